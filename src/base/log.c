@@ -1,0 +1,185 @@
+#include "base/log.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/dec.h"
+#include "base/timefmt.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LINE_BYTES 2048 /* at most PIPE_BUF, so that a pipe takes a line whole */
+#define TAIL_BYTES 16   /* kept free for the longest ending: `","cut":true}` and a newline */
+
+/* Atomic because a reload changes them while the keeper may be writing a line. */
+static atomic_uint conf_level = LOG_LVL_INFO;
+static atomic_uint conf_format = LOG_FMT_TEXT;
+static atomic_bool conf_journal = false;
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+static const char *const format_names[] = {"text", "json"};
+static const char syslog_priority[] = {'3', '4', '6', '7'};
+
+/* A line in the making. Once cut, nothing more is put but its ending. */
+struct line {
+    struct buf b;
+    bool json;
+    bool cut;
+};
+
+const char *log_level_name(unsigned level)
+{
+    return level < sizeof level_names / sizeof *level_names ? level_names[level] : NULL;
+}
+
+const char *log_format_name(unsigned format)
+{
+    return format < sizeof format_names / sizeof *format_names ? format_names[format] : NULL;
+}
+
+void log_setup(enum log_level level, enum log_format format)
+{
+    atomic_store(&conf_level, level);
+    atomic_store(&conf_format, format);
+    atomic_store(&conf_journal, getenv("JOURNAL_STREAM") != NULL);
+}
+
+/* Whether n bytes fit and leave room for the ending. */
+static bool line_fits(struct line *l, size_t n)
+{
+    l->cut = l->cut || l->b.cap - l->b.n < n + TAIL_BYTES;
+    return !l->cut;
+}
+
+/* Each character whole or not at all, so that a line is never cut within an escape. */
+static void put_escaped(struct line *l, struct span s)
+{
+    static const char hex[] = "0123456789abcdef";
+    for (size_t i = 0; i < s.n && line_fits(l, sizeof "\\u0000" - 1); i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c == '"' || c == '\\') {
+            buf_put_char(&l->b, '\\');
+            buf_put_char(&l->b, (char)c);
+        } else if (c >= 0x20 && c < 0x7f) {
+            buf_put_char(&l->b, (char)c);
+        } else {
+            BUF_PUT_LIT(&l->b, "\\u00");
+            buf_put_char(&l->b, hex[c >> 4]);
+            buf_put_char(&l->b, hex[c & 15]);
+        }
+    }
+}
+
+static bool is_bare(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '=')
+            return false;
+    }
+    return s.n > 0;
+}
+
+static void put_string(struct line *l, struct span s)
+{
+    if (!l->json && is_bare(s)) {
+        put_escaped(l, s);
+        return;
+    }
+    buf_put_char(&l->b, '"');
+    put_escaped(l, s);
+    buf_put_char(&l->b, '"');
+}
+
+static void put_value(struct line *l, const struct log_kv *kv)
+{
+    switch (kv->kind) {
+    case LOG_KV_STR:
+        put_string(l, kv->s);
+        break;
+    case LOG_KV_I64:
+        buf_put_i64(&l->b, kv->i);
+        break;
+    case LOG_KV_U64:
+        buf_put_u64(&l->b, kv->u);
+        break;
+    }
+}
+
+static void put_pairs(struct line *l, const struct log_kv *kv)
+{
+    for (; kv->key; kv++) {
+        struct span key = span_str(kv->key);
+        if (!line_fits(l, sizeof ",\"\":" - 1 + key.n + 1 + DEC_U64_MAX))
+            return;
+        buf_put_str(&l->b, l->json ? ",\"" : " ");
+        buf_put_span(&l->b, key);
+        buf_put_str(&l->b, l->json ? "\":" : "=");
+        put_value(l, kv);
+    }
+}
+
+static void put_now(struct line *l)
+{
+    char now[TIMEFMT_MAX];
+    buf_put_str(&l->b, timefmt_rfc3339(now, clock_wall_ms(clock_system())));
+}
+
+static void put_text_head(struct line *l, enum log_level level, const char *msg)
+{
+    if (atomic_load(&conf_journal)) {
+        buf_put_char(&l->b, '<');
+        buf_put_char(&l->b, syslog_priority[level]);
+        buf_put_char(&l->b, '>');
+    } else {
+        put_now(l);
+        buf_put_char(&l->b, ' ');
+        buf_put_str(&l->b, level_names[level]);
+        buf_put(&l->b, "  ", strlen(level_names[level]) == 4 ? 2 : 1);
+    }
+    put_escaped(l, span_str(msg));
+}
+
+static void put_json_head(struct line *l, enum log_level level, const char *msg)
+{
+    BUF_PUT_LIT(&l->b, "{\"time\":\"");
+    put_now(l);
+    BUF_PUT_LIT(&l->b, "\",\"level\":\"");
+    buf_put_str(&l->b, level_names[level]);
+    BUF_PUT_LIT(&l->b, "\",\"msg\":\"");
+    put_escaped(l, span_str(msg));
+    buf_put_char(&l->b, '"');
+}
+
+void log_write(enum log_level level, const char *msg, const struct log_kv *kv)
+{
+    if (level > atomic_load(&conf_level))
+        return;
+    char mem[LINE_BYTES];
+    struct line l = {.json = atomic_load(&conf_format) == LOG_FMT_JSON};
+    buf_init(&l.b, mem, sizeof mem);
+    if (l.json)
+        put_json_head(&l, level, msg);
+    else
+        put_text_head(&l, level, msg);
+    put_pairs(&l, kv);
+    if (l.cut)
+        buf_put_str(&l.b, l.json ? ",\"cut\":true" : " cut=true");
+    buf_put_str(&l.b, l.json ? "}\n" : "\n");
+    ssize_t n = write(STDERR_FILENO, l.b.p, l.b.n);
+    (void)n; /* nowhere is left to say that the log is gone */
+}
+
+bool log_limit_pass(struct log_limit *l, int64_t mono_ms, int64_t every_ms, uint64_t *held)
+{
+    if (mono_ms < l->next_ms) {
+        l->held++;
+        return false;
+    }
+    if (held)
+        *held = l->held;
+    l->held = 0;
+    l->next_ms = mono_ms + every_ms;
+    return true;
+}

@@ -1,0 +1,294 @@
+#include "base/log.h"
+
+#include "base/timefmt.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define STAMP_BYTES (sizeof "2026-01-02T03:04:05.678Z" - 1)
+#define LINE_BYTES  2048
+
+/* Stderr goes to a file in memory between begin and end. No check may stand between the two. */
+static int kept_stderr, memory;
+
+static void capture_begin(void)
+{
+    kept_stderr = dup(STDERR_FILENO);
+    memory = memfd_create("stderr", MFD_CLOEXEC);
+    if (kept_stderr < 0 || memory < 0 || fcntl(memory, F_SETFL, O_APPEND) != 0)
+        abort();
+    (void)dup2(memory, STDERR_FILENO);
+}
+
+/* All that was written since, NUL-terminated, valid until the next call. */
+static const char *capture_end(void)
+{
+    static char text[1 << 20];
+    (void)dup2(kept_stderr, STDERR_FILENO);
+    ssize_t n = pread(memory, text, sizeof text - 1, 0);
+    close(kept_stderr);
+    close(memory);
+    assert_in_range(n, 0, sizeof text - 2);
+    text[n] = '\0';
+    return text;
+}
+
+static const char *written(enum log_level level, const char *msg, const struct log_kv *kv)
+{
+    capture_begin();
+    log_write(level, msg, kv);
+    return capture_end();
+}
+
+static void assert_stamp(const char *text)
+{
+    int64_t ms;
+    assert_true(strlen(text) > STAMP_BYTES);
+    assert_true(timefmt_parse_rfc3339(span_of(text, STAMP_BYTES), &ms));
+}
+
+static int plain(void **state)
+{
+    (void)state;
+    unsetenv("JOURNAL_STREAM");
+    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
+    return 0;
+}
+
+static void text_lines(void **state)
+{
+    (void)state;
+    const char *line = written(LOG_LVL_INFO, "worker claimed",
+                               LOG_KVS(kv_u64("worker", 7), kv_i64("low", -1), kv_str("by", "x")));
+    assert_stamp(line);
+    assert_string_equal(line + STAMP_BYTES, " info  worker claimed worker=7 low=-1 by=x\n");
+    assert_string_equal(written(LOG_LVL_ERROR, "no", LOG_KVS()) + STAMP_BYTES, " error no\n");
+    assert_string_equal(written(LOG_LVL_WARN, "no", LOG_KVS()) + STAMP_BYTES, " warn  no\n");
+}
+
+static void text_values_are_quoted_where_they_must(void **state)
+{
+    (void)state;
+    static const struct {
+        struct span value;
+        const char *text;
+    } cases[] = {
+        {SPAN("tcp://h:1"), "v=tcp://h:1\n"},
+        {SPAN(""), "v=\"\"\n"},
+        {{NULL, 0}, "v=\"\"\n"},
+        {SPAN("a b"), "v=\"a b\"\n"},
+        {SPAN("a=b"), "v=\"a=b\"\n"},
+        {SPAN("say \"hi\""), "v=\"say \\\"hi\\\"\"\n"},
+        {SPAN("c:\\x"), "v=\"c:\\\\x\"\n"},
+        {SPAN("a\nerror b"), "v=\"a\\u000aerror b\"\n"},
+        {SPAN("\0\x1b[31m\x7f"), "v=\"\\u0000\\u001b[31m\\u007f\"\n"},
+        {SPAN("\xc3\xa4"), "v=\"\\u00c3\\u00a4\"\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *line = written(LOG_LVL_INFO, "m", LOG_KVS(kv_span("v", cases[i].value)));
+        assert_string_equal(line + STAMP_BYTES + sizeof " info  m", cases[i].text);
+    }
+}
+
+static void json_lines(void **state)
+{
+    (void)state;
+    log_setup(LOG_LVL_INFO, LOG_FMT_JSON);
+    const char *line =
+        written(LOG_LVL_WARN, "odd \"thing\"",
+                LOG_KVS(kv_u64("max", UINT64_MAX), kv_i64("min", INT64_MIN), kv_str("s", "bare"),
+                        kv_span("raw", SPAN("\r\n\"\\\xff")), kv_str("none", "")));
+    const size_t head = sizeof "{\"time\":\"" - 1;
+    assert_memory_equal(line, "{\"time\":\"", head);
+    assert_stamp(line + head);
+    assert_string_equal(line + head + STAMP_BYTES,
+                        "\",\"level\":\"warn\",\"msg\":\"odd \\\"thing\\\"\","
+                        "\"max\":18446744073709551615,\"min\":-9223372036854775808,\"s\":\"bare\","
+                        "\"raw\":\"\\u000d\\u000a\\\"\\\\\\u00ff\",\"none\":\"\"}\n");
+}
+
+static void journald_gets_priorities_for_times(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"<3>m k=1\n", "<4>m k=1\n", "<6>m k=1\n", "<7>m k=1\n"};
+    setenv("JOURNAL_STREAM", "8:12345", 1);
+    log_setup(LOG_LVL_DEBUG, LOG_FMT_TEXT);
+    for (unsigned level = LOG_LVL_ERROR; level <= LOG_LVL_DEBUG; level++)
+        assert_string_equal(written(level, "m", LOG_KVS(kv_i64("k", 1))), expected[level]);
+}
+
+static void levels_above_the_limit_are_silent(void **state)
+{
+    (void)state;
+    for (unsigned limit = LOG_LVL_ERROR; limit <= LOG_LVL_DEBUG; limit++) {
+        log_setup(limit, LOG_FMT_TEXT);
+        for (unsigned level = LOG_LVL_ERROR; level <= LOG_LVL_DEBUG; level++)
+            assert_int_equal(written(level, "m", LOG_KVS())[0] != '\0', level <= limit);
+    }
+}
+
+static void macros_pass_their_level(void **state)
+{
+    (void)state;
+    log_setup(LOG_LVL_DEBUG, LOG_FMT_TEXT);
+    capture_begin();
+    log_error("a");
+    log_warn("b", kv_i64("k", 1));
+    log_info("c");
+    log_debug("d");
+    const char *text = capture_end();
+    assert_non_null(strstr(text, " error a\n"));
+    assert_non_null(strstr(text, " warn  b k=1\n"));
+    assert_non_null(strstr(text, " info  c\n"));
+    assert_non_null(strstr(text, " debug d\n"));
+}
+
+static const char *ending(const char *line, const char *expected)
+{
+    return line + strlen(line) - strlen(expected);
+}
+
+/* A value of n bytes after another key; the line must be whole or end as a cut one does. */
+static void check_cut(char fill, size_t n, const char *cut_ending)
+{
+    static char value[4 * LINE_BYTES];
+    memset(value, fill, n);
+    const char *line = written(
+        LOG_LVL_INFO, "m", LOG_KVS(kv_span("v", span_of(value, n)), kv_u64("last", UINT64_MAX)));
+    size_t length = strlen(line);
+    assert_in_range(length, 1, LINE_BYTES);
+    assert_ptr_equal(strchr(line, '\n'), line + length - 1);
+    if (!strstr(line, "18446744073709551615"))
+        assert_string_equal(ending(line, cut_ending), cut_ending);
+    if (n >= LINE_BYTES)
+        assert_true(length > LINE_BYTES - 32);
+}
+
+static void long_lines_are_cut(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 2 * LINE_BYTES; n++) {
+        log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
+        check_cut('x', n, " cut=true\n");
+        log_setup(LOG_LVL_INFO, LOG_FMT_JSON);
+        check_cut('x', n, "\",\"cut\":true}\n");
+    }
+}
+
+/* An escape of six bytes is never split: what remains of a JSON line can be read. */
+static void escapes_are_cut_whole(void **state)
+{
+    (void)state;
+    static char value[LINE_BYTES];
+    log_setup(LOG_LVL_INFO, LOG_FMT_JSON);
+    for (size_t lead = 0; lead < 12; lead++) {
+        memset(value, 'x', lead);
+        memset(value + lead, '\n', sizeof value - lead);
+        const char *line =
+            written(LOG_LVL_INFO, "m", LOG_KVS(kv_span("v", span_of(value, sizeof value))));
+        const char *end = ending(line, "\\u000a\",\"cut\":true}\n");
+        assert_string_equal(end, "\\u000a\",\"cut\":true}\n");
+        assert_in_range(strlen(line), LINE_BYTES - 16, LINE_BYTES);
+    }
+}
+
+static void *write_lines(void *fill)
+{
+    char value[200];
+    memset(value, *(char *)fill, sizeof value);
+    for (int i = 0; i < 200; i++)
+        log_info("t", kv_span("v", span_of(value, sizeof value)));
+    return NULL;
+}
+
+/* Four threads write while the level is set again and again; run under ThreadSanitizer, too. */
+static void threads_do_not_mix_lines(void **state)
+{
+    (void)state;
+    char fills[] = "abcd";
+    pthread_t threads[4];
+    capture_begin();
+    for (size_t i = 0; i < 4; i++)
+        if (pthread_create(&threads[i], NULL, write_lines, &fills[i]) != 0)
+            abort();
+    for (int i = 0; i < 100; i++)
+        log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
+    for (size_t i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    const char *text = capture_end();
+    size_t lines = 0;
+    struct span rest = span_str(text);
+    while (rest.n > 0) {
+        struct span line = span_cut(&rest, '\n');
+        assert_int_equal(line.n, STAMP_BYTES + sizeof " info  t v=" - 1 + 200);
+        for (size_t i = 2; i <= 200; i++)
+            assert_int_equal(line.p[line.n - i], line.p[line.n - 1]);
+        lines++;
+    }
+    assert_int_equal(lines, 4 * 200);
+}
+
+static void a_lost_line_is_no_failure(void **state)
+{
+    (void)state;
+    capture_begin();
+    close(STDERR_FILENO);
+    log_error("nobody reads this");
+    assert_string_equal(capture_end(), "");
+}
+
+static void limit_lets_one_through(void **state)
+{
+    (void)state;
+    struct log_limit l = {0};
+    uint64_t held = 99;
+    assert_true(log_limit_pass(&l, 5000, 1000, &held));
+    assert_int_equal(held, 0);
+    assert_false(log_limit_pass(&l, 5000, 1000, &held));
+    assert_false(log_limit_pass(&l, 5999, 1000, NULL));
+    assert_int_equal(held, 0);
+    assert_true(log_limit_pass(&l, 6000, 1000, &held));
+    assert_int_equal(held, 2);
+    assert_true(log_limit_pass(&l, 7000, 1000, NULL));
+    assert_int_equal(l.held, 0);
+}
+
+static void names(void **state)
+{
+    (void)state;
+    assert_string_equal(log_level_name(LOG_LVL_ERROR), "error");
+    assert_string_equal(log_level_name(LOG_LVL_WARN), "warn");
+    assert_string_equal(log_level_name(LOG_LVL_INFO), "info");
+    assert_string_equal(log_level_name(LOG_LVL_DEBUG), "debug");
+    assert_null(log_level_name(LOG_LVL_DEBUG + 1));
+    assert_string_equal(log_format_name(LOG_FMT_TEXT), "text");
+    assert_string_equal(log_format_name(LOG_FMT_JSON), "json");
+    assert_null(log_format_name(LOG_FMT_JSON + 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(text_lines, plain),
+        cmocka_unit_test_setup(text_values_are_quoted_where_they_must, plain),
+        cmocka_unit_test_setup(json_lines, plain),
+        cmocka_unit_test_setup(journald_gets_priorities_for_times, plain),
+        cmocka_unit_test_setup(levels_above_the_limit_are_silent, plain),
+        cmocka_unit_test_setup(macros_pass_their_level, plain),
+        cmocka_unit_test_setup(long_lines_are_cut, plain),
+        cmocka_unit_test_setup(escapes_are_cut_whole, plain),
+        cmocka_unit_test_setup(threads_do_not_mix_lines, plain),
+        cmocka_unit_test_setup(a_lost_line_is_no_failure, plain),
+        cmocka_unit_test(limit_lets_one_through),
+        cmocka_unit_test(names),
+    };
+    return cmocka_run_group_tests_name("base/log", tests, NULL, NULL);
+}
