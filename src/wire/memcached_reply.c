@@ -1,0 +1,95 @@
+#include "base/dec.h"
+#include "wire/memcached.h"
+
+#include <string.h>
+
+static char *append(char *at, const char *p, size_t n)
+{
+    memcpy(at, p, n);
+    return at + n;
+}
+
+#define APPEND_LIT(at, literal) append((at), literal, sizeof(literal) - 1)
+
+void mc_put_value(struct buf *b, struct span key, uint64_t id, bool with_cas)
+{
+    char digits[DEC_U64_MAX];
+    char *start = buf_room(b, MC_VALUE_ROOM(key.n)), *at = start;
+    if (!at)
+        return;
+    size_t n = dec_put_u64(digits, id);
+    at = APPEND_LIT(at, "VALUE ");
+    if (key.n)
+        at = append(at, key.p, key.n);
+    at = APPEND_LIT(at, " 0 ");
+    if (n >= 10)
+        *at++ = (char)('0' + n / 10);
+    *at++ = (char)('0' + n % 10);
+    if (with_cas) {
+        *at++ = ' ';
+        at = append(at, digits, n);
+    }
+    at = APPEND_LIT(at, "\r\n");
+    at = append(at, digits, n);
+    at = APPEND_LIT(at, "\r\n");
+    buf_took(b, (size_t)(at - start));
+}
+
+void mc_put_end(struct buf *b)
+{
+    BUF_PUT_LIT(b, "END\r\n");
+}
+
+void mc_put_number(struct buf *b, uint64_t v)
+{
+    char line[DEC_U64_MAX + 2];
+    size_t n = dec_put_u64(line, v);
+    memcpy(line + n, "\r\n", 2);
+    buf_put(b, line, n + 2);
+}
+
+void mc_put_line(struct buf *b, struct span line)
+{
+    buf_put_span(b, line);
+    BUF_PUT_LIT(b, "\r\n");
+}
+
+/* Text from outside must not end the line early. */
+static void put_text(struct buf *b, struct span text)
+{
+    char *to = buf_room(b, text.n);
+    if (!to)
+        return;
+    for (size_t i = 0; i < text.n; i++)
+        to[i] = (unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f ? ' ' : text.p[i];
+    buf_took(b, text.n);
+}
+
+void mc_put_stat(struct buf *b, struct span name, struct span value)
+{
+    BUF_PUT_LIT(b, "STAT ");
+    buf_put_span(b, name);
+    buf_put_char(b, ' ');
+    put_text(b, value);
+    BUF_PUT_LIT(b, "\r\n");
+}
+
+void mc_put_stat_u64(struct buf *b, struct span name, uint64_t value)
+{
+    char digits[DEC_U64_MAX];
+    mc_put_stat(b, name, span_of(digits, dec_put_u64(digits, value)));
+}
+
+void mc_put_client_error(struct buf *b, struct span why)
+{
+    BUF_PUT_LIT(b, "CLIENT_ERROR ");
+    put_text(b, why);
+    BUF_PUT_LIT(b, "\r\n");
+}
+
+void mc_put_server_error(struct buf *b, struct span why)
+{
+    BUF_PUT_LIT(b, "SERVER_ERROR ");
+    put_text(b, why);
+    BUF_PUT_LIT(b, "\r\n");
+}

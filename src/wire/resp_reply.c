@@ -1,0 +1,192 @@
+#include "base/dec.h"
+#include "wire/resp.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A type byte, digits of v, CRLF. */
+static void put_header(struct buf *b, char type, uint64_t v)
+{
+    char line[1 + DEC_U64_MAX + 2];
+    line[0] = type;
+    size_t n = 1 + dec_put_u64(line + 1, v);
+    memcpy(line + n, "\r\n", 2);
+    buf_put(b, line, n + 2);
+}
+
+void resp_put_simple(struct buf *b, struct span text)
+{
+    buf_put_char(b, '+');
+    buf_put_span(b, text);
+    BUF_PUT_LIT(b, "\r\n");
+}
+
+/* What stands in *b from start on is an error's text: one line, whatever a client put into it. */
+static void end_error(struct buf *b, size_t start)
+{
+    for (size_t i = start; i < b->n; i++)
+        if (b->p[i] == '\r' || b->p[i] == '\n')
+            b->p[i] = ' ';
+    BUF_PUT_LIT(b, "\r\n");
+}
+
+void resp_put_error(struct buf *b, struct span text)
+{
+    size_t start = b->n;
+    buf_put_char(b, '-');
+    buf_put_span(b, text);
+    end_error(b, start);
+}
+
+void resp_put_errorf(struct buf *b, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        n = 0;
+    resp_put_error(b, span_of(text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1));
+}
+
+void resp_put_integer(struct buf *b, int64_t v)
+{
+    char line[2 + DEC_U64_MAX + 2] = ":-";
+    size_t n = v < 0 ? 2 : 1;
+    n += dec_put_u64(line + n, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    memcpy(line + n, "\r\n", 2);
+    buf_put(b, line, n + 2);
+}
+
+void resp_put_bulk(struct buf *b, struct span bytes)
+{
+    put_header(b, '$', bytes.n);
+    buf_put_span(b, bytes);
+    BUF_PUT_LIT(b, "\r\n");
+}
+
+void resp_put_bulk_u64(struct buf *b, uint64_t v)
+{
+    char text[5 + DEC_U64_MAX + 2];
+    char digits[DEC_U64_MAX];
+    size_t n = dec_put_u64(digits, v), at = 0;
+    text[at++] = '$';
+    if (n >= 10)
+        text[at++] = (char)('0' + n / 10);
+    text[at++] = (char)('0' + n % 10);
+    memcpy(text + at, "\r\n", 2);
+    memcpy(text + at + 2, digits, n);
+    memcpy(text + at + 2 + n, "\r\n", 2);
+    buf_put(b, text, at + 2 + n + 2);
+}
+
+void resp_put_null(struct buf *b, int proto)
+{
+    buf_put_str(b, proto >= 3 ? "_\r\n" : "$-1\r\n");
+}
+
+void resp_put_null_array(struct buf *b, int proto)
+{
+    buf_put_str(b, proto >= 3 ? "_\r\n" : "*-1\r\n");
+}
+
+void resp_put_array(struct buf *b, uint64_t n)
+{
+    put_header(b, '*', n);
+}
+
+void resp_put_map(struct buf *b, int proto, uint64_t n)
+{
+    put_header(b, proto >= 3 ? '%' : '*', proto >= 3 ? n : 2 * n);
+}
+
+void resp_put_set(struct buf *b, int proto, uint64_t n)
+{
+    put_header(b, proto >= 3 ? '~' : '*', n);
+}
+
+void resp_put_push(struct buf *b, int proto, uint64_t n)
+{
+    put_header(b, proto >= 3 ? '>' : '*', n);
+}
+
+void resp_put_verbatim(struct buf *b, int proto, struct span text)
+{
+    if (proto < 3) {
+        resp_put_bulk(b, text);
+        return;
+    }
+    put_header(b, '=', text.n + 4);
+    BUF_PUT_LIT(b, "txt:");
+    buf_put_span(b, text);
+    BUF_PUT_LIT(b, "\r\n");
+}
+
+void resp_put_double(struct buf *b, int proto, double v)
+{
+    char text[40];
+    int n = isinf(v) ? snprintf(text, sizeof text, v < 0 ? "-inf" : "inf")
+                     : snprintf(text, sizeof text, isnan(v) ? "nan" : "%.17g", v);
+    if (proto < 3) {
+        resp_put_bulk(b, span_of(text, (size_t)n));
+        return;
+    }
+    buf_put_char(b, ',');
+    buf_put(b, text, (size_t)n);
+    BUF_PUT_LIT(b, "\r\n");
+}
+
+void resp_put_bool(struct buf *b, int proto, bool v)
+{
+    if (proto >= 3)
+        buf_put_str(b, v ? "#t\r\n" : "#f\r\n");
+    else
+        resp_put_integer(b, v);
+}
+
+void resp_put_big(struct buf *b, int proto, struct span digits)
+{
+    if (proto < 3) {
+        resp_put_bulk(b, digits);
+        return;
+    }
+    buf_put_char(b, '(');
+    buf_put_span(b, digits);
+    BUF_PUT_LIT(b, "\r\n");
+}
+
+/* Redis formats with "%.*s": at most max bytes, and none from a NUL on. */
+static struct span printable(struct span s, size_t max)
+{
+    return span_of(s.p, s.n ? strnlen(s.p, s.n < max ? s.n : max) : 0);
+}
+
+void resp_put_unknown(struct buf *b, struct resp_req *req)
+{
+    const size_t max = 128;
+    size_t start = b->n, args = 0;
+    struct resp_walk w = resp_walk_from(req, 0);
+    struct span arg = {"", 0};
+    resp_next_arg(&w, &arg);
+    BUF_PUT_LIT(b, "-ERR unknown command '");
+    buf_put_span(b, printable(arg, max));
+    BUF_PUT_LIT(b, "', with args beginning with: ");
+    while (args < max && resp_next_arg(&w, &arg)) {
+        struct span cut = printable(arg, max - args);
+        buf_put_char(b, '\'');
+        buf_put_span(b, cut);
+        BUF_PUT_LIT(b, "' ");
+        args += cut.n + 3;
+    }
+    end_error(b, start);
+}
+
+void resp_put_wrong_arity(struct buf *b, const struct resp_cmd *cmd)
+{
+    BUF_PUT_LIT(b, "-ERR wrong number of arguments for '");
+    buf_put(b, cmd->name, cmd->name_n);
+    BUF_PUT_LIT(b, "' command\r\n");
+}
