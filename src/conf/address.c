@@ -1,0 +1,117 @@
+#include "conf/address.h"
+
+#include "base/dec.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#define HOST_MAX  253 /* RFC 1123 */
+#define LABEL_MAX 63
+
+/* inet_pton wants a string, a span is none. */
+static bool is_numeric(int family, struct span host)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr ignored;
+    if (host.n >= sizeof text || (host.n && memchr(host.p, '\0', host.n)))
+        return false;
+    memcpy(text, host.p, host.n);
+    text[host.n] = '\0';
+    return inet_pton(family, text, &ignored) == 1;
+}
+
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+}
+
+static bool is_label(struct span label)
+{
+    for (size_t i = 0; i < label.n; i++)
+        if (!is_name_char(label.p[i]))
+            return false;
+    return label.n >= 1 && label.n <= LABEL_MAX && label.p[0] != '-';
+}
+
+/* With or without a zone: fe80::1%eth0 (RFC 4007). */
+static bool is_ipv6(struct span host)
+{
+    struct span zone = host;
+    struct span address = span_cut(&zone, '%');
+    return is_numeric(AF_INET6, address) && (!zone.p || is_label(zone));
+}
+
+/* A name whose last label is a number would be taken for a broken IPv4 address, so it is one. */
+static bool is_name(struct span host)
+{
+    struct span rest = host, label = {NULL, 0};
+    uint64_t number;
+    if (host.n == 0 || host.n > HOST_MAX)
+        return false;
+    while (rest.p) {
+        label = span_cut(&rest, '.');
+        if (label.n == 0 && !rest.p && label.p > host.p)
+            return true; /* a final dot: fully qualified */
+        if (!is_label(label))
+            return false;
+    }
+    return !dec_u64(label, &number);
+}
+
+static bool parse_tcp(struct span text, struct conf_address *out)
+{
+    struct span port = {NULL, 0};
+    uint64_t number;
+    if (text.n > 0 && text.p[0] == '[') {
+        port = span_skip(text, 1);
+        out->host = span_cut(&port, ']');
+        if (!port.p || port.n == 0 || port.p[0] != ':' || !is_ipv6(out->host))
+            return false;
+        port = span_skip(port, 1);
+    } else {
+        port = text;
+        out->host = span_cut(&port, ':');
+        if (!port.p || (!is_numeric(AF_INET, out->host) && !is_name(out->host)))
+            return false;
+    }
+    if (!dec_u64(port, &number) || port.n > 5 || number > UINT16_MAX)
+        return false;
+    out->port = (uint16_t)number;
+    return true;
+}
+
+static bool parse_unix(struct span path, struct conf_address *out)
+{
+    out->is_unix = true;
+    out->path = path;
+    return path.n >= 1 && path.n <= CONF_ADDRESS_PATH_MAX && !memchr(path.p, '\0', path.n);
+}
+
+bool conf_address_parse(struct span text, struct conf_address *out)
+{
+    struct span tcp = SPAN("tcp://"), rooted = SPAN("unix://"), plain = SPAN("unix:");
+    *out = (struct conf_address){.is_unix = false};
+    if (span_starts(text, tcp))
+        return parse_tcp(span_skip(text, tcp.n), out);
+    if (span_starts(text, rooted)) {
+        struct span path = span_skip(text, rooted.n);
+        return path.n > 1 && path.p[0] == '/' && parse_unix(path, out);
+    }
+    return span_starts(text, plain) && parse_unix(span_skip(text, plain.n), out);
+}
+
+bool conf_address_valid(struct span text)
+{
+    struct conf_address ignored;
+    return conf_address_parse(text, &ignored);
+}
+
+bool conf_address_same(const struct conf_address *a, const struct conf_address *b)
+{
+    if (a->is_unix != b->is_unix)
+        return false;
+    if (a->is_unix)
+        return span_eq(a->path, b->path);
+    return a->port != 0 && a->port == b->port && span_eq_nocase(a->host, b->host);
+}

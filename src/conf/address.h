@@ -1,0 +1,38 @@
+/*
+ * Addresses to listen on or to connect to:
+ *
+ *   tcp://HOST:PORT     HOST an IPv4 address, an [IPv6 address] or a name; PORT 0..65535
+ *   unix:///PATH        an absolute path
+ *   unix:PATH           a path, relative to the working directory unless it begins with '/'
+ *
+ * Pure: nothing is looked up or opened. Source: RFC 3986 for brackets, RFC 1123 for names.
+ */
+#ifndef SIDFLAKE_CONF_ADDRESS_H
+#define SIDFLAKE_CONF_ADDRESS_H
+
+#include "base/span.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CONF_ADDRESS_PATH_MAX 107 /* sun_path on Linux, less the NUL: unix(7) */
+#define CONF_ADDRESS_FORMS    "tcp://HOST:PORT, unix:///PATH or unix:PATH"
+
+/* Spans point into the text that was read. */
+struct conf_address {
+    bool is_unix;
+    struct span host; /* tcp: without brackets */
+    uint16_t port;    /* tcp: 0 means any free one */
+    struct span path; /* unix: 1..CONF_ADDRESS_PATH_MAX bytes without NUL */
+};
+
+/* true and *out set, or false and *out unspecified. */
+bool conf_address_parse(struct span text, struct conf_address *out);
+
+/* For the option table: is this an address? */
+bool conf_address_valid(struct span text);
+
+/* The same place: equal path, or equal port (other than 0) and host, whatever its case. */
+bool conf_address_same(const struct conf_address *a, const struct conf_address *b);
+
+#endif

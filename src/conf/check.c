@@ -1,0 +1,98 @@
+#include "conf/address.h"
+#include "conf/load.h"
+
+/* ---- addresses --------------------------------------------------------------------------------
+ */
+
+struct place {
+    enum conf_option_id id;
+    size_t item;
+};
+
+static const struct conf_list *list_of(const struct conf *c, enum conf_option_id id)
+{
+    const struct conf_list *lists[] = {[CONF_LISTEN_MEMCACHED] = &c->listen_memcached,
+                                       [CONF_LISTEN_REDIS] = &c->listen_redis,
+                                       [CONF_LISTEN_HTTP] = &c->listen_http};
+    return lists[id];
+}
+
+static const char *text_of(const struct conf *c, struct place at)
+{
+    return list_of(c, at.id)->item[at.item];
+}
+
+static bool same(const struct conf *c, struct place a, struct place b)
+{
+    struct conf_address x, y;
+    return conf_address_parse(span_str(text_of(c, a)), &x) &&
+           conf_address_parse(span_str(text_of(c, b)), &y) && conf_address_same(&x, &y);
+}
+
+/* Steps through the items of all lists of addresses; false after the last. */
+static bool step(const struct conf *c, struct place *at)
+{
+    at->item++;
+    while (at->id <= CONF_LISTEN_HTTP && at->item >= list_of(c, at->id)->n)
+        *at = (struct place){at->id + 1, 0};
+    return at->id <= CONF_LISTEN_HTTP;
+}
+
+static enum err_code doubled(struct conf_load *l, struct place first, struct place again)
+{
+    char quoted[CONF_QUOTE_MAX];
+    /* A default cannot be at fault while somebody chose the other one. */
+    if (l->source[first.id] > l->source[again.id]) {
+        struct place swap = first;
+        first = again;
+        again = swap;
+    }
+    (void)err_set(l->e, ERR_INVALID, "expected each address once, found %s again, also in %s",
+                  conf_quote(quoted, span_str(text_of(l->conf, again))),
+                  conf_options[first.id].path);
+    return conf_load_blame(l, again.id, again.item, ERR_INVALID);
+}
+
+static enum err_code check_addresses(struct conf_load *l)
+{
+    for (struct place b = {CONF_LISTEN_MEMCACHED, SIZE_MAX}; step(l->conf, &b);)
+        for (struct place a = {CONF_LISTEN_MEMCACHED, SIZE_MAX};
+             step(l->conf, &a) && (a.id != b.id || a.item != b.item);)
+            if (same(l->conf, a, b))
+                return doubled(l, a, b);
+    return ERR_OK;
+}
+
+/* ---- coordinator ------------------------------------------------------------------------------
+ */
+
+static enum err_code check_auto_init(struct conf_load *l)
+{
+    char quoted[CONF_QUOTE_MAX];
+    struct span url = span_str(l->conf->coordinator_url);
+    if (!l->conf->coordinator_auto_init || span_starts(url, SPAN("sqlite:")))
+        return ERR_OK;
+    (void)err_set(l->e, ERR_INVALID,
+                  "expected coordinator.auto_init false, or sqlite:///PATH for coordinator.url, "
+                  "found %s",
+                  conf_quote(quoted, url));
+    return conf_load_blame(l, CONF_COORDINATOR_AUTO_INIT, CONF_WHOLE_VALUE, ERR_INVALID);
+}
+
+static enum err_code check_password(struct conf_load *l)
+{
+    char password[CONF_PASSWORD_MAX + 1];
+    enum err_code rc = conf_password(l->conf, password, l->e);
+    explicit_bzero(password, sizeof password);
+    return rc ? conf_load_blame(l, CONF_COORDINATOR_PASSWORD_FILE, CONF_WHOLE_VALUE, rc) : ERR_OK;
+}
+
+enum err_code conf_check(struct conf_load *l)
+{
+    static enum err_code (*const checks[])(struct conf_load *) = {check_addresses, check_auto_init,
+                                                                  check_password};
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < sizeof checks / sizeof *checks && !rc; i++)
+        rc = checks[i](l);
+    return rc;
+}

@@ -1,0 +1,128 @@
+/*
+ * The configuration: what the operator has decided, checked and in plain C.
+ *
+ *   defaults < FILE (YAML) < environment SIDFLAKE_… < --set PATH=VALUE
+ *
+ * Invariants
+ *   - A struct conf that was loaded has passed every check: its users look at values, not at forms.
+ *   - No globals: a reload fills a second struct conf and compares.
+ *   - Strings and lists belong to the struct conf; none of them is NULL, an empty list apart.
+ *   - A failed call leaves no memory behind and names the place of the mistake:
+ *     FILE:LINE:COLUMN, "environment SIDFLAKE_…" or "--set …".
+ *   - Passwords in URLs are never written, neither by conf_dump nor into errors and warnings.
+ *
+ * conf/sidflake.yaml says what the options mean; the table in option.c is where they are defined.
+ */
+#ifndef SIDFLAKE_CONF_CONF_H
+#define SIDFLAKE_CONF_CONF_H
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/span.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CONF_FILE_MAX     (1u << 20) /* bytes of a configuration file */
+#define CONF_PASSWORD_MAX 1024u      /* bytes of a password */
+#define CONF_OPTIONS_MAX  64u        /* more than there are options */
+
+/* epoch_ms of a configuration that leaves the epoch to the pool. */
+#define CONF_EPOCH_OF_POOL INT64_MIN
+
+struct conf_list {
+    char **item; /* n strings; NULL if n is 0 */
+    size_t n;
+};
+
+enum conf_on_stop {
+    CONF_ON_STOP_RETURN, /* give the workerId back */
+    CONF_ON_STOP_KEEP    /* keep it for the next start */
+};
+
+/* Each field is named after its option's path, with the unit at the end. */
+struct conf {
+    struct conf_list listen_memcached; /* addresses as address.h reads them, 0..64 */
+    struct conf_list listen_redis;     /* the same */
+    struct conf_list listen_http;      /* the same; empty: no HTTP */
+    unsigned listen_socket_mode;       /* permission bits of UNIX sockets, 0..0777 */
+
+    char *ids_prefix;           /* 0..50 bytes of printable ASCII without spaces */
+    struct conf_list ids_names; /* 0..1024 of 1..200 such bytes; empty: any name */
+
+    char *coordinator_url;           /* scheme known, the rest is for the driver to read */
+    char *coordinator_password_file; /* path, or "" */
+    char *coordinator_pool;          /* 1..64 of [A-Za-z0-9_.-] */
+    bool coordinator_auto_init;      /* only with SQLite */
+    int64_t coordinator_timeout_us;  /* 10 ms..60 s */
+
+    unsigned workers_active; /* 1..16 */
+    unsigned workers_spare;  /* 0..4 */
+
+    int64_t lease_renew_every_us; /* 1 s..1 h */
+    enum conf_on_stop lease_on_stop;
+
+    int64_t clock_wait_below_us; /* 0..1 s */
+
+    int64_t epoch_ms; /* Unix ms, 2000-01-01..now, or CONF_EPOCH_OF_POOL */
+    char *state_dir;  /* path, not "" */
+
+    unsigned limits_connections;    /* 1..1000000 */
+    int64_t limits_idle_timeout_us; /* 0..30 days; 0: never */
+    int64_t limits_max_wait_us;     /* 0..60 s */
+    unsigned limits_batch;          /* 1..8192 */
+
+    enum log_level log_level;
+    enum log_format log_format;
+
+    struct conf_list warnings; /* harmless oddities, one line each, for the caller to report */
+};
+
+/*
+ * Fills *c from the defaults, the file, the environment and the sets. What it held before is
+ * overwritten, not freed.
+ *
+ *   file   path of a YAML file of at most CONF_FILE_MAX bytes, or NULL for none
+ *   sets   nsets strings "PATH=VALUE"; the later wins
+ *   envp   "NAME=VALUE" strings ended by NULL, as environ; may be NULL
+ *
+ * ERR_IO: the file cannot be read. ERR_INVALID, ERR_RANGE: it, a variable or a set is wrong. In
+ * both cases *c is empty, as after conf_clear. On success the caller owns *c. Looks at the system's
+ * clock (epoch) and reads coordinator.password_file to see that it can be read.
+ */
+enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
+                        char *const *envp, struct err *e) MUST_CHECK;
+
+/* The same with the file's content in memory; name stands for the file in errors. */
+enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml, char *const *sets,
+                             size_t nsets, char *const *envp, struct err *e) MUST_CHECK;
+
+/* Frees what c holds and leaves it empty. Allowed on a zeroed struct, and twice. */
+void conf_clear(struct conf *c);
+
+/* Writes c as YAML that loads to the same values, but for a password in coordinator.url, which is
+ * written as ***. Errors are those of out (ferror). */
+void conf_dump(const struct conf *c, FILE *out);
+
+/* Writes a heading that begins with '#' and then one line for each option, in the order of the
+ * file: path, type, default, range and meaning, with two or more spaces between them and never two
+ * within. Errors are those of out. */
+void conf_help(FILE *out);
+
+/* Stores in paths the options in which a and b differ ("log.level", static strings), in the order
+ * of the file. Returns how many there are. */
+size_t conf_diff(const struct conf *a, const struct conf *b, const char *paths[CONF_OPTIONS_MAX]);
+
+/* Reads coordinator.password_file, less one final line end, into out and ends it with NUL; out is
+ * "" where no file is configured. The caller should wipe it after use. */
+enum err_code conf_password(const struct conf *c, char out[CONF_PASSWORD_MAX + 1],
+                            struct err *e) MUST_CHECK;
+
+/* s in double quotes for a message: escaped, cut to fit, a password in a URL masked. Returns out.
+ */
+#define CONF_QUOTE_MAX 112
+char *conf_quote(char out[CONF_QUOTE_MAX], struct span s);
+
+#endif

@@ -1,0 +1,184 @@
+#include "conf/load.h"
+
+#include "conf/doc.h"
+#include "conf/text.h"
+#include "conf/value.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct conf_mark mark_of(const struct conf_load *l, enum conf_option_id id, size_t item)
+{
+    const struct conf_marks_of *of = &l->marks.of[id];
+    return item < of->n ? of->item[item] : of->value;
+}
+
+enum err_code conf_load_blame(struct conf_load *l, enum conf_option_id id, size_t item,
+                              enum err_code code)
+{
+    static const char *const sources[] = {[CONF_SOURCE_DEFAULT] = "default",
+                                          [CONF_SOURCE_ENV] = "environment",
+                                          [CONF_SOURCE_SET] = "--set"};
+    char env[CONF_OPTION_ENV_MAX];
+    const struct conf_option *o = &conf_options[id];
+    enum conf_source source = l->source[id];
+    if (source == CONF_SOURCE_FILE)
+        return conf_marks_blame(l->name, mark_of(l, id, item), code, l->e);
+    struct err inner = *l->e;
+    return err_set(l->e, code, "%s %s: %s", sources[source],
+                   source == CONF_SOURCE_ENV ? conf_option_env(env, o) : o->path, inner.text);
+}
+
+/* ---- defaults ---------------------------------------------------------------------------------
+ */
+
+static enum err_code apply_defaults(struct conf_load *l)
+{
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < CONF_OPTIONS && !rc; i++) {
+        rc = conf_value_set(&conf_options[i], l->conf, span_str(conf_options[i].def), l->e);
+        if (rc)
+            return conf_load_blame(l, (enum conf_option_id)i, CONF_WHOLE_VALUE, rc);
+    }
+    return rc;
+}
+
+/* ---- file -------------------------------------------------------------------------------------
+ */
+
+static enum err_code apply_text(struct conf_load *l, const struct conf_option *o,
+                                const struct conf_text *text)
+{
+    enum conf_option_id id = conf_option_id(o);
+    enum err_code rc = ERR_OK;
+    if (l->marks.of[id].value.line == 0)
+        return ERR_OK;
+    l->source[id] = CONF_SOURCE_FILE;
+    if (o->type != CONF_TYPE_LIST) {
+        rc = conf_value_set(o, l->conf, span_str(text->text ? text->text : ""), l->e);
+        return rc ? conf_load_blame(l, id, CONF_WHOLE_VALUE, rc) : ERR_OK;
+    }
+    conf_value_clear(o, l->conf);
+    for (size_t i = 0; i < text->n; i++) {
+        rc = conf_value_add(o, l->conf, span_str(text->item[i]), l->e);
+        if (rc)
+            return conf_load_blame(l, id, i, rc);
+    }
+    return ERR_OK;
+}
+
+static enum err_code apply_file(struct conf_load *l, struct span yaml)
+{
+    struct conf_doc *d = NULL;
+    enum err_code rc = conf_marks_read(&l->marks, l->name, yaml, l->e);
+    if (rc || l->marks.empty)
+        return rc;
+    rc = conf_doc_read(yaml, &d, l->e);
+    if (rc)
+        return conf_marks_blame(l->name, (struct conf_mark){1, 1}, rc, l->e);
+    for (size_t i = 0; i < CONF_OPTIONS && !rc; i++)
+        rc = apply_text(l, &conf_options[i], conf_doc_text(d, &conf_options[i]));
+    conf_doc_free(d);
+    return rc;
+}
+
+/* ---- --set ------------------------------------------------------------------------------------
+ */
+
+static enum err_code apply_set(struct conf_load *l, const char *set)
+{
+    char quoted[CONF_QUOTE_MAX];
+    struct span value = span_str(set);
+    struct span path = span_cut(&value, '=');
+    if (!value.p)
+        return err_set(l->e, ERR_INVALID, "--set: expected PATH=VALUE, found %s",
+                       conf_quote(quoted, path));
+    const struct conf_option *o = conf_option_find(path);
+    if (!o)
+        return err_set(l->e, ERR_INVALID,
+                       "--set: expected the path of an option (--help-config lists them), found %s",
+                       conf_quote(quoted, path));
+    l->source[conf_option_id(o)] = CONF_SOURCE_SET;
+    enum err_code rc = conf_value_set(o, l->conf, value, l->e);
+    return rc ? conf_load_blame(l, conf_option_id(o), CONF_WHOLE_VALUE, rc) : ERR_OK;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------
+ */
+
+static enum err_code load(struct conf_load *l, struct span yaml, char *const *sets, size_t nsets,
+                          char *const *envp)
+{
+    enum err_code rc = apply_defaults(l);
+    if (!rc && l->name)
+        rc = apply_file(l, yaml);
+    if (!rc && envp)
+        rc = conf_env_apply(l, envp);
+    for (size_t i = 0; i < nsets && !rc; i++)
+        rc = apply_set(l, sets[i]);
+    if (!rc)
+        rc = conf_check(l);
+    return rc ? rc : conf_check_oddities(l);
+}
+
+enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml, char *const *sets,
+                             size_t nsets, char *const *envp, struct err *e)
+{
+    struct err ignored;
+    struct conf_load l = {.conf = c, .name = name, .e = e ? e : &ignored};
+    memset(c, 0, sizeof *c);
+    enum err_code rc = load(&l, yaml, sets, nsets, envp);
+    conf_marks_clear(&l.marks);
+    if (rc)
+        conf_clear(c);
+    return rc;
+}
+
+/* Up to cap bytes into mem; *n is cap where there are that many or more. */
+static enum err_code read_all(int fd, char *mem, size_t cap, size_t *n)
+{
+    *n = 0;
+    while (*n < cap) {
+        ssize_t got = read(fd, mem + *n, cap - *n);
+        if (got < 0 && errno != EINTR)
+            return ERR_IO;
+        if (got == 0)
+            break;
+        *n += got > 0 ? (size_t)got : 0;
+    }
+    return ERR_OK;
+}
+
+static enum err_code read_file(const char *file, char *mem, size_t *n, struct err *e)
+{
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    enum err_code rc = fd < 0 ? ERR_IO : read_all(fd, mem, CONF_FILE_MAX + 1, n);
+    int errnum = errno;
+    if (fd >= 0)
+        (void)close(fd);
+    if (rc)
+        return err_errno(e, errnum, "%s: expected a readable file, found", conf_text_name(file));
+    if (*n > CONF_FILE_MAX)
+        return err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more",
+                       conf_text_name(file), CONF_FILE_MAX);
+    return ERR_OK;
+}
+
+enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
+                        char *const *envp, struct err *e)
+{
+    size_t n = 0;
+    memset(c, 0, sizeof *c);
+    if (!file)
+        return conf_load_text(c, NULL, span_of(NULL, 0), sets, nsets, envp, e);
+    char *mem = malloc(CONF_FILE_MAX + 1);
+    if (!mem)
+        return err_set(e, ERR_NOMEM, "no memory to read %s", conf_text_name(file));
+    enum err_code rc = read_file(file, mem, &n, e);
+    if (!rc)
+        rc = conf_load_text(c, file, span_of(mem, n), sets, nsets, envp, e);
+    free(mem);
+    return rc;
+}

@@ -1,0 +1,46 @@
+/*
+ * A configuration on its way in: the values so far, and where each of them came from, so that a
+ * check that looks at several options can still blame the right place.
+ */
+#ifndef SIDFLAKE_CONF_LOAD_H
+#define SIDFLAKE_CONF_LOAD_H
+
+#include "base/err.h"
+#include "conf/conf.h"
+#include "conf/marks.h"
+#include "conf/option.h"
+
+/* Later ones win over earlier ones. */
+enum conf_source {
+    CONF_SOURCE_DEFAULT,
+    CONF_SOURCE_FILE,
+    CONF_SOURCE_ENV,
+    CONF_SOURCE_SET
+};
+
+struct conf_load {
+    struct conf *conf;
+    const char *name; /* of the file; NULL: there is none */
+    struct conf_marks marks;
+    enum conf_source source[CONF_OPTIONS]; /* of the value in conf */
+    struct err *e;                         /* never NULL */
+};
+
+#define CONF_WHOLE_VALUE SIZE_MAX
+
+/* Puts before the text of l->e where the option's value came from; for an item of a list its index,
+ * else CONF_WHOLE_VALUE. Returns code. */
+enum err_code conf_load_blame(struct conf_load *l, enum conf_option_id id, size_t item,
+                              enum err_code code);
+
+/* What no single value shows: addresses given twice, options at odds with each other, a password
+ * file that cannot be read. */
+enum err_code conf_check(struct conf_load *l) MUST_CHECK;
+
+/* Harmless oddities, into l->conf->warnings. */
+enum err_code conf_check_oddities(struct conf_load *l) MUST_CHECK;
+
+/* The environment's values, and warnings about variables that name no option. */
+enum err_code conf_env_apply(struct conf_load *l, char *const *envp) MUST_CHECK;
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Where in a file each value stands, and whether the file has the shape of a configuration.
+ *
+ * libcyaml does not say where a value stood, so the file's events are walked once before it: every
+ * message can then name line and column, also one about a value that only a later check refuses.
+ *
+ * Invariants
+ *   - A file that passes has one document: a mapping of known keys, none of them twice, whose
+ *     values are scalars, lists of scalars and groups as the option table says. No aliases, no NUL.
+ *   - Lines and columns count from 1; columns count characters.
+ *   - The walk goes at most three levels deep, whatever the file does.
+ *
+ * Source: YAML 1.1 as libyaml reads it.
+ */
+#ifndef SIDFLAKE_CONF_MARKS_H
+#define SIDFLAKE_CONF_MARKS_H
+
+#include "base/err.h"
+#include "base/span.h"
+#include "conf/option.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct conf_mark {
+    size_t line, column; /* 0, 0: not in the file */
+};
+
+/* The marks of one option. */
+struct conf_marks_of {
+    struct conf_mark value; /* of a list: its start */
+    struct conf_mark *item; /* of a list: n marks */
+    size_t n;
+};
+
+struct conf_marks {
+    struct conf_marks_of of[CONF_OPTIONS];
+    bool empty; /* the document has no content at all */
+};
+
+/* Fills *m, which the caller clears also after an error. name is the file's, for errors. */
+enum err_code conf_marks_read(struct conf_marks *m, const char *name, struct span yaml,
+                              struct err *e) MUST_CHECK;
+void conf_marks_clear(struct conf_marks *m);
+
+/* Puts "NAME:LINE:COLUMN: " before the text of *e, and returns code as its code. */
+enum err_code conf_marks_blame(const char *name, struct conf_mark at, enum err_code code,
+                               struct err *e);
+
+#endif

@@ -1,0 +1,123 @@
+/* Settings that are allowed, do what they say, and are rarely meant. */
+#include "conf/list.h"
+#include "conf/load.h"
+#include "conf/text.h"
+
+#include <stdio.h>
+
+static bool nobody_served(const struct conf *c)
+{
+    return c->listen_memcached.n + c->listen_redis.n + c->listen_http.n == 0;
+}
+
+static bool nobody_connects(const struct conf *c)
+{
+    return (c->listen_socket_mode & 0222) == 0;
+}
+
+static bool any_name(const struct conf *c, bool (*odd)(const struct conf *, size_t))
+{
+    for (size_t i = 0; i < c->ids_names.n; i++)
+        if (odd(c, i))
+            return true;
+    return false;
+}
+
+static bool name_marked(const struct conf *c, size_t i)
+{
+    return strchr(c->ids_names.item[i], '#') != NULL;
+}
+
+static bool name_prefixed(const struct conf *c, size_t i)
+{
+    struct span prefix = span_str(c->ids_prefix);
+    return prefix.n && span_starts(span_str(c->ids_names.item[i]), prefix);
+}
+
+static bool name_doubled(const struct conf *c, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(c->ids_names.item[k], c->ids_names.item[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool names_marked(const struct conf *c)
+{
+    return any_name(c, name_marked);
+}
+
+static bool names_prefixed(const struct conf *c)
+{
+    return any_name(c, name_prefixed);
+}
+
+static bool names_doubled(const struct conf *c)
+{
+    return any_name(c, name_doubled);
+}
+
+static bool password_masked(const struct conf *c)
+{
+    return span_eq(conf_text_password(span_str(c->coordinator_url)), SPAN("***"));
+}
+
+static bool password_doubled(const struct conf *c)
+{
+    return c->coordinator_password_file[0] &&
+           conf_text_password(span_str(c->coordinator_url)).n > 0;
+}
+
+static bool timeout_late(const struct conf *c)
+{
+    return c->coordinator_timeout_us >= c->lease_renew_every_us;
+}
+
+static bool wait_cut_short(const struct conf *c)
+{
+    return c->limits_max_wait_us < c->clock_wait_below_us;
+}
+
+static const struct {
+    enum conf_option_id id;
+    bool (*odd)(const struct conf *);
+    const char *text;
+} oddities[] = {
+    {CONF_LISTEN_MEMCACHED, nobody_served, "no list has an address: no client can connect"},
+    {CONF_LISTEN_SOCKET_MODE, nobody_connects,
+     "no write permission for anybody: no client can connect to a UNIX socket"},
+    {CONF_IDS_NAMES, names_marked,
+     "a name with '#' is never asked for: '#' ends the name in a key"},
+    {CONF_IDS_NAMES, names_prefixed,
+     "a name begins with ids.prefix, which is not part of the name"},
+    {CONF_IDS_NAMES, names_doubled, "a name is given twice"},
+    {CONF_COORDINATOR_URL, password_masked,
+     "the password is \"***\", which --dump-config writes instead of the real one"},
+    {CONF_COORDINATOR_PASSWORD_FILE, password_doubled,
+     "the URL has a password, too: the file's is used"},
+    {CONF_COORDINATOR_TIMEOUT, timeout_late,
+     "not below lease.renew_every: one slow answer delays the next renewal"},
+    {CONF_LIMITS_MAX_WAIT, wait_cut_short,
+     "below clock.wait_below: a clock that steps back by more than this makes requests fail"},
+};
+
+/* The place is blamed as for an error, only that nothing fails. */
+static enum err_code warn(struct conf_load *l, enum conf_option_id id, const char *text)
+{
+    struct err line;
+    struct conf_load said = *l;
+    said.e = &line;
+    (void)err_set(&line, ERR_OK, "%s: %s", conf_options[id].path, text);
+    if (l->source[id] == CONF_SOURCE_FILE)
+        (void)conf_load_blame(&said, id, CONF_WHOLE_VALUE, ERR_OK);
+    return conf_list_add(&l->conf->warnings, span_str(line.text), l->e);
+}
+
+enum err_code conf_check_oddities(struct conf_load *l)
+{
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < sizeof oddities / sizeof *oddities && !rc; i++)
+        if (oddities[i].odd(l->conf))
+            rc = warn(l, oddities[i].id, oddities[i].text);
+    return rc;
+}

@@ -1,0 +1,190 @@
+#include "conf/option.h"
+
+#include "base/dec.h"
+#include "conf/address.h"
+#include "conf/conf.h"
+#include "conf/text.h"
+
+#include <assert.h>
+#include <limits.h>
+
+#define MS       INT64_C(1000)
+#define SECOND   (1000 * MS)
+#define DAY      (86400 * SECOND)
+#define YEAR2000 INT64_C(946684800000) /* Unix ms */
+
+#define TOP(name)        .path = name, .group = NULL, .key = name
+#define IN(group_, key_) .path = group_ "." key_, .group = group_, .key = key_
+#define FIELD(name)      .offset = offsetof(struct conf, name)
+
+#define URL_FORMS "redis://HOST:PORT/DB, redis+unix:///PATH, sqlite:///PATH or static:0..32767"
+#define GRAPHIC   "printable ASCII without spaces"
+#define ADDRESS_ROW                                                                                \
+    .type = CONF_TYPE_LIST, .max = 64, .ok = conf_address_valid, .what = CONF_ADDRESS_FORMS
+
+static const char *const on_stop_names[] = {"return", "keep", NULL};
+static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
+static const char *const format_names[] = {"text", "json", NULL};
+
+static bool is_pool_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
+}
+
+static bool pool_ok(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!is_pool_char(s.p[i]))
+            return false;
+    return true;
+}
+
+static bool name_ok(struct span s)
+{
+    return s.n >= 1 && s.n <= 200 && conf_text_graphic(s);
+}
+
+/* Whether the scheme is one that there is, and something follows: the driver reads the rest. */
+static bool url_ok(struct span s)
+{
+    static const char *const schemes[] = {"redis://", "redis+unix:///", "sqlite:///"};
+    struct span sqlite = SPAN("sqlite:"), fixed = SPAN("static:");
+    uint64_t worker;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (span_starts(s, span_str(schemes[i])))
+            return s.n > strlen(schemes[i]);
+    if (span_starts(s, fixed))
+        return dec_u64(span_skip(s, fixed.n), &worker) && worker <= 32767;
+    return span_starts(s, sqlite) && s.n > sqlite.n && !span_starts(s, SPAN("sqlite://"));
+}
+
+const struct conf_option conf_options[CONF_OPTIONS] = {
+    [CONF_LISTEN_MEMCACHED] = {IN("listen", "memcached"), FIELD(listen_memcached), ADDRESS_ROW,
+                               .def = "tcp://127.0.0.1:11212",
+                               .help = "addresses for the memcached protocols"},
+    [CONF_LISTEN_REDIS] = {IN("listen", "redis"), FIELD(listen_redis), ADDRESS_ROW,
+                           .def = "tcp://127.0.0.1:6380",
+                           .help = "addresses for the Redis protocol"},
+    [CONF_LISTEN_HTTP] = {IN("listen", "http"), FIELD(listen_http), ADDRESS_ROW,
+                          .def = "tcp://127.0.0.1:9464",
+                          .help =
+                              "addresses for /metrics, /livez and /readyz; [] switches HTTP off"},
+    [CONF_LISTEN_SOCKET_MODE] = {IN("listen", "socket_mode"), FIELD(listen_socket_mode),
+                                 .type = CONF_TYPE_MODE, .def = "0660", .max = 0777,
+                                 .help = "permissions of UNIX sockets"},
+
+    [CONF_IDS_PREFIX] = {IN("ids", "prefix"), FIELD(ids_prefix), .type = CONF_TYPE_STRING,
+                         .def = "id:", .max = 50, .ok = conf_text_graphic,
+                         .what = "at most 50 bytes of " GRAPHIC,
+                         .help = "keys that begin so are IDs; \"\" makes every key one"},
+    [CONF_IDS_NAMES] = {IN("ids", "names"), FIELD(ids_names), .type = CONF_TYPE_LIST, .def = "",
+                        .max = 1024, .ok = name_ok, .what = "1..200 bytes of " GRAPHIC,
+                        .help = "the names that are IDs, others are a miss; [] accepts any"},
+
+    [CONF_COORDINATOR_URL] = {IN("coordinator", "url"), FIELD(coordinator_url),
+                              .type = CONF_TYPE_STRING, .def = "sqlite:///var/lib/sidflake/pool.db",
+                              .min = 1, .max = 1024, .ok = url_ok, .what = URL_FORMS,
+                              .help = "who hands out workerIds"},
+    [CONF_COORDINATOR_PASSWORD_FILE] = {IN("coordinator", "password_file"),
+                                        FIELD(coordinator_password_file), .type = CONF_TYPE_STRING,
+                                        .def = "", .max = PATH_MAX - 1, .what = "a path",
+                                        .help = "file with the coordinator's password, instead of "
+                                                "one in the URL"},
+    [CONF_COORDINATOR_POOL] = {IN("coordinator", "pool"), FIELD(coordinator_pool),
+                               .type = CONF_TYPE_STRING, .def = "default", .min = 1, .max = 64,
+                               .ok = pool_ok, .what = "1..64 letters, digits, '_', '.' or '-'",
+                               .help = "pool of workerIds to take from"},
+    [CONF_COORDINATOR_AUTO_INIT] = {IN("coordinator", "auto_init"), FIELD(coordinator_auto_init),
+                                    .type = CONF_TYPE_BOOL, .def = "false",
+                                    .help = "create a missing pool; SQLite only"},
+    [CONF_COORDINATOR_TIMEOUT] = {IN("coordinator", "timeout"), FIELD(coordinator_timeout_us),
+                                  .type = CONF_TYPE_DURATION, .def = "1s", .min = 10 * MS,
+                                  .max = 60 * SECOND,
+                                  .help = "longest wait for a connection, and for each answer"},
+
+    [CONF_WORKERS_ACTIVE] = {IN("workers", "active"), FIELD(workers_active), .type = CONF_TYPE_INT,
+                             .def = "1", .min = 1, .max = 16,
+                             .help = "workerIds issued from at once: 1024 IDs/ms each"},
+    [CONF_WORKERS_SPARE] = {IN("workers", "spare"), FIELD(workers_spare), .type = CONF_TYPE_INT,
+                            .def = "1", .max = 4,
+                            .help = "workerIds held ready for a clock that steps back"},
+
+    [CONF_LEASE_RENEW_EVERY] = {IN("lease", "renew_every"), FIELD(lease_renew_every_us),
+                                .type = CONF_TYPE_DURATION, .def = "20s", .min = SECOND,
+                                .max = 3600 * SECOND,
+                                .help = "time between renewals, give or take 20 %; at most 5s "
+                                        "while a tenure is young"},
+    [CONF_LEASE_ON_STOP] = {IN("lease", "on_stop"), FIELD(lease_on_stop), .type = CONF_TYPE_ENUM,
+                            .def = "return", .names = on_stop_names,
+                            .help = "return the workerIds, or keep them for the next start"},
+
+    [CONF_CLOCK_WAIT_BELOW] = {IN("clock", "wait_below"), FIELD(clock_wait_below_us),
+                               .type = CONF_TYPE_DURATION, .def = "15ms", .max = SECOND,
+                               .help = "a clock that steps back by less is waited for; by more, "
+                                       "the workerId is changed"},
+
+    [CONF_EPOCH] = {TOP("epoch"), FIELD(epoch_ms), .type = CONF_TYPE_TIME, .def = "",
+                    .min = YEAR2000,
+                    .help = "time 0 of the IDs, in RFC 3339; \"\" takes the pool's"},
+    [CONF_STATE_DIR] = {TOP("state_dir"), FIELD(state_dir), .type = CONF_TYPE_STRING,
+                        .def = "/var/lib/sidflake", .min = 1, .max = PATH_MAX - 32,
+                        .what = "a non-empty path",
+                        .help = "directory of the state page, one per sidecar"},
+
+    [CONF_LIMITS_CONNECTIONS] = {IN("limits", "connections"), FIELD(limits_connections),
+                                 .type = CONF_TYPE_INT, .def = "4096", .min = 1, .max = 1000000,
+                                 .help = "client connections at once"},
+    [CONF_LIMITS_IDLE_TIMEOUT] = {IN("limits", "idle_timeout"), FIELD(limits_idle_timeout_us),
+                                  .type = CONF_TYPE_DURATION, .def = "0s", .max = 30 * DAY,
+                                  .help = "a connection silent for so long is closed; 0s never"},
+    [CONF_LIMITS_MAX_WAIT] = {IN("limits", "max_wait"), FIELD(limits_max_wait_us),
+                              .type = CONF_TYPE_DURATION, .def = "100ms", .max = 60 * SECOND,
+                              .help = "longest a request waits for the clock or for a workerId"},
+    [CONF_LIMITS_BATCH] = {IN("limits", "batch"), FIELD(limits_batch), .type = CONF_TYPE_INT,
+                           .def = "1024", .min = 1, .max = 8192,
+                           .help = "most IDs that one command can ask for"},
+
+    [CONF_LOG_LEVEL] = {IN("log", "level"), FIELD(log_level), .type = CONF_TYPE_ENUM, .def = "info",
+                        .names = level_names, .help = "least severe lines logged"},
+    [CONF_LOG_FORMAT] = {IN("log", "format"), FIELD(log_format), .type = CONF_TYPE_ENUM,
+                         .def = "text", .names = format_names, .help = "plain lines or JSON lines"},
+};
+
+static_assert(CONF_OPTIONS <= CONF_OPTIONS_MAX, "conf_diff tells its callers how many there are");
+
+const struct conf_option *conf_option_find(struct span path)
+{
+    for (size_t i = 0; i < CONF_OPTIONS; i++)
+        if (span_eq(path, span_str(conf_options[i].path)))
+            return &conf_options[i];
+    return NULL;
+}
+
+char *conf_option_env(char out[CONF_OPTION_ENV_MAX], const struct conf_option *o)
+{
+    size_t n = strlen(strcpy(out, "SIDFLAKE_"));
+    for (const char *p = o->path; *p && n < CONF_OPTION_ENV_MAX - 1; p++)
+        out[n++] = *p == '.' ? '_' : (char)(*p >= 'a' && *p <= 'z' ? *p - ('a' - 'A') : *p);
+    out[n] = '\0';
+    return out;
+}
+
+const struct conf_option *conf_option_find_env(struct span name)
+{
+    char env[CONF_OPTION_ENV_MAX];
+    for (size_t i = 0; i < CONF_OPTIONS; i++)
+        if (span_eq(name, span_str(conf_option_env(env, &conf_options[i]))))
+            return &conf_options[i];
+    return NULL;
+}
+
+bool conf_option_in(const struct conf_option *o, const char *group)
+{
+    return group ? o->group && strcmp(o->group, group) == 0 : !o->group;
+}
+
+bool conf_option_opens(const struct conf_option *o)
+{
+    return o->group && (o == conf_options || !conf_option_in(o - 1, o->group));
+}

@@ -1,0 +1,348 @@
+#include "conf/conf.h"
+#include "conf/option.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+/* cmocka.h wants those before it */
+#include <cmocka.h>
+
+#define DEFAULT_FILE "conf/sidflake.yaml"
+#define SETS(...)    ((char *[]){__VA_ARGS__})
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static struct conf load(const char *file, const char *yaml, char *const *sets, size_t nsets,
+                        char *const *envp)
+{
+    struct conf c;
+    struct err e;
+    enum err_code rc = yaml ? conf_load_text(&c, "f.yaml", span_str(yaml), sets, nsets, envp, &e)
+                            : conf_load(&c, file, sets, nsets, envp, &e);
+    if (rc != ERR_OK)
+        fail_msg("expected a configuration, found %s", e.text);
+    return c;
+}
+
+static struct conf load_yaml(const char *yaml)
+{
+    return load(NULL, yaml, NULL, 0, NULL);
+}
+
+static char *written(void (*write)(const struct conf *, FILE *), const struct conf *c)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    assert_non_null(out);
+    write(c, out);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void write_help(const struct conf *c, FILE *out)
+{
+    (void)c;
+    conf_help(out);
+}
+
+static void check_same(const struct conf *a, const struct conf *b)
+{
+    const char *paths[CONF_OPTIONS_MAX];
+    size_t n = conf_diff(a, b, paths);
+    if (n > 0)
+        fail_msg("expected equal configurations, found %zu options that differ, first %s", n,
+                 paths[0]);
+}
+
+/* The contract's defaults, written out once more. */
+static void test_defaults(void **state)
+{
+    struct conf c = load(NULL, NULL, NULL, 0, NULL);
+    (void)state;
+    assert_int_equal(c.listen_memcached.n, 1);
+    assert_string_equal(c.listen_memcached.item[0], "tcp://127.0.0.1:11212");
+    assert_int_equal(c.listen_redis.n, 1);
+    assert_string_equal(c.listen_redis.item[0], "tcp://127.0.0.1:6380");
+    assert_int_equal(c.listen_http.n, 1);
+    assert_string_equal(c.listen_http.item[0], "tcp://127.0.0.1:9464");
+    assert_int_equal(c.listen_socket_mode, 0660);
+    assert_string_equal(c.ids_prefix, "id:");
+    assert_int_equal(c.ids_names.n, 0);
+    assert_string_equal(c.coordinator_url, "sqlite:///var/lib/sidflake/pool.db");
+    assert_string_equal(c.coordinator_password_file, "");
+    assert_string_equal(c.coordinator_pool, "default");
+    assert_false(c.coordinator_auto_init);
+    assert_int_equal(c.coordinator_timeout_us, 1000000);
+    assert_int_equal(c.workers_active, 1);
+    assert_int_equal(c.workers_spare, 1);
+    assert_int_equal(c.lease_renew_every_us, 20000000);
+    assert_int_equal(c.lease_on_stop, CONF_ON_STOP_RETURN);
+    assert_int_equal(c.clock_wait_below_us, 15000);
+    assert_true(c.epoch_ms == CONF_EPOCH_OF_POOL);
+    assert_string_equal(c.state_dir, "/var/lib/sidflake");
+    assert_int_equal(c.limits_connections, 4096);
+    assert_int_equal(c.limits_idle_timeout_us, 0);
+    assert_int_equal(c.limits_max_wait_us, 100000);
+    assert_int_equal(c.limits_batch, 1024);
+    assert_int_equal(c.log_level, LOG_LVL_INFO);
+    assert_int_equal(c.log_format, LOG_FMT_TEXT);
+    assert_int_equal(c.warnings.n, 0);
+    conf_clear(&c);
+    conf_clear(&c);
+}
+
+/* Each option stands in the shipped file, under its group, and with its default. */
+static void test_shipped_file(void **state)
+{
+    struct conf c = load(DEFAULT_FILE, NULL, NULL, 0, NULL);
+    struct conf defaults = load(NULL, NULL, NULL, 0, NULL);
+    char line[200], group[40] = "", path[80];
+    bool seen[CONF_OPTIONS] = {false};
+    (void)state;
+    check_same(&c, &defaults);
+    assert_int_equal(c.warnings.n, 0);
+    FILE *f = fopen(DEFAULT_FILE, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        bool inner = strncmp(line, "  ", 2) == 0;
+        char *key = line + (inner ? 2 : 0), *colon = strchr(key, ':');
+        if (!colon || *key == '#' || *key == ' ')
+            continue;
+        *colon = '\0';
+        if (!inner)
+            (void)snprintf(group, sizeof group, "%s", key);
+        (void)snprintf(path, sizeof path, "%s%s%s", inner ? group : "", inner ? "." : "", key);
+        const struct conf_option *o = conf_option_find(span_str(path));
+        if (o)
+            seen[conf_option_id(o)] = true;
+    }
+    assert_int_equal(fclose(f), 0);
+    for (size_t i = 0; i < CONF_OPTIONS; i++)
+        if (!seen[i])
+            fail_msg("expected %s in " DEFAULT_FILE ", found nothing", conf_options[i].path);
+    conf_clear(&c);
+    conf_clear(&defaults);
+}
+
+static void test_dev_file(void **state)
+{
+    struct conf c = load("conf/sidflake.dev.yaml", NULL, NULL, 0, NULL);
+    (void)state;
+    assert_int_equal(c.listen_memcached.n, 2);
+    assert_string_equal(c.listen_redis.item[1], "unix:build/dev/redis.sock");
+    assert_true(c.coordinator_auto_init);
+    assert_int_equal(c.warnings.n, 0);
+    conf_clear(&c);
+}
+
+/* One value per option that is not its default, at a bound where there is one. */
+static const char every_option[] =
+    "listen:\n  memcached: [\"unix:///run/m\", \"tcp://[::1]:0\", \"tcp://[::1]:0\"]\n"
+    "  redis: []\n  http:\n  - 'tcp://h:80'\n  socket_mode: 0777\n"
+    "ids: {prefix: '', names: [\"a,b\", '\"\\']}\n"
+    "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms}\n"
+    "workers: {active: 16, spare: 0}\nlease: {renew_every: 1h, on_stop: keep}\n"
+    "clock: {wait_below: 0}\nepoch: 2000-01-01\nstate_dir: \"\xc3\xa4\\u20ac\"\n"
+    "limits: {connections: 1000000, idle_timeout: 30d, max_wait: 60s, batch: 8192}\n"
+    "log: {level: debug, format: json}\n";
+
+static void test_values(void **state)
+{
+    struct conf c = load_yaml(every_option);
+    struct conf defaults = load(NULL, NULL, NULL, 0, NULL);
+    const char *paths[CONF_OPTIONS_MAX];
+    (void)state;
+    assert_int_equal(c.listen_memcached.n, 3);
+    assert_int_equal(c.listen_redis.n, 0);
+    assert_string_equal(c.listen_http.item[0], "tcp://h:80");
+    assert_int_equal(c.listen_socket_mode, 0777);
+    assert_string_equal(c.ids_prefix, "");
+    assert_string_equal(c.ids_names.item[0], "a,b");
+    assert_string_equal(c.ids_names.item[1], "\"\\");
+    assert_string_equal(c.coordinator_url, "redis://u:p@h:1/0");
+    assert_int_equal(c.coordinator_timeout_us, 10000);
+    assert_int_equal(c.lease_renew_every_us, INT64_C(3600000000));
+    assert_int_equal(c.lease_on_stop, CONF_ON_STOP_KEEP);
+    assert_int_equal(c.epoch_ms, INT64_C(946684800000));
+    assert_string_equal(c.state_dir, "\xc3\xa4\xe2\x82\xac");
+    assert_int_equal(c.limits_idle_timeout_us, INT64_C(2592000000000));
+    assert_int_equal(c.limits_max_wait_us, 60000000);
+    assert_int_equal(c.log_level, LOG_LVL_DEBUG);
+    assert_int_equal(c.log_format, LOG_FMT_JSON);
+    /* All but password_file and auto_init, which cannot be changed without a file or SQLite. */
+    assert_int_equal(conf_diff(&c, &defaults, paths), CONF_OPTIONS - 2);
+    assert_string_equal(paths[0], "listen.memcached");
+    conf_clear(&c);
+    conf_clear(&defaults);
+}
+
+static void test_dump(void **state)
+{
+    struct conf c = load_yaml(every_option);
+    char *text = written(conf_dump, &c);
+    struct conf again = load_yaml(text);
+    const char *paths[CONF_OPTIONS_MAX];
+    (void)state;
+    assert_null(strstr(text, "u:p@"));
+    assert_non_null(strstr(text, "  url: \"redis://u:***@h:1/0\"\n"));
+    assert_non_null(strstr(text, "limits:\n  connections: 1000000\n  idle_timeout: 30d\n"));
+    assert_int_equal(conf_diff(&c, &again, paths), 1);
+    assert_string_equal(paths[0], "coordinator.url");
+    assert_int_equal(again.warnings.n, 1); /* the masked password */
+    free(text);
+    conf_clear(&c);
+    conf_clear(&again);
+}
+
+static void test_empty_files(void **state)
+{
+    static const char *const empty[] = {"",    "\n# nothing\n", "---\n",
+                                        "~\n", "{}\n",          "limits:\nlog: ~\nids: {}\n"};
+    struct conf defaults = load(NULL, NULL, NULL, 0, NULL);
+    (void)state;
+    for (size_t i = 0; i < COUNT(empty); i++) {
+        struct conf c = load_yaml(empty[i]);
+        check_same(&c, &defaults);
+        conf_clear(&c);
+    }
+    conf_clear(&defaults);
+}
+
+static void test_help(void **state)
+{
+    char *text = written(write_help, NULL), *at = text;
+    (void)state;
+    for (int line = -1; line < (int)CONF_OPTIONS; line++) {
+        char *end = strchr(at, '\n');
+        assert_non_null(end);
+        *end = '\0';
+        const char *path = line < 0 ? "# PATH" : conf_options[line].path;
+        if (strncmp(at, path, strlen(path)) != 0 || strncmp(at + strlen(path), "  ", 2) != 0)
+            fail_msg("expected %s first, found %s", path, at);
+        size_t columns = 1;
+        for (char *gap = at; (gap = strstr(gap, "  ")); columns++)
+            gap += strspn(gap, " ");
+        if (columns != 5)
+            fail_msg("expected 5 columns, found %zu in %s", columns, at);
+        at = end + 1;
+    }
+    assert_string_equal(at, "");
+    free(text);
+}
+
+static void test_file_errors(void **state)
+{
+    static const char name[] = "build/test_conf.yaml";
+    struct conf c;
+    struct err e;
+    (void)state;
+    assert_int_equal(conf_load(&c, "/nonexistent/f", NULL, 0, NULL, &e), ERR_IO);
+    assert_string_equal(
+        e.text, "/nonexistent/f: expected a readable file, found: No such file or directory");
+    assert_int_equal(conf_load(&c, "/", NULL, 0, NULL, &e), ERR_IO);
+    FILE *f = fopen(name, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < CONF_FILE_MAX; i++)
+        (void)fputc('\n', f);
+    assert_int_equal(fflush(f), 0);
+    c = load(name, NULL, NULL, 0, NULL);
+    conf_clear(&c);
+    (void)fputc('\n', f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(conf_load(&c, name, NULL, 0, NULL, &e), ERR_RANGE);
+    (void)unlink(name);
+}
+
+static enum err_code password_of(const char *content, size_t n, char out[CONF_PASSWORD_MAX + 1],
+                                 struct err *e)
+{
+    static const char name[] = "build/test_conf.password";
+    char set[] = "coordinator.password_file=build/test_conf.password";
+    struct conf c;
+    FILE *f = fopen(name, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(content, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    enum err_code rc = conf_load(&c, NULL, SETS(set), 1, NULL, e);
+    if (rc == ERR_OK)
+        rc = conf_password(&c, out, e);
+    conf_clear(&c);
+    (void)unlink(name);
+    return rc;
+}
+
+static void test_password(void **state)
+{
+    char out[CONF_PASSWORD_MAX + 1], big[CONF_PASSWORD_MAX + 4];
+    struct err e;
+    (void)state;
+    assert_int_equal(password_of("secret", 6, out, &e), ERR_OK);
+    assert_string_equal(out, "secret");
+    assert_int_equal(password_of(" a\nb \r\n", 7, out, &e), ERR_OK);
+    assert_string_equal(out, " a\nb ");
+    memset(big, 'x', sizeof big);
+    big[CONF_PASSWORD_MAX] = '\n';
+    assert_int_equal(password_of(big, CONF_PASSWORD_MAX + 1, out, &e), ERR_OK);
+    assert_int_equal(strlen(out), CONF_PASSWORD_MAX);
+    big[CONF_PASSWORD_MAX] = 'x';
+    assert_int_equal(password_of(big, CONF_PASSWORD_MAX + 1, out, &e), ERR_RANGE);
+    assert_int_equal(password_of(big, sizeof big, out, &e), ERR_RANGE);
+    assert_int_equal(password_of("\n", 1, out, &e), ERR_RANGE);
+    assert_int_equal(password_of("", 0, out, &e), ERR_RANGE);
+    assert_int_equal(password_of("a\0b", 3, out, &e), ERR_INVALID);
+    assert_string_equal(e.text, "--set coordinator.password_file: expected text in "
+                                "coordinator.password_file, found a NUL");
+}
+
+static void test_bad_password_files(void **state)
+{
+    struct conf c;
+    struct err e;
+    (void)state;
+    assert_int_equal(conf_load_text(&c, "f", SPAN("coordinator:\n  password_file: /nonexistent\n"),
+                                    NULL, 0, NULL, &e),
+                     ERR_IO);
+    assert_string_equal(e.text, "f:2:18: expected a readable file for coordinator.password_file, "
+                                "found \"/nonexistent\": No such file or directory");
+    assert_int_equal(conf_load_text(&c, "f", SPAN("coordinator: {password_file: /dev/zero}\n"),
+                                    NULL, 0, NULL, &e),
+                     ERR_INVALID);
+}
+
+/* Nobody writes to it: reading it would wait for ever. */
+static void test_password_in_fifo(void **state)
+{
+    static const char name[] = "build/test_conf.fifo";
+    char set[] = "coordinator.password_file=build/test_conf.fifo";
+    struct conf c;
+    struct err e;
+    (void)state;
+    (void)unlink(name);
+    assert_int_equal(mkfifo(name, 0600), 0);
+    (void)alarm(10);
+    assert_int_equal(conf_load(&c, NULL, SETS(set), 1, NULL, &e), ERR_INVALID);
+    (void)alarm(0);
+    assert_string_equal(e.text, "--set coordinator.password_file: expected a regular file for "
+                                "coordinator.password_file, found another kind");
+    (void)unlink(name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_shipped_file),
+        cmocka_unit_test(test_dev_file),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_dump),
+        cmocka_unit_test(test_empty_files),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_file_errors),
+        cmocka_unit_test(test_password),
+        cmocka_unit_test(test_bad_password_files),
+        cmocka_unit_test(test_password_in_fifo),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

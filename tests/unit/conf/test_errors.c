@@ -1,0 +1,208 @@
+/* Every way in which a file can be wrong: the place and the words of the message. */
+#include "conf/conf.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+/* cmocka.h wants those before it */
+#include <cmocka.h>
+
+struct wrong {
+    const char *yaml, *text; /* the message after "f.yaml:" */
+};
+
+static void check(const struct wrong *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct conf c;
+        struct err e = {.text = ""};
+        enum err_code rc = conf_load_text(&c, "f.yaml", span_str(w[i].yaml), NULL, 0, NULL, &e);
+        if (rc == ERR_OK || strncmp(e.text, "f.yaml:", 7) != 0 ||
+            strcmp(e.text + 7, w[i].text) != 0)
+            fail_msg("%s\nexpected f.yaml:%s\nfound    %s", w[i].yaml, w[i].text,
+                     rc ? e.text : "no error");
+        if (rc != e.code)
+            fail_msg("%s: the code is %d, the text's %d", w[i].yaml, (int)rc, (int)e.code);
+    }
+}
+
+#define CHECK(cases) check(cases, sizeof(cases) / sizeof *(cases))
+#define TOP_KEYS     "listen, ids, coordinator, workers, lease, clock, epoch, state_dir, limits, log"
+#define SYNTAX       "expected well-formed YAML, found a syntax error "
+
+static void test_syntax(void **state)
+{
+    static const struct wrong cases[] = {
+        {"ids:\n  names: [\n",
+         "3:1: " SYNTAX "(did not find expected node content while parsing a flow node)"},
+        {"log:\n\tlevel: info\n",
+         "2:1: " SYNTAX
+         "(found character that cannot start any token while scanning for the next token)"},
+        {"log:\n  level: \"info\n",
+         "3:1: " SYNTAX "(found unexpected end of stream while scanning a quoted scalar)"},
+        {"log:\n  level: \"\xff\"\n", "2:11: " SYNTAX "(invalid leading UTF-8 octet)"},
+        {"log: {}\n---\nlog: {}\n", "2:1: expected one document, found a second"},
+    };
+    (void)state;
+    CHECK(cases);
+}
+
+static void test_keys(void **state)
+{
+    static const struct wrong cases[] = {
+        {"\nlimit: 1\n", "2:1: expected one of " TOP_KEYS ", found \"limit\""},
+        {"limits:\n  batches: 1\n", "2:3: expected one of connections, idle_timeout, max_wait, "
+                                    "batch in limits, found \"batches\""},
+        {"log:\n  level: info\n  format: text\n  level: info\n",
+         "4:3: expected each key once, found \"level\" again after line 2"},
+        {"log:\nids:\nlog:\n", "3:1: expected each key once, found \"log\" again after line 1"},
+        {"epoch: \"\"\nepoch: \"\"\n",
+         "2:1: expected each key once, found \"epoch\" again after line 1"},
+        {"? [log]\n: x\n", "1:3: expected one of " TOP_KEYS ", found a list"},
+        {"<<: {}\n", "1:1: expected one of " TOP_KEYS ", found \"<<\""},
+    };
+    (void)state;
+    CHECK(cases);
+}
+
+static void test_shapes(void **state)
+{
+    static const struct wrong cases[] = {
+        {"- log\n", "1:1: expected a mapping of options, found a list"},
+        {"log\n", "1:1: expected a mapping of options, found \"log\""},
+        {"log: info\n", "1:6: expected a mapping of options for log, found \"info\""},
+        {"log: \"\"\n", "1:6: expected a mapping of options for log, found \"\""},
+        {"log: [a]\n", "1:6: expected a mapping of options for log, found a list"},
+        {"ids:\n  names: orders\n", "2:10: expected a list for ids.names, found \"orders\""},
+        {"ids:\n  names:\n", "2:9: expected a list for ids.names, found nothing"},
+        {"ids: {names: [a, [b]]}\n", "1:18: expected 1..200 bytes of printable ASCII without "
+                                     "spaces for ids.names, found a list"},
+        {"log:\n  level: [info]\n",
+         "2:10: expected error|warn|info|debug for log.level, found a list"},
+        {"log:\n  level: {a: b}\n",
+         "2:10: expected error|warn|info|debug for log.level, found a mapping"},
+        {"log:\n  level: ~\n", "2:10: expected error|warn|info|debug for log.level, found nothing"},
+        {"ids: {prefix: &a \"id:\"}\nstate_dir: *a\n",
+         "2:12: expected a non-empty path for state_dir, found an alias"},
+        {"state_dir: \"a\\0b\"\n",
+         "1:12: expected a non-empty path for state_dir, found \"a\\x00b\""},
+    };
+    (void)state;
+    CHECK(cases);
+}
+
+#define INT_BATCH "expected an integer 1..8192 for limits.batch, found "
+#define EPOCH     "expected a time 2000-01-01T00:00:00.000Z..now, or \"\" for epoch, found "
+#define MODE      "expected an octal mode 0..0777 for listen.socket_mode, found "
+#define WAIT      "expected a duration with its unit, 0s..1s for clock.wait_below, found "
+#define POOL      "expected 1..64 letters, digits, '_', '.' or '-' for coordinator.pool, found "
+
+static void test_values(void **state)
+{
+    static const struct wrong cases[] = {
+        {"limits:\n  batch: 0\n", "2:10: " INT_BATCH "\"0\""},
+        {"limits:\n  batch: 8193\n", "2:10: " INT_BATCH "\"8193\""},
+        {"limits: {batch: -1}\n", "1:17: " INT_BATCH "\"-1\""},
+        {"limits: {batch: 010}\n", "1:17: " INT_BATCH "\"010\""},
+        {"limits: {batch: 1e3}\n", "1:17: " INT_BATCH "\"1e3\""},
+        {"limits: {batch: 18446744073709551617}\n", "1:17: " INT_BATCH "\"18446744073709551617\""},
+        {"limits: {batch: }\n", "1:17: " INT_BATCH "\"\""},
+        {"clock: {wait_below: 15}\n", "1:21: " WAIT "\"15\""},
+        {"clock: {wait_below: 1001ms}\n", "1:21: " WAIT "\"1001ms\""},
+        {"clock: {wait_below: 1.5s}\n", "1:21: " WAIT "\"1.5s\""},
+        {"coordinator: {auto_init: yes}\n",
+         "1:26: expected true|false for coordinator.auto_init, found \"yes\""},
+        {"lease: {on_stop: RETURN}\n",
+         "1:18: expected return|keep for lease.on_stop, found \"RETURN\""},
+        {"listen: {socket_mode: 1000}\n", "1:23: " MODE "\"1000\""},
+        {"listen: {socket_mode: 8}\n", "1:23: " MODE "\"8\""},
+        {"listen: {socket_mode: \"\"}\n", "1:23: " MODE "\"\""},
+        {"epoch: 1999-12-31T23:59:59.999Z\n", "1:8: " EPOCH "\"1999-12-31T23:59:59.999Z\""},
+        {"epoch: 9999-01-01\n", "1:8: " EPOCH "\"9999-01-01\""},
+        {"epoch: yesterday\n", "1:8: " EPOCH "\"yesterday\""},
+        {"coordinator: {pool: \"\"}\n", "1:21: " POOL "\"\""},
+        {"coordinator: {pool: a/b}\n", "1:21: " POOL "\"a/b\""},
+        {"state_dir: \"a\\nb\"\n",
+         "1:12: expected a non-empty path for state_dir, found \"a\\x0ab\""},
+        {"ids: {prefix: \"a b\"}\n", "1:15: expected at most 50 bytes of printable ASCII without "
+                                     "spaces for ids.prefix, found \"a b\""},
+    };
+    (void)state;
+    CHECK(cases);
+}
+
+#define ADDRESS "expected tcp://HOST:PORT, unix:///PATH or unix:PATH for listen.redis, found "
+#define URL                                                                                        \
+    "expected redis://HOST:PORT/DB, redis+unix:///PATH, sqlite:///PATH or static:0..32767 for "    \
+    "coordinator.url, found "
+
+static void test_addresses(void **state)
+{
+    static const struct wrong cases[] = {
+        {"listen:\n  redis:\n  - tcp://a:1\n  - tcp://a:70000\n",
+         "4:5: " ADDRESS "\"tcp://a:70000\""},
+        {"listen: {redis: [\"tcp://h:1\", \"tcp://H:1\"]}\n",
+         "1:31: expected each address once, found \"tcp://H:1\" again, also in listen.redis"},
+        {"listen:\n  http: [\"unix:a\"]\n  redis: [\"unix:a\"]\n",
+         "2:10: expected each address once, found \"unix:a\" again, also in listen.redis"},
+        {"listen: {memcached: [\"tcp://127.0.0.1:6380\"]}\n",
+         "1:22: expected each address once, found \"tcp://127.0.0.1:6380\" again, also in "
+         "listen.redis"},
+        {"coordinator: {url: mysql://u:secret@h}\n", "1:20: " URL "\"mysql://u:***@h\""},
+        {"coordinator: {url: \"redis://\"}\n", "1:20: " URL "\"redis://\""},
+        {"coordinator: {url: \"sqlite://a\"}\n", "1:20: " URL "\"sqlite://a\""},
+        {"coordinator: {url: \"static:32768\"}\n", "1:20: " URL "\"static:32768\""},
+        {"coordinator:\n  auto_init: true\n  url: redis://u:secret@h\n",
+         "2:14: expected coordinator.auto_init false, or sqlite:///PATH for coordinator.url, found "
+         "\"redis://u:***@h\""},
+    };
+    (void)state;
+    CHECK(cases);
+}
+
+static void test_too_many_items(void **state)
+{
+    char yaml[2000] = "listen:\n  redis: [\n";
+    struct wrong w = {yaml, "67:1: expected at most 64 items for listen.redis, found more"};
+    (void)state;
+    for (int i = 0; i < 65; i++) {
+        size_t n = strlen(yaml);
+        (void)snprintf(yaml + n, sizeof yaml - n, "unix:%d,\n", i);
+    }
+    (void)strcat(yaml, "]\n");
+    check(&w, 1);
+}
+
+/* Line and column survive a name that is too long for the text, which keeps the end of it. */
+static void test_long_name(void **state)
+{
+    char name[1000];
+    struct conf c;
+    struct err e;
+    (void)state;
+    memset(name, 'd', sizeof name);
+    memcpy(name + sizeof name - 8, "/f.yaml", 8);
+    assert_int_equal(conf_load_text(&c, name, SPAN("x: 1\n"), NULL, 0, NULL, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "d/f.yaml:1:1: expected one of " TOP_KEYS ", found \"x\""));
+}
+
+static void test_no_error_wanted(void **state)
+{
+    struct conf c;
+    (void)state;
+    assert_int_equal(conf_load_text(&c, "f", SPAN("x: 1\n"), NULL, 0, NULL, NULL), ERR_INVALID);
+    assert_int_equal(conf_load_text(&c, "f", SPAN("- ["), NULL, 0, NULL, NULL), ERR_INVALID);
+    assert_int_equal(conf_load(&c, "/nonexistent", NULL, 0, NULL, NULL), ERR_IO);
+    conf_clear(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_syntax),    cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_values),
+        cmocka_unit_test(test_addresses), cmocka_unit_test(test_too_many_items),
+        cmocka_unit_test(test_long_name), cmocka_unit_test(test_no_error_wanted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
