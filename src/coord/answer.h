@@ -1,0 +1,52 @@
+/*
+ * What the script's answers mean. Pure: spans in, status and structs out.
+ *
+ * An answer is a flat array of strings (pool.lua says which): status, T, for a working pool era and
+ * length of the queue, then what the status carries.
+ *
+ * Invariants
+ *   - An answer is believed only if its count of fields, the form of each number (decimal, no sign,
+ *     no leading zero) and every range is as the script makes it; else COORD_REFUSED, and the text
+ *     says what was expected and what was found.
+ *   - The bounds reject nothing that a sound pool can answer. A ceiling is at most T + A, or one
+ *     that was granted before: T steps back by 2S at most and a re-asserted one is at most
+ *     A + 2S above a past T, so A + 4S above T. A <= 24 h and S <= 1 min make that less than 25 h.
+ *   - Every call fills *r except r->wait_ms of other statuses than COORD_WAIT.
+ */
+#ifndef SIDFLAKE_COORD_ANSWER_H
+#define SIDFLAKE_COORD_ANSWER_H
+
+#include "coord/coord.h"
+
+#define ANSWER_FIELDS_MAX (4 + 4 * COORD_RENEW_MAX) /* a renewal's; all others are shorter */
+
+struct answer {
+    struct span f[ANSWER_FIELDS_MAX];
+    size_t n;
+};
+
+/* Who asked for what; for the texts and the checks. */
+struct answer_to {
+    const char *pool;     /* name */
+    const char *identity; /* NULL: asked without */
+};
+
+/* Decimal as the script writes it, 0..2^53-1. */
+bool answer_number(struct span s, int64_t *out);
+
+enum coord_status answer_init(const struct answer *a, const struct answer_to *to,
+                              struct coord_reply *r);
+enum coord_status answer_describe(const struct answer *a, const struct answer_to *to,
+                                  struct coord_pool *pool, struct coord_reply *r);
+enum coord_status answer_claim(const struct answer *a, const struct answer_to *to,
+                               int64_t caller_ms, struct coord_grant *out, struct coord_reply *r);
+
+/* items: what was asked; where the answer is COORD_OK they are filled as coord_renew says. */
+enum coord_status answer_renew(const struct answer *a, const struct answer_to *to,
+                               struct coord_renewal *items, size_t n, struct coord_reply *r);
+
+/* release, evict, close, repair: COORD_OK or COORD_LOST and nothing more. */
+enum coord_status answer_plain(const struct answer *a, const struct answer_to *to,
+                               struct coord_reply *r);
+
+#endif

@@ -1,0 +1,369 @@
+#include "coord/coord.h"
+
+#include "coord/outcome.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+const struct coord_driver *const coord_drivers[] = {
+    &coord_redis,
+    &coord_sqlite,
+    &coord_static,
+    NULL,
+};
+
+static const char *const status_names[] = {
+    [COORD_OK] = "ok",
+    [COORD_WAIT] = "wait",
+    [COORD_EXHAUSTED] = "exhausted",
+    [COORD_LOST] = "lost",
+    [COORD_NOPOOL] = "nopool",
+    [COORD_EXISTS] = "exists",
+    [COORD_WRONGPOOL] = "wrongpool",
+    [COORD_BADCLOCK] = "badclock",
+    [COORD_SKEW] = "skew",
+    [COORD_CLOSED] = "closed",
+    [COORD_REFUSED] = "refused",
+    [COORD_DOWN] = "down",
+};
+
+const char *coord_status_name(enum coord_status s)
+{
+    return (size_t)s < sizeof status_names / sizeof *status_names ? status_names[s] : "unknown";
+}
+
+const struct coord_params coord_params_default = {
+    .horizon_ms = 60 * 60 * 1000,
+    .first_horizon_ms = 30 * 1000,
+    .mature_after_ms = 120 * 1000,
+    .max_skew_ms = 2 * 1000,
+    .grace_ms = 60 * 1000,
+    .replicas = 0,
+    .worker_from = 0,
+    .worker_to = COORD_WORKERS - 1,
+};
+
+/* What liveness assumes of a sidecar: its renewal intervals, young and mature. */
+#define RENEW_YOUNG_MS  (5 * 1000)
+#define RENEW_MATURE_MS (20 * 1000)
+#define MINUTE_MS       (60 * 1000)
+#define DAY_MS          (24 * 60 * MINUTE_MS)
+
+static enum err_code outside(struct err *e, const char *name, int64_t min, int64_t max,
+                             int64_t found)
+{
+    return err_set(e, ERR_RANGE,
+                   "%s: expected %" PRId64 " ms to %" PRId64 " ms, found %" PRId64 " ms", name, min,
+                   max, found);
+}
+
+static enum err_code not_above(struct err *e, const char *name, const char *what, int64_t bound,
+                               int64_t found)
+{
+    return err_set(e, ERR_RANGE,
+                   "%s: expected more than %s, which is %" PRId64 " ms, found %" PRId64 " ms", name,
+                   what, bound, found);
+}
+
+enum err_code coord_params_check(const struct coord_params *p, struct err *e)
+{
+    const struct {
+        const char *name;
+        int64_t min, max, found;
+    } ranges[] = {
+        {"horizon", MINUTE_MS, DAY_MS, p->horizon_ms},
+        {"first-horizon", 1, DAY_MS, p->first_horizon_ms},
+        {"mature-after", 1, DAY_MS, p->mature_after_ms},
+        {"max-skew", 1, MINUTE_MS, p->max_skew_ms},
+        {"grace", 0, DAY_MS, p->grace_ms},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (ranges[i].found < ranges[i].min || ranges[i].found > ranges[i].max)
+            return outside(e, ranges[i].name, ranges[i].min, ranges[i].max, ranges[i].found);
+    }
+    const struct {
+        const char *name, *what;
+        int64_t bound, found;
+    } orders[] = {
+        {"first-horizon", "3 times max-skew", 3 * p->max_skew_ms, p->first_horizon_ms},
+        {"first-horizon", "3 renewals of a young tenure", 3 * RENEW_YOUNG_MS, p->first_horizon_ms},
+        {"mature-after", "2 times max-skew", 2 * p->max_skew_ms, p->mature_after_ms},
+        {"mature-after", "the renewal interval", RENEW_MATURE_MS, p->mature_after_ms},
+    };
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        if (orders[i].found <= orders[i].bound)
+            return not_above(e, orders[i].name, orders[i].what, orders[i].bound, orders[i].found);
+    }
+    if (p->first_horizon_ms > p->horizon_ms)
+        return outside(e, "first-horizon", 1, p->horizon_ms, p->first_horizon_ms);
+    if (p->worker_from > p->worker_to || p->worker_to >= COORD_WORKERS)
+        return err_set(e, ERR_RANGE, "workers: expected FROM-TO within 0-%u, found %u-%u",
+                       COORD_WORKERS - 1, p->worker_from, p->worker_to);
+    /* A grant that counts only when replicas have it is another protocol. */
+    if (p->replicas != 0)
+        return err_set(e, ERR_UNSUPPORTED, "replicas: expected 0, found %u", p->replicas);
+    return ERR_OK;
+}
+
+static enum err_code check_options(const struct coord_options *o, struct err *e)
+{
+    if (o->pool.n == 0 || o->pool.n >= COORD_POOL_NAME_MAX)
+        return err_set(e, ERR_INVALID, "pool: expected a name of 1 to %d characters, found %zu",
+                       COORD_POOL_NAME_MAX - 1, o->pool.n);
+    for (size_t i = 0; i < o->pool.n; i++) {
+        unsigned char c = (unsigned char)o->pool.p[i];
+        if (c > 0x7e || (!isalnum(c) && c != '_' && c != '.' && c != '-'))
+            return err_set(e, ERR_INVALID,
+                           "pool: expected a name of letters, digits, '_', '.' and '-', found byte "
+                           "0x%02x at %zu",
+                           c, i);
+    }
+    if (o->who.n >= COORD_WHO_MAX)
+        return err_set(e, ERR_RANGE, "holder: expected at most %d bytes, found %zu",
+                       COORD_WHO_MAX - 1, o->who.n);
+    if (o->timeout_us < 1000)
+        return err_set(e, ERR_RANGE, "timeout: expected 1 ms or more, found %" PRId64 " us",
+                       o->timeout_us);
+    for (size_t i = 0; i < o->url.n; i++) {
+        unsigned char c = (unsigned char)o->url.p[i];
+        if (c < ' ' || c == 0x7f)
+            return err_set(e, ERR_INVALID,
+                           "coordinator url: expected printable characters, found byte 0x%02x at "
+                           "%zu",
+                           c, i);
+    }
+    return ERR_OK;
+}
+
+static const struct coord_driver *driver_of(struct span scheme)
+{
+    for (size_t i = 0; coord_drivers[i]; i++) {
+        for (const char *const *s = coord_drivers[i]->schemes; *s; s++) {
+            if (span_eq(scheme, span_str(*s)))
+                return coord_drivers[i];
+        }
+    }
+    return NULL;
+}
+
+/* Only what has the form of a scheme is shown: a URL without one may begin with a password. */
+static bool shows_well(struct span scheme)
+{
+    for (size_t i = 0; i < scheme.n; i++) {
+        unsigned char c = (unsigned char)scheme.p[i];
+        if (!isalnum(c) && c != '+' && c != '-' && c != '.')
+            return false;
+    }
+    return scheme.n > 0 && scheme.n <= 16;
+}
+
+enum err_code coord_open(const struct coord_options *o, struct coord **out, struct err *e)
+{
+    *out = NULL;
+    enum err_code code = check_options(o, e);
+    if (code)
+        return code;
+    struct span rest = o->url;
+    struct span scheme = span_cut(&rest, ':');
+    const struct coord_driver *driver = rest.p ? driver_of(scheme) : NULL;
+    if (driver)
+        return driver->open(o, out, e);
+    bool shown = rest.p && shows_well(scheme);
+    return err_set(e, ERR_INVALID,
+                   "coordinator url: expected redis://, redis+unix://, sqlite: or static:, found "
+                   "%s%.*s%s",
+                   shown ? "\"" : "no such scheme", shown ? (int)scheme.n : 0,
+                   shown ? scheme.p : "", shown ? ":\"" : "");
+}
+
+void coord_free(struct coord *c)
+{
+    if (c)
+        c->driver->free(c);
+}
+
+void coord_idle(struct coord *c)
+{
+    if (c->driver->idle)
+        c->driver->idle(c);
+}
+
+/* ---- the operations ------------------------------------------------------------------------- */
+
+static enum coord_status absent(struct coord_reply *r, const char *operation)
+{
+    return outcome_refused(
+        r, "%s: expected a coordinator with a pool to operate, found one without", operation);
+}
+
+static bool is_time(int64_t ms)
+{
+    return ms >= 0 && ms <= COORD_NUMBER_MAX;
+}
+
+static bool is_identity(const char *s, struct coord_reply *r)
+{
+    size_t n = strnlen(s, COORD_IDENTITY_MAX);
+    size_t i = 0;
+    while (i < n && s[i] > ' ' && s[i] <= '~')
+        i++;
+    if (n > 0 && n < COORD_IDENTITY_MAX && i == n)
+        return true;
+    (void)outcome_refused(
+        r,
+        "identity: expected 1 to %d printable characters, found %zu, the first unprintable at "
+        "%zu",
+        COORD_IDENTITY_MAX - 1, n, i);
+    return false;
+}
+
+static bool is_worker(uint16_t w, struct coord_reply *r)
+{
+    if (w < COORD_WORKERS)
+        return true;
+    (void)outcome_refused(r, "workerId: expected 0 to %u, found %u", COORD_WORKERS - 1, w);
+    return false;
+}
+
+enum coord_status coord_describe(struct coord *c, struct coord_pool *pool, struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    memset(pool, 0, sizeof *pool);
+    return c->driver->describe(c, pool, r);
+}
+
+enum coord_status coord_init(struct coord *c, const struct coord_init *in, struct coord_reply *r)
+{
+    struct err e;
+    int64_t epoch_ms;
+    memset(r, 0, sizeof *r);
+    if (!is_identity(in->identity, r))
+        return COORD_REFUSED;
+    if (coord_identity_epoch(in->identity, &epoch_ms, &e) || coord_params_check(&in->params, &e))
+        return outcome_refused(r, "%s", e.text);
+    return c->driver->init(c, in, r);
+}
+
+enum coord_status coord_claim(struct coord *c, const char *identity, int64_t caller_ms,
+                              struct coord_token nxt, struct coord_grant *out,
+                              struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    memset(out, 0, sizeof *out);
+    if (!is_identity(identity, r))
+        return COORD_REFUSED;
+    if (!is_time(caller_ms))
+        return outcome_refused(r, "caller's clock: expected 0 to %" PRId64 " ms, found %" PRId64,
+                               COORD_NUMBER_MAX, caller_ms);
+    return c->driver->claim(c, identity, caller_ms, nxt, out, r);
+}
+
+/* One workerId once only: the second of two would be judged by the record as it was before the
+ * first. */
+static bool renewals_ok(const struct coord_renewal *items, size_t n, struct coord_reply *r)
+{
+    if (n == 0 || n > COORD_RENEW_MAX) {
+        (void)outcome_refused(r, "renewal: expected 1 to %d workerIds, found %zu", COORD_RENEW_MAX,
+                              n);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!is_worker(items[i].worker, r))
+            return false;
+        if (!is_time(items[i].hi_ms) || items[i].n > (uint64_t)COORD_NUMBER_MAX) {
+            (void)outcome_refused(r,
+                                  "renewal of workerId %u: expected hi and n of 0 to %" PRId64
+                                  ", found %" PRId64 " and %" PRIu64,
+                                  items[i].worker, COORD_NUMBER_MAX, items[i].hi_ms, items[i].n);
+            return false;
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (items[i].worker == items[j].worker) {
+                (void)outcome_refused(r, "renewal: expected each workerId once, found %u twice",
+                                      items[i].worker);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+enum coord_status coord_renew(struct coord *c, const char *identity, struct coord_renewal *items,
+                              size_t n, struct coord_reply *r)
+{
+    struct coord_renewal asked[COORD_RENEW_MAX];
+    memset(r, 0, sizeof *r);
+    if (!is_identity(identity, r) || !renewals_ok(items, n, r))
+        return COORD_REFUSED;
+    memcpy(asked, items, n * sizeof *items);
+    enum coord_status s = c->driver->renew(c, identity, items, n, r);
+    for (size_t i = 0; i < n && s == COORD_OK; i++) {
+        if (items[i].how != COORD_HOW_LOST && items[i].hi_ms < asked[i].hi_ms)
+            s = outcome_refused(r,
+                                "renewal of workerId %u: expected a ceiling of at least %" PRId64
+                                " ms, found %" PRId64,
+                                items[i].worker, asked[i].hi_ms, items[i].hi_ms);
+    }
+    if (s != COORD_OK)
+        memcpy(items, asked, n * sizeof *items);
+    return s;
+}
+
+enum coord_status coord_release(struct coord *c, const char *identity,
+                                const struct coord_release *item, struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!is_identity(identity, r) || !is_worker(item->worker, r))
+        return COORD_REFUSED;
+    if (item->has_last && !is_time(item->last_ms))
+        return outcome_refused(r, "last time used: expected 0 to %" PRId64 " ms, found %" PRId64,
+                               COORD_NUMBER_MAX, item->last_ms);
+    return c->driver->release(c, identity, item, r);
+}
+
+enum coord_status coord_evict(struct coord *c, const char *identity, uint16_t worker,
+                              struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!c->driver->evict)
+        return absent(r, "evict");
+    if (!is_identity(identity, r) || !is_worker(worker, r))
+        return COORD_REFUSED;
+    return c->driver->evict(c, identity, worker, r);
+}
+
+enum coord_status coord_close(struct coord *c, const char *identity, struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!c->driver->close)
+        return absent(r, "close");
+    return is_identity(identity, r) ? c->driver->close(c, identity, r) : COORD_REFUSED;
+}
+
+enum coord_status coord_repair(struct coord *c, const char *identity, const uint16_t *workers,
+                               size_t n, struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!c->driver->repair)
+        return absent(r, "repair");
+    if (!is_identity(identity, r))
+        return COORD_REFUSED;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_worker(workers[i], r))
+            return COORD_REFUSED;
+    }
+    return c->driver->repair(c, identity, workers, n, r);
+}
+
+enum coord_status coord_snapshot(struct coord *c, struct coord_snapshot *out, struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    memset(out, 0, sizeof *out);
+    if (!c->driver->snapshot)
+        return absent(r, "snapshot");
+    enum coord_status s = c->driver->snapshot(c, out, r);
+    out->reply = *r;
+    if (s != COORD_OK)
+        coord_snapshot_clear(out);
+    return s;
+}

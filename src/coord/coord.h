@@ -1,0 +1,284 @@
+/*
+ * A coordinator hands out workerIds and records the ranges of time in which each may be used.
+ *
+ * The operations and their rules are those of pool.lua, which says why they are safe; every driver
+ * answers the same question the same way.
+ *
+ * Invariants
+ *   - A driver is plain blocking code, used by one thread at a time. A call ends within the timeout
+ *     given at coord_open, give or take a name look-up, and says COORD_DOWN when it does not know
+ *     whether it took effect.
+ *   - A range is recorded before it is handed out. For each workerId all ranges ever handed out are
+ *     pairwise disjoint: (lo - 1, hi] of a grant lies above everything granted before.
+ *   - hi comes from the coordinator's time, never from the caller's.
+ *
+ * Times are Unix milliseconds, durations milliseconds, unless a name says otherwise.
+ */
+#ifndef SIDFLAKE_COORD_COORD_H
+#define SIDFLAKE_COORD_COORD_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "base/span.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define COORD_WORKERS       32768u     /* workerIds 0..32767: 15 bits */
+#define COORD_IDENTITY_MAX  96         /* "uuid|epoch|38.15.10", NUL included */
+#define COORD_WHO_MAX       512        /* the holder's JSON, NUL included */
+#define COORD_POOL_NAME_MAX 65         /* NUL included */
+#define COORD_RENEW_MAX     32         /* items of one renewal */
+#define COORD_LAYOUT        "38.15.10" /* bits of time, workerId, sequence */
+
+/* What a call came to. The first four are answers of a working pool. */
+enum coord_status {
+    COORD_OK,
+    COORD_WAIT,      /* nothing free is past its floor yet: ask again in reply.wait_ms */
+    COORD_EXHAUSTED, /* nothing is free */
+    COORD_LOST,      /* the token is not, or no longer, the holder's */
+    COORD_NOPOOL,    /* no such pool: `sidflakectl pool init` makes one */
+    COORD_EXISTS,    /* init: there is one already */
+    COORD_WRONGPOOL, /* the pool has another identity (err: both) */
+    COORD_BADCLOCK,  /* the coordinator's clock is behind its own past (err: both times) */
+    COORD_SKEW,      /* caller's and coordinator's clock differ by more than S (err: both) */
+    COORD_CLOSED,    /* no more grants: the pool is about to move */
+    COORD_REFUSED,   /* the coordinator answered, but not as it must (err: what) */
+    COORD_DOWN,      /* no answer: unreachable, or timed out after sending (err: why) */
+};
+
+/* "ok", "wait", … for logs and metric labels; never NULL. */
+const char *coord_status_name(enum coord_status s);
+
+/* 128 random bits. Changes with every renewal, so that of two copies of a holder one goes on. */
+struct coord_token {
+    uint8_t b[16];
+};
+
+#define COORD_TOKEN_TEXT 33 /* 32 lower-case hex digits and NUL */
+struct coord_token coord_token_new(struct rng *r);
+bool coord_token_equal(struct coord_token a, struct coord_token b);
+char *coord_token_text(char out[COORD_TOKEN_TEXT], struct coord_token t);
+bool coord_token_parse(struct span s, struct coord_token *out);
+
+/* Set when a pool is made, read by every sidecar. */
+struct coord_params {
+    int64_t horizon_ms;       /* A: longest range ahead of the coordinator's time; 1 min .. 24 h */
+    int64_t first_horizon_ms; /* A0: the same for a young tenure */
+    int64_t mature_after_ms;  /* D0: age from which a tenure is mature */
+    int64_t max_skew_ms;      /* S */
+    int64_t grace_ms;         /* G: rest of an expired workerId before it is queued again */
+    uint32_t replicas;        /* K: replicas that must acknowledge a grant */
+    uint16_t worker_from;     /* the pool's workerIds, both included */
+    uint16_t worker_to;
+};
+
+extern const struct coord_params coord_params_default;
+
+/* Whether the parameters keep what the protocol assumes of them: S > 0, 3S < A0 <= A, D0 > 2S, … */
+enum err_code coord_params_check(const struct coord_params *p, struct err *e) MUST_CHECK;
+
+/* What every answer of a pool carries. */
+struct coord_reply {
+    int64_t now_ms;  /* the coordinator's time */
+    uint64_t era;    /* 0: not told */
+    uint64_t free;   /* length of the queue; doubled entries count twice */
+    int64_t wait_ms; /* COORD_WAIT only */
+    struct err err;  /* every status but OK, WAIT, EXHAUSTED, LOST */
+};
+
+struct coord_pool {
+    char identity[COORD_IDENTITY_MAX];
+    struct coord_params params;
+    int64_t born_ms;  /* when the pool was made */
+    int64_t epoch_ms; /* time 0 of its IDs; from the identity */
+    int64_t topen_ms; /* last reopening; the birth counts as one */
+    int64_t floor_ms; /* fl: records that say held count as used up to here, if older than era */
+    int64_t floor_short_ms; /* fs: the same for records that say free */
+    int64_t tmax_ms;        /* latest time seen */
+    bool closed;
+    uint64_t held; /* workerIds in the index of held ones */
+};
+
+/* (lo, hi] in the protocol's words is lo_ms..hi_ms here, both included. */
+struct coord_grant {
+    uint16_t worker;
+    int64_t lo_ms;
+    int64_t hi_ms;
+    uint64_t n;    /* changes of the record so far */
+    int64_t t0_ms; /* start of the tenure, coordinator's time */
+};
+
+enum coord_how {
+    COORD_HOW_LOST,
+    COORD_HOW_RENEWED,
+    COORD_HOW_AGAIN,
+    COORD_HOW_REASSERTED
+};
+
+struct coord_renewal {
+    /* in */
+    uint16_t worker;
+    struct coord_token cur, nxt;
+    uint64_t n;
+    int64_t hi_ms; /* in: ceiling held; out: the new one, never lower */
+    /* out, where how is not LOST: hi_ms, n and */
+    int64_t t0_ms;
+    enum coord_how how;
+};
+
+struct coord_release {
+    uint16_t worker;
+    struct coord_token cur, nxt; /* either matches: a renewal may have been cut short */
+    bool has_last;               /* the exact last time used is known … */
+    int64_t last_ms;             /* … and is this; at least lo - 1 of the grant */
+};
+
+enum coord_init_mode {
+    COORD_INIT_FRESH,
+    COORD_INIT_AFTER_LOSS
+};
+
+struct coord_init {
+    char identity[COORD_IDENTITY_MAX];
+    struct coord_params params;
+    enum coord_init_mode mode;
+};
+
+/* One workerId as the coordinator has it, for operators. */
+struct coord_worker {
+    uint16_t worker;
+    bool held;
+    bool stale;      /* the record is of an earlier era */
+    bool unreadable; /* the record is not of the form it must have; all below is 0 */
+    uint64_t era, n;
+    int64_t hwm_ms; /* as recorded; a stale one counts as at least the pool's floor */
+    int64_t t0_ms;
+    char *who; /* JSON of the holder, or NULL */
+};
+
+/* Everything the pool knows, read at one moment. A workerId without a record is not listed: it is
+ * free and was never used. Owned by the caller of coord_snapshot; coord_snapshot_clear frees it. */
+struct coord_snapshot {
+    struct coord_pool pool;
+    struct coord_reply reply;
+    struct coord_worker *workers; /* by workerId, ascending */
+    size_t nworkers;
+    uint32_t *queue; /* free list, head first; entries that are no workerId as UINT32_MAX */
+    size_t nqueue;
+    uint16_t *index; /* workerIds in the index of held ones, ascending */
+    size_t nindex;
+};
+
+void coord_snapshot_clear(struct coord_snapshot *s);
+
+enum coord_fault {
+    COORD_FAULT_DOUBLED,    /* twice in the queue: costs time, no safety */
+    COORD_FAULT_LOST,       /* free, but not in the queue: never handed out again */
+    COORD_FAULT_ORPHANED,   /* held, but not in the index: never reaped */
+    COORD_FAULT_QUEUED,     /* held in this era, but queued */
+    COORD_FAULT_INDEXED,    /* in the index, but not held */
+    COORD_FAULT_UNREADABLE, /* its record cannot be read: never handed out */
+    COORD_FAULTS
+};
+
+const char *coord_fault_name(enum coord_fault f);
+
+struct coord_audit {
+    uint64_t count[COORD_FAULTS];
+    uint8_t faults[COORD_WORKERS]; /* bit 1 << enum coord_fault, per workerId */
+    uint64_t strangers;            /* queue entries that are no workerId of the pool */
+};
+
+/* Pure: what is wrong with a snapshot. Returns the number of faults of all kinds. */
+uint64_t coord_audit(const struct coord_snapshot *s, struct coord_audit *out);
+
+struct coord_options {
+    struct span url;      /* redis://[USER:PASS@]HOST:PORT/DB, redis+unix:///PATH?db=N,
+                             sqlite:///PATH or sqlite:PATH, static:N */
+    struct span pool;     /* name, 1..64 of [A-Za-z0-9_.-] */
+    struct span password; /* overrides the URL's; empty: none */
+    struct span who;      /* JSON about this holder, for operators; may be empty */
+    int64_t timeout_us;   /* of connecting, and of each request */
+    struct clock *clock;  /* SQLite and static: the coordinator's time; all: deadlines */
+};
+
+struct coord;
+
+/* The driver's side. All MUST unless marked MAY; the wrappers below check the arguments. */
+struct coord_driver {
+    const char *const *schemes; /* NULL-terminated: "redis", "redis+unix" */
+    /* Reads the URL and allocates; connects to nothing. */
+    enum err_code (*open)(const struct coord_options *o, struct coord **out, struct err *e);
+    void (*free)(struct coord *c);
+    void (*idle)(struct coord *c); /* MAY: gives up a connection until the next call */
+    enum coord_status (*describe)(struct coord *c, struct coord_pool *pool, struct coord_reply *r);
+    enum coord_status (*init)(struct coord *c, const struct coord_init *in, struct coord_reply *r);
+    enum coord_status (*claim)(struct coord *c, const char *identity, int64_t caller_ms,
+                               struct coord_token nxt, struct coord_grant *out,
+                               struct coord_reply *r);
+    enum coord_status (*renew)(struct coord *c, const char *identity, struct coord_renewal *items,
+                               size_t n, struct coord_reply *r);
+    enum coord_status (*release)(struct coord *c, const char *identity,
+                                 const struct coord_release *item, struct coord_reply *r);
+    /* MAY, together: absent where there is no pool to operate (static). */
+    enum coord_status (*evict)(struct coord *c, const char *identity, uint16_t worker,
+                               struct coord_reply *r);
+    enum coord_status (*close)(struct coord *c, const char *identity, struct coord_reply *r);
+    enum coord_status (*repair)(struct coord *c, const char *identity, const uint16_t *workers,
+                                size_t n, struct coord_reply *r);
+    enum coord_status (*snapshot)(struct coord *c, struct coord_snapshot *out,
+                                  struct coord_reply *r);
+};
+
+/* First member of each driver's own struct. */
+struct coord {
+    const struct coord_driver *driver;
+};
+
+/* The table of drivers: the one line a new driver adds. NULL-terminated. */
+extern const struct coord_driver *const coord_drivers[];
+extern const struct coord_driver coord_redis, coord_sqlite, coord_static;
+
+/* Picks the driver by the URL's scheme. ERR_INVALID names the part of the URL that is wrong and
+ * never prints a password. *out is owned by the caller; coord_free(NULL) is allowed. */
+enum err_code coord_open(const struct coord_options *o, struct coord **out,
+                         struct err *e) MUST_CHECK;
+void coord_free(struct coord *c);
+
+/* The URL without user and password, for logs and to tell one coordinator from another. */
+enum err_code coord_url_public(struct span url, char *out, size_t cap) MUST_CHECK;
+
+#define COORD_UUID_TEXT 37 /* 8-4-4-4-12 lower-case hex digits and NUL */
+
+/* A random UUID (RFC 9562, version 4). Returns out. */
+char *coord_uuid_new(char out[COORD_UUID_TEXT], struct rng *r);
+
+/* Builds and reads "uuid|epoch|38.15.10". uuid is 36 characters of the usual form. */
+enum err_code coord_identity_make(char out[COORD_IDENTITY_MAX], struct span uuid, int64_t epoch_ms,
+                                  struct err *e) MUST_CHECK;
+enum err_code coord_identity_epoch(const char *identity, int64_t *epoch_ms,
+                                   struct err *e) MUST_CHECK;
+
+/* The operations; *r is always filled. Those that a driver does not offer answer COORD_REFUSED. */
+void coord_idle(struct coord *c);
+enum coord_status coord_describe(struct coord *c, struct coord_pool *pool, struct coord_reply *r);
+enum coord_status coord_init(struct coord *c, const struct coord_init *in, struct coord_reply *r);
+enum coord_status coord_claim(struct coord *c, const char *identity, int64_t caller_ms,
+                              struct coord_token nxt, struct coord_grant *out,
+                              struct coord_reply *r);
+enum coord_status coord_renew(struct coord *c, const char *identity, struct coord_renewal *items,
+                              size_t n, struct coord_reply *r);
+enum coord_status coord_release(struct coord *c, const char *identity,
+                                const struct coord_release *item, struct coord_reply *r);
+enum coord_status coord_evict(struct coord *c, const char *identity, uint16_t worker,
+                              struct coord_reply *r);
+enum coord_status coord_close(struct coord *c, const char *identity, struct coord_reply *r);
+enum coord_status coord_repair(struct coord *c, const char *identity, const uint16_t *workers,
+                               size_t n, struct coord_reply *r);
+enum coord_status coord_snapshot(struct coord *c, struct coord_snapshot *out,
+                                 struct coord_reply *r);
+
+#endif

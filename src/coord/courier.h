@@ -1,0 +1,59 @@
+/*
+ * A connection to Redis: the script's calls and a pool's raw contents go over it.
+ *
+ * Invariants
+ *   - One deadline bounds each courier_script and courier_snapshot, with all that belongs to it:
+ *     connecting, AUTH, SELECT, loading the script, and the request. Only the look-up of a name is
+ *     not bounded.
+ *   - A connection is used again only after a reply that was understood. After anything else it is
+ *     dropped, so that no late reply is taken for the answer to a later question.
+ *   - A request is sent once. Whether one without an answer took effect is not known.
+ */
+#ifndef SIDFLAKE_COORD_COURIER_H
+#define SIDFLAKE_COORD_COURIER_H
+
+#include "coord/address.h"
+#include "coord/answer.h"
+#include "coord/roster.h"
+
+#define COURIER_SHA1_TEXT 40
+#define COURIER_KEYS      4
+#define COURIER_KEY_MAX   (COORD_POOL_NAME_MAX + 24)
+#define COURIER_ARGS_MAX                                                                           \
+    (5 + COURIER_KEYS + 5 * COORD_RENEW_MAX) /* a renewal's; the others are shorter */
+#define COURIER_ARG_SCRIPT 1 /* place of the script's SHA1 among the arguments of EVALSHA */
+
+struct redisContext;
+struct redisReply;
+
+struct courier {
+    struct address at;
+    struct clock *clock;
+    int64_t timeout_us;
+    int64_t deadline_us;                     /* of the call that runs now; monotonic */
+    struct redisContext *context;            /* NULL: not connected */
+    struct redisReply *reply;                /* what the last answer points into, or NULL */
+    char key[COURIER_KEYS][COURIER_KEY_MAX]; /* the script's, in its order */
+    char sha[COURIER_SHA1_TEXT + 1]; /* of the script, as the server says; empty: not loaded yet */
+};
+
+/* Gives up the connection, if there is one, until the next call. */
+void courier_drop(struct courier *c);
+
+/* Drops the connection and forgets the secrets; the memory is the caller's. */
+void courier_clear(struct courier *c);
+
+/* EVALSHA with these arguments; argv[COURIER_ARG_SCRIPT] and its length are filled in here.
+ * COORD_OK: *a is what the script said, good until courier_end. Else COORD_DOWN or COORD_REFUSED.
+ */
+enum coord_status courier_script(struct courier *c, int argc, const char **argv, size_t *len,
+                                 struct answer *a, struct coord_reply *r);
+
+/* Ends a courier_script that came to s, whatever that was; returns s. */
+enum coord_status courier_end(struct courier *c, enum coord_status s);
+
+/* The four keys at one moment. */
+enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to,
+                                   struct coord_snapshot *out, struct coord_reply *r);
+
+#endif

@@ -1,0 +1,108 @@
+#include "coord/outcome.h"
+
+#include "base/timefmt.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static void say(struct coord_reply *r, enum err_code code, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+
+static void say(struct coord_reply *r, enum err_code code, const char *fmt, va_list ap)
+{
+    char *text = r->err.text;
+    (void)vsnprintf(text, sizeof r->err.text, fmt, ap);
+    r->err.code = code;
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+    }
+}
+
+static enum coord_status tell(struct coord_reply *r, enum coord_status s, enum err_code code,
+                              const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+static enum coord_status tell(struct coord_reply *r, enum coord_status s, enum err_code code,
+                              const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(r, code, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
+enum coord_status outcome_nopool(struct coord_reply *r, const char *pool)
+{
+    return tell(r, COORD_NOPOOL, ERR_NOT_FOUND,
+                "pool \"%s\": expected one at the coordinator, found none; `sidflakectl pool init` "
+                "makes it",
+                pool);
+}
+
+enum coord_status outcome_exists(struct coord_reply *r, const char *pool)
+{
+    return tell(r, COORD_EXISTS, ERR_EXISTS,
+                "pool \"%s\": expected none at the coordinator, found one", pool);
+}
+
+enum coord_status outcome_closed(struct coord_reply *r, const char *pool)
+{
+    return tell(r, COORD_CLOSED, ERR_BUSY,
+                "pool \"%s\": expected an open one, found it closed: it is about to move", pool);
+}
+
+enum coord_status outcome_wrongpool(struct coord_reply *r, const char *asked, struct span found)
+{
+    size_t n = found.n < COORD_IDENTITY_MAX ? found.n : COORD_IDENTITY_MAX;
+    return tell(r, COORD_WRONGPOOL, ERR_INVALID, "identity of the pool: expected %s, found %.*s",
+                asked, (int)n, n ? found.p : "");
+}
+
+enum coord_status outcome_badclock(struct coord_reply *r, int64_t tmax_ms)
+{
+    char past[TIMEFMT_MAX];
+    char now[TIMEFMT_MAX];
+    return tell(r, COORD_BADCLOCK, ERR_RANGE,
+                "the coordinator's clock: expected about %s or later, which it has shown before, "
+                "found %s",
+                timefmt_rfc3339(past, tmax_ms), timefmt_rfc3339(now, r->now_ms));
+}
+
+enum coord_status outcome_skew(struct coord_reply *r, int64_t caller_ms, int64_t max_skew_ms)
+{
+    char theirs[TIMEFMT_MAX];
+    char ours[TIMEFMT_MAX];
+    return tell(r, COORD_SKEW, ERR_RANGE,
+                "this host's clock: expected within %" PRId64 " ms of the coordinator's %s, "
+                "found %s",
+                max_skew_ms, timefmt_rfc3339(theirs, r->now_ms), timefmt_rfc3339(ours, caller_ms));
+}
+
+enum coord_status outcome_refused(struct coord_reply *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(r, ERR_INVALID, fmt, ap);
+    va_end(ap);
+    return COORD_REFUSED;
+}
+
+enum coord_status outcome_down(struct coord_reply *r, enum err_code code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(r, code, fmt, ap);
+    va_end(ap);
+    return COORD_DOWN;
+}
+
+enum coord_status outcome_of_pool(struct coord_pool *pool, struct coord_reply *r)
+{
+    struct err e;
+    if (coord_identity_epoch(pool->identity, &pool->epoch_ms, &e) ||
+        coord_params_check(&pool->params, &e))
+        return outcome_refused(r, "the pool: %s", e.text);
+    return COORD_OK;
+}

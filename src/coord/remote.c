@@ -1,0 +1,325 @@
+/*
+ * The coordinator in Redis: each operation is one call of pool.lua, whose answer is believed only
+ * as far as answer.h says.
+ */
+#include "coord/courier.h"
+#include "coord/outcome.h"
+
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CALL_BYTES 8192 /* 32 items of at most 112 bytes, and the head */
+#define REPAIR_MAX 64   /* workerIds per script: it searches the whole queue for each */
+
+struct remote {
+    struct coord base;
+    struct courier courier;
+    char pool[COORD_POOL_NAME_MAX];
+    char who[COORD_WHO_MAX];
+    size_t who_n;
+};
+
+static struct remote *remote_of(struct coord *c)
+{
+    return (struct remote *)(void *)c;
+}
+
+static struct answer_to asked(const struct remote *m, const char *identity)
+{
+    return (struct answer_to){m->pool, identity};
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+/* The arguments of EVALSHA, laid out one after another. */
+struct call {
+    struct buf text;
+    int n;
+    size_t at[COURIER_ARGS_MAX + 1];
+    char mem[CALL_BYTES];
+};
+
+static void call_put(struct call *c, struct span s)
+{
+    if (c->n == COURIER_ARGS_MAX) {
+        c->text.failed = true;
+        return;
+    }
+    buf_put_span(&c->text, s);
+    c->at[++c->n] = c->text.n;
+}
+
+static void call_str(struct call *c, const char *s)
+{
+    call_put(c, span_str(s));
+}
+
+static void call_num(struct call *c, int64_t v)
+{
+    char digits[24];
+    struct buf b;
+    buf_init(&b, digits, sizeof digits);
+    buf_put_i64(&b, v);
+    call_put(c, buf_span(&b));
+}
+
+static void call_token(struct call *c, struct coord_token t)
+{
+    char text[COORD_TOKEN_TEXT];
+    call_str(c, coord_token_text(text, t));
+}
+
+static void call_begin(struct call *c, const struct remote *m, const char *op, const char *identity)
+{
+    buf_init(&c->text, c->mem, sizeof c->mem);
+    c->n = 0;
+    c->at[0] = 0;
+    call_str(c, "EVALSHA");
+    call_str(c, ""); /* known once the script is loaded */
+    call_num(c, COURIER_KEYS);
+    for (size_t i = 0; i < COURIER_KEYS; i++)
+        call_str(c, m->courier.key[i]);
+    call_str(c, op);
+    call_str(c, identity);
+}
+
+/* COORD_OK: *a is good until courier_end. */
+static enum coord_status run(struct remote *m, const struct call *c, struct answer *a,
+                             struct coord_reply *r)
+{
+    const char *argv[COURIER_ARGS_MAX];
+    size_t len[COURIER_ARGS_MAX];
+    if (c->text.failed)
+        return outcome_refused(r, "request: expected at most %d bytes, found more", CALL_BYTES);
+    for (int i = 0; i < c->n; i++) {
+        argv[i] = c->mem + c->at[i];
+        len[i] = c->at[i + 1] - c->at[i];
+    }
+    return courier_script(&m->courier, c->n, argv, len, a, r);
+}
+
+static enum coord_status plainly(struct remote *m, const struct call *c, const char *identity,
+                                 struct coord_reply *r)
+{
+    struct answer a;
+    struct answer_to to = asked(m, identity);
+    enum coord_status s = run(m, c, &a, r);
+    if (s == COORD_OK)
+        s = answer_plain(&a, &to, r);
+    return courier_end(&m->courier, s);
+}
+
+/* ---- the operations ------------------------------------------------------------------------- */
+
+static enum coord_status remote_describe(struct coord *base, struct coord_pool *pool,
+                                         struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    struct call c;
+    struct answer a;
+    struct answer_to to = asked(m, NULL);
+    call_begin(&c, m, "describe", "");
+    enum coord_status s = run(m, &c, &a, r);
+    if (s == COORD_OK)
+        s = answer_describe(&a, &to, pool, r);
+    return courier_end(&m->courier, s);
+}
+
+static enum coord_status remote_init(struct coord *base, const struct coord_init *in,
+                                     struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    const struct coord_params *p = &in->params;
+    const int64_t args[] = {p->horizon_ms, p->first_horizon_ms, p->mature_after_ms, p->max_skew_ms,
+                            p->grace_ms,   p->replicas,         p->worker_from,     p->worker_to};
+    struct call c;
+    struct answer a;
+    struct answer_to to = asked(m, in->identity);
+    call_begin(&c, m, "init", in->identity);
+    call_str(&c, in->mode == COORD_INIT_FRESH ? "fresh" : "after-loss");
+    for (size_t i = 0; i < sizeof args / sizeof *args; i++)
+        call_num(&c, args[i]);
+    enum coord_status s = run(m, &c, &a, r);
+    if (s == COORD_OK)
+        s = answer_init(&a, &to, r);
+    if (s == COORD_OK)
+        r->free = (uint64_t)(p->worker_to - p->worker_from) + 1;
+    return courier_end(&m->courier, s);
+}
+
+static enum coord_status remote_claim(struct coord *base, const char *identity, int64_t caller_ms,
+                                      struct coord_token nxt, struct coord_grant *out,
+                                      struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    struct call c;
+    struct answer a;
+    struct answer_to to = asked(m, identity);
+    call_begin(&c, m, "claim", identity);
+    call_num(&c, caller_ms);
+    call_token(&c, nxt);
+    call_put(&c, span_of(m->who, m->who_n));
+    enum coord_status s = run(m, &c, &a, r);
+    if (s == COORD_OK)
+        s = answer_claim(&a, &to, caller_ms, out, r);
+    return courier_end(&m->courier, s);
+}
+
+static enum coord_status remote_renew(struct coord *base, const char *identity,
+                                      struct coord_renewal *items, size_t n, struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    struct call c;
+    struct answer a;
+    struct answer_to to = asked(m, identity);
+    call_begin(&c, m, "renew", identity);
+    for (size_t i = 0; i < n; i++) {
+        call_num(&c, items[i].worker);
+        call_token(&c, items[i].cur);
+        call_token(&c, items[i].nxt);
+        call_num(&c, items[i].hi_ms);
+        call_num(&c, (int64_t)items[i].n);
+    }
+    enum coord_status s = run(m, &c, &a, r);
+    if (s == COORD_OK)
+        s = answer_renew(&a, &to, items, n, r);
+    return courier_end(&m->courier, s);
+}
+
+static enum coord_status remote_release(struct coord *base, const char *identity,
+                                        const struct coord_release *item, struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    struct call c;
+    call_begin(&c, m, "release", identity);
+    call_num(&c, item->worker);
+    call_token(&c, item->cur);
+    call_token(&c, item->nxt);
+    if (item->has_last)
+        call_num(&c, item->last_ms);
+    else
+        call_str(&c, "");
+    return plainly(m, &c, identity, r);
+}
+
+static enum coord_status remote_evict(struct coord *base, const char *identity, uint16_t worker,
+                                      struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    struct call c;
+    call_begin(&c, m, "evict", identity);
+    call_num(&c, worker);
+    return plainly(m, &c, identity, r);
+}
+
+static enum coord_status remote_close(struct coord *base, const char *identity,
+                                      struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    struct call c;
+    call_begin(&c, m, "close", identity);
+    return plainly(m, &c, identity, r);
+}
+
+/* Each part has the whole timeout: a repair of all workerIds is an operator's, and may take long.
+ */
+static enum coord_status remote_repair(struct coord *base, const char *identity,
+                                       const uint16_t *workers, size_t n, struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    enum coord_status s = COORD_OK;
+    size_t done = 0;
+    do {
+        struct call c;
+        call_begin(&c, m, "repair", identity);
+        for (size_t i = 0; i < REPAIR_MAX && done < n; i++)
+            call_num(&c, workers[done++]);
+        s = plainly(m, &c, identity, r);
+    } while (s == COORD_OK && done < n);
+    return s;
+}
+
+static enum coord_status remote_snapshot(struct coord *base, struct coord_snapshot *out,
+                                         struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    struct answer_to to = asked(m, NULL);
+    return courier_snapshot(&m->courier, &to, out, r);
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static void remote_idle(struct coord *c)
+{
+    courier_drop(&remote_of(c)->courier);
+}
+
+static void remote_free(struct coord *c)
+{
+    struct remote *m = remote_of(c);
+    courier_clear(&m->courier);
+    free(m);
+}
+
+static enum err_code configure(struct remote *m, const struct coord_options *o, struct err *e)
+{
+    static const char *const names[COURIER_KEYS] = {"h", "free", "exp", "who"};
+    enum err_code code = address_parse(&m->courier.at, o->url, e);
+    if (code)
+        return code;
+    if (o->password.n > sizeof m->courier.at.password.b)
+        return err_set(e, ERR_RANGE, "password: expected at most %zu bytes, found %zu",
+                       sizeof m->courier.at.password.b, o->password.n);
+    if (o->password.n > 0) {
+        memcpy(m->courier.at.password.b, o->password.p, o->password.n);
+        m->courier.at.password.n = o->password.n;
+    }
+    if (m->courier.at.user.n > 0 && m->courier.at.password.n == 0)
+        return err_set(e, ERR_INVALID,
+                       "coordinator url: expected a password with the user, found none");
+    memcpy(m->pool, o->pool.p, o->pool.n);
+    for (size_t i = 0; i < COURIER_KEYS; i++)
+        (void)snprintf(m->courier.key[i], sizeof m->courier.key[i], "sidflake:{%s}:%s", m->pool,
+                       names[i]);
+    if (o->who.n > 0)
+        memcpy(m->who, o->who.p, o->who.n);
+    m->who_n = o->who.n;
+    m->courier.timeout_us = o->timeout_us;
+    m->courier.clock = o->clock;
+    return ERR_OK;
+}
+
+static enum err_code remote_open(const struct coord_options *o, struct coord **out, struct err *e)
+{
+    struct remote *m = calloc(1, sizeof *m);
+    if (!m)
+        return err_set(e, ERR_NOMEM, "no memory for a coordinator");
+    m->base.driver = &coord_redis;
+    enum err_code code = configure(m, o, e);
+    if (code) {
+        remote_free(&m->base);
+        return code;
+    }
+    *out = &m->base;
+    return ERR_OK;
+}
+
+static const char *const schemes[] = {"redis", "redis+unix", NULL};
+
+const struct coord_driver coord_redis = {
+    .schemes = schemes,
+    .open = remote_open,
+    .free = remote_free,
+    .idle = remote_idle,
+    .describe = remote_describe,
+    .init = remote_init,
+    .claim = remote_claim,
+    .renew = remote_renew,
+    .release = remote_release,
+    .evict = remote_evict,
+    .close = remote_close,
+    .repair = remote_repair,
+    .snapshot = remote_snapshot,
+};
