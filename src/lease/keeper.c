@@ -1,0 +1,416 @@
+#include "lease/keeper.h"
+
+#include "base/log.h"
+#include "base/timefmt.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define OUTBOX_MAX  (8 * LEASE_MAIL_MAX)
+#define RETIRED_MAX (4 * LEASE_SLOTS)
+#define REMIND_MS   60000 /* a trouble that goes on is logged again after this */
+
+struct keeper {
+    struct keeper_options o;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake; /* of the keeper: a request came, or the outbox has room again */
+
+    /* Under the lock. */
+    uint32_t retired[RETIRED_MAX];
+    unsigned nretired;
+    bool urge_renewal, urge_claim, give_back;
+    unsigned stops;
+    struct lease_mail outbox[OUTBOX_MAX];
+    size_t noutbox;
+    struct keeper_report shared;
+
+    /* The keeper's own. */
+    struct lease lease;
+    struct keeper_report report;
+    enum coord_status logged; /* the latest status that was logged */
+    struct log_limit remind;
+    bool stopping;
+};
+
+/* ---- mailboxes --------------------------------------------------------------------------------
+ */
+
+/* With the lock held: requests of the loop go to the machine. */
+static void take_requests(struct keeper *k, int64_t mono)
+{
+    for (unsigned i = 0; i < k->nretired; i++)
+        lease_retire(&k->lease, k->retired[i], mono);
+    if (k->urge_renewal)
+        lease_urge_renewal(&k->lease, mono);
+    if (k->urge_claim)
+        lease_urge_claim(&k->lease, mono);
+    if (k->stops > 0 && !k->stopping) {
+        k->stopping = true;
+        lease_stop(&k->lease, k->give_back, mono);
+    }
+    k->nretired = 0;
+    k->urge_renewal = k->urge_claim = false;
+}
+
+/* Hands over the machine's mails and a copy of the report; waits while the loop is behind. */
+static void deliver(struct keeper *k)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    while (k->noutbox + k->lease.nmail > OUTBOX_MAX && k->stops == 0)
+        (void)pthread_cond_wait(&k->wake, &k->lock);
+    if (k->noutbox + k->lease.nmail <= OUTBOX_MAX) {
+        memcpy(k->outbox + k->noutbox, k->lease.mail, k->lease.nmail * sizeof *k->outbox);
+        k->noutbox += k->lease.nmail;
+    }
+    k->lease.nmail = 0;
+    k->shared = k->report;
+    (void)pthread_mutex_unlock(&k->lock);
+    k->o.notify(k->o.arg);
+}
+
+size_t keeper_take(struct keeper *k, struct lease_mail *mails, size_t max,
+                   struct keeper_report *report)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    size_t n = k->noutbox < max ? k->noutbox : max;
+    memcpy(mails, k->outbox, n * sizeof *mails);
+    memmove(k->outbox, k->outbox + n, (k->noutbox - n) * sizeof *mails);
+    k->noutbox -= n;
+    *report = k->shared;
+    (void)pthread_cond_signal(&k->wake);
+    (void)pthread_mutex_unlock(&k->lock);
+    return n;
+}
+
+static void request(struct keeper *k, bool *flag)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    *flag = true;
+    (void)pthread_cond_signal(&k->wake);
+    (void)pthread_mutex_unlock(&k->lock);
+}
+
+void keeper_urge_renewal(struct keeper *k)
+{
+    request(k, &k->urge_renewal);
+}
+
+void keeper_urge_claim(struct keeper *k)
+{
+    request(k, &k->urge_claim);
+}
+
+void keeper_retire(struct keeper *k, uint32_t handle)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    /* There are at most LEASE_SLOTS grants, each retired once: the box cannot overflow unless the
+     * keeper hangs in a call while slots are reused, which they are not before it returns. */
+    if (k->nretired < RETIRED_MAX)
+        k->retired[k->nretired++] = handle;
+    (void)pthread_cond_signal(&k->wake);
+    (void)pthread_mutex_unlock(&k->lock);
+}
+
+void keeper_stop(struct keeper *k, bool give_back)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    k->give_back = give_back;
+    k->stops++;
+    (void)pthread_cond_signal(&k->wake);
+    (void)pthread_mutex_unlock(&k->lock);
+}
+
+/* ---- the log: what changed --------------------------------------------------------------------
+ */
+
+static void log_grant(const struct lease_mail *m)
+{
+    char to[TIMEFMT_MAX];
+    log_info("workerId held", kv_u64("worker", m->worker),
+             kv_str("ceiling", timefmt_rfc3339(to, m->hi_ms)));
+}
+
+static void log_pool(const struct keeper *k)
+{
+    const struct coord_pool *p = &k->lease.pool;
+    char epoch[TIMEFMT_MAX], end[TIMEFMT_MAX];
+    log_info("pool found", kv_str("coordinator", k->o.coord_name), kv_str("pool", k->o.pool_name),
+             kv_str("identity", p->identity), kv_u64("era", k->lease.era),
+             kv_str("epoch", timefmt_rfc3339(epoch, p->epoch_ms)),
+             kv_str("lasts_until", timefmt_rfc3339(end, p->epoch_ms + ((INT64_C(1) << 38) - 1))),
+             kv_i64("horizon_ms", p->params.horizon_ms));
+}
+
+static void log_mails(const struct keeper *k)
+{
+    for (unsigned i = 0; i < k->lease.nmail; i++) {
+        const struct lease_mail *m = &k->lease.mail[i];
+        if (m->kind == LEASE_MAIL_POOL)
+            log_pool(k);
+        else if (m->kind == LEASE_MAIL_GRANT)
+            log_grant(m);
+        else if (m->kind == LEASE_MAIL_REVOKE)
+            log_warn("workerId lost", kv_u64("worker", m->worker),
+                     kv_str("why", "the coordinator knows a later holder, or rested it"));
+    }
+}
+
+/* One line when the outcome of calls changes, and a reminder while it stays bad. */
+static void log_status(struct keeper *k, const struct lease_outcome *o, int64_t mono)
+{
+    enum coord_status s = o->status;
+    bool made_next = s == COORD_NOPOOL && k->o.lease.auto_init;
+    bool good = s == COORD_OK || s == COORD_LOST || made_next;
+    bool changed = good ? k->logged != COORD_OK : k->logged != s;
+    if (changed && good && k->report.answered)
+        log_info("coordinator answers again", kv_str("coordinator", k->o.coord_name));
+    else if (!good && (changed || log_limit_pass(&k->remind, mono, REMIND_MS, NULL)))
+        log_write(s == COORD_WAIT ? LOG_LVL_INFO : LOG_LVL_ERROR, "coordinator refuses or is down",
+                  LOG_KVS(kv_str("status", coord_status_name(s)), kv_str("why", k->report.why),
+                          kv_str("coordinator", k->o.coord_name),
+                          kv_u64("held", lease_held(&k->lease))));
+    if (changed && !good)
+        k->remind.next_ms = mono + REMIND_MS;
+    k->logged = good ? COORD_OK : s;
+}
+
+/* ---- one call ---------------------------------------------------------------------------------
+ */
+
+static void explain(struct keeper *k, const struct lease_outcome *o)
+{
+    char *why = k->report.why;
+    size_t cap = sizeof k->report.why;
+    const struct err *trouble = &k->lease.trouble;
+    switch (o->status) {
+    case COORD_OK:
+    case COORD_LOST:
+        (void)snprintf(why, cap, "%s", trouble->code ? trouble->text : "");
+        break;
+    case COORD_NOPOOL:
+        (void)snprintf(why, cap,
+                       "no pool \"%s\" at %s: make it with `sidflakectl pool init --coordinator %s "
+                       "--pool %s%s%.36s`",
+                       k->o.pool_name, k->o.coord_name, k->o.coord_name, k->o.pool_name,
+                       k->lease.identity[0] ? " --after-loss --uuid " : "", k->lease.identity);
+        break;
+    case COORD_WAIT:
+        (void)snprintf(why, cap,
+                       "every free workerId rests for %lld ms more, until no earlier "
+                       "holder can have a later ID",
+                       (long long)o->reply.wait_ms);
+        break;
+    case COORD_EXHAUSTED:
+        (void)snprintf(why, cap, "the pool has no free workerId");
+        break;
+    default:
+        (void)snprintf(why, cap, "%s", o->reply.err.text);
+    }
+}
+
+static void call(struct keeper *k, struct lease_action *a, struct lease_outcome *o, int64_t wall)
+{
+    struct coord *c = k->o.coord;
+    const char *id = k->lease.identity;
+    memset(o, 0, sizeof *o);
+    switch (a->kind) {
+    case LEASE_DESCRIBE:
+        o->status = coord_describe(c, &o->pool, &o->reply);
+        break;
+    case LEASE_INIT:
+        o->status = coord_init(c, &a->init, &o->reply);
+        log_info("pool made", kv_str("status", coord_status_name(o->status)),
+                 kv_str("mode", a->init.mode == COORD_INIT_FRESH ? "fresh" : "after-loss"));
+        break;
+    case LEASE_CLAIM:
+        o->status = coord_claim(c, id, wall, a->token, &o->grant, &o->reply);
+        break;
+    case LEASE_RENEW:
+        o->status = coord_renew(c, id, a->items, a->nitems, &o->reply);
+        break;
+    case LEASE_RELEASE:
+        o->status = coord_release(c, id, &a->release, &o->reply);
+        log_info("workerId given back", kv_u64("worker", a->release.worker),
+                 kv_str("status", coord_status_name(o->status)),
+                 kv_i64("last_ms", a->release.has_last ? a->release.last_ms : 0));
+        break;
+    case LEASE_IDLE:
+    case LEASE_FINISHED:
+        break;
+    }
+}
+
+static bool forgot(const struct lease_action *a, const struct lease_outcome *o,
+                   enum coord_status before)
+{
+    if (a->kind != LEASE_RENEW)
+        return false;
+    if (o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL)
+        return before != o->status;
+    for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++)
+        if (a->items[i].how == COORD_HOW_LOST && a->items[i].hi_ms > o->reply.now_ms)
+            return true;
+    return false;
+}
+
+static void count_renewals(struct keeper_report *r, const struct lease_action *a,
+                           const struct lease_outcome *o)
+{
+    if (a->kind != LEASE_RENEW)
+        return;
+    if (o->status != COORD_OK)
+        r->renewals_failed++;
+    for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++)
+        r->renewals[a->items[i].how]++;
+}
+
+static void note(struct keeper *k, const struct lease_action *a, const struct lease_outcome *o,
+                 int64_t started_us, int64_t ended_us, int64_t wall)
+{
+    struct keeper_report *r = &k->report;
+    uint64_t era = r->era;
+    histogram_add(&r->requests, ended_us - started_us, 1);
+    count_renewals(r, a, o);
+    if (forgot(a, o, r->status)) {
+        r->data_loss++;
+        log_error("coordinator forgot what it had granted",
+                  kv_str("status", coord_status_name(o->status)));
+    }
+    r->up = o->status != COORD_DOWN;
+    r->status = o->status;
+    if (o->reply.now_ms > 0)
+        r->skew_ms = o->reply.now_ms - wall;
+    if (o->reply.era > 0) {
+        r->era = o->reply.era;
+        r->free = o->reply.free;
+    }
+    if (era > 0 && r->era != era)
+        log_warn("pool reopened: its server restarted, failed over or lost data",
+                 kv_u64("era", r->era), kv_u64("era_before", era));
+    explain(k, o);
+    log_status(k, o, ended_us / 1000);
+    r->answered |= r->up;
+    r->pool = k->lease.pool;
+    r->held = lease_held(&k->lease);
+}
+
+static void run(struct keeper *k, struct lease_action *a)
+{
+    struct clock *c = k->o.clock;
+    struct lease_outcome o;
+    int64_t started = clock_mono_us(c);
+    call(k, a, &o, clock_wall_ms(c));
+    int64_t ended = clock_mono_us(c);
+    int64_t wall = clock_wall_ms(c);
+    lease_done(&k->lease, a, &o, ended / 1000, wall);
+    note(k, a, &o, started, ended, wall);
+    log_mails(k);
+    deliver(k);
+}
+
+/* ---- the thread -------------------------------------------------------------------------------
+ */
+
+/* Until mono, or a request. With the lock held. */
+static void sleep_until(struct keeper *k, int64_t mono_ms)
+{
+    if (mono_ms == INT64_MAX) {
+        (void)pthread_cond_wait(&k->wake, &k->lock);
+        return;
+    }
+    struct timespec ts = {.tv_sec = mono_ms / 1000, .tv_nsec = mono_ms % 1000 * 1000000};
+    (void)pthread_cond_timedwait(&k->wake, &k->lock, &ts);
+}
+
+/* true: an action is to be run. The connection is given up before a sleep, and without the lock: a
+ * file that is closed may wait for its disk. */
+static bool next(struct keeper *k, struct lease_action *a)
+{
+    bool idle = false;
+    (void)pthread_mutex_lock(&k->lock);
+    for (;;) {
+        take_requests(k, clock_mono_ms(k->o.clock));
+        lease_next(&k->lease, clock_mono_ms(k->o.clock), a);
+        if (a->kind != LEASE_IDLE || k->stops > 1)
+            break;
+        if (idle) {
+            sleep_until(k, a->until);
+            continue;
+        }
+        (void)pthread_mutex_unlock(&k->lock);
+        coord_idle(k->o.coord);
+        idle = true;
+        (void)pthread_mutex_lock(&k->lock);
+    }
+    bool more = a->kind != LEASE_FINISHED && k->stops < 2;
+    (void)pthread_mutex_unlock(&k->lock);
+    return more;
+}
+
+static void *thread_main(void *arg)
+{
+    struct keeper *k = arg;
+    struct lease_action a;
+    log_mails(k);
+    deliver(k);
+    while (next(k, &a))
+        run(k, &a);
+    coord_idle(k->o.coord);
+    k->report.finished = true;
+    k->report.held = lease_held(&k->lease);
+    deliver(k);
+    return NULL;
+}
+
+static enum err_code start_thread(struct keeper *k, struct err *e)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
+    int r = pthread_create(&k->thread, NULL, thread_main, k);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r ? err_errno(e, r, "cannot start the keeper's thread") : ERR_OK;
+}
+
+enum err_code keeper_start(const struct keeper_options *o, struct keeper **out, struct err *e)
+{
+    pthread_condattr_t attr;
+    struct keeper *k = calloc(1, sizeof *k);
+    if (!k)
+        return err_set(e, ERR_NOMEM, "no memory for the keeper");
+    k->o = *o;
+    k->logged = COORD_OK;
+    (void)pthread_mutex_init(&k->lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&k->wake, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    lease_init(&k->lease, &o->lease, o->file, o->rng, clock_mono_ms(o->clock));
+    k->report.pool = k->lease.pool;
+    k->report.held = lease_held(&k->lease);
+    enum err_code r = start_thread(k, e);
+    if (r) {
+        (void)pthread_cond_destroy(&k->wake);
+        (void)pthread_mutex_destroy(&k->lock);
+        free(k);
+        return r;
+    }
+    *out = k;
+    return ERR_OK;
+}
+
+void keeper_free(struct keeper *k)
+{
+    if (!k)
+        return;
+    (void)pthread_join(k->thread, NULL);
+    (void)pthread_cond_destroy(&k->wake);
+    (void)pthread_mutex_destroy(&k->lock);
+    free(k);
+}

@@ -1,0 +1,547 @@
+#include "lease/lease.h"
+
+#include "base/timefmt.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define YOUNG_RENEW_MS   5000
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_MAX_MS   5000
+#define URGE_EVERY_MS    1000 /* a clock above a ceiling asks for a renewal with every request */
+#define WAIT_MAX_MS      5000 /* the queue moves on while one waits for its head */
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ms, give or take 20 %. */
+static int64_t jitter(struct lease *l, int64_t ms)
+{
+    return ms - ms / 5 + (int64_t)rng_below(l->rng, (uint64_t)(2 * ms / 5) + 1);
+}
+
+/* ---- slots ------------------------------------------------------------------------------------
+ */
+
+static unsigned count(const struct lease *l, enum page_state state)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        n += l->slot[i].rec.state == state;
+    return n;
+}
+
+unsigned lease_held(const struct lease *l)
+{
+    return count(l, PAGE_HELD);
+}
+
+/* The first slot in the state, or LEASE_SLOTS. */
+static unsigned first(const struct lease *l, enum page_state state)
+{
+    unsigned i = 0;
+    while (i < LEASE_SLOTS && l->slot[i].rec.state != state)
+        i++;
+    return i;
+}
+
+static void post(struct lease *l, enum lease_mail_kind kind, unsigned slot, int64_t last)
+{
+    struct lease_slot *s = &l->slot[slot];
+    assert(l->nmail < LEASE_MAIL_MAX);
+    l->mail[l->nmail++] = (struct lease_mail){.kind = kind,
+                                              .handle = s->handle,
+                                              .worker = s->rec.worker,
+                                              .last_ms = last,
+                                              .hi_ms = s->rec.hi_ms,
+                                              .t0_ms = s->t0_ms,
+                                              .mark = &l->page->slot[slot].mark};
+}
+
+static void free_slot(struct lease *l, unsigned i)
+{
+    l->slot[i].rec.state = PAGE_FREE;
+    page_store(l->page, i, &l->slot[i].rec);
+}
+
+static void revoke(struct lease *l, unsigned i)
+{
+    free_slot(l, i);
+    post(l, LEASE_MAIL_REVOKE, i, 0);
+}
+
+static void grant(struct lease *l, unsigned i, int64_t last)
+{
+    l->slot[i].handle = l->serial++ * LEASE_SLOTS + i;
+    l->conf.epoch_pinned = true; /* from now on: IDs are issued with it */
+    l->conf.epoch_ms = l->pool.epoch_ms;
+    post(l, LEASE_MAIL_GRANT, i, last);
+}
+
+/* ---- taking over a page -----------------------------------------------------------------------
+ */
+
+/* The epoch that IDs must have: the config's, or the one that some were issued with. */
+static bool epoch_agrees(struct lease *l, const char *identity, int64_t *epoch)
+{
+    char want[TIMEFMT_MAX], found[TIMEFMT_MAX];
+    if (coord_identity_epoch(identity, epoch, &l->trouble))
+        return false;
+    if (!l->conf.epoch_pinned || *epoch == l->conf.epoch_ms)
+        return true;
+    (void)err_set(&l->trouble, ERR_INVALID, "expected a pool of epoch %s, found epoch %s",
+                  timefmt_rfc3339(want, l->conf.epoch_ms), timefmt_rfc3339(found, *epoch));
+    return false;
+}
+
+static void take_over_slot(struct lease *l, unsigned i)
+{
+    struct lease_slot *s = &l->slot[i];
+    if (!page_load(l->page, i, &s->rec) || !mark_load(&l->page->slot[i].mark, &s->last_ms))
+        s->rec.state = PAGE_FREE;
+    s->young = true; /* until the coordinator says otherwise */
+    if (s->rec.state == PAGE_HELD)
+        grant(l, i, s->last_ms);
+}
+
+static void take_over(struct lease *l)
+{
+    const char *identity = l->page->head.identity;
+    int64_t epoch;
+    if (!identity[0] || !epoch_agrees(l, identity, &epoch)) {
+        struct page_home home = l->page->head.home;
+        page_format(l->page, &home, l->page->head.pid);
+        return;
+    }
+    memcpy(l->identity, identity, sizeof l->identity);
+    memcpy(l->pool.identity, identity, sizeof l->pool.identity);
+    l->pool.epoch_ms = epoch;
+    post(l, LEASE_MAIL_POOL, 0, 0);
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        take_over_slot(l, i);
+}
+
+static void note_foreign(struct lease *l, const struct page *old)
+{
+    memcpy(l->foreign_identity, old->head.identity, sizeof l->foreign_identity);
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        struct page_record r;
+        int64_t last;
+        if (!page_load(old, i, &r) || r.state == PAGE_FREE)
+            continue;
+        l->foreign_last[l->nforeign] = mark_load(&old->slot[i].mark, &last) ? last : 0;
+        l->foreign[l->nforeign++] = r;
+    }
+}
+
+void lease_init(struct lease *l, const struct lease_config *conf, struct pagefile *f,
+                struct rng *rng, int64_t mono)
+{
+    memset(l, 0, sizeof *l);
+    l->conf = *conf;
+    l->rng = rng;
+    l->page = f->page;
+    l->pool.params = coord_params_default;
+    l->fresh_ok = !f->found;
+    l->call_due = l->renew_due = l->claim_due = mono;
+    l->renewed = mono - URGE_EVERY_MS;
+    if (f->found && f->verdict == PAGE_OWN)
+        take_over(l);
+    else if (f->found && f->verdict == PAGE_FOREIGN)
+        note_foreign(l, &f->old);
+}
+
+/* ---- what to do next --------------------------------------------------------------------------
+ */
+
+/* No more than the pool has: a small pool, or a static workerId. */
+static unsigned at_most_pool(const struct lease *l, unsigned n)
+{
+    unsigned size = l->pool.params.worker_to - l->pool.params.worker_from + 1u;
+    return n < size ? n : size;
+}
+
+static unsigned wanted(const struct lease *l)
+{
+    return at_most_pool(l, l->conf.active + l->conf.spare + l->extra);
+}
+
+static void plan_renewal(struct lease *l, int64_t mono, struct lease_action *a)
+{
+    a->kind = LEASE_RENEW;
+    l->renewed = mono;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        struct page_record *r = &l->slot[i].rec;
+        if (r->state != PAGE_HELD)
+            continue;
+        if (!r->renewing) {
+            r->nxt = coord_token_new(l->rng);
+            r->renewing = true;
+            page_store(l->page, i, r);
+        }
+        a->slots[a->nitems] = (uint8_t)i;
+        a->items[a->nitems++] = (struct coord_renewal){
+            .worker = r->worker, .cur = r->cur, .nxt = r->nxt, .n = r->n, .hi_ms = r->hi_ms};
+    }
+}
+
+static void plan_release(struct lease *l, unsigned i, struct lease_action *a)
+{
+    const struct lease_slot *s = &l->slot[i];
+    a->kind = LEASE_RELEASE;
+    a->slots[0] = (uint8_t)i;
+    a->release = (struct coord_release){.worker = s->rec.worker,
+                                        .cur = s->rec.cur,
+                                        .nxt = s->rec.renewing ? s->rec.nxt : s->rec.cur,
+                                        .has_last = true,
+                                        .last_ms = s->last_ms};
+}
+
+static void plan_foreign(struct lease *l, struct lease_action *a)
+{
+    const struct page_record *r = &l->foreign[l->nforeign - 1];
+    a->kind = LEASE_RELEASE;
+    a->slots[0] = LEASE_SLOTS;
+    a->release = (struct coord_release){
+        .worker = r->worker, .cur = r->cur, .nxt = r->renewing ? r->nxt : r->cur};
+}
+
+static void plan_claim(struct lease *l, struct lease_action *a)
+{
+    a->kind = LEASE_CLAIM;
+    a->slots[0] = (uint8_t)first(l, PAGE_FREE);
+    a->token = coord_token_new(l->rng);
+}
+
+static void plan_stop(struct lease *l, int64_t mono, struct lease_action *a)
+{
+    unsigned i = first(l, PAGE_LEAVING);
+    if (i == LEASE_SLOTS || mono >= l->stop_by || !l->identity[0])
+        a->kind = LEASE_FINISHED;
+    else if (mono < l->call_due)
+        a->until = min64(l->call_due, l->stop_by);
+    else
+        plan_release(l, i, a);
+}
+
+/* A lost pool is made again under its identity, so that its holders go on. */
+static void plan_init(struct lease *l, struct lease_action *a)
+{
+    char uuid[COORD_UUID_TEXT];
+    a->kind = LEASE_INIT;
+    a->init.params = coord_params_default;
+    a->init.mode = l->fresh_ok ? COORD_INIT_FRESH : COORD_INIT_AFTER_LOSS;
+    if (l->identity[0])
+        memcpy(a->init.identity, l->identity, sizeof l->identity);
+    else if (coord_identity_make(a->init.identity, span_str(coord_uuid_new(uuid, l->rng)),
+                                 l->conf.epoch_ms, NULL))
+        a->kind = LEASE_DESCRIBE; /* cannot be: the config was checked */
+}
+
+/* Serving comes first: what is held is renewed, then enough is claimed to issue from; what others
+ * wait for comes second; the spare last. */
+static void plan(struct lease *l, int64_t mono, struct lease_action *a)
+{
+    unsigned held = lease_held(l);
+    unsigned leaving = first(l, PAGE_LEAVING);
+    bool room = first(l, PAGE_FREE) < LEASE_SLOTS;
+    bool claim_now = held < wanted(l) && room && mono >= l->claim_due;
+    if (held > 0 && mono >= l->renew_due)
+        plan_renewal(l, mono, a);
+    else if (l->init_wanted)
+        plan_init(l, a);
+    else if (!l->described)
+        a->kind = LEASE_DESCRIBE;
+    else if (claim_now && held < at_most_pool(l, l->conf.active))
+        plan_claim(l, a);
+    else if (leaving < LEASE_SLOTS)
+        plan_release(l, leaving, a);
+    else if (l->nforeign > 0)
+        plan_foreign(l, a);
+    else if (claim_now)
+        plan_claim(l, a);
+    else {
+        a->until = held > 0 ? l->renew_due : INT64_MAX;
+        if (held < wanted(l) && room)
+            a->until = min64(a->until, l->claim_due);
+    }
+}
+
+void lease_next(struct lease *l, int64_t mono, struct lease_action *a)
+{
+    memset(a, 0, sizeof *a);
+    a->kind = LEASE_IDLE;
+    if (l->stopping)
+        plan_stop(l, mono, a);
+    else if (mono < l->call_due)
+        a->until = l->call_due;
+    else
+        plan(l, mono, a);
+}
+
+/* ---- what came of it --------------------------------------------------------------------------
+ */
+
+static void back_off(struct lease *l, int64_t mono)
+{
+    int64_t ms = BACKOFF_FIRST_MS << (l->fails < 6 ? l->fails : 6);
+    l->fails++;
+    l->call_due = mono + jitter(l, min64(ms, BACKOFF_MAX_MS));
+}
+
+/* No answer of this pool to us can be had: whoever holds nothing that is still good asks anew which
+ * pool there is, as a restart would. */
+static void forget_pool(struct lease *l, int64_t wall)
+{
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        if (l->slot[i].rec.state == PAGE_HELD && l->slot[i].rec.hi_ms < wall)
+            revoke(l, i);
+    if (lease_held(l) == 0) {
+        l->described = false;
+        l->identity[0] = '\0';
+    }
+}
+
+/* Another pool than the one whose workerIds are held: their ranges stay good, nothing else is. */
+static bool other_pool(struct lease *l, const struct coord_pool *pool)
+{
+    if (!l->identity[0] || strcmp(l->identity, pool->identity) == 0)
+        return false;
+    (void)err_set(&l->trouble, ERR_INVALID, "expected pool %s, found pool %s", l->identity,
+                  pool->identity);
+    return true;
+}
+
+static void describe_done(struct lease *l, const struct lease_outcome *o, int64_t mono,
+                          int64_t wall)
+{
+    const struct coord_pool *pool = &o->pool;
+    int64_t epoch;
+    if (o->status == COORD_NOPOOL && l->conf.auto_init)
+        return; /* it is made at once */
+    if (o->status == COORD_OK && strcmp(l->identity, pool->identity) != 0)
+        forget_pool(l, wall);
+    if (o->status != COORD_OK || other_pool(l, pool) || !epoch_agrees(l, pool->identity, &epoch)) {
+        back_off(l, mono);
+        return;
+    }
+    if (!l->identity[0]) {
+        memcpy(l->identity, pool->identity, sizeof l->identity);
+        page_set_identity(l->page, l->identity);
+    }
+    l->pool = *pool;
+    l->described = true;
+    l->trouble.code = ERR_OK;
+    l->fails = 0;
+    if (strcmp(l->foreign_identity, l->identity) != 0)
+        l->nforeign = 0;
+    post(l, LEASE_MAIL_POOL, 0, 0);
+}
+
+/* Without a coordinator that remembers, the page of an earlier boot is all there is to go by. */
+static int64_t floor_of(const struct lease *l, const struct coord_grant *g)
+{
+    int64_t floor = g->lo_ms - 1;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        if (l->foreign[i].state != PAGE_FREE && l->foreign[i].worker == g->worker &&
+            l->foreign_last[i] > floor)
+            floor = l->foreign_last[i];
+    return floor;
+}
+
+static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, struct coord_token t,
+                    int64_t mono)
+{
+    struct lease_slot *s = &l->slot[i];
+    *s = (struct lease_slot){.t0_ms = g->t0_ms, .young = true};
+    s->rec = (struct page_record){.state = PAGE_HELD,
+                                  .worker = g->worker,
+                                  .cur = t,
+                                  .nxt = t,
+                                  .n = g->n,
+                                  .lo_ms = g->lo_ms,
+                                  .hi_ms = g->hi_ms};
+    int64_t last = floor_of(l, g);
+    mark_store(&l->page->slot[i].mark, last);
+    page_store(l->page, i, &s->rec);
+    l->fresh_ok = false;
+    if (lease_held(l) >= l->conf.active + l->conf.spare)
+        l->extra = false;
+    if (lease_held(l) == 1)
+        l->renew_due = mono + jitter(l, min64(YOUNG_RENEW_MS, l->conf.renew_ms));
+    grant(l, i, last);
+}
+
+/* A workerId that this process holds already was handed out twice: neither copy may grow. */
+static bool holds(const struct lease *l, uint16_t worker)
+{
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        if (l->slot[i].rec.state != PAGE_FREE && l->slot[i].rec.worker == worker)
+            return true;
+    return false;
+}
+
+static void claim_done(struct lease *l, const struct lease_action *a, const struct lease_outcome *o,
+                       int64_t mono, int64_t wall)
+{
+    switch (o->status) {
+    case COORD_OK:
+        l->fails = 0;
+        if (holds(l, o->grant.worker))
+            l->claim_due = mono + jitter(l, BACKOFF_MAX_MS);
+        else
+            claimed(l, a->slots[0], &o->grant, a->token, mono);
+        break;
+    case COORD_WAIT:
+        l->claim_due = mono + jitter(l, 10 + min64(o->reply.wait_ms, WAIT_MAX_MS));
+        break;
+    case COORD_EXHAUSTED:
+    case COORD_SKEW:
+        l->claim_due = mono + jitter(l, lease_held(l) ? 2 * BACKOFF_MAX_MS : 1000);
+        break;
+    case COORD_NOPOOL:
+    case COORD_WRONGPOOL:
+        forget_pool(l, wall);
+        back_off(l, mono);
+        break;
+    default:
+        back_off(l, mono);
+    }
+}
+
+static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal *item,
+                        const struct coord_reply *reply)
+{
+    struct lease_slot *s = &l->slot[i];
+    if (s->rec.state != PAGE_HELD || s->rec.worker != item->worker)
+        return; /* retired while the renewal was under way: its release names both tokens */
+    if (item->how == COORD_HOW_LOST) {
+        revoke(l, i);
+        return;
+    }
+    s->rec.cur = s->rec.nxt;
+    s->rec.renewing = false;
+    s->rec.n = item->n;
+    if (item->hi_ms > s->rec.hi_ms)
+        s->rec.hi_ms = item->hi_ms;
+    s->t0_ms = item->t0_ms;
+    s->young = reply->now_ms - item->t0_ms < l->pool.params.mature_after_ms;
+    page_store(l->page, i, &s->rec);
+    post(l, LEASE_MAIL_EXTEND, i, 0);
+}
+
+static void renew_done(struct lease *l, const struct lease_action *a, const struct lease_outcome *o,
+                       int64_t mono, int64_t wall)
+{
+    if (o->status != COORD_OK) {
+        if (o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL)
+            forget_pool(l, wall);
+        back_off(l, mono);
+        return;
+    }
+    l->fails = 0;
+    bool young = false;
+    for (size_t k = 0; k < a->nitems; k++) {
+        renewed_one(l, a->slots[k], &a->items[k], &o->reply);
+        const struct lease_slot *s = &l->slot[a->slots[k]];
+        young |= s->rec.state == PAGE_HELD && s->young;
+    }
+    int64_t every = young ? min64(YOUNG_RENEW_MS, l->conf.renew_ms) : l->conf.renew_ms;
+    l->renew_due = mono + jitter(l, every);
+}
+
+static void release_done(struct lease *l, const struct lease_action *a, enum coord_status status,
+                         int64_t mono)
+{
+    bool answered = status == COORD_OK || status == COORD_LOST || status == COORD_NOPOOL ||
+                    status == COORD_WRONGPOOL;
+    if (!answered) {
+        back_off(l, mono);
+        return;
+    }
+    l->fails = 0;
+    if (a->slots[0] == LEASE_SLOTS)
+        l->nforeign--;
+    else
+        free_slot(l, a->slots[0]);
+}
+
+void lease_done(struct lease *l, const struct lease_action *a, const struct lease_outcome *o,
+                int64_t mono, int64_t wall)
+{
+    if (o->reply.era > 0)
+        l->era = o->reply.era;
+    if (o->status == COORD_NOPOOL)
+        l->init_wanted = l->conf.auto_init;
+    switch (a->kind) {
+    case LEASE_DESCRIBE:
+        describe_done(l, o, mono, wall);
+        break;
+    case LEASE_INIT:
+        l->init_wanted = false;
+        if (o->status != COORD_OK && o->status != COORD_EXISTS)
+            back_off(l, mono);
+        break;
+    case LEASE_CLAIM:
+        claim_done(l, a, o, mono, wall);
+        break;
+    case LEASE_RENEW:
+        renew_done(l, a, o, mono, wall);
+        break;
+    case LEASE_RELEASE:
+        release_done(l, a, o->status, mono);
+        break;
+    case LEASE_IDLE:
+    case LEASE_FINISHED:
+        break;
+    }
+}
+
+/* ---- events -----------------------------------------------------------------------------------
+ */
+
+/* The page first: from here on the slot is not issued from, whoever comes next. */
+static void leave(struct lease *l, unsigned i)
+{
+    struct lease_slot *s = &l->slot[i];
+    if (!mark_load(&l->page->slot[i].mark, &s->last_ms))
+        s->last_ms = s->rec.hi_ms; /* somebody scribbled on the page: all of the range is used */
+    s->rec.state = PAGE_LEAVING;
+    page_store(l->page, i, &s->rec);
+}
+
+void lease_retire(struct lease *l, uint32_t handle, int64_t mono)
+{
+    unsigned i = handle % LEASE_SLOTS;
+    if (l->slot[i].rec.state != PAGE_HELD || l->slot[i].handle != handle)
+        return; /* it was lost in the meantime */
+    leave(l, i);
+    /* A leap second rotates a whole fleet at once: let it not claim at once, too. */
+    if (l->conf.rotation_jitter_ms > 0 && lease_held(l) >= l->conf.active)
+        l->claim_due = mono + (int64_t)rng_below(l->rng, (uint64_t)l->conf.rotation_jitter_ms);
+}
+
+void lease_urge_renewal(struct lease *l, int64_t mono)
+{
+    int64_t earliest = l->renewed + URGE_EVERY_MS;
+    l->renew_due = min64(l->renew_due, mono > earliest ? mono : earliest);
+}
+
+void lease_urge_claim(struct lease *l, int64_t mono)
+{
+    if (!l->extra)
+        l->claim_due = mono;
+    l->extra = true;
+}
+
+void lease_stop(struct lease *l, bool give_back, int64_t mono)
+{
+    l->stopping = true;
+    l->stop_by = mono + l->conf.stop_ms;
+    l->call_due = mono;
+    for (unsigned i = 0; give_back && i < LEASE_SLOTS; i++)
+        if (l->slot[i].rec.state == PAGE_HELD)
+            leave(l, i);
+}

@@ -1,0 +1,166 @@
+#include "lease/page.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char magic[8] = "SIDFPAGE";
+
+_Static_assert(sizeof(struct page_head) <= 256, "the head keeps to its place");
+_Static_assert(sizeof(struct page_copy) == 72, "no padding: every byte is checked");
+_Static_assert(sizeof(struct page) == PAGE_SIZE_BYTES, "one page");
+
+/* FNV-1a: each step is a bijection, so a single changed byte always shows. */
+static uint32_t check_of(const void *p, size_t n)
+{
+    const uint8_t *b = p;
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ b[i]) * 16777619u;
+    return h;
+}
+
+static uint32_t head_check(const struct page_head *h)
+{
+    return check_of(h, offsetof(struct page_head, check));
+}
+
+static uint32_t copy_check(const struct page_copy *c)
+{
+    return check_of(c, offsetof(struct page_copy, check));
+}
+
+void page_format(struct page *p, const struct page_home *home, uint32_t pid)
+{
+    memset(p, 0, sizeof *p);
+    memcpy(p->head.magic, magic, sizeof magic);
+    p->head.version = PAGE_VERSION;
+    p->head.slots = PAGE_SLOTS;
+    p->head.home = *home;
+    p->head.pid = pid;
+    p->head.check = head_check(&p->head);
+}
+
+void page_set_identity(struct page *p, const char *identity)
+{
+    struct page_head h = p->head;
+    memset(h.identity, 0, sizeof h.identity);
+    memcpy(h.identity, identity, strnlen(identity, sizeof h.identity - 1));
+    h.check = head_check(&h);
+    p->head = h;
+}
+
+static bool copy_whole(const struct page_copy *c)
+{
+    return c->check == copy_check(c) && c->state <= PAGE_LEAVING && c->worker < COORD_WORKERS;
+}
+
+/* The copy that the commit names, or NULL; *blank: nothing was ever committed. */
+static const struct page_copy *current(const struct page_slot *s, bool *blank)
+{
+    int64_t version;
+    *blank = s->commit == 0;
+    if (*blank || !mark_load(&s->commit, &version))
+        return NULL;
+    for (unsigned i = 0; i < 2; i++)
+        if (s->copy[i].version == (uint64_t)version && copy_whole(&s->copy[i]))
+            return &s->copy[i];
+    return NULL;
+}
+
+/* Stores of one thread to memory that outlives the process: the compiler must keep their order. */
+static void order_stores(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+void page_store(struct page *p, unsigned slot, const struct page_record *r)
+{
+    struct page_slot *s = &p->slot[slot];
+    bool blank;
+    const struct page_copy *old = current(s, &blank);
+    struct page_copy *to = old == &s->copy[0] ? &s->copy[1] : &s->copy[0];
+    struct page_copy c = {.version = old ? old->version + 1 : 1,
+                          .n = r->n,
+                          .lo_ms = r->lo_ms,
+                          .hi_ms = r->hi_ms,
+                          .worker = r->worker,
+                          .state = (uint8_t)r->state,
+                          .renewing = r->renewing};
+    memcpy(c.cur, r->cur.b, sizeof c.cur);
+    memcpy(c.nxt, r->nxt.b, sizeof c.nxt);
+    c.check = copy_check(&c);
+    *to = c;
+    order_stores();
+    mark_store(&s->commit, (int64_t)c.version);
+    order_stores();
+}
+
+bool page_load(const struct page *p, unsigned slot, struct page_record *out)
+{
+    bool blank;
+    const struct page_copy *c = current(&p->slot[slot], &blank);
+    memset(out, 0, sizeof *out);
+    if (!c)
+        return blank;
+    out->state = (enum page_state)c->state;
+    out->worker = c->worker;
+    out->renewing = c->renewing != 0;
+    memcpy(out->cur.b, c->cur, sizeof c->cur);
+    memcpy(out->nxt.b, c->nxt, sizeof c->nxt);
+    out->n = c->n;
+    out->lo_ms = c->lo_ms;
+    out->hi_ms = c->hi_ms;
+    return true;
+}
+
+static enum page_verdict judge_slots(const struct page *p, struct err *why)
+{
+    for (unsigned i = 0; i < PAGE_SLOTS; i++) {
+        struct page_record r;
+        int64_t last;
+        if (!page_load(p, i, &r)) {
+            (void)err_set(why, ERR_CORRUPT, "the record of slot %u is damaged", i);
+            return PAGE_BROKEN;
+        }
+        if (r.state == PAGE_FREE)
+            continue;
+        if (!mark_load(&p->slot[i].mark, &last) || last < r.lo_ms - 1) {
+            (void)err_set(why, ERR_CORRUPT, "slot %u (workerId %u) has a damaged last time", i,
+                          r.worker);
+            return PAGE_BROKEN;
+        }
+    }
+    return PAGE_OWN;
+}
+
+enum page_verdict page_judge(const struct page *p, const struct page_home *home, struct err *why)
+{
+    const struct page_head *h = &p->head;
+    if (memcmp(h->magic, magic, sizeof magic) != 0) {
+        (void)err_set(why, ERR_CORRUPT, "this is no state page: expected it to begin \"SIDFPAGE\"");
+        return PAGE_BROKEN;
+    }
+    if (h->version != PAGE_VERSION || h->slots != PAGE_SLOTS) {
+        (void)err_set(why, ERR_UNSUPPORTED, "expected version %u with %u slots, found %u with %u",
+                      PAGE_VERSION, PAGE_SLOTS, h->version, h->slots);
+        return PAGE_BROKEN;
+    }
+    if (h->check != head_check(h) || h->identity[sizeof h->identity - 1] != '\0') {
+        (void)err_set(why, ERR_CORRUPT, "the head's check value does not match its contents");
+        return PAGE_BROKEN;
+    }
+    enum page_verdict v = judge_slots(p, why);
+    if (v != PAGE_OWN)
+        return v;
+    const char *other = NULL;
+    if (memcmp(h->home.boot, home->boot, sizeof home->boot) != 0)
+        other = "it is of another boot of this machine, or of another machine";
+    else if (h->home.device != home->device || h->home.inode != home->inode)
+        other = "it is a copy: another file was written by the process that held it";
+    else if (h->home.coordinator != home->coordinator)
+        other = "it belongs to another coordinator or pool";
+    if (!other)
+        return PAGE_OWN;
+    (void)err_set(why, ERR_INVALID, "%s", other);
+    return PAGE_FOREIGN;
+}

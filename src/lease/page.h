@@ -1,0 +1,115 @@
+/*
+ * The state page: what a process killed at any instant leaves behind for the next one.
+ *
+ *   0      256             +160            ...                   4096
+ *   | head | slot 0        | slot 1        | ... slot 23 |
+ *            copy 0, copy 1, commit, mark
+ *
+ * This file is the memory alone, and pure; lease/pagefile.h maps it from state_dir.
+ *
+ * Invariants
+ *   - A slot has two copies of its record. A store writes the one that does not count, and then, in
+ * one 8-byte store, the commit that makes it count. A kill before that leaves the old record, whose
+ *     successor had no consequences yet; damage to the record that counts is seen, never guessed
+ * at.
+ *   - The serving thread stores `mark` (base/mark.h), the keeper everything else; no lock is
+ * needed, since a mark is one 8-byte store.
+ *   - A record is stored before its consequence: a grant before it is issued from, a renewal's next
+ *     token before it is sent, LEAVING before a release is sent.
+ *   - The page is worth something only to the same boot of the same machine, as the same file:
+ * marks reach the disk when the kernel likes.
+ */
+#ifndef SIDFLAKE_LEASE_PAGE_H
+#define SIDFLAKE_LEASE_PAGE_H
+
+#include "base/mark.h"
+#include "coord/coord.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PAGE_SIZE_BYTES 4096u
+#define PAGE_SLOTS      24u
+#define PAGE_VERSION    1u
+
+/* Whose page this is. All of it must agree before a slot may be taken over as it is. */
+struct page_home {
+    uint8_t boot[16]; /* /proc/sys/kernel/random/boot_id */
+    uint64_t device;  /* of the file itself */
+    uint64_t inode;
+    uint64_t coordinator; /* hash of coordinator URL and pool name */
+};
+
+enum page_state {
+    PAGE_FREE,
+    PAGE_HELD,
+    PAGE_LEAVING
+};
+
+struct page_record {
+    enum page_state state;
+    uint16_t worker;
+    bool renewing; /* nxt was, or was about to be, sent: either token may be the right one */
+    struct coord_token cur, nxt;
+    uint64_t n;
+    int64_t lo_ms, hi_ms;
+};
+
+struct page_copy {
+    uint64_t version;
+    uint64_t n;
+    int64_t lo_ms, hi_ms;
+    uint8_t cur[16], nxt[16];
+    uint16_t worker;
+    uint8_t state;
+    uint8_t renewing;
+    uint32_t check; /* of all before it */
+};
+
+struct page_slot {
+    struct page_copy copy[2];
+    volatile uint64_t commit; /* base/mark.h: version of the copy that counts; 0: none yet */
+    volatile uint64_t mark;   /* latest time issued at; lo - 1 when granted */
+};
+
+struct page_head {
+    char magic[8];
+    uint32_t version;
+    uint32_t slots;
+    struct page_home home;
+    char identity[COORD_IDENTITY_MAX]; /* of the pool that all records belong to; "": none yet */
+    uint32_t check;                    /* of all before it */
+    uint32_t pid; /* of the process that has the page mapped: for messages only, not checked */
+};
+
+struct page {
+    union {
+        struct page_head head;
+        uint8_t head_bytes[256];
+    };
+    struct page_slot slot[PAGE_SLOTS];
+};
+
+/* What a page found at start is worth. */
+enum page_verdict {
+    PAGE_OWN,     /* this boot, this file, this coordinator: its records can be taken over */
+    PAGE_FOREIGN, /* whole, but of another boot, file or coordinator: its holders are gone */
+    PAGE_BROKEN,  /* torn, corrupt, or of another version */
+};
+
+/* An empty page for home. */
+void page_format(struct page *p, const struct page_home *home, uint32_t pid);
+
+/* why: what was expected and what was found, for PAGE_FOREIGN and PAGE_BROKEN. A page is broken,
+ * too, where a slot in use has no whole copy or a damaged mark. */
+enum page_verdict page_judge(const struct page *p, const struct page_home *home, struct err *why);
+
+/* Pins the identity of the pool; the home stays. */
+void page_set_identity(struct page *p, const char *identity);
+
+void page_store(struct page *p, unsigned slot, const struct page_record *r);
+
+/* The record that counts; false where it is damaged. A slot never stored to loads as PAGE_FREE. */
+bool page_load(const struct page *p, unsigned slot, struct page_record *out);
+
+#endif

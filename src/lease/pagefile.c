@@ -1,0 +1,200 @@
+#include "lease/pagefile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_text(const char *s)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+    return h;
+}
+
+static enum err_code read_boot_id(uint8_t out[16], struct err *e)
+{
+    char text[64];
+    int fd = open(BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(e, errno, "cannot open " BOOT_ID_FILE);
+    ssize_t n = read(fd, text, sizeof text);
+    (void)close(fd);
+    if (n < 36)
+        return err_set(e, ERR_IO, BOOT_ID_FILE ": expected 36 characters, found %zd", n);
+    unsigned nibbles = 0;
+    memset(out, 0, 16);
+    for (const char *c = text; c < text + n && nibbles < 32; c++) {
+        int v = *c >= '0' && *c <= '9' ? *c - '0' : *c >= 'a' && *c <= 'f' ? *c - 'a' + 10 : -1;
+        if (v >= 0) {
+            out[nibbles / 2] = (uint8_t)(out[nibbles / 2] << 4 | v);
+            nibbles++;
+        }
+    }
+    if (nibbles != 32)
+        return err_set(e, ERR_IO, BOOT_ID_FILE ": expected 32 hex digits, found %u", nibbles);
+    return ERR_OK;
+}
+
+/* Opens and locks path. The file may be renamed by another process between the two: then again. */
+static enum err_code open_locked(struct pagefile *f, struct err *e)
+{
+    for (;;) {
+        struct stat ours, there;
+        f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (f->fd < 0)
+            return err_errno(e, errno, "cannot open %s", f->path);
+        if (flock(f->fd, LOCK_EX | LOCK_NB) < 0) {
+            int why = errno;
+            struct page_head h = {0};
+            if (why != EWOULDBLOCK)
+                return err_errno(e, why, "cannot lock %s", f->path);
+            ssize_t n = pread(f->fd, &h, sizeof h, 0);
+            return err_set(e, ERR_BUSY,
+                           "%s is locked by a running process, pid %u: expected a "
+                           "state_dir of its own for each sidecar",
+                           f->path, n == (ssize_t)sizeof h ? h.pid : 0);
+        }
+        if (fstat(f->fd, &ours) == 0 && stat(f->path, &there) == 0 && ours.st_ino == there.st_ino &&
+            ours.st_dev == there.st_dev)
+            return ERR_OK;
+        (void)close(f->fd);
+    }
+}
+
+static void read_home(struct pagefile *f, struct page_home *home)
+{
+    struct stat st;
+    (void)fstat(f->fd, &st); /* it succeeded a moment ago, in open_locked */
+    home->device = st.st_dev;
+    home->inode = st.st_ino;
+}
+
+static enum err_code map(struct pagefile *f, struct err *e)
+{
+    int why = posix_fallocate(f->fd, 0, PAGE_SIZE_BYTES);
+    if (why)
+        return err_errno(e, why, "cannot reserve %u bytes for %s", PAGE_SIZE_BYTES, f->path);
+    void *p = mmap(NULL, PAGE_SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+    if (p == MAP_FAILED)
+        return err_errno(e, errno, "cannot map %s", f->path);
+    f->page = p;
+    return ERR_OK;
+}
+
+static void unmap(struct pagefile *f)
+{
+    if (f->page)
+        (void)munmap(f->page, PAGE_SIZE_BYTES);
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    f->page = NULL;
+    f->fd = -1;
+}
+
+/* What stands in the file: judged from a copy, since a file of another length cannot be mapped. */
+static enum err_code look(struct pagefile *f, const struct page_home *home, struct err *e)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) < 0)
+        return err_errno(e, errno, "cannot look at %s", f->path);
+    f->found = st.st_size != 0;
+    if (!f->found)
+        return ERR_OK;
+    ssize_t n = pread(f->fd, &f->old, sizeof f->old, 0);
+    if (n < 0)
+        return err_errno(e, errno, "cannot read %s", f->path);
+    if (st.st_size == PAGE_SIZE_BYTES && n == (ssize_t)PAGE_SIZE_BYTES) {
+        f->verdict = page_judge(&f->old, home, &f->why);
+        return ERR_OK;
+    }
+    f->verdict = PAGE_BROKEN;
+    (void)err_set(&f->why, ERR_CORRUPT, "expected %u bytes, found %lld", PAGE_SIZE_BYTES,
+                  (long long)st.st_size);
+    return ERR_OK;
+}
+
+static enum err_code set_aside(struct pagefile *f, struct err *e)
+{
+    char *aside = NULL;
+    if (asprintf(&aside, "%s.aside", f->path) < 0)
+        return err_set(e, ERR_NOMEM, "no memory for a path");
+    int r = rename(f->path, aside);
+    int why = errno;
+    free(aside);
+    if (r < 0)
+        return err_errno(e, why, "cannot rename %s to %s.aside", f->path, f->path);
+    unmap(f);
+    return ERR_OK;
+}
+
+static enum err_code open_in(struct pagefile *f, const char *dir, struct page_home *home,
+                             struct err *e)
+{
+    enum err_code r;
+    if (mkdir(dir, 0750) < 0 && errno != EEXIST)
+        return err_errno(e, errno, "cannot make state_dir %s", dir);
+    if (asprintf(&f->path, "%s/worker.page", dir) < 0) {
+        f->path = NULL;
+        return err_set(e, ERR_NOMEM, "no memory for a path");
+    }
+    if ((r = read_boot_id(home->boot, e)) || (r = open_locked(f, e)))
+        return r;
+    read_home(f, home);
+    if ((r = look(f, home, e)))
+        return r;
+    bool own = f->found && f->verdict == PAGE_OWN;
+    if (f->found && !own) {
+        if ((r = set_aside(f, e)) || (r = open_locked(f, e)))
+            return r;
+        read_home(f, home);
+    }
+    if ((r = map(f, e)))
+        return r;
+    if (!own)
+        page_format(f->page, home, (uint32_t)getpid());
+    f->page->head.pid = (uint32_t)getpid();
+    return ERR_OK;
+}
+
+enum err_code pagefile_open(struct pagefile *f, const char *dir, const char *coordinator,
+                            struct err *e)
+{
+    memset(f, 0, sizeof *f);
+    f->fd = -1;
+    struct page_home home = {.coordinator = hash_text(coordinator)};
+    enum err_code r = open_in(f, dir, &home, e);
+    if (r)
+        pagefile_close(f);
+    return r;
+}
+
+enum err_code pagefile_memory(struct pagefile *f, struct err *e)
+{
+    static const struct page_home nowhere;
+    memset(f, 0, sizeof *f);
+    f->fd = -1;
+    void *p =
+        mmap(NULL, PAGE_SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return err_errno(e, errno, "cannot map %u bytes", PAGE_SIZE_BYTES);
+    f->page = p;
+    page_format(f->page, &nowhere, (uint32_t)getpid());
+    return ERR_OK;
+}
+
+void pagefile_close(struct pagefile *f)
+{
+    unmap(f);
+    free(f->path);
+    f->path = NULL;
+}

@@ -1,0 +1,40 @@
+/*
+ * The state page as a file: state_dir/worker.page, mapped shared and locked by the process that
+ * runs.
+ *
+ * Invariants
+ *   - Whoever has it open holds flock(2) on it; the lock goes with the process, however it ends.
+ *   - The file is preallocated: a full disk shows at start, never as a fault at a store.
+ *   - A page that cannot be taken over is renamed to worker.page.aside, not overwritten.
+ */
+#ifndef SIDFLAKE_LEASE_PAGEFILE_H
+#define SIDFLAKE_LEASE_PAGEFILE_H
+
+#include "lease/page.h"
+
+struct pagefile {
+    struct page *page; /* in memory, whole, of this process's home; never NULL once open */
+    int fd;            /* -1: memory only, nothing survives the process */
+    char *path;        /* of the file, or NULL */
+
+    /* What was there at start. */
+    bool found;                /* some page, of whatever worth */
+    enum page_verdict verdict; /* where found */
+    struct err why;            /* where found and not PAGE_OWN */
+    struct page old;           /* PAGE_FOREIGN: its contents, to be released */
+};
+
+/* dir is made where it is missing (its last component only). coordinator: any text that tells one
+ * coordinator and pool from another.
+ * ERR_BUSY: another process runs on this directory; the text names its pid and the file.
+ * Every other error means that the directory cannot be used; pagefile_memory still can. */
+enum err_code pagefile_open(struct pagefile *f, const char *dir, const char *coordinator,
+                            struct err *e) MUST_CHECK;
+
+/* A page that ends with the process. */
+enum err_code pagefile_memory(struct pagefile *f, struct err *e) MUST_CHECK;
+
+/* Unmaps and unlocks; the file stays. */
+void pagefile_close(struct pagefile *f);
+
+#endif
