@@ -1,0 +1,340 @@
+/*
+ * A connection's turn:
+ *
+ *     kept input + one read          requests, one by one         one write
+ *     [ half | new bytes ........ ] -> serve -> serve -> serve -> [ reply reply reply ]
+ *                                                    |                     |
+ *                       half a request is kept <-----'    what the kernel  '-> is kept: FLUSHING
+ *                                                         does not take
+ *
+ * Both blocks belong to the net: only what has to outlive the turn is copied out of them.
+ */
+#include "net/private.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FLUSH_AT ((size_t)64 << 10) /* output is sent before it grows beyond this and a reply */
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+static void free_kept(char **p, uint32_t *n)
+{
+    free(*p);
+    *p = NULL;
+    *n = 0;
+}
+
+void conn_close(struct conn *c)
+{
+    if (c->state == CONN_DEAD)
+        return;
+    struct net *n = c->net;
+    link_remove(&c->park);
+    ev_io_stop(n->loop, &c->rd);
+    ev_io_stop(n->loop, &c->wr);
+    (void)close(c->rd.fd);
+    free_kept(&c->in, &c->in_n);
+    free_kept(&c->out, &c->out_n);
+    if (c->svc->close)
+        c->svc->close(c->svc, c->session);
+    c->state = CONN_DEAD;
+    c->svc->connections--;
+    n->connections--;
+    link_remove(&c->all);
+    link_append(&n->dead, &c->all);
+}
+
+/* Replaces what is kept by n bytes at p, which may lie in it. false: no memory. */
+static bool keep(char **kept, uint32_t *kept_n, const char *p, size_t n)
+{
+    char *copy = NULL;
+    if (n > 0) {
+        copy = malloc(n);
+        if (!copy)
+            return false;
+        memcpy(copy, p, n);
+    }
+    free(*kept);
+    *kept = copy;
+    *kept_n = (uint32_t)n;
+    return true;
+}
+
+/* ---- output -----------------------------------------------------------------------------------
+ */
+
+/* Sends what it can: the number of bytes the kernel took, or -1 where the connection is broken. */
+static ssize_t send_some(struct conn *c, const char *p, size_t n)
+{
+    size_t sent = 0;
+    while (sent < n) {
+        ssize_t r = send(c->rd.fd, p + sent, n - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0 && errno == EAGAIN)
+            break;
+        if (r < 0)
+            return -1;
+        sent += (size_t)r;
+    }
+    c->svc->bytes_out += sent;
+    return (ssize_t)sent;
+}
+
+/* Sends the first `ready` bytes of out, and moves what follows them to its front. What the kernel
+ * does not take is kept, and the connection is FLUSHING; false then, or when it is closed. */
+static bool flush(struct conn *c, struct buf *out, size_t ready)
+{
+    ssize_t sent = send_some(c, out->p, ready);
+    if (sent < 0) {
+        conn_close(c);
+        return false;
+    }
+    if ((size_t)sent == ready) {
+        memmove(out->p, out->p + ready, out->n - ready);
+        out->n -= ready;
+        return true;
+    }
+    if (!keep(&c->out, &c->out_n, out->p + sent, out->n - (size_t)sent)) {
+        conn_close(c);
+        return false;
+    }
+    c->out_off = 0;
+    c->out_held = (uint32_t)(out->n - ready);
+    c->state = CONN_FLUSHING;
+    ev_io_stop(c->net->loop, &c->rd);
+    ev_io_start(c->net->loop, &c->wr);
+    return false;
+}
+
+/* ---- the turn ---------------------------------------------------------------------------------
+ */
+
+/* Reads once behind what was kept. false: nothing came, or the connection is closed. */
+static bool fill(struct conn *c, size_t *n)
+{
+    size_t room = NET_IN_MAX - *n;
+    ssize_t r = recv(c->rd.fd, c->net->in + *n, room, MSG_DONTWAIT);
+    if (r > 0) {
+        *n += (size_t)r;
+        c->svc->bytes_in += (uint64_t)r;
+        return true;
+    }
+    if (r < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (r < 0) {
+        conn_close(c);
+        return false;
+    }
+    c->eof = true;
+    return true;
+}
+
+struct turn {
+    struct span in;
+    size_t ready;    /* bytes of out that may be sent: all but an unfinished reply */
+    uint64_t served; /* requests answered */
+    struct net_step step;
+};
+
+/* Serves requests until one cannot be, or the output is large enough to be sent first. */
+static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struct buf *out)
+{
+    do {
+        t->step = c->svc->serve(c->svc, c->session, t->in, nt, out);
+        t->in = span_skip(t->in, t->step.used);
+        if (t->step.verdict == NET_DONE) {
+            t->served += t->step.used > 0; /* else a part of a long one */
+            nt->waited_us = 0;
+            c->waiting_us = 0;
+        }
+        if (t->step.verdict == NET_DONE || !t->step.partial)
+            nt->reply_start = out->n;
+    } while (t->step.verdict == NET_DONE && out->n < FLUSH_AT);
+    t->ready = nt->reply_start;
+}
+
+static void park(struct conn *c, const struct net_step *step)
+{
+    struct net *n = c->net;
+    ev_io_stop(n->loop, &c->rd);
+    c->until_ms = step->verdict == NET_YIELD ? 0 : step->until_ms;
+    if (c->parked_us == 0)
+        c->parked_us = clock_mono_us(n->conf.clock);
+    if (step->verdict == NET_WAIT)
+        park_wait(c);
+    else
+        park_queue(c, false);
+    /* The head of the queue knows the time; whoever joins behind it waits for the same one. */
+    if (step->verdict == NET_WAIT || n->queue.next == &c->park)
+        park_arm(n);
+}
+
+/* What is left when nothing more can be served: to read on, to wait, or to close. */
+static void settle_state(struct conn *c, const struct turn *t)
+{
+    struct net *n = c->net;
+    enum net_verdict v = t->step.verdict;
+    if (c->state != CONN_READING)
+        return;
+    if (v == NET_CLOSE || ((c->eof || n->draining) && v == NET_MORE) || c->closing) {
+        conn_close(c);
+    } else if (v == NET_MORE) {
+        ev_io_start(n->loop, &c->rd);
+    } else {
+        park(c, &t->step);
+    }
+}
+
+/* The first request answered is the one that was held up, if one was. */
+static void count(struct conn *c, const struct turn *t, int64_t started_us)
+{
+    if (t->served == 0)
+        return;
+    int64_t now_us = clock_mono_us(c->net->conf.clock);
+    uint64_t held_up = c->parked_us > 0;
+    if (held_up)
+        histogram_add(&c->svc->duration, now_us - c->parked_us, 1);
+    histogram_add(&c->svc->duration, now_us - started_us, t->served - held_up);
+    c->parked_us = 0;
+}
+
+/* What stood in kept memory goes to the front of the block. */
+static size_t take_kept(char **kept, uint32_t *kept_n, char *block)
+{
+    size_t n = *kept_n;
+    if (n > 0)
+        memcpy(block, *kept, n);
+    free_kept(kept, kept_n);
+    return n;
+}
+
+static void turn(struct conn *c, bool may_read, uint32_t quota)
+{
+    struct net *n = c->net;
+    struct buf out;
+    struct turn t = {.in = {n->in, 0}};
+    t.in.n = take_kept(&c->in, &c->in_n, n->in);
+    if (may_read && t.in.n < NET_IN_MAX && !fill(c, &t.in.n) && c->state == CONN_DEAD)
+        return;
+    buf_init(&out, n->out, NET_OUT_MAX);
+    out.n = take_kept(&c->out, &c->out_n, n->out);
+    int64_t now_us = clock_mono_us(n->conf.clock);
+    struct net_turn nt = {.clock = n->conf.clock,
+                          .wall_ms = clock_wall_ms(n->conf.clock),
+                          .waited_us = c->waiting_us ? now_us - c->waiting_us : 0,
+                          .quota = quota};
+    if (may_read)
+        c->active_us = now_us;
+    do
+        serve_all(c, &t, &nt, &out);
+    while (flush(c, &out, t.ready) && (nt.reply_start = 0, t.step.verdict == NET_DONE));
+    count(c, &t, now_us);
+    if (c->state != CONN_DEAD) {
+        c->closing = t.step.verdict == NET_CLOSE;
+        bool kept = keep(&c->in, &c->in_n, t.in.p, c->closing ? 0 : t.in.n);
+        if (kept && c->state == CONN_READING) /* else flush has kept all of the output */
+            kept = keep(&c->out, &c->out_n, out.p, out.n);
+        if (kept)
+            settle_state(c, &t);
+        else
+            conn_close(c);
+    }
+    if (n->conf.settle)
+        n->conf.settle(n->conf.arg);
+}
+
+void conn_resume(struct conn *c, uint32_t quota)
+{
+    turn(c, false, quota);
+}
+
+static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct conn *c = CONTAINER(w, struct conn, rd);
+    if (c->state != CONN_READING)
+        return;
+    if (c->net->conf.idle_timeout_us > 0) { /* the list is by activity */
+        link_remove(&c->all);
+        link_append(&c->net->all, &c->all);
+    }
+    turn(c, true, UINT32_MAX);
+}
+
+static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
+{
+    (void)revents;
+    struct conn *c = CONTAINER(w, struct conn, wr);
+    if (c->state != CONN_FLUSHING)
+        return;
+    uint32_t end = c->out_n - c->out_held;
+    ssize_t sent = send_some(c, c->out + c->out_off, end - c->out_off);
+    if (sent < 0) {
+        conn_close(c);
+        return;
+    }
+    c->out_off += (uint32_t)sent;
+    if (c->out_off < end)
+        return;
+    memmove(c->out, c->out + end, c->out_held);
+    c->out_n = c->out_held;
+    ev_io_stop(loop, w);
+    c->state = CONN_READING;
+    if (c->closing)
+        conn_close(c);
+    else
+        turn(c, false, UINT32_MAX);
+}
+
+/* ---- birth ------------------------------------------------------------------------------------
+ */
+
+static void refuse(struct net_service *svc, int fd)
+{
+    svc->refused++;
+    if (svc->refusal.n > 0)
+        (void)send(fd, svc->refusal.p, svc->refusal.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)close(fd);
+}
+
+void conn_accepted(struct net *n, struct net_service *svc, int fd)
+{
+    int on = 1;
+    struct conn *c = NULL;
+    if (n->connections < n->conf.connections)
+        c = calloc(1, sizeof *c + svc->session_size);
+    if (!c) {
+        refuse(svc, fd);
+        return;
+    }
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
+    c->net = n;
+    c->svc = svc;
+    c->state = CONN_READING;
+    c->active_us = clock_mono_us(n->conf.clock);
+    link_init(&c->park);
+    link_append(&n->all, &c->all);
+    svc->connections++;
+    svc->accepted++;
+    n->connections++;
+    ev_io_init(&c->rd, readable, fd, EV_READ);
+    ev_io_init(&c->wr, writable, fd, EV_WRITE);
+    ev_io_start(n->loop, &c->rd);
+    if (n->conf.idle_timeout_us > 0)
+        net_touch_idle(n);
+}
+
+/* One more look for what has arrived; then it is closed as soon as all of that is answered. */
+void conn_drain(struct conn *c)
+{
+    if (c->state == CONN_READING)
+        turn(c, true, UINT32_MAX);
+}

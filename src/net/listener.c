@@ -1,0 +1,198 @@
+#include "net/addr.h"
+#include "net/private.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG      511
+#define ACCEPT_BATCH 16  /* connections taken per event, so that a flood leaves time to serve */
+#define FULL_PAUSE_S 0.1 /* without accepting, when the process has run out of descriptors */
+
+static void resume_accepting(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    listeners_accept(CONTAINER(w, struct net, resume), true);
+}
+
+static void out_of_descriptors(struct net *n)
+{
+    listeners_accept(n, false);
+    ev_timer_init(&n->resume, resume_accepting, FULL_PAUSE_S, 0.);
+    ev_timer_start(n->loop, &n->resume);
+}
+
+static void acceptable(struct ev_loop *loop, struct ev_io *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct net_listener *l = CONTAINER(w, struct net_listener, accept);
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            conn_accepted(l->net, l->svc, fd);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            out_of_descriptors(l->net);
+        if (errno != ECONNABORTED && errno != EINTR)
+            return;
+    }
+}
+
+void listeners_accept(struct net *n, bool on)
+{
+    for (struct net_listener *l = n->listeners; l; l = l->next) {
+        if (on)
+            ev_io_start(n->loop, &l->accept);
+        else
+            ev_io_stop(n->loop, &l->accept);
+    }
+}
+
+static void remove_own_file(const struct net_listener *l)
+{
+    struct stat now;
+    if (l->path && lstat(l->path, &now) == 0 && now.st_ino == l->file.st_ino &&
+        now.st_dev == l->file.st_dev)
+        (void)unlink(l->path);
+}
+
+void listeners_close(struct net *n)
+{
+    ev_timer_stop(n->loop, &n->resume);
+    while (n->listeners) {
+        struct net_listener *l = n->listeners;
+        n->listeners = l->next;
+        ev_io_stop(n->loop, &l->accept);
+        remove_own_file(l);
+        (void)close(l->accept.fd);
+        free(l->path);
+        free(l);
+    }
+}
+
+/* ---- sockets ----------------------------------------------------------------------------------
+ */
+
+/* Removes a socket file that nobody listens on; anything else that stands there is in the way. */
+static enum err_code clear_stale(const struct sockaddr_un *un, struct err *e)
+{
+    struct stat st;
+    if (lstat(un->sun_path, &st) < 0)
+        return errno == ENOENT ? ERR_OK : err_errno(e, errno, "cannot look at %s", un->sun_path);
+    if (!S_ISSOCK(st.st_mode))
+        return err_set(e, ERR_EXISTS, "%s: expected a socket or nothing, found another file",
+                       un->sun_path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_errno(e, errno, "cannot make a socket");
+    int r = connect(fd, (const struct sockaddr *)un, sizeof *un);
+    int why = errno;
+    (void)close(fd);
+    if (r == 0 || why != ECONNREFUSED)
+        return err_set(e, ERR_BUSY, "%s: another process listens on it", un->sun_path);
+    if (unlink(un->sun_path) < 0)
+        return err_errno(e, errno, "cannot remove the stale socket %s", un->sun_path);
+    return ERR_OK;
+}
+
+static enum err_code listen_unix(const struct addr *a, uint32_t mode, int *fd, struct err *e)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    (void)snprintf(un.sun_path, sizeof un.sun_path, "%.107s", a->host);
+    enum err_code r = clear_stale(&un, e);
+    if (r)
+        return r;
+    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (*fd < 0)
+        return err_errno(e, errno, "cannot make a socket");
+    /* The mode must hold from the first moment on, so it is not set by a chmod afterwards. */
+    mode_t before = umask(~(mode_t)mode & 0777);
+    int bound = bind(*fd, (const struct sockaddr *)&un, sizeof un);
+    int why = errno;
+    (void)umask(before);
+    if (bound < 0)
+        return err_errno(e, why, "cannot bind %s", a->host);
+    return ERR_OK;
+}
+
+static int bind_tcp(const struct addrinfo *ai)
+{
+    int on = 1;
+    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (ai->ai_family == AF_INET6) /* so that 0.0.0.0 and [::] can stand side by side */
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, ai->ai_addr, ai->ai_addrlen) == 0)
+        return fd;
+    int why = errno;
+    (void)close(fd);
+    errno = why;
+    return -1;
+}
+
+static enum err_code listen_tcp(const struct addr *a, int *fd, struct err *e)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list = NULL;
+    char port[8];
+    (void)snprintf(port, sizeof port, "%u", a->port);
+    int r = getaddrinfo(a->host, port, &hints, &list);
+    if (r)
+        return err_set(e, ERR_IO, "cannot look up %s: %s", a->host, gai_strerror(r));
+    *fd = bind_tcp(list);
+    int why = errno;
+    freeaddrinfo(list);
+    return *fd >= 0 ? ERR_OK : err_errno(e, why, "cannot bind tcp://%s:%s", a->host, port);
+}
+
+static enum err_code add(struct net *n, int fd, const struct addr *a, struct net_service *svc,
+                         struct err *e)
+{
+    struct net_listener *l = calloc(1, sizeof *l);
+    if (!l || (a->is_unix && !(l->path = strdup(a->host)))) {
+        free(l);
+        return err_set(e, ERR_NOMEM, "no memory for a listener");
+    }
+    if (l->path)
+        (void)lstat(l->path, &l->file);
+    l->net = n;
+    l->svc = svc;
+    l->next = n->listeners;
+    n->listeners = l;
+    ev_io_init(&l->accept, acceptable, fd, EV_READ);
+    ev_io_start(n->loop, &l->accept);
+    return ERR_OK;
+}
+
+enum err_code net_listen(struct net *n, struct span address, uint32_t mode, struct net_service *svc,
+                         char *bound, size_t cap, struct err *e)
+{
+    struct addr a;
+    int fd = -1;
+    enum err_code r = addr_parse(address, &a, e);
+    if (!r)
+        r = a.is_unix ? listen_unix(&a, mode, &fd, e) : listen_tcp(&a, &fd, e);
+    if (!r && listen(fd, BACKLOG) < 0)
+        r = err_errno(e, errno, "cannot listen on %.*s", (int)address.n, address.p);
+    if (!r)
+        r = add(n, fd, &a, svc, e);
+    if (r) {
+        if (fd >= 0)
+            (void)close(fd);
+        return r;
+    }
+    if (bound) {
+        char text[ADDR_TEXT_MAX];
+        (void)snprintf(bound, cap, "%s", addr_of_socket(text, fd));
+    }
+    return ERR_OK;
+}

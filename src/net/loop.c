@@ -1,0 +1,261 @@
+#include "net/private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* ---- watchers ---------------------------------------------------------------------------------
+ */
+
+static void timer_fired(struct ev_loop *loop, struct ev_io *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    uint64_t times;
+    ssize_t n = read(w->fd, &times, sizeof times);
+    (void)
+        n; /* EAGAIN: it was set anew since; then there is nothing to do yet, and that is checked */
+    park_fired(CONTAINER(w, struct net, timer));
+}
+
+/* Before the loop sleeps: nobody's callback is running, so what was closed can be freed. */
+static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct net *n = CONTAINER(w, struct net, prepare);
+    while (!link_empty(&n->dead)) {
+        struct conn *c = CONTAINER(n->dead.next, struct conn, all);
+        link_remove(&c->all);
+        free(c);
+    }
+    net_check_drained(n);
+}
+
+static void close_idle(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct net *n = CONTAINER(w, struct net, idle);
+    int64_t limit = clock_mono_us(n->conf.clock) - n->conf.idle_timeout_us;
+    while (!link_empty(&n->all)) {
+        struct conn *c = CONTAINER(n->all.next, struct conn, all);
+        if (c->active_us > limit)
+            break;
+        conn_close(c);
+    }
+    net_touch_idle(n);
+}
+
+/* Sets the idle timer for the connection that will be idle for too long first. */
+void net_touch_idle(struct net *n)
+{
+    if (ev_is_active(&n->idle) && n->conf.idle_timeout_us > 0 && !link_empty(&n->all))
+        return; /* it fires too early at worst, and is set anew then */
+    ev_timer_stop(n->loop, &n->idle);
+    if (n->conf.idle_timeout_us == 0 || link_empty(&n->all))
+        return;
+    struct conn *c = CONTAINER(n->all.next, struct conn, all);
+    int64_t left = c->active_us + n->conf.idle_timeout_us - clock_mono_us(n->conf.clock);
+    ev_timer_init(&n->idle, close_idle, left > 1000 ? (double)left / 1e6 : 1e-3, 0.);
+    ev_timer_start(n->loop, &n->idle);
+}
+
+static void notified(struct ev_loop *loop, struct ev_async *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct net *n = CONTAINER(w, struct net, notify);
+    if (n->on_notify)
+        n->on_notify(n->notify_arg);
+}
+
+static void signalled(struct ev_loop *loop, struct ev_signal *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct net_signal *s = CONTAINER(w, struct net_signal, watcher);
+    s->fn(s->arg, w->signum);
+}
+
+static void after_fired(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct net *n = CONTAINER(w, struct net, after);
+    n->on_after(n->after_arg);
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+static void *map_block(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p; /* only the pages that are used become resident */
+}
+
+static void start_watchers(struct net *n)
+{
+    ev_io_init(&n->timer, timer_fired, n->timer_fd, EV_READ);
+    ev_io_start(n->loop, &n->timer);
+    ev_prepare_init(&n->prepare, free_dead);
+    ev_prepare_start(n->loop, &n->prepare);
+    ev_async_init(&n->notify, notified);
+    ev_async_start(n->loop, &n->notify);
+    ev_init(&n->idle, close_idle);
+    ev_init(&n->after, after_fired);
+    ev_init(&n->resume, NULL);
+}
+
+enum err_code net_new(const struct net_config *c, struct net **out, struct err *e)
+{
+    struct net *n = calloc(1, sizeof *n);
+    if (!n)
+        return err_set(e, ERR_NOMEM, "no memory for the loop");
+    n->conf = *c;
+    link_init(&n->all);
+    link_init(&n->dead);
+    link_init(&n->queue);
+    link_init(&n->waiting);
+    n->in = map_block(NET_IN_MAX);
+    n->out = map_block(NET_OUT_MAX);
+    n->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    n->loop = n->timer_fd >= 0 ? ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV) : NULL;
+    if (!n->in || !n->out || !n->loop) {
+        int why = errno;
+        net_free(n);
+        return err_errno(e, why, "cannot make an event loop");
+    }
+    start_watchers(n);
+    *out = n;
+    return ERR_OK;
+}
+
+static void stop_watchers(struct net *n)
+{
+    for (unsigned i = 0; i < n->nsignals; i++)
+        ev_signal_stop(n->loop, &n->signal[i].watcher);
+    ev_timer_stop(n->loop, &n->after);
+    ev_timer_stop(n->loop, &n->idle);
+    ev_async_stop(n->loop, &n->notify);
+    ev_prepare_stop(n->loop, &n->prepare);
+    ev_io_stop(n->loop, &n->timer);
+}
+
+void net_free(struct net *n)
+{
+    if (!n)
+        return;
+    if (n->loop) {
+        listeners_close(n);
+        while (!link_empty(&n->all))
+            conn_close(CONTAINER(n->all.next, struct conn, all));
+        free_dead(n->loop, &n->prepare, 0);
+        stop_watchers(n);
+        ev_loop_destroy(n->loop);
+    }
+    if (n->timer_fd >= 0)
+        (void)close(n->timer_fd);
+    if (n->in)
+        (void)munmap(n->in, NET_IN_MAX);
+    if (n->out)
+        (void)munmap(n->out, NET_OUT_MAX);
+    free(n);
+}
+
+void net_reconfigure(struct net *n, const struct net_config *c)
+{
+    n->conf = *c;
+    ev_timer_stop(n->loop, &n->idle);
+    net_touch_idle(n);
+}
+
+void net_run(struct net *n)
+{
+    ev_run(n->loop, 0);
+}
+
+void net_break(struct net *n)
+{
+    ev_break(n->loop, EVBREAK_ALL);
+}
+
+enum err_code net_on_signal(struct net *n, int signo, void (*fn)(void *arg, int signo), void *arg,
+                            struct err *e)
+{
+    if (n->nsignals == NET_SIGNALS)
+        return err_set(e, ERR_RANGE, "expected at most %d signals", NET_SIGNALS);
+    struct net_signal *s = &n->signal[n->nsignals++];
+    s->fn = fn;
+    s->arg = arg;
+    ev_signal_init(&s->watcher, signalled, signo);
+    ev_signal_start(n->loop, &s->watcher);
+    return ERR_OK;
+}
+
+void net_on_notify(struct net *n, void (*fn)(void *arg), void *arg)
+{
+    n->on_notify = fn;
+    n->notify_arg = arg;
+}
+
+void net_notify(struct net *n)
+{
+    ev_async_send(n->loop, &n->notify);
+}
+
+void net_after(struct net *n, int64_t us, void (*fn)(void *arg), void *arg)
+{
+    n->on_after = fn;
+    n->after_arg = arg;
+    ev_timer_stop(n->loop, &n->after);
+    ev_timer_set(&n->after, us > 0 ? (double)us / 1e6 : 0., 0.);
+    ev_now_update(n->loop);
+    ev_timer_start(n->loop, &n->after);
+}
+
+void net_wake(struct net *n)
+{
+    park_wake(n);
+}
+
+uint64_t net_connections(const struct net *n)
+{
+    return n->connections;
+}
+
+/* ---- draining ---------------------------------------------------------------------------------
+ */
+
+void net_check_drained(struct net *n)
+{
+    if (!n->draining || !link_empty(&n->all) || !n->on_drained)
+        return;
+    void (*fn)(void *) = n->on_drained;
+    n->on_drained = NULL;
+    ev_timer_stop(n->loop, &n->after);
+    fn(n->drained_arg);
+}
+
+static void grace_over(void *arg)
+{
+    struct net *n = arg;
+    while (!link_empty(&n->all))
+        conn_close(CONTAINER(n->all.next, struct conn, all));
+}
+
+void net_drain(struct net *n, int64_t grace_us, void (*fn)(void *arg), void *arg)
+{
+    n->draining = true;
+    n->on_drained = fn;
+    n->drained_arg = arg;
+    listeners_close(n);
+    for (struct link *l = n->all.next, *next; l != &n->all; l = next) {
+        next = l->next;
+        conn_drain(CONTAINER(l, struct conn, all));
+    }
+    net_after(n, grace_us, grace_over, n);
+}

@@ -1,0 +1,134 @@
+/*
+ * The serving loop: listeners, connections, and waiting. The only room that knows libev.
+ *
+ * A connection moves between four states, and each has one place where it is found:
+ *
+ *   READING   its read watcher is on                     (nothing buffered but half a request)
+ *   FLUSHING  its write watcher is on                    (the client reads slowly: not read from)
+ *   QUEUED    in the queue for a time                    (the millisecond is used up: in turn)
+ *   WAITING   in the list for a change                   (no workerId: until max_wait)
+ *
+ * Invariants
+ *   - One read, then as many whole requests as it brought, then one write: per turn and connection.
+ *   - Replies leave in the order of their requests; a request that cannot be answered yet holds
+ * back what follows it on its connection, and nobody else.
+ *   - A connection has one close path, is freed at the end of the turn, and never inside a
+ * callback.
+ *   - An idle connection holds no buffers. One that is not read from holds at most NET_IN_MAX bytes
+ * of input and NET_OUT_MAX of output.
+ *   - Nothing here blocks. Nothing wakes an idle process.
+ */
+#ifndef SIDFLAKE_NET_NET_H
+#define SIDFLAKE_NET_NET_H
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/histogram.h"
+#include "wire/wire.h"
+
+#define NET_IN_MAX  WIRE_IN_MAX
+#define NET_OUT_MAX ((size_t)512 << 10) /* room for any one reply */
+
+/* What became of one call of serve. */
+enum net_verdict {
+    NET_DONE,  /* a request was answered, or a part of a long one taken: call again */
+    NET_MORE,  /* the input holds no whole request */
+    NET_QUEUE, /* not before until_ms: in turn with the others that wait for it */
+    NET_YIELD, /* the quota is spent: in turn, at once */
+    NET_WAIT,  /* not before something changes, or until_ms, or max_wait has passed */
+    NET_CLOSE, /* close when the output is sent */
+};
+
+struct net_step {
+    enum net_verdict verdict;
+    size_t used;      /* bytes of input that are dealt with; 0 unless DONE, MORE or CLOSE */
+    int64_t until_ms; /* QUEUE, WAIT: Unix ms; INT64_MAX: no time is known */
+    bool partial;     /* QUEUE, YIELD, WAIT: what this call and those before it for the same request
+                         wrote is to be kept back; serve finds it in out again */
+};
+
+/* What serve is told about the turn. */
+struct net_turn {
+    struct clock *clock;
+    int64_t wall_ms;    /* read once per turn; serve may refresh it */
+    int64_t waited_us;  /* how long the request at the front has been in WAIT */
+    uint32_t quota;     /* IDs that may be spent before YIELD; serve counts down */
+    size_t reply_start; /* where in out the reply to the request at the front begins */
+};
+
+/* A protocol, as the connection sees it. */
+struct net_service {
+    const char *name;    /* "memcached", "redis", "http": label of metrics, literal */
+    size_t session_size; /* bytes of state per connection, zeroed at accept */
+
+    /* MUST: takes one request, or nothing, from `in` and appends its reply to out. in is the whole
+     * of what is there; in.n == NET_IN_MAX is all that there will be. */
+    struct net_step (*serve)(struct net_service *svc, void *session, struct span in,
+                             struct net_turn *turn, struct buf *out);
+    /* MAY: frees what the session refers to. Called once, when the connection is closed. */
+    void (*close)(struct net_service *svc, void *session);
+    struct span
+        refusal; /* sent to a connection over the limit, before it is closed; may be empty */
+
+    /* Kept by net. */
+    uint64_t connections; /* open now */
+    uint64_t accepted;    /* since start */
+    uint64_t refused;     /* over the limit */
+    uint64_t bytes_in, bytes_out;
+    struct histogram duration; /* of requests, from being read to being handed to the kernel */
+};
+
+struct net_config {
+    struct clock *clock;
+    uint32_t connections;    /* limit, over all services */
+    int64_t idle_timeout_us; /* 0: never */
+    int64_t max_wait_us;     /* longest in WAIT */
+    /* MAY: after each turn in which serve was called, once the replies are written. */
+    void (*settle)(void *arg);
+    void *arg;
+};
+
+struct net;
+
+enum err_code net_new(const struct net_config *c, struct net **out, struct err *e) MUST_CHECK;
+
+/* Closes what is open and frees. NULL is allowed. */
+void net_free(struct net *n);
+
+/* Takes over new limits, on reload. */
+void net_reconfigure(struct net *n, const struct net_config *c);
+
+/* Listens on an address (net/addr.h) for svc, which must outlive n. A socket file that nobody
+ * listens on is replaced; one that is in use is ERR_BUSY. mode: of a socket file. bound, where not
+ * NULL, gets the address with the port that the system chose. */
+enum err_code net_listen(struct net *n, struct span address, uint32_t mode, struct net_service *svc,
+                         char *bound, size_t cap, struct err *e) MUST_CHECK;
+
+/* Runs until net_break. */
+void net_run(struct net *n);
+void net_break(struct net *n);
+
+/* Calls fn in the loop when the signal arrives. At most 8 signals. */
+enum err_code net_on_signal(struct net *n, int signo, void (*fn)(void *arg, int signo), void *arg,
+                            struct err *e) MUST_CHECK;
+
+/* fn is called in the loop some time after each net_notify, which any thread may call. One per net.
+ */
+void net_on_notify(struct net *n, void (*fn)(void *arg), void *arg);
+void net_notify(struct net *n);
+
+/* Calls fn in the loop once, after us microseconds; a second call replaces the first. */
+void net_after(struct net *n, int64_t us, void (*fn)(void *arg), void *arg);
+
+/* What requests in WAIT wait for may have come. */
+void net_wake(struct net *n);
+
+/* Listens no more, answers what has arrived, and closes; then calls fn. Connections that do not
+ * take their replies are closed after grace_us. */
+void net_drain(struct net *n, int64_t grace_us, void (*fn)(void *arg), void *arg);
+
+/* Connections open, over all services. */
+uint64_t net_connections(const struct net *n);
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * What the files of this room share, and nobody else includes.
+ *
+ * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all, or dead.
+ */
+#ifndef SIDFLAKE_NET_PRIVATE_H
+#define SIDFLAKE_NET_PRIVATE_H
+
+#include "net/net.h"
+
+#include <ev.h>
+#include <sys/stat.h>
+
+#define NET_SIGNALS 8
+
+/* A doubly linked ring with a head; an element off any list points to itself. */
+struct link {
+    struct link *prev, *next;
+};
+
+static inline void link_init(struct link *l)
+{
+    l->prev = l->next = l;
+}
+
+static inline bool link_empty(const struct link *l)
+{
+    return l->next == l;
+}
+
+static inline void link_remove(struct link *l)
+{
+    l->prev->next = l->next;
+    l->next->prev = l->prev;
+    link_init(l);
+}
+
+static inline void link_append(struct link *head, struct link *l)
+{
+    l->prev = head->prev;
+    l->next = head;
+    head->prev->next = l;
+    head->prev = l;
+}
+
+static inline void link_prepend(struct link *head, struct link *l)
+{
+    link_append(head->next, l);
+}
+
+#define CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+enum conn_state {
+    CONN_READING,
+    CONN_FLUSHING,
+    CONN_QUEUED,
+    CONN_WAITING,
+    CONN_DEAD, /* closed, freed before the loop sleeps again */
+};
+
+struct conn {
+    struct ev_io rd, wr;
+    struct net *net;
+    struct net_service *svc;
+    struct link all;  /* net.all, least recently active first; or net.dead */
+    struct link park; /* net.queue or net.waiting */
+    enum conn_state state;
+    bool eof;     /* the client sends no more */
+    bool closing; /* close once the output is sent */
+    uint32_t in_n, in_cap;
+    char *in; /* input not dealt with: part of a request, or what comes after one that waits */
+    uint32_t out_n, out_off, out_held;
+    char *out;          /* output not sent; its last out_held bytes belong to an unfinished reply */
+    int64_t active_us;  /* monotonic: latest read */
+    int64_t parked_us;  /* monotonic: when the request at the front was first held up; 0: was not */
+    int64_t waiting_us; /* the same for its first WAIT */
+    int64_t until_ms;   /* QUEUED, WAITING: Unix ms */
+    _Alignas(8) char session[];
+};
+
+struct net_listener {
+    struct ev_io accept;
+    struct net *net;
+    struct net_service *svc;
+    struct net_listener *next;
+    char *path; /* unix: to be unlinked if it still is our file */
+    struct stat file;
+};
+
+struct net_signal {
+    struct ev_signal watcher;
+    void (*fn)(void *arg, int signo);
+    void *arg;
+};
+
+struct net {
+    struct net_config conf;
+    struct ev_loop *loop;
+    struct net_listener *listeners;
+    struct link all, dead, queue, waiting;
+    uint64_t connections;
+
+    char *in;  /* NET_IN_MAX bytes: the input of the turn */
+    char *out; /* NET_OUT_MAX bytes: its output */
+
+    int timer_fd; /* timerfd for QUEUE and WAIT: libev's own timers have 1 ms steps */
+    struct ev_io timer;
+    struct ev_timer idle;   /* idle_timeout, for the least recently active connection */
+    struct ev_timer resume; /* accepting again after the descriptors ran out */
+    struct ev_timer after;
+    struct ev_prepare prepare;
+    struct ev_async notify;
+    struct net_signal signal[NET_SIGNALS];
+    unsigned nsignals;
+    void (*on_notify)(void *arg);
+    void *notify_arg;
+    void (*on_after)(void *arg);
+    void *after_arg;
+    void (*on_drained)(void *arg);
+    void *drained_arg;
+    bool draining;
+    bool resuming; /* the timer is set once, when all have been resumed */
+};
+
+/* conn.c */
+void conn_accepted(struct net *n, struct net_service *svc, int fd);
+void conn_resume(struct conn *c, uint32_t quota);
+void conn_close(struct conn *c);
+void conn_drain(struct conn *c);
+
+/* park.c: who waits, and the timer that ends it */
+void park_queue(struct conn *c, bool first);
+void park_wait(struct conn *c);
+void park_leave(struct conn *c);
+void park_arm(struct net *n);
+void park_fired(struct net *n);
+void park_wake(struct net *n);
+
+/* listener.c */
+void listeners_accept(struct net *n, bool on);
+void listeners_close(struct net *n);
+
+/* loop.c */
+void net_check_drained(struct net *n);
+void net_touch_idle(struct net *n);
+
+#endif
