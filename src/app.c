@@ -1,0 +1,399 @@
+#include "app.h"
+
+#include "base/log.h"
+#include "base/timefmt.h"
+#include "bridge.h"
+#include "coord/coord.h"
+#include "lease/keeper.h"
+#include "net/net.h"
+#include "serve/serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define EXIT_CONFIG        78
+#define DRAIN_GRACE_US     INT64_C(3000000)
+#define STOP_MS            3000
+#define ROTATION_JITTER_MS 30000
+#define SPARE_DESCRIPTORS                                                                          \
+    64 /* beside the clients': listeners, state page, coordinator, libraries */
+#define SETTINGS 8
+
+struct app {
+    const struct conf *conf; /* in effect: main's, or: */
+    struct conf reloaded;
+    const char *file; /* for a reload, as conf_load takes them */
+    char *const *sets;
+    size_t nsets;
+    char *const *envp;
+
+    struct serve serve;
+    struct bridge bridge;
+    struct net *net;
+    struct coord *coord;
+    struct pagefile page;
+    struct keeper *keeper;
+    char coord_name[256];
+    char who[COORD_WHO_MAX];
+    struct serve_setting settings[SETTINGS];
+    char setting_text[SETTINGS][TIMEFMT_MAX];
+    unsigned stops; /* signals to stop that came */
+};
+
+static void settle(void *arg)
+{
+    bridge_settle(arg);
+}
+
+static struct net_config net_config(struct app *a)
+{
+    return (struct net_config){.clock = clock_system(),
+                               .connections = a->conf->limits_connections,
+                               .idle_timeout_us = a->conf->limits_idle_timeout_us,
+                               .max_wait_us = a->conf->limits_max_wait_us,
+                               .settle = settle,
+                               .arg = &a->bridge};
+}
+
+/* ---- parts ------------------------------------------------------------------------------------
+ */
+
+/* What operators see of this holder in `sidflakectl pool list`. */
+static void describe_self(struct app *a)
+{
+    char host[128] = "?", since[TIMEFMT_MAX];
+    const char *pod = getenv("POD_NAME");
+    (void)gethostname(host, sizeof host - 1);
+    for (char *c = host; *c; c++)
+        if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
+            *c = '?';
+    bool plain = pod && strlen(pod) < 128 && !strpbrk(pod, "\"\\\n\r\t");
+    (void)snprintf(
+        a->who, sizeof a->who,
+        "{\"host\":\"%s\",\"pod\":\"%s\",\"pid\":%ld,\"version\":\"%s\",\"since\":\"%s\"}", host,
+        plain ? pod : "", (long)getpid(), SIDFLAKE_VERSION,
+        timefmt_rfc3339(since, clock_wall_ms(clock_system())));
+}
+
+static enum err_code open_coordinator(struct app *a, struct err *e)
+{
+    const struct conf *c = a->conf;
+    char password[CONF_PASSWORD_MAX + 1];
+    enum err_code r = conf_password(c, password, e);
+    if (r)
+        return r;
+    describe_self(a);
+    struct coord_options o = {.url = span_str(c->coordinator_url),
+                              .pool = span_str(c->coordinator_pool),
+                              .password = span_str(password),
+                              .who = span_str(a->who),
+                              .timeout_us = c->coordinator_timeout_us,
+                              .clock = clock_system()};
+    r = coord_open(&o, &a->coord, e);
+    explicit_bzero(password, sizeof password);
+    if (!r)
+        r = coord_url_public(o.url, a->coord_name, sizeof a->coord_name);
+    return r;
+}
+
+/* Without a state page a restart costs a workerId, no more: so only a second process is an error.
+ */
+static enum err_code open_page(struct app *a, struct err *e)
+{
+    char coordinator[400];
+    (void)snprintf(coordinator, sizeof coordinator, "%s|%s", a->coord_name,
+                   a->conf->coordinator_pool);
+    enum err_code r = pagefile_open(&a->page, a->conf->state_dir, coordinator, e);
+    if (r == ERR_BUSY)
+        return r;
+    if (r) {
+        log_warn("no state page: a restart will cost a workerId", kv_str("why", e->text));
+        return pagefile_memory(&a->page, e);
+    }
+    if (a->page.found && a->page.verdict != PAGE_OWN)
+        log_warn("state page set aside", kv_str("file", a->page.path),
+                 kv_str("why", a->page.why.text));
+    return ERR_OK;
+}
+
+static enum err_code make_services(struct app *a, struct err *e)
+{
+    struct serve *s = &a->serve;
+    const struct conf *c = a->conf;
+    s->clock = clock_system();
+    s->started_ms = clock_wall_ms(s->clock);
+    s->started_mono_us = clock_mono_us(s->clock);
+    (void)snprintf(s->facts.coordinator, sizeof s->facts.coordinator, "%s", a->coord_name);
+    (void)snprintf(s->facts.pool, sizeof s->facts.pool, "%s", c->coordinator_pool);
+    enum err_code r =
+        names_init(&s->issuer.names, c->ids_prefix, c->ids_names.item, c->ids_names.n, e);
+    if (r)
+        return r;
+    s->services[SERVE_MEMCACHED] = serve_memcached_new(s);
+    s->services[SERVE_REDIS] = serve_redis_new(s);
+    s->services[SERVE_HTTP] = serve_http_new(s);
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
+        if (!s->services[i])
+            return err_set(e, ERR_NOMEM, "no memory for the services");
+    return ERR_OK;
+}
+
+/* What a reload may change, as the services see it. */
+static void apply_limits(struct app *a)
+{
+    const struct conf *c = a->conf;
+    struct serve *s = &a->serve;
+    s->issuer.max_wait_us = c->limits_max_wait_us;
+    s->issuer.batch = c->limits_batch;
+    s->max_connections = c->limits_connections;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[SETTINGS] = {{"maxconns", c->limits_connections},
+                        {"batch", c->limits_batch},
+                        {"max_wait_us", (uint64_t)c->limits_max_wait_us},
+                        {"idle_timeout_us", (uint64_t)c->limits_idle_timeout_us},
+                        {"wait_below_us", (uint64_t)c->clock_wait_below_us},
+                        {"workers_active", c->workers_active},
+                        {"workers_spare", c->workers_spare},
+                        {"verbosity", (uint64_t)c->log_level}};
+    for (size_t i = 0; i < SETTINGS; i++) {
+        (void)snprintf(a->setting_text[i], sizeof a->setting_text[i], "%llu",
+                       (unsigned long long)rows[i].value);
+        a->settings[i] = (struct serve_setting){rows[i].name, a->setting_text[i]};
+    }
+    s->settings = a->settings;
+    s->nsettings = SETTINGS;
+}
+
+static enum err_code listen_on(struct app *a, const struct conf_list *list, enum serve_protocol p,
+                               struct err *e)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        char bound[160];
+        enum err_code r = net_listen(a->net, span_str(list->item[i]), a->conf->listen_socket_mode,
+                                     a->serve.services[p], bound, sizeof bound, e);
+        if (r)
+            return r;
+        log_info("listening", kv_str("protocol", serve_protocol_name(p)), kv_str("address", bound));
+    }
+    return ERR_OK;
+}
+
+/* Soft limits are low by default; a daemon may raise its own to the hard one (systemd's advice). */
+static void raise_descriptor_limit(const struct conf *c)
+{
+    struct rlimit rl;
+    rlim_t want = (rlim_t)c->limits_connections + SPARE_DESCRIPTORS;
+    if (getrlimit(RLIMIT_NOFILE, &rl) < 0 || rl.rlim_cur >= want)
+        return;
+    rl.rlim_cur = want < rl.rlim_max ? want : rl.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &rl) < 0 || rl.rlim_cur < want)
+        log_warn("fewer file descriptors than limits.connections needs",
+                 kv_u64("have", rl.rlim_cur), kv_u64("want", want));
+}
+
+/* ---- signals ----------------------------------------------------------------------------------
+ */
+
+static void drained(void *arg)
+{
+    struct app *a = arg;
+    keeper_stop(a->keeper, a->conf->lease_on_stop == CONF_ON_STOP_RETURN);
+}
+
+static void on_stop(void *arg, int signo)
+{
+    struct app *a = arg;
+    log_info("stopping", kv_str("signal", signo == SIGINT ? "SIGINT" : "SIGTERM"),
+             kv_u64("connections", net_connections(a->net)));
+    if (a->stops++ > 0)
+        net_break(a->net);
+    else
+        net_drain(a->net, DRAIN_GRACE_US, drained, a);
+}
+
+/* Options that take effect without a restart. */
+static bool reloadable(const char *path)
+{
+    return strncmp(path, "limits.", 7) == 0 || strncmp(path, "log.", 4) == 0 ||
+           strcmp(path, "lease.on_stop") == 0;
+}
+
+static bool refuse_reload(const struct conf *now, const struct conf *new)
+{
+    const char *paths[CONF_OPTIONS_MAX];
+    size_t n = conf_diff(now, new, paths);
+    bool refused = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!reloadable(paths[i])) {
+            log_error("reload refused, nothing changed: this option needs a restart",
+                      kv_str("option", paths[i]));
+            refused = true;
+        }
+    }
+    return refused;
+}
+
+static void on_reload(void *arg, int signo)
+{
+    (void)signo;
+    struct app *a = arg;
+    struct conf new;
+    struct err e;
+    if (conf_load(&new, a->file, a->sets, a->nsets, a->envp, &e)) {
+        log_error("reload refused, nothing changed", kv_str("why", e.text));
+        return;
+    }
+    if (refuse_reload(a->conf, &new)) {
+        conf_clear(&new);
+        return;
+    }
+    conf_clear(&a->reloaded);
+    a->reloaded = new;
+    a->conf = &a->reloaded;
+    log_setup(a->conf->log_level, a->conf->log_format);
+    apply_limits(a);
+    struct net_config nc = net_config(a);
+    net_reconfigure(a->net, &nc);
+    log_info("configuration reloaded");
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+static void mail_came(void *arg)
+{
+    struct app *a = arg;
+    bridge_take(&a->bridge);
+    if (a->bridge.finished)
+        net_break(a->net);
+}
+
+static void wake_loop(void *arg)
+{
+    net_notify(arg);
+}
+
+static enum err_code start_keeper(struct app *a, struct err *e)
+{
+    const struct conf *c = a->conf;
+    bool pinned = c->epoch_ms != CONF_EPOCH_OF_POOL;
+    struct keeper_options o = {
+        .lease = {.active = c->workers_active,
+                  .spare = c->workers_spare,
+                  .renew_ms = c->lease_renew_every_us / 1000,
+                  .rotation_jitter_ms = ROTATION_JITTER_MS,
+                  .stop_ms = STOP_MS,
+                  .epoch_pinned = pinned,
+                  .epoch_ms = pinned ? c->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS,
+                  .auto_init = c->coordinator_auto_init},
+        .coord = a->coord,
+        .coord_name = a->coord_name,
+        .pool_name = c->coordinator_pool,
+        .file = &a->page,
+        .clock = clock_system(),
+        .rng = rng_system(),
+        .notify = wake_loop,
+        .arg = a->net,
+    };
+    enum err_code r = keeper_start(&o, &a->keeper, e);
+    a->bridge.keeper = a->keeper;
+    return r;
+}
+
+static enum err_code start_net(struct app *a, struct err *e)
+{
+    const struct conf *c = a->conf;
+    struct net_config nc = net_config(a);
+    enum err_code r = net_new(&nc, &a->net, e);
+    if (r)
+        return r;
+    a->serve.net = a->net;
+    a->bridge = (struct bridge){.serve = &a->serve,
+                                .net = a->net,
+                                .clock = clock_system(),
+                                .want_active = c->workers_active,
+                                .wait_below_ms = (c->clock_wait_below_us + 999) / 1000};
+    bridge_init(&a->bridge);
+    net_on_notify(a->net, mail_came, a);
+    if ((r = net_on_signal(a->net, SIGTERM, on_stop, a, e)) ||
+        (r = net_on_signal(a->net, SIGINT, on_stop, a, e)) ||
+        (r = net_on_signal(a->net, SIGHUP, on_reload, a, e)) ||
+        (r = listen_on(a, &c->listen_memcached, SERVE_MEMCACHED, e)) ||
+        (r = listen_on(a, &c->listen_redis, SERVE_REDIS, e)) ||
+        (r = listen_on(a, &c->listen_http, SERVE_HTTP, e)))
+        return r;
+    return ERR_OK;
+}
+
+/* In the order in which they need each other. *status is what a failure ends the process with. */
+static enum err_code start(struct app *a, int *status, struct err *e)
+{
+    enum err_code r;
+    *status = EXIT_CONFIG;
+    if ((r = open_coordinator(a, e)))
+        return r;
+    *status = EXIT_FAILURE;
+    log_info("starting", kv_str("version", SIDFLAKE_VERSION), kv_str("coordinator", a->coord_name),
+             kv_str("pool", a->conf->coordinator_pool), kv_str("state_dir", a->conf->state_dir),
+             kv_i64("pid", getpid()));
+    if ((r = open_page(a, e)) || (r = make_services(a, e)))
+        return r;
+    apply_limits(a);
+    if ((r = start_net(a, e)))
+        return r;
+    return start_keeper(a, e);
+}
+
+static void stop(struct app *a)
+{
+    if (a->keeper) {
+        struct lease_mail mail;
+        struct keeper_report report;
+        keeper_stop(a->keeper, false);
+        keeper_stop(a->keeper, false); /* the second one: without waiting for releases */
+        (void)keeper_take(a->keeper, &mail, 1, &report);
+        log_info("stopped", kv_u64("ids_issued", a->serve.issuer.gen.stats.issued),
+                 kv_u64("workers_kept", report.held));
+        keeper_free(a->keeper);
+    }
+    net_free(a->net);
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
+        free(a->serve.services[i]);
+    names_clear(&a->serve.issuer.names);
+    pagefile_close(&a->page);
+    coord_free(a->coord);
+    conf_clear(&a->reloaded);
+}
+
+int app_run(const struct conf *c, const char *file, char *const *sets, size_t nsets,
+            char *const *envp)
+{
+    struct err e;
+    int status;
+    struct app *a = calloc(1, sizeof *a);
+    if (!a)
+        return EXIT_FAILURE;
+    *a = (struct app){.conf = c, .file = file, .sets = sets, .nsets = nsets, .envp = envp};
+    a->page.fd = -1;
+    log_setup(c->log_level, c->log_format);
+    for (size_t i = 0; i < c->warnings.n; i++)
+        log_warn("configuration", kv_str("warning", c->warnings.item[i]));
+    (void)signal(SIGPIPE, SIG_IGN);
+    raise_descriptor_limit(c);
+    if (start(a, &status, &e)) {
+        log_error("cannot start", kv_str("why", e.text));
+    } else {
+        status = EXIT_SUCCESS;
+        net_run(a->net);
+    }
+    stop(a);
+    free(a);
+    return status;
+}

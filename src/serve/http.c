@@ -1,0 +1,292 @@
+/*
+ * The HTTP service: metrics, probes, and IDs for whoever has only curl.
+ *
+ * A route writes the body; its head comes last, when the length is known, into room kept for it:
+ *
+ *     reply_start                body
+ *      | room for the head ...... | body ... |   while the route writes, or waits for more IDs
+ *      | head | body ... |                       when it is done
+ *
+ * Invariants
+ *   - HEAD does what GET does, an ID is spent too, since its Content-Length has to be that of GET.
+ *   - What a route has written when it waits holds IDs that were issued: they are kept for the
+ *     answer, and dropped, never reused, if the rest is refused.
+ *
+ * Sources: RFC 9110 (semantics); Kubernetes, "API health endpoints" (?verbose).
+ */
+#include "serve/http_call.h"
+
+#include <stdlib.h>
+
+#define HEAD_ROOM ((size_t)512) /* bytes; the longest head has about 300 */
+#define FOUND_MAX 64            /* bytes of a client's text that an error repeats */
+
+#define TYPE_TEXT    SPAN("text/plain; charset=utf-8")
+#define TYPE_METRICS SPAN("text/plain; version=0.0.4; charset=utf-8")
+#define TYPE_OM      SPAN("application/openmetrics-text; version=1.0.0; charset=utf-8")
+
+struct http {
+    struct net_service svc;
+    struct serve *serve;
+};
+
+enum command {
+    METRICS,
+    LIVEZ,
+    READYZ,
+    ID,
+    DECODE,
+    OTHER,
+    COMMANDS
+};
+
+struct route {
+    const char *path;
+    const char *arg; /* what follows the path, for people; "": nothing may */
+    enum command command;
+    int (*answer)(struct http_call *c); /* a status, or HTTP_PARKED */
+    const char *help;
+};
+
+/* ---- errors -----------------------------------------------------------------------------------
+ */
+
+int http_call_fail(struct http_call *c, int status, const char *expected, struct span found)
+{
+    buf_truncate(c->out, c->body);
+    c->type = TYPE_TEXT;
+    BUF_PUT_LIT(c->out, "expected ");
+    buf_put_str(c->out, expected);
+    BUF_PUT_LIT(c->out, ", found \"");
+    buf_put_span(c->out, span_of(found.p, found.n < FOUND_MAX ? found.n : FOUND_MAX));
+    buf_put_str(c->out, found.n > FOUND_MAX ? "...\"\n" : "\"\n");
+    return status;
+}
+
+int http_call_refuse(struct http_call *c, enum issue_status why)
+{
+    buf_truncate(c->out, c->body);
+    c->type = TYPE_TEXT;
+    buf_put_str(c->out, issuer_refusal(&c->serve->issuer, why));
+    buf_put_char(c->out, '\n');
+    return 503;
+}
+
+static int not_found(struct http_call *c)
+{
+    return http_call_fail(c, 404, "one of the paths that / lists", c->req->path);
+}
+
+/* ---- probes and metrics -----------------------------------------------------------------------
+ */
+
+static int metrics(struct http_call *c)
+{
+    bool om = http_list_has(c->req->accept, SPAN("application/openmetrics-text"));
+    c->type = om ? TYPE_OM : TYPE_METRICS;
+    serve_put_metrics(c->serve, c->out, om);
+    return 200;
+}
+
+/* What has to be well for an ID to be had, and the refusal that says it is not. */
+static const struct {
+    const char *name;
+    enum issue_status refusal; /* ISSUE_OK: it always is, or nobody would answer */
+} checks[] = {
+    {"loop", ISSUE_OK},       {"workerId", ISSUE_LOADING}, {"clock", ISSUE_STALLED},
+    {"lease", ISSUE_CEILING}, {"epoch", ISSUE_EPOCH},
+};
+
+#define CHECKS (sizeof checks / sizeof *checks)
+
+/* The first n checks, as Kubernetes' API server lists its own. */
+static void put_checks(struct http_call *c, enum issue_status state, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool bad = state != ISSUE_OK && checks[i].refusal == state;
+        buf_put_str(c->out, bad ? "[-]" : "[+]");
+        buf_put_str(c->out, checks[i].name);
+        if (bad) {
+            BUF_PUT_LIT(c->out, " failed: ");
+            buf_put_str(c->out, issuer_refusal(&c->serve->issuer, state));
+            buf_put_char(c->out, '\n');
+        } else {
+            BUF_PUT_LIT(c->out, " ok\n");
+        }
+    }
+    buf_put_str(c->out, c->path + 1);
+    buf_put_str(c->out, state == ISSUE_OK ? " check passed\n" : " check failed\n");
+}
+
+static int probe(struct http_call *c, enum issue_status state, size_t n)
+{
+    struct span ignored;
+    if (http_query_get(c->req->query, SPAN("verbose"), &ignored))
+        put_checks(c, state, n);
+    else if (state == ISSUE_OK)
+        BUF_PUT_LIT(c->out, "ok");
+    else
+        return http_call_refuse(c, state);
+    return state == ISSUE_OK ? 200 : 503;
+}
+
+static int livez(struct http_call *c)
+{
+    return probe(c, ISSUE_OK, 1);
+}
+
+static int readyz(struct http_call *c)
+{
+    return probe(c, issuer_ready(&c->serve->issuer, c->turn->wall_ms), CHECKS);
+}
+
+/* ---- routes -----------------------------------------------------------------------------------
+ */
+
+static int list(struct http_call *c);
+
+static const struct route routes[] = {
+    {"/metrics", "", METRICS, metrics, "Prometheus text, or OpenMetrics by Accept"},
+    {"/livez", "", LIVEZ, livez, "200 while the process serves; ?verbose"},
+    {"/readyz", "", READYZ, readyz, "200 when an ID can be had, else 503; ?verbose"},
+    {"/healthz", "", READYZ, readyz, "the same"},
+    {"/v1/id/", "NAME", ID, http_call_id, "?n=N IDs, one a line, or JSON by Accept"},
+    {"/v1/decode/", "ID", DECODE, http_call_decode, "time, workerId, sequence; or JSON by Accept"},
+    {"/", "", OTHER, list, "this list"},
+};
+
+static const struct route unknown = {"", "", OTHER, not_found, ""};
+
+static int list(struct http_call *c)
+{
+    BUF_PUT_LIT(c->out, "sidflake " SIDFLAKE_VERSION "\n");
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        buf_printf(c->out, "%s%-*s %s\n", routes[i].path, (int)(14 - strlen(routes[i].path)),
+                   routes[i].arg, routes[i].help);
+    return 200;
+}
+
+static const struct route *find_route(struct span path)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        struct span own = span_str(routes[i].path);
+        if (routes[i].arg[0] ? span_starts(path, own) : span_eq(path, own))
+            return &routes[i];
+    }
+    return &unknown;
+}
+
+const char *serve_http_command(unsigned index)
+{
+    static const char *const names[COMMANDS] = {
+        [METRICS] = "metrics", [LIVEZ] = "livez",   [READYZ] = "readyz",
+        [ID] = "id",           [DECODE] = "decode", [OTHER] = "other",
+    };
+    return index < COMMANDS ? names[index] : NULL;
+}
+
+/* ---- the service ------------------------------------------------------------------------------
+ */
+
+static enum serve_result result_of(int status)
+{
+    static const struct {
+        int status;
+        enum serve_result result;
+    } table[] = {
+        {200, SERVE_OK},      {404, SERVE_MISS},   {405, SERVE_REFUSED},
+        {501, SERVE_REFUSED}, {500, SERVE_FAILED}, {503, SERVE_FAILED},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].status == status)
+            return table[i].result;
+    return SERVE_INVALID;
+}
+
+/* Puts the head before the body, and both to where the reply begins. Returns the status sent. */
+static int frame(struct http_call *c, int status)
+{
+    char head[HEAD_ROOM];
+    struct buf h;
+    if (c->out->failed)
+        status = http_call_fail(c, 500, "an answer that fits the output", SPAN("a longer one"));
+    size_t length = c->out->n - c->body, start = c->body - HEAD_ROOM;
+    buf_init(&h, head, sizeof head);
+    http_put_head(&h, status, c->type, length, c->req->keep_alive,
+                  status == 503 ? SPAN("Retry-After: 1\r\n") : SPAN(""));
+    buf_truncate(c->out, c->req->method == HTTP_HEAD ? c->body : c->out->n);
+    length = c->out->n - c->body;
+    memcpy(c->out->p + start, head, h.n);
+    memmove(c->out->p + start + h.n, c->out->p + c->body, length);
+    buf_truncate(c->out, start + h.n + length);
+    return status;
+}
+
+static struct net_step park(struct http_call *c)
+{
+    c->step.partial = c->session->collected > 0;
+    if (!c->step.partial)
+        buf_truncate(c->out, c->body - HEAD_ROOM);
+    return c->step;
+}
+
+/* Room for the head, unless a reply under way has it already. */
+static void begin(struct http_call *c)
+{
+    c->body = c->turn->reply_start + HEAD_ROOM;
+    if (c->out->n > c->turn->reply_start)
+        return;
+    c->session->collected = 0;
+    if (buf_room(c->out, HEAD_ROOM))
+        buf_took(c->out, HEAD_ROOM);
+}
+
+static struct net_step serve_one(struct net_service *svc, void *session, struct span in,
+                                 struct net_turn *turn, struct buf *out)
+{
+    struct serve *s = ((struct http *)svc)->serve;
+    struct http_req req;
+    struct http_call c = {.serve = s, .session = session, .req = &req, .turn = turn, .out = out};
+    size_t used;
+    enum wire_status w = http_parse(in, &req, &used);
+    if (w == WIRE_MORE)
+        return (struct net_step){.verdict = NET_MORE};
+    if (w != WIRE_REQ) {
+        buf_put_span(out, req.error);
+        serve_count(s, SERVE_HTTP, OTHER, result_of(req.status));
+        return (struct net_step){.verdict = NET_CLOSE, .used = used};
+    }
+    const struct route *r = find_route(req.path);
+    c.path = r->path;
+    c.arg = span_skip(req.path, strlen(r->path));
+    c.type = TYPE_TEXT;
+    begin(&c);
+    if (out->failed) /* not even a head fits: nothing can be said */
+        return (struct net_step){.verdict = NET_CLOSE, .used = used};
+    int status = r->answer(&c);
+    if (status == HTTP_PARKED)
+        return park(&c);
+    c.session->collected = 0;
+    serve_count(s, SERVE_HTTP, r->command, result_of(frame(&c, status)));
+    return (struct net_step){.verdict = req.keep_alive ? NET_DONE : NET_CLOSE, .used = used};
+}
+
+struct net_service *serve_http_new(struct serve *s)
+{
+    struct http *h = calloc(1, sizeof *h);
+    if (!h)
+        return NULL;
+    h->serve = s;
+    h->svc = (struct net_service){
+        .name = "http",
+        .session_size = sizeof(struct http_session),
+        .serve = serve_one,
+        .refusal = SPAN("HTTP/1.1 503 Service Unavailable\r\n"
+                        "Content-Type: text/plain; charset=utf-8\r\n"
+                        "Content-Length: 26\r\n"
+                        "Retry-After: 1\r\n"
+                        "Connection: close\r\n\r\n"
+                        "too many open connections\n"),
+    };
+    return &h->svc;
+}

@@ -1,0 +1,46 @@
+/*
+ * One HTTP request on its way through a route: what the files of the HTTP service share.
+ *
+ * Invariants
+ *   - A route appends a body to out, behind call.body, and returns its status; it never writes
+ *     before call.body.
+ *   - HTTP_PARKED: call.step says what is waited for. If session.collected is not 0, what stands in
+ *     out is found there again; else the route begins anew.
+ */
+#ifndef SIDFLAKE_SERVE_HTTP_CALL_H
+#define SIDFLAKE_SERVE_HTTP_CALL_H
+
+#include "serve/serve.h"
+#include "wire/http.h"
+
+#define HTTP_PARKED 0 /* instead of a status */
+
+/* State of a connection. */
+struct http_session {
+    uint32_t collected; /* IDs in the unfinished reply at the front */
+};
+
+struct http_call {
+    struct serve *serve;
+    struct http_session *session;
+    const struct http_req *req;
+    struct net_turn *turn;
+    struct buf *out;
+    size_t body;      /* offset in out */
+    const char *path; /* of the route */
+    struct span arg;  /* what follows it in the request's path; printable, as sent */
+    struct span type; /* Content-Type of the body */
+    struct net_step step;
+};
+
+/* Replaces the body by "expected …, found "…"", as plain text; found is cut. Returns status. */
+int http_call_fail(struct http_call *c, int status, const char *expected, struct span found);
+
+/* Replaces the body by the reason why no ID can be had. Returns 503. */
+int http_call_refuse(struct http_call *c, enum issue_status why);
+
+/* GET /v1/id/NAME?n=N and GET /v1/decode/ID. */
+int http_call_id(struct http_call *c);
+int http_call_decode(struct http_call *c);
+
+#endif

@@ -1,0 +1,288 @@
+/*
+ * The memcached service: the text protocol's commands, and what each means for a key that is an ID
+ * and for one that is not.
+ *
+ * A `get` of many keys is answered key by key: what stands in the output is final, so that a
+ * request that has to wait in its middle goes on there, and one that fails there ends with
+ * SERVER_ERROR.
+ */
+#include "serve/memcached.h"
+
+#include <stdlib.h>
+
+/* A `get` hands its output over at this size and goes on; the connection sends it meanwhile. */
+#define PART_BYTES ((size_t)48 << 10)
+
+struct session {
+    size_t done;               /* bytes of the keys of the `get` at the front that are answered */
+    struct mc_swallow swallow; /* a data block under way … */
+    bool swallowing;
+    bool noreply;       /* … and what its end is answered with: nothing, or */
+    struct span answer; /* static text */
+    uint8_t verb;       /* … counted as this */
+    uint8_t result;
+};
+
+struct call {
+    struct memcached *m;
+    struct session *s;
+    struct mc_req *req;
+    struct net_turn *turn;
+    struct buf *out;
+    size_t used; /* bytes of the request's line */
+};
+
+static struct net_step done(const struct call *c, enum serve_result r)
+{
+    serve_count(c->m->serve, SERVE_MEMCACHED, c->req->verb, r);
+    return (struct net_step){.verdict = NET_DONE, .used = c->used};
+}
+
+static struct net_step answer(const struct call *c, struct span text, enum serve_result r)
+{
+    if (!c->req->noreply)
+        buf_put_span(c->out, text);
+    return done(c, r);
+}
+
+static struct names_entry *id_of(const struct call *c, struct span key)
+{
+    return names_find(&c->m->serve->issuer.names, key);
+}
+
+static struct net_step fail(const struct call *c, enum issue_status why)
+{
+    if (!c->req->noreply)
+        mc_put_server_error(c->out, span_str(issuer_refusal(&c->m->serve->issuer, why)));
+    return done(c, SERVE_FAILED);
+}
+
+/* ---- reads ------------------------------------------------------------------------------------
+ */
+
+/* One key of a get. ISSUE_OK: answered, or a miss, which is answered by silence. */
+static enum issue_status get_one(const struct call *c, struct span key, bool *hit,
+                                 struct net_step *step)
+{
+    uint64_t id;
+    struct names_entry *name = id_of(c, key);
+    if (!name)
+        return ISSUE_OK;
+    enum issue_status r = issuer_next(&c->m->serve->issuer, c->turn, 1, &id, step);
+    if (r == ISSUE_OK) {
+        mc_put_value(c->out, key, id, c->req->with_cas);
+        name->issued++;
+        *hit = true;
+    }
+    return r;
+}
+
+static struct net_step get(struct call *c)
+{
+    struct span keys = span_skip(c->req->keys, c->s->done);
+    struct span key;
+    bool hit = c->s->done > 0;
+    for (;;) {
+        size_t left = keys.n;
+        struct net_step step = {.verdict = NET_DONE}; /* used is 0: call again */
+        if (!mc_next_key(&keys, &key))
+            break;
+        enum issue_status r = ISSUE_PARK;
+        if (c->out->n < c->turn->reply_start + PART_BYTES)
+            r = get_one(c, key, &hit, &step);
+        if (r == ISSUE_PARK) {
+            c->s->done = c->req->keys.n - left;
+            return step;
+        }
+        if (r != ISSUE_OK) {
+            c->s->done = 0;
+            return fail(c, r);
+        }
+    }
+    c->s->done = 0;
+    mc_put_end(c->out);
+    return done(c, hit ? SERVE_OK : SERVE_MISS);
+}
+
+static struct net_step incr(struct call *c)
+{
+    uint64_t first;
+    struct net_step step;
+    struct names_entry *name = id_of(c, c->req->key);
+    if (!name)
+        return answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
+    if (c->req->delta < 1 || c->req->delta > LAYOUT_SEQUENCES)
+        return answer(c,
+                      SPAN("CLIENT_ERROR invalid numeric delta argument: expected 1 to 1024\r\n"),
+                      SERVE_INVALID);
+    uint32_t n = (uint32_t)c->req->delta;
+    enum issue_status r = issuer_next(&c->m->serve->issuer, c->turn, n, &first, &step);
+    if (r == ISSUE_PARK)
+        return step;
+    if (r != ISSUE_OK)
+        return fail(c, r);
+    name->issued += n;
+    if (!c->req->noreply)
+        mc_put_number(c->out, first + n - 1);
+    return done(c, SERVE_OK);
+}
+
+static struct net_step touch(struct call *c)
+{
+    return id_of(c, c->req->key) ? answer(c, SPAN("TOUCHED\r\n"), SERVE_OK)
+                                 : answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
+}
+
+/* ---- refused writes ---------------------------------------------------------------------------
+ */
+
+#define READ_ONLY SPAN("CLIENT_ERROR id key is read-only\r\n")
+
+/* The answer to a storage command, due when its data block has been swallowed. CLIENT_ERROR, since
+ * clients take SERVER_ERROR for a dead server. */
+static struct span storage_answer(const struct call *c)
+{
+    bool id = id_of(c, c->req->key) != NULL;
+    switch (c->req->verb) {
+    case MC_ADD:
+        return SPAN("NOT_STORED\r\n");
+    case MC_SET:
+        return id ? READ_ONLY
+                  : SPAN(
+                        "CLIENT_ERROR key is no id, and no upstream is configured to store it\r\n");
+    case MC_CAS:
+        return id ? READ_ONLY : SPAN("NOT_FOUND\r\n");
+    default: /* replace, append, prepend: of what is not there */
+        return id ? READ_ONLY : SPAN("NOT_STORED\r\n");
+    }
+}
+
+/* The rest of a data block, or as much of it as has come. */
+static struct net_step swallow(struct memcached *m, struct session *s, struct span in, size_t used,
+                               struct buf *out)
+{
+    bool ended = false, bad = false;
+    used += mc_swallow(&s->swallow, span_skip(in, used), &ended, &bad);
+    if (!ended)
+        return (struct net_step){.verdict = NET_MORE, .used = used};
+    if (!s->noreply)
+        buf_put_span(out, bad ? MC_BAD_CHUNK : s->answer);
+    s->swallowing = false;
+    serve_count(m->serve, SERVE_MEMCACHED, s->verb,
+                bad ? SERVE_INVALID : (enum serve_result)s->result);
+    return (struct net_step){.verdict = NET_DONE, .used = used};
+}
+
+static struct net_step begin_swallow(struct call *c, struct span in, struct span text,
+                                     enum serve_result r)
+{
+    struct session *s = c->s;
+    s->swallow = (struct mc_swallow){.left = c->req->body};
+    s->swallowing = true;
+    s->noreply = c->req->noreply;
+    s->answer = text;
+    s->verb = (uint8_t)c->req->verb;
+    s->result = (uint8_t)r;
+    return swallow(c->m, s, in, c->used, c->out);
+}
+
+static struct net_step decr(struct call *c)
+{
+    return id_of(c, c->req->key) ? answer(c, SPAN("CLIENT_ERROR ids only go up\r\n"), SERVE_REFUSED)
+                                 : answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
+}
+
+static struct net_step remove_key(struct call *c)
+{
+    return answer(c, SPAN("NOT_FOUND\r\n"), SERVE_REFUSED);
+}
+
+static struct net_step flush_all(struct call *c)
+{
+    return answer(c, SPAN("CLIENT_ERROR flush_all not allowed\r\n"), SERVE_REFUSED);
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------
+ */
+
+static struct net_step stats(struct call *c)
+{
+    if (memcached_stats(c->m, c->req, c->out))
+        return done(c, SERVE_OK);
+    return answer(c, SPAN("ERROR\r\n"), SERVE_INVALID);
+}
+
+static struct net_step version(struct call *c)
+{
+    return answer(c, SPAN("VERSION " SIDFLAKE_VERSION "\r\n"), SERVE_OK);
+}
+
+static struct net_step verbosity(struct call *c)
+{
+    return answer(c, SPAN("OK\r\n"), SERVE_OK);
+}
+
+static struct net_step quit(struct call *c)
+{
+    struct net_step step = done(c, SERVE_OK);
+    step.verdict = NET_CLOSE;
+    return step;
+}
+
+typedef struct net_step handler(struct call *); /* of functions, not of a struct */
+
+static handler *const handlers[MC_VERB_COUNT] = {
+    [MC_GET] = get,           [MC_GETS] = get,        [MC_GAT] = get,
+    [MC_GATS] = get,          [MC_INCR] = incr,       [MC_DECR] = decr,
+    [MC_DELETE] = remove_key, [MC_TOUCH] = touch,     [MC_FLUSH_ALL] = flush_all,
+    [MC_STATS] = stats,       [MC_VERSION] = version, [MC_VERBOSITY] = verbosity,
+    [MC_QUIT] = quit, /* storage commands: storage_answer, after their data block */
+};
+
+static struct net_step serve_one(struct net_service *svc, void *session, struct span in,
+                                 struct net_turn *turn, struct buf *out)
+{
+    struct memcached *m = (struct memcached *)svc;
+    struct session *s = session;
+    struct mc_req req;
+    struct call c = {.m = m, .s = s, .req = &req, .turn = turn, .out = out};
+    if (s->swallowing)
+        return swallow(m, s, in, 0, out);
+    switch (mc_parse(in, &req, &c.used)) {
+    case WIRE_MORE:
+        return (struct net_step){.verdict = NET_MORE};
+    case WIRE_CLOSE:
+        buf_put_span(out, req.error);
+        serve_count(m->serve, SERVE_MEMCACHED, MC_UNKNOWN, SERVE_INVALID);
+        return (struct net_step){.verdict = NET_CLOSE, .used = c.used};
+    case WIRE_BAD:
+        if (req.body > 0)
+            return begin_swallow(&c, in, req.error, SERVE_INVALID);
+        return answer(&c, req.error, SERVE_INVALID);
+    case WIRE_REQ:
+        break;
+    }
+    if (handlers[req.verb])
+        return handlers[req.verb](&c);
+    return begin_swallow(&c, in, storage_answer(&c), SERVE_REFUSED);
+}
+
+const char *serve_memcached_command(unsigned index)
+{
+    return index < MC_VERB_COUNT ? mc_verb_name((enum mc_verb)index) : NULL;
+}
+
+struct net_service *serve_memcached_new(struct serve *serve)
+{
+    struct memcached *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->serve = serve;
+    m->svc = (struct net_service){
+        .name = "memcached",
+        .session_size = sizeof(struct session),
+        .serve = serve_one,
+        .refusal = SPAN("SERVER_ERROR too many open connections\r\n"),
+    };
+    return &m->svc;
+}

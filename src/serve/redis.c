@@ -1,0 +1,347 @@
+/*
+ * The Redis service: from bytes to a handler.
+ */
+#include "serve/redis.h"
+
+#include "base/dec.h"
+#include "base/rng.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NO_CLUSTER "ERR This instance has cluster support disabled"
+
+/* Every verb answers in exactly one of the three ways; a unit test checks that. */
+static const struct rds_verb verbs[RESP_VERB_COUNT] = {
+    [RESP_OTHER] = {.label = "other", .fn = rds_other},
+    [RESP_AUTH] = {.label = "auth", .fn = rds_auth},
+    [RESP_CLIENT] = {.label = "client", .subs = rds_client_subs},
+    [RESP_CLUSTER] = {.label = "cluster", .refusal = NO_CLUSTER},
+    [RESP_COMMAND] = {.label = "command", .fn = rds_command, .subs = rds_command_subs},
+    [RESP_CONFIG] = {.label = "config", .subs = rds_config_subs},
+    [RESP_DBSIZE] = {.label = "dbsize", .fn = rds_dbsize},
+    [RESP_DEBUG] = {.label = "debug", .refusal = "ERR DEBUG is not allowed"},
+    [RESP_DISCARD] = {.label = "discard", .fn = rds_discard, .when = RDS_IN_MULTI},
+    [RESP_ECHO] = {.label = "echo", .fn = rds_echo},
+    [RESP_EVAL] = {.label = "eval",
+                   .refusal = "ERR scripts and functions are not supported: read IDs with GET, "
+                              "MGET or LPOP"},
+    [RESP_EXEC] = {.label = "exec", .fn = rds_exec, .when = RDS_IN_MULTI},
+    [RESP_EXISTS] = {.label = "exists", .fn = rds_exists},
+    [RESP_EXPIRETIME] = {.label = "expiretime", .fn = rds_ttl},
+    [RESP_FLUSH] = {.label = "flushall",
+                    .refusal = "ERR flushing is not allowed: IDs are never given out twice"},
+    [RESP_GET] = {.label = "get", .fn = rds_get},
+    [RESP_GETDEL] = {.label = "getdel", .fn = rds_get},
+    [RESP_GETEX] = {.label = "getex", .fn = rds_getex},
+    [RESP_HELLO] = {.label = "hello", .fn = rds_hello},
+    [RESP_INCR] = {.label = "incr", .fn = rds_incr},
+    [RESP_INCRBY] = {.label = "incrby", .fn = rds_incr},
+    [RESP_INFO] = {.label = "info", .fn = rds_info},
+    [RESP_KEYS] = {.label = "keys", .fn = rds_keys},
+    [RESP_LATENCY] = {.label = "latency", .subs = rds_latency_subs},
+    [RESP_LPOP] = {.label = "lpop", .fn = rds_pop},
+    [RESP_MGET] = {.label = "mget", .fn = rds_mget},
+    [RESP_MONITOR] = {.label = "monitor", .refusal = "ERR MONITOR is not allowed"},
+    [RESP_MULTI] = {.label = "multi", .fn = rds_multi, .when = RDS_IN_MULTI},
+    [RESP_PEXPIRETIME] = {.label = "pexpiretime", .fn = rds_ttl},
+    [RESP_PING] = {.label = "ping", .fn = rds_ping, .when = RDS_SUBSCRIBED},
+    [RESP_PSUBSCRIBE] = {.label = "psubscribe", .fn = rds_subscribe, .when = RDS_SUBSCRIBED},
+    [RESP_PTTL] = {.label = "pttl", .fn = rds_ttl},
+    [RESP_PUNSUBSCRIBE] = {.label = "punsubscribe", .fn = rds_unsubscribe, .when = RDS_SUBSCRIBED},
+    [RESP_QUIT] = {.label = "quit", .fn = rds_quit, .when = RDS_IN_MULTI | RDS_SUBSCRIBED},
+    [RESP_RANDOMKEY] = {.label = "randomkey", .fn = rds_randomkey},
+    [RESP_READONLY] = {.label = "readonly", .refusal = NO_CLUSTER},
+    [RESP_RESET] = {.label = "reset", .fn = rds_reset, .when = RDS_IN_MULTI | RDS_SUBSCRIBED},
+    [RESP_RPOP] = {.label = "rpop", .fn = rds_pop},
+    [RESP_SCAN] = {.label = "scan", .fn = rds_scan},
+    [RESP_SELECT] = {.label = "select", .fn = rds_select},
+    [RESP_SHUTDOWN] = {.label = "shutdown",
+                       .refusal = "ERR SHUTDOWN is not allowed: end the process with SIGTERM"},
+    [RESP_SLOWLOG] = {.label = "slowlog", .subs = rds_slowlog_subs},
+    [RESP_SPOP] = {.label = "spop", .fn = rds_pop},
+    [RESP_SRANDMEMBER] = {.label = "srandmember", .fn = rds_pop},
+    [RESP_SSUBSCRIBE] = {.label = "ssubscribe", .fn = rds_subscribe, .when = RDS_SUBSCRIBED},
+    [RESP_SUBSCRIBE] = {.label = "subscribe", .fn = rds_subscribe, .when = RDS_SUBSCRIBED},
+    [RESP_SUNSUBSCRIBE] = {.label = "sunsubscribe", .fn = rds_unsubscribe, .when = RDS_SUBSCRIBED},
+    [RESP_SYNC] = {.label = "sync", .refusal = "ERR replication is not supported"},
+    [RESP_TIME] = {.label = "time", .fn = rds_time},
+    [RESP_TTL] = {.label = "ttl", .fn = rds_ttl},
+    [RESP_TYPE] = {.label = "type", .fn = rds_type},
+    [RESP_UNSUBSCRIBE] = {.label = "unsubscribe", .fn = rds_unsubscribe, .when = RDS_SUBSCRIBED},
+    [RESP_UNWATCH] = {.label = "unwatch", .fn = rds_ok},
+    [RESP_WATCH] = {.label = "watch", .fn = rds_watch, .when = RDS_IN_MULTI},
+};
+
+/* ---- counting ---------------------------------------------------------------------------------
+ */
+
+static_assert(RESP_VERB_COUNT <= SERVE_COMMANDS, "every verb is counted apart");
+static_assert(RESP_OTHER == 0, "verb v is counted at v - 1, what is left at the end");
+
+const char *serve_redis_command(unsigned index)
+{
+    if (index < RESP_VERB_COUNT - 1)
+        return verbs[index + 1].label;
+    return index == SERVE_COMMANDS - 1 ? verbs[RESP_OTHER].label : NULL;
+}
+
+static void count(const struct rds_call *c, enum serve_result r)
+{
+    unsigned verb = c->cmd ? c->cmd->verb : RESP_OTHER;
+    serve_count(c->svc->serve, SERVE_REDIS, verb ? verb - 1 : SERVE_COMMANDS - 1, r);
+}
+
+/* ---- replies ----------------------------------------------------------------------------------
+ */
+
+enum serve_result rds_fail(struct rds_call *c, enum serve_result r, const char *fmt, ...)
+{
+    char text[512 + ERR_TEXT_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    buf_truncate(c->out, c->start);
+    resp_put_error(c->out, span_of(text, len));
+    return r;
+}
+
+enum serve_result rds_ok(struct rds_call *c)
+{
+    BUF_PUT_LIT(c->out, "+OK\r\n");
+    return SERVE_OK;
+}
+
+enum serve_result rds_wrong_arity(struct rds_call *c)
+{
+    return rds_fail(c, SERVE_INVALID, "ERR wrong number of arguments for '%s%s%s' command",
+                    c->cmd->name, c->sub ? "|" : "", c->sub ? c->sub->name : "");
+}
+
+bool rds_integer(struct rds_call *c, struct span arg, int64_t *v)
+{
+    if (dec_canonical_i64(arg, v))
+        return true;
+    (void)rds_fail(c, SERVE_INVALID, "ERR value is not an integer or out of range");
+    return false;
+}
+
+static void put_upper(struct buf *b, const char *s)
+{
+    for (; *s; s++)
+        buf_put_char(b, *s >= 'a' && *s <= 'z' ? (char)(*s - ('a' - 'A')) : *s);
+}
+
+/* As Redis, but for the explanations: what is refused is left out. */
+enum serve_result rds_help(struct rds_call *c)
+{
+    size_t n = 0;
+    for (const struct rds_sub *s = c->verb->subs; s->name; s++)
+        n += s->fn != NULL;
+    resp_put_array(c->out, n + 1);
+    BUF_PUT_LIT(c->out, "+");
+    put_upper(c->out, c->cmd->name);
+    BUF_PUT_LIT(c->out, " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n");
+    for (const struct rds_sub *s = c->verb->subs; s->name; s++) {
+        if (!s->fn)
+            continue;
+        BUF_PUT_LIT(c->out, "+");
+        put_upper(c->out, s->name);
+        BUF_PUT_LIT(c->out, "\r\n");
+    }
+    return SERVE_OK;
+}
+
+/* ---- dispatch ---------------------------------------------------------------------------------
+ */
+
+static bool find_sub(struct rds_call *c)
+{
+    struct span name = c->req->argv[1];
+    const struct rds_sub *s = c->verb->subs;
+    while (s->name && !span_eq_nocase(span_str(s->name), name))
+        s++;
+    if (!s->name) {
+        char command[sizeof c->cmd->name * 2];
+        struct buf b;
+        buf_init(&b, command, sizeof command);
+        put_upper(&b, c->cmd->name);
+        (void)rds_fail(c, SERVE_INVALID, "ERR unknown subcommand '%.*s'. Try %.*s HELP.",
+                       RDS_SHOWN(name), (int)b.n, b.p);
+        return false;
+    }
+    c->sub = s;
+    if (s->arity >= 0 ? c->req->argc == (uint32_t)s->arity : c->req->argc >= (uint32_t)-s->arity)
+        return true;
+    (void)rds_wrong_arity(c);
+    return false;
+}
+
+bool rds_find(struct rds_call *c)
+{
+    c->sub = NULL;
+    c->verb = &verbs[RESP_OTHER];
+    c->cmd = c->req->seen ? resp_lookup(c->req->argv[0]) : NULL;
+    if (!c->cmd) {
+        resp_put_unknown(c->out, c->req);
+        return false;
+    }
+    if (!resp_arity_ok(c->cmd, c->req->argc)) {
+        resp_put_wrong_arity(c->out, c->cmd);
+        return false;
+    }
+    c->verb = &verbs[c->cmd->verb];
+    return !c->verb->subs || c->req->seen < 2 || find_sub(c);
+}
+
+enum serve_result rds_run(struct rds_call *c)
+{
+    enum serve_result (*fn)(struct rds_call *) = c->sub ? c->sub->fn : c->verb->fn;
+    const char *refusal = c->sub ? c->sub->refusal : c->verb->refusal;
+    enum serve_result r = fn ? fn(c) : rds_fail(c, SERVE_REFUSED, "%s", refusal);
+    if (r == RDS_PARKED)
+        return r;
+    c->ses->done = 0;
+    count(c, r);
+    return r;
+}
+
+/* Counts what rds_run never sees, and spoils the transaction under way. */
+static enum serve_result reject(struct rds_call *c, enum serve_result r)
+{
+    c->ses->dirty |= c->ses->multi;
+    count(c, r);
+    return r;
+}
+
+static enum serve_result request(struct rds_call *c)
+{
+    struct rds_session *ses = c->ses;
+    if (!rds_find(c))
+        return reject(c, SERVE_INVALID);
+    if (c->req->truncated)
+        return reject(c, rds_oversized(c));
+    if (ses->subs && ses->proto == 2 && !(c->verb->when & RDS_SUBSCRIBED))
+        return reject(c, rds_fail(c, SERVE_INVALID,
+                                  "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE "
+                                  "/ PING / QUIT / RESET are allowed in this context",
+                                  c->cmd->name));
+    if (ses->multi && !(c->verb->when & RDS_IN_MULTI)) {
+        enum serve_result r = rds_queue(c);
+        return r == SERVE_OK ? r : reject(c, r);
+    }
+    return rds_run(c);
+}
+
+/* ---- the service ------------------------------------------------------------------------------
+ */
+
+/* The remainder of a request that was refused; its reply is written. */
+static struct net_step swallow(struct rds_session *ses, struct span in, struct buf *out)
+{
+    bool done, bad;
+    size_t used = resp_swallow(ses->swallow, in, &done, &bad);
+    if (bad)
+        buf_put_span(out, ses->swallow->error);
+    if (bad || done) {
+        free(ses->swallow);
+        ses->swallow = NULL;
+    }
+    return (struct net_step){.verdict = bad    ? NET_CLOSE
+                                        : done ? NET_DONE
+                                               : NET_MORE,
+                             .used = bad ? in.n : used};
+}
+
+static struct net_step start_swallow(struct rds_call *c, size_t used)
+{
+    struct resp_swallow *s = malloc(sizeof *s);
+    if (!s)
+        return (struct net_step){.verdict = NET_CLOSE, .used = used};
+    *s = c->req->swallow;
+    c->ses->swallow = s;
+    return (struct net_step){.verdict = NET_MORE, .used = used};
+}
+
+static void begin(struct rds_service *svc, struct rds_session *ses, const struct net_turn *turn)
+{
+    ses->id = ++svc->clients;
+    ses->since_ms = turn->wall_ms;
+    ses->proto = 2;
+}
+
+static struct net_step finish(struct rds_call *c, enum serve_result r, size_t used)
+{
+    if (r == RDS_PARKED) {
+        c->step.used = 0;
+        c->step.partial = c->out->n > c->turn->reply_start;
+        return c->step;
+    }
+    if (c->out->failed) {
+        c->start = c->turn->reply_start;
+        (void)rds_fail(c, r, "ERR the reply is too long: expected at most %zu bytes",
+                       c->out->cap - c->start);
+    }
+    if (c->req->truncated)
+        return start_swallow(c, used);
+    return (struct net_step){.verdict = c->close ? NET_CLOSE : NET_DONE, .used = used};
+}
+
+static struct net_step serve(struct net_service *net, void *session, struct span in,
+                             struct net_turn *turn, struct buf *out)
+{
+    struct rds_service *svc = (struct rds_service *)(void *)net;
+    struct rds_session *ses = session;
+    size_t used;
+    if (ses->swallow)
+        return swallow(ses, in, out);
+    enum wire_status status = resp_parse(in, &svc->req, &used);
+    if (status == WIRE_MORE)
+        return (struct net_step){.verdict = NET_MORE};
+    if (status != WIRE_REQ) {
+        buf_put_span(out, svc->req.error);
+        return (struct net_step){.verdict = NET_CLOSE, .used = used};
+    }
+    if (svc->req.argc == 0)
+        return (struct net_step){.verdict = NET_DONE, .used = used};
+    if (ses->id == 0)
+        begin(svc, ses, turn);
+    struct rds_call c = {.svc = svc,
+                         .ses = ses,
+                         .req = &svc->req,
+                         .turn = turn,
+                         .out = out,
+                         .raw = {in.p, used},
+                         .start = turn->reply_start};
+    return finish(&c, request(&c), used);
+}
+
+static void closed(struct net_service *net, void *session)
+{
+    (void)net;
+    struct rds_session *ses = session;
+    rds_multi_end(ses);
+    rds_subs_end(ses);
+    free(ses->swallow);
+    ses->swallow = NULL;
+}
+
+struct net_service *serve_redis_new(struct serve *s)
+{
+    struct rds_service *svc = calloc(1, sizeof *svc);
+    if (!svc)
+        return NULL;
+    svc->net = (struct net_service){.name = "redis",
+                                    .session_size = sizeof(struct rds_session),
+                                    .serve = serve,
+                                    .close = closed,
+                                    .refusal = SPAN("-ERR max number of clients reached\r\n")};
+    svc->serve = s;
+    for (size_t i = 0; i < RDS_RUN_ID; i++)
+        svc->run_id[i] = "0123456789abcdef"[rng_below(rng_system(), 16)];
+    return &svc->net;
+}

@@ -1,0 +1,223 @@
+/*
+ * What the files of the Redis service share: a connection's state, a request under way, and the
+ * tables by which requests find their handlers. Names begin with rds_, for redis belongs to
+ * hiredis.
+ *
+ *   resp_parse -> find (command, subcommand, arity) -> held back? (MULTI, subscribed) -> handler
+ *
+ *   redis.c         dispatch, oversized requests      redis_multi.c   MULTI, EXEC, DISCARD, WATCH
+ *   redis_ids.c     commands that give out IDs        redis_pubsub.c  SUBSCRIBE and its kin
+ *   redis_keys.c    EXISTS, TTL, SCAN …               redis_client.c  CLIENT
+ *   redis_other.c   what is not for IDs               redis_config.c  CONFIG, COMMAND
+ *   redis_admin.c   HELLO, PING, SELECT …             redis_info.c    INFO
+ *   redis_glob.c    patterns
+ *
+ * Sources: redis.io's command reference; replies, error texts and the order of checks compared with
+ * Redis 7.0.15. CLIENT SETINFO and NO-TOUCH are those of Redis 7.2.
+ *
+ * Invariants
+ *   - A handler writes one whole reply, from call.start on, or returns RDS_PARKED. Then what it has
+ *     written so far stays, session.done says how far it came, and it is called again for the same
+ *     request; out->n > start tells it that its header stands there already.
+ *   - A refusal takes back what was written of the reply: no reply holds some of the IDs asked for.
+ *   - An idle connection owns no memory but its session, unless it is subscribed or within MULTI.
+ */
+#ifndef SIDFLAKE_SERVE_REDIS_H
+#define SIDFLAKE_SERVE_REDIS_H
+
+#include "serve/serve.h"
+#include "wire/resp.h"
+
+#define RDS_VERSION  "7.0.15" /* what HELLO and INFO say: clients switch features by it */
+#define RDS_NAME_MAX 64       /* bytes of a client's name; Redis has no limit */
+#define RDS_DBS      16
+#define RDS_RUN_ID   40 /* hex digits */
+
+#define RDS_PARKED SERVE_RESULTS /* of a handler: call.step says for what */
+
+struct rds_service {
+    struct net_service net; /* first, for it is what the listener knows */
+    struct serve *serve;
+    uint64_t clients; /* CLIENT IDs given out */
+    char run_id[RDS_RUN_ID + 1];
+    struct resp_req req;    /* the request at the front */
+    struct resp_req queued; /* one of those that EXEC carries out */
+};
+
+struct rds_txn;  /* redis_multi.c: requests queued since MULTI */
+struct rds_subs; /* redis_pubsub.c: channels subscribed to */
+
+/* Zeroed at accept, set up by the first request. */
+struct rds_session {
+    uint64_t id;                  /* CLIENT ID; 0: no request yet */
+    int64_t since_ms;             /* Unix ms of the first request */
+    struct rds_txn *txn;          /* NULL: nothing queued */
+    struct rds_subs *subs;        /* NULL: subscribed to nothing */
+    struct resp_swallow *swallow; /* NULL, but while a truncated request is read through */
+    uint32_t done;                /* elements of the parked reply that are written */
+    uint8_t proto;                /* 2 or 3 */
+    uint8_t db;                   /* 0..RDS_DBS - 1; every one holds the same */
+    uint8_t name_n;
+    bool multi; /* after MULTI, before EXEC, DISCARD or RESET */
+    bool dirty; /* a request since MULTI was rejected: EXEC aborts */
+    char name[RDS_NAME_MAX];
+};
+
+struct rds_sub;
+struct rds_verb;
+
+struct rds_call {
+    struct rds_service *svc;
+    struct rds_session *ses;
+    struct resp_req *req;
+    struct net_turn *turn;
+    struct buf *out;
+    struct span raw;            /* the request as it came */
+    size_t start;               /* where in out the reply begins */
+    struct net_step step;       /* set by whoever returns RDS_PARKED */
+    bool close;                 /* close the connection after the reply */
+    const struct resp_cmd *cmd; /* NULL: no such command */
+    const struct rds_verb *verb;
+    const struct rds_sub *sub; /* NULL: the command has no subcommands */
+};
+
+/* A subcommand, found by argv[1] in either case. A table of them ends with a NULL name. */
+struct rds_sub {
+    const char *name; /* lower case */
+    int8_t arity;     /* as in resp_cmd: args of the whole request, at least so many if negative */
+    enum serve_result (*fn)(struct rds_call *c); /* NULL: refusal is the answer */
+    const char *refusal;                         /* error without '-' */
+};
+
+enum rds_when {
+    RDS_IN_MULTI = 1 << 0,   /* carried out at once within MULTI, not queued */
+    RDS_SUBSCRIBED = 1 << 1, /* allowed to a RESP2 client that is subscribed */
+};
+
+/* How requests of a verb are answered: by a handler, a table of subcommands, or a refusal. */
+struct rds_verb {
+    const char *label; /* of requests_total */
+    enum serve_result (*fn)(struct rds_call *c);
+    const struct rds_sub *subs;
+    const char *refusal; /* error without '-' */
+    uint8_t when;        /* of enum rds_when */
+};
+
+/* ---- redis.c */
+
+/* Looks the request up; false: it is rejected, and the error is written. */
+bool rds_find(struct rds_call *c);
+
+/* Carries out what rds_find has found, and counts it. */
+enum serve_result rds_run(struct rds_call *c);
+
+/* Replaces what stands of the reply by an error, "ERR …" without '-'; returns r. */
+enum serve_result rds_fail(struct rds_call *c, enum serve_result r, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* "+OK". */
+enum serve_result rds_ok(struct rds_call *c);
+
+/* "wrong number of arguments …" where the table's arity could not tell. */
+enum serve_result rds_wrong_arity(struct rds_call *c);
+
+/* HELP of a command with subcommands. */
+enum serve_result rds_help(struct rds_call *c);
+
+/* A part of what a client sent, for "%.*s" in an error. */
+#define RDS_SHOWN(s) ((s).n < 128 ? (int)(s).n : 128), (s).p
+
+/* A number as Redis wants it; false: the error is written. */
+bool rds_integer(struct rds_call *c, struct span arg, int64_t *v);
+
+static inline struct issuer *rds_issuer(const struct rds_call *c)
+{
+    return &c->svc->serve->issuer;
+}
+
+static inline struct names_entry *rds_name(const struct rds_call *c, struct span key)
+{
+    return names_find(&c->svc->serve->issuer.names, key);
+}
+
+/* ---- redis_ids.c */
+enum serve_result rds_get(struct rds_call *c);
+enum serve_result rds_getex(struct rds_call *c);
+enum serve_result rds_mget(struct rds_call *c);
+enum serve_result rds_pop(struct rds_call *c);
+enum serve_result rds_incr(struct rds_call *c);
+
+/* ---- redis_keys.c */
+enum serve_result rds_exists(struct rds_call *c);
+enum serve_result rds_type(struct rds_call *c);
+enum serve_result rds_ttl(struct rds_call *c);
+enum serve_result rds_dbsize(struct rds_call *c);
+enum serve_result rds_keys(struct rds_call *c);
+enum serve_result rds_scan(struct rds_call *c);
+enum serve_result rds_randomkey(struct rds_call *c);
+
+/* ---- redis_other.c */
+
+/* A write to a key: "… is read-only", or "… is no id". */
+enum serve_result rds_refuse_write(struct rds_call *c, struct span key);
+
+/* A request that is larger than a connection's input. */
+enum serve_result rds_oversized(struct rds_call *c);
+
+/* RESP_OTHER: writes, reads of other types, and what only a database has. */
+enum serve_result rds_other(struct rds_call *c);
+
+/* ---- redis_multi.c */
+enum serve_result rds_multi(struct rds_call *c);
+enum serve_result rds_exec(struct rds_call *c);
+enum serve_result rds_discard(struct rds_call *c);
+enum serve_result rds_watch(struct rds_call *c);
+
+/* Within MULTI: "+QUEUED", counted when it is carried out; or an error. */
+enum serve_result rds_queue(struct rds_call *c);
+
+/* Ends the transaction and frees what was queued. */
+void rds_multi_end(struct rds_session *ses);
+
+/* Requests queued; -1 outside of MULTI. */
+int rds_multi_length(const struct rds_session *ses);
+
+/* ---- redis_pubsub.c: subscriptions are acknowledged and remembered; nothing is ever published */
+enum rds_channel {
+    RDS_CHANNEL,
+    RDS_PATTERN,
+    RDS_SHARD,
+    RDS_CHANNELS
+};
+
+enum serve_result rds_subscribe(struct rds_call *c);
+enum serve_result rds_unsubscribe(struct rds_call *c);
+void rds_subs_end(struct rds_session *ses);
+uint32_t rds_subs_count(const struct rds_session *ses, enum rds_channel kind);
+
+/* ---- redis_admin.c */
+enum serve_result rds_hello(struct rds_call *c);
+enum serve_result rds_auth(struct rds_call *c);
+enum serve_result rds_select(struct rds_call *c);
+enum serve_result rds_ping(struct rds_call *c);
+enum serve_result rds_echo(struct rds_call *c);
+enum serve_result rds_time(struct rds_call *c);
+enum serve_result rds_quit(struct rds_call *c);
+enum serve_result rds_reset(struct rds_call *c);
+extern const struct rds_sub rds_latency_subs[], rds_slowlog_subs[];
+
+/* ---- redis_client.c */
+extern const struct rds_sub rds_client_subs[];
+
+/* NULL: it may be a client's name; else the error. */
+const char *rds_name_fault(struct span name);
+void rds_set_name(struct rds_session *ses, struct span name);
+
+/* ---- redis_config.c */
+extern const struct rds_sub rds_config_subs[], rds_command_subs[];
+enum serve_result rds_command(struct rds_call *c);
+
+/* ---- redis_info.c */
+enum serve_result rds_info(struct rds_call *c);
+
+#endif

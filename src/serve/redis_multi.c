@@ -1,0 +1,149 @@
+/*
+ * Transactions. What comes between MULTI and EXEC is kept as it came, and read again at EXEC:
+ *
+ *     bytes   | carried out ... | under way | to come ... |
+ *             0                 at                        n
+ *
+ * An EXEC whose requests have to wait is parked like any other request: its reply so far is kept
+ * back, and it goes on with the request at `at`.
+ */
+#include "serve/redis.h"
+
+#include <stdlib.h>
+
+#define TXN_BYTES    (64u << 10)
+#define TXN_REQUESTS 1024u
+#define TXN_FIRST    512u /* bytes allocated for the first request */
+
+struct rds_txn {
+    uint32_t n, cap; /* of bytes */
+    uint32_t requests;
+    uint32_t at;     /* EXEC: bytes carried out */
+    size_t reply_at; /* EXEC: where the reply of the one under way begins, in that of EXEC */
+    bool under_way;  /* it was parked */
+    char bytes[];
+};
+
+void rds_multi_end(struct rds_session *ses)
+{
+    free(ses->txn);
+    ses->txn = NULL;
+    ses->multi = ses->dirty = false;
+}
+
+int rds_multi_length(const struct rds_session *ses)
+{
+    return !ses->multi ? -1 : ses->txn ? (int)ses->txn->requests : 0;
+}
+
+enum serve_result rds_multi(struct rds_call *c)
+{
+    if (c->ses->multi)
+        return rds_fail(c, SERVE_INVALID, "ERR MULTI calls can not be nested");
+    c->ses->multi = true;
+    return rds_ok(c);
+}
+
+enum serve_result rds_discard(struct rds_call *c)
+{
+    if (!c->ses->multi)
+        return rds_fail(c, SERVE_INVALID, "ERR DISCARD without MULTI");
+    rds_multi_end(c->ses);
+    return rds_ok(c);
+}
+
+/* Nothing that could be watched ever changes: an ID key has no value to compare. */
+enum serve_result rds_watch(struct rds_call *c)
+{
+    if (c->ses->multi)
+        return rds_fail(c, SERVE_INVALID, "ERR WATCH inside MULTI is not allowed");
+    return rds_ok(c);
+}
+
+/* ---- queueing ---------------------------------------------------------------------------------
+ */
+
+/* Room for n more bytes; false: no memory. n was checked against TXN_BYTES. */
+static bool grow(struct rds_session *ses, size_t n)
+{
+    struct rds_txn *t = ses->txn;
+    uint32_t used = t ? t->n : 0, cap = t ? t->cap : TXN_FIRST;
+    while (cap - used < n)
+        cap *= 2;
+    if (t && cap == t->cap)
+        return true;
+    struct rds_txn *larger = realloc(t, sizeof *t + cap);
+    if (!larger)
+        return false;
+    if (!t)
+        *larger = (struct rds_txn){0};
+    larger->cap = cap;
+    ses->txn = larger;
+    return true;
+}
+
+enum serve_result rds_queue(struct rds_call *c)
+{
+    struct rds_session *ses = c->ses;
+    struct rds_txn *t = ses->txn;
+    size_t left = TXN_BYTES - (t ? t->n : 0);
+    if (c->cmd->flags & RESP_F_NO_MULTI)
+        return rds_fail(c, SERVE_REFUSED, "ERR Command not allowed inside a transaction");
+    if (c->raw.n > left || (t && t->requests >= TXN_REQUESTS))
+        return rds_fail(c, SERVE_REFUSED,
+                        "ERR transaction is too large: expected at most %u requests and %u bytes",
+                        TXN_REQUESTS, TXN_BYTES);
+    if (!grow(ses, c->raw.n))
+        return rds_fail(c, SERVE_FAILED, "ERR out of memory");
+    t = ses->txn;
+    memcpy(t->bytes + t->n, c->raw.p, c->raw.n);
+    t->n += (uint32_t)c->raw.n;
+    t->requests++;
+    BUF_PUT_LIT(c->out, "+QUEUED\r\n");
+    return SERVE_OK;
+}
+
+/* ---- EXEC -------------------------------------------------------------------------------------
+ */
+
+/* Carries out the request at t->at, which was read before: it is whole and known. */
+static enum serve_result run_next(struct rds_call *exec, struct rds_txn *t)
+{
+    struct rds_call c = *exec;
+    struct span rest = span_of(t->bytes + t->at, t->n - t->at);
+    size_t used;
+    if (!t->under_way)
+        t->reply_at = exec->out->n - exec->start;
+    c.start = exec->start + t->reply_at;
+    c.req = &exec->svc->queued;
+    enum serve_result r = SERVE_INVALID;
+    if (resp_parse(rest, c.req, &used) != WIRE_REQ)
+        used = rest.n;
+    else if (rds_find(&c))
+        r = rds_run(&c);
+    t->under_way = r == RDS_PARKED;
+    if (t->under_way)
+        exec->step = c.step;
+    else
+        t->at += (uint32_t)used;
+    return r;
+}
+
+enum serve_result rds_exec(struct rds_call *c)
+{
+    struct rds_session *ses = c->ses;
+    if (!ses->multi)
+        return rds_fail(c, SERVE_INVALID, "ERR EXEC without MULTI");
+    if (ses->dirty) {
+        rds_multi_end(ses);
+        return rds_fail(c, SERVE_INVALID,
+                        "EXECABORT Transaction discarded because of previous errors.");
+    }
+    if (c->out->n == c->start)
+        resp_put_array(c->out, ses->txn ? ses->txn->requests : 0);
+    while (ses->txn && ses->txn->at < ses->txn->n && !c->out->failed)
+        if (run_next(c, ses->txn) == RDS_PARKED)
+            return RDS_PARKED;
+    rds_multi_end(ses);
+    return SERVE_OK;
+}

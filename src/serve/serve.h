@@ -1,0 +1,96 @@
+/*
+ * What requests mean: the services that the listeners are given, and what they share.
+ *
+ *   bytes -> net (connection) -> service.serve: wire codec -> command table -> handler -> issuer
+ *
+ * Invariants
+ *   - Handlers are ranked: a key that is an ID is answered by the issuer, whatever else could.
+ *   - Only the loop's thread comes here. What the keeper knows arrives as struct serve_facts.
+ *   - A command that no table names is answered as memcached or Redis would.
+ */
+#ifndef SIDFLAKE_SERVE_SERVE_H
+#define SIDFLAKE_SERVE_SERVE_H
+
+#include "serve/issuer.h"
+
+#define SERVE_COMMANDS                                                                             \
+    64 /* counted apart per protocol; those beyond count as the last one, "other" */
+
+enum serve_protocol {
+    SERVE_MEMCACHED,
+    SERVE_REDIS,
+    SERVE_HTTP,
+    SERVE_PROTOCOLS
+};
+
+/* How a request ended, as a label of requests_total. */
+enum serve_result {
+    SERVE_OK,
+    SERVE_MISS,    /* a read of a key that is no ID */
+    SERVE_REFUSED, /* understood, but not offered: a write, TRACKING */
+    SERVE_INVALID, /* not understood: syntax, unknown command, arguments */
+    SERVE_FAILED,  /* an ID was asked for, and could not be had */
+    SERVE_RESULTS
+};
+
+const char *serve_protocol_name(enum serve_protocol p);
+const char *serve_result_name(enum serve_result r);
+
+/* What other rooms know and metrics, stats and INFO tell. Set by the composition root. */
+struct serve_facts {
+    bool answered, up;     /* the coordinator: ever, and at the latest call */
+    char coordinator[256]; /* its URL without secrets */
+    char pool[65];
+    char identity[96]; /* "": not known yet */
+    uint64_t era, pool_free;
+    unsigned held;           /* workerIds */
+    int64_t tenure_start_ms; /* Unix ms, of the active workerId held longest; 0: none */
+    int64_t skew_ms;         /* coordinator's clock less ours */
+    uint64_t renewals_renewed, renewals_again, renewals_reasserted, renewals_lost, renewals_failed;
+    uint64_t data_loss;
+    uint64_t clock_jumps; /* forward, of the wall clock against the monotonic one */
+    struct histogram coordinator_requests;
+};
+
+/* A row of CONFIG GET and `stats settings`: what was configured, as text. */
+struct serve_setting {
+    const char *name;
+    const char *value;
+};
+
+struct serve {
+    struct issuer issuer;
+    struct serve_facts facts;
+    struct clock *clock;
+    int64_t started_ms; /* Unix ms */
+    int64_t started_mono_us;
+    uint32_t max_connections;
+    const struct serve_setting *settings; /* owned by the composition root */
+    size_t nsettings;
+    struct net *net; /* for counts of connections */
+    struct net_service *services[SERVE_PROTOCOLS];
+    uint64_t requests[SERVE_PROTOCOLS][SERVE_COMMANDS][SERVE_RESULTS];
+};
+
+static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned command,
+                               enum serve_result r)
+{
+    s->requests[p][command < SERVE_COMMANDS ? command : SERVE_COMMANDS - 1][r]++;
+}
+
+/* The label of a command that is counted at this index; NULL: none is. */
+const char *serve_memcached_command(unsigned index);
+const char *serve_redis_command(unsigned index);
+const char *serve_http_command(unsigned index);
+
+/* Each makes a service that speaks its protocol; s must outlive it. free() ends it. NULL: no
+ * memory. */
+struct net_service *serve_memcached_new(struct serve *s);
+struct net_service *serve_redis_new(struct serve *s);
+struct net_service *serve_http_new(struct serve *s);
+
+/* The metrics page: text exposition 0.0.4, or OpenMetrics 1.0.0. A failed buffer means that it did
+ * not fit. */
+void serve_put_metrics(struct serve *s, struct buf *out, bool openmetrics);
+
+#endif
