@@ -154,6 +154,7 @@ void bridge_settle(struct bridge *b)
         give_back(b, g);
     if (g->wants_renewal || g->wants_worker)
         urge(b, g);
-    if (g->seen_ms - b->checked_ms >= CHECK_EVERY_MS || g->seen_ms < b->checked_ms)
+    bool seen = g->seen_ms != INT64_MIN; /* before the first request it is not a time */
+    if (seen && (g->seen_ms < b->checked_ms || g->seen_ms - b->checked_ms >= CHECK_EVERY_MS))
         compare_clocks(b, g->seen_ms);
 }

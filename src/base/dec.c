@@ -47,24 +47,48 @@ static const char pairs[] = "00010203040506070809"
                             "80818283848586878889"
                             "90919293949596979899";
 
-/* Two digits at a time from the right into a scratch area, then one copy: an ID has 18 or 19
- * digits, so nine divisions by a constant (which compilers turn into multiplications). */
+static void put_pair(char *out, uint32_t v)
+{
+    memcpy(out, pairs + 2 * (size_t)v, 2);
+}
+
+/* Exactly eight digits; v < 10^8. 32-bit divisions by a constant are one multiplication each. */
+static void put_eight(char *out, uint32_t v)
+{
+    uint32_t high = v / 10000, low = v % 10000;
+    put_pair(out, high / 100);
+    put_pair(out + 2, high % 100);
+    put_pair(out + 4, low / 100);
+    put_pair(out + 6, low % 100);
+}
+
+/* As many digits as v < 10^8 has. */
+static size_t put_head(char *out, uint32_t v)
+{
+    char tmp[8];
+    size_t skip = 0;
+    put_eight(tmp, v);
+    while (skip < 7 && tmp[skip] == '0')
+        skip++;
+    memcpy(out, tmp + skip, 8 - skip);
+    return 8 - skip;
+}
+
+/* An ID has 18 or 19 digits: a short head, then eight and eight. */
 size_t dec_put_u64(char *out, uint64_t v)
 {
-    char tmp[DEC_U64_MAX];
-    char *p = tmp + sizeof tmp;
-    while (v >= 100) {
-        p -= 2;
-        memcpy(p, pairs + 2 * (v % 100), 2);
-        v /= 100;
-    }
-    if (v >= 10) {
-        p -= 2;
-        memcpy(p, pairs + 2 * v, 2);
+    const uint32_t e8 = 100000000;
+    if (v < e8)
+        return put_head(out, (uint32_t)v);
+    uint64_t high = v / e8;
+    size_t n = 0;
+    if (high < e8) {
+        n = put_head(out, (uint32_t)high);
     } else {
-        *--p = (char)('0' + v);
+        n = put_head(out, (uint32_t)(high / e8));
+        put_eight(out + n, (uint32_t)(high % e8));
+        n += 8;
     }
-    size_t n = (size_t)(tmp + sizeof tmp - p);
-    memcpy(out, p, n);
-    return n;
+    put_eight(out + n, (uint32_t)(v % e8));
+    return n + 8;
 }

@@ -38,8 +38,8 @@ static bool put_unescaped(struct buf *b, struct span s)
             continue;
         }
         int high = s.n - i > 2 ? hex_digit(s.p[i + 1]) : -1;
-        int low = s.n - i > 2 ? hex_digit(s.p[i + 2]) : -1;
-        if (high < 0 || low < 0)
+        int low = high >= 0 ? hex_digit(s.p[i + 2]) : -1;
+        if (low < 0)
             return false;
         buf_put_char(b, (char)(high * 16 + low));
         i += 2;
