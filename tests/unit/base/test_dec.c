@@ -105,6 +105,8 @@ static void put_writes_every_length(void **state)
     assert_written_as_printf_does(UINT64_MAX);
     for (uint64_t v = 0; v < 20000; v++)
         assert_written_as_printf_does(v);
+    for (uint64_t i = 1; i < 20000; i++) /* odd multiples scatter over all digits */
+        assert_written_as_printf_does((i * UINT64_C(0x9E3779B97F4A7C15)) >> (i % 64));
     for (uint64_t power = 10; power < UINT64_MAX / 10; power *= 10) {
         assert_written_as_printf_does(power - 1);
         assert_written_as_printf_does(power);

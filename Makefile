@@ -1,0 +1,300 @@
+# sidflake: `make help` lists the targets.
+#
+# VARIANT  release (default), debug, san (ASan + UBSan), tsan, fuzz (libFuzzer, clang only). Each has
+#          its own build/VARIANT, or build/VARIANT-clang where CC is clang.
+# CFLAGS CPPFLAGS LDFLAGS LDLIBS belong to the user and the distribution; ours (P_*) come first.
+
+VERSION := 0.1.0
+VARIANT ?= release
+WERROR ?= 0
+V ?= 0
+
+CC ?= cc
+AR ?= ar
+INSTALL ?= install
+
+prefix ?= /usr/local
+bindir ?= $(prefix)/bin
+sbindir ?= $(prefix)/sbin
+sysconfdir ?= /etc
+mandir ?= $(prefix)/share/man
+docdir ?= $(prefix)/share/doc/sidflake
+
+CLANG := $(findstring clang,$(notdir $(CC)))
+B := build/$(VARIANT)$(CLANG:%=-%)
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(2);)
+
+ifeq ($(filter $(VARIANT),release debug san tsan fuzz),)
+$(error VARIANT must be release, debug, san, tsan or fuzz, found "$(VARIANT)")
+endif
+
+.DELETE_ON_ERROR:
+.PHONY: all
+all: programs
+
+# ---- flags -------------------------------------------------------------------------------------
+
+REQUIRED := -std=c11 -D_GNU_SOURCE -Isrc -pthread -DSIDFLAKE_VERSION='"$(VERSION)"'
+
+WARN_WANTED := -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
+	-Wmissing-prototypes -Wpointer-arith -Wcast-align -Wwrite-strings -Wundef -Wvla \
+	-Wimplicit-fallthrough -Wnull-dereference -Wduplicated-cond -Wlogical-op -Wno-missing-field-initializers \
+	-Werror=implicit -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=format-security
+
+HARDEN_WANTED := -fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
+	-mbranch-protection=standard -ftrivial-auto-var-init=zero -fno-delete-null-pointer-checks \
+	-fno-strict-overflow -fno-strict-aliasing -fstrict-flex-arrays=3 -fPIE
+
+HARDEN_LD_WANTED := -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,-z,nodlopen -Wl,--as-needed
+
+SAN_WANTED := -fsanitize=address,undefined
+
+# What this compiler and target take, probed once per compiler and kept in a file. Targets that build
+# nothing need no compiler.
+empty :=
+PROBED := build/probed-$(subst /,_,$(subst $(empty) $(empty),_,$(strip $(CC)))).mk
+BUILDLESS := clean distclean help lint format deps run test dist uninstall
+
+$(PROBED): tools/probe-flags tools/check-build Makefile
+	@mkdir -p build
+	@CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' tools/check-build
+	@CC='$(CC)' tools/probe-flags 'P_WARN=$(WARN_WANTED)' 'P_HARDEN=$(HARDEN_WANTED)' \
+		'LD:P_HARDEN_LD=$(HARDEN_LD_WANTED)' 'LD:P_SAN=$(SAN_WANTED)' >$@.new && mv $@.new $@
+
+ifneq ($(filter-out $(BUILDLESS),$(or $(MAKECMDGOALS),all)),)
+include $(PROBED)
+endif
+
+FORTIFY := $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+SANITIZE_san := $(SAN_WANTED) -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANITIZE_tsan := -fsanitize=thread -fno-omit-frame-pointer
+SANITIZE_fuzz := $(SANITIZE_san) -fsanitize=fuzzer-no-link
+
+OPT_release = -O2 -g $(FORTIFY) $(P_HARDEN)
+OPT_debug = -O0 -g3
+OPT_san = -O1 -g $(SANITIZE_san)
+OPT_tsan = -O1 -g $(SANITIZE_tsan)
+OPT_fuzz = -O1 -g $(SANITIZE_fuzz)
+LD_release = $(P_HARDEN_LD)
+
+P_CFLAGS = $(REQUIRED) $(P_WARN) $(if $(filter 1,$(WERROR)),-Werror) $(OPT_$(VARIANT))
+P_LDFLAGS = $(LD_$(VARIANT))
+P_LDLIBS := -lcyaml -lyaml -lhiredis -lsqlite3 -ljansson -lev -lm
+
+COMPILE = $(CC) $(P_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+LINK = $(CC) $(P_CFLAGS) $(CFLAGS) $(P_LDFLAGS) $(LDFLAGS)
+LIBS = $(P_LDLIBS) $(LDLIBS)
+
+# Rewritten only when a flag changes: objects depend on it, and so are built anew then.
+$(B)/flags: FORCE $(PROBED)
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(COMPILE) | $(LINK) $(LIBS))' | cmp -s - $@ || \
+		printf '%s\n' '$(subst ','\'',$(COMPILE) | $(LINK) $(LIBS))' >$@
+
+.PHONY: FORCE
+FORCE:
+
+# ---- programs ----------------------------------------------------------------------------------
+
+PROGRAMS := sidflake sidflakectl
+MAINS := src/main.c src/ctl.c
+SRC := $(filter-out $(MAINS),$(sort $(wildcard src/*.c src/*/*.c)))
+LUA := $(sort $(wildcard src/*/*.lua))
+OBJ := $(SRC:%.c=$(B)/%.o) $(LUA:src/%.lua=$(B)/gen/%_lua.o)
+LIB := $(B)/libsidflake.a
+
+.PHONY: programs
+programs: $(PROGRAMS:%=$(B)/%) $(PROGRAMS:%=build/%)
+
+$(B)/sidflake: $(B)/src/main.o $(LIB)
+$(B)/sidflakectl: $(B)/src/ctl.o $(LIB)
+$(PROGRAMS:%=$(B)/%):
+	$(call say,LD,$@) $(LINK) -o $@ $^ $(LIBS)
+
+# build/sidflake and build/sidflakectl are those of the variant built last.
+$(PROGRAMS:%=build/%): build/%: $(B)/% FORCE
+	@[ "$$(readlink $@)" = $(notdir $(B))/$* ] || ln -sfn $(notdir $(B))/$* $@
+
+# An archive is made anew when its list changes, too: an object whose source is gone must not linger.
+# q, since r would take two objects of one name (coord/redis.o, serve/redis.o) for the same.
+$(B)/%.list: FORCE
+	@mkdir -p $(@D)
+	@echo '$(OBJECTS)' | cmp -s - $@ || echo '$(OBJECTS)' >$@
+
+$(LIB:.a=.list): OBJECTS = $(OBJ)
+$(LIB): $(OBJ) $(LIB:.a=.list)
+	$(call say,AR,$@) rm -f $@ && $(AR) qcs $@ $(filter %.o,$^)
+
+$(B)/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<) $(COMPILE) $(INCLUDES) -MMD -MP -c -o $@ $<
+
+$(B)/gen/%_lua.c: src/%.lua tools/embed
+	@mkdir -p $(@D)
+	$(call say,EMBED,$<) tools/embed $(notdir $*)_lua $< >$@.new && mv $@.new $@
+
+$(B)/gen/%_lua.o: $(B)/gen/%_lua.c $(B)/flags
+	$(call say,CC,$<) $(COMPILE) -MMD -MP -c -o $@ $<
+
+# ---- tests -------------------------------------------------------------------------------------
+
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/sim/test_*.c))
+UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
+SUPPORT_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/support/*.c)))
+SUPPORT := $(B)/tests/libsupport.a
+E2E := $(wildcard tests/e2e/run)
+
+# T=PATTERN... narrows the unit programs: make unit T='lease% net/test_conn'.
+T ?= %
+UNIT_CHOSEN = $(filter $(foreach t,$(T),$(B)/tests/unit/$(t) $(B)/tests/$(t)),$(UNIT_BIN))
+
+# Fuzz targets are replayed with sanitizers where the compiler has them.
+FUZZ_VARIANT = $(if $(filter san tsan debug,$(VARIANT)),$(VARIANT),$(if $(P_SAN),san,debug))
+FUZZ_REPLAYS = $(FUZZ_SRC:%.c=build/$(FUZZ_VARIANT)$(CLANG:%=-%)/%)
+
+$(B)/tests/%: INCLUDES := -Itests
+
+$(SUPPORT:.a=.list): OBJECTS = $(SUPPORT_OBJ)
+$(SUPPORT): $(SUPPORT_OBJ) $(SUPPORT:.a=.list)
+	$(call say,AR,$@) rm -f $@ && $(AR) qcs $@ $(filter %.o,$^)
+
+$(UNIT_BIN): %: %.o $(SUPPORT) $(LIB)
+	$(call say,LD,$@) $(LINK) -o $@ $^ -lcmocka $(LIBS)
+
+FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/replay_main.o)
+$(FUZZ_BIN): %: %.o $(FUZZ_MAIN) $(SUPPORT) $(LIB)
+	$(call say,LD,$@) $(LINK) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) -o $@ $^ $(LIBS)
+
+# Kept after the link, for the next one.
+.SECONDARY: $(UNIT_BIN:=.o) $(FUZZ_BIN:=.o) $(LUA:src/%.lua=$(B)/gen/%_lua.c)
+
+.PHONY: unit-programs fuzz-programs test-programs
+unit-programs: $(UNIT_BIN)
+fuzz-programs: $(FUZZ_BIN)
+test-programs: programs unit-programs
+	@$(MAKE) --no-print-directory VARIANT=$(FUZZ_VARIANT) fuzz-programs
+
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
+
+RUN_TESTS = tools/run-tests $(if $(filter san tsan,$(VARIANT)),--slow 3)
+
+.PHONY: test run-all unit e2e replay
+test:
+	@tools/install-deps build test
+	@$(MAKE) --no-print-directory $(PARALLEL) test-programs || { echo '0 passed, 1 failed'; exit 1; }
+	@$(MAKE) --no-print-directory run-all
+
+run-all:
+	@$(RUN_TESTS) --unit $(UNIT_BIN) --fuzz $(FUZZ_REPLAYS) --e2e $(E2E)
+
+unit: $(UNIT_CHOSEN)
+	@$(RUN_TESTS) --unit $(UNIT_CHOSEN)
+
+e2e: programs
+	@$(RUN_TESTS) --e2e $(E2E)
+
+replay:
+	@$(MAKE) --no-print-directory VARIANT=$(FUZZ_VARIANT) fuzz-programs
+	@$(RUN_TESTS) --fuzz $(FUZZ_REPLAYS)
+
+# make fuzz F=resp FUZZ_TIME=600: new inputs are kept in build/corpus, not in the tree.
+F ?= resp
+FUZZ_TIME ?= 60
+.PHONY: fuzz
+fuzz:
+	@$(MAKE) --no-print-directory VARIANT=fuzz CC=$(if $(CLANG),'$(CC)',clang) $(PARALLEL) \
+		build/fuzz-clang/tests/fuzz/fuzz_$(F)
+	@mkdir -p build/corpus/$(F)
+	build/fuzz-clang/tests/fuzz/fuzz_$(F) -max_total_time=$(FUZZ_TIME) -artifact_prefix=build/ \
+		build/corpus/$(F) tests/fuzz/corpus/$(F)
+
+.PHONY: lint format
+lint:
+	@tools/install-deps build test lint
+	@tools/lint-selftest
+	@tools/lint
+
+format:
+	find src tests -name node_modules -prune -o -name '*.[ch]' -print0 | xargs -0 clang-format -i
+
+-include $(OBJ:.o=.d) $(MAINS:%.c=$(B)/%.d) $(UNIT_BIN:=.d) $(FUZZ_BIN:=.d) $(SUPPORT_OBJ:.o=.d) \
+	$(B)/tests/fuzz/replay_main.d
+
+# ---- for people --------------------------------------------------------------------------------
+
+define TRY
+sidflake starts here with conf/sidflake.dev.yaml, in the foreground. In another terminal:
+
+  printf 'get id:orders\r\nquit\r\n' | nc 127.0.0.1 11212    memcached protocol
+  redis-cli -p 6380 GET id:orders                            Redis protocol, or, without redis-cli:
+  printf 'GET id:orders\r\nQUIT\r\n' | nc 127.0.0.1 6380
+  curl -s http://127.0.0.1:9464/metrics                      metrics; also /livez and /readyz
+
+endef
+export TRY
+
+define HELP
+make            build build/sidflake and build/sidflakectl
+make run        install what the build needs, build, start sidflake in the foreground
+make test       install what the tests need, build, run all tests
+make unit       unit tests alone; T='lease% net/test_conn' narrows them
+make e2e        end-to-end tests alone, against real servers and clients
+make replay     the corpora of the fuzz targets
+make fuzz       look for new inputs: F=resp FUZZ_TIME=60 (clang)
+make lint       layers, banned calls, headers, format, cppcheck, shellcheck
+make format     format all C files
+make install    to $$(DESTDIR)$$(prefix), prefix=/usr/local; uninstall takes it away again
+make deps       install what build, tests and lint need
+make dist       build/sidflake-$(VERSION).tar.gz of the last commit
+make clean      remove build/
+
+VARIANT=release|debug|san|tsan   CC=gcc|clang   WERROR=1   V=1 shows the commands
+endef
+export HELP
+
+.PHONY: run deps help
+run:
+	@tools/install-deps build
+	@$(MAKE) --no-print-directory $(PARALLEL) programs
+	@mkdir -p build/dev
+	@printf '\n%s\n\n' "$$TRY"
+	@exec build/sidflake -c conf/sidflake.dev.yaml
+
+deps:
+	@tools/install-deps build test lint
+
+help:
+	@printf '%s\n' "$$HELP"
+
+# ---- installation ------------------------------------------------------------------------------
+
+MAN := $(wildcard packaging/man/*.[1-8])
+man_path = $(mandir)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+
+.PHONY: install uninstall dist clean distclean
+install: $(PROGRAMS:%=$(B)/%)
+	$(INSTALL) -d -m 755 $(DESTDIR)$(sbindir) $(DESTDIR)$(bindir) $(DESTDIR)$(sysconfdir)/sidflake \
+		$(DESTDIR)$(docdir)
+	$(INSTALL) -m 755 $(B)/sidflake $(DESTDIR)$(sbindir)/sidflake
+	$(INSTALL) -m 755 $(B)/sidflakectl $(DESTDIR)$(bindir)/sidflakectl
+	$(INSTALL) -m 644 LICENSE $(DESTDIR)$(docdir)/LICENSE
+	[ -e $(DESTDIR)$(sysconfdir)/sidflake/sidflake.yaml ] || \
+		$(INSTALL) -m 644 conf/sidflake.yaml $(DESTDIR)$(sysconfdir)/sidflake/sidflake.yaml
+	$(foreach m,$(MAN),$(INSTALL) -D -m 644 $(m) $(DESTDIR)$(call man_path,$(m)) &&) :
+
+# The configuration stays: it may have been changed.
+uninstall:
+	rm -f $(DESTDIR)$(sbindir)/sidflake $(DESTDIR)$(bindir)/sidflakectl $(DESTDIR)$(docdir)/LICENSE \
+		$(foreach m,$(MAN),$(DESTDIR)$(call man_path,$(m)))
+	-rmdir $(DESTDIR)$(docdir)
+
+dist:
+	@mkdir -p build
+	git archive --prefix=sidflake-$(VERSION)/ -o build/sidflake-$(VERSION).tar.gz HEAD
+
+clean distclean:
+	rm -rf build
