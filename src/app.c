@@ -143,6 +143,17 @@ static enum err_code make_services(struct app *a, struct err *e)
     return ERR_OK;
 }
 
+static void put_setting(struct app *a, size_t row, const char *name, unsigned v)
+{
+    (void)snprintf(a->setting_text[row], sizeof a->setting_text[row], "%u", v);
+    a->settings[row] = (struct serve_setting){name, a->setting_text[row]};
+}
+
+static void put_duration(struct app *a, size_t row, const char *name, int64_t us)
+{
+    a->settings[row] = (struct serve_setting){name, timefmt_duration(a->setting_text[row], us)};
+}
+
 /* What a reload may change, as the services see it. */
 static void apply_limits(struct app *a)
 {
@@ -151,22 +162,14 @@ static void apply_limits(struct app *a)
     s->issuer.max_wait_us = c->limits_max_wait_us;
     s->issuer.batch = c->limits_batch;
     s->max_connections = c->limits_connections;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } rows[SETTINGS] = {{"maxconns", c->limits_connections},
-                        {"batch", c->limits_batch},
-                        {"max_wait_us", (uint64_t)c->limits_max_wait_us},
-                        {"idle_timeout_us", (uint64_t)c->limits_idle_timeout_us},
-                        {"wait_below_us", (uint64_t)c->clock_wait_below_us},
-                        {"workers_active", c->workers_active},
-                        {"workers_spare", c->workers_spare},
-                        {"verbosity", (uint64_t)c->log_level}};
-    for (size_t i = 0; i < SETTINGS; i++) {
-        (void)snprintf(a->setting_text[i], sizeof a->setting_text[i], "%llu",
-                       (unsigned long long)rows[i].value);
-        a->settings[i] = (struct serve_setting){rows[i].name, a->setting_text[i]};
-    }
+    put_setting(a, 0, "limits.connections", c->limits_connections);
+    put_setting(a, 1, "limits.batch", c->limits_batch);
+    put_duration(a, 2, "limits.idle_timeout", c->limits_idle_timeout_us);
+    put_duration(a, 3, "limits.max_wait", c->limits_max_wait_us);
+    put_duration(a, 4, "clock.wait_below", c->clock_wait_below_us);
+    put_setting(a, 5, "workers.active", c->workers_active);
+    put_setting(a, 6, "workers.spare", c->workers_spare);
+    put_setting(a, 7, "maxconns", c->limits_connections); /* memcached's name for it */
     s->settings = a->settings;
     s->nsettings = SETTINGS;
 }

@@ -88,7 +88,7 @@ uint64_t coord_audit(const struct coord_snapshot *s, struct coord_audit *out)
         bool in_pool = w >= s->pool.params.worker_from && w <= s->pool.params.worker_to;
         unsigned faults = faults_of(marks[w], in_pool);
         out->faults[w] = (uint8_t)faults;
-        for (unsigned f = 0; f < COORD_FAULTS; f++) {
+        for (unsigned f = 0; faults && f < COORD_FAULTS; f++) {
             out->count[f] += faults >> f & 1u;
             total += faults >> f & 1u;
         }

@@ -57,10 +57,8 @@ bool coord_token_parse(struct span s, struct coord_token *out)
 
 /* ---- identities ----------------------------------------------------------------------------- */
 
-/* RFC 9562, section 4: 8-4-4-4-12 hex digits; lower case, so that one pool has one spelling. */
 char *coord_uuid_new(char out[COORD_UUID_TEXT], struct rng *rng)
 {
-    static const char digits[] = "0123456789abcdef";
     uint8_t r[16];
     char *to = out;
     rng->fill(rng, r, sizeof r);
@@ -69,13 +67,14 @@ char *coord_uuid_new(char out[COORD_UUID_TEXT], struct rng *rng)
     for (unsigned i = 0; i < sizeof r; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
             *to++ = '-';
-        *to++ = digits[r[i] >> 4];
-        *to++ = digits[r[i] & 15];
+        *to++ = hex[r[i] >> 4];
+        *to++ = hex[r[i] & 15];
     }
     *to = '\0';
     return out;
 }
 
+/* RFC 9562, section 4: 8-4-4-4-12 hex digits; lower case, so that one pool has one spelling. */
 static bool is_uuid(struct span s)
 {
     if (s.n != 36)

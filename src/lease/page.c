@@ -155,7 +155,8 @@ enum page_verdict page_judge(const struct page *p, const struct page_home *home,
     const char *other = NULL;
     if (memcmp(h->home.boot, home->boot, sizeof home->boot) != 0)
         other = "it is of another boot of this machine, or of another machine";
-    else if (h->home.device != home->device || h->home.inode != home->inode)
+    else if (h->home.device != home->device || h->home.inode != home->inode ||
+             h->home.born_ns != home->born_ns)
         other = "it is a copy: another file was written by the process that held it";
     else if (h->home.coordinator != home->coordinator)
         other = "it belongs to another coordinator or pool";

@@ -37,6 +37,8 @@ struct page_home {
     uint8_t boot[16]; /* /proc/sys/kernel/random/boot_id */
     uint64_t device;  /* of the file itself */
     uint64_t inode;
+    uint64_t born_ns;     /* Unix time at which the file was made, 0 where its file system does not
+                             tell: a number of an inode is used again as soon as it is free */
     uint64_t coordinator; /* hash of coordinator URL and pool name */
 };
 

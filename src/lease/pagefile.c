@@ -74,9 +74,13 @@ static enum err_code open_locked(struct pagefile *f, struct err *e)
 static void read_home(struct pagefile *f, struct page_home *home)
 {
     struct stat st;
+    struct statx stx = {0};
     (void)fstat(f->fd, &st); /* it succeeded a moment ago, in open_locked */
     home->device = st.st_dev;
     home->inode = st.st_ino;
+    home->born_ns = 0;
+    if (statx(f->fd, "", AT_EMPTY_PATH, STATX_BTIME, &stx) == 0 && stx.stx_mask & STATX_BTIME)
+        home->born_ns = (uint64_t)stx.stx_btime.tv_sec * 1000000000 + stx.stx_btime.tv_nsec;
 }
 
 static enum err_code map(struct pagefile *f, struct err *e)

@@ -2,7 +2,8 @@
  * Patterns as Redis's KEYS, SCAN and CONFIG GET take them: * ? [abc] [^a-z] \x.
  *
  * Source: redis.io, command KEYS; corner cases compared with Redis 7.0.15 (stringmatchlen): an
- * unclosed class ends with the pattern, "[z-a]" is "[a-z]", a final backslash is itself.
+ * unclosed class ends with the pattern, "[z-a]" is "[a-z]", a final backslash is itself. Unlike
+ * there, "**" matches the empty string.
  *
  * Invariant: the time is bounded by pattern.n * (s.n + stars), whatever the pattern.
  */

@@ -248,7 +248,7 @@ static void other_refusals(void **state)
 {
     struct rig *r = *state;
     rig_at(r, 100);
-    rig_begins(r, "GET id:a", "$14\r\n");
+    rig_begins(r, "GET id:a", "$11\r\n");
     rig_at(r, 0);
     assert_int_equal(rig_ask(r, "GET id:a"), NET_WAIT);
     r->turn.waited_us = 100000;

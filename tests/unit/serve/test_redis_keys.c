@@ -1,0 +1,212 @@
+#include "unit/serve/redis_rig.h"
+
+#include "serve/redis_glob.h"
+
+static void questions(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "EXISTS id:a x id:a", ":2\r\n");
+    rig_check(r, "EXISTS x", ":0\r\n");
+    rig_check(r, "TOUCH id:a x", ":1\r\n");
+    rig_check(r, "TYPE id:a", "+string\r\n");
+    rig_check(r, "TYPE x", "+none\r\n");
+    static const char *const ttls[] = {"TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"};
+    for (size_t i = 0; i < 4; i++) {
+        char words[32];
+        (void)snprintf(words, sizeof words, "%s id:a", ttls[i]);
+        rig_check(r, words, ":-1\r\n");
+        (void)snprintf(words, sizeof words, "%s x", ttls[i]);
+        rig_check(r, words, ":-2\r\n");
+    }
+    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+}
+
+static void any_name(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "DBSIZE", ":0\r\n");
+    rig_check(r, "KEYS *", "*0\r\n");
+    rig_check(r, "SCAN 0", "*2\r\n$1\r\n0\r\n*0\r\n");
+    rig_check(r, "RANDOMKEY", "$-1\r\n");
+}
+
+static void configured_names(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "DBSIZE", ":3\r\n");
+    rig_check(r, "KEYS *", "*3\r\n$9\r\nid:orders\r\n$8\r\nid:users\r\n$11\r\nid:invoices\r\n");
+    rig_check(r, "KEYS id:u*", "*1\r\n$8\r\nid:users\r\n");
+    rig_check(r, "KEYS orders", "*0\r\n");
+    rig_check(r, "SCAN 0",
+              "*2\r\n$1\r\n0\r\n*3\r\n$9\r\nid:orders\r\n$8\r\nid:users\r\n"
+              "$11\r\nid:invoices\r\n");
+    rig_check(r, "SCAN 0 COUNT 2", "*2\r\n$1\r\n2\r\n*2\r\n$9\r\nid:orders\r\n$8\r\nid:users\r\n");
+    rig_check(r, "SCAN 2 COUNT 2 match *o*", "*2\r\n$1\r\n0\r\n*1\r\n$11\r\nid:invoices\r\n");
+    rig_check(r, "SCAN 18446744073709551615 COUNT 9223372036854775807", "*2\r\n$1\r\n0\r\n*0\r\n");
+    rig_check(r, "SCAN 0 TYPE hash", "*2\r\n$1\r\n0\r\n*0\r\n");
+    rig_check(r, "SCAN 0 COUNT 1 TYPE String", "*2\r\n$1\r\n1\r\n*1\r\n$9\r\nid:orders\r\n");
+    rig_begins(r, "RANDOMKEY", "$");
+    rig_check(r, "EXISTS id:orders id:foo", ":1\r\n");
+    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+}
+
+static void scan_errors(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "SCAN x", "-ERR invalid cursor\r\n");
+    rig_check(r, "SCAN 0 COUNT 0", "-ERR syntax error\r\n");
+    rig_check(r, "SCAN 0 COUNT x", "-ERR value is not an integer or out of range\r\n");
+    rig_check(r, "SCAN 0 MATCH", "-ERR syntax error\r\n");
+    rig_check(r, "SCAN 0 FOO 1", "-ERR syntax error\r\n");
+    char words[1200] = "KEYS ";
+    memset(words + 5, '*', 1025);
+    rig_check(r, words,
+              "-ERR the pattern is too long: expected at most 1024 bytes, found 1025\r\n");
+}
+
+/* ---- missing keys, as Redis 7.0.15 answers them -----------------------------------------------
+ */
+
+static const struct {
+    const char *words, *resp2, *resp3; /* resp3 NULL: the same */
+} missing[] = {
+    {"BITCOUNT a", ":0\r\n", NULL},
+    {"BITFIELD_RO a GET u8 0", "*1\r\n:0\r\n", NULL},
+    {"BITPOS a 1", ":-1\r\n", NULL},
+    {"BITPOS a 0", ":0\r\n", NULL},
+    {"DUMP a", "$-1\r\n", "_\r\n"},
+    {"GEODIST a b c", "$-1\r\n", "_\r\n"},
+    {"GEOHASH a b c", "*2\r\n$-1\r\n$-1\r\n", "*2\r\n_\r\n_\r\n"},
+    {"GEOPOS a b", "*1\r\n*-1\r\n", "*1\r\n_\r\n"},
+    {"GETBIT a 1", ":0\r\n", NULL},
+    {"GETRANGE a 0 1", "$0\r\n\r\n", NULL},
+    {"HEXISTS a b", ":0\r\n", NULL},
+    {"HGET a b", "$-1\r\n", "_\r\n"},
+    {"HGETALL a", "*0\r\n", "%0\r\n"},
+    {"HKEYS a", "*0\r\n", NULL},
+    {"HMGET a b c", "*2\r\n$-1\r\n$-1\r\n", "*2\r\n_\r\n_\r\n"},
+    {"HRANDFIELD a", "$-1\r\n", "_\r\n"},
+    {"HRANDFIELD a 3", "*0\r\n", NULL},
+    {"HSCAN a 0", "*2\r\n$1\r\n0\r\n*0\r\n", NULL},
+    {"LINDEX a 0", "$-1\r\n", "_\r\n"},
+    {"LPOS a b", "$-1\r\n", "_\r\n"},
+    {"LPOS a b COUNT 2", "*0\r\n", NULL},
+    {"LRANGE a 0 -1", "*0\r\n", NULL},
+    {"SINTERCARD 1 a", ":0\r\n", NULL},
+    {"SMEMBERS a", "*0\r\n", "~0\r\n"},
+    {"SMISMEMBER a b c", "*2\r\n:0\r\n:0\r\n", NULL},
+    {"SUNION a b", "*0\r\n", "~0\r\n"},
+    {"STRLEN a", ":0\r\n", NULL},
+    {"XPENDING a g", "-NOGROUP No such key 'a' or consumer group 'g'\r\n", NULL},
+    {"XREAD STREAMS a 0", "*-1\r\n", "_\r\n"},
+    {"ZMSCORE a b", "*1\r\n$-1\r\n", "*1\r\n_\r\n"},
+    {"ZRANGE a 0 -1", "*0\r\n", NULL},
+    {"ZSCORE a b", "$-1\r\n", "_\r\n"},
+    {"ZUNION 1 a", "*0\r\n", NULL},
+    {"MGET a", "*1\r\n$-1\r\n", "*1\r\n_\r\n"},
+    {"ROLE", "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n", NULL},
+    {"WAIT 0 0", ":0\r\n", NULL},
+};
+
+static void reads_of_missing_keys(void **state)
+{
+    struct rig *r = *state;
+    const size_t n = sizeof missing / sizeof *missing;
+    for (size_t i = 0; i < n; i++)
+        rig_check(r, missing[i].words, missing[i].resp2);
+    rig_begins(r, "HELLO 3", "%7\r\n");
+    for (size_t i = 0; i < n; i++)
+        rig_check(r, missing[i].words, missing[i].resp3 ? missing[i].resp3 : missing[i].resp2);
+}
+
+static void reads_of_id_keys(void **state)
+{
+    static const char *const wrong[] = {"HGET id:a f",          "LRANGE id:a 0 1", "SMEMBERS id:a",
+                                        "ZSCORE id:a m",        "XLEN id:a",       "SINTER a id:a",
+                                        "XREAD STREAMS id:a 0", "ZUNION 2 b id:a", "LLEN id:a"};
+    struct rig *r = *state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        rig_check(r, wrong[i],
+                  "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
+    rig_check(r, "STRLEN id:a",
+              "-ERR id key 'id:a' holds no value to look at: read it with GET, GETEX, GETDEL or "
+              "MGET\r\n");
+    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+}
+
+static void writes(void **state)
+{
+    static const char *const ids[] = {
+        "SET id:a 1",   "DEL x id:a",      "APPEND id:a 1", "DECR id:a",    "EXPIRE id:a 1",
+        "LPUSH id:a 1", "MSET x 1 id:a 2", "RENAME x id:a", "BLPOP id:a 0", "LMPOP 1 id:a LEFT",
+        "SADD id:a 1",  "XADD id:a * f v", "GETSET id:a 1", "COPY id:a x",  "PERSIST id:a"};
+    struct rig *r = *state;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        rig_check(r, ids[i], "-ERR id key 'id:a' is read-only\r\n");
+    rig_check(r, "SET x 1", "-ERR key 'x' is no id, and no upstream is configured to store it\r\n");
+    /* a value that looks like a key is none */
+    rig_check(r, "MSET x id:a y id:b",
+              "-ERR key 'x' is no id, and no upstream is configured to store it\r\n");
+    rig_check(r, "ZUNIONSTORE d 1 x",
+              "-ERR key 'd' is no id, and no upstream is configured to store it\r\n");
+    assert_int_equal(rig_counted(r, "other", SERVE_REFUSED), 18);
+}
+
+/* ---- patterns ---------------------------------------------------------------------------------
+ */
+
+static void check_glob(const char *pattern, const char *s, bool expected)
+{
+    if (rds_glob(span_str(pattern), span_str(s), false) != expected)
+        fail_msg("%s %s %s", pattern, expected ? "does not match" : "matches", s);
+}
+
+static void globs(void **state)
+{
+    (void)state;
+    static const char *const yes[][2] = {
+        {"*", ""},          {"", ""},        {"a*c", "abbc"},
+        {"a*c", "acbc"},    {"***a", "a"},   {"a?c", "abc"},
+        {"[abc]", "b"},     {"[^abc]", "d"}, {"[a-c]x", "bx"},
+        {"[c-a]x", "bx"},   {"\\*", "*"},    {"a\\", "a\\"},
+        {"[\\]]", "]"},     {"[ab", "b"},    {"*a*b*c", "xaybzc"},
+        {"[\\\\a-c]", "b"}, {"[a-]", "_"},   {"h[^]ello", "hello"},
+        {"*[0-9]", "x9"},   {"[^", "x"},
+    };
+    static const char *const no[][2] = {
+        {"", "a"},    {"?", ""},  {"a*c", "acb"}, {"[abc]", "d"},    {"[^a-c]", "b"},
+        {"\\*", "a"}, {"a", "A"}, {"[", "["},     {"*a*b*c", "cba"}, {"abc", "ab"},
+    };
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
+        check_glob(yes[i][0], yes[i][1], strcmp(yes[i][0], "h[^]ello") != 0);
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        check_glob(no[i][0], no[i][1], false);
+    assert_true(rds_glob(SPAN("MAX*[A-C]\\D"), SPAN("maxbD"), true));
+    assert_false(rds_glob(SPAN("MAX*"), SPAN("maxbD"), false));
+}
+
+/* Exponential for a matcher that tries every star anew. */
+static void glob_is_quick(void **state)
+{
+    (void)state;
+    char s[201];
+    memset(s, 'a', 200);
+    s[200] = '\0';
+    check_glob("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", s, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG_TEST(questions),
+        RIG_TEST(any_name),
+        RIG_NAMES_TEST(configured_names),
+        RIG_TEST(scan_errors),
+        RIG_TEST(reads_of_missing_keys),
+        RIG_TEST(reads_of_id_keys),
+        RIG_TEST(writes),
+        cmocka_unit_test(globs),
+        cmocka_unit_test(glob_is_quick),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
