@@ -131,7 +131,7 @@ enum err_code conf_password(const struct conf *c, char out[CONF_PASSWORD_MAX + 1
     if (!rc)
         rc = trim_password(text, n, e);
     if (!rc)
-        (void)strcpy(out, text);
+        memcpy(out, text, strlen(text) + 1);
     explicit_bzero(text, sizeof text);
     return rc;
 }

@@ -163,7 +163,8 @@ const struct conf_option *conf_option_find(struct span path)
 
 char *conf_option_env(char out[CONF_OPTION_ENV_MAX], const struct conf_option *o)
 {
-    size_t n = strlen(strcpy(out, "SIDFLAKE_"));
+    size_t n = sizeof "SIDFLAKE_" - 1;
+    memcpy(out, "SIDFLAKE_", n);
     for (const char *p = o->path; *p && n < CONF_OPTION_ENV_MAX - 1; p++)
         out[n++] = *p == '.' ? '_' : (char)(*p >= 'a' && *p <= 'z' ? *p - ('a' - 'A') : *p);
     out[n] = '\0';

@@ -121,6 +121,7 @@ char *conf_quote(char out[CONF_QUOTE_MAX], struct span s)
     bool cut = b.failed;
     if (cut)
         buf_truncate(&b, good);
-    strcpy(out + b.n, cut ? "...\"" : "\"");
+    const char *end = cut ? "...\"" : "\"";
+    memcpy(out + b.n, end, strlen(end) + 1);
     return out;
 }

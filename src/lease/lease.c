@@ -248,10 +248,10 @@ static void plan(struct lease *l, int64_t mono, struct lease_action *a)
     unsigned leaving = first(l, PAGE_LEAVING);
     bool room = first(l, PAGE_FREE) < LEASE_SLOTS;
     bool claim_now = held < wanted(l) && room && mono >= l->claim_due;
-    if (held > 0 && mono >= l->renew_due)
-        plan_renewal(l, mono, a);
-    else if (l->init_wanted)
+    if (l->init_wanted) /* before the renewal that found no pool: it stays due */
         plan_init(l, a);
+    else if (held > 0 && mono >= l->renew_due)
+        plan_renewal(l, mono, a);
     else if (!l->described)
         a->kind = LEASE_DESCRIBE;
     else if (claim_now && held < at_most_pool(l, l->conf.active))
