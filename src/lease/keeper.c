@@ -162,9 +162,8 @@ static void log_mails(const struct keeper *k)
 }
 
 /* One line when the outcome of calls changes, and a reminder while it stays bad. */
-static void log_status(struct keeper *k, const struct lease_outcome *o, int64_t mono)
+static void log_status(struct keeper *k, enum coord_status s, int64_t mono)
 {
-    enum coord_status s = o->status;
     bool made_next = s == COORD_NOPOOL && k->o.lease.auto_init;
     bool good = s == COORD_OK || s == COORD_LOST || made_next;
     bool changed = good ? k->logged != COORD_OK : k->logged != s;
@@ -294,7 +293,9 @@ static void note(struct keeper *k, const struct lease_action *a, const struct le
         log_warn("pool reopened: its server restarted, failed over or lost data",
                  kv_u64("era", r->era), kv_u64("era_before", era));
     explain(k, o);
-    log_status(k, o, ended_us / 1000);
+    /* A pool that answers, but that this process must not use, is as good as another one. */
+    bool unusable = o->status == COORD_OK && k->lease.trouble.code;
+    log_status(k, unusable ? COORD_WRONGPOOL : o->status, ended_us / 1000);
     r->answered |= r->up;
     r->pool = k->lease.pool;
     r->held = lease_held(&k->lease);
