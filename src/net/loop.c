@@ -149,6 +149,7 @@ void net_free(struct net *n)
 {
     if (!n)
         return;
+    n->on_drained = NULL; /* whoever frees in the middle of a drain is not told of its end */
     if (n->loop) {
         listeners_close(n);
         while (!link_empty(&n->all))

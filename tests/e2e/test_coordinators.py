@@ -1,0 +1,140 @@
+"""Every way to name a coordinator."""
+
+import os
+import stat
+
+import harness
+import ids
+from runner import test
+
+
+def works(s, worker=0):
+    ledger = ids.Ledger()
+    for _ in range(20):
+        ledger.ask(s.id, {worker})
+    ledger.check(20)
+    ids.check_increasing(ledger.values())
+    return ledger.values()
+
+
+@test("redis+unix, with a database")
+def redis_unix(case):
+    redis = case.redis()
+    url = "redis+unix://%s?db=3" % redis.sock
+    case.ctl("pool", "init", "--coordinator", url, "--fresh", expect=0)
+    s = case.sidecar(url)
+    works(s)
+    redis.ask("CONFIG", "SET", "save", "")
+    assert b"db3:" in redis.ask("INFO", "keyspace") and b"db0:" not in redis.ask("INFO", "keyspace")
+
+
+def with_user(case):
+    redis = case.redis(args=("--requirepass", "0ther", "--user", "alice", "on", ">s3cret/:@", "~*",
+                             "+@all"))
+    return redis, "redis://alice:s3cret%%2F%%3A%%40@127.0.0.1:%d/5" % redis.port
+
+
+@test("redis with user, password and database; the password appears nowhere")
+def redis_auth(case):
+    _, url = with_user(case)
+    r = case.ctl("pool", "init", "--coordinator", url, "--fresh", expect=0)
+    s = case.sidecar(url)
+    works(s)
+    shown = s.log() + s.http("/metrics").text + s.http("/readyz?verbose").text + r.stdout + r.stderr
+    with s.mc() as m:
+        shown += str(m.stats()) + str(m.stats("settings"))
+    with s.resp() as c:
+        shown += str(c.ask("INFO")) + str(c.ask("CONFIG", "GET", "*"))
+    assert "s3cret" not in shown and "127.0.0.1" in shown
+
+
+@test("coordinator.password_file stands in for the password in the URL")
+def password_file(case):
+    redis = case.redis(args=("--requirepass", "s3cret"))
+    path = case.path("password")
+    with open(path, "w") as f:
+        f.write("s3cret\n")
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", "--password-file", path,
+             expect=0)
+    works(case.sidecar(redis, {"coordinator.password_file": path}))
+
+
+@test("a wrong password: the log says so, and not which")
+def wrong_password(case):
+    redis, _ = with_user(case)
+    s = case.sidecar("redis://alice:hunter2@127.0.0.1:%d/5" % redis.port, wait=False)
+    s.wait_log("error .*(WRONGPASS|invalid username-password)")
+    assert s.ready_status() == 503 and "hunter2" not in s.log()
+    t = case.sidecar(redis, wait=False)
+    t.wait_log("error .*NOAUTH")
+
+
+@test("sqlite with auto_init: a pool for one host, kept over restarts")
+def sqlite(case):
+    url = "sqlite://" + case.path("pool.db")
+    options = {"coordinator.auto_init": True}
+    a = case.sidecar(url, options)
+    first = works(a)
+    b = case.sidecar(url, options)
+    b.wait_held(2)
+    works(b, 2)
+    assert a.stop() == 0
+    case.ctl("pool", "check", "--coordinator", url, expect=0)
+    a.start()
+    ids.check_increasing(first + works(a, 4))
+    a.kill()
+    a.start()
+    works(a, 4)
+
+
+@test("sqlite without auto_init: the pool has to be made")
+def sqlite_by_hand(case):
+    url = "sqlite://" + case.path("pool.db")
+    s = case.sidecar(url, wait=False)
+    s.wait_log("sidflakectl pool init")
+    case.ctl("pool", "init", "--coordinator", url, "--workers", "42-49", expect=0)
+    s.wait_ready(15)
+    works(s, 42)
+
+
+@test("sqlite with auto_init after the file was lost: no workerId before the floor")
+def sqlite_lost(case):
+    path = case.path("pool.db")
+    a = case.sidecar("sqlite://" + path, {"coordinator.auto_init": True})
+    values = works(a)
+    assert a.stop() == 0
+    for name in os.listdir(case.dir):
+        if name.startswith("pool.db"):
+            os.unlink(case.path(name))
+    a.start(wait=False)
+    a.wait_log("pool made.*after-loss")
+    a.wait_log("rests for")
+    assert a.ready_status() == 503 and values
+
+
+@test("sqlite: the development configuration, as shipped, in a directory of its own")
+def development(case):
+    os.makedirs(case.path("build/dev"))
+    conf = os.path.join(harness.TOP, "conf", "sidflake.dev.yaml")
+    s = harness.Sidecar(case, "dev", "sqlite:build/dev/pool.db")
+    s.argv = [harness.SIDFLAKE, "-c", conf]
+    place = "tcp://127.0.0.1:%d"
+    s.start(["--set", "listen.memcached=%s,unix:build/dev/memcached.sock" % (place % s.mc_port),
+             "--set", "listen.redis=%s,unix:build/dev/redis.sock" % (place % s.resp_port),
+             "--set", "listen.http=" + place % s.http_port])
+    works(s)
+    assert stat.S_ISSOCK(os.stat(case.path("build/dev/redis.sock")).st_mode)
+    assert s.stop() == 0
+
+
+@test("static:N: that workerId, above its last time after a kill")
+def static(case):
+    s = case.sidecar("static:1234", {"workers.spare": 0})
+    values = works(s, 1234)
+    s.kill()
+    s.start()
+    values += works(s, 1234)
+    assert s.stop() == 0
+    s.start()
+    ids.check_increasing(values + works(s, 1234))
+    case.sidflake("-t", "--set", "coordinator.url=static:32768", expect=78)

@@ -1,0 +1,87 @@
+"""HTTP: probes, metrics, IDs."""
+
+import json
+import re
+
+import ids
+import wire
+from runner import test
+
+FAMILIES = """ids_issued_total requests_total request_duration_seconds_bucket connections worker_id
+workers_held reservation_seconds tenure_age_seconds pool_era renewals_total rotations_total
+clock_rollbacks_total clock_rollback_seconds_bucket clock_wait_seconds_total clock_skew_seconds
+sequence_exhausted_total sequence_peak coordinator_up coordinator_request_seconds_bucket
+coordinator_data_loss_total pool_free lifetime_seconds build_info""".split()
+
+
+@test("/metrics: every family of the contract, in text and in OpenMetrics")
+def metrics(case):
+    s = case.sidecar(case.pool())
+    s.wait_held(2)
+    s.id()
+    page = s.http("/metrics")
+    assert page.status == 200
+    assert page.headers["content-type"].startswith("text/plain; version=0.0.4"), page.headers
+    names = wire.Metrics(page.text).names()
+    missing = [f for f in FAMILIES if "sidflake_" + f not in names]
+    assert not missing and "process_resident_memory_bytes" in names, missing
+    for name in {re.sub("_(bucket|sum|count)$", "", n) for n in names}:
+        assert re.search(r"^# TYPE %s " % name, page.text, re.M) or name not in page.text, name
+    om = s.http("/metrics", {"Accept": "application/openmetrics-text; version=1.0.0"})
+    assert om.headers["content-type"].startswith("application/openmetrics-text"), om.headers
+    assert om.text.endswith("# EOF\n") and "sidflake_ids_issued_total" in om.text
+    m = s.metrics()
+    assert m.value("sidflake_ids_issued_total") == 1
+    assert m.value("sidflake_requests_total", protocol="redis", command="get", result="ok") == 1
+    assert m.value("sidflake_pool_era") == 1 and m.value("sidflake_coordinator_up") == 1
+    assert abs(m.value("process_resident_memory_bytes") / 1024 - s.rss_kib()) < 4096
+
+
+@test("/livez /readyz /healthz, ?verbose; 503 with the reason while there is no workerId")
+def probes(case):
+    redis = case.redis()
+    s = case.sidecar(redis, wait=False)
+    s.wait_listening()
+    s.wait_log("no pool")
+    assert s.http("/livez").status == 200
+    for path in ("/readyz", "/healthz"):
+        reply = s.http(path)
+        assert reply.status == 503 and "no pool" in reply.text, reply.text
+        assert "[-]workerId failed" in s.http(path + "?verbose").text
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+    s.wait_ready(15)
+    for path in ("/livez", "/readyz", "/healthz"):
+        assert s.http(path).status == 200 and "[+]loop ok" in s.http(path + "?verbose").text
+
+
+@test("/v1/id/NAME?n=N as text and JSON; /v1/decode/ID")
+def api(case):
+    s = case.sidecar(case.pool())
+    ledger = ids.Ledger()
+    ledger.ask(lambda: s.http("/v1/id/orders").text.split(), {0})
+    got = ledger.ask(lambda: s.http("/v1/id/orders?n=1024").text.split(), {0})
+    assert len(got) == 1024
+    json_type = {"Accept": "application/json"}
+    reply = s.http("/v1/id/orders?n=3", json_type)
+    values = json.loads(reply.text)["ids"]
+    assert all(isinstance(v, str) for v in values) and len(values) == 3
+    assert reply.headers["content-type"].startswith("application/json")
+    ledger.check(1025)
+    ids.check_increasing(ledger.values() + [int(v) for v in values])
+    ms, worker, sequence = ids.decode(int(values[0]))
+    j = json.loads(s.http("/v1/decode/" + values[0], json_type).text)
+    assert (j["unix_ms"], j["worker"], j["sequence"]) == (ms, worker, sequence), j
+    assert str(ms) in s.http("/v1/decode/" + values[0]).text
+    for path, status in (("/v1/id/orders?n=0", 400), ("/v1/id/orders?n=1025", 400),
+                         ("/v1/id/", 404), ("/v1/decode/x", 400), ("/nothing", 404)):
+        assert s.http(path).status == status, path
+    assert s.http("/metrics", method="DELETE").status in (405, 501)
+
+
+@test("keep-alive and pipelined requests on one connection")
+def keep_alive(case):
+    s = case.sidecar(case.pool())
+    with wire.Stream(("127.0.0.1", s.http_port)) as c:
+        c.send(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 10 +
+               b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert c.rest().count(b"HTTP/1.1 200 ") == 11

@@ -1,0 +1,191 @@
+"""A Redis that is slow, down, restarted or empty."""
+
+import socket
+import threading
+import time
+
+import harness
+import ids
+from harness import until
+from runner import test
+
+QUICK = ("--horizon", "60s", "--first-horizon", "20s", "--mature-after", "21s", "--max-skew", "1s",
+         "--grace", "0s")
+
+
+def refusals(s):
+    """What a client is told by each protocol while there is no ID."""
+    with s.resp() as r, s.mc() as m:
+        return str(r.ask("GET", "id:orders")), m.ask("get id:orders"), s.ready_status()
+
+
+@test("Redis stopped while serving: IDs go on, metrics and log say so; back: renewed, no restart")
+def hangs(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    assert s.metric("sidflake_coordinator_up") == 1
+    redis.pause()
+    until("coordinator_up 0", lambda: s.metric("sidflake_coordinator_up") == 0)
+    s.wait_log("error coordinator refuses or is down")
+    ledger = ids.Ledger()
+    with s.resp() as r:
+        for _ in range(200):
+            ledger.ask(lambda: r.ask("GET", "id:orders"), {0})
+    ledger.check(200)
+    assert s.ready_status() == 200
+    assert s.metric("sidflake_renewals_total", result="failed") >= 1
+    hi = s.metric("sidflake_reservation_seconds")
+    redis.resume()
+    until("coordinator_up 1", lambda: s.metric("sidflake_coordinator_up") == 1)
+    s.wait_log("coordinator answers again")
+    until("a higher ceiling", lambda: s.metric("sidflake_reservation_seconds") > hi)
+    assert redis.held() == [0, 1]
+
+
+@test("Redis down for longer than the horizon: refused above the ceiling, then on, no restart")
+def too_long(case):
+    clock = case.clock()
+    redis = case.pool(clock=clock, args=("--appendonly", "yes"))
+    s = case.sidecar(redis, clock=clock)
+    s.wait_held(2)
+    before = s.id()
+    redis.pause()
+    clock.step(40)
+    reply, line, ready = refusals(s)
+    assert reply.startswith("ERR ") and line.startswith("SERVER_ERROR ") and ready == 503, \
+        (reply, line, ready)
+    redis.resume()
+    s.wait_ready()
+    assert ids.worker_of(s.id()) == 0 and s.id() > before
+
+
+@test("Redis killed and restarted with its data: the pool is reopened, holders go on")
+def restarted(case):
+    redis = case.pool(args=("--appendonly", "yes", "--appendfsync", "always"))
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    before = [s.id() for _ in range(50)]
+    redis.kill()
+    before += [s.id() for _ in range(50)]
+    redis.start()
+    until("reasserted", lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
+    before += [s.id() for _ in range(50)]
+    ids.check_increasing(before)
+    assert {ids.worker_of(v) for v in before} == {0}
+    assert s.metric("sidflake_pool_era") == 2
+    s.wait_log("pool reopened")
+
+
+@test("start with Redis down and no state: retries with backoff, then serves")
+def not_there(case):
+    port = harness.free_port()
+    attempts = []
+    with socket.socket() as door:  # stands for a Redis that accepts and hangs up
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind(("127.0.0.1", port))
+        door.listen()
+        door.settimeout(0.1)
+        done = threading.Event()
+
+        def hang_up():
+            while not done.is_set():
+                try:
+                    door.accept()[0].close()
+                    attempts.append(time.monotonic())
+                except socket.timeout:
+                    pass
+        t = threading.Thread(target=hang_up)
+        t.start()
+        s = case.sidecar("redis://127.0.0.1:%d/0" % port, wait=False)
+        s.wait_listening()
+        reply, line, ready = refusals(s)
+        until("five attempts", lambda: len(attempts) >= 5)
+        done.set()
+        t.join()
+    assert reply.startswith("LOADING ") and line.startswith("SERVER_ERROR ") and ready == 503, \
+        (reply, line, ready)
+    gaps = [b - a for a, b in zip(attempts, attempts[1:])]
+    assert gaps[3] > 0.3 and gaps[3] > gaps[0], "the gaps must grow: %r" % gaps
+    with s.resp() as r:
+        assert b"loading:1" in r.ask("INFO")
+    pid = s.pid
+    redis = case.redis(port=port)
+    s.wait_log("no pool")
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+    s.wait_ready(15)
+    ids.check_increasing([s.id() for _ in range(5)])
+    s.assert_running()
+    assert s.pid == pid and s.metric("sidflake_coordinator_up") == 1
+    with s.resp() as r:
+        assert b"loading:0" in r.ask("INFO")
+
+
+@test("start with a Redis that hangs: serves as soon as it answers")
+def hangs_at_start(case):
+    redis = case.pool()
+    redis.pause()
+    s = case.sidecar(redis, wait=False)
+    s.wait_listening()
+    assert refusals(s)[2] == 503
+    redis.resume()
+    s.wait_ready()
+    assert ids.worker_of(s.id()) == 0
+
+
+@test("requests that wait for the first workerId are answered when it comes")
+def parked(case):
+    redis = case.pool()
+    redis.pause()
+    s = case.sidecar(redis, {"limits.max_wait": "20s"}, wait=False)
+    s.wait_listening()
+    with s.resp() as r, s.mc() as m:
+        r.send(r.encode("GET", "id:orders") + r.encode("PING"))
+        m.send(b"get id:orders\r\n")
+        assert r.silent() and m.silent()
+        redis.resume()
+        assert int(r.reply()) > 0 and r.reply() == b"PONG"
+        assert len(m.values()) == 1
+
+
+@test("FLUSHALL under sidecars, pool init --after-loss: they go on, a newcomer waits, no repeats",
+      timeout=90)
+def flushed(case):
+    clock = case.clock()
+    redis = case.pool("--fresh", *QUICK, clock=clock)
+    stays, sleeps = (case.sidecar(redis, clock=clock) for _ in range(2))
+    for s in (stays, sleeps):
+        s.wait_held(2)
+    values = [s.id() for s in (stays, sleeps) for _ in range(50)]
+    theirs = sleeps.worker()
+    sleeps.pause()  # its range must be respected without a word from it
+    redis.ask("FLUSHALL")
+    until("the loss is seen", lambda: stays.metric("sidflake_coordinator_data_loss_total") >= 1)
+    stays.wait_log("no pool .*sidflakectl pool init")
+    values += [stays.id() for _ in range(50)]
+    floor = clock.ms() + 62000
+    case.ctl("pool", "init", "--coordinator", redis.url, "--after-loss", *QUICK, expect=0)
+    until("reasserted",
+          lambda: stays.metric("sidflake_renewals_total", result="reasserted") >= 2)
+    new = case.sidecar(redis, clock=clock, wait=False)
+    new.wait_listening()
+    new.wait_log("rests for")
+    assert refusals(new)[2] == 503
+    values += [stays.id() for _ in range(50)]
+    new.kill()
+    free = "sidflake:{default}:free"
+    redis.ask("LREM", free, "0", str(theirs))
+    redis.ask("LPUSH", free, str(theirs))  # the next one that is handed out
+    clock.step(63)
+    new.start()
+    stays.wait_ready()
+    late = [new.id() for _ in range(50)]
+    assert min(map(ids.time_of, late)) >= floor - 100, "a newcomer must begin above the floor"
+    assert ids.worker_of(late[0]) == theirs, "the head of the queue was expected"
+    values += late + [stays.id() for _ in range(50)]
+    sleeps.resume()
+    sleeps.wait_log("workerId lost", timeout=20)
+    sleeps.wait_ready(20)
+    values += [s.id() for s in (new, sleeps, stays) for _ in range(50)]
+    ids.check_distinct(values)
+    assert sleeps.worker() != theirs

@@ -1,0 +1,265 @@
+"""Pools that cannot be used, and what an operator does about pools."""
+
+import json
+import time
+
+import ids
+from harness import until
+from runner import test
+
+
+def ctl_json(case, redis, *args):
+    r = case.ctl("pool", *args, "--coordinator", redis.url, "--json", expect=0)
+    return json.loads(r.stdout)
+
+
+@test("no pool: the log, /readyz and the reply name the command to run; then it serves")
+def no_pool(case):
+    redis = case.redis()
+    s = case.sidecar(redis, wait=False)
+    s.wait_listening()
+    command = "sidflakectl pool init --coordinator %s --pool default" % redis.url
+    s.wait_log("error .*" + command.replace(".", r"\."))
+    assert command in s.http("/readyz").text
+    with s.resp() as r:
+        assert command in str(r.ask("GET", "id:orders"))
+    case.ctl(*command.split()[1:], "--fresh", expect=0)
+    s.wait_ready(15)
+    s.id()
+
+
+@test("another epoch than the config's: refused, naming both")
+def wrong_epoch(case):
+    redis = case.pool("--fresh", "--epoch", "2025-06-01T00:00:00Z")
+    s = case.sidecar(redis, {"epoch": "2026-01-01T00:00:00Z"}, wait=False)
+    s.wait_listening()
+    s.wait_log(r"expected .*2026-01-01T00:00:00.*found .*2025-06-01T00:00:00")
+    assert s.ready_status() == 503
+    with s.resp() as r:
+        assert str(r.ask("GET", "id:orders")).startswith("LOADING ")
+    assert redis.held() == []
+
+
+@test("the pool's epoch is taken, or agreed with")
+def epoch(case):
+    redis = case.pool("--fresh", "--epoch", "2025-06-01T00:00:00Z")
+    epoch_ms = 1748736000000
+    for options in ({}, {"epoch": "2025-06-01T02:00:00+02:00"}):
+        s = case.sidecar(redis, options)
+        ledger = ids.Ledger(epoch_ms)
+        ledger.ask(s.id, {s.worker()})
+        ledger.check(1)
+
+
+@test("another identity than the one held: not renewed, naming both; the range held is used up")
+def wrong_identity(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    old = redis.ask("HGET", "sidflake:{default}:h", "identity").decode()
+    before = [s.id() for _ in range(20)]
+    redis.ask("FLUSHALL")
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", "--epoch",
+             "2025-06-01T00:00:00Z", expect=0)
+    new = redis.ask("HGET", "sidflake:{default}:h", "identity").decode()
+    s.wait_log(r"expected (pool )?%s, found (pool )?%s" % (old.replace("|", r"\|"),
+                                                            new.replace("|", r"\|")))
+    after = [s.id() for _ in range(20)]
+    ids.check_increasing(before + after)
+    assert redis.held() == []
+
+
+@test("a closed pool grants nothing")
+def closed(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    case.ctl("pool", "close", "--coordinator", redis.url, expect=0)
+    second = case.sidecar(redis, wait=False)
+    second.wait_log("closed")
+    assert second.ready_status() == 503 and redis.held() == [0, 1]
+    s.id()
+    assert ctl_json(case, redis, "status")["closed"] is True
+
+
+@test("pool init without a word on what is true: exit 2, and nothing is made")
+def undecided(case):
+    redis = case.redis()
+    r = case.ctl("pool", "init", "--coordinator", redis.url, expect=2)
+    assert "--fresh" in r.stderr and "--after-loss" in r.stderr and "--workers" in r.stderr
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", "--after-loss", expect=2)
+    for bad in (("--horizon", "1s"), ("--max-skew", "20s"), ("--epoch", "2099-01-01T00:00:00Z"),
+                ("--epoch", "yesterday"), ("--nonsense",)):
+        r = case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", *bad, expect=2)
+        assert bad[0].lstrip("-") in r.stderr, (bad, r.stderr)
+    assert redis.ask("DBSIZE") == 0
+
+
+@test("pool init --workers makes a pool of those alone")
+def some_workers(case):
+    redis = case.pool("--workers", "200-299")
+    assert redis.queue() == list(range(200, 300))
+    case.ctl("pool", "init", "--coordinator", redis.url, "--pool", "p", "--workers", "5-4",
+             expect=2)
+
+
+@test("pool status: counts, identity, parameters, lifetime; --json")
+def status(case):
+    redis = case.pool("--fresh", "--horizon", "2h", "--grace", "30s")
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    j = ctl_json(case, redis, "status")
+    assert j["workers"] == 32768 and j["held"] == 2 and j["free"] == 32766 and j["era"] == 1, j
+    assert j["parameters"]["horizon_ms"] == 7200000 and j["parameters"]["grace_ms"] == 30000, j
+    assert j["epoch"].startswith("2026-01-01T00:00:00") and j["identity"].endswith("38.15.10"), j
+    assert abs(j["clock_skew_ms"]) < 500 and j["warnings"] == [], j
+    end_ms = ids.EPOCH_MS + (1 << 38)
+    assert abs(j["lifetime_ms"] - (end_ms - ids.now_ms())) < 60000, j
+    text = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
+    assert j["identity"] in text and "32766" in text, text
+
+
+@test("pool list: who holds what; --json")
+def listing(case):
+    redis = case.pool()
+    s = case.sidecar(redis, env={"POD_NAME": "shop-7"})
+    s.wait_held(2)
+    rows = ctl_json(case, redis, "list")
+    assert [r["worker"] for r in rows] == [0, 1], rows
+    for row in rows:
+        assert row["holder"]["pid"] == s.pid and row["holder"]["pod"] == "shop-7", row
+        assert 0 <= row["age_ms"] < 60000 and 0 < row["range_left_ms"] <= 30000, row
+    text = case.ctl("pool", "list", "--coordinator", redis.url, expect=0).stdout.splitlines()
+    assert len(text) == 3 and "shop-7" in text[1] and str(s.pid) in text[2], text
+
+
+@test("pool release: a dead holder's workerId is queued; --yes where nobody can be asked")
+def release(case):
+    redis = case.pool("--workers", "3-3")
+    s = case.sidecar(redis, {"workers.spare": 0})
+    s.kill()
+    hi = redis.record(3)["hwm"]
+    args = ("pool", "release", "--coordinator", redis.url, "--worker", "3")
+    assert "--yes" in case.ctl(*args, expect=2).stderr
+    assert redis.held() == [3]
+    case.ctl(*args, "--yes", expect=0)
+    assert redis.queue() == [3] and redis.record(3)["token"] == "-"
+    assert redis.record(3)["hwm"] == hi, "its range stays taken"
+    case.ctl(*args, "--yes", expect=1)
+    case.ctl("pool", "release", "--coordinator", redis.url, "--yes", expect=2)
+
+
+@test("pool release of a living holder: it stops at once and the spare takes over")
+def release_living(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    before = [s.id() for _ in range(20)]
+    case.ctl("pool", "release", "--coordinator", redis.url, "--worker", "0", "--yes", expect=0)
+    s.wait_log("workerId lost worker=0")
+    after = [s.id() for _ in range(20)]
+    ids.check_distinct(before + after)
+    assert 0 not in {ids.worker_of(v) for v in after}
+    assert s.metric("sidflake_renewals_total", result="lost") == 1
+
+
+@test("pool check: doubled, lost and orphaned are found, and repaired")
+def check(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    args = ("pool", "check", "--coordinator", redis.url)
+    case.ctl(*args, expect=0)
+    free, exp = "sidflake:{default}:free", "sidflake:{default}:exp"
+    redis.ask("RPUSH", free, "100")
+    redis.ask("LREM", free, "0", "200")
+    redis.ask("ZREM", exp, "1")
+    found = case.ctl(*args, "--json", expect=1)
+    j = json.loads(found.stdout)
+    assert j["doubled"] == [100] and j["lost"] == [200] and j["orphaned"] == [1], j
+    text = case.ctl(*args, expect=1).stdout
+    assert "doubled" in text and "lost" in text and "orphaned" in text, text
+    case.ctl(*args, "--repair", expect=0)
+    case.ctl(*args, expect=0)
+    assert redis.free() == 32766 and len(set(redis.queue())) == 32766 and redis.held() == [0, 1]
+
+
+@test("pool commands without a pool or a Redis: exit 1 and 3, in words")
+def absent(case):
+    redis = case.redis()
+    release_one = ["release", "--worker", "1", "--yes"]
+    for command in (["status"], ["list"], ["check"], ["close"], release_one):
+        r = case.ctl("pool", *command, "--coordinator", redis.url, expect=1)
+        assert "no pool" in r.stderr and "pool init" in r.stderr, r.stderr
+    redis.kill()
+    r = case.ctl("pool", "status", "--coordinator", redis.url, expect=3)
+    assert "127.0.0.1" in r.stderr, r.stderr
+    case.ctl("pool", "status", "--coordinator", "redis://u:hunter2@127.0.0.1:1/x", expect=2)
+    case.ctl("pool", "status", expect=2)
+    case.ctl("pool", "frobnicate", expect=2)
+    case.ctl(expect=2)
+
+
+@test("sidflakectl decode and range")
+def decode(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    value = s.id()
+    ms, worker, sequence = ids.decode(value)
+    j = json.loads(case.ctl("decode", str(value), "--json", expect=0).stdout)[0]
+    assert (j["unix_ms"], j["worker"], j["sequence"]) == (ms, worker, sequence), j
+    text = case.ctl("decode", str(value), expect=0).stdout
+    assert time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ms / 1000)) in text, text
+    assert "worker=%d" % worker in text and "sequence=%d" % sequence in text, text
+    other = json.loads(case.ctl("decode", "--epoch", "1970-01-01T00:00:00Z", "--json", str(value),
+                                expect=0).stdout)[0]
+    assert other["unix_ms"] == ms - ids.EPOCH_MS
+    for bad in ("-1", "abc", "9223372036854775808", ""):
+        case.ctl("decode", "--", bad, expect=2)
+    day = ("--from", "2026-11-01T00:00:00Z", "--to", "2026-11-30T23:59:59.999Z")
+    lo, hi = map(int, case.ctl("range", *day, expect=0).stdout.split())
+    assert ids.decode(lo) == (1793491200000, 0, 0), ids.decode(lo)
+    assert ids.decode(hi) == (1796083199999, 32767, 1023), ids.decode(hi)
+    case.ctl("range", "--from", "2026-11-01T00:00:00Z", expect=2)
+    case.ctl("range", "--from", day[3], "--to", day[1], expect=2)
+
+
+@test("sidflakectl next and ping, over both protocols, TCP and unix")
+def asks(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    values = []
+    for where in ("tcp://127.0.0.1:%d" % s.mc_port, "unix://" + s.mc_sock,
+                  "tcp://127.0.0.1:%d" % s.resp_port, "unix://" + s.resp_sock):
+        out = case.ctl("next", "orders", "-n", "5", "--connect", where, expect=0).stdout
+        values += [int(line) for line in out.splitlines()]
+        case.ctl("ping", "--connect", where, expect=0)
+    assert len(values) == 20
+    ids.check_increasing(values)
+    redis2 = case.redis()
+    empty = case.sidecar(redis2, wait=False)
+    empty.wait_listening()
+    for port in (empty.mc_port, empty.resp_port):
+        assert case.ctl("ping", "--connect", "tcp://127.0.0.1:%d" % port).returncode == 1
+        assert case.ctl("next", "orders", "--connect", "tcp://127.0.0.1:%d" % port).returncode == 1
+    s.stop()
+    case.ctl("ping", "--connect", "unix://" + s.mc_sock, expect=3)
+
+
+@test("a dead holder's workerId rests for its range and grace, then is queued again")
+def reaped(case):
+    clock = case.clock()
+    redis = case.pool("--fresh", "--grace", "10s", clock=clock)
+    s = case.sidecar(redis, clock=clock)
+    s.wait_held(2)
+    dead = [s.id() for _ in range(20)]
+    s.kill()
+    clock.step(35)
+    second = case.sidecar(redis, {"workers.spare": 0}, clock=clock)
+    assert redis.held() == [0, 1, 2]
+    second.kill()
+    clock.step(45)
+    third = case.sidecar(redis, {"workers.spare": 0}, clock=clock)
+    until("reaped", lambda: sorted(redis.queue()[-3:]) == [0, 1, 2])
+    ids.check_distinct(dead + [third.id()])
+    assert redis.record(0)["token"] == "-"

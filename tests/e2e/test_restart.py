@@ -1,0 +1,230 @@
+"""What a sidecar goes on with after it was killed."""
+
+import os
+import shutil
+import threading
+import time
+
+import ids
+import wire
+from harness import until
+from runner import test
+
+AT_ONCE_S = 2.0  # start of the process included, on a busy machine
+
+
+def hammer(sidecar, out, stop):
+    """Pipelines GETs until the connection breaks; out gets every ID that was received."""
+    try:
+        with sidecar.resp() as r:
+            while not stop.is_set():
+                r.send(r.encode("GET", "id:orders") * 50)
+                for _ in range(50):
+                    out.append(int(r.reply()))
+    except (wire.Closed, OSError):
+        pass
+
+
+def restarted(s):
+    """Starts s again; the first ID, which must come at once."""
+    started = time.monotonic()
+    s.start()
+    value = s.id()
+    took = time.monotonic() - started
+    assert took < AT_ONCE_S, "expected an ID within %g s, found %.1f" % (AT_ONCE_S, took)
+    return value
+
+
+@test("SIGKILL and restart: the same workerId at once, and no ID repeats, five times under load")
+def killed(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    seen = []
+    for _ in range(5):
+        stop = threading.Event()
+        t = threading.Thread(target=hammer, args=(s, seen, stop))
+        t.start()
+        target = len(seen) + 2000
+        until("2000 more IDs", lambda: len(seen) > target)
+        s.kill()
+        stop.set()
+        t.join()
+        seen.append(restarted(s))
+    ids.check_increasing(seen)
+    assert {ids.worker_of(v) for v in seen} == {0}
+    assert redis.held() == [0, 1] and redis.free() == 32766
+    assert "workerId lost" not in s.log()
+
+
+def restart_without_redis(case, down, up):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    before = [s.id() for _ in range(100)]
+    s.kill()
+    down(redis)
+    after = [restarted(s)] + [s.id() for _ in range(100)]
+    ids.check_increasing(before + after)
+    assert {ids.worker_of(v) for v in before + after} == {0}
+    assert s.metric("sidflake_coordinator_up") == 0
+    up(redis)
+    return redis, s, after
+
+
+@test("SIGKILL and restart while Redis hangs (SIGSTOP): the same workerId at once")
+def redis_hangs(case):
+    redis, s, _ = restart_without_redis(case, lambda r: r.pause(), lambda r: r.resume())
+    until("renewed", lambda: s.metric("sidflake_renewals_total", result="renewed") +
+          s.metric("sidflake_renewals_total", result="again") >= 1)
+    assert s.metric("sidflake_coordinator_up") == 1
+    assert redis.held() == [0, 1]
+
+
+@test("SIGKILL and restart while Redis is gone: the same workerId at once")
+def redis_gone(case):
+    _, s, _ = restart_without_redis(case, lambda r: r.kill(), lambda r: None)
+    s.wait_log("coordinator refuses or is down")
+
+
+@test("SIGTERM while Redis hangs: the workerIds are not issued from again before it knows")
+def leaving(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    before = [s.id() for _ in range(20)]
+    redis.pause()
+    assert s.stop(timeout=20) == 0
+    s.start(wait=False)
+    s.wait_listening()
+    with s.resp() as r:
+        assert str(r.ask("GET", "id:orders")).startswith("LOADING "), "a leaving slot was used"
+    redis.resume()
+    s.wait_ready(20)
+    after = [s.id() for _ in range(20)]
+    ids.check_distinct(before + after)
+    assert ids.worker_of(after[0]) == 2, "expected a workerId that nobody had"
+
+
+WINDOW_S = 0.5  # for which IDs are taken before the kill
+
+
+def batches(sidecar, seconds):
+    """IDs without a pause, so that every millisecond of the span is used."""
+    end = time.monotonic() + seconds
+    out = []
+    with sidecar.resp() as r:
+        while time.monotonic() < end:
+            out += [int(v) for v in r.ask("LPOP", "id:orders", "50")]
+    return out
+
+
+def set_back(case, seconds=None, redis_down=False):
+    """Kills, sets the clock back, by default to the time of the first ID, restarts; (IDs before,
+    IDs after, sidecar)"""
+    clock = case.clock()
+    redis = case.pool()
+    s = case.sidecar(redis, clock=clock)
+    s.wait_held(2)
+    began = time.monotonic()
+    before = batches(s, WINDOW_S)
+    s.kill()
+    clock.step(-(seconds or time.monotonic() - began))
+    if redis_down:
+        redis.kill()
+    started = time.monotonic()
+    s.start()
+    after = [s.id()]
+    assert time.monotonic() - started < AT_ONCE_S
+    after += batches(s, WINDOW_S)
+    ids.check_distinct(before + after)
+    return before, after, s
+
+
+@test("SIGKILL, clock back by 1 h, restart: no ID repeats, the spare takes over")
+def back_an_hour(case):
+    before, after, _ = set_back(case, 3600, redis_down=False)
+    assert {ids.worker_of(v) for v in before} == {0}
+    assert {ids.worker_of(v) for v in after} == {1}
+
+
+@test("SIGKILL, clock back by 1 h, restart while Redis is gone: no ID repeats")
+def back_an_hour_alone(case):
+    before, after, s = set_back(case, 3600, redis_down=True)
+    assert {ids.worker_of(v) for v in after} == {1}
+    # Killed once more: the slot that was left must stay unused.
+    s.kill()
+    s.clock.step(3600)
+    s.start()
+    more = [s.id() for _ in range(20)]
+    ids.check_distinct(before + after + more)
+
+
+@test("SIGKILL, clock back into the time of IDs that were issued, restart: no ID repeats")
+def back_into(case):
+    before, after, _ = set_back(case)
+    assert ids.time_of(after[0]) < ids.time_of(before[-1]), "the spans were meant to overlap"
+    assert {ids.worker_of(v) for v in after} == {1}
+
+
+@test("SIGKILL, clock back by a little, restart: waits, the same workerId, IDs increase")
+def back_a_little(case):
+    clock = case.clock()
+    s = case.sidecar(case.pool(), clock=clock)
+    s.wait_held(2)
+    before = batches(s, 0.05)
+    s.kill()
+    s.start(wait=False)
+    clock.set(-(ids.now_ms() - ids.time_of(before[-1]) + 8) / 1000)  # 8 ms before the last ID
+    s.wait_ready()
+    ids.check_increasing(before + batches(s, 0.1))
+    assert s.worker() == 0 and s.metric("sidflake_rotations_total") == 0
+
+
+def damaged(case, damage):
+    """Kills, damages the state, restarts; (redis, sidecar, IDs before, IDs after)"""
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    before = [s.id() for _ in range(20)]
+    s.kill()
+    damage(os.path.join(s.state_dir, "worker.page"))
+    s.start()
+    after = [s.id() for _ in range(20)]
+    ids.check_distinct(before + after)
+    return redis, s, after
+
+
+@test("a damaged state page is set aside, and another workerId claimed")
+def torn(case):
+    def flip(path):
+        with open(path, "r+b") as f:
+            f.seek(300)
+            byte = f.read(1)
+            f.seek(300)
+            f.write(bytes([byte[0] ^ 0x55]))
+    redis, s, after = damaged(case, flip)
+    assert {ids.worker_of(v) for v in after} == {2}
+    s.wait_log("state page set aside")
+    assert os.path.exists(os.path.join(s.state_dir, "worker.page.aside"))
+    assert redis.record(0)["token"] != "-", "a dead workerId rests"
+
+
+@test("a copied state page is not gone on with: released without its last time")
+def copied(case):
+    def copy(path):
+        shutil.copyfile(path, path + ".copy")
+        os.rename(path + ".copy", path)
+    redis, s, after = damaged(case, copy)
+    assert {ids.worker_of(v) for v in after} == {2}
+    s.wait_log("state page set aside.*copy")
+    until("0 and 1 are released", lambda: redis.held() == [2, 3])
+    assert redis.record(0)["hwm"] > ids.now_ms(), "its range stays taken"
+
+
+@test("a lost state page costs a workerId, no more")
+def lost(case):
+    redis, s, after = damaged(case, os.unlink)
+    assert {ids.worker_of(v) for v in after} == {2}
+    s.wait_held(2)
+    assert redis.held() == [0, 1, 2, 3]
