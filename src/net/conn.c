@@ -140,6 +140,7 @@ struct turn {
     struct span in;
     size_t ready;    /* bytes of out that may be sent: all but an unfinished reply */
     uint64_t served; /* requests answered */
+    bool full;       /* the read filled the block: more may have arrived */
     struct net_step step;
 };
 
@@ -183,7 +184,8 @@ static void settle_state(struct conn *c, const struct turn *t)
     enum net_verdict v = t->step.verdict;
     if (c->state != CONN_READING)
         return;
-    if (v == NET_CLOSE || ((c->eof || n->draining) && v == NET_MORE) || c->closing) {
+    bool last = c->eof || (n->draining && !t->full);
+    if (v == NET_CLOSE || (last && v == NET_MORE) || c->closing) {
         conn_close(c);
     } else if (v == NET_MORE) {
         ev_io_start(n->loop, &c->rd);
@@ -223,6 +225,7 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     t.in.n = take_kept(&c->in, &c->in_n, n->in);
     if (may_read && t.in.n < NET_IN_MAX && !fill(c, &t.in.n) && c->state == CONN_DEAD)
         return;
+    t.full = may_read && t.in.n == NET_IN_MAX;
     buf_init(&out, n->out, NET_OUT_MAX);
     out.n = take_kept(&c->out, &c->out_n, n->out);
     int64_t now_us = clock_mono_us(n->conf.clock);

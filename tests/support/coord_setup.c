@@ -1,0 +1,53 @@
+#include "support/coord_setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int64_t wall(struct clock *c)
+{
+    return ((struct setup_clock *)(void *)c)->ms * 1000;
+}
+
+static int64_t mono(struct clock *c)
+{
+    (void)c;
+    return clock_mono_us(clock_system());
+}
+
+void setup_clock_init(struct setup_clock *c, int64_t ms)
+{
+    c->clock = (struct clock){.wall_us = wall, .mono_us = mono};
+    c->ms = ms;
+}
+
+struct coord *setup_open(const char *url, const char *pool, struct clock *clock)
+{
+    struct coord *c;
+    struct err e;
+    const struct coord_options o = {
+        .url = span_str(url),
+        .pool = span_str(pool),
+        .who = SPAN(SETUP_WHO),
+        .timeout_us = 2000000,
+        .clock = clock,
+    };
+    if (coord_open(&o, &c, &e) == ERR_OK)
+        return c;
+    (void)fprintf(stderr, "%s: %s\n", url, e.text);
+    abort();
+}
+
+struct coord_init setup_init(const char *identity, enum coord_init_mode mode, uint16_t to)
+{
+    struct coord_init in = {.params = coord_params_default, .mode = mode};
+    (void)snprintf(in.identity, sizeof in.identity, "%s", identity);
+    in.params.worker_to = to;
+    return in;
+}
+
+struct coord_token setup_token(uint8_t fill)
+{
+    struct coord_token t;
+    memset(t.b, fill, sizeof t.b);
+    return t;
+}

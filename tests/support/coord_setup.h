@@ -1,0 +1,32 @@
+/*
+ * What the tests of coordinators share: a clock to be set by hand, options, identities.
+ */
+#ifndef SIDFLAKE_TESTS_SUPPORT_COORD_SETUP_H
+#define SIDFLAKE_TESTS_SUPPORT_COORD_SETUP_H
+
+#include "coord/coord.h"
+
+#define SETUP_T0_MS INT64_C(1780000000000) /* some time in 2026 */
+
+#define SETUP_IDENTITY       "11111111-2222-4333-8444-555555555555|1767225600000|38.15.10"
+#define SETUP_IDENTITY_OTHER "99999999-2222-4333-8444-555555555555|1767225600000|38.15.10"
+#define SETUP_IDENTITY_EPOCH "11111111-2222-4333-8444-555555555555|1700000000000|38.15.10"
+
+/* A wall clock that stands until it is moved; the monotonic one is the system's. */
+struct setup_clock {
+    struct clock clock;
+    int64_t ms;
+};
+
+void setup_clock_init(struct setup_clock *c, int64_t ms);
+
+/* Opens or aborts: the URL must be good. who is SETUP_WHO; timeout 2 s. */
+#define SETUP_WHO "{\"host\":\"test\"}"
+struct coord *setup_open(const char *url, const char *pool, struct clock *clock);
+
+/* Default parameters, workerIds 0..to. */
+struct coord_init setup_init(const char *identity, enum coord_init_mode mode, uint16_t to);
+
+struct coord_token setup_token(uint8_t fill);
+
+#endif

@@ -1,0 +1,366 @@
+/* What the script's answers come to: right ones, wrong ones, and the raw keys of a snapshot. */
+#include "coord/answer.h"
+#include "coord/roster.h"
+
+#include "support/coord_setup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const struct answer_to to = {"p", SETUP_IDENTITY};
+
+/* Fields separated by commas, "" for none. */
+static struct answer answer_of(const char *text)
+{
+    struct answer a = {.n = 0};
+    struct span rest = span_str(text);
+    while (rest.p && *text)
+        a.f[a.n++] = span_cut(&rest, ',');
+    return a;
+}
+
+static void says(const struct coord_reply *r, const char *part)
+{
+    if (!strstr(r->err.text, part))
+        fail_msg("expected \"%s\" within \"%s\"", part, r->err.text);
+}
+
+#define T_MS      1780000000000
+#define CLAIM_OK  "OK,1780000000000,3,17,5,1779999999000,1780000030000,2,1780000000000"
+#define RENEW_ITM "renewed,1780000030000,2,1780000000000"
+
+static void numbers_are_strict(void **state)
+{
+    (void)state;
+    int64_t v = -1;
+    assert_true(answer_number(SPAN("0"), &v));
+    assert_int_equal(v, 0);
+    assert_true(answer_number(SPAN("9007199254740991"), &v));
+    static const char *const odd[] = {
+        "",   "-0", "-1",  "+1",  "01", "1.0", "1e3", "9007199254740992",
+        " 1", "1 ", "nan", "inf", "-",  "0x1"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        assert_false(answer_number(span_str(odd[i]), &v));
+    assert_int_equal(v, 9007199254740991);
+}
+
+static void statuses_have_their_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        enum coord_status status;
+        const char *says;
+    } cases[] = {
+        {"NOPOOL,5", COORD_NOPOOL, "pool \"p\""},
+        {"EXISTS,5", COORD_EXISTS, "found one"},
+        {"WRONGPOOL,5,other|1|38.15.10", COORD_WRONGPOOL,
+         "expected " SETUP_IDENTITY ", found other|1|38.15.10"},
+        {"REDISCLOCK,1000,1780000000000", COORD_BADCLOCK,
+         "2026-05-28T20:26:40.000Z or later, which it has shown before, found "
+         "1970-01-01T00:00:01.000Z"},
+        {"SKEW,1780000000000,1779999990000,2000", COORD_SKEW,
+         "within 2000 ms of the coordinator's 2026-05-28T20:26:40.000Z, found "
+         "2026-05-28T20:26:30.000Z"},
+        {"CLOSED,5,2,9", COORD_CLOSED, "closed"},
+        {"NOINFO,5", COORD_REFUSED, "run_id"},
+        {"CORRUPT,5,tmax", COORD_REFUSED, "sound field of the pool, found \"tmax\""},
+        {"BADOP,5,x", COORD_REFUSED, "an operation"},
+        {"", COORD_REFUSED, "field 0: expected a status"},
+        {"ok,5,1,1", COORD_REFUSED, "found \"ok\""},
+        {"OK", COORD_REFUSED, "field 1"},
+        {"OK,-5,1,1", COORD_REFUSED, "decimal number, found \"-5\""},
+        {"OK,5,0,1", COORD_REFUSED, "an era"},
+        {"OK,5,1", COORD_REFUSED, "field 3"},
+        {"OK,5,1,1,1", COORD_REFUSED, "expected 4 fields, found 5"},
+        {"WAIT,5,1,1", COORD_REFUSED, "OK or LOST"},
+        {"NOPOOL,5,6", COORD_REFUSED, "expected 2 fields, found 3"},
+        {"WRONGPOOL,5", COORD_REFUSED, "expected 3 fields, found 2"},
+        {"SKEW,5,x,1", COORD_REFUSED, "decimal number, found \"x\""},
+        {"LOST,5,1,1", COORD_LOST, ""},
+        {"OK,5,1,1", COORD_OK, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct coord_reply r = {0};
+        struct answer a = answer_of(cases[i].answer);
+        if (answer_plain(&a, &to, &r) != cases[i].status)
+            fail_msg("%s: %s", cases[i].answer, r.err.text);
+        says(&r, cases[i].says);
+    }
+}
+
+static void hostile_texts_are_made_printable(void **state)
+{
+    (void)state;
+    struct coord_reply r = {0};
+    struct answer a = answer_of("CORRUPT,5,x");
+    a.f[2] = SPAN("\x1b[31m\r\nred\x7f");
+    assert_int_equal(answer_plain(&a, &to, &r), COORD_REFUSED);
+    says(&r, "?[31m??red?");
+}
+
+static void claims_are_read(void **state)
+{
+    (void)state;
+    struct coord_reply r = {0};
+    struct coord_grant g;
+    struct answer a = answer_of(CLAIM_OK);
+    assert_int_equal(answer_claim(&a, &to, T_MS, &g, &r), COORD_OK);
+    assert_int_equal(g.worker, 5);
+    assert_int_equal(g.lo_ms, 1779999999000);
+    assert_int_equal(g.hi_ms, 1780000030000);
+    assert_int_equal(g.n, 2);
+    assert_int_equal(g.t0_ms, T_MS);
+    assert_int_equal(r.now_ms, T_MS);
+    assert_int_equal(r.era, 3);
+    assert_int_equal(r.free, 17);
+    a = answer_of("WAIT,1780000000000,3,17,250");
+    assert_int_equal(answer_claim(&a, &to, T_MS, &g, &r), COORD_WAIT);
+    assert_int_equal(r.wait_ms, 250);
+    a = answer_of("EXHAUSTED,1780000000000,3,0");
+    assert_int_equal(answer_claim(&a, &to, T_MS, &g, &r), COORD_EXHAUSTED);
+}
+
+static void claims_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {
+        "OK,1780000000000,3,17,32768,1779999999000,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,5,0,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,5,1780000000001,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,5,1779999999000,1779999998999,2,1780000000000",
+        "OK,1780000000000,3,17,5,1779999999000,1780090000001,2,1780000000000",
+        "OK,1780000000000,3,17,5,1779999999000,1780000030000,0,1780000000000",
+        "OK,1780000000000,3,17,nan,1779999999000,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,5,1779999999000,1780000030000,2",
+        CLAIM_OK ",1",
+        "WAIT,1780000000000,3,17",
+        "WAIT,1780000000000,3,17,inf",
+        "EXHAUSTED,1780000000000,3,17,1",
+        "LOST,1780000000000,3,17",
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        struct coord_reply r = {0};
+        struct coord_grant g = {.worker = 99};
+        struct answer a = answer_of(odd[i]);
+        if (answer_claim(&a, &to, T_MS, &g, &r) != COORD_REFUSED || g.worker != 99)
+            fail_msg("taken: %s", odd[i]);
+        says(&r, "expected");
+    }
+    struct coord_reply r = {0};
+    struct coord_grant g;
+    struct answer edge =
+        answer_of("OK,1780000000000,3,17,32767,1780000000000,1780090000000,1,1780000000000");
+    assert_int_equal(answer_claim(&edge, &to, T_MS, &g, &r), COORD_OK);
+}
+
+static void renewals_are_read(void **state)
+{
+    (void)state;
+    struct coord_reply r = {0};
+    struct coord_renewal items[4] = {{.hi_ms = 1780000000000},
+                                     {.hi_ms = 1780000031000},
+                                     {.hi_ms = 1780000000000, .n = 7},
+                                     {.hi_ms = 1780000000000}};
+    struct answer a = answer_of("OK,1780000000000,3,17," RENEW_ITM ",again,1780000031000,9,5,"
+                                "LOST,0,0,0,reasserted,1780000000000,3,1780000000000");
+    assert_int_equal(answer_renew(&a, &to, items, 4, &r), COORD_OK);
+    assert_int_equal(items[0].how, COORD_HOW_RENEWED);
+    assert_int_equal(items[0].hi_ms, 1780000030000);
+    assert_int_equal(items[1].how, COORD_HOW_AGAIN);
+    assert_int_equal(items[1].n, 9);
+    assert_int_equal(items[1].t0_ms, 5);
+    assert_int_equal(items[2].how, COORD_HOW_LOST);
+    assert_int_equal(items[2].hi_ms, 1780000000000);
+    assert_int_equal(items[2].n, 7);
+    assert_int_equal(items[3].how, COORD_HOW_REASSERTED);
+}
+
+static void renewals_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {
+        "OK,1780000000000,3,17",
+        "OK,1780000000000,3,17,renewed,1780000030000,2",
+        "OK,1780000000000,3,17," RENEW_ITM ",1",
+        "OK,1780000000000,3,17,kept,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,renewed,1779999999999,2,1780000000000",
+        "OK,1780000000000,3,17,renewed,1780090000001,2,1780000000000",
+        "OK,1780000000000,3,17,renewed,1780000030000,0,1780000000000",
+        "OK,1780000000000,3,17,renewed,1780000030000,x,1780000000000",
+        "LOST,1780000000000,3,17",
+        "WAIT,1780000000000,3,17,5",
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        struct coord_reply r = {0};
+        struct coord_renewal item = {.hi_ms = 1780000000000};
+        struct answer a = answer_of(odd[i]);
+        if (answer_renew(&a, &to, &item, 1, &r) != COORD_REFUSED)
+            fail_msg("taken: %s", odd[i]);
+        says(&r, "expected");
+    }
+}
+
+static void a_made_pool_is_read(void **state)
+{
+    (void)state;
+    struct coord_reply r = {0};
+    struct answer a = answer_of("OK,5,2");
+    assert_int_equal(answer_init(&a, &to, &r), COORD_OK);
+    assert_int_equal(r.era, 2);
+    static const char *const odd[] = {"OK,5", "OK,5,2,3", "OK,5,0", "LOST,5,1,1", "WAIT,5,1,1,1"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        a = answer_of(odd[i]);
+        assert_int_equal(answer_init(&a, &to, &r), COORD_REFUSED);
+    }
+}
+
+#define DESCRIBED "OK,100,2,3," SETUP_IDENTITY ",10,20,15,99,0,"
+#define PARAMS    "3600000,30000,120000,2000,60000,0,"
+
+static void descriptions_are_read(void **state)
+{
+    (void)state;
+    struct coord_reply r = {0};
+    struct coord_pool p = {.held = 0};
+    struct answer a = answer_of(DESCRIBED PARAMS "1,4,7,2");
+    assert_int_equal(answer_describe(&a, &to, &p, &r), COORD_OK);
+    assert_string_equal(p.identity, SETUP_IDENTITY);
+    assert_int_equal(p.topen_ms, 10);
+    assert_int_equal(p.floor_ms, 20);
+    assert_int_equal(p.floor_short_ms, 15);
+    assert_int_equal(p.tmax_ms, 99);
+    assert_false(p.closed);
+    assert_int_equal(p.params.grace_ms, 60000);
+    assert_int_equal(p.params.worker_from, 1);
+    assert_int_equal(p.params.worker_to, 4);
+    assert_int_equal(p.born_ms, 7);
+    assert_int_equal(p.held, 2);
+    assert_int_equal(p.epoch_ms, 1767225600000);
+    static const char *const odd[] = {
+        DESCRIBED PARAMS "1,4,7",
+        DESCRIBED PARAMS "1,4,7,2,3",
+        DESCRIBED PARAMS "1,32768,7,2",
+        DESCRIBED PARAMS "5,4,7,2",
+        DESCRIBED "360000000,30000,120000,2000,60000,0,1,4,7,2",
+        DESCRIBED "3600000,30000,120000,2000,60000,1,1,4,7,2",
+        "OK,100,2,3,x|1|38.15.10,10,20,15,99,0," PARAMS "1,4,7,2",
+        "OK,100,2,3," SETUP_IDENTITY SETUP_IDENTITY ",10,20,15,99,0," PARAMS "1,4,7,2",
+        "LOST,100,2,3",
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        a = answer_of(odd[i]);
+        if (answer_describe(&a, &to, &p, &r) != COORD_REFUSED)
+            fail_msg("taken: %s", odd[i]);
+    }
+}
+
+/* ---- snapshots ------------------------------------------------------------------------------- */
+
+#define HASH_POOL                                                                                  \
+    "identity," SETUP_IDENTITY ",era,2,topen,10,fl,20,fs,15,fp,xyz,tmax,99,closed,1,A,3600000,"    \
+    "A0,30000,D0,120000,S,2000,G,60000,K,0,from,0,to,9,born,7"
+#define TOKEN "00000000000000000000000000000001"
+
+static enum coord_status read_roster(const char *hash, const char *queue, const char *index,
+                                     const char *who, struct coord_snapshot *s,
+                                     struct coord_reply *r)
+{
+    struct answer parts[4] = {answer_of(hash), answer_of(queue), answer_of(index), answer_of(who)};
+    const struct roster in = {.hash = {parts[0].f, parts[0].n},
+                              .queue = {parts[1].f, parts[1].n},
+                              .index = {parts[2].f, parts[2].n},
+                              .who = {parts[3].f, parts[3].n},
+                              .now_ms = 100};
+    memset(s, 0, sizeof *s);
+    memset(r, 0, sizeof *r);
+    return roster_read(&in, &to, s, r);
+}
+
+static void snapshots_are_read(void **state)
+{
+    (void)state;
+    struct coord_snapshot s;
+    struct coord_reply r;
+    assert_int_equal(read_roster(HASH_POOL ",7,2 50 " TOKEN " 40 3,3,1 60 - 0 1,5,junk",
+                                 "3,9,x,3,07", "7,y,5,1", "7,{},3,,8,{},z,{}", &s, &r),
+                     COORD_OK);
+    assert_true(s.pool.closed);
+    assert_int_equal(s.pool.held, 4);
+    assert_int_equal(r.free, 5);
+    assert_int_equal(s.nworkers, 3);
+    assert_int_equal(s.workers[0].worker, 3);
+    assert_false(s.workers[0].held);
+    assert_true(s.workers[0].stale);
+    assert_null(s.workers[0].who);
+    assert_int_equal(s.workers[1].worker, 5);
+    assert_true(s.workers[1].unreadable);
+    assert_int_equal(s.workers[2].worker, 7);
+    assert_true(s.workers[2].held);
+    assert_false(s.workers[2].stale);
+    assert_int_equal(s.workers[2].hwm_ms, 50);
+    assert_int_equal(s.workers[2].t0_ms, 40);
+    assert_int_equal(s.workers[2].n, 3);
+    assert_string_equal(s.workers[2].who, "{}");
+    const uint32_t queue[] = {3, 9, UINT32_MAX, 3, UINT32_MAX};
+    assert_int_equal(s.nqueue, 5);
+    assert_memory_equal(s.queue, queue, sizeof queue);
+    const uint16_t index[] = {1, 5, 7};
+    assert_int_equal(s.nindex, 3);
+    assert_memory_equal(s.index, index, sizeof index);
+    coord_snapshot_clear(&s);
+}
+
+static void records_of_another_form_are_unreadable(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {"",           "1 2 - 3",     "1 2 - 3 4 5",
+                                      "1 2  3 4",   " 1 2 - 3 4",  "1 2 - 3 4 ",
+                                      "1 -2 - 3 4", "1 2 - 3 1e9", "9007199254740992 2 - 3 4"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        struct coord_snapshot s;
+        struct coord_reply r;
+        char hash[512];
+        (void)snprintf(hash, sizeof hash, HASH_POOL ",4,%s", odd[i]);
+        assert_int_equal(read_roster(hash, "", "", "", &s, &r), COORD_OK);
+        assert_int_equal(s.nworkers, 1);
+        if (!s.workers[0].unreadable || s.workers[0].held || s.workers[0].hwm_ms)
+            fail_msg("taken: %s", odd[i]);
+        coord_snapshot_clear(&s);
+    }
+}
+
+static void a_hash_without_a_pool_makes_no_snapshot(void **state)
+{
+    (void)state;
+    struct coord_snapshot s;
+    struct coord_reply r;
+    assert_int_equal(read_roster("", "1", "", "", &s, &r), COORD_NOPOOL);
+    assert_int_equal(read_roster("7,2 50 - 40 3", "", "", "", &s, &r), COORD_REFUSED);
+    says(&r, "a field era");
+    assert_int_equal(read_roster(HASH_POOL ",era", "", "", "", &s, &r), COORD_OK);
+    coord_snapshot_clear(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_strict),
+        cmocka_unit_test(statuses_have_their_texts),
+        cmocka_unit_test(hostile_texts_are_made_printable),
+        cmocka_unit_test(claims_are_read),
+        cmocka_unit_test(claims_out_of_range_are_refused),
+        cmocka_unit_test(renewals_are_read),
+        cmocka_unit_test(renewals_out_of_range_are_refused),
+        cmocka_unit_test(a_made_pool_is_read),
+        cmocka_unit_test(descriptions_are_read),
+        cmocka_unit_test(snapshots_are_read),
+        cmocka_unit_test(records_of_another_form_are_unreadable),
+        cmocka_unit_test(a_hash_without_a_pool_makes_no_snapshot),
+    };
+    return cmocka_run_group_tests_name("coord/answer", tests, NULL, NULL);
+}

@@ -1,0 +1,623 @@
+/*
+ * Random sequences of operations and faults, put to pool.lua in a real Redis and to the SQLite
+ * driver: every answer must agree field by field. And I1 itself: all ranges of one workerId that
+ * holders may have used are pairwise disjoint.
+ *
+ * SEED=n replays a run, OPS=n sets its length (default 200,000).
+ *
+ * Rounds are of two kinds. A covered one keeps to what the protocol assumes: the coordinator's
+ * clock stays within S of a time that never goes back, and every loss or rewind changes the
+ * fingerprint. There I1 must hold. A wild one breaks that, and only the answers are compared.
+ */
+#include "support/coord_pair.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* The driver's script, in place of the library's: see pair_open. */
+extern char pool_lua[];
+extern size_t pool_lua_len;
+char pool_lua[1 << 16];
+size_t pool_lua_len;
+
+#define ROUND_OPS 400
+#define HOLDERS   12
+#define TENURES   1024
+#define MESSAGES  256 /* remembered, to arrive once more or much later */
+
+/* A process that holds, or once held, a workerId. */
+struct holder {
+    bool alive;
+    bool sent; /* a renewal went out, and no answer came */
+    uint16_t worker;
+    struct coord_token cur, nxt;
+    int64_t lo, hi;
+    uint64_t n;
+    size_t tenure;
+};
+
+/* What one holder may have used of its workerId. */
+struct tenure {
+    uint16_t worker;
+    int64_t lo, hi, t0;
+};
+
+struct run {
+    struct pair pair;
+    uint64_t random;
+    uint64_t ops;
+    uint64_t count[COORD_DOWN + 1];
+    uint64_t hows[COORD_HOW_REASSERTED + 1];
+    uint64_t tenures_checked;
+    /* of this round */
+    bool covered;
+    bool made;
+    int64_t truth; /* true time, ms */
+    int64_t tmax;  /* latest that the coordinators have seen, or nearly so */
+    struct coord_init init;
+    char identity[COORD_IDENTITY_MAX]; /* that the holders are pinned to */
+    struct holder holder[HOLDERS];
+    struct tenure tenure[TENURES];
+    size_t tenures;
+    struct coord_renewal renewal[MESSAGES];
+    struct coord_release release[MESSAGES];
+    size_t renewals, releases; /* sent so far; the last MESSAGES are remembered */
+};
+
+static struct run run;
+
+/* ---- random ---------------------------------------------------------------------------------- */
+
+/* SplitMix64. */
+static uint64_t draw(void)
+{
+    uint64_t z = run.random += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static int64_t below(int64_t n)
+{
+    return (int64_t)(draw() % (uint64_t)n);
+}
+
+static bool once_in(int64_t n)
+{
+    return below(n) == 0;
+}
+
+static struct coord_token token(void)
+{
+    struct coord_token t;
+    for (size_t i = 0; i < sizeof t.b; i++)
+        t.b[i] = (uint8_t)draw();
+    return t;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+#define SAME(a, b)                                                                                 \
+    do {                                                                                           \
+        if ((a) != (b))                                                                            \
+            differ(op, #a, (int64_t)(a), (int64_t)(b));                                            \
+    } while (0)
+
+static void differ(const char *op, const char *what, int64_t sqlite, int64_t redis)
+{
+    fail_msg("after %" PRIu64 " operations, %s: %s is %" PRId64 " in SQLite, %" PRId64 " in Redis",
+             run.ops, op, what, sqlite, redis);
+}
+
+static void same_reply(const char *op, enum coord_status a, enum coord_status b,
+                       const struct coord_reply *x, const struct coord_reply *y)
+{
+    run.ops++;
+    run.count[a]++;
+    run.tmax = run.pair.clock.ms > run.tmax ? run.pair.clock.ms : run.tmax;
+    if (a != b || a == COORD_DOWN)
+        fail_msg("after %" PRIu64 " operations, %s: %s in SQLite (%s), %s in Redis (%s)", run.ops,
+                 op, coord_status_name(a), x->err.text, coord_status_name(b), y->err.text);
+    SAME(x->now_ms, y->now_ms);
+    SAME(x->era, y->era);
+    SAME(x->free, y->free);
+    SAME(x->wait_ms, y->wait_ms);
+    SAME(x->err.code, y->err.code);
+    if (a != COORD_REFUSED)
+        assert_string_equal(x->err.text, y->err.text);
+}
+
+static void same_pool(const char *op, const struct coord_pool *x, const struct coord_pool *y)
+{
+    assert_string_equal(x->identity, y->identity);
+    assert_memory_equal(&x->params, &y->params, sizeof x->params);
+    SAME(x->born_ms, y->born_ms);
+    SAME(x->epoch_ms, y->epoch_ms);
+    SAME(x->topen_ms, y->topen_ms);
+    SAME(x->floor_ms, y->floor_ms);
+    SAME(x->floor_short_ms, y->floor_short_ms);
+    SAME(x->tmax_ms, y->tmax_ms);
+    SAME(x->closed, y->closed);
+    SAME(x->held, y->held);
+}
+
+static void same_worker(const char *op, const struct coord_worker *x, const struct coord_worker *y)
+{
+    SAME(x->worker, y->worker);
+    SAME(x->held, y->held);
+    SAME(x->stale, y->stale);
+    SAME(x->unreadable, y->unreadable);
+    SAME(x->era, y->era);
+    SAME(x->n, y->n);
+    SAME(x->hwm_ms, y->hwm_ms);
+    SAME(x->t0_ms, y->t0_ms);
+    assert_string_equal(x->who ? x->who : "", y->who ? y->who : "");
+}
+
+static void same_snapshot(const struct coord_snapshot *x, const struct coord_snapshot *y)
+{
+    const char *op = "snapshot";
+    same_pool(op, &x->pool, &y->pool);
+    SAME(x->nworkers, y->nworkers);
+    SAME(x->nqueue, y->nqueue);
+    SAME(x->nindex, y->nindex);
+    for (size_t i = 0; i < x->nworkers; i++)
+        same_worker(op, &x->workers[i], &y->workers[i]);
+    for (size_t i = 0; i < x->nqueue; i++)
+        SAME(x->queue[i], y->queue[i]);
+    for (size_t i = 0; i < x->nindex; i++)
+        SAME(x->index[i], y->index[i]);
+}
+
+/* ---- I1 -------------------------------------------------------------------------------------- */
+
+static void check_disjoint(size_t t)
+{
+    const struct tenure *a = &run.tenure[t];
+    if (!run.covered)
+        return;
+    run.tenures_checked++;
+    for (size_t i = 0; i < run.tenures; i++) {
+        const struct tenure *b = &run.tenure[i];
+        if (i != t && a->worker == b->worker && a->lo <= b->hi && b->lo <= a->hi)
+            fail_msg("after %" PRIu64 " operations: workerId %u was granted %" PRId64 "..%" PRId64
+                     " and %" PRId64 "..%" PRId64,
+                     run.ops, a->worker, a->lo, a->hi, b->lo, b->hi);
+    }
+}
+
+static size_t begin_tenure(const struct coord_grant *g)
+{
+    assert_true(run.tenures < TENURES);
+    run.tenure[run.tenures] = (struct tenure){g->worker, g->lo_ms, g->hi_ms, g->t0_ms};
+    check_disjoint(run.tenures);
+    return run.tenures++;
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static const char *identity(void)
+{
+    if (once_in(60))
+        return SETUP_IDENTITY_OTHER;
+    return once_in(200) ? SETUP_IDENTITY_EPOCH : run.identity;
+}
+
+/* The pool may have taken another holder's identity; whoever asks next is told. */
+static void learn_identity(enum coord_status s, const struct coord_pool *pool)
+{
+    if (s == COORD_OK)
+        (void)snprintf(run.identity, sizeof run.identity, "%s", pool->identity);
+}
+
+static int64_t around(int64_t edge)
+{
+    return edge + below(5) - 2;
+}
+
+static void do_claim(void)
+{
+    int64_t S = run.init.params.max_skew_ms;
+    int64_t skew = once_in(8) ? around(once_in(2) ? S : -S) : below(2 * S + 1) - S;
+    int64_t caller = run.pair.clock.ms + skew;
+    if (run.tenures && once_in(8)) {
+        /* Just before, at, or just after the floor that a tenure may have left behind. */
+        int64_t floor = run.tenure[below((int64_t)run.tenures)].hi + below(3) - 1;
+        caller = llabs(floor - run.pair.clock.ms) <= S ? floor : caller;
+    }
+    struct coord_token nxt = token();
+    struct coord_grant a, b;
+    struct coord_reply x, y;
+    const char *op = "claim";
+    const char *id = identity();
+    enum coord_status s = coord_claim(run.pair.sqlite, id, caller, nxt, &a, &x);
+    pair_sync(&run.pair);
+    same_reply(op, s, coord_claim(run.pair.redis, id, caller, nxt, &b, &y), &x, &y);
+    SAME(a.worker, b.worker);
+    SAME(a.lo_ms, b.lo_ms);
+    SAME(a.hi_ms, b.hi_ms);
+    SAME(a.n, b.n);
+    SAME(a.t0_ms, b.t0_ms);
+    if (s != COORD_OK)
+        return;
+    size_t tenure = begin_tenure(&a);
+    struct holder *h = &run.holder[below(HOLDERS)];
+    *h = (struct holder){.alive = true,
+                         .worker = a.worker,
+                         .cur = nxt,
+                         .lo = a.lo_ms,
+                         .hi = a.hi_ms,
+                         .n = a.n,
+                         .tenure = tenure};
+}
+
+/* What a sound holder sends; a try that was cut short goes out again with the same next token. */
+static struct coord_renewal sound_renewal(struct holder *h)
+{
+    if (!h->sent)
+        h->nxt = token();
+    struct coord_renewal r = {
+        .worker = h->worker, .cur = h->cur, .nxt = h->nxt, .n = h->n, .hi_ms = h->hi};
+    run.renewal[run.renewals++ % MESSAGES] = r;
+    return r;
+}
+
+static size_t remembered(size_t sent)
+{
+    return (size_t)below((int64_t)(sent < MESSAGES ? sent : MESSAGES));
+}
+
+/* One that was sent before; in a wild round maybe forged. Nobody reads the answer. */
+static struct coord_renewal late_renewal(void)
+{
+    struct coord_renewal r = run.renewal[remembered(run.renewals)];
+    if (run.covered)
+        return r;
+    if (once_in(6))
+        r.cur = token();
+    if (once_in(6))
+        r.nxt = once_in(2) ? r.cur : token();
+    if (once_in(6))
+        r.worker = (uint16_t)below(10);
+    if (once_in(3))
+        r.hi_ms = around(run.pair.clock.ms + below(3 * run.init.params.horizon_ms));
+    if (once_in(3))
+        r.n += (uint64_t)below(3);
+    return r;
+}
+
+static void renewed(struct holder *h, const struct coord_renewal *r)
+{
+    if (r->how == COORD_HOW_LOST) {
+        h->alive = false;
+        return;
+    }
+    assert_true(r->hi_ms >= h->hi);
+    h->cur = r->nxt;
+    h->sent = false;
+    h->n = r->n;
+    h->hi = run.tenure[h->tenure].hi = r->hi_ms;
+    check_disjoint(h->tenure);
+}
+
+static void do_renew(void)
+{
+    struct coord_renewal a[HOLDERS], b[HOLDERS];
+    struct holder *from[HOLDERS];
+    struct coord_reply x, y;
+    size_t n = 0;
+    const char *op = "renew";
+    for (size_t i = 0; i < HOLDERS; i++) {
+        struct holder *h = &run.holder[i];
+        bool sound = h->alive && !once_in(6);
+        if (once_in(3) || (!sound && (run.renewals == 0 || !once_in(4))))
+            continue;
+        a[n] = sound ? sound_renewal(h) : late_renewal();
+        from[n] = sound ? h : NULL;
+        bool twice = false;
+        for (size_t k = 0; k < n; k++)
+            twice |= a[k].worker == a[n].worker;
+        n += !twice;
+    }
+    if (n == 0)
+        return;
+    memcpy(b, a, sizeof *a * n);
+    const char *id = identity();
+    enum coord_status s = coord_renew(run.pair.sqlite, id, a, n, &x);
+    pair_sync(&run.pair);
+    same_reply(op, s, coord_renew(run.pair.redis, id, b, n, &y), &x, &y);
+    bool lost_reply = once_in(10);
+    for (size_t i = 0; i < n; i++) {
+        SAME(a[i].hi_ms, b[i].hi_ms);
+        SAME(a[i].n, b[i].n);
+        SAME(a[i].t0_ms, b[i].t0_ms);
+        SAME(a[i].how, b[i].how);
+        run.hows[a[i].how] += s == COORD_OK;
+        if (from[i] && (s != COORD_OK || lost_reply))
+            from[i]->sent = true;
+        else if (from[i])
+            renewed(from[i], &a[i]);
+    }
+}
+
+/* The holder goes, and says what it used; or does not know it any more. */
+static struct coord_release leave(struct holder *h)
+{
+    int64_t span = h->hi - h->lo + 2;
+    struct coord_release r = {.worker = h->worker, .cur = h->cur, .nxt = h->sent ? h->nxt : h->cur};
+    r.has_last = !once_in(4);
+    r.last_ms = r.has_last ? h->lo - 1 + below(span) : 0;
+    if (r.has_last)
+        run.tenure[h->tenure].hi = r.last_ms;
+    h->alive = false;
+    run.release[run.releases++ % MESSAGES] = r;
+    return r;
+}
+
+static void do_release(void)
+{
+    struct holder *h = &run.holder[below(HOLDERS)];
+    struct coord_reply x, y;
+    struct coord_release r;
+    if (h->alive && !once_in(4))
+        r = leave(h);
+    else if (run.releases > 0)
+        r = run.release[remembered(run.releases)];
+    else
+        return;
+    if (!run.covered && once_in(4))
+        r.cur = r.nxt = token();
+    const char *id = identity();
+    enum coord_status s = coord_release(run.pair.sqlite, id, &r, &x);
+    pair_sync(&run.pair);
+    same_reply("release", s, coord_release(run.pair.redis, id, &r, &y), &x, &y);
+}
+
+static void do_evict(void)
+{
+    uint16_t w = (uint16_t)below(10);
+    struct coord_reply x, y;
+    enum coord_status s = coord_evict(run.pair.sqlite, run.identity, w, &x);
+    pair_sync(&run.pair);
+    same_reply("evict", s, coord_evict(run.pair.redis, run.identity, w, &y), &x, &y);
+}
+
+static void do_repair(void)
+{
+    uint16_t w[10];
+    size_t n = (size_t)below(11);
+    struct coord_reply x, y;
+    for (size_t i = 0; i < n; i++)
+        w[i] = (uint16_t)below(10);
+    enum coord_status s = coord_repair(run.pair.sqlite, run.identity, w, n, &x);
+    pair_sync(&run.pair);
+    same_reply("repair", s, coord_repair(run.pair.redis, run.identity, w, n, &y), &x, &y);
+}
+
+static void do_close(void)
+{
+    struct coord_reply x, y;
+    enum coord_status s = coord_close(run.pair.sqlite, run.identity, &x);
+    pair_sync(&run.pair);
+    same_reply("close", s, coord_close(run.pair.redis, run.identity, &y), &x, &y);
+}
+
+static void do_describe(void)
+{
+    struct coord_pool a, b;
+    struct coord_reply x, y;
+    enum coord_status s = coord_describe(run.pair.sqlite, &a, &x);
+    pair_sync(&run.pair);
+    same_reply("describe", s, coord_describe(run.pair.redis, &b, &y), &x, &y);
+    same_pool("describe", &a, &b);
+    learn_identity(s, &a);
+}
+
+/* TIME cannot be set, so that of a snapshot in Redis is another. */
+static void do_snapshot(void)
+{
+    struct coord_snapshot a, b;
+    struct coord_reply x, y;
+    struct coord_audit audits[2];
+    enum coord_status s = coord_snapshot(run.pair.sqlite, &a, &x);
+    enum coord_status t = coord_snapshot(run.pair.redis, &b, &y);
+    y.now_ms = x.now_ms;
+    same_reply("snapshot", s, t, &x, &y);
+    same_snapshot(&a, &b);
+    memset(audits, 0, sizeof audits);
+    assert_int_equal(coord_audit(&a, &audits[0]), coord_audit(&b, &audits[1]));
+    assert_memory_equal(audits[0].count, audits[1].count, sizeof audits[0].count);
+    coord_snapshot_clear(&a);
+    coord_snapshot_clear(&b);
+}
+
+static void do_init(enum coord_init_mode mode, const char *id)
+{
+    struct coord_reply x, y;
+    run.init.mode = mode;
+    (void)snprintf(run.init.identity, sizeof run.init.identity, "%s", id);
+    enum coord_status s = coord_init(run.pair.sqlite, &run.init, &x);
+    pair_sync(&run.pair);
+    same_reply("init", s, coord_init(run.pair.redis, &run.init, &y), &x, &y);
+    assert_int_equal(s, run.made ? COORD_EXISTS : COORD_OK);
+    run.made = true;
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/* A moment at which one of the rules changes its mind, or one beside it. */
+static int64_t edge(void)
+{
+    const struct coord_params *k = &run.init.params;
+    const struct tenure *t = run.tenures ? &run.tenure[below((int64_t)run.tenures)] : NULL;
+    const int64_t edges[] = {
+        run.tmax + k->mature_after_ms - 2 * k->max_skew_ms, /* the short floor still does */
+        run.tmax - 2 * k->max_skew_ms,                      /* the coordinator's clock still goes */
+        t ? t->hi + k->grace_ms : 0,                        /* reaped */
+        t ? t->t0 + k->mature_after_ms : 0,                 /* mature */
+        t ? t->hi - 3 * k->max_skew_ms : 0,                 /* re-asserted, if reopened now */
+        t ? t->hi : 0,
+        run.tmax + k->first_horizon_ms + 2 * k->max_skew_ms,
+        run.tmax + k->horizon_ms + 2 * k->max_skew_ms,
+    };
+    return edges[below(sizeof edges / sizeof *edges)] + below(3) - 1;
+}
+
+/* Mostly a little; sometimes to an edge, if need be with a reopening there. */
+static void pass_time(void)
+{
+    const struct coord_params *k = &run.init.params;
+    int64_t to = once_in(15) ? edge() : 0;
+    if (to > run.truth || (!run.covered && to > run.truth - k->horizon_ms)) {
+        run.pair.clock.ms = run.truth = to;
+        if (once_in(3))
+            pair_restart(&run.pair);
+    } else {
+        run.truth += below(3000);
+        run.pair.clock.ms = run.truth + below(k->max_skew_ms + 1) - k->max_skew_ms / 2;
+    }
+    if (!run.covered && once_in(100))
+        run.pair.clock.ms = run.truth += below(4 * k->horizon_ms) - k->horizon_ms;
+}
+
+static void lose_all(void)
+{
+    pair_wipe(&run.pair, false);
+    run.made = false;
+    if (once_in(2))
+        do_describe(); /* NOPOOL */
+    bool fresh = !run.covered && once_in(2);
+    do_init(fresh ? COORD_INIT_FRESH : COORD_INIT_AFTER_LOSS,
+            once_in(2) ? run.identity : SETUP_IDENTITY_OTHER);
+}
+
+static void fault(void)
+{
+    size_t slot = (size_t)below(PAIR_BACKUPS);
+    switch (below(8)) {
+    case 0:
+    case 1:
+        pair_restart(&run.pair);
+        break;
+    case 2:
+    case 3:
+        pair_backup(&run.pair, slot);
+        break;
+    case 4:
+    case 5:
+        if (run.pair.backup[slot])
+            pair_restore(&run.pair, slot, !run.covered && once_in(2));
+        break;
+    case 6:
+        pair_double(&run.pair, (uint16_t)below(8));
+        if (once_in(3))
+            pair_unindex(&run.pair);
+        break;
+    default:
+        if (once_in(4))
+            lose_all();
+        break;
+    }
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+static void begin_round(void)
+{
+    struct coord_params *k = &run.init.params;
+    pair_wipe(&run.pair, true);
+    memset(run.holder, 0, sizeof run.holder);
+    run.tenures = run.renewals = run.releases = 0;
+    run.made = false;
+    run.covered = !once_in(3);
+    run.truth = SETUP_T0_MS + below(1000000);
+    run.pair.clock.ms = run.tmax = run.truth;
+    run.init = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 0);
+    k->horizon_ms = 60000 + below(60000);
+    k->first_horizon_ms = 16000 + below(10000);
+    k->mature_after_ms = 21000 + below(30000);
+    k->max_skew_ms = 1 + below(4000);
+    k->grace_ms = below(3) * 2500;
+    k->worker_from = (uint16_t)below(3);
+    k->worker_to = (uint16_t)(k->worker_from + below(8));
+    (void)snprintf(run.identity, sizeof run.identity, "%s", SETUP_IDENTITY);
+    do_init(once_in(3) ? COORD_INIT_AFTER_LOSS : COORD_INIT_FRESH, SETUP_IDENTITY);
+}
+
+/* Weights of the operations, of 100. */
+static const struct {
+    unsigned weight;
+    void (*act)(void);
+} acts[] = {
+    {34, do_claim}, {38, do_renew},   {12, do_release}, {1, do_evict},
+    {1, do_repair}, {5, do_snapshot}, {6, do_describe}, {3, fault},
+};
+
+static void act(void)
+{
+    unsigned at = (unsigned)below(100);
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        if (at < acts[i].weight) {
+            acts[i].act();
+            return;
+        }
+        at -= acts[i].weight;
+    }
+}
+
+static uint64_t wanted(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void both_agree_and_no_range_is_granted_twice(void **state)
+{
+    (void)state;
+    uint64_t seed = wanted("SEED", rng_u64(rng_system()) % 1000000000);
+    uint64_t ops = wanted("OPS", 200000);
+    run.random = seed;
+    printf("SEED=%" PRIu64 " OPS=%" PRIu64 "\n", seed, ops);
+    (void)fflush(stdout);
+    pair_open(&run.pair, pool_lua, sizeof pool_lua, &pool_lua_len);
+    while (run.ops < ops) {
+        begin_round();
+        for (uint64_t end = run.ops + ROUND_OPS; run.ops < end;) {
+            if (once_in(2))
+                pass_time();
+            act();
+            if (once_in(1500))
+                do_close();
+            if (once_in(500))
+                do_init(COORD_INIT_FRESH, SETUP_IDENTITY);
+        }
+    }
+    pair_close(&run.pair);
+    for (size_t i = 0; i <= COORD_DOWN; i++)
+        printf("%s %" PRIu64 "  ", coord_status_name((enum coord_status)i), run.count[i]);
+    printf("\nlost %" PRIu64 "  renewed %" PRIu64 "  again %" PRIu64 "  reasserted %" PRIu64
+           "  ranges checked %" PRIu64 "\n",
+           run.hows[0], run.hows[1], run.hows[2], run.hows[3], run.tenures_checked);
+    /* A run that never came near what it is for proves nothing. */
+    for (size_t i = 0; ops >= 50000 && i < COORD_REFUSED; i++)
+        assert_true(run.count[i] > 0);
+    for (size_t i = 0; ops >= 50000 && i <= COORD_HOW_REASSERTED; i++)
+        assert_true(run.hows[i] > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_agree_and_no_range_is_granted_twice),
+    };
+    if (!server_available()) {
+        (void)fprintf(stderr, "skipped: no redis-server\n");
+        return 0;
+    }
+    return cmocka_run_group_tests_name("coord/differential", tests, NULL, NULL);
+}

@@ -1,0 +1,568 @@
+/* The Redis driver against real servers, and against some that are not. */
+#include "support/coord_setup.h"
+#include "support/fake_server.h"
+#include "support/redis_server.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define TIMEOUT_MS 2000 /* setup_open's */
+
+struct fixture {
+    struct server server;
+    struct coord *c; /* over the Unix socket */
+    struct coord_reply r;
+    struct coord_grant g;
+    char out[4096];
+};
+
+static struct fixture fixture;
+
+static struct coord *open_url(const char *url)
+{
+    return setup_open(url, "p", clock_system());
+}
+
+static int start(void **state, bool aof)
+{
+    char url[SERVER_URL_MAX];
+    struct fixture *f = &fixture;
+    memset(f, 0, sizeof *f);
+    server_start(&f->server, aof, NULL);
+    f->c = open_url(server_url(&f->server, url));
+    *state = f;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    return start(state, false);
+}
+
+static int setup_aof(void **state)
+{
+    return start(state, true);
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    coord_free(f->c);
+    server_free(&f->server);
+    return 0;
+}
+
+static void says(const struct fixture *f, const char *part)
+{
+    if (!strstr(f->r.err.text, part))
+        fail_msg("expected \"%s\" within \"%s\"", part, f->r.err.text);
+}
+
+#define DO(...) assert_true(SERVER_DO(&f->server, f->out, __VA_ARGS__))
+
+static enum coord_status make(struct fixture *f, const char *identity, enum coord_init_mode mode,
+                              uint16_t to)
+{
+    struct coord_init in = setup_init(identity, mode, to);
+    return coord_init(f->c, &in, &f->r);
+}
+
+static enum coord_status claim_with(struct fixture *f, struct coord_token t)
+{
+    return coord_claim(f->c, SETUP_IDENTITY, clock_wall_ms(clock_system()), t, &f->g, &f->r);
+}
+
+static enum coord_status claim(struct fixture *f)
+{
+    return claim_with(f, coord_token_new(rng_system()));
+}
+
+static struct coord_renewal renewal_of(const struct coord_grant *g, struct coord_token cur)
+{
+    return (struct coord_renewal){
+        .worker = g->worker, .cur = cur, .nxt = setup_token(0xee), .n = g->n, .hi_ms = g->hi_ms};
+}
+
+/* ---- the ordinary life ----------------------------------------------------------------------- */
+
+static void a_full_pool_hands_out_in_order(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_token t = setup_token(1);
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, COORD_WORKERS - 1), COORD_OK);
+    assert_int_equal(f->r.free, COORD_WORKERS);
+    assert_int_equal(f->r.era, 1);
+    DO("LLEN", "sidflake:{p}:free");
+    assert_string_equal(f->out, "32768");
+    int64_t before = clock_wall_ms(clock_system());
+    assert_int_equal(claim_with(f, t), COORD_OK);
+    assert_int_equal(f->g.worker, 0);
+    assert_int_equal(f->g.lo_ms, 1);
+    assert_in_range(f->g.hi_ms, before + 30000, before + 31000);
+    assert_int_equal(f->r.free, COORD_WORKERS - 1);
+    struct coord_release gone = {
+        .worker = 0, .cur = t, .nxt = t, .has_last = true, .last_ms = before};
+    assert_int_equal(claim(f), COORD_OK);
+    assert_int_equal(f->g.worker, 1);
+    assert_int_equal(coord_release(f->c, SETUP_IDENTITY, &gone, &f->r), COORD_OK);
+    DO("LINDEX", "sidflake:{p}:free", "-1");
+    assert_string_equal(f->out, "0");
+    DO("HGET", "sidflake:{p}:who", "1");
+    assert_string_equal(f->out, SETUP_WHO);
+    assert_int_equal(coord_release(f->c, SETUP_IDENTITY, &gone, &f->r), COORD_LOST);
+}
+
+static void renewals_of_many_are_one_request(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_renewal items[COORD_RENEW_MAX];
+    struct coord_token t = setup_token(1);
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, COORD_RENEW_MAX - 1), COORD_OK);
+    for (size_t i = 0; i < COORD_RENEW_MAX; i++) {
+        assert_int_equal(claim_with(f, t), COORD_OK);
+        items[i] = renewal_of(&f->g, i == 7 ? setup_token(2) : t);
+    }
+    assert_int_equal(claim(f), COORD_EXHAUSTED);
+    assert_int_equal(f->r.free, 0);
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, items, COORD_RENEW_MAX, &f->r), COORD_OK);
+    for (size_t i = 0; i < COORD_RENEW_MAX; i++)
+        assert_int_equal(items[i].how, i == 7 ? COORD_HOW_LOST : COORD_HOW_RENEWED);
+    int64_t hi = items[3].hi_ms;
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &items[3], 1, &f->r), COORD_OK);
+    assert_int_equal(items[3].how, COORD_HOW_AGAIN);
+    assert_int_equal(items[3].hi_ms, hi);
+}
+
+static void refusals_name_both_sides(void **state)
+{
+    struct fixture *f = *state;
+    int64_t now = clock_wall_ms(clock_system());
+    assert_int_equal(claim(f), COORD_NOPOOL);
+    says(f, "pool \"p\"");
+    assert_int_equal(make(f, SETUP_IDENTITY_OTHER, COORD_INIT_FRESH, 0), COORD_OK);
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 0), COORD_EXISTS);
+    assert_int_equal(claim(f), COORD_WRONGPOOL);
+    says(f, "expected " SETUP_IDENTITY ", found " SETUP_IDENTITY_OTHER);
+    DO("HSET", "sidflake:{p}:h", "identity", SETUP_IDENTITY);
+    assert_int_equal(coord_claim(f->c, SETUP_IDENTITY, now - 60000, setup_token(1), &f->g, &f->r),
+                     COORD_SKEW);
+    says(f, "expected within 2000 ms");
+    DO("HSET", "sidflake:{p}:h", "tmax", "9000000000000");
+    assert_int_equal(claim(f), COORD_BADCLOCK);
+    says(f, "2255-03-14");
+    DO("HSET", "sidflake:{p}:h", "tmax", "x");
+    assert_int_equal(claim(f), COORD_REFUSED);
+    says(f, "\"tmax\"");
+    DO("HSET", "sidflake:{p}:h", "tmax", "1");
+    assert_int_equal(coord_close(f->c, SETUP_IDENTITY, &f->r), COORD_OK);
+    assert_int_equal(claim(f), COORD_CLOSED);
+    DO("HSET", "sidflake:{p}:h", "closed", "0");
+    assert_int_equal(claim(f), COORD_OK);
+    assert_int_equal(coord_evict(f->c, SETUP_IDENTITY, 0, &f->r), COORD_OK);
+    assert_int_equal(claim(f), COORD_WAIT);
+    assert_in_range(f->r.wait_ms, 20000, 32001);
+    assert_int_equal(coord_evict(f->c, SETUP_IDENTITY, 0, &f->r), COORD_LOST);
+}
+
+static void damaged_hints_cost_no_safety(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_snapshot s;
+    static struct coord_audit a;
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 4), COORD_OK);
+    assert_int_equal(claim(f), COORD_OK);
+    assert_int_equal(claim(f), COORD_OK);
+    DO("DEL", "sidflake:{p}:exp");
+    DO("LREM", "sidflake:{p}:free", "0", "4");
+    DO("LPUSH", "sidflake:{p}:free", "2", "1", "nan", "inf", "-0", "00", "99", "1e0", "");
+    DO("ZADD", "sidflake:{p}:exp", "1", "3", "5", "nan");
+    assert_int_equal(coord_snapshot(f->c, &s, &f->r), COORD_OK);
+    assert_int_equal(coord_audit(&s, &a), 7 + 1 + 1 + 2 + 1 + 1);
+    assert_int_equal(a.strangers, 7);
+    assert_int_equal(a.faults[0], 1 << COORD_FAULT_ORPHANED);
+    assert_int_equal(a.faults[1], 1 << COORD_FAULT_ORPHANED | 1 << COORD_FAULT_QUEUED);
+    assert_int_equal(a.faults[2], 1 << COORD_FAULT_DOUBLED);
+    assert_int_equal(a.faults[3], 1 << COORD_FAULT_INDEXED);
+    assert_int_equal(a.faults[4], 1 << COORD_FAULT_LOST);
+    assert_string_equal(s.workers[1].who, SETUP_WHO);
+    coord_snapshot_clear(&s);
+    assert_int_equal(claim(f), COORD_OK);
+    assert_int_equal(f->g.worker, 2);
+    const uint16_t all[] = {0, 1, 2, 3, 4};
+    assert_int_equal(coord_repair(f->c, SETUP_IDENTITY, all, 5, &f->r), COORD_OK);
+    assert_int_equal(f->r.free, 2);
+    assert_int_equal(coord_snapshot(f->c, &s, &f->r), COORD_OK);
+    assert_int_equal(coord_audit(&s, &a), 0);
+    coord_snapshot_clear(&s);
+    DO("SET", "sidflake:{p}:free", "x");
+    assert_int_equal(coord_snapshot(f->c, &s, &f->r), COORD_REFUSED);
+    says(f, "WRONGTYPE");
+    assert_int_equal(claim(f), COORD_REFUSED);
+    says(f, "WRONGTYPE");
+}
+
+static void all_of_a_full_pool_is_repaired_in_parts(void **state)
+{
+    struct fixture *f = *state;
+    static uint16_t all[200];
+    for (uint16_t i = 0; i < 200; i++)
+        all[i] = i;
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 199), COORD_OK);
+    DO("DEL", "sidflake:{p}:free");
+    assert_int_equal(coord_repair(f->c, SETUP_IDENTITY, all, 200, &f->r), COORD_OK);
+    assert_int_equal(f->r.free, 200);
+}
+
+/* ---- restarts and losses --------------------------------------------------------------------- */
+
+static void a_killed_server_with_its_data_reopens(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_token t = setup_token(1);
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 3), COORD_OK);
+    assert_int_equal(claim_with(f, t), COORD_OK);
+    struct coord_renewal item = renewal_of(&f->g, t);
+    server_kill(&f->server);
+    assert_int_equal(claim(f), COORD_DOWN);
+    says(f, f->server.socket);
+    server_again(&f->server);
+    assert_int_equal(claim(f), COORD_WAIT);
+    assert_int_equal(f->r.era, 2);
+    assert_in_range(f->r.wait_ms, 30000, 36001);
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_OK);
+    assert_int_equal(item.how, COORD_HOW_REASSERTED);
+    assert_true(item.hi_ms >= f->r.now_ms + 30000);
+    assert_int_equal(f->r.era, 2);
+}
+
+/* The holder goes on, and the new pool becomes the one it knew. */
+static void holder_outlives_the_loss(struct fixture *f, const struct coord_grant *g,
+                                     struct coord_token t)
+{
+    struct coord_renewal item = renewal_of(g, t);
+    struct coord_pool p;
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_NOPOOL);
+    assert_int_equal(make(f, SETUP_IDENTITY_OTHER, COORD_INIT_AFTER_LOSS, 3), COORD_OK);
+    assert_int_equal(f->r.era, 2);
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY_EPOCH, &item, 1, &f->r), COORD_WRONGPOOL);
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_OK);
+    assert_int_equal(item.how, COORD_HOW_REASSERTED);
+    assert_true(item.hi_ms >= g->hi_ms);
+    assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
+    assert_string_equal(p.identity, SETUP_IDENTITY);
+    assert_int_equal(p.held, 1);
+    assert_int_equal(claim(f), COORD_WAIT);
+    assert_in_range(f->r.wait_ms, 3500000, 3606001);
+}
+
+static void a_killed_server_without_its_data_is_made_anew(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_token t = setup_token(1);
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 3), COORD_OK);
+    assert_int_equal(claim_with(f, t), COORD_OK);
+    struct coord_grant g = f->g;
+    server_kill(&f->server);
+    server_again(&f->server);
+    holder_outlives_the_loss(f, &g, t);
+}
+
+static void a_flushed_server_is_made_anew(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_token t = setup_token(1);
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 3), COORD_OK);
+    assert_int_equal(claim_with(f, t), COORD_OK);
+    DO("FLUSHALL");
+    holder_outlives_the_loss(f, &f->g, t);
+}
+
+static void a_flushed_script_is_loaded_again(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 3), COORD_OK);
+    DO("SCRIPT", "FLUSH");
+    assert_int_equal(claim(f), COORD_OK);
+    assert_int_equal(f->g.worker, 0);
+    DO("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    (void)usleep(20000);
+    assert_int_equal(claim(f), COORD_OK);
+    assert_int_equal(f->g.worker, 1);
+    coord_idle(f->c);
+    DO("CLIENT", "LIST", "TYPE", "normal");
+    assert_null(strstr(f->out, "cmd=evalsha"));
+    assert_int_equal(claim(f), COORD_OK);
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+static enum coord_status describe_url(struct fixture *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static enum coord_status describe_url(struct fixture *f, const char *fmt, ...)
+{
+    char url[256];
+    struct coord_pool p;
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(url, sizeof url, fmt, ap);
+    va_end(ap);
+    struct coord *c = open_url(url);
+    enum coord_status s = coord_describe(c, &p, &f->r);
+    coord_free(c);
+    return s;
+}
+
+static void users_and_passwords_are_sent(void **state)
+{
+    struct fixture *f = *state;
+    int port = f->server.port;
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 3), COORD_OK);
+    DO("ACL", "SETUSER", "app", "on", ">p@ss/w:d", "~*", "+@all");
+    DO("ACL", "SETUSER", "weak", "on", ">weak", "~*", "+ping");
+    DO("CONFIG", "SET", "requirepass", "s3cret");
+    assert_int_equal(describe_url(f, "redis://:s3cret@127.0.0.1:%d", port), COORD_OK);
+    assert_int_equal(describe_url(f, "redis://app:p%%40ss%%2Fw%%3Ad@127.0.0.1:%d", port), COORD_OK);
+    assert_int_equal(describe_url(f, "redis+unix://app:p%%40ss%%2Fw%%3Ad@%s", f->server.socket),
+                     COORD_OK);
+    assert_int_equal(describe_url(f, "redis://127.0.0.1:%d", port), COORD_REFUSED);
+    says(f, "NOAUTH");
+    assert_int_equal(describe_url(f, "redis://:hunter2@127.0.0.1:%d", port), COORD_REFUSED);
+    says(f, "AUTH: expected an answer, found -WRONGPASS");
+    assert_int_equal(describe_url(f, "redis://weak:weak@127.0.0.1:%d", port), COORD_REFUSED);
+    says(f, "NOPERM");
+}
+
+static void a_password_may_come_from_elsewhere(void **state)
+{
+    struct fixture *f = *state;
+    char url[64];
+    struct err e;
+    struct coord *c;
+    struct coord_pool p;
+    DO("CONFIG", "SET", "requirepass", "s3cret");
+    (void)snprintf(url, sizeof url, "redis://:wrong@127.0.0.1:%d", f->server.port);
+    const struct coord_options o = {.url = span_str(url),
+                                    .pool = SPAN("p"),
+                                    .password = SPAN("s3cret"),
+                                    .timeout_us = 1000000,
+                                    .clock = clock_system()};
+    assert_int_equal(coord_open(&o, &c, &e), ERR_OK);
+    assert_int_equal(coord_describe(c, &p, &f->r), COORD_NOPOOL);
+    coord_free(c);
+}
+
+static void databases_are_apart(void **state)
+{
+    struct fixture *f = *state;
+    int port = f->server.port;
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 3), COORD_OK);
+    assert_int_equal(describe_url(f, "redis://127.0.0.1:%d", port), COORD_OK);
+    assert_int_equal(describe_url(f, "redis://localhost:%d/0", port), COORD_OK);
+    assert_int_equal(describe_url(f, "redis://127.0.0.1:%d/3", port), COORD_NOPOOL);
+    assert_int_equal(describe_url(f, "redis+unix://%s?db=3", f->server.socket), COORD_NOPOOL);
+    assert_int_equal(describe_url(f, "redis://127.0.0.1:%d/99", port), COORD_REFUSED);
+    says(f, "SELECT");
+}
+
+static int64_t since(int64_t start)
+{
+    return clock_mono_ms(clock_system()) - start;
+}
+
+static void a_stopped_server_is_down_within_the_timeout(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 3), COORD_OK);
+    server_signal(&f->server, SIGSTOP);
+    int64_t began = clock_mono_ms(clock_system());
+    assert_int_equal(claim(f), COORD_DOWN);
+    assert_in_range(since(began), TIMEOUT_MS - 100, TIMEOUT_MS + 500);
+    assert_int_equal(f->r.err.code, ERR_TIMEOUT);
+    says(f, "within 2000 ms");
+    began = clock_mono_ms(clock_system());
+    assert_int_equal(describe_url(f, "redis://127.0.0.1:%d", f->server.port), COORD_DOWN);
+    assert_in_range(since(began), TIMEOUT_MS - 100, TIMEOUT_MS + 500);
+    server_signal(&f->server, SIGCONT);
+    assert_int_equal(claim(f), COORD_OK);
+    /* The claim that was cut short was run too, but more than S after its caller's clock. */
+    assert_int_equal(f->g.worker, 0);
+}
+
+static void an_absent_server_is_named(void **state)
+{
+    struct fixture *f = *state;
+    int port = f->server.port;
+    server_kill(&f->server);
+    assert_int_equal(describe_url(f, "redis://127.0.0.1:%d", port), COORD_DOWN);
+    says(f, "127.0.0.1 port");
+    says(f, "refused");
+    assert_int_equal(describe_url(f, "redis://no-such-host.invalid"), COORD_DOWN);
+    says(f, "no-such-host.invalid");
+    assert_int_equal(describe_url(f, "redis+unix:///nonexistent/s"), COORD_DOWN);
+    says(f, "/nonexistent/s");
+}
+
+static void a_busy_server_is_down_and_a_full_one_refuses(void **state)
+{
+    struct fixture *f = *state;
+    enum coord_status s = COORD_OK;
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 60), COORD_OK);
+    DO("CONFIG", "SET", "maxmemory", "1");
+    /* Redis looks at its memory a moment later. */
+    for (int i = 0; i < 50 && s == COORD_OK; i++) {
+        (void)usleep(10000);
+        s = claim(f);
+    }
+    assert_int_equal(s, COORD_REFUSED);
+    says(f, "-OOM");
+    DO("CONFIG", "SET", "maxmemory", "0", "busy-reply-threshold", "50");
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)SERVER_DO(&f->server, f->out, "EVAL", "while true do end", "0");
+        _exit(0);
+    }
+    (void)usleep(300000);
+    assert_int_equal(claim(f), COORD_DOWN);
+    says(f, "-BUSY");
+    DO("SCRIPT", "KILL");
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(claim(f), COORD_OK);
+}
+
+/* ---- servers that are none ------------------------------------------------------------------- */
+
+static enum coord_status claim_from_fake(struct fixture *f, const char *bytes, size_t n, int delay)
+{
+    struct fake_server fake;
+    char url[64];
+    fake_server_start(&fake, bytes, n, delay);
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", fake.port);
+    struct coord *c = open_url(url);
+    enum coord_status s =
+        coord_claim(c, SETUP_IDENTITY, clock_wall_ms(clock_system()), setup_token(1), &f->g, &f->r);
+    coord_free(c);
+    fake_server_stop(&fake);
+    return s;
+}
+
+static void hostile_servers_are_survived(void **state)
+{
+    struct fixture f;
+    (void)state;
+    static const struct {
+        const char *bytes;
+        enum coord_status status;
+    } cases[] = {
+        {"", COORD_DOWN},
+        {"HTTP/1.1 400 Bad Request\r\n\r\n", COORD_DOWN},
+        {"*2147483647\r\n", COORD_DOWN},
+        {"*1048577\r\n", COORD_DOWN},
+        {"$-2\r\n", COORD_DOWN},
+        {"*-5\r\n", COORD_DOWN},
+        {"+OK\r\n", COORD_REFUSED},
+        {"$40\r\n0123456789012345678901234567890123456789\r\n", COORD_REFUSED},
+        {"$-1\r\n", COORD_REFUSED},
+        {"*0\r\n", COORD_REFUSED},
+        {":1\r\n", COORD_REFUSED},
+        {"-NOSCRIPT x\r\n", COORD_REFUSED},
+        {"-LOADING x\r\n", COORD_DOWN},
+        {"-MASTERDOWN x\r\n", COORD_DOWN},
+        {"-TRYAGAIN x\r\n", COORD_DOWN},
+        {"-READONLY x\r\n", COORD_REFUSED},
+        {"-\r\n", COORD_REFUSED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memset(&f, 0, sizeof f);
+        enum coord_status s = claim_from_fake(&f, cases[i].bytes, strlen(cases[i].bytes), 0);
+        if (s != cases[i].status || f.r.err.text[0] == '\0')
+            fail_msg("%s: %s, %s", cases[i].bytes, coord_status_name(s), f.r.err.text);
+    }
+}
+
+/* Each byte comes in time, the answer never does. */
+static void a_dripping_server_is_down_within_the_timeout(void **state)
+{
+    struct fixture f;
+    char drip[128];
+    (void)state;
+    (void)memcpy(drip, "$100\r\n", 6);
+    memset(drip + 6, 'x', sizeof drip - 6);
+    int64_t began = clock_mono_ms(clock_system());
+    assert_int_equal(claim_from_fake(&f, drip, sizeof drip, 100), COORD_DOWN);
+    assert_in_range(since(began), TIMEOUT_MS - 100, TIMEOUT_MS + 500);
+    assert_int_equal(f.r.err.code, ERR_TIMEOUT);
+}
+
+/* ---- what it costs the server ---------------------------------------------------------------- */
+
+#define COST_CALLS 5000
+
+static void print_cost(struct fixture *f, const char *what)
+{
+    DO("INFO", "commandstats");
+    const char *line = strstr(f->out, "cmdstat_evalsha:");
+    const char *cost = line ? strstr(line, "usec_per_call=") : NULL;
+    assert_non_null(cost);
+    double us = strtod(cost + sizeof "usec_per_call=" - 1, NULL);
+    printf("%s: %.1f us of the server's time\n", what, us);
+    assert_true(us < 2000);
+    DO("CONFIG", "RESETSTAT");
+}
+
+static void claims_and_renewals_are_cheap(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_token t = setup_token(1);
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, COORD_WORKERS - 1), COORD_OK);
+    DO("CONFIG", "RESETSTAT");
+    for (int i = 0; i < COST_CALLS; i++)
+        assert_int_equal(claim_with(f, t), COORD_OK);
+    print_cost(f, "claim");
+    struct coord_renewal item = renewal_of(&f->g, t);
+    for (int i = 0; i < COST_CALLS; i++) {
+        assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_OK);
+        assert_int_equal(item.how, COORD_HOW_RENEWED);
+        item.cur = item.nxt;
+        item.nxt = coord_token_new(rng_system());
+    }
+    print_cost(f, "renew");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_full_pool_hands_out_in_order),
+        TEST(renewals_of_many_are_one_request),
+        TEST(refusals_name_both_sides),
+        TEST(damaged_hints_cost_no_safety),
+        TEST(all_of_a_full_pool_is_repaired_in_parts),
+        cmocka_unit_test_setup_teardown(a_killed_server_with_its_data_reopens, setup_aof, teardown),
+        TEST(a_killed_server_without_its_data_is_made_anew),
+        TEST(a_flushed_server_is_made_anew),
+        TEST(a_flushed_script_is_loaded_again),
+        TEST(users_and_passwords_are_sent),
+        TEST(a_password_may_come_from_elsewhere),
+        TEST(databases_are_apart),
+        TEST(a_stopped_server_is_down_within_the_timeout),
+        TEST(an_absent_server_is_named),
+        TEST(a_busy_server_is_down_and_a_full_one_refuses),
+        cmocka_unit_test(hostile_servers_are_survived),
+        cmocka_unit_test(a_dripping_server_is_down_within_the_timeout),
+        TEST(claims_and_renewals_are_cheap),
+    };
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (!server_available()) {
+        (void)fprintf(stderr, "skipped: no redis-server\n");
+        return 0;
+    }
+    return cmocka_run_group_tests_name("coord/redis", tests, NULL, NULL);
+}

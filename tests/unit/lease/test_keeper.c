@@ -1,0 +1,429 @@
+/* The keeper's thread, run for real; to be clean under ThreadSanitizer, too. */
+#include "base/log.h"
+#include "lease/keeper.h"
+#include "support/fake_coord.h"
+#include "support/lease_rig.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PATIENCE_MS 30000
+
+struct bench {
+    struct fake_coord coord;
+    struct pagefile file;
+    struct keeper *keeper;
+    struct keeper_options options;
+    unsigned notified; /* atomic */
+
+    /* The loop's side. */
+    struct rig_grant grant[LEASE_SLOTS];
+    struct keeper_report report;
+    unsigned mails[LEASE_MAIL_REVOKE + 1];
+    bool disorder; /* a mail that cannot follow those before it */
+};
+
+static struct bench b;
+
+static void notify(void *arg)
+{
+    (void)__atomic_add_fetch((unsigned *)arg, 1, __ATOMIC_SEQ_CST);
+}
+
+static void start_keeper(void)
+{
+    struct err e;
+    if (keeper_start(&b.options, &b.keeper, &e))
+        fail_msg("%s", e.text);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    struct err e;
+    memset(&b, 0, sizeof b);
+    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    fake_coord_init(&b.coord, clock_system(), RIG_IDENTITY, 0, FAKE_COORD_WORKERS - 1);
+    if (pagefile_memory(&b.file, &e))
+        return -1;
+    b.options = (struct keeper_options){.lease = rig_config(),
+                                        .coord = &b.coord.coord,
+                                        .coord_name = "fake://",
+                                        .pool_name = "default",
+                                        .file = &b.file,
+                                        .clock = clock_system(),
+                                        .rng = rng_system(),
+                                        .notify = notify,
+                                        .arg = &b.notified};
+    b.options.lease.renew_ms = 40;
+    b.options.lease.rotation_jitter_ms = 20;
+    b.options.lease.stop_ms = 400;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    fake_coord_block(&b.coord, false);
+    for (int i = 0; i < 2 && b.keeper; i++) /* where a check has failed */
+        keeper_stop(b.keeper, false);
+    keeper_free(b.keeper);
+    pagefile_close(&b.file);
+    fake_coord_clear(&b.coord);
+    return 0;
+}
+
+/* ---- the loop's side --------------------------------------------------------------------------
+ */
+
+static void take_one(const struct lease_mail *m)
+{
+    struct rig_grant *g = &b.grant[m->handle % LEASE_SLOTS];
+    b.mails[m->kind]++;
+    if (m->kind == LEASE_MAIL_GRANT) {
+        b.disorder |= g->held || b.mails[LEASE_MAIL_POOL] == 0;
+        *g = (struct rig_grant){true, m->handle, m->worker, m->last_ms, m->hi_ms, m->mark};
+    } else if (m->kind == LEASE_MAIL_EXTEND) {
+        b.disorder |= g->held && (g->handle != m->handle || m->hi_ms < g->hi_ms);
+        g->hi_ms = m->hi_ms;
+    } else if (m->kind == LEASE_MAIL_REVOKE) {
+        b.disorder |= g->held && g->handle != m->handle;
+        g->held = false;
+    }
+}
+
+static void take(size_t max)
+{
+    struct lease_mail mails[64];
+    size_t n;
+    do {
+        n = keeper_take(b.keeper, mails, max, &b.report);
+        for (size_t i = 0; i < n; i++)
+            take_one(&mails[i]);
+    } while (n == max);
+}
+
+static unsigned held(void)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        n += b.grant[i].held;
+    return n;
+}
+
+static struct rig_grant *first(void)
+{
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        if (b.grant[i].held)
+            return &b.grant[i];
+    return NULL;
+}
+
+static int64_t now_ms(void)
+{
+    return clock_mono_ms(clock_system());
+}
+
+static void nap(void)
+{
+    (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* Takes mails until the condition holds. */
+#define AWAIT(condition)                                                                           \
+    do {                                                                                           \
+        int64_t until_ = now_ms() + PATIENCE_MS;                                                   \
+        for (take(8); !(condition); take(8)) {                                                     \
+            if (now_ms() > until_)                                                                 \
+                fail_msg("never came: %s", #condition);                                            \
+            nap();                                                                                 \
+        }                                                                                          \
+    } while (0)
+
+/* As the loop would retire it: it is dropped first. */
+static void retire(struct rig_grant *g)
+{
+    g->held = false;
+    keeper_retire(b.keeper, g->handle);
+}
+
+static void stop(bool give_back)
+{
+    keeper_stop(b.keeper, give_back);
+    AWAIT(b.report.finished);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------
+ */
+
+static void workerids_come_and_are_renewed(void **state)
+{
+    (void)state;
+    start_keeper();
+    AWAIT(held() == 2);
+    AWAIT(b.mails[LEASE_MAIL_EXTEND] >= 10);
+    assert_false(b.disorder);
+    assert_int_equal(b.mails[LEASE_MAIL_POOL], 1);
+    assert_true(b.report.up && b.report.answered);
+    assert_int_equal(b.report.held, 2);
+    assert_int_equal(b.report.era, 1);
+    assert_int_equal(b.report.free, FAKE_COORD_WORKERS - 2);
+    assert_string_equal(b.report.pool.identity, RIG_IDENTITY);
+    assert_string_equal(b.report.why, "");
+    assert_true(b.report.renewals[COORD_HOW_RENEWED] >= 10);
+    assert_true(histogram_total(&b.report.requests) >= 8);
+    assert_true(__atomic_load_n(&b.notified, __ATOMIC_SEQ_CST) >= 8);
+    stop(true);
+    for (unsigned w = 0; w < FAKE_COORD_WORKERS; w++)
+        assert_false(b.coord.worker[w].held);
+    assert_int_equal(b.report.held, 0);
+}
+
+static void mails_come_in_order_however_slowly_they_are_taken(void **state)
+{
+    (void)state;
+    b.options.lease.renew_ms = 5;
+    b.options.lease.active = 16;
+    b.options.lease.spare = 4;
+    start_keeper();
+    for (int i = 0; i < 30; i++) { /* 20 mails a renewal: the outbox fills */
+        struct timespec t = {.tv_nsec = 20000000};
+        (void)nanosleep(&t, NULL);
+        take(1 + (size_t)i % 7);
+        assert_false(b.disorder);
+    }
+    AWAIT(held() == 20);
+    fake_coord_block(&b.coord, true);
+    (void)fake_coord_await_blocked(&b.coord);
+    for (uint16_t w = 0; w < 5; w++)
+        b.coord.worker[first()[w].worker].token.b[0] ^= 1; /* five are lost */
+    fake_coord_block(&b.coord, false);
+    AWAIT(b.mails[LEASE_MAIL_REVOKE] >= 5 && held() == 20);
+    assert_false(b.disorder);
+    stop(true);
+}
+
+/* The loop may be away for long: the keeper waits with its mails, and loses none. */
+static void a_loop_that_takes_nothing_holds_the_keeper_up(void **state)
+{
+    (void)state;
+    b.options.lease.renew_ms = 5;
+    b.options.lease.active = 16;
+    start_keeper();
+    unsigned renewals = 0;
+    for (int quiet = 0; quiet < 1000; quiet++) { /* until there are none for a second */
+        unsigned n = fake_coord_count(&b.coord, FAKE_RENEW);
+        quiet = n == renewals && n > 0 ? quiet : 0;
+        renewals = n;
+        nap();
+    }
+    AWAIT(fake_coord_count(&b.coord, FAKE_RENEW) > renewals);
+    assert_false(b.disorder);
+    assert_int_equal(held(), 17);
+    keeper_stop(b.keeper, true); /* a stop ends it, whoever takes */
+    AWAIT(b.report.finished);
+}
+
+static void a_blocked_coordinator_blocks_nobody_else(void **state)
+{
+    (void)state;
+    start_keeper();
+    AWAIT(held() == 2);
+    fake_coord_block(&b.coord, true);
+    assert_true(fake_coord_await_blocked(&b.coord));
+    int64_t start = now_ms();
+    for (int i = 0; i < 1000; i++) {
+        take(8);
+        keeper_urge_renewal(b.keeper);
+        keeper_urge_claim(b.keeper);
+    }
+    retire(first());
+    assert_true(now_ms() - start < PATIENCE_MS);
+    fake_coord_block(&b.coord, false);
+    AWAIT(fake_coord_count(&b.coord, FAKE_RELEASE) == 1);
+    stop(true);
+}
+
+static void the_retired_is_released_and_replaced(void **state)
+{
+    (void)state;
+    start_keeper();
+    AWAIT(held() == 2);
+    struct rig_grant *g = first();
+    uint16_t worker = g->worker;
+    int64_t last = clock_wall_ms(clock_system());
+    mark_store(g->mark, last);
+    retire(g);
+    AWAIT(held() == 2);
+    AWAIT(fake_coord_count(&b.coord, FAKE_RELEASE) == 1);
+    const struct fake_coord_call *c = fake_coord_latest(&b.coord, FAKE_RELEASE);
+    assert_int_equal(c->release.worker, worker);
+    assert_true(c->release.last_ms == last);
+    stop(true);
+}
+
+/* Marks are stored by the loop while the keeper reads and stores everything else of the page. */
+static void marks_and_records_do_not_race(void **state)
+{
+    (void)state;
+    b.options.lease.renew_ms = 2;
+    b.options.lease.rotation_jitter_ms = 0;
+    start_keeper();
+    AWAIT(held() == 2);
+    int64_t start = now_ms();
+    for (int64_t i = 0; now_ms() < start + 500; i++) {
+        struct rig_grant *g = first();
+        if (g)
+            mark_store(g->mark, clock_wall_ms(clock_system()));
+        if (g && i % 200 == 0)
+            retire(g);
+        take(8);
+    }
+    assert_false(b.disorder);
+    stop(true);
+    for (unsigned i = 0; i < b.coord.ncalls; i++)
+        if (b.coord.call[i].op == FAKE_RELEASE)
+            assert_int_equal(b.coord.call[i].status, COORD_OK);
+}
+
+static void a_stop_that_keeps_returns_nothing(void **state)
+{
+    (void)state;
+    start_keeper();
+    AWAIT(held() == 2);
+    stop(false);
+    assert_int_equal(fake_coord_count(&b.coord, FAKE_RELEASE), 0);
+    assert_int_equal(b.report.held, 2);
+}
+
+static void a_stop_ends_although_the_coordinator_is_down(void **state)
+{
+    (void)state;
+    start_keeper();
+    AWAIT(held() == 2);
+    for (int i = 0; i < 50; i++) {
+        fake_coord_fail(&b.coord, FAKE_RELEASE, COORD_DOWN, false);
+    }
+    int64_t start = now_ms();
+    stop(true);
+    assert_true(now_ms() - start >= 300);
+    assert_true(fake_coord_count(&b.coord, FAKE_RELEASE) >= 2);
+}
+
+static void a_second_stop_does_not_wait_for_releases(void **state)
+{
+    (void)state;
+    b.options.lease.stop_ms = 60000;
+    start_keeper();
+    AWAIT(held() == 2);
+    for (int i = 0; i < 60; i++)
+        fake_coord_fail(&b.coord, FAKE_RELEASE, COORD_DOWN, false);
+    keeper_stop(b.keeper, true);
+    AWAIT(fake_coord_count(&b.coord, FAKE_RELEASE) >= 1);
+    assert_false(b.report.finished);
+    int64_t start = now_ms();
+    stop(true);
+    assert_true(now_ms() - start < PATIENCE_MS); /* of 60 s */
+}
+
+static void a_stop_during_a_blocked_call_ends_with_the_call(void **state)
+{
+    (void)state;
+    fake_coord_block(&b.coord, true);
+    start_keeper();
+    assert_true(fake_coord_await_blocked(&b.coord));
+    keeper_stop(b.keeper, true);
+    keeper_stop(b.keeper, true);
+    take(8);
+    assert_false(b.report.finished);
+    fake_coord_block(&b.coord, false);
+    AWAIT(b.report.finished);
+    assert_int_equal(fake_coord_count(&b.coord, FAKE_CLAIM), 0);
+}
+
+static void a_page_is_taken_over_before_any_call(void **state)
+{
+    (void)state;
+    struct page_record r = {.state = PAGE_HELD,
+                            .worker = 9,
+                            .n = 1,
+                            .lo_ms = 5,
+                            .hi_ms = clock_wall_ms(clock_system()) + 20000};
+    page_set_identity(b.file.page, RIG_IDENTITY);
+    mark_store(&b.file.page->slot[4].mark, 1234);
+    page_store(b.file.page, 4, &r);
+    b.file.found = true;
+    b.file.verdict = PAGE_OWN;
+    fake_coord_block(&b.coord, true);
+    start_keeper();
+    AWAIT(held() == 1);
+    assert_int_equal(first()->worker, 9);
+    assert_true(first()->last_ms == 1234);
+    assert_int_equal(b.report.held, 1);
+    assert_false(b.report.answered);
+    fake_coord_block(&b.coord, false);
+    AWAIT(b.mails[LEASE_MAIL_REVOKE] == 1); /* its token is unknown here */
+    AWAIT(held() == 2);
+    assert_true(b.report.data_loss >= 1);
+    stop(true);
+}
+
+static void why_there_is_no_workerid_is_told(void **state)
+{
+    (void)state;
+    b.coord.missing = true;
+    start_keeper();
+    AWAIT(b.report.answered);
+    assert_int_equal(b.report.status, COORD_NOPOOL);
+    assert_non_null(strstr(b.report.why, "sidflakectl pool init --coordinator fake:// --pool "
+                                         "default"));
+    assert_null(strchr(b.report.why, '\n'));
+    stop(true);
+}
+
+static void it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals(void **state)
+{
+    (void)state;
+    sigset_t before, after;
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &before);
+    start_keeper();
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &after);
+    for (int i = 1; i < SIGRTMIN; i++) /* the caller's mask is as it was */
+        assert_int_equal(sigismember(&before, i), sigismember(&after, i));
+    AWAIT(held() == 2);
+    AWAIT(b.mails[LEASE_MAIL_EXTEND] >= 4);
+    (void)pthread_mutex_lock(&b.coord.lock);
+    unsigned idles = b.coord.idles;
+    (void)pthread_mutex_unlock(&b.coord.lock);
+    assert_true(idles >= 2);
+    stop(true);
+}
+
+#define KEEPER(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        KEEPER(workerids_come_and_are_renewed),
+        KEEPER(mails_come_in_order_however_slowly_they_are_taken),
+        KEEPER(a_loop_that_takes_nothing_holds_the_keeper_up),
+        KEEPER(a_blocked_coordinator_blocks_nobody_else),
+        KEEPER(the_retired_is_released_and_replaced),
+        KEEPER(marks_and_records_do_not_race),
+        KEEPER(a_stop_that_keeps_returns_nothing),
+        KEEPER(a_stop_ends_although_the_coordinator_is_down),
+        KEEPER(a_second_stop_does_not_wait_for_releases),
+        KEEPER(a_stop_during_a_blocked_call_ends_with_the_call),
+        KEEPER(a_page_is_taken_over_before_any_call),
+        KEEPER(why_there_is_no_workerid_is_told),
+        KEEPER(it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals),
+    };
+    return cmocka_run_group_tests_name("lease/keeper", tests, NULL, NULL);
+}

@@ -1,0 +1,416 @@
+#include "lease/pagefile.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define COORDINATOR "redis://10.0.0.1:6379/0|default"
+#define LO          INT64_C(1780000000000)
+
+/* A directory of its own for each test, empty at first. */
+static char dir[64], page_path[96], aside_path[96], spare_path[96];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    (void)snprintf(dir, sizeof dir, "/tmp/sidflake-page-XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    (void)snprintf(page_path, sizeof page_path, "%s/worker.page", dir);
+    (void)snprintf(aside_path, sizeof aside_path, "%s/worker.page.aside", dir);
+    (void)snprintf(spare_path, sizeof spare_path, "%s/copy", dir);
+    return 0;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    (void)unlink(page_path);
+    (void)unlink(aside_path);
+    (void)unlink(spare_path);
+    return rmdir(dir);
+}
+
+static void open_ok(struct pagefile *f)
+{
+    struct err e;
+    enum err_code r = pagefile_open(f, dir, COORDINATOR, &e);
+    if (r)
+        fail_msg("%s", e.text);
+    assert_non_null(f->page);
+    assert_true(f->fd >= 0);
+}
+
+/* Holds workerId 7 in slot 2, used up to LO + 5. */
+static void hold_one(struct pagefile *f)
+{
+    struct page_record r = {.state = PAGE_HELD, .worker = 7, .lo_ms = LO, .hi_ms = LO + 1000};
+    page_set_identity(f->page, "some-pool");
+    mark_store(&f->page->slot[2].mark, LO + 5);
+    page_store(f->page, 2, &r);
+}
+
+static void assert_holds_one(const struct page *p)
+{
+    struct page_record r;
+    int64_t last;
+    assert_string_equal(p->head.identity, "some-pool");
+    assert_true(page_load(p, 2, &r));
+    assert_int_equal(r.state, PAGE_HELD);
+    assert_int_equal(r.worker, 7);
+    assert_true(mark_load(&p->slot[2].mark, &last) && last == LO + 5);
+}
+
+static void assert_empty(const struct page *p)
+{
+    struct page_record r;
+    assert_string_equal(p->head.identity, "");
+    for (unsigned i = 0; i < PAGE_SLOTS; i++)
+        assert_true(page_load(p, i, &r) && r.state == PAGE_FREE);
+}
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+static void copy_file(const char *from, const char *to, size_t bytes)
+{
+    char data[2 * PAGE_SIZE_BYTES];
+    memset(data, 0, sizeof data);
+    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(in >= 0 && out >= 0);
+    assert_true(read(in, data, sizeof data) >= 0);
+    assert_int_equal(write(out, data, bytes), bytes);
+    (void)close(in);
+    (void)close(out);
+}
+
+/* ---- ordinary lives ---------------------------------------------------------------------------
+ */
+
+static void the_first_start_finds_nothing(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    struct stat st;
+    open_ok(&f);
+    assert_false(f.found);
+    assert_empty(f.page);
+    assert_int_equal(f.page->head.pid, getpid());
+    assert_int_equal(fstat(f.fd, &st), 0);
+    assert_int_equal(st.st_size, PAGE_SIZE_BYTES);
+    assert_true(st.st_blocks * 512 >= PAGE_SIZE_BYTES); /* preallocated */
+    assert_int_equal(st.st_mode & 0777, 0600);
+    pagefile_close(&f);
+    pagefile_close(&f); /* twice is harmless */
+    assert_true(exists(page_path));
+}
+
+static void the_directory_is_made(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    assert_int_equal(rmdir(dir), 0);
+    open_ok(&f);
+    pagefile_close(&f);
+}
+
+static void the_next_start_takes_over(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    open_ok(&f);
+    hold_one(&f);
+    pagefile_close(&f);
+    open_ok(&f);
+    assert_true(f.found);
+    assert_int_equal(f.verdict, PAGE_OWN);
+    assert_holds_one(f.page);
+    assert_false(exists(aside_path));
+    pagefile_close(&f);
+}
+
+/* What a killed process stored is in the page, though it wrote nothing by itself. */
+static void a_killed_process_leaves_its_page(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    pid_t child = fork();
+    if (child == 0) {
+        struct err e;
+        if (pagefile_open(&f, dir, COORDINATOR, &e))
+            _exit(1);
+        hold_one(&f);
+        (void)raise(SIGKILL);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    open_ok(&f);
+    assert_int_equal(f.verdict, PAGE_OWN);
+    assert_holds_one(f.page);
+    assert_int_equal(f.page->head.pid, getpid());
+    pagefile_close(&f);
+}
+
+/* ---- the lock ---------------------------------------------------------------------------------
+ */
+
+static void a_second_process_is_told_the_pid_of_the_first(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    char pid[32];
+    open_ok(&f);
+    hold_one(&f);
+    (void)snprintf(pid, sizeof pid, "pid %ld:", (long)getpid());
+    pid_t child = fork();
+    if (child == 0) {
+        struct pagefile second;
+        struct err e;
+        enum err_code r = pagefile_open(&second, dir, COORDINATOR, &e);
+        bool told = strstr(e.text, pid) && strstr(e.text, page_path);
+        _exit(r == ERR_BUSY && told && second.fd == -1 && !second.page ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_holds_one(f.page);
+    pagefile_close(&f);
+    open_ok(&f); /* the lock went with the first */
+    pagefile_close(&f);
+}
+
+/* Whoever waits at a file that was renamed must not end up with the old one. */
+static void a_page_set_aside_while_it_is_opened_is_not_used(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    struct stat ours, there;
+    open_ok(&f);
+    hold_one(&f);
+    pagefile_close(&f);
+    copy_file(page_path, spare_path, PAGE_SIZE_BYTES);
+    assert_int_equal(rename(spare_path, page_path), 0);
+    open_ok(&f);
+    assert_int_equal(fstat(f.fd, &ours), 0);
+    assert_int_equal(stat(page_path, &there), 0);
+    assert_true(ours.st_ino == there.st_ino);
+    pagefile_close(&f);
+}
+
+/* ---- pages that are worth nothing -------------------------------------------------------------
+ */
+
+static void assert_set_aside(enum page_verdict verdict, const char *why)
+{
+    struct pagefile f;
+    open_ok(&f);
+    assert_true(f.found);
+    assert_int_equal(f.verdict, verdict);
+    if (!strstr(f.why.text, why))
+        fail_msg("expected \"%s\", found \"%s\"", why, f.why.text);
+    assert_empty(f.page);
+    assert_true(exists(aside_path));
+    if (verdict == PAGE_FOREIGN)
+        assert_holds_one(&f.old);
+    pagefile_close(&f);
+    open_ok(&f); /* what stands there now is ours */
+    assert_int_equal(f.verdict, PAGE_OWN);
+    pagefile_close(&f);
+}
+
+static void leave_a_page(void)
+{
+    struct pagefile f;
+    open_ok(&f);
+    hold_one(&f);
+    pagefile_close(&f);
+}
+
+static void a_copy_is_foreign(void **state)
+{
+    (void)state;
+    leave_a_page();
+    copy_file(page_path, spare_path, PAGE_SIZE_BYTES);
+    assert_int_equal(rename(spare_path, page_path), 0);
+    assert_set_aside(PAGE_FOREIGN, "it is a copy");
+}
+
+/* File systems give the number of a removed inode to the next file: it alone proves nothing. */
+static void a_copy_in_the_place_of_the_removed_file_is_foreign(void **state)
+{
+    (void)state;
+    struct statx stx = {0};
+    leave_a_page();
+    if (statx(AT_FDCWD, page_path, 0, STATX_BTIME, &stx) < 0 || !(stx.stx_mask & STATX_BTIME)) {
+        print_message("skipped: this file system does not tell when a file was made\n");
+        skip();
+    }
+    copy_file(page_path, spare_path, PAGE_SIZE_BYTES);
+    assert_int_equal(unlink(page_path), 0);
+    copy_file(spare_path, page_path, PAGE_SIZE_BYTES);
+    assert_set_aside(PAGE_FOREIGN, "it is a copy");
+}
+
+static void another_coordinators_page_is_foreign(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    struct err e;
+    assert_int_equal(pagefile_open(&f, dir, "redis://10.0.0.2:6379/0|default", &e), ERR_OK);
+    hold_one(&f);
+    pagefile_close(&f);
+    assert_set_aside(PAGE_FOREIGN, "another coordinator");
+}
+
+static void a_truncated_page_is_broken(void **state)
+{
+    (void)state;
+    static const off_t sizes[] = {1, 255, 256, 2048, PAGE_SIZE_BYTES - 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        (void)unlink(aside_path);
+        leave_a_page();
+        assert_int_equal(truncate(page_path, sizes[i]), 0);
+        assert_set_aside(PAGE_BROKEN, "expected 4096 bytes, found");
+    }
+}
+
+static void a_longer_page_is_broken(void **state)
+{
+    (void)state;
+    leave_a_page();
+    assert_int_equal(truncate(page_path, PAGE_SIZE_BYTES + 1), 0);
+    assert_set_aside(PAGE_BROKEN, "found 4097");
+}
+
+static void a_corrupt_page_is_broken(void **state)
+{
+    (void)state;
+    leave_a_page();
+    int fd = open(page_path, O_WRONLY);
+    assert_int_equal(pwrite(fd, "x", 1, 256 + 2 * 160 + 8), 1); /* in the record of slot 2 */
+    (void)close(fd);
+    assert_set_aside(PAGE_BROKEN, "slot 2");
+}
+
+static void another_file_is_broken(void **state)
+{
+    (void)state;
+    FILE *out = fopen(page_path, "w");
+    assert_non_null(out);
+    for (int i = 0; i < 4096; i++)
+        (void)fputc('A', out);
+    (void)fclose(out);
+    assert_set_aside(PAGE_BROKEN, "SIDFPAGE");
+}
+
+/* ---- directories that cannot be used ----------------------------------------------------------
+ */
+
+static void assert_unusable(const char *where, const char *why)
+{
+    struct pagefile f;
+    struct err e;
+    enum err_code r = pagefile_open(&f, where, COORDINATOR, &e);
+    assert_true(r != ERR_OK && r != ERR_BUSY);
+    if (!strstr(e.text, why))
+        fail_msg("expected \"%s\", found \"%s\"", why, e.text);
+    assert_int_equal(f.fd, -1);
+    assert_null(f.page);
+    pagefile_close(&f);
+}
+
+static void an_unusable_directory_is_told(void **state)
+{
+    (void)state;
+    char deep[128];
+    (void)snprintf(deep, sizeof deep, "%s/a/b", dir);
+    assert_unusable(deep, "cannot make state_dir");
+    assert_unusable("/dev/null", "/dev/null/worker.page");
+    assert_unusable("/proc/self", "cannot open /proc/self/worker.page");
+}
+
+/* Somebody else's link must not make us write elsewhere. */
+static void a_symbolic_link_is_not_followed(void **state)
+{
+    (void)state;
+    assert_int_equal(symlink("copy", page_path), 0);
+    assert_unusable(dir, "cannot open");
+    assert_false(exists(spare_path));
+}
+
+static void a_full_disk_shows_at_start(void **state)
+{
+    (void)state;
+    if (mount("none", dir, "tmpfs", 0, "size=4k,nr_inodes=8") < 0) {
+        print_message("skipped: a file system to fill wants root\n");
+        skip();
+    }
+    FILE *filler = fopen(spare_path, "w");
+    bool filled = filler && fputc('x', filler) >= 0 && fflush(filler) == 0;
+    struct pagefile f;
+    struct err e;
+    enum err_code r = pagefile_open(&f, dir, COORDINATOR, &e);
+    pagefile_close(&f);
+    if (filler)
+        (void)fclose(filler);
+    assert_int_equal(umount(dir), 0);
+    assert_true(filled);
+    assert_int_equal(r, ERR_IO);
+    assert_non_null(strstr(e.text, "No space left"));
+    assert_non_null(strstr(e.text, "4096"));
+}
+
+static void memory_is_a_page_without_a_file(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    struct err e;
+    assert_int_equal(pagefile_memory(&f, &e), ERR_OK);
+    assert_int_equal(f.fd, -1);
+    assert_false(f.found);
+    assert_empty(f.page);
+    hold_one(&f);
+    assert_holds_one(f.page);
+    pagefile_close(&f);
+    assert_false(exists(page_path));
+}
+
+#define IN_DIR(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_DIR(the_first_start_finds_nothing),
+        IN_DIR(the_directory_is_made),
+        IN_DIR(the_next_start_takes_over),
+        IN_DIR(a_killed_process_leaves_its_page),
+        IN_DIR(a_second_process_is_told_the_pid_of_the_first),
+        IN_DIR(a_page_set_aside_while_it_is_opened_is_not_used),
+        IN_DIR(a_copy_is_foreign),
+        IN_DIR(a_copy_in_the_place_of_the_removed_file_is_foreign),
+        IN_DIR(another_coordinators_page_is_foreign),
+        IN_DIR(a_truncated_page_is_broken),
+        IN_DIR(a_longer_page_is_broken),
+        IN_DIR(a_corrupt_page_is_broken),
+        IN_DIR(another_file_is_broken),
+        IN_DIR(an_unusable_directory_is_told),
+        IN_DIR(a_symbolic_link_is_not_followed),
+        IN_DIR(a_full_disk_shows_at_start),
+        IN_DIR(memory_is_a_page_without_a_file),
+    };
+    return cmocka_run_group_tests_name("lease/pagefile", tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+/* Listening: on TCP, on socket files of all kinds, with many connections and few descriptors. */
+#include "support/net_bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct net_bench b;
+static char dir[64], path[96], address[112];
+
+static int begin(void **state)
+{
+    (void)state;
+    net_bench_init(&b);
+    (void)snprintf(dir, sizeof dir, "/tmp/sidflake-net-XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    (void)snprintf(path, sizeof path, "%s/s", dir);
+    (void)snprintf(address, sizeof address, "unix://%s", path);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    net_bench_stop(&b);
+    (void)unlink(path);
+    return rmdir(dir);
+}
+
+static enum err_code listen_again(const char *where, struct err *e)
+{
+    struct net *n;
+    struct net_service svc = b.svc;
+    assert_int_equal(net_new(&b.conf, &n, e), ERR_OK);
+    enum err_code r = net_listen(n, span_str(where), 0600, &svc, NULL, 0, e);
+    net_free(n);
+    return r;
+}
+
+static bool is_there(void)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+/* ---- socket files -----------------------------------------------------------------------------
+ */
+
+static void a_socket_file_is_made_and_removed(void **state)
+{
+    (void)state;
+    struct stat st;
+    mode_t before = umask(0777); /* the mode is the one asked for, whatever the umask */
+    net_bench_start(&b, address);
+    (void)umask(before);
+    assert_string_equal(b.address, address);
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISSOCK(st.st_mode));
+    assert_int_equal(st.st_mode & 0777, 0600);
+    int fd = dial(&b);
+    say(fd, "hello\n");
+    expect(fd, "hello\n");
+    (void)close(fd);
+    net_bench_stop(&b);
+    assert_false(is_there());
+}
+
+static void modes_are_as_asked_for(void **state)
+{
+    (void)state;
+    static const uint32_t modes[] = {0600, 0660, 0666, 0777, 0640};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct net *n;
+        struct err e;
+        struct stat st;
+        assert_int_equal(net_new(&b.conf, &n, &e), ERR_OK);
+        assert_int_equal(net_listen(n, span_str(address), modes[i], &b.svc, NULL, 0, &e), ERR_OK);
+        assert_int_equal(lstat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, modes[i]);
+        net_free(n);
+    }
+}
+
+/* As a killed process leaves it. */
+static void leave_a_stale_socket(void)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof un), 0);
+    (void)close(fd);
+    assert_true(is_there());
+}
+
+static void a_stale_socket_file_is_replaced(void **state)
+{
+    (void)state;
+    leave_a_stale_socket();
+    net_bench_start(&b, address);
+    int fd = dial(&b);
+    say(fd, "hello\n");
+    expect(fd, "hello\n");
+    (void)close(fd);
+}
+
+static void a_socket_in_use_is_left_alone(void **state)
+{
+    (void)state;
+    struct err e;
+    net_bench_start(&b, address);
+    assert_int_equal(listen_again(address, &e), ERR_BUSY);
+    assert_non_null(strstr(e.text, path));
+    int fd = dial(&b);
+    say(fd, "hello\n");
+    expect(fd, "hello\n");
+    (void)close(fd);
+}
+
+static void another_file_is_left_alone(void **state)
+{
+    (void)state;
+    struct err e;
+    char found[8] = "";
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(write(fd, "data", 4), 4);
+    (void)close(fd);
+    assert_int_equal(listen_again(address, &e), ERR_EXISTS);
+    assert_non_null(strstr(e.text, "expected a socket or nothing, found another file"));
+    fd = open(path, O_RDONLY);
+    assert_int_equal(read(fd, found, sizeof found), 4);
+    assert_memory_equal(found, "data", 4);
+    (void)close(fd);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+    assert_int_equal(listen_again(address, &e), ERR_EXISTS);
+    assert_true(is_there());
+}
+
+/* What stands there at the end may be a successor's. */
+static void only_its_own_file_is_removed(void **state)
+{
+    (void)state;
+    net_bench_start(&b, address);
+    assert_int_equal(unlink(path), 0);
+    leave_a_stale_socket();
+    net_bench_stop(&b);
+    assert_true(is_there());
+}
+
+static void what_cannot_be_listened_on_is_told(void **state)
+{
+    (void)state;
+    struct err e;
+    net_bench_start(&b, NULL);
+    assert_int_equal(listen_again(b.address, &e), ERR_IO);
+    assert_non_null(strstr(e.text, "Address already in use"));
+    assert_int_equal(listen_again("unix:///no/such/dir/s", &e), ERR_IO);
+    assert_non_null(strstr(e.text, "/no/such/dir/s: No such file"));
+    assert_int_equal(listen_again("tcp://no-such-host.invalid:1", &e), ERR_IO);
+    assert_non_null(strstr(e.text, "no-such-host.invalid"));
+    assert_int_equal(listen_again("nonsense", &e), ERR_INVALID);
+}
+
+/* ---- many connections, few descriptors --------------------------------------------------------
+ */
+
+static bool have_descriptors(rlim_t n)
+{
+    struct rlimit rl;
+    if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < n) {
+        rl.rlim_cur = n < rl.rlim_max ? n : rl.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &rl);
+    }
+    return getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur >= n;
+}
+
+static void a_thousand_connections_are_served(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    static int fd[N];
+    if (!have_descriptors(2 * N + 100)) {
+        print_message("skipped: fewer than %d file descriptors are allowed\n", 2 * N + 100);
+        skip();
+    }
+    b.conf.connections = N;
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < N; i++)
+        fd[i] = dial(&b);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < N; i++)
+            say(fd[i], "hello\nbig 3\n");
+        for (int i = 0; i < N; i++)
+            expect(fd[i], "hello\nxxx\n");
+    }
+    assert_int_equal(net_bench_connections(&b), N);
+    for (int i = 0; i < N; i++)
+        (void)close(fd[i]);
+    NET_AWAIT(net_bench_connections(&b) == 0);
+}
+
+static int64_t cpu_ms(void)
+{
+    struct rusage ru;
+    (void)getrusage(RUSAGE_SELF, &ru);
+    return (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000 +
+           (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1000;
+}
+
+static int first_free_descriptor(void)
+{
+    int fd = dup(0);
+    (void)close(fd);
+    return fd;
+}
+
+static void without_descriptors_it_waits_and_does_not_spin(void **state)
+{
+    (void)state;
+    enum { N = 8, ROOM = 3 };
+    int fd[N];
+    struct rlimit before, few;
+    net_bench_start(&b, address);
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", path);
+    for (int i = 0; i < N; i++)
+        fd[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = (rlim_t)first_free_descriptor() + ROOM;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(connect(fd[i], (struct sockaddr *)&un, sizeof un), 0);
+        say(fd[i], "hello\n");
+    }
+    for (int i = 0; i < ROOM; i++)
+        expect(fd[i], "hello\n");
+    expect_silence(fd[ROOM], 150);
+    int64_t used = cpu_ms();
+    expect_silence(fd[ROOM], 600);
+    assert_true(cpu_ms() - used < 200);
+    say(fd[0], "still served\n");
+    expect(fd[0], "still served\n");
+    for (int i = 0; i < N; i++) { /* each that goes makes room for one that waits */
+        if (i >= ROOM)
+            expect(fd[i], "hello\n");
+        (void)shutdown(fd[i], SHUT_RDWR);
+    }
+    NET_AWAIT(net_bench_accepted(&b) == N);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < N; i++)
+        (void)close(fd[i]);
+}
+
+#define NET(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NET(a_socket_file_is_made_and_removed),
+        NET(modes_are_as_asked_for),
+        NET(a_stale_socket_file_is_replaced),
+        NET(a_socket_in_use_is_left_alone),
+        NET(another_file_is_left_alone),
+        NET(only_its_own_file_is_removed),
+        NET(what_cannot_be_listened_on_is_told),
+        NET(a_thousand_connections_are_served),
+        NET(without_descriptors_it_waits_and_does_not_spin),
+    };
+    return cmocka_run_group_tests_name("net/listener", tests, NULL, NULL);
+}

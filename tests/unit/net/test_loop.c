@@ -1,0 +1,245 @@
+/* The loop itself: signals, timers, and the end. */
+#include "net/addr.h"
+#include "support/net_bench.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct net_bench b;
+
+static int begin(void **state)
+{
+    (void)state;
+    net_bench_init(&b);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    net_bench_stop(&b);
+    return 0;
+}
+
+static bool is_drained(void)
+{
+    return __atomic_load_n(&b.drained, __ATOMIC_SEQ_CST);
+}
+
+static int64_t now_ms(void)
+{
+    return clock_mono_ms(clock_system());
+}
+
+/* ---- draining ---------------------------------------------------------------------------------
+ */
+
+static void an_idle_loop_is_drained_at_once(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    say(fd, "x\n");
+    expect(fd, "x\n");
+    int64_t start = now_ms();
+    net_bench_drain(&b, 60000000);
+    expect_end(fd);
+    NET_AWAIT(is_drained());
+    assert_true(now_ms() - start < 30000);
+    (void)close(fd);
+}
+
+static void nobody_is_accepted_any_more(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    net_bench_drain(&b, 0);
+    NET_AWAIT(is_drained());
+    struct addr a;
+    struct err e;
+    int fd;
+    assert_int_equal(addr_parse(span_str(b.address), &a, &e), ERR_OK);
+    assert_int_equal(addr_connect(&a, 1000000, &fd, &e), ERR_IO);
+    assert_int_equal(net_bench_connections(&b), 0);
+}
+
+static void what_has_arrived_is_answered(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int half = dial(&b), waits = dial(&b);
+    say(half, "x\nhalf a requ");
+    say(waits, "x\nwait\nafter\n");
+    expect(half, "x\n");
+    expect(waits, "x\n");
+    net_bench_drain(&b, 60000000);
+    expect_end(half);
+    expect_silence(waits, 50);
+    assert_false(is_drained());
+    net_bench_open_gate(&b);
+    expect(waits, "open\nafter\n");
+    expect_end(waits);
+    NET_AWAIT(is_drained());
+    (void)close(half);
+    (void)close(waits);
+}
+
+struct flood {
+    int fd;
+    size_t lines;
+};
+
+/* In the loop's thread: so that none of it is read before the drain begins. */
+static void flood_and_drain(struct net_bench *bench, void *arg)
+{
+    struct flood *f = arg;
+    static char lines[65536];
+    for (size_t i = 0; i < sizeof lines; i += 2)
+        memcpy(lines + i, "y\n", 2);
+    size_t sent = 0;
+    for (ssize_t r; (r = sendto(f->fd, lines, sizeof lines, MSG_DONTWAIT, NULL, 0)) > 0;)
+        sent += (size_t)r;
+    if (sent % 2 && sendto(f->fd, "\n", 1, MSG_DONTWAIT, NULL, 0) < 0)
+        sent--;
+    f->lines = sent / 2;
+    net_drain(bench->net, 20000000, NULL, NULL);
+}
+
+static void more_than_one_read_of_it_is_answered(void **state)
+{
+    (void)state;
+    char address[64] = "unix:/tmp/sidflake-drain-test";
+    net_bench_start(&b, address);
+    struct flood f = {.fd = dial(&b)};
+    say(f.fd, "x\n");
+    expect(f.fd, "x\n");
+    net_bench_call(&b, flood_and_drain, &f);
+    assert_true(f.lines * 2 > NET_IN_MAX);
+    size_t got = 0;
+    char sink[65536];
+    for (ssize_t r; (r = read(f.fd, sink, sizeof sink)) > 0;)
+        got += (size_t)r;
+    assert_int_equal(got, f.lines * 2);
+    (void)close(f.fd);
+}
+
+static void a_client_that_does_not_read_is_given_up(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int slow = dial(&b);
+    for (int i = 0; i < 100; i++)
+        say(slow, "big 400000\n");
+    (void)poll(NULL, 0, 100);
+    int64_t start = now_ms();
+    net_bench_drain(&b, 300000);
+    NET_AWAIT(is_drained());
+    assert_true(now_ms() - start >= 299);
+    assert_int_equal(net_bench_connections(&b), 0);
+    (void)close(slow);
+}
+
+/* ---- events -----------------------------------------------------------------------------------
+ */
+
+static unsigned signals, fired;
+
+static void on_signal(void *arg, int signo)
+{
+    assert_ptr_equal(arg, &signals);
+    assert_int_equal(signo, SIGUSR1);
+    (void)__atomic_add_fetch(&signals, 1, __ATOMIC_SEQ_CST);
+}
+
+static void on_after(void *arg)
+{
+    (void)__atomic_add_fetch((unsigned *)arg, 1, __ATOMIC_SEQ_CST);
+}
+
+static void do_watch(struct net_bench *bench, void *arg)
+{
+    (void)arg;
+    struct err e;
+    assert_int_equal(net_on_signal(bench->net, SIGUSR1, on_signal, &signals, &e), ERR_OK);
+}
+
+static void signals_arrive_in_the_loop(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    net_bench_call(&b, do_watch, NULL);
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_int_equal(kill(getpid(), SIGUSR1), 0);
+        NET_AWAIT(__atomic_load_n(&signals, __ATOMIC_SEQ_CST) == i);
+    }
+}
+
+static void do_after(struct net_bench *bench, void *arg)
+{
+    static unsigned replaced;
+    (void)arg;
+    net_after(bench->net, 50000, on_after, &replaced);
+    net_after(bench->net, 100000, on_after, &fired);
+    assert_int_equal(replaced, 0);
+}
+
+static void a_timer_fires_once(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int64_t start = now_ms();
+    net_bench_call(&b, do_after, NULL);
+    NET_AWAIT(__atomic_load_n(&fired, __ATOMIC_SEQ_CST) == 1);
+    assert_true(now_ms() - start >= 99);
+    (void)poll(NULL, 0, 200);
+    assert_int_equal(__atomic_load_n(&fired, __ATOMIC_SEQ_CST), 1);
+}
+
+static void a_loop_with_open_connections_can_be_freed(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int fd[6];
+    static const char *const words[] = {"", "half of it", "wait\n", "half\n", "take 90000\n",
+                                        "big 400000\nbig 400000\nbig 400000\nbig 400000\n"};
+    for (int i = 0; i < 6; i++) {
+        fd[i] = dial(&b);
+        say(fd[i], "x\n");
+        expect(fd[i], "x\n");
+        say(fd[i], words[i]);
+    }
+    (void)poll(NULL, 0, 50);
+    net_bench_stop(&b);
+    assert_int_equal(b.closed, 6);
+    assert_int_equal(b.svc.connections, 0);
+    for (int i = 0; i < 6; i++)
+        (void)close(fd[i]);
+    net_free(NULL);
+}
+
+#define NET(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NET(an_idle_loop_is_drained_at_once),
+        NET(nobody_is_accepted_any_more),
+        NET(what_has_arrived_is_answered),
+        NET(more_than_one_read_of_it_is_answered),
+        NET(a_client_that_does_not_read_is_given_up),
+        NET(signals_arrive_in_the_loop),
+        NET(a_timer_fires_once),
+        NET(a_loop_with_open_connections_can_be_freed),
+    };
+    return cmocka_run_group_tests_name("net/loop", tests, NULL, NULL);
+}

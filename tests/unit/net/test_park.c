@@ -1,0 +1,288 @@
+/* Waiting: for a change, for a time, and in turn. */
+#include "support/net_bench.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct net_bench b;
+
+static int begin(void **state)
+{
+    (void)state;
+    net_bench_init(&b);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    net_bench_stop(&b);
+    return 0;
+}
+
+static int64_t now_us(void)
+{
+    return clock_mono_us(clock_system());
+}
+
+/* ---- for a change -----------------------------------------------------------------------------
+ */
+
+static void a_wait_ends_after_max_wait(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b), other = dial(&b);
+    int64_t start = now_us();
+    say(fd, "wait\nafter\n");
+    say(other, "hello\n");
+    expect(other, "hello\n"); /* nobody else waits */
+    expect(fd, "late\nafter\n");
+    int64_t took = now_us() - start;
+    assert_true(took >= 100000 && took < 5000000);
+    (void)close(fd);
+    (void)close(other);
+}
+
+/* Each request has max_wait of its own. */
+static void requests_of_one_batch_wait_one_after_the_other(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    int64_t start = now_us();
+    say(fd, "wait\nwait\nwait\n");
+    expect(fd, "late\nlate\nlate\n");
+    assert_true(now_us() - start >= 300000);
+    (void)close(fd);
+}
+
+static void a_wake_ends_the_wait_of_all(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    int fd[N];
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial(&b);
+        say(fd[i], "before\nwait\nafter\n");
+    }
+    for (int i = 0; i < N; i++)
+        expect(fd[i], "before\n");
+    expect_silence(fd[0], 50);
+    net_bench_open_gate(&b);
+    for (int i = 0; i < N; i++) {
+        expect(fd[i], "open\nafter\n");
+        (void)close(fd[i]);
+    }
+}
+
+static void do_wake(struct net_bench *bench, void *arg)
+{
+    (void)arg;
+    net_wake(bench->net);
+}
+
+static void a_wake_for_nothing_does_not_lengthen_the_wait(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 300000;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    int64_t start = now_us();
+    say(fd, "wait\n");
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    while (poll(&p, 1, 20) == 0)
+        net_bench_call(&b, do_wake, NULL);
+    expect(fd, "late\n");
+    assert_true(now_us() - start >= 300000);
+    (void)close(fd);
+}
+
+static void an_unfinished_reply_is_kept_back(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    say(fd, "before\nhalf\nhalf\nafter\n");
+    expect(fd, "before\n");
+    expect_silence(fd, 50);
+    net_bench_open_gate(&b);
+    expect(fd, "half open\nhalf open\nafter\n");
+    (void)close(fd);
+}
+
+/* The part that is kept back must survive behind output that a slow client does not take. */
+static void an_unfinished_reply_is_kept_behind_unsent_output(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b), n = 60;
+    for (int i = 0; i < n; i++)
+        say(fd, "big 100000\nhalf\n");
+    say(fd, "after\n");
+    (void)poll(NULL, 0, 50);
+    net_bench_open_gate(&b);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < 25; k++) {
+            char x[4001];
+            memset(x, 'x', 4000);
+            x[4000] = '\0';
+            expect(fd, x);
+        }
+        expect(fd, "\nhalf open\n");
+    }
+    expect(fd, "after\n");
+    (void)close(fd);
+}
+
+/* ---- for a time -------------------------------------------------------------------------------
+ */
+
+static void a_wait_for_a_time_ends_then(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int late = dial(&b), soon = dial(&b);
+    int64_t start = now_us();
+    say(late, "until 300\n");
+    say(soon, "until 100\n");
+    expect(soon, "time\n");
+    int64_t took = now_us() - start;
+    assert_true(took >= 98000);
+    expect(late, "time\n");
+    assert_true(now_us() - start >= 298000);
+    (void)close(late);
+    (void)close(soon);
+}
+
+static void idle_waits_cost_nothing(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    say(fd, "x\nwait\n");
+    expect(fd, "x\n");
+    expect_silence(fd, 50);
+    uint64_t before = net_bench_turns(&b);
+    expect_silence(fd, 500);
+    assert_true(net_bench_turns(&b) == before); /* nobody looks at it meanwhile */
+    net_bench_open_gate(&b);
+    expect(fd, "open\n");
+    (void)close(fd);
+}
+
+/* ---- in turn ----------------------------------------------------------------------------------
+ */
+
+static int by_value(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, c = *(const int64_t *)y;
+    return (a > c) - (a < c);
+}
+
+/* Those who want thousands share each millisecond; one who wants a single token is not behind the
+ * sum of all that they want. */
+static void a_bystander_is_served_among_heavy_clients(void **state)
+{
+    (void)state;
+    enum { HEAVY = 8, SAMPLES = 21 };
+    int heavy[HEAVY];
+    int64_t took[SAMPLES];
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    for (int i = 0; i < HEAVY; i++) {
+        heavy[i] = dial(&b);
+        for (int k = 0; k < 20; k++)
+            say(heavy[i], "take 60000\n"); /* 59 ms each: 9 s in all */
+    }
+    (void)poll(NULL, 0, 20);
+    for (int i = 0; i < SAMPLES; i++) {
+        int64_t start = now_us();
+        say(fd, "take 1\n");
+        expect(fd, "took 1\n");
+        took[i] = now_us() - start;
+    }
+    qsort(took, SAMPLES, sizeof *took, by_value);
+    assert_true(took[SAMPLES / 2] < 30000); /* in order of arrival it would be 470 ms */
+    for (int i = 0; i < HEAVY; i++)
+        (void)close(heavy[i]);
+    (void)close(fd);
+}
+
+/* The same against many who come with a small request each time: they must not overtake whoever
+ * stands in the queue. */
+static void the_queue_is_not_overtaken(void **state)
+{
+    (void)state;
+    enum { HEAVY = 8, ROUNDS = 60 };
+    int heavy[HEAVY], fd;
+    net_bench_start(&b, NULL);
+    fd = dial(&b);
+    for (int i = 0; i < HEAVY; i++) {
+        heavy[i] = dial(&b);
+        say(heavy[i], "take 1024\n");
+    }
+    say(fd, "take 2048\n");
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int rounds = 0;
+    for (; rounds < ROUNDS && poll(&p, 1, 0) == 0; rounds++) {
+        for (int i = 0; i < HEAVY; i++) {
+            expect(heavy[i], "took 1024\n");
+            say(heavy[i], "take 1024\n");
+        }
+    }
+    assert_true(rounds < ROUNDS / 2); /* two turns of everybody would be fair */
+    expect(fd, "took 2048\n");
+    for (int i = 0; i < HEAVY; i++)
+        (void)close(heavy[i]);
+    (void)close(fd);
+}
+
+static void everybody_in_the_queue_gets_all(void **state)
+{
+    (void)state;
+    enum { N = 50 };
+    int fd[N];
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial(&b);
+        say(fd[i], "take 500\nx\ntake 1500\n");
+    }
+    for (int i = 0; i < N; i++) {
+        expect(fd[i], "took 500\nx\ntook 1500\n");
+        (void)close(fd[i]);
+    }
+    NET_AWAIT(net_bench_connections(&b) == 0);
+}
+
+#define NET(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NET(a_wait_ends_after_max_wait),
+        NET(requests_of_one_batch_wait_one_after_the_other),
+        NET(a_wake_ends_the_wait_of_all),
+        NET(a_wake_for_nothing_does_not_lengthen_the_wait),
+        NET(an_unfinished_reply_is_kept_back),
+        NET(an_unfinished_reply_is_kept_behind_unsent_output),
+        NET(a_wait_for_a_time_ends_then),
+        NET(idle_waits_cost_nothing),
+        NET(a_bystander_is_served_among_heavy_clients),
+        NET(the_queue_is_not_overtaken),
+        NET(everybody_in_the_queue_gets_all),
+    };
+    return cmocka_run_group_tests_name("net/park", tests, NULL, NULL);
+}
