@@ -54,7 +54,7 @@ SAN_WANTED := -fsanitize=address,undefined
 # nothing need no compiler.
 empty :=
 PROBED := build/probed-$(subst /,_,$(subst $(empty) $(empty),_,$(strip $(CC)))).mk
-BUILDLESS := clean distclean help lint format deps run test dist uninstall
+BUILDLESS := clean distclean help lint format deps run test dist uninstall deb rpm image check-packaging
 
 $(PROBED): tools/probe-flags tools/check-build Makefile
 	@mkdir -p build
@@ -224,6 +224,8 @@ format:
 -include $(OBJ:.o=.d) $(MAINS:%.c=$(B)/%.d) $(UNIT_BIN:=.d) $(FUZZ_BIN:=.d) $(SUPPORT_OBJ:.o=.d) \
 	$(B)/tests/fuzz/replay_main.d
 
+include packaging/packaging.mk
+
 # ---- for people --------------------------------------------------------------------------------
 
 define TRY
@@ -250,6 +252,7 @@ make format     format all C files
 make install    to $$(DESTDIR)$$(prefix), prefix=/usr/local; uninstall takes it away again
 make deps       install what build, tests and lint need
 make dist       build/sidflake-$(VERSION).tar.gz of the last commit
+make deb        Debian packages, below build/dist; make rpm and make image likewise
 make clean      remove build/
 
 VARIANT=release|debug|san|tsan   CC=gcc|clang   WERROR=1   V=1 shows the commands

@@ -1,0 +1,53 @@
+# Packages and the container image, all below build/dist. Included by the Makefile; uses $(VERSION).
+#
+# They are built from the last commit, and two builds of one commit are identical; SOURCE=worktree
+# takes the files as they are instead. See packaging/README.md.
+
+DIST := build/dist
+STAGED := $(DIST)/sidflake-$(VERSION)
+SOURCE ?= HEAD
+# Time of the last commit, or of the last change that the Debian changelog tells.
+SOURCE_EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell \
+	dpkg-parsechangelog -l packaging/debian/changelog -S Timestamp))
+IMAGE ?= sidflake:$(VERSION)
+
+.PHONY: deb rpm image check-packaging
+
+# They share the staged source.
+ifneq ($(filter deb rpm image check-packaging,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
+
+deb:
+	@SOURCE=$(SOURCE) packaging/stage $(STAGED)
+	cp -r $(STAGED)/packaging/debian $(STAGED)/debian
+	cp $(STAGED)/packaging/systemd/sidflake.service $(STAGED)/packaging/systemd/sidflake.sysusers \
+		$(STAGED)/debian
+	rm -f $(DIST)/*.deb $(DIST)/*.changes $(DIST)/*.buildinfo
+	cd $(STAGED) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) \
+		dpkg-buildpackage -b -us -uc
+	@rm -rf $(STAGED)
+	@ls -l $(DIST)/*.deb
+
+# Debian's rpmbuild knows no installed rpm, so that it cannot check BuildRequires.
+rpm:
+	@SOURCE=$(SOURCE) packaging/stage $(STAGED)
+	rm -rf $(DIST)/rpmbuild $(DIST)/*.rpm
+	mkdir -p $(DIST)/rpmbuild/SOURCES
+	tar -c --sort=name --owner=0 --group=0 --mtime=@$(SOURCE_EPOCH) -C $(DIST) sidflake-$(VERSION) | \
+		gzip -n >$(DIST)/rpmbuild/SOURCES/sidflake-$(VERSION).tar.gz
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) \
+		rpmbuild -ba --define '_topdir $(CURDIR)/$(DIST)/rpmbuild' \
+		$(if $(wildcard /etc/debian_version),--nodeps) $(STAGED)/packaging/rpm/sidflake.spec
+	mv $(DIST)/rpmbuild/RPMS/*/*.rpm $(DIST)/rpmbuild/SRPMS/*.rpm $(DIST)
+	@rm -rf $(STAGED) $(DIST)/rpmbuild
+	@ls -l $(DIST)/*.rpm
+
+image:
+	@SOURCE=$(SOURCE) packaging/stage $(STAGED)
+	REVISION=$(shell git rev-parse HEAD 2>/dev/null) SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) \
+		packaging/image/build $(STAGED) $(DIST) $(IMAGE)
+	@rm -rf $(STAGED)
+
+check-packaging: deb rpm $(if $(shell command -v buildah),image)
+	packaging/check $(DIST)
