@@ -41,11 +41,18 @@ static enum issue_status hold_up(const struct issuer *i, enum snowflake_status s
     return ISSUE_PARK;
 }
 
-/* A clock behind the latest ID is time lost; counted when the wait is over. */
-static void count_wait(struct issuer *i, enum snowflake_status s, int64_t until, int64_t now)
+/* A clock behind the latest ID is time lost: as much of it as this request is going to wait. */
+static void count_wait(struct issuer *i, enum snowflake_status s, int64_t until, int64_t now,
+                       const struct net_turn *turn)
 {
-    if (s == SNOWFLAKE_BEHIND || s == SNOWFLAKE_STALLED)
-        i->waited_us += (uint64_t)(until - now) * 1000;
+    int64_t us, left = i->max_wait_us - turn->waited_us;
+    if (s != SNOWFLAKE_BEHIND && s != SNOWFLAKE_STALLED)
+        return;
+    us = (until - now) * 1000;
+    if (s == SNOWFLAKE_STALLED && us > left)
+        us = left;
+    if (us > 0)
+        i->waited_us += (uint64_t)us;
 }
 
 static enum snowflake_status attempt(struct issuer *i, int64_t now, uint32_t n, bool some,
@@ -76,7 +83,7 @@ static enum issue_status issue(struct issuer *i, struct net_turn *turn, uint32_t
             turn->wall_ms = now;
             s = attempt(i, now, n, some, first, got, &until);
         }
-        count_wait(i, s, until, now);
+        count_wait(i, s, until, now, turn);
     }
     if (s != SNOWFLAKE_OK)
         return hold_up(i, s, until, turn, step);

@@ -72,9 +72,9 @@ static enum coord_status leave(struct fake_coord *f, struct fake_coord_call *cal
 
 static enum coord_status check_pool(const struct fake_coord *f, const char *identity)
 {
-    return f->missing                                    ? COORD_NOPOOL
-           : strcmp(identity, f->pool.identity) != 0     ? COORD_WRONGPOOL
-                                                         : COORD_OK;
+    return f->missing                                ? COORD_NOPOOL
+           : strcmp(identity, f->pool.identity) != 0 ? COORD_WRONGPOOL
+                                                     : COORD_OK;
 }
 
 /* ---- the operations ---------------------------------------------------------------------------
@@ -216,8 +216,8 @@ static enum coord_status renew(struct coord *c, const char *identity, struct coo
 static enum coord_status do_release(struct fake_coord *f, const struct coord_release *item)
 {
     struct fake_coord_worker *r = &f->worker[item->worker % FAKE_COORD_WORKERS];
-    if (!r->held || (!coord_token_equal(r->token, item->cur) &&
-                     !coord_token_equal(r->token, item->nxt)))
+    if (!r->held ||
+        (!coord_token_equal(r->token, item->cur) && !coord_token_equal(r->token, item->nxt)))
         return COORD_LOST;
     if (item->has_last && item->last_ms < r->hwm_ms)
         r->hwm_ms = item->last_ms;

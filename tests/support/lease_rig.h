@@ -74,7 +74,7 @@ int64_t rig_wall(const struct lease_rig *r);
 
 /* The loop's side. */
 unsigned rig_held(const struct lease_rig *r);
-struct rig_grant *rig_first(struct lease_rig *r);             /* held, or NULL */
+struct rig_grant *rig_first(struct lease_rig *r);                      /* held, or NULL */
 struct rig_grant *rig_of_worker(struct lease_rig *r, uint16_t worker); /* likewise */
 void rig_use(struct rig_grant *g, int64_t ms); /* an ID was issued at this time */
 void rig_retire(struct lease_rig *r, struct rig_grant *g);

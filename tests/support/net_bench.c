@@ -59,8 +59,8 @@ static struct net_step big(struct span line, size_t used, struct buf *out)
     return done(used);
 }
 
-static struct net_step gate(struct net_bench *b, const struct net_turn *turn, size_t used, bool half,
-                            struct buf *out)
+static struct net_step gate(struct net_bench *b, const struct net_turn *turn, size_t used,
+                            bool half, struct buf *out)
 {
     if (half && out->n == turn->reply_start)
         BUF_PUT_LIT(out, "half ");

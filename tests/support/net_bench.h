@@ -36,12 +36,12 @@ struct net_bench {
     bool running;
 
     /* The loop's own. */
-    bool open;         /* the gate */
-    int64_t ms;        /* the tokens' millisecond … */
-    uint32_t taken;    /* … and how many of them are gone */
-    unsigned closed;   /* sessions ended */
-    unsigned settled;  /* turns */
-    bool drained;      /* atomic */
+    bool open;        /* the gate */
+    int64_t ms;       /* the tokens' millisecond … */
+    uint32_t taken;   /* … and how many of them are gone */
+    unsigned closed;  /* sessions ended */
+    unsigned settled; /* turns */
+    bool drained;     /* atomic */
 };
 
 /* conf.clock and conf.connections are set: the system's, 100. No listener yet. */

@@ -124,7 +124,9 @@ static void with_a_list_only_its_names_are_ids(void **state)
 static void a_long_list_is_found_whole(void **state)
 {
     (void)state;
-    enum { N = 1000 };
+    enum {
+        N = 1000
+    };
     static char text[N][20];
     char *list[N];
     struct names n;

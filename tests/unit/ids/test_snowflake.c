@@ -214,9 +214,9 @@ static void only_a_spare_whose_range_holds_now_stands_in(void **state)
 {
     (void)state;
     struct snowflake s = make(1, 1);
-    assert_true(snowflake_grant(&s, 1, 101, T0 + 30, T0 + 1000, NULL));   /* too late */
-    assert_true(snowflake_grant(&s, 2, 102, T0 - 500, T0 - 400, NULL));   /* over */
-    assert_true(snowflake_grant(&s, 3, 103, T0 - 500, T0 + 100, NULL));   /* this one */
+    assert_true(snowflake_grant(&s, 1, 101, T0 + 30, T0 + 1000, NULL)); /* too late */
+    assert_true(snowflake_grant(&s, 2, 102, T0 - 500, T0 - 400, NULL)); /* over */
+    assert_true(snowflake_grant(&s, 3, 103, T0 - 500, T0 + 100, NULL)); /* this one */
     expect_id(&s, T0 + 50, 1, 100, 0);
     expect_id(&s, T0 + 10, 1, 103, 0);
     assert_int_equal(s.nretired, 1);

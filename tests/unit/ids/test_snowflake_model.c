@@ -147,7 +147,7 @@ static struct book *holder(struct model *m, uint32_t handle)
         if (m->book[w].held && m->book[w].handle == handle)
             return &m->book[w];
     fail_msg("handle %u is held by nobody", handle);
-    return NULL;
+    abort();
 }
 
 static void note_retired(struct model *m)
@@ -251,9 +251,8 @@ static void ask(struct model *m)
     uint32_t n = chance(m, 3) ? (uint32_t)seeded_in(&m->rng, 1, LAYOUT_SEQUENCES) : 1, got = n;
     bool some = chance(m, 4);
     enum snowflake_status peeked = snowflake_peek(&m->gen, m->now);
-    enum snowflake_status s =
-        some ? snowflake_some(&m->gen, m->now, n, &first, &got, &until)
-             : snowflake_next(&m->gen, m->now, n, &first, &until);
+    enum snowflake_status s = some ? snowflake_some(&m->gen, m->now, n, &first, &got, &until)
+                                   : snowflake_next(&m->gen, m->now, n, &first, &until);
     m->count[s]++;
     note_retired(m);
     if (some || n == 1)

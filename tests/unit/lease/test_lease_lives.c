@@ -1,4 +1,5 @@
-/* The lease machine from one life to the next: the state page taken over, set aside, left behind. */
+/* The lease machine from one life to the next: the state page taken over, set aside, left behind.
+ */
 #include "support/lease_rig.h"
 
 #include <setjmp.h>
@@ -414,8 +415,8 @@ static void no_time_of_a_workerid_is_used_twice(void **state)
         qsort(c.use, c.nuse, sizeof *c.use, by_worker_and_time);
         for (size_t i = 1; i < c.nuse; i++)
             if (by_worker_and_time(&c.use[i - 1], &c.use[i]) == 0)
-                fail_msg("seed %llu: workerId %u was used twice at %lld",
-                         (unsigned long long)seed, c.use[i].worker, (long long)c.use[i].ms);
+                fail_msg("seed %llu: workerId %u was used twice at %lld", (unsigned long long)seed,
+                         c.use[i].worker, (long long)c.use[i].ms);
         used += c.nuse;
     }
     assert_true(used > 20000);

@@ -40,10 +40,10 @@ static void what_is_no_address_is_refused(void **state)
 {
     (void)state;
     static const char *const cases[] = {
-        "",           "127.0.0.1:80",    "tcp://",           "tcp://host",  "tcp://host:",
-        "tcp://:80",  "tcp://host:x",    "tcp://host:65536", "tcp://h:-1",  "tcp://h: 80",
-        "tcp://h:+1", "tcp://::1:80",    "tcp://[]:80",      "unix://",     "unix://host/path",
-        "unix:",      "http://h:80",     "TCP://h:80",       "tcp://h:80/", "udp://h:80",
+        "",           "127.0.0.1:80", "tcp://",           "tcp://host",  "tcp://host:",
+        "tcp://:80",  "tcp://host:x", "tcp://host:65536", "tcp://h:-1",  "tcp://h: 80",
+        "tcp://h:+1", "tcp://::1:80", "tcp://[]:80",      "unix://",     "unix://host/path",
+        "unix:",      "http://h:80",  "TCP://h:80",       "tcp://h:80/", "udp://h:80",
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct addr a;

@@ -190,7 +190,9 @@ static bool have_descriptors(rlim_t n)
 static void a_thousand_connections_are_served(void **state)
 {
     (void)state;
-    enum { N = 1000 };
+    enum {
+        N = 1000
+    };
     static int fd[N];
     if (!have_descriptors(2 * N + 100)) {
         print_message("skipped: fewer than %d file descriptors are allowed\n", 2 * N + 100);
@@ -230,7 +232,10 @@ static int first_free_descriptor(void)
 static void without_descriptors_it_waits_and_does_not_spin(void **state)
 {
     (void)state;
-    enum { N = 8, ROOM = 3 };
+    enum {
+        N = 8,
+        ROOM = 3
+    };
     int fd[N];
     struct rlimit before, few;
     net_bench_start(&b, address);

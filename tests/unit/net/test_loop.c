@@ -210,8 +210,9 @@ static void a_loop_with_open_connections_can_be_freed(void **state)
     b.conf.max_wait_us = 60000000;
     net_bench_start(&b, NULL);
     int fd[6];
-    static const char *const words[] = {"", "half of it", "wait\n", "half\n", "take 90000\n",
-                                        "big 400000\nbig 400000\nbig 400000\nbig 400000\n"};
+    static const char *const words[] = {
+        "",       "half of it",   "wait\n",
+        "half\n", "take 90000\n", "big 400000\nbig 400000\nbig 400000\nbig 400000\n"};
     for (int i = 0; i < 6; i++) {
         fd[i] = dial(&b);
         say(fd[i], "x\n");

@@ -66,7 +66,9 @@ static void requests_of_one_batch_wait_one_after_the_other(void **state)
 static void a_wake_ends_the_wait_of_all(void **state)
 {
     (void)state;
-    enum { N = 20 };
+    enum {
+        N = 20
+    };
     int fd[N];
     b.conf.max_wait_us = 60000000;
     net_bench_start(&b, NULL);
@@ -197,7 +199,10 @@ static int by_value(const void *x, const void *y)
 static void a_bystander_is_served_among_heavy_clients(void **state)
 {
     (void)state;
-    enum { HEAVY = 8, SAMPLES = 21 };
+    enum {
+        HEAVY = 8,
+        SAMPLES = 21
+    };
     int heavy[HEAVY];
     int64_t took[SAMPLES];
     net_bench_start(&b, NULL);
@@ -226,7 +231,10 @@ static void a_bystander_is_served_among_heavy_clients(void **state)
 static void the_queue_is_not_overtaken(void **state)
 {
     (void)state;
-    enum { HEAVY = 8, ROUNDS = 60 };
+    enum {
+        HEAVY = 8,
+        ROUNDS = 60
+    };
     int heavy[HEAVY], fd;
     net_bench_start(&b, NULL);
     fd = dial(&b);
@@ -253,7 +261,9 @@ static void the_queue_is_not_overtaken(void **state)
 static void everybody_in_the_queue_gets_all(void **state)
 {
     (void)state;
-    enum { N = 50 };
+    enum {
+        N = 50
+    };
     int fd[N];
     net_bench_start(&b, NULL);
     for (int i = 0; i < N; i++) {
