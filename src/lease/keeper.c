@@ -151,7 +151,9 @@ static void log_mails(const struct keeper *k)
 {
     for (unsigned i = 0; i < k->lease.nmail; i++) {
         const struct lease_mail *m = &k->lease.mail[i];
-        if (m->kind == LEASE_MAIL_POOL)
+        if (m->kind == LEASE_MAIL_POOL && !k->lease.described)
+            log_info("state page taken over", kv_str("identity", k->lease.identity));
+        else if (m->kind == LEASE_MAIL_POOL)
             log_pool(k);
         else if (m->kind == LEASE_MAIL_GRANT)
             log_grant(m);
