@@ -120,6 +120,7 @@ if identity ~= pool.identity then
         return {'WRONGPOOL', int(T), pool.identity}
     end
     put('identity', identity)
+    redis.call('HDEL', H, 'adopt')
 end
 
 if T < pool.tmax - 2 * S then

@@ -52,6 +52,7 @@ static enum coord_status enter(struct rules *u, bool renewing)
         if (!u->pool.adopt || !renewing || !same_space(u->identity, p->identity))
             return outcome_wrongpool(u->r, u->identity, span_str(p->identity));
         memcpy(p->identity, u->identity, strlen(u->identity) + 1);
+        u->pool.adopt = false;
         store_pool_set(u->store, &u->pool);
     }
     if (u->now_ms < p->tmax_ms - 2 * p->params.max_skew_ms)

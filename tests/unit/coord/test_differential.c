@@ -590,7 +590,6 @@ static void both_agree_and_no_range_is_granted_twice(void **state)
     run.random = seed;
     printf("SEED=%" PRIu64 " OPS=%" PRIu64 "\n", seed, ops);
     (void)fflush(stdout);
-    pair_open(&run.pair, pool_lua, sizeof pool_lua, &pool_lua_len);
     while (run.ops < ops) {
         begin_round();
         for (uint64_t end = run.ops + ROUND_OPS; run.ops < end;) {
@@ -603,7 +602,6 @@ static void both_agree_and_no_range_is_granted_twice(void **state)
                 do_init(COORD_INIT_FRESH, SETUP_IDENTITY);
         }
     }
-    pair_close(&run.pair);
     for (size_t i = 0; i <= COORD_DOWN; i++)
         printf("%s %" PRIu64 "  ", coord_status_name((enum coord_status)i), run.count[i]);
     printf("\nlost %" PRIu64 "  renewed %" PRIu64 "  again %" PRIu64 "  reasserted %" PRIu64
@@ -616,10 +614,24 @@ static void both_agree_and_no_range_is_granted_twice(void **state)
         assert_true(run.hows[i] > 0);
 }
 
+static int setup(void **state)
+{
+    (void)state;
+    pair_open(&run.pair, pool_lua, sizeof pool_lua, &pool_lua_len);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    pair_close(&run.pair);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_agree_and_no_range_is_granted_twice),
+        cmocka_unit_test_setup_teardown(both_agree_and_no_range_is_granted_twice, setup, teardown),
     };
     if (!server_available()) {
         (void)fprintf(stderr, "skipped: no redis-server\n");

@@ -1,0 +1,186 @@
+/* The lease machine and its pool: lost, replaced, of another epoch, to be made first. */
+#include "support/lease_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+struct bench {
+    struct fake_clock clock;
+    struct fake_coord coord;
+    struct lease_rig rig;
+};
+
+static struct bench b;
+
+static void begin_with(struct lease_config conf, uint16_t to)
+{
+    fake_clock_init(&b.clock, RIG_T0);
+    fake_coord_init(&b.coord, &b.clock.clock, RIG_IDENTITY, 0, to);
+    rig_init(&b.rig, &conf, &b.coord, &b.clock, 1);
+}
+
+static void begin(void)
+{
+    begin_with(rig_config(), FAKE_COORD_WORKERS - 1);
+}
+
+static void end(void)
+{
+    rig_clear(&b.rig);
+    fake_coord_clear(&b.coord);
+}
+
+static void upset(enum fake_coord_op op, enum coord_status s)
+{
+    fake_coord_fail(&b.coord, op, s, false);
+}
+
+static unsigned count(enum fake_coord_op op)
+{
+    return fake_coord_count(&b.coord, op);
+}
+
+static void holders_of_a_lost_pool_go_on_to_their_ceilings(void **state)
+{
+    (void)state;
+    begin();
+    (void)rig_settle(&b.rig);
+    int64_t hi = rig_first(&b.rig)->hi_ms;
+    b.coord.missing = true;
+    while (rig_wall(&b.rig) < hi - 50) {
+        rig_pass(&b.rig, 50);
+        assert_int_equal(rig_held(&b.rig), 2);
+        assert_true(rig_first(&b.rig)->hi_ms == hi);
+    }
+    rig_pass(&b.rig, 7000);
+    assert_int_equal(rig_held(&b.rig), 0);
+    assert_int_equal(rig_page_count(&b.rig, PAGE_HELD), 0);
+    assert_int_equal(b.rig.mails[LEASE_MAIL_REVOKE], 2);
+    b.coord.missing = false; /* another pool, of the same epoch */
+    (void)strcpy(b.coord.pool.identity, RIG_OTHER);
+    memset(b.coord.worker, 0, sizeof b.coord.worker);
+    rig_pass(&b.rig, 7000);
+    assert_int_equal(rig_held(&b.rig), 2);
+    assert_string_equal(b.rig.file.page->head.identity, RIG_OTHER);
+    end();
+}
+
+static void another_pool_is_not_joined_while_ranges_are_good(void **state)
+{
+    (void)state;
+    begin();
+    (void)rig_settle(&b.rig);
+    int64_t hi = rig_first(&b.rig)->hi_ms;
+    (void)strcpy(b.coord.pool.identity, RIG_OTHER);
+    rig_pass(&b.rig, 20000);
+    assert_true(rig_wall(&b.rig) < hi);
+    assert_int_equal(rig_held(&b.rig), 2);
+    assert_string_equal(b.rig.lease.identity, RIG_IDENTITY);
+    for (unsigned i = 0; i < b.coord.ncalls; i++)
+        if (b.coord.call[i].op == FAKE_RENEW)
+            assert_string_equal(b.coord.call[i].identity, RIG_IDENTITY);
+    end();
+}
+
+/* IDs of two epochs in one process would collide. */
+static void a_pool_of_another_epoch_is_refused_once_ids_may_have_been_issued(void **state)
+{
+    (void)state;
+    begin();
+    (void)rig_settle(&b.rig);
+    (void)strcpy(b.coord.pool.identity, RIG_EPOCH2);
+    b.coord.pool.epoch_ms = 1700000000000;
+    rig_pass(&b.rig, 3600000);
+    assert_int_equal(rig_held(&b.rig), 0);
+    assert_int_equal(b.rig.lease.trouble.code, ERR_INVALID);
+    assert_non_null(strstr(b.rig.lease.trouble.text, "expected a pool of epoch 2026-01-01"));
+    assert_non_null(strstr(b.rig.lease.trouble.text, "found epoch 2023-11-14"));
+    end();
+}
+
+static void the_epoch_of_the_config_is_insisted_on(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config();
+    conf.epoch_pinned = true;
+    conf.epoch_ms = RIG_EPOCH + 1;
+    begin_with(conf, 5);
+    rig_pass(&b.rig, 10000);
+    assert_int_equal(rig_held(&b.rig), 0);
+    assert_int_equal(count(FAKE_CLAIM), 0);
+    assert_int_equal(b.rig.mails[LEASE_MAIL_POOL], 0);
+    assert_int_equal(b.rig.lease.trouble.code, ERR_INVALID);
+    end();
+}
+
+/* Until something was granted the pool may change its epoch; the loop is told before any grant. */
+static void a_pool_of_another_epoch_before_the_first_grant_is_told_anew(void **state)
+{
+    (void)state;
+    begin();
+    upset(FAKE_CLAIM, COORD_EXHAUSTED);
+    (void)rig_settle(&b.rig);
+    assert_true(b.rig.pool.epoch_ms == RIG_EPOCH);
+    (void)strcpy(b.coord.pool.identity, RIG_EPOCH2);
+    b.coord.pool.epoch_ms = 1700000000000;
+    rig_pass(&b.rig, 10000);
+    assert_int_equal(b.rig.mails[LEASE_MAIL_POOL], 2);
+    assert_true(b.rig.pool.epoch_ms == 1700000000000);
+    assert_int_equal(rig_held(&b.rig), 2);
+    end();
+}
+
+static void without_auto_init_a_missing_pool_is_waited_for(void **state)
+{
+    (void)state;
+    begin();
+    b.coord.missing = true;
+    rig_pass(&b.rig, 60000);
+    assert_int_equal(count(FAKE_INIT), 0);
+    b.coord.missing = false;
+    rig_pass(&b.rig, 6000);
+    assert_int_equal(rig_held(&b.rig), 2);
+    end();
+}
+
+static void auto_init_makes_a_missing_pool_fresh_only_without_a_page(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config();
+    conf.auto_init = true;
+    begin_with(conf, 5);
+    b.coord.missing = true;
+    rig_pass(&b.rig, 1000);
+    assert_int_equal(count(FAKE_INIT), 1);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->mode, COORD_INIT_FRESH);
+    assert_int_equal(rig_held(&b.rig), 2);
+    b.coord.missing = true; /* the file was deleted: IDs were issued before */
+    rig_pass(&b.rig, 7000);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->mode, COORD_INIT_AFTER_LOSS);
+    assert_string_equal(fake_coord_latest(&b.coord, FAKE_INIT)->identity, b.rig.lease.identity);
+    end();
+
+    begin_with(conf, 5);
+    b.coord.missing = true;
+    rig_restart(&b.rig); /* now there is a page, though an empty one */
+    rig_pass(&b.rig, 1000);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->mode, COORD_INIT_AFTER_LOSS);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(holders_of_a_lost_pool_go_on_to_their_ceilings),
+        cmocka_unit_test(another_pool_is_not_joined_while_ranges_are_good),
+        cmocka_unit_test(a_pool_of_another_epoch_is_refused_once_ids_may_have_been_issued),
+        cmocka_unit_test(the_epoch_of_the_config_is_insisted_on),
+        cmocka_unit_test(a_pool_of_another_epoch_before_the_first_grant_is_told_anew),
+        cmocka_unit_test(without_auto_init_a_missing_pool_is_waited_for),
+        cmocka_unit_test(auto_init_makes_a_missing_pool_fresh_only_without_a_page),
+    };
+    return cmocka_run_group_tests_name("lease/lease, pools", tests, NULL, NULL);
+}

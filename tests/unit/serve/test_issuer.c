@@ -1,0 +1,253 @@
+#include "serve/issuer.h"
+#include "support/fake_clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define EPOCH    INT64_C(1767225600000)
+#define T0       (EPOCH + 1000000)
+#define MAX_WAIT 100000
+
+static struct fake_clock clock_;
+static struct issuer issuer;
+static struct net_turn turn;
+static struct net_step step;
+static uint64_t first;
+
+/* The turn begins at ms; the clock may stand elsewhere by then. */
+static void begin_turn(int64_t ms)
+{
+    fake_clock_init(&clock_, ms);
+    turn = (struct net_turn){.clock = &clock_.clock, .wall_ms = ms, .quota = UINT32_MAX};
+}
+
+static void begin(unsigned workers)
+{
+    memset(&issuer, 0, sizeof issuer);
+    issuer.started = true;
+    issuer.max_wait_us = MAX_WAIT;
+    issuer.batch = 1024;
+    snowflake_init(&issuer.gen, EPOCH, 15, 1);
+    for (uint32_t i = 0; i < workers; i++)
+        assert_true(snowflake_grant(&issuer.gen, i, (uint16_t)(7 + i), T0 - 1, T0 + 60000, NULL));
+    begin_turn(T0);
+}
+
+static enum issue_status next(uint32_t n)
+{
+    first = 0;
+    memset(&step, 0, sizeof step);
+    return issuer_next(&issuer, &turn, n, &first, &step);
+}
+
+static void expect_park(enum net_verdict verdict, int64_t until)
+{
+    assert_int_equal(next(1), ISSUE_PARK);
+    assert_int_equal(step.verdict, verdict);
+    assert_int_equal(step.used, 0);
+    assert_false(step.partial);
+    assert_true(step.until_ms == until);
+}
+
+/* Waited for as long as is allowed, the answer is this. */
+static void expect_refusal(enum issue_status status, const char *why)
+{
+    turn.waited_us = MAX_WAIT - 1;
+    assert_int_equal(next(1), ISSUE_PARK);
+    turn.waited_us = MAX_WAIT;
+    assert_int_equal(next(1), status);
+    assert_non_null(strstr(issuer_refusal(&issuer, status), why));
+    assert_null(strchr(issuer_refusal(&issuer, status), '\n'));
+    assert_int_equal(issuer_ready(&issuer, turn.wall_ms), status);
+}
+
+static void ids_are_of_the_turns_time(void **state)
+{
+    (void)state;
+    begin(1);
+    fake_clock_step(&clock_, 3); /* time goes on during a turn, and nobody looks */
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(next(1), ISSUE_OK);
+        assert_true(first == layout_compose(T0 - EPOCH, 7, i));
+    }
+    assert_int_equal(next(1000), ISSUE_OK);
+    assert_true(first == layout_compose(T0 - EPOCH, 7, 3));
+    assert_int_equal(clock_.reads, 0);
+    assert_int_equal(issuer_ready(&issuer, T0), ISSUE_OK);
+}
+
+static void a_full_millisecond_looks_at_the_clock_and_then_queues(void **state)
+{
+    (void)state;
+    begin(1);
+    assert_int_equal(next(1024), ISSUE_OK);
+    expect_park(NET_QUEUE, T0 + 1);
+    assert_int_equal(clock_.reads, 1);
+    assert_int_equal(issuer_ready(&issuer, T0), ISSUE_OK);
+    turn.waited_us = 10 * MAX_WAIT; /* however long: it only queues */
+    expect_park(NET_QUEUE, T0 + 1);
+    fake_clock_step(&clock_, 2);
+    assert_int_equal(next(1), ISSUE_OK);
+    assert_true(first == layout_compose(T0 + 2 - EPOCH, 7, 0));
+    assert_true(turn.wall_ms == T0 + 2); /* and the turn goes on with it */
+    assert_int_equal(issuer.waited_us, 0);
+}
+
+static void a_clock_a_little_behind_queues(void **state)
+{
+    (void)state;
+    begin(2);
+    assert_int_equal(next(1), ISSUE_OK);
+    begin_turn(T0 - 10);
+    expect_park(NET_QUEUE, T0);
+    assert_int_equal(issuer_ready(&issuer, T0 - 10), ISSUE_OK);
+    assert_int_equal(issuer.waited_us, 10000);
+    assert_int_equal(issuer.gen.nretired, 0);
+}
+
+static void a_clock_far_behind_takes_the_spare(void **state)
+{
+    (void)state;
+    begin(2);
+    begin_turn(T0 + 100);
+    assert_int_equal(next(1), ISSUE_OK);
+    begin_turn(T0 + 50);
+    assert_int_equal(next(1), ISSUE_OK);
+    assert_true(first == layout_compose(T0 + 50 - EPOCH, 8, 0));
+    assert_int_equal(issuer.gen.nretired, 1);
+}
+
+static void without_a_spare_it_waits_for_the_clock_and_fails(void **state)
+{
+    (void)state;
+    begin(1);
+    begin_turn(T0 + 40);
+    assert_int_equal(next(1), ISSUE_OK);
+    begin_turn(T0 + 10);
+    expect_park(NET_WAIT, T0 + 40);
+    assert_int_equal(issuer.waited_us, 30000);
+    expect_refusal(ISSUE_STALLED, "behind the latest ID");
+    begin_turn(T0 + 40);
+    assert_int_equal(next(1), ISSUE_OK);
+    assert_true(first == layout_compose(T0 + 40 - EPOCH, 7, 1));
+}
+
+/* Ten years behind, a request waits no longer than it may: that is the time that was lost. */
+static void only_the_time_really_waited_is_counted(void **state)
+{
+    (void)state;
+    begin(1);
+    assert_int_equal(next(1), ISSUE_OK);
+    begin_turn(T0 - 900000);
+    for (int i = 0; i < 5; i++) {
+        turn.waited_us = 0;
+        assert_int_equal(next(1), ISSUE_PARK);
+        turn.waited_us = MAX_WAIT + 500;
+        assert_int_equal(next(1), ISSUE_STALLED);
+    }
+    assert_int_equal(issuer.waited_us, 5 * MAX_WAIT);
+}
+
+static void above_the_ceiling_it_waits_for_a_renewal_and_fails(void **state)
+{
+    (void)state;
+    begin(1);
+    begin_turn(T0 + 60001);
+    expect_park(NET_WAIT, INT64_MAX);
+    assert_true(issuer.gen.wants_renewal);
+    expect_refusal(ISSUE_CEILING, "above every range");
+    snowflake_extend(&issuer.gen, 0, T0 + 70000);
+    assert_int_equal(next(1), ISSUE_OK);
+}
+
+static void without_a_workerid_it_waits_for_one_and_fails(void **state)
+{
+    (void)state;
+    begin(0);
+    expect_park(NET_WAIT, INT64_MAX);
+    expect_refusal(ISSUE_LOADING, "no workerId is held yet");
+    issuer.started = false; /* not even a pool is known */
+    begin_turn(T0);
+    expect_park(NET_WAIT, INT64_MAX);
+    expect_refusal(ISSUE_LOADING, "no workerId is held yet");
+    (void)strcpy(issuer.why, "the pool has no free workerId");
+    expect_refusal(ISSUE_LOADING, "no workerId is held: the pool has no free workerId");
+    memset(issuer.why, 'w', sizeof issuer.why - 1);
+    assert_true(strlen(issuer_refusal(&issuer, ISSUE_LOADING)) > sizeof issuer.why);
+}
+
+static void outside_the_epoch_it_fails_at_once(void **state)
+{
+    (void)state;
+    static const int64_t times[] = {EPOCH - 1, EPOCH + LAYOUT_TIME_MAX + 1};
+    for (size_t i = 0; i < 2; i++) {
+        begin(1);
+        begin_turn(times[i]);
+        assert_int_equal(next(1), ISSUE_EPOCH);
+        assert_int_equal(issuer_ready(&issuer, times[i]), ISSUE_EPOCH);
+        assert_non_null(strstr(issuer_refusal(&issuer, ISSUE_EPOCH), "epoch"));
+    }
+}
+
+static void a_wait_of_0_fails_at_once(void **state)
+{
+    (void)state;
+    begin(0);
+    issuer.max_wait_us = 0;
+    assert_int_equal(next(1), ISSUE_LOADING);
+}
+
+static void a_quota_that_is_spent_yields(void **state)
+{
+    (void)state;
+    begin(1);
+    turn.quota = 3;
+    assert_int_equal(next(1), ISSUE_OK);
+    assert_int_equal(turn.quota, 2);
+    assert_int_equal(next(500), ISSUE_OK); /* a block is never cut; the quota is spent with it */
+    assert_int_equal(turn.quota, 0);
+    expect_park(NET_YIELD, 0);
+    assert_int_equal(issuer.gen.stats.issued, 501);
+}
+
+static void some_is_bounded_by_quota_and_millisecond(void **state)
+{
+    (void)state;
+    uint32_t got;
+    begin(1);
+    turn.quota = 10;
+    assert_int_equal(issuer_some(&issuer, &turn, 100, &first, &got, &step), ISSUE_OK);
+    assert_int_equal(got, 10);
+    assert_int_equal(turn.quota, 0);
+    assert_int_equal(issuer_some(&issuer, &turn, 100, &first, &got, &step), ISSUE_PARK);
+    assert_int_equal(step.verdict, NET_YIELD);
+    turn.quota = UINT32_MAX;
+    assert_int_equal(issuer_some(&issuer, &turn, 5000, &first, &got, &step), ISSUE_OK);
+    assert_int_equal(got, 1014);
+    assert_true(first == layout_compose(T0 - EPOCH, 7, 10));
+    assert_int_equal(issuer_some(&issuer, &turn, 5000, &first, &got, &step), ISSUE_PARK);
+    assert_int_equal(step.verdict, NET_QUEUE);
+    assert_true(step.until_ms == T0 + 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids_are_of_the_turns_time),
+        cmocka_unit_test(a_full_millisecond_looks_at_the_clock_and_then_queues),
+        cmocka_unit_test(a_clock_a_little_behind_queues),
+        cmocka_unit_test(a_clock_far_behind_takes_the_spare),
+        cmocka_unit_test(without_a_spare_it_waits_for_the_clock_and_fails),
+        cmocka_unit_test(only_the_time_really_waited_is_counted),
+        cmocka_unit_test(above_the_ceiling_it_waits_for_a_renewal_and_fails),
+        cmocka_unit_test(without_a_workerid_it_waits_for_one_and_fails),
+        cmocka_unit_test(outside_the_epoch_it_fails_at_once),
+        cmocka_unit_test(a_wait_of_0_fails_at_once),
+        cmocka_unit_test(a_quota_that_is_spent_yields),
+        cmocka_unit_test(some_is_bounded_by_quota_and_millisecond),
+    };
+    return cmocka_run_group_tests_name("serve/issuer", tests, NULL, NULL);
+}
