@@ -139,7 +139,7 @@ $(B)/gen/%_lua.o: $(B)/gen/%_lua.c $(B)/flags
 
 # ---- tests -------------------------------------------------------------------------------------
 
-UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/sim/test_*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
@@ -224,6 +224,7 @@ format:
 -include $(OBJ:.o=.d) $(MAINS:%.c=$(B)/%.d) $(UNIT_BIN:=.d) $(FUZZ_BIN:=.d) $(SUPPORT_OBJ:.o=.d) \
 	$(B)/tests/fuzz/replay_main.d
 
+include tests/sim/sim.mk
 include packaging/packaging.mk
 
 # ---- for people --------------------------------------------------------------------------------
@@ -245,6 +246,7 @@ make run        install what the build needs, build, start sidflake in the foreg
 make test       install what the tests need, build, run all tests
 make unit       unit tests alone; T='lease% net/test_conn' narrows them
 make e2e        end-to-end tests alone, against real servers and clients
+make sim        the deterministic simulation: SEEDS=100000, or SEED=n to replay one
 make replay     the corpora of the fuzz targets
 make fuzz       look for new inputs: F=resp FUZZ_TIME=60 (clang)
 make lint       layers, banned calls, headers, format, cppcheck, shellcheck

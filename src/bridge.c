@@ -20,7 +20,8 @@ void bridge_init(struct bridge *b)
 static void pool_known(struct bridge *b, const struct coord_pool *pool)
 {
     struct issuer *i = &b->serve->issuer;
-    if (!i->started)
+    /* A pool that was replaced before anything was granted may have another epoch. */
+    if (!i->started || !i->granted)
         snowflake_init(&i->gen, pool->epoch_ms, b->wait_below_ms, b->want_active);
     i->started = true;
     b->max_skew_ms = pool->params.max_skew_ms;

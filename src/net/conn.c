@@ -159,6 +159,8 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
             nt->reply_start = out->n;
     } while (t->step.verdict == NET_DONE && out->n < FLUSH_AT);
     t->ready = nt->reply_start;
+    if (out->failed) /* a reply that never fits: the services have answers for that, but if not */
+        t->step.verdict = NET_CLOSE;
 }
 
 static void park(struct conn *c, const struct net_step *step)

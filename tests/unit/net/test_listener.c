@@ -129,6 +129,29 @@ static void a_socket_in_use_is_left_alone(void **state)
     (void)close(fd);
 }
 
+/* Its queue is full: connecting fails, though somebody listens. */
+static void a_busy_socket_is_not_taken_for_a_stale_one(void **state)
+{
+    (void)state;
+    struct err e;
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", path);
+    int fd[8], listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&un, sizeof un), 0);
+    assert_int_equal(listen(listener, 0), 0);
+    bool full = false;
+    for (int i = 0; i < 8; i++) {
+        fd[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        full |= connect(fd[i], (struct sockaddr *)&un, sizeof un) < 0 && errno == EAGAIN;
+    }
+    assert_true(full);
+    assert_int_equal(listen_again(address, &e), ERR_BUSY);
+    assert_true(is_there());
+    for (int i = 0; i < 8; i++)
+        (void)close(fd[i]);
+    (void)close(listener);
+}
+
 static void another_file_is_left_alone(void **state)
 {
     (void)state;
@@ -279,6 +302,7 @@ int main(void)
         NET(modes_are_as_asked_for),
         NET(a_stale_socket_file_is_replaced),
         NET(a_socket_in_use_is_left_alone),
+        NET(a_busy_socket_is_not_taken_for_a_stale_one),
         NET(another_file_is_left_alone),
         NET(only_its_own_file_is_removed),
         NET(what_cannot_be_listened_on_is_told),

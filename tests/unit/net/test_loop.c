@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -117,7 +118,8 @@ static void flood_and_drain(struct net_bench *bench, void *arg)
 static void more_than_one_read_of_it_is_answered(void **state)
 {
     (void)state;
-    char address[64] = "unix:/tmp/sidflake-drain-test";
+    char address[64];
+    (void)snprintf(address, sizeof address, "unix:/tmp/sidflake-drain-%ld", (long)getpid());
     net_bench_start(&b, address);
     struct flood f = {.fd = dial(&b)};
     say(f.fd, "x\n");

@@ -1,0 +1,233 @@
+#include "sim/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- every ID ---------------------------------------------------------------------------------
+ * By (time, workerId): how many sequences were used, and by whom. */
+
+#define CELLS 65536u
+
+struct cell {
+    uint64_t key; /* ID without its sequence */
+    uint32_t generation;
+    uint32_t used; /* sequences below are taken */
+    int16_t tenure;
+};
+
+static struct cell cells[CELLS];
+static uint32_t generation;
+static unsigned ncells;
+
+void ledger_clear(void)
+{
+    ncells = 0;
+    if (++generation == 0) {
+        memset(cells, 0, sizeof cells);
+        generation = 1;
+    }
+}
+
+static struct cell *cell_of(uint64_t key)
+{
+    uint32_t i = (uint32_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 48);
+    while (cells[i % CELLS].generation == generation && cells[i % CELLS].key != key)
+        i++;
+    struct cell *c = &cells[i % CELLS];
+    if (c->generation == generation)
+        return c;
+    if (++ncells > CELLS / 2) {
+        (void)fprintf(stderr, "ledger: expected at most %u milliseconds used, found more\n",
+                      CELLS / 2);
+        abort();
+    }
+    *c = (struct cell){.key = key, .generation = generation, .tenure = -1};
+    return c;
+}
+
+/* ---- I1 ---------------------------------------------------------------------------------------
+ */
+
+static unsigned page_ranges(const struct page *p, struct range *out)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < PAGE_SLOTS; i++) {
+        struct page_record r;
+        int64_t last;
+        if (page_load(p, i, &r) && r.state == PAGE_HELD && mark_load(&p->slot[i].mark, &last))
+            out[n++] = (struct range){r.worker, last + 1, r.hi_ms};
+    }
+    return n;
+}
+
+unsigned ledger_ranges(const struct world *w, const struct node *n, struct range out[NODE_RANGES])
+{
+    unsigned k = 0;
+    (void)w;
+    if (!n->alive) {
+        struct err why;
+        bool own = n->has_file && !n->cut && page_judge(&n->page, &n->home, &why) == PAGE_OWN;
+        return own ? page_ranges(&n->page, out) : 0;
+    }
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        const struct page_record *r = &n->lease.slot[i].rec;
+        int64_t last;
+        if (r->state == PAGE_HELD && mark_load(&n->page.slot[i].mark, &last))
+            out[k++] = (struct range){r->worker, last + 1, r->hi_ms};
+    }
+    for (unsigned i = 0; !n->stopping && i < n->gen.nmembers; i++) {
+        const struct snowflake_member *m = &n->gen.member[i];
+        int64_t next = m->used < LAYOUT_SEQUENCES ? m->last : m->last + 1;
+        out[k++] = (struct range){m->worker, next, m->hi};
+    }
+    return k;
+}
+
+static bool overlap(const struct range *a, const struct range *b)
+{
+    return a->worker == b->worker && a->lo <= b->hi && b->lo <= a->hi && a->lo <= a->hi &&
+           b->lo <= b->hi;
+}
+
+static void broken(struct world *w, const struct node *n, const struct range *a, const char *whose,
+                   unsigned other, const struct range *b)
+{
+    world_fail(w,
+               "I1: workerId %u: node %u may issue in %lld..%lld, and %s node %u in %lld..%lld "
+               "(less %lld)",
+               a->worker, (unsigned)(n - w->node), (long long)(a->lo - WORLD_EPOCH),
+               (long long)(a->hi - WORLD_EPOCH), whose, other, (long long)(b->lo - WORLD_EPOCH),
+               (long long)(b->hi - WORLD_EPOCH), (long long)WORLD_EPOCH);
+}
+
+/* The tenure that a live member of n issues under is no other's. */
+static bool same_tenure(const struct node *n, unsigned node, const struct tenure *t,
+                        uint16_t worker)
+{
+    if (n->alive && t->life == n->life && t->node == node)
+        for (unsigned i = 0; i < n->gen.nmembers; i++)
+            if (n->gen.member[i].handle == t->handle && n->gen.member[i].worker == worker)
+                return true;
+    return false;
+}
+
+static void check_used(struct world *w, const struct node *n, const struct range *r)
+{
+    unsigned me = (unsigned)(n - w->node);
+    for (unsigned i = 0; i < w->ntenure; i++) {
+        const struct tenure *t = &w->tenure[i];
+        struct range used = {t->worker, t->first, t->last};
+        if (t->used && overlap(r, &used) && !same_tenure(n, me, t, r->worker))
+            broken(w, n, r, "IDs were issued on", t->node, &used);
+    }
+}
+
+void ledger_check_range(struct world *w, const struct node *n, const struct range *r)
+{
+    struct range theirs[NODE_RANGES];
+    for (unsigned i = 0; i < w->set.nodes; i++) {
+        if (&w->node[i] == n)
+            continue;
+        unsigned k = ledger_ranges(w, &w->node[i], theirs);
+        for (unsigned j = 0; j < k; j++)
+            if (overlap(r, &theirs[j]))
+                broken(w, n, r, "so may", i, &theirs[j]);
+    }
+    check_used(w, n, r);
+}
+
+void ledger_check(struct world *w, struct node *n)
+{
+    struct range ours[NODE_RANGES];
+    unsigned k = ledger_ranges(w, n, ours);
+    for (unsigned i = 0; i < k && !w->failed; i++) {
+        const struct range *g = &n->granted[ours[i].worker % WORLD_WORKERS];
+        if (n->alive && ours[i].hi > g->hi)
+            world_fail(w, "I2: node %u may issue up to %lld with workerId %u, granted up to %lld",
+                       (unsigned)(n - w->node), (long long)(ours[i].hi - WORLD_EPOCH),
+                       ours[i].worker, (long long)(g->hi - WORLD_EPOCH));
+        ledger_check_range(w, n, &ours[i]);
+    }
+}
+
+/* ---- I2 ---------------------------------------------------------------------------------------
+ */
+
+void ledger_open(struct world *w, struct node *n, const struct lease_mail *m)
+{
+    unsigned i = m->handle % LEASE_SLOTS;
+    if (w->ntenure == WORLD_TENURES) {
+        (void)fprintf(stderr, "ledger: expected at most %u grants, found more\n", WORLD_TENURES);
+        abort();
+    }
+    n->tenure[i] = (int16_t)w->ntenure;
+    n->tenure_of[i] = m->handle;
+    w->tenure[w->ntenure++] = (struct tenure){
+        .worker = m->worker, .node = (uint8_t)(n - w->node), .life = n->life, .handle = m->handle};
+}
+
+static struct tenure *tenure_of(struct world *w, const struct node *n, uint16_t worker)
+{
+    const struct snowflake_member *m = n->gen.cur;
+    unsigned i = m ? m->handle % LEASE_SLOTS : 0;
+    if (!m || m->worker != worker || n->tenure[i] < 0 || n->tenure_of[i] != m->handle)
+        return NULL;
+    return &w->tenure[n->tenure[i]];
+}
+
+static void use(struct world *w, struct tenure *t, uint64_t first, uint32_t count, int64_t now)
+{
+    uint64_t key = first >> LAYOUT_SEQUENCE_BITS;
+    uint32_t sequence = (uint32_t)first & (LAYOUT_SEQUENCES - 1);
+    struct cell *c = cell_of(key);
+    if (sequence < c->used)
+        world_fail(w, "duplicate: ID %llu was issued by node %u before, now by node %u",
+                   (unsigned long long)first, w->tenure[c->tenure].node, t->node);
+    if (t->used && now < t->last)
+        world_fail(w, "I2: node %u issues at %lld after %lld with workerId %u", t->node,
+                   (long long)(now - WORLD_EPOCH), (long long)(t->last - WORLD_EPOCH), t->worker);
+    c->used = sequence + count;
+    c->tenure = (int16_t)(t - w->tenure);
+    if (!t->used)
+        t->first = now;
+    t->used = true;
+    t->last = now;
+}
+
+/* IDs of one life rise, unless its clock stepped back by wait_below or more. */
+static void check_order(struct world *w, const struct node *n, uint64_t first, int64_t time)
+{
+    struct layout_parts last;
+    (void)layout_decompose(n->last_id, &last);
+    int64_t back = last.time - time;
+    if (first <= n->last_id && (back == 0 || back < w->set.wait_below_ms))
+        world_fail(w, "order: node %u issued ID %llu after %llu", (unsigned)(n - w->node),
+                   (unsigned long long)first, (unsigned long long)n->last_id);
+}
+
+void ledger_issued(struct world *w, struct node *n, uint64_t first, uint32_t count, int64_t now)
+{
+    struct layout_parts a, b;
+    unsigned me = (unsigned)(n - w->node);
+    w->stats->ids += count;
+    bool sound = layout_decompose(first, &a) && layout_decompose(first + count - 1, &b);
+    if (!sound || a.worker != b.worker || a.time != b.time || a.time != now - WORLD_EPOCH) {
+        world_fail(w, "I2: node %u made ID %llu and %u more at %lld", me, (unsigned long long)first,
+                   count - 1, (long long)(now - WORLD_EPOCH));
+        return;
+    }
+    struct tenure *t = a.worker < WORLD_WORKERS ? tenure_of(w, n, (uint16_t)a.worker) : NULL;
+    if (!t) {
+        world_fail(w, "I2: node %u issued with workerId %u, which it was not granted", me,
+                   a.worker);
+        return;
+    }
+    const struct range *g = &n->granted[a.worker], *h = &n->before[a.worker];
+    if ((now < g->lo || now > g->hi) && (now < h->lo || now > h->hi))
+        world_fail(w, "I2: node %u issued at %lld with workerId %u, granted %lld..%lld", me,
+                   (long long)(now - WORLD_EPOCH), a.worker, (long long)(g->lo - WORLD_EPOCH),
+                   (long long)(g->hi - WORLD_EPOCH));
+    check_order(w, n, first, a.time);
+    n->last_id = first + count - 1;
+    use(w, t, first, count, now);
+}

@@ -1,0 +1,328 @@
+/*
+ * A machine and the process on it. What keeper.c and bridge.c do with threads and mailboxes is done
+ * here in steps; all they decide is left to the lease machine and the generator.
+ */
+#include "sim/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static unsigned number(const struct world *w, const struct node *n)
+{
+    return (unsigned)(n - w->node);
+}
+
+bool node_runs(const struct world *w, const struct node *n)
+{
+    return n->alive && n->stopped_until <= w->now;
+}
+
+/* ---- start and end --------------------------------------------------------------------------- */
+
+static void deliver(struct node *n)
+{
+    if (n->mails + n->lease.nmail > NODE_MAILS) {
+        (void)fprintf(stderr, "node: expected at most %d mails, found more\n", NODE_MAILS);
+        abort();
+    }
+    memcpy(n->mail + n->mails, n->lease.mail, n->lease.nmail * sizeof *n->mail);
+    n->mails += n->lease.nmail;
+    n->lease.nmail = 0;
+}
+
+/* What pagefile_open does with what it finds. true: the page is ours, and is gone on with. */
+static bool open_page(struct world *w, struct node *n)
+{
+    struct pagefile *f = &n->file;
+    f->fd = -1;
+    f->path = NULL;
+    f->page = &n->page;
+    f->found = n->has_dir && n->has_file;
+    f->verdict = PAGE_BROKEN;
+    if (f->found && !n->cut) {
+        f->old = n->page;
+        f->verdict = page_judge(&n->page, &n->home, &f->why);
+    }
+    if (f->found && f->verdict == PAGE_OWN)
+        return true;
+    struct page_home nowhere = {0};
+    n->home.inode = ++w->inodes;
+    page_format(&n->page, n->has_dir ? &n->home : &nowhere, n->life);
+    n->has_file = n->has_dir;
+    n->cut = false;
+    return false;
+}
+
+void node_start(struct world *w, struct node *n)
+{
+    n->alive = true;
+    n->stopping = n->stop_due = n->gen_started = false;
+    n->urge_renewal = n->urge_claim = false;
+    n->stopped_until = 0;
+    n->life++;
+    n->mails = n->nretired = 0;
+    n->phase = KEEPER_READY;
+    n->due_mono = INT64_MIN;
+    n->last_id = 0;
+    memset(&n->gen, 0, sizeof n->gen);
+    memset(n->tenure, 0xff, sizeof n->tenure);
+    bool own = open_page(w, n);
+    if (!own)
+        memset(n->granted, 0, sizeof n->granted);
+    memset(n->before, 0, sizeof n->before);
+    world_note(w, "node %u starts: page %s", number(w, n),
+               !n->file.found                    ? "none"
+               : own                             ? "own"
+               : n->file.verdict == PAGE_FOREIGN ? "foreign"
+                                                 : "broken");
+    lease_init(&n->lease, &w->set.lease, &n->file, &w->rng, node_mono(w, n));
+    w->stats->takeovers += own && lease_held(&n->lease) > 0;
+    deliver(n);
+    ledger_check(w, n);
+}
+
+void node_kill(struct world *w, struct node *n)
+{
+    (void)w;
+    n->alive = false;
+    if (!n->has_dir)
+        n->has_file = false;
+}
+
+void node_term(struct world *w, struct node *n, bool give_back)
+{
+    (void)w;
+    if (n->stopping)
+        return;
+    n->stopping = n->stop_due = true;
+    n->give_back = give_back;
+    n->due_mono = INT64_MIN;
+}
+
+/* ---- the keeper ------------------------------------------------------------------------------ */
+
+static void take_requests(struct node *n, int64_t mono)
+{
+    for (unsigned i = 0; i < n->nretired; i++)
+        lease_retire(&n->lease, n->retired[i], mono);
+    if (n->urge_renewal)
+        lease_urge_renewal(&n->lease, mono);
+    if (n->urge_claim)
+        lease_urge_claim(&n->lease, mono);
+    if (n->stop_due)
+        lease_stop(&n->lease, n->give_back, mono);
+    n->stop_due = n->urge_renewal = n->urge_claim = false;
+    n->nretired = 0;
+}
+
+static const char *const action_names[] = {
+    [LEASE_IDLE] = "idle",       [LEASE_DESCRIBE] = "describe", [LEASE_INIT] = "init",
+    [LEASE_CLAIM] = "claim",     [LEASE_RENEW] = "renew",       [LEASE_RELEASE] = "release",
+    [LEASE_FINISHED] = "finish",
+};
+
+static void decide(struct world *w, struct node *n)
+{
+    int64_t mono = node_mono(w, n);
+    take_requests(n, mono);
+    lease_next(&n->lease, mono, &n->action);
+    if (n->action.kind == LEASE_IDLE) {
+        n->due_mono = n->action.until;
+        return;
+    }
+    world_note(w, "node %u decides to %s", number(w, n), action_names[n->action.kind]);
+    if (n->action.kind == LEASE_FINISHED)
+        node_kill(w, n);
+    else
+        n->phase = KEEPER_SEND;
+}
+
+void node_keep(struct world *w, struct node *n)
+{
+    if (n->phase == KEEPER_READY) {
+        decide(w, n);
+        ledger_check(w, n);
+    } else if (n->phase == KEEPER_SEND) {
+        net_send(w, n);
+    }
+}
+
+static void note_answer(const struct world *w, const struct node *n, const struct lease_action *a,
+                        const struct lease_outcome *o)
+{
+    if (!w->trace)
+        return;
+    world_note(w, "node %u hears of its %s: %s", number(w, n), action_names[a->kind],
+               coord_status_name(o->status));
+    if (a->kind == LEASE_CLAIM && o->status == COORD_OK)
+        world_note(w, "  workerId %u, %lld..%lld, n %llu", o->grant.worker,
+                   (long long)(o->grant.lo_ms - WORLD_EPOCH),
+                   (long long)(o->grant.hi_ms - WORLD_EPOCH), (unsigned long long)o->grant.n);
+    static const char *const hows[] = {"LOST", "renewed", "again", "reasserted"};
+    for (size_t i = 0; a->kind == LEASE_RENEW && o->status == COORD_OK && i < a->nitems; i++)
+        world_note(w, "  workerId %u %s, up to %lld, n %llu", a->items[i].worker,
+                   hows[a->items[i].how], (long long)(a->items[i].hi_ms - WORLD_EPOCH),
+                   (unsigned long long)a->items[i].n);
+}
+
+/* The yardstick of I2 is what replies said, not what the lease machine made of it. */
+static void book(struct world *w, struct node *n, const struct lease_action *a,
+                 const struct lease_outcome *o)
+{
+    w->stats->status[o->status]++;
+    if (o->status != COORD_OK)
+        return;
+    for (unsigned i = 0; a->kind == LEASE_CLAIM && i < n->lease.nmail; i++)
+        if (n->lease.mail[i].kind == LEASE_MAIL_GRANT) {
+            n->before[o->grant.worker] = n->granted[o->grant.worker];
+            n->granted[o->grant.worker] =
+                (struct range){o->grant.worker, o->grant.lo_ms, o->grant.hi_ms};
+            w->stats->grants++;
+        }
+    for (size_t i = 0; a->kind == LEASE_RENEW && i < a->nitems; i++) {
+        struct range *g = &n->granted[a->items[i].worker];
+        w->stats->renewals[a->items[i].how]++;
+        if (a->items[i].how != COORD_HOW_LOST && a->items[i].hi_ms > g->hi)
+            g->hi = a->items[i].hi_ms;
+    }
+}
+
+void node_answer(struct world *w, struct node *n, const struct server_call *call)
+{
+    static const struct lease_outcome down = {.status = COORD_DOWN};
+    const struct lease_action *a = call ? &call->action : &n->action;
+    const struct lease_outcome *o = call ? &call->outcome : &down;
+    note_answer(w, n, a, o);
+    lease_done(&n->lease, a, o, node_mono(w, n), node_wall(w, n));
+    book(w, n, a, o);
+    deliver(n);
+    n->phase = KEEPER_READY;
+    n->due_mono = INT64_MIN;
+    ledger_check(w, n);
+}
+
+/* ---- a kill between two stores --------------------------------------------------------------- */
+
+/* Copies what differs, byte by byte, as long as *left lasts. */
+static void copy_some(void *to, const void *from, size_t n, uint64_t *left)
+{
+    uint8_t *t = to;
+    const uint8_t *f = from;
+    for (size_t i = 0; i < n; i++) {
+        if (t[i] == f[i])
+            continue;
+        if (*left == 0)
+            return;
+        --*left;
+        t[i] = f[i];
+    }
+}
+
+/* A store of 8 bytes is there whole or not at all. */
+static void copy_cell(volatile uint64_t *to, const volatile uint64_t *from, uint64_t *left)
+{
+    if (*to == *from || *left == 0)
+        return;
+    --*left;
+    *to = *from;
+}
+
+void node_kill_torn(struct world *w, struct node *n, const struct server_call *call)
+{
+    struct page torn = n->page;
+    uint64_t left = world_draw(w, 2) ? world_draw(w, 8) : world_draw(w, 200);
+    if (call)
+        node_answer(w, n, call);
+    else
+        decide(w, n);
+    copy_some(&torn.head, &n->page.head, sizeof torn.head, &left);
+    for (unsigned i = 0; i < PAGE_SLOTS; i++) {
+        struct page_slot *to = &torn.slot[i];
+        const struct page_slot *from = &n->page.slot[i];
+        copy_cell(&to->mark, &from->mark, &left);
+        copy_some(to->copy, from->copy, sizeof to->copy, &left);
+        copy_cell(&to->commit, &from->commit, &left);
+    }
+    n->page = torn;
+    node_kill(w, n);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static void take_one(struct world *w, struct node *n, const struct lease_mail *m)
+{
+    struct snowflake *g = &n->gen;
+    int64_t last;
+    switch (m->kind) {
+    case LEASE_MAIL_POOL:
+        if (!n->gen_started)
+            snowflake_init(g, n->lease.pool.epoch_ms, w->set.wait_below_ms, w->set.lease.active);
+        n->gen_started = true;
+        break;
+    case LEASE_MAIL_GRANT:
+        if (snowflake_grant(g, m->handle, m->worker, m->last_ms, m->hi_ms, m->mark))
+            ledger_open(w, n, m);
+        else if (n->nretired < NODE_RETIRED)
+            n->retired[n->nretired++] = m->handle;
+        break;
+    case LEASE_MAIL_EXTEND:
+        snowflake_extend(g, m->handle, m->hi_ms);
+        break;
+    case LEASE_MAIL_REVOKE:
+        (void)snowflake_revoke(g, m->handle, &last);
+        break;
+    }
+}
+
+static void take_mails(struct world *w, struct node *n)
+{
+    unsigned k = world_chance(w, 65) ? n->mails : (unsigned)world_draw(w, n->mails + 1u);
+    for (unsigned i = 0; i < k; i++)
+        take_one(w, n, &n->mail[i]);
+    memmove(n->mail, n->mail + k, (n->mails - k) * sizeof *n->mail);
+    n->mails -= k;
+    if (k > 0)
+        ledger_check(w, n);
+}
+
+static void ask(struct world *w, struct node *n, uint32_t count, bool some)
+{
+    int64_t now = node_wall(w, n), until;
+    uint64_t first;
+    uint32_t got = count;
+    enum snowflake_status s = some ? snowflake_some(&n->gen, now, count, &first, &got, &until)
+                                   : snowflake_next(&n->gen, now, count, &first, &until);
+    if (s == SNOWFLAKE_OK)
+        ledger_issued(w, n, first, got, now);
+    if (w->trace && s == SNOWFLAKE_OK)
+        world_note(w, "node %u issues %u with workerId %u", number(w, n), got,
+                   (unsigned)(first >> LAYOUT_SEQUENCE_BITS) % LAYOUT_WORKERS);
+}
+
+static void settle(struct world *w, struct node *n)
+{
+    struct snowflake *g = &n->gen;
+    for (unsigned i = 0; i < g->nretired && n->nretired < NODE_RETIRED; i++) {
+        world_note(w, "node %u rotates", number(w, n));
+        n->retired[n->nretired++] = g->retired[i].handle;
+        w->stats->rotations++;
+        n->due_mono = INT64_MIN;
+    }
+    g->nretired = 0;
+    n->urge_renewal |= g->wants_renewal;
+    n->urge_claim |= g->wants_worker;
+    if (g->wants_renewal || g->wants_worker)
+        n->due_mono = INT64_MIN;
+    g->wants_renewal = g->wants_worker = false;
+}
+
+void node_serve(struct world *w, struct node *n)
+{
+    static const uint16_t sizes[] = {1, 1, 1, 1, 2, 3, 10, 500, 1023, 1024};
+    take_mails(w, n);
+    if (!n->gen_started || n->stopping)
+        return;
+    for (uint64_t k = world_draw(w, 4); k > 0 && !w->failed; k--)
+        ask(w, n, sizes[world_draw(w, sizeof sizes / sizeof *sizes)], world_chance(w, 30));
+    settle(w, n);
+}

@@ -1,0 +1,273 @@
+/*
+ * The world of one schedule: true time, a coordinator, a network, and nodes with sidecars on them.
+ *
+ *   node: clocks, a state page    process: generator <- mails -- lease machine -> calls -> network
+ *
+ * Invariants
+ *   - Everything that happens follows from (seed, step number): each step draws from a stream of
+ * its own, so that a schedule can be replayed with steps left out.
+ *   - The code under test is the real one; what is written anew here is only what ties it together
+ *     (keeper.c and bridge.c, whose threads and mailboxes become steps).
+ *
+ * Times are Unix ms of true time unless a name says otherwise.
+ */
+#ifndef SIDFLAKE_TESTS_SIM_WORLD_H
+#define SIDFLAKE_TESTS_SIM_WORLD_H
+
+#include "ids/snowflake.h"
+#include "sim/server.h"
+
+#define WORLD_NODES   32
+#define WORLD_FLIGHTS 48
+#define WORLD_WORKERS 64 /* workerIds of all pools: 0..63 */
+#define WORLD_EPOCH   LAYOUT_EPOCH_DEFAULT_MS
+#define NODE_MAILS    256
+#define NODE_RETIRED  64
+
+/* What can be done to a world; names and weights are in fault.c. */
+enum fault {
+    FAULT_KILL,
+    FAULT_KILL_TORN,
+    FAULT_STOP,
+    FAULT_TERM_RETURN,
+    FAULT_TERM_KEEP,
+    FAULT_PAGE_LOST,
+    FAULT_PAGE_COPIED,
+    FAULT_PAGE_OLD,
+    FAULT_PAGE_CUT,
+    FAULT_PAGE_FLIP,
+    FAULT_REBOOT,
+    FAULT_CLOCK_SMALL,
+    FAULT_CLOCK_EDGE,
+    FAULT_CLOCK_YEARS,
+    FAULT_CLOCK_RIGHT,
+    FAULT_CLOCK_ALL_BACK,
+    FAULT_REDIS_EMPTY,
+    FAULT_REDIS_SUFFIX,
+    FAULT_REDIS_WHOLE,
+    FAULT_REDIS_OLD,
+    FAULT_REDIS_FLUSH,
+    FAULT_REDIS_EVICT,
+    FAULT_REDIS_FAILOVER,
+    FAULT_REDIS_IN_PLACE,
+    FAULT_REDIS_CLOCK,
+    FAULT_REDIS_CLOCK_WILD,
+    FAULT_REDIS_DOWN,
+    FAULT_QUEUE_DOUBLED,
+    FAULT_QUEUE_LOST,
+    FAULT_INDEX_LOST,
+    FAULT_INIT_SAME,
+    FAULT_INIT_OTHER,
+    FAULT_INIT_FRESH,
+    FAULT_OP_EVICT,
+    FAULT_OP_REPAIR,
+    FAULT_OP_CLOSE,
+    FAULT_WRONG_POOL,
+    FAULT_PARTITION,
+    FAULT_NET_LOST_REQUEST,
+    FAULT_NET_LOST_REPLY,
+    FAULT_NET_DOUBLED,
+    FAULT_NET_LATE,
+    FAULT_LIFE_NO_DIR,
+    FAULT_LIFE_EPOCH_END,
+    FAULT_LIFE_FLEET,
+    FAULTS
+};
+
+/* How one life issued one grant. */
+struct tenure {
+    uint16_t worker;
+    uint8_t node;
+    bool used;
+    uint32_t life, handle;
+    int64_t first, last; /* times of its IDs, where used */
+};
+
+#define WORLD_TENURES 2048
+
+/* A range that somebody may still issue in, or has issued in: both ends included. */
+struct range {
+    uint16_t worker;
+    int64_t lo, hi;
+};
+
+#define NODE_RANGES (2 * LEASE_SLOTS)
+
+enum keeper_phase {
+    KEEPER_READY, /* to ask the lease machine */
+    KEEPER_SEND,  /* an action is decided on, and what must be in the page is there */
+    KEEPER_WAIT,  /* for the reply to call `serial` */
+};
+
+struct node {
+    /* The machine. */
+    int64_t wall_off, mono_off; /* its clocks less true time */
+    struct page page;           /* the file's memory */
+    struct page_home home;      /* of the machine and the file now */
+    bool has_dir, has_file;
+    bool cut; /* the file was truncated */
+    struct page backup;
+    bool has_backup;
+    bool wrong_pool, partitioned;
+
+    /* What its holder was granted per workerId, as told by replies: I2's yardstick. */
+    struct range granted[WORLD_WORKERS];
+    struct range
+        before[WORLD_WORKERS]; /* the grant before: the loop may not have heard of its end */
+
+    /* The process. */
+    bool alive;
+    bool stopping;            /* SIGTERM: nothing is issued any more */
+    bool stop_due, give_back; /* … and the keeper is yet to be told */
+    int64_t stopped_until;    /* SIGSTOP; 0: runs */
+    uint32_t life;
+    struct pagefile file;
+    struct lease lease;
+    struct snowflake gen;
+    bool gen_started;
+    struct lease_mail mail[NODE_MAILS];
+    unsigned mails;
+    uint32_t retired[NODE_RETIRED];
+    unsigned nretired;
+    bool urge_renewal, urge_claim;
+    enum keeper_phase phase;
+    struct lease_action action;
+    uint32_t serial;
+    int64_t due_mono;                  /* READY: when the lease machine wants to be asked again */
+    int16_t tenure[SNOWFLAKE_MEMBERS]; /* by handle % LEASE_SLOTS; -1: none */
+    uint32_t tenure_of[SNOWFLAKE_MEMBERS];
+    uint64_t last_id; /* latest of this life */
+};
+
+/* A call on its way: to the server, or its reply back. */
+struct flight {
+    bool used, answered;
+    bool other_pool;
+    uint8_t node;
+    uint32_t life, serial;
+    struct server_call call;
+};
+
+/* The settings of a schedule, drawn from its seed. */
+struct setting {
+    struct coord_params params;
+    struct lease_config lease;
+    int64_t wait_below_ms;
+    unsigned nodes, steps;
+    bool sqlite;
+    bool calm_clocks;        /* all clocks of nodes are within S to begin with */
+    uint8_t weight[FAULTS];  /* 0: never in this schedule */
+    unsigned fault_percent;  /* of steps */
+    unsigned copies_percent; /* of calls: they leave a copy behind, which is run later */
+};
+
+struct stats {
+    uint64_t schedules, steps, ids, calls;
+    uint64_t fault[FAULTS];
+    uint64_t grants, renewals[4], rotations, takeovers;
+    uint64_t status[COORD_DOWN + 1];
+};
+
+struct world {
+    uint64_t seed;
+    unsigned step;
+    struct rng rng;
+    uint64_t stream; /* state of rng */
+    struct setting set;
+    int64_t now;
+    struct server *server, *other;
+    char identity[COORD_IDENTITY_MAX], other_identity[COORD_IDENTITY_MAX];
+    int64_t server_off, down_until;
+    bool wild;    /* the server's clock was wrong by more than S: nothing may be lost any more */
+    bool lossy;   /* something was lost: its clock must stay within S */
+    bool no_pool; /* as far as the operator knows */
+    struct node node[WORLD_NODES];
+    struct flight flight[WORLD_FLIGHTS];
+    struct tenure tenure[WORLD_TENURES];
+    unsigned ntenure;
+    uint64_t inodes;
+    bool failed;
+    char why[256];
+    bool trace;
+    struct stats *stats;
+};
+
+/* ---- world.c: time, chance, the record of what happens ----------------------------------------
+ */
+
+uint64_t world_draw(struct world *w, uint64_t bound); /* 0..bound-1 */
+bool world_chance(struct world *w, unsigned percent);
+int64_t world_between(struct world *w, int64_t from, int64_t to);
+void world_fail(struct world *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void world_note(const struct world *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void world_count(struct world *w, enum fault f);
+
+/* The clock of the server, of a node. */
+int64_t world_server_ms(const struct world *w);
+int64_t node_wall(const struct world *w, const struct node *n);
+int64_t node_mono(const struct world *w, const struct node *n);
+
+/* A moment at which something turns, give or take a margin of the protocol: of a random node's
+ * ranges, the pool's floors, a record. true time, as whose clock is told by *off (its offset). */
+int64_t world_edge(struct world *w, int64_t *off);
+
+/* ---- node.c: a machine and the process on it --------------------------------------------------
+ */
+
+void node_start(struct world *w, struct node *n);
+void node_kill(struct world *w, struct node *n);
+bool node_runs(const struct world *w, const struct node *n);
+
+/* The keeper thread: one phase on. */
+void node_keep(struct world *w, struct node *n);
+
+/* A reply, or none (call NULL: timed out). */
+void node_answer(struct world *w, struct node *n, const struct server_call *call);
+
+/* Has the keeper run, or take an answer (may be NULL), such that only a part of what it stores
+ * reaches the page before a SIGKILL. */
+void node_kill_torn(struct world *w, struct node *n, const struct server_call *call);
+
+/* The loop thread: some of the mails; then requests for IDs. */
+void node_serve(struct world *w, struct node *n);
+void node_term(struct world *w, struct node *n, bool give_back);
+
+/* ---- ledger.c: the invariants -----------------------------------------------------------------
+ */
+
+void ledger_clear(void);
+
+/* All that node n may still issue in, by generator, lease or page. */
+unsigned ledger_ranges(const struct world *w, const struct node *n, struct range out[NODE_RANGES]);
+
+/* I1: what n may issue in is disjoint from what others may issue in, and from what was issued. */
+void ledger_check(struct world *w, struct node *n);
+
+/* I1 for a range that is on its way to n. */
+void ledger_check_range(struct world *w, const struct node *n, const struct range *r);
+
+/* I2, and no ID twice. */
+void ledger_issued(struct world *w, struct node *n, uint64_t first, uint32_t count, int64_t now);
+
+void ledger_open(struct world *w, struct node *n, const struct lease_mail *m);
+
+/* ---- net.c ------------------------------------------------------------------------------------
+ */
+
+void net_send(struct world *w, struct node *n);
+bool net_step(struct world *w); /* one call or reply, by chance; false: none */
+void net_round_trip(struct world *w, struct node *n); /* the call of n, at once */
+
+/* ---- fault.c, schedule.c ----------------------------------------------------------------------
+ */
+
+extern const char *const fault_names[FAULTS];
+void fault_draw_weights(struct world *w);
+void fault_draw_rewinds(struct world *w); /* the same for a schedule that is about those alone */
+void fault_heal_pool(struct world *w);    /* the operator makes the missing pool again */
+void fault_step(struct world *w);
+
+/* Runs the schedule of a seed, without the steps for which skip (may be NULL) is set. */
+void schedule_run(struct world *w, uint64_t seed, const uint8_t *skip);
+
+#endif
