@@ -136,7 +136,8 @@ static void sidflake(struct rds_call *c, struct buf *b)
     const struct issuer *issuer = rds_issuer(c);
     enum issue_status ready = issuer_ready(issuer, c->turn->wall_ms);
     buf_printf(b,
-               "sidflake_version:%s\r\nsidflake_ready:%d\r\nsidflake_ready_reason:%s\r\nids_issued:%llu\r\n"
+               "sidflake_version:%s\r\nsidflake_ready:%d\r\nsidflake_ready_reason:%s\r\nids_issued:"
+               "%llu\r\n"
                "id_prefix:%s\r\nid_batch_max:%lu\r\nepoch_ms:%lld\r\nworkers_held:%u\r\n"
                "workers_active:%u\r\nceiling_ms:%lld\r\n",
                SIDFLAKE_VERSION, ready == ISSUE_OK,

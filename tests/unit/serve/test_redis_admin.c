@@ -233,7 +233,8 @@ static void info_loading(void **state)
     struct rig *r = *state;
     r->serve.issuer.granted = r->serve.issuer.started = false;
     info_has(r, "INFO", "\r\nloading:1\r\nloading_eta_seconds:1\r\n", true);
-    info_has(r, "INFO", "\r\nsidflake_ready:0\r\nsidflake_ready_reason:no workerId is held yet\r\n", true);
+    info_has(r, "INFO", "\r\nsidflake_ready:0\r\nsidflake_ready_reason:no workerId is held yet\r\n",
+             true);
 }
 
 static void info_names(void **state)
