@@ -69,7 +69,9 @@ static void free_slot(struct lease *l, unsigned i)
 static void revoke(struct lease *l, unsigned i)
 {
     free_slot(l, i);
-    post(l, LEASE_MAIL_REVOKE, i, 0);
+    if (!l->slot[i].unproven)
+        post(l, LEASE_MAIL_REVOKE, i, 0);
+    l->slot[i].unproven = false;
 }
 
 static void grant(struct lease *l, unsigned i, int64_t last)
@@ -102,17 +104,29 @@ static void take_over_slot(struct lease *l, unsigned i)
     if (!page_load(l->page, i, &s->rec) || !mark_load(&l->page->slot[i].mark, &s->last_ms))
         s->rec.state = PAGE_FREE;
     s->young = true; /* until the coordinator says otherwise */
-    if (s->rec.state == PAGE_HELD)
-        grant(l, i, s->last_ms);
+    s->unproven = s->rec.state == PAGE_HELD;
+}
+
+/* A clock beyond the ceiling is ahead of the coordinator's, and no measure of what was issued. */
+static void grant_taken_over(struct lease *l, unsigned i, int64_t wall)
+{
+    struct lease_slot *s = &l->slot[i];
+    s->unproven = false;
+    if (wall > s->last_ms && wall <= s->rec.hi_ms)
+        s->last_ms = wall;
+    mark_store(&l->page->slot[i].mark, s->last_ms);
+    grant(l, i, s->last_ms);
 }
 
 static void take_over(struct lease *l)
 {
-    const char *identity = l->page->head.identity;
+    char identity[COORD_IDENTITY_MAX];
     int64_t epoch;
+    memcpy(identity, l->page->head.identity, sizeof identity);
     if (!identity[0] || !epoch_agrees(l, identity, &epoch)) {
         struct page_home home = l->page->head.home;
         page_format(l->page, &home, l->page->head.pid);
+        page_set_identity(l->page, identity); /* it tells the next life that IDs were issued */
         return;
     }
     memcpy(l->identity, identity, sizeof l->identity);
@@ -136,6 +150,14 @@ static void note_foreign(struct lease *l, const struct page *old)
     }
 }
 
+/* No IDs were issued with this state directory: no page, or one that never knew a pool. */
+static bool never_held(const struct pagefile *f)
+{
+    if (!f->found)
+        return true;
+    return f->verdict != PAGE_BROKEN && !f->page->head.identity[0] && !f->old.head.identity[0];
+}
+
 void lease_init(struct lease *l, const struct lease_config *conf, struct pagefile *f,
                 struct rng *rng, int64_t mono)
 {
@@ -144,7 +166,7 @@ void lease_init(struct lease *l, const struct lease_config *conf, struct pagefil
     l->rng = rng;
     l->page = f->page;
     l->pool.params = coord_params_default;
-    l->fresh_ok = !f->found;
+    l->fresh_ok = never_held(f);
     l->call_due = l->renew_due = l->claim_due = mono;
     l->renewed = mono - URGE_EVERY_MS;
     if (f->found && f->verdict == PAGE_OWN)
@@ -412,7 +434,7 @@ static void claim_done(struct lease *l, const struct lease_action *a, const stru
 }
 
 static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal *item,
-                        const struct coord_reply *reply)
+                        const struct coord_reply *reply, int64_t wall)
 {
     struct lease_slot *s = &l->slot[i];
     if (s->rec.state != PAGE_HELD || s->rec.worker != item->worker)
@@ -429,7 +451,19 @@ static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal 
     s->t0_ms = item->t0_ms;
     s->young = reply->now_ms - item->t0_ms < l->pool.params.mature_after_ms;
     page_store(l->page, i, &s->rec);
-    post(l, LEASE_MAIL_EXTEND, i, 0);
+    if (s->unproven)
+        grant_taken_over(l, i, wall);
+    else
+        post(l, LEASE_MAIL_EXTEND, i, 0);
+}
+
+/* Nobody can say whether the page is right, so it is believed: a restart during an outage serves.
+ */
+static void grant_unproven(struct lease *l, int64_t wall)
+{
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        if (l->slot[i].rec.state == PAGE_HELD && l->slot[i].unproven)
+            grant_taken_over(l, i, wall);
 }
 
 static void renew_done(struct lease *l, const struct lease_action *a, const struct lease_outcome *o,
@@ -438,13 +472,14 @@ static void renew_done(struct lease *l, const struct lease_action *a, const stru
     if (o->status != COORD_OK) {
         if (o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL)
             forget_pool(l, wall);
+        grant_unproven(l, wall);
         back_off(l, mono);
         return;
     }
     l->fails = 0;
     bool young = false;
     for (size_t k = 0; k < a->nitems; k++) {
-        renewed_one(l, a->slots[k], &a->items[k], &o->reply);
+        renewed_one(l, a->slots[k], &a->items[k], &o->reply, wall);
         const struct lease_slot *s = &l->slot[a->slots[k]];
         young |= s->rec.state == PAGE_HELD && s->young;
     }
@@ -506,8 +541,9 @@ void lease_done(struct lease *l, const struct lease_action *a, const struct leas
 static void leave(struct lease *l, unsigned i)
 {
     struct lease_slot *s = &l->slot[i];
-    if (!mark_load(&l->page->slot[i].mark, &s->last_ms))
-        s->last_ms = s->rec.hi_ms; /* somebody scribbled on the page: all of the range is used */
+    if (s->unproven || !mark_load(&l->page->slot[i].mark, &s->last_ms))
+        s->last_ms = s->rec.hi_ms; /* no exact last time is known: all of the range is used */
+    s->unproven = false;
     s->rec.state = PAGE_LEAVING;
     page_store(l->page, i, &s->rec);
 }

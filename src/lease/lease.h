@@ -17,6 +17,9 @@
  *   - The page knows first: a grant is in the page before it is mailed, a renewal's next token
  * before the renewal is returned as an action, LEAVING before a release is.
  *   - A slot that is LEAVING is never issued from again, in this life or the next.
+ *   - A slot taken over is granted once its first renewal has been answered, or cannot be: a page
+ *     may be an older state of itself, put back in place. What it is granted begins above the clock
+ *     of that moment, so that a `last` which is too old does no harm either.
  *   - While the outcome of a renewal is unknown it is repeated with the same pair of tokens.
  *
  * Times: mono is monotonic ms, wall and everything named _ms otherwise Unix ms.
@@ -90,10 +93,10 @@ struct lease_mail {
 struct lease_slot {
     struct page_record rec;
     uint32_t handle;
-    int64_t t0_ms; /* 0: not known yet */
-    bool young;    /* gets short ranges, and is renewed more often */
-    bool has_last; /* LEAVING: the exact last time is known: */
-    int64_t last_ms;
+    int64_t t0_ms;   /* 0: not known yet */
+    bool young;      /* gets short ranges, and is renewed more often */
+    bool unproven;   /* HELD, but not granted yet: a page taken over says so, and nobody else */
+    int64_t last_ms; /* LEAVING, unproven: nothing above was issued, by the page */
 };
 
 struct lease {

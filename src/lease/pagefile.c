@@ -182,7 +182,7 @@ enum err_code pagefile_open(struct pagefile *f, const char *dir, const char *coo
     return r;
 }
 
-enum err_code pagefile_memory(struct pagefile *f, struct err *e)
+enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e)
 {
     static const struct page_home nowhere;
     memset(f, 0, sizeof *f);
@@ -192,6 +192,8 @@ enum err_code pagefile_memory(struct pagefile *f, struct err *e)
     if (p == MAP_FAILED)
         return err_errno(e, errno, "cannot map %u bytes", PAGE_SIZE_BYTES);
     f->page = p;
+    f->found = hidden;
+    f->verdict = PAGE_BROKEN;
     page_format(f->page, &nowhere, (uint32_t)getpid());
     return ERR_OK;
 }

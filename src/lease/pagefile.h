@@ -18,7 +18,7 @@ struct pagefile {
     char *path;        /* of the file, or NULL */
 
     /* What was there at start. */
-    bool found;                /* some page, of whatever worth */
+    bool found;                /* some page, of whatever worth, or a hidden one */
     enum page_verdict verdict; /* where found */
     struct err why;            /* where found and not PAGE_OWN */
     struct page old;           /* PAGE_FOREIGN: its contents, to be released */
@@ -31,8 +31,9 @@ struct pagefile {
 enum err_code pagefile_open(struct pagefile *f, const char *dir, const char *coordinator,
                             struct err *e) MUST_CHECK;
 
-/* A page that ends with the process. */
-enum err_code pagefile_memory(struct pagefile *f, struct err *e) MUST_CHECK;
+/* A page that ends with the process. hidden: there may be one of an earlier process all the same,
+ * which cannot be read. */
+enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e) MUST_CHECK;
 
 /* Unmaps and unlocks; the file stays. */
 void pagefile_close(struct pagefile *f);

@@ -457,7 +457,10 @@ static void a_full_page_never_posts_more_than_there_is_room_for(void **state)
     rig_pass(&b.rig, 1000); /* no slot is free: nothing is claimed, nothing spins */
     assert_int_equal(rig_held(&b.rig), LEASE_SLOTS);
     rig_restart(&b.rig);
+    assert_int_equal(rig_step(&b.rig), LEASE_RENEW);
     assert_int_equal(b.rig.mails[LEASE_MAIL_GRANT], LEASE_SLOTS);
+    rig_pass(&b.rig, 1000);
+    lease_urge_renewal(&b.rig.lease, rig_mono(&b.rig));
     for (uint16_t w = 0; w < FAKE_COORD_WORKERS; w++)
         fake_coord_steal(&b.coord, w);
     assert_int_equal(rig_step(&b.rig), LEASE_RENEW);

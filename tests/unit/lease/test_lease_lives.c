@@ -50,13 +50,15 @@ static void a_restart_goes_on_where_the_killed_one_stopped(void **state)
     struct rig_grant was = begin();
     rig_restart(&b.rig);
     assert_int_equal(b.rig.mails[LEASE_MAIL_POOL], 1);
+    assert_true(b.rig.pool.epoch_ms == RIG_EPOCH);
+    assert_int_equal(rig_held(&b.rig), 0);
+    assert_int_equal(rig_step(&b.rig), LEASE_RENEW); /* the first thing it does */
     assert_int_equal(rig_held(&b.rig), 2);
     struct rig_grant *is = rig_of_worker(&b.rig, was.worker);
     assert_non_null(is);
-    assert_true(is->last_ms == RIG_T0 + 2000);
-    assert_true(is->hi_ms == was.hi_ms);
-    assert_true(b.rig.pool.epoch_ms == RIG_EPOCH);
-    assert_int_equal(rig_step(&b.rig), LEASE_RENEW); /* the first thing it does */
+    assert_true(is->last_ms == rig_wall(&b.rig));
+    assert_true(is->hi_ms == was.hi_ms + 3000);
+    assert_int_equal(b.rig.mails[LEASE_MAIL_EXTEND], 0);
     assert_int_equal(rig_step(&b.rig), LEASE_DESCRIBE);
     assert_int_equal(rig_step(&b.rig), LEASE_IDLE);
     assert_int_equal(rig_held(&b.rig), 2);
@@ -102,6 +104,72 @@ static void a_restart_with_the_coordinator_down_serves_all_the_same(void **state
     end();
 }
 
+/* … nor does a clock that is years ahead take a workerId with it. */
+static void a_clock_that_went_back_does_not_lower_last(void **state)
+{
+    (void)state;
+    static const int64_t steps_ms[] = {-1500, INT64_C(100000000000)};
+    for (int i = 0; i < 2; i++) {
+        struct rig_grant was = begin();
+        b.clock.us_wall += steps_ms[i] * 1000;
+        rig_restart(&b.rig);
+        fake_coord_fail(&b.coord, FAKE_RENEW, COORD_DOWN, false);
+        assert_int_equal(rig_step(&b.rig), LEASE_RENEW);
+        assert_true(rig_of_worker(&b.rig, was.worker)->last_ms == RIG_T0 + 2000);
+        end();
+    }
+}
+
+/* A page that was copied earlier comes back within the same file: it is an older state of itself.
+ */
+static void an_older_page_put_back_is_not_issued_from(void **state)
+{
+    (void)state;
+    struct rig_grant was = begin();
+    struct page backup = *b.rig.file.page;
+    rig_pass(&b.rig, 7000);
+    assert_true(count(FAKE_RENEW) >= 1);
+    *b.rig.file.page = backup;
+    rig_restart(&b.rig);
+    assert_int_equal(rig_held(&b.rig), 0);
+    assert_int_equal(rig_step(&b.rig), LEASE_RENEW); /* with tokens that have been changed since */
+    assert_int_equal(rig_held(&b.rig), 0);
+    assert_int_equal(b.rig.mails[LEASE_MAIL_GRANT] + b.rig.mails[LEASE_MAIL_REVOKE], 0);
+    (void)rig_settle(&b.rig);
+    assert_null(rig_of_worker(&b.rig, was.worker));
+    assert_int_equal(rig_held(&b.rig), 2);
+    end();
+}
+
+static void a_page_put_back_before_a_renewal_goes_on_above_what_was_issued(void **state)
+{
+    (void)state;
+    struct rig_grant was = begin();
+    struct page backup = *b.rig.file.page;
+    rig_use(rig_first(&b.rig), RIG_T0 + 2900);
+    *b.rig.file.page = backup;
+    rig_restart(&b.rig);
+    assert_int_equal(rig_step(&b.rig), LEASE_RENEW);
+    assert_true(rig_of_worker(&b.rig, was.worker)->last_ms >= RIG_T0 + 2900);
+    end();
+}
+
+/* Nobody has said yet that the page's `last` is right. */
+static void a_stop_before_the_first_renewal_tells_no_last(void **state)
+{
+    (void)state;
+    struct rig_grant was = begin();
+    int64_t hwm = b.coord.worker[was.worker].hwm_ms;
+    rig_restart(&b.rig);
+    lease_stop(&b.rig.lease, true, rig_mono(&b.rig));
+    assert_int_equal(rig_step(&b.rig), LEASE_RELEASE);
+    assert_int_equal(rig_step(&b.rig), LEASE_RELEASE);
+    assert_int_equal(rig_step(&b.rig), LEASE_FINISHED);
+    assert_false(b.coord.worker[was.worker].held);
+    assert_true(b.coord.worker[was.worker].hwm_ms == hwm);
+    end();
+}
+
 static void what_was_lost_meanwhile_is_replaced(void **state)
 {
     (void)state;
@@ -123,6 +191,7 @@ static void a_leaving_one_is_released_and_never_granted_again(void **state)
     fake_coord_fail(&b.coord, FAKE_RELEASE, COORD_DOWN, false);
     assert_int_equal(rig_step(&b.rig), LEASE_RELEASE);
     rig_restart(&b.rig);
+    assert_int_equal(rig_step(&b.rig), LEASE_RENEW);
     assert_int_equal(rig_held(&b.rig), 1);
     assert_null(rig_of_worker(&b.rig, was.worker));
     (void)rig_settle(&b.rig);
@@ -156,10 +225,12 @@ static void handles_of_two_lives_may_agree_but_grants_do_not_repeat(void **state
     (void)begin();
     uint16_t worker = rig_first(&b.rig)->worker;
     for (int64_t life = 1; life <= 5; life++) {
+        int64_t last = rig_of_worker(&b.rig, worker)->last_ms;
         rig_restart(&b.rig);
+        assert_int_equal(rig_step(&b.rig), LEASE_RENEW);
         struct rig_grant *g = rig_of_worker(&b.rig, worker);
-        assert_true(g->last_ms == RIG_T0 + 1999 + life);
-        rig_use(g, RIG_T0 + 2000 + life);
+        assert_true(g->last_ms >= last && g->last_ms == rig_wall(&b.rig));
+        rig_use(g, rig_wall(&b.rig) + life);
         rig_pass(&b.rig, 1000);
     }
     end();
@@ -239,7 +310,8 @@ static void a_stop_that_keeps_leaves_the_page_as_it_is(void **state)
     assert_int_equal(count(FAKE_RELEASE), 0);
     assert_int_equal(rig_page_count(&b.rig, PAGE_HELD), 2);
     rig_restart(&b.rig);
-    assert_true(rig_of_worker(&b.rig, was.worker)->last_ms == RIG_T0 + 2000);
+    assert_int_equal(rig_step(&b.rig), LEASE_RENEW);
+    assert_true(rig_of_worker(&b.rig, was.worker)->last_ms == rig_wall(&b.rig));
     end();
 }
 
@@ -428,6 +500,10 @@ int main(void)
         cmocka_unit_test(a_restart_goes_on_where_the_killed_one_stopped),
         cmocka_unit_test(a_restart_repeats_the_renewal_that_was_cut_short),
         cmocka_unit_test(a_restart_with_the_coordinator_down_serves_all_the_same),
+        cmocka_unit_test(a_clock_that_went_back_does_not_lower_last),
+        cmocka_unit_test(an_older_page_put_back_is_not_issued_from),
+        cmocka_unit_test(a_page_put_back_before_a_renewal_goes_on_above_what_was_issued),
+        cmocka_unit_test(a_stop_before_the_first_renewal_tells_no_last),
         cmocka_unit_test(what_was_lost_meanwhile_is_replaced),
         cmocka_unit_test(a_leaving_one_is_released_and_never_granted_again),
         cmocka_unit_test(a_restart_under_another_epoch_takes_nothing_over),

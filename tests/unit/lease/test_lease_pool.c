@@ -165,8 +165,28 @@ static void auto_init_makes_a_missing_pool_fresh_only_without_a_page(void **stat
 
     begin_with(conf, 5);
     b.coord.missing = true;
-    rig_restart(&b.rig); /* now there is a page, though an empty one */
+    rig_restart(&b.rig); /* now there is a page, but it never knew a pool */
     rig_pass(&b.rig, 1000);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->mode, COORD_INIT_FRESH);
+    rig_restart(&b.rig);
+    b.coord.missing = true;
+    rig_pass(&b.rig, 1000);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->mode, COORD_INIT_AFTER_LOSS);
+    end();
+}
+
+static void auto_init_after_a_page_that_cannot_be_read_is_after_a_loss(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config();
+    struct err e;
+    conf.auto_init = true;
+    begin_with(conf, 5);
+    b.coord.missing = true;
+    pagefile_close(&b.rig.file);
+    assert_int_equal(pagefile_memory(&b.rig.file, true, &e), ERR_OK);
+    lease_init(&b.rig.lease, &conf, &b.rig.file, &b.rig.rng.rng, rig_mono(&b.rig));
+    (void)rig_settle(&b.rig);
     assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->mode, COORD_INIT_AFTER_LOSS);
     end();
 }
@@ -181,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_pool_of_another_epoch_before_the_first_grant_is_told_anew),
         cmocka_unit_test(without_auto_init_a_missing_pool_is_waited_for),
         cmocka_unit_test(auto_init_makes_a_missing_pool_fresh_only_without_a_page),
+        cmocka_unit_test(auto_init_after_a_page_that_cannot_be_read_is_after_a_loss),
     };
     return cmocka_run_group_tests_name("lease/lease, pools", tests, NULL, NULL);
 }

@@ -379,7 +379,7 @@ static void memory_is_a_page_without_a_file(void **state)
     (void)state;
     struct pagefile f;
     struct err e;
-    assert_int_equal(pagefile_memory(&f, &e), ERR_OK);
+    assert_int_equal(pagefile_memory(&f, false, &e), ERR_OK);
     assert_int_equal(f.fd, -1);
     assert_false(f.found);
     assert_empty(f.page);
