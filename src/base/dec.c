@@ -36,56 +36,64 @@ bool dec_canonical_i64(struct span s, int64_t *out)
     return dec_i64(s, out);
 }
 
-static const char pairs[] = "00010203040506070809"
-                            "10111213141516171819"
-                            "20212223242526272829"
-                            "30313233343536373839"
-                            "40414243444546474849"
-                            "50515253545556575859"
-                            "60616263646566676869"
-                            "70717273747576777879"
-                            "80818283848586878889"
-                            "90919293949596979899";
-
-static void put_pair(char *out, uint32_t v)
+/* Decimal digits as bytes 0..9, the first in the lowest byte: a number is halved into lanes of four
+ * digits, those into lanes of two, those into lanes of one, all lanes at once. / 100 and / 10 are a
+ * multiplication and a shift each, exact in their range; no lane spills into the next. */
+static uint64_t split_fours(uint64_t fours)
 {
-    memcpy(out, pairs + 2 * (size_t)v, 2);
+    uint64_t hundreds = fours * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
+    uint64_t twos = hundreds | (fours - hundreds * 100) << 16;
+    uint64_t tens = twos * 103 >> 10 & UINT64_C(0x000f000f000f000f);
+    return tens | (twos - tens * 10) << 8;
 }
 
-/* Exactly eight digits; v < 10^8. 32-bit divisions by a constant are one multiplication each. */
+/* v < 10^8 */
+static uint64_t eight_digits(uint32_t v)
+{
+    return split_fours(v / 10000 | (uint64_t)(v % 10000) << 32);
+}
+
+/* The lowest byte first, on any machine. */
+static void store(char *out, uint64_t bytes)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    bytes = __builtin_bswap64(bytes);
+#endif
+    memcpy(out, &bytes, sizeof bytes);
+}
+
+#define ASCII_ZEROS UINT64_C(0x3030303030303030)
+
 static void put_eight(char *out, uint32_t v)
 {
-    uint32_t high = v / 10000, low = v % 10000;
-    put_pair(out, high / 100);
-    put_pair(out + 2, high % 100);
-    put_pair(out + 4, low / 100);
-    put_pair(out + 6, low % 100);
+    store(out, eight_digits(v) | ASCII_ZEROS);
 }
 
-/* As many digits as v < 10^8 has. */
-static size_t put_head(char *out, uint32_t v)
+/* The last `width` digits without leading zeros, one at least; writes eight bytes all the same, of
+ * which the surplus is to be overwritten. */
+static size_t put_head(char *out, uint64_t digits, unsigned width)
 {
-    char tmp[8];
-    size_t skip = 0;
-    put_eight(tmp, v);
-    while (skip < 7 && tmp[skip] == '0')
-        skip++;
-    memcpy(out, tmp + skip, 8 - skip);
-    return 8 - skip;
+    unsigned skip = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 8 * (width - 1)) / 8;
+    store(out, (digits | ASCII_ZEROS) >> 8 * skip);
+    return width - skip;
 }
 
-/* An ID has 18 or 19 digits: a short head, then eight and eight. */
+/* An ID has 18 or 19 digits: a head of up to four, then eight and eight. */
 size_t dec_put_u64(char *out, uint64_t v)
 {
     const uint32_t e8 = 100000000;
-    if (v < e8)
-        return put_head(out, (uint32_t)v);
+    char few[8];
+    size_t n;
+    if (v < e8) {
+        n = put_head(few, eight_digits((uint32_t)v), 8);
+        memcpy(out, few, n);
+        return n;
+    }
     uint64_t high = v / e8;
-    size_t n = 0;
     if (high < e8) {
-        n = put_head(out, (uint32_t)high);
+        n = put_head(out, eight_digits((uint32_t)high), 8);
     } else {
-        n = put_head(out, (uint32_t)(high / e8));
+        n = put_head(out, split_fours(high / e8), 4);
         put_eight(out + n, (uint32_t)(high % e8));
         n += 8;
     }

@@ -294,14 +294,12 @@ static struct snowflake_member *choose(struct snowflake *s, int64_t now, uint32_
 enum snowflake_status snowflake_next(struct snowflake *s, int64_t now_ms, uint32_t n,
                                      uint64_t *first, int64_t *until_ms)
 {
-    struct snowflake_member *m = s->cur;
-    /* The same millisecond and member as before: judged already, and hi only rises. */
-    if (!m || now_ms != s->last_ms || m->used + n > LAYOUT_SEQUENCES) {
-        enum snowflake_status why = SNOWFLAKE_OK;
-        m = choose(s, now_ms, n, &why, until_ms);
-        if (!m)
-            return why;
-    }
+    enum snowflake_status why = SNOWFLAKE_OK;
+    if (snowflake_more(s, now_ms, n, first))
+        return SNOWFLAKE_OK;
+    struct snowflake_member *m = choose(s, now_ms, n, &why, until_ms);
+    if (!m)
+        return why;
     *first = issue(s, m, now_ms, n);
     return SNOWFLAKE_OK;
 }

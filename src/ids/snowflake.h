@@ -115,6 +115,22 @@ bool snowflake_revoke(struct snowflake *s, uint32_t handle, int64_t *last);
 enum snowflake_status snowflake_next(struct snowflake *s, int64_t now_ms, uint32_t n,
                                      uint64_t *first, int64_t *until_ms);
 
+/* The usual case of snowflake_next, inline: n more IDs of the same millisecond, from the member
+ * that gave out the latest ones. That was judged when the first of them was issued, hi only rises,
+ * and any change of members forgets cur. false: nothing was done, ask snowflake_next. */
+static inline bool snowflake_more(struct snowflake *s, int64_t now_ms, uint32_t n, uint64_t *first)
+{
+    struct snowflake_member *m = s->cur;
+    if (!m || now_ms != s->last_ms || m->used + n > LAYOUT_SEQUENCES)
+        return false;
+    *first = layout_compose(now_ms - s->epoch_ms, m->worker, m->used);
+    m->used += n;
+    s->stats.issued += n;
+    if (m->used > s->stats.peak)
+        s->stats.peak = m->used;
+    return true;
+}
+
 /* As snowflake_next, but 1..max contiguous IDs, as many as the workerId in turn has left in this
  * millisecond; *got is how many. */
 enum snowflake_status snowflake_some(struct snowflake *s, int64_t now_ms, uint32_t max,

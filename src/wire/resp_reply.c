@@ -70,17 +70,19 @@ void resp_put_bulk(struct buf *b, struct span bytes)
 
 void resp_put_bulk_u64(struct buf *b, uint64_t v)
 {
-    char text[5 + DEC_U64_MAX + 2];
     char digits[DEC_U64_MAX];
-    size_t n = dec_put_u64(digits, v), at = 0;
-    text[at++] = '$';
+    size_t n = dec_put_u64(digits, v);
+    char *start = buf_room(b, 5 + sizeof digits + 2), *at = start;
+    if (!at)
+        return;
+    *at++ = '$';
     if (n >= 10)
-        text[at++] = (char)('0' + n / 10);
-    text[at++] = (char)('0' + n % 10);
-    memcpy(text + at, "\r\n", 2);
-    memcpy(text + at + 2, digits, n);
-    memcpy(text + at + 2 + n, "\r\n", 2);
-    buf_put(b, text, at + 2 + n + 2);
+        *at++ = (char)('0' + n / 10);
+    *at++ = (char)('0' + n % 10);
+    memcpy(at, "\r\n", 2);
+    memcpy(at + 2, digits, sizeof digits); /* all: a copy of n would be a call */
+    memcpy(at + 2 + n, "\r\n", 2);
+    buf_took(b, (size_t)(at - start) + 2 + n + 2);
 }
 
 void resp_put_null(struct buf *b, int proto)
