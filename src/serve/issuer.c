@@ -95,6 +95,8 @@ enum issue_status issuer_next(struct issuer *i, struct net_turn *turn, uint32_t 
                               struct net_step *step)
 {
     uint32_t got;
+    if (issuer_more(i, turn, n, first))
+        return ISSUE_OK;
     return issue(i, turn, n, false, first, &got, step);
 }
 

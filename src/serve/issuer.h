@@ -37,6 +37,15 @@ enum issue_status {
 enum issue_status issuer_next(struct issuer *i, struct net_turn *turn, uint32_t n, uint64_t *first,
                               struct net_step *step);
 
+/* The usual case of issuer_next, inline; false: nothing was done, ask issuer_next. */
+static inline bool issuer_more(struct issuer *i, struct net_turn *turn, uint32_t n, uint64_t *first)
+{
+    if (turn->quota < n || !snowflake_more(&i->gen, turn->wall_ms, n, first))
+        return false;
+    turn->quota -= n;
+    return true;
+}
+
 /* 1..max contiguous IDs, as many as can be had at once; *got is how many. */
 enum issue_status issuer_some(struct issuer *i, struct net_turn *turn, uint32_t max,
                               uint64_t *first, uint32_t *got, struct net_step *step);

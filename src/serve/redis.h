@@ -35,11 +35,20 @@
 
 #define RDS_PARKED SERVE_RESULTS /* of a handler: call.step says for what */
 
+/* The GET of an ID answered last. A request is its bytes: one that begins with the same means the
+ * same, whoever sends it, and need not be parsed or looked up again. */
+struct rds_recent {
+    char bytes[96];
+    size_t n;                 /* 0: none yet */
+    struct names_entry *name; /* of the table, which never changes */
+};
+
 struct rds_service {
     struct net_service net; /* first, for it is what the listener knows */
     struct serve *serve;
     uint64_t clients; /* CLIENT IDs given out */
     char run_id[RDS_RUN_ID + 1];
+    struct rds_recent recent;
     struct resp_req req;    /* the request at the front */
     struct resp_req queued; /* one of those that EXEC carries out */
 };
@@ -79,6 +88,7 @@ struct rds_call {
     const struct resp_cmd *cmd; /* NULL: no such command */
     const struct rds_verb *verb;
     const struct rds_sub *sub; /* NULL: the command has no subcommands */
+    struct names_entry *name;  /* of a plain GET that was answered at once; else NULL */
 };
 
 /* A subcommand, found by argv[1] in either case. A table of them ends with a NULL name. */

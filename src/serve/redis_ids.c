@@ -31,6 +31,8 @@ enum serve_result rds_get(struct rds_call *c)
     if (s != ISSUE_OK)
         return not_issued(c, s);
     name->issued++;
+    if (c->cmd->verb == RESP_GET)
+        c->name = name;
     resp_put_bulk_u64(c->out, id);
     return SERVE_OK;
 }

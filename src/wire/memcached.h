@@ -103,7 +103,11 @@ size_t mc_swallow(struct mc_swallow *s, struct span in, bool *done, bool *bad);
 void mc_put_value(struct buf *b, struct span key, uint64_t id, bool with_cas);
 #define MC_VALUE_ROOM(key_n) ((key_n) + 64)
 
-void mc_put_end(struct buf *b);
+static inline void mc_put_end(struct buf *b)
+{
+    BUF_PUT_LIT(b, "END\r\n");
+}
+
 void mc_put_number(struct buf *b, uint64_t v);
 void mc_put_line(struct buf *b, struct span line); /* adds the CRLF */
 

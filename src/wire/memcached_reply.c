@@ -11,33 +11,33 @@ static char *append(char *at, const char *p, size_t n)
 
 #define APPEND_LIT(at, literal) append((at), literal, sizeof(literal) - 1)
 
+/* The number is written where it is to stand behind a length of two digits, as an ID's is. */
 void mc_put_value(struct buf *b, struct span key, uint64_t id, bool with_cas)
 {
-    char digits[DEC_U64_MAX];
     char *start = buf_room(b, MC_VALUE_ROOM(key.n)), *at = start;
     if (!at)
         return;
-    size_t n = dec_put_u64(digits, id);
     at = APPEND_LIT(at, "VALUE ");
     if (key.n)
         at = append(at, key.p, key.n);
     at = APPEND_LIT(at, " 0 ");
-    if (n >= 10)
-        *at++ = (char)('0' + n / 10);
+    char *number = at + 2 + (with_cas ? 1 : 2);
+    size_t n = dec_put_u64(number, id);
+    if (n < 10)
+        number = memmove(number - 1, number, n);
+    else
+        *at++ = n < 20 ? '1' : '2';
     *at++ = (char)('0' + n % 10);
+    if (with_cas)
+        *at = ' ';
+    else
+        memcpy(at, "\r\n", 2);
+    at = APPEND_LIT(number + n, "\r\n");
     if (with_cas) {
-        *at++ = ' ';
-        at = append(at, digits, n);
+        at = append(at, number, n);
+        at = APPEND_LIT(at, "\r\n");
     }
-    at = APPEND_LIT(at, "\r\n");
-    at = append(at, digits, n);
-    at = APPEND_LIT(at, "\r\n");
     buf_took(b, (size_t)(at - start));
-}
-
-void mc_put_end(struct buf *b)
-{
-    BUF_PUT_LIT(b, "END\r\n");
 }
 
 void mc_put_number(struct buf *b, uint64_t v)

@@ -137,6 +137,37 @@ static void get_gives_an_id_per_key(void **state)
     assert_int_equal(counted(MC_GET, SERVE_MISS), 2);
 }
 
+/* The get answered last is known again by its bytes; what is nearly it must not be taken for it. */
+static void a_get_repeated_is_answered_alike(void **state)
+{
+    (void)state;
+    for (uint64_t first = 0; first < 18; first += 9) {
+        char id[9][16];
+        for (uint64_t i = 0; i < 9; i++)
+            (void)snprintf(id[i], sizeof id[i], "%llu", 33554439168ULL + first + i);
+        char answer[200];
+#define ONE(key, i)                                                                                \
+    (snprintf(answer, sizeof answer, "VALUE %s 0 11\r\n%s\r\nEND\r\n", (key), id[(i)]), answer)
+        expect("get id:a\r\n", ONE("id:a", 0));
+        expect("get id:a\r\n", ONE("id:a", 1));
+        expect("get id:a\n", ONE("id:a", 2));
+        expect("get id:ab\r\n", ONE("id:ab", 3));
+        expect("get x\r\n", "END\r\n");
+        for (unsigned i = 4; i < 8; i += 2) {
+            (void)snprintf(answer, sizeof answer,
+                           "VALUE id:a 0 11\r\n%s\r\nVALUE id:b 0 11\r\n%s\r\nEND\r\n", id[i],
+                           id[i + 1]);
+            expect("get id:a id:b\r\n", answer);
+        }
+        expect("add id:a 0 0 10\r\nget id:a\r\n\r\n", "NOT_STORED\r\n");
+        expect("get id:a\r\n", ONE("id:a", 8));
+#undef ONE
+    }
+    assert_int_equal(serve.issuer.names.other.issued, 18);
+    assert_int_equal(counted(MC_GET, SERVE_OK), 14);
+    assert_int_equal(counted(MC_GET, SERVE_MISS), 2);
+}
+
 static void verbs_of_reading_differ_as_memcacheds_do(void **state)
 {
     (void)state;
@@ -520,6 +551,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MC(get_gives_an_id_per_key),
+        MC(a_get_repeated_is_answered_alike),
         MC(verbs_of_reading_differ_as_memcacheds_do),
         MC(incr_gives_the_last_of_a_block),
         MC(names_may_be_configured),

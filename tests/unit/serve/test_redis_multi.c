@@ -29,6 +29,26 @@ static void transaction(void **state)
     rig_check(r, "GET id:a", rig_ids("", 5, 1));
 }
 
+/* A GET is known again by its bytes; in a transaction, or to a subscriber, it means something else.
+ */
+static void a_get_repeated_means_what_the_session_says(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "GET id:a", rig_ids("", 0, 1));
+    rig_check(r, "GET id:a", rig_ids("", 1, 1));
+    rig_check(r, "GET id:", "$-1\r\n");
+    rig_check(r, "MULTI", "+OK\r\n");
+    rig_check(r, "GET id:a", "+QUEUED\r\n");
+    rig_check(r, "EXEC", rig_ids("*1\r\n", 2, 1));
+    rig_check(r, "GET id:a", rig_ids("", 3, 1));
+    rig_begins(r, "SUBSCRIBE c", "*3\r\n");
+    rig_begins(r, "GET id:a", "-ERR Can't execute 'get'");
+    rig_begins(r, "UNSUBSCRIBE", "*3\r\n");
+    rig_check(r, "GET id:a", rig_ids("", 4, 1));
+    assert_int_equal(rig_counted(r, "get", SERVE_OK), 5);
+    assert_int_equal(r->serve.issuer.names.other.issued, 5);
+}
+
 static void order_of_commands(void **state)
 {
     struct rig *r = *state;
@@ -256,6 +276,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(transaction),
+        RIG_TEST(a_get_repeated_means_what_the_session_says),
         RIG_TEST(order_of_commands),
         RIG_TEST(aborted),
         RIG_TEST(protocol_changes_midway),
