@@ -23,11 +23,46 @@
 /* ---- life -------------------------------------------------------------------------------------
  */
 
-static void free_kept(char **p, uint32_t *n)
+/* Memory that outlives a turn. Most of it is small and soon free again, so a few blocks of one size
+ * go from connection to connection: a request that comes in pieces costs no allocation. */
+static char *take_block(struct net *n, size_t size, uint32_t *cap)
 {
-    free(*p);
+    struct spare *s = n->spare;
+    *cap = size > NET_BLOCK ? (uint32_t)size : NET_BLOCK;
+    if (*cap > NET_BLOCK || !s)
+        return malloc(*cap);
+    n->spare = s->next;
+    n->nspare--;
+    return (char *)s;
+}
+
+static void give_block(struct net *n, char *p, uint32_t cap)
+{
+    struct spare *s = (struct spare *)(void *)p;
+    if (!p || cap != NET_BLOCK || n->nspare == NET_SPARE) {
+        free(p);
+        return;
+    }
+    s->next = n->spare;
+    n->spare = s;
+    n->nspare++;
+}
+
+void conn_free_spare(struct net *n)
+{
+    for (struct spare *s = n->spare, *next; s; s = next) {
+        next = s->next;
+        free(s);
+    }
+    n->spare = NULL;
+    n->nspare = 0;
+}
+
+static void free_kept(struct net *n, char **p, uint32_t *kept_n, uint32_t *cap)
+{
+    give_block(n, *p, *cap);
     *p = NULL;
-    *n = 0;
+    *kept_n = *cap = 0;
 }
 
 void conn_close(struct conn *c)
@@ -39,8 +74,8 @@ void conn_close(struct conn *c)
     ev_io_stop(n->loop, &c->rd);
     ev_io_stop(n->loop, &c->wr);
     (void)close(c->rd.fd);
-    free_kept(&c->in, &c->in_n);
-    free_kept(&c->out, &c->out_n);
+    free_kept(n, &c->in, &c->in_n, &c->in_cap);
+    free_kept(n, &c->out, &c->out_n, &c->out_cap);
     if (c->svc->close)
         c->svc->close(c->svc, c->session);
     c->state = CONN_DEAD;
@@ -51,19 +86,34 @@ void conn_close(struct conn *c)
 }
 
 /* Replaces what is kept by n bytes at p, which may lie in it. false: no memory. */
-static bool keep(char **kept, uint32_t *kept_n, const char *p, size_t n)
+static bool keep(struct net *net, char **kept, uint32_t *kept_n, uint32_t *cap, const char *p,
+                 size_t n)
 {
     char *copy = NULL;
+    uint32_t copy_cap = 0;
+    if (n == 0 && !*kept)
+        return true;
     if (n > 0) {
-        copy = malloc(n);
+        copy = take_block(net, n, &copy_cap);
         if (!copy)
             return false;
         memcpy(copy, p, n);
     }
-    free(*kept);
+    free_kept(net, kept, kept_n, cap);
     *kept = copy;
     *kept_n = (uint32_t)n;
+    *cap = copy_cap;
     return true;
+}
+
+static bool keep_in(struct conn *c, const char *p, size_t n)
+{
+    return keep(c->net, &c->in, &c->in_n, &c->in_cap, p, n);
+}
+
+static bool keep_out(struct conn *c, const char *p, size_t n)
+{
+    return keep(c->net, &c->out, &c->out_n, &c->out_cap, p, n);
 }
 
 /* ---- output -----------------------------------------------------------------------------------
@@ -101,7 +151,7 @@ static bool flush(struct conn *c, struct buf *out, size_t ready)
         out->n -= ready;
         return true;
     }
-    if (!keep(&c->out, &c->out_n, out->p + sent, out->n - (size_t)sent)) {
+    if (!keep_out(c, out->p + sent, out->n - (size_t)sent)) {
         conn_close(c);
         return false;
     }
@@ -210,12 +260,13 @@ static void count(struct conn *c, const struct turn *t, int64_t started_us)
 }
 
 /* What stood in kept memory goes to the front of the block. */
-static size_t take_kept(char **kept, uint32_t *kept_n, char *block)
+static size_t take_kept(struct net *net, char **kept, uint32_t *kept_n, uint32_t *cap, char *block)
 {
     size_t n = *kept_n;
     if (n > 0)
         memcpy(block, *kept, n);
-    free_kept(kept, kept_n);
+    if (*kept)
+        free_kept(net, kept, kept_n, cap);
     return n;
 }
 
@@ -224,12 +275,12 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     struct net *n = c->net;
     struct buf out;
     struct turn t = {.in = {n->in, 0}};
-    t.in.n = take_kept(&c->in, &c->in_n, n->in);
+    t.in.n = take_kept(n, &c->in, &c->in_n, &c->in_cap, n->in);
     if (may_read && t.in.n < NET_IN_MAX && !fill(c, &t.in.n) && c->state == CONN_DEAD)
         return;
     t.full = may_read && t.in.n == NET_IN_MAX;
     buf_init(&out, n->out, NET_OUT_MAX);
-    out.n = take_kept(&c->out, &c->out_n, n->out);
+    out.n = take_kept(n, &c->out, &c->out_n, &c->out_cap, n->out);
     int64_t now_us = clock_mono_us(n->conf.clock);
     struct net_turn nt = {.clock = n->conf.clock,
                           .wall_ms = clock_wall_ms(n->conf.clock),
@@ -243,9 +294,9 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     count(c, &t, now_us);
     if (c->state != CONN_DEAD) {
         c->closing = t.step.verdict == NET_CLOSE;
-        bool kept = keep(&c->in, &c->in_n, t.in.p, c->closing ? 0 : t.in.n);
+        bool kept = keep_in(c, t.in.p, c->closing ? 0 : t.in.n);
         if (kept && c->state == CONN_READING) /* else flush has kept all of the output */
-            kept = keep(&c->out, &c->out_n, out.p, out.n);
+            kept = keep_out(c, out.p, out.n);
         if (kept)
             settle_state(c, &t);
         else

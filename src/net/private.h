@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 
 #define NET_SIGNALS 8
+#define NET_BLOCK   4096 /* bytes: what is left of a turn is rarely more */
+#define NET_SPARE   32   /* blocks not given back to the system: 128 KiB at most */
 
 /* A doubly linked ring with a head; an element off any list points to itself. */
 struct link {
@@ -68,9 +70,9 @@ struct conn {
     bool eof;     /* the client sends no more */
     bool closing; /* close once the output is sent */
     uint32_t in_n, in_cap;
-    char *in; /* input not dealt with: part of a request, or what comes after one that waits */
-    uint32_t out_n, out_off, out_held;
-    char *out;          /* output not sent; its last out_held bytes belong to an unfinished reply */
+    uint32_t out_n, out_cap, out_off, out_held;
+    char *in;  /* input not dealt with: part of a request, or what comes after one that waits */
+    char *out; /* output not sent; its last out_held bytes belong to an unfinished reply */
     int64_t active_us;  /* monotonic: latest read */
     int64_t parked_us;  /* monotonic: when the request at the front was first held up; 0: was not */
     int64_t waiting_us; /* the same for its first WAIT */
@@ -100,8 +102,10 @@ struct net {
     struct link all, dead, queue, waiting;
     uint64_t connections;
 
-    char *in;  /* NET_IN_MAX bytes: the input of the turn */
-    char *out; /* NET_OUT_MAX bytes: its output */
+    char *in;            /* NET_IN_MAX bytes: the input of the turn */
+    char *out;           /* NET_OUT_MAX bytes: its output */
+    struct spare *spare; /* blocks of NET_BLOCK bytes that no connection needs now … */
+    unsigned nspare;     /* … at most NET_SPARE */
 
     int timer_fd; /* timerfd for QUEUE and WAIT: libev's own timers have 1 ms steps */
     struct ev_io timer;
@@ -122,11 +126,17 @@ struct net {
     bool resuming; /* the timer is set once, when all have been resumed */
 };
 
+/* A block without an owner. */
+struct spare {
+    struct spare *next;
+};
+
 /* conn.c */
 void conn_accepted(struct net *n, struct net_service *svc, int fd);
 void conn_resume(struct conn *c, uint32_t quota);
 void conn_close(struct conn *c);
 void conn_drain(struct conn *c);
+void conn_free_spare(struct net *n);
 
 /* park.c: who waits, and the timer that ends it */
 void park_queue(struct conn *c, bool first);
