@@ -105,33 +105,24 @@ static struct net_step get(struct call *c)
     return done(c, hit ? SERVE_OK : SERVE_MISS);
 }
 
-static bool is_recent(const struct memcached_recent *r, struct span in)
-{
-    return r->n > 0 && in.n >= r->n && memcmp(in.p, r->line, r->n) == 0;
-}
-
 /* After a request that was answered: in.p .. in.p + used is its line. */
 static void note_recent(struct call *c, struct span in)
 {
-    struct memcached_recent *r = &c->m->recent;
     const struct mc_req *req = c->req;
-    if (req->verb != MC_GET || !c->name || req->keys.n != req->key.n || c->used > sizeof r->line)
-        return;
-    memcpy(r->line, in.p, c->used);
-    r->n = c->used;
-    r->key = span_of(r->line + (req->key.p - in.p), req->key.n);
-    r->name = c->name;
+    if (req->verb == MC_GET && c->name && req->keys.n == req->key.n)
+        recent_note(&c->m->recent, span_of(in.p, c->used), req->key, c->name);
 }
 
 /* What get does, for the request noted; false: nothing was done, it has to be parsed. */
-static bool get_recent(struct memcached *m, struct net_turn *turn, struct buf *out)
+static bool get_recent(struct memcached *m, const struct recent_request *q, struct net_turn *turn,
+                       struct buf *out)
 {
     uint64_t id;
     if (!issuer_more(&m->serve->issuer, turn, 1, &id))
         return false;
-    mc_put_value(out, m->recent.key, id, false);
+    mc_put_value(out, q->key, id, false);
     mc_put_end(out);
-    m->recent.name->issued++;
+    q->name->issued++;
     serve_count(m->serve, SERVE_MEMCACHED, MC_GET, SERVE_OK);
     return true;
 }
@@ -310,8 +301,9 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
         return swallow(m, s, in, 0, out);
     if (in.n == 0) /* the end of nearly every turn */
         return (struct net_step){.verdict = NET_MORE};
-    if (is_recent(&m->recent, in) && get_recent(m, turn, out))
-        return (struct net_step){.verdict = NET_DONE, .used = m->recent.n};
+    const struct recent_request *q = recent_find(&m->recent, in);
+    if (q && get_recent(m, q, turn, out))
+        return (struct net_step){.verdict = NET_DONE, .used = q->n};
     return serve_parsed(m, s, in, turn, out);
 }
 
@@ -326,6 +318,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
     if (!m)
         return NULL;
     m->serve = serve;
+    recent_init(&m->recent);
     m->svc = (struct net_service){
         .name = "memcached",
         .session_size = sizeof(struct session),

@@ -292,30 +292,20 @@ static struct net_step finish(struct rds_call *c, enum serve_result r, size_t us
 }
 
 /* In a session that is set up, and in no state that gives a GET another meaning. */
-static bool is_recent(const struct rds_recent *r, const struct rds_session *ses, struct span in)
+static bool is_plain(const struct rds_session *ses)
 {
-    return r->n > 0 && in.n >= r->n && memcmp(in.p, r->bytes, r->n) == 0 && ses->id > 0 &&
-           !ses->multi && !ses->subs;
-}
-
-static void note_recent(const struct rds_call *c)
-{
-    struct rds_recent *r = &c->svc->recent;
-    if (!c->name || c->raw.n > sizeof r->bytes)
-        return;
-    memcpy(r->bytes, c->raw.p, c->raw.n);
-    r->n = c->raw.n;
-    r->name = c->name;
+    return ses->id > 0 && !ses->multi && !ses->subs;
 }
 
 /* What rds_get does, for the request noted; false: nothing was done, it has to be parsed. */
-static bool get_recent(struct rds_service *svc, struct net_turn *turn, struct buf *out)
+static bool get_recent(struct rds_service *svc, const struct recent_request *q,
+                       struct net_turn *turn, struct buf *out)
 {
     uint64_t id;
     if (!issuer_more(&svc->serve->issuer, turn, 1, &id))
         return false;
     resp_put_bulk_u64(out, id);
-    svc->recent.name->issued++;
+    q->name->issued++;
     serve_count(svc->serve, SERVE_REDIS, RESP_GET - 1, SERVE_OK);
     return true;
 }
@@ -347,7 +337,8 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
                          .raw = {in.p, used},
                          .start = turn->reply_start};
     enum serve_result r = request(&c);
-    note_recent(&c);
+    if (c.name)
+        recent_note(&svc->recent, c.raw, span_of(in.p, 0), c.name);
     return finish(&c, r, used);
 }
 
@@ -360,8 +351,9 @@ static struct net_step serve(struct net_service *net, void *session, struct span
         return swallow(ses, in, out);
     if (in.n == 0) /* the end of nearly every turn */
         return (struct net_step){.verdict = NET_MORE};
-    if (is_recent(&svc->recent, ses, in) && get_recent(svc, turn, out))
-        return (struct net_step){.verdict = NET_DONE, .used = svc->recent.n};
+    const struct recent_request *q = is_plain(ses) ? recent_find(&svc->recent, in) : NULL;
+    if (q && get_recent(svc, q, turn, out))
+        return (struct net_step){.verdict = NET_DONE, .used = q->n};
     return serve_parsed(svc, ses, in, turn, out);
 }
 
@@ -386,6 +378,7 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .close = closed,
                                     .refusal = SPAN("-ERR max number of clients reached\r\n")};
     svc->serve = s;
+    recent_init(&svc->recent);
     for (size_t i = 0; i < RDS_RUN_ID; i++)
         svc->run_id[i] = "0123456789abcdef"[rng_below(rng_system(), 16)];
     return &svc->net;

@@ -25,6 +25,7 @@
 #ifndef SIDFLAKE_SERVE_REDIS_H
 #define SIDFLAKE_SERVE_REDIS_H
 
+#include "serve/recent.h"
 #include "serve/serve.h"
 #include "wire/resp.h"
 
@@ -35,20 +36,12 @@
 
 #define RDS_PARKED SERVE_RESULTS /* of a handler: call.step says for what */
 
-/* The GET of an ID answered last. A request is its bytes: one that begins with the same means the
- * same, whoever sends it, and need not be parsed or looked up again. */
-struct rds_recent {
-    char bytes[96];
-    size_t n;                 /* 0: none yet */
-    struct names_entry *name; /* of the table, which never changes */
-};
-
 struct rds_service {
     struct net_service net; /* first, for it is what the listener knows */
     struct serve *serve;
     uint64_t clients; /* CLIENT IDs given out */
     char run_id[RDS_RUN_ID + 1];
-    struct rds_recent recent;
+    struct recent recent;   /* GETs of an ID */
     struct resp_req req;    /* the request at the front */
     struct resp_req queued; /* one of those that EXEC carries out */
 };
