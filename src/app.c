@@ -56,6 +56,7 @@ static struct net_config net_config(struct app *a)
                                .connections = a->conf->limits_connections,
                                .idle_timeout_us = a->conf->limits_idle_timeout_us,
                                .max_wait_us = a->conf->limits_max_wait_us,
+                               .busy_poll_us = a->conf->listen_busy_poll_us,
                                .settle = settle,
                                .arg = &a->bridge};
 }
@@ -225,7 +226,7 @@ static void on_stop(void *arg, int signo)
 static bool reloadable(const char *path)
 {
     return strncmp(path, "limits.", 7) == 0 || strncmp(path, "log.", 4) == 0 ||
-           strcmp(path, "lease.on_stop") == 0;
+           strcmp(path, "lease.on_stop") == 0 || strcmp(path, "listen.busy_poll") == 0;
 }
 
 static bool refuse_reload(const struct conf *now, const struct conf *new)

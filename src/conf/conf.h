@@ -48,6 +48,7 @@ struct conf {
     struct conf_list listen_redis;     /* the same */
     struct conf_list listen_http;      /* the same; empty: no HTTP */
     unsigned listen_socket_mode;       /* permission bits of UNIX sockets, 0..0777 */
+    int64_t listen_busy_poll_us;       /* 0..1 ms; 0: never */
 
     char *ids_prefix;           /* 0..50 bytes of printable ASCII without spaces */
     struct conf_list ids_names; /* 0..1024 of 1..200 such bytes; empty: any name */

@@ -73,6 +73,10 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_LISTEN_SOCKET_MODE] = {IN("listen", "socket_mode"), FIELD(listen_socket_mode),
                                  .type = CONF_TYPE_MODE, .def = "0660", .max = 0777,
                                  .help = "permissions of UNIX sockets"},
+    [CONF_LISTEN_BUSY_POLL] = {IN("listen", "busy_poll"), FIELD(listen_busy_poll_us),
+                               .type = CONF_TYPE_DURATION, .def = "0s", .max = SECOND / 1000,
+                               .help = "after a reply, look for the next request for so long "
+                                       "before sleeping: latency for processor time; 0s never"},
 
     [CONF_IDS_PREFIX] = {IN("ids", "prefix"), FIELD(ids_prefix), .type = CONF_TYPE_STRING,
                          .def = "id:", .max = 50, .ok = conf_text_graphic,

@@ -304,6 +304,8 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     }
     if (n->conf.settle)
         n->conf.settle(n->conf.arg);
+    if (n->conf.busy_poll_us > 0 && t.served > 0)
+        net_spin(n, now_us);
 }
 
 void conn_resume(struct conn *c, uint32_t quota)

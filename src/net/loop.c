@@ -34,6 +34,21 @@ static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
     net_check_drained(n);
 }
 
+/* Called whenever a poll found nothing. */
+static void spun(struct ev_loop *loop, struct ev_idle *w, int revents)
+{
+    (void)revents;
+    struct net *n = CONTAINER(w, struct net, spin);
+    if (clock_mono_us(n->conf.clock) >= n->spin_us)
+        ev_idle_stop(loop, w);
+}
+
+void net_spin(struct net *n, int64_t now_us)
+{
+    n->spin_us = now_us + n->conf.busy_poll_us;
+    ev_idle_start(n->loop, &n->spin);
+}
+
 static void close_idle(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
     (void)loop;
@@ -103,6 +118,7 @@ static void start_watchers(struct net *n)
     ev_io_start(n->loop, &n->timer);
     ev_prepare_init(&n->prepare, free_dead);
     ev_prepare_start(n->loop, &n->prepare);
+    ev_idle_init(&n->spin, spun);
     ev_async_init(&n->notify, notified);
     ev_async_start(n->loop, &n->notify);
     ev_init(&n->idle, close_idle);
@@ -142,6 +158,7 @@ static void stop_watchers(struct net *n)
     ev_timer_stop(n->loop, &n->idle);
     ev_async_stop(n->loop, &n->notify);
     ev_prepare_stop(n->loop, &n->prepare);
+    ev_idle_stop(n->loop, &n->spin);
     ev_io_stop(n->loop, &n->timer);
 }
 

@@ -16,7 +16,8 @@
  * callback.
  *   - An idle connection holds no buffers. One that is not read from holds at most NET_IN_MAX bytes
  * of input and NET_OUT_MAX of output.
- *   - Nothing here blocks. Nothing wakes an idle process.
+ *   - Nothing here blocks. Nothing wakes an idle process; with busy_poll it is idle that much
+ * later.
  */
 #ifndef SIDFLAKE_NET_NET_H
 #define SIDFLAKE_NET_NET_H
@@ -84,6 +85,7 @@ struct net_config {
     uint32_t connections;    /* limit, over all services */
     int64_t idle_timeout_us; /* 0: never */
     int64_t max_wait_us;     /* longest in WAIT */
+    int64_t busy_poll_us;    /* how long to look for input after a turn before sleeping; 0: not */
     /* MAY: after each turn in which serve was called, once the replies are written. */
     void (*settle)(void *arg);
     void *arg;

@@ -113,6 +113,8 @@ struct net {
     struct ev_timer resume; /* accepting again after the descriptors ran out */
     struct ev_timer after;
     struct ev_prepare prepare;
+    struct ev_idle spin; /* active: the loop polls without sleeping … */
+    int64_t spin_us;     /* … until then, monotonic */
     struct ev_async notify;
     struct net_signal signal[NET_SIGNALS];
     unsigned nsignals;
@@ -153,5 +155,6 @@ void listeners_close(struct net *n);
 /* loop.c */
 void net_check_drained(struct net *n);
 void net_touch_idle(struct net *n);
+void net_spin(struct net *n, int64_t now_us); /* only with busy_poll */
 
 #endif

@@ -68,6 +68,7 @@ static void test_defaults(void **state)
     assert_int_equal(c.listen_http.n, 1);
     assert_string_equal(c.listen_http.item[0], "tcp://127.0.0.1:9464");
     assert_int_equal(c.listen_socket_mode, 0660);
+    assert_int_equal(c.listen_busy_poll_us, 0);
     assert_string_equal(c.ids_prefix, "id:");
     assert_int_equal(c.ids_names.n, 0);
     assert_string_equal(c.coordinator_url, "sqlite:///var/lib/sidflake/pool.db");
@@ -140,7 +141,7 @@ static void test_dev_file(void **state)
 /* One value per option that is not its default, at a bound where there is one. */
 static const char every_option[] =
     "listen:\n  memcached: [\"unix:///run/m\", \"tcp://[::1]:0\", \"tcp://[::1]:0\"]\n"
-    "  redis: []\n  http:\n  - 'tcp://h:80'\n  socket_mode: 0777\n"
+    "  redis: []\n  http:\n  - 'tcp://h:80'\n  socket_mode: 0777\n  busy_poll: 1ms\n"
     "ids: {prefix: '', names: [\"a,b\", '\"\\']}\n"
     "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms}\n"
     "workers: {active: 16, spare: 0}\nlease: {renew_every: 1h, on_stop: keep}\n"
@@ -158,6 +159,7 @@ static void test_values(void **state)
     assert_int_equal(c.listen_redis.n, 0);
     assert_string_equal(c.listen_http.item[0], "tcp://h:80");
     assert_int_equal(c.listen_socket_mode, 0777);
+    assert_int_equal(c.listen_busy_poll_us, 1000);
     assert_string_equal(c.ids_prefix, "");
     assert_string_equal(c.ids_names.item[0], "a,b");
     assert_string_equal(c.ids_names.item[1], "\"\\");

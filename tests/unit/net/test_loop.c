@@ -1,5 +1,6 @@
 /* The loop itself: signals, timers, and the end. */
 #include "net/addr.h"
+#include "net/private.h"
 #include "support/net_bench.h"
 
 #include <errno.h>
@@ -38,6 +39,44 @@ static bool is_drained(void)
 static int64_t now_ms(void)
 {
     return clock_mono_ms(clock_system());
+}
+
+/* ---- busy_poll --------------------------------------------------------------------------------
+ */
+
+static void count_turns(struct net_bench *bench, void *arg)
+{
+    *(unsigned *)arg = ev_iteration(bench->net->loop);
+}
+
+static unsigned turns(void)
+{
+    unsigned n;
+    net_bench_call(&b, count_turns, &n);
+    return n;
+}
+
+/* With it the loop turns until the time is over, and then sleeps as without. */
+static void busy_poll_ends(void **state)
+{
+    (void)state;
+    for (b.conf.busy_poll_us = 0; b.conf.busy_poll_us <= 50000; b.conf.busy_poll_us += 50000) {
+        net_bench_start(&b, NULL);
+        int fd = dial(&b);
+        unsigned before = turns();
+        say(fd, "x\n");
+        expect(fd, "x\n");
+        (void)poll(NULL, 0, 200);
+        unsigned after = turns();
+        (void)poll(NULL, 0, 100);
+        if (b.conf.busy_poll_us)
+            assert_true(after - before > 50);
+        else
+            assert_true(after - before < 20);
+        assert_true(turns() - after < 20);
+        (void)close(fd);
+        net_bench_stop(&b);
+    }
 }
 
 /* ---- draining ---------------------------------------------------------------------------------
@@ -235,6 +274,7 @@ static void a_loop_with_open_connections_can_be_freed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        NET(busy_poll_ends),
         NET(an_idle_loop_is_drained_at_once),
         NET(nobody_is_accepted_any_more),
         NET(what_has_arrived_is_answered),
