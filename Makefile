@@ -219,13 +219,14 @@ lint:
 	@tools/lint
 
 format:
-	find src tests -name node_modules -prune -o -name '*.[ch]' -print0 | xargs -0 clang-format -i
+	find src tests tools -name node_modules -prune -o -name '*.[ch]' -print0 | xargs -0 clang-format -i
 
 -include $(OBJ:.o=.d) $(MAINS:%.c=$(B)/%.d) $(UNIT_BIN:=.d) $(FUZZ_BIN:=.d) $(SUPPORT_OBJ:.o=.d) \
 	$(B)/tests/fuzz/replay_main.d
 
 include tests/sim/sim.mk
 include packaging/packaging.mk
+include tools/bench/bench.mk
 
 # ---- for people --------------------------------------------------------------------------------
 
@@ -249,6 +250,7 @@ make e2e        end-to-end tests alone, against real servers and clients
 make sim        the deterministic simulation: SEEDS=100000, or SEED=n to replay one
 make replay     the corpora of the fuzz targets
 make fuzz       look for new inputs: F=resp FUZZ_TIME=60 (clang)
+make bench      speed and memory, beside Redis and memcached: BENCH=--quick
 make lint       layers, banned calls, headers, format, cppcheck, shellcheck
 make format     format all C files
 make install    to $$(DESTDIR)$$(prefix), prefix=/usr/local; uninstall takes it away again
