@@ -1,6 +1,7 @@
 #include "app.h"
 
 #include "base/log.h"
+#include "base/resident.h"
 #include "base/timefmt.h"
 #include "bridge.h"
 #include "coord/coord.h"
@@ -395,6 +396,7 @@ int app_run(const struct conf *c, const char *file, char *const *sets, size_t ns
         log_error("cannot start", kv_str("why", e.text));
     } else {
         status = EXIT_SUCCESS;
+        resident_trim();
         net_run(a->net);
     }
     stop(a);
