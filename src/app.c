@@ -8,6 +8,7 @@
 #include "lease/keeper.h"
 #include "net/net.h"
 #include "serve/serve.h"
+#include "supervisor.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -35,6 +36,7 @@ struct app {
 
     struct serve serve;
     struct bridge bridge;
+    struct supervisor supervisor;
     struct net *net;
     struct coord *coord;
     struct pagefile page;
@@ -215,6 +217,7 @@ static void drained(void *arg)
 static void on_stop(void *arg, int signo)
 {
     struct app *a = arg;
+    supervisor_stopping(&a->supervisor);
     log_info("stopping", kv_str("signal", signo == SIGINT ? "SIGINT" : "SIGTERM"),
              kv_u64("connections", net_connections(a->net)));
     if (a->stops++ > 0)
@@ -245,10 +248,8 @@ static bool refuse_reload(const struct conf *now, const struct conf *new)
     return refused;
 }
 
-static void on_reload(void *arg, int signo)
+static void reload(struct app *a)
 {
-    (void)signo;
-    struct app *a = arg;
     struct conf new;
     struct err e;
     if (conf_load(&new, a->file, a->sets, a->nsets, a->envp, &e)) {
@@ -269,6 +270,15 @@ static void on_reload(void *arg, int signo)
     log_info("configuration reloaded");
 }
 
+static void on_reload(void *arg, int signo)
+{
+    (void)signo;
+    struct app *a = arg;
+    supervisor_reloading(&a->supervisor, clock_mono_us(clock_system()));
+    reload(a);
+    supervisor_reloaded(&a->supervisor);
+}
+
 /* ---- life -------------------------------------------------------------------------------------
  */
 
@@ -276,6 +286,7 @@ static void mail_came(void *arg)
 {
     struct app *a = arg;
     bridge_take(&a->bridge);
+    supervisor_holds(&a->supervisor, a->serve.facts.held, a->serve.issuer.why);
     if (a->bridge.finished)
         net_break(a->net);
 }
@@ -374,6 +385,7 @@ static void stop(struct app *a)
     names_clear(&a->serve.issuer.names);
     pagefile_close(&a->page);
     coord_free(a->coord);
+    supervisor_clear(&a->supervisor);
     conf_clear(&a->reloaded);
 }
 
@@ -387,6 +399,7 @@ int app_run(const struct conf *c, const char *file, char *const *sets, size_t ns
         return EXIT_FAILURE;
     *a = (struct app){.conf = c, .file = file, .sets = sets, .nsets = nsets, .envp = envp};
     a->page.fd = -1;
+    supervisor_init(&a->supervisor);
     log_setup(c->log_level, c->log_format);
     for (size_t i = 0; i < c->warnings.n; i++)
         log_warn("configuration", kv_str("warning", c->warnings.item[i]));
@@ -396,6 +409,7 @@ int app_run(const struct conf *c, const char *file, char *const *sets, size_t ns
         log_error("cannot start", kv_str("why", e.text));
     } else {
         status = EXIT_SUCCESS;
+        supervisor_started(&a->supervisor, a->net);
         resident_trim();
         net_run(a->net);
     }

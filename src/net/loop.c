@@ -103,6 +103,14 @@ static void after_fired(struct ev_loop *loop, struct ev_timer *w, int revents)
     n->on_after(n->after_arg);
 }
 
+static void every_fired(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct net *n = CONTAINER(w, struct net, every);
+    n->on_every(n->every_arg);
+}
+
 /* ---- life -------------------------------------------------------------------------------------
  */
 
@@ -123,6 +131,7 @@ static void start_watchers(struct net *n)
     ev_async_start(n->loop, &n->notify);
     ev_init(&n->idle, close_idle);
     ev_init(&n->after, after_fired);
+    ev_init(&n->every, every_fired);
     ev_init(&n->resume, NULL);
 }
 
@@ -155,6 +164,7 @@ static void stop_watchers(struct net *n)
     for (unsigned i = 0; i < n->nsignals; i++)
         ev_signal_stop(n->loop, &n->signal[i].watcher);
     ev_timer_stop(n->loop, &n->after);
+    ev_timer_stop(n->loop, &n->every);
     ev_timer_stop(n->loop, &n->idle);
     ev_async_stop(n->loop, &n->notify);
     ev_prepare_stop(n->loop, &n->prepare);
@@ -234,6 +244,14 @@ void net_after(struct net *n, int64_t us, void (*fn)(void *arg), void *arg)
     ev_timer_set(&n->after, us > 0 ? (double)us / 1e6 : 0., 0.);
     ev_now_update(n->loop);
     ev_timer_start(n->loop, &n->after);
+}
+
+void net_every(struct net *n, int64_t us, void (*fn)(void *arg), void *arg)
+{
+    n->on_every = fn;
+    n->every_arg = arg;
+    ev_timer_set(&n->every, (double)us / 1e6, (double)us / 1e6);
+    ev_timer_start(n->loop, &n->every);
 }
 
 void net_wake(struct net *n)

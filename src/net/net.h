@@ -123,6 +123,9 @@ void net_notify(struct net *n);
 /* Calls fn in the loop once, after us microseconds; a second call replaces the first. */
 void net_after(struct net *n, int64_t us, void (*fn)(void *arg), void *arg);
 
+/* Calls fn in the loop every us microseconds, for as long as the loop runs. Once per net. */
+void net_every(struct net *n, int64_t us, void (*fn)(void *arg), void *arg);
+
 /* What requests in WAIT wait for may have come. */
 void net_wake(struct net *n);
 

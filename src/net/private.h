@@ -112,6 +112,7 @@ struct net {
     struct ev_timer idle;   /* idle_timeout, for the least recently active connection */
     struct ev_timer resume; /* accepting again after the descriptors ran out */
     struct ev_timer after;
+    struct ev_timer every;
     struct ev_prepare prepare;
     struct ev_idle spin; /* active: the loop polls without sleeping … */
     int64_t spin_us;     /* … until then, monotonic */
@@ -122,6 +123,8 @@ struct net {
     void *notify_arg;
     void (*on_after)(void *arg);
     void *after_arg;
+    void (*on_every)(void *arg);
+    void *every_arg;
     void (*on_drained)(void *arg);
     void *drained_arg;
     bool draining;

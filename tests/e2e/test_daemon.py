@@ -304,3 +304,60 @@ def names(case):
         assert m.id("id:orders#x") > 0 and m.get("id:other") == []
     assert s.metric("sidflake_ids_issued_total", name="orders") == 1
     assert s.metric("sidflake_ids_issued_total", name="users") == 1
+
+
+class Manager:
+    """A service manager's socket, as systemd's NOTIFY_SOCKET is."""
+
+    def __init__(self, case):
+        self.path = case.path("notify")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.heard = []
+
+    def listen(self, seconds=0.0):
+        self.socket.settimeout(seconds or 0.001)
+        try:
+            while True:
+                self.heard.append(self.socket.recv(4096).decode())
+        except OSError:
+            return self.heard
+
+    def wait(self, what, timeout=10):
+        until("the service manager hears " + what,
+              lambda: [m for m in self.listen() if m.startswith(what)], timeout)
+
+
+@test("systemd is told: ready, status, reloads, stopping; the watchdog stops when the loop does")
+def notifications(case):
+    manager = Manager(case)
+    s = harness.Sidecar(case, "s", case.pool().url, env={"NOTIFY_SOCKET": manager.path,
+                                                         "WATCHDOG_USEC": "200000"})
+    s.start(wait=False)
+    manager.wait("READY=1")
+    manager.wait("STATUS=serving with ")
+    manager.wait("WATCHDOG=1")
+    manager.heard.clear()
+    s.popen.send_signal(signal.SIGHUP)
+    manager.wait("RELOADING=1\nMONOTONIC_USEC=")
+    manager.wait("READY=1")
+    s.popen.send_signal(signal.SIGSTOP)
+    manager.listen(0.3)
+    manager.heard.clear()
+    assert manager.listen(0.6) == []
+    s.popen.send_signal(signal.SIGCONT)
+    manager.wait("WATCHDOG=1")
+    assert s.stop() == 0
+    manager.wait("STOPPING=1")
+
+
+@test("systemd is told what a sidecar without a workerId waits for")
+def notified_why(case):
+    manager = Manager(case)
+    port = harness.free_port()
+    s = harness.Sidecar(case, "s", "redis://127.0.0.1:%d/0" % port,
+                        env={"NOTIFY_SOCKET": manager.path})
+    s.start(wait=False)
+    manager.wait("READY=1")
+    manager.wait("STATUS=no workerId: connection to 127.0.0.1 port %d" % port)
+    assert not [m for m in manager.listen(0.5) if m.startswith("WATCHDOG")]
