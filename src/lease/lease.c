@@ -107,13 +107,13 @@ static void take_over_slot(struct lease *l, unsigned i)
     s->unproven = s->rec.state == PAGE_HELD;
 }
 
-/* A clock beyond the ceiling is ahead of the coordinator's, and no measure of what was issued. */
+/* A clock beyond the ceiling may have been there before: then all of the range counts as used. */
 static void grant_taken_over(struct lease *l, unsigned i, int64_t wall)
 {
     struct lease_slot *s = &l->slot[i];
     s->unproven = false;
-    if (wall > s->last_ms && wall <= s->rec.hi_ms)
-        s->last_ms = wall;
+    if (wall > s->last_ms)
+        s->last_ms = min64(wall, s->rec.hi_ms);
     mark_store(&l->page->slot[i].mark, s->last_ms);
     grant(l, i, s->last_ms);
 }
