@@ -41,7 +41,7 @@ struct app {
     struct coord *coord;
     struct pagefile page;
     struct keeper *keeper;
-    char coord_name[256];
+    char coord_name[1025]; /* as long as coordinator.url may be */
     char who[COORD_WHO_MAX];
     struct serve_setting settings[SETTINGS];
     char setting_text[SETTINGS][TIMEFMT_MAX];
@@ -109,7 +109,7 @@ static enum err_code open_coordinator(struct app *a, struct err *e)
  */
 static enum err_code open_page(struct app *a, struct err *e)
 {
-    char coordinator[400];
+    char coordinator[sizeof a->coord_name + 80];
     (void)snprintf(coordinator, sizeof coordinator, "%s|%s", a->coord_name,
                    a->conf->coordinator_pool);
     enum err_code r = pagefile_open(&a->page, a->conf->state_dir, coordinator, e);

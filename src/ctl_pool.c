@@ -15,6 +15,7 @@
 
 #define TIMEOUT_US   INT64_C(5000000)
 #define REPAIR_BATCH 64
+#define URL_MAX      1025
 
 struct session {
     struct coord *coord;
@@ -26,11 +27,14 @@ struct session {
 static int fail_status(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r)
 {
     const char *pool = a->pool ? a->pool : "default";
+    char at[URL_MAX];
+    if (coord_url_public(span_str(a->coordinator), at, sizeof at))
+        (void)snprintf(at, sizeof at, "the coordinator");
     if (s == COORD_NOPOOL)
         return ctl_fail(CTL_BAD, "no pool \"%s\" at %s: make it with `sidflakectl pool init`", pool,
-                        a->coordinator);
+                        at);
     if (s == COORD_EXISTS)
-        return ctl_fail(CTL_BAD, "there is a pool \"%s\" at %s already", pool, a->coordinator);
+        return ctl_fail(CTL_BAD, "there is a pool \"%s\" at %s already", pool, at);
     return ctl_fail(s == COORD_DOWN ? CTL_DOWN : CTL_BAD, "%s: %s", coord_status_name(s),
                     r->err.text[0] ? r->err.text : "the coordinator refused");
 }
@@ -201,6 +205,10 @@ static json_t *warnings_of(const struct session *s)
                                               ctl_time(layout_end_ms(p->epoch_ms))));
     if (s->reply.free * 20 < size)
         json_array_append_new(w, json_sprintf("less than 5 %% of the workerIds are free"));
+    if (p->replicas < p->params.replicas)
+        json_array_append_new(w, json_sprintf("%llu replicas are connected, fewer than the %u that "
+                                              "must acknowledge: nothing is granted or renewed",
+                                              (unsigned long long)p->replicas, p->params.replicas));
     if (p->floor_ms > s->reply.now_ms && p->topen_ms > p->born_ms)
         json_array_append_new(w,
                               json_sprintf("reopened on %s: workerIds that were held then and are "
@@ -212,22 +220,22 @@ static json_t *warnings_of(const struct session *s)
 static json_t *status_json(const struct session *s)
 {
     const struct coord_pool *p = &s->pool;
-    return json_pack("{s:s, s:I, s:s, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, "
-                     "s:{s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:o}",
-                     "identity", p->identity, "era", (json_int_t)s->reply.era, "epoch",
-                     ctl_time(p->epoch_ms), "closed", (int)p->closed, "workers",
-                     (json_int_t)(p->params.worker_to - p->params.worker_from) + 1, "free",
-                     (json_int_t)s->reply.free, "held", (json_int_t)p->held, "made",
-                     ctl_time(p->born_ms), "opened", ctl_time(p->topen_ms), "lasts_until",
-                     ctl_time(layout_end_ms(p->epoch_ms)), "lifetime_ms",
-                     (json_int_t)(layout_end_ms(p->epoch_ms) - s->reply.now_ms), "clock_skew_ms",
-                     (json_int_t)(s->reply.now_ms - s->asked_ms), "parameters", "horizon_ms",
-                     (json_int_t)p->params.horizon_ms, "first_horizon_ms",
-                     (json_int_t)p->params.first_horizon_ms, "mature_after_ms",
-                     (json_int_t)p->params.mature_after_ms, "max_skew_ms",
-                     (json_int_t)p->params.max_skew_ms, "grace_ms", (json_int_t)p->params.grace_ms,
-                     "replicas", (int)p->params.replicas, "worker_from", (int)p->params.worker_from,
-                     "worker_to", (int)p->params.worker_to, "warnings", warnings_of(s));
+    return json_pack(
+        "{s:s, s:I, s:s, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, "
+        "s:{s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:o}",
+        "identity", p->identity, "era", (json_int_t)s->reply.era, "epoch", ctl_time(p->epoch_ms),
+        "closed", (int)p->closed, "workers",
+        (json_int_t)(p->params.worker_to - p->params.worker_from) + 1, "free",
+        (json_int_t)s->reply.free, "held", (json_int_t)p->held, "made", ctl_time(p->born_ms),
+        "opened", ctl_time(p->topen_ms), "lasts_until", ctl_time(layout_end_ms(p->epoch_ms)),
+        "lifetime_ms", (json_int_t)(layout_end_ms(p->epoch_ms) - s->reply.now_ms), "clock_skew_ms",
+        (json_int_t)(s->reply.now_ms - s->asked_ms), "replicas_connected", (json_int_t)p->replicas,
+        "parameters", "horizon_ms", (json_int_t)p->params.horizon_ms, "first_horizon_ms",
+        (json_int_t)p->params.first_horizon_ms, "mature_after_ms",
+        (json_int_t)p->params.mature_after_ms, "max_skew_ms", (json_int_t)p->params.max_skew_ms,
+        "grace_ms", (json_int_t)p->params.grace_ms, "replicas", (int)p->params.replicas,
+        "worker_from", (int)p->params.worker_from, "worker_to", (int)p->params.worker_to,
+        "warnings", warnings_of(s));
 }
 
 static void print_status(const struct session *s)
@@ -244,8 +252,9 @@ static void print_status(const struct session *s)
                  ctl_span(layout_end_ms(p->epoch_ms) - s->reply.now_ms));
     (void)printf("horizon      %s; %s for the first %s\n", ctl_span(q->horizon_ms),
                  ctl_span(q->first_horizon_ms), ctl_span(q->mature_after_ms));
-    (void)printf("max skew     %s; grace %s; replicas %u\n", ctl_span(q->max_skew_ms),
-                 ctl_span(q->grace_ms), q->replicas);
+    (void)printf("max skew     %s; grace %s\n", ctl_span(q->max_skew_ms), ctl_span(q->grace_ms));
+    (void)printf("replicas     %u must acknowledge; %llu connected\n", q->replicas,
+                 (unsigned long long)p->replicas);
     (void)printf("clock skew   %s\n", ctl_span(s->reply.now_ms - s->asked_ms));
     json_t *w = warnings_of(s), *one;
     size_t i;

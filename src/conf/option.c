@@ -17,8 +17,10 @@
 #define IN(group_, key_) .path = group_ "." key_, .group = group_, .key = key_
 #define FIELD(name)      .offset = offsetof(struct conf, name)
 
-#define URL_FORMS "redis://HOST:PORT/DB, redis+unix:///PATH, sqlite:///PATH or static:0..32767"
-#define GRAPHIC   "printable ASCII without spaces"
+#define URL_FORMS                                                                                  \
+    "redis://HOST:PORT/DB, redis+unix:///PATH, redis+sentinel://HOST:PORT,.../MASTER, "            \
+    "sqlite:///PATH or static:0..32767"
+#define GRAPHIC "printable ASCII without spaces"
 #define ADDRESS_ROW                                                                                \
     .type = CONF_TYPE_LIST, .max = 64, .ok = conf_address_valid, .what = CONF_ADDRESS_FORMS
 
@@ -48,7 +50,8 @@ static bool name_ok(struct span s)
 /* Whether the scheme is one that there is, and something follows: the driver reads the rest. */
 static bool url_ok(struct span s)
 {
-    static const char *const schemes[] = {"redis://", "redis+unix:///", "sqlite:///"};
+    static const char *const schemes[] = {"redis://", "redis+unix:///", "redis+sentinel://",
+                                          "sqlite:///"};
     struct span sqlite = SPAN("sqlite:"), fixed = SPAN("static:");
     uint64_t worker;
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)

@@ -2,7 +2,11 @@
 
 #include "base/dec.h"
 
+#include <stdio.h>
 #include <sys/un.h>
+
+#define REDIS_PORT    6379
+#define SENTINEL_PORT 26379
 
 static int hex_digit(char c)
 {
@@ -70,34 +74,39 @@ static enum err_code parse_query(struct address *a, struct span query, struct er
                    shown(query), query.p);
 }
 
-static enum err_code set_host(struct address *a, struct span host, size_t max, const char *what,
-                              struct err *e)
+static enum err_code set_host(struct address_node *n, struct span host, size_t max,
+                              const char *what, struct err *e)
 {
     if (host.n == 0 || host.n > max)
         return err_set(e, ERR_INVALID,
                        "coordinator url: expected a %s of 1 to %zu bytes, found %zu", what, max,
                        host.n);
-    memcpy(a->host, host.p, host.n);
-    a->host[host.n] = '\0';
+    memcpy(n->host, host.p, host.n);
+    n->host[host.n] = '\0';
     return ERR_OK;
 }
 
-static enum err_code parse_port(struct address *a, struct span s, struct err *e)
+static enum err_code set_port(struct address_node *n, struct span s, uint16_t otherwise,
+                              struct err *e)
 {
-    uint64_t port = 6379;
+    uint64_t port = otherwise;
     if (s.p && (!dec_u64(s, &port) || port < 1 || port > 65535))
         return err_set(e, ERR_INVALID,
                        "coordinator url: expected a port of 1 to 65535, found \"%.*s\"", shown(s),
                        s.p);
-    a->port = (uint16_t)port;
+    n->port = (uint16_t)port;
     return ERR_OK;
 }
 
 /* HOST, HOST:PORT, [V6] or [V6]:PORT */
-static enum err_code parse_host_port(struct address *a, struct span s, struct err *e)
+static enum err_code parse_node(struct address *a, struct span s, uint16_t port_otherwise,
+                                struct err *e)
 {
     struct span port = s;
     struct span host;
+    if (a->nodes == ADDRESS_NODES_MAX)
+        return err_set(e, ERR_RANGE, "coordinator url: expected at most %d sentinels, found more",
+                       ADDRESS_NODES_MAX);
     if (span_starts(s, SPAN("["))) {
         port = span_skip(s, 1);
         host = span_cut(&port, ']');
@@ -108,8 +117,9 @@ static enum err_code parse_host_port(struct address *a, struct span s, struct er
     } else {
         host = span_cut(&port, ':');
     }
-    enum err_code code = set_host(a, host, sizeof a->host - 1, "host", e);
-    return code ? code : parse_port(a, port, e);
+    struct address_node *n = &a->node[a->nodes++];
+    enum err_code code = set_host(n, host, sizeof n->host - 1, "host", e);
+    return code ? code : set_port(n, port, port_otherwise, e);
 }
 
 static enum err_code parse_tcp(struct address *a, struct span authority, struct span path,
@@ -117,12 +127,7 @@ static enum err_code parse_tcp(struct address *a, struct span authority, struct 
 {
     struct span query = path;
     struct span db = span_cut(&query, '?');
-    if (path.n > 0 && memchr(path.p, '@', path.n))
-        return err_set(
-            e, ERR_INVALID,
-            "coordinator url: expected / ? and @ of user and password as %%2F %%3F %%40, "
-            "found @ after the host");
-    enum err_code code = parse_host_port(a, authority, e);
+    enum err_code code = parse_node(a, authority, REDIS_PORT, e);
     if (!code && db.n > 1)
         code = parse_db(a, span_skip(db, 1), e);
     return code ? code : parse_query(a, query, e);
@@ -133,31 +138,67 @@ static enum err_code parse_unix(struct address *a, struct span authority, struct
 {
     struct span query = path;
     struct span file = span_cut(&query, '?');
-    a->local = true;
     if (authority.n > 0)
         return err_set(e, ERR_INVALID,
                        "coordinator url: expected redis+unix:///PATH, found %zu bytes before the "
                        "path",
                        authority.n);
-    enum err_code code =
-        set_host(a, file, sizeof((struct sockaddr_un *)0)->sun_path - 1, "socket path", e);
+    a->nodes = 1;
+    enum err_code code = set_host(&a->node[0], file, sizeof((struct sockaddr_un *)0)->sun_path - 1,
+                                  "socket path", e);
     return code ? code : parse_query(a, query, e);
 }
 
-enum err_code address_parse(struct address *a, struct span url, struct err *e)
+static bool is_master(struct span s)
 {
-    struct span rest = url;
-    struct span scheme = span_cut(&rest, ':');
-    memset(a, 0, sizeof *a);
-    bool local = span_eq(scheme, SPAN("redis+unix"));
-    if ((!local && !span_eq(scheme, SPAN("redis"))) || !span_starts(rest, SPAN("//")))
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              c == '.' || c == '-' || c == '_'))
+            return false;
+    }
+    return s.n > 0 && s.n < ADDRESS_MASTER_MAX;
+}
+
+static enum err_code parse_sentinel(struct address *a, struct span authority, struct span path,
+                                    struct err *e)
+{
+    struct span query = path;
+    struct span master = span_cut(&query, '?');
+    enum err_code code = ERR_OK;
+    while (authority.p && !code)
+        code = parse_node(a, span_cut(&authority, ','), SENTINEL_PORT, e);
+    if (code)
+        return code;
+    if (master.n > 0)
+        master = span_skip(master, 1);
+    if (!is_master(master))
         return err_set(e, ERR_INVALID,
-                       "coordinator url: expected redis://HOST:PORT/DB or redis+unix:///PATH");
-    rest = span_skip(rest, 2);
+                       "coordinator url: expected /MASTER after the sentinels, the master's name "
+                       "of 1 to %d letters, digits, '.', '-' and '_', found \"%.*s\"",
+                       ADDRESS_MASTER_MAX - 1, shown(master), master.n ? master.p : "");
+    memcpy(a->master, master.p, master.n);
+    return parse_query(a, query, e);
+}
+
+static const struct {
+    const char *scheme;
+    bool path_may_hold_at; /* an @ after the host is no slip of a password */
+    enum err_code (*parse)(struct address *, struct span authority, struct span path, struct err *);
+} forms[] = {
+    {"redis", false, parse_tcp},
+    {"redis+unix", true, parse_unix},
+    {"redis+sentinel", false, parse_sentinel},
+};
+
+/* What follows "//" of the URL. */
+static enum err_code parse_rest(struct address *a, size_t form, struct span rest, struct err *e)
+{
     size_t end = 0;
     while (end < rest.n && rest.p[end] != '/' && rest.p[end] != '?')
         end++;
     struct span authority = span_of(rest.p, end);
+    struct span path = span_skip(rest, end);
     for (size_t i = end; i > 0; i--) {
         if (rest.p[i - 1] != '@')
             continue;
@@ -167,6 +208,33 @@ enum err_code address_parse(struct address *a, struct span url, struct err *e)
         authority = span_of(rest.p + i, end - i);
         break;
     }
-    struct span path = span_skip(rest, end);
-    return local ? parse_unix(a, authority, path, e) : parse_tcp(a, authority, path, e);
+    if (!forms[form].path_may_hold_at && path.n > 0 && memchr(path.p, '@', path.n))
+        return err_set(
+            e, ERR_INVALID,
+            "coordinator url: expected / ? and @ of user and password as %%2F %%3F %%40, "
+            "found @ after the host");
+    return forms[form].parse(a, authority, path, e);
+}
+
+enum err_code address_parse(struct address *a, struct span url, struct err *e)
+{
+    struct span rest = url;
+    struct span scheme = span_cut(&rest, ':');
+    memset(a, 0, sizeof *a);
+    for (size_t i = 0; span_starts(rest, SPAN("//")) && i < sizeof forms / sizeof *forms; i++) {
+        if (span_eq(scheme, span_str(forms[i].scheme)))
+            return parse_rest(a, i, span_skip(rest, 2), e);
+    }
+    return err_set(e, ERR_INVALID,
+                   "coordinator url: expected redis://HOST:PORT/DB, redis+unix:///PATH or "
+                   "redis+sentinel://HOST:PORT,…/MASTER");
+}
+
+char *address_text(char out[ADDRESS_TEXT_MAX], const struct address_node *n)
+{
+    if (n->port == 0)
+        (void)snprintf(out, ADDRESS_TEXT_MAX, "%s", n->host);
+    else
+        (void)snprintf(out, ADDRESS_TEXT_MAX, "%s port %u", n->host, n->port);
+    return out;
 }

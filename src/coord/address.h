@@ -1,11 +1,12 @@
 /*
- * Where a Redis is, read from its URL.
+ * Where a Redis is, or who knows it, read from its URL.
  *
  *   redis://[USER:PASS@]HOST[:PORT][/DB]      HOST may be an IPv6 address in brackets
  *   redis+unix://[USER:PASS@]/PATH[?db=N]
+ *   redis+sentinel://[USER:PASS@]HOST[:PORT][,HOST[:PORT]]…/MASTER[?db=N]
  *
  * Source: the provisional "redis" scheme of IANA's registry, with RFC 3986 percent-encoding in user
- * and password. PATH is taken as it stands.
+ * and password; the names that Redis Sentinel takes for a master. PATH is taken as it stands.
  *
  * Invariants: an error names the part that is wrong, and never shows user or password.
  */
@@ -20,22 +21,34 @@
 
 #define ADDRESS_SECRET_MAX 1024 /* bytes of a user or password, decoded */
 #define ADDRESS_HOST_MAX   256  /* RFC 1035: 255, and NUL */
+#define ADDRESS_NODES_MAX  8    /* sentinels of one URL */
+#define ADDRESS_MASTER_MAX 129  /* a master's name, NUL included */
 
 struct address_secret {
     size_t n; /* 0: none */
     char b[ADDRESS_SECRET_MAX];
 };
 
-struct address {
-    bool local;                  /* a Unix socket: host is its path */
+/* One server. */
+struct address_node {
     char host[ADDRESS_HOST_MAX]; /* name or address, without brackets; never empty */
-    uint16_t port;               /* 1..65535; 0 where local */
-    uint32_t db;                 /* 0..65535: for SELECT */
+    uint16_t port;               /* 1..65535; 0: host is the path of a Unix socket */
+};
+
+struct address {
+    struct address_node node[ADDRESS_NODES_MAX]; /* the Redis, or the sentinels to ask for it */
+    size_t nodes;                                /* 1..ADDRESS_NODES_MAX */
+    char master[ADDRESS_MASTER_MAX];             /* by what name; empty: node[0] is the Redis */
+    uint32_t db;                                 /* 0..65535: for SELECT */
     struct address_secret user;
     struct address_secret password;
 };
 
-/* url begins with redis:// or redis+unix://; anything else is ERR_INVALID. */
+/* url begins with redis://, redis+unix:// or redis+sentinel://; anything else is ERR_INVALID. */
 enum err_code address_parse(struct address *a, struct span url, struct err *e) MUST_CHECK;
+
+/* "HOST port PORT", or the path of a socket. Returns out. */
+#define ADDRESS_TEXT_MAX (ADDRESS_HOST_MAX + 16)
+char *address_text(char out[ADDRESS_TEXT_MAX], const struct address_node *n);
 
 #endif

@@ -9,11 +9,12 @@
 
 /* What a status carries beside its name and T, and what is made of it. */
 enum shape {
-    SHAPE_POOL,  /* era, length of the queue, and the operation's own fields */
-    SHAPE_BARE,  /* nothing */
-    SHAPE_TEXT,  /* one text */
-    SHAPE_TIME,  /* one time */
-    SHAPE_TIMES, /* two */
+    SHAPE_POOL,    /* era, length of the queue, replicas, and the operation's own fields */
+    SHAPE_BARE,    /* nothing */
+    SHAPE_TEXT,    /* one text */
+    SHAPE_TIME,    /* one time */
+    SHAPE_TIMES,   /* two */
+    SHAPE_CONFIRM, /* nonce, replicas: never an answer to an operation */
 };
 
 static const struct word {
@@ -31,13 +32,15 @@ static const struct word {
     {"WRONGPOOL", COORD_WRONGPOOL, SHAPE_TEXT},
     {"REDISCLOCK", COORD_BADCLOCK, SHAPE_TIME},
     {"SKEW", COORD_SKEW, SHAPE_TIMES},
-    {"NOINFO", COORD_REFUSED, SHAPE_BARE},
+    {"CONFIRM", COORD_REFUSED, SHAPE_CONFIRM},
+    {"NOINFO", COORD_REFUSED, SHAPE_TEXT},
     {"CORRUPT", COORD_REFUSED, SHAPE_TEXT},
     {"BADOP", COORD_REFUSED, SHAPE_TEXT},
 };
 
 static const size_t fields_of[] = {
-    [SHAPE_POOL] = 4, [SHAPE_BARE] = 2, [SHAPE_TEXT] = 3, [SHAPE_TIME] = 3, [SHAPE_TIMES] = 4,
+    [SHAPE_POOL] = ANSWER_HEAD, [SHAPE_BARE] = 2,  [SHAPE_TEXT] = 3,
+    [SHAPE_TIME] = 3,           [SHAPE_TIMES] = 4, [SHAPE_CONFIRM] = 4,
 };
 
 bool answer_number(struct span s, int64_t *out)
@@ -91,7 +94,7 @@ static enum coord_status without_pool(const struct answer *a, const struct word 
     int64_t t[2] = {0, 0};
     if (a->n != fields_of[w->shape])
         return odd_count(a, fields_of[w->shape], r);
-    if (w->shape >= SHAPE_TIME && !numbers(a, 2, t, a->n - 2, r))
+    if ((w->shape == SHAPE_TIME || w->shape == SHAPE_TIMES) && !numbers(a, 2, t, a->n - 2, r))
         return COORD_REFUSED;
     switch (w->status) {
     case COORD_NOPOOL:
@@ -107,18 +110,23 @@ static enum coord_status without_pool(const struct answer *a, const struct word 
     default:
         break;
     }
-    if (w->shape == SHAPE_BARE)
-        return outcome_refused(r, "INFO of the server: expected run_id and master_replid, found "
-                                  "one missing");
+    if (w->shape == SHAPE_CONFIRM)
+        return odd(a, 0, "another answer than a second CONFIRM", r);
+    if (span_eq(a->f[0], SPAN("NOINFO")))
+        return outcome_refused(r,
+                               "INFO, asked by a script: expected run_id and master_replid, by "
+                               "which a server that restarted or failed over is known, found: %.*s",
+                               (int)(a->f[2].n < 160 ? a->f[2].n : 160), a->f[2].p);
     return odd(a, 2,
                span_eq(a->f[0], SPAN("CORRUPT")) ? "a sound field of the pool" : "an operation", r);
 }
 
-/* Reads the head. COORD_OK, _WAIT, _EXHAUSTED, _LOST: the operation's fields begin at index 4. */
+/* Reads the head. COORD_OK, _WAIT, _EXHAUSTED, _LOST: the operation's fields begin at ANSWER_HEAD.
+ */
 static enum coord_status head(const struct answer *a, const struct answer_to *to,
                               struct coord_reply *r)
 {
-    int64_t v[3];
+    int64_t v[3]; /* era, length of the queue, K */
     const struct word *w = a->n > 0 ? word_of(a->f[0]) : NULL;
     if (!w)
         return odd(a, 0, "a status", r);
@@ -127,7 +135,7 @@ static enum coord_status head(const struct answer *a, const struct answer_to *to
     r->now_ms = v[0];
     if (w->shape != SHAPE_POOL)
         return without_pool(a, w, to, r);
-    if (!numbers(a, 2, v, 2, r))
+    if (!numbers(a, 2, v, 3, r))
         return COORD_REFUSED;
     if (v[0] == 0)
         return odd(a, 2, "an era of 1 or more", r);
@@ -144,21 +152,40 @@ enum coord_status answer_plain(const struct answer *a, const struct answer_to *t
         return s;
     if (s != COORD_OK && s != COORD_LOST)
         return odd(a, 0, "OK or LOST", r);
-    return a->n == 4 ? s : odd_count(a, 4, r);
+    return a->n == ANSWER_HEAD ? s : odd_count(a, ANSWER_HEAD, r);
 }
 
 enum coord_status answer_init(const struct answer *a, const struct answer_to *to,
                               struct coord_reply *r)
 {
-    struct answer padded = *a;
-    bool made = a->n > 0 && span_eq(a->f[0], SPAN("OK"));
-    if (made && a->n != 3)
-        return odd_count(a, 3, r);
-    /* A new pool answers without the length of its queue, which the caller knows. */
-    if (made)
-        padded.f[padded.n++] = SPAN("0");
-    enum coord_status s = head(&padded, to, r);
-    return s == COORD_OK || s > COORD_LOST ? s : odd(a, 0, "OK or EXISTS", r);
+    enum coord_status s = head(a, to, r);
+    if (s > COORD_LOST)
+        return s;
+    if (s != COORD_OK)
+        return odd(a, 0, "OK or EXISTS", r);
+    return a->n == ANSWER_HEAD ? s : odd_count(a, ANSWER_HEAD, r);
+}
+
+enum coord_status answer_terms(const struct answer *a, struct answer_terms *out,
+                               struct coord_reply *r)
+{
+    int64_t acks;
+    const struct word *w = a->n > 0 ? word_of(a->f[0]) : NULL;
+    bool confirm = w && w->shape == SHAPE_CONFIRM;
+    *out = (struct answer_terms){0};
+    if (!w || (!confirm && w->shape != SHAPE_POOL))
+        return COORD_OK;
+    size_t at = confirm ? 3 : ANSWER_HEAD - 1;
+    if (!numbers(a, at, &acks, 1, r))
+        return COORD_REFUSED;
+    if (acks > COORD_REPLICAS_MAX || (confirm && acks == 0))
+        return odd(a, at, "1 to 100 replicas", r);
+    if (confirm && (a->f[2].n == 0 || a->f[2].n > ANSWER_NONCE_MAX))
+        return odd(a, 2, "a nonce", r);
+    out->acks = (uint32_t)acks;
+    if (confirm)
+        out->nonce = a->f[2];
+    return COORD_OK;
 }
 
 enum {
@@ -177,19 +204,20 @@ enum {
     D_TO,
     D_BORN,
     D_HELD,
+    D_REPLICAS,
     D_COUNT
 };
 
 static enum coord_status pool_from(const struct answer *a, const int64_t *v,
                                    struct coord_pool *pool, struct coord_reply *r)
 {
-    struct span id = a->f[4];
+    struct span id = a->f[ANSWER_HEAD];
     if (id.n >= sizeof pool->identity)
-        return odd(a, 4, "an identity", r);
+        return odd(a, ANSWER_HEAD, "an identity", r);
     memcpy(pool->identity, id.p, id.n);
     pool->identity[id.n] = '\0';
     if (v[D_FROM] >= COORD_WORKERS || v[D_TO] >= COORD_WORKERS || v[D_K] > UINT16_MAX)
-        return odd(a, 5 + D_TO, "workerIds of 15 bits", r);
+        return odd(a, ANSWER_HEAD + 1 + D_TO, "workerIds of 15 bits", r);
     pool->params = (struct coord_params){
         .horizon_ms = v[D_A],
         .first_horizon_ms = v[D_A0],
@@ -207,6 +235,7 @@ static enum coord_status pool_from(const struct answer *a, const int64_t *v,
     pool->tmax_ms = v[D_TMAX];
     pool->closed = v[D_CLOSED] != 0;
     pool->held = (uint64_t)v[D_HELD];
+    pool->replicas = (uint64_t)v[D_REPLICAS];
     return outcome_of_pool(pool, r);
 }
 
@@ -219,9 +248,9 @@ enum coord_status answer_describe(const struct answer *a, const struct answer_to
         return s;
     if (s != COORD_OK)
         return odd(a, 0, "OK", r);
-    if (a->n != 5 + D_COUNT)
-        return odd_count(a, 5 + D_COUNT, r);
-    return numbers(a, 5, v, D_COUNT, r) ? pool_from(a, v, pool, r) : COORD_REFUSED;
+    if (a->n != ANSWER_HEAD + 1 + D_COUNT)
+        return odd_count(a, ANSWER_HEAD + 1 + D_COUNT, r);
+    return numbers(a, ANSWER_HEAD + 1, v, D_COUNT, r) ? pool_from(a, v, pool, r) : COORD_REFUSED;
 }
 
 enum {
@@ -237,18 +266,18 @@ static enum coord_status granted(const struct answer *a, int64_t caller_ms, stru
                                  struct coord_reply *r)
 {
     int64_t v[C_COUNT];
-    if (a->n != 4 + C_COUNT)
-        return odd_count(a, 4 + C_COUNT, r);
-    if (!numbers(a, 4, v, C_COUNT, r))
+    if (a->n != ANSWER_HEAD + C_COUNT)
+        return odd_count(a, ANSWER_HEAD + C_COUNT, r);
+    if (!numbers(a, ANSWER_HEAD, v, C_COUNT, r))
         return COORD_REFUSED;
     if (v[C_WORKER] >= COORD_WORKERS)
-        return odd(a, 4 + C_WORKER, "a workerId of 15 bits", r);
+        return odd(a, ANSWER_HEAD + C_WORKER, "a workerId of 15 bits", r);
     if (v[C_LO] < 1 || v[C_LO] > caller_ms)
-        return odd(a, 4 + C_LO, "a floor at or below the caller's clock", r);
+        return odd(a, ANSWER_HEAD + C_LO, "a floor at or below the caller's clock", r);
     if (v[C_HI] < v[C_LO] || v[C_HI] - r->now_ms > AHEAD_MAX_MS)
-        return odd(a, 4 + C_HI, "a ceiling above the floor and at most 25 h ahead", r);
+        return odd(a, ANSWER_HEAD + C_HI, "a ceiling above the floor and at most 25 h ahead", r);
     if (v[C_N] < 1)
-        return odd(a, 4 + C_N, "a count of changes of 1 or more", r);
+        return odd(a, ANSWER_HEAD + C_N, "a count of changes of 1 or more", r);
     *out = (struct coord_grant){
         .worker = (uint16_t)v[C_WORKER],
         .lo_ms = v[C_LO],
@@ -266,13 +295,13 @@ enum coord_status answer_claim(const struct answer *a, const struct answer_to *t
     if (s == COORD_OK)
         return granted(a, caller_ms, out, r);
     if (s == COORD_WAIT) {
-        if (a->n != 5)
-            return odd_count(a, 5, r);
-        return numbers(a, 4, &r->wait_ms, 1, r) ? s : COORD_REFUSED;
+        if (a->n != ANSWER_HEAD + 1)
+            return odd_count(a, ANSWER_HEAD + 1, r);
+        return numbers(a, ANSWER_HEAD, &r->wait_ms, 1, r) ? s : COORD_REFUSED;
     }
     if (s == COORD_LOST)
         return odd(a, 0, "OK, WAIT or EXHAUSTED", r);
-    return s != COORD_EXHAUSTED || a->n == 4 ? s : odd_count(a, 4, r);
+    return s != COORD_EXHAUSTED || a->n == ANSWER_HEAD ? s : odd_count(a, ANSWER_HEAD, r);
 }
 
 static const char *const hows[] = {
@@ -320,10 +349,10 @@ enum coord_status answer_renew(const struct answer *a, const struct answer_to *t
         return s;
     if (s != COORD_OK)
         return odd(a, 0, "OK", r);
-    if (a->n != 4 + 4 * n)
-        return odd_count(a, 4 + 4 * n, r);
+    if (a->n != ANSWER_HEAD + 4 * n)
+        return odd_count(a, ANSWER_HEAD + 4 * n, r);
     for (size_t i = 0; i < n; i++) {
-        if (!renewed(a, 4 + 4 * i, &items[i], r))
+        if (!renewed(a, ANSWER_HEAD + 4 * i, &items[i], r))
             return COORD_REFUSED;
     }
     return COORD_OK;

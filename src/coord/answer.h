@@ -1,8 +1,8 @@
 /*
  * What the script's answers mean. Pure: spans in, status and structs out.
  *
- * An answer is a flat array of strings (pool.lua says which): status, T, for a working pool era and
- * length of the queue, then what the status carries.
+ * An answer is a flat array of strings (pool.lua says which): status, T, for a working pool era,
+ * length of the queue and K, then what the status carries.
  *
  * Invariants
  *   - An answer is believed only if its count of fields, the form of each number (decimal, no sign,
@@ -18,7 +18,9 @@
 
 #include "coord/coord.h"
 
-#define ANSWER_FIELDS_MAX (4 + 4 * COORD_RENEW_MAX) /* a renewal's; all others are shorter */
+#define ANSWER_HEAD       5 /* status, T, era, queue, K; then what is the operation's own */
+#define ANSWER_FIELDS_MAX (ANSWER_HEAD + 4 * COORD_RENEW_MAX) /* a renewal's is the longest */
+#define ANSWER_NONCE_MAX  128
 
 struct answer {
     struct span f[ANSWER_FIELDS_MAX];
@@ -33,6 +35,17 @@ struct answer_to {
 
 /* Decimal as the script writes it, 0..2^53-1. */
 bool answer_number(struct span s, int64_t *out);
+
+/* What must be so before an answer counts. */
+struct answer_terms {
+    uint32_t acks;     /* replicas that must have acknowledged all written up to it; 0: none */
+    struct span nonce; /* not empty: it is no answer yet, and the call is to be made again with this
+                          (1..ANSWER_NONCE_MAX bytes, inside the answer) */
+};
+
+/* COORD_OK or COORD_REFUSED; the rest of the answer is not judged. */
+enum coord_status answer_terms(const struct answer *a, struct answer_terms *out,
+                               struct coord_reply *r);
 
 enum coord_status answer_init(const struct answer *a, const struct answer_to *to,
                               struct coord_reply *r);

@@ -87,7 +87,7 @@ enum err_code coord_params_check(const struct coord_params *p, struct err *e)
     } orders[] = {
         {"first-horizon", "3 times max-skew", 3 * p->max_skew_ms, p->first_horizon_ms},
         {"first-horizon", "3 renewals of a young tenure", 3 * RENEW_YOUNG_MS, p->first_horizon_ms},
-        {"mature-after", "2 times max-skew", 2 * p->max_skew_ms, p->mature_after_ms},
+        {"mature-after", "4 times max-skew", 4 * p->max_skew_ms, p->mature_after_ms},
         {"mature-after", "the renewal interval", RENEW_MATURE_MS, p->mature_after_ms},
     };
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
@@ -99,9 +99,9 @@ enum err_code coord_params_check(const struct coord_params *p, struct err *e)
     if (p->worker_from > p->worker_to || p->worker_to >= COORD_WORKERS)
         return err_set(e, ERR_RANGE, "workers: expected FROM-TO within 0-%u, found %u-%u",
                        COORD_WORKERS - 1, p->worker_from, p->worker_to);
-    /* A grant that counts only when replicas have it is another protocol. */
-    if (p->replicas != 0)
-        return err_set(e, ERR_UNSUPPORTED, "replicas: expected 0, found %u", p->replicas);
+    if (p->replicas > COORD_REPLICAS_MAX)
+        return err_set(e, ERR_RANGE, "replicas: expected 0 to %u, found %u", COORD_REPLICAS_MAX,
+                       p->replicas);
     return ERR_OK;
 }
 
@@ -169,11 +169,13 @@ enum err_code coord_open(const struct coord_options *o, struct coord **out, stru
     if (driver)
         return driver->open(o, out, e);
     bool shown = rest.p && shows_well(scheme);
-    return err_set(e, ERR_INVALID,
-                   "coordinator url: expected redis://, redis+unix://, sqlite: or static:, found "
-                   "%s%.*s%s",
-                   shown ? "\"" : "no such scheme", shown ? (int)scheme.n : 0,
-                   shown ? scheme.p : "", shown ? ":\"" : "");
+    return err_set(
+        e, ERR_INVALID,
+        "coordinator url: expected redis://, redis+unix://, redis+sentinel://, sqlite: or "
+        "static:, found "
+        "%s%.*s%s",
+        shown ? "\"" : "no such scheme", shown ? (int)scheme.n : 0, shown ? scheme.p : "",
+        shown ? ":\"" : "");
 }
 
 void coord_free(struct coord *c)

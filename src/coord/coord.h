@@ -26,11 +26,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define COORD_WORKERS       32768u     /* workerIds 0..32767: 15 bits */
-#define COORD_IDENTITY_MAX  96         /* "uuid|epoch|38.15.10", NUL included */
-#define COORD_WHO_MAX       512        /* the holder's JSON, NUL included */
-#define COORD_POOL_NAME_MAX 65         /* NUL included */
-#define COORD_RENEW_MAX     32         /* items of one renewal */
+#define COORD_WORKERS       32768u /* workerIds 0..32767: 15 bits */
+#define COORD_IDENTITY_MAX  96     /* "uuid|epoch|38.15.10", NUL included */
+#define COORD_WHO_MAX       512    /* the holder's JSON, NUL included */
+#define COORD_POOL_NAME_MAX 65     /* NUL included */
+#define COORD_RENEW_MAX     32     /* items of one renewal */
+#define COORD_REPLICAS_MAX  100u
 #define COORD_LAYOUT        "38.15.10" /* bits of time, workerId, sequence */
 
 /* What a call came to. The first four are answers of a working pool. */
@@ -70,14 +71,15 @@ struct coord_params {
     int64_t mature_after_ms;  /* D0: age from which a tenure is mature */
     int64_t max_skew_ms;      /* S */
     int64_t grace_ms;         /* G: rest of an expired workerId before it is queued again */
-    uint32_t replicas;        /* K: replicas that must acknowledge a grant */
+    uint32_t replicas;        /* K: replicas that must acknowledge a grant; 0..COORD_REPLICAS_MAX,
+                                 for N nodes that fail over N / 2 rounded down; Redis only */
     uint16_t worker_from;     /* the pool's workerIds, both included */
     uint16_t worker_to;
 };
 
 extern const struct coord_params coord_params_default;
 
-/* Whether the parameters keep what the protocol assumes of them: S > 0, 3S < A0 <= A, D0 > 2S, … */
+/* Whether the parameters keep what the protocol assumes of them: S > 0, 3S < A0 <= A, D0 > 4S, … */
 enum err_code coord_params_check(const struct coord_params *p, struct err *e) MUST_CHECK;
 
 /* What every answer of a pool carries. */
@@ -99,7 +101,8 @@ struct coord_pool {
     int64_t floor_short_ms; /* fs: the same for records that say free */
     int64_t tmax_ms;        /* latest time seen */
     bool closed;
-    uint64_t held; /* workerIds in the index of held ones */
+    uint64_t held;     /* workerIds in the index of held ones */
+    uint64_t replicas; /* connected to the server and in step; not told by a snapshot */
 };
 
 /* (lo, hi] in the protocol's words is lo_ms..hi_ms here, both included. */
@@ -197,6 +200,7 @@ uint64_t coord_audit(const struct coord_snapshot *s, struct coord_audit *out);
 
 struct coord_options {
     struct span url;      /* redis://[USER:PASS@]HOST:PORT/DB, redis+unix:///PATH?db=N,
+                             redis+sentinel://[USER:PASS@]HOST:PORT,…/MASTER?db=N,
                              sqlite:///PATH or sqlite:PATH, static:N */
     struct span pool;     /* name, 1..64 of [A-Za-z0-9_.-] */
     struct span password; /* overrides the URL's; empty: none */

@@ -1,10 +1,11 @@
 /*
- * A connection to Redis: the script's calls and a pool's raw contents go over it.
+ * The way to Redis: the script's calls and a pool's raw contents go over one connection, which is
+ * made where there is none, straight or by asking sentinels for the master.
  *
  * Invariants
- *   - One deadline bounds each courier_script and courier_snapshot, with all that belongs to it:
- *     connecting, AUTH, SELECT, loading the script, and the request. Only the look-up of a name is
- *     not bounded.
+ *   - One deadline bounds everything from courier_start to courier_end: asking sentinels,
+ *     connecting, AUTH, ROLE, SELECT, loading the script, and the requests. Only the look-up of a
+ *     name is not bounded.
  *   - A connection is used again only after a reply that was understood. After anything else it is
  *     dropped, so that no late reply is taken for the answer to a later question.
  *   - A request is sent once. Whether one without an answer took effect is not known.
@@ -14,24 +15,22 @@
 
 #include "coord/address.h"
 #include "coord/answer.h"
-#include "coord/roster.h"
+#include "coord/peer.h"
+#include "coord/sentinel.h"
 
 #define COURIER_SHA1_TEXT 40
 #define COURIER_KEYS      4
 #define COURIER_KEY_MAX   (COORD_POOL_NAME_MAX + 24)
 #define COURIER_ARGS_MAX                                                                           \
-    (5 + COURIER_KEYS + 5 * COORD_RENEW_MAX) /* a renewal's; the others are shorter */
-#define COURIER_ARG_SCRIPT 1 /* place of the script's SHA1 among the arguments of EVALSHA */
-
-struct redisContext;
-struct redisReply;
+    (6 + COURIER_KEYS + 5 * COORD_RENEW_MAX) /* a renewal's; the others are shorter */
+#define COURIER_ARG_SCRIPT 1 /* places among the arguments of EVALSHA: the SHA1 … */
+#define COURIER_ARG_NONCE  (5 + COURIER_KEYS) /* … and ARGV[3] */
 
 struct courier {
-    struct address at;
-    struct clock *clock;
-    int64_t timeout_us;
-    int64_t deadline_us;                     /* of the call that runs now; monotonic */
-    struct redisContext *context;            /* NULL: not connected */
+    struct address to;
+    struct sentinel sentinel;                /* where to.master is not empty */
+    struct peer peer;                        /* the Redis; its clock is set before the first call */
+    int64_t timeout_us;                      /* of a call */
     struct redisReply *reply;                /* what the last answer points into, or NULL */
     char key[COURIER_KEYS][COURIER_KEY_MAX]; /* the script's, in its order */
     char sha[COURIER_SHA1_TEXT + 1]; /* of the script, as the server says; empty: not loaded yet */
@@ -43,13 +42,20 @@ void courier_drop(struct courier *c);
 /* Drops the connection and forgets the secrets; the memory is the caller's. */
 void courier_clear(struct courier *c);
 
+/* The time of a call begins. */
+void courier_start(struct courier *c);
+
 /* EVALSHA with these arguments; argv[COURIER_ARG_SCRIPT] and its length are filled in here.
- * COORD_OK: *a is what the script said, good until courier_end. Else COORD_DOWN or COORD_REFUSED.
- */
+ * COORD_OK: *a is what the script said, good until the next courier_script or courier_end. Else
+ * COORD_DOWN or COORD_REFUSED. */
 enum coord_status courier_script(struct courier *c, int argc, const char **argv, size_t *len,
                                  struct answer *a, struct coord_reply *r);
 
-/* Ends a courier_script that came to s, whatever that was; returns s. */
+/* COORD_OK: at least n replicas have acknowledged all that this connection's script wrote. Else
+ * COORD_DOWN or COORD_REFUSED. Source: the Redis command WAIT. */
+enum coord_status courier_wait(struct courier *c, uint32_t n, struct coord_reply *r);
+
+/* Ends a call that came to s, whatever that was; returns s. */
 enum coord_status courier_end(struct courier *c, enum coord_status s);
 
 /* The four keys at one moment. */

@@ -22,13 +22,14 @@ its hwm to a floor above all that may have been granted and lost:
 KEYS  1 hash: identity era topen fl fs fp tmax closed adopt A A0 D0 S G K from to, and per workerId
         "era hwm token t0 n" (token "-": free; no field: free since the pool was made)
       2 list of free workerIds (a hint)   3 zset of held ones by hwm (a hint)   4 hash W -> holder
-ARGV  1 operation   2 identity ("uuid|epoch|bits") that the caller is pinned to   3... arguments
+ARGV  1 operation   2 identity ("uuid|epoch|bits") that the caller is pinned to   3 nonce of a CONFIRM
+      that K replicas acknowledged, or empty   4... arguments
 Times are Unix ms, durations ms. Replies are flat arrays of strings: status, T, then what the status
 carries; the statuses stand at the end of this file, beside the operations.
 ]]
 
 local H, FREE, EXP, WHO = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local op, identity = ARGV[1], ARGV[2]
+local op, identity, nonce = ARGV[1], ARGV[2], ARGV[3]
 local REAP_MAX, POP_MAX = 32, 64
 
 local function int(x)
@@ -49,13 +50,30 @@ local function fingerprint()
     return run and repl and run .. repl
 end
 
+-- A server that hides them is refused, be there a pool or not: it could not be told from another, nor
+-- from its own past.
+local told, fp = pcall(fingerprint)
+if not (told and fp) then
+    local why = type(fp) == 'table' and fp.err or fp
+    return {'NOINFO', int(T), why and tostring(why) or 'no such field'}
+end
+
+-- With replicas: the T of a CONFIRM that K of them acknowledged to this very server, or nil.
+local of, at = string.match(nonce, '^(%x+)@(%d+)$')
+local confirmed = of == fp and tonumber(at) or nil
+
+local function confirm(K)
+    return {'CONFIRM', int(T), fp .. '@' .. int(T), int(K)}
+end
+
 local function init(mode, A, A0, D0, S, G, K, from, to)
     if redis.call('EXISTS', H) == 1 then
         return {'EXISTS', int(T)}
     end
-    local fp = fingerprint()
-    if not fp then
-        return {'NOINFO', int(T)}
+    -- Its floors are stamped now, so the same holds as for a reopening: see CONFIRM below.
+    if tonumber(K) > 0 and not confirmed then
+        redis.call('HSET', WHO, 'confirm', int(T))
+        return confirm(K)
     end
     -- A pool made after a loss is one that has been reopened already: era 2, and no record of era 1.
     local era, floor = 1, 0
@@ -65,7 +83,8 @@ local function init(mode, A, A0, D0, S, G, K, from, to)
     redis.call('DEL', FREE, EXP, WHO)
     redis.call('HSET', H, 'identity', identity, 'adopt', 1, 'era', era, 'topen', int(T),
         'fl', int(floor), 'fs', int(floor), 'fp', fp, 'tmax', int(T), 'closed', 0,
-        'A', A, 'A0', A0, 'D0', D0, 'S', S, 'G', G, 'K', K, 'from', from, 'to', to, 'born', int(T))
+        'A', A, 'A0', A0, 'D0', D0, 'S', S, 'G', G, 'K', K, 'from', from, 'to', to, 'born', int(T),
+        'sure', int(confirmed or 0))
     local batch = {}
     for w = tonumber(from), tonumber(to) do
         batch[#batch + 1] = w
@@ -74,36 +93,38 @@ local function init(mode, A, A0, D0, S, G, K, from, to)
             batch = {}
         end
     end
-    return {'OK', int(T), int(era)}
+    return {'OK', int(T), int(era), int(to - from + 1), int(K)}
 end
 
 if op == 'init' then
-    return init(unpack(ARGV, 3))
+    return init(unpack(ARGV, 4))
 end
 
 -- Every operation on an existing pool begins here.
 
-local NAMES = {'identity', 'era', 'topen', 'fl', 'fs', 'fp', 'tmax', 'closed', 'adopt',
+local NAMES = {'identity', 'era', 'topen', 'fl', 'fs', 'fp', 'tmax', 'closed', 'adopt', 'sure',
     'A', 'A0', 'D0', 'S', 'G', 'K', 'from', 'to', 'born'}
 local TEXT = {identity = true, fp = true}
+local OPTIONAL = {adopt = true, sure = true}
 local pool = {}
 for i, value in ipairs(redis.call('HMGET', H, unpack(NAMES))) do
     local name = NAMES[i]
     pool[name] = value and (TEXT[name] and value or tonumber(value))
-    if not pool[name] and name ~= 'adopt' then
+    if not pool[name] and not OPTIONAL[name] then
         if name == 'identity' and redis.call('EXISTS', H) == 0 then
             return {'NOPOOL', int(T)}
         end
         return {'CORRUPT', int(T), name}
     end
 end
-local A, A0, D0, S = pool.A, pool.A0, pool.D0, pool.S
+local A, A0, D0, S, K = pool.A, pool.A0, pool.D0, pool.S, pool.K
 
 if op == 'describe' then
-    return {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), pool.identity,
+    local _, online = string.gsub(redis.call('INFO', 'replication'), 'state=online', '')
+    return {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), '0', pool.identity,
         int(pool.topen), int(pool.fl), int(pool.fs), int(pool.tmax), int(pool.closed),
-        int(A), int(A0), int(D0), int(S), int(pool.G), int(pool.K), int(pool.from), int(pool.to),
-        int(pool.born), int(redis.call('ZCARD', EXP))}
+        int(A), int(A0), int(D0), int(S), int(pool.G), int(K), int(pool.from), int(pool.to),
+        int(pool.born), int(redis.call('ZCARD', EXP)), int(online)}
 end
 
 local function put(...)
@@ -115,10 +136,24 @@ end
 local function space(id)
     return string.match(id, '|.*')
 end
-if identity ~= pool.identity then
-    if not (pool.adopt and op == 'renew' and space(identity) == space(pool.identity)) then
-        return {'WRONGPOOL', int(T), pool.identity}
+local adopts = identity ~= pool.identity
+if adopts and not (pool.adopt and op == 'renew' and space(identity) == space(pool.identity)) then
+    return {'WRONGPOOL', int(T), pool.identity}
+end
+
+-- With replicas, an answer counts only after K of them have acknowledged all that was written before
+-- it, so something is written before every answer. And a server that is new to the pool may be one
+-- whose predecessor goes on granting with the replicas that still follow it. K replicas that
+-- acknowledge a CONFIRM follow this server, so the predecessor's grants from then on count for
+-- nothing, and those before have ceilings below the floors of a reopening with a T of now. Nothing
+-- else may be written before: tmax tells how old the table is that this server began with.
+if K > 0 then
+    put('beat', int(T))
+    if not confirmed and (fp ~= pool.fp or T - (pool.sure or 0) > D0 / 4) then
+        return confirm(K)
     end
+end
+if adopts then
     put('identity', identity)
     redis.call('HDEL', H, 'adopt')
 end
@@ -126,8 +161,8 @@ end
 if T < pool.tmax - 2 * S then
     return {'REDISCLOCK', int(T), int(pool.tmax)}
 end
-if op == 'claim' and math.abs(tonumber(ARGV[3]) - T) > S then
-    return {'SKEW', int(T), ARGV[3], int(S)}
+if op == 'claim' and math.abs(tonumber(ARGV[4]) - T) > S then
+    return {'SKEW', int(T), ARGV[4], int(S)}
 end
 
 local function owned(r)
@@ -184,7 +219,7 @@ end
 -- The items of a renewal, five arguments each.
 local function renewals()
     local items = {}
-    for i = 3, #ARGV, 5 do
+    for i = 4, #ARGV, 5 do
         items[#items + 1] = {r = get(ARGV[i]), cur = ARGV[i + 1], nxt = ARGV[i + 2],
             hi = tonumber(ARGV[i + 3]), n = tonumber(ARGV[i + 4])}
     end
@@ -203,13 +238,12 @@ end
 
 -- tmax bounds the age of what a restart lost only where the table is an older state of itself. A
 -- holder that knows more than a table whose server did not change proves something worse: long floor.
-local fp = fingerprint()
-if not fp then
-    return {'NOINFO', int(T)}
-end
+-- 4S: a clock that wanders within S of true time may have been fast at tmax, slow when a tenure that
+-- was lost began, fast when that was renewed, and slow now.
 local proof = rewound()
 if fp ~= pool.fp or proof then
-    local young = T - pool.tmax < D0 - 2 * S and not proof
+    local whole = K > 0 and (pool.sure or 0) or pool.tmax
+    local young = T - whole < D0 - 4 * S and not proof
     pool.era = pool.era + 1
     pool.topen = T
     pool.fl = math.max(pool.fl, T + A + 2 * S)
@@ -220,10 +254,13 @@ end
 if T > pool.tmax then
     put('tmax', int(T))
 end
+if confirmed and confirmed > (pool.sure or 0) then
+    put('sure', int(confirmed))
+end
 
--- status, T, era, length of the queue: the head of every answer from here on.
+-- status, T, era, length of the queue, K: the head of every answer from here on.
 local function reply(status, ...)
-    return {status, int(T), int(pool.era), int(redis.call('LLEN', FREE)), ...}
+    return {status, int(T), int(pool.era), int(redis.call('LLEN', FREE)), int(K), ...}
 end
 
 -- Held workerIds whose range ended more than G ago go back to the queue. G is politeness, not
@@ -378,4 +415,4 @@ local run = OPERATIONS[op]
 if not run then
     return {'BADOP', int(T), op}
 end
-return run(unpack(ARGV, 3))
+return run(unpack(ARGV, 4))

@@ -1,15 +1,16 @@
 /*
- * The connection to Redis, and the only user of hiredis: its blocking calls, with the waiting done
+ * Connections to Redis, and the only user of hiredis: its blocking calls, with the waiting done
  * here, since a timeout of the socket bounds one read and not a whole answer.
  *
  * SIGPIPE is ignored by the program: hiredis writes with write(2).
  *
- * Sources: the Redis protocol (RESP2), the commands AUTH, SELECT, SCRIPT LOAD, EVALSHA, MULTI.
+ * Sources: the Redis protocol (RESP2), the commands AUTH, MULTI, TIME.
  */
-#include "coord/courier.h"
+#include "coord/peer.h"
 
 #include "coord/outcome.h"
 #include "coord/redis_reply.h"
+#include "coord/roster.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +20,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-extern const char pool_lua[]; /* made from pool.lua */
-extern const size_t pool_lua_len;
 
 /* ---- replies -------------------------------------------------------------------------------- */
 
@@ -71,23 +69,47 @@ bool coord_redis_answer(const struct redisReply *reply, struct answer *out)
     return true;
 }
 
+struct peer_said peer_said(const struct redisReply *reply)
+{
+    static const enum peer_kind kinds[] = {
+        [REDIS_REPLY_STRING] = PEER_TEXT,    [REDIS_REPLY_STATUS] = PEER_TEXT,
+        [REDIS_REPLY_ERROR] = PEER_ERROR,    [REDIS_REPLY_ARRAY] = PEER_LIST,
+        [REDIS_REPLY_INTEGER] = PEER_NUMBER, [REDIS_REPLY_NIL] = PEER_NIL,
+    };
+    struct peer_said s = {.kind = PEER_OTHER};
+    if (!reply || reply->type < REDIS_REPLY_STRING || reply->type > REDIS_REPLY_ERROR)
+        return s;
+    s.kind = kinds[reply->type];
+    if (s.kind == PEER_TEXT || s.kind == PEER_ERROR)
+        s.text = span_of(reply->str, reply->len);
+    s.number = s.kind == PEER_NUMBER ? reply->integer : 0;
+    s.n = s.kind == PEER_LIST ? reply->elements : 0;
+    return s;
+}
+
+struct peer_said peer_item(const struct redisReply *reply, size_t i)
+{
+    return peer_said(i < peer_said(reply).n ? reply->element[i] : NULL);
+}
+
 static struct span first_word(const redisReply *reply)
 {
     struct span rest = span_of(reply->str, reply->len);
     return span_cut(&rest, ' ');
 }
 
-static bool is_error(const redisReply *reply, const char *code)
+bool peer_is_error(const struct redisReply *reply, const char *code)
 {
     return reply->type == REDIS_REPLY_ERROR && span_eq(first_word(reply), span_str(code));
 }
 
-/* Errors of a server that will answer later; all others are refusals. */
-static const char *const passing[] = {"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN"};
+/* Errors of a server that will answer later, or of one that is not the master any more; all others
+ * are refusals. */
+static const char *const passing[] = {"LOADING",  "BUSY",       "MASTERDOWN", "TRYAGAIN",
+                                      "READONLY", "NOREPLICAS", "UNBLOCKED",  "IDONTKNOW"};
 
-/* What a reply of the wrong kind comes to. quoted: the text holds nothing that was sent. */
-static enum coord_status unwanted(const redisReply *reply, const char *command, bool quoted,
-                                  struct coord_reply *r)
+enum coord_status peer_unwanted(const struct redisReply *reply, const char *command, bool quoted,
+                                struct coord_reply *r)
 {
     if (reply->type != REDIS_REPLY_ERROR)
         return outcome_refused(r, "%s: expected another kind of reply, found type %d", command,
@@ -95,247 +117,182 @@ static enum coord_status unwanted(const redisReply *reply, const char *command, 
     struct span text = quoted ? span_of(reply->str, reply->len) : first_word(reply);
     int n = (int)(text.n < 256 ? text.n : 256);
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
-        if (is_error(reply, passing[i]))
+        if (peer_is_error(reply, passing[i]))
             return outcome_down(r, ERR_BUSY, "%s: expected an answer, found -%.*s", command, n,
                                 text.p);
     }
     return outcome_refused(r, "%s: expected an answer, found -%.*s", command, n, text.p);
 }
 
-/* ---- the connection ------------------------------------------------------------------------- */
-
-void courier_drop(struct courier *c)
+void peer_forget(struct redisReply **reply)
 {
-    if (c->context)
-        redisFree(c->context);
-    c->context = NULL;
+    if (*reply)
+        freeReplyObject(*reply);
+    *reply = NULL;
 }
 
-static int64_t left_us(struct courier *c)
+/* ---- the connection ------------------------------------------------------------------------- */
+
+void peer_drop(struct peer *p)
 {
-    int64_t left = c->deadline_us - clock_mono_us(c->clock);
+    if (p->context)
+        redisFree(p->context);
+    p->context = NULL;
+}
+
+void peer_allow(struct peer *p, int64_t us)
+{
+    p->began_us = clock_mono_us(p->clock);
+    p->deadline_us = p->began_us + us;
+}
+
+int64_t peer_left_us(const struct peer *p)
+{
+    int64_t left = p->deadline_us - clock_mono_us(p->clock);
     return left > 0 ? left : 0;
 }
 
 /* At least 1 ms, for 0 means for ever to setsockopt(2). */
-static struct timeval left_timeval(struct courier *c)
+static struct timeval left_timeval(const struct peer *p)
 {
-    int64_t us = left_us(c) < 1000 ? 1000 : left_us(c);
+    int64_t left = peer_left_us(p);
+    int64_t us = left < 1000 ? 1000 : left;
     return (struct timeval){.tv_sec = (time_t)(us / 1000000), .tv_usec = (long)(us % 1000000)};
 }
 
-static enum coord_status unreachable(struct courier *c, const char *doing, const char *why,
+static enum coord_status unreachable(const struct peer *p, const char *doing, const char *why,
                                      struct coord_reply *r)
 {
-    if (c->at.local)
-        return outcome_down(r, ERR_IO, "%s %s: %s", doing, c->at.host, why);
-    return outcome_down(r, ERR_IO, "%s %s port %u: %s", doing, c->at.host, c->at.port, why);
+    char at[ADDRESS_TEXT_MAX];
+    return outcome_down(r, ERR_IO, "%s %s: %s", doing, address_text(at, &p->at), why);
 }
 
-static enum coord_status timed_out(struct courier *c, const char *doing, struct coord_reply *r)
+static enum coord_status timed_out(const struct peer *p, const char *doing, struct coord_reply *r)
 {
     char why[64];
     (void)snprintf(why, sizeof why, "expected within %" PRId64 " ms, found nothing",
-                   c->timeout_us / 1000);
-    (void)unreachable(c, doing, why, r);
+                   (p->deadline_us - p->began_us) / 1000);
+    (void)unreachable(p, doing, why, r);
     r->err.code = ERR_TIMEOUT;
     return COORD_DOWN;
 }
 
-static enum coord_status failed(struct courier *c, const char *doing, struct coord_reply *r)
+static enum coord_status failed(const struct peer *p, const char *doing, struct coord_reply *r)
 {
-    if (c->context->err == REDIS_ERR_IO && (errno == EAGAIN || errno == ETIMEDOUT))
-        return timed_out(c, doing, r);
-    return unreachable(c, doing, c->context->errstr, r);
+    if (p->context->err == REDIS_ERR_IO && (errno == EAGAIN || errno == ETIMEDOUT))
+        return timed_out(p, doing, r);
+    return unreachable(p, doing, p->context->errstr, r);
 }
 
-static enum coord_status flush(struct courier *c, struct coord_reply *r)
+enum coord_status peer_join(struct peer *p, struct coord_reply *r)
+{
+    p->context = p->at.port == 0 ? redisConnectUnixWithTimeout(p->at.host, left_timeval(p))
+                                 : redisConnectWithTimeout(p->at.host, p->at.port, left_timeval(p));
+    if (!p->context)
+        return outcome_down(r, ERR_NOMEM, "no memory for a connection");
+    if (p->context->err) {
+        enum coord_status s = failed(p, "connection to", r);
+        peer_drop(p);
+        return s;
+    }
+    (void)fcntl(p->context->fd, F_SETFD, FD_CLOEXEC);
+    coord_redis_bound(p->context->reader);
+    return COORD_OK;
+}
+
+bool peer_ready(const struct peer *p)
+{
+    if (!p->context)
+        return false;
+    struct pollfd in = {.fd = p->context->fd, .events = POLLIN};
+    return poll(&in, 1, 0) == 0;
+}
+
+/* What fails here leaves the connection in no known state. */
+static enum coord_status gone(struct peer *p, enum coord_status s)
+{
+    peer_drop(p);
+    return s;
+}
+
+enum coord_status peer_put(struct peer *p, int argc, const char **argv, struct coord_reply *r)
+{
+    if (redisAppendCommandArgv(p->context, argc, argv, NULL) != REDIS_OK)
+        return gone(p, failed(p, "request to", r));
+    return COORD_OK;
+}
+
+enum coord_status peer_send(struct peer *p, struct coord_reply *r)
 {
     int done = 0;
-    (void)redisSetTimeout(c->context, left_timeval(c));
+    (void)redisSetTimeout(p->context, left_timeval(p));
     while (!done) {
-        if (left_us(c) == 0)
-            return timed_out(c, "request to", r);
-        if (redisBufferWrite(c->context, &done) != REDIS_OK)
-            return failed(c, "request to", r);
+        if (peer_left_us(p) == 0)
+            return gone(p, timed_out(p, "request to", r));
+        if (redisBufferWrite(p->context, &done) != REDIS_OK)
+            return gone(p, failed(p, "request to", r));
     }
     return COORD_OK;
 }
 
-/* *reply is the caller's to free. */
-static enum coord_status receive(struct courier *c, redisReply **reply, struct coord_reply *r)
+enum coord_status peer_take(struct peer *p, struct redisReply **reply, struct coord_reply *r)
 {
     *reply = NULL;
     for (;;) {
         void *got = NULL;
-        if (redisGetReplyFromReader(c->context, &got) != REDIS_OK)
-            return failed(c, "answer of", r);
+        if (redisGetReplyFromReader(p->context, &got) != REDIS_OK)
+            return gone(p, failed(p, "answer of", r));
         if (got) {
             *reply = got;
             return COORD_OK;
         }
-        int64_t ms = (left_us(c) + 999) / 1000;
-        struct pollfd p = {.fd = c->context->fd, .events = POLLIN};
-        int ready = ms > 0 ? poll(&p, 1, ms > INT32_MAX ? INT32_MAX : (int)ms) : 0;
+        int64_t ms = (peer_left_us(p) + 999) / 1000;
+        struct pollfd in = {.fd = p->context->fd, .events = POLLIN};
+        int ready = ms > 0 ? poll(&in, 1, ms > INT32_MAX ? INT32_MAX : (int)ms) : 0;
         if (ready == 0)
-            return timed_out(c, "answer of", r);
-        if (ready > 0 && redisBufferRead(c->context) != REDIS_OK)
-            return failed(c, "answer of", r);
+            return gone(p, timed_out(p, "answer of", r));
+        if (ready > 0 && redisBufferRead(p->context) != REDIS_OK)
+            return gone(p, failed(p, "answer of", r));
     }
 }
 
-/* One command, one reply. What is not COORD_OK has dropped the connection. */
-static enum coord_status request(struct courier *c, int argc, const char **argv, const size_t *len,
-                                 redisReply **reply, struct coord_reply *r)
+enum coord_status peer_ask(struct peer *p, int argc, const char **argv, const size_t *len,
+                           struct redisReply **reply, struct coord_reply *r)
 {
-    enum coord_status s;
     *reply = NULL;
-    if (redisAppendCommandArgv(c->context, argc, argv, len) != REDIS_OK)
-        s = failed(c, "request to", r);
-    else
-        s = flush(c, r);
-    if (s == COORD_OK)
-        s = receive(c, reply, r);
-    if (s != COORD_OK)
-        courier_drop(c);
-    return s;
+    if (redisAppendCommandArgv(p->context, argc, argv, len) != REDIS_OK)
+        return gone(p, failed(p, "request to", r));
+    enum coord_status s = peer_send(p, r);
+    return s == COORD_OK ? peer_take(p, reply, r) : s;
 }
 
-/* A command of the connection's own, which must be answered by +OK. */
-static enum coord_status greet(struct courier *c, int argc, const char **argv, const size_t *len,
-                               struct coord_reply *r)
+enum coord_status peer_greet(struct peer *p, int argc, const char **argv, const size_t *len,
+                             struct coord_reply *r)
 {
     redisReply *reply;
-    enum coord_status s = request(c, argc, argv, len, &reply, r);
+    enum coord_status s = peer_ask(p, argc, argv, len, &reply, r);
     if (s != COORD_OK)
         return s;
     if (reply->type != REDIS_REPLY_STATUS || strcmp(reply->str, "OK") != 0) {
         /* An unknown command is quoted in full by the server, password and all. */
-        s = unwanted(reply, argv[0], false, r);
-        courier_drop(c);
+        s = gone(p, peer_unwanted(reply, argv[0], false, r));
     }
     freeReplyObject(reply);
     return s;
 }
 
-static enum coord_status authenticate(struct courier *c, struct coord_reply *r)
+enum coord_status peer_login(struct peer *p, const struct address_secret *user,
+                             const struct address_secret *password, struct coord_reply *r)
 {
-    const struct address_secret *user = &c->at.user;
-    const struct address_secret *pass = &c->at.password;
-    if (user->n == 0 && pass->n == 0)
+    if (user->n == 0 && password->n == 0)
         return COORD_OK;
-    const char *argv[3] = {"AUTH", user->b, pass->b};
-    size_t len[3] = {4, user->n, pass->n};
+    const char *argv[3] = {"AUTH", user->b, password->b};
+    size_t len[3] = {4, user->n, password->n};
     if (user->n > 0)
-        return greet(c, 3, argv, len, r);
-    argv[1] = pass->b;
-    len[1] = pass->n;
-    return greet(c, 2, argv, len, r);
-}
-
-static enum coord_status choose_db(struct courier *c, struct coord_reply *r)
-{
-    char db[16];
-    if (c->at.db == 0)
-        return COORD_OK;
-    (void)snprintf(db, sizeof db, "%" PRIu32, c->at.db);
-    const char *argv[2] = {"SELECT", db};
-    const size_t len[2] = {6, strlen(db)};
-    return greet(c, 2, argv, len, r);
-}
-
-static enum coord_status join(struct courier *c, struct coord_reply *r)
-{
-    c->context = c->at.local ? redisConnectUnixWithTimeout(c->at.host, left_timeval(c))
-                             : redisConnectWithTimeout(c->at.host, c->at.port, left_timeval(c));
-    if (!c->context)
-        return outcome_down(r, ERR_NOMEM, "no memory for a connection");
-    if (c->context->err) {
-        enum coord_status s = failed(c, "connection to", r);
-        courier_drop(c);
-        return s;
-    }
-    (void)fcntl(c->context->fd, F_SETFD, FD_CLOEXEC);
-    coord_redis_bound(c->context->reader);
-    enum coord_status s = authenticate(c, r);
-    return s == COORD_OK ? choose_db(c, r) : s;
-}
-
-/* Every call begins here. A kept connection with anything to read has been closed by the server, or
- * carries what nobody asked for. */
-static enum coord_status begin(struct courier *c, struct coord_reply *r)
-{
-    c->deadline_us = clock_mono_us(c->clock) + c->timeout_us;
-    if (c->context) {
-        struct pollfd p = {.fd = c->context->fd, .events = POLLIN};
-        if (poll(&p, 1, 0) != 0)
-            courier_drop(c);
-    }
-    return c->context ? COORD_OK : join(c, r);
-}
-
-void courier_clear(struct courier *c)
-{
-    (void)courier_end(c, COORD_DOWN);
-    explicit_bzero(&c->at, sizeof c->at);
-}
-
-/* ---- the script ----------------------------------------------------------------------------- */
-
-static enum coord_status load(struct courier *c, struct coord_reply *r)
-{
-    const char *argv[3] = {"SCRIPT", "LOAD", pool_lua};
-    const size_t len[3] = {6, 4, pool_lua_len};
-    redisReply *reply;
-    enum coord_status s = request(c, 3, argv, len, &reply, r);
-    if (s != COORD_OK)
-        return s;
-    if (reply->type == REDIS_REPLY_STRING && reply->len == COURIER_SHA1_TEXT) {
-        memcpy(c->sha, reply->str, COURIER_SHA1_TEXT);
-    } else {
-        s = unwanted(reply, "SCRIPT LOAD", true, r);
-        courier_drop(c);
-    }
-    freeReplyObject(reply);
-    return s;
-}
-
-static enum coord_status evalsha(struct courier *c, int argc, const char **argv, size_t *len,
-                                 struct coord_reply *r)
-{
-    enum coord_status s = COORD_OK;
-    if (!c->sha[0])
-        s = load(c, r);
-    argv[COURIER_ARG_SCRIPT] = c->sha;
-    len[COURIER_ARG_SCRIPT] = COURIER_SHA1_TEXT;
-    return s == COORD_OK ? request(c, argc, argv, len, &c->reply, r) : s;
-}
-
-enum coord_status courier_script(struct courier *c, int argc, const char **argv, size_t *len,
-                                 struct answer *a, struct coord_reply *r)
-{
-    enum coord_status s = begin(c, r);
-    if (s == COORD_OK)
-        s = evalsha(c, argc, argv, len, r);
-    if (s == COORD_OK && is_error(c->reply, "NOSCRIPT")) {
-        freeReplyObject(c->reply);
-        c->reply = NULL;
-        c->sha[0] = '\0';
-        s = evalsha(c, argc, argv, len, r);
-    }
-    if (s == COORD_OK && !coord_redis_answer(c->reply, a))
-        s = unwanted(c->reply, "EVALSHA", true, r);
-    return s;
-}
-
-enum coord_status courier_end(struct courier *c, enum coord_status s)
-{
-    if (c->reply)
-        freeReplyObject(c->reply);
-    c->reply = NULL;
-    if (s == COORD_REFUSED || s == COORD_DOWN)
-        courier_drop(c);
-    return s;
+        return peer_greet(p, 3, argv, len, r);
+    argv[1] = password->b;
+    len[1] = password->n;
+    return peer_greet(p, 2, argv, len, r);
 }
 
 /* ---- the snapshot --------------------------------------------------------------------------- */
@@ -388,7 +345,7 @@ enum coord_status coord_redis_roster(const struct redisReply *exec, const struct
         if (!part)
             return outcome_refused(r, "EXEC: expected %d replies, found %zu", SNAP_PARTS, i);
         if (part->type != REDIS_REPLY_ARRAY)
-            return unwanted(part, "snapshot", true, r);
+            return peer_unwanted(part, "snapshot", true, r);
     }
     if (!time_of(exec->element[SNAP_TIME], &in.now_ms))
         return outcome_refused(r, "TIME: expected seconds and microseconds, found another");
@@ -405,48 +362,4 @@ enum coord_status coord_redis_roster(const struct redisReply *exec, const struct
     free(in.index.v);
     free(in.who.v);
     return s;
-}
-
-#define SNAP_COMMANDS (SNAP_PARTS + 2) /* MULTI … EXEC */
-
-static enum coord_status send_snapshot(struct courier *c, struct coord_reply *r)
-{
-    const char *const commands[SNAP_COMMANDS][4] = {
-        {"MULTI"},
-        {"HGETALL", c->key[0]},
-        {"LRANGE", c->key[1], "0", "-1"},
-        {"ZRANGE", c->key[2], "0", "-1"},
-        {"HGETALL", c->key[3]},
-        {"TIME"},
-        {"EXEC"},
-    };
-    for (size_t i = 0; i < SNAP_COMMANDS; i++) {
-        const char *argv[4];
-        int argc = 0;
-        while (argc < 4 && commands[i][argc]) {
-            argv[argc] = commands[i][argc];
-            argc++;
-        }
-        if (redisAppendCommandArgv(c->context, argc, argv, NULL) != REDIS_OK)
-            return failed(c, "request to", r);
-    }
-    return flush(c, r);
-}
-
-enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to,
-                                   struct coord_snapshot *out, struct coord_reply *r)
-{
-    enum coord_status s = begin(c, r);
-    if (s == COORD_OK)
-        s = send_snapshot(c, r);
-    for (int i = 0; i < SNAP_COMMANDS && s == COORD_OK; i++) {
-        if (c->reply)
-            freeReplyObject(c->reply);
-        s = receive(c, &c->reply, r);
-        if (s == COORD_OK && c->reply->type == REDIS_REPLY_ERROR)
-            s = unwanted(c->reply, "snapshot", true, r);
-    }
-    if (s == COORD_OK)
-        s = coord_redis_roster(c->reply, to, out, r);
-    return courier_end(c, s);
 }

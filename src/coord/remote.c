@@ -83,6 +83,21 @@ static void call_begin(struct call *c, const struct remote *m, const char *op, c
         call_str(c, m->courier.key[i]);
     call_str(c, op);
     call_str(c, identity);
+    call_str(c, ""); /* the nonce: given where the server asks for one */
+}
+
+/* An answer counts once the replicas that it names have it. Where they have not, *a is what does
+ * not count, and empty where there was none. */
+static enum coord_status ask(struct remote *m, const struct call *c, const char **argv, size_t *len,
+                             struct answer *a, struct answer_terms *terms, struct coord_reply *r)
+{
+    a->n = 0; /* the one before is gone with its reply */
+    enum coord_status s = courier_script(&m->courier, c->n, argv, len, a, r);
+    if (s == COORD_OK)
+        s = answer_terms(a, terms, r);
+    if (s == COORD_OK && terms->acks > 0)
+        s = courier_wait(&m->courier, terms->acks, r);
+    return s;
 }
 
 /* COORD_OK: *a is good until courier_end. */
@@ -91,13 +106,25 @@ static enum coord_status run(struct remote *m, const struct call *c, struct answ
 {
     const char *argv[COURIER_ARGS_MAX];
     size_t len[COURIER_ARGS_MAX];
+    char nonce[ANSWER_NONCE_MAX];
     if (c->text.failed)
         return outcome_refused(r, "request: expected at most %d bytes, found more", CALL_BYTES);
     for (int i = 0; i < c->n; i++) {
         argv[i] = c->mem + c->at[i];
         len[i] = c->at[i + 1] - c->at[i];
     }
-    return courier_script(&m->courier, c->n, argv, len, a, r);
+    courier_start(&m->courier);
+    struct answer_terms terms;
+    enum coord_status s = ask(m, c, argv, len, a, &terms, r);
+    if (s == COORD_OK && terms.nonce.n > 0) {
+        memcpy(nonce, terms.nonce.p, terms.nonce.n);
+        argv[COURIER_ARG_NONCE] = nonce;
+        len[COURIER_ARG_NONCE] = terms.nonce.n;
+        s = ask(m, c, argv, len, a, &terms, r);
+    }
+    if (s == COORD_OK && terms.nonce.n > 0)
+        s = outcome_down(r, ERR_BUSY, "expected one server to answer twice, found another");
+    return s;
 }
 
 static enum coord_status plainly(struct remote *m, const struct call *c, const char *identity,
@@ -127,6 +154,27 @@ static enum coord_status remote_describe(struct coord *base, struct coord_pool *
     return courier_end(&m->courier, s);
 }
 
+/* The replicas were too few for a pool to be made, or went away while it was. */
+static enum coord_status not_made(const struct answer *a, enum coord_status s,
+                                  struct coord_reply *r)
+{
+    struct err e = r->err;
+    if (s != COORD_DOWN || a->n == 0)
+        return s;
+    if (span_eq(a->f[0], SPAN("CONFIRM")))
+        return outcome_down(r, e.code,
+                            "no pool was made (%s): connect the replicas first, or say that fewer "
+                            "must acknowledge",
+                            e.text);
+    if (!span_eq(a->f[0], SPAN("OK")))
+        return s;
+    return outcome_down(r, e.code,
+                        "the pool was made, but on this server alone (%s): it grants nothing until "
+                        "the replicas are connected; should a failover lose it before that, make "
+                        "it again",
+                        e.text);
+}
+
 static enum coord_status remote_init(struct coord *base, const struct coord_init *in,
                                      struct coord_reply *r)
 {
@@ -144,8 +192,8 @@ static enum coord_status remote_init(struct coord *base, const struct coord_init
     enum coord_status s = run(m, &c, &a, r);
     if (s == COORD_OK)
         s = answer_init(&a, &to, r);
-    if (s == COORD_OK)
-        r->free = (uint64_t)(p->worker_to - p->worker_from) + 1;
+    else
+        s = not_made(&a, s, r);
     return courier_end(&m->courier, s);
 }
 
@@ -266,17 +314,17 @@ static void remote_free(struct coord *c)
 static enum err_code configure(struct remote *m, const struct coord_options *o, struct err *e)
 {
     static const char *const names[COURIER_KEYS] = {"h", "free", "exp", "who"};
-    enum err_code code = address_parse(&m->courier.at, o->url, e);
+    enum err_code code = address_parse(&m->courier.to, o->url, e);
     if (code)
         return code;
-    if (o->password.n > sizeof m->courier.at.password.b)
+    if (o->password.n > sizeof m->courier.to.password.b)
         return err_set(e, ERR_RANGE, "password: expected at most %zu bytes, found %zu",
-                       sizeof m->courier.at.password.b, o->password.n);
+                       sizeof m->courier.to.password.b, o->password.n);
     if (o->password.n > 0) {
-        memcpy(m->courier.at.password.b, o->password.p, o->password.n);
-        m->courier.at.password.n = o->password.n;
+        memcpy(m->courier.to.password.b, o->password.p, o->password.n);
+        m->courier.to.password.n = o->password.n;
     }
-    if (m->courier.at.user.n > 0 && m->courier.at.password.n == 0)
+    if (m->courier.to.user.n > 0 && m->courier.to.password.n == 0)
         return err_set(e, ERR_INVALID,
                        "coordinator url: expected a password with the user, found none");
     memcpy(m->pool, o->pool.p, o->pool.n);
@@ -287,7 +335,7 @@ static enum err_code configure(struct remote *m, const struct coord_options *o, 
         memcpy(m->who, o->who.p, o->who.n);
     m->who_n = o->who.n;
     m->courier.timeout_us = o->timeout_us;
-    m->courier.clock = o->clock;
+    m->courier.peer.clock = o->clock;
     return ERR_OK;
 }
 
@@ -306,7 +354,7 @@ static enum err_code remote_open(const struct coord_options *o, struct coord **o
     return ERR_OK;
 }
 
-static const char *const schemes[] = {"redis", "redis+unix", NULL};
+static const char *const schemes[] = {"redis", "redis+unix", "redis+sentinel", NULL};
 
 const struct coord_driver coord_redis = {
     .schemes = schemes,

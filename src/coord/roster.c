@@ -9,8 +9,8 @@
 
 /* The pool's own fields in the order in which the script's description of a pool has them. */
 static const char *const fields[] = {
-    "era", "",   "identity", "topen", "fl", "fs",   "tmax", "closed", "A",
-    "A0",  "D0", "S",        "G",     "K",  "from", "to",   "born",
+    "era", "",   "K",  "identity", "topen", "fl", "fs",   "tmax", "closed",
+    "A",   "A0", "D0", "S",        "G",     "K",  "from", "to",   "born",
 };
 #define FIELDS (sizeof fields / sizeof *fields)
 
@@ -41,6 +41,7 @@ static enum coord_status read_pool(const struct roster *in, const struct answer_
         a.f[a.n++] = value;
     }
     a.f[a.n++] = number[2];
+    a.f[a.n++] = SPAN("0"); /* replicas: the server's, not the pool's */
     return answer_describe(&a, to, &out->pool, r);
 }
 

@@ -67,7 +67,7 @@ static void arrive(struct rules *u, bool proof)
     const struct coord_params *k = &p->params;
     bool moved = strcmp(u->fingerprint, u->pool.fingerprint) != 0;
     if (moved || proof) {
-        bool young = u->now_ms - p->tmax_ms < k->mature_after_ms - 2 * k->max_skew_ms && !proof;
+        bool young = u->now_ms - p->tmax_ms < k->mature_after_ms - 4 * k->max_skew_ms && !proof;
         u->pool.era++;
         p->topen_ms = u->now_ms;
         p->floor_ms = max(p->floor_ms, u->now_ms + k->horizon_ms + 2 * k->max_skew_ms);

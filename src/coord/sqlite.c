@@ -219,6 +219,9 @@ static enum coord_status file_init(struct coord *c, const struct coord_init *in,
 {
     struct file *f = file_of(c);
     struct rules u;
+    if (in->params.replicas > 0)
+        return outcome_refused(r, "replicas: expected 0 of an SQLite file, found %" PRIu32,
+                               in->params.replicas);
     enum coord_status s = begin(f, KIND_CREATE, in->identity, &u, r);
     return s == COORD_OK ? end(f, rules_init(&u, in), r) : s;
 }

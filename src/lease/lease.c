@@ -541,7 +541,9 @@ void lease_done(struct lease *l, const struct lease_action *a, const struct leas
 static void leave(struct lease *l, unsigned i)
 {
     struct lease_slot *s = &l->slot[i];
-    if (s->unproven || !mark_load(&l->page->slot[i].mark, &s->last_ms))
+    bool known = !s->unproven && mark_load(&l->page->slot[i].mark, &s->last_ms);
+    /* Below the floor: the loop, which had not heard yet, issued for the slot's holder before. */
+    if (!known || s->last_ms < s->rec.lo_ms - 1)
         s->last_ms = s->rec.hi_ms; /* no exact last time is known: all of the range is used */
     s->unproven = false;
     s->rec.state = PAGE_LEAVING;

@@ -22,13 +22,19 @@ void setup_clock_init(struct setup_clock *c, int64_t ms)
 
 struct coord *setup_open(const char *url, const char *pool, struct clock *clock)
 {
+    return setup_open_within(url, pool, clock, 2000);
+}
+
+struct coord *setup_open_within(const char *url, const char *pool, struct clock *clock,
+                                int64_t timeout_ms)
+{
     struct coord *c;
     struct err e;
     const struct coord_options o = {
         .url = span_str(url),
         .pool = span_str(pool),
         .who = SPAN(SETUP_WHO),
-        .timeout_us = 2000000,
+        .timeout_us = timeout_ms * 1000,
         .clock = clock,
     };
     if (coord_open(&o, &c, &e) == ERR_OK)

@@ -24,6 +24,10 @@ void setup_clock_init(struct setup_clock *c, int64_t ms);
 #define SETUP_WHO "{\"host\":\"test\"}"
 struct coord *setup_open(const char *url, const char *pool, struct clock *clock);
 
+/* The same with another timeout. */
+struct coord *setup_open_within(const char *url, const char *pool, struct clock *clock,
+                                int64_t timeout_ms);
+
 /* Default parameters, workerIds 0..to. */
 struct coord_init setup_init(const char *identity, enum coord_init_mode mode, uint16_t to);
 

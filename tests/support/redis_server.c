@@ -61,7 +61,9 @@ static _Noreturn void become_server(const struct server *s)
                             "--logfile",
                             "log",
                             "--slowlog-log-slower-than",
-                            "-1"};
+                            "-1",
+                            "--repl-diskless-sync",
+                            "no"};
     size_t n = 0;
     (void)snprintf(port, sizeof port, "%d", s->port);
     while (argv[n])
@@ -111,6 +113,63 @@ void server_start(struct server *s, bool aof, const char *const *args)
     (void)snprintf(s->socket, sizeof s->socket, "%s/s", s->dir);
     s->port = free_port();
     server_again(s);
+}
+
+void server_follow(const struct server *s, const struct server *master)
+{
+    char out[256];
+    char port[16];
+    (void)snprintf(port, sizeof port, "%d", master ? master->port : 0);
+    bool good = master ? SERVER_DO(s, out, "REPLICAOF", "127.0.0.1", port)
+                       : SERVER_DO(s, out, "REPLICAOF", "NO", "ONE");
+    if (good)
+        return;
+    (void)fprintf(stderr, "REPLICAOF in %s: expected OK, found %s\n", s->dir, out);
+    abort();
+}
+
+static size_t online(const struct server *s)
+{
+    char out[8192];
+    size_t n = 0;
+    if (!SERVER_DO(s, out, "INFO", "replication"))
+        return 0;
+    for (const char *at = out; (at = strstr(at, "state=online")); at++)
+        n++;
+    return n;
+}
+
+/* One that INFO calls online may wait for a second before it is sent anything: so something is
+ * written, and its acknowledgement waited for. */
+static bool in_step(const struct server *s, size_t n)
+{
+    const struct timeval limit = {10, 0};
+    redisContext *c = redisConnectUnixWithTimeout(s->socket, limit);
+    redisReply *r[2] = {NULL, NULL};
+    if (c && !c->err) {
+        r[0] = redisCommand(c, "SET followed x");
+        r[1] = r[0] ? redisCommand(c, "WAIT %d 200", (int)n) : NULL;
+    }
+    bool good = r[1] && r[1]->type == REDIS_REPLY_INTEGER && r[1]->integer >= (long long)n;
+    for (size_t i = 0; i < 2; i++) {
+        if (r[i])
+            freeReplyObject(r[i]);
+    }
+    if (c)
+        redisFree(c);
+    return good;
+}
+
+void server_wait_followed(const struct server *s, size_t n)
+{
+    for (int i = 0; i < START_TRIES; i++) {
+        if (online(s) == n && (n == 0 || in_step(s, n)))
+            return;
+        (void)usleep(20000);
+    }
+    (void)fprintf(stderr, "redis-server in %s: expected %zu replicas, found %zu\n", s->dir, n,
+                  online(s));
+    abort();
 }
 
 char *server_url(const struct server *s, char out[SERVER_URL_MAX])

@@ -37,6 +37,12 @@ void server_kill(struct server *s);
 /* Starts it again after server_kill, in the same place. */
 void server_again(struct server *s);
 
+/* Makes s a replica of master, or a master itself where that is NULL. Aborts where it refuses. */
+void server_follow(const struct server *s, const struct server *master);
+
+/* Waits until s has n replicas that are in step. Aborts after 10 s. */
+void server_wait_followed(const struct server *s, size_t n);
+
 /* redis+unix://… of its socket. Returns out. */
 #define SERVER_URL_MAX 128
 char *server_url(const struct server *s, char out[SERVER_URL_MAX]);

@@ -133,8 +133,8 @@ static void test_values(void **state)
 
 #define ADDRESS "expected tcp://HOST:PORT, unix:///PATH or unix:PATH for listen.redis, found "
 #define URL                                                                                        \
-    "expected redis://HOST:PORT/DB, redis+unix:///PATH, sqlite:///PATH or static:0..32767 for "    \
-    "coordinator.url, found "
+    "expected redis://HOST:PORT/DB, redis+unix:///PATH, redis+sentinel://HOST:PORT,.../MASTER, "   \
+    "sqlite:///PATH or static:0..32767 for coordinator.url, found "
 
 static void test_addresses(void **state)
 {

@@ -30,7 +30,7 @@ static void says(const struct coord_reply *r, const char *part)
 }
 
 #define T_MS      1780000000000
-#define CLAIM_OK  "OK,1780000000000,3,17,5,1779999999000,1780000030000,2,1780000000000"
+#define CLAIM_OK  "OK,1780000000000,3,17,0,5,1779999999000,1780000030000,2,1780000000000"
 #define RENEW_ITM "renewed,1780000030000,2,1780000000000"
 
 static void numbers_are_strict(void **state)
@@ -66,23 +66,28 @@ static void statuses_have_their_texts(void **state)
         {"SKEW,1780000000000,1779999990000,2000", COORD_SKEW,
          "within 2000 ms of the coordinator's 2026-05-28T20:26:40.000Z, found "
          "2026-05-28T20:26:30.000Z"},
-        {"CLOSED,5,2,9", COORD_CLOSED, "closed"},
-        {"NOINFO,5", COORD_REFUSED, "run_id"},
+        {"CLOSED,5,2,9,0", COORD_CLOSED, "closed"},
+        {"NOINFO,5,no such field", COORD_REFUSED, "run_id and master_replid"},
+        {"NOINFO,5,no such field", COORD_REFUSED, "found: no such field"},
+        {"NOINFO,5", COORD_REFUSED, "expected 3 fields, found 2"},
+        {"CONFIRM,5,abc,1", COORD_REFUSED, "another answer than a second CONFIRM"},
+        {"CONFIRM,5,abc", COORD_REFUSED, "expected 4 fields, found 3"},
         {"CORRUPT,5,tmax", COORD_REFUSED, "sound field of the pool, found \"tmax\""},
         {"BADOP,5,x", COORD_REFUSED, "an operation"},
         {"", COORD_REFUSED, "field 0: expected a status"},
-        {"ok,5,1,1", COORD_REFUSED, "found \"ok\""},
+        {"ok,5,1,1,0", COORD_REFUSED, "found \"ok\""},
         {"OK", COORD_REFUSED, "field 1"},
-        {"OK,-5,1,1", COORD_REFUSED, "decimal number, found \"-5\""},
-        {"OK,5,0,1", COORD_REFUSED, "an era"},
+        {"OK,-5,1,1,0", COORD_REFUSED, "decimal number, found \"-5\""},
+        {"OK,5,0,1,0", COORD_REFUSED, "an era"},
         {"OK,5,1", COORD_REFUSED, "field 3"},
-        {"OK,5,1,1,1", COORD_REFUSED, "expected 4 fields, found 5"},
-        {"WAIT,5,1,1", COORD_REFUSED, "OK or LOST"},
+        {"OK,5,1,1", COORD_REFUSED, "field 4"},
+        {"OK,5,1,1,0,1", COORD_REFUSED, "expected 5 fields, found 6"},
+        {"WAIT,5,1,1,0", COORD_REFUSED, "OK or LOST"},
         {"NOPOOL,5,6", COORD_REFUSED, "expected 2 fields, found 3"},
         {"WRONGPOOL,5", COORD_REFUSED, "expected 3 fields, found 2"},
         {"SKEW,5,x,1", COORD_REFUSED, "decimal number, found \"x\""},
-        {"LOST,5,1,1", COORD_LOST, ""},
-        {"OK,5,1,1", COORD_OK, ""},
+        {"LOST,5,1,1,0", COORD_LOST, ""},
+        {"OK,5,1,1,3", COORD_OK, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct coord_reply r = {0};
@@ -118,10 +123,10 @@ static void claims_are_read(void **state)
     assert_int_equal(r.now_ms, T_MS);
     assert_int_equal(r.era, 3);
     assert_int_equal(r.free, 17);
-    a = answer_of("WAIT,1780000000000,3,17,250");
+    a = answer_of("WAIT,1780000000000,3,17,0,250");
     assert_int_equal(answer_claim(&a, &to, T_MS, &g, &r), COORD_WAIT);
     assert_int_equal(r.wait_ms, 250);
-    a = answer_of("EXHAUSTED,1780000000000,3,0");
+    a = answer_of("EXHAUSTED,1780000000000,3,0,0");
     assert_int_equal(answer_claim(&a, &to, T_MS, &g, &r), COORD_EXHAUSTED);
 }
 
@@ -129,19 +134,19 @@ static void claims_out_of_range_are_refused(void **state)
 {
     (void)state;
     static const char *const odd[] = {
-        "OK,1780000000000,3,17,32768,1779999999000,1780000030000,2,1780000000000",
-        "OK,1780000000000,3,17,5,0,1780000030000,2,1780000000000",
-        "OK,1780000000000,3,17,5,1780000000001,1780000030000,2,1780000000000",
-        "OK,1780000000000,3,17,5,1779999999000,1779999998999,2,1780000000000",
-        "OK,1780000000000,3,17,5,1779999999000,1780090000001,2,1780000000000",
-        "OK,1780000000000,3,17,5,1779999999000,1780000030000,0,1780000000000",
-        "OK,1780000000000,3,17,nan,1779999999000,1780000030000,2,1780000000000",
-        "OK,1780000000000,3,17,5,1779999999000,1780000030000,2",
+        "OK,1780000000000,3,17,0,32768,1779999999000,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,0,5,0,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,0,5,1780000000001,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,0,5,1779999999000,1779999998999,2,1780000000000",
+        "OK,1780000000000,3,17,0,5,1779999999000,1780090000001,2,1780000000000",
+        "OK,1780000000000,3,17,0,5,1779999999000,1780000030000,0,1780000000000",
+        "OK,1780000000000,3,17,0,nan,1779999999000,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,0,5,1779999999000,1780000030000,2",
         CLAIM_OK ",1",
-        "WAIT,1780000000000,3,17",
-        "WAIT,1780000000000,3,17,inf",
-        "EXHAUSTED,1780000000000,3,17,1",
-        "LOST,1780000000000,3,17",
+        "WAIT,1780000000000,3,17,0",
+        "WAIT,1780000000000,3,17,0,inf",
+        "EXHAUSTED,1780000000000,3,17,0,1",
+        "LOST,1780000000000,3,17,0",
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         struct coord_reply r = {0};
@@ -154,7 +159,7 @@ static void claims_out_of_range_are_refused(void **state)
     struct coord_reply r = {0};
     struct coord_grant g;
     struct answer edge =
-        answer_of("OK,1780000000000,3,17,32767,1780000000000,1780090000000,1,1780000000000");
+        answer_of("OK,1780000000000,3,17,0,32767,1780000000000,1780090000000,1,1780000000000");
     assert_int_equal(answer_claim(&edge, &to, T_MS, &g, &r), COORD_OK);
 }
 
@@ -166,7 +171,7 @@ static void renewals_are_read(void **state)
                                      {.hi_ms = 1780000031000},
                                      {.hi_ms = 1780000000000, .n = 7},
                                      {.hi_ms = 1780000000000}};
-    struct answer a = answer_of("OK,1780000000000,3,17," RENEW_ITM ",again,1780000031000,9,5,"
+    struct answer a = answer_of("OK,1780000000000,3,17,0," RENEW_ITM ",again,1780000031000,9,5,"
                                 "LOST,0,0,0,reasserted,1780000000000,3,1780000000000");
     assert_int_equal(answer_renew(&a, &to, items, 4, &r), COORD_OK);
     assert_int_equal(items[0].how, COORD_HOW_RENEWED);
@@ -184,16 +189,16 @@ static void renewals_out_of_range_are_refused(void **state)
 {
     (void)state;
     static const char *const odd[] = {
-        "OK,1780000000000,3,17",
-        "OK,1780000000000,3,17,renewed,1780000030000,2",
-        "OK,1780000000000,3,17," RENEW_ITM ",1",
-        "OK,1780000000000,3,17,kept,1780000030000,2,1780000000000",
-        "OK,1780000000000,3,17,renewed,1779999999999,2,1780000000000",
-        "OK,1780000000000,3,17,renewed,1780090000001,2,1780000000000",
-        "OK,1780000000000,3,17,renewed,1780000030000,0,1780000000000",
-        "OK,1780000000000,3,17,renewed,1780000030000,x,1780000000000",
-        "LOST,1780000000000,3,17",
-        "WAIT,1780000000000,3,17,5",
+        "OK,1780000000000,3,17,0",
+        "OK,1780000000000,3,17,0,renewed,1780000030000,2",
+        "OK,1780000000000,3,17,0," RENEW_ITM ",1",
+        "OK,1780000000000,3,17,0,kept,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,0,renewed,1779999999999,2,1780000000000",
+        "OK,1780000000000,3,17,0,renewed,1780090000001,2,1780000000000",
+        "OK,1780000000000,3,17,0,renewed,1780000030000,0,1780000000000",
+        "OK,1780000000000,3,17,0,renewed,1780000030000,x,1780000000000",
+        "LOST,1780000000000,3,17,0",
+        "WAIT,1780000000000,3,17,0,5",
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         struct coord_reply r = {0};
@@ -209,17 +214,69 @@ static void a_made_pool_is_read(void **state)
 {
     (void)state;
     struct coord_reply r = {0};
-    struct answer a = answer_of("OK,5,2");
+    struct answer a = answer_of("OK,5,2,7,1");
     assert_int_equal(answer_init(&a, &to, &r), COORD_OK);
     assert_int_equal(r.era, 2);
-    static const char *const odd[] = {"OK,5", "OK,5,2,3", "OK,5,0", "LOST,5,1,1", "WAIT,5,1,1,1"};
+    assert_int_equal(r.free, 7);
+    static const char *const odd[] = {"OK,5",       "OK,5,2",       "OK,5,2,3",     "OK,5,2,3,0,1",
+                                      "OK,5,0,3,0", "LOST,5,1,1,0", "WAIT,5,1,1,0", "OK,5,2,3,x"};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         a = answer_of(odd[i]);
         assert_int_equal(answer_init(&a, &to, &r), COORD_REFUSED);
     }
 }
 
-#define DESCRIBED "OK,100,2,3," SETUP_IDENTITY ",10,20,15,99,0,"
+/* ---- what must be so before an answer counts ------------------------------------------------- */
+
+static void terms_name_the_replicas(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        uint32_t acks;
+        const char *nonce;
+    } cases[] = {
+        {"OK,5,1,1,0", 0, ""},     {"OK,5,1,1,3", 3, ""},        {"LOST,5,1,1,100", 100, ""},
+        {"WAIT,5,1,1,2,9", 2, ""}, {"EXHAUSTED,5,1,1,2", 2, ""}, {"CLOSED,5,1,1,2", 2, ""},
+        {"NOPOOL,5", 0, ""},       {"WRONGPOOL,5,x", 0, ""},     {"CONFIRM,5,abc,1", 1, "abc"},
+        {"SKEW,5,4,3", 0, ""},     {"nonsense", 0, ""},          {"", 0, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct coord_reply r = {0};
+        struct answer_terms t;
+        struct answer a = answer_of(cases[i].answer);
+        if (answer_terms(&a, &t, &r) != COORD_OK || t.acks != cases[i].acks ||
+            !span_eq(t.nonce, span_str(cases[i].nonce)))
+            fail_msg("%s: %u acknowledgements, nonce of %zu bytes", cases[i].answer, t.acks,
+                     t.nonce.n);
+    }
+}
+
+/* Read as 0, any of these would make an answer count that no replica has. */
+static void terms_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {
+        "OK,5,1,1",      "OK,5,1,1,",           "OK,5,1,1,-1",  "OK,5,1,1,x",
+        "OK,5,1,1,101",  "OK,5,1,1,1e2",        "OK,5",         "LOST,5,1,1,101",
+        "CONFIRM,5,abc", "CONFIRM,5,abc,0",     "CONFIRM,5,,1", "CONFIRM,5,abc,x",
+        "CONFIRM,5",     "OK,5,1,1,4294967296",
+    };
+    char longest[300] = "CONFIRM,5,";
+    memset(longest + 10, 'a', ANSWER_NONCE_MAX + 1);
+    memcpy(longest + 10 + ANSWER_NONCE_MAX + 1, ",1", 3);
+    for (size_t i = 0; i <= sizeof odd / sizeof *odd; i++) {
+        struct coord_reply r = {0};
+        struct answer_terms t;
+        const char *text = i < sizeof odd / sizeof *odd ? odd[i] : longest;
+        struct answer a = answer_of(text);
+        if (answer_terms(&a, &t, &r) != COORD_REFUSED || t.acks > 0 || t.nonce.n > 0)
+            fail_msg("taken: %s", text);
+        says(&r, "expected");
+    }
+}
+
+#define DESCRIBED "OK,100,2,3,0," SETUP_IDENTITY ",10,20,15,99,0,"
 #define PARAMS    "3600000,30000,120000,2000,60000,0,"
 
 static void descriptions_are_read(void **state)
@@ -227,7 +284,7 @@ static void descriptions_are_read(void **state)
     (void)state;
     struct coord_reply r = {0};
     struct coord_pool p = {.held = 0};
-    struct answer a = answer_of(DESCRIBED PARAMS "1,4,7,2");
+    struct answer a = answer_of(DESCRIBED PARAMS "1,4,7,2,5");
     assert_int_equal(answer_describe(&a, &to, &p, &r), COORD_OK);
     assert_string_equal(p.identity, SETUP_IDENTITY);
     assert_int_equal(p.topen_ms, 10);
@@ -240,17 +297,18 @@ static void descriptions_are_read(void **state)
     assert_int_equal(p.params.worker_to, 4);
     assert_int_equal(p.born_ms, 7);
     assert_int_equal(p.held, 2);
+    assert_int_equal(p.replicas, 5);
     assert_int_equal(p.epoch_ms, 1767225600000);
     static const char *const odd[] = {
-        DESCRIBED PARAMS "1,4,7",
-        DESCRIBED PARAMS "1,4,7,2,3",
-        DESCRIBED PARAMS "1,32768,7,2",
-        DESCRIBED PARAMS "5,4,7,2",
-        DESCRIBED "360000000,30000,120000,2000,60000,0,1,4,7,2",
-        DESCRIBED "3600000,30000,120000,2000,60000,1,1,4,7,2",
-        "OK,100,2,3,x|1|38.15.10,10,20,15,99,0," PARAMS "1,4,7,2",
-        "OK,100,2,3," SETUP_IDENTITY SETUP_IDENTITY ",10,20,15,99,0," PARAMS "1,4,7,2",
-        "LOST,100,2,3",
+        DESCRIBED PARAMS "1,4,7,2",
+        DESCRIBED PARAMS "1,4,7,2,3,4",
+        DESCRIBED PARAMS "1,32768,7,2,0",
+        DESCRIBED PARAMS "5,4,7,2,0",
+        DESCRIBED "360000000,30000,120000,2000,60000,0,1,4,7,2,0",
+        DESCRIBED "3600000,30000,120000,2000,60000,101,1,4,7,2,0",
+        "OK,100,2,3,0,x|1|38.15.10,10,20,15,99,0," PARAMS "1,4,7,2,0",
+        "OK,100,2,3,0," SETUP_IDENTITY SETUP_IDENTITY ",10,20,15,99,0," PARAMS "1,4,7,2,0",
+        "LOST,100,2,3,0",
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         a = answer_of(odd[i]);
@@ -357,6 +415,8 @@ int main(void)
         cmocka_unit_test(renewals_are_read),
         cmocka_unit_test(renewals_out_of_range_are_refused),
         cmocka_unit_test(a_made_pool_is_read),
+        cmocka_unit_test(terms_name_the_replicas),
+        cmocka_unit_test(terms_out_of_range_are_refused),
         cmocka_unit_test(descriptions_are_read),
         cmocka_unit_test(snapshots_are_read),
         cmocka_unit_test(records_of_another_form_are_unreadable),

@@ -116,13 +116,15 @@ static void parameters_keep_their_ranges(void **state)
     refuses(WITH(max_skew_ms, -5), ERR_RANGE, "max-skew", "found -5");
     refuses(WITH(max_skew_ms, 10000), ERR_RANGE, "3 times max-skew, which is 30000", "30000 ms");
     refuses(WITH(first_horizon_ms, 15000), ERR_RANGE, "15000", "found 15000");
-    refuses(WITH(mature_after_ms, 4000), ERR_RANGE, "2 times max-skew, which is 4000",
+    refuses(WITH(mature_after_ms, 4000), ERR_RANGE, "4 times max-skew, which is 8000",
             "found 4000");
     refuses(WITH(mature_after_ms, 20000), ERR_RANGE, "renewal interval", "found 20000");
     refuses(WITH(grace_ms, -1), ERR_RANGE, "grace", "found -1");
     refuses(WITH(worker_to, 32768), ERR_RANGE, "0-32767", "0-32768");
     refuses(WITH(worker_from, 32768), ERR_RANGE, "0-32767", "32768-32767");
-    refuses(WITH(replicas, 1), ERR_UNSUPPORTED, "replicas", "found 1");
+    refuses(WITH(replicas, 101), ERR_RANGE, "replicas: expected 0 to 100", "found 101");
+    p = WITH(replicas, 100);
+    assert_int_equal(coord_params_check(&p, &e), ERR_OK);
     p = WITH(horizon_ms, 60000);
     p.first_horizon_ms = 60000;
     p.worker_from = p.worker_to = 32767;
@@ -164,6 +166,10 @@ static void urls_choose_the_driver(void **state)
         "redis+unix:///run/redis.sock",
         "redis+unix:///run/a@b?db=9",
         "redis+unix://u:p@/run/redis.sock",
+        "redis+sentinel://h/m",
+        "redis+sentinel://h:1,[::1]:2,[fe80::1],i/my.master-1_?db=3",
+        "redis+sentinel://u:p%2Cq@h:1,i:2/m",
+        "redis+sentinel://a,b,c,d,e,f,g,h/m",
         "sqlite:///var/lib/x.db",
         "sqlite:x.db",
         "sqlite:/x.db",
@@ -211,6 +217,21 @@ static void bad_urls_are_refused_without_their_secrets(void **state)
         {"redis+unix://", "socket path"},
         {"redis+unix://hunter2/run/s", "before the path"},
         {"redis+unix:///a?b=1", "db=N"},
+        {"redis+sentinel://", "host of 1 to"},
+        {"redis+sentinel:///m", "host of 1 to"},
+        {"redis+sentinel://h", "expected /MASTER after the sentinels"},
+        {"redis+sentinel://h/", "expected /MASTER"},
+        {"redis+sentinel://h?db=1", "expected /MASTER"},
+        {"redis+sentinel://h/m/0", "letters, digits, '.', '-' and '_', found \"m/0\""},
+        {"redis+sentinel://h/m m", "found \"m m\""},
+        {"redis+sentinel://h/m?x=1", "db=N after the ?"},
+        {"redis+sentinel://h,/m", "host of 1 to"},
+        {"redis+sentinel://h,,i/m", "host of 1 to"},
+        {"redis+sentinel://h:1,i:0/m", "port of 1 to 65535, found \"0\""},
+        {"redis+sentinel://a,b,c,d,e,f,g,h,i/m", "at most 8 sentinels"},
+        {"redis+sentinel://u:hun/ter2@h/m", "%2F"},
+        {"redis+sentinel://hunter2@h/m", "password with the user"},
+        {"redis+sentinel://:hunter2@h:x/m", "port"},
         {"sqlite:", "sqlite:///PATH"},
         {"sqlite://x.db", "sqlite:///PATH"},
         {"sqlite:///x/", "of a file"},
@@ -269,6 +290,8 @@ static void public_urls_hold_no_secret(void **state)
         {"redis://u:p/q@h/2", "redis://h/2"},
         {"redis+unix://u:p@/a@b/c?db=1", "redis+unix:///a@b/c?db=1"},
         {"redis+unix:///a@b/c", "redis+unix:///a@b/c"},
+        {"redis+sentinel://u:p@h:1,i/m?db=1", "redis+sentinel://h:1,i/m?db=1"},
+        {"redis+sentinel://h:1,i/m", "redis+sentinel://h:1,i/m"},
         {"sqlite:///a@b", "sqlite:///a@b"},
         {"static:7", "static:7"},
         {"other://u:p@h", "other://h"},

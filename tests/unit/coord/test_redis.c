@@ -476,7 +476,10 @@ static void hostile_servers_are_survived(void **state)
         {"-LOADING x\r\n", COORD_DOWN},
         {"-MASTERDOWN x\r\n", COORD_DOWN},
         {"-TRYAGAIN x\r\n", COORD_DOWN},
-        {"-READONLY x\r\n", COORD_REFUSED},
+        {"-READONLY x\r\n", COORD_DOWN},
+        {"-NOREPLICAS x\r\n", COORD_DOWN},
+        {"-UNBLOCKED x\r\n", COORD_DOWN},
+        {"-NOPERM x\r\n", COORD_REFUSED},
         {"-\r\n", COORD_REFUSED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -148,6 +148,16 @@ static void refusals_name_both_sides(void **state)
     assert_int_equal(claim(f, &g), COORD_CLOSED);
 }
 
+static void a_file_has_no_replicas(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 0);
+    in.params.replicas = 1;
+    assert_int_equal(coord_init(f->c, &in, &f->r), COORD_REFUSED);
+    says(f, "expected 0 of an SQLite file, found 1");
+    assert_int_equal(access(f->db, F_OK), -1);
+}
+
 static void pools_of_one_file_are_apart(void **state)
 {
     struct fixture *f = *state;
@@ -445,6 +455,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(hands_out_and_takes_back),
         TEST(refusals_name_both_sides),
+        TEST(a_file_has_no_replicas),
         TEST(pools_of_one_file_are_apart),
         TEST(a_full_pool_is_made_and_shown),
         TEST(only_init_makes_a_file),

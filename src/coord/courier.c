@@ -1,0 +1,233 @@
+/*
+ * Sources: the Redis commands AUTH, ROLE, SELECT, SCRIPT LOAD, EVALSHA, WAIT, MULTI.
+ */
+#include "coord/courier.h"
+
+#include "coord/outcome.h"
+#include "coord/redis_reply.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define WAIT_LATE_MS 120
+
+extern const char pool_lua[]; /* made from pool.lua */
+extern const size_t pool_lua_len;
+
+/* ---- the connection ------------------------------------------------------------------------- */
+
+void courier_drop(struct courier *c)
+{
+    peer_drop(&c->peer);
+}
+
+void courier_clear(struct courier *c)
+{
+    (void)courier_end(c, COORD_REFUSED);
+    explicit_bzero(&c->to, sizeof c->to);
+}
+
+void courier_start(struct courier *c)
+{
+    peer_allow(&c->peer, c->timeout_us);
+}
+
+static enum coord_status choose_db(struct courier *c, struct coord_reply *r)
+{
+    char db[16];
+    if (c->to.db == 0)
+        return COORD_OK;
+    (void)snprintf(db, sizeof db, "%" PRIu32, c->to.db);
+    const char *argv[2] = {"SELECT", db};
+    const size_t len[2] = {6, strlen(db)};
+    return peer_greet(&c->peer, 2, argv, len, r);
+}
+
+static enum coord_status enter(struct courier *c, struct coord_reply *r)
+{
+    enum coord_status s = peer_join(&c->peer, r);
+    if (s == COORD_OK)
+        s = peer_login(&c->peer, &c->to.user, &c->to.password, r);
+    if (s == COORD_OK && c->to.master[0])
+        s = sentinel_confirm(&c->peer, r);
+    return s == COORD_OK ? choose_db(c, r) : s;
+}
+
+/* Who sent us to a server that fails is part of the error. */
+static enum coord_status blame(struct courier *c, enum coord_status s, struct coord_reply *r)
+{
+    if (s == COORD_OK || !c->to.master[0])
+        return s;
+    return sentinel_blame(&c->sentinel, &c->to, s, r);
+}
+
+static enum coord_status join(struct courier *c, struct coord_reply *r)
+{
+    if (!c->to.master[0]) {
+        c->peer.at = c->to.node[0];
+        return enter(c, r);
+    }
+    enum coord_status s = sentinel_find(&c->sentinel, &c->to, &c->peer, r);
+    if (s != COORD_OK)
+        return s;
+    return blame(c, enter(c, r), r);
+}
+
+static enum coord_status begin(struct courier *c, struct coord_reply *r)
+{
+    if (peer_ready(&c->peer))
+        return COORD_OK;
+    courier_drop(c);
+    return join(c, r);
+}
+
+/* ---- the script ----------------------------------------------------------------------------- */
+
+static enum coord_status load(struct courier *c, struct coord_reply *r)
+{
+    const char *argv[3] = {"SCRIPT", "LOAD", pool_lua};
+    const size_t len[3] = {6, 4, pool_lua_len};
+    struct redisReply *reply;
+    enum coord_status s = peer_ask(&c->peer, 3, argv, len, &reply, r);
+    if (s != COORD_OK)
+        return s;
+    struct peer_said sha = peer_said(reply);
+    if (sha.kind == PEER_TEXT && sha.text.n == COURIER_SHA1_TEXT) {
+        memcpy(c->sha, sha.text.p, COURIER_SHA1_TEXT);
+    } else {
+        s = peer_unwanted(reply, "SCRIPT LOAD", true, r);
+        courier_drop(c);
+    }
+    peer_forget(&reply);
+    return s;
+}
+
+static enum coord_status evalsha(struct courier *c, int argc, const char **argv, size_t *len,
+                                 struct coord_reply *r)
+{
+    enum coord_status s = COORD_OK;
+    if (!c->sha[0])
+        s = load(c, r);
+    argv[COURIER_ARG_SCRIPT] = c->sha;
+    len[COURIER_ARG_SCRIPT] = COURIER_SHA1_TEXT;
+    return s == COORD_OK ? peer_ask(&c->peer, argc, argv, len, &c->reply, r) : s;
+}
+
+enum coord_status courier_script(struct courier *c, int argc, const char **argv, size_t *len,
+                                 struct answer *a, struct coord_reply *r)
+{
+    peer_forget(&c->reply);
+    enum coord_status s = begin(c, r);
+    if (s != COORD_OK)
+        return s;
+    s = evalsha(c, argc, argv, len, r);
+    if (s == COORD_OK && peer_is_error(c->reply, "NOSCRIPT")) {
+        peer_forget(&c->reply);
+        c->sha[0] = '\0';
+        s = evalsha(c, argc, argv, len, r);
+    }
+    if (s == COORD_OK && !coord_redis_answer(c->reply, a))
+        s = peer_unwanted(c->reply, "EVALSHA", true, r);
+    return blame(c, s, r);
+}
+
+/* What WAIT came to, where that is not a count of at least n. */
+static enum coord_status waited(const struct redisReply *reply, uint32_t n, struct coord_reply *r)
+{
+    struct peer_said count = peer_said(reply);
+    if (count.kind == PEER_ERROR && span_starts(count.text, SPAN("ERR WAIT cannot be used")))
+        return outcome_down(r, ERR_BUSY, "WAIT: expected a master, found a replica");
+    if (count.kind != PEER_NUMBER)
+        return peer_unwanted(reply, "WAIT", true, r);
+    if (count.number >= (int64_t)n)
+        return COORD_OK;
+    return outcome_down(r, ERR_BUSY,
+                        "WAIT: expected %" PRIu32 " replicas to acknowledge, found %" PRId64, n,
+                        count.number);
+}
+
+/* WAIT ends before the deadline does, so that its count is told; Redis looks at its own deadlines
+ * ten times a second. */
+static int64_t wait_ms(const struct courier *c)
+{
+    int64_t left = peer_left_us(&c->peer) / 1000;
+    int64_t spare = left / 8 > WAIT_LATE_MS ? left / 8 : WAIT_LATE_MS;
+    int64_t ms = left - (spare < left / 2 ? spare : left / 2);
+    return ms > 0 ? ms : 1; /* 0: for ever */
+}
+
+enum coord_status courier_wait(struct courier *c, uint32_t n, struct coord_reply *r)
+{
+    char count[16];
+    char ms[24];
+    struct redisReply *reply;
+    if (!c->peer.context) /* a count of another connection says nothing of this one's writes */
+        return outcome_down(r, ERR_IO, "WAIT: expected the script's connection, found none");
+    (void)snprintf(count, sizeof count, "%" PRIu32, n);
+    (void)snprintf(ms, sizeof ms, "%" PRId64, wait_ms(c));
+    const char *argv[3] = {"WAIT", count, ms};
+    const size_t len[3] = {4, strlen(count), strlen(ms)};
+    enum coord_status s = peer_ask(&c->peer, 3, argv, len, &reply, r);
+    if (s == COORD_OK)
+        s = waited(reply, n, r);
+    peer_forget(&reply);
+    return blame(c, s, r);
+}
+
+/* A master whose answer did not count may be one that has been deposed. */
+enum coord_status courier_end(struct courier *c, enum coord_status s)
+{
+    peer_forget(&c->reply);
+    if (s == COORD_REFUSED || s == COORD_DOWN)
+        courier_drop(c);
+    if (s == COORD_DOWN && c->to.master[0])
+        sentinel_doubt(&c->sentinel, &c->to);
+    return s;
+}
+
+/* ---- the snapshot --------------------------------------------------------------------------- */
+
+#define SNAP_COMMANDS 7 /* MULTI, what redis_reply.h takes apart, EXEC */
+
+static enum coord_status send_snapshot(struct courier *c, struct coord_reply *r)
+{
+    const char *const commands[SNAP_COMMANDS][4] = {
+        {"MULTI"},
+        {"HGETALL", c->key[0]},
+        {"LRANGE", c->key[1], "0", "-1"},
+        {"ZRANGE", c->key[2], "0", "-1"},
+        {"HGETALL", c->key[3]},
+        {"TIME"},
+        {"EXEC"},
+    };
+    for (size_t i = 0; i < SNAP_COMMANDS; i++) {
+        const char *argv[4];
+        int argc = 0;
+        while (argc < 4 && commands[i][argc]) {
+            argv[argc] = commands[i][argc];
+            argc++;
+        }
+        enum coord_status s = peer_put(&c->peer, argc, argv, r);
+        if (s != COORD_OK)
+            return s;
+    }
+    return peer_send(&c->peer, r);
+}
+
+enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to,
+                                   struct coord_snapshot *out, struct coord_reply *r)
+{
+    courier_start(c);
+    enum coord_status s = begin(c, r);
+    if (s == COORD_OK)
+        s = send_snapshot(c, r);
+    for (int i = 0; i < SNAP_COMMANDS && s == COORD_OK; i++) {
+        peer_forget(&c->reply);
+        s = peer_take(&c->peer, &c->reply, r);
+        if (s == COORD_OK && peer_said(c->reply).kind == PEER_ERROR)
+            s = peer_unwanted(c->reply, "snapshot", true, r);
+    }
+    if (s == COORD_OK)
+        s = coord_redis_roster(c->reply, to, out, r);
+    return courier_end(c, s);
+}
