@@ -189,7 +189,7 @@ test:
 	@$(MAKE) --no-print-directory run-all
 
 run-all:
-	@$(RUN_TESTS) --unit $(UNIT_BIN) --fuzz $(FUZZ_REPLAYS) --e2e $(E2E)
+	@$(RUN_TESTS) --unit $(UNIT_BIN) --fuzz $(FUZZ_REPLAYS) --e2e $(E2E) $(CHAOS_RUN)
 
 unit: $(UNIT_CHOSEN)
 	@$(RUN_TESTS) --unit $(UNIT_CHOSEN)
@@ -225,6 +225,9 @@ format:
 	$(B)/tests/fuzz/replay_main.d
 
 include tests/sim/sim.mk
+include tests/chaos/chaos.mk
+include tests/model/model.mk
+include tests/mutants/mutants.mk
 include packaging/packaging.mk
 include tools/bench/bench.mk
 
@@ -248,6 +251,9 @@ make test       install what the tests need, build, run all tests
 make unit       unit tests alone; T='lease% net/test_conn' narrows them
 make e2e        end-to-end tests alone, against real servers and clients
 make sim        the deterministic simulation: SEEDS=100000, or SEED=n to replay one
+make model      the protocol, exhaustively, with spin; BOUNDS=large
+make chaos      the built daemon under faults, a minute; make soak MINUTES=30 for long
+make mutants    breaks the code in many ways, one at a time: each must be noticed
 make replay     the corpora of the fuzz targets
 make fuzz       look for new inputs: F=resp FUZZ_TIME=60 (clang)
 make bench      speed and memory, beside Redis and memcached: BENCH=--quick

@@ -1,5 +1,7 @@
 #include "sim/dataset.h"
 
+#include "base/buf.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,7 @@ void dataset_copy(struct dataset *to, const struct dataset *from)
         if (k->type == DATASET_NONE)
             continue;
         memcpy(to->key[i].name, k->name, sizeof k->name);
+        to->key[i].nname = k->nname;
         to->key[i].n = k->n;
         memcpy(to->key[i].e, k->e, k->n * sizeof *k->e);
     }
@@ -34,7 +37,8 @@ void dataset_copy(struct dataset *to, const struct dataset *from)
 static struct dataset_key *find(struct dataset *s, struct span name)
 {
     for (unsigned i = 0; i < DATASET_KEYS; i++)
-        if (s->key[i].type != DATASET_NONE && span_eq(span_str(s->key[i].name), name))
+        if (s->key[i].type != DATASET_NONE && s->key[i].nname == name.n &&
+            memcmp(s->key[i].name, name.p, name.n) == 0)
             return &s->key[i];
     return NULL;
 }
@@ -63,9 +67,9 @@ static struct dataset_key *make(struct dataset *s, struct span name, enum datase
         if (name.n >= sizeof k->name)
             full("byte of a key's name");
         memcpy(k->name, name.p, name.n);
-        k->name[name.n] = '\0';
+        k->nname = name.n;
         k->type = type;
-        k->n = 0;
+        k->n = k->hint = 0;
         return k;
     }
     full("key");
@@ -85,9 +89,15 @@ static struct dataset_element *element(struct dataset_key *k, struct span sub)
     if (!k || sub.n > DATASET_SUB_MAX)
         return NULL;
     pad(want, sub);
-    for (unsigned i = 0; i < k->n; i++)
-        if (memcmp(k->e[i].sub, want, sizeof want) == 0 && k->e[i].nsub == sub.n)
-            return &k->e[i];
+    unsigned i = k->hint < k->n ? k->hint : 0;
+    for (unsigned left = k->n; left > 0; left--) {
+        struct dataset_element *e = &k->e[i];
+        i = i + 1 < k->n ? i + 1 : 0;
+        if (memcmp(e->sub, want, sizeof want) == 0 && e->nsub == sub.n) {
+            k->hint = i;
+            return e;
+        }
+    }
     return NULL;
 }
 
@@ -136,25 +146,33 @@ static void put_item(struct dataset_reply *out, bool nil, struct span text)
     out->item[out->n++] = (struct dataset_item){nil, text};
 }
 
+static struct span digits(char *at, size_t n, int64_t v)
+{
+    struct buf b;
+    buf_init(&b, at, n);
+    buf_put_i64(&b, v);
+    return buf_span(&b);
+}
+
 static void cmd_time(struct command *c)
 {
     char *at = c->out->scratch;
-    int sec = snprintf(at, 32, "%lld", (long long)(c->s->now_us / 1000000));
-    int us = snprintf(at + 32, 32, "%lld", (long long)(c->s->now_us % 1000000));
     c->out->kind = DATASET_ARRAY;
-    put_item(c->out, false, span_of(at, (size_t)sec));
-    put_item(c->out, false, span_of(at + 32, (size_t)us));
+    put_item(c->out, false, digits(at, 32, c->s->now_us / 1000000));
+    put_item(c->out, false, digits(at + 32, 32, c->s->now_us % 1000000));
 }
 
 static void cmd_info(struct command *c)
 {
     bool server = span_eq(c->name, SPAN("server"));
-    char *at = c->out->scratch;
-    int n = server ? snprintf(at, 128, "# Server\r\nrun_id:%s\r\ntcp_port:6379\r\n", c->s->run_id)
-                   : snprintf(at, 128, "# Replication\r\nrole:master\r\nmaster_replid:%s\r\n",
-                              c->s->replid);
+    struct buf b;
+    buf_init(&b, c->out->scratch, sizeof c->out->scratch);
+    buf_put_span(&b, server ? SPAN("# Server\r\nrun_id:")
+                            : SPAN("# Replication\r\nrole:master\r\nmaster_replid:"));
+    buf_put_span(&b, span_str(server ? c->s->run_id : c->s->replid));
+    buf_put_span(&b, server ? SPAN("\r\ntcp_port:6379\r\n") : SPAN("\r\n"));
     c->out->kind = DATASET_TEXT;
-    c->out->text = span_of(at, (size_t)n);
+    c->out->text = buf_span(&b);
 }
 
 static void cmd_exists(struct command *c)
@@ -310,28 +328,33 @@ static void cmd_zrangebyscore(struct command *c)
         put_item(c->out, false, sub_of(found[i]));
 }
 
+#define WORD(literal)                                                                              \
+    {                                                                                              \
+        literal, sizeof(literal) - 1                                                               \
+    }
+
 static const struct {
-    const char *name;
+    struct span name;
     enum dataset_type type; /* that its key must have; DATASET_NONE: any, or none is named */
     size_t min, pairs;      /* arguments after the first; pairs: 2 where they come in pairs */
     void (*run)(struct command *);
 } commands[] = {
-    {"HMGET", DATASET_HASH, 1, 1, cmd_hmget},
-    {"HGET", DATASET_HASH, 1, 1, cmd_hget},
-    {"HSET", DATASET_HASH, 2, 2, cmd_hset},
-    {"HDEL", DATASET_HASH, 1, 1, cmd_remove},
-    {"TIME", DATASET_NONE, 0, 1, cmd_time},
-    {"INFO", DATASET_NONE, 0, 1, cmd_info},
-    {"EXISTS", DATASET_NONE, 0, 1, cmd_exists},
-    {"DEL", DATASET_NONE, 0, 1, cmd_del},
-    {"RPUSH", DATASET_LIST, 1, 1, cmd_rpush},
-    {"LPOP", DATASET_LIST, 0, 1, cmd_lpop},
-    {"LLEN", DATASET_LIST, 0, 1, cmd_count},
-    {"LREM", DATASET_LIST, 2, 1, cmd_lrem},
-    {"ZADD", DATASET_ZSET, 2, 2, cmd_zadd},
-    {"ZREM", DATASET_ZSET, 1, 1, cmd_remove},
-    {"ZCARD", DATASET_ZSET, 0, 1, cmd_count},
-    {"ZRANGEBYSCORE", DATASET_ZSET, 5, 1, cmd_zrangebyscore},
+    {WORD("HMGET"), DATASET_HASH, 1, 1, cmd_hmget},
+    {WORD("HGET"), DATASET_HASH, 1, 1, cmd_hget},
+    {WORD("HSET"), DATASET_HASH, 2, 2, cmd_hset},
+    {WORD("HDEL"), DATASET_HASH, 1, 1, cmd_remove},
+    {WORD("TIME"), DATASET_NONE, 0, 1, cmd_time},
+    {WORD("INFO"), DATASET_NONE, 0, 1, cmd_info},
+    {WORD("EXISTS"), DATASET_NONE, 0, 1, cmd_exists},
+    {WORD("DEL"), DATASET_NONE, 0, 1, cmd_del},
+    {WORD("RPUSH"), DATASET_LIST, 1, 1, cmd_rpush},
+    {WORD("LPOP"), DATASET_LIST, 0, 1, cmd_lpop},
+    {WORD("LLEN"), DATASET_LIST, 0, 1, cmd_count},
+    {WORD("LREM"), DATASET_LIST, 2, 1, cmd_lrem},
+    {WORD("ZADD"), DATASET_ZSET, 2, 2, cmd_zadd},
+    {WORD("ZREM"), DATASET_ZSET, 1, 1, cmd_remove},
+    {WORD("ZCARD"), DATASET_ZSET, 0, 1, cmd_count},
+    {WORD("ZRANGEBYSCORE"), DATASET_ZSET, 5, 1, cmd_zrangebyscore},
 };
 
 bool dataset_command(struct dataset *s, size_t argc, const struct span *argv,
@@ -339,7 +362,7 @@ bool dataset_command(struct dataset *s, size_t argc, const struct span *argv,
 {
     out->n = 0;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        if (!span_eq(argv[0], span_str(commands[i].name)))
+        if (!span_eq(argv[0], commands[i].name))
             continue;
         struct command c = {.s = s, .out = out};
         if (argc > 1) {

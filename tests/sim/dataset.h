@@ -41,8 +41,10 @@ struct dataset_element {
 
 struct dataset_key {
     char name[DATASET_NAME_MAX];
+    size_t nname;
     enum dataset_type type; /* DATASET_NONE: no such key */
     unsigned n;
+    unsigned hint; /* where to look first: after the element found last */
     struct dataset_element e[DATASET_ELEMENTS];
 };
 

@@ -22,6 +22,7 @@ static unsigned ncells;
 void ledger_clear(void)
 {
     ncells = 0;
+    ledger_pages_changed();
     if (++generation == 0) {
         memset(cells, 0, sizeof cells);
         generation = 1;
@@ -60,20 +61,46 @@ static unsigned page_ranges(const struct page *p, struct range *out)
     return n;
 }
 
+/* What dead nodes left in their pages, judged once. */
+static struct {
+    uint64_t known; /* as of these changes */
+    unsigned n;
+    struct range r[PAGE_SLOTS];
+} left[WORLD_NODES];
+static uint64_t changes = 1;
+
+void ledger_pages_changed(void)
+{
+    changes++;
+}
+
+static unsigned left_ranges(const struct world *w, const struct node *n, struct range *out)
+{
+    unsigned i = (unsigned)(n - w->node);
+    struct err why;
+    if (left[i].known != changes) {
+        bool own = n->has_file && !n->cut && page_judge(&n->page, &n->home, &why) == PAGE_OWN;
+        left[i].n = own ? page_ranges(&n->page, left[i].r) : 0;
+        left[i].known = changes;
+    }
+    memcpy(out, left[i].r, left[i].n * sizeof *out);
+    return left[i].n;
+}
+
 unsigned ledger_ranges(const struct world *w, const struct node *n, struct range out[NODE_RANGES])
 {
     unsigned k = 0;
-    (void)w;
-    if (!n->alive) {
-        struct err why;
-        bool own = n->has_file && !n->cut && page_judge(&n->page, &n->home, &why) == PAGE_OWN;
-        return own ? page_ranges(&n->page, out) : 0;
-    }
+    if (!n->alive)
+        return left_ranges(w, n, out);
     for (unsigned i = 0; i < LEASE_SLOTS; i++) {
         const struct page_record *r = &n->lease.slot[i].rec;
         int64_t last;
-        if (r->state == PAGE_HELD && mark_load(&n->page.slot[i].mark, &last))
-            out[k++] = (struct range){r->worker, last + 1, r->hi_ms};
+        if (n->back && n->lease.slot[i].unproven)
+            continue;
+        if (r->state != PAGE_HELD || !mark_load(&n->page.slot[i].mark, &last))
+            continue;
+        /* A mark below the floor is of the slot's holder before, and believed by nobody. */
+        out[k++] = (struct range){r->worker, last < r->lo_ms ? r->lo_ms : last + 1, r->hi_ms};
     }
     for (unsigned i = 0; !n->stopping && i < n->gen.nmembers; i++) {
         const struct snowflake_member *m = &n->gen.member[i];
@@ -122,32 +149,68 @@ static void check_used(struct world *w, const struct node *n, const struct range
     }
 }
 
+/* What all nodes but n may issue in. */
+struct others {
+    unsigned n;
+    struct {
+        unsigned node;
+        struct range r;
+    } of[WORLD_NODES * NODE_RANGES];
+};
+
+static const struct others *others_of(const struct world *w, const struct node *n)
+{
+    static struct others o;
+    struct range theirs[NODE_RANGES];
+    o.n = 0;
+    for (unsigned i = 0; i < w->set.nodes; i++) {
+        unsigned k = &w->node[i] == n ? 0 : ledger_ranges(w, &w->node[i], theirs);
+        for (unsigned j = 0; j < k; j++) {
+            o.of[o.n].node = i;
+            o.of[o.n++].r = theirs[j];
+        }
+    }
+    return &o;
+}
+
+static void check_range(struct world *w, const struct node *n, const struct range *r,
+                        const struct others *o)
+{
+    for (unsigned i = 0; i < o->n; i++)
+        if (overlap(r, &o->of[i].r))
+            broken(w, n, r, "so may", o->of[i].node, &o->of[i].r);
+    check_used(w, n, r);
+}
+
 void ledger_check_range(struct world *w, const struct node *n, const struct range *r)
 {
-    struct range theirs[NODE_RANGES];
-    for (unsigned i = 0; i < w->set.nodes; i++) {
-        if (&w->node[i] == n)
-            continue;
-        unsigned k = ledger_ranges(w, &w->node[i], theirs);
-        for (unsigned j = 0; j < k; j++)
-            if (overlap(r, &theirs[j]))
-                broken(w, n, r, "so may", i, &theirs[j]);
-    }
-    check_used(w, n, r);
+    check_range(w, n, r, others_of(w, n));
 }
 
 void ledger_check(struct world *w, struct node *n)
 {
     struct range ours[NODE_RANGES];
     unsigned k = ledger_ranges(w, n, ours);
+    const struct others *o = k > 0 ? others_of(w, n) : NULL;
     for (unsigned i = 0; i < k && !w->failed; i++) {
         const struct range *g = &n->granted[ours[i].worker % WORLD_WORKERS];
         if (n->alive && ours[i].hi > g->hi)
             world_fail(w, "I2: node %u may issue up to %lld with workerId %u, granted up to %lld",
                        (unsigned)(n - w->node), (long long)(ours[i].hi - WORLD_EPOCH),
                        ours[i].worker, (long long)(g->hi - WORLD_EPOCH));
-        ledger_check_range(w, n, &ours[i]);
+        check_range(w, n, &ours[i], o);
     }
+}
+
+int64_t ledger_latest(const struct world *w, const struct node *n)
+{
+    int64_t latest = 0;
+    for (unsigned i = 0; i < w->ntenure; i++) {
+        const struct tenure *t = &w->tenure[i];
+        if (t->used && &w->node[t->node] == n && t->last > latest)
+            latest = t->last;
+    }
+    return latest;
 }
 
 /* ---- I2 ---------------------------------------------------------------------------------------
@@ -210,6 +273,7 @@ void ledger_issued(struct world *w, struct node *n, uint64_t first, uint32_t cou
     struct layout_parts a, b;
     unsigned me = (unsigned)(n - w->node);
     w->stats->ids += count;
+    world_digest(w, first + count);
     bool sound = layout_decompose(first, &a) && layout_decompose(first + count - 1, &b);
     if (!sound || a.worker != b.worker || a.time != b.time || a.time != now - WORLD_EPOCH) {
         world_fail(w, "I2: node %u made ID %llu and %u more at %lld", me, (unsigned long long)first,

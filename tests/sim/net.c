@@ -11,8 +11,9 @@ static struct flight *slot(struct world *w)
     for (unsigned i = 0; i < WORLD_FLIGHTS; i++)
         if (!w->flight[i].used)
             return &w->flight[i];
-    /* The oldest are lost: so are packets. */
-    return &w->flight[world_draw(w, WORLD_FLIGHTS)];
+    /* Some are lost: so are packets. */
+    struct flight *f = &w->flight[world_draw(w, WORLD_FLIGHTS)];
+    return f->running ? &w->flight[f == w->flight] : f;
 }
 
 static bool awaited(const struct world *w, const struct flight *f)
@@ -27,8 +28,9 @@ void net_send(struct world *w, struct node *n)
     n->serial++;
     n->phase = KEEPER_WAIT;
     f->used = true;
-    f->answered = false;
+    f->answered = f->running = false;
     f->other_pool = n->wrong_pool;
+    f->side = n->wrong_pool ? 0 : failover_side(w, n);
     f->node = (uint8_t)(n - w->node);
     f->life = n->life;
     f->serial = n->serial;
@@ -76,10 +78,14 @@ static void run(struct world *w, struct flight *f)
             *copy = *f;
         world_count(w, late ? FAULT_NET_LATE : FAULT_NET_DOUBLED);
     }
-    server_run(s, &f->call, world_server_ms(w));
-    world_note(w, "the server runs a call of node %u: %s", f->node,
+    s->at = &s->group.member[f->side];
+    f->running = true;
+    server_run(s, &f->call);
+    f->running = false;
+    world_note(w, "server %u runs a call of node %u: %s", f->side, f->node,
                coord_status_name(f->call.outcome.status));
     w->stats->calls++;
+    world_digest(w, f->call.outcome.status);
     f->answered = true;
     check_answer(w, f);
     if (!f->other_pool && (!s->sqlite || world_chance(w, 20)))
@@ -121,7 +127,7 @@ bool net_step(struct world *w)
     unsigned from = (unsigned)world_draw(w, WORLD_FLIGHTS);
     for (unsigned i = 0; i < WORLD_FLIGHTS; i++) {
         struct flight *f = &w->flight[(from + i) % WORLD_FLIGHTS];
-        if (!f->used)
+        if (!f->used || f->running)
             continue;
         move(w, f);
         return true;
@@ -133,7 +139,7 @@ void net_round_trip(struct world *w, struct node *n)
 {
     for (unsigned i = 0; i < WORLD_FLIGHTS && n->phase == KEEPER_WAIT; i++) {
         struct flight *f = &w->flight[i];
-        if (f->used && awaited(w, f)) {
+        if (f->used && !f->running && awaited(w, f)) {
             if (!f->answered && up(w))
                 run(w, f);
             if (f->used && f->answered && !w->failed)

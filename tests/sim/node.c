@@ -87,6 +87,7 @@ void node_kill(struct world *w, struct node *n)
     n->alive = false;
     if (!n->has_dir)
         n->has_file = false;
+    ledger_pages_changed();
 }
 
 void node_term(struct world *w, struct node *n, bool give_back)

@@ -63,10 +63,41 @@ static void draw_lease(struct world *w)
     w->set.wait_below_ms = PICK(w, 0, 1, 15, 15, 1000);
 }
 
+/* K is half of the nodes: it and the master are a majority. Half of the schedules are about two
+ * masters that both live for long, each with some nodes and replicas. */
+static void draw_replicas(struct world *w)
+{
+    struct setting *s = &w->set;
+    s->replicas = 0;
+    s->params.replicas = 0;
+    if (s->sqlite || !world_chance(w, 25))
+        return;
+    world_count(w, FAULT_LIFE_REPLICAS);
+    s->replicas = (unsigned)world_between(w, 1, GROUP_MAX - 1);
+    s->catch_up_percent = (unsigned)PICK(w, 30, 60, 90, 100);
+    s->meanwhile_percent = (unsigned)PICK(w, 0, 10, 30, 60);
+    s->stale_percent = (unsigned)PICK(w, 0, 0, 50);
+    s->astray_percent = 10;
+    fault_draw_failovers(w);
+    if (world_chance(w, 50)) {
+        s->replicas = GROUP_MAX - 1;
+        s->catch_up_percent = (unsigned)PICK(w, 90, 100);
+        s->stale_percent = 100;
+        s->astray_percent = 1;
+        s->fault_percent = (unsigned)PICK(w, 3, 6, 10);
+        s->nodes = (unsigned)world_between(w, 3, 4);
+        s->params.worker_to = (uint16_t)world_between(w, 0, 2);
+        s->lease.active = 1;
+        s->lease.spare = 0;
+    }
+    s->params.replicas = (s->replicas + 1) / 2;
+}
+
 static void draw_setting(struct world *w)
 {
     struct setting *s = &w->set;
     memset(s->weight, 0, sizeof s->weight);
+    s->sqlite = w->server->sqlite;
     draw_params(w);
     draw_lease(w);
     s->nodes = (unsigned)world_between(w, 2, 6);
@@ -94,6 +125,7 @@ static void draw_setting(struct world *w)
         world_count(w, FAULT_LIFE_EPOCH_END);
         w->now = layout_end_ms(WORLD_EPOCH) - world_between(w, 0, 3 * s->params.horizon_ms);
     }
+    draw_replicas(w);
 }
 
 static int64_t skewed(struct world *w)
@@ -106,10 +138,8 @@ static void place_nodes(struct world *w)
 {
     for (unsigned i = 0; i < w->set.nodes; i++) {
         struct node *n = &w->node[i];
-        uint32_t life = n->life;
-        memset(n, 0, offsetof(struct node, file));
-        n->life = life + 1;
-        n->wall_off = skewed(w) + (world_chance(w, 60) ? w->server_off : 0);
+        memset(n, 0, sizeof *n);
+        n->wall_off = skewed(w) + (world_chance(w, 60) ? w->server->at->clock_off : 0);
         n->mono_off = -w->now + world_between(w, 0, HOUR_MS);
         n->home.boot[0] = (uint8_t)i;
         n->has_dir = world_chance(w, 85);
@@ -121,36 +151,54 @@ static void place_nodes(struct world *w)
 static void make_pool(struct world *w, struct server *s, char identity[COORD_IDENTITY_MAX],
                       uint16_t from, uint16_t to)
 {
+    bool main = s == w->server;
     char uuid[COORD_UUID_TEXT];
     struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_FRESH};
     in.params.worker_from = from;
     in.params.worker_to = to;
-    server_reset(s);
+    if (!main)
+        in.params.replicas = 0;
+    server_reset(s, main ? w->set.replicas + 1 : 1);
     if (coord_identity_make(in.identity, span_str(coord_uuid_new(uuid, &w->rng)), WORLD_EPOCH,
                             NULL) ||
-        server_init(s, &in, world_server_ms(w)) != COORD_OK)
+        server_init(s, &in) != COORD_OK)
         world_fail(w, "cannot make a pool");
     memcpy(identity, in.identity, COORD_IDENTITY_MAX);
 }
 
-static void begin(struct world *w, uint64_t seed)
+void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
 {
     w->seed = seed;
     w->rng.fill = fill;
     begin_stream(w, 0);
-    w->failed = w->wild = w->lossy = w->no_pool = false;
+    w->failed = w->wild = w->lossy = w->no_pool = w->waiting = false;
+    w->digest = seed;
     w->down_until = 0;
     w->ntenure = 0;
     w->inodes = 0;
     ledger_clear();
     for (unsigned i = 0; i < WORLD_FLIGHTS; i++)
         w->flight[i].used = false;
-    draw_setting(w);
-    w->server_off = skewed(w);
+    if (given) {
+        w->set = *given;
+        w->now = WORLD_EPOCH + 24 * HOUR_MS;
+    } else {
+        draw_setting(w);
+    }
+    for (unsigned i = 0; i <= w->set.replicas; i++)
+        w->server->group.member[i].clock_off = skewed(w);
+    w->server->at = w->server->group.member;
+    w->server->true_ms = &w->now;
+    w->server->acknowledged = failover_acknowledged;
+    w->server->world = w;
     place_nodes(w);
     make_pool(w, w->server, w->identity, 0, w->set.params.worker_to);
     server_remember(w->server, w->now);
-    if (w->other)
+    if (!w->other)
+        return;
+    w->other->true_ms = &w->now;
+    w->other->at->clock_off = w->server->at->clock_off;
+    if (w->set.weight[FAULT_WRONG_POOL])
         make_pool(w, w->other, w->other_identity, 40, 47);
 }
 
@@ -161,8 +209,7 @@ static struct node *some_node(struct world *w)
     return &w->node[world_draw(w, w->set.nodes)];
 }
 
-/* The keeper of n, from its decision to the answer. */
-static void keep_whole(struct world *w, struct node *n)
+void schedule_keep(struct world *w, struct node *n)
 {
     for (unsigned i = 0; i < 3 && node_runs(w, n) && n->phase != KEEPER_WAIT; i++)
         node_keep(w, n);
@@ -198,7 +245,7 @@ static void start_some(struct world *w)
     if (n->alive)
         return;
     if (world_chance(w, 40))
-        n->wall_off = skewed(w) + w->server_off;
+        n->wall_off = skewed(w) + w->server->at->clock_off;
     node_start(w, n);
 }
 
@@ -217,7 +264,7 @@ static void calm(struct world *w)
                 next = due < next ? due : next;
                 continue;
             }
-            keep_whole(w, n);
+            schedule_keep(w, n);
             if (w->failed)
                 return;
             if (node_runs(w, n))
@@ -253,8 +300,28 @@ static void pass_time(struct world *w)
     }
 }
 
+void schedule_meanwhile(struct world *w)
+{
+    static const enum fault events[] = {FAULT_GROUP_FOLLOW, FAULT_GROUP_FOLLOW, FAULT_GROUP_CUT,
+                                        FAULT_GROUP_SPLIT};
+    uint64_t kind = world_draw(w, 100);
+    if (kind < 15)
+        w->now += world_between(w, 0, world_chance(w, 70) ? 3 : 6000);
+    else if (kind < 25)
+        w->now += world_between(w, 0, 4 * w->set.params.max_skew_ms);
+    else if (kind < 60)
+        schedule_keep(w, some_node(w));
+    else if (kind < 70)
+        (void)net_step(w);
+    else if (kind < 80)
+        serve_some(w);
+    else
+        fault_do(w, events[world_draw(w, sizeof events / sizeof *events)]);
+}
+
 static void step(struct world *w)
 {
+    failover_choose(w);
     if (world_chance(w, w->set.fault_percent)) {
         fault_step(w);
         return;
@@ -267,7 +334,7 @@ static void step(struct world *w)
     else if (kind < 25)
         start_some(w);
     else if (kind < 45)
-        keep_whole(w, some_node(w));
+        schedule_keep(w, some_node(w));
     else if (kind < 60)
         keep_step(w, some_node(w));
     else if (kind < 75)
@@ -280,7 +347,7 @@ static void step(struct world *w)
 
 void schedule_run(struct world *w, uint64_t seed, const uint8_t *skip)
 {
-    begin(w, seed);
+    schedule_begin(w, seed, NULL);
     for (unsigned i = 1; i <= w->set.steps && !w->failed; i++) {
         if (skip && skip[i])
             continue;
@@ -288,5 +355,6 @@ void schedule_run(struct world *w, uint64_t seed, const uint8_t *skip)
         step(w);
         w->stats->steps++;
     }
+    w->stats->digest += w->digest;
     w->stats->schedules++;
 }

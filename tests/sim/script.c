@@ -6,17 +6,123 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
+#include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+
+/* The interpreter's heap. Blocks are cut off its end and never given back: each call begins with
+ * the heap as it was once the script was loaded, which is faster than collecting its garbage, and
+ * leaves nothing of one call to the next. Only pages that some call wrote to are put back. */
+#define HEAP_BYTES   (4u << 20) /* one call of the largest pool takes a tenth of it */
+#define HEAP_ALIGNED 16u
+#define PAGE_BYTES   4096u
+#define SPARE_TEXTS                                                                                \
+    256 /* interned beforehand, so that no call has to grow the table of strings                   \
+         */
+
+static _Alignas(PAGE_BYTES) char heap[HEAP_BYTES];
+static size_t heap_used;
+static char *image; /* of the heap after loading */
+static size_t image_pages;
+static volatile sig_atomic_t written[HEAP_BYTES / PAGE_BYTES]; /* pages of the image, ever */
 
 static lua_State *lua;
 static int chunk = LUA_NOREF;
 static struct dataset *store;
+static struct script_target *target;
 
 static _Noreturn void die(const char *what, const char *why)
 {
     (void)fprintf(stderr, "pool.lua: %s: %s\n", what, why);
     abort();
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void *allocate(void *unused, void *old, size_t had, size_t n)
+{
+    size_t whole = (n + HEAP_ALIGNED - 1) & ~(size_t)(HEAP_ALIGNED - 1);
+    (void)unused;
+    if (n == 0)
+        return NULL;
+    if (old && n <= had)
+        return old;
+    if (whole > sizeof heap - heap_used)
+        return NULL;
+    void *fresh = heap + heap_used;
+    heap_used += whole;
+    if (old)
+        memcpy(fresh, old, had);
+    return fresh;
+}
+
+static char *page(size_t i)
+{
+    return heap + i * PAGE_BYTES;
+}
+
+/* The first store to a page of the image. Any other fault comes again, and then is fatal. */
+static void on_store(int signal, siginfo_t *info, void *unused)
+{
+    size_t i = ((uintptr_t)info->si_addr - (uintptr_t)heap) / PAGE_BYTES;
+    (void)unused;
+    if (i < image_pages && !written[i] &&
+        mprotect(page(i), PAGE_BYTES, PROT_READ | PROT_WRITE) == 0)
+        written[i] = 1;
+    else
+        (void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+}
+
+static void keep_image(void)
+{
+    struct sigaction act = {.sa_sigaction = on_store, .sa_flags = SA_SIGINFO};
+    image_pages = (heap_used + PAGE_BYTES - 1) / PAGE_BYTES;
+    heap_used = image_pages * PAGE_BYTES;
+    image = malloc(heap_used);
+    if (!image)
+        die("image of the interpreter", "no memory");
+    memcpy(image, heap, heap_used);
+    if (sigaction(SIGSEGV, &act, NULL) != 0 || mprotect(heap, heap_used, PROT_READ) != 0)
+        die("image of the interpreter", "cannot be protected");
+}
+
+static void restore_image(void)
+{
+    for (size_t i = 0, n; i < image_pages; i += n) {
+        for (n = 1; i + n < image_pages && written[i + n] == written[i]; n++)
+            ;
+        if (written[i])
+            memcpy(page(i), image + i * PAGE_BYTES, n * PAGE_BYTES);
+    }
+    heap_used = image_pages * PAGE_BYTES;
+}
+
+static void drop_image(void)
+{
+    (void)mprotect(heap, image_pages * PAGE_BYTES, PROT_READ | PROT_WRITE);
+    for (size_t i = 0; i < image_pages; i++)
+        written[i] = 0;
+    free(image);
+    image = NULL;
+    image_pages = 0;
+}
+
+/* ---- whole numbers --------------------------------------------------------------------------- */
+
+static bool whole(double v)
+{
+    return v >= 0 && v <= 9e15 && (double)(int64_t)v - v == 0 && !signbit(v);
+}
+
+static size_t digits_of(uint64_t v, char *end)
+{
+    char *at = end;
+    do
+        *--at = (char)('0' + v % 10);
+    while ((v /= 10) > 0);
+    return (size_t)(end - at);
 }
 
 /* ---- redis.call ------------------------------------------------------------------------------ */
@@ -27,6 +133,10 @@ static struct span argument(lua_State *l, int i, char digits[32])
     size_t n = 0;
     if (lua_type(l, i) == LUA_TNUMBER) {
         double v = lua_tonumber(l, i);
+        if (whole(v)) {
+            n = digits_of((uint64_t)v, digits + 32);
+            return span_of(digits + 32 - n, n);
+        }
         int len = v >= -9e15 && v <= 9e15 && (double)(long long)v - v == 0
                       ? snprintf(digits, 32, "%lld", (long long)v)
                       : snprintf(digits, 32, "%.17g", v);
@@ -68,8 +178,8 @@ static int push_reply(lua_State *l, const struct dataset_reply *r)
 static int redis_call(lua_State *l)
 {
     static struct dataset_reply reply;
-    struct span argv[DATASET_ARGS_MAX];
-    char digits[DATASET_ARGS_MAX][32];
+    static struct span argv[DATASET_ARGS_MAX];
+    static char digits[DATASET_ARGS_MAX][32];
     int argc = lua_gettop(l);
     if (argc < 1 || argc > DATASET_ARGS_MAX)
         die("redis.call", "expected 1 to 200 arguments");
@@ -80,26 +190,107 @@ static int redis_call(lua_State *l)
     return push_reply(l, &reply);
 }
 
+/* ---- string.format and tonumber ---------------------------------------------------------------
+ * The script turns one into the other dozens of times per call, and the library takes the long way.
+ * Whole numbers are converted here, all else by the library; check_redis.c compares the two. */
+
+/* Calls the library's function, which is upvalue 1, with the same arguments. */
+static int call_library(lua_State *l)
+{
+    lua_pushvalue(l, lua_upvalueindex(1));
+    lua_insert(l, 1);
+    lua_call(l, lua_gettop(l) - 1, LUA_MULTRET);
+    return lua_gettop(l);
+}
+
+static int format(lua_State *l)
+{
+    size_t n;
+    char text[24], *end = text + sizeof text;
+    if (lua_gettop(l) != 2 || lua_type(l, 1) != LUA_TSTRING || lua_type(l, 2) != LUA_TNUMBER)
+        return call_library(l);
+    const char *f = lua_tolstring(l, 1, &n);
+    double v = lua_tonumber(l, 2);
+    if (!span_eq(span_of(f, n), SPAN("%.0f")) || !whole(v))
+        return call_library(l);
+    n = digits_of((uint64_t)v, end);
+    lua_pushlstring(l, end - n, n);
+    return 1;
+}
+
+static int to_number(lua_State *l)
+{
+    size_t n = 0;
+    uint64_t v = 0;
+    const char *s =
+        lua_gettop(l) == 1 && lua_type(l, 1) == LUA_TSTRING ? lua_tolstring(l, 1, &n) : NULL;
+    size_t i = 0;
+    while (i < n && s[i] >= '0' && s[i] <= '9' && i < 15)
+        v = v * 10 + (uint64_t)(s[i++] - '0');
+    if (n == 0 || i < n)
+        return call_library(l);
+    lua_pushnumber(l, (lua_Number)v);
+    return 1;
+}
+
+/* Puts f in place of the function of that name in the table at the top of the stack. */
+static void replace(lua_State *l, const char *name, lua_CFunction f)
+{
+    lua_getfield(l, -1, name);
+    lua_pushcclosure(l, f, 1);
+    lua_setfield(l, -2, name);
+}
+
 /* ---- the script ------------------------------------------------------------------------------ */
 
-void script_open(const char *text, size_t n)
+/* What a script in Redis has, and this one uses. */
+static void open_libraries(void)
 {
-    lua = luaL_newstate();
-    if (!lua)
-        die("interpreter", "no memory");
-    luaL_openlibs(lua);
+    static const struct {
+        const char *name;
+        lua_CFunction open;
+    } libraries[] = {{"", luaopen_base},
+                     {LUA_STRLIBNAME, luaopen_string},
+                     {LUA_TABLIBNAME, luaopen_table},
+                     {LUA_MATHLIBNAME, luaopen_math}};
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        lua_pushcfunction(lua, libraries[i].open);
+        lua_pushstring(lua, libraries[i].name);
+        lua_call(lua, 1, 0);
+    }
+    lua_pushvalue(lua, LUA_GLOBALSINDEX);
+    replace(lua, "tonumber", to_number);
+    lua_getfield(lua, -1, LUA_STRLIBNAME);
+    replace(lua, "format", format);
     lua_createtable(lua, 0, 1);
     lua_pushcfunction(lua, redis_call);
     lua_setfield(lua, -2, "call");
     lua_setglobal(lua, "redis");
+    lua_settop(lua, 0);
+}
+
+void script_open(const char *text, size_t n)
+{
+    heap_used = 0;
+    lua = lua_newstate(allocate, NULL);
+    if (!lua)
+        die("interpreter", "no memory");
+    (void)lua_gc(lua, LUA_GCSTOP, 0);
+    open_libraries();
     if (luaL_loadbuffer(lua, text, n, "@pool.lua") != 0)
         die("does not compile", lua_tostring(lua, -1));
     chunk = luaL_ref(lua, LUA_REGISTRYINDEX);
+    luaL_checkstack(lua, DATASET_ARGS_MAX, "no room for arguments");
+    for (int i = 0; i < SPARE_TEXTS; i++) {
+        (void)lua_pushfstring(lua, "spare %d", i);
+        lua_pop(lua, 1);
+    }
+    keep_image();
 }
 
 void script_close(void)
 {
-    lua_close(lua);
+    drop_image();
     lua = NULL;
     chunk = LUA_NOREF;
 }
@@ -107,6 +298,13 @@ void script_close(void)
 void script_on(struct dataset *s)
 {
     store = s;
+}
+
+struct script_target *script_to(struct script_target *t)
+{
+    struct script_target *before = target;
+    target = t;
+    return before;
 }
 
 static void set_list(const char *name, size_t n, const struct span *items)
@@ -139,7 +337,7 @@ static void take_answer(struct answer *out)
 void script_run(size_t nkeys, const struct span *keys, size_t nargs, const struct span *args,
                 struct answer *out)
 {
-    lua_settop(lua, 0);
+    restore_image();
     set_list("KEYS", nkeys, keys);
     set_list("ARGV", nargs, args);
     lua_rawgeti(lua, LUA_REGISTRYINDEX, chunk);
@@ -160,18 +358,56 @@ void courier_clear(struct courier *c)
     (void)c;
 }
 
+void courier_start(struct courier *c)
+{
+    (void)c;
+}
+
+/* An answer outlives the calls that are made while it waits for its replicas. */
+static struct {
+    char text[ANSWER_FIELDS_MAX * 48];
+} said[2];
+static unsigned depth;
+
+static void keep_answer(struct answer *a)
+{
+    char *at = said[depth].text, *end = at + sizeof said[depth].text;
+    for (size_t i = 0; i < a->n; i++) {
+        if (a->f[i].n > (size_t)(end - at))
+            die("answer", "expected at most 48 bytes for each field");
+        memcpy(at, a->f[i].p, a->f[i].n);
+        a->f[i].p = at;
+        at += a->f[i].n;
+    }
+}
+
 /* argv: EVALSHA, SHA1, number of keys, keys, arguments. */
 enum coord_status courier_script(struct courier *c, int argc, const char **argv, size_t *len,
                                  struct answer *a, struct coord_reply *r)
 {
     struct span s[COURIER_ARGS_MAX];
     (void)c;
-    (void)r;
+    if (!target)
+        die("call", "expected a data set, found none");
+    script_on(target->data(target));
+    if (!store)
+        return outcome_down(r, ERR_IO, "expected a master, found none");
     for (int i = 0; i < argc; i++)
         s[i] = span_of(argv[i], len[i]);
     size_t first = 3 + COURIER_KEYS;
     script_run(COURIER_KEYS, s + 3, (size_t)argc - first, s + first, a);
+    keep_answer(a);
     return COORD_OK;
+}
+
+enum coord_status courier_wait(struct courier *c, uint32_t n, struct coord_reply *r)
+{
+    struct script_target *t = target;
+    (void)c;
+    depth++;
+    bool enough = t->acknowledged(t, n);
+    depth--;
+    return enough ? COORD_OK : outcome_down(r, ERR_BUSY, "WAIT: expected more replicas");
 }
 
 enum coord_status courier_end(struct courier *c, enum coord_status s)

@@ -19,8 +19,19 @@
 void script_open(const char *text, size_t n);
 void script_close(void);
 
-/* The data set that calls go to from now on; NULL: calls end the program. */
+/* The data set that script_run works on from now on. */
 void script_on(struct dataset *s);
+
+/* What a driver's call goes to. Both functions may have other calls made meanwhile, one deep. */
+struct script_target {
+    /* The data set, asked for before each run of the script; NULL: the connection is gone. */
+    struct dataset *(*data)(struct script_target *t);
+    /* Whether n replicas have acknowledged what the latest run wrote. */
+    bool (*acknowledged)(struct script_target *t, uint32_t n);
+};
+
+/* Where calls go from now on; returns where they went before. NULL: they end the program. */
+struct script_target *script_to(struct script_target *t);
 
 /* Runs the script. The answer is good until the next script_run. */
 void script_run(size_t nkeys, const struct span *keys, size_t nargs, const struct span *args,

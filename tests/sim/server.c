@@ -1,7 +1,5 @@
 #include "sim/server.h"
 
-#include "sim/script.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -77,7 +75,7 @@ static int64_t wall_of(struct clock *c)
 {
     const struct server *s =
         (const struct server *)(const void *)((char *)c - offsetof(struct server, clock));
-    return s->now_ms * 1000;
+    return server_ms(s) * 1000;
 }
 
 static int64_t still(struct clock *c)
@@ -90,8 +88,11 @@ void server_open(struct server *s, bool sqlite)
 {
     char url[128] = "redis://simulated:6379/0";
     struct err e;
+    static const int64_t never = 0;
     memset(s, 0, sizeof *s);
     s->sqlite = sqlite;
+    s->true_ms = &never;
+    s->at = s->group.member;
     s->clock = (struct clock){.wall_us = wall_of, .mono_us = still};
     if (sqlite) {
         const char *tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
@@ -112,7 +113,7 @@ void server_open(struct server *s, bool sqlite)
                               .clock = &s->clock};
     if (coord_open(&o, &s->coord, &e))
         die(url, e.text);
-    server_reset(s);
+    server_reset(s, 1);
 }
 
 void server_close(struct server *s)
@@ -128,19 +129,10 @@ void server_close(struct server *s)
     coord_free(s->coord);
 }
 
-static void new_fingerprint(struct server *s, bool keep_replid)
+void server_reset(struct server *s, unsigned n)
 {
-    s->ids++;
-    (void)snprintf(s->data.run_id, sizeof s->data.run_id, "%040llx", (unsigned long long)s->ids);
-    if (!keep_replid)
-        (void)snprintf(s->data.replid, sizeof s->data.replid, "%040llx",
-                       (unsigned long long)s->ids + 0xabcdef);
-}
-
-void server_reset(struct server *s)
-{
-    dataset_reset(&s->data);
-    new_fingerprint(s, false);
+    group_reset(&s->group, n);
+    s->at = s->group.member;
     if (s->sqlite)
         forget_file(s);
     for (unsigned i = 0; i < SERVER_RECENT; i++)
@@ -150,20 +142,73 @@ void server_reset(struct server *s)
     s->nrecent = 0;
 }
 
-/* ---- calls ----------------------------------------------------------------------------------- */
-
-static void at(struct server *s, int64_t now_ms)
+int64_t server_ms(const struct server *s)
 {
-    s->now_ms = now_ms;
-    s->data.now_us = now_ms * 1000 + 999;
-    script_on(s->sqlite ? NULL : &s->data);
+    return *s->true_ms + s->at->clock_off;
 }
 
-void server_run(struct server *s, struct server_call *c, int64_t now_ms)
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* One call of the driver, on one connection to one member. */
+struct visit {
+    struct script_target target;
+    struct server *s;
+    struct member *m;
+    uint64_t runs, written;
+    struct script_target *before;
+};
+
+static struct visit *visit_of(struct script_target *t)
+{
+    return (struct visit *)(void *)t;
+}
+
+static bool connected(const struct visit *v)
+{
+    return v->m->master && v->m->runs == v->runs;
+}
+
+static struct dataset *visit_data(struct script_target *t)
+{
+    struct visit *v = visit_of(t);
+    if (!connected(v))
+        return NULL;
+    v->s->at = v->m;
+    v->m->data.now_us = server_ms(v->s) * 1000 + 999;
+    v->written = ++v->m->written;
+    return &v->m->data;
+}
+
+static bool visit_acknowledged(struct script_target *t, uint32_t n)
+{
+    struct visit *v = visit_of(t);
+    bool enough = v->s->acknowledged(v->s->world, v->m, v->written, n);
+    if (!enough || !connected(v))
+        return false;
+    v->m->counted = v->written;
+    return true;
+}
+
+static void begin(struct visit *v, struct server *s)
+{
+    *v = (struct visit){
+        .target = {visit_data, visit_acknowledged}, .s = s, .m = s->at, .runs = s->at->runs};
+    v->before = script_to(s->sqlite ? NULL : &v->target);
+}
+
+static enum coord_status end(const struct visit *v, enum coord_status status)
+{
+    v->s->at = v->m;
+    (void)script_to(v->before);
+    return status;
+}
+
+void server_run(struct server *s, struct server_call *c)
 {
     struct lease_action *a = &c->action;
     struct lease_outcome *o = &c->outcome;
-    at(s, now_ms);
+    struct visit v;
+    begin(&v, s);
     memset(o, 0, sizeof *o);
     switch (a->kind) {
     case LEASE_DESCRIBE:
@@ -185,35 +230,39 @@ void server_run(struct server *s, struct server_call *c, int64_t now_ms)
     case LEASE_FINISHED:
         break;
     }
+    (void)end(&v, o->status);
 }
 
-enum coord_status server_init(struct server *s, const struct coord_init *in, int64_t now_ms)
+enum coord_status server_init(struct server *s, const struct coord_init *in)
 {
     struct coord_reply r;
-    at(s, now_ms);
-    return coord_init(s->coord, in, &r);
+    struct visit v;
+    begin(&v, s);
+    return end(&v, coord_init(s->coord, in, &r));
 }
 
-enum coord_status server_evict(struct server *s, const char *identity, uint16_t w, int64_t now_ms)
+enum coord_status server_evict(struct server *s, const char *identity, uint16_t w)
 {
     struct coord_reply r;
-    at(s, now_ms);
-    return coord_evict(s->coord, identity, w, &r);
+    struct visit v;
+    begin(&v, s);
+    return end(&v, coord_evict(s->coord, identity, w, &r));
 }
 
-enum coord_status server_close_pool(struct server *s, const char *identity, int64_t now_ms)
+enum coord_status server_close_pool(struct server *s, const char *identity)
 {
     struct coord_reply r;
-    at(s, now_ms);
-    return coord_close(s->coord, identity, &r);
+    struct visit v;
+    begin(&v, s);
+    return end(&v, coord_close(s->coord, identity, &r));
 }
 
-enum coord_status server_repair(struct server *s, const char *identity, const uint16_t *w, size_t n,
-                                int64_t now_ms)
+enum coord_status server_repair(struct server *s, const char *identity, const uint16_t *w, size_t n)
 {
     struct coord_reply r;
-    at(s, now_ms);
-    return coord_repair(s->coord, identity, w, n, &r);
+    struct visit v;
+    begin(&v, s);
+    return end(&v, coord_repair(s->coord, identity, w, n, &r));
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -223,7 +272,9 @@ static void make_copy(struct server *s, struct server_copy *c, int64_t at_ms)
     c->at_ms = at_ms;
     c->used = true;
     if (!s->sqlite) {
-        dataset_copy(&c->data, &s->data);
+        dataset_copy(&c->data, &s->at->data);
+        c->life = s->at->life;
+        c->written = s->at->written;
         return;
     }
     coord_idle(s->coord);
@@ -242,21 +293,29 @@ void server_backup(struct server *s, unsigned i, int64_t at_ms)
     make_copy(s, &s->old[i % SERVER_OLD], at_ms);
 }
 
-void server_restart(struct server *s, const struct server_copy *from, bool keep_replid)
+bool server_was(const struct server *s, const struct server_copy *from)
 {
-    new_fingerprint(s, keep_replid);
-    server_rewind_in_place(s, from);
+    return s->sqlite || group_descends(&s->group, s->at, from->life, from->written);
+}
+
+bool server_restart(struct server *s, const struct server_copy *from, bool keep_replid)
+{
+    if (!server_rewind_in_place(s, from))
+        return false;
+    group_restart(&s->group, s->at, keep_replid);
+    return true;
 }
 
 void server_restart_empty(struct server *s, bool keep_replid)
 {
-    new_fingerprint(s, keep_replid);
+    (void)group_rewound(&s->group, s->at, s->at->life, 0);
+    group_restart(&s->group, s->at, keep_replid);
     server_lose_pool(s, true);
 }
 
 void server_restart_whole(struct server *s, bool keep_replid)
 {
-    new_fingerprint(s, keep_replid);
+    group_restart(&s->group, s->at, keep_replid);
     if (!s->sqlite || access(s->path, R_OK) != 0)
         return;
     coord_idle(s->coord);
@@ -264,40 +323,46 @@ void server_restart_whole(struct server *s, bool keep_replid)
 }
 
 /* Of an SQLite file this makes another one, which is what a restart does. */
-void server_rewind_in_place(struct server *s, const struct server_copy *from)
+bool server_rewind_in_place(struct server *s, const struct server_copy *from)
 {
-    if (!s->sqlite)
-        dataset_copy(&s->data, &from->data);
-    else
+    if (s->sqlite)
         put_file(s, from->file);
+    else if (group_rewound(&s->group, s->at, from->life, from->written))
+        dataset_copy(&s->at->data, &from->data);
+    else
+        return false;
+    return true;
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 void server_lose_pool(struct server *s, bool with_hints)
 {
+    s->at->written++;
     if (s->sqlite)
         forget_file(s);
     else if (with_hints)
-        dataset_reset(&s->data);
+        dataset_reset(&s->at->data);
     else
-        dataset_delete(&s->data, HASH);
+        dataset_delete(&s->at->data, HASH);
 }
 
 void server_lose_queue(struct server *s)
 {
+    s->at->written++;
     if (s->sqlite)
         query(s, "DELETE FROM queue");
     else
-        dataset_delete(&s->data, QUEUE);
+        dataset_delete(&s->at->data, QUEUE);
 }
 
 void server_lose_index(struct server *s)
 {
+    s->at->written++;
     if (s->sqlite)
         query(s, "UPDATE worker SET due = NULL");
     else
-        dataset_delete(&s->data, INDEX);
+        dataset_delete(&s->at->data, INDEX);
 }
 
 void server_double(struct server *s, uint16_t w, bool first)
@@ -306,7 +371,8 @@ void server_double(struct server *s, uint16_t w, bool first)
     char digits[8];
     char sql[160];
     int n = snprintf(digits, sizeof digits, "%u", w);
-    struct dataset_key *k = dataset_find(&s->data, QUEUE);
+    s->at->written++;
+    struct dataset_key *k = dataset_find(&s->at->data, QUEUE);
     struct span push[] = {SPAN("RPUSH"), SPAN(QUEUE), span_of(digits, (size_t)n)};
     if (s->sqlite) {
         (void)snprintf(sql, sizeof sql,
@@ -316,8 +382,8 @@ void server_double(struct server *s, uint16_t w, bool first)
     }
     if (k && k->n > DATASET_ELEMENTS / 2)
         return;
-    (void)dataset_command(&s->data, 3, push, &ignored);
-    k = dataset_find(&s->data, QUEUE);
+    (void)dataset_command(&s->at->data, 3, push, &ignored);
+    k = dataset_find(&s->at->data, QUEUE);
     if (first && k && k->n > 1) {
         struct dataset_element e = k->e[0];
         k->e[0] = k->e[k->n - 1];
@@ -331,7 +397,7 @@ static bool field(struct server *s, const char *name, char out[DATASET_TEXT_MAX 
 {
     static struct dataset_reply r;
     struct span get[] = {SPAN("HGET"), SPAN(HASH), span_str(name)};
-    if (s->sqlite || !dataset_command(&s->data, 3, get, &r) || r.kind != DATASET_TEXT)
+    if (s->sqlite || !dataset_command(&s->at->data, 3, get, &r) || r.kind != DATASET_TEXT)
         return false;
     memcpy(out, r.text.p, r.text.n);
     out[r.text.n] = '\0';

@@ -1,11 +1,11 @@
 /*
- * The coordinator of a simulation: one authority, which can lose, rewind and damage what it knows.
+ * The coordinator of a simulation: one that can lose, rewind and damage what it knows.
  *
  * Invariants
  *   - Every call runs the real code: remote.c and pool.lua on a data set in memory, or sqlite.c on
  * a file.
- *   - There is one truth at a time. A failover or a restore replaces it; two masters at once are
- *     not simulated, since without replicas (K = 0) nothing is promised for them.
+ *   - Everything is done to one member of the group, `at`. There is one alone, but for the
+ *     schedules about replicas.
  *   - Data that were replaced show as another fingerprint, as a restart, a failover or another file
  *     does. But for server_rewind_in_place, whose caller must let a holder prove it.
  */
@@ -13,7 +13,8 @@
 #define SIDFLAKE_TESTS_SIM_SERVER_H
 
 #include "lease/lease.h"
-#include "sim/dataset.h"
+#include "sim/group.h"
+#include "sim/script.h"
 
 #define SERVER_RECENT                                                                              \
     32               /* data sets after each of the latest calls: what a crash can go back to      \
@@ -25,6 +26,8 @@ struct server_copy {
     bool used;
     int64_t at_ms; /* true time */
     struct dataset data;
+    unsigned life; /* group.h */
+    uint64_t written;
     char file[96]; /* SQLite: a copy of the file */
 };
 
@@ -32,13 +35,19 @@ struct server {
     struct coord *coord;
     bool sqlite;
     struct clock clock; /* SQLite's */
-    int64_t now_ms;     /* this server's clock, set before each call */
     char dir[64], path[96];
 
-    struct dataset data;
+    const int64_t *true_ms; /* the time */
+    struct group group;
+    struct member *at; /* whom all calls and all faults are about, until the next one is chosen */
+
+    /* Whether n replicas of m had its first `written` writes within the time of a call; world is
+     * passed on. Other calls may be run meanwhile. */
+    bool (*acknowledged)(void *world, struct member *m, uint64_t written, uint32_t n);
+    void *world;
+
     struct server_copy recent[SERVER_RECENT], old[SERVER_OLD];
     unsigned nrecent; /* how many were ever made: the ring's head */
-    uint64_t ids;     /* of fingerprints */
 };
 
 /* One request, as the keeper makes it, and its outcome. */
@@ -53,18 +62,21 @@ struct server_call {
 void server_open(struct server *s, bool sqlite);
 void server_close(struct server *s);
 
-/* An empty coordinator with no past. */
-void server_reset(struct server *s);
+/* An empty coordinator with no past, of n members. */
+void server_reset(struct server *s, unsigned n);
 
-/* What keeper.c does with an action, at the server's clock now_ms. */
-void server_run(struct server *s, struct server_call *c, int64_t now_ms);
+/* Its clock, Unix ms. */
+int64_t server_ms(const struct server *s);
+
+/* What keeper.c does with an action. COORD_DOWN where `at` is not a master. */
+void server_run(struct server *s, struct server_call *c);
 
 /* An operator's calls. */
-enum coord_status server_init(struct server *s, const struct coord_init *in, int64_t now_ms);
-enum coord_status server_evict(struct server *s, const char *identity, uint16_t w, int64_t now_ms);
-enum coord_status server_close_pool(struct server *s, const char *identity, int64_t now_ms);
-enum coord_status server_repair(struct server *s, const char *identity, const uint16_t *w, size_t n,
-                                int64_t now_ms);
+enum coord_status server_init(struct server *s, const struct coord_init *in);
+enum coord_status server_evict(struct server *s, const char *identity, uint16_t w);
+enum coord_status server_close_pool(struct server *s, const char *identity);
+enum coord_status server_repair(struct server *s, const char *identity, const uint16_t *w,
+                                size_t n);
 
 /* Keeps the state as it is, at true time at_ms: after a call, or as the backup of that number. */
 void server_remember(struct server *s, int64_t at_ms);
@@ -72,10 +84,13 @@ void server_backup(struct server *s, unsigned i, int64_t at_ms);
 
 /* Restarts with the data of a copy, with none, or with all of them. keep_replid: the half of the
  * fingerprint that a restart may keep. */
-void server_restart(struct server *s, const struct server_copy *from, bool keep_replid);
+bool server_restart(struct server *s, const struct server_copy *from, bool keep_replid);
 void server_restart_empty(struct server *s, bool keep_replid);
 void server_restart_whole(struct server *s, bool keep_replid);
-void server_rewind_in_place(struct server *s, const struct server_copy *from);
+bool server_rewind_in_place(struct server *s, const struct server_copy *from);
+
+/* Whether the copy is a past of what `at` has now. */
+bool server_was(const struct server *s, const struct server_copy *from);
 
 /* Damage without a restart. The first is the loss of everything, the others are hints. */
 void server_lose_pool(struct server *s, bool with_hints);

@@ -5,14 +5,15 @@
  *   sim [SEEDS]    that many schedules, from seed FROM (environment) on, as a test program (TAP)
  *   SEED=n sim     one schedule, with its trace; MINIMAL=1 shrinks it first
  *
- * SQLITE=n in the environment: one schedule of n runs against SQLite instead of Redis; 0: none.
+ * In the environment: JOBS=n, so many processes; ALL=1, count failures instead of ending at the
+ * first; SQLITE=n, one schedule of n runs against SQLite instead of Redis, 0: none.
  */
+#include "sim/cases.h"
+#include "sim/crew.h"
 #include "sim/script.h"
-#include "sim/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define SEEDS_DEFAULT  10000
 #define SQLITE_DEFAULT 50
@@ -23,7 +24,6 @@ extern const size_t pool_lua_len;
 
 static struct server redis_server, other_server, sqlite_server;
 static struct world world;
-static struct stats stats;
 static uint64_t sqlite_every = SQLITE_DEFAULT;
 
 static uint64_t number_in(const char *name, uint64_t otherwise)
@@ -82,6 +82,7 @@ static void explain(uint64_t seed)
 {
     static uint8_t skip[STEPS_MAX];
     memset(skip, 0, sizeof skip);
+    run(seed, NULL);
     (void)printf("# seed %llu: %s\n# a shorter schedule that fails, too (step, time, what):\n",
                  (unsigned long long)seed, world.why);
     shrink(seed, skip);
@@ -91,16 +92,8 @@ static void explain(uint64_t seed)
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-static double seconds(void)
+static void report(const struct stats *s, double took)
 {
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static void report(double took)
-{
-    const struct stats *s = &stats;
     (void)printf("# %llu schedules, %llu steps, %llu calls, %llu IDs in %.1f s: %.0f schedules/s, "
                  "%.0f IDs/s\n",
                  (unsigned long long)s->schedules, (unsigned long long)s->steps,
@@ -119,43 +112,91 @@ static void report(double took)
     (void)printf("\n");
     for (unsigned f = 0; f < FAULTS; f++)
         (void)printf("# %10llu  %s\n", (unsigned long long)s->fault[f], fault_names[f]);
+    (void)printf("# digest of all that was answered and issued: %016llx\n",
+                 (unsigned long long)s->digest);
 }
 
-static bool all_met(void)
+static bool all_met(const struct stats *s)
 {
     for (unsigned f = 0; f < FAULTS; f++)
-        if (stats.fault[f] == 0)
+        if (s->fault[f] == 0)
             return false;
-    return stats.renewals[COORD_HOW_AGAIN] > 0 && stats.renewals[COORD_HOW_REASSERTED] > 0 &&
-           stats.renewals[COORD_HOW_LOST] > 0 && stats.rotations > 0 && stats.takeovers > 0;
+    return s->renewals[COORD_HOW_AGAIN] > 0 && s->renewals[COORD_HOW_REASSERTED] > 0 &&
+           s->renewals[COORD_HOW_LOST] > 0 && s->rotations > 0 && s->takeovers > 0;
+}
+
+static void open_world(struct stats *stats)
+{
+    world.stats = stats;
+    server_open(&redis_server, false);
+    server_open(&other_server, false);
+    server_open(&sqlite_server, true);
+}
+
+static void close_world(void)
+{
+    server_close(&redis_server);
+    server_close(&other_server);
+    server_close(&sqlite_server);
+}
+
+static bool fails(uint64_t seed)
+{
+    run(seed, NULL);
+    world.stats->failures += world.failed;
+    return world.failed;
+}
+
+/* Test number i; again with a trace where it fails. */
+static bool run_case(unsigned i, unsigned test)
+{
+    world.server = &redis_server;
+    world.other = NULL;
+    bool good = case_run(&world, i);
+    if (!good) {
+        (void)printf("# %s\n", world.why);
+        world.trace = true;
+        (void)case_run(&world, i);
+        world.trace = false;
+    }
+    (void)printf("%sok %u - %s\n", good ? "" : "not ", test, case_names[i]);
+    return good;
 }
 
 static int run_many(uint64_t from, uint64_t seeds)
 {
-    double start = seconds();
-    uint64_t seed = from;
-    (void)printf("1..2\n");
-    for (; seed < from + seeds; seed++) {
-        run(seed, NULL);
-        if (world.failed)
-            break;
-    }
-    report(seconds() - start);
-    bool good = seed == from + seeds;
-    (void)printf("%sok 1 - no ID twice and both invariants, in %llu schedules\n",
-                 good ? "" : "not ", (unsigned long long)(seed - from));
-    if (!good)
-        explain(seed);
-    bool met = !good || seeds < 1000 || all_met();
+    uint64_t jobs = number_in("JOBS", 1);
+    struct crew_job job = {.from = from,
+                           .seeds = seeds,
+                           .workers = (unsigned)(jobs < 1          ? 1
+                                                 : jobs > CREW_MAX ? CREW_MAX
+                                                                   : jobs),
+                           .to_the_end = number_in("ALL", 0) > 0,
+                           .open = open_world,
+                           .run = fails,
+                           .close = close_world};
+    static struct crew_result r;
+    (void)printf("1..%u\n", 2 + CASES);
+    crew_run(&job, &r);
+    report(&r.stats, r.seconds);
+    bool good = !r.failed && r.stats.schedules == seeds;
+    (void)printf(
+        "%sok 1 - no ID twice and both invariants, in %llu schedules of %llu, %llu failed\n",
+        good ? "" : "not ", (unsigned long long)r.stats.schedules, (unsigned long long)seeds,
+        (unsigned long long)r.stats.failures);
+    if (r.failed)
+        explain(r.seed);
+    bool met = r.failed || seeds < 1000 || all_met(&r.stats);
     (void)printf("%sok 2 - every kind of fault was met\n", met ? "" : "not ");
+    for (unsigned i = 0; i < CASES; i++)
+        good &= run_case(i, 3 + i);
     return good && met ? 0 : 1;
 }
 
 static int run_one(uint64_t seed)
 {
-    run(seed, NULL);
-    bool failed = world.failed;
     (void)printf("1..1\n");
+    bool failed = fails(seed);
     if (failed && number_in("MINIMAL", 0))
         explain(seed);
     else
@@ -166,18 +207,14 @@ static int run_one(uint64_t seed)
 
 int main(int argc, char **argv)
 {
+    static struct stats ours;
     uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : number_in("SEEDS", SEEDS_DEFAULT);
     sqlite_every = number_in("SQLITE", SQLITE_DEFAULT);
-    world.stats = &stats;
     script_open(pool_lua, pool_lua_len);
-    server_open(&redis_server, false);
-    server_open(&other_server, false);
-    server_open(&sqlite_server, true);
+    open_world(&ours);
     int status =
         getenv("SEED") ? run_one(number_in("SEED", 0)) : run_many(number_in("FROM", 0), seeds);
-    server_close(&redis_server);
-    server_close(&other_server);
-    server_close(&sqlite_server);
+    close_world();
     script_close();
     return status;
 }

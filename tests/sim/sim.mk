@@ -1,19 +1,36 @@
 # The deterministic simulation, included by the Makefile.
 #
-# make sim SEEDS=100000 [FROM=n] [SQLITE=n]    that many schedules
-# make sim SEED=n [MINIMAL=1]                  one, with its trace
+# make sim SEEDS=100000 [FROM=n] [SQLITE=n] [JOBS=n]   that many schedules, on n processes; ALL=1 counts
+#                                                      failures and goes on
+# make sim SEED=n [MINIMAL=1]                          one, with its trace
+# SIM_LUA=jit with either                              LuaJIT (libluajit-5.1-dev), for soaks
 
-SIM_LUA ?= -llua5.1
-SIM_LUA_INCLUDE ?= -I/usr/include/lua5.1
+# Plain is the interpreter that Redis embeds.
+SIM_LUA ?= plain
+SIM_LUA_LIBS_plain := -llua5.1
+SIM_LUA_INCLUDE_plain := -I/usr/include/lua5.1
+SIM_LUA_LIBS_jit := -lluajit-5.1
+SIM_LUA_INCLUDE_jit := -I/usr/include/luajit-2.1
+ifeq ($(SIM_LUA_LIBS_$(SIM_LUA)),)
+$(error SIM_LUA must be plain or jit, found "$(SIM_LUA)")
+endif
+
 SIM_SRC := $(filter-out tests/sim/sim.c tests/sim/check_redis.c,$(sort $(wildcard tests/sim/*.c)))
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/%.o)
 SIM_BIN := $(B)/tests/sim/sim $(B)/tests/sim/check_redis
 
-$(B)/tests/sim/%: INCLUDES := -Itests $(SIM_LUA_INCLUDE)
+$(B)/tests/sim/%: INCLUDES := -Itests $(SIM_LUA_INCLUDE_$(SIM_LUA))
+
+# Rewritten only when the interpreter changes.
+$(B)/tests/sim/lua: FORCE
+	@mkdir -p $(@D)
+	@echo $(SIM_LUA) | cmp -s - $@ || echo $(SIM_LUA) >$@
+
+$(B)/tests/sim/script.o $(SIM_BIN): $(B)/tests/sim/lua
 
 # script.o stands in for coord/redis.c, the connection to a server, so it comes before the library.
 $(SIM_BIN): %: %.o $(SIM_OBJ) $(SUPPORT) $(LIB)
-	$(call say,LD,$@) $(LINK) -o $@ $^ $(SIM_LUA) $(LIBS)
+	$(call say,LD,$@) $(LINK) -o $@ $(filter-out %/lua,$^) $(SIM_LUA_LIBS_$(SIM_LUA)) $(LIBS)
 
 # Not under sanitizers as a matter of course: they make it ten times slower.
 ifeq ($(filter san tsan,$(VARIANT)),)
@@ -22,8 +39,10 @@ UNIT_BIN += $(SIM_BIN)
 endif
 -include $(SIM_OBJ:.o=.d) $(SIM_BIN:=.d)
 
+# JOBS has a default in the Makefile that is not meant for this.
 SEEDS ?= 100000
+SIM_SETTINGS = SEEDS=$(SEEDS) $(if $(filter command,$(origin JOBS)),JOBS=$(JOBS)) \
+	$(foreach v,SEED MINIMAL FROM SQLITE ALL,$(if $($(v)),$(v)=$($(v))))
 .PHONY: sim
 sim: $(B)/tests/sim/sim
-	SEEDS=$(SEEDS) $(if $(SEED),SEED=$(SEED)) $(if $(MINIMAL),MINIMAL=$(MINIMAL)) \
-		$(if $(FROM),FROM=$(FROM)) $(if $(SQLITE),SQLITE=$(SQLITE)) $(B)/tests/sim/sim
+	$(SIM_SETTINGS) $(B)/tests/sim/sim

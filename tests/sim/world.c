@@ -51,11 +51,17 @@ void world_count(struct world *w, enum fault f)
     world_note(w, "fault: %s", fault_names[f]);
 }
 
+void world_digest(struct world *w, uint64_t what)
+{
+    w->digest = (w->digest ^ what) * UINT64_C(0x9E3779B97F4A7C15);
+    w->digest ^= w->digest >> 32;
+}
+
 /* ---- time ------------------------------------------------------------------------------------ */
 
 int64_t world_server_ms(const struct world *w)
 {
-    return w->now + w->server_off;
+    return server_ms(w->server);
 }
 
 int64_t node_wall(const struct world *w, const struct node *n)
@@ -114,6 +120,6 @@ int64_t world_edge(struct world *w, int64_t *off)
     const struct node *n = &w->node[world_draw(w, w->set.nodes)];
     bool pool = world_chance(w, 50);
     int64_t t = pool ? pool_edge(w) : range_edge(w, n);
-    *off = world_chance(w, 40) ? w->server_off : n->wall_off;
+    *off = world_chance(w, 40) ? w->server->at->clock_off : n->wall_off;
     return t <= 0 ? w->now + *off : t + margin(w);
 }

@@ -34,6 +34,7 @@ enum fault {
     FAULT_PAGE_LOST,
     FAULT_PAGE_COPIED,
     FAULT_PAGE_OLD,
+    FAULT_PAGE_BACK,
     FAULT_PAGE_CUT,
     FAULT_PAGE_FLIP,
     FAULT_REBOOT,
@@ -50,6 +51,19 @@ enum fault {
     FAULT_REDIS_EVICT,
     FAULT_REDIS_FAILOVER,
     FAULT_REDIS_IN_PLACE,
+    FAULT_GROUP_CUT,
+    FAULT_GROUP_SPLIT,
+    FAULT_GROUP_FAILOVER,
+    FAULT_GROUP_LACKS,
+    FAULT_GROUP_TWICE,
+    FAULT_GROUP_STALE,
+    FAULT_GROUP_FOLLOW,
+    FAULT_GROUP_DEPOSED,
+    FAULT_GROUP_RESTART,
+    FAULT_GROUP_SHORT,
+    FAULT_GROUP_OLD_SHORT,
+    FAULT_GROUP_OLD_COUNTS,
+    FAULT_GROUP_MEANWHILE,
     FAULT_REDIS_CLOCK,
     FAULT_REDIS_CLOCK_WILD,
     FAULT_REDIS_DOWN,
@@ -71,6 +85,7 @@ enum fault {
     FAULT_LIFE_NO_DIR,
     FAULT_LIFE_EPOCH_END,
     FAULT_LIFE_FLEET,
+    FAULT_LIFE_REPLICAS,
     FAULTS
 };
 
@@ -108,7 +123,9 @@ struct node {
     bool cut; /* the file was truncated */
     struct page backup;
     bool has_backup;
+    bool back; /* the page is an older one, put back in place: not to be believed unproven */
     bool wrong_pool, partitioned;
+    uint8_t side; /* the member of the coordinator that it talks to */
 
     /* What its holder was granted per workerId, as told by replies: I2's yardstick. */
     struct range granted[WORLD_WORKERS];
@@ -142,7 +159,9 @@ struct node {
 /* A call on its way: to the server, or its reply back. */
 struct flight {
     bool used, answered;
+    bool running; /* the server has it */
     bool other_pool;
+    uint8_t side; /* the member that it goes to */
     uint8_t node;
     uint32_t life, serial;
     struct server_call call;
@@ -155,17 +174,22 @@ struct setting {
     int64_t wait_below_ms;
     unsigned nodes, steps;
     bool sqlite;
-    bool calm_clocks;        /* all clocks of nodes are within S to begin with */
-    uint8_t weight[FAULTS];  /* 0: never in this schedule */
-    unsigned fault_percent;  /* of steps */
-    unsigned copies_percent; /* of calls: they leave a copy behind, which is run later */
+    unsigned replicas;          /* of the coordinator; 0: a single one, and K = 0 */
+    unsigned catch_up_percent;  /* of replicas, each time one could */
+    unsigned meanwhile_percent; /* of waits for replicas: something else happens */
+    unsigned astray_percent;    /* of calls: the node asks another master from now on */
+    unsigned stale_percent;     /* of promotions of a replica that follows a deposed master */
+    uint8_t weight[FAULTS];     /* 0: never in this schedule */
+    unsigned fault_percent;     /* of steps */
+    unsigned copies_percent;    /* of calls: they leave a copy behind, which is run later */
 };
 
 struct stats {
-    uint64_t schedules, steps, ids, calls;
+    uint64_t schedules, failures, steps, ids, calls;
     uint64_t fault[FAULTS];
     uint64_t grants, renewals[4], rotations, takeovers;
     uint64_t status[COORD_DOWN + 1];
+    uint64_t digest; /* sum over the schedules */
 };
 
 struct world {
@@ -177,15 +201,17 @@ struct world {
     int64_t now;
     struct server *server, *other;
     char identity[COORD_IDENTITY_MAX], other_identity[COORD_IDENTITY_MAX];
-    int64_t server_off, down_until;
+    int64_t down_until;
     bool wild;    /* the server's clock was wrong by more than S: nothing may be lost any more */
     bool lossy;   /* something was lost: its clock must stay within S */
     bool no_pool; /* as far as the operator knows */
+    bool waiting; /* a call waits for replicas, and others are made meanwhile */
     struct node node[WORLD_NODES];
     struct flight flight[WORLD_FLIGHTS];
     struct tenure tenure[WORLD_TENURES];
     unsigned ntenure;
     uint64_t inodes;
+    uint64_t digest; /* of what was answered and issued so far */
     bool failed;
     char why[256];
     bool trace;
@@ -201,6 +227,7 @@ int64_t world_between(struct world *w, int64_t from, int64_t to);
 void world_fail(struct world *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void world_note(const struct world *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void world_count(struct world *w, enum fault f);
+void world_digest(struct world *w, uint64_t what);
 
 /* The clock of the server, of a node. */
 int64_t world_server_ms(const struct world *w);
@@ -237,11 +264,18 @@ void node_term(struct world *w, struct node *n, bool give_back);
 
 void ledger_clear(void);
 
+/* The page of a dead node, its home or what becomes of it may have changed: to be told after a
+ * death and after a fault. */
+void ledger_pages_changed(void);
+
 /* All that node n may still issue in, by generator, lease or page. */
 unsigned ledger_ranges(const struct world *w, const struct node *n, struct range out[NODE_RANGES]);
 
 /* I1: what n may issue in is disjoint from what others may issue in, and from what was issued. */
 void ledger_check(struct world *w, struct node *n);
+
+/* The latest time at which n issued, in any life; 0: never. */
+int64_t ledger_latest(const struct world *w, const struct node *n);
 
 /* I1 for a range that is on its way to n. */
 void ledger_check_range(struct world *w, const struct node *n, const struct range *r);
@@ -258,14 +292,44 @@ void net_send(struct world *w, struct node *n);
 bool net_step(struct world *w); /* one call or reply, by chance; false: none */
 void net_round_trip(struct world *w, struct node *n); /* the call of n, at once */
 
+/* ---- failover.c: the coordinator's replicas ---------------------------------------------------
+ */
+
+/* Has calls and faults go to some master from now on. */
+void failover_choose(struct world *w);
+
+/* The member that n sends its next call to. */
+uint8_t failover_side(struct world *w, struct node *n);
+
+/* The server's question whether replicas have what was written. */
+bool failover_acknowledged(void *world, struct member *m, uint64_t written, uint32_t n);
+
+/* Faults. */
+bool failover_cut(struct world *w);
+bool failover_split(struct world *w);
+bool failover_clean(struct world *w);
+bool failover_follow(struct world *w);
+bool failover_restart(struct world *w);
+
 /* ---- fault.c, schedule.c ----------------------------------------------------------------------
  */
 
 extern const char *const fault_names[FAULTS];
 void fault_draw_weights(struct world *w);
-void fault_draw_rewinds(struct world *w); /* the same for a schedule that is about those alone */
-void fault_heal_pool(struct world *w);    /* the operator makes the missing pool again */
-void fault_step(struct world *w);
+void fault_draw_rewinds(struct world *w);   /* the same for a schedule that is about those alone */
+void fault_heal_pool(struct world *w);      /* the operator makes the missing pool again */
+void fault_draw_failovers(struct world *w); /* … about replicas */
+void fault_do(struct world *w, enum fault f);
+void fault_step(struct world *w); /* some fault */
+
+/* A step of those that can happen while a call waits for replicas. */
+void schedule_meanwhile(struct world *w);
+
+/* A world before its first step, with these settings; NULL: with some drawn from the seed. */
+void schedule_begin(struct world *w, uint64_t seed, const struct setting *given);
+
+/* The keeper of n, from its decision to the answer. */
+void schedule_keep(struct world *w, struct node *n);
 
 /* Runs the schedule of a seed, without the steps for which skip (may be NULL) is set. */
 void schedule_run(struct world *w, uint64_t seed, const uint8_t *skip);
