@@ -250,7 +250,7 @@ make run        install what the build needs, build, start sidflake in the foreg
 make test       install what the tests need, build, run all tests
 make unit       unit tests alone; T='lease% net/test_conn' narrows them
 make e2e        end-to-end tests alone, against real servers and clients
-make sim        the deterministic simulation: SEEDS=100000, or SEED=n to replay one
+make sim        the deterministic simulation: SEEDS=100000 JOBS=2, or SEED=n to replay one
 make model      the protocol, exhaustively, with spin; BOUNDS=large
 make chaos      the built daemon under faults, a minute; make soak MINUTES=30 for long
 make mutants    breaks the code in many ways, one at a time: each must be noticed

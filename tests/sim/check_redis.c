@@ -420,21 +420,21 @@ static bool check_numbers(unsigned long total)
         "    return {'tonumber', tostring(tonumber(s))}\n"
         "end\n"
         "return {}";
+    bool good = true;
     script_open(text, sizeof text - 1);
-    for (unsigned long i = 0; i < total; i++) {
+    for (unsigned long i = 0; i < total && good; i++) {
         char a[48], b[48];
         size_t n = number_text(a, sizeof a), m = draw(20) ? number_text(b, sizeof b) : 0;
         struct span args[2] = {span_of(a, n), span_of(b, m)};
         struct answer out;
         script_run(0, NULL, 2, args, &out);
-        if (out.n > 0) {
+        good = out.n == 0;
+        if (!good)
             (void)printf("# %.*s, %.*s: %.*s gives %.*s\n", (int)n, a, (int)m, b, (int)out.f[0].n,
                          out.f[0].p, (int)out.f[1].n, out.f[1].p);
-            return false;
-        }
     }
     script_close();
-    return true;
+    return good;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -101,6 +101,7 @@ static bool promote(struct world *w, bool old_lives)
     bool lacks = old->master && !group_has(g, r, old, old->counted);
     if (!group_promote(g, r))
         return false;
+    w->losses++;
     world_note(w, "replica %u is promoted, with %llu writes; its master %u %s", number(w, r),
                (unsigned long long)r->written, number(w, old), old_lives ? "goes on" : "is down");
     if (lacks)

@@ -19,6 +19,7 @@ static unsigned number(const struct world *w, const struct node *n)
 static bool may_lose(struct world *w)
 {
     w->lossy = !w->wild;
+    w->losses += w->lossy;
     return w->lossy;
 }
 
@@ -212,15 +213,16 @@ bool fault_index_lost(struct world *w)
     return true;
 }
 
-/* The same file as before, with contents of before, while nobody runs. That is seen through with a
- * coordinator's answer and a clock that has not gone back since, and is a limit otherwise; so here
- * the clock has not, and the first renewal is answered. */
+/* The same file as before, with contents of before, while nobody runs. That is seen through where
+ * the first renewal is answered, by a coordinator that has forgotten nothing since, and the clock
+ * has not gone back since; it is a limit otherwise, so here all of that holds. */
 bool fault_page_back(struct world *w)
 {
     struct node *n = some_node(w);
     struct err why;
     if (!n->has_file || n->cut || !n->has_backup || n->wrong_pool ||
-        page_judge(&n->backup, &n->home, &why) != PAGE_OWN || node_wall(w, n) < ledger_latest(w, n))
+        n->backup_losses != w->losses || page_judge(&n->backup, &n->home, &why) != PAGE_OWN ||
+        node_wall(w, n) < ledger_latest(w, n))
         return false;
     if (n->alive)
         node_kill(w, n);

@@ -172,6 +172,7 @@ void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
     w->rng.fill = fill;
     begin_stream(w, 0);
     w->failed = w->wild = w->lossy = w->no_pool = w->waiting = false;
+    w->losses = 0;
     w->digest = seed;
     w->down_until = 0;
     w->ntenure = 0;
@@ -236,6 +237,7 @@ static void serve_some(struct world *w)
     if (n->has_file && world_chance(w, 10)) {
         n->backup = n->page;
         n->has_backup = true;
+        n->backup_losses = w->losses;
     }
 }
 

@@ -123,6 +123,7 @@ struct node {
     bool cut; /* the file was truncated */
     struct page backup;
     bool has_backup;
+    unsigned backup_losses; /* world.losses then */
     bool back; /* the page is an older one, put back in place: not to be believed unproven */
     bool wrong_pool, partitioned;
     uint8_t side; /* the member of the coordinator that it talks to */
@@ -202,10 +203,11 @@ struct world {
     struct server *server, *other;
     char identity[COORD_IDENTITY_MAX], other_identity[COORD_IDENTITY_MAX];
     int64_t down_until;
-    bool wild;    /* the server's clock was wrong by more than S: nothing may be lost any more */
-    bool lossy;   /* something was lost: its clock must stay within S */
-    bool no_pool; /* as far as the operator knows */
-    bool waiting; /* a call waits for replicas, and others are made meanwhile */
+    bool wild;       /* the server's clock was wrong by more than S: nothing may be lost any more */
+    bool lossy;      /* something was lost: its clock must stay within S */
+    unsigned losses; /* how often that may have been */
+    bool no_pool;    /* as far as the operator knows */
+    bool waiting;    /* a call waits for replicas, and others are made meanwhile */
     struct node node[WORLD_NODES];
     struct flight flight[WORLD_FLIGHTS];
     struct tenure tenure[WORLD_TENURES];

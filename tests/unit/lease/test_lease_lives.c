@@ -245,6 +245,26 @@ static void handles_of_two_lives_may_agree_but_grants_do_not_repeat(void **state
     end();
 }
 
+/* A slot that was lost and granted anew, before the loop had heard of the first: what it stored
+ * meanwhile is of the holder before. */
+static void a_mark_below_the_floor_is_not_told_at_a_release(void **state)
+{
+    (void)state;
+    (void)begin();
+    struct rig_grant *g = rig_first(&b.rig);
+    struct page_record rec = rig_record(&b.rig, g);
+    int64_t hwm = b.coord.worker[g->worker].hwm_ms;
+    uint16_t worker = g->worker;
+    mark_store(g->mark, rec.lo_ms - 2);
+    rig_retire(&b.rig, g);
+    assert_int_equal(rig_step(&b.rig), LEASE_RELEASE);
+    const struct fake_coord_call *c = fake_coord_latest(&b.coord, FAKE_RELEASE);
+    assert_int_equal(c->release.worker, worker);
+    assert_true(c->release.last_ms == rec.hi_ms);
+    assert_true(b.coord.worker[worker].hwm_ms == hwm);
+    end();
+}
+
 /* ---- after a reboot ---------------------------------------------------------------------------
  */
 
@@ -518,6 +538,7 @@ int main(void)
         cmocka_unit_test(a_leaving_one_is_released_and_never_granted_again),
         cmocka_unit_test(a_restart_under_another_epoch_takes_nothing_over),
         cmocka_unit_test(handles_of_two_lives_may_agree_but_grants_do_not_repeat),
+        cmocka_unit_test(a_mark_below_the_floor_is_not_told_at_a_release),
         cmocka_unit_test(after_a_reboot_everything_is_released_without_last),
         cmocka_unit_test(another_pools_page_is_not_released_to_this_one),
         cmocka_unit_test(a_stop_returns_everything_with_its_exact_last),
