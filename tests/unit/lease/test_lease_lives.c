@@ -252,15 +252,16 @@ static void a_mark_below_the_floor_is_not_told_at_a_release(void **state)
     (void)state;
     (void)begin();
     struct rig_grant *g = rig_first(&b.rig);
-    struct page_record rec = rig_record(&b.rig, g);
+    struct page_record *rec = &b.rig.lease.slot[g->handle % LEASE_SLOTS].rec;
     int64_t hwm = b.coord.worker[g->worker].hwm_ms;
     uint16_t worker = g->worker;
-    mark_store(g->mark, rec.lo_ms - 2);
+    rec->lo_ms = RIG_T0 + 1;
+    mark_store(g->mark, rec->lo_ms - 2);
     rig_retire(&b.rig, g);
     assert_int_equal(rig_step(&b.rig), LEASE_RELEASE);
     const struct fake_coord_call *c = fake_coord_latest(&b.coord, FAKE_RELEASE);
     assert_int_equal(c->release.worker, worker);
-    assert_true(c->release.last_ms == rec.hi_ms);
+    assert_true(c->release.last_ms == rec->hi_ms);
     assert_true(b.coord.worker[worker].hwm_ms == hwm);
     end();
 }
