@@ -201,16 +201,7 @@ replay:
 	@$(MAKE) --no-print-directory VARIANT=$(FUZZ_VARIANT) fuzz-programs
 	@$(RUN_TESTS) --fuzz $(FUZZ_REPLAYS)
 
-# make fuzz F=resp FUZZ_TIME=600: new inputs are kept in build/corpus, not in the tree.
-F ?= resp
-FUZZ_TIME ?= 60
-.PHONY: fuzz
-fuzz:
-	@$(MAKE) --no-print-directory VARIANT=fuzz CC=$(if $(CLANG),'$(CC)',clang) $(PARALLEL) \
-		build/fuzz-clang/tests/fuzz/fuzz_$(F)
-	@mkdir -p build/corpus/$(F)
-	build/fuzz-clang/tests/fuzz/fuzz_$(F) -max_total_time=$(FUZZ_TIME) -artifact_prefix=build/ \
-		build/corpus/$(F) tests/fuzz/corpus/$(F)
+include tests/fuzz/fuzz.mk
 
 .PHONY: lint format
 lint:
@@ -255,7 +246,7 @@ make model      the protocol, exhaustively, with spin; BOUNDS=large
 make chaos      the built daemon under faults, a minute; make soak MINUTES=30 for long
 make mutants    breaks the code in many ways, one at a time: each must be noticed
 make replay     the corpora of the fuzz targets
-make fuzz       look for new inputs: F=resp FUZZ_TIME=60 (clang)
+make fuzz       look for new inputs: all targets, SECONDS=60 each; F='resp page' (clang)
 make bench      speed and memory, beside Redis and memcached: BENCH=--quick
 make lint       layers, banned calls, headers, format, cppcheck, shellcheck
 make format     format all C files

@@ -352,10 +352,10 @@ static enum err_code start_net(struct app *a, struct err *e)
 static enum err_code start(struct app *a, int *status, struct err *e)
 {
     enum err_code r;
-    *status = EXIT_CONFIG;
-    if ((r = open_coordinator(a, e)))
+    r = open_coordinator(a, e);
+    *status = r && r != ERR_NOMEM ? EXIT_CONFIG : EXIT_FAILURE;
+    if (r)
         return r;
-    *status = EXIT_FAILURE;
     log_info("starting", kv_str("version", SIDFLAKE_VERSION), kv_str("coordinator", a->coord_name),
              kv_str("pool", a->conf->coordinator_pool), kv_str("state_dir", a->conf->state_dir),
              kv_i64("pid", getpid()));
@@ -395,8 +395,10 @@ int app_run(const struct conf *c, const char *file, char *const *sets, size_t ns
     struct err e;
     int status;
     struct app *a = calloc(1, sizeof *a);
-    if (!a)
+    if (!a) {
+        log_error("cannot start", kv_str("why", "no memory"));
         return EXIT_FAILURE;
+    }
     *a = (struct app){.conf = c, .file = file, .sets = sets, .nsets = nsets, .envp = envp};
     a->page.fd = -1;
     supervisor_init(&a->supervisor);

@@ -74,7 +74,7 @@ static int open_pool(const struct ctl_args *a, struct session *s, bool describe)
     enum err_code bad = coord_open(&o, &s->coord, &e);
     explicit_bzero(password, sizeof password);
     if (bad)
-        return ctl_fail(CTL_USAGE, "%s", e.text);
+        return ctl_fail(bad == ERR_NOMEM ? CTL_DOWN : CTL_USAGE, "%s", e.text);
     if (!describe)
         return CTL_OK;
     enum coord_status r = coord_describe(s->coord, &s->pool, &s->reply);

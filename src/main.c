@@ -1,8 +1,8 @@
 /*
  * The daemon's arguments. What they come to is app's.
  *
- * Exit status: 0, 1 (standard output cannot be written), 2 (usage), 78 (configuration: EX_CONFIG
- * of sysexits.h), or what app_run returns.
+ * Exit status: 0, 1 (no memory, standard output cannot be written), 2 (usage), 78 (configuration:
+ * EX_CONFIG of sysexits.h), or what app_run returns.
  */
 #include "app.h"
 #include "conf/conf.h"
@@ -164,9 +164,10 @@ static int with_conf(const struct args *a)
     struct conf c;
     struct err e;
     int status;
-    if (conf_load(&c, a->file, a->sets, a->nsets, environ, &e) != ERR_OK) {
+    enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &e);
+    if (rc) {
         (void)fprintf(stderr, "%s\n", e.text);
-        return EXIT_CONFIG;
+        return rc == ERR_NOMEM ? EXIT_FAILURE : EXIT_CONFIG;
     }
     if (a->action == ACTION_DUMP)
         status = dump(&c);

@@ -1,6 +1,7 @@
 #include "conf/doc.h"
 
 #include <cyaml/cyaml.h>
+#include <errno.h>
 #include <stdlib.h>
 
 /* A level is an array with one place for each option, of which it fills those that belong to it:
@@ -104,12 +105,15 @@ enum err_code conf_doc_read(struct span yaml, struct conf_doc **out, struct err 
     if (!d)
         return err_set(e, ERR_NOMEM, "no memory for the configuration");
     make_schema(d);
+    errno = 0; /* libcyaml passes on that memory ran out as some error of the parser */
     cyaml_err_t rc =
         cyaml_load_data((const uint8_t *)yaml.p, yaml.n, &config, &d->top, &root, NULL);
     if (rc != CYAML_OK) {
+        bool nomem = rc == CYAML_ERR_OOM || errno == ENOMEM;
         free(d);
-        return err_set(e, rc == CYAML_ERR_OOM ? ERR_NOMEM : ERR_INVALID,
-                       "expected a configuration, found: %s", cyaml_strerror(rc));
+        return nomem ? err_set(e, ERR_NOMEM, "no memory for the configuration")
+                     : err_set(e, ERR_INVALID, "expected a configuration, found: %s",
+                               cyaml_strerror(rc));
     }
     d->root = root;
     *out = d;

@@ -18,7 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FLUSH_AT ((size_t)64 << 10) /* output is sent before it grows beyond this and a reply */
+#define FLUSH_AT  ((size_t)64 << 10) /* output is sent before it grows beyond this and a reply */
+#define REPLY_MAX (NET_OUT_MAX - FLUSH_AT) /* bytes of a reply, whatever stands before it */
 
 /* ---- life -------------------------------------------------------------------------------------
  */
@@ -198,6 +199,7 @@ struct turn {
 static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struct buf *out)
 {
     do {
+        out->cap = nt->reply_start + REPLY_MAX;
         t->step = c->svc->serve(c->svc, c->session, t->in, nt, out);
         t->in = span_skip(t->in, t->step.used);
         if (t->step.verdict == NET_DONE) {

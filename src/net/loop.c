@@ -1,7 +1,9 @@
+#include "base/log.h"
 #include "net/private.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -114,6 +116,30 @@ static void every_fired(struct ev_loop *loop, struct ev_timer *w, int revents)
 /* ---- life -------------------------------------------------------------------------------------
  */
 
+/* libev has no way to report what it cannot go on without; its own is abort(3). */
+static _Noreturn void give_up(const char *what, const char *why)
+{
+    log_error("the event loop cannot go on", kv_str("what", what), kv_str("why", why));
+    _exit(EXIT_FAILURE);
+}
+
+static void system_failed(const char *what)
+{
+    give_up(what, strerror(errno));
+}
+
+static void *allocate(void *p, long n)
+{
+    if (n == 0) {
+        free(p);
+        return NULL;
+    }
+    void *larger = realloc(p, (size_t)n);
+    if (!larger)
+        give_up("memory for its watchers", strerror(errno));
+    return larger;
+}
+
 static void *map_block(size_t n)
 {
     void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -140,6 +166,8 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     struct net *n = calloc(1, sizeof *n);
     if (!n)
         return err_set(e, ERR_NOMEM, "no memory for the loop");
+    ev_set_allocator(allocate);
+    ev_set_syserr_cb(system_failed);
     n->conf = *c;
     link_init(&n->all);
     link_init(&n->dead);

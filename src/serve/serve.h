@@ -38,7 +38,7 @@ const char *serve_result_name(enum serve_result r);
 
 /* What other rooms know and metrics, stats and INFO tell. Set by the composition root. */
 struct serve_facts {
-    bool answered, up;     /* the coordinator: ever, and at the latest call */
+    bool answered, up;      /* the coordinator: ever, and at the latest call */
     char coordinator[1025]; /* its URL without secrets */
     char pool[65];
     char identity[96]; /* "": not known yet */

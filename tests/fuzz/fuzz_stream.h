@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FUZZ_STREAM_MAX (3 * WIRE_IN_MAX) /* bytes: enough to overflow a block and go on */
+#define FUZZ_STREAM_MAX (WIRE_IN_MAX + 8192) /* bytes: enough to overflow a block and go on */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

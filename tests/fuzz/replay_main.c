@@ -1,19 +1,17 @@
 /*
  * Runs a fuzz target over its corpus with any compiler: `fuzz_conf tests/fuzz/corpus/conf`.
- * Reports in TAP, as one test; the last input named on stderr is the one that broke it.
+ * Reports in TAP, as one test; the last input named on stderr is the one that broke it. A target
+ * may say what a whole corpus has to lead to (feed.h): one that no longer does fails.
  */
+#include "feed.h"
+
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define INPUT_MAX ((size_t)1 << 20) /* bytes; a larger file is an error */
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#pragma weak fuzz_unreached
 
 static size_t replayed;
 
@@ -73,7 +71,8 @@ static bool run_directory(const char *path)
         free(entries[i]);
     }
     free(entries);
-    return all;
+    const char *missing = all && fuzz_unreached ? fuzz_unreached() : NULL;
+    return missing ? complain(path, missing) : all;
 }
 
 static bool run_path(const char *path)
