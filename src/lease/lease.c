@@ -107,13 +107,15 @@ static void take_over_slot(struct lease *l, unsigned i)
     s->unproven = s->rec.state == PAGE_HELD;
 }
 
-/* A clock beyond the ceiling may have been there before: then all of the range counts as used. */
+/* A clock beyond the ceiling may have been there before: then all of the range counts as used. The
+ * last time never falls: a floor from another boot's page may be above the ceiling. */
 static void grant_taken_over(struct lease *l, unsigned i, int64_t wall)
 {
     struct lease_slot *s = &l->slot[i];
     s->unproven = false;
-    if (wall > s->last_ms)
-        s->last_ms = min64(wall, s->rec.hi_ms);
+    int64_t used = min64(wall, s->rec.hi_ms);
+    if (used > s->last_ms)
+        s->last_ms = used;
     mark_store(&l->page->slot[i].mark, s->last_ms);
     grant(l, i, s->last_ms);
 }
@@ -543,7 +545,7 @@ static void leave(struct lease *l, unsigned i)
     struct lease_slot *s = &l->slot[i];
     bool known = !s->unproven && mark_load(&l->page->slot[i].mark, &s->last_ms);
     /* Below the floor: the loop, which had not heard yet, issued for the slot's holder before. */
-    if (!known || s->last_ms < s->rec.lo_ms - 1)
+    if (!known || s->last_ms + 1 < s->rec.lo_ms)
         s->last_ms = s->rec.hi_ms; /* no exact last time is known: all of the range is used */
     s->unproven = false;
     s->rec.state = PAGE_LEAVING;

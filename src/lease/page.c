@@ -124,7 +124,7 @@ static enum page_verdict judge_slots(const struct page *p, struct err *why)
         }
         if (r.state == PAGE_FREE)
             continue;
-        if (!mark_load(&p->slot[i].mark, &last) || last < r.lo_ms - 1) {
+        if (!mark_load(&p->slot[i].mark, &last) || last + 1 < r.lo_ms) {
             (void)err_set(why, ERR_CORRUPT, "slot %u (workerId %u) has a damaged last time", i,
                           r.worker);
             return PAGE_BROKEN;

@@ -278,12 +278,14 @@ static void marks_and_records_do_not_race(void **state)
     b.options.lease.rotation_jitter_ms = 0;
     start_keeper();
     AWAIT(held() == 2);
-    int64_t start = now_ms();
-    for (int64_t i = 0; now_ms() < start + 500; i++) {
+    int64_t start = now_ms(), retired = start;
+    while (now_ms() < start + 500) {
         if (held() > 0)
             mark_store(first()->mark, clock_wall_ms(clock_system()));
-        if (held() > 0 && i % 200 == 0)
+        if (held() > 0 && now_ms() > retired) {
             retire(first());
+            retired = now_ms();
+        }
         take(8);
     }
     assert_false(b.disorder);

@@ -129,6 +129,20 @@ static void a_clock_that_is_years_ahead_uses_up_the_range_alone(void **state)
     end();
 }
 
+/* It can be above the ceiling: the floor of a grant may come from another boot's page. */
+static void a_last_time_above_the_ceiling_stays(void **state)
+{
+    (void)state;
+    struct rig_grant was = begin();
+    rig_use(rig_first(&b.rig), was.hi_ms + 5000);
+    b.clock.us_wall += INT64_C(100000000000000);
+    rig_restart(&b.rig);
+    fake_coord_fail(&b.coord, FAKE_RENEW, COORD_DOWN, false);
+    assert_int_equal(rig_step(&b.rig), LEASE_RENEW);
+    assert_true(rig_of_worker(&b.rig, was.worker)->last_ms == was.hi_ms + 5000);
+    end();
+}
+
 /* A page that was copied earlier comes back within the same file: it is an older state of itself.
  */
 static void an_older_page_put_back_is_not_issued_from(void **state)
@@ -532,6 +546,7 @@ int main(void)
         cmocka_unit_test(a_restart_with_the_coordinator_down_serves_all_the_same),
         cmocka_unit_test(a_clock_that_went_back_does_not_lower_last),
         cmocka_unit_test(a_clock_that_is_years_ahead_uses_up_the_range_alone),
+        cmocka_unit_test(a_last_time_above_the_ceiling_stays),
         cmocka_unit_test(an_older_page_put_back_is_not_issued_from),
         cmocka_unit_test(a_page_put_back_before_a_renewal_goes_on_above_what_was_issued),
         cmocka_unit_test(a_stop_before_the_first_renewal_tells_no_last),
