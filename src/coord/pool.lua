@@ -240,7 +240,7 @@ end
 -- holder that knows more than a table whose server did not change proves something worse: long floor.
 -- 4S: a clock that wanders within S of true time may have been fast at tmax, slow when a tenure that
 -- was lost began, fast when that was renewed, and slow now.
-local proof = rewound()
+local proof = fp == pool.fp and rewound()
 if fp ~= pool.fp or proof then
     local whole = K > 0 and (pool.sure or 0) or pool.tmax
     local young = T - whole < D0 - 4 * S and not proof

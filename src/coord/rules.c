@@ -60,14 +60,14 @@ static enum coord_status enter(struct rules *u, bool renewing)
     return COORD_OK;
 }
 
-/* proof: a holder knows more than the table. */
+/* proof: a holder knows more than the table; of note where the file is still the same. */
 static void arrive(struct rules *u, bool proof)
 {
     struct coord_pool *p = &u->pool.p;
     const struct coord_params *k = &p->params;
     bool moved = strcmp(u->fingerprint, u->pool.fingerprint) != 0;
     if (moved || proof) {
-        bool young = u->now_ms - p->tmax_ms < k->mature_after_ms - 4 * k->max_skew_ms && !proof;
+        bool young = u->now_ms - p->tmax_ms < k->mature_after_ms - 4 * k->max_skew_ms && moved;
         u->pool.era++;
         p->topen_ms = u->now_ms;
         p->floor_ms = max(p->floor_ms, u->now_ms + k->horizon_ms + 2 * k->max_skew_ms);

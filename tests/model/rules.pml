@@ -57,7 +57,7 @@
 #define PROOF false
 #else
 #define HEARD true
-#define PROOF (!t.stale && n > t.n)
+#define PROOF (!moved && !t.stale && n > t.n)
 #endif
 
 #ifdef CLAIM_IGNORES_HWM

@@ -273,6 +273,28 @@ static void a_proven_rewind_has_no_short_floor(void **state)
     is_safe(&x);
 }
 
+/* After an ordinary restart that lost the last second, whoever calls first: tmax bounds what was
+ * lost, and a newcomer waits for the short floor alone. */
+static void a_restart_has_the_short_floor_whoever_is_heard_first(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    pair.clock.ms = T0;
+    init(1);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    pair.clock.ms = T0 + 10000;
+    pair_backup(&pair, 0);
+    assert_int_equal(renew(&x, 1, 2), COORD_HOW_RENEWED);
+    pair_restore(&pair, 0, false);
+    pair.clock.ms = T0 + 11000;
+    assert_int_equal(renew(&x, 2, 3), COORD_HOW_REASSERTED);
+    pair.clock.ms += A0 + 2 * S;
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    pair.clock.ms += 1;
+    assert_int_equal(claim(12, &y), COORD_OK);
+    assert_int_not_equal(x.worker, y.worker);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -299,6 +321,7 @@ int main(void)
         cmocka_unit_test(a_holder_that_the_table_left_behind_is_lost),
         cmocka_unit_test(a_ceiling_beyond_all_grants_is_lost),
         cmocka_unit_test(a_proven_rewind_has_no_short_floor),
+        cmocka_unit_test(a_restart_has_the_short_floor_whoever_is_heard_first),
     };
     if (!server_available()) {
         (void)fprintf(stderr, "skipped: no redis-server\n");
