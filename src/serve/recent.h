@@ -64,12 +64,13 @@ static inline const struct recent_request *recent_find(struct recent *r, struct 
     return NULL;
 }
 
-/* request was answered with an ID for key, which lies in it. */
+/* request was answered with an ID for key, which lies in it. One that is known was parsed for want
+ * of the usual case, as at the turn of a millisecond: a second copy would push another out. */
 static inline void recent_note(struct recent *r, struct span request, struct span key,
                                struct names_entry *name)
 {
     struct recent_request *q = &r->request[r->next];
-    if (request.n < RECENT_LEAST || request.n > RECENT_BYTES)
+    if (request.n < RECENT_LEAST || request.n > RECENT_BYTES || recent_find(r, request))
         return;
     memcpy(q->bytes, request.p, request.n);
     q->n = request.n;
