@@ -117,7 +117,7 @@ static enum err_code open_page(struct app *a, struct err *e)
         return r;
     if (r) {
         log_warn("no state page: a restart will cost a workerId", kv_str("why", e->text));
-        return pagefile_memory(&a->page, a->conf->state_dir[0] != '\0', e);
+        return pagefile_memory(&a->page, true, e);
     }
     if (a->page.found && a->page.verdict != PAGE_OWN)
         log_warn("state page set aside", kv_str("file", a->page.path),
