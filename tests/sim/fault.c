@@ -66,31 +66,22 @@ const char *const fault_names[FAULTS] = {
     [FAULT_LIFE_REPLICAS] = "coordinator with replicas",
 };
 
-static struct node *some_node(struct world *w)
-{
-    return &w->node[world_draw(w, w->set.nodes)];
-}
-
-static unsigned number(const struct world *w, const struct node *n)
-{
-    return (unsigned)(n - w->node);
-}
-
 /* ---- the network ----------------------------------------------------------------------------- */
 
 static bool wrong_pool(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     if (!w->other)
         return false;
     n->wrong_pool = !n->wrong_pool;
-    world_note(w, "node %u talks to the %s pool", number(w, n), n->wrong_pool ? "other" : "right");
+    world_note(w, "node %u talks to the %s pool", node_number(w, n),
+               n->wrong_pool ? "other" : "right");
     return true;
 }
 
 static bool partition(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     n->partitioned = !n->partitioned;
     return false; /* counted when a request is lost */
 }

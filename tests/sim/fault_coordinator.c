@@ -3,16 +3,6 @@
 #define HOUR_MS INT64_C(3600000)
 #define YEAR_MS (8766 * HOUR_MS)
 
-static struct node *some_node(struct world *w)
-{
-    return &w->node[world_draw(w, w->set.nodes)];
-}
-
-static unsigned number(const struct world *w, const struct node *n)
-{
-    return (unsigned)(n - w->node);
-}
-
 /* ---- the coordinator ------------------------------------------------------------------------- */
 
 /* What is lost is made up for by floors that follow this clock: it must be right within S. */
@@ -137,7 +127,7 @@ static bool proves_rewind(struct server *s, const struct lease_action *a)
 bool fault_redis_in_place(struct world *w)
 {
     struct server *s = w->server;
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     const struct server_copy *c = old_copy(w);
     if (!c || s->sqlite || !node_runs(w, n) || n->phase != KEEPER_SEND ||
         n->action.kind != LEASE_RENEW || n->wrong_pool || !may_lose(w))
@@ -218,7 +208,7 @@ bool fault_index_lost(struct world *w)
  * has not gone back since; it is a limit otherwise, so here all of that holds. */
 bool fault_page_back(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     struct err why;
     if (!n->has_file || n->cut || !n->has_backup || n->wrong_pool ||
         n->backup_losses != w->losses || page_judge(&n->backup, &n->home, &why) != PAGE_OWN ||
@@ -230,7 +220,7 @@ bool fault_page_back(struct world *w)
     page = n->page;
     n->page = n->backup;
     n->back = true;
-    world_note(w, "node %u finds its page as it was before", number(w, n));
+    world_note(w, "node %u finds its page as it was before", node_number(w, n));
     node_start(w, n);
     node_keep(w, n);
     bool answered =
@@ -276,7 +266,7 @@ bool fault_init_other(struct world *w)
 /* As above: the mistake is healed once a holder is heard, which comes first here. */
 bool fault_init_fresh(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_FRESH};
     if (!node_runs(w, n) || n->phase != KEEPER_SEND || n->action.kind != LEASE_RENEW ||
         n->wrong_pool || n->action.items[0].worker > in.params.worker_to || !may_lose(w))

@@ -3,57 +3,47 @@
 #define HOUR_MS INT64_C(3600000)
 #define YEAR_MS (8766 * HOUR_MS)
 
-static struct node *some_node(struct world *w)
-{
-    return &w->node[world_draw(w, w->set.nodes)];
-}
-
-static unsigned number(const struct world *w, const struct node *n)
-{
-    return (unsigned)(n - w->node);
-}
-
 /* ---- processes ------------------------------------------------------------------------------- */
 
 bool fault_kill_one(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     if (!n->alive)
         return false;
-    world_note(w, "node %u is killed", number(w, n));
+    world_note(w, "node %u is killed", node_number(w, n));
     node_kill(w, n);
     return true;
 }
 
 bool fault_kill_torn(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     if (!node_runs(w, n) || n->phase != KEEPER_READY || !n->has_dir)
         return false;
-    world_note(w, "node %u is killed within a store", number(w, n));
+    world_note(w, "node %u is killed within a store", node_number(w, n));
     node_kill_torn(w, n, NULL);
     return true;
 }
 
 bool fault_stop_one(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     if (!n->alive)
         return false;
     int64_t ms =
         world_chance(w, 50) ? world_between(w, 0, 30000) : world_between(w, 0, 3 * HOUR_MS);
     n->stopped_until = n->stopped_until > w->now ? 0 : w->now + ms;
-    world_note(w, "node %u stopped for %lld ms", number(w, n),
+    world_note(w, "node %u stopped for %lld ms", node_number(w, n),
                (long long)(n->stopped_until ? ms : 0));
     return true;
 }
 
 static bool term(struct world *w, bool give_back)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     if (!node_runs(w, n) || n->stopping)
         return false;
-    world_note(w, "node %u is told to end", number(w, n));
+    world_note(w, "node %u is told to end", node_number(w, n));
     node_term(w, n, give_back);
     return true;
 }
@@ -72,7 +62,7 @@ bool fault_term_keep(struct world *w)
 
 static struct node *dead_with_page(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     return !n->alive && n->has_file ? n : NULL;
 }
 
@@ -81,7 +71,7 @@ bool fault_page_lost(struct world *w)
     struct node *n = dead_with_page(w);
     if (!n)
         return false;
-    world_note(w, "node %u loses its page", number(w, n));
+    world_note(w, "node %u loses its page", node_number(w, n));
     n->has_file = false;
     return true;
 }
@@ -89,10 +79,11 @@ bool fault_page_lost(struct world *w)
 /* The copy is another file on a machine of its own; or, half of the time, on the same machine. */
 bool fault_page_copied(struct world *w)
 {
-    struct node *from = some_node(w), *to = some_node(w);
+    struct node *from = world_some_node(w), *to = world_some_node(w);
     if (from == to || !from->has_file || to->alive || !to->has_dir)
         return false;
-    world_note(w, "node %u gets a copy of the page of node %u", number(w, to), number(w, from));
+    world_note(w, "node %u gets a copy of the page of node %u", node_number(w, to),
+               node_number(w, from));
     to->page = from->page;
     to->has_file = true;
     to->cut = false;
@@ -104,10 +95,10 @@ bool fault_page_copied(struct world *w)
 
 bool fault_page_old(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     if (n->alive || !n->has_backup || !n->has_dir)
         return false;
-    world_note(w, "node %u gets an old copy of its page", number(w, n));
+    world_note(w, "node %u gets an old copy of its page", node_number(w, n));
     n->page = n->backup;
     n->has_file = true;
     n->home.inode = ++w->inodes;
@@ -119,7 +110,7 @@ bool fault_page_cut(struct world *w)
     struct node *n = dead_with_page(w);
     if (!n)
         return false;
-    world_note(w, "page of node %u truncated", number(w, n));
+    world_note(w, "page of node %u truncated", node_number(w, n));
     n->cut = true;
     return true;
 }
@@ -149,7 +140,7 @@ bool fault_page_flip(struct world *w)
     size_t at = world_chance(w, 70) ? telling_byte(w) : world_draw(w, sizeof n->page);
     unsigned bit = (unsigned)world_draw(w, 8);
     uint8_t *byte = (uint8_t *)&n->page + at;
-    world_note(w, "bit %u of byte %zu of the page of node %u flipped", bit, at, number(w, n));
+    world_note(w, "bit %u of byte %zu of the page of node %u flipped", bit, at, node_number(w, n));
     *byte = (uint8_t)(*byte ^ 1u << bit);
     return true;
 }
@@ -157,8 +148,8 @@ bool fault_page_flip(struct world *w)
 /* The page as the disk has it: marks, and whole sectors, of any time before. */
 bool fault_reboot(struct world *w)
 {
-    struct node *n = some_node(w);
-    world_note(w, "node %u reboots", number(w, n));
+    struct node *n = world_some_node(w);
+    world_note(w, "node %u reboots", node_number(w, n));
     if (n->alive)
         node_kill(w, n);
     for (unsigned i = 0; i < sizeof n->home.boot; i++)
@@ -176,7 +167,7 @@ bool fault_reboot(struct world *w)
 
 static bool step_clock(struct world *w, struct node *n, int64_t off)
 {
-    world_note(w, "clock of node %u: %+lld ms, was %+lld", number(w, n), (long long)off,
+    world_note(w, "clock of node %u: %+lld ms, was %+lld", node_number(w, n), (long long)off,
                (long long)n->wall_off);
     n->wall_off = off;
     return true;
@@ -184,7 +175,7 @@ static bool step_clock(struct world *w, struct node *n, int64_t off)
 
 bool fault_clock_small(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     int64_t most = world_chance(w, 50) ? 20 : 4 * w->set.params.max_skew_ms;
     return step_clock(w, n, n->wall_off + world_between(w, -most, most));
 }
@@ -192,13 +183,13 @@ bool fault_clock_small(struct world *w)
 bool fault_clock_edge(struct world *w)
 {
     int64_t off;
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     return step_clock(w, n, world_edge(w, &off) - w->now);
 }
 
 bool fault_clock_years(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     static const int64_t most[] = {HOUR_MS, 24 * HOUR_MS, YEAR_MS, 10 * YEAR_MS};
     int64_t m = most[world_draw(w, sizeof most / sizeof *most)];
     return step_clock(w, n, n->wall_off + world_between(w, -m, m));
@@ -214,7 +205,7 @@ int64_t fault_within_skew(struct world *w)
 /* Right may still be S off, and S off the coordinator's clock, which is what claims are held to. */
 bool fault_clock_right(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     bool all = world_chance(w, 50);
     for (unsigned i = 0; i < w->set.nodes; i++)
         if (all || &w->node[i] == n)

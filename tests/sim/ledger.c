@@ -76,7 +76,7 @@ void ledger_pages_changed(void)
 
 static unsigned left_ranges(const struct world *w, const struct node *n, struct range *out)
 {
-    unsigned i = (unsigned)(n - w->node);
+    unsigned i = node_number(w, n);
     struct err why;
     if (left[i].known != changes) {
         bool own = n->has_file && !n->cut && page_judge(&n->page, &n->home, &why) == PAGE_OWN;
@@ -122,7 +122,7 @@ static void broken(struct world *w, const struct node *n, const struct range *a,
     world_fail(w,
                "I1: workerId %u: node %u may issue in %lld..%lld, and %s node %u in %lld..%lld "
                "(less %lld)",
-               a->worker, (unsigned)(n - w->node), (long long)(a->lo - WORLD_EPOCH),
+               a->worker, node_number(w, n), (long long)(a->lo - WORLD_EPOCH),
                (long long)(a->hi - WORLD_EPOCH), whose, other, (long long)(b->lo - WORLD_EPOCH),
                (long long)(b->hi - WORLD_EPOCH), (long long)WORLD_EPOCH);
 }
@@ -140,7 +140,7 @@ static bool same_tenure(const struct node *n, unsigned node, const struct tenure
 
 static void check_used(struct world *w, const struct node *n, const struct range *r)
 {
-    unsigned me = (unsigned)(n - w->node);
+    unsigned me = node_number(w, n);
     for (unsigned i = 0; i < w->ntenure; i++) {
         const struct tenure *t = &w->tenure[i];
         struct range used = {t->worker, t->first, t->last};
@@ -196,8 +196,8 @@ void ledger_check(struct world *w, struct node *n)
         const struct range *g = &n->granted[ours[i].worker % WORLD_WORKERS];
         if (n->alive && ours[i].hi > g->hi)
             world_fail(w, "I2: node %u may issue up to %lld with workerId %u, granted up to %lld",
-                       (unsigned)(n - w->node), (long long)(ours[i].hi - WORLD_EPOCH),
-                       ours[i].worker, (long long)(g->hi - WORLD_EPOCH));
+                       node_number(w, n), (long long)(ours[i].hi - WORLD_EPOCH), ours[i].worker,
+                       (long long)(g->hi - WORLD_EPOCH));
         check_range(w, n, &ours[i], o);
     }
 }
@@ -264,14 +264,14 @@ static void check_order(struct world *w, const struct node *n, uint64_t first, i
     (void)layout_decompose(n->last_id, &last);
     int64_t back = last.time - time;
     if (first <= n->last_id && (back == 0 || back < w->set.wait_below_ms))
-        world_fail(w, "order: node %u issued ID %llu after %llu", (unsigned)(n - w->node),
+        world_fail(w, "order: node %u issued ID %llu after %llu", node_number(w, n),
                    (unsigned long long)first, (unsigned long long)n->last_id);
 }
 
 void ledger_issued(struct world *w, struct node *n, uint64_t first, uint32_t count, int64_t now)
 {
     struct layout_parts a, b;
-    unsigned me = (unsigned)(n - w->node);
+    unsigned me = node_number(w, n);
     w->stats->ids += count;
     world_digest(w, first + count);
     bool sound = layout_decompose(first, &a) && layout_decompose(first + count - 1, &b);

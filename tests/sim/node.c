@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static unsigned number(const struct world *w, const struct node *n)
-{
-    return (unsigned)(n - w->node);
-}
-
 bool node_runs(const struct world *w, const struct node *n)
 {
     return n->alive && n->stopped_until <= w->now;
@@ -70,7 +65,7 @@ void node_start(struct world *w, struct node *n)
     if (!own)
         memset(n->granted, 0, sizeof n->granted);
     memset(n->before, 0, sizeof n->before);
-    world_note(w, "node %u starts: page %s", number(w, n),
+    world_note(w, "node %u starts: page %s", node_number(w, n),
                !n->file.found                    ? "none"
                : own                             ? "own"
                : n->file.verdict == PAGE_FOREIGN ? "foreign"
@@ -131,7 +126,7 @@ static void decide(struct world *w, struct node *n)
         n->due_mono = n->action.until;
         return;
     }
-    world_note(w, "node %u decides to %s", number(w, n), action_names[n->action.kind]);
+    world_note(w, "node %u decides to %s", node_number(w, n), action_names[n->action.kind]);
     if (n->action.kind == LEASE_FINISHED)
         node_kill(w, n);
     else
@@ -153,7 +148,7 @@ static void note_answer(const struct world *w, const struct node *n, const struc
 {
     if (!w->trace)
         return;
-    world_note(w, "node %u hears of its %s: %s", number(w, n), action_names[a->kind],
+    world_note(w, "node %u hears of its %s: %s", node_number(w, n), action_names[a->kind],
                coord_status_name(o->status));
     if (a->kind == LEASE_CLAIM && o->status == COORD_OK)
         world_note(w, "  workerId %u, %lld..%lld, n %llu", o->grant.worker,
@@ -296,7 +291,7 @@ static void ask(struct world *w, struct node *n, uint32_t count, bool some)
     if (s == SNOWFLAKE_OK)
         ledger_issued(w, n, first, got, now);
     if (w->trace && s == SNOWFLAKE_OK)
-        world_note(w, "node %u issues %u with workerId %u", number(w, n), got,
+        world_note(w, "node %u issues %u with workerId %u", node_number(w, n), got,
                    (unsigned)(first >> LAYOUT_SEQUENCE_BITS) % LAYOUT_WORKERS);
 }
 
@@ -304,7 +299,7 @@ static void settle(struct world *w, struct node *n)
 {
     struct snowflake *g = &n->gen;
     for (unsigned i = 0; i < g->nretired && n->nretired < NODE_RETIRED; i++) {
-        world_note(w, "node %u rotates", number(w, n));
+        world_note(w, "node %u rotates", node_number(w, n));
         n->retired[n->nretired++] = g->retired[i].handle;
         w->stats->rotations++;
         n->due_mono = INT64_MIN;

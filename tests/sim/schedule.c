@@ -205,11 +205,6 @@ void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static struct node *some_node(struct world *w)
-{
-    return &w->node[world_draw(w, w->set.nodes)];
-}
-
 void schedule_keep(struct world *w, struct node *n)
 {
     for (unsigned i = 0; i < 3 && node_runs(w, n) && n->phase != KEEPER_WAIT; i++)
@@ -230,7 +225,7 @@ static void keep_step(struct world *w, struct node *n)
 
 static void serve_some(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     if (!node_runs(w, n))
         return;
     node_serve(w, n);
@@ -243,7 +238,7 @@ static void serve_some(struct world *w)
 
 static void start_some(struct world *w)
 {
-    struct node *n = some_node(w);
+    struct node *n = world_some_node(w);
     if (n->alive)
         return;
     if (world_chance(w, 40))
@@ -312,7 +307,7 @@ void schedule_meanwhile(struct world *w)
     else if (kind < 25)
         w->now += world_between(w, 0, 4 * w->set.params.max_skew_ms);
     else if (kind < 60)
-        schedule_keep(w, some_node(w));
+        schedule_keep(w, world_some_node(w));
     else if (kind < 70)
         (void)net_step(w);
     else if (kind < 80)
@@ -336,9 +331,9 @@ static void step(struct world *w)
     else if (kind < 25)
         start_some(w);
     else if (kind < 45)
-        schedule_keep(w, some_node(w));
+        schedule_keep(w, world_some_node(w));
     else if (kind < 60)
-        keep_step(w, some_node(w));
+        keep_step(w, world_some_node(w));
     else if (kind < 75)
         (void)net_step(w);
     else if (kind < 98)

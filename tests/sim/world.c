@@ -21,6 +21,16 @@ int64_t world_between(struct world *w, int64_t from, int64_t to)
 
 /* ---- the record of what happens -------------------------------------------------------------- */
 
+struct node *world_some_node(struct world *w)
+{
+    return &w->node[world_draw(w, w->set.nodes)];
+}
+
+unsigned node_number(const struct world *w, const struct node *n)
+{
+    return (unsigned)(n - w->node);
+}
+
 void world_fail(struct world *w, const char *fmt, ...)
 {
     va_list ap;

@@ -231,6 +231,9 @@ void world_note(const struct world *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void world_count(struct world *w, enum fault f);
 void world_digest(struct world *w, uint64_t what);
 
+struct node *world_some_node(struct world *w); /* by chance */
+unsigned node_number(const struct world *w, const struct node *n);
+
 /* The clock of the server, of a node. */
 int64_t world_server_ms(const struct world *w);
 int64_t node_wall(const struct world *w, const struct node *n);
