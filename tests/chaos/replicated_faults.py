@@ -53,18 +53,23 @@ def wait_whole(w):
 
 # ---- failover ----------------------------------------------------------------------------------
 
-@fault("master SIGKILL, failover, back as a replica", "coordinator time", 2)
-def master_killed(w):
-    old = w.master()
-    old.kill()
-    came = yield from wait_failover(w, old)
-    yield w.rng.uniform(0, 2)
+def rejoin(w, old, came):
+    """The killed master comes back: under the new one, if there is one."""
     if came:
         old.start_under(w.master())
     else:
         old.start()
     yield from wait_whole(w)
     return None if came else NO_FAILOVER
+
+
+@fault("master SIGKILL, failover, back as a replica", "coordinator time", 2)
+def master_killed(w):
+    old = w.master()
+    old.kill()
+    came = yield from wait_failover(w, old)
+    yield w.rng.uniform(0, 2)
+    return (yield from rejoin(w, old, came))
 
 
 @fault("master SIGKILL, back with its data before a failover", "coordinator")
@@ -89,12 +94,7 @@ def lagging(w):
     w.net.split([old.index], range(2 * NODES))  # what its kernel still wants to send is lost, too
     came = yield from wait_failover(w, old)
     w.net.heal()
-    if came:
-        old.start_under(w.master())
-    else:
-        old.start()
-    yield from wait_whole(w)
-    return None if came else NO_FAILOVER
+    return (yield from rejoin(w, old, came))
 
 
 @fault("FLUSHALL, then pool init --after-loss", "coordinator")

@@ -57,3 +57,12 @@ struct coord_token setup_token(uint8_t fill)
     memset(t.b, fill, sizeof t.b);
     return t;
 }
+
+struct coord_renewal setup_renewal(const struct coord_grant *g, uint8_t cur, uint8_t nxt)
+{
+    return (struct coord_renewal){.worker = g->worker,
+                                  .cur = setup_token(cur),
+                                  .nxt = setup_token(nxt),
+                                  .n = g->n,
+                                  .hi_ms = g->hi_ms};
+}

@@ -33,4 +33,7 @@ struct coord_init setup_init(const char *identity, enum coord_init_mode mode, ui
 
 struct coord_token setup_token(uint8_t fill);
 
+/* That of a grant, with the tokens that cur and nxt fill. */
+struct coord_renewal setup_renewal(const struct coord_grant *g, uint8_t cur, uint8_t nxt);
+
 #endif

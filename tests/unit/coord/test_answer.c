@@ -1,6 +1,7 @@
 /* What the script's answers come to: right ones, wrong ones, and the raw keys of a snapshot. */
 #include "coord/answer.h"
 #include "coord/roster.h"
+#include "support/coord_says.h"
 
 #include "support/coord_setup.h"
 
@@ -21,12 +22,6 @@ static struct answer answer_of(const char *text)
     while (rest.p && *text)
         a.f[a.n++] = span_cut(&rest, ',');
     return a;
-}
-
-static void says(const struct coord_reply *r, const char *part)
-{
-    if (!strstr(r->err.text, part))
-        fail_msg("expected \"%s\" within \"%s\"", part, r->err.text);
 }
 
 #define T_MS      1780000000000
@@ -94,7 +89,7 @@ static void statuses_have_their_texts(void **state)
         struct answer a = answer_of(cases[i].answer);
         if (answer_plain(&a, &to, &r) != cases[i].status)
             fail_msg("%s: %s", cases[i].answer, r.err.text);
-        says(&r, cases[i].says);
+        coord_says(&r, cases[i].says);
     }
 }
 
@@ -105,7 +100,7 @@ static void hostile_texts_are_made_printable(void **state)
     struct answer a = answer_of("CORRUPT,5,x");
     a.f[2] = SPAN("\x1b[31m\r\nred\x7f");
     assert_int_equal(answer_plain(&a, &to, &r), COORD_REFUSED);
-    says(&r, "?[31m??red?");
+    coord_says(&r, "?[31m??red?");
 }
 
 static void claims_are_read(void **state)
@@ -154,7 +149,7 @@ static void claims_out_of_range_are_refused(void **state)
         struct answer a = answer_of(odd[i]);
         if (answer_claim(&a, &to, T_MS, &g, &r) != COORD_REFUSED || g.worker != 99)
             fail_msg("taken: %s", odd[i]);
-        says(&r, "expected");
+        coord_says(&r, "expected");
     }
     struct coord_reply r = {0};
     struct coord_grant g;
@@ -206,7 +201,7 @@ static void renewals_out_of_range_are_refused(void **state)
         struct answer a = answer_of(odd[i]);
         if (answer_renew(&a, &to, &item, 1, &r) != COORD_REFUSED)
             fail_msg("taken: %s", odd[i]);
-        says(&r, "expected");
+        coord_says(&r, "expected");
     }
 }
 
@@ -272,7 +267,7 @@ static void terms_out_of_range_are_refused(void **state)
         struct answer a = answer_of(text);
         if (answer_terms(&a, &t, &r) != COORD_REFUSED || t.acks > 0 || t.nonce.n > 0)
             fail_msg("taken: %s", text);
-        says(&r, "expected");
+        coord_says(&r, "expected");
     }
 }
 
@@ -399,7 +394,7 @@ static void a_hash_without_a_pool_makes_no_snapshot(void **state)
     struct coord_reply r;
     assert_int_equal(read_roster("", "1", "", "", &s, &r), COORD_NOPOOL);
     assert_int_equal(read_roster("7,2 50 - 40 3", "", "", "", &s, &r), COORD_REFUSED);
-    says(&r, "a field era");
+    coord_says(&r, "a field era");
     assert_int_equal(read_roster(HASH_POOL ",era", "", "", "", &s, &r), COORD_OK);
     coord_snapshot_clear(&s);
 }

@@ -57,19 +57,10 @@ static enum coord_status claim(uint8_t token, struct coord_grant *g)
     return claim_at(pair.clock.ms, token, g);
 }
 
-static struct coord_renewal renewal(const struct coord_grant *g, uint8_t cur, uint8_t nxt)
-{
-    return (struct coord_renewal){.worker = g->worker,
-                                  .cur = setup_token(cur),
-                                  .nxt = setup_token(nxt),
-                                  .n = g->n,
-                                  .hi_ms = g->hi_ms};
-}
-
 /* *g is brought up to date. */
 static enum coord_how renew(struct coord_grant *g, uint8_t cur, uint8_t nxt)
 {
-    const struct coord_renewal before = renewal(g, cur, nxt);
+    const struct coord_renewal before = setup_renewal(g, cur, nxt);
     struct coord_renewal item;
     enum coord_status s;
     BOTH(s, (item = before, coord_renew(c, SETUP_IDENTITY, &item, 1, &reply)));

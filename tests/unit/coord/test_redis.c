@@ -1,4 +1,5 @@
 /* The Redis driver against real servers, and against some that are not. */
+#include "support/coord_says.h"
 #include "support/coord_setup.h"
 #include "support/fake_server.h"
 #include "support/redis_server.h"
@@ -58,12 +59,6 @@ static int teardown(void **state)
     coord_free(f->c);
     server_free(&f->server);
     return 0;
-}
-
-static void says(const struct fixture *f, const char *part)
-{
-    if (!strstr(f->r.err.text, part))
-        fail_msg("expected \"%s\" within \"%s\"", part, f->r.err.text);
 }
 
 #define DO(...) assert_true(SERVER_DO(&f->server, f->out, __VA_ARGS__))
@@ -146,21 +141,21 @@ static void refusals_name_both_sides(void **state)
     struct fixture *f = *state;
     int64_t now = clock_wall_ms(clock_system());
     assert_int_equal(claim(f), COORD_NOPOOL);
-    says(f, "pool \"p\"");
+    coord_says(&f->r, "pool \"p\"");
     assert_int_equal(make(f, SETUP_IDENTITY_OTHER, COORD_INIT_FRESH, 0), COORD_OK);
     assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 0), COORD_EXISTS);
     assert_int_equal(claim(f), COORD_WRONGPOOL);
-    says(f, "expected " SETUP_IDENTITY ", found " SETUP_IDENTITY_OTHER);
+    coord_says(&f->r, "expected " SETUP_IDENTITY ", found " SETUP_IDENTITY_OTHER);
     DO("HSET", "sidflake:{p}:h", "identity", SETUP_IDENTITY);
     assert_int_equal(coord_claim(f->c, SETUP_IDENTITY, now - 60000, setup_token(1), &f->g, &f->r),
                      COORD_SKEW);
-    says(f, "expected within 2000 ms");
+    coord_says(&f->r, "expected within 2000 ms");
     DO("HSET", "sidflake:{p}:h", "tmax", "9000000000000");
     assert_int_equal(claim(f), COORD_BADCLOCK);
-    says(f, "2255-03-14");
+    coord_says(&f->r, "2255-03-14");
     DO("HSET", "sidflake:{p}:h", "tmax", "x");
     assert_int_equal(claim(f), COORD_REFUSED);
-    says(f, "\"tmax\"");
+    coord_says(&f->r, "\"tmax\"");
     DO("HSET", "sidflake:{p}:h", "tmax", "1");
     assert_int_equal(coord_close(f->c, SETUP_IDENTITY, &f->r), COORD_OK);
     assert_int_equal(claim(f), COORD_CLOSED);
@@ -204,9 +199,9 @@ static void damaged_hints_cost_no_safety(void **state)
     coord_snapshot_clear(&s);
     DO("SET", "sidflake:{p}:free", "x");
     assert_int_equal(coord_snapshot(f->c, &s, &f->r), COORD_REFUSED);
-    says(f, "WRONGTYPE");
+    coord_says(&f->r, "WRONGTYPE");
     assert_int_equal(claim(f), COORD_REFUSED);
-    says(f, "WRONGTYPE");
+    coord_says(&f->r, "WRONGTYPE");
 }
 
 static void all_of_a_full_pool_is_repaired_in_parts(void **state)
@@ -232,7 +227,7 @@ static void a_killed_server_with_its_data_reopens(void **state)
     struct coord_renewal item = renewal_of(&f->g, t);
     server_kill(&f->server);
     assert_int_equal(claim(f), COORD_DOWN);
-    says(f, f->server.socket);
+    coord_says(&f->r, f->server.socket);
     server_again(&f->server);
     assert_int_equal(claim(f), COORD_WAIT);
     assert_int_equal(f->r.era, 2);
@@ -333,11 +328,11 @@ static void users_and_passwords_are_sent(void **state)
     assert_int_equal(describe_url(f, "redis+unix://app:p%%40ss%%2Fw%%3Ad@%s", f->server.socket),
                      COORD_OK);
     assert_int_equal(describe_url(f, "redis://127.0.0.1:%d", port), COORD_REFUSED);
-    says(f, "NOAUTH");
+    coord_says(&f->r, "NOAUTH");
     assert_int_equal(describe_url(f, "redis://:hunter2@127.0.0.1:%d", port), COORD_REFUSED);
-    says(f, "AUTH: expected an answer, found -WRONGPASS");
+    coord_says(&f->r, "AUTH: expected an answer, found -WRONGPASS");
     assert_int_equal(describe_url(f, "redis://weak:weak@127.0.0.1:%d", port), COORD_REFUSED);
-    says(f, "NOPERM");
+    coord_says(&f->r, "NOPERM");
 }
 
 static void a_password_may_come_from_elsewhere(void **state)
@@ -369,7 +364,7 @@ static void databases_are_apart(void **state)
     assert_int_equal(describe_url(f, "redis://127.0.0.1:%d/3", port), COORD_NOPOOL);
     assert_int_equal(describe_url(f, "redis+unix://%s?db=3", f->server.socket), COORD_NOPOOL);
     assert_int_equal(describe_url(f, "redis://127.0.0.1:%d/99", port), COORD_REFUSED);
-    says(f, "SELECT");
+    coord_says(&f->r, "SELECT");
 }
 
 static int64_t since(int64_t start)
@@ -386,7 +381,7 @@ static void a_stopped_server_is_down_within_the_timeout(void **state)
     assert_int_equal(claim(f), COORD_DOWN);
     assert_in_range(since(began), TIMEOUT_MS - 100, TIMEOUT_MS + 500);
     assert_int_equal(f->r.err.code, ERR_TIMEOUT);
-    says(f, "within 2000 ms");
+    coord_says(&f->r, "within 2000 ms");
     began = clock_mono_ms(clock_system());
     assert_int_equal(describe_url(f, "redis://127.0.0.1:%d", f->server.port), COORD_DOWN);
     assert_in_range(since(began), TIMEOUT_MS - 100, TIMEOUT_MS + 500);
@@ -402,12 +397,12 @@ static void an_absent_server_is_named(void **state)
     int port = f->server.port;
     server_kill(&f->server);
     assert_int_equal(describe_url(f, "redis://127.0.0.1:%d", port), COORD_DOWN);
-    says(f, "127.0.0.1 port");
-    says(f, "refused");
+    coord_says(&f->r, "127.0.0.1 port");
+    coord_says(&f->r, "refused");
     assert_int_equal(describe_url(f, "redis://no-such-host.invalid"), COORD_DOWN);
-    says(f, "no-such-host.invalid");
+    coord_says(&f->r, "no-such-host.invalid");
     assert_int_equal(describe_url(f, "redis+unix:///nonexistent/s"), COORD_DOWN);
-    says(f, "/nonexistent/s");
+    coord_says(&f->r, "/nonexistent/s");
 }
 
 static void a_busy_server_is_down_and_a_full_one_refuses(void **state)
@@ -422,7 +417,7 @@ static void a_busy_server_is_down_and_a_full_one_refuses(void **state)
         s = claim(f);
     }
     assert_int_equal(s, COORD_REFUSED);
-    says(f, "-OOM");
+    coord_says(&f->r, "-OOM");
     DO("CONFIG", "SET", "maxmemory", "0", "busy-reply-threshold", "50");
     pid_t pid = fork();
     if (pid == 0) {
@@ -431,7 +426,7 @@ static void a_busy_server_is_down_and_a_full_one_refuses(void **state)
     }
     (void)usleep(300000);
     assert_int_equal(claim(f), COORD_DOWN);
-    says(f, "-BUSY");
+    coord_says(&f->r, "-BUSY");
     DO("SCRIPT", "KILL");
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(claim(f), COORD_OK);

@@ -2,6 +2,7 @@
  * K >= 1: answers of the Redis driver count once the replicas have them. Against real masters with
  * real replicas, and against servers that claim things.
  */
+#include "support/coord_says.h"
 #include "support/coord_setup.h"
 #include "support/fake_server.h"
 #include "support/redis_server.h"
@@ -62,22 +63,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static void says(const struct fixture *f, const char *part)
-{
-    if (!strstr(f->r.err.text, part))
-        fail_msg("expected \"%s\" within \"%s\"", part, f->r.err.text);
-}
-
-static void came_to_at(const struct fixture *f, enum coord_status found, enum coord_status expected,
-                       int line)
-{
-    if (found != expected)
-        fail_msg("line %d: expected %s, found %s: %s", line, coord_status_name(expected),
-                 coord_status_name(found), f->r.err.text);
-}
-
-#define came_to(f, found, expected) came_to_at(f, found, expected, __LINE__)
-
 static enum coord_status make(struct fixture *f, uint32_t replicas)
 {
     struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 9);
@@ -89,15 +74,6 @@ static enum coord_status claim(struct fixture *f, size_t node)
 {
     return coord_claim(f->c[node], SETUP_IDENTITY, clock_wall_ms(clock_system()), setup_token(1),
                        &f->g, &f->r);
-}
-
-static struct coord_renewal renewal(const struct coord_grant *g, uint8_t cur, uint8_t nxt)
-{
-    return (struct coord_renewal){.worker = g->worker,
-                                  .cur = setup_token(cur),
-                                  .nxt = setup_token(nxt),
-                                  .n = g->n,
-                                  .hi_ms = g->hi_ms};
 }
 
 static enum coord_status renew(struct fixture *f, size_t node, struct coord_renewal *item)
@@ -130,12 +106,12 @@ static void answers_count_once_replicas_have_them(void **state)
 {
     struct fixture *f = *state;
     struct coord_pool p;
-    came_to(f, make(f, 2), COORD_OK);
+    coord_came_to(&f->r, make(f, 2), COORD_OK);
     assert_int_equal(f->r.free, 10);
-    came_to(f, coord_describe(f->c[0], &p, &f->r), COORD_OK);
+    coord_came_to(&f->r, coord_describe(f->c[0], &p, &f->r), COORD_OK);
     assert_int_equal(p.params.replicas, 2);
     assert_int_equal(p.replicas, 2);
-    came_to(f, claim(f, 0), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
     server_kill(&f->node[0]);
     for (size_t i = 1; i < NODES; i++)
         assert_non_null(strstr(field(f, i, "0"), "01010101010101010101010101010101"));
@@ -145,9 +121,9 @@ static void snapshots_are_read_of_replicated_pools(void **state)
 {
     struct fixture *f = *state;
     struct coord_snapshot s;
-    came_to(f, make(f, 2), COORD_OK);
-    came_to(f, claim(f, 0), COORD_OK);
-    came_to(f, coord_snapshot(f->c[0], &s, &f->r), COORD_OK);
+    coord_came_to(&f->r, make(f, 2), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    coord_came_to(&f->r, coord_snapshot(f->c[0], &s, &f->r), COORD_OK);
     assert_int_equal(s.pool.params.replicas, 2);
     assert_int_equal(s.nworkers, 1);
     assert_int_equal(s.nqueue, 9);
@@ -159,37 +135,37 @@ static void a_paused_replica_stops_every_answer(void **state)
 {
     struct fixture *f = *state;
     struct coord_release gone = {.worker = 0, .cur = setup_token(2), .nxt = setup_token(2)};
-    came_to(f, make(f, 2), COORD_OK);
-    came_to(f, claim(f, 0), COORD_OK);
-    struct coord_renewal item = renewal(&f->g, 1, 2);
+    coord_came_to(&f->r, make(f, 2), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    struct coord_renewal item = setup_renewal(&f->g, 1, 2);
     server_signal(&f->node[2], SIGSTOP);
     int64_t began = clock_mono_ms(clock_system());
-    came_to(f, renew(f, 0, &item), COORD_DOWN);
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_DOWN);
     assert_in_range(clock_mono_ms(clock_system()) - began, TIMEOUT_MS / 2, TIMEOUT_MS + 500);
-    says(f, "WAIT: expected 2 replicas to acknowledge, found 1");
+    coord_says(&f->r, "WAIT: expected 2 replicas to acknowledge, found 1");
     assert_int_equal(item.hi_ms, f->g.hi_ms);
-    came_to(f, renew(f, 0, &item), COORD_DOWN);
-    came_to(f, coord_release(f->c[0], SETUP_IDENTITY, &gone, &f->r), COORD_DOWN);
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_DOWN);
+    coord_came_to(&f->r, coord_release(f->c[0], SETUP_IDENTITY, &gone, &f->r), COORD_DOWN);
     struct coord_grant before = f->g;
-    came_to(f, claim(f, 0), COORD_DOWN);
+    coord_came_to(&f->r, claim(f, 0), COORD_DOWN);
     assert_int_equal(f->g.hi_ms, 0);
     /* It was recorded all the same, so nobody else gets that range. */
     assert_non_null(strstr(field(f, 0, "1"), "01010101010101010101010101010101"));
     server_signal(&f->node[2], SIGCONT);
     f->g = before;
-    came_to(f, claim_in_the_end(f, 0), COORD_OK);
+    coord_came_to(&f->r, claim_in_the_end(f, 0), COORD_OK);
     assert_int_not_equal(f->g.worker, 1);
-    came_to(f, coord_release(f->c[0], SETUP_IDENTITY, &gone, &f->r), COORD_LOST);
+    coord_came_to(&f->r, coord_release(f->c[0], SETUP_IDENTITY, &gone, &f->r), COORD_LOST);
 }
 
 static void a_renewal_repeated_is_the_same_one(void **state)
 {
     struct fixture *f = *state;
-    came_to(f, make(f, 2), COORD_OK);
-    came_to(f, claim(f, 0), COORD_OK);
-    struct coord_renewal item = renewal(&f->g, 1, 2);
+    coord_came_to(&f->r, make(f, 2), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    struct coord_renewal item = setup_renewal(&f->g, 1, 2);
     server_signal(&f->node[1], SIGSTOP);
-    came_to(f, renew(f, 0, &item), COORD_DOWN);
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_DOWN);
     server_signal(&f->node[1], SIGCONT);
     enum coord_status s = COORD_DOWN;
     for (int i = 0; i < TRIES && s == COORD_DOWN; i++)
@@ -207,21 +183,21 @@ static void no_pool_is_made_on_one_server_alone(void **state)
     server_follow(&f->node[1], NULL);
     server_follow(&f->node[2], NULL);
     server_wait_followed(&f->node[0], 0);
-    came_to(f, make(f, 1), COORD_DOWN);
-    says(f, "no pool was made (");
-    says(f, "expected 1 replicas to acknowledge, found 0");
-    came_to(f, coord_describe(f->c[0], &p, &f->r), COORD_NOPOOL);
+    coord_came_to(&f->r, make(f, 1), COORD_DOWN);
+    coord_says(&f->r, "no pool was made (");
+    coord_says(&f->r, "expected 1 replicas to acknowledge, found 0");
+    coord_came_to(&f->r, coord_describe(f->c[0], &p, &f->r), COORD_NOPOOL);
     server_follow(&f->node[1], &f->node[0]);
     server_wait_followed(&f->node[0], 1);
-    came_to(f, make(f, 1), COORD_OK);
-    came_to(f, claim_in_the_end(f, 0), COORD_OK);
+    coord_came_to(&f->r, make(f, 1), COORD_OK);
+    coord_came_to(&f->r, claim_in_the_end(f, 0), COORD_OK);
     server_follow(&f->node[1], NULL);
     server_wait_followed(&f->node[0], 0);
-    came_to(f, coord_describe(f->c[0], &p, &f->r), COORD_OK);
+    coord_came_to(&f->r, coord_describe(f->c[0], &p, &f->r), COORD_OK);
     assert_int_equal(p.params.replicas, 1);
     assert_int_equal(p.replicas, 0);
-    came_to(f, make(f, 1), COORD_EXISTS);
-    came_to(f, claim(f, 0), COORD_DOWN);
+    coord_came_to(&f->r, make(f, 1), COORD_EXISTS);
+    coord_came_to(&f->r, claim(f, 0), COORD_DOWN);
 }
 
 /* ---- another server, or the same one again --------------------------------------------------- */
@@ -231,25 +207,25 @@ static void a_restarted_master_waits_for_its_replicas(void **state)
 {
     struct fixture *f = *state;
     char tmax[64];
-    came_to(f, make(f, 1), COORD_OK);
-    came_to(f, claim(f, 0), COORD_OK);
-    struct coord_renewal item = renewal(&f->g, 1, 2);
+    coord_came_to(&f->r, make(f, 1), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    struct coord_renewal item = setup_renewal(&f->g, 1, 2);
     (void)snprintf(tmax, sizeof tmax, "%.32s", field(f, 0, "tmax"));
     for (size_t i = 1; i < NODES; i++)
         server_signal(&f->node[i], SIGSTOP);
     server_kill(&f->node[0]);
     server_again(&f->node[0]);
-    came_to(f, claim(f, 0), COORD_DOWN);
-    says(f, "expected 1 replicas");
-    came_to(f, renew(f, 0, &item), COORD_DOWN);
+    coord_came_to(&f->r, claim(f, 0), COORD_DOWN);
+    coord_says(&f->r, "expected 1 replicas");
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_DOWN);
     assert_string_equal(field(f, 0, "era"), "1");
     assert_string_equal(field(f, 0, "tmax"), tmax);
     for (size_t i = 1; i < NODES; i++)
         server_signal(&f->node[i], SIGCONT);
-    came_to(f, claim_in_the_end(f, 0), COORD_WAIT);
+    coord_came_to(&f->r, claim_in_the_end(f, 0), COORD_WAIT);
     assert_int_equal(f->r.era, 2);
     assert_in_range(f->r.wait_ms, 25000, 36001);
-    came_to(f, renew(f, 0, &item), COORD_OK);
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_OK);
     assert_int_equal(item.how, COORD_HOW_REASSERTED);
     assert_int_equal(f->r.era, 2);
 }
@@ -261,27 +237,27 @@ static void a_restarted_master_waits_for_its_replicas(void **state)
 static void of_two_masters_one_counts(void **state)
 {
     struct fixture *f = *state;
-    came_to(f, make(f, 1), COORD_OK);
-    came_to(f, claim(f, 0), COORD_OK);
+    coord_came_to(&f->r, make(f, 1), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
     struct coord_grant held = f->g;
     server_follow(&f->node[1], NULL);
     server_wait_followed(&f->node[0], 1);
-    came_to(f, claim(f, 1), COORD_DOWN);
-    says(f, "expected 1 replicas to acknowledge, found 0");
+    coord_came_to(&f->r, claim(f, 1), COORD_DOWN);
+    coord_says(&f->r, "expected 1 replicas to acknowledge, found 0");
     assert_string_equal(field(f, 1, "era"), "1");
-    came_to(f, claim(f, 0), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
     assert_int_equal(f->r.era, 1);
 
     server_follow(&f->node[2], &f->node[1]);
     server_wait_followed(&f->node[1], 1);
-    came_to(f, claim_in_the_end(f, 1), COORD_WAIT);
+    coord_came_to(&f->r, claim_in_the_end(f, 1), COORD_WAIT);
     assert_int_equal(f->r.era, 2);
-    struct coord_renewal item = renewal(&held, 1, 2);
-    came_to(f, renew(f, 1, &item), COORD_OK);
+    struct coord_renewal item = setup_renewal(&held, 1, 2);
+    coord_came_to(&f->r, renew(f, 1, &item), COORD_OK);
     assert_int_equal(item.how, COORD_HOW_REASSERTED);
-    came_to(f, claim(f, 0), COORD_DOWN);
-    item = renewal(&held, 1, 3);
-    came_to(f, renew(f, 0, &item), COORD_DOWN);
+    coord_came_to(&f->r, claim(f, 0), COORD_DOWN);
+    item = setup_renewal(&held, 1, 3);
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_DOWN);
     assert_int_equal(item.hi_ms, held.hi_ms);
 }
 
@@ -289,28 +265,28 @@ static void of_two_masters_one_counts(void **state)
 static void a_lone_master_takes_nothing_away(void **state)
 {
     struct fixture *f = *state;
-    came_to(f, make(f, 1), COORD_OK);
-    came_to(f, claim(f, 0), COORD_OK);
-    struct coord_renewal item = renewal(&f->g, 7, 8); /* not the holder's tokens */
+    coord_came_to(&f->r, make(f, 1), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    struct coord_renewal item = setup_renewal(&f->g, 7, 8); /* not the holder's tokens */
     struct coord_release gone = {.worker = 0, .cur = setup_token(7), .nxt = setup_token(8)};
-    came_to(f, renew(f, 0, &item), COORD_OK);
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_OK);
     assert_int_equal(item.how, COORD_HOW_LOST);
     server_follow(&f->node[1], NULL);
     server_follow(&f->node[2], NULL);
     server_wait_followed(&f->node[0], 0);
-    item = renewal(&f->g, 7, 8);
-    came_to(f, renew(f, 0, &item), COORD_DOWN);
-    came_to(f, coord_release(f->c[0], SETUP_IDENTITY, &gone, &f->r), COORD_DOWN);
-    came_to(f, coord_evict(f->c[0], SETUP_IDENTITY, 9, &f->r), COORD_DOWN);
-    came_to(f, coord_close(f->c[0], SETUP_IDENTITY, &f->r), COORD_DOWN);
-    came_to(f, claim(f, 0), COORD_DOWN); /* closed it is, but who knows that? */
-    came_to(f, claim(f, 1), COORD_DOWN);
-    says(f, "WAIT");
+    item = setup_renewal(&f->g, 7, 8);
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_DOWN);
+    coord_came_to(&f->r, coord_release(f->c[0], SETUP_IDENTITY, &gone, &f->r), COORD_DOWN);
+    coord_came_to(&f->r, coord_evict(f->c[0], SETUP_IDENTITY, 9, &f->r), COORD_DOWN);
+    coord_came_to(&f->r, coord_close(f->c[0], SETUP_IDENTITY, &f->r), COORD_DOWN);
+    coord_came_to(&f->r, claim(f, 0), COORD_DOWN); /* closed it is, but who knows that? */
+    coord_came_to(&f->r, claim(f, 1), COORD_DOWN);
+    coord_says(&f->r, "WAIT");
     server_follow(&f->node[0], &f->node[1]);
     server_wait_followed(&f->node[1], 1);
-    came_to(f, claim_in_the_end(f, 1), COORD_WAIT);
-    came_to(f, claim(f, 0), COORD_DOWN);
-    says(f, "READONLY");
+    coord_came_to(&f->r, claim_in_the_end(f, 1), COORD_WAIT);
+    coord_came_to(&f->r, claim(f, 0), COORD_DOWN);
+    coord_says(&f->r, "READONLY");
 }
 
 /* ---- servers that claim things --------------------------------------------------------------- */
@@ -437,7 +413,7 @@ static void a_pool_half_made_says_so(void **state)
         enum coord_status s = make(f, 1);
         coord_free(f->c[0]);
         fake_server_stop(&fake);
-        came_to(f, s, scripts[i].status);
+        coord_came_to(&f->r, s, scripts[i].status);
         if (strncmp(f->r.err.text, scripts[i].says, strlen(scripts[i].says)) != 0)
             fail_msg("script %zu: %s", i, f->r.err.text);
     }

@@ -2,6 +2,7 @@
  * A Redis that hides what the protocol needs, and one that allows no more than it needs: the rights
  * are those of the manual page, read from there.
  */
+#include "support/coord_says.h"
 #include "support/coord_setup.h"
 #include "support/fake_server.h"
 #include "support/redis_server.h"
@@ -68,12 +69,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static void says(const struct fixture *f, const char *part)
-{
-    if (!strstr(f->r.err.text, part))
-        fail_msg("expected \"%s\" within \"%s\"", part, f->r.err.text);
-}
-
 static enum coord_status make(struct fixture *f, struct coord *c)
 {
     struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 9);
@@ -86,8 +81,8 @@ static enum coord_status make(struct fixture *f, struct coord *c)
 static void is_refused(struct fixture *f, struct coord *c, const char *why)
 {
     assert_int_equal(make(f, c), COORD_REFUSED);
-    says(f, "INFO, asked by a script: expected run_id and master_replid");
-    says(f, why);
+    coord_says(&f->r, "INFO, asked by a script: expected run_id and master_replid");
+    coord_says(&f->r, why);
     assert_true(SERVER_DO(&f->redis, f->out, "DBSIZE"));
     assert_string_equal(f->out, "0");
 }
@@ -108,11 +103,11 @@ static void info_forbidden_is_refused(void **state)
     /* One that was made before is refused by each operation. */
     assert_int_equal(make(f, f->c), COORD_OK);
     assert_int_equal(coord_describe(c, &f->p, &f->r), COORD_REFUSED);
-    says(f, "expected run_id and master_replid");
+    coord_says(&f->r, "expected run_id and master_replid");
     assert_int_equal(
         coord_claim(c, SETUP_IDENTITY, clock_wall_ms(clock_system()), setup_token(1), &f->g, &f->r),
         COORD_REFUSED);
-    says(f, "expected run_id and master_replid");
+    coord_says(&f->r, "expected run_id and master_replid");
     coord_free(c);
 }
 
@@ -130,7 +125,7 @@ static void an_info_that_lacks_fields_is_refused(void **state)
     struct coord *c = setup_open(url, "p", clock_system());
     is_refused(f, c, "found: no such field");
     assert_int_equal(coord_describe(c, &f->p, &f->r), COORD_REFUSED);
-    says(f, "found: no such field");
+    coord_says(&f->r, "found: no such field");
     coord_free(c);
 }
 

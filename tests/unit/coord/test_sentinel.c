@@ -1,4 +1,5 @@
 /* redis+sentinel://: fake sentinels, some of them liars, before real servers. */
+#include "support/coord_says.h"
 #include "support/coord_setup.h"
 #include "support/fake_server.h"
 #include "support/redis_server.h"
@@ -95,33 +96,17 @@ static enum coord_status describe(struct fixture *f)
     return s;
 }
 
-static void says(const struct fixture *f, const char *part)
-{
-    if (!strstr(f->r.err.text, part))
-        fail_msg("expected \"%s\" within \"%s\"", part, f->r.err.text);
-}
-
-static void came_to_at(const struct fixture *f, enum coord_status found, enum coord_status expected,
-                       int line)
-{
-    if (found != expected)
-        fail_msg("line %d: expected %s, found %s: %s", line, coord_status_name(expected),
-                 coord_status_name(found), f->r.err.text);
-}
-
-#define came_to(f, found, expected) came_to_at(f, found, expected, __LINE__)
-
 static void says_port(const struct fixture *f, const struct fake_server *s, const char *what)
 {
     char text[64];
     (void)snprintf(text, sizeof text, "127.0.0.1 port %d%s", s->port, what);
-    says(f, text);
+    coord_says(&f->r, text);
 }
 
 static int64_t took_ms(struct fixture *f, enum coord_status expected)
 {
     int64_t began = clock_mono_ms(clock_system());
-    came_to(f, describe(f), expected);
+    coord_came_to(&f->r, describe(f), expected);
     return clock_mono_ms(clock_system()) - began;
 }
 
@@ -133,11 +118,11 @@ static void the_master_is_found_with_its_database(void **state)
     struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 3);
     add_saying(f, f->names_redis);
     open_with(f, "", "mymaster?db=3");
-    came_to(f, coord_init(f->c, &in, &f->r), COORD_OK);
+    coord_came_to(&f->r, coord_init(f->c, &in, &f->r), COORD_OK);
     open_with(f, "", "mymaster");
-    came_to(f, describe(f), COORD_NOPOOL);
+    coord_came_to(&f->r, describe(f), COORD_NOPOOL);
     open_with(f, "", "mymaster?db=3");
-    came_to(f, describe(f), COORD_OK);
+    coord_came_to(&f->r, describe(f), COORD_OK);
     assert_string_equal(f->p.identity, SETUP_IDENTITY);
 }
 
@@ -161,7 +146,7 @@ static void all_silent_is_down_within_the_timeout(void **state)
         add_silent(f);
     open_with(f, "", "mymaster");
     assert_in_range(took_ms(f, COORD_DOWN), TIMEOUT_MS / 2, TIMEOUT_MS + 300);
-    says(f, "expected a sentinel to name the master \"mymaster\", found");
+    coord_says(&f->r, "expected a sentinel to name the master \"mymaster\", found");
     for (size_t i = 0; i < 3; i++)
         says_port(f, &f->sentinel[i], ": expected within");
     assert_int_equal(f->r.err.code, ERR_TIMEOUT);
@@ -174,9 +159,9 @@ static void a_dead_sentinel_costs_nothing(void **state)
     add_saying(f, f->names_redis);
     open_with(f, "", "mymaster");
     fake_server_stop(dead);
-    came_to(f, describe(f), COORD_NOPOOL);
+    coord_came_to(&f->r, describe(f), COORD_NOPOOL);
     fake_server_stop(&f->sentinel[1]);
-    came_to(f, describe(f), COORD_DOWN);
+    coord_came_to(&f->r, describe(f), COORD_DOWN);
     says_port(f, dead, ": Connection refused");
     says_port(f, &f->sentinel[1], ": Connection refused");
 }
@@ -187,13 +172,13 @@ static void an_unknown_master_is_named(void **state)
     add_saying(f, "*-1\r\n");
     add_saying(f, "$-1\r\n");
     open_with(f, "", "other-name");
-    came_to(f, describe(f), COORD_REFUSED);
-    says(f, "expected a sentinel to name the master \"other-name\"");
+    coord_came_to(&f->r, describe(f), COORD_REFUSED);
+    coord_says(&f->r, "expected a sentinel to name the master \"other-name\"");
     says_port(f, &f->sentinel[0], ": knows no master of this name");
     says_port(f, &f->sentinel[1], ": knows no master of this name");
     add_saying(f, f->names_redis);
     open_with(f, "", "other-name");
-    came_to(f, describe(f), COORD_NOPOOL);
+    coord_came_to(&f->r, describe(f), COORD_NOPOOL);
 }
 
 /* Eight of them say more than a text holds. */
@@ -203,8 +188,8 @@ static void many_complaints_are_cut(void **state)
     for (int i = 0; i < SENTINELS_MAX; i++)
         add_saying(f, "*2\r\n$40\r\n<123456789012345678901234567890123456789\r\n$1\r\n1\r\n");
     open_with(f, "", "mymaster");
-    came_to(f, describe(f), COORD_REFUSED);
-    says(f, "; ...");
+    coord_came_to(&f->r, describe(f), COORD_REFUSED);
+    coord_says(&f->r, "; ...");
     assert_true(strlen(f->r.err.text) < ERR_TEXT_MAX);
 }
 
@@ -248,7 +233,7 @@ static void what_is_no_address_is_refused(void **state)
         enum coord_status found = describe(f);
         if (found != cases[i].status)
             fail_msg("case %zu: %s, %s", i, coord_status_name(found), f->r.err.text);
-        says(f, cases[i].says);
+        coord_says(&f->r, cases[i].says);
         says_port(f, s, "");
         fake_server_stop(s);
         f->sentinels = 0;
@@ -264,8 +249,8 @@ static void a_host_too_long_is_refused(void **state)
     memcpy(bytes + n + 256, "\r\n$1\r\n1\r\n", sizeof "\r\n$1\r\n1\r\n");
     add_saying(f, bytes);
     open_with(f, "", "mymaster");
-    came_to(f, describe(f), COORD_REFUSED);
-    says(f, "expected host and port, found \"hhhh");
+    coord_came_to(&f->r, describe(f), COORD_REFUSED);
+    coord_says(&f->r, "expected host and port, found \"hhhh");
 }
 
 /* ---- passwords ------------------------------------------------------------------------------- */
@@ -281,11 +266,11 @@ static void a_sentinel_gets_the_password_only_if_it_asks(void **state)
     assert_true(SERVER_DO(&f->redis, f->out, "CONFIG", "SET", "requirepass", "s3cret"));
     add(f, open);
     open_with(f, ":s3cret@", "mymaster");
-    came_to(f, describe(f), COORD_NOPOOL);
+    coord_came_to(&f->r, describe(f), COORD_NOPOOL);
     fake_server_stop(&f->sentinel[--f->sentinels]);
     add(f, closed);
     open_with(f, ":s3cret@", "mymaster");
-    came_to(f, describe(f), COORD_NOPOOL);
+    coord_came_to(&f->r, describe(f), COORD_NOPOOL);
 }
 
 static void a_sentinel_that_takes_no_password_of_ours_is_named(void **state)
@@ -296,10 +281,10 @@ static void a_sentinel_that_takes_no_password_of_ours_is_named(void **state)
                                         {NULL, NULL}};
     add(f, closed);
     open_with(f, "", "mymaster");
-    came_to(f, describe(f), COORD_REFUSED);
+    coord_came_to(&f->r, describe(f), COORD_REFUSED);
     says_port(f, &f->sentinel[0], ": SENTINEL: expected an answer, found -NOAUTH");
     open_with(f, "user:s3cret@", "mymaster");
-    came_to(f, describe(f), COORD_REFUSED);
+    coord_came_to(&f->r, describe(f), COORD_REFUSED);
     says_port(f, &f->sentinel[0], ": AUTH: expected an answer, found -WRONGPASS");
     assert_null(strstr(f->r.err.text, "s3cret"));
 }
@@ -310,13 +295,13 @@ static void the_master_says_who_named_it(void **state)
     assert_true(SERVER_DO(&f->redis, f->out, "CONFIG", "SET", "requirepass", "s3cret"));
     add_saying(f, f->names_redis);
     open_with(f, ":wrong@", "mymaster");
-    came_to(f, describe(f), COORD_REFUSED);
-    says(f, "master \"mymaster\" by the sentinel 127.0.0.1 port ");
+    coord_came_to(&f->r, describe(f), COORD_REFUSED);
+    coord_says(&f->r, "master \"mymaster\" by the sentinel 127.0.0.1 port ");
     says_port(f, &f->sentinel[0], ": AUTH: expected an answer, found -WRONGPASS");
     server_kill(&f->redis);
-    came_to(f, describe(f), COORD_DOWN);
-    says(f, "master \"mymaster\" by the sentinel 127.0.0.1 port ");
-    says(f, ": connection to 127.0.0.1 port ");
+    coord_came_to(&f->r, describe(f), COORD_DOWN);
+    coord_says(&f->r, "master \"mymaster\" by the sentinel 127.0.0.1 port ");
+    coord_says(&f->r, ": connection to 127.0.0.1 port ");
 }
 
 /* ---- failovers ------------------------------------------------------------------------------- */
@@ -333,16 +318,16 @@ static void what_is_no_master_is_not_used(void **state)
     add_saying(f, f->names_redis);
     add_saying(f, names_master);
     open_with(f, "", "mymaster");
-    came_to(f, describe(f), COORD_DOWN);
-    says(f, "ROLE: expected master, found slave");
+    coord_came_to(&f->r, describe(f), COORD_DOWN);
+    coord_says(&f->r, "ROLE: expected master, found slave");
     says_port(f, &f->sentinel[0], ": ROLE");
     /* Whoever named it is not asked first again. */
-    came_to(f, describe(f), COORD_NOPOOL);
-    came_to(f, describe(f), COORD_NOPOOL);
+    coord_came_to(&f->r, describe(f), COORD_NOPOOL);
+    coord_came_to(&f->r, describe(f), COORD_NOPOOL);
     server_follow(&f->redis, NULL);
     server_free(&master);
-    came_to(f, describe(f), COORD_DOWN);
-    came_to(f, describe(f), COORD_NOPOOL);
+    coord_came_to(&f->r, describe(f), COORD_DOWN);
+    coord_came_to(&f->r, describe(f), COORD_NOPOOL);
 }
 
 static void a_role_that_is_hidden_is_refused(void **state)
@@ -365,9 +350,9 @@ static void a_role_that_is_hidden_is_refused(void **state)
         name_server(named, redis.port);
         add_saying(f, named);
         open_with(f, "", "mymaster");
-        came_to(f, describe(f), COORD_REFUSED);
-        says(f, "ROLE");
-        says(f, cases[i].says);
+        coord_came_to(&f->r, describe(f), COORD_REFUSED);
+        coord_says(&f->r, "ROLE");
+        coord_says(&f->r, cases[i].says);
         fake_server_stop(&redis);
         fake_server_stop(&f->sentinel[--f->sentinels]);
     }
@@ -390,16 +375,18 @@ static void a_stale_sentinel_is_left_for_another(void **state)
     add_saying(f, f->names_redis);
     add_saying(f, names_next);
     open_with(f, "", "mymaster");
-    came_to(f, coord_init(f->c, &in, &f->r), COORD_OK);
+    coord_came_to(&f->r, coord_init(f->c, &in, &f->r), COORD_OK);
     server_follow(&next, NULL);
     server_follow(&replica, &next);
     server_wait_followed(&next, 1);
     int64_t now = clock_wall_ms(clock_system());
-    came_to(f, coord_claim(f->c, SETUP_IDENTITY, now, setup_token(1), &g, &f->r), COORD_DOWN);
-    says(f, "WAIT: expected 1 replicas to acknowledge, found 0");
+    coord_came_to(&f->r, coord_claim(f->c, SETUP_IDENTITY, now, setup_token(1), &g, &f->r),
+                  COORD_DOWN);
+    coord_says(&f->r, "WAIT: expected 1 replicas to acknowledge, found 0");
     says_port(f, &f->sentinel[0], ": WAIT");
     now = clock_wall_ms(clock_system());
-    came_to(f, coord_claim(f->c, SETUP_IDENTITY, now, setup_token(1), &g, &f->r), COORD_WAIT);
+    coord_came_to(&f->r, coord_claim(f->c, SETUP_IDENTITY, now, setup_token(1), &g, &f->r),
+                  COORD_WAIT);
     assert_int_equal(f->r.era, 2);
     server_free(&replica);
     server_free(&next);

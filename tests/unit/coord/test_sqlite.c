@@ -1,4 +1,5 @@
 /* The SQLite driver where it differs from Redis: files. The rules are test_differential's. */
+#include "support/coord_says.h"
 #include "support/coord_setup.h"
 
 #include <errno.h>
@@ -54,12 +55,6 @@ static int teardown(void **state)
     return nftw(f->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static void says(const struct fixture *f, const char *part)
-{
-    if (!strstr(f->r.err.text, part))
-        fail_msg("expected \"%s\" within \"%s\"", part, f->r.err.text);
-}
-
 static enum coord_status make(struct fixture *f, uint16_t to)
 {
     struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, to);
@@ -107,7 +102,7 @@ static void hands_out_and_takes_back(void **state)
     assert_int_equal(make(f, 2), COORD_OK);
     assert_int_equal(f->r.free, 3);
     assert_int_equal(make(f, 2), COORD_EXISTS);
-    says(f, "\"p\"");
+    coord_says(&f->r, "\"p\"");
     assert_int_equal(coord_claim(f->c, SETUP_IDENTITY, f->clock.ms, t, &a, &f->r), COORD_OK);
     assert_int_equal(a.worker, 0);
     assert_int_equal(a.lo_ms, 1);
@@ -134,14 +129,14 @@ static void refusals_name_both_sides(void **state)
     assert_int_equal(make(f, 2), COORD_OK);
     assert_int_equal(coord_claim(f->c, SETUP_IDENTITY_OTHER, f->clock.ms, t, &g, &f->r),
                      COORD_WRONGPOOL);
-    says(f, SETUP_IDENTITY);
-    says(f, SETUP_IDENTITY_OTHER);
+    coord_says(&f->r, SETUP_IDENTITY);
+    coord_says(&f->r, SETUP_IDENTITY_OTHER);
     assert_int_equal(coord_claim(f->c, SETUP_IDENTITY, f->clock.ms + 2001, t, &g, &f->r),
                      COORD_SKEW);
-    says(f, "within 2000 ms");
+    coord_says(&f->r, "within 2000 ms");
     f->clock.ms -= 4001;
     assert_int_equal(claim(f, &g), COORD_BADCLOCK);
-    says(f, "2026-05-28");
+    coord_says(&f->r, "2026-05-28");
     f->clock.ms++;
     assert_int_equal(claim(f, &g), COORD_OK);
     assert_int_equal(coord_close(f->c, SETUP_IDENTITY, &f->r), COORD_OK);
@@ -154,7 +149,7 @@ static void a_file_has_no_replicas(void **state)
     struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 0);
     in.params.replicas = 1;
     assert_int_equal(coord_init(f->c, &in, &f->r), COORD_REFUSED);
-    says(f, "expected 0 of an SQLite file, found 1");
+    coord_says(&f->r, "expected 0 of an SQLite file, found 1");
     assert_int_equal(access(f->db, F_OK), -1);
 }
 
@@ -226,13 +221,13 @@ static void a_missing_directory_is_named(void **state)
     (void)snprintf(url, sizeof url, "sqlite://%s/none/pool.db", f->dir);
     struct coord *c = setup_open(url, "p", &f->clock.clock);
     assert_int_equal(coord_init(c, &in, &f->r), COORD_REFUSED);
-    says(f, "/none: expected a directory");
-    says(f, "No such file or directory");
+    coord_says(&f->r, "/none: expected a directory");
+    coord_says(&f->r, "No such file or directory");
     coord_free(c);
     (void)snprintf(url, sizeof url, "sqlite://%s", f->dir);
     c = setup_open(url, "p", &f->clock.clock);
     assert_int_equal(coord_init(c, &in, &f->r), COORD_REFUSED);
-    says(f, f->dir);
+    coord_says(&f->r, f->dir);
     coord_free(c);
 }
 
@@ -278,13 +273,13 @@ static void foreign_files_are_left_alone(void **state)
     size_t n = read_file(f->db, bytes, sizeof bytes);
     assert_int_equal(claim(f, &g), COORD_REFUSED);
     assert_int_equal(make(f, 3), COORD_REFUSED);
-    says(f, "expected a pool of version 1");
+    coord_says(&f->r, "expected a pool of version 1");
     char again[1 << 16];
     assert_int_equal(read_file(f->db, again, sizeof again), n);
     assert_memory_equal(again, bytes, n);
     write_file(f->db, "not a database, and long enough to look like a page of one ........", 66);
     assert_int_equal(claim(f, &g), COORD_REFUSED);
-    says(f, "not a database");
+    coord_says(&f->r, "not a database");
     assert_int_equal(make(f, 3), COORD_REFUSED);
 }
 
@@ -298,7 +293,7 @@ static void an_empty_file_is_no_pool_yet(void **state)
     query(f, "PRAGMA user_version = 2");
     coord_idle(f->c);
     assert_int_equal(claim(f, &g), COORD_REFUSED);
-    says(f, "found version 2");
+    coord_says(&f->r, "found version 2");
 }
 
 static void a_locked_file_is_down_for_no_longer_than_the_timeout(void **state)
@@ -313,7 +308,7 @@ static void a_locked_file_is_down_for_no_longer_than_the_timeout(void **state)
     assert_int_equal(claim(f, &g), COORD_DOWN);
     int64_t took = clock_mono_ms(clock_system()) - start;
     assert_in_range(took, 1500, 3500);
-    says(f, "locked");
+    coord_says(&f->r, "locked");
     assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     assert_int_equal(claim(f, &g), COORD_OK);
@@ -335,7 +330,7 @@ static void a_full_disk_is_told_and_survived(void **state)
     enum coord_status s = claim(f, &g);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_true(s == COORD_REFUSED || s == COORD_DOWN);
-    says(f, f->db);
+    coord_says(&f->r, f->db);
     assert_int_equal(claim(f, &g), COORD_OK);
 }
 
@@ -364,11 +359,11 @@ static void hostile_rows_are_never_handed_out(void **state)
     assert_int_equal(claim(f, &g), COORD_EXHAUSTED);
     query(f, "UPDATE pool SET era = 'x'");
     assert_int_equal(claim(f, &g), COORD_REFUSED);
-    says(f, "sound row");
+    coord_says(&f->r, "sound row");
     query(f, "UPDATE pool SET era = 1, a = 86400001");
     struct coord_pool p;
     assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_REFUSED);
-    says(f, "horizon");
+    coord_says(&f->r, "horizon");
 }
 
 static void flipped_bits_crash_nothing(void **state)
