@@ -64,7 +64,7 @@ static void store(char *out, uint64_t bytes)
 
 #define ASCII_ZEROS UINT64_C(0x3030303030303030)
 
-static void put_eight(char *out, uint32_t v)
+void dec_put_eight(char *out, uint32_t v)
 {
     store(out, eight_digits(v) | ASCII_ZEROS);
 }
@@ -94,9 +94,9 @@ size_t dec_put_u64(char *out, uint64_t v)
         n = put_head(out, eight_digits((uint32_t)high), 8);
     } else {
         n = put_head(out, split_fours(high / e8), 4);
-        put_eight(out + n, (uint32_t)(high % e8));
+        dec_put_eight(out + n, (uint32_t)(high % e8));
         n += 8;
     }
-    put_eight(out + n, (uint32_t)(v % e8));
+    dec_put_eight(out + n, (uint32_t)(v % e8));
     return n + 8;
 }

@@ -24,4 +24,7 @@ bool dec_canonical_i64(struct span s, int64_t *out);
 /* Writes v without NUL to out, which has room for DEC_U64_MAX bytes; returns the digits written. */
 size_t dec_put_u64(char *out, uint64_t v);
 
+/* Writes v, below 10^8, as eight digits with leading zeros. */
+void dec_put_eight(char *out, uint32_t v);
+
 #endif

@@ -114,14 +114,18 @@ static void note_recent(struct call *c, struct span in)
 }
 
 /* What get does, for the request noted; false: nothing was done, it has to be parsed. */
-static bool get_recent(struct memcached *m, const struct recent_request *q, struct net_turn *turn,
+static bool get_recent(struct memcached *m, struct recent_request *q, struct net_turn *turn,
                        struct buf *out)
 {
     uint64_t id;
+    size_t start = out->n;
     if (!issuer_more(&m->serve->issuer, turn, 1, &id))
         return false;
-    mc_put_value(out, q->key, id, false);
-    mc_put_end(out);
+    if (!recent_put(q, id, out)) {
+        mc_put_value(out, q->key, id, false);
+        mc_put_end(out);
+        recent_keep(q, id, out, start, sizeof "\r\nEND\r\n" - 1);
+    }
     q->name->issued++;
     serve_count(m->serve, SERVE_MEMCACHED, MC_GET, SERVE_OK);
     return true;
@@ -301,7 +305,7 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
         return swallow(m, s, in, 0, out);
     if (in.n == 0) /* the end of nearly every turn */
         return (struct net_step){.verdict = NET_MORE};
-    const struct recent_request *q = recent_find(&m->recent, in);
+    struct recent_request *q = recent_find(&m->recent, in);
     if (q && get_recent(m, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
     return serve_parsed(m, s, in, turn, out);

@@ -298,13 +298,17 @@ static bool is_plain(const struct rds_session *ses)
 }
 
 /* What rds_get does, for the request noted; false: nothing was done, it has to be parsed. */
-static bool get_recent(struct rds_service *svc, const struct recent_request *q,
-                       struct net_turn *turn, struct buf *out)
+static bool get_recent(struct rds_service *svc, struct recent_request *q, struct net_turn *turn,
+                       struct buf *out)
 {
     uint64_t id;
+    size_t start = out->n;
     if (!issuer_more(&svc->serve->issuer, turn, 1, &id))
         return false;
-    resp_put_bulk_u64(out, id);
+    if (!recent_put(q, id, out)) {
+        resp_put_bulk_u64(out, id);
+        recent_keep(q, id, out, start, sizeof "\r\n" - 1);
+    }
     q->name->issued++;
     serve_count(svc->serve, SERVE_REDIS, RESP_GET - 1, SERVE_OK);
     return true;
@@ -351,7 +355,7 @@ static struct net_step serve(struct net_service *net, void *session, struct span
         return swallow(ses, in, out);
     if (in.n == 0) /* the end of nearly every turn */
         return (struct net_step){.verdict = NET_MORE};
-    const struct recent_request *q = is_plain(ses) ? recent_find(&svc->recent, in) : NULL;
+    struct recent_request *q = is_plain(ses) ? recent_find(&svc->recent, in) : NULL;
     if (q && get_recent(svc, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
     return serve_parsed(svc, ses, in, turn, out);

@@ -114,6 +114,19 @@ static void put_writes_every_length(void **state)
     }
 }
 
+static void eight_digits_have_leading_zeros(void **state)
+{
+    (void)state;
+    char expected[16], found[9] = "########";
+    for (uint32_t v = 0; v < 100000000; v += v % 1000 ? 1 : 9973) {
+        (void)snprintf(expected, sizeof expected, "%08" PRIu32, v);
+        dec_put_eight(found, v);
+        assert_string_equal(found, expected);
+    }
+    dec_put_eight(found, 99999999);
+    assert_string_equal(found, "99999999");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +136,7 @@ int main(void)
         cmocka_unit_test(i64_limits),
         cmocka_unit_test(canonical_as_redis_reads),
         cmocka_unit_test(put_writes_every_length),
+        cmocka_unit_test(eight_digits_have_leading_zeros),
     };
     return cmocka_run_group_tests_name("base/dec", tests, NULL, NULL);
 }

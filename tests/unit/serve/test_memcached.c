@@ -168,6 +168,21 @@ static void a_get_repeated_is_answered_alike(void **state)
     assert_int_equal(counted(MC_GET, SERVE_MISS), 2);
 }
 
+/* Replies are made from earlier ones: IDs of one time must not show up at another. */
+static void a_get_repeated_follows_the_time(void **state)
+{
+    (void)state;
+    for (int64_t ms = 1000; ms < 1200; ms += 7) {
+        turn.wall_ms = EPOCH + ms;
+        for (uint32_t i = 0; i < 4; i++) {
+            char answer[100];
+            (void)snprintf(answer, sizeof answer, "VALUE id:a 0 11\r\n%llu\r\nEND\r\n",
+                           (unsigned long long)layout_compose(ms, 7, i));
+            expect("get id:a\r\n", answer);
+        }
+    }
+}
+
 static void verbs_of_reading_differ_as_memcacheds_do(void **state)
 {
     (void)state;
@@ -552,6 +567,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         MC(get_gives_an_id_per_key),
         MC(a_get_repeated_is_answered_alike),
+        MC(a_get_repeated_follows_the_time),
         MC(verbs_of_reading_differ_as_memcacheds_do),
         MC(incr_gives_the_last_of_a_block),
         MC(names_may_be_configured),

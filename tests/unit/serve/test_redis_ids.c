@@ -22,6 +22,21 @@ static void single(void **state)
     assert_int_equal(rig_counted(r, "get", SERVE_MISS), 3);
 }
 
+/* Replies are made from earlier ones: IDs of one time must not show up at another. */
+static void repeated_as_time_goes_on(void **state)
+{
+    struct rig *r = *state;
+    for (int64_t ms = 0; ms < 200; ms += 7) {
+        rig_at(r, ms);
+        for (uint32_t i = 0; i < 4; i++) {
+            char answer[64];
+            (void)snprintf(answer, sizeof answer, "$11\r\n%llu\r\n",
+                           (unsigned long long)layout_compose(1000 + ms, RIG_WORKER, i));
+            rig_check(r, "GET id:a", answer);
+        }
+    }
+}
+
 static void getex_options(void **state)
 {
     struct rig *r = *state;
@@ -268,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(single),
+        RIG_TEST(repeated_as_time_goes_on),
         RIG_TEST(getex_options),
         RIG_TEST(mget),
         RIG_TEST(batches),
