@@ -92,8 +92,6 @@ static bool keep(struct net *net, char **kept, uint32_t *kept_n, uint32_t *cap, 
 {
     char *copy = NULL;
     uint32_t copy_cap = 0;
-    if (n == 0 && !*kept)
-        return true;
     if (n > 0) {
         copy = take_block(net, n, &copy_cap);
         if (!copy)
@@ -109,12 +107,12 @@ static bool keep(struct net *net, char **kept, uint32_t *kept_n, uint32_t *cap, 
 
 static bool keep_in(struct conn *c, const char *p, size_t n)
 {
-    return keep(c->net, &c->in, &c->in_n, &c->in_cap, p, n);
+    return (n == 0 && !c->in) || keep(c->net, &c->in, &c->in_n, &c->in_cap, p, n);
 }
 
 static bool keep_out(struct conn *c, const char *p, size_t n)
 {
-    return keep(c->net, &c->out, &c->out_n, &c->out_cap, p, n);
+    return (n == 0 && !c->out) || keep(c->net, &c->out, &c->out_n, &c->out_cap, p, n);
 }
 
 /* ---- output -----------------------------------------------------------------------------------
@@ -148,8 +146,9 @@ static bool flush(struct conn *c, struct buf *out, size_t ready)
         return false;
     }
     if ((size_t)sent == ready) {
-        memmove(out->p, out->p + ready, out->n - ready);
         out->n -= ready;
+        if (out->n > 0)
+            memmove(out->p, out->p + ready, out->n);
         return true;
     }
     if (!keep_out(c, out->p + sent, out->n - (size_t)sent)) {
@@ -218,7 +217,6 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
 static void park(struct conn *c, const struct net_step *step)
 {
     struct net *n = c->net;
-    ev_io_stop(n->loop, &c->rd);
     c->until_ms = step->verdict == NET_YIELD ? 0 : step->until_ms;
     if (c->parked_us == 0)
         c->parked_us = clock_mono_us(n->conf.clock);
@@ -253,7 +251,7 @@ static void count(struct conn *c, const struct turn *t, int64_t started_us)
 {
     if (t->served == 0)
         return;
-    int64_t now_us = clock_mono_us(c->net->conf.clock);
+    int64_t now_us = c->net->now_us = clock_mono_us(c->net->conf.clock);
     uint64_t held_up = c->parked_us > 0;
     if (held_up)
         histogram_add(&c->svc->duration, now_us - c->parked_us, 1);
@@ -283,7 +281,9 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     t.full = may_read && t.in.n == NET_IN_MAX;
     buf_init(&out, n->out, NET_OUT_MAX);
     out.n = take_kept(n, &c->out, &c->out_n, &c->out_cap, n->out);
-    int64_t now_us = clock_mono_us(n->conf.clock);
+    if (n->now_us == 0)
+        n->now_us = clock_mono_us(n->conf.clock);
+    int64_t now_us = n->now_us;
     struct net_turn nt = {.clock = n->conf.clock,
                           .wall_ms = clock_wall_ms(n->conf.clock),
                           .waited_us = c->waiting_us ? now_us - c->waiting_us : 0,
@@ -317,11 +317,12 @@ void conn_resume(struct conn *c, uint32_t quota)
 
 static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
 {
-    (void)loop;
     (void)revents;
     struct conn *c = CONTAINER(w, struct conn, rd);
-    if (c->state != CONN_READING)
+    if (c->state != CONN_READING) { /* not before: most send nothing while they wait */
+        ev_io_stop(loop, w);
         return;
+    }
     if (c->net->conf.idle_timeout_us > 0) { /* the list is by activity */
         link_remove(&c->all);
         link_append(&c->net->all, &c->all);

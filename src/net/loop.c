@@ -28,6 +28,7 @@ static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
     (void)loop;
     (void)revents;
     struct net *n = CONTAINER(w, struct net, prepare);
+    n->now_us = 0;
     while (!link_empty(&n->dead)) {
         struct conn *c = CONTAINER(n->dead.next, struct conn, all);
         link_remove(&c->all);

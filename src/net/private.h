@@ -101,6 +101,7 @@ struct net {
     struct net_listener *listeners;
     struct link all, dead, queue, waiting;
     uint64_t connections;
+    int64_t now_us; /* monotonic: end of the latest turn since the loop slept; 0: none was */
 
     char *in;            /* NET_IN_MAX bytes: the input of the turn */
     char *out;           /* NET_OUT_MAX bytes: its output */
