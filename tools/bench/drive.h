@@ -22,7 +22,7 @@
 #define DRIVE_DEPTH_MAX 1024
 
 enum drive_check {
-    DRIVE_CHECK_COUNT, /* the first reply of each batch is read, of the others the line feeds */
+    DRIVE_CHECK_COUNT, /* the first reply of some batches is read, of the others the line feeds */
     DRIVE_CHECK_FULL,  /* every line is read */
     DRIVE_CHECK_UNIQUE /* … and every ID is held against all others */
 };
