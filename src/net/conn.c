@@ -201,13 +201,17 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
         out->cap = nt->reply_start + REPLY_MAX;
         t->step = c->svc->serve(c->svc, c->session, t->in, nt, out);
         t->in = span_skip(t->in, t->step.used);
-        if (t->step.verdict == NET_DONE) {
+        bool done = t->step.verdict == NET_DONE;
+        if (done || t->step.verdict == NET_CLOSE)
             t->served += t->step.used > 0; /* else a part of a long one */
+        if (done) {
             nt->waited_us = 0;
             c->waiting_us = 0;
         }
-        if (t->step.verdict == NET_DONE || !t->step.partial)
+        if (done || !t->step.partial)
             nt->reply_start = out->n;
+        if (done && t->in.n == 0)
+            t->step.verdict = NET_MORE;
     } while (t->step.verdict == NET_DONE && out->n < FLUSH_AT);
     t->ready = nt->reply_start;
     if (out->failed) /* a reply that never fits: the services have answers for that, but if not */

@@ -15,10 +15,6 @@ static void timer_fired(struct ev_loop *loop, struct ev_io *w, int revents)
 {
     (void)loop;
     (void)revents;
-    uint64_t times;
-    ssize_t n = read(w->fd, &times, sizeof times);
-    (void)
-        n; /* EAGAIN: it was set anew since; then there is nothing to do yet, and that is checked */
     park_fired(CONTAINER(w, struct net, timer));
 }
 

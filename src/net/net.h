@@ -33,7 +33,7 @@
 
 /* What became of one call of serve. */
 enum net_verdict {
-    NET_DONE,  /* a request was answered, or a part of a long one taken: call again */
+    NET_DONE,  /* a request was answered, or a part of a long one taken: call again with the rest */
     NET_MORE,  /* the input holds no whole request */
     NET_QUEUE, /* not before until_ms: in turn with the others that wait for it */
     NET_YIELD, /* the quota is spent: in turn, at once */

@@ -72,7 +72,8 @@ static int64_t delay_of_waiting(const struct net *n)
     return delay;
 }
 
-/* Sets the timer for whoever waits; switches it off where nobody does. */
+/* Sets the timer for whoever waits; switches it off where nobody does. Either way it has not fired
+ * yet afterwards (timerfd_settime(2)), and need not be read. */
 void park_arm(struct net *n)
 {
     if (n->resuming)

@@ -248,8 +248,6 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
     struct http_req req;
     struct http_call c = {.serve = s, .session = session, .req = &req, .turn = turn, .out = out};
     size_t used;
-    if (c.session->closing)
-        return (struct net_step){.verdict = NET_CLOSE, .used = in.n};
     enum wire_status w = http_parse(in, &req, &used);
     if (w == WIRE_MORE)
         return (struct net_step){.verdict = NET_MORE};
@@ -269,8 +267,7 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
     if (status == HTTP_PARKED)
         return park(&c);
     serve_count(s, SERVE_HTTP, r->command, result_of(frame(&c, status)));
-    c.session->closing = !req.keep_alive; /* next time: only what is DONE is timed */
-    return (struct net_step){.verdict = NET_DONE, .used = used};
+    return (struct net_step){.verdict = req.keep_alive ? NET_DONE : NET_CLOSE, .used = used};
 }
 
 struct net_service *serve_http_new(struct serve *s)

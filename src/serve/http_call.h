@@ -18,7 +18,6 @@
 /* State of a connection. */
 struct http_session {
     uint32_t collected; /* IDs in the unfinished reply at the front */
-    bool closing;       /* the last reply is written */
 };
 
 struct http_call {

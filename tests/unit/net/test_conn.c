@@ -242,6 +242,8 @@ static void a_service_may_close(void **state)
     expect(fd, "one\nbye\n");
     expect_end(fd);
     (void)close(fd);
+    NET_AWAIT(net_bench_connections(&b) == 0);
+    assert_int_equal(histogram_total(&b.svc.duration), 2); /* the last one, too, was answered */
     fd = dial(&b);
     say(fd, "big 400000\nbig 400000\nbig 400000\nclose\n"); /* with output still to be sent */
     size_t got = 0;

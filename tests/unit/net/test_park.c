@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -199,6 +200,16 @@ static void a_wait_for_a_time_ends_then(void **state)
     (void)close(soon);
 }
 
+/* What the loop's thread has run. */
+static int64_t cpu_us(void)
+{
+    clockid_t clock;
+    struct timespec t;
+    assert_int_equal(pthread_getcpuclockid(b.thread, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &t), 0);
+    return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
+}
+
 static void idle_waits_cost_nothing(void **state)
 {
     (void)state;
@@ -211,8 +222,13 @@ static void idle_waits_cost_nothing(void **state)
     uint64_t before = net_bench_turns(&b);
     expect_silence(fd, 500);
     assert_true(net_bench_turns(&b) == before); /* nobody looks at it meanwhile */
+    int64_t ran = cpu_us();
+    say(fd, "y\n"); /* nor at what it sends */
+    expect_silence(fd, 500);
+    assert_true(net_bench_turns(&b) == before);
+    assert_true(cpu_us() - ran < 20000);
     net_bench_open_gate(&b);
-    expect(fd, "open\n");
+    expect(fd, "open\ny\n");
     (void)close(fd);
 }
 
