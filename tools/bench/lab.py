@@ -221,13 +221,13 @@ class Lab:
             return server
         return self.once("memcached", make)
 
-    def bare(self, protocol="mc", tcp=False):
-        name = f"bare-{protocol}-{'tcp' if tcp else 'unix'}"
+    def bare(self, protocol="mc", tcp=False, how="epoll"):
+        name = f"bare-{protocol}-{'tcp' if tcp else 'unix'}-{how}"
         lines, answer = (1, MC_ANSWER) if protocol == "mc" else (5, RESP_ANSWER)
 
         def make():
             address = f"tcp://127.0.0.1:{free_port()}" if tcp else f"unix:{self.dir}/{name}"
-            server = Server(self, name, [self.tool("bare"), address, str(lines), answer],
+            server = Server(self, name, [self.tool("bare"), address, str(lines), answer, how],
                             {protocol: address}, {protocol: address})
             await_true(name, lambda: server.check() and connect(address).close() is None)
             return server

@@ -9,6 +9,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 static const char usage[] = "Usage: load -a ADDRESS -k KIND [OPTION]...\n"
                             "  -a tcp://HOST:PORT | unix:///PATH\n"
@@ -87,10 +88,20 @@ static bool read_option(struct arguments *a, int option, struct err *e)
     }
 }
 
+/* Of this process, so far. */
+static double cpu_us(void)
+{
+    struct rusage u;
+    (void)getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
 static void print_result(const struct drive_result *r)
 {
     double seconds = r->seconds > 0 ? r->seconds : 1;
-    printf("{\"all\": %ju, ", (uintmax_t)r->all);
+    printf("{\"all\": %ju, \"load_us\": %.3f, ", (uintmax_t)r->all,
+           cpu_us() / (double)(r->all > 0 ? r->all : 1));
     printf("\"requests\": %ju, \"seconds\": %.6f, \"rate\": %.1f, \"ids_rate\": %.1f, ",
            (uintmax_t)r->requests, r->seconds, (double)r->requests / seconds,
            (double)r->ids / seconds);

@@ -47,6 +47,14 @@ class Contest:
             row.note(f"{a} / {b}, requests per second of processor time: {cost['median']:.2f} x "
                      f"({cost['min']:.2f}-{cost['max']:.2f})")
 
+    def limit(self, row, b, bound):
+        """What the bare responder comes to where the sidecar is to come to `bound`."""
+        r, cost = self.ratio("bare", b), self.ratio(b, "bare", "cpu_us")
+        row.data.setdefault("limits", {})[b] = {"rate": r, "cpu": cost}
+        row.note(f"bare / {b}: {r['median']:.2f} x ({r['min']:.2f}-{r['max']:.2f}), in requests "
+                 f"per second of processor time {cost['median']:.2f} x: the limit of what uses "
+                 f"libev here, where {bound:g} x is wanted")
+
     def tell(self, row):
         for name, results in self.results.items():
             rates = spread([r["rate"] for r in results])
@@ -54,7 +62,8 @@ class Contest:
                     f"{short(rates['max'])}), p50/p99/p99.9 " + "/".join(
                         f"{self.median(name, p):.0f}" for p in ("p50_us", "p99_us", "p999_us"))
                     + f" us, CPU {self.median(name, 'cpu') * 100:.0f} %, "
-                    f"{self.median(name, 'cpu_us'):.2f} us each")
+                    f"{self.median(name, 'cpu_us'):.2f} us each, the load's "
+                    f"{self.median(name, 'load_us'):.2f} us")
             row.note(text)
         row.data["results"] = self.results
 
@@ -97,6 +106,8 @@ def unpipelined(lab):
     c.target(row, "sidflake get", "bare", 0.9)
     c.target(row, "sidflake get", "memcached get", 1.2)
     c.target(row, "sidflake get", "redis INCR", 1.4)
+    c.limit(row, "memcached get", 1.2)
+    c.limit(row, "redis INCR", 1.4)
     yield row
     row = Row("unpipelined", "the same over TCP loopback")
     c = contest(lab, row, 1, 1, tcp=True)
