@@ -232,6 +232,19 @@ static void idle_waits_cost_nothing(void **state)
     (void)close(fd);
 }
 
+static void a_timer_that_has_fired_is_quiet(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    say(fd, "wait\n");
+    expect(fd, "late\n");
+    int64_t ran = cpu_us();
+    expect_silence(fd, 500);
+    assert_true(cpu_us() - ran < 20000);
+    (void)close(fd);
+}
+
 /* ---- in turn ----------------------------------------------------------------------------------
  */
 
@@ -339,6 +352,7 @@ int main(void)
         NET(an_unfinished_reply_is_kept_behind_a_partial_write),
         NET(a_wait_for_a_time_ends_then),
         NET(idle_waits_cost_nothing),
+        NET(a_timer_that_has_fired_is_quiet),
         NET(a_bystander_is_served_among_heavy_clients),
         NET(the_queue_is_not_overtaken),
         NET(everybody_in_the_queue_gets_all),
