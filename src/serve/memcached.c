@@ -1,6 +1,6 @@
 /*
- * The memcached service: the text protocol's commands, and what each means for a key that is an ID
- * and for one that is not.
+ * The memcached service: who speaks which protocol, and the classic text commands: what each means
+ * for a key that is an ID and for one that is not.
  *
  * A `get` of many keys is answered key by key: what stands in the output is final, so that a
  * request that has to wait in its middle goes on there, and one that fails there ends with
@@ -13,59 +13,40 @@
 /* A `get` hands its output over at this size and goes on; the connection sends it meanwhile. */
 #define PART_BYTES ((size_t)48 << 10)
 
-struct session {
-    size_t done;               /* bytes of the keys of the `get` at the front that are answered */
-    struct mc_swallow swallow; /* a data block under way … */
-    bool swallowing;
-    bool noreply;       /* … and what its end is answered with: nothing, or */
-    struct span answer; /* static text */
-    uint8_t verb;       /* … counted as this */
-    uint8_t result;
-};
-
-struct call {
-    struct memcached *m;
-    struct session *s;
-    struct mc_req *req;
-    struct net_turn *turn;
-    struct buf *out;
-    size_t used;              /* bytes of the request's line */
-    struct names_entry *name; /* of the latest key that was an ID; NULL: none was */
-};
-
-static struct net_step done(const struct call *c, enum serve_result r)
+struct net_step mcd_done(const struct mcd_call *c, enum serve_result r)
 {
     serve_count(c->m->serve, SERVE_MEMCACHED, c->req->verb, r);
     return (struct net_step){.verdict = NET_DONE, .used = c->used};
 }
 
-static struct net_step answer(const struct call *c, struct span text, enum serve_result r)
+struct net_step mcd_answer(const struct mcd_call *c, struct span text, enum serve_result r)
 {
     if (!c->req->noreply)
         buf_put_span(c->out, text);
-    return done(c, r);
+    return mcd_done(c, r);
 }
 
-static struct names_entry *id_of(const struct call *c, struct span key)
+struct names_entry *mcd_id_of(const struct mcd_call *c, struct span key)
 {
     return names_find(&c->m->serve->issuer.names, key);
 }
 
-static struct net_step fail(const struct call *c, enum issue_status why)
+struct net_step mcd_fail(const struct mcd_call *c, enum issue_status why)
 {
     if (!c->req->noreply)
         mc_put_server_error(c->out, span_str(issuer_refusal(&c->m->serve->issuer, why)));
-    return done(c, SERVE_FAILED);
+    return mcd_done(c, SERVE_FAILED);
 }
 
 /* ---- reads ------------------------------------------------------------------------------------
  */
 
 /* One key of a get. ISSUE_OK: answered, or a miss, which is answered by silence. */
-static enum issue_status get_one(struct call *c, struct span key, bool *hit, struct net_step *step)
+static enum issue_status get_one(struct mcd_call *c, struct span key, bool *hit,
+                                 struct net_step *step)
 {
     uint64_t id;
-    struct names_entry *name = id_of(c, key);
+    struct names_entry *name = mcd_id_of(c, key);
     if (!name)
         return ISSUE_OK;
     enum issue_status r = issuer_next(&c->m->serve->issuer, c->turn, 1, &id, step);
@@ -78,7 +59,7 @@ static enum issue_status get_one(struct call *c, struct span key, bool *hit, str
     return r;
 }
 
-static struct net_step get(struct call *c)
+static struct net_step get(struct mcd_call *c)
 {
     struct span keys = span_skip(c->req->keys, c->s->done);
     struct span key;
@@ -97,20 +78,20 @@ static struct net_step get(struct call *c)
         }
         if (r != ISSUE_OK) {
             c->s->done = 0;
-            return fail(c, r);
+            return mcd_fail(c, r);
         }
     }
     c->s->done = 0;
     mc_put_end(c->out);
-    return done(c, hit ? SERVE_OK : SERVE_MISS);
+    return mcd_done(c, hit ? SERVE_OK : SERVE_MISS);
 }
 
-/* After a request that was answered: in.p .. in.p + used is its line. */
-static void note_recent(struct call *c, struct span in)
+/* After a request that was answered. */
+static void note_recent(struct mcd_call *c)
 {
     const struct mc_req *req = c->req;
     if (req->verb == MC_GET && c->name && req->keys.n == req->key.n)
-        recent_note(&c->m->recent, span_of(in.p, c->used), req->key, c->name);
+        recent_note(&c->m->recent, span_of(c->in.p, c->used), req->key, c->name);
 }
 
 /* What get does, for the request noted; false: nothing was done, it has to be parsed. */
@@ -131,33 +112,40 @@ static bool get_recent(struct memcached *m, struct recent_request *q, struct net
     return true;
 }
 
-static struct net_step incr(struct call *c)
+enum issue_status mcd_issue(struct memcached *m, struct names_entry *name, struct net_turn *turn,
+                            uint64_t n, uint64_t *last, struct net_step *step)
 {
-    uint64_t first;
+    uint64_t first = 0;
+    enum issue_status r = issuer_next(&m->serve->issuer, turn, (uint32_t)n, &first, step);
+    if (r == ISSUE_OK)
+        name->issued += n;
+    *last = first + n - 1;
+    return r;
+}
+
+static struct net_step incr(struct mcd_call *c)
+{
+    uint64_t last;
     struct net_step step;
-    struct names_entry *name = id_of(c, c->req->key);
+    struct names_entry *name = mcd_id_of(c, c->req->key);
     if (!name)
-        return answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
+        return mcd_answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
     if (c->req->delta < 1 || c->req->delta > LAYOUT_SEQUENCES)
-        return answer(c,
-                      SPAN("CLIENT_ERROR invalid numeric delta argument: expected 1 to 1024\r\n"),
-                      SERVE_INVALID);
-    uint32_t n = (uint32_t)c->req->delta;
-    enum issue_status r = issuer_next(&c->m->serve->issuer, c->turn, n, &first, &step);
+        return mcd_answer(c, MCD_BAD_DELTA, SERVE_INVALID);
+    enum issue_status r = mcd_issue(c->m, name, c->turn, c->req->delta, &last, &step);
     if (r == ISSUE_PARK)
         return step;
     if (r != ISSUE_OK)
-        return fail(c, r);
-    name->issued += n;
+        return mcd_fail(c, r);
     if (!c->req->noreply)
-        mc_put_number(c->out, first + n - 1);
-    return done(c, SERVE_OK);
+        mc_put_number(c->out, last);
+    return mcd_done(c, SERVE_OK);
 }
 
-static struct net_step touch(struct call *c)
+static struct net_step touch(struct mcd_call *c)
 {
-    return id_of(c, c->req->key) ? answer(c, SPAN("TOUCHED\r\n"), SERVE_OK)
-                                 : answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
+    return mcd_id_of(c, c->req->key) ? mcd_answer(c, SPAN("TOUCHED\r\n"), SERVE_OK)
+                                     : mcd_answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
 }
 
 /* ---- refused writes ---------------------------------------------------------------------------
@@ -167,9 +155,9 @@ static struct net_step touch(struct call *c)
 
 /* The answer to a storage command, due when its data block has been swallowed. CLIENT_ERROR, since
  * clients take SERVER_ERROR for a dead server. */
-static struct span storage_answer(const struct call *c)
+static struct span storage_answer(const struct mcd_call *c)
 {
-    bool id = id_of(c, c->req->key) != NULL;
+    bool id = mcd_id_of(c, c->req->key) != NULL;
     switch (c->req->verb) {
     case MC_ADD:
         return SPAN("NOT_STORED\r\n");
@@ -185,8 +173,8 @@ static struct span storage_answer(const struct call *c)
 }
 
 /* The rest of a data block, or as much of it as has come. */
-static struct net_step swallow(struct memcached *m, struct session *s, struct span in, size_t used,
-                               struct buf *out)
+static struct net_step swallow(struct memcached *m, struct mcd_session *s, struct span in,
+                               size_t used, struct buf *out)
 {
     bool ended = false, bad = false;
     used += mc_swallow(&s->swallow, span_skip(in, used), &ended, &bad);
@@ -194,86 +182,100 @@ static struct net_step swallow(struct memcached *m, struct session *s, struct sp
         return (struct net_step){.verdict = NET_MORE, .used = used};
     if (!s->noreply)
         buf_put_span(out, bad ? MC_BAD_CHUNK : s->answer);
-    s->swallowing = false;
+    s->state = MCD_TEXT;
+    free(s->kept);
+    s->kept = NULL;
     serve_count(m->serve, SERVE_MEMCACHED, s->verb,
                 bad ? SERVE_INVALID : (enum serve_result)s->result);
     return (struct net_step){.verdict = NET_DONE, .used = used};
 }
 
-static struct net_step begin_swallow(struct call *c, struct span in, struct span text,
-                                     enum serve_result r)
+struct net_step mcd_begin_swallow(struct mcd_call *c, struct span text, enum serve_result r)
 {
-    struct session *s = c->s;
+    struct mcd_session *s = c->s;
     s->swallow = (struct mc_swallow){.left = c->req->body};
-    s->swallowing = true;
+    s->state = MCD_SWALLOW;
     s->noreply = c->req->noreply;
     s->answer = text;
     s->verb = (uint8_t)c->req->verb;
     s->result = (uint8_t)r;
-    return swallow(c->m, s, in, c->used, c->out);
+    return swallow(c->m, s, c->in, c->used, c->out);
 }
 
-static struct net_step decr(struct call *c)
+static struct net_step decr(struct mcd_call *c)
 {
-    return id_of(c, c->req->key) ? answer(c, SPAN("CLIENT_ERROR ids only go up\r\n"), SERVE_REFUSED)
-                                 : answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
+    return mcd_id_of(c, c->req->key) ? mcd_answer(c, MCD_ONLY_UP, SERVE_REFUSED)
+                                     : mcd_answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
 }
 
-static struct net_step remove_key(struct call *c)
+static struct net_step remove_key(struct mcd_call *c)
 {
-    return answer(c, SPAN("NOT_FOUND\r\n"), SERVE_REFUSED);
+    return mcd_answer(c, SPAN("NOT_FOUND\r\n"), SERVE_REFUSED);
 }
 
-static struct net_step flush_all(struct call *c)
+static struct net_step flush_all(struct mcd_call *c)
 {
-    return answer(c, SPAN("CLIENT_ERROR flush_all not allowed\r\n"), SERVE_REFUSED);
+    return mcd_answer(c, SPAN("CLIENT_ERROR flush_all not allowed\r\n"), SERVE_REFUSED);
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------
  */
 
-static struct net_step stats(struct call *c)
+static struct net_step stats(struct mcd_call *c)
 {
-    if (memcached_stats(c->m, c->req, c->out))
-        return done(c, SERVE_OK);
-    return answer(c, SPAN("ERROR\r\n"), SERVE_INVALID);
+    if (mcd_stats(c->m, c->req->args, NULL, c->out))
+        return mcd_done(c, SERVE_OK);
+    return mcd_answer(c, SPAN("ERROR\r\n"), SERVE_INVALID);
 }
 
-static struct net_step version(struct call *c)
+static struct net_step version(struct mcd_call *c)
 {
-    return answer(c, SPAN("VERSION " SIDFLAKE_VERSION "\r\n"), SERVE_OK);
+    return mcd_answer(c, SPAN("VERSION " SIDFLAKE_VERSION "\r\n"), SERVE_OK);
 }
 
-static struct net_step verbosity(struct call *c)
+static struct net_step verbosity(struct mcd_call *c)
 {
-    return answer(c, SPAN("OK\r\n"), SERVE_OK);
+    return mcd_answer(c, SPAN("OK\r\n"), SERVE_OK);
 }
 
-static struct net_step quit(struct call *c)
+static struct net_step quit(struct mcd_call *c)
 {
-    struct net_step step = done(c, SERVE_OK);
+    struct net_step step = mcd_done(c, SERVE_OK);
     step.verdict = NET_CLOSE;
     return step;
 }
 
-typedef struct net_step handler(struct call *); /* of functions, not of a struct */
-
-static handler *const handlers[MC_VERB_COUNT] = {
-    [MC_GET] = get,           [MC_GETS] = get,        [MC_GAT] = get,
-    [MC_GATS] = get,          [MC_INCR] = incr,       [MC_DECR] = decr,
-    [MC_DELETE] = remove_key, [MC_TOUCH] = touch,     [MC_FLUSH_ALL] = flush_all,
-    [MC_STATS] = stats,       [MC_VERSION] = version, [MC_VERBOSITY] = verbosity,
-    [MC_QUIT] = quit, /* storage commands: storage_answer, after their data block */
+static mcd_handler *const handlers[MC_VERB_COUNT] = {
+    [MC_GET] = get,
+    [MC_GETS] = get,
+    [MC_GAT] = get,
+    [MC_GATS] = get,
+    [MC_INCR] = incr,
+    [MC_DECR] = decr,
+    [MC_DELETE] = remove_key,
+    [MC_TOUCH] = touch,
+    [MC_FLUSH_ALL] = flush_all,
+    [MC_STATS] = stats,
+    [MC_VERSION] = version,
+    [MC_VERBOSITY] = verbosity,
+    [MC_QUIT] = quit,
+    [MC_META_GET] = mcd_meta_get,
+    [MC_META_ARITHMETIC] = mcd_meta_arithmetic,
+    [MC_META_NOOP] = mcd_meta_noop,
+    [MC_META_DEBUG] = mcd_meta_debug,
+    [MC_META_SET] = mcd_meta_set,
+    [MC_META_DELETE] = mcd_meta_delete,
+    /* storage commands: storage_answer, after their data block */
 };
 
 /* Not inline, so that the usual request does not pay for this one's frame. */
 __attribute__((noinline)) static struct net_step serve_parsed(struct memcached *m,
-                                                              struct session *s, struct span in,
+                                                              struct mcd_session *s, struct span in,
                                                               struct net_turn *turn,
                                                               struct buf *out)
 {
     struct mc_req req;
-    struct call c = {.m = m, .s = s, .req = &req, .turn = turn, .out = out};
+    struct mcd_call c = {.m = m, .s = s, .req = &req, .in = in, .turn = turn, .out = out};
     switch (mc_parse(in, &req, &c.used)) {
     case WIRE_MORE:
         return (struct net_step){.verdict = NET_MORE};
@@ -283,32 +285,56 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct memcached *
         return (struct net_step){.verdict = NET_CLOSE, .used = c.used};
     case WIRE_BAD:
         if (req.body > 0)
-            return begin_swallow(&c, in, req.error, SERVE_INVALID);
-        return answer(&c, req.error, SERVE_INVALID);
+            return mcd_begin_swallow(&c, req.error, SERVE_INVALID);
+        return mcd_answer(&c, req.error, SERVE_INVALID);
     case WIRE_REQ:
         break;
     }
     if (!handlers[req.verb])
-        return begin_swallow(&c, in, storage_answer(&c), SERVE_REFUSED);
+        return mcd_begin_swallow(&c, storage_answer(&c), SERVE_REFUSED);
     struct net_step step = handlers[req.verb](&c);
     if (step.verdict == NET_DONE && step.used > 0)
-        note_recent(&c, in);
+        note_recent(&c);
     return step;
+}
+
+static struct net_step serve_one(struct net_service *svc, void *session, struct span in,
+                                 struct net_turn *turn, struct buf *out);
+
+/* All but a text request's begin. */
+__attribute__((noinline)) static struct net_step serve_other(struct memcached *m,
+                                                             struct mcd_session *s, struct span in,
+                                                             struct net_turn *turn, struct buf *out)
+{
+    if (s->state == MCD_SWALLOW)
+        return swallow(m, s, in, 0, out);
+    if (in.n == 0)
+        return (struct net_step){.verdict = NET_MORE};
+    if (s->state == MCD_BINARY)
+        return mcd_serve_binary(m, s, in, turn, out);
+    s->state = in.p[0] == MCB_REQUEST ? MCD_BINARY : MCD_TEXT;
+    return serve_one(&m->svc, s, in, turn, out);
 }
 
 static struct net_step serve_one(struct net_service *svc, void *session, struct span in,
                                  struct net_turn *turn, struct buf *out)
 {
     struct memcached *m = (struct memcached *)svc;
-    struct session *s = session;
-    if (s->swallowing)
-        return swallow(m, s, in, 0, out);
+    struct mcd_session *s = session;
+    if (s->state != MCD_TEXT)
+        return serve_other(m, s, in, turn, out);
     if (in.n == 0) /* the end of nearly every turn */
         return (struct net_step){.verdict = NET_MORE};
     struct recent_request *q = recent_find(&m->recent, in);
     if (q && get_recent(m, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
     return serve_parsed(m, s, in, turn, out);
+}
+
+static void close_session(struct net_service *svc, void *session)
+{
+    (void)svc;
+    free(((struct mcd_session *)session)->kept);
 }
 
 const char *serve_memcached_command(unsigned index)
@@ -325,8 +351,9 @@ struct net_service *serve_memcached_new(struct serve *serve)
     recent_init(&m->recent);
     m->svc = (struct net_service){
         .name = "memcached",
-        .session_size = sizeof(struct session),
+        .session_size = sizeof(struct mcd_session),
         .serve = serve_one,
+        .close = close_session,
         .refusal = SPAN("SERVER_ERROR too many open connections\r\n"),
     };
     return &m->svc;

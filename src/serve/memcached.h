@@ -1,12 +1,17 @@
 /*
- * What the two files of the memcached service share.
+ * What the files of the memcached service share.
+ *
+ *   memcached.c          who speaks what, and the classic text commands
+ *   memcached_meta.c     the meta commands
+ *   memcached_binary.c   the binary protocol
+ *   memcached_stats.c    stats, in text and binary
  */
 #ifndef SIDFLAKE_SERVE_MEMCACHED_H
 #define SIDFLAKE_SERVE_MEMCACHED_H
 
 #include "serve/recent.h"
 #include "serve/serve.h"
-#include "wire/memcached.h"
+#include "wire/memcached_binary.h"
 
 struct memcached {
     struct net_service svc;
@@ -14,7 +19,70 @@ struct memcached {
     struct recent recent; /* plain gets of one ID */
 };
 
-/* Answers `stats` and its forms by req->args; false: there is no such form. */
-bool memcached_stats(struct memcached *m, const struct mc_req *req, struct buf *out);
+enum mcd_state {
+    MCD_NEW, /* nothing has come */
+    MCD_TEXT,
+    MCD_SWALLOW, /* text, in a data block */
+    MCD_BINARY,  /* the first byte was MCB_REQUEST */
+};
+
+struct mcd_session {
+    size_t done;               /* bytes of the keys of the `get` at the front that are answered */
+    struct mc_swallow swallow; /* a data block under way; of binary only .left */
+    struct span answer;        /* what its end is answered with: static text, or kept … */
+    char *kept;                /* … allocated; NULL: not */
+    uint8_t state;             /* enum mcd_state */
+    bool noreply;              /* … or with nothing */
+    bool passing;              /* binary: a value is under way */
+    uint8_t verb;              /* and what that is counted as */
+    uint8_t result;
+    uint8_t opcode; /* binary: of the request, for the answer */
+    uint8_t error;  /* binary: enum mcb_status, instead of answer */
+    char opaque[4]; /* binary: of the request */
+};
+
+struct mcd_call {
+    struct memcached *m;
+    struct mcd_session *s;
+    struct mc_req *req;
+    struct span in; /* begins with the request */
+    struct net_turn *turn;
+    struct buf *out;
+    size_t used;              /* bytes of the request's line */
+    struct names_entry *name; /* of the latest key that was an ID; NULL: none was */
+};
+
+typedef struct net_step mcd_handler(struct mcd_call *); /* of functions, not of a struct */
+
+#define MCD_ONLY_UP   SPAN("CLIENT_ERROR ids only go up\r\n")
+#define MCD_BAD_DELTA SPAN("CLIENT_ERROR invalid numeric delta argument: expected 1 to 1024\r\n")
+
+/* The ends of a call: counted as r, answered with text or the refusal of an ID. */
+struct net_step mcd_done(const struct mcd_call *c, enum serve_result r);
+struct net_step mcd_answer(const struct mcd_call *c, struct span text, enum serve_result r);
+struct net_step mcd_fail(const struct mcd_call *c, enum issue_status why);
+
+/* NULL: key is no ID. */
+struct names_entry *mcd_id_of(const struct mcd_call *c, struct span key);
+
+/* Swallows what has come of the request's data block. text, its answer, must be static, unless all
+ * of the block has come: NET_DONE. */
+struct net_step mcd_begin_swallow(struct mcd_call *c, struct span text, enum serve_result r);
+
+mcd_handler mcd_meta_get, mcd_meta_arithmetic, mcd_meta_noop, mcd_meta_debug, mcd_meta_set,
+    mcd_meta_delete;
+
+/* n IDs, the last of which is *last: for a command that answers with one number. */
+enum issue_status mcd_issue(struct memcached *m, struct names_entry *name, struct net_turn *turn,
+                            uint64_t n, uint64_t *last, struct net_step *step);
+
+/* One request, or a piece of a value to be passed over, of a connection that speaks binary. */
+struct net_step mcd_serve_binary(struct memcached *m, struct mcd_session *s, struct span in,
+                                 struct net_turn *turn, struct buf *out);
+
+/* Answers `stats` with its words, and to binary, where that isn't NULL; false: there is no such
+ * form, and nothing was written. */
+bool mcd_stats(struct memcached *m, struct span words, const struct mcb_req *binary,
+               struct buf *out);
 
 #endif

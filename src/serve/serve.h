@@ -78,6 +78,9 @@ static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned 
     s->requests[p][command < SERVE_COMMANDS ? command : SERVE_COMMANDS - 1][r]++;
 }
 
+/* Whether whoever says to be user may have IDs: anybody may. */
+bool serve_authenticate(const struct serve *s, struct span user, struct span password);
+
 /* The label of a command that is counted at this index; NULL: none is. */
 const char *serve_memcached_command(unsigned index);
 const char *serve_redis_command(unsigned index);

@@ -1,6 +1,7 @@
 #include "wire/memcached.h"
 
 #include "base/dec.h"
+#include "wire/memcached_meta.h"
 
 #include <string.h>
 
@@ -12,7 +13,7 @@ typedef enum wire_status parse_fn(struct mc_req *req);
 static parse_fn parse_get, parse_gat, parse_delta, parse_storage, parse_delete, parse_touch,
     parse_flush_all, parse_verbosity, parse_free;
 
-/* Meta verbs (mg, mn, …) join here. The most frequent first, for the table is searched in order;
+/* The most frequent first, for the table is searched in order;
  * get is the very first: see is_plain_get. */
 static const struct {
     const char *name;
@@ -25,6 +26,9 @@ static const struct {
     {"incr", 4, MC_INCR, parse_delta},
     {"gat", 3, MC_GAT, parse_gat},
     {"gats", 4, MC_GATS, parse_gat},
+    {"mg", 2, MC_META_GET, mc_parse_meta},
+    {"ma", 2, MC_META_ARITHMETIC, mc_parse_meta},
+    {"mn", 2, MC_META_NOOP, parse_free},
     {"version", 7, MC_VERSION, parse_free},
     {"set", 3, MC_SET, parse_storage},
     {"add", 3, MC_ADD, parse_storage},
@@ -39,6 +43,9 @@ static const struct {
     {"quit", 4, MC_QUIT, parse_free},
     {"flush_all", 9, MC_FLUSH_ALL, parse_flush_all},
     {"verbosity", 9, MC_VERBOSITY, parse_verbosity},
+    {"ms", 2, MC_META_SET, mc_parse_meta},
+    {"md", 2, MC_META_DELETE, mc_parse_meta},
+    {"me", 2, MC_META_DEBUG, mc_parse_meta_debug},
 };
 
 #define VERBS (sizeof verbs / sizeof *verbs)
@@ -48,7 +55,7 @@ const char *mc_verb_name(enum mc_verb verb)
     for (size_t i = 0; i < VERBS; i++)
         if (verbs[i].verb == verb)
             return verbs[i].name;
-    return "unknown";
+    return verb == MC_NOOP ? "noop" : verb == MC_SASL ? "sasl" : "unknown";
 }
 
 static size_t find_verb(struct span word)
@@ -121,7 +128,7 @@ static bool is_key_byte(char c)
     return (unsigned char)c > ' ' && c != 0x7f;
 }
 
-static bool is_key(struct span key)
+bool mc_is_key(struct span key)
 {
     if (key.n == 0 || key.n > MC_KEY_MAX)
         return false;
@@ -179,7 +186,7 @@ static enum wire_status parse_delta(struct mc_req *req)
     if (n < 2 || n > 3)
         return refuse_command(req);
     req->noreply = is_noreply(word[n - 1]);
-    if (!is_key(word[0]))
+    if (!mc_is_key(word[0]))
         return refuse_format(req);
     req->key = word[0];
     if (!dec_u64(word[1], &req->delta))
@@ -200,7 +207,7 @@ static enum wire_status parse_storage(struct mc_req *req)
     if (!dec_u64(word[3], &bytes) || bytes > MC_BLOCK_MAX)
         return refuse_format(req);
     req->body = bytes + 2;
-    if (!is_key(word[0]) || !dec_u64(word[1], &flags) || !dec_i64(word[2], &exptime) ||
+    if (!mc_is_key(word[0]) || !dec_u64(word[1], &flags) || !dec_i64(word[2], &exptime) ||
         (req->verb == MC_CAS && !dec_u64(word[4], &unique)))
         return refuse_format(req);
     req->key = word[0];
@@ -219,7 +226,7 @@ static enum wire_status parse_delete(struct mc_req *req)
     if (n > 1 && !(n == 2 ? zero || req->noreply : zero && req->noreply))
         return refuse(req, SPAN("CLIENT_ERROR bad command line format.  "
                                 "Usage: delete <key> [noreply]\r\n"));
-    if (!is_key(word[0]))
+    if (!mc_is_key(word[0]))
         return refuse_format(req);
     req->key = word[0];
     return WIRE_REQ;
@@ -233,7 +240,7 @@ static enum wire_status parse_touch(struct mc_req *req)
     if (n < 2 || n > 3)
         return refuse_command(req);
     req->noreply = is_noreply(word[n - 1]);
-    if (!is_key(word[0]))
+    if (!mc_is_key(word[0]))
         return refuse_format(req);
     req->key = word[0];
     return dec_i64(word[1], &ignored) ? WIRE_REQ : refuse_exptime(req);

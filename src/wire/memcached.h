@@ -1,6 +1,6 @@
 /*
- * The memcached text protocol, "classic" commands: one line, for storage commands followed by a
- * data block.
+ * The memcached text protocol: one line, for storage commands followed by a data block. The meta
+ * commands are those of wire/memcached_meta.h, the binary protocol is wire/memcached_binary.h.
  *
  *     set key flags exptime bytes [noreply]\r\n   <data block>\r\n
  *     '-------------- mc_parse ------------'      '- mc_swallow -'
@@ -56,19 +56,39 @@ enum mc_verb {
     MC_VERSION,
     MC_VERBOSITY,
     MC_QUIT,
+    MC_META_GET,
+    MC_META_ARITHMETIC,
+    MC_META_NOOP,
+    MC_META_DEBUG,
+    MC_META_SET,
+    MC_META_DELETE,
+    MC_NOOP, /* of the binary protocol alone, as is SASL */
+    MC_SASL,
     MC_VERB_COUNT
+};
+
+/* What a meta command asks for by flags. */
+struct mc_meta {
+    struct span flags; /* the text of all flags, to be walked by mc_next_key */
+    char mode;         /* of M, as sent; 0: none */
+    bool value;        /* v */
+    bool quiet;        /* q */
+    bool base64;       /* b: the key is as sent, mc_meta_key decodes it */
+    bool create;       /* N: what is missing is to be made */
+    bool compare;      /* C: only if the cas unique is this */
 };
 
 /* Filled by mc_parse, except after WIRE_MORE. What a verb does not use is empty, 0 or false. */
 struct mc_req {
     enum mc_verb verb;
-    bool with_cas;     /* gets, gats: the answer carries the cas unique */
-    bool noreply;      /* answer nothing, not even an error; error is empty then */
-    struct span line;  /* the whole line without its end */
-    struct span key;   /* get*, gat*: the first key */
-    struct span keys;  /* get*, gat*: the text of all keys, to be walked by mc_next_key */
-    struct span args;  /* everything after the verb, leading and trailing spaces included */
-    uint64_t delta;    /* incr, decr */
+    bool with_cas;    /* gets, gats: the answer carries the cas unique */
+    bool noreply;     /* answer nothing, not even an error; error is empty then */
+    struct span line; /* the whole line without its end */
+    struct span key;  /* get*, gat*: the first key */
+    struct span keys; /* get*, gat*: the text of all keys, to be walked by mc_next_key */
+    struct span args; /* everything after the verb, leading and trailing spaces included */
+    uint64_t delta;   /* incr, decr, ma */
+    struct mc_meta meta;
     uint64_t body;     /* bytes of data block, its CRLF included, that follow *used and are to be
                         * swallowed: 0, or 2..MC_BLOCK_MAX + 2. Also set with WIRE_BAD */
     struct span error; /* static; the whole answer with CRLF, or empty */
@@ -78,6 +98,9 @@ enum wire_status mc_parse(struct span in, struct mc_req *req, size_t *used);
 
 /* Takes the next key off *keys. false at the end; *key is untouched then. */
 bool mc_next_key(struct span *keys, struct span *key);
+
+/* Whether key may be one of a text command. */
+bool mc_is_key(struct span key);
 
 /* The verb in lower case, as a label; "unknown" for MC_UNKNOWN and anything out of range. */
 const char *mc_verb_name(enum mc_verb verb);
