@@ -180,6 +180,7 @@ static struct net_step swallow(struct memcached *m, struct mcd_session *s, struc
     used += mc_swallow(&s->swallow, span_skip(in, used), &ended, &bad);
     if (!ended)
         return (struct net_step){.verdict = NET_MORE, .used = used};
+    bad &= s->result != SERVE_INVALID; /* of two errors the first is told */
     if (!s->noreply)
         buf_put_span(out, bad ? MC_BAD_CHUNK : s->answer);
     s->state = MCD_TEXT;
@@ -230,7 +231,7 @@ static struct net_step stats(struct mcd_call *c)
 
 static struct net_step version(struct mcd_call *c)
 {
-    return mcd_answer(c, SPAN("VERSION " SIDFLAKE_VERSION "\r\n"), SERVE_OK);
+    return mcd_answer(c, SPAN("VERSION " MCD_VERSION "\r\n"), SERVE_OK);
 }
 
 static struct net_step verbosity(struct mcd_call *c)

@@ -13,6 +13,10 @@
 #include "serve/serve.h"
 #include "wire/memcached_binary.h"
 
+/* What clients are told: the memcached that we answer as. Some tell from it what they may ask for,
+ * and libmemcached takes a version that begins with 0 for a broken server. */
+#define MCD_VERSION "1.6.18"
+
 struct memcached {
     struct net_service svc;
     struct serve *serve;

@@ -148,7 +148,7 @@ static struct net_step stats(struct call *c)
 
 static struct net_step version(struct call *c)
 {
-    mcb_put(c->out, c->req, MCB_OK, NONE, SPAN(SIDFLAKE_VERSION), 0);
+    mcb_put(c->out, c->req, MCB_OK, NONE, SPAN(MCD_VERSION), 0);
     return done(c, SERVE_OK);
 }
 

@@ -70,7 +70,7 @@ static void put_process(const struct rows *r)
     put_u64(r, "pid", (uint64_t)getpid());
     put_u64(r, "uptime", (uint64_t)((clock_mono_us(s->clock) - s->started_mono_us) / 1000000));
     put_u64(r, "time", (uint64_t)(clock_wall_ms(s->clock) / 1000));
-    put_str(r, "version", SIDFLAKE_VERSION);
+    put_str(r, "version", MCD_VERSION);
     put_u64(r, "pointer_size", sizeof(void *) * 8);
     put_seconds(r, "rusage_user", ru.ru_utime);
     put_seconds(r, "rusage_system", ru.ru_stime);
@@ -132,6 +132,7 @@ static void put_sidflake(const struct rows *r)
 {
     const struct serve *s = r->m->serve;
     const struct snowflake *g = &s->issuer.gen;
+    put_str(r, "sidflake_version", SIDFLAKE_VERSION);
     put_u64(r, "sidflake_ready", issuer_ready(&s->issuer, clock_wall_ms(s->clock)) == ISSUE_OK);
     put_u64(r, "sidflake_ids_issued", g->stats.issued);
     put_u64(r, "sidflake_rotations", g->stats.rotations);

@@ -95,9 +95,8 @@ struct span mc_meta_key(const struct mc_req *req, char out[MC_KEY_MAX])
 enum token {
     UNKNOWN,
     ANY,      /* none, or one that nobody reads */
-    TIME,     /* int32_t */
+    SIGNED,   /* int64_t */
     UNSIGNED, /* uint64_t */
-    FLAGS,    /* uint32_t */
     MODE,     /* one letter */
     BASE64,   /* none; the key is decoded */
 };
@@ -122,30 +121,28 @@ static const struct flag flags[128] = {
     ['v'] = {ANY, {"", 0}},
     ['C'] = {UNSIGNED, SPAN(BAD_TOKEN)},
     ['D'] = {UNSIGNED, SPAN("CLIENT_ERROR invalid numeric delta value\r\n")},
-    ['F'] = {FLAGS, {NULL, 0}},
+    ['F'] = {UNSIGNED, {NULL, 0}},
     ['I'] = {ANY, {"", 0}},
     ['J'] = {UNSIGNED, SPAN("CLIENT_ERROR invalid numeric initial value\r\n")},
     ['L'] = {ANY, {"", 0}},
     ['M'] = {MODE, SPAN("CLIENT_ERROR incorrect length for M token\r\n")},
-    ['N'] = {TIME, SPAN(BAD_TOKEN)},
+    ['N'] = {SIGNED, SPAN(BAD_TOKEN)},
     ['O'] = {ANY, {"", 0}},
     ['P'] = {ANY, {"", 0}},
-    ['R'] = {TIME, SPAN(BAD_TOKEN)},
-    ['T'] = {TIME, SPAN(BAD_TOKEN)},
+    ['R'] = {SIGNED, SPAN(BAD_TOKEN)},
+    ['T'] = {SIGNED, SPAN(BAD_TOKEN)},
 };
 
 static bool token_ok(const struct mc_req *req, enum token kind, struct span token)
 {
     char scratch[MC_KEY_MAX];
-    int64_t time;
-    uint64_t number;
+    int64_t number;
+    uint64_t natural;
     switch (kind) {
-    case TIME:
-        return dec_i64(token, &time) && time >= INT32_MIN && time <= INT32_MAX;
+    case SIGNED:
+        return dec_i64(token, &number);
     case UNSIGNED:
-        return dec_u64(token, &number);
-    case FLAGS:
-        return dec_u64(token, &number) && number <= UINT32_MAX;
+        return dec_u64(token, &natural);
     case MODE:
         return token.n == 1;
     case BASE64:

@@ -2,7 +2,8 @@
 
 #include "support/pageend.h"
 #include "wire/http.h"
-#include "wire/memcached.h"
+#include "wire/memcached_binary.h"
+#include "wire/memcached_meta.h"
 #include "wire/resp.h"
 
 #include <stdio.h>
@@ -69,6 +70,8 @@ struct peer {
     bool swallowing, closed;
     struct mc_swallow mc_block;
     struct mc_req mc;
+    struct mcb_req mcb;
+    uint64_t pass; /* bytes of a binary value */
     struct resp_req resp;
     struct http_req http;
 };
@@ -80,6 +83,25 @@ static void put_error(struct peer *peer, enum wire_status status, struct span er
         error.n -= 2;
     put_optional(peer->log, " ", error);
     peer->closed = status == WIRE_CLOSE;
+}
+
+static void log_meta(struct wirefeed_log *log, const struct mc_req *req)
+{
+    const struct mc_meta *m = &req->meta;
+    char scratch[MC_KEY_MAX];
+    struct span flags = m->flags, flag;
+    for (const char *name = " flags="; mc_next_key(&flags, &flag); name = ",")
+        put_text(log, name, flag);
+    if (m->base64)
+        put_text(log, " decoded=", mc_meta_key(req, scratch));
+    if (req->verb == MC_META_ARITHMETIC)
+        put_number(log, "delta", req->delta);
+    if (m->mode)
+        put_text(log, " mode=", span_of(&m->mode, 1));
+    put_str(log, m->value ? " value" : "");
+    put_str(log, m->quiet ? " quiet" : "");
+    put_str(log, m->create ? " create" : "");
+    put_str(log, m->compare ? " compare" : "");
 }
 
 static void log_memcached(struct peer *peer, enum wire_status status)
@@ -98,6 +120,7 @@ static void log_memcached(struct peer *peer, enum wire_status status)
             put_optional(peer->log, " args=", req->args);
         if (req->verb == MC_INCR || req->verb == MC_DECR)
             put_number(peer->log, "delta", req->delta);
+        log_meta(peer->log, req);
         put_str(peer->log, req->with_cas ? " cas" : "");
         put_str(peer->log, req->noreply ? " noreply" : "");
     }
@@ -106,6 +129,45 @@ static void log_memcached(struct peer *peer, enum wire_status status)
     put_str(peer->log, "\n");
     peer->mc_block = (struct mc_swallow){.left = req->body};
     peer->swallowing = req->body > 0;
+}
+
+static void log_binary(struct peer *peer, enum wire_status status)
+{
+    const struct mcb_req *req = &peer->mcb;
+    put_str(peer->log, status == WIRE_REQ ? "REQ " : "CLOSE");
+    peer->closed = status != WIRE_REQ;
+    if (status == WIRE_REQ) {
+        put_str(peer->log, mc_verb_name(req->verb));
+        put_number(peer->log, "opcode", req->opcode);
+        put_optional(peer->log, " key=", req->key);
+        put_optional(peer->log, " value=", req->value);
+        put_str(peer->log, req->quiet ? " quiet" : "");
+        put_str(peer->log, req->with_key ? " with_key" : "");
+        if (req->cas)
+            put_number(peer->log, "cas", req->cas);
+        if (req->verb == MC_INCR || req->verb == MC_DECR) {
+            put_number(peer->log, "delta", req->delta);
+            put_number(peer->log, "expiration", req->expiration);
+        }
+        if (req->body)
+            put_number(peer->log, "body", req->body);
+    } else if (req->error) {
+        put_number(peer->log, "error", req->error);
+    }
+    if (status == WIRE_REQ || req->error)
+        put_optional(peer->log, " opaque=", req->opaque);
+    put_str(peer->log, "\n");
+    peer->pass = req->body;
+    peer->swallowing = req->body > 0;
+}
+
+/* What the caller does with a value that nobody reads. */
+static size_t pass(struct peer *peer, struct span in)
+{
+    size_t n = in.n < peer->pass ? in.n : (size_t)peer->pass;
+    peer->pass -= n;
+    peer->swallowing = peer->pass > 0;
+    return n;
 }
 
 static void log_resp(struct peer *peer, enum wire_status status)
@@ -154,6 +216,8 @@ static size_t swallow(struct peer *peer, struct span in)
 {
     bool done, bad;
     size_t used;
+    if (peer->codec == WIREFEED_MEMCACHED_BINARY)
+        return pass(peer, in);
     if (peer->codec == WIREFEED_MEMCACHED)
         used = mc_swallow(&peer->mc_block, in, &done, &bad);
     else
@@ -170,30 +234,40 @@ static size_t swallow(struct peer *peer, struct span in)
     return used;
 }
 
+static enum wire_status parse(struct peer *peer, struct span in, size_t *used)
+{
+    switch (peer->codec) {
+    case WIREFEED_MEMCACHED:
+        return mc_parse(in, &peer->mc, used);
+    case WIREFEED_MEMCACHED_BINARY:
+        return mcb_parse(in, &peer->mcb, used);
+    case WIREFEED_RESP:
+        return resp_parse(in, &peer->resp, used);
+    case WIREFEED_HTTP:
+        break;
+    }
+    return http_parse(in, &peer->http, used);
+}
+
 /* One request, or one piece of what is to be swallowed. Returns the bytes used; 0: needs more. */
 static size_t step(struct peer *peer, struct span in)
 {
-    enum wire_status status;
+    static void (*const log_of[])(struct peer *, enum wire_status) = {
+        [WIREFEED_MEMCACHED] = log_memcached,
+        [WIREFEED_MEMCACHED_BINARY] = log_binary,
+        [WIREFEED_RESP] = log_resp,
+        [WIREFEED_HTTP] = log_http,
+    };
     size_t used;
     if (peer->swallowing)
         return swallow(peer, in);
-    if (peer->codec == WIREFEED_MEMCACHED)
-        status = mc_parse(in, &peer->mc, &used);
-    else if (peer->codec == WIREFEED_RESP)
-        status = resp_parse(in, &peer->resp, &used);
-    else
-        status = http_parse(in, &peer->http, &used);
+    enum wire_status status = parse(peer, in, &used);
     if (used > in.n || (status == WIRE_MORE) != (used == 0) ||
         (status == WIRE_MORE && in.n >= WIRE_IN_MAX))
         abort();
     if (status == WIRE_MORE)
         return 0;
-    if (peer->codec == WIREFEED_MEMCACHED)
-        log_memcached(peer, status);
-    else if (peer->codec == WIREFEED_RESP)
-        log_resp(peer, status);
-    else
-        log_http(peer, status);
+    log_of[peer->codec](peer, status);
     return used;
 }
 

@@ -19,7 +19,8 @@
 enum wirefeed_codec {
     WIREFEED_MEMCACHED,
     WIREFEED_RESP,
-    WIREFEED_HTTP
+    WIREFEED_HTTP,
+    WIREFEED_MEMCACHED_BINARY
 };
 
 /* One line per event: "REQ …", "BAD …", "CLOSE …", "LEFT n". The hash covers all of it, the text

@@ -313,9 +313,10 @@ static void a_bad_block_is_told_and_the_connection_goes_on(void **state)
 static void version_is_digits_and_dots(void **state)
 {
     (void)state;
-    expect("version\r\n", "VERSION " SIDFLAKE_VERSION "\r\n");
-    for (const char *c = SIDFLAKE_VERSION; *c; c++)
+    expect("version\r\n", "VERSION " MCD_VERSION "\r\n");
+    for (const char *c = MCD_VERSION; *c; c++)
         assert_true((*c >= '0' && *c <= '9') || *c == '.');
+    assert_true(MCD_VERSION[0] != '0'); /* libmemcached takes that for a broken server */
     expect("verbosity 1\r\n", "OK\r\n");
     expect("verbosity 1 noreply\r\n", "");
 }
@@ -484,7 +485,8 @@ static void stats_tell_what_happened(void **state)
            "\r\nNOT_FOUND\r\nCLIENT_ERROR id key is read-only\r\n");
     feed("stats\r\n", 7);
     static const char *const lines[] = {
-        "STAT version " SIDFLAKE_VERSION "\r\n",
+        "STAT version " MCD_VERSION "\r\n",
+        "STAT sidflake_version " SIDFLAKE_VERSION "\r\n",
         "STAT uptime 65\r\n",
         "STAT time 1767225601\r\n",
         "STAT pointer_size 64\r\n",
@@ -521,7 +523,12 @@ static void stats_have_forms(void **state)
     expect("stats settings\r\n", "STAT maxconns 4096\r\nSTAT batch 1024\r\nEND\r\n");
     expect("STATS  Conns \r\n", "STAT memcached 3\r\nEND\r\n");
     expect("stats items\r\n", "END\r\n");
-    expect("stats slabs\r\n", "END\r\n");
+    expect("stats slabs\r\n", "STAT active_slabs 0\r\nSTAT total_malloced 0\r\nEND\r\n");
+    expect("stats sizes\r\n", "STAT sizes_status disabled\r\nEND\r\n");
+    expect("stats detail on\r\nstats detail off\r\nstats detail dump\r\n", "OK\r\nOK\r\nEND\r\n");
+    expect("stats detail\r\nstats detailx\r\nstats foo\r\n",
+           "CLIENT_ERROR usage: stats detail on|off|dump\r\nERROR\r\nERROR\r\n");
+    expect("stats cachedump 1 1\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n");
     expect("get x\r\nstats reset\r\n", "END\r\nRESET\r\n");
     assert_int_equal(counted(MC_GET, SERVE_MISS), 0);
 }
