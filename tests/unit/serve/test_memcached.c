@@ -1,124 +1,5 @@
 /* The memcached service without sockets: bytes in, exact bytes out. */
-#include "serve/memcached.h"
-#include "support/fake_clock.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#define EPOCH INT64_C(1767225600000)
-#define T0    (EPOCH + 1000)
-
-/* The first IDs of T0, of workerId 7. */
-#define ID0 "33554439168"
-#define ID1 "33554439169"
-#define ID2 "33554439170"
-
-static struct fake_clock clock_;
-static struct serve serve;
-static struct net_service *svc;
-static void *session;
-static struct net_turn turn;
-static struct net_step step; /* the latest */
-static char input[1 << 20];
-static size_t input_n;
-static char output[NET_OUT_MAX];
-static struct buf out;
-
-static void begin_named(const char *prefix, char *const *names, size_t n)
-{
-    struct err e;
-    free(svc);
-    free(session);
-    names_clear(&serve.issuer.names);
-    memset(&serve, 0, sizeof serve);
-    fake_clock_init(&clock_, T0);
-    serve.clock = &clock_.clock;
-    serve.issuer.started = true;
-    serve.issuer.max_wait_us = 100000;
-    serve.issuer.batch = 1024;
-    snowflake_init(&serve.issuer.gen, EPOCH, 15, 1);
-    assert_true(snowflake_grant(&serve.issuer.gen, 0, 7, T0 - 1, T0 + 3600000, NULL));
-    assert_int_equal(names_init(&serve.issuer.names, prefix, names, n, &e), ERR_OK);
-    svc = serve_memcached_new(&serve);
-    session = calloc(1, svc->session_size);
-    assert_non_null(session);
-    serve.services[SERVE_MEMCACHED] = svc;
-    turn = (struct net_turn){.clock = &clock_.clock, .wall_ms = T0, .quota = UINT32_MAX};
-    input_n = 0;
-    buf_init(&out, output, sizeof output);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    begin_named("id:", NULL, 0);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    free(svc);
-    free(session);
-    svc = NULL;
-    session = NULL;
-    names_clear(&serve.issuer.names);
-    return 0;
-}
-
-/* As the connection does it, without sending. The input lies in a block of its exact size. */
-static void run(void)
-{
-    do {
-        char *in = malloc(input_n ? input_n : 1);
-        assert_non_null(in);
-        memcpy(in, input, input_n);
-        step = svc->serve(svc, session, span_of(in, input_n), &turn, &out);
-        free(in);
-        assert_true(step.used <= input_n);
-        input_n -= step.used;
-        memmove(input, input + step.used, input_n);
-        if (step.verdict == NET_DONE || !step.partial)
-            turn.reply_start = out.n;
-    } while (step.verdict == NET_DONE);
-    assert_false(out.failed);
-}
-
-static void feed(const char *bytes, size_t n)
-{
-    assert_true(input_n + n <= sizeof input);
-    memcpy(input + input_n, bytes, n);
-    input_n += n;
-    run();
-}
-
-static void check_output(const char *request, const char *want)
-{
-    if (out.n != strlen(want) || memcmp(out.p, want, out.n) != 0)
-        fail_msg("for \"%s\"\nexpected \"%s\"\nfound    \"%.*s\"", request, want, (int)out.n,
-                 out.p);
-    buf_truncate(&out, 0);
-    turn.reply_start = 0;
-}
-
-/* The answer to a whole request, however it is cut: at once here, byte by byte below. */
-static void expect(const char *request, const char *answer)
-{
-    feed(request, strlen(request));
-    check_output(request, answer);
-    assert_int_equal(step.verdict, NET_MORE);
-    assert_int_equal(input_n, 0);
-}
-
-static uint64_t counted(enum mc_verb verb, enum serve_result r)
-{
-    return serve.requests[SERVE_MEMCACHED][verb][r];
-}
+#include "memcached_rig.h"
 
 /* ---- reads ------------------------------------------------------------------------------------
  */
@@ -364,12 +245,6 @@ static void browsers_and_endless_lines_are_closed(void **state)
 /* ---- waiting and failing ----------------------------------------------------------------------
  */
 
-static void take_worker_away(void)
-{
-    int64_t last;
-    assert_true(snowflake_revoke(&serve.issuer.gen, 0, &last));
-}
-
 static void no_id_is_an_error_and_never_a_miss(void **state)
 {
     (void)state;
@@ -542,16 +417,7 @@ static void byte_by_byte_is_the_same_as_at_once(void **state)
     static const char conversation[] = "get id:a id:b\r\nset id:a 0 0 7\r\nget id:\r\n"
                                        "incr id:a 3\r\n\r\ngets x id:a\r\nadd q 0 0 0\r\n\r\n"
                                        "set id:a 0 0 1\r\nxyzget id:a\r\nversion\r\ndelete a\r\n";
-    static char whole[4096];
-    feed(conversation, sizeof conversation - 1);
-    size_t n = out.n;
-    assert_true(n < sizeof whole && n > 200);
-    memcpy(whole, out.p, n);
-    begin(NULL);
-    for (size_t i = 0; i < sizeof conversation - 1; i++)
-        feed(conversation + i, 1);
-    assert_int_equal(out.n, n);
-    assert_memory_equal(out.p, whole, n);
+    check_byte_by_byte(conversation, sizeof conversation - 1);
 }
 
 static void every_verb_has_a_label(void **state)
@@ -566,8 +432,6 @@ static void every_verb_has_a_label(void **state)
     assert_string_equal(svc->name, "memcached");
     assert_true(span_eq(svc->refusal, SPAN("SERVER_ERROR too many open connections\r\n")));
 }
-
-#define MC(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
 {
