@@ -12,6 +12,7 @@
 #include "feed.h"
 #include "fuzz_stream.h"
 
+#include "serve/memcached.h"
 #include "serve/process.h"
 #include "serve/redis.h"
 #include "support/seeded.h"
@@ -284,12 +285,39 @@ static void compare(unsigned world, struct span stream, struct cut cut, const st
     close_talk(&t);
 }
 
+/* Where the corpus is to lead, after the protocols. */
+enum {
+    WAITS = SERVE_PROTOCOLS,
+    META,
+    BINARY,
+    PLACES
+};
+
 const char *fuzz_unreached(void)
 {
-    static const char *const names[SERVE_PROTOCOLS + 1] = {
-        "expected IDs by memcached, found none", "expected IDs by RESP, found none",
-        "expected IDs by HTTP, found none", "expected a request that waits, found none"};
-    return feed_unreached(names, SERVE_PROTOCOLS + 1);
+    static const char *const names[PLACES] = {
+        [SERVE_MEMCACHED] = "expected IDs by memcached, found none",
+        [SERVE_REDIS] = "expected IDs by RESP, found none",
+        [SERVE_HTTP] = "expected IDs by HTTP, found none",
+        [WAITS] = "expected a request that waits, found none",
+        [META] = "expected meta commands, found none",
+        [BINARY] = "expected IDs by memcached's binary protocol, found none"};
+    return feed_unreached(names, PLACES);
+}
+
+static void note_places(unsigned world, struct span stream, const struct talk *whole)
+{
+    const uint64_t(*requests)[SERVE_RESULTS] = whole->serve.requests[SERVE_MEMCACHED];
+    bool issued = whole->serve.issuer.gen.stats.issued > 0;
+    unsigned protocol = (world & 3) % SERVE_PROTOCOLS;
+    if (issued)
+        feed_reached(protocol);
+    if (whole->us > NOW_MS * 1000)
+        feed_reached(WAITS);
+    if (requests[MC_META_GET][SERVE_OK] > 0 && requests[MC_META_SET][SERVE_REFUSED] > 0)
+        feed_reached(META);
+    if (issued && protocol == SERVE_MEMCACHED && stream.p[0] == MCB_REQUEST)
+        feed_reached(BINARY);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -302,10 +330,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct span stream = fuzz_expand(in.p, in.n);
     open_talk(&whole, world, (struct cut){0, SIZE_MAX, 0});
     run(&whole, stream);
-    if (whole.serve.issuer.gen.stats.issued > 0)
-        feed_reached((world & 3) % SERVE_PROTOCOLS);
-    if (whole.us > NOW_MS * 1000)
-        feed_reached(SERVE_PROTOCOLS);
+    note_places(world, stream, &whole);
     if (stream.n > 0) {
         compare(world, stream, (struct cut){1 + at % stream.n, SIZE_MAX, 0}, &whole);
         compare(world, stream, (struct cut){0, stream.n / 4 + 2, seed}, &whole);
