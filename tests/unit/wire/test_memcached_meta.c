@@ -37,7 +37,7 @@ static void check_all(const struct exchange *e, size_t n)
 #define TOKEN     BAD("bad token in command line format")
 #define FLAG      BAD("invalid or duplicate flag")
 
-static void gets(void **state)
+static void reads(void **state)
 {
     (void)state;
     static const struct exchange table[] = {
@@ -196,7 +196,7 @@ static void an_answer_without_room_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gets),
+        cmocka_unit_test(reads),
         cmocka_unit_test(base64),
         cmocka_unit_test(arithmetic_and_delete),
         cmocka_unit_test(sets),
