@@ -1,9 +1,11 @@
 """What concerns no ID is answered as the real memcached does, byte for byte: meta commands, stats
-and the binary protocol."""
+and the binary protocol. Reads of an ID are, but for the number, what memcached answers for a key
+that holds one."""
 
 import getpass
 import os
 import random
+import re
 
 import binary
 import wire
@@ -46,7 +48,7 @@ class Both:
         self.real = Memcached(case).start()
         self.side = case.sidecar("static:7")
 
-    def compare(self, stream, last, until=b""):
+    def compare(self, stream, last, until=b"", mask=bytes):
         """last: the request that ends the connection; until: the answer to wait for before that is
         sent, for memcached may close without sending what it has."""
         answers = []
@@ -56,7 +58,7 @@ class Both:
                 while not c.buf.endswith(until):
                     c.fill()
                 c.send(last)
-                answers.append(c.rest())
+                answers.append(mask(c.rest()))
         assert answers[0] == answers[1], "SEED=%d %r:\nexpected %r\nfound    %r" % (
             self.seed, stream, *answers)
         return answers[0]
@@ -192,3 +194,65 @@ def binary_protocol(case):
         both.compare(stream + answered, rng.choice([binary.request(binary.QUIT, opaque=3),
                                                     binary.request(binary.QUITQ), closing(rng)]),
                      b"\x81" + answered[1:])
+
+
+# ---- hits ----------------------------------------------------------------------------------------
+
+HELD = ["v", "f", "c", "k", "s", "t", "q", "h", "l", "u", "L1", "P9", "Oo", "T0", "N30", "R30"]
+COUNTED = ["v", "c", "k", "t", "q", "Oo", "N30", "J5", "D1", "D1024", "MI", "M+"]
+
+
+def hold_one(both):
+    """Stores an ID in memcached, so that both have one of the same length."""
+    with both.side.mc() as side, wire.Memcached(("127.0.0.1", both.real.port)) as real:
+        text = str(side.id("id:a"))
+        assert real.ask("set id:a 0 0 %d\r\n%s" % (len(text), text)) == "STORED"
+    return len(text)
+
+
+@test("meta commands for an ID key, as memcached answers where it holds a number")
+def meta_hits(case):
+    both = Both(case)
+    rng = both.rng
+    digits = hold_one(both)
+
+    def mask(answer):
+        assert len(re.findall(rb"(?m)^\d{%d}\r$" % digits, answer)) == answer.count(b"VA "), answer
+        answer = re.sub(rb"(?m)^\d+\r$", b"ID", answer)
+        return re.sub(rb" ([chl])\d+", rb" \1", answer)
+    for _ in range(STREAMS):
+        stream = ""
+        for _ in range(rng.randrange(1, REQUESTS)):
+            verb, flags = rng.choice([("mg", HELD), ("ma", COUNTED)])
+            chosen = {f[0]: f for f in rng.sample(flags, rng.randrange(8))}
+            stream += " ".join([verb, "id:a", *chosen.values()]) + "\r\n"
+        both.compare(stream.encode(), b"mn\r\nquit\r\n", mask=mask)
+
+
+@test("binary reads and increments of an ID key, as memcached answers where it holds a number")
+def binary_hits(case):
+    both = Both(case)
+    rng = both.rng
+    digits = hold_one(both)
+
+    def mask(answer):
+        """Headers without the cas, and bodies without digits; a counter's eight bytes are none."""
+        out = []
+        while answer:
+            head = list(binary.HEADER.unpack(answer[:binary.HEADER.size]))
+            end = binary.HEADER.size + head[6]
+            body = answer[binary.HEADER.size:end]
+            counter = head[1] in (binary.INCR, binary.INCRQ) and head[5] == binary.OK
+            out.append((head[:-1], len(body), b"" if counter else
+                        re.sub(rb"\d{%d}" % digits, b"ID", body)))
+            answer = answer[end:]
+        return out
+    for _ in range(STREAMS):
+        stream = b""
+        for _ in range(rng.randrange(1, REQUESTS)):
+            opcode = rng.choice([*READS[:4], *TOUCHES, binary.INCR, binary.INCRQ, *NAKED])
+            extras = b"\0\0\0\0" if opcode in TOUCHES else \
+                binary.delta(rng.randrange(1, 1025)) if opcode in DELTAS else b""
+            key = b"" if opcode in NAKED else b"id:a"
+            stream += binary.request(opcode, key, extras=extras, opaque=rng.getrandbits(32))
+        both.compare(stream, binary.request(binary.QUIT), mask=mask)
