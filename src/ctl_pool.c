@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define TIMEOUT_US   INT64_C(5000000)
-#define REPAIR_BATCH 64
+#define REPAIR_BATCH COORD_REPAIR_MAX
 #define URL_MAX      1025
 
 struct session {

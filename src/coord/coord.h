@@ -31,6 +31,7 @@
 #define COORD_WHO_MAX       512    /* the holder's JSON, NUL included */
 #define COORD_POOL_NAME_MAX 65     /* NUL included */
 #define COORD_RENEW_MAX     32     /* items of one renewal */
+#define COORD_REPAIR_MAX    1024   /* workerIds repaired in one step: some ms each */
 #define COORD_REPLICAS_MAX  100u
 #define COORD_LAYOUT        "38.15.10" /* bits of time, workerId, sequence */
 

@@ -66,6 +66,13 @@ local function confirm(K)
     return {'CONFIRM', int(T), fp .. '@' .. int(T), int(K)}
 end
 
+-- To the tail of the queue; in pieces, since unpack() has a limit.
+local function enqueue(list)
+    for i = 1, #list, 1000 do
+        redis.call('RPUSH', FREE, unpack(list, i, math.min(i + 999, #list)))
+    end
+end
+
 local function init(mode, A, A0, D0, S, G, K, from, to)
     if redis.call('EXISTS', H) == 1 then
         return {'EXISTS', int(T)}
@@ -85,14 +92,11 @@ local function init(mode, A, A0, D0, S, G, K, from, to)
         'fl', int(floor), 'fs', int(floor), 'fp', fp, 'tmax', int(T), 'closed', 0,
         'A', A, 'A0', A0, 'D0', D0, 'S', S, 'G', G, 'K', K, 'from', from, 'to', to, 'born', int(T),
         'sure', int(confirmed or 0))
-    local batch = {}
+    local all = {}
     for w = tonumber(from), tonumber(to) do
-        batch[#batch + 1] = w
-        if #batch == 1000 or w == tonumber(to) then
-            redis.call('RPUSH', FREE, unpack(batch))
-            batch = {}
-        end
+        all[#all + 1] = w
     end
+    enqueue(all)
     return {'OK', int(T), int(era), int(to - from + 1), int(K)}
 end
 
@@ -388,18 +392,33 @@ local function close()
     return reply('OK')
 end
 
--- Makes the hints agree with the records of the workerIds named.
+-- Makes the hints agree with the records of the workerIds named. The queue is walked once, however
+-- many there are: LREM would walk it for each.
 local function repair(...)
-    for _, w in ipairs({...}) do
-        local r = get(w)
-        redis.call('LREM', FREE, 0, w)
-        redis.call('ZREM', EXP, w)
+    local named, back, kept = {}, {}, {}
+    for w in string.gmatch(table.concat({...}, ' '), '%S+') do
+        local r = not named[w] and get(w)
+        if not named[w] then
+            redis.call('ZREM', EXP, w)
+        end
         if r and owned(r) then
             redis.call('ZADD', EXP, int(high(r)), w)
         elseif r then
-            redis.call('RPUSH', FREE, w)
+            back[#back + 1] = w
+        end
+        named[w] = true
+    end
+    local queue = redis.call('LRANGE', FREE, 0, -1)
+    for _, w in ipairs(queue) do
+        if not named[w] then
+            kept[#kept + 1] = w
         end
     end
+    if #kept < #queue then
+        redis.call('DEL', FREE)
+        enqueue(kept)
+    end
+    enqueue(back)
     return reply('OK')
 end
 
@@ -409,7 +428,7 @@ local OPERATIONS = {
     release = release, -- W, token, next token, last or ''   -> OK | LOST
     evict = evict,     -- W                                  -> OK | LOST
     close = close,     --                                    -> OK
-    repair = repair,   -- W...                               -> OK
+    repair = repair,   -- W..., parted by spaces             -> OK
 }
 local run = OPERATIONS[op]
 if not run then

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CALL_BYTES 8192 /* 32 items of at most 112 bytes, and the head */
-#define REPAIR_MAX 64   /* workerIds per script: it searches the whole queue for each */
+#define CALL_BYTES 8192             /* 32 items of at most 112 bytes, and the head */
+#define REPAIR_MAX COORD_REPAIR_MAX /* workerIds per script */
 
 struct remote {
     struct coord base;
@@ -62,6 +62,19 @@ static void call_num(struct call *c, int64_t v)
     struct buf b;
     buf_init(&b, digits, sizeof digits);
     buf_put_i64(&b, v);
+    call_put(c, buf_span(&b));
+}
+
+/* Numbers parted by spaces, as one argument. */
+static void call_list(struct call *c, const uint16_t *v, size_t n)
+{
+    char text[REPAIR_MAX * 6];
+    struct buf b;
+    buf_init(&b, text, sizeof text);
+    for (size_t i = 0; i < n; i++) {
+        buf_put_u64(&b, v[i]);
+        buf_put_char(&b, ' ');
+    }
     call_put(c, buf_span(&b));
 }
 
@@ -282,8 +295,8 @@ static enum coord_status remote_repair(struct coord *base, const char *identity,
     do {
         struct call c;
         call_begin(&c, m, "repair", identity);
-        for (size_t i = 0; i < REPAIR_MAX && done < n; i++)
-            call_num(&c, workers[done++]);
+        call_list(&c, workers + done, n - done < REPAIR_MAX ? n - done : REPAIR_MAX);
+        done += n - done < REPAIR_MAX ? n - done : REPAIR_MAX;
         s = plainly(m, &c, identity, r);
     } while (s == COORD_OK && done < n);
     return s;

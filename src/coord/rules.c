@@ -347,13 +347,19 @@ enum coord_status rules_repair(struct rules *u, const uint16_t *workers, size_t 
     if (s != COORD_OK)
         return s;
     arrive(u, false);
+    uint8_t named[COORD_WORKERS] = {0};
+    for (size_t i = 0; i < n; i++)
+        named[workers[i]] = 1;
+    store_queue_remove(u->store, named);
     for (size_t i = 0; i < n; i++) {
         struct store_record r;
+        if (!named[workers[i]])
+            continue;
         bool known = get(u, workers[i], &r);
-        store_queue_remove(u->store, workers[i]);
         store_due_set(u->store, workers[i], known && r.held ? high(u, &r) : -1);
         if (known && !r.held)
             store_queue_push(u->store, workers[i]);
+        named[workers[i]] = 0; /* the second time that it is named it is done */
     }
     return answer(u, COORD_OK);
 }

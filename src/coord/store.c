@@ -57,7 +57,8 @@ static const char *const sql[STORE_SQLS] = {
     [STORE_QUEUE_FILL] = "INSERT INTO queue(pool, worker) WITH RECURSIVE w(x) AS (SELECT ?2"
                          " UNION ALL SELECT x + 1 FROM w WHERE x < ?3)"
                          " SELECT ?1, x FROM w ORDER BY x",
-    [STORE_QUEUE_REMOVE] = "DELETE FROM queue WHERE pool = ?1 AND worker = ?2",
+    [STORE_QUEUE_REMOVE] = "DELETE FROM queue WHERE pool = ?1"
+                           " AND substr(?2, worker + 1, 1) = x'01'",
     [STORE_QUEUE_COUNT] = "SELECT count(*) FROM queue WHERE pool = ?1",
     [STORE_ALL_RECORDS] = "SELECT worker, era, hwm, t0, n, token, due, who FROM worker"
                           " WHERE pool = ?1 ORDER BY worker",
@@ -447,9 +448,12 @@ void store_queue_fill(struct store *s, uint16_t from, uint16_t to)
     finish(s, st);
 }
 
-void store_queue_remove(struct store *s, uint16_t worker)
+void store_queue_remove(struct store *s, const uint8_t named[COORD_WORKERS])
 {
-    finish(s, use_worker(s, STORE_QUEUE_REMOVE, worker));
+    sqlite3_stmt *st = use_pool(s, STORE_QUEUE_REMOVE);
+    if (st)
+        store_fail(s, sqlite3_bind_blob(st, 2, named, COORD_WORKERS, SQLITE_STATIC));
+    finish(s, st);
 }
 
 uint64_t store_queue_count(struct store *s)

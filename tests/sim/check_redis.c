@@ -109,7 +109,7 @@ static const struct shape {
 } shapes[] = {
     {"HSET", "h", 3, "sv"},  {"HGET", "h", 1, "s"},  {"HMGET", "h", 4, "s"},
     {"HDEL", "h", 3, "s"},   {"RPUSH", "l", 3, "s"}, {"LPOP", "l", 0, ""},
-    {"LPOP", "l", 0, ""},    {"LLEN", "l", 0, ""},   {"LREM", "l", 1, "0s"},
+    {"LPOP", "l", 0, ""},    {"LLEN", "l", 0, ""},   {"LRANGE", "l", 0, ""},
     {"ZADD", "z", 3, "ns"},  {"ZREM", "z", 3, "s"},  {"ZCARD", "z", 0, ""},
     {"EXISTS", NULL, 0, ""}, {"DEL", NULL, 0, ""},   {"ZRANGEBYSCORE", "z", 0, ""},
 };
@@ -128,6 +128,10 @@ static void make_command(struct words *w)
         put(w, "LIMIT");
         put(w, "0");
         put(w, "%llu", (unsigned long long)(1 + draw(5)));
+    }
+    if (strcmp(s->name, "LRANGE") == 0) {
+        put(w, "0");
+        put(w, "-1");
     }
     for (uint64_t groups = s->most ? 1 + draw(s->most) : 0; groups > 0; groups--)
         for (const char *e = s->each; *e; e++) {
