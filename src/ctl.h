@@ -2,12 +2,15 @@
  * sidflakectl: what its files share.
  *
  * Exit status: 0; 1 the thing asked about is not as it should be, or the coordinator or sidecar
- * refused; 2 wrong arguments; 3 nobody answered.
+ * refused; 2 wrong arguments; 3 nobody answered; and 128 + n where signal n broke off a wait.
+ *
+ * Facts go to stdout, as text or with --json as one JSON document; everything else to stderr.
  */
 #ifndef SIDFLAKE_CTL_H
 #define SIDFLAKE_CTL_H
 
 #include "base/err.h"
+#include "base/span.h"
 #include "coord/coord.h"
 
 #include <jansson.h>
@@ -18,18 +21,21 @@ enum ctl_exit {
     CTL_OK = 0,
     CTL_BAD = 1,
     CTL_USAGE = 2,
-    CTL_DOWN = 3
+    CTL_DOWN = 3,
+    CTL_SIGNAL = 128
 };
 
 /* The options of all commands; each takes those that its row in ctl.c names. */
 struct ctl_args {
     const char *coordinator, *pool, *password_file, *connect, *prefix, *uuid;
-    const char *workers, *from, *to;
-    bool fresh, after_loss, if_missing, repair, yes, json;
-    bool has_epoch, has_worker;
+    const char *workers, *from, *to, *sort;
+    bool fresh, after_loss, if_missing, repair, yes, json, reverse, once, no_color;
+    bool has_epoch, has_worker, has_timeout;
     int64_t epoch_ms;
+    int64_t timeout_ms;
+    int64_t delay_ms;
     uint32_t worker;
-    uint32_t count; /* -n */
+    uint32_t count; /* -n; 0: not given */
     struct coord_params params;
     char **rest; /* nrest arguments that are no options */
     int nrest;
@@ -37,28 +43,51 @@ struct ctl_args {
 
 /* Each runs one command and returns the exit status; errors are told on stderr. */
 int ctl_pool_init(struct ctl_args *a);
-int ctl_pool_close(struct ctl_args *a);
 int ctl_pool_status(struct ctl_args *a);
 int ctl_pool_list(struct ctl_args *a);
 int ctl_pool_release(struct ctl_args *a);
 int ctl_pool_check(struct ctl_args *a);
+int ctl_pool_close(struct ctl_args *a);
+int ctl_pool_drain(struct ctl_args *a);
 int ctl_decode(struct ctl_args *a);
 int ctl_range(struct ctl_args *a);
 int ctl_next(struct ctl_args *a);
 int ctl_ping(struct ctl_args *a);
+int ctl_top(struct ctl_args *a);
 
 /* "sidflakectl: " and the message on stderr; returns status. */
 int ctl_fail(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Prints and frees; returns CTL_OK, or CTL_BAD where stdout cannot be written. */
-int ctl_print_json(json_t *j);
+/* Ends what was printed; CTL_BAD where stdout could not be written. */
+int ctl_flush(int status);
 
-/* A time as RFC 3339, and a stretch of time as people say it ("3 h 12 min"), in a buffer that lives
- * until the eighth call after. */
+/* Prints and frees; returns status, or CTL_BAD where stdout cannot be written or j is NULL. */
+int ctl_print_json(int status, json_t *j);
+
+/* A time as RFC 3339, a stretch of time as people say it ("3 h 12 min"), and a number with commas,
+ * in a buffer that lives until the sixteenth call after. */
 const char *ctl_time(int64_t unix_ms);
 const char *ctl_span(int64_t ms);
+const char *ctl_number(uint64_t n);
+
+/* Text of somebody else's, cut to cap - 1 bytes; what is not printable ASCII becomes '?', for it
+ * may speak to the terminal. Returns out. */
+char *ctl_clean(char *out, size_t cap, struct span text);
 
 /* Asks on the terminal; false where the answer is not yes. */
 bool ctl_confirm(const char *question);
+
+/* How far a work has come, on stderr: nothing in its first second; then on a terminal one line that
+ * is written over, else a line every 10 s. */
+struct ctl_progress {
+    int64_t began_us, shown_us;
+    bool terminal, quiet, drawn;
+};
+
+/* quiet: nothing is ever shown. */
+void ctl_progress_begin(struct ctl_progress *p, bool quiet);
+void ctl_progress_show(struct ctl_progress *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Takes the line away. */
+void ctl_progress_end(struct ctl_progress *p);
 
 #endif

@@ -149,6 +149,20 @@ static void worker_id(struct page *p)
     }
 }
 
+static void worker_range(struct page *p)
+{
+    const struct snowflake *g = &p->s->issuer.gen;
+    int64_t now_ms = clock_wall_ms(p->s->clock);
+    for (unsigned i = 0; i < g->nmembers; i++) {
+        char slot[DEC_U64_MAX];
+        size_t n = dec_put_u64(slot, i);
+        exposition_begin(&p->e);
+        exposition_label(&p->e, "slot", span_of(slot, n));
+        exposition_label(&p->e, "state", i < g->nactive ? SPAN("active") : SPAN("spare"));
+        exposition_end(&p->e, g->member[i].hi - now_ms, 3);
+    }
+}
+
 static void renewals(struct page *p)
 {
     const struct serve_facts *f = &p->s->facts;
@@ -185,6 +199,8 @@ static const struct row rows[] = {
       "Connections refused, being over the limit."}, .samples = connections_refused},
     {{"sidflake_worker_id", EXPOSITION_GAUGE, "",
       "workerId in each slot: those issued from, then spares."}, .samples = worker_id},
+    {{"sidflake_worker_range_seconds", EXPOSITION_GAUGE, "seconds",
+      "Time left until the ceiling of the workerId in each slot."}, .samples = worker_range},
     {{"sidflake_workers_held", EXPOSITION_GAUGE, "", "workerIds held."}, .number = HELD},
     {{"sidflake_reservation_seconds", EXPOSITION_GAUGE, "seconds",
       "Time left until the ceiling of what the coordinator has granted."},

@@ -1,0 +1,48 @@
+/*
+ * sidflakectl: the workerIds that are held, in some order.
+ */
+#ifndef SIDFLAKE_CTL_HOLDERS_H
+#define SIDFLAKE_CTL_HOLDERS_H
+
+#include "coord/coord.h"
+
+enum ctl_sort {
+    CTL_SORT_WORKER,
+    CTL_SORT_AGE,
+    CTL_SORT_LEFT,
+    CTL_SORT_HOLDER, /* host, then pod, then process */
+    CTL_SORT_CEILING,
+    CTL_SORTS
+};
+
+/* "worker", …; by which they are named in --sort. */
+extern const char *const ctl_sort_names[CTL_SORTS];
+
+/* false: no such name. */
+bool ctl_sort_parse(const char *name, enum ctl_sort *out);
+
+#define CTL_HOLDER_TEXT 64
+
+struct ctl_holder {
+    const struct coord_worker *w;
+    int64_t ceiling_ms; /* as ctl_session_ceiling */
+    int64_t pid;        /* 0: not known; this and the rest are for ctl_holder_read to fill in */
+    char host[CTL_HOLDER_TEXT], pod[CTL_HOLDER_TEXT]; /* printable; "-" where not known */
+};
+
+struct ctl_holders {
+    struct ctl_holder *v; /* by workerId at first; points into the snapshot */
+    size_t n;
+};
+
+/* false: no memory. Freed by ctl_holders_clear. */
+bool ctl_holders_of(const struct coord_snapshot *snap, struct ctl_holders *out);
+void ctl_holders_clear(struct ctl_holders *h);
+
+/* Reads the holder's JSON, which is as hostile as anything from a coordinator. */
+void ctl_holder_read(struct ctl_holder *h);
+
+/* Smallest first, or largest; equal ones by workerId. CTL_SORT_HOLDER wants all to be read. */
+void ctl_holders_sort(struct ctl_holders *h, enum ctl_sort by, bool reverse);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * sidflakectl: one GET of a sidecar's HTTP listener.
+ *
+ * Invariant: an answer is bounded in size and time.
+ */
+#ifndef SIDFLAKE_CTL_HTTP_H
+#define SIDFLAKE_CTL_HTTP_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ctl_http {
+    int status; /* 200, 503, … */
+    char *body; /* n bytes and NUL; the caller frees it */
+    size_t n;
+};
+
+/* url: http://HOST:PORT[/…], tcp://HOST:PORT or unix:///PATH; path: "/metrics". ERR_INVALID: the
+ * URL is none of these. */
+enum err_code ctl_http_get(const char *url, const char *path, int64_t timeout_us,
+                           struct ctl_http *out, struct err *e) MUST_CHECK;
+
+#endif

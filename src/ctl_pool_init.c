@@ -1,0 +1,125 @@
+/*
+ * sidflakectl pool init: which of three things is true has to be said.
+ */
+#include "ctl_session.h"
+
+#include "base/dec.h"
+#include "ids/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char three[] =
+    "Which is true of the IDs that this pool will give out?\n"
+    "  1  fresh: nobody has ever issued IDs with this epoch and layout for these applications.\n"
+    "     WorkerIds can be had at once. Wrongly said after a loss, it duplicates IDs.\n"
+    "  2  after a loss: there was a pool, and it was lost, flushed or restored. Sidecars that run "
+    "go\n"
+    "     on; new ones wait until no earlier holder can still be issuing (horizon and two skews).\n"
+    "  3  other workerIds: as 2, but with a range of workerIds never used before: nobody waits.\n"
+    "     Use --workers FROM-TO.\n"
+    "1, 2 or nothing to stop: ";
+
+/* Which of the three; false: none was said. */
+static bool ask_mode(struct ctl_args *a)
+{
+    char answer[8] = "";
+    (void)fputs(three, stderr);
+    if (!fgets(answer, sizeof answer, stdin))
+        return false;
+    a->fresh = answer[0] == '1';
+    a->after_loss = answer[0] == '2';
+    return a->fresh || a->after_loss;
+}
+
+static bool parse_workers(const char *text, struct coord_params *p)
+{
+    struct span rest = span_str(text);
+    struct span from = span_cut(&rest, '-');
+    uint64_t lo, hi;
+    if (!rest.p || !dec_u64(from, &lo) || !dec_u64(rest, &hi) || lo > hi || hi >= COORD_WORKERS)
+        return false;
+    p->worker_from = (uint16_t)lo;
+    p->worker_to = (uint16_t)hi;
+    return true;
+}
+
+static int check_init(struct ctl_args *a)
+{
+    struct err e;
+    if (a->fresh + a->after_loss + (a->workers != NULL) > 1)
+        return ctl_fail(CTL_USAGE,
+                        "pool init: expected one of --fresh, --after-loss and --workers");
+    if (a->workers && !parse_workers(a->workers, &a->params))
+        return ctl_fail(CTL_USAGE, "--workers: expected FROM-TO within 0-32767, found \"%s\"",
+                        a->workers);
+    if (coord_params_check(&a->params, &e))
+        return ctl_fail(CTL_USAGE, "%s", e.text);
+    if (a->fresh || a->after_loss || a->workers)
+        return CTL_OK;
+    if (!isatty(STDIN_FILENO))
+        return ctl_fail(CTL_USAGE,
+                        "pool init: expected --fresh, --after-loss or --workers FROM-TO; "
+                        "see sidflakectl pool init --help for what each says");
+    return ask_mode(a) ? CTL_OK : ctl_fail(CTL_USAGE, "nothing was made");
+}
+
+static int make_identity(const struct ctl_args *a, char out[COORD_IDENTITY_MAX])
+{
+    char uuid[COORD_UUID_TEXT];
+    struct err e;
+    int64_t epoch = a->has_epoch ? a->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS;
+    if (epoch > clock_wall_ms(clock_system()))
+        return ctl_fail(CTL_USAGE, "--epoch: expected a time in the past, found %s",
+                        ctl_time(epoch));
+    struct span id = a->uuid ? span_str(a->uuid) : span_str(coord_uuid_new(uuid, rng_system()));
+    if (coord_identity_make(out, id, epoch, &e))
+        return ctl_fail(CTL_USAGE, "%s", e.text);
+    return CTL_OK;
+}
+
+/* Made, or found where that is no error (then identity is that of the pool found). */
+static int told(const struct ctl_args *a, const struct coord_init *in, bool made,
+                const char *identity, int64_t from_ms)
+{
+    if (a->json && made)
+        return ctl_print_json(
+            CTL_OK, json_pack("{s:b, s:s, s:i, s:i, s:s}", "made", 1, "identity", identity,
+                              "worker_from", (int)in->params.worker_from, "worker_to",
+                              (int)in->params.worker_to, "grants_from", ctl_time(from_ms)));
+    if (a->json)
+        return ctl_print_json(CTL_OK, json_pack("{s:b, s:s}", "made", 0, "identity", identity));
+    if (!made)
+        (void)puts("the pool exists already: nothing was changed");
+    else
+        (void)printf("made pool %s with workerIds %u to %u\n", identity, in->params.worker_from,
+                     in->params.worker_to);
+    if (made && in->mode == COORD_INIT_AFTER_LOSS)
+        (void)printf("new sidecars get a workerId from %s on; those that run go on\n",
+                     ctl_time(from_ms));
+    return ctl_flush(CTL_OK);
+}
+
+int ctl_pool_init(struct ctl_args *a)
+{
+    struct ctl_session s;
+    struct coord_init in = {0};
+    int status = check_init(a);
+    if (status || (status = make_identity(a, in.identity)) ||
+        (status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, false)))
+        return status;
+    in.params = a->params;
+    in.mode = a->after_loss ? COORD_INIT_AFTER_LOSS : COORD_INIT_FRESH;
+    enum coord_status r = coord_init(s.coord, &in, &s.reply);
+    int64_t from = s.reply.now_ms;
+    bool found = r == COORD_EXISTS && a->if_missing;
+    if (found)
+        r = coord_describe(s.coord, &s.pool, &s.reply);
+    coord_free(s.coord);
+    if (r != COORD_OK)
+        return ctl_session_fail(a, r, &s.reply);
+    if (in.mode == COORD_INIT_AFTER_LOSS)
+        from += in.params.horizon_ms + 2 * in.params.max_skew_ms;
+    return told(a, &in, !found, found ? s.pool.identity : in.identity, from);
+}

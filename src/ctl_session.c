@@ -1,0 +1,151 @@
+/*
+ * sidflakectl: connecting to a pool, and what goes wrong with it.
+ */
+#include "ctl_session.h"
+
+#include "ids/layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define URL_MAX 1025
+
+const char *ctl_session_pool(const struct ctl_args *a)
+{
+    return a->pool ? a->pool : "default";
+}
+
+const char *ctl_session_url(const struct ctl_args *a, char out[URL_MAX])
+{
+    if (coord_url_public(span_str(a->coordinator), out, URL_MAX))
+        (void)snprintf(out, URL_MAX, "the coordinator");
+    return out;
+}
+
+void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r,
+                     struct err *out)
+{
+    char at[URL_MAX];
+    (void)ctl_session_url(a, at);
+    if (s == COORD_NOPOOL)
+        (void)err_set(out, ERR_NOT_FOUND,
+                      "no pool \"%s\" at %s: make it with `sidflakectl pool init`",
+                      ctl_session_pool(a), at);
+    else if (s == COORD_EXISTS)
+        (void)err_set(out, ERR_EXISTS, "there is a pool \"%s\" at %s already", ctl_session_pool(a),
+                      at);
+    else
+        (void)err_set(out, ERR_IO, "%s: %s", coord_status_name(s),
+                      r->err.text[0] ? r->err.text : "the coordinator refused");
+}
+
+int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r)
+{
+    struct err e;
+    ctl_session_why(a, s, r, &e);
+    return ctl_fail(s == COORD_DOWN ? CTL_DOWN : CTL_BAD, "%s", e.text);
+}
+
+/* The file's contents less one final line end. */
+static bool read_password(const char *path, char out[1025])
+{
+    out[0] = '\0';
+    if (!path)
+        return true;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, out, 1024) : -1;
+    if (n < 0)
+        (void)ctl_fail(CTL_BAD, "cannot read %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    if (n < 0)
+        return false;
+    out[n] = '\0';
+    out[strcspn(out, "\r\n")] = '\0';
+    return true;
+}
+
+int ctl_session_open(const struct ctl_args *a, struct ctl_session *s, int64_t timeout_us,
+                     bool describe)
+{
+    char password[1025];
+    struct err e;
+    memset(s, 0, sizeof *s);
+    if (!read_password(a->password_file, password))
+        return CTL_BAD;
+    struct coord_options o = {.url = span_str(a->coordinator),
+                              .pool = span_str(ctl_session_pool(a)),
+                              .password = span_str(password),
+                              .timeout_us = timeout_us,
+                              .clock = clock_system()};
+    enum err_code bad = coord_open(&o, &s->coord, &e);
+    explicit_bzero(password, sizeof password);
+    if (bad)
+        return ctl_fail(bad == ERR_NOMEM ? CTL_DOWN : CTL_USAGE, "%s", e.text);
+    if (!describe)
+        return CTL_OK;
+    enum coord_status r = coord_describe(s->coord, &s->pool, &s->reply);
+    s->asked_ms = clock_wall_ms(clock_system());
+    if (r == COORD_OK)
+        return CTL_OK;
+    coord_free(s->coord);
+    s->coord = NULL;
+    return ctl_session_fail(a, r, &s->reply);
+}
+
+int ctl_session_snapshot(const struct ctl_args *a, struct ctl_session *s,
+                         struct coord_snapshot *snap)
+{
+    int status = ctl_session_open(a, s, CTL_SESSION_TIMEOUT_US, true);
+    if (status)
+        return status;
+    enum coord_status r = coord_snapshot(s->coord, snap, &s->reply);
+    if (r == COORD_OK)
+        return CTL_OK;
+    coord_free(s->coord);
+    s->coord = NULL;
+    return ctl_session_fail(a, r, &s->reply);
+}
+
+int64_t ctl_session_ceiling(const struct coord_pool *p, const struct coord_worker *w)
+{
+    return w->stale && p->floor_ms > w->hwm_ms ? p->floor_ms : w->hwm_ms;
+}
+
+/* ---- warnings ----------------------------------------------------------------------------------
+ */
+
+#define LIFETIME_WARN_MS (INT64_C(180) * 86400000)
+
+json_t *ctl_session_warnings(const struct ctl_session *s)
+{
+    const struct coord_pool *p = &s->pool;
+    json_t *w = json_array();
+    int64_t skew = s->reply.now_ms - s->asked_ms;
+    uint64_t size = (uint64_t)(p->params.worker_to - p->params.worker_from) + 1;
+    if (p->closed)
+        json_array_append_new(w, json_string("the pool is closed: it grants and renews nothing"));
+    if (skew > p->params.max_skew_ms || skew < -p->params.max_skew_ms)
+        json_array_append_new(w,
+                              json_sprintf("this host's clock and the coordinator's differ by "
+                                           "%s, more than max-skew: claims from here are refused",
+                                           ctl_span(skew)));
+    if (layout_end_ms(p->epoch_ms) - s->reply.now_ms < LIFETIME_WARN_MS)
+        json_array_append_new(w, json_sprintf("the time field of the IDs ends on %s",
+                                              ctl_time(layout_end_ms(p->epoch_ms))));
+    if (s->reply.free * 20 < size)
+        json_array_append_new(w, json_sprintf("less than 5 %% of the workerIds are free"));
+    if (p->replicas < p->params.replicas)
+        json_array_append_new(w, json_sprintf("%llu replicas are connected, fewer than the %u that "
+                                              "must acknowledge: nothing is granted or renewed",
+                                              (unsigned long long)p->replicas, p->params.replicas));
+    if (p->floor_ms > s->reply.now_ms && p->topen_ms > p->born_ms)
+        json_array_append_new(w,
+                              json_sprintf("reopened on %s: workerIds that were held then and are "
+                                           "not renewed rest until %s",
+                                           ctl_time(p->topen_ms), ctl_time(p->floor_ms)));
+    return w;
+}

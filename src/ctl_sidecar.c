@@ -1,0 +1,146 @@
+/*
+ * sidflakectl next, ping: asking a running sidecar.
+ */
+#include "ctl.h"
+
+#include "base/dec.h"
+#include "net/addr.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TIMEOUT_US INT64_C(2000000)
+#define ADDRESS    "tcp://127.0.0.1:11212"
+
+static const char *address_of(const struct ctl_args *a)
+{
+    return a->connect ? a->connect : ADDRESS;
+}
+
+/* A line of the answer without its end; false: none came. */
+static bool read_line(FILE *f, char *line, size_t cap)
+{
+    if (!fgets(line, (int)cap, f))
+        return false;
+    line[strcspn(line, "\r\n")] = '\0';
+    return true;
+}
+
+/* Sends "COMMAND PREFIX NAME", the last two as one word. */
+static bool ask(FILE *f, const char *command, const char *prefix, const char *name)
+{
+    return fprintf(f, "%s %s%s\r\n", command, prefix, name) > 0 && fflush(f) == 0;
+}
+
+static int open_sidecar(const struct ctl_args *a, FILE **out)
+{
+    struct addr addr;
+    struct err e;
+    int fd;
+    if (addr_parse(span_str(address_of(a)), &addr, &e))
+        return ctl_fail(CTL_USAGE, "--connect: %s", e.text);
+    if (addr_connect(&addr, TIMEOUT_US, &fd, &e))
+        return ctl_fail(CTL_DOWN, "%s", e.text);
+    *out = fdopen(fd, "r+");
+    if (*out)
+        return CTL_OK;
+    (void)close(fd);
+    return ctl_fail(CTL_DOWN, "no memory for a connection");
+}
+
+/* "GET key" is a request of memcached's protocol and an inline one of Redis's; the first line of
+ * the answer tells which of the two it is. CTL_OK: id is the digits. */
+static int next_one(FILE *f, const struct ctl_args *a, char id[512])
+{
+    char line[512];
+    uint64_t number;
+    if (!ask(f, "get", a->prefix, a->rest[0]) || !read_line(f, line, sizeof line))
+        return ctl_fail(CTL_DOWN, "%s: no answer", address_of(a));
+    if (strcmp(line, "END") == 0 || strcmp(line, "$-1") == 0)
+        return ctl_fail(CTL_BAD, "\"%s%s\" is no ID of this sidecar", a->prefix, a->rest[0]);
+    bool memcached = strncmp(line, "VALUE ", 6) == 0;
+    if (!memcached && line[0] != '$')
+        return ctl_fail(CTL_BAD, "%s", ctl_clean(id, 512, span_str(line)));
+    if (!read_line(f, id, 512) || (memcached && !read_line(f, line, sizeof line)))
+        return ctl_fail(CTL_DOWN, "%s: the answer was cut short", address_of(a));
+    if (!dec_u64(span_str(id), &number))
+        return ctl_fail(CTL_BAD, "%s: expected an ID, found \"%s\"", address_of(a),
+                        ctl_clean(line, sizeof line, span_str(id)));
+    return CTL_OK;
+}
+
+/* One by one as they come: what was spent is told, should a later one fail. */
+static int next_all(FILE *f, const struct ctl_args *a, uint32_t count)
+{
+    struct ctl_progress progress;
+    char id[512];
+    int status = CTL_OK;
+    ctl_progress_begin(&progress, isatty(STDOUT_FILENO) == 1);
+    if (a->json)
+        (void)fputs("[", stdout);
+    for (uint32_t i = 0; i < count && status == CTL_OK; i++) {
+        status = next_one(f, a, id);
+        if (status == CTL_OK && a->json)
+            (void)printf("%s\n  {\"id\": \"%s\"}", i > 0 ? "," : "", id);
+        else if (status == CTL_OK && puts(id) < 0)
+            break;
+        ctl_progress_show(&progress, "%s of %s IDs", ctl_number(i + 1), ctl_number(count));
+    }
+    ctl_progress_end(&progress);
+    if (a->json)
+        (void)fputs("\n]\n", stdout);
+    return ctl_flush(status);
+}
+
+int ctl_next(struct ctl_args *a)
+{
+    FILE *f;
+    if (strpbrk(a->rest[0], " \t\r\n") || strlen(a->rest[0]) > 200)
+        return ctl_fail(CTL_USAGE,
+                        "next: expected a name of up to 200 bytes without spaces, found "
+                        "\"%s\"",
+                        a->rest[0]);
+    int status = open_sidecar(a, &f);
+    if (status)
+        return status;
+    status = next_all(f, a, a->count > 0 ? a->count : 1);
+    (void)fclose(f);
+    return status;
+}
+
+/* Spends no ID: both protocols tell in their statistics whether one could be had. 1, 0, or -1: no
+ * answer that a sidecar gives. */
+static int is_ready(FILE *f)
+{
+    static const char stat[] = "STAT sidflake_ready ";
+    static const char info[] = "sidflake_ready:";
+    char line[1024];
+    bool asked = ask(f, "stats", "", "");
+    while (asked && read_line(f, line, sizeof line)) {
+        if (strncmp(line, "-ERR unknown command", 20) == 0)
+            asked = ask(f, "info", "", "sidflake");
+        else if (strncmp(line, stat, sizeof stat - 1) == 0)
+            return line[sizeof stat - 1] == '1';
+        else if (strncmp(line, info, sizeof info - 1) == 0)
+            return line[sizeof info - 1] == '1';
+        else if (strcmp(line, "END") == 0)
+            break;
+    }
+    return -1;
+}
+
+int ctl_ping(struct ctl_args *a)
+{
+    FILE *f;
+    int status = open_sidecar(a, &f);
+    if (status)
+        return status;
+    int ready = is_ready(f);
+    (void)fclose(f);
+    if (ready < 0)
+        return ctl_fail(CTL_DOWN, "%s: no answer that a sidecar gives", address_of(a));
+    if (a->json)
+        return ctl_print_json(ready ? CTL_OK : CTL_BAD, json_pack("{s:b}", "ready", ready));
+    return ready ? CTL_OK : ctl_fail(CTL_BAD, "no ID can be had now");
+}

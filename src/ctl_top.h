@@ -1,0 +1,71 @@
+/*
+ * sidflakectl top: what the two views share, a sidecar's and a pool's.
+ *
+ * Invariants
+ *   - A view looks, which may block for a second or two, and paints what it saw last, which does
+ * not.
+ *   - What it could not see is part of the view: a sidecar that is down is no error of top's.
+ */
+#ifndef SIDFLAKE_CTL_TOP_H
+#define SIDFLAKE_CTL_TOP_H
+
+#include "ctl.h"
+#include "ctl_paint.h"
+
+#define TOP_TIMEOUT_US INT64_C(1500000)
+
+struct top_view {
+    /* NULL: *status is the exit status, and the reason is told. */
+    void *(*open)(const struct ctl_args *a, int *status);
+    void (*free)(void *view);
+    /* The exit status for a look alone: CTL_OK, or CTL_DOWN where nobody answered and so on. */
+    int (*look)(void *view);
+    void (*paint)(const void *view, struct paint *p);
+    /* What has gone wrong, for stderr. */
+    const char *(*why)(const void *view);
+    /* true: the key changed what is painted. MAY. */
+    bool (*key)(void *view, int key);
+    /* How long to leave it alone after a look, ms; 0: no matter. MAY. */
+    int64_t (*pause)(const void *view);
+};
+
+extern const struct top_view top_sidecar, top_pool;
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+#define TOP_LABEL 13 /* columns of what stands at the left */
+
+/* Numbers as short texts, in a buffer that lives until the sixteenth call after; "-" for what is
+ * not known. per_s: per second; seconds: "5 µs", "1.2 ms", "> 2 s" where over is the largest bound
+ * known.
+ */
+const char *top_per_s(double v);
+const char *top_count(double v);
+const char *top_seconds(double s, double over);
+const char *top_bytes(double v);
+
+/* The bar on top: what is looked at, and at the right when. */
+void top_head(struct paint *p, const char *what, const char *right);
+
+/* Begins a line with its label. */
+void top_label(struct paint *p, const char *label);
+
+/* Green, yellow or red for a part of a range that is left. */
+enum paint_style top_style_of(double fraction);
+
+/* The smallest of 10 s, 30 s, 1 min, … 24 h that covers v seconds, or v itself. */
+double top_scale(double v);
+
+/* ---- history --------------------------------------------------------------------------------- */
+
+#define TOP_HISTORY 240
+
+/* The latest values, oldest first. */
+struct top_history {
+    double v[TOP_HISTORY];
+    unsigned n;
+};
+
+void top_remember(struct top_history *h, double v);
+
+#endif

@@ -1,0 +1,428 @@
+/*
+ * sidflakectl top of a sidecar, by its metrics page.
+ */
+#include "ctl_http.h"
+#include "ctl_scrape.h"
+#include "ctl_top.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_URL "http://127.0.0.1:9464"
+
+struct sidecar {
+    const char *url;
+    struct scrape now, before; /* n 0: none yet */
+    int64_t us;                /* between the two */
+    int64_t answered_us;       /* when `now` was read; monotonic, 0: never */
+    bool down, ready;          /* down: the latest look found nothing */
+    struct err e;              /* where down */
+    char why[160];             /* where not ready */
+    struct top_history ids, requests;
+};
+
+/* ---- looking ----------------------------------------------------------------------------------
+ */
+
+static void *sidecar_open(const struct ctl_args *a, int *status)
+{
+    struct sidecar *s = calloc(1, sizeof *s);
+    if (!s) {
+        *status = ctl_fail(CTL_BAD, "no memory for a view");
+        return NULL;
+    }
+    s->url = a->connect ? a->connect : DEFAULT_URL;
+    return s;
+}
+
+static void sidecar_free(void *view)
+{
+    struct sidecar *s = view;
+    scrape_clear(&s->now);
+    scrape_clear(&s->before);
+    free(s);
+}
+
+static double grown(const struct sidecar *s, const char *name, const char *key, const char *value)
+{
+    return scrape_rate(scrape_sum(&s->now, name, key, value),
+                       s->before.n > 0 ? scrape_sum(&s->before, name, key, value) : NAN, s->us);
+}
+
+/* false: the sidecar says that no ID can be had, and the first line of why. */
+static void ask_ready(struct sidecar *s)
+{
+    struct ctl_http answer;
+    struct err e;
+    s->ready =
+        !ctl_http_get(s->url, "/readyz", TOP_TIMEOUT_US, &answer, &e) && answer.status == 200;
+    struct span rest = span_of(answer.body, answer.n);
+    (void)ctl_clean(s->why, sizeof s->why, answer.body ? span_cut(&rest, '\n') : SPAN("no answer"));
+    free(answer.body);
+}
+
+static enum err_code read_page(struct sidecar *s)
+{
+    struct ctl_http page;
+    struct scrape fresh;
+    enum err_code code = ctl_http_get(s->url, "/metrics", TOP_TIMEOUT_US, &page, &s->e);
+    if (code)
+        return code;
+    if (page.status != 200) {
+        free(page.body);
+        return err_set(&s->e, ERR_INVALID, "%s: expected status 200, found %d", s->url,
+                       page.status);
+    }
+    code = scrape_parse(&fresh, page.body, page.n, &s->e);
+    if (!code && isnan(scrape_sum(&fresh, "sidflake_build_info", NULL, NULL))) {
+        scrape_clear(&fresh);
+        code = err_set(&s->e, ERR_INVALID, "%s: expected the metrics of sidflake, found others",
+                       s->url);
+    }
+    if (code)
+        return code;
+    scrape_clear(&s->before);
+    s->before = s->now;
+    s->now = fresh;
+    s->now.mono_us = clock_mono_us(clock_system());
+    s->us = s->now.mono_us - s->before.mono_us;
+    return ERR_OK;
+}
+
+static int sidecar_look(void *view)
+{
+    struct sidecar *s = view;
+    enum err_code code = read_page(s);
+    s->down = code != ERR_OK;
+    if (!s->down) {
+        s->answered_us = s->now.mono_us;
+        ask_ready(s);
+    }
+    bool both = !s->down && s->before.n > 0;
+    if (s->answered_us > 0 && (s->down || both)) {
+        top_remember(&s->ids, both ? grown(s, "sidflake_ids_issued_total", NULL, NULL) : NAN);
+        top_remember(&s->requests, both ? grown(s, "sidflake_requests_total", NULL, NULL) : NAN);
+    }
+    return !s->down ? CTL_OK : code == ERR_INVALID ? CTL_USAGE : CTL_DOWN;
+}
+
+static const char *sidecar_why(const void *view)
+{
+    return ((const struct sidecar *)view)->e.text;
+}
+
+/* ---- painting ---------------------------------------------------------------------------------
+ */
+
+static double number(const struct sidecar *s, const char *name)
+{
+    return scrape_value(&s->now, name, NULL, NULL);
+}
+
+static const char *span_of_s(double seconds)
+{
+    if (isnan(seconds))
+        return "-";
+    if (fabs(seconds) > 3.2e9)
+        return "for ever";
+    /* Milliseconds only where they say something. */
+    double ms = fabs(seconds) < 10 ? seconds * 1000 : round(seconds) * 1000;
+    return ctl_span((int64_t)ms);
+}
+
+static void paint_head(const struct sidecar *s, struct paint *p)
+{
+    char what[160] = "sidflake", version[32] = "", url[100], right[96];
+    int64_t wall = clock_wall_ms(clock_system());
+    for (size_t i = 0; i < s->now.n; i++)
+        if (span_eq(s->now.v[i].name, SPAN("sidflake_build_info")))
+            (void)scrape_label(&s->now.v[i], "version", version, sizeof version);
+    (void)snprintf(what, sizeof what, "sidflake %s  %s", version,
+                   ctl_clean(url, sizeof url, span_str(s->url)));
+    double started = number(s, "process_start_time_seconds");
+    (void)snprintf(right, sizeof right, "%.8s UTC", ctl_time(wall) + 11);
+    if (!isnan(started))
+        (void)snprintf(right, sizeof right, "up %s   %.8s UTC",
+                       span_of_s((double)wall / 1000 - started), ctl_time(wall) + 11);
+    top_head(p, what, right);
+}
+
+static void paint_state(const struct sidecar *s, struct paint *p)
+{
+    double up = number(s, "sidflake_coordinator_up");
+    double held = number(s, "sidflake_workers_held");
+    int64_t age = clock_mono_us(clock_system()) - s->answered_us;
+    paint_put(p, PAINT_PLAIN, " ");
+    if (s->down) {
+        paint_put(p, PAINT_BAD, "NO ANSWER");
+        paint_put(p, PAINT_PLAIN, "  %s", s->e.text);
+        if (s->answered_us > 0)
+            paint_put(p, PAINT_FAINT, "; below is what it said %s ago",
+                      span_of_s((double)(age / 1000000)));
+    } else if (!s->ready) {
+        paint_put(p, PAINT_BAD, "NOT READY");
+        paint_put(p, PAINT_PLAIN, "  %s", s->why);
+    } else if (up == 0) {
+        paint_put(p, PAINT_WARN, "READY, COORDINATOR DOWN");
+        paint_put(p, PAINT_PLAIN, "  IDs can be had for %s more",
+                  span_of_s(number(s, "sidflake_reservation_seconds")));
+    } else {
+        paint_put(p, PAINT_GOOD, "READY");
+        paint_put(p, PAINT_PLAIN, "  %s workerId%s held, with %s left at least", top_count(held),
+                  held == 1 ? "" : "s", span_of_s(number(s, "sidflake_reservation_seconds")));
+    }
+    paint_next(p);
+}
+
+#define KINDS 48
+
+struct kind {
+    char text[48];
+    double rate;
+};
+
+static int faster(const void *a, const void *b)
+{
+    double x = ((const struct kind *)a)->rate, y = ((const struct kind *)b)->rate;
+    return (x < y) - (x > y);
+}
+
+/* The rates of a family by one of its labels, those that are not 0, fastest first. */
+static size_t kinds_of(const struct sidecar *s, const char *name, const char *key,
+                       struct kind out[KINDS])
+{
+    size_t n = 0;
+    char text[48];
+    for (size_t i = 0; i < s->now.n && n < KINDS; i++) {
+        size_t at = 0;
+        if (!span_eq(s->now.v[i].name, span_str(name)) ||
+            !scrape_label(&s->now.v[i], key, text, sizeof text))
+            continue;
+        while (at < n && strcmp(out[at].text, text) != 0)
+            at++;
+        double rate = at == n ? grown(s, name, key, text) : 0;
+        if (at < n || !(rate > 0))
+            continue;
+        memcpy(out[n].text, text, sizeof text);
+        out[n++].rate = rate;
+    }
+    qsort(out, n, sizeof *out, faster);
+    return n;
+}
+
+static void paint_kinds(const struct sidecar *s, struct paint *p, const char *label,
+                        const char *name, const char *key)
+{
+    struct kind k[KINDS];
+    size_t n = kinds_of(s, name, key, k);
+    if (n == 0)
+        return;
+    top_label(p, label);
+    for (size_t i = 0; i < n && p->col + 16 < p->cols; i++)
+        paint_put(p, PAINT_PLAIN, "%s%s %s", i > 0 ? ", " : "", k[i].text, top_per_s(k[i].rate));
+}
+
+static unsigned chart_width(const struct paint *p)
+{
+    unsigned left = p->cols > 58 ? p->cols - 58 : 0;
+    return left < TOP_HISTORY ? left : TOP_HISTORY;
+}
+
+static void paint_rates(const struct sidecar *s, struct paint *p)
+{
+    struct kind k[KINDS];
+    double exhausted = number(s, "sidflake_sequence_exhausted_total");
+    top_label(p, "IDs");
+    paint_right(p, TOP_LABEL + 12, PAINT_STRONG, "%s",
+                top_per_s(grown(s, "sidflake_ids_issued_total", NULL, NULL)));
+    paint_tab(p, TOP_LABEL + 13);
+    paint_chart(p, PAINT_LINE, chart_width(p), s->ids.v, s->ids.n);
+    paint_put(p, PAINT_PLAIN, "  %s in all",
+              top_count(scrape_sum(&s->now, "sidflake_ids_issued_total", NULL, NULL)));
+    top_label(p, "Requests");
+    paint_right(p, TOP_LABEL + 12, PAINT_STRONG, "%s",
+                top_per_s(grown(s, "sidflake_requests_total", NULL, NULL)));
+    paint_tab(p, TOP_LABEL + 13);
+    paint_chart(p, PAINT_LINE, chart_width(p), s->requests.v, s->requests.n);
+    size_t n = kinds_of(s, "sidflake_requests_total", "result", k);
+    for (size_t i = 0, shown = 0; i < n; i++)
+        if (strcmp(k[i].text, "ok") != 0)
+            paint_put(p, strcmp(k[i].text, "failed") == 0 ? PAINT_BAD : PAINT_PLAIN, "%s%s %s",
+                      shown++ > 0 ? ", " : "  ", k[i].text, top_per_s(k[i].rate));
+    paint_kinds(s, p, "by command", "sidflake_requests_total", "command");
+    paint_kinds(s, p, "by name", "sidflake_ids_issued_total", "name");
+    top_label(p, "Sequence");
+    paint_put(p, PAINT_PLAIN, "peak %s of 1,024 in a millisecond; used up for %s request%s",
+              top_count(number(s, "sidflake_sequence_peak")), top_count(exhausted),
+              exhausted == 1 ? "" : "s");
+    paint_next(p);
+}
+
+/* The quantiles of what came since the look before, or of all where there was none. */
+static void paint_quantiles(const struct sidecar *s, struct paint *p, const char *name,
+                            const char *key, const char *value)
+{
+    static const double qs[] = {0.5, 0.9, 0.99, 0.999};
+    struct scrape_histogram now, before;
+    scrape_histogram(&s->now, name, key, value, &now);
+    scrape_histogram(&s->before, name, key, value, &before);
+    scrape_histogram_since(&now, &before);
+    double over = now.n > 1 ? now.le[now.n - 2] : 0;
+    for (size_t i = 0; i < sizeof qs / sizeof *qs; i++)
+        paint_right(p, TOP_LABEL + 39 + 10 * (unsigned)i, PAINT_PLAIN, "%s",
+                    top_seconds(scrape_quantile(&now, qs[i]), over));
+}
+
+static void paint_protocols(const struct sidecar *s, struct paint *p)
+{
+    static const char *const columns[] = {"requests", "connections", "p50", "p90", "p99", "p99.9"};
+    static const unsigned ends[] = {12, 26, 39, 49, 59, 69};
+    static const char *const protocols[] = {"memcached", "redis", "http"};
+    top_label(p, "");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        paint_right(p, TOP_LABEL + ends[i], PAINT_FAINT, "%s", columns[i]);
+    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
+        const char *of = protocols[i];
+        double connections = scrape_value(&s->now, "sidflake_connections", "protocol", of);
+        if (isnan(connections))
+            continue;
+        double rate = grown(s, "sidflake_requests_total", "protocol", of);
+        top_label(p, of);
+        /* A protocol that was never asked has no sample of requests. */
+        paint_right(p, TOP_LABEL + 12, PAINT_PLAIN, "%s",
+                    top_per_s(isnan(rate) && s->before.n > 0 ? 0 : rate));
+        paint_right(p, TOP_LABEL + 26, PAINT_PLAIN, "%s", top_count(connections));
+        paint_quantiles(s, p, "sidflake_request_duration_seconds", "protocol", of);
+    }
+    paint_next(p);
+}
+
+/* ---- workerIds, lease, process ----------------------------------------------------------------
+ */
+
+static void paint_worker(const struct sidecar *s, struct paint *p, const struct scrape_sample *id,
+                         double most)
+{
+    char slot[16], state[16] = "";
+    double left = NAN;
+    unsigned width = p->cols > 64 ? p->cols - 62 : 4;
+    (void)scrape_label(id, "slot", slot, sizeof slot);
+    for (size_t i = 0; i < s->now.n; i++) {
+        char of[16];
+        const struct scrape_sample *x = &s->now.v[i];
+        if (!span_eq(x->name, SPAN("sidflake_worker_range_seconds")) ||
+            !scrape_label(x, "slot", of, sizeof of) || strcmp(of, slot) != 0)
+            continue;
+        left = x->value;
+        (void)scrape_label(x, "state", state, sizeof state);
+    }
+    paint_next(p);
+    paint_right(p, TOP_LABEL - 4, PAINT_STRONG, "%.0f", id->value);
+    paint_tab(p, TOP_LABEL);
+    paint_put(p, PAINT_PLAIN, "%s", state);
+    paint_tab(p, TOP_LABEL + 8);
+    enum paint_style style = top_style_of(left / most);
+    paint_bar(p, style, width < 60 ? width : 60, left / most);
+    paint_put(p, left > 0 ? PAINT_PLAIN : PAINT_BAD, "  %s %s", span_of_s(left),
+              left > 0      ? "left"
+              : isnan(left) ? ""
+                            : "OVER");
+}
+
+static void paint_workers(const struct sidecar *s, struct paint *p)
+{
+    double most = 0;
+    unsigned room = p->rows > 32 ? p->rows - 24 : 8, n = 0, shown = 0;
+    for (size_t i = 0; i < s->now.n; i++) {
+        const struct scrape_sample *x = &s->now.v[i];
+        n += span_eq(x->name, SPAN("sidflake_worker_id"));
+        if (span_eq(x->name, SPAN("sidflake_worker_range_seconds")) && x->value > most)
+            most = x->value;
+    }
+    most = top_scale(most);
+    top_label(p, "WorkerIds");
+    paint_tab(p, TOP_LABEL + 8);
+    paint_put(p, PAINT_FAINT, n == 0 ? "none held" : "range left; a full bar is %s",
+              span_of_s(most));
+    for (size_t i = 0; i < s->now.n; i++)
+        if (span_eq(s->now.v[i].name, SPAN("sidflake_worker_id")) && shown++ < room)
+            paint_worker(s, p, &s->now.v[i], most);
+    if (shown > room) {
+        top_label(p, "");
+        paint_put(p, PAINT_FAINT, "and %u more", shown - room);
+    }
+    paint_next(p);
+}
+
+static double renewals(const struct sidecar *s, const char *result)
+{
+    return scrape_value(&s->now, "sidflake_renewals_total", "result", result);
+}
+
+static void paint_lease(const struct sidecar *s, struct paint *p)
+{
+    double up = number(s, "sidflake_coordinator_up"), lost = renewals(s, "lost");
+    double failed = renewals(s, "failed"),
+           losses = number(s, "sidflake_coordinator_data_loss_total");
+    struct scrape_histogram h;
+    top_label(p, "Coordinator");
+    paint_put(p, up == 1 ? PAINT_GOOD : PAINT_BAD, up == 1 ? "up" : up == 0 ? "DOWN" : "unknown");
+    scrape_histogram(&s->now, "sidflake_coordinator_request_seconds", NULL, NULL, &h);
+    paint_put(p, PAINT_PLAIN, "; calls p50 %s, p99 %s; skew %s; ",
+              top_seconds(scrape_quantile(&h, 0.5), 2), top_seconds(scrape_quantile(&h, 0.99), 2),
+              top_seconds(number(s, "sidflake_clock_skew_seconds"), 0));
+    paint_put(p, losses > 0 ? PAINT_WARN : PAINT_PLAIN, "forgot %s time%s", top_count(losses),
+              losses == 1 ? "" : "s");
+    top_label(p, "Renewals");
+    paint_put(p, PAINT_PLAIN, "%s; %s again, %s reasserted, ", top_count(renewals(s, "renewed")),
+              top_count(renewals(s, "again")), top_count(renewals(s, "reasserted")));
+    paint_put(p, failed > 0 ? PAINT_WARN : PAINT_PLAIN, "%s failed", top_count(failed));
+    paint_put(p, PAINT_PLAIN, ", ");
+    paint_put(p, lost > 0 ? PAINT_WARN : PAINT_PLAIN, "%s lost", top_count(lost));
+    top_label(p, "Clock");
+    paint_put(p, PAINT_PLAIN, "%s rollbacks, %s rotations, %s waited",
+              top_count(number(s, "sidflake_clock_rollbacks_total")),
+              top_count(number(s, "sidflake_rotations_total")),
+              top_seconds(number(s, "sidflake_clock_wait_seconds_total"), 0));
+    top_label(p, "Pool");
+    paint_put(p, PAINT_PLAIN, "%s workerIds free; era %s; IDs last for %s",
+              top_count(number(s, "sidflake_pool_free")), top_count(number(s, "sidflake_pool_era")),
+              span_of_s(number(s, "sidflake_lifetime_seconds")));
+}
+
+static void paint_process(const struct sidecar *s, struct paint *p)
+{
+    double cpu = grown(s, "process_cpu_seconds_total", NULL, NULL);
+    top_label(p, "Process");
+    if (isnan(cpu))
+        paint_put(p, PAINT_PLAIN, "CPU -");
+    else
+        paint_put(p, PAINT_PLAIN, "CPU %.1f %%", cpu * 100);
+    paint_put(p, PAINT_PLAIN, "; %s resident; %s of %s descriptors",
+              top_bytes(number(s, "process_resident_memory_bytes")),
+              top_count(number(s, "process_open_fds")), top_count(number(s, "process_max_fds")));
+}
+
+static void sidecar_paint(const void *view, struct paint *p)
+{
+    const struct sidecar *s = view;
+    paint_head(s, p);
+    paint_state(s, p);
+    if (s->answered_us == 0)
+        return;
+    paint_rates(s, p);
+    paint_protocols(s, p);
+    paint_workers(s, p);
+    paint_lease(s, p);
+    paint_process(s, p);
+}
+
+const struct top_view top_sidecar = {
+    .open = sidecar_open,
+    .free = sidecar_free,
+    .look = sidecar_look,
+    .paint = sidecar_paint,
+    .why = sidecar_why,
+};
