@@ -53,6 +53,8 @@ const char *top_seconds(double s, double over)
     size_t i = 0;
     if (isnan(s))
         return "-";
+    if (s == 0)
+        return "0 s";
     if (isinf(s)) {
         (void)snprintf(out, WORD_MAX, "> %g s", over);
         return out;
@@ -62,6 +64,21 @@ const char *top_seconds(double s, double over)
     double v = s / units[i].unit;
     (void)snprintf(out, WORD_MAX, fabs(v) < 9.95 && v != 0 ? "%.1f %s" : "%.0f %s", v,
                    units[i].name);
+    return out;
+}
+
+const char *top_span(double s)
+{
+    char *out = word();
+    if (isnan(s))
+        return "-";
+    if (fabs(s) < 60)
+        (void)snprintf(out, WORD_MAX, fabs(s) < 9.95 ? "%.1f s" : "%.0f s", s);
+    else if (fabs(s) > 2 * 365.25 * 86400)
+        (void)snprintf(out, WORD_MAX, fabs(s) < 1e10 ? "%.1f years" : "for ever",
+                       s / 86400 / 365.25);
+    else
+        (void)snprintf(out, WORD_MAX, "%s", ctl_span((int64_t)s * 1000));
     return out;
 }
 
@@ -184,12 +201,27 @@ static int run_plain(struct top *t)
     return status;
 }
 
+/* The last line, over whatever stands there. */
+static void paint_keys(const struct top *t, struct paint *p)
+{
+    if (p->rows < 4)
+        return;
+    for (unsigned col = 0; col < p->cols; col++) {
+        paint_at(p, p->rows - 1, col);
+        paint_put(p, PAINT_PLAIN, " ");
+    }
+    paint_at(p, p->rows - 1, 1);
+    paint_put(p, PAINT_FAINT, "q quit   space look now%s", t->view->keys ? t->view->keys : "");
+    paint_right(p, p->cols - 1, PAINT_FAINT, "every %s", top_span((double)delay_of(t) / 1000));
+}
+
 /* Paints and shows; what is shown now becomes what was before. */
 static void show(const struct top *t, struct paint *now, struct paint *shown)
 {
     struct paint swap = *shown;
     paint_clear(now);
     t->view->paint(t->state, now);
+    paint_keys(t, now);
     paint_ansi(now, shown, t->utf8, t->color, stdout);
     (void)fflush(stdout);
     *shown = *now;

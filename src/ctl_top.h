@@ -25,6 +25,7 @@ struct top_view {
     const char *(*why)(const void *view);
     /* true: the key changed what is painted. MAY. */
     bool (*key)(void *view, int key);
+    const char *keys; /* what they are, for the last line */
     /* How long to leave it alone after a look, ms; 0: no matter. MAY. */
     int64_t (*pause)(const void *view);
 };
@@ -43,6 +44,9 @@ const char *top_per_s(double v);
 const char *top_count(double v);
 const char *top_seconds(double s, double over);
 const char *top_bytes(double v);
+
+/* A stretch of time in seconds, short: "4.2 s", "28 s", "59 min 41 s", "7.8 years". */
+const char *top_span(double s);
 
 /* The bar on top: what is looked at, and at the right when. */
 void top_head(struct paint *p, const char *what, const char *right);

@@ -137,7 +137,8 @@ static void paint_state(const struct pool *v, struct paint *p)
         paint_put(p, PAINT_BAD, "NO ANSWER");
         paint_put(p, PAINT_PLAIN, "  %s", v->why);
         if (v->seen)
-            paint_put(p, PAINT_FAINT, "; below is what it said %s ago", ctl_span(age));
+            paint_put(p, PAINT_FAINT, "; below is what it said %s ago",
+                      top_span((double)age / 1000));
         paint_next(p);
         return;
     }
@@ -236,23 +237,27 @@ static void paint_extreme(const struct pool *v, struct paint *p, const char *lab
         return;
     struct ctl_holder h = *found;
     top_label(p, label);
-    paint_put(p, PAINT_PLAIN, "%s: workerId %u of %s", ctl_span(v->snap.reply.now_ms - h.w->t0_ms),
-              h.w->worker, holder_text(&h, text));
+    paint_put(p, PAINT_PLAIN, "%s: workerId %u of %s",
+              top_span((double)(v->snap.reply.now_ms - h.w->t0_ms) / 1000), h.w->worker,
+              holder_text(&h, text));
 }
 
 static void paint_holder(const struct pool *v, struct paint *p, struct ctl_holder h)
 {
     int64_t now = v->snap.reply.now_ms, left = h.ceiling_ms - now;
-    double fraction = (double)left / (double)v->snap.pool.params.horizon_ms;
-    unsigned width = p->cols > 100 ? p->cols - 84 : p->cols > 80 ? p->cols - 80 : 0;
+    const struct coord_params *q = &v->snap.pool.params;
+    /* A full bar is what a renewal grants at that age. */
+    int64_t full = now - h.w->t0_ms < q->mature_after_ms ? q->first_horizon_ms : q->horizon_ms;
+    double fraction = (double)left / (double)full;
+    unsigned width = p->cols > 84 ? p->cols - 81 : 0;
     char text[140];
     paint_next(p);
     paint_right(p, 9, PAINT_STRONG, "%u", h.w->worker);
     paint_tab(p, TOP_LABEL);
     paint_put(p, PAINT_PLAIN, "%.30s", holder_text(&h, text));
-    paint_right(p, TOP_LABEL + 47, PAINT_PLAIN, "%s", ctl_span((now - h.w->t0_ms) / 1000 * 1000));
+    paint_right(p, TOP_LABEL + 47, PAINT_PLAIN, "%s", top_span((double)(now - h.w->t0_ms) / 1000));
     paint_right(p, TOP_LABEL + 64, left < 0 ? PAINT_BAD : PAINT_PLAIN, "%s",
-                left < 0 ? "OVER" : ctl_span(left < 10000 ? left : left / 1000 * 1000));
+                left < 0 ? "OVER" : top_span((double)left / 1000));
     paint_tab(p, TOP_LABEL + 66);
     paint_bar(p, top_style_of(fraction), width < 40 ? width : 40, fraction);
     if (h.w->stale)
@@ -311,5 +316,6 @@ const struct top_view top_pool = {
     .paint = pool_paint,
     .why = pool_why,
     .key = pool_key,
+    .keys = "   s sort by another column   r reverse",
     .pause = pool_pause,
 };

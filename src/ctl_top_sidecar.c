@@ -5,12 +5,22 @@
 #include "ctl_scrape.h"
 #include "ctl_top.h"
 
+#include "base/dec.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_URL "http://127.0.0.1:9464"
+
+#define SLOTS 32
+
+/* The longest range that was seen of the workerId in a slot: what a full bar is. A young tenure
+ * gets 30 s where a mature one gets an hour. */
+struct slot {
+    double worker, most;
+};
 
 struct sidecar {
     const char *url;
@@ -21,6 +31,7 @@ struct sidecar {
     struct err e;              /* where down */
     char why[160];             /* where not ready */
     struct top_history ids, requests;
+    struct slot slot[SLOTS];
 };
 
 /* ---- looking ----------------------------------------------------------------------------------
@@ -91,6 +102,29 @@ static enum err_code read_page(struct sidecar *s)
     return ERR_OK;
 }
 
+/* The number of a sample's slot; SLOTS: none, or too large a one. */
+static unsigned slot_of(const struct scrape_sample *x)
+{
+    char text[16];
+    uint64_t slot;
+    bool known = scrape_label(x, "slot", text, sizeof text) && dec_u64(span_str(text), &slot);
+    return known && slot < SLOTS ? (unsigned)slot : SLOTS;
+}
+
+static void keep_ranges(struct sidecar *s)
+{
+    for (size_t i = 0; i < s->now.n; i++) {
+        const struct scrape_sample *x = &s->now.v[i];
+        unsigned at = slot_of(x);
+        if (at == SLOTS)
+            continue;
+        if (span_eq(x->name, SPAN("sidflake_worker_id")) && s->slot[at].worker != x->value)
+            s->slot[at] = (struct slot){.worker = x->value};
+        if (span_eq(x->name, SPAN("sidflake_worker_range_seconds")) && x->value > s->slot[at].most)
+            s->slot[at].most = x->value;
+    }
+}
+
 static int sidecar_look(void *view)
 {
     struct sidecar *s = view;
@@ -99,6 +133,7 @@ static int sidecar_look(void *view)
     if (!s->down) {
         s->answered_us = s->now.mono_us;
         ask_ready(s);
+        keep_ranges(s);
     }
     bool both = !s->down && s->before.n > 0;
     if (s->answered_us > 0 && (s->down || both)) {
@@ -121,17 +156,6 @@ static double number(const struct sidecar *s, const char *name)
     return scrape_value(&s->now, name, NULL, NULL);
 }
 
-static const char *span_of_s(double seconds)
-{
-    if (isnan(seconds))
-        return "-";
-    if (fabs(seconds) > 3.2e9)
-        return "for ever";
-    /* Milliseconds only where they say something. */
-    double ms = fabs(seconds) < 10 ? seconds * 1000 : round(seconds) * 1000;
-    return ctl_span((int64_t)ms);
-}
-
 static void paint_head(const struct sidecar *s, struct paint *p)
 {
     char what[160] = "sidflake", version[32] = "", url[100], right[96];
@@ -145,7 +169,7 @@ static void paint_head(const struct sidecar *s, struct paint *p)
     (void)snprintf(right, sizeof right, "%.8s UTC", ctl_time(wall) + 11);
     if (!isnan(started))
         (void)snprintf(right, sizeof right, "up %s   %.8s UTC",
-                       span_of_s((double)wall / 1000 - started), ctl_time(wall) + 11);
+                       top_span((double)wall / 1000 - started), ctl_time(wall) + 11);
     top_head(p, what, right);
 }
 
@@ -160,18 +184,18 @@ static void paint_state(const struct sidecar *s, struct paint *p)
         paint_put(p, PAINT_PLAIN, "  %s", s->e.text);
         if (s->answered_us > 0)
             paint_put(p, PAINT_FAINT, "; below is what it said %s ago",
-                      span_of_s((double)(age / 1000000)));
+                      top_span((double)(age / 1000000)));
     } else if (!s->ready) {
         paint_put(p, PAINT_BAD, "NOT READY");
         paint_put(p, PAINT_PLAIN, "  %s", s->why);
     } else if (up == 0) {
         paint_put(p, PAINT_WARN, "READY, COORDINATOR DOWN");
         paint_put(p, PAINT_PLAIN, "  IDs can be had for %s more",
-                  span_of_s(number(s, "sidflake_reservation_seconds")));
+                  top_span(number(s, "sidflake_reservation_seconds")));
     } else {
         paint_put(p, PAINT_GOOD, "READY");
         paint_put(p, PAINT_PLAIN, "  %s workerId%s held, with %s left at least", top_count(held),
-                  held == 1 ? "" : "s", span_of_s(number(s, "sidflake_reservation_seconds")));
+                  held == 1 ? "" : "s", top_span(number(s, "sidflake_reservation_seconds")));
     }
     paint_next(p);
 }
@@ -217,7 +241,7 @@ static void paint_kinds(const struct sidecar *s, struct paint *p, const char *la
 {
     struct kind k[KINDS];
     size_t n = kinds_of(s, name, key, k);
-    if (n == 0)
+    if (n == 0 || (n == 1 && strcmp(k[0].text, "other") == 0))
         return;
     top_label(p, label);
     for (size_t i = 0; i < n && p->col + 16 < p->cols; i++)
@@ -302,56 +326,46 @@ static void paint_protocols(const struct sidecar *s, struct paint *p)
 /* ---- workerIds, lease, process ----------------------------------------------------------------
  */
 
-static void paint_worker(const struct sidecar *s, struct paint *p, const struct scrape_sample *id,
-                         double most)
+static void paint_worker(const struct sidecar *s, struct paint *p, const struct scrape_sample *id)
 {
-    char slot[16], state[16] = "";
+    char state[16] = "";
     double left = NAN;
-    unsigned width = p->cols > 64 ? p->cols - 62 : 4;
-    (void)scrape_label(id, "slot", slot, sizeof slot);
+    unsigned slot = slot_of(id), width = p->cols > 76 ? p->cols - 60 : 12;
     for (size_t i = 0; i < s->now.n; i++) {
-        char of[16];
         const struct scrape_sample *x = &s->now.v[i];
-        if (!span_eq(x->name, SPAN("sidflake_worker_range_seconds")) ||
-            !scrape_label(x, "slot", of, sizeof of) || strcmp(of, slot) != 0)
+        if (!span_eq(x->name, SPAN("sidflake_worker_range_seconds")) || slot_of(x) != slot)
             continue;
         left = x->value;
         (void)scrape_label(x, "state", state, sizeof state);
     }
+    double most = top_scale(slot < SLOTS ? s->slot[slot].most : 0);
     paint_next(p);
-    paint_right(p, TOP_LABEL - 4, PAINT_STRONG, "%.0f", id->value);
+    paint_right(p, TOP_LABEL - 2, PAINT_STRONG, "%.0f", id->value);
     paint_tab(p, TOP_LABEL);
     paint_put(p, PAINT_PLAIN, "%s", state);
-    paint_tab(p, TOP_LABEL + 8);
-    enum paint_style style = top_style_of(left / most);
-    paint_bar(p, style, width < 60 ? width : 60, left / most);
-    paint_put(p, left > 0 ? PAINT_PLAIN : PAINT_BAD, "  %s %s", span_of_s(left),
-              left > 0      ? "left"
-              : isnan(left) ? ""
-                            : "OVER");
+    paint_tab(p, TOP_LABEL + 7);
+    if (isnan(left))
+        return;
+    paint_bar(p, top_style_of(left / most), width < 60 ? width : 60, left / most);
+    if (left > 0)
+        paint_put(p, PAINT_PLAIN, "  %s left of %s", top_span(left), top_span(most));
+    else
+        paint_put(p, PAINT_BAD, "  USED UP");
 }
 
 static void paint_workers(const struct sidecar *s, struct paint *p)
 {
-    double most = 0;
-    unsigned room = p->rows > 32 ? p->rows - 24 : 8, n = 0, shown = 0;
-    for (size_t i = 0; i < s->now.n; i++) {
-        const struct scrape_sample *x = &s->now.v[i];
-        n += span_eq(x->name, SPAN("sidflake_worker_id"));
-        if (span_eq(x->name, SPAN("sidflake_worker_range_seconds")) && x->value > most)
-            most = x->value;
-    }
-    most = top_scale(most);
-    top_label(p, "WorkerIds");
-    paint_tab(p, TOP_LABEL + 8);
-    paint_put(p, PAINT_FAINT, n == 0 ? "none held" : "range left; a full bar is %s",
-              span_of_s(most));
+    unsigned room = p->rows > 32 ? p->rows - 24 : 8, n = 0;
+    paint_next(p);
+    paint_put(p, PAINT_FAINT, " WorkerIds and how far ahead each may issue");
     for (size_t i = 0; i < s->now.n; i++)
-        if (span_eq(s->now.v[i].name, SPAN("sidflake_worker_id")) && shown++ < room)
-            paint_worker(s, p, &s->now.v[i], most);
-    if (shown > room) {
-        top_label(p, "");
-        paint_put(p, PAINT_FAINT, "and %u more", shown - room);
+        if (span_eq(s->now.v[i].name, SPAN("sidflake_worker_id")) && n++ < room)
+            paint_worker(s, p, &s->now.v[i]);
+    if (n == 0 || n > room) {
+        paint_next(p);
+        paint_tab(p, TOP_LABEL);
+        paint_put(p, n == 0 ? PAINT_BAD : PAINT_FAINT, n == 0 ? "NONE HELD" : "and %u more",
+                  n - room);
     }
     paint_next(p);
 }
@@ -373,7 +387,7 @@ static void paint_lease(const struct sidecar *s, struct paint *p)
     paint_put(p, PAINT_PLAIN, "; calls p50 %s, p99 %s; skew %s; ",
               top_seconds(scrape_quantile(&h, 0.5), 2), top_seconds(scrape_quantile(&h, 0.99), 2),
               top_seconds(number(s, "sidflake_clock_skew_seconds"), 0));
-    paint_put(p, losses > 0 ? PAINT_WARN : PAINT_PLAIN, "forgot %s time%s", top_count(losses),
+    paint_put(p, losses > 0 ? PAINT_WARN : PAINT_PLAIN, "data lost %s time%s", top_count(losses),
               losses == 1 ? "" : "s");
     top_label(p, "Renewals");
     paint_put(p, PAINT_PLAIN, "%s; %s again, %s reasserted, ", top_count(renewals(s, "renewed")),
@@ -389,7 +403,7 @@ static void paint_lease(const struct sidecar *s, struct paint *p)
     top_label(p, "Pool");
     paint_put(p, PAINT_PLAIN, "%s workerIds free; era %s; IDs last for %s",
               top_count(number(s, "sidflake_pool_free")), top_count(number(s, "sidflake_pool_era")),
-              span_of_s(number(s, "sidflake_lifetime_seconds")));
+              top_span(number(s, "sidflake_lifetime_seconds")));
 }
 
 static void paint_process(const struct sidecar *s, struct paint *p)
