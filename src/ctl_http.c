@@ -20,14 +20,16 @@ static enum err_code parse_url(const char *url, struct addr *out, struct err *e)
 {
     char tcp[320];
     struct span rest = span_str(url);
-    if (span_starts(rest, SPAN("https://")))
-        return err_set(e, ERR_INVALID, "expected http://, found https://");
-    if (!span_starts(rest, SPAN("http://")))
-        return addr_parse(rest, out, e);
-    rest = span_skip(rest, 7);
-    struct span host = span_cut(&rest, '/');
-    (void)snprintf(tcp, sizeof tcp, "tcp://%.*s", (int)(host.n < 300 ? host.n : 300), host.p);
-    return addr_parse(span_str(tcp), out, e);
+    bool http = span_starts(rest, SPAN("http://"));
+    if (http) {
+        rest = span_skip(rest, 7);
+        struct span host = span_cut(&rest, '/');
+        (void)snprintf(tcp, sizeof tcp, "tcp://%.*s", (int)(host.n < 300 ? host.n : 300), host.p);
+    }
+    if (!addr_parse(http ? span_str(tcp) : rest, out, e))
+        return ERR_OK;
+    return err_set(e, ERR_INVALID,
+                   "--connect: expected http://HOST:PORT or unix:///PATH, found \"%.200s\"", url);
 }
 
 static enum err_code send_all(int fd, const char *text, size_t n, struct err *e)
@@ -89,7 +91,7 @@ static enum err_code split(char *text, size_t n, struct ctl_http *out, struct er
 static enum err_code ask(int fd, const char *path, int64_t until_us, struct ctl_http *out,
                          struct err *e)
 {
-    char request[256];
+    char request[256]; /* path is one of ours */
     char *text = NULL;
     size_t n = 0;
     int length = snprintf(request, sizeof request,
@@ -110,9 +112,10 @@ enum err_code ctl_http_get(const char *url, const char *path, int64_t timeout_us
     struct addr addr;
     int fd;
     *out = (struct ctl_http){0};
-    if (strlen(path) > 64 || parse_url(url, &addr, e))
-        return e->code = ERR_INVALID;
-    enum err_code code = addr_connect(&addr, timeout_us, &fd, e);
+    enum err_code code = parse_url(url, &addr, e);
+    if (code)
+        return code;
+    code = addr_connect(&addr, timeout_us, &fd, e);
     if (code)
         return code == ERR_INVALID ? ERR_IO : code;
     code = ask(fd, path, clock_mono_us(clock_system()) + timeout_us, out, e);

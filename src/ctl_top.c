@@ -73,7 +73,7 @@ const char *top_span(double s)
     if (isnan(s))
         return "-";
     if (fabs(s) < 60)
-        (void)snprintf(out, WORD_MAX, fabs(s) < 9.95 ? "%.1f s" : "%.0f s", s);
+        (void)snprintf(out, WORD_MAX, fabs(s) < 9.95 && s != floor(s) ? "%.1f s" : "%.0f s", s);
     else if (fabs(s) > 2 * 365.25 * 86400)
         (void)snprintf(out, WORD_MAX, fabs(s) < 1e10 ? "%.1f years" : "for ever",
                        s / 86400 / 365.25);

@@ -143,8 +143,8 @@ static void paint_state(const struct pool *v, struct paint *p)
         return;
     }
     paint_put(p, v->s.pool.closed ? PAINT_WARN : PAINT_GOOD, v->s.pool.closed ? "CLOSED" : "OPEN");
-    paint_put(p, PAINT_PLAIN, "  era %llu since %s; identity %s",
-              (unsigned long long)v->s.reply.era, ctl_time(v->s.pool.topen_ms), v->s.pool.identity);
+    paint_put(p, PAINT_PLAIN, "  era %llu since %.19sZ; %s", (unsigned long long)v->s.reply.era,
+              ctl_time(v->s.pool.topen_ms), v->s.pool.identity);
     paint_next(p);
 }
 
@@ -207,8 +207,9 @@ static void paint_counts(const struct pool *v, struct paint *p)
         paint_put(p, PAINT_FAINT, "after the next look");
     }
     top_label(p, "Coordinator");
-    paint_put(p, PAINT_PLAIN, "skew %s; horizon %s; ", ctl_span(v->s.reply.now_ms - v->s.asked_ms),
-              ctl_span(q->horizon_ms));
+    paint_put(p, PAINT_PLAIN, "skew %s; horizon %s; ",
+              top_seconds((double)(v->s.reply.now_ms - v->s.asked_ms) / 1000, 0),
+              top_span((double)q->horizon_ms / 1000));
     if (q->replicas > 0)
         paint_put(p, PAINT_PLAIN, "%u of %llu replicas must acknowledge; ", q->replicas,
                   (unsigned long long)v->s.pool.replicas);
@@ -242,6 +243,13 @@ static void paint_extreme(const struct pool *v, struct paint *p, const char *lab
               holder_text(&h, text));
 }
 
+/* Columns of the holder: those that a wide terminal has left, too. */
+static unsigned holder_width(const struct paint *p)
+{
+    unsigned more = p->cols > 110 ? p->cols - 110 : 0;
+    return 30 + (more < 30 ? more : 30);
+}
+
 static void paint_holder(const struct pool *v, struct paint *p, struct ctl_holder h)
 {
     int64_t now = v->snap.reply.now_ms, left = h.ceiling_ms - now;
@@ -249,16 +257,17 @@ static void paint_holder(const struct pool *v, struct paint *p, struct ctl_holde
     /* A full bar is what a renewal grants at that age. */
     int64_t full = now - h.w->t0_ms < q->mature_after_ms ? q->first_horizon_ms : q->horizon_ms;
     double fraction = (double)left / (double)full;
-    unsigned width = p->cols > 84 ? p->cols - 81 : 0;
+    unsigned at = holder_width(p), width = p->cols > at + 50 ? p->cols - at - 47 : 0;
     char text[140];
     paint_next(p);
     paint_right(p, 9, PAINT_STRONG, "%u", h.w->worker);
     paint_tab(p, TOP_LABEL);
-    paint_put(p, PAINT_PLAIN, "%.30s", holder_text(&h, text));
-    paint_right(p, TOP_LABEL + 47, PAINT_PLAIN, "%s", top_span((double)(now - h.w->t0_ms) / 1000));
-    paint_right(p, TOP_LABEL + 64, left < 0 ? PAINT_BAD : PAINT_PLAIN, "%s",
+    paint_put(p, PAINT_PLAIN, "%.*s", (int)at, holder_text(&h, text));
+    paint_right(p, TOP_LABEL + at + 15, PAINT_PLAIN, "%s",
+                top_span((double)(now - h.w->t0_ms) / 1000));
+    paint_right(p, TOP_LABEL + at + 30, left < 0 ? PAINT_BAD : PAINT_PLAIN, "%s",
                 left < 0 ? "OVER" : top_span((double)left / 1000));
-    paint_tab(p, TOP_LABEL + 66);
+    paint_tab(p, TOP_LABEL + at + 32);
     paint_bar(p, top_style_of(fraction), width < 40 ? width : 40, fraction);
     if (h.w->stale)
         paint_put(p, PAINT_WARN, " of an earlier era");
@@ -266,7 +275,7 @@ static void paint_holder(const struct pool *v, struct paint *p, struct ctl_holde
 
 static void paint_table(const struct pool *v, struct paint *p)
 {
-    unsigned rows = p->rows > p->row + 3 ? p->rows - p->row - 3 : 0;
+    unsigned at = holder_width(p), rows = p->rows > p->row + 4 ? p->rows - p->row - 4 : 0;
     if (p->rows == PAINT_ROWS_MAX)
         rows = 20; /* plain: no screen to fill */
     paint_next(p);
@@ -274,9 +283,9 @@ static void paint_table(const struct pool *v, struct paint *p)
     paint_put(p, PAINT_FAINT, " WORKERID");
     paint_tab(p, TOP_LABEL);
     paint_put(p, PAINT_FAINT, "HOLDER");
-    paint_right(p, TOP_LABEL + 47, PAINT_FAINT, "AGE");
-    paint_right(p, TOP_LABEL + 64, PAINT_FAINT, "LEFT");
-    paint_tab(p, TOP_LABEL + 66);
+    paint_right(p, TOP_LABEL + at + 15, PAINT_FAINT, "AGE");
+    paint_right(p, TOP_LABEL + at + 30, PAINT_FAINT, "LEFT");
+    paint_tab(p, TOP_LABEL + at + 32);
     paint_put(p, PAINT_FAINT, "by %s%s",
               v->by == CTL_SORT_LEFT && !v->reverse ? "what is left: next to expire first"
                                                     : ctl_sort_names[v->by],

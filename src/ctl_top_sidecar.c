@@ -295,14 +295,14 @@ static void paint_quantiles(const struct sidecar *s, struct paint *p, const char
     scrape_histogram_since(&now, &before);
     double over = now.n > 1 ? now.le[now.n - 2] : 0;
     for (size_t i = 0; i < sizeof qs / sizeof *qs; i++)
-        paint_right(p, TOP_LABEL + 39 + 10 * (unsigned)i, PAINT_PLAIN, "%s",
+        paint_right(p, TOP_LABEL + 35 + 10 * (unsigned)i, PAINT_PLAIN, "%s",
                     top_seconds(scrape_quantile(&now, qs[i]), over));
 }
 
 static void paint_protocols(const struct sidecar *s, struct paint *p)
 {
     static const char *const columns[] = {"requests", "connections", "p50", "p90", "p99", "p99.9"};
-    static const unsigned ends[] = {12, 26, 39, 49, 59, 69};
+    static const unsigned ends[] = {12, 25, 35, 45, 55, 65};
     static const char *const protocols[] = {"memcached", "redis", "http"};
     top_label(p, "");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
@@ -317,7 +317,7 @@ static void paint_protocols(const struct sidecar *s, struct paint *p)
         /* A protocol that was never asked has no sample of requests. */
         paint_right(p, TOP_LABEL + 12, PAINT_PLAIN, "%s",
                     top_per_s(isnan(rate) && s->before.n > 0 ? 0 : rate));
-        paint_right(p, TOP_LABEL + 26, PAINT_PLAIN, "%s", top_count(connections));
+        paint_right(p, TOP_LABEL + 25, PAINT_PLAIN, "%s", top_count(connections));
         paint_quantiles(s, p, "sidflake_request_duration_seconds", "protocol", of);
     }
     paint_next(p);
