@@ -144,6 +144,8 @@ static void values(void **state)
         "sidflake_connections_refused_total{protocol=\"http\"} 22",
         "sidflake_worker_id{slot=\"0\"} 300",
         "sidflake_worker_id{slot=\"1\"} 32767",
+        "sidflake_worker_range_seconds{slot=\"0\",state=\"active\"} 3599.5",
+        "sidflake_worker_range_seconds{slot=\"1\",state=\"spare\"} ",
         "sidflake_workers_held 2",
         "sidflake_reservation_seconds 3599.5",
         "sidflake_tenure_age_seconds 12.345",
@@ -211,6 +213,7 @@ static void nothing_known(void **state)
     (void)state;
     static const char *const absent[] = {
         "sidflake_worker_id",
+        "sidflake_worker_range_seconds",
         "sidflake_reservation_seconds",
         "sidflake_tenure_age_seconds",
         "sidflake_pool_era",

@@ -1,0 +1,113 @@
+/* Who holds what, in each order; and what happened between two snapshots. */
+#include "ctl_changes.h"
+#include "ctl_holders.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char who1[] = "{\"host\":\"b\",\"pod\":\"y\",\"pid\":7}";
+static char who2[] = "{\"host\":\"a\\u001b[2J\\u00e9\",\"pid\":5}";
+static char who3[] = "{no";
+static char who4[] = "{\"host\":\"b\",\"pod\":\"x\"}";
+
+static struct coord_worker workers[] = {
+    {.worker = 1, .held = true, .n = 5, .hwm_ms = 500, .t0_ms = 100, .who = who1},
+    {.worker = 2, .held = false, .n = 9, .hwm_ms = 50},
+    {.worker = 3, .held = true, .n = 1, .hwm_ms = 300, .t0_ms = 200, .who = who2},
+    {.worker = 4, .held = true, .stale = true, .n = 2, .hwm_ms = 200, .t0_ms = 50, .who = who3},
+    {.worker = 7, .held = true, .n = 2, .hwm_ms = 300, .t0_ms = 60, .who = who4},
+};
+
+static struct coord_snapshot snap = {.workers = workers, .nworkers = 5, .pool = {.floor_ms = 400}};
+
+static void order_is(enum ctl_sort by, bool reverse, const char *expected)
+{
+    struct ctl_holders h;
+    char found[32] = "";
+    assert_true(ctl_holders_of(&snap, &h));
+    for (size_t i = 0; i < h.n; i++)
+        ctl_holder_read(&h.v[i]);
+    ctl_holders_sort(&h, by, reverse);
+    for (size_t i = 0; i < h.n; i++)
+        found[i] = (char)('0' + h.v[i].w->worker);
+    ctl_holders_clear(&h);
+    if (strcmp(found, expected) != 0)
+        fail_msg("by %s: expected %s, found %s", ctl_sort_names[by], expected, found);
+}
+
+static void orders(void **state)
+{
+    (void)state;
+    order_is(CTL_SORT_WORKER, false, "1347");
+    order_is(CTL_SORT_WORKER, true, "7431");
+    order_is(CTL_SORT_AGE, false, "3174"); /* the youngest first */
+    order_is(CTL_SORT_AGE, true, "4713");
+    order_is(CTL_SORT_LEFT, false, "3741"); /* 4 is of an earlier era: the floor counts */
+    order_is(CTL_SORT_CEILING, true, "1437");
+    order_is(CTL_SORT_HOLDER, false, "4371");
+}
+
+static void names(void **state)
+{
+    enum ctl_sort by = CTL_SORTS;
+    (void)state;
+    for (int i = 0; i < CTL_SORTS; i++) {
+        assert_true(ctl_sort_parse(ctl_sort_names[i], &by));
+        assert_int_equal(by, i);
+    }
+    assert_false(ctl_sort_parse("", &by));
+    assert_false(ctl_sort_parse("Age", &by));
+}
+
+static void a_holder_cannot_speak_to_the_terminal(void **state)
+{
+    struct ctl_holders h;
+    (void)state;
+    assert_true(ctl_holders_of(&snap, &h));
+    for (size_t i = 0; i < h.n; i++)
+        ctl_holder_read(&h.v[i]);
+    assert_string_equal(h.v[1].host, "a?[2J??");
+    assert_string_equal(h.v[1].pod, "-");
+    assert_int_equal(h.v[1].pid, 5);
+    assert_string_equal(h.v[2].host, "-");
+    assert_string_equal(h.v[0].pod, "y");
+    ctl_holders_clear(&h);
+}
+
+static void changes(void **state)
+{
+    static struct ctl_past past;
+    struct ctl_changes c;
+    struct coord_worker before[5];
+    (void)state;
+    memcpy(before, workers, sizeof before);
+    assert_false(ctl_changes_since(&past, &snap, &c));
+    assert_true(ctl_changes_since(&past, &snap, &c));
+    assert_int_equal(c.claims + c.renewals + c.returns, 0);
+    workers[0].n += 3;      /* renewed thrice */
+    workers[1].held = true; /* claimed */
+    workers[1].t0_ms = 600;
+    workers[2].held = false; /* returned */
+    workers[4].t0_ms = 700;  /* returned, and claimed by another */
+    workers[4].n += 2;
+    assert_true(ctl_changes_since(&past, &snap, &c));
+    assert_int_equal(c.renewals, 3);
+    assert_int_equal(c.claims, 2);
+    assert_int_equal(c.returns, 2);
+    memcpy(workers, before, sizeof before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(orders),
+        cmocka_unit_test(names),
+        cmocka_unit_test(a_holder_cannot_speak_to_the_terminal),
+        cmocka_unit_test(changes),
+    };
+    return cmocka_run_group_tests_name("ctl/holders", tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* Pages of cells: nothing outside, the right characters, only what changed; and top's words. */
+#include "ctl_args.h"
+#include "ctl_top.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char *text;
+static size_t length;
+
+static FILE *begin(void)
+{
+    free(text);
+    text = NULL;
+    return open_memstream(&text, &length);
+}
+
+static const char *plain(const struct paint *p, bool utf8)
+{
+    FILE *f = begin();
+    paint_plain(p, utf8, f);
+    assert_int_equal(fclose(f), 0);
+    return text;
+}
+
+static const char *ansi(const struct paint *p, const struct paint *before, bool color)
+{
+    FILE *f = begin();
+    paint_ansi(p, before, true, color, f);
+    assert_int_equal(fclose(f), 0);
+    return text;
+}
+
+static int forget(void **state)
+{
+    (void)state;
+    free(text);
+    text = NULL;
+    return 0;
+}
+
+static void what_does_not_fit_is_cut(void **state)
+{
+    struct paint p = {0};
+    (void)state;
+    assert_true(paint_size(&p, 2, 5));
+    paint_put(&p, PAINT_PLAIN, "abcdefgh");
+    paint_next(&p);
+    paint_right(&p, 5, PAINT_GOOD, "%s", "12");
+    paint_next(&p);
+    paint_put(&p, PAINT_PLAIN, "below");
+    paint_at(&p, 9, 9);
+    paint_bar(&p, PAINT_BAD, 1000, 1);
+    assert_string_equal(plain(&p, true), "abcde\n   12\n");
+    assert_true(paint_size(&p, 100000, 100000));
+    assert_int_equal(p.rows, PAINT_ROWS_MAX);
+    assert_true(paint_size(&p, 0, 0));
+    paint_put(&p, PAINT_PLAIN, "xy");
+    assert_string_equal(plain(&p, true), "x\n");
+    paint_free(&p);
+}
+
+static void only_characters_of_one_column(void **state)
+{
+    struct paint p = {0};
+    (void)state;
+    assert_true(paint_size(&p, 1, 40));
+    paint_put(&p, PAINT_PLAIN, "%s", "µ\x1b[2J\n\x7f\xc2\x9b\xff\xe2\x82|\xf0\x9f\x98\x80|…");
+    assert_string_equal(plain(&p, true), "µ?[2J?????"
+                                         "?|????|…\n");
+    assert_string_equal(plain(&p, false), "u?[2J?????"
+                                          "?|????|~\n");
+    paint_free(&p);
+}
+
+static void bars_and_charts(void **state)
+{
+    struct paint p = {0};
+    const double v[] = {9, 0, NAN, 7, 14};
+    (void)state;
+    assert_true(paint_size(&p, 8, 10));
+    paint_bar(&p, PAINT_GOOD, 4, 0.5);
+    paint_next(&p);
+    paint_bar(&p, PAINT_GOOD, 4, 1e-9);
+    paint_next(&p);
+    paint_bar(&p, PAINT_GOOD, 4, 77);
+    paint_next(&p);
+    paint_bar(&p, PAINT_GOOD, 4, NAN);
+    paint_put(&p, PAINT_PLAIN, "|");
+    paint_next(&p);
+    paint_chart(&p, PAINT_LINE, 6, v, 5);
+    paint_next(&p);
+    paint_chart(&p, PAINT_LINE, 2, v, 5);
+    assert_string_equal(plain(&p, true), "██··\n▏···\n████\n····|\n ▆▁ ▅█\n▅█\n");
+    assert_string_equal(plain(&p, false), "##..\n#...\n####\n....|\n *_ +#\n+#\n");
+    paint_free(&p);
+}
+
+static void a_terminal_gets_what_changed(void **state)
+{
+    struct paint p = {0}, before = {0};
+    (void)state;
+    assert_true(paint_size(&p, 2, 6));
+    paint_put(&p, PAINT_BAD, "no");
+    paint_next(&p);
+    paint_put(&p, PAINT_PLAIN, "same");
+    assert_string_equal(
+        ansi(&p, &before, true),
+        "\033[0m\033[2J\033[1;1H\033[0;1;31mno\033[0m\033[K\033[2;1Hsame\033[K\033[H");
+    assert_null(strstr(ansi(&p, &before, false), "31m"));
+    assert_true(paint_size(&before, 2, 6));
+    paint_next(&before);
+    paint_put(&before, PAINT_PLAIN, "same");
+    assert_string_equal(ansi(&p, &before, true), "\033[1;1H\033[0;1;31mno\033[0m\033[K\033[H");
+    assert_string_equal(ansi(&p, &p, true), "\033[H");
+    assert_true(paint_size(&before, 2, 7));
+    assert_non_null(strstr(ansi(&p, &before, true), "\033[2J"));
+    paint_free(&p);
+    paint_free(&before);
+}
+
+static void words(void **state)
+{
+    (void)state;
+    assert_string_equal(top_per_s(NAN), "- /s");
+    assert_string_equal(top_per_s(0), "0 /s");
+    assert_string_equal(top_per_s(0.05), "0.05 /s");
+    assert_string_equal(top_per_s(4.25), "4.2 /s");
+    assert_string_equal(top_per_s(1234567.6), "1,234,568 /s");
+    assert_string_equal(top_per_s(1e300), "many /s");
+    assert_string_equal(top_count(-1), "-");
+    assert_string_equal(top_count(999), "999");
+    assert_string_equal(top_seconds(0, 2), "0 s");
+    assert_string_equal(top_seconds(4.75e-6, 2), "4.8 µs");
+    assert_string_equal(top_seconds(-0.0123, 2), "-12 ms");
+    assert_string_equal(top_seconds(INFINITY, 2), "> 2 s");
+    assert_string_equal(top_seconds(NAN, 2), "-");
+    assert_string_equal(top_span(28.4), "28 s");
+    assert_string_equal(top_span(2), "2 s");
+    assert_string_equal(top_span(-4.25), "-4.2 s");
+    assert_string_equal(top_span(3581), "59 min 41 s");
+    assert_string_equal(top_span(2468209e2), "7.8 years");
+    assert_string_equal(top_span(INFINITY), "for ever");
+    assert_string_equal(top_bytes(2202010), "2.1 MiB");
+    assert_string_equal(top_bytes(12), "12 B");
+    assert_string_equal(ctl_number(0), "0");
+    assert_string_equal(ctl_number(UINT64_MAX), "18,446,744,073,709,551,615");
+    assert_string_equal(ctl_span(INT64_MIN), "-106751991167 d 7 h");
+    assert_true(top_scale(30.001) == 30 && top_scale(31) == 60 && top_scale(1e9) == 1e9);
+}
+
+static void history_keeps_the_latest(void **state)
+{
+    static struct top_history h;
+    (void)state;
+    for (int i = 0; i < TOP_HISTORY + 3; i++)
+        top_remember(&h, i);
+    assert_int_equal(h.n, TOP_HISTORY);
+    assert_true(h.v[0] == 3 && h.v[TOP_HISTORY - 1] == TOP_HISTORY + 2);
+}
+
+static void what_was_meant(void **state)
+{
+    static const char *const words[] = {"list", "init", "status", "ping"};
+    (void)state;
+    assert_string_equal(ctl_meant("lst", words, 4), "list");
+    assert_string_equal(ctl_meant("statsu", words, 4), "status");
+    assert_string_equal(ctl_meant("pong", words, 4), "ping");
+    assert_null(ctl_meant("frobnicate", words, 4));
+    assert_null(ctl_meant("", words, 4));
+    assert_null(ctl_meant("a word that is longer than any command could be", words, 4));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(what_does_not_fit_is_cut, forget),
+        cmocka_unit_test_teardown(only_characters_of_one_column, forget),
+        cmocka_unit_test_teardown(bars_and_charts, forget),
+        cmocka_unit_test_teardown(a_terminal_gets_what_changed, forget),
+        cmocka_unit_test(words),
+        cmocka_unit_test(history_keeps_the_latest),
+        cmocka_unit_test(what_was_meant),
+    };
+    return cmocka_run_group_tests_name("ctl/paint", tests, NULL, NULL);
+}
