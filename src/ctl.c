@@ -16,8 +16,8 @@ static const struct ctl_command commands[] = {
      ON_POOL " fresh after-loss workers epoch uuid if-missing horizon first-horizon mature-after"
              " max-skew grace replicas json", "", 0, 0,
      "Make a pool",
-     "Which is true of its ID space has to be said: --fresh, --after-loss or --workers.\n"
-     "On a terminal it is asked otherwise.\n"},
+     "Which is true of its ID space has to be said: --fresh, --after-loss or\n"
+     "--workers. On a terminal it is asked otherwise.\n"},
     {"pool", "status", ctl_pool_status, ON_POOL " json", "", 0, 0,
      "Counts, identity, parameters, clock skew, warnings", NULL},
     {"pool", "list", ctl_pool_list, ON_POOL " sort reverse json", "", 0, 0,
@@ -31,8 +31,9 @@ static const struct ctl_command commands[] = {
      "No more grants and renewals, before a pool moves", NULL},
     {"pool", "drain", ctl_pool_drain, ON_POOL " timeout json", "", 0, 0,
      "Close, and wait until nobody issues IDs of it",
-     "Exit status 0: every holder has returned its workerId, or its range has ended. 1: not so\n"
-     "when the timeout had passed. 130: broken off by Ctrl-C; the same command goes on waiting.\n"},
+     "Exit status 0: every holder has returned its workerId, or its range has\n"
+     "ended; 1: not so when the timeout had passed; 130: broken off by Ctrl-C.\n"
+     "The pool stays closed; the same command goes on waiting.\n"},
     {NULL, "decode", ctl_decode, "epoch json", "ID...", 1, -1,
      "Time, workerId and sequence of IDs", NULL},
     {NULL, "range", ctl_range, "from to epoch json", "", 0, 0,
@@ -43,8 +44,9 @@ static const struct ctl_command commands[] = {
      "Exit 0 when IDs can be had", "Spends none.\n"},
     {NULL, "top", ctl_top, "connect " ON_POOL " count delay once no-color", "", 0, 0,
      "A sidecar, or with --coordinator a pool, live",
-     "q ends it; space looks again at once; in a pool, s sorts by another column, r the other\n"
-     "way round. Where stdout is no terminal, one look is printed as plain text, or -n of them.\n"},
+     "q ends it, space looks again at once; of a pool, s sorts by another column,\n"
+     "r the other way round. Where stdout is no terminal, one look is printed as\n"
+     "plain text, or -n of them.\n"},
 };
 /* clang-format on */
 
@@ -112,9 +114,11 @@ static int unknown(int argc, char **argv)
     while (of_group < COMMANDS && commands[of_group].group)
         of_group++;
     const char *meant = ctl_meant(word, names, in_group ? of_group : n);
-    return ctl_fail(CTL_USAGE, "no such command: %s%s%s%s%s; see sidflakectl --help",
-                    in_group ? "pool " : "", word, meant ? ": did you mean " : "",
-                    meant && in_group ? "pool " : "", meant ? meant : "");
+    if (!meant)
+        return ctl_fail(CTL_USAGE, "no such command: %s%s; see sidflakectl --help",
+                        in_group ? "pool " : "", word);
+    return ctl_fail(CTL_USAGE, "no such command: %s%s; did you mean %s%s?", in_group ? "pool " : "",
+                    word, in_group ? "pool " : "", meant);
 }
 
 static bool is_one_of(const char *word, const char *a, const char *b)

@@ -37,9 +37,9 @@ static const struct opt {
 #define AT(field) offsetof(struct ctl_args, field)
     /* clang-format off */
     {"coordinator", 0, KIND_TEXT, AT(coordinator), 0, 0, 0, "URL",
-     "of the coordinator; else $SIDFLAKE_COORDINATOR_URL", NULL},
+     "else $SIDFLAKE_COORDINATOR_URL", NULL},
     {"pool", 0, KIND_TEXT, AT(pool), 0, 0, 0, "NAME",
-     "of the pool; else $SIDFLAKE_COORDINATOR_POOL, or default", NULL},
+     "else $SIDFLAKE_COORDINATOR_POOL, or default", NULL},
     {"password-file", 0, KIND_TEXT, AT(password_file), 0, 0, 0, "FILE",
      "its first line is the coordinator's password", NULL},
     {"fresh", 0, KIND_FLAG, AT(fresh), 0, 0, 0, NULL,

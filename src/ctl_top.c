@@ -185,7 +185,10 @@ static int run_plain(struct top *t)
     int status = t->view->look(t->state);
     if (status)
         return ctl_fail(status, "%s", t->view->why(t->state));
-    if (!paint_size(&p, PAINT_ROWS_MAX, PLAIN_COLS))
+    unsigned rows, cols = PLAIN_COLS;
+    if (isatty(STDOUT_FILENO) == 1)
+        screen_size(&rows, &cols);
+    if (!paint_size(&p, PAINT_ROWS_MAX, cols))
         return ctl_fail(CTL_BAD, "no memory for a page");
     for (uint32_t i = 0; i < (t->count ? t->count : 1) && status == CTL_OK; i++) {
         (void)poll(NULL, 0, (int)delay_of(t)); /* rates are those of between two looks */

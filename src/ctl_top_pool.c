@@ -135,10 +135,9 @@ static void paint_state(const struct pool *v, struct paint *p)
     paint_put(p, PAINT_PLAIN, " ");
     if (v->down) {
         paint_put(p, PAINT_BAD, "NO ANSWER");
-        paint_put(p, PAINT_PLAIN, "  %s", v->why);
         if (v->seen)
-            paint_put(p, PAINT_FAINT, "; below is what it said %s ago",
-                      top_span((double)age / 1000));
+            paint_put(p, PAINT_BAD, " for %s", top_span((double)age / 1000));
+        paint_put(p, PAINT_PLAIN, "  %s", v->why);
         paint_next(p);
         return;
     }
@@ -286,10 +285,10 @@ static void paint_table(const struct pool *v, struct paint *p)
     paint_right(p, TOP_LABEL + at + 15, PAINT_FAINT, "AGE");
     paint_right(p, TOP_LABEL + at + 30, PAINT_FAINT, "LEFT");
     paint_tab(p, TOP_LABEL + at + 32);
-    paint_put(p, PAINT_FAINT, "by %s%s",
-              v->by == CTL_SORT_LEFT && !v->reverse ? "what is left: next to expire first"
-                                                    : ctl_sort_names[v->by],
-              v->reverse ? ", reversed" : "");
+    if (v->by == CTL_SORT_LEFT && !v->reverse)
+        paint_put(p, PAINT_FAINT, "next to expire first");
+    else
+        paint_put(p, PAINT_FAINT, "by %s%s", ctl_sort_names[v->by], v->reverse ? ", reversed" : "");
     for (size_t i = 0; i < v->held.n && i < rows; i++)
         paint_holder(v, p, v->held.v[i]);
     if (v->held.n == 0) {

@@ -181,10 +181,9 @@ static void paint_state(const struct sidecar *s, struct paint *p)
     paint_put(p, PAINT_PLAIN, " ");
     if (s->down) {
         paint_put(p, PAINT_BAD, "NO ANSWER");
-        paint_put(p, PAINT_PLAIN, "  %s", s->e.text);
         if (s->answered_us > 0)
-            paint_put(p, PAINT_FAINT, "; below is what it said %s ago",
-                      top_span((double)(age / 1000000)));
+            paint_put(p, PAINT_BAD, " for %s", top_span((double)(age / 1000000)));
+        paint_put(p, PAINT_PLAIN, "  %s", s->e.text);
     } else if (!s->ready) {
         paint_put(p, PAINT_BAD, "NOT READY");
         paint_put(p, PAINT_PLAIN, "  %s", s->why);

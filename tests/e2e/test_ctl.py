@@ -1,0 +1,380 @@
+"""sidflakectl as operators see it: top, drain, sorting, JSON, help, on a terminal and without."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import harness
+from harness import until
+from runner import test
+from terminal import Terminal
+
+COLORS = {str(n) for n in range(30, 38)}
+
+
+def on_top(s, *args, **kwargs):
+    return Terminal([harness.SIDFLAKECTL, "top", "--connect", "http://127.0.0.1:%d" % s.http_port,
+                     "-d", "0.2", *args], **kwargs)
+
+
+def pool_top(redis, *args, **kwargs):
+    return Terminal([harness.SIDFLAKECTL, "top", "--coordinator", redis.url, "-d", "0.2", *args],
+                    **kwargs)
+
+
+def ctl_json(case, *args, **kwargs):
+    return json.loads(case.ctl(*args, "--json", **kwargs).stdout)
+
+
+# ---- top ----------------------------------------------------------------------------------------
+
+
+@test("top of a sidecar: rates, latencies, workerIds, lease; q gives the terminal back")
+def top(case):
+    s = case.sidecar(case.pool(), {"ids.names": ["orders", "users"]})
+    s.wait_held(2)
+    with on_top(s) as t:
+        t.shows(r"READY  2 workerIds held")
+        assert t.screen.alternate and not t.screen.cursor
+        t.shows(r"^ +0  active +█.* left of 30 s")
+        t.shows(r"^ +1  spare +█.* left of 30 s")
+
+        def busy():
+            with s.resp() as r:
+                for _ in range(20):
+                    r.ask("GET", "id:orders")
+            t.read(0.05)
+            return re.search(r"orders [1-9].*/s", t.screen.text())
+        until("a rate", busy)
+        t.shows(r"^ redis +[\d.,]+ /s +\d+ +[\d.]+ .s +[\d.]+ .s")
+        t.shows(r"Coordinator up; calls p50")
+        t.shows(r"Pool +32,766 workerIds free; era 1; IDs last for 7\.\d years")
+        assert len(t.screen.text().split("\n")[0]) <= 80
+        assert COLORS & t.screen.styles
+        t.keys("q")
+        assert t.end() == 0 and t.is_given_back()
+
+
+@test("top: a sidecar that has no workerId, one that goes away, one that comes back")
+def top_states(case):
+    redis = case.redis()
+    s = case.sidecar(redis, wait=False)
+    s.wait_listening()
+    with on_top(s) as t:
+        t.shows(r"NOT READY  .*no pool")
+        t.shows("NONE HELD")
+        case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+        t.shows("READY  2 workerIds", 20)
+        redis.kill()
+        t.shows(r"READY, COORDINATOR DOWN  IDs can be had for .* more", 20)
+        t.shows("Coordinator DOWN")
+        s.kill()
+        t.shows(r"NO ANSWER for .*refused")
+        s.start(wait=False)
+        t.shows("^ READY, COORDINATOR DOWN", 20)
+        t.keys("q")
+        assert t.end() == 0 and t.is_given_back()
+    with on_top(s, env={"LC_ALL": "C"}) as t:
+        t.shows("active +#+")
+        assert not re.search(rb"[\x80-\xff]", t.raw)
+
+
+@test("top: every size of terminal, resized as it runs")
+def top_resize(case):
+    s = case.sidecar(case.pool())
+    s.wait_held(2)
+    with on_top(s, rows=50, cols=200) as t:
+        t.shows(r"Process +CPU")
+        for rows, cols in ((24, 80), (5, 20), (1, 1), (2, 300), (60, 132), (24, 80)):
+            t.resize(rows, cols)
+            for _ in range(8):
+                t.read(0.05)
+        t.shows(r"^ q quit .* every 0.2 s")
+        t.keys("x?\x1b[A")
+        t.shows("READY")
+        t.keys("q")
+        assert t.end() == 0 and t.is_given_back()
+
+
+@test("top: Ctrl-C, SIGTERM, SIGHUP, Ctrl-D and Ctrl-Z give the terminal back")
+def top_signals(case):
+    s = case.sidecar(case.pool())
+    for keys, status in (("\x03", -signal.SIGINT), ("\x04", 0), ("\x1c", -signal.SIGQUIT)):
+        with on_top(s) as t:
+            t.shows("READY")
+            t.keys(keys)
+            assert t.end() == status and t.is_given_back(), (keys, t.status)
+    for signo in (signal.SIGTERM, signal.SIGHUP, signal.SIGSEGV):
+        with on_top(s) as t:
+            t.shows("READY")
+            t.signal(signo)
+            assert t.end() in (-signo, 1) and t.is_given_back(), (signo, t.status)
+    with on_top(s) as t:
+        t.shows("READY")
+        t.keys("\x1a")
+
+        def stopped():
+            t.read(0.05)
+            with open("/proc/%d/stat" % t.pid) as f:
+                return f.read().rsplit(")", 1)[1].split()[0] == "T"
+        until("stopped", stopped)
+        t.read(0.1)
+        assert t.is_given_back()
+        t.signal(signal.SIGCONT)
+        t.shows("READY")
+        assert t.screen.alternate and not t.screen.cursor
+        t.keys("q")
+        assert t.end() == 0 and t.is_given_back()
+
+
+@test("top: no colours with NO_COLOR or --no-color; -n ends by itself")
+def top_colors(case):
+    s = case.sidecar(case.pool())
+    for args, env in ((("--no-color",), {}), ((), {"NO_COLOR": "1"}), ((), {"NO_COLOR": ""})):
+        with on_top(s, "-n", "3", *args, env=env) as t:
+            assert t.end() == 0 and t.is_given_back()
+            assert bool(COLORS & t.screen.styles) == (env == {"NO_COLOR": ""}), t.screen.styles
+
+
+@test("top, not a terminal: plain text, once or -n times; --once and a dumb terminal likewise")
+def top_plain(case):
+    s = case.sidecar(case.pool())
+    args = ("top", "--connect", "http://127.0.0.1:%d" % s.http_port, "-d", "0.1")
+    out = case.ctl(*args, expect=0).stdout
+    assert "READY" in out and "\x1b" not in out and out.count("Coordinator up") == 1, out
+    assert out.isascii() == (not re.search("[█·]", out)), out
+    assert max(map(len, out.split("\n"))) <= 100
+    out = case.ctl(*args, "-n", "3", expect=0, env={"LC_ALL": "C.UTF-8"}).stdout
+    assert out.count("Coordinator up") == 3 and "█" in out, out
+    for more, env in ((("--once",), {}), ((), {"TERM": "dumb"})):
+        with on_top(s, *more, rows=200, env=env) as t:
+            assert t.end() == 0 and b"\x1b" not in t.raw and b"READY" in t.raw
+    s.kill()
+    r = case.ctl(*args, expect=3)
+    assert "refused" in r.stderr and r.stdout == "", r
+    for bad in ("ftp://x", "http://", "https://127.0.0.1:1"):
+        assert "expected http://HOST:PORT" in case.ctl("top", "--connect", bad, expect=2).stderr
+    case.ctl(*args, "--coordinator", "redis://127.0.0.1:1/0", expect=2)
+    case.ctl("top", "-d", "0.01", expect=2)
+
+
+@test("top: a page that is no metrics page, one that never ends, one that is not HTTP")
+def top_hostile(case):
+    page = "sidflake_build_info{version=\"\x1b[31m\"} 1\n"
+    answers = [
+        ("HTTP/1.0 200 OK\r\n\r\n<html>", "line 1: expected a metric"),
+        ("HTTP/1.0 200 OK\r\n\r\nother 1\n", "expected the metrics of sidflake"),
+        ("HTTP/1.0 404 Not Found\r\n\r\n", "expected status 200, found 404"),
+        ("SSH-2.0-x\r\n", "expected an answer of HTTP/1"),
+        ("HTTP/1.0 200 OK\r\n\r\n" + "x 1\n" * 3000000, "expected a"),
+    ]
+    for answer, expected in answers:
+        with Answers(answer) as url:
+            r = case.ctl("top", "--connect", url, "-d", "0.1", timeout=60)
+            assert r.returncode in (2, 3) and expected in r.stderr, (answer[:40], r.stderr)
+    with Answers("HTTP/1.0 200 OK\r\n\r\n" + page) as url:
+        out = case.ctl("top", "--connect", url, "-d", "0.1", expect=0).stdout
+        assert "\x1b" not in out and "?[31m" in out, out
+
+
+class Answers:
+    """A server that answers every connection with the same bytes."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __enter__(self):
+        import socket
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.pid = os.fork()
+        if self.pid == 0:
+            while True:
+                c, _ = self.listener.accept()
+                try:
+                    c.recv(65536)
+                    c.sendall(self.text.encode())
+                except OSError:
+                    pass
+                c.close()
+        return "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+
+    def __exit__(self, *_):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.listener.close()
+
+
+@test("top of a pool: counts, the next to expire, oldest and youngest, warnings, order by key")
+def top_of_pool(case):
+    redis = case.pool("--workers", "0-19")
+    s = case.sidecar(redis, env={"POD_NAME": "shop-7"})
+    s.wait_held(2)
+    with pool_top(redis, rows=30, cols=120) as t:
+        t.shows(r"OPEN  era 1 since")
+        t.shows(r"Held +2 of 20  █.* 10\.0 %; 18 free")
+        t.shows(r"Oldest .*: workerId \d of .* shop-7")
+        t.shows(r"^ +0 +\S+ shop-7 .* s +█")
+        t.shows(r"next to expire first")
+        t.keys("s")
+        t.shows(r"by holder")
+        t.keys("sr")
+        t.shows(r"by worker, reversed\n +1 .*\n +0 ")
+        t.shows(r"Changes +renewals [\d.]+ /s, claims 0 /s")
+        second = case.sidecar(redis, {"workers.active": 16, "workers.spare": 2})
+        second.wait_held(18)
+        t.shows(r"Held +20 of 20 .* 0 free")
+        t.shows(r"WARNING +less than 5 % of the workerIds are free")
+        case.ctl("pool", "close", "--coordinator", redis.url, expect=0)
+        t.shows(r"CLOSED  era 1")
+        redis.kill()
+        t.shows(r"NO ANSWER for .* (refused|No such)")
+        t.keys("q")
+        assert t.end() == 0 and t.is_given_back()
+    case.ctl("top", "--coordinator", redis.url, expect=3)
+
+
+# ---- drain --------------------------------------------------------------------------------------
+
+
+@test("pool drain: closes, waits for the last holder, says so")
+def drain(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    p = subprocess.Popen([harness.SIDFLAKECTL, "pool", "drain", "--coordinator", redis.url],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until("closed", lambda: ctl_json(case, "pool", "status", "--coordinator", redis.url)["closed"])
+    s.id()
+    time.sleep(1.5)
+    assert p.poll() is None, p.communicate()
+    assert s.stop() == 0
+    out, _ = p.communicate(timeout=20)
+    assert p.returncode == 0 and "nobody issues IDs" in out, out
+    done = ctl_json(case, "pool", "drain", "--coordinator", redis.url, expect=0)
+    assert done == {"drained": True, "closed": True, "held": 0, "ranges_end_by": None}, done
+
+
+@test("pool drain: a holder that is dead has gone when its range has ended")
+def drain_dead(case):
+    clock = case.clock()
+    redis = case.pool(clock=clock)
+    s = case.sidecar(redis, clock=clock)
+    s.wait_held(2)
+    s.kill()
+    url = ("--coordinator", redis.url)
+    j = ctl_json(case, "pool", "drain", *url, "--timeout", "0", expect=1)
+    assert j["held"] == 2 and not j["drained"] and j["closed"], j
+    assert "held, and the last range ends by 2" in case.ctl(
+        "pool", "drain", *url, "--timeout", "1s", expect=1).stderr
+    clock.step(35)
+    assert ctl_json(case, "pool", "drain", *url, expect=0)["drained"]
+    assert redis.held() == [0, 1], "their records stay as they are"
+
+
+@test("pool drain on a terminal: progress; Ctrl-C says how it stands and how to go on")
+def drain_terminal(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    with Terminal([harness.SIDFLAKECTL, "pool", "drain", "--coordinator", redis.url],
+                  rows=10, cols=200) as t:
+        t.shows(r"2 held; the last range ends in \d+")
+        t.keys("\x03")
+        assert t.end() == 130
+        t.shows(r"not drained: the pool is closed, 2 workerIds are held, .*same command")
+    s.id()
+
+
+@test("pool drain without a pool or a Redis: exit 1 and 3")
+def drain_absent(case):
+    redis = case.redis()
+    assert "pool init" in case.ctl("pool", "drain", "--coordinator", redis.url, expect=1).stderr
+    redis.kill()
+    case.ctl("pool", "drain", "--coordinator", redis.url, expect=3)
+
+
+# ---- the rest -----------------------------------------------------------------------------------
+
+
+@test("pool list --sort and --reverse")
+def sort(case):
+    redis = case.pool("--workers", "5-9")
+    for pod in ("b", "a", "c"):
+        case.sidecar(redis, {"workers.spare": 0}, env={"POD_NAME": pod})
+
+    def order(*args):
+        return [r["worker"] for r in ctl_json(case, "pool", "list", "--coordinator", redis.url,
+                                              *args, expect=0)]
+    assert order() == order("--sort", "worker") == [5, 6, 7]
+    assert order("--reverse") == [7, 6, 5]
+    assert order("--sort", "age") == [7, 6, 5] and order("--sort", "age", "--reverse") == [5, 6, 7]
+    assert order("--sort", "holder") == [6, 5, 7]
+    left = order("--sort", "left")
+    assert sorted(left) == [5, 6, 7] and left[::-1] == order("--sort", "ceiling", "--reverse")
+    r = case.ctl("pool", "list", "--coordinator", redis.url, "--sort", "size", expect=2)
+    assert "expected worker, age, left, holder or ceiling" in r.stderr
+
+
+@test("--json on every command that tells facts")
+def all_json(case):
+    redis = case.redis()
+    url = ("--coordinator", redis.url)
+    j = ctl_json(case, "pool", "init", *url, "--fresh", expect=0)
+    assert j["made"] and j["worker_to"] == 32767 and j["grants_from"].endswith("Z"), j
+    again = ctl_json(case, "pool", "init", *url, "--fresh", "--if-missing", expect=0)
+    assert again == {"made": False, "identity": j["identity"]}, again
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    there = ("--connect", "unix://" + s.resp_sock)
+    listed = ctl_json(case, "next", "orders", "-n", "3", *there, expect=0)
+    assert len({v["id"] for v in listed}) == 3, listed
+    decoded = ctl_json(case, "decode", *(v["id"] for v in listed), expect=0)
+    assert [d["id"] for d in decoded] == [v["id"] for v in listed]
+    assert ctl_json(case, "ping", *there, expect=0) == {"ready": True}
+    assert ctl_json(case, "pool", "check", *url, expect=0)["faults"] == 0
+    j = ctl_json(case, "pool", "release", *url, "--worker", "1", "--yes", expect=0)
+    assert j == {"worker": 1, "released": True}, j
+    redis.ask("LPOP", "sidflake:{default}:free")
+    j = ctl_json(case, "pool", "check", *url, "--repair", expect=0)
+    assert j["repaired"] and len(j["lost"]) == 1, j
+    assert ctl_json(case, "pool", "close", *url, expect=0)["closed"] is True
+    empty = case.sidecar(case.redis(), wait=False)
+    empty.wait_listening()
+    assert ctl_json(case, "ping", "--connect", "unix://" + empty.mc_sock,
+                    expect=1) == {"ready": False}
+
+
+@test("pool check --repair of a pool whose queue is gone: in moments, Redis and SQLite")
+def repair_all(case):
+    import sqlite3
+    redis = case.pool()
+    redis.ask("LTRIM", "sidflake:{default}:free", "0", "3")
+    sqlite = "sqlite://" + case.path("pool.db")
+    case.ctl("pool", "init", "--coordinator", sqlite, "--fresh", expect=0)
+    with sqlite3.connect(case.path("pool.db")) as db:
+        db.execute("DELETE FROM queue WHERE worker > 3")
+    db.close()
+    for url in (redis.url, sqlite):
+        j = ctl_json(case, "pool", "check", "--coordinator", url, "--repair", expect=0, timeout=20)
+        assert len(j["lost"]) == 32764 and j["repaired"], j["faults"]
+        case.ctl("pool", "check", "--coordinator", url, expect=0)
+    assert redis.queue() == list(range(32768))
+
+
+@test("--help of each command, and what was meant")
+def helps(case):
+    overview = case.ctl("--help", expect=0).stdout
+    names = re.findall(r"^  ((?:pool )?[a-z]+) +\S", overview, re.M)
+    assert len(names) == 12 and "pool drain" in names and "top" in names, names
+    for name in names:
+        out = case.ctl(*name.split(), "--help", expect=0).stdout
+        assert out.startswith("Usage: sidflakectl %s" % name), out
+        assert max(map(len, out.split("\n"))) < 80, out
+    assert "did you mean pool list?" in case.ctl("pool", "lst", expect=2).stderr
+    assert "did you mean decode?" in case.ctl("decoed", "1", expect=2).stderr
+    assert "pool list --help" in case.ctl("pool", "list", "--worker", "1", "--coordinator",
+                                          "redis://x", expect=2).stderr
+    assert case.ctl("pool", "--help", expect=0).stdout == overview
