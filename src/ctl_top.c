@@ -193,6 +193,8 @@ static int run_plain(struct top *t)
     for (uint32_t i = 0; i < (t->count ? t->count : 1) && status == CTL_OK; i++) {
         (void)poll(NULL, 0, (int)delay_of(t)); /* rates are those of between two looks */
         status = t->view->look(t->state);
+        if (status)
+            (void)ctl_fail(status, "%s", t->view->why(t->state));
         paint_clear(&p);
         t->view->paint(t->state, &p);
         if (i > 0)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -90,8 +91,9 @@ def top_resize(case):
         t.shows(r"Process +CPU")
         for rows, cols in ((24, 80), (5, 20), (1, 1), (2, 300), (60, 132), (24, 80)):
             t.resize(rows, cols)
-            for _ in range(8):
-                t.read(0.05)
+            until("drawn anew", lambda: t.read(0.05) and not t.screen.stale)
+            while select.select([t.fd], [], [], 0.1)[0]:
+                t.read(0)
         t.shows(r"^ q quit .* every 0.2 s")
         t.keys("x?\x1b[A")
         t.shows("READY")

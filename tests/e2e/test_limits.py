@@ -206,7 +206,7 @@ def memory_redis(case):
 
 
 @test("sidflakectl, each allocation failing: status 1 or 3 and a reason, or the answer",
-      timeout=120)
+      timeout=240)
 def memory_ctl(case):
     library = shim(case)
     if not library:
@@ -221,6 +221,10 @@ def memory_ctl(case):
                  ("pool", "status", "--coordinator", redis.url),
                  ("pool", "status", "--coordinator", redis.url, "--json"),
                  ("pool", "check", "--coordinator", redis.url),
+                 ("pool", "list", "--coordinator", redis.url, "--sort", "holder"),
+                 ("pool", "list", "--coordinator", redis.url, "--json"),
+                 ("top", "--connect", "http://127.0.0.1:%d" % s.http_port, "-d", "0.1"),
+                 ("top", "--coordinator", redis.url, "-d", "0.1"),
                  ("next", "orders", *connect), ("ping", *connect)):
         total += ctl_each(case, library, (ctl, *argv))
     assert total >= 100, "expected hundreds of allocations, found %d" % total
