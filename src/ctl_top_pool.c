@@ -272,6 +272,17 @@ static void paint_holder(const struct pool *v, struct paint *p, struct ctl_holde
         paint_put(p, PAINT_WARN, " of an earlier era");
 }
 
+/* Where the list begins: of those to expire, the ones that have are the last to be of interest. */
+static size_t first_row(const struct pool *v)
+{
+    size_t i = 0;
+    if (v->by != CTL_SORT_LEFT || v->reverse)
+        return 0;
+    while (i < v->held.n && v->held.v[i].ceiling_ms < v->snap.reply.now_ms)
+        i++;
+    return i;
+}
+
 static void paint_table(const struct pool *v, struct paint *p)
 {
     unsigned at = holder_width(p), rows = p->rows > p->row + 4 ? p->rows - p->row - 4 : 0;
@@ -289,8 +300,9 @@ static void paint_table(const struct pool *v, struct paint *p)
         paint_put(p, PAINT_FAINT, "next to expire first");
     else
         paint_put(p, PAINT_FAINT, "by %s%s", ctl_sort_names[v->by], v->reverse ? ", reversed" : "");
+    size_t first = first_row(v);
     for (size_t i = 0; i < v->held.n && i < rows; i++)
-        paint_holder(v, p, v->held.v[i]);
+        paint_holder(v, p, v->held.v[(first + i) % v->held.n]);
     if (v->held.n == 0) {
         paint_next(p);
         paint_tab(p, TOP_LABEL);

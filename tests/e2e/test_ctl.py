@@ -101,6 +101,17 @@ def top_resize(case):
         assert t.end() == 0 and t.is_given_back()
 
 
+@test("top: a resize is drawn at once, not at the next look")
+def top_resize_now(case):
+    s = case.sidecar(case.pool())
+    with on_top(s, "-d", "600") as t:
+        t.shows(r"q quit .* every 10 min 0 s$")
+        time.sleep(0.5)  # the second look comes soon after the first
+        t.resize(30, 90)
+        until("drawn anew", lambda: t.read(0.05) and not t.screen.stale)
+        t.shows(r"^ q quit .* every 10 min 0 s$")
+
+
 @test("top: Ctrl-C, SIGTERM, SIGHUP, Ctrl-D and Ctrl-Z give the terminal back")
 def top_signals(case):
     s = case.sidecar(case.pool())
