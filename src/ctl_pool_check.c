@@ -15,13 +15,13 @@ static int repair(struct ctl_session *s, const struct coord_audit *audit, struct
         if (audit->faults[w])
             list[n++] = (uint16_t)w;
     ctl_progress_begin(&progress, false);
-    while (done < n && r == COORD_OK) {
+    do { /* once at least: strangers have no workerId to be named by */
         size_t batch = n - done < COORD_REPAIR_MAX ? n - done : COORD_REPAIR_MAX;
         r = coord_repair(s->coord, s->pool.identity, list + done, batch, &s->reply);
         done += batch;
         ctl_progress_show(&progress, "repaired %s of %s workerIds", ctl_number(done),
                           ctl_number(n));
-    }
+    } while (done < n && r == COORD_OK);
     ctl_progress_end(&progress);
     return r == COORD_OK ? CTL_OK : ctl_session_fail(a, r, &s->reply);
 }

@@ -281,6 +281,7 @@ enum coord_status coord_release(struct coord *c, const char *identity,
 enum coord_status coord_evict(struct coord *c, const char *identity, uint16_t worker,
                               struct coord_reply *r);
 enum coord_status coord_close(struct coord *c, const char *identity, struct coord_reply *r);
+/* n may be 0: what is none of the pool's goes out of the queue in any case. */
 enum coord_status coord_repair(struct coord *c, const char *identity, const uint16_t *workers,
                                size_t n, struct coord_reply *r);
 enum coord_status coord_snapshot(struct coord *c, struct coord_snapshot *out,

@@ -173,10 +173,14 @@ local function owned(r)
     return r.token ~= '-'
 end
 
+local function in_pool(w)
+    local number = string.match(w, '^%d+$') and tonumber(w)
+    return number and int(number) == w and number >= pool.from and number <= pool.to
+end
+
 -- nil: not a workerId of this pool, or a record that cannot be read; it is never handed out.
 local function get(w)
-    local number = string.match(w, '^%d+$') and tonumber(w)
-    if not number or int(number) ~= w or number < pool.from or number > pool.to then
+    if not in_pool(w) then
         return nil
     end
     local text = redis.call('HGET', H, w)
@@ -392,8 +396,8 @@ local function close()
     return reply('OK')
 end
 
--- Makes the hints agree with the records of the workerIds named. The queue is walked once, however
--- many there are: LREM would walk it for each.
+-- Makes the hints agree with the records of the workerIds named, and drops from the queue what is
+-- none of the pool. The queue is walked once, however many there are: LREM would walk it for each.
 local function repair(...)
     local named, back, kept = {}, {}, {}
     for w in string.gmatch(table.concat({...}, ' '), '%S+') do
@@ -410,7 +414,7 @@ local function repair(...)
     end
     local queue = redis.call('LRANGE', FREE, 0, -1)
     for _, w in ipairs(queue) do
-        if not named[w] then
+        if not named[w] and in_pool(w) then
             kept[#kept + 1] = w
         end
     end

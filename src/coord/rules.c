@@ -350,7 +350,7 @@ enum coord_status rules_repair(struct rules *u, const uint16_t *workers, size_t 
     uint8_t named[COORD_WORKERS] = {0};
     for (size_t i = 0; i < n; i++)
         named[workers[i]] = 1;
-    store_queue_remove(u->store, named);
+    store_queue_remove(u->store, named, u->pool.p.params.worker_from, u->pool.p.params.worker_to);
     for (size_t i = 0; i < n; i++) {
         struct store_record r;
         if (!named[workers[i]])

@@ -58,7 +58,8 @@ static const char *const sql[STORE_SQLS] = {
                          " UNION ALL SELECT x + 1 FROM w WHERE x < ?3)"
                          " SELECT ?1, x FROM w ORDER BY x",
     [STORE_QUEUE_REMOVE] = "DELETE FROM queue WHERE pool = ?1"
-                           " AND substr(?2, worker + 1, 1) = x'01'",
+                           " AND (substr(?2, worker + 1, 1) = x'01' OR"
+                           " typeof(worker) <> 'integer' OR worker NOT BETWEEN ?3 AND ?4)",
     [STORE_QUEUE_COUNT] = "SELECT count(*) FROM queue WHERE pool = ?1",
     [STORE_ALL_RECORDS] = "SELECT worker, era, hwm, t0, n, token, due, who FROM worker"
                           " WHERE pool = ?1 ORDER BY worker",
@@ -448,11 +449,14 @@ void store_queue_fill(struct store *s, uint16_t from, uint16_t to)
     finish(s, st);
 }
 
-void store_queue_remove(struct store *s, const uint8_t named[COORD_WORKERS])
+void store_queue_remove(struct store *s, const uint8_t named[COORD_WORKERS], uint16_t from,
+                        uint16_t to)
 {
     sqlite3_stmt *st = use_pool(s, STORE_QUEUE_REMOVE);
     if (st)
         store_fail(s, sqlite3_bind_blob(st, 2, named, COORD_WORKERS, SQLITE_STATIC));
+    bind_number(s, st, 3, from);
+    bind_number(s, st, 4, to);
     finish(s, st);
 }
 

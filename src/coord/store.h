@@ -120,8 +120,10 @@ void store_who_set(struct store *s, uint16_t worker, const char *json);
 bool store_queue_pop(struct store *s, uint32_t *worker);
 void store_queue_push(struct store *s, uint16_t worker);
 void store_queue_fill(struct store *s, uint16_t from, uint16_t to);
-/* Those with a 1 at their place, in one walk of the queue. */
-void store_queue_remove(struct store *s, const uint8_t named[COORD_WORKERS]);
+/* Those with a 1 at their place, and what is no workerId from `from` to `to`, in one walk of the
+ * queue. */
+void store_queue_remove(struct store *s, const uint8_t named[COORD_WORKERS], uint16_t from,
+                        uint16_t to);
 uint64_t store_queue_count(struct store *s);
 
 /* A row of one of the lists below, which are walked to their end or to the first failure. */

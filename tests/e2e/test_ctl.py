@@ -369,6 +369,7 @@ def repair_all(case):
     case.ctl("pool", "init", "--coordinator", sqlite, "--fresh", expect=0)
     with sqlite3.connect(case.path("pool.db")) as db:
         db.execute("DELETE FROM queue WHERE worker > 3")
+        db.execute("INSERT INTO queue(pool, worker) VALUES (1, 'junk'), (1, -1), (1, 99999)")
     db.close()
     for url in (redis.url, sqlite):
         j = ctl_json(case, "pool", "check", "--coordinator", url, "--repair", expect=0, timeout=20)

@@ -174,9 +174,11 @@ def check(case):
     redis.ask("RPUSH", free, "100")
     redis.ask("LREM", free, "0", "200")
     redis.ask("ZREM", exp, "1")
+    redis.ask("RPUSH", free, "junk", "99999", "007")
     found = case.ctl(*args, "--json", expect=1)
     j = json.loads(found.stdout)
     assert j["doubled"] == [100] and j["lost"] == [200] and j["orphaned"] == [1], j
+    assert j["strangers"] == 3 and j["faults"] == 6, j
     text = case.ctl(*args, expect=1).stdout
     assert "doubled" in text and "lost" in text and "orphaned" in text, text
     case.ctl(*args, "--repair", expect=0)
