@@ -279,7 +279,7 @@ static int run_live(struct top *t)
         show(t, &now, &shown);
         /* The first rates soon. */
         int64_t ms = delay_of(t);
-        if (!watch(t, &now, &shown, i == 0 && ms > 300 ? 300 : ms))
+        if (ferror(stdout) || !watch(t, &now, &shown, i == 0 && ms > 300 ? 300 : ms))
             break;
     }
     screen_close();
