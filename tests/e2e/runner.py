@@ -1,13 +1,17 @@
 """Finds the tests, runs each in a process of its own, and reports in TAP.
 
 A test is a function of test_*.py marked @test("name"); it gets a harness.Case and fails by any
-exception. Its process leads a process group, so that whatever it leaves behind can be ended.
+exception but Skip. Its process leads a process group, so that whatever it leaves behind can be
+ended. Tests marked beside=True, one after the other, run side by side.
 """
 
+import fcntl
 import glob
 import importlib
+import itertools
 import os
 import re
+import selectors
 import shutil
 import signal
 import subprocess
@@ -16,22 +20,29 @@ import time
 import traceback
 
 TIMEOUT_S = 60
+GRACE_S = 20  # for a test that cannot even fail by itself
+WIDTH = 2 * (os.cpu_count() or 1)  # tests side by side: they wait, too
 NODE_DIR = os.path.dirname(os.path.abspath(__file__))
 
 
+class Skip(Exception):
+    """Raised by a test that has nothing to look at here, with the reason."""
+
+
 class Test:
-    def __init__(self, name, function, timeout):
-        self.name, self.function, self.timeout = name, function, timeout
+    def __init__(self, name, function, timeout, beside):
+        self.name, self.function, self.timeout, self.beside = name, function, timeout, beside
 
 
 REGISTERED = []
+SKIPPED = "skipped: "
 
 
-def test(name, timeout=TIMEOUT_S):
+def test(name, timeout=TIMEOUT_S, beside=False):
     """Marks a test. timeout: seconds; it then fails with a traceback."""
     def register(function):
         topic = function.__module__.split("_", 1)[1]
-        REGISTERED.append(Test("%s: %s" % (topic, name), function, timeout))
+        REGISTERED.append(Test("%s: %s" % (topic, name), function, timeout, beside))
         return function
     return register
 
@@ -49,8 +60,13 @@ def need_node_modules():
     need it, so that the others run without a registry."""
     lock = os.path.join(NODE_DIR, "package-lock.json")
     done = os.path.join(NODE_DIR, "node_modules", ".package-lock.json")
-    if os.path.exists(done) and os.path.getmtime(done) >= os.path.getmtime(lock):
-        return
+    with open(lock) as alone:
+        fcntl.flock(alone, fcntl.LOCK_EX)
+        if not os.path.exists(done) or os.path.getmtime(done) < os.path.getmtime(lock):
+            install_node_modules(done)
+
+
+def install_node_modules(done):
     r = subprocess.run(["npm", "ci"], cwd=NODE_DIR, stdin=subprocess.DEVNULL, text=True,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
     assert r.returncode == 0, "npm ci: expected exit status 0, found %d\n%s" % (
@@ -63,7 +79,7 @@ def on_alarm(*_):
 
 
 def run_in_child(test, directory, out):
-    """Runs one test, its diagnostics to out; returns whether it passed."""
+    """Runs one test, its diagnostics, or SKIPPED and why, to out; returns whether it passed."""
     import harness
     signal.signal(signal.SIGALRM, on_alarm)
     signal.alarm(test.timeout)
@@ -72,6 +88,9 @@ def run_in_child(test, directory, out):
         test.function(case)
         crashes = case.crashes()
         assert not crashes, "; ".join(crashes)
+        return True
+    except Skip as e:
+        out.write(SKIPPED + str(e))
         return True
     except BaseException:
         signal.alarm(0)
@@ -105,32 +124,70 @@ def end_group(pid):
         pass
 
 
-def run_one(test, directory):
-    """(passed, diagnostics)"""
-    r, w = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(r)
-        child_main(test, directory, w)
-    os.close(w)
+class Run:
+    """A test that runs. finish() gives what came of it, and leaves nothing behind."""
+
+    def __init__(self, test, number):
+        self.test, self.number = test, number
+        self.started = time.monotonic()
+        self.deadline = self.started + test.timeout + GRACE_S
+        self.directory = tempfile.mkdtemp(prefix="sf-", dir="/tmp")
+        self.output = b""
+        self.fd, w = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self.fd)
+            child_main(test, self.directory, w)
+        os.close(w)
+
+    def read(self):
+        """Whether there is more to come."""
+        data = os.read(self.fd, 1 << 16)
+        self.output += data
+        return bool(data)
+
+    def finish(self, hung=False):
+        """(passed, text)"""
+        os.close(self.fd)
+        if hung:
+            end_group(self.pid)
+        status = os.waitpid(self.pid, 0)[1]
+        end_group(self.pid)
+        clean_up(self.directory)
+        self.seconds = time.monotonic() - self.started
+        text = self.output.decode(errors="replace")
+        if hung:
+            return False, "the test's process hung and was killed"
+        if status != 0 and not text:
+            text = "the test's process ended with wait status %d" % status
+        return status == 0, text
+
+
+def run_beside(tests, width):
+    """Runs up to width tests at a time; yields (run, passed, text) as they end."""
+    waiting, running = list(tests), selectors.DefaultSelector()
     try:
-        signal.alarm(test.timeout + 20)  # for a test that cannot even fail by itself
-        with os.fdopen(r, errors="replace") as pipe:
-            text = pipe.read()
-        status = os.waitpid(pid, 0)[1]
-    except TimeoutError:
-        end_group(pid)
-        os.waitpid(pid, 0)
-        return False, "the test's process hung and was killed"
-    except BaseException:
-        end_group(pid)
-        raise
+        while waiting or running.get_map():
+            while waiting and len(running.get_map()) < width:
+                run = Run(*waiting.pop(0))
+                running.register(run.fd, selectors.EVENT_READ, run)
+            ready = {key.data for key, _ in running.select(1)}
+            now = time.monotonic()
+            for run in [key.data for key in running.get_map().values()]:
+                ended, hung = run in ready and not run.read(), now > run.deadline
+                if ended or hung:
+                    running.unregister(run.fd)
+                    yield (run, *run.finish(hung and not ended))
     finally:
-        signal.alarm(0)
-    end_group(pid)
-    if status != 0 and not text:
-        text = "the test's process ended with wait status %d" % status
-    return status == 0, text
+        for key in list(running.get_map().values()):
+            key.data.finish(hung=True)
+
+
+def in_groups(tests):
+    """(tests with their numbers, how many at a time)"""
+    numbered = [(t, n) for n, t in enumerate(tests, 1)]
+    for beside, group in itertools.groupby(numbered, lambda row: row[0].beside):
+        yield list(group), WIDTH if beside else 1
 
 
 def clean_up(directory):
@@ -146,27 +203,29 @@ def on_term(*_):
     raise KeyboardInterrupt
 
 
+def report(run, passed, text, verbose):
+    skipped = passed and text.startswith(SKIPPED)
+    note = " # SKIP " + text[len(SKIPPED):] if skipped else ""
+    note += " # %.1f s" % run.seconds if verbose else ""
+    print("%s %d - %s%s" % ("ok" if passed else "not ok", run.number, run.test.name, note),
+          flush=True)
+    for line in [] if skipped else text.splitlines():
+        print("# " + line, flush=True)
+
+
 def run(tests, verbose):
-    signal.signal(signal.SIGALRM, on_alarm)
     signal.signal(signal.SIGTERM, on_term)
     print("1..%d" % len(tests), flush=True)
     failed = []
-    for number, t in enumerate(tests, 1):
-        started = time.monotonic()
-        directory = tempfile.mkdtemp(prefix="sf-", dir="/tmp")
-        try:
-            passed, text = run_one(t, directory)
-        except KeyboardInterrupt:
-            print("Bail out! interrupted", flush=True)
-            return 130
-        finally:
-            clean_up(directory)
-        took = " # %.1f s" % (time.monotonic() - started) if verbose else ""
-        print("%s %d - %s%s" % ("ok" if passed else "not ok", number, t.name, took), flush=True)
-        for line in text.splitlines():
-            print("# " + line, flush=True)
-        if not passed:
-            failed.append(t.name)
+    try:
+        for group, width in in_groups(tests):
+            for result in run_beside(group, width):
+                report(*result, verbose)
+                if not result[1]:
+                    failed.append(result[0].test.name)
+    except KeyboardInterrupt:
+        print("Bail out! interrupted", flush=True)
+        return 130
     print("# %d passed, %d failed" % (len(tests) - len(failed), len(failed)), flush=True)
     for name in failed:
         print("# failed: " + name, flush=True)
