@@ -6,7 +6,8 @@
 
 #define MAX_ARGS 64
 
-static redisContext *connected(const char *address) {
+static redisContext *connected(const char *address)
+{
     char host[64];
     int port;
     redisContext *c;
@@ -20,7 +21,8 @@ static redisContext *connected(const char *address) {
     return c && !c->err ? c : NULL;
 }
 
-static void print(const redisReply *r, const char *between) {
+static void print(const redisReply *r, const char *between)
+{
     switch (r->type) {
     case REDIS_REPLY_ARRAY:
         for (size_t i = 0; i < r->elements; i++)
@@ -38,7 +40,8 @@ static void print(const redisReply *r, const char *between) {
 }
 
 /* hiredis leaves it to its user to connect anew. */
-static void answer(redisContext *c, int argc, const char **argv) {
+static void answer(redisContext *c, int argc, const char **argv)
+{
     redisReply *r = redisCommandArgv(c, argc, argv, NULL);
 
     if (r) {
@@ -52,7 +55,8 @@ static void answer(redisContext *c, int argc, const char **argv) {
     fflush(stdout);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     static char line[4096];
     redisContext *c = argc == 3 ? connected(argv[2]) : NULL;
 
@@ -60,9 +64,11 @@ int main(int argc, char **argv) {
         return 1;
     while (fgets(line, sizeof(line), stdin)) {
         const char *args[MAX_ARGS];
+        char *rest = NULL;
         int n = 0;
 
-        for (char *word = strtok(line, " \n"); word && n < MAX_ARGS; word = strtok(NULL, " \n"))
+        for (char *word = strtok_r(line, " \n", &rest); word && n < MAX_ARGS;
+             word = strtok_r(NULL, " \n", &rest))
             args[n++] = word;
         answer(c, n, args);
     }
