@@ -22,6 +22,9 @@ DRIVERS = os.path.join(harness.HERE, "clients")
 LOCK = os.path.join(harness.HERE, "package-lock.json")
 BATCH = 20  # IDs
 ANSWER_S = 45  # more than any client's own patience with a server that was away
+BUILT = os.path.join(harness.TOP, "build", "clients")
+GO_ENV = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "",
+          "GOCACHE": os.path.join(BUILT, "go-cache")}
 DEBIAN = bool(shutil.which("dpkg-query") and shutil.which("apt-get"))  # as tools/install-deps
 
 
@@ -126,9 +129,8 @@ def source(name):
 
 def built(name, *compiler, env=None):
     """The program of clients/NAME, made where it is older than its source."""
-    directory = os.path.join(harness.TOP, "build", "clients")
-    os.makedirs(directory, exist_ok=True)
-    program = os.path.join(directory, name.partition(".")[0])
+    os.makedirs(BUILT, exist_ok=True)
+    program = os.path.join(BUILT, name.partition(".")[0])
     with open(source(name)) as alone:
         fcntl.flock(alone, fcntl.LOCK_EX)
         if not os.path.exists(program) or os.path.getmtime(program) < os.path.getmtime(alone.name):
@@ -139,9 +141,7 @@ def built(name, *compiler, env=None):
 
 
 def go_driver():
-    return [built("golang.go", "go", "build", "-o", "{0}", "{1}", env={
-        "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "",
-        "GOCACHE": os.path.join(harness.TOP, "build", "clients", "go-cache")})]
+    return [built("golang.go", "go", "build", "-o", "{0}", "{1}", env=GO_ENV)]
 
 
 def c_driver():
