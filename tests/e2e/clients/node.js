@@ -3,6 +3,8 @@
 
 const readline = require('node:readline');
 
+console.log = console.error; /* memjs has things to say; standard output has the answers */
+
 function place(address) {
     const [host, port] = address.split(':');
     return port ? { host, port: Number(port) } : { path: address };
@@ -128,7 +130,7 @@ async function main(name, address) {
     const verbs = await CLIENTS[name](address);
     for await (const line of readline.createInterface({ input: process.stdin })) {
         const [verb, ...args] = line.split(' ');
-        console.log(await answer(verbs[verb], args));
+        process.stdout.write((await answer(verbs[verb], args)) + '\n');
     }
     process.exit(0);
 }
