@@ -73,6 +73,19 @@ function redis3(address) {
     };
 }
 
+async function glide(address) {
+    const { GlideClient, Logger } = require('@valkey/valkey-glide');
+    Logger.setLoggerConfig('off'); /* it goes to standard output */
+    const client = await GlideClient.createClient({ addresses: [place(address)] });
+    return {
+        get: (key) => client.get(key),
+        mget: (...keys) => client.mget(keys),
+        lpop: (key, n) => client.lpopCount(key, Number(n)),
+        incr: (key) => client.incr(key),
+        set: (key, value) => client.set(key, value),
+    };
+}
+
 function memjs(address) {
     const client = require('memjs').Client.create(address);
     return {
@@ -97,6 +110,34 @@ function memcached(address) {
     };
 }
 
+function memcacheClient(address) {
+    const { MemcacheClient } = require('memcache-client');
+    const client = new MemcacheClient({ server: { server: address } });
+    const value = async (key) => (await client.get(key))?.value;
+    return {
+        get: value,
+        mget: async (...keys) => {
+            const found = await client.get(keys);
+            return keys.map((key) => found[key]?.value);
+        },
+        incr: (key) => client.incr(key, 1),
+        set: async (key, text) => (await client.set(key, text), 'OK'),
+    };
+}
+
+function memcachePlus(address) {
+    const client = new (require('memcache-plus'))(address);
+    return {
+        get: (key) => client.get(key),
+        mget: async (...keys) => {
+            const found = await client.getMulti(keys);
+            return keys.map((key) => found[key]);
+        },
+        incr: (key) => client.incr(key, 1),
+        set: async (key, value) => (await client.set(key, value), 'OK'),
+    };
+}
+
 const CLIENTS = {
     'ioredis4': ioredis('ioredis4'),
     'ioredis5': ioredis('ioredis'),
@@ -105,7 +146,10 @@ const CLIENTS = {
     'redis4': redis('redis4'),
     'redis5': redis('redis5', mapped),
     'redis6': redis('redis', mapped),
+    'glide': glide,
     'memjs': memjs,
+    'memcache-client': memcacheClient,
+    'memcache-plus': memcachePlus,
     'memcached': memcached,
 };
 

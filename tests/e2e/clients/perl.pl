@@ -4,9 +4,9 @@ use strict;
 use warnings;
 
 sub redis {
-    my ($address) = @_;
-    require Redis;
-    my $redis = Redis->new(($address =~ m{^/} ? 'sock' : 'server') => $address, reconnect => 10);
+    my ($class, $address) = @_;
+    eval "require $class" or die $@;
+    my $redis = $class->new(($address =~ m{^/} ? 'sock' : 'server') => $address, reconnect => 10);
     return {
         get  => sub { $redis->get(@_) },
         mget => sub { $redis->mget(@_) },
@@ -29,7 +29,8 @@ sub memcached {
 }
 
 my %clients = (
-    'Redis'                  => \&redis,
+    'Redis'                  => sub { redis('Redis', @_) },
+    'Redis::Fast'            => sub { redis('Redis::Fast', @_) },
     'Cache::Memcached'       => sub { memcached('Cache::Memcached', @_) },
     'Cache::Memcached::Fast' => sub { memcached('Cache::Memcached::Fast', @_) },
 );
