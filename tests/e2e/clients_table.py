@@ -52,6 +52,7 @@ def read():
     with open(PATH, encoding="utf-8") as f:
         rows = [[c.strip() for c in text.strip("| \n").split(" | ")] for text in f
                 if text.startswith("| ")]
+    assert list(COLUMNS) in rows, "CLIENTS.md has other columns: " + HOW
     rows = rows[rows.index(list(COLUMNS)) + 1:]
     return {row[0]: dict(zip(COLUMNS, row)) for row in rows}
 
