@@ -78,10 +78,8 @@ def write(directory):
     """From the rows in the directory, of which none may be missing."""
     rows = []
     for number, client in enumerate(matrix.CLIENTS):
-        path = os.path.join(directory, "%d.json" % number)
-        if os.path.exists(path):
-            with open(path) as f:
-                rows.append(json.load(f))
+        with open(os.path.join(directory, "%d.json" % number)) as f:
+            rows.append(json.load(f))
     with open(PATH, "w", encoding="utf-8") as f:
         f.write(HEAD % (HOW, matrix.BATCH))
         f.write(line(COLUMNS) + "\n|" + "---|" * len(COLUMNS) + "\n")

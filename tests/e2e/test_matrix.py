@@ -9,7 +9,7 @@ import time
 import clients_table
 import ids
 from matrix import BATCH, CLIENTS, SETUPS, Driver, connected
-from runner import Skip, test
+from runner import test
 
 PATIENCE_S = 45  # after a restart: some clients wait before they try again
 FIRST = 4
@@ -166,16 +166,11 @@ def walk(case, client, setup):
     return dict(row, **({setup.column: "yes"} if setup.column else {}))
 
 
-PENDING = ("binary",)  # protocols that the sidecar does not speak
-
-
 def register(client):
     @test(client.name, beside=True, timeout=300)  # npm ci may be a part of it
     def run(case):
         row = {}
         for setup in SETUPS:
-            if setup.ids and client.speaks in PENDING:
-                raise Skip("the sidecar does not speak it")
             for column, cell in walk(case, client, setup).items():
                 assert row.setdefault(column, cell) == cell, "%s, %s: expected %r, found %r" % (
                     setup.__name__, column, row[column], cell)
@@ -189,5 +184,5 @@ for row_of_table in CLIENTS:
 @test("CLIENTS.md has a row for each client, and no other")
 def rows(case):
     found = sorted(clients_table.read())
-    expected = sorted(c.name for c in CLIENTS if c.speaks not in PENDING)
+    expected = sorted(c.name for c in CLIENTS)
     assert found == expected, "expected rows %s, found %s" % (expected, found)
