@@ -324,8 +324,6 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
     struct mcd_session *s = session;
     if (s->state != MCD_TEXT)
         return serve_other(m, s, in, turn, out);
-    if (in.n == 0) /* the end of nearly every turn */
-        return (struct net_step){.verdict = NET_MORE};
     struct recent_request *q = recent_find(&m->recent, in);
     if (q && get_recent(m, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
