@@ -101,7 +101,9 @@ PROGRAMS := sidflake sidflakectl
 MAINS := src/main.c src/ctl.c
 SRC := $(filter-out $(MAINS),$(sort $(wildcard src/*.c src/*/*.c)))
 LUA := $(sort $(wildcard src/*/*.lua))
-OBJ := $(SRC:%.c=$(B)/%.o) $(LUA:src/%.lua=$(B)/gen/%_lua.o)
+HTML := $(sort $(wildcard src/*/*.html))
+EMBEDDED := $(LUA:src/%.lua=$(B)/gen/%_lua) $(HTML:src/%.html=$(B)/gen/%_html)
+OBJ := $(SRC:%.c=$(B)/%.o) $(EMBEDDED:=.o)
 LIB := $(B)/libsidflake.a
 
 .PHONY: programs
@@ -130,11 +132,14 @@ $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(COMPILE) $(INCLUDES) -MMD -MP -c -o $@ $<
 
+embed = @mkdir -p $(@D) && printf '  %-7s %s\n' EMBED $< && \
+	tools/embed $(basename $(notdir $@)) $< >$@.new && mv $@.new $@
 $(B)/gen/%_lua.c: src/%.lua tools/embed
-	@mkdir -p $(@D)
-	$(call say,EMBED,$<) tools/embed $(notdir $*)_lua $< >$@.new && mv $@.new $@
+	$(embed)
+$(B)/gen/%_html.c: src/%.html tools/embed
+	$(embed)
 
-$(B)/gen/%_lua.o: $(B)/gen/%_lua.c $(B)/flags
+$(EMBEDDED:=.o): %.o: %.c $(B)/flags
 	$(call say,CC,$<) $(COMPILE) -MMD -MP -c -o $@ $<
 
 # ---- tests -------------------------------------------------------------------------------------
@@ -169,7 +174,7 @@ $(FUZZ_BIN): %: %.o $(FUZZ_MAIN) $(SUPPORT) $(LIB)
 	$(call say,LD,$@) $(LINK) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) -o $@ $^ $(LIBS)
 
 # Kept after the link, for the next one.
-.SECONDARY: $(UNIT_BIN:=.o) $(FUZZ_BIN:=.o) $(LUA:src/%.lua=$(B)/gen/%_lua.c)
+.SECONDARY: $(UNIT_BIN:=.o) $(FUZZ_BIN:=.o) $(EMBEDDED:=.c)
 
 .PHONY: unit-programs fuzz-programs test-programs
 unit-programs: $(UNIT_BIN)

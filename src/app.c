@@ -77,6 +77,8 @@ static void describe_self(struct app *a)
         if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
             *c = '?';
     bool plain = pod && strlen(pod) < 128 && !strpbrk(pod, "\"\\\n\r\t");
+    (void)snprintf(a->serve.facts.host, sizeof a->serve.facts.host, "%s",
+                   plain && pod[0] ? pod : host);
     (void)snprintf(
         a->who, sizeof a->who,
         "{\"host\":\"%s\",\"pod\":\"%s\",\"pid\":%ld,\"version\":\"%s\",\"since\":\"%s\"}", host,
@@ -130,10 +132,13 @@ static enum err_code make_services(struct app *a, struct err *e)
     struct serve *s = &a->serve;
     const struct conf *c = a->conf;
     s->clock = clock_system();
+    s->rng = rng_system();
     s->started_ms = clock_wall_ms(s->clock);
     s->started_mono_us = clock_mono_us(s->clock);
     (void)snprintf(s->facts.coordinator, sizeof s->facts.coordinator, "%s", a->coord_name);
     (void)snprintf(s->facts.pool, sizeof s->facts.pool, "%s", c->coordinator_pool);
+    s->facts.wanted = c->workers_active + c->workers_spare;
+    history_init(&s->history, s->started_mono_us);
     enum err_code r =
         names_init(&s->issuer.names, c->ids_prefix, c->ids_names.item, c->ids_names.n, e);
     if (r)

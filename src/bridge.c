@@ -52,9 +52,26 @@ static void take_one(struct bridge *b, const struct lease_mail *m, const struct 
         b->serve->facts.tenure_start_ms = m->t0_ms;
 }
 
+static uint64_t renewals(const struct serve_facts *f)
+{
+    return f->renewals_renewed + f->renewals_again + f->renewals_reasserted;
+}
+
+static void note_pool(struct serve_facts *f, const struct coord_pool *p)
+{
+    memcpy(f->identity, p->identity, sizeof f->identity);
+    if (!p->identity[0])
+        return;
+    f->horizon_ms = p->params.horizon_ms;
+    f->mature_after_ms = p->params.mature_after_ms;
+    f->max_skew_ms = p->params.max_skew_ms;
+    f->pool_size = p->params.worker_to - p->params.worker_from + 1u;
+}
+
 static void note_report(struct bridge *b, const struct keeper_report *r)
 {
     struct serve_facts *f = &b->serve->facts;
+    uint64_t renewed = renewals(f), troubles = f->data_loss + f->renewals_lost;
     f->answered = r->answered;
     f->up = r->up && r->answered;
     f->era = r->era;
@@ -68,7 +85,10 @@ static void note_report(struct bridge *b, const struct keeper_report *r)
     f->renewals_failed = r->renewals_failed;
     f->data_loss = r->data_loss;
     f->coordinator_requests = r->requests;
-    memcpy(f->identity, r->pool.identity, sizeof f->identity);
+    note_pool(f, &r->pool);
+    int64_t now = clock_mono_us(b->clock);
+    f->renewed_us = renewals(f) > renewed ? now : f->renewed_us;
+    f->trouble_us = f->data_loss + f->renewals_lost > troubles ? now : f->trouble_us;
     memcpy(b->serve->issuer.why, r->why, sizeof b->serve->issuer.why);
     b->finished = r->finished;
 }
@@ -86,6 +106,7 @@ void bridge_take(struct bridge *b)
         changed |= n > 0;
     } while (n == sizeof mails / sizeof *mails);
     note_report(b, &report);
+    serve_sample(b->serve);
     if (changed)
         net_wake(b->net);
 }
@@ -148,6 +169,13 @@ static void compare_clocks(struct bridge *b, int64_t now_ms)
         log_info("clock stepped back", kv_i64("by_ms", -jump_ms));
 }
 
+/* Once a second at most, while requests come. */
+static void look_around(struct bridge *b, int64_t now_ms)
+{
+    compare_clocks(b, now_ms);
+    serve_sample(b->serve);
+}
+
 void bridge_settle(struct bridge *b)
 {
     struct snowflake *g = &b->serve->issuer.gen;
@@ -157,5 +185,5 @@ void bridge_settle(struct bridge *b)
         urge(b, g);
     bool seen = g->seen_ms != INT64_MIN; /* before the first request it is not a time */
     if (seen && (g->seen_ms < b->checked_ms || g->seen_ms - b->checked_ms >= CHECK_EVERY_MS))
-        compare_clocks(b, g->seen_ms);
+        look_around(b, g->seen_ms);
 }

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/dec.h"
+#include "base/events.h"
 #include "base/timefmt.h"
 
 #include <stdatomic.h>
@@ -152,8 +153,22 @@ static void put_json_head(struct line *l, enum log_level level, const char *msg)
     buf_put_char(&l->b, '"');
 }
 
+/* The pairs alone, without the space before the first. */
+static void remember(enum log_level level, const char *msg, const struct log_kv *kv)
+{
+    char mem[EVENT_TEXT_MAX + TAIL_BYTES];
+    struct line l = {.json = false};
+    buf_init(&l.b, mem, sizeof mem);
+    put_pairs(&l, kv);
+    if (l.cut)
+        BUF_PUT_LIT(&l.b, " ...");
+    events_add(level, clock_wall_ms(clock_system()), msg, span_of(mem + 1, l.b.n ? l.b.n - 1 : 0));
+}
+
 void log_write(enum log_level level, const char *msg, const struct log_kv *kv)
 {
+    if (level <= LOG_LVL_INFO)
+        remember(level, msg, kv);
     if (level > atomic_load(&conf_level))
         return;
     char mem[LINE_BYTES];

@@ -12,6 +12,7 @@
  *     cut=true, and is still well-formed JSON where it was to be.
  *   - Any thread may log; lines do not mix.
  *   - A msg is a literal, the same each time, so that it can be searched for; what varies is a key.
+ *   - The latest lines at info and above are kept, too, for the status page (base/events.h).
  */
 #ifndef SIDFLAKE_BASE_LOG_H
 #define SIDFLAKE_BASE_LOG_H

@@ -14,14 +14,18 @@
  *
  * Sources: RFC 9110 (semantics); Kubernetes, "API health endpoints" (?verbose).
  */
+#include "serve/health.h"
 #include "serve/http_call.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#define HEAD_ROOM ((size_t)512) /* bytes; the longest head has about 300 */
+#define HEAD_ROOM ((size_t)768) /* bytes; the longest head has about 450 */
 #define FOUND_MAX 64            /* bytes of a client's text that an error repeats */
 
 #define TYPE_TEXT    SPAN("text/plain; charset=utf-8")
+#define TYPE_HTML    SPAN("text/html; charset=utf-8")
 #define TYPE_METRICS SPAN("text/plain; version=0.0.4; charset=utf-8")
 #define TYPE_OM      SPAN("application/openmetrics-text; version=1.0.0; charset=utf-8")
 
@@ -36,6 +40,7 @@ enum command {
     READYZ,
     ID,
     DECODE,
+    STATUS,
     OTHER,
     COMMANDS
 };
@@ -88,24 +93,13 @@ static int metrics(struct http_call *c)
     return 200;
 }
 
-/* What has to be well for an ID to be had, and the refusal that says it is not. */
-static const struct {
-    const char *name;
-    enum issue_status refusal; /* ISSUE_OK: it always is, or nobody would answer */
-} checks[] = {
-    {"loop", ISSUE_OK},       {"workerId", ISSUE_LOADING}, {"clock", ISSUE_STALLED},
-    {"lease", ISSUE_CEILING}, {"epoch", ISSUE_EPOCH},
-};
-
-#define CHECKS (sizeof checks / sizeof *checks)
-
 /* The first n checks, as Kubernetes' API server lists its own. */
 static void put_checks(struct http_call *c, enum issue_status state, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        bool bad = state != ISSUE_OK && checks[i].refusal == state;
+        bool bad = state != ISSUE_OK && health_checks[i].refusal == state;
         buf_put_str(c->out, bad ? "[-]" : "[+]");
-        buf_put_str(c->out, checks[i].name);
+        buf_put_str(c->out, health_checks[i].name);
         if (bad) {
             BUF_PUT_LIT(c->out, " failed: ");
             buf_put_str(c->out, issuer_refusal(&c->serve->issuer, state));
@@ -137,13 +131,13 @@ static int livez(struct http_call *c)
 
 static int readyz(struct http_call *c)
 {
-    return probe(c, issuer_ready(&c->serve->issuer, c->turn->wall_ms), CHECKS);
+    return probe(c, issuer_ready(&c->serve->issuer, c->turn->wall_ms), HEALTH_CHECKS);
 }
 
 /* ---- routes -----------------------------------------------------------------------------------
  */
 
-static int list(struct http_call *c);
+static int status(struct http_call *c);
 
 static const struct route routes[] = {
     {"/metrics", "", METRICS, metrics, "Prometheus text, or OpenMetrics by Accept"},
@@ -152,7 +146,7 @@ static const struct route routes[] = {
     {"/healthz", "", READYZ, readyz, "the same"},
     {"/v1/id/", "NAME", ID, http_call_id, "?n=N IDs, one a line, or JSON by Accept"},
     {"/v1/decode/", "ID", DECODE, http_call_decode, "time, workerId, sequence; or JSON by Accept"},
-    {"/", "", OTHER, list, "this list"},
+    {"/", "", STATUS, status, "the status page; this list with Accept: text/plain"},
 };
 
 static const struct route unknown = {"", "", OTHER, not_found, ""};
@@ -163,6 +157,24 @@ static int list(struct http_call *c)
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         buf_printf(c->out, "%s%-*s %s\n", routes[i].path, (int)(14 - strlen(routes[i].path)),
                    routes[i].arg, routes[i].help);
+    return 200;
+}
+
+/* Nothing but what the page itself holds may style it or run in it, and nobody may frame it. */
+static int status(struct http_call *c)
+{
+    char nonce[33];
+    struct rng *r = c->serve->rng;
+    if (http_list_has(c->req->accept, SPAN("text/plain")))
+        return list(c);
+    (void)snprintf(nonce, sizeof nonce, "%016" PRIx64 "%016" PRIx64, rng_u64(r), rng_u64(r));
+    buf_printf(&c->more,
+               "Content-Security-Policy: default-src 'none'; style-src 'nonce-%s'; "
+               "script-src 'nonce-%s'; img-src data:; connect-src 'self'; base-uri 'none'; "
+               "form-action 'none'; frame-ancestors 'none'\r\nReferrer-Policy: no-referrer\r\n",
+               nonce, nonce);
+    c->type = TYPE_HTML;
+    serve_put_status(c->serve, nonce, c->out);
     return 200;
 }
 
@@ -179,8 +191,8 @@ static const struct route *find_route(struct span path)
 const char *serve_http_command(unsigned index)
 {
     static const char *const names[COMMANDS] = {
-        [METRICS] = "metrics", [LIVEZ] = "livez",   [READYZ] = "readyz",
-        [ID] = "id",           [DECODE] = "decode", [OTHER] = "other",
+        [METRICS] = "metrics", [LIVEZ] = "livez",   [READYZ] = "readyz", [ID] = "id",
+        [DECODE] = "decode",   [STATUS] = "status", [OTHER] = "other",
     };
     return index < COMMANDS ? names[index] : NULL;
 }
@@ -212,8 +224,9 @@ static int frame(struct http_call *c, int status)
         status = http_call_fail(c, 500, "an answer that fits the output", SPAN("a longer one"));
     size_t length = c->out->n - c->body, start = c->body - HEAD_ROOM;
     buf_init(&h, head, sizeof head);
-    http_put_head(&h, status, c->type, length, c->req->keep_alive,
-                  status == 503 ? SPAN("Retry-After: 1\r\n") : SPAN(""));
+    if (status == 503)
+        BUF_PUT_LIT(&c->more, "Retry-After: 1\r\n");
+    http_put_head(&h, status, c->type, length, c->req->keep_alive, buf_span(&c->more));
     buf_truncate(c->out, c->req->method == HTTP_HEAD ? c->body : c->out->n);
     length = c->out->n - c->body;
     memcpy(c->out->p + start, head, h.n);
@@ -260,6 +273,7 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
     c.path = r->path;
     c.arg = span_skip(req.path, strlen(r->path));
     c.type = TYPE_TEXT;
+    buf_init(&c.more, c.more_text, sizeof c.more_text);
     begin(&c);
     if (out->failed) /* not even a head fits: nothing can be said */
         return (struct net_step){.verdict = NET_CLOSE, .used = used};

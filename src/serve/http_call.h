@@ -13,7 +13,8 @@
 #include "serve/serve.h"
 #include "wire/http.h"
 
-#define HTTP_PARKED 0 /* instead of a status */
+#define HTTP_PARKED    0   /* instead of a status */
+#define HTTP_CALL_MORE 320 /* bytes of further header lines */
 
 /* State of a connection. */
 struct http_session {
@@ -30,6 +31,8 @@ struct http_call {
     const char *path; /* of the route */
     struct span arg;  /* what follows it in the request's path; printable, as sent */
     struct span type; /* Content-Type of the body */
+    struct buf more;  /* header lines besides the usual ones, with their CRLF; in more_text */
+    char more_text[HTTP_CALL_MORE];
     struct net_step step;
 };
 

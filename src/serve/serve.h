@@ -11,6 +11,8 @@
 #ifndef SIDFLAKE_SERVE_SERVE_H
 #define SIDFLAKE_SERVE_SERVE_H
 
+#include "base/rng.h"
+#include "serve/history.h"
 #include "serve/issuer.h"
 
 #define SERVE_COMMANDS                                                                             \
@@ -49,6 +51,13 @@ struct serve_facts {
     uint64_t renewals_renewed, renewals_again, renewals_reasserted, renewals_lost, renewals_failed;
     uint64_t data_loss;
     uint64_t clock_jumps; /* forward, of the wall clock against the monotonic one */
+    int64_t trouble_us;   /* monotonic: data loss, or a workerId lost, was told last; 0: never */
+    int64_t renewed_us;   /* monotonic: a renewal was answered last; 0: never */
+    unsigned wanted;      /* workerIds, active and spare */
+    char host[128];       /* the pod's name, or the host's */
+    /* The pool's parameters; 0: not known yet. */
+    int64_t horizon_ms, mature_after_ms, max_skew_ms;
+    uint32_t pool_size; /* workerIds, free or not */
     struct histogram coordinator_requests;
 };
 
@@ -62,6 +71,7 @@ struct serve {
     struct issuer issuer;
     struct serve_facts facts;
     struct clock *clock;
+    struct rng *rng;    /* for the status page's nonces */
     int64_t started_ms; /* Unix ms */
     int64_t started_mono_us;
     uint32_t max_connections;
@@ -70,6 +80,7 @@ struct serve {
     struct net *net; /* for counts of connections */
     struct net_service *services[SERVE_PROTOCOLS];
     uint64_t requests[SERVE_PROTOCOLS][SERVE_COMMANDS][SERVE_RESULTS];
+    struct history history; /* what the status page draws */
 };
 
 static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned command,
@@ -80,6 +91,16 @@ static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned 
 
 /* Whether whoever says to be user may have IDs: anybody may. */
 bool serve_authenticate(const struct serve *s, struct span user, struct span password);
+
+/* Requests of a protocol that ended so, over all commands. */
+uint64_t serve_requests(const struct serve *s, enum serve_protocol p, enum serve_result r);
+
+/* To be called at any moment that is not hot: takes a sample of the history if it is time for one.
+ */
+void serve_sample(struct serve *s);
+
+/* What happened since the latest sample. */
+void serve_sample_now(const struct serve *s, struct history_sample *out);
 
 /* The label of a command that is counted at this index; NULL: none is. */
 const char *serve_memcached_command(unsigned index);
@@ -95,5 +116,9 @@ struct net_service *serve_http_new(struct serve *s);
 /* The metrics page: text exposition 0.0.4, or OpenMetrics 1.0.0. A failed buffer means that it did
  * not fit. */
 void serve_put_metrics(struct serve *s, struct buf *out, bool openmetrics);
+
+/* The status page, HTML. nonce: of its style and script, printable without quotes. A failed buffer
+ * means that it did not fit. */
+void serve_put_status(struct serve *s, const char *nonce, struct buf *out);
 
 #endif

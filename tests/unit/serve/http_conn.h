@@ -34,7 +34,14 @@ static inline int64_t fake_us(struct clock *c)
     return ((struct fake *)c)->ms * 1000;
 }
 
+static inline void fill_zeros(struct rng *r, void *p, size_t n)
+{
+    (void)r;
+    memset(p, 0, n);
+}
+
 static struct fake now;
+static struct rng zeros = {fill_zeros};
 static struct serve s;
 static struct net_service *svc;
 static void *session;
@@ -51,6 +58,7 @@ static inline int set_up(void **state)
     now = (struct fake){{fake_us, fake_us}, NOW_MS};
     memset(&s, 0, sizeof s);
     s.clock = &now.clock;
+    s.rng = &zeros;
     s.issuer.batch = 2048;
     s.issuer.max_wait_us = 100000;
     s.issuer.started = true;

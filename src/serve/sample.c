@@ -1,0 +1,46 @@
+/*
+ * Samples of the history: the totals that they are differences of.
+ */
+#include "serve/serve.h"
+
+uint64_t serve_requests(const struct serve *s, enum serve_protocol p, enum serve_result r)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < SERVE_COMMANDS; i++)
+        n += s->requests[p][i][r];
+    return n;
+}
+
+/* HTTP is left out: scrapes and probes take longer than IDs, and their 503 are no lost IDs. */
+static void total(const struct serve *s, struct history_totals *t)
+{
+    static const enum serve_protocol counted[] = {SERVE_MEMCACHED, SERVE_REDIS};
+    const struct snowflake_stats *g = &s->issuer.gen.stats;
+    *t = (struct history_totals){.issued = g->issued,
+                                 .exhausted = g->exhausted,
+                                 .rollbacks = g->rollbacks,
+                                 .rotations = g->rotations};
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+        const struct net_service *svc = s->services[counted[i]];
+        t->failed += serve_requests(s, counted[i], SERVE_FAILED);
+        for (size_t b = 0; svc && b <= HISTOGRAM_BUCKETS; b++)
+            t->duration.count[b] += svc->duration.count[b];
+    }
+}
+
+void serve_sample(struct serve *s)
+{
+    struct history_totals t;
+    int64_t now = clock_mono_us(s->clock);
+    if (!history_due(&s->history, now))
+        return;
+    total(s, &t);
+    history_take(&s->history, now, &t);
+}
+
+void serve_sample_now(const struct serve *s, struct history_sample *out)
+{
+    struct history_totals t;
+    total(s, &t);
+    history_since(&s->history, clock_mono_us(s->clock), &t, out);
+}
