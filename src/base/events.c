@@ -14,7 +14,8 @@ static bool repeats(const struct event *e, enum log_level level, const char *msg
            span_eq(span_str(e->text), text);
 }
 
-void events_add(enum log_level level, int64_t wall_ms, const char *msg, struct span text)
+void events_add(enum log_level level, int64_t wall_ms, int64_t mono_ms, const char *msg,
+                struct span text)
 {
     if (text.n >= EVENT_TEXT_MAX)
         text.n = EVENT_TEXT_MAX - 1;
@@ -27,6 +28,7 @@ void events_add(enum log_level level, int64_t wall_ms, const char *msg, struct s
             memcpy(e->text, text.p, text.n);
     }
     e->last_ms = wall_ms;
+    e->last_mono_ms = mono_ms;
     e->times++;
     (void)pthread_mutex_unlock(&kept.lock);
 }

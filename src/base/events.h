@@ -20,7 +20,8 @@
 #define EVENT_TEXT_MAX 224 /* bytes, NUL included */
 
 struct event {
-    int64_t first_ms, last_ms; /* Unix ms: when it was logged first, and latest */
+    int64_t first_ms, last_ms; /* Unix ms: when it was logged first, and latest ... */
+    int64_t last_mono_ms;      /* ... which on a clock that steps does not tell how long ago */
     uint64_t times;            /* in a row, at least 1 */
     const char *msg;           /* the literal that was logged */
     enum log_level level;
@@ -28,7 +29,8 @@ struct event {
 };
 
 /* msg must be a literal; text is cut where it is too long. */
-void events_add(enum log_level level, int64_t wall_ms, const char *msg, struct span text);
+void events_add(enum log_level level, int64_t wall_ms, int64_t mono_ms, const char *msg,
+                struct span text);
 
 /* Serials go from 1 up; 0: there is none yet. */
 uint64_t events_latest(void);

@@ -162,7 +162,8 @@ static void remember(enum log_level level, const char *msg, const struct log_kv 
     put_pairs(&l, kv);
     if (l.cut)
         BUF_PUT_LIT(&l.b, " ...");
-    events_add(level, clock_wall_ms(clock_system()), msg, span_of(mem + 1, l.b.n ? l.b.n - 1 : 0));
+    events_add(level, clock_wall_ms(clock_system()), clock_mono_ms(clock_system()), msg,
+               span_of(mem + 1, l.b.n ? l.b.n - 1 : 0));
 }
 
 void log_write(enum log_level level, const char *msg, const struct log_kv *kv)

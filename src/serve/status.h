@@ -30,7 +30,7 @@ struct status {
     int64_t rate_milli, p50_ns, p99_ns, p999_ns;
     /* The hour. */
     int64_t hour_issued, hour_failed, hour_rollbacks, hour_rotations, rate_most_milli, p999_most_ns,
-        rate_top_milli, rate_half_milli, back_top, before;
+        rate_top_milli, rate_half_milli, back_top, before, before_middle;
     /* Since the start. */
     int64_t issued, rollbacks, rotations, exhausted, peak, waited_ms, clock_jumps;
     /* workerIds */

@@ -66,6 +66,7 @@ static void gather_charts(struct status *v)
     v->p999_most_ns = v->has_latency ? known(highest) : STATUS_UNKNOWN;
     int64_t age_s = v->uptime_ms / 1000;
     v->before = age_s < CHART_WIDTH ? CHART_WIDTH - age_s : 0;
+    v->before_middle = v->before * 50 / CHART_WIDTH;
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------
@@ -80,6 +81,8 @@ static void gather_workers(struct status *v)
     v->active = g->nactive;
     v->left_ms = g->nactive > 0 ? difference(snowflake_ceiling(g), v->now_ms) : STATUS_UNKNOWN;
     v->horizon_ms = f->horizon_ms > 0 ? f->horizon_ms : STATUS_UNKNOWN;
+    if (v->horizon_ms > 0 && v->horizon_ms < v->left_ms) /* of static:N, which no horizon bounds */
+        v->horizon_ms = v->left_ms;
     v->mature_after_ms = f->mature_after_ms;
     v->issued = (int64_t)g->stats.issued;
     v->rollbacks = (int64_t)g->stats.rollbacks;

@@ -89,7 +89,8 @@ static bool events(struct status *v, size_t i)
     v->event_ms = e->last_ms;
     v->event_first_ms = e->first_ms;
     v->event_times = (int64_t)e->times;
-    v->event_ago_ms = v->now_ms > e->last_ms ? v->now_ms - e->last_ms : 0;
+    int64_t mono_ms = v->live.end_us / 1000;
+    v->event_ago_ms = mono_ms > e->last_mono_ms ? mono_ms - e->last_mono_ms : 0;
     return true;
 }
 
@@ -135,6 +136,17 @@ static bool has_latency(struct status *v, size_t i)
     return i == 0 && v->has_latency;
 }
 
+static bool requested(struct status *v, size_t i)
+{
+    return i == 0 && v->p50_ns != STATUS_UNKNOWN;
+}
+
+/* So much of the hour lies before the start that there is room to say so. */
+static bool early(struct status *v, size_t i)
+{
+    return i == 0 && v->before > CHART_WIDTH / 2 && v->has_latency;
+}
+
 static bool back_any(struct status *v, size_t i)
 {
     return i == 0 && v->hour_rollbacks + v->hour_rotations > 0;
@@ -170,10 +182,10 @@ static const struct {
     const char *name;
     item_fn *item;
 } lists[] = {
-    LIST(findings), LIST(checks),       LIST(workers),        LIST(protocols),
-    LIST(events),   LIST(decades),      LIST(is_ok),          LIST(is_warn),
-    LIST(is_fail),  LIST(has_findings), LIST(back_any),       LIST(young),
-    LIST(answered), LIST(has_latency),  LIST(event_repeated), LIST(renewed),
+    LIST(findings), LIST(checks),    LIST(workers),  LIST(protocols),   LIST(events),
+    LIST(decades),  LIST(is_ok),     LIST(is_warn),  LIST(is_fail),     LIST(has_findings),
+    LIST(back_any), LIST(young),     LIST(answered), LIST(has_latency), LIST(event_repeated),
+    LIST(renewed),  LIST(requested), LIST(early),
 };
 
 int status_item(void *status, struct span list, size_t i)

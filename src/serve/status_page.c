@@ -134,7 +134,7 @@ static const struct field fields[] = {
     NUMBER(rate_milli), NUMBER(p50_ns), NUMBER(p99_ns), NUMBER(p999_ns),
     NUMBER(hour_issued), NUMBER(hour_failed), NUMBER(hour_rollbacks), NUMBER(hour_rotations),
     NUMBER(rate_most_milli), NUMBER(p999_most_ns), NUMBER(rate_top_milli), NUMBER(rate_half_milli),
-    NUMBER(back_top), NUMBER(before),
+    NUMBER(back_top), NUMBER(before), NUMBER(before_middle),
     NUMBER(issued), NUMBER(rollbacks), NUMBER(rotations), NUMBER(exhausted), NUMBER(peak),
     NUMBER(waited_ms), NUMBER(clock_jumps),
     NUMBER(held), NUMBER(wanted), NUMBER(active), NUMBER(left_ms), NUMBER(horizon_ms),

@@ -151,7 +151,7 @@ def troubles(case):
     findings = browser.text(".findings")
     assert "the coordinator does not answer: " in findings and "IDs go on for " in findings
     assert figure(browser, "Coordinator") == "down"
-    assert "1 rotations" in browser.text("figure:nth-of-type(3) figcaption")
+    assert "workerId 1" in browser.text("figure:nth-of-type(3) figcaption")
     assert browser.run("document.querySelector('figure.wide .bar-b[d*=Z]') !== null")
     events = [e[2:] for e in rows(browser, "events")]
     assert any(e[0] == "warn" and e[1].startswith("clock stepped back: workerId rotated last=")
