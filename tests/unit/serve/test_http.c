@@ -68,14 +68,15 @@ static void not_ready(void **state)
 static void list(void **state)
 {
     (void)state;
-    ok(GET("/"), "sidflake " SIDFLAKE_VERSION "\n"
-                 "/metrics       Prometheus text, or OpenMetrics by Accept\n"
-                 "/livez         200 while the process serves; ?verbose\n"
-                 "/readyz        200 when an ID can be had, else 503; ?verbose\n"
-                 "/healthz       the same\n"
-                 "/v1/id/NAME    ?n=N IDs, one a line, or JSON by Accept\n"
-                 "/v1/decode/ID  time, workerId, sequence; or JSON by Accept\n"
-                 "/              this list\n");
+    ok(ACCEPT("/", "text/plain"),
+       "sidflake " SIDFLAKE_VERSION "\n"
+       "/metrics       Prometheus text, or OpenMetrics by Accept\n"
+       "/livez         200 while the process serves; ?verbose\n"
+       "/readyz        200 when an ID can be had, else 503; ?verbose\n"
+       "/healthz       the same\n"
+       "/v1/id/NAME    ?n=N IDs, one a line, or JSON by Accept\n"
+       "/v1/decode/ID  time, workerId, sequence; or JSON by Accept\n"
+       "/              the status page; this list with Accept: text/plain\n");
     static const char *const unknown[] = {"/metrics/", "/livezz", "/v1/id", "//", "/favicon.ico"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         char in[128], body[128];
@@ -85,6 +86,27 @@ static void list(void **state)
         answers(in, "404 Not Found", TEXT, body);
     }
     assert_int_equal(count("other", SERVE_MISS), 5);
+}
+
+/* What comes as HTML may run nothing but its own script, and be framed by nobody. */
+static void status_page(void **state)
+{
+    (void)state;
+    struct span in = SPAN(ACCEPT("/", "text/html,*/*;q=0.8"));
+    assert_int_equal(run(&in).verdict, NET_MORE);
+    const char *body = body_of("200 OK");
+    assert_non_null(strstr(out.p, "\r\nContent-Type: text/html; charset=utf-8\r\n"));
+    assert_non_null(strstr(out.p, "\r\nCache-Control: no-store\r\n"));
+    assert_non_null(strstr(out.p, "\r\nContent-Security-Policy: default-src 'none'; style-src "
+                                  "'nonce-00000000000000000000000000000000'; "));
+    assert_non_null(strstr(out.p, "frame-ancestors 'none'\r\nReferrer-Policy: no-referrer\r\n"));
+    assert_non_null(strstr(body, "<script nonce=\"00000000000000000000000000000000\">"));
+    out.n = 0;
+    in = SPAN("HEAD /" HOST "\r\n");
+    assert_int_equal(run(&in).verdict, NET_MORE);
+    out.p[out.n] = '\0';
+    assert_int_equal(strstr(out.p, "\r\n\r\n") + 4 - out.p, out.n);
+    assert_int_equal(count("status", SERVE_OK), 2);
 }
 
 static int fresh_connection(void **state)
@@ -156,8 +178,7 @@ static void heads(void **state)
 {
     (void)state;
     static const char *const targets[] = {"/livez", "/readyz?verbose",   "/v1/id/orders?n=7",
-                                          "/x",     "/v1/id/orders?n=x", "/v1/decode/5",
-                                          "/"};
+                                          "/x",     "/v1/id/orders?n=x", "/v1/decode/5"};
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         char in[128], head[1024];
         (void)snprintf(in, sizeof in, "GET %s" HOST "\r\n", targets[i]);
@@ -230,19 +251,20 @@ static void over_limit(void **state)
 static void labels(void **state)
 {
     (void)state;
-    static const char *const names[] = {"metrics", "livez", "readyz", "id", "decode", "other"};
-    for (unsigned i = 0; i < 6; i++)
+    static const char *const names[] = {"metrics", "livez",  "readyz", "id",
+                                        "decode",  "status", "other"};
+    for (unsigned i = 0; i < 7; i++)
         assert_string_equal(serve_http_command(i), names[i]);
-    assert_null(serve_http_command(6));
+    assert_null(serve_http_command(7));
     assert_null(serve_http_command(SERVE_COMMANDS - 1));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(ready),         TEST(no_worker),    TEST(not_ready),  TEST(list),
-        TEST(closes),        TEST(errors_close), TEST(pieces),     TEST(heads),
-        TEST(metrics_types), TEST(no_room),      TEST(over_limit), TEST(labels),
+        TEST(ready),        TEST(no_worker), TEST(not_ready),   TEST(list),          TEST(closes),
+        TEST(errors_close), TEST(pieces),    TEST(heads),       TEST(metrics_types), TEST(no_room),
+        TEST(over_limit),   TEST(labels),    TEST(status_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

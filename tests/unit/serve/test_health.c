@@ -1,0 +1,185 @@
+#include "status_rig.h"
+
+#include "serve/health.h"
+
+static struct health h;
+
+static void judge(void)
+{
+    struct history_sample live;
+    serve_sample_now(&s, &live);
+    memset(&h, '#', sizeof h);
+    health_judge(&s, START_MS + elapsed_ms, &live, &h);
+}
+
+/* It has one finding, of this state, with this text. */
+static void finds(enum health_state state, const char *text)
+{
+    judge();
+    if (h.n != 1)
+        fail_msg("expected one finding, \"%s\", found %zu: %s", text, h.n,
+                 h.n ? h.finding[h.n - 1].text : "");
+    assert_string_equal(h.finding[0].text, text);
+    assert_int_equal(h.finding[0].state, state);
+    assert_int_equal(h.state, state);
+}
+
+static void well(void)
+{
+    judge();
+    if (h.n != 0)
+        fail_msg("expected no finding, found \"%s\"", h.finding[0].text);
+    assert_int_equal(h.state, HEALTH_OK);
+    assert_int_equal(h.ready, ISSUE_OK);
+}
+
+static void warns(const char *text)
+{
+    finds(HEALTH_WARN, text);
+}
+
+static void all_is_well(void **state)
+{
+    (void)state;
+    well();
+    /* A young tenure has little left, and a pool that is one workerId has none free. */
+    s.facts.tenure_start_ms = START_MS + elapsed_ms - MINUTES(3);
+    s.facts.horizon_ms = MINUTES(24 * 60);
+    s.facts.pool_size = 1;
+    s.facts.pool_free = 0;
+    well();
+}
+
+static void no_ids(void **state)
+{
+    (void)state;
+    int64_t last;
+    struct snowflake *g = &s.issuer.gen;
+    elapsed_ms += MINUTES(46);
+    finds(HEALTH_FAIL,
+          "the clock is above every range of time held: the coordinator is away for too long");
+    assert_int_equal(h.ready, ISSUE_CEILING);
+    elapsed_ms -= MINUTES(46);
+    assert_true(snowflake_revoke(g, 1, &last) && snowflake_revoke(g, 2, &last));
+    s.facts.held = 0;
+    s.facts.up = false;
+    strcpy(s.issuer.why, "connection refused");
+    finds(HEALTH_FAIL, "no workerId is held: connection refused");
+}
+
+static void the_coordinator(void **state)
+{
+    (void)state;
+    s.facts.up = false;
+    warns("the coordinator does not answer; IDs go on for 45 min");
+    strcpy(s.issuer.why, "connection refused");
+    warns("the coordinator does not answer: connection refused; IDs go on for 45 min");
+    s.facts.up = true;
+    warns("the coordinator refuses: connection refused");
+}
+
+static void the_lease(void **state)
+{
+    (void)state;
+    elapsed_ms += MINUTES(20);
+    warns("less than half of the reservation is left: 25 min");
+    elapsed_ms -= MINUTES(20);
+    s.facts.held = 1;
+    warns("1 of 2 workerIds are held");
+}
+
+static void troubles_of_the_last_hour(void **state)
+{
+    (void)state;
+    s.facts.trouble_us = START_US + MINUTES(3) * 1000;
+    s.facts.renewals_lost = 1;
+    warns("a workerId was lost to somebody else, 7 min ago");
+    s.facts.data_loss = 1;
+    warns("the coordinator forgot what it had granted, 7 min ago");
+    s.facts.trouble_us -= HISTORY_SPAN_US;
+    well();
+}
+
+static void bounds(void **state)
+{
+    (void)state;
+    s.facts.skew_ms = 1000;
+    well();
+    s.facts.skew_ms = -1001;
+    warns("this clock and the coordinator's are 1 s apart; claims are refused from 2 s");
+    s.facts.skew_ms = 0;
+    s.facts.pool_free = 3275;
+    warns("3,275 of 32,768 workerIds are left in the pool");
+    s.facts.pool_free = 3276;
+    well();
+    elapsed_ms += LAYOUT_TIME_MAX - MINUTES(24 * 60 * 182);
+    s.facts.tenure_start_ms += elapsed_ms;
+    snowflake_extend(&s.issuer.gen, 1, START_MS + elapsed_ms + MINUTES(45));
+    well();
+    elapsed_ms += MINUTES(24 * 60 * 2);
+    snowflake_extend(&s.issuer.gen, 1, START_MS + elapsed_ms + MINUTES(45));
+    warns("the time field of IDs is used up in 178 d 23 h");
+}
+
+static void the_last_minutes(void **state)
+{
+    (void)state;
+    s.requests[SERVE_REDIS][3][SERVE_FAILED] = 1200;
+    s.requests[SERVE_HTTP][1][SERVE_FAILED] = 7; /* /readyz */
+    warns("1,200 requests for IDs failed in the last 5 minutes");
+    serve_sample(&s);
+    elapsed_ms += MINUTES(4);
+    warns("1,200 requests for IDs failed in the last 5 minutes");
+    serve_sample(&s);
+    elapsed_ms += MINUTES(2);
+    well();
+    s.issuer.gen.stats.rotations = 4;
+    serve_sample(&s);
+    elapsed_ms += MINUTES(2);
+    s.facts.tenure_start_ms = START_MS + elapsed_ms;
+    warns("the clock keeps stepping back: 4 workerIds were given up within an hour");
+    s.issuer.gen.stats.exhausted = 120 * 51 * 5;
+    s.issuer.gen.stats.rotations = 0;
+    memset(&s.history, 0, sizeof s.history);
+    history_init(&s.history, START_US + (elapsed_ms - MINUTES(2)) * 1000);
+    s.requests[SERVE_REDIS][3][SERVE_FAILED] = 0;
+    warns("requests queue for the next millisecond, 255 times a second: more active workerIds "
+          "would help");
+}
+
+/* All at once: each is said, and the worst comes first. */
+static void everything(void **state)
+{
+    (void)state;
+    struct serve_facts *f = &s.facts;
+    int64_t last;
+    assert_true(snowflake_revoke(&s.issuer.gen, 1, &last));
+    elapsed_ms = LAYOUT_TIME_MAX - MINUTES(60 * 24 * 2);
+    f->held = 1;
+    f->up = false;
+    f->skew_ms = INT32_MIN;
+    f->pool_free = 0;
+    f->data_loss = 1;
+    f->trouble_us = rig_mono(NULL);
+    memset(s.issuer.why, 'x', sizeof s.issuer.why - 1);
+    s.issuer.gen.stats.rotations = UINT32_MAX;
+    s.issuer.gen.stats.exhausted = UINT32_MAX;
+    s.requests[SERVE_REDIS][3][SERVE_FAILED] = UINT64_MAX;
+    history_init(&s.history, rig_mono(NULL) - 1000000);
+    judge();
+    assert_int_equal(h.state, HEALTH_FAIL);
+    assert_int_equal(h.finding[0].state, HEALTH_FAIL);
+    assert_in_range(h.n, 9, HEALTH_FINDINGS_MAX);
+    for (size_t i = 0; i < h.n; i++)
+        assert_in_range(strlen(h.finding[i].text), 10, sizeof h.finding[i].text - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(all_is_well), TEST(no_ids),           TEST(the_coordinator),
+        TEST(the_lease),   TEST(bounds),           TEST(troubles_of_the_last_hour),
+        TEST(everything),  TEST(the_last_minutes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
