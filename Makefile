@@ -236,6 +236,7 @@ sidflake starts here with conf/sidflake.dev.yaml, in the foreground. In another 
   redis-cli -p 6380 GET id:orders                            Redis protocol, or, without redis-cli:
   printf 'GET id:orders\r\nQUIT\r\n' | nc 127.0.0.1 6380
   curl -s http://127.0.0.1:9464/metrics                      metrics; also /livez and /readyz
+  http://127.0.0.1:9464/ in a browser                        status page
 
 endef
 export TRY

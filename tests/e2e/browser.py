@@ -11,14 +11,19 @@ import shutil
 from procs import Proc, free_port, until
 
 
+def chromium():
+    names = ("chromium", "chromium-browser")
+    found = [p for p in map(shutil.which, names) if p]
+    assert found, "expected one of %s, found none" % ", ".join(names)
+    return found[0]
+
+
 class Driver(Proc):
     """chromedriver. It dies with the test, and its browsers with it."""
 
     def __init__(self, case):
         self.port = free_port()
-        programs = [shutil.which(p) for p in ("chromedriver", "chromium")]
-        assert all(programs), "expected chromedriver and chromium, found %r" % programs
-        super().__init__(case, "chromedriver", [programs[0], "--port=%d" % self.port],
+        super().__init__(case, "chromedriver", ["chromedriver", "--port=%d" % self.port],
                          env={"HOME": case.dir})
         self.start()
         until("chromedriver answers", self.up, timeout=60)
@@ -54,7 +59,7 @@ class Browser:
         options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu",
                             "--disable-dev-shm-usage", "--disable-background-networking",
                             "--no-first-run", "--hide-scrollbars"],
-                   "binary": shutil.which("chromium")}
+                   "binary": chromium()}
         capabilities = {"browserName": "chrome", "goog:chromeOptions": options,
                         "goog:loggingPrefs": {"browser": "ALL"}}
         session = driver.ask("POST", "/session",
