@@ -51,7 +51,7 @@ void human_put_duration(struct buf *b, int64_t ms)
 /* Three digits that count, and no zeros behind the point. v < 1e18. */
 static void put_three(struct buf *b, double v)
 {
-    unsigned decimals = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
+    unsigned decimals = v < 10 ? 2 : v < 100 ? 1 : 0;
     int64_t scale = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
     int64_t n = (int64_t)(v * (double)scale + 0.5);
     human_put_count(b, n / scale);

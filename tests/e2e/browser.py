@@ -54,7 +54,7 @@ class Browser:
     scripts of the page run."""
 
     def __init__(self, driver, width=1200, height=900, dark=False, javascript=True):
-        self.driver = driver
+        self.driver, self.width = driver, width
         # --no-sandbox: tests run as root, in containers. /dev/shm is small there, too.
         options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu",
                             "--disable-dev-shm-usage", "--disable-background-networking",
