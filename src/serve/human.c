@@ -37,7 +37,7 @@ void human_put_duration(struct buf *b, int64_t ms)
     while (i < last && v < (uint64_t)units[i].size)
         i++;
     buf_put_u64(b, v / (uint64_t)units[i].size);
-    buf_put_str(b, units[i].name);
+    buf_put_str(b, v > 0 ? units[i].name : " s");
     if (i + 1 >= last) /* a second's milliseconds do not matter */
         return;
     uint64_t rest = v % (uint64_t)units[i].size / (uint64_t)units[i + 1].size;

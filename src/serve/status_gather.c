@@ -80,6 +80,8 @@ static void gather_workers(struct status *v)
     v->wanted = f->wanted;
     v->active = g->nactive;
     v->left_ms = g->nactive > 0 ? difference(snowflake_ceiling(g), v->now_ms) : STATUS_UNKNOWN;
+    if (v->left_ms < 0 && v->left_ms != STATUS_UNKNOWN)
+        v->left_ms = 0;
     v->horizon_ms = f->horizon_ms > 0 ? f->horizon_ms : STATUS_UNKNOWN;
     if (v->horizon_ms > 0 && v->horizon_ms < v->left_ms) /* of static:N, which no horizon bounds */
         v->horizon_ms = v->left_ms;

@@ -44,7 +44,7 @@ static void durations(void **state)
         int64_t ms;
         const char *text;
     } table[] = {
-        {0, "0 ms"},
+        {0, "0 s"},
         {999, "999 ms"},
         {1999, "1 s"},
         {59999, "59 s"},

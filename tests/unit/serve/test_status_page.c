@@ -133,6 +133,7 @@ static void failing(void **state)
     has("<span class=\"mark fail\">\xe2\x9c\x97</span> lease failed");
     has("<span class=\"mark ok\">\xe2\x9c\x93</span> clock ok");
     has("class=\"bar fail\"");
+    has("<dt>Reservation</dt><dd>0 s</dd>");
     well_formed(page());
 }
 
