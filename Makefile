@@ -80,7 +80,7 @@ LD_release = $(P_HARDEN_LD)
 
 P_CFLAGS = $(REQUIRED) $(P_WARN) $(if $(filter 1,$(WERROR)),-Werror) $(OPT_$(VARIANT))
 P_LDFLAGS = $(LD_$(VARIANT))
-P_LDLIBS := -lcyaml -lyaml -lhiredis -lsqlite3 -ljansson -lev -lm
+P_LDLIBS := -lcyaml -lyaml -lhiredis -lsqlite3 -ljansson -largon2 -lcrypt -lev -lm
 
 COMPILE = $(CC) $(P_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(P_CFLAGS) $(CFLAGS) $(P_LDFLAGS) $(LDFLAGS)

@@ -1,0 +1,174 @@
+#include "auth/users.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A line on its way in. */
+struct line {
+    const char *file;
+    size_t number;
+    const char *begin;
+    struct err *e;
+};
+
+static enum err_code wrong(const struct line *l, const char *at, enum err_code code,
+                           const char *expected, const char *found)
+{
+    return err_set(l->e, code, "%s:%zu:%zu: expected %s, found %s", l->file, l->number,
+                   (size_t)(at - l->begin) + 1, expected, found);
+}
+
+static bool is_plain(struct span s, const char *without)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < '!' || s.p[i] > '~' || strchr(without, s.p[i]))
+            return false;
+    return true;
+}
+
+/* names=GLOB,GLOB */
+static enum err_code read_names(const struct line *l, struct user *u, struct span field)
+{
+    const struct span key = SPAN("names=");
+    if (!span_starts(field, key))
+        return wrong(l, field.p, ERR_INVALID, "names=GLOB,...", "another field");
+    struct span rest = u->names = span_skip(field, key.n);
+    while (rest.p) {
+        struct span glob = span_cut(&rest, ',');
+        if (glob.n == 0 || glob.n > USERS_GLOB_MAX || !is_plain(glob, ":"))
+            return wrong(l, glob.p, ERR_INVALID,
+                         "a pattern of 1..256 printable bytes without spaces",
+                         glob.n ? "something else" : "none");
+    }
+    return ERR_OK;
+}
+
+static enum err_code read_user(const struct line *l, struct users *all, struct span text)
+{
+    struct user u = {.names = {NULL, 0}};
+    struct span name = span_cut(&text, ':'), hash = span_cut(&text, ':');
+    if (name.n == 0 || name.n > USERS_NAME_MAX || !is_plain(name, ":"))
+        return wrong(l, l->begin, ERR_INVALID, "a name of 1..64 printable bytes without spaces",
+                     name.n ? "something else" : "none");
+    if (!hash.p)
+        return wrong(l, name.p + name.n, ERR_INVALID, "NAME:HASH", "no ':'");
+    if (!secret_well_formed(hash))
+        return wrong(l, hash.p, ERR_INVALID, "a hash, " SECRET_FORMS, "something else");
+    if (users_find(all, name))
+        return wrong(l, l->begin, ERR_INVALID, "each name once", "it again");
+    enum err_code r = text.p ? read_names(l, &u, text) : ERR_OK;
+    if (r)
+        return r;
+    ((char *)(uintptr_t)name.p)[name.n] = '\0'; /* where ':', or the line's end, was */
+    ((char *)(uintptr_t)hash.p)[hash.n] = '\0';
+    u.name = name.p;
+    u.hash = hash.p;
+    all->user[all->n++] = u;
+    return ERR_OK;
+}
+
+static struct span trimmed(struct span s)
+{
+    while (s.n > 0 && (s.p[s.n - 1] == '\r' || s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+        s.n--;
+    return s;
+}
+
+static enum err_code read_lines(struct users *u, struct line l, struct span rest)
+{
+    enum err_code r = ERR_OK;
+    while (rest.p && !r) {
+        struct span text = trimmed(span_cut(&rest, '\n'));
+        l.number++;
+        l.begin = text.p;
+        if (text.n == 0 || text.p[0] == '#')
+            continue;
+        if (u->n == USERS_MAX)
+            return wrong(&l, l.begin, ERR_RANGE, "at most 1024 users", "more");
+        r = read_user(&l, u, text);
+    }
+    return r;
+}
+
+enum err_code users_read(struct users *u, const char *name, struct span text, struct err *e)
+{
+    *u = (struct users){.mem = malloc(text.n + 1), .user = calloc(USERS_MAX, sizeof *u->user)};
+    if (!u->mem || !u->user) {
+        users_clear(u);
+        return err_set(e, ERR_NOMEM, "no memory for the users of %s", name);
+    }
+    if (text.n)
+        memcpy(u->mem, text.p, text.n);
+    u->mem[text.n] = '\0';
+    enum err_code r = read_lines(u, (struct line){.file = name, .e = e}, span_of(u->mem, text.n));
+    if (r) {
+        users_clear(u);
+        return r;
+    }
+    struct user *fit = realloc(u->user, (u->n + !u->n) * sizeof *fit);
+    if (fit)
+        u->user = fit;
+    return ERR_OK;
+}
+
+static enum err_code read_file(int fd, char *mem, size_t cap, size_t *n)
+{
+    for (*n = 0; *n < cap;) {
+        ssize_t got = read(fd, mem + *n, cap - *n);
+        if (got < 0 && errno != EINTR)
+            return ERR_IO;
+        if (got == 0)
+            break;
+        *n += got > 0 ? (size_t)got : 0;
+    }
+    return ERR_OK;
+}
+
+static enum err_code load_from(struct users *u, const char *path, char *mem, struct err *e)
+{
+    size_t n = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    enum err_code r = fd < 0 ? ERR_IO : read_file(fd, mem, USERS_FILE_MAX + 1, &n);
+    int why = errno;
+    if (fd >= 0)
+        (void)close(fd);
+    if (r)
+        return err_errno(e, why, "%s: expected a readable users file, found", path);
+    if (n > USERS_FILE_MAX)
+        return err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more", path,
+                       USERS_FILE_MAX);
+    r = users_read(u, path, span_of(mem, n), e);
+    explicit_bzero(mem, n);
+    return r;
+}
+
+enum err_code users_load(struct users *u, const char *path, struct err *e)
+{
+    *u = (struct users){.n = 0};
+    if (!path[0])
+        return ERR_OK;
+    char *mem = malloc(USERS_FILE_MAX + 1);
+    if (!mem)
+        return err_set(e, ERR_NOMEM, "no memory to read %s", path);
+    enum err_code r = load_from(u, path, mem, e);
+    free(mem);
+    return r;
+}
+
+void users_clear(struct users *u)
+{
+    free(u->user);
+    free(u->mem);
+    *u = (struct users){.n = 0};
+}
+
+struct user *users_find(const struct users *u, struct span name)
+{
+    for (size_t i = 0; i < u->n; i++)
+        if (span_eq(span_str(u->user[i].name), name))
+            return &u->user[i];
+    return NULL;
+}

@@ -1,0 +1,49 @@
+/*
+ * Who may have IDs, and of which names: the users file.
+ *
+ *     # NAME:HASH[:names=GLOB,GLOB]
+ *     orders:$argon2id$v=19$m=19456,t=2,p=1$...$...:names=orders,invoice-*
+ *
+ * Invariants
+ *   - All or nothing: a file with one wrong line gives no users.
+ *   - Errors name the place, NAME:LINE:COLUMN, and never show a hash.
+ */
+#ifndef SIDFLAKE_AUTH_USERS_H
+#define SIDFLAKE_AUTH_USERS_H
+
+#include "auth/secret.h"
+
+#define USERS_MAX      1024u
+#define USERS_NAME_MAX 64u        /* bytes */
+#define USERS_FILE_MAX (1u << 20) /* bytes */
+#define USERS_GLOB_MAX 256u       /* bytes of one pattern */
+
+struct user {
+    const char *name;  /* 1..USERS_NAME_MAX bytes of printable ASCII without spaces and ':' */
+    const char *hash;  /* secret_well_formed */
+    struct span names; /* patterns of ID names, parted by commas; p is NULL: any name */
+    uint32_t id;       /* auth.c: never 0, and another one when the hash is another */
+    bool known;        /* auth.c: digest is that of the right password */
+    uint8_t digest[SECRET_DIGEST];
+};
+
+struct users {
+    struct user *user; /* n of them */
+    size_t n;
+    char *mem; /* the file's text, which the strings lie in */
+};
+
+/* Reads the text of a users file; name stands for it in errors. ERR_INVALID, ERR_RANGE, ERR_NOMEM:
+ * u is empty then. */
+enum err_code users_read(struct users *u, const char *name, struct span text,
+                         struct err *e) MUST_CHECK;
+
+/* The same from a file; "" gives no users. ERR_IO: it cannot be read. */
+enum err_code users_load(struct users *u, const char *path, struct err *e) MUST_CHECK;
+
+void users_clear(struct users *u);
+
+/* NULL: there is none of that name. */
+struct user *users_find(const struct users *u, struct span name);
+
+#endif

@@ -1,0 +1,134 @@
+/* The users file: what is read, and the place that is blamed. */
+#include "auth/users.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Well-formed, of no password that anybody knows. */
+#define ARGON2                                                                                     \
+    "$argon2id$v=19$m=64,t=1,p=2$c29tZXNhbHQ$"                                                     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define CRYPT5 "$5$saltsalt$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+static struct users read_good(const char *text)
+{
+    struct users u;
+    struct err e;
+    if (users_read(&u, "f", span_str(text), &e))
+        fail_msg("expected users, found %s", e.text);
+    return u;
+}
+
+static void test_fields(void **state)
+{
+    struct users u = read_good("# who\r\n\r\na:" CRYPT5 "\r\nb@x:" ARGON2 ":names=o,inv-*  \n"
+                               "c:" CRYPT5 ":names=*");
+    (void)state;
+    assert_int_equal(u.n, 3);
+    assert_string_equal(u.user[0].name, "a");
+    assert_string_equal(u.user[0].hash, CRYPT5);
+    assert_null(u.user[0].names.p);
+    assert_ptr_equal(users_find(&u, SPAN("b@x")), &u.user[1]);
+    assert_string_equal(u.user[1].hash, ARGON2);
+    assert_true(span_eq(u.user[1].names, SPAN("o,inv-*")));
+    assert_null(users_find(&u, SPAN("b")));
+    assert_null(users_find(&u, SPAN("")));
+    users_clear(&u);
+}
+
+static void test_bad(void **state)
+{
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"a", "f:1:2: expected NAME:HASH, found no ':'"},
+        {"#\n\n:" CRYPT5, "f:3:1: expected a name of 1..64 printable bytes without spaces, found "
+                          "none"},
+        {"a b:" CRYPT5, "f:1:1: expected a name of 1..64 printable bytes without spaces, found "
+                        "something else"},
+        {"a:plain", "f:1:3: expected a hash, " SECRET_FORMS ", found something else"},
+        {"a:", "f:1:3: expected a hash, " SECRET_FORMS ", found something else"},
+        {"a:" CRYPT5 "\na:" ARGON2, "f:2:1: expected each name once, found it again"},
+        {"a:" CRYPT5 ":x=1", "f:1:59: expected names=GLOB,..., found another field"},
+        {"a:" CRYPT5 ":names=", "f:1:65: expected a pattern of 1..256 printable bytes without "
+                                "spaces, found none"},
+        {"a:" CRYPT5 ":names=a,,b", "f:1:67: expected a pattern of 1..256 printable bytes without "
+                                    "spaces, found none"},
+        {"a:" CRYPT5 ":names=a b", "f:1:65: expected a pattern of 1..256 printable bytes without "
+                                   "spaces, found something else"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct users u;
+        struct err e = {.text = "no error"};
+        enum err_code r = users_read(&u, "f", span_str(cases[i].text), &e);
+        if (r == ERR_OK || strcmp(e.text, cases[i].error) != 0)
+            fail_msg("%s:\nexpected %s\nfound    %s", cases[i].text, cases[i].error, e.text);
+        assert_int_equal(u.n, 0);
+        assert_null(u.user);
+        assert_null(u.mem);
+    }
+}
+
+static void test_too_many(void **state)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    struct users u;
+    struct err e;
+    (void)state;
+    for (unsigned i = 0; i < USERS_MAX; i++)
+        (void)fprintf(f, "u%u:%s\n", i, CRYPT5);
+    (void)fflush(f);
+    assert_int_equal(users_read(&u, "f", span_of(text, n), &e), ERR_OK);
+    assert_int_equal(u.n, USERS_MAX);
+    users_clear(&u);
+    (void)fprintf(f, "one more:x\n");
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(users_read(&u, "f", span_of(text, n), &e), ERR_RANGE);
+    assert_string_equal(e.text, "f:1025:1: expected at most 1024 users, found more");
+    free(text);
+}
+
+static void test_load(void **state)
+{
+    struct users u;
+    struct err e;
+    char path[] = "/tmp/sidflake-users-XXXXXX";
+    int fd = mkstemp(path);
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(users_load(&u, "", &e), ERR_OK);
+    assert_int_equal(u.n, 0);
+    assert_int_equal(users_load(&u, path, &e), ERR_OK);
+    assert_int_equal(u.n, 0);
+    users_clear(&u);
+    assert_int_equal(write(fd, "a:" CRYPT5 "\n", sizeof CRYPT5 + 2), sizeof CRYPT5 + 2);
+    assert_int_equal(users_load(&u, path, &e), ERR_OK);
+    assert_int_equal(u.n, 1);
+    users_clear(&u);
+    assert_int_equal(ftruncate(fd, USERS_FILE_MAX + 1), 0);
+    assert_int_equal(users_load(&u, path, &e), ERR_RANGE);
+    (void)close(fd);
+    (void)unlink(path);
+    assert_int_equal(users_load(&u, path, &e), ERR_IO);
+    assert_int_equal(users_load(&u, "/tmp", &e), ERR_IO);
+    assert_null(u.user);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_load),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
