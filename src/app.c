@@ -1,17 +1,21 @@
 #include "app.h"
 
+#include "auth/auth.h"
+#include "base/dec.h"
 #include "base/log.h"
 #include "base/resident.h"
 #include "base/timefmt.h"
 #include "bridge.h"
+#include "conf/address.h"
 #include "coord/coord.h"
 #include "lease/keeper.h"
 #include "net/net.h"
-#include "serve/serve.h"
+#include "serve/access.h"
 #include "supervisor.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +28,8 @@
 #define ROTATION_JITTER_MS 30000
 #define SPARE_DESCRIPTORS                                                                          \
     64 /* beside the clients': listeners, state page, coordinator, libraries */
-#define SETTINGS 8
+#define SETTINGS  8
+#define PEERS_MAX 64 /* of auth.allow_uids, and of auth.allow_gids */
 
 struct app {
     const struct conf *conf; /* in effect: main's, or: */
@@ -37,6 +42,7 @@ struct app {
     struct serve serve;
     struct bridge bridge;
     struct supervisor supervisor;
+    uint32_t uids[PEERS_MAX], gids[PEERS_MAX];
     struct net *net;
     struct coord *coord;
     struct pagefile page;
@@ -45,7 +51,8 @@ struct app {
     char who[COORD_WHO_MAX];
     struct serve_setting settings[SETTINGS];
     char setting_text[SETTINGS][TIMEFMT_MAX];
-    unsigned stops; /* signals to stop that came */
+    atomic_bool logins_checked; /* since the loop looked last */
+    unsigned stops;             /* signals to stop that came */
 };
 
 static void settle(void *arg)
@@ -183,13 +190,45 @@ static void apply_limits(struct app *a)
     s->nsettings = SETTINGS;
 }
 
+/* HTTP gives out no IDs to other hosts unless they show who they are, or the operator wants it. */
+static enum access_mode mode_of(const struct app *a, const struct conf_address *at,
+                                enum serve_protocol p)
+{
+    static const enum access_mode modes[] = {[CONF_AUTH_OFF] = ACCESS_OFF,
+                                             [CONF_AUTH_ACCEPT_ANY] = ACCESS_ANY,
+                                             [CONF_AUTH_REQUIRED] = ACCESS_REQUIRED};
+    enum access_mode mode = modes[conf_address_auth(at, a->conf)];
+    bool open = conf_address_local(at) || a->conf->listen_allow_unprotected;
+    return p == SERVE_HTTP && mode != ACCESS_REQUIRED && !open ? ACCESS_CLOSED : mode;
+}
+
+/* Numbers, as conf has seen to. */
+static size_t read_ids(const struct conf_list *list, uint32_t out[PEERS_MAX])
+{
+    size_t n = 0;
+    uint64_t v;
+    for (size_t i = 0; i < list->n && n < PEERS_MAX; i++)
+        if (dec_u64(span_str(list->item[i]), &v))
+            out[n++] = (uint32_t)v;
+    return n;
+}
+
 static enum err_code listen_on(struct app *a, const struct conf_list *list, enum serve_protocol p,
                                struct err *e)
 {
     for (size_t i = 0; i < list->n; i++) {
         char bound[160];
-        enum err_code r = net_listen(a->net, span_str(list->item[i]), a->conf->listen_socket_mode,
-                                     a->serve.services[p], bound, sizeof bound, e);
+        struct conf_address at;
+        if (!conf_address_parse(span_str(list->item[i]), &at))
+            return err_set(e, ERR_INVALID, "expected an address, found %s", list->item[i]);
+        struct net_door door = {.mode = a->conf->listen_socket_mode,
+                                .mark = (uint8_t)mode_of(a, &at, p),
+                                .uids = a->uids,
+                                .gids = a->gids,
+                                .nuids = read_ids(&a->conf->auth_allow_uids, a->uids),
+                                .ngids = read_ids(&a->conf->auth_allow_gids, a->gids)};
+        enum err_code r =
+            net_listen(a->net, at.bare, &door, a->serve.services[p], bound, sizeof bound, e);
         if (r)
             return r;
         log_info("listening", kv_str("protocol", serve_protocol_name(p)), kv_str("address", bound));
@@ -235,7 +274,8 @@ static void on_stop(void *arg, int signo)
 static bool reloadable(const char *path)
 {
     return strncmp(path, "limits.", 7) == 0 || strncmp(path, "log.", 4) == 0 ||
-           strcmp(path, "lease.on_stop") == 0 || strcmp(path, "listen.busy_poll") == 0;
+           strcmp(path, "auth.users_file") == 0 || strcmp(path, "lease.on_stop") == 0 ||
+           strcmp(path, "listen.busy_poll") == 0;
 }
 
 static bool refuse_reload(const struct conf *now, const struct conf *new)
@@ -253,6 +293,18 @@ static bool refuse_reload(const struct conf *now, const struct conf *new)
     return refused;
 }
 
+/* Those who log in just now are asked again, of the new users. */
+static void replace_users(struct app *a, struct users *users)
+{
+    if (!a->serve.auth) {
+        users_clear(users);
+        return;
+    }
+    auth_replace(a->serve.auth, users);
+    a->serve.users_generation++;
+    net_wake(a->net);
+}
+
 static void reload(struct app *a)
 {
     struct conf new;
@@ -261,10 +313,17 @@ static void reload(struct app *a)
         log_error("reload refused, nothing changed", kv_str("why", e.text));
         return;
     }
-    if (refuse_reload(a->conf, &new)) {
+    struct users users = {.n = 0};
+    bool refused = refuse_reload(a->conf, &new);
+    if (!refused && users_load(&users, new.auth_users_file, &e)) {
+        log_error("reload refused, nothing changed", kv_str("why", e.text));
+        refused = true;
+    }
+    if (refused) {
         conf_clear(&new);
         return;
     }
+    replace_users(a, &users);
     conf_clear(&a->reloaded);
     a->reloaded = new;
     a->conf = &a->reloaded;
@@ -290,15 +349,37 @@ static void on_reload(void *arg, int signo)
 static void mail_came(void *arg)
 {
     struct app *a = arg;
+    if (atomic_exchange(&a->logins_checked, false))
+        net_wake(a->net);
     bridge_take(&a->bridge);
     supervisor_holds(&a->supervisor, a->serve.facts.held, a->serve.issuer.why);
     if (a->bridge.finished)
         net_break(a->net);
 }
 
+/* By the thread that checks passwords. */
+static void checked(void *arg)
+{
+    struct app *a = arg;
+    atomic_store(&a->logins_checked, true);
+    net_notify(a->net);
+}
+
 static void wake_loop(void *arg)
 {
     net_notify(arg);
+}
+
+static enum err_code start_auth(struct app *a, struct err *e)
+{
+    struct users users;
+    if (!a->conf->auth_users_file[0])
+        return ERR_OK;
+    enum err_code r = users_load(&users, a->conf->auth_users_file, e);
+    if (!r)
+        r = auth_new(&users, checked, a, &a->serve.auth, e);
+    users_clear(&users);
+    return r;
 }
 
 static enum err_code start_keeper(struct app *a, struct err *e)
@@ -367,7 +448,7 @@ static enum err_code start(struct app *a, int *status, struct err *e)
     if ((r = open_page(a, e)) || (r = make_services(a, e)))
         return r;
     apply_limits(a);
-    if ((r = start_net(a, e)))
+    if ((r = start_net(a, e)) || (r = start_auth(a, e)))
         return r;
     return start_keeper(a, e);
 }
@@ -384,6 +465,7 @@ static void stop(struct app *a)
                  kv_u64("workers_kept", report.held));
         keeper_free(a->keeper);
     }
+    auth_free(a->serve.auth);
     net_free(a->net);
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
         free(a->serve.services[i]);

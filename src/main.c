@@ -5,6 +5,7 @@
  * EX_CONFIG of sysexits.h), or what app_run returns.
  */
 #include "app.h"
+#include "auth/users.h"
 #include "conf/conf.h"
 
 #include <getopt.h>
@@ -159,12 +160,23 @@ static int dump(const struct conf *c)
     return finish_output();
 }
 
+/* Read again by whoever needs them: here only to be refused with the rest of the configuration. */
+static enum err_code check_users(const struct conf *c, struct err *e)
+{
+    struct users users;
+    enum err_code r = users_load(&users, c->auth_users_file, e);
+    users_clear(&users);
+    return r;
+}
+
 static int with_conf(const struct args *a)
 {
     struct conf c;
     struct err e;
     int status;
     enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &e);
+    if (!rc && (rc = check_users(&c, &e)))
+        conf_clear(&c);
     if (rc) {
         (void)fprintf(stderr, "%s\n", e.text);
         return rc == ERR_NOMEM ? EXIT_FAILURE : EXIT_CONFIG;

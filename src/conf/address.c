@@ -8,6 +8,8 @@
 #define HOST_MAX  253 /* RFC 1123 */
 #define LABEL_MAX 63
 
+const char *const conf_auth_names[] = {"off", "accept_any", "required", NULL};
+
 /* inet_pton wants a string, a span is none. */
 static bool is_numeric(int family, struct span host)
 {
@@ -88,10 +90,31 @@ static bool parse_unix(struct span path, struct conf_address *out)
     return path.n >= 1 && path.n <= CONF_ADDRESS_PATH_MAX && !memchr(path.p, '\0', path.n);
 }
 
+/* Takes "?auth=MODE" off the end; false: there is no such mode. */
+static bool cut_auth(struct span *text, struct conf_address *out)
+{
+    const struct span key = SPAN("?auth=");
+    const char *at = text->n ? memmem(text->p, text->n, key.p, key.n) : NULL;
+    if (!at)
+        return true;
+    struct span word = span_skip(*text, (size_t)(at - text->p) + key.n);
+    text->n = (size_t)(at - text->p);
+    out->own_auth = true;
+    for (unsigned i = 0; conf_auth_names[i]; i++) {
+        out->auth = (enum conf_auth)i;
+        if (span_eq(word, span_str(conf_auth_names[i])))
+            return true;
+    }
+    return false;
+}
+
 bool conf_address_parse(struct span text, struct conf_address *out)
 {
     struct span tcp = SPAN("tcp://"), rooted = SPAN("unix://"), plain = SPAN("unix:");
     *out = (struct conf_address){.is_unix = false};
+    if (!cut_auth(&text, out))
+        return false;
+    out->bare = text;
     if (span_starts(text, tcp))
         return parse_tcp(span_skip(text, tcp.n), out);
     if (span_starts(text, rooted)) {
@@ -99,6 +122,31 @@ bool conf_address_parse(struct span text, struct conf_address *out)
         return path.n > 1 && path.p[0] == '/' && parse_unix(path, out);
     }
     return span_starts(text, plain) && parse_unix(span_skip(text, plain.n), out);
+}
+
+/* ::ffff:127.0.0.1 is as local as 127.0.0.1. */
+static bool is_loopback6(struct span host)
+{
+    struct in6_addr a;
+    char text[INET6_ADDRSTRLEN];
+    memcpy(text, host.p, host.n);
+    text[host.n] = '\0';
+    return inet_pton(AF_INET6, text, &a) == 1 &&
+           (IN6_IS_ADDR_LOOPBACK(&a) || (IN6_IS_ADDR_V4MAPPED(&a) && a.s6_addr[12] == 127));
+}
+
+bool conf_address_local(const struct conf_address *a)
+{
+    if (a->is_unix || span_eq_nocase(a->host, SPAN("localhost")))
+        return true;
+    if (is_numeric(AF_INET6, a->host))
+        return is_loopback6(a->host);
+    return is_numeric(AF_INET, a->host) && span_starts(a->host, SPAN("127."));
+}
+
+enum conf_auth conf_address_auth(const struct conf_address *a, const struct conf *c)
+{
+    return a->own_auth ? a->auth : c->auth_mode;
 }
 
 bool conf_address_valid(struct span text)

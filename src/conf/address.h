@@ -11,15 +11,19 @@
 #define SIDFLAKE_CONF_ADDRESS_H
 
 #include "base/span.h"
+#include "conf/conf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define CONF_ADDRESS_PATH_MAX 107 /* sun_path on Linux, less the NUL: unix(7) */
-#define CONF_ADDRESS_FORMS    "tcp://HOST:PORT, unix:///PATH or unix:PATH"
+#define CONF_ADDRESS_FORMS    "tcp://HOST:PORT[?auth=MODE], unix:///PATH or unix:PATH"
 
 /* Spans point into the text that was read. */
 struct conf_address {
+    struct span bare; /* the text without ?auth= */
+    bool own_auth;
+    enum conf_auth auth; /* own_auth: of ?auth= */
     bool is_unix;
     struct span host; /* tcp: without brackets */
     uint16_t port;    /* tcp: 0 means any free one */
@@ -28,6 +32,15 @@ struct conf_address {
 
 /* true and *out set, or false and *out unspecified. */
 bool conf_address_parse(struct span text, struct conf_address *out);
+
+/* Only this host can connect: a UNIX socket, 127.0.0.0/8, ::1, or localhost. */
+bool conf_address_local(const struct conf_address *a);
+
+/* Whom a listener at this address serves. */
+enum conf_auth conf_address_auth(const struct conf_address *a, const struct conf *c);
+
+/* The words of enum conf_auth, ended by NULL. */
+extern const char *const conf_auth_names[];
 
 /* For the option table: is this an address? */
 bool conf_address_valid(struct span text);

@@ -63,6 +63,45 @@ static enum err_code check_addresses(struct conf_load *l)
     return ERR_OK;
 }
 
+/* ---- who may connect --------------------------------------------------------------------------
+ */
+
+/* HTTP is not asked: where others can reach it, it gives out no IDs without users (app.c). */
+static enum err_code check_protected(struct conf_load *l)
+{
+    char quoted[CONF_QUOTE_MAX];
+    for (struct place at = {CONF_LISTEN_MEMCACHED, SIZE_MAX}; step(l->conf, &at);) {
+        struct conf_address a;
+        const char *text = text_of(l->conf, at);
+        if (at.id == CONF_LISTEN_HTTP || !conf_address_parse(span_str(text), &a) ||
+            conf_address_local(&a) || conf_address_auth(&a, l->conf) == CONF_AUTH_REQUIRED ||
+            l->conf->listen_allow_unprotected)
+            continue;
+        (void)err_set(l->e, ERR_INVALID,
+                      "expected auth.mode required, or listen.allow_unprotected true, for an "
+                      "address that other hosts can reach, found %s",
+                      conf_quote(quoted, span_str(text)));
+        return conf_load_blame(l, at.id, at.item, ERR_INVALID);
+    }
+    return ERR_OK;
+}
+
+/* Users are required somewhere, and there are none. */
+static enum err_code check_users(struct conf_load *l)
+{
+    for (struct place at = {CONF_LISTEN_MEMCACHED, SIZE_MAX}; step(l->conf, &at);) {
+        struct conf_address a;
+        if (!conf_address_parse(span_str(text_of(l->conf, at)), &a) ||
+            conf_address_auth(&a, l->conf) != CONF_AUTH_REQUIRED || l->conf->auth_users_file[0])
+            continue;
+        (void)err_set(l->e, ERR_INVALID,
+                      "expected auth.users_file with auth mode required, found none");
+        return a.own_auth ? conf_load_blame(l, at.id, at.item, ERR_INVALID)
+                          : conf_load_blame(l, CONF_AUTH_MODE, CONF_WHOLE_VALUE, ERR_INVALID);
+    }
+    return ERR_OK;
+}
+
 /* ---- coordinator ------------------------------------------------------------------------------
  */
 
@@ -89,8 +128,8 @@ static enum err_code check_password(struct conf_load *l)
 
 enum err_code conf_check(struct conf_load *l)
 {
-    static enum err_code (*const checks[])(struct conf_load *) = {check_addresses, check_auto_init,
-                                                                  check_password};
+    static enum err_code (*const checks[])(struct conf_load *) = {
+        check_addresses, check_protected, check_users, check_auto_init, check_password};
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && !rc; i++)
         rc = checks[i](l);

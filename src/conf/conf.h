@@ -42,6 +42,13 @@ enum conf_on_stop {
     CONF_ON_STOP_KEEP    /* keep it for the next start */
 };
 
+/* Whom a listener serves. */
+enum conf_auth {
+    CONF_AUTH_OFF,        /* whoever connects */
+    CONF_AUTH_ACCEPT_ANY, /* the same, and any password is right */
+    CONF_AUTH_REQUIRED    /* users of auth.users_file */
+};
+
 /* Each field is named after its option's path, with the unit at the end. */
 struct conf {
     struct conf_list listen_memcached; /* addresses as address.h reads them, 0..64 */
@@ -49,6 +56,12 @@ struct conf {
     struct conf_list listen_http;      /* the same; empty: no HTTP */
     unsigned listen_socket_mode;       /* permission bits of UNIX sockets, 0..0777 */
     int64_t listen_busy_poll_us;       /* 0..1 ms; 0: never */
+    bool listen_allow_unprotected;     /* listen where others can reach us without required users */
+
+    enum conf_auth auth_mode;         /* of listeners whose address says nothing of its own */
+    char *auth_users_file;            /* path, or "" */
+    struct conf_list auth_allow_uids; /* 0..64 numbers: clients of UNIX sockets; both empty: any */
+    struct conf_list auth_allow_gids; /* the same */
 
     char *ids_prefix;           /* 0..50 bytes of printable ASCII without spaces */
     struct conf_list ids_names; /* 0..1024 of 1..200 such bytes; empty: any name */

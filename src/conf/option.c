@@ -21,12 +21,20 @@
     "redis://HOST:PORT/DB, redis+unix:///PATH, redis+sentinel://HOST:PORT,.../MASTER, "            \
     "sqlite:///PATH or static:0..32767"
 #define GRAPHIC "printable ASCII without spaces"
+#define ID_ROW                                                                                     \
+    .type = CONF_TYPE_LIST, .def = "", .max = 64, .ok = id_ok, .what = "a number, 0..4294967294"
 #define ADDRESS_ROW                                                                                \
     .type = CONF_TYPE_LIST, .max = 64, .ok = conf_address_valid, .what = CONF_ADDRESS_FORMS
 
 static const char *const on_stop_names[] = {"return", "keep", NULL};
 static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
 static const char *const format_names[] = {"text", "json", NULL};
+
+static bool id_ok(struct span s)
+{
+    int64_t v;
+    return dec_canonical_i64(s, &v) && v >= 0 && v < UINT32_MAX;
+}
 
 static bool is_pool_char(char c)
 {
@@ -80,6 +88,25 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
                                .type = CONF_TYPE_DURATION, .def = "0s", .max = SECOND / 1000,
                                .help = "after a reply, look for the next request for so long "
                                        "before sleeping: latency for processor time; 0s never"},
+
+    [CONF_LISTEN_ALLOW_UNPROTECTED] =
+        {IN("listen", "allow_unprotected"), FIELD(listen_allow_unprotected), .type = CONF_TYPE_BOOL,
+         .def = "false", .help = "let others than this host in without auth.mode required"},
+
+    [CONF_AUTH_MODE] = {IN("auth", "mode"), FIELD(auth_mode), .type = CONF_TYPE_ENUM, .def = "off",
+                        .names = conf_auth_names,
+                        .help = "whom listeners serve: everybody, everybody with any password, or "
+                                "users; an address may end in ?auth=MODE"},
+    [CONF_AUTH_USERS_FILE] = {IN("auth", "users_file"), FIELD(auth_users_file),
+                              .type = CONF_TYPE_STRING, .def = "", .max = PATH_MAX - 1,
+                              .what = "a path",
+                              .help = "file of users, lines of NAME:HASH[:names=GLOB,...]; read "
+                                      "again by SIGHUP"},
+    [CONF_AUTH_ALLOW_UIDS] = {IN("auth", "allow_uids"), FIELD(auth_allow_uids), ID_ROW,
+                              .help =
+                                  "who may connect to UNIX sockets, by user number; [] anybody"},
+    [CONF_AUTH_ALLOW_GIDS] = {IN("auth", "allow_gids"), FIELD(auth_allow_gids), ID_ROW,
+                              .help = "the same by group number: one of the two must fit"},
 
     [CONF_IDS_PREFIX] = {IN("ids", "prefix"), FIELD(ids_prefix), .type = CONF_TYPE_STRING,
                          .def = "id:", .max = 50, .ok = conf_text_graphic,

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+static_assert(sizeof(enum conf_auth) == sizeof(unsigned), "enums are set as unsigned");
 static_assert(sizeof(enum conf_on_stop) == sizeof(unsigned), "enums are set as unsigned");
 static_assert(sizeof(enum log_level) == sizeof(unsigned), "enums are set as unsigned");
 static_assert(sizeof(enum log_format) == sizeof(unsigned), "enums are set as unsigned");

@@ -226,6 +226,8 @@ static void park(struct conn *c, const struct net_step *step)
         c->parked_us = clock_mono_us(n->conf.clock);
     if (step->verdict == NET_WAIT)
         park_wait(c);
+    else if (step->verdict == NET_HOLD)
+        park_hold(c);
     else
         park_queue(c, false);
     /* The head of the queue knows the time; whoever joins behind it waits for the same one. */
@@ -362,22 +364,22 @@ static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
 /* ---- birth ------------------------------------------------------------------------------------
  */
 
-static void refuse(struct net_service *svc, int fd)
+void conn_refuse(struct net_service *svc, int fd, struct span why)
 {
     svc->refused++;
-    if (svc->refusal.n > 0)
-        (void)send(fd, svc->refusal.p, svc->refusal.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (why.n > 0)
+        (void)send(fd, why.p, why.n, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)close(fd);
 }
 
-void conn_accepted(struct net *n, struct net_service *svc, int fd)
+void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark)
 {
     int on = 1;
     struct conn *c = NULL;
     if (n->connections < n->conf.connections)
         c = calloc(1, sizeof *c + svc->session_size);
     if (!c) {
-        refuse(svc, fd);
+        conn_refuse(svc, fd, svc->refusal);
         return;
     }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
@@ -390,6 +392,8 @@ void conn_accepted(struct net *n, struct net_service *svc, int fd)
     svc->connections++;
     svc->accepted++;
     n->connections++;
+    if (svc->open)
+        svc->open(svc, c->session, mark);
     ev_io_init(&c->rd, readable, fd, EV_READ);
     ev_io_init(&c->wr, writable, fd, EV_WRITE);
     ev_io_start(n->loop, &c->rd);

@@ -12,6 +12,7 @@
 
 #define BACKLOG      511
 #define ACCEPT_BATCH 16  /* connections taken per event, so that a flood leaves time to serve */
+#define GROUPS_MAX   256 /* of a peer */
 #define FULL_PAUSE_S 0.1 /* without accepting, when the process has run out of descriptors */
 
 static void resume_accepting(struct ev_loop *loop, struct ev_timer *w, int revents)
@@ -28,6 +29,41 @@ static void out_of_descriptors(struct net *n)
     ev_timer_start(n->loop, &n->resume);
 }
 
+static bool has(const uint32_t *list, size_t n, uint32_t v)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == v)
+            return true;
+    return false;
+}
+
+/* Any of the peer's supplementary groups; a peer with more of them than there is room for is taken
+ * to have none. */
+static bool has_group(const struct net_door *d, int fd)
+{
+    gid_t groups[GROUPS_MAX];
+    socklen_t n = sizeof groups;
+    if (d->ngids == 0 || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &n) < 0)
+        return false;
+    for (size_t i = 0; i < n / sizeof *groups; i++)
+        if (has(d->gids, d->ngids, groups[i]))
+            return true;
+    return false;
+}
+
+/* Whether the door is open to who holds the other end; TCP has nobody to ask. */
+static bool let_in(const struct net_listener *l, int fd)
+{
+    const struct net_door *d = &l->door;
+    struct ucred peer;
+    socklen_t n = sizeof peer;
+    if (!l->path || d->nuids + d->ngids == 0)
+        return true;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+        return false;
+    return has(d->uids, d->nuids, peer.uid) || has(d->gids, d->ngids, peer.gid) || has_group(d, fd);
+}
+
 static void acceptable(struct ev_loop *loop, struct ev_io *w, int revents)
 {
     (void)loop;
@@ -36,7 +72,10 @@ static void acceptable(struct ev_loop *loop, struct ev_io *w, int revents)
     for (int i = 0; i < ACCEPT_BATCH; i++) {
         int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            conn_accepted(l->net, l->svc, fd);
+            if (let_in(l, fd))
+                conn_accepted(l->net, l->svc, fd, l->door.mark);
+            else
+                conn_refuse(l->svc, fd, SPAN(""));
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
@@ -154,8 +193,8 @@ static enum err_code listen_tcp(const struct addr *a, int *fd, struct err *e)
     return *fd >= 0 ? ERR_OK : err_errno(e, why, "cannot bind tcp://%s:%s", a->host, port);
 }
 
-static enum err_code add(struct net *n, int fd, const struct addr *a, struct net_service *svc,
-                         struct err *e)
+static enum err_code add(struct net *n, int fd, const struct addr *a, const struct net_door *door,
+                         struct net_service *svc, struct err *e)
 {
     struct net_listener *l = calloc(1, sizeof *l);
     if (!l || (a->is_unix && !(l->path = strdup(a->host)))) {
@@ -166,6 +205,7 @@ static enum err_code add(struct net *n, int fd, const struct addr *a, struct net
         (void)lstat(l->path, &l->file);
     l->net = n;
     l->svc = svc;
+    l->door = *door;
     l->next = n->listeners;
     n->listeners = l;
     ev_io_init(&l->accept, acceptable, fd, EV_READ);
@@ -173,18 +213,18 @@ static enum err_code add(struct net *n, int fd, const struct addr *a, struct net
     return ERR_OK;
 }
 
-enum err_code net_listen(struct net *n, struct span address, uint32_t mode, struct net_service *svc,
-                         char *bound, size_t cap, struct err *e)
+enum err_code net_listen(struct net *n, struct span address, const struct net_door *door,
+                         struct net_service *svc, char *bound, size_t cap, struct err *e)
 {
     struct addr a;
     int fd = -1;
     enum err_code r = addr_parse(address, &a, e);
     if (!r)
-        r = a.is_unix ? listen_unix(&a, mode, &fd, e) : listen_tcp(&a, &fd, e);
+        r = a.is_unix ? listen_unix(&a, door->mode, &fd, e) : listen_tcp(&a, &fd, e);
     if (!r && listen(fd, BACKLOG) < 0)
         r = err_errno(e, errno, "cannot listen on %.*s", (int)address.n, address.p);
     if (!r)
-        r = add(n, fd, &a, svc, e);
+        r = add(n, fd, &a, door, svc, e);
     if (r) {
         if (fd >= 0)
             (void)close(fd);

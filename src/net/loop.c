@@ -170,6 +170,7 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     link_init(&n->dead);
     link_init(&n->queue);
     link_init(&n->waiting);
+    link_init(&n->holding);
     n->in = map_block(NET_IN_MAX);
     n->out = map_block(NET_OUT_MAX);
     n->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

@@ -6,7 +6,8 @@
  *   READING   its read watcher is on                     (nothing buffered but half a request)
  *   FLUSHING  its write watcher is on                    (the client reads slowly: not read from)
  *   QUEUED    in the queue for a time                    (the millisecond is used up: in turn)
- *   WAITING   in the list for a change                   (no workerId: until max_wait)
+ *   WAITING   in the list for a change                   (no workerId: until max_wait; a password
+ *                                                         that is being checked: without a limit)
  *
  * Invariants
  *   - One read, then as many whole requests as it brought, then one write: per turn and connection.
@@ -38,6 +39,7 @@ enum net_verdict {
     NET_QUEUE, /* not before until_ms: in turn with the others that wait for it */
     NET_YIELD, /* the quota is spent: in turn, at once */
     NET_WAIT,  /* not before something changes, or until_ms, or max_wait has passed */
+    NET_HOLD,  /* not before net_wake, however long: whoever holds a request sees to its wake */
     NET_CLOSE, /* close when the output is sent */
 };
 
@@ -45,8 +47,8 @@ struct net_step {
     enum net_verdict verdict;
     size_t used;      /* bytes of input that are dealt with; 0 unless DONE, MORE or CLOSE */
     int64_t until_ms; /* QUEUE, WAIT: Unix ms; INT64_MAX: no time is known */
-    bool partial;     /* QUEUE, YIELD, WAIT: what this call and those before it for the same request
-                         wrote is to be kept back; serve finds it in out again */
+    bool partial;     /* QUEUE, YIELD, WAIT, HOLD: what this call and those before it for the same
+                         request     wrote is to be kept back; serve finds it in out again */
 };
 
 /* What serve is told about the turn. */
@@ -67,6 +69,8 @@ struct net_service {
      * of what is there; in.n == NET_IN_MAX is all that there will be. */
     struct net_step (*serve)(struct net_service *svc, void *session, struct span in,
                              struct net_turn *turn, struct buf *out);
+    /* MAY: tells a session, once, by which listener it came: net_door.mark. */
+    void (*open)(struct net_service *svc, void *session, uint8_t mark);
     /* MAY: frees what the session refers to. Called once, when the connection is closed. */
     void (*close)(struct net_service *svc, void *session);
     struct span
@@ -75,7 +79,7 @@ struct net_service {
     /* Kept by net. */
     uint64_t connections; /* open now */
     uint64_t accepted;    /* since start */
-    uint64_t refused;     /* over the limit */
+    uint64_t refused;     /* over the limit, or not let in by the listener */
     uint64_t bytes_in, bytes_out;
     struct histogram duration; /* of requests, from being read to being handed to the kernel */
 };
@@ -101,11 +105,22 @@ void net_free(struct net *n);
 /* Takes over new limits, on reload. */
 void net_reconfigure(struct net *n, const struct net_config *c);
 
+/* A listener's terms. */
+struct net_door {
+    uint32_t mode; /* permission bits of a socket file */
+    uint8_t mark;  /* for svc->open; net makes nothing of it */
+    /* UNIX sockets: users, by SO_PEERCRED, and groups, by SO_PEERGROUPS too, one of which a client
+     * must have. Owned by the caller, to outlive net; both empty: anybody. */
+    const uint32_t *uids, *gids;
+    size_t nuids, ngids;
+};
+
 /* Listens on an address (net/addr.h) for svc, which must outlive n. A socket file that nobody
- * listens on is replaced; one that is in use is ERR_BUSY. mode: of a socket file. bound, where not
- * NULL, gets the address with the port that the system chose. */
-enum err_code net_listen(struct net *n, struct span address, uint32_t mode, struct net_service *svc,
-                         char *bound, size_t cap, struct err *e) MUST_CHECK;
+ * listens on is replaced; one that is in use is ERR_BUSY. bound, where not NULL, gets the address
+ * with the port that the system chose. */
+enum err_code net_listen(struct net *n, struct span address, const struct net_door *door,
+                         struct net_service *svc, char *bound, size_t cap,
+                         struct err *e) MUST_CHECK;
 
 /* Runs until net_break. */
 void net_run(struct net *n);
@@ -126,7 +141,7 @@ void net_after(struct net *n, int64_t us, void (*fn)(void *arg), void *arg);
 /* Calls fn in the loop every us microseconds, for as long as the loop runs. Once per net. */
 void net_every(struct net *n, int64_t us, void (*fn)(void *arg), void *arg);
 
-/* What requests in WAIT wait for may have come. */
+/* What requests in WAIT and HOLD wait for may have come. */
 void net_wake(struct net *n);
 
 /* Listens no more, answers what has arrived, and closes; then calls fn. Connections that do not

@@ -38,6 +38,13 @@ void park_wait(struct conn *c)
     link_append(&c->net->waiting, &c->park);
 }
 
+/* Until park_wake. */
+void park_hold(struct conn *c)
+{
+    c->state = CONN_WAITING;
+    link_append(&c->net->holding, &c->park);
+}
+
 void park_leave(struct conn *c)
 {
     link_remove(&c->park);
@@ -122,8 +129,8 @@ static void run_queue(struct net *n)
     }
 }
 
-/* Resumes those in WAIT who may go on: a change came, their time has come, or max_wait has passed.
- */
+/* Resumes those in WAIT who may go on: a change came, their time has come, or max_wait has passed;
+ * and with a change those in HOLD. */
 static void run_waiting(struct net *n, bool changed)
 {
     struct link due, *next;
@@ -137,6 +144,11 @@ static void run_waiting(struct net *n, bool changed)
             link_remove(l);
             link_append(&due, l);
         }
+    }
+    while (changed && !link_empty(&n->holding)) {
+        struct link *l = n->holding.next;
+        link_remove(l);
+        link_append(&due, l);
     }
     while (!link_empty(&due)) {
         struct conn *c = conn_of(due.next);

@@ -1,7 +1,8 @@
 /*
  * What the files of this room share, and nobody else includes.
  *
- * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all, or dead.
+ * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+holding, all,
+ * or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
@@ -65,7 +66,7 @@ struct conn {
     struct net *net;
     struct net_service *svc;
     struct link all;  /* net.all, least recently active first; or net.dead */
-    struct link park; /* net.queue or net.waiting */
+    struct link park; /* net.queue, net.waiting or net.holding */
     enum conn_state state;
     bool eof;     /* the client sends no more */
     bool closing; /* close once the output is sent */
@@ -84,6 +85,7 @@ struct net_listener {
     struct ev_io accept;
     struct net *net;
     struct net_service *svc;
+    struct net_door door;
     struct net_listener *next;
     char *path; /* unix: to be unlinked if it still is our file */
     struct stat file;
@@ -99,7 +101,7 @@ struct net {
     struct net_config conf;
     struct ev_loop *loop;
     struct net_listener *listeners;
-    struct link all, dead, queue, waiting;
+    struct link all, dead, queue, waiting, holding;
     uint64_t connections;
     int64_t now_us; /* monotonic: end of the latest turn since the loop slept; 0: none was */
 
@@ -138,7 +140,8 @@ struct spare {
 };
 
 /* conn.c */
-void conn_accepted(struct net *n, struct net_service *svc, int fd);
+void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark);
+void conn_refuse(struct net_service *svc, int fd, struct span why);
 void conn_resume(struct conn *c, uint32_t quota);
 void conn_close(struct conn *c);
 void conn_drain(struct conn *c);
@@ -147,6 +150,7 @@ void conn_free_spare(struct net *n);
 /* park.c: who waits, and the timer that ends it */
 void park_queue(struct conn *c, bool first);
 void park_wait(struct conn *c);
+void park_hold(struct conn *c);
 void park_leave(struct conn *c);
 void park_arm(struct net *n);
 void park_fired(struct net *n);

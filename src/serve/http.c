@@ -206,13 +206,20 @@ static enum serve_result result_of(int status)
         int status;
         enum serve_result result;
     } table[] = {
-        {200, SERVE_OK},      {404, SERVE_MISS},   {405, SERVE_REFUSED},
-        {501, SERVE_REFUSED}, {500, SERVE_FAILED}, {503, SERVE_FAILED},
+        {200, SERVE_OK},      {404, SERVE_MISS},    {405, SERVE_REFUSED}, {401, SERVE_REFUSED},
+        {403, SERVE_REFUSED}, {501, SERVE_REFUSED}, {500, SERVE_FAILED},  {503, SERVE_FAILED},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].status == status)
             return table[i].result;
     return SERVE_INVALID;
+}
+
+static struct span header_of(int status)
+{
+    if (status == 401)
+        return SPAN("WWW-Authenticate: Basic realm=\"sidflake\", charset=\"UTF-8\"\r\n");
+    return status == 503 ? SPAN("Retry-After: 1\r\n") : SPAN("");
 }
 
 /* Puts the head before the body, and both to where the reply begins. Returns the status sent. */
@@ -224,8 +231,7 @@ static int frame(struct http_call *c, int status)
         status = http_call_fail(c, 500, "an answer that fits the output", SPAN("a longer one"));
     size_t length = c->out->n - c->body, start = c->body - HEAD_ROOM;
     buf_init(&h, head, sizeof head);
-    if (status == 503)
-        BUF_PUT_LIT(&c->more, "Retry-After: 1\r\n");
+    buf_put_span(&c->more, header_of(status));
     http_put_head(&h, status, c->type, length, c->req->keep_alive, buf_span(&c->more));
     buf_truncate(c->out, c->req->method == HTTP_HEAD ? c->body : c->out->n);
     length = c->out->n - c->body;
@@ -284,6 +290,12 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
     return (struct net_step){.verdict = req.keep_alive ? NET_DONE : NET_CLOSE, .used = used};
 }
 
+static void opened(struct net_service *svc, void *session, uint8_t mark)
+{
+    (void)svc;
+    ((struct http_session *)session)->access.mode = mark;
+}
+
 struct net_service *serve_http_new(struct serve *s)
 {
     struct http *h = calloc(1, sizeof *h);
@@ -294,6 +306,7 @@ struct net_service *serve_http_new(struct serve *s)
         .name = "http",
         .session_size = sizeof(struct http_session),
         .serve = serve_one,
+        .open = opened,
         .refusal = SPAN("HTTP/1.1 503 Service Unavailable\r\n"
                         "Content-Type: text/plain; charset=utf-8\r\n"
                         "Content-Length: 26\r\n"

@@ -10,6 +10,7 @@
 #ifndef SIDFLAKE_SERVE_HTTP_CALL_H
 #define SIDFLAKE_SERVE_HTTP_CALL_H
 
+#include "serve/access.h"
 #include "serve/serve.h"
 #include "wire/http.h"
 
@@ -19,6 +20,7 @@
 /* State of a connection. */
 struct http_session {
     uint32_t collected; /* IDs in the unfinished reply at the front */
+    struct access access;
 };
 
 struct http_call {
@@ -33,6 +35,7 @@ struct http_call {
     struct span type; /* Content-Type of the body */
     struct buf more;  /* header lines besides the usual ones, with their CRLF; in more_text */
     char more_text[HTTP_CALL_MORE];
+    struct access access; /* of this request: each brings its own user */
     struct net_step step;
 };
 
@@ -41,6 +44,11 @@ int http_call_fail(struct http_call *c, int status, const char *expected, struct
 
 /* Replaces the body by the reason why no ID can be had. Returns 503. */
 int http_call_refuse(struct http_call *c, enum issue_status why);
+
+/* Whether IDs are to be had by this request: 200, else HTTP_PARKED or the status of the body
+ * written.
+ */
+int http_call_admit(struct http_call *c);
 
 /* GET /v1/id/NAME?n=N and GET /v1/decode/ID. */
 int http_call_id(struct http_call *c);

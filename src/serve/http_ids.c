@@ -64,6 +64,10 @@ static struct names_entry *find_name(struct http_call *c, int *status)
     struct names_entry *name = key.failed ? NULL : names_find(names, buf_span(&key));
     if (!name)
         *status = http_call_fail(c, 404, expected, c->arg);
+    if (name && !access_may(c->serve, &c->access, buf_span(&key))) {
+        *status = http_call_fail(c, 403, "a name that this user may have IDs of", c->arg);
+        return NULL;
+    }
     return name;
 }
 
@@ -113,9 +117,9 @@ static int collect(struct http_call *c, struct names_entry *name, uint32_t n, bo
 
 int http_call_id(struct http_call *c)
 {
-    int status = 0;
     bool json = wants_json(c);
-    struct names_entry *name = find_name(c, &status);
+    int status = http_call_admit(c);
+    struct names_entry *name = status == 200 ? find_name(c, &status) : NULL;
     if (!name)
         return status;
     uint32_t n = count_of(c, &status);
@@ -140,6 +144,9 @@ int http_call_decode(struct http_call *c)
     struct layout_parts parts;
     char time[TIMEFMT_MAX];
     bool json = wants_json(c);
+    int status = http_call_admit(c);
+    if (status != 200)
+        return status;
     if (!dec_u64(c->arg, &id) || !layout_decompose(id, &parts))
         return http_call_fail(c, 400, "an ID from 0 to 9223372036854775807", c->arg);
     if (!c->serve->issuer.started) /* no pool, no epoch */

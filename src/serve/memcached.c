@@ -8,6 +8,8 @@
  */
 #include "serve/memcached.h"
 
+#include "wire/memcached_meta.h"
+
 #include <stdlib.h>
 
 /* A `get` hands its output over at this size and goes on; the connection sends it meanwhile. */
@@ -28,7 +30,8 @@ struct net_step mcd_answer(const struct mcd_call *c, struct span text, enum serv
 
 struct names_entry *mcd_id_of(const struct mcd_call *c, struct span key)
 {
-    return names_find(&c->m->serve->issuer.names, key);
+    struct serve *s = c->m->serve;
+    return access_may(s, &c->s->access, key) ? names_find(&s->issuer.names, key) : NULL;
 }
 
 struct net_step mcd_fail(const struct mcd_call *c, enum issue_status why)
@@ -269,11 +272,78 @@ static mcd_handler *const handlers[MC_VERB_COUNT] = {
     /* storage commands: storage_answer, after their data block */
 };
 
-/* Not inline, so that the usual request does not pay for this one's frame. */
-__attribute__((noinline)) static struct net_step serve_parsed(struct memcached *m,
-                                                              struct mcd_session *s, struct span in,
-                                                              struct net_turn *turn,
-                                                              struct buf *out)
+/* ---- who may ----------------------------------------------------------------------------------
+ */
+
+#define LOGIN_MAX ((uint64_t)2048) /* bytes of "user password" */
+
+/* Refuses a request and what belongs to it. */
+static struct net_step refuse(struct mcd_call *c, struct span why)
+{
+    return c->req->body > 0 ? mcd_begin_swallow(c, why, SERVE_REFUSED)
+                            : mcd_answer(c, why, SERVE_REFUSED);
+}
+
+/* As memcached -Y wants it: a set of any key, whose value is "user password". */
+static struct net_step login(struct mcd_call *c)
+{
+    struct span rest = span_skip(c->in, c->used), name, password;
+    if (c->req->verb == MC_QUIT)
+        return quit(c);
+    if (c->req->verb != MC_SET || c->req->body > LOGIN_MAX)
+        return refuse(c, SPAN("CLIENT_ERROR unauthenticated\r\n"));
+    if (rest.n < c->req->body)
+        return (struct net_step){.verdict = NET_MORE};
+    rest.n = (size_t)c->req->body - 2;
+    if (memcmp(rest.p + rest.n, "\r\n", 2) != 0)
+        return refuse(c, MC_BAD_CHUNK);
+    c->used += (size_t)c->req->body;
+    if (!mc_next_key(&rest, &name) || !mc_next_key(&rest, &password))
+        return mcd_answer(c, SPAN("CLIENT_ERROR bad authentication token format\r\n"),
+                          SERVE_INVALID);
+    switch (access_login(c->m->serve, &c->s->access, name, password)) {
+    case AUTH_YES:
+        return mcd_answer(c, SPAN("STORED\r\n"), SERVE_OK);
+    case AUTH_NO:
+        return mcd_answer(c, SPAN("CLIENT_ERROR authentication failure\r\n"), SERVE_REFUSED);
+    case AUTH_PENDING:
+        break;
+    }
+    return (struct net_step){.verdict = NET_HOLD};
+}
+
+static bool keys_allowed(const struct mcd_call *c)
+{
+    const struct access *a = &c->s->access;
+    struct span keys = c->req->keys, key;
+    char scratch[MC_KEY_MAX];
+    if (a->mode < ACCESS_REQUIRED || c->req->key.n == 0)
+        return true;
+    if (!keys.p)
+        return access_may(c->m->serve, a, mc_meta_key(c->req, scratch));
+    while (mc_next_key(&keys, &key))
+        if (!access_may(c->m->serve, a, key))
+            return false;
+    return true;
+}
+
+/* A request that was understood. */
+static struct net_step carry_out(struct mcd_call *c)
+{
+    if (!access_granted(c->m->serve, &c->s->access))
+        return login(c);
+    if (!keys_allowed(c))
+        return refuse(c, SPAN("CLIENT_ERROR id key is not allowed to this user\r\n"));
+    if (!handlers[c->req->verb])
+        return mcd_begin_swallow(c, storage_answer(c), SERVE_REFUSED);
+    struct net_step step = handlers[c->req->verb](c);
+    if (step.verdict == NET_DONE && step.used > 0)
+        note_recent(c);
+    return step;
+}
+
+static struct net_step parse(struct memcached *m, struct mcd_session *s, struct span in,
+                             struct net_turn *turn, struct buf *out)
 {
     struct mc_req req;
     struct mcd_call c = {.m = m, .s = s, .req = &req, .in = in, .turn = turn, .out = out};
@@ -285,24 +355,29 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct memcached *
         serve_count(m->serve, SERVE_MEMCACHED, MC_UNKNOWN, SERVE_INVALID);
         return (struct net_step){.verdict = NET_CLOSE, .used = c.used};
     case WIRE_BAD:
+        if (!access_granted(m->serve, &s->access))
+            return refuse(&c, SPAN("CLIENT_ERROR unauthenticated\r\n"));
         if (req.body > 0)
             return mcd_begin_swallow(&c, req.error, SERVE_INVALID);
         return mcd_answer(&c, req.error, SERVE_INVALID);
     case WIRE_REQ:
         break;
     }
-    if (!handlers[req.verb])
-        return mcd_begin_swallow(&c, storage_answer(&c), SERVE_REFUSED);
-    struct net_step step = handlers[req.verb](&c);
-    if (step.verdict == NET_DONE && step.used > 0)
-        note_recent(&c);
+    return carry_out(&c);
+}
+
+/* Not inline, so that the usual request does not pay for this one's frame. */
+__attribute__((noinline)) static struct net_step serve_parsed(struct memcached *m,
+                                                              struct mcd_session *s, struct span in,
+                                                              struct net_turn *turn,
+                                                              struct buf *out)
+{
+    struct net_step step = parse(m, s, in, turn, out);
+    s->plain = s->state == MCD_TEXT ? access_plain(m->serve, &s->access) : 0;
     return step;
 }
 
-static struct net_step serve_one(struct net_service *svc, void *session, struct span in,
-                                 struct net_turn *turn, struct buf *out);
-
-/* All but a text request's begin. */
+/* All but a text request's begin, of a session that is plain. */
 __attribute__((noinline)) static struct net_step serve_other(struct memcached *m,
                                                              struct mcd_session *s, struct span in,
                                                              struct net_turn *turn, struct buf *out)
@@ -311,10 +386,11 @@ __attribute__((noinline)) static struct net_step serve_other(struct memcached *m
         return swallow(m, s, in, 0, out);
     if (in.n == 0)
         return (struct net_step){.verdict = NET_MORE};
-    if (s->state == MCD_BINARY)
-        return mcd_serve_binary(m, s, in, turn, out);
-    s->state = in.p[0] == MCB_REQUEST ? MCD_BINARY : MCD_TEXT;
-    return serve_one(&m->svc, s, in, turn, out);
+    if (s->state == MCD_NEW)
+        s->state = in.p[0] == MCB_REQUEST ? MCD_BINARY : MCD_TEXT;
+    if (s->state == MCD_TEXT)
+        return serve_parsed(m, s, in, turn, out);
+    return mcd_serve_binary(m, s, in, turn, out);
 }
 
 static struct net_step serve_one(struct net_service *svc, void *session, struct span in,
@@ -322,12 +398,18 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
 {
     struct memcached *m = (struct memcached *)svc;
     struct mcd_session *s = session;
-    if (s->state != MCD_TEXT)
+    if (!serve_is_plain(m->serve, s->plain))
         return serve_other(m, s, in, turn, out);
     struct recent_request *q = recent_find(&m->recent, in);
     if (q && get_recent(m, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
     return serve_parsed(m, s, in, turn, out);
+}
+
+static void open_session(struct net_service *svc, void *session, uint8_t mark)
+{
+    (void)svc;
+    ((struct mcd_session *)session)->access.mode = mark;
 }
 
 static void close_session(struct net_service *svc, void *session)
@@ -352,6 +434,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .name = "memcached",
         .session_size = sizeof(struct mcd_session),
         .serve = serve_one,
+        .open = open_session,
         .close = close_session,
         .refusal = SPAN("SERVER_ERROR too many open connections\r\n"),
     };

@@ -9,6 +9,7 @@
 #ifndef SIDFLAKE_SERVE_MEMCACHED_H
 #define SIDFLAKE_SERVE_MEMCACHED_H
 
+#include "serve/access.h"
 #include "serve/recent.h"
 #include "serve/serve.h"
 #include "wire/memcached_binary.h"
@@ -35,10 +36,12 @@ struct mcd_session {
     struct mc_swallow swallow; /* a data block under way; of binary only .left */
     struct span answer;        /* what its end is answered with: static text, or kept … */
     char *kept;                /* … allocated; NULL: not */
-    uint8_t state;             /* enum mcd_state */
-    bool noreply;              /* … or with nothing */
-    bool passing;              /* binary: a value is under way */
-    uint8_t verb;              /* and what that is counted as */
+    struct access access;
+    uint32_t plain; /* of serve_is_plain; 0 but with MCD_TEXT */
+    uint8_t state;  /* enum mcd_state */
+    bool noreply;   /* … or with nothing */
+    bool passing;   /* binary: a value is under way */
+    uint8_t verb;   /* and what that is counted as */
     uint8_t result;
     uint8_t opcode; /* binary: of the request, for the answer */
     uint8_t error;  /* binary: enum mcb_status, instead of answer */

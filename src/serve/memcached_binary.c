@@ -31,7 +31,9 @@ static struct net_step done(const struct call *c, enum serve_result r)
 
 static struct names_entry *id_of(const struct call *c)
 {
-    return names_find(&c->m->serve->issuer.names, c->req->key);
+    struct serve *s = c->m->serve;
+    return access_may(s, &c->s->access, c->req->key) ? names_find(&s->issuer.names, c->req->key)
+                                                     : NULL;
 }
 
 static struct net_step error(const struct call *c, enum mcb_status status, enum serve_result r)
@@ -128,9 +130,13 @@ static struct net_step sasl(struct call *c)
         mcb_put(c->out, c->req, MCB_OK, NONE, SPAN("PLAIN"), 0);
         return done(c, SERVE_OK);
     }
-    if (c->req->opcode != SASL_AUTH || !span_eq(c->req->key, SPAN("PLAIN")) ||
-        !split_plain(c->req->value, &user, &password) ||
-        !serve_authenticate(c->m->serve, user, password))
+    enum auth_answer r = AUTH_NO;
+    if (c->req->opcode == SASL_AUTH && span_eq(c->req->key, SPAN("PLAIN")) &&
+        split_plain(c->req->value, &user, &password))
+        r = access_login(c->m->serve, &c->s->access, user, password);
+    if (r == AUTH_PENDING)
+        return (struct net_step){.verdict = NET_HOLD};
+    if (r == AUTH_NO)
         return error(c, MCB_AUTH_ERROR, SERVE_REFUSED);
     mcb_put(c->out, c->req, MCB_OK, NONE, SPAN("Authenticated"), 0);
     return done(c, SERVE_OK);
@@ -175,9 +181,22 @@ static handler *const handlers[MC_VERB_COUNT] = {
     [MC_QUIT] = quit, [MC_SASL] = sasl, /* others: refusal */
 };
 
+/* Whether the session has shown who it is, and may have an ID by this key. Without it memcached
+ * answers what concerns the connection. */
+static bool admitted(const struct call *c)
+{
+    enum mc_verb verb = c->req->verb;
+    if (verb == MC_SASL || verb == MC_VERSION || verb == MC_QUIT)
+        return true;
+    return access_granted(c->m->serve, &c->s->access) &&
+           (c->req->key.n == 0 || access_may(c->m->serve, &c->s->access, c->req->key));
+}
+
 /* Why a request without a handler, or with a value that nobody reads, comes to nothing. */
 static enum mcb_status refusal(const struct call *c)
 {
+    if (!admitted(c))
+        return MCB_AUTH_ERROR;
     switch (c->req->verb) {
     case MC_UNKNOWN:
         return MCB_UNKNOWN;
@@ -244,7 +263,7 @@ struct net_step mcd_serve_binary(struct memcached *m, struct mcd_session *s, str
         serve_count(m->serve, SERVE_MEMCACHED, MC_UNKNOWN, SERVE_INVALID);
         return (struct net_step){.verdict = NET_CLOSE, .used = c.used};
     }
-    if (req.body > 0 || !handlers[req.verb])
+    if (req.body > 0 || !handlers[req.verb] || !admitted(&c))
         return begin_pass(&c, in);
     return handlers[req.verb](&c);
 }

@@ -196,7 +196,7 @@ static const struct row rows[] = {
     {{"sidflake_connections_accepted", EXPOSITION_COUNTER, "",
       "Connections accepted."}, .samples = connections_accepted},
     {{"sidflake_connections_refused", EXPOSITION_COUNTER, "",
-      "Connections refused, being over the limit."}, .samples = connections_refused},
+      "Connections refused, being over the limit or of a user who may not connect."}, .samples = connections_refused},
     {{"sidflake_worker_id", EXPOSITION_GAUGE, "",
       "workerId in each slot: those issued from, then spares."}, .samples = worker_id},
     {{"sidflake_worker_range_seconds", EXPOSITION_GAUGE, "seconds",

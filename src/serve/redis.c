@@ -195,7 +195,7 @@ bool rds_find(struct rds_call *c)
         return false;
     }
     c->verb = &verbs[c->cmd->verb];
-    return !c->verb->subs || c->req->seen < 2 || find_sub(c);
+    return (!c->verb->subs || c->req->seen < 2 || find_sub(c)) && rds_allowed(c);
 }
 
 enum serve_result rds_run(struct rds_call *c)
@@ -291,10 +291,10 @@ static struct net_step finish(struct rds_call *c, enum serve_result r, size_t us
     return (struct net_step){.verdict = c->close ? NET_CLOSE : NET_DONE, .used = used};
 }
 
-/* In a session that is set up, and in no state that gives a GET another meaning. */
-static bool is_plain(const struct rds_session *ses)
+/* For a session that is set up, and in no state that gives a GET another meaning. */
+static uint32_t plain(const struct rds_service *svc, const struct rds_session *ses)
 {
-    return ses->id > 0 && !ses->multi && !ses->subs;
+    return ses->multi || ses->subs ? 0 : access_plain(svc->serve, &ses->access);
 }
 
 /* What rds_get does, for the request noted; false: nothing was done, it has to be parsed. */
@@ -343,6 +343,7 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
     enum serve_result r = request(&c);
     if (c.name)
         recent_note(&svc->recent, c.raw, span_of(in.p, 0), c.name);
+    ses->plain = plain(svc, ses);
     return finish(&c, r, used);
 }
 
@@ -355,10 +356,17 @@ static struct net_step serve(struct net_service *net, void *session, struct span
         return swallow(ses, in, out);
     if (in.n == 0) /* the end of nearly every turn */
         return (struct net_step){.verdict = NET_MORE};
-    struct recent_request *q = is_plain(ses) ? recent_find(&svc->recent, in) : NULL;
+    struct recent_request *q =
+        serve_is_plain(svc->serve, ses->plain) ? recent_find(&svc->recent, in) : NULL;
     if (q && get_recent(svc, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
     return serve_parsed(svc, ses, in, turn, out);
+}
+
+static void opened(struct net_service *net, void *session, uint8_t mark)
+{
+    (void)net;
+    ((struct rds_session *)session)->access.mode = mark;
 }
 
 static void closed(struct net_service *net, void *session)
@@ -379,6 +387,7 @@ struct net_service *serve_redis_new(struct serve *s)
     svc->net = (struct net_service){.name = "redis",
                                     .session_size = sizeof(struct rds_session),
                                     .serve = serve,
+                                    .open = opened,
                                     .close = closed,
                                     .refusal = SPAN("-ERR max number of clients reached\r\n")};
     svc->serve = s;

@@ -10,7 +10,7 @@
  *   redis_keys.c    EXISTS, TTL, SCAN …               redis_client.c  CLIENT
  *   redis_other.c   what is not for IDs               redis_config.c  CONFIG, COMMAND
  *   redis_admin.c   HELLO, PING, SELECT …             redis_info.c    INFO
- *   redis_glob.c    patterns
+ *   redis_glob.c    patterns                        redis_auth.c    AUTH, HELLO, who may what
  *
  * Sources: redis.io's command reference; replies, error texts and the order of checks compared with
  * Redis 7.0.15. CLIENT SETINFO and NO-TOUCH are those of Redis 7.2.
@@ -25,6 +25,7 @@
 #ifndef SIDFLAKE_SERVE_REDIS_H
 #define SIDFLAKE_SERVE_REDIS_H
 
+#include "serve/access.h"
 #include "serve/recent.h"
 #include "serve/serve.h"
 #include "wire/resp.h"
@@ -51,7 +52,9 @@ struct rds_subs; /* redis_pubsub.c: channels subscribed to */
 
 /* Zeroed at accept, set up by the first request. */
 struct rds_session {
-    uint64_t id;                  /* CLIENT ID; 0: no request yet */
+    uint64_t id;    /* CLIENT ID; 0: no request yet */
+    uint32_t plain; /* of serve_is_plain: a GET has no other meaning than for others */
+    struct access access;
     int64_t since_ms;             /* Unix ms of the first request */
     struct rds_txn *txn;          /* NULL: nothing queued */
     struct rds_subs *subs;        /* NULL: subscribed to nothing */
@@ -198,9 +201,14 @@ enum serve_result rds_unsubscribe(struct rds_call *c);
 void rds_subs_end(struct rds_session *ses);
 uint32_t rds_subs_count(const struct rds_session *ses, enum rds_channel kind);
 
-/* ---- redis_admin.c */
+/* ---- redis_auth.c */
 enum serve_result rds_hello(struct rds_call *c);
 enum serve_result rds_auth(struct rds_call *c);
+/* Whether the session has shown who it is, and may have the IDs that the request's keys name;
+ * false: the error is written. */
+bool rds_allowed(struct rds_call *c);
+
+/* ---- redis_admin.c */
 enum serve_result rds_select(struct rds_call *c);
 enum serve_result rds_ping(struct rds_call *c);
 enum serve_result rds_echo(struct rds_call *c);

@@ -10,78 +10,8 @@ static void put_text(struct buf *b, const char *s)
     resp_put_bulk(b, span_str(s));
 }
 
-/* ---- HELLO, AUTH, SELECT ----------------------------------------------------------------------
+/* ---- SELECT, PING, ECHO, TIME, QUIT, RESET -----------------------------------------------------
  */
-
-static void put_hello(struct rds_call *c)
-{
-    struct buf *out = c->out;
-    resp_put_map(out, c->ses->proto, 7);
-    put_text(out, "server");
-    put_text(out, "redis");
-    put_text(out, "version");
-    put_text(out, RDS_VERSION);
-    put_text(out, "proto");
-    resp_put_integer(out, c->ses->proto);
-    put_text(out, "id");
-    resp_put_integer(out, (int64_t)c->ses->id);
-    put_text(out, "mode");
-    put_text(out, "standalone");
-    put_text(out, "role");
-    put_text(out, "master");
-    put_text(out, "modules");
-    resp_put_array(out, 0);
-}
-
-/* [AUTH user pass] [SETNAME name] …; false: the error is written. Any password will do. */
-static bool hello_options(struct rds_call *c, struct span *client)
-{
-    struct resp_walk w = resp_walk_from(c->req, 2);
-    struct span option, value;
-    while (resp_next_arg(&w, &option)) {
-        bool setname = span_eq_nocase(option, SPAN("setname"));
-        bool auth = span_eq_nocase(option, SPAN("auth"));
-        const char *fault = NULL;
-        if (!(setname && resp_next_arg(&w, client)) &&
-            !(auth && resp_next_arg(&w, &value) && resp_next_arg(&w, &value))) {
-            (void)rds_fail(c, SERVE_INVALID, "ERR Syntax error in HELLO option '%.*s'",
-                           RDS_SHOWN(option));
-            return false;
-        }
-        if (setname)
-            fault = rds_name_fault(*client);
-        if (fault) {
-            (void)rds_fail(c, SERVE_INVALID, "%s", fault);
-            return false;
-        }
-    }
-    return true;
-}
-
-enum serve_result rds_hello(struct rds_call *c)
-{
-    int64_t proto = c->ses->proto;
-    struct span client = {NULL, 0};
-    if (c->req->argc > 1 && !dec_canonical_i64(c->req->argv[1], &proto))
-        return rds_fail(c, SERVE_INVALID, "ERR Protocol version is not an integer or out of range");
-    if (proto < 2 || proto > 3)
-        return rds_fail(c, SERVE_INVALID, "NOPROTO unsupported protocol version");
-    if (!hello_options(c, &client))
-        return SERVE_INVALID;
-    if (client.p)
-        rds_set_name(c->ses, client);
-    c->ses->proto = (uint8_t)proto;
-    put_hello(c);
-    return SERVE_OK;
-}
-
-/* There is no password to be had wrong; URLs often carry one all the same. */
-enum serve_result rds_auth(struct rds_call *c)
-{
-    if (c->req->argc > 3)
-        return rds_fail(c, SERVE_INVALID, "ERR syntax error");
-    return rds_ok(c);
-}
 
 enum serve_result rds_select(struct rds_call *c)
 {
@@ -96,9 +26,6 @@ enum serve_result rds_select(struct rds_call *c)
     c->ses->db = (uint8_t)db;
     return rds_ok(c);
 }
-
-/* ---- PING, ECHO, TIME, QUIT, RESET ------------------------------------------------------------
- */
 
 enum serve_result rds_ping(struct rds_call *c)
 {
@@ -143,6 +70,7 @@ enum serve_result rds_reset(struct rds_call *c)
 {
     rds_multi_end(c->ses);
     rds_subs_end(c->ses);
+    access_logout(&c->ses->access);
     rds_set_name(c->ses, SPAN(""));
     c->ses->db = 0;
     c->ses->proto = 2;

@@ -104,14 +104,15 @@ static void put_self(struct rds_call *c, bool shown)
                    "id=%llu addr=0.0.0.0:0 laddr=0.0.0.0:0 fd=-1 name=%.*s age=%lld idle=0 "
                    "flags=%s db=%u sub=%u psub=%u ssub=%u multi=%d qbuf=0 qbuf-free=0 argv-mem=0 "
                    "multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=client|%s "
-                   "user=default redir=-1 resp=%u\n",
+                   "user=%s redir=-1 resp=%u\n",
                    (unsigned long long)ses->id, (int)ses->name_n, ses->name,
                    (long long)(age > 0 ? age : 0),
                    ses->subs    ? "P"
                    : ses->multi ? "x"
                                 : "N",
                    ses->db, rds_subs_count(ses, RDS_CHANNEL), rds_subs_count(ses, RDS_PATTERN),
-                   rds_subs_count(ses, RDS_SHARD), rds_multi_length(ses), c->sub->name, ses->proto);
+                   rds_subs_count(ses, RDS_SHARD), rds_multi_length(ses), c->sub->name,
+                   access_user_name(c->svc->serve, &ses->access), ses->proto);
     resp_put_verbatim(c->out, ses->proto, buf_span(&b));
 }
 

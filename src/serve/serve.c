@@ -11,11 +11,3 @@ const char *serve_result_name(enum serve_result r)
     static const char *const names[SERVE_RESULTS] = {"ok", "miss", "refused", "invalid", "failed"};
     return names[r];
 }
-
-bool serve_authenticate(const struct serve *s, struct span user, struct span password)
-{
-    (void)s;
-    (void)user;
-    (void)password;
-    return true;
-}

@@ -11,6 +11,7 @@
 #ifndef SIDFLAKE_SERVE_SERVE_H
 #define SIDFLAKE_SERVE_SERVE_H
 
+#include "base/log.h"
 #include "base/rng.h"
 #include "serve/history.h"
 #include "serve/issuer.h"
@@ -67,6 +68,8 @@ struct serve_setting {
     const char *value;
 };
 
+struct auth;
+
 struct serve {
     struct issuer issuer;
     struct serve_facts facts;
@@ -79,6 +82,9 @@ struct serve {
     size_t nsettings;
     struct net *net; /* for counts of connections */
     struct net_service *services[SERVE_PROTOCOLS];
+    struct auth *auth;         /* NULL: no listener requires users */
+    uint32_t users_generation; /* counts reloads of the users */
+    struct log_limit refused_logins;
     uint64_t requests[SERVE_PROTOCOLS][SERVE_COMMANDS][SERVE_RESULTS];
     struct history history; /* what the status page draws */
 };
@@ -89,8 +95,11 @@ static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned 
     s->requests[p][command < SERVE_COMMANDS ? command : SERVE_COMMANDS - 1][r]++;
 }
 
-/* Whether whoever says to be user may have IDs: anybody may. */
-bool serve_authenticate(const struct serve *s, struct span user, struct span password);
+/* Whether a session's plain, of access_plain or 0, still holds. */
+static inline bool serve_is_plain(const struct serve *s, uint32_t plain)
+{
+    return plain > s->users_generation;
+}
 
 /* Requests of a protocol that ended so, over all commands. */
 uint64_t serve_requests(const struct serve *s, enum serve_protocol p, enum serve_result r);

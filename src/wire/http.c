@@ -10,6 +10,8 @@ static const struct {
 } statuses[] = {
     {200, "OK"},
     {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
     {404, "Not Found"},
     {405, "Method Not Allowed"},
     {406, "Not Acceptable"},
@@ -170,6 +172,13 @@ static bool set_accept(struct http_req *req, struct span v)
     return true;
 }
 
+static bool set_authorization(struct http_req *req, struct span v)
+{
+    if (!req->authorization.p)
+        req->authorization = v;
+    return true;
+}
+
 static bool set_length(struct http_req *req, struct span v)
 {
     uint64_t n;
@@ -195,6 +204,7 @@ static const struct {
     {"host", set_host, "expected one Host header with a host and a port"},
     {"connection", set_connection, ""},
     {"accept", set_accept, ""},
+    {"authorization", set_authorization, ""},
     {"content-length", set_length, "expected one Content-Length in decimal digits"},
     {"transfer-encoding", set_coding, ""},
 };

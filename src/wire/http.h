@@ -39,8 +39,9 @@ struct http_req {
     struct span query;  /* without '?'; p is NULL if there was none */
     struct span host;   /* of the Host header, or of an absolute target; may be empty */
     struct span accept; /* of the first Accept header; p is NULL if there was none */
-    int status;         /* with WIRE_CLOSE: the error's status */
-    struct span error;  /* with WIRE_CLOSE: the whole response, head and body */
+    struct span authorization; /* of the first Authorization header; likewise */
+    int status;                /* with WIRE_CLOSE: the error's status */
+    struct span error;         /* with WIRE_CLOSE: the whole response, head and body */
 
     /* While parsing. */
     unsigned hosts; /* Host headers seen */

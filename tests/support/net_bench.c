@@ -124,6 +124,8 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
         return big(line, used, out);
     if (span_eq(line, SPAN("wait")) || span_eq(line, SPAN("half")))
         return gate(b, turn, used, line.p[0] == 'h', out);
+    if (span_eq(line, SPAN("hold")) && !b->open)
+        return hold(NET_HOLD, 0, false);
     if (span_starts(line, SPAN("until ")))
         return until(session, turn, line, used, out);
     if (span_starts(line, SPAN("take ")))
@@ -134,6 +136,12 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
     }
     buf_put(out, in.p, used);
     return done(used);
+}
+
+static void session_opened(struct net_service *svc, void *session, uint8_t mark)
+{
+    (void)session;
+    ((struct net_bench *)svc)->mark = mark;
 }
 
 static void session_closed(struct net_service *svc, void *session)
@@ -156,6 +164,7 @@ void net_bench_init(struct net_bench *b)
     b->svc = (struct net_service){.name = "toy",
                                   .session_size = sizeof(struct session),
                                   .serve = toy,
+                                  .open = session_opened,
                                   .close = session_closed,
                                   .refusal = SPAN("full\n")};
     b->conf = (struct net_config){.clock = clock_system(),
@@ -163,6 +172,7 @@ void net_bench_init(struct net_bench *b)
                                   .max_wait_us = 100000,
                                   .settle = settle,
                                   .arg = b};
+    b->door.mode = 0600;
     (void)pthread_mutex_init(&b->lock, NULL);
     (void)pthread_cond_init(&b->done, NULL);
 }
@@ -190,7 +200,7 @@ void net_bench_start(struct net_bench *b, const char *address)
     struct span where = span_str(address ? address : "tcp://127.0.0.1:0");
     assert_int_equal(net_new(&b->conf, &b->net, &e), ERR_OK);
     net_on_notify(b->net, notified, b);
-    if (net_listen(b->net, where, 0600, &b->svc, b->address, sizeof b->address, &e))
+    if (net_listen(b->net, where, &b->door, &b->svc, b->address, sizeof b->address, &e))
         fail_msg("%s", e.text);
     assert_int_equal(pthread_create(&b->thread, NULL, run, b), 0);
     b->running = true;

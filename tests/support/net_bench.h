@@ -25,6 +25,7 @@
 struct net_bench {
     struct net_service svc; /* first: the toy finds the bench by it */
     struct net_config conf;
+    struct net_door door; /* of the listener; mode 0600 */
     struct net *net;
     char address[160]; /* of the listener, as addr_parse reads it */
 
@@ -40,6 +41,7 @@ struct net_bench {
     int64_t ms;       /* the tokens' millisecond … */
     uint32_t taken;   /* … and how many of them are gone */
     unsigned closed;  /* sessions ended */
+    uint8_t mark;     /* of the door that the latest session came by */
     unsigned settled; /* turns */
     bool drained;     /* atomic */
 };

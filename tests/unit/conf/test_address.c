@@ -133,13 +133,51 @@ static void test_same(void **state)
     }
 }
 
+static void test_auth(void **state)
+{
+    struct conf_address a = read_good("tcp://[::1]:1?auth=required");
+    struct conf c = {.auth_mode = CONF_AUTH_ACCEPT_ANY};
+    (void)state;
+    assert_int_equal(a.bare.n, strlen("tcp://[::1]:1"));
+    assert_int_equal(conf_address_auth(&a, &c), CONF_AUTH_REQUIRED);
+    a = read_good("unix:/a?b");
+    assert_int_equal(a.bare.n, strlen("unix:/a?b"));
+    assert_int_equal(conf_address_auth(&a, &c), CONF_AUTH_ACCEPT_ANY);
+    a = read_good("unix:///a?auth=off");
+    assert_int_equal(a.path.n, 2);
+    assert_int_equal(conf_address_auth(&a, &c), CONF_AUTH_OFF);
+    assert_false(conf_address_valid(SPAN("unix:///a?auth=")));
+    assert_false(conf_address_valid(SPAN("unix:///a?auth=off?auth=off")));
+    assert_false(conf_address_valid(SPAN("?auth=off")));
+}
+
+static void test_local(void **state)
+{
+    static const char *const local[] = {
+        "unix:a",        "tcp://127.0.0.1:1", "tcp://127.255.0.1:1",
+        "tcp://[::1]:1", "tcp://LocalHost:1", "tcp://[::ffff:127.0.0.1]:1"};
+    static const char *const open[] = {
+        "tcp://0.0.0.0:1",          "tcp://[::]:1", "tcp://128.0.0.1:1",
+        "tcp://127.example:1",      "tcp://h:1",    "tcp://[fe80::1%lo]:1",
+        "tcp://[::ffff:10.0.0.1]:1"};
+    (void)state;
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
+        struct conf_address a = read_good(local[i]);
+        if (!conf_address_local(&a))
+            fail_msg("%s: expected a local address", local[i]);
+    }
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+        struct conf_address a = read_good(open[i]);
+        if (conf_address_local(&a))
+            fail_msg("%s: expected an address that is not local", open[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_good), cmocka_unit_test(test_bad),  cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_same), cmocka_unit_test(test_auth), cmocka_unit_test(test_local),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

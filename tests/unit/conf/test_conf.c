@@ -69,6 +69,11 @@ static void test_defaults(void **state)
     assert_string_equal(c.listen_http.item[0], "tcp://127.0.0.1:9464");
     assert_int_equal(c.listen_socket_mode, 0660);
     assert_int_equal(c.listen_busy_poll_us, 0);
+    assert_false(c.listen_allow_unprotected);
+    assert_int_equal(c.auth_mode, CONF_AUTH_OFF);
+    assert_string_equal(c.auth_users_file, "");
+    assert_int_equal(c.auth_allow_uids.n, 0);
+    assert_int_equal(c.auth_allow_gids.n, 0);
     assert_string_equal(c.ids_prefix, "id:");
     assert_int_equal(c.ids_names.n, 0);
     assert_string_equal(c.coordinator_url, "sqlite:///var/lib/sidflake/pool.db");
@@ -142,6 +147,8 @@ static void test_dev_file(void **state)
 static const char every_option[] =
     "listen:\n  memcached: [\"unix:///run/m\", \"tcp://[::1]:0\", \"tcp://[::1]:0\"]\n"
     "  redis: []\n  http:\n  - 'tcp://h:80'\n  socket_mode: 0777\n  busy_poll: 1ms\n"
+    "  allow_unprotected: true\n"
+    "auth: {mode: accept_any, users_file: /u, allow_uids: [0, 4294967294], allow_gids: [5]}\n"
     "ids: {prefix: '', names: [\"a,b\", '\"\\']}\n"
     "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms}\n"
     "workers: {active: 16, spare: 0}\nlease: {renew_every: 1h, on_stop: keep}\n"
@@ -160,6 +167,11 @@ static void test_values(void **state)
     assert_string_equal(c.listen_http.item[0], "tcp://h:80");
     assert_int_equal(c.listen_socket_mode, 0777);
     assert_int_equal(c.listen_busy_poll_us, 1000);
+    assert_true(c.listen_allow_unprotected);
+    assert_int_equal(c.auth_mode, CONF_AUTH_ACCEPT_ANY);
+    assert_string_equal(c.auth_users_file, "/u");
+    assert_string_equal(c.auth_allow_uids.item[1], "4294967294");
+    assert_int_equal(c.auth_allow_gids.n, 1);
     assert_string_equal(c.ids_prefix, "");
     assert_string_equal(c.ids_names.item[0], "a,b");
     assert_string_equal(c.ids_names.item[1], "\"\\");

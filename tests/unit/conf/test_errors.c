@@ -27,8 +27,9 @@ static void check(const struct wrong *w, size_t n)
 }
 
 #define CHECK(cases) check(cases, sizeof(cases) / sizeof *(cases))
-#define TOP_KEYS     "listen, ids, coordinator, workers, lease, clock, epoch, state_dir, limits, log"
-#define SYNTAX       "expected well-formed YAML, found a syntax error "
+#define TOP_KEYS                                                                                   \
+    "listen, auth, ids, coordinator, workers, lease, clock, epoch, state_dir, limits, log"
+#define SYNTAX "expected well-formed YAML, found a syntax error "
 
 static void test_syntax(void **state)
 {
@@ -131,7 +132,12 @@ static void test_values(void **state)
     CHECK(cases);
 }
 
-#define ADDRESS "expected tcp://HOST:PORT, unix:///PATH or unix:PATH for listen.redis, found "
+#define ADDRESS                                                                                    \
+    "expected tcp://HOST:PORT[?auth=MODE], unix:///PATH or unix:PATH for listen.redis, found "
+#define PROTECTED                                                                                  \
+    "expected auth.mode required, or listen.allow_unprotected true, for an address that other "    \
+    "hosts can reach, found "
+#define USERS "expected auth.users_file with auth mode required, found none"
 #define URL                                                                                        \
     "expected redis://HOST:PORT/DB, redis+unix:///PATH, redis+sentinel://HOST:PORT,.../MASTER, "   \
     "sqlite:///PATH or static:0..32767 for coordinator.url, found "
@@ -148,6 +154,17 @@ static void test_addresses(void **state)
         {"listen: {memcached: [\"tcp://127.0.0.1:6380\"]}\n",
          "1:22: expected each address once, found \"tcp://127.0.0.1:6380\" again, also in "
          "listen.redis"},
+        {"listen:\n  redis: [\"tcp://localhost:1\", \"tcp://0.0.0.0:2\"]\n",
+         "2:32: " PROTECTED "\"tcp://0.0.0.0:2\""},
+        {"listen: {memcached: [\"tcp://[::]:2?auth=accept_any\"]}\n",
+         "1:22: " PROTECTED "\"tcp://[::]:2?auth=accept_any\""},
+        {"listen: {redis: [\"tcp://h:2?auth=off\"]}\nauth: {mode: required}\n",
+         "1:18: " PROTECTED "\"tcp://h:2?auth=off\""},
+        {"auth:\n  mode: required\n", "2:9: " USERS},
+        {"listen:\n  http: [\"unix:a\", \"unix:b?auth=required\"]\n", "2:20: " USERS},
+        {"listen: {redis: [\"tcp://h:2?auth=of\"]}\n", "1:18: " ADDRESS "\"tcp://h:2?auth=of\""},
+        {"auth: {allow_uids: [1, -1]}\n",
+         "1:24: expected a number, 0..4294967294 for auth.allow_uids, found \"-1\""},
         {"coordinator: {url: mysql://u:secret@h}\n", "1:20: " URL "\"mysql://u:***@h\""},
         {"coordinator: {url: \"redis://\"}\n", "1:20: " URL "\"redis://\""},
         {"coordinator: {url: \"sqlite://a\"}\n", "1:20: " URL "\"sqlite://a\""},

@@ -74,7 +74,7 @@ static void test_lists(void **state)
 {
     struct given g = {.yaml = "ids: {names: [x, y, z]}\n",
                       .env = {"SIDFLAKE_IDS_NAMES=a, b ,c", "SIDFLAKE_LISTEN_HTTP="},
-                      .set = {"listen.redis=unix:a,tcp://h:1"}};
+                      .set = {"listen.redis=unix:a,tcp://localhost:1"}};
     struct conf c = load_good(&g);
     (void)state;
     assert_int_equal(c.ids_names.n, 3);
@@ -82,7 +82,7 @@ static void test_lists(void **state)
     assert_string_equal(c.ids_names.item[2], "c");
     assert_int_equal(c.listen_http.n, 0);
     assert_int_equal(c.listen_redis.n, 2);
-    assert_string_equal(c.listen_redis.item[1], "tcp://h:1");
+    assert_string_equal(c.listen_redis.item[1], "tcp://localhost:1");
     conf_clear(&c);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +46,8 @@ static enum err_code listen_again(const char *where, struct err *e)
     struct net *n;
     struct net_service svc = b.svc;
     assert_int_equal(net_new(&b.conf, &n, e), ERR_OK);
-    enum err_code r = net_listen(n, span_str(where), 0600, &svc, NULL, 0, e);
+    enum err_code r =
+        net_listen(n, span_str(where), &(struct net_door){.mode = 0600}, &svc, NULL, 0, e);
     net_free(n);
     return r;
 }
@@ -87,7 +89,9 @@ static void modes_are_as_asked_for(void **state)
         struct err e;
         struct stat st;
         assert_int_equal(net_new(&b.conf, &n, &e), ERR_OK);
-        assert_int_equal(net_listen(n, span_str(address), modes[i], &b.svc, NULL, 0, &e), ERR_OK);
+        assert_int_equal(net_listen(n, span_str(address), &(struct net_door){.mode = modes[i]},
+                                    &b.svc, NULL, 0, &e),
+                         ERR_OK);
         assert_int_equal(lstat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, modes[i]);
         net_free(n);
@@ -293,6 +297,76 @@ static void without_descriptors_it_waits_and_does_not_spin(void **state)
         (void)close(fd[i]);
 }
 
+static void check_let_in(bool in)
+{
+    int fd = dial(&b);
+    ssize_t n = send(fd, "hello\n", 6, MSG_NOSIGNAL); /* it may be closed by now */
+    (void)n;
+    if (in)
+        expect(fd, "hello\n");
+    else
+        expect_end(fd);
+    (void)close(fd);
+}
+
+static void peers_are_let_in_by_user_and_group(void **state)
+{
+    (void)state;
+    uint32_t user = getuid(), group = getgid(), other = 4000000000;
+    const struct {
+        struct net_door door;
+        bool in;
+    } cases[] = {
+        {{.uids = &user, .nuids = 1}, true},
+        {{.uids = &other, .nuids = 1}, false},
+        {{.gids = &group, .ngids = 1}, true},
+        {{.gids = &other, .ngids = 1}, false},
+        {{.uids = &other, .nuids = 1, .gids = &group, .ngids = 1}, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        net_bench_init(&b);
+        b.door = cases[i].door;
+        b.door.mode = 0600;
+        net_bench_start(&b, address);
+        check_let_in(cases[i].in);
+        net_bench_stop(&b);
+        assert_int_equal(b.svc.refused, !cases[i].in);
+    }
+    net_bench_init(&b);
+    b.door.uids = &other; /* nobody to ask over TCP */
+    b.door.nuids = 1;
+    net_bench_start(&b, NULL);
+    check_let_in(true);
+}
+
+static void peers_are_let_in_by_supplementary_group(void **state)
+{
+    (void)state;
+    gid_t own[64];
+    uint32_t extra = 12345;
+    int n = getgroups(64, own);
+    if (geteuid() != 0 || n < 0 || setgroups(1, &extra) != 0)
+        skip();
+    b.door.gids = &extra;
+    b.door.ngids = 1;
+    net_bench_start(&b, address);
+    check_let_in(true);
+    assert_int_equal(setgroups((size_t)n, own), 0);
+    check_let_in(false);
+}
+
+static void a_session_is_told_its_door(void **state)
+{
+    (void)state;
+    b.door.mark = 7;
+    net_bench_start(&b, address);
+    int fd = dial(&b);
+    say(fd, "hello\n");
+    expect(fd, "hello\n");
+    assert_int_equal(b.mark, 7);
+    (void)close(fd);
+}
+
 #define NET(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -306,6 +380,9 @@ int main(void)
         NET(another_file_is_left_alone),
         NET(only_its_own_file_is_removed),
         NET(what_cannot_be_listened_on_is_told),
+        NET(peers_are_let_in_by_user_and_group),
+        NET(peers_are_let_in_by_supplementary_group),
+        NET(a_session_is_told_its_door),
         NET(a_thousand_connections_are_served),
         NET(without_descriptors_it_waits_and_does_not_spin),
     };

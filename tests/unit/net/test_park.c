@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -338,6 +339,36 @@ static void everybody_in_the_queue_gets_all(void **state)
     NET_AWAIT(net_bench_connections(&b) == 0);
 }
 
+static void a_hold_ends_with_a_wake_alone(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b), other = dial(&b);
+    say(fd, "hold\nafter\n");
+    say(other, "wait\nhello\n");
+    expect(other, "late\nhello\n"); /* max_wait is over */
+    expect_silence(fd, 200);
+    net_bench_open_gate(&b);
+    expect(fd, "hold\nafter\n");
+    (void)close(fd);
+    (void)close(other);
+}
+
+static void what_is_held_can_be_closed(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b), other = dial(&b);
+    say(fd, "hold\n");
+    say(other, "hold\n");
+    (void)shutdown(other, SHUT_RDWR);
+    NET_AWAIT(net_bench_turns(&b) == 2);
+    net_bench_drain(&b, 0);
+    expect_end(fd);
+    (void)close(fd);
+    (void)close(other);
+}
+
 #define NET(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -351,6 +382,8 @@ int main(void)
         NET(an_unfinished_reply_is_kept_behind_unsent_output),
         NET(an_unfinished_reply_is_kept_behind_a_partial_write),
         NET(a_wait_for_a_time_ends_then),
+        NET(a_hold_ends_with_a_wake_alone),
+        NET(what_is_held_can_be_closed),
         NET(idle_waits_cost_nothing),
         NET(a_timer_that_has_fired_is_quiet),
         NET(a_bystander_is_served_among_heavy_clients),

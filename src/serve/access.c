@@ -1,0 +1,69 @@
+#include "serve/access.h"
+
+#include "base/log.h"
+#include "serve/redis_glob.h"
+
+#define SAY_EVERY_MS 10000 /* of refused passwords: one line, and how many */
+
+bool access_user_stands(const struct serve *s, const struct access *a)
+{
+    return a->mode == ACCESS_REQUIRED && auth_user(s->auth, a->user);
+}
+
+static void tell_refused(struct serve *s, struct span name)
+{
+    uint64_t held;
+    if (log_limit_pass(&s->refused_logins, clock_mono_us(s->clock) / 1000, SAY_EVERY_MS, &held))
+        log_warn("wrong name or password",
+                 kv_span("user", span_of(name.p, name.n < 64 ? name.n : 64)), kv_u64("more", held));
+}
+
+enum auth_answer access_login(struct serve *s, struct access *a, struct span name,
+                              struct span password)
+{
+    if (a->mode < ACCESS_REQUIRED)
+        return AUTH_YES;
+    enum auth_answer r =
+        s->auth ? auth_check(s->auth, name, password, &a->ticket, &a->user) : AUTH_NO;
+    if (r == AUTH_NO)
+        tell_refused(s, name);
+    return r;
+}
+
+void access_logout(struct access *a)
+{
+    a->user = 0;
+}
+
+static const struct user *user_of(const struct serve *s, const struct access *a)
+{
+    return a->mode == ACCESS_REQUIRED ? auth_user(s->auth, a->user) : NULL;
+}
+
+const char *access_user_name(const struct serve *s, const struct access *a)
+{
+    const struct user *u = user_of(s, a);
+    return u ? u->name : "default";
+}
+
+bool access_may(const struct serve *s, const struct access *a, struct span key)
+{
+    const struct user *u = user_of(s, a);
+    const struct names *names = &s->issuer.names;
+    struct span prefix = span_of(names->prefix, names->prefix_length);
+    if (!u || !u->names.p || !span_starts(key, prefix))
+        return true;
+    key = span_skip(key, prefix.n);
+    struct span name = span_cut(&key, '#'), rest = u->names;
+    while (rest.p)
+        if (rds_glob(span_cut(&rest, ','), name, false))
+            return true;
+    return false;
+}
+
+uint32_t access_plain(const struct serve *s, const struct access *a)
+{
+    const struct user *u = user_of(s, a);
+    bool plain = a->mode < ACCESS_REQUIRED || (u && !u->names.p);
+    return plain ? s->users_generation + 1 : 0;
+}

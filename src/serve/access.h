@@ -1,0 +1,59 @@
+/*
+ * Whom a connection serves: what each of its listener's modes asks for, and which names of IDs its
+ * user may have.
+ *
+ * Invariants
+ *   - Where users are required, nothing but the protocol's own ways in is answered before one has
+ *     come: each service asks access_granted for every request.
+ *   - A session is plain only while access_plain says so: requests of others are parsed, and their
+ *     keys looked at, each time. A reload of the users ends it for all.
+ *   - A session whose user is gone, or has another password, is nobody's again.
+ */
+#ifndef SIDFLAKE_SERVE_ACCESS_H
+#define SIDFLAKE_SERVE_ACCESS_H
+
+#include "auth/auth.h"
+#include "serve/serve.h"
+
+/* net_door.mark */
+enum access_mode {
+    ACCESS_OFF,      /* whoever connects is served; there are no passwords */
+    ACCESS_ANY,      /* the same, and every password is right */
+    ACCESS_REQUIRED, /* a user of the users file */
+    ACCESS_CLOSED,   /* HTTP: probes and metrics, and no IDs */
+};
+
+/* Of a connection: part of its session, mode set by the service's open. */
+struct access {
+    uint64_t ticket; /* of auth_check */
+    uint32_t user;   /* id in the users file; 0: nobody yet */
+    uint8_t mode;    /* enum access_mode */
+};
+
+/* Whether requests are to be answered. Inline, and no more than a comparison where nobody has to
+ * show who he is. */
+bool access_user_stands(const struct serve *s, const struct access *a);
+static inline bool access_granted(const struct serve *s, const struct access *a)
+{
+    return a->mode < ACCESS_REQUIRED || access_user_stands(s, a);
+}
+
+/* Makes the session that user's. AUTH_PENDING: come again, by NET_HOLD, with the same. After
+ * AUTH_NO the session is whose it was. Where no users are required any pair is right. */
+enum auth_answer access_login(struct serve *s, struct access *a, struct span name,
+                              struct span password);
+
+/* Forgets the user. */
+void access_logout(struct access *a);
+
+/* Whether the user may have IDs by this key; true for a key that is no ID. */
+bool access_may(const struct serve *s, const struct access *a, struct span key);
+
+/* The user's name; "default" where none is required. */
+const char *access_user_name(const struct serve *s, const struct access *a);
+
+/* For the session's plain, to be asked by serve_is_plain: not 0 if requests of the session mean to
+ * it what they mean to any other. */
+uint32_t access_plain(const struct serve *s, const struct access *a);
+
+#endif

@@ -1,0 +1,190 @@
+/* The memcached service where users are required: texts as memcached 1.6.18 -Y says them. */
+#include "login.h"
+#include "serve/memcached.h"
+#include "support/fake_clock.h"
+
+#define T0  (INT64_C(1767225600000) + 1000)
+#define ID0 "33554439168"
+#define ID1 "33554439169"
+
+#define NO          "CLIENT_ERROR unauthenticated\r\n"
+#define NOT_ALLOWED "CLIENT_ERROR id key is not allowed to this user\r\n"
+#define LOGIN       "set any 0 0 10\r\nann secret\r\n"
+#define LOGIN_BOB   "set any 0 0 10\r\nbob secret\r\n"
+
+static struct fake_clock clock_;
+static struct serve serve;
+static struct net_service *svc;
+static void *session;
+static struct net_turn turn;
+static enum net_verdict verdict; /* the latest */
+static char output[NET_OUT_MAX];
+static struct buf out;
+
+static void connect_again(enum access_mode mode)
+{
+    free(session);
+    session = calloc(1, svc->session_size);
+    assert_non_null(session);
+    svc->open(svc, session, (uint8_t)mode);
+}
+
+static int begin(void **state)
+{
+    struct err e;
+    (void)state;
+    memset(&serve, 0, sizeof serve);
+    fake_clock_init(&clock_, T0);
+    serve.clock = &clock_.clock;
+    serve.issuer.started = true;
+    serve.issuer.batch = 1024;
+    snowflake_init(&serve.issuer.gen, T0 - 1000, 15, 1);
+    assert_true(snowflake_grant(&serve.issuer.gen, 0, 7, T0 - 1, T0 + 3600000, NULL));
+    assert_int_equal(names_init(&serve.issuer.names, "id:", NULL, 0, &e), ERR_OK);
+    svc = serve_memcached_new(&serve);
+    serve.services[SERVE_MEMCACHED] = svc;
+    turn = (struct net_turn){.clock = &clock_.clock, .wall_ms = T0, .quota = UINT32_MAX};
+    buf_init(&out, output, sizeof output - 1);
+    connect_again(ACCESS_REQUIRED);
+    login_begin(&serve);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    login_end(&serve);
+    free(svc);
+    free(session);
+    session = NULL;
+    names_clear(&serve.issuer.names);
+    return 0;
+}
+
+/* Feeds text, cut into pieces of n bytes, and compares what comes back. */
+static void check_cut(const char *text, size_t n, const char *want)
+{
+    struct span rest = span_str(text);
+    for (size_t have = n; rest.n > 0; have += n) {
+        size_t all = strlen(text), fed = have < all ? have : all;
+        struct span in = span_of(rest.p, fed - (size_t)(rest.p - text));
+        struct net_step step;
+        do {
+            step = svc->serve(svc, session, in, &turn, &out);
+            in = span_skip(in, step.used);
+            rest = span_skip(rest, step.used);
+            turn.reply_start = out.n;
+            if (step.verdict == NET_HOLD)
+                login_wait();
+        } while (step.verdict == NET_DONE || step.verdict == NET_HOLD);
+        verdict = step.verdict;
+        if (verdict == NET_CLOSE || fed == all)
+            break;
+    }
+    output[out.n] = '\0';
+    if (strcmp(output, want) != 0)
+        fail_msg("for \"%s\"\nexpected \"%s\"\nfound    \"%s\"", text, want, output);
+    out.n = turn.reply_start = 0;
+}
+
+static void check(const char *text, const char *want)
+{
+    check_cut(text, 1000, want);
+}
+
+static void before_login(void **state)
+{
+    (void)state;
+    check("get id:a\r\n", NO);
+    check("version\r\n", NO);
+    check("foo\r\n", NO);
+    check("stats\r\n", NO);
+    check("add k 0 0 10\r\nann secret\r\n", NO);
+    check("set k 0 0 x\r\n", NO);
+    check("set k x 0 3\r\nabc\r\n", NO);
+    check("incr id:a 1 noreply\r\n", "");
+    check("set k 0 0 2048\r\n", "");
+    char block[2051];
+    memset(block, 'x', 2048);
+    memcpy(block + 2048, "\r\n", 3);
+    check(block, NO);
+    assert_int_equal(serve.issuer.gen.stats.issued, 0);
+    check("quit\r\n", "");
+    assert_int_equal(verdict, NET_CLOSE);
+}
+
+static void login(void **state)
+{
+    (void)state;
+    check("set any 0 0 9\r\nann wrong\r\n", "CLIENT_ERROR authentication failure\r\n");
+    check("set any 0 0 3\r\nann\r\n", "CLIENT_ERROR bad authentication token format\r\n");
+    check("set any 0 0 0\r\n\r\n", "CLIENT_ERROR bad authentication token format\r\n");
+    check("set any 0 0 3\r\nabcde", "CLIENT_ERROR bad data chunk\r\n");
+    check("get id:a\r\n", NO);
+    check(LOGIN "get id:a\r\n", "STORED\r\nVALUE id:a 0 11\r\n" ID0 "\r\nEND\r\n");
+    check(LOGIN, "CLIENT_ERROR key is no id, and no upstream is configured to store it\r\n");
+}
+
+static void cut(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n < 40; n++) {
+        connect_again(ACCESS_REQUIRED);
+        check_cut("get x\r\n" LOGIN "get x\r\n" LOGIN "get y\r\n", n,
+                  NO "STORED\r\nEND\r\nCLIENT_ERROR key is no id, and no upstream is configured "
+                     "to store it\r\nEND\r\n");
+    }
+}
+
+static void names(void **state)
+{
+    (void)state;
+    check(LOGIN_BOB, "STORED\r\n");
+    check("get id:orders\r\n", "VALUE id:orders 0 11\r\n" ID0 "\r\nEND\r\n");
+    check("get id:a\r\n", NOT_ALLOWED);
+    check("get id:orders id:a\r\n", NOT_ALLOWED);
+    check("incr id:a 1\r\n", NOT_ALLOWED);
+    check("incr id:a 1 noreply\r\n", "");
+    check("set id:a 0 0 1\r\nx\r\n", NOT_ALLOWED);
+    check("get a\r\n", "END\r\n");
+    check("get id:inv-\r\n", "VALUE id:inv- 0 11\r\n" ID1 "\r\nEND\r\n");
+}
+
+/* As for Redis: what another session was answered is no way in. */
+static void known_requests(void **state)
+{
+    (void)state;
+    check(LOGIN, "STORED\r\n");
+    check("get id:a\r\n", "VALUE id:a 0 11\r\n" ID0 "\r\nEND\r\n");
+    check("get id:a\r\n", "VALUE id:a 0 11\r\n" ID1 "\r\nEND\r\n");
+    connect_again(ACCESS_REQUIRED);
+    check("get id:a\r\n", NO);
+    check(LOGIN_BOB, "STORED\r\n");
+    check("get id:a\r\n", NOT_ALLOWED);
+    connect_again(ACCESS_REQUIRED);
+    check(LOGIN, "STORED\r\n");
+    login_replace(&serve, "bob:" LOGIN_HASH "\n");
+    check("get id:a\r\n", NO);
+    assert_int_equal(serve.issuer.gen.stats.issued, 2);
+}
+
+static void not_required(void **state)
+{
+    (void)state;
+    for (unsigned mode = ACCESS_OFF; mode <= ACCESS_ANY; mode++) {
+        connect_again((enum access_mode)mode);
+        check("get a\r\n", "END\r\n");
+        check("version\r\n", "VERSION " SIDFLAKE_VERSION "\r\n");
+    }
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(before_login), TEST(login),          TEST(cut),
+        TEST(names),        TEST(known_requests), TEST(not_required),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
