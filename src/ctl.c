@@ -38,15 +38,18 @@ static const struct ctl_command commands[] = {
      "Time, workerId and sequence of IDs", NULL},
     {NULL, "range", ctl_range, "from to epoch json", "", 0, 0,
      "Smallest and largest ID of a time span", "For WHERE id BETWEEN.\n"},
-    {NULL, "next", ctl_next, "connect prefix count json", "NAME", 1, 1,
+    {NULL, "next", ctl_next, "connect prefix count user password-file json", "NAME", 1, 1,
      "An ID, or -n of them", NULL},
-    {NULL, "ping", ctl_ping, "connect json", "", 0, 0,
+    {NULL, "ping", ctl_ping, "connect user password-file json", "", 0, 0,
      "Exit 0 when IDs can be had", "Spends none.\n"},
     {NULL, "top", ctl_top, "connect " ON_POOL " count delay once no-color", "", 0, 0,
      "A sidecar, or with --coordinator a pool, live",
      "q ends it, space looks again at once; of a pool, s sorts by another column,\n"
      "r the other way round. Where stdout is no terminal, one look is printed as\n"
      "plain text, or -n of them.\n"},
+    {NULL, "passwd", ctl_passwd, "names", "NAME", 1, 1,
+     "A line for the file of users",
+     "The password is read without echo, or from standard input.\n"},
 };
 /* clang-format on */
 
@@ -62,8 +65,9 @@ static int overview(FILE *out)
         const struct ctl_command *c = &commands[i];
         const char *heading =
             c->group ? "Pools; all take --coordinator URL [--pool NAME] [--password-file FILE]"
-            : ctl_takes(c, "epoch") ? "IDs"
-                                    : "Sidecars; all take --connect ADDRESS";
+            : ctl_takes(c, "epoch")   ? "IDs"
+            : ctl_takes(c, "connect") ? "Sidecars; all take --connect ADDRESS"
+                                      : "Users";
         if (strcmp(heading, group) != 0)
             (void)fprintf(out, "\n%s:\n", heading);
         group = heading;

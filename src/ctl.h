@@ -28,7 +28,7 @@ enum ctl_exit {
 /* The options of all commands; each takes those that its row in ctl.c names. */
 struct ctl_args {
     const char *coordinator, *pool, *password_file, *connect, *prefix, *uuid;
-    const char *workers, *from, *to, *sort;
+    const char *workers, *from, *to, *sort, *user, *names;
     bool fresh, after_loss, if_missing, repair, yes, json, reverse, once, no_color;
     bool has_epoch, has_worker, has_timeout;
     int64_t epoch_ms;
@@ -54,6 +54,7 @@ int ctl_range(struct ctl_args *a);
 int ctl_next(struct ctl_args *a);
 int ctl_ping(struct ctl_args *a);
 int ctl_top(struct ctl_args *a);
+int ctl_passwd(struct ctl_args *a);
 
 /* "sidflakectl: " and the message on stderr; returns status. */
 int ctl_fail(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -73,6 +74,10 @@ const char *ctl_number(uint64_t n);
 /* Text of somebody else's, cut to cap - 1 bytes; what is not printable ASCII becomes '?', for it
  * may speak to the terminal. Returns out. */
 char *ctl_clean(char *out, size_t cap, struct span text);
+
+/* Reads the first line of --password-file; returns CTL_OK or the exit status. The caller wipes it.
+ */
+int ctl_password(const struct ctl_args *a, char *out, size_t cap);
 
 /* Asks on the terminal; false where the answer is not yes. */
 bool ctl_confirm(const char *question);

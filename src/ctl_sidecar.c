@@ -33,6 +33,28 @@ static bool ask(FILE *f, const char *command, const char *prefix, const char *na
     return fprintf(f, "%s %s%s\r\n", command, prefix, name) > 0 && fflush(f) == 0;
 }
 
+/* Logs in as both protocols want it; which one it is, the answer to PING tells. */
+static int log_in(const struct ctl_args *a, FILE *f)
+{
+    char line[512], shown[512], password[512];
+    int status = ctl_password(a, password, sizeof password);
+    if (status)
+        return status;
+    bool said = ask(f, "ping", "", "") && read_line(f, line, sizeof line);
+    bool redis = said && (line[0] == '+' || line[0] == '-');
+    size_t user_n = strlen(a->user), n = strlen(password);
+    if (redis)
+        said = fprintf(f, "*3\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", user_n, a->user, n,
+                       password) > 0;
+    else if (said)
+        said = fprintf(f, "set login 0 0 %zu\r\n%s %s\r\n", user_n + 1 + n, a->user, password) > 0;
+    explicit_bzero(password, sizeof password);
+    if (!said || fflush(f) || !read_line(f, line, sizeof line))
+        return ctl_fail(CTL_DOWN, "%s: no answer", address_of(a));
+    bool ok = strcmp(line, redis ? "+OK" : "STORED") == 0;
+    return ok ? CTL_OK : ctl_fail(CTL_BAD, "%s", ctl_clean(shown, sizeof shown, span_str(line)));
+}
+
 static int open_sidecar(const struct ctl_args *a, FILE **out)
 {
     struct addr addr;
@@ -43,8 +65,12 @@ static int open_sidecar(const struct ctl_args *a, FILE **out)
     if (addr_connect(&addr, TIMEOUT_US, &fd, &e))
         return ctl_fail(CTL_DOWN, "%s", e.text);
     *out = fdopen(fd, "r+");
-    if (*out)
-        return CTL_OK;
+    if (*out) {
+        int status = a->user ? log_in(a, *out) : CTL_OK;
+        if (status)
+            (void)fclose(*out);
+        return status;
+    }
     (void)close(fd);
     return ctl_fail(CTL_DOWN, "no memory for a connection");
 }
@@ -109,8 +135,8 @@ int ctl_next(struct ctl_args *a)
     return status;
 }
 
-/* Spends no ID: both protocols tell in their statistics whether one could be had. 1, 0, or -1: no
- * answer that a sidecar gives. */
+/* Spends no ID: both protocols tell in their statistics whether one could be had. 1, 0, -1: no
+ * answer that a sidecar gives, or -2: it asks for a user. */
 static int is_ready(FILE *f)
 {
     static const char stat[] = "STAT sidflake_ready ";
@@ -120,6 +146,9 @@ static int is_ready(FILE *f)
     while (asked && read_line(f, line, sizeof line)) {
         if (strncmp(line, "-ERR unknown command", 20) == 0)
             asked = ask(f, "info", "", "sidflake");
+        else if (strncmp(line, "-NOAUTH", 7) == 0 ||
+                 strcmp(line, "CLIENT_ERROR unauthenticated") == 0)
+            return -2;
         else if (strncmp(line, stat, sizeof stat - 1) == 0)
             return line[sizeof stat - 1] == '1';
         else if (strncmp(line, info, sizeof info - 1) == 0)
@@ -138,6 +167,8 @@ int ctl_ping(struct ctl_args *a)
         return status;
     int ready = is_ready(f);
     (void)fclose(f);
+    if (ready == -2)
+        return ctl_fail(CTL_BAD, "%s: expected --user NAME --password-file FILE", address_of(a));
     if (ready < 0)
         return ctl_fail(CTL_DOWN, "%s: no answer that a sidecar gives", address_of(a));
     if (a->json)
