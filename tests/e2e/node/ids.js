@@ -16,10 +16,16 @@ function place(address) {
     return /^\d+$/.test(address) ? { host: '127.0.0.1', port: Number(address) } : { path: address };
 }
 
+/* Existing URLs often carry a password. */
+function credentials() {
+    const { ID_USER: username, ID_PASSWORD: password } = process.env;
+    return password ? { username, password } : {};
+}
+
 function ioredis(name) {
     return async (address) => {
         const Redis = require(name);
-        const options = { ...place(address), stringNumbers: true, maxRetriesPerRequest: 1 };
+        const options = { ...place(address), ...credentials(), stringNumbers: true, maxRetriesPerRequest: 1 };
         const client = new Redis(options);
         return {
             get: () => client.get(KEY),
@@ -32,7 +38,7 @@ function ioredis(name) {
 
 async function nodeRedis(address) {
     const { createClient, RESP_TYPES } = require('redis');
-    const client = await createClient({ socket: place(address) }).connect();
+    const client = await createClient({ socket: place(address), ...credentials() }).connect();
     const exact = client.withTypeMapping({ [RESP_TYPES.NUMBER]: String });
     return {
         get: () => client.get(KEY),
@@ -45,7 +51,7 @@ async function nodeRedis(address) {
 /* Has no way to keep an integer exact. */
 async function nodeRedis4(address) {
     const { createClient } = require('redis4');
-    const client = await createClient({ socket: place(address) }).connect();
+    const client = await createClient({ socket: place(address), ...credentials() }).connect();
     return {
         get: () => client.get(KEY),
         rounded: () => client.incr(KEY),

@@ -1,0 +1,335 @@
+"""Who may have IDs: passwords in all protocols, names of IDs, users of unix sockets, reloads."""
+
+import base64
+import os
+import re
+import select
+import signal
+
+import pymemcache.client.base
+import redis as redispy
+import redis.asyncio as redisaio
+
+import harness
+import runner
+import wire
+from procs import Proc, free_port, until
+from runner import test
+
+# Cheap, so that the tests are quick: both of "secret".
+ARGON2 = "$argon2id$v=19$m=64,t=1,p=2$c29tZXNhbHQ$S3Lajg55evZVboE7O39Ij0iCFwMgZQQ4"
+CRYPT = "$5$saltsalt$0IyaXrmV7.sGNS6tirgqHLqX/G.FBvgkYA.lpPdS5sA"
+USERS = "default:%s\nann:%s\nbob:%s:names=orders,inv-*\n" % (ARGON2, CRYPT, ARGON2)
+
+
+def sidecar(case, options=None, users=USERS, wait=True):
+    """A sidecar that requires users; without a coordinator, so that it holds a workerId at once."""
+    path = case.path("users")
+    with open(path, "w") as f:
+        f.write(users)
+    return case.sidecar("static:7", {"auth.mode": "required", "auth.users_file": path,
+                                     "workers.spare": 0, **(options or {})}, wait=wait)
+
+
+def basic(name, password):
+    token = base64.b64encode(("%s:%s" % (name, password)).encode()).decode()
+    return {"Authorization": "Basic " + token}
+
+
+@test("RESP: NOAUTH, AUTH, HELLO AUTH, RESET, names")
+def resp(case):
+    s = sidecar(case)
+    for unix in (False, True):
+        with s.resp(unix) as r:
+            assert str(r.ask("GET", "id:a")).startswith("NOAUTH Authentication required.")
+            assert str(r.ask("AUTH", "wrong")).startswith("WRONGPASS ")
+            assert r.ask("AUTH", "secret") == b"OK" and int(r.ask("GET", "id:a")) > 0
+            assert r.ask("RESET") == b"RESET"
+            assert "NOAUTH" in str(r.ask("GET", "id:a"))
+            hello = r.ask("HELLO", 3, "AUTH", "bob", "secret", "SETNAME", "svc")
+            assert hello[b"proto"] == 3 and r.ask("CLIENT", "GETNAME") == b"svc"
+            assert b" user=bob " in r.ask("CLIENT", "INFO")
+            assert int(r.ask("GET", "id:orders")) > 0 and int(r.ask("GET", "id:inv-1#2")) > 0
+            refused = str(r.ask("GET", "id:a"))
+            assert refused == "ERR id key 'id:a' is not allowed to user 'bob'", refused
+
+
+def transcript(address, requests):
+    """What comes back, up to the answer to the QUIT at the end."""
+    with wire.Stream(address) as s:
+        s.send(requests)
+        return re.sub(rb"(\$2\r\nid\r\n):\d+", rb"\1:N", s.rest())
+
+
+@test("RESP: the same answers as redis-server, with and without a password")
+def as_redis(case):
+    requests = "".join(line + "\r\n" for line in """GET a|FOO|GET|HELLO|HELLO 3|HELLO 9|AUTH
+        |AUTH a b c|AUTH x|AUTH default x|AUTH bob x|HELLO 3 AUTH bob x SETNAME q|HELLO 3 AUTH x
+        |HELLO 3 SETNAME|PING|MULTI|CLIENT GETNAME|CLIENT FOO|EXEC|HELLO 3|AUTH default secret|GET a
+        |MULTI|AUTH default secret|AUTH bad|PING|EXEC|AUTH bad|PING|RESET|PING
+        |HELLO 2 AUTH default secret SETNAME q|CLIENT GETNAME|QUIT""".replace("\n", "").split("|"))
+    requests = re.sub(r" {2,}", "", requests).encode()
+    for mode, args in (("required", ("--requirepass", "secret")), ("off", ())):
+        redis = harness.Redis(case, case.fresh_name("redis"), args=args).start()
+        s = sidecar(case, {"auth.mode": mode})
+        expected = transcript(("127.0.0.1", redis.port), requests)
+        found = transcript(("127.0.0.1", s.resp_port), requests)
+        assert found == expected, "%s: expected\n%s\nfound\n%s" % (
+            mode, expected.decode(), found.decode())
+
+
+class RealMemcached(Proc):
+    """memcached -Y."""
+
+    def __init__(self, case):
+        self.port = free_port()
+        path = case.path("authfile")
+        with open(path, "w") as f:
+            f.write("ann:secret\n")
+        os.chmod(path, 0o644)
+        os.chmod(case.dir, 0o755)
+        super().__init__(case, "memcached", ["memcached", "-u", "nobody", "-Y", path,
+                                             "-p", str(self.port), "-l", "127.0.0.1"])
+
+    def up(self):
+        try:
+            wire.Memcached(("127.0.0.1", self.port)).close()
+            return True
+        except OSError:
+            return False
+
+
+@test("memcached text: the same answers as memcached -Y")
+def as_memcached(case):
+    real = RealMemcached(case)
+    real.start()
+    until("memcached accepts connections", real.up)
+    s = sidecar(case)
+
+    def answers(port, *requests):
+        with wire.Memcached(("127.0.0.1", port)) as c:
+            return [c.ask(r) for r in requests]
+
+    for requests in (["get a", "version", "set a 0 0", "foo", "set k 0 0 10\r\nann secret",
+                      "get a"],
+                     ["set k 0 0 9\r\nann wrong", ], ["set k 0 0 3\r\nann"],
+                     ["set k 1 2 12\r\nann secret x", "get a"]):
+        expected, found = answers(real.port, *requests), answers(s.mc_port, *requests)
+        assert found == expected, "%r: expected %r, found %r" % (requests, expected, found)
+
+
+@test("memcached text: a login, names, pymemcache")
+def memcached(case):
+    s = sidecar(case)
+    for where in (("127.0.0.1", s.mc_port), s.mc_sock):
+        c = pymemcache.client.base.Client(where, timeout=10)
+        try:
+            c.get("id:a")
+            raise AssertionError("expected to be refused")
+        except pymemcache.exceptions.MemcacheClientError as e:
+            assert b"unauthenticated" in e.args[0], e.args
+        c = pymemcache.client.base.Client(where, timeout=10)
+        assert c.set("login", "bob secret", noreply=False) is True
+        assert int(c.get("id:orders")) > 0
+        try:
+            c.get("id:a")
+            raise AssertionError("expected to be refused")
+        except pymemcache.exceptions.MemcacheClientError as e:
+            assert b"not allowed" in e.args[0], e.args
+
+
+@test("HTTP: Basic for IDs, probes and metrics for anybody")
+def http(case):
+    s = sidecar(case)
+    for path in ("/v1/id/orders", "/v1/decode/1"):
+        page = s.http(path)
+        assert page.status == 401 and page.headers["www-authenticate"].startswith("Basic "), page
+        assert s.http(path, basic("ann", "wrong")).status == 401
+        assert s.http(path, basic("ann", "secret")).status == 200
+    assert s.http("/v1/id/a", basic("bob", "secret")).status == 403
+    assert s.http("/v1/id/inv-7", basic("bob", "secret")).status == 200
+    for path in ("/metrics", "/livez", "/readyz", "/healthz", "/"):
+        assert s.http(path).status == 200, path
+
+
+@test("clients with a password: redis-cli, python3-redis, its asyncio, ioredis, node-redis",
+      timeout=300)
+def clients(case):
+    for mode, password in (("required", "secret"), ("accept_any", "whatever")):
+        s = sidecar(case, {"auth.mode": mode})
+        for who in ("", "ann"):
+            url = "redis://%s:%s@127.0.0.1:%d/3" % (who, password, s.resp_port)
+            with redispy.from_url(url) as c:
+                assert int(c.get("id:orders")) > 0
+            login = ("--user", who) if who else ()
+            out = case.run("redis-cli", "-p", str(s.resp_port), *login, "-a", password, "-3",
+                           "GET", "id:orders", expect=0).stdout
+            assert int(out) > 0, out
+            asynchronous(url)
+        runner.need_node_modules()
+        for client in ("ioredis", "ioredis6", "redis", "redis4"):
+            for where in (str(s.resp_port), s.resp_sock):
+                out = case.run("node", os.path.join(harness.HERE, "node", "ids.js"), client, where,
+                               "2", env={"ID_USER": "ann", "ID_PASSWORD": password}, expect=0).stdout
+                assert '"op":"get"' in out, out
+
+
+def asynchronous(url):
+    import asyncio
+
+    async def ask():
+        c = redisaio.from_url(url)
+        value = await c.get("id:orders")
+        await c.close()
+        return value
+    assert int(asyncio.run(ask())) > 0
+
+
+@test("sidflakectl: passwd, next and ping with a user")
+def ctl(case):
+    line = case.ctl("passwd", "eve", "--names", "o*", stdin="pass word\n", expect=0).stdout
+    assert re.fullmatch(r"eve:\$argon2id\$v=19\$m=19456,t=2,p=1\$.*:names=o\*\n", line), line
+    case.ctl("passwd", "a:b", stdin="x\n", expect=2)
+    case.ctl("passwd", "a", stdin="\n", expect=2)
+    s = sidecar(case, users=line + "ann:%s\n" % CRYPT)
+    with s.resp() as r:
+        assert r.ask("AUTH", "eve", "pass word") == b"OK"
+    password = case.path("password")
+    with open(password, "w") as f:
+        f.write("secret\n")
+    for where in ("tcp://127.0.0.1:%d" % s.mc_port, "unix://" + s.mc_sock,
+                  "tcp://127.0.0.1:%d" % s.resp_port, "unix://" + s.resp_sock):
+        login = ("--connect", where, "--user", "ann", "--password-file", password)
+        assert len(case.ctl("next", "a", "-n", "3", *login, expect=0).stdout.split()) == 3
+        case.ctl("ping", *login, expect=0)
+        refused = case.ctl("ping", "--connect", where)
+        assert refused.returncode == 1 and "--user" in refused.stderr, refused
+        with open(case.path("wrong"), "w") as f:
+            f.write("wrong\n")
+        case.ctl("next", "a", "--connect", where, "--user", "ann", "--password-file",
+                 case.path("wrong"), expect=1)
+
+
+@test("a listener with an auth of its own; users of unix sockets")
+def per_listener(case):
+    open_sock, peers = case.path("open"), case.path("peers")
+    s = sidecar(case, {"listen.redis": ["unix://%s?auth=off" % open_sock, "unix://" + peers]})
+    with wire.Resp(open_sock) as r:
+        assert int(r.ask("GET", "id:a")) > 0
+    with wire.Resp(peers) as r:
+        assert "NOAUTH" in str(r.ask("GET", "id:a"))
+    mine, other = str(os.getuid()), str(os.getuid() + 1)
+    for option, ids, let_in in (("uids", [mine], True), ("uids", [other], False),
+                                ("gids", [str(os.getgid())], True),
+                                ("gids", [str(os.getgid() + 1)], False)):
+        s = case.sidecar("static:7", {"auth.allow_" + option: ids, "workers.spare": 0})
+        try:
+            with s.resp(unix=True) as r:
+                found = isinstance(r.ask("GET", "id:a"), bytes)
+        except (OSError, AssertionError, EOFError):
+            found = False
+        assert found == let_in, "%s %s: expected %s, found %s" % (option, ids, let_in, found)
+        assert s.id() > 0, "TCP has nobody to ask"
+
+
+@test("no listener for other hosts without users, unless asked for; HTTP gives out no IDs there")
+def unprotected(case):
+    port = free_port()
+    where = "tcp://0.0.0.0:%d" % port
+    for option in ("listen.redis", "listen.memcached"):
+        r = case.sidflake("-t", "--set", "%s=%s" % (option, where), expect=78)
+        assert "--set %s: expected auth.mode required, or listen.allow_unprotected" % option \
+            in r.stderr, r.stderr
+        case.sidflake("-t", "--set", option + "=" + where, "--set", "listen.allow_unprotected=true",
+                      expect=0)
+    case.sidflake("-t", "--set", "listen.redis=" + where, "--set", "auth.mode=accept_any", expect=78)
+    s = case.sidecar("static:7", {"listen.http": [where], "workers.spare": 0}, wait=False)
+    s.http_port = port
+    s.wait_ready()
+    assert s.http("/v1/id/a").status == 403 and s.http("/metrics").status == 200
+    port = free_port()
+    s = case.sidecar("static:7", {"listen.http": ["tcp://0.0.0.0:%d" % port],
+                                  "listen.allow_unprotected": True, "workers.spare": 0}, wait=False)
+    s.http_port = port
+    s.wait_ready()
+    assert s.http("/v1/id/a").status == 200
+
+
+@test("a wrong users file: no start, with the place; no reload, with nothing changed")
+def wrong_file(case):
+    s = sidecar(case)
+    path = s.options["auth.users_file"]
+    with open(path, "a") as f:
+        f.write("eve:plain\n")
+    r = case.sidflake("-t", "-c", s.conf, expect=78)
+    assert r.stderr.startswith("%s:4:5: expected a hash" % path), r.stderr
+    r = case.sidflake("-c", s.conf, expect=78)
+    with s.resp() as r:
+        assert r.ask("AUTH", "bob", "secret") == b"OK"
+        s.popen.send_signal(signal.SIGHUP)
+        until("the reload is refused", lambda: "reload refused, nothing changed" in s.log())
+        assert int(r.ask("GET", "id:orders")) > 0
+    os.unlink(path)
+    case.sidflake("-t", "-c", s.conf, expect=78)
+
+
+@test("SIGHUP: users come, go and change, in sessions that are open, too")
+def reload(case):
+    s = sidecar(case)
+    path = s.options["auth.users_file"]
+
+    def replace(text):
+        done = s.log().count("configuration reloaded")
+        with open(path, "w") as f:
+            f.write(text)
+        s.popen.send_signal(signal.SIGHUP)
+        until("the users are reloaded",
+              lambda: s.log().count("configuration reloaded") > done)
+
+    with s.resp() as ann, s.resp() as bob, s.mc() as mc:
+        assert ann.ask("AUTH", "ann", "secret") == b"OK" and bob.ask("AUTH", "bob", "secret") == b"OK"
+        assert mc.ask("set x 0 0 10\r\nann secret") == "STORED"
+        assert int(ann.ask("GET", "id:a")) > 0 and len(mc.get("id:a")) == 1
+        replace("ann:%s:names=b\nnew:%s\n" % (CRYPT, ARGON2))
+        assert "not allowed" in str(ann.ask("GET", "id:a")) and int(ann.ask("GET", "id:b")) > 0
+        assert "not allowed" in mc.ask("get id:a")
+        assert "NOAUTH" in str(bob.ask("GET", "id:orders"))
+        assert bob.ask("AUTH", "new", "secret") == b"OK" and int(bob.ask("GET", "id:a")) > 0
+        replace("ann:%s\n" % ARGON2)
+        assert "NOAUTH" in str(ann.ask("GET", "id:b")), "the hash is another"
+        assert mc.ask("get id:b") == "CLIENT_ERROR unauthenticated"
+
+
+@test("a check that takes its time holds up nobody else; a client that goes meanwhile", timeout=120)
+def slow_check(case):
+    slow = "slow:$argon2id$v=19$m=131072,t=8,p=1$c29tZXNhbHQ$S3Lajg55evZVboE7O39Ij0iCFwMgZQQ4\n"
+    s = sidecar(case, users=USERS + slow, options={"limits.max_wait": "0s"})
+    with s.resp() as ann, s.resp() as waiting, s.resp() as gone:
+        assert ann.ask("AUTH", "ann", "secret") == b"OK"
+        gone.send(gone.encode("AUTH", "slow", "y"))
+        gone.close()
+        waiting.send(waiting.encode("AUTH", "slow", "x"))
+        for _ in range(50):
+            assert int(ann.ask("GET", "id:a")) > 0
+        with s.resp() as again:
+            assert again.ask("AUTH", "ann", "secret") == b"OK", "known: not checked again"
+        ready, _, _ = select.select([waiting.sock], [], [], 0)
+        assert not ready, "expected the check to be under way"
+        assert str(waiting.reply()).startswith("WRONGPASS ")
+        assert s.rss_kib() < 64 * 1024 or harness.sanitized(), "the memory of checks is given back"
+
+
+@test("hundreds of wrong passwords at once: each is answered, and others are served meanwhile")
+def many_checks(case):
+    s = sidecar(case)
+    with s.resp() as ann:
+        assert ann.ask("AUTH", "ann", "secret") == b"OK"
+        clients = [s.resp() for _ in range(300)]
+        for i, c in enumerate(clients):
+            c.send(c.encode("AUTH", "ann", "wrong%d" % i))
+        for _ in range(50):
+            assert int(ann.ask("GET", "id:a")) > 0
+        for c in clients:
+            assert str(c.reply()).startswith("WRONGPASS ")
+            c.close()
+        assert s.log().count("wrong name or password") == 1, "told once, with their number"
