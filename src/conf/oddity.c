@@ -1,4 +1,5 @@
 /* Settings that are allowed, do what they say, and are rarely meant. */
+#include "conf/address.h"
 #include "conf/list.h"
 #include "conf/load.h"
 #include "conf/text.h"
@@ -13,6 +14,22 @@ static bool nobody_served(const struct conf *c)
 static bool nobody_connects(const struct conf *c)
 {
     return (c->listen_socket_mode & 0222) == 0;
+}
+
+static bool any_required(const struct conf *c, const struct conf_list *l)
+{
+    struct conf_address a;
+    for (size_t i = 0; i < l->n; i++)
+        if (conf_address_parse(span_str(l->item[i]), &a) &&
+            conf_address_auth(&a, c) == CONF_AUTH_REQUIRED)
+            return true;
+    return false;
+}
+
+static bool users_unused(const struct conf *c)
+{
+    return c->auth_users_file[0] && !any_required(c, &c->listen_memcached) &&
+           !any_required(c, &c->listen_redis) && !any_required(c, &c->listen_http);
 }
 
 static bool any_name(const struct conf *c, bool (*odd)(const struct conf *, size_t))
@@ -86,6 +103,7 @@ static const struct {
     {CONF_LISTEN_MEMCACHED, nobody_served, "no list has an address: no client can connect"},
     {CONF_LISTEN_SOCKET_MODE, nobody_connects,
      "no write permission for anybody: no client can connect to a UNIX socket"},
+    {CONF_AUTH_USERS_FILE, users_unused, "no listener requires users: nobody has to log in"},
     {CONF_IDS_NAMES, names_marked,
      "a name with '#' is never asked for: '#' ends the name in a key"},
     {CONF_IDS_NAMES, names_prefixed,

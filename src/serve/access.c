@@ -48,11 +48,13 @@ const char *access_user_name(const struct serve *s, const struct access *a)
 
 bool access_may(const struct serve *s, const struct access *a, struct span key)
 {
+    if (a->mode < ACCESS_REQUIRED)
+        return true;
     const struct user *u = user_of(s, a);
     const struct names *names = &s->issuer.names;
     struct span prefix = span_of(names->prefix, names->prefix_length);
     if (!u || !u->names.p || !span_starts(key, prefix))
-        return true;
+        return u;
     key = span_skip(key, prefix.n);
     struct span name = span_cut(&key, '#'), rest = u->names;
     while (rest.p)

@@ -46,7 +46,8 @@ enum auth_answer access_login(struct serve *s, struct access *a, struct span nam
 /* Forgets the user. */
 void access_logout(struct access *a);
 
-/* Whether the user may have IDs by this key; true for a key that is no ID. */
+/* Whether the user may have IDs by this key; true for a key that is no ID. Nobody may where users
+ * are required. */
 bool access_may(const struct serve *s, const struct access *a, struct span key);
 
 /* The user's name; "default" where none is required. */

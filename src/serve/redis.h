@@ -143,7 +143,8 @@ static inline struct issuer *rds_issuer(const struct rds_call *c)
 
 static inline struct names_entry *rds_name(const struct rds_call *c, struct span key)
 {
-    return names_find(&c->svc->serve->issuer.names, key);
+    struct serve *s = c->svc->serve;
+    return access_may(s, &c->ses->access, key) ? names_find(&s->issuer.names, key) : NULL;
 }
 
 /* ---- redis_ids.c */

@@ -204,7 +204,7 @@ static void test_dump(void **state)
     assert_non_null(strstr(text, "limits:\n  connections: 1000000\n  idle_timeout: 30d\n"));
     assert_int_equal(conf_diff(&c, &again, paths), 1);
     assert_string_equal(paths[0], "coordinator.url");
-    assert_int_equal(again.warnings.n, 1); /* the masked password */
+    assert_int_equal(again.warnings.n, 2); /* the masked password, and users nobody needs */
     free(text);
     conf_clear(&c);
     conf_clear(&again);

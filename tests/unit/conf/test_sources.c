@@ -203,6 +203,8 @@ static void test_oddities(void **state)
                   "f.yaml:1:21: listen.memcached: no list has an address");
     check_warning("listen: {socket_mode: 0444}\n",
                   "f.yaml:1:23: listen.socket_mode: no write permission");
+    check_warning("auth: {users_file: /u}\n",
+                  "f.yaml:1:20: auth.users_file: no listener requires users");
     check_warning("ids: {names: [a#b]}\n", "f.yaml:1:14: ids.names: a name with '#'");
     check_warning("ids: {names: [\"id:a\"]}\n", "f.yaml:1:14: ids.names: a name begins with");
     check_warning("ids: {names: [a, b, a]}\n", "f.yaml:1:14: ids.names: a name is given twice");
