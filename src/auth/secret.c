@@ -43,27 +43,29 @@ static bool is_base64(struct span s, size_t lo, size_t hi)
 }
 
 /* "x=N" with N in lo..hi. */
-static bool is_parameter(struct span s, struct span name, uint64_t lo, uint64_t hi)
+static bool parameter(struct span s, struct span name, uint64_t lo, uint64_t hi, uint64_t *v)
 {
-    uint64_t v;
     return span_starts(s, name) && s.n > name.n && s.p[name.n] != '0' &&
-           dec_u64(span_skip(s, name.n), &v) && v >= lo && v <= hi;
+           dec_u64(span_skip(s, name.n), v) && *v >= lo && *v <= hi;
 }
 
 static bool argon2_ok(struct span rest)
 {
     struct span costs = span_cut(&rest, '$'), salt = span_cut(&rest, '$');
     struct span m = span_cut(&costs, ','), t = span_cut(&costs, ',');
-    return is_parameter(m, SPAN("m="), 8, SECRET_KIB_MAX) && is_parameter(t, SPAN("t="), 1, 16) &&
-           is_parameter(costs, SPAN("p="), 1, 16) && is_base64(salt, 8, 64) &&
+    uint64_t kib, passes, lanes;
+    return parameter(m, SPAN("m="), 8, SECRET_KIB_MAX, &kib) &&
+           parameter(t, SPAN("t="), 1, 16, &passes) && kib * passes <= SECRET_WORK_MAX &&
+           parameter(costs, SPAN("p="), 1, 16, &lanes) && is_base64(salt, 8, 64) &&
            is_base64(rest, 16, 64);
 }
 
 static bool crypt_ok(struct span rest, size_t length)
 {
     struct span salt = span_cut(&rest, '$');
+    uint64_t rounds;
     if (span_starts(salt, SPAN("rounds="))) {
-        if (!is_parameter(salt, SPAN("rounds="), 1000, 1000000))
+        if (!parameter(salt, SPAN("rounds="), 1000, 1000000, &rounds))
             return false;
         salt = span_cut(&rest, '$');
     }

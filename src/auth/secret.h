@@ -24,12 +24,13 @@
 #define SECRET_HASH_MAX     255          /* bytes of a hash's text */
 #define SECRET_PASSWORD_MAX 511          /* bytes of a password: what crypt(3) takes */
 #define SECRET_KIB_MAX      (256u << 10) /* of memory for one check */
+#define SECRET_WORK_MAX     (1u << 20)   /* KiB times passes */
 #define SECRET_DIGEST       32           /* bytes */
 
 #define SECRET_FORMS "$argon2id$v=19$m=KIB,t=N,p=N$SALT$HASH, $5$SALT$HASH or $6$SALT$HASH"
 
-/* Whether hash is of a form above, within its bounds: m 8..SECRET_KIB_MAX, t 1..16, p 1..16, rounds
- * 1000..1000000. */
+/* Whether hash is of a form above, within its bounds: m 8..SECRET_KIB_MAX, t 1..16, their product
+ * up to SECRET_WORK_MAX, p 1..16, rounds 1000..1000000. */
 bool secret_well_formed(struct span hash);
 
 /* hash: well-formed. false also where the memory for it cannot be had. Any thread. */

@@ -42,6 +42,7 @@ static void test_well_formed(void **state)
         "$argon2id$v=19$m=262145,t=1,p=1$" SALT_HASH,
         "$argon2id$v=19$m=64,t=17,p=1$" SALT_HASH,
         "$argon2id$v=19$m=64,t=0,p=1$" SALT_HASH,
+        "$argon2id$v=19$m=262144,t=5,p=1$" SALT_HASH,
         "$argon2id$v=19$m=64,t=1,p=17$" SALT_HASH,
         "$argon2id$v=19$m=64,t=1$" SALT_HASH,
         "$argon2id$v=19$t=1,m=64,p=1$" SALT_HASH,
