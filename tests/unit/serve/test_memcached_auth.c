@@ -168,13 +168,83 @@ static void known_requests(void **state)
     assert_int_equal(serve.issuer.gen.stats.issued, 2);
 }
 
+/* One binary request with its answer's status; extras are none. */
+static unsigned binary(uint8_t opcode, const char *key, const char *value, size_t value_n)
+{
+    char mem[256];
+    struct buf b;
+    size_t key_n = strlen(key), body = key_n + value_n;
+    const unsigned char head[24] = {0x80, opcode, 0,
+                                    (unsigned char)key_n, [11] = (unsigned char)body};
+    buf_init(&b, mem, sizeof mem);
+    buf_put(&b, head, sizeof head);
+    buf_put(&b, key, key_n);
+    buf_put(&b, value, value_n);
+    struct span in = buf_span(&b);
+    struct net_step step;
+    while ((step = svc->serve(svc, session, in, &turn, &out)).verdict == NET_HOLD ||
+           (step.verdict == NET_DONE && step.used < in.n)) {
+        if (step.verdict == NET_HOLD)
+            login_wait();
+        in = span_skip(in, step.used);
+    }
+    assert_true(out.n >= 24 && output[0] == (char)0x81);
+    unsigned status = (unsigned)(unsigned char)output[6] << 8 | (unsigned char)output[7];
+    out.n = turn.reply_start = 0;
+    return status;
+}
+
+#define PLAIN(text) "PLAIN", text, sizeof text - 1
+
+static void sasl(void **state)
+{
+    enum {
+        GET = 0x00,
+        VERSION = 0x0b,
+        NOOP = 0x0a,
+        LIST = 0x20,
+        AUTH = 0x21
+    };
+    (void)state;
+    assert_int_equal(binary(GET, "id:a", "", 0), MCB_AUTH_ERROR);
+    assert_int_equal(binary(NOOP, "", "", 0), MCB_AUTH_ERROR);
+    assert_int_equal(binary(VERSION, "", "", 0), MCB_OK);
+    assert_int_equal(binary(LIST, "", "", 0), MCB_OK);
+    assert_int_equal(binary(AUTH, PLAIN("\0ann\0wrong")), MCB_AUTH_ERROR);
+    assert_int_equal(binary(AUTH, PLAIN("ann")), MCB_AUTH_ERROR);
+    assert_int_equal(binary(GET, "id:a", "", 0), MCB_AUTH_ERROR);
+    assert_int_equal(binary(AUTH, PLAIN("\0bob\0secret")), MCB_OK);
+    assert_int_equal(binary(GET, "id:orders", "", 0), MCB_OK);
+    assert_int_equal(binary(GET, "id:a", "", 0), MCB_AUTH_ERROR);
+    assert_int_equal(binary(GET, "a", "", 0), MCB_NOT_FOUND);
+    assert_int_equal(binary(AUTH, PLAIN("\0ann\0secret")), MCB_OK);
+    assert_int_equal(binary(GET, "id:a", "", 0), MCB_OK);
+    assert_int_equal(serve.issuer.gen.stats.issued, 2);
+}
+
+static void meta(void **state)
+{
+    (void)state;
+    check("mg id:orders v\r\n", NO);
+    check("mn\r\n", NO);
+    check("ms id:orders 1\r\nx\r\n", NO);
+    check(LOGIN_BOB, "STORED\r\n");
+    check("mg id:orders v\r\n", "VA 11\r\n" ID0 "\r\n");
+    check("mg id:a v\r\n", NOT_ALLOWED);
+    check("mg aWQ6YQ== b v\r\n", NOT_ALLOWED);                /* id:a */
+    check("mg aWQ6b3JkZXJz b v\r\n", "VA 11\r\n" ID1 "\r\n"); /* id:orders */
+    check("ma id:a v\r\n", NOT_ALLOWED);
+    check("ms id:a 1\r\nx\r\n", NOT_ALLOWED);
+    check("mn\r\n", "MN\r\n");
+}
+
 static void not_required(void **state)
 {
     (void)state;
     for (unsigned mode = ACCESS_OFF; mode <= ACCESS_ANY; mode++) {
         connect_again((enum access_mode)mode);
         check("get a\r\n", "END\r\n");
-        check("version\r\n", "VERSION " SIDFLAKE_VERSION "\r\n");
+        check("version\r\n", "VERSION " MCD_VERSION "\r\n");
     }
 }
 
@@ -183,8 +253,8 @@ static void not_required(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(before_login), TEST(login),          TEST(cut),
-        TEST(names),        TEST(known_requests), TEST(not_required),
+        TEST(before_login),   TEST(login),        TEST(cut),  TEST(names),
+        TEST(known_requests), TEST(not_required), TEST(sasl), TEST(meta),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
