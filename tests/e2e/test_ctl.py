@@ -382,7 +382,7 @@ def repair_all(case):
 def helps(case):
     overview = case.ctl("--help", expect=0).stdout
     names = re.findall(r"^  ((?:pool )?[a-z]+) +\S", overview, re.M)
-    assert len(names) == 12 and "pool drain" in names and "top" in names, names
+    assert len(names) == 13 and "pool drain" in names and "passwd" in names, names
     for name in names:
         out = case.ctl(*name.split(), "--help", expect=0).stdout
         assert out.startswith("Usage: sidflakectl %s" % name), out
