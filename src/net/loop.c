@@ -143,6 +143,19 @@ static void *map_block(size_t n)
     return p == MAP_FAILED ? NULL : p; /* only the pages that are used become resident */
 }
 
+/* libev grows its list of timers as they are started. Those of a drain and of a pause in accepting
+ * are wanted when there may be no memory left: it is had at the start. */
+static void reserve_timers(struct ev_loop *loop)
+{
+    struct ev_timer t[4]; /* idle, after, every, resume */
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        ev_timer_init(&t[i], close_idle, 1., 0.); /* never called */
+        ev_timer_start(loop, &t[i]);
+    }
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++)
+        ev_timer_stop(loop, &t[i]);
+}
+
 static void start_watchers(struct net *n)
 {
     ev_io_init(&n->timer, timer_fired, n->timer_fd, EV_READ);
@@ -156,6 +169,7 @@ static void start_watchers(struct net *n)
     ev_init(&n->after, after_fired);
     ev_init(&n->every, every_fired);
     ev_init(&n->resume, NULL);
+    reserve_timers(n->loop);
 }
 
 enum err_code net_new(const struct net_config *c, struct net **out, struct err *e)

@@ -354,7 +354,7 @@ static struct net_step serve(struct net_service *net, void *session, struct span
     struct rds_session *ses = session;
     if (ses->swallow)
         return swallow(ses, in, out);
-    if (in.n == 0) /* the end of nearly every turn */
+    if (in.n == 0)
         return (struct net_step){.verdict = NET_MORE};
     struct recent_request *q =
         serve_is_plain(svc->serve, ses->plain) ? recent_find(&svc->recent, in) : NULL;

@@ -146,12 +146,12 @@ class Started:
         return False
 
     def answer(self, cls, name, question):
-        """A connection may be closed unanswered, for want of memory, once."""
+        """A connection may be refused, or closed unanswered, for want of memory, once."""
         for _ in range(2):
             try:
                 with cls(self.path(name)) as c:
                     return question(c)
-            except (OSError, wire.Closed):
+            except (OSError, wire.Closed, wire.Error):
                 pass
         return None
 
