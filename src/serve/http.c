@@ -160,11 +160,15 @@ static int list(struct http_call *c)
     return 200;
 }
 
-/* Nothing but what the page itself holds may style it or run in it, and nobody may frame it. */
+/* It shows what is logged, so where there are users it is for them alone. Nothing but what the page
+ * itself holds may style it or run in it, and nobody may frame it. */
 static int status(struct http_call *c)
 {
     char nonce[33];
     struct rng *r = c->serve->rng;
+    int admitted = c->session->access.mode == ACCESS_REQUIRED ? http_call_admit(c) : 200;
+    if (admitted != 200)
+        return admitted;
     if (http_list_has(c->req->accept, SPAN("text/plain")))
         return list(c);
     (void)snprintf(nonce, sizeof nonce, "%016" PRIx64 "%016" PRIx64, rng_u64(r), rng_u64(r));
