@@ -372,25 +372,19 @@ void conn_refuse(struct net_service *svc, int fd, struct span why)
     (void)close(fd);
 }
 
-void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark)
+struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t mark)
 {
-    int on = 1;
-    struct conn *c = NULL;
-    if (n->connections < n->conf.connections)
-        c = calloc(1, sizeof *c + svc->session_size);
-    if (!c) {
-        conn_refuse(svc, fd, svc->refusal);
-        return;
-    }
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
+    struct conn *c = calloc(1, sizeof *c + svc->session_size);
+    if (!c)
+        return NULL;
     c->net = n;
     c->svc = svc;
+    c->mark = mark;
     c->state = CONN_READING;
     c->active_us = clock_mono_us(n->conf.clock);
     link_init(&c->park);
     link_append(&n->all, &c->all);
     svc->connections++;
-    svc->accepted++;
     n->connections++;
     if (svc->open)
         svc->open(svc, c->session, mark);
@@ -399,6 +393,38 @@ void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark)
     ev_io_start(n->loop, &c->rd);
     if (n->conf.idle_timeout_us > 0)
         net_touch_idle(n);
+    return c;
+}
+
+void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark)
+{
+    int on = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
+    if (n->connections < n->conf.connections && conn_new(n, svc, fd, mark))
+        svc->accepted++;
+    else
+        conn_refuse(svc, fd, svc->refusal);
+}
+
+/* What another program had read but not dealt with, and written but not sent; the last held bytes
+ * of out belong to an unfinished reply. Nothing is served before the loop runs. */
+void conn_restore(struct conn *c, struct span in, struct span out, size_t held)
+{
+    if (!keep_in(c, in.p, in.n) || !keep_out(c, out.p, out.n)) {
+        conn_close(c);
+        return;
+    }
+    c->out_held = (uint32_t)held;
+    if (out.n == held && in.n == 0 && !c->eof && !c->closing)
+        return;
+    ev_io_stop(c->net->loop, &c->rd);
+    if (out.n > held) {
+        c->state = CONN_FLUSHING;
+        ev_io_start(c->net->loop, &c->wr);
+    } else { /* what is there may be a whole request: the client need not send any more */
+        park_queue(c, false);
+        park_arm(c->net);
+    }
 }
 
 /* One more look for what has arrived; then it is closed as soon as all of that is answered. */

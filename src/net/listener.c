@@ -64,6 +64,18 @@ static bool let_in(const struct net_listener *l, int fd)
     return has(d->uids, d->nuids, peer.uid) || has(d->gids, d->ngids, peer.gid) || has_group(d, fd);
 }
 
+bool listeners_let_in(const struct net *n, const struct net_service *svc, int fd, uint8_t mark)
+{
+    int family = 0;
+    socklen_t len = sizeof family;
+    (void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
+    for (const struct net_listener *l = n->listeners; l; l = l->next)
+        if (l->svc == svc && l->door.mark == mark && (l->path != NULL) == (family == AF_UNIX) &&
+            let_in(l, fd))
+            return true;
+    return false;
+}
+
 static void acceptable(struct ev_loop *loop, struct ev_io *w, int revents)
 {
     (void)loop;
@@ -103,6 +115,15 @@ static void remove_own_file(const struct net_listener *l)
         (void)unlink(l->path);
 }
 
+static void free_listener(struct net_listener *l)
+{
+    if (!l)
+        return;
+    free(l->address);
+    free(l->path);
+    free(l);
+}
+
 void listeners_close(struct net *n)
 {
     ev_timer_stop(n->loop, &n->resume);
@@ -112,8 +133,7 @@ void listeners_close(struct net *n)
         ev_io_stop(n->loop, &l->accept);
         remove_own_file(l);
         (void)close(l->accept.fd);
-        free(l->path);
-        free(l);
+        free_listener(l);
     }
 }
 
@@ -193,12 +213,13 @@ static enum err_code listen_tcp(const struct addr *a, int *fd, struct err *e)
     return *fd >= 0 ? ERR_OK : err_errno(e, why, "cannot bind tcp://%s:%s", a->host, port);
 }
 
-static enum err_code add(struct net *n, int fd, const struct addr *a, const struct net_door *door,
-                         struct net_service *svc, struct err *e)
+static enum err_code add(struct net *n, int fd, struct span address, const struct addr *a,
+                         const struct net_door *door, struct net_service *svc, struct err *e)
 {
     struct net_listener *l = calloc(1, sizeof *l);
-    if (!l || (a->is_unix && !(l->path = strdup(a->host)))) {
-        free(l);
+    if (!l || !(l->address = strndup(address.p, address.n)) ||
+        (a->is_unix && !(l->path = strdup(a->host)))) {
+        free_listener(l);
         return err_set(e, ERR_NOMEM, "no memory for a listener");
     }
     if (l->path)
@@ -213,18 +234,32 @@ static enum err_code add(struct net *n, int fd, const struct addr *a, const stru
     return ERR_OK;
 }
 
+static enum err_code open_socket(struct span address, const struct addr *a, uint32_t mode, int *fd,
+                                 struct err *e)
+{
+    enum err_code r = a->is_unix ? listen_unix(a, mode, fd, e) : listen_tcp(a, fd, e);
+    if (!r && listen(*fd, BACKLOG) < 0)
+        r = err_errno(e, errno, "cannot listen on %.*s", (int)address.n, address.p);
+    return r;
+}
+
 enum err_code net_listen(struct net *n, struct span address, const struct net_door *door,
                          struct net_service *svc, char *bound, size_t cap, struct err *e)
 {
     struct addr a;
     int fd = -1;
     enum err_code r = addr_parse(address, &a, e);
+    if (!r && carry_listener(n, address, svc, &a, door->mode, &fd)) {
+        if (fd < 0) { /* a rehearsal: whoever asked listens there */
+            if (bound)
+                (void)snprintf(bound, cap, "%.*s", (int)address.n, address.p);
+            return ERR_OK;
+        }
+    } else if (!r) {
+        r = open_socket(address, &a, door->mode, &fd, e);
+    }
     if (!r)
-        r = a.is_unix ? listen_unix(&a, door->mode, &fd, e) : listen_tcp(&a, &fd, e);
-    if (!r && listen(fd, BACKLOG) < 0)
-        r = err_errno(e, errno, "cannot listen on %.*s", (int)address.n, address.p);
-    if (!r)
-        r = add(n, fd, &a, door, svc, e);
+        r = add(n, fd, address, &a, door, svc, e);
     if (r) {
         if (fd >= 0)
             (void)close(fd);

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/histogram.h"
+#include "base/parcel.h"
 #include "wire/wire.h"
 
 #define NET_IN_MAX  WIRE_IN_MAX
@@ -73,6 +74,12 @@ struct net_service {
     void (*open)(struct net_service *svc, void *session, uint8_t mark);
     /* MAY: frees what the session refers to. Called once, when the connection is closed. */
     void (*close)(struct net_service *svc, void *session);
+    /* MAY: appends to a parcel what another program needs to go on with the session; false: not as
+     * it is now. Without it no connection is carried. */
+    bool (*pack)(const struct net_service *svc, const void *session, struct buf *parcel);
+    /* MUST, with pack: takes it over into a session that is zero. false: it is not understood, and
+     * the connection is closed. */
+    bool (*unpack)(struct net_service *svc, void *session, struct span packed);
     struct span
         refusal; /* sent to a connection over the limit, before it is closed; may be empty */
 
@@ -150,5 +157,23 @@ void net_drain(struct net *n, int64_t grace_us, void (*fn)(void *arg), void *arg
 
 /* Connections open, over all services. */
 uint64_t net_connections(const struct net *n);
+
+/* ---- carry.c: to and from a parcel (base/parcel.h), for a program that takes the place of this
+ * one
+ *
+ *   | listeners | connections: input not dealt with, output not sent, session |
+ */
+
+/* Puts in what is open; their descriptors stay open here. Returns how many connections could not be
+ * put in. purpose PARCEL_REHEARSE: only the addresses that are listened on. */
+uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel);
+
+/* From now on net_listen looks for an address in the records first: one listened on already is
+ * taken over, where its socket file still is its own. The records must outlive net_adopt. */
+void net_inherit(struct net *n, struct span records);
+
+/* Takes over the connections to the services, if a listener of the same kind (TCP or UNIX) and mark
+ * lets them in as they are now, and closes all that nobody took. Returns how many. */
+uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t nservices);
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
 
+#include "net/addr.h"
 #include "net/net.h"
 
 #include <ev.h>
@@ -68,6 +69,7 @@ struct conn {
     struct link all;  /* net.all, least recently active first; or net.dead */
     struct link park; /* net.queue, net.waiting or net.holding */
     enum conn_state state;
+    uint8_t mark; /* of the listener it came by */
     bool eof;     /* the client sends no more */
     bool closing; /* close once the output is sent */
     uint32_t in_n, in_cap;
@@ -87,7 +89,8 @@ struct net_listener {
     struct net_service *svc;
     struct net_door door;
     struct net_listener *next;
-    char *path; /* unix: to be unlinked if it still is our file */
+    char *address; /* as configured */
+    char *path;    /* unix: to be unlinked if it still is our file */
     struct stat file;
 };
 
@@ -101,6 +104,7 @@ struct net {
     struct net_config conf;
     struct ev_loop *loop;
     struct net_listener *listeners;
+    struct span left; /* records of the program before, until net_adopt */
     struct link all, dead, queue, waiting, holding;
     uint64_t connections;
     int64_t now_us; /* monotonic: end of the latest turn since the loop slept; 0: none was */
@@ -140,8 +144,11 @@ struct spare {
 };
 
 /* conn.c */
+struct conn *conn_new(struct net *n, struct net_service *svc, int fd,
+                      uint8_t mark); /* NULL: no memory */
 void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark);
 void conn_refuse(struct net_service *svc, int fd, struct span why);
+void conn_restore(struct conn *c, struct span in, struct span out, size_t held);
 void conn_resume(struct conn *c, uint32_t quota);
 void conn_close(struct conn *c);
 void conn_drain(struct conn *c);
@@ -159,6 +166,13 @@ void park_wake(struct net *n);
 /* listener.c */
 void listeners_accept(struct net *n, bool on);
 void listeners_close(struct net *n);
+
+/* Whether one that is open now, of the same kind and mark, would let the connection in. */
+bool listeners_let_in(const struct net *n, const struct net_service *svc, int fd, uint8_t mark);
+
+/* carry.c */
+bool carry_listener(struct net *n, struct span address, const struct net_service *svc,
+                    const struct addr *a, uint32_t mode, int *fd);
 
 /* loop.c */
 void net_check_drained(struct net *n);

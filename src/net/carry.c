@@ -1,0 +1,196 @@
+/*
+ * Listeners and connections that outlive the program.
+ *
+ * Descriptors in a parcel come open and without FD_CLOEXEC, which no other descriptor of this
+ * process lacks (but the standard ones): so the flag tells what was not taken over yet, and nothing
+ * is taken twice.
+ */
+#include "net/private.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Bits of a connection's state. */
+#define FLAG_EOF     1u
+#define FLAG_CLOSING 2u
+#define FLAGS        (FLAG_EOF | FLAG_CLOSING)
+
+/* ---- to a parcel ------------------------------------------------------------------------------
+ */
+
+static void pack_listener(const struct net_listener *l, enum parcel_purpose purpose, struct buf *b)
+{
+    size_t begun = parcel_begin(b, PARCEL_LISTENER, purpose == PARCEL_REHEARSE ? -1 : l->accept.fd);
+    parcel_put_bytes(b, span_str(l->svc->name));
+    parcel_put_bytes(b, span_str(l->address));
+    parcel_put_bytes(b, span_str(l->path ? l->path : ""));
+    parcel_put_u64(b, l->file.st_dev);
+    parcel_put_u64(b, l->file.st_ino);
+    parcel_end(b, begun);
+}
+
+/* The session comes last, so that it needs no length of its own. */
+static bool pack_conn(const struct conn *c, struct buf *b)
+{
+    bool flushing = c->state == CONN_FLUSHING;
+    uint32_t from = flushing ? c->out_off : 0;
+    uint64_t held = flushing ? c->out_held : c->out_n;
+    size_t before = b->n;
+    size_t begun = parcel_begin(b, PARCEL_CONNECTION, c->rd.fd);
+    parcel_put_bytes(b, span_str(c->svc->name));
+    parcel_put_u64(b, (c->eof ? FLAG_EOF : 0) | (c->closing ? FLAG_CLOSING : 0));
+    parcel_put_u64(b, held);
+    parcel_put_u64(b, c->mark);
+    parcel_put_bytes(b, span_of(c->in, c->in_n));
+    parcel_put_bytes(b, span_of(c->out ? c->out + from : NULL, c->out_n - from));
+    bool ok = c->svc->pack && c->svc->pack(c->svc, c->session, b);
+    parcel_end(b, begun);
+    if (ok && !b->failed)
+        return true;
+    buf_truncate(b, before);
+    return false;
+}
+
+uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel)
+{
+    uint64_t lost = 0;
+    for (const struct net_listener *l = n->listeners; l; l = l->next)
+        pack_listener(l, purpose, parcel);
+    if (purpose == PARCEL_REHEARSE)
+        return 0;
+    for (struct link *l = n->all.next; l != &n->all; l = l->next)
+        lost += !pack_conn(CONTAINER(l, struct conn, all), parcel);
+    return lost;
+}
+
+/* ---- from a parcel ----------------------------------------------------------------------------
+ */
+
+/* true: it was left to this process, is a stream socket as expected, and is ours from now on. */
+static bool claim_socket(int fd, int listening)
+{
+    int is_listening, type;
+    socklen_t n = sizeof is_listening, m = sizeof type;
+    int flags = fcntl(fd, F_GETFD);
+    return flags >= 0 && !(flags & FD_CLOEXEC) &&
+           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &n) == 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &m) == 0 && type == SOCK_STREAM &&
+           is_listening == listening && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+struct left_listener {
+    struct span service, address, path;
+    uint64_t dev, ino; /* of the socket file at path */
+};
+
+static bool read_listener(const struct parcel_record *r, struct left_listener *l)
+{
+    struct span in = r->body;
+    return r->kind == PARCEL_LISTENER && parcel_get_bytes(&in, &l->service) &&
+           parcel_get_bytes(&in, &l->address) && parcel_get_bytes(&in, &l->path) &&
+           parcel_get_u64(&in, &l->dev) && parcel_get_u64(&in, &l->ino);
+}
+
+/* The path of a socket file that still is the listener's own, or NULL; cap bytes at path. */
+static const char *own_path(const struct left_listener *l, char *path, size_t cap, struct stat *st)
+{
+    if (l->path.n == 0 || l->path.n >= cap)
+        return NULL;
+    memcpy(path, l->path.p, l->path.n);
+    path[l->path.n] = '\0';
+    return lstat(path, st) == 0 && st->st_dev == l->dev && st->st_ino == l->ino ? path : NULL;
+}
+
+/* Looks the address up among what was left. true: *fd listens on it, or is -1 in a rehearsal. */
+bool carry_listener(struct net *n, struct span address, const struct net_service *svc,
+                    const struct addr *a, uint32_t mode, int *fd)
+{
+    struct span records = n->left;
+    struct parcel_record r;
+    struct left_listener l;
+    while (parcel_next(&records, &r)) {
+        char path[sizeof a->host];
+        struct stat st = {0};
+        if (!read_listener(&r, &l) || !span_eq(l.address, address) ||
+            !span_eq(l.service, span_str(svc->name)))
+            continue;
+        if (a->is_unix && !own_path(&l, path, sizeof path, &st))
+            continue;
+        if (r.fd >= 0 && !claim_socket(r.fd, 1))
+            continue;
+        if (a->is_unix && r.fd >= 0 && (st.st_mode & 0777) != mode)
+            (void)chmod(path, mode);
+        *fd = r.fd;
+        return true;
+    }
+    return false;
+}
+
+static struct net_service *find_service(struct net_service *const *services, size_t nservices,
+                                        struct span name)
+{
+    for (size_t i = 0; i < nservices; i++)
+        if (span_eq(span_str(services[i]->name), name))
+            return services[i];
+    return NULL;
+}
+
+static bool adopt(struct net *n, const struct parcel_record *r, struct net_service *const *services,
+                  size_t nservices)
+{
+    struct span body = r->body, name, in, out;
+    uint64_t flags, held, mark;
+    if (r->kind != PARCEL_CONNECTION || !parcel_get_bytes(&body, &name) ||
+        !parcel_get_upto(&body, FLAGS, &flags) || !parcel_get_u64(&body, &held) ||
+        !parcel_get_upto(&body, UINT8_MAX, &mark) || !parcel_get_bytes(&body, &in) ||
+        !parcel_get_bytes(&body, &out) || in.n > NET_IN_MAX || out.n > NET_OUT_MAX || held > out.n)
+        return false;
+    struct net_service *svc = find_service(services, nservices, name);
+    if (!svc || !svc->unpack || !listeners_let_in(n, svc, r->fd, (uint8_t)mark) ||
+        !claim_socket(r->fd, 0))
+        return false;
+    struct conn *c = conn_new(n, svc, r->fd, (uint8_t)mark);
+    if (!c) {
+        (void)close(r->fd);
+        return false;
+    }
+    c->eof = flags & FLAG_EOF;
+    c->closing = flags & FLAG_CLOSING;
+    if (svc->unpack(svc, c->session, body))
+        conn_restore(c, in, out, (size_t)held);
+    else
+        conn_close(c);
+    return c->state != CONN_DEAD;
+}
+
+/* Nobody took it: its socket file must not stay behind. */
+static void give_up(const struct parcel_record *r)
+{
+    struct left_listener l;
+    char path[sizeof((struct addr *)0)->host];
+    struct stat st;
+    int flags = fcntl(r->fd, F_GETFD);
+    if (r->fd <= STDERR_FILENO || flags < 0 || flags & FD_CLOEXEC)
+        return;
+    if (read_listener(r, &l) && own_path(&l, path, sizeof path, &st))
+        (void)unlink(path);
+    (void)close(r->fd);
+}
+
+void net_inherit(struct net *n, struct span records)
+{
+    n->left = records;
+}
+
+uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t nservices)
+{
+    struct parcel_record r;
+    uint64_t taken = 0;
+    for (struct span records = n->left; parcel_next(&records, &r);)
+        taken += adopt(n, &r, services, nservices);
+    for (struct span records = n->left; parcel_next(&records, &r);)
+        give_up(&r);
+    n->left = span_of(NULL, 0);
+    return taken;
+}
