@@ -257,9 +257,9 @@ static struct net_step park(struct http_call *c)
 static void begin(struct http_call *c)
 {
     c->body = c->turn->reply_start + HEAD_ROOM;
-    if (c->out->n > c->turn->reply_start)
+    if (c->session->collected > 0)
         return;
-    c->session->collected = 0;
+    buf_truncate(c->out, c->turn->reply_start);
     if (buf_room(c->out, HEAD_ROOM))
         buf_took(c->out, HEAD_ROOM);
 }
@@ -291,6 +291,7 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
     if (status == HTTP_PARKED)
         return park(&c);
     serve_count(s, SERVE_HTTP, r->command, result_of(frame(&c, status)));
+    c.session->collected = 0;
     return (struct net_step){.verdict = req.keep_alive ? NET_DONE : NET_CLOSE, .used = used};
 }
 
@@ -298,6 +299,27 @@ static void opened(struct net_service *svc, void *session, uint8_t mark)
 {
     (void)svc;
     ((struct http_session *)session)->access.mode = mark;
+}
+
+/* ---- for the program that takes over -----------------------------------------------------------
+ */
+
+#define PACKED 1 /* version of what follows it */
+
+/* What stands of a reply under way is this program's alone. */
+static bool pack(const struct net_service *svc, const void *session, struct buf *parcel)
+{
+    (void)svc;
+    parcel_put_u64(parcel, PACKED);
+    return ((const struct http_session *)session)->collected == 0;
+}
+
+static bool unpack(struct net_service *svc, void *session, struct span packed)
+{
+    (void)svc;
+    (void)session;
+    uint64_t version;
+    return parcel_get_u64(&packed, &version) && version == PACKED && packed.n == 0;
 }
 
 struct net_service *serve_http_new(struct serve *s)
@@ -311,6 +333,8 @@ struct net_service *serve_http_new(struct serve *s)
         .session_size = sizeof(struct http_session),
         .serve = serve_one,
         .open = opened,
+        .pack = pack,
+        .unpack = unpack,
         .refusal = SPAN("HTTP/1.1 503 Service Unavailable\r\n"
                         "Content-Type: text/plain; charset=utf-8\r\n"
                         "Content-Length: 26\r\n"

@@ -64,9 +64,11 @@ static enum issue_status get_one(struct mcd_call *c, struct span key, bool *hit,
 
 static struct net_step get(struct mcd_call *c)
 {
-    struct span keys = span_skip(c->req->keys, c->s->done);
+    size_t first =
+        c->s->done <= c->req->keys.n ? c->s->done : c->req->keys.n; /* may be inherited */
+    struct span keys = span_skip(c->req->keys, first);
     struct span key;
-    bool hit = c->s->done > 0;
+    bool hit = first > 0;
     for (;;) {
         size_t left = keys.n;
         struct net_step step = {.verdict = NET_DONE}; /* used is 0: call again */
@@ -436,6 +438,8 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .serve = serve_one,
         .open = open_session,
         .close = close_session,
+        .pack = mcd_pack,
+        .unpack = mcd_unpack,
         .refusal = SPAN("SERVER_ERROR too many open connections\r\n"),
     };
     return &m->svc;

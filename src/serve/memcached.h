@@ -5,6 +5,7 @@
  *   memcached_meta.c     the meta commands
  *   memcached_binary.c   the binary protocol
  *   memcached_stats.c    stats, in text and binary
+ *   memcached_carry.c    sessions that outlive the program
  */
 #ifndef SIDFLAKE_SERVE_MEMCACHED_H
 #define SIDFLAKE_SERVE_MEMCACHED_H
@@ -86,6 +87,10 @@ enum issue_status mcd_issue(struct memcached *m, struct names_entry *name, struc
 /* One request, or a piece of a value to be passed over, of a connection that speaks binary. */
 struct net_step mcd_serve_binary(struct memcached *m, struct mcd_session *s, struct span in,
                                  struct net_turn *turn, struct buf *out);
+
+/* For the program that takes over: memcached_carry.c. */
+bool mcd_pack(const struct net_service *svc, const void *session, struct buf *parcel);
+bool mcd_unpack(struct net_service *svc, void *session, struct span packed);
 
 /* Answers `stats` with its words, and to binary, where that isn't NULL; false: there is no such
  * form, and nothing was written. */

@@ -389,6 +389,8 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .serve = serve,
                                     .open = opened,
                                     .close = closed,
+                                    .pack = rds_pack,
+                                    .unpack = rds_unpack,
                                     .refusal = SPAN("-ERR max number of clients reached\r\n")};
     svc->serve = s;
     recent_init(&svc->recent);

@@ -11,6 +11,7 @@
  *   redis_other.c   what is not for IDs               redis_config.c  CONFIG, COMMAND
  *   redis_admin.c   HELLO, PING, SELECT …             redis_info.c    INFO
  *   redis_glob.c    patterns                        redis_auth.c    AUTH, HELLO, who may what
+ *                                                 redis_carry.c   sessions that outlive the program
  *
  * Sources: redis.io's command reference; replies, error texts and the order of checks compared with
  * Redis 7.0.15. CLIENT SETINFO and NO-TOUCH are those of Redis 7.2.
@@ -201,6 +202,16 @@ enum serve_result rds_subscribe(struct rds_call *c);
 enum serve_result rds_unsubscribe(struct rds_call *c);
 void rds_subs_end(struct rds_session *ses);
 uint32_t rds_subs_count(const struct rds_session *ses, enum rds_channel kind);
+
+/* ---- redis_carry.c: for the program that takes over */
+bool rds_pack(const struct net_service *svc, const void *session, struct buf *parcel);
+bool rds_unpack(struct net_service *svc, void *session, struct span packed);
+
+/* Each takes its part from the front of *in; false: it is not understood. */
+void rds_multi_pack(const struct rds_session *ses, struct buf *parcel);
+bool rds_multi_unpack(struct rds_session *ses, struct span *in);
+void rds_subs_pack(const struct rds_session *ses, struct buf *parcel);
+bool rds_subs_unpack(struct rds_session *ses, struct span *in);
 
 /* ---- redis_auth.c */
 enum serve_result rds_hello(struct rds_call *c);

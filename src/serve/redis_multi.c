@@ -147,3 +147,44 @@ enum serve_result rds_exec(struct rds_call *c)
     rds_multi_end(ses);
     return SERVE_OK;
 }
+
+/* ---- for the program that takes over -----------------------------------------------------------
+ */
+
+void rds_multi_pack(const struct rds_session *ses, struct buf *parcel)
+{
+    static const struct rds_txn none;
+    const struct rds_txn *t = ses->txn ? ses->txn : &none;
+    parcel_put_u64(parcel, ses->multi);
+    parcel_put_u64(parcel, ses->dirty);
+    parcel_put_bytes(parcel, span_of(ses->txn ? ses->txn->bytes : NULL, t->n));
+    parcel_put_u64(parcel, t->requests);
+    parcel_put_u64(parcel, t->at);
+    parcel_put_u64(parcel, t->reply_at);
+    parcel_put_u64(parcel, t->under_way);
+}
+
+bool rds_multi_unpack(struct rds_session *ses, struct span *in)
+{
+    uint64_t multi, dirty, requests, at, reply_at, under_way;
+    struct span bytes;
+    if (!parcel_get_upto(in, 1, &multi) || !parcel_get_upto(in, 1, &dirty) ||
+        !parcel_get_bytes(in, &bytes) || bytes.n > TXN_BYTES ||
+        !parcel_get_upto(in, TXN_REQUESTS, &requests) || !parcel_get_upto(in, bytes.n, &at) ||
+        !parcel_get_upto(in, NET_OUT_MAX, &reply_at) || !parcel_get_upto(in, 1, &under_way))
+        return false;
+    ses->multi = multi;
+    ses->dirty = dirty;
+    if (bytes.n == 0)
+        return true;
+    if (!multi || !grow(ses, bytes.n))
+        return false;
+    struct rds_txn *t = ses->txn;
+    memcpy(t->bytes, bytes.p, bytes.n);
+    t->n = (uint32_t)bytes.n;
+    t->requests = (uint32_t)requests;
+    t->at = (uint32_t)at;
+    t->reply_at = (size_t)reply_at;
+    t->under_way = under_way;
+    return true;
+}

@@ -177,3 +177,46 @@ enum serve_result rds_unsubscribe(struct rds_call *c)
         rds_subs_end(c->ses);
     return SERVE_OK;
 }
+
+/* ---- for the program that takes over -----------------------------------------------------------
+ */
+
+void rds_subs_pack(const struct rds_session *ses, struct buf *parcel)
+{
+    parcel_put_bytes(parcel,
+                     ses->subs ? span_of(ses->subs->bytes, ses->subs->n) : span_of(NULL, 0));
+}
+
+/* Entries that are whole, of kinds that there are. */
+static bool whole(struct span bytes, uint32_t count[RDS_CHANNELS])
+{
+    while (bytes.n > 0) {
+        const unsigned char *p = (const unsigned char *)bytes.p;
+        if (bytes.n < ENTRY || p[0] >= RDS_CHANNELS)
+            return false;
+        size_t n = ENTRY + ((size_t)p[1] << 8 | p[2]);
+        if (bytes.n < n)
+            return false;
+        count[p[0]]++;
+        bytes = span_skip(bytes, n);
+    }
+    return true;
+}
+
+bool rds_subs_unpack(struct rds_session *ses, struct span *in)
+{
+    uint32_t count[RDS_CHANNELS] = {0};
+    struct span bytes;
+    if (!parcel_get_bytes(in, &bytes) || bytes.n > SUBS_BYTES || !whole(bytes, count))
+        return false;
+    if (bytes.n == 0)
+        return true;
+    struct rds_subs *s = malloc(sizeof *s + bytes.n);
+    if (!s)
+        return false;
+    s->n = (uint32_t)bytes.n;
+    memcpy(s->count, count, sizeof s->count);
+    memcpy(s->bytes, bytes.p, bytes.n);
+    ses->subs = s;
+    return true;
+}

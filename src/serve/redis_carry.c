@@ -1,0 +1,52 @@
+/*
+ * A session as bytes, for the program that takes the place of this one (net/carry.c). A request
+ * that is too large and half read through is not carried: its connection is closed.
+ */
+#include "serve/redis.h"
+
+#define PACKED 1 /* version of what follows it */
+
+bool rds_pack(const struct net_service *svc, const void *session, struct buf *parcel)
+{
+    (void)svc;
+    const struct rds_session *ses = session;
+    parcel_put_u64(parcel, PACKED);
+    parcel_put_u64(parcel, ses->id);
+    parcel_put_u64(parcel, (uint64_t)ses->since_ms);
+    parcel_put_u64(parcel, ses->done);
+    parcel_put_u64(parcel, ses->proto);
+    parcel_put_u64(parcel, ses->db);
+    parcel_put_bytes(parcel, span_of(ses->name, ses->name_n));
+    rds_multi_pack(ses, parcel);
+    rds_subs_pack(ses, parcel);
+    return !ses->swallow;
+}
+
+static bool unpack_numbers(struct rds_session *ses, struct span *in)
+{
+    uint64_t version, since_ms, done, proto, db;
+    struct span name;
+    if (!parcel_get_u64(in, &version) || version != PACKED || !parcel_get_u64(in, &ses->id) ||
+        !parcel_get_u64(in, &since_ms) || !parcel_get_upto(in, UINT32_MAX, &done) ||
+        !parcel_get_upto(in, 3, &proto) || !parcel_get_upto(in, RDS_DBS - 1, &db) ||
+        !parcel_get_bytes(in, &name) || name.n > RDS_NAME_MAX)
+        return false;
+    ses->since_ms = (int64_t)since_ms;
+    ses->done = (uint32_t)done;
+    ses->proto = (uint8_t)proto;
+    ses->db = (uint8_t)db;
+    rds_set_name(ses, name);
+    return ses->id == 0 || proto >= 2;
+}
+
+bool rds_unpack(struct net_service *net, void *session, struct span packed)
+{
+    struct rds_service *svc = (struct rds_service *)(void *)net;
+    struct rds_session *ses = session;
+    if (!unpack_numbers(ses, &packed) || !rds_multi_unpack(ses, &packed) ||
+        !rds_subs_unpack(ses, &packed))
+        return false;
+    if (ses->id > svc->clients) /* a CLIENT ID is given out once */
+        svc->clients = ses->id;
+    return packed.n == 0;
+}
