@@ -91,6 +91,8 @@ static void note_report(struct bridge *b, const struct keeper_report *r)
     f->trouble_us = f->data_loss + f->renewals_lost > troubles ? now : f->trouble_us;
     memcpy(b->serve->issuer.why, r->why, sizeof b->serve->issuer.why);
     b->finished = r->finished;
+    b->paused = r->paused;
+    b->proven = r->proven;
 }
 
 void bridge_take(struct bridge *b)

@@ -19,6 +19,7 @@ struct bridge {
     int64_t wait_below_ms;
 
     bool finished;       /* the keeper has stopped */
+    bool paused, proven; /* as its report says */
     int64_t checked_ms;  /* wall ms at which the clocks were compared last */
     int64_t offset_us;   /* wall less monotonic time then */
     int64_t urge_due_us; /* monotonic: the next urgent request to the keeper may be sent */

@@ -24,7 +24,7 @@ struct keeper {
     /* Under the lock. */
     uint32_t retired[RETIRED_MAX];
     unsigned nretired;
-    bool urge_renewal, urge_claim, give_back;
+    bool urge_renewal, urge_claim, give_back, pause;
     unsigned stops;
     struct lease_mail outbox[OUTBOX_MAX];
     size_t noutbox;
@@ -113,6 +113,14 @@ void keeper_retire(struct keeper *k, uint32_t handle)
      * keeper hangs in a call while slots are reused, which they are not before it returns. */
     if (k->nretired < RETIRED_MAX)
         k->retired[k->nretired++] = handle;
+    (void)pthread_cond_signal(&k->wake);
+    (void)pthread_mutex_unlock(&k->lock);
+}
+
+void keeper_pause(struct keeper *k, bool on)
+{
+    (void)pthread_mutex_lock(&k->lock);
+    k->pause = on;
     (void)pthread_cond_signal(&k->wake);
     (void)pthread_mutex_unlock(&k->lock);
 }
@@ -331,25 +339,46 @@ static void sleep_until(struct keeper *k, int64_t mono_ms)
     (void)pthread_cond_timedwait(&k->wake, &k->lock, &ts);
 }
 
-/* true: an action is to be run. The connection is given up before a sleep, and without the lock: a
- * file that is closed may wait for its disk. */
+/* With the lock held, and the connection given up. */
+static void rest(struct keeper *k)
+{
+    k->shared.paused = true;
+    k->shared.proven = lease_proven(&k->lease);
+    k->o.notify(k->o.arg);
+    while (k->pause && k->stops == 0)
+        (void)pthread_cond_wait(&k->wake, &k->lock);
+    k->shared.paused = false;
+}
+
+/* Without the lock, which is held: a file that is closed may wait for its disk. */
+static bool disconnect(struct keeper *k)
+{
+    (void)pthread_mutex_unlock(&k->lock);
+    coord_idle(k->o.coord);
+    (void)pthread_mutex_lock(&k->lock);
+    return true;
+}
+
+/* true: an action is to be run. The connection is given up before a sleep. */
 static bool next(struct keeper *k, struct lease_action *a)
 {
     bool idle = false;
     (void)pthread_mutex_lock(&k->lock);
     for (;;) {
+        bool pause = k->pause && k->stops == 0;
         take_requests(k, clock_mono_ms(k->o.clock));
-        lease_next(&k->lease, clock_mono_ms(k->o.clock), a);
+        if (pause)
+            a->kind = LEASE_IDLE;
+        else
+            lease_next(&k->lease, clock_mono_ms(k->o.clock), a);
         if (a->kind != LEASE_IDLE || k->stops > 1)
             break;
-        if (idle) {
+        if (idle && pause)
+            rest(k);
+        else if (idle)
             sleep_until(k, a->until);
-            continue;
-        }
-        (void)pthread_mutex_unlock(&k->lock);
-        coord_idle(k->o.coord);
-        idle = true;
-        (void)pthread_mutex_lock(&k->lock);
+        else
+            idle = disconnect(k);
     }
     bool more = a->kind != LEASE_FINISHED && k->stops < 2;
     (void)pthread_mutex_unlock(&k->lock);

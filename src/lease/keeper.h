@@ -47,6 +47,8 @@ struct keeper_report {
     struct histogram requests; /* time of calls to the coordinator */
     struct coord_pool pool;    /* as last described; identity "" before */
     bool finished;             /* after keeper_stop: everything that could be released was */
+    bool paused; /* after keeper_pause: it does nothing, and the page changes by marks alone */
+    bool proven; /* where paused: lease_proven */
 };
 
 struct keeper;
@@ -63,6 +65,10 @@ size_t keeper_take(struct keeper *k, struct lease_mail *mails, size_t max,
 void keeper_retire(struct keeper *k, uint32_t handle);
 void keeper_urge_renewal(struct keeper *k);
 void keeper_urge_claim(struct keeper *k);
+
+/* on: it rests as soon as no call to the coordinator is under way; report.paused follows. What is
+ * held is issued from meanwhile. Off: it goes on. A stop ends the rest, too. */
+void keeper_pause(struct keeper *k, bool on);
 
 /* See lease_stop. Returns at once; report.finished follows. A second call ends it without waiting
  * for more releases. */

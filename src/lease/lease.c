@@ -38,6 +38,14 @@ unsigned lease_held(const struct lease *l)
     return count(l, PAGE_HELD);
 }
 
+bool lease_proven(const struct lease *l)
+{
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        if (l->slot[i].rec.state == PAGE_HELD && l->slot[i].unproven)
+            return false;
+    return true;
+}
+
 /* The first slot in the state, or LEASE_SLOTS. */
 static unsigned first(const struct lease *l, enum page_state state)
 {
@@ -98,13 +106,15 @@ static bool epoch_agrees(struct lease *l, const char *identity, int64_t *epoch)
     return false;
 }
 
-static void take_over_slot(struct lease *l, unsigned i)
+static void take_over_slot(struct lease *l, unsigned i, bool proven)
 {
     struct lease_slot *s = &l->slot[i];
     if (!page_load(l->page, i, &s->rec) || !mark_load(&l->page->slot[i].mark, &s->last_ms))
         s->rec.state = PAGE_FREE;
     s->young = true; /* until the coordinator says otherwise */
-    s->unproven = s->rec.state == PAGE_HELD;
+    s->unproven = s->rec.state == PAGE_HELD && !proven;
+    if (s->rec.state == PAGE_HELD && proven)
+        grant(l, i, s->last_ms);
 }
 
 /* A clock beyond the ceiling may have been there before: then all of the range counts as used. The
@@ -120,7 +130,7 @@ static void grant_taken_over(struct lease *l, unsigned i, int64_t wall)
     grant(l, i, s->last_ms);
 }
 
-static void take_over(struct lease *l)
+static void take_over(struct lease *l, bool proven)
 {
     char identity[COORD_IDENTITY_MAX];
     int64_t epoch;
@@ -136,7 +146,7 @@ static void take_over(struct lease *l)
     l->pool.epoch_ms = epoch;
     post(l, LEASE_MAIL_POOL, 0, 0);
     for (unsigned i = 0; i < LEASE_SLOTS; i++)
-        take_over_slot(l, i);
+        take_over_slot(l, i, proven);
 }
 
 static void note_foreign(struct lease *l, const struct page *old)
@@ -172,7 +182,7 @@ void lease_init(struct lease *l, const struct lease_config *conf, struct pagefil
     l->call_due = l->renew_due = l->claim_due = mono;
     l->renewed = mono - URGE_EVERY_MS;
     if (f->found && f->verdict == PAGE_OWN)
-        take_over(l);
+        take_over(l, f->proven);
     else if (f->found && f->verdict == PAGE_FOREIGN)
         note_foreign(l, &f->old);
 }

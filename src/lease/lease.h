@@ -20,6 +20,9 @@
  *   - A slot taken over is granted once its first renewal has been answered, or cannot be: a page
  *     may be an older state of itself, put back in place. What it is granted begins above the clock
  *     of that moment, so that a `last` which is too old does no harm either.
+ *   - A page that is byte by byte what the program before left, a moment ago in this process, is no
+ *     older state: its slots are granted at once, above their exact last times, if that program had
+ *     them proven.
  *   - While the outcome of a renewal is unknown it is repeated with the same pair of tokens.
  *
  * Times: mono is monotonic ms, wall and everything named _ms otherwise Unix ms.
@@ -161,6 +164,9 @@ void lease_urge_claim(struct lease *l, int64_t mono);
  * with its exact last time; else it stays in the page for the next start, and only what was retired
  * before is released. */
 void lease_stop(struct lease *l, bool give_back, int64_t mono);
+
+/* No slot waits to be proven: what the page says of those HELD may be passed on as proven. */
+bool lease_proven(const struct lease *l);
 
 /* How many workerIds are HELD. */
 unsigned lease_held(const struct lease *l);

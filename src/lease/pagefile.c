@@ -45,6 +45,22 @@ static enum err_code read_boot_id(uint8_t out[16], struct err *e)
     return ERR_OK;
 }
 
+/* Takes over the file that was left, with its lock, if it is the one at path. */
+static bool take_over(struct pagefile *f, const struct pagefile_left *left)
+{
+    struct stat ours, there;
+    if (!left || left->fd < 0)
+        return false;
+    if (fcntl(left->fd, F_SETFD, FD_CLOEXEC) == 0 && fstat(left->fd, &ours) == 0 &&
+        lstat(f->path, &there) == 0 && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev &&
+        S_ISREG(ours.st_mode) && flock(left->fd, LOCK_EX | LOCK_NB) == 0) {
+        f->fd = left->fd;
+        return true;
+    }
+    (void)close(left->fd);
+    return false;
+}
+
 /* Opens and locks path. The file may be renamed by another process between the two: then again. */
 static enum err_code open_locked(struct pagefile *f, struct err *e)
 {
@@ -142,21 +158,23 @@ static enum err_code set_aside(struct pagefile *f, struct err *e)
 }
 
 static enum err_code open_in(struct pagefile *f, const char *dir, struct page_home *home,
-                             struct err *e)
+                             const struct pagefile_left *left, struct err *e)
 {
-    enum err_code r;
+    enum err_code r = ERR_OK;
     if (mkdir(dir, 0750) < 0 && errno != EEXIST)
         return err_errno(e, errno, "cannot make state_dir %s", dir);
     if (asprintf(&f->path, "%s/worker.page", dir) < 0) {
         f->path = NULL;
         return err_set(e, ERR_NOMEM, "no memory for a path");
     }
-    if ((r = read_boot_id(home->boot, e)) || (r = open_locked(f, e)))
+    bool same = take_over(f, left);
+    if ((r = read_boot_id(home->boot, e)) || (!same && (r = open_locked(f, e))))
         return r;
     read_home(f, home);
     if ((r = look(f, home, e)))
         return r;
     bool own = f->found && f->verdict == PAGE_OWN;
+    f->proven = own && same && left->page && memcmp(&f->old, left->page, sizeof f->old) == 0;
     if (f->found && !own) {
         if ((r = set_aside(f, e)) || (r = open_locked(f, e)))
             return r;
@@ -170,16 +188,22 @@ static enum err_code open_in(struct pagefile *f, const char *dir, struct page_ho
     return ERR_OK;
 }
 
-enum err_code pagefile_open(struct pagefile *f, const char *dir, const char *coordinator,
-                            struct err *e)
+enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *coordinator,
+                               const struct pagefile_left *left, struct err *e)
 {
     memset(f, 0, sizeof *f);
     f->fd = -1;
     struct page_home home = {.coordinator = hash_text(coordinator)};
-    enum err_code r = open_in(f, dir, &home, e);
+    enum err_code r = open_in(f, dir, &home, left, e);
     if (r)
         pagefile_close(f);
     return r;
+}
+
+enum err_code pagefile_open(struct pagefile *f, const char *dir, const char *coordinator,
+                            struct err *e)
+{
+    return pagefile_inherit(f, dir, coordinator, NULL, e);
 }
 
 enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e)

@@ -22,6 +22,13 @@ struct pagefile {
     enum page_verdict verdict; /* where found */
     struct err why;            /* where found and not PAGE_OWN */
     struct page old;           /* PAGE_FOREIGN: its contents, to be released */
+    bool proven;               /* PAGE_OWN, and as the program before left it a moment ago */
+};
+
+/* What the program before leaves to this one in the same process (heir.h). */
+struct pagefile_left {
+    int fd;           /* its file, locked; taken over or closed */
+    const void *page; /* its bytes when nobody wrote any more; NULL: some slot was not proven */
 };
 
 /* dir is made where it is missing (its last component only). coordinator: any text that tells one
@@ -30,6 +37,11 @@ struct pagefile {
  * Every other error means that the directory cannot be used; pagefile_memory still can. */
 enum err_code pagefile_open(struct pagefile *f, const char *dir, const char *coordinator,
                             struct err *e) MUST_CHECK;
+
+/* The same, where a program left its page: the lock goes over with the file, as long as that still
+ * is the one in dir. */
+enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *coordinator,
+                               const struct pagefile_left *left, struct err *e) MUST_CHECK;
 
 /* A page that ends with the process. hidden: there may be one of an earlier process all the same,
  * which cannot be read. */
