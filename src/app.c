@@ -12,6 +12,7 @@
 #include "net/net.h"
 #include "serve/access.h"
 #include "supervisor.h"
+#include "upgrade.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -34,14 +35,12 @@
 struct app {
     const struct conf *conf; /* in effect: main's, or: */
     struct conf reloaded;
-    const char *file; /* for a reload, as conf_load takes them */
-    char *const *sets;
-    size_t nsets;
-    char *const *envp;
+    struct app_start start;
 
     struct serve serve;
     struct bridge bridge;
     struct supervisor supervisor;
+    struct upgrade upgrade;
     uint32_t uids[PEERS_MAX], gids[PEERS_MAX];
     struct net *net;
     struct coord *coord;
@@ -121,7 +120,8 @@ static enum err_code open_page(struct app *a, struct err *e)
     char coordinator[sizeof a->coord_name + 80];
     (void)snprintf(coordinator, sizeof coordinator, "%s|%s", a->coord_name,
                    a->conf->coordinator_pool);
-    enum err_code r = pagefile_open(&a->page, a->conf->state_dir, coordinator, e);
+    enum err_code r =
+        pagefile_inherit(&a->page, a->conf->state_dir, coordinator, &a->start.heir->page, e);
     if (r == ERR_BUSY)
         return r;
     if (r) {
@@ -261,6 +261,7 @@ static void drained(void *arg)
 static void on_stop(void *arg, int signo)
 {
     struct app *a = arg;
+    upgrade_cancel(&a->upgrade);
     supervisor_stopping(&a->supervisor);
     log_info("stopping", kv_str("signal", signo == SIGINT ? "SIGINT" : "SIGTERM"),
              kv_u64("connections", net_connections(a->net)));
@@ -285,7 +286,7 @@ static bool refuse_reload(const struct conf *now, const struct conf *new)
     bool refused = false;
     for (size_t i = 0; i < n; i++) {
         if (!reloadable(paths[i])) {
-            log_error("reload refused, nothing changed: this option needs a restart",
+            log_error("reload refused, nothing changed: this option needs SIGUSR2 or a restart",
                       kv_str("option", paths[i]));
             refused = true;
         }
@@ -307,9 +308,10 @@ static void replace_users(struct app *a, struct users *users)
 
 static void reload(struct app *a)
 {
+    const struct app_start *s = &a->start;
     struct conf new;
     struct err e;
-    if (conf_load(&new, a->file, a->sets, a->nsets, a->envp, &e)) {
+    if (conf_load(&new, s->file, s->sets, s->nsets, s->envp, &e)) {
         log_error("reload refused, nothing changed", kv_str("why", e.text));
         return;
     }
@@ -343,6 +345,21 @@ static void on_reload(void *arg, int signo)
     supervisor_reloaded(&a->supervisor);
 }
 
+static void on_upgrade(void *arg, int signo)
+{
+    (void)signo;
+    struct app *a = arg;
+    if (a->stops == 0)
+        upgrade_ask(&a->upgrade);
+}
+
+static void on_child(void *arg, int signo)
+{
+    (void)signo;
+    struct app *a = arg;
+    upgrade_child(&a->upgrade);
+}
+
 /* ---- life -------------------------------------------------------------------------------------
  */
 
@@ -355,6 +372,8 @@ static void mail_came(void *arg)
     supervisor_holds(&a->supervisor, a->serve.facts.held, a->serve.issuer.why);
     if (a->bridge.finished)
         net_break(a->net);
+    else if (a->bridge.paused)
+        upgrade_paused(&a->upgrade, a->bridge.proven);
 }
 
 /* By the thread that checks passwords. */
@@ -424,9 +443,12 @@ static enum err_code start_net(struct app *a, struct err *e)
                                 .wait_below_ms = (c->clock_wait_below_us + 999) / 1000};
     bridge_init(&a->bridge);
     net_on_notify(a->net, mail_came, a);
+    net_inherit(a->net, a->start.heir->records);
     if ((r = net_on_signal(a->net, SIGTERM, on_stop, a, e)) ||
         (r = net_on_signal(a->net, SIGINT, on_stop, a, e)) ||
         (r = net_on_signal(a->net, SIGHUP, on_reload, a, e)) ||
+        (r = net_on_signal(a->net, SIGUSR2, on_upgrade, a, e)) ||
+        (r = net_on_signal(a->net, SIGCHLD, on_child, a, e)) ||
         (r = listen_on(a, &c->listen_memcached, SERVE_MEMCACHED, e)) ||
         (r = listen_on(a, &c->listen_redis, SERVE_REDIS, e)) ||
         (r = listen_on(a, &c->listen_http, SERVE_HTTP, e)))
@@ -448,9 +470,31 @@ static enum err_code start(struct app *a, int *status, struct err *e)
     if ((r = open_page(a, e)) || (r = make_services(a, e)))
         return r;
     apply_limits(a);
-    if ((r = start_net(a, e)) || (r = start_auth(a, e)))
+    if ((r = start_net(a, e)) || (r = start_auth(a, e)) || (r = start_keeper(a, e)))
         return r;
-    return start_keeper(a, e);
+    upgrade_init(&a->upgrade, &(struct upgrade_options){.argv = a->start.argv,
+                                                        .net = a->net,
+                                                        .keeper = a->keeper,
+                                                        .page = &a->page,
+                                                        .supervisor = &a->supervisor,
+                                                        .clock = clock_system()});
+    heir_signals();
+    return ERR_OK;
+}
+
+/* Last, so that nothing is asked for before there is somebody to answer. */
+static void take_over(struct app *a)
+{
+    struct heir *h = a->start.heir;
+    uint64_t n = net_adopt(a->net, a->serve.services, SERVE_PROTOCOLS);
+    if (h->why.code)
+        log_warn("what the program before left cannot be used", kv_str("why", h->why.text));
+    if (h->state == HEIR_TAKES)
+        log_info("upgraded in place", kv_str("from", h->version), kv_str("to", SIDFLAKE_VERSION),
+                 kv_u64("connections", n),
+                 kv_str("workerIds", a->page.proven ? "taken over" : "as after a restart"),
+                 kv_i64("paused_us", clock_mono_us(clock_system()) - h->left_us));
+    heir_clear(h);
 }
 
 static void stop(struct app *a)
@@ -476,8 +520,22 @@ static void stop(struct app *a)
     conf_clear(&a->reloaded);
 }
 
-int app_run(const struct conf *c, const char *file, char *const *sets, size_t nsets,
-            char *const *envp)
+enum err_code app_rehearse(const struct conf *c, struct heir *h, struct err *e)
+{
+    enum err_code r = ERR_NOMEM;
+    struct app *a = calloc(1, sizeof *a);
+    if (!a)
+        return err_set(e, r, "no memory");
+    *a = (struct app){.conf = c, .start.heir = h, .page.fd = -1, .supervisor.fd = -1};
+    log_setup(LOG_LVL_ERROR, c->log_format);
+    if (!(r = open_coordinator(a, e)) && !(r = make_services(a, e)))
+        r = start_net(a, e);
+    stop(a);
+    free(a);
+    return r;
+}
+
+int app_run(const struct conf *c, const struct app_start *s)
 {
     struct err e;
     int status;
@@ -486,7 +544,7 @@ int app_run(const struct conf *c, const char *file, char *const *sets, size_t ns
         log_error("cannot start", kv_str("why", "no memory"));
         return EXIT_FAILURE;
     }
-    *a = (struct app){.conf = c, .file = file, .sets = sets, .nsets = nsets, .envp = envp};
+    *a = (struct app){.conf = c, .start = *s};
     a->page.fd = -1;
     supervisor_init(&a->supervisor);
     log_setup(c->log_level, c->log_format);
@@ -498,6 +556,7 @@ int app_run(const struct conf *c, const char *file, char *const *sets, size_t ns
         log_error("cannot start", kv_str("why", e.text));
     } else {
         status = EXIT_SUCCESS;
+        take_over(a);
         supervisor_started(&a->supervisor, a->net);
         resident_trim();
         net_run(a->net);

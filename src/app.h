@@ -9,11 +9,24 @@
 #define SIDFLAKE_APP_H
 
 #include "conf/conf.h"
+#include "heir.h"
 
-/* Runs the daemon with a configuration until a signal stops it. The other arguments are those of
- * conf_load, for a reload; all must outlive the call. Returns the process's exit status: 0 after a
- * stop, 1 where it could not start, 78 where the configuration cannot be carried out. */
-int app_run(const struct conf *c, const char *file, char *const *sets, size_t nsets,
-            char *const *envp);
+/* How the program was started. All must outlive the call. */
+struct app_start {
+    const char *file; /* for a reload, as conf_load takes them: … */
+    char *const *sets;
+    size_t nsets;
+    char *const *envp;
+    char *const *argv; /* for an upgrade: of main */
+    struct heir *heir; /* what a program before left; cleared as soon as it is taken over */
+};
+
+/* Runs the daemon with a configuration until a signal stops it. Returns the process's exit status:
+ * 0 after a stop, 1 where it could not start, 78 where the configuration cannot be carried out. */
+int app_run(const struct conf *c, const struct app_start *s);
+
+/* Whether app_run would come to its end: builds the parts that can be without disturbing the
+ * program that asks, and listens for a moment on addresses that it does not listen on. */
+enum err_code app_rehearse(const struct conf *c, struct heir *h, struct err *e) MUST_CHECK;
 
 #endif

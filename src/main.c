@@ -7,6 +7,7 @@
 #include "app.h"
 #include "auth/users.h"
 #include "conf/conf.h"
+#include "heir.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -38,7 +39,8 @@ static const char help_text[] =
     "By default it listens on 127.0.0.1: port 11212 for memcached, 6380 for Redis,\n"
     "9464 for HTTP. It stays in the foreground and logs to standard error.\n"
     "SIGTERM and SIGINT drain connections and stop, a second one stops at once;\n"
-    "SIGHUP reads the configuration again.\n"
+    "SIGHUP reads the configuration again; SIGUSR2 runs the program anew, as after an\n"
+    "upgrade, without a gap: sockets, connections and workerIds are taken over.\n"
     "\n"
     "Exit status: 0 after a stop, 2 for wrong arguments, 78 for a wrong configuration.\n"
     "\n"
@@ -146,11 +148,18 @@ static int say(enum action action)
     return finish_output();
 }
 
-static int test(const struct args *a, const struct conf *c)
+static int test(const struct args *a, const struct conf *c, struct heir *h)
 {
+    struct err e;
     for (size_t i = 0; i < c->warnings.n; i++)
         (void)fprintf(stderr, "warning: %s\n", c->warnings.item[i]);
     (void)printf("%s: OK\n", a->file ? a->file : "defaults");
+    if (h->state == HEIR_REHEARSES && app_rehearse(c, h, &e)) {
+        (void)fprintf(stderr, "%s\n", e.text);
+        return EXIT_CONFIG;
+    }
+    if (h->state == HEIR_REHEARSES)
+        (void)puts(HEIR_AGREES);
     return finish_output();
 }
 
@@ -169,11 +178,13 @@ static enum err_code check_users(const struct conf *c, struct err *e)
     return r;
 }
 
-static int with_conf(const struct args *a)
+static int with_conf(const struct args *a, char *const *argv)
 {
     struct conf c;
+    struct heir h;
     struct err e;
     int status;
+    heir_init(&h);
     enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &e);
     if (!rc && (rc = check_users(&c, &e)))
         conf_clear(&c);
@@ -184,9 +195,15 @@ static int with_conf(const struct args *a)
     if (a->action == ACTION_DUMP)
         status = dump(&c);
     else if (a->action == ACTION_TEST)
-        status = test(a, &c);
+        status = test(a, &c, &h);
     else
-        status = app_run(&c, a->file, a->sets, a->nsets, environ);
+        status = app_run(&c, &(struct app_start){.file = a->file,
+                                                 .sets = a->sets,
+                                                 .nsets = a->nsets,
+                                                 .envp = environ,
+                                                 .argv = argv,
+                                                 .heir = &h});
+    heir_clear(&h);
     conf_clear(&c);
     return status;
 }
@@ -204,7 +221,7 @@ int main(int argc, char **argv)
     if (status == 0 && a.action <= ACTION_HELP_CONFIG)
         status = say(a.action);
     else if (status == 0)
-        status = with_conf(&a);
+        status = with_conf(&a, argv);
     free(a.sets);
     return status;
 }

@@ -97,6 +97,13 @@ void supervisor_reloaded(const struct supervisor *s)
     tell(s, "READY=1");
 }
 
+void supervisor_not_reloaded(const struct supervisor *s, const char *why)
+{
+    char text[SUPERVISOR_STATUS_MAX];
+    (void)snprintf(text, sizeof text, "READY=1\nSTATUS=upgrade refused: %.200s", why);
+    tell(s, text);
+}
+
 void supervisor_holds(struct supervisor *s, uint64_t workers, const char *why)
 {
     char text[SUPERVISOR_STATUS_MAX];

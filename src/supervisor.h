@@ -36,6 +36,9 @@ void supervisor_stopping(const struct supervisor *s);
 void supervisor_reloading(const struct supervisor *s, int64_t mono_us); /* monotonic, now */
 void supervisor_reloaded(const struct supervisor *s);
 
+/* The same, and a line of `systemctl status` that stands until what is held changes. */
+void supervisor_not_reloaded(const struct supervisor *s, const char *why);
+
 /* The line of `systemctl status`, told when it changes. why: there is no workerId; may be empty. */
 void supervisor_holds(struct supervisor *s, uint64_t workers, const char *why);
 
