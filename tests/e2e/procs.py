@@ -177,3 +177,25 @@ class Proc:
         if status is not None and status < 0 and not self.ended_by_us:
             return "%s was ended by signal %d" % (self.name, -status)
         return None
+
+
+class Manager:
+    """A service manager's socket, as systemd's NOTIFY_SOCKET is."""
+
+    def __init__(self, case):
+        self.path = case.path("notify")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.heard = []
+
+    def listen(self, seconds=0.0):
+        self.socket.settimeout(seconds or 0.001)
+        try:
+            while True:
+                self.heard.append(self.socket.recv(4096).decode())
+        except OSError:
+            return self.heard
+
+    def wait(self, what, timeout=10):
+        until("the service manager hears " + what,
+              lambda: [m for m in self.listen() if m.startswith(what)], timeout)

@@ -14,6 +14,7 @@ import harness
 import ids
 import wire
 from harness import until
+from procs import Manager
 from runner import test
 
 
@@ -304,28 +305,6 @@ def names(case):
         assert m.id("id:orders#x") > 0 and m.get("id:other") == []
     assert s.metric("sidflake_ids_issued_total", name="orders") == 1
     assert s.metric("sidflake_ids_issued_total", name="users") == 1
-
-
-class Manager:
-    """A service manager's socket, as systemd's NOTIFY_SOCKET is."""
-
-    def __init__(self, case):
-        self.path = case.path("notify")
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(self.path)
-        self.heard = []
-
-    def listen(self, seconds=0.0):
-        self.socket.settimeout(seconds or 0.001)
-        try:
-            while True:
-                self.heard.append(self.socket.recv(4096).decode())
-        except OSError:
-            return self.heard
-
-    def wait(self, what, timeout=10):
-        until("the service manager hears " + what,
-              lambda: [m for m in self.listen() if m.startswith(what)], timeout)
 
 
 @test("systemd is told: ready, status, reloads, stopping; the watchdog stops when the loop does")

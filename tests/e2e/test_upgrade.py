@@ -1,0 +1,433 @@
+"""SIGUSR2: a program takes the place of another, and no client notices."""
+
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import stat
+import threading
+import time
+
+import harness
+import ids
+import wire
+from harness import until
+from procs import Manager
+from runner import test
+
+TIMES = 30  # upgrades in a row
+
+
+def upgrade(s, pattern="upgraded in place.*", timeout=20):
+    """Asks for an upgrade, and waits for the line that tells how it went."""
+    at = len(s.log())
+    s.popen.send_signal(signal.SIGUSR2)
+    line = s.wait_log(pattern, timeout=timeout, after=at).group(0)
+    s.assert_running()
+    return line
+
+
+class Load:
+    """Clients of all protocols and kinds of sockets. None of them may fail; each keeps its IDs, and
+    the longest time that a request took."""
+
+    def __init__(self, s, reconnecting=True):
+        self.s = s
+        self.stop = threading.Event()
+        self.ids, self.trouble, self.slowest = [], [], [0.0]
+        kinds = [self.resp_pipelines, self.mc_pipelines, self.resp_batches, self.many_keys,
+                 self.resp_unix, self.mc_unix, self.transactions, self.http_keep_alive]
+        kinds += [self.reconnect_resp, self.reconnect_mc] if reconnecting else []
+        self.threads = [threading.Thread(target=self.run, args=(k,)) for k in kinds]
+
+    def __enter__(self):
+        for t in self.threads:
+            t.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for t in self.threads:
+            t.join()
+
+    def run(self, kind):
+        mine = []
+        try:
+            for values in kind():
+                mine += values
+                if self.stop.is_set():
+                    break
+        except Exception as e:  # of any kind: what went wrong is told
+            self.trouble.append("%s: %s: %s" % (kind.__name__, type(e).__name__, e))
+        self.ids.append((kind.__name__, mine))
+
+    def timed(self, call):
+        started = time.monotonic()
+        value = call()
+        self.slowest.append(time.monotonic() - started)
+        return value
+
+    def resp_pipelines(self):
+        with self.s.resp() as r:
+            while True:
+                r.send(r.encode("GET", "id:orders") * 40 + r.encode("ECHO", "x"))
+                yield [int(r.reply()) for _ in range(40)]
+                assert r.reply() == b"x"
+
+    def mc_pipelines(self):
+        with self.s.mc() as m:
+            while True:
+                m.send(b"get id:orders\r\n" * 40)
+                yield [int(m.values()[0][1]) for _ in range(40)]
+
+    def resp_batches(self):
+        with self.s.resp() as r:
+            while True:
+                r.send(r.encode("LPOP", "id:orders", 300) * 3)
+                yield [int(v) for _ in range(3) for v in r.reply()]
+
+    def many_keys(self):
+        keys = ["id:o#%d" % i for i in range(300)]
+        with self.s.mc() as m:
+            while True:
+                yield [int(v) for _, v, _ in m.get(*keys)]
+
+    def resp_unix(self):
+        with self.s.resp(unix=True) as r:
+            r.ask("HELLO", 3)
+            while True:
+                yield [int(self.timed(lambda: r.ask("GET", "id:orders")))]
+
+    def mc_unix(self):
+        with self.s.mc(unix=True) as m:
+            while True:
+                yield [self.timed(m.id)]
+
+    def transactions(self):
+        with self.s.resp() as r:
+            while True:
+                assert r.ask("MULTI") == b"OK"
+                assert r.ask("GET", "id:orders") == b"QUEUED"
+                assert r.ask("INCRBY", "id:orders", 10) == b"QUEUED"
+                yield [int(v) for v in r.ask("EXEC")]
+
+    def http_keep_alive(self):
+        with wire.Stream(("127.0.0.1", self.s.http_port)) as c:
+            while True:
+                c.send(b"GET /v1/id/orders?n=5 HTTP/1.1\r\nHost: x\r\n\r\n")
+                head = b""
+                while head != b"" or not c.buf:
+                    head = c.line()
+                    if head.lower().startswith(b"content-length:"):
+                        n = int(head.split(b":")[1])
+                    if head == b"":
+                        break
+                yield [int(v) for v in c.take(n).split()]
+
+    def reconnect_resp(self):
+        while True:
+            with self.s.resp(unix=random.random() < 0.5) as r:
+                yield [int(self.timed(lambda: r.ask("GET", "id:orders")))]
+
+    def reconnect_mc(self):
+        while True:
+            with self.s.mc(unix=random.random() < 0.5) as m:
+                yield [self.timed(m.id)]
+
+    def check(self, least=1000):
+        assert not self.trouble, "; ".join(self.trouble)
+        values = [v for _, mine in self.ids for v in mine]
+        assert len(values) >= least, "expected %d IDs, found %d" % (least, len(values))
+        ids.check_distinct(values)
+        for name, mine in self.ids:
+            try:
+                ids.check_increasing(mine)
+            except AssertionError as e:
+                raise AssertionError("%s: %s" % (name, e))
+        return values
+
+
+@test("SIGUSR2 dozens of times under load: nothing refused, closed, lost or repeated", timeout=120)
+def under_load(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    pid, fds = s.pid, s.metric("process_open_fds")
+    longest = 0
+    with Load(s) as load:
+        for _ in range(TIMES):
+            line = upgrade(s)
+            assert 'workerIds="taken over"' in line, line
+            longest = max(longest, int(re.search(r"paused_us=(\d+)", line).group(1)))
+            time.sleep(random.uniform(0, 0.05))
+    values = load.check(10000)
+    assert {ids.worker_of(v) for v in values} == {0}, "a workerId was changed"
+    assert redis.held() == [0, 1] and redis.free() == 32766
+    until("no descriptor is left over", lambda: s.metric("process_open_fds") <= fds + 1)
+    assert s.pid == pid and s.log().count("upgraded in place") == TIMES
+    assert "are closed" not in s.log(), "every connection is expected to be carried"
+    assert max(load.slowest) < 2, "a request took %.3f s" % max(load.slowest)
+    print("# longest request %.1f ms, longest pause %.1f ms, %d IDs" % (
+        max(load.slowest) * 1000, longest / 1000, len(values)), flush=True)
+
+
+@test("SIGUSR2 while Redis is gone, and while it hangs: the same workerId, at once")
+def without_redis(case):
+    redis = case.pool()
+    s = case.sidecar(redis, {"workers.spare": 0})
+    s.wait_held(1)
+    for down, up in ((redis.pause, redis.resume), (redis.kill, None)):
+        down()
+        with Load(s) as load:
+            for _ in range(5):
+                assert 'workerIds="taken over"' in upgrade(s)
+        assert {ids.worker_of(v) for v in load.check()} == {0}
+        if up:
+            up()
+    assert s.ready_status() == 200
+
+
+@test("SIGUSR2 in a burst: they come to one or a few, and the last one is seen to")
+def burst(case):
+    s = case.sidecar(case.pool())
+    with Load(s, reconnecting=False) as load:
+        for _ in range(200):
+            s.popen.send_signal(signal.SIGUSR2)
+            time.sleep(0.002)
+        until("all is done", lambda: s.log().count("upgraded in place") >= 2)
+        upgrade(s)
+    load.check()
+
+
+def program(case, name="sidflake"):
+    """A copy of the built program, at a path where it can be replaced."""
+    path = case.path(name)
+    shutil.copy(harness.SIDFLAKE, path)
+    return path
+
+
+def replace(path, text):
+    with open(path + ".new", "w") as f:
+        f.write(text)
+    os.chmod(path + ".new", 0o755)
+    os.rename(path + ".new", path)
+
+
+def own_program(case, redis, options=None, env=None):
+    s = harness.Sidecar(case, "s", redis.url, options, env=env)
+    s.argv[0] = program(case)
+    return s.start()
+
+
+@test("a new program that cannot run, or cannot take over: refused, the old one goes on")
+def broken_program(case):
+    manager = Manager(case)
+    s = own_program(case, case.pool(), env={"NOTIFY_SOCKET": manager.path})
+    r = s.resp()
+    first = int(r.ask("GET", "id:orders"))
+    for text, why in (("#!/bin/sh\necho no such library >&2; exit 127\n", "127: no such library"),
+                      ("#!/bin/sh\nkill -SEGV $$\n", "signal 11"),
+                      ("#!/bin/sh\necho OK\n", "cannot take over from version"),
+                      ("garbage", "Exec format error")):
+        replace(s.argv[0], text)
+        manager.heard.clear()
+        assert why in upgrade(s, "upgrade refused.*")
+        manager.wait("READY=1\nSTATUS=upgrade refused: ")
+    os.unlink(s.argv[0])
+    assert "No such file" in upgrade(s, "upgrade refused.*")
+    shutil.copy(harness.SIDFLAKE, s.argv[0])
+    upgrade(s)
+    ids.check_increasing([first, int(r.ask("GET", "id:orders"))])
+
+
+@test("the new program is the one that stands at the path by now")
+def new_program(case):
+    s = own_program(case, case.pool())
+    r = s.resp()
+    r.ask("GET", "id:orders")
+    before = os.stat("/proc/%d/exe" % s.pid).st_ino
+    shutil.copy(harness.SIDFLAKE, s.argv[0] + ".new")
+    os.rename(s.argv[0] + ".new", s.argv[0])
+    upgrade(s)
+    found = os.stat("/proc/%d/exe" % s.pid)
+    assert found.st_ino != before and found.st_ino == os.stat(s.argv[0]).st_ino
+    assert int(r.ask("GET", "id:orders")) > 0
+
+
+@test("a check that hangs does not hold anything up, and SIGTERM ends both")
+def check_hangs(case):
+    s = own_program(case, case.pool())
+    replace(s.argv[0], "#!/bin/sh\nexec sleep 100\n")
+    s.popen.send_signal(signal.SIGUSR2)
+    s.wait_log("upgrading in place")
+    assert s.id() > 0 and s.ready_status() == 200
+    assert s.stop() == 0
+
+
+@test("SIGUSR2 takes up a changed configuration: listeners added and removed, all options")
+def changed_conf(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    old, gone = s.resp(), s.mc(unix=True)
+    first = [int(old.ask("GET", "id:orders")), gone.id()]
+    extra = case.path("extra.sock")
+    s.options["listen.memcached"] = [s.options["listen.memcached"][0]]
+    s.options["listen.redis"].append("unix://" + extra)
+    s.options["listen.socket_mode"] = "0600"
+    s.options["workers.active"] = 2
+    s.write_conf()
+    upgrade(s)
+    more = [int(old.ask("GET", "id:orders")), gone.id(), s.id()]
+    ids.check_increasing(first + more)
+    assert not os.path.exists(s.mc_sock), "nobody listens there any more"
+    assert stat.S_IMODE(os.stat(s.resp_sock).st_mode) == 0o600
+    with wire.Resp(extra) as r:
+        assert int(r.ask("GET", "id:orders")) > 0
+    s.wait_held(3)
+
+
+@test("a configuration that is wrong, or an address in use: refused, nothing changes")
+def wrong_conf(case):
+    s = case.sidecar(case.pool())
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = "tcp://127.0.0.1:%d" % taken.getsockname()[1]
+        for options, why in (({"limits.batch": "lots"}, "lots"),
+                             ({"limits.batch": 10, "listen.redis": s.options["listen.redis"] +
+                               [address]}, "in use")):
+            before = dict(s.options)
+            s.options.update(options)
+            s.write_conf()
+            assert why in upgrade(s, "upgrade refused.*")
+            assert s.id() > 0
+            s.options = before
+    s.write_conf()
+    upgrade(s)
+
+
+@test("SIGUSR2: what a connection is in the middle of goes on: halves, MULTI, subscriptions, names")
+def in_the_middle(case):
+    s = case.sidecar(case.pool())
+    half_r, half_m, multi, dirty, sub, named = s.resp(), s.mc(), s.resp(), s.resp(), s.resp(), s.resp()
+    half_r.send(b"*2\r\n$3\r\nGET\r\n$9\r\nid:or")
+    half_m.send(b"get id:orders id:ord")
+    assert multi.ask("MULTI") == b"OK" and multi.ask("GET", "id:orders") == b"QUEUED"
+    assert dirty.ask("MULTI") == b"OK" and isinstance(dirty.ask("NONSENSE"), wire.Error)
+    assert sub.ask("SUBSCRIBE", "news") == [b"subscribe", b"news", 1]
+    assert named.ask("HELLO", 3)[b"proto"] == 3
+    assert named.ask("CLIENT", "SETNAME", "me") == b"OK" and named.ask("SELECT", 5) == b"OK"
+    number = named.ask("CLIENT", "ID")
+    upgrade(s)
+    half_r.send(b"ders\r\n")
+    half_m.send(b"ers\r\n")
+    assert int(half_r.reply()) > 0 and len(half_m.values()) == 2
+    assert multi.ask("INCR", "id:orders") == b"QUEUED"
+    ids.check_increasing([int(v) for v in multi.ask("EXEC")])
+    assert str(dirty.ask("EXEC")).startswith("EXECABORT")
+    assert sub.ask("SUBSCRIBE", "more") == [b"subscribe", b"more", 2]
+    assert "only (P|S)SUBSCRIBE" in str(sub.ask("GET", "id:orders"))
+    assert named.ask("CLIENT", "GETNAME") == b"me" and named.ask("CLIENT", "ID") == number
+    assert b" db=5 " in named.ask("CLIENT", "INFO") and b"resp=3" in named.ask("CLIENT", "INFO")
+    with s.resp() as r:
+        assert r.ask("CLIENT", "ID") > number, "a CLIENT ID is given out once"
+
+
+@test("SIGUSR2: clients that read slowly get all of their replies")
+def slow_readers(case):
+    s = case.sidecar(case.pool())
+    conns = []
+    for i in range(6):
+        c = s.resp(unix=i % 2 == 0)
+        c.send(c.encode("LPOP", "id:orders", 1000) * 100)
+        conns.append(c)
+    for _ in range(3):
+        upgrade(s)
+    values = []
+    for c in conns:
+        mine = [int(v) for _ in range(100) for v in c.reply()]
+        ids.check_increasing(mine)
+        values += mine
+    assert len(values) == 600000
+    ids.check_distinct(values)
+
+
+@test("SIGUSR2: a data block half sent is waited for, then its connection is closed")
+def half_block(case):
+    s = case.sidecar(case.pool())
+    slow, stuck, r = s.mc(), s.mc(), s.resp()
+    for c in (slow, stuck):
+        c.send(b"set id:orders 0 0 10\r\n01234")
+        assert c.silent(0.05)
+    first = int(r.ask("GET", "id:orders"))
+    at = len(s.log())
+    s.popen.send_signal(signal.SIGUSR2)
+    time.sleep(0.1)
+    slow.send(b"56789\r\n")
+    assert slow.line() == b"CLIENT_ERROR id key is read-only"
+    s.wait_log("upgraded in place", after=at)
+    s.wait_log("in the middle of a request are closed number=1", after=at)
+    assert stuck.rest() == b"" and slow.id() > first
+    assert int(r.ask("GET", "id:orders")) > first
+
+
+@test("a service manager hears of an upgrade, and the watchdog goes on")
+def told(case):
+    manager = Manager(case)
+    s = harness.Sidecar(case, "s", case.pool().url, env={"NOTIFY_SOCKET": manager.path,
+                                                         "WATCHDOG_USEC": "200000"})
+    s.start()
+    for _ in range(3):
+        manager.listen()
+        manager.heard.clear()
+        upgrade(s)
+        manager.wait("RELOADING=1\nMONOTONIC_USEC=")
+        manager.wait("READY=1")
+        manager.wait("WATCHDOG=1")
+        assert manager.heard[0].startswith("RELOADING=1") or "WATCHDOG=1" in manager.heard[0]
+        assert not [m for m in manager.heard if m.startswith("STOPPING")]
+
+
+@test("SIGTERM and SIGUSR2 together: it stops, with its workerIds returned")
+def term_and_upgrade(case):
+    redis = case.pool()
+    for i in range(10):
+        s = case.sidecar(redis)
+        s.wait_held(2)
+        s.popen.send_signal(signal.SIGUSR2)
+        time.sleep(i * 0.002)
+        assert s.stop() == 0
+        assert redis.held() == [], "round %d: %r" % (i, redis.held())
+
+
+@test("a state page that is replaced, or an unusable parcel: as after a restart, no ID twice")
+def not_proven(case):
+    s = case.sidecar(case.pool())
+    s.wait_held(2)
+    before = [s.id() for _ in range(20)]
+    page = os.path.join(s.state_dir, "worker.page")
+    shutil.copyfile(page, page + ".copy")
+    os.rename(page + ".copy", page)
+    assert 'workerIds="as after a restart"' in upgrade(s)
+    s.wait_ready()
+    ids.check_distinct(before + [s.id() for _ in range(20)])
+    for value in ("x", "1", "999", "99999999999999999999", "0"):
+        r = case.sidflake("-t", "-c", s.conf, env={"SIDFLAKE_PARCEL": value}, expect=0)
+        assert "takes over" not in r.stdout
+
+
+@test("SIGKILL after an upgrade, and restart: the same workerId")
+def killed_after(case):
+    s = case.sidecar(case.pool())
+    s.wait_held(2)
+    before = [s.id() for _ in range(20)]
+    upgrade(s)
+    before += [s.id() for _ in range(20)]
+    s.kill()
+    s.start()
+    after = [s.id() for _ in range(20)]
+    ids.check_increasing(before + after)
+    assert {ids.worker_of(v) for v in before + after} == {0}
