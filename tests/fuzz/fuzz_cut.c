@@ -7,7 +7,9 @@
  *
  * The world is fixed: a clock that moves only while a request waits, two workerIds, one process
  * identity, no use of resources. A whole stream comes in blocks as large as a connection reads; a
- * cut one in two pieces, in random ones whose turns also have random quotas, and byte by byte.
+ * cut one in two pieces, in random ones whose turns also have random quotas, and byte by byte. In
+ * the latter two the session often goes over to another program between two turns, as in an
+ * upgrade.
  */
 #include "feed.h"
 #include "fuzz_stream.h"
@@ -176,6 +178,26 @@ static uint32_t quota(struct talk *t)
     return t->cut.seed ? 1u << seeded_in(&t->rng, 0, 11) : UINT32_MAX;
 }
 
+static void carry(struct talk *t)
+{
+    static char mem[256 << 10];
+    struct buf b;
+    bool often = t->cut.seed ? seeded_in(&t->rng, 0, 2) == 0 : t->cut.piece == 1;
+    buf_init(&b, mem, sizeof mem);
+    if (!often || t->step.verdict == NET_CLOSE || !t->svc->pack(t->svc, t->session, &b))
+        return;
+    void *next = calloc(1, t->svc->session_size);
+    char *exact = malloc(b.n);
+    feed_must(next && exact && !b.failed, "memory for a session");
+    memcpy(exact, mem, b.n);
+    feed_must(t->svc->unpack(t->svc, next, span_of(exact, b.n)), "a session is understood");
+    if (t->svc->close)
+        t->svc->close(t->svc, t->session);
+    free(exact);
+    free(t->session);
+    t->session = next;
+}
+
 static void turn(struct talk *t, int64_t waited_us)
 {
     char *exact = malloc(t->in_n); /* ends where the input does, for the sanitizer to watch */
@@ -205,6 +227,7 @@ static void turn(struct talk *t, int64_t waited_us)
     if (in.n > 0)
         memcpy(t->in, in.p, in.n);
     free(exact);
+    carry(t);
 }
 
 static bool waits(const struct talk *t)

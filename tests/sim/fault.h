@@ -16,6 +16,7 @@ bool fault_kill_torn(struct world *w);
 bool fault_stop_one(struct world *w);
 bool fault_term_return(struct world *w);
 bool fault_term_keep(struct world *w);
+bool fault_upgrade(struct world *w);
 bool fault_page_lost(struct world *w);
 bool fault_page_copied(struct world *w);
 bool fault_page_old(struct world *w);

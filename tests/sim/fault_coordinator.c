@@ -222,6 +222,8 @@ bool fault_page_back(struct world *w)
     n->back = true;
     world_note(w, "node %u finds its page as it was before", node_number(w, n));
     node_start(w, n);
+    if (world_chance(w, 30)) /* what was not proven to the one is not to the other */
+        node_upgrade(w, n);
     node_keep(w, n);
     bool answered =
         n->phase == KEEPER_SEND && n->action.kind == LEASE_RENEW && call_first(w, n) == COORD_OK;

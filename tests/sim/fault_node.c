@@ -58,6 +58,20 @@ bool fault_term_keep(struct world *w)
     return term(w, false);
 }
 
+/* One in five dies between the two programs. */
+bool fault_upgrade(struct world *w)
+{
+    struct node *n = world_some_node(w);
+    if (!node_runs(w, n) || n->stopping || n->phase != KEEPER_READY)
+        return false;
+    world_note(w, "node %u is upgraded", node_number(w, n));
+    if (world_chance(w, 80))
+        node_upgrade(w, n);
+    else
+        node_kill(w, n);
+    return true;
+}
+
 /* ---- pages: those of dead processes, but for the copy ---------------------------------------- */
 
 static struct node *dead_with_page(struct world *w)

@@ -34,12 +34,17 @@ static bool open_page(struct world *w, struct node *n)
     f->page = &n->page;
     f->found = n->has_dir && n->has_file;
     f->verdict = PAGE_BROKEN;
+    f->proven = false;
     if (f->found && !n->cut) {
         f->old = n->page;
         f->verdict = page_judge(&n->page, &n->home, &f->why);
     }
-    if (f->found && f->verdict == PAGE_OWN)
+    bool left = n->proof && memcmp(&n->handed, &n->page, sizeof n->page) == 0;
+    n->proof = false;
+    if (f->found && f->verdict == PAGE_OWN) {
+        f->proven = left;
         return true;
+    }
     struct page_home nowhere = {0};
     n->home.inode = ++w->inodes;
     page_format(&n->page, n->has_dir ? &n->home : &nowhere, n->life);
@@ -72,6 +77,7 @@ void node_start(struct world *w, struct node *n)
                                                  : "broken");
     lease_init(&n->lease, &w->set.lease, &n->file, &w->rng, node_mono(w, n));
     w->stats->takeovers += own && lease_held(&n->lease) > 0;
+    w->stats->proven += n->file.proven && lease_held(&n->lease) > 0;
     deliver(n);
     ledger_check(w, n);
 }
@@ -83,6 +89,15 @@ void node_kill(struct world *w, struct node *n)
     if (!n->has_dir)
         n->has_file = false;
     ledger_pages_changed();
+}
+
+/* What upgrade.c does while the keeper rests, and heir.c after it. */
+void node_upgrade(struct world *w, struct node *n)
+{
+    n->handed = n->page;
+    n->proof = lease_proven(&n->lease);
+    node_kill(w, n);
+    node_start(w, n);
 }
 
 void node_term(struct world *w, struct node *n, bool give_back)

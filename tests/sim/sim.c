@@ -100,11 +100,11 @@ static void report(const struct stats *s, double took)
                  (unsigned long long)s->calls, (unsigned long long)s->ids, took,
                  (double)s->schedules / took, (double)s->ids / took);
     (void)printf("# %llu grants; renewals: %llu renewed, %llu again, %llu reasserted, %llu lost; "
-                 "%llu rotations, %llu pages taken over\n",
+                 "%llu rotations, %llu pages taken over, %llu in upgrades\n",
                  (unsigned long long)s->grants, (unsigned long long)s->renewals[1],
                  (unsigned long long)s->renewals[2], (unsigned long long)s->renewals[3],
                  (unsigned long long)s->renewals[0], (unsigned long long)s->rotations,
-                 (unsigned long long)s->takeovers);
+                 (unsigned long long)(s->takeovers - s->proven), (unsigned long long)s->proven);
     (void)printf("# answers:");
     for (unsigned i = 0; i <= COORD_DOWN; i++)
         (void)printf(" %s %llu", coord_status_name((enum coord_status)i),
@@ -122,7 +122,7 @@ static bool all_met(const struct stats *s)
         if (s->fault[f] == 0)
             return false;
     return s->renewals[COORD_HOW_AGAIN] > 0 && s->renewals[COORD_HOW_REASSERTED] > 0 &&
-           s->renewals[COORD_HOW_LOST] > 0 && s->rotations > 0 && s->takeovers > 0;
+           s->renewals[COORD_HOW_LOST] > 0 && s->rotations > 0 && s->takeovers > 0 && s->proven > 0;
 }
 
 static void open_world(struct stats *stats)

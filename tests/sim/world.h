@@ -31,6 +31,7 @@ enum fault {
     FAULT_STOP,
     FAULT_TERM_RETURN,
     FAULT_TERM_KEEP,
+    FAULT_UPGRADE,
     FAULT_PAGE_LOST,
     FAULT_PAGE_COPIED,
     FAULT_PAGE_OLD,
@@ -125,6 +126,8 @@ struct node {
     bool has_backup;
     unsigned backup_losses; /* world.losses then */
     bool back; /* the page is an older one, put back in place: not to be believed unproven */
+    struct page handed; /* as the program before left it … */
+    bool proof; /* … to the one that starts now, with its word that all of it was proven */
     bool wrong_pool, partitioned;
     uint8_t side; /* the member of the coordinator that it talks to */
 
@@ -188,7 +191,7 @@ struct setting {
 struct stats {
     uint64_t schedules, failures, steps, ids, calls;
     uint64_t fault[FAULTS];
-    uint64_t grants, renewals[4], rotations, takeovers;
+    uint64_t grants, renewals[4], rotations, takeovers, proven;
     uint64_t status[COORD_DOWN + 1];
     uint64_t digest; /* sum over the schedules */
 };
@@ -248,6 +251,7 @@ int64_t world_edge(struct world *w, int64_t *off);
 
 void node_start(struct world *w, struct node *n);
 void node_kill(struct world *w, struct node *n);
+void node_upgrade(struct world *w, struct node *n); /* while its keeper has no call under way */
 bool node_runs(const struct world *w, const struct node *n);
 
 /* The keeper thread: one phase on. */

@@ -196,10 +196,16 @@ static void *run(void *arg)
 
 void net_bench_start(struct net_bench *b, const char *address)
 {
+    net_bench_inherit(b, span_of(NULL, 0), address);
+}
+
+void net_bench_inherit(struct net_bench *b, struct span records, const char *address)
+{
     struct err e = {.text = ""};
     struct span where = span_str(address ? address : "tcp://127.0.0.1:0");
     assert_int_equal(net_new(&b->conf, &b->net, &e), ERR_OK);
     net_on_notify(b->net, notified, b);
+    net_inherit(b->net, records);
     if (net_listen(b->net, where, &b->door, &b->svc, b->address, sizeof b->address, &e))
         fail_msg("%s", e.text);
     assert_int_equal(pthread_create(&b->thread, NULL, run, b), 0);

@@ -52,6 +52,9 @@ void net_bench_init(struct net_bench *b);
 /* Listens on address ("tcp://127.0.0.1:0" where NULL) and runs. */
 void net_bench_start(struct net_bench *b, const char *address);
 
+/* The same, with what another loop has left (net_inherit). */
+void net_bench_inherit(struct net_bench *b, struct span records, const char *address);
+
 /* Runs fn in the loop and waits until it has returned. */
 void net_bench_call(struct net_bench *b, void (*fn)(struct net_bench *, void *), void *arg);
 

@@ -406,6 +406,47 @@ static void it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals(voi
     stop(true);
 }
 
+/* While it rests there is no call, and the page changes by marks alone; then it goes on. */
+static void it_rests_between_two_calls_and_goes_on(void **state)
+{
+    (void)state;
+    static struct page as_it_rested;
+    start_keeper();
+    AWAIT(held() == 2);
+    keeper_pause(b.keeper, true);
+    AWAIT(b.report.paused);
+    assert_true(b.report.proven);
+    as_it_rested = *b.file.page;
+    unsigned calls = fake_coord_count(&b.coord, FAKE_RENEW);
+    for (int i = 0; i < 200; i++)
+        nap();
+    assert_int_equal(fake_coord_count(&b.coord, FAKE_RENEW), calls);
+    assert_memory_equal(&as_it_rested, b.file.page, sizeof as_it_rested);
+    keeper_pause(b.keeper, false);
+    AWAIT(fake_coord_count(&b.coord, FAKE_RENEW) > calls);
+    AWAIT(!b.report.paused);
+    stop(true);
+}
+
+static void it_rests_when_the_call_under_way_has_come_back(void **state)
+{
+    (void)state;
+    start_keeper();
+    AWAIT(held() == 2);
+    unsigned calls = fake_coord_count(&b.coord, FAKE_RENEW);
+    fake_coord_block(&b.coord, true);
+    assert_true(fake_coord_await_blocked(&b.coord));
+    keeper_pause(b.keeper, true);
+    for (int i = 0; i < 50; i++)
+        nap();
+    take(8);
+    assert_false(b.report.paused);
+    fake_coord_block(&b.coord, false);
+    AWAIT(b.report.paused);
+    assert_true(fake_coord_count(&b.coord, FAKE_RENEW) > calls);
+    stop(true); /* a stop ends the rest */
+}
+
 #define KEEPER(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -424,6 +465,8 @@ int main(void)
         KEEPER(a_page_is_taken_over_while_the_coordinator_is_down),
         KEEPER(why_there_is_no_workerid_is_told),
         KEEPER(it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals),
+        KEEPER(it_rests_between_two_calls_and_goes_on),
+        KEEPER(it_rests_when_the_call_under_way_has_come_back),
     };
     return cmocka_run_group_tests_name("lease/keeper", tests, NULL, NULL);
 }

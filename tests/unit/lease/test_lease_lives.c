@@ -66,6 +66,52 @@ static void a_restart_goes_on_where_the_killed_one_stopped(void **state)
     end();
 }
 
+/* An upgrade: nothing is asked before IDs are issued, and the last time is the exact one. */
+static void a_page_as_it_was_left_is_granted_at_once(void **state)
+{
+    (void)state;
+    struct rig_grant was = begin();
+    assert_true(lease_proven(&b.rig.lease));
+    b.rig.file.proven = true;
+    rig_restart(&b.rig);
+    assert_int_equal(rig_held(&b.rig), 2);
+    assert_int_equal(b.rig.mails[LEASE_MAIL_POOL], 1);
+    struct rig_grant *is = rig_of_worker(&b.rig, was.worker);
+    assert_non_null(is);
+    assert_true(is->last_ms == RIG_T0 + 2000 && is->hi_ms == was.hi_ms);
+    assert_true(lease_proven(&b.rig.lease));
+    assert_int_equal(rig_step(&b.rig), LEASE_RENEW); /* but then the first thing it does */
+    assert_int_equal(b.rig.mails[LEASE_MAIL_EXTEND], 2);
+    end();
+}
+
+/* An upgrade before the first renewal was answered has nothing to vouch for. */
+static void a_page_that_waits_to_be_proven_is_not_passed_on_as_proven(void **state)
+{
+    (void)state;
+    (void)begin();
+    rig_restart(&b.rig);
+    assert_false(lease_proven(&b.rig.lease));
+    assert_int_equal(rig_step(&b.rig), LEASE_RENEW);
+    assert_true(lease_proven(&b.rig.lease));
+    end();
+}
+
+/* A slot that was left before stays left. */
+static void a_leaving_slot_of_a_proven_page_is_released(void **state)
+{
+    (void)state;
+    struct rig_grant was = begin();
+    rig_retire(&b.rig, rig_of_worker(&b.rig, was.worker));
+    b.rig.file.proven = true;
+    rig_restart(&b.rig);
+    assert_null(rig_of_worker(&b.rig, was.worker));
+    assert_int_equal(rig_held(&b.rig), 1);
+    (void)rig_settle(&b.rig);
+    assert_int_equal(count(FAKE_RELEASE), 1);
+    end();
+}
+
 static void a_restart_repeats_the_renewal_that_was_cut_short(void **state)
 {
     (void)state;
@@ -542,6 +588,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_restart_goes_on_where_the_killed_one_stopped),
+        cmocka_unit_test(a_page_as_it_was_left_is_granted_at_once),
+        cmocka_unit_test(a_page_that_waits_to_be_proven_is_not_passed_on_as_proven),
+        cmocka_unit_test(a_leaving_slot_of_a_proven_page_is_released),
         cmocka_unit_test(a_restart_repeats_the_renewal_that_was_cut_short),
         cmocka_unit_test(a_restart_with_the_coordinator_down_serves_all_the_same),
         cmocka_unit_test(a_clock_that_went_back_does_not_lower_last),

@@ -1,0 +1,149 @@
+/* Sessions that go from one program to the next. */
+#include "unit/serve/redis_rig.h"
+
+static char packed_mem[128 << 10];
+
+static struct span pack(struct rig *r)
+{
+    struct buf b;
+    buf_init(&b, packed_mem, sizeof packed_mem);
+    assert_true(r->svc->pack(r->svc, r->session, &b));
+    assert_false(b.failed);
+    return buf_span(&b);
+}
+
+/* The session in another connection, with the input and output that this one has. */
+static void carry(struct rig *r)
+{
+    struct span packed = pack(r);
+    struct rds_session *old = r->session;
+    rig_connect(r);
+    assert_true(r->svc->unpack(r->svc, r->session, packed));
+    r->svc->close(r->svc, old);
+    free(old);
+}
+
+static void what_a_client_has_said_goes_over(void **state)
+{
+    struct rig *r = *state;
+    carry(r); /* before its first request */
+    rig_begins(r, "HELLO 3", "%7");
+    rig_check(r, "CLIENT SETNAME me", "+OK\r\n");
+    rig_check(r, "SELECT 9", "+OK\r\n");
+    carry(r);
+    rig_check(r, "CLIENT GETNAME", "$2\r\nme\r\n");
+    rig_check(r, "CLIENT ID", ":1\r\n");
+    assert_int_equal(rig_session(r)->db, 9);
+    assert_int_equal(rig_session(r)->proto, 3);
+    assert_true(rig_session(r)->since_ms == RIG_MS);
+}
+
+static void a_client_id_is_given_out_once(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "PING", "+PONG\r\n");
+    rig_session(r)->id = 40;
+    ((struct rds_service *)(void *)r->svc)->clients = 0;
+    carry(r);
+    rig_disconnect(r);
+    rig_connect(r);
+    rig_check(r, "CLIENT ID", ":41\r\n");
+}
+
+static void a_transaction_goes_on(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "MULTI", "+OK\r\n");
+    carry(r);
+    rig_check(r, "GET id:a", "+QUEUED\r\n");
+    carry(r);
+    rig_check(r, "GET id:a", "+QUEUED\r\n");
+    carry(r);
+    rig_check(r, "EXEC", rig_ids("*2\r\n", 0, 2));
+    rig_check(r, "MULTI", "+OK\r\n");
+    rig_begins(r, "NONSENSE", "-ERR unknown");
+    carry(r);
+    rig_begins(r, "EXEC", "-EXECABORT");
+}
+
+/* It waits for the next millisecond with a part of its reply written. */
+static void an_exec_under_way_goes_on(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "MULTI", "+OK\r\n");
+    rig_check(r, "INCRBY id:a 1000", "+QUEUED\r\n");
+    rig_check(r, "LPOP id:a 100", "+QUEUED\r\n");
+    rig_check(r, "PING", "+QUEUED\r\n");
+    assert_int_equal(rig_ask(r, "EXEC"), NET_QUEUE);
+    assert_true(r->step.partial);
+    carry(r);
+    rig_at(r, 1);
+    assert_int_equal(rig_pump(r), NET_MORE);
+    char expected[8192], first[96];
+    (void)snprintf(first, sizeof first, "*3\r\n%s*100\r\n", rig_integer(999));
+    struct buf b;
+    buf_init(&b, expected, sizeof expected - 1);
+    buf_put_str(&b, rig_ids(first, 1000, 24));
+    for (uint32_t i = 0; i < 76; i++)
+        resp_put_bulk_u64(&b, layout_compose(1001, RIG_WORKER, i));
+    buf_put_str(&b, "+PONG\r\n");
+    expected[b.n] = '\0';
+    rig_expect(r, expected);
+}
+
+static void subscriptions_go_over(void **state)
+{
+    struct rig *r = *state;
+    rig_begins(r, "SUBSCRIBE one two", "*3\r\n");
+    rig_begins(r, "PSUBSCRIBE p*", "*3\r\n");
+    carry(r);
+    assert_int_equal(rds_subs_count(r->session, RDS_CHANNEL), 2);
+    assert_int_equal(rds_subs_count(r->session, RDS_PATTERN), 1);
+    rig_check(r, "UNSUBSCRIBE two", "*3\r\n$11\r\nunsubscribe\r\n$3\r\ntwo\r\n:2\r\n");
+    rig_begins(r, "SUBSCRIBE three", "*3\r\n$9\r\nsubscribe\r\n$5\r\nthree\r\n:3\r\n");
+}
+
+static void a_request_half_read_through_cannot_be_carried(void **state)
+{
+    struct rig *r = *state;
+    static char big[NET_IN_MAX + 1];
+    struct buf b;
+    int n = snprintf(big, sizeof big, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%zu\r\n", sizeof big);
+    memset(big + n, 'x', sizeof big - (size_t)n);
+    buf_init(&b, packed_mem, sizeof packed_mem);
+    assert_int_equal(rig_send(r, span_of(big, NET_IN_MAX)), NET_MORE);
+    assert_non_null(rig_session(r)->swallow);
+    assert_false(r->svc->pack(r->svc, r->session, &b));
+}
+
+/* Cut short, or of another version, it is refused, and nothing leaks. */
+static void what_is_not_understood_is_refused(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "MULTI", "+OK\r\n");
+    rig_check(r, "GET id:a", "+QUEUED\r\n");
+    struct span whole = pack(r);
+    for (size_t n = 0; n <= whole.n; n++) {
+        rig_disconnect(r);
+        rig_connect(r);
+        assert_true(r->svc->unpack(r->svc, r->session, span_of(whole.p, n)) == (n == whole.n));
+    }
+    rig_disconnect(r);
+    rig_connect(r);
+    packed_mem[0]++;
+    assert_false(r->svc->unpack(r->svc, r->session, whole));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG_TEST(what_a_client_has_said_goes_over),
+        RIG_TEST(a_client_id_is_given_out_once),
+        RIG_TEST(a_transaction_goes_on),
+        RIG_TEST(an_exec_under_way_goes_on),
+        RIG_TEST(subscriptions_go_over),
+        RIG_TEST(a_request_half_read_through_cannot_be_carried),
+        RIG_TEST(what_is_not_understood_is_refused),
+    };
+    return cmocka_run_group_tests_name("serve/redis_carry", tests, NULL, NULL);
+}
