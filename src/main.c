@@ -178,6 +178,13 @@ static enum err_code check_users(const struct conf *c, struct err *e)
     return r;
 }
 
+/* The configuration was right a moment ago, when this program rehearsed: a service manager is to try
+ * again. */
+static int final(int status, const struct heir *h)
+{
+    return status == EXIT_CONFIG && h->state == HEIR_TAKES ? EXIT_FAILURE : status;
+}
+
 static int with_conf(const struct args *a, char *const *argv)
 {
     struct conf c;
@@ -190,7 +197,7 @@ static int with_conf(const struct args *a, char *const *argv)
         conf_clear(&c);
     if (rc) {
         (void)fprintf(stderr, "%s\n", e.text);
-        return rc == ERR_NOMEM ? EXIT_FAILURE : EXIT_CONFIG;
+        return rc == ERR_NOMEM ? EXIT_FAILURE : final(EXIT_CONFIG, &h);
     }
     if (a->action == ACTION_DUMP)
         status = dump(&c);
@@ -203,6 +210,7 @@ static int with_conf(const struct args *a, char *const *argv)
                                                  .envp = environ,
                                                  .argv = argv,
                                                  .heir = &h});
+    status = final(status, &h);
     heir_clear(&h);
     conf_clear(&c);
     return status;

@@ -93,6 +93,26 @@ def handed_on(w):
     yield 0.5
 
 
+@fault("SIGUSR2: its program takes over in place, up to five times", "sidecar", 2)
+def upgraded(w, s):
+    """No window: no request may fail."""
+    for _ in range(w.rng.choice((1, 1, 2, 5))):
+        s.popen.send_signal(signal.SIGUSR2)
+        yield w.rng.choice((0.001, 0.01, w.rng.uniform(0, 0.3)))
+    yield 0.3
+
+
+@fault("SIGUSR2, and SIGKILL at about the time of the exchange", "sidecar")
+def upgraded_and_killed(w, s):
+    w.must_stop(s)
+    s.popen.send_signal(signal.SIGUSR2)
+    yield w.rng.uniform(0, 0.02)
+    s.kill()
+    yield w.rng.choice((0, 0.1))
+    s.start()
+    yield 0.5
+
+
 @fault("SIGSTOP, SIGCONT", "sidecar", 2)
 def stopped(w, s):
     """Time may pass by much more than the pause takes, as it does for one that lasts hours."""
