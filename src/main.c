@@ -178,8 +178,8 @@ static enum err_code check_users(const struct conf *c, struct err *e)
     return r;
 }
 
-/* The configuration was right a moment ago, when this program rehearsed: a service manager is to try
- * again. */
+/* The configuration was right a moment ago, when this program rehearsed: a service manager is to
+ * try again. */
 static int final(int status, const struct heir *h)
 {
     return status == EXIT_CONFIG && h->state == HEIR_TAKES ? EXIT_FAILURE : status;

@@ -4,7 +4,12 @@
  */
 #include "serve/redis.h"
 
+#include <assert.h>
+
 #define PACKED 1 /* version of what follows it */
+
+static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 120,
+              "a field came or went: is it packed, and PACKED another?");
 
 bool rds_pack(const struct net_service *svc, const void *session, struct buf *parcel)
 {

@@ -242,6 +242,49 @@ def broken_program(case):
     ids.check_increasing([first, int(r.ask("GET", "id:orders"))])
 
 
+YES = """#!/bin/sh
+for last; do :; done
+if [ "$last" = -t ]; then
+    echo "takes over: 1"
+    %s
+    exit 0
+fi
+%s
+"""
+
+
+@test("a program that is gone between check and exchange: the old one goes on, renewals, too")
+def gone_in_between(case):
+    s = own_program(case, case.pool())
+    r = s.resp()
+    first = int(r.ask("GET", "id:orders"))
+    for _ in range(3):
+        replace(s.argv[0], YES % ('rm "$0"', ""))
+        assert "No such file" in upgrade(s, "upgrade refused.*")
+    ids.check_increasing([first, int(r.ask("GET", "id:orders"))])
+    renewed = s.metric("sidflake_renewals_total", result="renewed")
+    until("it is renewed", lambda: s.metric("sidflake_renewals_total",
+                                            result="renewed") >= renewed + 2)
+    shutil.copy(harness.SIDFLAKE, s.argv[0])
+    upgrade(s)
+    assert int(r.ask("GET", "id:orders")) > first
+
+
+@test("a new program that ends at its start: started again, the same workerId, no ID twice")
+def dies_after_exchange(case):
+    s = own_program(case, case.pool())
+    s.wait_held(2)
+    before = [s.id() for _ in range(20)]
+    replace(s.argv[0], YES % (":", "exit 3"))
+    s.popen.send_signal(signal.SIGUSR2)
+    assert s.wait() == 3
+    shutil.copy(harness.SIDFLAKE, s.argv[0])
+    s.start()
+    after = [s.id() for _ in range(20)]
+    ids.check_increasing(before + after)
+    assert {ids.worker_of(v) for v in before + after} == {0}
+
+
 @test("the new program is the one that stands at the path by now")
 def new_program(case):
     s = own_program(case, case.pool())

@@ -119,7 +119,19 @@ static void another_file_at_the_path_is_opened_as_ever(void **state)
     assert_int_equal(rename(page_path, aside_path), 0);
     inherit(&f, COORDINATOR);
     assert_true(!f.found && !f.proven && f.fd >= 0);
-    assert_int_equal(fcntl(left.fd, F_GETFD) < 0 || f.fd == left.fd, true);
+    pagefile_close(&f);
+}
+
+static void a_copy_at_the_path_is_foreign(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    assert_int_equal(rename(page_path, aside_path), 0);
+    int fd = open(page_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, &proof, sizeof proof), sizeof proof);
+    (void)close(fd);
+    inherit(&f, COORDINATOR);
+    assert_true(f.found && f.verdict == PAGE_FOREIGN && !f.proven);
     pagefile_close(&f);
 }
 
@@ -149,6 +161,7 @@ int main(void)
         LEFT(one_without_its_copy_is_not_proven),
         LEFT(of_another_coordinator_nothing_is_proven),
         LEFT(another_file_at_the_path_is_opened_as_ever),
+        LEFT(a_copy_at_the_path_is_foreign),
         LEFT(without_anything_left_it_is_opened_as_ever),
     };
     return cmocka_run_group_tests_name("lease/pagefile_inherit", tests, NULL, NULL);
