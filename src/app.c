@@ -486,6 +486,7 @@ static enum err_code start(struct app *a, int *status, struct err *e)
 static void take_over(struct app *a)
 {
     struct heir *h = a->start.heir;
+    mail_came(a); /* grants that are proven, before anybody waits for them */
     uint64_t n = net_adopt(a->net, a->serve.services, SERVE_PROTOCOLS);
     if (h->why.code)
         log_warn("what the program before left cannot be used", kv_str("why", h->why.text));

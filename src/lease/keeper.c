@@ -389,8 +389,6 @@ static void *thread_main(void *arg)
 {
     struct keeper *k = arg;
     struct lease_action a;
-    log_mails(k);
-    deliver(k);
     while (next(k, &a))
         run(k, &a);
     coord_idle(k->o.coord);
@@ -426,6 +424,8 @@ enum err_code keeper_start(const struct keeper_options *o, struct keeper **out, 
     lease_init(&k->lease, &o->lease, o->file, o->rng, clock_mono_ms(o->clock));
     k->report.pool = k->lease.pool;
     k->report.held = lease_held(&k->lease);
+    log_mails(k);
+    deliver(k);
     enum err_code r = start_thread(k, e);
     if (r) {
         (void)pthread_cond_destroy(&k->wake);

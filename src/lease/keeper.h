@@ -27,7 +27,8 @@ struct keeper_options {
     struct pagefile *file;  /* likewise the keeper's, but for the marks */
     struct clock *clock;
     struct rng *rng;
-    void (*notify)(void *arg); /* called in the keeper's thread when there is something to take */
+    void (*notify)(void *arg); /* called when there is something to take, in the keeper's thread or
+                                  keeper_start */
     void *arg;
 };
 
@@ -53,7 +54,8 @@ struct keeper_report {
 
 struct keeper;
 
-/* Starts the thread. On failure nothing is left behind. */
+/* Starts the thread; what a page taken over grants at once can be taken when it returns. On failure
+ * nothing is left behind. */
 enum err_code keeper_start(const struct keeper_options *o, struct keeper **out,
                            struct err *e) MUST_CHECK;
 

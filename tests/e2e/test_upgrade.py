@@ -196,7 +196,7 @@ def burst(case):
         for _ in range(200):
             s.popen.send_signal(signal.SIGUSR2)
             time.sleep(0.002)
-        until("all is done", lambda: s.log().count("upgraded in place") >= 2)
+        s.wait_log("upgraded in place")
         upgrade(s)
     load.check()
 
