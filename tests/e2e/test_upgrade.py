@@ -1,5 +1,7 @@
 """SIGUSR2: a program takes the place of another, and no client notices."""
 
+import fcntl
+import glob
 import os
 import random
 import re
@@ -7,6 +9,8 @@ import shutil
 import signal
 import socket
 import stat
+import struct
+import subprocess
 import threading
 import time
 
@@ -14,7 +18,7 @@ import harness
 import ids
 import wire
 from harness import until
-from procs import Manager
+from procs import Manager, clean_env, die_with_parent
 from runner import test
 
 TIMES = 30  # upgrades in a row
@@ -446,7 +450,7 @@ def term_and_upgrade(case):
         assert redis.held() == [], "round %d: %r" % (i, redis.held())
 
 
-@test("a state page that is replaced, or an unusable parcel: as after a restart, no ID twice")
+@test("a state page that is replaced: as after a restart, no ID twice")
 def not_proven(case):
     s = case.sidecar(case.pool())
     s.wait_held(2)
@@ -457,9 +461,60 @@ def not_proven(case):
     assert 'workerIds="as after a restart"' in upgrade(s)
     s.wait_ready()
     ids.check_distinct(before + [s.id() for _ in range(20)])
-    for value in ("x", "1", "999", "99999999999999999999", "0"):
-        r = case.sidflake("-t", "-c", s.conf, env={"SIDFLAKE_PARCEL": value}, expect=0)
-        assert "takes over" not in r.stdout
+
+
+PARCEL_TAKE, PARCEL_REHEARSE = 0, 1
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+
+
+def parcel(version, purpose, pid, records=b"", seals=SEALS):
+    """A descriptor that a child inherits, as src/base/parcel.h describes it."""
+    fd = os.memfd_create("parcel", os.MFD_ALLOW_SEALING)
+    os.write(fd, b"SIDFPRCL" + struct.pack("=QQQ", version, purpose, pid) + records)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    return fd
+
+
+@test("a parcel is believed from this process alone, sealed, and of a version that is known")
+def parcels(case):
+    def agrees(value, fds=()):
+        r = subprocess.run([harness.SIDFLAKE, "-t"], env=clean_env({"SIDFLAKE_PARCEL": str(value)}),
+                           pass_fds=fds, capture_output=True, text=True, timeout=30)
+        assert r.returncode == 0, r.stderr
+        return "takes over: 1" in r.stdout
+    ours = parcel(1, PARCEL_REHEARSE, os.getpid())
+    assert agrees(ours, [ours])
+    assert not agrees(ours), "the descriptor is closed there"
+    for fd in (parcel(1, PARCEL_REHEARSE, os.getpid() + 1), parcel(1, PARCEL_TAKE, os.getpid()),
+               parcel(2, PARCEL_REHEARSE, os.getpid()),
+               parcel(1, PARCEL_REHEARSE, os.getpid(), seals=fcntl.F_SEAL_SHRINK)):
+        assert not agrees(fd, [fd])
+    for value in ("x", "", "1", "999", "99999999999999999999", "0"):
+        assert not agrees(value)
+
+
+@test("a parcel of another version: its descriptors are closed, and all begins anew")
+def other_version(case):
+    s = harness.Sidecar(case, "s", case.pool().url)
+    left = socket.socket()
+    inode = "socket:[%d]" % os.fstat(left.fileno()).st_ino
+
+    def leave():
+        """In the child, before it runs the program: only there its pid is known."""
+        die_with_parent()
+        os.set_inheritable(left.fileno(), True)
+        fd = parcel(2, PARCEL_TAKE, os.getpid(), struct.pack("=QQQ", 77, left.fileno(), 0))
+        os.dup2(fd, 900)
+    with open(s.log_path, "ab") as log:
+        s.popen = subprocess.Popen(
+            s.argv, env=clean_env({"SIDFLAKE_PARCEL": "900"}), stdin=subprocess.DEVNULL,
+            stdout=log, stderr=log, close_fds=False, preexec_fn=leave)
+    s.wait_ready()
+    s.wait_log("what the program before left cannot be used.*expected version 1, found 2")
+    open_now = [os.readlink(p) for p in glob.glob("/proc/%d/fd/*" % s.pid) if os.path.lexists(p)]
+    assert open_now and inode not in open_now
+    assert s.id() > 0
+    left.close()
 
 
 @test("SIGKILL after an upgrade, and restart: the same workerId")
