@@ -32,10 +32,15 @@ def until(what, condition, timeout=10.0, step=0.005):
         time.sleep(step)
 
 
+GIVEN = set()  # ports, in this process
+
+
 def free_port():
-    """A TCP port below those that the kernel gives to clients, so that none of them takes it."""
+    """A TCP port below those that the kernel gives to clients, so that none of them takes it; never
+    the same twice."""
     for _ in range(200):
-        port = random.randint(15000, 31000)
+        port = random.choice([p for p in range(15000, 31001) if p not in GIVEN])
+        GIVEN.add(port)
         with socket.socket() as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
