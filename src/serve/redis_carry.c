@@ -1,15 +1,46 @@
 /*
- * A session as bytes, for the program that takes the place of this one (net/carry.c). A request
- * that is too large and half read through is not carried: its connection is closed.
+ * A session as bytes, for the program that takes the place of this one (net/carry.c).
  */
 #include "serve/redis.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #define PACKED 1 /* version of what follows it */
 
 static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 120,
               "a field came or went: is it packed, and PACKED another?");
+
+/* A request that is too large and half read through; what its end will say is not known yet. */
+static void pack_swallow(const struct resp_swallow *s, struct buf *parcel)
+{
+    parcel_put_u64(parcel, s != NULL);
+    if (!s)
+        return;
+    parcel_put_u64(parcel, s->args_left);
+    parcel_put_u64(parcel, s->bytes_left);
+    parcel_put_bytes(parcel, span_of(s->header, s->header_n));
+}
+
+static bool unpack_swallow(struct rds_session *ses, struct span *in)
+{
+    struct resp_swallow s = {.header_n = 0};
+    struct span header;
+    uint64_t there;
+    if (!parcel_get_upto(in, 1, &there))
+        return false;
+    if (!there)
+        return true;
+    if (!parcel_get_u64(in, &s.args_left) || !parcel_get_u64(in, &s.bytes_left) ||
+        !parcel_get_bytes(in, &header) || header.n > sizeof s.header)
+        return false;
+    memcpy(s.header, header.p, header.n);
+    s.header_n = (uint8_t)header.n;
+    ses->swallow = malloc(sizeof s);
+    if (ses->swallow)
+        *ses->swallow = s;
+    return ses->swallow != NULL;
+}
 
 bool rds_pack(const struct net_service *svc, const void *session, struct buf *parcel)
 {
@@ -24,7 +55,8 @@ bool rds_pack(const struct net_service *svc, const void *session, struct buf *pa
     parcel_put_bytes(parcel, span_of(ses->name, ses->name_n));
     rds_multi_pack(ses, parcel);
     rds_subs_pack(ses, parcel);
-    return !ses->swallow;
+    pack_swallow(ses->swallow, parcel);
+    return true;
 }
 
 static bool unpack_numbers(struct rds_session *ses, struct span *in)
@@ -49,7 +81,7 @@ bool rds_unpack(struct net_service *net, void *session, struct span packed)
     struct rds_service *svc = (struct rds_service *)(void *)net;
     struct rds_session *ses = session;
     if (!unpack_numbers(ses, &packed) || !rds_multi_unpack(ses, &packed) ||
-        !rds_subs_unpack(ses, &packed))
+        !rds_subs_unpack(ses, &packed) || !unpack_swallow(ses, &packed))
         return false;
     if (ses->id > svc->clients) /* a CLIENT ID is given out once */
         svc->clients = ses->id;

@@ -192,7 +192,7 @@ void mcb_put_error(struct buf *b, const struct mcb_req *req, enum mcb_status sta
 {
     const struct span none = {"", 0};
     size_t i = 0;
-    while (texts[i].status != status)
+    while (i < sizeof texts / sizeof *texts - 1 && texts[i].status != status)
         i++;
     if (status == MCB_NOT_FOUND && req->with_key)
         mcb_put(b, req, status, req->key, none, 0);

@@ -402,23 +402,28 @@ def slow_readers(case):
     ids.check_distinct(values)
 
 
-@test("SIGUSR2: a data block half sent is waited for, then its connection is closed")
+@test("SIGUSR2: a value half sent goes on, in all protocols")
 def half_block(case):
     s = case.sidecar(case.pool())
-    slow, stuck, r = s.mc(), s.mc(), s.resp()
-    for c in (slow, stuck):
-        c.send(b"set id:orders 0 0 10\r\n01234")
-        assert c.silent(0.05)
-    first = int(r.ask("GET", "id:orders"))
-    at = len(s.log())
-    s.popen.send_signal(signal.SIGUSR2)
-    time.sleep(0.1)
-    slow.send(b"56789\r\n")
-    assert slow.line() == b"CLIENT_ERROR id key is read-only"
-    s.wait_log("upgraded in place", after=at)
-    s.wait_log("in the middle of a request are closed number=1", after=at)
-    assert stuck.rest() == b"" and slow.id() > first
-    assert int(r.ask("GET", "id:orders")) > first
+    text, meta, binary, resp = s.mc(), s.mc(), s.mc(), s.resp()
+    text.send(b"set id:orders 0 0 10\r\n01234")
+    meta.send(b"ms id:orders 10 O77 k\r\n01234")
+    binary.send(struct.pack(">BBHBBHII8x", 0x80, 0x01, 9, 8, 0, 0, 8 + 9 + 10, 0x01020304) +
+                bytes(8) + b"id:orders01234")
+    big = 200000
+    resp.send(b"*3\r\n$3\r\nSET\r\n$9\r\nid:orders\r\n$%d\r\n" % big + b"x" * 150000)
+    assert str(resp.reply()).startswith("ERR ")
+    assert all(c.silent(0.05) for c in (text, meta, binary))
+    upgrade(s)
+    for c in (text, meta, binary):
+        c.send(b"56789" + (b"" if c is binary else b"\r\n"))
+    resp.send(b"x" * 50000 + b"\r\n" + resp.encode("GET", "id:orders"))
+    assert text.line() == b"CLIENT_ERROR id key is read-only"
+    assert meta.line() == b"NS O77 kid:orders"
+    head = binary.take(24)
+    assert head[0] == 0x81 and head[6:8] == b"\0\5" and head[12:16] == b"\1\2\3\4", head
+    assert int(resp.reply()) > 0
+    assert text.id() > 0 and meta.id() > 0
 
 
 @test("a service manager hears of an upgrade, and the watchdog goes on")
