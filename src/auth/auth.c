@@ -182,6 +182,11 @@ const struct user *auth_user(const struct auth *a, uint32_t id)
     return NULL;
 }
 
+const struct user *auth_user_named(const struct auth *a, struct span name)
+{
+    return a ? users_find(&a->users, name) : NULL;
+}
+
 /* ---- life -------------------------------------------------------------------------------------
  */
 

@@ -47,4 +47,7 @@ enum auth_answer auth_check(struct auth *a, struct span name, struct span passwo
 /* The user of that id; NULL: there is none any more. Until auth_replace. a may be NULL. */
 const struct user *auth_user(const struct auth *a, uint32_t id);
 
+/* The same by name. */
+const struct user *auth_user_named(const struct auth *a, struct span name);
+
 #endif

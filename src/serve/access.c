@@ -40,6 +40,24 @@ static const struct user *user_of(const struct serve *s, const struct access *a)
     return a->mode == ACCESS_REQUIRED ? auth_user(s->auth, a->user) : NULL;
 }
 
+void access_pack(const struct serve *s, const struct access *a, struct buf *parcel)
+{
+    const struct user *u = user_of(s, a);
+    parcel_put_bytes(parcel, span_str(u ? u->name : ""));
+    parcel_put_bytes(parcel, span_str(u ? u->hash : ""));
+}
+
+bool access_unpack(const struct serve *s, struct access *a, struct span *in)
+{
+    struct span name, hash;
+    if (!parcel_get_bytes(in, &name) || !parcel_get_bytes(in, &hash))
+        return false;
+    const struct user *u =
+        a->mode == ACCESS_REQUIRED && name.n > 0 ? auth_user_named(s->auth, name) : NULL;
+    a->user = u && span_eq(span_str(u->hash), hash) ? u->id : 0;
+    return true;
+}
+
 const char *access_user_name(const struct serve *s, const struct access *a)
 {
     const struct user *u = user_of(s, a);

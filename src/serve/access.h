@@ -50,6 +50,12 @@ void access_logout(struct access *a);
  * are required. */
 bool access_may(const struct serve *s, const struct access *a, struct span key);
 
+/* Who it is, for the program that takes over: a name and the hash of a password, whose owner has
+ * shown that he knows it. There it is that user's who has both, or nobody's. mode is not among it:
+ * open sets that. false: not understood. */
+void access_pack(const struct serve *s, const struct access *a, struct buf *parcel);
+bool access_unpack(const struct serve *s, struct access *a, struct span *in);
+
 /* The user's name; "default" where none is required. */
 const char *access_user_name(const struct serve *s, const struct access *a);
 

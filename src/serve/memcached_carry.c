@@ -9,13 +9,12 @@
 #define PACKED     1    /* version of what follows it, and of the verbs' and results' numbers */
 #define ANSWER_MAX 2048 /* bytes of what a data block is answered with */
 
-static_assert(sizeof(void *) != 8 || sizeof(struct mcd_session) == 64,
+static_assert(sizeof(void *) != 8 || sizeof(struct mcd_session) == 80,
               "a field came or went: is it packed, and PACKED another?");
 
 /* An answer is of use only while a block is under way; after it, it points to what is gone. */
 bool mcd_pack(const struct net_service *svc, const void *session, struct buf *parcel)
 {
-    (void)svc;
     const struct mcd_session *s = session;
     bool answer = s->state == MCD_SWALLOW;
     parcel_put_u64(parcel, PACKED);
@@ -30,6 +29,7 @@ bool mcd_pack(const struct net_service *svc, const void *session, struct buf *pa
     parcel_put_u64(parcel, s->opcode);
     parcel_put_u64(parcel, s->error);
     parcel_put_bytes(parcel, span_of(s->opaque, sizeof s->opaque));
+    access_pack(((const struct memcached *)svc)->serve, &s->access, parcel);
     parcel_put_bytes(parcel, answer ? s->answer : span_of(NULL, 0));
     return true;
 }
@@ -67,7 +67,7 @@ static bool keep_answer(struct mcd_session *s, struct span answer)
 
 bool mcd_unpack(struct net_service *svc, void *session, struct span in)
 {
-    (void)svc;
+    const struct serve *serve = ((const struct memcached *)svc)->serve;
     struct mcd_session *s = session;
     struct span opaque, answer;
     uint64_t version, done;
@@ -78,7 +78,7 @@ bool mcd_unpack(struct net_service *svc, void *session, struct span in)
         !get_u8(&in, MC_VERB_COUNT - 1, &s->verb) || !get_u8(&in, SERVE_RESULTS - 1, &s->result) ||
         !get_u8(&in, UINT8_MAX, &s->opcode) || !get_u8(&in, UINT8_MAX, &s->error) ||
         !parcel_get_bytes(&in, &opaque) || opaque.n != sizeof s->opaque ||
-        !parcel_get_bytes(&in, &answer) || in.n > 0)
+        !access_unpack(serve, &s->access, &in) || !parcel_get_bytes(&in, &answer) || in.n > 0)
         return false;
     s->done = (size_t)done;
     memcpy(s->opaque, opaque.p, sizeof s->opaque);

@@ -8,7 +8,7 @@
 
 #define PACKED 1 /* version of what follows it */
 
-static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 120,
+static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 144,
               "a field came or went: is it packed, and PACKED another?");
 
 /* A request that is too large and half read through; what its end will say is not known yet. */
@@ -44,7 +44,6 @@ static bool unpack_swallow(struct rds_session *ses, struct span *in)
 
 bool rds_pack(const struct net_service *svc, const void *session, struct buf *parcel)
 {
-    (void)svc;
     const struct rds_session *ses = session;
     parcel_put_u64(parcel, PACKED);
     parcel_put_u64(parcel, ses->id);
@@ -53,6 +52,7 @@ bool rds_pack(const struct net_service *svc, const void *session, struct buf *pa
     parcel_put_u64(parcel, ses->proto);
     parcel_put_u64(parcel, ses->db);
     parcel_put_bytes(parcel, span_of(ses->name, ses->name_n));
+    access_pack(((const struct rds_service *)(const void *)svc)->serve, &ses->access, parcel);
     rds_multi_pack(ses, parcel);
     rds_subs_pack(ses, parcel);
     pack_swallow(ses->swallow, parcel);
@@ -80,8 +80,9 @@ bool rds_unpack(struct net_service *net, void *session, struct span packed)
 {
     struct rds_service *svc = (struct rds_service *)(void *)net;
     struct rds_session *ses = session;
-    if (!unpack_numbers(ses, &packed) || !rds_multi_unpack(ses, &packed) ||
-        !rds_subs_unpack(ses, &packed) || !unpack_swallow(ses, &packed))
+    if (!unpack_numbers(ses, &packed) || !access_unpack(svc->serve, &ses->access, &packed) ||
+        !rds_multi_unpack(ses, &packed) || !rds_subs_unpack(ses, &packed) ||
+        !unpack_swallow(ses, &packed))
         return false;
     if (ses->id > svc->clients) /* a CLIENT ID is given out once */
         svc->clients = ses->id;

@@ -16,6 +16,7 @@ import time
 
 import harness
 import ids
+import test_auth
 import wire
 from harness import until
 from procs import Manager, clean_env, die_with_parent
@@ -327,9 +328,10 @@ def changed_conf(case):
     s.options["workers.active"] = 2
     s.write_conf()
     upgrade(s)
-    more = [int(old.ask("GET", "id:orders")), gone.id(), s.id()]
+    more = [int(old.ask("GET", "id:orders")), s.id()]
     ids.check_increasing(first + more)
     assert not os.path.exists(s.mc_sock), "nobody listens there any more"
+    assert gone.rest() == b"", "its kind is not let in any more"
     assert stat.S_IMODE(os.stat(s.resp_sock).st_mode) == 0o600
     with wire.Resp(extra) as r:
         assert int(r.ask("GET", "id:orders")) > 0
@@ -381,6 +383,41 @@ def in_the_middle(case):
     assert b" db=5 " in named.ask("CLIENT", "INFO") and b"resp=3" in named.ask("CLIENT", "INFO")
     with s.resp() as r:
         assert r.ask("CLIENT", "ID") > number, "a CLIENT ID is given out once"
+
+
+@test("SIGUSR2: who had logged in still is, and nobody else, nor with an old password")
+def logged_in(case):
+    s = test_auth.sidecar(case)
+    nobody, ann, bob, text = s.resp(), s.resp(), s.resp(unix=True), s.mc()
+    for r, name in ((ann, "ann"), (bob, "bob")):
+        assert r.ask("AUTH", name, "secret") == b"OK"
+    text.send(b"set auth 0 0 10\r\nann secret\r\n")
+    assert text.line() == b"STORED"
+    upgrade(s)
+    assert "NOAUTH" in str(nobody.ask("GET", "id:a"))
+    assert int(ann.ask("GET", "id:a")) > 0 and text.id("id:a") > 0
+    assert int(bob.ask("GET", "id:orders")) > 0
+    assert "not allowed to user 'bob'" in str(bob.ask("GET", "id:a"))
+    with open(case.path("users"), "w") as f:
+        f.write("ann:%s\nbob:%s\n" % (test_auth.ARGON2, test_auth.ARGON2))
+    upgrade(s)
+    assert "NOAUTH" in str(ann.ask("GET", "id:a")), "her password is another"
+    assert int(bob.ask("GET", "id:a")) > 0, "his is the same, and he may have all names"
+
+
+@test("SIGUSR2: a connection that its listener would not let in any more is closed")
+def not_let_in(case):
+    s = test_auth.sidecar(case, {"auth.mode": "off"})
+    r, u = s.resp(), s.resp(unix=True)
+    assert int(r.ask("GET", "id:a")) > 0 and int(u.ask("GET", "id:a")) > 0
+    s.options["auth.allow_uids"] = [str(os.getuid() + 1)]
+    s.write_conf()
+    upgrade(s)
+    assert int(r.ask("GET", "id:a")) > 0 and u.rest() == b""
+    s.options["auth.mode"] = "required"
+    s.write_conf()
+    upgrade(s)
+    assert r.rest() == b"", "nobody has logged in there"
 
 
 @test("SIGUSR2: clients that read slowly get all of their replies")

@@ -275,7 +275,7 @@ static void what_was_not_left_is_not_taken(void **state)
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
         size_t at = parcel_begin(&parcel, PARCEL_CONNECTION, fds[i]);
         parcel_put_bytes(&parcel, SPAN("toy"));
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 5; k++)
             parcel_put_u64(&parcel, 0);
         parcel_put_bytes(&parcel, span_of(session, b.svc.session_size));
         parcel_end(&parcel, at);
