@@ -252,7 +252,7 @@ static void a_rehearsal_listens_only_where_nobody_does(void **state)
     net_bench_call(&a, do_pack, &purpose);
     assert_int_equal(net_new(&b.conf, &b.net, &e), ERR_OK);
     net_inherit(b.net, buf_span(&parcel));
-    assert_int_equal(net_listen(b.net, span_str(address), 0600, &b.svc, bound, sizeof bound, &e),
+    assert_int_equal(net_listen(b.net, span_str(address), &b.door, &b.svc, bound, sizeof bound, &e),
                      ERR_OK);
     assert_string_equal(bound, address);
     net_free(b.net);
