@@ -30,6 +30,13 @@ static void pack_listener(const struct net_listener *l, enum parcel_purpose purp
     parcel_end(b, begun);
 }
 
+/* All that there is to know of it stands in its buffers and its session. */
+static bool is_whole(const struct conn *c)
+{
+    return c->state == CONN_READING || c->state == CONN_FLUSHING || c->state == CONN_QUEUED ||
+           c->state == CONN_WAITING;
+}
+
 /* The session comes last, so that it needs no length of its own. */
 static bool pack_conn(const struct conn *c, struct buf *b)
 {
@@ -44,7 +51,7 @@ static bool pack_conn(const struct conn *c, struct buf *b)
     parcel_put_u64(b, c->mark);
     parcel_put_bytes(b, span_of(c->in, c->in_n));
     parcel_put_bytes(b, span_of(c->out ? c->out + from : NULL, c->out_n - from));
-    bool ok = c->svc->pack && c->svc->pack(c->svc, c->session, b);
+    bool ok = is_whole(c) && c->svc->pack && c->svc->pack(c->svc, c->session, b);
     parcel_end(b, begun);
     if (ok && !b->failed)
         return true;
