@@ -44,6 +44,7 @@ static void open_serve(struct serve *s)
     struct err e;
     memset(s, 0, sizeof *s);
     s->clock = &stopped;
+    s->rng = rng_system();
     i->batch = 100;
     i->started = i->granted = true;
     feed_must(names_init(&i->names, "id:", NULL, 0, &e) == ERR_OK, "names");
