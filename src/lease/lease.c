@@ -79,7 +79,7 @@ static void revoke(struct lease *l, unsigned i)
     free_slot(l, i);
     if (!l->slot[i].unproven)
         post(l, LEASE_MAIL_REVOKE, i, 0);
-    l->slot[i].unproven = false;
+    l->slot[i].unproven = 0;
 }
 
 static void grant(struct lease *l, unsigned i, int64_t last)
@@ -113,6 +113,8 @@ static void take_over_slot(struct lease *l, unsigned i, bool proven)
         s->rec.state = PAGE_FREE;
     s->young = true; /* until the coordinator says otherwise */
     s->unproven = s->rec.state == PAGE_HELD && !proven;
+    if (s->unproven && s->rec.renewing)
+        s->unproven = 2; /* the pair in the page is repeated first */
     if (s->rec.state == PAGE_HELD && proven)
         grant(l, i, s->last_ms);
 }
@@ -122,7 +124,7 @@ static void take_over_slot(struct lease *l, unsigned i, bool proven)
 static void grant_taken_over(struct lease *l, unsigned i, int64_t wall)
 {
     struct lease_slot *s = &l->slot[i];
-    s->unproven = false;
+    s->unproven = 0;
     int64_t used = min64(wall, s->rec.hi_ms);
     if (used > s->last_ms)
         s->last_ms = used;
@@ -463,10 +465,10 @@ static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal 
     s->t0_ms = item->t0_ms;
     s->young = reply->now_ms - item->t0_ms < l->pool.params.mature_after_ms;
     page_store(l->page, i, &s->rec);
-    if (s->unproven)
-        grant_taken_over(l, i, wall);
-    else
+    if (!s->unproven)
         post(l, LEASE_MAIL_EXTEND, i, 0);
+    else if (--s->unproven == 0)
+        grant_taken_over(l, i, wall);
 }
 
 /* Nobody can say whether the page is right, so it is believed: a restart during an outage serves.
@@ -489,14 +491,15 @@ static void renew_done(struct lease *l, const struct lease_action *a, const stru
         return;
     }
     l->fails = 0;
-    bool young = false;
+    bool young = false, unproven = false;
     for (size_t k = 0; k < a->nitems; k++) {
         renewed_one(l, a->slots[k], &a->items[k], &o->reply, wall);
         const struct lease_slot *s = &l->slot[a->slots[k]];
         young |= s->rec.state == PAGE_HELD && s->young;
+        unproven |= s->unproven > 0;
     }
     int64_t every = young ? min64(YOUNG_RENEW_MS, l->conf.renew_ms) : l->conf.renew_ms;
-    l->renew_due = mono + jitter(l, every);
+    l->renew_due = unproven ? mono : mono + jitter(l, every);
 }
 
 static void release_done(struct lease *l, const struct lease_action *a, enum coord_status status,
@@ -557,7 +560,7 @@ static void leave(struct lease *l, unsigned i)
     /* Below the floor: the loop, which had not heard yet, issued for the slot's holder before. */
     if (!known || s->last_ms + 1 < s->rec.lo_ms)
         s->last_ms = s->rec.hi_ms; /* no exact last time is known: all of the range is used */
-    s->unproven = false;
+    s->unproven = 0;
     s->rec.state = PAGE_LEAVING;
     page_store(l->page, i, &s->rec);
 }

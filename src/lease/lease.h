@@ -17,9 +17,11 @@
  *   - The page knows first: a grant is in the page before it is mailed, a renewal's next token
  * before the renewal is returned as an action, LEAVING before a release is.
  *   - A slot that is LEAVING is never issued from again, in this life or the next.
- *   - A slot taken over is granted once its first renewal has been answered, or cannot be: a page
- *     may be an older state of itself, put back in place. What it is granted begins above the clock
- *     of that moment, so that a `last` which is too old does no harm either.
+ *   - A slot taken over is granted once a renewal with a token of this process is answered, or
+ *     cannot be: a page may be an older state of itself, put back in place. A renewal that only
+ *     repeats a pair out of the page proves nothing: a release on its way, by whoever left it, may
+ *     name that pair, too. What is granted begins above the clock of that moment, so that a `last`
+ *     which is too old does no harm either.
  *   - A page that is byte by byte what the program before left, a moment ago in this process, is no
  *     older state: its slots are granted at once, above their exact last times, if that program had
  *     them proven.
@@ -96,10 +98,10 @@ struct lease_mail {
 struct lease_slot {
     struct page_record rec;
     uint32_t handle;
-    int64_t t0_ms;   /* 0: not known yet */
-    bool young;      /* gets short ranges, and is renewed more often */
-    bool unproven;   /* HELD, but not granted yet: a page taken over says so, and nobody else */
-    int64_t last_ms; /* LEAVING, unproven: nothing above was issued, by the page */
+    int64_t t0_ms;    /* 0: not known yet */
+    bool young;       /* gets short ranges, and is renewed more often */
+    uint8_t unproven; /* HELD, but not granted before so many renewals: only a page says so */
+    int64_t last_ms;  /* LEAVING, unproven: nothing above was issued, by the page */
 };
 
 struct lease {

@@ -112,6 +112,8 @@ static void a_leaving_slot_of_a_proven_page_is_released(void **state)
     end();
 }
 
+/* The page may have been put back while a release of whoever left it is on its way: that names the
+ * pair of the page, too. Only a token that nobody else knows proves that the workerId is held. */
 static void a_restart_repeats_the_renewal_that_was_cut_short(void **state)
 {
     (void)state;
@@ -129,8 +131,16 @@ static void a_restart_repeats_the_renewal_that_was_cut_short(void **state)
             assert_true(coord_token_equal(cut->items[i].cur, again->items[i].cur));
             assert_true(coord_token_equal(cut->items[i].nxt, again->items[i].nxt));
         }
+        assert_int_equal(rig_held(&b.rig), 0);
+        assert_int_equal(rig_step(&b.rig), LEASE_RENEW); /* at once */
+        const struct fake_coord_call *own = fake_coord_latest(&b.coord, FAKE_RENEW);
+        for (size_t i = 0; i < 2; i++) {
+            assert_true(coord_token_equal(cut->items[i].nxt, own->items[i].cur));
+            assert_false(coord_token_equal(cut->items[i].nxt, own->items[i].nxt));
+        }
         assert_int_equal(b.rig.mails[LEASE_MAIL_REVOKE], 0);
         assert_int_equal(rig_held(&b.rig), 2);
+        assert_int_equal(rig_step(&b.rig), LEASE_DESCRIBE);
         end();
     }
 }
