@@ -204,7 +204,7 @@ bool fault_index_lost(struct world *w)
 }
 
 /* The same file as before, with contents of before, while nobody runs. That is seen through where
- * the first renewal is answered, by a coordinator that has forgotten nothing since, and the clock
+ * the first renewals are answered, by a coordinator that has forgotten nothing since, and the clock
  * has not gone back since; it is a limit otherwise, so here all of that holds. */
 bool fault_page_back(struct world *w)
 {
@@ -224,9 +224,12 @@ bool fault_page_back(struct world *w)
     node_start(w, n);
     if (world_chance(w, 30)) /* what was not proven to the one is not to the other */
         node_upgrade(w, n);
-    node_keep(w, n);
-    bool answered =
-        n->phase == KEEPER_SEND && n->action.kind == LEASE_RENEW && call_first(w, n) == COORD_OK;
+    bool answered;
+    do { /* twice where the page has a renewal under way */
+        node_keep(w, n);
+        answered = n->phase == KEEPER_SEND && n->action.kind == LEASE_RENEW &&
+                   call_first(w, n) == COORD_OK;
+    } while (answered && !lease_proven(&n->lease));
     if (!answered) {
         node_kill(w, n);
         n->page = page;
