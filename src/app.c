@@ -10,6 +10,7 @@
 #include "coord/coord.h"
 #include "lease/keeper.h"
 #include "net/net.h"
+#include "net/upstream.h"
 #include "serve/access.h"
 #include "supervisor.h"
 #include "upgrade.h"
@@ -211,6 +212,19 @@ static size_t read_ids(const struct conf_list *list, uint32_t out[PEERS_MAX])
         if (dec_u64(span_str(list->item[i]), &v))
             out[n++] = (uint32_t)v;
     return n;
+}
+
+/* The real servers that what is no ID is forwarded to. */
+static enum err_code add_upstream(struct app *a, const char *address, enum serve_protocol p,
+                                  struct err *e)
+{
+    struct upstream_config c = {.address = span_str(address),
+                                .timeout_us = a->conf->upstream_timeout_us,
+                                .buffer = a->conf->upstream_buffer};
+    if (!*address)
+        return ERR_OK;
+    log_info("forwarding", kv_str("protocol", serve_protocol_name(p)), kv_str("upstream", address));
+    return upstream_new(a->net, a->serve.services[p], &c, e);
 }
 
 static enum err_code listen_on(struct app *a, const struct conf_list *list, enum serve_protocol p,
@@ -449,6 +463,8 @@ static enum err_code start_net(struct app *a, struct err *e)
         (r = net_on_signal(a->net, SIGHUP, on_reload, a, e)) ||
         (r = net_on_signal(a->net, SIGUSR2, on_upgrade, a, e)) ||
         (r = net_on_signal(a->net, SIGCHLD, on_child, a, e)) ||
+        (r = add_upstream(a, c->upstream_memcached, SERVE_MEMCACHED, e)) ||
+        (r = add_upstream(a, c->upstream_redis, SERVE_REDIS, e)) ||
         (r = listen_on(a, &c->listen_memcached, SERVE_MEMCACHED, e)) ||
         (r = listen_on(a, &c->listen_redis, SERVE_REDIS, e)) ||
         (r = listen_on(a, &c->listen_http, SERVE_HTTP, e)))

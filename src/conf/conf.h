@@ -63,6 +63,11 @@ struct conf {
     struct conf_list auth_allow_uids; /* 0..64 numbers: clients of UNIX sockets; both empty: any */
     struct conf_list auth_allow_gids; /* the same */
 
+    char *upstream_memcached;    /* an address as address.h reads it; "": none */
+    char *upstream_redis;        /* the same */
+    int64_t upstream_timeout_us; /* 10 ms..1 h */
+    unsigned upstream_buffer;    /* bytes, 64 KiB..64 MiB */
+
     char *ids_prefix;           /* 0..50 bytes of printable ASCII without spaces */
     struct conf_list ids_names; /* 0..1024 of 1..200 such bytes; empty: any name */
 

@@ -25,6 +25,9 @@
     .type = CONF_TYPE_LIST, .def = "", .max = 64, .ok = id_ok, .what = "a number, 0..4294967294"
 #define ADDRESS_ROW                                                                                \
     .type = CONF_TYPE_LIST, .max = 64, .ok = conf_address_valid, .what = CONF_ADDRESS_FORMS
+#define UPSTREAM_ROW                                                                               \
+    .type = CONF_TYPE_STRING, .def = "", .max = 512, .ok = upstream_ok,                            \
+    .what = CONF_ADDRESS_FORMS ", or \"\""
 
 static const char *const on_stop_names[] = {"return", "keep", NULL};
 static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
@@ -70,6 +73,11 @@ static bool url_ok(struct span s)
     return span_starts(s, sqlite) && s.n > sqlite.n && !span_starts(s, SPAN("sqlite://"));
 }
 
+static bool upstream_ok(struct span s)
+{
+    return s.n == 0 || conf_address_valid(s);
+}
+
 const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_LISTEN_MEMCACHED] = {IN("listen", "memcached"), FIELD(listen_memcached), ADDRESS_ROW,
                                .def = "tcp://127.0.0.1:11212",
@@ -107,6 +115,22 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
                                   "who may connect to UNIX sockets, by user number; [] anybody"},
     [CONF_AUTH_ALLOW_GIDS] = {IN("auth", "allow_gids"), FIELD(auth_allow_gids), ID_ROW,
                               .help = "the same by group number: one of the two must fit"},
+
+    [CONF_UPSTREAM_MEMCACHED] = {IN("upstream", "memcached"), FIELD(upstream_memcached),
+                                 UPSTREAM_ROW,
+                                 .help = "memcached that other keys go to; \"\" for none"},
+    [CONF_UPSTREAM_REDIS] = {IN("upstream", "redis"), FIELD(upstream_redis), UPSTREAM_ROW,
+                             .help = "Redis that other keys go to; \"\" for none"},
+    [CONF_UPSTREAM_TIMEOUT] = {IN("upstream", "timeout"), FIELD(upstream_timeout_us),
+                               .type = CONF_TYPE_DURATION, .def = "5s", .min = 10 * MS,
+                               .max = 3600 * SECOND,
+                               .help = "longest wait for a connection, and for each reply but "
+                                       "those of blocking commands"},
+    [CONF_UPSTREAM_BUFFER] = {IN("upstream", "buffer"), FIELD(upstream_buffer),
+                              .type = CONF_TYPE_SIZE, .def = "256KiB", .min = 64 << 10,
+                              .max = 64 << 20,
+                              .help = "most that is kept of what one side sends and the other "
+                                      "does not take, per connection"},
 
     [CONF_IDS_PREFIX] = {IN("ids", "prefix"), FIELD(ids_prefix), .type = CONF_TYPE_STRING,
                          .def = "id:", .max = 50, .ok = conf_text_graphic,

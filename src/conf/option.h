@@ -30,6 +30,10 @@ enum conf_option_id {
     CONF_AUTH_USERS_FILE,
     CONF_AUTH_ALLOW_UIDS,
     CONF_AUTH_ALLOW_GIDS,
+    CONF_UPSTREAM_MEMCACHED,
+    CONF_UPSTREAM_REDIS,
+    CONF_UPSTREAM_TIMEOUT,
+    CONF_UPSTREAM_BUFFER,
     CONF_IDS_PREFIX,
     CONF_IDS_NAMES,
     CONF_COORDINATOR_URL,
@@ -59,6 +63,7 @@ enum conf_type {        /* the C type of the field, and what min and max bound *
     CONF_TYPE_BOOL,     /* bool: unused */
     CONF_TYPE_INT,      /* unsigned: the value */
     CONF_TYPE_DURATION, /* int64_t: µs */
+    CONF_TYPE_SIZE,     /* unsigned: bytes */
     CONF_TYPE_ENUM,     /* an enum, 0..: unused, see names */
     CONF_TYPE_MODE,     /* unsigned: the value */
     CONF_TYPE_TIME,     /* int64_t, Unix ms or CONF_EPOCH_OF_POOL: min; max is now */

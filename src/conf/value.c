@@ -168,6 +168,53 @@ static void range_int(const struct conf_option *o, struct buf *out)
     buf_printf(out, "%lld..%lld", (long long)o->min, (long long)o->max);
 }
 
+static const struct {
+    struct span suffix;
+    unsigned shift;
+} sizes[] = {{{"MiB", 3}, 20}, {{"KiB", 3}, 10}};
+
+#define SIZES (sizeof sizes / sizeof *sizes)
+
+/* An integer and its unit. */
+static enum err_code set_size(const struct conf_option *o, void *field, struct span text)
+{
+    for (size_t i = 0; i < SIZES; i++) {
+        struct span unit = sizes[i].suffix;
+        int64_t v;
+        if (text.n <= unit.n || !span_eq(span_skip(text, text.n - unit.n), unit) ||
+            !dec_canonical_i64(span_of(text.p, text.n - unit.n), &v) || v < 0)
+            continue;
+        return v > UINT32_MAX >> sizes[i].shift ? ERR_RANGE
+                                                : set_unsigned(o, field, v << sizes[i].shift);
+    }
+    return ERR_INVALID;
+}
+
+static const char *size_text(char out[TIMEFMT_MAX], uint64_t v)
+{
+    size_t i = 0;
+    while (i + 1 < SIZES && v % (UINT64_C(1) << sizes[i].shift) != 0)
+        i++;
+    (void)snprintf(out, TIMEFMT_MAX, "%llu%s", (unsigned long long)v >> sizes[i].shift,
+                   sizes[i].suffix.p);
+    return out;
+}
+
+static void put_size(const struct conf_option *o, const void *field, FILE *out)
+{
+    char text[TIMEFMT_MAX];
+    (void)o;
+    (void)fputs(size_text(text, *(const unsigned *)field), out);
+}
+
+static void range_size(const struct conf_option *o, struct buf *out)
+{
+    char text[TIMEFMT_MAX];
+    buf_put_str(out, size_text(text, (uint64_t)o->min));
+    BUF_PUT_LIT(out, "..");
+    buf_put_str(out, size_text(text, (uint64_t)o->max));
+}
+
 static enum err_code set_mode(const struct conf_option *o, void *field, struct span text)
 {
     int64_t v = 0;
@@ -258,6 +305,8 @@ static const struct type types[CONF_TYPES] = {
     [CONF_TYPE_INT] = {"int", "an integer ", sizeof(unsigned), set_int, put_int, range_int},
     [CONF_TYPE_DURATION] = {"duration", "a duration with its unit, ", sizeof(int64_t), set_duration,
                             put_duration, range_duration},
+    [CONF_TYPE_SIZE] = {"size", "a size in KiB or MiB, ", sizeof(unsigned), set_size, put_size,
+                        range_size},
     [CONF_TYPE_ENUM] = {"enum", "", sizeof(unsigned), set_enum, put_enum, range_enum},
     [CONF_TYPE_MODE] = {"mode", "an octal mode ", sizeof(unsigned), set_mode, put_mode, range_mode},
     [CONF_TYPE_TIME] = {"time", "a time ", sizeof(int64_t), set_time, put_time, range_time},

@@ -26,7 +26,7 @@
 
 /* Memory that outlives a turn. Most of it is small and soon free again, so a few blocks of one size
  * go from connection to connection: a request that comes in pieces costs no allocation. */
-static char *take_block(struct net *n, size_t size, uint32_t *cap)
+char *block_take(struct net *n, size_t size, uint32_t *cap)
 {
     struct spare *s = n->spare;
     *cap = size > NET_BLOCK ? (uint32_t)size : NET_BLOCK;
@@ -37,7 +37,7 @@ static char *take_block(struct net *n, size_t size, uint32_t *cap)
     return (char *)s;
 }
 
-static void give_block(struct net *n, char *p, uint32_t cap)
+void block_give(struct net *n, char *p, uint32_t cap)
 {
     struct spare *s = (struct spare *)(void *)p;
     if (!p || cap != NET_BLOCK || n->nspare == NET_SPARE) {
@@ -61,7 +61,7 @@ void conn_free_spare(struct net *n)
 
 static void free_kept(struct net *n, char **p, uint32_t *kept_n, uint32_t *cap)
 {
-    give_block(n, *p, *cap);
+    block_give(n, *p, *cap);
     *p = NULL;
     *kept_n = *cap = 0;
 }
@@ -77,9 +77,11 @@ void conn_close(struct conn *c)
     (void)close(c->rd.fd);
     free_kept(n, &c->in, &c->in_n, &c->in_cap);
     free_kept(n, &c->out, &c->out_n, &c->out_cap);
+    c->state = CONN_DEAD;
+    if (c->relay)
+        relay_closed(c);
     if (c->svc->close)
         c->svc->close(c->svc, c->session);
-    c->state = CONN_DEAD;
     c->svc->connections--;
     n->connections--;
     link_remove(&c->all);
@@ -93,7 +95,7 @@ static bool keep(struct net *net, char **kept, uint32_t *kept_n, uint32_t *cap, 
     char *copy = NULL;
     uint32_t copy_cap = 0;
     if (n > 0) {
-        copy = take_block(net, n, &copy_cap);
+        copy = block_take(net, n, &copy_cap);
         if (!copy)
             return false;
         memcpy(copy, p, n);
@@ -102,6 +104,26 @@ static bool keep(struct net *net, char **kept, uint32_t *kept_n, uint32_t *cap, 
     *kept = copy;
     *kept_n = (uint32_t)n;
     *cap = copy_cap;
+    return true;
+}
+
+/* Room for n more bytes behind what is kept of the output. */
+static bool grow_out(struct conn *c, size_t n)
+{
+    size_t have = c->out_n - c->out_off;
+    uint32_t cap;
+    if (c->out_n + n <= c->out_cap)
+        return true;
+    char *larger = block_take(c->net, 2 * (have + n), &cap);
+    if (!larger)
+        return false;
+    if (have > 0)
+        memcpy(larger, c->out + c->out_off, have);
+    block_give(c->net, c->out, c->out_cap);
+    c->out = larger;
+    c->out_cap = cap;
+    c->out_n = (uint32_t)have;
+    c->out_off = 0;
     return true;
 }
 
@@ -203,7 +225,7 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
         t->in = span_skip(t->in, t->step.used);
         bool done = t->step.verdict == NET_DONE;
         if (done || t->step.verdict == NET_CLOSE)
-            t->served += t->step.used > 0; /* else a part of a long one */
+            t->served += t->step.used > 0 && !t->step.passed; /* else a part of a long one */
         if (done) {
             nt->waited_us = 0;
             c->waiting_us = 0;
@@ -243,6 +265,11 @@ static void settle_state(struct conn *c, const struct turn *t)
     if (c->state != CONN_READING)
         return;
     bool last = c->eof || (n->draining && !t->full);
+    if (v == NET_BEHIND || (last && v == NET_MORE && c->relay && relay_waits(c))) {
+        c->state = CONN_BEHIND;
+        relay_behind(c);
+        return;
+    }
     if (v == NET_CLOSE || (last && v == NET_MORE) || c->closing) {
         conn_close(c);
     } else if (v == NET_MORE) {
@@ -293,7 +320,8 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     struct net_turn nt = {.clock = n->conf.clock,
                           .wall_ms = clock_wall_ms(n->conf.clock),
                           .waited_us = c->waiting_us ? now_us - c->waiting_us : 0,
-                          .quota = quota};
+                          .quota = quota,
+                          .conn = c};
     if (may_read)
         c->active_us = now_us;
     do
@@ -310,6 +338,8 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
         else
             conn_close(c);
     }
+    if (c->relay && c->state != CONN_DEAD)
+        relay_settled(c);
     if (n->conf.settle)
         n->conf.settle(n->conf.arg);
     if (n->conf.busy_poll_us > 0 && t.served > 0)
@@ -319,6 +349,34 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
 void conn_resume(struct conn *c, uint32_t quota)
 {
     turn(c, false, quota);
+}
+
+/* Between turns: bytes from upstream, behind those that the client has not taken yet. */
+bool conn_deliver(struct conn *c, struct span bytes)
+{
+    ssize_t sent = c->out_n > 0 ? 0 : send_some(c, bytes.p, bytes.n);
+    if (sent < 0) {
+        conn_close(c);
+        return false;
+    }
+    size_t left = bytes.n - (size_t)sent;
+    if (left == 0)
+        return true;
+    if (c->state != CONN_FLUSHING)
+        c->out_off = c->out_held = 0;
+    if (!grow_out(c, left)) {
+        conn_close(c);
+        return false;
+    }
+    memcpy(c->out + c->out_n, bytes.p + sent, left);
+    c->out_n += (uint32_t)left;
+    if (c->state != CONN_FLUSHING) {
+        link_remove(&c->park);
+        c->state = CONN_FLUSHING;
+        ev_io_stop(c->net->loop, &c->rd);
+        ev_io_start(c->net->loop, &c->wr);
+    }
+    return true;
 }
 
 static void readable(struct ev_loop *loop, struct ev_io *w, int revents)

@@ -24,6 +24,8 @@ static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
     (void)loop;
     (void)revents;
     struct net *n = CONTAINER(w, struct net, prepare);
+    if (!link_empty(&n->upstreams))
+        upstreams_flush(n);
     n->now_us = 0;
     while (!link_empty(&n->dead)) {
         struct conn *c = CONTAINER(n->dead.next, struct conn, all);
@@ -185,6 +187,10 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     link_init(&n->queue);
     link_init(&n->waiting);
     link_init(&n->holding);
+    link_init(&n->ready);
+    link_init(&n->upstreams);
+    link_init(&n->dirty);
+    link_init(&n->broken);
     n->in = map_block(NET_IN_MAX);
     n->out = map_block(NET_OUT_MAX);
     n->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -221,6 +227,7 @@ void net_free(struct net *n)
         listeners_close(n);
         while (!link_empty(&n->all))
             conn_close(CONTAINER(n->all.next, struct conn, all));
+        upstreams_free(n);
         free_dead(n->loop, &n->prepare, 0);
         stop_watchers(n);
         ev_loop_destroy(n->loop);
@@ -232,6 +239,8 @@ void net_free(struct net *n)
         (void)munmap(n->in, NET_IN_MAX);
     if (n->out)
         (void)munmap(n->out, NET_OUT_MAX);
+    if (n->up)
+        (void)munmap(n->up, NET_IN_MAX);
     free(n);
 }
 

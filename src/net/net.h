@@ -1,13 +1,14 @@
 /*
  * The serving loop: listeners, connections, and waiting. The only room that knows libev.
  *
- * A connection moves between four states, and each has one place where it is found:
+ * A connection moves between five states, and each has one place where it is found:
  *
  *   READING   its read watcher is on                     (nothing buffered but half a request)
  *   FLUSHING  its write watcher is on                    (the client reads slowly: not read from)
  *   QUEUED    in the queue for a time                    (the millisecond is used up: in turn)
  *   WAITING   in the list for a change                   (no workerId: until max_wait; a password
  *                                                         that is being checked: without a limit)
+ *   BEHIND    with its upstream link                     (replies, room or a connection to come)
  *
  * Invariants
  *   - One read, then as many whole requests as it brought, then one write: per turn and connection.
@@ -28,7 +29,11 @@
 #include "base/err.h"
 #include "base/histogram.h"
 #include "base/parcel.h"
+#include "wire/frame.h"
 #include "wire/wire.h"
+
+struct conn;
+struct upstream;
 
 #define NET_IN_MAX  WIRE_IN_MAX
 #define NET_OUT_MAX ((size_t)512 << 10) /* room for any one reply */
@@ -41,7 +46,8 @@ enum net_verdict {
     NET_YIELD, /* the quota is spent: in turn, at once */
     NET_WAIT,  /* not before something changes, or until_ms, or max_wait has passed */
     NET_HOLD,  /* not before net_wake, however long: whoever holds a request sees to its wake */
-    NET_CLOSE, /* close when the output is sent */
+    NET_BEHIND, /* not before its upstream is ready or has answered: see net/upstream.h */
+    NET_CLOSE,  /* close when the output is sent */
 };
 
 struct net_step {
@@ -50,6 +56,7 @@ struct net_step {
     int64_t until_ms; /* QUEUE, WAIT: Unix ms; INT64_MAX: no time is known */
     bool partial;     /* QUEUE, YIELD, WAIT, HOLD: what this call and those before it for the same
                          request     wrote is to be kept back; serve finds it in out again */
+    bool passed;      /* DONE: forwarded, and answered by others */
 };
 
 /* What serve is told about the turn. */
@@ -59,6 +66,7 @@ struct net_turn {
     int64_t waited_us;  /* how long the request at the front has been in WAIT */
     uint32_t quota;     /* IDs that may be spent before YIELD; serve counts down */
     size_t reply_start; /* where in out the reply to the request at the front begins */
+    struct conn *conn;  /* whose turn it is, for net/upstream.h */
 };
 
 /* A protocol, as the connection sees it. */
@@ -82,6 +90,14 @@ struct net_service {
     bool (*unpack)(struct net_service *svc, void *session, struct span packed);
     struct span
         refusal; /* sent to a connection over the limit, before it is closed; may be empty */
+
+    /* MAY, all or none: with an upstream. */
+    frame_fn *frame;  /* where its replies end */
+    struct span lost; /* for a reply that will not come; may be empty: closes */
+    /* A part of a merge begins (FRAME_PART): appends what stands before it to out. Or a reply has
+     * ended that was expected with UPSTREAM_SKIP, while watching. */
+    void (*heard)(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
+    struct upstream *upstream; /* of net; NULL: none */
 
     /* Kept by net. */
     uint64_t connections; /* open now */

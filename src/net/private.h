@@ -1,16 +1,18 @@
 /*
  * What the files of this room share, and nobody else includes.
  *
- * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+holding, all,
- * or dead.
+ * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+holding,
+ * all+ready, all+waiters, all, or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
 
 #include "net/addr.h"
 #include "net/net.h"
+#include "net/upstream.h"
 
 #include <ev.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #define NET_SIGNALS 8
@@ -59,6 +61,7 @@ enum conn_state {
     CONN_FLUSHING,
     CONN_QUEUED,
     CONN_WAITING,
+    CONN_BEHIND,
     CONN_DEAD, /* closed, freed before the loop sleeps again */
 };
 
@@ -66,8 +69,9 @@ struct conn {
     struct ev_io rd, wr;
     struct net *net;
     struct net_service *svc;
-    struct link all;  /* net.all, least recently active first; or net.dead */
-    struct link park; /* net.queue, net.waiting or net.holding */
+    struct link all;     /* net.all, least recently active first; or net.dead */
+    struct link park;    /* net.queue, net.waiting, net.holding, net.ready or link.waiters */
+    struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
     uint8_t mark; /* of the listener it came by */
     bool eof;     /* the client sends no more */
@@ -106,11 +110,14 @@ struct net {
     struct net_listener *listeners;
     struct span left; /* records of the program before, until net_adopt */
     struct link all, dead, queue, waiting, holding;
+    struct link ready;                    /* BEHIND, and may go on */
+    struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
     uint64_t connections;
     int64_t now_us; /* monotonic: end of the latest turn since the loop slept; 0: none was */
 
     char *in;            /* NET_IN_MAX bytes: the input of the turn */
     char *out;           /* NET_OUT_MAX bytes: its output */
+    char *up;            /* NET_IN_MAX bytes: what came from upstream; NULL: there is none */
     struct spare *spare; /* blocks of NET_BLOCK bytes that no connection needs now … */
     unsigned nspare;     /* … at most NET_SPARE */
 
@@ -149,6 +156,9 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd,
 void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark);
 void conn_refuse(struct net_service *svc, int fd, struct span why);
 void conn_restore(struct conn *c, struct span in, struct span out, size_t held);
+char *block_take(struct net *n, size_t size, uint32_t *cap);
+void block_give(struct net *n, char *p, uint32_t cap);
+bool conn_deliver(struct conn *c, struct span bytes); /* false: it is closed */
 void conn_resume(struct conn *c, uint32_t quota);
 void conn_close(struct conn *c);
 void conn_drain(struct conn *c);
@@ -162,6 +172,116 @@ void park_leave(struct conn *c);
 void park_arm(struct net *n);
 void park_fired(struct net *n);
 void park_wake(struct net *n);
+
+/* relay.c: what stands between a connection and its link */
+struct relay {
+    struct conn *c;          /* NULL: closed; replies are discarded */
+    struct upstream_link *l; /* NULL: none; a shared one is there only while pending or blocked */
+    uint32_t pending;        /* replies expected */
+    bool own;                /* l is its own */
+    bool blocked;            /* waits for l: to open, or for room */
+    bool down;               /* what it waited for has failed */
+    bool watch, tunnel;      /* see net/upstream.h */
+    bool loud;               /* got something big: has a link of its own from now on */
+    bool broken;             /* a request could not be forwarded whole: close */
+};
+
+void relay_closed(struct conn *c);      /* the connection closes */
+void relay_settled(struct conn *c);     /* a turn has ended, or output was taken */
+bool relay_waits(const struct conn *c); /* for replies that will come */
+void relay_behind(struct conn *c);      /* it was set BEHIND */
+void relay_answered(struct relay *r, uint32_t n);
+void relay_wake(struct conn *c); /* if it is BEHIND, it goes on at the next net_go_on */
+void net_go_on(struct net *n);
+
+/* uplink.c: links to servers */
+struct expect {
+    struct relay *r;
+    uint32_t n;
+    uint8_t kind;  /* of enum frame_kind */
+    uint8_t flags; /* of enum upstream_flag */
+};
+
+enum link_state {
+    LINK_CONNECTING,
+    LINK_OPEN,
+    LINK_BROKEN, /* freed before the loop sleeps again */
+};
+
+struct upstream_link {
+    struct ev_io rd, wr;
+    struct upstream *up;
+    struct link all;       /* upstream.links, or net.broken */
+    struct link dirty;     /* net.dirty */
+    struct link waiters;   /* conn.park of those who are blocked */
+    struct relay *owner;   /* NULL: shared */
+    struct relay *stalled; /* shared: does not take its reply; reading has paused */
+    enum link_state state;
+    bool framing; /* frame is under way */
+    bool used;    /* something was sent */
+    bool done;    /* retired, and nothing is expected */
+    bool hurry;   /* somebody held up others for too long: nobody else may */
+    uint8_t lane;
+    char *out; /* requests not sent */
+    uint32_t out_off, out_n, out_cap;
+    char *in; /* what the framer wants to see again */
+    uint32_t in_n, in_cap;
+    struct expect *fifo; /* a ring, in the order of the requests */
+    uint32_t fifo_at, fifo_n, fifo_cap;
+    uint32_t patient; /* replies among them that may take any time */
+    struct frame frame;
+    uint64_t frame_n; /* bytes of it */
+    int64_t since_us; /* monotonic: latest sign of life while one is expected */
+    int64_t stalled_us;
+};
+
+#define ADDRESSES 4
+
+struct upstream {
+    struct net *net;
+    struct net_service *svc;
+    struct link all; /* net.upstreams */
+    struct link links;
+    struct upstream_link *shared[2]; /* by lane; NULL: none */
+    struct upstream_stats stats;
+    struct ev_timer tick; /* runs while something is expected */
+    int64_t timeout_us;
+    size_t buffer;
+    int64_t retry_us;   /* monotonic: not to be tried before */
+    int64_t backoff_us; /* until the next but one try */
+    char why[ERR_TEXT_MAX];
+    unsigned naddr, at;
+    struct sockaddr_storage addr[ADDRESSES];
+    socklen_t addr_n[ADDRESSES];
+};
+
+struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane);
+void link_close(struct upstream_link *l); /* without a word to anybody */
+void link_fail(struct upstream_link *l, const char *why);
+bool link_has_room(const struct upstream_link *l);
+bool link_put(struct upstream_link *l, struct span bytes);
+bool link_expect(struct upstream_link *l, const struct expect *x);
+/* Somebody expects a reply behind the one that is not taken. */
+bool link_others_wait(const struct upstream_link *l, const struct relay *stalled);
+void link_retire(struct upstream_link *l); /* shared: takes no more requests */
+void link_read_on(struct upstream_link *l);
+void link_wake(struct upstream_link *l); /* those who wait for it */
+void link_free(struct upstream_link *l);
+void upstreams_flush(struct net *n);
+
+/* upstream.c: servers */
+#define UPSTREAM_BACKOFF_US INT64_C(50000) /* after a failure; doubled with each */
+void upstream_failed(struct upstream *up, const char *why);
+void upstream_tick(struct upstream *up); /* something is expected: its timer has to run */
+void upstreams_free(struct net *n);
+
+static inline int64_t upstream_now_us(const struct upstream *up)
+{
+    return clock_mono_us(up->net->conf.clock);
+}
+
+/* feed.c: from a link to the clients */
+void feed(struct upstream_link *l);
 
 /* listener.c */
 void listeners_accept(struct net *n, bool on);

@@ -6,10 +6,12 @@
  *   memcached_binary.c   the binary protocol
  *   memcached_stats.c    stats, in text and binary
  *   memcached_carry.c    sessions that outlive the program
+ *   memcached_through.c  what goes to the upstream
  */
 #ifndef SIDFLAKE_SERVE_MEMCACHED_H
 #define SIDFLAKE_SERVE_MEMCACHED_H
 
+#include "net/upstream.h"
 #include "serve/access.h"
 #include "serve/recent.h"
 #include "serve/serve.h"
@@ -30,6 +32,13 @@ enum mcd_state {
     MCD_TEXT,
     MCD_SWALLOW, /* text, in a data block */
     MCD_BINARY,  /* the first byte was MCB_REQUEST */
+
+    /* With an upstream. */
+    MCD_THROUGH,        /* text */
+    MCD_STREAM,         /* text, in a data block that is forwarded */
+    MCD_BINARY_THROUGH, /* the first byte was MCB_REQUEST */
+    MCD_BINARY_STREAM,  /* binary, in a value that is forwarded */
+    MCD_DISCARD,        /* binary, in a value that is not */
 };
 
 struct mcd_session {
@@ -44,9 +53,11 @@ struct mcd_session {
     bool passing;   /* binary: a value is under way */
     uint8_t verb;   /* and what that is counted as */
     uint8_t result;
-    uint8_t opcode; /* binary: of the request, for the answer */
-    uint8_t error;  /* binary: enum mcb_status, instead of answer */
-    char opaque[4]; /* binary: of the request */
+    uint8_t opcode;          /* binary: of the request, for the answer */
+    uint8_t error;           /* binary: enum mcb_status, instead of answer */
+    char opaque[4];          /* binary: of the request */
+    uint8_t kind;            /* enum frame_kind: of the reply to what is being forwarded */
+    struct mcd_merge *merge; /* the latest `get` of IDs and others; NULL: none */
 };
 
 struct mcd_call {
@@ -91,6 +102,18 @@ struct net_step mcd_serve_binary(struct memcached *m, struct mcd_session *s, str
 /* For the program that takes over: memcached_carry.c. */
 bool mcd_pack(const struct net_service *svc, const void *session, struct buf *parcel);
 bool mcd_unpack(struct net_service *svc, void *session, struct span packed);
+/* One request, or a piece of one, where there is an upstream. */
+struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, struct span in,
+                                  struct net_turn *turn, struct buf *out);
+struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, struct span in,
+                                   struct net_turn *turn, struct buf *out);
+
+/* As net_service.heard. */
+void mcd_heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
+
+/* One text request, answered here. */
+struct net_step mcd_serve_text(struct memcached *m, struct mcd_session *s, struct span in,
+                               struct net_turn *turn, struct buf *out);
 
 /* Answers `stats` with its words, and to binary, where that isn't NULL; false: there is no such
  * form, and nothing was written. */

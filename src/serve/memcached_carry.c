@@ -9,7 +9,7 @@
 #define PACKED     1    /* version of what follows it, and of the verbs' and results' numbers */
 #define ANSWER_MAX 2048 /* bytes of what a data block is answered with */
 
-static_assert(sizeof(void *) != 8 || sizeof(struct mcd_session) == 80,
+static_assert(sizeof(void *) != 8 || sizeof(struct mcd_session) == 88,
               "a field came or went: is it packed, and PACKED another?");
 
 /* An answer is of use only while a block is under way; after it, it points to what is gone. */
@@ -17,9 +17,12 @@ bool mcd_pack(const struct net_service *svc, const void *session, struct buf *pa
 {
     const struct mcd_session *s = session;
     bool answer = s->state == MCD_SWALLOW;
+    bool through = s->state == MCD_THROUGH || s->state == MCD_BINARY_THROUGH;
+    if (s->state > MCD_BINARY && (!through || s->passing)) /* within what is being forwarded */
+        return false;
     parcel_put_u64(parcel, PACKED);
     parcel_put_u64(parcel, s->done);
-    parcel_put_u64(parcel, s->state);
+    parcel_put_u64(parcel, through ? MCD_NEW : s->state);
     parcel_put_u64(parcel, s->swallow.left);
     parcel_put_u64(parcel, s->swallow.bad);
     parcel_put_u64(parcel, s->noreply);

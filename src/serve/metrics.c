@@ -4,6 +4,7 @@
  * Invariant: what is not known yet has no sample, since 0 would be a lie.
  */
 #include "base/dec.h"
+#include "net/upstream.h"
 #include "serve/exposition.h"
 #include "serve/process.h"
 #include "serve/serve.h"
@@ -139,6 +140,43 @@ static void connections_refused(struct page *p)
     put_services(p, offsetof(struct net_service, refused));
 }
 
+/* A number of each upstream, by its offset in its stats. */
+static void put_upstreams(struct page *p, size_t offset, bool flag)
+{
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
+        const struct net_service *svc = p->s->services[i];
+        uint64_t v = 0;
+        if (!svc || !svc->upstream)
+            continue;
+        const char *at = (const char *)upstream_stats(svc) + offset;
+        if (flag)
+            v = *(const bool *)at;
+        else
+            memcpy(&v, at, sizeof v);
+        put_labelled(p, "protocol", span_str(svc->name), v);
+    }
+}
+
+static void upstream_up(struct page *p)
+{
+    put_upstreams(p, offsetof(struct upstream_stats, up), true);
+}
+
+static void upstream_connections(struct page *p)
+{
+    put_upstreams(p, offsetof(struct upstream_stats, connections), false);
+}
+
+static void upstream_requests(struct page *p)
+{
+    put_upstreams(p, offsetof(struct upstream_stats, requests), false);
+}
+
+static void upstream_errors(struct page *p)
+{
+    put_upstreams(p, offsetof(struct upstream_stats, errors), false);
+}
+
 static void worker_id(struct page *p)
 {
     const struct snowflake *g = &p->s->issuer.gen;
@@ -197,6 +235,15 @@ static const struct row rows[] = {
       "Connections accepted."}, .samples = connections_accepted},
     {{"sidflake_connections_refused", EXPOSITION_COUNTER, "",
       "Connections refused, being over the limit or of a user who may not connect."}, .samples = connections_refused},
+    {{"sidflake_upstream_up", EXPOSITION_GAUGE, "",
+      "Whether the upstream was reached by the latest attempt."}, .samples = upstream_up},
+    {{"sidflake_upstream_connections", EXPOSITION_GAUGE, "",
+      "Connections open to the upstream."}, .samples = upstream_connections},
+    {{"sidflake_upstream_requests", EXPOSITION_COUNTER, "",
+      "Replies asked of the upstream."}, .samples = upstream_requests},
+    {{"sidflake_upstream_errors", EXPOSITION_COUNTER, "",
+      "Connections to the upstream that failed, broke off or timed out."},
+     .samples = upstream_errors},
     {{"sidflake_worker_id", EXPOSITION_GAUGE, "",
       "workerId in each slot: those issued from, then spares."}, .samples = worker_id},
     {{"sidflake_worker_range_seconds", EXPOSITION_GAUGE, "seconds",

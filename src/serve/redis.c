@@ -16,19 +16,22 @@
 /* Every verb has an answer; a unit test sends each command that there is. */
 static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_OTHER] = {.label = "other", .fn = rds_other},
-    [RESP_AUTH] = {.label = "auth", .fn = rds_auth},
+    [RESP_AUTH] = {.label = "auth", .fn = rds_auth, .at = RDS_BEST_OWN},
     [RESP_CLIENT] = {.label = "client", .subs = rds_client_subs},
     [RESP_CLUSTER] = {.label = "cluster", .refusal = NO_CLUSTER},
-    [RESP_COMMAND] = {.label = "command", .fn = rds_command, .subs = rds_command_subs},
-    [RESP_CONFIG] = {.label = "config", .subs = rds_config_subs},
+    [RESP_COMMAND] = {.label = "command",
+                      .fn = rds_command,
+                      .subs = rds_command_subs,
+                      .at = RDS_BEST},
+    [RESP_CONFIG] = {.label = "config", .subs = rds_config_subs, .at = RDS_BEST},
     [RESP_DBSIZE] = {.label = "dbsize", .fn = rds_dbsize},
-    [RESP_DEBUG] = {.label = "debug", .refusal = "ERR DEBUG is not allowed"},
-    [RESP_DISCARD] = {.label = "discard", .fn = rds_discard, .when = RDS_IN_MULTI},
-    [RESP_ECHO] = {.label = "echo", .fn = rds_echo},
+    [RESP_DEBUG] = {.label = "debug", .refusal = "ERR DEBUG is not allowed", .at = RDS_OWN},
+    [RESP_DISCARD] = {.label = "discard", .fn = rds_discard, .when = RDS_IN_MULTI, .at = RDS_HERE},
+    [RESP_ECHO] = {.label = "echo", .fn = rds_echo, .at = RDS_HERE},
     [RESP_EVAL] = {.label = "eval",
                    .refusal = "ERR scripts and functions are not supported: read IDs with GET, "
                               "MGET or LPOP"},
-    [RESP_EXEC] = {.label = "exec", .fn = rds_exec, .when = RDS_IN_MULTI},
+    [RESP_EXEC] = {.label = "exec", .fn = rds_exec, .when = RDS_IN_MULTI, .at = RDS_HERE},
     [RESP_EXISTS] = {.label = "exists", .fn = rds_exists},
     [RESP_EXPIRETIME] = {.label = "expiretime", .fn = rds_ttl},
     [RESP_FLUSH] = {.label = "flushall",
@@ -36,43 +39,72 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_GET] = {.label = "get", .fn = rds_get},
     [RESP_GETDEL] = {.label = "getdel", .fn = rds_get},
     [RESP_GETEX] = {.label = "getex", .fn = rds_getex},
-    [RESP_HELLO] = {.label = "hello", .fn = rds_hello},
+    [RESP_HELLO] = {.label = "hello", .fn = rds_hello, .at = RDS_STATE},
     [RESP_INCR] = {.label = "incr", .fn = rds_incr},
     [RESP_INCRBY] = {.label = "incrby", .fn = rds_incr},
-    [RESP_INFO] = {.label = "info", .fn = rds_info},
+    [RESP_INFO] = {.label = "info", .fn = rds_info, .at = RDS_BEST},
     [RESP_KEYS] = {.label = "keys", .fn = rds_keys},
     [RESP_LATENCY] = {.label = "latency", .subs = rds_latency_subs},
     [RESP_LPOP] = {.label = "lpop", .fn = rds_pop},
     [RESP_MGET] = {.label = "mget", .fn = rds_mget},
-    [RESP_MONITOR] = {.label = "monitor", .refusal = "ERR MONITOR is not allowed"},
-    [RESP_MULTI] = {.label = "multi", .fn = rds_multi, .when = RDS_IN_MULTI},
+    [RESP_MONITOR] = {.label = "monitor",
+                      .refusal = "ERR MONITOR is not allowed",
+                      .at = RDS_TUNNEL},
+    [RESP_MULTI] = {.label = "multi", .fn = rds_multi, .when = RDS_IN_MULTI, .at = RDS_HERE},
     [RESP_PEXPIRETIME] = {.label = "pexpiretime", .fn = rds_ttl},
-    [RESP_PING] = {.label = "ping", .fn = rds_ping, .when = RDS_SUBSCRIBED},
-    [RESP_PSUBSCRIBE] = {.label = "psubscribe", .fn = rds_subscribe, .when = RDS_SUBSCRIBED},
+    [RESP_PING] = {.label = "ping", .fn = rds_ping, .when = RDS_SUBSCRIBED, .at = RDS_HERE},
+    [RESP_PSUBSCRIBE] = {.label = "psubscribe",
+                         .fn = rds_subscribe,
+                         .when = RDS_SUBSCRIBED,
+                         .at = RDS_OWN},
     [RESP_PTTL] = {.label = "pttl", .fn = rds_ttl},
-    [RESP_PUNSUBSCRIBE] = {.label = "punsubscribe", .fn = rds_unsubscribe, .when = RDS_SUBSCRIBED},
-    [RESP_QUIT] = {.label = "quit", .fn = rds_quit, .when = RDS_IN_MULTI | RDS_SUBSCRIBED},
+    [RESP_PUNSUBSCRIBE] = {.label = "punsubscribe",
+                           .fn = rds_unsubscribe,
+                           .when = RDS_SUBSCRIBED,
+                           .at = RDS_OWN},
+    [RESP_QUIT] = {.label = "quit",
+                   .fn = rds_quit,
+                   .when = RDS_IN_MULTI | RDS_SUBSCRIBED,
+                   .at = RDS_HERE},
     [RESP_RANDOMKEY] = {.label = "randomkey", .fn = rds_randomkey},
     [RESP_READONLY] = {.label = "readonly", .refusal = NO_CLUSTER},
-    [RESP_RESET] = {.label = "reset", .fn = rds_reset, .when = RDS_IN_MULTI | RDS_SUBSCRIBED},
+    [RESP_RESET] = {.label = "reset",
+                    .fn = rds_reset,
+                    .when = RDS_IN_MULTI | RDS_SUBSCRIBED,
+                    .at = RDS_HERE},
     [RESP_RPOP] = {.label = "rpop", .fn = rds_pop},
     [RESP_SCAN] = {.label = "scan", .fn = rds_scan},
-    [RESP_SELECT] = {.label = "select", .fn = rds_select},
+    [RESP_SELECT] = {.label = "select", .fn = rds_select, .at = RDS_BEST_OWN},
     [RESP_SHUTDOWN] = {.label = "shutdown",
-                       .refusal = "ERR SHUTDOWN is not allowed: end the process with SIGTERM"},
+                       .refusal = "ERR SHUTDOWN is not allowed: end the process with SIGTERM",
+                       .at = RDS_OWN},
     [RESP_SLOWLOG] = {.label = "slowlog", .subs = rds_slowlog_subs},
     [RESP_SPOP] = {.label = "spop", .fn = rds_pop},
     [RESP_SRANDMEMBER] = {.label = "srandmember", .fn = rds_pop},
-    [RESP_SSUBSCRIBE] = {.label = "ssubscribe", .fn = rds_subscribe, .when = RDS_SUBSCRIBED},
-    [RESP_SUBSCRIBE] = {.label = "subscribe", .fn = rds_subscribe, .when = RDS_SUBSCRIBED},
-    [RESP_SUNSUBSCRIBE] = {.label = "sunsubscribe", .fn = rds_unsubscribe, .when = RDS_SUBSCRIBED},
-    [RESP_SYNC] = {.label = "sync", .refusal = "ERR replication is not supported"},
-    [RESP_TIME] = {.label = "time", .fn = rds_time},
+    [RESP_SSUBSCRIBE] = {.label = "ssubscribe",
+                         .fn = rds_subscribe,
+                         .when = RDS_SUBSCRIBED,
+                         .at = RDS_OWN},
+    [RESP_SUBSCRIBE] = {.label = "subscribe",
+                        .fn = rds_subscribe,
+                        .when = RDS_SUBSCRIBED,
+                        .at = RDS_OWN},
+    [RESP_SUNSUBSCRIBE] = {.label = "sunsubscribe",
+                           .fn = rds_unsubscribe,
+                           .when = RDS_SUBSCRIBED,
+                           .at = RDS_OWN},
+    [RESP_SYNC] = {.label = "sync",
+                   .refusal = "ERR replication is not supported",
+                   .at = RDS_TUNNEL},
+    [RESP_TIME] = {.label = "time", .fn = rds_time, .at = RDS_BEST},
     [RESP_TTL] = {.label = "ttl", .fn = rds_ttl},
     [RESP_TYPE] = {.label = "type", .fn = rds_type},
-    [RESP_UNSUBSCRIBE] = {.label = "unsubscribe", .fn = rds_unsubscribe, .when = RDS_SUBSCRIBED},
-    [RESP_UNWATCH] = {.label = "unwatch", .fn = rds_ok},
-    [RESP_WATCH] = {.label = "watch", .fn = rds_watch, .when = RDS_IN_MULTI},
+    [RESP_UNSUBSCRIBE] = {.label = "unsubscribe",
+                          .fn = rds_unsubscribe,
+                          .when = RDS_SUBSCRIBED,
+                          .at = RDS_OWN},
+    [RESP_UNWATCH] = {.label = "unwatch", .fn = rds_ok, .at = RDS_STATE},
+    [RESP_WATCH] = {.label = "watch", .fn = rds_watch, .when = RDS_IN_MULTI, .at = RDS_OWN},
 };
 
 /* ---- counting ---------------------------------------------------------------------------------
@@ -210,29 +242,29 @@ enum serve_result rds_run(struct rds_call *c)
     return r;
 }
 
-/* Counts what rds_run never sees, and spoils the transaction under way. */
-static enum serve_result reject(struct rds_call *c, enum serve_result r)
+enum serve_result rds_reject(struct rds_call *c, enum serve_result r)
 {
     c->ses->dirty |= c->ses->multi;
     count(c, r);
     return r;
 }
 
-static enum serve_result request(struct rds_call *c)
+enum serve_result rds_request(struct rds_call *c)
 {
     struct rds_session *ses = c->ses;
     if (!rds_find(c))
-        return reject(c, SERVE_INVALID);
+        return rds_reject(c, SERVE_INVALID);
     if (c->req->truncated)
-        return reject(c, rds_oversized(c));
+        return rds_reject(c, rds_oversized(c));
     if (ses->subs && ses->proto == 2 && !(c->verb->when & RDS_SUBSCRIBED))
-        return reject(c, rds_fail(c, SERVE_INVALID,
-                                  "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE "
-                                  "/ PING / QUIT / RESET are allowed in this context",
-                                  c->cmd->name));
+        return rds_reject(c,
+                          rds_fail(c, SERVE_INVALID,
+                                   "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE "
+                                   "/ PING / QUIT / RESET are allowed in this context",
+                                   c->cmd->name));
     if (ses->multi && !(c->verb->when & RDS_IN_MULTI)) {
         enum serve_result r = rds_queue(c);
-        return r == SERVE_OK ? r : reject(c, r);
+        return r == SERVE_OK ? r : rds_reject(c, r);
     }
     return rds_run(c);
 }
@@ -241,9 +273,12 @@ static enum serve_result request(struct rds_call *c)
  */
 
 /* The remainder of a request that was refused; its reply is written. */
-static struct net_step swallow(struct rds_session *ses, struct span in, struct buf *out)
+__attribute__((noinline)) static struct net_step swallow(struct rds_session *ses, struct span in,
+                                                         struct net_turn *turn, struct buf *out)
 {
     bool done, bad;
+    if (ses->there && ses->there->streams)
+        return rds_stream(ses, in, turn);
     size_t used = resp_swallow(ses->swallow, in, &done, &bad);
     if (bad)
         buf_put_span(out, ses->swallow->error);
@@ -288,13 +323,14 @@ static struct net_step finish(struct rds_call *c, enum serve_result r, size_t us
     }
     if (c->req->truncated)
         return start_swallow(c, used);
-    return (struct net_step){.verdict = c->close ? NET_CLOSE : NET_DONE, .used = used};
+    return (struct net_step){
+        .verdict = c->close ? NET_CLOSE : NET_DONE, .used = used, .passed = r == SERVE_PASSED};
 }
 
 /* For a session that is set up, and in no state that gives a GET another meaning. */
 static uint32_t plain(const struct rds_service *svc, const struct rds_session *ses)
 {
-    return ses->multi || ses->subs ? 0 : access_plain(svc->serve, &ses->access);
+    return ses->multi || ses->passes || ses->subs ? 0 : access_plain(svc->serve, &ses->access);
 }
 
 /* What rds_get does, for the request noted; false: nothing was done, it has to be parsed. */
@@ -321,10 +357,14 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
                                                               struct buf *out)
 {
     size_t used;
+    if (ses->there && ses->there->tunnel)
+        return rds_stream(ses, in, turn);
     enum wire_status status = resp_parse(in, &svc->req, &used);
     if (status == WIRE_MORE)
         return (struct net_step){.verdict = NET_MORE};
     if (status != WIRE_REQ) {
+        if (upstream_pending(turn) > 0)
+            return (struct net_step){.verdict = NET_BEHIND};
         serve_count(svc->serve, SERVE_REDIS, SERVE_COMMANDS - 1, SERVE_INVALID);
         buf_put_span(out, svc->req.error);
         return (struct net_step){.verdict = NET_CLOSE, .used = used};
@@ -340,7 +380,7 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
                          .out = out,
                          .raw = {in.p, used},
                          .start = turn->reply_start};
-    enum serve_result r = request(&c);
+    enum serve_result r = svc->net.upstream ? rds_through(&c) : rds_request(&c);
     if (c.name)
         recent_note(&svc->recent, c.raw, span_of(in.p, 0), c.name);
     ses->plain = plain(svc, ses);
@@ -353,8 +393,8 @@ static struct net_step serve(struct net_service *net, void *session, struct span
     struct rds_service *svc = (struct rds_service *)(void *)net;
     struct rds_session *ses = session;
     if (ses->swallow)
-        return swallow(ses, in, out);
-    if (in.n == 0)
+        return swallow(ses, in, turn, out);
+    if (in.n == 0) /* the end of nearly every turn */
         return (struct net_step){.verdict = NET_MORE};
     struct recent_request *q =
         serve_is_plain(svc->serve, ses->plain) ? recent_find(&svc->recent, in) : NULL;
@@ -375,6 +415,7 @@ static void closed(struct net_service *net, void *session)
     struct rds_session *ses = session;
     rds_multi_end(ses);
     rds_subs_end(ses);
+    rds_through_end(ses);
     free(ses->swallow);
     ses->swallow = NULL;
 }
@@ -391,6 +432,10 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .close = closed,
                                     .pack = rds_pack,
                                     .unpack = rds_unpack,
+                                    .frame = frame_resp,
+                                    .lost = SPAN("-ERR upstream unavailable: the connection "
+                                                 "broke\r\n"),
+                                    .heard = rds_heard,
                                     .refusal = SPAN("-ERR max number of clients reached\r\n")};
     svc->serve = s;
     recent_init(&svc->recent);

@@ -11,7 +11,8 @@
  *   redis_other.c   what is not for IDs               redis_config.c  CONFIG, COMMAND
  *   redis_admin.c   HELLO, PING, SELECT …             redis_info.c    INFO
  *   redis_glob.c    patterns                        redis_auth.c    AUTH, HELLO, who may what
- *                                                 redis_carry.c   sessions that outlive the program
+ *   redis_merge.c   MGET of IDs and others        redis_carry.c   sessions that outlive the program
+ *   redis_through.c, redis_there.c                what goes to the upstream
  *
  * Sources: redis.io's command reference; replies, error texts and the order of checks compared with
  * Redis 7.0.15. CLIENT SETINFO and NO-TOUCH are those of Redis 7.2.
@@ -26,6 +27,7 @@
 #ifndef SIDFLAKE_SERVE_REDIS_H
 #define SIDFLAKE_SERVE_REDIS_H
 
+#include "net/upstream.h"
 #include "serve/access.h"
 #include "serve/recent.h"
 #include "serve/serve.h"
@@ -51,6 +53,26 @@ struct rds_service {
 struct rds_txn;  /* redis_multi.c: requests queued since MULTI */
 struct rds_subs; /* redis_pubsub.c: channels subscribed to */
 
+enum rds_mute {
+    RDS_LOUD,
+    RDS_MUTE,      /* CLIENT REPLY OFF */
+    RDS_MUTE_NEXT, /* CLIENT REPLY SKIP */
+};
+
+/* What a connection has to do with the upstream. */
+struct rds_there {
+    bool multi;              /* the transaction under way is its */
+    bool ids;                /* the one under way here holds IDs */
+    bool watching;           /* keys */
+    bool subscribed;         /* in RESP2, or about to be */
+    bool lapsed;             /* a password was taken for right while it was down */
+    bool tunnel;             /* all goes there, uninterpreted */
+    bool streams;            /* the request under way is passed on in pieces: session.swallow */
+    uint8_t mute;            /* of enum rds_mute */
+    uint32_t asked;          /* PINGs that will tell whether it is subscribed; see send_probe */
+    struct rds_merge *merge; /* the mixed MGET under way; NULL: none */
+};
+
 /* Zeroed at accept, set up by the first request. */
 struct rds_session {
     uint64_t id;    /* CLIENT ID; 0: no request yet */
@@ -64,8 +86,10 @@ struct rds_session {
     uint8_t proto;                /* 2 or 3 */
     uint8_t db;                   /* 0..RDS_DBS - 1; every one holds the same */
     uint8_t name_n;
-    bool multi; /* after MULTI, before EXEC, DISCARD or RESET */
-    bool dirty; /* a request since MULTI was rejected: EXEC aborts */
+    bool multi : 1;          /* after MULTI, before EXEC, DISCARD or RESET */
+    bool passes : 1;         /* something was forwarded: see rds_through */
+    bool dirty;              /* a request since MULTI was rejected: EXEC aborts */
+    struct rds_there *there; /* NULL: nothing of it was asked for */
     char name[RDS_NAME_MAX];
 };
 
@@ -94,6 +118,18 @@ struct rds_sub {
     int8_t arity;     /* as in resp_cmd: args of the whole request, at least so many if negative */
     enum serve_result (*fn)(struct rds_call *c); /* NULL: refusal is the answer */
     const char *refusal;                         /* error without '-' */
+    uint8_t at;                                  /* CLIENT only: of enum rds_at */
+};
+
+/* Who answers a command that names no key, where there is an upstream. */
+enum rds_at {
+    RDS_PASS,     /* the upstream */
+    RDS_OWN,      /* the same, on a link of the client's own */
+    RDS_BEST,     /* the upstream; while it is down, we */
+    RDS_BEST_OWN, /* the same, on a link of the client's own */
+    RDS_STATE,    /* we, and once the client has a link of its own, the upstream */
+    RDS_TUNNEL,   /* the upstream, for ever after */
+    RDS_HERE,     /* we */
 };
 
 enum rds_when {
@@ -108,6 +144,7 @@ struct rds_verb {
     const struct rds_sub *subs;
     const char *refusal; /* error without '-' */
     uint8_t when;        /* of enum rds_when */
+    uint8_t at;          /* of enum rds_at; CLIENT: by subcommand */
 };
 
 /* ---- redis.c */
@@ -117,6 +154,12 @@ bool rds_find(struct rds_call *c);
 
 /* Carries out what rds_find has found, and counts it. */
 enum serve_result rds_run(struct rds_call *c);
+
+/* Answers a request here. */
+enum serve_result rds_request(struct rds_call *c);
+
+/* Counts what rds_run never sees, and spoils the transaction under way. */
+enum serve_result rds_reject(struct rds_call *c, enum serve_result r);
 
 /* Replaces what stands of the reply by an error, "ERR …" without '-'; returns r. */
 enum serve_result rds_fail(struct rds_call *c, enum serve_result r, const char *fmt, ...)
@@ -155,6 +198,9 @@ enum serve_result rds_mget(struct rds_call *c);
 enum serve_result rds_pop(struct rds_call *c);
 enum serve_result rds_incr(struct rds_call *c);
 
+/* The answer where no ID could be had; or RDS_PARKED. */
+enum serve_result rds_not_issued(struct rds_call *c, enum issue_status s);
+
 /* ---- redis_keys.c */
 enum serve_result rds_exists(struct rds_call *c);
 enum serve_result rds_type(struct rds_call *c);
@@ -189,6 +235,30 @@ void rds_multi_end(struct rds_session *ses);
 
 /* Requests queued; -1 outside of MULTI. */
 int rds_multi_length(const struct rds_session *ses);
+
+/* ---- redis_through.c: with an upstream */
+
+/* Answers a request here or there. */
+enum serve_result rds_through(struct rds_call *c);
+
+/* What follows of a request that is passed on in pieces, or of all that goes there. */
+struct net_step rds_stream(struct rds_session *ses, struct span in, struct net_turn *turn);
+
+/* As net_service.heard. */
+void rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out);
+
+/* Forgets the upstream. */
+void rds_through_end(struct rds_session *ses);
+
+/* ---- redis_merge.c: MGET of IDs and others */
+
+/* A link is ready, and nothing is expected on it. SERVE_PASSED: what others have is on its way. */
+enum serve_result rds_merge(struct rds_call *c);
+void rds_merge_part(struct rds_session *ses, const struct frame *f, struct buf *out);
+void rds_merge_end(struct rds_session *ses);
+
+/* The requests queued, as they came. */
+struct span rds_multi_bytes(const struct rds_session *ses);
 
 /* ---- redis_pubsub.c: subscriptions are acknowledged and remembered; nothing is ever published */
 enum rds_channel {

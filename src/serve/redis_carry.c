@@ -8,7 +8,7 @@
 
 #define PACKED 1 /* version of what follows it */
 
-static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 144,
+static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 152,
               "a field came or went: is it packed, and PACKED another?");
 
 /* A request that is too large and half read through; what its end will say is not known yet. */
@@ -45,6 +45,9 @@ static bool unpack_swallow(struct rds_session *ses, struct span *in)
 bool rds_pack(const struct net_service *svc, const void *session, struct buf *parcel)
 {
     const struct rds_session *ses = session;
+    const struct rds_there *t = ses->there;
+    if (t && (t->ids || t->lapsed || t->merge)) /* all else of it needs a link of its own */
+        return false;
     parcel_put_u64(parcel, PACKED);
     parcel_put_u64(parcel, ses->id);
     parcel_put_u64(parcel, (uint64_t)ses->since_ms);

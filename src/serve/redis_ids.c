@@ -8,7 +8,7 @@
 
 #define INCRBY_MAX 1024 /* IDs of one millisecond */
 
-static enum serve_result not_issued(struct rds_call *c, enum issue_status s)
+enum serve_result rds_not_issued(struct rds_call *c, enum issue_status s)
 {
     static const char *const prefix[] = {[ISSUE_LOADING] = "LOADING",
                                          [ISSUE_STALLED] = "TRYAGAIN",
@@ -29,7 +29,7 @@ enum serve_result rds_get(struct rds_call *c)
     }
     enum issue_status s = issuer_next(rds_issuer(c), c->turn, 1, &id, &c->step);
     if (s != ISSUE_OK)
-        return not_issued(c, s);
+        return rds_not_issued(c, s);
     name->issued++;
     if (c->cmd->verb == RESP_GET)
         c->name = name;
@@ -75,7 +75,7 @@ enum serve_result rds_mget(struct rds_call *c)
         if (name) {
             enum issue_status s = issuer_next(rds_issuer(c), c->turn, 1, &id, &c->step);
             if (s != ISSUE_OK)
-                return not_issued(c, s);
+                return rds_not_issued(c, s);
             name->issued++;
             resp_put_bulk_u64(c->out, id);
             r = SERVE_OK;
@@ -141,7 +141,7 @@ static enum serve_result pop_many(struct rds_call *c, struct names_entry *name, 
         enum issue_status s =
             issuer_some(rds_issuer(c), c->turn, n - ses->done, &first, &got, &c->step);
         if (s != ISSUE_OK)
-            return not_issued(c, s);
+            return rds_not_issued(c, s);
         for (uint32_t i = 0; i < got; i++)
             resp_put_bulk_u64(c->out, first + i);
         name->issued += got;
@@ -184,7 +184,7 @@ enum serve_result rds_incr(struct rds_call *c)
         return rds_fail(c, SERVE_INVALID, "ERR value is not an integer or out of range");
     enum issue_status s = issuer_next(rds_issuer(c), c->turn, (uint32_t)n, &first, &c->step);
     if (s != ISSUE_OK)
-        return not_issued(c, s);
+        return rds_not_issued(c, s);
     name->issued += (uint64_t)n;
     resp_put_integer(c->out, (int64_t)(first + (uint64_t)n - 1));
     return SERVE_OK;

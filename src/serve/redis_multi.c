@@ -29,6 +29,13 @@ void rds_multi_end(struct rds_session *ses)
     free(ses->txn);
     ses->txn = NULL;
     ses->multi = ses->dirty = false;
+    if (ses->there)
+        ses->there->ids = false;
+}
+
+struct span rds_multi_bytes(const struct rds_session *ses)
+{
+    return ses->txn ? span_of(ses->txn->bytes, ses->txn->n) : span_of("", 0);
 }
 
 int rds_multi_length(const struct rds_session *ses)

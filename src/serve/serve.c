@@ -8,6 +8,7 @@ const char *serve_protocol_name(enum serve_protocol p)
 
 const char *serve_result_name(enum serve_result r)
 {
-    static const char *const names[SERVE_RESULTS] = {"ok", "miss", "refused", "invalid", "failed"};
+    static const char *const names[SERVE_RESULTS] = {"ok",      "miss",   "refused",
+                                                     "invalid", "failed", "passed"};
     return names[r];
 }

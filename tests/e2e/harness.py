@@ -7,6 +7,7 @@ Invariants
 
 import json
 import os
+import pwd
 import subprocess
 
 import wire
@@ -76,6 +77,29 @@ class Redis(Proc):
 
     def held(self, pool="default"):
         return sorted(int(w) for w in self.ask("ZRANGE", "sidflake:{%s}:exp" % pool, "0", "-1"))
+
+
+class MemcachedServer(Proc):
+    """A memcached of its own, on a TCP port."""
+
+    def __init__(self, case, name="memcached", args=()):
+        self.port = free_port()
+        super().__init__(case, name, [
+            "memcached", "-l", "127.0.0.1", "-p", str(self.port), "-U", "0", "-m", "1024", "-u",
+            pwd.getpwuid(os.geteuid()).pw_name, *args])
+
+    def start(self, extra_args=()):
+        super().start(extra_args)
+        until("memcached accepts connections", self.up)
+        return self
+
+    def up(self):
+        try:
+            with wire.Memcached(("127.0.0.1", self.port)) as m:
+                return m.ask("version").startswith("VERSION")
+        except OSError:
+            assert self.running(), "memcached ended: " + self.log()[-500:]
+            return False
 
 
 def sanitized():
@@ -207,6 +231,9 @@ class Case:
 
     def redis(self, **kwargs):
         return Redis(self, self.fresh_name("redis"), **kwargs).start()
+
+    def memcached(self, **kwargs):
+        return MemcachedServer(self, self.fresh_name("memcached"), **kwargs).start()
 
     def pool(self, *args, **kwargs):
         """A Redis with a fresh pool."""

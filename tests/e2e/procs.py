@@ -158,6 +158,11 @@ class Proc:
         with open("/proc/%d/stat" % self.pid) as f:
             return f.read().rsplit(")", 1)[1].split()[0]
 
+    def peak_kib(self):
+        """The most that rss_kib ever was."""
+        with open("/proc/%d/status" % self.popen.pid) as f:
+            return int(re.search(r"VmHWM:\s+(\d+)", f.read()).group(1))
+
     def rss_kib(self):
         with open("/proc/%d/status" % self.pid) as f:
             return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))

@@ -149,6 +149,7 @@ static const char every_option[] =
     "  redis: []\n  http:\n  - 'tcp://h:80'\n  socket_mode: 0777\n  busy_poll: 1ms\n"
     "  allow_unprotected: true\n"
     "auth: {mode: accept_any, users_file: /u, allow_uids: [0, 4294967294], allow_gids: [5]}\n"
+    "upstream: {memcached: 'unix:///m', redis: 'tcp://r:1', timeout: 1h, buffer: 64MiB}\n"
     "ids: {prefix: '', names: [\"a,b\", '\"\\']}\n"
     "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms}\n"
     "workers: {active: 16, spare: 0}\nlease: {renew_every: 1h, on_stop: keep}\n"
@@ -172,6 +173,10 @@ static void test_values(void **state)
     assert_string_equal(c.auth_users_file, "/u");
     assert_string_equal(c.auth_allow_uids.item[1], "4294967294");
     assert_int_equal(c.auth_allow_gids.n, 1);
+    assert_string_equal(c.upstream_memcached, "unix:///m");
+    assert_string_equal(c.upstream_redis, "tcp://r:1");
+    assert_int_equal(c.upstream_timeout_us, INT64_C(3600000000));
+    assert_int_equal(c.upstream_buffer, 64 << 20);
     assert_string_equal(c.ids_prefix, "");
     assert_string_equal(c.ids_names.item[0], "a,b");
     assert_string_equal(c.ids_names.item[1], "\"\\");

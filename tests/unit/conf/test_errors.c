@@ -28,7 +28,8 @@ static void check(const struct wrong *w, size_t n)
 
 #define CHECK(cases) check(cases, sizeof(cases) / sizeof *(cases))
 #define TOP_KEYS                                                                                   \
-    "listen, auth, ids, coordinator, workers, lease, clock, epoch, state_dir, limits, log"
+    "listen, auth, upstream, ids, coordinator, workers, lease, clock, epoch, state_dir, limits, "  \
+    "log"
 #define SYNTAX "expected well-formed YAML, found a syntax error "
 
 static void test_syntax(void **state)
@@ -92,11 +93,12 @@ static void test_shapes(void **state)
     CHECK(cases);
 }
 
-#define INT_BATCH "expected an integer 1..8192 for limits.batch, found "
-#define EPOCH     "expected a time 2000-01-01T00:00:00.000Z..now, or \"\" for epoch, found "
-#define MODE      "expected an octal mode 0..0777 for listen.socket_mode, found "
-#define WAIT      "expected a duration with its unit, 0s..1s for clock.wait_below, found "
-#define POOL      "expected 1..64 letters, digits, '_', '.' or '-' for coordinator.pool, found "
+#define SIZE_BUFFER "expected a size in KiB or MiB, 64KiB..64MiB for upstream.buffer, found "
+#define INT_BATCH   "expected an integer 1..8192 for limits.batch, found "
+#define EPOCH       "expected a time 2000-01-01T00:00:00.000Z..now, or \"\" for epoch, found "
+#define MODE        "expected an octal mode 0..0777 for listen.socket_mode, found "
+#define WAIT        "expected a duration with its unit, 0s..1s for clock.wait_below, found "
+#define POOL        "expected 1..64 letters, digits, '_', '.' or '-' for coordinator.pool, found "
 
 static void test_values(void **state)
 {
@@ -111,6 +113,12 @@ static void test_values(void **state)
         {"clock: {wait_below: 15}\n", "1:21: " WAIT "\"15\""},
         {"clock: {wait_below: 1001ms}\n", "1:21: " WAIT "\"1001ms\""},
         {"clock: {wait_below: 1.5s}\n", "1:21: " WAIT "\"1.5s\""},
+        {"upstream: {buffer: 65536}\n", "1:20: " SIZE_BUFFER "\"65536\""},
+        {"upstream: {buffer: 63KiB}\n", "1:20: " SIZE_BUFFER "\"63KiB\""},
+        {"upstream: {buffer: 65MiB}\n", "1:20: " SIZE_BUFFER "\"65MiB\""},
+        {"upstream: {buffer: 1KB}\n", "1:20: " SIZE_BUFFER "\"1KB\""},
+        {"upstream: {buffer: -1MiB}\n", "1:20: " SIZE_BUFFER "\"-1MiB\""},
+        {"upstream: {buffer: 99999999999999MiB}\n", "1:20: " SIZE_BUFFER "\"99999999999999MiB\""},
         {"coordinator: {auto_init: yes}\n",
          "1:26: expected true|false for coordinator.auto_init, found \"yes\""},
         {"lease: {on_stop: RETURN}\n",

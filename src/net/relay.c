@@ -1,0 +1,196 @@
+/*
+ * The clients' side of an upstream. A relay lives as long as its connection, and longer where
+ * replies to it are still to come on a shared link: somebody has to be named as their addressee.
+ */
+#include "net/private.h"
+
+#include <stdlib.h>
+
+#define PENDING_MAX 4096u /* replies expected by one client */
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+static struct relay *relay_of(struct conn *c)
+{
+    if (!c->relay)
+        c->relay = calloc(1, sizeof *c->relay);
+    if (c->relay)
+        c->relay->c = c;
+    return c->relay;
+}
+
+static void drop_own(struct relay *r)
+{
+    if (r->own && r->l)
+        link_close(r->l);
+    r->l = NULL;
+    r->own = r->watch = r->tunnel = false;
+}
+
+void relay_closed(struct conn *c)
+{
+    struct relay *r = c->relay;
+    bool shared = r->pending > 0 && !r->own;
+    c->relay = NULL;
+    r->c = NULL;
+    if (shared && r->l->stalled == r)
+        link_read_on(r->l);
+    if (!shared)
+        drop_own(r);
+    if (!shared || r->pending == 0)
+        free(r);
+}
+
+void relay_answered(struct relay *r, uint32_t n)
+{
+    r->pending -= n;
+    if (r->pending > 0)
+        return;
+    if (!r->c)
+        free(r);
+    else if (!r->blocked)
+        relay_wake(r->c);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------
+ */
+
+/* A blocked command waits for others, which a client that has gone does not. */
+bool relay_waits(const struct conn *c)
+{
+    const struct relay *r = c->relay;
+    return r->pending > 0 && !(r->own && r->l->patient > 0);
+}
+
+void relay_behind(struct conn *c)
+{
+    struct relay *r = c->relay;
+    if (r->blocked && r->l)
+        link_append(&r->l->waiters, &c->park);
+    else if (r->pending == 0) /* nothing will come: it has failed meanwhile */
+        relay_wake(c);
+}
+
+void relay_wake(struct conn *c)
+{
+    if (c->state != CONN_BEHIND)
+        return;
+    link_remove(&c->park);
+    link_append(&c->net->ready, &c->park);
+}
+
+void net_go_on(struct net *n)
+{
+    while (!link_empty(&n->ready)) {
+        struct conn *c = CONTAINER(n->ready.next, struct conn, park);
+        link_remove(&c->park);
+        c->state = CONN_READING;
+        c->relay->blocked = false;
+        conn_resume(c, UINT32_MAX);
+    }
+}
+
+void relay_settled(struct conn *c)
+{
+    struct relay *r = c->relay;
+    if (r->broken) {
+        conn_close(c);
+        return;
+    }
+    bool takes = c->state == CONN_READING || c->state == CONN_BEHIND;
+    if (takes && (r->own || (r->pending > 0 && r->l->stalled == r)))
+        link_read_on(r->l);
+}
+
+/* ---- for serve --------------------------------------------------------------------------------
+ */
+
+static enum upstream_ready blocked(struct relay *r)
+{
+    r->blocked = true;
+    return UPSTREAM_BUSY;
+}
+
+/* Puts r on the link that it should be on: false if that cannot be had now. */
+static bool choose(struct relay *r, struct upstream *up, enum upstream_lane lane)
+{
+    bool own = lane == UPSTREAM_OWN || r->own;
+    if (r->pending > 0 || (r->own && r->l))
+        return true;
+    if (!own && up->shared[lane]) {
+        r->l = up->shared[lane];
+        return true;
+    }
+    r->l = link_new(up, own ? r : NULL, lane);
+    r->own = own && r->l;
+    return r->l != NULL;
+}
+
+enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
+{
+    struct upstream *up = t->conn->svc->upstream;
+    struct relay *r = relay_of(t->conn);
+    if (!r || r->down || r->broken) {
+        if (r)
+            r->down = false;
+        return UPSTREAM_DOWN;
+    }
+    r->blocked = false;
+    if (r->loud)
+        lane = UPSTREAM_OWN;
+    if (!choose(r, up, lane))
+        return UPSTREAM_DOWN;
+    bool moves = !r->own && (lane == UPSTREAM_OWN || up->shared[lane] != r->l);
+    if (moves)
+        return UPSTREAM_BUSY; /* until nothing is expected on the old link */
+    if (r->l->state != LINK_OPEN || !link_has_room(r->l) || r->pending >= PENDING_MAX)
+        return blocked(r);
+    return r->own && !r->l->used ? UPSTREAM_FRESH : UPSTREAM_READY;
+}
+
+void upstream_send(struct net_turn *t, struct span bytes)
+{
+    struct relay *r = t->conn->relay;
+    if (bytes.n > 0 && !link_put(r->l, bytes))
+        r->broken = true;
+}
+
+void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsigned flags)
+{
+    struct relay *r = t->conn->relay;
+    struct expect x = {.r = r, .n = n, .kind = (uint8_t)kind, .flags = (uint8_t)flags};
+    if (n == 0)
+        return;
+    if (link_expect(r->l, &x))
+        r->pending += n;
+    else
+        r->broken = true;
+}
+
+uint32_t upstream_pending(const struct net_turn *t)
+{
+    return t->conn && t->conn->relay ? t->conn->relay->pending : 0;
+}
+
+bool upstream_owns(const struct net_turn *t)
+{
+    return t->conn && t->conn->relay && t->conn->relay->own;
+}
+
+void upstream_watch(struct net_turn *t, bool on)
+{
+    t->conn->relay->watch = on;
+}
+
+void upstream_tunnel(struct net_turn *t)
+{
+    t->conn->relay->tunnel = true;
+}
+
+void upstream_leave(struct net_turn *t)
+{
+    struct relay *r = t->conn ? t->conn->relay : NULL;
+    if (r)
+        drop_own(r);
+}

@@ -1,0 +1,331 @@
+/*
+ * Links to a real server: opening, sending, breaking.
+ */
+#include "base/log.h"
+#include "net/private.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FIFO_FIRST 8u
+#define FIFO_MAX   16384u /* entries of a link: those of one client, alike, are one */
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+static void opened(struct upstream_link *l)
+{
+    struct upstream *up = l->up;
+    l->state = LINK_OPEN;
+    if (!up->stats.up)
+        log_info("upstream reached", kv_str("protocol", up->svc->name));
+    up->stats.up = true;
+    up->backoff_us = 0;
+    ev_io_stop(up->net->loop, &l->wr);
+    ev_io_start(up->net->loop, &l->rd);
+    link_wake(l);
+}
+
+static void flush(struct upstream_link *l);
+
+static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct upstream_link *l = CONTAINER(w, struct upstream_link, wr);
+    int why = 0;
+    socklen_t n = sizeof why;
+    if (l->state == LINK_OPEN)
+        flush(l);
+    else if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &why, &n) < 0 || why)
+        link_fail(l, strerror(why ? why : errno));
+    else
+        opened(l);
+    net_go_on(l->up->net);
+}
+
+static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct upstream_link *l = CONTAINER(w, struct upstream_link, rd);
+    feed(l);
+    if (l->state == LINK_OPEN && link_has_room(l))
+        link_wake(l);
+    net_go_on(l->up->net);
+}
+
+/* A socket whose connection is under way, or -1. */
+static int begin_connecting(struct upstream *up)
+{
+    int on = 1;
+    int fd = socket(up->addr[up->at].ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    if (connect(fd, (const struct sockaddr *)&up->addr[up->at], up->addr_n[up->at]) == 0 ||
+        errno == EINPROGRESS)
+        return fd;
+    int why = errno;
+    (void)close(fd);
+    errno = why;
+    return -1;
+}
+
+struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane)
+{
+    struct upstream_link *l = NULL;
+    int fd = upstream_now_us(up) >= up->retry_us ? begin_connecting(up) : -1;
+    if (fd < 0 && upstream_now_us(up) >= up->retry_us)
+        upstream_failed(up, strerror(errno));
+    if (fd >= 0)
+        l = calloc(1, sizeof *l);
+    if (!l) {
+        if (fd >= 0)
+            (void)close(fd);
+        return NULL;
+    }
+    l->up = up;
+    l->owner = owner;
+    l->lane = (uint8_t)lane;
+    l->since_us = upstream_now_us(up);
+    link_init(&l->dirty);
+    link_init(&l->waiters);
+    link_append(&up->links, &l->all);
+    if (!owner)
+        up->shared[lane] = l;
+    up->stats.connections++;
+    ev_io_init(&l->rd, readable, fd, EV_READ);
+    ev_io_init(&l->wr, writable, fd, EV_WRITE);
+    ev_io_start(up->net->loop, &l->wr);
+    upstream_tick(up);
+    return l;
+}
+
+/* ---- closing ----------------------------------------------------------------------------------
+ */
+
+void link_wake(struct upstream_link *l)
+{
+    while (!link_empty(&l->waiters))
+        relay_wake(CONTAINER(l->waiters.next, struct conn, park));
+}
+
+void link_close(struct upstream_link *l)
+{
+    struct upstream *up = l->up;
+    if (l->state == LINK_BROKEN)
+        return;
+    l->state = LINK_BROKEN;
+    l->owner = NULL;
+    l->stalled = NULL;
+    ev_io_stop(up->net->loop, &l->rd);
+    ev_io_stop(up->net->loop, &l->wr);
+    (void)close(l->rd.fd);
+    if (l->lane < UPSTREAM_SHARED && up->shared[l->lane] == l)
+        up->shared[l->lane] = NULL;
+    up->stats.connections--;
+    link_remove(&l->dirty);
+    link_remove(&l->all);
+    link_append(&up->net->broken, &l->all);
+}
+
+/* Whoever waits for the link is told that it failed. */
+static void refuse_waiters(struct upstream_link *l)
+{
+    for (struct link *i = l->waiters.next; i != &l->waiters; i = i->next) {
+        struct relay *r = CONTAINER(i, struct conn, park)->relay;
+        r->down = true;
+        r->blocked = false;
+        if (r->pending == 0)
+            r->l = NULL;
+    }
+    link_wake(l);
+}
+
+/* The replies of x will not come. begun: one of them has come in part. */
+static void lose(struct upstream *up, const struct expect *x, bool begun)
+{
+    struct relay *r = x->r;
+    struct span lost = up->svc->lost;
+    bool loud = !(x->flags & UPSTREAM_SILENT);
+    if (r->c && (begun || (loud && (lost.n == 0 || x->kind >= FRAME_MC_BINARY))))
+        conn_close(r->c);
+    for (uint32_t i = 0; i < x->n && loud && r->c; i++)
+        (void)conn_deliver(r->c, lost);
+    if (r->c && r->pending == x->n)
+        r->l = NULL;
+    relay_answered(r, x->n);
+}
+
+void link_fail(struct upstream_link *l, const char *why)
+{
+    struct upstream *up = l->up;
+    struct relay *owner = l->owner;
+    bool connecting = l->state == LINK_CONNECTING;
+    if (l->state == LINK_BROKEN)
+        return;
+    upstream_failed(up, why);
+    if (!connecting) /* it was there a moment ago, and may be back at once */
+        up->retry_us = up->backoff_us == UPSTREAM_BACKOFF_US ? 0 : up->retry_us;
+    link_close(l);
+    refuse_waiters(l);
+    if (owner && !connecting && owner->c)
+        conn_close(owner->c);
+    else if (owner) {
+        owner->l = NULL;
+        owner->own = false;
+    }
+    for (uint32_t i = 0; !owner && i < l->fifo_n; i++)
+        lose(up, &l->fifo[(l->fifo_at + i) % l->fifo_cap], i == 0 && l->framing && l->frame.begun);
+}
+
+void link_free(struct upstream_link *l)
+{
+    block_give(l->up->net, l->out, l->out_cap);
+    block_give(l->up->net, l->in, l->in_cap);
+    link_remove(&l->all);
+    free(l->fifo);
+    free(l);
+}
+
+/* ---- sending ----------------------------------------------------------------------------------
+ */
+
+bool link_has_room(const struct upstream_link *l)
+{
+    return l->out_n - l->out_off < l->up->buffer && l->fifo_n < FIFO_MAX;
+}
+
+bool link_put(struct upstream_link *l, struct span bytes)
+{
+    struct net *n = l->up->net;
+    size_t have = l->out_n - l->out_off;
+    if (l->out_n + bytes.n > l->out_cap) {
+        uint32_t cap;
+        char *larger = block_take(n, 2 * (have + bytes.n), &cap);
+        if (!larger)
+            return false;
+        if (have > 0)
+            memcpy(larger, l->out + l->out_off, have);
+        block_give(n, l->out, l->out_cap);
+        l->out = larger;
+        l->out_cap = cap;
+        l->out_n = (uint32_t)have;
+        l->out_off = 0;
+    }
+    memcpy(l->out + l->out_n, bytes.p, bytes.n);
+    l->out_n += (uint32_t)bytes.n;
+    l->used = true;
+    if (l->owner) /* a request that is sent slowly is no reason to expect its reply */
+        l->since_us = upstream_now_us(l->up);
+    if (link_empty(&l->dirty))
+        link_append(&n->dirty, &l->dirty);
+    return true;
+}
+
+static bool grow_fifo(struct upstream_link *l)
+{
+    uint32_t cap = l->fifo_cap ? 2 * l->fifo_cap : FIFO_FIRST;
+    struct expect *larger = malloc(cap * sizeof *larger);
+    if (!larger)
+        return false;
+    for (uint32_t i = 0; i < l->fifo_n; i++)
+        larger[i] = l->fifo[(l->fifo_at + i) % l->fifo_cap];
+    free(l->fifo);
+    l->fifo = larger;
+    l->fifo_cap = cap;
+    l->fifo_at = 0;
+    return true;
+}
+
+bool link_expect(struct upstream_link *l, const struct expect *x)
+{
+    struct expect *last =
+        l->fifo_n > 0 ? &l->fifo[(l->fifo_at + l->fifo_n - 1) % l->fifo_cap] : NULL;
+    if (!last)
+        l->since_us = upstream_now_us(l->up);
+    upstream_tick(l->up);
+    l->up->stats.requests += x->n;
+    if (x->flags & UPSTREAM_PATIENT)
+        l->patient += x->n;
+    if (last && last->r == x->r && last->kind == x->kind && last->flags == x->flags) {
+        last->n += x->n;
+        return true;
+    }
+    if (l->fifo_n == l->fifo_cap && !grow_fifo(l))
+        return false;
+    l->fifo[(l->fifo_at + l->fifo_n++) % l->fifo_cap] = *x;
+    return true;
+}
+
+static void flush(struct upstream_link *l)
+{
+    struct ev_loop *loop = l->up->net->loop;
+    while (l->out_off < l->out_n) {
+        ssize_t r =
+            send(l->wr.fd, l->out + l->out_off, l->out_n - l->out_off, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0 && errno == EAGAIN) {
+            ev_io_start(loop, &l->wr);
+            return;
+        }
+        if (r < 0) {
+            link_fail(l, strerror(errno));
+            return;
+        }
+        l->out_off += (uint32_t)r;
+    }
+    ev_io_stop(loop, &l->wr);
+    block_give(l->up->net, l->out, l->out_cap);
+    l->out = NULL;
+    l->out_off = l->out_n = l->out_cap = 0;
+    link_wake(l);
+}
+
+/* Before the loop sleeps: what the turns have forwarded, link by link; then what that has broken is
+ * freed. */
+void upstreams_flush(struct net *n)
+{
+    while (!link_empty(&n->dirty)) {
+        struct upstream_link *l = CONTAINER(n->dirty.next, struct upstream_link, dirty);
+        link_remove(&l->dirty);
+        flush(l);
+        net_go_on(n);
+    }
+    while (!link_empty(&n->broken))
+        link_free(CONTAINER(n->broken.next, struct upstream_link, all));
+}
+
+void link_retire(struct upstream_link *l)
+{
+    if (l->up->shared[l->lane] == l)
+        l->up->shared[l->lane] = NULL;
+}
+
+/* A client takes its replies again. */
+void link_read_on(struct upstream_link *l)
+{
+    l->stalled = NULL;
+    if (l->state == LINK_OPEN && !ev_is_active(&l->rd)) {
+        l->since_us = upstream_now_us(l->up);
+        ev_io_start(l->up->net->loop, &l->rd);
+        if (l->fifo_n > 0)
+            upstream_tick(l->up);
+    }
+}
+
+bool link_others_wait(const struct upstream_link *l, const struct relay *stalled)
+{
+    for (uint32_t i = 0; i < l->fifo_n; i++) {
+        const struct relay *r = l->fifo[(l->fifo_at + i) % l->fifo_cap].r;
+        if (r != stalled && r->c)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,97 @@
+/*
+ * Upstream: the real server behind a service, and the links to it.
+ *
+ *     client --\                 requests of many, in order        +--------+
+ *     client ---- relay --------------- shared link -------------->|  real  |
+ *     client --/                                                   | server |
+ *     client ---- relay --------------- a link of its own -------->|        |
+ *                                                                  +--------+
+ *
+ * A request is forwarded by serve, which says what is expected in return; replies go to the clients
+ * byte for byte as they come. A client that uses state on the server has a link of its own, opened
+ * when it first needs one and closed with it: if either end closes, the other does, too.
+ *
+ * Invariants
+ *   - The replies of a client come in the order of its requests: a local answer waits until nothing
+ *     is expected (NET_BEHIND), and so does a change of links.
+ *   - What a client does not take holds up its own link; on a shared one it is closed once it has
+ *     held up others for STALL_US.
+ *   - Bounded: unsent requests of a link and unsent replies of a client, by `buffer` and one block;
+ *     replies expected, by count. Beyond that, the client is not read from.
+ *   - Nothing blocks, and an idle link wakes nobody. A name is looked up once, at the start.
+ */
+#ifndef SIDFLAKE_NET_UPSTREAM_H
+#define SIDFLAKE_NET_UPSTREAM_H
+
+#include "net/net.h"
+#include "wire/frame.h"
+
+struct upstream_config {
+    struct span address; /* as net/addr.h reads it */
+    int64_t timeout_us;  /* for a connection, and for each reply; > 0 */
+    size_t buffer;       /* bytes, see above */
+};
+
+/* Gives svc a server to forward to, for as long as n lives. Reaches it only when asked to. */
+enum err_code upstream_new(struct net *n, struct net_service *svc, const struct upstream_config *c,
+                           struct err *e) MUST_CHECK;
+
+struct upstream_stats {
+    bool up;              /* the latest attempt to reach it succeeded, and it has not broken off */
+    uint64_t connections; /* open now */
+    uint64_t requests;    /* replies that were asked for */
+    uint64_t errors;      /* connections that failed, broke off, or timed out */
+};
+const struct upstream_stats *upstream_stats(const struct net_service *svc);
+
+/* Why it cannot be reached: one line, "" where nothing has failed. */
+const char *upstream_why(const struct net_service *svc);
+
+/* ---- for serve, during its turn ---------------------------------------------------------------
+ */
+
+/* Which link: one that all share, by what is spoken on it, or one's own. */
+enum upstream_lane {
+    UPSTREAM_TEXT,
+    UPSTREAM_BINARY,
+    UPSTREAM_SHARED, /* how many are shared */
+    UPSTREAM_OWN = UPSTREAM_SHARED
+};
+
+enum upstream_ready {
+    UPSTREAM_READY, /* forward now */
+    UPSTREAM_FRESH, /* the same, on a link of one's own where nothing was sent before */
+    UPSTREAM_BUSY,  /* answer NET_BEHIND: the same request is served again later */
+    UPSTREAM_DOWN,  /* it cannot be reached */
+};
+
+/* Whoever has a link of its own keeps it, whatever lane is asked for. */
+enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane);
+
+enum upstream_flag {
+    UPSTREAM_SILENT = 1 << 0,  /* the reply may hold nothing for the client: lost without a word */
+    UPSTREAM_SKIP = 1 << 1,    /* the reply is not for the client; an error closes it */
+    UPSTREAM_PATIENT = 1 << 2, /* the reply may take any time */
+};
+
+/* After READY or FRESH: sends bytes, and expects n replies of a kind to what was sent. A failure to
+ * do so closes the connection at the end of the turn. */
+void upstream_send(struct net_turn *t, struct span bytes);
+void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsigned flags);
+
+/* Replies expected by this client. */
+uint32_t upstream_pending(const struct net_turn *t);
+
+/* Whether it has a link of its own. */
+bool upstream_owns(const struct net_turn *t);
+
+/* Tell messages and acknowledgements of RESP2 apart from here on, or not. */
+void upstream_watch(struct net_turn *t, bool on);
+
+/* From here on all goes through, both ways, uninterpreted. */
+void upstream_tunnel(struct net_turn *t);
+
+/* Gives its own link up; nothing is expected on it. */
+void upstream_leave(struct net_turn *t);
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * With an upstream: which requests go there, and what has to be known of them for the replies to be
+ * told apart. A request that is answered here waits for the replies before it.
+ *
+ *     all keys are IDs      -> here                    no keys  -> by the command's rds_at
+ *     none is               -> there                   MULTI    -> where its first request belongs
+ *     some are: MGET        -> there, and merged
+ *               all others  -> an error
+ */
+#include "serve/redis_through.h"
+
+#include "wire/resp_keys.h"
+
+#include <stdlib.h>
+
+enum keys {
+    KEYS_NONE,
+    KEYS_IDS,
+    KEYS_FOREIGN,
+    KEYS_MIXED
+};
+
+static enum keys keys_of(struct rds_call *c)
+{
+    struct resp_range ranges[RESP_RANGES];
+    unsigned n = c->cmd ? resp_key_ranges(c->cmd, c->req, ranges) : 0;
+    struct resp_walk w = resp_walk_from(c->req, 0);
+    uint32_t seen = c->req->seen - c->req->truncated; /* the last may be cut */
+    unsigned kinds = KEYS_NONE;
+    struct span arg;
+    if (n == 0)
+        return KEYS_NONE;
+    for (uint32_t i = 0; i < seen && kinds != KEYS_MIXED && resp_next_arg(&w, &arg); i++)
+        if (resp_is_key(ranges, n, i))
+            kinds |= rds_name(c, arg) ? KEYS_IDS : KEYS_FOREIGN;
+    return (enum keys)kinds;
+}
+
+static enum serve_result merge(struct rds_call *c)
+{
+    if (upstream_pending(c->turn) > 0)
+        return rds_behind(c);
+    enum upstream_ready is = rds_ready(c, RDS_PASS);
+    if (is == UPSTREAM_BUSY)
+        return rds_behind(c);
+    if (is == UPSTREAM_DOWN)
+        return rds_unavailable(c);
+    c->ses->passes = true;
+    if (is == UPSTREAM_FRESH)
+        rds_send_state(c);
+    enum serve_result r = rds_merge(c);
+    if (r != RDS_PARKED)
+        serve_count(c->svc->serve, SERVE_REDIS, RESP_MGET - 1, r);
+    return r;
+}
+
+/* ---- transactions -----------------------------------------------------------------------------
+ *
+ *     MULTI (+OK)  ->  an ID: it is ours     ->  IDs and PING; anything else is an error
+ *                      else: the upstream's  ->  anything but IDs
+ */
+
+static const struct span multi = SPAN("*1\r\n$5\r\nMULTI\r\n");
+static const struct span discard = SPAN("*1\r\n$7\r\nDISCARD\r\n");
+
+/* The transaction that was begun here moves to the upstream, with all that was queued. */
+static enum serve_result move_multi(struct rds_call *c, enum rds_at at)
+{
+    struct rds_session *ses = c->ses;
+    int queued = rds_multi_length(ses);
+    if (ses->there->ids)
+        return rds_reject(c, rds_fail(c, SERVE_REFUSED,
+                                      "ERR a transaction that gives out IDs can hold nothing else: "
+                                      "expected an ID key, found '%.*s'",
+                                      RDS_SHOWN(c->req->argv[0])));
+    enum upstream_ready is = rds_ready(c, RDS_OWN);
+    if (is == UPSTREAM_BUSY)
+        return rds_behind(c);
+    if (is == UPSTREAM_DOWN) {
+        ses->dirty = true;
+        return rds_unavailable(c);
+    }
+    if (is == UPSTREAM_FRESH)
+        rds_send_state(c);
+    upstream_send(c->turn, multi);
+    upstream_send(c->turn, rds_multi_bytes(ses));
+    upstream_expect(c->turn, FRAME_RESP, 1 + (uint32_t)queued, UPSTREAM_SKIP);
+    bool dirty = ses->dirty;
+    rds_multi_end(ses);
+    ses->dirty = dirty;
+    ses->there->multi = true;
+    return rds_there(c, at);
+}
+
+/* A request behind MULTI that the upstream has. */
+static enum serve_result within_multi(struct rds_call *c, enum keys keys)
+{
+    struct rds_session *ses = c->ses;
+    bool ends = rds_is_verb(c, RESP_EXEC) || rds_is_verb(c, RESP_DISCARD);
+    if (keys == KEYS_IDS || keys == KEYS_MIXED)
+        return rds_through_refuse(
+            c, SERVE_REFUSED,
+            "an ID key cannot be used in a transaction that was begun with other "
+            "commands");
+    if (rds_subscribes(c))
+        return rds_through_refuse(c, SERVE_REFUSED,
+                                  "subscribing within a transaction is not supported");
+    if (rds_is_verb(c, RESP_QUIT) || rds_is_verb(c, RESP_RESET))
+        return rds_here(c);
+    if (rds_is_verb(c, RESP_EXEC) && ses->dirty) {
+        if (upstream_pending(c->turn) > 0)
+            return rds_behind(c);
+        if (rds_ready(c, RDS_OWN) == UPSTREAM_BUSY)
+            return rds_behind(c);
+        upstream_send(c->turn, discard);
+        upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP);
+        ses->there->multi = ses->there->watching = ses->dirty = false;
+        return rds_reject(c, rds_fail(c, SERVE_INVALID,
+                                      "EXECABORT Transaction discarded because of previous "
+                                      "errors."));
+    }
+    enum serve_result r = rds_there(c, RDS_OWN);
+    if (r == SERVE_PASSED && ends)
+        ses->there->multi = ses->there->watching = ses->dirty = false;
+    return r;
+}
+
+/* ---- which ------------------------------------------------------------------------------------
+ */
+
+static enum rds_at place(struct rds_call *c)
+{
+    enum rds_at at =
+        c->sub && rds_is_verb(c, RESP_CLIENT) ? (enum rds_at)c->sub->at : (enum rds_at)c->verb->at;
+    struct resp_walk w = resp_walk_from(c->req, 2);
+    struct span arg;
+    if (rds_is_verb(c, RESP_SELECT) && c->req->argc == 2 && !upstream_owns(c->turn) &&
+        c->ses->db == 0 && span_eq(c->req->argv[1], SPAN("0")))
+        return RDS_HERE;
+    while (rds_is_verb(c, RESP_HELLO) && resp_next_arg(&w, &arg))
+        if (span_eq_nocase(arg, SPAN("auth")))
+            at = RDS_BEST_OWN;
+    if (c->ses->access.mode != ACCESS_OFF && (rds_is_verb(c, RESP_AUTH) || at == RDS_BEST_OWN) &&
+        (rds_is_verb(c, RESP_AUTH) || rds_is_verb(c, RESP_HELLO)))
+        return RDS_HERE; /* the password is ours */
+    if (at == RDS_STATE)
+        return upstream_owns(c->turn) ? RDS_OWN : RDS_HERE;
+    return at;
+}
+
+static enum serve_result reset(struct rds_call *c)
+{
+    if (upstream_pending(c->turn) > 0)
+        return rds_behind(c);
+    upstream_leave(c->turn);
+    rds_through_end(c->ses);
+    c->ses->passes = c->ses->dirty = false;
+    return rds_request(c);
+}
+
+/* Outside of the upstream's transactions. */
+static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at at)
+{
+    struct rds_session *ses = c->ses;
+    bool foreign = keys == KEYS_FOREIGN || (keys == KEYS_NONE && at != RDS_HERE);
+    if (keys == KEYS_MIXED && rds_is_verb(c, RESP_MGET) && !ses->multi && !c->req->truncated)
+        return merge(c);
+    if (keys == KEYS_MIXED)
+        return rds_through_refuse(c, SERVE_REFUSED,
+                                  "ID keys cannot be used together with others, but in MGET");
+    if (keys == KEYS_IDS && rds_is_verb(c, RESP_EVAL))
+        return rds_through_refuse(
+            c, SERVE_REFUSED,
+            "an ID key cannot be used in scripts and functions: read IDs with GET, MGET "
+            "or LPOP");
+    if (rds_is_verb(c, RESP_MULTI) && ses->there->watching) {
+        enum serve_result r = rds_there(c, RDS_OWN);
+        ses->there->multi |= r == SERVE_PASSED;
+        return r;
+    }
+    if (!foreign) {
+        uint8_t proto = ses->proto;
+        enum serve_result r = rds_here(c);
+        if (keys == KEYS_IDS && r == SERVE_OK && ses->multi)
+            ses->there->ids = true;
+        if (ses->proto != proto && upstream_owns(c->turn))
+            rds_send_state(c);
+        return r;
+    }
+    if (ses->multi && !(c->verb->when & RDS_IN_MULTI))
+        return move_multi(c, at);
+    if (ses->multi)
+        return rds_here(c);
+    enum serve_result r = rds_there(c, at);
+    if (r == SERVE_PASSED && (rds_is_verb(c, RESP_WATCH) || rds_is_verb(c, RESP_UNWATCH)))
+        ses->there->watching = rds_is_verb(c, RESP_WATCH);
+    return r;
+}
+
+enum serve_result rds_through(struct rds_call *c)
+{
+    struct rds_session *ses = c->ses;
+    if (!ses->there && !(ses->there = calloc(1, sizeof *ses->there))) {
+        c->close = true;
+        return rds_fail(c, SERVE_FAILED, "ERR out of memory");
+    }
+    bool known = rds_find(c);
+    bool barred = !known && c->cmd && !rds_allowed(c);
+    if (barred || !access_granted(c->svc->serve, &ses->access)) {
+        buf_truncate(c->out, c->start);
+        ses->dirty |= barred && ses->there->multi;
+        return rds_here(c);
+    }
+    enum rds_at at = known ? place(c) : RDS_OWN;
+    if (!known) { /* newer than our table, perhaps */
+        static const struct rds_verb unknown = {.label = "other"};
+        buf_truncate(c->out, c->start);
+        c->verb = &unknown;
+    }
+    enum keys keys = keys_of(c);
+    if (rds_is_sub(c, "tracking") || rds_is_sub(c, "caching"))
+        return rds_through_refuse(c, SERVE_REFUSED, strchr(c->sub->refusal, ' ') + 1);
+    if (rds_is_verb(c, RESP_RESET))
+        return reset(c);
+    if (ses->there->multi)
+        return within_multi(c, keys);
+    if (ses->there->subscribed && !rds_is_verb(c, RESP_QUIT)) {
+        /* it may be so no longer when the replies have come */
+        bool news = rds_subscribes(c) || rds_is_verb(c, RESP_PING);
+        return !news && upstream_pending(c->turn) > 0 ? rds_behind(c) : rds_there(c, RDS_OWN);
+    }
+    return choose(c, keys, at);
+}

@@ -1,0 +1,47 @@
+/*
+ * What the two files of the way to the upstream share: redis_through.c says which requests go
+ * there, redis_there.c how.
+ *
+ * Invariant: whoever answers here has seen that no reply is to come from there; else the answer is
+ * rds_behind, and the request is served again.
+ */
+#ifndef SIDFLAKE_SERVE_REDIS_THROUGH_H
+#define SIDFLAKE_SERVE_REDIS_THROUGH_H
+
+#include "serve/redis.h"
+
+static inline bool rds_is_verb(const struct rds_call *c, enum resp_verb v)
+{
+    return c->cmd && c->cmd->verb == v;
+}
+
+static inline bool rds_is_sub(const struct rds_call *c, const char *name)
+{
+    return c->sub && strcmp(c->sub->name, name) == 0;
+}
+
+/* SUBSCRIBE and its kin. */
+bool rds_subscribes(const struct rds_call *c);
+
+/* Not yet. */
+enum serve_result rds_behind(struct rds_call *c);
+
+/* The request is answered here. */
+enum serve_result rds_here(struct rds_call *c);
+
+/* An error, "ERR " and what, that also spoils the transaction under way, here or there. */
+enum serve_result rds_through_refuse(struct rds_call *c, enum serve_result r, const char *what);
+
+/* The same: the upstream cannot be reached. */
+enum serve_result rds_unavailable(struct rds_call *c);
+
+/* The link for such a command: see upstream_ready. */
+enum upstream_ready rds_ready(struct rds_call *c, enum rds_at at);
+
+/* What was agreed upon here has to hold there, too: first of all on a link that is fresh. */
+void rds_send_state(struct rds_call *c);
+
+/* The request goes there, as it is. */
+enum serve_result rds_there(struct rds_call *c, enum rds_at at);
+
+#endif

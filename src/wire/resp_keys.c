@@ -1,0 +1,93 @@
+#include "wire/resp_keys.h"
+
+#include "base/dec.h"
+
+enum rule {
+    RULE_COUNT,   /* arg `at` counts the keys that follow it */
+    RULE_FIXED,   /* arg `at`, behind a subcommand */
+    RULE_STREAMS, /* the first half of what follows STREAMS */
+    RULE_STORE,   /* the arg after STORE or STOREDIST */
+    RULE_MIGRATE, /* all that follows KEYS */
+};
+
+/* Beside the keys that the table of commands knows of. */
+static const struct {
+    const char *name;
+    uint8_t rule, at;
+} rules[] = {
+    {"blmpop", RULE_COUNT, 2},      {"bzmpop", RULE_COUNT, 2},
+    {"eval", RULE_COUNT, 2},        {"eval_ro", RULE_COUNT, 2},
+    {"evalsha", RULE_COUNT, 2},     {"evalsha_ro", RULE_COUNT, 2},
+    {"fcall", RULE_COUNT, 2},       {"fcall_ro", RULE_COUNT, 2},
+    {"georadius", RULE_STORE, 5},   {"georadiusbymember", RULE_STORE, 4},
+    {"lmpop", RULE_COUNT, 1},       {"memory", RULE_FIXED, 2},
+    {"migrate", RULE_MIGRATE, 6},   {"object", RULE_FIXED, 2},
+    {"sintercard", RULE_COUNT, 1},  {"sort", RULE_STORE, 2},
+    {"xgroup", RULE_FIXED, 2},      {"xinfo", RULE_FIXED, 2},
+    {"xread", RULE_STREAMS, 1},     {"xreadgroup", RULE_STREAMS, 4},
+    {"zdiff", RULE_COUNT, 1},       {"zdiffstore", RULE_COUNT, 2},
+    {"zinter", RULE_COUNT, 1},      {"zintercard", RULE_COUNT, 1},
+    {"zinterstore", RULE_COUNT, 2}, {"zmpop", RULE_COUNT, 1},
+    {"zunion", RULE_COUNT, 1},      {"zunionstore", RULE_COUNT, 2},
+};
+
+/* The number of the arg that is one of these words, from `at` on; 0: none is. */
+static uint32_t find_word(struct resp_req *req, uint32_t at, struct span a, struct span b)
+{
+    struct resp_walk w = resp_walk_from(req, at < RESP_ARGV ? at : RESP_ARGV);
+    struct span arg;
+    for (uint32_t i = at; resp_next_arg(&w, &arg); i++)
+        if (span_eq_nocase(arg, a) || span_eq_nocase(arg, b))
+            return i;
+    return 0;
+}
+
+/* false: there is no such key. */
+static bool seek(struct resp_req *req, enum rule rule, uint32_t at, struct resp_range *out)
+{
+    uint32_t last = req->argc - 1, found = 0;
+    uint64_t n = 0;
+    out->step = 1;
+    if (at > last || at >= RESP_ARGV)
+        return false;
+    if (rule == RULE_COUNT && req->seen > at && dec_u64(req->argv[at], &n) && n > 0 &&
+        n <= last - at) {
+        *out = (struct resp_range){at + 1, at + (uint32_t)n, 1};
+        return true;
+    }
+    if (rule == RULE_STREAMS)
+        found = find_word(req, at, SPAN("streams"), SPAN("streams"));
+    else if (rule == RULE_STORE)
+        found = find_word(req, at, SPAN("store"), SPAN("storedist"));
+    else if (rule == RULE_MIGRATE)
+        found = find_word(req, at, SPAN("keys"), SPAN("keys"));
+    else if (rule == RULE_FIXED)
+        found = at - 1;
+    if (found == 0 || found >= last)
+        return false;
+    out->from = found + 1;
+    out->to = rule == RULE_STREAMS   ? found + (last - found) / 2
+              : rule == RULE_MIGRATE ? last
+                                     : found + 1;
+    return out->to >= out->from;
+}
+
+unsigned resp_key_ranges(const struct resp_cmd *cmd, struct resp_req *req,
+                         struct resp_range out[RESP_RANGES])
+{
+    unsigned n = resp_keys(cmd, req->argc, &out->from, &out->to, &out->step);
+    if (cmd->first > 0 && !(cmd->flags & RESP_F_MOVABLEKEYS))
+        return n;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(rules[i].name, cmd->name) == 0)
+            n += seek(req, (enum rule)rules[i].rule, rules[i].at, &out[n]);
+    return n;
+}
+
+bool resp_is_key(const struct resp_range *ranges, unsigned n, uint32_t i)
+{
+    for (unsigned r = 0; r < n; r++)
+        if (i >= ranges[r].from && i <= ranges[r].to && (i - ranges[r].from) % ranges[r].step == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,125 @@
+#include "support/framefeed.h"
+
+#include "support/pageend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct feed {
+    frame_fn *fn;
+    const uint8_t *kinds;
+    size_t nkinds, at;
+    bool watch, framing;
+    struct frame frame;
+    struct framefeed_log *log;
+};
+
+static void put(struct framefeed_log *log, struct span s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        log->hash = (log->hash ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
+        if (s.p[i] >= ' ' && s.p[i] <= '~')
+            buf_put_char(&log->text, s.p[i]);
+        else
+            buf_printf(&log->text,
+                       s.p[i] == '\n'   ? "\\n"
+                       : s.p[i] == '\r' ? ""
+                                        : "\\x%02x",
+                       (unsigned char)s.p[i]);
+    }
+}
+
+static void end_frame(struct feed *f, const char *how)
+{
+    put(f->log, span_str(how));
+    if (f->frame.push)
+        put(f->log, SPAN(" push"));
+    if (f->frame.error)
+        put(f->log, SPAN(" error"));
+    put(f->log, SPAN(";"));
+    buf_put_char(&f->log->text, '\n');
+    f->framing = false;
+}
+
+static void must(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    (void)fprintf(stderr, "framefeed: %s\n", what);
+    abort();
+}
+
+/* One call; false: it wants more, or is broken. *in becomes what is left. */
+static bool step(struct feed *f, struct span *in)
+{
+    size_t used = 0;
+    bool empty = in->n == 0;
+    if (!f->framing) {
+        frame_start(&f->frame, (enum frame_kind)f->kinds[f->at < f->nkinds ? f->at : f->nkinds - 1],
+                    f->watch);
+        f->framing = true;
+    }
+    enum frame_verdict v = f->fn(&f->frame, *in, &used);
+    must(used <= in->n && f->frame.drop <= used, "more used than shown");
+    put(f->log, span_of(in->p, used - f->frame.drop));
+    *in = span_skip(*in, used);
+    if (v == FRAME_PART) {
+        put(f->log, SPAN("<"));
+        put(f->log, f->frame.part);
+        put(f->log, SPAN(">"));
+        return true;
+    }
+    if (v == FRAME_DONE) {
+        f->at += !f->frame.push;
+        end_frame(f, "");
+        return !empty && in->n > 0;
+    }
+    must(v == FRAME_BAD || in->n < FRAME_HOLD, "a long rest is left");
+    if (v == FRAME_BAD)
+        end_frame(f, " BAD");
+    return false;
+}
+
+void framefeed_run(frame_fn *fn, const uint8_t *kinds, size_t nkinds, bool watch,
+                   struct span stream, size_t piece, struct framefeed_log *log)
+{
+    static struct pageend mem;
+    struct feed f = {.fn = fn, .kinds = kinds, .nkinds = nkinds, .watch = watch, .log = log};
+    size_t shown = 0, kept = 0;
+    if (!mem.map)
+        pageend_init(&mem, (size_t)1 << 20);
+    log->hash = UINT64_C(0xcbf29ce484222325);
+    buf_init(&log->text, log->mem, sizeof log->mem - 1);
+    while (shown < stream.n) {
+        size_t n = stream.n - shown < piece ? stream.n - shown : piece;
+        struct span in = pageend_copy(&mem, span_of(stream.p + shown - kept, kept + n));
+        shown += n;
+        while (step(&f, &in))
+            ;
+        if (!f.framing && in.n > 0)
+            break; /* BAD */
+        kept = in.n;
+    }
+    if (f.framing && (f.frame.begun || kept > 0))
+        end_frame(&f, " MORE");
+    log->mem[log->text.n] = '\0';
+}
+
+static void compare(frame_fn *fn, const uint8_t *kinds, size_t nkinds, bool watch,
+                    struct span stream, size_t piece, const struct framefeed_log *whole)
+{
+    static struct framefeed_log cut;
+    framefeed_run(fn, kinds, nkinds, watch, stream, piece, &cut);
+    if (cut.hash == whole->hash)
+        return;
+    (void)fprintf(stderr, "in pieces of %zu:\n%s\nwhole:\n%s\n", piece, cut.mem, whole->mem);
+    abort();
+}
+
+void framefeed_check(frame_fn *fn, const uint8_t *kinds, size_t nkinds, bool watch,
+                     struct span stream, struct framefeed_log *log)
+{
+    framefeed_run(fn, kinds, nkinds, watch, stream, SIZE_MAX, log);
+    for (size_t piece = 1; piece < stream.n && piece < 300; piece += 1 + piece / 20)
+        compare(fn, kinds, nkinds, watch, stream, piece, log);
+}
