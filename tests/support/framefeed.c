@@ -20,12 +20,10 @@ static void put(struct framefeed_log *log, struct span s)
         log->hash = (log->hash ^ (unsigned char)s.p[i]) * UINT64_C(0x100000001b3);
         if (s.p[i] >= ' ' && s.p[i] <= '~')
             buf_put_char(&log->text, s.p[i]);
-        else
-            buf_printf(&log->text,
-                       s.p[i] == '\n'   ? "\\n"
-                       : s.p[i] == '\r' ? ""
-                                        : "\\x%02x",
-                       (unsigned char)s.p[i]);
+        else if (s.p[i] == '\n')
+            BUF_PUT_LIT(&log->text, "\\n");
+        else if (s.p[i] != '\r')
+            buf_printf(&log->text, "\\x%02x", (unsigned char)s.p[i]);
     }
 }
 
