@@ -13,7 +13,7 @@ import matrix
 PATH = os.path.join(harness.HERE, "CLIENTS.md")
 ROWS = "SIDFLAKE_CLIENTS_ROWS"
 COLUMNS = ("client", "version", "from", "speaks", "one ID", "batch", "missing key", "refused write",
-           "restart", "unix socket", "INCR")
+           "restart", "unix socket", "INCR", "real server behind")
 NOT_COMPARED = ("version",)  # a system's update is no change of ours
 HOW = "tests/e2e/run --clients-table"
 HEAD = """# Clients
@@ -33,6 +33,7 @@ No client is given an option that it would not need for the real server: the sam
 | restart | whether the client goes on by itself after the sidecar was restarted, or after which pause of its own |
 | unix socket | whether the client connects to one |
 | INCR | the integer: exact, or rounded to 53 bits by the client, or wrong; – where it has no such call |
+| real server behind | with `upstream` set: the same row again, and other keys are written and read through the sidecar |
 
 """
 

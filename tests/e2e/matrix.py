@@ -283,7 +283,18 @@ class Real:
         self.proc.start()
 
 
-SETUPS = (Real, Sidecar)
+class Through(Sidecar):
+    """Ours in front of the real server: IDs from the one, values from the other."""
+
+    values, column = True, "real server behind"
+
+    def __init__(self, case, client):
+        self.real = Real(case, client)
+        super().__init__(case, client, {
+            "upstream." + client.server: "tcp://127.0.0.1:%d" % self.real.port})
+
+
+SETUPS = (Real, Sidecar, Through)
 
 
 def connected(port):
