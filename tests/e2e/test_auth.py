@@ -138,17 +138,17 @@ def memcached(case):
             assert b"not allowed" in e.args[0], e.args
 
 
-@test("HTTP: Basic for IDs, probes and metrics for anybody")
+@test("HTTP: Basic for IDs and the status page, probes and metrics for anybody")
 def http(case):
     s = sidecar(case)
-    for path in ("/v1/id/orders", "/v1/decode/1"):
+    for path in ("/v1/id/orders", "/v1/decode/1", "/"):
         page = s.http(path)
         assert page.status == 401 and page.headers["www-authenticate"].startswith("Basic "), page
         assert s.http(path, basic("ann", "wrong")).status == 401
         assert s.http(path, basic("ann", "secret")).status == 200
     assert s.http("/v1/id/a", basic("bob", "secret")).status == 403
     assert s.http("/v1/id/inv-7", basic("bob", "secret")).status == 200
-    for path in ("/metrics", "/livez", "/readyz", "/healthz", "/"):
+    for path in ("/metrics", "/livez", "/readyz", "/healthz"):
         assert s.http(path).status == 200, path
 
 
