@@ -407,7 +407,7 @@ __attribute__((noinline)) static struct net_step serve_other(struct memcached *m
     if (in.n == 0)
         return (struct net_step){.verdict = NET_MORE};
     if (s->state == MCD_NEW)
-        s->state = first_state(m, in.p[0]);
+        s->state = (uint8_t)first_state(m, in.p[0]);
     if (s->state == MCD_TEXT)
         return mcd_serve_text(m, s, in, turn, out);
     if (s->state == MCD_BINARY)
