@@ -19,11 +19,12 @@ struct feeding {
     struct relay *to; /* that client; NULL: nobody */
 };
 
+/* A relay that expects no more goes with its connection. */
 static void deliver(struct feeding *d)
 {
     struct relay *r = d->to;
-    if (d->run.n > 0 && r && r->c)
-        (void)conn_deliver(r->c, d->run);
+    if (d->run.n > 0 && r && r->c && !conn_deliver(r->c, d->run))
+        d->to = NULL;
     d->run.n = 0;
 }
 
