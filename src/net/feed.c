@@ -102,6 +102,7 @@ static void finish_frame(struct feeding *d, struct relay *r)
     }
     if (l->patient > 0)
         l->patient -= (head->flags & UPSTREAM_PATIENT) != 0;
+    l->replies--;
     if (--head->n == 0) {
         l->fifo_at = (l->fifo_at + 1) % l->fifo_cap;
         l->fifo_n--;
@@ -158,15 +159,17 @@ static bool overflows(const struct upstream_link *l, const struct relay *r)
 
 static void pause_reading(struct upstream_link *l, struct relay *r)
 {
-    if (l->hurry && link_others_wait(l, r)) {
+    int64_t now = clock_mono_us(l->up->net->conf.clock);
+    if (now < l->up->hurry_us && link_others_wait(l, r)) {
         conn_close(r->c);
         return;
     }
     ev_io_stop(l->up->net->loop, &l->rd);
     if (l->owner)
         return;
+    r->loud = true;
     l->stalled = r;
-    l->stalled_us = clock_mono_us(l->up->net->conf.clock);
+    l->stalled_us = now;
 }
 
 static bool keep_rest(struct upstream_link *l, struct span rest)

@@ -178,6 +178,7 @@ struct relay {
     struct conn *c;          /* NULL: closed; replies are discarded */
     struct upstream_link *l; /* NULL: none; a shared one is there only while pending or blocked */
     uint32_t pending;        /* replies expected */
+    uint32_t enough;         /* it is woken when no more than so many are */
     bool own;                /* l is its own */
     bool blocked;            /* waits for l: to open, or for room */
     bool down;               /* what it waited for has failed */
@@ -220,7 +221,6 @@ struct upstream_link {
     bool framing; /* frame is under way */
     bool used;    /* something was sent */
     bool done;    /* retired, and nothing is expected */
-    bool hurry;   /* somebody held up others for too long: nobody else may */
     uint8_t lane;
     char *out; /* requests not sent */
     uint32_t out_off, out_n, out_cap;
@@ -228,7 +228,8 @@ struct upstream_link {
     uint32_t in_n, in_cap;
     struct expect *fifo; /* a ring, in the order of the requests */
     uint32_t fifo_at, fifo_n, fifo_cap;
-    uint32_t patient; /* replies among them that may take any time */
+    uint32_t replies; /* expected, over all entries */
+    uint32_t patient; /* among them: those that may take any time */
     struct frame frame;
     uint64_t frame_n; /* bytes of it */
     int64_t since_us; /* monotonic: latest sign of life while one is expected */
@@ -249,6 +250,7 @@ struct upstream {
     size_t buffer;
     int64_t retry_us;   /* monotonic: not to be tried before */
     int64_t backoff_us; /* until the next but one try */
+    int64_t hurry_us;   /* monotonic: until then nobody may hold up others */
     char why[ERR_TEXT_MAX];
     unsigned naddr, at;
     struct sockaddr_storage addr[ADDRESSES];
@@ -259,6 +261,8 @@ struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigne
 void link_close(struct upstream_link *l); /* without a word to anybody */
 void link_fail(struct upstream_link *l, const char *why);
 bool link_has_room(const struct upstream_link *l);
+bool link_is_calm(const struct upstream_link *l); /* room for many: time to wake who waits */
+uint32_t link_share(const struct upstream_link *l); /* replies that one client may expect */
 bool link_put(struct upstream_link *l, struct span bytes);
 bool link_expect(struct upstream_link *l, const struct expect *x);
 /* Somebody expects a reply behind the one that is not taken. */

@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-#define PENDING_MAX 4096u /* replies expected by one client */
-
 /* ---- life -------------------------------------------------------------------------------------
  */
 
@@ -45,11 +43,12 @@ void relay_closed(struct conn *c)
 void relay_answered(struct relay *r, uint32_t n)
 {
     r->pending -= n;
-    if (r->pending > 0)
+    if (r->pending > r->enough)
         return;
-    if (!r->c)
+    r->enough = 0;
+    if (!r->c && r->pending == 0)
         free(r);
-    else if (!r->blocked)
+    else if (r->c && !r->blocked)
         relay_wake(r->c);
 }
 
@@ -137,6 +136,7 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
         return UPSTREAM_DOWN;
     }
     r->blocked = false;
+    r->enough = 0;
     if (r->loud)
         lane = UPSTREAM_OWN;
     if (!choose(r, up, lane))
@@ -144,8 +144,12 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
     bool moves = !r->own && (lane == UPSTREAM_OWN || up->shared[lane] != r->l);
     if (moves)
         return UPSTREAM_BUSY; /* until nothing is expected on the old link */
-    if (r->l->state != LINK_OPEN || !link_has_room(r->l) || r->pending >= PENDING_MAX)
+    if (r->l->state != LINK_OPEN || !link_has_room(r->l))
         return blocked(r);
+    if (r->pending >= link_share(r->l)) {
+        r->enough = link_share(r->l) / 2;
+        return UPSTREAM_BUSY;
+    }
     return r->own && !r->l->used ? UPSTREAM_FRESH : UPSTREAM_READY;
 }
 

@@ -10,8 +10,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FIFO_FIRST 8u
-#define FIFO_MAX   16384u /* entries of a link: those of one client, alike, are one */
+#define FIFO_FIRST  8u
+#define FIFO_MAX    16384u /* entries of a link: those of one client, alike, are one */
+#define REPLIES_MAX 2048u  /* expected on a shared link: who comes last waits for all */
+#define SHARE_OWN   4096u  /* replies that a client may expect on its own link … */
+#define SHARE_MAX   64u    /* … on a shared one … */
+#define SHARE_MANY  8u     /* … and there while many are expected */
 
 /* ---- opening ----------------------------------------------------------------------------------
  */
@@ -53,7 +57,7 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
     (void)revents;
     struct upstream_link *l = CONTAINER(w, struct upstream_link, rd);
     feed(l);
-    if (l->state == LINK_OPEN && link_has_room(l))
+    if (l->state == LINK_OPEN && link_is_calm(l))
         link_wake(l);
     net_go_on(l->up->net);
 }
@@ -198,7 +202,20 @@ void link_free(struct upstream_link *l)
 
 bool link_has_room(const struct upstream_link *l)
 {
-    return l->out_n - l->out_off < l->up->buffer && l->fifo_n < FIFO_MAX;
+    return l->out_n - l->out_off < l->up->buffer && l->fifo_n < FIFO_MAX &&
+           (l->owner || l->replies < REPLIES_MAX);
+}
+
+bool link_is_calm(const struct upstream_link *l)
+{
+    return link_has_room(l) && (l->owner || l->replies <= REPLIES_MAX / 2);
+}
+
+uint32_t link_share(const struct upstream_link *l)
+{
+    if (l->owner)
+        return SHARE_OWN;
+    return l->replies < REPLIES_MAX / 2 ? SHARE_MAX : SHARE_MANY;
 }
 
 bool link_put(struct upstream_link *l, struct span bytes)
@@ -251,6 +268,7 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
         l->since_us = upstream_now_us(l->up);
     upstream_tick(l->up);
     l->up->stats.requests += x->n;
+    l->replies += x->n;
     if (x->flags & UPSTREAM_PATIENT)
         l->patient += x->n;
     if (last && last->r == x->r && last->kind == x->kind && last->flags == x->flags) {
@@ -285,7 +303,8 @@ static void flush(struct upstream_link *l)
     block_give(l->up->net, l->out, l->out_cap);
     l->out = NULL;
     l->out_off = l->out_n = l->out_cap = 0;
-    link_wake(l);
+    if (link_is_calm(l))
+        link_wake(l);
 }
 
 /* Before the loop sleeps: what the turns have forwarded, link by link; then what that has broken is

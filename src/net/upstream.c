@@ -13,7 +13,8 @@
 #include <sys/un.h>
 
 #define BACKOFF_MAX INT64_C(1000000)
-#define STALL_US    INT64_C(1000000) /* that a client may hold up others on a shared link */
+#define STALL_US    INT64_C(250000) /* that a client may hold up others on a shared link … */
+#define HURRY_US    INT64_C(10000000) /* … and no other for so long after one has */
 #define TICK_MAX_US INT64_C(250000)
 
 /* ---- the timer: runs while something is expected -----------------------------------------------
@@ -31,7 +32,7 @@ static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
         *busy = true;
         l->since_us = now;
         if (now - l->stalled_us > STALL_US && link_others_wait(l, l->stalled)) {
-            l->hurry = true;
+            l->up->hurry_us = now + HURRY_US;
             conn_close(l->stalled->c);
         }
         return NULL;

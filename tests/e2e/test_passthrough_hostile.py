@@ -1,8 +1,9 @@
 """Pass-through between clients and servers that mean no good, or are merely slow."""
 
+import os
+import signal
 import socket
 import struct
-import threading
 import time
 
 import wire
@@ -31,6 +32,23 @@ class Puppet:
         s.settimeout(10)
         self.socks.append(s)
         return s
+
+
+    @staticmethod
+    def hear(link, quiet=0.3):
+        """All that comes until nothing does for a while."""
+        got = bytearray()
+        link.settimeout(quiet)
+        try:
+            while True:
+                part = link.recv(1 << 16)
+                if not part:
+                    return bytes(got)
+                got += part
+        except TimeoutError:
+            return bytes(got)
+        finally:
+            link.settimeout(10)
 
 
 def before_puppet(case, puppet, options=None):
@@ -68,4 +86,108 @@ def gone(case):
                 link.sendall(b"$1\r\ny\r\n")
                 until("it is noticed", lambda: s.metric(
                     "sidflake_connections", protocol="redis") == 1)
+        s.assert_running()
+
+
+GET = wire.Resp.encode("GET", "a")
+
+
+@test("who asks for much at once has others wait for little of it")
+def share(case):
+    n, reply = 1000, b"$1\r\nx\r\n"
+    with Puppet() as puppet:
+        s = before_puppet(case, puppet)
+        with s.resp() as greedy, s.resp() as other:
+            greedy.send(GET * n)
+            link = puppet.accept()
+            asked = len(puppet.hear(link)) // len(GET)
+            assert 0 < asked <= 64, "expected at most 64 of %d requests, found %d" % (n, asked)
+            other.send(GET)
+            assert puppet.hear(link) == GET
+            link.sendall(reply * (asked + 1))
+            assert other.reply() == b"x"
+            answered = asked
+            while answered < n:
+                asked = len(puppet.hear(link, 0.05)) // len(GET)
+                assert asked <= 64 and answered + asked <= n
+                link.sendall(reply * asked)
+                answered += asked
+            assert greedy.take(n * len(reply)) == n * reply
+
+
+def ask_all(redis, s, clients, each):
+    streams = [s.resp() for _ in range(clients)]
+    os.kill(redis.popen.pid, signal.SIGSTOP)  # until all are under way
+    try:
+        for c, r in enumerate(streams):
+            r.send(b"".join(wire.Resp.encode("ECHO", "%d-%d" % (c, i)) if i % 7 < 6 else
+                            wire.Resp.encode("GET", "id:a") for i in range(each)))
+        time.sleep(0.3)
+    finally:
+        os.kill(redis.popen.pid, signal.SIGCONT)
+    for c, r in enumerate(streams):
+        for i in range(each):
+            got = r.reply()
+            assert got == b"%d-%d" % (c, i) if i % 7 < 6 else int(got) > 0, \
+                "client %d, reply %d: found %r" % (c, i, got)
+        r.close()
+
+
+@test("many clients with many requests at once: all are answered, in order")
+def many(case):
+    redis = case.redis()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port})
+    ask_all(redis, s, 100, 600)
+    ask_all(redis, s, 700, 6)
+
+
+@test("clients that ask for much and read nothing: bounded memory, and others go on")
+def unread(case):
+    redis = case.redis()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port})
+    for size in (20_000, 100_000):
+        redis.ask("SET", "a", "x" * size)
+        before = s.rss_kib()
+        lazy = [s.resp() for _ in range(100)]
+        for r in lazy:
+            r.send(GET * (4_000_000 // size))
+        with s.resp() as r:
+            slowest = 0
+            for i in range(100):
+                started = time.monotonic()
+                assert r.ask("SET", "k", i) == b"OK" and int(r.ask("GET", "id:a")) > 0
+                slowest = max(slowest, time.monotonic() - started)
+            assert slowest < 10, "%d bytes: one took %.1f s" % (size, slowest)
+        grown = s.rss_kib() - before
+        assert grown < (65536 if sanitized() else 32768), "grown by %d KiB" % grown
+        for r in lazy:
+            reset(r)
+        until("they are gone", lambda: s.metric("sidflake_connections", protocol="redis") == 0, 20)
+    s.assert_running()
+
+
+@test("a server that reads nothing: bounded memory, IDs go on, an error in time")
+def deaf(case):
+    with Puppet() as puppet:
+        s = before_puppet(case, puppet, {"upstream.timeout": "2s"})
+        value = wire.Resp.encode("SET", "a", "x" * 50_000)
+        before = s.rss_kib()
+        senders = [s.resp() for _ in range(100)]
+        for r in senders:
+            r.sock.setblocking(False)
+            try:
+                for _ in range(20):
+                    r.sock.send(value)
+            except BlockingIOError:
+                pass
+        with s.resp() as r:
+            assert int(r.ask("GET", "id:a")) > 0
+            grown = s.rss_kib() - before
+            assert grown < (65536 if sanitized() else 16384), "grown by %d KiB" % grown
+            got = r.ask("GET", "a")
+            assert str(got).startswith("ERR upstream unavailable: "), got
+            assert int(r.ask("GET", "id:a")) > 0
+        for r in senders:
+            reset(r)
+        until("they are gone", lambda: s.metric("sidflake_connections", protocol="redis") == 0, 20)
         s.assert_running()
