@@ -13,7 +13,8 @@
 
 static const char usage[] = "Usage: load -a ADDRESS -k KIND [OPTION]...\n"
                             "  -a tcp://HOST:PORT | unix:///PATH\n"
-                            "  -k mc-get | resp-get | resp-incr | resp-lpop\n"
+                            "  -k mc-get | mc-set | mc-cas | resp-get | resp-incr | resp-lpop\n"
+                            "  -K KEY          (id:orders)\n"
                             "  -n COUNT        keys of each get, IDs of each LPOP (1)\n"
                             "  -c CONNECTIONS  (1)\n"
                             "  -d DEPTH        requests sent at once on each connection (1)\n"
@@ -54,7 +55,7 @@ static bool read_check(const char *text, enum drive_check *out)
 
 struct arguments {
     struct drive_conf conf;
-    const char *kind;
+    const char *kind, *key;
     uint32_t count;
 };
 
@@ -66,6 +67,9 @@ static bool read_option(struct arguments *a, int option, struct err *e)
         return addr_parse(span_str(optarg), &c->to, e) == ERR_OK;
     case 'k':
         a->kind = optarg;
+        return true;
+    case 'K':
+        a->key = optarg;
         return true;
     case 'n':
         return read_u32(optarg, SHAPE_COUNT_MAX, &a->count);
@@ -117,15 +121,17 @@ int main(int argc, char **argv)
     static struct drive_result result;
     static struct shape shape;
     struct arguments a = {.conf = {.connections = 1, .depth = 1, .length_ns = 1000000000},
+                          .key = "id:orders",
                           .count = 1};
     struct err e = {.text = ""};
     int option;
-    while ((option = getopt(argc, argv, "a:k:n:c:d:t:w:r:e:C:")) != -1)
+    while ((option = getopt(argc, argv, "a:k:K:n:c:d:t:w:r:e:C:")) != -1)
         if (!read_option(&a, option, &e))
             return fprintf(stderr, "%s%s%s", usage, e.text, e.text[0] ? "\n" : ""), 2;
     if (a.conf.every_ns > 0 && a.conf.connections != 1)
         return fprintf(stderr, "load: -e wants one connection, found %u\n", a.conf.connections), 2;
-    if (optind != argc || !a.kind || !a.conf.to.host[0] || !shape_init(&shape, a.kind, a.count))
+    if (optind != argc || !a.kind || !a.conf.to.host[0] ||
+        !shape_init(&shape, a.kind, span_str(a.key), a.count))
         return fprintf(stderr, "%s", usage), 2;
     a.conf.shape = &shape;
     enum err_code r = drive(&a.conf, &result, &e);

@@ -47,13 +47,20 @@ class Target:
 class Row:
     def __init__(self, group, what):
         self.group, self.what = group, what
-        self.targets, self.notes, self.data = [], [], {}
+        self.targets, self.notes, self.lines, self.data = [], [], [], {}
 
     def target(self, *args, **kwargs):
         self.targets.append(Target(*args, **kwargs))
 
     def note(self, text):
         self.notes.append(text)
+
+    def table(self, rows):
+        """Cells as text; the first row is the head, and the first column to the left."""
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        for cells in rows:
+            first, *others = (c.rjust(w) for c, w in zip(cells, widths))
+            self.lines.append("  ".join([first.strip().ljust(widths[0]), *others]))
 
     def json(self):
         return {"group": self.group, "what": self.what, "notes": self.notes, "data": self.data,
@@ -75,6 +82,8 @@ def print_row(row):
     print(f"\n{row.what}")
     for t in row.targets:
         print(f"    {t.what:<52} {t.measured():>16}   {t.wanted():>14}   {t.verdict()}")
+    for line in row.lines:
+        print("      " + line)
     for n in row.notes:
         print(textwrap.fill(n, 110, initial_indent="      ", subsequent_indent="        "))
     sys.stdout.flush()

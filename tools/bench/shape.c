@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define TEXT_MAX ((size_t)32 * SHAPE_COUNT_MAX)
+#define VALUE    "123456789012345678" /* of sets: as long as an ID */
 
 static bool is_number(struct span s, uint64_t *v)
 {
@@ -44,13 +45,57 @@ static bool mc_has_id(const struct shape *s, uint32_t line)
     return line % 2 == 1 && line < 2 * s->count;
 }
 
+static bool has_none(const struct shape *s, uint32_t line)
+{
+    (void)s;
+    (void)line;
+    return false;
+}
+
+static const char *check_stored(const struct shape *s, uint32_t line, struct span text,
+                                uint64_t *id)
+{
+    (void)s;
+    (void)line;
+    (void)id;
+    return span_eq(text, SPAN("STORED")) ? NULL : "STORED";
+}
+
+static const char *check_exists(const struct shape *s, uint32_t line, struct span text,
+                                uint64_t *id)
+{
+    (void)s;
+    (void)line;
+    (void)id;
+    return span_eq(text, SPAN("EXISTS")) ? NULL : "EXISTS";
+}
+
+static bool init_set(struct shape *s, struct buf *text, struct span key)
+{
+    BUF_PUT_LIT(text, "set ");
+    buf_put_span(text, key);
+    BUF_PUT_LIT(text, " 0 0 18\r\n" VALUE "\r\n");
+    s->lines = 1;
+    return s->count == 1;
+}
+
+static bool init_cas(struct shape *s, struct buf *text, struct span key)
+{
+    BUF_PUT_LIT(text, "cas ");
+    buf_put_span(text, key);
+    BUF_PUT_LIT(text, " 0 0 18 1\r\n" VALUE "\r\n");
+    s->lines = 1;
+    return s->count == 1;
+}
+
 /* Keys of many differ behind '#', which the sidecar ignores and memcached does not. */
-static bool init_mc(struct shape *s, struct buf *text)
+static bool init_mc(struct shape *s, struct buf *text, struct span key)
 {
     BUF_PUT_LIT(text, "get");
     for (uint32_t i = 0; i < s->count; i++) {
         size_t begin = text->n + 1;
-        BUF_PUT_LIT(text, " id:orders");
+        BUF_PUT_LIT(text, " ");
+        buf_put_span(text, key);
         if (s->count > 1) {
             BUF_PUT_LIT(text, "#");
             buf_put_u64(text, i);
@@ -119,29 +164,38 @@ static bool array_has_id(const struct shape *s, uint32_t line)
     return line > 0 && line % 2 == 0;
 }
 
-static bool init_get(struct shape *s, struct buf *text)
+static void put_bulk(struct buf *text, struct span s)
 {
-    BUF_PUT_LIT(text, "*2\r\n$3\r\nGET\r\n$9\r\nid:orders\r\n");
+    BUF_PUT_LIT(text, "$");
+    buf_put_u64(text, s.n);
+    BUF_PUT_LIT(text, "\r\n");
+    buf_put_span(text, s);
+    BUF_PUT_LIT(text, "\r\n");
+}
+
+static bool init_get(struct shape *s, struct buf *text, struct span key)
+{
+    BUF_PUT_LIT(text, "*2\r\n$3\r\nGET\r\n");
+    put_bulk(text, key);
     s->lines = 2;
     return s->count == 1;
 }
 
-static bool init_incr(struct shape *s, struct buf *text)
+static bool init_incr(struct shape *s, struct buf *text, struct span key)
 {
-    BUF_PUT_LIT(text, "*2\r\n$4\r\nINCR\r\n$9\r\nid:orders\r\n");
+    BUF_PUT_LIT(text, "*2\r\n$4\r\nINCR\r\n");
+    put_bulk(text, key);
     s->lines = 1;
     return s->count == 1;
 }
 
-static bool init_lpop(struct shape *s, struct buf *text)
+static bool init_lpop(struct shape *s, struct buf *text, struct span key)
 {
     char count[DEC_U64_MAX];
     size_t n = dec_put_u64(count, s->count);
-    BUF_PUT_LIT(text, "*3\r\n$4\r\nLPOP\r\n$9\r\nid:orders\r\n$");
-    buf_put_u64(text, n);
-    BUF_PUT_LIT(text, "\r\n");
-    buf_put(text, count, n);
-    BUF_PUT_LIT(text, "\r\n");
+    BUF_PUT_LIT(text, "*3\r\n$4\r\nLPOP\r\n");
+    put_bulk(text, key);
+    put_bulk(text, span_of(count, n));
     s->lines = 2 * s->count + 1;
     return true;
 }
@@ -151,17 +205,19 @@ static bool init_lpop(struct shape *s, struct buf *text)
 
 static const struct {
     struct shape shape;
-    bool (*init)(struct shape *s, struct buf *text);
+    bool (*init)(struct shape *s, struct buf *text, struct span key);
 } shapes[] = {
     {{.kind = "mc-get", .check = check_mc, .has_id = mc_has_id}, init_mc},
+    {{.kind = "mc-set", .check = check_stored, .has_id = has_none}, init_set},
+    {{.kind = "mc-cas", .check = check_exists, .has_id = has_none}, init_cas},
     {{.kind = "resp-get", .check = check_bulk, .has_id = bulk_has_id}, init_get},
     {{.kind = "resp-incr", .check = check_integer, .has_id = integer_has_id}, init_incr},
     {{.kind = "resp-lpop", .check = check_array, .has_id = array_has_id}, init_lpop},
 };
 
-bool shape_init(struct shape *s, const char *kind, uint32_t count)
+bool shape_init(struct shape *s, const char *kind, struct span key, uint32_t count)
 {
-    if (count < 1 || count > SHAPE_COUNT_MAX)
+    if (count < 1 || count > SHAPE_COUNT_MAX || key.n < 1 || key.n > SHAPE_KEY_MAX)
         return false;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct buf text;
@@ -173,7 +229,7 @@ bool shape_init(struct shape *s, const char *kind, uint32_t count)
         buf_init(&text, mem, TEXT_MAX);
         *s = shapes[i].shape;
         s->count = count;
-        bool made = shapes[i].init(s, &text) && !text.failed;
+        bool made = shapes[i].init(s, &text, key) && !text.failed;
         s->text = buf_span(&text);
         if (!made)
             shape_clear(s);

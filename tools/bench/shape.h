@@ -7,6 +7,8 @@
  *   resp-get   $LEN / NUMBER                                 2
  *   resp-incr  :NUMBER                                       1
  *   resp-lpop  *COUNT, then $LEN / NUMBER per ID             2 * COUNT + 1
+ *   mc-set     STORED                                        1
+ *   mc-cas     EXISTS: the token is an old one               1
  *
  * Invariant: a line that has another form is told with what was expected.
  */
@@ -19,6 +21,7 @@
 #include <stdint.h>
 
 #define SHAPE_COUNT_MAX 1024 /* keys of a get, IDs of an LPOP */
+#define SHAPE_KEY_MAX   24
 
 struct shape {
     const char *kind;
@@ -31,8 +34,9 @@ struct shape {
     bool (*has_id)(const struct shape *s, uint32_t line);
 };
 
-/* kind as above; count is 1 but for mc-get and resp-lpop. false: no such shape. */
-bool shape_init(struct shape *s, const char *kind, uint32_t count);
+/* kind as above; key: 1..SHAPE_KEY_MAX bytes; count is 1 but for mc-get and resp-lpop. false: no
+ * such shape. */
+bool shape_init(struct shape *s, const char *kind, struct span key, uint32_t count);
 void shape_clear(struct shape *s);
 
 #endif

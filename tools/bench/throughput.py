@@ -23,9 +23,12 @@ class Contest:
     def run(self):
         for _ in range(self.rounds):
             for name, (server, address, kind, load) in self.entrants.items():
-                self.results[name].append(self.lab.load(
+                self.results[name].append(self.measure(
                     server, address, kind, seconds=self.seconds, **load))
         return self
+
+    def measure(self, *args, **load):
+        return self.lab.load(*args, **load)
 
     def values(self, name, key="rate"):
         return [r[key] for r in self.results[name]]
@@ -36,12 +39,12 @@ class Contest:
     def ratio(self, a, b, key="rate"):
         return spread([x / y for x, y in zip(self.values(a, key), self.values(b, key)) if y > 0])
 
-    def target(self, row, a, b, bound, key="rate", at_least=True):
+    def target(self, row, a, b, bound, key="rate", at_least=True, cost=True):
         r = self.ratio(a, b, key)
         row.data.setdefault("ratios", {})[f"{a} / {b}: {key}"] = r
         row.target(f"{a} / {b}" + ("" if key == "rate" else f", {key}"), r["median"], bound,
                    at_least, " x", f"{r['median']:.2f} ({r['min']:.2f}-{r['max']:.2f})")
-        if key == "rate":
+        if key == "rate" and cost:
             cost = self.ratio(b, a, "cpu_us")
             row.data["ratios"][f"{a} / {b}: requests per processor second"] = cost
             row.note(f"{a} / {b}, requests per second of processor time: {cost['median']:.2f} x "
