@@ -115,6 +115,26 @@ def share(case):
             assert greedy.take(n * len(reply)) == n * reply
 
 
+@test("what all have asked for on a shared link is bounded, and who waits is not forgotten")
+def bounded(case):
+    clients, each, reply = 700, 6, b"$1\r\nx\r\n"
+    with Puppet() as puppet:
+        s = before_puppet(case, puppet)
+        streams = [s.resp() for _ in range(clients)]
+        for r in streams:
+            r.send(GET * each)
+        link = puppet.accept()
+        answered = 0
+        while answered < clients * each:
+            asked = len(puppet.hear(link)) // len(GET)
+            assert 0 < asked <= 2048, "expected 1 to 2048 requests, found %d" % asked
+            link.sendall(reply * asked)
+            answered += asked
+        for r in streams:
+            assert r.take(each * len(reply)) == each * reply
+            r.close()
+
+
 def ask_all(redis, s, clients, each):
     streams = [s.resp() for _ in range(clients)]
     os.kill(redis.popen.pid, signal.SIGSTOP)  # until all are under way
