@@ -67,7 +67,7 @@ static bool unpack_numbers(struct rds_session *ses, struct span *in)
     uint64_t version, since_ms, done, proto, db;
     struct span name;
     if (!parcel_get_u64(in, &version) || version != PACKED || !parcel_get_u64(in, &ses->id) ||
-        !parcel_get_u64(in, &since_ms) || !parcel_get_upto(in, UINT32_MAX, &done) ||
+        !parcel_get_upto(in, INT64_MAX, &since_ms) || !parcel_get_upto(in, UINT32_MAX, &done) ||
         !parcel_get_upto(in, 3, &proto) || !parcel_get_upto(in, RDS_DBS - 1, &db) ||
         !parcel_get_bytes(in, &name) || name.n > RDS_NAME_MAX)
         return false;
