@@ -142,12 +142,14 @@ static struct net_step unavailable(struct mcd_call *c)
     return mcd_answer(c, UNAVAILABLE, SERVE_FAILED);
 }
 
-/* A request that does not fit into a connection's input goes in pieces, on a link of its own. */
-static struct net_step forward(struct mcd_call *c)
+/* A request that does not fit into a connection's input goes in pieces, on a link of its own. So
+ * does one that is odd: memcached may see other requests in its bytes than we do, and then gives
+ * more replies or fewer, which must be nobody else's. */
+static struct net_step forward(struct mcd_call *c, bool odd)
 {
     const struct mc_req *req = c->req;
     uint64_t whole = c->used + req->body;
-    bool streams = whole > NET_IN_MAX, own = streams || req->verb == MC_UNKNOWN;
+    bool streams = whole > NET_IN_MAX, own = streams || odd || req->verb == MC_UNKNOWN;
     if (whole > c->in.n && !streams)
         return (struct net_step){.verdict = NET_MORE};
     switch (upstream_ready(c->turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT)) {
@@ -303,7 +305,7 @@ struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, st
         return upstream_pending(turn) > 0 ? behind() : mcd_serve_text(m, s, in, turn, out);
     if (status == WIRE_BAD) /* there it has no data block, and may even be known */
         req.body = 0;
-    return keys == KEYS_MIXED ? merge(&c) : forward(&c);
+    return keys == KEYS_MIXED ? merge(&c) : forward(&c, status == WIRE_BAD);
 }
 
 /* ---- binary -----------------------------------------------------------------------------------
