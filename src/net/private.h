@@ -261,7 +261,7 @@ struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigne
 void link_close(struct upstream_link *l); /* without a word to anybody */
 void link_fail(struct upstream_link *l, const char *why);
 bool link_has_room(const struct upstream_link *l);
-bool link_is_calm(const struct upstream_link *l); /* room for many: time to wake who waits */
+bool link_is_calm(const struct upstream_link *l);   /* room for many: time to wake who waits */
 uint32_t link_share(const struct upstream_link *l); /* replies that one client may expect */
 bool link_put(struct upstream_link *l, struct span bytes);
 bool link_expect(struct upstream_link *l, const struct expect *x);

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 
 #define BACKOFF_MAX INT64_C(1000000)
-#define STALL_US    INT64_C(250000) /* that a client may hold up others on a shared link … */
+#define STALL_US    INT64_C(250000)   /* that a client may hold up others on a shared link … */
 #define HURRY_US    INT64_C(10000000) /* … and no other for so long after one has */
 #define TICK_MAX_US INT64_C(250000)
 

@@ -16,8 +16,8 @@
  *     is expected (NET_BEHIND), and so does a change of links.
  *   - What a client does not take holds up its own link; on a shared one it is closed once it has
  *     held up others for STALL_US, and for a while after that at once.
- *   - On a shared link one client expects few replies at a time, and all together not many: what one
- *     asks for, others wait for, and it may be large.
+ *   - On a shared link a client expects few replies at a time, and all together not many: what one
+ *     asks for the others wait for, and it may be large.
  *   - Bounded: unsent requests of a link and unsent replies of a client, by `buffer` and one block;
  *     replies expected, by count. Beyond that, the client is not read from.
  *   - Nothing blocks, and an idle link wakes nobody. A name is looked up once, at the start.
