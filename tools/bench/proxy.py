@@ -112,8 +112,8 @@ def redis_rates(ways, depth):
     tests = ("set", "get", "mset") if ways.lab.quick else TESTS
     row = Row("proxy", "redis-benchmark -t " + ",".join(tests) + ", 50 TCP connections, "
               + ("unpipelined" if depth == 1 else f"pipeline {depth}"))
-    requests = {1: 30_000, 16: 240_000}[depth] // (3 if ways.lab.quick else 1)
-    c = RedisBenchmark(ways.lab, 3 if ways.lab.quick else 5, requests, connections=50, depth=depth)
+    requests = {1: 10_000, 16: 80_000}[depth]
+    c = RedisBenchmark(ways.lab, 3 if ways.lab.quick else 7, requests, connections=50, depth=depth)
     for test in tests:
         ways.enter(c, "redis", test, test)
     return rates(row, c.run(), tests, WANTED[depth])
@@ -122,7 +122,7 @@ def redis_rates(ways, depth):
 def memcached_rates(ways, depth):
     row = Row("proxy", "memcached " + "/".join(KINDS) + ", 50 TCP connections, "
               + ("unpipelined" if depth == 1 else f"pipeline {depth}"))
-    c = Contest(ways.lab, *((3, 0.2) if ways.lab.quick else (5, 0.6)), connections=50, depth=depth,
+    c = Contest(ways.lab, *((3, 0.2) if ways.lab.quick else (7, 0.3)), connections=50, depth=depth,
                 key=KEY)
     for kind in KINDS:
         ways.enter(c, "mc", kind, "mc-" + kind)
@@ -137,7 +137,7 @@ def added(ways):
     table = [["", "p50", "p99", "p99.9"]]
     row.data["results"] = {}
     for connections in (1, 50):
-        c = Contest(ways.lab, *((3, 0.3) if ways.lab.quick else (7, 1.0)), connections=connections,
+        c = Contest(ways.lab, *((3, 0.2) if ways.lab.quick else (7, 0.6)), connections=connections,
                     depth=1, key=KEY)
         ways.enter(c, "redis", "GET", "resp-get")
         ways.enter(c, "mc", "get", "mc-get")
