@@ -156,11 +156,13 @@ static bool blocks(const struct rds_call *c)
     return known;
 }
 
+/* Redis may take an inline request for another one than we do: one with a NUL in it has no end
+ * there. So what it answers, or never does, is nobody else's. */
 enum upstream_ready rds_ready(struct rds_call *c, enum rds_at at)
 {
     const struct rds_session *ses = c->ses;
     bool own = (at != RDS_PASS && at != RDS_BEST) || ses->db > 0 || ses->proto == 3 ||
-               ses->there->mute != RDS_LOUD || c->req->truncated || blocks(c);
+               ses->there->mute != RDS_LOUD || c->req->truncated || c->req->inline_cmd || blocks(c);
     return upstream_ready(c->turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
 }
 
