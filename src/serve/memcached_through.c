@@ -305,7 +305,9 @@ struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, st
         return upstream_pending(turn) > 0 ? behind() : mcd_serve_text(m, s, in, turn, out);
     if (status == WIRE_BAD) /* there it has no data block, and may even be known */
         req.body = 0;
-    return keys == KEYS_MIXED ? merge(&c) : forward(&c, status == WIRE_BAD);
+    bool odd = status == WIRE_BAD || req.wide ||
+               !span_starts(req.line, span_str(mc_verb_name(req.verb))); /* in capitals */
+    return keys == KEYS_MIXED ? merge(&c) : forward(&c, odd);
 }
 
 /* ---- binary -----------------------------------------------------------------------------------

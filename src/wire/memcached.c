@@ -210,6 +210,7 @@ static enum wire_status parse_storage(struct mc_req *req)
     if (!mc_is_key(word[0]) || !dec_u64(word[1], &flags) || !dec_i64(word[2], &exptime) ||
         (req->verb == MC_CAS && !dec_u64(word[4], &unique)))
         return refuse_format(req);
+    req->wide = flags > UINT32_MAX || exptime > INT32_MAX || exptime < INT32_MIN;
     req->key = word[0];
     return WIRE_REQ;
 }

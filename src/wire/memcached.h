@@ -83,6 +83,8 @@ struct mc_req {
     enum mc_verb verb;
     bool with_cas;    /* gets, gats: the answer carries the cas unique */
     bool noreply;     /* answer nothing, not even an error; error is empty then */
+    bool wide;        /* set and its kin: flags or exptime are beyond 32 bits, which some versions
+                       * of memcached refuse, and then take the data block for requests */
     struct span line; /* the whole line without its end */
     struct span key;  /* get*, gat*: the first key */
     struct span keys; /* get*, gat*: the text of all keys, to be walked by mc_next_key */
