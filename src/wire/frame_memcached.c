@@ -122,16 +122,17 @@ static enum frame_verdict packet(struct frame *f, struct span rest, size_t *n)
     if (rest.n < HEADER_N)
         return (unsigned char)rest.p[0] == 0x81 ? FRAME_MORE : FRAME_BAD;
     uint32_t body = be(rest.p + 8, 4), status = be(rest.p + 6, 2);
-    if ((unsigned char)rest.p[0] != 0x81)
+    bool mark = f->kind == FRAME_MC_NOOP && rest.p[1] == NOOP;
+    if ((unsigned char)rest.p[0] != 0x81 || (mark && body > 0)) /* a mark is dropped, all of it */
         return FRAME_BAD;
     *n = HEADER_N;
     f->begun = true;
     f->left = body;
     f->error = status != 0;
     f->need = (f->kind == FRAME_MC_STATS && body > 0 && status == 0) ||
-              (f->kind == FRAME_MC_NOOP && rest.p[1] != NOOP);
-    if (f->kind == FRAME_MC_NOOP && rest.p[1] == NOOP)
-        f->drop = HEADER_N; /* it has no body */
+              (f->kind == FRAME_MC_NOOP && !mark);
+    if (mark)
+        f->drop = HEADER_N;
     return FRAME_MORE;
 }
 
