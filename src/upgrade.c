@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "heir.h"
+#include "net/upstream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +16,9 @@
 #include <unistd.h>
 
 #define CHECK_US INT64_C(10000000) /* longest that a check may take */
-#define WAIT_US  INT64_C(20000)    /* between looks at connections that cannot be carried */
-#define WAITS    50                /* so many times: 1 s */
+#define WAIT_US  INT64_C(1000)     /* until the first look at what could not be carried … */
+#define WAIT_LOG 5                 /* … doubled so often */
+#define WAITS    35                /* so many times: 1 s */
 #define SAID_MAX 512               /* bytes of a check's output that are looked at: its end */
 
 #ifndef MFD_NOEXEC_SEAL
@@ -324,6 +326,13 @@ static int exchange(struct upgrade *u, const struct buf *parcel)
 
 static void look_again(void *arg);
 
+static void go_on(struct upgrade *u)
+{
+    u->step = UPGRADE_IDLE;
+    keeper_pause(u->o.keeper, false);
+    upstreams_rest(u->o.net, false);
+}
+
 static void try_exchange(struct upgrade *u)
 {
     struct buf b;
@@ -336,7 +345,8 @@ static void try_exchange(struct upgrade *u)
         uint64_t lost = net_pack(u->o.net, PARCEL_TAKE, &b);
         if (lost > 0 && u->waits++ < WAITS) {
             free_parcel(&b);
-            net_after(u->o.net, WAIT_US, look_again, u);
+            net_after(u->o.net, WAIT_US << (u->waits < WAIT_LOG ? u->waits : WAIT_LOG), look_again,
+                      u);
             return;
         }
         if (lost > 0)
@@ -344,7 +354,7 @@ static void try_exchange(struct upgrade *u)
         why = exchange(u, &b);
         free_parcel(&b);
     }
-    keeper_pause(u->o.keeper, false);
+    go_on(u);
     refuse(u, strerror(why));
 }
 
@@ -359,8 +369,10 @@ static void look_again(void *arg)
 void upgrade_paused(struct upgrade *u, bool proven)
 {
     u->proven = proven;
-    if (u->step == UPGRADE_PAUSING && u->waits == 0)
-        try_exchange(u);
+    if (u->step != UPGRADE_PAUSING || u->waits > 0)
+        return;
+    upstreams_rest(u->o.net, true);
+    try_exchange(u);
 }
 
 void upgrade_cancel(struct upgrade *u)
@@ -368,6 +380,6 @@ void upgrade_cancel(struct upgrade *u)
     if (u->step == UPGRADE_CHECKING && u->child > 0)
         (void)kill(u->child, SIGKILL);
     if (u->step == UPGRADE_PAUSING)
-        keeper_pause(u->o.keeper, false);
+        go_on(u);
     u->step = UPGRADE_IDLE;
 }

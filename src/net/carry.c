@@ -33,9 +33,7 @@ static void pack_listener(const struct net_listener *l, enum parcel_purpose purp
 /* All that there is to know of it stands in its buffers and its session. */
 static bool is_whole(const struct conn *c)
 {
-    bool alone = !c->relay || (!c->relay->own && c->relay->pending == 0);
-    return alone && (c->state == CONN_READING || c->state == CONN_FLUSHING ||
-                     c->state == CONN_QUEUED || c->state == CONN_WAITING);
+    return !c->relay || (!c->relay->own && c->relay->pending == 0);
 }
 
 /* The session comes last, so that it needs no length of its own. */

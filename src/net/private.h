@@ -2,7 +2,7 @@
  * What the files of this room share, and nobody else includes.
  *
  * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+holding,
- * all+ready, all+waiters, all, or dead.
+ * all+ready, all+waiters, all+resting, all, or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
@@ -70,7 +70,7 @@ struct conn {
     struct net *net;
     struct net_service *svc;
     struct link all;     /* net.all, least recently active first; or net.dead */
-    struct link park;    /* net.queue, net.waiting, net.holding, net.ready or link.waiters */
+    struct link park;    /* net.queue, .waiting, .holding, .ready or .resting, or link.waiters */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
     uint8_t mark; /* of the listener it came by */
@@ -111,6 +111,7 @@ struct net {
     struct span left; /* records of the program before, until net_adopt */
     struct link all, dead, queue, waiting, holding;
     struct link ready;                    /* BEHIND, and may go on */
+    struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
     uint64_t connections;
     int64_t now_us; /* monotonic: end of the latest turn since the loop slept; 0: none was */
@@ -142,6 +143,7 @@ struct net {
     void (*on_drained)(void *arg);
     void *drained_arg;
     bool draining;
+    bool rests;    /* of upstreams_rest */
     bool resuming; /* the timer is set once, when all have been resumed */
 };
 

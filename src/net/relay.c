@@ -67,6 +67,8 @@ void relay_behind(struct conn *c)
     struct relay *r = c->relay;
     if (r->blocked && r->l)
         link_append(&r->l->waiters, &c->park);
+    else if (r->pending == 0 && c->net->rests)
+        link_append(&c->net->resting, &c->park);
     else if (r->pending == 0) /* nothing will come: it has failed meanwhile */
         relay_wake(c);
 }
@@ -102,6 +104,16 @@ void relay_settled(struct conn *c)
         link_read_on(r->l);
 }
 
+void upstreams_rest(struct net *n, bool on)
+{
+    n->rests = on;
+    if (on)
+        return;
+    while (!link_empty(&n->resting))
+        relay_wake(CONTAINER(n->resting.next, struct conn, park));
+    net_go_on(n);
+}
+
 /* ---- for serve --------------------------------------------------------------------------------
  */
 
@@ -114,7 +126,7 @@ static enum upstream_ready blocked(struct relay *r)
 /* Puts r on the link that it should be on: false if that cannot be had now. */
 static bool choose(struct relay *r, struct upstream *up, enum upstream_lane lane)
 {
-    bool own = lane == UPSTREAM_OWN || r->own;
+    bool own = lane >= UPSTREAM_OWN || r->own;
     if (r->pending > 0 || (r->own && r->l))
         return true;
     if (!own && up->shared[lane]) {
@@ -137,11 +149,13 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
     }
     r->blocked = false;
     r->enough = 0;
+    if (up->net->rests && lane != UPSTREAM_REST)
+        return UPSTREAM_BUSY;
     if (r->loud)
         lane = UPSTREAM_OWN;
     if (!choose(r, up, lane))
         return UPSTREAM_DOWN;
-    bool moves = !r->own && (lane == UPSTREAM_OWN || up->shared[lane] != r->l);
+    bool moves = !r->own && (lane >= UPSTREAM_OWN || up->shared[lane] != r->l);
     if (moves)
         return UPSTREAM_BUSY; /* until nothing is expected on the old link */
     if (r->l->state != LINK_OPEN || !link_has_room(r->l))

@@ -49,6 +49,10 @@ const struct upstream_stats *upstream_stats(const struct net_service *svc);
 /* Why it cannot be reached: one line, "" where nothing has failed. */
 const char *upstream_why(const struct net_service *svc);
 
+/* on: no request is forwarded any more; what is there of it waits (UPSTREAM_BUSY), so that soon no
+ * reply is expected, and its connection can be carried (net_pack). Not on: all goes on. */
+void upstreams_rest(struct net *n, bool on);
+
 /* ---- for serve, during its turn ---------------------------------------------------------------
  */
 
@@ -57,7 +61,8 @@ enum upstream_lane {
     UPSTREAM_TEXT,
     UPSTREAM_BINARY,
     UPSTREAM_SHARED, /* how many are shared */
-    UPSTREAM_OWN = UPSTREAM_SHARED
+    UPSTREAM_OWN = UPSTREAM_SHARED,
+    UPSTREAM_REST, /* one's own, for the rest of a request: upstreams_rest does not stop it */
 };
 
 enum upstream_ready {

@@ -173,7 +173,7 @@ static struct net_step stream(struct mcd_session *s, struct span in, struct net_
     size_t n = in.n < s->swallow.left ? in.n : (size_t)s->swallow.left;
     if (n == 0)
         return (struct net_step){.verdict = NET_MORE};
-    switch (upstream_ready(turn, UPSTREAM_OWN)) {
+    switch (upstream_ready(turn, UPSTREAM_REST)) {
     case UPSTREAM_BUSY:
         return behind();
     case UPSTREAM_DOWN:

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define PACKED 1 /* version of what follows it */
+#define PACKED 2 /* version of what follows it */
 
 static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 152,
               "a field came or went: is it packed, and PACKED another?");
@@ -42,12 +42,65 @@ static bool unpack_swallow(struct rds_session *ses, struct span *in)
     return ses->swallow != NULL;
 }
 
+/* Bits of what a session has to do with the upstream. */
+enum there_bit {
+    THERE_MULTI = 1 << 0,
+    THERE_IDS = 1 << 1,
+    THERE_WATCHING = 1 << 2,
+    THERE_SUBSCRIBED = 1 << 3,
+    THERE_LAPSED = 1 << 4,
+    THERE_TUNNEL = 1 << 5,
+    THERE_STREAMS = 1 << 6,
+    THERE_ALL = (1 << 7) - 1
+};
+
+static uint64_t there_bits(const struct rds_there *t)
+{
+    return (t->multi ? THERE_MULTI : 0u) | (t->ids ? THERE_IDS : 0u) |
+           (t->watching ? THERE_WATCHING : 0u) | (t->subscribed ? THERE_SUBSCRIBED : 0u) |
+           (t->lapsed ? THERE_LAPSED : 0u) | (t->tunnel ? THERE_TUNNEL : 0u) |
+           (t->streams ? THERE_STREAMS : 0u);
+}
+
+/* The MGET under way is not forwarded yet, for else it would not be carried: it is begun anew, and
+ * the IDs that it has drawn are nobody's. */
+static void pack_there(const struct rds_session *ses, struct buf *parcel)
+{
+    static const struct rds_there none;
+    const struct rds_there *t = ses->there ? ses->there : &none;
+    parcel_put_u64(parcel, ses->passes);
+    parcel_put_u64(parcel, there_bits(t));
+    parcel_put_u64(parcel, t->mute);
+    parcel_put_u64(parcel, t->asked);
+}
+
+static bool unpack_there(const struct net_service *svc, struct rds_session *ses, struct span *in)
+{
+    uint64_t passes, bits, mute, asked;
+    if (!parcel_get_upto(in, 1, &passes) || !parcel_get_upto(in, THERE_ALL, &bits) ||
+        !parcel_get_upto(in, RDS_MUTE_NEXT, &mute) || !parcel_get_upto(in, UINT32_MAX, &asked))
+        return false;
+    ses->passes = passes;
+    if (bits == 0 && mute == RDS_LOUD && asked == 0)
+        return true;
+    ses->there = svc->upstream ? calloc(1, sizeof *ses->there) : NULL;
+    if (!ses->there)
+        return false;
+    *ses->there = (struct rds_there){.multi = bits & THERE_MULTI,
+                                     .ids = bits & THERE_IDS,
+                                     .watching = bits & THERE_WATCHING,
+                                     .subscribed = bits & THERE_SUBSCRIBED,
+                                     .lapsed = bits & THERE_LAPSED,
+                                     .tunnel = bits & THERE_TUNNEL,
+                                     .streams = bits & THERE_STREAMS,
+                                     .mute = (uint8_t)mute,
+                                     .asked = (uint32_t)asked};
+    return true;
+}
+
 bool rds_pack(const struct net_service *svc, const void *session, struct buf *parcel)
 {
     const struct rds_session *ses = session;
-    const struct rds_there *t = ses->there;
-    if (t && (t->ids || t->lapsed || t->merge)) /* all else of it needs a link of its own */
-        return false;
     parcel_put_u64(parcel, PACKED);
     parcel_put_u64(parcel, ses->id);
     parcel_put_u64(parcel, (uint64_t)ses->since_ms);
@@ -59,6 +112,7 @@ bool rds_pack(const struct net_service *svc, const void *session, struct buf *pa
     rds_multi_pack(ses, parcel);
     rds_subs_pack(ses, parcel);
     pack_swallow(ses->swallow, parcel);
+    pack_there(ses, parcel);
     return true;
 }
 
@@ -85,7 +139,7 @@ bool rds_unpack(struct net_service *net, void *session, struct span packed)
     struct rds_session *ses = session;
     if (!unpack_numbers(ses, &packed) || !access_unpack(svc->serve, &ses->access, &packed) ||
         !rds_multi_unpack(ses, &packed) || !rds_subs_unpack(ses, &packed) ||
-        !unpack_swallow(ses, &packed))
+        !unpack_swallow(ses, &packed) || !unpack_there(net, ses, &packed))
         return false;
     if (ses->id > svc->clients) /* a CLIENT ID is given out once */
         svc->clients = ses->id;

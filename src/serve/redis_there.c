@@ -246,7 +246,7 @@ struct net_step rds_stream(struct rds_session *ses, struct span in, struct net_t
     size_t used = in.n;
     if (in.n == 0)
         return (struct net_step){.verdict = NET_MORE};
-    enum upstream_ready is = upstream_ready(turn, UPSTREAM_OWN);
+    enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST);
     if (is == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
     if (is != UPSTREAM_DOWN && ses->swallow)

@@ -178,6 +178,121 @@ def under_load(case):
         max(load.slowest) * 1000, longest / 1000, len(values)), flush=True)
 
 
+class Foreign(Load):
+    """Clients that mix IDs with what goes to the real servers."""
+
+    KINDS = ("resp_mixed", "resp_merged", "mc_mixed", "mc_binary", "resp_alone", "mc_alone")
+
+    def __init__(self, s):
+        super().__init__(s)
+        self.threads += [threading.Thread(target=self.run, args=(getattr(self, k),))
+                         for k in self.KINDS]
+        self.foreign = [0]
+
+    def count(self, n):
+        self.foreign.append(n)
+
+    def resp_mixed(self):
+        n = 0
+        with self.s.resp() as r:
+            while True:
+                data = b""
+                for i in range(10):
+                    data += r.encode("SET", "mixed", n + i) + r.encode("GET", "mixed") + \
+                        r.encode("GET", "id:orders")
+                r.send(data)
+                values = []
+                for i in range(10):
+                    assert r.reply() == b"OK"
+                    assert r.reply() == b"%d" % (n + i), "a reply is lost or out of order"
+                    values.append(int(r.reply()))
+                n += 10
+                self.count(20)
+                yield values
+
+    def resp_merged(self):
+        with self.s.resp(unix=True) as r:
+            while True:
+                got = self.timed(lambda: r.ask("MGET", "id:orders", "none", "id:orders"))
+                assert got[1] is None
+                self.count(1)
+                yield [int(got[0]), int(got[2])]
+
+    def mc_mixed(self):
+        n = 0
+        with self.s.mc() as m:
+            while True:
+                n += 1
+                text = str(n)
+                m.send(("set m 0 0 %d noreply\r\n%s\r\nget m\r\nget id:orders\r\n"
+                        "get m none id:orders\r\n" % (len(text), text)).encode())
+                assert [v[:2] for v in m.values()] == [("m", text)]
+                first = int(m.values()[0][1])
+                got = m.values()
+                assert got[0][:2] == ("m", text) and len(got) == 2, got
+                self.count(3)
+                yield [first, int(got[1][1])]
+
+    def mc_binary(self):
+        def request(opcode, key, opaque):
+            return struct.pack(">BBHBBHII8x", 0x80, opcode, len(key), 0, 0, 0, len(key), opaque) + key
+        n = 0
+        with self.s.mc() as m:
+            while True:
+                m.send(request(0, b"none", n) + request(0, b"id:orders", n + 1) +
+                       request(0, b"none", n + 2))
+                for i in range(3):
+                    head = m.take(24)
+                    body = m.take(struct.unpack(">I", head[8:12])[0])
+                    assert head[12:16] == struct.pack(">I", n + i), "out of order"
+                    assert (head[7] == 0) == (i == 1), head
+                    if i == 1:
+                        value = int(body[4:])
+                n = (n + 3) % (1 << 32)
+                self.count(2)
+                yield [value]
+
+    def resp_alone(self):
+        n = 0
+        with self.s.resp() as r:
+            while True:
+                n += 1
+                assert self.timed(lambda: r.ask("INCR", "alone")) == n
+                self.count(1)
+                yield []
+
+    def mc_alone(self):
+        with self.s.mc(unix=True) as m:
+            m.send(b"set alone 0 0 1\r\n0\r\n")
+            assert m.line() == b"STORED"
+            n = 0
+            while True:
+                n += 1
+                m.send(b"incr alone 1\r\n")
+                assert int(self.timed(m.line)) == n
+                self.count(1)
+                yield []
+
+
+@test("SIGUSR2 dozens of times while others pass through: nothing closed, lost or out of order",
+      timeout=120)
+def passing_through(case):
+    redis = case.redis()
+    s = case.sidecar(case.pool(), {"upstream.redis": "unix://" + redis.sock,
+                                   "upstream.memcached": "tcp://127.0.0.1:%d" % case.memcached().port})
+    s.wait_held(2)
+    with Foreign(s) as load:
+        for _ in range(TIMES):
+            assert 'workerIds="taken over"' in upgrade(s)
+            time.sleep(random.uniform(0, 0.05))
+    load.check(3000)
+    assert s.log().count("upgraded in place") == TIMES
+    assert "are closed" not in s.log(), "every connection is expected to be carried"
+    assert max(load.slowest) < 5, "a request took %.3f s" % max(load.slowest)
+    print("# longest request %.1f ms, %d foreign ones" % (
+        max(load.slowest) * 1000, sum(load.foreign)), flush=True)
+
+
 @test("SIGUSR2 while Redis is gone, and while it hangs: the same workerId, at once")
 def without_redis(case):
     redis = case.pool()
@@ -506,6 +621,7 @@ def not_proven(case):
 
 
 PARCEL_TAKE, PARCEL_REHEARSE = 0, 1
+VERSION = 2  # of the parcels
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 
@@ -524,12 +640,12 @@ def parcels(case):
                            pass_fds=fds, capture_output=True, text=True, timeout=30)
         assert r.returncode == 0, r.stderr
         return "takes over: 1" in r.stdout
-    ours = parcel(1, PARCEL_REHEARSE, os.getpid())
+    ours = parcel(VERSION, PARCEL_REHEARSE, os.getpid())
     assert agrees(ours, [ours])
     assert not agrees(ours), "the descriptor is closed there"
-    for fd in (parcel(1, PARCEL_REHEARSE, os.getpid() + 1), parcel(1, PARCEL_TAKE, os.getpid()),
-               parcel(2, PARCEL_REHEARSE, os.getpid()),
-               parcel(1, PARCEL_REHEARSE, os.getpid(), seals=fcntl.F_SEAL_SHRINK)):
+    for fd in (parcel(VERSION, PARCEL_REHEARSE, os.getpid() + 1), parcel(VERSION, PARCEL_TAKE, os.getpid()),
+               parcel(VERSION + 1, PARCEL_REHEARSE, os.getpid()),
+               parcel(VERSION, PARCEL_REHEARSE, os.getpid(), seals=fcntl.F_SEAL_SHRINK)):
         assert not agrees(fd, [fd])
     for value in ("x", "", "1", "999", "99999999999999999999", "0"):
         assert not agrees(value)
@@ -545,14 +661,15 @@ def other_version(case):
         """In the child, before it runs the program: only there its pid is known."""
         die_with_parent()
         os.set_inheritable(left.fileno(), True)
-        fd = parcel(2, PARCEL_TAKE, os.getpid(), struct.pack("=QQQ", 77, left.fileno(), 0))
+        fd = parcel(VERSION + 1, PARCEL_TAKE, os.getpid(), struct.pack("=QQQ", 77, left.fileno(), 0))
         os.dup2(fd, 900)
     with open(s.log_path, "ab") as log:
         s.popen = subprocess.Popen(
             s.argv, env=clean_env({"SIDFLAKE_PARCEL": "900"}), stdin=subprocess.DEVNULL,
             stdout=log, stderr=log, close_fds=False, preexec_fn=leave)
     s.wait_ready()
-    s.wait_log("what the program before left cannot be used.*expected version 1, found 2")
+    s.wait_log("what the program before left cannot be used.*expected version %d, found %d" % (
+        VERSION, VERSION + 1))
     open_now = [os.readlink(p) for p in glob.glob("/proc/%d/fd/*" % s.pid) if os.path.lexists(p)]
     assert open_now and inode not in open_now
     assert s.id() > 0
