@@ -181,7 +181,8 @@ def under_load(case):
 class Foreign(Load):
     """Clients that mix IDs with what goes to the real servers."""
 
-    KINDS = ("resp_mixed", "resp_merged", "mc_mixed", "mc_binary", "resp_alone", "mc_alone")
+    KINDS = ("resp_mixed", "resp_merged", "mc_mixed", "mc_binary", "resp_alone", "mc_alone",
+             "deep")
 
     def __init__(self, s):
         super().__init__(s)
@@ -259,6 +260,20 @@ class Foreign(Load):
                 n += 1
                 assert self.timed(lambda: r.ask("INCR", "alone")) == n
                 self.count(1)
+                yield []
+
+    def deep(self):
+        """Replies are pending at any time."""
+        n, many = 0, 2000
+        with self.s.resp(unix=True) as r:
+            batch = r.encode("INCR", "deep") * many
+            r.send(batch)
+            while True:
+                r.send(batch)
+                for _ in range(many):
+                    n += 1
+                    assert r.line() == b":%d" % n
+                self.count(many)
                 yield []
 
     def mc_alone(self):
