@@ -350,7 +350,7 @@ static void try_exchange(struct upgrade *u)
             return;
         }
         if (lost > 0)
-            log_warn("connections in the middle of a request are closed", kv_u64("number", lost));
+            log_warn("connections that cannot be carried are closed", kv_u64("number", lost));
         why = exchange(u, &b);
         free_parcel(&b);
     }

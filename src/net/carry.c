@@ -14,7 +14,15 @@
 /* Bits of a connection's state. */
 #define FLAG_EOF     1u
 #define FLAG_CLOSING 2u
-#define FLAGS        (FLAG_EOF | FLAG_CLOSING)
+#define FLAG_LINK    4u /* the record of its link follows */
+#define FLAGS        (FLAG_EOF | FLAG_CLOSING | FLAG_LINK)
+
+/* Bits of a link's. */
+#define LINK_WATCH  1u
+#define LINK_TUNNEL 2u
+#define LINK_LOUD   4u
+#define LINK_FLAGS  (LINK_WATCH | LINK_TUNNEL | LINK_LOUD)
+#define EXPECT_MAX  (UPSTREAM_SILENT | UPSTREAM_SKIP | UPSTREAM_PATIENT)
 
 /* ---- to a parcel ------------------------------------------------------------------------------
  */
@@ -30,10 +38,49 @@ static void pack_listener(const struct net_listener *l, enum parcel_purpose purp
     parcel_end(b, begun);
 }
 
-/* All that there is to know of it stands in its buffers and its session. */
+/* A link that was asked for nothing yet need not be carried. */
+static bool has_link(const struct conn *c)
+{
+    return c->relay && c->relay->own && c->relay->l->used;
+}
+
+/* Of a merge the session has a part. */
+static bool is_simple(const struct expect *x)
+{
+    return x->kind != FRAME_RESP_MERGE && x->kind != FRAME_MC_MERGE;
+}
+
+/* Nothing of it is half sent, nor half read: what has not been read stays in the kernel. */
+static bool link_is_whole(const struct upstream_link *l)
+{
+    bool within = l->framing && l->frame.kind != FRAME_RESP_TUNNEL;
+    bool simple = true;
+    for (uint32_t i = 0; i < l->fifo_n; i++)
+        simple &= is_simple(&l->fifo[(l->fifo_at + i) % l->fifo_cap]);
+    return l->state == LINK_OPEN && l->out_n == 0 && l->in_n == 0 && !within && simple;
+}
+
+/* All that there is to know of it stands in its buffers, its session, and its link's record. */
 static bool is_whole(const struct conn *c)
 {
-    return !c->relay || (!c->relay->own && c->relay->pending == 0);
+    return has_link(c) ? link_is_whole(c->relay->l) : !c->relay || c->relay->pending == 0;
+}
+
+static void pack_link(const struct conn *c, struct buf *b)
+{
+    const struct relay *r = c->relay;
+    const struct upstream_link *l = r->l;
+    size_t begun = parcel_begin(b, PARCEL_LINK, l->rd.fd);
+    parcel_put_bytes(b, span_of((const char *)&l->up->addr[l->at], l->up->addr_n[l->at]));
+    parcel_put_u64(b, (r->watch ? LINK_WATCH : 0) | (r->tunnel ? LINK_TUNNEL : 0) |
+                          (r->loud ? LINK_LOUD : 0));
+    for (uint32_t i = 0; i < l->fifo_n; i++) {
+        const struct expect *x = &l->fifo[(l->fifo_at + i) % l->fifo_cap];
+        parcel_put_u64(b, x->n);
+        parcel_put_u64(b, x->kind);
+        parcel_put_u64(b, x->flags);
+    }
+    parcel_end(b, begun);
 }
 
 /* The session comes last, so that it needs no length of its own. */
@@ -45,13 +92,16 @@ static bool pack_conn(const struct conn *c, struct buf *b)
     size_t before = b->n;
     size_t begun = parcel_begin(b, PARCEL_CONNECTION, c->rd.fd);
     parcel_put_bytes(b, span_str(c->svc->name));
-    parcel_put_u64(b, (c->eof ? FLAG_EOF : 0) | (c->closing ? FLAG_CLOSING : 0));
+    parcel_put_u64(b, (c->eof ? FLAG_EOF : 0) | (c->closing ? FLAG_CLOSING : 0) |
+                          (has_link(c) ? FLAG_LINK : 0));
     parcel_put_u64(b, held);
     parcel_put_u64(b, c->mark);
     parcel_put_bytes(b, span_of(c->in, c->in_n));
     parcel_put_bytes(b, span_of(c->out ? c->out + from : NULL, c->out_n - from));
     bool ok = is_whole(c) && c->svc->pack && c->svc->pack(c->svc, c->session, b);
     parcel_end(b, begun);
+    if (ok && has_link(c))
+        pack_link(c, b);
     if (ok && !b->failed)
         return true;
     buf_truncate(b, before);
@@ -142,8 +192,42 @@ static struct net_service *find_service(struct net_service *const *services, siz
     return NULL;
 }
 
-static bool adopt(struct net *n, const struct parcel_record *r, struct net_service *const *services,
-                  size_t nservices)
+/* Which of the server's addresses it is, or -1: the server is another. */
+static int find_address(const struct upstream *up, struct span addr)
+{
+    for (unsigned i = 0; i < up->naddr; i++)
+        if (span_eq(addr, span_of((const char *)&up->addr[i], up->addr_n[i])))
+            return (int)i;
+    return -1;
+}
+
+/* false: it is not taken, or without what is expected on it. */
+static bool adopt_link(struct conn *c, const struct parcel_record *r)
+{
+    const struct upstream *up = c->svc->upstream;
+    struct span body = r->body, addr;
+    uint64_t flags, n, kind, how;
+    if (r->kind != PARCEL_LINK || !up || !parcel_get_bytes(&body, &addr) ||
+        !parcel_get_upto(&body, LINK_FLAGS, &flags))
+        return false;
+    int at = find_address(up, addr);
+    if (at < 0 || !claim_socket(r->fd, 0) || !relay_adopt(c, r->fd, (unsigned)at))
+        return false;
+    c->relay->watch = flags & LINK_WATCH;
+    c->relay->tunnel = flags & LINK_TUNNEL;
+    c->relay->loud = flags & LINK_LOUD;
+    while (body.n > 0)
+        if (!parcel_get_upto(&body, UINT32_MAX, &n) || n == 0 ||
+            !parcel_get_upto(&body, FRAME_KINDS - 1, &kind) ||
+            !parcel_get_upto(&body, EXPECT_MAX, &how) ||
+            !relay_expect(c->relay, (uint8_t)kind, (uint32_t)n, (uint8_t)how))
+            return false;
+    return true;
+}
+
+/* NULL: it is none, or not taken. *links: its link is to be taken, too. */
+static struct conn *adopt(struct net *n, const struct parcel_record *r,
+                          struct net_service *const *services, size_t nservices, bool *links)
 {
     struct span body = r->body, name, in, out;
     uint64_t flags, held, mark;
@@ -151,23 +235,24 @@ static bool adopt(struct net *n, const struct parcel_record *r, struct net_servi
         !parcel_get_upto(&body, FLAGS, &flags) || !parcel_get_u64(&body, &held) ||
         !parcel_get_upto(&body, UINT8_MAX, &mark) || !parcel_get_bytes(&body, &in) ||
         !parcel_get_bytes(&body, &out) || in.n > NET_IN_MAX || out.n > NET_OUT_MAX || held > out.n)
-        return false;
+        return NULL;
     struct net_service *svc = find_service(services, nservices, name);
     if (!svc || !svc->unpack || !listeners_let_in(n, svc, r->fd, (uint8_t)mark) ||
         !claim_socket(r->fd, 0))
-        return false;
+        return NULL;
     struct conn *c = conn_new(n, svc, r->fd, (uint8_t)mark);
     if (!c) {
         (void)close(r->fd);
-        return false;
+        return NULL;
     }
     c->eof = flags & FLAG_EOF;
     c->closing = flags & FLAG_CLOSING;
+    *links = flags & FLAG_LINK;
     if (svc->unpack(svc, c->session, body))
         conn_restore(c, in, out, (size_t)held);
     else
         conn_close(c);
-    return c->state != CONN_DEAD;
+    return c->state != CONN_DEAD ? c : NULL;
 }
 
 /* Nobody took it: its socket file must not stay behind. */
@@ -193,8 +278,15 @@ uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t ns
 {
     struct parcel_record r;
     uint64_t taken = 0;
-    for (struct span records = n->left; parcel_next(&records, &r);)
-        taken += adopt(n, &r, services, nservices);
+    for (struct span records = n->left; parcel_next(&records, &r);) {
+        bool links = false;
+        struct conn *c = adopt(n, &r, services, nservices, &links);
+        if (c && links && !(parcel_next(&records, &r) && adopt_link(c, &r))) {
+            conn_close(c);
+            c = NULL;
+        }
+        taken += c != NULL;
+    }
     for (struct span records = n->left; parcel_next(&records, &r);)
         give_up(&r);
     n->left = span_of(NULL, 0);

@@ -194,6 +194,10 @@ void relay_settled(struct conn *c);     /* a turn has ended, or output was taken
 bool relay_waits(const struct conn *c); /* for replies that will come */
 void relay_behind(struct conn *c);      /* it was set BEHIND */
 void relay_answered(struct relay *r, uint32_t n);
+/* Gives it a link of its own that is open; false: no memory, and fd is closed. */
+bool relay_adopt(struct conn *c, int fd, unsigned at);
+/* n replies are to come on it; false: no memory. */
+bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags);
 void relay_wake(struct conn *c); /* if it is BEHIND, it goes on at the next net_go_on */
 void net_go_on(struct net *n);
 
@@ -224,7 +228,8 @@ struct upstream_link {
     bool used;    /* something was sent */
     bool done;    /* retired, and nothing is expected */
     uint8_t lane;
-    char *out; /* requests not sent */
+    uint8_t at; /* which of the server's addresses */
+    char *out;  /* requests not sent */
     uint32_t out_off, out_n, out_cap;
     char *in; /* what the framer wants to see again */
     uint32_t in_n, in_cap;
@@ -260,6 +265,7 @@ struct upstream {
 };
 
 struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane);
+struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd, unsigned at);
 void link_close(struct upstream_link *l); /* without a word to anybody */
 void link_fail(struct upstream_link *l, const char *why);
 bool link_has_room(const struct upstream_link *l);

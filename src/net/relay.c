@@ -5,6 +5,7 @@
 #include "net/private.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- life -------------------------------------------------------------------------------------
  */
@@ -38,6 +39,27 @@ void relay_closed(struct conn *c)
         drop_own(r);
     if (!shared || r->pending == 0)
         free(r);
+}
+
+bool relay_adopt(struct conn *c, int fd, unsigned at)
+{
+    struct relay *r = relay_of(c);
+    if (!r) {
+        (void)close(fd);
+        return false;
+    }
+    r->l = link_adopt(c->svc->upstream, r, fd, at);
+    r->own = r->l != NULL;
+    return r->own;
+}
+
+bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags)
+{
+    struct expect x = {.r = r, .n = n, .kind = kind, .flags = flags};
+    if (!link_expect(r->l, &x))
+        return false;
+    r->pending += n;
+    return true;
 }
 
 void relay_answered(struct relay *r, uint32_t n)
@@ -177,12 +199,7 @@ void upstream_send(struct net_turn *t, struct span bytes)
 void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsigned flags)
 {
     struct relay *r = t->conn->relay;
-    struct expect x = {.r = r, .n = n, .kind = (uint8_t)kind, .flags = (uint8_t)flags};
-    if (n == 0)
-        return;
-    if (link_expect(r->l, &x))
-        r->pending += n;
-    else
+    if (n > 0 && !relay_expect(r, (uint8_t)kind, n, (uint8_t)flags))
         r->broken = true;
 }
 

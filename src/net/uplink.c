@@ -80,31 +80,50 @@ static int begin_connecting(struct upstream *up)
     return -1;
 }
 
-struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane)
+/* With its connection under way; NULL: no memory, and fd is closed. */
+static struct upstream_link *link_on(struct upstream *up, struct relay *owner, unsigned lane,
+                                     int fd, unsigned at)
 {
-    struct upstream_link *l = NULL;
-    int fd = upstream_now_us(up) >= up->retry_us ? begin_connecting(up) : -1;
-    if (fd < 0 && upstream_now_us(up) >= up->retry_us)
-        upstream_failed(up, strerror(errno));
-    if (fd >= 0)
-        l = calloc(1, sizeof *l);
+    struct upstream_link *l = calloc(1, sizeof *l);
     if (!l) {
-        if (fd >= 0)
-            (void)close(fd);
+        (void)close(fd);
         return NULL;
     }
     l->up = up;
     l->owner = owner;
     l->lane = (uint8_t)lane;
+    l->at = (uint8_t)at;
     l->since_us = upstream_now_us(up);
     link_init(&l->dirty);
     link_init(&l->waiters);
     link_append(&up->links, &l->all);
-    if (!owner)
-        up->shared[lane] = l;
     up->stats.connections++;
     ev_io_init(&l->rd, readable, fd, EV_READ);
     ev_io_init(&l->wr, writable, fd, EV_WRITE);
+    return l;
+}
+
+/* One of the program before. */
+struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd, unsigned at)
+{
+    struct upstream_link *l = link_on(up, owner, UPSTREAM_OWN, fd, at);
+    if (!l)
+        return NULL;
+    l->used = true;
+    opened(l);
+    return l;
+}
+
+struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane)
+{
+    int fd = upstream_now_us(up) >= up->retry_us ? begin_connecting(up) : -1;
+    if (fd < 0 && upstream_now_us(up) >= up->retry_us)
+        upstream_failed(up, strerror(errno));
+    struct upstream_link *l = fd >= 0 ? link_on(up, owner, lane, fd, up->at) : NULL;
+    if (!l)
+        return NULL;
+    if (!owner)
+        up->shared[lane] = l;
     ev_io_start(up->net->loop, &l->wr);
     upstream_tick(up);
     return l;
