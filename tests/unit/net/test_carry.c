@@ -1,6 +1,8 @@
 /* Listeners and connections that go from one loop to another, as from one program to the next. */
+#include "net/upstream.h"
 #include "support/net_bench.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -290,7 +292,225 @@ static void what_was_not_left_is_not_taken(void **state)
     (void)close(pipes[1]);
 }
 
-#define CARRY(f) cmocka_unit_test_setup_teardown(f, begin, end)
+/* ---- with a server behind ----------------------------------------------------------------------
+ *
+ *   up TEXT     TEXT goes there on a link of the client's own, and one line comes back
+ *   share TEXT  the same on a link that all share
+ */
+
+static int server = -1; /* listens */
+static char server_address[64];
+static struct net_step (*plain)(struct net_service *, void *, struct span, struct net_turn *,
+                                struct buf *);
+
+static struct net_step through(struct net_service *svc, void *session, struct span in,
+                               struct net_turn *turn, struct buf *out)
+{
+    const struct net_step behind = {.verdict = NET_BEHIND};
+    bool own = span_starts(in, SPAN("up ")), shared = span_starts(in, SPAN("share "));
+    const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
+    if (!end || (!own && !shared))
+        return end && upstream_pending(turn) > 0 ? behind : plain(svc, session, in, turn, out);
+    size_t skip = own ? 3 : 6, used = (size_t)(end - in.p) + 1;
+    enum upstream_ready is = upstream_ready(turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
+    if (is == UPSTREAM_BUSY)
+        return behind;
+    if (is == UPSTREAM_DOWN)
+        return (struct net_step){.verdict = NET_CLOSE, .used = used};
+    upstream_send(turn, span_of(in.p + skip, used - skip));
+    upstream_expect(turn, FRAME_MC_LINE, 1, 0);
+    return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
+}
+
+static void open_server(void)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof in;
+    server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(server, (struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(listen(server, 8), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&in, &n), 0);
+    (void)snprintf(server_address, sizeof server_address, "tcp://127.0.0.1:%u", ntohs(in.sin_port));
+}
+
+static int begin_behind(void **state)
+{
+    int r = begin(state);
+    open_server();
+    plain = a.svc.serve;
+    a.svc.serve = b.svc.serve = through;
+    a.svc.frame = b.svc.frame = frame_memcached;
+    return r;
+}
+
+static int end_behind(void **state)
+{
+    (void)close(server);
+    return end(state);
+}
+
+static void do_upstream(struct net_bench *n, void *arg)
+{
+    struct err e;
+    struct upstream_config c = {
+        .address = span_str(arg), .timeout_us = 30000000, .buffer = 1 << 16};
+    assert_int_equal(upstream_new(n->net, &n->svc, &c, &e), ERR_OK);
+}
+
+static void do_rest(struct net_bench *n, void *arg)
+{
+    upstreams_rest(n->net, *(bool *)arg);
+}
+
+/* As take_over, with a server behind. */
+static void take_over_behind(void)
+{
+    net_bench_inherit(&b, buf_span(&parcel), NULL);
+    net_bench_call(&b, do_upstream, server_address);
+    net_bench_call(&b, do_adopt, NULL);
+    net_bench_stop(&a);
+}
+
+static int accepted(void)
+{
+    int fd = accept(server, NULL, NULL);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void a_link_goes_over_with_what_is_expected(void **state)
+{
+    (void)state;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    int idle = dial(&a), waiting = dial(&a);
+    say(idle, "up hello\n");
+    int first = accepted();
+    expect(first, "hello\n");
+    say(first, "there\r\n");
+    expect(idle, "there\r\n");
+    say(waiting, "up one\nup two\nlocal\n");
+    int second = accepted();
+    expect(second, "one\ntwo\n");
+    assert_int_equal(leave(), 5);
+    assert_int_equal(lost, 0);
+    take_over_behind();
+    assert_int_equal(taken, 2);
+    say(second, "1\r\n2\r\n");
+    expect(waiting, "1\r\n2\r\nlocal\n");
+    say(idle, "up again\n");
+    expect(first, "again\n");
+    say(first, "yes\r\n");
+    expect(idle, "yes\r\n");
+    (void)close(idle);
+    expect_end(first);
+    (void)close(second);
+    expect_end(waiting);
+}
+
+static void half_a_reply_is_not_carried(void **state)
+{
+    (void)state;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    int fd = dial(&a);
+    say(fd, "up one\nlocal\n");
+    int link = accepted();
+    expect(link, "one\n");
+    say(link, "hal");
+    for (int left = 3000; lost == 0 && left > 0; left--) { /* in the kernel it would be carried */
+        (void)poll(NULL, 0, 10);
+        parcel.n = 0;
+        (void)leave();
+    }
+    assert_int_equal(lost, 1);
+    say(link, "f\r\n");
+    expect(fd, "half\r\nlocal\n");
+}
+
+static void a_link_to_another_server_is_closed_with_its_client(void **state)
+{
+    (void)state;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    int fd = dial(&a), old = server;
+    say(fd, "up one\n");
+    int link = accepted();
+    expect(link, "one\n");
+    assert_int_equal(leave(), 3);
+    open_server();
+    take_over_behind();
+    assert_int_equal(taken, 0);
+    expect_end(fd);
+    expect_end(link);
+    (void)close(old);
+}
+
+/* What is pending is answered, the rest waits; should the next program fail, it goes on. */
+static void at_rest_nothing_is_forwarded(void **state)
+{
+    (void)state;
+    bool rest = true;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    int one = dial(&a), two = dial(&a), local = dial(&a);
+    say(one, "share one\n");
+    int link = accepted();
+    expect(link, "one\n");
+    net_bench_call(&a, do_rest, &rest);
+    say(one, "share more\n");
+    say(two, "share two\nlocal\n");
+    say(local, "id\n");
+    expect(local, "id\n");
+    expect_silence(link, 50);
+    assert_int_equal(leave(), 3);
+    assert_int_equal(lost, 1);
+    say(link, "1\r\n");
+    expect(one, "1\r\n");
+    expect_silence(link, 50);
+    parcel.n = 0;
+    assert_int_equal(leave(), 4);
+    assert_int_equal(lost, 0);
+    rest = false;
+    net_bench_call(&a, do_rest, &rest);
+    char got[9] = "";
+    for (size_t n = 0; n < 9;) {
+        ssize_t r = read(link, got + n, sizeof got - n);
+        assert_true(r > 0);
+        n += (size_t)r;
+    }
+    assert_true(memcmp(got, "two\nmore\n", 9) == 0 || memcmp(got, "more\ntwo\n", 9) == 0);
+    say(link, "x\r\nx\r\n");
+    expect(one, "x\r\n");
+    expect(two, "x\r\nlocal\n");
+}
+
+/* What waited goes over as input, and is forwarded by the next program. */
+static void what_rests_is_carried(void **state)
+{
+    (void)state;
+    bool rest = true;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    net_bench_call(&a, do_rest, &rest);
+    int fd = dial(&a);
+    say(fd, "share one\nlocal\nup two\n");
+    NET_AWAIT(net_bench_bytes_in(&a) > 0);
+    assert_int_equal(leave(), 2);
+    assert_int_equal(lost, 0);
+    take_over_behind();
+    int link = accepted();
+    expect(link, "one\n");
+    say(link, "1\r\n");
+    expect(fd, "1\r\nlocal\n");
+    int own = accepted();
+    expect(own, "two\n");
+    say(own, "2\r\n");
+    expect(fd, "2\r\n");
+}
+
+#define BEHIND(f) cmocka_unit_test_setup_teardown(f, begin_behind, end_behind)
+#define CARRY(f)  cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
 {
@@ -304,6 +524,11 @@ int main(void)
         CARRY(a_listener_whose_file_is_gone_is_made_anew),
         CARRY(a_rehearsal_listens_only_where_nobody_does),
         CARRY(what_was_not_left_is_not_taken),
+        BEHIND(a_link_goes_over_with_what_is_expected),
+        BEHIND(half_a_reply_is_not_carried),
+        BEHIND(a_link_to_another_server_is_closed_with_its_client),
+        BEHIND(at_rest_nothing_is_forwarded),
+        BEHIND(what_rests_is_carried),
     };
     return cmocka_run_group_tests_name("net/carry", tests, NULL, NULL);
 }
