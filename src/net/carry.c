@@ -63,7 +63,10 @@ static bool link_is_whole(const struct upstream_link *l)
 /* All that there is to know of it stands in its buffers, its session, and its link's record. */
 static bool is_whole(const struct conn *c)
 {
-    return has_link(c) ? link_is_whole(c->relay->l) : !c->relay || c->relay->pending == 0;
+    const struct relay *r = c->relay;
+    if (!r)
+        return true;
+    return r->own && r->l->used ? link_is_whole(r->l) : r->pending == 0;
 }
 
 static void pack_link(const struct conn *c, struct buf *b)

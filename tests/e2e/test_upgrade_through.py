@@ -1,0 +1,240 @@
+"""SIGUSR2 with real servers behind: what passes through goes on, too."""
+
+import random
+import signal
+import struct
+import threading
+import time
+
+import test_upgrade
+from harness import until
+from runner import test
+from test_upgrade import TIMES, upgrade
+
+
+class Foreign(test_upgrade.Load):
+    """Clients that mix IDs with what goes to the real servers."""
+
+    KINDS = ("resp_mixed", "resp_merged", "mc_mixed", "mc_binary", "resp_alone", "mc_alone",
+             "deep", "resp3", "multi_there")
+
+    def __init__(self, s):
+        super().__init__(s)
+        self.threads += [threading.Thread(target=self.run, args=(getattr(self, k),))
+                         for k in self.KINDS]
+        self.foreign = [0]
+
+    def count(self, n):
+        self.foreign.append(n)
+
+    def resp_mixed(self):
+        n = 0
+        with self.s.resp() as r:
+            while True:
+                data = b""
+                for i in range(10):
+                    data += r.encode("SET", "mixed", n + i) + r.encode("GET", "mixed") + \
+                        r.encode("GET", "id:orders")
+                r.send(data)
+                values = []
+                for i in range(10):
+                    assert r.reply() == b"OK"
+                    assert r.reply() == b"%d" % (n + i), "a reply is lost or out of order"
+                    values.append(int(r.reply()))
+                n += 10
+                self.count(20)
+                yield values
+
+    def resp_merged(self):
+        with self.s.resp(unix=True) as r:
+            while True:
+                got = self.timed(lambda: r.ask("MGET", "id:orders", "none", "id:orders"))
+                assert got[1] is None
+                self.count(1)
+                yield [int(got[0]), int(got[2])]
+
+    def mc_mixed(self):
+        n = 0
+        with self.s.mc() as m:
+            while True:
+                n += 1
+                text = str(n)
+                m.send(("set m 0 0 %d noreply\r\n%s\r\nget m\r\nget id:orders\r\n"
+                        "get m none id:orders\r\n" % (len(text), text)).encode())
+                assert [v[:2] for v in m.values()] == [("m", text)]
+                first = int(m.values()[0][1])
+                got = m.values()
+                assert got[0][:2] == ("m", text) and len(got) == 2, got
+                self.count(3)
+                yield [first, int(got[1][1])]
+
+    def mc_binary(self):
+        def request(opcode, key, opaque):
+            return struct.pack(">BBHBBHII8x", 0x80, opcode, len(key), 0, 0, 0, len(key), opaque) + key
+        n = 0
+        with self.s.mc() as m:
+            while True:
+                m.send(request(0, b"none", n) + request(0, b"id:orders", n + 1) +
+                       request(0, b"none", n + 2))
+                for i in range(3):
+                    head = m.take(24)
+                    body = m.take(struct.unpack(">I", head[8:12])[0])
+                    assert head[12:16] == struct.pack(">I", n + i), "out of order"
+                    assert (head[7] == 0) == (i == 1), head
+                    if i == 1:
+                        value = int(body[4:])
+                n = (n + 3) % (1 << 32)
+                self.count(2)
+                yield [value]
+
+    def resp_alone(self):
+        n = 0
+        with self.s.resp() as r:
+            while True:
+                n += 1
+                assert self.timed(lambda: r.ask("INCR", "alone")) == n
+                self.count(1)
+                yield []
+
+    def resp3(self):
+        n = 0
+        with self.s.resp() as r:
+            r.ask("HELLO", 3)
+            assert r.ask("SELECT", 3) == b"OK"
+            while True:
+                n += 1
+                r.send(r.encode("HSET", "h", "f", n) + r.encode("HGETALL", "h") +
+                       r.encode("GET", "id:orders") + r.encode("GET", "h3"))
+                assert r.reply() in (0, 1) and r.reply() == {b"f": b"%d" % n}
+                value = int(r.reply())
+                assert r.reply() is None
+                self.count(3)
+                yield [value]
+
+    def multi_there(self):
+        n = 0
+        with self.s.resp() as r:
+            while True:
+                n += 1
+                assert r.ask("WATCH", "watched") == b"OK"
+                assert r.ask("MULTI") == b"OK"
+                assert r.ask("INCR", "watched") == b"QUEUED"
+                assert r.ask("EXEC") == [n]
+                self.count(4)
+                yield [int(r.ask("GET", "id:orders"))]
+
+    def deep(self):
+        """Replies are pending at any time."""
+        n, many = 0, 2000
+        with self.s.resp(unix=True) as r:
+            batch = r.encode("INCR", "deep") * many
+            r.send(batch)
+            while True:
+                r.send(batch)
+                for _ in range(many):
+                    n += 1
+                    assert r.line() == b":%d" % n
+                self.count(many)
+                yield []
+
+    def mc_alone(self):
+        with self.s.mc(unix=True) as m:
+            m.send(b"set alone 0 0 1\r\n0\r\n")
+            assert m.line() == b"STORED"
+            n = 0
+            while True:
+                n += 1
+                m.send(b"incr alone 1\r\n")
+                assert int(self.timed(m.line)) == n
+                self.count(1)
+                yield []
+
+
+@test("SIGUSR2 dozens of times while others pass through: nothing closed, lost or out of order",
+      timeout=120)
+def passing_through(case):
+    redis = case.redis()
+    s = case.sidecar(case.pool(), {"upstream.redis": "unix://" + redis.sock,
+                                   "upstream.memcached": "tcp://127.0.0.1:%d" % case.memcached().port})
+    s.wait_held(2)
+    with Foreign(s) as load:
+        for _ in range(TIMES):
+            assert 'workerIds="taken over"' in upgrade(s)
+            time.sleep(random.uniform(0, 0.05))
+    load.check(3000)
+    assert s.log().count("upgraded in place") == TIMES
+    assert "are closed" not in s.log(), "every connection is expected to be carried"
+    assert max(load.slowest) < 5, "a request took %.3f s" % max(load.slowest)
+    print("# longest request %.1f ms, %d foreign ones" % (
+        max(load.slowest) * 1000, sum(load.foreign)), flush=True)
+
+
+@test("SIGUSR2: who has a connection of his own to Redis goes on where he was")
+def links(case):
+    redis = case.redis()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port})
+    there, sub, sub3, watch, lost, multi, blocked, monitor, mute, named = (s.resp() for _ in range(10))
+    there.ask("HELLO", 3)
+    assert there.ask("SELECT", 3) == b"OK" and there.ask("SET", "k", "in 3") == b"OK"
+    assert sub.ask("SUBSCRIBE", "c") == [b"subscribe", b"c", 1]
+    sub3.ask("HELLO", 3)
+    assert sub3.ask("SUBSCRIBE", "c") == [b"subscribe", b"c", 1]
+    for r in (watch, lost):
+        assert r.ask("WATCH", "w", "v" if r is lost else "u") == b"OK"
+    assert multi.ask("MULTI") == b"OK" and multi.ask("SET", "m", 1) == b"QUEUED"
+    blocked.send(blocked.encode("BLPOP", "queue", 0) + blocked.encode("GET", "id:orders"))
+    mute.send(mute.encode("CLIENT", "REPLY", "OFF") + mute.encode("SET", "muted", 1))
+    assert named.ask("CLIENT", "SETNAME", "me") == b"OK" and named.ask("SELECT", 2) == b"OK"
+    until("it blocks", lambda: b"cmd=blpop" in redis.ask("CLIENT", "LIST"))
+    assert monitor.ask("MONITOR") == b"OK"
+    for i in range(5):
+        upgrade(s)
+        redis.ask("PUBLISH", "c", i)
+        if i == 2:
+            redis.ask("SET", "v", 1)
+        assert sub.reply() == sub3.reply() == [b"message", b"c", b"%d" % i]
+        assert there.ask("GET", "k") == b"in 3" and int(there.ask("GET", "id:orders")) > 0
+        assert b'"PUBLISH" "c" "%d"' % i in next(iter(
+            line for line in iter(monitor.line, None) if b"PUBLISH" in line))
+    for r, done in ((watch, [b"OK"]), (lost, None)):
+        assert r.ask("MULTI") == b"OK" and r.ask("SET", "x", 1) == b"QUEUED"
+        assert r.ask("EXEC") == done
+    assert multi.ask("GET", "m") == b"QUEUED" and multi.ask("EXEC") == [b"OK", b"1"]
+    assert redis.ask("RPUSH", "queue", "job") == 1
+    assert blocked.reply() == [b"queue", b"job"] and int(blocked.reply()) > 0
+    mute.send(mute.encode("SET", "muted", 2) + mute.encode("CLIENT", "REPLY", "ON"))
+    assert mute.reply() == b"OK" and mute.ask("GET", "muted") == b"2"
+    assert named.ask("CLIENT", "GETNAME") == b"me" and b"db=2" in named.ask("CLIENT", "INFO")
+    assert "Can't execute 'get'" in str(sub.ask("GET", "id:orders"))
+    assert sub.ask("UNSUBSCRIBE", "c") == [b"unsubscribe", b"c", 0]
+    assert int(sub.ask("GET", "id:orders")) > 0 and sub.ask("GET", "k") is None
+    assert "are closed" not in s.log()
+
+
+@test("SIGUSR2: half a reply is waited for, and another server closes the links to the one before")
+def links_lost(case):
+    redis = case.redis()
+    other = case.redis()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port})
+    redis.ask("SET", "big", "x" * (16 << 20))
+    with s.resp() as r, s.resp() as idle:
+        r.ask("HELLO", 3)
+        assert idle.ask("GET", "none") is None
+        r.send(r.encode("GET", "big"))
+        at = len(s.log())
+        s.popen.send_signal(signal.SIGUSR2)
+        s.wait_log("upgrading in place", after=at)
+        time.sleep(0.05)
+        assert r.line() == b"$%d" % (16 << 20) and len(r.take((16 << 20) + 2)) == (16 << 20) + 2
+        s.wait_log("upgraded in place", after=at)
+        assert r.ask("GET", "none") is None
+        with s.resp() as lazy:
+            lazy.send(lazy.encode("SELECT", 0) + lazy.encode("GET", "big") * 4)
+            upgrade(s)
+            assert len(lazy.rest()) < 64 << 20
+        s.wait_log("connections that cannot be carried are closed number=1")
+        s.options["upstream.redis"] = "tcp://127.0.0.1:%d" % other.port
+        s.write_conf()
+        upgrade(s)
+        assert r.rest() == b"", "its link is to another server"
+        assert idle.ask("SET", "a", 1) == b"OK" and other.ask("GET", "a") in ("1", b"1")
