@@ -50,6 +50,35 @@ static void a_client_id_is_given_out_once(void **state)
     rig_check(r, "CLIENT ID", ":41\r\n");
 }
 
+/* What it has said to the upstream, which has to be there still. */
+static void what_was_said_to_the_upstream_goes_over(void **state)
+{
+    struct rig *r = *state;
+    const struct rds_there said = {.multi = true,
+                                   .watching = true,
+                                   .lapsed = true,
+                                   .streams = true,
+                                   .mute = RDS_MUTE,
+                                   .asked = 7};
+    rig_check(r, "PING", "+PONG\r\n");
+    rig_session(r)->there = calloc(1, sizeof said);
+    assert_non_null(rig_session(r)->there);
+    *rig_session(r)->there = said;
+    rig_session(r)->passes = true;
+    r->svc->upstream = (struct upstream *)(void *)r; /* that it is there is all that is asked */
+    carry(r);
+    const struct rds_there *t = rig_session(r)->there;
+    assert_true(t && rig_session(r)->passes);
+    assert_true(t->multi && t->watching && t->lapsed && t->streams);
+    assert_false(t->ids || t->subscribed || t->tunnel || t->merge);
+    assert_true(t->mute == RDS_MUTE && t->asked == 7);
+    r->svc->upstream = NULL;
+    struct span packed = pack(r);
+    rig_disconnect(r);
+    rig_connect(r);
+    assert_false(r->svc->unpack(r->svc, r->session, packed));
+}
+
 static void a_transaction_goes_on(void **state)
 {
     struct rig *r = *state;
@@ -144,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(what_a_client_has_said_goes_over),
+        RIG_TEST(what_was_said_to_the_upstream_goes_over),
         RIG_TEST(a_client_id_is_given_out_once),
         RIG_TEST(a_transaction_goes_on),
         RIG_TEST(an_exec_under_way_goes_on),
