@@ -92,11 +92,16 @@ class Terminal:
         self.status = None
         environment = clean_env({"TERM": "xterm", "LC_ALL": "C.UTF-8", **(env or {})})
         environment.pop("NO_COLOR", None) if "NO_COLOR" not in (env or {}) else None
+        go, ready = os.pipe()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            os.read(go, 1)  # it changes the terminal at once
             os.execvpe(argv[0], argv, environment)
         self.size(rows, cols)
         self.was = termios.tcgetattr(self.fd)
+        os.write(ready, b"!")
+        os.close(ready)
+        os.close(go)
 
     def size(self, rows, cols):
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
@@ -142,8 +147,8 @@ class Terminal:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.status = os.waitstatus_to_exitcode(status)
-        while self.read(0) and select.select([self.fd], [], [], 0)[0]:
-            pass
+        while self.read(0.1) and time.monotonic() < deadline:
+            pass  # the kernel may pass on what was written after the end of who wrote it
         return self.status
 
     def is_given_back(self):

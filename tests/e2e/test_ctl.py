@@ -77,7 +77,7 @@ def top_states(case):
         s.start(wait=False)
         t.shows("^ READY, COORDINATOR DOWN", 20)
         t.keys("q")
-        assert t.end() == 0 and t.is_given_back()
+        assert (t.end(), t.is_given_back()) == (0, True)
     with on_top(s, env={"LC_ALL": "C"}) as t:
         t.shows("active +#+")
         assert not re.search(rb"[\x80-\xff]", t.raw)
