@@ -105,5 +105,6 @@ void ctl_holders_sort(struct ctl_holders *h, enum ctl_sort by, bool reverse)
         [CTL_SORT_CEILING] = by_ceiling,
     };
     struct rule r = {rules[by], reverse};
-    qsort_r(h->v, h->n, sizeof *h->v, compare, &r);
+    if (h->n > 0) /* v is NULL otherwise, which qsort_r must not be given */
+        qsort_r(h->v, h->n, sizeof *h->v, compare, &r);
 }

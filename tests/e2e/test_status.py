@@ -116,7 +116,8 @@ def looks(case):
         # 4 s are 240: 16 samples at most, and some where this machine is busy.
         samples.append(steps(browser, "one"))
         assert samples[0] >= 8, samples
-        events = rows(browser, "events")
+        # Time that runs 60 times as fast takes small steps back, too.
+        events = [e for e in rows(browser, "events") if not e[3].startswith("clock stepped back")]
         assert [e[3].split()[0] for e in events].count("listening") == 5, events
         assert "starting" in [e[3].split()[0] for e in events[-2:]], events
         assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", events[0][0]), events[0]
