@@ -79,4 +79,8 @@ typedef enum frame_verdict frame_fn(struct frame *f, struct span in, size_t *use
 /* By f->kind. */
 frame_fn frame_resp, frame_memcached;
 
+/* For frame_*.c: takes what in has, from *at on, of a block or a line that is under way; a frame is
+ * never within both. */
+void frame_pass(struct frame *f, struct span in, size_t *at);
+
 #endif

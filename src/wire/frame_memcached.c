@@ -139,22 +139,6 @@ static enum frame_verdict packet(struct frame *f, struct span rest, size_t *n)
 /* ---- both -------------------------------------------------------------------------------------
  */
 
-static void pass(struct frame *f, struct span in, size_t *at)
-{
-    size_t n = in.n - *at;
-    if (f->left > 0 && !f->skipping) {
-        n = n < f->left ? n : (size_t)f->left;
-        f->left -= n;
-    } else if (f->skipping && n > 0) {
-        const char *end = memchr(in.p + *at, '\n', n);
-        n = end ? (size_t)(end - in.p) - *at + 1 : n;
-        f->skipping = !end;
-    } else {
-        n = 0;
-    }
-    *at += n;
-}
-
 enum frame_verdict frame_memcached(struct frame *f, struct span in, size_t *used)
 {
     size_t at = 0, n = 1;
@@ -162,7 +146,7 @@ enum frame_verdict frame_memcached(struct frame *f, struct span in, size_t *used
     bool binary = f->kind >= FRAME_MC_BINARY;
     f->drop = 0;
     while (v == FRAME_MORE && n > 0 && at < in.n) {
-        pass(f, in, &at);
+        frame_pass(f, in, &at);
         n = 0;
         if (f->left == 0 && !f->skipping && f->need > 0 && at < in.n)
             v = binary ? packet(f, span_skip(in, at), &n) : text_line(f, span_skip(in, at), &n);

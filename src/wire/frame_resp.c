@@ -110,23 +110,6 @@ static enum frame_verdict take(struct frame *f, struct span line)
     return f->need > (uint64_t)LENGTH_MAX ? FRAME_BAD : FRAME_MORE;
 }
 
-/* What is under way of a block or a line, as far as it has come. */
-static void pass(struct frame *f, struct span in, size_t *at)
-{
-    size_t n = in.n - *at;
-    if (f->left > 0) {
-        n = n < f->left ? n : (size_t)f->left;
-        f->left -= n;
-    } else if (f->skipping && n > 0) {
-        const char *end = memchr(in.p + *at, '\n', n);
-        n = end ? (size_t)(end - in.p) - *at + 1 : n;
-        f->skipping = !end;
-    } else {
-        n = 0;
-    }
-    *at += n;
-}
-
 /* A merge tells of each element before it is used, and of the end. */
 static bool tells(struct frame *f, struct span line)
 {
@@ -181,7 +164,7 @@ enum frame_verdict frame_resp(struct frame *f, struct span in, size_t *used)
     if (f->kind == FRAME_RESP_TUNNEL)
         at = in.n;
     while (v == FRAME_MORE && n > 0 && at < in.n) {
-        pass(f, in, &at);
+        frame_pass(f, in, &at);
         n = 0;
         if (f->left == 0 && !f->skipping && f->need > 0 && at < in.n)
             v = element(f, span_skip(in, at), &n);
