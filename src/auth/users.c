@@ -1,5 +1,7 @@
 #include "auth/users.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -114,24 +116,11 @@ enum err_code users_read(struct users *u, const char *name, struct span text, st
     return ERR_OK;
 }
 
-static enum err_code read_file(int fd, char *mem, size_t cap, size_t *n)
-{
-    for (*n = 0; *n < cap;) {
-        ssize_t got = read(fd, mem + *n, cap - *n);
-        if (got < 0 && errno != EINTR)
-            return ERR_IO;
-        if (got == 0)
-            break;
-        *n += got > 0 ? (size_t)got : 0;
-    }
-    return ERR_OK;
-}
-
 static enum err_code load_from(struct users *u, const char *path, char *mem, struct err *e)
 {
     size_t n = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    enum err_code r = fd < 0 ? ERR_IO : read_file(fd, mem, USERS_FILE_MAX + 1, &n);
+    enum err_code r = fd < 0 ? ERR_IO : file_read(fd, mem, USERS_FILE_MAX + 1, &n);
     int why = errno;
     if (fd >= 0)
         (void)close(fd);

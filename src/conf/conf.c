@@ -1,5 +1,6 @@
 #include "conf/conf.h"
 
+#include "base/file.h"
 #include "conf/list.h"
 #include "conf/option.h"
 #include "conf/value.h"
@@ -77,24 +78,17 @@ void conf_help(FILE *out)
 /* ---- the password -----------------------------------------------------------------------------
  */
 
-/* One read is enough: it is a regular file. One byte more than allowed shows that it is too long.
- */
 static enum err_code read_password(int fd, char *out, size_t cap, size_t *n, struct err *e)
 {
     struct stat st;
-    ssize_t got = -1;
     if (fstat(fd, &st) != 0)
         return err_errno(e, errno, "expected a readable file for coordinator.password_file, found");
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_INVALID,
                        "expected a regular file for coordinator.password_file, "
                        "found another kind");
-    do
-        got = read(fd, out, cap);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
+    if (file_read(fd, out, cap, n))
         return err_errno(e, errno, "expected a readable file for coordinator.password_file, found");
-    *n = (size_t)got;
     return ERR_OK;
 }
 

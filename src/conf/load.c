@@ -1,5 +1,6 @@
 #include "conf/load.h"
 
+#include "base/file.h"
 #include "conf/doc.h"
 #include "conf/text.h"
 #include "conf/value.h"
@@ -136,25 +137,10 @@ enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml,
     return rc;
 }
 
-/* Up to cap bytes into mem; *n is cap where there are that many or more. */
-static enum err_code read_all(int fd, char *mem, size_t cap, size_t *n)
-{
-    *n = 0;
-    while (*n < cap) {
-        ssize_t got = read(fd, mem + *n, cap - *n);
-        if (got < 0 && errno != EINTR)
-            return ERR_IO;
-        if (got == 0)
-            break;
-        *n += got > 0 ? (size_t)got : 0;
-    }
-    return ERR_OK;
-}
-
 static enum err_code read_file(const char *file, char *mem, size_t *n, struct err *e)
 {
     int fd = open(file, O_RDONLY | O_CLOEXEC);
-    enum err_code rc = fd < 0 ? ERR_IO : read_all(fd, mem, CONF_FILE_MAX + 1, n);
+    enum err_code rc = fd < 0 ? ERR_IO : file_read(fd, mem, CONF_FILE_MAX + 1, n);
     int errnum = errno;
     if (fd >= 0)
         (void)close(fd);

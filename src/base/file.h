@@ -1,0 +1,15 @@
+/*
+ * Reading files that are small and read as a whole.
+ */
+#ifndef SIDFLAKE_BASE_FILE_H
+#define SIDFLAKE_BASE_FILE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+/* Reads fd until it ends or mem has cap bytes; *n: how many it has. A caller that allows so many
+ * passes one byte more, to see that a file is too long. ERR_IO: errno says why. */
+enum err_code file_read(int fd, char *mem, size_t cap, size_t *n) MUST_CHECK;
+
+#endif
