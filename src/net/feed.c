@@ -76,7 +76,30 @@ static void tell(struct feeding *d, struct relay *r)
         (void)conn_deliver(r->c, buf_span(&out));
 }
 
-/* The frame is done: who expected it has one fewer to wait for. */
+/* n frames of the first in the queue are done: it has so many fewer to wait for. */
+static void answered(struct feeding *d, uint32_t n)
+{
+    struct upstream_link *l = d->l;
+    struct expect *head = &l->fifo[l->fifo_at];
+    struct relay *r = head->r;
+    if (!r->c) { /* it ends here, perhaps */
+        d->run.n = 0;
+        d->to = NULL;
+    }
+    if (l->patient > 0 && head->flags & UPSTREAM_PATIENT)
+        l->patient -= n;
+    l->replies -= n;
+    head->n -= n;
+    if (head->n == 0) {
+        l->fifo_at = (l->fifo_at + 1) % l->fifo_cap;
+        l->fifo_n--;
+    }
+    if (l->fifo_n == 0 && !l->owner && l->up->shared[l->lane] != l)
+        l->done = true;
+    relay_answered(r, n);
+}
+
+/* The frame is done. */
 static void finish_frame(struct feeding *d, struct relay *r)
 {
     struct upstream_link *l = d->l;
@@ -96,20 +119,23 @@ static void finish_frame(struct feeding *d, struct relay *r)
         tell(d, r);
     if (l->state != LINK_OPEN)
         return;
-    if (!r->c) { /* it ends here, perhaps */
-        d->run.n = 0;
-        d->to = NULL;
-    }
-    if (l->patient > 0)
-        l->patient -= (head->flags & UPSTREAM_PATIENT) != 0;
-    l->replies--;
-    if (--head->n == 0) {
-        l->fifo_at = (l->fifo_at + 1) % l->fifo_cap;
-        l->fifo_n--;
-    }
-    if (l->fifo_n == 0 && !l->owner && l->up->shared[l->lane] != l)
-        l->done = true;
-    relay_answered(r, 1);
+    answered(d, 1);
+}
+
+/* Short replies for the first in the queue, as far as they are there: all at once. */
+static void take_run(struct feeding *d)
+{
+    const struct upstream_link *l = d->l;
+    const struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
+    uint32_t n;
+    if (!head || l->owner || head->flags != 0)
+        return;
+    size_t used = frame_run((enum frame_kind)head->kind, d->in, head->n, &n);
+    if (n == 0)
+        return;
+    add(d, head->r, used);
+    d->in = span_skip(d->in, used);
+    answered(d, n);
 }
 
 /* Frames what has come, as far as it goes. false: the link is broken. */
@@ -119,8 +145,12 @@ static bool frame_all(struct feeding *d)
     enum frame_verdict v = FRAME_DONE;
     while ((v == FRAME_PART || (v == FRAME_DONE && d->in.n > 0)) && l->state == LINK_OPEN) {
         size_t used;
-        if (!l->framing)
+        if (!l->framing) {
+            take_run(d);
+            if (d->in.n == 0)
+                break;
             start_frame(l);
+        }
         const struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
         struct relay *r = head ? head->r : l->owner;
         if (!r) {

@@ -160,6 +160,15 @@ static bool choose(struct relay *r, struct upstream *up, enum upstream_lane lane
     return r->l != NULL;
 }
 
+/* Whether r can have a request forwarded on the shared link of that lane, now. */
+static bool goes(const struct relay *r, const struct upstream *up, enum upstream_lane lane)
+{
+    const struct upstream_link *l = lane < UPSTREAM_SHARED ? up->shared[lane] : NULL;
+    bool free_to = r && !r->own && !r->loud && !r->down && !r->broken && !up->net->rests;
+    return free_to && l && l->state == LINK_OPEN && (r->pending == 0 || r->l == l) &&
+           link_has_room(l) && r->pending < link_share(l);
+}
+
 enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
 {
     struct upstream *up = t->conn->svc->upstream;
@@ -201,6 +210,21 @@ void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsig
     struct relay *r = t->conn->relay;
     if (n > 0 && !relay_expect(r, (uint8_t)kind, n, (uint8_t)flags))
         r->broken = true;
+}
+
+bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
+                      enum frame_kind kind)
+{
+    struct upstream *up = t->conn->svc->upstream;
+    struct relay *r = t->conn->relay;
+    if (!goes(r, up, lane))
+        return false;
+    r->l = up->shared[lane];
+    r->blocked = false;
+    r->enough = 0;
+    upstream_send(t, bytes);
+    upstream_expect(t, kind, 1, 0);
+    return true;
 }
 
 uint32_t upstream_pending(const struct net_turn *t)

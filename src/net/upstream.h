@@ -86,6 +86,11 @@ enum upstream_flag {
 void upstream_send(struct net_turn *t, struct span bytes);
 void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsigned flags);
 
+/* All three for a request that has one reply, where its client is on a shared link and nothing
+ * stands in the way, as nearly always. false: nothing was done, and upstream_ready says why. */
+bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
+                      enum frame_kind kind);
+
 /* Replies expected by this client. */
 uint32_t upstream_pending(const struct net_turn *t);
 

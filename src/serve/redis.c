@@ -120,10 +120,15 @@ const char *serve_redis_command(unsigned index)
     return index == SERVE_COMMANDS - 1 ? verbs[RESP_OTHER].label : NULL;
 }
 
-static void count(const struct rds_call *c, enum serve_result r)
+unsigned rds_counted(const struct rds_call *c)
 {
     unsigned verb = c->cmd ? c->cmd->verb : RESP_OTHER;
-    serve_count(c->svc->serve, SERVE_REDIS, verb ? verb - 1 : SERVE_COMMANDS - 1, r);
+    return verb ? verb - 1 : SERVE_COMMANDS - 1;
+}
+
+static void count(const struct rds_call *c, enum serve_result r)
+{
+    serve_count(c->svc->serve, SERVE_REDIS, rds_counted(c), r);
 }
 
 /* ---- replies ----------------------------------------------------------------------------------
@@ -384,6 +389,7 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
     if (c.name)
         recent_note(&svc->recent, c.raw, span_of(in.p, 0), c.name);
     ses->plain = plain(svc, ses);
+    ses->forwards = rds_forwards(svc, ses);
     return finish(&c, r, used);
 }
 
@@ -400,6 +406,9 @@ static struct net_step serve(struct net_service *net, void *session, struct span
         serve_is_plain(svc->serve, ses->plain) ? recent_find(&svc->recent, in) : NULL;
     if (q && get_recent(svc, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
+    struct net_step step;
+    if (serve_is_plain(svc->serve, ses->forwards) && rds_forward(svc, in, turn, &step))
+        return step;
     return serve_parsed(svc, ses, in, turn, out);
 }
 

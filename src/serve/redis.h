@@ -13,6 +13,7 @@
  *   redis_glob.c    patterns                        redis_auth.c    AUTH, HELLO, who may what
  *   redis_merge.c   MGET of IDs and others        redis_carry.c   sessions that outlive the program
  *   redis_through.c, redis_there.c                what goes to the upstream
+ *   redis_form.c                                  the same, as it usually is
  *
  * Sources: redis.io's command reference; replies, error texts and the order of checks compared with
  * Redis 7.0.15. CLIENT SETINFO and NO-TOUCH are those of Redis 7.2.
@@ -40,12 +41,30 @@
 
 #define RDS_PARKED SERVE_RESULTS /* of a handler: call.step says for what */
 
+#define RDS_FORMS 4
+
+/* How requests begin that may be forwarded as they are: up to their first key. */
+struct rds_form {
+    char head[40];
+    size_t n;            /* 0: none yet */
+    uint32_t args;       /* that follow */
+    uint32_t last, step; /* keys among them: numbers 1, 1 + step … last */
+    unsigned command;    /* for serve_count */
+};
+
+struct rds_forms {
+    struct rds_form form[RDS_FORMS];
+    unsigned at;   /* the one met last: looked at first */
+    unsigned next; /* the one to be given up next */
+};
+
 struct rds_service {
     struct net_service net; /* first, for it is what the listener knows */
     struct serve *serve;
     uint64_t clients; /* CLIENT IDs given out */
     char run_id[RDS_RUN_ID + 1];
     struct recent recent;   /* GETs of an ID */
+    struct rds_forms forms; /* of what is forwarded */
     struct resp_req req;    /* the request at the front */
     struct resp_req queued; /* one of those that EXEC carries out */
 };
@@ -75,8 +94,9 @@ struct rds_there {
 
 /* Zeroed at accept, set up by the first request. */
 struct rds_session {
-    uint64_t id;    /* CLIENT ID; 0: no request yet */
-    uint32_t plain; /* of serve_is_plain: a GET has no other meaning than for others */
+    uint64_t id;       /* CLIENT ID; 0: no request yet */
+    uint32_t plain;    /* of serve_is_plain: a GET has no other meaning than for others */
+    uint32_t forwards; /* the same: a foreign request of a known form has not */
     struct access access;
     int64_t since_ms;             /* Unix ms of the first request */
     struct rds_txn *txn;          /* NULL: nothing queued */
@@ -157,6 +177,9 @@ enum serve_result rds_run(struct rds_call *c);
 
 /* Answers a request here. */
 enum serve_result rds_request(struct rds_call *c);
+
+/* Where requests of its command are counted: for serve_count. */
+unsigned rds_counted(const struct rds_call *c);
 
 /* Counts what rds_run never sees, and spoils the transaction under way. */
 enum serve_result rds_reject(struct rds_call *c, enum serve_result r);
@@ -249,6 +272,16 @@ void rds_heard(struct net_service *net, void *session, const struct frame *f, st
 
 /* Forgets the upstream. */
 void rds_through_end(struct rds_session *ses);
+
+/* ---- redis_form.c */
+
+/* The session's forwards, after each request that was parsed. */
+uint32_t rds_forwards(const struct rds_service *svc, const struct rds_session *ses);
+
+/* Forwards the request at the front for such a session. false: nothing was done, it has to be
+ * parsed. */
+bool rds_forward(struct rds_service *svc, struct span in, struct net_turn *turn,
+                 struct net_step *step);
 
 /* ---- redis_merge.c: MGET of IDs and others */
 

@@ -146,8 +146,7 @@ static uint32_t expect_loud(struct rds_call *c)
     return mode.n > 0 && t->mute == RDS_LOUD;
 }
 
-/* Commands that may take their time; EXEC does not wait, whatever is in it. */
-static bool blocks(const struct rds_call *c)
+bool rds_blocks(const struct rds_call *c)
 {
     static const char *const others[] = {"wait", "waitaof"};
     bool known = c->cmd && (c->cmd->flags & RESP_F_BLOCKING);
@@ -162,7 +161,8 @@ enum upstream_ready rds_ready(struct rds_call *c, enum rds_at at)
 {
     const struct rds_session *ses = c->ses;
     bool own = (at != RDS_PASS && at != RDS_BEST) || ses->db > 0 || ses->proto == 3 ||
-               ses->there->mute != RDS_LOUD || c->req->truncated || c->req->inline_cmd || blocks(c);
+               ses->there->mute != RDS_LOUD || c->req->truncated || c->req->inline_cmd ||
+               rds_blocks(c);
     return upstream_ready(c->turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
 }
 
@@ -220,7 +220,7 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
     if (is == UPSTREAM_FRESH && !auth)
         rds_send_state(c);
     upstream_send(c->turn, c->raw);
-    upstream_expect(c->turn, FRAME_RESP, n, blocks(c) ? UPSTREAM_PATIENT : 0);
+    upstream_expect(c->turn, FRAME_RESP, n, rds_blocks(c) ? UPSTREAM_PATIENT : 0);
     if (rds_subscribes(c))
         send_probe(c);
     follow(c);
@@ -232,8 +232,8 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
     }
     if (!begin_stream(c))
         c->close = true;
-    serve_count(c->svc->serve, SERVE_REDIS,
-                c->cmd && c->cmd->verb ? c->cmd->verb - 1u : SERVE_COMMANDS - 1, SERVE_PASSED);
+    rds_note_form(c);
+    serve_count(c->svc->serve, SERVE_REDIS, rds_counted(c), SERVE_PASSED);
     return SERVE_PASSED;
 }
 

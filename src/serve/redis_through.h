@@ -23,6 +23,12 @@ static inline bool rds_is_sub(const struct rds_call *c, const char *name)
 /* SUBSCRIBE and its kin. */
 bool rds_subscribes(const struct rds_call *c);
 
+/* Commands that may take their time; EXEC does not wait, whatever is in it. */
+bool rds_blocks(const struct rds_call *c);
+
+/* Remembers how the request begins, which was forwarded, if others that do need not be parsed. */
+void rds_note_form(struct rds_call *c);
+
 /* Not yet. */
 enum serve_result rds_behind(struct rds_call *c);
 

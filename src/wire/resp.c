@@ -70,9 +70,9 @@ static enum wire_status read_odd_length(struct span in, size_t *at, const struct
     return WIRE_REQ;
 }
 
-static inline enum wire_status read_length(struct span in, size_t *at,
-                                           const struct length_line *kind, struct resp_req *req,
-                                           int64_t *value)
+/* The usual form alone: false, and nothing done, where it is another. */
+static inline bool read_plain_length(struct span in, size_t *at, const struct length_line *kind,
+                                     int64_t *value)
 {
     size_t first = *at + 1, i = first, stop = in.n - *at > 10 ? first + 9 : in.n;
     int64_t v = 0;
@@ -81,10 +81,18 @@ static inline enum wire_status read_length(struct span in, size_t *at,
     bool plain = i > first && i + 1 < in.n && in.p[i] == '\r' && in.p[*at] == kind->mark &&
                  (in.p[first] != '0' || i == first + 1) && v <= kind->max;
     if (!plain)
-        return read_odd_length(in, at, kind, req, value);
+        return false;
     *value = v;
     *at = i + 2;
-    return WIRE_REQ;
+    return true;
+}
+
+static inline enum wire_status read_length(struct span in, size_t *at,
+                                           const struct length_line *kind, struct resp_req *req,
+                                           int64_t *value)
+{
+    return read_plain_length(in, at, kind, value) ? WIRE_REQ
+                                                  : read_odd_length(in, at, kind, req, value);
 }
 
 /* So that a web page cannot have a browser send commands to us. */
@@ -218,6 +226,17 @@ enum wire_status resp_parse(struct span in, struct resp_req *req, size_t *used)
     if (status == WIRE_CLOSE)
         *used = in.n;
     return status;
+}
+
+bool resp_next_bulk(struct span in, size_t *at, struct span *arg)
+{
+    size_t i = *at;
+    int64_t n;
+    if (i >= in.n || !read_plain_length(in, &i, &bulk_line, &n) || in.n - i < (size_t)n + 2)
+        return false;
+    *arg = span_of(in.p + i, (size_t)n);
+    *at = i + (size_t)n + 2;
+    return true;
 }
 
 struct resp_walk resp_walk_from(struct resp_req *req, uint32_t first)

@@ -47,6 +47,26 @@ static void must(bool ok, const char *what)
     abort();
 }
 
+/* What frame_run says is what the framer makes of it, frame by frame. */
+static void check_run(const struct feed *f, enum frame_kind kind, struct span in)
+{
+    uint32_t n, fewer;
+    size_t bytes = frame_run(kind, in, 5, &n), at = 0;
+    must(n <= 5 && bytes <= in.n, "a run of more than there is");
+    must(n == 0 || (frame_run(kind, in, n - 1, &fewer) < bytes && fewer == n - 1),
+         "a run of more than asked for");
+    for (uint32_t i = 0; i < n; i++) {
+        struct frame frame;
+        size_t used;
+        frame_start(&frame, kind, false);
+        must(f->fn(&frame, span_of(in.p + at, bytes - at), &used) == FRAME_DONE,
+             "a run of what is no frame");
+        must(!frame.push && frame.drop == 0, "a run of what is no usual frame");
+        at += used;
+    }
+    must(at == bytes, "a run that is no run");
+}
+
 /* One call; false: it wants more, or is broken. *in becomes what is left. */
 static bool step(struct feed *f, struct span *in)
 {
@@ -56,6 +76,8 @@ static bool step(struct feed *f, struct span *in)
         frame_start(&f->frame, (enum frame_kind)f->kinds[f->at < f->nkinds ? f->at : f->nkinds - 1],
                     f->watch);
         f->framing = true;
+        if (!empty && !f->watch)
+            check_run(f, (enum frame_kind)f->frame.kind, *in);
     }
     enum frame_verdict v = f->fn(&f->frame, *in, &used);
     must(used <= in->n && f->frame.drop <= used, "more used than shown");
