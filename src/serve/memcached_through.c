@@ -283,6 +283,20 @@ void mcd_heard(struct net_service *svc, void *session, const struct frame *f, st
 /* ---- which ------------------------------------------------------------------------------------
  */
 
+/* What nearly all requests are, without more ado. 0: it has to be parsed. */
+static size_t forward_usual(struct memcached *m, const struct mcd_session *s, struct span in,
+                            struct net_turn *turn)
+{
+    enum mc_verb verb;
+    struct span key;
+    size_t n = access_plain(m->serve, &s->access) > 0 ? mc_usual(in, &verb, &key) : 0;
+    if (n == 0 || is_id(m, key) ||
+        !upstream_forward(turn, UPSTREAM_TEXT, span_of(in.p, n), reply_of(verb)))
+        return 0;
+    serve_count(m->serve, SERVE_MEMCACHED, verb, SERVE_PASSED);
+    return n;
+}
+
 struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, struct span in,
                                   struct net_turn *turn, struct buf *out)
 {
@@ -292,6 +306,9 @@ struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, st
         return stream(s, in, turn);
     if (in.n == 0)
         return (struct net_step){.verdict = NET_MORE};
+    size_t n = forward_usual(m, s, in, turn);
+    if (n > 0)
+        return (struct net_step){.verdict = NET_DONE, .used = n, .passed = true};
     enum wire_status status = mc_parse(in, &req, &c.used);
     if (status == WIRE_MORE)
         return (struct net_step){.verdict = NET_MORE};

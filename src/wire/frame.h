@@ -79,9 +79,9 @@ typedef enum frame_verdict frame_fn(struct frame *f, struct span in, size_t *use
 /* By f->kind. */
 frame_fn frame_resp, frame_memcached;
 
-/* What nearly all replies are, many at a time: how many bytes the frames at the front of in have, as
- * far as they are there whole, and are one line or one short block each; *n: how many they are, at
- * most max. Where 0 are, and for what may be watched or skipped, there is frame_fn. */
+/* What nearly all replies are, many at a time: how many bytes the frames at the front of in have,
+ * as far as they are there whole, and are one line or one short block each; *n: how many they are,
+ * at most max. Where 0 are, and for what may be watched or skipped, there is frame_fn. */
 size_t frame_run(enum frame_kind kind, struct span in, uint32_t max, uint32_t *n);
 
 /* For frame_*.c: takes what in has, from *at on, of a block or a line that is under way; a frame is

@@ -98,6 +98,11 @@ struct mc_req {
 
 enum wire_status mc_parse(struct span in, struct mc_req *req, size_t *used);
 
+/* A request with one key and one reply, as clients write it, with its data block: how many bytes it
+ * has, or 0 where what is at the front of in is not that, or not whole, and mc_parse has to judge.
+ */
+size_t mc_usual(struct span in, enum mc_verb *verb, struct span *key);
+
 /* Takes the next key off *keys. false at the end; *key is untouched then. */
 bool mc_next_key(struct span *keys, struct span *key);
 

@@ -62,8 +62,8 @@ struct resp_req {
  * closes without a word. */
 enum wire_status resp_parse(struct span in, struct resp_req *req, size_t *used);
 
-/* The bulk at *at of in, as clients write them, and *at behind it. false, and nothing done: it is not
- * there whole, or needs resp_parse to judge it. */
+/* The bulk at *at of in, as clients write them, and *at behind it. false, and nothing done: it is
+ * not there whole, or needs resp_parse to judge it. */
 bool resp_next_bulk(struct span in, size_t *at, struct span *arg);
 
 /* Walks all args from number first (at most RESP_ARGV) on, beyond argv too:

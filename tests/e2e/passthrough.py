@@ -46,8 +46,9 @@ def exchange(address, data, marker, cut=None, timeout=60):
 class RedisStream:
     """A stream of commands whose replies depend on nothing but those before it."""
 
-    def __init__(self, seed, resp3=False):
+    def __init__(self, seed, resp3=False, tag=""):
         self.rng = random.Random(seed)
+        self.tag = tag  # what its keys have and no other stream's
         self.resp3 = resp3
         self.out = bytearray()
         if resp3:
@@ -58,7 +59,7 @@ class RedisStream:
         self.out += Resp.encode(*args)
 
     def key(self, kind):
-        return "%s%d" % (kind, self.rng.randrange(6))
+        return "%s%s%d" % (kind, self.tag, self.rng.randrange(6))
 
     def value(self):
         n = self.rng.choice((0, 1, 5, 40, 300, 3000, 20000, 80000, 200000))
@@ -96,6 +97,19 @@ class RedisStream:
             ("XRANGE", self.key("x"), "-", "+"), ("XREAD", "COUNT", 2, "STREAMS", self.key("x"), 0),
             ("SORT", l, "ALPHA"), ("BLPOP", l, "full", "0.01"), ("LMOVE", l, "full", "LEFT",
                                                                  "LEFT"))))
+
+    def plain(self):
+        """Nothing that needs a link of its own: many clients' requests share one."""
+        r = self.rng
+        k, l, h, small = self.key("s"), self.key("l"), self.key("h"), self.small()
+        value = r.choice((b"v", b"\r\n", b"$5\r\n:1\r\n")) * r.choice((0, 1, 3, 40, 700))
+        self.put(*r.choice((
+            ("SET", k, value), ("GET", k), ("get", k), ("Get", k), ("SET", k, r.randrange(99)),
+            ("INCR", k), ("APPEND", k, small), ("STRLEN", k), ("MGET", k, self.key("s"), "none"),
+            ("MSET", k, small, self.key("s"), value), ("DEL", k, l), ("DEL", k), ("EXISTS", k, k),
+            ("LPUSH", l, value), ("LPUSH", l, small, value), ("RPOP", l), ("RPOP", l, 2),
+            ("LLEN", l), ("LRANGE", l, 0, 3), ("HSET", h, small, value), ("HGET", h, small),
+            ("HGETALL", h), ("HSET", l, small, 1), ("TTL", k))))
 
     def script(self):
         r = self.rng

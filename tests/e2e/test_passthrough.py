@@ -1,5 +1,6 @@
 """Pass-through: what is no ID goes to a real server and back, byte for byte and in order."""
 
+import concurrent.futures
 import os
 import random
 import signal
@@ -69,6 +70,30 @@ def resp3(case):
     compare(case, [(head, RedisStream(SEED + i, resp3=True).make(400)) for i in range(6)])
 
 
+@test("random streams without state, of many clients at once on one link: the same bytes")
+def together(case):
+    kept = ("--hash-max-listpack-value", "1000000", "--hash-max-listpack-entries", "100000")
+    direct, other = case.redis(args=kept), case.redis(args=kept)
+    s = behind(case, other)
+    rng = random.Random(SEED)
+    marker = b"$3\r\nend\r\n"
+    streams = []
+    for i in range(12):
+        stream = RedisStream(SEED + i, tag="-%d-" % i)
+        for _ in range(3000):
+            stream.plain()
+        streams.append(bytes(stream.out) + wire.Resp.encode("ECHO", "end"))
+    want = [exchange(("127.0.0.1", direct.port), data, marker) for data in streams]
+    with concurrent.futures.ThreadPoolExecutor(len(streams)) as pool:
+        got = list(pool.map(lambda data: exchange(("127.0.0.1", s.resp_port), data, marker,
+                                                  random.Random(rng.random())), streams))
+    for i, pair in enumerate(zip(want, got)):
+        same(*pair, "stream %d" % i)
+    links = s.metric("sidflake_upstream_connections", protocol="redis")
+    assert links == 1, "expected one link for all, found %r" % links
+    s.assert_running()
+
+
 @test("IDs and other keys in one pipeline: each reply in its place")
 def order(case):
     redis = case.redis()
@@ -78,7 +103,7 @@ def order(case):
     for round_ in range(4):
         data, want = bytearray(), []
         for i in range(1500):
-            kind = rng.randrange(6)
+            kind = rng.randrange(8)
             if kind == 0:
                 data += wire.Resp.encode("GET", "id:a")
                 want.append("id")
@@ -94,6 +119,12 @@ def order(case):
             elif kind == 4:
                 data += wire.Resp.encode("MGET", "id:x", "none", "id:y", "id:z", "n%d" % round_)
                 want.append("merged")
+            elif kind == 5: # as an ID is asked for, but for the key
+                data += wire.Resp.encode("GET", "k none")
+                want.append(None)
+            elif kind == 6:
+                data += wire.Resp.encode("LPOP", "none", 3)
+                want.append(None)
             else:
                 data += wire.Resp.encode("LPOP", "id:a", 3)
                 want.append("ids")
@@ -118,6 +149,23 @@ def order(case):
                 else:
                     assert got == w, what
             sender.join()
+    ids.check_increasing(issued)
+
+
+@test("after RESET, too, replies come in the order of the requests")
+def order_after_reset(case):
+    s = behind(case, case.redis())
+    pairs = 500
+    with s.resp() as r:
+        assert r.ask("SET", "k", "v") == b"OK" and r.ask("RESET") == b"RESET"
+        assert r.ask("PING") == b"PONG"
+        r.send(wire.Resp.encode("SET", "k", "v") + wire.Resp.encode("GET", "id:a")
+               + (wire.Resp.encode("SET", "k", "v") * 2 + wire.Resp.encode("GET", "id:a")) * pairs)
+        assert r.reply() == b"OK"
+        issued = [int(r.reply())]
+        for _ in range(pairs):
+            assert r.reply() == b"OK" and r.reply() == b"OK"
+            issued.append(int(r.reply()))
     ids.check_increasing(issued)
 
 

@@ -234,15 +234,46 @@ static size_t swallow(struct peer *peer, struct span in)
     return used;
 }
 
+/* What has a usual form is the same request when it is parsed. */
+static void check_usual(struct span in, const struct mc_req *req, enum wire_status status,
+                        size_t used)
+{
+    enum mc_verb verb;
+    struct span key;
+    size_t n = mc_usual(in, &verb, &key);
+    bool same = status == WIRE_REQ && verb == req->verb && key.p == req->key.p &&
+                key.n == req->key.n && n == used + req->body && n <= in.n && !req->noreply &&
+                !req->wide && (req->keys.n == 0 || span_eq(req->keys, key));
+    if (n > 0 && !same)
+        abort();
+}
+
+/* The same of the args of a request, one by one. */
+static void check_bulks(struct span in, const struct resp_req *req, enum wire_status status)
+{
+    if (status != WIRE_REQ || req->inline_cmd || req->argc == 0)
+        return;
+    size_t at = (size_t)(req->argv[0].p + req->argv[0].n - in.p) + 2;
+    struct span arg;
+    for (uint32_t i = 1; i < req->argc && i < RESP_ARGV && resp_next_bulk(in, &at, &arg); i++)
+        if (i >= req->seen || arg.p != req->argv[i].p || arg.n != req->argv[i].n)
+            abort();
+}
+
 static enum wire_status parse(struct peer *peer, struct span in, size_t *used)
 {
+    enum wire_status status;
     switch (peer->codec) {
     case WIREFEED_MEMCACHED:
-        return mc_parse(in, &peer->mc, used);
+        status = mc_parse(in, &peer->mc, used);
+        check_usual(in, &peer->mc, status, *used);
+        return status;
     case WIREFEED_MEMCACHED_BINARY:
         return mcb_parse(in, &peer->mcb, used);
     case WIREFEED_RESP:
-        return resp_parse(in, &peer->resp, used);
+        status = resp_parse(in, &peer->resp, used);
+        check_bulks(in, &peer->resp, status);
+        return status;
     case WIREFEED_HTTP:
         break;
     }

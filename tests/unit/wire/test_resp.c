@@ -334,9 +334,46 @@ static void args_are_walked(void **state)
     }
 }
 
+/* From where it stands, the bulk or nothing. */
+static void one_bulk_at_a_time(void **state)
+{
+    static const struct {
+        const char *in, *arg; /* NULL: none */
+    } table[] = {
+        {"$3\r\nabc\r\n$1\r\nx\r\n", "abc"},
+        {"$0\r\n\r\n", ""},
+        {"$2\r\n\r\n\r\n", "\r\n"},
+        {"", NULL},
+        {"$3\r\nabc\r", NULL},
+        {"$3\r\nab", NULL},
+        {"$3\r", NULL},
+        {"$", NULL},
+        {"$03\r\nabc\r\n", NULL},
+        {"$-1\r\n", NULL},
+        {"*1\r\nabc", NULL},
+        {":1\r\n", NULL},
+        {"$536870913\r\n", NULL},
+        {"$99999999999999999999\r\n", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct span arg = SPAN("none");
+        size_t at = 0;
+        bool got = resp_next_bulk(span_str(table[i].in), &at, &arg);
+        assert_int_equal(got, table[i].arg != NULL);
+        assert_true(span_eq(arg, span_str(got ? table[i].arg : "none")));
+        assert_int_equal(at, got ? arg.n + 6 : 0); /* each length has one digit */
+    }
+    size_t at = 9;
+    struct span arg;
+    assert_true(resp_next_bulk(span_str(table[0].in), &at, &arg));
+    assert_true(span_eq(arg, SPAN("x")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_bulk_at_a_time),
         cmocka_unit_test(multibulk),
         cmocka_unit_test(multibulk_errors),
         cmocka_unit_test(inline_commands),
