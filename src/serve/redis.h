@@ -41,7 +41,7 @@
 
 #define RDS_PARKED SERVE_RESULTS /* of a handler: call.step says for what */
 
-#define RDS_FORMS 4
+#define RDS_FORMS 8
 
 /* How requests begin that may be forwarded as they are: up to their first key. */
 struct rds_form {
