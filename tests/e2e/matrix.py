@@ -14,8 +14,7 @@ import subprocess
 import time
 
 import harness
-from harness import until
-from procs import Proc, clean_env, die_with_parent, free_port
+from procs import clean_env, die_with_parent
 from runner import Skip, need_node_modules
 
 DRIVERS = os.path.join(harness.HERE, "clients")
@@ -232,25 +231,6 @@ class Driver:
 # ---- setups -------------------------------------------------------------------------------------
 
 
-class RealMemcached(Proc):
-    def __init__(self, case):
-        self.port = free_port()
-        super().__init__(case, "memcached", [
-            "memcached", "-l", "127.0.0.1", "-p", str(self.port), "-t", "1", "-u", "nobody"])
-
-    def start(self, extra_args=()):
-        super().start(extra_args)
-        until("memcached accepts connections", self.up)
-        return self
-
-    def up(self):
-        try:
-            with harness.wire.Memcached(("127.0.0.1", self.port)) as c:
-                return c.ask("version").startswith("VERSION")
-        except OSError:
-            return False
-
-
 class Sidecar:
     """Our own. ids and values: whether it has IDs, and whether it keeps what is written. A setup with
     a column of its own says there that all went well; the others' rows are those of CLIENTS.md."""
@@ -275,7 +255,7 @@ class Real:
     ids, values, column = False, True, None
 
     def __init__(self, case, client):
-        self.proc = RealMemcached(case).start() if client.server == "memcached" else case.redis()
+        self.proc = case.memcached() if client.server == "memcached" else case.redis()
         self.port = self.proc.port
 
     def restart(self):

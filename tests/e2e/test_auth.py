@@ -13,7 +13,7 @@ import redis.asyncio as redisaio
 import harness
 import runner
 import wire
-from procs import Proc, free_port, until
+from procs import free_port, until
 from runner import test
 
 # Cheap, so that the tests are quick: both of "secret".
@@ -78,32 +78,12 @@ def as_redis(case):
             mode, expected.decode(), found.decode())
 
 
-class RealMemcached(Proc):
-    """memcached -Y."""
-
-    def __init__(self, case):
-        self.port = free_port()
-        path = case.path("authfile")
-        with open(path, "w") as f:
-            f.write("ann:secret\n")
-        os.chmod(path, 0o644)
-        os.chmod(case.dir, 0o755)
-        super().__init__(case, "memcached", ["memcached", "-u", "nobody", "-Y", path,
-                                             "-p", str(self.port), "-l", "127.0.0.1"])
-
-    def up(self):
-        try:
-            wire.Memcached(("127.0.0.1", self.port)).close()
-            return True
-        except OSError:
-            return False
-
-
 @test("memcached text: the same answers as memcached -Y")
 def as_memcached(case):
-    real = RealMemcached(case)
-    real.start()
-    until("memcached accepts connections", real.up)
+    path = case.path("authfile")
+    with open(path, "w") as f:
+        f.write("ann:secret\n")
+    real = case.memcached(args=("-Y", path))
     s = sidecar(case)
 
     def answers(port, *requests):

@@ -2,41 +2,16 @@
 and the binary protocol. Reads of an ID are, but for the number, what memcached answers for a key
 that holds one."""
 
-import getpass
 import os
 import random
 import re
 
 import binary
 import wire
-from procs import Proc, free_port, until
 from runner import test
 
 STREAMS = 500  # random ones, for each protocol
 REQUESTS = 12  # in one
-
-
-class Memcached(Proc):
-    """Debian's, without anything stored in it."""
-
-    def __init__(self, case):
-        self.port = free_port()
-        super().__init__(case, "memcached", [
-            "memcached", "-u", getpass.getuser(), "-l", "127.0.0.1", "-p", str(self.port),
-            "-U", "0"])
-
-    def start(self, extra_args=()):
-        super().start(extra_args)
-        until("memcached accepts connections", self.up)
-        return self
-
-    def up(self):
-        try:
-            wire.Memcached(("127.0.0.1", self.port)).close()
-            return True
-        except OSError:
-            assert self.running(), "memcached ended: " + self.log()[-500:]
-            return False
 
 
 class Both:
@@ -45,7 +20,7 @@ class Both:
     def __init__(self, case):
         self.seed = int(os.environ.get("SEED", random.getrandbits(32)))
         self.rng = random.Random(self.seed)
-        self.real = Memcached(case).start()
+        self.real = case.memcached()
         self.side = case.sidecar("static:7")
 
     def compare(self, stream, last, until=b"", mask=bytes):
