@@ -65,8 +65,12 @@ int ctl_flush(int status);
 /* Prints and frees; returns status, or CTL_BAD where stdout cannot be written or j is NULL. */
 int ctl_print_json(int status, json_t *j);
 
+/* A buffer that lives until the sixteenth call after. */
+#define CTL_WORD_MAX 48
+char *ctl_word(void);
+
 /* A time as RFC 3339, a stretch of time as people say it ("3 h 12 min"), and a number with commas,
- * in a buffer that lives until the sixteenth call after. */
+ * each in a ctl_word. */
 const char *ctl_time(int64_t unix_ms);
 const char *ctl_span(int64_t ms);
 const char *ctl_number(uint64_t n);

@@ -38,18 +38,16 @@ int ctl_print_json(int status, json_t *j)
     return ctl_fail(CTL_BAD, "cannot write to standard output");
 }
 
-#define SCRATCH 48
-
-static char *scratch(void)
+char *ctl_word(void)
 {
-    static char text[16][SCRATCH];
+    static char text[16][CTL_WORD_MAX];
     static unsigned turn;
     return text[turn++ % 16];
 }
 
 const char *ctl_time(int64_t unix_ms)
 {
-    return timefmt_rfc3339(scratch(), unix_ms);
+    return timefmt_rfc3339(ctl_word(), unix_ms);
 }
 
 const char *ctl_span(int64_t ms)
@@ -60,26 +58,26 @@ const char *ctl_span(int64_t ms)
         int64_t smaller_ms;
     } units[] = {
         {86400000, "d", "h", 3600000}, {3600000, "h", "min", 60000}, {60000, "min", "s", 1000}};
-    char *out = scratch();
+    char *out = ctl_word();
     const char *sign = ms < 0 ? "-" : "";
     uint64_t v = ms < 0 ? 0 - (uint64_t)ms : (uint64_t)ms;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         uint64_t unit = (uint64_t)units[i].ms, smaller = (uint64_t)units[i].smaller_ms;
         if (v < unit)
             continue;
-        (void)snprintf(out, SCRATCH, "%s%llu %s %llu %s", sign, (unsigned long long)(v / unit),
+        (void)snprintf(out, CTL_WORD_MAX, "%s%llu %s %llu %s", sign, (unsigned long long)(v / unit),
                        units[i].name, (unsigned long long)(v % unit / smaller), units[i].smaller);
         return out;
     }
-    (void)snprintf(out, SCRATCH, "%s%llu.%03llu s", sign, (unsigned long long)(v / 1000),
+    (void)snprintf(out, CTL_WORD_MAX, "%s%llu.%03llu s", sign, (unsigned long long)(v / 1000),
                    (unsigned long long)(v % 1000));
     return out;
 }
 
 const char *ctl_number(uint64_t n)
 {
-    char *out = scratch();
-    char *at = out + SCRATCH - 1;
+    char *out = ctl_word();
+    char *at = out + CTL_WORD_MAX - 1;
     *at = '\0';
     for (unsigned digits = 0; digits == 0 || n > 0; digits++, n /= 10) {
         if (digits > 0 && digits % 3 == 0)

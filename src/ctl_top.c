@@ -15,15 +15,6 @@
 /* ---- words ------------------------------------------------------------------------------------
  */
 
-#define WORD_MAX 40
-
-static char *word(void)
-{
-    static char text[16][WORD_MAX];
-    static unsigned turn;
-    return text[turn++ % 16];
-}
-
 const char *top_count(double v)
 {
     if (!(v >= 0))
@@ -33,13 +24,13 @@ const char *top_count(double v)
 
 const char *top_per_s(double v)
 {
-    char *out = word();
+    char *out = ctl_word();
     if (!(v >= 0))
         return "- /s";
     if (v > 0 && v < 9.95)
-        (void)snprintf(out, WORD_MAX, v < 0.095 ? "%.2f /s" : "%.1f /s", v);
+        (void)snprintf(out, CTL_WORD_MAX, v < 0.095 ? "%.2f /s" : "%.1f /s", v);
     else
-        (void)snprintf(out, WORD_MAX, "%s /s", top_count(v + 0.5));
+        (void)snprintf(out, CTL_WORD_MAX, "%s /s", top_count(v + 0.5));
     return out;
 }
 
@@ -49,49 +40,49 @@ const char *top_seconds(double s, double over)
         double unit;
         const char *name;
     } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}};
-    char *out = word();
+    char *out = ctl_word();
     size_t i = 0;
     if (isnan(s))
         return "-";
     if (s == 0)
         return "0 s";
     if (isinf(s)) {
-        (void)snprintf(out, WORD_MAX, "> %g s", over);
+        (void)snprintf(out, CTL_WORD_MAX, "> %g s", over);
         return out;
     }
     while (i + 1 < sizeof units / sizeof *units && fabs(s) < units[i].unit)
         i++;
     double v = s / units[i].unit;
-    (void)snprintf(out, WORD_MAX, fabs(v) < 9.95 && v != 0 ? "%.1f %s" : "%.0f %s", v,
+    (void)snprintf(out, CTL_WORD_MAX, fabs(v) < 9.95 && v != 0 ? "%.1f %s" : "%.0f %s", v,
                    units[i].name);
     return out;
 }
 
 const char *top_span(double s)
 {
-    char *out = word();
+    char *out = ctl_word();
     if (isnan(s))
         return "-";
     if (fabs(s) < 60)
-        (void)snprintf(out, WORD_MAX, fabs(s) < 9.95 && s != floor(s) ? "%.1f s" : "%.0f s", s);
+        (void)snprintf(out, CTL_WORD_MAX, fabs(s) < 9.95 && s != floor(s) ? "%.1f s" : "%.0f s", s);
     else if (fabs(s) > 2 * 365.25 * 86400)
-        (void)snprintf(out, WORD_MAX, fabs(s) < 1e10 ? "%.1f years" : "for ever",
+        (void)snprintf(out, CTL_WORD_MAX, fabs(s) < 1e10 ? "%.1f years" : "for ever",
                        s / 86400 / 365.25);
     else
-        (void)snprintf(out, WORD_MAX, "%s", ctl_span((int64_t)s * 1000));
+        (void)snprintf(out, CTL_WORD_MAX, "%s", ctl_span((int64_t)s * 1000));
     return out;
 }
 
 const char *top_bytes(double v)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    char *out = word();
+    char *out = ctl_word();
     size_t i = 0;
     if (!(v >= 0))
         return "-";
     for (; v >= 1024 && i + 1 < sizeof units / sizeof *units; i++)
         v /= 1024;
-    (void)snprintf(out, WORD_MAX, i > 0 && v < 99.95 ? "%.1f %s" : "%.0f %s", v, units[i]);
+    (void)snprintf(out, CTL_WORD_MAX, i > 0 && v < 99.95 ? "%.1f %s" : "%.0f %s", v, units[i]);
     return out;
 }
 

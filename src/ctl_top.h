@@ -36,10 +36,8 @@ extern const struct top_view top_sidecar, top_pool;
 
 #define TOP_LABEL 13 /* columns of what stands at the left */
 
-/* Numbers as short texts, in a buffer that lives until the sixteenth call after; "-" for what is
- * not known. per_s: per second; seconds: "5 µs", "1.2 ms", "> 2 s" where over is the largest bound
- * known.
- */
+/* Numbers as short texts, in two ctl_words at most; "-" for what is not known. per_s: per second;
+ * seconds: "5 µs", "1.2 ms", "> 2 s" where over is the largest bound known. */
 const char *top_per_s(double v);
 const char *top_count(double v);
 const char *top_seconds(double s, double over);
