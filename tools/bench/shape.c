@@ -52,38 +52,21 @@ static bool has_none(const struct shape *s, uint32_t line)
     return false;
 }
 
-static const char *check_stored(const struct shape *s, uint32_t line, struct span text,
-                                uint64_t *id)
+static const char *check_store(const struct shape *s, uint32_t line, struct span text, uint64_t *id)
 {
-    (void)s;
     (void)line;
     (void)id;
-    return span_eq(text, SPAN("STORED")) ? NULL : "STORED";
+    return span_eq(text, s->reply) ? NULL : s->reply.p;
 }
 
-static const char *check_exists(const struct shape *s, uint32_t line, struct span text,
-                                uint64_t *id)
+static bool init_store(struct shape *s, struct buf *text, struct span key)
 {
-    (void)s;
-    (void)line;
-    (void)id;
-    return span_eq(text, SPAN("EXISTS")) ? NULL : "EXISTS";
-}
-
-static bool init_set(struct shape *s, struct buf *text, struct span key)
-{
-    BUF_PUT_LIT(text, "set ");
+    bool cas = strcmp(s->kind, "mc-cas") == 0;
+    buf_put_str(text, cas ? "cas " : "set ");
     buf_put_span(text, key);
-    BUF_PUT_LIT(text, " 0 0 18\r\n" VALUE "\r\n");
-    s->lines = 1;
-    return s->count == 1;
-}
-
-static bool init_cas(struct shape *s, struct buf *text, struct span key)
-{
-    BUF_PUT_LIT(text, "cas ");
-    buf_put_span(text, key);
-    BUF_PUT_LIT(text, " 0 0 18 1\r\n" VALUE "\r\n");
+    buf_put_str(text, cas ? " 0 0 18 1\r\n" : " 0 0 18\r\n");
+    BUF_PUT_LIT(text, VALUE "\r\n");
+    s->reply = cas ? SPAN("EXISTS") : SPAN("STORED");
     s->lines = 1;
     return s->count == 1;
 }
@@ -208,8 +191,8 @@ static const struct {
     bool (*init)(struct shape *s, struct buf *text, struct span key);
 } shapes[] = {
     {{.kind = "mc-get", .check = check_mc, .has_id = mc_has_id}, init_mc},
-    {{.kind = "mc-set", .check = check_stored, .has_id = has_none}, init_set},
-    {{.kind = "mc-cas", .check = check_exists, .has_id = has_none}, init_cas},
+    {{.kind = "mc-set", .check = check_store, .has_id = has_none}, init_store},
+    {{.kind = "mc-cas", .check = check_store, .has_id = has_none}, init_store},
     {{.kind = "resp-get", .check = check_bulk, .has_id = bulk_has_id}, init_get},
     {{.kind = "resp-incr", .check = check_integer, .has_id = integer_has_id}, init_incr},
     {{.kind = "resp-lpop", .check = check_array, .has_id = array_has_id}, init_lpop},

@@ -29,6 +29,7 @@ struct shape {
     uint32_t lines;                   /* of a reply */
     struct span text;                 /* the request; owned */
     struct span key[SHAPE_COUNT_MAX]; /* mc-get: into text */
+    struct span reply;                /* mc-set, mc-cas: a literal */
     /* NULL: the line has its form, and *id is set where it holds one; else what was expected. */
     const char *(*check)(const struct shape *s, uint32_t line, struct span text, uint64_t *id);
     bool (*has_id)(const struct shape *s, uint32_t line);
