@@ -22,7 +22,7 @@
 #define LINK_TUNNEL 2u
 #define LINK_LOUD   4u
 #define LINK_FLAGS  (LINK_WATCH | LINK_TUNNEL | LINK_LOUD)
-#define EXPECT_MAX  (UPSTREAM_SILENT | UPSTREAM_SKIP | UPSTREAM_PATIENT)
+#define EXPECT_MAX  (UPSTREAM_SILENT | UPSTREAM_SKIP | UPSTREAM_PATIENT | UPSTREAM_TELL)
 
 /* ---- to a parcel ------------------------------------------------------------------------------
  */

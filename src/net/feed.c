@@ -86,7 +86,7 @@ static void answered(struct feeding *d, uint32_t n)
         d->run.n = 0;
         d->to = NULL;
     }
-    if (l->patient > 0 && head->flags & UPSTREAM_PATIENT)
+    if (head->flags & UPSTREAM_PATIENT)
         l->patient -= n;
     l->replies -= n;
     head->n -= n;
@@ -115,7 +115,7 @@ static void finish_frame(struct feeding *d, struct relay *r)
     }
     if (f->push || !head)
         return;
-    if (skipped && f->watch)
+    if (head->flags & UPSTREAM_TELL)
         tell(d, r);
     if (l->state != LINK_OPEN)
         return;
@@ -128,7 +128,7 @@ static void take_run(struct feeding *d)
     const struct upstream_link *l = d->l;
     const struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
     uint32_t n;
-    if (!head || l->owner || head->flags != 0)
+    if (!head || head->flags != 0 || (l->owner && (l->owner->watch || l->owner->tunnel)))
         return;
     size_t used = frame_run((enum frame_kind)head->kind, d->in, head->n, &n);
     if (n == 0)
@@ -154,6 +154,7 @@ static bool frame_all(struct feeding *d)
         const struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
         struct relay *r = head ? head->r : l->owner;
         if (!r) {
+            deliver(d);
             link_fail(l, "it sent something unasked");
             return false;
         }

@@ -95,7 +95,7 @@ struct net_service {
     frame_fn *frame;  /* where its replies end */
     struct span lost; /* for a reply that will not come; may be empty: closes */
     /* A part of a merge begins (FRAME_PART): appends what stands before it to out. Or a reply has
-     * ended that was expected with UPSTREAM_SKIP, while watching. */
+     * ended that was expected with UPSTREAM_TELL. */
     void (*heard)(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
     struct upstream *upstream; /* of net; NULL: none */
 

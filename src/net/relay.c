@@ -31,6 +31,7 @@ void relay_closed(struct conn *c)
 {
     struct relay *r = c->relay;
     bool shared = r->pending > 0 && !r->own;
+    struct upstream_link *spoilt = r->broken && !r->own ? r->l : NULL;
     c->relay = NULL;
     r->c = NULL;
     if (shared && r->l->stalled == r)
@@ -39,6 +40,8 @@ void relay_closed(struct conn *c)
         drop_own(r);
     if (!shared || r->pending == 0)
         free(r);
+    if (spoilt) /* before it sends a part of a request, or one whose reply nobody expects */
+        link_fail(spoilt, "no memory");
 }
 
 bool relay_adopt(struct conn *c, int fd, unsigned at)
@@ -160,13 +163,17 @@ static bool choose(struct relay *r, struct upstream *up, enum upstream_lane lane
     return r->l != NULL;
 }
 
-/* Whether r can have a request forwarded on the shared link of that lane, now. */
-static bool goes(const struct relay *r, const struct upstream *up, enum upstream_lane lane)
+/* The link on which r can have a request forwarded at once: where upstream_ready, below, would say
+ * READY. */
+static struct upstream_link *link_at_once(const struct relay *r, const struct upstream *up,
+                                          enum upstream_lane lane)
 {
-    const struct upstream_link *l = lane < UPSTREAM_SHARED ? up->shared[lane] : NULL;
-    bool free_to = r && !r->own && !r->loud && !r->down && !r->broken && !up->net->rests;
-    return free_to && l && l->state == LINK_OPEN && (r->pending == 0 || r->l == l) &&
-           link_has_room(l) && r->pending < link_share(l);
+    if (!r || r->down || r->broken || up->net->rests)
+        return NULL;
+    struct upstream_link *l = r->own ? r->l : up->shared[lane];
+    bool its = l && (r->own ? l->used : !r->loud && (r->pending == 0 || r->l == l));
+    return its && l->state == LINK_OPEN && link_has_room(l) && r->pending < link_share(l) ? l
+                                                                                          : NULL;
 }
 
 enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
@@ -208,7 +215,7 @@ void upstream_send(struct net_turn *t, struct span bytes)
 void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsigned flags)
 {
     struct relay *r = t->conn->relay;
-    if (n > 0 && !relay_expect(r, (uint8_t)kind, n, (uint8_t)flags))
+    if (n > 0 && !r->broken && !relay_expect(r, (uint8_t)kind, n, (uint8_t)flags))
         r->broken = true;
 }
 
@@ -217,9 +224,10 @@ bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span b
 {
     struct upstream *up = t->conn->svc->upstream;
     struct relay *r = t->conn->relay;
-    if (!goes(r, up, lane))
+    struct upstream_link *l = link_at_once(r, up, lane);
+    if (!l)
         return false;
-    r->l = up->shared[lane];
+    r->l = l;
     r->blocked = false;
     r->enough = 0;
     upstream_send(t, bytes);

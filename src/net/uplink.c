@@ -143,6 +143,9 @@ void link_close(struct upstream_link *l)
     struct upstream *up = l->up;
     if (l->state == LINK_BROKEN)
         return;
+    if (l->state == LINK_OPEN && l->owner && !l->owner->broken && l->out_n > l->out_off)
+        (void)send(l->wr.fd, l->out + l->out_off, l->out_n - l->out_off,
+                   MSG_NOSIGNAL | MSG_DONTWAIT); /* nobody waits for their replies */
     l->state = LINK_BROKEN;
     l->owner = NULL;
     l->stalled = NULL;
@@ -286,17 +289,17 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
     if (!last)
         l->since_us = upstream_now_us(l->up);
     upstream_tick(l->up);
+    bool same = last && last->r == x->r && last->kind == x->kind && last->flags == x->flags;
+    if (!same && l->fifo_n == l->fifo_cap && !grow_fifo(l))
+        return false;
+    if (same)
+        last->n += x->n;
+    else
+        l->fifo[(l->fifo_at + l->fifo_n++) % l->fifo_cap] = *x;
     l->up->stats.requests += x->n;
     l->replies += x->n;
     if (x->flags & UPSTREAM_PATIENT)
         l->patient += x->n;
-    if (last && last->r == x->r && last->kind == x->kind && last->flags == x->flags) {
-        last->n += x->n;
-        return true;
-    }
-    if (l->fifo_n == l->fifo_cap && !grow_fifo(l))
-        return false;
-    l->fifo[(l->fifo_at + l->fifo_n++) % l->fifo_cap] = *x;
     return true;
 }
 

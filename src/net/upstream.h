@@ -79,6 +79,7 @@ enum upstream_flag {
     UPSTREAM_SILENT = 1 << 0,  /* the reply may hold nothing for the client: lost without a word */
     UPSTREAM_SKIP = 1 << 1,    /* the reply is not for the client; an error closes it */
     UPSTREAM_PATIENT = 1 << 2, /* the reply may take any time */
+    UPSTREAM_TELL = 1 << 3,    /* svc->heard is told of the reply */
 };
 
 /* After READY or FRESH: sends bytes, and expects n replies of a kind to what was sent. A failure to
@@ -86,8 +87,8 @@ enum upstream_flag {
 void upstream_send(struct net_turn *t, struct span bytes);
 void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsigned flags);
 
-/* All three for a request that has one reply, where its client is on a shared link and nothing
- * stands in the way, as nearly always. false: nothing was done, and upstream_ready says why. */
+/* All three for a request that has one reply, if nothing stands in its way, as nearly always; lane
+ * is a shared one. false: nothing was done, and upstream_ready says why. */
 bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
                       enum frame_kind kind);
 

@@ -67,7 +67,7 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
                    .when = RDS_IN_MULTI | RDS_SUBSCRIBED,
                    .at = RDS_HERE},
     [RESP_RANDOMKEY] = {.label = "randomkey", .fn = rds_randomkey},
-    [RESP_READONLY] = {.label = "readonly", .refusal = NO_CLUSTER},
+    [RESP_READONLY] = {.label = "readonly", .refusal = NO_CLUSTER, .at = RDS_OWN},
     [RESP_RESET] = {.label = "reset",
                     .fn = rds_reset,
                     .when = RDS_IN_MULTI | RDS_SUBSCRIBED,
@@ -389,7 +389,7 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
     if (c.name)
         recent_note(&svc->recent, c.raw, span_of(in.p, 0), c.name);
     ses->plain = plain(svc, ses);
-    ses->forwards = rds_forwards(svc, ses);
+    ses->forwards = rds_forwards(svc, ses, turn);
     return finish(&c, r, used);
 }
 

@@ -276,7 +276,8 @@ void rds_through_end(struct rds_session *ses);
 /* ---- redis_form.c */
 
 /* The session's forwards, after each request that was parsed. */
-uint32_t rds_forwards(const struct rds_service *svc, const struct rds_session *ses);
+uint32_t rds_forwards(const struct rds_service *svc, const struct rds_session *ses,
+                      const struct net_turn *turn);
 
 /* Forwards the request at the front for such a session. false: nothing was done, it has to be
  * parsed. */

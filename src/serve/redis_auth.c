@@ -5,6 +5,7 @@
 #include "serve/redis.h"
 
 #include "base/dec.h"
+#include "wire/resp_keys.h"
 
 #define WRONGPASS "WRONGPASS invalid username-password pair or user is disabled."
 #define NO_PASSWORD                                                                                \
@@ -22,14 +23,13 @@
  * up on. */
 static bool keys_allowed(struct rds_call *c)
 {
-    uint32_t from, to, step;
-    struct span key;
-    if (!resp_keys(c->cmd, c->req->argc, &from, &to, &step))
-        return true;
+    struct resp_range ranges[RESP_RANGES];
+    unsigned n = resp_key_ranges(c->cmd, c->req, ranges);
     struct resp_walk w = resp_walk_from(c->req, 0);
     uint32_t seen = c->req->seen - c->req->truncated;
-    for (uint32_t i = 0; i <= to && i < seen && resp_next_arg(&w, &key); i++) {
-        if (i < from || (i - from) % step != 0 || access_may(c->svc->serve, &c->ses->access, key))
+    struct span key;
+    for (uint32_t i = 0; n > 0 && i < seen && resp_next_arg(&w, &key); i++) {
+        if (!resp_is_key(ranges, n, i) || access_may(c->svc->serve, &c->ses->access, key))
             continue;
         (void)rds_fail(c, SERVE_REFUSED, "ERR id key '%.*s' is not allowed to user '%s'",
                        RDS_SHOWN(key), access_user_name(c->svc->serve, &c->ses->access));

@@ -20,13 +20,18 @@ enum serve_result rds_behind(struct rds_call *c)
 enum serve_result rds_here(struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
+    enum upstream_ready is = UPSTREAM_DOWN;
     if (upstream_pending(c->turn) > 0)
         return rds_behind(c);
+    if (t->mute == RDS_MUTE_NEXT && (is = upstream_ready(c->turn, UPSTREAM_OWN)) == UPSTREAM_BUSY)
+        return rds_behind(c);
     enum serve_result r = rds_request(c);
-    if (r != RDS_PARKED && t->mute != RDS_LOUD) {
-        buf_truncate(c->out, c->start);
-        t->mute = t->mute == RDS_MUTE_NEXT ? RDS_LOUD : t->mute;
-    }
+    if (r == RDS_PARKED || t->mute == RDS_LOUD)
+        return r;
+    buf_truncate(c->out, c->start);
+    if (t->mute == RDS_MUTE_NEXT && is != UPSTREAM_DOWN)
+        upstream_send(c->turn, SPAN("*1\r\n$4\r\nPING\r\n")); /* the one that is skipped there */
+    t->mute = t->mute == RDS_MUTE_NEXT ? RDS_LOUD : t->mute;
     return r;
 }
 
@@ -124,9 +129,9 @@ static void send_probe(struct rds_call *c)
     if (t->mute != RDS_LOUD)
         return;
     upstream_send(c->turn, SPAN("*1\r\n$4\r\nPING\r\n"));
-    upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP);
-    if (c->ses->proto == 2)
-        t->asked++;
+    bool asks = c->ses->proto == 2;
+    upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP | (asks ? UPSTREAM_TELL : 0u));
+    t->asked += asks;
 }
 
 /* CLIENT REPLY, and what it has the upstream keep back. Returns the replies to come. */
@@ -221,18 +226,22 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
         rds_send_state(c);
     upstream_send(c->turn, c->raw);
     upstream_expect(c->turn, FRAME_RESP, n, rds_blocks(c) ? UPSTREAM_PATIENT : 0);
-    if (rds_subscribes(c))
-        send_probe(c);
+    uint8_t proto = ses->proto;
     follow(c);
+    if (proto == 3 && ses->proto == 2)
+        ses->there->subscribed = true; /* perhaps: what was subscribed to in RESP3 still is */
+    bool speaks_again = rds_is_sub(c, "reply") && ses->there->asked == 0;
+    if (rds_subscribes(c) || (ses->there->subscribed && (speaks_again || proto != ses->proto)))
+        send_probe(c);
     if (is == UPSTREAM_FRESH && rds_is_verb(c, RESP_AUTH))
         rds_send_state(c);
     if (at == RDS_TUNNEL) {
         upstream_tunnel(c->turn);
         ses->there->tunnel = true;
     }
+    rds_note_form(c);
     if (!begin_stream(c))
         c->close = true;
-    rds_note_form(c);
     serve_count(c->svc->serve, SERVE_REDIS, rds_counted(c), SERVE_PASSED);
     return SERVE_PASSED;
 }

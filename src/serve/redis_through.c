@@ -32,7 +32,7 @@ static enum keys keys_of(struct rds_call *c)
         return KEYS_NONE;
     for (uint32_t i = 0; i < seen && kinds != KEYS_MIXED && resp_next_arg(&w, &arg); i++)
         if (resp_is_key(ranges, n, i))
-            kinds |= rds_name(c, arg) ? KEYS_IDS : KEYS_FOREIGN;
+            kinds |= names_find(&rds_issuer(c)->names, arg) ? KEYS_IDS : KEYS_FOREIGN;
     return (enum keys)kinds;
 }
 
@@ -63,11 +63,19 @@ static enum serve_result merge(struct rds_call *c)
 static const struct span multi = SPAN("*1\r\n$5\r\nMULTI\r\n");
 static const struct span discard = SPAN("*1\r\n$7\r\nDISCARD\r\n");
 
+static enum serve_result refuse_subscribing(struct rds_call *c)
+{
+    return rds_through_refuse(c, SERVE_REFUSED,
+                              "subscribing within a transaction is not supported");
+}
+
 /* The transaction that was begun here moves to the upstream, with all that was queued. */
 static enum serve_result move_multi(struct rds_call *c, enum rds_at at)
 {
     struct rds_session *ses = c->ses;
     int queued = rds_multi_length(ses);
+    if (rds_subscribes(c))
+        return refuse_subscribing(c);
     if (ses->there->ids)
         return rds_reject(c, rds_fail(c, SERVE_REFUSED,
                                       "ERR a transaction that gives out IDs can hold nothing else: "
@@ -103,8 +111,7 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
             "an ID key cannot be used in a transaction that was begun with other "
             "commands");
     if (rds_subscribes(c))
-        return rds_through_refuse(c, SERVE_REFUSED,
-                                  "subscribing within a transaction is not supported");
+        return refuse_subscribing(c);
     if (rds_is_verb(c, RESP_QUIT) || rds_is_verb(c, RESP_RESET))
         return rds_here(c);
     if (rds_is_verb(c, RESP_EXEC) && ses->dirty) {
@@ -128,6 +135,12 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
 /* ---- which ------------------------------------------------------------------------------------
  */
 
+/* Commands of no verb of their own that leave something behind on their connection. */
+static bool sticks(const struct rds_call *c)
+{
+    return strcmp(c->cmd->name, "script") == 0 || strcmp(c->cmd->name, "asking") == 0;
+}
+
 static enum rds_at place(struct rds_call *c)
 {
     enum rds_at at =
@@ -143,6 +156,8 @@ static enum rds_at place(struct rds_call *c)
     if (c->ses->access.mode != ACCESS_OFF && (rds_is_verb(c, RESP_AUTH) || at == RDS_BEST_OWN) &&
         (rds_is_verb(c, RESP_AUTH) || rds_is_verb(c, RESP_HELLO)))
         return RDS_HERE; /* the password is ours */
+    if (rds_is_verb(c, RESP_OTHER) && sticks(c))
+        return RDS_OWN;
     if (at == RDS_STATE)
         return upstream_owns(c->turn) ? RDS_OWN : RDS_HERE;
     return at;
@@ -150,7 +165,18 @@ static enum rds_at place(struct rds_call *c)
 
 static enum serve_result reset(struct rds_call *c)
 {
+    struct rds_there *t = c->ses->there;
     if (upstream_pending(c->turn) > 0)
+        return rds_behind(c);
+    /* What was sent without a reply to come has to be done before others take the shared link. */
+    bool quiet = t->mute != RDS_LOUD && upstream_owns(c->turn);
+    enum upstream_ready is = quiet ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
+    if (is != UPSTREAM_DOWN && is != UPSTREAM_BUSY) {
+        upstream_send(c->turn, SPAN("*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$2\r\nON\r\n"));
+        upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP);
+        t->mute = RDS_LOUD;
+    }
+    if (is != UPSTREAM_DOWN)
         return rds_behind(c);
     upstream_leave(c->turn);
     rds_through_end(c->ses);
@@ -164,7 +190,7 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
     struct rds_session *ses = c->ses;
     bool foreign = keys == KEYS_FOREIGN || (keys == KEYS_NONE && at != RDS_HERE);
     if (keys == KEYS_MIXED && rds_is_verb(c, RESP_MGET) && !ses->multi && !c->req->truncated)
-        return merge(c);
+        return ses->there->mute == RDS_LOUD ? merge(c) : rds_there(c, RDS_OWN);
     if (keys == KEYS_MIXED)
         return rds_through_refuse(c, SERVE_REFUSED,
                                   "ID keys cannot be used together with others, but in MGET");
@@ -213,7 +239,7 @@ enum serve_result rds_through(struct rds_call *c)
     }
     enum rds_at at = known ? place(c) : RDS_OWN;
     if (!known) { /* newer than our table, perhaps */
-        static const struct rds_verb unknown = {.label = "other"};
+        static const struct rds_verb unknown = {.label = "other", .at = RDS_OWN};
         buf_truncate(c->out, c->start);
         c->verb = &unknown;
     }

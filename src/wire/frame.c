@@ -42,9 +42,9 @@ static size_t block_at(struct span in)
 static size_t resp_at(struct span in)
 {
     char type = in.p[0];
-    if (type == '$')
+    if (type == '$' && !span_starts(in, SPAN("$-1\r\n")))
         return block_at(in);
-    return type == ':' || type == '+' || type == '-' ? line_at(in) : 0;
+    return type == '$' || type == ':' || type == '+' || type == '-' ? line_at(in) : 0;
 }
 
 size_t frame_run(enum frame_kind kind, struct span in, uint32_t max, uint32_t *n)

@@ -379,11 +379,11 @@ size_t mc_usual(struct span in, enum mc_verb *verb, struct span *key)
     if (row == VERBS)
         return 0;
     size_t from = verbs[row].n + 1u, at = from;
-    while (at < in.n && is_key_byte(in.p[at]))
+    while (at < in.n && at - from <= MC_KEY_MAX && is_key_byte(in.p[at]))
         at++;
     *verb = verbs[row].verb;
     *key = span_of(in.p + from, at - from);
-    if (key->n == 0 || key->n > MC_KEY_MAX)
+    if (key->n == 0 || key->n > MC_KEY_MAX || is_http(*key))
         return 0;
     for (int8_t i = 0; i < verbs[row].numbers; i++) {
         if (at == in.n || in.p[at++] != ' ' || !usual_number(in, &at, &number))

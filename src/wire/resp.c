@@ -78,8 +78,9 @@ static inline bool read_plain_length(struct span in, size_t *at, const struct le
     int64_t v = 0;
     while (i < stop && in.p[i] >= '0' && in.p[i] <= '9')
         v = v * 10 + (in.p[i++] - '0');
-    bool plain = i > first && i + 1 < in.n && in.p[i] == '\r' && in.p[*at] == kind->mark &&
-                 (in.p[first] != '0' || i == first + 1) && v <= kind->max;
+    bool plain = i > first && i + 1 < in.n && in.p[i] == '\r' && in.p[i + 1] == '\n' &&
+                 in.p[*at] == kind->mark && (in.p[first] != '0' || i == first + 1) &&
+                 v <= kind->max;
     if (!plain)
         return false;
     *value = v;

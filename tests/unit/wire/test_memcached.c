@@ -251,6 +251,7 @@ static void usual_forms(void **state)
         {"get a\n", 0},
         {"get a\r", 0},
         {"get \r\n", 0},
+        {"get HTTP/1.1\r\n", 0},
         {"get", 0},
         {"", 0},
         {"mg a v\r\n", 0},

@@ -1,0 +1,164 @@
+"""Pass-through: what a client's connection remembers in Redis, here and there, and that nobody else
+is touched by it."""
+
+import time
+
+import wire
+from harness import until
+from runner import test
+from test_auth import sidecar as with_users
+from test_passthrough import behind, error
+from test_passthrough_hostile import Puppet, before_puppet
+
+MUTE, LOUD = ("CLIENT", "REPLY", "OFF"), ("CLIENT", "REPLY", "ON")
+SKIP = ("CLIENT", "REPLY", "SKIP")
+
+
+def together(r, *requests):
+    """All in one write."""
+    r.send(b"".join(wire.Resp.encode(*q) for q in requests))
+
+
+def is_id(reply):
+    return isinstance(reply, bytes) and len(reply) > 10 and int(reply) > 0
+
+
+@test("subscribed is who Redis says is, whatever was agreed upon before, or muted")
+def subscribed(case):
+    redis = case.redis()
+    s = behind(case, redis)
+    redis.ask("SET", "id:a", "7")
+    with s.resp() as r:
+        assert r.ask("CLIENT", "SETNAME", "app") == b"OK"
+        assert r.ask("SUBSCRIBE", "c") == [b"subscribe", b"c", 1]
+        assert r.ask("PING", "x") == [b"pong", b"x"]
+        error(r.ask("GET", "id:a"), "ERR Can't execute 'get'")
+        assert r.ask("UNSUBSCRIBE", "c") == [b"unsubscribe", b"c", 0]
+        assert is_id(r.ask("GET", "id:a"))
+    with s.resp() as r:
+        together(r, ("CLIENT", "SETNAME", "app"), ("SUBSCRIBE", "c"), ("UNSUBSCRIBE", "c"),
+                 ("GET", "id:a"))
+        assert r.reply() == b"OK" and r.reply()[2] == 1 and r.reply()[2] == 0
+        assert is_id(r.reply()) and is_id(r.ask("GET", "id:a"))
+    with s.resp() as r:
+        together(r, MUTE, ("SUBSCRIBE", "c"), ("UNSUBSCRIBE", "c"), LOUD, ("GET", "id:a"))
+        assert r.reply()[2] == 1 and r.reply()[2] == 0 and r.reply() == b"OK"
+        assert is_id(r.reply()) and is_id(r.ask("GET", "id:a"))
+    with s.resp() as r:
+        assert r.ask("HELLO", "3") and r.ask("SUBSCRIBE", "c") and r.ask("HELLO", "2")
+        error(r.ask("GET", "id:a"), "ERR Can't execute 'get'")
+        assert r.ask("UNSUBSCRIBE", "c")[2] == 0 and is_id(r.ask("GET", "id:a"))
+
+
+@test("CLIENT REPLY: what is answered here counts there, too")
+def muted(case):
+    redis = case.redis()
+    s = behind(case, redis)
+    redis.ask("SET", "k", "v")
+    for here in (("PING",), ("GET", "id:a"), ("MGET", "id:a", "k")):
+        with s.resp() as r:
+            together(r, SKIP, here, ("GET", "k"), ("GET", "k"))
+            assert r.reply() == b"v" and r.reply() == b"v", here
+        with s.resp() as r:
+            together(r, MUTE, here, LOUD, ("GET", "k"))
+            assert r.reply() == b"OK" and r.reply() == b"v", here
+
+
+@test("requests without replies reach Redis before their connection ends")
+def last_words(case):
+    redis = case.redis()
+    s = behind(case, redis)
+    sets = [("SET", "k%d" % i, "v") for i in range(100)]
+    for at_once in (True, False):
+        for end in (("QUIT",), ("RESET",), None):
+            redis.ask("FLUSHALL")
+            with s.resp() as r:
+                if not at_once:
+                    r.send(wire.Resp.encode(*MUTE))
+                    time.sleep(0.05)
+                together(r, *([MUTE] if at_once else []), *sets, *([end] if end else []))
+                if end == ("RESET",):
+                    assert r.reply() == b"RESET" and r.ask("GET", "k99") == b"v"
+            until("Redis to have all of them, %s" % (end,), lambda: redis.ask("DBSIZE") == 100)
+
+
+@test("what sticks to a connection is its client's own")
+def sticky(case):
+    s = behind(case, case.redis())
+    links = lambda: s.metric("sidflake_upstream_connections", protocol="redis")
+    with s.resp() as other:
+        assert other.ask("SET", "k", "v") == b"OK" and links() == 1
+        for request in (("SCRIPT", "DEBUG", "YES"), ("READONLY",), ("ASKING",), ("SET", "k")):
+            with s.resp() as r:
+                assert r.ask("GET", "k") == b"v"
+                r.ask(*request)
+                assert links() == 2, request
+                assert other.ask("EVAL", "return 1", 0) == 1 and other.ask("GET", "k") == b"v"
+            until("the link to go with its client", lambda: links() == 1)
+
+
+@test("a client with a link of its own: IDs, and all that it agreed upon")
+def own(case):
+    redis = case.redis()
+    s = behind(case, redis)
+    with s.resp() as r:
+        assert r.ask("SELECT", 3) == b"OK"
+        for i in range(50): # of a known form, from the second on
+            together(r, ("SET", "k", i), ("GET", "id:a"), ("GET", "k"), ("GET", "none"))
+            assert r.reply() == b"OK" and is_id(r.reply()), i
+            assert r.reply() == b"%d" % i and r.reply() is None, i
+        assert r.ask("HELLO", "3") and r.ask("GET", "none") is None
+        assert r.ask("HGETALL", "none") == {}
+        assert r.ask("SELECT", 0) == b"OK" and r.ask("GET", "k") is None
+        together(r, ("MULTI",), ("GET", "k"), ("SET", "k", 1), ("EXEC",), ("GET", "k"))
+        assert [r.reply() for _ in range(5)] == [b"OK", b"QUEUED", b"QUEUED", [None, b"OK"], b"1"]
+
+
+@test("MULTI takes no subscription, whoever has it")
+def no_subscription_in_multi(case):
+    s = behind(case, case.redis())
+    for before in ((), (("SET", "k", "v"),)):
+        with s.resp() as r:
+            assert r.ask("MULTI") == b"OK"
+            for q in before:
+                assert r.ask(*q) == b"QUEUED"
+            error(r.ask("SUBSCRIBE", "c"), "ERR subscribing within a transaction")
+            error(r.ask("EXEC"), "EXECABORT")
+            assert is_id(r.ask("GET", "id:a")) and r.ask("GET", "k") is None
+
+
+@test("an ID that a user may not have is no key of Redis")
+def names_of_users(case):
+    redis = case.redis()
+    s = with_users(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port})
+    with s.resp() as r: # bob: names=orders
+        assert r.ask("AUTH", "bob", "secret") == b"OK" and r.ask("LPUSH", "l", 3, 1) == 2
+        for q in (("EVAL", "return redis.call('set', KEYS[1], '9')", 1, "id:x"),
+                  ("SORT", "l", "STORE", "id:x"), ("LMPOP", 1, "id:x", "LEFT"),
+                  ("SET", "id:x", 1), ("COPY", "l", "id:x")):
+            error(r.ask(*q), "ERR id key 'id:x' is not allowed to user 'bob'")
+    assert redis.ask("KEYS", "*") == [b"l"]
+
+
+@test("a reply with something unasked behind it is still its client's")
+def unasked(case):
+    with Puppet() as puppet:
+        s = before_puppet(case, puppet)
+        with s.resp() as r:
+            r.send(wire.Resp.encode("SET", "k", "v"))
+            link = puppet.accept()
+            puppet.hear(link)
+            link.sendall(b"+YES\r\n+EXTRA\r\n")
+            assert r.reply() == b"YES" and is_id(r.ask("GET", "id:a"))
+
+
+@test("memcached: a browser is hung up on, whether a link is open or not")
+def browser(case):
+    s = behind(case, memcached=case.memcached())
+    for first in (b"", b"get k\r\n"):
+        with s.mc() as m:
+            m.send(first)
+            if first:
+                assert m.line() == b"END"
+            m.send(b"get HTTP/1.1\r\n")
+            assert m.rest() == b""
