@@ -5,6 +5,8 @@
  *   unix:///PATH        an absolute path
  *   unix:PATH           a path, relative to the working directory unless it begins with '/'
  *
+ * A listener's may end in ?auth=MODE, MODE one of conf_auth_names.
+ *
  * Pure: nothing is looked up or opened. Source: RFC 3986 for brackets, RFC 1123 for names.
  */
 #ifndef SIDFLAKE_CONF_ADDRESS_H
@@ -16,8 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CONF_ADDRESS_PATH_MAX 107 /* sun_path on Linux, less the NUL: unix(7) */
-#define CONF_ADDRESS_FORMS    "tcp://HOST:PORT[?auth=MODE], unix:///PATH or unix:PATH"
+#define CONF_ADDRESS_PATH_MAX     107 /* sun_path on Linux, less the NUL: unix(7) */
+#define CONF_ADDRESS_FORMS        "tcp://HOST:PORT, unix:///PATH or unix:PATH"
+#define CONF_ADDRESS_LISTEN_FORMS "tcp://HOST:PORT[?auth=MODE], unix:///PATH or unix:PATH"
 
 /* Spans point into the text that was read. */
 struct conf_address {

@@ -24,7 +24,7 @@
 #define ID_ROW                                                                                     \
     .type = CONF_TYPE_LIST, .def = "", .max = 64, .ok = id_ok, .what = "a number, 0..4294967294"
 #define ADDRESS_ROW                                                                                \
-    .type = CONF_TYPE_LIST, .max = 64, .ok = conf_address_valid, .what = CONF_ADDRESS_FORMS
+    .type = CONF_TYPE_LIST, .max = 64, .ok = conf_address_valid, .what = CONF_ADDRESS_LISTEN_FORMS
 #define UPSTREAM_ROW                                                                               \
     .type = CONF_TYPE_STRING, .def = "", .max = 512, .ok = upstream_ok,                            \
     .what = CONF_ADDRESS_FORMS ", or \"\""
@@ -73,9 +73,11 @@ static bool url_ok(struct span s)
     return span_starts(s, sqlite) && s.n > sqlite.n && !span_starts(s, SPAN("sqlite://"));
 }
 
+/* Whom to serve is asked of listeners: here ?auth=MODE would mean nothing. */
 static bool upstream_ok(struct span s)
 {
-    return s.n == 0 || conf_address_valid(s);
+    struct conf_address a;
+    return s.n == 0 || (conf_address_parse(s, &a) && !a.own_auth);
 }
 
 const struct conf_option conf_options[CONF_OPTIONS] = {
@@ -87,8 +89,8 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
                            .help = "addresses for the Redis protocol"},
     [CONF_LISTEN_HTTP] = {IN("listen", "http"), FIELD(listen_http), ADDRESS_ROW,
                           .def = "tcp://127.0.0.1:9464",
-                          .help =
-                              "addresses for /metrics, /livez and /readyz; [] switches HTTP off"},
+                          .help = "addresses for the status page, /metrics, /livez, /readyz and "
+                                  "/v1/id; [] switches HTTP off"},
     [CONF_LISTEN_SOCKET_MODE] = {IN("listen", "socket_mode"), FIELD(listen_socket_mode),
                                  .type = CONF_TYPE_MODE, .def = "0660", .max = 0777,
                                  .help = "permissions of UNIX sockets"},

@@ -142,6 +142,8 @@ static void test_values(void **state)
 
 #define ADDRESS                                                                                    \
     "expected tcp://HOST:PORT[?auth=MODE], unix:///PATH or unix:PATH for listen.redis, found "
+#define UPSTREAM                                                                                   \
+    "expected tcp://HOST:PORT, unix:///PATH or unix:PATH, or \"\" for upstream.redis, found "
 #define PROTECTED                                                                                  \
     "expected auth.mode required, or listen.allow_unprotected true, for an address that other "    \
     "hosts can reach, found "
@@ -171,6 +173,10 @@ static void test_addresses(void **state)
         {"auth:\n  mode: required\n", "2:9: " USERS},
         {"listen:\n  http: [\"unix:a\", \"unix:b?auth=required\"]\n", "2:20: " USERS},
         {"listen: {redis: [\"tcp://h:2?auth=of\"]}\n", "1:18: " ADDRESS "\"tcp://h:2?auth=of\""},
+        {"upstream: {redis: \"tcp://h:1?auth=off\"}\n", "1:19: " UPSTREAM "\"tcp://h:1?auth=off\""},
+        {"upstream: {redis: \"unix:///s?auth=required\"}\n",
+         "1:19: " UPSTREAM "\"unix:///s?auth=required\""},
+        {"upstream: {redis: \"h:1\"}\n", "1:19: " UPSTREAM "\"h:1\""},
         {"auth: {allow_uids: [1, -1]}\n",
          "1:24: expected a number, 0..4294967294 for auth.allow_uids, found \"-1\""},
         {"coordinator: {url: mysql://u:secret@h}\n", "1:20: " URL "\"mysql://u:***@h\""},
