@@ -29,7 +29,7 @@
 #define STOP_MS            3000
 #define ROTATION_JITTER_MS 30000
 #define SPARE_DESCRIPTORS                                                                          \
-    64 /* beside the clients': listeners, state page, coordinator, libraries */
+    64 /* beside the clients': listeners, state page, coordinator, shared links, libraries */
 #define SETTINGS  8
 #define PEERS_MAX 64 /* of auth.allow_uids, and of auth.allow_gids */
 
@@ -250,11 +250,13 @@ static enum err_code listen_on(struct app *a, const struct conf_list *list, enum
     return ERR_OK;
 }
 
-/* Soft limits are low by default; a daemon may raise its own to the hard one (systemd's advice). */
+/* Soft limits are low by default; a daemon may raise its own to the hard one (systemd's advice).
+ * With an upstream each client may have a link of its own there. */
 static void raise_descriptor_limit(const struct conf *c)
 {
     struct rlimit rl;
-    rlim_t want = (rlim_t)c->limits_connections + SPARE_DESCRIPTORS;
+    rlim_t each = *c->upstream_memcached || *c->upstream_redis ? 2 : 1;
+    rlim_t want = each * c->limits_connections + SPARE_DESCRIPTORS;
     if (getrlimit(RLIMIT_NOFILE, &rl) < 0 || rl.rlim_cur >= want)
         return;
     rl.rlim_cur = want < rl.rlim_max ? want : rl.rlim_max;
