@@ -22,7 +22,6 @@ docdir ?= $(prefix)/share/doc/sidflake
 
 CLANG := $(findstring clang,$(notdir $(CC)))
 B := build/$(VARIANT)$(CLANG:%=-%)
-Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(2);)
 
 ifeq ($(filter $(VARIANT),release debug san tsan fuzz),)

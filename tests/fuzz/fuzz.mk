@@ -18,6 +18,7 @@ $(SUPPORT_OBJ): SANITIZE_fuzz := $(SANITIZE_san)
 
 .PHONY: fuzz fuzz-merge fuzz-chosen
 fuzz-chosen:
+	@tools/install-deps build fuzz
 	@$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) $(PARALLEL) $(FUZZ_CHOSEN)
 
 fuzz: fuzz-chosen
