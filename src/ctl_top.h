@@ -3,7 +3,7 @@
  *
  * Invariants
  *   - A view looks, which may block for a second or two, and paints what it saw last, which does
- * not.
+ *     not.
  *   - What it could not see is part of the view: a sidecar that is down is no error of top's.
  */
 #ifndef SIDFLAKE_CTL_TOP_H

@@ -5,7 +5,7 @@
  *
  * Invariants
  *   - log_write fills it, and nothing else: what is kept is what was logged, at level info or
- * above, whatever log.level lets through to stderr.
+ *     above, whatever log.level lets through to stderr.
  *   - A line that says the same as the one before it is counted there, so that a trouble that is
  *     told again and again leaves room for what led to it.
  *   - Any thread may add and read. The lock is held for the copy of one event, and never across a

@@ -7,7 +7,7 @@
  *
  * Invariants
  *   - The one that answered last is asked first the next time, but for sentinel_doubt: a sentinel
- * cut off together with an old master goes on naming that one.
+ *     cut off together with an old master goes on naming that one.
  *   - What is named is believed only as a place to connect to. Whether it is the master, the server
  *     there is asked (ROLE), by sentinel_confirm.
  *   - An error names the master, and each sentinel with what it said, as far as the text goes.

@@ -9,7 +9,7 @@
  *
  * Invariants
  *   - I2: a member issues only at times lo..hi, with (time, sequence) strictly rising. lo needs no
- * test of its own: `last` starts at lo - 1 with its sequences used up.
+ *     test of its own: `last` starts at lo - 1 with its sequences used up.
  *   - IDs of one generator strictly increase, but for a rotation: within a millisecond it goes from
  *     lower to higher active workerIds and never back.
  *   - `last` of a member never falls, and is stored through `mark` before an ID of it is returned.

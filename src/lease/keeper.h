@@ -1,14 +1,13 @@
 /*
  * The keeper: the thread that runs the lease machine against a coordinator.
  *
- *     serving loop                               keeper
- *        |  --- retire, urge, stop (one mailbox) --> |
- *        |  <-- notify, then keeper_take: mails, --- |  --- blocking calls ---> coordinator
- *        |      report                               |
+ *     serving loop                                   keeper
+ *        |  --- retire, urge, pause, stop -------------> |
+ *        |  <-- notify, then keeper_take: mails, report  |  --- blocking calls ---> coordinator
  *
  * Invariants
- *   - The two mailboxes, under one mutex that is never held across a call, are all that is shared;
- *     but for the marks of the state page, which are single stores.
+ *   - The two mailboxes, one each way, under one mutex that is never held across a call, are all
+ *     that is shared; but for the marks of the state page, which are single stores.
  *   - Mails arrive in the order in which they were posted, and none is lost.
  *   - The keeper logs what changes in the lease and the coordinator; nobody else does.
  */

@@ -15,7 +15,7 @@
  *
  * Invariants
  *   - The page knows first: a grant is in the page before it is mailed, a renewal's next token
- * before the renewal is returned as an action, LEAVING before a release is.
+ *     before the renewal is returned as an action, LEAVING before a release is.
  *   - A slot that is LEAVING is never issued from again, in this life or the next.
  *   - A slot taken over is granted once a renewal with a token of this process is answered, or
  *     cannot be: a page may be an older state of itself, put back in place. A renewal that only

@@ -9,15 +9,15 @@
  *
  * Invariants
  *   - A slot has two copies of its record. A store writes the one that does not count, and then, in
- * one 8-byte store, the commit that makes it count. A kill before that leaves the old record, whose
- *     successor had no consequences yet; damage to the record that counts is seen, never guessed
- * at.
+ *     one 8-byte store, the commit that makes it count. A kill before that leaves the old record,
+ *     whose successor had no consequences yet; damage to the record that counts is seen, never
+ *     guessed at.
  *   - The serving thread stores `mark` (base/mark.h), the keeper everything else; no lock is
- * needed, since a mark is one 8-byte store.
+ *     needed, since a mark is one 8-byte store.
  *   - A record is stored before its consequence: a grant before it is issued from, a renewal's next
  *     token before it is sent, LEAVING before a release is sent.
  *   - The page is worth something only to the same boot of the same machine, as the same file:
- * marks reach the disk when the kernel likes.
+ *     marks reach the disk when the kernel likes.
  */
 #ifndef SIDFLAKE_LEASE_PAGE_H
 #define SIDFLAKE_LEASE_PAGE_H

@@ -13,13 +13,13 @@
  * Invariants
  *   - One read, then as many whole requests as it brought, then one write: per turn and connection.
  *   - Replies leave in the order of their requests; a request that cannot be answered yet holds
- * back what follows it on its connection, and nobody else.
+ *     back what follows it on its connection, and nobody else.
  *   - A connection has one close path, is freed at the end of the turn, and never inside a
- * callback.
+ *     callback.
  *   - An idle connection holds no buffers. One that is not read from holds at most NET_IN_MAX bytes
- * of input and NET_OUT_MAX of output.
+ *     of input and NET_OUT_MAX of output.
  *   - Nothing here blocks. Nothing wakes an idle process; with busy_poll it is idle that much
- * later.
+ *     later.
  */
 #ifndef SIDFLAKE_NET_NET_H
 #define SIDFLAKE_NET_NET_H
@@ -55,7 +55,7 @@ struct net_step {
     size_t used;      /* bytes of input that are dealt with; 0 unless DONE, MORE or CLOSE */
     int64_t until_ms; /* QUEUE, WAIT: Unix ms; INT64_MAX: no time is known */
     bool partial;     /* QUEUE, YIELD, WAIT, HOLD: what this call and those before it for the same
-                         request     wrote is to be kept back; serve finds it in out again */
+                         request wrote is to be kept back; serve finds it in out again */
     bool passed;      /* DONE: forwarded, and answered by others */
 };
 

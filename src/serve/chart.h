@@ -2,12 +2,13 @@
  * Charts of the last hour, as the `d` of an SVG path in a viewBox of CHART_WIDTH x CHART_HEIGHT,
  * which the page stretches to its place:
  *
- *      0,0                                  CHART_WIDTH = one hour, a unit a second; the right edge
- *       |        ___                        is now
- *       |   ____|   |__        __|          a sample is a step as wide as it took; where there is
- * no
- *       |__|           |______|             value there is a gap
+ *      0,0
+ *       |        ___                        CHART_WIDTH is one hour, a unit a second;
+ *       |   ____|   |__        __|          the right edge is now
+ *       |__|           |______|
  *      0,CHART_HEIGHT
+ *
+ * A sample is a step as wide as it took; where there is no value there is a gap.
  *
  * Invariant: only digits, '.', '-', spaces and letters of path commands are written.
  */

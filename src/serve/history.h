@@ -8,7 +8,7 @@
  *
  * Invariants
  *   - Samples lie end to end, each at least HISTORY_EVERY_US long, and longer where nothing woke
- * the process: so HISTORY_MAX of them cover an hour at least.
+ *     the process: so HISTORY_MAX of them cover an hour at least.
  *   - Nothing here asks to be woken. Times are monotonic: the wall clock may jump.
  *   - Pure: it is told the time and the totals.
  */

@@ -5,15 +5,15 @@
  *
  *   resp_parse -> find (command, subcommand, arity) -> held back? (MULTI, subscribed) -> handler
  *
- *   redis.c         dispatch, oversized requests      redis_multi.c   MULTI, EXEC, DISCARD, WATCH
- *   redis_ids.c     commands that give out IDs        redis_pubsub.c  SUBSCRIBE and its kin
- *   redis_keys.c    EXISTS, TTL, SCAN …               redis_client.c  CLIENT
- *   redis_other.c   what is not for IDs               redis_config.c  CONFIG, COMMAND
- *   redis_admin.c   HELLO, PING, SELECT …             redis_info.c    INFO
- *   redis_glob.c    patterns                        redis_auth.c    AUTH, HELLO, who may what
- *   redis_merge.c   MGET of IDs and others        redis_carry.c   sessions that outlive the program
- *   redis_through.c, redis_there.c                what goes to the upstream
- *   redis_form.c                                  the same, as it usually is
+ *   redis.c         dispatch, oversized requests   redis_multi.c   MULTI, EXEC, DISCARD, WATCH
+ *   redis_ids.c     commands that give out IDs     redis_pubsub.c  SUBSCRIBE and its kin
+ *   redis_keys.c    EXISTS, TTL, SCAN …            redis_client.c  CLIENT
+ *   redis_other.c   what is not for IDs            redis_config.c  CONFIG, COMMAND
+ *   redis_admin.c   PING, SELECT, TIME …           redis_info.c    INFO
+ *   redis_glob.c    patterns                       redis_auth.c    AUTH, HELLO, who may what
+ *   redis_merge.c   MGET of IDs and others         redis_carry.c   sessions outlive the program
+ *   redis_through.c, redis_there.c                 what goes to the upstream
+ *   redis_form.c                                   the same, as it usually is
  *
  * Sources: redis.io's command reference; replies, error texts and the order of checks compared with
  * Redis 7.0.15. CLIENT SETINFO and NO-TOUCH are those of Redis 7.2.

@@ -1,6 +1,6 @@
 /*
- * What the two files of the way to the upstream share: redis_through.c says which requests go
- * there, redis_there.c how.
+ * What the files of the way to the upstream share: redis_through.c says which requests go there,
+ * redis_there.c how, redis_form.c for those that are like one before.
  *
  * Invariant: whoever answers here has seen that no reply is to come from there; else the answer is
  * rds_behind, and the request is served again.

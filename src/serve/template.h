@@ -8,7 +8,7 @@
  * Invariants
  *   - Every value is escaped; there is no way around it. So no byte from outside is ever markup.
  *   - A template is ours: a name that is not known, or a section that does not end, fails the
- * buffer.
+ *     buffer.
  *   - Sections nest at most TEMPLATE_DEPTH deep.
  */
 #ifndef SIDFLAKE_SERVE_TEMPLATE_H

@@ -1,18 +1,18 @@
 /*
  * The memcached binary protocol: a header of 24 bytes, then extras, key and value.
  *
- *      0      1       2        4       5     6       8        12      16   24
- *     | 0x80 | opcode | keylen | extlen | 0 | vbucket | bodylen | opaque | cas | extras | key |
- * value | 0x81 |        |        |        |   | status  |         |        |     |
- *     '------------------------------ mcb_parse -------------------------------' '- the caller -'
+ *   0      1        2        4        5   6         8         12       16    24
+ *   | 0x80 | opcode | keylen | extlen | 0 | vbucket | bodylen | opaque | cas | extras, key | value
+ *   | 0x81 |        |        |        |   | status  |         |        |     |             |
+ *   '------------------------------------- mcb_parse --------------------------------------' caller
  *
  * Numbers are big-endian. A connection speaks it if its first byte is MCB_REQUEST.
  *
  * Sources: memcached's doc/protocol-binary.txt; errors and closings as in 1.6.18.
  *
  * Invariants
- *   - A request's value is never stored here, but for that of SASL: the caller lets body bytes
- * pass.
+ *   - A request's value is never stored here, but for that of SASL: the caller lets the bytes of
+ *     its body pass.
  *   - The opcode decides what must be there; where something else is, the answer is an error and
  *     the connection is closed, as memcached does, for what follows cannot be known.
  *   - A key may hold any bytes.

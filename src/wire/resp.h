@@ -13,7 +13,7 @@
  *   - A request that does not fit into WIRE_IN_MAX is given out all the same, marked truncated, so
  *     that it can be refused by name; its remainder is swallowed piece by piece, never stored.
  *   - Spans point into `in`, but for quoted words of an inline line and errors, which may lie in
- * the request's own scratch: a struct resp_req is not to be copied.
+ *     the request's own scratch: a struct resp_req is not to be copied.
  *
  * Where we differ from Redis: quoted words of one inline line may have RESP_SCRATCH bytes together;
  * a NUL is a byte like any other; an overlong line is refused even if it came in one piece.

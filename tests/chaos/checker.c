@@ -14,7 +14,7 @@
  * Invariants
  *   - Memory: --memory for receipts to be sorted, and buffers; however many IDs there are. What has
  *     been seen is a sorted file of disjoint spans of IDs, merged with each sorted load of
- * receipts.
+ *     receipts.
  *   - A receipt that makes no sense is an error, never skipped.
  */
 #include "receipt.h"

@@ -5,10 +5,10 @@
  *
  * Invariants
  *   - Counted are malloc, calloc, realloc, reallocarray, aligned_alloc, memalign, posix_memalign
- * and strdup, of all threads, from when the program's own libraries are set up; libc's asprintf,
- *     getline and the like come here, too.
+ *     and strdup, of all threads, from when the program's own libraries are set up; libc's
+ *     asprintf, getline and the like come here, too.
  *   - The first that fails is told on standard error, once: "failing_alloc: N, SIZE bytes for
- * FILE", the file being the program or library that asked.
+ *     FILE", the file being the program or library that asked.
  *   - What does not fail goes to whoever is next, be it libc or a sanitizer.
  */
 #include <dlfcn.h>

@@ -6,7 +6,7 @@
  * Invariants
  *   - A key without elements does not exist, as in Redis.
  *   - Flat: a data set is copied by dataset_copy, so that persistence, replicas and backups are
- * cheap.
+ *     cheap.
  *   - A capacity that is passed ends the program: it is a bug of the simulation, never an answer.
  */
 #ifndef SIDFLAKE_TESTS_SIM_DATASET_H

@@ -3,7 +3,7 @@
  *
  * Invariants
  *   - Every call runs the real code: remote.c and pool.lua on a data set in memory, or sqlite.c on
- * a file.
+ *     a file.
  *   - Everything is done to one member of the group, `at`. There is one alone, but for the
  *     schedules about replicas.
  *   - Data that were replaced show as another fingerprint, as a restart, a failover or another file

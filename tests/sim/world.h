@@ -5,7 +5,7 @@
  *
  * Invariants
  *   - Everything that happens follows from (seed, step number): each step draws from a stream of
- * its own, so that a schedule can be replayed with steps left out.
+ *     its own, so that a schedule can be replayed with steps left out.
  *   - The code under test is the real one; what is written anew here is only what ties it together
  *     (keeper.c and bridge.c, whose threads and mailboxes become steps).
  *
