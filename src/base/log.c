@@ -19,7 +19,6 @@ static atomic_uint conf_format = LOG_FMT_TEXT;
 static atomic_bool conf_journal = false;
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
-static const char *const format_names[] = {"text", "json"};
 static const char syslog_priority[] = {'3', '4', '6', '7'};
 
 /* A line in the making. Once cut, nothing more is put but its ending. */
@@ -32,11 +31,6 @@ struct line {
 const char *log_level_name(unsigned level)
 {
     return level < sizeof level_names / sizeof *level_names ? level_names[level] : NULL;
-}
-
-const char *log_format_name(unsigned format)
-{
-    return format < sizeof format_names / sizeof *format_names ? format_names[format] : NULL;
 }
 
 void log_setup(enum log_level level, enum log_format format)

@@ -26,7 +26,7 @@ enum log_level {
     LOG_LVL_ERROR,
     LOG_LVL_WARN,
     LOG_LVL_INFO,
-    LOG_LVL_DEBUG
+    LOG_LVL_DEBUG /* may be asked for; nothing is logged at it at present */
 };
 enum log_format {
     LOG_FMT_TEXT,
@@ -75,7 +75,6 @@ void log_write(enum log_level level, const char *msg, const struct log_kv *kv);
 #define log_error(msg, ...) log_write(LOG_LVL_ERROR, msg, LOG_KVS(__VA_ARGS__))
 #define log_warn(msg, ...)  log_write(LOG_LVL_WARN, msg, LOG_KVS(__VA_ARGS__))
 #define log_info(msg, ...)  log_write(LOG_LVL_INFO, msg, LOG_KVS(__VA_ARGS__))
-#define log_debug(msg, ...) log_write(LOG_LVL_DEBUG, msg, LOG_KVS(__VA_ARGS__))
 
 /* Lets a line through at most once in every_ms; counts what it held back. Zero-initialised. */
 struct log_limit {
@@ -86,8 +85,7 @@ struct log_limit {
 /* true: write it now; *held (may be NULL) is how many were held back before it. */
 bool log_limit_pass(struct log_limit *l, int64_t mono_ms, int64_t every_ms, uint64_t *held);
 
-/* "error", "warn", "info", "debug" / "text", "json" by number; NULL past the last. */
+/* "error", "warn", "info", "debug" by number; NULL past the last. */
 const char *log_level_name(unsigned level);
-const char *log_format_name(unsigned format);
 
 #endif

@@ -3,6 +3,8 @@
 #include "base/buf.h"
 #include "conf/conf.h"
 
+#include <stdint.h>
+
 #define SECRET "***"
 
 static const struct {
@@ -12,7 +14,8 @@ static const struct {
 } forms[] = {
     {0x80, 0x00, 0, 0}, {0xe0, 0xc0, 1, 0x80}, {0xf0, 0xe0, 2, 0x800}, {0xf8, 0xf0, 3, 0x10000}};
 
-bool conf_text_rune(struct span *s, uint32_t *rune)
+/* Takes one character of UTF-8 off *s, which is not empty. false: that is none (RFC 3629). */
+static bool take_rune(struct span *s, uint32_t *rune)
 {
     uint8_t first = (uint8_t)s->p[0];
     size_t f = 0;
@@ -36,7 +39,7 @@ bool conf_text_clean(struct span s)
 {
     uint32_t r;
     while (s.n > 0)
-        if (!conf_text_rune(&s, &r) || r < 0x20 || (r >= 0x7f && r <= 0x9f))
+        if (!take_rune(&s, &r) || r < 0x20 || (r >= 0x7f && r <= 0x9f))
             return false;
     return true;
 }
@@ -82,7 +85,7 @@ void conf_text_put_yaml(struct span s, FILE *out)
 {
     uint32_t r;
     (void)fputc('"', out);
-    while (s.n > 0 && conf_text_rune(&s, &r)) {
+    while (s.n > 0 && take_rune(&s, &r)) {
         if (r == '"' || r == '\\')
             (void)fprintf(out, "\\%c", (int)r);
         else if (r >= 0x20 && r < 0x7f)

@@ -9,14 +9,10 @@
 #include "base/span.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 /* Bytes of a file's name that messages show; of a longer one they show the end. */
 #define CONF_TEXT_NAME_MAX 120
-
-/* Takes one character of UTF-8 off *s, which is not empty. false: that is none (RFC 3629). */
-bool conf_text_rune(struct span *s, uint32_t *rune);
 
 /* Valid UTF-8 without control characters (U+0000..001F, U+007F..009F). "" is clean. */
 bool conf_text_clean(struct span s);

@@ -26,8 +26,10 @@ static enum coord_status said_by(const char *who, enum coord_status s, struct co
                            : outcome_refused(r, "%s: %s", who, e.text);
 }
 
-enum coord_status sentinel_named(const struct redisReply *reply, struct address_node *out,
-                                 struct coord_reply *r)
+/* What the answer to get-master-addr-by-name comes to, host and port or nil. *out is filled where
+ * it is COORD_OK: a host of 1 to ADDRESS_HOST_MAX - 1 bytes, a port of 1 to 65535. */
+static enum coord_status named(const struct redisReply *reply, struct address_node *out,
+                               struct coord_reply *r)
 {
     uint64_t port;
     struct peer_said all = peer_said(reply);
@@ -60,7 +62,7 @@ static enum coord_status ask(struct peer *p, const struct address *a, struct add
     if (s != COORD_OK)
         return s;
     *closed = peer_is_error(reply, "NOAUTH");
-    s = sentinel_named(reply, out, r);
+    s = named(reply, out, r);
     peer_forget(&reply);
     return s == COORD_OK ? s : said_by(address_text(who, &p->at), s, r);
 }

@@ -29,11 +29,6 @@ struct sentinel {
 enum coord_status sentinel_find(struct sentinel *s, const struct address *a, struct peer *master,
                                 struct coord_reply *r);
 
-/* What the answer to get-master-addr-by-name comes to, host and port or nil; pure. *out is filled
- * where it is COORD_OK: a host of 1 to ADDRESS_HOST_MAX - 1 bytes, a port of 1 to 65535. */
-enum coord_status sentinel_named(const struct redisReply *reply, struct address_node *out,
-                                 struct coord_reply *r);
-
 /* Asks the server itself, once it has been given the password: COORD_OK, if it says that it is a
  * master. If it says that it is none, a failover is under way: COORD_DOWN. */
 enum coord_status sentinel_confirm(struct peer *master, struct coord_reply *r);

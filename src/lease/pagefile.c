@@ -200,12 +200,6 @@ enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *
     return r;
 }
 
-enum err_code pagefile_open(struct pagefile *f, const char *dir, const char *coordinator,
-                            struct err *e)
-{
-    return pagefile_inherit(f, dir, coordinator, NULL, e);
-}
-
 enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e)
 {
     static const struct page_home nowhere;

@@ -34,12 +34,9 @@ struct pagefile_left {
 /* dir is made where it is missing (its last component only). coordinator: any text that tells one
  * coordinator and pool from another.
  * ERR_BUSY: another process runs on this directory; the text names its pid and the file.
- * Every other error means that the directory cannot be used; pagefile_memory still can. */
-enum err_code pagefile_open(struct pagefile *f, const char *dir, const char *coordinator,
-                            struct err *e) MUST_CHECK;
-
-/* The same, where a program left its page: the lock goes over with the file, as long as that still
- * is the one in dir. */
+ * Every other error means that the directory cannot be used; pagefile_memory still can.
+ * left: the lock goes over with its file, as long as that still is the one in dir; NULL: there is
+ * none. */
 enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *coordinator,
                                const struct pagefile_left *left, struct err *e) MUST_CHECK;
 

@@ -18,7 +18,8 @@ static struct span entity(char c)
     }
 }
 
-void template_escape(struct buf *out, size_t start)
+/* Escapes what stands in out from `start` on. */
+static void escape(struct buf *out, size_t start)
 {
     size_t grows = 0;
     for (size_t i = start; i < out->n; i++) {
@@ -106,7 +107,7 @@ static void put(const struct template *t, struct span text, struct buf *out, uns
         if (opens(tag) && cut_section(&text, span_skip(tag, 1), &inside))
             put_section(t, tag, inside, out, depth);
         else if (!opens(tag) && t->put(t->arg, tag, out))
-            template_escape(out, start);
+            escape(out, start);
         else
             out->failed = true;
     }

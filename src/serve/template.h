@@ -31,7 +31,4 @@ struct template
 /* Appends text with its values, escaped for HTML: in content, and in attributes within quotes. */
 void template_put(const struct template *t, struct span text, struct buf *out);
 
-/* Escapes what stands in out from `start` on. */
-void template_escape(struct buf *out, size_t start);
-
 #endif

@@ -139,14 +139,11 @@ static inline void mc_put_end(struct buf *b)
 }
 
 void mc_put_number(struct buf *b, uint64_t v);
-void mc_put_line(struct buf *b, struct span line); /* adds the CRLF */
 
 /* name must be one word; control characters in value are replaced by spaces. */
 void mc_put_stat(struct buf *b, struct span name, struct span value);
-void mc_put_stat_u64(struct buf *b, struct span name, uint64_t value);
 
-/* "CLIENT_ERROR why" and "SERVER_ERROR why"; control characters are replaced by spaces. */
-void mc_put_client_error(struct buf *b, struct span why);
+/* "SERVER_ERROR why"; control characters are replaced by spaces. */
 void mc_put_server_error(struct buf *b, struct span why);
 
 #endif

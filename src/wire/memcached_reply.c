@@ -48,12 +48,6 @@ void mc_put_number(struct buf *b, uint64_t v)
     buf_put(b, line, n + 2);
 }
 
-void mc_put_line(struct buf *b, struct span line)
-{
-    buf_put_span(b, line);
-    BUF_PUT_LIT(b, "\r\n");
-}
-
 /* Text from outside must not end the line early. */
 static void put_text(struct buf *b, struct span text)
 {
@@ -71,19 +65,6 @@ void mc_put_stat(struct buf *b, struct span name, struct span value)
     buf_put_span(b, name);
     buf_put_char(b, ' ');
     put_text(b, value);
-    BUF_PUT_LIT(b, "\r\n");
-}
-
-void mc_put_stat_u64(struct buf *b, struct span name, uint64_t value)
-{
-    char digits[DEC_U64_MAX];
-    mc_put_stat(b, name, span_of(digits, dec_put_u64(digits, value)));
-}
-
-void mc_put_client_error(struct buf *b, struct span why)
-{
-    BUF_PUT_LIT(b, "CLIENT_ERROR ");
-    put_text(b, why);
     BUF_PUT_LIT(b, "\r\n");
 }
 

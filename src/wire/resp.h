@@ -202,7 +202,6 @@ bool resp_keys(const struct resp_cmd *cmd, uint32_t argc, uint32_t *from, uint32
  * base/buf.h. Those of RESP3 types write in RESP2 what Redis does. */
 void resp_put_simple(struct buf *b, struct span text); /* must hold no CR or LF */
 void resp_put_error(struct buf *b, struct span text); /* "ERR …", without '-'; CR, LF to spaces */
-void resp_put_errorf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void resp_put_integer(struct buf *b, int64_t v);
 void resp_put_bulk(struct buf *b, struct span bytes);
 void resp_put_bulk_u64(struct buf *b, uint64_t v);
@@ -213,9 +212,6 @@ void resp_put_map(struct buf *b, int proto, uint64_t n); /* n pairs; RESP2: arra
 void resp_put_set(struct buf *b, int proto, uint64_t n);
 void resp_put_push(struct buf *b, int proto, uint64_t n);
 void resp_put_verbatim(struct buf *b, int proto, struct span text); /* as "txt" */
-void resp_put_double(struct buf *b, int proto, double v);
-void resp_put_bool(struct buf *b, int proto, bool v);
-void resp_put_big(struct buf *b, int proto, struct span digits);
 
 /* "-ERR unknown command 'x', with args beginning with: 'a' 'b' ", as Redis cuts it. */
 void resp_put_unknown(struct buf *b, struct resp_req *req);

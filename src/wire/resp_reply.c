@@ -1,9 +1,6 @@
 #include "base/dec.h"
 #include "wire/resp.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A type byte, digits of v, CRLF. */
@@ -38,18 +35,6 @@ void resp_put_error(struct buf *b, struct span text)
     buf_put_char(b, '-');
     buf_put_span(b, text);
     end_error(b, start);
-}
-
-void resp_put_errorf(struct buf *b, const char *fmt, ...)
-{
-    char text[512];
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    if (n < 0)
-        n = 0;
-    resp_put_error(b, span_of(text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1));
 }
 
 void resp_put_integer(struct buf *b, int64_t v)
@@ -124,39 +109,6 @@ void resp_put_verbatim(struct buf *b, int proto, struct span text)
     put_header(b, '=', text.n + 4);
     BUF_PUT_LIT(b, "txt:");
     buf_put_span(b, text);
-    BUF_PUT_LIT(b, "\r\n");
-}
-
-void resp_put_double(struct buf *b, int proto, double v)
-{
-    char text[40];
-    int n = isinf(v) ? snprintf(text, sizeof text, v < 0 ? "-inf" : "inf")
-                     : snprintf(text, sizeof text, isnan(v) ? "nan" : "%.17g", v);
-    if (proto < 3) {
-        resp_put_bulk(b, span_of(text, (size_t)n));
-        return;
-    }
-    buf_put_char(b, ',');
-    buf_put(b, text, (size_t)n);
-    BUF_PUT_LIT(b, "\r\n");
-}
-
-void resp_put_bool(struct buf *b, int proto, bool v)
-{
-    if (proto >= 3)
-        buf_put_str(b, v ? "#t\r\n" : "#f\r\n");
-    else
-        resp_put_integer(b, v);
-}
-
-void resp_put_big(struct buf *b, int proto, struct span digits)
-{
-    if (proto < 3) {
-        resp_put_bulk(b, digits);
-        return;
-    }
-    buf_put_char(b, '(');
-    buf_put_span(b, digits);
     BUF_PUT_LIT(b, "\r\n");
 }
 

@@ -10,7 +10,6 @@ import socket
 import struct
 import subprocess
 
-from procs import until
 from schedule import table
 from world import FORGOTTEN_S
 
@@ -350,11 +349,3 @@ def flood(w):
                 c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
             c.close()
     yield 0.2
-
-
-def settle(w):
-    """Nothing that a fault of this file leaves behind stops a sidecar from serving."""
-    for s in w.sidecars:
-        if not s.running():
-            s.start()
-    until("every sidecar listens", lambda: all(os.path.exists(s.http) for s in w.sidecars), 30)

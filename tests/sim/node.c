@@ -25,7 +25,7 @@ static void deliver(struct node *n)
     n->lease.nmail = 0;
 }
 
-/* What pagefile_open does with what it finds. true: the page is ours, and is gone on with. */
+/* What pagefile_inherit does with what it finds. true: the page is ours, and is gone on with. */
 static bool open_page(struct world *w, struct node *n)
 {
     struct pagefile *f = &n->file;

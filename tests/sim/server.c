@@ -11,7 +11,6 @@
 #define HASH  "sidflake:{" POOL "}:h"
 #define QUEUE "sidflake:{" POOL "}:free"
 #define INDEX "sidflake:{" POOL "}:exp"
-#define WHO   "sidflake:{" POOL "}:who"
 
 static _Noreturn void die(const char *what, const char *why)
 {

@@ -69,11 +69,6 @@ void world_digest(struct world *w, uint64_t what)
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-int64_t world_server_ms(const struct world *w)
-{
-    return server_ms(w->server);
-}
-
 int64_t node_wall(const struct world *w, const struct node *n)
 {
     return w->now + n->wall_off;

@@ -237,8 +237,7 @@ void world_digest(struct world *w, uint64_t what);
 struct node *world_some_node(struct world *w); /* by chance */
 unsigned node_number(const struct world *w, const struct node *n);
 
-/* The clock of the server, of a node. */
-int64_t world_server_ms(const struct world *w);
+/* The clocks of a node. */
 int64_t node_wall(const struct world *w, const struct node *n);
 int64_t node_mono(const struct world *w, const struct node *n);
 

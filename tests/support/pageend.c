@@ -14,11 +14,6 @@ void pageend_init(struct pageend *p, size_t n)
         abort();
 }
 
-void pageend_clear(struct pageend *p)
-{
-    munmap(p->map, p->room + p->page);
-}
-
 char *pageend_tail(const struct pageend *p, size_t n)
 {
     return p->map + p->room - n;

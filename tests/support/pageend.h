@@ -16,9 +16,8 @@ struct pageend {
     size_t page; /* bytes of the guard */
 };
 
-/* Room for at least n bytes. Aborts if the system has none. */
+/* Room for at least n bytes, as long as the process lives. Aborts if the system has none. */
 void pageend_init(struct pageend *p, size_t n);
-void pageend_clear(struct pageend *p);
 
 /* The last n bytes before the guard; n must be at most room. */
 char *pageend_tail(const struct pageend *p, size_t n);

@@ -44,7 +44,7 @@ static int remove_dir(void **state)
 static void open_ok(struct pagefile *f)
 {
     struct err e;
-    enum err_code r = pagefile_open(f, dir, COORDINATOR, &e);
+    enum err_code r = pagefile_inherit(f, dir, COORDINATOR, NULL, &e);
     if (r)
         fail_msg("%s", e.text);
     assert_non_null(f->page);
@@ -150,7 +150,7 @@ static void a_killed_process_leaves_its_page(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct err e;
-        if (pagefile_open(&f, dir, COORDINATOR, &e))
+        if (pagefile_inherit(&f, dir, COORDINATOR, NULL, &e))
             _exit(1);
         hold_one(&f);
         (void)raise(SIGKILL);
@@ -180,7 +180,7 @@ static void a_second_process_is_told_the_pid_of_the_first(void **state)
     if (child == 0) {
         struct pagefile second;
         struct err e;
-        enum err_code r = pagefile_open(&second, dir, COORDINATOR, &e);
+        enum err_code r = pagefile_inherit(&second, dir, COORDINATOR, NULL, &e);
         bool told = strstr(e.text, pid) && strstr(e.text, page_path);
         _exit(r == ERR_BUSY && told && second.fd == -1 && !second.page ? 0 : 1);
     }
@@ -270,7 +270,8 @@ static void another_coordinators_page_is_foreign(void **state)
     (void)state;
     struct pagefile f;
     struct err e;
-    assert_int_equal(pagefile_open(&f, dir, "redis://10.0.0.2:6379/0|default", &e), ERR_OK);
+    const char *other = "redis://10.0.0.2:6379/0|default";
+    assert_int_equal(pagefile_inherit(&f, dir, other, NULL, &e), ERR_OK);
     hold_one(&f);
     pagefile_close(&f);
     assert_set_aside(PAGE_FOREIGN, "another coordinator");
@@ -324,7 +325,7 @@ static void assert_unusable(const char *where, const char *why)
 {
     struct pagefile f;
     struct err e;
-    enum err_code r = pagefile_open(&f, where, COORDINATOR, &e);
+    enum err_code r = pagefile_inherit(&f, where, COORDINATOR, NULL, &e);
     assert_true(r != ERR_OK && r != ERR_BUSY);
     if (!strstr(e.text, why))
         fail_msg("expected \"%s\", found \"%s\"", why, e.text);
@@ -363,7 +364,7 @@ static void a_full_disk_shows_at_start(void **state)
     bool filled = filler && fputc('x', filler) >= 0 && fflush(filler) == 0;
     struct pagefile f;
     struct err e;
-    enum err_code r = pagefile_open(&f, dir, COORDINATOR, &e);
+    enum err_code r = pagefile_inherit(&f, dir, COORDINATOR, NULL, &e);
     pagefile_close(&f);
     if (filler)
         (void)fclose(filler);

@@ -31,7 +31,7 @@ static int begin(void **state)
         return -1;
     (void)snprintf(page_path, sizeof page_path, "%s/worker.page", dir);
     (void)snprintf(aside_path, sizeof aside_path, "%s/worker.page.aside", dir);
-    if (pagefile_open(&before, dir, COORDINATOR, &e))
+    if (pagefile_inherit(&before, dir, COORDINATOR, NULL, &e))
         return -1;
     page_set_identity(before.page, "some-pool");
     mark_store(&before.page->slot[2].mark, LO + 5);

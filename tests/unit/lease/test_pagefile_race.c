@@ -30,7 +30,7 @@ int flock(int fd, int operation)
 static void open_page(struct pagefile *f)
 {
     struct err e;
-    if (pagefile_open(f, dir, "redis://test", &e))
+    if (pagefile_inherit(f, dir, "redis://test", NULL, &e))
         fail_msg("%s", e.text);
 }
 

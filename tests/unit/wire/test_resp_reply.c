@@ -1,6 +1,5 @@
 #include "wire/resp.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,12 +22,6 @@ static void put_by_proto(struct buf *b, int proto)
     resp_put_set(b, proto, 2);
     resp_put_push(b, proto, 3);
     resp_put_verbatim(b, proto, SPAN("abc"));
-    resp_put_double(b, proto, 1.5);
-    resp_put_double(b, proto, -INFINITY);
-    resp_put_double(b, proto, -(double)NAN);
-    resp_put_bool(b, proto, true);
-    resp_put_bool(b, proto, false);
-    resp_put_big(b, proto, SPAN("-12"));
 }
 
 static void replies_by_protocol(void **state)
@@ -38,12 +31,10 @@ static void replies_by_protocol(void **state)
     struct buf b;
     buf_init(&b, mem, sizeof mem);
     put_by_proto(&b, 2);
-    check_reply(&b, "$-1\r\n*-1\r\n*14\r\n*2\r\n*3\r\n$3\r\nabc\r\n$3\r\n1.5\r\n$4\r\n-inf\r\n"
-                    "$3\r\nnan\r\n:1\r\n:0\r\n$3\r\n-12\r\n");
+    check_reply(&b, "$-1\r\n*-1\r\n*14\r\n*2\r\n*3\r\n$3\r\nabc\r\n");
     buf_init(&b, mem, sizeof mem);
     put_by_proto(&b, 3);
-    check_reply(&b, "_\r\n_\r\n%7\r\n~2\r\n>3\r\n=7\r\ntxt:abc\r\n,1.5\r\n,-inf\r\n,nan\r\n"
-                    "#t\r\n#f\r\n(-12\r\n");
+    check_reply(&b, "_\r\n_\r\n%7\r\n~2\r\n>3\r\n=7\r\ntxt:abc\r\n");
 }
 
 static void replies(void **state)
@@ -54,7 +45,6 @@ static void replies(void **state)
     buf_init(&b, mem, sizeof mem);
     resp_put_simple(&b, SPAN("OK"));
     resp_put_error(&b, SPAN("ERR a\r\nb"));
-    resp_put_errorf(&b, "ERR %s is %d\n", "x", 3);
     resp_put_integer(&b, INT64_MIN);
     resp_put_integer(&b, INT64_MAX);
     resp_put_integer(&b, -1);
@@ -65,7 +55,7 @@ static void replies(void **state)
     resp_put_bulk_u64(&b, UINT64_C(123456789));
     resp_put_array(&b, 1024);
     resp_put_wrong_arity(&b, resp_lookup(SPAN("GET")));
-    check_reply(&b, "+OK\r\n-ERR a  b\r\n-ERR x is 3 \r\n:-9223372036854775808\r\n"
+    check_reply(&b, "+OK\r\n-ERR a  b\r\n:-9223372036854775808\r\n"
                     ":9223372036854775807\r\n:-1\r\n:0\r\n$0\r\n\r\n$4\r\na\r\nb\r\n"
                     "$20\r\n18446744073709551615\r\n$9\r\n123456789\r\n*1024\r\n"
                     "-ERR wrong number of arguments for 'get' command\r\n");
