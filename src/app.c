@@ -96,7 +96,7 @@ static void describe_self(struct app *a)
 static enum err_code open_coordinator(struct app *a, struct err *e)
 {
     const struct conf *c = a->conf;
-    char password[CONF_PASSWORD_MAX + 1];
+    char password[PASSFILE_MAX + 1];
     enum err_code r = conf_password(c, password, e);
     if (r)
         return r;

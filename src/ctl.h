@@ -10,6 +10,7 @@
 #define SIDFLAKE_CTL_H
 
 #include "base/err.h"
+#include "base/passfile.h"
 #include "base/span.h"
 #include "coord/coord.h"
 
@@ -79,9 +80,9 @@ const char *ctl_number(uint64_t n);
  * may speak to the terminal. Returns out. */
 char *ctl_clean(char *out, size_t cap, struct span text);
 
-/* Reads the first line of --password-file; returns CTL_OK or the exit status. The caller wipes it.
- */
-int ctl_password(const struct ctl_args *a, char *out, size_t cap);
+/* Reads --password-file as base/passfile.h says, "" where there is none; returns CTL_OK or the exit
+ * status. The caller wipes it. */
+int ctl_password(const struct ctl_args *a, char out[PASSFILE_MAX + 1]);
 
 /* Asks on the terminal; false where the answer is not yes. */
 bool ctl_confirm(const char *question);

@@ -41,7 +41,7 @@ static const struct opt {
     {"pool", 0, KIND_TEXT, AT(pool), 0, 0, 0, "NAME",
      "else $SIDFLAKE_COORDINATOR_POOL, or default", NULL},
     {"password-file", 0, KIND_TEXT, AT(password_file), 0, 0, 0, "FILE",
-     "its first line is the password", NULL},
+     "it holds the password and nothing else", NULL},
     {"fresh", 0, KIND_FLAG, AT(fresh), 0, 0, 0, NULL,
      "nobody ever issued IDs of this ID space: no wait", NULL},
     {"after-loss", 0, KIND_FLAG, AT(after_loss), 0, 0, 0, NULL,

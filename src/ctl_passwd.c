@@ -86,12 +86,11 @@ int ctl_passwd(struct ctl_args *a)
     return status == CTL_OK ? put_user(a, hash) : status;
 }
 
-int ctl_password(const struct ctl_args *a, char *out, size_t cap)
+int ctl_password(const struct ctl_args *a, char out[PASSFILE_MAX + 1])
 {
-    FILE *f = a->password_file ? fopen(a->password_file, "re") : NULL;
-    if (!f)
-        return ctl_fail(CTL_USAGE, "--user: expected --password-file FILE that can be read");
-    bool ok = read_line(f, out, cap);
-    (void)fclose(f);
-    return ok ? CTL_OK : ctl_fail(CTL_USAGE, "%s: expected a password", a->password_file);
+    struct err e;
+    out[0] = '\0';
+    if (a->password_file && passfile_read(a->password_file, "--password-file", out, &e))
+        return ctl_fail(CTL_USAGE, "%s", e.text);
+    return CTL_OK;
 }

@@ -5,11 +5,8 @@
 
 #include "ids/layout.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define URL_MAX 1025
 
@@ -49,33 +46,15 @@ int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct
     return ctl_fail(s == COORD_DOWN ? CTL_DOWN : CTL_BAD, "%s", e.text);
 }
 
-/* The file's contents less one final line end. */
-static bool read_password(const char *path, char out[1025])
-{
-    out[0] = '\0';
-    if (!path)
-        return true;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, out, 1024) : -1;
-    if (n < 0)
-        (void)ctl_fail(CTL_BAD, "cannot read %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        (void)close(fd);
-    if (n < 0)
-        return false;
-    out[n] = '\0';
-    out[strcspn(out, "\r\n")] = '\0';
-    return true;
-}
-
 int ctl_session_open(const struct ctl_args *a, struct ctl_session *s, int64_t timeout_us,
                      bool describe)
 {
-    char password[1025];
+    char password[PASSFILE_MAX + 1];
     struct err e;
     memset(s, 0, sizeof *s);
-    if (!read_password(a->password_file, password))
-        return CTL_BAD;
+    int status = ctl_password(a, password);
+    if (status)
+        return status;
     struct coord_options o = {.url = span_str(a->coordinator),
                               .pool = span_str(ctl_session_pool(a)),
                               .password = span_str(password),

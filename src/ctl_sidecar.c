@@ -36,8 +36,10 @@ static bool ask(FILE *f, const char *command, const char *prefix, const char *na
 /* Logs in as both protocols want it; which one it is, the answer to PING tells. */
 static int log_in(const struct ctl_args *a, FILE *f)
 {
-    char line[512], shown[512], password[512];
-    int status = ctl_password(a, password, sizeof password);
+    char line[512], shown[512], password[PASSFILE_MAX + 1];
+    int status = ctl_password(a, password);
+    if (status == CTL_OK && !password[0])
+        status = ctl_fail(CTL_USAGE, "--user: expected --password-file FILE, too");
     if (status)
         return status;
     bool said = ask(f, "ping", "", "") && read_line(f, line, sizeof line);

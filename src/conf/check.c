@@ -120,7 +120,7 @@ static enum err_code check_auto_init(struct conf_load *l)
 
 static enum err_code check_password(struct conf_load *l)
 {
-    char password[CONF_PASSWORD_MAX + 1];
+    char password[PASSFILE_MAX + 1];
     enum err_code rc = conf_password(l->conf, password, l->e);
     explicit_bzero(password, sizeof password);
     return rc ? conf_load_blame(l, CONF_COORDINATOR_PASSWORD_FILE, CONF_WHOLE_VALUE, rc) : ERR_OK;

@@ -1,15 +1,10 @@
 #include "conf/conf.h"
 
-#include "base/file.h"
 #include "conf/list.h"
 #include "conf/option.h"
 #include "conf/value.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 void conf_clear(struct conf *c)
 {
@@ -78,54 +73,10 @@ void conf_help(FILE *out)
 /* ---- the password -----------------------------------------------------------------------------
  */
 
-static enum err_code read_password(int fd, char *out, size_t cap, size_t *n, struct err *e)
+enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1], struct err *e)
 {
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return err_errno(e, errno, "expected a readable file for coordinator.password_file, found");
-    if (!S_ISREG(st.st_mode))
-        return err_set(e, ERR_INVALID,
-                       "expected a regular file for coordinator.password_file, "
-                       "found another kind");
-    if (file_read(fd, out, cap, n))
-        return err_errno(e, errno, "expected a readable file for coordinator.password_file, found");
-    return ERR_OK;
-}
-
-/* Without the line end that editors and `echo` put there. */
-static enum err_code trim_password(char *out, size_t n, struct err *e)
-{
-    if (n > 0 && out[n - 1] == '\n')
-        n--;
-    if (n > 0 && out[n - 1] == '\r')
-        n--;
-    if (n == 0 || n > CONF_PASSWORD_MAX)
-        return err_set(e, ERR_RANGE, "expected 1..%u bytes in coordinator.password_file, found %s",
-                       CONF_PASSWORD_MAX, n ? "more" : "none");
-    if (memchr(out, '\0', n))
-        return err_set(e, ERR_INVALID, "expected text in coordinator.password_file, found a NUL");
-    out[n] = '\0';
-    return ERR_OK;
-}
-
-enum err_code conf_password(const struct conf *c, char out[CONF_PASSWORD_MAX + 1], struct err *e)
-{
-    char quoted[CONF_QUOTE_MAX], text[CONF_PASSWORD_MAX + 3]; /* with "\r\n" and one too many */
-    size_t n = 0;
     out[0] = '\0';
-    if (!c->coordinator_password_file[0])
-        return ERR_OK;
-    int fd = open(c->coordinator_password_file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return err_errno(e, errno,
-                         "expected a readable file for coordinator.password_file, found %s",
-                         conf_quote(quoted, span_str(c->coordinator_password_file)));
-    enum err_code rc = read_password(fd, text, sizeof text, &n, e);
-    (void)close(fd);
-    if (!rc)
-        rc = trim_password(text, n, e);
-    if (!rc)
-        memcpy(out, text, strlen(text) + 1);
-    explicit_bzero(text, sizeof text);
-    return rc;
+    return c->coordinator_password_file[0]
+               ? passfile_read(c->coordinator_password_file, "coordinator.password_file", out, e)
+               : ERR_OK;
 }

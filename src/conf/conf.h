@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/passfile.h"
 #include "base/span.h"
 
 #include <stdbool.h>
@@ -25,9 +26,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define CONF_FILE_MAX     (1u << 20) /* bytes of a configuration file */
-#define CONF_PASSWORD_MAX 1024u      /* bytes of a password */
-#define CONF_OPTIONS_MAX  64u        /* more than there are options */
+#define CONF_FILE_MAX    (1u << 20) /* bytes of a configuration file */
+#define CONF_OPTIONS_MAX 64u        /* more than there are options */
 
 /* epoch_ms of a configuration that leaves the epoch to the pool. */
 #define CONF_EPOCH_OF_POOL INT64_MIN
@@ -134,9 +134,9 @@ void conf_help(FILE *out);
  * of the file. Returns how many there are. */
 size_t conf_diff(const struct conf *a, const struct conf *b, const char *paths[CONF_OPTIONS_MAX]);
 
-/* Reads coordinator.password_file, less one final line end, into out and ends it with NUL; out is
- * "" where no file is configured. The caller should wipe it after use. */
-enum err_code conf_password(const struct conf *c, char out[CONF_PASSWORD_MAX + 1],
+/* Reads coordinator.password_file as base/passfile.h says; out is "" where no file is configured.
+ * The caller should wipe it after use. */
+enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1],
                             struct err *e) MUST_CHECK;
 
 /* s in double quotes for a message: escaped, cut to fit, a password in a URL masked. Returns out.

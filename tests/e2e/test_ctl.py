@@ -392,3 +392,36 @@ def helps(case):
     assert "pool list --help" in case.ctl("pool", "list", "--worker", "1", "--coordinator",
                                           "redis://x", expect=2).stderr
     assert case.ctl("pool", "--help", expect=0).stdout == overview
+
+
+@test("a password file: sidflake and sidflakectl read the same from it, and refuse the same")
+def password_file(case):
+    redis, path = case.redis(), case.path("password")
+    on_pool = ("--coordinator", redis.url, "--password-file", path)
+    on_sidecar = ("--connect", "unix://" + redis.sock, "--user", "ann", "--password-file", path)
+    option = "coordinator.password_file"
+
+    def write(content):
+        with open(path, "wb") as f:
+            f.write(content)
+
+    redis.ask("CONFIG", "SET", "requirepass", "two\nlines")
+    write(b"two\nlines\n")
+    case.ctl("pool", "init", "--fresh", *on_pool, expect=0)
+    case.sidecar(redis, {option: path}).wait_held(2)
+    for content in (b"two\n", b"two\nlines\n\n"):
+        write(content)
+        r = case.ctl("pool", "status", *on_pool)
+        assert r.returncode != 0 and "WRONGPASS" in r.stderr, r
+    for content, words in ((b"x" * 1025, "found more"), (b"x" * 9000, "found more"),
+                           (b"two\nlines\0\n", "found a NUL"), (b"\n", "found none"),
+                           (None, "No such file")):
+        os.unlink(path)
+        if content is not None:
+            write(content)
+        why = case.sidflake("-t", "--set", option + "=" + path, expect=78).stderr
+        assert "expected" in why and words in why, why
+        for args in (("pool", "status", *on_pool), ("ping", *on_sidecar)):
+            told = case.ctl(*args, expect=2).stderr.removeprefix("sidflakectl: ")
+            assert why.endswith(told.replace("--password-file", option)), (why, told)
+    assert "--password-file" in case.ctl("ping", *on_sidecar[:4], expect=2).stderr

@@ -1,0 +1,51 @@
+#include "base/passfile.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Without the line end that editors and `echo` put there. */
+static enum err_code take(const char *text, size_t n, const char *what, char out[PASSFILE_MAX + 1],
+                          struct err *e)
+{
+    if (n > 0 && text[n - 1] == '\n')
+        n--;
+    if (n > 0 && text[n - 1] == '\r')
+        n--;
+    if (n == 0 || n > PASSFILE_MAX)
+        return err_set(e, ERR_RANGE, "expected 1..%u bytes in %s, found %s", PASSFILE_MAX, what,
+                       n ? "more" : "none");
+    if (memchr(text, '\0', n))
+        return err_set(e, ERR_INVALID, "expected text in %s, found a NUL", what);
+    memcpy(out, text, n);
+    out[n] = '\0';
+    return ERR_OK;
+}
+
+enum err_code passfile_read(const char *path, const char *what, char out[PASSFILE_MAX + 1],
+                            struct err *e)
+{
+    char text[PASSFILE_MAX + 3]; /* with "\r\n" and one too many */
+    struct stat st;
+    size_t n = 0;
+    enum err_code rc;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    bool there = fd >= 0 && fstat(fd, &st) == 0;
+    bool regular = there && S_ISREG(st.st_mode);
+    out[0] = '\0';
+    if (!there || (regular && file_read(fd, text, sizeof text, &n)))
+        rc = err_errno(e, errno, "expected a readable file for %s, found \"%.200s\"", what, path);
+    else if (!regular)
+        rc = err_set(e, ERR_INVALID, "expected a regular file for %s, found another kind", what);
+    else
+        rc = take(text, n, what, out, e);
+    if (fd >= 0)
+        (void)close(fd);
+    explicit_bzero(text, sizeof text);
+    return rc;
+}
