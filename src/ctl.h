@@ -17,6 +17,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum ctl_exit {
     CTL_OK = 0,
@@ -79,6 +80,9 @@ const char *ctl_number(uint64_t n);
 /* Text of somebody else's, cut to cap - 1 bytes; what is not printable ASCII becomes '?', for it
  * may speak to the terminal. Returns out. */
 char *ctl_clean(char *out, size_t cap, struct span text);
+
+/* A line of f without its end, cut to what out holds; false: none came, or one with a NUL. */
+bool ctl_read_line(FILE *f, char *out, size_t cap);
 
 /* Reads --password-file as base/passfile.h says, "" where there is none; returns CTL_OK or the exit
  * status. The caller wipes it. */

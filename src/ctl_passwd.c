@@ -14,29 +14,18 @@
 
 #define TEXT_MAX 2048
 
-/* A line without its end; false: none came, or it is too long. */
-static bool read_line(FILE *f, char *out, size_t cap)
-{
-    if (!fgets(out, (int)cap, f))
-        return false;
-    size_t n = strcspn(out, "\r\n");
-    bool whole = out[n] != '\0' || feof(f);
-    out[n] = '\0';
-    return whole && n > 0;
-}
-
 /* Without showing what is typed. */
 static bool ask(const char *prompt, char *out, size_t cap)
 {
     struct termios before, quiet;
     bool terminal = tcgetattr(STDIN_FILENO, &before) == 0;
     if (!terminal)
-        return read_line(stdin, out, cap);
+        return ctl_read_line(stdin, out, cap);
     quiet = before;
     quiet.c_lflag &= ~(tcflag_t)ECHO;
     (void)fputs(prompt, stderr);
     (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
-    bool ok = read_line(stdin, out, cap);
+    bool ok = ctl_read_line(stdin, out, cap);
     (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
     (void)fputc('\n', stderr);
     return ok;
@@ -46,7 +35,7 @@ static bool ask(const char *prompt, char *out, size_t cap)
 static int read_new(char *out, size_t cap)
 {
     char again[SECRET_PASSWORD_MAX + 3];
-    if (!ask("Password: ", out, cap) || strlen(out) > SECRET_PASSWORD_MAX)
+    if (!ask("Password: ", out, cap) || !out[0] || strlen(out) > SECRET_PASSWORD_MAX)
         return ctl_fail(CTL_USAGE, "passwd: expected a password of 1..%d bytes",
                         SECRET_PASSWORD_MAX);
     if (!isatty(STDIN_FILENO))

@@ -1,5 +1,5 @@
 /*
- * sidflakectl: how it speaks.
+ * sidflakectl: how it speaks, and reads an answer.
  */
 #include "ctl.h"
 
@@ -94,6 +94,16 @@ char *ctl_clean(char *out, size_t cap, struct span text)
         out[i] = text.p[i] >= ' ' && text.p[i] <= '~' ? text.p[i] : '?';
     out[n] = '\0';
     return out;
+}
+
+bool ctl_read_line(FILE *f, char *out, size_t cap)
+{
+    if (!fgets(out, (int)cap, f))
+        return false;
+    size_t n = strcspn(out, "\r\n");
+    bool whole = out[n] != '\0' || n + 1 == cap || feof(f);
+    out[n] = '\0';
+    return whole;
 }
 
 bool ctl_confirm(const char *question)

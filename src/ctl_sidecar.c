@@ -18,15 +18,6 @@ static const char *address_of(const struct ctl_args *a)
     return a->connect ? a->connect : ADDRESS;
 }
 
-/* A line of the answer without its end; false: none came. */
-static bool read_line(FILE *f, char *line, size_t cap)
-{
-    if (!fgets(line, (int)cap, f))
-        return false;
-    line[strcspn(line, "\r\n")] = '\0';
-    return true;
-}
-
 /* Sends "COMMAND PREFIX NAME", the last two as one word. */
 static bool ask(FILE *f, const char *command, const char *prefix, const char *name)
 {
@@ -42,7 +33,7 @@ static int log_in(const struct ctl_args *a, FILE *f)
         status = ctl_fail(CTL_USAGE, "--user: expected --password-file FILE, too");
     if (status)
         return status;
-    bool said = ask(f, "ping", "", "") && read_line(f, line, sizeof line);
+    bool said = ask(f, "ping", "", "") && ctl_read_line(f, line, sizeof line);
     bool redis = said && (line[0] == '+' || line[0] == '-');
     size_t user_n = strlen(a->user), n = strlen(password);
     if (redis)
@@ -51,7 +42,7 @@ static int log_in(const struct ctl_args *a, FILE *f)
     else if (said)
         said = fprintf(f, "set login 0 0 %zu\r\n%s %s\r\n", user_n + 1 + n, a->user, password) > 0;
     explicit_bzero(password, sizeof password);
-    if (!said || fflush(f) || !read_line(f, line, sizeof line))
+    if (!said || fflush(f) || !ctl_read_line(f, line, sizeof line))
         return ctl_fail(CTL_DOWN, "%s: no answer", address_of(a));
     bool ok = strcmp(line, redis ? "+OK" : "STORED") == 0;
     return ok ? CTL_OK : ctl_fail(CTL_BAD, "%s", ctl_clean(shown, sizeof shown, span_str(line)));
@@ -83,14 +74,14 @@ static int next_one(FILE *f, const struct ctl_args *a, char id[512])
 {
     char line[512];
     uint64_t number;
-    if (!ask(f, "get", a->prefix, a->rest[0]) || !read_line(f, line, sizeof line))
+    if (!ask(f, "get", a->prefix, a->rest[0]) || !ctl_read_line(f, line, sizeof line))
         return ctl_fail(CTL_DOWN, "%s: no answer", address_of(a));
     if (strcmp(line, "END") == 0 || strcmp(line, "$-1") == 0)
         return ctl_fail(CTL_BAD, "\"%s%s\" is no ID of this sidecar", a->prefix, a->rest[0]);
     bool memcached = strncmp(line, "VALUE ", 6) == 0;
     if (!memcached && line[0] != '$')
         return ctl_fail(CTL_BAD, "%s", ctl_clean(id, 512, span_str(line)));
-    if (!read_line(f, id, 512) || (memcached && !read_line(f, line, sizeof line)))
+    if (!ctl_read_line(f, id, 512) || (memcached && !ctl_read_line(f, line, sizeof line)))
         return ctl_fail(CTL_DOWN, "%s: the answer was cut short", address_of(a));
     if (!dec_u64(span_str(id), &number))
         return ctl_fail(CTL_BAD, "%s: expected an ID, found \"%s\"", address_of(a),
@@ -145,7 +136,7 @@ static int is_ready(FILE *f)
     static const char info[] = "sidflake_ready:";
     char line[1024];
     bool asked = ask(f, "stats", "", "");
-    while (asked && read_line(f, line, sizeof line)) {
+    while (asked && ctl_read_line(f, line, sizeof line)) {
         if (strncmp(line, "-ERR unknown command", 20) == 0)
             asked = ask(f, "info", "", "sidflake");
         else if (strncmp(line, "-NOAUTH", 7) == 0 ||
