@@ -1,6 +1,7 @@
 #include "coord/address.h"
 
 #include "base/dec.h"
+#include "base/hex.h"
 
 #include <stdio.h>
 #include <sys/un.h>
@@ -8,35 +9,18 @@
 #define REDIS_PORT    6379
 #define SENTINEL_PORT 26379
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static enum err_code unescape(struct address_secret *out, struct span in, const char *what,
                               struct err *e)
 {
-    out->n = 0;
-    for (size_t i = 0; i < in.n; i++) {
-        int c = (unsigned char)in.p[i];
-        if (c == '%') {
-            int high = in.n - i > 2 ? hex_digit(in.p[i + 1]) : -1;
-            int low = high >= 0 ? hex_digit(in.p[i + 2]) : -1;
-            if (low < 0)
-                return err_set(e, ERR_INVALID,
-                               "coordinator url: expected two hex digits after each %% of the %s",
-                               what);
-            c = high << 4 | low;
-            i += 2;
-        }
-        if (out->n == sizeof out->b)
-            return err_set(e, ERR_RANGE, "coordinator url: expected a %s of at most %zu bytes",
-                           what, sizeof out->b);
-        out->b[out->n++] = (char)c;
-    }
+    struct buf b;
+    buf_init(&b, out->b, sizeof out->b);
+    if (!hex_put_unescaped(&b, in))
+        return err_set(e, ERR_INVALID,
+                       "coordinator url: expected two hex digits after each %% of the %s", what);
+    if (b.failed)
+        return err_set(e, ERR_RANGE, "coordinator url: expected a %s of at most %zu bytes", what,
+                       sizeof out->b);
+    out->n = b.n;
     return ERR_OK;
 }
 

@@ -1,38 +1,10 @@
 /*
  * Who asks over HTTP: the Basic scheme (RFC 7617), for each request anew.
  */
+#include "base/base64.h"
 #include "serve/http_call.h"
 
 #define CREDENTIALS_MAX 768 /* bytes of name, ':' and password */
-
-static int digit(char c)
-{
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(alphabet, c) : NULL;
-    return at ? (int)(at - alphabet) : -1;
-}
-
-/* Base64 (RFC 4648, 4), with or without its padding. */
-static bool decode(struct span s, struct buf *out)
-{
-    uint32_t bits = 0;
-    unsigned n = 0;
-    while (s.n > 0 && s.p[s.n - 1] == '=')
-        s.n--;
-    for (size_t i = 0; i < s.n; i++) {
-        int d = digit(s.p[i]);
-        if (d < 0)
-            return false;
-        bits = bits << 6 | (uint32_t)d;
-        n += 6;
-        if (n < 8)
-            continue;
-        n -= 8;
-        buf_put_char(out, (char)(bits >> n & 0xff));
-    }
-    return !out->failed;
-}
 
 /* false: the header holds no name and password. */
 static bool credentials(struct span header, struct buf *b, struct span *name, struct span *password)
@@ -40,7 +12,7 @@ static bool credentials(struct span header, struct buf *b, struct span *name, st
     struct span scheme = span_cut(&header, ' ');
     while (header.n > 0 && header.p[0] == ' ')
         header = span_skip(header, 1);
-    if (!span_eq_nocase(scheme, SPAN("basic")) || !header.p || !decode(header, b))
+    if (!span_eq_nocase(scheme, SPAN("basic")) || !header.p || !base64_put_decoded(b, header))
         return false;
     *password = buf_span(b);
     *name = span_cut(password, ':');

@@ -5,6 +5,7 @@
  * since a JSON number of 63 bits loses its last digits in JavaScript (RFC 8259, 6).
  */
 #include "base/dec.h"
+#include "base/hex.h"
 #include "base/timefmt.h"
 #include "serve/http_call.h"
 
@@ -21,32 +22,6 @@ static bool wants_json(const struct http_call *c)
 /* ---- giving out -------------------------------------------------------------------------------
  */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Percent-decodes (RFC 3986, 2.1). false: two hexadecimal digits are missing somewhere. */
-static bool put_unescaped(struct buf *b, struct span s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] != '%') {
-            buf_put_char(b, s.p[i]);
-            continue;
-        }
-        int high = s.n - i > 2 ? hex_digit(s.p[i + 1]) : -1;
-        int low = high >= 0 ? hex_digit(s.p[i + 2]) : -1;
-        if (low < 0)
-            return false;
-        buf_put_char(b, (char)(high * 16 + low));
-        i += 2;
-    }
-    return true;
-}
-
 /* The entry that the path names, or NULL and *status. */
 static struct names_entry *find_name(struct http_call *c, int *status)
 {
@@ -57,7 +32,7 @@ static struct names_entry *find_name(struct http_call *c, int *status)
         names->count > 0 ? "a name of ids.names" : "a name of 1 to 200 printable bytes";
     buf_init(&key, text, sizeof text);
     buf_put(&key, names->prefix, names->prefix_length);
-    if (!put_unescaped(&key, c->arg)) {
+    if (!hex_put_unescaped(&key, c->arg)) {
         *status = http_call_fail(c, 400, "two hexadecimal digits behind each % of a name", c->arg);
         return NULL;
     }

@@ -1,5 +1,6 @@
 #include "wire/memcached_meta.h"
 
+#include "base/base64.h"
 #include "base/dec.h"
 
 #define WORDS_MOST 19 /* verb included: memcached takes no more */
@@ -49,39 +50,12 @@ static const struct rule *rule_of(enum mc_verb verb)
 /* ---- base64 ------------------------------------------------------------------------------------
  */
 
-static int digit_of(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* The bytes decoded, at most MC_KEY_MAX * 3 / 4; 0: not canonical, or empty. */
+/* The bytes decoded; 0: not canonical, or empty. */
 static size_t decode(struct span in, char out[MC_KEY_MAX])
 {
-    size_t n = 0, digits = in.n;
-    uint32_t bits = 0;
-    unsigned held = 0;
-    for (size_t pad = 0; pad < 2 && digits > 0 && in.p[digits - 1] == '='; pad++)
-        digits--;
-    if (in.n % 4 != 0 || in.n > MC_KEY_MAX || in.n - digits != (4 - digits % 4) % 4)
-        return 0;
-    for (size_t i = 0; i < digits; i++) {
-        int digit = digit_of(in.p[i]);
-        if (digit < 0)
-            return 0;
-        bits = bits << 6 | (uint32_t)digit;
-        held += 6;
-        if (held >= 8) {
-            held -= 8;
-            out[n++] = (char)(bits >> held & 0xff);
-        }
-    }
-    return (bits & ((1u << held) - 1)) == 0 ? n : 0;
+    struct buf b;
+    buf_init(&b, out, MC_KEY_MAX);
+    return base64_put_decoded(&b, in) && base64_is_canonical(in) ? b.n : 0;
 }
 
 struct span mc_meta_key(const struct mc_req *req, char out[MC_KEY_MAX])

@@ -1,5 +1,7 @@
 #include "wire/resp_inline.h"
 
+#include "base/hex.h"
+
 #include <stdbool.h>
 
 /* isspace() of the C locale: between words. */
@@ -14,20 +16,12 @@ static bool ends_word(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Writes what the escape at s (backslash and at least one byte) stands for; returns its length. */
 static size_t unescape(struct span s, struct buf *mem)
 {
     static const char from[] = "nrtba", to[] = "\n\r\t\b\a";
-    if (s.n >= 4 && s.p[1] == 'x' && hex(s.p[2]) >= 0 && hex(s.p[3]) >= 0) {
-        buf_put_char(mem, (char)(hex(s.p[2]) * 16 + hex(s.p[3])));
+    if (s.n >= 4 && s.p[1] == 'x' && hex_digit(s.p[2]) >= 0 && hex_digit(s.p[3]) >= 0) {
+        buf_put_char(mem, (char)(hex_digit(s.p[2]) * 16 + hex_digit(s.p[3])));
         return 4;
     }
     const char *known = memchr(from, s.p[1], sizeof from - 1);
