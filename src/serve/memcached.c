@@ -315,7 +315,7 @@ static struct net_step login(struct mcd_call *c)
     return (struct net_step){.verdict = NET_HOLD};
 }
 
-static bool keys_allowed(const struct mcd_call *c)
+bool mcd_keys_allowed(const struct mcd_call *c)
 {
     const struct access *a = &c->s->access;
     struct span keys = c->req->keys, key;
@@ -335,7 +335,7 @@ static struct net_step carry_out(struct mcd_call *c)
 {
     if (!access_granted(c->m->serve, &c->s->access))
         return login(c);
-    if (!keys_allowed(c))
+    if (!mcd_keys_allowed(c))
         return refuse(c, SPAN("CLIENT_ERROR id key is not allowed to this user\r\n"));
     if (!handlers[c->req->verb])
         return mcd_begin_swallow(c, storage_answer(c), SERVE_REFUSED);
@@ -464,7 +464,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .pack = mcd_pack,
         .unpack = mcd_unpack,
         .frame = frame_memcached,
-        .lost = SPAN("SERVER_ERROR upstream unavailable\r\n"),
+        .lost = MCD_UNAVAILABLE,
         .heard = mcd_heard,
         .refusal = SPAN("SERVER_ERROR too many open connections\r\n"),
     };

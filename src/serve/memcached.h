@@ -73,8 +73,9 @@ struct mcd_call {
 
 typedef struct net_step mcd_handler(struct mcd_call *); /* of functions, not of a struct */
 
-#define MCD_ONLY_UP   SPAN("CLIENT_ERROR ids only go up\r\n")
-#define MCD_BAD_DELTA SPAN("CLIENT_ERROR invalid numeric delta argument: expected 1 to 1024\r\n")
+#define MCD_ONLY_UP     SPAN("CLIENT_ERROR ids only go up\r\n")
+#define MCD_BAD_DELTA   SPAN("CLIENT_ERROR invalid numeric delta argument: expected 1 to 1024\r\n")
+#define MCD_UNAVAILABLE SPAN("SERVER_ERROR upstream unavailable\r\n")
 
 /* The ends of a call: counted as r, answered with text or the refusal of an ID. */
 struct net_step mcd_done(const struct mcd_call *c, enum serve_result r);
@@ -83,6 +84,9 @@ struct net_step mcd_fail(const struct mcd_call *c, enum issue_status why);
 
 /* NULL: key is no ID. */
 struct names_entry *mcd_id_of(const struct mcd_call *c, struct span key);
+
+/* Whether the request's user may have all of its keys that are IDs. */
+bool mcd_keys_allowed(const struct mcd_call *c);
 
 /* Swallows what has come of the request's data block. text, its answer, must be static, unless all
  * of the block has come: NET_DONE. */

@@ -13,8 +13,6 @@
 
 #include <stdlib.h>
 
-#define UNAVAILABLE SPAN("SERVER_ERROR upstream unavailable\r\n")
-
 /* A `get` of IDs and others: the others are asked for upstream in one, whose reply passes through
  * with the IDs put in their places. The IDs are drawn first. */
 struct mcd_merge {
@@ -64,15 +62,6 @@ static enum keys keys_of(const struct mcd_call *c)
         return (enum keys)kinds;
     return is_id(c->m, req->meta.base64 ? mc_meta_key(req, mem) : req->key) ? KEYS_IDS
                                                                             : KEYS_FOREIGN;
-}
-
-static bool keys_allowed(const struct mcd_call *c)
-{
-    struct span keys = c->req->keys, key;
-    while (mc_next_key(&keys, &key))
-        if (!access_may(c->m->serve, &c->s->access, key))
-            return false;
-    return true;
 }
 
 static enum frame_kind reply_of(enum mc_verb verb)
@@ -138,8 +127,8 @@ static struct net_step unavailable(struct mcd_call *c)
     if (verb == MC_VERSION || verb == MC_STATS || verb == MC_META_NOOP || c->req->error.n > 0)
         return mcd_serve_text(c->m, c->s, c->in, c->turn, c->out);
     if (c->req->body > 0)
-        return mcd_begin_swallow(c, UNAVAILABLE, SERVE_FAILED);
-    return mcd_answer(c, UNAVAILABLE, SERVE_FAILED);
+        return mcd_begin_swallow(c, MCD_UNAVAILABLE, SERVE_FAILED);
+    return mcd_answer(c, MCD_UNAVAILABLE, SERVE_FAILED);
 }
 
 /* A request that does not fit into a connection's input goes in pieces, on a link of its own. So
@@ -313,7 +302,7 @@ struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, st
     if (status == WIRE_MORE)
         return (struct net_step){.verdict = NET_MORE};
     enum keys keys = status == WIRE_REQ ? keys_of(&c) : KEYS_NONE;
-    if (keys == KEYS_MIXED && !keys_allowed(&c))
+    if (keys == KEYS_MIXED && !mcd_keys_allowed(&c))
         keys = KEYS_IDS; /* refused there */
     /* Where memcached 1.6 refuses a key of a get, it forgets the reply before that, too. */
     bool refused = status == WIRE_CLOSE || !access_granted(m->serve, &s->access) ||

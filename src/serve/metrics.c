@@ -301,21 +301,14 @@ static const struct row rows[] = {
 /* ---- the page ----------------------------------------------------------------------------------
  */
 
-/* a - b; the times of a coordinator may be anything. */
-static int64_t difference(int64_t a, int64_t b)
-{
-    int64_t d;
-    return __builtin_sub_overflow(a, b, &d) ? UNKNOWN : d;
-}
-
 static void gather_serve(const struct serve *s, int64_t now_ms, int64_t v[NUMBERS])
 {
     const struct serve_facts *f = &s->facts;
     const struct snowflake *g = &s->issuer.gen;
     bool pool = f->identity[0] != '\0';
     v[HELD] = f->held;
-    v[RESERVATION_MS] = g->nactive > 0 ? difference(snowflake_ceiling(g), now_ms) : UNKNOWN;
-    v[TENURE_MS] = f->tenure_start_ms != 0 ? difference(now_ms, f->tenure_start_ms) : UNKNOWN;
+    v[RESERVATION_MS] = g->nactive > 0 ? serve_difference(snowflake_ceiling(g), now_ms) : UNKNOWN;
+    v[TENURE_MS] = f->tenure_start_ms != 0 ? serve_difference(now_ms, f->tenure_start_ms) : UNKNOWN;
     v[ERA] = pool ? (int64_t)f->era : UNKNOWN;
     v[ROTATIONS] = (int64_t)g->stats.rotations;
     v[ROLLBACKS] = (int64_t)g->stats.rollbacks;
@@ -326,7 +319,8 @@ static void gather_serve(const struct serve *s, int64_t now_ms, int64_t v[NUMBER
     v[UP] = f->up;
     v[DATA_LOSS] = (int64_t)f->data_loss;
     v[POOL_FREE] = pool ? (int64_t)f->pool_free : UNKNOWN;
-    v[LIFETIME_MS] = s->issuer.started ? difference(layout_end_ms(g->epoch_ms), now_ms) : UNKNOWN;
+    v[LIFETIME_MS] =
+        s->issuer.started ? serve_difference(layout_end_ms(g->epoch_ms), now_ms) : UNKNOWN;
     v[START_MS] = s->started_ms;
 }
 

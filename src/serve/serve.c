@@ -1,5 +1,7 @@
 #include "serve/serve.h"
 
+#include "serve/process.h"
+
 const char *serve_protocol_name(enum serve_protocol p)
 {
     static const char *const names[SERVE_PROTOCOLS] = {"memcached", "redis", "http"};
@@ -11,4 +13,10 @@ const char *serve_result_name(enum serve_result r)
     static const char *const names[SERVE_RESULTS] = {"ok",      "miss",   "refused",
                                                      "invalid", "failed", "passed"};
     return names[r];
+}
+
+int64_t serve_difference(int64_t a, int64_t b)
+{
+    int64_t d;
+    return __builtin_sub_overflow(a, b, &d) ? PROCESS_UNKNOWN : d;
 }

@@ -123,6 +123,9 @@ struct net_service *serve_memcached_new(struct serve *s);
 struct net_service *serve_redis_new(struct serve *s);
 struct net_service *serve_http_new(struct serve *s);
 
+/* a - b, or PROCESS_UNKNOWN: the times of a coordinator may be anything. */
+int64_t serve_difference(int64_t a, int64_t b);
+
 /* The metrics page: text exposition 0.0.4, or OpenMetrics 1.0.0. A failed buffer means that it did
  * not fit. */
 void serve_put_metrics(struct serve *s, struct buf *out, bool openmetrics);

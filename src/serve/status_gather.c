@@ -2,13 +2,6 @@
 
 #define LONG_ENOUGH_US INT64_C(5000000) /* for an unfinished sample to say what is going on now */
 
-/* Times of a coordinator may be anything. */
-static int64_t difference(int64_t a, int64_t b)
-{
-    int64_t d;
-    return __builtin_sub_overflow(a, b, &d) ? STATUS_UNKNOWN : d;
-}
-
 static int64_t quantile(const struct histogram *h, double q)
 {
     uint32_t ns = history_quantile_ns(h, q);
@@ -79,7 +72,8 @@ static void gather_workers(struct status *v)
     v->held = f->held;
     v->wanted = f->wanted;
     v->active = g->nactive;
-    v->left_ms = g->nactive > 0 ? difference(snowflake_ceiling(g), v->now_ms) : STATUS_UNKNOWN;
+    v->left_ms =
+        g->nactive > 0 ? serve_difference(snowflake_ceiling(g), v->now_ms) : STATUS_UNKNOWN;
     if (v->left_ms < 0 && v->left_ms != STATUS_UNKNOWN)
         v->left_ms = 0;
     v->horizon_ms = f->horizon_ms > 0 ? f->horizon_ms : STATUS_UNKNOWN;
@@ -117,7 +111,7 @@ static void gather_pool(struct status *v)
         f->renewed_us > 0 ? (v->live.end_us - f->renewed_us) / 1000 : STATUS_UNKNOWN;
     v->data_loss = (int64_t)f->data_loss;
     v->end_ms = i->started ? layout_end_ms(i->gen.epoch_ms) : STATUS_UNKNOWN;
-    v->lifetime_ms = i->started ? difference(v->end_ms, v->now_ms) : STATUS_UNKNOWN;
+    v->lifetime_ms = i->started ? serve_difference(v->end_ms, v->now_ms) : STATUS_UNKNOWN;
     v->coordinator_p50_ns = quantile(&f->coordinator_requests, 0.5);
     v->coordinator_p99_ns = quantile(&f->coordinator_requests, 0.99);
 }
