@@ -312,6 +312,18 @@ void net_bench_stop(struct net_bench *b)
     (void)pthread_mutex_destroy(&b->lock);
 }
 
+int net_bench_begin(void **state)
+{
+    net_bench_init(*state);
+    return 0;
+}
+
+int net_bench_end(void **state)
+{
+    net_bench_stop(*state);
+    return 0;
+}
+
 /* ---- clients ----------------------------------------------------------------------------------
  */
 

@@ -72,6 +72,10 @@ uint64_t net_bench_turns(struct net_bench *b);
 /* Stops the loop and frees it. Harmless when it does not run. */
 void net_bench_stop(struct net_bench *b);
 
+/* For tests whose state is a bench (cmocka_unit_test_prestate_setup_teardown): init and stop. */
+int net_bench_begin(void **state);
+int net_bench_end(void **state);
+
 /* ---- clients */
 
 int dial(const struct net_bench *b);

@@ -1,44 +1,15 @@
 /* The lease machine from one life to the next: the state page taken over, set aside, left behind.
  */
-#include "support/lease_rig.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-struct bench {
-    struct fake_clock clock;
-    struct fake_coord coord;
-    struct lease_rig rig;
-};
-
-static struct bench b;
+#include "lease_bench.h"
 
 /* Two workerIds held, the first of them used up to 2 s after the claim, 3 s ago. */
-static struct rig_grant begin(void)
+static struct rig_grant begin_used(void)
 {
-    struct lease_config conf = rig_config();
-    fake_clock_init(&b.clock, RIG_T0);
-    fake_coord_init(&b.coord, &b.clock.clock, RIG_IDENTITY, 0, FAKE_COORD_WORKERS - 1);
-    rig_init(&b.rig, &conf, &b.coord, &b.clock, 1);
+    begin();
     (void)rig_settle(&b.rig);
     fake_clock_pass(&b.clock, 3000000);
     rig_use(rig_first(&b.rig), RIG_T0 + 2000);
     return *rig_first(&b.rig);
-}
-
-static void end(void)
-{
-    rig_clear(&b.rig);
-    fake_coord_clear(&b.coord);
-}
-
-static unsigned count(enum fake_coord_op op)
-{
-    return fake_coord_count(&b.coord, op);
 }
 
 /* ---- taking over ------------------------------------------------------------------------------
@@ -47,7 +18,7 @@ static unsigned count(enum fake_coord_op op)
 static void a_restart_goes_on_where_the_killed_one_stopped(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     rig_restart(&b.rig);
     assert_int_equal(b.rig.mails[LEASE_MAIL_POOL], 1);
     assert_true(b.rig.pool.epoch_ms == RIG_EPOCH);
@@ -70,7 +41,7 @@ static void a_restart_goes_on_where_the_killed_one_stopped(void **state)
 static void a_page_as_it_was_left_is_granted_at_once(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     assert_true(lease_proven(&b.rig.lease));
     b.rig.file.proven = true;
     rig_restart(&b.rig);
@@ -89,7 +60,7 @@ static void a_page_as_it_was_left_is_granted_at_once(void **state)
 static void a_page_that_waits_to_be_proven_is_not_passed_on_as_proven(void **state)
 {
     (void)state;
-    (void)begin();
+    (void)begin_used();
     rig_restart(&b.rig);
     assert_false(lease_proven(&b.rig.lease));
     assert_int_equal(rig_step(&b.rig), LEASE_RENEW);
@@ -101,7 +72,7 @@ static void a_page_that_waits_to_be_proven_is_not_passed_on_as_proven(void **sta
 static void a_leaving_slot_of_a_proven_page_is_released(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     rig_retire(&b.rig, rig_of_worker(&b.rig, was.worker));
     b.rig.file.proven = true;
     rig_restart(&b.rig);
@@ -118,7 +89,7 @@ static void a_restart_repeats_the_renewal_that_was_cut_short(void **state)
 {
     (void)state;
     for (int arrived = 0; arrived < 2; arrived++) {
-        (void)begin();
+        (void)begin_used();
         fake_coord_fail(&b.coord, FAKE_RENEW, COORD_DOWN, arrived != 0);
         while (count(FAKE_RENEW) == 0)
             rig_pass(&b.rig, 50);
@@ -148,7 +119,7 @@ static void a_restart_repeats_the_renewal_that_was_cut_short(void **state)
 static void a_restart_with_the_coordinator_down_serves_all_the_same(void **state)
 {
     (void)state;
-    (void)begin();
+    (void)begin_used();
     rig_restart(&b.rig);
     for (int i = 0; i < 20; i++)
         fake_coord_fail(&b.coord, FAKE_RENEW, COORD_DOWN, false);
@@ -163,7 +134,7 @@ static void a_restart_with_the_coordinator_down_serves_all_the_same(void **state
 static void a_clock_that_went_back_does_not_lower_last(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     b.clock.us_wall -= 1500000;
     rig_restart(&b.rig);
     fake_coord_fail(&b.coord, FAKE_RENEW, COORD_DOWN, false);
@@ -176,7 +147,7 @@ static void a_clock_that_went_back_does_not_lower_last(void **state)
 static void a_clock_that_is_years_ahead_uses_up_the_range_alone(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     b.clock.us_wall += INT64_C(100000000000000);
     rig_restart(&b.rig);
     fake_coord_fail(&b.coord, FAKE_RENEW, COORD_DOWN, false);
@@ -189,7 +160,7 @@ static void a_clock_that_is_years_ahead_uses_up_the_range_alone(void **state)
 static void a_last_time_above_the_ceiling_stays(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     rig_use(rig_first(&b.rig), was.hi_ms + 5000);
     b.clock.us_wall += INT64_C(100000000000000);
     rig_restart(&b.rig);
@@ -204,7 +175,7 @@ static void a_last_time_above_the_ceiling_stays(void **state)
 static void an_older_page_put_back_is_not_issued_from(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     struct page backup = *b.rig.file.page;
     rig_pass(&b.rig, 7000);
     assert_true(count(FAKE_RENEW) >= 1);
@@ -223,7 +194,7 @@ static void an_older_page_put_back_is_not_issued_from(void **state)
 static void a_page_put_back_before_a_renewal_goes_on_above_what_was_issued(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     struct page backup = *b.rig.file.page;
     rig_use(rig_first(&b.rig), RIG_T0 + 2900);
     *b.rig.file.page = backup;
@@ -237,7 +208,7 @@ static void a_page_put_back_before_a_renewal_goes_on_above_what_was_issued(void 
 static void a_stop_before_the_first_renewal_tells_no_last(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     int64_t hwm = b.coord.worker[was.worker].hwm_ms;
     rig_restart(&b.rig);
     lease_stop(&b.rig.lease, true, rig_mono(&b.rig));
@@ -252,7 +223,7 @@ static void a_stop_before_the_first_renewal_tells_no_last(void **state)
 static void what_was_lost_meanwhile_is_replaced(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     fake_coord_steal(&b.coord, was.worker);
     rig_restart(&b.rig);
     (void)rig_settle(&b.rig);
@@ -265,7 +236,7 @@ static void what_was_lost_meanwhile_is_replaced(void **state)
 static void a_leaving_one_is_released_and_never_granted_again(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     rig_retire(&b.rig, rig_first(&b.rig));
     fake_coord_fail(&b.coord, FAKE_RELEASE, COORD_DOWN, false);
     assert_int_equal(rig_step(&b.rig), LEASE_RELEASE);
@@ -285,7 +256,7 @@ static void a_leaving_one_is_released_and_never_granted_again(void **state)
 static void a_restart_under_another_epoch_takes_nothing_over(void **state)
 {
     (void)state;
-    (void)begin();
+    (void)begin_used();
     b.rig.conf.epoch_pinned = true;
     b.rig.conf.epoch_ms = RIG_EPOCH + 1000;
     rig_restart(&b.rig);
@@ -301,7 +272,7 @@ static void a_restart_under_another_epoch_takes_nothing_over(void **state)
 static void handles_of_two_lives_may_agree_but_grants_do_not_repeat(void **state)
 {
     (void)state;
-    (void)begin();
+    (void)begin_used();
     uint16_t worker = rig_first(&b.rig)->worker;
     for (int64_t life = 1; life <= 5; life++) {
         int64_t last = rig_of_worker(&b.rig, worker)->last_ms;
@@ -320,7 +291,7 @@ static void handles_of_two_lives_may_agree_but_grants_do_not_repeat(void **state
 static void a_mark_below_the_floor_is_not_told_at_a_release(void **state)
 {
     (void)state;
-    (void)begin();
+    (void)begin_used();
     struct rig_grant *g = rig_first(&b.rig);
     struct page_record *rec = &b.rig.lease.slot[g->handle % LEASE_SLOTS].rec;
     int64_t hwm = b.coord.worker[g->worker].hwm_ms;
@@ -342,7 +313,7 @@ static void a_mark_below_the_floor_is_not_told_at_a_release(void **state)
 static void after_a_reboot_everything_is_released_without_last(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     int64_t hwm = b.coord.worker[was.worker].hwm_ms;
     rig_retire(&b.rig, rig_first(&b.rig)); /* its mark may be younger on disk, or older */
     rig_reboot(&b.rig);
@@ -365,7 +336,7 @@ static void after_a_reboot_everything_is_released_without_last(void **state)
 static void another_pools_page_is_not_released_to_this_one(void **state)
 {
     (void)state;
-    (void)begin();
+    (void)begin_used();
     rig_reboot(&b.rig);
     (void)strcpy(b.coord.pool.identity, RIG_OTHER);
     (void)rig_settle(&b.rig);
@@ -385,7 +356,7 @@ static void stop(bool give_back)
 static void a_stop_returns_everything_with_its_exact_last(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     stop(true);
     assert_int_equal(rig_page_count(&b.rig, PAGE_LEAVING), 2); /* before any release is sent */
     assert_int_equal(rig_step(&b.rig), LEASE_RELEASE);
@@ -404,7 +375,7 @@ static void a_stop_returns_everything_with_its_exact_last(void **state)
 static void a_stop_that_keeps_leaves_the_page_as_it_is(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     stop(false);
     assert_int_equal(rig_step(&b.rig), LEASE_FINISHED);
     assert_int_equal(count(FAKE_RELEASE), 0);
@@ -418,7 +389,7 @@ static void a_stop_that_keeps_leaves_the_page_as_it_is(void **state)
 static void a_stop_that_keeps_still_releases_the_retired(void **state)
 {
     (void)state;
-    (void)begin();
+    (void)begin_used();
     rig_retire(&b.rig, rig_first(&b.rig));
     stop(false);
     assert_int_equal(rig_step(&b.rig), LEASE_RELEASE);
@@ -430,7 +401,7 @@ static void a_stop_that_keeps_still_releases_the_retired(void **state)
 static void a_stop_waits_for_a_coordinator_only_so_long(void **state)
 {
     (void)state;
-    struct rig_grant was = begin();
+    struct rig_grant was = begin_used();
     for (int i = 0; i < 60; i++)
         fake_coord_fail(&b.coord, FAKE_RELEASE, COORD_DOWN, false);
     stop(true);
@@ -471,7 +442,7 @@ static void a_stop_before_anything_was_found_finishes_at_once(void **state)
 static void nothing_is_claimed_or_renewed_after_a_stop(void **state)
 {
     (void)state;
-    (void)begin();
+    (void)begin_used();
     unsigned claims = count(FAKE_CLAIM), renewals = count(FAKE_RENEW);
     stop(false);
     lease_urge_claim(&b.rig.lease, rig_mono(&b.rig));

@@ -1,47 +1,5 @@
 /* The lease machine and its pool: lost, replaced, of another epoch, to be made first. */
-#include "support/lease_rig.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-struct bench {
-    struct fake_clock clock;
-    struct fake_coord coord;
-    struct lease_rig rig;
-};
-
-static struct bench b;
-
-static void begin_with(struct lease_config conf, uint16_t to)
-{
-    fake_clock_init(&b.clock, RIG_T0);
-    fake_coord_init(&b.coord, &b.clock.clock, RIG_IDENTITY, 0, to);
-    rig_init(&b.rig, &conf, &b.coord, &b.clock, 1);
-}
-
-static void begin(void)
-{
-    begin_with(rig_config(), FAKE_COORD_WORKERS - 1);
-}
-
-static void end(void)
-{
-    rig_clear(&b.rig);
-    fake_coord_clear(&b.coord);
-}
-
-static void upset(enum fake_coord_op op, enum coord_status s)
-{
-    fake_coord_fail(&b.coord, op, s, false);
-}
-
-static unsigned count(enum fake_coord_op op)
-{
-    return fake_coord_count(&b.coord, op);
-}
+#include "lease_bench.h"
 
 static void holders_of_a_lost_pool_go_on_to_their_ceilings(void **state)
 {

@@ -29,20 +29,6 @@ static unsigned count_sends(void)
     return __atomic_load_n(&sends, __ATOMIC_SEQ_CST);
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    net_bench_init(&b);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    net_bench_stop(&b);
-    return 0;
-}
-
 static void requests_are_answered(void **state)
 {
     (void)state;
@@ -366,7 +352,7 @@ static void limits_can_be_changed(void **state)
     (void)close(fd);
 }
 
-#define NET(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 int main(void)
 {

@@ -17,20 +17,6 @@
 
 static struct net_bench b;
 
-static int begin(void **state)
-{
-    (void)state;
-    net_bench_init(&b);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    net_bench_stop(&b);
-    return 0;
-}
-
 static bool is_drained(void)
 {
     return __atomic_load_n(&b.drained, __ATOMIC_SEQ_CST);
@@ -275,7 +261,7 @@ static void a_loop_with_open_connections_can_be_freed(void **state)
     net_free(NULL);
 }
 
-#define NET(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 int main(void)
 {

@@ -15,20 +15,6 @@
 
 static struct net_bench b;
 
-static int begin(void **state)
-{
-    (void)state;
-    net_bench_init(&b);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    net_bench_stop(&b);
-    return 0;
-}
-
 static int64_t now_us(void)
 {
     return clock_mono_us(clock_system());
@@ -369,7 +355,7 @@ static void what_is_held_can_be_closed(void **state)
     (void)close(other);
 }
 
-#define NET(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 int main(void)
 {
