@@ -103,9 +103,11 @@ static void follow_hello(struct rds_call *c)
     }
 }
 
-/* HELLO, SELECT and their kin change what we know, too; the upstream says what comes of it. */
-static void follow(struct rds_call *c)
+/* HELLO, SELECT and their kin change what we know, too; the upstream says what comes of it.
+ * true: from RESP3 back to RESP2. */
+static bool follow(struct rds_call *c)
 {
+    bool resp3 = c->ses->proto == 3;
     if (rds_is_verb(c, RESP_HELLO))
         follow_hello(c);
     if (rds_is_verb(c, RESP_SELECT))
@@ -113,6 +115,7 @@ static void follow(struct rds_call *c)
     if (rds_is_sub(c, "setname"))
         (void)c->sub->fn(c);
     buf_truncate(c->out, c->start);
+    return resp3 && c->ses->proto == 2;
 }
 
 bool rds_subscribes(const struct rds_call *c)
@@ -226,12 +229,10 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
         rds_send_state(c);
     upstream_send(c->turn, c->raw);
     upstream_expect(c->turn, FRAME_RESP, n, rds_blocks(c) ? UPSTREAM_PATIENT : 0);
-    uint8_t proto = ses->proto;
-    follow(c);
-    if (proto == 3 && ses->proto == 2)
-        ses->there->subscribed = true; /* perhaps: what was subscribed to in RESP3 still is */
+    bool back = follow(c);
+    ses->there->subscribed |= back; /* perhaps: what was subscribed to in RESP3 still is */
     bool speaks_again = rds_is_sub(c, "reply") && ses->there->asked == 0;
-    if (rds_subscribes(c) || (ses->there->subscribed && (speaks_again || proto != ses->proto)))
+    if (rds_subscribes(c) || (ses->there->subscribed && (speaks_again || back)))
         send_probe(c);
     if (is == UPSTREAM_FRESH && rds_is_verb(c, RESP_AUTH))
         rds_send_state(c);
