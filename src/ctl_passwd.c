@@ -79,7 +79,7 @@ int ctl_password(const struct ctl_args *a, char out[PASSFILE_MAX + 1])
 {
     struct err e;
     out[0] = '\0';
-    if (a->password_file && passfile_read(a->password_file, "--password-file", out, &e))
+    if (a->password_file && passfile_read(a->password_file, "--password-file", true, out, &e))
         return ctl_fail(CTL_USAGE, "%s", e.text);
     return CTL_OK;
 }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,20 +26,20 @@ static enum err_code take(const char *text, size_t n, const char *what, char out
     return ERR_OK;
 }
 
-enum err_code passfile_read(const char *path, const char *what, char out[PASSFILE_MAX + 1],
-                            struct err *e)
+enum err_code passfile_read(const char *path, const char *what, bool waits,
+                            char out[PASSFILE_MAX + 1], struct err *e)
 {
     char text[PASSFILE_MAX + 3]; /* with "\r\n" and one too many */
     struct stat st;
     size_t n = 0;
     enum err_code rc;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (waits ? 0 : O_NONBLOCK));
     bool there = fd >= 0 && fstat(fd, &st) == 0;
-    bool regular = there && S_ISREG(st.st_mode);
+    bool taken = there && (waits || S_ISREG(st.st_mode));
     out[0] = '\0';
-    if (!there || (regular && file_read(fd, text, sizeof text, &n)))
+    if (!there || (taken && file_read(fd, text, sizeof text, &n)))
         rc = err_errno(e, errno, "expected a readable file for %s, found \"%.200s\"", what, path);
-    else if (!regular)
+    else if (!taken)
         rc = err_set(e, ERR_INVALID, "expected a regular file for %s, found another kind", what);
     else
         rc = take(text, n, what, out, e);

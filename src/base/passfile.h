@@ -5,19 +5,21 @@
  * Invariants
  *   - The password is the whole file less one final line end: 1..PASSFILE_MAX bytes, none of them
  *     NUL. Nothing is cut off silently.
- *   - Only a regular file is read: another could keep us waiting.
+ *   - Who cannot wait reads a regular file alone; a command also takes a pipe, as of `<(...)`.
  */
 #ifndef SIDFLAKE_BASE_PASSFILE_H
 #define SIDFLAKE_BASE_PASSFILE_H
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
 #define PASSFILE_MAX 1024u /* bytes of a password */
 
-/* Reads the file at path into out and ends it with NUL. what: the option that names the file, for
- * errors. ERR_IO: it cannot be read; ERR_INVALID, ERR_RANGE: it is no such file; out is "" then.
- * The caller should wipe out after use. */
-enum err_code passfile_read(const char *path, const char *what, char out[PASSFILE_MAX + 1],
-                            struct err *e) MUST_CHECK;
+/* Reads the file at path into out and ends it with NUL; waits: for as long as it takes. what: the
+ * option that names the file, for errors. ERR_IO: it cannot be read; ERR_INVALID, ERR_RANGE: it is
+ * no such file; out is "" then. The caller should wipe out after use. */
+enum err_code passfile_read(const char *path, const char *what, bool waits,
+                            char out[PASSFILE_MAX + 1], struct err *e) MUST_CHECK;
 
 #endif

@@ -77,6 +77,7 @@ enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1], st
 {
     out[0] = '\0';
     return c->coordinator_password_file[0]
-               ? passfile_read(c->coordinator_password_file, "coordinator.password_file", out, e)
+               ? passfile_read(c->coordinator_password_file, "coordinator.password_file", false,
+                               out, e)
                : ERR_OK;
 }

@@ -42,7 +42,7 @@ static enum err_code read_from(const char *content, size_t n)
     assert_int_equal(fwrite(content, 1, n, f), n);
     assert_int_equal(fclose(f), 0);
     (void)snprintf(out, sizeof out, "before");
-    enum err_code rc = passfile_read(path, WHAT, out, &e);
+    enum err_code rc = passfile_read(path, WHAT, false, out, &e);
     assert_true(rc == ERR_OK || out[0] == '\0');
     return rc;
 }
@@ -102,7 +102,7 @@ static void nul_is_refused(void **state)
 static void no_file_is_refused(void **state)
 {
     (void)state;
-    assert_int_equal(passfile_read("/nonexistent", WHAT, out, &e), ERR_IO);
+    assert_int_equal(passfile_read("/nonexistent", WHAT, false, out, &e), ERR_IO);
     assert_string_equal(e.text, "expected a readable file for " WHAT
                                 ", found \"/nonexistent\": No such file or directory");
 }
@@ -115,10 +115,25 @@ static void other_kinds_are_refused(void **state)
     const char *const others[] = {path, dir, "/dev/zero"};
     (void)alarm(10);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        assert_int_equal(passfile_read(others[i], WHAT, out, &e), ERR_INVALID);
+        assert_int_equal(passfile_read(others[i], WHAT, false, out, &e), ERR_INVALID);
         assert_string_equal(e.text, "expected a regular file for " WHAT ", found another kind");
     }
     (void)alarm(0);
+}
+
+static void who_can_wait_takes_a_pipe(void **state)
+{
+    (void)state;
+    int pipes[2];
+    char name[32];
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(write(pipes[1], "secret\n", 7), 7);
+    (void)close(pipes[1]);
+    (void)snprintf(name, sizeof name, "/dev/fd/%d", pipes[0]);
+    assert_int_equal(passfile_read(name, WHAT, true, out, &e), ERR_OK);
+    assert_string_equal(out, "secret");
+    (void)close(pipes[0]);
+    assert_int_equal(passfile_read(dir, WHAT, true, out, &e), ERR_IO);
 }
 
 #define PASSFILE(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -126,9 +141,10 @@ static void other_kinds_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PASSFILE(one_line_end_is_left_out), PASSFILE(too_long_is_refused),
-        PASSFILE(nothing_is_refused),       PASSFILE(nul_is_refused),
-        PASSFILE(no_file_is_refused),       PASSFILE(other_kinds_are_refused),
+        PASSFILE(one_line_end_is_left_out),  PASSFILE(too_long_is_refused),
+        PASSFILE(nothing_is_refused),        PASSFILE(nul_is_refused),
+        PASSFILE(no_file_is_refused),        PASSFILE(other_kinds_are_refused),
+        PASSFILE(who_can_wait_takes_a_pipe),
     };
     return cmocka_run_group_tests_name("base/passfile", tests, NULL, NULL);
 }
