@@ -29,7 +29,8 @@ class Screen:
         self.rows, self.cols = rows, cols
         self.cells = [[" "] * cols for _ in range(rows)]
         self.row = self.col = 0
-        self.stale = True  # until it is drawn anew, what comes may be meant for another size
+        self.stale = True  # until it is drawn anew, what comes may be meant for another size …
+        self.outside = None  # … and so may be what was drawn as the size changed: until the next
 
     def feed(self, text):
         """Returns what is left: an escape that has not come to its end."""
@@ -54,11 +55,11 @@ class Screen:
             self.row += 1
         else:
             assert c >= " ", "a control character: %r" % c
-            inside = self.row < self.rows and self.col < self.cols
-            assert inside or self.stale, \
-                "%r at %d, %d is outside %dx%d" % (c, self.row, self.col, self.rows, self.cols)
-            if inside:
+            if self.row < self.rows and self.col < self.cols:
                 self.cells[self.row][self.col] = c
+            elif not self.stale:
+                self.outside = "%r at %d, %d is outside %dx%d" % (c, self.row, self.col, self.rows,
+                                                                   self.cols)
             self.col += 1
 
     def escape(self, private, number, what):
@@ -70,12 +71,16 @@ class Screen:
             self.row, self.col = int(row) - 1, int(col) - 1
         elif what == "J":
             self.cells = [[" "] * self.cols for _ in range(self.rows)]
-            self.stale = False
+            self.stale, self.outside = False, None
         elif what == "K" and self.row < self.rows:
             self.cells[self.row][self.col:] = [" "] * max(0, self.cols - self.col)
         elif what != "K":
             assert what == "m", (number, what)
             self.styles |= set(number.split(";"))
+
+    def drawn(self):
+        """For the size that it has."""
+        return not self.stale and not self.outside
 
     def text(self):
         return "\n".join("".join(row).rstrip() for row in self.cells)
@@ -126,11 +131,12 @@ class Terminal:
     def shows(self, pattern, timeout=10):
         def shown():
             self.read(0.05)
-            return re.search(pattern, self.screen.text(), re.M)
+            return not self.screen.outside and re.search(pattern, self.screen.text(), re.M)
         try:
             return until("the screen shows /%s/" % pattern, shown, timeout)
         except AssertionError as e:
-            raise AssertionError("%s; it shows\n%s" % (e, self.screen.text()))
+            raise AssertionError("%s; %s it shows\n%s" % (e, self.screen.outside or "",
+                                                          self.screen.text()))
 
     def keys(self, text):
         os.write(self.fd, text.encode())
@@ -149,6 +155,7 @@ class Terminal:
                 self.status = os.waitstatus_to_exitcode(status)
         while self.read(0.1) and time.monotonic() < deadline:
             pass  # the kernel may pass on what was written after the end of who wrote it
+        assert not self.screen.outside, self.screen.outside
         return self.status
 
     def is_given_back(self):

@@ -91,7 +91,7 @@ def top_resize(case):
         t.shows(r"Process +CPU")
         for rows, cols in ((24, 80), (5, 20), (1, 1), (2, 300), (60, 132), (24, 80)):
             t.resize(rows, cols)
-            until("drawn anew", lambda: t.read(0.05) and not t.screen.stale)
+            until("drawn anew", lambda: t.read(0.05) and t.screen.drawn())
             while select.select([t.fd], [], [], 0.1)[0]:
                 t.read(0)
         t.shows(r"^ q quit .* every 0.2 s")
@@ -108,7 +108,7 @@ def top_resize_now(case):
         t.shows(r"q quit .* every 10 min 0 s$")
         time.sleep(0.5)  # the second look comes soon after the first
         t.resize(30, 90)
-        until("drawn anew", lambda: t.read(0.05) and not t.screen.stale)
+        until("drawn anew", lambda: t.read(0.05) and t.screen.drawn())
         t.shows(r"^ q quit .* every 10 min 0 s$")
 
 
