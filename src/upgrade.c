@@ -308,7 +308,6 @@ static int exchange(struct upgrade *u, const struct buf *parcel)
     char **envp = with_parcel(name, fd);
     int why = errno;
     if (fd >= 0 && envp) {
-        heir_block(); /* they wait for the next program's handlers */
         if (u->again)
             (void)kill(getpid(), SIGUSR2);
         make_inheritable(parcel, true);
@@ -316,7 +315,6 @@ static int exchange(struct upgrade *u, const struct buf *parcel)
         (void)execve(u->path, u->o.argv, envp);
         why = errno;
         make_inheritable(parcel, false);
-        heir_signals();
     }
     if (fd >= 0)
         (void)close(fd);
@@ -324,19 +322,23 @@ static int exchange(struct upgrade *u, const struct buf *parcel)
     return why;
 }
 
-static void look_again(void *arg);
+static void hold_signals(void *arg);
 
 static void go_on(struct upgrade *u)
 {
     u->step = UPGRADE_IDLE;
+    heir_signals();
     keeper_pause(u->o.keeper, false);
     upstreams_rest(u->o.net, false);
 }
 
-static void try_exchange(struct upgrade *u)
+static void try_exchange(void *arg)
 {
+    struct upgrade *u = arg;
     struct buf b;
     int why = ENOMEM;
+    if (u->step != UPGRADE_EXCHANGING)
+        return;
     if (new_parcel(&b)) {
         struct pagefile_left left = {.fd = u->o.page->fd,
                                      .page = u->proven ? u->o.page->page : NULL};
@@ -345,8 +347,9 @@ static void try_exchange(struct upgrade *u)
         uint64_t lost = net_pack(u->o.net, PARCEL_TAKE, &b);
         if (lost > 0 && u->waits++ < WAITS) {
             free_parcel(&b);
-            net_after(u->o.net, WAIT_US << (u->waits < WAIT_LOG ? u->waits : WAIT_LOG), look_again,
-                      u);
+            heir_signals();
+            net_after(u->o.net, WAIT_US << (u->waits < WAIT_LOG ? u->waits : WAIT_LOG),
+                      hold_signals, u);
             return;
         }
         if (lost > 0)
@@ -358,28 +361,41 @@ static void try_exchange(struct upgrade *u)
     refuse(u, strerror(why));
 }
 
-static void look_again(void *arg)
+static void in_the_next_round(void *arg)
 {
     struct upgrade *u = arg;
-    if (u->step == UPGRADE_PAUSING)
-        try_exchange(u);
+    if (u->step == UPGRADE_EXCHANGING)
+        net_after(u->o.net, 0, try_exchange, u);
 }
 
-/* The keeper says it once; what it mails later finds the step or the waits changed. */
+/* From here on signals wait for the next program's handlers. Those that came before are with the
+ * loop, which calls their handlers within its next round; so the exchange is in the one after that,
+ * if they have not cancelled it. */
+static void hold_signals(void *arg)
+{
+    struct upgrade *u = arg;
+    if (u->step != UPGRADE_EXCHANGING)
+        return;
+    heir_block();
+    net_after(u->o.net, 0, in_the_next_round, u);
+}
+
+/* The keeper says it once; what it mails later finds the step changed. */
 void upgrade_paused(struct upgrade *u, bool proven)
 {
     u->proven = proven;
-    if (u->step != UPGRADE_PAUSING || u->waits > 0)
+    if (u->step != UPGRADE_PAUSING)
         return;
+    u->step = UPGRADE_EXCHANGING;
     upstreams_rest(u->o.net, true);
-    try_exchange(u);
+    hold_signals(u);
 }
 
 void upgrade_cancel(struct upgrade *u)
 {
     if (u->step == UPGRADE_CHECKING && u->child > 0)
         (void)kill(u->child, SIGKILL);
-    if (u->step == UPGRADE_PAUSING)
+    if (u->step >= UPGRADE_PAUSING)
         go_on(u);
     u->step = UPGRADE_IDLE;
 }

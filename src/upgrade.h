@@ -2,15 +2,17 @@
  * An upgrade in place: the program at the path that this one was started from, which may be a newer
  * one by now, takes its place in the same process. As systemd's daemon-reexec.
  *
- *   SIGUSR2 -> CHECKING   a child runs the program with -t, and says that it could take over
- *           -> PAUSING    the keeper comes to rest: no call to the coordinator is under way
- *           -> execve     sockets, connections and the state page go over in a parcel (heir.h)
+ *   SIGUSR2 -> CHECKING    a child runs the program with -t, and says that it could take over
+ *           -> PAUSING     the keeper comes to rest: no call to the coordinator is under way
+ *           -> EXCHANGING  signals are held back; those that came before are dealt with
+ *           -> execve      sockets, connections and the state page go over in a parcel (heir.h)
  *
  * Invariants
  *   - The loop serves until the last step, which waits for nothing.
  *   - Whatever fails before leaves everything as it was, and is logged and told to systemd.
  *   - Listening sockets are never closed, so that no connection is refused; the lock of the state
  *     page is never released.
+ *   - No signal is lost: one that the loop has not told of yet may be the SIGTERM that ends us.
  *   - Nothing is issued after the copy of the page that proves to the next program what it holds.
  */
 #ifndef SIDFLAKE_UPGRADE_H
@@ -27,6 +29,7 @@ enum upgrade_step {
     UPGRADE_IDLE,
     UPGRADE_CHECKING,
     UPGRADE_PAUSING,
+    UPGRADE_EXCHANGING,
 };
 
 struct upgrade_options {
@@ -45,8 +48,8 @@ struct upgrade {
     pid_t child;    /* CHECKING; 0: none */
     int said;       /* CHECKING: memory file with its output; else -1 */
     bool again;     /* asked for while one was under way: the program may have changed since */
-    bool proven;    /* PAUSING: as the keeper says */
-    unsigned waits; /* PAUSING: for connections that cannot be carried as they are now */
+    bool proven;    /* EXCHANGING: as the keeper says */
+    unsigned waits; /* EXCHANGING: for connections that cannot be carried as they are now */
 };
 
 /* After everything else has been started. The directory of the process must not have changed since

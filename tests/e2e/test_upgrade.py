@@ -483,12 +483,12 @@ def told(case):
 @test("SIGTERM and SIGUSR2 together: it stops, with its workerIds returned")
 def term_and_upgrade(case):
     redis = case.pool()
-    for i in range(10):
+    for i in range(80):
         s = case.sidecar(redis)
         s.wait_held(2)
         s.popen.send_signal(signal.SIGUSR2)
-        time.sleep(i * 0.002)
-        assert s.stop() == 0
+        time.sleep(i * 0.00015)
+        assert s.stop() == 0, "round %d" % i
         assert redis.held() == [], "round %d: %r" % (i, redis.held())
 
 
