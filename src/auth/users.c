@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* A line on its way in. */
 struct line {
@@ -119,17 +118,12 @@ enum err_code users_read(struct users *u, const char *name, struct span text, st
 static enum err_code load_from(struct users *u, const char *path, char *mem, struct err *e)
 {
     size_t n = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    enum err_code r = fd < 0 ? ERR_IO : file_read(fd, mem, USERS_FILE_MAX + 1, &n);
-    int why = errno;
-    if (fd >= 0)
-        (void)close(fd);
-    if (r)
-        return err_errno(e, why, "%s: expected a readable users file, found", path);
+    if (file_load(path, O_NOCTTY | O_NONBLOCK, mem, USERS_FILE_MAX + 1, &n))
+        return err_errno(e, errno, "%s: expected a readable users file, found", path);
     if (n > USERS_FILE_MAX)
         return err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more", path,
                        USERS_FILE_MAX);
-    r = users_read(u, path, span_of(mem, n), e);
+    enum err_code r = users_read(u, path, span_of(mem, n), e);
     explicit_bzero(mem, n);
     return r;
 }

@@ -12,4 +12,7 @@
  * passes one byte more, to see that a file is too long. ERR_IO: errno says why. */
 enum err_code file_read(int fd, char *mem, size_t cap, size_t *n) MUST_CHECK;
 
+/* The same of the file at path, opened with these flags beside O_RDONLY and O_CLOEXEC. */
+enum err_code file_load(const char *path, int flags, char *mem, size_t cap, size_t *n) MUST_CHECK;
+
 #endif

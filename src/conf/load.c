@@ -6,9 +6,7 @@
 #include "conf/value.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static struct conf_mark mark_of(const struct conf_load *l, enum conf_option_id id, size_t item)
 {
@@ -139,13 +137,8 @@ enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml,
 
 static enum err_code read_file(const char *file, char *mem, size_t *n, struct err *e)
 {
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    enum err_code rc = fd < 0 ? ERR_IO : file_read(fd, mem, CONF_FILE_MAX + 1, n);
-    int errnum = errno;
-    if (fd >= 0)
-        (void)close(fd);
-    if (rc)
-        return err_errno(e, errnum, "%s: expected a readable file, found", conf_text_name(file));
+    if (file_load(file, 0, mem, CONF_FILE_MAX + 1, n))
+        return err_errno(e, errno, "%s: expected a readable file, found", conf_text_name(file));
     if (*n > CONF_FILE_MAX)
         return err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more",
                        conf_text_name(file), CONF_FILE_MAX);

@@ -57,12 +57,30 @@ static void says_that_it_cannot_be_read(void **state)
     (void)close(fd);
 }
 
+static void loads_by_path(void **state)
+{
+    (void)state;
+    char mem[16];
+    size_t n = 99;
+    assert_int_equal(file_load("/dev/null", 0, mem, sizeof mem, &n), ERR_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(file_load("/dev/zero", 0, mem, sizeof mem, &n), ERR_OK);
+    assert_int_equal(n, sizeof mem);
+    assert_int_equal(file_load("/", 0, mem, sizeof mem, &n), ERR_IO);
+    assert_int_equal(errno, EISDIR);
+    assert_int_equal(file_load("/nonexistent", 0, mem, sizeof mem, &n), ERR_IO);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(file_load("/dev/null", O_DIRECTORY, mem, sizeof mem, &n), ERR_IO);
+    assert_int_equal(errno, ENOTDIR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_to_the_end),
         cmocka_unit_test(reads_no_more_than_there_is_room_for),
         cmocka_unit_test(says_that_it_cannot_be_read),
+        cmocka_unit_test(loads_by_path),
     };
     return cmocka_run_group_tests_name("base/file", tests, NULL, NULL);
 }
