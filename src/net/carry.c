@@ -57,7 +57,7 @@ static bool link_is_whole(const struct upstream_link *l)
     bool simple = true;
     for (uint32_t i = 0; i < l->fifo_n; i++)
         simple &= is_simple(&l->fifo[(l->fifo_at + i) % l->fifo_cap]);
-    return l->state == LINK_OPEN && l->out_n == 0 && l->in_n == 0 && !within && simple;
+    return l->state == LINK_OPEN && !l->out.p && !l->in.p && !within && simple;
 }
 
 /* All that there is to know of it stands in its buffers, its session, and its link's record. */
@@ -90,8 +90,7 @@ static void pack_link(const struct conn *c, struct buf *b)
 static bool pack_conn(const struct conn *c, struct buf *b)
 {
     bool flushing = c->state == CONN_FLUSHING;
-    uint32_t from = flushing ? c->out_off : 0;
-    uint64_t held = flushing ? c->out_held : c->out_n;
+    uint64_t held = flushing ? c->out_held : c->out.n;
     size_t before = b->n;
     size_t begun = parcel_begin(b, PARCEL_CONNECTION, c->rd.fd);
     parcel_put_bytes(b, span_str(c->svc->name));
@@ -99,8 +98,8 @@ static bool pack_conn(const struct conn *c, struct buf *b)
                           (has_link(c) ? FLAG_LINK : 0));
     parcel_put_u64(b, held);
     parcel_put_u64(b, c->mark);
-    parcel_put_bytes(b, span_of(c->in, c->in_n));
-    parcel_put_bytes(b, span_of(c->out ? c->out + from : NULL, c->out_n - from));
+    parcel_put_bytes(b, kept_span(&c->in));
+    parcel_put_bytes(b, kept_span(&c->out));
     bool ok = is_whole(c) && c->svc->pack && c->svc->pack(c->svc, c->session, b);
     parcel_end(b, begun);
     if (ok && has_link(c))

@@ -24,48 +24,6 @@
 /* ---- life -------------------------------------------------------------------------------------
  */
 
-/* Memory that outlives a turn. Most of it is small and soon free again, so a few blocks of one size
- * go from connection to connection: a request that comes in pieces costs no allocation. */
-char *block_take(struct net *n, size_t size, uint32_t *cap)
-{
-    struct spare *s = n->spare;
-    *cap = size > NET_BLOCK ? (uint32_t)size : NET_BLOCK;
-    if (*cap > NET_BLOCK || !s)
-        return malloc(*cap);
-    n->spare = s->next;
-    n->nspare--;
-    return (char *)s;
-}
-
-void block_give(struct net *n, char *p, uint32_t cap)
-{
-    struct spare *s = (struct spare *)(void *)p;
-    if (!p || cap != NET_BLOCK || n->nspare == NET_SPARE) {
-        free(p);
-        return;
-    }
-    s->next = n->spare;
-    n->spare = s;
-    n->nspare++;
-}
-
-void conn_free_spare(struct net *n)
-{
-    for (struct spare *s = n->spare, *next; s; s = next) {
-        next = s->next;
-        free(s);
-    }
-    n->spare = NULL;
-    n->nspare = 0;
-}
-
-static void free_kept(struct net *n, char **p, uint32_t *kept_n, uint32_t *cap)
-{
-    block_give(n, *p, *cap);
-    *p = NULL;
-    *kept_n = *cap = 0;
-}
-
 void conn_close(struct conn *c)
 {
     if (c->state == CONN_DEAD)
@@ -75,8 +33,8 @@ void conn_close(struct conn *c)
     ev_io_stop(n->loop, &c->rd);
     ev_io_stop(n->loop, &c->wr);
     (void)close(c->rd.fd);
-    free_kept(n, &c->in, &c->in_n, &c->in_cap);
-    free_kept(n, &c->out, &c->out_n, &c->out_cap);
+    kept_free(n, &c->in);
+    kept_free(n, &c->out);
     c->state = CONN_DEAD;
     if (c->relay)
         relay_closed(c);
@@ -86,55 +44,6 @@ void conn_close(struct conn *c)
     n->connections--;
     link_remove(&c->all);
     link_append(&n->dead, &c->all);
-}
-
-/* Replaces what is kept by n bytes at p, which may lie in it. false: no memory. */
-static bool keep(struct net *net, char **kept, uint32_t *kept_n, uint32_t *cap, const char *p,
-                 size_t n)
-{
-    char *copy = NULL;
-    uint32_t copy_cap = 0;
-    if (n > 0) {
-        copy = block_take(net, n, &copy_cap);
-        if (!copy)
-            return false;
-        memcpy(copy, p, n);
-    }
-    free_kept(net, kept, kept_n, cap);
-    *kept = copy;
-    *kept_n = (uint32_t)n;
-    *cap = copy_cap;
-    return true;
-}
-
-/* Room for n more bytes behind what is kept of the output. */
-static bool grow_out(struct conn *c, size_t n)
-{
-    size_t have = c->out_n - c->out_off;
-    uint32_t cap;
-    if (c->out_n + n <= c->out_cap)
-        return true;
-    char *larger = block_take(c->net, 2 * (have + n), &cap);
-    if (!larger)
-        return false;
-    if (have > 0)
-        memcpy(larger, c->out + c->out_off, have);
-    block_give(c->net, c->out, c->out_cap);
-    c->out = larger;
-    c->out_cap = cap;
-    c->out_n = (uint32_t)have;
-    c->out_off = 0;
-    return true;
-}
-
-static bool keep_in(struct conn *c, const char *p, size_t n)
-{
-    return (n == 0 && !c->in) || keep(c->net, &c->in, &c->in_n, &c->in_cap, p, n);
-}
-
-static bool keep_out(struct conn *c, const char *p, size_t n)
-{
-    return (n == 0 && !c->out) || keep(c->net, &c->out, &c->out_n, &c->out_cap, p, n);
 }
 
 /* ---- output -----------------------------------------------------------------------------------
@@ -173,11 +82,10 @@ static bool flush(struct conn *c, struct buf *out, size_t ready)
             memmove(out->p, out->p + ready, out->n);
         return true;
     }
-    if (!keep_out(c, out->p + sent, out->n - (size_t)sent)) {
+    if (!kept_set(c->net, &c->out, span_of(out->p + sent, out->n - (size_t)sent))) {
         conn_close(c);
         return false;
     }
-    c->out_off = 0;
     c->out_held = (uint32_t)(out->n - ready);
     c->state = CONN_FLUSHING;
     ev_io_stop(c->net->loop, &c->rd);
@@ -292,28 +200,17 @@ static void count(struct conn *c, const struct turn *t, int64_t started_us)
     c->parked_us = 0;
 }
 
-/* What stood in kept memory goes to the front of the block. */
-static size_t take_kept(struct net *net, char **kept, uint32_t *kept_n, uint32_t *cap, char *block)
-{
-    size_t n = *kept_n;
-    if (n > 0)
-        memcpy(block, *kept, n);
-    if (*kept)
-        free_kept(net, kept, kept_n, cap);
-    return n;
-}
-
 static void turn(struct conn *c, bool may_read, uint32_t quota)
 {
     struct net *n = c->net;
     struct buf out;
     struct turn t = {.in = {n->in, 0}};
-    t.in.n = take_kept(n, &c->in, &c->in_n, &c->in_cap, n->in);
+    t.in.n = kept_take(n, &c->in, n->in);
     if (may_read && t.in.n < NET_IN_MAX && !fill(c, &t.in.n) && c->state == CONN_DEAD)
         return;
     t.full = may_read && t.in.n == NET_IN_MAX;
     buf_init(&out, n->out, NET_OUT_MAX);
-    out.n = take_kept(n, &c->out, &c->out_n, &c->out_cap, n->out);
+    out.n = kept_take(n, &c->out, n->out);
     if (n->now_us == 0)
         n->now_us = clock_mono_us(n->conf.clock);
     int64_t now_us = n->now_us;
@@ -330,9 +227,9 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     count(c, &t, now_us);
     if (c->state != CONN_DEAD) {
         c->closing = t.step.verdict == NET_CLOSE;
-        bool kept = keep_in(c, t.in.p, c->closing ? 0 : t.in.n);
+        bool kept = kept_set(n, &c->in, span_of(t.in.p, c->closing ? 0 : t.in.n));
         if (kept && c->state == CONN_READING) /* else flush has kept all of the output */
-            kept = keep_out(c, out.p, out.n);
+            kept = kept_set(n, &c->out, buf_span(&out));
         if (kept)
             settle_state(c, &t);
         else
@@ -354,7 +251,7 @@ void conn_resume(struct conn *c, uint32_t quota)
 /* Between turns: bytes from upstream, behind those that the client has not taken yet. */
 bool conn_deliver(struct conn *c, struct span bytes)
 {
-    ssize_t sent = c->out_n > 0 ? 0 : send_some(c, bytes.p, bytes.n);
+    ssize_t sent = c->out.n > 0 ? 0 : send_some(c, bytes.p, bytes.n);
     if (sent < 0) {
         conn_close(c);
         return false;
@@ -363,13 +260,11 @@ bool conn_deliver(struct conn *c, struct span bytes)
     if (left == 0)
         return true;
     if (c->state != CONN_FLUSHING)
-        c->out_off = c->out_held = 0;
-    if (!grow_out(c, left)) {
+        c->out_held = 0;
+    if (!kept_add(c->net, &c->out, span_skip(bytes, (size_t)sent))) {
         conn_close(c);
         return false;
     }
-    memcpy(c->out + c->out_n, bytes.p + sent, left);
-    c->out_n += (uint32_t)left;
     if (c->state != CONN_FLUSHING) {
         link_remove(&c->park);
         c->state = CONN_FLUSHING;
@@ -400,17 +295,15 @@ static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
     struct conn *c = CONTAINER(w, struct conn, wr);
     if (c->state != CONN_FLUSHING)
         return;
-    uint32_t end = c->out_n - c->out_held;
-    ssize_t sent = send_some(c, c->out + c->out_off, end - c->out_off);
+    uint32_t end = c->out.n - c->out_held;
+    ssize_t sent = send_some(c, c->out.p + c->out.at, end - c->out.at);
     if (sent < 0) {
         conn_close(c);
         return;
     }
-    c->out_off += (uint32_t)sent;
-    if (c->out_off < end)
+    c->out.at += (uint32_t)sent;
+    if (c->out.at < end)
         return;
-    memmove(c->out, c->out + end, c->out_held);
-    c->out_n = c->out_held;
     ev_io_stop(loop, w);
     c->state = CONN_READING;
     if (c->closing)
@@ -468,7 +361,7 @@ void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark)
  * of out belong to an unfinished reply. Nothing is served before the loop runs. */
 void conn_restore(struct conn *c, struct span in, struct span out, size_t held)
 {
-    if (!keep_in(c, in.p, in.n) || !keep_out(c, out.p, out.n)) {
+    if (!kept_set(c->net, &c->in, in) || !kept_set(c->net, &c->out, out)) {
         conn_close(c);
         return;
     }

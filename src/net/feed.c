@@ -185,7 +185,7 @@ static bool frame_all(struct feeding *d)
 static bool overflows(const struct upstream_link *l, const struct relay *r)
 {
     return r && r->c && r->c->state == CONN_FLUSHING &&
-           (r->own || (r->pending > 0 && r->c->out_n - r->c->out_off > l->up->buffer));
+           (r->own || (r->pending > 0 && kept_span(&r->c->out).n > l->up->buffer));
 }
 
 static void pause_reading(struct upstream_link *l, struct relay *r)
@@ -203,23 +203,10 @@ static void pause_reading(struct upstream_link *l, struct relay *r)
     l->stalled_us = now;
 }
 
-static bool keep_rest(struct upstream_link *l, struct span rest)
-{
-    struct net *n = l->up->net;
-    if (rest.n == 0)
-        return true;
-    l->in = block_take(n, rest.n, &l->in_cap);
-    if (!l->in)
-        return false;
-    memcpy(l->in, rest.p, rest.n);
-    l->in_n = (uint32_t)rest.n;
-    return true;
-}
-
 void feed(struct upstream_link *l)
 {
     struct net *n = l->up->net;
-    size_t kept = l->in_n;
+    size_t kept = l->in.n;
     if (l->owner && l->owner->c->state != CONN_READING && l->owner->c->state != CONN_BEHIND) {
         ev_io_stop(n->loop, &l->rd); /* until it takes more: relay_settled */
         return;
@@ -231,12 +218,7 @@ void feed(struct upstream_link *l)
         link_fail(l, got < 0 ? strerror(errno) : "it closed the connection");
         return;
     }
-    if (kept > 0) {
-        memcpy(n->up, l->in, kept);
-        block_give(n, l->in, l->in_cap);
-        l->in = NULL;
-        l->in_n = 0;
-    }
+    (void)kept_take(n, &l->in, n->up);
     l->since_us = clock_mono_us(n->conf.clock);
     struct feeding d = {.l = l, .in = span_of(n->up, kept + (size_t)got)};
     if (!frame_all(&d))
@@ -244,7 +226,7 @@ void feed(struct upstream_link *l)
     if (l->done) {
         link_wake(l);
         link_close(l);
-    } else if (!keep_rest(l, d.in))
+    } else if (!kept_set(n, &l->in, d.in))
         link_fail(l, "no memory");
     else if (overflows(l, d.to))
         pause_reading(l, d.to);

@@ -233,7 +233,7 @@ void net_free(struct net *n)
         stop_watchers(n);
         ev_loop_destroy(n->loop);
     }
-    conn_free_spare(n);
+    blocks_free(n);
     if (n->timer_fd >= 0)
         (void)close(n->timer_fd);
     if (n->in)

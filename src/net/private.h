@@ -56,6 +56,25 @@ static inline void link_prepend(struct link *head, struct link *l)
 
 #define CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
+/* block.c: bytes that outlive a turn: those from at up to n, in memory of its own. All 0: none. */
+struct kept {
+    char *p;
+    uint32_t at, n, cap;
+};
+
+static inline struct span kept_span(const struct kept *k)
+{
+    return (struct span){k->p ? k->p + k->at : NULL, k->n - k->at};
+}
+
+/* Replaces them by bytes, which may be among them; puts bytes behind them. false: no memory, and
+ * they are as before. */
+bool kept_set(struct net *n, struct kept *k, struct span bytes);
+bool kept_add(struct net *n, struct kept *k, struct span bytes);
+size_t kept_take(struct net *n, struct kept *k, char *to); /* how many there were; none is left */
+void kept_free(struct net *n, struct kept *k);
+void blocks_free(struct net *n);
+
 enum conn_state {
     CONN_READING,
     CONN_FLUSHING,
@@ -76,10 +95,9 @@ struct conn {
     uint8_t mark; /* of the listener it came by */
     bool eof;     /* the client sends no more */
     bool closing; /* close once the output is sent */
-    uint32_t in_n, in_cap;
-    uint32_t out_n, out_cap, out_off, out_held;
-    char *in;  /* input not dealt with: part of a request, or what comes after one that waits */
-    char *out; /* output not sent; its last out_held bytes belong to an unfinished reply */
+    uint32_t out_held;
+    struct kept in;  /* not dealt with: part of a request, or what comes after one that waits */
+    struct kept out; /* not sent; its last out_held bytes belong to an unfinished reply */
     int64_t active_us;  /* monotonic: latest read */
     int64_t parked_us;  /* monotonic: when the request at the front was first held up; 0: was not */
     int64_t waiting_us; /* the same for its first WAIT */
@@ -158,13 +176,10 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd,
 void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark);
 void conn_refuse(struct net_service *svc, int fd, struct span why);
 void conn_restore(struct conn *c, struct span in, struct span out, size_t held);
-char *block_take(struct net *n, size_t size, uint32_t *cap);
-void block_give(struct net *n, char *p, uint32_t cap);
 bool conn_deliver(struct conn *c, struct span bytes); /* false: it is closed */
 void conn_resume(struct conn *c, uint32_t quota);
 void conn_close(struct conn *c);
 void conn_drain(struct conn *c);
-void conn_free_spare(struct net *n);
 
 /* park.c: who waits, and the timer that ends it */
 void park_queue(struct conn *c, bool first);
@@ -228,11 +243,9 @@ struct upstream_link {
     bool used;    /* something was sent */
     bool done;    /* retired, and nothing is expected */
     uint8_t lane;
-    uint8_t at; /* which of the server's addresses */
-    char *out;  /* requests not sent */
-    uint32_t out_off, out_n, out_cap;
-    char *in; /* what the framer wants to see again */
-    uint32_t in_n, in_cap;
+    uint8_t at;          /* which of the server's addresses */
+    struct kept out;     /* requests not sent */
+    struct kept in;      /* what the framer wants to see again */
     struct expect *fifo; /* a ring, in the order of the requests */
     uint32_t fifo_at, fifo_n, fifo_cap;
     uint32_t replies; /* expected, over all entries */

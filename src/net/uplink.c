@@ -143,8 +143,9 @@ void link_close(struct upstream_link *l)
     struct upstream *up = l->up;
     if (l->state == LINK_BROKEN)
         return;
-    if (l->state == LINK_OPEN && l->owner && !l->owner->broken && l->out_n > l->out_off)
-        (void)send(l->wr.fd, l->out + l->out_off, l->out_n - l->out_off,
+    struct span rest = kept_span(&l->out);
+    if (l->state == LINK_OPEN && l->owner && !l->owner->broken && rest.n > 0)
+        (void)send(l->wr.fd, rest.p, rest.n,
                    MSG_NOSIGNAL | MSG_DONTWAIT); /* nobody waits for their replies */
     l->state = LINK_BROKEN;
     l->owner = NULL;
@@ -212,8 +213,8 @@ void link_fail(struct upstream_link *l, const char *why)
 
 void link_free(struct upstream_link *l)
 {
-    block_give(l->up->net, l->out, l->out_cap);
-    block_give(l->up->net, l->in, l->in_cap);
+    kept_free(l->up->net, &l->out);
+    kept_free(l->up->net, &l->in);
     link_remove(&l->all);
     free(l->fifo);
     free(l);
@@ -224,7 +225,7 @@ void link_free(struct upstream_link *l)
 
 bool link_has_room(const struct upstream_link *l)
 {
-    return l->out_n - l->out_off < l->up->buffer && l->fifo_n < FIFO_MAX &&
+    return l->out.n - l->out.at < l->up->buffer && l->fifo_n < FIFO_MAX &&
            (l->owner || l->replies < REPLIES_MAX);
 }
 
@@ -243,22 +244,8 @@ uint32_t link_share(const struct upstream_link *l)
 bool link_put(struct upstream_link *l, struct span bytes)
 {
     struct net *n = l->up->net;
-    size_t have = l->out_n - l->out_off;
-    if (l->out_n + bytes.n > l->out_cap) {
-        uint32_t cap;
-        char *larger = block_take(n, 2 * (have + bytes.n), &cap);
-        if (!larger)
-            return false;
-        if (have > 0)
-            memcpy(larger, l->out + l->out_off, have);
-        block_give(n, l->out, l->out_cap);
-        l->out = larger;
-        l->out_cap = cap;
-        l->out_n = (uint32_t)have;
-        l->out_off = 0;
-    }
-    memcpy(l->out + l->out_n, bytes.p, bytes.n);
-    l->out_n += (uint32_t)bytes.n;
+    if (!kept_add(n, &l->out, bytes))
+        return false;
     l->used = true;
     if (l->owner) /* a request that is sent slowly is no reason to expect its reply */
         l->since_us = upstream_now_us(l->up);
@@ -306,9 +293,9 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
 static void flush(struct upstream_link *l)
 {
     struct ev_loop *loop = l->up->net->loop;
-    while (l->out_off < l->out_n) {
-        ssize_t r =
-            send(l->wr.fd, l->out + l->out_off, l->out_n - l->out_off, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (l->out.at < l->out.n) {
+        ssize_t r = send(l->wr.fd, l->out.p + l->out.at, l->out.n - l->out.at,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
         if (r < 0 && errno == EINTR)
             continue;
         if (r < 0 && errno == EAGAIN) {
@@ -319,12 +306,10 @@ static void flush(struct upstream_link *l)
             link_fail(l, strerror(errno));
             return;
         }
-        l->out_off += (uint32_t)r;
+        l->out.at += (uint32_t)r;
     }
     ev_io_stop(loop, &l->wr);
-    block_give(l->up->net, l->out, l->out_cap);
-    l->out = NULL;
-    l->out_off = l->out_n = l->out_cap = 0;
+    kept_free(l->up->net, &l->out);
     if (link_is_calm(l))
         link_wake(l);
 }
