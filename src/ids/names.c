@@ -2,20 +2,12 @@
 
 #include <stdlib.h>
 
-/* FNV-1a: the names are the operator's, so nobody profits from a collision. */
-static uint32_t hash(struct span s)
-{
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < s.n; i++)
-        h = (h ^ (unsigned char)s.p[i]) * 16777619u;
-    return h;
-}
-
-/* The bucket that holds the name, or the empty one where it belongs. */
+/* The bucket that holds the name, or the empty one where it belongs. The names are the operator's:
+ * nobody profits from a collision. */
 static uint32_t *bucket_of(struct names *n, struct span name)
 {
     size_t mask = n->buckets - 1;
-    for (size_t i = hash(name) & mask;; i = (i + 1) & mask) {
+    for (size_t i = span_hash(name) & mask;; i = (i + 1) & mask) {
         uint32_t *b = &n->bucket[i];
         if (*b == 0)
             return b;

@@ -96,8 +96,8 @@ struct conn {
     bool eof;     /* the client sends no more */
     bool closing; /* close once the output is sent */
     uint32_t out_held;
-    struct kept in;  /* not dealt with: part of a request, or what comes after one that waits */
-    struct kept out; /* not sent; its last out_held bytes belong to an unfinished reply */
+    struct kept in;     /* not dealt with: part of a request, or what comes after one that waits */
+    struct kept out;    /* not sent; its last out_held bytes belong to an unfinished reply */
     int64_t active_us;  /* monotonic: latest read */
     int64_t parked_us;  /* monotonic: when the request at the front was first held up; 0: was not */
     int64_t waiting_us; /* the same for its first WAIT */
@@ -222,6 +222,13 @@ struct expect {
     uint32_t n;
     uint8_t kind;  /* of enum frame_kind */
     uint8_t flags; /* of enum upstream_flag */
+    bool fresh;    /* FRAME_MC_JOINED: its first shares no request with those before it */
+};
+
+/* The request at the end of what a link has to send, if others may join it. */
+struct joint {
+    uint32_t n;       /* bytes, its end included; 0: there is none */
+    uint64_t seen[8]; /* a bit for each key, by its hash */
 };
 
 enum link_state {
@@ -243,9 +250,11 @@ struct upstream_link {
     bool used;    /* something was sent */
     bool done;    /* retired, and nothing is expected */
     uint8_t lane;
-    uint8_t at;          /* which of the server's addresses */
-    struct kept out;     /* requests not sent */
-    struct kept in;      /* what the framer wants to see again */
+    uint8_t at;       /* which of the server's addresses */
+    struct kept out;  /* requests not sent */
+    struct kept in;   /* what the framer wants to see again */
+    struct kept keys; /* of each FRAME_MC_JOINED in the queue: a length, a key */
+    struct joint joint;
     struct expect *fifo; /* a ring, in the order of the requests */
     uint32_t fifo_at, fifo_n, fifo_cap;
     uint32_t replies; /* expected, over all entries */
@@ -293,6 +302,12 @@ void link_read_on(struct upstream_link *l);
 void link_wake(struct upstream_link *l); /* those who wait for it */
 void link_free(struct upstream_link *l);
 void upstreams_flush(struct net *n);
+
+/* join.c: requests that go as one */
+/* Puts "VERB KEY\r\n" on the link; *joined: in with the request before it. false: no memory. */
+bool link_join(struct upstream_link *l, struct span line, struct span key, bool *joined);
+struct span link_key(const struct upstream_link *l); /* of the first FRAME_MC_JOINED in the queue */
+void link_drop_key(struct upstream_link *l);
 
 /* upstream.c: servers */
 #define UPSTREAM_BACKOFF_US INT64_C(50000) /* after a failure; doubled with each */

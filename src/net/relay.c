@@ -56,13 +56,17 @@ bool relay_adopt(struct conn *c, int fd, unsigned at)
     return r->own;
 }
 
+static bool expect(const struct expect *x)
+{
+    if (!link_expect(x->r->l, x))
+        return false;
+    x->r->pending += x->n;
+    return true;
+}
+
 bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags)
 {
-    struct expect x = {.r = r, .n = n, .kind = kind, .flags = flags};
-    if (!link_expect(r->l, &x))
-        return false;
-    r->pending += n;
-    return true;
+    return expect(&(struct expect){.r = r, .n = n, .kind = kind, .flags = flags});
 }
 
 void relay_answered(struct relay *r, uint32_t n)
@@ -219,19 +223,37 @@ void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsig
         r->broken = true;
 }
 
-bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
-                      enum frame_kind kind)
+/* Puts it on the link that upstream_ready would put it on, if that says READY. */
+static bool ready_at_once(struct relay *r, const struct upstream *up, enum upstream_lane lane)
 {
-    struct upstream *up = t->conn->svc->upstream;
-    struct relay *r = t->conn->relay;
     struct upstream_link *l = link_at_once(r, up, lane);
     if (!l)
         return false;
     r->l = l;
     r->blocked = false;
     r->enough = 0;
+    return true;
+}
+
+bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
+                      enum frame_kind kind)
+{
+    if (!ready_at_once(t->conn->relay, t->conn->svc->upstream, lane))
+        return false;
     upstream_send(t, bytes);
     upstream_expect(t, kind, 1, 0);
+    return true;
+}
+
+bool upstream_join(struct net_turn *t, enum upstream_lane lane, struct span line, struct span key)
+{
+    struct relay *r = t->conn->relay;
+    bool joined;
+    if (!ready_at_once(r, t->conn->svc->upstream, lane))
+        return false;
+    if (!link_join(r->l, line, key, &joined) ||
+        !expect(&(struct expect){.r = r, .n = 1, .kind = FRAME_MC_JOINED, .fresh = !joined}))
+        r->broken = true;
     return true;
 }
 

@@ -279,8 +279,12 @@ static size_t forward_usual(struct memcached *m, const struct mcd_session *s, st
     enum mc_verb verb;
     struct span key;
     size_t n = access_plain(m->serve, &s->access) > 0 ? mc_usual(in, &verb, &key) : 0;
-    if (n == 0 || is_id(m, key) ||
-        !upstream_forward(turn, UPSTREAM_TEXT, span_of(in.p, n), reply_of(verb)))
+    if (n == 0 || is_id(m, key))
+        return 0;
+    struct span line = span_of(in.p, n);
+    bool joins = (verb == MC_GET || verb == MC_GETS) && !upstream_owns(turn);
+    if (joins ? !upstream_join(turn, UPSTREAM_TEXT, line, key)
+              : !upstream_forward(turn, UPSTREAM_TEXT, line, reply_of(verb)))
         return 0;
     serve_count(m->serve, SERVE_MEMCACHED, verb, SERVE_PASSED);
     return n;

@@ -1,5 +1,5 @@
-"""Random requests for a real server, and the way to send them: what the tests of pass-through
-share."""
+"""Random requests for a real server, the way to send them, and a server that is told what to say:
+what the tests of pass-through share."""
 
 import random
 import socket
@@ -41,6 +41,45 @@ def exchange(address, data, marker, cut=None, timeout=60):
             got += piece
         sender.join(timeout)
         return bytes(got)
+
+
+class Puppet:
+    """A server that says what the test says, and reads what the test has it read."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.port = self.listener.getsockname()[1]
+        self.socks = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for s in [self.listener, *self.socks]:
+            s.close()
+
+    def accept(self):
+        self.listener.settimeout(10)
+        s = self.listener.accept()[0]
+        s.settimeout(10)
+        self.socks.append(s)
+        return s
+
+    @staticmethod
+    def hear(link, quiet=0.3):
+        """All that comes until nothing does for a while."""
+        got = bytearray()
+        link.settimeout(quiet)
+        try:
+            while True:
+                part = link.recv(1 << 16)
+                if not part:
+                    return bytes(got)
+                got += part
+        except TimeoutError:
+            return bytes(got)
+        finally:
+            link.settimeout(10)
 
 
 class RedisStream:
@@ -183,15 +222,16 @@ class RedisStream:
 class MemcachedStream:
     """The same for memcached's text protocol."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, tag=""):
         self.rng = random.Random(seed)
+        self.tag = tag  # what its keys have and no other stream's
         self.out = bytearray()
 
     def line(self, text, *args):
         self.out += (text % args).encode() + b"\r\n"
 
     def key(self):
-        return "k%d" % self.rng.randrange(8)
+        return "k%s%d" % (self.tag, self.rng.randrange(8))
 
     def value(self):
         n = self.rng.choice((0, 1, 5, 40, 300, 3000, 20000, 80000, 200000))
@@ -214,6 +254,18 @@ class MemcachedStream:
         keys = " ".join(self.key() for _ in range(r.randrange(1, 6)))
         self.line("%s %s%s", r.choice(("get", "gets", "gat 0", "gats 100")), keys,
                   r.choice(("", "", " ")))
+
+    def plain(self):
+        """What nearly all requests are, and mostly gets: those of many clients go as one."""
+        r = self.rng
+        v = r.choice((b"v", b"\r\n", b"END\r\n", b"VALUE k 0 1\r\n")) * r.choice((0, 1, 3, 40, 900))
+        if r.random() < 0.2:
+            self.line("set %s %d 0 %d", self.key(), r.randrange(9), len(v))
+            self.out += v + b"\r\n"
+        elif r.random() < 0.1:
+            self.line(r.choice(("delete %s", "touch %s 0", "touch %s 100", "mg %s v")), self.key())
+        else:
+            self.line("%s %s", r.choice(("get", "get", "get", "get", "gets")), self.key())
 
     def number(self):
         r = self.rng

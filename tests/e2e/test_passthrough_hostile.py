@@ -8,47 +8,8 @@ import time
 
 import wire
 from harness import sanitized, until
+from passthrough import Puppet
 from runner import test
-
-
-class Puppet:
-    """A server that says what the test says, and reads what the test has it read."""
-
-    def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-        self.port = self.listener.getsockname()[1]
-        self.socks = []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for s in [self.listener, *self.socks]:
-            s.close()
-
-    def accept(self):
-        self.listener.settimeout(10)
-        s = self.listener.accept()[0]
-        s.settimeout(10)
-        self.socks.append(s)
-        return s
-
-
-    @staticmethod
-    def hear(link, quiet=0.3):
-        """All that comes until nothing does for a while."""
-        got = bytearray()
-        link.settimeout(quiet)
-        try:
-            while True:
-                part = link.recv(1 << 16)
-                if not part:
-                    return bytes(got)
-                got += part
-        except TimeoutError:
-            return bytes(got)
-        finally:
-            link.settimeout(10)
 
 
 def before_puppet(case, puppet, options=None):

@@ -20,12 +20,15 @@
 
 struct peer {
     int fd;
-    bool writing;    /* EPOLLOUT is awaited */
-    size_t sent;     /* bytes of the batch */
-    uint32_t line;   /* FULL: number of the next line in its reply */
-    uint64_t left;   /* lines of the batch not seen yet */
-    int64_t started; /* monotonic ns of the batch */
-    size_t held;     /* bytes of a line that is not whole */
+    bool writing; /* EPOLLOUT is awaited */
+    struct span batch;
+    uint32_t first;   /* shape of its first request */
+    size_t sent;      /* bytes of it */
+    uint32_t request; /* FULL: of the batch, whose reply comes next */
+    uint32_t line;    /* FULL: number of the next line in it */
+    uint64_t left;    /* lines of the batch not seen yet */
+    int64_t started;  /* monotonic ns of the batch */
+    size_t held;      /* bytes of a line that is not whole */
     char hold[LINE_MAX];
 };
 
@@ -35,9 +38,8 @@ struct driver {
     struct err *err;
     int epoll;
     struct peer *peer;
-    char *batch; /* depth requests */
-    size_t batch_n;
-    char *in; /* IN_MAX bytes */
+    char *text; /* requests of all shapes in turn, and as many again as a batch has */
+    char *in;   /* IN_MAX bytes */
     struct idset seen;
     uint64_t requests; /* since the start */
     uint64_t batches;  /* whose first reply has come; COUNT */
@@ -55,9 +57,9 @@ static int64_t now_ns(void)
 /* ---- checking ---------------------------------------------------------------------------------
  */
 
-static enum err_code check_line(struct driver *d, uint32_t line, struct span text)
+static enum err_code check_line(struct driver *d, const struct shape *s, uint32_t line,
+                                struct span text)
 {
-    const struct shape *s = d->conf->shape;
     uint64_t id = 0;
     if (text.n > 0 && text.p[text.n - 1] == '\r')
         text.n--;
@@ -75,14 +77,14 @@ static enum err_code check_line(struct driver *d, uint32_t line, struct span tex
 }
 
 /* As many lines of a batch's first reply as have come: the others are taken to be like it. */
-static enum err_code check_first(struct driver *d, struct span in)
+static enum err_code check_first(struct driver *d, const struct shape *s, struct span in)
 {
-    for (uint32_t line = 0; line < d->conf->shape->lines && in.n > 0; line++) {
+    for (uint32_t line = 0; line < s->lines && in.n > 0; line++) {
         const char *end = memchr(in.p, '\n', in.n);
         if (!end)
             return ERR_OK;
         size_t n = (size_t)(end - in.p);
-        if (check_line(d, line, span_of(in.p, n)))
+        if (check_line(d, s, line, span_of(in.p, n)))
             return d->err->code;
         in = span_skip(in, n + 1);
     }
@@ -101,8 +103,9 @@ static uint64_t line_feeds(const char *p, size_t n)
 static enum err_code count_lines(struct driver *d, struct peer *p, struct span in, uint64_t *lines)
 {
     *lines = line_feeds(in.p, in.n);
-    bool first = p->left == (uint64_t)d->conf->depth * d->conf->shape->lines;
-    return first && d->batches++ % CHECK_1_IN == 0 ? check_first(d, in) : ERR_OK;
+    bool first = p->left == (uint64_t)d->conf->depth * d->conf->shapes->lines;
+    return first && d->batches++ % CHECK_1_IN == 0 ? check_first(d, &d->conf->shapes[p->first], in)
+                                                   : ERR_OK;
 }
 
 /* The rest of a line whose beginning is held. */
@@ -129,9 +132,12 @@ static enum err_code check_lines(struct driver *d, struct peer *p, struct span i
             p->held = line.n;
             break;
         }
-        if (check_line(d, p->line, line))
+        const struct shape *s = &d->conf->shapes[(p->first + p->request) % d->conf->nshapes];
+        if (check_line(d, s, p->line, line))
             return d->err->code;
-        p->line = p->line + 1 == d->conf->shape->lines ? 0 : p->line + 1;
+        p->line = p->line + 1 == s->lines ? 0 : p->line + 1;
+        if (p->line == 0)
+            p->request = p->request + 1 == d->conf->depth ? 0 : p->request + 1;
         in = span_skip(in, n + 1);
     }
     return ERR_OK;
@@ -149,8 +155,8 @@ static void watch(struct driver *d, struct peer *p, bool writing, int op)
 
 static enum err_code send_rest(struct driver *d, struct peer *p)
 {
-    while (p->sent < d->batch_n) {
-        ssize_t n = send(p->fd, d->batch + p->sent, d->batch_n - p->sent, MSG_NOSIGNAL);
+    while (p->sent < p->batch.n) {
+        ssize_t n = send(p->fd, p->batch.p + p->sent, p->batch.n - p->sent, MSG_NOSIGNAL);
         if (n < 0 && errno == EAGAIN) {
             watch(d, p, true, EPOLL_CTL_MOD);
             return ERR_OK;
@@ -167,7 +173,7 @@ static enum err_code send_rest(struct driver *d, struct peer *p)
 static enum err_code start_batch(struct driver *d, struct peer *p)
 {
     p->sent = 0;
-    p->left = (uint64_t)d->conf->depth * d->conf->shape->lines;
+    p->left = (uint64_t)d->conf->depth * d->conf->shapes->lines;
     p->started = d->now;
     return send_rest(d, p);
 }
@@ -277,20 +283,45 @@ static enum err_code run_paced(struct driver *d)
     return ERR_OK;
 }
 
+static enum err_code no_memory(struct driver *d)
+{
+    return err_set(d->err, ERR_NOMEM, "no memory for %u connections", d->conf->connections);
+}
+
+static bool write_batches(struct driver *d)
+{
+    const struct drive_conf *c = d->conf;
+    uint32_t requests = c->nshapes + c->depth;
+    size_t *at = malloc((requests + 1) * sizeof *at), n = 0;
+    for (uint32_t i = 0; i < requests; i++)
+        n += c->shapes[i % c->nshapes].text.n;
+    d->text = malloc(n);
+    n = 0;
+    for (uint32_t i = 0; at && d->text && i < requests; i++) {
+        struct span text = c->shapes[i % c->nshapes].text;
+        memcpy(d->text + n, text.p, text.n);
+        at[i] = n;
+        n += text.n;
+    }
+    for (uint32_t i = 0; at && d->text && i < c->connections; i++) {
+        struct peer *p = &d->peer[i];
+        p->first = (uint32_t)((uint64_t)i * c->depth % c->nshapes);
+        p->batch = span_of(d->text + at[p->first], at[p->first + c->depth] - at[p->first]);
+    }
+    free(at);
+    return at && d->text;
+}
+
 static enum err_code prepare(struct driver *d)
 {
     const struct drive_conf *c = d->conf;
-    d->batch_n = c->shape->text.n * c->depth;
-    d->batch = malloc(d->batch_n);
     d->in = malloc(IN_MAX);
     d->peer = calloc(c->connections, sizeof *d->peer);
     d->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (!d->batch || !d->in || !d->peer || d->epoll < 0 ||
+    if (!d->in || !d->peer || d->epoll < 0 ||
         (c->check == DRIVE_CHECK_UNIQUE && !idset_init(&d->seen)))
-        return err_set(d->err, ERR_NOMEM, "no memory for %u connections", c->connections);
-    for (uint32_t i = 0; i < c->depth; i++)
-        memcpy(d->batch + i * c->shape->text.n, c->shape->text.p, c->shape->text.n);
-    return connect_all(d);
+        return no_memory(d);
+    return write_batches(d) ? connect_all(d) : no_memory(d);
 }
 
 static void clear(struct driver *d)
@@ -303,7 +334,7 @@ static void clear(struct driver *d)
     idset_clear(&d->seen);
     free(d->peer);
     free(d->in);
-    free(d->batch);
+    free(d->text);
 }
 
 enum err_code drive(const struct drive_conf *c, struct drive_result *out, struct err *e)
@@ -320,7 +351,7 @@ enum err_code drive(const struct drive_conf *c, struct drive_result *out, struct
     int64_t until = d.now < d.end ? d.now : d.end;
     out->seconds = until > d.begin ? (double)(until - d.begin) / 1e9 : 0;
     out->all = d.requests;
-    out->ids = out->requests * c->shape->count;
+    out->ids = out->requests * c->shapes->count;
     clear(&d);
     return r;
 }

@@ -29,7 +29,9 @@ enum drive_check {
 
 struct drive_conf {
     struct addr to;
-    struct shape *shape;
+    const struct shape *shapes; /* of the requests, in turn, the next connection going on where one
+                                   batch ends; replies to all have as many lines */
+    uint32_t nshapes;
     uint32_t connections;
     uint32_t depth;    /* requests of a batch, 1..DRIVE_DEPTH_MAX */
     int64_t warmup_ns; /* not counted */

@@ -11,18 +11,22 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-static const char usage[] = "Usage: load -a ADDRESS -k KIND [OPTION]...\n"
-                            "  -a tcp://HOST:PORT | unix:///PATH\n"
-                            "  -k mc-get | mc-set | mc-cas | resp-get | resp-incr | resp-lpop\n"
-                            "  -K KEY          (id:orders)\n"
-                            "  -n COUNT        keys of each get, IDs of each LPOP (1)\n"
-                            "  -c CONNECTIONS  (1)\n"
-                            "  -d DEPTH        requests sent at once on each connection (1)\n"
-                            "  -t DURATION     as 500ms, 10s (1s)\n"
-                            "  -w DURATION     warm-up, not counted (0)\n"
-                            "  -r REQUESTS     end after so many, if that is earlier\n"
-                            "  -e DURATION     one connection: a batch each so often\n"
-                            "  -C count | full | unique   how replies are checked (count)\n";
+#define KEYS_MAX 1000
+
+static const char usage[] =
+    "Usage: load -a ADDRESS -k KIND [OPTION]...\n"
+    "  -a tcp://HOST:PORT | unix:///PATH\n"
+    "  -k mc-get | mc-set | mc-cas | resp-get | resp-incr | resp-lpop\n"
+    "  -K KEY          (id:orders)\n"
+    "  -N KEYS         requests have so many keys in turn: KEY#0, KEY#1 ... (1: KEY)\n"
+    "  -n COUNT        keys of each get, IDs of each LPOP (1)\n"
+    "  -c CONNECTIONS  (1)\n"
+    "  -d DEPTH        requests sent at once on each connection (1)\n"
+    "  -t DURATION     as 500ms, 10s (1s)\n"
+    "  -w DURATION     warm-up, not counted (0)\n"
+    "  -r REQUESTS     end after so many, if that is earlier\n"
+    "  -e DURATION     one connection: a batch each so often\n"
+    "  -C count | full | unique   how replies are checked (count)\n";
 
 static bool read_u32(const char *text, uint32_t max, uint32_t *out)
 {
@@ -56,7 +60,9 @@ static bool read_check(const char *text, enum drive_check *out)
 struct arguments {
     struct drive_conf conf;
     const char *kind, *key;
+    struct shape *shapes;
     uint32_t count;
+    uint32_t keys;
 };
 
 static bool read_option(struct arguments *a, int option, struct err *e)
@@ -71,6 +77,8 @@ static bool read_option(struct arguments *a, int option, struct err *e)
     case 'K':
         a->key = optarg;
         return true;
+    case 'N':
+        return read_u32(optarg, KEYS_MAX, &a->keys);
     case 'n':
         return read_u32(optarg, SHAPE_COUNT_MAX, &a->count);
     case 'c':
@@ -90,6 +98,23 @@ static bool read_option(struct arguments *a, int option, struct err *e)
     default:
         return false;
     }
+}
+
+/* One for each key. false: there are no such. */
+static bool make_shapes(struct arguments *a)
+{
+    char key[SHAPE_KEY_MAX + 1];
+    a->conf.shapes = a->shapes = calloc(a->keys, sizeof *a->shapes);
+    if (!a->shapes)
+        return false;
+    for (uint32_t *i = &a->conf.nshapes; *i < a->keys; ++*i) {
+        int n = a->keys == 1 ? snprintf(key, sizeof key, "%s", a->key)
+                             : snprintf(key, sizeof key, "%s#%u", a->key, *i);
+        if (n < 0 || (size_t)n >= sizeof key ||
+            !shape_init(&a->shapes[*i], a->kind, span_of(key, (size_t)n), a->count))
+            return false;
+    }
+    return true;
 }
 
 /* Of this process, so far. */
@@ -119,23 +144,23 @@ static void print_result(const struct drive_result *r)
 int main(int argc, char **argv)
 {
     static struct drive_result result;
-    static struct shape shape;
     struct arguments a = {.conf = {.connections = 1, .depth = 1, .length_ns = 1000000000},
                           .key = "id:orders",
-                          .count = 1};
+                          .count = 1,
+                          .keys = 1};
     struct err e = {.text = ""};
     int option;
-    while ((option = getopt(argc, argv, "a:k:K:n:c:d:t:w:r:e:C:")) != -1)
+    while ((option = getopt(argc, argv, "a:k:K:N:n:c:d:t:w:r:e:C:")) != -1)
         if (!read_option(&a, option, &e))
             return fprintf(stderr, "%s%s%s", usage, e.text, e.text[0] ? "\n" : ""), 2;
     if (a.conf.every_ns > 0 && a.conf.connections != 1)
         return fprintf(stderr, "load: -e wants one connection, found %u\n", a.conf.connections), 2;
-    if (optind != argc || !a.kind || !a.conf.to.host[0] ||
-        !shape_init(&shape, a.kind, span_str(a.key), a.count))
+    if (optind != argc || !a.kind || !a.conf.to.host[0] || !make_shapes(&a))
         return fprintf(stderr, "%s", usage), 2;
-    a.conf.shape = &shape;
     enum err_code r = drive(&a.conf, &result, &e);
-    shape_clear(&shape);
+    for (uint32_t i = 0; i < a.conf.nshapes; i++)
+        shape_clear(&a.shapes[i]);
+    free(a.shapes);
     if (r)
         return fprintf(stderr, "load: %s\n", e.text), 1;
     print_result(&result);
