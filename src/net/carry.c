@@ -44,10 +44,10 @@ static bool has_link(const struct conn *c)
     return c->relay && c->relay->own && c->relay->l->used;
 }
 
-/* Of a merge the session has a part. */
-static bool is_simple(const struct expect *x)
+/* Of a merge the session has a part, and of what shares a request the link has the key. */
+static bool is_simple(uint64_t kind)
 {
-    return x->kind != FRAME_RESP_MERGE && x->kind != FRAME_MC_MERGE;
+    return kind != FRAME_RESP_MERGE && kind != FRAME_MC_MERGE && kind != FRAME_MC_JOINED;
 }
 
 /* Nothing of it is half sent, nor half read: what has not been read stays in the kernel. */
@@ -56,7 +56,7 @@ static bool link_is_whole(const struct upstream_link *l)
     bool within = l->framing && l->frame.kind != FRAME_RESP_TUNNEL;
     bool simple = true;
     for (uint32_t i = 0; i < l->fifo_n; i++)
-        simple &= is_simple(&l->fifo[(l->fifo_at + i) % l->fifo_cap]);
+        simple &= is_simple(l->fifo[(l->fifo_at + i) % l->fifo_cap].kind);
     return l->state == LINK_OPEN && !l->out.p && !l->in.p && !within && simple;
 }
 
@@ -220,7 +220,7 @@ static bool adopt_link(struct conn *c, const struct parcel_record *r)
     c->relay->loud = flags & LINK_LOUD;
     while (body.n > 0)
         if (!parcel_get_upto(&body, UINT32_MAX, &n) || n == 0 ||
-            !parcel_get_upto(&body, FRAME_KINDS - 1, &kind) ||
+            !parcel_get_upto(&body, FRAME_KINDS - 1, &kind) || !is_simple(kind) ||
             !parcel_get_upto(&body, EXPECT_MAX, &how) ||
             !relay_expect(c->relay, (uint8_t)kind, (uint32_t)n, (uint8_t)how))
             return false;

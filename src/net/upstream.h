@@ -93,8 +93,9 @@ void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsig
 bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
                       enum frame_kind kind);
 
-/* The same for a memcached `get` or `gets` of one key, "VERB KEY\r\n", of a client without a link of
- * its own: such that come one after the other go as one, their keys in that order; see join.c. */
+/* The same for a memcached `get` or `gets` of one key, "VERB KEY\r\n", of a client without a link
+ * of its own: such that come one after the other go as one, their keys in that order; see join.c.
+ */
 bool upstream_join(struct net_turn *t, enum upstream_lane lane, struct span line, struct span key);
 
 /* Replies expected by this client. */

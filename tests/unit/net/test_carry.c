@@ -446,6 +446,27 @@ static void a_link_to_another_server_is_closed_with_its_client(void **state)
     (void)close(old);
 }
 
+/* The last record is of a link, and ends with how many replies of which kind are expected how. */
+static void a_reply_that_cannot_be_carried_is_not_taken(void **state)
+{
+    const uint64_t line = FRAME_MC_LINE, joined = FRAME_MC_JOINED;
+    (void)state;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    int fd = dial(&a);
+    say(fd, "up one\n");
+    int link = accepted();
+    expect(link, "one\n");
+    assert_int_equal(leave(), 3);
+    char *kind = mem + parcel.n - 16;
+    assert_memory_equal(kind, &line, sizeof line);
+    memcpy(kind, &joined, sizeof joined);
+    take_over_behind();
+    assert_int_equal(taken, 0);
+    expect_end(fd);
+    expect_end(link);
+}
+
 /* What is pending is answered, the rest waits; should the next program fail, it goes on. */
 static void at_rest_nothing_is_forwarded(void **state)
 {
@@ -527,6 +548,7 @@ int main(void)
         BEHIND(a_link_goes_over_with_what_is_expected),
         BEHIND(half_a_reply_is_not_carried),
         BEHIND(a_link_to_another_server_is_closed_with_its_client),
+        BEHIND(a_reply_that_cannot_be_carried_is_not_taken),
         BEHIND(at_rest_nothing_is_forwarded),
         BEHIND(what_rests_is_carried),
     };
