@@ -103,6 +103,11 @@ class Server:
                 total += int(f.read().split()[0])
         return total / 1e9
 
+    def confine(self, processors):
+        """All its threads run on these."""
+        for task in os.listdir(f"/proc/{self.pid}/task"):
+            os.sched_setaffinity(int(task), processors)
+
     def run_seconds(self):
         """The same of the main thread."""
         with open(f"/proc/{self.pid}/schedstat") as f:
@@ -260,9 +265,9 @@ class Lab:
     # ---- load
 
     def load_argv(self, address, kind, count=1, connections=1, depth=1, seconds=1.0, warmup=0.1,
-                  check="count", requests=0, every_ms=0, key=KEY):
-        argv = [self.tool("load"), "-a", address, "-k", kind, "-K", key, "-n", str(count), "-c",
-                str(connections), "-d", str(depth), "-t", f"{int(seconds * 1000)}ms", "-w",
+                  check="count", requests=0, every_ms=0, key=KEY, keys=1):
+        argv = [self.tool("load"), "-a", address, "-k", kind, "-K", key, "-N", str(keys),
+                "-n", str(count), "-c", str(connections), "-d", str(depth), "-t", f"{int(seconds * 1000)}ms", "-w",
                 f"{int(warmup * 1000)}ms", "-C", check, "-r", str(requests)]
         return argv + (["-e", f"{every_ms}ms"] if every_ms else [])
 

@@ -1,5 +1,6 @@
 """Rows of the sidecar as a proxy: the same server directly, through nutcracker, and through us."""
 
+import contextlib
 import csv
 import io
 import os
@@ -10,6 +11,7 @@ from report import Row, short
 from throughput import Contest
 
 KEY = "plain:k"  # no ID
+KEYS = 1000  # of memcached, in turn: KEY#0, KEY#1 ...
 TESTS = ("set", "get", "incr", "lpush", "lpop", "sadd", "hset", "mset")
 KINDS = ("get", "set", "cas")
 US, PEER = "sidflake", "nutcracker"
@@ -67,10 +69,27 @@ class Ways:
             f"upstream.redis={self.redis.tcp['redis']}",
             f"upstream.memcached={self.memcached.tcp['mc']}"]).ready()
 
+    @contextlib.contextmanager
+    def apart(self, apart):
+        """The load on a processor of its own, and servers and proxies on the others; or, without
+        apart, all wherever the kernel runs them."""
+        every = os.sched_getaffinity(0)
+        load = {min(every)} if apart else every
+        for name in self.servers:
+            for server in self.servers[name].values():
+                server.confine(every - load or every)
+        os.sched_setaffinity(0, load)  # redis-benchmark and our own generator inherit it
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, every)
+
     @staticmethod
     def store(servers):
-        """What the gets find, and a first cas token that is an old one."""
-        text = f"set {KEY} 0 0 {len(VALUE)}\r\n{VALUE}\r\n".encode()
+        """What the gets find, and first cas tokens that are old ones."""
+        keys = [KEY, *(f"{KEY}#{i}" for i in range(KEYS))]
+        text = b"".join(f"set {k} 0 0 {len(VALUE)} noreply\r\n{VALUE}\r\n".encode() for k in keys)
+        text += f"set {KEY} 0 0 {len(VALUE)}\r\n{VALUE}\r\n".encode()
         resp = f"SET {KEY} {VALUE}\r\n".encode()
         for protocol, request, answer in (("mc", text, b"STORED\r\n"), ("mc", text, b"STORED\r\n"),
                                           ("redis", resp_array(resp), b"+OK\r\n")):
@@ -108,25 +127,34 @@ def rates(row, c, whats, bound):
     return row
 
 
-def redis_rates(ways, depth):
+def where(depth, apart):
+    return ("unpipelined" if depth == 1 else f"pipeline {depth}") + (
+        ", the load on a processor of its own" if apart else "")
+
+
+def redis_rates(ways, depth, apart):
     tests = ("set", "get", "mset") if ways.lab.quick else TESTS
     row = Row("proxy", "redis-benchmark -t " + ",".join(tests) + ", 50 TCP connections, "
-              + ("unpipelined" if depth == 1 else f"pipeline {depth}"))
+              + where(depth, apart))
     requests = {1: 30_000, 16: 400_000}[depth]  # at shorter ones it is not in its stride yet
     c = RedisBenchmark(ways.lab, 3 if ways.lab.quick else 7, requests, connections=50, depth=depth)
     for test in tests:
         ways.enter(c, "redis", test, test)
-    return rates(row, c.run(), tests, WANTED[depth])
+    with ways.apart(apart):
+        c.run()
+    return rates(row, c, tests, WANTED[depth])
 
 
-def memcached_rates(ways, depth):
+def memcached_rates(ways, depth, apart):
     row = Row("proxy", "memcached " + "/".join(KINDS) + ", 50 TCP connections, "
-              + ("unpipelined" if depth == 1 else f"pipeline {depth}"))
+              + where(depth, apart))
     c = Contest(ways.lab, *((3, 0.2) if ways.lab.quick else (7, 0.3)), connections=50, depth=depth,
-                key=KEY)
+                key=KEY, keys=KEYS)
     for kind in KINDS:
         ways.enter(c, "mc", kind, "mc-" + kind)
-    return rates(row, c.run(), KINDS, WANTED[depth])
+    with ways.apart(apart):
+        c.run()
+    return rates(row, c, KINDS, WANTED[depth])
 
 
 # ---- latency, memory
@@ -140,7 +168,7 @@ def added(ways):
         c = Contest(ways.lab, *((3, 0.2) if ways.lab.quick else (7, 0.6)), connections=connections,
                     depth=1, key=KEY)
         ways.enter(c, "redis", "GET", "resp-get")
-        ways.enter(c, "mc", "get", "mc-get")
+        ways.enter(c, "mc", "get", "mc-get", keys=KEYS)
         c.run()
         for name in c.entrants:
             table.append([f"{name}, {connections} connection{'s' if connections > 1 else ''}",
@@ -166,8 +194,9 @@ def memory(ways):
 
 def proxy(lab):
     ways = Ways(lab)
-    for depth in (1, 16):
-        yield redis_rates(ways, depth)
-        yield memcached_rates(ways, depth)
+    for apart in (False, True) if len(os.sched_getaffinity(0)) > 1 else (False,):
+        for depth in (1, 16):
+            yield redis_rates(ways, depth, apart)
+            yield memcached_rates(ways, depth, apart)
     yield added(ways)
     yield memory(ways)
