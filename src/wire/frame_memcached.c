@@ -107,7 +107,9 @@ static enum frame_verdict text_line(struct frame *f, struct span rest, size_t *n
     if (v != FRAME_MORE)
         return v;
     enum line is = line_of(f, line);
-    if ((is == LINE_BLOCK || is == LINE_LAST) && (!end || !block_of(line, &f->left)))
+    if (!end && is != LINE_END && is != LINE_ON) /* one that has to be understood */
+        return FRAME_BAD;
+    if ((is == LINE_BLOCK || is == LINE_LAST) && !block_of(line, &f->left))
         return FRAME_BAD;
     if (tells(f, line)) {
         f->left = 0;

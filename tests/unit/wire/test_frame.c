@@ -193,7 +193,8 @@ static void test_binary(void **state)
 static void test_long(void **state)
 {
     static char text[3000];
-    static const uint8_t resp = FRAME_RESP, line = FRAME_MC_LINE, values = FRAME_MC_VALUES;
+    static const uint8_t resp = FRAME_RESP, line = FRAME_MC_LINE, values = FRAME_MC_VALUES,
+                         mark = FRAME_MC_MARK;
     static struct framefeed_log log;
     (void)state;
     memset(text, 'x', sizeof text);
@@ -208,6 +209,9 @@ static void test_long(void **state)
     assert_string_equal(log.mem, " BAD;\n");
     memcpy(text, "VALUE ", 6);
     framefeed_check(frame_memcached, &values, 1, false, span_of(text, sizeof text), &log);
+    assert_string_equal(log.mem, " BAD;\n");
+    memcpy(text, "VERSION ", 8);
+    framefeed_check(frame_memcached, &mark, 1, false, span_of(text, sizeof text), &log);
     assert_string_equal(log.mem, " BAD;\n");
 }
 
