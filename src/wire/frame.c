@@ -27,6 +27,12 @@ static size_t line_at(struct span in)
     return end ? (size_t)(end - in.p) + 1 : 0;
 }
 
+/* The same of one that is no error of the server's, after which the replies may be fewer. */
+static size_t told_at(struct span in)
+{
+    return span_starts(in, SPAN("SERVER_ERROR")) ? 0 : line_at(in);
+}
+
 /* The same of "$3\r\nabc\r\n". Anything but the usual form is left to frame_resp. */
 static size_t block_at(struct span in)
 {
@@ -52,7 +58,7 @@ size_t frame_run(enum frame_kind kind, struct span in, uint32_t max, uint32_t *n
     size_t at = 0, one = 1;
     for (*n = 0; *n < max && at < in.n; ++*n, at += one) {
         struct span rest = span_skip(in, at);
-        one = kind == FRAME_RESP ? resp_at(rest) : kind == FRAME_MC_LINE ? line_at(rest) : 0;
+        one = kind == FRAME_RESP ? resp_at(rest) : kind == FRAME_MC_LINE ? told_at(rest) : 0;
         if (one == 0)
             break;
     }

@@ -66,6 +66,15 @@ static bool is_error(struct span line)
            span_starts(line, SPAN("SERVER_ERROR"));
 }
 
+/* A get for which memcached has no memory is answered with this alone: what it had not sent yet of
+ * the replies before is forgotten, so that one of those was due, and all behind it would be taken
+ * for each other's. */
+static bool forgets(const struct frame *f, struct span line)
+{
+    bool get = f->kind >= FRAME_MC_VALUES && f->kind <= FRAME_MC_JOINED;
+    return !get && span_starts(line, SPAN("SERVER_ERROR out of memory writing get response"));
+}
+
 /* A merge tells of each value before it is used, and of the end. */
 static bool tells(struct frame *f, struct span line)
 {
@@ -107,7 +116,8 @@ static enum frame_verdict text_line(struct frame *f, struct span rest, size_t *n
     if (v != FRAME_MORE)
         return v;
     enum line is = line_of(f, line);
-    if (!end && is != LINE_END && is != LINE_ON) /* one that has to be understood */
+    bool header = is != LINE_END && is != LINE_ON; /* has to be seen whole */
+    if ((header && !end) || forgets(f, line))
         return FRAME_BAD;
     if ((is == LINE_BLOCK || is == LINE_LAST) && !block_of(line, &f->left))
         return FRAME_BAD;

@@ -168,6 +168,30 @@ def strange(case):
         rig.s.assert_running()
 
 
+@test("where the server forgets replies for want of memory, nobody gets another's instead")
+def forgotten(case):
+    # so little for what is to be sent that 400 keys are too many: then STORED is forgotten, too
+    server = case.memcached(args=("-t", "4", "-o", "read_buf_mem_limit=1"))
+    s = behind(case, memcached=server)
+    before, first, after = (s.mc() for _ in range(3))  # one of the two comes behind the first
+    for c in before, first, after:
+        c.send(b"set secret 0 0 6\r\nsecret\r\n")
+        says(c, b"STORED\r\n")
+    s.pause()
+    first.send(b"set a 0 0 1\r\nx\r\nget " + b" ".join(b"%d" % i for i in range(400)) + b"\r\n")
+    for c in before, after:
+        c.send(b"get secret\r\nincr none 1\r\n")
+    s.resume()
+    says(first, 2 * LOST)
+    for c in before, after:
+        got = c.line() + b"\r\n"
+        got += c.take(len(b"secret\r\nEND\r\n")) if got.startswith(b"VALUE") else b""
+        assert got in (value(b"secret", b"secret") + END, LOST), "found %r" % got
+        got = c.line() + b"\r\n"
+        assert got in (b"NOT_FOUND\r\n", LOST), "found %r" % got
+    s.assert_running()
+
+
 @test("random streams, mostly gets, of many clients at once on one link: the same bytes")
 def streams(case):
     direct, other = case.memcached(), case.memcached()

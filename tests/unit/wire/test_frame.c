@@ -85,6 +85,8 @@ static void test_resp_merge(void **state)
     CHECK(frame_resp, table, false);
 }
 
+#define FORGETS "SERVER_ERROR out of memory writing get response\r\n"
+
 static void test_text(void **state)
 {
     static const struct exchange table[] = {
@@ -94,6 +96,11 @@ static void test_text(void **state)
          "VALUE a 0 5 17\\nEND\\n\\nVALUE b 1 0\\n\\nEND\\n;\nEND\\n;\n"},
         {FRAME_MC_VALUES, "VALUE a 0 1\r\nx\r\nSERVER_ERROR y\r\n",
          "VALUE a 0 1\\nx\\nSERVER_ERROR y\\n error;\n"},
+        /* behind it there are fewer replies than expected, if it was not for a get */
+        {FRAME_MC_LINE, "STORED\r\n" FORGETS, "STORED\\n;\n BAD;\n"},
+        {FRAME_MC_META, FORGETS, " BAD;\n"},
+        {FRAME_MC_MARK, "STORED\r\n" FORGETS, "STORED\\n BAD;\n"},
+        {FRAME_MC_VALUES, FORGETS, "SERVER_ERROR out of memory writing get response\\n error;\n"},
         {FRAME_MC_VALUES, "VALUE a 0 x\r\n", " BAD;\n"},
         {FRAME_MC_VALUES, "VALUE a\r\n", " BAD;\n"},
         {FRAME_MC_VALUES, "VALUE a 0 99999999999\r\n", " BAD;\n"},
