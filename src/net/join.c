@@ -15,7 +15,8 @@
  */
 #include "net/private.h"
 
-#define JOINT_MAX 2000u /* bytes of a request: servers may refuse longer lines */
+#define JOINT_MAX  2000u /* bytes of a request: servers may refuse longer lines … */
+#define JOINT_KEYS 64u /* … or have no memory for so many values at once: all would go without */
 
 /* The bit of a key. Two keys that share one cost a request, no more. */
 static uint64_t *bit_of(struct joint *j, struct span key, uint64_t *bit)
@@ -30,7 +31,7 @@ static uint64_t *bit_of(struct joint *j, struct span key, uint64_t *bit)
 static bool takes(const struct upstream_link *l, struct span verb, struct span key)
 {
     uint32_t n = l->joint.n;
-    return n > 0 && n + 1 + key.n <= JOINT_MAX &&
+    return n > 0 && n + 1 + key.n <= JOINT_MAX && l->joint.keys < JOINT_KEYS &&
            span_starts(span_of(l->out.p + l->out.n - n, n), verb);
 }
 
@@ -53,10 +54,12 @@ bool link_join(struct upstream_link *l, struct span line, struct span key, bool 
         n = j->n - 2;
     } else {
         memset(j->seen, 0, sizeof j->seen);
+        j->keys = 0;
     }
     if (!keep_key(l, key) || !link_put(l, line))
         return false;
     *word |= bit;
+    j->keys++;
     j->n = n + (uint32_t)line.n;
     return true;
 }

@@ -227,7 +227,8 @@ struct expect {
 
 /* The request at the end of what a link has to send, if others may join it. */
 struct joint {
-    uint32_t n;       /* bytes, its end included; 0: there is none */
+    uint32_t n; /* bytes, its end included; 0: there is none */
+    uint32_t keys;
     uint64_t seen[8]; /* a bit for each key, by its hash */
 };
 
