@@ -102,6 +102,36 @@ def rows(case):
         rig.s.assert_running()
 
 
+def bit(key):
+    """Of a key, by which one that is in a request already is known: src/net/join.c."""
+    h = 2166136261
+    for byte in key:
+        h = (h ^ byte) * 16777619 & 0xffffffff
+    return (h ^ h >> 16) % 512
+
+
+@test("a get that clients share has 64 keys at most, however they are chosen")
+def many(case):
+    found = {}
+    for i in range(100000):
+        found.setdefault(bit(b"%d" % i), b"%d" % i)
+    keys = list(found.values())[:200]
+    with Puppet() as puppet:
+        rig = Rig(case, puppet, clients=5)
+        rig.s.pause()
+        for i, c in enumerate(rig.clients):
+            c.send(b"".join(b"get %s\r\n" % k for k in keys[i * 40:i * 40 + 40]))
+        rig.s.resume()
+        asked = []
+        while sum(map(len, asked)) < len(keys):
+            asked.append(rig.line().split()[1:])
+        sizes = [len(a) for a in asked]
+        assert max(sizes) == 64 and len(sizes) < 7, "expected few gets of up to 64, found %r" % sizes
+        rig.link.sendall(b"".join(b"".join(map(value, a)) + END for a in asked))
+        for i, c in enumerate(rig.clients):
+            says(c, b"".join(value(k) + END for k in keys[i * 40:i * 40 + 40]))
+
+
 @test("clients that share a get have each its own value, miss or error")
 def shared(case):
     with Puppet() as puppet:
