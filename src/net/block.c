@@ -59,12 +59,11 @@ static bool replace(struct net *n, struct kept *k, size_t size, struct span byte
     return true;
 }
 
-bool kept_set(struct net *n, struct kept *k, struct span bytes)
+bool kept_replace(struct net *n, struct kept *k, struct span bytes)
 {
     if (bytes.n > 0)
         return replace(n, k, bytes.n, bytes);
-    if (k->p)
-        kept_free(n, k);
+    kept_free(n, k);
     return true;
 }
 
@@ -77,14 +76,4 @@ bool kept_add(struct net *n, struct kept *k, struct span bytes)
         memcpy(k->p + k->n, bytes.p, bytes.n);
     k->n += (uint32_t)bytes.n;
     return true;
-}
-
-size_t kept_take(struct net *n, struct kept *k, char *to)
-{
-    struct span have = kept_span(k);
-    if (have.n > 0)
-        memcpy(to, have.p, have.n);
-    if (k->p)
-        kept_free(n, k);
-    return have.n;
 }

@@ -69,10 +69,27 @@ static inline struct span kept_span(const struct kept *k)
 
 /* Replaces them by bytes, which may be among them; puts bytes behind them. false: no memory, and
  * they are as before. */
-bool kept_set(struct net *n, struct kept *k, struct span bytes);
+bool kept_replace(struct net *n, struct kept *k, struct span bytes);
 bool kept_add(struct net *n, struct kept *k, struct span bytes);
-size_t kept_take(struct net *n, struct kept *k, char *to); /* how many there were; none is left */
 void kept_free(struct net *n, struct kept *k);
+
+/* Most turns keep nothing, and find nothing kept: those make no call. */
+static inline bool kept_set(struct net *n, struct kept *k, struct span bytes)
+{
+    return (bytes.n == 0 && !k->p) || kept_replace(n, k, bytes);
+}
+
+/* Moves them to `to`. Returns how many there were. */
+static inline size_t kept_take(struct net *n, struct kept *k, char *to)
+{
+    if (!k->p)
+        return 0;
+    struct span have = kept_span(k);
+    memcpy(to, have.p, have.n);
+    kept_free(n, k);
+    return have.n;
+}
+
 void blocks_free(struct net *n);
 
 enum conn_state {
