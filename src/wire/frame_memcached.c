@@ -90,8 +90,10 @@ static bool tells(struct frame *f, struct span line)
 static enum frame_verdict joined(struct frame *f, struct span line, struct span whole)
 {
     bool value = span_starts(line, SPAN("VALUE ")), ends = span_eq(line, SPAN("END"));
-    if (value ? !f->begun && span_eq(word_at(line, 1), f->key) : f->last)
+    if (value ? !f->begun && span_eq(word_at(line, 1), f->key) : f->last) {
+        f->add = f->last ? span_of(NULL, 0) : MC_END;
         return FRAME_MORE;
+    }
     if (f->last || whole.p[whole.n - 1] != '\n')
         return FRAME_BAD;
     f->add = value || ends ? MC_END : whole; /* what went wrong goes to all who wait for a value */
@@ -133,8 +135,6 @@ static enum frame_verdict text_line(struct frame *f, struct span rest, size_t *n
     *n = whole;
     if (is == LINE_MARK)
         f->drop = whole;
-    if (is == LINE_LAST && f->kind == FRAME_MC_JOINED)
-        f->add = MC_END;
     return FRAME_MORE;
 }
 

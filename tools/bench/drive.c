@@ -283,11 +283,6 @@ static enum err_code run_paced(struct driver *d)
     return ERR_OK;
 }
 
-static enum err_code no_memory(struct driver *d)
-{
-    return err_set(d->err, ERR_NOMEM, "no memory for %u connections", d->conf->connections);
-}
-
 static bool write_batches(struct driver *d)
 {
     const struct drive_conf *c = d->conf;
@@ -297,19 +292,23 @@ static bool write_batches(struct driver *d)
         n += c->shapes[i % c->nshapes].text.n;
     d->text = malloc(n);
     n = 0;
-    for (uint32_t i = 0; at && d->text && i < requests; i++) {
+    if (!at || !d->text) {
+        free(at);
+        return false;
+    }
+    for (uint32_t i = 0; i < requests; i++) {
         struct span text = c->shapes[i % c->nshapes].text;
         memcpy(d->text + n, text.p, text.n);
         at[i] = n;
         n += text.n;
     }
-    for (uint32_t i = 0; at && d->text && i < c->connections; i++) {
+    for (uint32_t i = 0; i < c->connections; i++) {
         struct peer *p = &d->peer[i];
         p->first = (uint32_t)((uint64_t)i * c->depth % c->nshapes);
         p->batch = span_of(d->text + at[p->first], at[p->first + c->depth] - at[p->first]);
     }
     free(at);
-    return at && d->text;
+    return true;
 }
 
 static enum err_code prepare(struct driver *d)
@@ -319,9 +318,9 @@ static enum err_code prepare(struct driver *d)
     d->peer = calloc(c->connections, sizeof *d->peer);
     d->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!d->in || !d->peer || d->epoll < 0 ||
-        (c->check == DRIVE_CHECK_UNIQUE && !idset_init(&d->seen)))
-        return no_memory(d);
-    return write_batches(d) ? connect_all(d) : no_memory(d);
+        (c->check == DRIVE_CHECK_UNIQUE && !idset_init(&d->seen)) || !write_batches(d))
+        return err_set(d->err, ERR_NOMEM, "no memory for %u connections", c->connections);
+    return connect_all(d);
 }
 
 static void clear(struct driver *d)

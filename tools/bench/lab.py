@@ -267,8 +267,9 @@ class Lab:
     def load_argv(self, address, kind, count=1, connections=1, depth=1, seconds=1.0, warmup=0.1,
                   check="count", requests=0, every_ms=0, key=KEY, keys=1):
         argv = [self.tool("load"), "-a", address, "-k", kind, "-K", key, "-N", str(keys),
-                "-n", str(count), "-c", str(connections), "-d", str(depth), "-t", f"{int(seconds * 1000)}ms", "-w",
-                f"{int(warmup * 1000)}ms", "-C", check, "-r", str(requests)]
+                "-n", str(count), "-c", str(connections), "-d", str(depth),
+                "-t", f"{int(seconds * 1000)}ms", "-w", f"{int(warmup * 1000)}ms",
+                "-C", check, "-r", str(requests)]
         return argv + (["-e", f"{every_ms}ms"] if every_ms else [])
 
     def start_load(self, *args, **kwargs):
