@@ -219,6 +219,8 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
                           .waited_us = c->waiting_us ? now_us - c->waiting_us : 0,
                           .quota = quota,
                           .conn = c};
+    if (may_read && n->up)
+        pace_turn(&n->pace, now_us - c->active_us);
     if (may_read)
         c->active_us = now_us;
     do

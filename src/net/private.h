@@ -139,6 +139,20 @@ struct net_signal {
     void *arg;
 };
 
+/* pace.c: how often the loop looks for input. A tally of a millisecond, and what follows from the
+ * one before. */
+struct pace {
+    int64_t since_us;   /* monotonic */
+    uint64_t forwarded; /* requests, until since_us */
+    uint64_t turns;     /* since then, of connections that could be read from … */
+    uint64_t hurried;   /* … and how many of them came soon after the connection's turn before */
+    bool gathers;
+};
+
+void pace_turn(struct pace *p, int64_t rest_us); /* so long after the turn before */
+/* Whether to pause between two looks; forwarded: requests since the start. */
+bool pace_gathers(struct pace *p, int64_t now_us, uint64_t forwarded);
+
 struct net {
     struct net_config conf;
     struct ev_loop *loop;
@@ -150,6 +164,7 @@ struct net {
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
     uint64_t connections;
     int64_t now_us; /* monotonic: end of the latest turn since the loop slept; 0: none was */
+    struct pace pace;
 
     char *in;            /* NET_IN_MAX bytes: the input of the turn */
     char *out;           /* NET_OUT_MAX bytes: its output */
@@ -332,6 +347,7 @@ void link_drop_key(struct upstream_link *l);
 void upstream_failed(struct upstream *up, const char *why);
 void upstream_tick(struct upstream *up); /* something is expected: its timer has to run */
 void upstreams_free(struct net *n);
+uint64_t upstreams_forwarded(const struct net *n); /* requests */
 
 static inline int64_t upstream_now_us(const struct upstream *up)
 {
