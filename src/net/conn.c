@@ -194,6 +194,7 @@ static void count(struct conn *c, const struct turn *t, int64_t started_us)
         return;
     int64_t now_us = c->net->now_us = clock_mono_us(c->net->conf.clock);
     uint64_t held_up = c->parked_us > 0;
+    c->net->answered += t->served;
     if (held_up)
         histogram_add(&c->svc->duration, now_us - c->parked_us, 1);
     histogram_add(&c->svc->duration, now_us - started_us, t->served - held_up);
@@ -219,8 +220,6 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
                           .waited_us = c->waiting_us ? now_us - c->waiting_us : 0,
                           .quota = quota,
                           .conn = c};
-    if (may_read && n->up)
-        pace_turn(&n->pace, now_us - c->active_us);
     if (may_read)
         c->active_us = now_us;
     do

@@ -23,9 +23,10 @@ static void timer_fired(struct ev_loop *loop, struct ev_io *w, int revents)
 /* libev makes the pause, unless the turns since the last look took as long. */
 static void set_pace(struct net *n)
 {
+    uint64_t requests = upstreams_forwarded(n) + n->answered;
     if (n->now_us > 0)
-        ev_set_io_collect_interval(
-            n->loop, pace_gathers(&n->pace, n->now_us, upstreams_forwarded(n)) ? PAUSE : 0.);
+        ev_set_io_collect_interval(n->loop,
+                                   pace_gathers(&n->pace, n->now_us, requests) ? PAUSE : 0.);
 }
 
 /* Before the loop sleeps: nobody's callback is running, so what was closed can be freed. */

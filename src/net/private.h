@@ -139,19 +139,18 @@ struct net_signal {
     void *arg;
 };
 
-/* pace.c: how often the loop looks for input. A tally of a millisecond, and what follows from the
- * one before. */
+/* pace.c: how often the loop looks for input */
 struct pace {
-    int64_t since_us;   /* monotonic */
-    uint64_t forwarded; /* requests, until since_us */
-    uint64_t turns;     /* since then, of connections that could be read from … */
-    uint64_t hurried;   /* … and how many of them came soon after the connection's turn before */
+    int64_t since_us;  /* monotonic: of this tally */
+    uint64_t requests; /* until then */
+    unsigned tally;    /* 1 to 8: of a trial; 0: before it, above: after it */
+    unsigned rest;     /* tallies after the latest trial; 0: there was none */
+    uint64_t sum[2];   /* of its rates, per second: without a pause, with it */
     bool gathers;
 };
 
-void pace_turn(struct pace *p, int64_t rest_us); /* so long after the turn before */
-/* Whether to pause between two looks; forwarded: requests since the start. */
-bool pace_gathers(struct pace *p, int64_t now_us, uint64_t forwarded);
+/* Whether to pause between two looks; requests: dealt with since the start. */
+bool pace_gathers(struct pace *p, int64_t now_us, uint64_t requests);
 
 struct net {
     struct net_config conf;
@@ -163,7 +162,8 @@ struct net {
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
     uint64_t connections;
-    int64_t now_us; /* monotonic: end of the latest turn since the loop slept; 0: none was */
+    int64_t now_us;    /* monotonic: end of the latest turn since the loop slept; 0: none was */
+    uint64_t answered; /* requests, without those that went upstream */
     struct pace pace;
 
     char *in;            /* NET_IN_MAX bytes: the input of the turn */

@@ -1,3 +1,4 @@
+/* How often the loop looks for input: with a pause in between where that gets more done. */
 /* How often the loop looks for input: a pause while many requests are forwarded for calm clients.
  */
 #include "net/private.h"
@@ -17,79 +18,136 @@
 /* ---- the rule ---------------------------------------------------------------------------------
  */
 
-static void turns_of(struct pace *p, unsigned turns, int64_t rest_us)
+/* Tallies of 5 ms, with these rates: without a pause, and with it. Returns how many had a pause. */
+static unsigned run(struct pace *p, unsigned tallies, uint64_t without, uint64_t with)
 {
-    for (unsigned i = 0; i < turns; i++)
-        pace_turn(p, rest_us);
-}
-
-/* Whether it gathers after a tally of took_us with so many requests, and turns with so much rest
- * between those of one client. */
-static bool after(int64_t took_us, uint64_t requests, unsigned turns, int64_t rest_us)
-{
-    struct pace p = {.since_us = 5000000, .forwarded = 70};
-    turns_of(&p, turns, rest_us);
-    bool gathers = pace_gathers(&p, 5000000 + took_us, 70 + requests);
-    assert_true(p.gathers == gathers);
-    return gathers;
-}
-
-static void many_requests_of_calm_clients_are_gathered(void **state)
-{
-    (void)state;
-    assert_true(after(1000, 300, 50, 400));
-    assert_true(after(4000, 1200, 50, 1000000));
-    assert_false(after(1000, 299, 50, 400));
-    assert_false(after(4000, 1199, 50, 400));
-}
-
-static void few_clients_that_wait_for_each_reply_are_not_kept_waiting(void **state)
-{
-    (void)state;
-    assert_false(after(1000, 1000, 50, 399));
-    assert_false(after(1000, 1000, 1, 0));
-}
-
-static void one_in_four_may_be_in_a_hurry(void **state)
-{
-    (void)state;
-    for (unsigned hurried = 25; hurried <= 26; hurried++) {
-        struct pace p = {.since_us = 0};
-        turns_of(&p, 100 - hurried, 100000);
-        turns_of(&p, hurried, 100);
-        assert_true(pace_gathers(&p, 1000, 1000) == (hurried == 25));
+    unsigned paused = 0;
+    for (unsigned i = 0; i < tallies; i++) {
+        bool pause = p->gathers;
+        paused += pause;
+        bool next =
+            pace_gathers(p, p->since_us + 5000, p->requests + (pause ? with : without) / 200);
+        assert_true(next == p->gathers);
     }
+    return paused;
 }
 
-static void it_stays_as_it_is_for_a_millisecond(void **state)
+/* Its trial comes next: the load has begun. */
+static struct pace begun(void)
 {
-    (void)state;
-    struct pace p = {.since_us = 1000, .gathers = true};
-    assert_true(pace_gathers(&p, 1999, 0));
-    assert_int_equal(p.since_us, 1000);
-    assert_false(pace_gathers(&p, 2000, 0));
-    assert_false(pace_gathers(&p, 2999, 1000));
+    struct pace p = {.since_us = 1000000};
+    assert_int_equal(run(&p, 1, 50000, 0), 0);
+    return p;
 }
 
-static void each_tally_is_by_itself(void **state)
+static void a_pause_that_brings_more_stays(void **state)
 {
     (void)state;
-    struct pace p = {.since_us = 0};
-    turns_of(&p, 10, 100);
-    assert_false(pace_gathers(&p, 1000, 300));
-    assert_int_equal(p.since_us, 1000);
-    turns_of(&p, 10, 1000);
-    assert_true(pace_gathers(&p, 2000, 600));
-    assert_false(pace_gathers(&p, 3000, 899));
+    struct pace p = begun();
+    assert_int_equal(run(&p, 8, 50000, 60000), 4);
+    assert_int_equal(run(&p, 92, 50000, 60000), 92);
+    assert_int_equal(run(&p, 8, 50000, 60000), 4);
+    assert_int_equal(run(&p, 92, 50000, 60000), 92);
 }
 
-/* The first tally began with the machine. */
-static void a_start_gathers_nothing(void **state)
+static void one_that_brings_less_is_hardly_tried(void **state)
 {
     (void)state;
-    struct pace p = {0};
-    turns_of(&p, 1, 1000);
-    assert_false(pace_gathers(&p, 1000000, 1000));
+    struct pace p = begun();
+    assert_int_equal(run(&p, 4, 50000, 40000), 2);
+    assert_int_equal(run(&p, 92, 50000, 40000), 0);
+    assert_int_equal(run(&p, 4, 50000, 40000), 2);
+    assert_int_equal(run(&p, 184, 50000, 40000), 0);
+    assert_int_equal(run(&p, 4, 50000, 40000), 2);
+    assert_int_equal(run(&p, 200, 50000, 40000), 0);
+    assert_int_equal(run(&p, 20400, 50000, 40000), 200);
+}
+
+static void less_than_one_in_16_is_no_gain(void **state)
+{
+    (void)state;
+    struct pace p = begun();
+    assert_int_equal(run(&p, 8, 160000, 169800), 4);
+    assert_int_equal(run(&p, 92, 160000, 169800), 0);
+    assert_int_equal(run(&p, 8, 160000, 170000), 4);
+    assert_int_equal(run(&p, 92, 160000, 170000), 92);
+}
+
+/* Once it has brought something, trials come as often as at first. */
+static void what_is_no_use_now_may_be_later(void **state)
+{
+    (void)state;
+    struct pace p = begun();
+    (void)run(&p, 2000, 50000, 40000);
+    assert_true(run(&p, 300, 50000, 60000) > 50);
+    assert_int_equal(run(&p, 1000, 50000, 60000), 960);
+    assert_true(run(&p, 1000, 50000, 40000) < 120);
+}
+
+static void a_load_that_grows_is_no_gain(void **state)
+{
+    (void)state;
+    struct pace p = begun();
+    for (uint64_t i = 0; i < 8; i++)
+        (void)run(&p, 1, 50000 + i * 20000, 50000 + i * 20000);
+    assert_int_equal(run(&p, 92, 200000, 200000), 0);
+}
+
+static void little_is_not_gathered(void **state)
+{
+    (void)state;
+    struct pace p = begun();
+    assert_int_equal(run(&p, 1000, 19800, 100000), 0);
+    assert_int_equal(run(&p, 9, 20000, 100000), 4); /* the load begins again */
+}
+
+/* It was enough for a trial without the pause. */
+static void a_pause_that_leaves_little_is_a_loss(void **state)
+{
+    (void)state;
+    struct pace p = begun();
+    assert_int_equal(run(&p, 2, 21000, 19000), 1);
+    assert_int_equal(run(&p, 92, 21000, 19000), 0);
+    assert_int_equal(run(&p, 2, 21000, 19000), 1);
+    assert_int_equal(run(&p, 184, 21000, 19000), 0);
+    assert_int_equal(run(&p, 5, 21000, 50000), 2); /* however much it was at first */
+    assert_int_equal(run(&p, 1, 21000, 19000), 1);
+    assert_int_equal(run(&p, 200, 21000, 19000), 0);
+}
+
+static void a_load_that_ends_is_not_paused_for(void **state)
+{
+    (void)state;
+    struct pace p = begun();
+    (void)run(&p, 20, 50000, 60000);
+    assert_int_equal(run(&p, 1, 0, 0), 1);
+    assert_int_equal(run(&p, 100, 0, 0), 0);
+    assert_int_equal(run(&p, 9, 50000, 60000), 4);
+    assert_int_equal(run(&p, 92, 50000, 60000), 92);
+}
+
+/* An end does not bring a trial nearer, if the last one was in vain. */
+static void loads_that_come_and_go_are_not_tried_each_time(void **state)
+{
+    (void)state;
+    struct pace p = begun();
+    assert_int_equal(run(&p, 4, 50000, 40000), 2);
+    for (int i = 0; i < 9; i++) {
+        assert_int_equal(run(&p, 10, 50000, 40000), 0);
+        assert_int_equal(run(&p, 10, 0, 0), 0);
+    }
+    assert_int_equal(run(&p, 6, 50000, 40000), 2);
+}
+
+static void a_tally_takes_5_ms_or_longer(void **state)
+{
+    (void)state;
+    struct pace p = begun();
+    struct pace before = p;
+    assert_false(pace_gathers(&p, p.since_us + 4999, p.requests + 1000));
+    assert_memory_equal(&p, &before, sizeof p);
+    assert_true(pace_gathers(&p, p.since_us + 10000, p.requests + 500)); /* the trial's second */
+    assert_true(p.sum[0] == 50000 && p.sum[1] == 0);
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------
@@ -108,24 +166,27 @@ void ev_set_io_collect_interval(struct ev_loop *loop, ev_tstamp interval)
     pause_s = interval;
 }
 
-/* Each line goes to the server. */
+/* Each "x" goes to the server, which says nothing; all else is answered. */
 static struct net_step forward(struct net_service *svc, void *session, struct span in,
                                struct net_turn *t, struct buf *out)
 {
     (void)svc;
     (void)session;
-    (void)out;
     const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
     if (!end)
         return (struct net_step){.verdict = NET_MORE};
+    struct span line = span_of(in.p, (size_t)(end + 1 - in.p));
+    if (line.p[0] != 'x') {
+        buf_put_span(out, line);
+        return (struct net_step){.verdict = NET_DONE, .used = line.n};
+    }
     enum upstream_ready r = upstream_ready(t, UPSTREAM_TEXT);
     if (r == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
     assert_int_equal(r, UPSTREAM_READY);
-    struct span line = span_of(in.p, (size_t)(end + 1 - in.p));
     upstream_send(t, line);
     upstream_expect(t, FRAME_RESP, 1, 0);
-    return (struct net_step){.verdict = NET_DONE, .used = line.n};
+    return (struct net_step){.verdict = NET_DONE, .used = line.n, .passed = true};
 }
 
 static void heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out)
@@ -205,61 +266,55 @@ static struct state look(void)
 /* n requests, and they are forwarded. */
 static void forwarded(int fd, unsigned n)
 {
-    char text[128] = "";
-    assert_true(2 * n < sizeof text);
-    for (unsigned i = 0; i < n; i++)
-        memcpy(text + (size_t)2 * i, "x\n", 3);
     uint64_t before = look().forwarded;
-    say(fd, text);
+    for (unsigned i = 0; i < n; i++)
+        say(fd, "x\n");
     NET_AWAIT(look().forwarded == before + n);
 }
 
-#define CLIENTS 8
-
-static void the_loop_pauses_while_much_is_forwarded(void **state)
+static void answered(int fd, unsigned n)
 {
-    (void)state;
-    int fd[CLIENTS];
-    for (int i = 0; i < CLIENTS; i++) {
-        fd[i] = dial(&b);
-        forwarded(fd[i], 1);
+    for (unsigned i = 0; i < n; i++) {
+        say(fd, "y\n");
+        expect(fd, "y\n");
     }
-    pass(1000);
-    forwarded(fd[0], 1); /* a tally begins */
-    pass(500);
-    for (int i = 0; i < CLIENTS; i++)
-        forwarded(fd[i], 40);
-    assert_true(look().pause_s == 0.);
-    pass(500);
-    forwarded(fd[0], 1);
-    assert_true(look().pause_s > 0. && look().pause_s < 1e-3);
-    pass(1000);
-    forwarded(fd[0], 1);
-    assert_true(look().pause_s == 0.);
-    for (int i = 0; i < CLIENTS; i++)
-        (void)close(fd[i]);
 }
 
-static void clients_in_a_hurry_are_not_made_to_pause(void **state)
+#define CLIENTS 20
+
+/* 5 ms after another, so many requests of each client are forwarded, without a pause and with it;
+ * and 50 answered here: only with those it is 20,000 a second. */
+static void assert_paused(const char *expected, unsigned without, unsigned with)
 {
-    (void)state;
-    int fd[CLIENTS];
-    for (int i = 0; i < CLIENTS; i++) {
+    int fd[CLIENTS], here = dial(&b);
+    for (int i = 0; i < CLIENTS; i++)
         fd[i] = dial(&b);
-        forwarded(fd[i], 1);
-    }
-    pass(1000);
-    forwarded(fd[0], 1);
-    for (int turn = 0; turn < 9; turn++) {
-        pass(100);
+    for (const char *c = expected; *c; c++) {
+        pass(5000);
+        forwarded(fd[0], 1);
+        bool pause = look().pause_s > 0.;
+        assert_true(look().pause_s < 1e-3);
+        if (pause != (*c == 'x'))
+            fail_msg("expected %s, found another at %s", expected, c);
         for (int i = 0; i < CLIENTS; i++)
-            forwarded(fd[i], 5);
+            forwarded(fd[i], pause ? with : without);
+        answered(here, 50);
     }
-    pass(100);
-    forwarded(fd[0], 1);
-    assert_true(look().pause_s == 0.);
     for (int i = 0; i < CLIENTS; i++)
         (void)close(fd[i]);
+    (void)close(here);
+}
+
+static void the_loop_pauses_where_that_gets_more_done(void **state)
+{
+    (void)state;
+    assert_paused("--xx--xx-xxx", 3, 4);
+}
+
+static void the_loop_does_not_pause_where_it_does_not(void **state)
+{
+    (void)state;
+    assert_paused("--xx--xx----", 3, 3);
 }
 
 #define LOOP(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -267,14 +322,18 @@ static void clients_in_a_hurry_are_not_made_to_pause(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_requests_of_calm_clients_are_gathered),
-        cmocka_unit_test(few_clients_that_wait_for_each_reply_are_not_kept_waiting),
-        cmocka_unit_test(one_in_four_may_be_in_a_hurry),
-        cmocka_unit_test(it_stays_as_it_is_for_a_millisecond),
-        cmocka_unit_test(each_tally_is_by_itself),
-        cmocka_unit_test(a_start_gathers_nothing),
-        LOOP(the_loop_pauses_while_much_is_forwarded),
-        LOOP(clients_in_a_hurry_are_not_made_to_pause),
+        cmocka_unit_test(a_pause_that_brings_more_stays),
+        cmocka_unit_test(one_that_brings_less_is_hardly_tried),
+        cmocka_unit_test(less_than_one_in_16_is_no_gain),
+        cmocka_unit_test(what_is_no_use_now_may_be_later),
+        cmocka_unit_test(a_load_that_grows_is_no_gain),
+        cmocka_unit_test(little_is_not_gathered),
+        cmocka_unit_test(a_pause_that_leaves_little_is_a_loss),
+        cmocka_unit_test(a_load_that_ends_is_not_paused_for),
+        cmocka_unit_test(loads_that_come_and_go_are_not_tried_each_time),
+        cmocka_unit_test(a_tally_takes_5_ms_or_longer),
+        LOOP(the_loop_pauses_where_that_gets_more_done),
+        LOOP(the_loop_does_not_pause_where_it_does_not),
     };
     return cmocka_run_group_tests_name("net/pace", tests, NULL, NULL);
 }
