@@ -18,11 +18,13 @@
  *
  * In that order neither way is favoured by a load that grows. Tally 0 is the one in which the load
  * began. A trial whose first half shows a loss is over; after one without a gain the next one comes
- * later, in the end after a second, so that hardly one request in 100 ever waits for a trial.
+ * later, in the end after a second, so that hardly one request in 100 ever waits for a trial. What
+ * comes after half a second without any is a new load, of which nothing is known.
  */
 #include "net/private.h"
 
 #define TALLY_US INT64_C(5000)
+#define QUIET_US INT64_C(500000)
 #define MANY     20000u /* requests per second */
 #define TRIAL    8u     /* tallies: 1 to 8 */
 #define PAUSED   0x0ccu /* bits 2, 3, 6 and 7: those with a pause */
@@ -56,6 +58,10 @@ bool pace_gathers(struct pace *p, int64_t now_us, uint64_t requests)
     int64_t took_us = now_us - p->since_us;
     if (took_us < TALLY_US)
         return p->gathers;
+    if (took_us >= QUIET_US) {
+        *p = (struct pace){.since_us = now_us, .requests = requests};
+        return false;
+    }
     uint64_t rate = (requests - p->requests) * 1000000 / (uint64_t)took_us;
     bool trial = p->tally <= TRIAL;
     p->since_us = now_us;

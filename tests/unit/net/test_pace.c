@@ -139,6 +139,21 @@ static void loads_that_come_and_go_are_not_tried_each_time(void **state)
     assert_int_equal(run(&p, 6, 50000, 40000), 2);
 }
 
+static void after_half_a_second_of_quiet_all_is_new(void **state)
+{
+    (void)state;
+    for (int64_t quiet = 499999; quiet <= 500000; quiet++) {
+        struct pace p = begun();
+        assert_int_equal(run(&p, 20, 50000, 40000), 2);
+        assert_false(pace_gathers(&p, p.since_us + quiet, p.requests + 1));
+        assert_int_equal(run(&p, 5, 50000, 40000), quiet < 500000 ? 0 : 2);
+        assert_int_equal(p.rest, 92);
+        p = begun();
+        (void)run(&p, 20, 50000, 60000);
+        assert_true(pace_gathers(&p, p.since_us + quiet, p.requests + 1000000) == (quiet < 500000));
+    }
+}
+
 static void a_tally_takes_5_ms_or_longer(void **state)
 {
     (void)state;
@@ -331,6 +346,7 @@ int main(void)
         cmocka_unit_test(a_pause_that_leaves_little_is_a_loss),
         cmocka_unit_test(a_load_that_ends_is_not_paused_for),
         cmocka_unit_test(loads_that_come_and_go_are_not_tried_each_time),
+        cmocka_unit_test(after_half_a_second_of_quiet_all_is_new),
         cmocka_unit_test(a_tally_takes_5_ms_or_longer),
         LOOP(the_loop_pauses_where_that_gets_more_done),
         LOOP(the_loop_does_not_pause_where_it_does_not),
