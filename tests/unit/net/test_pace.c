@@ -1,6 +1,4 @@
 /* How often the loop looks for input: with a pause in between where that gets more done. */
-/* How often the loop looks for input: a pause while many requests are forwarded for calm clients.
- */
 #include "net/private.h"
 #include "support/fake_clock.h"
 #include "support/net_bench.h"
