@@ -115,7 +115,7 @@ static enum err_code open_coordinator(struct app *a, struct err *e)
 }
 
 /* Without a state page a restart costs a workerId, no more: so only a second process is an error.
- */
+ * But nobody except the page knows up to which time a static workerId was used. */
 static enum err_code open_page(struct app *a, struct err *e)
 {
     char coordinator[sizeof a->coord_name + 80];
@@ -123,6 +123,14 @@ static enum err_code open_page(struct app *a, struct err *e)
                    a->conf->coordinator_pool);
     enum err_code r =
         pagefile_inherit(&a->page, a->conf->state_dir, coordinator, &a->start.heir->page, e);
+    bool fixed = strncmp(a->conf->coordinator_url, "static:", 7) == 0;
+    if (r && fixed && r != ERR_BUSY && !a->conf->coordinator_static_unsafe) {
+        struct err why = *e;
+        return err_set(e, r,
+                       "static:N: expected a state_dir that keeps the last time of an ID, or "
+                       "coordinator.static_unsafe; found: %.400s",
+                       why.text);
+    }
     if (r == ERR_BUSY)
         return r;
     if (r) {

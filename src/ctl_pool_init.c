@@ -21,16 +21,26 @@ static const char three[] =
     "     Use --workers FROM-TO.\n"
     "1, 2 or nothing to stop: ";
 
-/* Which of the three; false: none was said. */
+/* Which of the first two; false: neither was said. */
 static bool ask_mode(struct ctl_args *a)
 {
+    static char range[16];
     char answer[8] = "";
     (void)fputs(three, stderr);
     if (!fgets(answer, sizeof answer, stdin))
         return false;
     a->fresh = answer[0] == '1';
     a->after_loss = answer[0] == '2';
-    return a->fresh || a->after_loss;
+    if (!a->after_loss || a->workers)
+        return a->fresh || a->after_loss;
+    (void)fputs("WorkerIds of the pool that was lost, FROM-TO; 0-32767 unless it was made with "
+                "others: ",
+                stderr);
+    if (!fgets(range, sizeof range, stdin))
+        return false;
+    range[strcspn(range, "\n")] = '\0';
+    a->workers = range;
+    return true;
 }
 
 static bool parse_workers(const char *text, struct coord_params *p)
@@ -48,21 +58,37 @@ static bool parse_workers(const char *text, struct coord_params *p)
 static int check_init(struct ctl_args *a)
 {
     struct err e;
-    if (a->fresh + a->after_loss + (a->workers != NULL) > 1)
+    if (a->fresh && a->after_loss)
+        return ctl_fail(CTL_USAGE, "pool init: expected --fresh or --after-loss, found both");
+    bool said = a->fresh || a->after_loss || a->workers;
+    if (!said && isatty(STDIN_FILENO))
+        said = ask_mode(a);
+    else if (!said)
         return ctl_fail(CTL_USAGE,
-                        "pool init: expected one of --fresh, --after-loss and --workers");
+                        "pool init: expected --fresh, --after-loss or --workers FROM-TO; "
+                        "see sidflakectl pool init --help for what each says");
+    if (said && a->after_loss && !a->workers)
+        return ctl_fail(CTL_USAGE,
+                        "pool init --after-loss: expected --workers FROM-TO, those of the pool that "
+                        "was lost: 0-32767 unless it was made with others; a sidecar's log has the "
+                        "whole command");
+    if (!said)
+        return ctl_fail(CTL_USAGE, "nothing was made");
     if (a->workers && !parse_workers(a->workers, &a->params))
         return ctl_fail(CTL_USAGE, "--workers: expected FROM-TO within 0-32767, found \"%s\"",
                         a->workers);
     if (coord_params_check(&a->params, &e))
         return ctl_fail(CTL_USAGE, "%s", e.text);
-    if (a->fresh || a->after_loss || a->workers)
-        return CTL_OK;
-    if (!isatty(STDIN_FILENO))
-        return ctl_fail(CTL_USAGE,
-                        "pool init: expected --fresh, --after-loss or --workers FROM-TO; "
-                        "see sidflakectl pool init --help for what each says");
-    return ask_mode(a) ? CTL_OK : ctl_fail(CTL_USAGE, "nothing was made");
+    return CTL_OK;
+}
+
+/* What was lost may have granted as far ahead as its horizon and skew allowed: where they are not
+ * named, as far as those of any pool. */
+static int64_t lost_ahead_ms(const struct ctl_args *a)
+{
+    const struct coord_params *p = &a->params;
+    int64_t skew = a->has_max_skew ? p->max_skew_ms : COORD_MAX_SKEW_MS;
+    return (a->has_horizon ? p->horizon_ms : COORD_HORIZON_MAX_MS) + 2 * skew;
 }
 
 static int make_identity(const struct ctl_args *a, char out[COORD_IDENTITY_MAX])
@@ -96,8 +122,9 @@ static int told(const struct ctl_args *a, const struct coord_init *in, bool made
         (void)printf("made pool %s with workerIds %u to %u\n", identity, in->params.worker_from,
                      in->params.worker_to);
     if (made && in->mode == COORD_INIT_AFTER_LOSS)
-        (void)printf("new sidecars get a workerId from %s on; those that run go on\n",
-                     ctl_time(from_ms));
+        (void)printf("new sidecars get a workerId from %s on; those that run go on%s\n",
+                     ctl_time(from_ms),
+                     a->has_horizon ? "" : " (a day: --horizon, that of the lost pool, was not said)");
     return ctl_flush(CTL_OK);
 }
 
@@ -111,6 +138,7 @@ int ctl_pool_init(struct ctl_args *a)
         return status;
     in.params = a->params;
     in.mode = a->after_loss ? COORD_INIT_AFTER_LOSS : COORD_INIT_FRESH;
+    in.lost_ahead_ms = a->after_loss ? lost_ahead_ms(a) : 0;
     enum coord_status r = coord_init(s.coord, &in, &s.reply);
     int64_t from = s.reply.now_ms;
     bool found = r == COORD_EXISTS && a->if_missing;
@@ -120,6 +148,6 @@ int ctl_pool_init(struct ctl_args *a)
     if (r != COORD_OK)
         return ctl_session_fail(a, r, &s.reply);
     if (in.mode == COORD_INIT_AFTER_LOSS)
-        from += in.params.horizon_ms + 2 * in.params.max_skew_ms;
+        from += in.lost_ahead_ms;
     return told(a, &in, !found, found ? s.pool.identity : in.identity, from);
 }

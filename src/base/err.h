@@ -26,7 +26,7 @@ enum err_code {
     ERR_UNSUPPORTED, /* well-formed, but not offered here */
 };
 
-#define ERR_TEXT_MAX 384 /* bytes of text, NUL included; longer texts are cut */
+#define ERR_TEXT_MAX 768 /* bytes of text, NUL included; longer texts are cut */
 
 /* Filled by the call that fails; unspecified after one that succeeds. Owned by the caller. */
 struct err {

@@ -75,6 +75,7 @@ struct conf {
     char *coordinator_password_file; /* path, or "" */
     char *coordinator_pool;          /* 1..64 of [A-Za-z0-9_.-] */
     bool coordinator_auto_init;      /* only with SQLite */
+    bool coordinator_static_unsafe;  /* static:N may run without a usable state_dir */
     int64_t coordinator_timeout_us;  /* 10 ms..60 s */
 
     unsigned workers_active; /* 1..16 */

@@ -158,6 +158,11 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_COORDINATOR_AUTO_INIT] = {IN("coordinator", "auto_init"), FIELD(coordinator_auto_init),
                                     .type = CONF_TYPE_BOOL, .def = "false",
                                     .help = "create a missing pool; SQLite only"},
+    [CONF_COORDINATOR_STATIC_UNSAFE] = {IN("coordinator", "static_unsafe"),
+                                        FIELD(coordinator_static_unsafe), .type = CONF_TYPE_BOOL,
+                                        .def = "false",
+                                        .help = "static:N without a usable state_dir: a clock that "
+                                                "steps back over a restart repeats IDs"},
     [CONF_COORDINATOR_TIMEOUT] = {IN("coordinator", "timeout"), FIELD(coordinator_timeout_us),
                                   .type = CONF_TYPE_DURATION, .def = "1s", .min = 10 * MS,
                                   .max = 60 * SECOND,

@@ -71,10 +71,10 @@ enum err_code coord_params_check(const struct coord_params *p, struct err *e)
         const char *name;
         int64_t min, max, found;
     } ranges[] = {
-        {"horizon", MINUTE_MS, DAY_MS, p->horizon_ms},
+        {"horizon", MINUTE_MS, COORD_HORIZON_MAX_MS, p->horizon_ms},
         {"first-horizon", 1, DAY_MS, p->first_horizon_ms},
         {"mature-after", 1, DAY_MS, p->mature_after_ms},
-        {"max-skew", 1, MINUTE_MS, p->max_skew_ms},
+        {"max-skew", 1, COORD_MAX_SKEW_MS, p->max_skew_ms},
         {"grace", 0, DAY_MS, p->grace_ms},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
@@ -243,6 +243,10 @@ enum coord_status coord_init(struct coord *c, const struct coord_init *in, struc
         return COORD_REFUSED;
     if (coord_identity_epoch(in->identity, &epoch_ms, &e) || coord_params_check(&in->params, &e))
         return outcome_refused(r, "%s", e.text);
+    if (in->lost_ahead_ms < 0 || in->lost_ahead_ms > COORD_AHEAD_MAX_MS)
+        return outcome_refused(r,
+                               "what was granted ahead: expected 0 to %" PRId64 " ms, found %" PRId64,
+                               COORD_AHEAD_MAX_MS, in->lost_ahead_ms);
     return c->driver->init(c, in, r);
 }
 

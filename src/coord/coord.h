@@ -145,10 +145,19 @@ enum coord_init_mode {
     COORD_INIT_AFTER_LOSS
 };
 
+/* ms: what coord_params_check allows at most; and so no pool ever granted further ahead of its time
+ * than this. */
+#define COORD_HORIZON_MAX_MS (INT64_C(24) * 3600 * 1000)
+#define COORD_MAX_SKEW_MS    (INT64_C(60) * 1000)
+#define COORD_AHEAD_MAX_MS   (COORD_HORIZON_MAX_MS + 2 * COORD_MAX_SKEW_MS)
+
 struct coord_init {
     char identity[COORD_IDENTITY_MAX];
     struct coord_params params;
     enum coord_init_mode mode;
+    int64_t lost_ahead_ms; /* AFTER_LOSS: how far ahead of its time the pool that was lost may have
+                              granted, 0..COORD_AHEAD_MAX_MS; less than params allow counts as
+                              what they do */
 };
 
 /* One workerId as the coordinator has it, for operators. */

@@ -73,7 +73,7 @@ local function enqueue(list)
     end
 end
 
-local function init(mode, A, A0, D0, S, G, K, from, to)
+local function init(mode, A, A0, D0, S, G, K, from, to, ahead)
     if redis.call('EXISTS', H) == 1 then
         return {'EXISTS', int(T)}
     end
@@ -83,9 +83,10 @@ local function init(mode, A, A0, D0, S, G, K, from, to)
         return confirm(K)
     end
     -- A pool made after a loss is one that has been reopened already: era 2, and no record of era 1.
+    -- What was lost may have had a longer horizon than this one has.
     local era, floor = 1, 0
     if mode == 'after-loss' then
-        era, floor = 2, T + A + 2 * S
+        era, floor = 2, T + math.max(A + 2 * S, tonumber(ahead))
     end
     redis.call('DEL', FREE, EXP, WHO)
     redis.call('HSET', H, 'identity', identity, 'adopt', 1, 'era', era, 'topen', int(T),

@@ -371,7 +371,8 @@ enum coord_status rules_init(struct rules *u, const struct coord_init *in)
     if (found != STORE_NONE)
         return outcome_exists(u->r, u->name);
     bool lost = in->mode == COORD_INIT_AFTER_LOSS;
-    int64_t floor = lost ? u->now_ms + k->horizon_ms + 2 * k->max_skew_ms : 0;
+    int64_t ahead = max(k->horizon_ms + 2 * k->max_skew_ms, in->lost_ahead_ms);
+    int64_t floor = lost ? u->now_ms + ahead : 0;
     u->pool = (struct store_pool){
         .p = {.params = *k,
               .born_ms = u->now_ms,

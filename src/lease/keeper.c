@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/timefmt.h"
+#include "lease/recovery.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -167,7 +168,7 @@ static void log_mails(const struct keeper *k)
             log_grant(m);
         else if (m->kind == LEASE_MAIL_REVOKE)
             log_warn("workerId lost", kv_u64("worker", m->worker),
-                     kv_str("why", "the coordinator knows a later holder, or rested it"));
+                     kv_str("why", "the coordinator knows a later holder, rested it, or has other workerIds"));
     }
 }
 
@@ -192,6 +193,23 @@ static void log_status(struct keeper *k, enum coord_status s, int64_t mono)
 /* ---- one call ---------------------------------------------------------------------------------
  */
 
+/* With the command that makes the pool, which is told whole or not at all. */
+static void explain_no_pool(const struct keeper *k, char *why, size_t cap)
+{
+    struct buf b;
+    buf_init(&b, why, cap - 1);
+    buf_printf(&b, "no pool \"%s\" at %s: make it with `", k->o.pool_name, k->o.coord_name);
+    recovery_put_command(&b, &k->lease, k->o.coord_name, k->o.pool_name);
+    buf_put_char(&b, '`');
+    if (k->lease.last_identity[0] && !k->lease.last_known)
+        buf_put_str(&b, " and the --workers and --horizon that it had");
+    if (b.failed) {
+        buf_init(&b, why, cap - 1);
+        buf_printf(&b, "no pool \"%s\": see EXAMPLES in sidflakectl(1)", k->o.pool_name);
+    }
+    why[b.n] = '\0';
+}
+
 static void explain(struct keeper *k, const struct lease_outcome *o)
 {
     char *why = k->report.why;
@@ -203,11 +221,7 @@ static void explain(struct keeper *k, const struct lease_outcome *o)
         (void)snprintf(why, cap, "%s", trouble->code ? trouble->text : "");
         break;
     case COORD_NOPOOL:
-        (void)snprintf(why, cap,
-                       "no pool \"%s\" at %s: make it with `sidflakectl pool init --coordinator %s "
-                       "--pool %s%s%.36s`",
-                       k->o.pool_name, k->o.coord_name, k->o.coord_name, k->o.pool_name,
-                       k->lease.identity[0] ? " --after-loss --uuid " : "", k->lease.identity);
+        explain_no_pool(k, why, cap);
         break;
     case COORD_WAIT:
         (void)snprintf(why, cap,

@@ -132,6 +132,13 @@ static void grant_taken_over(struct lease *l, unsigned i, int64_t wall)
     grant(l, i, s->last_ms);
 }
 
+/* The pool that this state directory knew last: what it was like has to be said when it is lost. */
+static void note_last(struct lease *l, const struct page *p)
+{
+    memcpy(l->last_identity, p->head.identity, sizeof l->last_identity);
+    l->last_known = page_params(p, &l->last_params);
+}
+
 static void take_over(struct lease *l, bool proven)
 {
     char identity[COORD_IDENTITY_MAX];
@@ -146,21 +153,27 @@ static void take_over(struct lease *l, bool proven)
     memcpy(l->identity, identity, sizeof l->identity);
     memcpy(l->pool.identity, identity, sizeof l->pool.identity);
     l->pool.epoch_ms = epoch;
+    if (l->last_known)
+        l->pool.params = l->last_params;
     post(l, LEASE_MAIL_POOL, 0, 0);
     for (unsigned i = 0; i < LEASE_SLOTS; i++)
         take_over_slot(l, i, proven);
 }
 
+/* Those that are to be released stand in front, those that were at the end: these are there for
+ * their marks alone. */
 static void note_foreign(struct lease *l, const struct page *old)
 {
+    unsigned end = LEASE_SLOTS;
     memcpy(l->foreign_identity, old->head.identity, sizeof l->foreign_identity);
     for (unsigned i = 0; i < LEASE_SLOTS; i++) {
         struct page_record r;
         int64_t last;
-        if (!page_load(old, i, &r) || r.state == PAGE_FREE)
+        if (!page_load(old, i, &r))
             continue;
-        l->foreign_last[l->nforeign] = mark_load(&old->slot[i].mark, &last) ? last : 0;
-        l->foreign[l->nforeign++] = r;
+        unsigned to = r.state == PAGE_FREE ? --end : l->nforeign++;
+        l->foreign_last[to] = mark_load(&old->slot[i].mark, &last) ? last : 0;
+        l->foreign[to] = r;
     }
 }
 
@@ -183,10 +196,13 @@ void lease_init(struct lease *l, const struct lease_config *conf, struct pagefil
     l->fresh_ok = never_held(f);
     l->call_due = l->renew_due = l->claim_due = mono;
     l->renewed = mono - URGE_EVERY_MS;
-    if (f->found && f->verdict == PAGE_OWN)
+    if (f->found && f->verdict == PAGE_OWN) {
+        note_last(l, f->page);
         take_over(l, f->proven);
-    else if (f->found && f->verdict == PAGE_FOREIGN)
+    } else if (f->found && f->verdict == PAGE_FOREIGN) {
+        note_last(l, &f->old);
         note_foreign(l, &f->old);
+    }
 }
 
 /* ---- what to do next --------------------------------------------------------------------------
@@ -262,13 +278,15 @@ static void plan_stop(struct lease *l, int64_t mono, struct lease_action *a)
         plan_release(l, i, a);
 }
 
-/* A lost pool is made again under its identity, so that its holders go on. */
+/* A lost pool is made again under its identity and with its parameters, so that its holders go on.
+ * Where these are not known it may have granted as far ahead as any pool can. */
 static void plan_init(struct lease *l, struct lease_action *a)
 {
     char uuid[COORD_UUID_TEXT];
     a->kind = LEASE_INIT;
-    a->init.params = coord_params_default;
+    a->init.params = l->last_known ? l->last_params : coord_params_default;
     a->init.mode = l->fresh_ok ? COORD_INIT_FRESH : COORD_INIT_AFTER_LOSS;
+    a->init.lost_ahead_ms = l->fresh_ok || l->last_known ? 0 : COORD_AHEAD_MAX_MS;
     if (l->identity[0])
         memcpy(a->init.identity, l->identity, sizeof l->identity);
     else if (coord_identity_make(a->init.identity, span_str(coord_uuid_new(uuid, l->rng)),
@@ -368,6 +386,8 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
         page_set_identity(l->page, l->identity);
     }
     l->pool = *pool;
+    page_set_params(l->page, &pool->params);
+    note_last(l, l->page);
     l->described = true;
     l->trouble.code = ERR_OK;
     l->fails = 0;
@@ -376,14 +396,18 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
     post(l, LEASE_MAIL_POOL, 0, 0);
 }
 
-/* Without a coordinator that remembers, the page of an earlier boot is all there is to go by. */
+/* Without a coordinator that remembers, the marks are all there is to go by: of an earlier boot's
+ * page, and of slots of ours, given back or not. With one they are below the range in any case. */
 static int64_t floor_of(const struct lease *l, const struct coord_grant *g)
 {
-    int64_t floor = g->lo_ms - 1;
-    for (unsigned i = 0; i < LEASE_SLOTS; i++)
-        if (l->foreign[i].state != PAGE_FREE && l->foreign[i].worker == g->worker &&
-            l->foreign_last[i] > floor)
+    int64_t floor = g->lo_ms - 1, last;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        if (l->foreign[i].worker == g->worker && l->foreign_last[i] > floor)
             floor = l->foreign_last[i];
+        if (l->slot[i].rec.worker == g->worker && mark_load(&l->page->slot[i].mark, &last) &&
+            last > floor)
+            floor = last;
+    }
     return floor;
 }
 
@@ -391,6 +415,7 @@ static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, st
                     int64_t mono)
 {
     struct lease_slot *s = &l->slot[i];
+    int64_t last = floor_of(l, g); /* before the slot forgets whose it was */
     *s = (struct lease_slot){.t0_ms = g->t0_ms, .young = true};
     s->rec = (struct page_record){.state = PAGE_HELD,
                                   .worker = g->worker,
@@ -399,7 +424,6 @@ static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, st
                                   .n = g->n,
                                   .lo_ms = g->lo_ms,
                                   .hi_ms = g->hi_ms};
-    int64_t last = floor_of(l, g);
     mark_store(&l->page->slot[i].mark, last);
     page_store(l->page, i, &s->rec);
     l->fresh_ok = false;

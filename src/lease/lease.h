@@ -114,13 +114,17 @@ struct lease {
     char identity[COORD_IDENTITY_MAX]; /* pinned to; "": none yet */
     struct coord_pool pool;            /* as last described */
     bool described;                    /* pool is of `identity` */
+    char last_identity[COORD_IDENTITY_MAX]; /* of the pool known last, were it lost since; "": none
+                                               was … */
+    struct coord_params last_params;        /* … and its parameters: */
+    bool last_known;                        /* … these are known, too */
     bool init_wanted;   /* auto_init, and the coordinator says that there is no pool */
     struct err trouble; /* code not ERR_OK: why the pool found cannot be used */
     bool fresh_ok;      /* auto_init may say that nobody ever issued IDs: no page, never held any */
     bool extra;         /* one workerId more than usual: the active ones are stalled */
 
-    /* Left behind by another boot: to be released without `last`; and what their marks say, which
-     * may be older than the truth, but is a floor all the same. */
+    /* Left behind by another boot: nforeign of them to be released without `last`; and what the
+     * marks of all say, which may be older than the truth, but is a floor all the same. */
     struct page_record foreign[LEASE_SLOTS];
     int64_t foreign_last[LEASE_SLOTS];
     unsigned nforeign;

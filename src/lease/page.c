@@ -49,6 +49,43 @@ void page_set_identity(struct page *p, const char *identity)
     p->head = h;
 }
 
+static uint32_t params_check(const struct page_params *p)
+{
+    return check_of(p, offsetof(struct page_params, check));
+}
+
+void page_set_params(struct page *p, const struct coord_params *params)
+{
+    struct page_params to = {.horizon_ms = params->horizon_ms,
+                             .first_horizon_ms = params->first_horizon_ms,
+                             .mature_after_ms = params->mature_after_ms,
+                             .max_skew_ms = params->max_skew_ms,
+                             .grace_ms = params->grace_ms,
+                             .replicas = params->replicas,
+                             .worker_from = params->worker_from,
+                             .worker_to = params->worker_to};
+    to.check = params_check(&to);
+    p->head.params = to;
+}
+
+bool page_params(const struct page *p, struct coord_params *out)
+{
+    const struct page_params *from = &p->head.params;
+    struct coord_params params = {.horizon_ms = from->horizon_ms,
+                                  .first_horizon_ms = from->first_horizon_ms,
+                                  .mature_after_ms = from->mature_after_ms,
+                                  .max_skew_ms = from->max_skew_ms,
+                                  .grace_ms = from->grace_ms,
+                                  .replicas = from->replicas,
+                                  .worker_from = from->worker_from,
+                                  .worker_to = from->worker_to};
+    struct err e;
+    if (from->check != params_check(from) || coord_params_check(&params, &e))
+        return false;
+    *out = params;
+    return true;
+}
+
 static bool copy_whole(const struct page_copy *c)
 {
     return c->check == copy_check(c) && c->state <= PAGE_LEAVING && c->worker < COORD_WORKERS;

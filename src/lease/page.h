@@ -74,6 +74,17 @@ struct page_slot {
     volatile uint64_t mark;   /* latest time issued at; lo - 1 when granted */
 };
 
+/* The pool's parameters as they were last told: a pool that was lost has to be made again with them,
+ * and nobody else may remember. Behind what version 0.1.0 knows of the head, with a check of its
+ * own: a page of that version has none. */
+struct page_params {
+    int64_t horizon_ms, first_horizon_ms, mature_after_ms, max_skew_ms, grace_ms;
+    uint32_t replicas;
+    uint16_t worker_from, worker_to;
+    uint32_t check; /* of all before it */
+    uint32_t unused;
+};
+
 struct page_head {
     char magic[8];
     uint32_t version;
@@ -82,6 +93,7 @@ struct page_head {
     char identity[COORD_IDENTITY_MAX]; /* of the pool that all records belong to; "": none yet */
     uint32_t check;                    /* of all before it */
     uint32_t pid; /* of the process that has the page mapped: for messages only, not checked */
+    struct page_params params;
 };
 
 struct page {
@@ -106,8 +118,13 @@ void page_format(struct page *p, const struct page_home *home, uint32_t pid);
  * too, where a slot in use has no whole copy or a damaged mark. */
 enum page_verdict page_judge(const struct page *p, const struct page_home *home, struct err *why);
 
-/* Pins the identity of the pool; the home stays. */
+/* Pins the identity of the pool; the home stays, and so do the parameters. */
 void page_set_identity(struct page *p, const char *identity);
+
+/* Remembers the pool's parameters, and gives them back; false: none are known, or they are damaged,
+ * or none that a pool can have. */
+void page_set_params(struct page *p, const struct coord_params *params);
+bool page_params(const struct page *p, struct coord_params *out);
 
 void page_store(struct page *p, unsigned slot, const struct page_record *r);
 

@@ -117,17 +117,11 @@ class RedisWorld(World):
         if not self.redis.running():
             self.redis.start()
         if self.redis.ask("EXISTS", "sidflake:{default}:h") == 0:
-            self.after_loss(self.redis)
+            self.after_loss()
 
-    def after_loss(self, redis):
-        """A pool of all that were ever handed out, and no others: few, so that they change hands.
-        None is handed out in between, since no floor has passed yet."""
-        if not self.init("--after-loss"):
-            return
-        pool = "sidflake:{default}:"
-        redis.ask("HSET", pool + "h", "to", str(self.next_range - 1))
-        redis.ask("DEL", pool + "free")
-        redis.ask("RPUSH", pool + "free", *range(self.next_range))
+    def after_loss(self):
+        """A pool of all that were ever handed out, and no others: few, so that they change hands."""
+        self.init("--after-loss", "--workers", "0-%d" % (self.next_range - 1))
 
     def server(self):
         """The one that the sidecars talk to."""
@@ -154,7 +148,7 @@ class RedisWorld(World):
     def made_again(self, redis):
         """After a loss, in one of the two ways that an operator has."""
         if self.rng.random() < 0.7:
-            self.after_loss(redis)
+            self.after_loss()
         else:
             self.must_stop(at_least=4)
             self.init("--workers", "%d-%d" % (self.next_range, self.next_range + RANGE - 1))
@@ -249,7 +243,7 @@ def flushall(w):
     silence(w)
     w.redis.ask("FLUSHALL")
     yield w.rng.uniform(0, 1.5)
-    w.after_loss(w.redis)
+    w.after_loss()
     yield from claims_again(w)
 
 

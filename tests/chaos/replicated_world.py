@@ -177,7 +177,7 @@ class ReplicatedWorld(RedisWorld):
         master = self.master()
         try:
             if master.role()[0] == "master" and master.ask("EXISTS", "sidflake:{default}:h") == 0:
-                self.after_loss(master)
+                self.after_loss()
         except (OSError, wire.Closed, wire.Error) as e:
             self.note("the pool could not be looked at: %r" % e)
 

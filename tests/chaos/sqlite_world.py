@@ -72,15 +72,7 @@ class SqliteWorld(World):
 
     def after_loss(self):
         """See redis_world.py."""
-        if not self.init("--after-loss"):
-            return
-        db = self.connect()
-        with db:
-            db.execute("UPDATE pool SET w_to = ?", (self.next_range - 1,))
-            db.execute("DELETE FROM queue")
-            db.executemany("INSERT INTO queue(pool, worker) SELECT id, ? FROM pool",
-                           [(w,) for w in range(self.next_range)])
-        db.close()
+        self.init("--after-loss", "--workers", "0-%d" % (self.next_range - 1))
 
 
 # ---- the host's clock --------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import stat
 
 import harness
 import ids
+from harness import until
 from runner import test
 
 
@@ -138,3 +139,25 @@ def static(case):
     s.start()
     ids.check_increasing(values + works(s, 1234))
     case.sidflake("-t", "--set", "coordinator.url=static:32768", expect=78)
+
+
+@test("static:N: a clock that stepped back over a clean stop repeats no ID")
+def static_back(case):
+    clock = case.clock()
+    s = case.sidecar("static:1234", {"workers.spare": 0}, clock=clock)
+    values = [s.id() for _ in range(20)]
+    assert s.stop() == 0
+    clock.step(-3.2)
+    s.start(wait=False)
+    s.wait_ready(20)
+    ids.check_increasing(values + [s.id() for _ in range(20)])
+
+
+@test("static:N without a usable state_dir: refused, unless it is said to be unsafe")
+def static_stateless(case):
+    s = case.sidecar("static:1234", {"workers.spare": 0, "state_dir": "/proc/none"}, wait=False)
+    s.wait_log("expected a state_dir that keeps the last time.*coordinator.static_unsafe")
+    until("it has ended", lambda: not s.running())
+    s = case.sidecar("static:1234", {"workers.spare": 0, "state_dir": "/proc/none",
+                                     "coordinator.static_unsafe": True})
+    works(s, 1234)

@@ -164,7 +164,8 @@ def flushed(case):
     stays.wait_log("no pool .*sidflakectl pool init")
     values += [stays.id() for _ in range(50)]
     floor = clock.ms() + 62000
-    case.ctl("pool", "init", "--coordinator", redis.url, "--after-loss", *QUICK, expect=0)
+    case.ctl("pool", "init", "--coordinator", redis.url, "--after-loss",
+             "--workers", "0-32767", *QUICK, expect=0)
     until("reasserted",
           lambda: stays.metric("sidflake_renewals_total", result="reasserted") >= 2)
     new = case.sidecar(redis, clock=clock, wait=False)

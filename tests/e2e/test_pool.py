@@ -4,7 +4,7 @@ import json
 import time
 
 import ids
-from harness import until
+from harness import SIDFLAKECTL, until
 from runner import test
 
 
@@ -88,6 +88,8 @@ def undecided(case):
     r = case.ctl("pool", "init", "--coordinator", redis.url, expect=2)
     assert "--fresh" in r.stderr and "--after-loss" in r.stderr and "--workers" in r.stderr
     case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", "--after-loss", expect=2)
+    r = case.ctl("pool", "init", "--coordinator", redis.url, "--after-loss", expect=2)
+    assert "expected --workers FROM-TO" in r.stderr, r.stderr
     for bad in (("--horizon", "1s"), ("--max-skew", "20s"), ("--epoch", "2099-01-01T00:00:00Z"),
                 ("--epoch", "yesterday"), ("--nonsense",)):
         r = case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", *bad, expect=2)
@@ -101,6 +103,56 @@ def some_workers(case):
     assert redis.queue() == list(range(200, 300))
     case.ctl("pool", "init", "--coordinator", redis.url, "--pool", "p", "--workers", "5-4",
              expect=2)
+
+
+ODD = ("--workers", "200-299", "--horizon", "24h", "--first-horizon", "45s", "--mature-after", "3m",
+       "--max-skew", "3s", "--grace", "7s", "--epoch", "2025-06-01T00:00:00Z")
+
+
+def printed_command(s, after=0):
+    """What the log tells the operator to type."""
+    return s.wait_log("make it with `(sidflakectl [^`]*)`", after=after).group(1)
+
+
+def parameters(case, redis):
+    j = ctl_json(case, redis, "status")
+    return j["parameters"], j["identity"], j["epoch"]
+
+
+@test("the command printed after a loss makes the pool that was lost, as it was")
+def recovered(case):
+    redis = case.pool("--fresh", *ODD)
+    before = parameters(case, redis)
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    values = [s.id() for _ in range(20)]
+    redis.ask("FLUSHALL")
+    command = printed_command(s)
+    s.kill()  # what it knew is in its state page
+    seen = len(s.log())
+    s.start(wait=False)
+    again = printed_command(s, seen)
+    assert again == command, (again, command)
+    case.run("sh", "-c", command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+    after = parameters(case, redis)
+    assert after == before, "expected %s, found %s" % (before, after)
+    until("reasserted", lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
+    ids.check_distinct(values + [s.id() for _ in range(20)])
+    new = case.sidecar(redis, wait=False)
+    waits = int(new.wait_log(r"rests for (\d+) ms more").group(1))
+    assert 86400_000 < waits <= 86407_000, waits
+
+
+@test("a pool made after a loss whose horizon nobody says waits as long as any can have granted")
+def unsaid_horizon(case):
+    redis = case.pool()
+    redis.ask("FLUSHALL")
+    r = case.ctl("pool", "init", "--coordinator", redis.url, "--after-loss", "--workers", "0-9",
+                 expect=0)
+    assert "--horizon" in r.stdout, r.stdout
+    new = case.sidecar(redis, wait=False)
+    waits = int(new.wait_log(r"rests for (\d+) ms more").group(1))
+    assert 86400_000 < waits <= 86521_000, waits
 
 
 @test("pool status: counts, identity, parameters, lifetime; --json")

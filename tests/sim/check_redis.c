@@ -284,6 +284,7 @@ static void put_operation(struct words *w, int64_t now)
         put(w, "%s", draw(2) ? "0" : "2"); /* replicas */
         put(w, "%s", "0");
         put(w, "%s", "3");
+        put(w, "%s", draw(2) ? "0" : "90000"); /* granted ahead by what was lost */
     } else if (strcmp(op, "claim") == 0) {
         put(w, "%lld", (long long)now + (long long)draw(1100) - 550);
         put_token(w);

@@ -98,6 +98,8 @@ static enum coord_status init(struct coord *c, const struct coord_init *in, stru
     struct fake_coord_fault fault;
     struct fake_coord_call *call = enter(f, FAKE_INIT);
     call->mode = in->mode;
+    call->params = in->params;
+    call->lost_ahead_ms = in->lost_ahead_ms;
     memcpy(call->identity, in->identity, sizeof call->identity);
     if (take_fault(f, FAKE_INIT, &fault) && !fault.takes_effect)
         return leave(f, call, fault.status, r);

@@ -43,6 +43,8 @@ struct fake_coord_call {
     char identity[COORD_IDENTITY_MAX];
     struct coord_token token; /* CLAIM */
     enum coord_init_mode mode;
+    struct coord_params params; /* INIT, as is what follows */
+    int64_t lost_ahead_ms;
     struct coord_release release;
     struct coord_renewal items[COORD_RENEW_MAX]; /* as asked */
     size_t nitems;

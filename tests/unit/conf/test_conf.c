@@ -79,6 +79,7 @@ static void test_defaults(void **state)
     assert_string_equal(c.coordinator_password_file, "");
     assert_string_equal(c.coordinator_pool, "default");
     assert_false(c.coordinator_auto_init);
+    assert_false(c.coordinator_static_unsafe);
     assert_int_equal(c.coordinator_timeout_us, 1000000);
     assert_int_equal(c.workers_active, 1);
     assert_int_equal(c.workers_spare, 1);
@@ -150,7 +151,8 @@ static const char every_option[] =
     "auth: {mode: accept_any, users_file: /u, allow_uids: [0, 4294967294], allow_gids: [5]}\n"
     "upstream: {memcached: 'unix:///m', redis: 'tcp://r:1', timeout: 1h, buffer: 64MiB}\n"
     "ids: {prefix: '', names: [\"a,b\", '\"\\']}\n"
-    "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms}\n"
+    "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms,\n"
+    "  static_unsafe: true}\n"
     "workers: {active: 16, spare: 0}\nlease: {renew_every: 1h, on_stop: keep}\n"
     "clock: {wait_below: 0}\nepoch: 2000-01-01\nstate_dir: \"\xc3\xa4\\u20ac\"\n"
     "limits: {connections: 1000000, idle_timeout: 30d, max_wait: 60s, batch: 8192}\n"

@@ -446,6 +446,7 @@ static void do_init(enum coord_init_mode mode, const char *id)
 {
     struct coord_reply x, y;
     run.init.mode = mode;
+    run.init.lost_ahead_ms = once_in(2) ? 0 : 2 * run.init.params.horizon_ms;
     (void)snprintf(run.init.identity, sizeof run.init.identity, "%s", id);
     enum coord_status s = coord_init(run.pair.sqlite, &run.init, &x);
     pair_sync(&run.pair);

@@ -133,6 +133,35 @@ static void auto_init_makes_a_missing_pool_fresh_only_without_a_page(void **stat
     end();
 }
 
+/* What a pool was like is known from the page, too, after a restart and after a reboot. */
+static void auto_init_makes_a_lost_pool_as_it_was(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config();
+    conf.auto_init = true;
+    for (unsigned life = 0; life < 3; life++) {
+        begin_with(conf, 5);
+        b.coord.pool.params.horizon_ms = 24 * 3600 * 1000;
+        b.coord.pool.params.max_skew_ms = 3000;
+        rig_pass(&b.rig, 1000);
+        assert_int_equal(rig_held(&b.rig), 2);
+        b.coord.missing = true;
+        if (life == 1)
+            rig_restart(&b.rig);
+        if (life == 2)
+            rig_reboot(&b.rig);
+        rig_pass(&b.rig, 7000);
+        const struct fake_coord_call *made = fake_coord_latest(&b.coord, FAKE_INIT);
+        assert_non_null(made);
+        assert_int_equal(made->mode, COORD_INIT_AFTER_LOSS);
+        assert_int_equal(made->params.horizon_ms, 24 * 3600 * 1000);
+        assert_int_equal(made->params.max_skew_ms, 3000);
+        assert_int_equal(made->params.worker_to, 5);
+        assert_int_equal(made->lost_ahead_ms, 0); /* no more than these */
+        end();
+    }
+}
+
 static void auto_init_after_a_page_that_cannot_be_read_is_after_a_loss(void **state)
 {
     (void)state;
@@ -146,6 +175,7 @@ static void auto_init_after_a_page_that_cannot_be_read_is_after_a_loss(void **st
     lease_init(&b.rig.lease, &conf, &b.rig.file, &b.rig.rng.rng, rig_mono(&b.rig));
     (void)rig_settle(&b.rig);
     assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->mode, COORD_INIT_AFTER_LOSS);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->lost_ahead_ms, COORD_AHEAD_MAX_MS);
     end();
 }
 
@@ -159,6 +189,7 @@ int main(void)
         cmocka_unit_test(a_pool_of_another_epoch_before_the_first_grant_is_told_anew),
         cmocka_unit_test(without_auto_init_a_missing_pool_is_waited_for),
         cmocka_unit_test(auto_init_makes_a_missing_pool_fresh_only_without_a_page),
+        cmocka_unit_test(auto_init_makes_a_lost_pool_as_it_was),
         cmocka_unit_test(auto_init_after_a_page_that_cannot_be_read_is_after_a_loss),
     };
     return cmocka_run_group_tests_name("lease/lease, pools", tests, NULL, NULL);

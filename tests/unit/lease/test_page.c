@@ -356,6 +356,33 @@ static void the_order_of_copies_is_by_commit(void **state)
     assert_int_equal(got.state, PAGE_FREE);
 }
 
+static void the_pools_parameters_are_remembered_and_damage_to_them_is_seen(void **state)
+{
+    static struct page p;
+    struct coord_params got, want = coord_params_default;
+    (void)state;
+    page_format(&p, &home, 1);
+    assert_false(page_params(&p, &got)); /* as in a page of version 0.1.0 */
+    want.horizon_ms = 24 * 3600 * 1000;
+    want.replicas = 2;
+    want.worker_from = 100;
+    want.worker_to = 199;
+    page_set_params(&p, &want);
+    page_set_identity(&p, "x|1|38.15.10");
+    assert_true(page_params(&p, &got));
+    assert_memory_equal(&got, &want, sizeof want);
+    struct err why;
+    assert_int_equal(judge(&p, &why), PAGE_OWN);
+    for (size_t i = 0; i < offsetof(struct page_params, unused); i++) {
+        ((uint8_t *)&p.head.params)[i] ^= 0x40;
+        assert_false(page_params(&p, &got));
+        ((uint8_t *)&p.head.params)[i] ^= 0x40;
+    }
+    want.horizon_ms = 25 * 3600 * 1000; /* whole, but of no pool that can be */
+    page_set_params(&p, &want);
+    assert_false(page_params(&p, &got));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +397,7 @@ int main(void)
         cmocka_unit_test(another_version_is_broken),
         cmocka_unit_test(a_mark_below_the_range_is_broken),
         cmocka_unit_test(the_order_of_copies_is_by_commit),
+        cmocka_unit_test(the_pools_parameters_are_remembered_and_damage_to_them_is_seen),
     };
     return cmocka_run_group_tests_name("lease/page", tests, NULL, NULL);
 }

@@ -1,0 +1,62 @@
+#include "lease/recovery.h"
+
+#include "base/timefmt.h"
+
+/* As one word of a shell. */
+static void put_word(struct buf *b, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_./:@%+=,";
+    if (word[0] && word[strspn(word, plain)] == '\0') {
+        buf_put_str(b, word);
+        return;
+    }
+    buf_put_char(b, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            buf_put_str(b, "'\\'");
+        buf_put_char(b, *word);
+    }
+    buf_put_char(b, '\'');
+}
+
+static void put_duration(struct buf *b, const char *option, int64_t ms)
+{
+    char text[TIMEFMT_MAX];
+    buf_put_str(b, option);
+    buf_put_str(b, timefmt_duration(text, ms * 1000));
+}
+
+static void put_params(struct buf *b, const struct coord_params *p)
+{
+    BUF_PUT_LIT(b, " --workers ");
+    buf_put_u64(b, p->worker_from);
+    buf_put_char(b, '-');
+    buf_put_u64(b, p->worker_to);
+    put_duration(b, " --horizon ", p->horizon_ms);
+    put_duration(b, " --first-horizon ", p->first_horizon_ms);
+    put_duration(b, " --mature-after ", p->mature_after_ms);
+    put_duration(b, " --max-skew ", p->max_skew_ms);
+    put_duration(b, " --grace ", p->grace_ms);
+    BUF_PUT_LIT(b, " --replicas ");
+    buf_put_u64(b, p->replicas);
+}
+
+void recovery_put_command(struct buf *b, const struct lease *l, const char *url, const char *pool)
+{
+    char epoch[TIMEFMT_MAX];
+    int64_t epoch_ms;
+    struct err e;
+    BUF_PUT_LIT(b, "sidflakectl pool init --coordinator ");
+    put_word(b, url);
+    BUF_PUT_LIT(b, " --pool ");
+    put_word(b, pool);
+    if (!l->last_identity[0] || coord_identity_epoch(l->last_identity, &epoch_ms, &e))
+        return;
+    BUF_PUT_LIT(b, " --after-loss --uuid ");
+    buf_put_span(b, span_of(l->last_identity, COORD_UUID_TEXT - 1));
+    BUF_PUT_LIT(b, " --epoch ");
+    buf_put_str(b, timefmt_rfc3339(epoch, epoch_ms));
+    if (l->last_known)
+        put_params(b, &l->last_params);
+}

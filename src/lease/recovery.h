@@ -1,0 +1,21 @@
+/*
+ * The command that makes a lost pool again, as operators are told it.
+ *
+ * Invariants
+ *   - It carries all that the lost pool was: uuid, epoch, workerIds, times, replicas. With a part of
+ *     it left out, the pool made by it could hand out workerIds of another range, or too early.
+ *   - It is told whole or not at all.
+ *   - Where the parameters are not known it carries none: `pool init --after-loss` asks for the
+ *     range and, without a horizon, waits as long as any pool can have granted ahead.
+ */
+#ifndef SIDFLAKE_LEASE_RECOVERY_H
+#define SIDFLAKE_LEASE_RECOVERY_H
+
+#include "base/buf.h"
+#include "lease/lease.h"
+
+/* "sidflakectl pool init ...", for a shell. url and pool: of the coordinator. b is failed where it
+ * does not fit. */
+void recovery_put_command(struct buf *b, const struct lease *l, const char *url, const char *pool);
+
+#endif

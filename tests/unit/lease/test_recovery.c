@@ -1,0 +1,75 @@
+#include "lease/recovery.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define IDENTITY "11111111-2222-4333-8444-555555555555|1767225600000|38.15.10"
+
+static const char *command(const struct lease *l, const char *url, size_t cap)
+{
+    static char text[1024];
+    struct buf b;
+    buf_init(&b, text, cap);
+    recovery_put_command(&b, l, url, "p");
+    if (b.failed)
+        return "";
+    text[b.n] = '\0';
+    return text;
+}
+
+static void all_that_the_pool_was_is_said(void **state)
+{
+    (void)state;
+    static struct lease l = {.last_identity = IDENTITY, .last_known = true};
+    l.last_params = (struct coord_params){.horizon_ms = 24 * 3600 * 1000,
+                                          .first_horizon_ms = 30000,
+                                          .mature_after_ms = 150000,
+                                          .max_skew_ms = 1500,
+                                          .grace_ms = 0,
+                                          .replicas = 2,
+                                          .worker_from = 100,
+                                          .worker_to = 199};
+    assert_string_equal(
+        command(&l, "redis://h:6379/0", 1000),
+        "sidflakectl pool init --coordinator redis://h:6379/0 --pool p --after-loss --uuid "
+        "11111111-2222-4333-8444-555555555555 --epoch 2026-01-01T00:00:00.000Z --workers 100-199 "
+        "--horizon 1d --first-horizon 30s --mature-after 150s --max-skew 1500ms --grace 0s "
+        "--replicas 2");
+    assert_string_equal(command(&l, "redis://h:6379/0", 200), ""); /* whole or not at all */
+}
+
+static void what_is_not_known_is_left_out(void **state)
+{
+    (void)state;
+    static struct lease l = {.last_identity = IDENTITY};
+    assert_string_equal(
+        command(&l, "sqlite:pool.db", 1000),
+        "sidflakectl pool init --coordinator sqlite:pool.db --pool p --after-loss --uuid "
+        "11111111-2222-4333-8444-555555555555 --epoch 2026-01-01T00:00:00.000Z");
+    l.last_identity[0] = '\0'; /* who never knew a pool cannot say that one was lost */
+    assert_string_equal(command(&l, "sqlite:pool.db", 1000),
+                        "sidflakectl pool init --coordinator sqlite:pool.db --pool p");
+}
+
+static void a_url_is_one_word_of_a_shell(void **state)
+{
+    (void)state;
+    static struct lease l;
+    assert_string_equal(command(&l, "redis+unix:///r?db=2", 1000),
+                        "sidflakectl pool init --coordinator 'redis+unix:///r?db=2' --pool p");
+    assert_string_equal(command(&l, "sqlite:a'; b", 1000),
+                        "sidflakectl pool init --coordinator 'sqlite:a'\\''; b' --pool p");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_that_the_pool_was_is_said),
+        cmocka_unit_test(what_is_not_known_is_left_out),
+        cmocka_unit_test(a_url_is_one_word_of_a_shell),
+    };
+    return cmocka_run_group_tests_name("lease/recovery", tests, NULL, NULL);
+}
