@@ -68,10 +68,10 @@ static int check_init(struct ctl_args *a)
                         "pool init: expected --fresh, --after-loss or --workers FROM-TO; "
                         "see sidflakectl pool init --help for what each says");
     if (said && a->after_loss && !a->workers)
-        return ctl_fail(CTL_USAGE,
-                        "pool init --after-loss: expected --workers FROM-TO, those of the pool that "
-                        "was lost: 0-32767 unless it was made with others; a sidecar's log has the "
-                        "whole command");
+        return ctl_fail(
+            CTL_USAGE, "pool init --after-loss: expected --workers FROM-TO, those of the pool that "
+                       "was lost: 0-32767 unless it was made with others; a sidecar's log has the "
+                       "whole command");
     if (!said)
         return ctl_fail(CTL_USAGE, "nothing was made");
     if (a->workers && !parse_workers(a->workers, &a->params))
@@ -122,9 +122,9 @@ static int told(const struct ctl_args *a, const struct coord_init *in, bool made
         (void)printf("made pool %s with workerIds %u to %u\n", identity, in->params.worker_from,
                      in->params.worker_to);
     if (made && in->mode == COORD_INIT_AFTER_LOSS)
-        (void)printf("new sidecars get a workerId from %s on; those that run go on%s\n",
-                     ctl_time(from_ms),
-                     a->has_horizon ? "" : " (a day: --horizon, that of the lost pool, was not said)");
+        (void)printf(
+            "new sidecars get a workerId from %s on; those that run go on%s\n", ctl_time(from_ms),
+            a->has_horizon ? "" : " (a day: --horizon, that of the lost pool, was not said)");
     return ctl_flush(CTL_OK);
 }
 

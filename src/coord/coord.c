@@ -244,9 +244,9 @@ enum coord_status coord_init(struct coord *c, const struct coord_init *in, struc
     if (coord_identity_epoch(in->identity, &epoch_ms, &e) || coord_params_check(&in->params, &e))
         return outcome_refused(r, "%s", e.text);
     if (in->lost_ahead_ms < 0 || in->lost_ahead_ms > COORD_AHEAD_MAX_MS)
-        return outcome_refused(r,
-                               "what was granted ahead: expected 0 to %" PRId64 " ms, found %" PRId64,
-                               COORD_AHEAD_MAX_MS, in->lost_ahead_ms);
+        return outcome_refused(
+            r, "what was granted ahead: expected 0 to %" PRId64 " ms, found %" PRId64,
+            COORD_AHEAD_MAX_MS, in->lost_ahead_ms);
     return c->driver->init(c, in, r);
 }
 

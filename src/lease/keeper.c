@@ -167,8 +167,10 @@ static void log_mails(const struct keeper *k)
         else if (m->kind == LEASE_MAIL_GRANT)
             log_grant(m);
         else if (m->kind == LEASE_MAIL_REVOKE)
-            log_warn("workerId lost", kv_u64("worker", m->worker),
-                     kv_str("why", "the coordinator knows a later holder, rested it, or has other workerIds"));
+            log_warn(
+                "workerId lost", kv_u64("worker", m->worker),
+                kv_str("why",
+                       "the coordinator knows a later holder, rested it, or has other workerIds"));
     }
 }
 

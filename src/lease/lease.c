@@ -1,6 +1,7 @@
 #include "lease/lease.h"
 
 #include "base/timefmt.h"
+#include "lease/traces.h"
 
 #include <assert.h>
 #include <string.h>
@@ -132,13 +133,6 @@ static void grant_taken_over(struct lease *l, unsigned i, int64_t wall)
     grant(l, i, s->last_ms);
 }
 
-/* The pool that this state directory knew last: what it was like has to be said when it is lost. */
-static void note_last(struct lease *l, const struct page *p)
-{
-    memcpy(l->last_identity, p->head.identity, sizeof l->last_identity);
-    l->last_known = page_params(p, &l->last_params);
-}
-
 static void take_over(struct lease *l, bool proven)
 {
     char identity[COORD_IDENTITY_MAX];
@@ -158,23 +152,6 @@ static void take_over(struct lease *l, bool proven)
     post(l, LEASE_MAIL_POOL, 0, 0);
     for (unsigned i = 0; i < LEASE_SLOTS; i++)
         take_over_slot(l, i, proven);
-}
-
-/* Those that are to be released stand in front, those that were at the end: these are there for
- * their marks alone. */
-static void note_foreign(struct lease *l, const struct page *old)
-{
-    unsigned end = LEASE_SLOTS;
-    memcpy(l->foreign_identity, old->head.identity, sizeof l->foreign_identity);
-    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
-        struct page_record r;
-        int64_t last;
-        if (!page_load(old, i, &r))
-            continue;
-        unsigned to = r.state == PAGE_FREE ? --end : l->nforeign++;
-        l->foreign_last[to] = mark_load(&old->slot[i].mark, &last) ? last : 0;
-        l->foreign[to] = r;
-    }
 }
 
 /* No IDs were issued with this state directory: no page, or one that never knew a pool. */
@@ -197,11 +174,11 @@ void lease_init(struct lease *l, const struct lease_config *conf, struct pagefil
     l->call_due = l->renew_due = l->claim_due = mono;
     l->renewed = mono - URGE_EVERY_MS;
     if (f->found && f->verdict == PAGE_OWN) {
-        note_last(l, f->page);
+        traces_note_pool(l, f->page);
         take_over(l, f->proven);
     } else if (f->found && f->verdict == PAGE_FOREIGN) {
-        note_last(l, &f->old);
-        note_foreign(l, &f->old);
+        traces_note_pool(l, &f->old);
+        traces_note_foreign(l, &f->old);
     }
 }
 
@@ -387,7 +364,7 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
     }
     l->pool = *pool;
     page_set_params(l->page, &pool->params);
-    note_last(l, l->page);
+    traces_note_pool(l, l->page);
     l->described = true;
     l->trouble.code = ERR_OK;
     l->fails = 0;
@@ -396,26 +373,11 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
     post(l, LEASE_MAIL_POOL, 0, 0);
 }
 
-/* Without a coordinator that remembers, the marks are all there is to go by: of an earlier boot's
- * page, and of slots of ours, given back or not. With one they are below the range in any case. */
-static int64_t floor_of(const struct lease *l, const struct coord_grant *g)
-{
-    int64_t floor = g->lo_ms - 1, last;
-    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
-        if (l->foreign[i].worker == g->worker && l->foreign_last[i] > floor)
-            floor = l->foreign_last[i];
-        if (l->slot[i].rec.worker == g->worker && mark_load(&l->page->slot[i].mark, &last) &&
-            last > floor)
-            floor = last;
-    }
-    return floor;
-}
-
 static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, struct coord_token t,
                     int64_t mono)
 {
     struct lease_slot *s = &l->slot[i];
-    int64_t last = floor_of(l, g); /* before the slot forgets whose it was */
+    int64_t last = traces_floor(l, g); /* before the slot forgets whose it was */
     *s = (struct lease_slot){.t0_ms = g->t0_ms, .young = true};
     s->rec = (struct page_record){.state = PAGE_HELD,
                                   .worker = g->worker,

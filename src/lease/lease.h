@@ -111,9 +111,9 @@ struct lease {
     struct lease_slot slot[LEASE_SLOTS];
     uint32_t serial; /* of grants, for handles */
 
-    char identity[COORD_IDENTITY_MAX]; /* pinned to; "": none yet */
-    struct coord_pool pool;            /* as last described */
-    bool described;                    /* pool is of `identity` */
+    char identity[COORD_IDENTITY_MAX];      /* pinned to; "": none yet */
+    struct coord_pool pool;                 /* as last described */
+    bool described;                         /* pool is of `identity` */
     char last_identity[COORD_IDENTITY_MAX]; /* of the pool known last, were it lost since; "": none
                                                was … */
     struct coord_params last_params;        /* … and its parameters: */

@@ -74,9 +74,9 @@ struct page_slot {
     volatile uint64_t mark;   /* latest time issued at; lo - 1 when granted */
 };
 
-/* The pool's parameters as they were last told: a pool that was lost has to be made again with them,
- * and nobody else may remember. Behind what version 0.1.0 knows of the head, with a check of its
- * own: a page of that version has none. */
+/* The pool's parameters as they were last told: a pool that was lost has to be made again with
+ * them, and nobody else may remember. Behind what version 0.1.0 knows of the head, with a check of
+ * its own: a page of that version has none. */
 struct page_params {
     int64_t horizon_ms, first_horizon_ms, mature_after_ms, max_skew_ms, grace_ms;
     uint32_t replicas;

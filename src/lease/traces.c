@@ -1,0 +1,40 @@
+#include "lease/traces.h"
+
+/* The pool that this state directory knew last: what it was like has to be said when it is lost. */
+void traces_note_pool(struct lease *l, const struct page *p)
+{
+    memcpy(l->last_identity, p->head.identity, sizeof l->last_identity);
+    l->last_known = page_params(p, &l->last_params);
+}
+
+/* Those that are to be released stand in front, those that were at the end: these are there for
+ * their marks alone. */
+void traces_note_foreign(struct lease *l, const struct page *old)
+{
+    unsigned end = LEASE_SLOTS;
+    memcpy(l->foreign_identity, old->head.identity, sizeof l->foreign_identity);
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        struct page_record r;
+        int64_t last;
+        if (!page_load(old, i, &r))
+            continue;
+        unsigned to = r.state == PAGE_FREE ? --end : l->nforeign++;
+        l->foreign_last[to] = mark_load(&old->slot[i].mark, &last) ? last : 0;
+        l->foreign[to] = r;
+    }
+}
+
+/* Without a coordinator that remembers, the marks are all there is to go by: of an earlier boot's
+ * page, and of slots of ours, given back or not. With one they are below the range in any case. */
+int64_t traces_floor(const struct lease *l, const struct coord_grant *g)
+{
+    int64_t floor = g->lo_ms - 1, last;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        if (l->foreign[i].worker == g->worker && l->foreign_last[i] > floor)
+            floor = l->foreign_last[i];
+        if (l->slot[i].rec.worker == g->worker && mark_load(&l->page->slot[i].mark, &last) &&
+            last > floor)
+            floor = last;
+    }
+    return floor;
+}

@@ -1,0 +1,19 @@
+/*
+ * What earlier lives left in state pages, beside the slots that can be taken over: which pool they
+ * knew, and up to which time their workerIds were used.
+ */
+#ifndef SIDFLAKE_LEASE_TRACES_H
+#define SIDFLAKE_LEASE_TRACES_H
+
+#include "lease/lease.h"
+
+/* The pool that the page knew: last_identity, last_params, last_known. */
+void traces_note_pool(struct lease *l, const struct page *p);
+
+/* The slots of another boot's page: foreign, foreign_last, nforeign. */
+void traces_note_foreign(struct lease *l, const struct page *old);
+
+/* Unix ms: the latest time at which the grant's workerId may have been used; at least lo - 1. */
+int64_t traces_floor(const struct lease *l, const struct coord_grant *g);
+
+#endif
