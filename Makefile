@@ -132,11 +132,13 @@ $(B)/%.o: %.c $(B)/flags
 	$(call say,CC,$<) $(COMPILE) $(INCLUDES) -MMD -MP -c -o $@ $<
 
 embed = @mkdir -p $(@D) && printf '  %-7s %s\n' EMBED $< && \
-	tools/embed $(basename $(notdir $@)) $< >$@.new && mv $@.new $@
+	$1 $< | tools/embed $(basename $(notdir $@)) >$@.new && mv $@.new $@
+# A server takes at most 16 KiB of a client that has not shown who it is, before it says so.
+uncommented = sed -e '/^--\[\[/,/^\]\]/d' -e '/^ *--/d'
 $(B)/gen/%_lua.c: src/%.lua tools/embed
-	$(embed)
+	$(call embed,$(uncommented))
 $(B)/gen/%_html.c: src/%.html tools/embed
-	$(embed)
+	$(call embed,cat)
 
 $(EMBEDDED:=.o): %.o: %.c $(B)/flags
 	$(call say,CC,$<) $(COMPILE) -MMD -MP -c -o $@ $<

@@ -32,7 +32,7 @@ struct ctl_args {
     const char *coordinator, *pool, *password_file, *connect, *prefix, *uuid;
     const char *workers, *from, *to, *sort, *user, *names;
     bool fresh, after_loss, if_missing, repair, yes, json, reverse, once, no_color;
-    bool has_epoch, has_worker, has_timeout, has_horizon, has_max_skew;
+    bool has_epoch, has_worker, has_timeout, has_horizon, has_max_skew, has_replicas;
     int64_t epoch_ms;
     int64_t timeout_ms;
     int64_t delay_ms;

@@ -63,7 +63,7 @@ static const struct opt {
      "allowed difference of clocks", "a duration such as 2s"},
     {"grace", 0, KIND_DURATION, AT(params.grace_ms), 0, 0, 0, "60s",
      "rest of an expired workerId", "a duration such as 1m"},
-    {"replicas", 0, KIND_NUMBER, AT(params.replicas), 0, 0, 100, "0",
+    {"replicas", 0, KIND_NUMBER, AT(params.replicas), AT(has_replicas), 0, 100, "0",
      "that must acknowledge a grant", "a number from 0 to 100"},
     {"worker", 0, KIND_NUMBER, AT(worker), AT(has_worker), 0, COORD_WORKERS - 1, "N",
      "the workerId", "a workerId from 0 to 32767"},

@@ -74,6 +74,10 @@ static int check_init(struct ctl_args *a)
                        "whole command");
     if (!said)
         return ctl_fail(CTL_USAGE, "nothing was made");
+    if (!a->has_replicas && a->coordinator && strncmp(a->coordinator, "redis+sentinel:", 15) == 0)
+        return ctl_fail(CTL_USAGE,
+                        "pool init: expected --replicas to be said where sentinels fail over: half "
+                        "of all nodes, rounded down; with 0 a failover may repeat IDs");
     if (a->workers && !parse_workers(a->workers, &a->params))
         return ctl_fail(CTL_USAGE, "--workers: expected FROM-TO within 0-32767, found \"%s\"",
                         a->workers);
@@ -138,6 +142,7 @@ int ctl_pool_init(struct ctl_args *a)
         return status;
     in.params = a->params;
     in.mode = a->after_loss ? COORD_INIT_AFTER_LOSS : COORD_INIT_FRESH;
+    in.replicas_said = a->has_replicas;
     in.lost_ahead_ms = a->after_loss ? lost_ahead_ms(a) : 0;
     enum coord_status r = coord_init(s.coord, &in, &s.reply);
     int64_t from = s.reply.now_ms;

@@ -121,6 +121,11 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
         json_array_append_new(w, json_sprintf("%llu replicas are connected, fewer than the %u that "
                                               "must acknowledge: nothing is granted or renewed",
                                               (unsigned long long)p->replicas, p->params.replicas));
+    if (p->replicas > 0 && p->params.replicas == 0)
+        json_array_append_new(w, json_sprintf("%llu replicas are connected, and none has to "
+                                              "acknowledge: a failover may repeat IDs; make the "
+                                              "pool with --replicas, of other workerIds",
+                                              (unsigned long long)p->replicas));
     if (p->floor_ms > s->reply.now_ms && p->topen_ms > p->born_ms)
         json_array_append_new(w,
                               json_sprintf("reopened on %s: workerIds that were held then and are "

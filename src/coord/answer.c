@@ -34,6 +34,7 @@ static const struct word {
     {"SKEW", COORD_SKEW, SHAPE_TIMES},
     {"CONFIRM", COORD_REFUSED, SHAPE_CONFIRM},
     {"NOINFO", COORD_REFUSED, SHAPE_TEXT},
+    {"REPLICAS", COORD_REFUSED, SHAPE_TEXT},
     {"CORRUPT", COORD_REFUSED, SHAPE_TEXT},
     {"BADOP", COORD_REFUSED, SHAPE_TEXT},
 };
@@ -112,6 +113,13 @@ static enum coord_status without_pool(const struct answer *a, const struct word 
     }
     if (w->shape == SHAPE_CONFIRM)
         return odd(a, 0, "another answer than a second CONFIRM", r);
+    if (span_eq(a->f[0], SPAN("REPLICAS")))
+        return outcome_refused(
+            r,
+            "init: expected --replicas to be said of a server with %.*s of them: "
+            "half of all nodes, rounded down, so that a failover loses no grant; "
+            "or 0, so that one may repeat IDs",
+            (int)(a->f[2].n < 20 ? a->f[2].n : 20), a->f[2].p);
     if (span_eq(a->f[0], SPAN("NOINFO")))
         return outcome_refused(r,
                                "INFO, asked by a script: expected run_id and master_replid, by "

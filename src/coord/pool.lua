@@ -44,9 +44,14 @@ end
 local T = clock()
 
 -- Two things change when a server restarts, fails over or loads another data set.
+-- 40 hexadecimal digits, not all of them 0: what hides them may well give a constant instead.
+local function id_in(section, field)
+    local id = string.match(redis.call('INFO', section), field .. ':(%x+)')
+    return id and #id == 40 and string.find(id, '[^0]') and id
+end
+
 local function fingerprint()
-    local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
-    local repl = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+    local run, repl = id_in('server', 'run_id'), id_in('replication', 'master_replid')
     return run and repl and run .. repl
 end
 
@@ -55,7 +60,7 @@ end
 local told, fp = pcall(fingerprint)
 if not (told and fp) then
     local why = type(fp) == 'table' and fp.err or fp
-    return {'NOINFO', int(T), why and tostring(why) or 'no such field'}
+    return {'NOINFO', int(T), why and tostring(why) or 'no such field of 40 digits'}
 end
 
 -- With replicas: the T of a CONFIRM that K of them acknowledged to this very server, or nil.
@@ -73,9 +78,18 @@ local function enqueue(list)
     end
 end
 
-local function init(mode, A, A0, D0, S, G, K, from, to, ahead)
+-- Replicas that are connected: to be promoted without having seen the latest grants.
+local function standby()
+    local n = string.match(redis.call('INFO', 'replication'), 'connected_slaves:(%d+)')
+    return tonumber(n or 0)
+end
+
+local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said)
     if redis.call('EXISTS', H) == 1 then
         return {'EXISTS', int(T)}
+    end
+    if tonumber(K) == 0 and said ~= '1' and standby() > 0 then
+        return {'REPLICAS', int(T), int(standby())}
     end
     -- Its floors are stamped now, so the same holds as for a reopening: see CONFIRM below.
     if tonumber(K) > 0 and not confirmed then

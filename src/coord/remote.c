@@ -193,9 +193,10 @@ static enum coord_status remote_init(struct coord *base, const struct coord_init
 {
     struct remote *m = remote_of(base);
     const struct coord_params *p = &in->params;
-    const int64_t args[] = {p->horizon_ms,  p->first_horizon_ms, p->mature_after_ms,
-                            p->max_skew_ms, p->grace_ms,         p->replicas,
-                            p->worker_from, p->worker_to,        in->lost_ahead_ms};
+    const int64_t args[] = {p->horizon_ms,    p->first_horizon_ms, p->mature_after_ms,
+                            p->max_skew_ms,   p->grace_ms,         p->replicas,
+                            p->worker_from,   p->worker_to,        in->lost_ahead_ms,
+                            in->replicas_said};
     struct call c;
     struct answer a;
     struct answer_to to = asked(m, in->identity);

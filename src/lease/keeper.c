@@ -154,6 +154,10 @@ static void log_pool(const struct keeper *k)
              kv_str("epoch", timefmt_rfc3339(epoch, p->epoch_ms)),
              kv_str("lasts_until", timefmt_rfc3339(end, p->epoch_ms + ((INT64_C(1) << 38) - 1))),
              kv_i64("horizon_ms", p->params.horizon_ms));
+    if (p->replicas > 0 && p->params.replicas == 0)
+        log_warn("the coordinator has replicas and none has to acknowledge: a failover may repeat "
+                 "IDs",
+                 kv_u64("replicas", p->replicas), kv_str("pool", k->o.pool_name));
 }
 
 static void log_mails(const struct keeper *k)

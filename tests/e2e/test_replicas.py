@@ -289,6 +289,19 @@ def replica_lost(case):
     assert s.id() > first and s.metric("sidflake_pool_era") == 1
 
 
+@test("a server with replicas, or one that sentinels name: pool init wants --replicas said; 0 is warned of")
+def replicas_unsaid(case):
+    nodes = Nodes(case, 2)
+    url = nodes.node[0].url
+    r = init(case, url, expect=1)
+    assert "expected --replicas to be said of a server with 2" in r.stderr, r.stderr
+    r = init(case, "redis+sentinel://127.0.0.1:1/m", expect=2)
+    assert "expected --replicas" in r.stderr, r.stderr
+    init(case, url, "--replicas", "0")
+    assert any("a failover may repeat IDs" in w for w in status(case, url)["warnings"])
+    case.sidecar(url).wait_log("a failover may repeat IDs")
+
+
 @test("--replicas of an SQLite pool is refused")
 def sqlite(case):
     r = init(case, "sqlite://" + case.path("pool.db"), "--replicas", "1", expect=1)
