@@ -98,6 +98,51 @@ static void is_safe(const struct coord_grant *x)
                  (long long)(y.lo_ms - T0), (long long)(x->hi_ms - T0));
 }
 
+/* How long a newcomer has to wait for a pool made after a loss. */
+static int64_t waits_after_loss(const struct coord_init *in)
+{
+    struct coord_grant g;
+    enum coord_status s;
+    pair_wipe(&pair, true);
+    BOTH(s, coord_init(c, in, &reply));
+    assert_int_equal(s, COORD_OK);
+    assert_int_equal(claim(1, &g), COORD_WAIT);
+    int64_t ms = reply.wait_ms;
+    pair.clock.ms += ms - 1;
+    assert_int_equal(claim(1, &g), COORD_WAIT);
+    pair.clock.ms += 1;
+    assert_int_equal(claim(1, &g), COORD_OK);
+    assert_true(g.lo_ms <= pair.clock.ms);
+    return ms;
+}
+
+/* The last one granted by what was lost had a ceiling of A above a clock that was fast by S, and
+ * the clock that the floor is stamped with may be slow by S. */
+static void a_pool_made_after_a_loss_waits_for_all_that_was_granted(void **state)
+{
+    (void)state;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_AFTER_LOSS, 0);
+    const struct coord_params *k = &in.params;
+    pair.clock.ms = T0;
+    assert_int_equal(waits_after_loss(&in), k->horizon_ms + 2 * k->max_skew_ms + 1);
+    in.lost_ahead_ms = COORD_AHEAD_MAX_MS; /* it was not said how far ahead */
+    assert_int_equal(waits_after_loss(&in), COORD_AHEAD_MAX_MS + 1);
+    in.lost_ahead_ms = 1; /* less than this pool may itself, which may be the one that was lost */
+    assert_int_equal(waits_after_loss(&in), k->horizon_ms + 2 * k->max_skew_ms + 1);
+}
+
+static void a_claimer_whose_clock_is_off_is_refused(void **state)
+{
+    (void)state;
+    struct coord_grant x;
+    pair.clock.ms = T0;
+    init(3);
+    assert_int_equal(claim_at(T0 + S + 1, 1, &x), COORD_SKEW);
+    assert_int_equal(claim_at(T0 - S - 1, 1, &x), COORD_SKEW);
+    assert_int_equal(claim_at(T0 + S, 1, &x), COORD_OK);
+    assert_int_equal(claim_at(T0 - S, 2, &x), COORD_OK);
+}
+
 /* Its next rewind is told by the count, so what it lost once must not lower it. */
 static void a_holder_of_a_rewound_table_keeps_its_count(void **state)
 {
@@ -303,6 +348,8 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pool_made_after_a_loss_waits_for_all_that_was_granted),
+        cmocka_unit_test(a_claimer_whose_clock_is_off_is_refused),
         cmocka_unit_test(a_holder_of_a_rewound_table_keeps_its_count),
         cmocka_unit_test(a_late_release_uncovers_nobody),
         cmocka_unit_test(a_gap_in_which_a_tenure_matured_is_not_short),

@@ -129,6 +129,45 @@ static void an_info_that_lacks_fields_is_refused(void **state)
     coord_free(c);
 }
 
+extern const char pool_lua[];
+
+/* The script, with a server that says info of itself. */
+static void script_with_info(char *out, size_t cap, const char *info)
+{
+    static const char asks[] = "redis.call('INFO', section)";
+    const char *at = strstr(pool_lua, asks);
+    assert_non_null(at);
+    int n = snprintf(out, cap, "%.*s'%s'%s", (int)(at - pool_lua), pool_lua, info,
+                     at + sizeof asks - 1);
+    assert_true(n > 0 && (size_t)n < cap);
+}
+
+static void an_info_that_tells_nothing_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    static char script[1 << 15];
+    static const struct {
+        const char *info, *answer;
+    } cases[] = {
+        {"run_id:0123456789012345678901234567890123456789 "
+         "master_replid:0123456789012345678901234567890123456789",
+         "NOPOOL"},
+        {"run_id:0000000000000000000000000000000000000000 "
+         "master_replid:0123456789012345678901234567890123456789",
+         "NOINFO"},
+        {"run_id:0123456789012345678901234567890123456789 "
+         "master_replid:0000000000000000000000000000000000000000",
+         "NOINFO"},
+        {"run_id:1 master_replid:0123456789012345678901234567890123456789", "NOINFO"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        script_with_info(script, sizeof script, cases[i].info);
+        assert_true(SERVER_DO(&f->redis, f->out, "EVAL", script, "4", "h", "f", "e", "w",
+                              "describe", "", ""));
+        assert_non_null(strstr(f->out, cases[i].answer));
+    }
+}
+
 /* ---- the least rights ------------------------------------------------------------------------ */
 
 #define WORDS_MAX 64
@@ -290,6 +329,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_info_that_tells_nothing_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(info_renamed_is_refused, setup_without_info, teardown),
         TEST(info_forbidden_is_refused),
         TEST(an_info_that_lacks_fields_is_refused),

@@ -146,6 +146,7 @@ static void a_renewal_moves_the_ceiling_and_the_token(void **state)
     assert_true(g->hi_ms == after.hi_ms);
     assert_false(coord_token_equal(after.cur, before.cur));
     assert_true(coord_token_equal(after.cur, b.coord.worker[g->worker].token));
+    assert_true(after.n == before.n + 1 && after.n == b.coord.worker[g->worker].n);
     assert_int_equal(b.rig.mails[LEASE_MAIL_EXTEND], 2);
     end();
 }
@@ -245,6 +246,30 @@ static void the_retired_is_released_with_its_exact_last(void **state)
     lease_retire(&b.rig.lease, g->handle, rig_mono(&b.rig)); /* again: nobody is held by it */
     assert_int_equal(rig_page_count(&b.rig, PAGE_HELD), 1);
     end();
+}
+
+/* static:N, or a pool of one that comes back from an old copy: only the page knows. */
+static void a_coordinator_that_forgets_does_not_lower_the_last_time(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config();
+    for (unsigned life = 0; life < 3; life++) {
+        begin_with(conf, 0);
+        (void)rig_settle(&b.rig);
+        rig_use(rig_first(&b.rig), RIG_T0 + 5000);
+        rig_retire(&b.rig, rig_first(&b.rig));
+        assert_int_equal(rig_step(&b.rig), LEASE_CLAIM); /* in vain: it is the only one */
+        assert_int_equal(rig_step(&b.rig), LEASE_RELEASE);
+        b.coord.worker[0].hwm_ms = RIG_T0 - 1;
+        if (life == 1)
+            rig_restart(&b.rig);
+        if (life == 2)
+            rig_reboot(&b.rig);
+        rig_pass(&b.rig, 31000);
+        assert_int_equal(rig_held(&b.rig), 1);
+        assert_true(rig_first(&b.rig)->last_ms >= RIG_T0 + 5000);
+        end();
+    }
 }
 
 static void a_new_spare_is_claimed_within_30_s_of_a_rotation(void **state)
@@ -442,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_lost_workerid_is_dropped_and_another_claimed),
         cmocka_unit_test(an_urgent_renewal_comes_at_most_once_a_second),
         cmocka_unit_test(the_retired_is_released_with_its_exact_last),
+        cmocka_unit_test(a_coordinator_that_forgets_does_not_lower_the_last_time),
         cmocka_unit_test(a_new_spare_is_claimed_within_30_s_of_a_rotation),
         cmocka_unit_test(the_last_active_one_is_replaced_at_once),
         cmocka_unit_test(what_is_leaving_goes_before_a_spare_comes),
