@@ -155,7 +155,9 @@ struct coord_init {
     char identity[COORD_IDENTITY_MAX];
     struct coord_params params;
     enum coord_init_mode mode;
-    bool replicas_said;    /* params.replicas 0 is meant so, whatever replicas the server has */
+    bool unattended;    /* by nobody's word: FRESH is made only where nobody can have had a workerId
+                           before, else as after a loss, or not at all; SQLite */
+    bool replicas_said; /* params.replicas 0 is meant so, whatever replicas the server has */
     int64_t lost_ahead_ms; /* AFTER_LOSS: how far ahead of its time the pool that was lost may have
                               granted, 0..COORD_AHEAD_MAX_MS; less than params allow counts as
                               what they do */

@@ -15,6 +15,7 @@
  */
 #include "coord/outcome.h"
 #include "coord/rules.h"
+#include "coord/sole.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
+#define BUSY     "%s: another sidecar makes the pool just now"
 #define TICK_OPS 10000 /* virtual machine instructions between two looks at the deadline */
 
 struct file {
@@ -34,6 +37,7 @@ struct file {
     int64_t timeout_us;
     int64_t deadline_us; /* of the call that runs now; monotonic */
     struct store store;
+    struct sole sole;
     char fingerprint[STORE_FINGERPRINT_MAX]; /* of the open file */
     char pool[COORD_POOL_NAME_MAX];
     char who[COORD_WHO_MAX];
@@ -203,6 +207,28 @@ static enum coord_status end(struct file *f, enum coord_status s, struct coord_r
     return f->store.rc == SQLITE_OK ? s : failed(f, true, r);
 }
 
+/* The same for an operation that makes this process a holder, which it has to be first. */
+static enum coord_status end_holding(struct file *f, enum coord_status s, struct coord_reply *r)
+{
+    if (s != COORD_OK || f->store.rc != SQLITE_OK || sole_hold(&f->sole))
+        return end(f, s, r);
+    store_run(&f->store, STORE_ROLLBACK);
+    return outcome_down(r, ERR_BUSY, BUSY, f->path);
+}
+
+/* Waits for whoever is alone just now: for a transaction. */
+static bool join(struct file *f)
+{
+    const struct timespec ms = {.tv_nsec = 1000000};
+    int64_t until_us = clock_mono_us(f->clock) + f->timeout_us;
+    while (!sole_join(&f->sole, f->path)) {
+        if (clock_mono_us(f->clock) > until_us)
+            return false;
+        (void)nanosleep(&ms, NULL);
+    }
+    return true;
+}
+
 /* ---- the operations ------------------------------------------------------------------------- */
 
 static enum coord_status file_describe(struct coord *c, struct coord_pool *pool,
@@ -214,16 +240,41 @@ static enum coord_status file_describe(struct coord *c, struct coord_pool *pool,
     return s == COORD_OK ? end(f, rules_describe(&u, pool), r) : s;
 }
 
+/* Nobody said that the ID space is fresh, and it may not be. */
+static enum coord_status not_fresh(const struct file *f, enum sole_state is, struct coord_reply *r)
+{
+    if (is == SOLE_OTHERS)
+        return outcome_refused(r,
+                               "%s: expected to be alone where a pool is made, found another "
+                               "sidecar that uses its directory: it makes the pool again",
+                               f->path);
+    return outcome_refused(r,
+                           "%s: expected a directory that nobody used before, found one that was, "
+                           "or where that cannot be told: if it was not, make the pool with "
+                           "`sidflakectl pool init --fresh`, else with --after-loss",
+                           f->path);
+}
+
 static enum coord_status file_init(struct coord *c, const struct coord_init *in,
                                    struct coord_reply *r)
 {
     struct file *f = file_of(c);
     struct rules u;
+    struct coord_init init = *in;
     if (in->params.replicas > 0)
         return outcome_refused(r, "replicas: expected 0 of an SQLite file, found %" PRIu32,
                                in->params.replicas);
+    enum sole_state is = in->unattended ? sole_look(&f->sole, f->path) : SOLE_HOLDER;
+    if (in->mode == COORD_INIT_FRESH && (is == SOLE_OTHERS || is == SOLE_UNKNOWN))
+        return not_fresh(f, is, r);
+    if (is == SOLE_ALONE)
+        init.mode = COORD_INIT_AFTER_LOSS;
     enum coord_status s = begin(f, KIND_CREATE, in->identity, &u, r);
-    return s == COORD_OK ? end(f, rules_init(&u, in), r) : s;
+    u.alone = is == SOLE_ALONE;
+    if (s == COORD_OK)
+        s = end(f, rules_init(&u, &init), r);
+    sole_yield(&f->sole);
+    return s;
 }
 
 static enum coord_status file_claim(struct coord *c, const char *identity, int64_t caller_ms,
@@ -232,8 +283,15 @@ static enum coord_status file_claim(struct coord *c, const char *identity, int64
 {
     struct file *f = file_of(c);
     struct rules u;
+    enum sole_state is = sole_look(&f->sole, f->path);
+    if (is != SOLE_FIRST && is != SOLE_ALONE && !join(f))
+        return outcome_down(r, ERR_BUSY, BUSY, f->path);
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    return s == COORD_OK ? end(f, rules_claim(&u, caller_ms, nxt, f->who, out), r) : s;
+    u.alone = is == SOLE_ALONE;
+    if (s == COORD_OK)
+        s = end_holding(f, rules_claim(&u, caller_ms, nxt, f->who, out), r);
+    sole_yield(&f->sole);
+    return s;
 }
 
 static enum coord_status file_renew(struct coord *c, const char *identity,
@@ -241,8 +299,13 @@ static enum coord_status file_renew(struct coord *c, const char *identity,
 {
     struct file *f = file_of(c);
     struct rules u;
+    if (!join(f))
+        return outcome_down(r, ERR_BUSY, BUSY, f->path);
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    return s == COORD_OK ? end(f, rules_renew(&u, items, n), r) : s;
+    if (s == COORD_OK)
+        s = end_holding(f, rules_renew(&u, items, n), r);
+    sole_yield(&f->sole);
+    return s;
 }
 
 static enum coord_status file_release(struct coord *c, const char *identity,
@@ -299,6 +362,7 @@ static void file_idle(struct coord *c)
 static void file_free(struct coord *c)
 {
     file_idle(c);
+    sole_end(&file_of(c)->sole);
     free(file_of(c));
 }
 
@@ -335,6 +399,7 @@ static enum err_code file_open(const struct coord_options *o, struct coord **out
         return code;
     }
     f->base.driver = &coord_sqlite;
+    f->sole = SOLE_INIT;
     f->clock = o->clock;
     f->timeout_us = o->timeout_us;
     memcpy(f->pool, o->pool.p, o->pool.n);

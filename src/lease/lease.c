@@ -263,6 +263,7 @@ static void plan_init(struct lease *l, struct lease_action *a)
     a->kind = LEASE_INIT;
     a->init.params = l->last_known ? l->last_params : coord_params_default;
     a->init.mode = l->fresh_ok ? COORD_INIT_FRESH : COORD_INIT_AFTER_LOSS;
+    a->init.unattended = true;
     a->init.lost_ahead_ms = l->fresh_ok || l->last_known ? 0 : COORD_AHEAD_MAX_MS;
     if (l->identity[0])
         memcpy(a->init.identity, l->identity, sizeof l->identity);

@@ -98,19 +98,50 @@ def sqlite_by_hand(case):
     works(s, 42)
 
 
-@test("sqlite with auto_init after the file was lost: no workerId before the floor")
-def sqlite_lost(case):
-    path = case.path("pool.db")
-    a = case.sidecar("sqlite://" + path, {"coordinator.auto_init": True})
-    values = works(a)
-    assert a.stop() == 0
+def remove_pool(case):
     for name in os.listdir(case.dir):
         if name.startswith("pool.db"):
             os.unlink(case.path(name))
+
+
+@test("sqlite with auto_init after the file was lost, nobody else being there: 4 s, and no repeats")
+def sqlite_lost(case):
+    a = case.sidecar("sqlite://" + case.path("pool.db"), {"coordinator.auto_init": True})
+    values = works(a)
+    assert a.stop() == 0
+    remove_pool(case)
     a.start(wait=False)
     a.wait_log("pool made.*after-loss")
-    a.wait_log("rests for")
-    assert a.ready_status() == 503 and values
+    waits = int(a.wait_log(r"rests for (\d+) ms more").group(1))
+    assert 2000 < waits <= 4001, waits
+    a.wait_ready(15)
+    ids.check_distinct(values + [a.id() for _ in range(20)])
+
+
+@test("sqlite with auto_init, the file deleted under a sidecar that is stopped: a new one waits for it",
+      timeout=60)
+def sqlite_deleted(case):
+    options = {"coordinator.auto_init": True}
+    url = "sqlite://" + case.path("pool.db")
+    a = case.sidecar(url, options)
+    values = works(a)
+    a.pause()  # it does not notice, and will go on
+    remove_pool(case)
+    b = case.sidecar(url, options, wait=False)  # its state_dir knows nothing
+    b.wait_log("another sidecar that uses its directory")
+    assert b.ready_status() == 503 and not os.path.exists(case.path("pool.db"))
+    a.resume()
+    a.wait_log("pool made.*after-loss", timeout=20)
+    waits = int(b.wait_log(r"rests for (\d+) ms more", timeout=20).group(1))
+    assert waits > 3500_000, "the horizon of the one that lives was expected, found %d ms" % waits
+    ids.check_increasing(values + works(a))
+    b.kill()
+    a.kill()  # now nobody lives
+    remove_pool(case)
+    b.start(wait=False)
+    b.wait_log(r"rests for [1-4]\d\d\d ms more", timeout=20)
+    b.wait_ready(20)
+    ids.check_distinct(values + [b.id() for _ in range(20)])
 
 
 @test("sqlite: the development configuration, as shipped, in a directory of its own")

@@ -186,8 +186,9 @@ static void many_complaints_are_cut(void **state)
 {
     struct fixture *f = *state;
     for (int i = 0; i < SENTINELS_MAX; i++)
-        add_saying(f, "*2\r\n$80\r\n<1234567890123456789012345678901234567890123456789012345678901234"
-                      "567890123456789\r\n$1\r\n1\r\n");
+        add_saying(f,
+                   "*2\r\n$80\r\n<1234567890123456789012345678901234567890123456789012345678901234"
+                   "567890123456789\r\n$1\r\n1\r\n");
     open_with(f, "", "mymaster");
     coord_came_to(&f->r, describe(f), COORD_REFUSED);
     coord_says(&f->r, "; ...");

@@ -92,6 +92,76 @@ static size_t read_file(const char *path, void *bytes, size_t cap)
     return (size_t)n;
 }
 
+/* ---- nobody's word ----------------------------------------------------------------------------
+ */
+
+static enum coord_status make_unattended(struct coord *c, struct coord_reply *r)
+{
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 3);
+    in.unattended = true;
+    return coord_init(c, &in, r);
+}
+
+static void remove_file(struct fixture *f)
+{
+    char path[128];
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        (void)snprintf(path, sizeof path, "%s%s", f->db, ends[i]);
+        (void)unlink(path);
+    }
+}
+
+static void fresh_is_not_concluded_beside_a_holder(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct coord *other = setup_open(f->url, "p", &f->clock.clock);
+    assert_int_equal(make_unattended(f->c, &f->r), COORD_OK);
+    assert_int_equal(f->r.era, 1);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    remove_file(f); /* under a holder */
+    assert_int_equal(make_unattended(other, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "another sidecar that uses its directory");
+    assert_int_equal(access(f->db, F_OK), -1);
+    coord_free(f->c); /* it has ended: who comes next waits for what clocks may differ by */
+    f->c = setup_open(f->url, "p", &f->clock.clock);
+    assert_int_equal(make_unattended(other, &f->r), COORD_OK);
+    assert_int_equal(f->r.era, 2);
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+    assert_int_equal(f->r.wait_ms, 4001);
+    coord_free(other);
+}
+
+static void a_file_that_was_moved_reopens_briefly_where_nobody_else_lives(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    for (unsigned lives = 0; lives < 2; lives++) {
+        struct coord *other = setup_open(f->url, "p", &f->clock.clock);
+        char moved[128];
+        static uint8_t bytes[1 << 18];
+        remove_file(f);
+        assert_int_equal(make(f, 1), COORD_OK);
+        assert_int_equal(claim(f, &g), COORD_OK);
+        f->clock.ms += 600000;
+        coord_idle(f->c); /* what is in the log goes into the file */
+        size_t n = read_file(f->db, bytes, sizeof bytes);
+        (void)snprintf(moved, sizeof moved, "%s.new", f->db);
+        write_file(moved, bytes, n);
+        remove_file(f);
+        assert_int_equal(rename(moved, f->db), 0);
+        if (!lives) {
+            coord_free(f->c);
+            f->c = setup_open(f->url, "p", &f->clock.clock);
+        }
+        assert_int_equal(coord_claim(other, SETUP_IDENTITY, f->clock.ms, setup_token(2), &g, &f->r),
+                         COORD_WAIT);
+        assert_int_equal(f->r.wait_ms, lives ? 3604001 : 4001);
+        coord_free(other);
+    }
+}
+
 /* ---- the ordinary life ----------------------------------------------------------------------- */
 
 static void hands_out_and_takes_back(void **state)
@@ -448,6 +518,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(fresh_is_not_concluded_beside_a_holder, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_file_that_was_moved_reopens_briefly_where_nobody_else_lives, setup, teardown),
         TEST(hands_out_and_takes_back),
         TEST(refusals_name_both_sides),
         TEST(a_file_has_no_replicas),

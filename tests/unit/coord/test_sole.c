@@ -1,0 +1,105 @@
+#include "coord/sole.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    char dir[64], db[96], trace[96];
+    struct sole a, b; /* descriptors of their own: as of two processes */
+};
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    f = (struct fixture){.a = SOLE_INIT, .b = SOLE_INIT};
+    (void)snprintf(f.dir, sizeof f.dir, "/tmp/sidflake-sole-XXXXXX");
+    if (!mkdtemp(f.dir))
+        return -1;
+    (void)snprintf(f.db, sizeof f.db, "%s/pool.db", f.dir);
+    (void)snprintf(f.trace, sizeof f.trace, "%s/.sidflake-pool", f.dir);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    sole_end(&f->a);
+    sole_end(&f->b);
+    (void)unlink(f->trace);
+    return rmdir(f->dir);
+}
+
+static void the_first_is_told_from_one_who_comes_after_others(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(sole_look(&f->a, f->db), SOLE_FIRST);
+    sole_yield(&f->a);
+    assert_int_equal(sole_look(&f->b, f->db), SOLE_FIRST); /* nobody had a workerId yet */
+    sole_yield(&f->b);
+    assert_true(sole_join(&f->a, f->db) && sole_hold(&f->a));
+    assert_int_equal(sole_look(&f->a, f->db), SOLE_HOLDER);
+    assert_int_equal(sole_look(&f->b, f->db), SOLE_OTHERS);
+    sole_yield(&f->a); /* a holder stays one */
+    assert_int_equal(sole_look(&f->b, f->db), SOLE_OTHERS);
+    sole_end(&f->a);
+    assert_int_equal(sole_look(&f->b, f->db), SOLE_ALONE);
+}
+
+static void who_looks_keeps_others_from_becoming_holders(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(sole_look(&f->a, f->db), SOLE_FIRST);
+    assert_int_equal(sole_look(&f->b, f->db), SOLE_OTHERS);
+    assert_false(sole_join(&f->b, f->db));
+    sole_yield(&f->a);
+    assert_true(sole_join(&f->b, f->db));
+    assert_int_equal(sole_look(&f->a, f->db), SOLE_OTHERS);
+    sole_yield(&f->b); /* it got none after all */
+    assert_int_equal(sole_look(&f->a, f->db), SOLE_FIRST);
+    assert_true(sole_hold(&f->a));                            /* it did */
+    assert_true(sole_join(&f->b, f->db) && sole_hold(&f->b)); /* and excludes nobody else */
+}
+
+static void a_trace_of_another_boot_tells_nothing(void **state)
+{
+    struct fixture *f = *state;
+    int fd = open(f->trace, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0 && write(fd, "another boot\n", 13) == 13);
+    (void)close(fd);
+    assert_int_equal(sole_look(&f->a, f->db), SOLE_UNKNOWN);
+    assert_true(sole_join(&f->b, f->db) && sole_hold(&f->b)); /* the lock was not kept */
+    sole_end(&f->b);
+    assert_int_equal(sole_look(&f->a, f->db), SOLE_ALONE); /* and the trace is of this boot now */
+}
+
+static void a_directory_that_is_not_of_one_host_tells_nothing(void **state)
+{
+    (void)state;
+    struct sole s = SOLE_INIT;
+    assert_int_equal(sole_look(&s, "/proc/pool.db"), SOLE_UNKNOWN);
+    sole_end(&s);
+    assert_int_equal(sole_look(&s, "/nonexistent/pool.db"), SOLE_UNKNOWN);
+    sole_end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_first_is_told_from_one_who_comes_after_others, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(who_looks_keeps_others_from_becoming_holders, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_trace_of_another_boot_tells_nothing, setup, teardown),
+        cmocka_unit_test(a_directory_that_is_not_of_one_host_tells_nothing),
+    };
+    return cmocka_run_group_tests_name("coord/sole", tests, NULL, NULL);
+}
