@@ -44,10 +44,10 @@ static bool has_link(const struct conn *c)
     return c->relay && c->relay->own && c->relay->l->used;
 }
 
-/* Of a merge the session has a part, and of what shares a request the link has the key. */
+/* Of a merge the session has a part. */
 static bool is_simple(uint64_t kind)
 {
-    return kind != FRAME_RESP_MERGE && kind != FRAME_MC_MERGE && kind != FRAME_MC_JOINED;
+    return kind != FRAME_RESP_MERGE && kind != FRAME_MC_MERGE;
 }
 
 /* Nothing of it is half sent, nor half read: what has not been read stays in the kernel. */

@@ -56,17 +56,12 @@ bool relay_adopt(struct conn *c, int fd, unsigned at)
     return r->own;
 }
 
-static bool expect(const struct expect *x)
-{
-    if (!link_expect(x->r->l, x))
-        return false;
-    x->r->pending += x->n;
-    return true;
-}
-
 bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags)
 {
-    return expect(&(struct expect){.r = r, .n = n, .kind = kind, .flags = flags});
+    if (!link_expect(r->l, &(struct expect){.r = r, .n = n, .kind = kind, .flags = flags}))
+        return false;
+    r->pending += n;
+    return true;
 }
 
 void relay_answered(struct relay *r, uint32_t n)
@@ -242,18 +237,6 @@ bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span b
         return false;
     upstream_send(t, bytes);
     upstream_expect(t, kind, 1, 0);
-    return true;
-}
-
-bool upstream_join(struct net_turn *t, enum upstream_lane lane, struct span line, struct span key)
-{
-    struct relay *r = t->conn->relay;
-    bool joined;
-    if (!ready_at_once(r, t->conn->svc->upstream, lane))
-        return false;
-    if (!link_join(r->l, line, key, &joined) ||
-        !expect(&(struct expect){.r = r, .n = 1, .kind = FRAME_MC_JOINED, .fresh = !joined}))
-        r->broken = true;
     return true;
 }
 

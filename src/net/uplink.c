@@ -215,7 +215,6 @@ void link_free(struct upstream_link *l)
 {
     kept_free(l->up->net, &l->out);
     kept_free(l->up->net, &l->in);
-    kept_free(l->up->net, &l->keys);
     link_remove(&l->all);
     free(l->fifo);
     free(l);
@@ -245,7 +244,6 @@ uint32_t link_share(const struct upstream_link *l)
 bool link_put(struct upstream_link *l, struct span bytes)
 {
     struct net *n = l->up->net;
-    l->joint.n = 0;
     if (!kept_add(n, &l->out, bytes))
         return false;
     l->used = true;
@@ -278,8 +276,7 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
     if (!last)
         l->since_us = upstream_now_us(l->up);
     upstream_tick(l->up);
-    bool same =
-        last && last->r == x->r && last->kind == x->kind && last->flags == x->flags && !x->fresh;
+    bool same = last && last->r == x->r && last->kind == x->kind && last->flags == x->flags;
     if (!same && l->fifo_n == l->fifo_cap && !grow_fifo(l))
         return false;
     if (same)
@@ -296,7 +293,6 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
 static void flush(struct upstream_link *l)
 {
     struct ev_loop *loop = l->up->net->loop;
-    l->joint.n = 0;
     while (l->out.at < l->out.n) {
         ssize_t r =
             send(l->wr.fd, l->out.p + l->out.at, l->out.n - l->out.at, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -16,7 +16,6 @@
  *     is expected (NET_BEHIND), and so does a change of links.
  *   - What a client does not take holds up its own link; on a shared one it is closed once it has
  *     held up others for STALL_US, and for a while after that at once.
- *   - What goes as one request is answered as the requests that it was made of.
  *   - On a shared link a client expects few replies at a time, and all together not many: what one
  *     asks for the others wait for, and it may be large.
  *   - Bounded: unsent requests of a link and unsent replies of a client, by `buffer` and one block;
@@ -92,11 +91,6 @@ void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsig
  * is a shared one. false: nothing was done, and upstream_ready says why. */
 bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
                       enum frame_kind kind);
-
-/* The same for a memcached `get` or `gets` of one key, "VERB KEY\r\n", of a client without a link
- * of its own: such that come one after the other go as one, their keys in that order; see join.c.
- */
-bool upstream_join(struct net_turn *t, enum upstream_lane lane, struct span line, struct span key);
 
 /* Replies expected by this client. */
 uint32_t upstream_pending(const struct net_turn *t);

@@ -282,9 +282,7 @@ static size_t forward_usual(struct memcached *m, const struct mcd_session *s, st
     if (n == 0 || is_id(m, key))
         return 0;
     struct span line = span_of(in.p, n);
-    bool joins = (verb == MC_GET || verb == MC_GETS) && !upstream_owns(turn);
-    if (joins ? !upstream_join(turn, UPSTREAM_TEXT, line, key)
-              : !upstream_forward(turn, UPSTREAM_TEXT, line, reply_of(verb)))
+    if (!upstream_forward(turn, UPSTREAM_TEXT, line, reply_of(verb)))
         return 0;
     serve_count(m->serve, SERVE_MEMCACHED, verb, SERVE_PASSED);
     return n;

@@ -30,7 +30,6 @@ enum frame_kind {
     FRAME_MC_LINE,     /* one line */
     FRAME_MC_VALUES,   /* of get and its kin: values, then END or an error */
     FRAME_MC_MERGE,    /* the same: each told before it begins */
-    FRAME_MC_JOINED,   /* the same, for one of the gets that share a request; see key */
     FRAME_MC_LINES,    /* of stats and its kin: lines, then END, or one line of another kind */
     FRAME_MC_META,     /* one meta reply: a line, or VA and a block */
     FRAME_MC_MARK,     /* any number of meta replies and lines, then VERSION, which is dropped */
@@ -54,10 +53,6 @@ struct frame {
     bool skipping; /* up to and with the end of the line */
     bool merging;  /* RESP: the header of a merge is read; memcached: its part was told */
 
-    /* FRAME_MC_JOINED: the caller's, before each call. The keys of a request differ. */
-    bool last;       /* the last get of its request, whose END is its own */
-    struct span key; /* what was asked for */
-
     uint64_t need;  /* RESP: elements to come */
     uint64_t left;  /* bytes of a block to come, its end included */
     uint64_t parts; /* RESP: of the latest that was told */
@@ -69,7 +64,6 @@ struct frame {
 
     /* Of each call. */
     size_t drop;      /* the last so many of the bytes used are not for the client */
-    struct span add;  /* FRAME_DONE: what the client gets besides, behind them */
     struct span part; /* FRAME_PART: the header line of what comes behind, or of the array that was
                          dropped; empty at the end */
 };

@@ -3,8 +3,6 @@
 
 #define HEADER_N 24u /* bytes of a binary packet's header */
 
-#define MC_END SPAN("END\r\n")
-
 /* ---- text -------------------------------------------------------------------------------------
  */
 
@@ -32,8 +30,6 @@ static enum line line_of(const struct frame *f, struct span line)
     case FRAME_MC_VALUES:
     case FRAME_MC_MERGE:
         return value ? LINE_BLOCK : LINE_END;
-    case FRAME_MC_JOINED:
-        return !value ? LINE_END : f->last ? LINE_BLOCK : LINE_LAST;
     case FRAME_MC_LINES:
         return span_starts(line, SPAN("STAT ")) || span_starts(line, SPAN("ITEM ")) ||
                        span_starts(line, SPAN("PREFIX ")) || span_starts(line, SPAN("key="))
@@ -71,7 +67,7 @@ static bool is_error(struct span line)
  * for each other's. */
 static bool forgets(const struct frame *f, struct span line)
 {
-    bool get = f->kind >= FRAME_MC_VALUES && f->kind <= FRAME_MC_JOINED;
+    bool get = f->kind >= FRAME_MC_VALUES && f->kind <= FRAME_MC_MERGE;
     return !get && span_starts(line, SPAN("SERVER_ERROR out of memory writing get response"));
 }
 
@@ -83,22 +79,6 @@ static bool tells(struct frame *f, struct span line)
     f->merging = true;
     f->part = span_starts(line, SPAN("VALUE ")) ? line : span_of("", 0);
     return true;
-}
-
-/* Of a request that several share, the line at the front: MORE if it belongs to this get of it, as
- * its value or as what ends the last of them. Else this one has no value, and is done. */
-static enum frame_verdict joined(struct frame *f, struct span line, struct span whole)
-{
-    bool value = span_starts(line, SPAN("VALUE ")), ends = span_eq(line, SPAN("END"));
-    if (value ? !f->begun && span_eq(word_at(line, 1), f->key) : f->last) {
-        f->add = f->last ? span_of(NULL, 0) : MC_END;
-        return FRAME_MORE;
-    }
-    if (f->last || whole.p[whole.n - 1] != '\n')
-        return FRAME_BAD;
-    f->add = value || ends ? MC_END : whole; /* what went wrong goes to all who wait for a value */
-    f->error = !value && is_error(line);
-    return FRAME_DONE;
 }
 
 /* The line at the front of rest, which is not empty. *n: bytes used, 0 if more has to be seen. */
@@ -113,10 +93,6 @@ static enum frame_verdict text_line(struct frame *f, struct span rest, size_t *n
     if (end && line.n > 0 && end[-1] == '\r')
         line.n--;
     size_t whole = end ? (size_t)(end - rest.p) + 1 : seen;
-    enum frame_verdict v =
-        f->kind == FRAME_MC_JOINED ? joined(f, line, span_of(rest.p, whole)) : FRAME_MORE;
-    if (v != FRAME_MORE)
-        return v;
     enum line is = line_of(f, line);
     bool header = is != LINE_END && is != LINE_ON; /* has to be seen whole */
     if ((header && !end) || forgets(f, line))

@@ -120,45 +120,6 @@ static void test_text(void **state)
     CHECK(frame_memcached, table, false);
 }
 
-#define VALUE(key) "VALUE " key " 0 1\r\nx\r\n"
-#define TOLD(key)  "VALUE " key " 0 1\\nx\\n"
-#define MISS       "{END\\n};\n"
-
-/* Gets of a, b and c that share a request. */
-static void test_joined(void **state)
-{
-    static const uint8_t kinds[] = {FRAME_MC_JOINED, FRAME_MC_JOINED, FRAME_MC_JOINED};
-    static struct framefeed_log log;
-    static const struct {
-        const char *in, *log;
-    } table[] = {
-        {VALUE("a") VALUE("b") VALUE("c") "END\r\n",
-         TOLD("a") MISS TOLD("b") MISS TOLD("c") "END\\n;\n"},
-        {VALUE("b") "END\r\n", MISS TOLD("b") MISS "END\\n;\n"},
-        {VALUE("a") VALUE("c") "END\r\n", TOLD("a") MISS MISS TOLD("c") "END\\n;\n"},
-        {"END\r\n", MISS MISS "END\\n;\n"},
-        {"VALUE a 7 5 9\r\nEND\r\n\r\nEND\r\n", "VALUE a 7 5 9\\nEND\\n\\n" MISS MISS "END\\n;\n"},
-        /* what went wrong is told to all who have no answer yet */
-        {"ERROR\r\n", "{ERROR\\n} error;\n{ERROR\\n} error;\nERROR\\n error;\n"},
-        {VALUE("a") "SERVER_ERROR x\r\n",
-         TOLD("a") MISS "{SERVER_ERROR x\\n} error;\nSERVER_ERROR x\\n error;\n"},
-        {VALUE("c") "SERVER_ERROR x\r\n", MISS MISS TOLD("c") "SERVER_ERROR x\\n error;\n"},
-        /* nobody's, out of turn, or twice */
-        {VALUE("d"), MISS MISS " BAD;\n"},
-        {VALUE("b") VALUE("a"), MISS TOLD("b") MISS " BAD;\n"},
-        {VALUE("c") VALUE("c"), MISS MISS TOLD("c") " BAD;\n"},
-        {VALUE("ab"), MISS MISS " BAD;\n"},
-        {"VALUE a 0 x\r\n", " BAD;\n"},
-        {"VALUE a\r\n", " BAD;\n"},
-        {VALUE("a") "VALUE b 0 1\r\n", TOLD("a") MISS "VALUE b 0 1\\n MORE;\n"},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        framefeed_check(frame_memcached, kinds, sizeof kinds, false, span_str(table[i].in), &log);
-        assert_string_equal(log.mem, table[i].log);
-    }
-}
-
 #define HEAD(op, status, body)                                                                     \
     "\x81" op "\0\0\0\0\0" status "\0\0\0" body "\0\0\0\0"                                         \
     "\0\0\0\0\0\0\0\0"
@@ -227,8 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resp),       cmocka_unit_test(test_watch),
         cmocka_unit_test(test_resp_merge), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_joined),     cmocka_unit_test(test_binary),
-        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_binary),     cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
