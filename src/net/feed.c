@@ -42,10 +42,12 @@ static void add(struct feeding *d, struct relay *r, size_t n)
 static void start_frame(struct upstream_link *l)
 {
     const struct relay *o = l->owner;
-    uint8_t kind = l->fifo_n > 0 ? l->fifo[l->fifo_at].kind : FRAME_RESP;
+    uint8_t kind = l->fifo_n > 0 ? l->fifo[l->fifo_at].kind : l->up->svc->unasked;
     if (o && o->tunnel && l->fifo_n == 0)
         kind = FRAME_RESP_TUNNEL;
     frame_start(&l->frame, (enum frame_kind)kind, o && o->watch);
+    l->frame.own = o != NULL;
+    l->frame.nonce = l->up->svc->nonce;
     l->framing = true;
     l->frame_n = 0;
 }
@@ -113,6 +115,8 @@ static void finish_frame(struct feeding *d, struct relay *r)
             conn_close(r->c); /* the state that it counts on could not be had */
         return;
     }
+    if (!head && r && r->own)
+        relay_answered(r, 0); /* it may have waited for the end */
     if (f->push || !head)
         return;
     if (head->flags & UPSTREAM_TELL)
@@ -160,7 +164,9 @@ static bool frame_all(struct feeding *d)
         }
         v = l->up->svc->frame(&l->frame, d->in, &used);
         /* An error is the answer to what it keeps from being done. */
-        bool skipped = head && head->flags & UPSTREAM_SKIP && !l->frame.push && !l->frame.error;
+        bool skipped =
+            head && ((head->flags & UPSTREAM_SKIP && !l->frame.push && !l->frame.error) ||
+                     head->flags & UPSTREAM_DROP);
         if (!skipped)
             add(d, r, used - l->frame.drop);
         measure(l, r, used);

@@ -213,7 +213,7 @@ struct relay {
     struct upstream_link *l; /* NULL: none; a shared one is there only while pending or blocked */
     uint32_t pending;        /* replies expected */
     uint32_t enough;         /* it is woken when no more than so many are */
-    bool own;                /* l is its own */
+    bool own;                /* from now on: l is its own, or there is none */
     bool blocked;            /* waits for l: to open, or for room */
     bool down;               /* what it waited for has failed */
     bool watch, tunnel;      /* see net/upstream.h */

@@ -179,8 +179,8 @@ static void lose(struct upstream *up, const struct expect *x, bool begun)
 {
     struct relay *r = x->r;
     struct span lost = up->svc->lost;
-    bool loud = !(x->flags & UPSTREAM_SILENT);
-    if (r->c && (begun || (loud && (lost.n == 0 || x->kind >= FRAME_MC_BINARY))))
+    bool dropped = x->flags & UPSTREAM_DROP, loud = !dropped && !(x->flags & UPSTREAM_SILENT);
+    if (r->c && ((begun && !dropped) || (loud && (lost.n == 0 || x->kind >= FRAME_MC_BINARY))))
         conn_close(r->c);
     for (uint32_t i = 0; i < x->n && loud && r->c; i++)
         (void)conn_deliver(r->c, lost);
@@ -203,10 +203,8 @@ void link_fail(struct upstream_link *l, const char *why)
     refuse_waiters(l);
     if (owner && !connecting && owner->c)
         conn_close(owner->c);
-    else if (owner) {
+    else if (owner)
         owner->l = NULL;
-        owner->own = false;
-    }
     for (uint32_t i = 0; !owner && i < l->fifo_n; i++)
         lose(up, &l->fifo[(l->fifo_at + i) % l->fifo_cap], i == 0 && l->framing && l->frame.begun);
 }

@@ -8,8 +8,9 @@
  *                                                                  +--------+
  *
  * A request is forwarded by serve, which says what is expected in return; replies go to the clients
- * byte for byte as they come. A client that uses state on the server has a link of its own, opened
- * when it first needs one and closed with it: if either end closes, the other does, too.
+ * byte for byte as they come. A client that uses state on the server, or that asks for what may not
+ * go on a shared link, has a link of its own, opened when it first needs one and closed with it: if
+ * either end closes, the other does, too. It never goes back to a shared one.
  *
  * Invariants
  *   - The replies of a client come in the order of its requests: a local answer waits until nothing
@@ -72,7 +73,7 @@ enum upstream_ready {
     UPSTREAM_DOWN,  /* it cannot be reached */
 };
 
-/* Whoever has a link of its own keeps it, whatever lane is asked for. */
+/* Whoever has needed a link of its own has one from then on, whatever lane is asked for. */
 enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane);
 
 enum upstream_flag {
@@ -80,6 +81,7 @@ enum upstream_flag {
     UPSTREAM_SKIP = 1 << 1,    /* the reply is not for the client; an error closes it */
     UPSTREAM_PATIENT = 1 << 2, /* the reply may take any time */
     UPSTREAM_TELL = 1 << 3,    /* svc->heard is told of the reply */
+    UPSTREAM_DROP = 1 << 4,    /* the reply is not for the client, whatever it is */
 };
 
 /* After READY or FRESH: sends bytes, and expects n replies of a kind to what was sent. A failure to
@@ -92,7 +94,7 @@ void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsig
 bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
                       enum frame_kind kind);
 
-/* Replies expected by this client. */
+/* Replies expected by this client; 1 where one comes that is not, and has not ended. */
 uint32_t upstream_pending(const struct net_turn *t);
 
 /* Whether it has a link of its own. */

@@ -32,10 +32,11 @@ enum frame_kind {
     FRAME_MC_MERGE,    /* the same: each told before it begins */
     FRAME_MC_LINES,    /* of stats and its kin: lines, then END, or one line of another kind */
     FRAME_MC_META,     /* one meta reply: a line, or VA and a block */
-    FRAME_MC_MARK,     /* any number of meta replies and lines, then VERSION, which is dropped */
+    FRAME_MC_UPTO_MN,  /* any number of replies, then MN: quiet requests have some of them */
+    FRAME_MC_ANY,      /* one reply of whatever kind, or one packet: what comes unasked */
     FRAME_MC_BINARY,   /* one packet */
     FRAME_MC_STATS,    /* packets, up to an empty or a failed one */
-    FRAME_MC_NOOP,     /* any number of packets, then that of NOOP, which is dropped */
+    FRAME_MC_NOOP,     /* any number of packets, then our own NOOP's, which is dropped: see nonce */
     FRAME_KINDS
 };
 
@@ -49,9 +50,13 @@ enum frame_verdict {
 struct frame {
     uint8_t kind;  /* of enum frame_kind; the caller's to set */
     bool watch;    /* RESP: messages and acknowledgements of RESP2 are pushes; the caller's */
+    bool own;      /* memcached: it is all for one client, whatever it is; the caller's. Else what
+                    * is no such reply as is expected is BAD: it is somebody else's */
     bool begun;    /* some of it was used */
     bool skipping; /* up to and with the end of the line */
     bool merging;  /* RESP: the header of a merge is read; memcached: its part was told */
+
+    uint32_t nonce; /* FRAME_MC_NOOP: the opaque of our own; the caller's */
 
     uint64_t need;  /* RESP: elements to come */
     uint64_t left;  /* bytes of a block to come, its end included */

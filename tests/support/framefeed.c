@@ -75,6 +75,7 @@ static bool step(struct feed *f, struct span *in)
     if (!f->framing) {
         frame_start(&f->frame, (enum frame_kind)f->kinds[f->at < f->nkinds ? f->at : f->nkinds - 1],
                     f->watch);
+        f->frame.own = f->watch;
         f->framing = true;
         if (!empty && !f->watch)
             check_run(f, (enum frame_kind)f->frame.kind, *in);
