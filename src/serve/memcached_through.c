@@ -201,8 +201,9 @@ static enum issue_status draw(struct mcd_call *c, struct mcd_merge *m, struct ne
 /* q: NULL where it is not canonical. */
 static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
 {
-    struct span rest = q ? q->keys : c->req->keys, key;
-    const char *line = q ? q->line : c->req->line.p;
+    struct span rest = c->req->keys, key;
+    struct span head = q ? span_of(q->line, (size_t)(q->keys.p - q->line))
+                         : span_of(c->req->line.p, (size_t)(rest.p - c->req->line.p));
     struct net_step step;
     if (upstream_pending(c->turn) > 0)
         return behind();
@@ -219,7 +220,7 @@ static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
     if (r != ISSUE_OK)
         return mcd_fail(c, r);
     m->left = span_of(m->keys, rest.n);
-    upstream_send(c->turn, span_of(line, (size_t)(rest.p - line) - 1));
+    upstream_send(c->turn, span_of(head.p, head.n - 1)); /* up to a space */
     while (mc_next_key(&rest, &key)) {
         if (mcd_id_of(c, key))
             continue;
@@ -278,6 +279,12 @@ static bool forward_usual(struct memcached *m, const struct mcd_session *s,
     return true;
 }
 
+static bool is_long_get(struct span in)
+{
+    return in.n >= WIRE_LINE_MAX && !memchr(in.p, '\n', WIRE_LINE_MAX) &&
+           (span_starts(in, SPAN("get ")) || span_starts(in, SPAN("gets ")));
+}
+
 /* A request that is not forwarded without more ado; q: NULL where it is not canonical. */
 __attribute__((noinline)) static struct net_step
 serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const struct mc_canon *q,
@@ -291,6 +298,8 @@ serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const s
     enum keys keys = status == WIRE_REQ ? keys_of(&c) : KEYS_NONE;
     if (keys == KEYS_MIXED && !mcd_keys_allowed(&c))
         keys = KEYS_IDS; /* refused there */
+    if (status == WIRE_CLOSE && is_long_get(in) && access_granted(m->serve, &s->access))
+        return mcd_begin_long(&c);
     struct mc_there there = mc_there(in);
     if (status == WIRE_CLOSE || !access_granted(m->serve, &s->access) || keys == KEYS_IDS ||
         req.verb == MC_QUIT || there.forgets)
@@ -308,6 +317,8 @@ struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, st
     struct mc_canon q;
     if (s->state == MCD_STREAM)
         return stream(m, s, in, turn);
+    if (s->state == MCD_LONG)
+        return mcd_serve_long(m, s, in, turn, out);
     if (in.n == 0)
         return (struct net_step){.verdict = NET_MORE};
     bool canonical = mc_canon(in, &q);

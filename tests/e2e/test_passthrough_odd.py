@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import random
+import re
 import socket
 
 import wire
@@ -50,7 +51,9 @@ SAME = [b"ms k 2" + flag + b"\r\nab\r\ndelete nosuch noreply\r\n" for flag in (
             b"md k q", b"md nosuch q", b"md nosuch", b"md k q O1 k", b"md k q C9", b"ma n q", b"ma n v q",
             b"ma nosuch q", b"ma nosuch N0 q", b"ma nosuch2 N0 v q", b"ma k q", b"mg k q q", b"mg k Z q",
             b"mg !!! b q", b"mn", b"mn q", b"MN", b"me nosuch", b"", b"\r", b" ", b"x", b"version x",
-            b"lru tune", b"slabs reassign", b"cache_memlimit", b"gat -1 k", b"gat x k", b"gats", b"nosuch")]
+            b"lru tune", b"slabs reassign", b"cache_memlimit", b"gat -1 k", b"gat x k", b"gats", b"nosuch",
+            b"get  k   id:orders  n ", b" get k id:orders k", b"gat  0  n   id:orders", b"get id:orders k\xe4 n",
+            b"gat -1 nosuch id:orders  k", b"get id:orders k id:orders nosuch id:orders")]
 REDIS = [b"GET a\0b\r\n", b"SET a \"\0\"\r\n", b"GET a\rb\r\n", wire.Resp.encode("REPLCONF", "ACK", "0"),
          wire.Resp.encode("UNSUBSCRIBE", "a", "b"), wire.Resp.encode("CLIENT", "REPLY", "OFF")]
 
@@ -122,10 +125,8 @@ def same_memcached(case):
             b"set end 0 0 3\r\nend\r\nget end\r\n"
         want, got = (exchange(("127.0.0.1", port), whole, b"VALUE end 0 3\r\nend\r\nEND\r\n", timeout=8)
                      for port in (direct.port, s.mc_port))
-        at = got.find(b"VALUE id:orders")
-        end = got.find(b"\r\n", got.find(b"\r\n", at) + 2) + 2
-        assert at >= 0, "%r: expected an ID, found %r" % (data[:80], got)
-        got = got[:at] + got[end:]
+        got, ids = re.subn(rb"VALUE id:orders 0 \d+\r\n\d+\r\n", b"", got)
+        assert ids == 1 + data.count(b"id:"), "%r: expected an ID, found %r" % (data[:80], got)
         assert got == want, "%r: expected %r, found %r" % (data[:80], want, got)
     s.assert_running()
 
@@ -137,6 +138,42 @@ def hide(got):
     """Without the tokens of cas, which count all that is stored, by anybody."""
     return b"\n".join(b" ".join(line.split(b" ")[:4]) if line.startswith(b"VALUE ") else line
                       for line in got.split(b"\n"))
+
+
+@test("a get of thousands of keys: as from memcached; with an ID among them, or none, an error")
+def many_keys(case):
+    direct, other = case.memcached(), case.memcached()
+    s = behind(case, memcached=other)
+    end = b"set end 0 0 3\r\nend\r\nget end\r\n"
+    keys = [b"%05d-%s" % (i, b"k" * (i % 200)) for i in range(5000)]
+    some = b"".join(b"set %s 0 0 %d\r\n%s\r\n" % (k, len(k), k) for k in keys[::7])
+    for port in direct.port, s.mc_port:
+        assert exchange(("127.0.0.1", port), some + end, MARK).endswith(MARK)
+    rng = random.Random(SEED)
+    for verb in b"get ", b"gets ", b"get  ":
+        data = verb + b" ".join(keys) + b"\r\n" + end
+        want = exchange(("127.0.0.1", direct.port), data, MARK)
+        for cut in None, rng, rng:
+            same(hide(want), hide(exchange(("127.0.0.1", s.mc_port), data, MARK, cut)), "many keys")
+    for at in 0, 1, 2500, 4999:
+        for bad, why in (b"id:orders", b"CLIENT_ERROR ids "), (b"k" * 251, b"CLIENT_ERROR bad "), \
+                (b"a\0b", b"CLIENT_ERROR bad "), (b"k" * 100000, b"CLIENT_ERROR bad "):
+            data = b"get k\r\nget " + b" ".join(keys[:at] + [bad] + keys[at:]) + \
+                b"\r\nget id:orders\r\n" + end
+            got = exchange(("127.0.0.1", s.mc_port), data, MARK, rng)
+            assert got.startswith(b"END\r\n" + why), "found %r" % got[:200]
+            assert got.count(b"\r\n") == 9 and got.count(b"VALUE id:orders ") == 1, \
+                "found %r" % got[:200]
+    try:
+        got = exchange(("127.0.0.1", s.mc_port), b"get " + b" ".join(keys * 3) + b"\r\n", MARK)
+    except ConnectionResetError:
+        got = b""
+    assert got == b"", "a line of 1.6 MB: expected the end, found %r" % got[:200]
+    other.stop()
+    got = exchange(("127.0.0.1", s.mc_port), b"get " + b" ".join(keys) + b"\r\nget id:orders\r\n",
+                   b"END\r\n")
+    assert got.startswith(b"SERVER_ERROR upstream unavailable\r\nVALUE id:orders"), "found %r" % got[:99]
+    s.assert_running()
 
 
 @test("random streams of requests that are almost some are answered as by memcached, beside others")
