@@ -17,6 +17,7 @@
 #include "serve/recent.h"
 #include "serve/serve.h"
 #include "wire/memcached_binary.h"
+#include "wire/memcached_canon.h"
 
 /* What clients are told: the memcached that we answer as. Some tell from it what they may ask for,
  * and libmemcached takes a version that begins with 0 for a broken server. */
@@ -25,7 +26,8 @@
 struct memcached {
     struct net_service svc;
     struct serve *serve;
-    struct recent recent; /* plain gets of one ID */
+    struct recent recent;  /* plain gets of one ID */
+    struct mc_canon canon; /* of the request at the front: here, since it need not be cleared */
 };
 
 enum mcd_state {

@@ -11,7 +11,6 @@
  * reply is known for what it is, errors included.
  */
 #include "serve/memcached.h"
-#include "wire/memcached_canon.h"
 #include "wire/memcached_meta.h"
 
 #include <stdlib.h>
@@ -314,17 +313,17 @@ serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const s
 struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, struct span in,
                                   struct net_turn *turn, struct buf *out)
 {
-    struct mc_canon q;
+    struct mc_canon *q = &m->canon;
     if (s->state == MCD_STREAM)
         return stream(m, s, in, turn);
     if (s->state == MCD_LONG)
         return mcd_serve_long(m, s, in, turn, out);
     if (in.n == 0)
         return (struct net_step){.verdict = NET_MORE};
-    bool canonical = mc_canon(in, &q);
-    if (canonical && forward_usual(m, s, &q, turn))
-        return (struct net_step){.verdict = NET_DONE, .used = q.used, .passed = true};
-    return serve_parsed(m, s, in, canonical ? &q : NULL, turn, out);
+    bool canonical = mc_canon(in, q);
+    if (canonical && forward_usual(m, s, q, turn))
+        return (struct net_step){.verdict = NET_DONE, .used = q->used, .passed = true};
+    return serve_parsed(m, s, in, canonical ? q : NULL, turn, out);
 }
 
 /* ---- binary -----------------------------------------------------------------------------------

@@ -35,40 +35,50 @@ static const struct row {
 
 struct reading {
     const char *at, *end; /* of the line, without its end */
-    struct span word;     /* the latest, in the canonical line */
+    char *to;             /* where the canonical line goes on */
+    struct span word;     /* the latest of it */
     uint64_t block;       /* bytes, CRLF included; 0: none */
     struct mc_canon *c;
 };
 
-static void skip_spaces(struct reading *r)
+static inline void skip_spaces(struct reading *r)
 {
     while (r->at < r->end && *r->at == ' ')
         r->at++;
 }
 
+/* 0x21 to 0x7e */
+static bool is_printable(char c)
+{
+    return (unsigned char)c > ' ' && (unsigned char)c < 0x7f;
+}
+
 /* The next word, of 1 to max bytes: it is written, behind a space but at the front. */
 static bool word(struct reading *r, size_t max)
 {
-    struct mc_canon *c = r->c;
     skip_spaces(r);
-    const char *from = r->at;
-    while (r->at<r->end && * r->at> ' ' && *r->at <= '~') /* 0x80 to 0xff are below 0, or above */
-        r->at++;
-    size_t n = (size_t)(r->at - from);
-    if (n == 0 || n > max || (r->at < r->end && *r->at != ' '))
-        return false;
-    if (c->n > 0)
-        c->line[c->n++] = ' ';
-    memcpy(c->line + c->n, from, n);
-    r->word = span_of(c->line + c->n, n);
-    c->n += n;
-    return true;
+    const char *at = r->at, *end = r->end;
+    char *to = r->to;
+    if (to > r->c->line)
+        *to++ = ' ';
+    r->word.p = to;
+    while (at < end && is_printable(*at))
+        *to++ = *at++;
+    size_t n = (size_t)(at - r->at);
+    r->word.n = n;
+    r->at = at;
+    r->to = to;
+    return n > 0 && n <= max && (at == end || *at == ' ');
 }
 
 static bool number(struct reading *r, uint64_t max, uint64_t *v)
 {
-    return word(r, DEC_U64_MAX) && (r->word.n == 1 || r->word.p[0] != '0') && dec_u64(r->word, v) &&
-           *v <= max;
+    if (!word(r, DEC_U64_MAX))
+        return false;
+    *v = (uint64_t)(r->word.p[0] - '0'); /* most are one digit */
+    if (r->word.n == 1)
+        return *v <= 9;
+    return r->word.p[0] != '0' && dec_u64(r->word, v) && *v <= max;
 }
 
 static bool keys(struct reading *r)
@@ -87,12 +97,12 @@ static bool keys(struct reading *r)
 /* Nothing, or the word, which is not written. */
 static bool noreply(struct reading *r)
 {
-    size_t n = r->c->n;
+    char *to = r->to;
     skip_spaces(r);
     if (r->at == r->end)
         return true;
     r->c->silent = word(r, MC_KEY_MAX) && span_eq(r->word, SPAN("noreply"));
-    r->c->n = n;
+    r->to = to;
     return r->c->silent;
 }
 
@@ -126,7 +136,8 @@ static bool item(struct reading *r, char what)
 static const struct row *find_row(struct span verb)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].n == verb.n && memcmp(rows[i].verb, verb.p, verb.n) == 0)
+        if (rows[i].n == verb.n && rows[i].verb[0] == verb.p[0] &&
+            memcmp(rows[i].verb, verb.p, verb.n) == 0)
             return &rows[i];
     return NULL;
 }
@@ -149,19 +160,19 @@ static bool read_line(struct reading *r)
 
 bool mc_canon(struct span in, struct mc_canon *c)
 {
-    struct reading r = {.c = c, .at = in.p};
+    struct reading r = {.c = c, .at = in.p, .to = c->line};
     size_t most = in.n < MC_LINE_MAX - 3 ? in.n : MC_LINE_MAX - 3; /* room for CRLF in its place */
     const char *end = most > 0 ? memchr(in.p, '\n', most) : NULL;
     if (!end)
         return false;
     r.end = end > in.p && end[-1] == '\r' ? end - 1 : end;
-    c->n = 0;
     c->silent = false;
     c->keys = c->block = span_of("", 0);
     if (!read_line(&r))
         return false;
-    c->line[c->n++] = '\r';
-    c->line[c->n++] = '\n';
+    *r.to++ = '\r';
+    *r.to++ = '\n';
+    c->n = (size_t)(r.to - c->line);
     struct span rest = span_skip(in, (size_t)(end + 1 - in.p));
     if (rest.n < r.block || (r.block > 0 && memcmp(rest.p + r.block - 2, "\r\n", 2) != 0))
         return false;

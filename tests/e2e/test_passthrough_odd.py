@@ -5,6 +5,7 @@ import random
 import re
 import socket
 
+import binary
 import wire
 from passthrough import MemcachedStream, exchange
 from runner import test
@@ -248,6 +249,50 @@ def forgotten(case):
         assert got in (b"VALUE secret 0 6\r\nsecret\r\nEND\r\n", lost), "found %r" % got
         got = c.line() + b"\r\n"
         assert got in (b"NOT_FOUND\r\n", lost), "found %r" % got
+    s.assert_running()
+
+
+def odd_packet(rng):
+    """A packet whose header may say anything; mostly almost a request."""
+    opcode = rng.choice((rng.randrange(0x27), rng.randrange(0x27), rng.randrange(256)))
+    key = rng.choice((b"", b"k", b"victim", b"k\r\nget victim", b"k" * 250, b"k" * 251))
+    extras = bytes(rng.choice((0, 0, 4, 8, 20, rng.randrange(30))))
+    value = rng.choice((b"", b"5", b"7" * 20, binary.request(binary.NOOP),
+                        binary.request(binary.GET, b"victim") * 3))
+    body = len(key) + len(extras) + len(value) + rng.choice((0, 0, 0, 0, 1, -1, 24))
+    head = binary.HEADER.pack(
+        0x80, opcode, max(0, len(key) + rng.choice((0, 0, 0, 0, 1, -1))),
+        len(extras) + rng.choice((0, 0, 0, 0, 1)), rng.choice((0, 0, 0, 1, 255)),
+        rng.choice((0, 0, 0, 1, 65535)), max(body, 0), rng.randrange(1 << 32),
+        rng.choice((0, 0, 1, (1 << 64) - 1)))
+    return head + extras + key + value
+
+
+@test("binary packets of any form disturb nobody else")
+def odd_binary(case):
+    server = case.memcached()
+    s = behind(case, memcached=server)
+    address = ("127.0.0.1", s.mc_port)
+    rng = random.Random(SEED)
+    with binary.Binary(address) as victim, binary.Binary(address) as third, \
+            socket.create_connection(address, timeout=10) as text:
+        for round in range(400):
+            with socket.create_connection(address, timeout=10) as thief:
+                data = b"".join(odd_packet(rng) for _ in range(rng.randrange(1, 6)))
+                try:
+                    thief.sendall(data)
+                except OSError:
+                    pass
+                r = victim.ask(binary.SET, b"victim", b"SECRET%d" % round, bytes(8), opaque=round)
+                assert (r.opcode, r.status, r.opaque) == (binary.SET, 0, round), \
+                    "seed %d: beside %r found %r" % (SEED, data, r)
+                r = third.ask(binary.GETK, b"nobody", opaque=round + 7)
+                assert (r.opcode, r.status, r.opaque) == (binary.GETK, binary.NOT_FOUND, round + 7), \
+                    "seed %d: beside %r found %r" % (SEED, data, r)
+                found = says(text, b"incr nobody 1\r\n", b"NOT_FOUND\r\n")
+                assert not found, "seed %d: beside %r found %r" % (SEED, data, found)
+        r = victim.ask(binary.GETK, b"victim")
+        assert r.value.startswith(b"SECRET") or r.status, "found %r" % r
     s.assert_running()
 
 
