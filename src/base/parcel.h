@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 
-#define PARCEL_VERSION 3u
+#define PARCEL_VERSION 4u
 #define PARCEL_MAX     ((size_t)64 << 20) /* bytes of a whole one: what does not fit is not carried */
 
 enum parcel_purpose {

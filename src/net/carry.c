@@ -22,7 +22,8 @@
 #define LINK_TUNNEL 2u
 #define LINK_LOUD   4u
 #define LINK_FLAGS  (LINK_WATCH | LINK_TUNNEL | LINK_LOUD)
-#define EXPECT_MAX  (UPSTREAM_SILENT | UPSTREAM_SKIP | UPSTREAM_PATIENT | UPSTREAM_TELL)
+#define EXPECT_MAX                                                                                 \
+    (UPSTREAM_SILENT | UPSTREAM_SKIP | UPSTREAM_PATIENT | UPSTREAM_TELL | UPSTREAM_DROP)
 
 /* ---- to a parcel ------------------------------------------------------------------------------
  */
@@ -41,13 +42,13 @@ static void pack_listener(const struct net_listener *l, enum parcel_purpose purp
 /* A link that was asked for nothing yet need not be carried. */
 static bool has_link(const struct conn *c)
 {
-    return c->relay && c->relay->own && c->relay->l->used;
+    return c->relay && c->relay->own && c->relay->l && c->relay->l->used;
 }
 
-/* Of a merge the session has a part, and of what shares a request the link has the key. */
+/* Of a merge the session has a part; the nonce of a NOOP is this process's. */
 static bool is_simple(uint64_t kind)
 {
-    return kind != FRAME_RESP_MERGE && kind != FRAME_MC_MERGE && kind != FRAME_MC_JOINED;
+    return kind != FRAME_RESP_MERGE && kind != FRAME_MC_MERGE && kind != FRAME_MC_NOOP;
 }
 
 /* Nothing of it is half sent, nor half read: what has not been read stays in the kernel. */
@@ -66,7 +67,7 @@ static bool is_whole(const struct conn *c)
     const struct relay *r = c->relay;
     if (!r)
         return true;
-    return r->own && r->l->used ? link_is_whole(r->l) : r->pending == 0;
+    return has_link(c) ? link_is_whole(r->l) : r->pending == 0;
 }
 
 static void pack_link(const struct conn *c, struct buf *b)

@@ -194,7 +194,6 @@ static void count(struct conn *c, const struct turn *t, int64_t started_us)
         return;
     int64_t now_us = c->net->now_us = clock_mono_us(c->net->conf.clock);
     uint64_t held_up = c->parked_us > 0;
-    c->net->answered += t->served;
     if (held_up)
         histogram_add(&c->svc->duration, now_us - c->parked_us, 1);
     histogram_add(&c->svc->duration, now_us - started_us, t->served - held_up);

@@ -14,33 +14,17 @@
 
 struct feeding {
     struct upstream_link *l;
-    struct span in;    /* not framed yet */
-    struct span run;   /* framed, for one client, not delivered */
-    struct relay *to;  /* that client; NULL: nobody */
-    struct buf before; /* for it, too, before the run: where what comes is not all that it gets */
+    struct span in;   /* not framed yet */
+    struct span run;  /* framed, for one client, not delivered */
+    struct relay *to; /* that client; NULL: nobody */
 };
 
 /* A relay that expects no more goes with its connection. */
 static void deliver(struct feeding *d)
 {
     struct relay *r = d->to;
-    struct span out = d->run;
-    if (d->before.n > 0) {
-        buf_put_span(&d->before, d->run);
-        out = buf_span(&d->before);
-    }
-    if (out.n > 0 && r && r->c && !conn_deliver(r->c, out))
+    if (d->run.n > 0 && r && r->c && !conn_deliver(r->c, d->run))
         d->to = NULL;
-    d->run.n = d->before.n = 0;
-}
-
-/* Text for the same client behind the run. */
-static void insert(struct feeding *d, struct span text)
-{
-    if (d->before.n + d->run.n + text.n > NET_OUT_MAX - NET_IN_MAX) /* room for one more run */
-        deliver(d);
-    buf_put_span(&d->before, d->run);
-    buf_put_span(&d->before, text);
     d->run.n = 0;
 }
 
@@ -58,21 +42,14 @@ static void add(struct feeding *d, struct relay *r, size_t n)
 static void start_frame(struct upstream_link *l)
 {
     const struct relay *o = l->owner;
-    uint8_t kind = l->fifo_n > 0 ? l->fifo[l->fifo_at].kind : FRAME_RESP;
+    uint8_t kind = l->fifo_n > 0 ? l->fifo[l->fifo_at].kind : l->up->svc->unasked;
     if (o && o->tunnel && l->fifo_n == 0)
         kind = FRAME_RESP_TUNNEL;
     frame_start(&l->frame, (enum frame_kind)kind, o && o->watch);
+    l->frame.own = o != NULL;
+    l->frame.nonce = l->up->svc->nonce;
     l->framing = true;
     l->frame_n = 0;
-}
-
-/* Which get of those in one request the frame is for. */
-static void aim(struct upstream_link *l)
-{
-    const struct expect *head = &l->fifo[l->fifo_at];
-    const struct expect *next = l->fifo_n > 1 ? &l->fifo[(l->fifo_at + 1) % l->fifo_cap] : NULL;
-    l->frame.key = link_key(l);
-    l->frame.last = head->n == 1 && !(next && next->kind == FRAME_MC_JOINED && !next->fresh);
 }
 
 /* A large reply makes a shared link its client's: others take a new one from now on. */
@@ -108,11 +85,9 @@ static void answered(struct feeding *d, uint32_t n)
     struct expect *head = &l->fifo[l->fifo_at];
     struct relay *r = head->r;
     if (!r->c) { /* it ends here, perhaps */
-        d->run.n = d->before.n = 0;
+        d->run.n = 0;
         d->to = NULL;
     }
-    if (head->kind == FRAME_MC_JOINED)
-        link_drop_key(l);
     if (head->flags & UPSTREAM_PATIENT)
         l->patient -= n;
     l->replies -= n;
@@ -140,6 +115,8 @@ static void finish_frame(struct feeding *d, struct relay *r)
             conn_close(r->c); /* the state that it counts on could not be had */
         return;
     }
+    if (!head && r && r->own)
+        relay_answered(r, 0); /* it may have waited for the end */
     if (f->push || !head)
         return;
     if (head->flags & UPSTREAM_TELL)
@@ -185,16 +162,14 @@ static bool frame_all(struct feeding *d)
             link_fail(l, "it sent something unasked");
             return false;
         }
-        if (l->frame.kind == FRAME_MC_JOINED)
-            aim(l);
         v = l->up->svc->frame(&l->frame, d->in, &used);
         /* An error is the answer to what it keeps from being done. */
-        bool skipped = head && head->flags & UPSTREAM_SKIP && !l->frame.push && !l->frame.error;
+        bool skipped =
+            head && ((head->flags & UPSTREAM_SKIP && !l->frame.push && !l->frame.error) ||
+                     head->flags & UPSTREAM_DROP);
         if (!skipped)
             add(d, r, used - l->frame.drop);
         measure(l, r, used);
-        if (v == FRAME_DONE && l->frame.add.n > 0)
-            insert(d, l->frame.add);
         if (skipped || l->frame.drop > 0 || v == FRAME_PART)
             deliver(d);
         d->in = span_skip(d->in, used);
@@ -252,7 +227,6 @@ void feed(struct upstream_link *l)
     (void)kept_take(n, &l->in, n->up);
     l->since_us = clock_mono_us(n->conf.clock);
     struct feeding d = {.l = l, .in = span_of(n->up, kept + (size_t)got)};
-    buf_init(&d.before, n->out, NET_OUT_MAX);
     if (!frame_all(&d))
         return;
     if (l->done) {

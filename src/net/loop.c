@@ -8,8 +8,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define PAUSE 30e-6 /* s, to which the kernel adds its timer slack of 50 us */
-
 /* ---- watchers ---------------------------------------------------------------------------------
  */
 
@@ -20,25 +18,14 @@ static void timer_fired(struct ev_loop *loop, struct ev_io *w, int revents)
     park_fired(CONTAINER(w, struct net, timer));
 }
 
-/* libev makes the pause, unless the turns since the last look took as long. */
-static void set_pace(struct net *n)
-{
-    uint64_t requests = upstreams_forwarded(n) + n->answered;
-    if (n->now_us > 0)
-        ev_set_io_collect_interval(n->loop,
-                                   pace_gathers(&n->pace, n->now_us, requests) ? PAUSE : 0.);
-}
-
 /* Before the loop sleeps: nobody's callback is running, so what was closed can be freed. */
 static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
 {
     (void)loop;
     (void)revents;
     struct net *n = CONTAINER(w, struct net, prepare);
-    if (!link_empty(&n->upstreams)) {
+    if (!link_empty(&n->upstreams))
         upstreams_flush(n);
-        set_pace(n);
-    }
     n->now_us = 0;
     while (!link_empty(&n->dead)) {
         struct conn *c = CONTAINER(n->dead.next, struct conn, all);

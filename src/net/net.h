@@ -93,6 +93,8 @@ struct net_service {
 
     /* MAY, all or none: with an upstream. */
     frame_fn *frame;  /* where its replies end */
+    uint8_t unasked;  /* enum frame_kind: of what comes on a client's own link unasked */
+    uint32_t nonce;   /* as frame.nonce */
     struct span lost; /* for a reply that will not come; may be empty: closes */
     /* A part of a merge begins (FRAME_PART): appends what stands before it to out. Or a reply has
      * ended that was expected with UPSTREAM_TELL. */

@@ -139,19 +139,6 @@ struct net_signal {
     void *arg;
 };
 
-/* pace.c: how often the loop looks for input */
-struct pace {
-    int64_t since_us;  /* monotonic: of this tally */
-    uint64_t requests; /* until then */
-    unsigned tally;    /* 1 to 8: of a trial; 0: before it, above: after it */
-    unsigned rest;     /* tallies after the latest trial; 0: there was none */
-    uint64_t sum[2];   /* of its rates, per second: without a pause, with it */
-    bool gathers;
-};
-
-/* Whether to pause between two looks; requests: dealt with since the start. */
-bool pace_gathers(struct pace *p, int64_t now_us, uint64_t requests);
-
 struct net {
     struct net_config conf;
     struct ev_loop *loop;
@@ -162,9 +149,7 @@ struct net {
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
     uint64_t connections;
-    int64_t now_us;    /* monotonic: end of the latest turn since the loop slept; 0: none was */
-    uint64_t answered; /* requests, without those that went upstream */
-    struct pace pace;
+    int64_t now_us; /* monotonic: end of the latest turn since the loop slept; 0: none was */
 
     char *in;            /* NET_IN_MAX bytes: the input of the turn */
     char *out;           /* NET_OUT_MAX bytes: its output */
@@ -228,7 +213,7 @@ struct relay {
     struct upstream_link *l; /* NULL: none; a shared one is there only while pending or blocked */
     uint32_t pending;        /* replies expected */
     uint32_t enough;         /* it is woken when no more than so many are */
-    bool own;                /* l is its own */
+    bool own;                /* from now on: l is its own, or there is none */
     bool blocked;            /* waits for l: to open, or for room */
     bool down;               /* what it waited for has failed */
     bool watch, tunnel;      /* see net/upstream.h */
@@ -254,14 +239,6 @@ struct expect {
     uint32_t n;
     uint8_t kind;  /* of enum frame_kind */
     uint8_t flags; /* of enum upstream_flag */
-    bool fresh;    /* FRAME_MC_JOINED: its first shares no request with those before it */
-};
-
-/* The request at the end of what a link has to send, if others may join it. */
-struct joint {
-    uint32_t n; /* bytes, its end included; 0: there is none */
-    uint32_t keys;
-    uint64_t seen[8]; /* a bit for each key, by its hash */
 };
 
 enum link_state {
@@ -283,11 +260,9 @@ struct upstream_link {
     bool used;    /* something was sent */
     bool done;    /* retired, and nothing is expected */
     uint8_t lane;
-    uint8_t at;       /* which of the server's addresses */
-    struct kept out;  /* requests not sent */
-    struct kept in;   /* what the framer wants to see again */
-    struct kept keys; /* of each FRAME_MC_JOINED in the queue: a length, a key */
-    struct joint joint;
+    uint8_t at;          /* which of the server's addresses */
+    struct kept out;     /* requests not sent */
+    struct kept in;      /* what the framer wants to see again */
     struct expect *fifo; /* a ring, in the order of the requests */
     uint32_t fifo_at, fifo_n, fifo_cap;
     uint32_t replies; /* expected, over all entries */
@@ -336,18 +311,11 @@ void link_wake(struct upstream_link *l); /* those who wait for it */
 void link_free(struct upstream_link *l);
 void upstreams_flush(struct net *n);
 
-/* join.c: requests that go as one */
-/* Puts "VERB KEY\r\n" on the link; *joined: in with the request before it. false: no memory. */
-bool link_join(struct upstream_link *l, struct span line, struct span key, bool *joined);
-struct span link_key(const struct upstream_link *l); /* of the first FRAME_MC_JOINED in the queue */
-void link_drop_key(struct upstream_link *l);
-
 /* upstream.c: servers */
 #define UPSTREAM_BACKOFF_US INT64_C(50000) /* after a failure; doubled with each */
 void upstream_failed(struct upstream *up, const char *why);
 void upstream_tick(struct upstream *up); /* something is expected: its timer has to run */
 void upstreams_free(struct net *n);
-uint64_t upstreams_forwarded(const struct net *n); /* requests */
 
 static inline int64_t upstream_now_us(const struct upstream *up)
 {

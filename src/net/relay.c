@@ -56,17 +56,12 @@ bool relay_adopt(struct conn *c, int fd, unsigned at)
     return r->own;
 }
 
-static bool expect(const struct expect *x)
-{
-    if (!link_expect(x->r->l, x))
-        return false;
-    x->r->pending += x->n;
-    return true;
-}
-
 bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags)
 {
-    return expect(&(struct expect){.r = r, .n = n, .kind = kind, .flags = flags});
+    if (!link_expect(r->l, &(struct expect){.r = r, .n = n, .kind = kind, .flags = flags}))
+        return false;
+    r->pending += n;
+    return true;
 }
 
 void relay_answered(struct relay *r, uint32_t n)
@@ -91,6 +86,12 @@ bool relay_waits(const struct conn *c)
     return r->pending > 0 && !(r->own && r->l->patient > 0);
 }
 
+/* Something that it does not expect has come in part. */
+static bool hears_unasked(const struct relay *r)
+{
+    return r->own && r->l && r->l->framing && r->l->frame.kind == FRAME_MC_ANY;
+}
+
 void relay_behind(struct conn *c)
 {
     struct relay *r = c->relay;
@@ -98,7 +99,7 @@ void relay_behind(struct conn *c)
         link_append(&r->l->waiters, &c->park);
     else if (r->pending == 0 && c->net->rests)
         link_append(&c->net->resting, &c->park);
-    else if (r->pending == 0) /* nothing will come: it has failed meanwhile */
+    else if (r->pending == 0 && !hears_unasked(r)) /* nothing will come: it has failed meanwhile */
         relay_wake(c);
 }
 
@@ -129,7 +130,7 @@ void relay_settled(struct conn *c)
         return;
     }
     bool takes = c->state == CONN_READING || c->state == CONN_BEHIND;
-    if (takes && (r->own || (r->pending > 0 && r->l->stalled == r)))
+    if (takes && r->l && (r->own || (r->pending > 0 && r->l->stalled == r)))
         link_read_on(r->l);
 }
 
@@ -152,18 +153,15 @@ static enum upstream_ready blocked(struct relay *r)
     return UPSTREAM_BUSY;
 }
 
-/* Puts r on the link that it should be on: false if that cannot be had now. */
+/* Puts r on the link that it should be on: false if that cannot be had now. The only place where a
+ * relay that shared a link gets one of its own, which it keeps. */
 static bool choose(struct relay *r, struct upstream *up, enum upstream_lane lane)
 {
-    bool own = lane >= UPSTREAM_OWN || r->own;
     if (r->pending > 0 || (r->own && r->l))
         return true;
-    if (!own && up->shared[lane]) {
-        r->l = up->shared[lane];
-        return true;
-    }
-    r->l = link_new(up, own ? r : NULL, lane);
-    r->own = own && r->l;
+    r->own |= lane >= UPSTREAM_OWN;
+    r->l = r->own ? link_new(up, r, UPSTREAM_OWN)
+                  : (up->shared[lane] ? up->shared[lane] : link_new(up, NULL, lane));
     return r->l != NULL;
 }
 
@@ -245,26 +243,15 @@ bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span b
     return true;
 }
 
-bool upstream_join(struct net_turn *t, enum upstream_lane lane, struct span line, struct span key)
-{
-    struct relay *r = t->conn->relay;
-    bool joined;
-    if (!ready_at_once(r, t->conn->svc->upstream, lane))
-        return false;
-    if (!link_join(r->l, line, key, &joined) ||
-        !expect(&(struct expect){.r = r, .n = 1, .kind = FRAME_MC_JOINED, .fresh = !joined}))
-        r->broken = true;
-    return true;
-}
-
 uint32_t upstream_pending(const struct net_turn *t)
 {
-    return t->conn && t->conn->relay ? t->conn->relay->pending : 0;
+    const struct relay *r = t->conn ? t->conn->relay : NULL;
+    return r ? r->pending + hears_unasked(r) : 0;
 }
 
 bool upstream_owns(const struct net_turn *t)
 {
-    return t->conn && t->conn->relay && t->conn->relay->own;
+    return t->conn && t->conn->relay && t->conn->relay->own && t->conn->relay->l;
 }
 
 void upstream_watch(struct net_turn *t, bool on)

@@ -179,8 +179,8 @@ static void lose(struct upstream *up, const struct expect *x, bool begun)
 {
     struct relay *r = x->r;
     struct span lost = up->svc->lost;
-    bool loud = !(x->flags & UPSTREAM_SILENT);
-    if (r->c && (begun || (loud && (lost.n == 0 || x->kind >= FRAME_MC_BINARY))))
+    bool dropped = x->flags & UPSTREAM_DROP, loud = !dropped && !(x->flags & UPSTREAM_SILENT);
+    if (r->c && ((begun && !dropped) || (loud && (lost.n == 0 || x->kind >= FRAME_MC_BINARY))))
         conn_close(r->c);
     for (uint32_t i = 0; i < x->n && loud && r->c; i++)
         (void)conn_deliver(r->c, lost);
@@ -203,10 +203,8 @@ void link_fail(struct upstream_link *l, const char *why)
     refuse_waiters(l);
     if (owner && !connecting && owner->c)
         conn_close(owner->c);
-    else if (owner) {
+    else if (owner)
         owner->l = NULL;
-        owner->own = false;
-    }
     for (uint32_t i = 0; !owner && i < l->fifo_n; i++)
         lose(up, &l->fifo[(l->fifo_at + i) % l->fifo_cap], i == 0 && l->framing && l->frame.begun);
 }
@@ -215,7 +213,6 @@ void link_free(struct upstream_link *l)
 {
     kept_free(l->up->net, &l->out);
     kept_free(l->up->net, &l->in);
-    kept_free(l->up->net, &l->keys);
     link_remove(&l->all);
     free(l->fifo);
     free(l);
@@ -245,7 +242,6 @@ uint32_t link_share(const struct upstream_link *l)
 bool link_put(struct upstream_link *l, struct span bytes)
 {
     struct net *n = l->up->net;
-    l->joint.n = 0;
     if (!kept_add(n, &l->out, bytes))
         return false;
     l->used = true;
@@ -278,8 +274,7 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
     if (!last)
         l->since_us = upstream_now_us(l->up);
     upstream_tick(l->up);
-    bool same =
-        last && last->r == x->r && last->kind == x->kind && last->flags == x->flags && !x->fresh;
+    bool same = last && last->r == x->r && last->kind == x->kind && last->flags == x->flags;
     if (!same && l->fifo_n == l->fifo_cap && !grow_fifo(l))
         return false;
     if (same)
@@ -296,7 +291,6 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
 static void flush(struct upstream_link *l)
 {
     struct ev_loop *loop = l->up->net->loop;
-    l->joint.n = 0;
     while (l->out.at < l->out.n) {
         ssize_t r =
             send(l->wr.fd, l->out.p + l->out.at, l->out.n - l->out.at, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -160,14 +160,6 @@ void upstreams_free(struct net *n)
     }
 }
 
-uint64_t upstreams_forwarded(const struct net *n)
-{
-    uint64_t all = 0;
-    for (const struct link *i = n->upstreams.next; i != &n->upstreams; i = i->next)
-        all += CONTAINER(i, struct upstream, all)->stats.requests;
-    return all;
-}
-
 const struct upstream_stats *upstream_stats(const struct net_service *svc)
 {
     return &svc->upstream->stats;

@@ -8,15 +8,15 @@
  *                                                                  +--------+
  *
  * A request is forwarded by serve, which says what is expected in return; replies go to the clients
- * byte for byte as they come. A client that uses state on the server has a link of its own, opened
- * when it first needs one and closed with it: if either end closes, the other does, too.
+ * byte for byte as they come. A client that uses state on the server, or that asks for what may not
+ * go on a shared link, has a link of its own, opened when it first needs one and closed with it: if
+ * either end closes, the other does, too. It never goes back to a shared one.
  *
  * Invariants
  *   - The replies of a client come in the order of its requests: a local answer waits until nothing
  *     is expected (NET_BEHIND), and so does a change of links.
  *   - What a client does not take holds up its own link; on a shared one it is closed once it has
  *     held up others for STALL_US, and for a while after that at once.
- *   - What goes as one request is answered as the requests that it was made of.
  *   - On a shared link a client expects few replies at a time, and all together not many: what one
  *     asks for the others wait for, and it may be large.
  *   - Bounded: unsent requests of a link and unsent replies of a client, by `buffer` and one block;
@@ -73,7 +73,7 @@ enum upstream_ready {
     UPSTREAM_DOWN,  /* it cannot be reached */
 };
 
-/* Whoever has a link of its own keeps it, whatever lane is asked for. */
+/* Whoever has needed a link of its own has one from then on, whatever lane is asked for. */
 enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane);
 
 enum upstream_flag {
@@ -81,6 +81,7 @@ enum upstream_flag {
     UPSTREAM_SKIP = 1 << 1,    /* the reply is not for the client; an error closes it */
     UPSTREAM_PATIENT = 1 << 2, /* the reply may take any time */
     UPSTREAM_TELL = 1 << 3,    /* svc->heard is told of the reply */
+    UPSTREAM_DROP = 1 << 4,    /* the reply is not for the client, whatever it is */
 };
 
 /* After READY or FRESH: sends bytes, and expects n replies of a kind to what was sent. A failure to
@@ -93,12 +94,7 @@ void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsig
 bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
                       enum frame_kind kind);
 
-/* The same for a memcached `get` or `gets` of one key, "VERB KEY\r\n", of a client without a link
- * of its own: such that come one after the other go as one, their keys in that order; see join.c.
- */
-bool upstream_join(struct net_turn *t, enum upstream_lane lane, struct span line, struct span key);
-
-/* Replies expected by this client. */
+/* Replies expected by this client; 1 where one comes that is not, and has not ended. */
 uint32_t upstream_pending(const struct net_turn *t);
 
 /* Whether it has a link of its own. */

@@ -8,6 +8,7 @@
  */
 #include "serve/memcached.h"
 
+#include "base/rng.h"
 #include "wire/memcached_meta.h"
 
 #include <stdlib.h>
@@ -464,6 +465,8 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .pack = mcd_pack,
         .unpack = mcd_unpack,
         .frame = frame_memcached,
+        .unasked = FRAME_MC_ANY,
+        .nonce = (uint32_t)rng_u64(rng_system()),
         .lost = MCD_UNAVAILABLE,
         .heard = mcd_heard,
         .refusal = SPAN("SERVER_ERROR too many open connections\r\n"),

@@ -7,6 +7,7 @@
  *   memcached_stats.c    stats, in text and binary
  *   memcached_carry.c    sessions that outlive the program
  *   memcached_through.c  what goes to the upstream
+ *   memcached_long.c     a line that does so in pieces
  */
 #ifndef SIDFLAKE_SERVE_MEMCACHED_H
 #define SIDFLAKE_SERVE_MEMCACHED_H
@@ -16,6 +17,7 @@
 #include "serve/recent.h"
 #include "serve/serve.h"
 #include "wire/memcached_binary.h"
+#include "wire/memcached_canon.h"
 
 /* What clients are told: the memcached that we answer as. Some tell from it what they may ask for,
  * and libmemcached takes a version that begins with 0 for a broken server. */
@@ -24,7 +26,8 @@
 struct memcached {
     struct net_service svc;
     struct serve *serve;
-    struct recent recent; /* plain gets of one ID */
+    struct recent recent;  /* plain gets of one ID */
+    struct mc_canon canon; /* of the request at the front: here, since it need not be cleared */
 };
 
 enum mcd_state {
@@ -36,6 +39,7 @@ enum mcd_state {
     /* With an upstream. */
     MCD_THROUGH,        /* text */
     MCD_STREAM,         /* text, in a data block that is forwarded */
+    MCD_LONG,           /* text, in a line that is forwarded: memcached_long.c */
     MCD_BINARY_THROUGH, /* the first byte was MCB_REQUEST */
     MCD_BINARY_STREAM,  /* binary, in a value that is forwarded */
     MCD_DISCARD,        /* binary, in a value that is not */
@@ -111,6 +115,11 @@ struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, st
                                   struct net_turn *turn, struct buf *out);
 struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, struct span in,
                                    struct net_turn *turn, struct buf *out);
+
+/* A get whose line is longer than WIRE_LINE_MAX, from its beginning; and behind that. */
+struct net_step mcd_begin_long(struct mcd_call *c);
+struct net_step mcd_serve_long(struct memcached *m, struct mcd_session *s, struct span in,
+                               struct net_turn *turn, struct buf *out);
 
 /* As net_service.heard. */
 void mcd_heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out);

@@ -2,11 +2,13 @@
  * With an upstream: what is no ID goes to the real memcached. A request that is answered here waits
  * for the replies before it.
  *
- * Requests that may go unanswered (noreply, quiet ones) are followed by a mark, a VERSION or a NOOP
- * of our own, whose answer is dropped: so each reply is known for what it is, errors included.
+ *     canonical       ->  the link that clients share, as it is written in wire/memcached_canon.h:
+ *                         one request, one reply, which is dropped if it was noreply
+ *     anything else   ->  a link of the client's own, as it came; replies that are not expected
+ *                         are the client's, too
  *
- *     set a 0 0 1 noreply ... get b     ->     set ... noreply  version  get b
- *     VALUE b ...                       <-     (or an error)    VERSION  VALUE b ...
+ * In binary, quiet requests are followed by a NOOP of our own, whose answer is dropped: so each
+ * reply is known for what it is, errors included.
  */
 #include "serve/memcached.h"
 #include "wire/memcached_meta.h"
@@ -64,61 +66,6 @@ static enum keys keys_of(const struct mcd_call *c)
                                                                             : KEYS_FOREIGN;
 }
 
-static enum frame_kind reply_of(enum mc_verb verb)
-{
-    switch (verb) {
-    case MC_GET:
-    case MC_GETS:
-    case MC_GAT:
-    case MC_GATS:
-        return FRAME_MC_VALUES;
-    case MC_STATS:
-    case MC_UNKNOWN:
-        return FRAME_MC_LINES;
-    case MC_META_GET:
-    case MC_META_ARITHMETIC:
-    case MC_META_SET:
-    case MC_META_DELETE:
-        return FRAME_MC_META;
-    default:
-        return FRAME_MC_LINE;
-    }
-}
-
-/* ---- text -------------------------------------------------------------------------------------
- */
-
-/* What makes the end of a request known that may go unanswered. */
-static void send_mark(struct net_turn *turn, uint8_t kind)
-{
-    static const char noop[MCB_HEADER] = {[0] = MCB_REQUEST, [1] = 0x0a};
-    if (kind == FRAME_MC_MARK)
-        upstream_send(turn, SPAN("version\r\n"));
-    else if (kind == FRAME_MC_NOOP)
-        upstream_send(turn, span_of(noop, sizeof noop));
-}
-
-static void expect(struct net_turn *turn, uint8_t kind)
-{
-    bool marked = kind == FRAME_MC_MARK || kind == FRAME_MC_NOOP;
-    upstream_expect(turn, (enum frame_kind)kind, 1, marked ? UPSTREAM_SILENT : 0);
-}
-
-/* Sends what is here of a request; the rest, if there is one, follows by stream. It is expected to
- * be answered from now on: an error does not wait for its end. */
-static void send_request(struct mcd_session *s, struct net_turn *turn, struct span here,
-                         uint64_t rest)
-{
-    upstream_send(turn, here);
-    expect(turn, s->kind);
-    if (rest == 0) {
-        send_mark(turn, s->kind);
-        return;
-    }
-    s->swallow = (struct mc_swallow){.left = rest};
-    s->state = s->state == MCD_THROUGH ? MCD_STREAM : MCD_BINARY_STREAM;
-}
-
 static struct net_step unavailable(struct mcd_call *c)
 {
     enum mc_verb verb = c->req->verb;
@@ -131,17 +78,22 @@ static struct net_step unavailable(struct mcd_call *c)
     return mcd_answer(c, MCD_UNAVAILABLE, SERVE_FAILED);
 }
 
-/* A request that does not fit into a connection's input goes in pieces, on a link of its own. So
- * does one that is odd: memcached may see other requests in its bytes than we do, and then gives
- * more replies or fewer, which must be nobody else's. */
-static struct net_step forward(struct mcd_call *c, bool odd)
+/* Begins a request of which whole bytes, n of them here, go upstream as they came: what does not
+ * fit into a connection's input follows by stream. */
+static struct net_step begin(struct mcd_session *s, struct span in, uint64_t whole,
+                             struct net_turn *turn)
 {
-    const struct mc_req *req = c->req;
-    uint64_t whole = c->used + req->body;
-    bool streams = whole > NET_IN_MAX, own = streams || odd || req->verb == MC_UNKNOWN;
-    if (whole > c->in.n && !streams)
-        return (struct net_step){.verdict = NET_MORE};
-    switch (upstream_ready(c->turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT)) {
+    size_t here = whole < in.n ? (size_t)whole : in.n;
+    upstream_send(turn, span_of(in.p, here));
+    s->swallow = (struct mc_swallow){.left = whole - here};
+    if (whole > here)
+        s->state = s->state == MCD_THROUGH ? MCD_STREAM : MCD_BINARY_STREAM;
+    return (struct net_step){.verdict = NET_DONE, .used = here, .passed = true};
+}
+
+static struct net_step forward_canonical(struct mcd_call *c, const struct mc_canon *q)
+{
+    switch (upstream_ready(c->turn, UPSTREAM_TEXT)) {
     case UPSTREAM_BUSY:
         return behind();
     case UPSTREAM_DOWN:
@@ -149,15 +101,45 @@ static struct net_step forward(struct mcd_call *c, bool odd)
     default:
         break;
     }
-    size_t here = whole < c->in.n ? (size_t)whole : c->in.n;
-    bool quiet = req->noreply || req->meta.quiet;
-    c->s->kind = quiet ? FRAME_MC_MARK : (uint8_t)reply_of(req->verb);
-    send_request(c->s, c->turn, span_of(c->in.p, here), whole - here);
-    return passed(c, here);
+    upstream_send(c->turn, span_of(q->line, q->n));
+    upstream_send(c->turn, q->block);
+    upstream_expect(c->turn, q->reply, 1, q->silent ? UPSTREAM_DROP : 0);
+    return passed(c, q->used);
+}
+
+/* It is expected to be answered from its beginning on: an error does not wait for its end. */
+static struct net_step forward_odd(struct mcd_call *c, const struct mc_there *there)
+{
+    uint64_t whole = c->used + there->block;
+    if (whole > c->in.n && whole <= NET_IN_MAX)
+        return (struct net_step){.verdict = NET_MORE};
+    switch (upstream_ready(c->turn, UPSTREAM_OWN)) {
+    case UPSTREAM_BUSY:
+        return behind();
+    case UPSTREAM_DOWN:
+        return unavailable(c);
+    default:
+        break;
+    }
+    struct net_step step = begin(c->s, c->in, whole, c->turn);
+    if (there->answers)
+        upstream_expect(c->turn, there->reply, 1, 0);
+    return passed(c, step.used);
+}
+
+/* Behind a quiet request in binary: what makes its end known. */
+static void send_mark(const struct memcached *m, const struct mcd_session *s, struct net_turn *turn)
+{
+    char noop[MCB_HEADER] = {[0] = MCB_REQUEST, [1] = 0x0a};
+    for (size_t i = 0; i < 4; i++)
+        noop[12 + i] = (char)(m->svc.nonce >> (24 - 8 * i));
+    if (s->state == MCD_BINARY_THROUGH && s->kind == FRAME_MC_NOOP)
+        upstream_send(turn, span_of(noop, sizeof noop));
 }
 
 /* What follows of a data block. */
-static struct net_step stream(struct mcd_session *s, struct span in, struct net_turn *turn)
+static struct net_step stream(struct memcached *m, struct mcd_session *s, struct span in,
+                              struct net_turn *turn)
 {
     size_t n = in.n < s->swallow.left ? in.n : (size_t)s->swallow.left;
     if (n == 0)
@@ -174,7 +156,7 @@ static struct net_step stream(struct mcd_session *s, struct span in, struct net_
     s->swallow.left -= n;
     if (s->swallow.left == 0) {
         s->state = s->state == MCD_STREAM ? MCD_THROUGH : MCD_BINARY_THROUGH;
-        send_mark(turn, s->kind);
+        send_mark(m, s, turn);
     }
     return (struct net_step){.verdict = NET_DONE, .used = n, .passed = true};
 }
@@ -215,13 +197,16 @@ static enum issue_status draw(struct mcd_call *c, struct mcd_merge *m, struct ne
     }
 }
 
-static struct net_step merge(struct mcd_call *c)
+/* q: NULL where it is not canonical. */
+static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
 {
     struct span rest = c->req->keys, key;
+    struct span head = q ? span_of(q->line, (size_t)(q->keys.p - q->line))
+                         : span_of(c->req->line.p, (size_t)(rest.p - c->req->line.p));
     struct net_step step;
     if (upstream_pending(c->turn) > 0)
         return behind();
-    enum upstream_ready is = upstream_ready(c->turn, UPSTREAM_TEXT);
+    enum upstream_ready is = upstream_ready(c->turn, q ? UPSTREAM_TEXT : UPSTREAM_OWN);
     if (is == UPSTREAM_BUSY)
         return behind();
     struct mcd_merge *m = is == UPSTREAM_DOWN ? NULL : begin_merge(c);
@@ -234,7 +219,7 @@ static struct net_step merge(struct mcd_call *c)
     if (r != ISSUE_OK)
         return mcd_fail(c, r);
     m->left = span_of(m->keys, rest.n);
-    upstream_send(c->turn, span_of(c->req->line.p, (size_t)(rest.p - c->req->line.p)));
+    upstream_send(c->turn, span_of(head.p, head.n - 1)); /* up to a space */
     while (mc_next_key(&rest, &key)) {
         if (mcd_id_of(c, key))
             continue;
@@ -272,52 +257,73 @@ void mcd_heard(struct net_service *svc, void *session, const struct frame *f, st
 /* ---- which ------------------------------------------------------------------------------------
  */
 
-/* What nearly all requests are, without more ado. 0: it has to be parsed. */
-static size_t forward_usual(struct memcached *m, const struct mcd_session *s, struct span in,
-                            struct net_turn *turn)
+static bool has_id(const struct memcached *m, struct span keys)
 {
-    enum mc_verb verb;
     struct span key;
-    size_t n = access_plain(m->serve, &s->access) > 0 ? mc_usual(in, &verb, &key) : 0;
-    if (n == 0 || is_id(m, key))
-        return 0;
-    struct span line = span_of(in.p, n);
-    bool joins = (verb == MC_GET || verb == MC_GETS) && !upstream_owns(turn);
-    if (joins ? !upstream_join(turn, UPSTREAM_TEXT, line, key)
-              : !upstream_forward(turn, UPSTREAM_TEXT, line, reply_of(verb)))
-        return 0;
-    serve_count(m->serve, SERVE_MEMCACHED, verb, SERVE_PASSED);
-    return n;
+    while (mc_next_key(&keys, &key))
+        if (is_id(m, key))
+            return true;
+    return false;
 }
 
-struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, struct span in,
-                                  struct net_turn *turn, struct buf *out)
+/* What nearly all requests are, without more ado. false: nothing was done. */
+static bool forward_usual(struct memcached *m, const struct mcd_session *s,
+                          const struct mc_canon *q, struct net_turn *turn)
+{
+    if (q->silent || access_plain(m->serve, &s->access) == 0 || has_id(m, q->keys) ||
+        !upstream_forward(turn, UPSTREAM_TEXT, span_of(q->line, q->n), q->reply))
+        return false;
+    upstream_send(turn, q->block);
+    serve_count(m->serve, SERVE_MEMCACHED, q->verb, SERVE_PASSED);
+    return true;
+}
+
+static bool is_long_get(struct span in)
+{
+    return in.n >= WIRE_LINE_MAX && !memchr(in.p, '\n', WIRE_LINE_MAX) &&
+           (span_starts(in, SPAN("get ")) || span_starts(in, SPAN("gets ")));
+}
+
+/* A request that is not forwarded without more ado; q: NULL where it is not canonical. */
+__attribute__((noinline)) static struct net_step
+serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const struct mc_canon *q,
+             struct net_turn *turn, struct buf *out)
 {
     struct mc_req req;
     struct mcd_call c = {.m = m, .s = s, .req = &req, .in = in, .turn = turn, .out = out};
-    if (s->state == MCD_STREAM)
-        return stream(s, in, turn);
-    if (in.n == 0)
-        return (struct net_step){.verdict = NET_MORE};
-    size_t n = forward_usual(m, s, in, turn);
-    if (n > 0)
-        return (struct net_step){.verdict = NET_DONE, .used = n, .passed = true};
     enum wire_status status = mc_parse(in, &req, &c.used);
     if (status == WIRE_MORE)
         return (struct net_step){.verdict = NET_MORE};
     enum keys keys = status == WIRE_REQ ? keys_of(&c) : KEYS_NONE;
     if (keys == KEYS_MIXED && !mcd_keys_allowed(&c))
         keys = KEYS_IDS; /* refused there */
-    /* Where memcached 1.6 refuses a key of a get, it forgets the reply before that, too. */
-    bool refused = status == WIRE_CLOSE || !access_granted(m->serve, &s->access) ||
-                   (status == WIRE_BAD && reply_of(req.verb) == FRAME_MC_VALUES);
-    if (refused || keys == KEYS_IDS || req.verb == MC_QUIT)
+    if (status == WIRE_CLOSE && is_long_get(in) && access_granted(m->serve, &s->access))
+        return mcd_begin_long(&c);
+    struct mc_there there = mc_there(in);
+    if (status == WIRE_CLOSE || !access_granted(m->serve, &s->access) || keys == KEYS_IDS ||
+        req.verb == MC_QUIT || there.forgets)
         return upstream_pending(turn) > 0 ? behind() : mcd_serve_text(m, s, in, turn, out);
-    if (status == WIRE_BAD) /* there it has no data block, and may even be known */
-        req.body = 0;
-    bool odd = status == WIRE_BAD || req.wide ||
-               !span_starts(req.line, span_str(mc_verb_name(req.verb))); /* in capitals */
-    return keys == KEYS_MIXED ? merge(&c) : forward(&c, odd);
+    if (keys == KEYS_MIXED)
+        return merge(&c, q);
+    /* On its own link others may have gone before whose replies are not expected. */
+    bool as_it_is = !q || (q->silent && upstream_owns(turn));
+    return as_it_is ? forward_odd(&c, &there) : forward_canonical(&c, q);
+}
+
+struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, struct span in,
+                                  struct net_turn *turn, struct buf *out)
+{
+    struct mc_canon *q = &m->canon;
+    if (s->state == MCD_STREAM)
+        return stream(m, s, in, turn);
+    if (s->state == MCD_LONG)
+        return mcd_serve_long(m, s, in, turn, out);
+    if (in.n == 0)
+        return (struct net_step){.verdict = NET_MORE};
+    bool canonical = mc_canon(in, q);
+    if (canonical && forward_usual(m, s, q, turn))
+        return (struct net_step){.verdict = NET_DONE, .used = q->used, .passed = true};
+    return serve_parsed(m, s, in, canonical ? q : NULL, turn, out);
 }
 
 /* ---- binary -----------------------------------------------------------------------------------
@@ -366,7 +372,7 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
     if (s->state == MCD_DISCARD)
         return discard(s, in);
     if (s->state == MCD_BINARY_STREAM)
-        return stream(s, in, turn);
+        return stream(m, s, in, turn);
     if (s->passing)
         return mcd_serve_binary(m, s, in, turn, out);
     enum wire_status status = in.n > 0 ? mcb_parse(in, &req, &used) : WIRE_MORE;
@@ -378,18 +384,18 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
     if (local)
         return answer_binary(m, s, in, turn, out);
     uint64_t whole = used + req.body;
-    bool streams = whole > NET_IN_MAX;
-    if (whole > in.n && !streams)
+    if (whole > in.n && whole <= NET_IN_MAX)
         return (struct net_step){.verdict = NET_MORE};
-    enum upstream_ready is =
-        upstream_ready(turn, streams || req.verb == MC_UNKNOWN ? UPSTREAM_OWN : UPSTREAM_BINARY);
+    bool shared = whole <= NET_IN_MAX && req.canonical;
+    enum upstream_ready is = upstream_ready(turn, shared ? UPSTREAM_BINARY : UPSTREAM_OWN);
     if (is == UPSTREAM_BUSY)
         return behind();
     if (is == UPSTREAM_DOWN)
         return unavailable_binary(m, s, &req, used, turn, in, out);
-    size_t here = whole < in.n ? (size_t)whole : in.n;
     s->kind = req.quiet ? FRAME_MC_NOOP : req.verb == MC_STATS ? FRAME_MC_STATS : FRAME_MC_BINARY;
-    send_request(s, turn, span_of(in.p, here), whole - here);
+    struct net_step step = begin(s, in, whole, turn);
+    upstream_expect(turn, (enum frame_kind)s->kind, 1, req.quiet ? UPSTREAM_SILENT : 0);
+    send_mark(m, s, turn);
     serve_count(m->serve, SERVE_MEMCACHED, req.verb, SERVE_PASSED);
-    return (struct net_step){.verdict = NET_DONE, .used = here, .passed = true};
+    return step;
 }

@@ -27,10 +27,15 @@ static size_t line_at(struct span in)
     return end ? (size_t)(end - in.p) + 1 : 0;
 }
 
-/* The same of one that is no error of the server's, after which the replies may be fewer. */
+/* The same of what memcached says to nearly all that is answered with a line. */
 static size_t told_at(struct span in)
 {
-    return span_starts(in, SPAN("SERVER_ERROR")) ? 0 : line_at(in);
+    static const struct span usual[] = {SPAN("STORED\r\n"), SPAN("DELETED\r\n"),
+                                        SPAN("TOUCHED\r\n"), SPAN("NOT_FOUND\r\n")};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (span_starts(in, usual[i]))
+            return usual[i].n;
+    return in.p[0] >= '0' && in.p[0] <= '9' ? line_at(in) : 0;
 }
 
 /* The same of "$3\r\nabc\r\n". Anything but the usual form is left to frame_resp. */

@@ -30,13 +30,13 @@ enum frame_kind {
     FRAME_MC_LINE,     /* one line */
     FRAME_MC_VALUES,   /* of get and its kin: values, then END or an error */
     FRAME_MC_MERGE,    /* the same: each told before it begins */
-    FRAME_MC_JOINED,   /* the same, for one of the gets that share a request; see key */
     FRAME_MC_LINES,    /* of stats and its kin: lines, then END, or one line of another kind */
     FRAME_MC_META,     /* one meta reply: a line, or VA and a block */
-    FRAME_MC_MARK,     /* any number of meta replies and lines, then VERSION, which is dropped */
+    FRAME_MC_UPTO_MN,  /* any number of replies, then MN: quiet requests have some of them */
+    FRAME_MC_ANY,      /* one reply of whatever kind, or one packet: what comes unasked */
     FRAME_MC_BINARY,   /* one packet */
     FRAME_MC_STATS,    /* packets, up to an empty or a failed one */
-    FRAME_MC_NOOP,     /* any number of packets, then that of NOOP, which is dropped */
+    FRAME_MC_NOOP,     /* any number of packets, then our own NOOP's, which is dropped: see nonce */
     FRAME_KINDS
 };
 
@@ -50,13 +50,13 @@ enum frame_verdict {
 struct frame {
     uint8_t kind;  /* of enum frame_kind; the caller's to set */
     bool watch;    /* RESP: messages and acknowledgements of RESP2 are pushes; the caller's */
+    bool own;      /* memcached: it is all for one client, whatever it is; the caller's. Else what
+                    * is no such reply as is expected is BAD: it is somebody else's */
     bool begun;    /* some of it was used */
     bool skipping; /* up to and with the end of the line */
     bool merging;  /* RESP: the header of a merge is read; memcached: its part was told */
 
-    /* FRAME_MC_JOINED: the caller's, before each call. The keys of a request differ. */
-    bool last;       /* the last get of its request, whose END is its own */
-    struct span key; /* what was asked for */
+    uint32_t nonce; /* FRAME_MC_NOOP: the opaque of our own; the caller's */
 
     uint64_t need;  /* RESP: elements to come */
     uint64_t left;  /* bytes of a block to come, its end included */
@@ -69,7 +69,6 @@ struct frame {
 
     /* Of each call. */
     size_t drop;      /* the last so many of the bytes used are not for the client */
-    struct span add;  /* FRAME_DONE: what the client gets besides, behind them */
     struct span part; /* FRAME_PART: the header line of what comes behind, or of the array that was
                          dropped; empty at the end */
 };

@@ -1,9 +1,8 @@
 #include "base/dec.h"
 #include "wire/frame.h"
 
-#define HEADER_N 24u /* bytes of a binary packet's header */
-
-#define MC_END SPAN("END\r\n")
+#define HEADER_N 24u  /* bytes of a binary packet's header */
+#define RESPONSE 0x81 /* its first */
 
 /* ---- text -------------------------------------------------------------------------------------
  */
@@ -22,32 +21,21 @@ enum line {
     LINE_ON,    /* others follow */
     LINE_BLOCK, /* a block follows, and then others */
     LINE_LAST,  /* a block follows, and ends the frame */
-    LINE_MARK,  /* the frame ends with it, and it is dropped */
+    LINE_BAD,   /* it is no such reply */
 };
 
-static enum line line_of(const struct frame *f, struct span line)
+static bool is_error(struct span line)
 {
-    bool value = span_starts(line, SPAN("VALUE "));
-    switch (f->kind) {
-    case FRAME_MC_VALUES:
-    case FRAME_MC_MERGE:
-        return value ? LINE_BLOCK : LINE_END;
-    case FRAME_MC_JOINED:
-        return !value ? LINE_END : f->last ? LINE_BLOCK : LINE_LAST;
-    case FRAME_MC_LINES:
-        return span_starts(line, SPAN("STAT ")) || span_starts(line, SPAN("ITEM ")) ||
-                       span_starts(line, SPAN("PREFIX ")) || span_starts(line, SPAN("key="))
-                   ? LINE_ON
-                   : LINE_END;
-    case FRAME_MC_META:
-        return span_starts(line, SPAN("VA ")) ? LINE_LAST : LINE_END;
-    case FRAME_MC_MARK:
-        return span_starts(line, SPAN("VERSION "))       ? LINE_MARK
-               : value || span_starts(line, SPAN("VA ")) ? LINE_BLOCK
-                                                         : LINE_ON;
-    default:
-        return LINE_END;
-    }
+    return span_starts(line, SPAN("ERROR")) || span_starts(line, SPAN("CLIENT_ERROR")) ||
+           span_starts(line, SPAN("SERVER_ERROR"));
+}
+
+/* A get for which memcached has no memory is answered with this alone: what it had not sent yet of
+ * the replies before is forgotten, so that one of those was due, and all behind it would be taken
+ * for each other's. */
+static bool forgets(struct span line)
+{
+    return span_starts(line, SPAN("SERVER_ERROR out of memory writing get response"));
 }
 
 /* Bytes of the block behind a VALUE or VA line, its end included. */
@@ -60,19 +48,57 @@ static bool block_of(struct span line, uint64_t *n)
     return true;
 }
 
-static bool is_error(struct span line)
+/* One of the lines that alone are a reply, of requests that go on shared links. */
+static bool is_plain(struct span line)
 {
-    return span_starts(line, SPAN("ERROR")) || span_starts(line, SPAN("CLIENT_ERROR")) ||
-           span_starts(line, SPAN("SERVER_ERROR"));
+    static const char *const words[] = {"STORED",  "NOT_STORED", "EXISTS", "NOT_FOUND",
+                                        "DELETED", "TOUCHED",    "OK"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (span_eq(line, span_str(words[i])))
+            return true;
+    return (line.n > 0 && line.p[0] >= '0' && line.p[0] <= '9') ||
+           span_starts(line, SPAN("VERSION "));
 }
 
-/* A get for which memcached has no memory is answered with this alone: what it had not sent yet of
- * the replies before is forgotten, so that one of those was due, and all behind it would be taken
- * for each other's. */
-static bool forgets(const struct frame *f, struct span line)
+/* On a shared link there are replies of two kinds only. */
+static enum line strictly(const struct frame *f, struct span line)
 {
-    bool get = f->kind >= FRAME_MC_VALUES && f->kind <= FRAME_MC_JOINED;
-    return !get && span_starts(line, SPAN("SERVER_ERROR out of memory writing get response"));
+    if (is_error(line))
+        return forgets(line) ? LINE_BAD : LINE_END;
+    if (f->kind == FRAME_MC_LINE)
+        return is_plain(line) ? LINE_END : LINE_BAD;
+    if (f->kind != FRAME_MC_VALUES && f->kind != FRAME_MC_MERGE)
+        return LINE_BAD;
+    return span_starts(line, SPAN("VALUE ")) ? LINE_BLOCK
+           : span_eq(line, SPAN("END"))      ? LINE_END
+                                             : LINE_BAD;
+}
+
+/* Lines of stats and its kin. */
+static bool is_listed(struct span line)
+{
+    return span_starts(line, SPAN("STAT ")) || span_starts(line, SPAN("ITEM ")) ||
+           span_starts(line, SPAN("PREFIX ")) || span_starts(line, SPAN("key="));
+}
+
+/* A block is never taken for lines, whatever is expected: else an answer from here could come to
+ * stand within it. */
+static enum line leniently(const struct frame *f, struct span line)
+{
+    bool value = span_starts(line, SPAN("VALUE "));
+    uint64_t n;
+    bool block = (value || span_starts(line, SPAN("VA "))) && block_of(line, &n);
+    switch (f->kind) {
+    case FRAME_MC_VALUES:
+    case FRAME_MC_MERGE:
+        return block ? LINE_BLOCK : LINE_END;
+    case FRAME_MC_LINES:
+        return block ? LINE_LAST : is_listed(line) ? LINE_ON : LINE_END;
+    case FRAME_MC_UPTO_MN:
+        return block ? LINE_BLOCK : span_eq(line, SPAN("MN")) ? LINE_END : LINE_ON;
+    default:
+        return block ? LINE_LAST : LINE_END;
+    }
 }
 
 /* A merge tells of each value before it is used, and of the end. */
@@ -83,22 +109,6 @@ static bool tells(struct frame *f, struct span line)
     f->merging = true;
     f->part = span_starts(line, SPAN("VALUE ")) ? line : span_of("", 0);
     return true;
-}
-
-/* Of a request that several share, the line at the front: MORE if it belongs to this get of it, as
- * its value or as what ends the last of them. Else this one has no value, and is done. */
-static enum frame_verdict joined(struct frame *f, struct span line, struct span whole)
-{
-    bool value = span_starts(line, SPAN("VALUE ")), ends = span_eq(line, SPAN("END"));
-    if (value ? !f->begun && span_eq(word_at(line, 1), f->key) : f->last) {
-        f->add = f->last ? span_of(NULL, 0) : MC_END;
-        return FRAME_MORE;
-    }
-    if (f->last || whole.p[whole.n - 1] != '\n')
-        return FRAME_BAD;
-    f->add = value || ends ? MC_END : whole; /* what went wrong goes to all who wait for a value */
-    f->error = !value && is_error(line);
-    return FRAME_DONE;
 }
 
 /* The line at the front of rest, which is not empty. *n: bytes used, 0 if more has to be seen. */
@@ -112,16 +122,9 @@ static enum frame_verdict text_line(struct frame *f, struct span rest, size_t *n
     struct span line = span_of(rest.p, end ? (size_t)(end - rest.p) : seen);
     if (end && line.n > 0 && end[-1] == '\r')
         line.n--;
-    size_t whole = end ? (size_t)(end - rest.p) + 1 : seen;
-    enum frame_verdict v =
-        f->kind == FRAME_MC_JOINED ? joined(f, line, span_of(rest.p, whole)) : FRAME_MORE;
-    if (v != FRAME_MORE)
-        return v;
-    enum line is = line_of(f, line);
-    bool header = is != LINE_END && is != LINE_ON; /* has to be seen whole */
-    if ((header && !end) || forgets(f, line))
-        return FRAME_BAD;
-    if ((is == LINE_BLOCK || is == LINE_LAST) && !block_of(line, &f->left))
+    enum line is = f->own ? leniently(f, line) : strictly(f, line);
+    bool block = is == LINE_BLOCK || is == LINE_LAST;
+    if (is == LINE_BAD || (block && (!end || !block_of(line, &f->left))))
         return FRAME_BAD;
     if (tells(f, line)) {
         f->left = 0;
@@ -132,10 +135,19 @@ static enum frame_verdict text_line(struct frame *f, struct span rest, size_t *n
     f->error = is_error(line);
     f->skipping = !end;
     f->need = is == LINE_ON || is == LINE_BLOCK;
-    *n = whole;
-    if (is == LINE_MARK)
-        f->drop = whole;
+    *n = end ? (size_t)(end - rest.p) + 1 : seen;
     return FRAME_MORE;
+}
+
+/* Whether a block that ends within in ends in CRLF, as far as its end is there. */
+static bool ends_well(const struct frame *f, struct span in)
+{
+    size_t n = in.n < f->left ? in.n : (size_t)f->left;
+    uint64_t left = f->left - n;
+    if (n == 0 || left >= 2)
+        return true;
+    return left == 1 ? in.p[n - 1] == '\r'
+                     : in.p[n - 1] == '\n' && (n < 2 || f->left < 2 || in.p[n - 2] == '\r');
 }
 
 /* ---- binary -----------------------------------------------------------------------------------
@@ -157,10 +169,11 @@ static enum frame_verdict packet(struct frame *f, struct span rest, size_t *n)
     };
     *n = 0;
     if (rest.n < HEADER_N)
-        return (unsigned char)rest.p[0] == 0x81 ? FRAME_MORE : FRAME_BAD;
+        return (unsigned char)rest.p[0] == RESPONSE ? FRAME_MORE : FRAME_BAD;
     uint32_t body = be(rest.p + 8, 4), status = be(rest.p + 6, 2);
-    bool mark = f->kind == FRAME_MC_NOOP && rest.p[1] == NOOP;
-    if ((unsigned char)rest.p[0] != 0x81 || (mark && body > 0)) /* a mark is dropped, all of it */
+    bool mark = f->kind == FRAME_MC_NOOP && rest.p[1] == NOOP && be(rest.p + 12, 4) == f->nonce;
+    if ((unsigned char)rest.p[0] != RESPONSE ||
+        (mark && body > 0)) /* a mark is dropped, all of it */
         return FRAME_BAD;
     *n = HEADER_N;
     f->begun = true;
@@ -176,17 +189,27 @@ static enum frame_verdict packet(struct frame *f, struct span rest, size_t *n)
 /* ---- both -------------------------------------------------------------------------------------
  */
 
+static bool is_binary(const struct frame *f, struct span in)
+{
+    return f->kind >= FRAME_MC_BINARY ||
+           (f->kind == FRAME_MC_ANY && (unsigned char)in.p[0] == RESPONSE);
+}
+
 enum frame_verdict frame_memcached(struct frame *f, struct span in, size_t *used)
 {
     size_t at = 0, n = 1;
     enum frame_verdict v = FRAME_MORE;
-    bool binary = f->kind >= FRAME_MC_BINARY;
     f->drop = 0;
+    *used = 0;
     while (v == FRAME_MORE && n > 0 && at < in.n) {
+        struct span rest = span_skip(in, at);
+        if (f->kind < FRAME_MC_BINARY && !f->own && !ends_well(f, rest))
+            return FRAME_BAD;
         frame_pass(f, in, &at);
         n = 0;
-        if (f->left == 0 && !f->skipping && f->need > 0 && at < in.n)
-            v = binary ? packet(f, span_skip(in, at), &n) : text_line(f, span_skip(in, at), &n);
+        rest = span_skip(in, at);
+        if (f->left == 0 && !f->skipping && f->need > 0 && rest.n > 0)
+            v = is_binary(f, rest) ? packet(f, rest, &n) : text_line(f, rest, &n);
         at += n;
     }
     if (v == FRAME_MORE && f->begun && f->left == 0 && !f->skipping && f->need == 0)

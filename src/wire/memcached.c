@@ -20,33 +20,32 @@ static const struct {
     uint8_t n;
     enum mc_verb verb;
     parse_fn *parse;
-    int8_t numbers; /* for mc_usual: those behind the key; -1: it has no such form */
 } verbs[] = {
-    {"get", 3, MC_GET, parse_get, 0},
-    {"gets", 4, MC_GETS, parse_get, 0},
-    {"set", 3, MC_SET, parse_storage, 3},
-    {"incr", 4, MC_INCR, parse_delta, 1},
-    {"gat", 3, MC_GAT, parse_gat, -1},
-    {"gats", 4, MC_GATS, parse_gat, -1},
-    {"mg", 2, MC_META_GET, mc_parse_meta, -1},
-    {"ma", 2, MC_META_ARITHMETIC, mc_parse_meta, -1},
-    {"mn", 2, MC_META_NOOP, parse_free, -1},
-    {"version", 7, MC_VERSION, parse_free, -1},
-    {"add", 3, MC_ADD, parse_storage, 3},
-    {"decr", 4, MC_DECR, parse_delta, 1},
-    {"touch", 5, MC_TOUCH, parse_touch, 1},
-    {"delete", 6, MC_DELETE, parse_delete, 0},
-    {"replace", 7, MC_REPLACE, parse_storage, 3},
-    {"append", 6, MC_APPEND, parse_storage, 3},
-    {"prepend", 7, MC_PREPEND, parse_storage, 3},
-    {"cas", 3, MC_CAS, parse_storage, 4},
-    {"stats", 5, MC_STATS, parse_free, -1},
-    {"quit", 4, MC_QUIT, parse_free, -1},
-    {"flush_all", 9, MC_FLUSH_ALL, parse_flush_all, -1},
-    {"verbosity", 9, MC_VERBOSITY, parse_verbosity, -1},
-    {"ms", 2, MC_META_SET, mc_parse_meta, -1},
-    {"md", 2, MC_META_DELETE, mc_parse_meta, -1},
-    {"me", 2, MC_META_DEBUG, mc_parse_meta_debug, -1},
+    {"get", 3, MC_GET, parse_get},
+    {"gets", 4, MC_GETS, parse_get},
+    {"set", 3, MC_SET, parse_storage},
+    {"incr", 4, MC_INCR, parse_delta},
+    {"gat", 3, MC_GAT, parse_gat},
+    {"gats", 4, MC_GATS, parse_gat},
+    {"mg", 2, MC_META_GET, mc_parse_meta},
+    {"ma", 2, MC_META_ARITHMETIC, mc_parse_meta},
+    {"mn", 2, MC_META_NOOP, parse_free},
+    {"version", 7, MC_VERSION, parse_free},
+    {"add", 3, MC_ADD, parse_storage},
+    {"decr", 4, MC_DECR, parse_delta},
+    {"touch", 5, MC_TOUCH, parse_touch},
+    {"delete", 6, MC_DELETE, parse_delete},
+    {"replace", 7, MC_REPLACE, parse_storage},
+    {"append", 6, MC_APPEND, parse_storage},
+    {"prepend", 7, MC_PREPEND, parse_storage},
+    {"cas", 3, MC_CAS, parse_storage},
+    {"stats", 5, MC_STATS, parse_free},
+    {"quit", 4, MC_QUIT, parse_free},
+    {"flush_all", 9, MC_FLUSH_ALL, parse_flush_all},
+    {"verbosity", 9, MC_VERBOSITY, parse_verbosity},
+    {"ms", 2, MC_META_SET, mc_parse_meta},
+    {"md", 2, MC_META_DELETE, mc_parse_meta},
+    {"me", 2, MC_META_DEBUG, mc_parse_meta_debug},
 };
 
 #define VERBS (sizeof verbs / sizeof *verbs)
@@ -211,7 +210,6 @@ static enum wire_status parse_storage(struct mc_req *req)
     if (!mc_is_key(word[0]) || !dec_u64(word[1], &flags) || !dec_i64(word[2], &exptime) ||
         (req->verb == MC_CAS && !dec_u64(word[4], &unique)))
         return refuse_format(req);
-    req->wide = flags > UINT32_MAX || exptime > INT32_MAX || exptime < INT32_MIN;
     req->key = word[0];
     return WIRE_REQ;
 }
@@ -350,49 +348,6 @@ enum wire_status mc_parse(struct span in, struct mc_req *req, size_t *used)
     if (status == WIRE_CLOSE)
         *used = in.n;
     return status;
-}
-
-/* The number at *at, of so few digits that no limit is near. */
-static bool usual_number(struct span in, size_t *at, uint64_t *v)
-{
-    size_t i = *at;
-    for (*v = 0; i < in.n && i - *at < 9 && in.p[i] >= '0' && in.p[i] <= '9'; i++)
-        *v = *v * 10 + (uint64_t)(in.p[i] - '0');
-    bool ok = i > *at;
-    *at = i;
-    return ok;
-}
-
-static size_t usual_verb(struct span in)
-{
-    for (size_t i = 0; i < VERBS; i++)
-        if (verbs[i].numbers >= 0 && in.n > verbs[i].n && in.p[0] == verbs[i].name[0] &&
-            in.p[verbs[i].n] == ' ' && memcmp(in.p, verbs[i].name, verbs[i].n) == 0)
-            return i;
-    return VERBS;
-}
-
-size_t mc_usual(struct span in, enum mc_verb *verb, struct span *key)
-{
-    size_t row = usual_verb(in), block = 0;
-    uint64_t number;
-    if (row == VERBS)
-        return 0;
-    size_t from = verbs[row].n + 1u, at = from;
-    while (at < in.n && at - from <= MC_KEY_MAX && is_key_byte(in.p[at]))
-        at++;
-    *verb = verbs[row].verb;
-    *key = span_of(in.p + from, at - from);
-    if (key->n == 0 || key->n > MC_KEY_MAX || is_http(*key))
-        return 0;
-    for (int8_t i = 0; i < verbs[row].numbers; i++) {
-        if (at == in.n || in.p[at++] != ' ' || !usual_number(in, &at, &number))
-            return 0;
-        if (i == 2) /* flags, exptime, bytes */
-            block = (size_t)number + 2;
-    }
-    bool ends = in.n - at >= 2 && in.p[at] == '\r' && in.p[at + 1] == '\n';
-    return ends && in.n - at - 2 >= block ? at + 2 + block : 0;
 }
 
 size_t mc_swallow(struct mc_swallow *s, struct span in, bool *done, bool *bad)

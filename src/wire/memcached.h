@@ -83,8 +83,6 @@ struct mc_req {
     enum mc_verb verb;
     bool with_cas;    /* gets, gats: the answer carries the cas unique */
     bool noreply;     /* answer nothing, not even an error; error is empty then */
-    bool wide;        /* set and its kin: flags or exptime are beyond 32 bits, which some versions
-                       * of memcached refuse, and then take the data block for requests */
     struct span line; /* the whole line without its end */
     struct span key;  /* get*, gat*: the first key */
     struct span keys; /* get*, gat*: the text of all keys, to be walked by mc_next_key */
@@ -97,11 +95,6 @@ struct mc_req {
 };
 
 enum wire_status mc_parse(struct span in, struct mc_req *req, size_t *used);
-
-/* A request with one key and one reply, as clients write it, with its data block: how many bytes it
- * has, or 0 where what is at the front of in is not that, or not whole, and mc_parse has to judge.
- */
-size_t mc_usual(struct span in, enum mc_verb *verb, struct span *key);
 
 /* Takes the next key off *keys. false at the end; *key is untouched then. */
 bool mc_next_key(struct span *keys, struct span *key);

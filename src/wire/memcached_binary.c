@@ -1,5 +1,7 @@
 #include "wire/memcached_binary.h"
 
+#include <string.h>
+
 #define RESPONSE ((char)0x81)
 
 /* What may come behind a header. */
@@ -11,6 +13,7 @@ enum {
     MAY_EXT = 16, /* the extras may be missing */
     QUIET = 32,
     WITH_KEY = 64,
+    SHARED = 128, /* has one reply, whatever becomes of it, and leaves nothing behind */
 };
 
 struct shape {
@@ -24,22 +27,22 @@ struct shape {
 #define AUTH  KEY | HAND_OUT
 
 static const struct shape shapes[256] = {
-    [0x00] = {MC_GET, 0, GET},
-    [0x01] = {MC_SET, 8, STORE},
-    [0x02] = {MC_ADD, 8, STORE},
-    [0x03] = {MC_REPLACE, 8, STORE},
-    [0x04] = {MC_DELETE, 0, KEY},
-    [0x05] = {MC_INCR, 20, KEY},
-    [0x06] = {MC_DECR, 20, KEY},
+    [0x00] = {MC_GET, 0, GET | SHARED},
+    [0x01] = {MC_SET, 8, STORE | SHARED},
+    [0x02] = {MC_ADD, 8, STORE | SHARED},
+    [0x03] = {MC_REPLACE, 8, STORE | SHARED},
+    [0x04] = {MC_DELETE, 0, KEY | SHARED},
+    [0x05] = {MC_INCR, 20, KEY | SHARED},
+    [0x06] = {MC_DECR, 20, KEY | SHARED},
     [0x07] = {MC_QUIT, 0, 0},
     [0x08] = {MC_FLUSH_ALL, 4, MAY_EXT},
     [0x09] = {MC_GET, 0, GET | QUIET},
     [0x0a] = {MC_NOOP, 0, 0},
-    [0x0b] = {MC_VERSION, 0, 0},
-    [0x0c] = {MC_GET, 0, GET | WITH_KEY},
+    [0x0b] = {MC_VERSION, 0, SHARED},
+    [0x0c] = {MC_GET, 0, GET | WITH_KEY | SHARED},
     [0x0d] = {MC_GET, 0, GET | WITH_KEY | QUIET},
-    [0x0e] = {MC_APPEND, 0, STORE},
-    [0x0f] = {MC_PREPEND, 0, STORE},
+    [0x0e] = {MC_APPEND, 0, STORE | SHARED},
+    [0x0f] = {MC_PREPEND, 0, STORE | SHARED},
     [0x10] = {MC_STATS, 0, MAY_KEY},
     [0x11] = {MC_SET, 8, STORE | QUIET},
     [0x12] = {MC_ADD, 8, STORE | QUIET},
@@ -51,13 +54,13 @@ static const struct shape shapes[256] = {
     [0x18] = {MC_FLUSH_ALL, 4, MAY_EXT | QUIET},
     [0x19] = {MC_APPEND, 0, STORE | QUIET},
     [0x1a] = {MC_PREPEND, 0, STORE | QUIET},
-    [0x1c] = {MC_TOUCH, 4, GET},
-    [0x1d] = {MC_GAT, 4, GET},
+    [0x1c] = {MC_TOUCH, 4, GET | SHARED},
+    [0x1d] = {MC_GAT, 4, GET | SHARED},
     [0x1e] = {MC_GAT, 4, GET | QUIET},
     [0x20] = {MC_SASL, 0, 0},
     [0x21] = {MC_SASL, 0, AUTH},
     [0x22] = {MC_SASL, 0, AUTH},
-    [0x23] = {MC_GAT, 4, GET | WITH_KEY},
+    [0x23] = {MC_GAT, 4, GET | WITH_KEY | SHARED},
     [0x24] = {MC_GAT, 4, GET | WITH_KEY | QUIET},
 };
 
@@ -122,6 +125,8 @@ enum wire_status mcb_parse(struct span in, struct mcb_req *req, size_t *used)
     req->key = span_of(in.p + MCB_HEADER + ext, key);
     req->value = span_of(req->key.p + key, hand_out ? (size_t)value : 0);
     req->body = hand_out ? 0 : value;
+    /* the data type and the vbucket, which nobody uses, are 0 */
+    req->canonical = s->has & SHARED && memcmp(in.p + 5, "\0\0\0", 3) == 0;
     *used = want;
     return WIRE_REQ;
 }

@@ -38,10 +38,11 @@ enum mcb_status {
 
 /* Filled by mcb_parse, except after WIRE_MORE. */
 struct mcb_req {
-    enum mc_verb verb;  /* what the opcode is in the text protocol; MC_UNKNOWN: nothing known */
-    uint8_t opcode;     /* as it came, for the answer */
-    bool quiet;         /* answered only where that is told of each opcode */
-    bool with_key;      /* GETK and its like: the answer carries the key */
+    enum mc_verb verb; /* what the opcode is in the text protocol; MC_UNKNOWN: nothing known */
+    uint8_t opcode;    /* as it came, for the answer */
+    bool quiet;        /* answered only where that is told of each opcode */
+    bool canonical;    /* it has exactly one reply, and may go on a connection that clients share */
+    bool with_key;     /* GETK and its like: the answer carries the key */
     struct span opaque; /* 4 bytes, for the answer */
     struct span key;    /* 0..MC_KEY_MAX bytes */
     struct span value;  /* SASL: 0..MCB_VALUE_MAX bytes, empty where body is set */

@@ -29,11 +29,6 @@ static void put(struct framefeed_log *log, struct span s)
 
 static void end_frame(struct feed *f, const char *how)
 {
-    if (!how[0] && f->frame.add.n > 0) {
-        put(f->log, SPAN("{"));
-        put(f->log, f->frame.add);
-        put(f->log, SPAN("}"));
-    }
     put(f->log, span_str(how));
     if (f->frame.push)
         put(f->log, SPAN(" push"));
@@ -72,15 +67,6 @@ static void check_run(const struct feed *f, enum frame_kind kind, struct span in
     must(at == bytes, "a run that is no run");
 }
 
-/* The gets of one request: as many as there are kinds, of "a", "b" ... */
-static void aim(struct feed *f)
-{
-    static const char keys[] = "abcdefgh";
-    size_t at = f->at < f->nkinds ? f->at : f->nkinds - 1;
-    f->frame.key = span_of(keys + at % 8, 1);
-    f->frame.last = at + 1 == f->nkinds;
-}
-
 /* One call; false: it wants more, or is broken. *in becomes what is left. */
 static bool step(struct feed *f, struct span *in)
 {
@@ -89,11 +75,11 @@ static bool step(struct feed *f, struct span *in)
     if (!f->framing) {
         frame_start(&f->frame, (enum frame_kind)f->kinds[f->at < f->nkinds ? f->at : f->nkinds - 1],
                     f->watch);
+        f->frame.own = f->watch;
         f->framing = true;
         if (!empty && !f->watch)
             check_run(f, (enum frame_kind)f->frame.kind, *in);
     }
-    aim(f);
     enum frame_verdict v = f->fn(&f->frame, *in, &used);
     must(used <= in->n && f->frame.drop <= used, "more used than shown");
     put(f->log, span_of(in->p, used - f->frame.drop));

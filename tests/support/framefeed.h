@@ -13,17 +13,16 @@
 #include "base/buf.h"
 #include "wire/frame.h"
 
-/* One line per frame: what is for the client, escaped, with <LINE> where a part was told and {TEXT}
- * for what the framer adds; then push, error, BAD or MORE. The hash covers all of it, the text what
- * fits. */
+/* One line per frame: what is for the client, escaped, with <LINE> where a part was told; then
+ * push, error, BAD or MORE. The hash covers all of it, the text what fits. */
 struct framefeed_log {
     uint64_t hash;
     struct buf text;
     char mem[8192];
 };
 
-/* kinds: of the frames that are expected, in order; the last one for all that follow. Where
- * they are FRAME_MC_JOINED, all are of one request, for the keys "a", "b" and so on. */
+/* kinds: of the frames that are expected, in order; the last one for all that follow.
+ * watch: what frame.watch and frame.own are. */
 void framefeed_run(frame_fn *fn, const uint8_t *kinds, size_t nkinds, bool watch,
                    struct span stream, size_t piece, struct framefeed_log *log);
 

@@ -3,6 +3,7 @@
 #include "support/pageend.h"
 #include "wire/http.h"
 #include "wire/memcached_binary.h"
+#include "wire/memcached_canon.h"
 #include "wire/memcached_meta.h"
 #include "wire/resp.h"
 
@@ -234,17 +235,39 @@ static size_t swallow(struct peer *peer, struct span in)
     return used;
 }
 
-/* What has a usual form is the same request when it is parsed. */
-static void check_usual(struct span in, const struct mc_req *req, enum wire_status status,
+/* The keys of both, word by word. */
+static bool same_keys(struct span a, struct span b)
+{
+    struct span x = {NULL, 0}, y = {NULL, 0};
+    bool more;
+    do
+        more = mc_next_key(&a, &x);
+    while (more == mc_next_key(&b, &y) && span_eq(x, y) && more);
+    return !more;
+}
+
+/* What is canonical is one request, the same when it is parsed, and when it is read again as it was
+ * written; to memcached, too, it is one that is answered, with that block. */
+static void check_canon(struct span in, const struct mc_req *req, enum wire_status status,
                         size_t used)
 {
-    enum mc_verb verb;
-    struct span key;
-    size_t n = mc_usual(in, &verb, &key);
-    bool same = status == WIRE_REQ && verb == req->verb && key.p == req->key.p &&
-                key.n == req->key.n && n == used + req->body && n <= in.n && !req->noreply &&
-                !req->wide && (req->keys.n == 0 || span_eq(req->keys, key));
-    if (n > 0 && !same)
+    static char written[WIRE_IN_MAX + MC_LINE_MAX];
+    struct mc_canon c, again;
+    if (!mc_canon(in, &c))
+        return;
+    struct span keys = req->keys.n > 0 ? req->keys : req->key;
+    if (status != WIRE_REQ || c.verb != req->verb || c.silent != req->noreply ||
+        c.used != used + req->body || c.used > in.n || c.block.n != req->body ||
+        c.block.p + c.block.n != in.p + c.used || !same_keys(c.keys, keys))
+        abort();
+    memcpy(written, c.line, c.n);
+    memcpy(written + c.n, c.block.p, c.block.n);
+    struct span whole = {written, c.n + c.block.n};
+    struct mc_there there = mc_there(whole);
+    if (c.n >= MC_LINE_MAX || memchr(c.line, '\n', c.n) != c.line + c.n - 1 ||
+        !mc_canon(whole, &again) || again.silent || again.used != whole.n || again.n != c.n ||
+        memcmp(again.line, c.line, c.n) != 0 || again.verb != c.verb || again.reply != c.reply ||
+        !there.answers || there.forgets || there.block != c.block.n)
         abort();
 }
 
@@ -266,7 +289,7 @@ static enum wire_status parse(struct peer *peer, struct span in, size_t *used)
     switch (peer->codec) {
     case WIREFEED_MEMCACHED:
         status = mc_parse(in, &peer->mc, used);
-        check_usual(in, &peer->mc, status, *used);
+        check_canon(in, &peer->mc, status, *used);
         return status;
     case WIREFEED_MEMCACHED_BINARY:
         return mcb_parse(in, &peer->mcb, used);

@@ -449,7 +449,7 @@ static void a_link_to_another_server_is_closed_with_its_client(void **state)
 /* The last record is of a link, and ends with how many replies of which kind are expected how. */
 static void a_reply_that_cannot_be_carried_is_not_taken(void **state)
 {
-    const uint64_t line = FRAME_MC_LINE, joined = FRAME_MC_JOINED;
+    const uint64_t line = FRAME_MC_LINE, merge = FRAME_MC_MERGE;
     (void)state;
     net_bench_start(&a, NULL);
     net_bench_call(&a, do_upstream, server_address);
@@ -460,7 +460,7 @@ static void a_reply_that_cannot_be_carried_is_not_taken(void **state)
     assert_int_equal(leave(), 3);
     char *kind = mem + parcel.n - 16;
     assert_memory_equal(kind, &line, sizeof line);
-    memcpy(kind, &joined, sizeof joined);
+    memcpy(kind, &merge, sizeof merge);
     take_over_behind();
     assert_int_equal(taken, 0);
     expect_end(fd);

@@ -223,51 +223,6 @@ static void keys_are_walked(void **state)
     assert_true(span_eq(key, SPAN("c")));
 }
 
-/* That it is the same when it is parsed, wirefeed checks with every stream. */
-static void usual_forms(void **state)
-{
-    static const struct {
-        const char *in;
-        size_t n;
-    } table[] = {
-        {"get a\r\nget b\r\n", 7},
-        {"gets abc\r\n", 10},
-        {"set k 0 0 3\r\nabc\r\nget a\r\n", 18},
-        {"set k 0 0 0\r\n\r\n", 15},
-        {"cas k 0 0 1 77\r\na\r\n", 19},
-        {"incr n 12\r\n", 11},
-        {"delete k\r\n", 10},
-        {"touch k 60\r\n", 12},
-        {"set k 0 0 3\r\nabc\r", 0},
-        {"set k 0 0 3 noreply\r\nabc\r\n", 0},
-        {"set k 0 0 3 \r\nabc\r\n", 0},
-        {"set k 0 -1 3\r\nabc\r\n", 0},
-        {"set k 0 +1 3\r\nabc\r\n", 0},
-        {"set k 4294967296 0 3\r\nabc\r\n", 0},
-        {"set  k 0 0 3\r\nabc\r\n", 0},
-        {"cas k 0 0 1\r\na\r\n", 0},
-        {"SET k 0 0 3\r\nabc\r\n", 0},
-        {"get a b\r\n", 0},
-        {"get a\n", 0},
-        {"get a\r", 0},
-        {"get \r\n", 0},
-        {"get HTTP/1.1\r\n", 0},
-        {"get", 0},
-        {"", 0},
-        {"mg a v\r\n", 0},
-        {"stats\r\n", 0},
-        {"gat 0 a\r\n", 0},
-    };
-    static struct wirefeed_log log;
-    (void)state;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        enum mc_verb verb;
-        struct span key;
-        assert_int_equal(mc_usual(span_str(table[i].in), &verb, &key), table[i].n);
-        wirefeed_check(WIREFEED_MEMCACHED, span_str(table[i].in), 1, &log);
-    }
-}
-
 static void replies(void **state)
 {
     (void)state;
@@ -318,11 +273,15 @@ static void verbs_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(retrieval),        cmocka_unit_test(numbers),
-        cmocka_unit_test(storage),          cmocka_unit_test(others),
-        cmocka_unit_test(browsers),         cmocka_unit_test(long_lines),
-        cmocka_unit_test(keys_are_walked),  cmocka_unit_test(usual_forms),
-        cmocka_unit_test(replies),          cmocka_unit_test(value_wants_its_room),
+        cmocka_unit_test(retrieval),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(storage),
+        cmocka_unit_test(others),
+        cmocka_unit_test(browsers),
+        cmocka_unit_test(long_lines),
+        cmocka_unit_test(keys_are_walked),
+        cmocka_unit_test(replies),
+        cmocka_unit_test(value_wants_its_room),
         cmocka_unit_test(verbs_have_names),
     };
     return cmocka_run_group_tests_name("wire/memcached", tests, NULL, NULL);
