@@ -141,15 +141,14 @@ struct rds_sub {
     uint8_t at;                                  /* CLIENT only: of enum rds_at */
 };
 
-/* Who answers a command that names no key, where there is an upstream. */
+/* Who answers a command that names no key, where there is an upstream. On which link it goes there
+ * is said by rds_may_share. */
 enum rds_at {
-    RDS_PASS,     /* the upstream */
-    RDS_OWN,      /* the same, on a link of the client's own */
-    RDS_BEST,     /* the upstream; while it is down, we */
-    RDS_BEST_OWN, /* the same, on a link of the client's own */
-    RDS_STATE,    /* we, and once the client has a link of its own, the upstream */
-    RDS_TUNNEL,   /* the upstream, for ever after */
-    RDS_HERE,     /* we */
+    RDS_PASS,   /* the upstream */
+    RDS_BEST,   /* the upstream; while it is down, we */
+    RDS_STATE,  /* we, and once the client has a link of its own, the upstream */
+    RDS_TUNNEL, /* the upstream, for ever after */
+    RDS_HERE,   /* we */
 };
 
 enum rds_when {

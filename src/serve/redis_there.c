@@ -163,14 +163,16 @@ bool rds_blocks(const struct rds_call *c)
     return known;
 }
 
-/* Redis may take an inline request for another one than we do: one with a NUL in it has no end
- * there. So what it answers, or never does, is nobody else's. */
-enum upstream_ready rds_ready(struct rds_call *c, enum rds_at at)
+bool rds_may_share(const struct rds_call *c)
+{
+    return c->req->canonical && c->cmd && c->cmd->shared && resp_arity_ok(c->cmd, c->req->argc);
+}
+
+enum upstream_ready rds_ready(struct rds_call *c, bool own)
 {
     const struct rds_session *ses = c->ses;
-    bool own = (at != RDS_PASS && at != RDS_BEST) || ses->db > 0 || ses->proto == 3 ||
-               ses->there->mute != RDS_LOUD || c->req->truncated || c->req->inline_cmd ||
-               rds_blocks(c);
+    own =
+        own || !rds_may_share(c) || ses->db > 0 || ses->proto == 3 || ses->there->mute != RDS_LOUD;
     return upstream_ready(c->turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
 }
 
@@ -206,12 +208,12 @@ static enum serve_result here_for_now(struct rds_call *c)
 enum serve_result rds_there(struct rds_call *c, enum rds_at at)
 {
     struct rds_session *ses = c->ses;
-    enum upstream_ready is = rds_ready(c, at);
+    enum upstream_ready is = rds_ready(c, false);
     bool auth = rds_is_verb(c, RESP_AUTH) || rds_is_verb(c, RESP_HELLO);
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
     if (is == UPSTREAM_DOWN)
-        return at == RDS_BEST || at == RDS_BEST_OWN ? here_for_now(c) : rds_unavailable(c);
+        return at == RDS_BEST ? here_for_now(c) : rds_unavailable(c);
     if (ses->there->lapsed && !auth) {
         c->close = true;
         return upstream_pending(c->turn) > 0

@@ -40,7 +40,7 @@ static enum serve_result merge(struct rds_call *c)
 {
     if (upstream_pending(c->turn) > 0)
         return rds_behind(c);
-    enum upstream_ready is = rds_ready(c, RDS_PASS);
+    enum upstream_ready is = rds_ready(c, false);
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
     if (is == UPSTREAM_DOWN)
@@ -81,7 +81,7 @@ static enum serve_result move_multi(struct rds_call *c, enum rds_at at)
                                       "ERR a transaction that gives out IDs can hold nothing else: "
                                       "expected an ID key, found '%.*s'",
                                       RDS_SHOWN(c->req->argv[0])));
-    enum upstream_ready is = rds_ready(c, RDS_OWN);
+    enum upstream_ready is = rds_ready(c, true);
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
     if (is == UPSTREAM_DOWN) {
@@ -117,7 +117,7 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
     if (rds_is_verb(c, RESP_EXEC) && ses->dirty) {
         if (upstream_pending(c->turn) > 0)
             return rds_behind(c);
-        if (rds_ready(c, RDS_OWN) == UPSTREAM_BUSY)
+        if (rds_ready(c, true) == UPSTREAM_BUSY)
             return rds_behind(c);
         upstream_send(c->turn, discard);
         upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP);
@@ -126,7 +126,7 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
                                       "EXECABORT Transaction discarded because of previous "
                                       "errors."));
     }
-    enum serve_result r = rds_there(c, RDS_OWN);
+    enum serve_result r = rds_there(c, RDS_PASS);
     if (r == SERVE_PASSED && ends)
         ses->there->multi = ses->there->watching = ses->dirty = false;
     return r;
@@ -135,31 +135,28 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
 /* ---- which ------------------------------------------------------------------------------------
  */
 
-/* Commands of no verb of their own that leave something behind on their connection. */
-static bool sticks(const struct rds_call *c)
+/* AUTH, and HELLO with AUTH. */
+static bool has_password(const struct rds_call *c)
 {
-    return strcmp(c->cmd->name, "script") == 0 || strcmp(c->cmd->name, "asking") == 0;
+    struct resp_walk w = resp_walk_from(c->req, 2);
+    struct span arg;
+    bool found = rds_is_verb(c, RESP_AUTH);
+    while (!found && rds_is_verb(c, RESP_HELLO) && resp_next_arg(&w, &arg))
+        found = span_eq_nocase(arg, SPAN("auth"));
+    return found;
 }
 
 static enum rds_at place(struct rds_call *c)
 {
     enum rds_at at =
         c->sub && rds_is_verb(c, RESP_CLIENT) ? (enum rds_at)c->sub->at : (enum rds_at)c->verb->at;
-    struct resp_walk w = resp_walk_from(c->req, 2);
-    struct span arg;
     if (rds_is_verb(c, RESP_SELECT) && c->req->argc == 2 && !upstream_owns(c->turn) &&
         c->ses->db == 0 && span_eq(c->req->argv[1], SPAN("0")))
         return RDS_HERE;
-    while (rds_is_verb(c, RESP_HELLO) && resp_next_arg(&w, &arg))
-        if (span_eq_nocase(arg, SPAN("auth")))
-            at = RDS_BEST_OWN;
-    if (c->ses->access.mode != ACCESS_OFF && (rds_is_verb(c, RESP_AUTH) || at == RDS_BEST_OWN) &&
-        (rds_is_verb(c, RESP_AUTH) || rds_is_verb(c, RESP_HELLO)))
-        return RDS_HERE; /* the password is ours */
-    if (rds_is_verb(c, RESP_OTHER) && sticks(c))
-        return RDS_OWN;
+    if (has_password(c)) /* ours, or the upstream's */
+        return c->ses->access.mode != ACCESS_OFF ? RDS_HERE : RDS_BEST;
     if (at == RDS_STATE)
-        return upstream_owns(c->turn) ? RDS_OWN : RDS_HERE;
+        return upstream_owns(c->turn) ? RDS_PASS : RDS_HERE;
     return at;
 }
 
@@ -190,7 +187,7 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
     struct rds_session *ses = c->ses;
     bool foreign = keys == KEYS_FOREIGN || (keys == KEYS_NONE && at != RDS_HERE);
     if (keys == KEYS_MIXED && rds_is_verb(c, RESP_MGET) && !ses->multi && !c->req->truncated)
-        return ses->there->mute == RDS_LOUD ? merge(c) : rds_there(c, RDS_OWN);
+        return ses->there->mute == RDS_LOUD ? merge(c) : rds_there(c, RDS_PASS);
     if (keys == KEYS_MIXED)
         return rds_through_refuse(c, SERVE_REFUSED,
                                   "ID keys cannot be used together with others, but in MGET");
@@ -200,7 +197,7 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
             "an ID key cannot be used in scripts and functions: read IDs with GET, MGET "
             "or LPOP");
     if (rds_is_verb(c, RESP_MULTI) && ses->there->watching) {
-        enum serve_result r = rds_there(c, RDS_OWN);
+        enum serve_result r = rds_there(c, RDS_PASS);
         ses->there->multi |= r == SERVE_PASSED;
         return r;
     }
@@ -237,9 +234,9 @@ enum serve_result rds_through(struct rds_call *c)
         ses->dirty |= barred && ses->there->multi;
         return rds_here(c);
     }
-    enum rds_at at = known ? place(c) : RDS_OWN;
+    enum rds_at at = known ? place(c) : RDS_PASS;
     if (!known) { /* newer than our table, perhaps */
-        static const struct rds_verb unknown = {.label = "other", .at = RDS_OWN};
+        static const struct rds_verb unknown = {.label = "other", .at = RDS_PASS};
         buf_truncate(c->out, c->start);
         c->verb = &unknown;
     }
@@ -253,7 +250,7 @@ enum serve_result rds_through(struct rds_call *c)
     if (ses->there->subscribed && !rds_is_verb(c, RESP_QUIT)) {
         /* it may be so no longer when the replies have come */
         bool news = rds_subscribes(c) || rds_is_verb(c, RESP_PING);
-        return !news && upstream_pending(c->turn) > 0 ? rds_behind(c) : rds_there(c, RDS_OWN);
+        return !news && upstream_pending(c->turn) > 0 ? rds_behind(c) : rds_there(c, RDS_PASS);
     }
     return choose(c, keys, at);
 }
