@@ -30,7 +30,7 @@ enum parcel_kind {
     PARCEL_CONNECTION,   /* … these */
     PARCEL_PAGE,         /* the state page's file and its bytes: heir.h */
     PARCEL_STORY,        /* who left it, and when: heir.h */
-    PARCEL_LINK,         /* of the connection before it, to its server: net/carry.c */
+    PARCEL_LINK = 6, /* of the connection before it, to its server: net/carry.c; 5 was another */
 };
 
 struct parcel_head {

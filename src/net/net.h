@@ -94,8 +94,7 @@ struct net_service {
     /* MAY, all or none: with an upstream. */
     frame_fn *frame;  /* where its replies end */
     struct span lost; /* for a reply that will not come; may be empty: closes */
-    /* A part of a merge begins (FRAME_PART): appends what stands before it to out. Or a reply has
-     * ended that was expected with UPSTREAM_TELL. */
+    /* A part of a merge begins (FRAME_PART): appends what stands before it to out. */
     void (*heard)(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
     struct upstream *upstream; /* of net; NULL: none */
 

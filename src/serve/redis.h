@@ -83,12 +83,11 @@ struct rds_there {
     bool multi;              /* the transaction under way is its */
     bool ids;                /* the one under way here holds IDs */
     bool watching;           /* keys */
-    bool subscribed;         /* in RESP2, or about to be */
+    bool news;               /* acknowledgements of SUBSCRIBE may be on their way */
     bool lapsed;             /* a password was taken for right while it was down */
     bool tunnel;             /* all goes there, uninterpreted */
     bool streams;            /* the request under way is passed on in pieces: session.swallow */
     uint8_t mute;            /* of enum rds_mute */
-    uint32_t asked;          /* PINGs that will tell whether it is subscribed; see send_probe */
     struct rds_merge *merge; /* the mixed MGET under way; NULL: none */
 };
 

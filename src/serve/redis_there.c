@@ -103,11 +103,9 @@ static void follow_hello(struct rds_call *c)
     }
 }
 
-/* HELLO, SELECT and their kin change what we know, too; the upstream says what comes of it.
- * true: from RESP3 back to RESP2. */
-static bool follow(struct rds_call *c)
+/* HELLO, SELECT and their kin change what we know, too; the upstream says what comes of it. */
+static void follow(struct rds_call *c)
 {
-    bool resp3 = c->ses->proto == 3;
     if (rds_is_verb(c, RESP_HELLO))
         follow_hello(c);
     if (rds_is_verb(c, RESP_SELECT))
@@ -115,7 +113,6 @@ static bool follow(struct rds_call *c)
     if (rds_is_sub(c, "setname"))
         (void)c->sub->fn(c);
     buf_truncate(c->out, c->start);
-    return resp3 && c->ses->proto == 2;
 }
 
 bool rds_subscribes(const struct rds_call *c)
@@ -123,18 +120,12 @@ bool rds_subscribes(const struct rds_call *c)
     return c->cmd && c->verb->when == RDS_SUBSCRIBED && c->cmd->verb != RESP_PING;
 }
 
-/* How many acknowledgements will come is the upstream's to know: a PING behind the request tells
- * when they have, and in RESP2 whether any subscription is left, for then it is answered otherwise.
- */
-static void send_probe(struct rds_call *c)
+bool rds_hears_news(const struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
-    if (t->mute != RDS_LOUD)
-        return;
-    upstream_send(c->turn, SPAN("*1\r\n$4\r\nPING\r\n"));
-    bool asks = c->ses->proto == 2;
-    upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP | (asks ? UPSTREAM_TELL : 0u));
-    t->asked += asks;
+    if (upstream_pending(c->turn) == 0 && t->mute == RDS_LOUD)
+        t->news = false;
+    return c->ses->proto == 2 && (t->news || upstream_subscribed(c->turn));
 }
 
 /* CLIENT REPLY, and what it has the upstream keep back. Returns the replies to come. */
@@ -152,6 +143,28 @@ static uint32_t expect_loud(struct rds_call *c)
     else if (t->mute == RDS_LOUD)
         return 1;
     return mode.n > 0 && t->mute == RDS_LOUD;
+}
+
+/* SUBSCRIBE and its kin have an acknowledgement for each name, or an error. CLIENT REPLY keeps back
+ * errors, but no acknowledgements: while it does nothing is expected of them, but what comes. */
+static void expect_acks(struct rds_call *c)
+{
+    struct rds_there *t = c->ses->there;
+    bool counted = t->mute != RDS_MUTE;
+    t->mute = counted ? RDS_LOUD : RDS_MUTE;
+    t->news = true;
+    if (counted)
+        upstream_expect_acks(c->turn, c->req->argc > 1 ? c->req->argc - 1 : UPSTREAM_ACKS_ALL);
+}
+
+/* The request was sent. news: see rds_hears_news. */
+static void expect_replies(struct rds_call *c, bool news)
+{
+    if (rds_subscribes(c))
+        expect_acks(c);
+    else
+        upstream_expect(c->turn, FRAME_RESP, expect_loud(c),
+                        (rds_blocks(c) ? UPSTREAM_PATIENT : 0u) | (news ? UPSTREAM_NEWS : 0u));
 }
 
 bool rds_blocks(const struct rds_call *c)
@@ -222,20 +235,12 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
                               "NOAUTH the upstream was down at AUTH: connect again");
     }
     ses->passes = true;
-    uint32_t n = expect_loud(c); /* acknowledgements are never kept back, nor counted */
-    if (rds_subscribes(c))
-        n = 0;
-    ses->there->subscribed |= rds_subscribes(c) && ses->proto == 2;
-    upstream_watch(c->turn, ses->there->subscribed);
     if (is == UPSTREAM_FRESH && !auth)
         rds_send_state(c);
     upstream_send(c->turn, c->raw);
-    upstream_expect(c->turn, FRAME_RESP, n, rds_blocks(c) ? UPSTREAM_PATIENT : 0);
-    bool back = follow(c);
-    ses->there->subscribed |= back; /* perhaps: what was subscribed to in RESP3 still is */
-    bool speaks_again = rds_is_sub(c, "reply") && ses->there->asked == 0;
-    if (rds_subscribes(c) || (ses->there->subscribed && (speaks_again || back)))
-        send_probe(c);
+    expect_replies(c, rds_hears_news(c));
+    if (ses->proto == 3 || !upstream_subscribed(c->turn)) /* else Redis refuses what it follows */
+        follow(c);
     if (is == UPSTREAM_FRESH && rds_is_verb(c, RESP_AUTH))
         rds_send_state(c);
     if (at == RDS_TUNNEL) {
@@ -276,12 +281,8 @@ struct net_step rds_stream(struct rds_session *ses, struct span in, struct net_t
 
 void rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out)
 {
-    struct rds_there *t = ((struct rds_session *)session)->there;
     (void)net;
-    if (f->kind == FRAME_RESP_MERGE)
-        rds_merge_part(session, f, out);
-    else if (t && t->asked > 0 && --t->asked == 0)
-        t->subscribed = f->type == '*';
+    rds_merge_part(session, f, out);
 }
 
 void rds_through_end(struct rds_session *ses)

@@ -160,25 +160,47 @@ static enum rds_at place(struct rds_call *c)
     return at;
 }
 
+/* The client keeps its own link, which is reset, too. A RESET that is to be skipped is answered all
+ * the same, for what comes behind it to wait; a PING is skipped in its place. */
 static enum serve_result reset(struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
     if (upstream_pending(c->turn) > 0)
         return rds_behind(c);
-    /* What was sent without a reply to come has to be done before others take the shared link. */
-    bool quiet = t->mute != RDS_LOUD && upstream_owns(c->turn);
-    enum upstream_ready is = quiet ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
-    if (is != UPSTREAM_DOWN && is != UPSTREAM_BUSY) {
-        upstream_send(c->turn, SPAN("*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$2\r\nON\r\n"));
-        upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP);
-        t->mute = RDS_LOUD;
-    }
-    if (is != UPSTREAM_DOWN)
+    bool skipped = t->mute == RDS_MUTE_NEXT;
+    enum upstream_ready is =
+        upstream_owns(c->turn) ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
+    if (is == UPSTREAM_BUSY)
         return rds_behind(c);
-    upstream_leave(c->turn);
+    enum serve_result r = rds_request(c);
+    if (skipped || is == UPSTREAM_READY)
+        buf_truncate(c->out, c->start);
+    if (is == UPSTREAM_READY) {
+        upstream_send(c->turn, skipped ? SPAN("*1\r\n$4\r\nPING\r\n") : span_of("", 0));
+        upstream_send(c->turn, SPAN("*1\r\n$5\r\nRESET\r\n"));
+        upstream_expect(c->turn, FRAME_RESP, 1,
+                        UPSTREAM_NEWS | UPSTREAM_CLEARS | (skipped ? UPSTREAM_SKIP : 0u));
+        r = SERVE_PASSED;
+    }
     rds_through_end(c->ses);
-    c->ses->passes = c->ses->dirty = false;
-    return rds_request(c);
+    c->ses->passes = r == SERVE_PASSED;
+    return r;
+}
+
+/* With a password that is ours; a protocol that comes with it has to hold there, too. */
+static enum serve_result log_in(struct rds_call *c)
+{
+    uint8_t proto = c->ses->proto;
+    if (upstream_pending(c->turn) > 0)
+        return rds_behind(c);
+    enum upstream_ready is =
+        upstream_owns(c->turn) ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
+    if (is == UPSTREAM_BUSY)
+        return rds_behind(c);
+    enum serve_result r = rds_here(c);
+    if (is == UPSTREAM_READY && c->ses->proto != proto)
+        rds_send_state(c);
+    return r;
 }
 
 /* Outside of the upstream's transactions. */
@@ -201,13 +223,12 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
         ses->there->multi |= r == SERVE_PASSED;
         return r;
     }
+    if (!foreign && has_password(c))
+        return log_in(c);
     if (!foreign) {
-        uint8_t proto = ses->proto;
         enum serve_result r = rds_here(c);
         if (keys == KEYS_IDS && r == SERVE_OK && ses->multi)
             ses->there->ids = true;
-        if (ses->proto != proto && upstream_owns(c->turn))
-            rds_send_state(c);
         return r;
     }
     if (ses->multi && !(c->verb->when & RDS_IN_MULTI))
@@ -247,10 +268,13 @@ enum serve_result rds_through(struct rds_call *c)
         return reset(c);
     if (ses->there->multi)
         return within_multi(c, keys);
-    if (ses->there->subscribed && !rds_is_verb(c, RESP_QUIT)) {
-        /* it may be so no longer when the replies have come */
-        bool news = rds_subscribes(c) || rds_is_verb(c, RESP_PING);
-        return !news && upstream_pending(c->turn) > 0 ? rds_behind(c) : rds_there(c, RDS_PASS);
+    if (rds_hears_news(c) && !rds_is_verb(c, RESP_QUIT)) {
+        if (rds_subscribes(c) || rds_is_verb(c, RESP_PING))
+            return rds_there(c, RDS_PASS);
+        if (upstream_pending(c->turn) > 0) /* it may be so no longer when the replies have come */
+            return rds_behind(c);
+        if (upstream_subscribed(c->turn))
+            return rds_there(c, RDS_PASS);
     }
     return choose(c, keys, at);
 }

@@ -26,6 +26,10 @@ bool rds_subscribes(const struct rds_call *c);
 /* Commands that may take their time; EXEC does not wait, whatever is in it. */
 bool rds_blocks(const struct rds_call *c);
 
+/* A client of RESP2 that is subscribed, or may be when what is under way is answered: what comes
+ * for it are not only replies, and Redis allows it few commands. */
+bool rds_hears_news(const struct rds_call *c);
+
 /* Remembers how the request begins, which was forwarded, if others that do need not be parsed: of
  * those that may be shared. */
 void rds_note_form(struct rds_call *c);
