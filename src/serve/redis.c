@@ -307,7 +307,7 @@ static struct net_step finish(struct rds_call *c, enum serve_result r, size_t us
         (void)rds_fail(c, r, "ERR the reply is too long: expected at most %zu bytes",
                        c->out->cap - c->start);
     }
-    if (c->req->truncated)
+    if (c->req->truncated && !c->close)
         return start_swallow(c, used);
     return (struct net_step){
         .verdict = c->close ? NET_CLOSE : NET_DONE, .used = used, .passed = r == SERVE_PASSED};
@@ -423,8 +423,8 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .pack = rds_pack,
                                     .unpack = rds_unpack,
                                     .frame = frame_resp,
-                                    .lost = SPAN("-ERR upstream unavailable: the connection "
-                                                 "broke\r\n"),
+                                    .lost = SPAN(""), /* it may have been carried out: nobody can
+                                                         say, so the connection closes */
                                     .heard = rds_heard,
                                     .refusal = SPAN("-ERR max number of clients reached\r\n")};
     svc->serve = s;

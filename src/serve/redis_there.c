@@ -44,14 +44,30 @@ enum serve_result rds_through_refuse(struct rds_call *c, enum serve_result r, co
     return rds_reject(c, rds_fail(c, r, "ERR %s", what));
 }
 
+/* Whether nothing is lost by an error but its reply: the request could be sent again as it is. */
+static bool stands_alone(const struct rds_call *c)
+{
+    const struct rds_session *ses = c->ses;
+    const struct rds_there *t = ses->there;
+    return rds_may_share(c) && !ses->multi && !t->multi && !t->watching && !t->news &&
+           t->mute == RDS_LOUD && !upstream_subscribed(c->turn);
+}
+
+/* Clients know two ways in which a server tells them that it is away. A connection that closes:
+ * they connect again, and subscribe again. And LOADING: they send the request again, and keep the
+ * connection, on which IDs go on. */
 enum serve_result rds_unavailable(struct rds_call *c)
 {
     const char *why = upstream_why(&c->svc->net);
     if (upstream_pending(c->turn) > 0)
         return rds_behind(c);
-    c->ses->dirty |= c->ses->there->multi;
-    return rds_reject(
-        c, rds_fail(c, SERVE_FAILED, "ERR upstream unavailable: %s", *why ? why : "no connection"));
+    if (stands_alone(c))
+        return rds_reject(c, rds_fail(c, SERVE_FAILED,
+                                      "LOADING sidflake: the server behind is unreachable: %s",
+                                      *why ? why : "no connection"));
+    buf_truncate(c->out, c->start);
+    c->close = true;
+    return rds_reject(c, SERVE_FAILED);
 }
 
 /* ---- there ------------------------------------------------------------------------------------
@@ -225,8 +241,9 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
     bool auth = rds_is_verb(c, RESP_AUTH) || rds_is_verb(c, RESP_HELLO);
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
+    bool ours = at == RDS_BEST && (!c->sub || c->sub->fn); /* CONFIG SET is not */
     if (is == UPSTREAM_DOWN)
-        return at == RDS_BEST ? here_for_now(c) : rds_unavailable(c);
+        return ours ? here_for_now(c) : rds_unavailable(c);
     if (ses->there->lapsed && !auth) {
         c->close = true;
         return upstream_pending(c->turn) > 0

@@ -84,10 +84,8 @@ static enum serve_result move_multi(struct rds_call *c, enum rds_at at)
     enum upstream_ready is = rds_ready(c, true);
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
-    if (is == UPSTREAM_DOWN) {
-        ses->dirty = true;
+    if (is == UPSTREAM_DOWN)
         return rds_unavailable(c);
-    }
     if (is == UPSTREAM_FRESH)
         rds_send_state(c);
     upstream_send(c->turn, multi);
@@ -155,6 +153,8 @@ static enum rds_at place(struct rds_call *c)
         return RDS_HERE;
     if (has_password(c)) /* ours, or the upstream's */
         return c->ses->access.mode != ACCESS_OFF ? RDS_HERE : RDS_BEST;
+    if (rds_is_verb(c, RESP_PING)) /* among IDs it is ours: such a transaction goes nowhere */
+        return c->svc->serve->ping_there && !c->ses->there->ids ? RDS_PASS : RDS_HERE;
     if (at == RDS_STATE)
         return upstream_owns(c->turn) ? RDS_PASS : RDS_HERE;
     return at;

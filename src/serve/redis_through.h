@@ -43,7 +43,8 @@ enum serve_result rds_here(struct rds_call *c);
 /* An error, "ERR " and what, that also spoils the transaction under way, here or there. */
 enum serve_result rds_through_refuse(struct rds_call *c, enum serve_result r, const char *what);
 
-/* The same: the upstream cannot be reached. */
+/* The upstream cannot be reached: an error that libraries send the request again for; or the end of
+ * the connection, where it is about more than one request, as from a server that is away. */
 enum serve_result rds_unavailable(struct rds_call *c);
 
 /* Whether the request may go on the link that clients share. There a reply that is missing, or one
