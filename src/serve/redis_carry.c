@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define PACKED 3 /* version of what follows it */
+#define PACKED 2 /* version of what follows it */
 
 static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 152,
               "a field came or went: is it packed, and PACKED another?");
@@ -71,13 +71,14 @@ static void pack_there(const struct rds_session *ses, struct buf *parcel)
     parcel_put_u64(parcel, ses->passes);
     parcel_put_u64(parcel, there_bits(t));
     parcel_put_u64(parcel, t->mute);
+    parcel_put_u64(parcel, 0); /* replies that a version before expected: its link is not taken */
 }
 
 static bool unpack_there(const struct net_service *svc, struct rds_session *ses, struct span *in)
 {
-    uint64_t passes, bits, mute;
+    uint64_t passes, bits, mute, none;
     if (!parcel_get_upto(in, 1, &passes) || !parcel_get_upto(in, THERE_ALL, &bits) ||
-        !parcel_get_upto(in, RDS_MUTE_NEXT, &mute))
+        !parcel_get_upto(in, RDS_MUTE_NEXT, &mute) || !parcel_get_u64(in, &none))
         return false;
     ses->passes = passes;
     if (bits == 0 && mute == RDS_LOUD)
