@@ -57,9 +57,8 @@ uint32_t rds_forwards(const struct rds_service *svc, const struct rds_session *s
                       const struct net_turn *turn)
 {
     const struct rds_there *t = ses->there;
-    bool plain = t && ses->passes && !t->multi && !t->news && !upstream_subscribed(turn) &&
-                 !t->lapsed && !t->tunnel && !t->streams && !t->merge && t->mute == RDS_LOUD &&
-                 !ses->multi && !ses->subs &&
+    bool plain = t && ses->passes && t->exceptional == 0 && !t->merge && !ses->multi &&
+                 !ses->subs && !upstream_subscribed(turn) &&
                  (upstream_owns(turn) || (ses->proto == 2 && ses->db == 0));
     return plain ? access_plain(svc->serve, &ses->access) : 0;
 }
