@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 
-#define PARCEL_VERSION 4u
+#define PARCEL_VERSION 3u
 #define PARCEL_MAX     ((size_t)64 << 20) /* bytes of a whole one: what does not fit is not carried */
 
 enum parcel_purpose {
@@ -30,7 +30,7 @@ enum parcel_kind {
     PARCEL_CONNECTION,   /* … these */
     PARCEL_PAGE,         /* the state page's file and its bytes: heir.h */
     PARCEL_STORY,        /* who left it, and when: heir.h */
-    PARCEL_LINK,         /* of the connection before it, to its server: net/carry.c */
+    PARCEL_LINK = 6, /* of the connection before it, to its server: net/carry.c; 5 was another */
 };
 
 struct parcel_head {

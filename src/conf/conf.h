@@ -49,6 +49,12 @@ enum conf_auth {
     CONF_AUTH_REQUIRED    /* users of auth.users_file */
 };
 
+/* Who answers PING where Redis has an upstream. */
+enum conf_ping {
+    CONF_PING_HERE,
+    CONF_PING_THERE /* the upstream */
+};
+
 /* Each field is named after its option's path, with the unit at the end. */
 struct conf {
     struct conf_list listen_memcached; /* addresses as address.h reads them, 0..64 */
@@ -67,6 +73,7 @@ struct conf {
     char *upstream_redis;        /* the same */
     int64_t upstream_timeout_us; /* 10 ms..1 h */
     unsigned upstream_buffer;    /* bytes, 64 KiB..64 MiB */
+    enum conf_ping upstream_ping;
 
     char *ids_prefix;           /* 0..50 bytes of printable ASCII without spaces */
     struct conf_list ids_names; /* 0..1024 of 1..200 such bytes; empty: any name */

@@ -29,6 +29,7 @@
     .type = CONF_TYPE_STRING, .def = "", .max = 512, .ok = upstream_ok,                            \
     .what = CONF_ADDRESS_FORMS ", or \"\""
 
+static const char *const ping_names[] = {"here", "there", NULL};
 static const char *const on_stop_names[] = {"return", "keep", NULL};
 static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
 static const char *const format_names[] = {"text", "json", NULL};
@@ -133,6 +134,11 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
                               .max = 64 << 20,
                               .help = "most that is kept of what one side sends and the other "
                                       "does not take, per connection"},
+    [CONF_UPSTREAM_PING] = {IN("upstream", "ping"), FIELD(upstream_ping), .type = CONF_TYPE_ENUM,
+                            .def = "here", .names = ping_names,
+                            .help =
+                                "who answers PING of Redis clients: sidflake, so that IDs go on "
+                                "while the upstream is away, or the upstream"},
 
     [CONF_IDS_PREFIX] = {IN("ids", "prefix"), FIELD(ids_prefix), .type = CONF_TYPE_STRING,
                          .def = "id:", .max = 50, .ok = conf_text_graphic,

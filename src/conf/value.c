@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 static_assert(sizeof(enum conf_auth) == sizeof(unsigned), "enums are set as unsigned");
+static_assert(sizeof(enum conf_ping) == sizeof(unsigned), "enums are set as unsigned");
 static_assert(sizeof(enum conf_on_stop) == sizeof(unsigned), "enums are set as unsigned");
 static_assert(sizeof(enum log_level) == sizeof(unsigned), "enums are set as unsigned");
 static_assert(sizeof(enum log_format) == sizeof(unsigned), "enums are set as unsigned");
@@ -375,7 +376,7 @@ static enum err_code set_list(const struct conf_option *o, struct conf *c, struc
     enum err_code rc = ERR_OK;
     *l = (struct conf_list){NULL, 0};
     struct span rest = trim(text);
-    if (rest.n == 0)
+    if (rest.n == 0 || span_eq(rest, SPAN("[]"))) /* as in a file */
         rest.p = NULL;
     while (rest.p && !rc)
         rc = conf_value_add(o, c, trim(span_cut(&rest, ',')), e);

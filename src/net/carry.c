@@ -18,12 +18,9 @@
 #define FLAGS        (FLAG_EOF | FLAG_CLOSING | FLAG_LINK)
 
 /* Bits of a link's. */
-#define LINK_WATCH  1u
-#define LINK_TUNNEL 2u
-#define LINK_LOUD   4u
-#define LINK_FLAGS  (LINK_WATCH | LINK_TUNNEL | LINK_LOUD)
-#define EXPECT_MAX                                                                                 \
-    (UPSTREAM_SILENT | UPSTREAM_SKIP | UPSTREAM_PATIENT | UPSTREAM_TELL | UPSTREAM_DROP)
+#define LINK_TUNNEL 1u
+#define LINK_LOUD   2u
+#define LINK_FLAGS  (LINK_TUNNEL | LINK_LOUD)
 
 /* ---- to a parcel ------------------------------------------------------------------------------
  */
@@ -76,13 +73,15 @@ static void pack_link(const struct conn *c, struct buf *b)
     const struct upstream_link *l = r->l;
     size_t begun = parcel_begin(b, PARCEL_LINK, l->rd.fd);
     parcel_put_bytes(b, span_of((const char *)&l->up->addr[l->at], l->up->addr_n[l->at]));
-    parcel_put_u64(b, (r->watch ? LINK_WATCH : 0) | (r->tunnel ? LINK_TUNNEL : 0) |
-                          (r->loud ? LINK_LOUD : 0));
+    parcel_put_u64(b, (r->tunnel ? LINK_TUNNEL : 0) | (r->loud ? LINK_LOUD : 0));
+    for (unsigned i = 0; i < FRAME_CHANNELS; i++)
+        parcel_put_u64(b, r->subs.n[i]);
     for (uint32_t i = 0; i < l->fifo_n; i++) {
         const struct expect *x = &l->fifo[(l->fifo_at + i) % l->fifo_cap];
         parcel_put_u64(b, x->n);
         parcel_put_u64(b, x->kind);
         parcel_put_u64(b, x->flags);
+        parcel_put_u64(b, x->acks);
     }
     parcel_end(b, begun);
 }
@@ -209,21 +208,24 @@ static bool adopt_link(struct conn *c, const struct parcel_record *r)
 {
     const struct upstream *up = c->svc->upstream;
     struct span body = r->body, addr;
-    uint64_t flags, n, kind, how;
+    uint64_t flags, n, kind, how, acks;
     if (r->kind != PARCEL_LINK || !up || !parcel_get_bytes(&body, &addr) ||
         !parcel_get_upto(&body, LINK_FLAGS, &flags))
         return false;
     int at = find_address(up, addr);
     if (at < 0 || !claim_socket(r->fd, 0) || !relay_adopt(c, r->fd, (unsigned)at))
         return false;
-    c->relay->watch = flags & LINK_WATCH;
     c->relay->tunnel = flags & LINK_TUNNEL;
     c->relay->loud = flags & LINK_LOUD;
+    for (unsigned i = 0; i < FRAME_CHANNELS; i++)
+        if (!parcel_get_u64(&body, &c->relay->subs.n[i]))
+            return false;
     while (body.n > 0)
         if (!parcel_get_upto(&body, UINT32_MAX, &n) || n == 0 ||
             !parcel_get_upto(&body, FRAME_KINDS - 1, &kind) || !is_simple(kind) ||
-            !parcel_get_upto(&body, EXPECT_MAX, &how) ||
-            !relay_expect(c->relay, (uint8_t)kind, (uint32_t)n, (uint8_t)how))
+            !parcel_get_upto(&body, UPSTREAM_FLAGS, &how) ||
+            !parcel_get_upto(&body, n == 1 ? UINT32_MAX : 0, &acks) ||
+            !relay_expect(c->relay, (uint8_t)kind, (uint32_t)n, (uint8_t)how, (uint32_t)acks))
             return false;
     return true;
 }

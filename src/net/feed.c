@@ -42,10 +42,11 @@ static void add(struct feeding *d, struct relay *r, size_t n)
 static void start_frame(struct upstream_link *l)
 {
     const struct relay *o = l->owner;
-    uint8_t kind = l->fifo_n > 0 ? l->fifo[l->fifo_at].kind : l->up->svc->unasked;
-    if (o && o->tunnel && l->fifo_n == 0)
+    const struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
+    uint8_t kind = head ? head->kind : l->up->svc->unasked;
+    if (o && o->tunnel && !head)
         kind = FRAME_RESP_TUNNEL;
-    frame_start(&l->frame, (enum frame_kind)kind, o && o->watch);
+    frame_start(&l->frame, (enum frame_kind)kind, o && (!head || head->flags & UPSTREAM_NEWS));
     l->frame.own = o != NULL;
     l->frame.nonce = l->up->svc->nonce;
     l->framing = true;
@@ -62,7 +63,7 @@ static void measure(struct upstream_link *l, struct relay *r, size_t used)
     link_retire(l);
 }
 
-/* The service has something to say, or to learn. What it says is delivered. */
+/* The service has something to say. It is delivered. */
 static void tell(struct feeding *d, struct relay *r)
 {
     struct buf out;
@@ -101,6 +102,18 @@ static void answered(struct feeding *d, uint32_t n)
     relay_answered(r, n);
 }
 
+/* An acknowledgement on somebody's own link. true: it is the last that the first in the queue has.
+ */
+static bool acknowledged(struct upstream_link *l, struct expect *head)
+{
+    bool none = frame_note_ack(&l->frame, &l->owner->subs);
+    if (!head || head->acks == 0)
+        return false;
+    if (head->acks == UPSTREAM_ACKS_ALL)
+        return none && l->frame.leaves;
+    return --head->acks == 0;
+}
+
 /* The frame is done. */
 static void finish_frame(struct feeding *d, struct relay *r)
 {
@@ -117,12 +130,11 @@ static void finish_frame(struct feeding *d, struct relay *r)
     }
     if (!head && r && r->own)
         relay_answered(r, 0); /* it may have waited for the end */
-    if (f->push || !head)
+    bool acked = f->ack && l->owner && acknowledged(l, head);
+    if (!head || (f->push && !acked))
         return;
-    if (head->flags & UPSTREAM_TELL)
-        tell(d, r);
-    if (l->state != LINK_OPEN)
-        return;
+    if (head->flags & UPSTREAM_CLEARS && l->owner)
+        l->owner->subs = (struct frame_subs){.n = {0}};
     answered(d, 1);
 }
 
@@ -132,7 +144,7 @@ static void take_run(struct feeding *d)
     const struct upstream_link *l = d->l;
     const struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
     uint32_t n;
-    if (!head || head->flags != 0 || (l->owner && (l->owner->watch || l->owner->tunnel)))
+    if (!head || head->flags != 0 || (l->owner && l->owner->tunnel))
         return;
     size_t used = frame_run((enum frame_kind)head->kind, d->in, head->n, &n);
     if (n == 0)

@@ -96,8 +96,7 @@ struct net_service {
     uint8_t unasked;  /* enum frame_kind: of what comes on a client's own link unasked */
     uint32_t nonce;   /* as frame.nonce */
     struct span lost; /* for a reply that will not come; may be empty: closes */
-    /* A part of a merge begins (FRAME_PART): appends what stands before it to out. Or a reply has
-     * ended that was expected with UPSTREAM_TELL. */
+    /* A part of a merge begins (FRAME_PART): appends what stands before it to out. */
     void (*heard)(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
     struct upstream *upstream; /* of net; NULL: none */
 

@@ -216,9 +216,10 @@ struct relay {
     bool own;                /* from now on: l is its own, or there is none */
     bool blocked;            /* waits for l: to open, or for room */
     bool down;               /* what it waited for has failed */
-    bool watch, tunnel;      /* see net/upstream.h */
+    bool tunnel;             /* see net/upstream.h */
     bool loud;               /* got something big: has a link of its own from now on */
     bool broken;             /* a request could not be forwarded whole: close */
+    struct frame_subs subs;  /* on its own link, as far as the replies have come */
 };
 
 void relay_closed(struct conn *c);      /* the connection closes */
@@ -229,7 +230,7 @@ void relay_answered(struct relay *r, uint32_t n);
 /* Gives it a link of its own that is open; false: no memory, and fd is closed. */
 bool relay_adopt(struct conn *c, int fd, unsigned at);
 /* n replies are to come on it; false: no memory. */
-bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags);
+bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint32_t acks);
 void relay_wake(struct conn *c); /* if it is BEHIND, it goes on at the next net_go_on */
 void net_go_on(struct net *n);
 
@@ -239,6 +240,7 @@ struct expect {
     uint32_t n;
     uint8_t kind;  /* of enum frame_kind */
     uint8_t flags; /* of enum upstream_flag */
+    uint32_t acks; /* 0, or n is 1, and it may end with so many: see upstream_expect_acks */
 };
 
 enum link_state {

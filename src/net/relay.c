@@ -24,7 +24,7 @@ static void drop_own(struct relay *r)
     if (r->own && r->l)
         link_close(r->l);
     r->l = NULL;
-    r->own = r->watch = r->tunnel = false;
+    r->own = r->tunnel = false;
 }
 
 void relay_closed(struct conn *c)
@@ -56,9 +56,10 @@ bool relay_adopt(struct conn *c, int fd, unsigned at)
     return r->own;
 }
 
-bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags)
+bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint32_t acks)
 {
-    if (!link_expect(r->l, &(struct expect){.r = r, .n = n, .kind = kind, .flags = flags}))
+    const struct expect x = {.r = r, .n = n, .kind = kind, .flags = flags, .acks = acks};
+    if (!link_expect(r->l, &x))
         return false;
     r->pending += n;
     return true;
@@ -217,8 +218,20 @@ void upstream_send(struct net_turn *t, struct span bytes)
 void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsigned flags)
 {
     struct relay *r = t->conn->relay;
-    if (n > 0 && !r->broken && !relay_expect(r, (uint8_t)kind, n, (uint8_t)flags))
+    if (n > 0 && !r->broken && !relay_expect(r, (uint8_t)kind, n, (uint8_t)flags, 0))
         r->broken = true;
+}
+
+void upstream_expect_acks(struct net_turn *t, uint32_t n)
+{
+    struct relay *r = t->conn->relay;
+    if (!r->broken && !relay_expect(r, FRAME_RESP, 1, UPSTREAM_NEWS, n))
+        r->broken = true;
+}
+
+bool upstream_subscribed(const struct net_turn *t)
+{
+    return t->conn && t->conn->relay && frame_subscribed(&t->conn->relay->subs);
 }
 
 /* Puts it on the link that upstream_ready would put it on, if that says READY. */
@@ -254,19 +267,7 @@ bool upstream_owns(const struct net_turn *t)
     return t->conn && t->conn->relay && t->conn->relay->own && t->conn->relay->l;
 }
 
-void upstream_watch(struct net_turn *t, bool on)
-{
-    t->conn->relay->watch = on;
-}
-
 void upstream_tunnel(struct net_turn *t)
 {
     t->conn->relay->tunnel = true;
-}
-
-void upstream_leave(struct net_turn *t)
-{
-    struct relay *r = t->conn ? t->conn->relay : NULL;
-    if (r)
-        drop_own(r);
 }

@@ -274,7 +274,8 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
     if (!last)
         l->since_us = upstream_now_us(l->up);
     upstream_tick(l->up);
-    bool same = last && last->r == x->r && last->kind == x->kind && last->flags == x->flags;
+    bool same = last && last->r == x->r && last->kind == x->kind && last->flags == x->flags &&
+                last->acks == 0 && x->acks == 0;
     if (!same && l->fifo_n == l->fifo_cap && !grow_fifo(l))
         return false;
     if (same)

@@ -80,14 +80,25 @@ enum upstream_flag {
     UPSTREAM_SILENT = 1 << 0,  /* the reply may hold nothing for the client: lost without a word */
     UPSTREAM_SKIP = 1 << 1,    /* the reply is not for the client; an error closes it */
     UPSTREAM_PATIENT = 1 << 2, /* the reply may take any time */
-    UPSTREAM_TELL = 1 << 3,    /* svc->heard is told of the reply */
-    UPSTREAM_DROP = 1 << 4,    /* the reply is not for the client, whatever it is */
+    UPSTREAM_NEWS = 1 << 3,    /* messages and acknowledgements of RESP2 may come before the reply,
+                                * and it cannot be taken for one */
+    UPSTREAM_CLEARS = 1 << 4,  /* with the reply, all subscriptions have ended */
+    UPSTREAM_DROP = 1 << 5,    /* the reply is not for the client, whatever it is */
+    UPSTREAM_FLAGS = (1 << 6) - 1
 };
 
 /* After READY or FRESH: sends bytes, and expects n replies of a kind to what was sent. A failure to
  * do so closes the connection at the end of the turn. */
 void upstream_send(struct net_turn *t, struct span bytes);
 void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsigned flags);
+
+/* Likewise for what was sent last, on a link of one's own: SUBSCRIBE and its kin have n
+ * acknowledgements each, or one other reply, as an error is. */
+void upstream_expect_acks(struct net_turn *t, uint32_t n);
+#define UPSTREAM_ACKS_ALL UINT32_MAX /* as many as there are: until none of its kind is left */
+
+/* Whether the replies that have come say that the client is subscribed to something. */
+bool upstream_subscribed(const struct net_turn *t);
 
 /* All three for a request that has one reply, if nothing stands in its way, as nearly always; lane
  * is a shared one. false: nothing was done, and upstream_ready says why. */
@@ -100,13 +111,7 @@ uint32_t upstream_pending(const struct net_turn *t);
 /* Whether it has a link of its own. */
 bool upstream_owns(const struct net_turn *t);
 
-/* Tell messages and acknowledgements of RESP2 apart from here on, or not. */
-void upstream_watch(struct net_turn *t, bool on);
-
 /* From here on all goes through, both ways, uninterpreted. */
 void upstream_tunnel(struct net_turn *t);
-
-/* Gives its own link up; nothing is expected on it. */
-void upstream_leave(struct net_turn *t);
 
 #endif

@@ -16,7 +16,7 @@
 /* Every verb has an answer; a unit test sends each command that there is. */
 static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_OTHER] = {.label = "other", .fn = rds_other},
-    [RESP_AUTH] = {.label = "auth", .fn = rds_auth, .at = RDS_BEST_OWN},
+    [RESP_AUTH] = {.label = "auth", .fn = rds_auth, .at = RDS_BEST},
     [RESP_CLIENT] = {.label = "client", .subs = rds_client_subs},
     [RESP_CLUSTER] = {.label = "cluster", .refusal = NO_CLUSTER},
     [RESP_COMMAND] = {.label = "command",
@@ -25,7 +25,7 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
                       .at = RDS_BEST},
     [RESP_CONFIG] = {.label = "config", .subs = rds_config_subs, .at = RDS_BEST},
     [RESP_DBSIZE] = {.label = "dbsize", .fn = rds_dbsize},
-    [RESP_DEBUG] = {.label = "debug", .refusal = "ERR DEBUG is not allowed", .at = RDS_OWN},
+    [RESP_DEBUG] = {.label = "debug", .refusal = "ERR DEBUG is not allowed"},
     [RESP_DISCARD] = {.label = "discard", .fn = rds_discard, .when = RDS_IN_MULTI, .at = RDS_HERE},
     [RESP_ECHO] = {.label = "echo", .fn = rds_echo, .at = RDS_HERE},
     [RESP_EVAL] = {.label = "eval",
@@ -53,58 +53,39 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_MULTI] = {.label = "multi", .fn = rds_multi, .when = RDS_IN_MULTI, .at = RDS_HERE},
     [RESP_PEXPIRETIME] = {.label = "pexpiretime", .fn = rds_ttl},
     [RESP_PING] = {.label = "ping", .fn = rds_ping, .when = RDS_SUBSCRIBED, .at = RDS_HERE},
-    [RESP_PSUBSCRIBE] = {.label = "psubscribe",
-                         .fn = rds_subscribe,
-                         .when = RDS_SUBSCRIBED,
-                         .at = RDS_OWN},
+    [RESP_PSUBSCRIBE] = {.label = "psubscribe", .fn = rds_subscribe, .when = RDS_SUBSCRIBED},
     [RESP_PTTL] = {.label = "pttl", .fn = rds_ttl},
-    [RESP_PUNSUBSCRIBE] = {.label = "punsubscribe",
-                           .fn = rds_unsubscribe,
-                           .when = RDS_SUBSCRIBED,
-                           .at = RDS_OWN},
+    [RESP_PUNSUBSCRIBE] = {.label = "punsubscribe", .fn = rds_unsubscribe, .when = RDS_SUBSCRIBED},
     [RESP_QUIT] = {.label = "quit",
                    .fn = rds_quit,
                    .when = RDS_IN_MULTI | RDS_SUBSCRIBED,
                    .at = RDS_HERE},
     [RESP_RANDOMKEY] = {.label = "randomkey", .fn = rds_randomkey},
-    [RESP_READONLY] = {.label = "readonly", .refusal = NO_CLUSTER, .at = RDS_OWN},
+    [RESP_READONLY] = {.label = "readonly", .refusal = NO_CLUSTER},
     [RESP_RESET] = {.label = "reset",
                     .fn = rds_reset,
                     .when = RDS_IN_MULTI | RDS_SUBSCRIBED,
                     .at = RDS_HERE},
     [RESP_RPOP] = {.label = "rpop", .fn = rds_pop},
     [RESP_SCAN] = {.label = "scan", .fn = rds_scan},
-    [RESP_SELECT] = {.label = "select", .fn = rds_select, .at = RDS_BEST_OWN},
+    [RESP_SELECT] = {.label = "select", .fn = rds_select, .at = RDS_BEST},
     [RESP_SHUTDOWN] = {.label = "shutdown",
-                       .refusal = "ERR SHUTDOWN is not allowed: end the process with SIGTERM",
-                       .at = RDS_OWN},
+                       .refusal = "ERR SHUTDOWN is not allowed: end the process with SIGTERM"},
     [RESP_SLOWLOG] = {.label = "slowlog", .subs = rds_slowlog_subs},
     [RESP_SPOP] = {.label = "spop", .fn = rds_pop},
     [RESP_SRANDMEMBER] = {.label = "srandmember", .fn = rds_pop},
-    [RESP_SSUBSCRIBE] = {.label = "ssubscribe",
-                         .fn = rds_subscribe,
-                         .when = RDS_SUBSCRIBED,
-                         .at = RDS_OWN},
-    [RESP_SUBSCRIBE] = {.label = "subscribe",
-                        .fn = rds_subscribe,
-                        .when = RDS_SUBSCRIBED,
-                        .at = RDS_OWN},
-    [RESP_SUNSUBSCRIBE] = {.label = "sunsubscribe",
-                           .fn = rds_unsubscribe,
-                           .when = RDS_SUBSCRIBED,
-                           .at = RDS_OWN},
+    [RESP_SSUBSCRIBE] = {.label = "ssubscribe", .fn = rds_subscribe, .when = RDS_SUBSCRIBED},
+    [RESP_SUBSCRIBE] = {.label = "subscribe", .fn = rds_subscribe, .when = RDS_SUBSCRIBED},
+    [RESP_SUNSUBSCRIBE] = {.label = "sunsubscribe", .fn = rds_unsubscribe, .when = RDS_SUBSCRIBED},
     [RESP_SYNC] = {.label = "sync",
                    .refusal = "ERR replication is not supported",
                    .at = RDS_TUNNEL},
     [RESP_TIME] = {.label = "time", .fn = rds_time, .at = RDS_BEST},
     [RESP_TTL] = {.label = "ttl", .fn = rds_ttl},
     [RESP_TYPE] = {.label = "type", .fn = rds_type},
-    [RESP_UNSUBSCRIBE] = {.label = "unsubscribe",
-                          .fn = rds_unsubscribe,
-                          .when = RDS_SUBSCRIBED,
-                          .at = RDS_OWN},
+    [RESP_UNSUBSCRIBE] = {.label = "unsubscribe", .fn = rds_unsubscribe, .when = RDS_SUBSCRIBED},
     [RESP_UNWATCH] = {.label = "unwatch", .fn = rds_ok, .at = RDS_STATE},
-    [RESP_WATCH] = {.label = "watch", .fn = rds_watch, .when = RDS_IN_MULTI, .at = RDS_OWN},
+    [RESP_WATCH] = {.label = "watch", .fn = rds_watch, .when = RDS_IN_MULTI},
 };
 
 /* ---- counting ---------------------------------------------------------------------------------
@@ -326,7 +307,7 @@ static struct net_step finish(struct rds_call *c, enum serve_result r, size_t us
         (void)rds_fail(c, r, "ERR the reply is too long: expected at most %zu bytes",
                        c->out->cap - c->start);
     }
-    if (c->req->truncated)
+    if (c->req->truncated && !c->close)
         return start_swallow(c, used);
     return (struct net_step){
         .verdict = c->close ? NET_CLOSE : NET_DONE, .used = used, .passed = r == SERVE_PASSED};
@@ -442,8 +423,8 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .pack = rds_pack,
                                     .unpack = rds_unpack,
                                     .frame = frame_resp,
-                                    .lost = SPAN("-ERR upstream unavailable: the connection "
-                                                 "broke\r\n"),
+                                    .lost = SPAN(""), /* it may have been carried out: nobody can
+                                                         say, so the connection closes */
                                     .heard = rds_heard,
                                     .refusal = SPAN("-ERR max number of clients reached\r\n")};
     svc->serve = s;

@@ -34,6 +34,9 @@
 #include "serve/serve.h"
 #include "wire/resp.h"
 
+#include <assert.h>
+#include <stddef.h>
+
 #define RDS_VERSION  "7.0.15" /* what HELLO and INFO say: clients switch features by it */
 #define RDS_NAME_MAX 64       /* bytes of a client's name; Redis has no limit */
 #define RDS_DBS      16
@@ -80,17 +83,26 @@ enum rds_mute {
 
 /* What a connection has to do with the upstream. */
 struct rds_there {
-    bool multi;              /* the transaction under way is its */
-    bool ids;                /* the one under way here holds IDs */
-    bool watching;           /* keys */
-    bool subscribed;         /* in RESP2, or about to be */
-    bool lapsed;             /* a password was taken for right while it was down */
-    bool tunnel;             /* all goes there, uninterpreted */
-    bool streams;            /* the request under way is passed on in pieces: session.swallow */
-    uint8_t mute;            /* of enum rds_mute */
-    uint32_t asked;          /* PINGs that will tell whether it is subscribed; see send_probe */
+    /* States, each a byte. While one of them holds, requests take the long way: see rds_forwards.
+     * What is added here counts there, too. */
+    union {
+        uint64_t exceptional; /* 0: none holds */
+        struct {
+            bool multi;    /* the transaction under way is its */
+            bool ids;      /* the one under way here holds IDs */
+            bool watching; /* keys */
+            bool news;     /* acknowledgements of SUBSCRIBE may be on their way */
+            bool lapsed;   /* a password was taken for right while it was down */
+            bool tunnel;   /* all goes there, uninterpreted */
+            bool streams;  /* the request under way is passed on in pieces: session.swallow */
+            uint8_t mute;  /* of enum rds_mute */
+        };
+    };
     struct rds_merge *merge; /* the mixed MGET under way; NULL: none */
 };
+
+static_assert(offsetof(struct rds_there, merge) == sizeof(uint64_t),
+              "exceptional covers all states");
 
 /* Zeroed at accept, set up by the first request. */
 struct rds_session {
@@ -141,15 +153,14 @@ struct rds_sub {
     uint8_t at;                                  /* CLIENT only: of enum rds_at */
 };
 
-/* Who answers a command that names no key, where there is an upstream. */
+/* Who answers a command that names no key, where there is an upstream. On which link it goes there
+ * is said by rds_may_share. */
 enum rds_at {
-    RDS_PASS,     /* the upstream */
-    RDS_OWN,      /* the same, on a link of the client's own */
-    RDS_BEST,     /* the upstream; while it is down, we */
-    RDS_BEST_OWN, /* the same, on a link of the client's own */
-    RDS_STATE,    /* we, and once the client has a link of its own, the upstream */
-    RDS_TUNNEL,   /* the upstream, for ever after */
-    RDS_HERE,     /* we */
+    RDS_PASS,   /* the upstream */
+    RDS_BEST,   /* the upstream; while it is down, we */
+    RDS_STATE,  /* we, and once the client has a link of its own, the upstream */
+    RDS_TUNNEL, /* the upstream, for ever after */
+    RDS_HERE,   /* we */
 };
 
 enum rds_when {

@@ -47,7 +47,7 @@ enum there_bit {
     THERE_MULTI = 1 << 0,
     THERE_IDS = 1 << 1,
     THERE_WATCHING = 1 << 2,
-    THERE_SUBSCRIBED = 1 << 3,
+    THERE_NEWS = 1 << 3,
     THERE_LAPSED = 1 << 4,
     THERE_TUNNEL = 1 << 5,
     THERE_STREAMS = 1 << 6,
@@ -57,7 +57,7 @@ enum there_bit {
 static uint64_t there_bits(const struct rds_there *t)
 {
     return (t->multi ? THERE_MULTI : 0u) | (t->ids ? THERE_IDS : 0u) |
-           (t->watching ? THERE_WATCHING : 0u) | (t->subscribed ? THERE_SUBSCRIBED : 0u) |
+           (t->watching ? THERE_WATCHING : 0u) | (t->news ? THERE_NEWS : 0u) |
            (t->lapsed ? THERE_LAPSED : 0u) | (t->tunnel ? THERE_TUNNEL : 0u) |
            (t->streams ? THERE_STREAMS : 0u);
 }
@@ -71,17 +71,17 @@ static void pack_there(const struct rds_session *ses, struct buf *parcel)
     parcel_put_u64(parcel, ses->passes);
     parcel_put_u64(parcel, there_bits(t));
     parcel_put_u64(parcel, t->mute);
-    parcel_put_u64(parcel, t->asked);
+    parcel_put_u64(parcel, 0); /* replies that a version before expected: its link is not taken */
 }
 
 static bool unpack_there(const struct net_service *svc, struct rds_session *ses, struct span *in)
 {
-    uint64_t passes, bits, mute, asked;
+    uint64_t passes, bits, mute, none;
     if (!parcel_get_upto(in, 1, &passes) || !parcel_get_upto(in, THERE_ALL, &bits) ||
-        !parcel_get_upto(in, RDS_MUTE_NEXT, &mute) || !parcel_get_upto(in, UINT32_MAX, &asked))
+        !parcel_get_upto(in, RDS_MUTE_NEXT, &mute) || !parcel_get_u64(in, &none))
         return false;
     ses->passes = passes;
-    if (bits == 0 && mute == RDS_LOUD && asked == 0)
+    if (bits == 0 && mute == RDS_LOUD)
         return true;
     ses->there = svc->upstream ? calloc(1, sizeof *ses->there) : NULL;
     if (!ses->there)
@@ -89,12 +89,11 @@ static bool unpack_there(const struct net_service *svc, struct rds_session *ses,
     *ses->there = (struct rds_there){.multi = bits & THERE_MULTI,
                                      .ids = bits & THERE_IDS,
                                      .watching = bits & THERE_WATCHING,
-                                     .subscribed = bits & THERE_SUBSCRIBED,
+                                     .news = bits & THERE_NEWS,
                                      .lapsed = bits & THERE_LAPSED,
                                      .tunnel = bits & THERE_TUNNEL,
                                      .streams = bits & THERE_STREAMS,
-                                     .mute = (uint8_t)mute,
-                                     .asked = (uint32_t)asked};
+                                     .mute = (uint8_t)mute};
     return true;
 }
 

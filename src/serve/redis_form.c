@@ -25,11 +25,12 @@ static const struct rds_form *form_of(struct rds_forms *forms, struct span in)
     return NULL;
 }
 
-/* Commands that mean the same whatever the session has done before. */
+/* Commands that mean the same whatever the session has done before, in bytes that mean the same to
+ * everybody. */
 static bool stateless(const struct rds_call *c)
 {
-    return c->cmd && c->cmd->first == 1 && !(c->cmd->flags & RESP_F_MOVABLEKEYS) &&
-           c->verb->at == RDS_PASS && c->verb->when == 0 && !c->verb->subs && !rds_blocks(c);
+    return rds_may_share(c) && c->cmd->first == 1 && c->verb->at == RDS_PASS &&
+           c->verb->when == 0 && !c->verb->subs;
 }
 
 void rds_note_form(struct rds_call *c)
@@ -37,7 +38,7 @@ void rds_note_form(struct rds_call *c)
     struct rds_forms *forms = &c->svc->forms;
     struct rds_form f = {.args = c->req->argc - 1, .command = rds_counted(c)};
     uint32_t from;
-    if (c->req->inline_cmd || c->req->truncated || !stateless(c) || form_of(forms, c->raw) ||
+    if (!stateless(c) || form_of(forms, c->raw) ||
         !resp_keys(c->cmd, c->req->argc, &from, &f.last, &f.step))
         return;
     const char *name_end = c->req->argv[0].p + c->req->argv[0].n + sizeof "\r\n" - 1;
@@ -56,8 +57,8 @@ uint32_t rds_forwards(const struct rds_service *svc, const struct rds_session *s
                       const struct net_turn *turn)
 {
     const struct rds_there *t = ses->there;
-    bool plain = t && ses->passes && !t->multi && !t->subscribed && !t->lapsed && !t->tunnel &&
-                 !t->streams && !t->merge && t->mute == RDS_LOUD && !ses->multi && !ses->subs &&
+    bool plain = t && ses->passes && t->exceptional == 0 && !t->merge && !ses->multi &&
+                 !ses->subs && !upstream_subscribed(turn) &&
                  (upstream_owns(turn) || (ses->proto == 2 && ses->db == 0));
     return plain ? access_plain(svc->serve, &ses->access) : 0;
 }

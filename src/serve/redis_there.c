@@ -44,14 +44,30 @@ enum serve_result rds_through_refuse(struct rds_call *c, enum serve_result r, co
     return rds_reject(c, rds_fail(c, r, "ERR %s", what));
 }
 
+/* Whether nothing is lost by an error but its reply: the request could be sent again as it is. */
+static bool stands_alone(const struct rds_call *c)
+{
+    const struct rds_session *ses = c->ses;
+    const struct rds_there *t = ses->there;
+    return rds_may_share(c) && !ses->multi && !t->multi && !t->watching && !t->news &&
+           t->mute == RDS_LOUD && !upstream_subscribed(c->turn);
+}
+
+/* Clients know two ways in which a server tells them that it is away. A connection that closes:
+ * they connect again, and subscribe again. And LOADING: they send the request again, and keep the
+ * connection, on which IDs go on. */
 enum serve_result rds_unavailable(struct rds_call *c)
 {
     const char *why = upstream_why(&c->svc->net);
     if (upstream_pending(c->turn) > 0)
         return rds_behind(c);
-    c->ses->dirty |= c->ses->there->multi;
-    return rds_reject(
-        c, rds_fail(c, SERVE_FAILED, "ERR upstream unavailable: %s", *why ? why : "no connection"));
+    if (stands_alone(c))
+        return rds_reject(c, rds_fail(c, SERVE_FAILED,
+                                      "LOADING sidflake: the server behind is unreachable: %s",
+                                      *why ? why : "no connection"));
+    buf_truncate(c->out, c->start);
+    c->close = true;
+    return rds_reject(c, SERVE_FAILED);
 }
 
 /* ---- there ------------------------------------------------------------------------------------
@@ -103,11 +119,9 @@ static void follow_hello(struct rds_call *c)
     }
 }
 
-/* HELLO, SELECT and their kin change what we know, too; the upstream says what comes of it.
- * true: from RESP3 back to RESP2. */
-static bool follow(struct rds_call *c)
+/* HELLO, SELECT and their kin change what we know, too; the upstream says what comes of it. */
+static void follow(struct rds_call *c)
 {
-    bool resp3 = c->ses->proto == 3;
     if (rds_is_verb(c, RESP_HELLO))
         follow_hello(c);
     if (rds_is_verb(c, RESP_SELECT))
@@ -115,7 +129,6 @@ static bool follow(struct rds_call *c)
     if (rds_is_sub(c, "setname"))
         (void)c->sub->fn(c);
     buf_truncate(c->out, c->start);
-    return resp3 && c->ses->proto == 2;
 }
 
 bool rds_subscribes(const struct rds_call *c)
@@ -123,18 +136,12 @@ bool rds_subscribes(const struct rds_call *c)
     return c->cmd && c->verb->when == RDS_SUBSCRIBED && c->cmd->verb != RESP_PING;
 }
 
-/* How many acknowledgements will come is the upstream's to know: a PING behind the request tells
- * when they have, and in RESP2 whether any subscription is left, for then it is answered otherwise.
- */
-static void send_probe(struct rds_call *c)
+bool rds_hears_news(const struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
-    if (t->mute != RDS_LOUD)
-        return;
-    upstream_send(c->turn, SPAN("*1\r\n$4\r\nPING\r\n"));
-    bool asks = c->ses->proto == 2;
-    upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP | (asks ? UPSTREAM_TELL : 0u));
-    t->asked += asks;
+    if (upstream_pending(c->turn) == 0 && t->mute == RDS_LOUD)
+        t->news = false;
+    return c->ses->proto == 2 && (t->news || upstream_subscribed(c->turn));
 }
 
 /* CLIENT REPLY, and what it has the upstream keep back. Returns the replies to come. */
@@ -154,6 +161,28 @@ static uint32_t expect_loud(struct rds_call *c)
     return mode.n > 0 && t->mute == RDS_LOUD;
 }
 
+/* SUBSCRIBE and its kin have an acknowledgement for each name, or an error. CLIENT REPLY keeps back
+ * errors, but no acknowledgements: while it does nothing is expected of them, but what comes. */
+static void expect_acks(struct rds_call *c)
+{
+    struct rds_there *t = c->ses->there;
+    bool counted = t->mute != RDS_MUTE;
+    t->mute = counted ? RDS_LOUD : RDS_MUTE;
+    t->news = true;
+    if (counted)
+        upstream_expect_acks(c->turn, c->req->argc > 1 ? c->req->argc - 1 : UPSTREAM_ACKS_ALL);
+}
+
+/* The request was sent. news: see rds_hears_news. */
+static void expect_replies(struct rds_call *c, bool news)
+{
+    if (rds_subscribes(c))
+        expect_acks(c);
+    else
+        upstream_expect(c->turn, FRAME_RESP, expect_loud(c),
+                        (rds_blocks(c) ? UPSTREAM_PATIENT : 0u) | (news ? UPSTREAM_NEWS : 0u));
+}
+
 bool rds_blocks(const struct rds_call *c)
 {
     static const char *const others[] = {"wait", "waitaof"};
@@ -163,14 +192,16 @@ bool rds_blocks(const struct rds_call *c)
     return known;
 }
 
-/* Redis may take an inline request for another one than we do: one with a NUL in it has no end
- * there. So what it answers, or never does, is nobody else's. */
-enum upstream_ready rds_ready(struct rds_call *c, enum rds_at at)
+bool rds_may_share(const struct rds_call *c)
+{
+    return c->req->canonical && c->cmd && c->cmd->shared && resp_arity_ok(c->cmd, c->req->argc);
+}
+
+enum upstream_ready rds_ready(struct rds_call *c, bool own)
 {
     const struct rds_session *ses = c->ses;
-    bool own = (at != RDS_PASS && at != RDS_BEST) || ses->db > 0 || ses->proto == 3 ||
-               ses->there->mute != RDS_LOUD || c->req->truncated || c->req->inline_cmd ||
-               rds_blocks(c);
+    own =
+        own || !rds_may_share(c) || ses->db > 0 || ses->proto == 3 || ses->there->mute != RDS_LOUD;
     return upstream_ready(c->turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
 }
 
@@ -206,12 +237,13 @@ static enum serve_result here_for_now(struct rds_call *c)
 enum serve_result rds_there(struct rds_call *c, enum rds_at at)
 {
     struct rds_session *ses = c->ses;
-    enum upstream_ready is = rds_ready(c, at);
+    enum upstream_ready is = rds_ready(c, false);
     bool auth = rds_is_verb(c, RESP_AUTH) || rds_is_verb(c, RESP_HELLO);
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
+    bool ours = at == RDS_BEST && (!c->sub || c->sub->fn); /* CONFIG SET is not */
     if (is == UPSTREAM_DOWN)
-        return at == RDS_BEST || at == RDS_BEST_OWN ? here_for_now(c) : rds_unavailable(c);
+        return ours ? here_for_now(c) : rds_unavailable(c);
     if (ses->there->lapsed && !auth) {
         c->close = true;
         return upstream_pending(c->turn) > 0
@@ -220,20 +252,12 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
                               "NOAUTH the upstream was down at AUTH: connect again");
     }
     ses->passes = true;
-    uint32_t n = expect_loud(c); /* acknowledgements are never kept back, nor counted */
-    if (rds_subscribes(c))
-        n = 0;
-    ses->there->subscribed |= rds_subscribes(c) && ses->proto == 2;
-    upstream_watch(c->turn, ses->there->subscribed);
     if (is == UPSTREAM_FRESH && !auth)
         rds_send_state(c);
     upstream_send(c->turn, c->raw);
-    upstream_expect(c->turn, FRAME_RESP, n, rds_blocks(c) ? UPSTREAM_PATIENT : 0);
-    bool back = follow(c);
-    ses->there->subscribed |= back; /* perhaps: what was subscribed to in RESP3 still is */
-    bool speaks_again = rds_is_sub(c, "reply") && ses->there->asked == 0;
-    if (rds_subscribes(c) || (ses->there->subscribed && (speaks_again || back)))
-        send_probe(c);
+    expect_replies(c, rds_hears_news(c));
+    if (ses->proto == 3 || !upstream_subscribed(c->turn)) /* else Redis refuses what it follows */
+        follow(c);
     if (is == UPSTREAM_FRESH && rds_is_verb(c, RESP_AUTH))
         rds_send_state(c);
     if (at == RDS_TUNNEL) {
@@ -274,12 +298,8 @@ struct net_step rds_stream(struct rds_session *ses, struct span in, struct net_t
 
 void rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out)
 {
-    struct rds_there *t = ((struct rds_session *)session)->there;
     (void)net;
-    if (f->kind == FRAME_RESP_MERGE)
-        rds_merge_part(session, f, out);
-    else if (t && t->asked > 0 && --t->asked == 0)
-        t->subscribed = f->type == '*';
+    rds_merge_part(session, f, out);
 }
 
 void rds_through_end(struct rds_session *ses)

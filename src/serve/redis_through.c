@@ -40,7 +40,7 @@ static enum serve_result merge(struct rds_call *c)
 {
     if (upstream_pending(c->turn) > 0)
         return rds_behind(c);
-    enum upstream_ready is = rds_ready(c, RDS_PASS);
+    enum upstream_ready is = rds_ready(c, false);
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
     if (is == UPSTREAM_DOWN)
@@ -81,13 +81,11 @@ static enum serve_result move_multi(struct rds_call *c, enum rds_at at)
                                       "ERR a transaction that gives out IDs can hold nothing else: "
                                       "expected an ID key, found '%.*s'",
                                       RDS_SHOWN(c->req->argv[0])));
-    enum upstream_ready is = rds_ready(c, RDS_OWN);
+    enum upstream_ready is = rds_ready(c, true);
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
-    if (is == UPSTREAM_DOWN) {
-        ses->dirty = true;
+    if (is == UPSTREAM_DOWN)
         return rds_unavailable(c);
-    }
     if (is == UPSTREAM_FRESH)
         rds_send_state(c);
     upstream_send(c->turn, multi);
@@ -117,7 +115,7 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
     if (rds_is_verb(c, RESP_EXEC) && ses->dirty) {
         if (upstream_pending(c->turn) > 0)
             return rds_behind(c);
-        if (rds_ready(c, RDS_OWN) == UPSTREAM_BUSY)
+        if (rds_ready(c, true) == UPSTREAM_BUSY)
             return rds_behind(c);
         upstream_send(c->turn, discard);
         upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP);
@@ -126,7 +124,7 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
                                       "EXECABORT Transaction discarded because of previous "
                                       "errors."));
     }
-    enum serve_result r = rds_there(c, RDS_OWN);
+    enum serve_result r = rds_there(c, RDS_PASS);
     if (r == SERVE_PASSED && ends)
         ses->there->multi = ses->there->watching = ses->dirty = false;
     return r;
@@ -135,53 +133,74 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
 /* ---- which ------------------------------------------------------------------------------------
  */
 
-/* Commands of no verb of their own that leave something behind on their connection. */
-static bool sticks(const struct rds_call *c)
+/* AUTH, and HELLO with AUTH. */
+static bool has_password(const struct rds_call *c)
 {
-    return strcmp(c->cmd->name, "script") == 0 || strcmp(c->cmd->name, "asking") == 0;
+    struct resp_walk w = resp_walk_from(c->req, 2);
+    struct span arg;
+    bool found = rds_is_verb(c, RESP_AUTH);
+    while (!found && rds_is_verb(c, RESP_HELLO) && resp_next_arg(&w, &arg))
+        found = span_eq_nocase(arg, SPAN("auth"));
+    return found;
 }
 
 static enum rds_at place(struct rds_call *c)
 {
     enum rds_at at =
         c->sub && rds_is_verb(c, RESP_CLIENT) ? (enum rds_at)c->sub->at : (enum rds_at)c->verb->at;
-    struct resp_walk w = resp_walk_from(c->req, 2);
-    struct span arg;
     if (rds_is_verb(c, RESP_SELECT) && c->req->argc == 2 && !upstream_owns(c->turn) &&
         c->ses->db == 0 && span_eq(c->req->argv[1], SPAN("0")))
         return RDS_HERE;
-    while (rds_is_verb(c, RESP_HELLO) && resp_next_arg(&w, &arg))
-        if (span_eq_nocase(arg, SPAN("auth")))
-            at = RDS_BEST_OWN;
-    if (c->ses->access.mode != ACCESS_OFF && (rds_is_verb(c, RESP_AUTH) || at == RDS_BEST_OWN) &&
-        (rds_is_verb(c, RESP_AUTH) || rds_is_verb(c, RESP_HELLO)))
-        return RDS_HERE; /* the password is ours */
-    if (rds_is_verb(c, RESP_OTHER) && sticks(c))
-        return RDS_OWN;
+    if (has_password(c)) /* ours, or the upstream's */
+        return c->ses->access.mode != ACCESS_OFF ? RDS_HERE : RDS_BEST;
+    if (rds_is_verb(c, RESP_PING)) /* among IDs it is ours: such a transaction goes nowhere */
+        return c->svc->serve->ping_there && !c->ses->there->ids ? RDS_PASS : RDS_HERE;
     if (at == RDS_STATE)
-        return upstream_owns(c->turn) ? RDS_OWN : RDS_HERE;
+        return upstream_owns(c->turn) ? RDS_PASS : RDS_HERE;
     return at;
 }
 
+/* The client keeps its own link, which is reset, too. A RESET that is to be skipped is answered all
+ * the same, for what comes behind it to wait; a PING is skipped in its place. */
 static enum serve_result reset(struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
     if (upstream_pending(c->turn) > 0)
         return rds_behind(c);
-    /* What was sent without a reply to come has to be done before others take the shared link. */
-    bool quiet = t->mute != RDS_LOUD && upstream_owns(c->turn);
-    enum upstream_ready is = quiet ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
-    if (is != UPSTREAM_DOWN && is != UPSTREAM_BUSY) {
-        upstream_send(c->turn, SPAN("*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$2\r\nON\r\n"));
-        upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP);
-        t->mute = RDS_LOUD;
-    }
-    if (is != UPSTREAM_DOWN)
+    bool skipped = t->mute == RDS_MUTE_NEXT;
+    enum upstream_ready is =
+        upstream_owns(c->turn) ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
+    if (is == UPSTREAM_BUSY)
         return rds_behind(c);
-    upstream_leave(c->turn);
+    enum serve_result r = rds_request(c);
+    if (skipped || is == UPSTREAM_READY)
+        buf_truncate(c->out, c->start);
+    if (is == UPSTREAM_READY) {
+        upstream_send(c->turn, skipped ? SPAN("*1\r\n$4\r\nPING\r\n") : span_of("", 0));
+        upstream_send(c->turn, SPAN("*1\r\n$5\r\nRESET\r\n"));
+        upstream_expect(c->turn, FRAME_RESP, 1,
+                        UPSTREAM_NEWS | UPSTREAM_CLEARS | (skipped ? UPSTREAM_SKIP : 0u));
+        r = SERVE_PASSED;
+    }
     rds_through_end(c->ses);
-    c->ses->passes = c->ses->dirty = false;
-    return rds_request(c);
+    c->ses->passes = r == SERVE_PASSED;
+    return r;
+}
+
+/* With a password that is ours; a protocol that comes with it has to hold there, too. */
+static enum serve_result log_in(struct rds_call *c)
+{
+    uint8_t proto = c->ses->proto;
+    if (upstream_pending(c->turn) > 0)
+        return rds_behind(c);
+    enum upstream_ready is =
+        upstream_owns(c->turn) ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
+    if (is == UPSTREAM_BUSY)
+        return rds_behind(c);
+    enum serve_result r = rds_here(c);
+    if (is == UPSTREAM_READY && c->ses->proto != proto)
+        rds_send_state(c);
+    return r;
 }
 
 /* Outside of the upstream's transactions. */
@@ -190,7 +209,7 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
     struct rds_session *ses = c->ses;
     bool foreign = keys == KEYS_FOREIGN || (keys == KEYS_NONE && at != RDS_HERE);
     if (keys == KEYS_MIXED && rds_is_verb(c, RESP_MGET) && !ses->multi && !c->req->truncated)
-        return ses->there->mute == RDS_LOUD ? merge(c) : rds_there(c, RDS_OWN);
+        return ses->there->mute == RDS_LOUD ? merge(c) : rds_there(c, RDS_PASS);
     if (keys == KEYS_MIXED)
         return rds_through_refuse(c, SERVE_REFUSED,
                                   "ID keys cannot be used together with others, but in MGET");
@@ -200,17 +219,16 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
             "an ID key cannot be used in scripts and functions: read IDs with GET, MGET "
             "or LPOP");
     if (rds_is_verb(c, RESP_MULTI) && ses->there->watching) {
-        enum serve_result r = rds_there(c, RDS_OWN);
+        enum serve_result r = rds_there(c, RDS_PASS);
         ses->there->multi |= r == SERVE_PASSED;
         return r;
     }
+    if (!foreign && has_password(c))
+        return log_in(c);
     if (!foreign) {
-        uint8_t proto = ses->proto;
         enum serve_result r = rds_here(c);
         if (keys == KEYS_IDS && r == SERVE_OK && ses->multi)
             ses->there->ids = true;
-        if (ses->proto != proto && upstream_owns(c->turn))
-            rds_send_state(c);
         return r;
     }
     if (ses->multi && !(c->verb->when & RDS_IN_MULTI))
@@ -237,9 +255,9 @@ enum serve_result rds_through(struct rds_call *c)
         ses->dirty |= barred && ses->there->multi;
         return rds_here(c);
     }
-    enum rds_at at = known ? place(c) : RDS_OWN;
+    enum rds_at at = known ? place(c) : RDS_PASS;
     if (!known) { /* newer than our table, perhaps */
-        static const struct rds_verb unknown = {.label = "other", .at = RDS_OWN};
+        static const struct rds_verb unknown = {.label = "other", .at = RDS_PASS};
         buf_truncate(c->out, c->start);
         c->verb = &unknown;
     }
@@ -250,10 +268,13 @@ enum serve_result rds_through(struct rds_call *c)
         return reset(c);
     if (ses->there->multi)
         return within_multi(c, keys);
-    if (ses->there->subscribed && !rds_is_verb(c, RESP_QUIT)) {
-        /* it may be so no longer when the replies have come */
-        bool news = rds_subscribes(c) || rds_is_verb(c, RESP_PING);
-        return !news && upstream_pending(c->turn) > 0 ? rds_behind(c) : rds_there(c, RDS_OWN);
+    if (rds_hears_news(c) && !rds_is_verb(c, RESP_QUIT)) {
+        if (rds_subscribes(c) || rds_is_verb(c, RESP_PING))
+            return rds_there(c, RDS_PASS);
+        if (upstream_pending(c->turn) > 0) /* it may be so no longer when the replies have come */
+            return rds_behind(c);
+        if (upstream_subscribed(c->turn))
+            return rds_there(c, RDS_PASS);
     }
     return choose(c, keys, at);
 }

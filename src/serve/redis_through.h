@@ -26,7 +26,12 @@ bool rds_subscribes(const struct rds_call *c);
 /* Commands that may take their time; EXEC does not wait, whatever is in it. */
 bool rds_blocks(const struct rds_call *c);
 
-/* Remembers how the request begins, which was forwarded, if others that do need not be parsed. */
+/* A client of RESP2 that is subscribed, or may be when what is under way is answered: what comes
+ * for it are not only replies, and Redis allows it few commands. */
+bool rds_hears_news(const struct rds_call *c);
+
+/* Remembers how the request begins, which was forwarded, if others that do need not be parsed: of
+ * those that may be shared. */
 void rds_note_form(struct rds_call *c);
 
 /* Not yet. */
@@ -38,11 +43,23 @@ enum serve_result rds_here(struct rds_call *c);
 /* An error, "ERR " and what, that also spoils the transaction under way, here or there. */
 enum serve_result rds_through_refuse(struct rds_call *c, enum serve_result r, const char *what);
 
-/* The same: the upstream cannot be reached. */
+/* The upstream cannot be reached: an error that libraries send the request again for; or the end of
+ * the connection, where it is about more than one request, as from a server that is away. */
 enum serve_result rds_unavailable(struct rds_call *c);
 
-/* The link for such a command: see upstream_ready. */
-enum upstream_ready rds_ready(struct rds_call *c, enum rds_at at);
+/* Whether the request may go on the link that clients share. There a reply that is missing, or one
+ * too many, is somebody else's; so this is a list of what may, and not of what may not:
+ *
+ *     canonical (resp.h)    every reader of RESP sees the same requests in these bytes
+ *     whole                 within the connection's input
+ *     a known command       with an arity that is right
+ *     marked as shared      one reply, no state, no waiting: resp_commands.h
+ *
+ * All else goes on a link of the client's own. */
+bool rds_may_share(const struct rds_call *c);
+
+/* The link for a request: see upstream_ready. own: one of the client's own, whatever it is. */
+enum upstream_ready rds_ready(struct rds_call *c, bool own);
 
 /* What was agreed upon here has to hold there, too: first of all on a link that is fresh. */
 void rds_send_state(struct rds_call *c);

@@ -79,6 +79,7 @@ struct serve {
     int64_t started_ms; /* Unix ms */
     int64_t started_mono_us;
     uint32_t max_connections;
+    bool ping_there; /* PING goes to the upstream of Redis, where there is one */
     const struct serve_setting *settings; /* owned by the composition root */
     size_t nsettings;
     struct net *net; /* for counts of connections */

@@ -1,5 +1,9 @@
 #include "serve/status.h"
 
+#include "net/upstream.h"
+
+#include <stdio.h>
+
 #define LONG_ENOUGH_US INT64_C(5000000) /* for an unfinished sample to say what is going on now */
 
 static int64_t quantile(const struct histogram *h, double q)
@@ -116,6 +120,23 @@ static void gather_pool(struct status *v)
     v->coordinator_p99_ns = quantile(&f->coordinator_requests, 0.99);
 }
 
+/* The Redis behind, and who answers PING: whoever looks whether it is there by that should know. */
+static void gather_upstream(struct status *v)
+{
+    const struct net_service *svc = v->s->services[SERVE_REDIS];
+    const char *why = svc && svc->upstream ? upstream_why(svc) : "";
+    v->upstream = "none";
+    if (!svc || !svc->upstream)
+        return;
+    const struct upstream_stats *st = upstream_stats(svc);
+    (void)snprintf(v->upstream_text, sizeof v->upstream_text, "%s%s; PING is answered %s",
+                   st->up            ? "reached"
+                   : st->errors == 0 ? "not asked for yet"
+                                     : "unreachable: ",
+                   st->up || st->errors == 0 ? "" : why, v->s->ping_there ? "there" : "here");
+    v->upstream = v->upstream_text;
+}
+
 static void gather_process(struct status *v)
 {
     struct process p;
@@ -152,5 +173,6 @@ void status_gather(struct status *v, struct serve *s, const char *nonce)
     gather_charts(v);
     gather_workers(v);
     gather_pool(v);
+    gather_upstream(v);
     gather_process(v);
 }

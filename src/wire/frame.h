@@ -40,6 +40,19 @@ enum frame_kind {
     FRAME_KINDS
 };
 
+/* What a client of Redis can subscribe to. */
+enum frame_channel {
+    FRAME_CHANNEL,
+    FRAME_PATTERN,
+    FRAME_SHARD,
+    FRAME_CHANNELS
+};
+
+/* How many of each a connection is subscribed to, as its acknowledgements have said. */
+struct frame_subs {
+    uint64_t n[FRAME_CHANNELS];
+};
+
 enum frame_verdict {
     FRAME_MORE, /* the frame goes on */
     FRAME_PART, /* merges: a part begins behind used; see part */
@@ -49,7 +62,7 @@ enum frame_verdict {
 
 struct frame {
     uint8_t kind;  /* of enum frame_kind; the caller's to set */
-    bool watch;    /* RESP: messages and acknowledgements of RESP2 are pushes; the caller's */
+    bool watch;    /* RESP: messages and acknowledgements of RESP2, too, are pushes; the caller's */
     bool own;      /* memcached: it is all for one client, whatever it is; the caller's. Else what
                     * is no such reply as is expected is BAD: it is somebody else's */
     bool begun;    /* some of it was used */
@@ -63,9 +76,13 @@ struct frame {
     uint64_t parts; /* RESP: of the latest that was told */
 
     /* Of a frame that is DONE. */
-    bool error; /* an error reply */
-    bool push;  /* RESP: no reply to any request */
-    char type;  /* RESP: of its first element */
+    bool error;        /* an error reply */
+    bool push;         /* RESP: no reply to any request */
+    char type;         /* RESP: of its first element */
+    bool ack;          /* RESP: a push that acknowledges SUBSCRIBE or one of its kin … */
+    bool leaves;       /* … UNSUBSCRIBE or one of its kin */
+    uint8_t channel;   /* with ack: of enum frame_channel */
+    uint64_t channels; /* with ack: what it says is subscribed to now */
 
     /* Of each call. */
     size_t drop;      /* the last so many of the bytes used are not for the client */
@@ -77,6 +94,14 @@ struct frame {
 static inline void frame_start(struct frame *f, enum frame_kind kind, bool watch)
 {
     *f = (struct frame){.kind = (uint8_t)kind, .watch = watch, .need = 1};
+}
+
+/* f is DONE and an ack: notes what it says. true: nothing of its kind is subscribed to any more. */
+bool frame_note_ack(const struct frame *f, struct frame_subs *subs);
+
+static inline bool frame_subscribed(const struct frame_subs *s)
+{
+    return (s->n[FRAME_CHANNEL] | s->n[FRAME_PATTERN] | s->n[FRAME_SHARD]) != 0;
 }
 
 typedef enum frame_verdict frame_fn(struct frame *f, struct span in, size_t *used);

@@ -51,16 +51,37 @@ static struct kind kind_of(char type)
 /* No server sends more, and sums of it stay far from their end. */
 #define LENGTH_MAX INT64_C(0xffffffffffff)
 
-/* The first element of a RESP2 message or acknowledgement says what it is. */
-static bool is_news(struct span word)
+/* The first element of a message or an acknowledgement says what it is. */
+static bool is_news(struct frame *f, struct span word)
 {
-    static const char *const words[] = {"message",     "pmessage",     "smessage",
-                                        "subscribe",   "psubscribe",   "ssubscribe",
-                                        "unsubscribe", "punsubscribe", "sunsubscribe"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (span_eq(word, span_str(words[i])))
-            return true;
+    static const struct {
+        const char *word;
+        bool ack, leaves;
+        uint8_t channel;
+    } news[] = {
+        {"message", false, false, FRAME_CHANNEL},   {"pmessage", false, false, FRAME_PATTERN},
+        {"smessage", false, false, FRAME_SHARD},    {"subscribe", true, false, FRAME_CHANNEL},
+        {"psubscribe", true, false, FRAME_PATTERN}, {"ssubscribe", true, false, FRAME_SHARD},
+        {"unsubscribe", true, true, FRAME_CHANNEL}, {"punsubscribe", true, true, FRAME_PATTERN},
+        {"sunsubscribe", true, true, FRAME_SHARD},
+    };
+    for (size_t i = 0; i < sizeof news / sizeof *news; i++) {
+        if (!span_eq(word, span_str(news[i].word)))
+            continue;
+        f->ack = news[i].ack;
+        f->leaves = news[i].leaves;
+        f->channel = news[i].channel;
+        return true;
+    }
     return false;
+}
+
+/* Channels and patterns are counted together. */
+bool frame_note_ack(const struct frame *f, struct frame_subs *s)
+{
+    uint64_t beside = f->channel == FRAME_SHARD ? 0 : s->n[!f->channel];
+    s->n[f->channel] = f->channels > beside ? f->channels - beside : 0;
+    return s->n[f->channel] == 0;
 }
 
 /* ---- elements ---------------------------------------------------------------------------------
@@ -71,7 +92,8 @@ static bool is_news(struct span word)
 static bool begin(struct frame *f, struct span line, struct span in, size_t line_n)
 {
     struct span word;
-    bool array = f->watch && line.n == 2 && line.p[0] == '*' && line.p[1] > '2';
+    bool array =
+        line.n == 2 && line.p[1] > '2' && (line.p[0] == '>' || (f->watch && line.p[0] == '*'));
     f->type = line.p[0];
     f->error = f->type == '-' || f->type == '!';
     f->push = f->type == '>';
@@ -88,7 +110,7 @@ static bool begin(struct frame *f, struct span line, struct span in, size_t line
         return true;
     if (rest.n < at + n)
         return false;
-    f->push = is_news(span_of(rest.p + at, (size_t)n));
+    f->push |= is_news(f, span_of(rest.p + at, (size_t)n));
     return true;
 }
 
@@ -98,6 +120,8 @@ static enum frame_verdict take(struct frame *f, struct span line)
     struct kind kind = kind_of(line.p[0]);
     int64_t n = 0;
     f->need--;
+    if (f->ack && f->need == 0 && line.p[0] == ':')
+        (void)dec_u64(span_skip(line, 1), &f->channels);
     if (kind.shape == SHAPE_LINE)
         return FRAME_MORE;
     if (!dec_canonical_i64(span_skip(line, 1), &n) || n < -1 || n > LENGTH_MAX)

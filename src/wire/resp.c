@@ -92,8 +92,16 @@ static inline enum wire_status read_length(struct span in, size_t *at,
                                            const struct length_line *kind, struct resp_req *req,
                                            int64_t *value)
 {
-    return read_plain_length(in, at, kind, value) ? WIRE_REQ
-                                                  : read_odd_length(in, at, kind, req, value);
+    if (read_plain_length(in, at, kind, value))
+        return WIRE_REQ;
+    req->canonical = false;
+    return read_odd_length(in, at, kind, req, value);
+}
+
+/* Whoever reads RESP skips the two bytes behind a bulk, but not everybody looks at them. */
+static inline bool ends_line(const char *p)
+{
+    return p[0] == '\r' && p[1] == '\n';
 }
 
 /* So that a web page cannot have a browser send commands to us. */
@@ -118,6 +126,7 @@ static enum wire_status cut_short(struct span in, size_t at, struct resp_req *re
 {
     struct resp_swallow *s = &req->swallow;
     bool done, bad;
+    req->canonical = false; /* what is still to come may be anything */
     if (in.n < WIRE_IN_MAX)
         return WIRE_MORE;
     *s = (struct resp_swallow){.args_left = req->argc - req->seen, .bytes_left = bytes_left};
@@ -152,6 +161,7 @@ static enum wire_status read_args(struct span in, size_t *at, struct resp_req *r
         if (have < want)
             return cut_short(in, in.n, req, want - have);
         *at += want;
+        req->canonical &= ends_line(in.p + *at - 2);
     }
     return finish(req);
 }
@@ -210,6 +220,7 @@ static enum wire_status parse_inline(struct span in, struct resp_req *req, size_
     if (line.n > 0 && line.p[line.n - 1] == '\r')
         line.n--;
     req->inline_cmd = true;
+    req->canonical = false;
     return read_words(line, req);
 }
 
@@ -221,6 +232,7 @@ enum wire_status resp_parse(struct span in, struct resp_req *req, size_t *used)
         return WIRE_MORE;
     req->argc = req->seen = 0;
     req->inline_cmd = req->truncated = false;
+    req->canonical = true;
     req->rest = req->error = (struct span){NULL, 0};
     req->scratch_n = 0;
     status = in.p[0] == '*' ? parse_multibulk(in, req, used) : parse_inline(in, req, used);
@@ -233,7 +245,8 @@ bool resp_next_bulk(struct span in, size_t *at, struct span *arg)
 {
     size_t i = *at;
     int64_t n;
-    if (i >= in.n || !read_plain_length(in, &i, &bulk_line, &n) || in.n - i < (size_t)n + 2)
+    if (i >= in.n || !read_plain_length(in, &i, &bulk_line, &n) || in.n - i < (size_t)n + 2 ||
+        !ends_line(in.p + i + n))
         return false;
     *arg = span_of(in.p + i, (size_t)n);
     *at = i + (size_t)n + 2;

@@ -50,6 +50,9 @@ struct resp_req {
     uint32_t seen;   /* args in argv and rest: argc unless truncated; the last may then be cut */
     bool inline_cmd; /* for the differences Redis makes; args are read the same way */
     bool truncated;  /* the request is too big: refuse it, then run swallow over what follows */
+    bool canonical;  /* it stands there as resp_put_array and resp_put_bulk would write it: the
+                      * digits of numbers, no sign and no zero before them, CRLF behind each line
+                      * and each bulk; so every reader of RESP sees the same in it */
     struct span argv[RESP_ARGV]; /* the first args; those from seen on are unspecified */
     struct span rest;            /* raw text of the args from RESP_ARGV on: see resp_walk_from */
     struct span error; /* with WIRE_BAD, WIRE_CLOSE: the whole answer with CRLF, or empty */
@@ -62,8 +65,8 @@ struct resp_req {
  * closes without a word. */
 enum wire_status resp_parse(struct span in, struct resp_req *req, size_t *used);
 
-/* The bulk at *at of in, as clients write them, and *at behind it. false, and nothing done: it is
- * not there whole, or needs resp_parse to judge it. */
+/* The bulk at *at of in, if it is canonical, and *at behind it. false, and nothing done: it is not
+ * there whole, or needs resp_parse to judge it. */
 bool resp_next_bulk(struct span in, size_t *at, struct span *arg);
 
 /* Walks all args from number first (at most RESP_ARGV) on, beyond argv too:
@@ -176,6 +179,7 @@ struct resp_cmd {
     int8_t last;    /* of the last key; negative: counted from the end, -1 being the last arg */
     int8_t step;    /* from key to key */
     uint32_t flags; /* of enum resp_flag */
+    bool shared;    /* may go on a connection that clients share: see resp_commands.h */
 };
 
 /* In either case. NULL if Redis 7.0 has no such command. */

@@ -166,7 +166,7 @@ def deaf(case):
             grown = s.rss_kib() - before
             assert grown < (65536 if sanitized() else 16384), "grown by %d KiB" % grown
             got = r.ask("GET", "a")
-            assert str(got).startswith("ERR upstream unavailable: "), got
+            assert str(got).startswith("LOADING sidflake: "), got
             assert int(r.ask("GET", "id:a")) > 0
         for r in senders:
             reset(r)

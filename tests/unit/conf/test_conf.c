@@ -149,7 +149,8 @@ static const char every_option[] =
     "  redis: []\n  http:\n  - 'tcp://h:80'\n  socket_mode: 0777\n  busy_poll: 1ms\n"
     "  allow_unprotected: true\n"
     "auth: {mode: accept_any, users_file: /u, allow_uids: [0, 4294967294], allow_gids: [5]}\n"
-    "upstream: {memcached: 'unix:///m', redis: 'tcp://r:1', timeout: 1h, buffer: 64MiB}\n"
+    "upstream: {memcached: 'unix:///m', redis: 'tcp://r:1', timeout: 1h, buffer: 64MiB, ping: "
+    "there}\n"
     "ids: {prefix: '', names: [\"a,b\", '\"\\']}\n"
     "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms,\n"
     "  static_unsafe: true}\n"
@@ -178,6 +179,7 @@ static void test_values(void **state)
     assert_string_equal(c.upstream_redis, "tcp://r:1");
     assert_int_equal(c.upstream_timeout_us, INT64_C(3600000000));
     assert_int_equal(c.upstream_buffer, 64 << 20);
+    assert_int_equal(c.upstream_ping, CONF_PING_THERE);
     assert_string_equal(c.ids_prefix, "");
     assert_string_equal(c.ids_names.item[0], "a,b");
     assert_string_equal(c.ids_names.item[1], "\"\\");

@@ -84,6 +84,13 @@ static void test_lists(void **state)
     assert_int_equal(c.listen_redis.n, 2);
     assert_string_equal(c.listen_redis.item[1], "tcp://localhost:1");
     conf_clear(&c);
+    /* As in a file. */
+    g = (struct given){
+        .yaml = "ids: {names: [x]}\n", .env = {"SIDFLAKE_IDS_NAMES=[]"}, .set = {"listen.http=[]"}};
+    c = load_good(&g);
+    assert_int_equal(c.ids_names.n, 0);
+    assert_int_equal(c.listen_http.n, 0);
+    conf_clear(&c);
 }
 
 /* A value may hold '=', and each option has its variable. */

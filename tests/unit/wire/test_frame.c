@@ -38,6 +38,10 @@ static void test_resp(void **state)
         {FRAME_RESP, "=7\r\ntxt:abc\r\n!3\r\nERR\r\n(123\r\n",
          "=7\\ntxt:abc\\n;\n!3\\nERR\\n error;\n(123\\n;\n"},
         {FRAME_RESP, ">2\r\n+a\r\n+b\r\n+OK\r\n", ">2\\n+a\\n+b\\n push;\n+OK\\n;\n"},
+        {FRAME_RESP, ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:2\r\n",
+         ">3\\n$9\\nsubscribe\\n$1\\na\\n:2\\n push ack 0: 2;\n"},
+        {FRAME_RESP, ">3\r\n$11\r\nunsubscribe\r\n_\r\n:0\r\n",
+         ">3\\n$11\\nunsubscribe\\n_\\n:0\\n push leaves 0: 0;\n"},
         {FRAME_RESP, "|1\r\n+ttl\r\n:1\r\n$1\r\nx\r\n:2\r\n",
          "|1\\n+ttl\\n:1\\n$1\\nx\\n;\n:2\\n;\n"},
         {FRAME_RESP, "*1\r\n$5\r\nab", "*1\\n$5\\nab MORE;\n"},
@@ -63,13 +67,41 @@ static void test_watch(void **state)
         {FRAME_RESP, "*4\r\n$8\r\npmessage\r\n+p\r\n+c\r\n+m\r\n",
          "*4\\n$8\\npmessage\\n+p\\n+c\\n+m\\n push;\n"},
         {FRAME_RESP, "*3\r\n$12\r\npunsubscribe\r\n$-1\r\n:0\r\n",
-         "*3\\n$12\\npunsubscribe\\n$-1\\n:0\\n push;\n"},
+         "*3\\n$12\\npunsubscribe\\n$-1\\n:0\\n push leaves 1: 0;\n"},
+        {FRAME_RESP, "*3\r\n$9\r\nsubscribe\r\n$2\r\n:9\r\n:41\r\n+OK\r\n",
+         "*3\\n$9\\nsubscribe\\n$2\\n:9\\n:41\\n push ack 0: 41;\n+OK\\n;\n"},
+        {FRAME_RESP, "*3\r\n$10\r\nssubscribe\r\n$1\r\na\r\n:1\r\n",
+         "*3\\n$10\\nssubscribe\\n$1\\na\\n:1\\n push ack 2: 1;\n"},
         {FRAME_RESP, "*3\r\n$7\r\nmassage\r\n+c\r\n+m\r\n", "*3\\n$7\\nmassage\\n+c\\n+m\\n;\n"},
         {FRAME_RESP, "*3\r\n$-1\r\n+c\r\n+m\r\n", "*3\\n$-1\\n+c\\n+m\\n;\n"},
         {FRAME_RESP, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "*2\\n$4\\npong\\n$0\\n\\n;\n"},
     };
     (void)state;
     CHECK(frame_resp, table, true);
+}
+
+/* Channels and patterns are counted together, shards apart. */
+static void test_acks(void **state)
+{
+    static const struct {
+        uint8_t channel;
+        uint64_t says, n[FRAME_CHANNELS];
+        bool none;
+    } table[] = {
+        {FRAME_CHANNEL, 1, {1, 0, 0}, false}, {FRAME_CHANNEL, 2, {2, 0, 0}, false},
+        {FRAME_CHANNEL, 2, {2, 0, 0}, false}, {FRAME_PATTERN, 3, {2, 1, 0}, false},
+        {FRAME_SHARD, 1, {2, 1, 1}, false},   {FRAME_CHANNEL, 2, {1, 1, 1}, false},
+        {FRAME_CHANNEL, 1, {0, 1, 1}, true},  {FRAME_CHANNEL, 1, {0, 1, 1}, true},
+        {FRAME_PATTERN, 0, {0, 0, 1}, true},  {FRAME_SHARD, 0, {0, 0, 0}, true},
+    };
+    struct frame_subs subs = {.n = {0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct frame f = {.channel = table[i].channel, .channels = table[i].says};
+        assert_int_equal(frame_note_ack(&f, &subs), table[i].none);
+        assert_memory_equal(subs.n, table[i].n, sizeof subs.n);
+        assert_int_equal(frame_subscribed(&subs), i + 1 < sizeof table / sizeof *table);
+    }
 }
 
 static void test_resp_merge(void **state)
@@ -240,9 +272,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resp),       cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_resp_merge), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_block_ends), cmocka_unit_test(test_own),
-        cmocka_unit_test(test_binary),     cmocka_unit_test(test_long),
+        cmocka_unit_test(test_acks),       cmocka_unit_test(test_resp_merge),
+        cmocka_unit_test(test_text),       cmocka_unit_test(test_block_ends),
+        cmocka_unit_test(test_own),        cmocka_unit_test(test_binary),
+        cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -334,6 +334,59 @@ static void args_are_walked(void **state)
     }
 }
 
+/* Canonical is what our own writer would write, to the last byte. */
+static void canonical(void **state)
+{
+    static const struct {
+        struct span in;
+        bool canonical;
+    } table[] = {
+        {SPAN("*1\r\n$4\r\nPING\r\n"), true},
+        {SPAN("*2\r\n$3\r\nGET\r\n$0\r\n\r\n"), true},
+        {SPAN("*2\r\n$3\r\nGET\r\n$3\r\n\0\r\n\r\n"), true},
+        {SPAN("*2\rX$3\r\nGET\r\n$1\r\na\r\n"), false},
+        {SPAN("*2\r\n$3\r\rGET\r\n$1\r\na\r\n"), false},
+        {SPAN("*2\r\n$3\r\nGET\r\n$1\r\0a\r\n"), false},
+        {SPAN("*2\r\n$3\r\nGET__$1\r\na\r\n"), false},
+        {SPAN("*2\r\n$3\r\nGET\r\n$1\r\na\n\r"), false},
+        {SPAN("*2\r\n$3\r\nGET\r\n$1\r\na\r_"), false},
+        {SPAN("*2\r\n$3\r\nGET\r\n$1\r\na_\n"), false},
+        {SPAN("GET a\r\n"), false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        static struct resp_req req;
+        size_t used;
+        assert_int_equal(resp_parse(table[i].in, &req, &used), WIRE_REQ);
+        assert_int_equal(used, table[i].in.n);
+        assert_int_equal(req.canonical, table[i].canonical);
+    }
+}
+
+/* What other numbers there are is no request at all. */
+static void odd_numbers(void **state)
+{
+    static const char *const table[] = {
+        "*+1\r\n$4\r\nPING\r\n",
+        "*01\r\n$4\r\nPING\r\n",
+        "* 1\r\n$4\r\nPING\r\n",
+        "*1 \r\n$4\r\nPING\r\n",
+        "*1\r\n$04\r\nPING\r\n",
+        "*1\r\n$+4\r\nPING\r\n",
+        "*1\r\n$-0\r\n\r\n",
+        "*1\r\n$-1\r\n",
+        "*4294967297\r\n$4\r\nPING\r\n",
+        "*18446744073709551617\r\n",
+        "*1\r\n$18446744073709551620\r\nPING\r\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        static struct resp_req req;
+        size_t used;
+        assert_int_equal(resp_parse(span_str(table[i]), &req, &used), WIRE_CLOSE);
+    }
+}
+
 /* From where it stands, the bulk or nothing. */
 static void one_bulk_at_a_time(void **state)
 {
@@ -348,6 +401,9 @@ static void one_bulk_at_a_time(void **state)
         {"$3\r\nab", NULL},
         {"$3\r", NULL},
         {"$", NULL},
+        {"$3\r\nabc\n\r", NULL},
+        {"$3\r\nabc\r ", NULL},
+        {"$3\r\nabc \n", NULL},
         {"$03\r\nabc\r\n", NULL},
         {"$-1\r\n", NULL},
         {"*1\r\nabc", NULL},
@@ -374,6 +430,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_bulk_at_a_time),
+        cmocka_unit_test(canonical),
+        cmocka_unit_test(odd_numbers),
         cmocka_unit_test(multibulk),
         cmocka_unit_test(multibulk_errors),
         cmocka_unit_test(inline_commands),

@@ -31,6 +31,45 @@ static void lookup(void **state)
     assert_false(resp_arity_ok(resp_lookup(SPAN("set")), 2));
 }
 
+/* What goes on a connection that clients share: a command is added here by hand, or not at all. */
+static void shared_commands(void **state)
+{
+    static const char listed[] =
+        "append bitcount bitfield bitfield_ro bitop bitpos command copy dbsize decr decrby "
+        "del dump exists expire expireat expiretime geoadd geodist geohash geopos "
+        "georadius_ro georadiusbymember_ro geosearch geosearchstore get getbit getdel getex "
+        "getrange getset hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget "
+        "hmset hrandfield hscan hset hsetnx hstrlen hvals incr incrby incrbyfloat info keys "
+        "lastsave lcs lindex linsert llen lmove lpop lpos lpush lpushx lrange lrem lset ltrim "
+        "mget mset msetnx persist pexpire pexpireat pexpiretime pfadd pfcount pfmerge ping "
+        "psetex pttl randomkey rename renamenx restore rpop rpoplpush rpush rpushx sadd scan "
+        "scard sdiff sdiffstore set setbit setex setnx setrange sinter sinterstore sismember "
+        "smembers smismember smove spop srandmember srem sscan strlen substr sunion "
+        "sunionstore time touch ttl type unlink xack xadd xautoclaim xclaim xdel xlen "
+        "xpending xrange xrevrange xsetid xtrim zadd zcard zcount zincrby zlexcount zmscore "
+        "zpopmax zpopmin zrandmember zrange zrangebylex zrangebyscore zrangestore zrank zrem "
+        "zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrangebylex "
+        "zrevrangebyscore zrevrank zscan zscore";
+    const unsigned never = RESP_F_ADMIN | RESP_F_PUBSUB | RESP_F_NOSCRIPT | RESP_F_BLOCKING |
+                           RESP_F_MOVABLEKEYS | RESP_F_NO_MULTI;
+    char found[sizeof listed + 1024];
+    struct buf b;
+    size_t n;
+    const struct resp_cmd *all = resp_commands(&n);
+    (void)state;
+    buf_init(&b, found, sizeof found - 1);
+    for (size_t i = 0; i < n; i++) {
+        if (!all[i].shared)
+            continue;
+        assert_int_equal(all[i].flags & never, 0);
+        assert_true(all[i].arity != 0);
+        buf_put_str(&b, b.n ? " " : "");
+        buf_put_str(&b, all[i].name);
+    }
+    found[b.n] = '\0';
+    assert_string_equal(found, listed);
+}
+
 static void lookup_misses(void **state)
 {
     (void)state;
@@ -101,9 +140,8 @@ static void keys_of_commands(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lookup),
-        cmocka_unit_test(lookup_misses),
-        cmocka_unit_test(verbs_are_reached),
+        cmocka_unit_test(lookup),           cmocka_unit_test(lookup_misses),
+        cmocka_unit_test(shared_commands),  cmocka_unit_test(verbs_are_reached),
         cmocka_unit_test(keys_of_commands),
     };
     return cmocka_run_group_tests_name("wire/resp_command", tests, NULL, NULL);
