@@ -205,6 +205,25 @@ static void test_binary(void **state)
                  "..");
 }
 
+/* Our own NOOP is known by what only we know of it: a client's, or one in what it stored, is not.
+ */
+static void test_nonce(void **state)
+{
+    struct span in = SPAN(HEAD("\12", "\0", "\0") HEAD("\12", "\0", "\0"));
+    char mem[48];
+    struct frame f;
+    size_t used;
+    (void)state;
+    memcpy(mem, in.p, in.n);
+    memcpy(mem + 24 + 12, "\x12\x34\x56\x78", 4);
+    frame_start(&f, FRAME_MC_NOOP, false);
+    f.nonce = 0x12345678;
+    assert_int_equal(frame_memcached(&f, span_of(mem, 24), &used), FRAME_MORE);
+    assert_true(used == 24 && f.drop == 0);
+    assert_int_equal(frame_memcached(&f, span_of(mem + 24, 24), &used), FRAME_DONE);
+    assert_true(used == 24 && f.drop == 24);
+}
+
 /* A line is never kept, a header line never longer than what is kept. */
 static void test_long(void **state)
 {
@@ -242,7 +261,8 @@ int main(void)
         cmocka_unit_test(test_resp),       cmocka_unit_test(test_watch),
         cmocka_unit_test(test_resp_merge), cmocka_unit_test(test_text),
         cmocka_unit_test(test_block_ends), cmocka_unit_test(test_own),
-        cmocka_unit_test(test_binary),     cmocka_unit_test(test_long),
+        cmocka_unit_test(test_binary),     cmocka_unit_test(test_nonce),
+        cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
