@@ -139,15 +139,23 @@ static enum frame_verdict text_line(struct frame *f, struct span rest, size_t *n
     return FRAME_MORE;
 }
 
-/* Whether a block that ends within in ends in CRLF, as far as its end is there. */
-static bool ends_well(const struct frame *f, struct span in)
+/* Takes what in has of a block, from *at on. false: it does not end in CRLF; however it is cut,
+ * what stands before the wrong byte is used. */
+static bool take_block(struct frame *f, struct span in, size_t *at)
 {
-    size_t n = in.n < f->left ? in.n : (size_t)f->left;
-    uint64_t left = f->left - n;
-    if (n == 0 || left >= 2)
-        return true;
-    return left == 1 ? in.p[n - 1] == '\r'
-                     : in.p[n - 1] == '\n' && (n < 2 || f->left < 2 || in.p[n - 2] == '\r');
+    static const char end[] = {'\n', '\r'}; /* by how many are left */
+    while (f->left > 0 && *at < in.n) {
+        size_t n = in.n - *at;
+        if (f->left <= 2 && in.p[*at] != end[f->left - 1])
+            return false;
+        if (f->left <= 2)
+            n = 1;
+        else if (n > f->left - 2)
+            n = (size_t)(f->left - 2);
+        *at += n;
+        f->left -= n;
+    }
+    return true;
 }
 
 /* ---- binary -----------------------------------------------------------------------------------
@@ -202,12 +210,13 @@ enum frame_verdict frame_memcached(struct frame *f, struct span in, size_t *used
     f->drop = 0;
     *used = 0;
     while (v == FRAME_MORE && n > 0 && at < in.n) {
-        struct span rest = span_skip(in, at);
-        if (f->kind < FRAME_MC_BINARY && !f->own && !ends_well(f, rest))
-            return FRAME_BAD;
+        if (f->kind < FRAME_MC_BINARY && !f->own && !take_block(f, in, &at)) {
+            v = FRAME_BAD;
+            break;
+        }
         frame_pass(f, in, &at);
+        struct span rest = span_skip(in, at);
         n = 0;
-        rest = span_skip(in, at);
         if (f->left == 0 && !f->skipping && f->need > 0 && rest.n > 0)
             v = is_binary(f, rest) ? packet(f, rest, &n) : text_line(f, rest, &n);
         at += n;

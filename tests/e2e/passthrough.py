@@ -289,7 +289,7 @@ class MemcachedStream:
         kind = r.randrange(5)
         opaque = " O%d" % len(self.out)
         if kind < 2:
-            self.line("mg %s%s%s%s", self.key(), r.choice(("", " v", " v f c", " k s v", " t")),
+            self.line("mg %s%s%s%s", self.key(), r.choice(("", " v", " v f c", " k s v", " f s")),
                       opaque, quiet)
         elif kind == 2:
             v = self.value()

@@ -7,7 +7,7 @@ import socket
 
 import binary
 import wire
-from passthrough import MemcachedStream, exchange
+from passthrough import MemcachedStream, Puppet, exchange
 from runner import test
 from test_passthrough import SEED, behind, same
 
@@ -132,6 +132,7 @@ def same_memcached(case):
     s.assert_running()
 
 
+END = b"END\r\n"
 MARK = b"VALUE end 0 3\r\nend\r\nEND\r\n"
 
 
@@ -175,6 +176,70 @@ def many_keys(case):
                    b"END\r\n")
     assert got.startswith(b"SERVER_ERROR upstream unavailable\r\nVALUE id:orders"), "found %r" % got[:99]
     s.assert_running()
+
+
+@test("what goes on which link, and how: written anew on the shared one, as it came on one's own")
+def which_link(case):
+    with Puppet() as puppet:
+        s = behind(case, memcached=puppet)
+        shared = own = None
+        with s.mc() as c, s.mc() as other:
+            c.send(b"get  a  b \nset k 0 0 2 noreply\r\nab\r\ndelete  k noreply\ntouch k 5\r\n")
+            shared = puppet.accept()
+            want = b"get a b\r\nset k 0 0 2\r\nab\r\ndelete k\r\ntouch k 5\r\n"
+            got = puppet.hear(shared)
+            assert got == want, "expected %r on the shared link, found %r" % (want, got)
+            shared.sendall(END + b"SERVER_ERROR out of memory storing object\r\nDELETED\r\nTOUCHED\r\n")
+            assert c.take(len(END)) == END
+            got = c.line()  # noreply hides errors, too
+            assert got == b"TOUCHED", "found %r" % got
+            # behind what is not canonical, all of this client goes on its own link, as it came
+            c.send(b"mg  a v q\r\nget  a\r\nset k 0 0 1 noreply\r\nx\r\nget id:orders\r\n")
+            own = puppet.accept()
+            got = puppet.hear(own)
+            want = b"mg  a v q\r\nget a\r\nset k 0 0 1 noreply\r\nx\r\n"
+            assert got == want, "expected %r on the client's own link, found %r" % (want, got)
+            own.sendall(END)
+            assert c.take(len(END)) == END
+            assert c.line().startswith(b"VALUE id:orders ") and c.line().isdigit() and c.line() == b"END"
+            # nothing that comes there is anybody else's, and an ID never comes to stand within it
+            own.sendall(b"VA 20\r\nhalf a ")
+            assert c.take(7 + 7) == b"VA 20\r\nhalf a "
+            c.send(b"get id:orders\r\n")
+            other.send(b"get b\r\n")
+            got = puppet.hear(shared)
+            assert got == b"get b\r\n", "found %r" % got
+            shared.sendall(END)
+            assert other.take(len(END)) == END
+            own.sendall(b"value it is..\r\n")
+            assert c.line() == b"value it is.."
+            assert c.line().startswith(b"VALUE id:orders ") and c.line().isdigit() and c.line() == b"END"
+            # it never goes back; if its link breaks, it is closed
+            c.send(b"get c\r\n")
+            assert puppet.hear(own) == b"get c\r\n" and puppet.hear(shared) == b""
+            own.close()
+            assert c.rest() == b"", "expected the end of the connection"
+        s.assert_running()
+
+
+@test("a reply that is not of the kind that is due is nobody's: the shared link breaks")
+def wrong_kind(case):
+    lost = b"SERVER_ERROR upstream unavailable\r\n"
+    for bad in (b"STORED\r\n", b"HD\r\n", b"VALUE a 0 1\r\nxyz\r\nEND\r\n", b"VALUE a 0 x\r\n",
+                b"END\r\nSTAT a 1\r\n", b"VERSION 1\r\n", b"END\r\nVALUE a 0 1\r\nx\r\nEND\r\n",
+                b"SERVER_ERROR out of memory writing get response\r\n"):
+        with Puppet() as puppet:
+            s = behind(case, memcached=puppet)
+            with s.mc() as a, s.mc() as b:
+                a.send(b"get a\r\n")
+                link = puppet.accept()
+                puppet.hear(link, 0.1)
+                b.send(b"set b 0 0 1\r\nx\r\n")
+                puppet.hear(link, 0.1)
+                link.sendall(bad)
+                got = b.take(len(lost))
+                assert got == lost, "to %r expected an error, found %r" % (bad, got)
+            s.stop()
 
 
 @test("random streams of requests that are almost some are answered as by memcached, beside others")
