@@ -83,7 +83,8 @@ enum upstream_flag {
     UPSTREAM_NEWS = 1 << 3,    /* messages and acknowledgements of RESP2 may come before the reply,
                                 * and it cannot be taken for one */
     UPSTREAM_CLEARS = 1 << 4,  /* with the reply, all subscriptions have ended */
-    UPSTREAM_FLAGS = (1 << 5) - 1
+    UPSTREAM_FORGIVE = 1 << 5, /* with SKIP: an error is skipped, too */
+    UPSTREAM_FLAGS = (1 << 6) - 1
 };
 
 /* After READY or FRESH: sends bytes, and expects n replies of a kind to what was sent. A failure to
