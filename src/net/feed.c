@@ -120,7 +120,7 @@ static void finish_frame(struct feeding *d, struct relay *r)
     struct upstream_link *l = d->l;
     const struct frame *f = &l->frame;
     struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
-    bool skipped = head && head->flags & UPSTREAM_SKIP;
+    bool skipped = head && (head->flags & (UPSTREAM_SKIP | UPSTREAM_FORGIVE)) == UPSTREAM_SKIP;
     l->framing = false;
     if (skipped && f->error && !f->push && r && r->c) {
         deliver(d);
@@ -176,9 +176,8 @@ static bool frame_all(struct feeding *d)
         }
         v = l->up->svc->frame(&l->frame, d->in, &used);
         /* An error is the answer to what it keeps from being done. */
-        bool skipped =
-            head && ((head->flags & UPSTREAM_SKIP && !l->frame.push && !l->frame.error) ||
-                     head->flags & UPSTREAM_DROP);
+        bool skipped = head && head->flags & UPSTREAM_SKIP && !l->frame.push &&
+                       (!l->frame.error || head->flags & UPSTREAM_FORGIVE);
         if (!skipped)
             add(d, r, used - l->frame.drop);
         measure(l, r, used);

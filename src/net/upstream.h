@@ -83,7 +83,8 @@ enum upstream_flag {
     UPSTREAM_NEWS = 1 << 3,    /* messages and acknowledgements of RESP2 may come before the reply,
                                 * and it cannot be taken for one */
     UPSTREAM_CLEARS = 1 << 4,  /* with the reply, all subscriptions have ended */
-    UPSTREAM_DROP = 1 << 5,    /* the reply is not for the client, whatever it is */
+    UPSTREAM_FORGIVE = 1 << 5, /* with SKIP: an error is skipped, too */
+    UPSTREAM_DROP = UPSTREAM_SKIP | UPSTREAM_FORGIVE, /* the reply is not for the client */
     UPSTREAM_FLAGS = (1 << 6) - 1
 };
 

@@ -98,9 +98,10 @@ void rds_send_state(struct rds_call *c)
         resp_put_bulk(&b, span_of(ses->name, ses->name_n));
     }
     upstream_send(c->turn, buf_span(&b));
-    uint32_t n =
-        (ses->proto == 3 ? 1u : 0u) + (ses->db > 0 ? 1u : 0u) + (ses->name_n > 0 ? 1u : 0u);
-    upstream_expect(c->turn, FRAME_RESP, n, UPSTREAM_SKIP);
+    upstream_expect(c->turn, FRAME_RESP, (ses->proto == 3 ? 1u : 0u) + (ses->db > 0 ? 1u : 0u),
+                    UPSTREAM_SKIP);
+    upstream_expect(c->turn, FRAME_RESP, ses->name_n > 0, /* who may not say it does without */
+                    UPSTREAM_SKIP | UPSTREAM_FORGIVE);
 }
 
 /* HELLO [proto] [AUTH user password] [SETNAME name] */
@@ -148,7 +149,8 @@ bool rds_hears_news(const struct rds_call *c)
 static uint32_t expect_loud(struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
-    struct span mode = rds_is_sub(c, "reply") ? c->req->argv[2] : span_of("", 0);
+    bool refused = c->ses->proto == 2 && upstream_subscribed(c->turn);
+    struct span mode = rds_is_sub(c, "reply") && !refused ? c->req->argv[2] : span_of("", 0);
     bool skip = span_eq_nocase(mode, SPAN("skip")), off = span_eq_nocase(mode, SPAN("off"));
     if (span_eq_nocase(mode, SPAN("on")))
         t->mute = RDS_LOUD;

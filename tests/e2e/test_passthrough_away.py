@@ -225,6 +225,7 @@ def permissions(case):
             answers = []
             for address in (("127.0.0.1", redis.port), ("127.0.0.1", s.resp_port)):
                 with wire.Resp(address) as r:
+                    assert r.ask("CLIENT", "SETNAME", "app") == b"OK"
                     assert r.ask("AUTH", user, "p") == b"OK"
                     if hello:
                         r.ask(*hello)
