@@ -7,6 +7,7 @@
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
 
+#include "base/log.h"
 #include "net/addr.h"
 #include "net/net.h"
 #include "net/upstream.h"
@@ -281,9 +282,12 @@ struct upstream_link {
     enum link_state state;
     bool framing; /* frame is under way */
     bool used;    /* something was sent */
+    bool heard;   /* something has come */
     bool done;    /* retired, and nothing is expected */
     uint8_t lane;
     uint8_t at;       /* which of the server's addresses */
+    uint8_t tries;    /* addresses tried */
+    uint32_t round;   /* of upstream, when the one at hand was */
     struct kept out;  /* requests not sent */
     struct kept in;   /* what the framer wants to see again */
     struct kept keys; /* of each FRAME_MC_JOINED in the queue: a length, a key */
@@ -298,6 +302,21 @@ struct upstream_link {
     int64_t stalled_us;
 };
 
+/* reach.c: whether a server can be reached */
+struct backoff {
+    int64_t until_us; /* monotonic: not to be tried before; 0: at once */
+    int64_t step_us;  /* the latest wait */
+};
+
+/* Each has a limit of its own in the log. */
+enum upstream_trouble {
+    TROUBLE_CONNECT,
+    TROUBLE_SHARED,
+    TROUBLE_OWN,
+    TROUBLE_HERE,
+    TROUBLES
+};
+
 #define ADDRESSES 4
 
 struct upstream {
@@ -310,9 +329,17 @@ struct upstream {
     struct ev_timer tick; /* runs while something is expected */
     int64_t timeout_us;
     size_t buffer;
-    int64_t retry_us;   /* monotonic: not to be tried before */
-    int64_t backoff_us; /* until the next but one try */
-    int64_t hurry_us;   /* monotonic: until then nobody may hold up others */
+    int64_t hurry_us;                     /* monotonic: until then nobody may hold up others */
+    struct backoff connects;              /* after a round of all addresses */
+    struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought nothing */
+    uint32_t round;  /* counts changes of what is known of the address in use */
+    unsigned missed; /* addresses that failed, one after the other */
+    enum {
+        SAID_NOTHING,
+        SAID_LOST,
+        SAID_REACHED
+    } said; /* by the log */
+    struct log_limit limit[TROUBLES];
     char why[ERR_TEXT_MAX];
     unsigned naddr, at;
     struct sockaddr_storage addr[ADDRESSES];
@@ -323,6 +350,8 @@ struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigne
 struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd, unsigned at);
 void link_close(struct upstream_link *l); /* without a word to anybody */
 void link_fail(struct upstream_link *l, const char *why);
+void link_spoil(struct upstream_link *l); /* the same for want of memory: not the server's fault */
+void link_drop(struct upstream_link *l);  /* the same, and nothing is said of it */
 bool link_has_room(const struct upstream_link *l);
 bool link_is_calm(const struct upstream_link *l);   /* room for many: time to wake who waits */
 uint32_t link_share(const struct upstream_link *l); /* replies that one client may expect */
@@ -342,9 +371,16 @@ bool link_join(struct upstream_link *l, struct span line, struct span key, bool 
 struct span link_key(const struct upstream_link *l); /* of the first FRAME_MC_JOINED in the queue */
 void link_drop_key(struct upstream_link *l);
 
+/* reach.c, what has happened: */
+bool upstream_waits(const struct upstream *up, unsigned lane); /* it is not to be tried now */
+/* The address in use did not let us connect; round: of upstream, at the start of the attempt. */
+void upstream_missed(struct upstream *up, uint32_t round, const char *why);
+void upstream_connected(struct upstream *up);
+void upstream_heard(struct upstream *up, unsigned lane); /* a link has brought its first bytes */
+void upstream_broke(struct upstream *up, unsigned lane, bool heard, const char *why);
+void upstream_short(struct upstream *up, const char *why); /* it is we who cannot */
+
 /* upstream.c: servers */
-#define UPSTREAM_BACKOFF_US INT64_C(50000) /* after a failure; doubled with each */
-void upstream_failed(struct upstream *up, const char *why);
 void upstream_tick(struct upstream *up); /* something is expected: its timer has to run */
 void upstreams_free(struct net *n);
 uint64_t upstreams_forwarded(const struct net *n); /* requests */

@@ -41,7 +41,7 @@ void relay_closed(struct conn *c)
     if (!shared || r->pending == 0)
         free(r);
     if (spoilt) /* before it sends a part of a request, or one whose reply nobody expects */
-        link_fail(spoilt, "no memory");
+        link_spoil(spoilt);
 }
 
 bool relay_adopt(struct conn *c, int fd, unsigned at)

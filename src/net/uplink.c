@@ -1,7 +1,6 @@
 /*
  * Links to a real server: opening, sending, breaking.
  */
-#include "base/log.h"
 #include "net/private.h"
 
 #include <errno.h>
@@ -24,10 +23,7 @@ static void opened(struct upstream_link *l)
 {
     struct upstream *up = l->up;
     l->state = LINK_OPEN;
-    if (!up->stats.up)
-        log_info("upstream reached", kv_str("protocol", up->svc->name));
-    up->stats.up = true;
-    up->backoff_us = 0;
+    upstream_connected(up);
     ev_io_stop(up->net->loop, &l->wr);
     ev_io_start(up->net->loop, &l->rd);
     link_wake(l);
@@ -62,8 +58,8 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
     net_go_on(l->up->net);
 }
 
-/* A socket whose connection is under way, or -1. */
-static int begin_connecting(struct upstream *up)
+/* A socket whose connection to the address in use is under way, or -1. */
+static int begin_connecting(const struct upstream *up)
 {
     int on = 1;
     int fd = socket(up->addr[up->at].ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -80,19 +76,73 @@ static int begin_connecting(struct upstream *up)
     return -1;
 }
 
-/* With its connection under way; NULL: no memory, and fd is closed. */
-static struct upstream_link *link_on(struct upstream *up, struct relay *owner, unsigned lane,
-                                     int fd, unsigned at)
+/* What says nothing about the server: descriptors, memory and ports that we lack, or its own queue
+ * that is full for the moment. */
+static bool is_short(int why)
+{
+    static const int list[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS, EADDRNOTAVAIL, EAGAIN};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (why == list[i])
+            return true;
+    return false;
+}
+
+/* Begins a connection to the address in use, or to the next one that lets it begin. */
+static bool dial(struct upstream_link *l)
+{
+    struct upstream *up = l->up;
+    int why = 0;
+    while (l->tries < up->naddr && !upstream_waits(up, l->lane)) {
+        l->tries++;
+        l->round = up->round;
+        l->at = (uint8_t)up->at;
+        int fd = begin_connecting(up);
+        if (fd >= 0) {
+            ev_io_set(&l->rd, fd, EV_READ);
+            ev_io_set(&l->wr, fd, EV_WRITE);
+            ev_io_start(up->net->loop, &l->wr);
+            return true;
+        }
+        why = errno;
+        if (!is_short(why))
+            upstream_missed(up, l->round, strerror(why));
+        else if (why == EADDRNOTAVAIL) /* also of a kind that this host has no address of */
+            up->at = (up->at + 1) % up->naddr;
+        else
+            break;
+    }
+    if (is_short(why))
+        upstream_short(up, strerror(why));
+    return false;
+}
+
+/* The connection could not be had: whether it is under way to another address. */
+static bool elsewhere(struct upstream_link *l, const char *why)
+{
+    struct upstream *up = l->up;
+    bool late = upstream_now_us(up) - l->since_us > up->timeout_us;
+    upstream_missed(up, l->round, why);
+    if (late || l->tries >= up->naddr || upstream_waits(up, l->lane))
+        return false;
+    ev_io_stop(up->net->loop, &l->wr);
+    (void)close(l->wr.fd);
+    ev_io_set(&l->rd, -1, EV_READ);
+    ev_io_set(&l->wr, -1, EV_WRITE);
+    return dial(l);
+}
+
+/* Without a connection yet; NULL: no memory. */
+static struct upstream_link *link_make(struct upstream *up, struct relay *owner, unsigned lane,
+                                       int fd)
 {
     struct upstream_link *l = calloc(1, sizeof *l);
     if (!l) {
-        (void)close(fd);
+        upstream_short(up, "no memory");
         return NULL;
     }
     l->up = up;
     l->owner = owner;
     l->lane = (uint8_t)lane;
-    l->at = (uint8_t)at;
     l->since_us = upstream_now_us(up);
     link_init(&l->dirty);
     link_init(&l->waiters);
@@ -106,9 +156,12 @@ static struct upstream_link *link_on(struct upstream *up, struct relay *owner, u
 /* One of the program before. */
 struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd, unsigned at)
 {
-    struct upstream_link *l = link_on(up, owner, UPSTREAM_OWN, fd, at);
-    if (!l)
+    struct upstream_link *l = link_make(up, owner, UPSTREAM_OWN, fd);
+    if (!l) {
+        (void)close(fd);
         return NULL;
+    }
+    l->at = (uint8_t)at;
     l->used = true;
     opened(l);
     return l;
@@ -116,15 +169,17 @@ struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int f
 
 struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane)
 {
-    int fd = upstream_now_us(up) >= up->retry_us ? begin_connecting(up) : -1;
-    if (fd < 0 && upstream_now_us(up) >= up->retry_us)
-        upstream_failed(up, strerror(errno));
-    struct upstream_link *l = fd >= 0 ? link_on(up, owner, lane, fd, up->at) : NULL;
+    if (upstream_waits(up, lane))
+        return NULL;
+    struct upstream_link *l = link_make(up, owner, lane, -1);
     if (!l)
         return NULL;
+    if (!dial(l)) {
+        link_close(l);
+        return NULL;
+    }
     if (!owner)
         up->shared[lane] = l;
-    ev_io_start(up->net->loop, &l->wr);
     upstream_tick(up);
     return l;
 }
@@ -152,7 +207,8 @@ void link_close(struct upstream_link *l)
     l->stalled = NULL;
     ev_io_stop(up->net->loop, &l->rd);
     ev_io_stop(up->net->loop, &l->wr);
-    (void)close(l->rd.fd);
+    if (l->rd.fd >= 0)
+        (void)close(l->rd.fd);
     if (l->lane < UPSTREAM_SHARED && up->shared[l->lane] == l)
         up->shared[l->lane] = NULL;
     up->stats.connections--;
@@ -161,12 +217,13 @@ void link_close(struct upstream_link *l)
     link_append(&up->net->broken, &l->all);
 }
 
-/* Whoever waits for the link is told that it failed. */
-static void refuse_waiters(struct upstream_link *l)
+/* Whoever waits for the link is told that it failed, or, where it was open, asks for another one:
+ * of what they wait with nothing was sent. */
+static void refuse_waiters(struct upstream_link *l, bool down)
 {
     for (struct link *i = l->waiters.next; i != &l->waiters; i = i->next) {
         struct relay *r = CONTAINER(i, struct conn, park)->relay;
-        r->down = true;
+        r->down = down;
         r->blocked = false;
         if (r->pending == 0)
             r->l = NULL;
@@ -189,18 +246,15 @@ static void lose(struct upstream *up, const struct expect *x, bool begun)
     relay_answered(r, x->n);
 }
 
-void link_fail(struct upstream_link *l, const char *why)
+void link_drop(struct upstream_link *l)
 {
     struct upstream *up = l->up;
     struct relay *owner = l->owner;
     bool connecting = l->state == LINK_CONNECTING;
     if (l->state == LINK_BROKEN)
         return;
-    upstream_failed(up, why);
-    if (!connecting) /* it was there a moment ago, and may be back at once */
-        up->retry_us = up->backoff_us == UPSTREAM_BACKOFF_US ? 0 : up->retry_us;
     link_close(l);
-    refuse_waiters(l);
+    refuse_waiters(l, connecting);
     if (owner && !connecting && owner->c)
         conn_close(owner->c);
     else if (owner) {
@@ -209,6 +263,22 @@ void link_fail(struct upstream_link *l, const char *why)
     }
     for (uint32_t i = 0; !owner && i < l->fifo_n; i++)
         lose(up, &l->fifo[(l->fifo_at + i) % l->fifo_cap], i == 0 && l->framing && l->frame.begun);
+}
+
+void link_fail(struct upstream_link *l, const char *why)
+{
+    if (l->state == LINK_CONNECTING && elsewhere(l, why))
+        return;
+    if (l->state == LINK_OPEN)
+        upstream_broke(l->up, l->lane, l->heard, why);
+    link_drop(l);
+}
+
+void link_spoil(struct upstream_link *l)
+{
+    if (l->state != LINK_BROKEN)
+        upstream_short(l->up, "no memory");
+    link_drop(l);
 }
 
 void link_free(struct upstream_link *l)

@@ -1,7 +1,6 @@
 /*
  * Real servers: where they are, whether they can be reached, and what is overdue.
  */
-#include "base/log.h"
 #include "net/addr.h"
 #include "net/private.h"
 
@@ -12,7 +11,6 @@
 #include <sys/mman.h>
 #include <sys/un.h>
 
-#define BACKOFF_MAX INT64_C(1000000)
 #define STALL_US    INT64_C(250000)   /* that a client may hold up others on a shared link … */
 #define HURRY_US    INT64_C(10000000) /* … and no other for so long after one has */
 #define TICK_MAX_US INT64_C(250000)
@@ -70,20 +68,6 @@ void upstream_tick(struct upstream *up)
     ev_timer_start(up->net->loop, &up->tick);
 }
 
-void upstream_failed(struct upstream *up, const char *why)
-{
-    if (up->stats.up || up->stats.errors == 0)
-        log_warn("upstream lost", kv_str("protocol", up->svc->name), kv_str("why", why));
-    (void)snprintf(up->why, sizeof up->why, "%s", why);
-    up->stats.up = false;
-    up->stats.errors++;
-    up->backoff_us = up->backoff_us == 0 ? UPSTREAM_BACKOFF_US : 2 * up->backoff_us;
-    if (up->backoff_us > BACKOFF_MAX)
-        up->backoff_us = BACKOFF_MAX;
-    up->retry_us = upstream_now_us(up) + up->backoff_us;
-    up->at = (up->at + 1) % up->naddr;
-}
-
 /* ---- servers ----------------------------------------------------------------------------------
  */
 
@@ -136,7 +120,6 @@ enum err_code upstream_new(struct net *n, struct net_service *svc, const struct 
     up->svc = svc;
     up->timeout_us = c->timeout_us;
     up->buffer = c->buffer;
-    up->retry_us = INT64_MIN;
     link_init(&up->links);
     link_append(&n->upstreams, &up->all);
     ev_init(&up->tick, ticked);
@@ -150,7 +133,7 @@ void upstreams_free(struct net *n)
     while (!link_empty(&n->upstreams)) {
         struct upstream *up = CONTAINER(n->upstreams.next, struct upstream, all);
         while (!link_empty(&up->links))
-            link_fail(CONTAINER(up->links.next, struct upstream_link, all), "stopping");
+            link_drop(CONTAINER(up->links.next, struct upstream_link, all));
         ev_timer_stop(n->loop, &up->tick);
         up->svc->upstream = NULL;
         link_remove(&up->all);

@@ -21,6 +21,8 @@
  *     asks for the others wait for, and it may be large.
  *   - Bounded: unsent requests of a link and unsent replies of a client, by `buffer` and one block;
  *     replies expected, by count. Beyond that, the client is not read from.
+ *   - A client's own link that fails concerns that client. Only what says something about the
+ *     server keeps others from trying it at once: see reach.c.
  *   - Nothing blocks, and an idle link wakes nobody. A name is looked up once, at the start.
  */
 #ifndef SIDFLAKE_NET_UPSTREAM_H
@@ -40,7 +42,8 @@ enum err_code upstream_new(struct net *n, struct net_service *svc, const struct 
                            struct err *e) MUST_CHECK;
 
 struct upstream_stats {
-    bool up;              /* the latest attempt to reach it succeeded, and it has not broken off */
+    bool up; /* it has answered, and since then neither were all its addresses in vain, nor did a
+                shared link break off; what becomes of a client's own is no matter */
     uint64_t connections; /* open now */
     uint64_t requests;    /* replies that were asked for */
     uint64_t errors;      /* connections that failed, broke off, or timed out */
