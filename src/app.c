@@ -129,6 +129,7 @@ static enum err_code open_page(struct app *a, struct err *e)
         log_warn("no state page: a restart will cost a workerId", kv_str("why", e->text));
         return pagefile_memory(&a->page, true, e);
     }
+    pagefile_guard(&a->page);
     if (a->page.found && a->page.verdict != PAGE_OWN)
         log_warn("state page set aside", kv_str("file", a->page.path),
                  kv_str("why", a->page.why.text));
