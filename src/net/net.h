@@ -92,7 +92,9 @@ struct net_service {
         refusal; /* sent to a connection over the limit, before it is closed; may be empty */
 
     /* MAY, all or none: with an upstream. */
-    frame_fn *frame;  /* where its replies end */
+    frame_fn *frame; /* where its replies end */
+    /* MAY: the enum upstream_lane whose protocol a session's own link is to speak; text without. */
+    unsigned (*speaks)(const void *session);
     struct span lost; /* for a reply that will not come; may be empty: closes */
     /* A part of a merge begins (FRAME_PART): appends what stands before it to out. Or a reply has
      * ended that was expected with UPSTREAM_TELL. */

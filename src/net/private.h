@@ -267,6 +267,7 @@ struct joint {
 
 enum link_state {
     LINK_CONNECTING,
+    LINK_GREETING, /* connected; see greet.c */
     LINK_OPEN,
     LINK_BROKEN, /* freed before the loop sleeps again */
 };
@@ -285,6 +286,7 @@ struct upstream_link {
     bool heard;   /* something has come */
     bool done;    /* retired, and nothing is expected */
     uint8_t lane;
+    uint8_t speaks;   /* the shared lane whose protocol it speaks: lane, where that is shared */
     uint8_t at;       /* which of the server's addresses */
     uint8_t tries;    /* addresses tried */
     uint32_t round;   /* of upstream, when the one at hand was */
@@ -311,10 +313,17 @@ struct backoff {
 /* Each has a limit of its own in the log. */
 enum upstream_trouble {
     TROUBLE_CONNECT,
+    TROUBLE_LOGIN,
     TROUBLE_SHARED,
     TROUBLE_OWN,
     TROUBLE_HERE,
     TROUBLES
+};
+
+/* greet.c: what links begin with */
+struct greeting {
+    char *bytes; /* of g, ours; NULL: none */
+    struct upstream_greeting g;
 };
 
 #define ADDRESSES 4
@@ -332,6 +341,8 @@ struct upstream {
     int64_t hurry_us;                     /* monotonic: until then nobody may hold up others */
     struct backoff connects;              /* after a round of all addresses */
     struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought nothing */
+    struct greeting greeting[UPSTREAM_SHARED];
+    struct backoff refused[UPSTREAM_SHARED]; /* after a greeting that did not let us in */
     uint32_t round;  /* counts changes of what is known of the address in use */
     unsigned missed; /* addresses that failed, one after the other */
     enum {
@@ -348,6 +359,7 @@ struct upstream {
 
 struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane);
 struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd, unsigned at);
+void link_opened(struct upstream_link *l);
 void link_close(struct upstream_link *l); /* without a word to anybody */
 void link_fail(struct upstream_link *l, const char *why);
 void link_spoil(struct upstream_link *l); /* the same for want of memory: not the server's fault */
@@ -372,13 +384,20 @@ struct span link_key(const struct upstream_link *l); /* of the first FRAME_MC_JO
 void link_drop_key(struct upstream_link *l);
 
 /* reach.c, what has happened: */
-bool upstream_waits(const struct upstream *up, unsigned lane); /* it is not to be tried now */
+bool upstream_waits(const struct upstream *up, unsigned lane,
+                    unsigned speaks); /* it is not to be tried now */
 /* The address in use did not let us connect; round: of upstream, at the start of the attempt. */
 void upstream_missed(struct upstream *up, uint32_t round, const char *why);
 void upstream_connected(struct upstream *up);
+void upstream_refused(struct upstream *up, unsigned speaks, const char *why); /* the greeting */
 void upstream_heard(struct upstream *up, unsigned lane); /* a link has brought its first bytes */
 void upstream_broke(struct upstream *up, unsigned lane, bool heard, const char *why);
 void upstream_short(struct upstream *up, const char *why); /* it is we who cannot */
+
+/* greet.c */
+bool greet(struct upstream_link *l); /* it has connected; false: there is nothing to say */
+void greet_hear(struct upstream_link *l);
+void greetings_free(struct upstream *up);
 
 /* upstream.c: servers */
 void upstream_tick(struct upstream *up); /* something is expected: its timer has to run */

@@ -22,10 +22,11 @@ static void hold_back(struct backoff *b, int64_t now_us)
     b->until_us = now_us + b->step_us;
 }
 
-bool upstream_waits(const struct upstream *up, unsigned lane)
+bool upstream_waits(const struct upstream *up, unsigned lane, unsigned speaks)
 {
     int64_t now = upstream_now_us(up);
-    return now < up->connects.until_us || (lane < UPSTREAM_SHARED && now < up->lane[lane].until_us);
+    return now < up->connects.until_us || now < up->refused[speaks].until_us ||
+           (lane < UPSTREAM_SHARED && now < up->lane[lane].until_us);
 }
 
 static bool may_say(struct upstream *up, enum upstream_trouble t, uint64_t *more)
@@ -81,6 +82,20 @@ void upstream_connected(struct upstream *up)
     up->round++;
     up->missed = 0;
     up->connects = (struct backoff){0, 0};
+}
+
+void upstream_refused(struct upstream *up, unsigned speaks, const char *why)
+{
+    uint64_t more = 0;
+    up->stats.errors++;
+    if (upstream_now_us(up) >= up->refused[speaks].until_us) /* else others have said so */
+        hold_back(&up->refused[speaks], upstream_now_us(up));
+    set_why(up, why);
+    if (!has_shared(up))
+        lost(up, TROUBLE_LOGIN, why);
+    else if (may_say(up, TROUBLE_LOGIN, &more))
+        log_warn("upstream lets nobody else in", kv_str("protocol", up->svc->name),
+                 kv_str("why", why), kv_u64("more", more));
 }
 
 void upstream_heard(struct upstream *up, unsigned lane)

@@ -19,14 +19,21 @@
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
-static void opened(struct upstream_link *l)
+void link_opened(struct upstream_link *l)
 {
     struct upstream *up = l->up;
     l->state = LINK_OPEN;
-    upstream_connected(up);
+    up->refused[l->speaks] = (struct backoff){0, 0};
     ev_io_stop(up->net->loop, &l->wr);
     ev_io_start(up->net->loop, &l->rd);
     link_wake(l);
+}
+
+static void connected(struct upstream_link *l)
+{
+    upstream_connected(l->up);
+    if (!greet(l))
+        link_opened(l);
 }
 
 static void flush(struct upstream_link *l);
@@ -43,7 +50,7 @@ static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
     else if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &why, &n) < 0 || why)
         link_fail(l, strerror(why ? why : errno));
     else
-        opened(l);
+        connected(l);
     net_go_on(l->up->net);
 }
 
@@ -52,7 +59,10 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
     (void)loop;
     (void)revents;
     struct upstream_link *l = CONTAINER(w, struct upstream_link, rd);
-    feed(l);
+    if (l->state == LINK_GREETING)
+        greet_hear(l);
+    else
+        feed(l);
     if (l->state == LINK_OPEN && link_is_calm(l))
         link_wake(l);
     net_go_on(l->up->net);
@@ -92,7 +102,7 @@ static bool dial(struct upstream_link *l)
 {
     struct upstream *up = l->up;
     int why = 0;
-    while (l->tries < up->naddr && !upstream_waits(up, l->lane)) {
+    while (l->tries < up->naddr && !upstream_waits(up, l->lane, l->speaks)) {
         l->tries++;
         l->round = up->round;
         l->at = (uint8_t)up->at;
@@ -122,13 +132,20 @@ static bool elsewhere(struct upstream_link *l, const char *why)
     struct upstream *up = l->up;
     bool late = upstream_now_us(up) - l->since_us > up->timeout_us;
     upstream_missed(up, l->round, why);
-    if (late || l->tries >= up->naddr || upstream_waits(up, l->lane))
+    if (late || l->tries >= up->naddr || upstream_waits(up, l->lane, l->speaks))
         return false;
     ev_io_stop(up->net->loop, &l->wr);
     (void)close(l->wr.fd);
     ev_io_set(&l->rd, -1, EV_READ);
     ev_io_set(&l->wr, -1, EV_WRITE);
     return dial(l);
+}
+
+static unsigned speaks(const struct upstream *up, const struct relay *owner, unsigned lane)
+{
+    if (lane < UPSTREAM_SHARED)
+        return lane;
+    return owner && up->svc->speaks ? up->svc->speaks(owner->c->session) : UPSTREAM_TEXT;
 }
 
 /* Without a connection yet; NULL: no memory. */
@@ -143,6 +160,7 @@ static struct upstream_link *link_make(struct upstream *up, struct relay *owner,
     l->up = up;
     l->owner = owner;
     l->lane = (uint8_t)lane;
+    l->speaks = (uint8_t)speaks(up, owner, lane);
     l->since_us = upstream_now_us(up);
     link_init(&l->dirty);
     link_init(&l->waiters);
@@ -163,13 +181,14 @@ struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int f
     }
     l->at = (uint8_t)at;
     l->used = true;
-    opened(l);
+    upstream_connected(up);
+    link_opened(l);
     return l;
 }
 
 struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane)
 {
-    if (upstream_waits(up, lane))
+    if (upstream_waits(up, lane, speaks(up, owner, lane)))
         return NULL;
     struct upstream_link *l = link_make(up, owner, lane, -1);
     if (!l)
@@ -250,12 +269,12 @@ void link_drop(struct upstream_link *l)
 {
     struct upstream *up = l->up;
     struct relay *owner = l->owner;
-    bool connecting = l->state == LINK_CONNECTING;
+    bool begun = l->state == LINK_OPEN;
     if (l->state == LINK_BROKEN)
         return;
     link_close(l);
-    refuse_waiters(l, connecting);
-    if (owner && !connecting && owner->c)
+    refuse_waiters(l, !begun);
+    if (owner && begun && owner->c)
         conn_close(owner->c);
     else if (owner) {
         owner->l = NULL;
@@ -269,7 +288,9 @@ void link_fail(struct upstream_link *l, const char *why)
 {
     if (l->state == LINK_CONNECTING && elsewhere(l, why))
         return;
-    if (l->state == LINK_OPEN)
+    if (l->state == LINK_GREETING)
+        upstream_refused(l->up, l->speaks, why);
+    else if (l->state == LINK_OPEN)
         upstream_broke(l->up, l->lane, l->heard, why);
     link_drop(l);
 }
@@ -406,6 +427,10 @@ void link_retire(struct upstream_link *l)
 {
     if (l->up->shared[l->lane] == l)
         l->up->shared[l->lane] = NULL;
+    if (l->fifo_n > 0) /* it goes with its last reply */
+        return;
+    refuse_waiters(l, false);
+    link_close(l);
 }
 
 /* A client takes its replies again. */

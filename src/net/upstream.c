@@ -22,7 +22,7 @@
 static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
 {
     bool late = now - l->since_us > l->up->timeout_us;
-    if (l->state == LINK_CONNECTING) {
+    if (l->state < LINK_OPEN) {
         *busy = true;
         return late ? "the connection timed out" : NULL;
     }
@@ -139,6 +139,7 @@ void upstreams_free(struct net *n)
         link_remove(&up->all);
         while (!link_empty(&n->broken))
             link_free(CONTAINER(n->broken.next, struct upstream_link, all));
+        greetings_free(up);
         free(up);
     }
 }

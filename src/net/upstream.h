@@ -31,6 +31,15 @@
 #include "net/net.h"
 #include "wire/frame.h"
 
+/* Which link: one that all share, by what is spoken on it, or one's own. */
+enum upstream_lane {
+    UPSTREAM_TEXT,
+    UPSTREAM_BINARY,
+    UPSTREAM_SHARED, /* how many are shared */
+    UPSTREAM_OWN = UPSTREAM_SHARED,
+    UPSTREAM_REST, /* one's own, for the rest of a request: upstreams_rest does not stop it */
+};
+
 struct upstream_config {
     struct span address; /* as net/addr.h reads it */
     int64_t timeout_us;  /* for a connection, and for each reply; > 0 */
@@ -40,6 +49,24 @@ struct upstream_config {
 /* Gives svc a server to forward to, for as long as n lives. Reaches it only when asked to. */
 enum err_code upstream_new(struct net *n, struct net_service *svc, const struct upstream_config *c,
                            struct err *e) MUST_CHECK;
+
+/* ---- who we are -------------------------------------------------------------------------------
+ */
+
+/* What a link begins with, before any client's request; see greet.c. */
+struct upstream_greeting {
+    struct span bytes;    /* empty: none */
+    struct span secret;   /* among them: never said */
+    enum frame_kind kind; /* of its one reply … */
+    struct span ok;       /* … which begins so, and is no error, if it lets us in; static */
+    size_t words;         /* bytes that stand before the words of another */
+};
+
+/* New links that speak as lane does begin with it; the shared one makes way for such a one. Copies
+ * the bytes, and wipes them after use. The same again changes nothing. false: no memory, and
+ * nothing is changed. lane is a shared one. */
+bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
+                    const struct upstream_greeting *g);
 
 struct upstream_stats {
     bool up; /* it has answered, and since then neither were all its addresses in vain, nor did a
@@ -59,15 +86,6 @@ void upstreams_rest(struct net *n, bool on);
 
 /* ---- for serve, during its turn ---------------------------------------------------------------
  */
-
-/* Which link: one that all share, by what is spoken on it, or one's own. */
-enum upstream_lane {
-    UPSTREAM_TEXT,
-    UPSTREAM_BINARY,
-    UPSTREAM_SHARED, /* how many are shared */
-    UPSTREAM_OWN = UPSTREAM_SHARED,
-    UPSTREAM_REST, /* one's own, for the rest of a request: upstreams_rest does not stop it */
-};
 
 enum upstream_ready {
     UPSTREAM_READY, /* forward now */

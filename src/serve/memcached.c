@@ -443,6 +443,13 @@ static void close_session(struct net_service *svc, void *session)
     free(s->merge);
 }
 
+static unsigned speaks(const void *session)
+{
+    const struct mcd_session *s = session;
+    bool binary = s->state == MCD_BINARY || s->state >= MCD_BINARY_THROUGH;
+    return binary ? UPSTREAM_BINARY : UPSTREAM_TEXT;
+}
+
 const char *serve_memcached_command(unsigned index)
 {
     return index < MC_VERB_COUNT ? mc_verb_name((enum mc_verb)index) : NULL;
@@ -464,6 +471,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .pack = mcd_pack,
         .unpack = mcd_unpack,
         .frame = frame_memcached,
+        .speaks = speaks,
         .lost = MCD_UNAVAILABLE,
         .heard = mcd_heard,
         .refusal = SPAN("SERVER_ERROR too many open connections\r\n"),
