@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "net/addr.h"
 #include "net/net.h"
+#include "net/resolve.h"
 #include "net/upstream.h"
 
 #include <ev.h>
@@ -243,7 +244,7 @@ bool relay_waits(const struct conn *c); /* for replies that will come */
 void relay_behind(struct conn *c);      /* it was set BEHIND */
 void relay_answered(struct relay *r, uint32_t n);
 /* Gives it a link of its own that is open; false: no memory, and fd is closed. */
-bool relay_adopt(struct conn *c, int fd, unsigned at);
+bool relay_adopt(struct conn *c, int fd);
 /* n replies are to come on it; false: no memory. */
 bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags);
 void relay_wake(struct conn *c); /* if it is BEHIND, it goes on at the next net_go_on */
@@ -266,6 +267,7 @@ struct joint {
 };
 
 enum link_state {
+    LINK_LOOKING, /* without a socket: the name is being looked up */
     LINK_CONNECTING,
     LINK_GREETING, /* connected; see greet.c */
     LINK_OPEN,
@@ -287,7 +289,6 @@ struct upstream_link {
     bool done;    /* retired, and nothing is expected */
     uint8_t lane;
     uint8_t speaks;   /* the shared lane whose protocol it speaks: lane, where that is shared */
-    uint8_t at;       /* which of the server's addresses */
     uint8_t tries;    /* addresses tried */
     uint32_t round;   /* of upstream, when the one at hand was */
     struct kept out;  /* requests not sent */
@@ -326,8 +327,6 @@ struct greeting {
     struct upstream_greeting g;
 };
 
-#define ADDRESSES 4
-
 struct upstream {
     struct net *net;
     struct net_service *svc;
@@ -352,13 +351,22 @@ struct upstream {
     } said; /* by the log */
     struct log_limit limit[TROUBLES];
     char why[ERR_TEXT_MAX];
+    char *text; /* its address, as configured */
     unsigned naddr, at;
     struct sockaddr_storage addr[ADDRESSES];
     socklen_t addr_n[ADDRESSES];
+
+    /* find.c: of a server that has a name */
+    struct resolver *resolver; /* NULL: the addresses are known for good */
+    struct ev_async found;
+    char host[256];
+    int64_t found_us; /* monotonic: the addresses are from then; INT64_MIN: there are none */
 };
 
 struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane);
-struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd, unsigned at);
+struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd);
+/* Its addresses are known, or not to be had. */
+void link_found(struct upstream_link *l);
 void link_opened(struct upstream_link *l);
 void link_close(struct upstream_link *l); /* without a word to anybody */
 void link_fail(struct upstream_link *l, const char *why);
@@ -388,11 +396,24 @@ bool upstream_waits(const struct upstream *up, unsigned lane,
                     unsigned speaks); /* it is not to be tried now */
 /* The address in use did not let us connect; round: of upstream, at the start of the attempt. */
 void upstream_missed(struct upstream *up, uint32_t round, const char *why);
+void upstream_lookup_failed(struct upstream *up, const char *why); /* of its name */
 void upstream_connected(struct upstream *up);
 void upstream_refused(struct upstream *up, unsigned speaks, const char *why); /* the greeting */
 void upstream_heard(struct upstream *up, unsigned lane); /* a link has brought its first bytes */
 void upstream_broke(struct upstream *up, unsigned lane, bool heard, const char *why);
 void upstream_short(struct upstream *up, const char *why); /* it is we who cannot */
+
+/* find.c: where it is */
+enum err_code find_begin(struct upstream *up, const struct addr *a, upstream_look_up *look_up,
+                         struct err *e) MUST_CHECK;
+bool find_must_ask(struct upstream *up);  /* the name has to be looked up, and is being so */
+bool find_has(const struct upstream *up); /* addresses that may be used */
+void find_end(struct upstream *up);
+
+/* dial.c: a connection to the address in use is under way, or to the next that lets it begin; the
+ * second: what was under way could not be had. false: to none. */
+bool link_dial(struct upstream_link *l);
+bool link_dial_elsewhere(struct upstream_link *l, const char *why);
 
 /* greet.c */
 bool greet(struct upstream_link *l); /* it has connected; false: there is nothing to say */

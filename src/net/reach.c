@@ -77,6 +77,18 @@ void upstream_missed(struct upstream *up, uint32_t round, const char *why)
         lost(up, TROUBLE_CONNECT, why);
 }
 
+void upstream_lookup_failed(struct upstream *up, const char *why)
+{
+    char text[ERR_TEXT_MAX];
+    (void)snprintf(text, sizeof text, "cannot look up %s: %s", up->host, why);
+    up->stats.errors++;
+    if (upstream_now_us(up) >= up->connects.until_us)
+        hold_back(&up->connects, upstream_now_us(up));
+    set_why(up, text);
+    if (!has_shared(up))
+        lost(up, TROUBLE_CONNECT, text);
+}
+
 void upstream_connected(struct upstream *up)
 {
     up->round++;

@@ -44,14 +44,14 @@ void relay_closed(struct conn *c)
         link_spoil(spoilt);
 }
 
-bool relay_adopt(struct conn *c, int fd, unsigned at)
+bool relay_adopt(struct conn *c, int fd)
 {
     struct relay *r = relay_of(c);
     if (!r) {
         (void)close(fd);
         return false;
     }
-    r->l = link_adopt(c->svc->upstream, r, fd, at);
+    r->l = link_adopt(c->svc->upstream, r, fd);
     r->own = r->l != NULL;
     return r->own;
 }

@@ -4,8 +4,6 @@
 #include "net/private.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -68,79 +66,6 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
     net_go_on(l->up->net);
 }
 
-/* A socket whose connection to the address in use is under way, or -1. */
-static int begin_connecting(const struct upstream *up)
-{
-    int on = 1;
-    int fd = socket(up->addr[up->at].ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    if (connect(fd, (const struct sockaddr *)&up->addr[up->at], up->addr_n[up->at]) == 0 ||
-        errno == EINPROGRESS)
-        return fd;
-    int why = errno;
-    (void)close(fd);
-    errno = why;
-    return -1;
-}
-
-/* What says nothing about the server: descriptors, memory and ports that we lack, or its own queue
- * that is full for the moment. */
-static bool is_short(int why)
-{
-    static const int list[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS, EADDRNOTAVAIL, EAGAIN};
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (why == list[i])
-            return true;
-    return false;
-}
-
-/* Begins a connection to the address in use, or to the next one that lets it begin. */
-static bool dial(struct upstream_link *l)
-{
-    struct upstream *up = l->up;
-    int why = 0;
-    while (l->tries < up->naddr && !upstream_waits(up, l->lane, l->speaks)) {
-        l->tries++;
-        l->round = up->round;
-        l->at = (uint8_t)up->at;
-        int fd = begin_connecting(up);
-        if (fd >= 0) {
-            ev_io_set(&l->rd, fd, EV_READ);
-            ev_io_set(&l->wr, fd, EV_WRITE);
-            ev_io_start(up->net->loop, &l->wr);
-            return true;
-        }
-        why = errno;
-        if (!is_short(why))
-            upstream_missed(up, l->round, strerror(why));
-        else if (why == EADDRNOTAVAIL) /* also of a kind that this host has no address of */
-            up->at = (up->at + 1) % up->naddr;
-        else
-            break;
-    }
-    if (is_short(why))
-        upstream_short(up, strerror(why));
-    return false;
-}
-
-/* The connection could not be had: whether it is under way to another address. */
-static bool elsewhere(struct upstream_link *l, const char *why)
-{
-    struct upstream *up = l->up;
-    bool late = upstream_now_us(up) - l->since_us > up->timeout_us;
-    upstream_missed(up, l->round, why);
-    if (late || l->tries >= up->naddr || upstream_waits(up, l->lane, l->speaks))
-        return false;
-    ev_io_stop(up->net->loop, &l->wr);
-    (void)close(l->wr.fd);
-    ev_io_set(&l->rd, -1, EV_READ);
-    ev_io_set(&l->wr, -1, EV_WRITE);
-    return dial(l);
-}
-
 static unsigned speaks(const struct upstream *up, const struct relay *owner, unsigned lane)
 {
     if (lane < UPSTREAM_SHARED)
@@ -172,14 +97,13 @@ static struct upstream_link *link_make(struct upstream *up, struct relay *owner,
 }
 
 /* One of the program before. */
-struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd, unsigned at)
+struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd)
 {
     struct upstream_link *l = link_make(up, owner, UPSTREAM_OWN, fd);
     if (!l) {
         (void)close(fd);
         return NULL;
     }
-    l->at = (uint8_t)at;
     l->used = true;
     upstream_connected(up);
     link_opened(l);
@@ -193,7 +117,7 @@ struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigne
     struct upstream_link *l = link_make(up, owner, lane, -1);
     if (!l)
         return NULL;
-    if (!dial(l)) {
+    if (!find_must_ask(up) && !link_dial(l)) {
         link_close(l);
         return NULL;
     }
@@ -201,6 +125,12 @@ struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigne
         up->shared[lane] = l;
     upstream_tick(up);
     return l;
+}
+
+void link_found(struct upstream_link *l)
+{
+    if (l->state == LINK_LOOKING && !(find_has(l->up) && link_dial(l)))
+        link_drop(l);
 }
 
 /* ---- closing ----------------------------------------------------------------------------------
@@ -286,9 +216,11 @@ void link_drop(struct upstream_link *l)
 
 void link_fail(struct upstream_link *l, const char *why)
 {
-    if (l->state == LINK_CONNECTING && elsewhere(l, why))
+    if (l->state == LINK_CONNECTING && link_dial_elsewhere(l, why))
         return;
-    if (l->state == LINK_GREETING)
+    if (l->state == LINK_LOOKING)
+        upstream_lookup_failed(l->up, why);
+    else if (l->state == LINK_GREETING)
         upstream_refused(l->up, l->speaks, why);
     else if (l->state == LINK_OPEN)
         upstream_broke(l->up, l->lane, l->heard, why);

@@ -23,7 +23,8 @@
  *     replies expected, by count. Beyond that, the client is not read from.
  *   - A client's own link that fails concerns that client. Only what says something about the
  *     server keeps others from trying it at once: see reach.c.
- *   - Nothing blocks, and an idle link wakes nobody. A name is looked up once, at the start.
+ *   - Nothing blocks, and an idle link wakes nobody. A name is looked up for each new
+ *     link, by another thread; see find.c.
  */
 #ifndef SIDFLAKE_NET_UPSTREAM_H
 #define SIDFLAKE_NET_UPSTREAM_H
@@ -40,10 +41,17 @@ enum upstream_lane {
     UPSTREAM_REST, /* one's own, for the rest of a request: upstreams_rest does not stop it */
 };
 
+struct addrinfo;
+
+/* As getaddrinfo(3); what it gives is freed by freeaddrinfo(3). */
+typedef int upstream_look_up(const char *host, const char *port, const struct addrinfo *hints,
+                             struct addrinfo **list);
+
 struct upstream_config {
-    struct span address; /* as net/addr.h reads it */
-    int64_t timeout_us;  /* for a connection, and for each reply; > 0 */
-    size_t buffer;       /* bytes, see above */
+    struct span address;       /* as net/addr.h reads it */
+    int64_t timeout_us;        /* for a connection, and for each reply; > 0 */
+    size_t buffer;             /* bytes, see above */
+    upstream_look_up *look_up; /* for tests, called by another thread; NULL: getaddrinfo(3) */
 };
 
 /* Gives svc a server to forward to, for as long as n lives. Reaches it only when asked to. */

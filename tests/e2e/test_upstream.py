@@ -8,9 +8,10 @@ import threading
 import time
 
 import wire
-from harness import until
+from harness import TOP, sanitized, until
 from runner import test
 from test_passthrough import error
+from test_upgrade import upgrade
 from passthrough import Puppet
 
 
@@ -443,3 +444,78 @@ def memcached_sasl(case):
             assert s.metric("sidflake_upstream_up", protocol="memcached") == 1
             s.wait_log("upstream lets nobody else in.*Auth failure\\.")
             assert SECRET not in s.log()
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+@test("localhost is a name like others; an upgrade in place keeps what is open")
+def localhost(case):
+    redis = case.redis()  # on 127.0.0.1 alone, while localhost may be ::1, too
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://localhost:%d" % redis.port})
+    with s.resp() as r, s.resp() as own:
+        assert r.ask("SET", "a", 1) == b"OK"
+        assert own.ask("SELECT", 3) == b"OK" and own.ask("SET", "a", 2) == b"OK"
+        upgrade(s)
+        assert own.ask("GET", "a") == b"2" and r.ask("GET", "a") == b"1"
+    s.stop()
+
+
+class Names:
+    """What names stand for, for programs that are started with env."""
+
+    def __init__(self, case):
+        self.path, library = case.path("names"), case.path("fake_names.so")
+        case.run(os.environ.get("CC") or "cc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC",
+                 "-o", library, os.path.join(TOP, "tests", "e2e", "fake_names.c"), expect=0)
+        self.env = {"LD_PRELOAD": library, "FAKE_NAMES": self.path}
+        self.are()
+
+    def are(self, *lines):
+        with open(self.path + ".new", "w") as f:
+            f.write("".join(line + "\n" for line in lines))
+        os.rename(self.path + ".new", self.path)
+
+
+@test("a name that cannot be looked up at the start, that appears, moves and is gone")
+def names_move(case):
+    if sanitized():
+        return  # the sanitizer wants to be the first that is preloaded
+    names = Names(case)
+
+    def answers_as(value):
+        return lambda number, words: value if words[0] == b"GET" else b"+OK\r\n"
+
+    with Fake(answers_as(b"$3\r\none\r\n"), ("127.0.0.2", 0)) as one, \
+            Fake(answers_as(b"$3\r\ntwo\r\n"), ("127.0.0.3", one.port)) as two:
+        s = case.sidecar(case.pool(), {"upstream.redis": "tcp://redis.example:%d" % one.port,
+                                       "upstream.memcached": "tcp://mc.example:11211"},
+                         env=names.env)
+        with s.resp() as r, s.mc() as m, s.resp() as own:
+            error(r.ask("GET", "a"), "ERR upstream unavailable: cannot look up redis.example: ")
+            assert m.ask("get a") == "SERVER_ERROR upstream unavailable"
+            assert int(r.ask("GET", "id:a")) > 0 and m.id() > 0
+            assert s.metric("sidflake_upstream_up", protocol="redis") == 0
+            s.wait_log("upstream lost protocol=redis why=\"cannot look up redis\\.example: ")
+            upgrade(s)  # nor does it hinder that
+            names.are("redis.example 127.0.0.4 127.0.0.2")  # nobody listens on the first
+            until("it is found", lambda: r.ask("GET", "a") == b"one")
+            assert own.ask("SELECT", 1) == b"OK" and own.ask("GET", "a") == b"one"
+            names.are("redis.example 127.0.0.3")
+            time.sleep(2.1)
+            with s.resp() as new:
+                assert new.ask("SELECT", 1) == b"OK" and new.ask("GET", "a") == b"two"
+            assert r.ask("GET", "a") == b"one" and own.ask("GET", "a") == b"one"
+            upgrade(s)  # its name leads elsewhere by now, but it is the same upstream
+            assert own.ask("GET", "a") == b"one" and r.ask("GET", "a") == b"two"
+            names.are("redis.example")  # nobody can say at the moment
+            time.sleep(2.1)
+            with s.resp() as new:
+                assert new.ask("SELECT", 1) == b"OK" and new.ask("GET", "a") == b"two"
+            names.are()
+            time.sleep(0.1)
+            with s.resp() as new:
+                assert new.ask("SELECT", 1) == b"OK"
+                error(new.ask("GET", "a"), "ERR upstream unavailable: cannot look up redis.example")
+            assert r.ask("GET", "a") == b"two" and int(r.ask("GET", "id:a")) > 0
+        assert two.accepted >= 2 and s.stop() == 0
