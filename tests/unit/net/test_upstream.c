@@ -384,6 +384,43 @@ static void a_round_of_refusals_is_tried_again_after_a_while(void **state)
     (void)close(two);
 }
 
+static void do_pause(struct net_bench *n, void *arg)
+{
+    (void)n;
+    (void)arg;
+    pass(100);
+}
+
+static void *pause_loop(void *arg)
+{
+    net_bench_call(&b, do_pause, NULL);
+    return arg;
+}
+
+static void attempts_at_the_same_time_fail_once(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), c[8];
+    (void)close(two);
+    start("127.0.0.2");
+    for (size_t i = 0; i < 8; i++)
+        c[i] = dial(&b);
+    pthread_t pause;
+    assert_int_equal(pthread_create(&pause, NULL, pause_loop, NULL), 0);
+    pass(30);
+    for (size_t i = 0; i < 8; i++)
+        say(c[i], "up one\n");
+    (void)pthread_join(pause, NULL);
+    for (size_t i = 0; i < 8; i++)
+        expect(c[i], "down\n");
+    two = listen_at("127.0.0.2");
+    pass(100); /* once 50 ms, not eight times as much again and again */
+    (void)close(served_by(two, c[0], "up"));
+    for (size_t i = 0; i < 8; i++)
+        (void)close(c[i]);
+    (void)close(two);
+}
+
 /* ---- what is no fault of the server ---------------------------------------------------------- */
 
 static void what_we_are_short_of_delays_nobody(void **state)
@@ -544,6 +581,7 @@ int main(void)
         BENCH(digits_are_no_name),
         BENCH(an_address_that_refuses_is_followed_by_the_next),
         BENCH(a_round_of_refusals_is_tried_again_after_a_while),
+        BENCH(attempts_at_the_same_time_fail_once),
         BENCH(what_we_are_short_of_delays_nobody),
         BENCH(own_links_that_break_delay_nobody),
         BENCH(a_link_is_open_when_its_greeting_was_accepted),
