@@ -5,12 +5,12 @@
 #include "base/log.h"
 #include "base/resident.h"
 #include "base/timefmt.h"
+#include "behind.h"
 #include "bridge.h"
 #include "conf/address.h"
 #include "coord/coord.h"
 #include "lease/keeper.h"
 #include "net/net.h"
-#include "net/upstream.h"
 #include "serve/access.h"
 #include "supervisor.h"
 #include "upgrade.h"
@@ -137,6 +137,7 @@ static enum err_code open_page(struct app *a, struct err *e)
         log_warn("no state page: a restart will cost a workerId", kv_str("why", e->text));
         return pagefile_memory(&a->page, true, e);
     }
+    pagefile_guard(&a->page);
     if (a->page.found && a->page.verdict != PAGE_OWN)
         log_warn("state page set aside", kv_str("file", a->page.path),
                  kv_str("why", a->page.why.text));
@@ -223,19 +224,6 @@ static size_t read_ids(const struct conf_list *list, uint32_t out[PEERS_MAX])
     return n;
 }
 
-/* The real servers that what is no ID is forwarded to. */
-static enum err_code add_upstream(struct app *a, const char *address, enum serve_protocol p,
-                                  struct err *e)
-{
-    struct upstream_config c = {.address = span_str(address),
-                                .timeout_us = a->conf->upstream_timeout_us,
-                                .buffer = a->conf->upstream_buffer};
-    if (!*address)
-        return ERR_OK;
-    log_info("forwarding", kv_str("protocol", serve_protocol_name(p)), kv_str("upstream", address));
-    return upstream_new(a->net, a->serve.services[p], &c, e);
-}
-
 static enum err_code listen_on(struct app *a, const struct conf_list *list, enum serve_protocol p,
                                struct err *e)
 {
@@ -301,7 +289,7 @@ static bool reloadable(const char *path)
 {
     return strncmp(path, "limits.", 7) == 0 || strncmp(path, "log.", 4) == 0 ||
            strcmp(path, "auth.users_file") == 0 || strcmp(path, "lease.on_stop") == 0 ||
-           strcmp(path, "listen.busy_poll") == 0;
+           strcmp(path, "listen.busy_poll") == 0 || behind_is_login(path);
 }
 
 static bool refuse_reload(const struct conf *now, const struct conf *new)
@@ -344,6 +332,11 @@ static void reload(struct app *a)
     bool refused = refuse_reload(a->conf, &new);
     if (!refused && users_load(&users, new.auth_users_file, &e)) {
         log_error("reload refused, nothing changed", kv_str("why", e.text));
+        refused = true;
+    }
+    if (!refused && behind_greet(&a->serve, &new, &e)) {
+        log_error("reload refused, nothing changed", kv_str("why", e.text));
+        users_clear(&users);
         refused = true;
     }
     if (refused) {
@@ -474,8 +467,7 @@ static enum err_code start_net(struct app *a, struct err *e)
         (r = net_on_signal(a->net, SIGHUP, on_reload, a, e)) ||
         (r = net_on_signal(a->net, SIGUSR2, on_upgrade, a, e)) ||
         (r = net_on_signal(a->net, SIGCHLD, on_child, a, e)) ||
-        (r = add_upstream(a, c->upstream_memcached, SERVE_MEMCACHED, e)) ||
-        (r = add_upstream(a, c->upstream_redis, SERVE_REDIS, e)) ||
+        (r = behind_open(a->net, &a->serve, c, e)) ||
         (r = listen_on(a, &c->listen_memcached, SERVE_MEMCACHED, e)) ||
         (r = listen_on(a, &c->listen_redis, SERVE_REDIS, e)) ||
         (r = listen_on(a, &c->listen_http, SERVE_HTTP, e)))

@@ -2,7 +2,8 @@
  * The daemon's arguments. What they come to is app's.
  *
  * Exit status: 0, 1 (no memory, standard output cannot be written), 2 (usage), 78 (configuration:
- * EX_CONFIG of sysexits.h), or what app_run returns.
+ * EX_CONFIG of sysexits.h), 74 (the state page is lost: EX_IOERR, see lease/pagefile.h), or what
+ * app_run returns.
  */
 #include "app.h"
 #include "auth/users.h"
@@ -43,7 +44,8 @@ static const char help_text[] =
     "upgrade, without a gap: sockets, connections and workerIds are taken over.\n"
     "\n"
     "Exit status: 0 after a stop, 1 if it could not start or print, 2 for wrong\n"
-    "arguments, 78 for a wrong configuration.\n"
+    "arguments, 74 if the state page cannot be written to any more, 78 for a wrong\n"
+    "configuration.\n"
     "\n"
     "Examples:\n"
     "  sidflake --set coordinator.url=redis://redis.example:6379/0\n"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LINE_BYTES 2048 /* at most PIPE_BUF, so that a pipe takes a line whole */
-#define TAIL_BYTES 16   /* kept free for the longest ending: `","cut":true}` and a newline */
+#define LINE_BYTES LOG_LINE_MAX /* at most PIPE_BUF, so that a pipe takes a line whole */
+#define TAIL_BYTES 16 /* kept free for the longest ending: `","cut":true}` and a newline */
 
 /* Atomic because a reload changes them while the keeper may be writing a line. */
 static atomic_uint conf_level = LOG_LVL_INFO;
@@ -121,26 +121,32 @@ static void put_now(struct line *l)
     buf_put_str(&l->b, timefmt_rfc3339(now, clock_wall_ms(clock_system())));
 }
 
-static void put_text_head(struct line *l, enum log_level level, const char *msg)
+static void put_text_head(struct line *l, enum log_level level, const char *msg, bool timed)
 {
     if (atomic_load(&conf_journal)) {
         buf_put_char(&l->b, '<');
         buf_put_char(&l->b, syslog_priority[level]);
         buf_put_char(&l->b, '>');
     } else {
-        put_now(l);
-        buf_put_char(&l->b, ' ');
+        if (timed) {
+            put_now(l);
+            buf_put_char(&l->b, ' ');
+        }
         buf_put_str(&l->b, level_names[level]);
         buf_put(&l->b, "  ", strlen(level_names[level]) == 4 ? 2 : 1);
     }
     put_escaped(l, span_str(msg));
 }
 
-static void put_json_head(struct line *l, enum log_level level, const char *msg)
+static void put_json_head(struct line *l, enum log_level level, const char *msg, bool timed)
 {
-    BUF_PUT_LIT(&l->b, "{\"time\":\"");
-    put_now(l);
-    BUF_PUT_LIT(&l->b, "\",\"level\":\"");
+    BUF_PUT_LIT(&l->b, "{\"");
+    if (timed) {
+        BUF_PUT_LIT(&l->b, "time\":\"");
+        put_now(l);
+        BUF_PUT_LIT(&l->b, "\",\"");
+    }
+    BUF_PUT_LIT(&l->b, "level\":\"");
     buf_put_str(&l->b, level_names[level]);
     BUF_PUT_LIT(&l->b, "\",\"msg\":\"");
     put_escaped(l, span_str(msg));
@@ -160,6 +166,29 @@ static void remember(enum log_level level, const char *msg, const struct log_kv 
                span_of(mem + 1, l.b.n ? l.b.n - 1 : 0));
 }
 
+/* Into mem of LINE_BYTES. */
+static struct span compose(char *mem, enum log_level level, const char *msg,
+                           const struct log_kv *kv, bool timed)
+{
+    struct line l = {.json = atomic_load(&conf_format) == LOG_FMT_JSON};
+    buf_init(&l.b, mem, LINE_BYTES);
+    if (l.json)
+        put_json_head(&l, level, msg, timed);
+    else
+        put_text_head(&l, level, msg, timed);
+    put_pairs(&l, kv);
+    if (l.cut)
+        buf_put_str(&l.b, l.json ? ",\"cut\":true" : " cut=true");
+    buf_put_str(&l.b, l.json ? "}\n" : "\n");
+    return buf_span(&l.b);
+}
+
+static void write_out(struct span line)
+{
+    ssize_t n = write(STDERR_FILENO, line.p, line.n);
+    (void)n; /* nowhere is left to say that the log is gone */
+}
+
 void log_write(enum log_level level, const char *msg, const struct log_kv *kv)
 {
     if (level <= LOG_LVL_INFO)
@@ -167,18 +196,17 @@ void log_write(enum log_level level, const char *msg, const struct log_kv *kv)
     if (level > atomic_load(&conf_level))
         return;
     char mem[LINE_BYTES];
-    struct line l = {.json = atomic_load(&conf_format) == LOG_FMT_JSON};
-    buf_init(&l.b, mem, sizeof mem);
-    if (l.json)
-        put_json_head(&l, level, msg);
-    else
-        put_text_head(&l, level, msg);
-    put_pairs(&l, kv);
-    if (l.cut)
-        buf_put_str(&l.b, l.json ? ",\"cut\":true" : " cut=true");
-    buf_put_str(&l.b, l.json ? "}\n" : "\n");
-    ssize_t n = write(STDERR_FILENO, l.b.p, l.b.n);
-    (void)n; /* nowhere is left to say that the log is gone */
+    write_out(compose(mem, level, msg, kv, true));
+}
+
+void log_prepare(struct log_last *last, const char *msg, const struct log_kv *kv)
+{
+    last->n = compose(last->line, LOG_LVL_ERROR, msg, kv, false).n;
+}
+
+void log_last_words(const struct log_last *last)
+{
+    write_out(span_of(last->line, last->n));
 }
 
 bool log_limit_pass(struct log_limit *l, int64_t mono_ms, int64_t every_ms, uint64_t *held)

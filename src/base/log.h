@@ -76,6 +76,20 @@ void log_write(enum log_level level, const char *msg, const struct log_kv *kv);
 #define log_warn(msg, ...)  log_write(LOG_LVL_WARN, msg, LOG_KVS(__VA_ARGS__))
 #define log_info(msg, ...)  log_write(LOG_LVL_INFO, msg, LOG_KVS(__VA_ARGS__))
 
+#define LOG_LINE_MAX 2048 /* bytes */
+
+/* A line at error made beforehand, without the time, in the format of the moment: for a signal's
+ * handler, which may write it but not make it. */
+struct log_last {
+    char line[LOG_LINE_MAX];
+    size_t n;
+};
+
+void log_prepare(struct log_last *last, const char *msg, const struct log_kv *kv);
+
+/* Writes it; safe in a signal's handler. */
+void log_last_words(const struct log_last *last);
+
 /* Lets a line through at most once in every_ms; counts what it held back. Zero-initialised. */
 struct log_limit {
     int64_t next_ms; /* monotonic ms from which a line may pass */

@@ -118,18 +118,64 @@ static enum err_code check_auto_init(struct conf_load *l)
     return conf_load_blame(l, CONF_COORDINATOR_AUTO_INIT, CONF_WHOLE_VALUE, ERR_INVALID);
 }
 
-static enum err_code check_password(struct conf_load *l)
+/* ---- passwords --------------------------------------------------------------------------------
+ */
+
+static enum err_code check_file(struct conf_load *l, enum conf_option_id id, const char *path)
 {
     char password[PASSFILE_MAX + 1];
-    enum err_code rc = conf_password(l->conf, password, l->e);
+    enum err_code rc = conf_secret(path, conf_options[id].path, password, l->e);
     explicit_bzero(password, sizeof password);
-    return rc ? conf_load_blame(l, CONF_COORDINATOR_PASSWORD_FILE, CONF_WHOLE_VALUE, rc) : ERR_OK;
+    return rc ? conf_load_blame(l, id, CONF_WHOLE_VALUE, rc) : ERR_OK;
+}
+
+static enum err_code check_passwords(struct conf_load *l)
+{
+    const struct conf *c = l->conf;
+    const struct {
+        enum conf_option_id id;
+        const char *path;
+    } files[] = {
+        {CONF_COORDINATOR_PASSWORD_FILE, c->coordinator_password_file},
+        {CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE, c->upstream_memcached_password_file},
+        {CONF_UPSTREAM_REDIS_PASSWORD_FILE, c->upstream_redis_password_file},
+    };
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++)
+        rc = check_file(l, files[i].id, files[i].path);
+    return rc;
+}
+
+/* A user comes with a password, and memcached's password with a user. */
+static enum err_code check_logins(struct conf_load *l)
+{
+    const struct conf *c = l->conf;
+    const struct {
+        enum conf_option_id given, missing;
+        bool wrong;
+    } pairs[] = {
+        {CONF_UPSTREAM_MEMCACHED_USER, CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE,
+         c->upstream_memcached_user[0] && !c->upstream_memcached_password_file[0]},
+        {CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE, CONF_UPSTREAM_MEMCACHED_USER,
+         c->upstream_memcached_password_file[0] && !c->upstream_memcached_user[0]},
+        {CONF_UPSTREAM_REDIS_USER, CONF_UPSTREAM_REDIS_PASSWORD_FILE,
+         c->upstream_redis_user[0] && !c->upstream_redis_password_file[0]},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (!pairs[i].wrong)
+            continue;
+        (void)err_set(l->e, ERR_INVALID, "expected %s with %s, found none",
+                      conf_options[pairs[i].missing].path, conf_options[pairs[i].given].path);
+        return conf_load_blame(l, pairs[i].given, CONF_WHOLE_VALUE, ERR_INVALID);
+    }
+    return ERR_OK;
 }
 
 enum err_code conf_check(struct conf_load *l)
 {
-    static enum err_code (*const checks[])(struct conf_load *) = {
-        check_addresses, check_protected, check_users, check_auto_init, check_password};
+    static enum err_code (*const checks[])(struct conf_load *) = {check_addresses, check_protected,
+                                                                  check_users,     check_auto_init,
+                                                                  check_logins,    check_passwords};
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && !rc; i++)
         rc = checks[i](l);

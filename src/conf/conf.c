@@ -73,11 +73,14 @@ void conf_help(FILE *out)
 /* ---- the password -----------------------------------------------------------------------------
  */
 
-enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1], struct err *e)
+enum err_code conf_secret(const char *path, const char *what, char out[PASSFILE_MAX + 1],
+                          struct err *e)
 {
     out[0] = '\0';
-    return c->coordinator_password_file[0]
-               ? passfile_read(c->coordinator_password_file, "coordinator.password_file", false,
-                               out, e)
-               : ERR_OK;
+    return path[0] ? passfile_read(path, what, false, out, e) : ERR_OK;
+}
+
+enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1], struct err *e)
+{
+    return conf_secret(c->coordinator_password_file, "coordinator.password_file", out, e);
 }

@@ -69,8 +69,12 @@ struct conf {
     struct conf_list auth_allow_uids; /* 0..64 numbers: clients of UNIX sockets; both empty: any */
     struct conf_list auth_allow_gids; /* the same */
 
-    char *upstream_memcached;    /* an address as address.h reads it; "": none */
-    char *upstream_redis;        /* the same */
+    char *upstream_memcached;               /* an address as address.h reads it; "": none */
+    char *upstream_memcached_user;          /* 0..128 bytes of printable ASCII without spaces */
+    char *upstream_memcached_password_file; /* path, or "" */
+    char *upstream_redis;                   /* the same as for memcached */
+    char *upstream_redis_user;
+    char *upstream_redis_password_file;
     int64_t upstream_timeout_us; /* 10 ms..1 h */
     unsigned upstream_buffer;    /* bytes, 64 KiB..64 MiB */
     enum conf_ping upstream_ping;
@@ -117,7 +121,7 @@ struct conf {
  *
  * ERR_IO: the file cannot be read. ERR_INVALID, ERR_RANGE: it, a variable or a set is wrong. In
  * both cases *c is empty, as after conf_clear. On success the caller owns *c. Looks at the system's
- * clock (epoch) and reads coordinator.password_file to see that it can be read.
+ * clock (epoch) and reads the files of passwords to see that they can be read.
  */
 enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
                         char *const *envp, struct err *e) MUST_CHECK;
@@ -146,6 +150,10 @@ size_t conf_diff(const struct conf *a, const struct conf *b, const char *paths[C
  * The caller should wipe it after use. */
 enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1],
                             struct err *e) MUST_CHECK;
+
+/* The same for those of the upstreams; path is of the configuration, what the option. */
+enum err_code conf_secret(const char *path, const char *what, char out[PASSFILE_MAX + 1],
+                          struct err *e) MUST_CHECK;
 
 /* s in double quotes for a message: escaped, cut to fit, a password in a URL masked. Returns out.
  */

@@ -85,6 +85,16 @@ static bool password_doubled(const struct conf *c)
            conf_text_password(span_str(c->coordinator_url)).n > 0;
 }
 
+static bool memcached_login_unused(const struct conf *c)
+{
+    return c->upstream_memcached_password_file[0] && !c->upstream_memcached[0];
+}
+
+static bool redis_login_unused(const struct conf *c)
+{
+    return c->upstream_redis_password_file[0] && !c->upstream_redis[0];
+}
+
 static bool timeout_late(const struct conf *c)
 {
     return c->coordinator_timeout_us >= c->lease_renew_every_us;
@@ -113,6 +123,10 @@ static const struct {
      "the password is \"***\", which --dump-config writes instead of the real one"},
     {CONF_COORDINATOR_PASSWORD_FILE, password_doubled,
      "the URL has a password, too: the file's is used"},
+    {CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE, memcached_login_unused,
+     "there is no upstream.memcached to log in at"},
+    {CONF_UPSTREAM_REDIS_PASSWORD_FILE, redis_login_unused,
+     "there is no upstream.redis to log in at"},
     {CONF_COORDINATOR_TIMEOUT, timeout_late,
      "not below lease.renew_every: one slow answer delays the next renewal"},
     {CONF_LIMITS_MAX_WAIT, wait_cut_short,

@@ -30,6 +30,11 @@
     .what = CONF_ADDRESS_FORMS ", or \"\""
 
 static const char *const ping_names[] = {"here", "there", NULL};
+#define USER_ROW                                                                                   \
+    .type = CONF_TYPE_STRING, .def = "", .max = 128, .ok = conf_text_graphic,                      \
+    .what = "at most 128 bytes of " GRAPHIC
+#define PASSWORD_ROW .type = CONF_TYPE_STRING, .def = "", .max = PATH_MAX - 1, .what = "a path"
+
 static const char *const on_stop_names[] = {"return", "keep", NULL};
 static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
 static const char *const format_names[] = {"text", "json", NULL};
@@ -122,8 +127,20 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_UPSTREAM_MEMCACHED] = {IN("upstream", "memcached"), FIELD(upstream_memcached),
                                  UPSTREAM_ROW,
                                  .help = "memcached that other keys go to; \"\" for none"},
+    [CONF_UPSTREAM_MEMCACHED_USER] = {IN("upstream", "memcached_user"),
+                                      FIELD(upstream_memcached_user), USER_ROW,
+                                      .help = "user to log in as there"},
+    [CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE] =
+        {IN("upstream", "memcached_password_file"), FIELD(upstream_memcached_password_file),
+         PASSWORD_ROW, .help = "file with its password; read again by SIGHUP; \"\": no login"},
     [CONF_UPSTREAM_REDIS] = {IN("upstream", "redis"), FIELD(upstream_redis), UPSTREAM_ROW,
                              .help = "Redis that other keys go to; \"\" for none"},
+    [CONF_UPSTREAM_REDIS_USER] = {IN("upstream", "redis_user"), FIELD(upstream_redis_user),
+                                  USER_ROW,
+                                  .help = "user to log in as there; \"\" for the default one"},
+    [CONF_UPSTREAM_REDIS_PASSWORD_FILE] =
+        {IN("upstream", "redis_password_file"), FIELD(upstream_redis_password_file), PASSWORD_ROW,
+         .help = "file with its password; read again by SIGHUP; \"\": no login"},
     [CONF_UPSTREAM_TIMEOUT] = {IN("upstream", "timeout"), FIELD(upstream_timeout_us),
                                .type = CONF_TYPE_DURATION, .def = "5s", .min = 10 * MS,
                                .max = 3600 * SECOND,

@@ -36,6 +36,7 @@ struct keeper {
     struct keeper_report report;
     enum coord_status logged; /* the latest status that was logged */
     struct log_limit remind;
+    bool page_lost; /* that was logged */
     bool stopping;
 };
 
@@ -331,6 +332,17 @@ static void note(struct keeper *k, const struct lease_action *a, const struct le
     r->held = lease_held(&k->lease);
 }
 
+/* Said once: it does not come back. IDs go on, since what is held is the coordinator's to know. */
+static void look_at_page(struct keeper *k)
+{
+    struct err e = {.code = ERR_OK};
+    if (k->page_lost || pagefile_stands(k->o.file, &e))
+        return;
+    k->page_lost = true;
+    log_error("state page lost: a restart will cost a workerId", kv_str("file", k->o.file->path),
+              kv_str("why", e.text));
+}
+
 static void run(struct keeper *k, struct lease_action *a)
 {
     struct clock *c = k->o.clock;
@@ -341,6 +353,7 @@ static void run(struct keeper *k, struct lease_action *a)
     int64_t wall = clock_wall_ms(c);
     lease_done(&k->lease, a, &o, ended / 1000, wall);
     note(k, a, &o, started, ended, wall);
+    look_at_page(k);
     log_mails(k);
     deliver(k);
 }
@@ -422,6 +435,7 @@ static enum err_code start_thread(struct keeper *k, struct err *e)
 {
     sigset_t all, before;
     (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGBUS);                     /* see pagefile_guard */
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
     int r = pthread_create(&k->thread, NULL, thread_main, k);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -1,7 +1,10 @@
 #include "lease/pagefile.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,8 +219,80 @@ enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e)
     return ERR_OK;
 }
 
+/* ---- while it is open -------------------------------------------------------------------------
+ */
+
+/* The guard's. What a handler uses has to be there beforehand. */
+static struct {
+    const char *page; /* NULL: nothing is guarded */
+    int fd;
+    struct log_last cut, failed;
+} guard;
+
+/* The kernel had no page of the file for a store, or a load. */
+static void cannot_store(int signo, siginfo_t *info, void *context)
+{
+    (void)context;
+    const char *at = info->si_addr;
+    struct stat st;
+    bool ours =
+        info->si_code > 0 && guard.page && at >= guard.page && at < guard.page + PAGE_SIZE_BYTES;
+    if (!ours) { /* it comes again, and ends the process as it would have */
+        (void)signal(signo, SIG_DFL);
+        if (info->si_code <= 0)
+            (void)raise(signo);
+        return;
+    }
+    bool cut = fstat(guard.fd, &st) == 0 && st.st_size < (off_t)PAGE_SIZE_BYTES;
+    log_last_words(cut ? &guard.cut : &guard.failed);
+    _exit(PAGEFILE_LOST);
+}
+
+void pagefile_guard(const struct pagefile *f)
+{
+    static const char msg[] = "state page lost: stopped before an ID could leave unrecorded";
+    struct sigaction sa = {.sa_sigaction = cannot_store, .sa_flags = SA_SIGINFO};
+    if (f->fd < 0)
+        return;
+    log_prepare(&guard.cut, msg,
+                LOG_KVS(kv_str("file", f->path), kv_str("why", "somebody has cut it short")));
+    log_prepare(&guard.failed, msg,
+                LOG_KVS(kv_str("file", f->path),
+                        kv_str("why", "its file system is full, read-only or failing")));
+    guard.fd = f->fd;
+    guard.page = (const char *)f->page;
+    (void)sigemptyset(&sa.sa_mask);
+    (void)sigaction(SIGBUS, &sa, NULL);
+}
+
+/* The slots change while others look, the head does not. */
+static bool head_stands(const struct page *p, struct err *why)
+{
+    struct page head = {.head = p->head};
+    return page_judge(&head, &head.head.home, why) == PAGE_OWN;
+}
+
+bool pagefile_stands(const struct pagefile *f, struct err *why)
+{
+    struct stat ours, there;
+    if (f->fd < 0)
+        return true;
+    if (fstat(f->fd, &ours) < 0 || lstat(f->path, &there) < 0)
+        (void)err_errno(why, errno, "cannot find %s", f->path);
+    else if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
+        (void)err_set(why, ERR_INVALID, "another file was put in its place");
+    else if (ours.st_size != PAGE_SIZE_BYTES)
+        (void)err_set(why, ERR_CORRUPT, "expected %u bytes, found %lld", PAGE_SIZE_BYTES,
+                      (long long)ours.st_size);
+    else
+        return head_stands(f->page, why);
+    return false;
+}
+
 void pagefile_close(struct pagefile *f)
 {
+    if (f->page && guard.page == (const char *)f->page)
+        guard.page = NULL;
     unmap(f);
     free(f->path);
     f->path = NULL;

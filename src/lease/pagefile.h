@@ -5,6 +5,9 @@
  * Invariants
  *   - Whoever has it open holds flock(2) on it; the lock goes with the process, however it ends.
  *   - The file is preallocated: a full disk shows at start, never as a fault at a store.
+ *   - What becomes of the file meanwhile cannot make an ID appear twice: a store that it does not
+ *     take ends the process before the ID has left, and a damaged or missing page is not taken over
+ *     by the next one, which has another workerId.
  *   - A page that cannot be taken over is renamed to worker.page.aside, not overwritten.
  */
 #ifndef SIDFLAKE_LEASE_PAGEFILE_H
@@ -43,6 +46,19 @@ enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *
 /* A page that ends with the process. hidden: there may be one of an earlier process all the same,
  * which cannot be read. */
 enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e) MUST_CHECK;
+
+/* How a process ends that cannot store to its page: EX_IOERR of sysexits.h. */
+#define PAGEFILE_LOST 74
+
+/* From here on a store that the file does not take, because somebody has cut it short or because
+ * its file system fails, ends the process at once with PAGEFILE_LOST and a line in the log, instead
+ * of by a bare SIGBUS: what has no mark must not leave. Until f is closed; one per process, whose
+ * threads must not block SIGBUS. Does nothing for a page in memory. */
+void pagefile_guard(const struct pagefile *f);
+
+/* Whether the next process will find the page: false where the file is not at its path any more,
+ * has another length, or has been written to by others; why says which. Looks at the disk. */
+bool pagefile_stands(const struct pagefile *f, struct err *why);
 
 /* Unmaps and unlocks; the file stays. */
 void pagefile_close(struct pagefile *f);

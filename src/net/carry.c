@@ -72,7 +72,7 @@ static void pack_link(const struct conn *c, struct buf *b)
     const struct relay *r = c->relay;
     const struct upstream_link *l = r->l;
     size_t begun = parcel_begin(b, PARCEL_LINK, l->rd.fd);
-    parcel_put_bytes(b, span_of((const char *)&l->up->addr[l->at], l->up->addr_n[l->at]));
+    parcel_put_bytes(b, span_str(l->up->text));
     parcel_put_u64(b, (r->tunnel ? LINK_TUNNEL : 0) | (r->loud ? LINK_LOUD : 0));
     for (unsigned i = 0; i < FRAME_CHANNELS; i++)
         parcel_put_u64(b, r->subs.n[i]);
@@ -194,15 +194,6 @@ static struct net_service *find_service(struct net_service *const *services, siz
     return NULL;
 }
 
-/* Which of the server's addresses it is, or -1: the server is another. */
-static int find_address(const struct upstream *up, struct span addr)
-{
-    for (unsigned i = 0; i < up->naddr; i++)
-        if (span_eq(addr, span_of((const char *)&up->addr[i], up->addr_n[i])))
-            return (int)i;
-    return -1;
-}
-
 /* false: it is not taken, or without what is expected on it. */
 static bool adopt_link(struct conn *c, const struct parcel_record *r)
 {
@@ -212,8 +203,8 @@ static bool adopt_link(struct conn *c, const struct parcel_record *r)
     if (r->kind != PARCEL_LINK || !up || !parcel_get_bytes(&body, &addr) ||
         !parcel_get_upto(&body, LINK_FLAGS, &flags))
         return false;
-    int at = find_address(up, addr);
-    if (at < 0 || !claim_socket(r->fd, 0) || !relay_adopt(c, r->fd, (unsigned)at))
+    /* The same server by what it is called: where its name leads by now is for new links. */
+    if (!span_eq(addr, span_str(up->text)) || !claim_socket(r->fd, 0) || !relay_adopt(c, r->fd))
         return false;
     c->relay->tunnel = flags & LINK_TUNNEL;
     c->relay->loud = flags & LINK_LOUD;

@@ -236,6 +236,9 @@ void feed(struct upstream_link *l)
         return;
     }
     (void)kept_take(n, &l->in, n->up);
+    if (!l->heard)
+        upstream_heard(l->up, l->lane);
+    l->heard = true;
     l->since_us = clock_mono_us(n->conf.clock);
     struct feeding d = {.l = l, .in = span_of(n->up, kept + (size_t)got)};
     if (!frame_all(&d))
@@ -244,7 +247,7 @@ void feed(struct upstream_link *l)
         link_wake(l);
         link_close(l);
     } else if (!kept_set(n, &l->in, d.in))
-        link_fail(l, "no memory");
+        link_spoil(l);
     else if (overflows(l, d.to))
         pause_reading(l, d.to);
 }

@@ -92,9 +92,11 @@ struct net_service {
         refusal; /* sent to a connection over the limit, before it is closed; may be empty */
 
     /* MAY, all or none: with an upstream. */
-    frame_fn *frame;  /* where its replies end */
-    uint8_t unasked;  /* enum frame_kind: of what comes on a client's own link unasked */
-    uint32_t nonce;   /* as frame.nonce */
+    frame_fn *frame; /* where its replies end */
+    uint8_t unasked; /* enum frame_kind: of what comes on a client's own link unasked */
+    uint32_t nonce;  /* as frame.nonce */
+    /* MAY: the enum upstream_lane whose protocol a session's own link is to speak; text without. */
+    unsigned (*speaks)(const void *session);
     struct span lost; /* for a reply that will not come; may be empty: closes */
     /* A part of a merge begins (FRAME_PART): appends what stands before it to out. */
     void (*heard)(struct net_service *svc, void *session, const struct frame *f, struct buf *out);

@@ -7,8 +7,10 @@
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
 
+#include "base/log.h"
 #include "net/addr.h"
 #include "net/net.h"
+#include "net/resolve.h"
 #include "net/upstream.h"
 
 #include <ev.h>
@@ -228,7 +230,7 @@ bool relay_waits(const struct conn *c); /* for replies that will come */
 void relay_behind(struct conn *c);      /* it was set BEHIND */
 void relay_answered(struct relay *r, uint32_t n);
 /* Gives it a link of its own that is open; false: no memory, and fd is closed. */
-bool relay_adopt(struct conn *c, int fd, unsigned at);
+bool relay_adopt(struct conn *c, int fd);
 /* n replies are to come on it; false: no memory. */
 bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint32_t acks);
 void relay_wake(struct conn *c); /* if it is BEHIND, it goes on at the next net_go_on */
@@ -244,7 +246,9 @@ struct expect {
 };
 
 enum link_state {
+    LINK_LOOKING, /* without a socket: the name is being looked up */
     LINK_CONNECTING,
+    LINK_GREETING, /* connected; see greet.c */
     LINK_OPEN,
     LINK_BROKEN, /* freed before the loop sleeps again */
 };
@@ -260,9 +264,12 @@ struct upstream_link {
     enum link_state state;
     bool framing; /* frame is under way */
     bool used;    /* something was sent */
+    bool heard;   /* something has come */
     bool done;    /* retired, and nothing is expected */
     uint8_t lane;
-    uint8_t at;          /* which of the server's addresses */
+    uint8_t speaks;      /* the shared lane whose protocol it speaks: lane, where that is shared */
+    uint8_t tries;       /* addresses tried */
+    uint32_t round;      /* of upstream, when the one at hand was */
     struct kept out;     /* requests not sent */
     struct kept in;      /* what the framer wants to see again */
     struct expect *fifo; /* a ring, in the order of the requests */
@@ -275,7 +282,27 @@ struct upstream_link {
     int64_t stalled_us;
 };
 
-#define ADDRESSES 4
+/* reach.c: whether a server can be reached */
+struct backoff {
+    int64_t until_us; /* monotonic: not to be tried before; 0: at once */
+    int64_t step_us;  /* the latest wait */
+};
+
+/* Each has a limit of its own in the log. */
+enum upstream_trouble {
+    TROUBLE_CONNECT,
+    TROUBLE_LOGIN,
+    TROUBLE_SHARED,
+    TROUBLE_OWN,
+    TROUBLE_HERE,
+    TROUBLES
+};
+
+/* greet.c: what links begin with */
+struct greeting {
+    char *bytes; /* of g, ours; NULL: none */
+    struct upstream_greeting g;
+};
 
 struct upstream {
     struct net *net;
@@ -287,19 +314,41 @@ struct upstream {
     struct ev_timer tick; /* runs while something is expected */
     int64_t timeout_us;
     size_t buffer;
-    int64_t retry_us;   /* monotonic: not to be tried before */
-    int64_t backoff_us; /* until the next but one try */
-    int64_t hurry_us;   /* monotonic: until then nobody may hold up others */
+    int64_t hurry_us;                     /* monotonic: until then nobody may hold up others */
+    struct backoff connects;              /* after a round of all addresses */
+    struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought nothing */
+    struct greeting greeting[UPSTREAM_SHARED];
+    struct backoff refused[UPSTREAM_SHARED]; /* after a greeting that did not let us in */
+    uint32_t round;  /* counts changes of what is known of the address in use */
+    unsigned missed; /* addresses that failed, one after the other */
+    enum {
+        SAID_NOTHING,
+        SAID_LOST,
+        SAID_REACHED
+    } said; /* by the log */
+    struct log_limit limit[TROUBLES];
     char why[ERR_TEXT_MAX];
+    char *text; /* its address, as configured */
     unsigned naddr, at;
     struct sockaddr_storage addr[ADDRESSES];
     socklen_t addr_n[ADDRESSES];
+
+    /* find.c: of a server that has a name */
+    struct resolver *resolver; /* NULL: the addresses are known for good */
+    struct ev_async found;
+    char host[256];
+    int64_t found_us; /* monotonic: the addresses are from then; INT64_MIN: there are none */
 };
 
 struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane);
-struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd, unsigned at);
+struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd);
+/* Its addresses are known, or not to be had. */
+void link_found(struct upstream_link *l);
+void link_opened(struct upstream_link *l);
 void link_close(struct upstream_link *l); /* without a word to anybody */
 void link_fail(struct upstream_link *l, const char *why);
+void link_spoil(struct upstream_link *l); /* the same for want of memory: not the server's fault */
+void link_drop(struct upstream_link *l);  /* the same, and nothing is said of it */
 bool link_has_room(const struct upstream_link *l);
 bool link_is_calm(const struct upstream_link *l);   /* room for many: time to wake who waits */
 uint32_t link_share(const struct upstream_link *l); /* replies that one client may expect */
@@ -313,9 +362,36 @@ void link_wake(struct upstream_link *l); /* those who wait for it */
 void link_free(struct upstream_link *l);
 void upstreams_flush(struct net *n);
 
+/* reach.c, what has happened: */
+bool upstream_waits(const struct upstream *up, unsigned lane,
+                    unsigned speaks); /* it is not to be tried now */
+/* The address in use did not let us connect; round: of upstream, at the start of the attempt. */
+void upstream_missed(struct upstream *up, uint32_t round, const char *why);
+void upstream_lookup_failed(struct upstream *up, const char *why); /* of its name */
+void upstream_connected(struct upstream *up);
+void upstream_refused(struct upstream *up, unsigned speaks, const char *why); /* the greeting */
+void upstream_heard(struct upstream *up, unsigned lane); /* a link has brought its first bytes */
+void upstream_broke(struct upstream *up, unsigned lane, bool heard, const char *why);
+void upstream_short(struct upstream *up, const char *why); /* it is we who cannot */
+
+/* find.c: where it is */
+enum err_code find_begin(struct upstream *up, const struct addr *a, upstream_look_up *look_up,
+                         struct err *e) MUST_CHECK;
+bool find_must_ask(struct upstream *up);  /* the name has to be looked up, and is being so */
+bool find_has(const struct upstream *up); /* addresses that may be used */
+void find_end(struct upstream *up);
+
+/* dial.c: a connection to the address in use is under way, or to the next that lets it begin; the
+ * second: what was under way could not be had. false: to none. */
+bool link_dial(struct upstream_link *l);
+bool link_dial_elsewhere(struct upstream_link *l, const char *why);
+
+/* greet.c */
+bool greet(struct upstream_link *l); /* it has connected; false: there is nothing to say */
+void greet_hear(struct upstream_link *l);
+void greetings_free(struct upstream *up);
+
 /* upstream.c: servers */
-#define UPSTREAM_BACKOFF_US INT64_C(50000) /* after a failure; doubled with each */
-void upstream_failed(struct upstream *up, const char *why);
 void upstream_tick(struct upstream *up); /* something is expected: its timer has to run */
 void upstreams_free(struct net *n);
 

@@ -41,17 +41,17 @@ void relay_closed(struct conn *c)
     if (!shared || r->pending == 0)
         free(r);
     if (spoilt) /* before it sends a part of a request, or one whose reply nobody expects */
-        link_fail(spoilt, "no memory");
+        link_spoil(spoilt);
 }
 
-bool relay_adopt(struct conn *c, int fd, unsigned at)
+bool relay_adopt(struct conn *c, int fd)
 {
     struct relay *r = relay_of(c);
     if (!r) {
         (void)close(fd);
         return false;
     }
-    r->l = link_adopt(c->svc->upstream, r, fd, at);
+    r->l = link_adopt(c->svc->upstream, r, fd);
     r->own = r->l != NULL;
     return r->own;
 }
@@ -265,6 +265,21 @@ uint32_t upstream_pending(const struct net_turn *t)
 bool upstream_owns(const struct net_turn *t)
 {
     return t->conn && t->conn->relay && t->conn->relay->own && t->conn->relay->l;
+}
+
+bool upstream_logs_in(const struct net_turn *t)
+{
+    const struct relay *r = t->conn ? t->conn->relay : NULL;
+    return r && r->l && r->l->up->greeting[r->l->speaks].g.bytes.n > 0;
+}
+
+void upstream_renew(struct net_turn *t)
+{
+    struct relay *r = t->conn->relay;
+    link_close(r->l);
+    r->l = NULL;
+    r->tunnel = false;
+    r->subs = (struct frame_subs){.n = {0}};
 }
 
 void upstream_tunnel(struct net_turn *t)

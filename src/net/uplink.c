@@ -1,12 +1,9 @@
 /*
  * Links to a real server: opening, sending, breaking.
  */
-#include "base/log.h"
 #include "net/private.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,17 +17,21 @@
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
-static void opened(struct upstream_link *l)
+void link_opened(struct upstream_link *l)
 {
     struct upstream *up = l->up;
     l->state = LINK_OPEN;
-    if (!up->stats.up)
-        log_info("upstream reached", kv_str("protocol", up->svc->name));
-    up->stats.up = true;
-    up->backoff_us = 0;
+    up->refused[l->speaks] = (struct backoff){0, 0};
     ev_io_stop(up->net->loop, &l->wr);
     ev_io_start(up->net->loop, &l->rd);
     link_wake(l);
+}
+
+static void connected(struct upstream_link *l)
+{
+    upstream_connected(l->up);
+    if (!greet(l))
+        link_opened(l);
 }
 
 static void flush(struct upstream_link *l);
@@ -47,7 +48,7 @@ static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
     else if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &why, &n) < 0 || why)
         link_fail(l, strerror(why ? why : errno));
     else
-        opened(l);
+        connected(l);
     net_go_on(l->up->net);
 }
 
@@ -56,43 +57,35 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
     (void)loop;
     (void)revents;
     struct upstream_link *l = CONTAINER(w, struct upstream_link, rd);
-    feed(l);
+    if (l->state == LINK_GREETING)
+        greet_hear(l);
+    else
+        feed(l);
     if (l->state == LINK_OPEN && link_is_calm(l))
         link_wake(l);
     net_go_on(l->up->net);
 }
 
-/* A socket whose connection is under way, or -1. */
-static int begin_connecting(struct upstream *up)
+static unsigned speaks(const struct upstream *up, const struct relay *owner, unsigned lane)
 {
-    int on = 1;
-    int fd = socket(up->addr[up->at].ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    if (connect(fd, (const struct sockaddr *)&up->addr[up->at], up->addr_n[up->at]) == 0 ||
-        errno == EINPROGRESS)
-        return fd;
-    int why = errno;
-    (void)close(fd);
-    errno = why;
-    return -1;
+    if (lane < UPSTREAM_SHARED)
+        return lane;
+    return owner && up->svc->speaks ? up->svc->speaks(owner->c->session) : UPSTREAM_TEXT;
 }
 
-/* With its connection under way; NULL: no memory, and fd is closed. */
-static struct upstream_link *link_on(struct upstream *up, struct relay *owner, unsigned lane,
-                                     int fd, unsigned at)
+/* Without a connection yet; NULL: no memory. */
+static struct upstream_link *link_make(struct upstream *up, struct relay *owner, unsigned lane,
+                                       int fd)
 {
     struct upstream_link *l = calloc(1, sizeof *l);
     if (!l) {
-        (void)close(fd);
+        upstream_short(up, "no memory");
         return NULL;
     }
     l->up = up;
     l->owner = owner;
     l->lane = (uint8_t)lane;
-    l->at = (uint8_t)at;
+    l->speaks = (uint8_t)speaks(up, owner, lane);
     l->since_us = upstream_now_us(up);
     link_init(&l->dirty);
     link_init(&l->waiters);
@@ -104,29 +97,40 @@ static struct upstream_link *link_on(struct upstream *up, struct relay *owner, u
 }
 
 /* One of the program before. */
-struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd, unsigned at)
+struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd)
 {
-    struct upstream_link *l = link_on(up, owner, UPSTREAM_OWN, fd, at);
-    if (!l)
+    struct upstream_link *l = link_make(up, owner, UPSTREAM_OWN, fd);
+    if (!l) {
+        (void)close(fd);
         return NULL;
+    }
     l->used = true;
-    opened(l);
+    upstream_connected(up);
+    link_opened(l);
     return l;
 }
 
 struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane)
 {
-    int fd = upstream_now_us(up) >= up->retry_us ? begin_connecting(up) : -1;
-    if (fd < 0 && upstream_now_us(up) >= up->retry_us)
-        upstream_failed(up, strerror(errno));
-    struct upstream_link *l = fd >= 0 ? link_on(up, owner, lane, fd, up->at) : NULL;
+    if (upstream_waits(up, lane, speaks(up, owner, lane)))
+        return NULL;
+    struct upstream_link *l = link_make(up, owner, lane, -1);
     if (!l)
         return NULL;
+    if (!find_must_ask(up) && !link_dial(l)) {
+        link_close(l);
+        return NULL;
+    }
     if (!owner)
         up->shared[lane] = l;
-    ev_io_start(up->net->loop, &l->wr);
     upstream_tick(up);
     return l;
+}
+
+void link_found(struct upstream_link *l)
+{
+    if (l->state == LINK_LOOKING && !(find_has(l->up) && link_dial(l)))
+        link_drop(l);
 }
 
 /* ---- closing ----------------------------------------------------------------------------------
@@ -152,7 +156,8 @@ void link_close(struct upstream_link *l)
     l->stalled = NULL;
     ev_io_stop(up->net->loop, &l->rd);
     ev_io_stop(up->net->loop, &l->wr);
-    (void)close(l->rd.fd);
+    if (l->rd.fd >= 0)
+        (void)close(l->rd.fd);
     if (l->lane < UPSTREAM_SHARED && up->shared[l->lane] == l)
         up->shared[l->lane] = NULL;
     up->stats.connections--;
@@ -161,12 +166,13 @@ void link_close(struct upstream_link *l)
     link_append(&up->net->broken, &l->all);
 }
 
-/* Whoever waits for the link is told that it failed. */
-static void refuse_waiters(struct upstream_link *l)
+/* Whoever waits for the link is told that it failed, or, where it was open, asks for another one:
+ * of what they wait with nothing was sent. */
+static void refuse_waiters(struct upstream_link *l, bool down)
 {
     for (struct link *i = l->waiters.next; i != &l->waiters; i = i->next) {
         struct relay *r = CONTAINER(i, struct conn, park)->relay;
-        r->down = true;
+        r->down = down;
         r->blocked = false;
         if (r->pending == 0)
             r->l = NULL;
@@ -190,24 +196,41 @@ static void lose(struct upstream *up, const struct expect *x, bool begun)
     relay_answered(r, x->n);
 }
 
-void link_fail(struct upstream_link *l, const char *why)
+void link_drop(struct upstream_link *l)
 {
     struct upstream *up = l->up;
     struct relay *owner = l->owner;
-    bool connecting = l->state == LINK_CONNECTING;
+    bool begun = l->state == LINK_OPEN;
     if (l->state == LINK_BROKEN)
         return;
-    upstream_failed(up, why);
-    if (!connecting) /* it was there a moment ago, and may be back at once */
-        up->retry_us = up->backoff_us == UPSTREAM_BACKOFF_US ? 0 : up->retry_us;
     link_close(l);
-    refuse_waiters(l);
-    if (owner && !connecting && owner->c)
+    refuse_waiters(l, !begun);
+    if (owner && begun && owner->c)
         conn_close(owner->c);
     else if (owner)
         owner->l = NULL;
     for (uint32_t i = 0; !owner && i < l->fifo_n; i++)
         lose(up, &l->fifo[(l->fifo_at + i) % l->fifo_cap], i == 0 && l->framing && l->frame.begun);
+}
+
+void link_fail(struct upstream_link *l, const char *why)
+{
+    if (l->state == LINK_CONNECTING && link_dial_elsewhere(l, why))
+        return;
+    if (l->state == LINK_LOOKING)
+        upstream_lookup_failed(l->up, why);
+    else if (l->state == LINK_GREETING)
+        upstream_refused(l->up, l->speaks, why);
+    else if (l->state == LINK_OPEN)
+        upstream_broke(l->up, l->lane, l->heard, why);
+    link_drop(l);
+}
+
+void link_spoil(struct upstream_link *l)
+{
+    if (l->state != LINK_BROKEN)
+        upstream_short(l->up, "no memory");
+    link_drop(l);
 }
 
 void link_free(struct upstream_link *l)
@@ -332,6 +355,10 @@ void link_retire(struct upstream_link *l)
 {
     if (l->up->shared[l->lane] == l)
         l->up->shared[l->lane] = NULL;
+    if (l->fifo_n > 0) /* it goes with its last reply */
+        return;
+    refuse_waiters(l, false);
+    link_close(l);
 }
 
 /* A client takes its replies again. */

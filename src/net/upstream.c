@@ -1,21 +1,18 @@
 /*
  * Real servers: where they are, whether they can be reached, and what is overdue.
  */
-#include "base/log.h"
 #include "net/addr.h"
 #include "net/private.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/un.h>
 
-#define BACKOFF_MAX INT64_C(1000000)
 #define STALL_US    INT64_C(250000)   /* that a client may hold up others on a shared link … */
 #define HURRY_US    INT64_C(10000000) /* … and no other for so long after one has */
 #define TICK_MAX_US INT64_C(250000)
+#define LOOK_US     INT64_C(1000000) /* that a link waits for a name, if it need not */
 
 /* ---- the timer: runs while something is expected -----------------------------------------------
  */
@@ -24,7 +21,14 @@
 static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
 {
     bool late = now - l->since_us > l->up->timeout_us;
-    if (l->state == LINK_CONNECTING) {
+    if (l->state == LINK_LOOKING) {
+        *busy = true;
+        bool long_ago = now - l->since_us > LOOK_US || 2 * (now - l->since_us) > l->up->timeout_us;
+        if (long_ago && find_has(l->up)) /* what was found before will do */
+            link_found(l);
+        return late && l->state == LINK_LOOKING ? "no answer in time" : NULL;
+    }
+    if (l->state < LINK_OPEN) {
         *busy = true;
         return late ? "the connection timed out" : NULL;
     }
@@ -70,46 +74,8 @@ void upstream_tick(struct upstream *up)
     ev_timer_start(up->net->loop, &up->tick);
 }
 
-void upstream_failed(struct upstream *up, const char *why)
-{
-    if (up->stats.up || up->stats.errors == 0)
-        log_warn("upstream lost", kv_str("protocol", up->svc->name), kv_str("why", why));
-    (void)snprintf(up->why, sizeof up->why, "%s", why);
-    up->stats.up = false;
-    up->stats.errors++;
-    up->backoff_us = up->backoff_us == 0 ? UPSTREAM_BACKOFF_US : 2 * up->backoff_us;
-    if (up->backoff_us > BACKOFF_MAX)
-        up->backoff_us = BACKOFF_MAX;
-    up->retry_us = upstream_now_us(up) + up->backoff_us;
-    up->at = (up->at + 1) % up->naddr;
-}
-
 /* ---- servers ----------------------------------------------------------------------------------
  */
-
-static enum err_code look_up(struct upstream *up, const struct addr *a, struct err *e)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-    char port[8];
-    if (a->is_unix) {
-        struct sockaddr_un un = {.sun_family = AF_UNIX};
-        (void)snprintf(un.sun_path, sizeof un.sun_path, "%.107s", a->host);
-        memcpy(&up->addr[0], &un, sizeof un);
-        up->addr_n[0] = sizeof un;
-        up->naddr = 1;
-        return ERR_OK;
-    }
-    (void)snprintf(port, sizeof port, "%u", a->port);
-    int r = getaddrinfo(a->host, port, &hints, &list);
-    if (r)
-        return err_set(e, ERR_IO, "cannot look up the upstream %s: %s", a->host, gai_strerror(r));
-    for (const struct addrinfo *ai = list; ai && up->naddr < ADDRESSES; ai = ai->ai_next) {
-        memcpy(&up->addr[up->naddr], ai->ai_addr, ai->ai_addrlen);
-        up->addr_n[up->naddr++] = ai->ai_addrlen;
-    }
-    freeaddrinfo(list);
-    return ERR_OK;
-}
 
 enum err_code upstream_new(struct net *n, struct net_service *svc, const struct upstream_config *c,
                            struct err *e)
@@ -119,8 +85,6 @@ enum err_code upstream_new(struct net *n, struct net_service *svc, const struct 
     struct upstream *up = r ? NULL : calloc(1, sizeof *up);
     if (!r && !up)
         r = err_set(e, ERR_NOMEM, "no memory for an upstream");
-    if (!r)
-        r = look_up(up, &a, e);
     if (!r && !n->up) {
         n->up = mmap(NULL, NET_IN_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (n->up == MAP_FAILED) {
@@ -128,15 +92,21 @@ enum err_code upstream_new(struct net *n, struct net_service *svc, const struct 
             r = err_errno(e, errno, "no memory for an upstream");
         }
     }
+    if (!r && !(up->text = strndup(c->address.p, c->address.n)))
+        r = err_set(e, ERR_NOMEM, "no memory for an upstream");
+    if (!r) {
+        up->net = n;
+        r = find_begin(up, &a, c->look_up, e);
+    }
     if (r) {
+        if (up)
+            free(up->text);
         free(up);
         return r;
     }
-    up->net = n;
     up->svc = svc;
     up->timeout_us = c->timeout_us;
     up->buffer = c->buffer;
-    up->retry_us = INT64_MIN;
     link_init(&up->links);
     link_append(&n->upstreams, &up->all);
     ev_init(&up->tick, ticked);
@@ -150,12 +120,15 @@ void upstreams_free(struct net *n)
     while (!link_empty(&n->upstreams)) {
         struct upstream *up = CONTAINER(n->upstreams.next, struct upstream, all);
         while (!link_empty(&up->links))
-            link_fail(CONTAINER(up->links.next, struct upstream_link, all), "stopping");
+            link_drop(CONTAINER(up->links.next, struct upstream_link, all));
         ev_timer_stop(n->loop, &up->tick);
+        find_end(up);
         up->svc->upstream = NULL;
         link_remove(&up->all);
         while (!link_empty(&n->broken))
             link_free(CONTAINER(n->broken.next, struct upstream_link, all));
+        greetings_free(up);
+        free(up->text);
         free(up);
     }
 }

@@ -21,7 +21,10 @@
  *     asks for the others wait for, and it may be large.
  *   - Bounded: unsent requests of a link and unsent replies of a client, by `buffer` and one block;
  *     replies expected, by count. Beyond that, the client is not read from.
- *   - Nothing blocks, and an idle link wakes nobody. A name is looked up once, at the start.
+ *   - A client's own link that fails concerns that client. Only what says something about the
+ *     server keeps others from trying it at once: see reach.c.
+ *   - Nothing blocks, and an idle link wakes nobody. A name is looked up for each new
+ *     link, by another thread; see find.c.
  */
 #ifndef SIDFLAKE_NET_UPSTREAM_H
 #define SIDFLAKE_NET_UPSTREAM_H
@@ -29,18 +32,53 @@
 #include "net/net.h"
 #include "wire/frame.h"
 
+/* Which link: one that all share, by what is spoken on it, or one's own. */
+enum upstream_lane {
+    UPSTREAM_TEXT,
+    UPSTREAM_BINARY,
+    UPSTREAM_SHARED, /* how many are shared */
+    UPSTREAM_OWN = UPSTREAM_SHARED,
+    UPSTREAM_REST, /* one's own, for the rest of a request: upstreams_rest does not stop it */
+};
+
+struct addrinfo;
+
+/* As getaddrinfo(3); what it gives is freed by freeaddrinfo(3). */
+typedef int upstream_look_up(const char *host, const char *port, const struct addrinfo *hints,
+                             struct addrinfo **list);
+
 struct upstream_config {
-    struct span address; /* as net/addr.h reads it */
-    int64_t timeout_us;  /* for a connection, and for each reply; > 0 */
-    size_t buffer;       /* bytes, see above */
+    struct span address;       /* as net/addr.h reads it */
+    int64_t timeout_us;        /* for a connection, and for each reply; > 0 */
+    size_t buffer;             /* bytes, see above */
+    upstream_look_up *look_up; /* for tests, called by another thread; NULL: getaddrinfo(3) */
 };
 
 /* Gives svc a server to forward to, for as long as n lives. Reaches it only when asked to. */
 enum err_code upstream_new(struct net *n, struct net_service *svc, const struct upstream_config *c,
                            struct err *e) MUST_CHECK;
 
+/* ---- who we are -------------------------------------------------------------------------------
+ */
+
+/* What a link begins with, before any client's request; see greet.c. */
+struct upstream_greeting {
+    struct span bytes;    /* empty: none */
+    struct span secret;   /* among them: never said */
+    enum frame_kind kind; /* of its one reply … */
+    struct span ok;       /* … which begins so, and is no error, if it lets us in; static */
+    size_t words;         /* bytes that stand before the words of another */
+};
+
+/* New links that speak as lane does begin with it; the shared one makes way for such a one. Copies
+ * the bytes, and wipes them after use. The same again changes nothing. false: no memory, and
+ * nothing is changed. lane is a shared one. */
+bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
+                    const struct upstream_greeting *g);
+
 struct upstream_stats {
-    bool up;              /* the latest attempt to reach it succeeded, and it has not broken off */
+    bool up; /* it has answered, and since then neither were all its addresses in vain, nor did a
+                shared link break off; what becomes of a client's own is no matter */
     uint64_t connections; /* open now */
     uint64_t requests;    /* replies that were asked for */
     uint64_t errors;      /* connections that failed, broke off, or timed out */
@@ -56,15 +94,6 @@ void upstreams_rest(struct net *n, bool on);
 
 /* ---- for serve, during its turn ---------------------------------------------------------------
  */
-
-/* Which link: one that all share, by what is spoken on it, or one's own. */
-enum upstream_lane {
-    UPSTREAM_TEXT,
-    UPSTREAM_BINARY,
-    UPSTREAM_SHARED, /* how many are shared */
-    UPSTREAM_OWN = UPSTREAM_SHARED,
-    UPSTREAM_REST, /* one's own, for the rest of a request: upstreams_rest does not stop it */
-};
 
 enum upstream_ready {
     UPSTREAM_READY, /* forward now */
@@ -111,6 +140,13 @@ uint32_t upstream_pending(const struct net_turn *t);
 
 /* Whether it has a link of its own. */
 bool upstream_owns(const struct net_turn *t);
+
+/* Whether its link began with a login of ours. */
+bool upstream_logs_in(const struct net_turn *t);
+
+/* Closes its own link, on which nothing is expected: the next request gets another one of its own,
+ * on which nothing was said before. */
+void upstream_renew(struct net_turn *t);
 
 /* From here on all goes through, both ways, uninterpreted. */
 void upstream_tunnel(struct net_turn *t);

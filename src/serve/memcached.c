@@ -444,6 +444,13 @@ static void close_session(struct net_service *svc, void *session)
     free(s->merge);
 }
 
+static unsigned speaks(const void *session)
+{
+    const struct mcd_session *s = session;
+    bool binary = s->state == MCD_BINARY || s->state >= MCD_BINARY_THROUGH;
+    return binary ? UPSTREAM_BINARY : UPSTREAM_TEXT;
+}
+
 const char *serve_memcached_command(unsigned index)
 {
     return index < MC_VERB_COUNT ? mc_verb_name((enum mc_verb)index) : NULL;
@@ -467,6 +474,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .frame = frame_memcached,
         .unasked = FRAME_MC_ANY,
         .nonce = (uint32_t)rng_u64(rng_system()),
+        .speaks = speaks,
         .lost = MCD_UNAVAILABLE,
         .heard = mcd_heard,
         .refusal = SPAN("SERVER_ERROR too many open connections\r\n"),

@@ -236,7 +236,7 @@ static const struct row rows[] = {
     {{"sidflake_connections_refused", EXPOSITION_COUNTER, "",
       "Connections refused, being over the limit or of a user who may not connect."}, .samples = connections_refused},
     {{"sidflake_upstream_up", EXPOSITION_GAUGE, "",
-      "Whether the upstream was reached by the latest attempt."}, .samples = upstream_up},
+      "Whether the upstream can be reached: it answers, and lets connect."}, .samples = upstream_up},
     {{"sidflake_upstream_connections", EXPOSITION_GAUGE, "",
       "Connections open to the upstream."}, .samples = upstream_connections},
     {{"sidflake_upstream_requests", EXPOSITION_COUNTER, "",

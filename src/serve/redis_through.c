@@ -172,6 +172,10 @@ static enum serve_result reset(struct rds_call *c)
         upstream_owns(c->turn) ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
+    if (is == UPSTREAM_READY && upstream_logs_in(c->turn)) { /* which a RESET there would undo */
+        upstream_renew(c->turn);
+        is = UPSTREAM_DOWN;
+    }
     enum serve_result r = rds_request(c);
     if (skipped || is == UPSTREAM_READY)
         buf_truncate(c->out, c->start);

@@ -58,8 +58,12 @@ class Puppet:
         for s in [self.listener, *self.socks]:
             s.close()
 
-    def accept(self):
-        self.listener.settimeout(10)
+    def accept_soon(self):
+        """TimeoutError: nobody connects just now."""
+        return self.accept(0.2)
+
+    def accept(self, timeout=10):
+        self.listener.settimeout(timeout)
         s = self.listener.accept()[0]
         s.settimeout(10)
         self.socks.append(s)

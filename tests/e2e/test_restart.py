@@ -228,3 +228,89 @@ def lost(case):
     assert {ids.worker_of(v) for v in after} == {2}
     s.wait_held(2)
     assert redis.held() == [0, 1, 2, 3]
+
+
+# ---- the state page, while it is in use ----------------------------------------------------------
+
+PAGE_LOST = 74
+
+
+def under_load(s, seen, seconds=5):
+    """Draws IDs of both protocols into seen until the sidecar is gone."""
+    end = time.monotonic() + seconds
+    try:
+        with s.resp() as r, s.mc() as m:
+            while time.monotonic() < end:
+                seen.append(int(r.ask("GET", "id:a")))
+                seen.append(m.id())
+    except (OSError, wire.Closed):
+        return True
+    return False
+
+
+@test("a state page that is cut short ends the process with a reason, and nothing is issued twice")
+def cut_short(case):
+    for url in (case.pool(), "static:9"):
+        for then in ("", "restored"):
+            s = case.sidecar(url)
+            page, seen = os.path.join(s.state_dir, "worker.page"), []
+            with open(page, "rb") as f:
+                earlier = f.read()
+            loads = threading.Thread(target=under_load, args=(s, seen))
+            loads.start()
+            until("IDs", lambda: len(seen) > 200)
+            os.truncate(page, 0)
+            loads.join()
+            assert s.wait() == PAGE_LOST, "expected status 74, found %r" % s.popen.returncode
+            last = s.log().splitlines()[-1]
+            for word in ("error", "state page lost", page, "somebody has cut it short"):
+                assert word in last, "expected %r in the last line, found %r" % (word, last)
+            if then:
+                with open(page, "wb") as f:  # the same file, as it was earlier in this boot …
+                    f.write(earlier[:4000])  # … and not whole
+            s.start()
+            under_load(s, seen, 0.5)
+            assert len(set(seen)) == len(seen), "%d IDs of %d are not the first" % (
+                len(seen) - len(set(seen)), len(seen))
+            s.stop()
+
+
+@test("a state page that is cut short while nobody asks: a renewal notices")
+def cut_short_idle(case):
+    s = case.sidecar(case.pool())
+    seen = [s.id()]
+    os.truncate(os.path.join(s.state_dir, "worker.page"), 0)
+    assert s.wait(15) == PAGE_LOST
+    assert "somebody has cut it short" in s.log()
+    s.start()
+    assert s.id() not in seen
+
+
+@test("a state page that is deleted, replaced or overwritten is missed in the log, and IDs go on")
+def missed(case):
+    url = case.pool()
+
+    def overwrite(page):
+        with open(page, "r+b") as f:
+            f.write(b"\0" * 4096)
+
+    def replace(page):
+        with open(page + ".new", "wb") as f:
+            f.write(b"\0" * 4096)
+        os.rename(page + ".new", page)
+
+    for harm, why in ((os.unlink, "cannot find"), (replace, "another file"),
+                                     (overwrite, "no state page"),
+                                     (lambda page: os.truncate(page, 100), "found 100")):
+        s = case.sidecar(url, {"lease.renew_every": "1s"})
+        page, seen = os.path.join(s.state_dir, "worker.page"), []
+        under_load(s, seen, 0.1)
+        harm(page)
+        s.wait_log("error state page lost: a restart will cost a workerId.*" + why, 15)
+        under_load(s, seen, 0.3)
+        assert s.log().count("state page lost") == 1
+        s.kill()
+        s.start()
+        under_load(s, seen, 0.3)
+        assert len(set(seen)) == len(seen)
+        s.stop()

@@ -506,7 +506,7 @@ def not_proven(case):
 
 
 PARCEL_TAKE, PARCEL_REHEARSE = 0, 1
-VERSION = 4  # of the parcels
+VERSION = 3  # of the parcels
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 

@@ -259,6 +259,25 @@ static void limit_lets_one_through(void **state)
     assert_int_equal(l.held, 0);
 }
 
+static struct log_last last_words = {.n = 0};
+
+static const char *last_written(enum log_format format)
+{
+    log_setup(LOG_LVL_ERROR, format);
+    log_prepare(&last_words, "it ends", LOG_KVS(kv_str("why", "a b"), kv_u64("n", 7)));
+    capture_begin();
+    log_last_words(&last_words);
+    return capture_end();
+}
+
+static void a_line_can_be_made_beforehand(void **state)
+{
+    (void)state;
+    assert_string_equal(last_written(LOG_FMT_TEXT), "error it ends why=\"a b\" n=7\n");
+    assert_string_equal(last_written(LOG_FMT_JSON),
+                        "{\"level\":\"error\",\"msg\":\"it ends\",\"why\":\"a b\",\"n\":7}\n");
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -283,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup(threads_do_not_mix_lines, plain),
         cmocka_unit_test_setup(a_lost_line_is_no_failure, plain),
         cmocka_unit_test(limit_lets_one_through),
+        cmocka_unit_test_setup(a_line_can_be_made_beforehand, plain),
         cmocka_unit_test(names),
     };
     return cmocka_run_group_tests_name("base/log", tests, NULL, NULL);

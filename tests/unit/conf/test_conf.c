@@ -193,8 +193,9 @@ static void test_values(void **state)
     assert_int_equal(c.limits_max_wait_us, 60000000);
     assert_int_equal(c.log_level, LOG_LVL_DEBUG);
     assert_int_equal(c.log_format, LOG_FMT_JSON);
-    /* All but password_file and auto_init, which cannot be changed without a file or SQLite. */
-    assert_int_equal(conf_diff(&c, &defaults, paths), CONF_OPTIONS - 2);
+    /* All but auto_init, password files and those who have one, which cannot be changed without
+     * SQLite or a file. */
+    assert_int_equal(conf_diff(&c, &defaults, paths), CONF_OPTIONS - 6);
     assert_string_equal(paths[0], "listen.memcached");
     conf_clear(&c);
     conf_clear(&defaults);
@@ -309,6 +310,51 @@ static void test_password(void **state)
                                 "found \"/nonexistent\": No such file or directory");
 }
 
+static void check_refused(const char *yaml, enum err_code code, const char *text)
+{
+    struct conf c;
+    struct err e;
+    assert_int_equal(conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, &e), code);
+    assert_string_equal(e.text, text);
+}
+
+/* A login at an upstream is a user and a password, or for Redis a password. */
+static void test_upstream_logins(void **state)
+{
+    static const char name[] = "build/test_conf.upstream";
+    static const char both[] =
+        "upstream: {redis: 'tcp://h:1', redis_user: u, redis_password_file: build/"
+        "test_conf.upstream, memcached_user: m, memcached_password_file: build/"
+        "test_conf.upstream}\n";
+    char out[PASSFILE_MAX + 1];
+    struct err e;
+    (void)state;
+    FILE *f = fopen(name, "w");
+    assert_non_null(f);
+    assert_true(fputs("secret\n", f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    struct conf c = load_yaml(both);
+    assert_string_equal(c.upstream_redis_user, "u");
+    assert_string_equal(c.upstream_memcached_user, "m");
+    assert_int_equal(conf_secret(c.upstream_redis_password_file, "x", out, &e), ERR_OK);
+    assert_string_equal(out, "secret");
+    assert_int_equal(conf_secret("", "x", out, &e), ERR_OK);
+    assert_string_equal(out, "");
+    assert_int_equal(c.warnings.n, 1);
+    assert_non_null(strstr(c.warnings.item[0], "there is no upstream.memcached to log in at"));
+    conf_clear(&c);
+    check_refused("upstream:\n  redis_user: u\n", ERR_INVALID,
+                  "f:2:15: expected upstream.redis_password_file with upstream.redis_user, found "
+                  "none");
+    check_refused("upstream:\n  memcached_password_file: build/test_conf.upstream\n", ERR_INVALID,
+                  "f:2:28: expected upstream.memcached_user with "
+                  "upstream.memcached_password_file, found none");
+    (void)unlink(name);
+    check_refused("upstream:\n  redis_password_file: /nonexistent\n", ERR_IO,
+                  "f:2:24: expected a readable file for upstream.redis_password_file, found "
+                  "\"/nonexistent\": No such file or directory");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,7 +362,7 @@ int main(void)
         cmocka_unit_test(test_dev_file), cmocka_unit_test(test_values),
         cmocka_unit_test(test_dump),     cmocka_unit_test(test_empty_files),
         cmocka_unit_test(test_help),     cmocka_unit_test(test_file_errors),
-        cmocka_unit_test(test_password),
+        cmocka_unit_test(test_password), cmocka_unit_test(test_upstream_logins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -390,6 +390,93 @@ static void memory_is_a_page_without_a_file(void **state)
     assert_false(exists(page_path));
 }
 
+/* ---- while it is open -------------------------------------------------------------------------
+ */
+
+/* How a process ends that does so with its page. */
+static int end_of(void (*harm)(struct pagefile *))
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct pagefile f;
+        struct err e;
+        (void)close(STDERR_FILENO);
+        if (pagefile_inherit(&f, dir, COORDINATOR, NULL, &e))
+            _exit(1);
+        hold_one(&f);
+        pagefile_guard(&f);
+        harm(&f);
+        mark_store(&f.page->slot[2].mark, LO + 6);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void cut_to_nothing(struct pagefile *f)
+{
+    (void)ftruncate(f->fd, 0);
+}
+
+static void bus_error_of_another(struct pagefile *f)
+{
+    (void)f;
+    (void)raise(SIGBUS);
+}
+
+static void no_harm(struct pagefile *f)
+{
+    (void)f;
+}
+
+static void a_store_that_the_file_does_not_take_ends_the_process(void **state)
+{
+    (void)state;
+    int status = end_of(cut_to_nothing);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), PAGEFILE_LOST);
+    status = end_of(bus_error_of_another);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGBUS);
+    status = end_of(no_harm);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    (void)unlink(spare_path);
+}
+
+static void assert_missed(const struct pagefile *f, const char *why)
+{
+    struct err e;
+    assert_false(pagefile_stands(f, &e));
+    if (!strstr(e.text, why))
+        fail_msg("expected \"%s\", found \"%s\"", why, e.text);
+}
+
+static void a_page_is_missed_when_it_is_not_there_as_it_was(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    struct err e;
+    open_ok(&f);
+    assert_true(pagefile_stands(&f, &e));
+    hold_one(&f);
+    mark_store(&f.page->slot[2].mark, LO - 100); /* issued for the holder before: no damage */
+    assert_true(pagefile_stands(&f, &e));
+    assert_int_equal(rename(page_path, spare_path), 0);
+    assert_missed(&f, "cannot find");
+    int other = open(page_path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    assert_missed(&f, "another file");
+    assert_int_equal(rename(spare_path, page_path), 0);
+    assert_true(pagefile_stands(&f, &e));
+    assert_int_equal(ftruncate(f.fd, 100), 0);
+    assert_missed(&f, "found 100");
+    assert_int_equal(ftruncate(f.fd, 0), 0);
+    assert_int_equal(ftruncate(f.fd, PAGE_SIZE_BYTES), 0);
+    assert_missed(&f, "no state page");
+    (void)close(other);
+    pagefile_close(&f);
+}
+
 #define IN_DIR(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 
 int main(void)
@@ -412,6 +499,8 @@ int main(void)
         IN_DIR(a_symbolic_link_is_not_followed),
         IN_DIR(a_full_disk_shows_at_start),
         IN_DIR(memory_is_a_page_without_a_file),
+        IN_DIR(a_store_that_the_file_does_not_take_ends_the_process),
+        IN_DIR(a_page_is_missed_when_it_is_not_there_as_it_was),
     };
     return cmocka_run_group_tests_name("lease/pagefile", tests, NULL, NULL);
 }

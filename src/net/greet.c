@@ -1,0 +1,136 @@
+/*
+ * What each link begins with where the server wants to know who comes.
+ *
+ *     connected --> greeting ... its one reply --> open: requests of clients
+ *                                            `---> refused: the server's words go to the log
+ *
+ * Nothing of a client is sent before the reply has let us in. The greeting goes straight from the
+ * upstream's own memory to the socket: no buffer of a link ever holds a password.
+ */
+#include "net/private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#define REPLY_MAX 1024 /* bytes */
+
+/* ---- the greetings ----------------------------------------------------------------------------
+ */
+
+static void forget(struct greeting *g)
+{
+    if (g->bytes)
+        explicit_bzero(g->bytes, g->g.bytes.n);
+    free(g->bytes);
+    *g = (struct greeting){.bytes = NULL};
+}
+
+void greetings_free(struct upstream *up)
+{
+    for (unsigned i = 0; i < UPSTREAM_SHARED; i++)
+        forget(&up->greeting[i]);
+}
+
+bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
+                    const struct upstream_greeting *said)
+{
+    struct upstream *up = svc->upstream;
+    struct greeting *g = &up->greeting[lane];
+    if (span_eq(g->g.bytes, said->bytes))
+        return true;
+    char *bytes = said->bytes.n > 0 ? malloc(said->bytes.n) : NULL;
+    if (said->bytes.n > 0 && !bytes)
+        return false;
+    if (bytes)
+        memcpy(bytes, said->bytes.p, said->bytes.n);
+    forget(g);
+    *g = (struct greeting){.bytes = bytes, .g = *said};
+    g->g.bytes.p = bytes;
+    g->g.secret.p = bytes ? bytes + (said->secret.p - said->bytes.p) : NULL;
+    up->refused[lane] = (struct backoff){0, 0};
+    if (up->shared[lane]) {
+        link_retire(up->shared[lane]);
+        net_go_on(up->net);
+    }
+    return true;
+}
+
+/* ---- one link ---------------------------------------------------------------------------------
+ */
+
+bool greet(struct upstream_link *l)
+{
+    const struct upstream_greeting *g = &l->up->greeting[l->speaks].g;
+    if (g->bytes.n == 0)
+        return false;
+    l->state = LINK_GREETING;
+    ev_io_stop(l->up->net->loop, &l->wr);
+    ev_io_start(l->up->net->loop, &l->rd);
+    ssize_t r = send(l->wr.fd, g->bytes.p, g->bytes.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (r != (ssize_t)g->bytes.n) /* a socket that nothing was sent on takes more than that */
+        link_fail(l, r < 0 ? strerror(errno) : "it did not take the login");
+    return true;
+}
+
+/* The server's words, one line without what a log or a client could stumble over, and never with
+ * the password in them. */
+static void refused(struct upstream_link *l, const struct upstream_greeting *g, struct span reply)
+{
+    char why[160];
+    struct span words = span_skip(reply, g->words < reply.n ? g->words : reply.n);
+    const char *end = words.n ? memchr(words.p, '\n', words.n) : NULL;
+    if (end)
+        words.n = (size_t)(end - words.p);
+    while (words.n > 0 && words.p[words.n - 1] == '\r')
+        words.n--;
+    if (g->secret.n > 0 && words.n > 0 && memmem(words.p, words.n, g->secret.p, g->secret.n))
+        words.n = 0;
+    (void)snprintf(why, sizeof why, "the login was refused: %.*s",
+                   (int)(words.n < 120 ? words.n : 120), words.n ? words.p : "");
+    for (char *c = why; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    link_fail(l, why);
+}
+
+/* The greeting may be another by now: kind and form of its reply are the same. */
+static void judge(struct upstream_link *l, struct span in)
+{
+    struct upstream *up = l->up;
+    const struct upstream_greeting *g = &up->greeting[l->speaks].g;
+    size_t used = 0;
+    frame_start(&l->frame, g->kind, false);
+    l->frame.own = true; /* whatever it says is about the login */
+    enum frame_verdict v = up->svc->frame(&l->frame, in, &used);
+    if (v == FRAME_MORE && in.n < REPLY_MAX) {
+        if (!kept_set(up->net, &l->in, in))
+            link_spoil(l);
+        return;
+    }
+    struct span reply = span_of(in.p, used);
+    if (v != FRAME_DONE || l->frame.push)
+        link_fail(l, "it does not speak the protocol");
+    else if (l->frame.error || !span_starts(reply, g->ok))
+        refused(l, g, reply);
+    else if (used < in.n)
+        link_fail(l, "it sent something unasked");
+    else
+        link_opened(l);
+}
+
+void greet_hear(struct upstream_link *l)
+{
+    struct net *n = l->up->net;
+    size_t kept = l->in.n;
+    ssize_t got = recv(l->rd.fd, n->up + kept, REPLY_MAX - kept, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got <= 0) {
+        link_fail(l, got < 0 ? strerror(errno) : "it closed the connection at the login");
+        return;
+    }
+    (void)kept_take(n, &l->in, n->up);
+    judge(l, span_of(n->up, kept + (size_t)got));
+}
