@@ -30,6 +30,7 @@ void conn_close(struct conn *c)
         return;
     struct net *n = c->net;
     link_remove(&c->park);
+    sweep_forget(c);
     ev_io_stop(n->loop, &c->rd);
     ev_io_stop(n->loop, &c->wr);
     (void)close(c->rd.fd);
@@ -67,6 +68,15 @@ static ssize_t send_some(struct conn *c, const char *p, size_t n)
     return (ssize_t)sent;
 }
 
+/* Until the client has taken what is kept. */
+static void await_taking(struct conn *c)
+{
+    c->state = CONN_FLUSHING;
+    ev_io_stop(c->net->loop, &c->rd);
+    ev_io_start(c->net->loop, &c->wr);
+    sweep_watch(c);
+}
+
 /* Sends the first `ready` bytes of out, and moves what follows them to its front. What the kernel
  * does not take is kept, and the connection is FLUSHING; false then, or when it is closed. */
 static bool flush(struct conn *c, struct buf *out, size_t ready)
@@ -87,9 +97,7 @@ static bool flush(struct conn *c, struct buf *out, size_t ready)
         return false;
     }
     c->out_held = (uint32_t)(out->n - ready);
-    c->state = CONN_FLUSHING;
-    ev_io_stop(c->net->loop, &c->rd);
-    ev_io_start(c->net->loop, &c->wr);
+    await_taking(c);
     return false;
 }
 
@@ -175,6 +183,7 @@ static void settle_state(struct conn *c, const struct turn *t)
     bool last = c->eof || (n->draining && !t->full);
     if (v == NET_BEHIND || (last && v == NET_MORE && c->relay && relay_waits(c))) {
         c->state = CONN_BEHIND;
+        sweep_watch(c);
         relay_behind(c);
         return;
     }
@@ -268,9 +277,7 @@ bool conn_deliver(struct conn *c, struct span bytes)
     }
     if (c->state != CONN_FLUSHING) {
         link_remove(&c->park);
-        c->state = CONN_FLUSHING;
-        ev_io_stop(c->net->loop, &c->rd);
-        ev_io_start(c->net->loop, &c->wr);
+        await_taking(c);
     }
     return true;
 }
@@ -335,6 +342,7 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     c->state = CONN_READING;
     c->active_us = clock_mono_us(n->conf.clock);
     link_init(&c->park);
+    link_init(&c->watch);
     link_append(&n->all, &c->all);
     svc->connections++;
     n->connections++;
@@ -371,8 +379,7 @@ void conn_restore(struct conn *c, struct span in, struct span out, size_t held)
         return;
     ev_io_stop(c->net->loop, &c->rd);
     if (out.n > held) {
-        c->state = CONN_FLUSHING;
-        ev_io_start(c->net->loop, &c->wr);
+        await_taking(c);
     } else { /* what is there may be a whole request: the client need not send any more */
         park_queue(c, false);
         park_arm(c->net);

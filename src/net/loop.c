@@ -162,7 +162,7 @@ static void *map_block(size_t n)
  * are wanted when there may be no memory left: it is had at the start. */
 static void reserve_timers(struct ev_loop *loop)
 {
-    struct ev_timer t[4]; /* idle, after, every, resume */
+    struct ev_timer t[5]; /* idle, after, every, resume, sweep */
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         ev_timer_init(&t[i], close_idle, 1., 0.); /* never called */
         ev_timer_start(loop, &t[i]);
@@ -184,6 +184,7 @@ static void start_watchers(struct net *n)
     ev_init(&n->after, after_fired);
     ev_init(&n->every, every_fired);
     ev_init(&n->resume, NULL);
+    sweep_init(n);
     reserve_timers(n->loop);
 }
 
@@ -226,6 +227,7 @@ static void stop_watchers(struct net *n)
     ev_timer_stop(n->loop, &n->after);
     ev_timer_stop(n->loop, &n->every);
     ev_timer_stop(n->loop, &n->idle);
+    ev_timer_stop(n->loop, &n->sweep);
     ev_async_stop(n->loop, &n->notify);
     ev_prepare_stop(n->loop, &n->prepare);
     ev_idle_stop(n->loop, &n->spin);

@@ -16,6 +16,8 @@
  *     back what follows it on its connection, and nobody else.
  *   - A connection has one close path, is freed at the end of the turn, and never inside a
  *     callback.
+ *   - In no state does a client that has gone stay unnoticed: who is not read from is asked about
+ *     (sweep.c), and who is gone without a word is found by TCP's keepalive.
  *   - An idle connection holds no buffers. One that is not read from holds at most NET_IN_MAX bytes
  *     of input and NET_OUT_MAX of output.
  *   - Nothing here blocks. Nothing wakes an idle process; with busy_poll it is idle that much

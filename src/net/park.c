@@ -24,6 +24,7 @@ static struct conn *conn_of(struct link *l)
 void park_queue(struct conn *c, bool first)
 {
     c->state = CONN_QUEUED;
+    sweep_watch(c);
     if (first)
         link_prepend(&c->net->queue, &c->park);
     else
@@ -33,6 +34,7 @@ void park_queue(struct conn *c, bool first)
 void park_wait(struct conn *c)
 {
     c->state = CONN_WAITING;
+    sweep_watch(c);
     if (c->waiting_us == 0)
         c->waiting_us = clock_mono_us(c->net->conf.clock);
     link_append(&c->net->waiting, &c->park);
@@ -42,6 +44,7 @@ void park_wait(struct conn *c)
 void park_hold(struct conn *c)
 {
     c->state = CONN_WAITING;
+    sweep_watch(c);
     link_append(&c->net->holding, &c->park);
 }
 

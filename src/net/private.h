@@ -107,6 +107,7 @@ struct conn {
     struct net_service *svc;
     struct link all;     /* net.all, least recently active first; or net.dead */
     struct link park;    /* net.queue, .waiting, .holding, .ready or .resting, or link.waiters */
+    struct link watch;   /* net.watched, or none */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
     uint8_t mark; /* of the listener it came by */
@@ -161,6 +162,8 @@ struct net {
     struct link ready;                    /* BEHIND, and may go on */
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
+    struct link watched;                  /* of sweep.c */
+    size_t nwatched, unswept;             /* in that list; in this round not looked at yet */
     uint64_t connections;
     int64_t now_us;    /* monotonic: end of the latest turn since the loop slept; 0: none was */
     uint64_t answered; /* requests, without those that went upstream */
@@ -178,6 +181,7 @@ struct net {
     struct ev_timer resume; /* accepting again after the descriptors ran out */
     struct ev_timer after;
     struct ev_timer every;
+    struct ev_timer sweep; /* runs while connections are watched */
     struct ev_prepare prepare;
     struct ev_idle spin; /* active: the loop polls without sleeping … */
     int64_t spin_us;     /* … until then, monotonic */
@@ -212,6 +216,11 @@ bool conn_deliver(struct conn *c, struct span bytes); /* false: it is closed */
 void conn_resume(struct conn *c, uint32_t quota);
 void conn_close(struct conn *c);
 void conn_drain(struct conn *c);
+
+/* sweep.c: what no event tells */
+void sweep_init(struct net *n);
+void sweep_watch(struct conn *c); /* each connection that is not READING; twice does no harm */
+void sweep_forget(struct conn *c);
 
 /* park.c: who waits, and the timer that ends it */
 void park_queue(struct conn *c, bool first);

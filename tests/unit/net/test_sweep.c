@@ -1,0 +1,105 @@
+/* Clients that go while nothing is read from them. */
+#include "support/net_bench.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct net_bench b;
+
+static void reset(int fd)
+{
+    struct linger now = {1, 0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    (void)close(fd);
+}
+
+static void the_reset_are_noticed_behind_unread_input(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < 40; i++) {
+        int fd = dial(&b);
+        say(fd, "hold\n");
+        NET_AWAIT(net_bench_bytes_in(&b) == 5 * (uint64_t)(i + 1));
+        say(fd, "more\n");
+        reset(fd);
+    }
+    assert_int_equal(net_bench_connections(&b), 40);
+    NET_AWAIT(net_bench_connections(&b) == 0);
+    assert_int_equal(b.closed, 40);
+}
+
+static void whoever_left_a_unix_socket_is_noticed(void **state)
+{
+    (void)state;
+    char address[64];
+    (void)snprintf(address, sizeof address, "unix:///tmp/sidflake-sweep-%ld", (long)getpid());
+    net_bench_start(&b, address);
+    int gone = dial(&b), there = dial(&b);
+    say(gone, "hold\n");
+    say(there, "hold\n");
+    NET_AWAIT(net_bench_bytes_in(&b) == 10);
+    say(gone, "more\n");
+    (void)close(gone);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    net_bench_open_gate(&b);
+    expect(there, "hold\n");
+    (void)close(there);
+}
+
+static void whoever_shut_one_side_is_answered_all_the_same(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    say(fd, "hold\nafter\n");
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    expect_silence(fd, 2500); /* two sweeps */
+    net_bench_open_gate(&b);
+    expect(fd, "hold\nafter\n");
+    expect_end(fd);
+    (void)close(fd);
+}
+
+static void many_are_looked_at_in_pieces(void **state)
+{
+    (void)state;
+    static int fd[600];
+    const int n = (int)(sizeof fd / sizeof *fd);
+    b.conf.connections = 1000;
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < n; i++) {
+        fd[i] = dial(&b);
+        say(fd[i], "hold\n");
+    }
+    NET_AWAIT(net_bench_bytes_in(&b) == 5 * (uint64_t)n);
+    for (int i = 0; i < n; i += 2)
+        reset(fd[i]);
+    NET_AWAIT(net_bench_connections(&b) == (uint64_t)n / 2);
+    net_bench_open_gate(&b);
+    for (int i = 1; i < n; i += 2) {
+        expect(fd[i], "hold\n");
+        (void)close(fd[i]);
+    }
+    NET_AWAIT(net_bench_connections(&b) == 0);
+}
+
+#define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NET(the_reset_are_noticed_behind_unread_input),
+        NET(whoever_left_a_unix_socket_is_noticed),
+        NET(whoever_shut_one_side_is_answered_all_the_same),
+        NET(many_are_looked_at_in_pieces),
+    };
+    return cmocka_run_group_tests_name("net/sweep", tests, NULL, NULL);
+}
