@@ -533,6 +533,7 @@ static void stop(struct app *a)
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
         free(a->serve.services[i]);
     names_clear(&a->serve.issuer.names);
+    print_tidy(a->serve.prints, INT64_MAX);
     pagefile_close(&a->page);
     coord_free(a->coord);
     supervisor_clear(&a->supervisor);

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define FLUSH_AT  ((size_t)64 << 10) /* output is sent before it grows beyond this and a reply */
+#define LOOK      128                /* IDs issued between two looks at the clock … */
+#define LOOK_MUCH 16                 /* … where many have had a turn since the loop looked */
 #define REPLY_MAX (NET_OUT_MAX - FLUSH_AT) /* bytes of a reply, whatever stands before it */
 
 /* ---- life -------------------------------------------------------------------------------------
@@ -29,6 +31,7 @@ void conn_close(struct conn *c)
     if (c->state == CONN_DEAD)
         return;
     struct net *n = c->net;
+    turns_leave(c);
     link_remove(&c->park);
     sweep_forget(c);
     ev_io_stop(n->loop, &c->rd);
@@ -104,13 +107,22 @@ static bool flush(struct conn *c, struct buf *out, size_t ready)
 /* ---- the turn ---------------------------------------------------------------------------------
  */
 
-/* Reads once behind what was kept. false: nothing came, or the connection is closed. */
-static bool fill(struct conn *c, size_t *n)
+/* How much to read behind n bytes: where others have more to do, no more than is soon done. */
+static size_t room_behind(const struct net *net, size_t n)
 {
-    size_t room = NET_IN_MAX - *n;
+    size_t room = NET_IN_MAX - n, some = n > NET_BLOCK ? n : NET_BLOCK;
+    return !link_empty(&net->turns) && some < room ? some : room;
+}
+
+/* Reads once behind what was kept. false: nothing came, or the connection is closed. *full: there
+ * may be more. */
+static bool fill(struct conn *c, size_t *n, bool *full)
+{
+    size_t room = room_behind(c->net, *n);
     ssize_t r = recv(c->rd.fd, c->net->in + *n, room, MSG_DONTWAIT);
     if (r > 0) {
         *n += (size_t)r;
+        *full = (size_t)r == room;
         c->svc->bytes_in += (uint64_t)r;
         return true;
     }
@@ -129,10 +141,21 @@ struct turn {
     size_t ready;    /* bytes of out that may be sent: all but an unfinished reply */
     uint64_t served; /* requests answered */
     bool full;       /* the read filled the block: more may have arrived */
+    bool over;       /* its time is */
+    int left;        /* until the next look at the clock, in IDs */
+    int64_t over_us; /* monotonic */
     struct net_step step;
 };
 
-/* Serves requests until one cannot be, or the output is large enough to be sent first. */
+static bool is_over(struct conn *c, struct turn *t)
+{
+    t->left = LOOK;
+    t->over = clock_mono_us(c->net->conf.clock) >= t->over_us;
+    return t->over;
+}
+
+/* Serves requests until one cannot be, the output is large enough to be sent first, or the time is
+ * over. */
 static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struct buf *out)
 {
     do {
@@ -150,7 +173,8 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
             nt->reply_start = out->n;
         if (done && t->in.n == 0)
             t->step.verdict = NET_MORE;
-    } while (t->step.verdict == NET_DONE && out->n < FLUSH_AT);
+        t->left -= 1 + t->step.cost;
+    } while (t->step.verdict == NET_DONE && out->n < FLUSH_AT && (t->left > 0 || !is_over(c, t)));
     t->ready = nt->reply_start;
     if (out->failed) /* a reply that never fits: the services have answers for that, but if not */
         t->step.verdict = NET_CLOSE;
@@ -191,6 +215,8 @@ static void settle_state(struct conn *c, const struct turn *t)
         conn_close(c);
     } else if (v == NET_MORE) {
         ev_io_start(n->loop, &c->rd);
+    } else if (v == NET_DONE || (v == NET_YIELD && t->step.cost == NET_DEAR)) {
+        turns_add(c);
     } else {
         park(c, &t->step);
     }
@@ -216,14 +242,17 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     struct buf out;
     struct turn t = {.in = {n->in, 0}};
     t.in.n = kept_take(n, &c->in, n->in);
-    if (may_read && t.in.n < NET_IN_MAX && !fill(c, &t.in.n) && c->state == CONN_DEAD)
-        return;
     t.full = may_read && t.in.n == NET_IN_MAX;
+    if (may_read && !t.full && !fill(c, &t.in.n, &t.full) && c->state == CONN_DEAD)
+        return;
     buf_init(&out, n->out, NET_OUT_MAX);
     out.n = kept_take(n, &c->out, n->out);
     if (n->now_us == 0)
-        n->now_us = clock_mono_us(n->conf.clock);
+        n->now_us = n->round_us = clock_mono_us(n->conf.clock);
     int64_t now_us = n->now_us;
+    bool crowded = turns_crowded(n);
+    t.over_us = crowded ? 0 : now_us + turns_length_us(n);
+    t.left = crowded ? LOOK_MUCH : LOOK;
     struct net_turn nt = {.clock = n->conf.clock,
                           .wall_ms = clock_wall_ms(n->conf.clock),
                           .waited_us = c->waiting_us ? now_us - c->waiting_us : 0,
@@ -233,7 +262,8 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
         c->active_us = now_us;
     do
         serve_all(c, &t, &nt, &out);
-    while (flush(c, &out, t.ready) && (nt.reply_start = 0, t.step.verdict == NET_DONE));
+    while (flush(c, &out, t.ready) && (nt.reply_start = 0, t.step.verdict == NET_DONE) && !t.over &&
+           !is_over(c, &t));
     count(c, &t, now_us);
     if (c->state != CONN_DEAD) {
         c->closing = t.step.verdict == NET_CLOSE;
@@ -258,6 +288,12 @@ void conn_resume(struct conn *c, uint32_t quota)
     turn(c, false, quota);
 }
 
+/* With what it had no time for; in a drain, what has arrived since has to be looked for, too. */
+void conn_go_on(struct conn *c)
+{
+    turn(c, c->net->draining, park_quota(c->net));
+}
+
 /* Between turns: bytes from upstream, behind those that the client has not taken yet. */
 bool conn_deliver(struct conn *c, struct span bytes)
 {
@@ -276,6 +312,7 @@ bool conn_deliver(struct conn *c, struct span bytes)
         return false;
     }
     if (c->state != CONN_FLUSHING) {
+        turns_leave(c);
         link_remove(&c->park);
         await_taking(c);
     }
@@ -294,7 +331,7 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
         link_remove(&c->all);
         link_append(&c->net->all, &c->all);
     }
-    turn(c, true, UINT32_MAX);
+    turn(c, true, park_quota(c->net));
 }
 
 static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
@@ -317,7 +354,7 @@ static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
     if (c->closing)
         conn_close(c);
     else
-        turn(c, false, UINT32_MAX);
+        turn(c, false, park_quota(c->net));
 }
 
 /* ---- birth ------------------------------------------------------------------------------------

@@ -35,6 +35,8 @@ static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
     (void)loop;
     (void)revents;
     struct net *n = CONTAINER(w, struct net, prepare);
+    if (!link_empty(&n->turns))
+        turns_run(n);
     if (!link_empty(&n->upstreams)) {
         upstreams_flush(n);
         set_pace(n);
@@ -178,6 +180,7 @@ static void start_watchers(struct net *n)
     ev_prepare_init(&n->prepare, free_dead);
     ev_prepare_start(n->loop, &n->prepare);
     ev_idle_init(&n->spin, spun);
+    turns_init(n);
     ev_async_init(&n->notify, notified);
     ev_async_start(n->loop, &n->notify);
     ev_init(&n->idle, close_idle);
@@ -231,6 +234,7 @@ static void stop_watchers(struct net *n)
     ev_async_stop(n->loop, &n->notify);
     ev_prepare_stop(n->loop, &n->prepare);
     ev_idle_stop(n->loop, &n->spin);
+    ev_idle_stop(n->loop, &n->awake);
     ev_io_stop(n->loop, &n->timer);
 }
 

@@ -1,17 +1,20 @@
 /*
  * The serving loop: listeners, connections, and waiting. The only room that knows libev.
  *
- * A connection moves between five states, and each has one place where it is found:
+ * A connection moves between six states, and each has one place where it is found:
  *
  *   READING   its read watcher is on                     (nothing buffered but half a request)
  *   FLUSHING  its write watcher is on                    (the client reads slowly: not read from)
+ *   MORE      in the list of turns               (its turn took as long as one may: in turn)
  *   QUEUED    in the queue for a time                    (the millisecond is used up: in turn)
  *   WAITING   in the list for a change                   (no workerId: until max_wait; a password
  *                                                         that is being checked: without a limit)
  *   BEHIND    with its upstream link                     (replies, room or a connection to come)
  *
  * Invariants
- *   - One read, then as many whole requests as it brought, then one write: per turn and connection.
+ *   - One read, then the whole requests that it brought, then one write: per turn and connection.
+ *     A turn has a time, after which the rest waits for the others' turns (turns.c). What alone may
+ *     take as long as dozens of IDs says so (net_step.cost), or is written once and kept.
  *   - Replies leave in the order of their requests; a request that cannot be answered yet holds
  *     back what follows it on its connection, and nobody else.
  *   - A connection has one close path, is freed at the end of the turn, and never inside a
@@ -45,12 +48,14 @@ enum net_verdict {
     NET_DONE,  /* a request was answered, or a part of a long one taken: call again with the rest */
     NET_MORE,  /* the input holds no whole request */
     NET_QUEUE, /* not before until_ms: in turn with the others that wait for it */
-    NET_YIELD, /* the quota is spent: in turn, at once */
+    NET_YIELD, /* the quota is spent, or, with cost NET_DEAR, it is long: in turn, at once */
     NET_WAIT,  /* not before something changes, or until_ms, or max_wait has passed */
     NET_HOLD,  /* not before net_wake, however long: whoever holds a request sees to its wake */
     NET_BEHIND, /* not before its upstream is ready or has answered: see net/upstream.h */
     NET_CLOSE,  /* close when the output is sent */
 };
+
+#define NET_DEAR UINT8_MAX
 
 struct net_step {
     enum net_verdict verdict;
@@ -59,6 +64,7 @@ struct net_step {
     bool partial;     /* QUEUE, YIELD, WAIT, HOLD: what this call and those before it for the same
                          request wrote is to be kept back; serve finds it in out again */
     bool passed;      /* DONE: forwarded, and answered by others */
+    uint8_t cost; /* DONE, YIELD: as many IDs it costs, about; NET_DEAR: more than one can say */
 };
 
 /* What serve is told about the turn. */

@@ -2,7 +2,7 @@
  * What the files of this room share, and nobody else includes.
  *
  * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+holding,
- * all+ready, all+waiters, all+resting, all, or dead.
+ * all+turns, all+ready, all+waiters, all+resting, all, or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
@@ -98,6 +98,7 @@ enum conn_state {
     CONN_QUEUED,
     CONN_WAITING,
     CONN_BEHIND,
+    CONN_MORE, /* has input, and has had its time */
     CONN_DEAD, /* closed, freed before the loop sleeps again */
 };
 
@@ -106,7 +107,8 @@ struct conn {
     struct net *net;
     struct net_service *svc;
     struct link all;     /* net.all, least recently active first; or net.dead */
-    struct link park;    /* net.queue, .waiting, .holding, .ready or .resting, or link.waiters */
+    struct link park;    /* net.queue, .waiting, .holding, .turns, .ready or .resting, or
+                            link.waiters */
     struct link watch;   /* net.watched, or none */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
@@ -158,14 +160,17 @@ struct net {
     struct ev_loop *loop;
     struct net_listener *listeners;
     struct span left; /* records of the program before, until net_adopt */
-    struct link all, dead, queue, waiting, holding;
+    struct link all, dead, queue, waiting, holding, turns;
     struct link ready;                    /* BEHIND, and may go on */
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
     struct link watched;                  /* of sweep.c */
-    size_t nwatched, unswept;             /* in that list; in this round not looked at yet */
+    struct link turns_end;                /* while turns_run runs: of its round */
+    size_t nturns;
+    size_t nwatched, unswept; /* in that list; in this round not looked at yet */
     uint64_t connections;
     int64_t now_us;    /* monotonic: end of the latest turn since the loop slept; 0: none was */
+    int64_t round_us;  /* the same: begin of the first */
     uint64_t answered; /* requests, without those that went upstream */
     struct pace pace;
 
@@ -183,8 +188,9 @@ struct net {
     struct ev_timer every;
     struct ev_timer sweep; /* runs while connections are watched */
     struct ev_prepare prepare;
-    struct ev_idle spin; /* active: the loop polls without sleeping … */
-    int64_t spin_us;     /* … until then, monotonic */
+    struct ev_idle awake; /* active: somebody is in turns */
+    struct ev_idle spin;  /* active: the loop polls without sleeping … */
+    int64_t spin_us;      /* … until then, monotonic */
     struct ev_async notify;
     struct net_signal signal[NET_SIGNALS];
     unsigned nsignals;
@@ -214,8 +220,17 @@ void conn_refuse(struct net_service *svc, int fd, struct span why);
 void conn_restore(struct conn *c, struct span in, struct span out, size_t held);
 bool conn_deliver(struct conn *c, struct span bytes); /* false: it is closed */
 void conn_resume(struct conn *c, uint32_t quota);
+void conn_go_on(struct conn *c); /* of turns */
 void conn_close(struct conn *c);
 void conn_drain(struct conn *c);
+
+/* turns.c: who has more to do */
+void turns_init(struct net *n);
+void turns_add(struct conn *c); /* has input, and no verdict but DONE */
+void turns_leave(struct conn *c);
+void turns_run(struct net *n);
+int64_t turns_length_us(const struct net *n); /* of a turn, about */
+bool turns_crowded(const struct net *n);
 
 /* sweep.c: what no event tells */
 void sweep_init(struct net *n);
@@ -227,6 +242,7 @@ void park_queue(struct conn *c, bool first);
 void park_wait(struct conn *c);
 void park_hold(struct conn *c);
 void park_leave(struct conn *c);
+uint32_t park_quota(const struct net *n); /* of a turn that the queue does not give */
 void park_arm(struct net *n);
 void park_fired(struct net *n);
 void park_wake(struct net *n);

@@ -230,8 +230,11 @@ static struct net_step flush_all(struct mcd_call *c)
 
 static struct net_step stats(struct mcd_call *c)
 {
-    if (mcd_stats(c->m, c->req->args, NULL, c->out))
-        return mcd_done(c, SERVE_OK);
+    if (mcd_stats(c->m, c->req->args, NULL, c->out)) {
+        struct net_step step = mcd_done(c, SERVE_OK);
+        step.cost = NET_DEAR;
+        return step;
+    }
     return mcd_answer(c, SPAN("ERROR\r\n"), SERVE_INVALID);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define PARSED     7 /* net_step.cost of what has to be parsed */
 #define NO_CLUSTER "ERR This instance has cluster support disabled"
 
 /* Every verb has an answer; a unit test sends each command that there is. */
@@ -22,8 +23,9 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_COMMAND] = {.label = "command",
                       .fn = rds_command,
                       .subs = rds_command_subs,
-                      .at = RDS_BEST},
-    [RESP_CONFIG] = {.label = "config", .subs = rds_config_subs, .at = RDS_BEST},
+                      .at = RDS_BEST,
+                      .dear = true},
+    [RESP_CONFIG] = {.label = "config", .subs = rds_config_subs, .at = RDS_BEST, .dear = true},
     [RESP_DBSIZE] = {.label = "dbsize", .fn = rds_dbsize},
     [RESP_DEBUG] = {.label = "debug", .refusal = "ERR DEBUG is not allowed", .at = RDS_OWN},
     [RESP_DISCARD] = {.label = "discard", .fn = rds_discard, .when = RDS_IN_MULTI, .at = RDS_HERE},
@@ -31,7 +33,8 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_EVAL] = {.label = "eval",
                    .refusal = "ERR scripts and functions are not supported: read IDs with GET, "
                               "MGET or LPOP"},
-    [RESP_EXEC] = {.label = "exec", .fn = rds_exec, .when = RDS_IN_MULTI, .at = RDS_HERE},
+    [RESP_EXEC] =
+        {.label = "exec", .fn = rds_exec, .when = RDS_IN_MULTI, .at = RDS_HERE, .dear = true},
     [RESP_EXISTS] = {.label = "exists", .fn = rds_exists},
     [RESP_EXPIRETIME] = {.label = "expiretime", .fn = rds_ttl},
     [RESP_FLUSH] = {.label = "flushall",
@@ -42,8 +45,8 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_HELLO] = {.label = "hello", .fn = rds_hello, .at = RDS_STATE},
     [RESP_INCR] = {.label = "incr", .fn = rds_incr},
     [RESP_INCRBY] = {.label = "incrby", .fn = rds_incr},
-    [RESP_INFO] = {.label = "info", .fn = rds_info, .at = RDS_BEST},
-    [RESP_KEYS] = {.label = "keys", .fn = rds_keys},
+    [RESP_INFO] = {.label = "info", .fn = rds_info, .at = RDS_BEST, .dear = true},
+    [RESP_KEYS] = {.label = "keys", .fn = rds_keys, .dear = true},
     [RESP_LATENCY] = {.label = "latency", .subs = rds_latency_subs},
     [RESP_LPOP] = {.label = "lpop", .fn = rds_pop},
     [RESP_MGET] = {.label = "mget", .fn = rds_mget},
@@ -73,7 +76,7 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
                     .when = RDS_IN_MULTI | RDS_SUBSCRIBED,
                     .at = RDS_HERE},
     [RESP_RPOP] = {.label = "rpop", .fn = rds_pop},
-    [RESP_SCAN] = {.label = "scan", .fn = rds_scan},
+    [RESP_SCAN] = {.label = "scan", .fn = rds_scan, .dear = true},
     [RESP_SELECT] = {.label = "select", .fn = rds_select, .at = RDS_BEST_OWN},
     [RESP_SHUTDOWN] = {.label = "shutdown",
                        .refusal = "ERR SHUTDOWN is not allowed: end the process with SIGTERM",
@@ -328,8 +331,10 @@ static struct net_step finish(struct rds_call *c, enum serve_result r, size_t us
     }
     if (c->req->truncated)
         return start_swallow(c, used);
-    return (struct net_step){
-        .verdict = c->close ? NET_CLOSE : NET_DONE, .used = used, .passed = r == SERVE_PASSED};
+    return (struct net_step){.verdict = c->close ? NET_CLOSE : NET_DONE,
+                             .used = used,
+                             .passed = r == SERVE_PASSED,
+                             .cost = c->verb && c->verb->dear ? NET_DEAR : PARSED};
 }
 
 /* For a session that is set up, and in no state that gives a GET another meaning. */

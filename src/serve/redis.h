@@ -165,6 +165,7 @@ struct rds_verb {
     const char *refusal; /* error without '-' */
     uint8_t when;        /* of enum rds_when */
     uint8_t at;          /* of enum rds_at; CLIENT: by subcommand */
+    bool dear;           /* one may take as long as dozens of others */
 };
 
 /* ---- redis.c */

@@ -3,6 +3,9 @@
 Sizes are modest and limits generous: orders of magnitude are at stake, on a busy machine.
 """
 
+import multiprocessing
+import os
+import selectors
 import socket
 import struct
 import time
@@ -20,6 +23,100 @@ def through(case, options=None):
     server = case.redis()
     options = dict(options or {}, **{"upstream.redis": "tcp://127.0.0.1:%d" % server.port})
     return server, case.sidecar(case.pool(), options)
+
+
+# ---- attackers --------------------------------------------------------------------------------
+
+
+def flood(address, n, payload, reads):
+    """n connections that send payload again and again, take what comes or don't, and come again."""
+    sel = selectors.DefaultSelector()
+
+    def dial():
+        c = socket.create_connection(address)
+        c.setblocking(False)
+        sel.register(c, selectors.EVENT_WRITE | (selectors.EVENT_READ if reads else 0), [0])
+
+    for _ in range(n):
+        dial()
+    while True:
+        for key, events in sel.select():
+            c, at = key.fileobj, key.data
+            try:
+                if events & selectors.EVENT_READ and not c.recv(1 << 20):
+                    raise ConnectionResetError
+                if events & selectors.EVENT_WRITE:
+                    at[0] = (at[0] + c.send(payload[at[0]:])) % len(payload)
+            except BlockingIOError:
+                pass
+            except OSError:
+                sel.unregister(c)
+                c.close()
+                time.sleep(0.01)
+                dial()
+
+
+class Flood:
+    """Runs flood in a process of its own, which is less urgent than the sidecar."""
+
+    def __init__(self, port, n, payload, reads=True):
+        def run():
+            os.nice(5)
+            try:
+                flood(("127.0.0.1", port), n, payload, reads)
+            except OSError:
+                pass  # the sidecar has ended
+        self.process = multiprocessing.get_context("fork").Process(target=run, daemon=True)
+
+    def __enter__(self):
+        self.process.start()
+        time.sleep(0.5)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.join()
+
+
+def longest_wait(s, seconds=2):
+    """Of a client that asks for an ID, again and again, and of a probe."""
+    ids, probes = [], []
+    end = time.monotonic() + seconds
+    with s.resp() as r:
+        while time.monotonic() < end:
+            begun = time.monotonic()
+            assert int(r.ask("GET", "id:orders")) > 0
+            ids.append(time.monotonic() - begun)
+            time.sleep(0.005)
+            if len(ids) % 20 == 1:
+                begun = time.monotonic()
+                assert s.http("/livez").status == 200
+                probes.append(time.monotonic() - begun)
+    return max(ids), max(probes)
+
+
+# ---- turns ------------------------------------------------------------------------------------
+
+
+@test("who pipelines what costs much holds up nobody: pages, COMMAND, KEYS, EXEC, stats, IDs",
+      timeout=120)
+def turns(case):
+    s = case.sidecar(case.pool(), {"ids.names": ["orders"] + ["n%d" % i for i in range(500)],
+                                   "limits.connections": 1000})
+    page = b"%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for port, n, payload in (
+            (s.http_port, 50, page % b"HEAD /" * 1000),
+            (s.http_port, 4, page % b"GET /" * 1000),
+            (s.http_port, 4, page % b"HEAD /metrics" * 1000),
+            (s.resp_port, 50, b"COMMAND\r\n" * 5000),
+            (s.resp_port, 50, b"KEYS *%s*\r\n" % (b"?" * 60) * 900),
+            (s.resp_port, 20, b"MULTI\r\n" + b"KEYS *%s*\r\n" % (b"?" * 40) * 900 + b"EXEC\r\n"),
+            (s.resp_port, 20, b"MGET " + b"id:orders " * 5000 + b"\r\n"),
+            (s.mc_port, 50, b"stats\r\n" * 5000)):
+        with Flood(port, n, payload):
+            waits = longest_wait(s)
+        assert max(waits) < 2, "%r by %d: %.3f s for an ID, %.3f s for /livez" % (
+            payload[:40], n, *waits)
 
 
 # ---- gone -------------------------------------------------------------------------------------

@@ -111,6 +111,15 @@ static struct net_step take(struct net_bench *b, struct session *s, struct net_t
     return done(used);
 }
 
+static struct net_step spin(struct span line, size_t used, struct buf *out)
+{
+    int64_t end_us = clock_mono_us(clock_system()) + (int64_t)number_of(line, 5);
+    while (clock_mono_us(clock_system()) < end_us)
+        ;
+    BUF_PUT_LIT(out, "spun\n");
+    return (struct net_step){.verdict = NET_DONE, .used = used, .cost = NET_DEAR};
+}
+
 static struct net_step toy(struct net_service *svc, void *session, struct span in,
                            struct net_turn *turn, struct buf *out)
 {
@@ -130,6 +139,8 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
         return until(session, turn, line, used, out);
     if (span_starts(line, SPAN("take ")))
         return take(b, session, turn, line, used, out);
+    if (span_starts(line, SPAN("spin ")))
+        return spin(line, used, out);
     if (span_eq(line, SPAN("close"))) {
         BUF_PUT_LIT(out, "bye\n");
         return (struct net_step){.verdict = NET_CLOSE, .used = in.n};

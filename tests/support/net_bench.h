@@ -9,6 +9,7 @@
  *   half         the same, but "half " is written before the wait and kept back
  *   until N      NET_WAIT for N ms from now at most: "time"
  *   take N       N tokens, of which there are 1,024 in each millisecond, in turn: "took N"
+ *   spin N       "spun", after N us of work
  *   close        "bye", and closes; what follows it is not answered
  *
  * Invariants
