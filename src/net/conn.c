@@ -46,8 +46,16 @@ void conn_close(struct conn *c)
         c->svc->close(c->svc, c->session);
     c->svc->connections--;
     n->connections--;
+    n->shared -= link_empty(&c->slot);
+    link_remove(&c->slot);
     link_remove(&c->all);
     link_append(&n->dead, &c->all);
+}
+
+void conn_end(struct conn *c, enum net_end why)
+{
+    c->svc->ended[why]++;
+    conn_close(c);
 }
 
 /* ---- output -----------------------------------------------------------------------------------
@@ -114,11 +122,18 @@ static size_t room_behind(const struct net *net, size_t n)
     return !link_empty(&net->turns) && some < room ? some : room;
 }
 
+static bool is_stranger(struct conn *c)
+{
+    if (c->stranger)
+        c->stranger = c->svc->stranger(c->svc, c->session);
+    return c->stranger;
+}
+
 /* Reads once behind what was kept. false: nothing came, or the connection is closed. *full: there
  * may be more. */
 static bool fill(struct conn *c, size_t *n, bool *full)
 {
-    size_t room = room_behind(c->net, *n);
+    size_t room = is_stranger(c) ? NET_BLOCK - *n : room_behind(c->net, *n);
     ssize_t r = recv(c->rd.fd, c->net->in + *n, room, MSG_DONTWAIT);
     if (r > 0) {
         *n += (size_t)r;
@@ -236,6 +251,18 @@ static void count(struct conn *c, const struct turn *t, int64_t started_us)
     c->parked_us = 0;
 }
 
+/* What is not whole yet began with this turn, unless nothing of it has come since. */
+static void note_begun(struct conn *c, const struct turn *t, int64_t now_us)
+{
+    bool within = t->step.verdict == NET_MORE && (t->in.n > 0 || t->step.begun);
+    if (!within)
+        c->begun_us = 0;
+    else if (c->begun_us == 0 || t->served > 0 || t->step.used > 0)
+        c->begun_us = now_us;
+    if (within && c->net->conf.request_timeout_us > 0)
+        sweep_watch(c);
+}
+
 static void turn(struct conn *c, bool may_read, uint32_t quota)
 {
     struct net *n = c->net;
@@ -243,6 +270,10 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     struct turn t = {.in = {n->in, 0}};
     t.in.n = kept_take(n, &c->in, n->in);
     t.full = may_read && t.in.n == NET_IN_MAX;
+    if (t.in.n >= NET_BLOCK && may_read && is_stranger(c)) { /* a login has not as much */
+        conn_end(c, NET_END_LOGIN);
+        return;
+    }
     if (may_read && !t.full && !fill(c, &t.in.n, &t.full) && c->state == CONN_DEAD)
         return;
     buf_init(&out, n->out, NET_OUT_MAX);
@@ -270,10 +301,12 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
         bool kept = kept_set(n, &c->in, span_of(t.in.p, c->closing ? 0 : t.in.n));
         if (kept && c->state == CONN_READING) /* else flush has kept all of the output */
             kept = kept_set(n, &c->out, buf_span(&out));
-        if (kept)
+        if (kept) {
+            note_begun(c, &t, now_us);
             settle_state(c, &t);
-        else
+        } else {
             conn_close(c);
+        }
     }
     if (c->relay && c->state != CONN_DEAD)
         relay_settled(c);
@@ -377,12 +410,16 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     c->svc = svc;
     c->mark = mark;
     c->state = CONN_READING;
-    c->active_us = clock_mono_us(n->conf.clock);
+    c->active_us = c->since_us = clock_mono_us(n->conf.clock);
     link_init(&c->park);
     link_init(&c->watch);
+    link_init(&c->slot);
     link_append(&n->all, &c->all);
     svc->connections++;
     n->connections++;
+    n->shared += svc->slots == 0;
+    if (svc->slots > 0)
+        link_append(&n->slotted, &c->slot);
     if (svc->open)
         svc->open(svc, c->session, mark);
     ev_io_init(&c->rd, readable, fd, EV_READ);
@@ -390,14 +427,41 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     ev_io_start(n->loop, &c->rd);
     if (n->conf.idle_timeout_us > 0)
         net_touch_idle(n);
+    c->stranger = svc->stranger && svc->stranger(svc, c->session);
+    if (c->stranger && n->conf.login_timeout_us > 0)
+        sweep_watch(c);
     return c;
+}
+
+/* Of its own service, the one that was silent longest goes. */
+static bool make_room(struct net *n, const struct net_service *svc)
+{
+    struct conn *oldest = NULL;
+    for (struct link *l = n->slotted.next; l != &n->slotted; l = l->next) {
+        struct conn *c = CONTAINER(l, struct conn, slot);
+        if (c->svc == svc && (!oldest || c->active_us < oldest->active_us))
+            oldest = c;
+    }
+    if (oldest)
+        conn_end(oldest, NET_END_SLOT);
+    return oldest != NULL;
+}
+
+static bool has_room(struct net *n, const struct net_service *svc)
+{
+    if (svc->slots == 0)
+        return n->shared < n->conf.connections;
+    while (svc->connections >= svc->slots)
+        if (!make_room(n, svc))
+            return false;
+    return true;
 }
 
 void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark)
 {
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
-    if (n->connections < n->conf.connections && conn_new(n, svc, fd, mark))
+    if (has_room(n, svc) && conn_new(n, svc, fd, mark))
         svc->accepted++;
     else
         conn_refuse(svc, fd, svc->refusal);

@@ -75,7 +75,7 @@ static void close_idle(struct ev_loop *loop, struct ev_timer *w, int revents)
         struct conn *c = CONTAINER(n->all.next, struct conn, all);
         if (c->active_us > limit)
             break;
-        conn_close(c);
+        conn_end(c, NET_END_IDLE);
     }
     net_touch_idle(n);
 }
@@ -206,6 +206,7 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     link_init(&n->holding);
     link_init(&n->ready);
     link_init(&n->resting);
+    link_init(&n->slotted);
     link_init(&n->upstreams);
     link_init(&n->dirty);
     link_init(&n->broken);
@@ -326,6 +327,15 @@ void net_every(struct net *n, int64_t us, void (*fn)(void *arg), void *arg)
 void net_wake(struct net *n)
 {
     park_wake(n);
+}
+
+const char *net_end_name(enum net_end e)
+{
+    static const char *const names[NET_ENDS] = {
+        [NET_END_IDLE] = "idle", [NET_END_LOGIN] = "login", [NET_END_REQUEST] = "request",
+        [NET_END_SLOT] = "slot", [NET_END_GONE] = "gone",
+    };
+    return names[e];
 }
 
 uint64_t net_connections(const struct net *n)

@@ -64,8 +64,21 @@ struct net_step {
     bool partial;     /* QUEUE, YIELD, WAIT, HOLD: what this call and those before it for the same
                          request wrote is to be kept back; serve finds it in out again */
     bool passed;      /* DONE: forwarded, and answered by others */
+    bool begun;       /* MORE: what was used is a part of a request, and the rest is to come */
     uint8_t cost; /* DONE, YIELD: as many IDs it costs, about; NET_DEAR: more than one can say */
 };
+
+/* Why the loop has closed a connection that did nothing wrong by its protocol. */
+enum net_end {
+    NET_END_IDLE,    /* idle_timeout */
+    NET_END_LOGIN,   /* login_timeout, or more input than a login has */
+    NET_END_REQUEST, /* request_timeout */
+    NET_END_SLOT,    /* made room for another */
+    NET_END_GONE,    /* its client had gone, seen by the sweep */
+    NET_ENDS
+};
+
+const char *net_end_name(enum net_end e);
 
 /* What serve is told about the turn. */
 struct net_turn {
@@ -88,6 +101,8 @@ struct net_service {
                              struct net_turn *turn, struct buf *out);
     /* MAY: tells a session, once, by which listener it came: net_door.mark. */
     void (*open)(struct net_service *svc, void *session, uint8_t mark);
+    /* MAY: whether it has still to show who it is. Where it has once not, it is not asked again. */
+    bool (*stranger)(const struct net_service *svc, const void *session);
     /* MAY: frees what the session refers to. Called once, when the connection is closed. */
     void (*close)(struct net_service *svc, void *session);
     /* MAY: appends to a parcel what another program needs to go on with the session; false: not as
@@ -98,6 +113,10 @@ struct net_service {
     bool (*unpack)(struct net_service *svc, void *session, struct span packed);
     struct span
         refusal; /* sent to a connection over the limit, before it is closed; may be empty */
+    /* Connections of its own, which those of other services do not take: one that comes when they
+     * are used up takes the place of the one that was silent longest. 0: none, it shares
+     * net_config.connections, and is refused. Set before the first is accepted. */
+    uint32_t slots;
 
     /* MAY, all or none: with an upstream. */
     frame_fn *frame;  /* where its replies end */
@@ -111,16 +130,19 @@ struct net_service {
     uint64_t connections; /* open now */
     uint64_t accepted;    /* since start */
     uint64_t refused;     /* over the limit, or not let in by the listener */
+    uint64_t ended[NET_ENDS];
     uint64_t bytes_in, bytes_out;
     struct histogram duration; /* of requests, from being read to being handed to the kernel */
 };
 
 struct net_config {
     struct clock *clock;
-    uint32_t connections;    /* limit, over all services */
-    int64_t idle_timeout_us; /* 0: never */
-    int64_t max_wait_us;     /* longest in WAIT */
-    int64_t busy_poll_us;    /* how long to look for input after a turn before sleeping; 0: not */
+    uint32_t connections;       /* limit, over all services without slots of their own */
+    int64_t idle_timeout_us;    /* 0: never; so are the next two */
+    int64_t login_timeout_us;   /* of strangers, since they were accepted */
+    int64_t request_timeout_us; /* since a request began, or a part of a long one came */
+    int64_t max_wait_us;        /* longest in WAIT */
+    int64_t busy_poll_us; /* how long to look for input after a turn before sleeping; 0: not */
     /* MAY: after each turn in which serve was called, once the replies are written. */
     void (*settle)(void *arg);
     void *arg;

@@ -110,15 +110,20 @@ struct conn {
     struct link park;    /* net.queue, .waiting, .holding, .turns, .ready or .resting, or
                             link.waiters */
     struct link watch;   /* net.watched, or none */
+    struct link slot;    /* net.slotted, or none */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
     uint8_t mark; /* of the listener it came by */
     bool eof;     /* the client sends no more */
     bool closing; /* close once the output is sent */
+    bool stranger;
     uint32_t out_held;
-    struct kept in;     /* not dealt with: part of a request, or what comes after one that waits */
-    struct kept out;    /* not sent; its last out_held bytes belong to an unfinished reply */
-    int64_t active_us;  /* monotonic: latest read */
+    struct kept in;    /* not dealt with: part of a request, or what comes after one that waits */
+    struct kept out;   /* not sent; its last out_held bytes belong to an unfinished reply */
+    int64_t active_us; /* monotonic: latest read */
+    int64_t since_us;  /* monotonic: accepted */
+    /* Monotonic: the latest part came of a request that is not whole; 0: there is none. */
+    int64_t begun_us;
     int64_t parked_us;  /* monotonic: when the request at the front was first held up; 0: was not */
     int64_t waiting_us; /* the same for its first WAIT */
     int64_t until_ms;   /* QUEUED, WAITING: Unix ms */
@@ -165,6 +170,8 @@ struct net {
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
     struct link watched;                  /* of sweep.c */
+    struct link slotted;                  /* connections to services with slots */
+    uint64_t shared;                      /* connections to the others */
     struct link turns_end;                /* while turns_run runs: of its round */
     size_t nturns;
     size_t nwatched, unswept; /* in that list; in this round not looked at yet */
@@ -222,6 +229,7 @@ bool conn_deliver(struct conn *c, struct span bytes); /* false: it is closed */
 void conn_resume(struct conn *c, uint32_t quota);
 void conn_go_on(struct conn *c); /* of turns */
 void conn_close(struct conn *c);
+void conn_end(struct conn *c, enum net_end why);
 void conn_drain(struct conn *c);
 
 /* turns.c: who has more to do */
@@ -234,7 +242,9 @@ bool turns_crowded(const struct net *n);
 
 /* sweep.c: what no event tells */
 void sweep_init(struct net *n);
-void sweep_watch(struct conn *c); /* each connection that is not READING; twice does no harm */
+/* Each connection that is not READING, is a stranger, or has a request that is not whole; twice
+ * does no harm. */
+void sweep_watch(struct conn *c);
 void sweep_forget(struct conn *c);
 
 /* park.c: who waits, and the timer that ends it */

@@ -10,6 +10,8 @@
  *                       |            |              '-- goes from the list
  *                       '------------'-- polled: closed if its client is gone
  *
+ * Those are listed, too, that have begun a request or have yet to log in: each has a time for it.
+ *
  * A client that has shut its own side alone still gets its replies. But a command that may wait
  * for ever on a link of the client's own ends with that, as a real server ends it.
  */
@@ -27,10 +29,40 @@ struct piece {
     nfds_t n;
 };
 
-/* Whether there is something about it that no event will tell. */
-static bool is_pending(const struct conn *c)
+static bool is_overdue(int64_t since_us, int64_t now_us, int64_t limit_us)
 {
-    return c->state != CONN_READING;
+    return limit_us > 0 && now_us - since_us > limit_us;
+}
+
+/* Whether there is something about it that no event will tell; or it was its end. Who is not read
+ * from is not the one who tarries. */
+static bool is_pending(struct conn *c, int64_t now_us)
+{
+    const struct net_config *conf = &c->net->conf;
+    bool unread = c->state != CONN_READING;
+    if (unread && c->begun_us > 0)
+        c->begun_us = now_us;
+    if (c->stranger && !unread && is_overdue(c->since_us, now_us, conf->login_timeout_us)) {
+        conn_end(c, NET_END_LOGIN);
+        return false;
+    }
+    if (c->begun_us > 0 && is_overdue(c->begun_us, now_us, conf->request_timeout_us)) {
+        conn_end(c, NET_END_REQUEST);
+        return false;
+    }
+    return unread || (c->stranger && conf->login_timeout_us > 0) ||
+           (c->begun_us > 0 && conf->request_timeout_us > 0);
+}
+
+/* As often as what is waited for wants it. */
+static int64_t period_us(const struct net *n)
+{
+    int64_t us = SWEEP_US;
+    const int64_t limits[] = {n->conf.login_timeout_us, n->conf.request_timeout_us};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i] > 0 && limits[i] / 2 < us)
+            us = limits[i] / 2;
+    return us > 10000 ? us : 10000;
 }
 
 /* Looks at the first in the list: it goes to the end, or off it. */
@@ -38,7 +70,7 @@ static void look(struct conn *c, int64_t now_us, struct piece *p)
 {
     struct net *n = c->net;
     sweep_forget(c);
-    if (!is_pending(c))
+    if (!is_pending(c, now_us))
         return;
     link_append(&n->watched, &c->watch);
     n->nwatched++;
@@ -63,7 +95,7 @@ static void close_gone(struct piece *p)
         bool gone = p->fd[i].revents & (POLLERR | POLLHUP | POLLNVAL);
         bool shut = p->fd[i].revents & POLLRDHUP;
         if (c->state != CONN_DEAD && (gone || (shut && is_blocked_there(c))))
-            conn_close(c);
+            conn_end(c, NET_END_GONE);
     }
 }
 
@@ -89,7 +121,7 @@ static void swept(struct ev_loop *loop, struct ev_timer *w, int revents)
     }
     close_gone(&p);
     if (n->nwatched > 0)
-        set_timer(n, n->unswept > 0 ? PAUSE : (double)SWEEP_US / 1e6);
+        set_timer(n, n->unswept > 0 ? PAUSE : (double)period_us(n) / 1e6);
 }
 
 void sweep_init(struct net *n)
@@ -106,7 +138,7 @@ void sweep_watch(struct conn *c)
     link_append(&n->watched, &c->watch);
     n->nwatched++;
     if (!ev_is_active(&n->sweep))
-        set_timer(n, (double)SWEEP_US / 1e6);
+        set_timer(n, (double)period_us(n) / 1e6);
 }
 
 void sweep_forget(struct conn *c)

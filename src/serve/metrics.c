@@ -140,6 +140,19 @@ static void connections_refused(struct page *p)
     put_services(p, offsetof(struct net_service, refused));
 }
 
+static void connections_ended(struct page *p)
+{
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
+        const struct net_service *svc = p->s->services[i];
+        for (unsigned why = 0; svc && why < NET_ENDS; why++) {
+            exposition_begin(&p->e);
+            exposition_label(&p->e, "protocol", span_str(svc->name));
+            exposition_label(&p->e, "reason", span_str(net_end_name((enum net_end)why)));
+            exposition_end(&p->e, (int64_t)svc->ended[why], 0);
+        }
+    }
+}
+
 /* A number of each upstream, by its offset in its stats. */
 static void put_upstreams(struct page *p, size_t offset, bool flag)
 {
@@ -235,6 +248,9 @@ static const struct row rows[] = {
       "Connections accepted."}, .samples = connections_accepted},
     {{"sidflake_connections_refused", EXPOSITION_COUNTER, "",
       "Connections refused, being over the limit or of a user who may not connect."}, .samples = connections_refused},
+    {{"sidflake_connections_ended", EXPOSITION_COUNTER, "",
+      "Connections that were closed here for want of time or room, or because the client had gone."},
+     .samples = connections_ended},
     {{"sidflake_upstream_up", EXPOSITION_GAUGE, "",
       "Whether the upstream was reached by the latest attempt."}, .samples = upstream_up},
     {{"sidflake_upstream_connections", EXPOSITION_GAUGE, "",

@@ -297,7 +297,8 @@ __attribute__((noinline)) static struct net_step swallow(struct rds_session *ses
     return (struct net_step){.verdict = bad    ? NET_CLOSE
                                         : done ? NET_DONE
                                                : NET_MORE,
-                             .used = bad ? in.n : used};
+                             .used = bad ? in.n : used,
+                             .begun = !done};
 }
 
 static struct net_step start_swallow(struct rds_call *c, size_t used)
@@ -307,7 +308,7 @@ static struct net_step start_swallow(struct rds_call *c, size_t used)
         return (struct net_step){.verdict = NET_CLOSE, .used = used};
     *s = c->req->swallow;
     c->ses->swallow = s;
-    return (struct net_step){.verdict = NET_MORE, .used = used};
+    return (struct net_step){.verdict = NET_MORE, .used = used, .begun = true};
 }
 
 static void begin(struct rds_service *svc, struct rds_session *ses, const struct net_turn *turn)
@@ -423,6 +424,12 @@ static void opened(struct net_service *net, void *session, uint8_t mark)
     ((struct rds_session *)session)->access.mode = mark;
 }
 
+static bool is_stranger(const struct net_service *net, const void *session)
+{
+    (void)net;
+    return access_is_stranger(&((const struct rds_session *)session)->access);
+}
+
 static void closed(struct net_service *net, void *session)
 {
     (void)net;
@@ -443,6 +450,7 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .session_size = sizeof(struct rds_session),
                                     .serve = serve,
                                     .open = opened,
+                                    .stranger = is_stranger,
                                     .close = closed,
                                     .pack = rds_pack,
                                     .unpack = rds_unpack,

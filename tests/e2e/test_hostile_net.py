@@ -119,6 +119,85 @@ def turns(case):
             payload[:40], n, *waits)
 
 
+# ---- slots and times --------------------------------------------------------------------------
+
+
+@test("data connections up to the limit, and HTTP connections beyond theirs, leave probes as they are")
+def slots(case):
+    s = case.sidecar(case.pool(), {"limits.connections": 300, "limits.http_connections": 8})
+    first = s.resp()
+    assert int(first.ask("GET", "id:a")) > 0
+    data = [s.resp() for _ in range(299)]
+    over = s.resp()
+    assert "max number of clients" in str(over.reply())
+    http = []
+    for i in range(40):
+        http.append(wire.Stream(("127.0.0.1", s.http_port)))
+        if i % 2:
+            http[-1].send(b"GET / HT")
+        assert s.http("/livez").status == 200
+    assert int(first.ask("GET", "id:a")) > 0
+    assert s.metric("sidflake_connections_ended_total", protocol="http", reason="slot") >= 30
+    assert conns(s, "http") <= 8 and conns(s) == 300
+    with s.mc() as m:
+        assert b"too many open connections" in m.rest()
+    for c in data:
+        c.close()
+
+
+@test("limits.request_timeout: half requests, and values that do not come, end; slow ones do not")
+def request_timeout(case):
+    server, s = through(case, {"limits.request_timeout": "500ms"})
+    mc = s.mc()
+    halves = [(s.resp(), b"*2\r\n$3\r\nGET\r\n$4\r\nid"), (s.resp(), b"PING\r\nPI"),
+              (s.resp(), b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$900000\r\n" + b"v" * 200000),
+              (s.mc(), b"set a 0 0 100\r\nabc"), (s.mc(), b"set a 0 0 900000\r\n" + b"v" * 200000),
+              (s.mc(), b"\x80\x01\x00\x01"),
+              (wire.Stream(("127.0.0.1", s.http_port)), b"GET / HTTP/1.1\r\nHost: x\r\n")]
+    for c, text in halves:
+        c.send(text)
+    with s.resp() as slow:
+        parts = 20
+        slow.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % (parts * 10000))
+        for _ in range(parts):
+            slow.send(b"v" * 10000)
+            time.sleep(0.1)
+        slow.send(b"\r\n")
+        assert slow.reply() == b"OK"
+    for c, text in halves:
+        try:
+            c.rest()
+        except OSError:
+            pass
+    assert int(mc.id("id:a")) > 0  # it was silent, and is served
+    until("all are gone", lambda: conns(s) == 0 and conns(s, "memcached") == 1)
+
+
+@test("few descriptors: clients take none of the coordinator's, of probes' or of IDs'")
+def few_descriptors(case):
+    import test_limits
+    for options in ({}, {"upstream.redis": "tcp://127.0.0.1:%d" % case.redis().port}):
+        s = test_limits.Limited(case, case.pool().url, 60, options)
+        s.start()
+        s.wait_held(2)
+        s.wait_log("fewer file descriptors than limits.connections needs.*connections=")
+        clients = []
+        for _ in range(150):
+            clients.append(s.resp())
+            clients[-1].send(b"SELECT 1\r\nGET id:a\r\n" if options else b"GET id:a\r\n")
+        probes = [wire.Stream(("127.0.0.1", s.http_port)) for _ in range(30)]
+        before = s.metric("sidflake_renewals_total", result="renewed")
+        until("renewals go on",
+              lambda: s.metric("sidflake_renewals_total", result="renewed") > before + 1, 15)
+        assert s.metric("sidflake_renewals_total", result="failed") == 0
+        assert s.ready_status() == 200 and s.fds() < 60
+        for c in clients + probes:
+            c.close()
+        until("there is room again", lambda: conns(s) == 0)
+        assert s.id() > 0
+        assert s.stop() == 0
+
+
 # ---- gone -------------------------------------------------------------------------------------
 
 

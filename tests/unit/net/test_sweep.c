@@ -91,6 +91,91 @@ static void many_are_looked_at_in_pieces(void **state)
     NET_AWAIT(net_bench_connections(&b) == 0);
 }
 
+/* ---- time -------------------------------------------------------------------------------------
+ */
+
+static void strangers_have_a_time_to_log_in(void **state)
+{
+    (void)state;
+    b.strangers = true;
+    b.conf.login_timeout_us = 300000;
+    net_bench_start(&b, NULL);
+    int silent = dial(&b), busy = dial(&b), known = dial(&b);
+    say(known, "login\n");
+    expect(known, "welcome\n");
+    int64_t begun_us = clock_mono_us(clock_system());
+    for (int i = 0; i < 10; i++) {
+        if (sendto(busy, "hello\n", 6, MSG_NOSIGNAL, NULL, 0) < 0)
+            break;
+        (void)poll(NULL, 0, 50);
+    }
+    expect_end(silent);
+    assert_true(clock_mono_us(clock_system()) - begun_us >= 300000);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    say(known, "there\n");
+    expect(known, "there\n");
+    assert_int_equal(b.svc.ended[NET_END_LOGIN], 2);
+    (void)close(silent);
+    (void)close(busy);
+    (void)close(known);
+}
+
+static void strangers_have_little_to_say(void **state)
+{
+    (void)state;
+    char much[8001];
+    memset(much, 'x', 8000);
+    much[8000] = '\0';
+    b.strangers = true;
+    net_bench_start(&b, NULL);
+    int stranger = dial(&b), known = dial(&b);
+    say(known, "login\n");
+    expect(known, "welcome\n");
+    say(known, much);
+    (void)sendto(stranger, much, 8000, MSG_NOSIGNAL, NULL, 0);
+    expect_end(stranger);
+    assert_int_equal(b.svc.ended[NET_END_LOGIN], 1);
+    say(known, "\n");
+    char found[8001];
+    size_t got = 0;
+    for (ssize_t r; got < 8001 && (r = read(known, found + got, 8001 - got)) > 0;)
+        got += (size_t)r;
+    assert_int_equal(got, 8001);
+    (void)close(stranger);
+    (void)close(known);
+}
+
+static void a_request_begun_has_a_time(void **state)
+{
+    (void)state;
+    b.conf.request_timeout_us = 300000;
+    net_bench_start(&b, NULL);
+    int half = dial(&b), idle = dial(&b), drop = dial(&b), held = dial(&b);
+    say(half, "one\ntw");
+    expect(half, "one\n");
+    say(held, "hold\nhal"); /* it is not the client who tarries */
+    say(idle, "whole\n");
+    expect(idle, "whole\n");
+    for (int i = 0; i < 12; i++) { /* a part now and then does not help */
+        if (sendto(drop, "x", 1, MSG_NOSIGNAL, NULL, 0) < 0)
+            break;
+        (void)poll(NULL, 0, 50);
+    }
+    expect_end(half);
+    NET_AWAIT(net_bench_connections(&b) == 2);
+    assert_int_equal(b.svc.ended[NET_END_REQUEST], 2);
+    net_bench_open_gate(&b);
+    expect(held, "hold\n");
+    expect_end(held); /* its half is in time from then on */
+    assert_int_equal(b.svc.ended[NET_END_REQUEST], 3);
+    say(idle, "still\n");
+    expect(idle, "still\n");
+    (void)close(half);
+    (void)close(idle);
+    (void)close(drop);
+    (void)close(held);
+}
+
 #define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 int main(void)
@@ -100,6 +185,9 @@ int main(void)
         NET(whoever_left_a_unix_socket_is_noticed),
         NET(whoever_shut_one_side_is_answered_all_the_same),
         NET(many_are_looked_at_in_pieces),
+        NET(strangers_have_a_time_to_log_in),
+        NET(strangers_have_little_to_say),
+        NET(a_request_begun_has_a_time),
     };
     return cmocka_run_group_tests_name("net/sweep", tests, NULL, NULL);
 }
