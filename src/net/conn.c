@@ -122,18 +122,11 @@ static size_t room_behind(const struct net *net, size_t n)
     return !link_empty(&net->turns) && some < room ? some : room;
 }
 
-static bool is_stranger(struct conn *c)
-{
-    if (c->stranger)
-        c->stranger = c->svc->stranger(c->svc, c->session);
-    return c->stranger;
-}
-
 /* Reads once behind what was kept. false: nothing came, or the connection is closed. *full: there
  * may be more. */
 static bool fill(struct conn *c, size_t *n, bool *full)
 {
-    size_t room = is_stranger(c) ? NET_BLOCK - *n : room_behind(c->net, *n);
+    size_t room = conn_is_stranger(c) ? NET_BLOCK - *n : room_behind(c->net, *n);
     ssize_t r = recv(c->rd.fd, c->net->in + *n, room, MSG_DONTWAIT);
     if (r > 0) {
         *n += (size_t)r;
@@ -270,7 +263,7 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     struct turn t = {.in = {n->in, 0}};
     t.in.n = kept_take(n, &c->in, n->in);
     t.full = may_read && t.in.n == NET_IN_MAX;
-    if (t.in.n >= NET_BLOCK && may_read && is_stranger(c)) { /* a login has not as much */
+    if (t.in.n >= NET_BLOCK && may_read && conn_is_stranger(c)) { /* a login has not as much */
         conn_end(c, NET_END_LOGIN);
         return;
     }

@@ -230,6 +230,14 @@ void conn_resume(struct conn *c, uint32_t quota);
 void conn_go_on(struct conn *c); /* of turns */
 void conn_close(struct conn *c);
 void conn_end(struct conn *c, enum net_end why);
+
+static inline bool conn_is_stranger(struct conn *c)
+{
+    if (c->stranger)
+        c->stranger = c->svc->stranger(c->svc, c->session);
+    return c->stranger;
+}
+
 void conn_drain(struct conn *c);
 
 /* turns.c: who has more to do */

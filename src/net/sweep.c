@@ -42,7 +42,8 @@ static bool is_pending(struct conn *c, int64_t now_us)
     bool unread = c->state != CONN_READING;
     if (unread && c->begun_us > 0)
         c->begun_us = now_us;
-    if (c->stranger && !unread && is_overdue(c->since_us, now_us, conf->login_timeout_us)) {
+    bool stranger = conn_is_stranger(c);
+    if (stranger && !unread && is_overdue(c->since_us, now_us, conf->login_timeout_us)) {
         conn_end(c, NET_END_LOGIN);
         return false;
     }
@@ -50,7 +51,7 @@ static bool is_pending(struct conn *c, int64_t now_us)
         conn_end(c, NET_END_REQUEST);
         return false;
     }
-    return unread || (c->stranger && conf->login_timeout_us > 0) ||
+    return unread || (stranger && conf->login_timeout_us > 0) ||
            (c->begun_us > 0 && conf->request_timeout_us > 0);
 }
 
