@@ -66,6 +66,7 @@ static struct net_config net_config(struct app *a)
 {
     return (struct net_config){.clock = clock_system(),
                                .connections = a->connections,
+                               .memory = a->conf->limits_memory,
                                .login_timeout_us = a->conf->limits_login_timeout_us,
                                .request_timeout_us = a->conf->limits_request_timeout_us,
                                .idle_timeout_us = a->conf->limits_idle_timeout_us,

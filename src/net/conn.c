@@ -39,6 +39,8 @@ void conn_close(struct conn *c)
     (void)close(c->rd.fd);
     kept_free(n, &c->in);
     kept_free(n, &c->out);
+    n->bytes -= c->held;
+    c->held = 0;
     c->state = CONN_DEAD;
     if (c->relay)
         relay_closed(c);
@@ -50,6 +52,7 @@ void conn_close(struct conn *c)
     link_remove(&c->slot);
     link_remove(&c->all);
     link_append(&n->dead, &c->all);
+    sweep_slack(n);
 }
 
 void conn_end(struct conn *c, enum net_end why)
@@ -303,6 +306,9 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     }
     if (c->relay && c->state != CONN_DEAD)
         relay_settled(c);
+    if (c->svc->holds)
+        memory_note(c);
+    memory_check(n);
     if (n->conf.settle)
         n->conf.settle(n->conf.arg);
     if (n->conf.busy_poll_us > 0 && t.served > 0)
@@ -410,6 +416,7 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     link_append(&n->all, &c->all);
     svc->connections++;
     n->connections++;
+    memory_add(n, 0);
     n->shared += svc->slots == 0;
     if (svc->slots > 0)
         link_append(&n->slotted, &c->slot);

@@ -333,9 +333,14 @@ const char *net_end_name(enum net_end e)
 {
     static const char *const names[NET_ENDS] = {
         [NET_END_IDLE] = "idle", [NET_END_LOGIN] = "login", [NET_END_REQUEST] = "request",
-        [NET_END_SLOT] = "slot", [NET_END_GONE] = "gone",
+        [NET_END_SLOT] = "slot", [NET_END_GONE] = "gone",   [NET_END_MEMORY] = "memory",
     };
     return names[e];
+}
+
+uint64_t net_kept(const struct net *n)
+{
+    return n->bytes;
 }
 
 uint64_t net_connections(const struct net *n)

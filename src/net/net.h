@@ -23,6 +23,7 @@
  *     (sweep.c), and who is gone without a word is found by TCP's keepalive.
  *   - An idle connection holds no buffers. One that is not read from holds at most NET_IN_MAX bytes
  *     of input and NET_OUT_MAX of output.
+ *   - What is kept for all of them has a limit, and above it who keeps most is closed (memory.c).
  *   - Nothing here blocks. Nothing wakes an idle process; with busy_poll it is idle that much
  *     later.
  */
@@ -74,6 +75,7 @@ enum net_end {
     NET_END_LOGIN,   /* login_timeout, or more input than a login has */
     NET_END_REQUEST, /* request_timeout */
     NET_END_SLOT,    /* made room for another */
+    NET_END_MEMORY,  /* net_config.memory was reached, and it kept much */
     NET_END_GONE,    /* its client had gone, seen by the sweep */
     NET_ENDS
 };
@@ -103,6 +105,8 @@ struct net_service {
     void (*open)(struct net_service *svc, void *session, uint8_t mark);
     /* MAY: whether it has still to show who it is. Where it has once not, it is not asked again. */
     bool (*stranger)(const struct net_service *svc, const void *session);
+    /* MAY: bytes that it refers to, as of now; asked after each turn. */
+    size_t (*holds)(const struct net_service *svc, const void *session);
     /* MAY: frees what the session refers to. Called once, when the connection is closed. */
     void (*close)(struct net_service *svc, void *session);
     /* MAY: appends to a parcel what another program needs to go on with the session; false: not as
@@ -138,6 +142,7 @@ struct net_service {
 struct net_config {
     struct clock *clock;
     uint32_t connections;       /* limit, over all services without slots of their own */
+    size_t memory;              /* bytes kept for all connections; 0: no limit */
     int64_t idle_timeout_us;    /* 0: never; so are the next two */
     int64_t login_timeout_us;   /* of strangers, since they were accepted */
     int64_t request_timeout_us; /* since a request began, or a part of a long one came */
@@ -200,6 +205,9 @@ void net_wake(struct net *n);
 /* Listens no more, answers what has arrived, and closes; then calls fn. Connections that do not
  * take their replies are closed after grace_us. */
 void net_drain(struct net *n, int64_t grace_us, void (*fn)(void *arg), void *arg);
+
+/* Bytes kept for connections: input, output, requests to the upstream, what sessions hold. */
+uint64_t net_kept(const struct net *n);
 
 /* Connections open, over all services. */
 uint64_t net_connections(const struct net *n);

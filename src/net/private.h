@@ -7,6 +7,7 @@
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
 
+#include "base/log.h"
 #include "net/addr.h"
 #include "net/net.h"
 #include "net/upstream.h"
@@ -118,6 +119,7 @@ struct conn {
     bool closing; /* close once the output is sent */
     bool stranger;
     uint32_t out_held;
+    size_t held;       /* bytes, by its session */
     struct kept in;    /* not dealt with: part of a request, or what comes after one that waits */
     struct kept out;   /* not sent; its last out_held bytes belong to an unfinished reply */
     int64_t active_us; /* monotonic: latest read */
@@ -176,6 +178,9 @@ struct net {
     size_t nturns;
     size_t nwatched, unswept; /* in that list; in this round not looked at yet */
     uint64_t connections;
+    size_t bytes; /* of memory.c */
+    size_t peak;  /* of what was in use since it was given back */
+    struct log_limit evictions;
     int64_t now_us;    /* monotonic: end of the latest turn since the loop slept; 0: none was */
     int64_t round_us;  /* the same: begin of the first */
     uint64_t answered; /* requests, without those that went upstream */
@@ -248,12 +253,32 @@ void turns_run(struct net *n);
 int64_t turns_length_us(const struct net *n); /* of a turn, about */
 bool turns_crowded(const struct net *n);
 
+/* memory.c: what is kept, all together */
+void memory_evict(struct net *n);
+void memory_note(struct conn *c); /* of a service with holds: asks it */
+bool memory_is_slack(const struct net *n);
+void memory_trim(struct net *n);
+
+static inline void memory_add(struct net *n, size_t bytes)
+{
+    n->bytes += bytes;
+    size_t all = n->bytes + (n->connections << 10);
+    n->peak = all > n->peak ? all : n->peak;
+}
+
+static inline void memory_check(struct net *n)
+{
+    if (n->bytes > n->conf.memory && n->conf.memory > 0)
+        memory_evict(n);
+}
+
 /* sweep.c: what no event tells */
 void sweep_init(struct net *n);
 /* Each connection that is not READING, is a stranger, or has a request that is not whole; twice
  * does no harm. */
 void sweep_watch(struct conn *c);
 void sweep_forget(struct conn *c);
+void sweep_slack(struct net *n); /* something was given up: perhaps there is much to give back */
 
 /* park.c: who waits, and the timer that ends it */
 void park_queue(struct conn *c, bool first);

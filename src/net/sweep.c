@@ -121,6 +121,9 @@ static void swept(struct ev_loop *loop, struct ev_timer *w, int revents)
         look(CONTAINER(n->watched.next, struct conn, watch), now_us, &p);
     }
     close_gone(&p);
+    bool slack = memory_is_slack(n);
+    if (slack && n->unswept == 0)
+        memory_trim(n);
     if (n->nwatched > 0)
         set_timer(n, n->unswept > 0 ? PAUSE : (double)period_us(n) / 1e6);
 }
@@ -139,6 +142,12 @@ void sweep_watch(struct conn *c)
     link_append(&n->watched, &c->watch);
     n->nwatched++;
     if (!ev_is_active(&n->sweep))
+        set_timer(n, (double)period_us(n) / 1e6);
+}
+
+void sweep_slack(struct net *n)
+{
+    if (memory_is_slack(n) && !ev_is_active(&n->sweep))
         set_timer(n, (double)period_us(n) / 1e6);
 }
 

@@ -453,6 +453,13 @@ static bool is_stranger(const struct net_service *svc, const void *session)
     return access_is_stranger(&((const struct mcd_session *)session)->access);
 }
 
+static size_t holds(const struct net_service *svc, const void *session)
+{
+    const struct mcd_session *s = session;
+    (void)svc;
+    return (s->kept ? s->answer.n : 0) + mcd_merge_holds(s);
+}
+
 static void close_session(struct net_service *svc, void *session)
 {
     struct mcd_session *s = session;
@@ -479,6 +486,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .serve = serve_one,
         .open = open_session,
         .stranger = is_stranger,
+        .holds = holds,
         .close = close_session,
         .pack = mcd_pack,
         .unpack = mcd_unpack,

@@ -36,6 +36,7 @@ enum number {
     RESIDENT,
     THREADS,
     START_MS,
+    KEPT,
     NUMBERS
 };
 
@@ -251,6 +252,9 @@ static const struct row rows[] = {
     {{"sidflake_connections_ended", EXPOSITION_COUNTER, "",
       "Connections that were closed here for want of time or room, or because the client had gone."},
      .samples = connections_ended},
+    {{"sidflake_connections_kept_bytes", EXPOSITION_GAUGE, "bytes",
+      "Memory kept for connections: requests that are not whole, replies that are not taken."},
+     .number = KEPT},
     {{"sidflake_upstream_up", EXPOSITION_GAUGE, "",
       "Whether the upstream was reached by the latest attempt."}, .samples = upstream_up},
     {{"sidflake_upstream_connections", EXPOSITION_GAUGE, "",
@@ -338,6 +342,7 @@ static void gather_serve(const struct serve *s, int64_t now_ms, int64_t v[NUMBER
     v[LIFETIME_MS] =
         s->issuer.started ? serve_difference(layout_end_ms(g->epoch_ms), now_ms) : UNKNOWN;
     v[START_MS] = s->started_ms;
+    v[KEPT] = s->net ? (int64_t)net_kept(s->net) : UNKNOWN;
 }
 
 static void gather_process(int64_t v[NUMBERS])

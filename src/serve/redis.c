@@ -430,6 +430,16 @@ static bool is_stranger(const struct net_service *net, const void *session)
     return access_is_stranger(&((const struct rds_session *)session)->access);
 }
 
+static size_t holds(const struct net_service *net, const void *session)
+{
+    (void)net;
+    const struct rds_session *ses = session;
+    size_t n = ses->swallow ? sizeof *ses->swallow : 0;
+    if (ses->there)
+        n += sizeof *ses->there;
+    return n + rds_multi_holds(ses) + rds_subs_holds(ses) + rds_merge_holds(ses);
+}
+
 static void closed(struct net_service *net, void *session)
 {
     (void)net;
@@ -451,6 +461,7 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .serve = serve,
                                     .open = opened,
                                     .stranger = is_stranger,
+                                    .holds = holds,
                                     .close = closed,
                                     .pack = rds_pack,
                                     .unpack = rds_unpack,

@@ -292,6 +292,11 @@ enum serve_result rds_merge(struct rds_call *c);
 void rds_merge_part(struct rds_session *ses, const struct frame *f, struct buf *out);
 void rds_merge_end(struct rds_session *ses);
 
+/* Bytes allocated for each. */
+size_t rds_multi_holds(const struct rds_session *ses);
+size_t rds_subs_holds(const struct rds_session *ses);
+size_t rds_merge_holds(const struct rds_session *ses);
+
 /* The requests queued, as they came. */
 struct span rds_multi_bytes(const struct rds_session *ses);
 

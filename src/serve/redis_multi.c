@@ -39,6 +39,11 @@ struct span rds_multi_bytes(const struct rds_session *ses)
     return ses->txn ? span_of(ses->txn->bytes, ses->txn->n) : span_of("", 0);
 }
 
+size_t rds_multi_holds(const struct rds_session *ses)
+{
+    return ses->txn ? sizeof *ses->txn + ses->txn->cap : 0;
+}
+
 int rds_multi_length(const struct rds_session *ses)
 {
     return !ses->multi ? -1 : ses->txn ? (int)ses->txn->requests : 0;

@@ -10,6 +10,7 @@ import socket
 import struct
 import time
 
+import harness
 import wire
 from harness import until
 from runner import test
@@ -196,6 +197,60 @@ def few_descriptors(case):
         until("there is room again", lambda: conns(s) == 0)
         assert s.id() > 0
         assert s.stop() == 0
+
+
+# ---- memory -----------------------------------------------------------------------------------
+
+
+def resident(s, what="VmRSS"):
+    """MiB."""
+    with open("/proc/%d/status" % s.pid) as f:
+        return next(int(line.split()[1]) / 1024 for line in f if line.startswith(what))
+
+
+HOLD = {
+    "slow readers of the page": ("http", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100),
+    "half a request": ("redis", b"*2\r\n$3\r\nGET\r\n$66000\r\n" + b"x" * 65000),
+    "half a get": ("memcached", b"get " + b"x " * 32000),
+    "transactions": ("redis", b"MULTI\r\n" + (b"SET k " + b"v" * 600 + b"\r\n") * 100),
+    "replies not taken": ("redis", b"COMMAND\r\n" * 2000),
+}
+
+
+@test("limits.memory: a crowd that holds what it can, and who is served meanwhile; it is given back",
+      timeout=180)
+def memory(case):
+    n = 400
+    s = case.sidecar(case.pool(), {"limits.memory": "8MiB"})
+    ports = {"http": s.http_port, "redis": s.resp_port, "memcached": s.mc_port}
+    bound = 1000 if harness.sanitized() else 24
+    before = resident(s)
+    for name, (protocol, payload) in HOLD.items():
+        crowd = []
+        with s.resp() as r:
+            for i in range(n):
+                c = socket.create_connection(("127.0.0.1", ports[protocol]))
+                c.setblocking(False)
+                crowd.append(c)
+                for _ in range(8):
+                    try:
+                        c.send(payload)
+                    except OSError:
+                        break
+                if i % 20 == 0:
+                    assert int(r.ask("GET", "id:a")) > 0
+                    assert s.http("/livez").status == 200
+            assert s.metric("sidflake_connections_kept_bytes") <= 9 << 20, name
+            assert resident(s) < bound, "%s: %.1f MiB" % (name, resident(s))
+            assert int(r.ask("GET", "id:a")) > 0
+        for c in crowd:
+            c.close()
+        if not harness.sanitized():
+            until("%s: given back, from %.1f MiB at most" % (name, resident(s, "VmHWM")),
+                  lambda: resident(s) < before + 3, 20)
+    assert s.metric("sidflake_connections_ended_total", protocol="redis", reason="memory") > 100
+    s.wait_log("limits.memory is reached: connections that keep most are closed")
+    assert s.log().count("limits.memory is reached") < 20
 
 
 # ---- gone -------------------------------------------------------------------------------------
