@@ -8,6 +8,7 @@
 #include "bridge.h"
 #include "conf/address.h"
 #include "coord/coord.h"
+#include "descriptors.h"
 #include "lease/keeper.h"
 #include "net/net.h"
 #include "net/upstream.h"
@@ -21,17 +22,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define EXIT_CONFIG        78
 #define DRAIN_GRACE_US     INT64_C(3000000)
 #define STOP_MS            3000
 #define ROTATION_JITTER_MS 30000
-#define SPARE_DESCRIPTORS                                                                          \
-    64 /* beside the clients': listeners, state page, coordinator, shared links, libraries */
-#define SETTINGS  12
-#define PEERS_MAX 64 /* of auth.allow_uids, and of auth.allow_gids */
+#define SETTINGS           12
+#define PEERS_MAX          64 /* of auth.allow_uids, and of auth.allow_gids */
 
 struct app {
     const struct conf *conf; /* in effect: main's, or: */
@@ -53,8 +51,7 @@ struct app {
     char setting_text[SETTINGS][TIMEFMT_MAX];
     atomic_bool logins_checked; /* since the loop looked last */
     unsigned stops;             /* signals to stop that came */
-    unsigned connections;       /* limits.connections, or as many as there are descriptors for */
-    unsigned http_connections;  /* the same */
+    struct descriptors room;
 };
 
 static void settle(void *arg)
@@ -65,7 +62,7 @@ static void settle(void *arg)
 static struct net_config net_config(struct app *a)
 {
     return (struct net_config){.clock = clock_system(),
-                               .connections = a->connections,
+                               .connections = a->room.connections,
                                .memory = a->conf->limits_memory,
                                .login_timeout_us = a->conf->limits_login_timeout_us,
                                .request_timeout_us = a->conf->limits_request_timeout_us,
@@ -182,39 +179,6 @@ static void put_size(struct app *a, size_t row, const char *name, unsigned bytes
     a->settings[row] = (struct serve_setting){name, a->setting_text[row]};
 }
 
-/* Soft limits are low by default; a daemon may raise its own to the hard one (systemd's advice).
- * With an upstream each client may have a link of its own there. Where that is not enough for all,
- * clients have what is left by the coordinator, the state page and the probes: whoever took the
- * last descriptor would stop the renewals. */
-static void fit_descriptors(struct app *a)
-{
-    const struct conf *c = a->conf;
-    struct rlimit rl;
-    rlim_t each = *c->upstream_memcached || *c->upstream_redis ? 2 : 1;
-    rlim_t spare = SPARE_DESCRIPTORS + (rlim_t)c->limits_http_connections;
-    rlim_t want = each * c->limits_connections + spare;
-    a->connections = c->limits_connections;
-    a->http_connections = c->limits_http_connections;
-    if (getrlimit(RLIMIT_NOFILE, &rl) < 0 || rl.rlim_cur >= want)
-        return;
-    rl.rlim_cur = want < rl.rlim_max ? want : rl.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &rl) < 0)
-        (void)getrlimit(RLIMIT_NOFILE, &rl);
-    if (rl.rlim_cur >= want)
-        return;
-    rlim_t have = rl.rlim_cur;
-    if (spare > have / 2) {
-        spare = have / 2;
-        a->http_connections = (unsigned)(have / 8 < 1 ? 1 : have / 8);
-    }
-    rlim_t left = (have - spare) / each;
-    if (left < a->connections)
-        a->connections = (unsigned)(left < 1 ? 1 : left);
-    log_warn("fewer file descriptors than limits.connections needs", kv_u64("have", have),
-             kv_u64("want", want), kv_u64("connections", a->connections),
-             kv_u64("http_connections", a->http_connections));
-}
-
 /* What a reload may change, as the services see it. */
 static void apply_limits(struct app *a)
 {
@@ -222,9 +186,9 @@ static void apply_limits(struct app *a)
     struct serve *s = &a->serve;
     s->issuer.max_wait_us = c->limits_max_wait_us;
     s->issuer.batch = c->limits_batch;
-    fit_descriptors(a);
-    s->max_connections = a->connections;
-    s->services[SERVE_HTTP]->slots = a->http_connections;
+    a->room = descriptors_fit(c);
+    s->max_connections = a->room.connections;
+    s->services[SERVE_HTTP]->slots = a->room.http_connections;
     put_setting(a, 0, "limits.connections", c->limits_connections);
     put_setting(a, 1, "limits.batch", c->limits_batch);
     put_duration(a, 2, "limits.idle_timeout", c->limits_idle_timeout_us);
@@ -232,7 +196,7 @@ static void apply_limits(struct app *a)
     put_duration(a, 4, "clock.wait_below", c->clock_wait_below_us);
     put_setting(a, 5, "workers.active", c->workers_active);
     put_setting(a, 6, "workers.spare", c->workers_spare);
-    put_setting(a, 7, "maxconns", a->connections); /* memcached's name for it */
+    put_setting(a, 7, "maxconns", a->room.connections); /* memcached's name for it */
     put_setting(a, 8, "limits.http_connections", c->limits_http_connections);
     put_size(a, 9, "limits.memory", c->limits_memory);
     put_duration(a, 10, "limits.login_timeout", c->limits_login_timeout_us);

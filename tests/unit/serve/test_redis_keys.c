@@ -60,8 +60,7 @@ static void scan_errors(void **state)
     rig_check(r, "SCAN 0 FOO 1", "-ERR syntax error\r\n");
     char words[200] = "KEYS ";
     memset(words + 5, '*', 129);
-    rig_check(r, words,
-              "-ERR the pattern is too long: expected at most 128 bytes, found 129\r\n");
+    rig_check(r, words, "-ERR the pattern is too long: expected at most 128 bytes, found 129\r\n");
 }
 
 /* ---- missing keys, as Redis 7.0.15 answers them -----------------------------------------------
