@@ -211,8 +211,8 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_LIMITS_REQUEST_TIMEOUT] = {IN("limits", "request_timeout"),
                                      FIELD(limits_request_timeout_us), .type = CONF_TYPE_DURATION,
                                      .def = "30s", .max = 30 * DAY,
-                                     .help = "a request of which no more comes for so long is "
-                                             "given up, and its connection closed; 0s never"},
+                                     .help = "a request begun that is not whole after so long "
+                                             "is given up, and its connection closed; 0s never"},
     [CONF_LIMITS_IDLE_TIMEOUT] = {IN("limits", "idle_timeout"), FIELD(limits_idle_timeout_us),
                                   .type = CONF_TYPE_DURATION, .def = "0s", .max = 30 * DAY,
                                   .help = "a connection silent for so long is closed; 0s never"},

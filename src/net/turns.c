@@ -77,4 +77,6 @@ void turns_init(struct net *n)
     link_init(&n->turns);
     link_init(&n->turns_end);
     ev_idle_init(&n->awake, awake);
+    ev_idle_start(n->loop, &n->awake); /* libev's list of them is made now, while there is memory */
+    ev_idle_stop(n->loop, &n->awake);
 }

@@ -148,7 +148,7 @@ def slots(case):
 
 @test("limits.request_timeout: half requests, and values that do not come, end; slow ones do not")
 def request_timeout(case):
-    server, s = through(case, {"limits.request_timeout": "500ms"})
+    server, s = through(case, {"limits.request_timeout": "1500ms"})
     mc = s.mc()
     halves = [(s.resp(), b"*2\r\n$3\r\nGET\r\n$4\r\nid"), (s.resp(), b"PING\r\nPI"),
               (s.resp(), b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$900000\r\n" + b"v" * 200000),
@@ -158,10 +158,10 @@ def request_timeout(case):
     for c, text in halves:
         c.send(text)
     with s.resp() as slow:
-        parts = 20
-        slow.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % (parts * 10000))
+        parts = 30
+        slow.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % (parts * 30000))
         for _ in range(parts):
-            slow.send(b"v" * 10000)
+            slow.send(b"v" * 30000)
             time.sleep(0.1)
         slow.send(b"\r\n")
         assert slow.reply() == b"OK"
