@@ -35,6 +35,7 @@ static const struct serve_setting redis_settings[] = {
 };
 
 #define PATTERNS_MAX 16 /* of CONFIG GET */
+#define ROWS_MAX     64 /* more than there are */
 
 /* Seconds, rounded up, of our own idle_timeout: clients keep alive by it. */
 static uint64_t timeout_s(const struct serve *s)
@@ -78,14 +79,16 @@ static enum serve_result config_get(struct rds_call *c)
                         PATTERNS_MAX);
     const struct serve *s = c->svc->serve;
     size_t rows = sizeof redis_settings / sizeof *redis_settings + s->nsettings;
+    bool want[ROWS_MAX];
     char mem[DEC_U64_MAX + 1];
     uint64_t n = 0;
+    rows = rows < ROWS_MAX ? rows : ROWS_MAX;
     for (size_t i = 0; i < rows; i++)
-        n += wanted(c, setting(s, i, mem).name);
+        n += want[i] = wanted(c, setting(s, i, mem).name);
     resp_put_map(c->out, c->ses->proto, n);
     for (size_t i = 0; i < rows; i++) {
         struct serve_setting row = setting(s, i, mem);
-        if (!wanted(c, row.name))
+        if (!want[i])
             continue;
         resp_put_bulk(c->out, span_str(row.name));
         resp_put_bulk(c->out, span_str(row.value));
