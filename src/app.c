@@ -9,6 +9,7 @@
 #include "bridge.h"
 #include "conf/address.h"
 #include "coord/coord.h"
+#include "descriptors.h"
 #include "lease/keeper.h"
 #include "net/net.h"
 #include "serve/access.h"
@@ -21,17 +22,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define EXIT_CONFIG        78
 #define DRAIN_GRACE_US     INT64_C(3000000)
 #define STOP_MS            3000
 #define ROTATION_JITTER_MS 30000
-#define SPARE_DESCRIPTORS                                                                          \
-    64 /* beside the clients': listeners, state page, coordinator, shared links, libraries */
-#define SETTINGS  8
-#define PEERS_MAX 64 /* of auth.allow_uids, and of auth.allow_gids */
+#define SETTINGS           12
+#define PEERS_MAX          64 /* of auth.allow_uids, and of auth.allow_gids */
 
 struct app {
     const struct conf *conf; /* in effect: main's, or: */
@@ -53,6 +51,7 @@ struct app {
     char setting_text[SETTINGS][TIMEFMT_MAX];
     atomic_bool logins_checked; /* since the loop looked last */
     unsigned stops;             /* signals to stop that came */
+    struct descriptors room;
 };
 
 static void settle(void *arg)
@@ -63,7 +62,10 @@ static void settle(void *arg)
 static struct net_config net_config(struct app *a)
 {
     return (struct net_config){.clock = clock_system(),
-                               .connections = a->conf->limits_connections,
+                               .connections = a->room.connections,
+                               .memory = a->conf->limits_memory,
+                               .login_timeout_us = a->conf->limits_login_timeout_us,
+                               .request_timeout_us = a->conf->limits_request_timeout_us,
                                .idle_timeout_us = a->conf->limits_idle_timeout_us,
                                .max_wait_us = a->conf->limits_max_wait_us,
                                .busy_poll_us = a->conf->listen_busy_poll_us,
@@ -180,6 +182,12 @@ static void put_duration(struct app *a, size_t row, const char *name, int64_t us
     a->settings[row] = (struct serve_setting){name, timefmt_duration(a->setting_text[row], us)};
 }
 
+static void put_size(struct app *a, size_t row, const char *name, unsigned bytes)
+{
+    (void)snprintf(a->setting_text[row], sizeof a->setting_text[row], "%uKiB", bytes >> 10);
+    a->settings[row] = (struct serve_setting){name, a->setting_text[row]};
+}
+
 /* What a reload may change, as the services see it. */
 static void apply_limits(struct app *a)
 {
@@ -187,7 +195,9 @@ static void apply_limits(struct app *a)
     struct serve *s = &a->serve;
     s->issuer.max_wait_us = c->limits_max_wait_us;
     s->issuer.batch = c->limits_batch;
-    s->max_connections = c->limits_connections;
+    a->room = descriptors_fit(c);
+    s->max_connections = a->room.connections;
+    s->services[SERVE_HTTP]->slots = a->room.http_connections;
     s->ping_there = c->upstream_ping == CONF_PING_THERE;
     put_setting(a, 0, "limits.connections", c->limits_connections);
     put_setting(a, 1, "limits.batch", c->limits_batch);
@@ -196,7 +206,11 @@ static void apply_limits(struct app *a)
     put_duration(a, 4, "clock.wait_below", c->clock_wait_below_us);
     put_setting(a, 5, "workers.active", c->workers_active);
     put_setting(a, 6, "workers.spare", c->workers_spare);
-    put_setting(a, 7, "maxconns", c->limits_connections); /* memcached's name for it */
+    put_setting(a, 7, "maxconns", a->room.connections); /* memcached's name for it */
+    put_setting(a, 8, "limits.http_connections", c->limits_http_connections);
+    put_size(a, 9, "limits.memory", c->limits_memory);
+    put_duration(a, 10, "limits.login_timeout", c->limits_login_timeout_us);
+    put_duration(a, 11, "limits.request_timeout", c->limits_request_timeout_us);
     s->settings = a->settings;
     s->nsettings = SETTINGS;
 }
@@ -245,21 +259,6 @@ static enum err_code listen_on(struct app *a, const struct conf_list *list, enum
         log_info("listening", kv_str("protocol", serve_protocol_name(p)), kv_str("address", bound));
     }
     return ERR_OK;
-}
-
-/* Soft limits are low by default; a daemon may raise its own to the hard one (systemd's advice).
- * With an upstream each client may have a link of its own there. */
-static void raise_descriptor_limit(const struct conf *c)
-{
-    struct rlimit rl;
-    rlim_t each = *c->upstream_memcached || *c->upstream_redis ? 2 : 1;
-    rlim_t want = each * c->limits_connections + SPARE_DESCRIPTORS;
-    if (getrlimit(RLIMIT_NOFILE, &rl) < 0 || rl.rlim_cur >= want)
-        return;
-    rl.rlim_cur = want < rl.rlim_max ? want : rl.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &rl) < 0 || rl.rlim_cur < want)
-        log_warn("fewer file descriptors than limits.connections needs",
-                 kv_u64("have", rl.rlim_cur), kv_u64("want", want));
 }
 
 /* ---- signals ----------------------------------------------------------------------------------
@@ -534,6 +533,7 @@ static void stop(struct app *a)
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
         free(a->serve.services[i]);
     names_clear(&a->serve.issuer.names);
+    print_tidy(a->serve.prints, INT64_MAX);
     pagefile_close(&a->page);
     coord_free(a->coord);
     supervisor_clear(&a->supervisor);
@@ -571,7 +571,6 @@ int app_run(const struct conf *c, const struct app_start *s)
     for (size_t i = 0; i < c->warnings.n; i++)
         log_warn("configuration", kv_str("warning", c->warnings.item[i]));
     (void)signal(SIGPIPE, SIG_IGN);
-    raise_descriptor_limit(c);
     if (start(a, &status, &e)) {
         log_error("cannot start", kv_str("why", e.text));
     } else {

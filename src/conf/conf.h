@@ -100,10 +100,14 @@ struct conf {
     int64_t epoch_ms; /* Unix ms, 2000-01-01..now, or CONF_EPOCH_OF_POOL */
     char *state_dir;  /* path, not "" */
 
-    unsigned limits_connections;    /* 1..1000000 */
-    int64_t limits_idle_timeout_us; /* 0..30 days; 0: never */
-    int64_t limits_max_wait_us;     /* 0..60 s */
-    unsigned limits_batch;          /* 1..8192 */
+    unsigned limits_connections;       /* 1..1000000 */
+    unsigned limits_http_connections;  /* 1..65536 */
+    unsigned limits_memory;            /* bytes, 4..2048 MiB */
+    int64_t limits_login_timeout_us;   /* 0..1 h; 0: never */
+    int64_t limits_request_timeout_us; /* 0..30 days; 0: never */
+    int64_t limits_idle_timeout_us;    /* 0..30 days; 0: never */
+    int64_t limits_max_wait_us;        /* 0..60 s */
+    unsigned limits_batch;             /* 1..8192 */
 
     enum log_level log_level;
     enum log_format log_format;

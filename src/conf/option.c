@@ -222,7 +222,25 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
 
     [CONF_LIMITS_CONNECTIONS] = {IN("limits", "connections"), FIELD(limits_connections),
                                  .type = CONF_TYPE_INT, .def = "4096", .min = 1, .max = 1000000,
-                                 .help = "client connections at once"},
+                                 .help = "memcached and Redis connections at once"},
+    [CONF_LIMITS_HTTP_CONNECTIONS] = {IN("limits", "http_connections"),
+                                      FIELD(limits_http_connections), .type = CONF_TYPE_INT,
+                                      .def = "64", .min = 1, .max = 65536,
+                                      .help = "HTTP connections at once; one more takes the place "
+                                              "of the one silent longest"},
+    [CONF_LIMITS_MEMORY] = {IN("limits", "memory"), FIELD(limits_memory), .type = CONF_TYPE_SIZE,
+                            .def = "32MiB", .min = 4 << 20, .max = (int64_t)2047 << 20,
+                            .help = "bytes kept for all connections; above, those that keep most "
+                                    "are closed"},
+    [CONF_LIMITS_LOGIN_TIMEOUT] = {IN("limits", "login_timeout"), FIELD(limits_login_timeout_us),
+                                   .type = CONF_TYPE_DURATION, .def = "10s", .max = 3600 * SECOND,
+                                   .help = "time from connecting to a login where users are "
+                                           "required; 0s any"},
+    [CONF_LIMITS_REQUEST_TIMEOUT] = {IN("limits", "request_timeout"),
+                                     FIELD(limits_request_timeout_us), .type = CONF_TYPE_DURATION,
+                                     .def = "30s", .max = 30 * DAY,
+                                     .help = "a request begun that is not whole after so long "
+                                             "is given up, and its connection closed; 0s never"},
     [CONF_LIMITS_IDLE_TIMEOUT] = {IN("limits", "idle_timeout"), FIELD(limits_idle_timeout_us),
                                   .type = CONF_TYPE_DURATION, .def = "0s", .max = 30 * DAY,
                                   .help = "a connection silent for so long is closed; 0s never"},

@@ -10,16 +10,21 @@ static char *take(struct net *n, size_t size, uint32_t *cap)
 {
     struct spare *s = n->spare;
     *cap = size > NET_BLOCK ? (uint32_t)size : NET_BLOCK;
-    if (*cap > NET_BLOCK || !s)
-        return malloc(*cap);
-    n->spare = s->next;
-    n->nspare--;
-    return (char *)s;
+    bool spare = *cap == NET_BLOCK && s;
+    char *p = spare ? (char *)s : malloc(*cap);
+    if (spare) {
+        n->spare = s->next;
+        n->nspare--;
+    }
+    if (p)
+        memory_add(n, *cap);
+    return p;
 }
 
 static void give(struct net *n, char *p, uint32_t cap)
 {
     struct spare *s = (struct spare *)(void *)p;
+    n->bytes -= p ? cap : 0;
     if (!p || cap != NET_BLOCK || n->nspare == NET_SPARE) {
         free(p);
         return;

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define FLUSH_AT  ((size_t)64 << 10) /* output is sent before it grows beyond this and a reply */
+#define LOOK      128                /* IDs issued between two looks at the clock … */
+#define LOOK_MUCH 16                 /* … where many have had a turn since the loop looked */
 #define REPLY_MAX (NET_OUT_MAX - FLUSH_AT) /* bytes of a reply, whatever stands before it */
 
 /* ---- life -------------------------------------------------------------------------------------
@@ -29,12 +31,16 @@ void conn_close(struct conn *c)
     if (c->state == CONN_DEAD)
         return;
     struct net *n = c->net;
+    turns_leave(c);
     link_remove(&c->park);
+    sweep_forget(c);
     ev_io_stop(n->loop, &c->rd);
     ev_io_stop(n->loop, &c->wr);
     (void)close(c->rd.fd);
     kept_free(n, &c->in);
     kept_free(n, &c->out);
+    n->bytes -= c->held;
+    c->held = 0;
     c->state = CONN_DEAD;
     if (c->relay)
         relay_closed(c);
@@ -42,8 +48,17 @@ void conn_close(struct conn *c)
         c->svc->close(c->svc, c->session);
     c->svc->connections--;
     n->connections--;
+    n->shared -= link_empty(&c->slot);
+    link_remove(&c->slot);
     link_remove(&c->all);
     link_append(&n->dead, &c->all);
+    sweep_slack(n);
+}
+
+void conn_end(struct conn *c, enum net_end why)
+{
+    c->svc->ended[why]++;
+    conn_close(c);
 }
 
 /* ---- output -----------------------------------------------------------------------------------
@@ -67,6 +82,15 @@ static ssize_t send_some(struct conn *c, const char *p, size_t n)
     return (ssize_t)sent;
 }
 
+/* Until the client has taken what is kept. */
+static void await_taking(struct conn *c)
+{
+    c->state = CONN_FLUSHING;
+    ev_io_stop(c->net->loop, &c->rd);
+    ev_io_start(c->net->loop, &c->wr);
+    sweep_watch(c);
+}
+
 /* Sends the first `ready` bytes of out, and moves what follows them to its front. What the kernel
  * does not take is kept, and the connection is FLUSHING; false then, or when it is closed. */
 static bool flush(struct conn *c, struct buf *out, size_t ready)
@@ -87,22 +111,29 @@ static bool flush(struct conn *c, struct buf *out, size_t ready)
         return false;
     }
     c->out_held = (uint32_t)(out->n - ready);
-    c->state = CONN_FLUSHING;
-    ev_io_stop(c->net->loop, &c->rd);
-    ev_io_start(c->net->loop, &c->wr);
+    await_taking(c);
     return false;
 }
 
 /* ---- the turn ---------------------------------------------------------------------------------
  */
 
-/* Reads once behind what was kept. false: nothing came, or the connection is closed. */
-static bool fill(struct conn *c, size_t *n)
+/* How much to read behind n bytes: where others have more to do, no more than is soon done. */
+static size_t room_behind(const struct net *net, size_t n)
 {
-    size_t room = NET_IN_MAX - *n;
+    size_t room = NET_IN_MAX - n, some = n > NET_BLOCK ? n : NET_BLOCK;
+    return !link_empty(&net->turns) && some < room ? some : room;
+}
+
+/* Reads once behind what was kept. false: nothing came, or the connection is closed. *full: there
+ * may be more. */
+static bool fill(struct conn *c, size_t *n, bool *full)
+{
+    size_t room = conn_is_stranger(c) ? NET_BLOCK - *n : room_behind(c->net, *n);
     ssize_t r = recv(c->rd.fd, c->net->in + *n, room, MSG_DONTWAIT);
     if (r > 0) {
         *n += (size_t)r;
+        *full = (size_t)r == room;
         c->svc->bytes_in += (uint64_t)r;
         return true;
     }
@@ -121,10 +152,21 @@ struct turn {
     size_t ready;    /* bytes of out that may be sent: all but an unfinished reply */
     uint64_t served; /* requests answered */
     bool full;       /* the read filled the block: more may have arrived */
+    bool over;       /* its time is */
+    int left;        /* until the next look at the clock, in IDs */
+    int64_t over_us; /* monotonic */
     struct net_step step;
 };
 
-/* Serves requests until one cannot be, or the output is large enough to be sent first. */
+static bool is_over(struct conn *c, struct turn *t)
+{
+    t->left = LOOK;
+    t->over = clock_mono_us(c->net->conf.clock) >= t->over_us;
+    return t->over;
+}
+
+/* Serves requests until one cannot be, the output is large enough to be sent first, or the time is
+ * over. */
 static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struct buf *out)
 {
     do {
@@ -142,7 +184,8 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
             nt->reply_start = out->n;
         if (done && t->in.n == 0)
             t->step.verdict = NET_MORE;
-    } while (t->step.verdict == NET_DONE && out->n < FLUSH_AT);
+        t->left -= 1 + t->step.cost;
+    } while (t->step.verdict == NET_DONE && out->n < FLUSH_AT && (t->left > 0 || !is_over(c, t)));
     t->ready = nt->reply_start;
     if (out->failed) /* a reply that never fits: the services have answers for that, but if not */
         t->step.verdict = NET_CLOSE;
@@ -175,6 +218,7 @@ static void settle_state(struct conn *c, const struct turn *t)
     bool last = c->eof || (n->draining && !t->full);
     if (v == NET_BEHIND || (last && v == NET_MORE && c->relay && relay_waits(c))) {
         c->state = CONN_BEHIND;
+        sweep_watch(c);
         relay_behind(c);
         return;
     }
@@ -182,6 +226,8 @@ static void settle_state(struct conn *c, const struct turn *t)
         conn_close(c);
     } else if (v == NET_MORE) {
         ev_io_start(n->loop, &c->rd);
+    } else if (v == NET_DONE || (v == NET_YIELD && t->step.cost == NET_DEAR)) {
+        turns_add(c);
     } else {
         park(c, &t->step);
     }
@@ -200,20 +246,39 @@ static void count(struct conn *c, const struct turn *t, int64_t started_us)
     c->parked_us = 0;
 }
 
+/* What is not whole yet began with this turn, unless nothing of it has come since. */
+static void note_begun(struct conn *c, const struct turn *t, int64_t now_us)
+{
+    bool within = t->step.verdict == NET_MORE && (t->in.n > 0 || t->step.begun);
+    if (!within)
+        c->begun_us = 0;
+    else if (c->begun_us == 0 || t->served > 0 || t->step.used > 0)
+        c->begun_us = now_us;
+    if (within && c->net->conf.request_timeout_us > 0)
+        sweep_watch(c);
+}
+
 static void turn(struct conn *c, bool may_read, uint32_t quota)
 {
     struct net *n = c->net;
     struct buf out;
     struct turn t = {.in = {n->in, 0}};
     t.in.n = kept_take(n, &c->in, n->in);
-    if (may_read && t.in.n < NET_IN_MAX && !fill(c, &t.in.n) && c->state == CONN_DEAD)
-        return;
     t.full = may_read && t.in.n == NET_IN_MAX;
+    if (t.in.n >= NET_BLOCK && may_read && conn_is_stranger(c)) { /* a login has not as much */
+        conn_end(c, NET_END_LOGIN);
+        return;
+    }
+    if (may_read && !t.full && !fill(c, &t.in.n, &t.full) && c->state == CONN_DEAD)
+        return;
     buf_init(&out, n->out, NET_OUT_MAX);
     out.n = kept_take(n, &c->out, n->out);
     if (n->now_us == 0)
-        n->now_us = clock_mono_us(n->conf.clock);
+        n->now_us = n->round_us = clock_mono_us(n->conf.clock);
     int64_t now_us = n->now_us;
+    bool crowded = turns_crowded(n);
+    t.over_us = crowded ? 0 : now_us + turns_length_us(n);
+    t.left = crowded ? LOOK_MUCH : LOOK;
     struct net_turn nt = {.clock = n->conf.clock,
                           .wall_ms = clock_wall_ms(n->conf.clock),
                           .waited_us = c->waiting_us ? now_us - c->waiting_us : 0,
@@ -223,20 +288,26 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
         c->active_us = now_us;
     do
         serve_all(c, &t, &nt, &out);
-    while (flush(c, &out, t.ready) && (nt.reply_start = 0, t.step.verdict == NET_DONE));
+    while (flush(c, &out, t.ready) && (nt.reply_start = 0, t.step.verdict == NET_DONE) && !t.over &&
+           !is_over(c, &t));
     count(c, &t, now_us);
     if (c->state != CONN_DEAD) {
         c->closing = t.step.verdict == NET_CLOSE;
         bool kept = kept_set(n, &c->in, span_of(t.in.p, c->closing ? 0 : t.in.n));
         if (kept && c->state == CONN_READING) /* else flush has kept all of the output */
             kept = kept_set(n, &c->out, buf_span(&out));
-        if (kept)
+        if (kept) {
+            note_begun(c, &t, now_us);
             settle_state(c, &t);
-        else
+        } else {
             conn_close(c);
+        }
     }
     if (c->relay && c->state != CONN_DEAD)
         relay_settled(c);
+    if (c->svc->holds)
+        memory_note(c);
+    memory_check(n);
     if (n->conf.settle)
         n->conf.settle(n->conf.arg);
     if (n->conf.busy_poll_us > 0 && t.served > 0)
@@ -246,6 +317,12 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
 void conn_resume(struct conn *c, uint32_t quota)
 {
     turn(c, false, quota);
+}
+
+/* With what it had no time for; in a drain, what has arrived since has to be looked for, too. */
+void conn_go_on(struct conn *c)
+{
+    turn(c, c->net->draining, park_quota(c->net));
 }
 
 /* Between turns: bytes from upstream, behind those that the client has not taken yet. */
@@ -266,10 +343,9 @@ bool conn_deliver(struct conn *c, struct span bytes)
         return false;
     }
     if (c->state != CONN_FLUSHING) {
+        turns_leave(c);
         link_remove(&c->park);
-        c->state = CONN_FLUSHING;
-        ev_io_stop(c->net->loop, &c->rd);
-        ev_io_start(c->net->loop, &c->wr);
+        await_taking(c);
     }
     return true;
 }
@@ -286,7 +362,7 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
         link_remove(&c->all);
         link_append(&c->net->all, &c->all);
     }
-    turn(c, true, UINT32_MAX);
+    turn(c, true, park_quota(c->net));
 }
 
 static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
@@ -309,7 +385,7 @@ static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
     if (c->closing)
         conn_close(c);
     else
-        turn(c, false, UINT32_MAX);
+        turn(c, false, park_quota(c->net));
 }
 
 /* ---- birth ------------------------------------------------------------------------------------
@@ -332,11 +408,17 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     c->svc = svc;
     c->mark = mark;
     c->state = CONN_READING;
-    c->active_us = clock_mono_us(n->conf.clock);
+    c->active_us = c->since_us = clock_mono_us(n->conf.clock);
     link_init(&c->park);
+    link_init(&c->watch);
+    link_init(&c->slot);
     link_append(&n->all, &c->all);
     svc->connections++;
     n->connections++;
+    memory_add(n, 0);
+    n->shared += svc->slots == 0;
+    if (svc->slots > 0)
+        link_append(&n->slotted, &c->slot);
     if (svc->open)
         svc->open(svc, c->session, mark);
     ev_io_init(&c->rd, readable, fd, EV_READ);
@@ -344,14 +426,41 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     ev_io_start(n->loop, &c->rd);
     if (n->conf.idle_timeout_us > 0)
         net_touch_idle(n);
+    c->stranger = svc->stranger && svc->stranger(svc, c->session);
+    if (c->stranger && n->conf.login_timeout_us > 0)
+        sweep_watch(c);
     return c;
+}
+
+/* Of its own service, the one that was silent longest goes. */
+static bool make_room(struct net *n, const struct net_service *svc)
+{
+    struct conn *oldest = NULL;
+    for (struct link *l = n->slotted.next; l != &n->slotted; l = l->next) {
+        struct conn *c = CONTAINER(l, struct conn, slot);
+        if (c->svc == svc && (!oldest || c->active_us < oldest->active_us))
+            oldest = c;
+    }
+    if (oldest)
+        conn_end(oldest, NET_END_SLOT);
+    return oldest != NULL;
+}
+
+static bool has_room(struct net *n, const struct net_service *svc)
+{
+    if (svc->slots == 0)
+        return n->shared < n->conf.connections;
+    while (svc->connections >= svc->slots)
+        if (!make_room(n, svc))
+            return false;
+    return true;
 }
 
 void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark)
 {
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
-    if (n->connections < n->conf.connections && conn_new(n, svc, fd, mark))
+    if (has_room(n, svc) && conn_new(n, svc, fd, mark))
         svc->accepted++;
     else
         conn_refuse(svc, fd, svc->refusal);
@@ -370,8 +479,7 @@ void conn_restore(struct conn *c, struct span in, struct span out, size_t held)
         return;
     ev_io_stop(c->net->loop, &c->rd);
     if (out.n > held) {
-        c->state = CONN_FLUSHING;
-        ev_io_start(c->net->loop, &c->wr);
+        await_taking(c);
     } else { /* what is there may be a whole request: the client need not send any more */
         park_queue(c, false);
         park_arm(c->net);

@@ -24,6 +24,8 @@ static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
     (void)loop;
     (void)revents;
     struct net *n = CONTAINER(w, struct net, prepare);
+    if (!link_empty(&n->turns))
+        turns_run(n);
     if (!link_empty(&n->upstreams))
         upstreams_flush(n);
     n->now_us = 0;
@@ -60,7 +62,7 @@ static void close_idle(struct ev_loop *loop, struct ev_timer *w, int revents)
         struct conn *c = CONTAINER(n->all.next, struct conn, all);
         if (c->active_us > limit)
             break;
-        conn_close(c);
+        conn_end(c, NET_END_IDLE);
     }
     net_touch_idle(n);
 }
@@ -149,7 +151,7 @@ static void *map_block(size_t n)
  * are wanted when there may be no memory left: it is had at the start. */
 static void reserve_timers(struct ev_loop *loop)
 {
-    struct ev_timer t[4]; /* idle, after, every, resume */
+    struct ev_timer t[5]; /* idle, after, every, resume, sweep */
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         ev_timer_init(&t[i], close_idle, 1., 0.); /* never called */
         ev_timer_start(loop, &t[i]);
@@ -165,12 +167,14 @@ static void start_watchers(struct net *n)
     ev_prepare_init(&n->prepare, free_dead);
     ev_prepare_start(n->loop, &n->prepare);
     ev_idle_init(&n->spin, spun);
+    turns_init(n);
     ev_async_init(&n->notify, notified);
     ev_async_start(n->loop, &n->notify);
     ev_init(&n->idle, close_idle);
     ev_init(&n->after, after_fired);
     ev_init(&n->every, every_fired);
     ev_init(&n->resume, NULL);
+    sweep_init(n);
     reserve_timers(n->loop);
 }
 
@@ -189,6 +193,7 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     link_init(&n->holding);
     link_init(&n->ready);
     link_init(&n->resting);
+    link_init(&n->slotted);
     link_init(&n->upstreams);
     link_init(&n->dirty);
     link_init(&n->broken);
@@ -213,9 +218,11 @@ static void stop_watchers(struct net *n)
     ev_timer_stop(n->loop, &n->after);
     ev_timer_stop(n->loop, &n->every);
     ev_timer_stop(n->loop, &n->idle);
+    ev_timer_stop(n->loop, &n->sweep);
     ev_async_stop(n->loop, &n->notify);
     ev_prepare_stop(n->loop, &n->prepare);
     ev_idle_stop(n->loop, &n->spin);
+    ev_idle_stop(n->loop, &n->awake);
     ev_io_stop(n->loop, &n->timer);
 }
 
@@ -307,6 +314,20 @@ void net_every(struct net *n, int64_t us, void (*fn)(void *arg), void *arg)
 void net_wake(struct net *n)
 {
     park_wake(n);
+}
+
+const char *net_end_name(enum net_end e)
+{
+    static const char *const names[NET_ENDS] = {
+        [NET_END_IDLE] = "idle", [NET_END_LOGIN] = "login", [NET_END_REQUEST] = "request",
+        [NET_END_SLOT] = "slot", [NET_END_GONE] = "gone",   [NET_END_MEMORY] = "memory",
+    };
+    return names[e];
+}
+
+uint64_t net_kept(const struct net *n)
+{
+    return n->bytes;
 }
 
 uint64_t net_connections(const struct net *n)

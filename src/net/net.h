@@ -1,23 +1,29 @@
 /*
  * The serving loop: listeners, connections, and waiting. The only room that knows libev.
  *
- * A connection moves between five states, and each has one place where it is found:
+ * A connection moves between six states, and each has one place where it is found:
  *
  *   READING   its read watcher is on                     (nothing buffered but half a request)
  *   FLUSHING  its write watcher is on                    (the client reads slowly: not read from)
+ *   MORE      in the list of turns               (its turn took as long as one may: in turn)
  *   QUEUED    in the queue for a time                    (the millisecond is used up: in turn)
  *   WAITING   in the list for a change                   (no workerId: until max_wait; a password
  *                                                         that is being checked: without a limit)
  *   BEHIND    with its upstream link                     (replies, room or a connection to come)
  *
  * Invariants
- *   - One read, then as many whole requests as it brought, then one write: per turn and connection.
+ *   - One read, then the whole requests that it brought, then one write: per turn and connection.
+ *     A turn has a time, after which the rest waits for the others' turns (turns.c). What alone may
+ *     take as long as dozens of IDs says so (net_step.cost), or is written once and kept.
  *   - Replies leave in the order of their requests; a request that cannot be answered yet holds
  *     back what follows it on its connection, and nobody else.
  *   - A connection has one close path, is freed at the end of the turn, and never inside a
  *     callback.
+ *   - In no state does a client that has gone stay unnoticed: who is not read from is asked about
+ *     (sweep.c), and who is gone without a word is found by TCP's keepalive.
  *   - An idle connection holds no buffers. One that is not read from holds at most NET_IN_MAX bytes
  *     of input and NET_OUT_MAX of output.
+ *   - What is kept for all of them has a limit, and above it who keeps most is closed (memory.c).
  *   - Nothing here blocks. Nothing wakes an idle process; with busy_poll it is idle that much
  *     later.
  */
@@ -43,12 +49,14 @@ enum net_verdict {
     NET_DONE,  /* a request was answered, or a part of a long one taken: call again with the rest */
     NET_MORE,  /* the input holds no whole request */
     NET_QUEUE, /* not before until_ms: in turn with the others that wait for it */
-    NET_YIELD, /* the quota is spent: in turn, at once */
+    NET_YIELD, /* the quota is spent, or, with cost NET_DEAR, it is long: in turn, at once */
     NET_WAIT,  /* not before something changes, or until_ms, or max_wait has passed */
     NET_HOLD,  /* not before net_wake, however long: whoever holds a request sees to its wake */
     NET_BEHIND, /* not before its upstream is ready or has answered: see net/upstream.h */
     NET_CLOSE,  /* close when the output is sent */
 };
+
+#define NET_DEAR UINT8_MAX
 
 struct net_step {
     enum net_verdict verdict;
@@ -57,7 +65,22 @@ struct net_step {
     bool partial;     /* QUEUE, YIELD, WAIT, HOLD: what this call and those before it for the same
                          request wrote is to be kept back; serve finds it in out again */
     bool passed;      /* DONE: forwarded, and answered by others */
+    bool begun;       /* MORE: what was used is a part of a request, and the rest is to come */
+    uint8_t cost; /* DONE, YIELD: as many IDs it costs, about; NET_DEAR: more than one can say */
 };
+
+/* Why the loop has closed a connection that did nothing wrong by its protocol. */
+enum net_end {
+    NET_END_IDLE,    /* idle_timeout */
+    NET_END_LOGIN,   /* login_timeout, or more input than a login has */
+    NET_END_REQUEST, /* request_timeout */
+    NET_END_SLOT,    /* made room for another */
+    NET_END_MEMORY,  /* net_config.memory was reached, and it kept much */
+    NET_END_GONE,    /* its client had gone, seen by the sweep */
+    NET_ENDS
+};
+
+const char *net_end_name(enum net_end e);
 
 /* What serve is told about the turn. */
 struct net_turn {
@@ -80,6 +103,10 @@ struct net_service {
                              struct net_turn *turn, struct buf *out);
     /* MAY: tells a session, once, by which listener it came: net_door.mark. */
     void (*open)(struct net_service *svc, void *session, uint8_t mark);
+    /* MAY: whether it has still to show who it is. Where it has once not, it is not asked again. */
+    bool (*stranger)(const struct net_service *svc, const void *session);
+    /* MAY: bytes that it refers to, as of now; asked after each turn. */
+    size_t (*holds)(const struct net_service *svc, const void *session);
     /* MAY: frees what the session refers to. Called once, when the connection is closed. */
     void (*close)(struct net_service *svc, void *session);
     /* MAY: appends to a parcel what another program needs to go on with the session; false: not as
@@ -90,6 +117,10 @@ struct net_service {
     bool (*unpack)(struct net_service *svc, void *session, struct span packed);
     struct span
         refusal; /* sent to a connection over the limit, before it is closed; may be empty */
+    /* Connections of its own, which those of other services do not take: one that comes when they
+     * are used up takes the place of the one that was silent longest. 0: none, it shares
+     * net_config.connections, and is refused. Set before the first is accepted. */
+    uint32_t slots;
 
     /* MAY, all or none: with an upstream. */
     frame_fn *frame; /* where its replies end */
@@ -106,16 +137,20 @@ struct net_service {
     uint64_t connections; /* open now */
     uint64_t accepted;    /* since start */
     uint64_t refused;     /* over the limit, or not let in by the listener */
+    uint64_t ended[NET_ENDS];
     uint64_t bytes_in, bytes_out;
     struct histogram duration; /* of requests, from being read to being handed to the kernel */
 };
 
 struct net_config {
     struct clock *clock;
-    uint32_t connections;    /* limit, over all services */
-    int64_t idle_timeout_us; /* 0: never */
-    int64_t max_wait_us;     /* longest in WAIT */
-    int64_t busy_poll_us;    /* how long to look for input after a turn before sleeping; 0: not */
+    uint32_t connections;       /* limit, over all services without slots of their own */
+    size_t memory;              /* bytes kept for all connections; 0: no limit */
+    int64_t idle_timeout_us;    /* 0: never; so are the next two */
+    int64_t login_timeout_us;   /* of strangers, since they were accepted */
+    int64_t request_timeout_us; /* since a request began, or a part of a long one came */
+    int64_t max_wait_us;        /* longest in WAIT */
+    int64_t busy_poll_us; /* how long to look for input after a turn before sleeping; 0: not */
     /* MAY: after each turn in which serve was called, once the replies are written. */
     void (*settle)(void *arg);
     void *arg;
@@ -173,6 +208,9 @@ void net_wake(struct net *n);
 /* Listens no more, answers what has arrived, and closes; then calls fn. Connections that do not
  * take their replies are closed after grace_us. */
 void net_drain(struct net *n, int64_t grace_us, void (*fn)(void *arg), void *arg);
+
+/* Bytes kept for connections: input, output, requests to the upstream, what sessions hold. */
+uint64_t net_kept(const struct net *n);
 
 /* Connections open, over all services. */
 uint64_t net_connections(const struct net *n);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define QUOTA_PER_ROUND 1024u          /* IDs dealt out in one round of the queue */
+#define QUOTA_FRESH     16u            /* of whoever comes while others are in the queue */
 #define RECHECK_US      INT64_C(50000) /* a clock that is waited for may be set meanwhile */
 
 static struct conn *conn_of(struct link *l)
@@ -24,6 +25,7 @@ static struct conn *conn_of(struct link *l)
 void park_queue(struct conn *c, bool first)
 {
     c->state = CONN_QUEUED;
+    sweep_watch(c);
     if (first)
         link_prepend(&c->net->queue, &c->park);
     else
@@ -33,6 +35,7 @@ void park_queue(struct conn *c, bool first)
 void park_wait(struct conn *c)
 {
     c->state = CONN_WAITING;
+    sweep_watch(c);
     if (c->waiting_us == 0)
         c->waiting_us = clock_mono_us(c->net->conf.clock);
     link_append(&c->net->waiting, &c->park);
@@ -42,7 +45,13 @@ void park_wait(struct conn *c)
 void park_hold(struct conn *c)
 {
     c->state = CONN_WAITING;
+    sweep_watch(c);
     link_append(&c->net->holding, &c->park);
+}
+
+uint32_t park_quota(const struct net *n)
+{
+    return link_empty(&n->queue) ? UINT32_MAX : QUOTA_FRESH;
 }
 
 void park_leave(struct conn *c)

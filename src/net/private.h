@@ -2,7 +2,7 @@
  * What the files of this room share, and nobody else includes.
  *
  * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+holding,
- * all+ready, all+waiters, all+resting, all, or dead.
+ * all+turns, all+ready, all+waiters, all+resting, all, or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
@@ -100,6 +100,7 @@ enum conn_state {
     CONN_QUEUED,
     CONN_WAITING,
     CONN_BEHIND,
+    CONN_MORE, /* has input, and has had its time */
     CONN_DEAD, /* closed, freed before the loop sleeps again */
 };
 
@@ -108,16 +109,24 @@ struct conn {
     struct net *net;
     struct net_service *svc;
     struct link all;     /* net.all, least recently active first; or net.dead */
-    struct link park;    /* net.queue, .waiting, .holding, .ready or .resting, or link.waiters */
+    struct link park;    /* net.queue, .waiting, .holding, .turns, .ready or .resting, or
+                            link.waiters */
+    struct link watch;   /* net.watched, or none */
+    struct link slot;    /* net.slotted, or none */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
     uint8_t mark; /* of the listener it came by */
     bool eof;     /* the client sends no more */
     bool closing; /* close once the output is sent */
+    bool stranger;
     uint32_t out_held;
-    struct kept in;     /* not dealt with: part of a request, or what comes after one that waits */
-    struct kept out;    /* not sent; its last out_held bytes belong to an unfinished reply */
-    int64_t active_us;  /* monotonic: latest read */
+    size_t held;       /* bytes, by its session */
+    struct kept in;    /* not dealt with: part of a request, or what comes after one that waits */
+    struct kept out;   /* not sent; its last out_held bytes belong to an unfinished reply */
+    int64_t active_us; /* monotonic: latest read */
+    int64_t since_us;  /* monotonic: accepted */
+    /* Monotonic: the latest part came of a request that is not whole; 0: there is none. */
+    int64_t begun_us;
     int64_t parked_us;  /* monotonic: when the request at the front was first held up; 0: was not */
     int64_t waiting_us; /* the same for its first WAIT */
     int64_t until_ms;   /* QUEUED, WAITING: Unix ms */
@@ -146,12 +155,22 @@ struct net {
     struct ev_loop *loop;
     struct net_listener *listeners;
     struct span left; /* records of the program before, until net_adopt */
-    struct link all, dead, queue, waiting, holding;
+    struct link all, dead, queue, waiting, holding, turns;
     struct link ready;                    /* BEHIND, and may go on */
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
+    struct link watched;                  /* of sweep.c */
+    struct link slotted;                  /* connections to services with slots */
+    uint64_t shared;                      /* connections to the others */
+    struct link turns_end;                /* while turns_run runs: of its round */
+    size_t nturns;
+    size_t nwatched, unswept; /* in that list; in this round not looked at yet */
     uint64_t connections;
-    int64_t now_us; /* monotonic: end of the latest turn since the loop slept; 0: none was */
+    size_t bytes; /* of memory.c */
+    size_t peak;  /* of what was in use since it was given back */
+    struct log_limit evictions;
+    int64_t now_us;   /* monotonic: end of the latest turn since the loop slept; 0: none was */
+    int64_t round_us; /* the same: begin of the first */
 
     char *in;            /* NET_IN_MAX bytes: the input of the turn */
     char *out;           /* NET_OUT_MAX bytes: its output */
@@ -165,9 +184,11 @@ struct net {
     struct ev_timer resume; /* accepting again after the descriptors ran out */
     struct ev_timer after;
     struct ev_timer every;
+    struct ev_timer sweep; /* runs while connections are watched */
     struct ev_prepare prepare;
-    struct ev_idle spin; /* active: the loop polls without sleeping … */
-    int64_t spin_us;     /* … until then, monotonic */
+    struct ev_idle awake; /* active: somebody is in turns */
+    struct ev_idle spin;  /* active: the loop polls without sleeping … */
+    int64_t spin_us;      /* … until then, monotonic */
     struct ev_async notify;
     struct net_signal signal[NET_SIGNALS];
     unsigned nsignals;
@@ -197,14 +218,60 @@ void conn_refuse(struct net_service *svc, int fd, struct span why);
 void conn_restore(struct conn *c, struct span in, struct span out, size_t held);
 bool conn_deliver(struct conn *c, struct span bytes); /* false: it is closed */
 void conn_resume(struct conn *c, uint32_t quota);
+void conn_go_on(struct conn *c); /* of turns */
 void conn_close(struct conn *c);
+void conn_end(struct conn *c, enum net_end why);
+
+static inline bool conn_is_stranger(struct conn *c)
+{
+    if (c->stranger)
+        c->stranger = c->svc->stranger(c->svc, c->session);
+    return c->stranger;
+}
+
 void conn_drain(struct conn *c);
+
+/* turns.c: who has more to do */
+void turns_init(struct net *n);
+void turns_add(struct conn *c); /* has input, and no verdict but DONE */
+void turns_leave(struct conn *c);
+void turns_run(struct net *n);
+int64_t turns_length_us(const struct net *n); /* of a turn, about */
+bool turns_crowded(const struct net *n);
+
+/* memory.c: what is kept, all together */
+void memory_evict(struct net *n);
+void memory_note(struct conn *c); /* of a service with holds: asks it */
+bool memory_is_slack(const struct net *n);
+void memory_trim(struct net *n);
+
+static inline void memory_add(struct net *n, size_t bytes)
+{
+    n->bytes += bytes;
+    size_t all = n->bytes + (n->connections << 10);
+    n->peak = all > n->peak ? all : n->peak;
+}
+
+static inline void memory_check(struct net *n)
+{
+    if (n->bytes > n->conf.memory && n->conf.memory > 0)
+        memory_evict(n);
+}
+
+/* sweep.c: what no event tells */
+void sweep_init(struct net *n);
+/* Each connection that is not READING, is a stranger, or has a request that is not whole; twice
+ * does no harm. */
+void sweep_watch(struct conn *c);
+void sweep_forget(struct conn *c);
+void sweep_slack(struct net *n); /* something was given up: perhaps there is much to give back */
 
 /* park.c: who waits, and the timer that ends it */
 void park_queue(struct conn *c, bool first);
 void park_wait(struct conn *c);
 void park_hold(struct conn *c);
 void park_leave(struct conn *c);
+uint32_t park_quota(const struct net *n); /* of a turn that the queue does not give */
 void park_arm(struct net *n);
 void park_fired(struct net *n);
 void park_wake(struct net *n);

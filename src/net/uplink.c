@@ -64,6 +64,7 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
     if (l->state == LINK_OPEN && link_is_calm(l))
         link_wake(l);
     net_go_on(l->up->net);
+    memory_check(l->up->net);
 }
 
 static unsigned speaks(const struct upstream *up, const struct relay *owner, unsigned lane)
@@ -151,6 +152,7 @@ void link_close(struct upstream_link *l)
     if (l->state == LINK_OPEN && l->owner && !l->owner->broken && rest.n > 0)
         (void)send(l->wr.fd, rest.p, rest.n,
                    MSG_NOSIGNAL | MSG_DONTWAIT); /* nobody waits for their replies */
+    kept_free(up->net, &l->out);
     l->state = LINK_BROKEN;
     l->owner = NULL;
     l->stalled = NULL;
@@ -238,6 +240,7 @@ void link_free(struct upstream_link *l)
     kept_free(l->up->net, &l->out);
     kept_free(l->up->net, &l->in);
     link_remove(&l->all);
+    l->up->net->bytes -= l->fifo_cap * sizeof *l->fifo;
     free(l->fifo);
     free(l);
 }
@@ -284,6 +287,7 @@ static bool grow_fifo(struct upstream_link *l)
         return false;
     for (uint32_t i = 0; i < l->fifo_n; i++)
         larger[i] = l->fifo[(l->fifo_at + i) % l->fifo_cap];
+    memory_add(l->up->net, (cap - l->fifo_cap) * sizeof *larger);
     free(l->fifo);
     l->fifo = larger;
     l->fifo_cap = cap;

@@ -30,6 +30,12 @@ struct access {
     uint8_t mode;    /* enum access_mode */
 };
 
+/* Whether nobody has come yet: as net_service.stranger says it of a session. */
+static inline bool access_is_stranger(const struct access *a)
+{
+    return a->mode == ACCESS_REQUIRED && a->user == 0;
+}
+
 /* Whether requests are to be answered. Inline, and no more than a comparison where nobody has to
  * show who he is. */
 bool access_user_stands(const struct serve *s, const struct access *a);

@@ -88,8 +88,12 @@ static int not_found(struct http_call *c)
 static int metrics(struct http_call *c)
 {
     bool om = http_list_has(c->req->accept, SPAN("application/openmetrics-text"));
+    struct print *p = &c->serve->prints[om ? PRINT_OPENMETRICS : PRINT_METRICS];
     c->type = om ? TYPE_OM : TYPE_METRICS;
+    if (print_put(p, clock_mono_us(c->serve->clock), c->out))
+        return 200;
     serve_put_metrics(c->serve, c->out, om);
+    print_note(p, c->out, c->body);
     return 200;
 }
 
@@ -160,25 +164,36 @@ static int list(struct http_call *c)
     return 200;
 }
 
+/* The page with a nonce of its own: whoever gets something into it has not seen that before it is
+ * written, and a page that is given out again is the same page. */
+static void put_page(struct http_call *c)
+{
+    struct serve *s = c->serve;
+    struct print *p = &s->prints[PRINT_STATUS];
+    if (print_put(p, clock_mono_us(s->clock), c->out))
+        return;
+    (void)snprintf(s->nonce, sizeof s->nonce, "%016" PRIx64 "%016" PRIx64, rng_u64(s->rng),
+                   rng_u64(s->rng));
+    serve_put_status(s, s->nonce, c->out);
+    print_note(p, c->out, c->body);
+}
+
 /* It shows what is logged, so where there are users it is for them alone. Nothing but what the page
  * itself holds may style it or run in it, and nobody may frame it. */
 static int status(struct http_call *c)
 {
-    char nonce[33];
-    struct rng *r = c->serve->rng;
     int admitted = c->session->access.mode == ACCESS_REQUIRED ? http_call_admit(c) : 200;
     if (admitted != 200)
         return admitted;
     if (http_list_has(c->req->accept, SPAN("text/plain")))
         return list(c);
-    (void)snprintf(nonce, sizeof nonce, "%016" PRIx64 "%016" PRIx64, rng_u64(r), rng_u64(r));
+    put_page(c);
     buf_printf(&c->more,
                "Content-Security-Policy: default-src 'none'; style-src 'nonce-%s'; "
                "script-src 'nonce-%s'; img-src data:; connect-src 'self'; base-uri 'none'; "
                "form-action 'none'; frame-ancestors 'none'\r\nReferrer-Policy: no-referrer\r\n",
-               nonce, nonce);
+               c->serve->nonce, c->serve->nonce);
     c->type = TYPE_HTML;
-    serve_put_status(c->serve, nonce, c->out);
     return 200;
 }
 
@@ -292,7 +307,8 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
         return park(&c);
     serve_count(s, SERVE_HTTP, r->command, result_of(frame(&c, status)));
     c.session->collected = 0;
-    return (struct net_step){.verdict = req.keep_alive ? NET_DONE : NET_CLOSE, .used = used};
+    return (struct net_step){
+        .verdict = req.keep_alive ? NET_DONE : NET_CLOSE, .used = used, .cost = NET_DEAR};
 }
 
 static void opened(struct net_service *svc, void *session, uint8_t mark)

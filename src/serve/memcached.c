@@ -231,8 +231,11 @@ static struct net_step flush_all(struct mcd_call *c)
 
 static struct net_step stats(struct mcd_call *c)
 {
-    if (mcd_stats(c->m, c->req->args, NULL, c->out))
-        return mcd_done(c, SERVE_OK);
+    if (mcd_stats(c->m, c->req->args, NULL, c->out)) {
+        struct net_step step = mcd_done(c, SERVE_OK);
+        step.cost = NET_DEAR;
+        return step;
+    }
     return mcd_answer(c, SPAN("ERROR\r\n"), SERVE_INVALID);
 }
 
@@ -376,6 +379,7 @@ __attribute__((noinline)) struct net_step mcd_serve_text(struct memcached *m, st
                                                          struct buf *out)
 {
     struct net_step step = parse(m, s, in, turn, out);
+    step.begun = s->swallow.left > 0;
     s->plain = s->state == MCD_TEXT ? access_plain(m->serve, &s->access) : 0;
     return step;
 }
@@ -399,9 +403,8 @@ static struct net_step through(struct memcached *m, struct mcd_session *s, struc
 }
 
 /* All but a text request's begin, of a session that is plain. */
-__attribute__((noinline)) static struct net_step serve_other(struct memcached *m,
-                                                             struct mcd_session *s, struct span in,
-                                                             struct net_turn *turn, struct buf *out)
+static struct net_step serve_any(struct memcached *m, struct mcd_session *s, struct span in,
+                                 struct net_turn *turn, struct buf *out)
 {
     if (s->state == MCD_SWALLOW)
         return swallow(m, s, in, 0, out);
@@ -415,6 +418,15 @@ __attribute__((noinline)) static struct net_step serve_other(struct memcached *m
         return mcd_serve_binary(m, s, in, turn, out);
     return s->state >= MCD_BINARY_THROUGH ? mcd_binary_through(m, s, in, turn, out)
                                           : through(m, s, in, turn, out);
+}
+
+__attribute__((noinline)) static struct net_step serve_other(struct memcached *m,
+                                                             struct mcd_session *s, struct span in,
+                                                             struct net_turn *turn, struct buf *out)
+{
+    struct net_step step = serve_any(m, s, in, turn, out);
+    step.begun = s->swallow.left > 0;
+    return step;
 }
 
 static struct net_step serve_one(struct net_service *svc, void *session, struct span in,
@@ -434,6 +446,19 @@ static void open_session(struct net_service *svc, void *session, uint8_t mark)
 {
     (void)svc;
     ((struct mcd_session *)session)->access.mode = mark;
+}
+
+static bool is_stranger(const struct net_service *svc, const void *session)
+{
+    (void)svc;
+    return access_is_stranger(&((const struct mcd_session *)session)->access);
+}
+
+static size_t holds(const struct net_service *svc, const void *session)
+{
+    const struct mcd_session *s = session;
+    (void)svc;
+    return (s->kept ? s->answer.n : 0) + mcd_merge_holds(s);
 }
 
 static void close_session(struct net_service *svc, void *session)
@@ -468,6 +493,8 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .session_size = sizeof(struct mcd_session),
         .serve = serve_one,
         .open = open_session,
+        .stranger = is_stranger,
+        .holds = holds,
         .close = close_session,
         .pack = mcd_pack,
         .unpack = mcd_unpack,

@@ -121,6 +121,9 @@ struct net_step mcd_begin_long(struct mcd_call *c);
 struct net_step mcd_serve_long(struct memcached *m, struct mcd_session *s, struct span in,
                                struct net_turn *turn, struct buf *out);
 
+/* Bytes of the session's merge. */
+size_t mcd_merge_holds(const struct mcd_session *s);
+
 /* As net_service.heard. */
 void mcd_heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
 

@@ -147,8 +147,11 @@ static struct net_step sasl(struct call *c)
 
 static struct net_step stats(struct call *c)
 {
-    if (mcd_stats(c->m, c->req->key, c->req, c->out))
-        return done(c, SERVE_OK);
+    if (mcd_stats(c->m, c->req->key, c->req, c->out)) {
+        struct net_step step = done(c, SERVE_OK);
+        step.cost = NET_DEAR;
+        return step;
+    }
     return error(c, MCB_NOT_FOUND, SERVE_INVALID);
 }
 

@@ -18,6 +18,7 @@
 /* A `get` of IDs and others: the others are asked for upstream in one, whose reply passes through
  * with the IDs put in their places. The IDs are drawn first. */
 struct mcd_merge {
+    size_t bytes; /* allocated */
     bool sent;
     bool with_cas;
     uint32_t n, given; /* IDs drawn, and those that stand in the reply */
@@ -172,10 +173,12 @@ static struct mcd_merge *begin_merge(struct mcd_call *c)
     if (m && !m->sent)
         return m;
     free(m);
-    m = c->s->merge = malloc(sizeof *m + at + ids * sizeof *m->id);
+    size_t bytes = sizeof *m + at + ids * sizeof *m->id;
+    m = c->s->merge = malloc(bytes);
     if (!m)
         return NULL;
-    *m = (struct mcd_merge){.with_cas = c->req->with_cas, .left = {m->keys, keys.n}};
+    *m =
+        (struct mcd_merge){.bytes = bytes, .with_cas = c->req->with_cas, .left = {m->keys, keys.n}};
     memcpy(m->keys, keys.p, keys.n);
     m->id = (uint64_t *)(void *)(m->keys + at);
     return m;
@@ -398,4 +401,9 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
     send_mark(m, s, turn);
     serve_count(m->serve, SERVE_MEMCACHED, req.verb, SERVE_PASSED);
     return step;
+}
+
+size_t mcd_merge_holds(const struct mcd_session *s)
+{
+    return s->merge ? s->merge->bytes : 0;
 }

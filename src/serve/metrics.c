@@ -36,6 +36,7 @@ enum number {
     RESIDENT,
     THREADS,
     START_MS,
+    KEPT,
     NUMBERS
 };
 
@@ -140,6 +141,19 @@ static void connections_refused(struct page *p)
     put_services(p, offsetof(struct net_service, refused));
 }
 
+static void connections_ended(struct page *p)
+{
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
+        const struct net_service *svc = p->s->services[i];
+        for (unsigned why = 0; svc && why < NET_ENDS; why++) {
+            exposition_begin(&p->e);
+            exposition_label(&p->e, "protocol", span_str(svc->name));
+            exposition_label(&p->e, "reason", span_str(net_end_name((enum net_end)why)));
+            exposition_end(&p->e, (int64_t)svc->ended[why], 0);
+        }
+    }
+}
+
 /* A number of each upstream, by its offset in its stats. */
 static void put_upstreams(struct page *p, size_t offset, bool flag)
 {
@@ -235,6 +249,12 @@ static const struct row rows[] = {
       "Connections accepted."}, .samples = connections_accepted},
     {{"sidflake_connections_refused", EXPOSITION_COUNTER, "",
       "Connections refused, being over the limit or of a user who may not connect."}, .samples = connections_refused},
+    {{"sidflake_connections_ended", EXPOSITION_COUNTER, "",
+      "Connections that were closed here for want of time or room, or because the client had gone."},
+     .samples = connections_ended},
+    {{"sidflake_connections_kept_bytes", EXPOSITION_GAUGE, "bytes",
+      "Memory kept for connections: requests that are not whole, replies that are not taken."},
+     .number = KEPT},
     {{"sidflake_upstream_up", EXPOSITION_GAUGE, "",
       "Whether the upstream can be reached: it answers, and lets connect."}, .samples = upstream_up},
     {{"sidflake_upstream_connections", EXPOSITION_GAUGE, "",
@@ -322,6 +342,7 @@ static void gather_serve(const struct serve *s, int64_t now_ms, int64_t v[NUMBER
     v[LIFETIME_MS] =
         s->issuer.started ? serve_difference(layout_end_ms(g->epoch_ms), now_ms) : UNKNOWN;
     v[START_MS] = s->started_ms;
+    v[KEPT] = s->net ? (int64_t)net_kept(s->net) : UNKNOWN;
 }
 
 static void gather_process(int64_t v[NUMBERS])

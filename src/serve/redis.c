@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define PARSED     7 /* net_step.cost of what has to be parsed */
 #define NO_CLUSTER "ERR This instance has cluster support disabled"
 
 /* Every verb has an answer; a unit test sends each command that there is. */
@@ -22,8 +23,9 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_COMMAND] = {.label = "command",
                       .fn = rds_command,
                       .subs = rds_command_subs,
-                      .at = RDS_BEST},
-    [RESP_CONFIG] = {.label = "config", .subs = rds_config_subs, .at = RDS_BEST},
+                      .at = RDS_BEST,
+                      .dear = true},
+    [RESP_CONFIG] = {.label = "config", .subs = rds_config_subs, .at = RDS_BEST, .dear = true},
     [RESP_DBSIZE] = {.label = "dbsize", .fn = rds_dbsize},
     [RESP_DEBUG] = {.label = "debug", .refusal = "ERR DEBUG is not allowed"},
     [RESP_DISCARD] = {.label = "discard", .fn = rds_discard, .when = RDS_IN_MULTI, .at = RDS_HERE},
@@ -31,7 +33,8 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_EVAL] = {.label = "eval",
                    .refusal = "ERR scripts and functions are not supported: read IDs with GET, "
                               "MGET or LPOP"},
-    [RESP_EXEC] = {.label = "exec", .fn = rds_exec, .when = RDS_IN_MULTI, .at = RDS_HERE},
+    [RESP_EXEC] =
+        {.label = "exec", .fn = rds_exec, .when = RDS_IN_MULTI, .at = RDS_HERE, .dear = true},
     [RESP_EXISTS] = {.label = "exists", .fn = rds_exists},
     [RESP_EXPIRETIME] = {.label = "expiretime", .fn = rds_ttl},
     [RESP_FLUSH] = {.label = "flushall",
@@ -42,8 +45,8 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_HELLO] = {.label = "hello", .fn = rds_hello, .at = RDS_STATE},
     [RESP_INCR] = {.label = "incr", .fn = rds_incr},
     [RESP_INCRBY] = {.label = "incrby", .fn = rds_incr},
-    [RESP_INFO] = {.label = "info", .fn = rds_info, .at = RDS_BEST},
-    [RESP_KEYS] = {.label = "keys", .fn = rds_keys},
+    [RESP_INFO] = {.label = "info", .fn = rds_info, .at = RDS_BEST, .dear = true},
+    [RESP_KEYS] = {.label = "keys", .fn = rds_keys, .dear = true},
     [RESP_LATENCY] = {.label = "latency", .subs = rds_latency_subs},
     [RESP_LPOP] = {.label = "lpop", .fn = rds_pop},
     [RESP_MGET] = {.label = "mget", .fn = rds_mget},
@@ -67,7 +70,7 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
                     .when = RDS_IN_MULTI | RDS_SUBSCRIBED,
                     .at = RDS_HERE},
     [RESP_RPOP] = {.label = "rpop", .fn = rds_pop},
-    [RESP_SCAN] = {.label = "scan", .fn = rds_scan},
+    [RESP_SCAN] = {.label = "scan", .fn = rds_scan, .dear = true},
     [RESP_SELECT] = {.label = "select", .fn = rds_select, .at = RDS_BEST},
     [RESP_SHUTDOWN] = {.label = "shutdown",
                        .refusal = "ERR SHUTDOWN is not allowed: end the process with SIGTERM"},
@@ -275,7 +278,8 @@ __attribute__((noinline)) static struct net_step swallow(struct rds_session *ses
     return (struct net_step){.verdict = bad    ? NET_CLOSE
                                         : done ? NET_DONE
                                                : NET_MORE,
-                             .used = bad ? in.n : used};
+                             .used = bad ? in.n : used,
+                             .begun = !done};
 }
 
 static struct net_step start_swallow(struct rds_call *c, size_t used)
@@ -285,7 +289,7 @@ static struct net_step start_swallow(struct rds_call *c, size_t used)
         return (struct net_step){.verdict = NET_CLOSE, .used = used};
     *s = c->req->swallow;
     c->ses->swallow = s;
-    return (struct net_step){.verdict = NET_MORE, .used = used};
+    return (struct net_step){.verdict = NET_MORE, .used = used, .begun = true};
 }
 
 static void begin(struct rds_service *svc, struct rds_session *ses, const struct net_turn *turn)
@@ -309,8 +313,10 @@ static struct net_step finish(struct rds_call *c, enum serve_result r, size_t us
     }
     if (c->req->truncated && !c->close)
         return start_swallow(c, used);
-    return (struct net_step){
-        .verdict = c->close ? NET_CLOSE : NET_DONE, .used = used, .passed = r == SERVE_PASSED};
+    return (struct net_step){.verdict = c->close ? NET_CLOSE : NET_DONE,
+                             .used = used,
+                             .passed = r == SERVE_PASSED,
+                             .cost = c->verb && c->verb->dear ? NET_DEAR : PARSED};
 }
 
 /* For a session that is set up, and in no state that gives a GET another meaning. */
@@ -399,6 +405,22 @@ static void opened(struct net_service *net, void *session, uint8_t mark)
     ((struct rds_session *)session)->access.mode = mark;
 }
 
+static bool is_stranger(const struct net_service *net, const void *session)
+{
+    (void)net;
+    return access_is_stranger(&((const struct rds_session *)session)->access);
+}
+
+static size_t holds(const struct net_service *net, const void *session)
+{
+    (void)net;
+    const struct rds_session *ses = session;
+    size_t n = ses->swallow ? sizeof *ses->swallow : 0;
+    if (ses->there)
+        n += sizeof *ses->there;
+    return n + rds_multi_holds(ses) + rds_subs_holds(ses) + rds_merge_holds(ses);
+}
+
 static void closed(struct net_service *net, void *session)
 {
     (void)net;
@@ -419,6 +441,8 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .session_size = sizeof(struct rds_session),
                                     .serve = serve,
                                     .open = opened,
+                                    .stranger = is_stranger,
+                                    .holds = holds,
                                     .close = closed,
                                     .pack = rds_pack,
                                     .unpack = rds_unpack,

@@ -176,6 +176,7 @@ struct rds_verb {
     const char *refusal; /* error without '-' */
     uint8_t when;        /* of enum rds_when */
     uint8_t at;          /* of enum rds_at; CLIENT: by subcommand */
+    bool dear;           /* one may take as long as dozens of others */
 };
 
 /* ---- redis.c */
@@ -301,6 +302,11 @@ bool rds_forward(struct rds_service *svc, struct span in, struct net_turn *turn,
 enum serve_result rds_merge(struct rds_call *c);
 void rds_merge_part(struct rds_session *ses, const struct frame *f, struct buf *out);
 void rds_merge_end(struct rds_session *ses);
+
+/* Bytes allocated for each. */
+size_t rds_multi_holds(const struct rds_session *ses);
+size_t rds_subs_holds(const struct rds_session *ses);
+size_t rds_merge_holds(const struct rds_session *ses);
 
 /* The requests queued, as they came. */
 struct span rds_multi_bytes(const struct rds_session *ses);

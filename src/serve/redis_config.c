@@ -34,6 +34,9 @@ static const struct serve_setting redis_settings[] = {
     {"timeout", NULL},
 };
 
+#define PATTERNS_MAX 16 /* of CONFIG GET */
+#define ROWS_MAX     64 /* more than there are */
+
 /* Seconds, rounded up, of our own idle_timeout: clients keep alive by it. */
 static uint64_t timeout_s(const struct serve *s)
 {
@@ -71,16 +74,21 @@ static bool wanted(struct rds_call *c, const char *name)
 
 static enum serve_result config_get(struct rds_call *c)
 {
+    if (c->req->argc - 2 > PATTERNS_MAX)
+        return rds_fail(c, SERVE_REFUSED, "ERR too many patterns: expected at most %d",
+                        PATTERNS_MAX);
     const struct serve *s = c->svc->serve;
     size_t rows = sizeof redis_settings / sizeof *redis_settings + s->nsettings;
+    bool want[ROWS_MAX];
     char mem[DEC_U64_MAX + 1];
     uint64_t n = 0;
+    rows = rows < ROWS_MAX ? rows : ROWS_MAX;
     for (size_t i = 0; i < rows; i++)
-        n += wanted(c, setting(s, i, mem).name);
+        n += want[i] = wanted(c, setting(s, i, mem).name);
     resp_put_map(c->out, c->ses->proto, n);
     for (size_t i = 0; i < rows; i++) {
         struct serve_setting row = setting(s, i, mem);
-        if (!wanted(c, row.name))
+        if (!want[i])
             continue;
         resp_put_bulk(c->out, span_str(row.name));
         resp_put_bulk(c->out, span_str(row.value));
@@ -122,11 +130,16 @@ static void put_command(struct rds_call *c, const struct resp_cmd *cmd)
 
 enum serve_result rds_command(struct rds_call *c)
 {
-    size_t n;
+    size_t n, start = c->out->n;
+    struct serve *s = c->svc->serve;
+    struct print *p = &s->prints[c->ses->proto == 3 ? PRINT_COMMAND3 : PRINT_COMMAND2];
     const struct resp_cmd *all = resp_commands(&n);
+    if (print_put(p, clock_mono_us(s->clock), c->out))
+        return SERVE_OK;
     resp_put_array(c->out, n);
     for (size_t i = 0; i < n; i++)
         put_command(c, &all[i]);
+    print_note(p, c->out, start);
     return SERVE_OK;
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/span.h"
 
-#define RDS_GLOB_MAX 1024 /* bytes of a pattern that a caller should accept */
+#define RDS_GLOB_MAX 128 /* bytes of a pattern that a caller should accept */
 
 /* nocase: ASCII letters match in either case. */
 bool rds_glob(struct span pattern, struct span s, bool nocase);

@@ -126,3 +126,9 @@ enum serve_result rds_merge(struct rds_call *c)
     upstream_expect(c->turn, FRAME_RESP_MERGE, 1, 0);
     return SERVE_PASSED;
 }
+
+size_t rds_merge_holds(const struct rds_session *ses)
+{
+    const struct rds_merge *m = ses->there ? ses->there->merge : NULL;
+    return m ? sizeof *m + (m->keys + 1) * sizeof *m->item : 0;
+}

@@ -13,6 +13,7 @@
 
 #define TXN_BYTES    (64u << 10)
 #define TXN_REQUESTS 1024u
+#define TXN_TURN     128u /* requests that EXEC carries out before others have a turn */
 #define TXN_FIRST    512u /* bytes allocated for the first request */
 
 struct rds_txn {
@@ -36,6 +37,11 @@ void rds_multi_end(struct rds_session *ses)
 struct span rds_multi_bytes(const struct rds_session *ses)
 {
     return ses->txn ? span_of(ses->txn->bytes, ses->txn->n) : span_of("", 0);
+}
+
+size_t rds_multi_holds(const struct rds_session *ses)
+{
+    return ses->txn ? sizeof *ses->txn + ses->txn->cap : 0;
 }
 
 int rds_multi_length(const struct rds_session *ses)
@@ -113,8 +119,9 @@ enum serve_result rds_queue(struct rds_call *c)
 /* ---- EXEC -------------------------------------------------------------------------------------
  */
 
-/* Carries out the request at t->at, which was read before: it is whole and known. */
-static enum serve_result run_next(struct rds_call *exec, struct rds_txn *t)
+/* Carries out the request at t->at, which was read before: it is whole and known. *left: 0 if it
+ * is as dear as many. */
+static enum serve_result run_next(struct rds_call *exec, struct rds_txn *t, int *left)
 {
     struct rds_call c = *exec;
     struct span rest = span_of(t->bytes + t->at, t->n - t->at);
@@ -128,6 +135,8 @@ static enum serve_result run_next(struct rds_call *exec, struct rds_txn *t)
         used = rest.n;
     else if (rds_find(&c))
         r = rds_run(&c);
+    if (c.verb && c.verb->dear)
+        *left = 0;
     t->under_way = r == RDS_PARKED;
     if (t->under_way)
         exec->step = c.step;
@@ -148,9 +157,14 @@ enum serve_result rds_exec(struct rds_call *c)
     }
     if (c->out->n == c->start)
         resp_put_array(c->out, ses->txn ? ses->txn->requests : 0);
-    while (ses->txn && ses->txn->at < ses->txn->n && !c->out->failed)
-        if (run_next(c, ses->txn) == RDS_PARKED)
+    for (int left = TXN_TURN; ses->txn && ses->txn->at < ses->txn->n && !c->out->failed; left--) {
+        if (left <= 0) {
+            c->step = (struct net_step){.verdict = NET_YIELD, .cost = NET_DEAR};
             return RDS_PARKED;
+        }
+        if (run_next(c, ses->txn, &left) == RDS_PARKED)
+            return RDS_PARKED;
+    }
     rds_multi_end(ses);
     return SERVE_OK;
 }

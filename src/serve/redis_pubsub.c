@@ -220,3 +220,8 @@ bool rds_subs_unpack(struct rds_session *ses, struct span *in)
     ses->subs = s;
     return true;
 }
+
+size_t rds_subs_holds(const struct rds_session *ses)
+{
+    return ses->subs ? sizeof *ses->subs + ses->subs->n : 0;
+}

@@ -281,7 +281,7 @@ struct net_step rds_stream(struct rds_session *ses, struct span in, struct net_t
     bool done = false, bad = false;
     size_t used = in.n;
     if (in.n == 0)
-        return (struct net_step){.verdict = NET_MORE};
+        return (struct net_step){.verdict = NET_MORE, .begun = ses->swallow != NULL};
     enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST);
     if (is == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
@@ -295,7 +295,8 @@ struct net_step rds_stream(struct rds_session *ses, struct span in, struct net_t
         ses->swallow = NULL;
         ses->there->streams = false;
     }
-    return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
+    return (struct net_step){
+        .verdict = NET_DONE, .used = used, .passed = true, .begun = ses->swallow != NULL};
 }
 
 void rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out)

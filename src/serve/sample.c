@@ -30,6 +30,7 @@ static void total(const struct serve *s, struct history_totals *t)
 
 void serve_sample(struct serve *s)
 {
+    print_tidy(s->prints, clock_mono_us(s->clock));
     struct history_totals t;
     int64_t now = clock_mono_us(s->clock);
     if (!history_due(&s->history, now))

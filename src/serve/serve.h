@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "serve/history.h"
 #include "serve/issuer.h"
+#include "serve/print.h"
 
 #define SERVE_COMMANDS                                                                             \
     64 /* counted apart per protocol; those beyond count as the last one, "other" */
@@ -89,6 +90,8 @@ struct serve {
     struct log_limit refused_logins;
     uint64_t requests[SERVE_PROTOCOLS][SERVE_COMMANDS][SERVE_RESULTS];
     struct history history; /* what the status page draws */
+    struct print prints[PRINTS];
+    char nonce[33]; /* of the status page written last */
 };
 
 static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned command,
@@ -106,8 +109,8 @@ static inline bool serve_is_plain(const struct serve *s, uint32_t plain)
 /* Requests of a protocol that ended so, over all commands. */
 uint64_t serve_requests(const struct serve *s, enum serve_protocol p, enum serve_result r);
 
-/* To be called at any moment that is not hot: takes a sample of the history if it is time for one.
- */
+/* To be called at any moment that is not hot: takes a sample of the history if it is time for one,
+ * and frees what is kept of pages. */
 void serve_sample(struct serve *s);
 
 /* What happened since the latest sample. */

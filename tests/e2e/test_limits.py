@@ -7,6 +7,7 @@ one in EVERY (a prime: a loop's turns have many allocations). SIDFLAKE_LIMITS_EV
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -268,6 +269,11 @@ class Limited(harness.Sidecar):
     def ready(self):
         return is_ready(("127.0.0.1", self.http_port), 0.3)
 
+    def squeeze(self, room):
+        """Leaves it that many descriptors more than it has, whatever it was started with."""
+        n = self.fds() + room
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (n, n))
+
     def fds(self):
         return len(os.listdir("/proc/%d/fd" % self.pid))
 
@@ -353,10 +359,11 @@ class Page:
 
 @test("no descriptor left while serving: no busy loop, who is connected is served, then all are")
 def descriptors_run_out(case):
-    s = Limited(case, case.pool().url, 40)
+    s = Limited(case, case.pool().url, 1000)
     s.start()
     s.wait_held(2)
     page, kept = Page(s), s.resp()
+    s.squeeze(20)
     assert int(kept.ask("GET", "id:orders")) > 0
     assert page.value("sidflake_coordinator_up") == 1
     conns, waiting = fill_up(s)
@@ -387,8 +394,9 @@ def descriptors_run_out(case):
 
 @test("no descriptor left: SIGTERM and SIGHUP are obeyed all the same")
 def descriptors_signals(case):
-    s = Limited(case, case.pool().url, 40)
+    s = Limited(case, case.pool().url, 1000)
     s.start()
+    s.squeeze(20)
     conns, waiting = fill_up(s)
     at = len(s.log())
     s.popen.send_signal(signal.SIGHUP)

@@ -19,6 +19,7 @@
 struct session {
     uint64_t got;     /* tokens of the `take` at the front */
     int64_t until_ms; /* of the `until` at the front, or 0 */
+    bool known;
 };
 
 /* ---- the toy ----------------------------------------------------------------------------------
@@ -111,6 +112,15 @@ static struct net_step take(struct net_bench *b, struct session *s, struct net_t
     return done(used);
 }
 
+static struct net_step spin(struct span line, size_t used, struct buf *out)
+{
+    int64_t end_us = clock_mono_us(clock_system()) + (int64_t)number_of(line, 5);
+    while (clock_mono_us(clock_system()) < end_us)
+        ;
+    BUF_PUT_LIT(out, "spun\n");
+    return (struct net_step){.verdict = NET_DONE, .used = used, .cost = NET_DEAR};
+}
+
 static struct net_step toy(struct net_service *svc, void *session, struct span in,
                            struct net_turn *turn, struct buf *out)
 {
@@ -130,6 +140,13 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
         return until(session, turn, line, used, out);
     if (span_starts(line, SPAN("take ")))
         return take(b, session, turn, line, used, out);
+    if (span_eq(line, SPAN("login"))) {
+        ((struct session *)session)->known = true;
+        BUF_PUT_LIT(out, "welcome\n");
+        return done(used);
+    }
+    if (span_starts(line, SPAN("spin ")))
+        return spin(line, used, out);
     if (span_eq(line, SPAN("close"))) {
         BUF_PUT_LIT(out, "bye\n");
         return (struct net_step){.verdict = NET_CLOSE, .used = in.n};
@@ -142,6 +159,11 @@ static void session_opened(struct net_service *svc, void *session, uint8_t mark)
 {
     (void)session;
     ((struct net_bench *)svc)->mark = mark;
+}
+
+static bool is_stranger(const struct net_service *svc, const void *session)
+{
+    return ((const struct net_bench *)svc)->strangers && !((const struct session *)session)->known;
 }
 
 static void session_closed(struct net_service *svc, void *session)
@@ -165,6 +187,7 @@ void net_bench_init(struct net_bench *b)
                                   .session_size = sizeof(struct session),
                                   .serve = toy,
                                   .open = session_opened,
+                                  .stranger = is_stranger,
                                   .close = session_closed,
                                   .refusal = SPAN("full\n")};
     b->conf = (struct net_config){.clock = clock_system(),

@@ -9,6 +9,8 @@
  *   half         the same, but "half " is written before the wait and kept back
  *   until N      NET_WAIT for N ms from now at most: "time"
  *   take N       N tokens, of which there are 1,024 in each millisecond, in turn: "took N"
+ *   spin N       "spun", after N us of work
+ *   login        "welcome": it is a stranger no more, where strangers is set
  *   close        "bye", and closes; what follows it is not answered
  *
  * Invariants
@@ -38,6 +40,7 @@ struct net_bench {
 
     /* The loop's own. */
     bool open;        /* the gate */
+    bool strangers;   /* whoever comes is one */
     int64_t ms;       /* the tokens' millisecond … */
     uint32_t taken;   /* … and how many of them are gone */
     unsigned closed;  /* sessions ended */

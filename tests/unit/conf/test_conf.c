@@ -156,7 +156,8 @@ static const char every_option[] =
     "  static_unsafe: true}\n"
     "workers: {active: 16, spare: 0}\nlease: {renew_every: 1h, on_stop: keep}\n"
     "clock: {wait_below: 0}\nepoch: 2000-01-01\nstate_dir: \"\xc3\xa4\\u20ac\"\n"
-    "limits: {connections: 1000000, idle_timeout: 30d, max_wait: 60s, batch: 8192}\n"
+    "limits: {connections: 1000000, http_connections: 1, memory: 2047MiB, login_timeout: 1h,\n"
+    "  request_timeout: 30d, idle_timeout: 30d, max_wait: 60s, batch: 8192}\n"
     "log: {level: debug, format: json}\n";
 
 static void test_values(void **state)
@@ -190,6 +191,8 @@ static void test_values(void **state)
     assert_int_equal(c.epoch_ms, INT64_C(946684800000));
     assert_string_equal(c.state_dir, "\xc3\xa4\xe2\x82\xac");
     assert_int_equal(c.limits_idle_timeout_us, INT64_C(2592000000000));
+    assert_int_equal(c.limits_memory, 2047u << 20);
+    assert_int_equal(c.limits_request_timeout_us, INT64_C(2592000000000));
     assert_int_equal(c.limits_max_wait_us, 60000000);
     assert_int_equal(c.log_level, LOG_LVL_DEBUG);
     assert_int_equal(c.log_format, LOG_FMT_JSON);
@@ -210,7 +213,7 @@ static void test_dump(void **state)
     (void)state;
     assert_null(strstr(text, "u:p@"));
     assert_non_null(strstr(text, "  url: \"redis://u:***@h:1/0\"\n"));
-    assert_non_null(strstr(text, "limits:\n  connections: 1000000\n  idle_timeout: 30d\n"));
+    assert_non_null(strstr(text, "limits:\n  connections: 1000000\n  http_connections: 1\n"));
     assert_int_equal(conf_diff(&c, &again, paths), 1);
     assert_string_equal(paths[0], "coordinator.url");
     assert_int_equal(again.warnings.n, 2); /* the masked password, and users nobody needs */

@@ -53,7 +53,8 @@ static void test_keys(void **state)
 {
     static const struct wrong cases[] = {
         {"\nlimit: 1\n", "2:1: expected one of " TOP_KEYS ", found \"limit\""},
-        {"limits:\n  batches: 1\n", "2:3: expected one of connections, idle_timeout, max_wait, "
+        {"limits:\n  batches: 1\n", "2:3: expected one of connections, http_connections, memory, "
+                                    "login_timeout, request_timeout, idle_timeout, max_wait, "
                                     "batch in limits, found \"batches\""},
         {"log:\n  level: info\n  format: text\n  level: info\n",
          "4:3: expected each key once, found \"level\" again after line 2"},

@@ -329,6 +329,36 @@ static void the_idle_are_closed_and_the_busy_are_not(void **state)
     (void)close(busy);
 }
 
+static void where_there_are_slots_the_idlest_makes_room(void **state)
+{
+    (void)state;
+    b.conf.connections = 0;
+    b.svc.slots = 3;
+    net_bench_start(&b, NULL);
+    int one = dial(&b), two = dial(&b), three = dial(&b);
+    int fd[] = {two, three, one};
+    for (size_t i = 0; i < 3; i++) {
+        say(fd[i], "a\n");
+        expect(fd[i], "a\n");
+        (void)poll(NULL, 0, 2);
+    }
+    int four = dial(&b);
+    say(four, "b\n");
+    expect(four, "b\n");
+    expect_end(two);
+    say(one, "c\n");
+    expect(one, "c\n");
+    say(three, "c\n");
+    expect(three, "c\n");
+    assert_int_equal(b.svc.ended[NET_END_SLOT], 1);
+    assert_int_equal(b.svc.refused, 0);
+    (void)close(one);
+    (void)close(two);
+    (void)close(three);
+    (void)close(four);
+    NET_AWAIT(net_bench_connections(&b) == 0);
+}
+
 static void do_reconfigure(struct net_bench *bench, void *arg)
 {
     (void)arg;
@@ -369,6 +399,7 @@ int main(void)
         NET(clients_that_vanish_leave_nothing_behind),
         NET(an_endless_request_is_cut),
         NET(one_connection_too_many_is_told),
+        NET(where_there_are_slots_the_idlest_makes_room),
         NET(the_idle_are_closed_and_the_busy_are_not),
         NET(limits_can_be_changed),
     };

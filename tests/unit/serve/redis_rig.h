@@ -112,9 +112,10 @@ static inline void rig_free(struct rig *r)
     free(r);
 }
 
-/* Serves until something else than NET_DONE comes back, as net does. */
+/* Serves until something else comes back than NET_DONE or that it is long, as net does. */
 static inline enum net_verdict rig_pump(struct rig *r)
 {
+    bool goes_on;
     do {
         r->step = r->svc->serve(r->svc, r->session, span_of(r->in, r->n), &r->turn, &r->out);
         assert_true(r->step.used <= r->n);
@@ -131,7 +132,9 @@ static inline enum net_verdict rig_pump(struct rig *r)
             r->turn.waited_us = 0;
         if (r->step.verdict == NET_DONE || !r->step.partial)
             r->turn.reply_start = r->out.n;
-    } while (r->step.verdict == NET_DONE);
+        goes_on = r->step.verdict == NET_DONE ||
+                  (r->step.verdict == NET_YIELD && r->step.cost == NET_DEAR);
+    } while (goes_on);
     return r->step.verdict;
 }
 

@@ -1,0 +1,163 @@
+/*
+ * What no event tells: that a client went while nothing is read from it.
+ *
+ * libev says when a connection can be read or written. One that is not read from, because its
+ * request waits or its replies are not taken, is not asked, and the end of what it sent stands in
+ * the kernel behind what has not been read. So those are listed, and while there are any, poll(2)
+ * is asked once a second who has hung up, which it sees behind unread input, too:
+ *
+ *     net.watched:   A waits | B does not take | C reads again | ...      once a second, in pieces
+ *                       |            |              '-- goes from the list
+ *                       '------------'-- polled: closed if its client is gone
+ *
+ * Those are listed, too, that have begun a request or have yet to log in: each has a time for it.
+ *
+ * A client that has shut its own side alone still gets its replies. But a command that may wait
+ * for ever on a link of the client's own ends with that, as a real server ends it.
+ */
+#include "net/private.h"
+
+#include <poll.h>
+
+#define SWEEP_US INT64_C(1000000)
+#define PIECE    256u /* connections looked at in one go … */
+#define PAUSE    5e-3 /* s, … and then others are served */
+
+struct piece {
+    struct pollfd fd[PIECE];
+    struct conn *conn[PIECE];
+    nfds_t n;
+};
+
+static bool is_overdue(int64_t since_us, int64_t now_us, int64_t limit_us)
+{
+    return limit_us > 0 && now_us - since_us > limit_us;
+}
+
+/* Whether there is something about it that no event will tell; or it was its end. Who is not read
+ * from is not the one who tarries. */
+static bool is_pending(struct conn *c, int64_t now_us)
+{
+    const struct net_config *conf = &c->net->conf;
+    bool unread = c->state != CONN_READING;
+    if (unread && c->begun_us > 0)
+        c->begun_us = now_us;
+    bool stranger = conn_is_stranger(c);
+    if (stranger && !unread && is_overdue(c->since_us, now_us, conf->login_timeout_us)) {
+        conn_end(c, NET_END_LOGIN);
+        return false;
+    }
+    if (c->begun_us > 0 && is_overdue(c->begun_us, now_us, conf->request_timeout_us)) {
+        conn_end(c, NET_END_REQUEST);
+        return false;
+    }
+    return unread || (stranger && conf->login_timeout_us > 0) ||
+           (c->begun_us > 0 && conf->request_timeout_us > 0);
+}
+
+/* As often as what is waited for wants it. */
+static int64_t period_us(const struct net *n)
+{
+    int64_t us = SWEEP_US;
+    const int64_t limits[] = {n->conf.login_timeout_us, n->conf.request_timeout_us};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i] > 0 && limits[i] / 2 < us)
+            us = limits[i] / 2;
+    return us > 10000 ? us : 10000;
+}
+
+/* Looks at the first in the list: it goes to the end, or off it. */
+static void look(struct conn *c, int64_t now_us, struct piece *p)
+{
+    struct net *n = c->net;
+    sweep_forget(c);
+    if (!is_pending(c, now_us))
+        return;
+    link_append(&n->watched, &c->watch);
+    n->nwatched++;
+    if (c->state == CONN_READING || now_us - c->active_us < SWEEP_US)
+        return;
+    p->fd[p->n] = (struct pollfd){.fd = c->rd.fd, .events = POLLRDHUP};
+    p->conn[p->n++] = c;
+}
+
+/* It waits for its own link, for something that may never come. */
+static bool is_blocked_there(const struct conn *c)
+{
+    return c->state == CONN_BEHIND && c->relay->own && c->relay->l && c->relay->l->patient > 0;
+}
+
+static void close_gone(struct piece *p)
+{
+    if (p->n == 0 || poll(p->fd, p->n, 0) <= 0)
+        return;
+    for (nfds_t i = 0; i < p->n; i++) {
+        struct conn *c = p->conn[i]; /* may have been closed meanwhile; freed it is not */
+        bool gone = p->fd[i].revents & (POLLERR | POLLHUP | POLLNVAL);
+        bool shut = p->fd[i].revents & POLLRDHUP;
+        if (c->state != CONN_DEAD && (gone || (shut && is_blocked_there(c))))
+            conn_end(c, NET_END_GONE);
+    }
+}
+
+static void set_timer(struct net *n, double after)
+{
+    ev_timer_stop(n->loop, &n->sweep);
+    ev_timer_set(&n->sweep, after, 0.);
+    ev_timer_start(n->loop, &n->sweep);
+}
+
+static void swept(struct ev_loop *loop, struct ev_timer *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct net *n = CONTAINER(w, struct net, sweep);
+    struct piece p = {.n = 0};
+    int64_t now_us = clock_mono_us(n->conf.clock);
+    if (n->unswept == 0)
+        n->unswept = n->nwatched;
+    for (unsigned i = 0; i < PIECE && n->unswept > 0; i++) {
+        n->unswept--;
+        look(CONTAINER(n->watched.next, struct conn, watch), now_us, &p);
+    }
+    close_gone(&p);
+    bool slack = memory_is_slack(n);
+    if (slack && n->unswept == 0)
+        memory_trim(n);
+    if (n->nwatched > 0)
+        set_timer(n, n->unswept > 0 ? PAUSE : (double)period_us(n) / 1e6);
+}
+
+void sweep_init(struct net *n)
+{
+    link_init(&n->watched);
+    ev_init(&n->sweep, swept);
+}
+
+void sweep_watch(struct conn *c)
+{
+    struct net *n = c->net;
+    if (!link_empty(&c->watch))
+        return;
+    link_append(&n->watched, &c->watch);
+    n->nwatched++;
+    if (!ev_is_active(&n->sweep))
+        set_timer(n, (double)period_us(n) / 1e6);
+}
+
+void sweep_slack(struct net *n)
+{
+    if (memory_is_slack(n) && !ev_is_active(&n->sweep))
+        set_timer(n, (double)period_us(n) / 1e6);
+}
+
+void sweep_forget(struct conn *c)
+{
+    struct net *n = c->net;
+    if (link_empty(&c->watch))
+        return;
+    link_remove(&c->watch);
+    n->nwatched--;
+    if (n->unswept > n->nwatched)
+        n->unswept = n->nwatched;
+}

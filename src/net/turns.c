@@ -1,0 +1,82 @@
+/*
+ * Who has more to do than a turn may take.
+ *
+ * What a client pipelines may cost anything, so a turn has a time, not a number of requests. When
+ * it is over, what the connection has not dealt with is kept, and it comes into this list:
+ *
+ *     net.turns:   A | B | C            each once, in order, for ROUND_US in all;
+ *                  then whoever has sent something, and again
+ *
+ * So whoever asks for little waits for one round and for the turns of those who came at the same
+ * time, however many have much to do.
+ */
+#include "net/private.h"
+
+#define ROUND_US INT64_C(1000)
+#define TURN_MAX INT64_C(100) /* us, of one turn … */
+#define TURN_MIN INT64_C(10)  /* … and where many have more to do */
+
+void turns_add(struct conn *c)
+{
+    struct net *n = c->net;
+    c->state = CONN_MORE;
+    n->nturns++;
+    link_append(&n->turns, &c->park);
+    sweep_watch(c);
+    if (!ev_is_active(&n->awake))
+        ev_idle_start(n->loop, &n->awake);
+}
+
+void turns_leave(struct conn *c)
+{
+    if (c->state != CONN_MORE)
+        return;
+    park_leave(c);
+    c->net->nturns--;
+}
+
+/* Whoever comes to the list meanwhile is behind the end. */
+void turns_run(struct net *n)
+{
+    int64_t now_us = clock_mono_us(n->conf.clock), over_us = now_us + ROUND_US;
+    n->now_us = n->round_us = now_us;
+    link_append(&n->turns, &n->turns_end);
+    while (n->turns.next != &n->turns_end && now_us < over_us) {
+        struct conn *c = CONTAINER(n->turns.next, struct conn, park);
+        turns_leave(c);
+        conn_go_on(c);
+        now_us = clock_mono_us(n->conf.clock);
+    }
+    link_remove(&n->turns_end);
+    if (link_empty(&n->turns))
+        ev_idle_stop(n->loop, &n->awake);
+}
+
+/* What has come since the loop looked last has taken so long that others should have their turn. */
+bool turns_crowded(const struct net *n)
+{
+    return n->now_us - n->round_us > ROUND_US;
+}
+
+int64_t turns_length_us(const struct net *n)
+{
+    int64_t us = ROUND_US / (int64_t)(n->nturns + 1);
+    return us > TURN_MAX ? TURN_MAX : us < TURN_MIN ? TURN_MIN : us;
+}
+
+/* It is there so that the loop does not sleep: turns_run is called before it would. */
+static void awake(struct ev_loop *loop, struct ev_idle *w, int revents)
+{
+    (void)loop;
+    (void)w;
+    (void)revents;
+}
+
+void turns_init(struct net *n)
+{
+    link_init(&n->turns);
+    link_init(&n->turns_end);
+    ev_idle_init(&n->awake, awake);
+    ev_idle_start(n->loop, &n->awake); /* libev's list of them is made now, while there is memory */
+    ev_idle_stop(n->loop, &n->awake);
+}

@@ -1,0 +1,289 @@
+"""What one client can cost the others: turns of the loop, slots, descriptors, memory.
+
+Sizes are modest and limits generous: orders of magnitude are at stake, on a busy machine.
+"""
+
+import multiprocessing
+import os
+import selectors
+import socket
+import struct
+import time
+
+import harness
+import wire
+from harness import until
+from runner import test
+
+
+def conns(s, protocol="redis"):
+    return s.metric("sidflake_connections", protocol=protocol)
+
+
+def through(case, options=None):
+    server = case.redis()
+    options = dict(options or {}, **{"upstream.redis": "tcp://127.0.0.1:%d" % server.port})
+    return server, case.sidecar(case.pool(), options)
+
+
+# ---- attackers --------------------------------------------------------------------------------
+
+
+def flood(address, n, payload, reads):
+    """n connections that send payload again and again, take what comes or don't, and come again."""
+    sel = selectors.DefaultSelector()
+
+    def dial():
+        c = socket.create_connection(address)
+        c.setblocking(False)
+        sel.register(c, selectors.EVENT_WRITE | (selectors.EVENT_READ if reads else 0), [0])
+
+    for _ in range(n):
+        dial()
+    while True:
+        for key, events in sel.select():
+            c, at = key.fileobj, key.data
+            try:
+                if events & selectors.EVENT_READ and not c.recv(1 << 20):
+                    raise ConnectionResetError
+                if events & selectors.EVENT_WRITE:
+                    at[0] = (at[0] + c.send(payload[at[0]:])) % len(payload)
+            except BlockingIOError:
+                pass
+            except OSError:
+                sel.unregister(c)
+                c.close()
+                time.sleep(0.01)
+                dial()
+
+
+class Flood:
+    """Runs flood in a process of its own, which is less urgent than the sidecar."""
+
+    def __init__(self, port, n, payload, reads=True):
+        def run():
+            os.nice(5)
+            try:
+                flood(("127.0.0.1", port), n, payload, reads)
+            except OSError:
+                pass  # the sidecar has ended
+        self.process = multiprocessing.get_context("fork").Process(target=run, daemon=True)
+
+    def __enter__(self):
+        self.process.start()
+        time.sleep(0.5)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.join()
+
+
+def longest_wait(s, seconds=2):
+    """Of a client that asks for an ID, again and again, and of a probe."""
+    ids, probes = [], []
+    end = time.monotonic() + seconds
+    with s.resp() as r:
+        while time.monotonic() < end:
+            begun = time.monotonic()
+            assert int(r.ask("GET", "id:orders")) > 0
+            ids.append(time.monotonic() - begun)
+            time.sleep(0.005)
+            if len(ids) % 20 == 1:
+                begun = time.monotonic()
+                assert s.http("/livez").status == 200
+                probes.append(time.monotonic() - begun)
+    return max(ids), max(probes)
+
+
+# ---- turns ------------------------------------------------------------------------------------
+
+
+@test("who pipelines what costs much holds up nobody: pages, COMMAND, KEYS, EXEC, stats, IDs",
+      timeout=120)
+def turns(case):
+    s = case.sidecar(case.pool(), {"ids.names": ["orders"] + ["n%d" % i for i in range(500)],
+                                   "limits.connections": 1000})
+    page = b"%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for port, n, payload in (
+            (s.http_port, 50, page % b"HEAD /" * 1000),
+            (s.http_port, 4, page % b"GET /" * 1000),
+            (s.http_port, 4, page % b"HEAD /metrics" * 1000),
+            (s.resp_port, 50, b"COMMAND\r\n" * 5000),
+            (s.resp_port, 50, b"KEYS *%s*\r\n" % (b"?" * 60) * 900),
+            (s.resp_port, 20, b"MULTI\r\n" + b"KEYS *%s*\r\n" % (b"?" * 40) * 900 + b"EXEC\r\n"),
+            (s.resp_port, 20, b"MGET " + b"id:orders " * 5000 + b"\r\n"),
+            (s.mc_port, 50, b"stats\r\n" * 5000)):
+        with Flood(port, n, payload):
+            waits = longest_wait(s)
+        assert max(waits) < 2, "%r by %d: %.3f s for an ID, %.3f s for /livez" % (
+            payload[:40], n, *waits)
+
+
+# ---- slots and times --------------------------------------------------------------------------
+
+
+@test("data connections up to the limit, and HTTP connections beyond theirs, leave probes as they are")
+def slots(case):
+    s = case.sidecar(case.pool(), {"limits.connections": 300, "limits.http_connections": 8})
+    first = s.resp()
+    assert int(first.ask("GET", "id:a")) > 0
+    data = [s.resp() for _ in range(299)]
+    over = s.resp()
+    assert "max number of clients" in str(over.reply())
+    http = []
+    for i in range(40):
+        http.append(wire.Stream(("127.0.0.1", s.http_port)))
+        if i % 2:
+            http[-1].send(b"GET / HT")
+        assert s.http("/livez").status == 200
+    assert int(first.ask("GET", "id:a")) > 0
+    assert s.metric("sidflake_connections_ended_total", protocol="http", reason="slot") >= 30
+    assert conns(s, "http") <= 8 and conns(s) == 300
+    with s.mc() as m:
+        assert b"too many open connections" in m.rest()
+    for c in data:
+        c.close()
+
+
+@test("limits.request_timeout: half requests, and values that do not come, end; slow ones do not")
+def request_timeout(case):
+    server, s = through(case, {"limits.request_timeout": "1500ms"})
+    mc = s.mc()
+    halves = [(s.resp(), b"*2\r\n$3\r\nGET\r\n$4\r\nid"), (s.resp(), b"PING\r\nPI"),
+              (s.resp(), b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$900000\r\n" + b"v" * 200000),
+              (s.mc(), b"set a 0 0 100\r\nabc"), (s.mc(), b"set a 0 0 900000\r\n" + b"v" * 200000),
+              (s.mc(), b"\x80\x01\x00\x01"),
+              (wire.Stream(("127.0.0.1", s.http_port)), b"GET / HTTP/1.1\r\nHost: x\r\n")]
+    for c, text in halves:
+        c.send(text)
+    with s.resp() as slow:
+        parts = 30
+        slow.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % (parts * 30000))
+        for _ in range(parts):
+            slow.send(b"v" * 30000)
+            time.sleep(0.1)
+        slow.send(b"\r\n")
+        assert slow.reply() == b"OK"
+    for c, text in halves:
+        try:
+            c.rest()
+        except OSError:
+            pass
+    assert int(mc.id("id:a")) > 0  # it was silent, and is served
+    until("all are gone", lambda: conns(s) == 0 and conns(s, "memcached") == 1)
+
+
+@test("few descriptors: clients take none of the coordinator's, of probes' or of IDs'")
+def few_descriptors(case):
+    import test_limits
+    for options in ({}, {"upstream.redis": "tcp://127.0.0.1:%d" % case.redis().port}):
+        s = test_limits.Limited(case, case.pool().url, 60, options)
+        s.start()
+        s.wait_held(2)
+        s.wait_log("fewer file descriptors than limits.connections needs.*connections=")
+        clients = []
+        for _ in range(150):
+            clients.append(s.resp())
+            clients[-1].send(b"SELECT 1\r\nGET id:a\r\n" if options else b"GET id:a\r\n")
+        probes = [wire.Stream(("127.0.0.1", s.http_port)) for _ in range(30)]
+        before = s.metric("sidflake_renewals_total", result="renewed")
+        until("renewals go on",
+              lambda: s.metric("sidflake_renewals_total", result="renewed") > before + 1, 15)
+        assert s.metric("sidflake_renewals_total", result="failed") == 0
+        assert s.ready_status() == 200 and s.fds() < 60
+        for c in clients + probes:
+            c.close()
+        until("there is room again", lambda: conns(s) == 0)
+        assert s.id() > 0
+        assert s.stop() == 0
+
+
+# ---- memory -----------------------------------------------------------------------------------
+
+
+def resident(s, what="VmRSS"):
+    """MiB."""
+    with open("/proc/%d/status" % s.pid) as f:
+        return next(int(line.split()[1]) / 1024 for line in f if line.startswith(what))
+
+
+HOLD = {
+    "slow readers of the page": ("http", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100),
+    "half a request": ("redis", b"*2\r\n$3\r\nGET\r\n$66000\r\n" + b"x" * 65000),
+    "half a get": ("memcached", b"get " + b"x " * 32000),
+    "transactions": ("redis", b"MULTI\r\n" + (b"SET k " + b"v" * 600 + b"\r\n") * 100),
+    "replies not taken": ("redis", b"COMMAND\r\n" * 2000),
+}
+
+
+@test("limits.memory: a crowd that holds what it can, and who is served meanwhile; it is given back",
+      timeout=180)
+def memory(case):
+    n = 400
+    s = case.sidecar(case.pool(), {"limits.memory": "8MiB"})
+    ports = {"http": s.http_port, "redis": s.resp_port, "memcached": s.mc_port}
+    bound = 1000 if harness.sanitized() else 24
+    before = resident(s)
+    for name, (protocol, payload) in HOLD.items():
+        crowd = []
+        with s.resp() as r:
+            for i in range(n):
+                c = socket.create_connection(("127.0.0.1", ports[protocol]))
+                c.setblocking(False)
+                crowd.append(c)
+                for _ in range(8):
+                    try:
+                        c.send(payload)
+                    except OSError:
+                        break
+                if i % 20 == 0:
+                    assert int(r.ask("GET", "id:a")) > 0
+                    assert s.http("/livez").status == 200
+            assert s.metric("sidflake_connections_kept_bytes") <= 9 << 20, name
+            assert resident(s) < bound, "%s: %.1f MiB" % (name, resident(s))
+            assert int(r.ask("GET", "id:a")) > 0
+        for c in crowd:
+            c.close()
+        if not harness.sanitized():
+            until("%s: given back, from %.1f MiB at most" % (name, resident(s, "VmHWM")),
+                  lambda: resident(s) < before + 3, 20)
+    assert s.metric("sidflake_connections_ended_total", protocol="redis", reason="memory") > 100
+    s.wait_log("limits.memory is reached: connections that keep most are closed")
+    assert s.log().count("limits.memory is reached") < 20
+
+
+# ---- gone -------------------------------------------------------------------------------------
+
+
+@test("a client that goes while it waits for a blocked command is noticed, whatever it sent behind")
+def gone_blocked(case):
+    server, s = through(case)
+    for words in (b"BLPOP k 0\r\nPING\r\n", b"BLPOP k 0\r\nGET id:a\r\nPING\r\n" * 3,
+                  b"BLPOP k 0\r\n", b"BLPOP k 0\r\nSUBSCRIBE c\r\nPING\r\n"):
+        clients = [s.resp() for _ in range(20)]
+        for c in clients:
+            c.send(words)
+        until("all wait", lambda: server.ask("CLIENT", "LIST").count(b"cmd=blpop") == 20)
+        for c in clients[:10]:
+            c.close()
+        for c in clients[10:]:
+            c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            c.close()
+        until("none is left, here", lambda: conns(s) == 0)
+        until("nor there", lambda: server.ask("CLIENT", "LIST").count(b"cmd=blpop") == 0)
+
+
+@test("a client that has shut its own side gets its replies")
+def half_closed(case):
+    server, s = through(case)
+    with s.resp() as r:
+        r.send(b"SET a 1\r\nPING\r\nGET a\r\nGET id:a\r\nPING\r\nGET a\r\n")
+        r.sock.shutdown(socket.SHUT_WR)
+        assert r.reply() == b"OK" and r.reply() == b"PONG" and r.reply() == b"1"
+        assert int(r.reply()) > 0 and r.reply() == b"PONG" and r.reply() == b"1"
+        assert r.rest() == b""
+    with s.resp() as r:  # as a real server ends it: what it could answer is answered
+        r.send(b"GET a\r\nBLPOP k 0\r\nPING\r\n")
+        r.sock.shutdown(socket.SHUT_WR)
+        assert r.reply() == b"1" and r.rest() == b""

@@ -1,0 +1,193 @@
+/* Clients that go while nothing is read from them. */
+#include "support/net_bench.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct net_bench b;
+
+static void reset(int fd)
+{
+    struct linger now = {1, 0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    (void)close(fd);
+}
+
+static void the_reset_are_noticed_behind_unread_input(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < 40; i++) {
+        int fd = dial(&b);
+        say(fd, "hold\n");
+        NET_AWAIT(net_bench_bytes_in(&b) == 5 * (uint64_t)(i + 1));
+        say(fd, "more\n");
+        reset(fd);
+    }
+    assert_int_equal(net_bench_connections(&b), 40);
+    NET_AWAIT(net_bench_connections(&b) == 0);
+    assert_int_equal(b.closed, 40);
+}
+
+static void whoever_left_a_unix_socket_is_noticed(void **state)
+{
+    (void)state;
+    char address[64];
+    (void)snprintf(address, sizeof address, "unix:///tmp/sidflake-sweep-%ld", (long)getpid());
+    net_bench_start(&b, address);
+    int gone = dial(&b), there = dial(&b);
+    say(gone, "hold\n");
+    say(there, "hold\n");
+    NET_AWAIT(net_bench_bytes_in(&b) == 10);
+    say(gone, "more\n");
+    (void)close(gone);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    net_bench_open_gate(&b);
+    expect(there, "hold\n");
+    (void)close(there);
+}
+
+static void whoever_shut_one_side_is_answered_all_the_same(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    say(fd, "hold\nafter\n");
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    expect_silence(fd, 2500); /* two sweeps */
+    net_bench_open_gate(&b);
+    expect(fd, "hold\nafter\n");
+    expect_end(fd);
+    (void)close(fd);
+}
+
+static void many_are_looked_at_in_pieces(void **state)
+{
+    (void)state;
+    static int fd[600];
+    const int n = (int)(sizeof fd / sizeof *fd);
+    b.conf.connections = 1000;
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < n; i++) {
+        fd[i] = dial(&b);
+        say(fd[i], "hold\n");
+    }
+    NET_AWAIT(net_bench_bytes_in(&b) == 5 * (uint64_t)n);
+    for (int i = 0; i < n; i += 2)
+        reset(fd[i]);
+    NET_AWAIT(net_bench_connections(&b) == (uint64_t)n / 2);
+    net_bench_open_gate(&b);
+    for (int i = 1; i < n; i += 2) {
+        expect(fd[i], "hold\n");
+        (void)close(fd[i]);
+    }
+    NET_AWAIT(net_bench_connections(&b) == 0);
+}
+
+/* ---- time -------------------------------------------------------------------------------------
+ */
+
+static void strangers_have_a_time_to_log_in(void **state)
+{
+    (void)state;
+    b.strangers = true;
+    b.conf.login_timeout_us = 300000;
+    net_bench_start(&b, NULL);
+    int silent = dial(&b), busy = dial(&b), known = dial(&b);
+    say(known, "login\n");
+    expect(known, "welcome\n");
+    int64_t begun_us = clock_mono_us(clock_system());
+    for (int i = 0; i < 10; i++) {
+        if (sendto(busy, "hello\n", 6, MSG_NOSIGNAL, NULL, 0) < 0)
+            break;
+        (void)poll(NULL, 0, 50);
+    }
+    expect_end(silent);
+    assert_true(clock_mono_us(clock_system()) - begun_us >= 300000);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    say(known, "there\n");
+    expect(known, "there\n");
+    assert_int_equal(b.svc.ended[NET_END_LOGIN], 2);
+    (void)close(silent);
+    (void)close(busy);
+    (void)close(known);
+}
+
+static void strangers_have_little_to_say(void **state)
+{
+    (void)state;
+    char much[8001];
+    memset(much, 'x', 8000);
+    much[8000] = '\0';
+    b.strangers = true;
+    net_bench_start(&b, NULL);
+    int stranger = dial(&b), known = dial(&b);
+    say(known, "login\n");
+    expect(known, "welcome\n");
+    say(known, much);
+    (void)sendto(stranger, much, 8000, MSG_NOSIGNAL, NULL, 0);
+    expect_end(stranger);
+    assert_int_equal(b.svc.ended[NET_END_LOGIN], 1);
+    say(known, "\n");
+    char found[8001];
+    size_t got = 0;
+    for (ssize_t r; got < 8001 && (r = read(known, found + got, 8001 - got)) > 0;)
+        got += (size_t)r;
+    assert_int_equal(got, 8001);
+    (void)close(stranger);
+    (void)close(known);
+}
+
+static void a_request_begun_has_a_time(void **state)
+{
+    (void)state;
+    b.conf.request_timeout_us = 300000;
+    net_bench_start(&b, NULL);
+    int half = dial(&b), idle = dial(&b), drop = dial(&b), held = dial(&b);
+    say(half, "one\ntw");
+    expect(half, "one\n");
+    say(held, "hold\nhal"); /* it is not the client who tarries */
+    say(idle, "whole\n");
+    expect(idle, "whole\n");
+    for (int i = 0; i < 12; i++) { /* a part now and then does not help */
+        if (sendto(drop, "x", 1, MSG_NOSIGNAL, NULL, 0) < 0)
+            break;
+        (void)poll(NULL, 0, 50);
+    }
+    expect_end(half);
+    NET_AWAIT(net_bench_connections(&b) == 2);
+    assert_int_equal(b.svc.ended[NET_END_REQUEST], 2);
+    net_bench_open_gate(&b);
+    expect(held, "hold\n");
+    expect_end(held); /* its half is in time from then on */
+    assert_int_equal(b.svc.ended[NET_END_REQUEST], 3);
+    say(idle, "still\n");
+    expect(idle, "still\n");
+    (void)close(half);
+    (void)close(idle);
+    (void)close(drop);
+    (void)close(held);
+}
+
+#define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NET(the_reset_are_noticed_behind_unread_input),
+        NET(whoever_left_a_unix_socket_is_noticed),
+        NET(whoever_shut_one_side_is_answered_all_the_same),
+        NET(many_are_looked_at_in_pieces),
+        NET(strangers_have_a_time_to_log_in),
+        NET(strangers_have_little_to_say),
+        NET(a_request_begun_has_a_time),
+    };
+    return cmocka_run_group_tests_name("net/sweep", tests, NULL, NULL);
+}

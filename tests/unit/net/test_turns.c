@@ -1,0 +1,117 @@
+/* Whoever asks for much at once, and the others. */
+#include "support/net_bench.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define GREEDY 8
+#define SPINS  1000 /* of 200 us */
+
+static struct net_bench b;
+
+static void ask_for_much(int fd)
+{
+    static char text[SPINS * 9 + 1];
+    for (int i = 0; i < SPINS; i++)
+        memcpy(text + (size_t)i * 9, "spin 200\n", 10);
+    say(fd, text);
+}
+
+/* How many of its replies have come; waits for none. */
+static size_t replies(int fd)
+{
+    char sink[8192];
+    ssize_t r, n = 0;
+    while ((r = recv(fd, sink, sizeof sink, MSG_DONTWAIT)) > 0)
+        n += r;
+    return (size_t)n / 5;
+}
+
+/* Each has 0.2 s to do, all together 1.6 s. */
+static void others_are_served_in_between(void **state)
+{
+    (void)state;
+    int greedy[GREEDY];
+    net_bench_start(&b, NULL);
+    int other = dial(&b);
+    for (int i = 0; i < GREEDY; i++)
+        ask_for_much(greedy[i] = dial(&b));
+    NET_AWAIT(net_bench_bytes_in(&b) > 0);
+    int64_t begun_us = clock_mono_us(clock_system());
+    for (int i = 0; i < 5; i++) {
+        say(other, "hello\n");
+        expect(other, "hello\n");
+    }
+    int64_t took_us = clock_mono_us(clock_system()) - begun_us;
+    size_t done[GREEDY], all = 0, least = SPINS, most = 0;
+    for (int i = 0; i < GREEDY; i++) {
+        done[i] = replies(greedy[i]);
+        all += done[i];
+        least = done[i] < least ? done[i] : least;
+        most = done[i] > most ? done[i] : most;
+    }
+    assert_true(took_us < 1000000);
+    assert_true(all < GREEDY * SPINS);     /* the five questions did not wait for the end of it */
+    assert_true(most - least < SPINS / 4); /* and it goes round */
+    for (int i = 0; i < GREEDY; i++) {
+        while (done[i] < SPINS) {
+            struct pollfd p = {.fd = greedy[i], .events = POLLIN};
+            assert_int_equal(poll(&p, 1, 30000), 1);
+            done[i] += replies(greedy[i]);
+        }
+        assert_int_equal(done[i], SPINS);
+        (void)close(greedy[i]);
+    }
+    (void)close(other);
+    NET_AWAIT(net_bench_connections(&b) == 0);
+}
+
+static void whoever_goes_in_between_leaves_nothing(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < 4; i++) {
+        struct linger now = {i % 2, 0};
+        int fd = dial(&b);
+        ask_for_much(fd);
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        (void)poll(NULL, 0, 20);
+        (void)close(fd);
+    }
+    NET_AWAIT(net_bench_connections(&b) == 0);
+    assert_int_equal(b.closed, 4);
+}
+
+static void a_half_closed_one_gets_all(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    ask_for_much(fd);
+    say(fd, "last\n");
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    for (int i = 0; i < SPINS; i++)
+        expect(fd, "spun\n");
+    expect(fd, "last\n");
+    expect_end(fd);
+    (void)close(fd);
+}
+
+#define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NET(others_are_served_in_between),
+        NET(whoever_goes_in_between_leaves_nothing),
+        NET(a_half_closed_one_gets_all),
+    };
+    return cmocka_run_group_tests_name("net/turns", tests, NULL, NULL);
+}
