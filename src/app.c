@@ -310,7 +310,8 @@ static bool refuse_reload(const struct conf *now, const struct conf *new)
     return refused;
 }
 
-/* Those who log in just now are asked again, of the new users. */
+/* Those who log in just now are asked again, of the new users; whose user is gone, or may less, is
+ * out. */
 static void replace_users(struct app *a, struct users *users)
 {
     if (!a->serve.auth) {
@@ -318,7 +319,10 @@ static void replace_users(struct app *a, struct users *users)
         return;
     }
     auth_replace(a->serve.auth, users);
-    a->serve.users_generation++;
+    uint64_t closed = net_review(a->net);
+    if (closed > 0)
+        log_info("sessions of users who are gone, or may less, are closed",
+                 kv_u64("number", closed));
     net_wake(a->net);
 }
 

@@ -210,7 +210,7 @@ void auth_replace(struct auth *a, struct users *users)
     for (size_t i = 0; i < users->n; i++) {
         struct user *u = &users->user[i], *old = users_find(&a->users, span_str(u->name));
         bool same = old && strcmp(old->hash, u->hash) == 0;
-        u->id = same ? old->id : ++a->last_id;
+        u->id = same && users_keep(old->terms, u) ? old->id : ++a->last_id;
         u->known = same && old->known;
         if (u->known)
             memcpy(u->digest, old->digest, sizeof u->digest);

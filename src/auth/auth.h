@@ -36,7 +36,7 @@ enum err_code auth_new(struct users *users, void (*notify)(void *arg), void *arg
 /* Waits for a check under way. NULL is allowed. */
 void auth_free(struct auth *a);
 
-/* Takes over other users: those with the same name and hash keep their id. */
+/* Takes over other users: those with the same name and hash, and no fewer rights, keep their id. */
 void auth_replace(struct auth *a, struct users *users);
 
 /* *ticket: 0, or what the same question left there when it was AUTH_PENDING. *id: of the user, with

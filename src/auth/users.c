@@ -50,7 +50,7 @@ static enum err_code read_names(const struct line *l, struct user *u, struct spa
 static enum err_code read_user(const struct line *l, struct users *all, struct span text)
 {
     struct user u = {.names = {NULL, 0}};
-    struct span name = span_cut(&text, ':'), hash = span_cut(&text, ':');
+    struct span name = span_cut(&text, ':'), terms = text, hash = span_cut(&text, ':');
     if (name.n == 0 || name.n > USERS_NAME_MAX || !is_plain(name, ":"))
         return wrong(l, l->begin, ERR_INVALID, "a name of 1..64 printable bytes without spaces",
                      name.n ? "something else" : "none");
@@ -67,6 +67,7 @@ static enum err_code read_user(const struct line *l, struct users *all, struct s
     ((char *)(uintptr_t)hash.p)[hash.n] = '\0';
     u.name = name.p;
     u.hash = hash.p;
+    u.terms = terms;
     all->user[all->n++] = u;
     return ERR_OK;
 }
@@ -154,4 +155,38 @@ struct user *users_find(const struct users *u, struct span name)
         if (span_eq(span_str(u->user[i].name), name))
             return &u->user[i];
     return NULL;
+}
+
+/* ---- what a user may, then and now ------------------------------------------------------------
+ */
+
+static bool has_glob(struct span globs, struct span glob)
+{
+    while (globs.p)
+        if (span_eq(span_cut(&globs, ','), glob))
+            return true;
+    return false;
+}
+
+/* Every pattern of old is among those of now. NULL patterns: any name. */
+static bool globs_keep(struct span old, struct span now)
+{
+    if (!now.p)
+        return true;
+    if (!old.p)
+        return false;
+    while (old.p)
+        if (!has_glob(now, span_cut(&old, ',')))
+            return false;
+    return true;
+}
+
+bool users_keep(struct span terms, const struct user *u)
+{
+    struct err e;
+    struct user old = {.names = {NULL, 0}};
+    struct span hash = span_cut(&terms, '\0');
+    const struct line l = {.file = "", .begin = hash.p, .e = &e};
+    return span_eq(hash, span_str(u->hash)) && (!terms.p || !read_names(&l, &old, terms)) &&
+           globs_keep(old.names, u->names);
 }

@@ -21,8 +21,9 @@
 struct user {
     const char *name;  /* 1..USERS_NAME_MAX bytes of printable ASCII without spaces and ':' */
     const char *hash;  /* secret_well_formed */
+    struct span terms; /* HASH and what follows it in the line, with NUL for the first ':' */
     struct span names; /* patterns of ID names, parted by commas; p is NULL: any name */
-    uint32_t id;       /* auth.c: never 0, and another one when the hash is another */
+    uint32_t id;       /* auth.c: never 0, and another one when the hash is, or he may less */
     bool known;        /* auth.c: digest is that of the right password */
     uint8_t digest[SECRET_DIGEST];
 };
@@ -45,5 +46,8 @@ void users_clear(struct users *u);
 
 /* NULL: there is none of that name. */
 struct user *users_find(const struct users *u, struct span name);
+
+/* Whether u has the hash that stands in such terms, and may all that they say. */
+bool users_keep(struct span terms, const struct user *u);
 
 #endif

@@ -322,6 +322,23 @@ void net_wake(struct net *n)
     park_wake(n);
 }
 
+/* One that closes may take others along, on its link: so the list is gone through by its head. */
+uint64_t net_review(struct net *n)
+{
+    struct link left;
+    uint64_t before = n->connections;
+    link_append(&n->all, &left);
+    link_remove(&n->all);
+    while (!link_empty(&left)) {
+        struct conn *c = CONTAINER(left.next, struct conn, all);
+        link_remove(&c->all);
+        link_append(&n->all, &c->all);
+        if (c->svc->stands && !c->svc->stands(c->svc, c->session))
+            conn_close(c);
+    }
+    return before - n->connections;
+}
+
 uint64_t net_connections(const struct net *n)
 {
     return n->connections;

@@ -82,6 +82,8 @@ struct net_service {
     void (*open)(struct net_service *svc, void *session, uint8_t mark);
     /* MAY: frees what the session refers to. Called once, when the connection is closed. */
     void (*close)(struct net_service *svc, void *session);
+    /* MAY: whether the session may go on; see net_review. */
+    bool (*stands)(const struct net_service *svc, const void *session);
     /* MAY: appends to a parcel what another program needs to go on with the session; false: not as
      * it is now. Without it no connection is carried. */
     bool (*pack)(const struct net_service *svc, const void *session, struct buf *parcel);
@@ -166,6 +168,10 @@ void net_every(struct net *n, int64_t us, void (*fn)(void *arg), void *arg);
 
 /* What requests in WAIT and HOLD wait for may have come. */
 void net_wake(struct net *n);
+
+/* Closes the connections whose session may not go on (svc->stands), whatever they do or wait for.
+ * Not within a turn. Returns how many. */
+uint64_t net_review(struct net *n);
 
 /* Listens no more, answers what has arrived, and closes; then calls fn. Connections that do not
  * take their replies are closed after grace_us. */

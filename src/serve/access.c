@@ -5,9 +5,9 @@
 
 #define SAY_EVERY_MS 10000 /* of refused passwords: one line, and how many */
 
-bool access_user_stands(const struct serve *s, const struct access *a)
+bool access_stands(const struct serve *s, const struct access *a)
 {
-    return a->mode == ACCESS_REQUIRED && auth_user(s->auth, a->user);
+    return a->mode != ACCESS_REQUIRED || a->user == 0 || auth_user(s->auth, a->user);
 }
 
 static void tell_refused(struct serve *s, struct span name)
@@ -44,18 +44,18 @@ void access_pack(const struct serve *s, const struct access *a, struct buf *parc
 {
     const struct user *u = user_of(s, a);
     parcel_put_bytes(parcel, span_str(u ? u->name : ""));
-    parcel_put_bytes(parcel, span_str(u ? u->hash : ""));
+    parcel_put_bytes(parcel, u ? u->terms : SPAN(""));
 }
 
 bool access_unpack(const struct serve *s, struct access *a, struct span *in)
 {
-    struct span name, hash;
-    if (!parcel_get_bytes(in, &name) || !parcel_get_bytes(in, &hash))
+    struct span name, terms;
+    if (!parcel_get_bytes(in, &name) || !parcel_get_bytes(in, &terms))
         return false;
     const struct user *u =
         a->mode == ACCESS_REQUIRED && name.n > 0 ? auth_user_named(s->auth, name) : NULL;
-    a->user = u && span_eq(span_str(u->hash), hash) ? u->id : 0;
-    return true;
+    a->user = u && users_keep(terms, u) ? u->id : 0;
+    return name.n == 0 || a->user != 0;
 }
 
 const char *access_user_name(const struct serve *s, const struct access *a)
@@ -81,9 +81,8 @@ bool access_may(const struct serve *s, const struct access *a, struct span key)
     return false;
 }
 
-uint32_t access_plain(const struct serve *s, const struct access *a)
+bool access_plain(const struct serve *s, const struct access *a)
 {
     const struct user *u = user_of(s, a);
-    bool plain = a->mode < ACCESS_REQUIRED || (u && !u->names.p);
-    return plain ? s->users_generation + 1 : 0;
+    return a->mode < ACCESS_REQUIRED || (u && !u->names.p);
 }

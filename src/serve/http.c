@@ -301,6 +301,12 @@ static void opened(struct net_service *svc, void *session, uint8_t mark)
     ((struct http_session *)session)->access.mode = mark;
 }
 
+static bool stands(const struct net_service *svc, const void *session)
+{
+    return access_stands(((const struct http *)svc)->serve,
+                         &((const struct http_session *)session)->access);
+}
+
 /* ---- for the program that takes over -----------------------------------------------------------
  */
 
@@ -333,6 +339,7 @@ struct net_service *serve_http_new(struct serve *s)
         .session_size = sizeof(struct http_session),
         .serve = serve_one,
         .open = opened,
+        .stands = stands,
         .pack = pack,
         .unpack = unpack,
         .refusal = SPAN("HTTP/1.1 503 Service Unavailable\r\n"

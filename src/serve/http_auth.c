@@ -28,7 +28,7 @@ static enum auth_answer login(struct http_call *c)
     buf_init(&b, text, sizeof text);
     if (credentials(c->req->authorization, &b, &name, &password))
         r = access_login(c->serve, &c->access, name, password);
-    c->session->access.ticket = c->access.ticket;
+    c->session->access = c->access;
     explicit_bzero(text, sizeof text);
     return r;
 }

@@ -333,7 +333,7 @@ bool mcd_keys_allowed(const struct mcd_call *c)
 /* A request that was understood. */
 static struct net_step carry_out(struct mcd_call *c)
 {
-    if (!access_granted(c->m->serve, &c->s->access))
+    if (!access_granted(&c->s->access))
         return login(c);
     if (!mcd_keys_allowed(c))
         return refuse(c, SPAN("CLIENT_ERROR id key is not allowed to this user\r\n"));
@@ -358,7 +358,7 @@ static struct net_step parse(struct memcached *m, struct mcd_session *s, struct 
         serve_count(m->serve, SERVE_MEMCACHED, MC_UNKNOWN, SERVE_INVALID);
         return (struct net_step){.verdict = NET_CLOSE, .used = c.used};
     case WIRE_BAD:
-        if (!access_granted(m->serve, &s->access))
+        if (!access_granted(&s->access))
             return refuse(&c, SPAN("CLIENT_ERROR unauthenticated\r\n"));
         if (req.body > 0)
             return mcd_begin_swallow(&c, req.error, SERVE_INVALID);
@@ -375,7 +375,7 @@ __attribute__((noinline)) struct net_step mcd_serve_text(struct memcached *m, st
                                                          struct buf *out)
 {
     struct net_step step = parse(m, s, in, turn, out);
-    s->plain = s->state == MCD_TEXT ? access_plain(m->serve, &s->access) : 0;
+    s->plain = s->state == MCD_TEXT && access_plain(m->serve, &s->access);
     return step;
 }
 
@@ -390,7 +390,7 @@ static struct net_step through(struct memcached *m, struct mcd_session *s, struc
                                struct net_turn *turn, struct buf *out)
 {
     bool here = s->state == MCD_THROUGH && upstream_pending(turn) == 0 &&
-                access_plain(m->serve, &s->access) > 0;
+                access_plain(m->serve, &s->access);
     struct recent_request *q = here ? recent_find(&m->recent, in) : NULL;
     if (q && get_recent(m, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
@@ -421,7 +421,7 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
 {
     struct memcached *m = (struct memcached *)svc;
     struct mcd_session *s = session;
-    if (!serve_is_plain(m->serve, s->plain))
+    if (!s->plain)
         return serve_other(m, s, in, turn, out);
     struct recent_request *q = recent_find(&m->recent, in);
     if (q && get_recent(m, q, turn, out))
@@ -433,6 +433,12 @@ static void open_session(struct net_service *svc, void *session, uint8_t mark)
 {
     (void)svc;
     ((struct mcd_session *)session)->access.mode = mark;
+}
+
+static bool stands(const struct net_service *svc, const void *session)
+{
+    return access_stands(((const struct memcached *)svc)->serve,
+                         &((const struct mcd_session *)session)->access);
 }
 
 static void close_session(struct net_service *svc, void *session)
@@ -461,6 +467,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .serve = serve_one,
         .open = open_session,
         .close = close_session,
+        .stands = stands,
         .pack = mcd_pack,
         .unpack = mcd_unpack,
         .frame = frame_memcached,

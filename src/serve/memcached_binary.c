@@ -188,7 +188,7 @@ static bool admitted(const struct call *c)
     enum mc_verb verb = c->req->verb;
     if (verb == MC_SASL || verb == MC_VERSION || verb == MC_QUIT)
         return true;
-    return access_granted(c->m->serve, &c->s->access) &&
+    return access_granted(&c->s->access) &&
            (c->req->key.n == 0 || access_may(c->m->serve, &c->s->access, c->req->key));
 }
 

@@ -278,7 +278,7 @@ static size_t forward_usual(struct memcached *m, const struct mcd_session *s, st
 {
     enum mc_verb verb;
     struct span key;
-    size_t n = access_plain(m->serve, &s->access) > 0 ? mc_usual(in, &verb, &key) : 0;
+    size_t n = access_plain(m->serve, &s->access) ? mc_usual(in, &verb, &key) : 0;
     if (n == 0 || is_id(m, key))
         return 0;
     struct span line = span_of(in.p, n);
@@ -309,7 +309,7 @@ struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, st
     if (keys == KEYS_MIXED && !mcd_keys_allowed(&c))
         keys = KEYS_IDS; /* refused there */
     /* Where memcached 1.6 refuses a key of a get, it forgets the reply before that, too. */
-    bool refused = status == WIRE_CLOSE || !access_granted(m->serve, &s->access) ||
+    bool refused = status == WIRE_CLOSE || !access_granted(&s->access) ||
                    (status == WIRE_BAD && reply_of(req.verb) == FRAME_MC_VALUES);
     if (refused || keys == KEYS_IDS || req.verb == MC_QUIT)
         return upstream_pending(turn) > 0 ? behind() : mcd_serve_text(m, s, in, turn, out);
@@ -372,9 +372,8 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
     enum wire_status status = in.n > 0 ? mcb_parse(in, &req, &used) : WIRE_MORE;
     if (status == WIRE_MORE)
         return (struct net_step){.verdict = NET_MORE};
-    bool local = status != WIRE_REQ || !access_granted(m->serve, &s->access) ||
-                 req.verb == MC_QUIT || req.verb == MC_SASL || req.verb == MC_NOOP ||
-                 (req.key.n > 0 && is_id(m, req.key));
+    bool local = status != WIRE_REQ || !access_granted(&s->access) || req.verb == MC_QUIT ||
+                 req.verb == MC_SASL || req.verb == MC_NOOP || (req.key.n > 0 && is_id(m, req.key));
     if (local)
         return answer_binary(m, s, in, turn, out);
     uint64_t whole = used + req.body;

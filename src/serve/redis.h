@@ -94,9 +94,9 @@ struct rds_there {
 
 /* Zeroed at accept, set up by the first request. */
 struct rds_session {
-    uint64_t id;       /* CLIENT ID; 0: no request yet */
-    uint32_t plain;    /* of serve_is_plain: a GET has no other meaning than for others */
-    uint32_t forwards; /* the same: a foreign request of a known form has not */
+    uint64_t id;   /* CLIENT ID; 0: no request yet */
+    bool plain;    /* of access_plain: a GET has no other meaning than for others */
+    bool forwards; /* the same: a foreign request of a known form has not */
     struct access access;
     int64_t since_ms;             /* Unix ms of the first request */
     struct rds_txn *txn;          /* NULL: nothing queued */
@@ -276,8 +276,8 @@ void rds_through_end(struct rds_session *ses);
 /* ---- redis_form.c */
 
 /* The session's forwards, after each request that was parsed. */
-uint32_t rds_forwards(const struct rds_service *svc, const struct rds_session *ses,
-                      const struct net_turn *turn);
+bool rds_forwards(const struct rds_service *svc, const struct rds_session *ses,
+                  const struct net_turn *turn);
 
 /* Forwards the request at the front for such a session. false: nothing was done, it has to be
  * parsed. */

@@ -43,7 +43,7 @@ bool rds_allowed(struct rds_call *c)
     const struct access *a = &c->ses->access;
     if (a->mode < ACCESS_REQUIRED)
         return true;
-    if (access_granted(c->svc->serve, a))
+    if (access_granted(a))
         return keys_allowed(c);
     if (c->cmd->flags & RESP_F_NO_AUTH)
         return true;
@@ -150,7 +150,7 @@ enum serve_result rds_hello(struct rds_call *c)
     enum serve_result r = h.name.p ? login(c, h.name, h.password) : SERVE_OK;
     if (r != SERVE_OK)
         return r;
-    if (!access_granted(c->svc->serve, &c->ses->access))
+    if (!access_granted(&c->ses->access))
         return rds_fail(c, SERVE_REFUSED, HELLO_NOAUTH);
     if (h.client.p)
         rds_set_name(c->ses, h.client);

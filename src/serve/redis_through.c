@@ -232,7 +232,7 @@ enum serve_result rds_through(struct rds_call *c)
     }
     bool known = rds_find(c);
     bool barred = !known && c->cmd && !rds_allowed(c);
-    if (barred || !access_granted(c->svc->serve, &ses->access)) {
+    if (barred || !access_granted(&ses->access)) {
         buf_truncate(c->out, c->start);
         ses->dirty |= barred && ses->there->multi;
         return rds_here(c);

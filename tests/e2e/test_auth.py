@@ -253,6 +253,19 @@ def wrong_file(case):
     case.sidflake("-t", "-c", s.conf, expect=78)
 
 
+def gone(client, timeout=10):
+    """Whether the other side closes the connection, whatever it sends before."""
+    client.sock.settimeout(timeout)
+    try:
+        while client.sock.recv(1 << 16):
+            pass
+        return True
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
 @test("SIGHUP: users come, go and change, in sessions that are open, too")
 def reload(case):
     s = sidecar(case)
@@ -270,14 +283,18 @@ def reload(case):
         assert ann.ask("AUTH", "ann", "secret") == b"OK" and bob.ask("AUTH", "bob", "secret") == b"OK"
         assert mc.ask("set x 0 0 10\r\nann secret") == "STORED"
         assert int(ann.ask("GET", "id:a")) > 0 and len(mc.get("id:a")) == 1
-        replace("ann:%s:names=b\nnew:%s\n" % (CRYPT, ARGON2))
+        replace("ann:%s\nnew:%s\n" % (CRYPT, ARGON2))
+        assert int(ann.ask("GET", "id:a")) > 0 and len(mc.get("id:a")) == 1
+        assert gone(bob), "its user is gone"
+        replace("ann:%s:names=b\n" % CRYPT)
+        assert gone(ann) and gone(mc), "its user may less"
+    with s.resp() as ann, s.mc() as mc:
+        assert ann.ask("AUTH", "ann", "secret") == b"OK"
         assert "not allowed" in str(ann.ask("GET", "id:a")) and int(ann.ask("GET", "id:b")) > 0
-        assert "not allowed" in mc.ask("get id:a")
-        assert "NOAUTH" in str(bob.ask("GET", "id:orders"))
-        assert bob.ask("AUTH", "new", "secret") == b"OK" and int(bob.ask("GET", "id:a")) > 0
-        replace("ann:%s\n" % ARGON2)
-        assert "NOAUTH" in str(ann.ask("GET", "id:b")), "the hash is another"
-        assert mc.ask("get id:b") == "CLIENT_ERROR unauthenticated"
+        replace("ann:%s:names=b,c\n" % CRYPT)
+        assert int(ann.ask("GET", "id:c")) > 0, "its user may more"
+        replace("ann:%s:names=b,c\n" % ARGON2)
+        assert gone(ann), "the hash is another"
 
 
 @test("a check that takes its time holds up nobody else; a client that goes meanwhile", timeout=120)
@@ -313,3 +330,56 @@ def many_checks(case):
             assert str(c.reply()).startswith("WRONGPASS ")
             c.close()
         assert s.log().count("wrong name or password") == 1, "told once, with their number"
+
+
+@test("SIGHUP ends every session of a user who is gone, whatever it does", timeout=180)
+def revoked(case):
+    redis = harness.Redis(case, case.fresh_name("redis")).start()
+    memcached = case.memcached()
+    s = sidecar(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                       "upstream.memcached": "tcp://127.0.0.1:%d" % memcached.port},
+                users="ann:%s\nbob:%s\n" % (CRYPT, ARGON2))
+    big = b"x" * 3000000
+    with wire.Resp(("127.0.0.1", redis.port)) as direct:
+        assert direct.ask("SET", "big", big) == b"OK"
+
+    def session(user, *requests):
+        c = s.resp()
+        assert c.ask("AUTH", user, "secret") == b"OK"
+        for r in requests:
+            c.send(c.encode(*r))
+        return c
+
+    states = {
+        "reading": [], "tunnel": [("REPLCONF", "x", "y")], "monitor": [("MONITOR",)],
+        "subscribed": [("SUBSCRIBE", "news")], "pattern": [("PSUBSCRIBE", "*")],
+        "RESP3": [("HELLO", 3), ("SUBSCRIBE", "news")], "MULTI": [("MULTI",), ("SET", "a", 1)],
+        "MULTI of IDs": [("MULTI",), ("GET", "id:a")], "blocked": [("BLPOP", "none", 0)],
+        "flushing": [("GET", "big")] * 8, "streaming": [],
+        "logging in as another": [("AUTH", "nobody", "wrong")]}
+    ann = {what: session("ann", *requests) for what, requests in states.items()}
+    ann["streaming"].sock.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2000000\r\n" + b"y" * 1000000)
+    bob = session("bob", ("SUBSCRIBE", "news"))
+    assert bob.reply()[0] == b"subscribe"
+    ann["memcached"], ann["memcached, half a value"] = s.mc(), s.mc()
+    for what in ("memcached", "memcached, half a value"):
+        assert ann[what].ask("set x 0 0 10\r\nann secret") == "STORED"
+    ann["memcached, half a value"].sock.sendall(b"set k 0 0 1000000\r\n" + b"z" * 500000)
+    web = wire.Stream(("127.0.0.1", s.http_port))
+    web.send(("GET /v1/id/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\n\r\n" %
+              basic("ann", "secret")["Authorization"]).encode())
+    assert web.sock.recv(4096).startswith(b"HTTP/1.1 200")
+    ann["HTTP"] = web
+    with open(s.options["auth.users_file"], "w") as f:
+        f.write("bob:%s\n" % ARGON2)
+    s.popen.send_signal(signal.SIGHUP)
+    until("the users are reloaded", lambda: "configuration reloaded" in s.log())
+    with wire.Resp(("127.0.0.1", redis.port)) as direct:
+        assert direct.ask("PUBLISH", "news", "hello") == 1, "bob alone is subscribed"
+        held = [what for what, c in ann.items() if not gone(c, 5)]
+        assert not held, "expected these to be closed: %s" % held
+        assert bob.reply() == [b"message", b"news", b"hello"]
+        links = direct.ask("CLIENT", "LIST").decode()
+        assert links.count("id=") <= 3, "expected bob's link, the shared one and ours: " + links
+    with session("bob") as again:
+        assert again.ask("SET", "k", "v") == b"OK"

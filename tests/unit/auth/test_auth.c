@@ -133,7 +133,9 @@ static void test_user(void **state)
 
 static void test_replace(void **state)
 {
-    struct users same = users_of("new:" CRYPT "\nann:" SECRET ":names=y\nbob:" SECRET "\n");
+    struct users same = users_of("new:" CRYPT "\nann:" SECRET "\nbob:" SECRET "\n");
+    struct users less = users_of("ann:" SECRET ":names=y\n");
+    struct users more = users_of("ann:" SECRET ":names=x,y\n");
     struct users nobody = users_of("");
     uint32_t ann, bob, id;
     bool slow;
@@ -141,11 +143,17 @@ static void test_replace(void **state)
     assert_int_equal(ask("ann", "secret", &ann, &slow), AUTH_YES);
     assert_int_equal(ask("bob", "secret", &bob, &slow), AUTH_YES);
     auth_replace(a, &same);
-    assert_true(span_eq(auth_user(a, ann)->names, SPAN("y")));
+    assert_string_equal(auth_user(a, ann)->name, "ann");
     assert_null(auth_user(a, bob)); /* the hash is another */
     check("ann", "secret", AUTH_YES, false);
     assert_int_equal(ask("bob", "secret", &id, &slow), AUTH_YES);
     assert_true(slow && id != bob);
+    auth_replace(a, &less);
+    assert_null(auth_user(a, ann));
+    assert_int_equal(ask("ann", "secret", &ann, &slow), AUTH_YES);
+    assert_false(slow); /* the password is the same */
+    auth_replace(a, &more);
+    assert_true(span_eq(auth_user(a, ann)->names, SPAN("x,y")));
     auth_replace(a, &nobody);
     assert_null(auth_user(a, ann));
     check("ann", "secret", AUTH_NO, false);
