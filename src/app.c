@@ -323,7 +323,6 @@ static void replace_users(struct app *a, struct users *users)
     if (closed > 0)
         log_info("sessions of users who are gone, or may less, are closed",
                  kv_u64("number", closed));
-    net_wake(a->net);
 }
 
 static void reload(struct app *a)
@@ -383,25 +382,28 @@ static void on_child(void *arg, int signo)
 /* ---- life -------------------------------------------------------------------------------------
  */
 
+/* By the thread that checks passwords, too. */
+static void checked(void *arg)
+{
+    struct app *a = arg;
+    atomic_store(&a->logins_checked, true);
+    net_notify(a->net);
+}
+
 static void mail_came(void *arg)
 {
     struct app *a = arg;
+    bool again = false;
     if (atomic_exchange(&a->logins_checked, false))
-        net_wake(a->net);
+        again = access_answered(&a->serve);
+    if (again) /* after what else there is to do */
+        checked(a);
     bridge_take(&a->bridge);
     supervisor_holds(&a->supervisor, a->serve.facts.held, a->serve.issuer.why);
     if (a->bridge.finished)
         net_break(a->net);
     else if (a->bridge.paused)
         upgrade_paused(&a->upgrade, a->bridge.proven);
-}
-
-/* By the thread that checks passwords. */
-static void checked(void *arg)
-{
-    struct app *a = arg;
-    atomic_store(&a->logins_checked, true);
-    net_notify(a->net);
 }
 
 static void wake_loop(void *arg)
@@ -417,6 +419,8 @@ static enum err_code start_auth(struct app *a, struct err *e)
     enum err_code r = users_load(&users, a->conf->auth_users_file, e);
     if (!r)
         r = auth_new(&users, checked, a, &a->serve.auth, e);
+    if (!r)
+        auth_unpack(a->serve.auth, a->start.heir->logins);
     users_clear(&users);
     return r;
 }
@@ -496,6 +500,7 @@ static enum err_code start(struct app *a, int *status, struct err *e)
         return r;
     upgrade_init(&a->upgrade, &(struct upgrade_options){.argv = a->start.argv,
                                                         .net = a->net,
+                                                        .auth = a->serve.auth,
                                                         .keeper = a->keeper,
                                                         .page = &a->page,
                                                         .supervisor = &a->supervisor,
@@ -533,6 +538,7 @@ static void stop(struct app *a)
         keeper_free(a->keeper);
     }
     auth_free(a->serve.auth);
+    a->serve.auth = NULL;
     net_free(a->net);
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
         free(a->serve.services[i]);

@@ -31,6 +31,7 @@ enum parcel_kind {
     PARCEL_PAGE,         /* the state page's file and its bytes: heir.h */
     PARCEL_STORY,        /* who left it, and when: heir.h */
     PARCEL_LINK,         /* of the connection before it, to its server: net/carry.c */
+    PARCEL_LOGINS,       /* passwords that are known, as digests: auth/auth.h */
 };
 
 struct parcel_head {

@@ -199,7 +199,6 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     link_init(&n->dead);
     link_init(&n->queue);
     link_init(&n->waiting);
-    link_init(&n->holding);
     link_init(&n->ready);
     link_init(&n->resting);
     link_init(&n->upstreams);

@@ -38,11 +38,10 @@ void park_wait(struct conn *c)
     link_append(&c->net->waiting, &c->park);
 }
 
-/* Until park_wake. */
+/* Until net_wake_one. */
 void park_hold(struct conn *c)
 {
     c->state = CONN_WAITING;
-    link_append(&c->net->holding, &c->park);
 }
 
 void park_leave(struct conn *c)
@@ -129,8 +128,8 @@ static void run_queue(struct net *n)
     }
 }
 
-/* Resumes those in WAIT who may go on: a change came, their time has come, or max_wait has passed;
- * and with a change those in HOLD. */
+/* Resumes those in WAIT who may go on: a change came, their time has come, or max_wait has passed.
+ */
 static void run_waiting(struct net *n, bool changed)
 {
     struct link due, *next;
@@ -144,11 +143,6 @@ static void run_waiting(struct net *n, bool changed)
             link_remove(l);
             link_append(&due, l);
         }
-    }
-    while (changed && !link_empty(&n->holding)) {
-        struct link *l = n->holding.next;
-        link_remove(l);
-        link_append(&due, l);
     }
     while (!link_empty(&due)) {
         struct conn *c = conn_of(due.next);
@@ -175,4 +169,12 @@ void park_wake(struct net *n)
     run_waiting(n, true);
     n->resuming = false;
     park_arm(n);
+}
+
+void net_wake_one(struct conn *c)
+{
+    if (c->state != CONN_WAITING)
+        return;
+    park_leave(c);
+    conn_resume(c, UINT32_MAX);
 }

@@ -1,8 +1,8 @@
 /*
  * What the files of this room share, and nobody else includes.
  *
- * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+holding,
- * all+ready, all+waiters, all+resting, all, or dead.
+ * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+ready,
+ * all+waiters, all+resting, all, or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
@@ -106,7 +106,7 @@ struct conn {
     struct net *net;
     struct net_service *svc;
     struct link all;     /* net.all, least recently active first; or net.dead */
-    struct link park;    /* net.queue, .waiting, .holding, .ready or .resting, or link.waiters */
+    struct link park;    /* net.queue, .waiting, .ready or .resting, or link.waiters */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
     uint8_t mark; /* of the listener it came by */
@@ -157,7 +157,7 @@ struct net {
     struct ev_loop *loop;
     struct net_listener *listeners;
     struct span left; /* records of the program before, until net_adopt */
-    struct link all, dead, queue, waiting, holding;
+    struct link all, dead, queue, waiting;
     struct link ready;                    /* BEHIND, and may go on */
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */

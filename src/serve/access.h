@@ -26,9 +26,9 @@ enum access_mode {
 
 /* Of a connection: part of its session, mode set by the service's open. */
 struct access {
-    uint64_t ticket; /* of auth_check */
-    uint32_t user;   /* id in the users file; 0: nobody yet */
-    uint8_t mode;    /* enum access_mode */
+    struct auth_login login;
+    uint32_t user; /* id in the users file; 0: nobody yet */
+    uint8_t mode;  /* enum access_mode */
 };
 
 /* Whether requests are to be answered. */
@@ -42,8 +42,14 @@ bool access_stands(const struct serve *s, const struct access *a);
 
 /* Makes the session that user's. AUTH_PENDING: come again, by NET_HOLD, with the same. After
  * AUTH_NO the session is whose it was. Where no users are required any pair is right. */
-enum auth_answer access_login(struct serve *s, struct access *a, struct span name,
-                              struct span password);
+enum auth_answer access_login(struct serve *s, struct access *a, const struct net_turn *turn,
+                              struct span name, struct span password);
+
+/* The connection closes. */
+void access_close(const struct serve *s, struct access *a);
+
+/* Wakes some of those whose AUTH_PENDING has an answer. true: there may be more. */
+bool access_answered(const struct serve *s);
 
 /* Forgets the user. */
 void access_logout(struct access *a);

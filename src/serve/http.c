@@ -301,6 +301,11 @@ static void opened(struct net_service *svc, void *session, uint8_t mark)
     ((struct http_session *)session)->access.mode = mark;
 }
 
+static void closed(struct net_service *svc, void *session)
+{
+    access_close(((struct http *)svc)->serve, &((struct http_session *)session)->access);
+}
+
 static bool stands(const struct net_service *svc, const void *session)
 {
     return access_stands(((const struct http *)svc)->serve,
@@ -339,6 +344,7 @@ struct net_service *serve_http_new(struct serve *s)
         .session_size = sizeof(struct http_session),
         .serve = serve_one,
         .open = opened,
+        .close = closed,
         .stands = stands,
         .pack = pack,
         .unpack = unpack,

@@ -304,7 +304,7 @@ static struct net_step login(struct mcd_call *c)
     if (!mc_next_key(&rest, &name) || !mc_next_key(&rest, &password))
         return mcd_answer(c, SPAN("CLIENT_ERROR bad authentication token format\r\n"),
                           SERVE_INVALID);
-    switch (access_login(c->m->serve, &c->s->access, name, password)) {
+    switch (access_login(c->m->serve, &c->s->access, c->turn, name, password)) {
     case AUTH_YES:
         return mcd_answer(c, SPAN("STORED\r\n"), SERVE_OK);
     case AUTH_NO:
@@ -444,7 +444,7 @@ static bool stands(const struct net_service *svc, const void *session)
 static void close_session(struct net_service *svc, void *session)
 {
     struct mcd_session *s = session;
-    (void)svc;
+    access_close(((struct memcached *)svc)->serve, &s->access);
     free(s->kept);
     free(s->merge);
 }

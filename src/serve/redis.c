@@ -425,8 +425,8 @@ static bool stands(const struct net_service *net, const void *session)
 
 static void closed(struct net_service *net, void *session)
 {
-    (void)net;
     struct rds_session *ses = session;
+    access_close(((struct rds_service *)(void *)net)->serve, &ses->access);
     rds_multi_end(ses);
     rds_subs_end(ses);
     rds_through_end(ses);

@@ -63,7 +63,7 @@ static enum serve_result login(struct rds_call *c, struct span name, struct span
     struct access *a = &c->ses->access;
     if (a->mode == ACCESS_OFF && !span_eq(name, SPAN("default")))
         return rds_fail(c, SERVE_REFUSED, WRONGPASS);
-    enum auth_answer r = access_login(c->svc->serve, a, name, password);
+    enum auth_answer r = access_login(c->svc->serve, a, c->turn, name, password);
     if (r == AUTH_YES)
         return SERVE_OK;
     if (r == AUTH_NO)

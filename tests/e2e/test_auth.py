@@ -5,6 +5,8 @@ import os
 import re
 import select
 import signal
+import threading
+import time
 
 import pymemcache.client.base
 import redis as redispy
@@ -383,3 +385,93 @@ def revoked(case):
         assert links.count("id=") <= 3, "expected bob's link, the shared one and ours: " + links
     with session("bob") as again:
         assert again.ask("SET", "k", "v") == b"OK"
+
+
+# As `sidflakectl passwd` makes them: 20 to 60 ms each. Nobody's password.
+COSTLY = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$S3Lajg55evZVboE7O39Ij0iCFwMgZQQ4"
+
+
+class Guessers:
+    """Connections that guess without end: each pipelines wrong AUTHs, or comes anew for each."""
+
+    def __init__(self, address, n, anew):
+        self.address, self.anew, self.stop = address, anew, threading.Event()
+        self.threads = [threading.Thread(target=self.run, args=(i,), daemon=True) for i in range(n)]
+
+    def run(self, i):
+        guess = 0
+        while not self.stop.is_set():
+            try:
+                with wire.Resp(self.address) as r:
+                    r.sock.settimeout(0.2)
+                    while not self.stop.is_set():
+                        wrong = []
+                        for _ in range(1 if self.anew else 50):
+                            guess += 1
+                            wrong.append(r.encode("AUTH", "eve", "g%d-%d" % (i, guess)))
+                        r.send(b"".join(wrong))
+                        while not self.stop.is_set():
+                            try:
+                                if not r.sock.recv(4096) or self.anew:
+                                    break
+                            except TimeoutError:
+                                continue
+                        if self.anew:
+                            break
+            except OSError:
+                pass
+
+    def __enter__(self):
+        for t in self.threads:
+            t.start()
+        time.sleep(1.5)
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for t in self.threads:
+            t.join(10)
+
+
+@test("40 connections that guess passwords lock nobody out", timeout=300)
+def guessing(case):
+    users = "eve:%s\n" % COSTLY + "".join("u%d:%s\n" % (i, CRYPT) for i in range(8))
+    for anew in (False, True):
+        s = sidecar(case, users=users)
+        with Guessers(("127.0.0.1", s.resp_port), 40, anew):
+            for i, (where, most) in enumerate(((s.resp_sock, 2), (("127.0.0.1", s.resp_port), 10)) * 2):
+                began = time.monotonic()
+                with wire.Resp(where, timeout=60) as r:
+                    assert r.ask("AUTH", "u%d" % i, "secret") == b"OK"
+                    took = time.monotonic() - began
+                    assert took < most, "a first login took %.1f s" % took
+                    began = time.monotonic()
+                    for _ in range(200):
+                        assert int(r.ask("GET", "id:a")) > 0
+                    took = time.monotonic() - began
+                    assert took < 4, "200 IDs took %.1f s" % took
+        s.stop()
+
+
+@test("known passwords outlive an upgrade in place; who was removed meanwhile is out")
+def upgraded(case):
+    line = case.ctl("passwd", "ann", stdin="secret\n", expect=0).stdout
+    s = sidecar(case, users=line + "bob:%s\n" % ARGON2)
+    with s.resp() as ann, s.resp() as bob:
+        assert ann.ask("AUTH", "ann", "secret") == b"OK" and bob.ask("AUTH", "bob", "secret") == b"OK"
+        with open(s.options["auth.users_file"], "w") as f:
+            f.write(line)
+        s.popen.send_signal(signal.SIGUSR2)
+        until("the program is another", lambda: "upgraded in place" in s.log())
+        assert int(ann.ask("GET", "id:a")) > 0
+        assert gone(bob), "he was removed"
+    with s.resp() as r:
+        began = time.monotonic()
+        assert r.ask("AUTH", "ann", "secret") == b"OK"
+        known = time.monotonic() - began
+    with s.resp() as r:
+        began = time.monotonic()
+        assert str(r.ask("AUTH", "ann", "wrong")).startswith("WRONGPASS ")
+        checked = time.monotonic() - began
+    assert known < checked / 2, "expected no check, found %.1f ms, a check takes %.1f ms" % (
+        known * 1e3, checked * 1e3)

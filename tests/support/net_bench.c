@@ -125,7 +125,7 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
     if (span_eq(line, SPAN("wait")) || span_eq(line, SPAN("half")))
         return gate(b, turn, used, line.p[0] == 'h', out);
     if (span_eq(line, SPAN("hold")) && !b->open)
-        return hold(NET_HOLD, 0, false);
+        return b->held = turn->conn, hold(NET_HOLD, 0, false);
     if (span_starts(line, SPAN("until ")))
         return until(session, turn, line, used, out);
     if (span_starts(line, SPAN("take ")))
@@ -228,6 +228,9 @@ static void do_open(struct net_bench *b, void *arg)
     (void)arg;
     b->open = true;
     net_wake(b->net);
+    if (b->held)
+        net_wake_one(b->held);
+    b->held = NULL;
 }
 
 void net_bench_open_gate(struct net_bench *b)

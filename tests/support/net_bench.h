@@ -7,6 +7,7 @@
  *   big N        N bytes and a line feed, all 'x' (N <= 400,000)
  *   wait         NET_WAIT until the gate is open: "open"; or until max_wait has passed: "late"
  *   half         the same, but "half " is written before the wait and kept back
+ *   hold         NET_HOLD until the gate is open: what a TEXT is answered
  *   until N      NET_WAIT for N ms from now at most: "time"
  *   take N       N tokens, of which there are 1,024 in each millisecond, in turn: "took N"
  *   close        "bye", and closes; what follows it is not answered
@@ -37,13 +38,14 @@ struct net_bench {
     bool running;
 
     /* The loop's own. */
-    bool open;        /* the gate */
-    int64_t ms;       /* the tokens' millisecond … */
-    uint32_t taken;   /* … and how many of them are gone */
-    unsigned closed;  /* sessions ended */
-    uint8_t mark;     /* of the door that the latest session came by */
-    unsigned settled; /* turns */
-    bool drained;     /* atomic */
+    bool open;         /* the gate */
+    int64_t ms;        /* the tokens' millisecond … */
+    uint32_t taken;    /* … and how many of them are gone */
+    unsigned closed;   /* sessions ended */
+    uint8_t mark;      /* of the door that the latest session came by */
+    unsigned settled;  /* turns */
+    struct conn *held; /* the latest in HOLD */
+    bool drained;      /* atomic */
 };
 
 /* conf.clock and conf.connections are set: the system's, 100. No listener yet. */
