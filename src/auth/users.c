@@ -30,22 +30,95 @@ static bool is_plain(struct span s, const char *without)
     return true;
 }
 
-/* names=GLOB,GLOB */
-static enum err_code read_names(const struct line *l, struct user *u, struct span field)
+/* ---- rights -----------------------------------------------------------------------------------
+ */
+
+static enum err_code read_globs(const struct line *l, struct span rest, const char *without,
+                                struct span *out)
 {
-    const struct span key = SPAN("names=");
-    if (!span_starts(field, key))
-        return wrong(l, field.p, ERR_INVALID, "names=GLOB,...", "another field");
-    struct span rest = u->names = span_skip(field, key.n);
+    *out = rest;
     while (rest.p) {
         struct span glob = span_cut(&rest, ',');
-        if (glob.n == 0 || glob.n > USERS_GLOB_MAX || !is_plain(glob, ":"))
+        if (glob.n == 0 || glob.n > USERS_GLOB_MAX || !is_plain(glob, without))
             return wrong(l, glob.p, ERR_INVALID,
                          "a pattern of 1..256 printable bytes without spaces",
                          glob.n ? "something else" : "none");
     }
     return ERR_OK;
 }
+
+static enum err_code read_names(const struct line *l, struct user *u, struct span value)
+{
+    return read_globs(l, value, ":", &u->names);
+}
+
+static bool is_field(struct span s)
+{
+    return span_starts(s, SPAN("names=")) || span_starts(s, SPAN("upstream=")) ||
+           span_starts(s, SPAN("keys="));
+}
+
+/* They may hold ':', as most keys do: so they are the rest of the line. */
+static enum err_code read_keys(const struct line *l, struct user *u, struct span value)
+{
+    for (size_t i = 0; i < value.n; i++)
+        if (is_field(span_skip(value, i + 1)) && value.p[i] == ':')
+            return wrong(l, value.p + i + 1, ERR_INVALID, "keys= at the end of the line",
+                         "another field behind it");
+    return read_globs(l, value, "", &u->keys);
+}
+
+static enum err_code read_upstream(const struct line *l, struct user *u, struct span value)
+{
+    static const char *const words[] = {
+        [USER_NONE] = "none", [USER_READ] = "read", [USER_ALL] = "all"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (span_eq(value, span_str(words[i]))) {
+            u->upstream = (enum user_upstream)i;
+            return ERR_OK;
+        }
+    }
+    return wrong(l, value.p, ERR_INVALID, "none, read or all", value.n ? "something else" : "none");
+}
+
+static const struct {
+    const char *name;
+    enum err_code (*read)(const struct line *l, struct user *u, struct span value);
+} fields[] = {{"names=", read_names}, {"upstream=", read_upstream}, {"keys=", read_keys}};
+
+#define FIELDS (sizeof fields / sizeof *fields)
+
+/* What follows the hash. */
+static enum err_code read_rights(const struct line *l, struct user *u, struct span rest)
+{
+    bool seen[FIELDS] = {false};
+    while (rest.p) {
+        struct span field = rest;
+        size_t i = 0;
+        while (i < FIELDS && !span_starts(rest, span_str(fields[i].name)))
+            i++;
+        if (i < FIELDS && fields[i].read == read_keys)
+            rest = span_of(NULL, 0);
+        else
+            field = span_cut(&rest, ':');
+        if (i == FIELDS)
+            return wrong(l, field.p, ERR_INVALID, "names=GLOB,..., upstream=WORD or keys=GLOB,...",
+                         "another field");
+        if (seen[i])
+            return wrong(l, field.p, ERR_INVALID, "each field once", "it again");
+        seen[i] = true;
+        enum err_code r = fields[i].read(l, u, span_skip(field, strlen(fields[i].name)));
+        if (r)
+            return r;
+    }
+    if (u->keys.p && u->upstream == USER_NONE)
+        return wrong(l, u->keys.p, ERR_INVALID,
+                     "upstream=read or upstream=all beside keys=", "neither");
+    return ERR_OK;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------
+ */
 
 static enum err_code read_user(const struct line *l, struct users *all, struct span text)
 {
@@ -60,7 +133,7 @@ static enum err_code read_user(const struct line *l, struct users *all, struct s
         return wrong(l, hash.p, ERR_INVALID, "a hash, " SECRET_FORMS, "something else");
     if (users_find(all, name))
         return wrong(l, l->begin, ERR_INVALID, "each name once", "it again");
-    enum err_code r = text.p ? read_names(l, &u, text) : ERR_OK;
+    enum err_code r = read_rights(l, &u, text);
     if (r)
         return r;
     ((char *)(uintptr_t)name.p)[name.n] = '\0'; /* where ':', or the line's end, was */
@@ -168,7 +241,7 @@ static bool has_glob(struct span globs, struct span glob)
     return false;
 }
 
-/* Every pattern of old is among those of now. NULL patterns: any name. */
+/* Every pattern of old is among those of now. NULL patterns: any. */
 static bool globs_keep(struct span old, struct span now)
 {
     if (!now.p)
@@ -187,6 +260,7 @@ bool users_keep(struct span terms, const struct user *u)
     struct user old = {.names = {NULL, 0}};
     struct span hash = span_cut(&terms, '\0');
     const struct line l = {.file = "", .begin = hash.p, .e = &e};
-    return span_eq(hash, span_str(u->hash)) && (!terms.p || !read_names(&l, &old, terms)) &&
-           globs_keep(old.names, u->names);
+    return span_eq(hash, span_str(u->hash)) && !read_rights(&l, &old, terms) &&
+           globs_keep(old.names, u->names) && old.upstream <= u->upstream &&
+           (old.upstream == USER_NONE || globs_keep(old.keys, u->keys));
 }

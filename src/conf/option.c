@@ -110,8 +110,8 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_AUTH_USERS_FILE] = {IN("auth", "users_file"), FIELD(auth_users_file),
                               .type = CONF_TYPE_STRING, .def = "", .max = PATH_MAX - 1,
                               .what = "a path",
-                              .help = "file of users, lines of NAME:HASH[:names=GLOB,...]; read "
-                                      "again by SIGHUP"},
+                              .help = "file of users, lines of NAME:HASH and what that user may, "
+                                      "see the man page; read again by SIGHUP"},
     [CONF_AUTH_ALLOW_UIDS] = {IN("auth", "allow_uids"), FIELD(auth_allow_uids), ID_ROW,
                               .help =
                                   "who may connect to UNIX sockets, by user number; [] anybody"},

@@ -108,3 +108,15 @@ bool access_plain(const struct serve *s, const struct access *a)
     const struct user *u = user_of(s, a);
     return a->mode < ACCESS_REQUIRED || (u && !u->names.p);
 }
+
+const struct user *access_limits(const struct serve *s, const struct access *a)
+{
+    const struct user *u = user_of(s, a);
+    return u && rights_limited(u) ? u : NULL;
+}
+
+bool access_passes(const struct serve *s, const struct access *a)
+{
+    const struct user *u = user_of(s, a);
+    return a->mode < ACCESS_REQUIRED || (u && !rights_limited(u));
+}

@@ -14,6 +14,7 @@
 #define SIDFLAKE_SERVE_ACCESS_H
 
 #include "auth/auth.h"
+#include "serve/rights.h"
 #include "serve/serve.h"
 
 /* net_door.mark */
@@ -66,6 +67,13 @@ bool access_unpack(const struct serve *s, struct access *a, struct span *in);
 
 /* The user's name; "default" where none is required. */
 const char *access_user_name(const struct serve *s, const struct access *a);
+
+/* Whose rights to the servers behind have to be looked at; NULL: nobody's, all may pass. Once the
+ * session has shown who it is. */
+const struct user *access_limits(const struct serve *s, const struct access *a);
+
+/* Whether whatever is no ID may go to the servers behind. */
+bool access_passes(const struct serve *s, const struct access *a);
 
 /* Whether requests for IDs mean to the session what they mean to any other. */
 bool access_plain(const struct serve *s, const struct access *a);

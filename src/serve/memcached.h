@@ -7,6 +7,7 @@
  *   memcached_stats.c    stats, in text and binary
  *   memcached_carry.c    sessions that outlive the program
  *   memcached_through.c  what goes to the upstream
+ *   memcached_rights.c   what of it a user may
  */
 #ifndef SIDFLAKE_SERVE_MEMCACHED_H
 #define SIDFLAKE_SERVE_MEMCACHED_H
@@ -114,6 +115,18 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
 
 /* As net_service.heard. */
 void mcd_heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
+
+/* What the user may of what is no ID; asked once for each request that is parsed. */
+enum mcd_rights {
+    MCD_RIGHTS_PASS, /* it goes where it goes for everybody */
+    MCD_RIGHTS_HERE, /* it is answered here */
+    MCD_RIGHTS_REFUSED,
+};
+/* known: it was understood; else there is an error to be answered. */
+enum mcd_rights mcd_rights(const struct memcached *m, const struct access *a,
+                           const struct mc_req *req, bool known);
+enum mcd_rights mcd_rights_binary(const struct memcached *m, const struct access *a,
+                                  const struct mcb_req *req);
 
 /* One text request, answered here. */
 struct net_step mcd_serve_text(struct memcached *m, struct mcd_session *s, struct span in,

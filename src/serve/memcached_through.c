@@ -278,7 +278,7 @@ static size_t forward_usual(struct memcached *m, const struct mcd_session *s, st
 {
     enum mc_verb verb;
     struct span key;
-    size_t n = access_plain(m->serve, &s->access) ? mc_usual(in, &verb, &key) : 0;
+    size_t n = access_passes(m->serve, &s->access) ? mc_usual(in, &verb, &key) : 0;
     if (n == 0 || is_id(m, key))
         return 0;
     struct span line = span_of(in.p, n);
@@ -288,6 +288,13 @@ static size_t forward_usual(struct memcached *m, const struct mcd_session *s, st
         return 0;
     serve_count(m->serve, SERVE_MEMCACHED, verb, SERVE_PASSED);
     return n;
+}
+
+static struct net_step refuse(struct mcd_call *c)
+{
+    const struct span why = SPAN("CLIENT_ERROR not allowed to this user\r\n");
+    return c->req->body > 0 ? mcd_begin_swallow(c, why, SERVE_REFUSED)
+                            : mcd_answer(c, why, SERVE_REFUSED);
 }
 
 struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, struct span in,
@@ -311,7 +318,12 @@ struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, st
     /* Where memcached 1.6 refuses a key of a get, it forgets the reply before that, too. */
     bool refused = status == WIRE_CLOSE || !access_granted(&s->access) ||
                    (status == WIRE_BAD && reply_of(req.verb) == FRAME_MC_VALUES);
-    if (refused || keys == KEYS_IDS || req.verb == MC_QUIT)
+    enum mcd_rights may = refused || keys == KEYS_IDS
+                              ? MCD_RIGHTS_HERE
+                              : mcd_rights(m, &s->access, &req, status == WIRE_REQ);
+    if (may == MCD_RIGHTS_REFUSED)
+        return upstream_pending(turn) > 0 ? behind() : refuse(&c);
+    if (may == MCD_RIGHTS_HERE || req.verb == MC_QUIT)
         return upstream_pending(turn) > 0 ? behind() : mcd_serve_text(m, s, in, turn, out);
     if (status == WIRE_BAD) /* there it has no data block, and may even be known */
         req.body = 0;
@@ -329,6 +341,16 @@ static struct net_step answer_binary(struct memcached *m, struct mcd_session *s,
     return upstream_pending(turn) > 0 ? behind() : mcd_serve_binary(m, s, in, turn, out);
 }
 
+/* The value of a request that was answered is passed over, without a second answer. */
+static struct net_step begin_discard(struct mcd_session *s, const struct mcb_req *req, size_t used)
+{
+    if (req->body > 0) {
+        s->swallow.left = req->body;
+        s->state = MCD_DISCARD;
+    }
+    return (struct net_step){.verdict = NET_DONE, .used = used};
+}
+
 /* While the upstream is down we answer for what is about no key. */
 static struct net_step unavailable_binary(struct memcached *m, struct mcd_session *s,
                                           const struct mcb_req *req, size_t used,
@@ -340,11 +362,18 @@ static struct net_step unavailable_binary(struct memcached *m, struct mcd_sessio
         return mcd_serve_binary(m, s, in, turn, out);
     serve_count(m->serve, SERVE_MEMCACHED, req->verb, SERVE_FAILED);
     mcb_put(out, req, MCB_TEMPORARY, span_of("", 0), SPAN("upstream unavailable"), 0);
-    if (req->body > 0) { /* passed over without a second answer */
-        s->swallow.left = req->body;
-        s->state = MCD_DISCARD;
-    }
-    return (struct net_step){.verdict = NET_DONE, .used = used};
+    return begin_discard(s, req, used);
+}
+
+static struct net_step refuse_binary(struct memcached *m, struct mcd_session *s,
+                                     const struct mcb_req *req, size_t used, struct net_turn *turn,
+                                     struct buf *out)
+{
+    if (upstream_pending(turn) > 0)
+        return behind();
+    serve_count(m->serve, SERVE_MEMCACHED, req->verb, SERVE_REFUSED);
+    mcb_put_error(out, req, MCB_AUTH_ERROR);
+    return begin_discard(s, req, used);
 }
 
 static struct net_step discard(struct mcd_session *s, struct span in)
@@ -376,6 +405,11 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
                  req.verb == MC_SASL || req.verb == MC_NOOP || (req.key.n > 0 && is_id(m, req.key));
     if (local)
         return answer_binary(m, s, in, turn, out);
+    enum mcd_rights may = mcd_rights_binary(m, &s->access, &req);
+    if (may == MCD_RIGHTS_HERE)
+        return answer_binary(m, s, in, turn, out);
+    if (may == MCD_RIGHTS_REFUSED)
+        return refuse_binary(m, s, &req, used, turn, out);
     uint64_t whole = used + req.body;
     bool streams = whole > NET_IN_MAX;
     if (whole > in.n && !streams)

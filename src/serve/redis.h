@@ -14,6 +14,7 @@
  *   redis_merge.c   MGET of IDs and others         redis_carry.c   sessions outlive the program
  *   redis_through.c, redis_there.c                 what goes to the upstream
  *   redis_form.c                                   the same, as it usually is
+ *   redis_rights.c                                 what of it a user may
  *
  * Sources: redis.io's command reference; replies, error texts and the order of checks compared with
  * Redis 7.0.15. CLIENT SETINFO and NO-TOUCH are those of Redis 7.2.

@@ -59,7 +59,7 @@ bool rds_forwards(const struct rds_service *svc, const struct rds_session *ses,
     bool plain = t && ses->passes && !t->multi && !t->subscribed && !t->lapsed && !t->tunnel &&
                  !t->streams && !t->merge && t->mute == RDS_LOUD && !ses->multi && !ses->subs &&
                  (upstream_owns(turn) || (ses->proto == 2 && ses->db == 0));
-    return plain && access_plain(svc->serve, &ses->access);
+    return plain && access_passes(svc->serve, &ses->access);
 }
 
 bool rds_forward(struct rds_service *svc, struct span in, struct net_turn *turn,

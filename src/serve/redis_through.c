@@ -237,6 +237,17 @@ enum serve_result rds_through(struct rds_call *c)
         ses->dirty |= barred && ses->there->multi;
         return rds_here(c);
     }
+    switch (rds_rights(c, known)) {
+    case RDS_RIGHTS_HERE:
+        buf_truncate(c->out, c->start);
+        return rds_here(c);
+    case RDS_RIGHTS_REFUSED:
+        return SERVE_REFUSED;
+    case RDS_RIGHTS_BEHIND:
+        return RDS_PARKED;
+    case RDS_RIGHTS_PASS:
+        break;
+    }
     enum rds_at at = known ? place(c) : RDS_OWN;
     if (!known) { /* newer than our table, perhaps */
         static const struct rds_verb unknown = {.label = "other", .at = RDS_OWN};

@@ -171,6 +171,9 @@ def asynchronous(url):
 def ctl(case):
     line = case.ctl("passwd", "eve", "--names", "o*", stdin="pass word\n", expect=0).stdout
     assert re.fullmatch(r"eve:\$argon2id\$v=19\$m=19456,t=2,p=1\$.*:names=o\*\n", line), line
+    full = case.ctl("passwd", "eve", "--keys", "a:*,b", "--upstream", "read", stdin="x\n", expect=0)
+    assert full.stdout.endswith(":upstream=read:keys=a:*,b\n"), full.stdout
+    case.ctl("passwd", "eve", "--keys", "a:*,b", stdin="x\n", expect=2)
     case.ctl("passwd", "a:b", stdin="x\n", expect=2)
     case.ctl("passwd", "a", stdin="\n", expect=2)
     s = sidecar(case, users=line + "ann:%s\n" % CRYPT)
@@ -340,7 +343,7 @@ def revoked(case):
     memcached = case.memcached()
     s = sidecar(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
                        "upstream.memcached": "tcp://127.0.0.1:%d" % memcached.port},
-                users="ann:%s\nbob:%s\n" % (CRYPT, ARGON2))
+                users="ann:%s:upstream=all\nbob:%s:upstream=all\n" % (CRYPT, ARGON2))
     big = b"x" * 3000000
     with wire.Resp(("127.0.0.1", redis.port)) as direct:
         assert direct.ask("SET", "big", big) == b"OK"
@@ -373,7 +376,7 @@ def revoked(case):
     assert web.sock.recv(4096).startswith(b"HTTP/1.1 200")
     ann["HTTP"] = web
     with open(s.options["auth.users_file"], "w") as f:
-        f.write("bob:%s\n" % ARGON2)
+        f.write("bob:%s:upstream=all\n" % ARGON2)
     s.popen.send_signal(signal.SIGHUP)
     until("the users are reloaded", lambda: "configuration reloaded" in s.log())
     with wire.Resp(("127.0.0.1", redis.port)) as direct:
