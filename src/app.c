@@ -179,6 +179,8 @@ static void apply_limits(struct app *a)
     s->issuer.max_wait_us = c->limits_max_wait_us;
     s->issuer.batch = c->limits_batch;
     s->max_connections = c->limits_connections;
+    s->http_hosts = c->listen_http_hosts.item;
+    s->nhttp_hosts = c->listen_http_hosts.n;
     put_setting(a, 0, "limits.connections", c->limits_connections);
     put_setting(a, 1, "limits.batch", c->limits_batch);
     put_duration(a, 2, "limits.idle_timeout", c->limits_idle_timeout_us);

@@ -86,7 +86,9 @@ struct serve {
     struct auth *auth; /* NULL: no listener requires users */
     struct log_limit refused_logins;
     uint64_t requests[SERVE_PROTOCOLS][SERVE_COMMANDS][SERVE_RESULTS];
-    struct history history; /* what the status page draws */
+    struct history history;  /* what the status page draws */
+    char *const *http_hosts; /* names beside the usual ones, owned by the composition root */
+    size_t nhttp_hosts;
 };
 
 static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned command,

@@ -478,3 +478,18 @@ def upgraded(case):
         checked = time.monotonic() - began
     assert known < checked / 2, "expected no check, found %.1f ms, a check takes %.1f ms" % (
         known * 1e3, checked * 1e3)
+
+
+@test("HTTP: a name that points here for a moment gets no IDs and no page; the probes answer")
+def rebinding(case):
+    s = case.sidecar("static:7", {"workers.spare": 0, "listen.http_hosts": ["ids.example.com"]})
+    evil = {"Host": "evil.example:%d" % s.http_port, "Sec-Fetch-Site": "cross-site"}
+    for path in ("/v1/id/a", "/", "/metrics"):
+        r = s.http(path, headers=evil)
+        assert r.status == 421 and "listen.http_hosts" in r.text, (path, r.status, r.text)
+    assert s.http("/livez", headers=evil).status == 200
+    assert s.http("/readyz", headers=evil).status == 200
+    assert s.http("/v1/id/a", headers={"Host": "ids.example.com"}).status == 200
+    assert s.http("/v1/id/a", headers={"Host": "127.0.0.1:%d" % s.http_port}).status == 200
+    assert s.http("/v1/id/a", headers={"Sec-Fetch-Site": "cross-site"}).status == 403
+    assert s.http("/", headers={"Origin": "http://evil.example"}).status == 403
