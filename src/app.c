@@ -1,13 +1,13 @@
 #include "app.h"
 
 #include "auth/auth.h"
-#include "base/dec.h"
 #include "base/log.h"
 #include "base/resident.h"
 #include "base/timefmt.h"
 #include "bridge.h"
 #include "conf/address.h"
 #include "coord/coord.h"
+#include "guard.h"
 #include "lease/keeper.h"
 #include "net/net.h"
 #include "net/upstream.h"
@@ -30,8 +30,7 @@
 #define ROTATION_JITTER_MS 30000
 #define SPARE_DESCRIPTORS                                                                          \
     64 /* beside the clients': listeners, state page, coordinator, shared links, libraries */
-#define SETTINGS  8
-#define PEERS_MAX 64 /* of auth.allow_uids, and of auth.allow_gids */
+#define SETTINGS 8
 
 struct app {
     const struct conf *conf; /* in effect: main's, or: */
@@ -42,7 +41,7 @@ struct app {
     struct bridge bridge;
     struct supervisor supervisor;
     struct upgrade upgrade;
-    uint32_t uids[PEERS_MAX], gids[PEERS_MAX];
+    struct guard_ids uids, gids;
     struct net *net;
     struct coord *coord;
     struct pagefile page;
@@ -205,17 +204,6 @@ static enum access_mode mode_of(const struct app *a, const struct conf_address *
     return p == SERVE_HTTP && mode != ACCESS_REQUIRED && !open ? ACCESS_CLOSED : mode;
 }
 
-/* Numbers, as conf has seen to. */
-static size_t read_ids(const struct conf_list *list, uint32_t out[PEERS_MAX])
-{
-    size_t n = 0;
-    uint64_t v;
-    for (size_t i = 0; i < list->n && n < PEERS_MAX; i++)
-        if (dec_u64(span_str(list->item[i]), &v))
-            out[n++] = (uint32_t)v;
-    return n;
-}
-
 /* The real servers that what is no ID is forwarded to. */
 static enum err_code add_upstream(struct app *a, const char *address, enum serve_protocol p,
                                   struct err *e)
@@ -239,10 +227,10 @@ static enum err_code listen_on(struct app *a, const struct conf_list *list, enum
             return err_set(e, ERR_INVALID, "expected an address, found %s", list->item[i]);
         struct net_door door = {.mode = a->conf->listen_socket_mode,
                                 .mark = (uint8_t)mode_of(a, &at, p),
-                                .uids = a->uids,
-                                .gids = a->gids,
-                                .nuids = read_ids(&a->conf->auth_allow_uids, a->uids),
-                                .ngids = read_ids(&a->conf->auth_allow_gids, a->gids)};
+                                .uids = a->uids.id,
+                                .gids = a->gids.id,
+                                .nuids = a->uids.n,
+                                .ngids = a->gids.n};
         enum err_code r =
             net_listen(a->net, at.bare, &door, a->serve.services[p], bound, sizeof bound, e);
         if (r)
@@ -470,6 +458,8 @@ static enum err_code start_net(struct app *a, struct err *e)
     bridge_init(&a->bridge);
     net_on_notify(a->net, mail_came, a);
     net_inherit(a->net, a->start.heir->records);
+    guard_read_ids(&c->auth_allow_uids, false, &a->uids);
+    guard_read_ids(&c->auth_allow_gids, true, &a->gids);
     if ((r = net_on_signal(a->net, SIGTERM, on_stop, a, e)) ||
         (r = net_on_signal(a->net, SIGINT, on_stop, a, e)) ||
         (r = net_on_signal(a->net, SIGHUP, on_reload, a, e)) ||
@@ -583,6 +573,7 @@ int app_run(const struct conf *c, const struct app_start *s)
         log_warn("configuration", kv_str("warning", c->warnings.item[i]));
     (void)signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit(c);
+    guard_cores(c);
     if (start(a, &status, &e)) {
         log_error("cannot start", kv_str("why", e.text));
     } else {

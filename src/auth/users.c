@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* A line on its way in. */
 struct line {
@@ -192,12 +193,17 @@ enum err_code users_read(struct users *u, const char *name, struct span text, st
 static enum err_code load_from(struct users *u, const char *path, char *mem, struct err *e)
 {
     size_t n = 0;
-    if (file_load(path, O_NOCTTY | O_NONBLOCK, mem, USERS_FILE_MAX + 1, &n))
-        return err_errno(e, errno, "%s: expected a readable users file, found", path);
-    if (n > USERS_FILE_MAX)
-        return err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more", path,
-                       USERS_FILE_MAX);
-    enum err_code r = users_read(u, path, span_of(mem, n), e);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    enum err_code r;
+    if (fd < 0 || file_read(fd, mem, USERS_FILE_MAX + 1, &n))
+        r = err_errno(e, errno, "%s: expected a readable users file, found", path);
+    else if (n > USERS_FILE_MAX)
+        r = err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more", path,
+                    USERS_FILE_MAX);
+    else if (!(r = file_check_guarded(fd, path, e)))
+        r = users_read(u, path, span_of(mem, n), e);
+    if (fd >= 0)
+        (void)close(fd);
     explicit_bzero(mem, n);
     return r;
 }

@@ -48,7 +48,8 @@ struct users {
 enum err_code users_read(struct users *u, const char *name, struct span text,
                          struct err *e) MUST_CHECK;
 
-/* The same from a file; "" gives no users. ERR_IO: it cannot be read. */
+/* The same from a file; "" gives no users. ERR_IO: it cannot be read. ERR_INVALID also: others than
+ * its owner may write to it. */
 enum err_code users_load(struct users *u, const char *path, struct err *e) MUST_CHECK;
 
 void users_clear(struct users *u);

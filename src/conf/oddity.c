@@ -1,4 +1,5 @@
 /* Settings that are allowed, do what they say, and are rarely meant. */
+#include "base/file.h"
 #include "conf/address.h"
 #include "conf/list.h"
 #include "conf/load.h"
@@ -85,6 +86,16 @@ static bool password_doubled(const struct conf *c)
            conf_text_password(span_str(c->coordinator_url)).n > 0;
 }
 
+static bool users_shown(const struct conf *c)
+{
+    return c->auth_users_file[0] && file_is_shown(c->auth_users_file);
+}
+
+static bool password_shown(const struct conf *c)
+{
+    return c->coordinator_password_file[0] && file_is_shown(c->coordinator_password_file);
+}
+
 static bool timeout_late(const struct conf *c)
 {
     return c->coordinator_timeout_us >= c->lease_renew_every_us;
@@ -104,6 +115,9 @@ static const struct {
     {CONF_LISTEN_SOCKET_MODE, nobody_connects,
      "no write permission for anybody: no client can connect to a UNIX socket"},
     {CONF_AUTH_USERS_FILE, users_unused, "no listener requires users: nobody has to log in"},
+    {CONF_AUTH_USERS_FILE, users_shown,
+     "everybody on this host may read the file, and try passwords on its hashes: chmod 0600 or "
+     "0640"},
     {CONF_IDS_NAMES, names_marked,
      "a name with '#' is never asked for: '#' ends the name in a key"},
     {CONF_IDS_NAMES, names_prefixed,
@@ -113,6 +127,8 @@ static const struct {
      "the password is \"***\", which --dump-config writes instead of the real one"},
     {CONF_COORDINATOR_PASSWORD_FILE, password_doubled,
      "the URL has a password, too: the file's is used"},
+    {CONF_COORDINATOR_PASSWORD_FILE, password_shown,
+     "everybody on this host may read the file: chmod 0600 or 0640"},
     {CONF_COORDINATOR_TIMEOUT, timeout_late,
      "not below lease.renew_every: one slow answer delays the next renewal"},
     {CONF_LIMITS_MAX_WAIT, wait_cut_short,

@@ -5,6 +5,7 @@ import os
 import re
 import select
 import signal
+import subprocess
 import threading
 import time
 
@@ -493,3 +494,59 @@ def rebinding(case):
     assert s.http("/v1/id/a", headers={"Host": "127.0.0.1:%d" % s.http_port}).status == 200
     assert s.http("/v1/id/a", headers={"Sec-Fetch-Site": "cross-site"}).status == 403
     assert s.http("/", headers={"Origin": "http://evil.example"}).status == 403
+
+
+@test("files of secrets: shown to all is a warning, to be written by others an error; no core files")
+def secret_files(case):
+    users, password = case.path("users"), case.path("password")
+    for path, text in ((users, "ann:%s\n" % ARGON2), (password, "secret\n")):
+        with open(path, "w") as f:
+            f.write(text)
+    for option, path in (("auth.users_file", users), ("coordinator.password_file", password)):
+        args = ("-t", "--set", "coordinator.url=redis://127.0.0.1:1/0", "--set", option + "=" + path)
+        if path == users:
+            args += ("--set", "auth.mode=required")
+        for mode, status, said in ((0o600, 0, None), (0o640, 0, None), (0o644, 0, "chmod 0600"),
+                                   (0o660, 78, "found mode 0660"), (0o602, 78, "found mode 0602")):
+            os.chmod(path, mode)
+            r = case.sidflake(*args, expect=status)
+            assert (said in r.stderr) if said else "chmod" not in r.stderr, (option, mode, r.stderr)
+        os.chmod(path, 0o600)
+    s = sidecar(case)
+    with open("/proc/%d/limits" % s.pid) as f:
+        assert re.search(r"Max core file size +0 ", f.read())
+    os.chmod(s.options["auth.users_file"], 0o620)
+    s.popen.send_signal(signal.SIGHUP)
+    until("the reload is refused", lambda: "reload refused" in s.log())
+    with s.resp() as r:
+        assert r.ask("AUTH", "ann", "secret") == b"OK"
+
+
+@test("a user namespace: the number of those it does not know lets nobody in")
+def namespace(case):
+    probe = subprocess.run(["unshare", "--user", "--map-root-user", "true"], check=False)
+    if probe.returncode != 0 or os.getuid() != 0:
+        print("# user namespaces cannot be had here: not shown")
+        return
+    os.chmod(case.dir, 0o755)
+    path = case.path("peers")
+    args = [harness.SIDFLAKE, "--set", "coordinator.url=static:7", "--set", "state_dir=" + case.dir,
+            "--set", "listen.redis=unix://" + path, "--set", "listen.memcached=",
+            "--set", "listen.http=", "--set", "workers.spare=0", "--set", "listen.socket_mode=0777"]
+    for ids, as_uid, let_in in (("65534", 1000, False), ("65534", 0, False), ("0", 0, True),
+                                ("0", 1000, False), ("65534,0", 0, True)):
+        with open(case.path("log"), "w") as log:
+            p = subprocess.Popen(["unshare", "--user", "--map-root-user", *args, "--set",
+                                  "auth.allow_uids=" + ids], stderr=log)
+        try:
+            until("it listens", lambda: os.path.exists(path))
+            code = ("import os,socket; os.setuid(%d); s = socket.socket(socket.AF_UNIX); "
+                    "s.connect(%r); s.sendall(b'PING\\r\\n'); print(s.recv(9))" % (as_uid, path))
+            r = subprocess.run(["python3", "-c", code], capture_output=True, text=True, check=False)
+            assert ("PONG" in r.stdout) == let_in, (ids, as_uid, r)
+            with open(case.path("log")) as f:
+                assert ("nobody is let in by this number" in f.read()) == ("65534" in ids)
+        finally:
+            p.terminate()
+            p.wait(10)
+        until("it is gone", lambda: not os.path.exists(path))

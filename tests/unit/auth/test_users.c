@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -177,6 +178,16 @@ static void test_load(void **state)
     assert_int_equal(write(fd, "a:" CRYPT5 "\n", sizeof CRYPT5 + 2), sizeof CRYPT5 + 2);
     assert_int_equal(users_load(&u, path, &e), ERR_OK);
     assert_int_equal(u.n, 1);
+    users_clear(&u);
+    assert_int_equal(fchmod(fd, 0620), 0);
+    assert_int_equal(users_load(&u, path, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, ": expected a file that nobody but its owner may write to, "
+                                   "found mode 0620"));
+    assert_int_equal(fchmod(fd, 0602), 0);
+    assert_int_equal(users_load(&u, path, &e), ERR_INVALID);
+    assert_int_equal(u.n, 0);
+    assert_int_equal(fchmod(fd, 0644), 0);
+    assert_int_equal(users_load(&u, path, &e), ERR_OK);
     users_clear(&u);
     assert_int_equal(ftruncate(fd, USERS_FILE_MAX + 1), 0);
     assert_int_equal(users_load(&u, path, &e), ERR_RANGE);

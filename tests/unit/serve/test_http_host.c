@@ -105,7 +105,6 @@ static void sites(void **state)
     assert_int_equal(s.issuer.gen.stats.issued, 5);
 }
 
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(hosts), TEST(sites)};
