@@ -311,6 +311,7 @@ def slow_check(case):
         assert ann.ask("AUTH", "ann", "secret") == b"OK"
         gone.send(gone.encode("AUTH", "slow", "y"))
         gone.close()
+        waiting.sock.settimeout(60)
         waiting.send(waiting.encode("AUTH", "slow", "x"))
         for _ in range(50):
             assert int(ann.ask("GET", "id:a")) > 0
@@ -443,7 +444,9 @@ def guessing(case):
     for anew in (False, True):
         s = sidecar(case, users=users)
         with Guessers(("127.0.0.1", s.resp_port), 40, anew):
-            for i, (where, most) in enumerate(((s.resp_sock, 2), (("127.0.0.1", s.resp_port), 10)) * 2):
+            # At the UNIX socket it is another party; over TCP it waits for a check of each, which
+            # take a second together on an idle machine.
+            for i, (where, most) in enumerate(((s.resp_sock, 5), (("127.0.0.1", s.resp_port), 40)) * 2):
                 began = time.monotonic()
                 with wire.Resp(where, timeout=60) as r:
                     assert r.ask("AUTH", "u%d" % i, "secret") == b"OK"
@@ -453,7 +456,7 @@ def guessing(case):
                     for _ in range(200):
                         assert int(r.ask("GET", "id:a")) > 0
                     took = time.monotonic() - began
-                    assert took < 4, "200 IDs took %.1f s" % took
+                    assert took < 10, "200 IDs took %.1f s" % took
         s.stop()
 
 
