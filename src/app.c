@@ -1,7 +1,6 @@
 #include "app.h"
 
 #include "auth/auth.h"
-#include "base/dec.h"
 #include "base/log.h"
 #include "base/resident.h"
 #include "base/timefmt.h"
@@ -10,6 +9,7 @@
 #include "conf/address.h"
 #include "coord/coord.h"
 #include "descriptors.h"
+#include "guard.h"
 #include "lease/keeper.h"
 #include "net/net.h"
 #include "serve/access.h"
@@ -29,7 +29,6 @@
 #define STOP_MS            3000
 #define ROTATION_JITTER_MS 30000
 #define SETTINGS           12
-#define PEERS_MAX          64 /* of auth.allow_uids, and of auth.allow_gids */
 
 struct app {
     const struct conf *conf; /* in effect: main's, or: */
@@ -40,7 +39,7 @@ struct app {
     struct bridge bridge;
     struct supervisor supervisor;
     struct upgrade upgrade;
-    uint32_t uids[PEERS_MAX], gids[PEERS_MAX];
+    struct guard_ids uids, gids;
     struct net *net;
     struct coord *coord;
     struct pagefile page;
@@ -199,6 +198,8 @@ static void apply_limits(struct app *a)
     s->max_connections = a->room.connections;
     s->services[SERVE_HTTP]->slots = a->room.http_connections;
     s->ping_there = c->upstream_ping == CONF_PING_THERE;
+    s->http_hosts = c->listen_http_hosts.item;
+    s->nhttp_hosts = c->listen_http_hosts.n;
     put_setting(a, 0, "limits.connections", c->limits_connections);
     put_setting(a, 1, "limits.batch", c->limits_batch);
     put_duration(a, 2, "limits.idle_timeout", c->limits_idle_timeout_us);
@@ -227,17 +228,6 @@ static enum access_mode mode_of(const struct app *a, const struct conf_address *
     return p == SERVE_HTTP && mode != ACCESS_REQUIRED && !open ? ACCESS_CLOSED : mode;
 }
 
-/* Numbers, as conf has seen to. */
-static size_t read_ids(const struct conf_list *list, uint32_t out[PEERS_MAX])
-{
-    size_t n = 0;
-    uint64_t v;
-    for (size_t i = 0; i < list->n && n < PEERS_MAX; i++)
-        if (dec_u64(span_str(list->item[i]), &v))
-            out[n++] = (uint32_t)v;
-    return n;
-}
-
 static enum err_code listen_on(struct app *a, const struct conf_list *list, enum serve_protocol p,
                                struct err *e)
 {
@@ -248,10 +238,10 @@ static enum err_code listen_on(struct app *a, const struct conf_list *list, enum
             return err_set(e, ERR_INVALID, "expected an address, found %s", list->item[i]);
         struct net_door door = {.mode = a->conf->listen_socket_mode,
                                 .mark = (uint8_t)mode_of(a, &at, p),
-                                .uids = a->uids,
-                                .gids = a->gids,
-                                .nuids = read_ids(&a->conf->auth_allow_uids, a->uids),
-                                .ngids = read_ids(&a->conf->auth_allow_gids, a->gids)};
+                                .uids = a->uids.id,
+                                .gids = a->gids.id,
+                                .nuids = a->uids.n,
+                                .ngids = a->gids.n};
         enum err_code r =
             net_listen(a->net, at.bare, &door, a->serve.services[p], bound, sizeof bound, e);
         if (r)
@@ -306,7 +296,8 @@ static bool refuse_reload(const struct conf *now, const struct conf *new)
     return refused;
 }
 
-/* Those who log in just now are asked again, of the new users. */
+/* Those who log in just now are asked again, of the new users; whose user is gone, or may less, is
+ * out. */
 static void replace_users(struct app *a, struct users *users)
 {
     if (!a->serve.auth) {
@@ -314,8 +305,10 @@ static void replace_users(struct app *a, struct users *users)
         return;
     }
     auth_replace(a->serve.auth, users);
-    a->serve.users_generation++;
-    net_wake(a->net);
+    uint64_t closed = net_review(a->net);
+    if (closed > 0)
+        log_info("sessions of users who are gone, or may less, are closed",
+                 kv_u64("number", closed));
 }
 
 static void reload(struct app *a)
@@ -380,25 +373,28 @@ static void on_child(void *arg, int signo)
 /* ---- life -------------------------------------------------------------------------------------
  */
 
+/* By the thread that checks passwords, too. */
+static void checked(void *arg)
+{
+    struct app *a = arg;
+    atomic_store(&a->logins_checked, true);
+    net_notify(a->net);
+}
+
 static void mail_came(void *arg)
 {
     struct app *a = arg;
+    bool again = false;
     if (atomic_exchange(&a->logins_checked, false))
-        net_wake(a->net);
+        again = access_answered(&a->serve);
+    if (again) /* after what else there is to do */
+        checked(a);
     bridge_take(&a->bridge);
     supervisor_holds(&a->supervisor, a->serve.facts.held, a->serve.issuer.why);
     if (a->bridge.finished)
         net_break(a->net);
     else if (a->bridge.paused)
         upgrade_paused(&a->upgrade, a->bridge.proven);
-}
-
-/* By the thread that checks passwords. */
-static void checked(void *arg)
-{
-    struct app *a = arg;
-    atomic_store(&a->logins_checked, true);
-    net_notify(a->net);
 }
 
 static void wake_loop(void *arg)
@@ -414,6 +410,8 @@ static enum err_code start_auth(struct app *a, struct err *e)
     enum err_code r = users_load(&users, a->conf->auth_users_file, e);
     if (!r)
         r = auth_new(&users, checked, a, &a->serve.auth, e);
+    if (!r)
+        auth_unpack(a->serve.auth, a->start.heir->logins);
     users_clear(&users);
     return r;
 }
@@ -461,6 +459,8 @@ static enum err_code start_net(struct app *a, struct err *e)
     bridge_init(&a->bridge);
     net_on_notify(a->net, mail_came, a);
     net_inherit(a->net, a->start.heir->records);
+    guard_read_ids(&c->auth_allow_uids, false, &a->uids);
+    guard_read_ids(&c->auth_allow_gids, true, &a->gids);
     if ((r = net_on_signal(a->net, SIGTERM, on_stop, a, e)) ||
         (r = net_on_signal(a->net, SIGINT, on_stop, a, e)) ||
         (r = net_on_signal(a->net, SIGHUP, on_reload, a, e)) ||
@@ -492,6 +492,7 @@ static enum err_code start(struct app *a, int *status, struct err *e)
         return r;
     upgrade_init(&a->upgrade, &(struct upgrade_options){.argv = a->start.argv,
                                                         .net = a->net,
+                                                        .auth = a->serve.auth,
                                                         .keeper = a->keeper,
                                                         .page = &a->page,
                                                         .supervisor = &a->supervisor,
@@ -529,6 +530,7 @@ static void stop(struct app *a)
         keeper_free(a->keeper);
     }
     auth_free(a->serve.auth);
+    a->serve.auth = NULL;
     net_free(a->net);
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
         free(a->serve.services[i]);
@@ -571,6 +573,7 @@ int app_run(const struct conf *c, const struct app_start *s)
     for (size_t i = 0; i < c->warnings.n; i++)
         log_warn("configuration", kv_str("warning", c->warnings.item[i]));
     (void)signal(SIGPIPE, SIG_IGN);
+    guard_cores(c);
     if (start(a, &status, &e)) {
         log_error("cannot start", kv_str("why", e.text));
     } else {

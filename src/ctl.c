@@ -47,7 +47,7 @@ static const struct ctl_command commands[] = {
      "q ends it, space looks again at once; of a pool, s sorts by another column,\n"
      "r the other way round. Where stdout is no terminal, one look is printed as\n"
      "plain text, or -n of them.\n"},
-    {NULL, "passwd", ctl_passwd, "names", "NAME", 1, 1,
+    {NULL, "passwd", ctl_passwd, "names upstream keys", "NAME", 1, 1,
      "A line for the file of users",
      "The password is read without echo, or from standard input.\n"},
 };

@@ -30,7 +30,7 @@ enum ctl_exit {
 /* The options of all commands; each takes those that its row in ctl.c names. */
 struct ctl_args {
     const char *coordinator, *pool, *password_file, *connect, *prefix, *uuid;
-    const char *workers, *from, *to, *sort, *user, *names;
+    const char *workers, *from, *to, *sort, *user, *names, *upstream, *keys;
     bool fresh, after_loss, if_missing, repair, yes, json, reverse, once, no_color;
     bool has_epoch, has_worker, has_timeout, has_horizon, has_max_skew, has_replicas;
     int64_t epoch_ms;

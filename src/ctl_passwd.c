@@ -51,8 +51,10 @@ static int put_user(const struct ctl_args *a, const char *hash)
     char line[TEXT_MAX];
     struct users users;
     struct err e;
-    int n = snprintf(line, sizeof line, "%s:%s%s%s", a->rest[0], hash, a->names ? ":names=" : "",
-                     a->names ? a->names : "");
+    int n = snprintf(line, sizeof line, "%s:%s%s%s%s%s%s%s", a->rest[0], hash,
+                     a->names ? ":names=" : "", a->names ? a->names : "",
+                     a->upstream ? ":upstream=" : "", a->upstream ? a->upstream : "",
+                     a->keys ? ":keys=" : "", a->keys ? a->keys : "");
     if (n < 0 || (size_t)n >= sizeof line)
         return ctl_fail(CTL_USAGE, "passwd: expected at most %zu bytes in all", sizeof line - 1);
     if (users_read(&users, "passwd", span_str(line), &e))

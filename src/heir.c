@@ -124,6 +124,8 @@ static enum err_code read_parcel(struct heir *h)
             read_story(h, r.body);
         else if (r.kind == PARCEL_PAGE)
             read_page(h, &r);
+        else if (r.kind == PARCEL_LOGINS)
+            h->logins = r.body;
     }
     return ERR_OK;
 }

@@ -31,8 +31,9 @@ struct heir {
     struct span whole;   /* mapped; empty: nothing */
     struct span records; /* in it */
     struct pagefile_left page;
-    char version[32]; /* of the program that left it */
-    int64_t left_us;  /* monotonic: when that one served last */
+    struct span logins; /* for auth_unpack, in it */
+    char version[32];   /* of the program that left it */
+    int64_t left_us;    /* monotonic: when that one served last */
 };
 
 /* Reads the environment and takes the variable out of it, so that no child inherits it. */

@@ -332,6 +332,16 @@ static void go_on(struct upgrade *u)
     upstreams_rest(u->o.net, false);
 }
 
+/* The file that they go over in is this process's alone, and closed as soon as it was mapped. */
+static void put_logins(const struct auth *auth, struct buf *parcel)
+{
+    if (!auth)
+        return;
+    size_t begun = parcel_begin(parcel, PARCEL_LOGINS, -1);
+    auth_pack(auth, parcel);
+    parcel_end(parcel, begun);
+}
+
 static void try_exchange(void *arg)
 {
     struct upgrade *u = arg;
@@ -344,6 +354,7 @@ static void try_exchange(void *arg)
                                      .page = u->proven ? u->o.page->page : NULL};
         parcel_put_head(&b, PARCEL_TAKE, (uint64_t)getpid());
         heir_put(&b, &left, clock_mono_us(u->o.clock));
+        put_logins(u->o.auth, &b);
         uint64_t lost = net_pack(u->o.net, PARCEL_TAKE, &b);
         if (lost > 0 && u->waits++ < WAITS) {
             free_parcel(&b);

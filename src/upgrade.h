@@ -18,6 +18,7 @@
 #ifndef SIDFLAKE_UPGRADE_H
 #define SIDFLAKE_UPGRADE_H
 
+#include "auth/auth.h"
 #include "base/clock.h"
 #include "lease/keeper.h"
 #include "net/net.h"
@@ -35,6 +36,7 @@ enum upgrade_step {
 struct upgrade_options {
     char *const *argv; /* of main, ends with NULL */
     struct net *net;
+    const struct auth *auth; /* NULL: nobody logs in */
     struct keeper *keeper;
     const struct pagefile *page;
     struct supervisor *supervisor;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* A line on its way in. */
 struct line {
@@ -30,16 +31,16 @@ static bool is_plain(struct span s, const char *without)
     return true;
 }
 
-/* names=GLOB,GLOB */
-static enum err_code read_names(const struct line *l, struct user *u, struct span field)
+/* ---- rights -----------------------------------------------------------------------------------
+ */
+
+static enum err_code read_globs(const struct line *l, struct span rest, const char *without,
+                                struct span *out)
 {
-    const struct span key = SPAN("names=");
-    if (!span_starts(field, key))
-        return wrong(l, field.p, ERR_INVALID, "names=GLOB,...", "another field");
-    struct span rest = u->names = span_skip(field, key.n);
+    *out = rest;
     while (rest.p) {
         struct span glob = span_cut(&rest, ',');
-        if (glob.n == 0 || glob.n > USERS_GLOB_MAX || !is_plain(glob, ":"))
+        if (glob.n == 0 || glob.n > USERS_GLOB_MAX || !is_plain(glob, without))
             return wrong(l, glob.p, ERR_INVALID,
                          "a pattern of 1..256 printable bytes without spaces",
                          glob.n ? "something else" : "none");
@@ -47,10 +48,83 @@ static enum err_code read_names(const struct line *l, struct user *u, struct spa
     return ERR_OK;
 }
 
+static enum err_code read_names(const struct line *l, struct user *u, struct span value)
+{
+    return read_globs(l, value, ":", &u->names);
+}
+
+static bool is_field(struct span s)
+{
+    return span_starts(s, SPAN("names=")) || span_starts(s, SPAN("upstream=")) ||
+           span_starts(s, SPAN("keys="));
+}
+
+/* They may hold ':', as most keys do: so they are the rest of the line. */
+static enum err_code read_keys(const struct line *l, struct user *u, struct span value)
+{
+    for (size_t i = 0; i < value.n; i++)
+        if (is_field(span_skip(value, i + 1)) && value.p[i] == ':')
+            return wrong(l, value.p + i + 1, ERR_INVALID, "keys= at the end of the line",
+                         "another field behind it");
+    return read_globs(l, value, "", &u->keys);
+}
+
+static enum err_code read_upstream(const struct line *l, struct user *u, struct span value)
+{
+    static const char *const words[] = {
+        [USER_NONE] = "none", [USER_READ] = "read", [USER_ALL] = "all"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (span_eq(value, span_str(words[i]))) {
+            u->upstream = (enum user_upstream)i;
+            return ERR_OK;
+        }
+    }
+    return wrong(l, value.p, ERR_INVALID, "none, read or all", value.n ? "something else" : "none");
+}
+
+static const struct {
+    const char *name;
+    enum err_code (*read)(const struct line *l, struct user *u, struct span value);
+} fields[] = {{"names=", read_names}, {"upstream=", read_upstream}, {"keys=", read_keys}};
+
+#define FIELDS (sizeof fields / sizeof *fields)
+
+/* What follows the hash. */
+static enum err_code read_rights(const struct line *l, struct user *u, struct span rest)
+{
+    bool seen[FIELDS] = {false};
+    while (rest.p) {
+        struct span field = rest;
+        size_t i = 0;
+        while (i < FIELDS && !span_starts(rest, span_str(fields[i].name)))
+            i++;
+        if (i < FIELDS && fields[i].read == read_keys)
+            rest = span_of(NULL, 0);
+        else
+            field = span_cut(&rest, ':');
+        if (i == FIELDS)
+            return wrong(l, field.p, ERR_INVALID, "names=GLOB,..., upstream=WORD or keys=GLOB,...",
+                         "another field");
+        if (seen[i])
+            return wrong(l, field.p, ERR_INVALID, "each field once", "it again");
+        seen[i] = true;
+        enum err_code r = fields[i].read(l, u, span_skip(field, strlen(fields[i].name)));
+        if (r)
+            return r;
+    }
+    if (u->keys.p && u->upstream == USER_NONE)
+        return wrong(l, u->keys.p, ERR_INVALID,
+                     "upstream=read or upstream=all beside keys=", "neither");
+    return ERR_OK;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------
+ */
+
 static enum err_code read_user(const struct line *l, struct users *all, struct span text)
 {
     struct user u = {.names = {NULL, 0}};
-    struct span name = span_cut(&text, ':'), hash = span_cut(&text, ':');
+    struct span name = span_cut(&text, ':'), terms = text, hash = span_cut(&text, ':');
     if (name.n == 0 || name.n > USERS_NAME_MAX || !is_plain(name, ":"))
         return wrong(l, l->begin, ERR_INVALID, "a name of 1..64 printable bytes without spaces",
                      name.n ? "something else" : "none");
@@ -60,13 +134,14 @@ static enum err_code read_user(const struct line *l, struct users *all, struct s
         return wrong(l, hash.p, ERR_INVALID, "a hash, " SECRET_FORMS, "something else");
     if (users_find(all, name))
         return wrong(l, l->begin, ERR_INVALID, "each name once", "it again");
-    enum err_code r = text.p ? read_names(l, &u, text) : ERR_OK;
+    enum err_code r = read_rights(l, &u, text);
     if (r)
         return r;
     ((char *)(uintptr_t)name.p)[name.n] = '\0'; /* where ':', or the line's end, was */
     ((char *)(uintptr_t)hash.p)[hash.n] = '\0';
     u.name = name.p;
     u.hash = hash.p;
+    u.terms = terms;
     all->user[all->n++] = u;
     return ERR_OK;
 }
@@ -118,12 +193,17 @@ enum err_code users_read(struct users *u, const char *name, struct span text, st
 static enum err_code load_from(struct users *u, const char *path, char *mem, struct err *e)
 {
     size_t n = 0;
-    if (file_load(path, O_NOCTTY | O_NONBLOCK, mem, USERS_FILE_MAX + 1, &n))
-        return err_errno(e, errno, "%s: expected a readable users file, found", path);
-    if (n > USERS_FILE_MAX)
-        return err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more", path,
-                       USERS_FILE_MAX);
-    enum err_code r = users_read(u, path, span_of(mem, n), e);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    enum err_code r;
+    if (fd < 0 || file_read(fd, mem, USERS_FILE_MAX + 1, &n))
+        r = err_errno(e, errno, "%s: expected a readable users file, found", path);
+    else if (n > USERS_FILE_MAX)
+        r = err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more", path,
+                    USERS_FILE_MAX);
+    else if (!(r = file_check_guarded(fd, path, e)))
+        r = users_read(u, path, span_of(mem, n), e);
+    if (fd >= 0)
+        (void)close(fd);
     explicit_bzero(mem, n);
     return r;
 }
@@ -154,4 +234,39 @@ struct user *users_find(const struct users *u, struct span name)
         if (span_eq(span_str(u->user[i].name), name))
             return &u->user[i];
     return NULL;
+}
+
+/* ---- what a user may, then and now ------------------------------------------------------------
+ */
+
+static bool has_glob(struct span globs, struct span glob)
+{
+    while (globs.p)
+        if (span_eq(span_cut(&globs, ','), glob))
+            return true;
+    return false;
+}
+
+/* Every pattern of old is among those of now. NULL patterns: any. */
+static bool globs_keep(struct span old, struct span now)
+{
+    if (!now.p)
+        return true;
+    if (!old.p)
+        return false;
+    while (old.p)
+        if (!has_glob(now, span_cut(&old, ',')))
+            return false;
+    return true;
+}
+
+bool users_keep(struct span terms, const struct user *u)
+{
+    struct err e;
+    struct user old = {.names = {NULL, 0}};
+    struct span hash = span_cut(&terms, '\0');
+    const struct line l = {.file = "", .begin = hash.p, .e = &e};
+    return span_eq(hash, span_str(u->hash)) && !read_rights(&l, &old, terms) &&
+           globs_keep(old.names, u->names) && old.upstream <= u->upstream &&
+           (old.upstream == USER_NONE || globs_keep(old.keys, u->keys));
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum err_code file_read(int fd, char *mem, size_t cap, size_t *n)
@@ -28,4 +29,20 @@ enum err_code file_load(const char *path, int flags, char *mem, size_t cap, size
     (void)close(fd);
     errno = why;
     return r;
+}
+
+enum err_code file_check_guarded(int fd, const char *what, struct err *e)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !(st.st_mode & (S_IWGRP | S_IWOTH)))
+        return ERR_OK;
+    return err_set(e, ERR_INVALID,
+                   "%s: expected a file that nobody but its owner may write to, found mode %04o",
+                   what, (unsigned)st.st_mode & 07777u);
+}
+
+bool file_is_shown(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IROTH);
 }

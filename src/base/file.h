@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Reads fd until it ends or mem has cap bytes; *n: how many it has. A caller that allows so many
@@ -14,5 +15,12 @@ enum err_code file_read(int fd, char *mem, size_t cap, size_t *n) MUST_CHECK;
 
 /* The same of the file at path, opened with these flags beside O_RDONLY and O_CLOEXEC. */
 enum err_code file_load(const char *path, int flags, char *mem, size_t cap, size_t *n) MUST_CHECK;
+
+/* For files that hold secrets. ERR_INVALID: fd is a regular file that others than its owner may
+ * write to; what stands for it in the error. */
+enum err_code file_check_guarded(int fd, const char *what, struct err *e) MUST_CHECK;
+
+/* Whether others than its owner and its group may read the regular file at path. */
+bool file_is_shown(const char *path);
 
 #endif

@@ -30,7 +30,8 @@ enum parcel_kind {
     PARCEL_CONNECTION,   /* … these */
     PARCEL_PAGE,         /* the state page's file and its bytes: heir.h */
     PARCEL_STORY,        /* who left it, and when: heir.h */
-    PARCEL_LINK = 6, /* of the connection before it, to its server: net/carry.c; 5 was another */
+    PARCEL_LOGINS,       /* passwords that are known, as digests: auth/auth.h */
+    PARCEL_LINK = 7, /* of the connection before it, to its server: net/carry.c; 5 was another */
 };
 
 struct parcel_head {

@@ -5,6 +5,7 @@
  * Invariants
  *   - The password is the whole file less one final line end: 1..PASSFILE_MAX bytes, none of them
  *     NUL. Nothing is cut off silently.
+ *   - A file that others than its owner may write to is refused.
  *   - Who cannot wait reads a regular file alone; a command also takes a pipe, as of `<(...)`.
  */
 #ifndef SIDFLAKE_BASE_PASSFILE_H

@@ -63,6 +63,7 @@ struct conf {
     unsigned listen_socket_mode;       /* permission bits of UNIX sockets, 0..0777 */
     int64_t listen_busy_poll_us;       /* 0..1 ms; 0: never */
     bool listen_allow_unprotected;     /* listen where others can reach us without required users */
+    struct conf_list listen_http_hosts; /* 0..64 names, NAME or *.NAME */
 
     enum conf_auth auth_mode;         /* of listeners whose address says nothing of its own */
     char *auth_users_file;            /* path, or "" */

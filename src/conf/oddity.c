@@ -1,4 +1,5 @@
 /* Settings that are allowed, do what they say, and are rarely meant. */
+#include "base/file.h"
 #include "conf/address.h"
 #include "conf/list.h"
 #include "conf/load.h"
@@ -95,6 +96,27 @@ static bool redis_login_unused(const struct conf *c)
     return c->upstream_redis_password_file[0] && !c->upstream_redis[0];
 }
 
+static bool users_shown(const struct conf *c)
+{
+    return c->auth_users_file[0] && file_is_shown(c->auth_users_file);
+}
+
+static bool password_shown(const struct conf *c)
+{
+    return c->coordinator_password_file[0] && file_is_shown(c->coordinator_password_file);
+}
+
+static bool memcached_password_shown(const struct conf *c)
+{
+    return c->upstream_memcached_password_file[0] &&
+           file_is_shown(c->upstream_memcached_password_file);
+}
+
+static bool redis_password_shown(const struct conf *c)
+{
+    return c->upstream_redis_password_file[0] && file_is_shown(c->upstream_redis_password_file);
+}
+
 static bool timeout_late(const struct conf *c)
 {
     return c->coordinator_timeout_us >= c->lease_renew_every_us;
@@ -114,6 +136,9 @@ static const struct {
     {CONF_LISTEN_SOCKET_MODE, nobody_connects,
      "no write permission for anybody: no client can connect to a UNIX socket"},
     {CONF_AUTH_USERS_FILE, users_unused, "no listener requires users: nobody has to log in"},
+    {CONF_AUTH_USERS_FILE, users_shown,
+     "everybody on this host may read the file, and try passwords on its hashes: chmod 0600 or "
+     "0640"},
     {CONF_IDS_NAMES, names_marked,
      "a name with '#' is never asked for: '#' ends the name in a key"},
     {CONF_IDS_NAMES, names_prefixed,
@@ -127,6 +152,12 @@ static const struct {
      "there is no upstream.memcached to log in at"},
     {CONF_UPSTREAM_REDIS_PASSWORD_FILE, redis_login_unused,
      "there is no upstream.redis to log in at"},
+    {CONF_COORDINATOR_PASSWORD_FILE, password_shown,
+     "everybody on this host may read the file: chmod 0600 or 0640"},
+    {CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE, memcached_password_shown,
+     "everybody on this host may read the file: chmod 0600 or 0640"},
+    {CONF_UPSTREAM_REDIS_PASSWORD_FILE, redis_password_shown,
+     "everybody on this host may read the file: chmod 0600 or 0640"},
     {CONF_COORDINATOR_TIMEOUT, timeout_late,
      "not below lease.renew_every: one slow answer delays the next renewal"},
     {CONF_LIMITS_MAX_WAIT, wait_cut_short,

@@ -51,6 +51,17 @@ static bool is_pool_char(char c)
            c == '.' || c == '-';
 }
 
+/* NAME or *.NAME, without a port. */
+static bool host_ok(struct span s)
+{
+    if (span_starts(s, SPAN("*.")))
+        s = span_skip(s, 2);
+    for (size_t i = 0; i < s.n; i++)
+        if (!is_pool_char(s.p[i]))
+            return false;
+    return s.n >= 1 && s.n <= 253 && s.p[0] != '.';
+}
+
 static bool pool_ok(struct span s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -108,6 +119,11 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_LISTEN_ALLOW_UNPROTECTED] =
         {IN("listen", "allow_unprotected"), FIELD(listen_allow_unprotected), .type = CONF_TYPE_BOOL,
          .def = "false", .help = "let others than this host in without auth.mode required"},
+    [CONF_LISTEN_HTTP_HOSTS] = {IN("listen", "http_hosts"), FIELD(listen_http_hosts),
+                                .type = CONF_TYPE_LIST, .def = "", .max = 64, .ok = host_ok,
+                                .what = "a host name, or *. and the end of one",
+                                .help = "names that HTTP requests may come for, beside addresses, "
+                                        "localhost, names without a dot, this host's and *.svc"},
 
     [CONF_AUTH_MODE] = {IN("auth", "mode"), FIELD(auth_mode), .type = CONF_TYPE_ENUM, .def = "off",
                         .names = conf_auth_names,
@@ -116,8 +132,8 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_AUTH_USERS_FILE] = {IN("auth", "users_file"), FIELD(auth_users_file),
                               .type = CONF_TYPE_STRING, .def = "", .max = PATH_MAX - 1,
                               .what = "a path",
-                              .help = "file of users, lines of NAME:HASH[:names=GLOB,...]; read "
-                                      "again by SIGHUP"},
+                              .help = "file of users, lines of NAME:HASH and what that user may, "
+                                      "see the man page; read again by SIGHUP"},
     [CONF_AUTH_ALLOW_UIDS] = {IN("auth", "allow_uids"), FIELD(auth_allow_uids), ID_ROW,
                               .help =
                                   "who may connect to UNIX sockets, by user number; [] anybody"},

@@ -190,7 +190,6 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     link_init(&n->dead);
     link_init(&n->queue);
     link_init(&n->waiting);
-    link_init(&n->holding);
     link_init(&n->ready);
     link_init(&n->resting);
     link_init(&n->slotted);
@@ -328,6 +327,23 @@ const char *net_end_name(enum net_end e)
 uint64_t net_kept(const struct net *n)
 {
     return n->bytes;
+}
+
+/* One that closes may take others along, on its link: so the list is gone through by its head. */
+uint64_t net_review(struct net *n)
+{
+    struct link left;
+    uint64_t before = n->connections;
+    link_append(&n->all, &left);
+    link_remove(&n->all);
+    while (!link_empty(&left)) {
+        struct conn *c = CONTAINER(left.next, struct conn, all);
+        link_remove(&c->all);
+        link_append(&n->all, &c->all);
+        if (c->svc->stands && !c->svc->stands(c->svc, c->session))
+            conn_close(c);
+    }
+    return before - n->connections;
 }
 
 uint64_t net_connections(const struct net *n)

@@ -51,7 +51,7 @@ enum net_verdict {
     NET_QUEUE, /* not before until_ms: in turn with the others that wait for it */
     NET_YIELD, /* the quota is spent, or, with cost NET_DEAR, it is long: in turn, at once */
     NET_WAIT,  /* not before something changes, or until_ms, or max_wait has passed */
-    NET_HOLD,  /* not before net_wake, however long: whoever holds a request sees to its wake */
+    NET_HOLD,  /* not before net_wake_one, however long: whoever holds a request sees to it */
     NET_BEHIND, /* not before its upstream is ready or has answered: see net/upstream.h */
     NET_CLOSE,  /* close when the output is sent */
 };
@@ -109,6 +109,8 @@ struct net_service {
     size_t (*holds)(const struct net_service *svc, const void *session);
     /* MAY: frees what the session refers to. Called once, when the connection is closed. */
     void (*close)(struct net_service *svc, void *session);
+    /* MAY: whether the session may go on; see net_review. */
+    bool (*stands)(const struct net_service *svc, const void *session);
     /* MAY: appends to a parcel what another program needs to go on with the session; false: not as
      * it is now. Without it no connection is carried. */
     bool (*pack)(const struct net_service *svc, const void *session, struct buf *parcel);
@@ -202,8 +204,23 @@ void net_after(struct net *n, int64_t us, void (*fn)(void *arg), void *arg);
 /* Calls fn in the loop every us microseconds, for as long as the loop runs. Once per net. */
 void net_every(struct net *n, int64_t us, void (*fn)(void *arg), void *arg);
 
-/* What requests in WAIT and HOLD wait for may have come. */
+/* What requests in WAIT wait for may have come. */
 void net_wake(struct net *n);
+
+/* What the request of this connection, net_turn.conn, is in HOLD for has come. Not within a turn,
+ * and not once its session was closed (svc->close). */
+void net_wake_one(struct conn *c);
+
+/* Who is at the other end: a process of this machine, an IPv4 address, or a network of IPv6. */
+struct net_peer {
+    uint64_t id[2]; /* equal for connections of the same */
+    char text[64];  /* "10.0.0.7:40112", "[fd00::7]:40112", "uid 1000 pid 4711"; "?": not known */
+};
+void net_peer(const struct net_turn *t, struct net_peer *out);
+
+/* Closes the connections whose session may not go on (svc->stands), whatever they do or wait for.
+ * Not within a turn. Returns how many. */
+uint64_t net_review(struct net *n);
 
 /* Listens no more, answers what has arrived, and closes; then calls fn. Connections that do not
  * take their replies are closed after grace_us. */

@@ -41,12 +41,11 @@ void park_wait(struct conn *c)
     link_append(&c->net->waiting, &c->park);
 }
 
-/* Until park_wake. */
+/* Until net_wake_one. */
 void park_hold(struct conn *c)
 {
     c->state = CONN_WAITING;
     sweep_watch(c);
-    link_append(&c->net->holding, &c->park);
 }
 
 uint32_t park_quota(const struct net *n)
@@ -138,8 +137,8 @@ static void run_queue(struct net *n)
     }
 }
 
-/* Resumes those in WAIT who may go on: a change came, their time has come, or max_wait has passed;
- * and with a change those in HOLD. */
+/* Resumes those in WAIT who may go on: a change came, their time has come, or max_wait has passed.
+ */
 static void run_waiting(struct net *n, bool changed)
 {
     struct link due, *next;
@@ -153,11 +152,6 @@ static void run_waiting(struct net *n, bool changed)
             link_remove(l);
             link_append(&due, l);
         }
-    }
-    while (changed && !link_empty(&n->holding)) {
-        struct link *l = n->holding.next;
-        link_remove(l);
-        link_append(&due, l);
     }
     while (!link_empty(&due)) {
         struct conn *c = conn_of(due.next);
@@ -184,4 +178,12 @@ void park_wake(struct net *n)
     run_waiting(n, true);
     n->resuming = false;
     park_arm(n);
+}
+
+void net_wake_one(struct conn *c)
+{
+    if (c->state != CONN_WAITING)
+        return;
+    park_leave(c);
+    conn_resume(c, UINT32_MAX);
 }

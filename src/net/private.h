@@ -1,8 +1,8 @@
 /*
  * What the files of this room share, and nobody else includes.
  *
- * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+holding,
- * all+turns, all+ready, all+waiters, all+resting, all, or dead.
+ * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+turns,
+ * all+ready, all+waiters, all+resting, all, or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
@@ -109,8 +109,7 @@ struct conn {
     struct net *net;
     struct net_service *svc;
     struct link all;     /* net.all, least recently active first; or net.dead */
-    struct link park;    /* net.queue, .waiting, .holding, .turns, .ready or .resting, or
-                            link.waiters */
+    struct link park;    /* net.queue, .waiting, .turns, .ready or .resting, or link.waiters */
     struct link watch;   /* net.watched, or none */
     struct link slot;    /* net.slotted, or none */
     struct relay *relay; /* NULL: nothing was forwarded yet */
@@ -155,7 +154,7 @@ struct net {
     struct ev_loop *loop;
     struct net_listener *listeners;
     struct span left; /* records of the program before, until net_adopt */
-    struct link all, dead, queue, waiting, holding, turns;
+    struct link all, dead, queue, waiting, turns;
     struct link ready;                    /* BEHIND, and may go on */
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */

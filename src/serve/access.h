@@ -5,14 +5,16 @@
  * Invariants
  *   - Where users are required, nothing but the protocol's own ways in is answered before one has
  *     come: each service asks access_granted for every request.
- *   - A session is plain only while access_plain says so: requests of others are parsed, and their
- *     keys looked at, each time. A reload of the users ends it for all.
- *   - A session whose user is gone, or has another password, is nobody's again.
+ *   - A session is plain only if access_plain says so: requests of others are parsed, and their
+ * keys looked at, each time.
+ *   - A session has a user for as long as that user may all that he could when he logged in. When
+ * the users change net_review closes all others, whatever they do; so no request asks again.
  */
 #ifndef SIDFLAKE_SERVE_ACCESS_H
 #define SIDFLAKE_SERVE_ACCESS_H
 
 #include "auth/auth.h"
+#include "serve/rights.h"
 #include "serve/serve.h"
 
 /* net_door.mark */
@@ -25,9 +27,9 @@ enum access_mode {
 
 /* Of a connection: part of its session, mode set by the service's open. */
 struct access {
-    uint64_t ticket; /* of auth_check */
-    uint32_t user;   /* id in the users file; 0: nobody yet */
-    uint8_t mode;    /* enum access_mode */
+    struct auth_login login;
+    uint32_t user; /* id in the users file; 0: nobody yet */
+    uint8_t mode;  /* enum access_mode */
 };
 
 /* Whether nobody has come yet: as net_service.stranger says it of a session. */
@@ -36,18 +38,25 @@ static inline bool access_is_stranger(const struct access *a)
     return a->mode == ACCESS_REQUIRED && a->user == 0;
 }
 
-/* Whether requests are to be answered. Inline, and no more than a comparison where nobody has to
- * show who he is. */
-bool access_user_stands(const struct serve *s, const struct access *a);
-static inline bool access_granted(const struct serve *s, const struct access *a)
+/* Whether requests are to be answered. */
+static inline bool access_granted(const struct access *a)
 {
-    return a->mode < ACCESS_REQUIRED || access_user_stands(s, a);
+    return a->mode < ACCESS_REQUIRED || (a->mode == ACCESS_REQUIRED && a->user != 0);
 }
+
+/* For net_service.stands: false: the session's user is gone, has another password, or may less. */
+bool access_stands(const struct serve *s, const struct access *a);
 
 /* Makes the session that user's. AUTH_PENDING: come again, by NET_HOLD, with the same. After
  * AUTH_NO the session is whose it was. Where no users are required any pair is right. */
-enum auth_answer access_login(struct serve *s, struct access *a, struct span name,
-                              struct span password);
+enum auth_answer access_login(struct serve *s, struct access *a, const struct net_turn *turn,
+                              struct span name, struct span password);
+
+/* The connection closes. */
+void access_close(const struct serve *s, struct access *a);
+
+/* Wakes some of those whose AUTH_PENDING has an answer. true: there may be more. */
+bool access_answered(const struct serve *s);
 
 /* Forgets the user. */
 void access_logout(struct access *a);
@@ -57,16 +66,22 @@ void access_logout(struct access *a);
 bool access_may(const struct serve *s, const struct access *a, struct span key);
 
 /* Who it is, for the program that takes over: a name and the hash of a password, whose owner has
- * shown that he knows it. There it is that user's who has both, or nobody's. mode is not among it:
- * open sets that. false: not understood. */
+ * shown that he knows it, and what he may. There it is that user's who has both and may as much.
+ * mode is not among it: open sets that. false: not understood, or there is no such user. */
 void access_pack(const struct serve *s, const struct access *a, struct buf *parcel);
 bool access_unpack(const struct serve *s, struct access *a, struct span *in);
 
 /* The user's name; "default" where none is required. */
 const char *access_user_name(const struct serve *s, const struct access *a);
 
-/* For the session's plain, to be asked by serve_is_plain: not 0 if requests of the session mean to
- * it what they mean to any other. */
-uint32_t access_plain(const struct serve *s, const struct access *a);
+/* Whose rights to the servers behind have to be looked at; NULL: nobody's, all may pass. Once the
+ * session has shown who it is. */
+const struct user *access_limits(const struct serve *s, const struct access *a);
+
+/* Whether whatever is no ID may go to the servers behind. */
+bool access_passes(const struct serve *s, const struct access *a);
+
+/* Whether requests for IDs mean to the session what they mean to any other. */
+bool access_plain(const struct serve *s, const struct access *a);
 
 #endif

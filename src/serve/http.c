@@ -225,8 +225,9 @@ static enum serve_result result_of(int status)
         int status;
         enum serve_result result;
     } table[] = {
-        {200, SERVE_OK},      {404, SERVE_MISS},    {405, SERVE_REFUSED}, {401, SERVE_REFUSED},
-        {403, SERVE_REFUSED}, {501, SERVE_REFUSED}, {500, SERVE_FAILED},  {503, SERVE_FAILED},
+        {200, SERVE_OK},      {404, SERVE_MISS},    {405, SERVE_REFUSED},
+        {401, SERVE_REFUSED}, {403, SERVE_REFUSED}, {421, SERVE_REFUSED},
+        {501, SERVE_REFUSED}, {500, SERVE_FAILED},  {503, SERVE_FAILED},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].status == status)
@@ -279,6 +280,14 @@ static void begin(struct http_call *c)
         buf_took(c->out, HEAD_ROOM);
 }
 
+/* Probes are for whoever asks, by whatever name. */
+static int admit_site(struct http_call *c, const struct route *r)
+{
+    if (r->command == LIVEZ || r->command == READYZ)
+        return 200;
+    return http_call_host(c, r->command == ID || r->command == STATUS);
+}
+
 static struct net_step serve_one(struct net_service *svc, void *session, struct span in,
                                  struct net_turn *turn, struct buf *out)
 {
@@ -302,7 +311,9 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
     begin(&c);
     if (out->failed) /* not even a head fits: nothing can be said */
         return (struct net_step){.verdict = NET_CLOSE, .used = used};
-    int status = r->answer(&c);
+    int status = admit_site(&c, r);
+    if (status == 200)
+        status = r->answer(&c);
     if (status == HTTP_PARKED)
         return park(&c);
     serve_count(s, SERVE_HTTP, r->command, result_of(frame(&c, status)));
@@ -315,6 +326,17 @@ static void opened(struct net_service *svc, void *session, uint8_t mark)
 {
     (void)svc;
     ((struct http_session *)session)->access.mode = mark;
+}
+
+static void closed(struct net_service *svc, void *session)
+{
+    access_close(((struct http *)svc)->serve, &((struct http_session *)session)->access);
+}
+
+static bool stands(const struct net_service *svc, const void *session)
+{
+    return access_stands(((const struct http *)svc)->serve,
+                         &((const struct http_session *)session)->access);
 }
 
 /* ---- for the program that takes over -----------------------------------------------------------
@@ -349,6 +371,8 @@ struct net_service *serve_http_new(struct serve *s)
         .session_size = sizeof(struct http_session),
         .serve = serve_one,
         .open = opened,
+        .close = closed,
+        .stands = stands,
         .pack = pack,
         .unpack = unpack,
         .refusal = SPAN("HTTP/1.1 503 Service Unavailable\r\n"

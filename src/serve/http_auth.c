@@ -27,8 +27,8 @@ static enum auth_answer login(struct http_call *c)
     enum auth_answer r = AUTH_NO;
     buf_init(&b, text, sizeof text);
     if (credentials(c->req->authorization, &b, &name, &password))
-        r = access_login(c->serve, &c->access, name, password);
-    c->session->access.ticket = c->access.ticket;
+        r = access_login(c->serve, &c->access, c->turn, name, password);
+    c->session->access = c->access;
     explicit_bzero(text, sizeof text);
     return r;
 }

@@ -50,6 +50,10 @@ int http_call_refuse(struct http_call *c, enum issue_status why);
  */
 int http_call_admit(struct http_call *c);
 
+/* Whether a browser may have been led here by another site: 200, else the status of the body
+ * written. guarded: IDs and the status page. */
+int http_call_host(struct http_call *c, bool guarded);
+
 /* GET /v1/id/NAME?n=N and GET /v1/decode/ID. */
 int http_call_id(struct http_call *c);
 int http_call_decode(struct http_call *c);

@@ -308,7 +308,7 @@ static struct net_step login(struct mcd_call *c)
     if (!mc_next_key(&rest, &name) || !mc_next_key(&rest, &password))
         return mcd_answer(c, SPAN("CLIENT_ERROR bad authentication token format\r\n"),
                           SERVE_INVALID);
-    switch (access_login(c->m->serve, &c->s->access, name, password)) {
+    switch (access_login(c->m->serve, &c->s->access, c->turn, name, password)) {
     case AUTH_YES:
         return mcd_answer(c, SPAN("STORED\r\n"), SERVE_OK);
     case AUTH_NO:
@@ -337,7 +337,7 @@ bool mcd_keys_allowed(const struct mcd_call *c)
 /* A request that was understood. */
 static struct net_step carry_out(struct mcd_call *c)
 {
-    if (!access_granted(c->m->serve, &c->s->access))
+    if (!access_granted(&c->s->access))
         return login(c);
     if (!mcd_keys_allowed(c))
         return refuse(c, SPAN("CLIENT_ERROR id key is not allowed to this user\r\n"));
@@ -362,7 +362,7 @@ static struct net_step parse(struct memcached *m, struct mcd_session *s, struct 
         serve_count(m->serve, SERVE_MEMCACHED, MC_UNKNOWN, SERVE_INVALID);
         return (struct net_step){.verdict = NET_CLOSE, .used = c.used};
     case WIRE_BAD:
-        if (!access_granted(m->serve, &s->access))
+        if (!access_granted(&s->access))
             return refuse(&c, SPAN("CLIENT_ERROR unauthenticated\r\n"));
         if (req.body > 0)
             return mcd_begin_swallow(&c, req.error, SERVE_INVALID);
@@ -380,7 +380,7 @@ __attribute__((noinline)) struct net_step mcd_serve_text(struct memcached *m, st
 {
     struct net_step step = parse(m, s, in, turn, out);
     step.begun = s->swallow.left > 0;
-    s->plain = s->state == MCD_TEXT ? access_plain(m->serve, &s->access) : 0;
+    s->plain = s->state == MCD_TEXT && access_plain(m->serve, &s->access);
     return step;
 }
 
@@ -395,7 +395,7 @@ static struct net_step through(struct memcached *m, struct mcd_session *s, struc
                                struct net_turn *turn, struct buf *out)
 {
     bool here = s->state == MCD_THROUGH && upstream_pending(turn) == 0 &&
-                access_plain(m->serve, &s->access) > 0;
+                access_plain(m->serve, &s->access);
     struct recent_request *q = here ? recent_find(&m->recent, in) : NULL;
     if (q && get_recent(m, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
@@ -434,7 +434,7 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
 {
     struct memcached *m = (struct memcached *)svc;
     struct mcd_session *s = session;
-    if (!serve_is_plain(m->serve, s->plain))
+    if (!s->plain)
         return serve_other(m, s, in, turn, out);
     struct recent_request *q = recent_find(&m->recent, in);
     if (q && get_recent(m, q, turn, out))
@@ -461,10 +461,16 @@ static size_t holds(const struct net_service *svc, const void *session)
     return (s->kept ? s->answer.n : 0) + mcd_merge_holds(s);
 }
 
+static bool stands(const struct net_service *svc, const void *session)
+{
+    return access_stands(((const struct memcached *)svc)->serve,
+                         &((const struct mcd_session *)session)->access);
+}
+
 static void close_session(struct net_service *svc, void *session)
 {
     struct mcd_session *s = session;
-    (void)svc;
+    access_close(((struct memcached *)svc)->serve, &s->access);
     free(s->kept);
     free(s->merge);
 }
@@ -496,6 +502,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .stranger = is_stranger,
         .holds = holds,
         .close = close_session,
+        .stands = stands,
         .pack = mcd_pack,
         .unpack = mcd_unpack,
         .frame = frame_memcached,

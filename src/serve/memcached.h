@@ -8,6 +8,7 @@
  *   memcached_carry.c    sessions that outlive the program
  *   memcached_through.c  what goes to the upstream
  *   memcached_long.c     a line that does so in pieces
+ *   memcached_rights.c   what of it a user may
  */
 #ifndef SIDFLAKE_SERVE_MEMCACHED_H
 #define SIDFLAKE_SERVE_MEMCACHED_H
@@ -51,11 +52,11 @@ struct mcd_session {
     struct span answer;        /* what its end is answered with: static text, or kept … */
     char *kept;                /* … allocated; NULL: not */
     struct access access;
-    uint32_t plain; /* of serve_is_plain; 0 but with MCD_TEXT */
-    uint8_t state;  /* enum mcd_state */
-    bool noreply;   /* … or with nothing */
-    bool passing;   /* binary: a value is under way */
-    uint8_t verb;   /* and what that is counted as */
+    bool plain;    /* of access_plain; false but with MCD_TEXT */
+    uint8_t state; /* enum mcd_state */
+    bool noreply;  /* … or with nothing */
+    bool passing;  /* binary: a value is under way */
+    uint8_t verb;  /* and what that is counted as */
     uint8_t result;
     uint8_t opcode;          /* binary: of the request, for the answer */
     uint8_t error;           /* binary: enum mcb_status, instead of answer */
@@ -126,6 +127,18 @@ size_t mcd_merge_holds(const struct mcd_session *s);
 
 /* As net_service.heard. */
 void mcd_heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
+
+/* What the user may of what is no ID; asked once for each request that is parsed. */
+enum mcd_rights {
+    MCD_RIGHTS_PASS, /* it goes where it goes for everybody */
+    MCD_RIGHTS_HERE, /* it is answered here */
+    MCD_RIGHTS_REFUSED,
+};
+/* known: it was understood; else there is an error to be answered. */
+enum mcd_rights mcd_rights(const struct memcached *m, const struct access *a,
+                           const struct mc_req *req, bool known);
+enum mcd_rights mcd_rights_binary(const struct memcached *m, const struct access *a,
+                                  const struct mcb_req *req);
 
 /* One text request, answered here. */
 struct net_step mcd_serve_text(struct memcached *m, struct mcd_session *s, struct span in,

@@ -133,7 +133,7 @@ static struct net_step sasl(struct call *c)
     enum auth_answer r = AUTH_NO;
     if (c->req->opcode == SASL_AUTH && span_eq(c->req->key, SPAN("PLAIN")) &&
         split_plain(c->req->value, &user, &password))
-        r = access_login(c->m->serve, &c->s->access, user, password);
+        r = access_login(c->m->serve, &c->s->access, c->turn, user, password);
     if (r == AUTH_PENDING)
         return (struct net_step){.verdict = NET_HOLD};
     if (r == AUTH_NO)
@@ -191,7 +191,7 @@ static bool admitted(const struct call *c)
     enum mc_verb verb = c->req->verb;
     if (verb == MC_SASL || verb == MC_VERSION || verb == MC_QUIT)
         return true;
-    return access_granted(c->m->serve, &c->s->access) &&
+    return access_granted(&c->s->access) &&
            (c->req->key.n == 0 || access_may(c->m->serve, &c->s->access, c->req->key));
 }
 

@@ -9,7 +9,7 @@
 #define PACKED     1    /* version of what follows it, and of the verbs' and results' numbers */
 #define ANSWER_MAX 2048 /* bytes of what a data block is answered with */
 
-static_assert(sizeof(void *) != 8 || sizeof(struct mcd_session) == 88,
+static_assert(sizeof(void *) != 8 || sizeof(struct mcd_session) == 96,
               "a field came or went: is it packed, and PACKED another?");
 
 /* An answer is of use only while a block is under way; after it, it points to what is gone. */

@@ -273,7 +273,7 @@ static bool has_id(const struct memcached *m, struct span keys)
 static bool forward_usual(struct memcached *m, const struct mcd_session *s,
                           const struct mc_canon *q, struct net_turn *turn)
 {
-    if (q->silent || access_plain(m->serve, &s->access) == 0 || has_id(m, q->keys) ||
+    if (q->silent || !access_passes(m->serve, &s->access) || has_id(m, q->keys) ||
         !upstream_forward(turn, UPSTREAM_TEXT, span_of(q->line, q->n), q->reply))
         return false;
     upstream_send(turn, q->block);
@@ -285,6 +285,20 @@ static bool is_long_get(struct span in)
 {
     return in.n >= WIRE_LINE_MAX && !memchr(in.p, '\n', WIRE_LINE_MAX) &&
            (span_starts(in, SPAN("get ")) || span_starts(in, SPAN("gets ")));
+}
+
+static struct net_step refuse(struct mcd_call *c)
+{
+    const struct span why = SPAN("CLIENT_ERROR not allowed to this user\r\n");
+    return c->req->body > 0 ? mcd_begin_swallow(c, why, SERVE_REFUSED)
+                            : mcd_answer(c, why, SERVE_REFUSED);
+}
+
+/* What a user's rights are asked of has to be what memcached does: of the classic commands that is
+ * known of canonical ones alone. */
+static bool is_known(const struct mc_req *req, const struct mc_canon *q)
+{
+    return q || (req->verb >= MC_META_GET && req->verb <= MC_META_DELETE);
 }
 
 /* A request that is not forwarded without more ado; q: NULL where it is not canonical. */
@@ -300,11 +314,17 @@ serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const s
     enum keys keys = status == WIRE_REQ ? keys_of(&c) : KEYS_NONE;
     if (keys == KEYS_MIXED && !mcd_keys_allowed(&c))
         keys = KEYS_IDS; /* refused there */
-    if (status == WIRE_CLOSE && is_long_get(in) && access_granted(m->serve, &s->access))
+    if (status == WIRE_CLOSE && is_long_get(in) && access_passes(m->serve, &s->access))
         return mcd_begin_long(&c);
     struct mc_there there = mc_there(in);
-    if (status == WIRE_CLOSE || !access_granted(m->serve, &s->access) || keys == KEYS_IDS ||
-        req.verb == MC_QUIT || there.forgets)
+    bool refused = status == WIRE_CLOSE || !access_granted(&s->access) || there.forgets;
+    enum mcd_rights may =
+        refused || keys == KEYS_IDS
+            ? MCD_RIGHTS_HERE
+            : mcd_rights(m, &s->access, &req, status == WIRE_REQ && is_known(&req, q));
+    if (may == MCD_RIGHTS_REFUSED)
+        return upstream_pending(turn) > 0 ? behind() : refuse(&c);
+    if (may == MCD_RIGHTS_HERE || req.verb == MC_QUIT)
         return upstream_pending(turn) > 0 ? behind() : mcd_serve_text(m, s, in, turn, out);
     if (keys == KEYS_MIXED)
         return merge(&c, q);
@@ -338,6 +358,16 @@ static struct net_step answer_binary(struct memcached *m, struct mcd_session *s,
     return upstream_pending(turn) > 0 ? behind() : mcd_serve_binary(m, s, in, turn, out);
 }
 
+/* The value of a request that was answered is passed over, without a second answer. */
+static struct net_step begin_discard(struct mcd_session *s, const struct mcb_req *req, size_t used)
+{
+    if (req->body > 0) {
+        s->swallow.left = req->body;
+        s->state = MCD_DISCARD;
+    }
+    return (struct net_step){.verdict = NET_DONE, .used = used};
+}
+
 /* While the upstream is down we answer for what is about no key. */
 static struct net_step unavailable_binary(struct memcached *m, struct mcd_session *s,
                                           const struct mcb_req *req, size_t used,
@@ -349,11 +379,18 @@ static struct net_step unavailable_binary(struct memcached *m, struct mcd_sessio
         return mcd_serve_binary(m, s, in, turn, out);
     serve_count(m->serve, SERVE_MEMCACHED, req->verb, SERVE_FAILED);
     mcb_put(out, req, MCB_TEMPORARY, span_of("", 0), SPAN("upstream unavailable"), 0);
-    if (req->body > 0) { /* passed over without a second answer */
-        s->swallow.left = req->body;
-        s->state = MCD_DISCARD;
-    }
-    return (struct net_step){.verdict = NET_DONE, .used = used};
+    return begin_discard(s, req, used);
+}
+
+static struct net_step refuse_binary(struct memcached *m, struct mcd_session *s,
+                                     const struct mcb_req *req, size_t used, struct net_turn *turn,
+                                     struct buf *out)
+{
+    if (upstream_pending(turn) > 0)
+        return behind();
+    serve_count(m->serve, SERVE_MEMCACHED, req->verb, SERVE_REFUSED);
+    mcb_put_error(out, req, MCB_AUTH_ERROR);
+    return begin_discard(s, req, used);
 }
 
 static struct net_step discard(struct mcd_session *s, struct span in)
@@ -381,11 +418,15 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
     enum wire_status status = in.n > 0 ? mcb_parse(in, &req, &used) : WIRE_MORE;
     if (status == WIRE_MORE)
         return (struct net_step){.verdict = NET_MORE};
-    bool local = status != WIRE_REQ || !access_granted(m->serve, &s->access) ||
-                 req.verb == MC_QUIT || req.verb == MC_SASL || req.verb == MC_NOOP ||
-                 (req.key.n > 0 && is_id(m, req.key));
+    bool local = status != WIRE_REQ || !access_granted(&s->access) || req.verb == MC_QUIT ||
+                 req.verb == MC_SASL || req.verb == MC_NOOP || (req.key.n > 0 && is_id(m, req.key));
     if (local)
         return answer_binary(m, s, in, turn, out);
+    enum mcd_rights may = mcd_rights_binary(m, &s->access, &req);
+    if (may == MCD_RIGHTS_HERE)
+        return answer_binary(m, s, in, turn, out);
+    if (may == MCD_RIGHTS_REFUSED)
+        return refuse_binary(m, s, &req, used, turn, out);
     uint64_t whole = used + req.body;
     if (whole > in.n && whole <= NET_IN_MAX)
         return (struct net_step){.verdict = NET_MORE};

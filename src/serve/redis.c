@@ -320,9 +320,9 @@ static struct net_step finish(struct rds_call *c, enum serve_result r, size_t us
 }
 
 /* For a session that is set up, and in no state that gives a GET another meaning. */
-static uint32_t plain(const struct rds_service *svc, const struct rds_session *ses)
+static bool plain(const struct rds_service *svc, const struct rds_session *ses)
 {
-    return ses->multi || ses->passes || ses->subs ? 0 : access_plain(svc->serve, &ses->access);
+    return !ses->multi && !ses->passes && !ses->subs && access_plain(svc->serve, &ses->access);
 }
 
 /* What rds_get does, for the request noted; false: nothing was done, it has to be parsed. */
@@ -389,12 +389,11 @@ static struct net_step serve(struct net_service *net, void *session, struct span
         return swallow(ses, in, turn, out);
     if (in.n == 0) /* the end of nearly every turn */
         return (struct net_step){.verdict = NET_MORE};
-    struct recent_request *q =
-        serve_is_plain(svc->serve, ses->plain) ? recent_find(&svc->recent, in) : NULL;
+    struct recent_request *q = ses->plain ? recent_find(&svc->recent, in) : NULL;
     if (q && get_recent(svc, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
     struct net_step step;
-    if (serve_is_plain(svc->serve, ses->forwards) && rds_forward(svc, in, turn, &step))
+    if (ses->forwards && rds_forward(svc, in, turn, &step))
         return step;
     return serve_parsed(svc, ses, in, turn, out);
 }
@@ -421,10 +420,16 @@ static size_t holds(const struct net_service *net, const void *session)
     return n + rds_multi_holds(ses) + rds_subs_holds(ses) + rds_merge_holds(ses);
 }
 
+static bool stands(const struct net_service *net, const void *session)
+{
+    return access_stands(((const struct rds_service *)(const void *)net)->serve,
+                         &((const struct rds_session *)session)->access);
+}
+
 static void closed(struct net_service *net, void *session)
 {
-    (void)net;
     struct rds_session *ses = session;
+    access_close(((struct rds_service *)(void *)net)->serve, &ses->access);
     rds_multi_end(ses);
     rds_subs_end(ses);
     rds_through_end(ses);
@@ -444,6 +449,7 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .stranger = is_stranger,
                                     .holds = holds,
                                     .close = closed,
+                                    .stands = stands,
                                     .pack = rds_pack,
                                     .unpack = rds_unpack,
                                     .frame = frame_resp,

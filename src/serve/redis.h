@@ -14,6 +14,7 @@
  *   redis_merge.c   MGET of IDs and others         redis_carry.c   sessions outlive the program
  *   redis_through.c, redis_there.c                 what goes to the upstream
  *   redis_form.c                                   the same, as it usually is
+ *   redis_rights.c                                 what of it a user may
  *
  * Sources: redis.io's command reference; replies, error texts and the order of checks compared with
  * Redis 7.0.15. CLIENT SETINFO and NO-TOUCH are those of Redis 7.2.
@@ -106,9 +107,9 @@ static_assert(offsetof(struct rds_there, merge) == sizeof(uint64_t),
 
 /* Zeroed at accept, set up by the first request. */
 struct rds_session {
-    uint64_t id;       /* CLIENT ID; 0: no request yet */
-    uint32_t plain;    /* of serve_is_plain: a GET has no other meaning than for others */
-    uint32_t forwards; /* the same: a foreign request of a known form has not */
+    uint64_t id;   /* CLIENT ID; 0: no request yet */
+    bool plain;    /* of access_plain: a GET has no other meaning than for others */
+    bool forwards; /* the same: a foreign request of a known form has not */
     struct access access;
     int64_t since_ms;             /* Unix ms of the first request */
     struct rds_txn *txn;          /* NULL: nothing queued */
@@ -288,8 +289,8 @@ void rds_through_end(struct rds_session *ses);
 /* ---- redis_form.c */
 
 /* The session's forwards, after each request that was parsed. */
-uint32_t rds_forwards(const struct rds_service *svc, const struct rds_session *ses,
-                      const struct net_turn *turn);
+bool rds_forwards(const struct rds_service *svc, const struct rds_session *ses,
+                  const struct net_turn *turn);
 
 /* Forwards the request at the front for such a session. false: nothing was done, it has to be
  * parsed. */

@@ -43,7 +43,7 @@ bool rds_allowed(struct rds_call *c)
     const struct access *a = &c->ses->access;
     if (a->mode < ACCESS_REQUIRED)
         return true;
-    if (access_granted(c->svc->serve, a))
+    if (access_granted(a))
         return keys_allowed(c);
     if (c->cmd->flags & RESP_F_NO_AUTH)
         return true;
@@ -63,7 +63,7 @@ static enum serve_result login(struct rds_call *c, struct span name, struct span
     struct access *a = &c->ses->access;
     if (a->mode == ACCESS_OFF && !span_eq(name, SPAN("default")))
         return rds_fail(c, SERVE_REFUSED, WRONGPASS);
-    enum auth_answer r = access_login(c->svc->serve, a, name, password);
+    enum auth_answer r = access_login(c->svc->serve, a, c->turn, name, password);
     if (r == AUTH_YES)
         return SERVE_OK;
     if (r == AUTH_NO)
@@ -150,7 +150,7 @@ enum serve_result rds_hello(struct rds_call *c)
     enum serve_result r = h.name.p ? login(c, h.name, h.password) : SERVE_OK;
     if (r != SERVE_OK)
         return r;
-    if (!access_granted(c->svc->serve, &c->ses->access))
+    if (!access_granted(&c->ses->access))
         return rds_fail(c, SERVE_REFUSED, HELLO_NOAUTH);
     if (h.client.p)
         rds_set_name(c->ses, h.client);

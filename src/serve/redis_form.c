@@ -53,14 +53,14 @@ void rds_note_form(struct rds_call *c)
 /* ---- forwarding -------------------------------------------------------------------------------
  */
 
-uint32_t rds_forwards(const struct rds_service *svc, const struct rds_session *ses,
-                      const struct net_turn *turn)
+bool rds_forwards(const struct rds_service *svc, const struct rds_session *ses,
+                  const struct net_turn *turn)
 {
     const struct rds_there *t = ses->there;
     bool plain = t && ses->passes && t->exceptional == 0 && !t->merge && !ses->multi &&
                  !ses->subs && !upstream_subscribed(turn) &&
                  (upstream_owns(turn) || (ses->proto == 2 && ses->db == 0));
-    return plain ? access_plain(svc->serve, &ses->access) : 0;
+    return plain && access_passes(svc->serve, &ses->access);
 }
 
 bool rds_forward(struct rds_service *svc, struct span in, struct net_turn *turn,

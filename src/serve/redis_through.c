@@ -254,10 +254,21 @@ enum serve_result rds_through(struct rds_call *c)
     }
     bool known = rds_find(c);
     bool barred = !known && c->cmd && !rds_allowed(c);
-    if (barred || !access_granted(c->svc->serve, &ses->access)) {
+    if (barred || !access_granted(&ses->access)) {
         buf_truncate(c->out, c->start);
         ses->dirty |= barred && ses->there->multi;
         return rds_here(c);
+    }
+    switch (rds_rights(c, known && !c->req->inline_cmd)) {
+    case RDS_RIGHTS_HERE:
+        buf_truncate(c->out, c->start);
+        return rds_here(c);
+    case RDS_RIGHTS_REFUSED:
+        return SERVE_REFUSED;
+    case RDS_RIGHTS_BEHIND:
+        return RDS_PARKED;
+    case RDS_RIGHTS_PASS:
+        break;
     }
     enum rds_at at = known ? place(c) : RDS_PASS;
     if (!known) { /* newer than our table, perhaps */

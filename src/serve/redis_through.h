@@ -34,6 +34,17 @@ bool rds_hears_news(const struct rds_call *c);
  * those that may be shared. */
 void rds_note_form(struct rds_call *c);
 
+/* ---- redis_rights.c: what the user may there; asked once for each request that is parsed */
+enum rds_rights {
+    RDS_RIGHTS_PASS, /* it goes where it goes for everybody */
+    RDS_RIGHTS_HERE, /* it is answered here */
+    RDS_RIGHTS_REFUSED,
+    RDS_RIGHTS_BEHIND, /* not yet */
+};
+
+/* known: rds_find has found what it is. */
+enum rds_rights rds_rights(struct rds_call *c, bool known);
+
 /* Not yet. */
 enum serve_result rds_behind(struct rds_call *c);
 

@@ -85,25 +85,20 @@ struct serve {
     size_t nsettings;
     struct net *net; /* for counts of connections */
     struct net_service *services[SERVE_PROTOCOLS];
-    struct auth *auth;         /* NULL: no listener requires users */
-    uint32_t users_generation; /* counts reloads of the users */
+    struct auth *auth; /* NULL: no listener requires users */
     struct log_limit refused_logins;
     uint64_t requests[SERVE_PROTOCOLS][SERVE_COMMANDS][SERVE_RESULTS];
     struct history history; /* what the status page draws */
     struct print prints[PRINTS];
-    char nonce[33]; /* of the status page written last */
+    char nonce[33];          /* of the status page written last */
+    char *const *http_hosts; /* names beside the usual ones, owned by the composition root */
+    size_t nhttp_hosts;
 };
 
 static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned command,
                                enum serve_result r)
 {
     s->requests[p][command < SERVE_COMMANDS ? command : SERVE_COMMANDS - 1][r]++;
-}
-
-/* Whether a session's plain, of access_plain or 0, still holds. */
-static inline bool serve_is_plain(const struct serve *s, uint32_t plain)
-{
-    return plain > s->users_generation;
 }
 
 /* Requests of a protocol that ended so, over all commands. */

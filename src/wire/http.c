@@ -18,6 +18,7 @@ static const struct {
     {408, "Request Timeout"},
     {413, "Content Too Large"},
     {414, "URI Too Long"},
+    {421, "Misdirected Request"},
     {429, "Too Many Requests"},
     {431, "Request Header Fields Too Large"},
     {500, "Internal Server Error"},
@@ -179,6 +180,27 @@ static bool set_authorization(struct http_req *req, struct span v)
     return true;
 }
 
+static bool set_origin(struct http_req *req, struct span v)
+{
+    if (!req->origin.p)
+        req->origin = v;
+    return true;
+}
+
+static bool set_site(struct http_req *req, struct span v)
+{
+    if (!req->site.p)
+        req->site = v;
+    return true;
+}
+
+static bool set_dest(struct http_req *req, struct span v)
+{
+    if (!req->dest.p)
+        req->dest = v;
+    return true;
+}
+
 static bool set_length(struct http_req *req, struct span v)
 {
     uint64_t n;
@@ -205,6 +227,9 @@ static const struct {
     {"connection", set_connection, ""},
     {"accept", set_accept, ""},
     {"authorization", set_authorization, ""},
+    {"origin", set_origin, ""},
+    {"sec-fetch-site", set_site, ""},
+    {"sec-fetch-dest", set_dest, ""},
     {"content-length", set_length, "expected one Content-Length in decimal digits"},
     {"transfer-encoding", set_coding, ""},
 };

@@ -40,6 +40,8 @@ struct http_req {
     struct span host;   /* of the Host header, or of an absolute target; may be empty */
     struct span accept; /* of the first Accept header; p is NULL if there was none */
     struct span authorization; /* of the first Authorization header; likewise */
+    struct span origin;        /* of the first Origin header; likewise */
+    struct span site, dest;    /* of the first Sec-Fetch-Site and -Dest; likewise */
     int status;                /* with WIRE_CLOSE: the error's status */
     struct span error;         /* with WIRE_CLOSE: the whole response, head and body */
 

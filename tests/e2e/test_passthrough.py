@@ -495,7 +495,7 @@ def slowly(case):
 @test("where users are required nothing reaches the upstream before one has come")
 def users(case):
     redis, server = case.redis(), case.memcached()
-    hashed = case.ctl("passwd", "alice", stdin="secret\n", expect=0).stdout
+    hashed = case.ctl("passwd", "alice", "--upstream", "all", stdin="secret\n", expect=0).stdout
     with open(case.path("users"), "w") as f:
         f.write(hashed)
     s = behind(case, redis, server, {"auth.mode": "required", "auth.users_file": f.name},

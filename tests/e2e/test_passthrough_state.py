@@ -6,7 +6,7 @@ import time
 import wire
 from harness import until
 from runner import test
-from test_auth import sidecar as with_users
+from test_auth import CRYPT, sidecar as with_users
 from test_passthrough import behind, error
 from test_passthrough_hostile import Puppet, before_puppet
 
@@ -130,8 +130,9 @@ def no_subscription_in_multi(case):
 @test("an ID that a user may not have is no key of Redis")
 def names_of_users(case):
     redis = case.redis()
-    s = with_users(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port})
-    with s.resp() as r: # bob: names=orders
+    s = with_users(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port},
+                   users="bob:%s:names=orders:upstream=all\n" % CRYPT)
+    with s.resp() as r:
         assert r.ask("AUTH", "bob", "secret") == b"OK" and r.ask("LPUSH", "l", 3, 1) == 2
         for q in (("EVAL", "return redis.call('set', KEYS[1], '9')", 1, "id:x"),
                   ("SORT", "l", "STORE", "id:x"), ("LMPOP", 1, "id:x", "LEFT"),

@@ -2,6 +2,7 @@
 
 #include "base/dec.h"
 #include "net/addr.h"
+#include "net/private.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -251,6 +252,10 @@ static void do_open(struct net_bench *b, void *arg)
     (void)arg;
     b->open = true;
     net_wake(b->net);
+    for (struct link *l = b->net->all.next, *next; l != &b->net->all; l = next) {
+        next = l->next;
+        net_wake_one(CONTAINER(l, struct conn, all));
+    }
 }
 
 void net_bench_open_gate(struct net_bench *b)

@@ -7,6 +7,7 @@
  *   big N        N bytes and a line feed, all 'x' (N <= 400,000)
  *   wait         NET_WAIT until the gate is open: "open"; or until max_wait has passed: "late"
  *   half         the same, but "half " is written before the wait and kept back
+ *   hold         NET_HOLD until the gate is open: what a TEXT is answered
  *   until N      NET_WAIT for N ms from now at most: "time"
  *   take N       N tokens, of which there are 1,024 in each millisecond, in turn: "took N"
  *   spin N       "spun", after N us of work

@@ -1,5 +1,6 @@
 /* Names and passwords, and the thread that checks them. */
 #include "auth/auth.h"
+#include "base/clock.h"
 
 #include <semaphore.h>
 #include <setjmp.h>
@@ -58,14 +59,30 @@ static void wait_answer(void)
     assert_int_equal(sem_timedwait(&answered, &until), 0);
 }
 
-/* The answer, however long it takes; *slow: it had to be waited for. */
+/* What connection l of that party is told now. */
+static enum auth_answer once(struct auth_login *l, uint64_t party, const char *name,
+                             const char *password, uint32_t *id)
+{
+    const struct auth_question q = {
+        .name = span_str(name), .password = span_str(password), .peer = {{party, 0}}, .who = l};
+    return auth_check(a, l, &q, id);
+}
+
+/* Who is told of an answer next; NULL: nobody yet. */
+static struct auth_login *told(void)
+{
+    void *who = NULL;
+    return auth_answered(a, &who) ? who : NULL;
+}
+
+/* The answer to a connection of its own, however long it takes; *slow: it had to be waited for. */
 static enum auth_answer ask(const char *name, const char *password, uint32_t *id, bool *slow)
 {
     enum auth_answer r;
-    uint64_t ticket = 0;
+    struct auth_login l = {.ask = NULL};
     *slow = false;
     *id = 0;
-    while ((r = auth_check(a, span_str(name), span_str(password), &ticket, id)) == AUTH_PENDING) {
+    while ((r = once(&l, 1, name, password, id)) == AUTH_PENDING) {
         *slow = true;
         wait_answer();
     }
@@ -133,7 +150,9 @@ static void test_user(void **state)
 
 static void test_replace(void **state)
 {
-    struct users same = users_of("new:" CRYPT "\nann:" SECRET ":names=y\nbob:" SECRET "\n");
+    struct users same = users_of("new:" CRYPT "\nann:" SECRET "\nbob:" SECRET "\n");
+    struct users less = users_of("ann:" SECRET ":names=y\n");
+    struct users more = users_of("ann:" SECRET ":names=x,y\n");
     struct users nobody = users_of("");
     uint32_t ann, bob, id;
     bool slow;
@@ -141,11 +160,17 @@ static void test_replace(void **state)
     assert_int_equal(ask("ann", "secret", &ann, &slow), AUTH_YES);
     assert_int_equal(ask("bob", "secret", &bob, &slow), AUTH_YES);
     auth_replace(a, &same);
-    assert_true(span_eq(auth_user(a, ann)->names, SPAN("y")));
+    assert_string_equal(auth_user(a, ann)->name, "ann");
     assert_null(auth_user(a, bob)); /* the hash is another */
     check("ann", "secret", AUTH_YES, false);
     assert_int_equal(ask("bob", "secret", &id, &slow), AUTH_YES);
     assert_true(slow && id != bob);
+    auth_replace(a, &less);
+    assert_null(auth_user(a, ann));
+    assert_int_equal(ask("ann", "secret", &ann, &slow), AUTH_YES);
+    assert_false(slow); /* the password is the same */
+    auth_replace(a, &more);
+    assert_true(span_eq(auth_user(a, ann)->names, SPAN("x,y")));
     auth_replace(a, &nobody);
     assert_null(auth_user(a, ann));
     check("ann", "secret", AUTH_NO, false);
@@ -157,17 +182,23 @@ static void test_replace_meanwhile(void **state)
     struct users other = users_of("ann:" CRYPT "\n");
     uint32_t id;
     (void)state;
+    static struct auth_login old[21];
+    memset(old, 0, sizeof old);
     for (int i = 0; i < 20; i++) {
         char password[16];
         (void)snprintf(password, sizeof password, "p%d", i);
-        assert_int_equal(auth_check(a, SPAN("ann"), span_str(password), &(uint64_t){0}, &id),
-                         AUTH_PENDING);
+        assert_int_equal(once(&old[i], 1, "ann", password, &id), AUTH_PENDING);
     }
-    assert_int_equal(auth_check(a, SPAN("ann"), SPAN("secret"), &(uint64_t){0}, &id), AUTH_PENDING);
+    assert_int_equal(once(&old[20], 1, "ann", "secret", &id), AUTH_PENDING);
     auth_replace(a, &other);
-    assert_int_equal(auth_check(a, SPAN("ann"), SPAN("p1"), &(uint64_t){0}, &id), AUTH_PENDING);
+    for (int i = 0; i < 21; i++) {
+        enum auth_answer r;
+        while ((r = once(&old[i], 1, "ann", i < 20 ? "wrong" : "secret", &id)) == AUTH_PENDING)
+            wait_answer();
+        assert_int_equal(r, i < 20 ? AUTH_NO : AUTH_YES);
+    }
     check("ann", "p1", AUTH_NO, true);
-    check("ann", "secret", AUTH_YES, true);
+    check("ann", "secret", AUTH_YES, false);
 }
 
 /* A right password of the old users, whose check ends under the new ones. */
@@ -179,52 +210,208 @@ static void test_replace_while_running(void **state)
     uint32_t id;
     (void)state;
     auth_replace(a, &slow);
-    assert_int_equal(auth_check(a, SPAN("ann"), SPAN("secret"), &(uint64_t){0}, &id), AUTH_PENDING);
+    assert_int_equal(once(&(struct auth_login){.ask = NULL}, 1, "ann", "secret", &id),
+                     AUTH_PENDING);
     (void)nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL); /* for it to begin */
     auth_replace(a, &other);
     check("ann", "secret", AUTH_NO, true);
     check("ann", "other", AUTH_YES, true);
 }
 
-/* More at once than there is room for: each gets its answer in the end. */
-static void test_many(void **state)
+/* Each is told of its own answer, once, and of nobody else's. */
+static void test_told(void **state)
 {
-    bool done[100] = {false};
-    uint64_t ticket[100] = {0};
-    unsigned left = 100;
-    (void)state;
-    while (left > 0) {
-        for (int i = 0; i < 100; i++) {
-            char password[16];
-            uint32_t id;
-            (void)snprintf(password, sizeof password, "p%d", i);
-            if (done[i] ||
-                auth_check(a, SPAN("ann"), span_str(password), &ticket[i], &id) == AUTH_PENDING)
-                continue;
-            done[i] = true;
-            left--;
-        }
-        if (left > 0)
-            wait_answer();
-    }
-}
-
-/* Who asks again is known by the ticket alone, until there is an answer. */
-static void test_tickets(void **state)
-{
-    uint64_t ticket[40] = {0};
+    enum {
+        N = 100
+    };
+    static struct auth_login l[N];
+    unsigned times[N] = {0};
     uint32_t id;
     (void)state;
-    for (int i = 0; i < 40; i++) {
+    memset(l, 0, sizeof l);
+    for (int i = 0; i < N; i++) {
         char password[16];
         (void)snprintf(password, sizeof password, "p%d", i);
-        (void)auth_check(a, SPAN("ann"), span_str(password), &ticket[i], &id);
+        assert_int_equal(once(&l[i], 1, "ann", password, &id), AUTH_PENDING);
     }
-    for (int i = 0; i < 40; i++)
-        while (auth_check(a, SPAN("ann"), SPAN("other"), &ticket[i], &id) == AUTH_PENDING)
+    for (unsigned left = N; left > 0;) {
+        struct auth_login *who = told();
+        if (!who) {
             wait_answer();
-    for (int i = 0; i < 40; i++)
-        assert_int_equal(ticket[i], 0);
+            continue;
+        }
+        char password[16];
+        (void)snprintf(password, sizeof password, "p%d", (int)(who - l));
+        assert_int_equal(once(who, 1, "ann", password, &id), AUTH_NO);
+        assert_null(who->ask);
+        assert_int_equal(++times[who - l], 1);
+        left--;
+    }
+    assert_null(told());
+}
+
+/* A question that has changed meanwhile is another one. */
+static void test_other_question(void **state)
+{
+    struct auth_login l = {.ask = NULL};
+    uint32_t id = 0;
+    (void)state;
+    assert_int_equal(once(&l, 1, "ann", "secret", &id), AUTH_PENDING);
+    while (told() != &l)
+        wait_answer();
+    assert_int_equal(once(&l, 1, "ann", "other", &id), AUTH_PENDING);
+    while (told() != &l)
+        wait_answer();
+    assert_int_equal(once(&l, 1, "ann", "other", &id), AUTH_NO);
+    assert_int_equal(id, 0);
+}
+
+/* Connections that guess without end, each anew as soon as it was told: others log in meanwhile, by
+ * another party at once, and by the same when each of these has had a check. */
+static void test_guessing(void **state)
+{
+    enum {
+        N = 40
+    };
+    struct users slow =
+        users_of("eve:$argon2id$v=19$m=8192,t=4,p=1$c29tZXNhbHQ$"
+                 "pZFwD26TasTmNEoaHqZzemrts7a4Bfvk\nann:" SECRET "\nbob:" CRYPT "\n");
+    static struct auth_login l[N];
+    struct auth_login ann = {.ask = NULL}, bob = {.ask = NULL};
+    char password[16];
+    uint32_t id;
+    unsigned guesses = 0, before_ann = 0, before_bob = 0;
+    (void)state;
+    memset(l, 0, sizeof l);
+    auth_replace(a, &slow);
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(password, sizeof password, "g%u", i);
+        (void)once(&l[i], 1, "eve", password, &id);
+    }
+    (void)once(&ann, 2, "ann", "secret", &id);
+    (void)once(&bob, 1, "bob", "secret", &id);
+    while (before_ann == 0 || before_bob == 0) {
+        struct auth_login *who = told();
+        if (!who) {
+            wait_answer();
+            continue;
+        }
+        if (who == &ann)
+            before_ann = guesses + 1;
+        if (who == &bob)
+            before_bob = guesses + 1;
+        if (who == &ann || who == &bob)
+            continue;
+        guesses++;
+        (void)snprintf(password, sizeof password, "g%u", (unsigned)(who - l));
+        (void)once(who, 1, "eve", password, &id); /* AUTH_NO, and then the next */
+        (void)snprintf(password, sizeof password, "n%u", guesses);
+        (void)once(who, 1, "eve", password, &id);
+    }
+    assert_in_range(before_ann, 1, 4);
+    assert_in_range(before_bob, 1, N + N / 3 + 2);
+    assert_int_equal(once(&ann, 2, "ann", "secret", &id), AUTH_YES);
+    assert_int_equal(once(&bob, 1, "bob", "secret", &id), AUTH_YES);
+    for (int i = 0; i < N; i++)
+        auth_forget(a, &l[i]);
+}
+
+/* Each wrong answer delays the next one of the same connection, a right one is told at once. */
+static void test_delay(void **state)
+{
+    struct auth_login l = {.ask = NULL}, fresh = {.ask = NULL};
+    uint32_t id;
+    (void)state;
+    check("ann", "wrong", AUTH_NO, true);
+    check("ann", "secret", AUTH_YES, true);
+    assert_int_equal(once(&l, 1, "ann", "wrong", &id), AUTH_NO);
+    assert_int_equal(l.refused, 1);
+    assert_int_equal(once(&fresh, 1, "ann", "wrong", &id), AUTH_NO);
+    int64_t before = clock_mono_us(clock_system());
+    assert_int_equal(once(&l, 1, "ann", "wrong", &id), AUTH_PENDING);
+    while (once(&l, 1, "ann", "wrong", &id) == AUTH_PENDING)
+        wait_answer();
+    assert_true(clock_mono_us(clock_system()) - before >= QUEUE_DELAY_US);
+    assert_int_equal(l.refused, 2);
+    assert_int_equal(once(&l, 1, "ann", "secret", &id), AUTH_YES);
+    assert_int_equal(l.refused, 0);
+}
+
+/* A connection that closes in each state of its question. */
+static void test_forget(void **state)
+{
+    static struct auth_login l[6];
+    uint32_t id;
+    (void)state;
+    memset(l, 0, sizeof l);
+    for (int i = 0; i < 5; i++) {
+        char password[16];
+        (void)snprintf(password, sizeof password, "p%d", i);
+        (void)once(&l[i], 1, "ann", password, &id);
+    }
+    l[5].refused = 5;
+    (void)once(&l[5], 1, "ann", "wrong", &id); /* delayed */
+    auth_forget(a, &l[4]);                     /* waits */
+    auth_forget(a, &l[0]);                     /* runs, perhaps */
+    while (told() != &l[2])
+        wait_answer();
+    auth_forget(a, &l[2]); /* told */
+    wait_answer();
+    auth_forget(a, &l[3]); /* answered, perhaps */
+    auth_forget(a, &l[5]);
+    auth_forget(a, &l[5]);
+    check("bob", "secret", AUTH_YES, true);
+}
+
+/* A name that nobody has is compared with the hash of one that somebody has, always the same one's,
+ * and by no means always the same for all names. */
+static void test_stand_in(void **state)
+{
+    static const char text[] = "ann:" SECRET "\nslow:$argon2id$v=19$m=65536,t=1,p=1$c29tZXNhbHQ$"
+                               "pZFwD26TasTmNEoaHqZzemrts7a4Bfvk\n";
+    unsigned slow[2] = {0};
+    bool was[16];
+    (void)state;
+    for (int life = 0; life < 2; life++) {
+        struct users u = users_of(text);
+        auth_replace(a, &u);
+        for (unsigned i = 0; i < 16; i++) {
+            char name[16];
+            uint32_t id;
+            bool waited;
+            (void)snprintf(name, sizeof name, "n%u", i);
+            clock_t before = clock();
+            assert_int_equal(ask(name, life ? "x" : "y", &id, &waited), AUTH_NO);
+            bool is = clock() - before > CLOCKS_PER_SEC / 100; /* of the processor */
+            if (life == 1)
+                assert_true(was[i] == is);
+            was[i] = is;
+            slow[life] += is;
+        }
+    }
+    assert_in_range(slow[0], 1, 15);
+}
+
+/* What a program leaves to the next one: known passwords stay so, if the user is the same. */
+static void test_pack(void **state)
+{
+    struct users others = users_of("bob:" SECRET "\nann:" SECRET "\n");
+    char mem[1024];
+    struct buf b;
+    struct err e;
+    (void)state;
+    check("ann", "secret", AUTH_YES, true);
+    check("bob", "secret", AUTH_YES, true);
+    buf_init(&b, mem, sizeof mem);
+    auth_pack(a, &b);
+    auth_free(a);
+    assert_int_equal(auth_new(&others, notify, NULL, &a, &e), ERR_OK);
+    auth_unpack(a, buf_span(&b));
+    check("ann", "secret", AUTH_YES, false);
+    check("bob", "secret", AUTH_YES, true); /* the hash is another */
+    check("ann", "wrong", AUTH_NO, true);
+    for (size_t n = 0; n < b.n; n++)
+        auth_unpack(a, span_of(mem, n));
 }
 
 /* What is left when the daemon ends. */
@@ -232,8 +419,9 @@ static void test_free_meanwhile(void **state)
 {
     uint32_t id;
     (void)state;
-    assert_int_equal(auth_check(a, SPAN("ann"), SPAN("secret"), &(uint64_t){0}, &id), AUTH_PENDING);
-    assert_int_equal(auth_check(a, SPAN("bob"), SPAN("secret"), &(uint64_t){0}, &id), AUTH_PENDING);
+    (void)once(&(struct auth_login){.ask = NULL}, 1, "ann", "secret", &id);
+    (void)once(&(struct auth_login){.ask = NULL}, 1, "bob", "secret", &id);
+    (void)once(&(struct auth_login){.refused = 6}, 1, "bob", "x", &id);
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
@@ -248,8 +436,13 @@ int main(void)
         TEST(test_replace),
         TEST(test_replace_meanwhile),
         TEST(test_replace_while_running),
-        TEST(test_many),
-        TEST(test_tickets),
+        TEST(test_told),
+        TEST(test_other_question),
+        TEST(test_guessing),
+        TEST(test_delay),
+        TEST(test_forget),
+        TEST(test_stand_in),
+        TEST(test_pack),
         TEST(test_free_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -41,6 +42,57 @@ static void test_fields(void **state)
     users_clear(&u);
 }
 
+static void test_rights(void **state)
+{
+    struct users u =
+        read_good("a:" CRYPT5 ":upstream=all\nb:" CRYPT5
+                  ":upstream=read:names=o:keys=page:*,x\nc:" CRYPT5 ":names=o:upstream=none\n");
+    (void)state;
+    assert_int_equal(u.user[0].upstream, USER_ALL);
+    assert_null(u.user[0].keys.p);
+    assert_int_equal(u.user[1].upstream, USER_READ);
+    assert_true(span_eq(u.user[1].names, SPAN("o")));
+    assert_true(span_eq(u.user[1].keys, SPAN("page:*,x")));
+    assert_int_equal(u.user[2].upstream, USER_NONE);
+    users_clear(&u);
+}
+
+/* Whether a user of the second line may all that one of the first may. */
+static void test_keep(void **state)
+{
+    static const struct {
+        const char *old, *now;
+        bool keeps;
+    } cases[] = {
+        {"", "", true},
+        {"", ":names=a", false},
+        {":names=a", "", true},
+        {":names=a,b", ":names=b,c,a", true},
+        {":names=a,b", ":names=a", false},
+        {"", ":upstream=read", true},
+        {":upstream=all", ":upstream=read", false},
+        {":upstream=read", "", false},
+        {":upstream=read", ":upstream=all:keys=a", false},
+        {":upstream=read:keys=a", ":upstream=all:keys=b,a", true},
+        {":upstream=read:keys=a", ":upstream=all", true},
+        {":upstream=read:keys=a,b", ":upstream=all:keys=a", false},
+        {":upstream=none", ":upstream=all:keys=a", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512], other[512];
+        (void)snprintf(text, sizeof text, "a:" CRYPT5 "%s\n", cases[i].old);
+        (void)snprintf(other, sizeof other, "a:" CRYPT5 "%s\na2:" ARGON2 "%s\n", cases[i].now,
+                       cases[i].now);
+        struct users old = read_good(text), now = read_good(other);
+        if (users_keep(old.user[0].terms, &now.user[0]) != cases[i].keeps)
+            fail_msg("%s -> %s: expected %d", cases[i].old, cases[i].now, cases[i].keeps);
+        assert_false(users_keep(old.user[0].terms, &now.user[1]));
+        users_clear(&old);
+        users_clear(&now);
+    }
+}
+
 static void test_bad(void **state)
 {
     static const struct {
@@ -54,7 +106,21 @@ static void test_bad(void **state)
         {"a:plain", "f:1:3: expected a hash, " SECRET_FORMS ", found something else"},
         {"a:", "f:1:3: expected a hash, " SECRET_FORMS ", found something else"},
         {"a:" CRYPT5 "\na:" ARGON2, "f:2:1: expected each name once, found it again"},
-        {"a:" CRYPT5 ":x=1", "f:1:59: expected names=GLOB,..., found another field"},
+        {"a:" CRYPT5 ":x=1",
+         "f:1:59: expected names=GLOB,..., upstream=WORD or keys=GLOB,..., found "
+         "another field"},
+        {"a:" CRYPT5 ":", "f:1:59: expected names=GLOB,..., upstream=WORD or keys=GLOB,..., found "
+                          "another field"},
+        {"a:" CRYPT5 ":names=a:names=b", "f:1:67: expected each field once, found it again"},
+        {"a:" CRYPT5 ":upstream=", "f:1:68: expected none, read or all, found none"},
+        {"a:" CRYPT5 ":upstream=write", "f:1:68: expected none, read or all, found something else"},
+        {"a:" CRYPT5 ":keys=x",
+         "f:1:64: expected upstream=read or upstream=all beside keys=, found "
+         "neither"},
+        {"a:" CRYPT5 ":upstream=read:keys=", "f:1:78: expected a pattern of 1..256 printable bytes "
+                                             "without spaces, found none"},
+        {"a:" CRYPT5 ":upstream=read:keys=x:y:names=b",
+         "f:1:82: expected keys= at the end of the line, found another field behind it"},
         {"a:" CRYPT5 ":names=", "f:1:65: expected a pattern of 1..256 printable bytes without "
                                 "spaces, found none"},
         {"a:" CRYPT5 ":names=a,,b", "f:1:67: expected a pattern of 1..256 printable bytes without "
@@ -113,6 +179,16 @@ static void test_load(void **state)
     assert_int_equal(users_load(&u, path, &e), ERR_OK);
     assert_int_equal(u.n, 1);
     users_clear(&u);
+    assert_int_equal(fchmod(fd, 0620), 0);
+    assert_int_equal(users_load(&u, path, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, ": expected a file that nobody but its owner may write to, "
+                                   "found mode 0620"));
+    assert_int_equal(fchmod(fd, 0602), 0);
+    assert_int_equal(users_load(&u, path, &e), ERR_INVALID);
+    assert_int_equal(u.n, 0);
+    assert_int_equal(fchmod(fd, 0644), 0);
+    assert_int_equal(users_load(&u, path, &e), ERR_OK);
+    users_clear(&u);
     assert_int_equal(ftruncate(fd, USERS_FILE_MAX + 1), 0);
     assert_int_equal(users_load(&u, path, &e), ERR_RANGE);
     (void)close(fd);
@@ -125,10 +201,8 @@ static void test_load(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_load),
+        cmocka_unit_test(test_fields), cmocka_unit_test(test_rights),   cmocka_unit_test(test_keep),
+        cmocka_unit_test(test_bad),    cmocka_unit_test(test_too_many), cmocka_unit_test(test_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

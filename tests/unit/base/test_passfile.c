@@ -47,6 +47,24 @@ static enum err_code read_from(const char *content, size_t n)
     return rc;
 }
 
+static void others_may_not_write_to_it(void **state)
+{
+    (void)state;
+    static const mode_t wrong[] = {0620, 0602, 0666}, right[] = {0600, 0640, 0644, 0400};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(read_from("secret", 6), ERR_OK);
+        assert_int_equal(chmod(path, wrong[i]), 0);
+        assert_int_equal(passfile_read(path, WHAT, false, out, &e), ERR_INVALID);
+        assert_string_equal(out, "");
+        assert_int_equal(chmod(path, 0600), 0);
+    }
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        assert_int_equal(chmod(path, right[i]), 0);
+        assert_int_equal(passfile_read(path, WHAT, false, out, &e), ERR_OK);
+    }
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
 static void one_line_end_is_left_out(void **state)
 {
     (void)state;
@@ -141,9 +159,13 @@ static void who_can_wait_takes_a_pipe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PASSFILE(one_line_end_is_left_out),  PASSFILE(too_long_is_refused),
-        PASSFILE(nothing_is_refused),        PASSFILE(nul_is_refused),
-        PASSFILE(no_file_is_refused),        PASSFILE(other_kinds_are_refused),
+        PASSFILE(others_may_not_write_to_it),
+        PASSFILE(one_line_end_is_left_out),
+        PASSFILE(too_long_is_refused),
+        PASSFILE(nothing_is_refused),
+        PASSFILE(nul_is_refused),
+        PASSFILE(no_file_is_refused),
+        PASSFILE(other_kinds_are_refused),
         PASSFILE(who_can_wait_takes_a_pipe),
     };
     return cmocka_run_group_tests_name("base/passfile", tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 /* cmocka.h wants those before it */
 #include <cmocka.h>
@@ -147,7 +148,7 @@ static void test_dev_file(void **state)
 static const char every_option[] =
     "listen:\n  memcached: [\"unix:///run/m\", \"tcp://[::1]:0\", \"tcp://[::1]:0\"]\n"
     "  redis: []\n  http:\n  - 'tcp://h:80'\n  socket_mode: 0777\n  busy_poll: 1ms\n"
-    "  allow_unprotected: true\n"
+    "  allow_unprotected: true\n  http_hosts: [ids.example.com, '*.lan']\n"
     "auth: {mode: accept_any, users_file: /u, allow_uids: [0, 4294967294], allow_gids: [5]}\n"
     "upstream: {memcached: 'unix:///m', redis: 'tcp://r:1', timeout: 1h, buffer: 64MiB, ping: "
     "there}\n"
@@ -172,6 +173,7 @@ static void test_values(void **state)
     assert_int_equal(c.listen_socket_mode, 0777);
     assert_int_equal(c.listen_busy_poll_us, 1000);
     assert_true(c.listen_allow_unprotected);
+    assert_string_equal(c.listen_http_hosts.item[1], "*.lan");
     assert_int_equal(c.auth_mode, CONF_AUTH_ACCEPT_ANY);
     assert_string_equal(c.auth_users_file, "/u");
     assert_string_equal(c.auth_allow_uids.item[1], "4294967294");
@@ -335,6 +337,7 @@ static void test_upstream_logins(void **state)
     FILE *f = fopen(name, "w");
     assert_non_null(f);
     assert_true(fputs("secret\n", f) >= 0);
+    assert_int_equal(fchmod(fileno(f), 0600), 0);
     assert_int_equal(fclose(f), 0);
     struct conf c = load_yaml(both);
     assert_string_equal(c.upstream_redis_user, "u");

@@ -261,6 +261,76 @@ static void a_loop_with_open_connections_can_be_freed(void **state)
     net_free(NULL);
 }
 
+/* ---- a review ---------------------------------------------------------------------------------
+ */
+
+enum {
+    REVIEWED = 9
+};
+static int reviewed;
+
+/* The first and the last who came may go on. */
+static bool first_or_last(const struct net_service *svc, const void *session)
+{
+    (void)svc;
+    (void)session;
+    int at = reviewed++;
+    return at == 0 || at == REVIEWED - 1;
+}
+
+static void do_review(struct net_bench *bench, void *arg)
+{
+    bench->svc.stands = first_or_last;
+    *(uint64_t *)arg = net_review(bench->net);
+}
+
+/* All that has been sent is read, and then the end, or an error. */
+static void expect_closed(int fd)
+{
+    char mem[65536];
+    ssize_t n;
+    while ((n = recv(fd, mem, sizeof mem, 0)) > 0)
+        continue;
+}
+
+static void a_review_closes_in_every_state(void **state)
+{
+    static const char *const words[REVIEWED] = {
+        "",
+        "",
+        "half of it",
+        "wait\n",
+        "half\n",
+        "hold\n",
+        "take 90000\n",
+        "big 400000\nbig 400000\nbig 400000\nbig 400000\nbig 400000\nbig 400000\nbig 400000\n",
+        ""};
+    int fd[REVIEWED];
+    uint64_t closed = 0;
+    (void)state;
+    reviewed = 0;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < REVIEWED; i++) {
+        fd[i] = dial(&b);
+        say(fd[i], "x\n");
+        expect(fd[i], "x\n");
+        say(fd[i], words[i]);
+    }
+    (void)poll(NULL, 0, 20);
+    net_bench_call(&b, do_review, &closed);
+    assert_int_equal(closed, REVIEWED - 2);
+    assert_int_equal(net_bench_connections(&b), 2);
+    for (int i = 1; i < REVIEWED - 1; i++)
+        expect_closed(fd[i]);
+    say(fd[0], "y\n");
+    expect(fd[0], "y\n");
+    say(fd[REVIEWED - 1], "z\n");
+    expect(fd[REVIEWED - 1], "z\n");
+    for (int i = 0; i < REVIEWED; i++)
+        (void)close(fd[i]);
+}
+
 #define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 int main(void)
@@ -276,6 +346,7 @@ int main(void)
         NET(signals_arrive_in_the_loop),
         NET(a_timer_fires_once),
         NET(a_loop_with_open_connections_can_be_freed),
+        NET(a_review_closes_in_every_state),
     };
     return cmocka_run_group_tests_name("net/loop", tests, NULL, NULL);
 }

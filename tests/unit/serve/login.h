@@ -50,7 +50,6 @@ static inline void login_replace(struct serve *serve, const char *text)
 {
     struct users u = login_users(text);
     auth_replace(serve->auth, &u);
-    serve->users_generation++;
 }
 
 static inline void login_end(struct serve *serve)

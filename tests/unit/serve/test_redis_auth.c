@@ -174,11 +174,16 @@ static void reload(void **state)
     check(r, "GET id:a", rig_ids("", 0, 1));
     login_replace(&r->serve, LOGIN_USERS "new:" LOGIN_HASH "\n");
     check(r, "GET id:a", rig_ids("", 1, 1));
+    assert_true(r->svc->stands(r->svc, r->session));
     login_replace(&r->serve, "ann:" LOGIN_HASH ":names=b\n");
+    assert_false(r->svc->stands(r->svc, r->session));
+    check(r, "AUTH ann secret", "+OK\r\n");
     check(r, "GET id:a", "-ERR id key 'id:a' is not allowed to user 'ann'\r\n");
     check(r, "GET id:b", rig_ids("", 2, 1));
     login_replace(&r->serve, "bob:" LOGIN_HASH "\n");
-    check(r, "GET id:b", NOAUTH);
+    assert_false(r->svc->stands(r->svc, r->session));
+    check(r, "RESET", "+RESET\r\n");
+    assert_true(r->svc->stands(r->svc, r->session)); /* nobody's: it may log in */
 }
 
 static void off(void **state)
