@@ -48,15 +48,17 @@ class Bystander:
     """A connection with at most one batch of requests under way. A protocol's own has request(),
     which gives the bytes of one request and a list of its replies: bytes, or a Pattern."""
 
-    pause = PAUSE
+    pause, late = PAUSE, LATE
 
     def __init__(self, address, name, seed, depth, ids):
+        """address: a path, or (host, port). ids: the set of all that any of them got."""
         self.name, self.rng, self.depth, self.ids = name, random.Random(seed), depth, ids
         self.key = b"by-" + name
         self.n, self.count, self.value, self.replies = 0, 0, None, 0
         self.buf, self.due, self.sent_at, self.idle_since = bytearray(), [], 0.0, 0.0
         self.batch = b""
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+        self.sock = socket.socket(family, socket.SOCK_STREAM)
         self.sock.settimeout(5)
         self.sock.connect(address)
         self.sock.setblocking(False)
@@ -73,9 +75,9 @@ class Bystander:
     def tick(self, now):
         """Sends the next batch when the last is answered, and complains when it is not."""
         if self.due:
-            if now - self.sent_at > LATE:
+            if now - self.sent_at > self.late:
                 raise Trouble("%s: no answer in %g s to %r: expected %r, found %r" % (
-                    self.name.decode(), LATE, self.batch[:200], self.due[0], bytes(self.buf[:200])))
+                    self.name.decode(), self.late, self.batch[:200], self.due[0], bytes(self.buf[:200])))
             return
         if now - self.idle_since < self.pause:
             return

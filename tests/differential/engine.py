@@ -144,7 +144,7 @@ class Pair:
         if strange:
             return "a client got what is another's, %r: %s" % (
                 strange, judge.shown(got, got[:got.find(min(strange))]))
-        if harm or judge.allowed(self.stream.mode.name, self.stream.requests):
+        if harm or judge.allowed(self.stream.mode.name, self.stream.requests, self.side):
             return None
         return judge.difference(self.stream.mode.name, self.direct, self.side)
 
@@ -284,7 +284,8 @@ class Engine:
                                [p.stream for p in self.pairs.values()] + [s for _, s in self.recent])
         for p in ended:
             self.done += 1
-            self.passed_over += judge.allowed(self.mode.name, p.stream.requests) is not None
+            self.passed_over += judge.allowed(
+                self.mode.name, p.stream.requests, p.side) is not None
             wrong = p.verdict(self.harm)
             if not wrong:
                 continue

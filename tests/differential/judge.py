@@ -43,23 +43,65 @@ def mask(mode, data):
 
 
 class Allowed:
-    """name; modes; request: what one of the stream's bytes have to match; why."""
+    """request: what the stream's bytes have to match, or a function of them; found, end: what came through the sidecar has
+    to, and how that ended, if they are given; why: the reason."""
 
-    def __init__(self, name, modes, request, why):
-        self.name, self.modes, self.why = name, modes, why
-        self.request = re.compile(request, re.S)
+    def __init__(self, name, modes, request, why, found=None, end=None):
+        self.name, self.modes, self.why, self.end = name, modes, why, end
+        self.request = request if callable(request) else re.compile(request, re.S).search
+        self.found = found and re.compile(found, re.S)
 
-    def fits(self, mode, requests):
-        return mode in self.modes and bool(self.request.search(b"".join(requests)))
+    def fits(self, mode, requests, side):
+        return mode in self.modes and bool(self.request(b"".join(requests))) and \
+            (self.end is None or self.end == side.end) and \
+            (self.found is None or bool(self.found.search(side.got)))
 
 
-LINES = ("text", "meta")
+def unfit(data):
+    """Whether a packet's lengths do not fit each other."""
+    while len(data) >= 24 and data[0] == 0x80:
+        key, extras, body = int.from_bytes(data[2:4], "big"), data[4], int.from_bytes(data[8:12], "big")
+        if key + extras > body or key > 250 or (0x1c <= data[1] <= 0x24 and key + extras != body):
+            return True
+        data = data[24 + body:]
+    return False
+
+
+LINES, ALL = ("text", "meta"), ("text", "meta", "binary", "resp")
 ALLOWED = (
+    Allowed("ids", ALL, rb"id:", "an ID key is answered here, and goes with no other in most commands"),
+    Allowed("sasl", ("binary",), rb"\x80[\x20-\x22]", "answered here: users are sidflake's"),
+    Allowed("lengths", ("binary",), unfit,
+            "refused as soon as the header is there; memcached 1.6.18 waits for the body first, and looks at "
+            "no lengths of TOUCH and GAT", rb"(?:Unknown command|Invalid arguments)$", "closed"),
+    # ---- memcached, lines
+    Allowed("long line", LINES, rb"[^\n]{2047}",
+            "a line of more than 2,048 bytes closes the connection; in memcached that depends on how much of "
+            "it has come at once", end="closed"),
+    Allowed("quit", LINES, rb"(?i)quit", "verbs are known here in either case", end="closed"),
+    Allowed("http", LINES, rb"HTTP/", "a line that ends so closes the connection", end="closed"),
+    Allowed("forgotten replies", LINES, rb"(?i)g[ea]ts?[ \0-\xff]*[^\s]{251}",
+            "memcached 1.6.18 forgets the replies before that to a get with a key that is too long",
+            rb"CLIENT_ERROR bad command line format\r\n"),
+    # ---- Redis
+    Allowed("nul in a line", ("resp",), rb"\0",
+            "Redis looks for a line's end with strchr, so that it waits for ever: here it is an error at "
+            "once", rb"-ERR Protocol error: [^\r]*\r\n$"),
+    Allowed("commands", ("resp",), rb"(?i)command", "told in a random order", rb"\*\d+\r\n\*10\r\n"),
+    Allowed("statistics", ("resp",), rb"(?i)info", "no two servers have the same", rb"# Server\r\n"),
+    Allowed("long line", ("resp",), rb"[^\n]{60000}",
+            "Redis takes a line of more than 64 KiB if all of it has come at once",
+            rb"-ERR Protocol error: too big [^\r]*\r\n$"),
+    Allowed("error to the mute", ("resp",), rb"(?i)reply.*(?:off|skip)",
+            "Redis says nothing to who wants no replies, even where it cannot go on; here the error is "
+            "told, and the connection closed", rb"-ERR Protocol error: [^\r]*\r\n$"),
+    Allowed("subscribing within MULTI", ("resp",), rb"(?i)multi.*subscribe",
+            "refused, a limit", rb"-ERR subscribing within a transaction"),
 )
 
 
-def allowed(mode, requests):
-    return next((a.name for a in ALLOWED if a.fits(mode, requests)), None)
+def allowed(mode, requests, side):
+    return next((a.name for a in ALLOWED if a.fits(mode, requests, side)), None)
 
 
 def prefix(a, b):

@@ -41,7 +41,7 @@ class Text(Maker):
         return r.choice((
             own.ljust(249, b"x"), own.ljust(250, b"x"), own.ljust(251, b"x"), own.ljust(252, b"x"),
             own + b"\0", own + b"\0x", own + b"\x7f", b"\x01" + own, own + b"\xff", own + b"\r",
-            own + b"\tx", b"", b"noreply", b"HTTP/1.1" + own, own.ljust(300, b"y"),
+            own + b"\tx", b"", b"noreply" + own, b"HTTP/1.1" + own, own.ljust(300, b"y"),
             own.ljust(2100, b"z"), b"\0" + own, b"id:" + own[1:], b"id:x"))
 
     def sep(self):

@@ -51,7 +51,7 @@ class Resp(Maker):
             (b"NOSUCH", k, v), (b"GET",), (b"GET", k, v), (b"SET", k), (b"ECHO", v), (b"PING",), (b"PING", v),
             (b"SELECT", n), (b"CLIENT", b"SETNAME", b"me"), (b"CLIENT", b"GETNAME"), (b"CLIENT", b"NOSUCH"),
             (b"CLIENT", b"REPLY", self.pick(b"ON", b"OFF", b"SKIP", b"skip", b"x", b"SKIP\0")),
-            (b"CLIENT",), (b"CLIENT", b"NO-EVICT", b"on"), (b"COMMAND", b"COUNT"), (b"CONFIG", b"GET", b"port"),
+            (b"CLIENT",), (b"CLIENT", b"NO-EVICT", b"on"), (b"COMMAND", b"COUNT"), (b"CONFIG", b"GET", b"maxmemory-policy"),
             (b"MULTI",), (b"MULTI", b"x"), (b"EXEC",), (b"EXEC",), (b"DISCARD",), (b"WATCH", k), (b"UNWATCH",),
             (b"SUBSCRIBE", c), (b"SUBSCRIBE", c, c), (b"PSUBSCRIBE", c + b"*"), (b"UNSUBSCRIBE", c),
             (b"UNSUBSCRIBE",), (b"PUNSUBSCRIBE",), (b"SSUBSCRIBE", c), (b"SUNSUBSCRIBE",), (b"SUBSCRIBE",),
@@ -59,9 +59,9 @@ class Resp(Maker):
             (b"HELLO",), (b"HELLO", b"2"), (b"HELLO", b"3"), (b"HELLO", n), (b"HELLO", b"3", b"x"),
             (b"HELLO", b"3", b"SETNAME", b"a"), (b"BLPOP", l, b"0.01"), (b"BLPOP", l, n), (b"WAIT", b"0", b"0"),
             (b"REPLCONF", b"x", b"y"), (b"SCRIPT", b"EXISTS", v), (b"ASKING",), (b"READONLY",),
-            (b"READWRITE",), (b"LATENCY", b"RESET"), (b"SLOWLOG", b"LEN"), (b"LOLWUT", b"VERSION", b"9"),
+            (b"READWRITE",), (b"LATENCY", b"RESET"), (b"SLOWLOG", b"HELP"), (b"LOLWUT", b"VERSION", b"9"),
             (b"GETEX", k), (b"GETDEL", k), (b"DUMP", k), (b"RESTORE", k, b"0", v), (b"PFADD", k, v),
-            (b"MEMORY", b"DOCTOR"), (b"CLUSTER", b"INFO"), (b"MIGRATE",), (b"FLUSHALL",), (b"id:x",)))
+            (b"MEMORY", b"HELP"), (b"CLUSTER", b"INFO"), (b"MIGRATE",), (b"FLUSHALL",), (b"id:x",)))
 
     def encode(self, words):
         broken = self.chance(0.12)

@@ -133,8 +133,9 @@ class World:
             self.sidecar.popen.returncode, self.sidecar.log()[-1500:])
 
     def last_words(self):
-        """The sidecar's last lines of log."""
-        return "".join("\n  log: " + line[:300] for line in self.sidecar.log().splitlines()[-3:])
+        """The last of what the sidecar's log has to complain of."""
+        lines = [line for line in self.sidecar.log().splitlines() if " info " not in line]
+        return "".join("\n  log: " + line[:300] for line in lines[-3:])
 
 
 __all__ = ["MODES", "SLOTS", "World", "harness"]
