@@ -159,7 +159,7 @@ class Engine:
         self.world = World(case, self.mode, timeout)
         self.nonce, self.done, self.unsteady, self.passed_over = 0, 0, 0, 0
         self.pairs, self.recent, self.say = {}, collections.deque(), print
-        self.selector = None
+        self.selector, self.marked = None, time.monotonic()
         self.attach()
 
     # ---- running -----------------------------------------------------------------------------
@@ -216,6 +216,7 @@ class Engine:
         for w in self.world.watchers:
             w.pause = 0
         try:
+            self.world.set_markers()
             for s in streams:
                 self.nonce += 1
                 self.begin(s.again(self.nonce), ALONE_QUIET)
@@ -273,6 +274,9 @@ class Engine:
     def step(self, streams):
         """Keeps the slots full of these streams, and looks once. Raises Failure."""
         try:
+            if time.monotonic() - self.marked > 1:
+                self.world.set_markers()
+                self.marked = time.monotonic()
             while len(self.pairs) < SLOTS - 4:
                 stream = next(streams, None)
                 if stream is None:

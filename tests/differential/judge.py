@@ -57,29 +57,63 @@ class Allowed:
             (self.found is None or bool(self.found.search(side.got)))
 
 
+KEYED = re.compile(rb"(?:get|gets|set|add|replace|append|prepend|cas|incr|decr|touch|delete|m[gsdae]) +(.*)|"
+                   rb"gats? +[^ ]* *(.*)")
+
+
+def unmarked(data):
+    """Whether a line has a key without a tag, which other streams may have, too: what it holds is
+    chance."""
+    found = [KEYED.match(line.lstrip(b" ").lower()) for line in data.split(b"\n")]
+    return any(b"~" not in ((f.group(1) or f.group(2) or b"").split(b" ") + [b""])[0] for f in found if f)
+
+
+def packets(data):
+    """The headers of the packets that a stream's bytes are, then what is left of them: b"" where the
+    last is whole."""
+    while len(data) >= 24 and data[0] == 0x80:
+        n = 24 + int.from_bytes(data[8:12], "big")
+        yield data[:24]
+        data = data[n:] if n <= len(data) else b"?"
+    yield data
+
+
 def unfit(data):
     """Whether a packet's lengths do not fit each other."""
-    while len(data) >= 24 and data[0] == 0x80:
-        key, extras, body = int.from_bytes(data[2:4], "big"), data[4], int.from_bytes(data[8:12], "big")
-        if key + extras > body or key > 250 or (0x1c <= data[1] <= 0x24 and key + extras != body):
+    if data[:1] != b"\x80":
+        return False
+    *heads, left = packets(data)
+    for h in heads:
+        key, extras, body = int.from_bytes(h[2:4], "big"), h[4], int.from_bytes(h[8:12], "big")
+        if key + extras > body or key > 250 or (0x1c <= h[1] <= 0x24 and key + extras != body):
             return True
-        data = data[24 + body:]
-    return False
+    return left != b""
+
+
+def broken(data):
+    """Whether a packet ends elsewhere than the request in the stream, so that what is read as the
+    next is none."""
+    return data[:1] == b"\x80" and list(packets(data))[-1] != b""
 
 
 LINES, ALL = ("text", "meta"), ("text", "meta", "binary", "resp")
 ALLOWED = (
     Allowed("ids", ALL, rb"id:", "an ID key is answered here, and goes with no other in most commands"),
     Allowed("sasl", ("binary",), rb"\x80[\x20-\x22]", "answered here: users are sidflake's"),
-    Allowed("lengths", ("binary",), unfit,
+    Allowed("lengths", LINES + ("binary",), unfit,
             "refused as soon as the header is there; memcached 1.6.18 waits for the body first, and looks at "
             "no lengths of TOUCH and GAT", rb"(?:Unknown command|Invalid arguments)$", "closed"),
+    Allowed("broken packets", LINES + ("binary",), broken,
+            "a wrong first byte closes at once; memcached waits until it has a whole header", end="closed"),
     # ---- memcached, lines
-    Allowed("long line", LINES, rb"[^\n]{2047}",
+    Allowed("anybody's key", LINES, unmarked, "what a key holds that has no stream's tag is chance"),
+    Allowed("long line", LINES, rb"[^\n]{2000}",
             "a line of more than 2,048 bytes closes the connection; in memcached that depends on how much of "
             "it has come at once", end="closed"),
     Allowed("quit", LINES, rb"(?i)quit", "verbs are known here in either case", end="closed"),
     Allowed("http", LINES, rb"HTTP/", "a line that ends so closes the connection", end="closed"),
+    Allowed("refused gets", LINES, rb"(?i)g[ea]ts?[^\n]*[\0-\x09\x0b-\x1f\x7f]",
+            "a get with a byte that no key and no number may have is refused here", rb"CLIENT_ERROR"),
     Allowed("forgotten replies", LINES, rb"(?i)g[ea]ts?[ \0-\xff]*[^\s]{251}",
             "memcached 1.6.18 forgets the replies before that to a get with a key that is too long",
             rb"CLIENT_ERROR bad command line format\r\n"),
@@ -88,6 +122,10 @@ ALLOWED = (
             "Redis looks for a line's end with strchr, so that it waits for ever: here it is an error at "
             "once", rb"-ERR Protocol error: [^\r]*\r\n$"),
     Allowed("commands", ("resp",), rb"(?i)command", "told in a random order", rb"\*\d+\r\n\*10\r\n"),
+    Allowed("long ping", ("resp",), rb"[^~]{60000}", "what is answered here may have 66 KiB",
+            rb"request is too long: expected at most"),
+    Allowed("http", ("resp",), rb"(?i)(?:post|host:)[^\n]*\0",
+            "what a web page may have sent closes the connection, in spite of a NUL", end="closed"),
     Allowed("statistics", ("resp",), rb"(?i)info", "no two servers have the same", rb"# Server\r\n"),
     Allowed("long line", ("resp",), rb"[^\n]{60000}",
             "Redis takes a line of more than 64 KiB if all of it has come at once",

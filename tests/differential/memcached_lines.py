@@ -19,7 +19,7 @@ REST = (b"version", b"version x", b"stats", b"stats nosuch", b"stats settings", 
         b"cache_memlimit", b"cache_memlimit x noreply", b"cache_memlimit x", b"misbehave", b"nosuch",
         b"nosuch noreply", b"", b" ", b"\0", b"\t", b"refresh_certs", b"extstore", b"touch", b"incr",
         b"slabs automove x", b"slabs automove", b"debugtime", b"get", b"gets", b"gat", b"gat 0", b"set",
-        b"shutdown x", b"me", b"ms", b"mg", b"md", b"ma", b"m", b"watch nosuch")
+        b"shutdown x", b"me", b"ms", b"mg", b"md", b"ma", b"m")
 
 META_FLAGS = (b"v", b"f", b"c", b"k", b"s", b"t", b"q", b"q", b"b", b"h", b"l", b"I", b"x")
 META_TOKENS = (b"O%s", b"T%s", b"N%s", b"R%s", b"C%s", b"D%s", b"J%s", b"F%s", b"E%s", b"S%s", b"L%s",

@@ -219,7 +219,7 @@ def all_at_once(case):
     s.write_conf()
     s.start()
     slow = harness.sanitized()
-    innocent = Innocent(s, 30 if slow else 5)
+    innocent = Innocent(s, 60 if slow else 15)
     before, rss = descriptors(s), s.rss_kib()
     opened = storm(case, s, innocent)
     time.sleep(0.5)
