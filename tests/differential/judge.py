@@ -1,8 +1,8 @@
 """Whether what came through the sidecar is what came from the real server.
 
 What differs by nature (a cas number, a statistic) is masked. What differs by design is in ALLOWED,
-each with its reason: a stream that one of them fits is still sent, and the bystanders beside it are
-still watched, but what its own client is told is not compared.
+each with its reason: only the stream's own client may be told something else, and the bystanders
+beside it never.
 """
 
 import re
@@ -57,15 +57,18 @@ class Allowed:
             (self.found is None or bool(self.found.search(side.got)))
 
 
-KEYED = re.compile(rb"(?:get|gets|set|add|replace|append|prepend|cas|incr|decr|touch|delete|m[gsdae]) +(.*)|"
-                   rb"gats? +[^ ]* *(.*)")
+KEYED = re.compile(rb" *(?:(gets?|gats? +[^ ]*)|set|add|replace|append|prepend|cas|incr|decr|touch|delete|m[gsdae])"
+                   rb" +(.*)", re.I)
 
 
 def unmarked(data):
     """Whether a line has a key without a tag, which other streams may have, too: what it holds is
     chance."""
-    found = [KEYED.match(line.lstrip(b" ").lower()) for line in data.split(b"\n")]
-    return any(b"~" not in ((f.group(1) or f.group(2) or b"").split(b" ") + [b""])[0] for f in found if f)
+    for found in filter(None, map(KEYED.match, re.split(rb"[\r\n]", data))):
+        keys = found.group(2).split()
+        if any(b"~" not in key for key in (keys if found.group(1) else keys[:1])):
+            return True
+    return False
 
 
 def packets(data):
@@ -85,7 +88,8 @@ def unfit(data):
     *heads, left = packets(data)
     for h in heads:
         key, extras, body = int.from_bytes(h[2:4], "big"), h[4], int.from_bytes(h[8:12], "big")
-        if key + extras > body or key > 250 or (0x1c <= h[1] <= 0x24 and key + extras != body):
+        bare = h[1] == 0x10 or 0x1c <= h[1] <= 0x24  # memcached does not look for a value there
+        if key + extras > body or key > 250 or (bare and key + extras != body):
             return True
     return left != b""
 
@@ -102,12 +106,12 @@ ALLOWED = (
     Allowed("sasl", ("binary",), rb"\x80[\x20-\x22]", "answered here: users are sidflake's"),
     Allowed("lengths", LINES + ("binary",), unfit,
             "refused as soon as the header is there; memcached 1.6.18 waits for the body first, and looks at "
-            "no lengths of TOUCH and GAT", rb"(?:Unknown command|Invalid arguments)$", "closed"),
+            "no lengths of STAT, TOUCH and GAT", rb"(?:Unknown command|Invalid arguments)$", "closed"),
     Allowed("broken packets", LINES + ("binary",), broken,
             "a wrong first byte closes at once; memcached waits until it has a whole header", end="closed"),
     # ---- memcached, lines
     Allowed("anybody's key", LINES, unmarked, "what a key holds that has no stream's tag is chance"),
-    Allowed("long line", LINES, rb"[^\n]{2000}",
+    Allowed("long line", LINES + ("binary",), rb"[^\n]{2000}",
             "a line of more than 2,048 bytes closes the connection; in memcached that depends on how much of "
             "it has come at once", end="closed"),
     Allowed("quit", LINES, rb"(?i)quit", "verbs are known here in either case", end="closed"),
