@@ -19,7 +19,7 @@ from grammar import TAG
 from worlds import MODES, SLOTS, World
 
 QUIET = 0.15     # seconds without a byte, after which a server is taken to say no more
-ALONE_QUIET = 0.4  # the same when a stream runs alone, to be sure
+ALONE_QUIET = 1.5  # the same when a stream runs alone, to be sure
 HANG = 3.5       # seconds in which the sidecar has to have said what the real server said
 SEARCH_TIME = 45  # seconds in which they are tried one by one
 SUSPECT = 2.0    # seconds for which a stream that has ended may still be what did it
@@ -79,7 +79,9 @@ class Attacker:
     def send(self, now):
         if not self.left or self.end:
             return
-        n = self.cut.choice((1, 2, 5, 17, 100, 1000)) if self.cut and len(self.left) < 3000 else len(self.left)
+        n = len(self.left)
+        if self.cut and n < 3000:
+            n = self.cut.choice((1, 2, 5, 17, 100, 1000))
         try:
             self.left = self.left[self.sock.send(self.left[:n]):]
             self.last = now
@@ -204,11 +206,14 @@ class Engine:
         return ended
 
     def renew(self):
-        for p in list(self.pairs.values()):
-            self.drop(p)
+        self.drop_all()
         self.recent.clear()
         self.world.renew()
         self.attach()
+
+    def replies(self):
+        """Of all bystanders there were."""
+        return self.world.replies + sum(w.replies for w in self.world.watchers)
 
     # ---- what it was -------------------------------------------------------------------------
 
@@ -298,13 +303,13 @@ class Engine:
                 suspects = [p.stream] + [q.stream for q in self.pairs.values()] + [
                     s for _, s in self.recent if s is not p.stream]
                 raise self.culprit(wrong, suspects)
-            self.settle()
+            self.drop_all()
             if self.alone([p.stream]):
                 raise self.smaller(p.stream, wrong)
             self.unsteady += 1
 
-    def settle(self):
-        """Lets those that are under way come to their end, unseen."""
+    def drop_all(self):
+        """Those that are under way are not looked at any more."""
         for p in list(self.pairs.values()):
             self.drop(p)
 
@@ -334,8 +339,8 @@ def run(case, mode, seed, seconds=None, rounds=None, failures=1, harm=False, wit
             found.append(f)
             say("%s: %s" % (mode, f.report()))
     took = time.monotonic() - started
-    say("%s: seeds from %d, %d streams in %.1f s (%.0f a second), %d of them differ as they may, %d differed once; "
-        "%d replies to bystanders; %d failures" % (
+    say("%s: seeds from %d, %d streams in %.1f s (%.0f a second), %d of them differ as they may, %d "
+        "differed once; %d replies to bystanders; %d failures" % (
             mode, seed, engine.done, took, engine.done / max(took, 0.001), engine.excused, engine.unsteady,
-            sum(w.replies for w in engine.world.watchers), len(found)))
+            engine.replies(), len(found)))
     return found

@@ -43,8 +43,8 @@ def mask(mode, data):
 
 
 class Allowed:
-    """request: what the stream's bytes have to match, or a function of them; found, end: what came through the sidecar has
-    to, and how that ended, if they are given; why: the reason."""
+    """request: what the stream's bytes have to match, or a function of them; found, end: what came
+    through the sidecar has to, and how that ended, if they are given; why: the reason."""
 
     def __init__(self, name, modes, request, why, found=None, end=None):
         self.name, self.modes, self.why, self.end = name, modes, why, end
@@ -57,8 +57,8 @@ class Allowed:
             (self.found is None or bool(self.found.search(side.got)))
 
 
-KEYED = re.compile(rb" *(?:(gets?|gats? +[^ ]*)|set|add|replace|append|prepend|cas|incr|decr|touch|delete|m[gsdae])"
-                   rb" +(.*)", re.I)
+KEYED = re.compile(rb" *(?:(gets?|gats? +[^ ]*)|set|add|replace|append|prepend|cas|incr|decr|touch|delete|"
+                   rb"m[gsdae]) +(.*)", re.I)
 
 
 def unmarked(data):
@@ -110,12 +110,13 @@ ALLOWED = (
     Allowed("broken packets", LINES + ("binary",), broken,
             "a wrong first byte closes at once; memcached waits until it has a whole header", end="closed"),
     # ---- memcached, lines
-    Allowed("anybody's key", LINES, unmarked, "what a key holds that has no stream's tag is chance"),
+    Allowed("anybody's key", LINES, unmarked, "what a key holds that has no stream's tag is chance",
+            end="marker"),
     Allowed("long line", LINES + ("binary",), rb"[^\n]{2000}",
             "a line of more than 2,048 bytes closes the connection; in memcached that depends on how much of "
             "it has come at once", end="closed"),
-    Allowed("quit", LINES, rb"(?i)quit", "verbs are known here in either case", end="closed"),
-    Allowed("http", LINES, rb"HTTP/", "a line that ends so closes the connection", end="closed"),
+    Allowed("quit", LINES, rb"(?im)^\s*quit\b", "verbs are known here in either case", end="closed"),
+    Allowed("http", LINES, rb"(?:^|[ \n])HTTP/[^ \n]* *(?:\n|$)", "a line that ends so closes the connection", end="closed"),
     Allowed("refused gets", LINES, rb"(?i)g[ea]ts?[^\n]*[\0-\x09\x0b-\x1f\x7f]",
             "a get with a byte that no key and no number may have is refused here", rb"CLIENT_ERROR"),
     Allowed("forgotten replies", LINES, rb"(?i)g[ea]ts?[ \0-\xff]*[^\s]{251}",

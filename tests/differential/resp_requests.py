@@ -24,7 +24,7 @@ class Resp(Maker):
         own = self.own(kind)
         if not self.chance(0.04):
             return own
-        return self.pick(b"", own + b"\0", own + b"\r\n", b"id:x", own.ljust(300, b"x"), b"\xff" + own,
+        return self.pick(own + b"\0", own + b"\r\n", b"id:x", own.ljust(300, b"x"), b"\xff" + own,
                          own * 300)
 
     def value(self):

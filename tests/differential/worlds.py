@@ -7,7 +7,6 @@ import socket
 
 import binary
 import bystanders
-import harness
 from memcached_lines import Meta, Text
 from memcached_packets import Packets
 from procs import Proc, until
@@ -19,8 +18,8 @@ DEPTHS = (1, 4, 12)  # of the bystanders' batches
 
 # Commands that change the server for all are unknown there: none of the streams may have another's
 # keys go away.
-REDIS_GONE = ("FLUSHALL", "FLUSHDB", "SWAPDB", "SHUTDOWN", "DEBUG", "REPLICAOF", "SLAVEOF", "FAILOVER", "MIGRATE",
-              "SAVE", "BGSAVE", "BGREWRITEAOF", "MODULE", "ACL", "MONITOR", "SYNC", "PSYNC", "RANDOMKEY")
+REDIS_GONE = ("FLUSHALL", "FLUSHDB", "SWAPDB", "SHUTDOWN", "DEBUG", "REPLICAOF", "SLAVEOF", "FAILOVER",
+              "MIGRATE", "SAVE", "BGSAVE", "BGREWRITEAOF", "MODULE", "ACL", "MONITOR", "SYNC", "PSYNC", "RANDOMKEY")
 
 
 class Memcached(Proc):
@@ -82,7 +81,7 @@ class World:
     def __init__(self, case, mode, timeout):
         self.case, self.mode, self.timeout = case, mode, timeout
         self.sidecar, self.watchers, self.lives = None, [], 0
-        self.ids = set()
+        self.ids, self.replies = set(), 0  # of the bystanders before those at hand
         if mode.upstream == "redis":
             options = ["--hash-max-listpack-value", "100000000", "--zset-max-listpack-value", "100000000",
                        "--proto-max-bulk-len", "512mb"]
@@ -116,6 +115,7 @@ class World:
     def renew(self):
         """A sidecar and bystanders that nothing has happened to."""
         for w in self.watchers:
+            self.replies += w.replies
             w.close()
         if self.sidecar:
             self.sidecar.kill()
@@ -141,6 +141,3 @@ class World:
         """The last of what the sidecar's log has to complain of."""
         lines = [line for line in self.sidecar.log().splitlines() if " info " not in line]
         return "".join("\n  log: " + line[:300] for line in lines[-3:])
-
-
-__all__ = ["MODES", "SLOTS", "World", "harness"]
