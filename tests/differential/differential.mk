@@ -6,12 +6,12 @@
 
 .PHONY: differential storm
 differential: programs
-	@SIDFLAKE_BUILD=$(B) tests/differential/run --seconds $(SECONDS) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+	@SIDFLAKE_BUILD=$(CURDIR)/$(B) tests/differential/run --seconds $(SECONDS) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(FAILURES),--failures $(FAILURES)) $(MODE)
 
 STORM_CONNECTIONS ?= 3000
 STORM_UPGRADES ?= 6
 STORM_SECONDS ?= 60
 storm: programs
-	@SIDFLAKE_BUILD=$(B) STORM_CONNECTIONS=$(STORM_CONNECTIONS) STORM_UPGRADES=$(STORM_UPGRADES) \
+	@SIDFLAKE_BUILD=$(CURDIR)/$(B) STORM_CONNECTIONS=$(STORM_CONNECTIONS) STORM_UPGRADES=$(STORM_UPGRADES) \
 		STORM_SECONDS=$(STORM_SECONDS) $(if $(SEED),SEED=$(SEED)) tests/e2e/run -v "storm: "
