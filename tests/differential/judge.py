@@ -115,8 +115,8 @@ ALLOWED = (
     Allowed("long line", LINES + ("binary",), rb"[^\n]{2000}",
             "a line of more than 2,048 bytes closes the connection; in memcached that depends on how much of "
             "it has come at once", end="closed"),
-    Allowed("quit", LINES, rb"(?im)^\s*quit\b", "verbs are known here in either case", end="closed"),
-    Allowed("http", LINES, rb"(?:^|[ \n])HTTP/[^ \n]* *(?:\n|$)", "a line that ends so closes the connection", end="closed"),
+    Allowed("quit", LINES, rb"(?i)quit", "verbs are known here in either case", end="closed"),
+    Allowed("http", LINES, rb"(?:^|[ \n])HTTP/[^ \n]* *\r?(?:\n|$)", "a line that ends so closes the connection", end="closed"),
     Allowed("refused gets", LINES, rb"(?i)g[ea]ts?[^\n]*[\0-\x09\x0b-\x1f\x7f]",
             "a get with a byte that no key and no number may have is refused here", rb"CLIENT_ERROR"),
     Allowed("forgotten replies", LINES, rb"(?i)g[ea]ts?[ \0-\xff]*[^\s]{251}",
