@@ -1,0 +1,173 @@
+"""Whether what came through the sidecar is what came from the real server.
+
+What differs by nature (a cas number, a statistic) is masked. What differs by design is in ALLOWED,
+each with its reason: only the stream's own client may be told something else, and the bystanders
+beside it never.
+"""
+
+import re
+
+# What no two servers answer alike, masked on both sides.
+MASKS = {
+    "text": ((rb"(?m)^(VALUE \S+ \d+ \d+) \d+(?=\r$)", rb"\1 CAS"),
+             (rb"(?m)^((?:HD|VA|NS|EX|NF) [^\r]*?)(?<= )c\d+", rb"\1c"),
+             (rb"(?m)^((?:HD|VA) [^\r]*?)(?<= )t\d+", rb"\1t"),
+             (rb"(?m)^((?:HD|VA) [^\r]*?)(?<= )l\d+", rb"\1l"),
+             (rb"(?m)^ME (\S+) [^\r]*", rb"ME \1"),
+             (rb"(?:STAT [^\r\n]*\r\n)+", b"STAT\r\n")),
+    "resp": ((rb"(?<=\$2\r\nid\r\n):\d+", b":N"),),
+}
+MASKS["meta"] = MASKS["text"]
+
+
+def mask_packets(data):
+    """Each packet without its cas; a run of STAT packets as one."""
+    out = []
+    while len(data) >= 24:
+        n = 24 + int.from_bytes(data[8:12], "big")
+        one = data[:16] + data[24:n]
+        if data[1] == 0x10 and n > 24 and data[6:8] == b"\0\0":
+            one = b"STAT"
+        if not (one == b"STAT" and out and out[-1] == one):
+            out.append(one)
+        data = data[n:]
+    return b"".join(out) + data
+
+
+def mask(mode, data):
+    if mode == "binary":
+        return mask_packets(data)
+    for pattern, by in MASKS[mode]:
+        data = re.sub(pattern, by, data)
+    return data
+
+
+class Allowed:
+    """request: what the stream's bytes have to match, or a function of them; found, end: what came
+    through the sidecar has to, and how that ended, if they are given; why: the reason."""
+
+    def __init__(self, name, modes, request, why, found=None, end=None):
+        self.name, self.modes, self.why, self.end = name, modes, why, end
+        self.request = request if callable(request) else re.compile(request, re.S).search
+        self.found = found and re.compile(found, re.S)
+
+    def fits(self, mode, requests, side):
+        return mode in self.modes and bool(self.request(b"".join(requests))) and \
+            (self.end is None or self.end == side.end) and \
+            (self.found is None or bool(self.found.search(side.got)))
+
+
+KEYED = re.compile(rb" *(?:(gets?|gats? +[^ ]*)|set|add|replace|append|prepend|cas|incr|decr|touch|delete|"
+                   rb"m[gsdae]) +(.*)", re.I)
+
+
+def unmarked(data):
+    """Whether a line has a key without a tag, which other streams may have, too: what it holds is
+    chance."""
+    for found in filter(None, map(KEYED.match, re.split(rb"[\r\n]", data))):
+        keys = found.group(2).split()
+        if any(b"~" not in key for key in (keys if found.group(1) else keys[:1])):
+            return True
+    return False
+
+
+def packets(data):
+    """The headers of the packets that a stream's bytes are, then what is left of them: b"" where the
+    last is whole."""
+    while len(data) >= 24 and data[0] == 0x80:
+        n = 24 + int.from_bytes(data[8:12], "big")
+        yield data[:24]
+        data = data[n:] if n <= len(data) else b"?"
+    yield data
+
+
+def unfit(data):
+    """Whether a packet's lengths do not fit each other."""
+    if data[:1] != b"\x80":
+        return False
+    *heads, left = packets(data)
+    for h in heads:
+        key, extras, body = int.from_bytes(h[2:4], "big"), h[4], int.from_bytes(h[8:12], "big")
+        bare = h[1] == 0x10 or 0x1c <= h[1] <= 0x24  # memcached does not look for a value there
+        if key + extras > body or key > 250 or (bare and key + extras != body):
+            return True
+    return left != b""
+
+
+def broken(data):
+    """Whether a packet ends elsewhere than the request in the stream, so that what is read as the
+    next is none."""
+    return data[:1] == b"\x80" and list(packets(data))[-1] != b""
+
+
+LINES, ALL = ("text", "meta"), ("text", "meta", "binary", "resp")
+ALLOWED = (
+    Allowed("ids", ALL, rb"id:", "an ID key is answered here, and goes with no other in most commands"),
+    Allowed("sasl", ("binary",), rb"\x80[\x20-\x22]", "answered here: users are sidflake's"),
+    Allowed("lengths", LINES + ("binary",), unfit,
+            "refused as soon as the header is there; memcached 1.6.18 waits for the body first, and looks at "
+            "no lengths of STAT, TOUCH and GAT", rb"(?:Unknown command|Invalid arguments)$", "closed"),
+    Allowed("broken packets", LINES + ("binary",), broken,
+            "a wrong first byte closes at once; memcached waits until it has a whole header", end="closed"),
+    # ---- memcached, lines
+    Allowed("anybody's key", LINES, unmarked, "what a key holds that has no stream's tag is chance",
+            end="marker"),
+    Allowed("long line", LINES + ("binary",), rb"[^\n]{2000}",
+            "a line of more than 2,048 bytes closes the connection; in memcached that depends on how much of "
+            "it has come at once", end="closed"),
+    Allowed("quit", LINES, rb"(?i)quit", "verbs are known here in either case", end="closed"),
+    Allowed("http", LINES, rb"(?:^|[ \n])HTTP/[^ \n]* *\r?(?:\n|$)", "a line that ends so closes the connection", end="closed"),
+    Allowed("refused gets", LINES, rb"(?i)g[ea]ts?[^\n]*[\0-\x09\x0b-\x1f\x7f]",
+            "a get with a byte that no key and no number may have is refused here", rb"CLIENT_ERROR"),
+    Allowed("forgotten replies", LINES, rb"(?i)g[ea]ts?[ \0-\xff]*[^\s]{251}",
+            "memcached 1.6.18 forgets the replies before that to a get with a key that is too long",
+            rb"CLIENT_ERROR bad command line format\r\n"),
+    # ---- Redis
+    Allowed("nul in a line", ("resp",), rb"\0",
+            "Redis looks for a line's end with strchr, so that it waits for ever: here it is an error at "
+            "once", rb"-ERR Protocol error: [^\r]*\r\n$"),
+    Allowed("commands", ("resp",), rb"(?i)command", "told in a random order", rb"\*\d+\r\n\*10\r\n"),
+    Allowed("long ping", ("resp",), rb"[^~]{60000}", "what is answered here may have 66 KiB",
+            rb"request is too long: expected at most"),
+    Allowed("http", ("resp",), rb"(?i)(?:post|host:)[^\n]*\0",
+            "what a web page may have sent closes the connection, in spite of a NUL", end="closed"),
+    Allowed("statistics", ("resp",), rb"(?i)info", "no two servers have the same", rb"# Server\r\n"),
+    Allowed("long line", ("resp",), rb"[^\n]{60000}",
+            "Redis takes a line of more than 64 KiB if all of it has come at once",
+            rb"-ERR Protocol error: too big [^\r]*\r\n$"),
+    Allowed("error to the mute", ("resp",), rb"(?i)reply.*(?:off|skip)",
+            "Redis says nothing to who wants no replies, even where it cannot go on; here the error is "
+            "told, and the connection closed", rb"-ERR Protocol error: [^\r]*\r\n$"),
+    Allowed("subscribing within MULTI", ("resp",), rb"(?i)multi.*subscribe",
+            "refused, a limit", rb"-ERR subscribing within a transaction"),
+)
+
+
+def allowed(mode, requests, side):
+    return next((a.name for a in ALLOWED if a.fits(mode, requests, side)), None)
+
+
+def prefix(a, b):
+    n = min(len(a), len(b))
+    return a[:n] == b[:n]
+
+
+def shown(data, other):
+    """Where they begin to differ."""
+    at = next((i for i, (a, b) in enumerate(zip(data, other)) if a != b), min(len(data), len(other)))
+    start = max(0, at - 80)
+    return "%s%r (%d bytes)" % ("... " if start else "", data[start:at + 120], len(data))
+
+
+def difference(mode, direct, side):
+    """What is wrong with the side's end and bytes, beside the real server's; or None.
+
+    Each has .end: "marker" (all was answered), "closed" or "quiet" (nothing comes), and .got. Where
+    the marker was not reached, a server may have kept back or lost a part of what it had to say."""
+    if direct.end != side.end:
+        return "directly the end is `%s`: %s\n  through the sidecar `%s`: %s" % (
+            direct.end, shown(direct.got, side.got), side.end, shown(side.got, direct.got))
+    want, got = mask(mode, bytes(direct.got)), mask(mode, bytes(side.got))
+    if want == got or (direct.end != "marker" and prefix(want, got)):
+        return None
+    return "expected %s\n  found    %s" % (shown(want, got), shown(got, want))

@@ -1,0 +1,143 @@
+"""What a run stands on: one real server that is asked directly, one behind a sidecar, and the
+bystanders on that sidecar."""
+
+import os
+import pwd
+import socket
+
+import binary
+import bystanders
+from memcached_lines import Meta, Text
+from memcached_packets import Packets
+from procs import Proc, until
+from resp_requests import Resp as RespMaker
+from wire import Resp
+
+SLOTS = 32  # streams at a time
+DEPTHS = (1, 4, 12)  # of the bystanders' batches
+
+# Commands that change the server for all are unknown there: none of the streams may have another's
+# keys go away.
+REDIS_GONE = ("FLUSHALL", "FLUSHDB", "SWAPDB", "SHUTDOWN", "DEBUG", "REPLICAOF", "SLAVEOF", "FAILOVER",
+              "MIGRATE", "SAVE", "BGSAVE", "BGREWRITEAOF", "MODULE", "ACL", "MONITOR", "SYNC", "PSYNC", "RANDOMKEY")
+
+
+class Memcached(Proc):
+    def __init__(self, case, name):
+        self.sock = case.path(name)
+        # -F: flush_all would take the bystanders' keys away
+        super().__init__(case, name, [
+            "memcached", "-s", self.sock, "-a", "0777", "-F", "-m", "512", "-c", "4096", "-t", "2", "-u",
+            pwd.getpwuid(os.geteuid()).pw_name])
+        self.log_path = os.devnull  # a request may have it log everything
+        self.start()
+        until("memcached accepts connections", self.up)
+
+    def up(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            return s.connect_ex(self.sock) == 0
+
+
+class Mode:
+    """One protocol: who makes its streams, who looks on, and the request that ends each stream."""
+
+    def __init__(self, name, maker, looking_on, marker, upstream):
+        self.name, self.maker, self.looking_on, self.upstream = name, maker, looking_on, upstream
+        self.marker = marker  # of (slot, requests): request, and what its answer holds
+
+
+def slot_value(slot):
+    return b"marker-%d-%d!" % (slot, slot * 7919 + 10007)
+
+
+def text_marker(slot, _):
+    return b"get mark%d\r\n" % slot, b"VALUE mark%d 0 %d\r\n%s\r\nEND\r\n" % (
+        slot, len(slot_value(slot)), slot_value(slot))
+
+
+def packet_marker(slot, _):
+    return binary.request(binary.GET, b"mark%d" % slot, opaque=slot), slot_value(slot)
+
+
+def resp_marker(slot, requests):
+    """One that is answered alike within MULTI and while subscribed to something."""
+    said = b"".join(requests).upper()
+    if b"MULTI" in said or b"SUBSCRIBE" in said:
+        name = "NOSUCH%d" % (slot * 7919)
+        return Resp.encode(name), b"'%s', with args beginning with: \r\n" % name.encode()
+    return Resp.encode("GET", b"mark%d" % slot), b"$%d\r\n%s\r\n" % (
+        len(slot_value(slot)), slot_value(slot))
+
+
+TEXT, PACKET, RESP = bystanders.TextBystander, bystanders.PacketBystander, bystanders.RespBystander
+MODES = {m.name: m for m in (
+    Mode("text", Text, (TEXT, TEXT, TEXT), text_marker, "memcached"),
+    Mode("meta", Meta, (TEXT, TEXT, TEXT), text_marker, "memcached"),
+    Mode("binary", Packets, (PACKET, PACKET, TEXT), packet_marker, "memcached"),
+    Mode("resp", RespMaker, (RESP, RESP, RESP), resp_marker, "redis"))}
+
+
+class World:
+    def __init__(self, case, mode, timeout):
+        self.case, self.mode, self.timeout = case, mode, timeout
+        self.sidecar, self.watchers, self.lives = None, [], 0
+        self.ids, self.replies = set(), 0  # of the bystanders before those at hand
+        if mode.upstream == "redis":
+            options = ["--hash-max-listpack-value", "100000000", "--zset-max-listpack-value", "100000000",
+                       "--proto-max-bulk-len", "512mb"]
+            for name in REDIS_GONE:
+                options += ["--rename-command", name, ""]
+            self.direct, self.behind = (case.redis(args=options) for _ in range(2))
+        else:
+            self.direct, self.behind = Memcached(case, "d"), Memcached(case, "b")
+        self.set_markers()
+        self.renew()
+
+    def set_markers(self):
+        """Again from time to time: a broken request may eat up the one behind it."""
+        for server in (self.direct, self.behind):
+            self.set_markers_of(server.sock)
+
+    def set_markers_of(self, path):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.connect(path)
+            s.settimeout(5)
+            for slot in range(SLOTS):
+                v = slot_value(slot)
+                s.sendall(Resp.encode("SET", b"mark%d" % slot, v) if self.mode.upstream == "redis" else
+                          b"set mark%d 0 0 %d\r\n%s\r\n" % (slot, len(v), v))
+                assert s.recv(64) in (b"+OK\r\n", b"STORED\r\n")
+
+    @property
+    def address(self):
+        return self.sidecar.resp_sock if self.mode.upstream == "redis" else self.sidecar.mc_sock
+
+    def renew(self):
+        """A sidecar and bystanders that nothing has happened to."""
+        for w in self.watchers:
+            self.replies += w.replies
+            w.close()
+        if self.sidecar:
+            self.sidecar.kill()
+            self.case.procs.remove(self.sidecar)
+            os.unlink(self.sidecar.log_path)
+        self.lives += 1
+        self.sidecar = self.case.sidecar("static:7", {
+            "upstream." + self.mode.upstream: "unix://" + self.behind.sock, "upstream.timeout": self.timeout,
+            "log.level": "info", "limits.connections": 4096})
+        self.watchers = [kind(self.address, b"%s%d-%d" % (kind.__name__[:4].lower().encode(), i, self.lives),
+                              self.lives * 10 + i, DEPTHS[i], self.ids)
+                         for i, kind in enumerate(self.mode.looking_on)]
+
+    def gone(self):
+        """What went wrong with the sidecar, or None."""
+        crash = self.sidecar.crashed()
+        if crash or self.sidecar.running():
+            return crash
+        return "the sidecar ended with status %s: %s" % (
+            self.sidecar.popen.returncode, self.sidecar.log()[-1500:])
+
+    def last_words(self):
+        """The last of what the sidecar's log has to complain of."""
+        lines = [line for line in self.sidecar.log().splitlines() if " info " not in line]
+        return "".join("\n  log: " + line[:300] for line in lines[-3:])

@@ -1,0 +1,38 @@
+"""A few seconds of the differential fuzzer, from a fixed seed; `make differential` goes on for long."""
+
+import os
+import sys
+
+from runner import test
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "differential"))
+import engine  # noqa: E402
+
+SEED = int(os.environ.get("SEED", "1"))
+ROUNDS = 1500
+
+
+def held(case, mode):
+    said = []
+    found = engine.run(case, mode, SEED, rounds=ROUNDS, say=said.append)
+    assert not found, "\n".join(said)
+
+
+@test("random text requests: as memcached answers, and no harm to bystanders", timeout=240)
+def text(case):
+    held(case, "text")
+
+
+@test("random meta requests: as memcached answers, and no harm to bystanders", timeout=240)
+def meta(case):
+    held(case, "meta")
+
+
+@test("random binary requests: as memcached answers, and no harm to bystanders", timeout=240)
+def packets(case):
+    held(case, "binary")
+
+
+@test("random Redis requests: as Redis answers, and no harm to bystanders", timeout=240)
+def resp(case):
+    held(case, "resp")
