@@ -20,17 +20,22 @@ class Plan:
         self.listeners = []         # of sidflake
         self.ports = []             # TCP ports among them
         self.upstream = ""          # the server, for sidflake
+        self.upstream_path = ""     # its unix socket …
+        self.upstream_port = 0      # … or its port
         self.daemon = False         # the server goes on as another process
+        self.server_first = False   # it shall listen before sidflake does
 
     def tcp(self, port, server_port=None, server_host=BESIDE):
         self.listeners.append("tcp://127.0.0.1:%d" % port)
         self.ports.append(port)
-        self.upstream = "tcp://%s:%d" % (server_host, server_port or port)
+        self.upstream_port = server_port or port
+        self.upstream = "tcp://%s:%d" % (server_host, self.upstream_port)
 
     def unix(self, path):
         self.listeners.append("unix://" + os.path.abspath(path))
         if not self.upstream:
-            self.upstream = "unix://" + os.path.abspath(path) + SUFFIX
+            self.upstream_path = os.path.abspath(path) + SUFFIX
+            self.upstream = "unix://" + self.upstream_path
 
 
 def free_port():
@@ -60,6 +65,8 @@ def memcached(arguments):
         return None
     plan = Plan([])
     plan.daemon = "-d" in given
+    # A suite that reads the port from a file connects once, when the server has written it.
+    plan.server_first = "MEMCACHED_PORT_FILENAME" not in os.environ
     if "-s" in given:
         plan.unix(given["-s"])
     else:

@@ -57,7 +57,7 @@ def read_tap(output):
 class Memcached:
     """t/*.t and testapp of memcached's source, built with `make` there."""
     kind = "memcached"
-    seconds = 200  # for a unit
+    seconds = 400  # for a unit
 
     def __init__(self, source):
         self.source = source
@@ -102,7 +102,7 @@ class Redis:
 
     def command(self, unit, slot):
         return ["tclsh", "tests/test_helper.tcl", "--single", unit, "--clients", "1", "--durable",
-                "--timeout", "120", "--baseport", str(21111 + 1200 * slot), "--portcount", "1000"]
+                "--timeout", "120", "--baseport", str(7111 + 1200 * slot), "--portcount", "1000"]
 
     def read(self, output, _home):
         found, part = [], output.split("The following tests failed:")[0]
@@ -143,7 +143,7 @@ class Served:
         put_server(self.kind, self.server[0], os.path.join(home, "outsiders-server"), through)
 
     def command(self, unit, slot):
-        port = str(20111 + 13 * slot)
+        port = str(6611 + 13 * slot)
         server = ["./outsiders-server"] + [w.replace("PORT", port) for w in self.server[1:]]
         return [sys.executable, os.path.join(HERE, "served.py"), port, shlex.join(server)] + [
             w.replace("PORT", port) for w in self.words(unit)]
