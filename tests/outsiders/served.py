@@ -7,7 +7,7 @@ import sys
 import time
 
 port, server, command = int(sys.argv[1]), shlex.split(sys.argv[2]), sys.argv[3:]
-running = subprocess.Popen(server, stdin=subprocess.DEVNULL)
+running = subprocess.Popen(server, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 for _ in range(200):
     with socket.socket() as s:
         if s.connect_ex(("127.0.0.1", port)) == 0:

@@ -36,7 +36,7 @@ def put_server(kind, server, path, through):
 def plain(name):
     """A test's name without what differs from run to run."""
     name = re.sub(r"[A-Za-z0-9]{24,}", "X", name)
-    return re.sub(r"\d{4,}|\d+\.\d{2,}|(?<=seed[ =])-?\d+", "N", name)[:100]
+    return re.sub(r"\d{4,}|\d+\.\d{2,}|(?<=seed[ =])-?\d+|(?<=#)\d+", "N", name)[:100]
 
 
 def read_tap(output):
@@ -46,8 +46,8 @@ def read_tap(output):
         if match:
             name = match.group(3) or ""
             verdict = "skipped" if re.search(r"# skip", name, re.I) else "ok"
-            name = re.sub(r"\s*# (skip|todo).*", "", name, flags=re.I)
-            found.append(("%s %s" % (match.group(2), plain(name)),
+            name = re.sub(r"\s*# (skip|todo).*", "", name, flags=re.I).strip()
+            found.append((plain(name) or "(no name)",
                           "failed" if match.group(1) else verdict))
         elif re.match(r"1\.\.0\b", line):
             found.append(("(all)", "skipped"))
