@@ -221,6 +221,7 @@ format:
 
 include tests/sim/sim.mk
 include tests/chaos/chaos.mk
+include tests/hostile/hostile.mk
 include tests/model/model.mk
 include tests/mutants/mutants.mk
 include packaging/packaging.mk
@@ -249,6 +250,7 @@ make e2e        end-to-end tests alone, against real servers and clients
 make sim        the deterministic simulation: SEEDS=100000 JOBS=2, or SEED=n to replay one
 make model      the protocol, exhaustively, with spin; BOUNDS=large
 make chaos      the built daemon under faults, a minute; make soak MINUTES=30 for long
+make hostile    what hostile clients cost others, a table; ONLY=name SECONDS=n
 make mutants    breaks the code in many ways, one at a time: each must be noticed
 make replay     the corpora of the fuzz targets
 make fuzz       look for new inputs: all targets, SECONDS=60 each; F='resp page' (clang)

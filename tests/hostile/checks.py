@@ -1,0 +1,2 @@
+CHECKS=[]
+class Check: pass
