@@ -30,11 +30,11 @@ def memory(name, what, item=7, **more):
 LOADS = [
     Load("nobody", 0, "nobody hostile", idle=True),
     Load("theft", 1, "4 connections: requests that end in `noreply\\0`", to="memcached", again=THEFT,
-         watch="guest-secret"),
+         gone_ms=100, watch="guest-secret"),
     Load("gat", 2, "4 connections: `gat` of 31 KB", to="memcached", again=GAT),
     Load("stall", 3, "8 connections whose own upstream connections never answer", connections=8,
          first=E("SELECT", "9") + E("GET", "a"), options={"upstream.timeout": "1s"}, stall=True,
-         extra=("own-redis",), seconds=6),
+         gone_ms=1200, extra=("own-redis",), seconds=6),
     pipelined("http-head", "`HEAD /`", b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n", to="http",
               connections=200),
     pipelined("http-page", "`GET /`", PAGE, to="http"),
