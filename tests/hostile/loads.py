@@ -24,7 +24,7 @@ def pipelined(name, what, again, item=4, connections=4, **more):
 def memory(name, what, item=7, **more):
     """4,000 connections in the configuration of the manifest for Kubernetes."""
     return Load(name, item, "4,000 connections: " + what, connections=4000, kubernetes=True,
-                seconds=10, reopen=False, **more)
+                there=(), seconds=10, reopen=False, **more)
 
 
 LOADS = [
@@ -49,6 +49,11 @@ LOADS = [
     pipelined("ids", "`GET id:x`", E("GET", "id:x")),
     pipelined("batches", "`LPOP id:x 1024`", E("LPOP", "id:x", "1024")),
     pipelined("foreign", "`GET` of another key", E("GET", "a")),
+    pipelined("foreign-large", "`GET` of 1 MiB", E("GET", "large"), first=E("SET", "large", (1 << 20) * "x")),
+    pipelined("foreign-unread", "`GET` of 20 KiB, unread", E("GET", "large"), connections=100, read=0,
+              first=E("SET", "large", 20_000 * "x")),
+    pipelined("foreign-memcached", "`get` of 100 other keys", b"get" + b"".join(
+        b" nokey%02d" % i for i in range(100)) + b"\r\n", to="memcached"),
     Load("come-and-go", 4, "64 connections that come and go", connections=64, first=E("PING"), gone_ms=0),
     pipelined("logins", "wrong `AUTH`, while users log in first", WRONG, item=5, connections=40,
               users=500, there=(), extra=("login",)),
@@ -64,7 +69,18 @@ LOADS = [
     memory("memory-multi", "`MULTI` and what it takes", first=E("MULTI") + 2000 * E(
         "SET", "id:x", 40 * "v"), again=E("GET", "id:" + 40 * "x")),
     memory("memory-unread", "`LPOP id:x 1024`, unread", again=E("LPOP", "id:x", "1024"), read=0),
+    memory("memory-head", "a request's head for HTTP, not ended", to="http",
+           first=b"GET / HTTP/1.1\r\nX: " + 8000 * b"x"),
+    memory("memory-names", "`CLIENT SETNAME` of 60 KiB, `MULTI`, `WATCH`, `SUBSCRIBE`", first=b"".join(
+        E("CLIENT", "SETNAME", 60_000 * "n") if i == 0 else E("WATCH", "%04d" % i + 1000 * "w") if i < 20
+        else E("SUBSCRIBE", "%04d" % i + 1000 * "c") for i in range(60))),
+    Load("memory-behind", 7, "1,000 connections of their own to the upstream, replies of 400 KiB unread",
+         connections=1000, kubernetes=True, there=("redis",), seconds=10, reopen=False, read=0,
+         first=E("SELECT", "1") + E("SET", "big", 20_000 * "x") + 20 * E("GET", "big")),
     Load("slots", 8, "4,096 idle connections for data", connections=4096, seconds=6),
+    Load("slots-http", 8, "4,096 idle connections for HTTP", to="http", connections=4096, seconds=6),
+    Load("slots-head", 8, "4,096 connections with half a request for HTTP", to="http", connections=4096,
+         first=b"GET /livez HTTP/1.1\r\nHost:", seconds=6),
 ]
 # Their replies come from memcached alone, so that nothing but sidflake is to be taken.
 assert PASSWORD and len({x.name for x in LOADS}) == len(LOADS)

@@ -20,6 +20,7 @@ from procs import Proc, clean_env, die_with_parent, free_port, until
 PROCESSORS = sorted(os.sched_getaffinity(0))
 GOOD, HOSTILE = PROCESSORS[0], PROCESSORS[-1]
 MANIFEST = os.path.join(harness.TOP, "packaging", "kubernetes", "base", "sidflake.yaml")
+PLACES = ("listen.", "coordinator.url", "coordinator.auto_init", "state_dir", "auth.", "upstream.")
 PASSWORD = "a-right-password"  # without a space, which would end it for memcached
 WRONG = wire.Resp.encode("AUTH", "nobody", "a wrong password")
 GONE_S = 10  # until connections that were closed must be gone
@@ -131,8 +132,7 @@ class World:
         self.case, self.load = case, load
         options = {"log.level": "info", "coordinator.auto_init": True, "coordinator.timeout": "1s",
                    "lease.renew_every": "20s", **load.options}
-        if not load.kubernetes:
-            options.update(self.behind())
+        options.update(self.behind())
         if load.users:
             options["auth.mode"] = "required"
             options["auth.users_file"] = write_users(case, load.users)
@@ -155,12 +155,13 @@ class World:
 
     def warm_up(self):
         """What is shared is opened, so that it does not count as left over."""
-        if self.load.kubernetes or self.load.users:
-            return
-        with self.sidecar.resp() as r:
-            r.ask("GET", "nothing")
-        with self.sidecar.mc() as m:
-            m.get("nothing")
+        unix = self.load.kubernetes
+        if "redis" in self.load.there:
+            with self.sidecar.resp(unix) as r:
+                r.ask("GET", "nothing")
+        if "memcached" in self.load.there:
+            with self.sidecar.mc(unix) as m:
+                m.get("nothing")
 
     def place(self, what):
         """As the programs take it."""
@@ -181,8 +182,7 @@ class Sidecar(harness.Sidecar):
         super().__init__(case, "sidecar", "sqlite://" + case.path("pool.db"), options)
         if load.kubernetes:
             self.argv = [harness.SIDFLAKE, "-c", MANIFEST]
-            places = {k: self.options[k] for k in self.options if k.startswith(
-                ("listen.", "coordinator.", "state_dir", "auth.")) or k in load.options}
+            places = {k: v for k, v in self.options.items() if k.startswith(PLACES) or k in load.options}
             places.update({"coordinator.password_file": "", "listen.memcached": "unix://" + self.mc_sock,
                            "listen.redis": "unix://" + self.resp_sock})
             for key, value in places.items():
@@ -218,7 +218,7 @@ class Guests:
                 world.place("memcached"), "--http", world.place("http")]
         if load.users:
             argv += ["--user", "good", "--password", PASSWORD, "--logins", str(load.users)]
-        for kind in ([] if load.kubernetes else ["there-" + t for t in load.there]) + list(load.extra):
+        for kind in ["there-" + t for t in load.there] + list(load.extra):
             argv += ["--also", kind]
         with on(GOOD):
             self.popen = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -47,8 +47,9 @@ def wrong(row):
 def left(row):
     if not row["running"]:
         yield "it has ended"
-    if row["connections_left"]:
-        yield "%d connections left over" % row["connections_left"]
+    if row["connections_left"] != 0:
+        yield "%s connections left over" % row["connections_left"] if row["running"] and \
+            row["connections_left"] is not None else "/metrics has no answer"
     if row["descriptors_left"] > 2:
         yield "%d descriptors left over" % row["descriptors_left"]
     if row["log_lines"] > LOG_LINES:
@@ -72,7 +73,7 @@ def shortfalls(row):
 
 
 def verdict(row):
-    return "; ".join(row["shortfalls"]) or "holds"
+    return "; ".join(shortfalls(row)) or "holds"
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -135,11 +136,11 @@ def markdown(rows):
     parts = []
     if loads:
         parts.append(markdown_table(["item"] + HEAD + ["falls short"], [
-            [str(r["item"] or "")] + cells(r) + ["; ".join(r["shortfalls"])] for r in loads]))
+            [str(r["item"] or "")] + cells(r) + ["; ".join(shortfalls(r))] for r in loads]))
     if checks:
         parts.append(markdown_table(["item", "what must hold", "holds"], [
             [str(r["item"]), r["what"],
-             "yes" if not r["shortfalls"] else "no: " + "; ".join(r["shortfalls"])] for r in checks]))
+             "yes" if not shortfalls(r) else "no: " + verdict(r)] for r in checks]))
     return "\n\n".join(parts)
 
 
