@@ -7,10 +7,9 @@ import time
 
 import harness
 import wire
-from checks import behind, check, short
+from checks import CRYPT, behind, check, short
 from procs import clean_env, free_port, until
 from scene import NotSupported, need
-from test_auth import CRYPT
 
 E = wire.Resp.encode
 

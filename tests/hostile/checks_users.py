@@ -8,10 +8,9 @@ import time
 
 import harness
 import wire
-from checks import all_that_comes, behind, check, is_error, short, source
+from checks import ARGON2, CRYPT, all_that_comes, behind, check, is_error, short, source
 from procs import clean_env, until
 from scene import NotSupported, need, options_known
-from test_auth import ARGON2, CRYPT
 
 E = wire.Resp.encode
 

@@ -27,6 +27,11 @@ def memory(name, what, item=7, **more):
                 there=(), seconds=10, reopen=False, **more)
 
 
+def partial(command):
+    """As much of a request as may have to be kept until it ends."""
+    return b"*2\r\n$%d\r\n%s\r\n$65000\r\n" % (len(command), command.encode()) + 64_900 * b"x"
+
+
 LOADS = [
     Load("nobody", 0, "nobody hostile", idle=True),
     Load("theft", 1, "4 connections: requests that end in `noreply\\0`", to="memcached", again=THEFT,
@@ -61,13 +66,11 @@ LOADS = [
          first=E("BLPOP", "k", "0") + E("PING"), gone_ms=1000, reopen=False,
          options={"limits.connections": 300}, seconds=4),
     memory("memory-idle", "idle"),
-    memory("memory-page", "slow readers of `/`", to="http", again=PAGE, read=1000),
-    memory("memory-partial", "a request of 66 KiB, not ended", first=b"*2\r\n$3\r\nGET\r\n$90000\r\n" +
-           66 * 1024 * b"x"),
-    memory("memory-login", "the same before a login", first=b"*3\r\n$4\r\nAUTH\r\n$90000\r\n" +
-           66 * 1024 * b"x", users=1),
-    memory("memory-multi", "`MULTI` and what it takes", first=E("MULTI") + 2000 * E(
-        "SET", "id:x", 40 * "v"), again=E("GET", "id:" + 40 * "x")),
+    memory("memory-page", "slow readers of `/`", to="http", first=4 * PAGE, read=200),
+    memory("memory-partial", "a request of 64 KiB, not ended", first=partial("GET")),
+    memory("memory-login", "the same before a login", first=partial("AUTH"), users=1),
+    memory("memory-multi", "`MULTI` and what it takes, and a request not ended", first=E("MULTI") +
+           900 * E("GET", "id:" + 40 * "x") + partial("GET")),
     memory("memory-unread", "`LPOP id:x 1024`, unread", again=E("LPOP", "id:x", "1024"), read=0),
     memory("memory-head", "a request's head for HTTP, not ended", to="http",
            first=b"GET / HTTP/1.1\r\nX: " + 8000 * b"x"),
