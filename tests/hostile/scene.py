@@ -281,12 +281,14 @@ def worst(seen, prefix):
 
 def summary(seen):
     clients = {k: v for k, v in seen.items() if k not in ("livez", "login")}
-    asked = sum(v["requests"] for v in clients.values())
-    errors = sum(v["errors"] for v in clients.values())
     return {
         "ids": worst(seen, "ids-"), "there": worst(seen, "there-"), "own": worst(seen, "own-"),
         "login": seen.get("login"), "livez": seen["livez"],
-        "requests": asked, "errors": errors, "wrong": sum(v["wrong"] for v in clients.values()),
+        "requests": sum(v["requests"] for v in clients.values()),
+        "errors": sum(v["errors"] for v in clients.values()),
+        "error_share": max((v["errors"] / v["requests"] for v in clients.values() if v["requests"]),
+                           default=0),  # of the kind that fares worst
+        "wrong": sum(v["wrong"] for v in clients.values()),
         "first_errors": {k: v["first_error"] for k, v in seen.items() if v["first_error"]},
     }
 

@@ -91,7 +91,7 @@ def mib(kib):
 def share(row):
     if not row["errors"]:
         return "0"
-    percent = 100 * row["errors"] / row["requests"]
+    percent = 100 * row["error_share"]
     return "%.1f %%" % percent if percent >= 0.1 else "< 0.1 %"
 
 
