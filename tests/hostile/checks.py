@@ -7,10 +7,6 @@ import harness
 import wire
 
 CHECKS = []
-# Cheap, so that the checks are quick: both of "secret".
-ARGON2 = "$argon2id$v=19$m=64,t=1,p=2$c29tZXNhbHQ$S3Lajg55evZVboE7O39Ij0iCFwMgZQQ4"
-CRYPT = "$5$saltsalt$0IyaXrmV7.sGNS6tirgqHLqX/G.FBvgkYA.lpPdS5sA"
-
 
 class Check:
     def __init__(self, name, item, what, function):

@@ -7,9 +7,9 @@ import time
 
 import harness
 import wire
-from checks import CRYPT, behind, check, short
+from checks import behind, check, short
 from procs import clean_env, free_port, until
-from scene import NotSupported, need
+from scene import CRYPT, NotSupported, need
 
 E = wire.Resp.encode
 

@@ -34,10 +34,10 @@ def partial(command):
 
 LOADS = [
     Load("nobody", 0, "nobody hostile", idle=True),
-    Load("theft", 1, "4 connections: requests that end in `noreply\\0`", to="memcached", again=THEFT,
+    Load("theft", 1, "4 connections: `noreply\\0`", to="memcached", again=THEFT,
          gone_ms=100, watch="guest-secret"),
     Load("gat", 2, "4 connections: `gat` of 31 KB", to="memcached", again=GAT),
-    Load("stall", 3, "8 connections whose own upstream connections never answer", connections=8,
+    Load("stall", 3, "8 connections whose upstream never answers", connections=8,
          first=E("SELECT", "9") + E("GET", "a"), options={"upstream.timeout": "300ms"}, stall=True,
          gone_ms=600, extra=("own-redis",), seconds=6),
     pipelined("http-head", "`HEAD /`", b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n", to="http",
@@ -58,30 +58,30 @@ LOADS = [
               first=E("SET", "large", 20_000 * "x")),
     pipelined("foreign-memcached", "`get` of 100 other keys", b"get" + b"".join(
         b" nokey%02d" % i for i in range(100)) + b"\r\n", to="memcached"),
-    Load("come-and-go", 4, "64 connections that come and go", connections=64, first=E("PING"), gone_ms=0),
-    pipelined("logins", "wrong `AUTH`, while users log in first", WRONG, item=5, connections=40,
+    Load("come-and-go", 4, "64 connections: they come and go", connections=64, first=E("PING"), gone_ms=0),
+    pipelined("logins", "wrong `AUTH`; first logins", WRONG, item=5, connections=40,
               users=500, there=(), extra=("login",)),
     Load("blpop-gone", 6, "290 connections: `BLPOP k 0` and `PING`, then gone", connections=290,
          first=E("BLPOP", "k", "0") + E("PING"), gone_ms=1000, reopen=False,
          options={"limits.connections": 300}, seconds=4),
     memory("memory-idle", "idle"),
     memory("memory-page", "slow readers of `/`", to="http", first=4 * PAGE, read=200),
-    memory("memory-partial", "a request of 64 KiB, not ended", first=partial("GET")),
-    memory("memory-login", "the same before a login", first=partial("AUTH"), users=1),
-    memory("memory-multi", "`MULTI` and what it takes, and a request not ended", first=E("MULTI") +
+    memory("memory-partial", "half a request of 64 KiB", first=partial("GET")),
+    memory("memory-login", "the same, before a login", first=partial("AUTH"), users=1),
+    memory("memory-multi", "full `MULTI`, half a request", first=E("MULTI") +
            900 * E("GET", "id:" + 40 * "x") + partial("GET")),
     memory("memory-unread", "`LPOP id:x 1024`, unread", again=E("LPOP", "id:x", "1024"), read=0),
-    memory("memory-head", "a request's head for HTTP, not ended", to="http",
+    memory("memory-head", "half a request for HTTP", to="http",
            first=b"GET / HTTP/1.1\r\nX: " + 8000 * b"x"),
-    memory("memory-names", "`CLIENT SETNAME` of 60 KiB, `MULTI`, `WATCH`, `SUBSCRIBE`", first=b"".join(
+    memory("memory-names", "long `SETNAME`, `WATCH`, `SUBSCRIBE`", first=b"".join(
         E("CLIENT", "SETNAME", 60_000 * "n") if i == 0 else E("WATCH", "%04d" % i + 1000 * "w") if i < 20
         else E("SUBSCRIBE", "%04d" % i + 1000 * "c") for i in range(60))),
-    Load("memory-behind", 7, "1,000 connections of their own to the upstream, replies of 400 KiB unread",
+    Load("memory-behind", 7, "1,000 connections: the upstream's replies unread",
          connections=1000, kubernetes=True, there=("redis",), seconds=10, reopen=False, read=0,
          first=E("SELECT", "1") + E("SET", "big", 20_000 * "x") + 20 * E("GET", "big")),
-    Load("slots", 8, "4,096 idle connections for data", connections=4096, seconds=6),
-    Load("slots-http", 8, "4,096 idle connections for HTTP", to="http", connections=4096, seconds=6),
-    Load("slots-head", 8, "4,096 connections with half a request for HTTP", to="http", connections=4096,
+    Load("slots", 8, "4,096 connections: idle, for data", connections=4096, seconds=6),
+    Load("slots-http", 8, "4,096 connections: idle, for HTTP", to="http", connections=4096, seconds=6),
+    Load("slots-head", 8, "4,096 connections: half a request for HTTP", to="http", connections=4096,
          first=b"GET /livez HTTP/1.1\r\nHost:", seconds=6),
 ]
 # Their replies come from memcached alone, so that nothing but sidflake is to be taken.

@@ -21,6 +21,9 @@ PROCESSORS = sorted(os.sched_getaffinity(0))
 GOOD, HOSTILE = PROCESSORS[0], PROCESSORS[-1]
 MANIFEST = os.path.join(harness.TOP, "packaging", "kubernetes", "base", "sidflake.yaml")
 PLACES = ("listen.", "coordinator.url", "coordinator.auto_init", "state_dir", "auth.", "upstream.")
+# Cheap, so that checks are quick: both of "secret".
+ARGON2 = "$argon2id$v=19$m=64,t=1,p=2$c29tZXNhbHQ$S3Lajg55evZVboE7O39Ij0iCFwMgZQQ4"
+CRYPT = "$5$saltsalt$0IyaXrmV7.sGNS6tirgqHLqX/G.FBvgkYA.lpPdS5sA"
 PASSWORD = "a-right-password"  # without a space, which would end it for memcached
 WRONG = wire.Resp.encode("AUTH", "nobody", "a wrong password")
 GONE_S = 10  # until connections that were closed must be gone
@@ -93,14 +96,23 @@ def hash_of(case, password):
     return line.partition(":")[2]
 
 
+def users_may(case, fields):
+    """These fields of a users file, where the build under test knows them, else nothing."""
+    path = case.path("probe")
+    with open(path, "w") as f:
+        os.fchmod(f.fileno(), 0o600)
+        f.write("x:%s%s\n" % (CRYPT, fields))
+    r = case.sidflake("-t", "--set", "auth.mode=required", "--set", "auth.users_file=" + path)
+    return "" if path in r.stdout + r.stderr else fields
+
+
 def write_users(case, count):
     path = case.path("users")
-    secret = hash_of(case, PASSWORD)
+    line = hash_of(case, PASSWORD) + users_may(case, ":upstream=all")
     with open(path, "w") as f:
         os.fchmod(f.fileno(), 0o600)
         for name in ["good"] + ["u%d" % i for i in range(count)]:
-            f.write("%s:%s:upstream=all:keys=*\n" % (name, secret) if "upstream.redis_user" in
-                    options_known() else "%s:%s\n" % (name, secret))
+            f.write("%s:%s\n" % (name, line))
     return path
 
 

@@ -145,28 +145,30 @@ def markdown(rows):
 
 
 def roff(text):
-    text = text.replace("\\", "\\e").replace("`", "").replace("-", "\\-")
-    return re.sub(r"^([.'])", r"\\&\1", text)
+    """A cell that stays in one line."""
+    text = text.replace("\\", "\\e").replace("`", "").replace("-", "\\-").replace('"', "\\(dq")
+    return re.sub(r"^([.'])", r"\\&\1", text).replace(" ", "\\ ")
 
 
 def columns(head, widths, lines):
     out = [".Bl -column " + " ".join('"%s"' % w for w in widths)]
-    for line in [head] + lines:
-        out.append(".It " + " Ta ".join('"%s"' % roff(c).replace('"', "\\(dq") for c in line))
+    out += [".It " + " Ta ".join(map(roff, line)) for line in [head] + lines]
     return "\n".join(out + [".El"])
 
 
+WIDE = 38  # columns of a page that has 78
+
+
+def cut(text):
+    text = re.sub(r"^([\d,]+) connections", r"\1", text.replace("`", ""))
+    return text if len(text) <= WIDE else text[:text.rfind(" ", 0, WIDE - 3)] + " ..."
+
+
 def man(rows):
-    """For a page of 78 columns: fewer of them."""
-    short = ["attack", "IDs", "others", "errors", "/livez"]
-    loads = [[r["what"], p99(r["ids"]), p99(r["there"]), share(r), ms(r["livez"]["max_us"])]
+    lines = [[cut(r["what"]), p99(r["ids"]), p99(r["there"]), share(r), ms(r["livez"]["max_us"])]
              for r in rows if is_load(r)]
-    widths = ["x" * 42, "000 ms", "000 ms", "< 0.1 %", "000 ms"]
-    return columns(short, widths, [[wrapped(line[0])] + line[1:] for line in loads])
-
-
-def wrapped(text):
-    return text if len(text) <= 44 else text[:text.rfind(" ", 0, 42)] + " ..."
+    return columns(["attackers", "IDs", "others", "errors", "/livez"],
+                   ["x" * WIDE, "00 ms", "00 ms", "0000 %", "0000 ms"], lines)
 
 
 # ---- documents -----------------------------------------------------------------------------------
