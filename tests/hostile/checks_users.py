@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import time
 
+import binary
 import harness
 import wire
 from checks import all_that_comes, behind, check, is_error, short, source
@@ -136,6 +137,48 @@ def revoked(case):
     s.assert_running()
     still = ["%s: %s" % (state, got) for state, got in found.items() if got]
     assert not still, "; ".join(still)
+
+
+def hear(stream, data, seconds=0.3):
+    """What comes for data in that time."""
+    got = b""
+    stream.sock.settimeout(seconds)
+    try:
+        stream.send(data)
+        while True:
+            part = stream.sock.recv(1 << 16)
+            if not part:
+                return got
+            got += part
+    except OSError:
+        return got
+
+
+@check("revoked-memcached", 9, "the same for memcached, text and binary, and within a `set`")
+def revoked_memcached(case):
+    memcached = case.memcached()
+    with wire.Memcached(("127.0.0.1", memcached.port)) as m:
+        assert m.ask("set secret 0 0 9\r\nthe value") == "STORED"
+    s = with_users(case, "ann:%s%s\nbob:%s\n" % (CRYPT, users_may(case, ":upstream=all"), ARGON2),
+                   options={"upstream.memcached": "tcp://127.0.0.1:%d" % memcached.port})
+    text, within, octets = s.mc(), s.mc(), s.mc()
+    for m in (text, within):
+        assert m.ask("set x 0 0 10\r\nann secret") == "STORED"
+        assert m.id() > 0 and m.get("secret")
+    assert hear(octets, binary.request(binary.SASL_AUTH, b"PLAIN", b"\0ann\0secret"))[6:8] == b"\0\0", "SASL failed"
+    assert b"the value" in hear(octets, binary.request(binary.GET, b"secret"))
+    within.send(b"set other 0 0 5\r\n12")
+    time.sleep(0.1)
+    write_users(case, "bob:%s\n" % ARGON2)
+    s.popen.send_signal(signal.SIGHUP)
+    time.sleep(1)
+    get = b"get secret\r\nget id:a\r\n"
+    found = {"text": hear(text, get), "within a set": hear(within, b"345\r\n" + get),
+             "binary": hear(octets, binary.request(binary.GET, b"secret") + binary.request(binary.GET, b"id:a"))}
+    s.assert_running()
+    still = [name for name, got in found.items() if b"the value" in got or b"id:a 0" in got or
+             b"STORED" in got or got[6:8] == b"\0\0"]
+    assert not still, "; ".join("%s: %s" % (n, short(found[n])) for n in still)
 
 
 # ---- what a user may do upstream -----------------------------------------------------------------
