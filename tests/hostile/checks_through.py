@@ -70,7 +70,7 @@ GONE = {
     "XREAD": E("XREAD", "BLOCK", "0", "STREAMS", "s", "$") + 20 * E("PING"),
     "WAIT": E("WAIT", "9", "0") + E("PING"),
     "half a SET": b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$200000\r\nxxx", "a cut line": b"*2\r\n$3\r\nGE",
-    "BLPOP, much": E("BLPOP", "k", "0") + 20000 * E("PING"),
+    "BLPOP, much": E("BLPOP", "k", "0") + 5000 * E("PING"),  # more has its FIN wait for a window
     "GETs unread": E("SET", "big", 100000 * "x") + 200 * E("GET", "big"),
 }
 

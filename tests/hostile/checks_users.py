@@ -165,7 +165,8 @@ def revoked_memcached(case):
     for m in (text, within):
         assert m.ask("set x 0 0 10\r\nann secret") == "STORED"
         assert m.id() > 0 and m.get("secret")
-    assert hear(octets, binary.request(binary.SASL_AUTH, b"PLAIN", b"\0ann\0secret"))[6:8] == b"\0\0", "SASL failed"
+    login_there = binary.request(binary.SASL_AUTH, b"PLAIN", b"\0ann\0secret")
+    assert hear(octets, login_there)[6:8] == b"\0\0", "SASL failed"
     assert b"the value" in hear(octets, binary.request(binary.GET, b"secret"))
     within.send(b"set other 0 0 5\r\n12")
     time.sleep(0.1)
@@ -174,7 +175,8 @@ def revoked_memcached(case):
     time.sleep(1)
     get = b"get secret\r\nget id:a\r\n"
     found = {"text": hear(text, get), "within a set": hear(within, b"345\r\n" + get),
-             "binary": hear(octets, binary.request(binary.GET, b"secret") + binary.request(binary.GET, b"id:a"))}
+             "binary": hear(octets, binary.request(binary.GET, b"secret") +
+                            binary.request(binary.GET, b"id:a"))}
     s.assert_running()
     still = [name for name, got in found.items() if b"the value" in got or b"id:a 0" in got or
              b"STORED" in got or got[6:8] == b"\0\0"]

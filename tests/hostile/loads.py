@@ -24,7 +24,7 @@ def pipelined(name, what, again, item=4, connections=4, **more):
 def memory(name, what, item=7, **more):
     """4,000 connections in the configuration of the manifest for Kubernetes."""
     return Load(name, item, "4,000 connections: " + what, connections=4000, kubernetes=True,
-                there=(), seconds=10, reopen=False, **more)
+                there=(), reopen=False, **{"seconds": 10, **more})
 
 
 def partial(command):
@@ -65,7 +65,7 @@ LOADS = [
          first=E("BLPOP", "k", "0") + E("PING"), gone_ms=1000, reopen=False,
          options={"limits.connections": 300}, seconds=4),
     memory("memory-idle", "idle"),
-    memory("memory-page", "slow readers of `/`", to="http", first=4 * PAGE, read=200),
+    memory("memory-page", "slow readers of `/`", to="http", first=8 * PAGE, read=100, seconds=20),
     memory("memory-partial", "half a request of 64 KiB", first=partial("GET")),
     memory("memory-login", "the same, before a login", first=partial("AUTH"), users=1),
     memory("memory-multi", "full `MULTI`, half a request", first=E("MULTI") +

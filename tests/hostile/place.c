@@ -43,8 +43,12 @@ int place_connect(const struct place *p, int receive, bool *done)
     int one = 1;
     if (p->sa.ss_family == AF_INET)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (receive > 0)
+    if (receive > 0) {
+        int segment = 536; /* the peer's system keeps less for who takes little at a time */
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive, sizeof receive);
+        if (p->sa.ss_family == AF_INET)
+            setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment);
+    }
     *done = connect(fd, (const struct sockaddr *)&p->sa, p->len) == 0;
     if (*done || errno == EINPROGRESS)
         return fd;
