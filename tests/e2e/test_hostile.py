@@ -64,6 +64,7 @@ def shortfalls(case):
             "what": "a|b", "item": 4}
     assert table.shortfalls(good) == []
     for bad in ({"ids": {**seen, "p99_us": 20_001}}, {"there": {**seen, "p99_us": 10**6}},
+                {"ids": {**seen, "max_us": 1_000_001}},
                 {"errors": 1, "error_share": 0.01}, {"wrong": 1}, {"livez": {**seen, "max_us": 1_000_001}},
                 {"livez": {**seen, "errors": 1}}, {"running": False}, {"connections_left": 1},
                 {"connections_left": None}, {"descriptors_left": 3}, {"log_lines": 101},

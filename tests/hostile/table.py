@@ -6,6 +6,7 @@ import re
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 P99_US = 20_000
+LONGEST_US = 1_000_000  # of a good client's requests, which p99 forgives: one that waits asks no other
 LIVEZ_US = 1_000_000
 LOGIN_US = 2_000_000
 LOG_LINES = 100
@@ -24,6 +25,8 @@ def slow(row):
     for kind, what in (("ids", "IDs"), ("there", "other keys"), ("own", "own connections")):
         if row[kind] and row[kind]["p99_us"] > P99_US:
             yield "p99 of %s %s" % (what, ms(row[kind]["p99_us"]))
+        elif row[kind] and row[kind]["max_us"] > LONGEST_US:
+            yield "%s wait up to %s" % (what, ms(row[kind]["max_us"]))
     if row["livez"]["max_us"] > LIVEZ_US:
         yield "/livez after " + ms(row["livez"]["max_us"])
     login = row["login"]
@@ -165,7 +168,8 @@ def cut(text):
 
 
 def man(rows):
-    lines = [[cut(r["what"]), p99(r["ids"]), p99(r["there"]), share(r), ms(r["livez"]["max_us"])]
+    lines = [[cut(r["what"]), p99(r["ids"]), p99(r["there"]), share(r),
+              "fails" if r["livez"]["errors"] else ms(r["livez"]["max_us"])]
              for r in rows if is_load(r)]
     return columns(["attackers", "IDs", "others", "errors", "/livez"],
                    ["x" * WIDE, "00 ms", "00 ms", "0000 %", "0000 ms"], lines)
