@@ -335,6 +335,6 @@ def measure(case, load, seconds, settle):
     quiet = settle if load.kubernetes else min(settle, QUIET_S)
     time.sleep(quiet)
     row.update({"settle_s": quiet, "running": s.running(), "rss_after_kib": s.rss_kib(),
-                "descriptors_left": s.descriptors() - descriptors,
                 "connections_left": s.connections()})
+    row["descriptors_left"] = s.descriptors() - descriptors
     return row
