@@ -224,6 +224,7 @@ format:
 include tests/sim/sim.mk
 include tests/chaos/chaos.mk
 include tests/differential/differential.mk
+include tests/hostile/hostile.mk
 include tests/model/model.mk
 include tests/mutants/mutants.mk
 include packaging/packaging.mk
@@ -254,6 +255,7 @@ make model      the protocol, exhaustively, with spin; BOUNDS=large
 make chaos      the built daemon under faults, a minute; make soak MINUTES=30 for long
 make differential  random streams through the sidecar and to real servers: SECONDS=60 MODE=text SEED=n
 make storm      3,000 hostile connections, six upgrades, bystanders; VARIANT=san
+make hostile    what hostile clients cost others, a table; ONLY=name SECONDS=n
 make mutants    breaks the code in many ways, one at a time: each must be noticed
 make replay     the corpora of the fuzz targets
 make fuzz       look for new inputs: all targets, SECONDS=60 each; F='resp page' (clang)
