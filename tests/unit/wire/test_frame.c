@@ -289,12 +289,11 @@ static void test_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_resp),       cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_acks),       cmocka_unit_test(test_resp_merge),
-        cmocka_unit_test(test_text),       cmocka_unit_test(test_block_ends),
-        cmocka_unit_test(test_own),        cmocka_unit_test(test_binary),
-        cmocka_unit_test(test_nonce),
-        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_resp),  cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_acks),  cmocka_unit_test(test_resp_merge),
+        cmocka_unit_test(test_text),  cmocka_unit_test(test_block_ends),
+        cmocka_unit_test(test_own),   cmocka_unit_test(test_binary),
+        cmocka_unit_test(test_nonce), cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
