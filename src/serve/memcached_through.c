@@ -294,13 +294,6 @@ static struct net_step refuse(struct mcd_call *c)
                             : mcd_answer(c, why, SERVE_REFUSED);
 }
 
-/* What a user's rights are asked of has to be what memcached does: of the classic commands that is
- * known of canonical ones alone. */
-static bool is_known(const struct mc_req *req, const struct mc_canon *q)
-{
-    return q || (req->verb >= MC_META_GET && req->verb <= MC_META_DELETE);
-}
-
 /* A request that is not forwarded without more ado; q: NULL where it is not canonical. */
 __attribute__((noinline)) static struct net_step
 serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const struct mc_canon *q,
@@ -318,10 +311,10 @@ serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const s
         return mcd_begin_long(&c);
     struct mc_there there = mc_there(in);
     bool refused = status == WIRE_CLOSE || !access_granted(&s->access) || there.forgets;
+    /* Were a block longer for us than for memcached, it could hold requests that nobody judged. */
+    bool known = status == WIRE_REQ && req.body == there.block;
     enum mcd_rights may =
-        refused || keys == KEYS_IDS
-            ? MCD_RIGHTS_HERE
-            : mcd_rights(m, &s->access, &req, status == WIRE_REQ && is_known(&req, q));
+        refused || keys == KEYS_IDS ? MCD_RIGHTS_HERE : mcd_rights(m, &s->access, &req, known);
     if (may == MCD_RIGHTS_REFUSED)
         return upstream_pending(turn) > 0 ? behind() : refuse(&c);
     if (may == MCD_RIGHTS_HERE || req.verb == MC_QUIT)

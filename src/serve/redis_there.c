@@ -150,7 +150,8 @@ static uint32_t expect_loud(struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
     bool refused = c->ses->proto == 2 && upstream_subscribed(c->turn);
-    struct span mode = rds_is_sub(c, "reply") && !refused ? c->req->argv[2] : span_of("", 0);
+    struct span arg = rds_is_sub(c, "reply") && !refused ? c->req->argv[2] : span_of("", 0);
+    struct span mode = span_cut(&arg, '\0'); /* Redis compares it as a C string */
     bool skip = span_eq_nocase(mode, SPAN("skip")), off = span_eq_nocase(mode, SPAN("off"));
     if (span_eq_nocase(mode, SPAN("on")))
         t->mute = RDS_LOUD;

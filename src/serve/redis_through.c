@@ -259,7 +259,7 @@ enum serve_result rds_through(struct rds_call *c)
         ses->dirty |= barred && ses->there->multi;
         return rds_here(c);
     }
-    switch (rds_rights(c, known && !c->req->inline_cmd)) {
+    switch (rds_rights(c, known)) {
     case RDS_RIGHTS_HERE:
         buf_truncate(c->out, c->start);
         return rds_here(c);

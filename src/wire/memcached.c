@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#define LONG_INDENT 100 /* spaces before the verb of a long line: memcached allows no more */
 #define WORDS_MAX 8 /* more than any command of a fixed number of words has */
 
 /* Parses what follows the verb; req is zeroed but for verb, line and args. */
@@ -301,6 +302,8 @@ static const char *find_long_end(struct span in, enum wire_status *verdict)
     if (in.n < MC_LINE_MAX)
         return NULL;
     *verdict = WIRE_CLOSE;
+    if (skip_spaces(in).p > in.p + LONG_INDENT)
+        return NULL;
     verb = find_verb(first_word(span_of(in.p, MC_LINE_MAX)));
     if (verb == VERBS || (verbs[verb].parse != parse_get && verbs[verb].parse != parse_gat))
         return NULL;

@@ -4,7 +4,7 @@
  *
  *   - it has exactly one reply, whatever its args are,
  *   - it leaves nothing behind on its connection, and nothing there changes what it means,
- *   - it never waits for anything,
+ *   - it never waits for anything, and never has the server busy for long on its own,
  *   - its keys stand where the row says, and nowhere else,
  *   - it is not about the server (admin), about messages (pubsub), or kept from scripts (noscript).
  *
@@ -65,7 +65,7 @@ static const struct resp_cmd commands[] = {
     {"bzpopmin", 8, RESP_OTHER, -3, 1, -2, 1, W | NOS | BLK | FST, OWN},
     {"client", 6, RESP_CLIENT, -2, 0, 0, 0, 0, OWN},
     {"cluster", 7, RESP_CLUSTER, -2, 0, 0, 0, 0, OWN},
-    {"command", 7, RESP_COMMAND, -1, 0, 0, 0, LDG | STL, SHD},
+    {"command", 7, RESP_COMMAND, -1, 0, 0, 0, LDG | STL, OWN},
     {"config", 6, RESP_CONFIG, -2, 0, 0, 0, 0, OWN},
     {"copy", 4, RESP_OTHER, -3, 1, 2, 1, W | OOM, SHD},
     {"dbsize", 6, RESP_DBSIZE, 1, 0, 0, 0, R | FST, SHD},
@@ -128,7 +128,7 @@ static const struct resp_cmd commands[] = {
     {"incrby", 6, RESP_INCRBY, 3, 1, 1, 1, W | OOM | FST, SHD},
     {"incrbyfloat", 11, RESP_OTHER, 3, 1, 1, 1, W | OOM | FST, SHD},
     {"info", 4, RESP_INFO, -1, 0, 0, 0, LDG | STL, SHD},
-    {"keys", 4, RESP_KEYS, 2, 0, 0, 0, R, SHD},
+    {"keys", 4, RESP_KEYS, 2, 0, 0, 0, R, OWN},
     {"lastsave", 8, RESP_OTHER, 1, 0, 0, 0, LDG | STL | FST, SHD},
     {"latency", 7, RESP_LATENCY, -2, 0, 0, 0, 0, OWN},
     {"lcs", 3, RESP_OTHER, -3, 1, 2, 1, R, SHD},

@@ -235,7 +235,7 @@ def unknown(case):
     nodes = Nodes(case, 1)
     nodes.watch()
     url = nodes.url.replace(MASTER, "other")
-    r = init(case, url, expect=1)
+    r = init(case, url, "--replicas", "1", expect=1)
     first = "127.0.0.1 port %d: knows no master of this name" % nodes.sentinel[0].port
     assert "\"other\"" in r.stderr and first in r.stderr, r.stderr
     not_ready(case.sidecar(url, wait=False), first)

@@ -35,11 +35,11 @@ static void lookup(void **state)
 static void shared_commands(void **state)
 {
     static const char listed[] =
-        "append bitcount bitfield bitfield_ro bitop bitpos command copy dbsize decr decrby "
+        "append bitcount bitfield bitfield_ro bitop bitpos copy dbsize decr decrby "
         "del dump exists expire expireat expiretime geoadd geodist geohash geopos "
         "georadius_ro georadiusbymember_ro geosearch geosearchstore get getbit getdel getex "
         "getrange getset hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget "
-        "hmset hrandfield hscan hset hsetnx hstrlen hvals incr incrby incrbyfloat info keys "
+        "hmset hrandfield hscan hset hsetnx hstrlen hvals incr incrby incrbyfloat info "
         "lastsave lcs lindex linsert llen lmove lpop lpos lpush lpushx lrange lrem lset ltrim "
         "mget mset msetnx persist pexpire pexpireat pexpiretime pfadd pfcount pfmerge ping "
         "psetex pttl randomkey rename renamenx restore rpop rpoplpush rpush rpushx sadd scan "
