@@ -170,7 +170,7 @@ static struct mcd_merge *begin_merge(struct mcd_call *c)
     struct span keys = c->req->keys;
     size_t ids = keys.n / 2 + 1, at = (keys.n + 7) / 8 * 8;
     struct mcd_merge *m = c->s->merge;
-    if (m && !m->sent)
+    if (m && !m->sent) /* this request's, which was parked: see give_up_merge */
         return m;
     free(m);
     size_t bytes = sizeof *m + at + ids * sizeof *m->id;
@@ -198,6 +198,16 @@ static enum issue_status draw(struct mcd_call *c, struct mcd_merge *m, struct ne
         m->n += name != NULL;
         m->left = rest;
     }
+}
+
+/* A request has its answer, whatever it is: IDs that were drawn for it and not sent are nobody's.
+ */
+static void give_up_merge(struct mcd_session *s)
+{
+    if (!s->merge || s->merge->sent)
+        return;
+    free(s->merge);
+    s->merge = NULL;
 }
 
 /* q: NULL where it is not canonical. */
@@ -339,7 +349,10 @@ struct net_step mcd_serve_through(struct memcached *m, struct mcd_session *s, st
     bool canonical = mc_canon(in, q);
     if (canonical && forward_usual(m, s, q, turn))
         return (struct net_step){.verdict = NET_DONE, .used = q->used, .passed = true};
-    return serve_parsed(m, s, in, canonical ? q : NULL, turn, out);
+    struct net_step step = serve_parsed(m, s, in, canonical ? q : NULL, turn, out);
+    if (step.used > 0)
+        give_up_merge(s);
+    return step;
 }
 
 /* ---- binary -----------------------------------------------------------------------------------

@@ -373,6 +373,8 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
                          .raw = {in.p, used},
                          .start = turn->reply_start};
     enum serve_result r = svc->net.upstream ? rds_through(&c) : rds_request(&c);
+    if (r != RDS_PARKED)
+        rds_merge_give_up(ses);
     if (c.name)
         recent_note(&svc->recent, c.raw, span_of(in.p, 0), c.name);
     ses->plain = plain(svc, ses);

@@ -303,6 +303,9 @@ bool rds_forward(struct rds_service *svc, struct span in, struct net_turn *turn,
 enum serve_result rds_merge(struct rds_call *c);
 void rds_merge_part(struct rds_session *ses, const struct frame *f, struct buf *out);
 void rds_merge_end(struct rds_session *ses);
+/* A request has its answer, whatever it is: IDs that were drawn for it and not sent are nobody's.
+ */
+void rds_merge_give_up(struct rds_session *ses);
 
 /* Bytes allocated for each. */
 size_t rds_multi_holds(const struct rds_session *ses);

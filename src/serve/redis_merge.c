@@ -52,6 +52,13 @@ void rds_merge_end(struct rds_session *ses)
     ses->there->merge = NULL;
 }
 
+void rds_merge_give_up(struct rds_session *ses)
+{
+    if (ses->there && ses->there->merge && !ses->there->merge->sent)
+        rds_merge_end(ses);
+}
+
+/* One that is there and not sent is this request's, which was parked: see rds_merge_give_up. */
 static struct rds_merge *begin(struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
