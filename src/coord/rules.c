@@ -71,9 +71,9 @@ static void arrive(struct rules *u, bool proof)
         int64_t skews = u->now_ms + 2 * k->max_skew_ms;
         u->pool.era++;
         p->topen_ms = u->now_ms;
-        p->floor_ms = max(p->floor_ms, skews + (u->alone ? 0 : k->horizon_ms));
+        p->floor_ms = max(p->floor_ms, skews + k->horizon_ms);
         p->floor_short_ms =
-            max(p->floor_short_ms, young && !u->alone ? skews + k->first_horizon_ms : p->floor_ms);
+            max(p->floor_short_ms, young ? skews + k->first_horizon_ms : p->floor_ms);
         memcpy(u->pool.fingerprint, u->fingerprint, strlen(u->fingerprint) + 1);
     }
     bool later = u->now_ms > p->tmax_ms;
@@ -372,8 +372,6 @@ enum coord_status rules_init(struct rules *u, const struct coord_init *in)
         return outcome_exists(u->r, u->name);
     bool lost = in->mode == COORD_INIT_AFTER_LOSS;
     int64_t ahead = max(k->horizon_ms + 2 * k->max_skew_ms, in->lost_ahead_ms);
-    if (u->alone)
-        ahead = 2 * k->max_skew_ms;
     int64_t floor = lost ? u->now_ms + ahead : 0;
     u->pool = (struct store_pool){
         .p = {.params = *k,

@@ -21,7 +21,6 @@ struct rules {
     const char *identity;    /* what the caller is pinned to; NULL where the operation has none */
     const char *fingerprint; /* changes whenever the store may have been replaced */
     int64_t now_ms;          /* T */
-    bool alone; /* no holder of any workerId lives: floors are what clocks may differ by */
     struct store_pool pool; /* as read, and as changed since */
 };
 

@@ -5,12 +5,11 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define TRACE    ".sidflake-pool"
-#define BOOT_ID  "/proc/sys/kernel/random/boot_id"
-#define BOOT_MAX 64
+#define TRACE ".sidflake-pool"
 
 /* Opens the directory of the file, once. */
 static bool enter(struct sole *s, const char *path)
@@ -49,53 +48,35 @@ static bool is_of_one_host(int dir)
     return false;
 }
 
-static ssize_t read_at(int dir, const char *name, char out[BOOT_MAX])
+static bool has_trace(int dir)
 {
-    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return -1;
-    ssize_t n = read(fd, out, BOOT_MAX);
-    (void)close(fd);
-    return n;
+    return faccessat(dir, TRACE, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
-/* Whose trace there is. */
-static enum sole_state trace_of(int dir)
+/* The data of a link is in another directory, with other users. */
+static bool is_link(const char *path)
 {
-    char now[BOOT_MAX], then[BOOT_MAX];
-    ssize_t m = read_at(dir, TRACE, then), absent = m < 0 && errno == ENOENT;
-    ssize_t n = read_at(AT_FDCWD, BOOT_ID, now);
-    if (absent)
-        return SOLE_FIRST;
-    return n > 0 && n == m && memcmp(now, then, (size_t)n) == 0 ? SOLE_ALONE : SOLE_UNKNOWN;
+    struct stat st;
+    return lstat(path, &st) == 0 ? S_ISLNK(st.st_mode) : errno != ENOENT;
 }
 
 enum sole_state sole_look(struct sole *s, const char *path)
 {
-    if (s->holder)
-        return SOLE_HOLDER;
-    if (!enter(s, path) || !is_of_one_host(s->dir))
+    if (s->holder || !enter(s, path) || is_link(path) || !is_of_one_host(s->dir))
         return SOLE_UNKNOWN;
     if (flock(s->dir, LOCK_EX | LOCK_NB) != 0)
         return errno == EWOULDBLOCK ? SOLE_OTHERS : SOLE_UNKNOWN;
-    enum sole_state is = trace_of(s->dir);
-    if (is == SOLE_UNKNOWN)
-        sole_yield(s);
-    return is;
+    if (!has_trace(s->dir))
+        return SOLE_FIRST;
+    sole_yield(s);
+    return SOLE_UNKNOWN;
 }
 
-/* A whole trace or none: a torn one would be of another boot, which is the careful side. */
 static void leave_trace(int dir)
 {
-    char boot[BOOT_MAX];
-    ssize_t n = read_at(AT_FDCWD, BOOT_ID, boot);
-    if (n <= 0 || trace_of(dir) == SOLE_ALONE)
-        return;
-    int fd = openat(dir, TRACE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return;
-    (void)(write(fd, boot, (size_t)n) + 1);
-    (void)close(fd);
+    int fd = openat(dir, TRACE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 static bool lock_shared(const struct sole *s)

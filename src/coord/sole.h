@@ -1,17 +1,19 @@
 /*
- * Who else on this host uses the directory of an SQLite pool.
+ * Whether anybody on this host ever used the directory of an SQLite pool.
  *
- * A file says nothing of those who used the one that stood in its place before. But its users are
- * processes of one host: each that has had a workerId holds flock(2) on the directory, shared,
- * until it ends, however it ends. So who can have the lock for itself knows that no earlier holder
- * lives. The lock is on the directory, since `rm pool.db*` would take away a file's. A trace in it,
- * with the boot's id, tells that there were users at all.
+ * A file says nothing of those who used the one that stood in its place before, and who may still
+ * issue. But its users are processes of one host: each that has had a workerId leaves a trace in
+ * the directory, and holds flock(2) on it, shared, until it ends, however it ends. So a pool is
+ * fresh, without anybody's word, only where there is neither. Both are on the directory, since
+ * `rm pool.db*` would take away a file's.
+ *
+ * That a trace's owner has ended does not show that nobody can issue from what he was granted: his
+ * state page outlives him. So there is no third answer.
  *
  * Invariants
- *   - The shared lock is had before a workerId is, and never given up: who has it is a holder, and
- *     is not asked whether it is alone.
+ *   - The shared lock is had before a workerId is, and never given up.
  *   - Where the file system does not share locks between all that mount it, or may not, nobody is
- *     alone. Only those known to be of one host are believed.
+ *     the first. Only those known to be of one host are believed.
  */
 #ifndef SIDFLAKE_COORD_SOLE_H
 #define SIDFLAKE_COORD_SOLE_H
@@ -19,11 +21,9 @@
 #include <stdbool.h>
 
 enum sole_state {
-    SOLE_HOLDER,  /* this process has had a workerId itself */
-    SOLE_FIRST,   /* alone, and nobody ever used the directory */
-    SOLE_ALONE,   /* alone: who used it during this boot has ended */
+    SOLE_FIRST,   /* nobody ever used the directory, and nobody else begins to: the lock is held */
     SOLE_OTHERS,  /* somebody else holds, or held, a workerId, and lives */
-    SOLE_UNKNOWN, /* of another boot, or not to be told */
+    SOLE_UNKNOWN, /* it was used, or that cannot be told */
 };
 
 struct sole {
@@ -33,11 +33,10 @@ struct sole {
 
 #define SOLE_INIT ((struct sole){.dir = -1})
 
-/* path: of the pool's file. FIRST and ALONE: the lock is held by this process alone, until
- * sole_hold or sole_yield. Never blocks. */
+/* path: of the pool's file. FIRST lasts until sole_hold or sole_yield. Never blocks. */
 enum sole_state sole_look(struct sole *s, const char *path);
 
-/* Keeps others from being alone, until sole_hold or sole_yield. false: somebody is just now. */
+/* Keeps others from being the first, until sole_hold or sole_yield. false: somebody is just now. */
 bool sole_join(struct sole *s, const char *path);
 
 /* Becomes a holder, after one of the two above, and leaves a trace. false: somebody came in

@@ -216,7 +216,7 @@ static enum coord_status end_holding(struct file *f, enum coord_status s, struct
     return outcome_down(r, ERR_BUSY, BUSY, f->path);
 }
 
-/* Waits for whoever is alone just now: for a transaction. */
+/* Waits for whoever makes the pool just now: for a transaction. */
 static bool join(struct file *f)
 {
     const struct timespec ms = {.tv_nsec = 1000000};
@@ -246,7 +246,8 @@ static enum coord_status not_fresh(const struct file *f, enum sole_state is, str
     if (is == SOLE_OTHERS)
         return outcome_refused(r,
                                "%s: expected to be alone where a pool is made, found another "
-                               "sidecar that uses its directory: it makes the pool again",
+                               "sidecar that uses its directory: with coordinator.auto_init it "
+                               "makes the pool again",
                                f->path);
     return outcome_refused(r,
                            "%s: expected a directory that nobody used before, found one that was, "
@@ -260,19 +261,17 @@ static enum coord_status file_init(struct coord *c, const struct coord_init *in,
 {
     struct file *f = file_of(c);
     struct rules u;
-    struct coord_init init = *in;
     if (in->params.replicas > 0)
         return outcome_refused(r, "replicas: expected 0 of an SQLite file, found %" PRIu32,
                                in->params.replicas);
-    enum sole_state is = in->unattended ? sole_look(&f->sole, f->path) : SOLE_HOLDER;
-    if (in->mode == COORD_INIT_FRESH && (is == SOLE_OTHERS || is == SOLE_UNKNOWN))
-        return not_fresh(f, is, r);
-    if (is == SOLE_ALONE)
-        init.mode = COORD_INIT_AFTER_LOSS;
+    if (in->unattended && in->mode == COORD_INIT_FRESH) {
+        enum sole_state is = sole_look(&f->sole, f->path);
+        if (is != SOLE_FIRST)
+            return not_fresh(f, is, r);
+    }
     enum coord_status s = begin(f, KIND_CREATE, in->identity, &u, r);
-    u.alone = is == SOLE_ALONE;
     if (s == COORD_OK)
-        s = end(f, rules_init(&u, &init), r);
+        s = end(f, rules_init(&u, in), r);
     sole_yield(&f->sole);
     return s;
 }
@@ -283,11 +282,9 @@ static enum coord_status file_claim(struct coord *c, const char *identity, int64
 {
     struct file *f = file_of(c);
     struct rules u;
-    enum sole_state is = sole_look(&f->sole, f->path);
-    if (is != SOLE_FIRST && is != SOLE_ALONE && !join(f))
+    if (!join(f))
         return outcome_down(r, ERR_BUSY, BUSY, f->path);
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    u.alone = is == SOLE_ALONE;
     if (s == COORD_OK)
         s = end_holding(f, rules_claim(&u, caller_ms, nxt, f->who, out), r);
     sole_yield(&f->sole);
@@ -299,13 +296,11 @@ static enum coord_status file_renew(struct coord *c, const char *identity,
 {
     struct file *f = file_of(c);
     struct rules u;
-    if (!join(f))
+    /* who renews has workerIds and may go on whatever the answer is */
+    if (!join(f) || !sole_hold(&f->sole))
         return outcome_down(r, ERR_BUSY, BUSY, f->path);
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    if (s == COORD_OK)
-        s = end_holding(f, rules_renew(&u, items, n), r);
-    sole_yield(&f->sole);
-    return s;
+    return s == COORD_OK ? end(f, rules_renew(&u, items, n), r) : s;
 }
 
 static enum coord_status file_release(struct coord *c, const char *identity,

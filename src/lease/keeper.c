@@ -182,7 +182,7 @@ static void log_mails(const struct keeper *k)
 /* One line when the outcome of calls changes, and a reminder while it stays bad. */
 static void log_status(struct keeper *k, enum coord_status s, int64_t mono)
 {
-    bool made_next = s == COORD_NOPOOL && k->o.lease.auto_init;
+    bool made_next = s == COORD_NOPOOL && lease_may_init(&k->lease);
     bool good = s == COORD_OK || s == COORD_LOST || made_next;
     bool changed = good ? k->logged != COORD_OK : k->logged != s;
     if (changed && good && k->report.answered)

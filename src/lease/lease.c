@@ -255,8 +255,13 @@ static void plan_stop(struct lease *l, int64_t mono, struct lease_action *a)
         plan_release(l, i, a);
 }
 
+bool lease_may_init(const struct lease *l)
+{
+    return l->conf.auto_init && (l->fresh_ok || l->last_known);
+}
+
 /* A lost pool is made again under its identity and with its parameters, so that its holders go on.
- * Where these are not known it may have granted as far ahead as any pool can. */
+ */
 static void plan_init(struct lease *l, struct lease_action *a)
 {
     char uuid[COORD_UUID_TEXT];
@@ -264,7 +269,6 @@ static void plan_init(struct lease *l, struct lease_action *a)
     a->init.params = l->last_known ? l->last_params : coord_params_default;
     a->init.mode = l->fresh_ok ? COORD_INIT_FRESH : COORD_INIT_AFTER_LOSS;
     a->init.unattended = true;
-    a->init.lost_ahead_ms = l->fresh_ok || l->last_known ? 0 : COORD_AHEAD_MAX_MS;
     if (l->identity[0])
         memcpy(a->init.identity, l->identity, sizeof l->identity);
     else if (coord_identity_make(a->init.identity, span_str(coord_uuid_new(uuid, l->rng)),
@@ -351,7 +355,7 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
 {
     const struct coord_pool *pool = &o->pool;
     int64_t epoch;
-    if (o->status == COORD_NOPOOL && l->conf.auto_init)
+    if (o->status == COORD_NOPOOL && lease_may_init(l))
         return; /* it is made at once */
     if (o->status == COORD_OK && strcmp(l->identity, pool->identity) != 0)
         forget_pool(l, wall);
@@ -511,7 +515,7 @@ void lease_done(struct lease *l, const struct lease_action *a, const struct leas
     if (o->reply.era > 0)
         l->era = o->reply.era;
     if (o->status == COORD_NOPOOL)
-        l->init_wanted = l->conf.auto_init;
+        l->init_wanted = lease_may_init(l);
     switch (a->kind) {
     case LEASE_DESCRIBE:
         describe_done(l, o, mono, wall);

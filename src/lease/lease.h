@@ -174,6 +174,11 @@ void lease_stop(struct lease *l, bool give_back, int64_t mono);
 /* No slot waits to be proven: what the page says of those HELD may be passed on as proven. */
 bool lease_proven(const struct lease *l);
 
+/* auto_init, and it is known what the pool was, or that there was none. One that was lost, and is
+ * not known, could have had workerIds that are no longer its own, or a longer horizon: there
+ * somebody has to say. */
+bool lease_may_init(const struct lease *l);
+
 /* How many workerIds are HELD. */
 unsigned lease_held(const struct lease *l);
 

@@ -124,42 +124,37 @@ static void fresh_is_not_concluded_beside_a_holder(void **state)
     assert_int_equal(make_unattended(other, &f->r), COORD_REFUSED);
     coord_says(&f->r, "another sidecar that uses its directory");
     assert_int_equal(access(f->db, F_OK), -1);
-    coord_free(f->c); /* it has ended: who comes next waits for what clocks may differ by */
+    coord_free(f->c); /* it has ended, but what it was granted outlives it in its page */
     f->c = setup_open(f->url, "p", &f->clock.clock);
-    assert_int_equal(make_unattended(other, &f->r), COORD_OK);
-    assert_int_equal(f->r.era, 2);
-    assert_int_equal(claim(f, &g), COORD_WAIT);
-    assert_int_equal(f->r.wait_ms, 4001);
+    assert_int_equal(make_unattended(other, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "a directory that nobody used before");
     coord_free(other);
 }
 
-static void a_file_that_was_moved_reopens_briefly_where_nobody_else_lives(void **state)
+/* Whoever renews may go on, so he is a holder though the answer is that there is no pool. */
+static void who_renews_keeps_others_from_being_the_first(void **state)
 {
     struct fixture *f = *state;
-    struct coord_grant g;
-    for (unsigned lives = 0; lives < 2; lives++) {
-        struct coord *other = setup_open(f->url, "p", &f->clock.clock);
-        char moved[128];
-        static uint8_t bytes[1 << 18];
-        remove_file(f);
-        assert_int_equal(make(f, 1), COORD_OK);
-        assert_int_equal(claim(f, &g), COORD_OK);
-        f->clock.ms += 600000;
-        coord_idle(f->c); /* what is in the log goes into the file */
-        size_t n = read_file(f->db, bytes, sizeof bytes);
-        (void)snprintf(moved, sizeof moved, "%s.new", f->db);
-        write_file(moved, bytes, n);
-        remove_file(f);
-        assert_int_equal(rename(moved, f->db), 0);
-        if (!lives) {
-            coord_free(f->c);
-            f->c = setup_open(f->url, "p", &f->clock.clock);
-        }
-        assert_int_equal(coord_claim(other, SETUP_IDENTITY, f->clock.ms, setup_token(2), &g, &f->r),
-                         COORD_WAIT);
-        assert_int_equal(f->r.wait_ms, lives ? 3604001 : 4001);
-        coord_free(other);
-    }
+    struct coord_renewal item = {.worker = 1, .cur = setup_token(1), .nxt = setup_token(1)};
+    struct coord *other = setup_open(f->url, "p", &f->clock.clock);
+    char trace[128];
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_NOPOOL);
+    (void)snprintf(trace, sizeof trace, "%.*s.sidflake-pool",
+                   (int)(strrchr(f->db, '/') + 1 - f->db), f->db);
+    assert_int_equal(unlink(trace), 0); /* the lock is enough */
+    assert_int_equal(make_unattended(other, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "another sidecar that uses its directory");
+    coord_free(other);
+}
+
+static void a_link_to_another_directory_is_not_fresh(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(symlink("/nonexistent/pool.db", f->db), 0);
+    assert_int_equal(make_unattended(f->c, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "where that cannot be told");
+    assert_int_equal(unlink(f->db), 0);
+    assert_int_equal(make_unattended(f->c, &f->r), COORD_OK);
 }
 
 /* ---- the ordinary life ----------------------------------------------------------------------- */
@@ -518,9 +513,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(fresh_is_not_concluded_beside_a_holder, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_file_that_was_moved_reopens_briefly_where_nobody_else_lives, setup, teardown),
+        TEST(fresh_is_not_concluded_beside_a_holder),
+        TEST(who_renews_keeps_others_from_being_the_first),
+        TEST(a_link_to_another_directory_is_not_fresh),
         TEST(hands_out_and_takes_back),
         TEST(refusals_name_both_sides),
         TEST(a_file_has_no_replicas),

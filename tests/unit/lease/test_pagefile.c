@@ -416,7 +416,7 @@ static int end_of(void (*harm)(struct pagefile *))
 
 static void cut_to_nothing(struct pagefile *f)
 {
-    (void)ftruncate(f->fd, 0);
+    (void)(ftruncate(f->fd, 0) + 1);
 }
 
 static void bus_error_of_another(struct pagefile *f)
