@@ -13,7 +13,7 @@ import loads  # noqa: E402
 import scene  # noqa: E402
 import table  # noqa: E402
 
-SMOKE = ("ping", "foreign", "come-and-go")
+SMOKE = ("ping", "foreign", "come-and-go", "theft", "gat", "http-page", "blpop-gone")
 PATIENCE_US = 500_000  # where seconds were lost once, on a machine that does other things, too
 
 
@@ -36,6 +36,7 @@ def smoke(name):
         need_programs()
         row = run(case, name)
         assert row["attack"]["sent"] > 0, "the attackers sent nothing"
+        assert not row["attack"]["watched"], table.verdict(row)
         assert row["errors"] == row["wrong"] == row["livez"]["errors"] == 0, table.verdict(row)
         assert row["connections_left"] == 0, table.verdict(row)
         for kind in ("ids", "there"):
