@@ -153,15 +153,17 @@ static uint32_t expect_loud(struct rds_call *c)
     struct span arg = rds_is_sub(c, "reply") && !refused ? c->req->argv[2] : span_of("", 0);
     struct span mode = span_cut(&arg, '\0'); /* Redis compares it as a C string */
     bool skip = span_eq_nocase(mode, SPAN("skip")), off = span_eq_nocase(mode, SPAN("off"));
-    if (span_eq_nocase(mode, SPAN("on")))
+    if (span_eq_nocase(mode, SPAN("on"))) {
         t->mute = RDS_LOUD;
-    else if (off || (skip && t->mute == RDS_LOUD))
+        return 1;
+    }
+    if (off || (skip && t->mute != RDS_MUTE))
         t->mute = off ? RDS_MUTE : RDS_MUTE_NEXT;
     else if (t->mute == RDS_MUTE_NEXT)
         t->mute = RDS_LOUD;
     else if (t->mute == RDS_LOUD)
         return 1;
-    return mode.n > 0 && t->mute == RDS_LOUD;
+    return 0;
 }
 
 /* SUBSCRIBE and its kin have an acknowledgement for each name, or an error. CLIENT REPLY keeps back

@@ -54,6 +54,17 @@ static enum serve_result merge(struct rds_call *c)
     return r;
 }
 
+/* AUTH, and HELLO with AUTH. */
+static bool has_password(const struct rds_call *c)
+{
+    struct resp_walk w = resp_walk_from(c->req, 2);
+    struct span arg;
+    bool found = rds_is_verb(c, RESP_AUTH);
+    while (!found && rds_is_verb(c, RESP_HELLO) && resp_next_arg(&w, &arg))
+        found = span_eq_nocase(arg, SPAN("auth"));
+    return found;
+}
+
 /* ---- transactions -----------------------------------------------------------------------------
  *
  *     MULTI (+OK)  ->  an ID: it is ours     ->  IDs and PING; anything else is an error
@@ -62,6 +73,16 @@ static enum serve_result merge(struct rds_call *c)
 
 static const struct span multi = SPAN("*1\r\n$5\r\nMULTI\r\n");
 static const struct span discard = SPAN("*1\r\n$7\r\nDISCARD\r\n");
+
+/* What would have to be followed at EXEC, or is ours and may not go there with what was queued. */
+static const char *barred_in_multi(const struct rds_call *c)
+{
+    if (rds_is_sub(c, "reply"))
+        return "CLIENT REPLY within a transaction is not supported";
+    if (has_password(c) && c->ses->access.mode != ACCESS_OFF)
+        return "a login within a transaction is not supported";
+    return NULL;
+}
 
 static enum serve_result refuse_subscribing(struct rds_call *c)
 {
@@ -132,17 +153,6 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
 
 /* ---- which ------------------------------------------------------------------------------------
  */
-
-/* AUTH, and HELLO with AUTH. */
-static bool has_password(const struct rds_call *c)
-{
-    struct resp_walk w = resp_walk_from(c->req, 2);
-    struct span arg;
-    bool found = rds_is_verb(c, RESP_AUTH);
-    while (!found && rds_is_verb(c, RESP_HELLO) && resp_next_arg(&w, &arg))
-        found = span_eq_nocase(arg, SPAN("auth"));
-    return found;
-}
 
 static enum rds_at place(struct rds_call *c)
 {
@@ -271,12 +281,19 @@ enum serve_result rds_through(struct rds_call *c)
         break;
     }
     enum rds_at at = known ? place(c) : RDS_PASS;
-    if (!known) { /* newer than our table, perhaps */
+    const char *bar = ses->multi || ses->there->multi ? barred_in_multi(c) : NULL;
+    enum keys keys = keys_of(c);
+    if (bar || (!known && ses->access.mode != ACCESS_OFF && has_password(c))) {
+        buf_truncate(c->out, c->start);
+        return bar ? rds_through_refuse(c, SERVE_REFUSED, bar) : rds_here(c);
+    }
+    if (!known) { /* newer than our table, perhaps, or in vain: it changes nothing that we follow */
         static const struct rds_verb unknown = {.label = "other", .at = RDS_PASS};
         buf_truncate(c->out, c->start);
         c->verb = &unknown;
+        c->cmd = NULL;
+        c->sub = NULL;
     }
-    enum keys keys = keys_of(c);
     if (rds_is_sub(c, "tracking") || rds_is_sub(c, "caching"))
         return rds_through_refuse(c, SERVE_REFUSED, strchr(c->sub->refusal, ' ') + 1);
     if (rds_is_verb(c, RESP_RESET))

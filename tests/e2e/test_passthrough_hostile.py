@@ -172,3 +172,63 @@ def deaf(case):
             reset(r)
         until("they are gone", lambda: s.metric("sidflake_connections", protocol="redis") == 0, 20)
         s.assert_running()
+
+
+def request(protocol, n, *more):
+    """n IDs, and other keys."""
+    names = ["id:a"] * n + list(more)
+    if protocol == "redis":
+        return wire.Resp.encode("MGET", *names)
+    return b"get " + " ".join(names).encode() + b"\r\n"
+
+
+def values(protocol, r):
+    if protocol == "redis":
+        return r.reply()
+    got = []
+    while (line := r.line()) != b"END":
+        assert line.startswith(b"VALUE "), line
+        got.append(r.line())
+    return got
+
+
+def after_one_given_up(case, protocol):
+    """The server goes away, and refuses who comes, while a merge waits for its IDs; then another is
+    asked for. None: the first had gone out already."""
+    n = 1500 if protocol == "redis" else 100
+    with Puppet() as puppet:
+        s = case.sidecar("static:7", {"workers.spare": 0,
+                                      "upstream." + protocol: "tcp://127.0.0.1:%d" % puppet.port})
+        with s.resp() as hog, (s.resp() if protocol == "redis" else s.mc()) as r:
+            r.send(request(protocol, 0, "foo"))
+            link = puppet.accept()
+            puppet.hear(link)
+            link.sendall(b"*1\r\n$1\r\n0\r\n" if protocol == "redis" else b"END\r\n")
+            values(protocol, r)
+            puppet.listener.close()
+            hog.send(wire.Resp.encode("LPOP", "id:z", 1024) * 60)
+            r.send(request(protocol, n, "foo"))
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            link.close()
+            try:
+                first = str(r.reply() if protocol == "redis" else r.line())
+            except wire.Closed:
+                return None
+            assert first.startswith("LOADING") or "SERVER_ERROR" in first, first
+            puppet.listener = socket.create_server(("127.0.0.1", puppet.port), backlog=512)
+            time.sleep(1.2)  # it is tried again after a while
+            r.send(request(protocol, 2 * n, "bar", "baz"))
+            puppet.hear(puppet.accept())
+            puppet.socks[-1].sendall(
+                b"*2\r\n$1\r\n1\r\n$1\r\n2\r\n" if protocol == "redis"
+                else b"VALUE bar 0 1\r\n1\r\nVALUE baz 0 1\r\n2\r\nEND\r\n")
+            got = values(protocol, r)
+            assert len(set(got[:-2])) == 2 * n and got[-2:] == [b"1", b"2"], len(got)
+            assert s.stop() == 0
+            return True
+
+
+@test("a merge that was given up is nobody else's: neither its room nor its IDs", timeout=90)
+def given_up(case):
+    for protocol in ("redis", "memcached"):
+        assert any([after_one_given_up(case, protocol) for _ in range(5)]), "none was parked"

@@ -163,3 +163,64 @@ def browser(case):
                 assert m.line() == b"END"
             m.send(b"get HTTP/1.1\r\n")
             assert m.rest() == b""
+
+
+IN_VAIN = [
+    "WATCH k|MULTI foo|GET k|EXEC|GET k", "MULTI|SET k 2|DISCARD foo|EXEC|GET k|DISCARD|GET k",
+    "MULTI|SET k 2|EXEC foo|EXEC|GET k|EXEC", "SELECT 1|SET k 3|HELLO 3|RESET foo|GET k|HGETALL h",
+    "SELECT 1|SUBSCRIBE a|RESET foo|PING|UNSUBSCRIBE a", "WATCH k|UNWATCH foo|MULTI|GET k|EXEC",
+    "SELECT 1|CLIENT REPLY FOO|GET k|CLIENT REPLY SKIP|CLIENT REPLY FOO|GET k|PING",
+    "SELECT 1|CLIENT REPLY SKIP|CLIENT REPLY SKIP|GET k|PING|GET k",
+    "SELECT 1|CLIENT REPLY SKIP x|GET k|PING"]
+
+
+def said(stream, requests):
+    """What each is answered, with PING behind all, so that one reply too few is seen."""
+    for request in requests:
+        stream.send(wire.Resp.encode(*request.split()))
+        stream.sock.settimeout(0.2)
+        try:
+            while True:
+                reply = stream.reply()
+                yield request, str(reply) if not request.startswith("HELLO") else "a map"
+        except TimeoutError:
+            stream.sock.settimeout(10)
+
+
+@test("what Redis refuses changes nothing that is followed here: as without us")
+def in_vain(case):
+    redis = case.redis()
+    s = behind(case, redis)
+    for line in IN_VAIN:
+        found = []
+        for connect in (lambda: wire.Resp(("127.0.0.1", redis.port)), s.resp):
+            redis.ask("FLUSHALL")
+            redis.ask("SET", "k", "v")
+            with connect() as r:
+                found.append(list(said(r, line.split("|"))))
+        assert found[0] == found[1], "expected %r,\nfound %r" % tuple(found)
+
+
+@test("within a transaction neither a login nor CLIENT REPLY, and no password goes to the server")
+def barred_in_multi(case):
+    redis = case.redis()
+    s = with_users(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port},
+                   users="ann:%s:upstream=all\n" % CRYPT)
+    redis.ask("CONFIG", "SET", "slowlog-log-slower-than", "0")
+    redis.ask("SLOWLOG", "RESET")
+    for bad in (("AUTH", "ann", "secret"), ("AUTH", "default", "guess"), ("AUTH", "a", "secret", "c"),
+                ("HELLO", "3", "AUTH", "ann", "secret"), SKIP, MUTE):
+        for begin in ([("MULTI",)], [("WATCH", "k"), ("MULTI",)], [("MULTI",), ("GET", "k")]):
+            with s.resp() as r:
+                assert r.ask("AUTH", "ann", "secret") == b"OK"
+                for request in begin:
+                    assert r.ask(*request) in (b"OK", b"QUEUED")
+                error(r.ask(*bad), "ERR ")
+                assert r.ask("GET", "k") == b"QUEUED"
+                error(r.ask("EXEC"), "EXECABORT")
+                assert r.ask("GET", "k") is None
+    with s.resp() as r:
+        assert r.ask("AUTH", "ann", "secret") == b"OK"
+        error(r.ask("AUTH", "ann", "secret", "more"), "ERR ")
+    heard = str(redis.ask("SLOWLOG", "GET", "1000"))
+    assert "'GET'" in heard.replace("b'", "'") and "AUTH" not in heard, heard
