@@ -405,6 +405,7 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     if (!c)
         return NULL;
     c->net = n;
+    c->walk = n->walk;
     c->svc = svc;
     c->mark = mark;
     c->state = CONN_READING;

@@ -212,6 +212,8 @@ static void pause_reading(struct upstream_link *l, struct relay *r)
         conn_close(r->c);
         return;
     }
+    if (!l->owner && upstream_end_stall(l, r, now, 0))
+        return;
     ev_io_stop(l->up->net->loop, &l->rd);
     if (l->owner)
         return;

@@ -62,9 +62,11 @@ static void found(struct ev_loop *loop, struct ev_async *w, int revents)
         use(up, &a);
     else if (a.none)
         up->found_us = INT64_MIN;
-    for (struct link *i = up->links.next, *next; i != &up->links; i = next) {
-        struct upstream_link *l = CONTAINER(i, struct upstream_link, all);
-        next = i->next;
+    struct link left;
+    link_take(&left, &up->links);
+    while (!link_empty(&left)) {
+        struct upstream_link *l =
+            CONTAINER(link_take_first(&left, &up->links), struct upstream_link, all);
         if (l->state == LINK_LOOKING && !find_has(up))
             link_fail(l, a.why ? a.why : "it has no address");
         else

@@ -329,20 +329,33 @@ uint64_t net_kept(const struct net *n)
     return n->bytes;
 }
 
-/* One that closes may take others along, on its link: so the list is gone through by its head. */
-uint64_t net_review(struct net *n)
+/* One that closes may take others along, on its link or for the memory that they keep: so the list
+ * is gone through by its head. It stays whole, that memory_evict sees them all: whoever was dealt
+ * with is marked, and stands behind those who were not. */
+void conns_each(struct net *n, void (*fn)(struct conn *c))
 {
-    struct link left;
-    uint64_t before = n->connections;
-    link_append(&n->all, &left);
-    link_remove(&n->all);
-    while (!link_empty(&left)) {
-        struct conn *c = CONTAINER(left.next, struct conn, all);
+    n->walk++;
+    while (!link_empty(&n->all)) {
+        struct conn *c = CONTAINER(n->all.next, struct conn, all);
+        if (c->walk == n->walk)
+            return;
+        c->walk = n->walk;
         link_remove(&c->all);
         link_append(&n->all, &c->all);
-        if (c->svc->stands && !c->svc->stands(c->svc, c->session))
-            conn_close(c);
+        fn(c);
     }
+}
+
+static void review(struct conn *c)
+{
+    if (c->svc->stands && !c->svc->stands(c->svc, c->session))
+        conn_close(c);
+}
+
+uint64_t net_review(struct net *n)
+{
+    uint64_t before = n->connections;
+    conns_each(n, review);
     return before - n->connections;
 }
 
@@ -377,9 +390,6 @@ void net_drain(struct net *n, int64_t grace_us, void (*fn)(void *arg), void *arg
     n->on_drained = fn;
     n->drained_arg = arg;
     listeners_close(n);
-    for (struct link *l = n->all.next, *next; l != &n->all; l = next) {
-        next = l->next;
-        conn_drain(CONTAINER(l, struct conn, all));
-    }
+    conns_each(n, conn_drain);
     net_after(n, grace_us, grace_over, n);
 }

@@ -105,6 +105,9 @@ struct net_service {
     void (*open)(struct net_service *svc, void *session, uint8_t mark);
     /* MAY: whether it has still to show who it is. Where it has once not, it is not asked again. */
     bool (*stranger)(const struct net_service *svc, const void *session);
+    /* MAY: of a stranger that waits: it is we who look at what it has shown first. Its time does
+     * not end meanwhile. */
+    bool (*checked)(const struct net_service *svc, const void *session);
     /* MAY: bytes that it refers to, as of now; asked after each turn. */
     size_t (*holds)(const struct net_service *svc, const void *session);
     /* MAY: frees what the session refers to. Called once, when the connection is closed. */

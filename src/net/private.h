@@ -51,6 +51,25 @@ static inline void link_append(struct link *head, struct link *l)
     head->prev = l;
 }
 
+/* What is in from goes into to, which need not be anything before.
+ *
+ * For walks in which a step may close others: the first of to goes back to the end of from, and
+ * then is dealt with, until to is empty. A next that was saved before the step may be on another
+ * list after it, and the walk would never come back. */
+static inline void link_take(struct link *to, struct link *from)
+{
+    link_append(from, to);
+    link_remove(from);
+}
+
+static inline struct link *link_take_first(struct link *left, struct link *back)
+{
+    struct link *l = left->next;
+    link_remove(l);
+    link_append(back, l);
+    return l;
+}
+
 static inline void link_prepend(struct link *head, struct link *l)
 {
     link_append(head->next, l);
@@ -119,6 +138,7 @@ struct conn {
     bool closing; /* close once the output is sent */
     bool stranger;
     uint32_t out_held;
+    uint32_t walk;     /* net.walk of the latest that came by */
     size_t held;       /* bytes, by its session */
     struct kept in;    /* not dealt with: part of a request, or what comes after one that waits */
     struct kept out;   /* not sent; its last out_held bytes belong to an unfinished reply */
@@ -165,8 +185,9 @@ struct net {
     size_t nturns;
     size_t nwatched, unswept; /* in that list; in this round not looked at yet */
     uint64_t connections;
-    size_t bytes; /* of memory.c */
-    size_t peak;  /* of what was in use since it was given back */
+    uint32_t walk; /* of conns_each, the latest */
+    size_t bytes;  /* of memory.c */
+    size_t peak;   /* of what was in use since it was given back */
     struct log_limit evictions;
     int64_t now_us;   /* monotonic: end of the latest turn since the loop slept; 0: none was */
     int64_t round_us; /* the same: begin of the first */
@@ -287,6 +308,7 @@ struct relay {
     bool tunnel;             /* see net/upstream.h */
     bool loud;               /* got something big: has a link of its own from now on */
     bool broken;             /* a request could not be forwarded whole: close */
+    int64_t held_us;         /* that others waited for it on shared links, in all pauses ended */
     struct frame_subs subs;  /* on its own link, as far as the replies have come */
 };
 
@@ -459,6 +481,9 @@ void greetings_free(struct upstream *up);
 
 /* upstream.c: servers */
 void upstream_tick(struct upstream *up); /* something is expected: its timer has to run */
+/* Closes the client for which reading has paused for paused_us, if that and the pauses before have
+ * held up others for too long. */
+bool upstream_end_stall(struct upstream_link *l, struct relay *r, int64_t now, int64_t paused_us);
 void upstreams_free(struct net *n);
 
 static inline int64_t upstream_now_us(const struct upstream *up)
@@ -481,6 +506,9 @@ bool carry_listener(struct net *n, struct span address, const struct net_service
                     const struct addr *a, uint32_t mode, int *fd);
 
 /* loop.c */
+/* Calls fn for each connection that is there when its turn comes, once and in order. fn may close
+ * any of them, but not walk itself. */
+void conns_each(struct net *n, void (*fn)(struct conn *c));
 void net_check_drained(struct net *n);
 void net_touch_idle(struct net *n);
 void net_spin(struct net *n, int64_t now_us); /* only with busy_poll */

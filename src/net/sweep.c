@@ -34,8 +34,17 @@ static bool is_overdue(int64_t since_us, int64_t now_us, int64_t limit_us)
     return limit_us > 0 && now_us - since_us > limit_us;
 }
 
-/* Whether there is something about it that no event will tell; or it was its end. Who is not read
- * from is not the one who tarries. */
+/* A stranger's time is that since it came, whatever it does: who does not take its replies, or has
+ * us look at one password after the other, is not read from, and would stay for as long as it
+ * likes. The one wait that is ours is that for the first password to be looked at. */
+static bool is_late(const struct conn *c, int64_t now_us)
+{
+    bool ours = c->state == CONN_WAITING && c->svc->checked && c->svc->checked(c->svc, c->session);
+    return is_overdue(c->since_us, now_us, c->net->conf.login_timeout_us) && !ours;
+}
+
+/* Whether there is something about it that no event will tell; or it was its end. Whose request is
+ * not whole and who is not read from is not the one who tarries. */
 static bool is_pending(struct conn *c, int64_t now_us)
 {
     const struct net_config *conf = &c->net->conf;
@@ -43,7 +52,7 @@ static bool is_pending(struct conn *c, int64_t now_us)
     if (unread && c->begun_us > 0)
         c->begun_us = now_us;
     bool stranger = conn_is_stranger(c);
-    if (stranger && !unread && is_overdue(c->since_us, now_us, conf->login_timeout_us)) {
+    if (stranger && is_late(c, now_us)) {
         conn_end(c, NET_END_LOGIN);
         return false;
     }

@@ -143,6 +143,16 @@ void link_wake(struct upstream_link *l)
         relay_wake(CONTAINER(l->waiters.next, struct conn, park));
 }
 
+/* From its end on what it keeps counts no more: who frees memory by closing it has freed it, though
+ * the ring goes before the loop sleeps, as somebody may be going through it. */
+static void forget_kept(struct upstream_link *l)
+{
+    struct net *n = l->up->net;
+    kept_free(n, &l->out);
+    kept_free(n, &l->in);
+    n->bytes -= l->fifo_cap * sizeof *l->fifo;
+}
+
 void link_close(struct upstream_link *l)
 {
     struct upstream *up = l->up;
@@ -152,7 +162,7 @@ void link_close(struct upstream_link *l)
     if (l->state == LINK_OPEN && l->owner && !l->owner->broken && rest.n > 0)
         (void)send(l->wr.fd, rest.p, rest.n,
                    MSG_NOSIGNAL | MSG_DONTWAIT); /* nobody waits for their replies */
-    kept_free(up->net, &l->out);
+    forget_kept(l);
     l->state = LINK_BROKEN;
     l->owner = NULL;
     l->stalled = NULL;
@@ -235,12 +245,9 @@ void link_spoil(struct upstream_link *l)
     link_drop(l);
 }
 
-void link_free(struct upstream_link *l)
+void link_free(struct upstream_link *l) /* closed */
 {
-    kept_free(l->up->net, &l->out);
-    kept_free(l->up->net, &l->in);
     link_remove(&l->all);
-    l->up->net->bytes -= l->fifo_cap * sizeof *l->fifo;
     free(l->fifo);
     free(l);
 }
@@ -269,7 +276,7 @@ uint32_t link_share(const struct upstream_link *l)
 bool link_put(struct upstream_link *l, struct span bytes)
 {
     struct net *n = l->up->net;
-    if (!kept_add(n, &l->out, bytes))
+    if (l->state == LINK_BROKEN || !kept_add(n, &l->out, bytes))
         return false;
     l->used = true;
     if (l->owner) /* a request that is sent slowly is no reason to expect its reply */
@@ -282,7 +289,7 @@ bool link_put(struct upstream_link *l, struct span bytes)
 static bool grow_fifo(struct upstream_link *l)
 {
     uint32_t cap = l->fifo_cap ? 2 * l->fifo_cap : FIFO_FIRST;
-    struct expect *larger = malloc(cap * sizeof *larger);
+    struct expect *larger = l->state != LINK_BROKEN ? malloc(cap * sizeof *larger) : NULL;
     if (!larger)
         return false;
     for (uint32_t i = 0; i < l->fifo_n; i++)
@@ -368,6 +375,8 @@ void link_retire(struct upstream_link *l)
 /* A client takes its replies again. */
 void link_read_on(struct upstream_link *l)
 {
+    if (l->stalled && link_others_wait(l, l->stalled))
+        l->stalled->held_us += upstream_now_us(l->up) - l->stalled_us;
     l->stalled = NULL;
     if (l->state == LINK_OPEN && !ev_is_active(&l->rd)) {
         l->since_us = upstream_now_us(l->up);

@@ -17,6 +17,16 @@
 /* ---- the timer: runs while something is expected -----------------------------------------------
  */
 
+/* One that takes a little now and then is never paused for long: so the pauses add up. */
+bool upstream_end_stall(struct upstream_link *l, struct relay *r, int64_t now, int64_t paused_us)
+{
+    if (r->held_us + paused_us <= STALL_US || !link_others_wait(l, r))
+        return false;
+    l->up->hurry_us = now + HURRY_US;
+    conn_close(r->c);
+    return true;
+}
+
 /* What is wrong with a link, or NULL. *busy: it has to be looked at again. */
 static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
 {
@@ -35,10 +45,7 @@ static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
     if (l->stalled) {
         *busy = true;
         l->since_us = now;
-        if (now - l->stalled_us > STALL_US && link_others_wait(l, l->stalled)) {
-            l->up->hurry_us = now + HURRY_US;
-            conn_close(l->stalled->c);
-        }
+        (void)upstream_end_stall(l, l->stalled, now, now - l->stalled_us);
         return NULL;
     }
     if (l->fifo_n == 0 || l->patient > 0 || !ev_is_active(&l->rd))
@@ -53,9 +60,11 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
     struct upstream *up = CONTAINER(w, struct upstream, tick);
     int64_t now = upstream_now_us(up);
     bool busy = false;
-    for (struct link *i = up->links.next, *next; i != &up->links; i = next) {
-        struct upstream_link *l = CONTAINER(i, struct upstream_link, all);
-        next = i->next;
+    struct link left;
+    link_take(&left, &up->links);
+    while (!link_empty(&left)) {
+        struct upstream_link *l =
+            CONTAINER(link_take_first(&left, &up->links), struct upstream_link, all);
         const char *why = overdue(l, now, &busy);
         if (why)
             link_fail(l, why);

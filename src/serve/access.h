@@ -38,6 +38,12 @@ static inline bool access_is_stranger(const struct access *a)
     return a->mode == ACCESS_REQUIRED && a->user == 0;
 }
 
+/* Whether the first password is being looked at: as net_service.checked says it. */
+static inline bool access_is_checked(const struct access *a)
+{
+    return a->login.ask && a->login.refused == 0;
+}
+
 /* Whether requests are to be answered. */
 static inline bool access_granted(const struct access *a)
 {

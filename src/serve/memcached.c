@@ -454,6 +454,12 @@ static bool is_stranger(const struct net_service *svc, const void *session)
     return access_is_stranger(&((const struct mcd_session *)session)->access);
 }
 
+static bool is_checked(const struct net_service *svc, const void *session)
+{
+    (void)svc;
+    return access_is_checked(&((const struct mcd_session *)session)->access);
+}
+
 static size_t holds(const struct net_service *svc, const void *session)
 {
     const struct mcd_session *s = session;
@@ -500,6 +506,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .serve = serve_one,
         .open = open_session,
         .stranger = is_stranger,
+        .checked = is_checked,
         .holds = holds,
         .close = close_session,
         .stands = stands,

@@ -412,6 +412,12 @@ static bool is_stranger(const struct net_service *net, const void *session)
     return access_is_stranger(&((const struct rds_session *)session)->access);
 }
 
+static bool is_checked(const struct net_service *net, const void *session)
+{
+    (void)net;
+    return access_is_checked(&((const struct rds_session *)session)->access);
+}
+
 static size_t holds(const struct net_service *net, const void *session)
 {
     (void)net;
@@ -449,6 +455,7 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .serve = serve,
                                     .open = opened,
                                     .stranger = is_stranger,
+                                    .checked = is_checked,
                                     .holds = holds,
                                     .close = closed,
                                     .stands = stands,

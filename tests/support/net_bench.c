@@ -21,6 +21,7 @@ struct session {
     uint64_t got;     /* tokens of the `take` at the front */
     int64_t until_ms; /* of the `until` at the front, or 0 */
     bool known;
+    bool checked; /* has a `check` at the front */
 };
 
 /* ---- the toy ----------------------------------------------------------------------------------
@@ -137,6 +138,11 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
         return gate(b, turn, used, line.p[0] == 'h', out);
     if (span_eq(line, SPAN("hold")) && !b->open)
         return hold(NET_HOLD, 0, false);
+    if (span_eq(line, SPAN("check"))) {
+        ((struct session *)session)->checked = !b->open;
+        if (!b->open)
+            return hold(NET_HOLD, 0, false);
+    }
     if (span_starts(line, SPAN("until ")))
         return until(session, turn, line, used, out);
     if (span_starts(line, SPAN("take ")))
@@ -167,6 +173,12 @@ static bool is_stranger(const struct net_service *svc, const void *session)
     return ((const struct net_bench *)svc)->strangers && !((const struct session *)session)->known;
 }
 
+static bool is_checked(const struct net_service *svc, const void *session)
+{
+    (void)svc;
+    return ((const struct session *)session)->checked;
+}
+
 static void session_closed(struct net_service *svc, void *session)
 {
     (void)session;
@@ -189,6 +201,7 @@ void net_bench_init(struct net_bench *b)
                                   .serve = toy,
                                   .open = session_opened,
                                   .stranger = is_stranger,
+                                  .checked = is_checked,
                                   .close = session_closed,
                                   .refusal = SPAN("full\n")};
     b->conf = (struct net_config){.clock = clock_system(),

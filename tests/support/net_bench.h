@@ -8,6 +8,7 @@
  *   wait         NET_WAIT until the gate is open: "open"; or until max_wait has passed: "late"
  *   half         the same, but "half " is written before the wait and kept back
  *   hold         NET_HOLD until the gate is open: what a TEXT is answered
+ *   check        the same as hold, and is what net_service.checked says of a stranger
  *   until N      NET_WAIT for N ms from now at most: "time"
  *   take N       N tokens, of which there are 1,024 in each millisecond, in turn: "took N"
  *   spin N       "spun", after N us of work

@@ -125,6 +125,11 @@ static void what_has_arrived_is_answered(void **state)
     (void)close(waits);
 }
 
+static void drained_at_last(void *arg)
+{
+    __atomic_store_n(&((struct net_bench *)arg)->drained, true, __ATOMIC_SEQ_CST);
+}
+
 struct flood {
     int fd;
     size_t lines;
@@ -179,6 +184,45 @@ static void a_client_that_does_not_read_is_given_up(void **state)
     assert_true(now_ms() - start >= 299);
     assert_int_equal(net_bench_connections(&b), 0);
     (void)close(slow);
+}
+
+enum {
+    PARTS = 16
+};
+
+/* In the loop's thread, as above. */
+static void overflow_and_drain(struct net_bench *bench, void *arg)
+{
+    for (int i = 0; i < 100; i++)
+        say(*(int *)arg, "big 400000\n");
+    net_drain(bench->net, 300000, drained_at_last, bench);
+}
+
+static void a_drain_ends_though_its_turns_close_others(void **state)
+{
+    (void)state;
+    static char part[60001];
+    char address[64];
+    int fd[PARTS];
+    memset(part, 'x', sizeof part - 1);
+    b.conf.memory = (size_t)1 << 20;
+    (void)snprintf(address, sizeof address, "unix:/tmp/sidflake-full-%ld", (long)getpid());
+    net_bench_start(&b, address);
+    int first = dial(&b);
+    say(first, "x\n");
+    expect(first, "x\n");
+    for (int i = 0; i < PARTS; i++) {
+        fd[i] = dial(&b);
+        say(fd[i], part);
+        NET_AWAIT(net_bench_bytes_in(&b) == 2 + 60000 * (uint64_t)(i + 1));
+    }
+    assert_int_equal(net_bench_connections(&b), PARTS + 1);
+    net_bench_call(&b, overflow_and_drain, &first);
+    NET_AWAIT(is_drained());
+    assert_true(b.svc.ended[NET_END_MEMORY] > 1);
+    for (int i = 0; i < PARTS; i++)
+        (void)close(fd[i]);
+    (void)close(first);
 }
 
 /* ---- events -----------------------------------------------------------------------------------
@@ -343,6 +387,7 @@ int main(void)
         NET(what_has_arrived_is_answered),
         NET(more_than_one_read_of_it_is_answered),
         NET(a_client_that_does_not_read_is_given_up),
+        NET(a_drain_ends_though_its_turns_close_others),
         NET(signals_arrive_in_the_loop),
         NET(a_timer_fires_once),
         NET(a_loop_with_open_connections_can_be_freed),

@@ -1,4 +1,5 @@
 /* Clients that go while nothing is read from them. */
+#include "net/private.h"
 #include "support/net_bench.h"
 
 #include <poll.h>
@@ -120,6 +121,79 @@ static void strangers_have_a_time_to_log_in(void **state)
     (void)close(known);
 }
 
+/* Who does not read, or has something wait for him, has no longer than others; a check that is ours
+ * is not his time, and what comes after it is. */
+static void so_have_strangers_who_are_not_read_from(void **state)
+{
+    (void)state;
+    b.strangers = true;
+    b.conf.login_timeout_us = 300000;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int takes_none = dial(&b), waits = dial(&b), held = dial(&b), checked = dial(&b);
+    for (int i = 0; i < 50; i++)
+        say(takes_none, "big 400000\n");
+    say(waits, "wait\n");
+    say(held, "hold\n");
+    say(checked, "check\n");
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    assert_int_equal(b.svc.ended[NET_END_LOGIN], 3);
+    expect_end(waits);
+    expect_end(held);
+    expect_silence(checked, 500);
+    net_bench_open_gate(&b);
+    expect(checked, "check\n");
+    expect_end(checked);
+    assert_int_equal(b.svc.ended[NET_END_LOGIN], 4);
+    (void)close(takes_none);
+    (void)close(waits);
+    (void)close(held);
+    (void)close(checked);
+}
+
+/* Those who have something checked, and do not take what they were told before. */
+static void do_count_deaf(struct net_bench *bench, void *arg)
+{
+    int *deaf = arg;
+    for (struct link *l = bench->net->all.next; l != &bench->net->all; l = l->next) {
+        const struct conn *c = CONTAINER(l, struct conn, all);
+        *deaf += c->state == CONN_FLUSHING && c->svc->checked(c->svc, c->session);
+    }
+}
+
+static int deaf(void)
+{
+    int n = 0;
+    net_bench_call(&b, do_count_deaf, &n);
+    return n;
+}
+
+/* The answer to such a check is never asked for. How much the kernel takes is not known: one of the
+ * sizes is such that what stands before the check is what it does not. */
+static void a_check_does_not_keep_who_does_not_read(void **state)
+{
+    (void)state;
+    enum {
+        SIZES = 12
+    };
+    char text[64], address[64];
+    int fd[SIZES];
+    (void)snprintf(address, sizeof address, "unix:///tmp/sidflake-deaf-%ld", (long)getpid());
+    b.strangers = true;
+    b.conf.login_timeout_us = 1000000;
+    net_bench_start(&b, address);
+    for (int i = 0; i < SIZES; i++) {
+        fd[i] = dial(&b);
+        (void)snprintf(text, sizeof text, "big %d\nbig 60000\ncheck\n", 70000 + i * 30000);
+        say(fd[i], text);
+    }
+    NET_AWAIT(deaf() > 0);
+    NET_AWAIT(deaf() == 0);
+    assert_true(b.svc.ended[NET_END_LOGIN] > 0);
+    for (int i = 0; i < SIZES; i++)
+        (void)close(fd[i]);
+}
+
 static void strangers_have_little_to_say(void **state)
 {
     (void)state;
@@ -186,6 +260,8 @@ int main(void)
         NET(whoever_shut_one_side_is_answered_all_the_same),
         NET(many_are_looked_at_in_pieces),
         NET(strangers_have_a_time_to_log_in),
+        NET(so_have_strangers_who_are_not_read_from),
+        NET(a_check_does_not_keep_who_does_not_read),
         NET(strangers_have_little_to_say),
         NET(a_request_begun_has_a_time),
     };

@@ -3,7 +3,9 @@
  * gone, greetings. The service is a line to the server and a line back:
  *
  *   up TEXT     TEXT goes there on a link of the client's own
+ *   also TEXT   the same, with another entry in what the link expects
  *   share TEXT  the same on a link that all share
+ *   fetch TEXT  likewise; values come back
  *
  * and where the server cannot be reached "down" comes back. Servers listen on 127.0.0.2 and .3.
  */
@@ -93,11 +95,12 @@ static struct net_step through(struct net_service *svc, void *session, struct sp
                                struct net_turn *turn, struct buf *out)
 {
     const struct net_step behind = {.verdict = NET_BEHIND};
-    bool own = span_starts(in, SPAN("up ")), shared = span_starts(in, SPAN("share "));
+    bool also = span_starts(in, SPAN("also ")), own = also || span_starts(in, SPAN("up "));
+    bool fetch = span_starts(in, SPAN("fetch ")), shared = fetch || span_starts(in, SPAN("share "));
     const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
     if (!end || (!own && !shared))
         return end && upstream_pending(turn) > 0 ? behind : plain(svc, session, in, turn, out);
-    size_t skip = own ? 3 : 6, used = (size_t)(end - in.p) + 1;
+    size_t skip = also ? 5 : own ? 3 : 6, used = (size_t)(end - in.p) + 1;
     enum upstream_ready is = upstream_ready(turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
     if (is == UPSTREAM_BUSY)
         return behind;
@@ -106,7 +109,7 @@ static struct net_step through(struct net_service *svc, void *session, struct sp
         return (struct net_step){.verdict = NET_DONE, .used = used};
     }
     upstream_send(turn, span_of(in.p + skip, used - skip));
-    upstream_expect(turn, FRAME_MC_LINE, 1, 0);
+    upstream_expect(turn, fetch ? FRAME_MC_VALUES : FRAME_MC_LINE, 1, also ? UPSTREAM_SILENT : 0);
     return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
 }
 
@@ -475,6 +478,82 @@ static void own_links_that_break_delay_nobody(void **state)
     (void)close(two);
 }
 
+/* ---- what a client may take from others ------------------------------------------------------ */
+
+enum {
+    MANY = 14,
+    PAIRS = 2000
+};
+
+static void those_who_expect_most_are_closed_and_no_others(void **state)
+{
+    (void)state;
+    static char pairs[PAIRS * 12 + 1];
+    int two = listen_at("127.0.0.2"), fd[MANY], link[MANY];
+    for (int i = 0; i < PAIRS; i++)
+        memcpy(pairs + (size_t)i * 12, "up a\nalso b\n", 12);
+    b.conf.memory = (size_t)1 << 20;
+    start("127.0.0.2");
+    int small = dial(&b);
+    int its = served_by(two, small, "up");
+    say(small, "up more\n");
+    expect(its, "more\n");
+    for (int i = 0; i < MANY; i++) {
+        uint64_t before = net_bench_bytes_in(&b);
+        fd[i] = dial(&b);
+        say(fd[i], pairs);
+        link[i] = accepted(two);
+        NET_AWAIT(net_bench_bytes_in(&b) - before == sizeof pairs - 1);
+    }
+    NET_AWAIT(b.svc.ended[NET_END_MEMORY] > 0);
+    say(its, "STORED\r\n");
+    expect(small, "STORED\r\n");
+    assert_true(b.svc.ended[NET_END_MEMORY] <= MANY / 2);
+    for (int i = 0; i < MANY; i++) {
+        (void)close(link[i]);
+        (void)close(fd[i]);
+    }
+    (void)close(its);
+    (void)close(small);
+    (void)close(two);
+}
+
+#define VALUE ((size_t)64 << 20)
+
+/* Reads a little every 10 ms, and so is never long without taking anything. */
+static void who_takes_a_reply_in_drops_does_not_hold_up_others(void **state)
+{
+    (void)state;
+    static char mem[1 << 18];
+    int two = listen_at("127.0.0.2"), taken = 0;
+    size_t left = VALUE;
+    start("127.0.0.2");
+    int good = dial(&b), slow = dial(&b), link = served_by(two, good, "share");
+    say(slow, "fetch big\n");
+    expect(link, "big\n");
+    say(good, "share more\n");
+    expect(link, "more\n");
+    (void)snprintf(mem, sizeof mem, "VALUE big 0 %zu\r\n", VALUE);
+    say(link, mem);
+    struct pollfd answer = {.fd = good, .events = POLLIN};
+    while (poll(&answer, 1, 10) == 0 && taken++ < 300) {
+        size_t n = left < sizeof mem ? left : sizeof mem;
+        for (ssize_t r; left > 0 && (r = send(link, mem, n, MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;) {
+            left -= (size_t)r;
+            n = left < sizeof mem ? left : sizeof mem;
+            if (left == 0)
+                say(link, "\r\nEND\r\nSTORED\r\n");
+        }
+        (void)recv(slow, mem, 100000, MSG_DONTWAIT);
+    }
+    assert_true(taken < 300);
+    expect(good, "STORED\r\n");
+    (void)close(link);
+    (void)close(slow);
+    (void)close(good);
+    (void)close(two);
+}
+
 /* ---- greetings ------------------------------------------------------------------------------- */
 
 static void do_greet(struct net_bench *n, void *arg)
@@ -584,6 +663,8 @@ int main(void)
         BENCH(attempts_at_the_same_time_fail_once),
         BENCH(what_we_are_short_of_delays_nobody),
         BENCH(own_links_that_break_delay_nobody),
+        BENCH(those_who_expect_most_are_closed_and_no_others),
+        BENCH(who_takes_a_reply_in_drops_does_not_hold_up_others),
         BENCH(a_link_is_open_when_its_greeting_was_accepted),
         BENCH(another_greeting_replaces_the_shared_link),
     };
