@@ -19,11 +19,13 @@ static bool enter(struct sole *s, const char *path)
     size_t n = slash ? (size_t)(slash - path) + (slash == path) : 0;
     if (s->dir >= 0)
         return true;
+    s->why = ENAMETOOLONG;
     if (n >= sizeof dir)
         return false;
     memcpy(dir, path, n);
     dir[n] = '\0';
     s->dir = open(n ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    s->why = errno;
     return s->dir >= 0;
 }
 
@@ -72,11 +74,14 @@ enum sole_state sole_look(struct sole *s, const char *path)
     return SOLE_UNKNOWN;
 }
 
-static void leave_trace(int dir)
+/* 0, or an error of errno(3). */
+static int leave_trace(int dir)
 {
     int fd = openat(dir, TRACE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int why = errno;
     if (fd >= 0)
         (void)close(fd);
+    return fd >= 0 || has_trace(dir) ? 0 : why;
 }
 
 static bool lock_shared(const struct sole *s)
@@ -91,15 +96,17 @@ bool sole_join(struct sole *s, const char *path)
     return lock_shared(s);
 }
 
-bool sole_hold(struct sole *s)
+int sole_hold(struct sole *s)
 {
-    if (s->holder || s->dir < 0)
-        return true;
-    if (!lock_shared(s))
-        return false;
-    leave_trace(s->dir);
+    if (s->holder)
+        return 0;
+    if (s->dir < 0)
+        return s->why;
+    int is = flock(s->dir, LOCK_SH | LOCK_NB) == 0 ? leave_trace(s->dir) : errno;
+    if (is == EWOULDBLOCK || (is != 0 && is_of_one_host(s->dir)))
+        return is;
     s->holder = true;
-    return true;
+    return 0;
 }
 
 void sole_yield(struct sole *s)

@@ -27,7 +27,8 @@ enum sole_state {
 };
 
 struct sole {
-    int dir; /* -1: not open */
+    int dir; /* -1: not open … */
+    int why; /* … because of this, of errno(3) */
     bool holder;
 };
 
@@ -39,9 +40,10 @@ enum sole_state sole_look(struct sole *s, const char *path);
 /* Keeps others from being the first, until sole_hold or sole_yield. false: somebody is just now. */
 bool sole_join(struct sole *s, const char *path);
 
-/* Becomes a holder, after one of the two above, and leaves a trace. false: somebody came in
- * between. */
-bool sole_hold(struct sole *s);
+/* Becomes a holder, after one of the two above, and leaves a trace. An error of errno(3):
+ * EWOULDBLOCK, somebody came in between; else whoever comes later could not know that somebody was
+ * here. 0: it is one, or nobody is believed to be the first there. */
+int sole_hold(struct sole *s);
 
 /* Gives up what was taken, but by a holder. */
 void sole_yield(struct sole *s);

@@ -210,10 +210,16 @@ static enum coord_status end(struct file *f, enum coord_status s, struct coord_r
 /* The same for an operation that makes this process a holder, which it has to be first. */
 static enum coord_status end_holding(struct file *f, enum coord_status s, struct coord_reply *r)
 {
-    if (s != COORD_OK || f->store.rc != SQLITE_OK || sole_hold(&f->sole))
+    int fault = s == COORD_OK && f->store.rc == SQLITE_OK ? sole_hold(&f->sole) : 0;
+    if (fault == 0)
         return end(f, s, r);
     store_run(&f->store, STORE_ROLLBACK);
-    return outcome_down(r, ERR_BUSY, BUSY, f->path);
+    if (fault == EWOULDBLOCK)
+        return outcome_down(r, ERR_BUSY, BUSY, f->path);
+    return outcome_refused(r,
+                           "%s: expected a directory that this user may read, lock and leave "
+                           ".sidflake-pool in, found: %s",
+                           f->path, strerror(fault));
 }
 
 /* Waits for whoever makes the pool just now: for a transaction. */
@@ -296,11 +302,14 @@ static enum coord_status file_renew(struct coord *c, const char *identity,
 {
     struct file *f = file_of(c);
     struct rules u;
-    /* who renews has workerIds and may go on whatever the answer is */
-    if (!join(f) || !sole_hold(&f->sole))
+    if (!join(f))
         return outcome_down(r, ERR_BUSY, BUSY, f->path);
+    (void)sole_hold(&f->sole); /* who renews has workerIds, and may go on whatever the answer is */
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    return s == COORD_OK ? end(f, rules_renew(&u, items, n), r) : s;
+    if (s == COORD_OK)
+        s = end(f, rules_renew(&u, items, n), r);
+    sole_yield(&f->sole);
+    return s;
 }
 
 static enum coord_status file_release(struct coord *c, const char *identity,

@@ -207,8 +207,10 @@ static void explain_no_pool(const struct keeper *k, char *why, size_t cap)
     buf_init(&b, why, cap - 1);
     buf_printf(&b, "no pool \"%s\" at %s: make it with `", k->o.pool_name, k->o.coord_name);
     recovery_put_command(&b, &k->lease, k->o.coord_name, k->o.pool_name);
-    buf_put_char(&b, '`');
-    if (k->lease.last_identity[0] && !k->lease.last_known)
+    buf_put_str(&b, k->lease.last_identity[0] ? "`" : " --fresh` if there never was one");
+    if (!k->lease.last_identity[0])
+        buf_put_str(&b, ", else with the command that the log of a sidecar which used it has");
+    else if (!k->lease.last_known)
         buf_put_str(&b, " and the --workers and --horizon that it had");
     if (b.failed) {
         buf_init(&b, why, cap - 1);

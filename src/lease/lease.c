@@ -177,7 +177,9 @@ void lease_init(struct lease *l, const struct lease_config *conf, struct pagefil
         traces_note_pool(l, f->page);
         take_over(l, f->proven);
     } else if (f->found && f->verdict == PAGE_FOREIGN) {
-        traces_note_pool(l, &f->old);
+        /* a pool at another coordinator is not lost, and not to be made here */
+        if (f->old.head.home.coordinator == f->page->head.home.coordinator)
+            traces_note_pool(l, &f->old);
         traces_note_foreign(l, &f->old);
     }
 }

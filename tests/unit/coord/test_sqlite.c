@@ -147,6 +147,30 @@ static void who_renews_keeps_others_from_being_the_first(void **state)
     coord_free(other);
 }
 
+static void a_directory_without_room_for_a_trace_gives_no_worker(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    char dir[128];
+    (void)snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(f->db, '/') - f->db), f->db);
+    assert_int_equal(make(f, 2), COORD_OK);
+    coord_free(f->c);
+    assert_int_equal(chmod(dir, 0733), 0);
+    assert_int_equal(chmod(f->db, 0666), 0);
+    bool root = geteuid() == 0;
+    if (root)
+        assert_int_equal(seteuid(65534), 0);
+    else
+        assert_int_equal(chmod(dir, 0333), 0);
+    f->c = setup_open(f->url, "p", &f->clock.clock);
+    assert_int_equal(claim(f, &g), COORD_REFUSED);
+    coord_says(&f->r, "a directory that this user may read, lock");
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(dir, 0700), 0);
+    assert_int_equal(claim(f, &g), COORD_OK);
+}
+
 static void a_link_to_another_directory_is_not_fresh(void **state)
 {
     struct fixture *f = *state;
@@ -516,6 +540,7 @@ int main(void)
         TEST(fresh_is_not_concluded_beside_a_holder),
         TEST(who_renews_keeps_others_from_being_the_first),
         TEST(a_link_to_another_directory_is_not_fresh),
+        TEST(a_directory_without_room_for_a_trace_gives_no_worker),
         TEST(hands_out_and_takes_back),
         TEST(refusals_name_both_sides),
         TEST(a_file_has_no_replicas),

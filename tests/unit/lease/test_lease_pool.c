@@ -183,6 +183,26 @@ static void auto_init_makes_no_pool_that_was_lost_and_is_not_known(void **state)
     end();
 }
 
+/* It lives on where it was; made here as it was, it would hand out the same workerIds. */
+static void a_page_of_another_coordinator_tells_of_no_lost_pool(void **state)
+{
+    (void)state;
+    begin_with(rig_config(), 5);
+    rig_pass(&b.rig, 1000);
+    struct pagefile f = b.rig.file;
+    struct lease l;
+    f.found = true;
+    f.verdict = PAGE_FOREIGN;
+    f.old = *f.page;
+    lease_init(&l, &b.rig.lease.conf, &f, &b.rig.rng.rng, rig_mono(&b.rig));
+    assert_string_equal(l.last_identity, b.rig.lease.identity);
+    f.old.head.home.coordinator ^= 1;
+    lease_init(&l, &b.rig.lease.conf, &f, &b.rig.rng.rng, rig_mono(&b.rig));
+    assert_string_equal(l.last_identity, "");
+    assert_false(l.last_known);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +214,7 @@ int main(void)
         cmocka_unit_test(without_auto_init_a_missing_pool_is_waited_for),
         cmocka_unit_test(auto_init_makes_a_missing_pool_fresh_only_without_a_page),
         cmocka_unit_test(auto_init_makes_a_lost_pool_as_it_was),
+        cmocka_unit_test(a_page_of_another_coordinator_tells_of_no_lost_pool),
         cmocka_unit_test(auto_init_makes_no_pool_that_was_lost_and_is_not_known),
     };
     return cmocka_run_group_tests_name("lease/lease, pools", tests, NULL, NULL);
