@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define LONG_INDENT 100 /* spaces before the verb of a long line: memcached allows no more */
-#define WORDS_MAX 8 /* more than any command of a fixed number of words has */
+#define WORDS_MAX   8   /* more than any command of a fixed number of words has */
 
 /* Parses what follows the verb; req is zeroed but for verb, line and args. */
 typedef enum wire_status parse_fn(struct mc_req *req);
