@@ -81,6 +81,7 @@ typedef struct net_step mcd_handler(struct mcd_call *); /* of functions, not of 
 #define MCD_ONLY_UP     SPAN("CLIENT_ERROR ids only go up\r\n")
 #define MCD_BAD_DELTA   SPAN("CLIENT_ERROR invalid numeric delta argument: expected 1 to 1024\r\n")
 #define MCD_UNAVAILABLE SPAN("SERVER_ERROR upstream unavailable\r\n")
+#define MCD_NOT_ALLOWED SPAN("CLIENT_ERROR not allowed to this user\r\n")
 
 /* The ends of a call: counted as r, answered with text or the refusal of an ID. */
 struct net_step mcd_done(const struct mcd_call *c, enum serve_result r);
@@ -133,10 +134,11 @@ enum mcd_rights {
     MCD_RIGHTS_PASS, /* it goes where it goes for everybody */
     MCD_RIGHTS_HERE, /* it is answered here */
     MCD_RIGHTS_REFUSED,
+    MCD_RIGHTS_UNCLEAR, /* refused, since it cannot be told: see mc_is_clear */
 };
-/* known: it was understood; else there is an error to be answered. */
+/* Of a request that was understood. */
 enum mcd_rights mcd_rights(const struct memcached *m, const struct access *a,
-                           const struct mc_req *req, bool known);
+                           const struct mc_req *req, const struct mc_there *there);
 enum mcd_rights mcd_rights_binary(const struct memcached *m, const struct access *a,
                                   const struct mcb_req *req);
 

@@ -6,8 +6,8 @@
  *     ->  "get" " k1 k2 ..." " k2001 ..." " k4001" "\r\n", and one reply is expected
  *
  * memcached says nothing before the line has ended. So what is found out meanwhile, that a key is
- * an ID or none at all, can still be all that the client is told: the line is ended where it is,
- * and what memcached has to say is dropped.
+ * an ID, none at all or not for this user, can still be all that the client is told: the line is
+ * ended where it is, and what memcached has to say is dropped.
  */
 #include "serve/memcached.h"
 
@@ -19,12 +19,14 @@ struct net_step mcd_begin_long(struct mcd_call *c)
 {
     struct mcd_session *s = c->s;
     struct span verb = span_str(span_starts(c->in, SPAN("gets ")) ? "gets" : "get");
-    enum upstream_ready is = upstream_ready(c->turn, UPSTREAM_OWN);
+    const struct user *u = access_limits(c->m->serve, &s->access);
+    bool may = !u || rights_may(u, RIGHTS_READ);
+    enum upstream_ready is = may ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
     if (is == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
     s->state = MCD_LONG;
     s->swallow.left = LONG_MAX;
-    s->answer = is == UPSTREAM_DOWN ? MCD_UNAVAILABLE : span_of(NULL, 0);
+    s->answer = !may ? MCD_NOT_ALLOWED : is == UPSTREAM_DOWN ? MCD_UNAVAILABLE : span_of(NULL, 0);
     s->kind = is == UPSTREAM_DOWN ? 0 : FRAME_MC_VALUES;
     if (s->kind)
         upstream_send(c->turn, verb);
@@ -32,14 +34,17 @@ struct net_step mcd_begin_long(struct mcd_call *c)
 }
 
 /* What is wrong with the keys; empty: nothing. */
-static struct span judge(const struct memcached *m, struct span keys)
+static struct span judge(const struct memcached *m, const struct mcd_session *s, struct span keys)
 {
+    const struct user *u = access_limits(m->serve, &s->access);
     struct span key;
     while (mc_next_key(&keys, &key)) {
         if (!mc_is_key(key))
             return MC_BAD_FORMAT;
         if (names_find(&m->serve->issuer.names, key))
             return WITH_IDS;
+        if (u && !rights_key(u, key))
+            return MCD_NOT_ALLOWED;
     }
     return span_of(NULL, 0);
 }
@@ -95,7 +100,7 @@ struct net_step mcd_serve_long(struct memcached *m, struct mcd_session *s, struc
     if (end && keys.p[n - 1] == '\r')
         keys.n--;
     if (s->answer.n == 0)
-        s->answer = judge(m, keys);
+        s->answer = judge(m, s, keys);
     if (s->answer.n == 0)
         upstream_send(turn, keys);
     s->swallow.left -= n;

@@ -54,18 +54,21 @@ static bool keys_allowed(const struct memcached *m, const struct user *u, const 
 }
 
 enum mcd_rights mcd_rights(const struct memcached *m, const struct access *a,
-                           const struct mc_req *req, bool known)
+                           const struct mc_req *req, const struct mc_there *there)
 {
     const struct user *u = access_limits(m->serve, a);
     if (!u)
         return MCD_RIGHTS_PASS;
-    enum rights_class what = known ? class_of(req->verb) : RIGHTS_HERE;
+    enum rights_class what = class_of(req->verb);
     if (req->verb == MC_META_GET && what == RIGHTS_READ && !only_reads(req))
         what = RIGHTS_CHANGE;
     if (what == RIGHTS_HERE)
         return MCD_RIGHTS_HERE;
-    bool keys = what == RIGHTS_OTHER || keys_allowed(m, u, req);
-    return rights_may(u, what) && keys ? MCD_RIGHTS_PASS : MCD_RIGHTS_REFUSED;
+    if (!rights_may(u, what))
+        return MCD_RIGHTS_REFUSED;
+    if (!mc_is_clear(req, there))
+        return MCD_RIGHTS_UNCLEAR;
+    return what == RIGHTS_OTHER || keys_allowed(m, u, req) ? MCD_RIGHTS_PASS : MCD_RIGHTS_REFUSED;
 }
 
 enum mcd_rights mcd_rights_binary(const struct memcached *m, const struct access *a,

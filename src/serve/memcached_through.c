@@ -297,9 +297,11 @@ static bool is_long_get(struct span in)
            (span_starts(in, SPAN("get ")) || span_starts(in, SPAN("gets ")));
 }
 
-static struct net_step refuse(struct mcd_call *c)
+static struct net_step refuse(struct mcd_call *c, enum mcd_rights may)
 {
-    const struct span why = SPAN("CLIENT_ERROR not allowed to this user\r\n");
+    const struct span unclear =
+        SPAN("CLIENT_ERROR not allowed to this user: not in a form in which it can be judged\r\n");
+    const struct span why = may == MCD_RIGHTS_UNCLEAR ? unclear : MCD_NOT_ALLOWED;
     return c->req->body > 0 ? mcd_begin_swallow(c, why, SERVE_REFUSED)
                             : mcd_answer(c, why, SERVE_REFUSED);
 }
@@ -317,16 +319,15 @@ serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const s
     enum keys keys = status == WIRE_REQ ? keys_of(&c) : KEYS_NONE;
     if (keys == KEYS_MIXED && !mcd_keys_allowed(&c))
         keys = KEYS_IDS; /* refused there */
-    if (status == WIRE_CLOSE && is_long_get(in) && access_passes(m->serve, &s->access))
+    if (status == WIRE_CLOSE && is_long_get(in) && access_granted(&s->access))
         return mcd_begin_long(&c);
     struct mc_there there = mc_there(in);
-    bool refused = status == WIRE_CLOSE || !access_granted(&s->access) || there.forgets;
-    /* Were a block longer for us than for memcached, it could hold requests that nobody judged. */
-    bool known = status == WIRE_REQ && req.body == there.block;
+    bool refused = status == WIRE_CLOSE || !access_granted(&s->access) || there.forgets ||
+                   (status == WIRE_BAD && !access_passes(m->serve, &s->access));
     enum mcd_rights may =
-        refused || keys == KEYS_IDS ? MCD_RIGHTS_HERE : mcd_rights(m, &s->access, &req, known);
-    if (may == MCD_RIGHTS_REFUSED)
-        return upstream_pending(turn) > 0 ? behind() : refuse(&c);
+        refused || keys == KEYS_IDS ? MCD_RIGHTS_HERE : mcd_rights(m, &s->access, &req, &there);
+    if (may >= MCD_RIGHTS_REFUSED)
+        return upstream_pending(turn) > 0 ? behind() : refuse(&c, may);
     if (may == MCD_RIGHTS_HERE || req.verb == MC_QUIT)
         return upstream_pending(turn) > 0 ? behind() : mcd_serve_text(m, s, in, turn, out);
     if (keys == KEYS_MIXED)

@@ -1,6 +1,7 @@
 #include "wire/memcached_canon.h"
 
 #include "base/dec.h"
+#include "wire/memcached_meta.h"
 
 #include <string.h>
 
@@ -314,4 +315,17 @@ struct mc_there mc_there(struct span in)
         other(words, n, &t);
     }
     return t;
+}
+
+bool mc_is_clear(const struct mc_req *req, const struct mc_there *there)
+{
+    bool is_meta = req->verb >= MC_META_GET && req->verb <= MC_META_DELETE;
+    for (size_t i = 0; i < req->line.n; i++) {
+        char c = req->line.p[i];
+        bool high = (unsigned char)c > 0x7f && !is_meta; /* keys in UTF-8 */
+        if (c != ' ' && !is_printable(c) && !high)
+            return false;
+    }
+    /* Were a block longer for us than for memcached, it could hold requests that nobody judged. */
+    return req->body == there->block && (!is_meta || mc_meta_is_clear(req));
 }

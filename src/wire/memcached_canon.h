@@ -67,4 +67,10 @@ struct mc_there {
 /* in begins with a line, its end included. */
 struct mc_there mc_there(struct span in);
 
+/* Whether memcached finds in the line, word for word, what mc_parse has found: who may send it can
+ * be told from req. It ends a line at a NUL, and whoever reads numbers takes other white space for
+ * their end: there is no control byte, and in a meta command none but printable ASCII. Of req,
+ * whose line was parsed to WIRE_REQ. */
+bool mc_is_clear(const struct mc_req *req, const struct mc_there *there);
+
 #endif

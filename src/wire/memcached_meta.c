@@ -240,6 +240,19 @@ enum wire_status mc_parse_meta_debug(struct mc_req *req)
     return WIRE_REQ;
 }
 
+bool mc_meta_is_clear(const struct mc_req *req)
+{
+    struct span rest = req->args, word;
+    bool base64 = false;
+    (void)mc_next_key(&rest, &word); /* the key itself */
+    while (mc_next_key(&rest, &word)) {
+        if (word.p[0] == 'b' && word.n > 1)
+            return false;
+        base64 |= word.p[0] == 'b';
+    }
+    return base64 == req->meta.base64;
+}
+
 /* ---- the answer --------------------------------------------------------------------------------
  */
 

@@ -25,6 +25,10 @@
 enum wire_status mc_parse_meta(struct mc_req *req);
 enum wire_status mc_parse_meta_debug(struct mc_req *req);
 
+/* Whether every memcached takes the key for what req takes it: b, where it is there, is a word of
+ * its own, and stands where me looks for it. For some look at a flag's letter alone. */
+bool mc_meta_is_clear(const struct mc_req *req);
+
 /* The bytes of the key: req->key, or what it decodes to, in out. */
 struct span mc_meta_key(const struct mc_req *req, char out[MC_KEY_MAX]);
 

@@ -5,9 +5,9 @@
 enum rule {
     RULE_COUNT,   /* arg `at` counts the keys that follow it */
     RULE_FIXED,   /* arg `at`, behind a subcommand */
-    RULE_STREAMS, /* the first half of what follows STREAMS */
-    RULE_STORE,   /* the arg after STORE or STOREDIST */
-    RULE_MIGRATE, /* all that follows KEYS */
+    RULE_STREAMS, /* options from arg `at` on; the first half of what follows STREAMS */
+    RULE_STORE,   /* likewise; the arg after STORE or STOREDIST */
+    RULE_MIGRATE, /* likewise; all that follows KEYS */
 };
 
 /* Beside the keys that the table of commands knows of. */
@@ -19,27 +19,69 @@ static const struct {
     {"eval", RULE_COUNT, 2},        {"eval_ro", RULE_COUNT, 2},
     {"evalsha", RULE_COUNT, 2},     {"evalsha_ro", RULE_COUNT, 2},
     {"fcall", RULE_COUNT, 2},       {"fcall_ro", RULE_COUNT, 2},
-    {"georadius", RULE_STORE, 5},   {"georadiusbymember", RULE_STORE, 4},
+    {"georadius", RULE_STORE, 6},   {"georadiusbymember", RULE_STORE, 5},
     {"lmpop", RULE_COUNT, 1},       {"memory", RULE_FIXED, 2},
     {"migrate", RULE_MIGRATE, 6},   {"object", RULE_FIXED, 2},
     {"sintercard", RULE_COUNT, 1},  {"sort", RULE_STORE, 2},
     {"xgroup", RULE_FIXED, 2},      {"xinfo", RULE_FIXED, 2},
-    {"xread", RULE_STREAMS, 1},     {"xreadgroup", RULE_STREAMS, 4},
+    {"xread", RULE_STREAMS, 1},     {"xreadgroup", RULE_STREAMS, 1},
     {"zdiff", RULE_COUNT, 1},       {"zdiffstore", RULE_COUNT, 2},
     {"zinter", RULE_COUNT, 1},      {"zintercard", RULE_COUNT, 1},
     {"zinterstore", RULE_COUNT, 2}, {"zmpop", RULE_COUNT, 1},
     {"zunion", RULE_COUNT, 1},      {"zunionstore", RULE_COUNT, 2},
 };
 
-/* The number of the arg that is one of these words, from `at` on; 0: none is. */
-static uint32_t find_word(struct resp_req *req, uint32_t at, struct span a, struct span b)
+#define ALL UINT8_MAX
+
+/* The words that may stand from arg `at` on, how many args each takes, and whether those are keys.
+ * They are walked one by one as Redis does it: an arg may be called like an option. */
+struct option {
+    const char *name;
+    uint8_t args;
+    bool keys;
+};
+
+static const struct option streams[] = {
+    {"block", 1, false}, {"count", 1, false},    {"group", 2, false},
+    {"noack", 0, false}, {"streams", ALL, true}, {NULL, 0, false},
+};
+
+/* Of SORT, and of GEORADIUS and its like. */
+static const struct option store[] = {
+    {"alpha", 0, false},    {"any", 0, false},      {"asc", 0, false},       {"by", 1, false},
+    {"count", 1, false},    {"desc", 0, false},     {"get", 1, false},       {"limit", 2, false},
+    {"store", 1, true},     {"storedist", 1, true}, {"withcoord", 0, false}, {"withdist", 0, false},
+    {"withhash", 0, false}, {NULL, 0, false},
+};
+
+static const struct option migrate[] = {
+    {"auth", 1, false},  {"auth2", 2, false},   {"copy", 0, false},
+    {"keys", ALL, true}, {"replace", 0, false}, {NULL, 0, false},
+};
+
+/* The number of the option whose args are keys, the last of them if there are several: Redis does
+ * the same. 0: there is none, or a word that is no option. */
+static uint32_t find_option(struct resp_req *req, const struct option *options, uint32_t at)
 {
-    struct resp_walk w = resp_walk_from(req, at < RESP_ARGV ? at : RESP_ARGV);
+    struct resp_walk w = resp_walk_from(req, at);
     struct span arg;
-    for (uint32_t i = at; resp_next_arg(&w, &arg); i++)
-        if (span_eq_nocase(arg, a) || span_eq_nocase(arg, b))
-            return i;
-    return 0;
+    uint32_t found = 0, skip = 0;
+    for (uint32_t i = at; resp_next_arg(&w, &arg); i++) {
+        const struct option *o = options;
+        if (skip > 0) {
+            skip--;
+            continue;
+        }
+        while (o->name && !span_eq_nocase(arg, span_str(o->name)))
+            o++;
+        if (!o->name)
+            return 0;
+        found = o->keys ? i : found;
+        skip = o->args;
+        if (o->args == ALL)
+            break;
+    }
+    return found;
 }
 
 /* false: there is no such key. */
@@ -56,11 +98,11 @@ static bool seek(struct resp_req *req, enum rule rule, uint32_t at, struct resp_
         return true;
     }
     if (rule == RULE_STREAMS)
-        found = find_word(req, at, SPAN("streams"), SPAN("streams"));
+        found = find_option(req, streams, at);
     else if (rule == RULE_STORE)
-        found = find_word(req, at, SPAN("store"), SPAN("storedist"));
+        found = find_option(req, store, at);
     else if (rule == RULE_MIGRATE)
-        found = find_word(req, at, SPAN("keys"), SPAN("keys"));
+        found = find_option(req, migrate, at);
     else if (rule == RULE_FIXED)
         found = at - 1;
     if (found == 0 || found >= last)

@@ -8,7 +8,7 @@ from test_auth import CRYPT
 
 RIGHTS = {"none": "", "named": ":names=orders", "read": ":upstream=read",
           "page": ":upstream=read:keys=page:*,x", "all": ":upstream=all",
-          "own": ":upstream=all:keys=own:*"}
+          "own": ":upstream=all:keys=own:*", "streams": ":upstream=all:keys=s?*s,s1"}
 
 
 def sidecar(case):
@@ -66,6 +66,20 @@ def words(text):
     return [line.strip() for line in text.replace("\n", "").split("|")]
 
 
+def group_called_streams(s, redis):
+    """Of XREADGROUP's words only one is STREAMS, and what is about it is not ours to guess."""
+    with wire.Resp(redis.sock) as direct:
+        direct.ask("XADD", "topsecret", "*", "f", "SECRET")
+        assert direct.ask("XGROUP", "CREATE", "topsecret", "streams", "0") == b"OK"
+    with login(s, "streams") as r:
+        for w in ("XREADGROUP COUNT 5 GROUP streams s1 streams topsecret >",
+                  "XREADGROUP NOACK COUNT 5 GROUP streams s1 streams topsecret >",
+                  "XREADGROUP GROUP streams s1 STREAMS topsecret >",
+                  "XREADGROUP GROUP streams s1 NOSUCH STREAMS s1 >"):
+            check(r, "streams", False, w)
+        check(r, "streams", True, "XREADGROUP COUNT 5 GROUP streams c STREAMS s1 >")
+
+
 @test("Redis: a user has the rights of his line, and no others", timeout=120)
 def redis_rights(case):
     s, redis, _ = sidecar(case)
@@ -102,6 +116,7 @@ def redis_rights(case):
             check(r, "own", False, w)
         assert r.ask("SET", "own:big", "y" * 300000) == b"OK"
         assert refused(r.ask("MSET", "own:a", "y" * 300000, "secret", "z")), "a key not seen yet"
+    group_called_streams(s, redis)
     with wire.Resp(redis.sock) as direct:
         assert direct.ask("GET", "secret") == b"secret" and direct.ask("GET", "x") == b"x"
         assert direct.ask("GET", "page:1") == b"page:1"
@@ -180,6 +195,59 @@ def memcached_rights(case):
         assert c.ask("get own:1 x") == no and c.ask("gat 9 own:1 x") == no
     with wire.Memcached(("127.0.0.1", memcached.port)) as direct:
         assert direct.get("secret") and direct.get("page:1"), "nothing was flushed"
+
+
+UNCLEAR = "CLIENT_ERROR not allowed to this user: not in a form in which it can be judged"
+
+
+def mc_login(s, user):
+    c = s.mc()
+    assert c.ask("set login 0 0 %d\r\n%s secret" % (len(user) + 7, user)) == "STORED"
+    return c
+
+
+@test("memcached: what memcached may read in another way than we is refused")
+def memcached_unclear(case):
+    s, _, memcached = sidecar(case)
+    no = "CLIENT_ERROR not allowed to this user"
+    hidden = "b3duOng="  # as base64: own:x
+    with wire.Memcached(("127.0.0.1", memcached.port)) as direct, mc_login(s, "own") as c:
+        for k in (hidden, "secret"):
+            assert direct.ask("set %s 0 0 6\r\nSECRET" % k) == "STORED"
+        assert c.ask("mg %s v" % hidden) == no and c.ask("mg %s v b" % hidden) == "EN"
+        for line in ("mg %s v O\0 b", "mg %s v O\0", "md %s O\0 b", "ms %s 5 O\0 b\r\nwrote",
+                     "me %s b\0", "me %s v b", "mg %s bX v", "mg %s v b O\t", "mg %s b v O\x01",
+                     "MS %s 2 b\r\nhi", "SET %s 0 0 2\r\nhi"):
+            assert c.ask(line % hidden) == UNCLEAR, line
+        c.send(b"MS own:x 12\r\nget secret\r\n\r\nmn\r\n")  # to memcached a line of its own
+        assert (c.line().decode(), c.line().decode()) == (UNCLEAR, "MN")
+        assert direct.get(hidden)[0][1] == "SECRET", "it is as it was"
+
+
+@test("memcached: an odd spelling is no miss, however long it is")
+def memcached_odd(case):
+    s, _, memcached = sidecar(case)
+    no = "CLIENT_ERROR not allowed to this user"
+    n = 9000
+    page = ["page:%d" % i for i in range(n)]
+    with wire.Memcached(("127.0.0.1", memcached.port)) as direct:
+        direct.send(b"".join(b"set %s 0 0 1\r\nv\r\n" % k.encode() for k in page))
+        assert all(direct.line() == b"STORED" for _ in page)
+        assert direct.ask("set own:1 0 0 1\r\n5") == "STORED"
+    with mc_login(s, "page") as c:
+        for many in (300, n):
+            assert len(c.get(*page[:many])) == many
+            assert c.ask("get " + " ".join(page[:many] + ["secret"])) == no
+            assert c.ask("get " + " ".join(["secret"] + page[:many])) == no
+        assert c.ask("mn") == "MN" and len(c.get(*page[:2])) == 2
+    with mc_login(s, "none") as c:
+        assert c.ask("get " + " ".join(page)) == no and c.ask("mn") == "MN"
+    with mc_login(s, "own") as c:
+        for line, want in (("incr own:1 01", "6"), ("touch own:1 00", "TOUCHED"),
+                           ("add own:2 0 -1 1\r\nv", "STORED"), ("set own:3 00 0 1\r\nv", "STORED"),
+                           ("delete own:1 0", "DELETED"), ("delete own:1 0", "NOT_FOUND")):
+            got = c.ask(line)
+            assert got == want, (line, got)
 
 
 @test("memcached's binary protocol: likewise")

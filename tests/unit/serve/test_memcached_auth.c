@@ -248,13 +248,49 @@ static void not_required(void **state)
     }
 }
 
+/* What of a line decides what becomes of it: the verb first, then whether it can be judged. */
+static void rights_to_the_server_behind(void **state)
+{
+    static const struct {
+        struct span in;
+        enum mcd_rights may;
+    } table[] = {
+        {SPAN("get page:1\r\n"), MCD_RIGHTS_PASS},
+        {SPAN("get page:1 x\r\n"), MCD_RIGHTS_REFUSED},
+        {SPAN("delete page:1 0\r\n"), MCD_RIGHTS_PASS},
+        {SPAN("mg page:1 v O\0 k\r\n"), MCD_RIGHTS_UNCLEAR},
+        {SPAN("me page:1 b\0\r\n"), MCD_RIGHTS_UNCLEAR},
+        {SPAN("SET page:1 0 0 1\r\nx\r\n"), MCD_RIGHTS_UNCLEAR},
+        {SPAN("flush_all\r\n"), MCD_RIGHTS_REFUSED},
+        {SPAN("version \0\r\n"), MCD_RIGHTS_HERE},
+        {SPAN("stats\r\n"), MCD_RIGHTS_HERE},
+        {SPAN("mn\r\n"), MCD_RIGHTS_HERE},
+        {SPAN("quit\r\n"), MCD_RIGHTS_HERE},
+    };
+    (void)state;
+    login_replace(&serve, "ann:" LOGIN_HASH ":upstream=all:keys=page:*\n");
+    check(LOGIN, "STORED\r\n");
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct mc_req req;
+        size_t used;
+        assert_int_equal(mc_parse(table[i].in, &req, &used), WIRE_REQ);
+        struct mc_there there = mc_there(table[i].in);
+        const struct mcd_session *s = session;
+        enum mcd_rights may = mcd_rights((struct memcached *)svc, &s->access, &req, &there);
+        if (may != table[i].may)
+            fail_msg("expected %d, found %d: %.*s", table[i].may, may, (int)table[i].in.n,
+                     table[i].in.p);
+    }
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(before_login),   TEST(login),        TEST(cut),  TEST(names),
-        TEST(known_requests), TEST(not_required), TEST(sasl), TEST(meta),
+        TEST(before_login), TEST(login),          TEST(cut),
+        TEST(names),        TEST(known_requests), TEST(not_required),
+        TEST(sasl),         TEST(meta),           TEST(rights_to_the_server_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,6 +227,51 @@ static void what_memcached_makes_of_the_rest(void **state)
     assert_false(mc_there(SPAN("get a\0 " K250 "k\r\n")).forgets);
 }
 
+/* What mc_parse takes, and memcached may take for something else. */
+static void what_can_be_read_in_two_ways_is_not_clear(void **state)
+{
+    static const struct {
+        struct span in;
+        bool clear;
+    } table[] = {
+        {SPAN("get k \xc3\xa4\r\n"), true},
+        {SPAN("delete k 0\r\n"), true},
+        {SPAN("gat -1 k\n"), true},
+        {SPAN("set k 0 -1 1\r\n"), true},
+        {SPAN("mg k v O1 k\r\n"), true},
+        {SPAN("mg YQ== v b\r\n"), true},
+        {SPAN("ms k 5 T0\r\n"), true},
+        {SPAN("me k\r\n"), true},
+        {SPAN("me YQ== b\r\n"), true},
+        /* words that end elsewhere */
+        {SPAN("mg YQ== v O\0 b\r\n"), false},
+        {SPAN("ms YQ== 5 O\0 b\r\n"), false},
+        {SPAN("md YQ== O\0 b\r\n"), false},
+        {SPAN("me YQ== b\0\r\n"), false},
+        {SPAN("mg k O\t v\r\n"), false},
+        {SPAN("mg k O\x7f\r\n"), false},
+        {SPAN("mg k O\xc3\xa4\r\n"), false},
+        {SPAN("incr k 1 x\0y\r\n"), false},
+        {SPAN("flush_all 0 x\r\r\n"), false},
+        /* base64, or not */
+        {SPAN("mg YQ== bX\r\n"), false},
+        {SPAN("me YQ== bX\r\n"), false},
+        {SPAN("me YQ== v b\r\n"), false},
+        /* blocks */
+        {SPAN("SET k 0 0 1\r\n"), false},
+        {SPAN("MS k 1\r\n"), false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct mc_req req;
+        size_t used;
+        assert_int_equal(mc_parse(table[i].in, &req, &used), WIRE_REQ);
+        struct mc_there there = mc_there(table[i].in);
+        if (mc_is_clear(&req, &there) != table[i].clear)
+            fail_msg("clear is to be %d: %.*s", table[i].clear, (int)table[i].in.n, table[i].in.p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +279,7 @@ int main(void)
         cmocka_unit_test(nothing_else_is),
         cmocka_unit_test(lines_are_short),
         cmocka_unit_test(what_memcached_makes_of_the_rest),
+        cmocka_unit_test(what_can_be_read_in_two_ways_is_not_clear),
     };
     return cmocka_run_group_tests_name("wire/memcached_canon", tests, NULL, NULL);
 }

@@ -1,0 +1,92 @@
+/* Which args are keys, where options have to be walked for it. */
+#include "wire/resp_keys.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void check(const char *line, const char *want)
+{
+    static struct resp_req req;
+    struct resp_range ranges[RESP_RANGES];
+    char in[256], got[256];
+    struct buf b;
+    struct span arg;
+    size_t used;
+    int n = snprintf(in, sizeof in, "%s\r\n", line);
+    assert_int_equal(resp_parse(span_of(in, (size_t)n), &req, &used), WIRE_REQ);
+    unsigned found = resp_key_ranges(resp_lookup(req.argv[0]), &req, ranges);
+    struct resp_walk w = resp_walk_from(&req, 0);
+    buf_init(&b, got, sizeof got - 1);
+    for (uint32_t i = 0; resp_next_arg(&w, &arg); i++)
+        if (resp_is_key(ranges, found, i)) {
+            buf_put_span(&b, b.n > 0 ? SPAN(" ") : SPAN(""));
+            buf_put_span(&b, arg);
+        }
+    got[b.n] = '\0';
+    if (strcmp(got, want) != 0)
+        fail_msg("%s: expected the keys '%s', found '%s'", line, want, got);
+}
+
+static void streams(void **state)
+{
+    (void)state;
+    check("XREAD STREAMS a b 0 0", "a b");
+    check("xread count 1 block 5 streams a 0", "a");
+    check("XREAD COUNT streams STREAMS a 0", "a");
+    check("XREAD STREAMS streams a 0 0", "streams a");
+    check("XREADGROUP GROUP g c STREAMS a >", "a");
+    check("XREADGROUP NOACK BLOCK 0 GROUP g c COUNT 1 STREAMS a b > >", "a b");
+    check("XREADGROUP COUNT 5 GROUP streams a STREAMS secret >", "secret");
+    check("XREADGROUP NOACK COUNT 5 GROUP streams streams streams secret >", "secret");
+    check("XREADGROUP GROUP g streams STREAMS secret >", "secret");
+}
+
+static void what_does_not_parse_names_none(void **state)
+{
+    (void)state;
+    check("XREAD WHATEVER STREAMS a 0", "");
+    check("XREAD COUNT 1 2 STREAMS a 0", "");
+    check("XREADGROUP GROUP g c CLAIM 5 STREAMS a >", "");
+    check("XREADGROUP GROUP g c COUNT 5 NOACK STREAMS", "");
+    check("XREADGROUP GROUP g c COUNT 5 NOACK BLOCK STREAMS", "");
+    check("XREAD COUNT \"1\" \"streams\\x00\" a 0", "");
+    check("SORT a BY store STORE", "a");
+    check("SORT a NOSUCH STORE b", "a");
+}
+
+static void stores_and_migrates(void **state)
+{
+    (void)state;
+    check("SORT a LIMIT 0 1 GET # ASC ALPHA STORE b", "a b");
+    check("SORT a BY store STORE b", "a b");
+    check("SORT a GET store", "a");
+    check("SORT a STORE b STORE c", "a c");
+    check("GEORADIUS a 0 0 1 m COUNT 1 ANY DESC WITHCOORD STOREDIST b", "a b");
+    check("GEORADIUSBYMEMBER a store 1 m STORE b", "a b");
+    check("MIGRATE h 1 \"\" 0 9 COPY REPLACE KEYS a b", "a b");
+    check("MIGRATE h 1 \"\" 0 9 AUTH keys KEYS a b", "a b");
+    check("MIGRATE h 1 \"\" 0 9 AUTH2 u keys KEYS a", "a");
+}
+
+static void counted(void **state)
+{
+    (void)state;
+    check("EVAL s 2 a b c", "a b");
+    check("LMPOP 1 a LEFT", "a");
+    check("ZUNIONSTORE d 2 a b", "d a b");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams),
+        cmocka_unit_test(what_does_not_parse_names_none),
+        cmocka_unit_test(stores_and_migrates),
+        cmocka_unit_test(counted),
+    };
+    return cmocka_run_group_tests_name("wire/resp_keys", tests, NULL, NULL);
+}
