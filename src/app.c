@@ -135,7 +135,9 @@ static enum err_code open_page(struct app *a, struct err *e)
     if (r == ERR_BUSY)
         return r;
     if (r) {
-        log_warn("no state page: a restart will cost a workerId", kv_str("why", e->text));
+        log_warn(fixed ? "no state page: IDs are repeated if the clock steps back over a restart"
+                       : "no state page: a restart will cost a workerId",
+                 kv_str("why", e->text));
         return pagefile_memory(&a->page, true, e);
     }
     pagefile_guard(&a->page);
