@@ -148,6 +148,7 @@ static void test_values(void **state)
 #define PROTECTED                                                                                  \
     "expected auth.mode required, or listen.allow_unprotected true, for an address that other "    \
     "hosts can reach, found "
+#define HOST  "expected a host name, or *. and the end of one for listen.http_hosts, found "
 #define USERS "expected auth.users_file with auth mode required, found none"
 #define URL                                                                                        \
     "expected redis://HOST:PORT/DB, redis+unix:///PATH, redis+sentinel://HOST:PORT,.../MASTER, "   \
@@ -178,6 +179,10 @@ static void test_addresses(void **state)
         {"upstream: {redis: \"unix:///s?auth=required\"}\n",
          "1:19: " UPSTREAM "\"unix:///s?auth=required\""},
         {"upstream: {redis: \"h:1\"}\n", "1:19: " UPSTREAM "\"h:1\""},
+        {"listen: {http_hosts: [a.b, x.example.]}\n", "1:28: " HOST "\"x.example.\""},
+        {"listen: {http_hosts: [a..b]}\n", "1:23: " HOST "\"a..b\""},
+        {"listen: {http_hosts: [.a]}\n", "1:23: " HOST "\".a\""},
+        {"listen: {http_hosts: [\"*.\"]}\n", "1:23: " HOST "\"*.\""},
         {"auth: {allow_uids: [1, -1]}\n",
          "1:24: expected a number, 0..4294967294 for auth.allow_uids, found \"-1\""},
         {"coordinator: {url: mysql://u:secret@h}\n", "1:20: " URL "\"mysql://u:***@h\""},
