@@ -434,6 +434,7 @@ static enum err_code start_keeper(struct app *a, struct err *e)
         .coord = a->coord,
         .coord_name = a->coord_name,
         .pool_name = c->coordinator_pool,
+        .password_file = conf_password_word(c),
         .file = &a->page,
         .clock = clock_system(),
         .rng = rng_system(),

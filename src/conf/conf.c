@@ -2,6 +2,7 @@
 
 #include "conf/list.h"
 #include "conf/option.h"
+#include "conf/text.h"
 #include "conf/value.h"
 
 #include <stdlib.h>
@@ -83,4 +84,10 @@ enum err_code conf_secret(const char *path, const char *what, char out[PASSFILE_
 enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1], struct err *e)
 {
     return conf_secret(c->coordinator_password_file, "coordinator.password_file", out, e);
+}
+
+const char *conf_password_word(const struct conf *c)
+{
+    bool in_url = conf_text_password(span_str(c->coordinator_url)).n > 0;
+    return c->coordinator_password_file[0] || !in_url ? c->coordinator_password_file : "FILE";
 }
