@@ -121,29 +121,28 @@ static enum err_code check_auto_init(struct conf_load *l)
 /* ---- passwords --------------------------------------------------------------------------------
  */
 
-static enum err_code check_file(struct conf_load *l, enum conf_option_id id, const char *path)
-{
-    char password[PASSFILE_MAX + 1];
-    enum err_code rc = conf_secret(path, conf_options[id].path, password, l->e);
-    explicit_bzero(password, sizeof password);
-    return rc ? conf_load_blame(l, id, CONF_WHOLE_VALUE, rc) : ERR_OK;
-}
-
 static enum err_code check_passwords(struct conf_load *l)
 {
     const struct conf *c = l->conf;
     const struct {
         enum conf_option_id id;
+        enum err_code (*read)(const char *, const char *, char *, struct err *);
         const char *path;
     } files[] = {
-        {CONF_COORDINATOR_PASSWORD_FILE, c->coordinator_password_file},
-        {CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE, c->upstream_memcached_password_file},
-        {CONF_UPSTREAM_REDIS_PASSWORD_FILE, c->upstream_redis_password_file},
+        {CONF_COORDINATOR_PASSWORD_FILE, conf_secret, c->coordinator_password_file},
+        {CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE, conf_secret_word,
+         c->upstream_memcached_password_file},
+        {CONF_UPSTREAM_REDIS_PASSWORD_FILE, conf_secret, c->upstream_redis_password_file},
     };
-    enum err_code rc = ERR_OK;
-    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++)
-        rc = check_file(l, files[i].id, files[i].path);
-    return rc;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char password[PASSFILE_MAX + 1];
+        enum err_code rc =
+            files[i].read(files[i].path, conf_options[files[i].id].path, password, l->e);
+        explicit_bzero(password, sizeof password);
+        if (rc)
+            return conf_load_blame(l, files[i].id, CONF_WHOLE_VALUE, rc);
+    }
+    return ERR_OK;
 }
 
 /* A user comes with a password, and memcached's password with a user. */

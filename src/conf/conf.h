@@ -165,6 +165,10 @@ const char *conf_password_word(const struct conf *c);
 enum err_code conf_secret(const char *path, const char *what, char out[PASSFILE_MAX + 1],
                           struct err *e) MUST_CHECK;
 
+/* The same, and ERR_INVALID for a password with a space or control character. */
+enum err_code conf_secret_word(const char *path, const char *what, char out[PASSFILE_MAX + 1],
+                               struct err *e) MUST_CHECK;
+
 /* s in double quotes for a message: escaped, cut to fit, a password in a URL masked. Returns out.
  */
 #define CONF_QUOTE_MAX 112
