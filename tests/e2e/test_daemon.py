@@ -36,6 +36,7 @@ def check_config(case):
             ("workers:\n  active: 17\n", "2:11", ["16", "17"]),
             ("listen:\n  redis: [\"tcp://127.0.0.1:70000\"]\n", "2:11", ["70000"]),
             ("coordinator:\n  url: \"etcd://x\"\n", "2:8", ["redis://", "etcd"]),
+            ("upstream:\n  redis: \"tcp://127.0.0.1:6380\"\n", "2:10", ["listen.redis"]),
             ("epoch: \"tomorrow\"\n", "1:8", ["tomorrow"]),
             ("limits:\n  batch: \"64\n", "3:1", [])):
         path = write(case, text, "bad.yaml")

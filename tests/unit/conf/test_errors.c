@@ -148,6 +148,7 @@ static void test_values(void **state)
 #define PROTECTED                                                                                  \
     "expected auth.mode required, or listen.allow_unprotected true, for an address that other "    \
     "hosts can reach, found "
+#define LOOP  "expected the address of another server, found "
 #define HOST  "expected a host name, or *. and the end of one for listen.http_hosts, found "
 #define USERS "expected auth.users_file with auth mode required, found none"
 #define URL                                                                                        \
@@ -178,6 +179,10 @@ static void test_addresses(void **state)
         {"upstream: {redis: \"tcp://h:1?auth=off\"}\n", "1:19: " UPSTREAM "\"tcp://h:1?auth=off\""},
         {"upstream: {redis: \"unix:///s?auth=required\"}\n",
          "1:19: " UPSTREAM "\"unix:///s?auth=required\""},
+        {"upstream: {redis: \"tcp://127.0.0.1:6380\"}\n",
+         "1:19: " LOOP "\"tcp://127.0.0.1:6380\", where sidflake itself listens: see listen.redis"},
+        {"upstream:\n  memcached: unix:a\nlisten: {http: [\"unix:a\"]}\n",
+         "2:14: " LOOP "\"unix:a\", where sidflake itself listens: see listen.http"},
         {"upstream: {redis: \"h:1\"}\n", "1:19: " UPSTREAM "\"h:1\""},
         {"listen: {http_hosts: [a.b, x.example.]}\n", "1:28: " HOST "\"x.example.\""},
         {"listen: {http_hosts: [a..b]}\n", "1:23: " HOST "\"a..b\""},
