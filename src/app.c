@@ -135,7 +135,9 @@ static enum err_code open_page(struct app *a, struct err *e)
     if (r == ERR_BUSY)
         return r;
     if (r) {
-        log_warn("no state page: a restart will cost a workerId", kv_str("why", e->text));
+        log_warn(fixed ? "no state page: IDs are repeated if the clock steps back over a restart"
+                       : "no state page: a restart will cost a workerId",
+                 kv_str("why", e->text));
         return pagefile_memory(&a->page, true, e);
     }
     pagefile_guard(&a->page);
@@ -432,6 +434,7 @@ static enum err_code start_keeper(struct app *a, struct err *e)
         .coord = a->coord,
         .coord_name = a->coord_name,
         .pool_name = c->coordinator_pool,
+        .password_file = conf_password_word(c),
         .file = &a->page,
         .clock = clock_system(),
         .rng = rng_system(),

@@ -31,9 +31,9 @@ enum err_code behind_greet(struct serve *s, const struct conf *c, struct err *e)
     enum err_code r =
         conf_secret(c->upstream_redis_password_file, "upstream.redis_password_file", redis, e);
     if (!r)
-        r = conf_secret(c->upstream_memcached_password_file, "upstream.memcached_password_file",
-                        memcached, e);
-    if (!r) /* it may refuse */
+        r = conf_secret_word(c->upstream_memcached_password_file,
+                             "upstream.memcached_password_file", memcached, e);
+    if (!r)
         r = serve_greet(s, SERVE_MEMCACHED, c->upstream_memcached_user, memcached, e);
     if (!r)
         r = serve_greet(s, SERVE_REDIS, c->upstream_redis_user, redis, e);

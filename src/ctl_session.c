@@ -35,8 +35,10 @@ void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct
         (void)err_set(out, ERR_EXISTS, "there is a pool \"%s\" at %s already", ctl_session_pool(a),
                       at);
     else
-        (void)err_set(out, ERR_IO, "%s: %s", coord_status_name(s),
-                      r->err.text[0] ? r->err.text : "the coordinator refused");
+        (void)err_set(out, ERR_IO, "%s: %s%s", coord_status_name(s),
+                      r->err.text[0] ? r->err.text : "the coordinator refused",
+                      strstr(r->err.text, "NOAUTH") ? " Give the password by --password-file FILE."
+                                                    : "");
 }
 
 int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r)

@@ -156,11 +156,11 @@ static int test(const struct args *a, const struct conf *c, struct heir *h)
     struct err e;
     for (size_t i = 0; i < c->warnings.n; i++)
         (void)fprintf(stderr, "warning: %s\n", c->warnings.item[i]);
-    (void)printf("%s: OK\n", a->file ? a->file : "defaults");
     if (h->state == HEIR_REHEARSES && app_rehearse(c, h, &e)) {
         (void)fprintf(stderr, "%s\n", e.text);
         return EXIT_CONFIG;
     }
+    (void)printf("%s: OK\n", a->file ? a->file : "defaults");
     if (h->state == HEIR_REHEARSES)
         (void)puts(HEIR_AGREES);
     return finish_output();

@@ -163,3 +163,16 @@ bool conf_address_same(const struct conf_address *a, const struct conf_address *
         return span_eq(a->path, b->path);
     return a->port != 0 && a->port == b->port && span_eq_nocase(a->host, b->host);
 }
+
+static bool is_wildcard(struct span host)
+{
+    return span_eq(host, SPAN("0.0.0.0")) || span_eq(host, SPAN("::"));
+}
+
+bool conf_address_reaches(const struct conf_address *a, const struct conf_address *b)
+{
+    if (conf_address_same(a, b))
+        return true;
+    return !a->is_unix && !b->is_unix && a->port != 0 && a->port == b->port &&
+           is_wildcard(b->host) && (conf_address_local(a) || is_wildcard(a->host));
+}

@@ -51,4 +51,8 @@ bool conf_address_valid(struct span text);
 /* The same place: equal path, or equal port (other than 0) and host, whatever its case. */
 bool conf_address_same(const struct conf_address *a, const struct conf_address *b);
 
+/* Whoever connects to a finds what listens at b: the same place, or b is 0.0.0.0 or :: and a of
+ * this host. Nothing is looked up, so that false proves nothing. */
+bool conf_address_reaches(const struct conf_address *a, const struct conf_address *b);
+
 #endif

@@ -63,6 +63,32 @@ static enum err_code check_addresses(struct conf_load *l)
     return ERR_OK;
 }
 
+/* One request would make a link to us, which makes a link to us, until no slot is left. */
+static enum err_code check_loop(struct conf_load *l, enum conf_option_id id, const char *upstream)
+{
+    char quoted[CONF_QUOTE_MAX];
+    struct conf_address to, at;
+    if (!*upstream || !conf_address_parse(span_str(upstream), &to))
+        return ERR_OK;
+    for (struct place p = {CONF_LISTEN_MEMCACHED, SIZE_MAX}; step(l->conf, &p);) {
+        if (!conf_address_parse(span_str(text_of(l->conf, p)), &at) ||
+            !conf_address_reaches(&to, &at))
+            continue;
+        (void)err_set(l->e, ERR_INVALID,
+                      "expected the address of another server, found %s, where sidflake itself "
+                      "listens: see %s",
+                      conf_quote(quoted, span_str(upstream)), conf_options[p.id].path);
+        return conf_load_blame(l, id, CONF_WHOLE_VALUE, ERR_INVALID);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_loops(struct conf_load *l)
+{
+    enum err_code rc = check_loop(l, CONF_UPSTREAM_MEMCACHED, l->conf->upstream_memcached);
+    return rc ? rc : check_loop(l, CONF_UPSTREAM_REDIS, l->conf->upstream_redis);
+}
+
 /* ---- who may connect --------------------------------------------------------------------------
  */
 
@@ -121,29 +147,28 @@ static enum err_code check_auto_init(struct conf_load *l)
 /* ---- passwords --------------------------------------------------------------------------------
  */
 
-static enum err_code check_file(struct conf_load *l, enum conf_option_id id, const char *path)
-{
-    char password[PASSFILE_MAX + 1];
-    enum err_code rc = conf_secret(path, conf_options[id].path, password, l->e);
-    explicit_bzero(password, sizeof password);
-    return rc ? conf_load_blame(l, id, CONF_WHOLE_VALUE, rc) : ERR_OK;
-}
-
 static enum err_code check_passwords(struct conf_load *l)
 {
     const struct conf *c = l->conf;
     const struct {
         enum conf_option_id id;
+        enum err_code (*read)(const char *, const char *, char *, struct err *);
         const char *path;
     } files[] = {
-        {CONF_COORDINATOR_PASSWORD_FILE, c->coordinator_password_file},
-        {CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE, c->upstream_memcached_password_file},
-        {CONF_UPSTREAM_REDIS_PASSWORD_FILE, c->upstream_redis_password_file},
+        {CONF_COORDINATOR_PASSWORD_FILE, conf_secret, c->coordinator_password_file},
+        {CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE, conf_secret_word,
+         c->upstream_memcached_password_file},
+        {CONF_UPSTREAM_REDIS_PASSWORD_FILE, conf_secret, c->upstream_redis_password_file},
     };
-    enum err_code rc = ERR_OK;
-    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++)
-        rc = check_file(l, files[i].id, files[i].path);
-    return rc;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char password[PASSFILE_MAX + 1];
+        enum err_code rc =
+            files[i].read(files[i].path, conf_options[files[i].id].path, password, l->e);
+        explicit_bzero(password, sizeof password);
+        if (rc)
+            return conf_load_blame(l, files[i].id, CONF_WHOLE_VALUE, rc);
+    }
+    return ERR_OK;
 }
 
 /* A user comes with a password, and memcached's password with a user. */
@@ -173,9 +198,9 @@ static enum err_code check_logins(struct conf_load *l)
 
 enum err_code conf_check(struct conf_load *l)
 {
-    static enum err_code (*const checks[])(struct conf_load *) = {check_addresses, check_protected,
-                                                                  check_users,     check_auto_init,
-                                                                  check_logins,    check_passwords};
+    static enum err_code (*const checks[])(struct conf_load *) = {
+        check_addresses, check_loops,  check_protected, check_users,
+        check_auto_init, check_logins, check_passwords};
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && !rc; i++)
         rc = checks[i](l);

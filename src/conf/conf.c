@@ -2,6 +2,7 @@
 
 #include "conf/list.h"
 #include "conf/option.h"
+#include "conf/text.h"
 #include "conf/value.h"
 
 #include <stdlib.h>
@@ -80,7 +81,28 @@ enum err_code conf_secret(const char *path, const char *what, char out[PASSFILE_
     return path[0] ? passfile_read(path, what, false, out, e) : ERR_OK;
 }
 
+/* Of "user password" memcached takes two words. */
+enum err_code conf_secret_word(const char *path, const char *what, char out[PASSFILE_MAX + 1],
+                               struct err *e)
+{
+    enum err_code r = conf_secret(path, what, out, e);
+    size_t n = strlen(out);
+    for (size_t i = 0; i < n && !r; i++)
+        if ((unsigned char)out[i] <= ' ')
+            r = err_set(e, ERR_INVALID, "expected a password without spaces for %s, found one with",
+                        what);
+    if (r)
+        explicit_bzero(out, n);
+    return r;
+}
+
 enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1], struct err *e)
 {
     return conf_secret(c->coordinator_password_file, "coordinator.password_file", out, e);
+}
+
+const char *conf_password_word(const struct conf *c)
+{
+    bool in_url = conf_text_password(span_str(c->coordinator_url)).n > 0;
+    return c->coordinator_password_file[0] || !in_url ? c->coordinator_password_file : "FILE";
 }

@@ -156,9 +156,18 @@ size_t conf_diff(const struct conf *a, const struct conf *b, const char *paths[C
 enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1],
                             struct err *e) MUST_CHECK;
 
-/* The same for those of the upstreams; path is of the configuration, what the option. */
+/* How a command that operators are told names that file: "FILE" where the password stands in the
+ * URL, "" where there is none. */
+const char *conf_password_word(const struct conf *c);
+
+/* The same as conf_password for those of the upstreams; path is of the configuration, what the
+ * option. */
 enum err_code conf_secret(const char *path, const char *what, char out[PASSFILE_MAX + 1],
                           struct err *e) MUST_CHECK;
+
+/* The same, and ERR_INVALID for a password with a space or control character. */
+enum err_code conf_secret_word(const char *path, const char *what, char out[PASSFILE_MAX + 1],
+                               struct err *e) MUST_CHECK;
 
 /* s in double quotes for a message: escaped, cut to fit, a password in a URL masked. Returns out.
  */

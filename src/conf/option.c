@@ -51,15 +51,19 @@ static bool is_pool_char(char c)
            c == '.' || c == '-';
 }
 
-/* NAME or *.NAME, without a port. */
+/* NAME or *.NAME, without a port. A dot parts two labels: the final one is taken off the names that
+ * requests come for, so that one here would never match. */
 static bool host_ok(struct span s)
 {
+    char before = '.';
     if (span_starts(s, SPAN("*.")))
         s = span_skip(s, 2);
-    for (size_t i = 0; i < s.n; i++)
-        if (!is_pool_char(s.p[i]))
+    for (size_t i = 0; i < s.n; i++) {
+        if (!is_pool_char(s.p[i]) || (s.p[i] == '.' && before == '.'))
             return false;
-    return s.n >= 1 && s.n <= 253 && s.p[0] != '.';
+        before = s.p[i];
+    }
+    return before != '.' && s.n <= 253;
 }
 
 static bool pool_ok(struct span s)

@@ -204,9 +204,11 @@ static void log_status(struct keeper *k, enum coord_status s, int64_t mono)
 static void explain_no_pool(const struct keeper *k, char *why, size_t cap)
 {
     struct buf b;
+    struct recovery_place at = {
+        .url = k->o.coord_name, .pool = k->o.pool_name, .password_file = k->o.password_file};
     buf_init(&b, why, cap - 1);
     buf_printf(&b, "no pool \"%s\" at %s: make it with `", k->o.pool_name, k->o.coord_name);
-    recovery_put_command(&b, &k->lease, k->o.coord_name, k->o.pool_name);
+    recovery_put_command(&b, &k->lease, &at);
     buf_put_str(&b, k->lease.last_identity[0] ? "`" : " --fresh` if there never was one");
     if (!k->lease.last_identity[0])
         buf_put_str(&b, ", else with the command that the log of a sidecar which used it has");

@@ -20,10 +20,11 @@
 
 struct keeper_options {
     struct lease_config lease;
-    struct coord *coord;    /* used by the keeper alone from keeper_start to keeper_free */
-    const char *coord_name; /* URL without secrets, for the log; not copied */
-    const char *pool_name;  /* for the commands that messages tell; not copied */
-    struct pagefile *file;  /* likewise the keeper's, but for the marks */
+    struct coord *coord;       /* used by the keeper alone from keeper_start to keeper_free */
+    const char *coord_name;    /* URL without secrets, for the log; not copied */
+    const char *pool_name;     /* for the commands that messages tell; not copied */
+    const char *password_file; /* likewise: the coordinator's, or a word for it; NULL, "": none */
+    struct pagefile *file;     /* likewise the keeper's, but for the marks */
     struct clock *clock;
     struct rng *rng;
     void (*notify)(void *arg); /* called when there is something to take, in the keeper's thread or

@@ -42,15 +42,22 @@ static void put_params(struct buf *b, const struct coord_params *p)
     buf_put_u64(b, p->replicas);
 }
 
-void recovery_put_command(struct buf *b, const struct lease *l, const char *url, const char *pool)
+static void put_option(struct buf *b, const char *option, const char *word)
+{
+    buf_put_str(b, option);
+    put_word(b, word);
+}
+
+void recovery_put_command(struct buf *b, const struct lease *l, const struct recovery_place *at)
 {
     char epoch[TIMEFMT_MAX];
     int64_t epoch_ms;
     struct err e;
-    BUF_PUT_LIT(b, "sidflakectl pool init --coordinator ");
-    put_word(b, url);
-    BUF_PUT_LIT(b, " --pool ");
-    put_word(b, pool);
+    BUF_PUT_LIT(b, "sidflakectl pool init");
+    put_option(b, " --coordinator ", at->url);
+    if (at->password_file && at->password_file[0])
+        put_option(b, " --password-file ", at->password_file);
+    put_option(b, " --pool ", at->pool);
     if (!l->last_identity[0] || coord_identity_epoch(l->last_identity, &epoch_ms, &e))
         return;
     BUF_PUT_LIT(b, " --after-loss --uuid ");

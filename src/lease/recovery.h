@@ -14,8 +14,14 @@
 #include "base/buf.h"
 #include "lease/lease.h"
 
-/* "sidflakectl pool init ...", for a shell. url and pool: of the coordinator. b is failed where it
- * does not fit. */
-void recovery_put_command(struct buf *b, const struct lease *l, const char *url, const char *pool);
+/* What the command is to name beside what the pool was. */
+struct recovery_place {
+    const char *url; /* of the coordinator, without secrets */
+    const char *pool;
+    const char *password_file; /* NULL or "": there is no password */
+};
+
+/* "sidflakectl pool init ...", for a shell. b is failed where it does not fit. */
+void recovery_put_command(struct buf *b, const struct lease *l, const struct recovery_place *at);
 
 #endif

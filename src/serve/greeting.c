@@ -86,15 +86,6 @@ static bool greet_in(struct net_service *svc, const struct dialect *d, struct sp
     return ok;
 }
 
-/* Of "user password" memcached takes two words. */
-static bool is_word(struct span s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if ((unsigned char)s.p[i] <= ' ')
-            return false;
-    return true;
-}
-
 enum err_code serve_greet(struct serve *s, enum serve_protocol p, const char *user,
                           const char *password, struct err *e)
 {
@@ -102,9 +93,6 @@ enum err_code serve_greet(struct serve *s, enum serve_protocol p, const char *us
     bool ok = true;
     if (!svc->upstream)
         return ERR_OK;
-    if (p == SERVE_MEMCACHED && !is_word(span_str(password)))
-        return err_set(e, ERR_INVALID,
-                       "expected a password without spaces for memcached, found one with");
     for (size_t i = 0; i < sizeof dialects / sizeof *dialects && ok; i++)
         if (dialects[i].protocol == p)
             ok = greet_in(svc, &dialects[i], span_str(user), span_str(password));

@@ -8,7 +8,7 @@
 
 /* New connections to the upstream of a protocol, where it has one, begin with a login. user "": the
  * default one, which memcached has not; password "": no login. Both may be wiped after the call.
- * ERR_INVALID: it cannot be said in that protocol; ERR_NOMEM. In both cases nothing is changed. */
+ * For memcached neither has a space. ERR_NOMEM: nothing is changed. */
 enum err_code serve_greet(struct serve *s, enum serve_protocol p, const char *user,
                           const char *password, struct err *e) MUST_CHECK;
 

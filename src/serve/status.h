@@ -23,7 +23,7 @@
 struct status {
     struct serve *s;
     const char *nonce, *version, *host, *title, *state, *up_word;
-    const char *coordinator, *pool, *identity, *upstream;
+    const char *coordinator, *pool, *identity, *redis, *memcached;
 
     int64_t now_ms, started_ms, uptime_ms;
     /* Now: the latest sample, or the unfinished one once it is long enough to tell. */
@@ -51,7 +51,7 @@ struct status {
     int64_t event_ms, event_ago_ms, event_first_ms, event_times;
     int64_t decade_y, decade_ns;
 
-    char upstream_text[128 + ERR_TEXT_MAX];
+    char redis_text[128 + ERR_TEXT_MAX], memcached_text[128 + ERR_TEXT_MAX];
     struct health health;
     struct history_sample live;
     struct chart chart;

@@ -120,21 +120,27 @@ static void gather_pool(struct status *v)
     v->coordinator_p99_ns = quantile(&f->coordinator_requests, 0.99);
 }
 
-/* The Redis behind, and who answers PING: whoever looks whether it is there by that should know. */
-static void gather_upstream(struct status *v)
+static const char *behind(const struct net_service *svc, char *text, size_t cap, const char *ping)
 {
-    const struct net_service *svc = v->s->services[SERVE_REDIS];
-    const char *why = svc && svc->upstream ? upstream_why(svc) : "";
-    v->upstream = "none";
     if (!svc || !svc->upstream)
-        return;
+        return "none";
     const struct upstream_stats *st = upstream_stats(svc);
-    (void)snprintf(v->upstream_text, sizeof v->upstream_text, "%s%s; PING is answered %s",
-                   st->up            ? "reached"
-                   : st->errors == 0 ? "not asked for yet"
-                                     : "unreachable: ",
-                   st->up || st->errors == 0 ? "" : why, v->s->ping_there ? "there" : "here");
-    v->upstream = v->upstream_text;
+    bool away = !st->up && st->errors > 0;
+    (void)snprintf(text, cap, "%s%s%s",
+                   st->up ? "reached"
+                   : away ? "unreachable: "
+                          : "not asked for yet",
+                   away ? upstream_why(svc) : "", ping);
+    return text;
+}
+
+/* With who answers PING: whoever looks by that whether the Redis is there should know. */
+static void gather_upstreams(struct status *v)
+{
+    struct net_service *const *svc = v->s->services;
+    v->redis = behind(svc[SERVE_REDIS], v->redis_text, sizeof v->redis_text,
+                      v->s->ping_there ? "; PING is answered there" : "; PING is answered here");
+    v->memcached = behind(svc[SERVE_MEMCACHED], v->memcached_text, sizeof v->memcached_text, "");
 }
 
 static void gather_process(struct status *v)
@@ -173,6 +179,6 @@ void status_gather(struct status *v, struct serve *s, const char *nonce)
     gather_charts(v);
     gather_workers(v);
     gather_pool(v);
-    gather_upstream(v);
+    gather_upstreams(v);
     gather_process(v);
 }

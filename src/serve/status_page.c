@@ -129,7 +129,7 @@ struct field {
 /* clang-format off */
 static const struct field fields[] = {
     TEXT(nonce), TEXT(version), TEXT(host), TEXT(title), TEXT(state), TEXT(up_word),
-    TEXT(coordinator), TEXT(pool), TEXT(identity), TEXT(upstream),
+    TEXT(coordinator), TEXT(pool), TEXT(identity), TEXT(redis), TEXT(memcached),
     NUMBER(now_ms), NUMBER(started_ms), NUMBER(uptime_ms),
     NUMBER(rate_milli), NUMBER(p50_ns), NUMBER(p99_ns), NUMBER(p999_ns),
     NUMBER(hour_issued), NUMBER(hour_failed), NUMBER(hour_rollbacks), NUMBER(hour_rotations),

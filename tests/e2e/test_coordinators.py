@@ -193,4 +193,5 @@ def static_stateless(case):
     until("it has ended", lambda: not s.running())
     s = case.sidecar("static:1234", {"workers.spare": 0, "state_dir": "/proc/none",
                                      "coordinator.static_unsafe": True})
+    s.wait_log("warn +no state page: IDs are repeated if the clock steps back over a restart")
     works(s, 1234)

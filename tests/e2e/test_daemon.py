@@ -36,6 +36,7 @@ def check_config(case):
             ("workers:\n  active: 17\n", "2:11", ["16", "17"]),
             ("listen:\n  redis: [\"tcp://127.0.0.1:70000\"]\n", "2:11", ["70000"]),
             ("coordinator:\n  url: \"etcd://x\"\n", "2:8", ["redis://", "etcd"]),
+            ("upstream:\n  redis: \"tcp://127.0.0.1:6380\"\n", "2:10", ["listen.redis"]),
             ("epoch: \"tomorrow\"\n", "1:8", ["tomorrow"]),
             ("limits:\n  batch: \"64\n", "3:1", [])):
         path = write(case, text, "bad.yaml")
@@ -44,6 +45,15 @@ def check_config(case):
             assert r.stderr.startswith("%s:%s: " % (path, place)), (text, r.stderr)
             assert "expected" in r.stderr and "found" in r.stderr or not words, r.stderr
             assert all(w in r.stderr for w in words), r.stderr
+    with open(case.path("password"), "w") as f:
+        f.write("sec ret\n")
+    os.chmod(case.path("password"), 0o600)
+    login = ("--set", "upstream.memcached=tcp://127.0.0.1:1", "--set", "upstream.memcached_user=u",
+             "--set", "upstream.memcached_password_file=" + case.path("password"))
+    for args in (("-t", *login), login):
+        r = case.sidflake(*args, expect=78)
+        assert "without spaces for upstream.memcached_password_file" in r.stderr, r.stderr
+        assert r.stdout == "", r.stdout
     r = case.sidflake("-t", "-c", case.path("missing.yaml"), expect=78)
     assert "missing.yaml" in r.stderr
 

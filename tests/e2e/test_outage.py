@@ -1,5 +1,7 @@
 """A Redis that is slow, down, restarted or empty."""
 
+import os
+import shlex
 import socket
 import threading
 import time
@@ -146,6 +148,30 @@ def parked(case):
         redis.resume()
         assert int(r.reply()) > 0 and r.reply() == b"PONG"
         assert len(m.values()) == 1
+
+
+@test("FLUSHALL of a Redis with a password: the command that the log tells works as it stands")
+def flushed_with_password(case):
+    redis = case.redis(args=("--requirepass", "s3cret"))
+    path = case.path("pass word")
+    with open(path, "w") as f:
+        f.write("s3cret\n")
+    os.chmod(path, 0o600)
+    in_url = redis.url.replace("://", "://:s3cret@")
+    case.ctl("pool", "init", "--coordinator", in_url, "--fresh", *QUICK, expect=0)
+    by_file = case.sidecar(redis, {"coordinator.password_file": path})
+    by_url = case.sidecar(in_url)
+    for s in (by_file, by_url):
+        s.wait_held(2)
+    case.run("redis-cli", "-p", str(redis.port), "-a", "s3cret", "FLUSHALL", expect=0)
+    told = [shlex.split(s.wait_log(r"no pool .*`sidflakectl (pool init[^`]*)`").group(1))
+            for s in (by_url, by_file)]
+    assert told[0][told[0].index("--password-file") + 1] == "FILE", told
+    assert "s3cret" not in by_file.log() + by_url.log()
+    bare = [w for w in told[1] if w not in ("--password-file", path)]
+    assert "--password-file FILE" in case.ctl(*bare, expect=1).stderr
+    case.ctl(*told[1], expect=0)
+    until("reasserted", lambda: by_url.metric("sidflake_renewals_total", result="reasserted") >= 2)
 
 
 @test("FLUSHALL under sidecars, pool init --after-loss: they go on, a newcomer waits, no repeats",

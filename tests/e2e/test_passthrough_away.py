@@ -2,6 +2,7 @@
 has to understand it. And subscriptions, whose replies are counted by what they say."""
 
 import os
+import re
 import subprocess
 import threading
 import time
@@ -251,6 +252,21 @@ def nosub(case):
                 link.sendall(b"-NOSUB not subscribed\r\n")
                 error(r.reply(), "NOSUB")
                 assert is_id(r.reply())
+
+
+@test("the status page says of each server behind whether it is reached, and else why")
+def page_behind(case):
+    options = {"upstream.memcached": "unix://" + case.path("nobody"),
+               "upstream.redis": "unix://" + case.path("nobody")}
+    s = case.sidecar("static:1", options)
+    line = lambda name: re.search("<dt>%s behind</dt><dd>([^<]*)" % name,
+                                  s.http("/", {"Accept": "text/html"}).text).group(1)
+    assert line("memcached") == "not asked for yet", line("memcached")
+    with s.mc() as m:
+        assert m.ask("get k").startswith("SERVER_ERROR")
+    time.sleep(1.1)  # the page is rendered at most once a second
+    assert re.match("unreachable: .*No such file", line("memcached")), line("memcached")
+    assert line("Redis").startswith("not asked for yet; PING"), line("Redis")
 
 
 # ---- PING -------------------------------------------------------------------------------------

@@ -351,7 +351,8 @@ def wrong_conf(case):
             before = dict(s.options)
             s.options.update(options)
             s.write_conf()
-            assert why in upgrade(s, "upgrade refused.*")
+            told = upgrade(s, "upgrade refused.*")
+            assert why in told and ": OK" not in told, told
             assert s.id() > 0
             s.options = before
     s.write_conf()

@@ -133,6 +133,33 @@ static void test_same(void **state)
     }
 }
 
+static void test_reaches(void **state)
+{
+    static const struct {
+        const char *to, *at;
+        bool reaches;
+    } cases[] = {
+        {"tcp://h:1", "tcp://H:1", true},
+        {"tcp://h:1", "tcp://i:1", false},
+        {"unix:a", "unix:a", true},
+        {"unix:a", "tcp://0.0.0.0:1", false},
+        {"tcp://127.0.0.1:1", "tcp://[::]:1", true},
+        {"tcp://localhost:1", "tcp://0.0.0.0:1", true},
+        {"tcp://[::1]:1", "tcp://[::]:1", true},
+        {"tcp://0.0.0.0:1", "tcp://[::]:1", true},
+        {"tcp://h:1", "tcp://0.0.0.0:1", false},
+        {"tcp://127.0.0.1:1", "tcp://0.0.0.0:2", false},
+        {"tcp://127.0.0.1:0", "tcp://0.0.0.0:0", false},
+        {"tcp://0.0.0.0:1", "tcp://127.0.0.1:2", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct conf_address to = read_good(cases[i].to), at = read_good(cases[i].at);
+        if (conf_address_reaches(&to, &at) != cases[i].reaches)
+            fail_msg("%s to %s: expected %d", cases[i].to, cases[i].at, cases[i].reaches);
+    }
+}
+
 static void test_auth(void **state)
 {
     struct conf_address a = read_good("tcp://[::1]:1?auth=required");
@@ -176,8 +203,10 @@ static void test_local(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good), cmocka_unit_test(test_bad),  cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_same), cmocka_unit_test(test_auth), cmocka_unit_test(test_local),
+        cmocka_unit_test(test_good),    cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_lengths), cmocka_unit_test(test_same),
+        cmocka_unit_test(test_reaches), cmocka_unit_test(test_auth),
+        cmocka_unit_test(test_local),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

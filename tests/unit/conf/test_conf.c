@@ -355,6 +355,15 @@ static void test_upstream_logins(void **state)
     check_refused("upstream:\n  memcached_password_file: build/test_conf.upstream\n", ERR_INVALID,
                   "f:2:28: expected upstream.memcached_user with "
                   "upstream.memcached_password_file, found none");
+    f = fopen(name, "w");
+    assert_non_null(f);
+    assert_true(fputs("sec ret\n", f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    check_refused("upstream:\n  memcached_user: u\n  memcached_password_file: build/"
+                  "test_conf.upstream\n",
+                  ERR_INVALID,
+                  "f:3:28: expected a password without spaces for "
+                  "upstream.memcached_password_file, found one with");
     (void)unlink(name);
     check_refused("upstream:\n  redis_password_file: /nonexistent\n", ERR_IO,
                   "f:2:24: expected a readable file for upstream.redis_password_file, found "

@@ -148,6 +148,8 @@ static void test_values(void **state)
 #define PROTECTED                                                                                  \
     "expected auth.mode required, or listen.allow_unprotected true, for an address that other "    \
     "hosts can reach, found "
+#define LOOP  "expected the address of another server, found "
+#define HOST  "expected a host name, or *. and the end of one for listen.http_hosts, found "
 #define USERS "expected auth.users_file with auth mode required, found none"
 #define URL                                                                                        \
     "expected redis://HOST:PORT/DB, redis+unix:///PATH, redis+sentinel://HOST:PORT,.../MASTER, "   \
@@ -177,7 +179,15 @@ static void test_addresses(void **state)
         {"upstream: {redis: \"tcp://h:1?auth=off\"}\n", "1:19: " UPSTREAM "\"tcp://h:1?auth=off\""},
         {"upstream: {redis: \"unix:///s?auth=required\"}\n",
          "1:19: " UPSTREAM "\"unix:///s?auth=required\""},
+        {"upstream: {redis: \"tcp://127.0.0.1:6380\"}\n",
+         "1:19: " LOOP "\"tcp://127.0.0.1:6380\", where sidflake itself listens: see listen.redis"},
+        {"upstream:\n  memcached: unix:a\nlisten: {http: [\"unix:a\"]}\n",
+         "2:14: " LOOP "\"unix:a\", where sidflake itself listens: see listen.http"},
         {"upstream: {redis: \"h:1\"}\n", "1:19: " UPSTREAM "\"h:1\""},
+        {"listen: {http_hosts: [a.b, x.example.]}\n", "1:28: " HOST "\"x.example.\""},
+        {"listen: {http_hosts: [a..b]}\n", "1:23: " HOST "\"a..b\""},
+        {"listen: {http_hosts: [.a]}\n", "1:23: " HOST "\".a\""},
+        {"listen: {http_hosts: [\"*.\"]}\n", "1:23: " HOST "\"*.\""},
         {"auth: {allow_uids: [1, -1]}\n",
          "1:24: expected a number, 0..4294967294 for auth.allow_uids, found \"-1\""},
         {"coordinator: {url: mysql://u:secret@h}\n", "1:20: " URL "\"mysql://u:***@h\""},

@@ -8,16 +8,23 @@
 
 #define IDENTITY "11111111-2222-4333-8444-555555555555|1767225600000|38.15.10"
 
-static const char *command(const struct lease *l, const char *url, size_t cap)
+static const char *with_password(const struct lease *l, const char *url, const char *file,
+                                 size_t cap)
 {
     static char text[1024];
     struct buf b;
     buf_init(&b, text, cap);
-    recovery_put_command(&b, l, url, "p");
+    recovery_put_command(&b, l,
+                         &(struct recovery_place){.url = url, .pool = "p", .password_file = file});
     if (b.failed)
         return "";
     text[b.n] = '\0';
     return text;
+}
+
+static const char *command(const struct lease *l, const char *url, size_t cap)
+{
+    return with_password(l, url, NULL, cap);
 }
 
 static void all_that_the_pool_was_is_said(void **state)
@@ -64,12 +71,23 @@ static void a_url_is_one_word_of_a_shell(void **state)
                         "sidflakectl pool init --coordinator 'sqlite:a'\\''; b' --pool p");
 }
 
+static void a_password_is_named_by_its_file(void **state)
+{
+    (void)state;
+    static struct lease l;
+    assert_string_equal(with_password(&l, "redis://h", "", 1000), command(&l, "redis://h", 1000));
+    assert_string_equal(
+        with_password(&l, "redis://h", "/a b", 1000),
+        "sidflakectl pool init --coordinator redis://h --password-file '/a b' --pool p");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_the_pool_was_is_said),
         cmocka_unit_test(what_is_not_known_is_left_out),
         cmocka_unit_test(a_url_is_one_word_of_a_shell),
+        cmocka_unit_test(a_password_is_named_by_its_file),
     };
     return cmocka_run_group_tests_name("lease/recovery", tests, NULL, NULL);
 }

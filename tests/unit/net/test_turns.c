@@ -82,6 +82,7 @@ static void whoever_goes_in_between_leaves_nothing(void **state)
         int fd = dial(&b);
         ask_for_much(fd);
         (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        NET_AWAIT(net_bench_accepted(&b) == (uint64_t)i + 1);
         (void)poll(NULL, 0, 20);
         (void)close(fd);
     }
