@@ -21,7 +21,7 @@ struct rules {
     const char *identity;    /* what the caller is pinned to; NULL where the operation has none */
     const char *fingerprint; /* changes whenever the store may have been replaced */
     int64_t now_ms;          /* T */
-    struct store_pool pool; /* as read, and as changed since */
+    struct store_pool pool;  /* as read, and as changed since */
 };
 
 enum coord_status rules_describe(struct rules *u, struct coord_pool *out);

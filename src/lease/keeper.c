@@ -179,11 +179,14 @@ static void log_mails(const struct keeper *k)
     }
 }
 
-/* One line when the outcome of calls changes, and a reminder while it stays bad. */
+/* One line when the outcome of calls changes, and a reminder while it stays bad. Where a pool is
+ * missing that is made next, or somebody else has made it just now, it is the next call that tells.
+ */
 static void log_status(struct keeper *k, enum coord_status s, int64_t mono)
 {
-    bool made_next = s == COORD_NOPOOL && lease_may_init(&k->lease);
-    bool good = s == COORD_OK || s == COORD_LOST || made_next;
+    bool good = s == COORD_OK || s == COORD_LOST;
+    if (s == COORD_EXISTS || (s == COORD_NOPOOL && lease_may_init(&k->lease)))
+        return;
     bool changed = good ? k->logged != COORD_OK : k->logged != s;
     if (changed && good && k->report.answered)
         log_info("coordinator answers again", kv_str("coordinator", k->o.coord_name));
@@ -259,8 +262,9 @@ static void call(struct keeper *k, struct lease_action *a, struct lease_outcome 
         break;
     case LEASE_INIT:
         o->status = coord_init(c, &a->init, &o->reply);
-        log_info("pool made", kv_str("status", coord_status_name(o->status)),
-                 kv_str("mode", a->init.mode == COORD_INIT_FRESH ? "fresh" : "after-loss"));
+        if (o->status == COORD_OK)
+            log_info("pool made",
+                     kv_str("mode", a->init.mode == COORD_INIT_FRESH ? "fresh" : "after-loss"));
         break;
     case LEASE_CLAIM:
         o->status = coord_claim(c, id, wall, a->token, &o->grant, &o->reply);

@@ -6,7 +6,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define PACKED     1    /* version of what follows it, and of the verbs' and results' numbers */
+#define PACKED     2 /* version of what follows it, and of the states', verbs', results' numbers */
+#define PACKED_OLD 1 /* in which who has an upstream is MCD_NEW; else the same */
 #define ANSWER_MAX 2048 /* bytes of what a data block is answered with */
 
 static_assert(sizeof(void *) != 8 || sizeof(struct mcd_session) == 96,
@@ -22,7 +23,7 @@ bool mcd_pack(const struct net_service *svc, const void *session, struct buf *pa
         return false;
     parcel_put_u64(parcel, PACKED);
     parcel_put_u64(parcel, s->done);
-    parcel_put_u64(parcel, through ? MCD_NEW : s->state);
+    parcel_put_u64(parcel, s->state);
     parcel_put_u64(parcel, s->swallow.left);
     parcel_put_u64(parcel, s->swallow.bad);
     parcel_put_u64(parcel, s->noreply);
@@ -56,6 +57,19 @@ static bool get_flag(struct span *in, bool *v)
     return true;
 }
 
+/* Which protocol it speaks was decided by its first byte; the next one would not tell. Who has an
+ * upstream no more is served here. */
+static bool get_state(const struct net_service *svc, struct span *in, uint8_t *state)
+{
+    if (!get_u8(in, MCD_BINARY_THROUGH, state))
+        return false;
+    if (*state == MCD_THROUGH && !svc->upstream)
+        *state = MCD_TEXT;
+    else if (*state == MCD_BINARY_THROUGH && !svc->upstream)
+        *state = MCD_BINARY;
+    return *state <= MCD_THROUGH || *state == MCD_BINARY_THROUGH;
+}
+
 static bool keep_answer(struct mcd_session *s, struct span answer)
 {
     if (answer.n == 0)
@@ -74,8 +88,8 @@ bool mcd_unpack(struct net_service *svc, void *session, struct span in)
     struct mcd_session *s = session;
     struct span opaque, answer;
     uint64_t version, done;
-    if (!parcel_get_upto(&in, PACKED, &version) || version != PACKED ||
-        !parcel_get_upto(&in, NET_IN_MAX, &done) || !get_u8(&in, MCD_BINARY, &s->state) ||
+    if (!parcel_get_upto(&in, PACKED, &version) || version < PACKED_OLD ||
+        !parcel_get_upto(&in, NET_IN_MAX, &done) || !get_state(svc, &in, &s->state) ||
         !parcel_get_u64(&in, &s->swallow.left) || !get_flag(&in, &s->swallow.bad) ||
         !get_flag(&in, &s->noreply) || !get_flag(&in, &s->passing) ||
         !get_u8(&in, MC_VERB_COUNT - 1, &s->verb) || !get_u8(&in, SERVE_RESULTS - 1, &s->result) ||

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import time
 
 import harness
 import ids
@@ -96,6 +97,18 @@ def sqlite_by_hand(case):
     case.ctl("pool", "init", "--coordinator", url, "--workers", "42-49", expect=0)
     s.wait_ready(15)
     works(s, 42)
+
+
+@test("sqlite with auto_init that is refused: one line, and none that says a pool was made")
+def sqlite_refused(case):
+    with open(case.path(".sidflake-pool"), "w"):
+        pass  # somebody had a pool here
+    s = case.sidecar("sqlite://" + case.path("pool.db"), {"coordinator.auto_init": True},
+                     wait=False)
+    s.wait_log("coordinator refuses or is down")
+    time.sleep(5)  # some tries
+    assert s.log().count("coordinator refuses or is down") == 1, s.log()
+    assert "answers again" not in s.log() and "pool made" not in s.log(), s.log()
 
 
 def remove_pool(case):

@@ -9,6 +9,7 @@ import selectors
 import socket
 import struct
 import time
+import warnings
 
 import harness
 import wire
@@ -172,6 +173,21 @@ def request_timeout(case):
             pass
     assert int(mc.id("id:a")) > 0  # it was silent, and is served
     until("all are gone", lambda: conns(s) == 0 and conns(s, "memcached") == 1)
+
+
+@test("limits.login_timeout: the time that a password's check takes is not the client's")
+def checked(case):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import crypt
+    with open(case.path("users"), "w") as f:
+        f.write("bob:%s\n" % crypt.crypt("secret", "$5$rounds=1000000$saltsalt"))
+    s = case.sidecar("static:7", {"auth.mode": "required", "auth.users_file": case.path("users"),
+                                  "limits.login_timeout": "50ms"})
+    with s.resp() as r:
+        assert r.ask("AUTH", "bob", "secret") == b"OK"
+    with s.resp() as r:
+        assert r.rest() == b""  # who says nothing
 
 
 @test("few descriptors: clients take none of the coordinator's, of probes' or of IDs'")

@@ -164,6 +164,19 @@ def assert_unharmed(s, what):
     assert s.ready_status() == 200
 
 
+@test("who had to wait for a turn leaves the loop asleep")
+def asleep_after_turns(case):
+    s = case.sidecar("static:7")
+    with s.resp() as r:
+        r.send(r.encode("COMMAND") * 20)
+        for _ in range(20):
+            assert r.reply()
+    before = s.metric("process_cpu_seconds_total")
+    time.sleep(2)
+    spent = s.metric("process_cpu_seconds_total") - before
+    assert spent < 0.3, "%.2f s of CPU in 2 s of rest" % spent
+
+
 @test("clients that send garbage harm nobody else")
 def garbage(case):
     s = case.sidecar(case.pool())

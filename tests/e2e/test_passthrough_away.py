@@ -72,6 +72,20 @@ def half_done(case):
             assert is_id(idle.ask("GET", "id:a"))
 
 
+@test("memcached breaks off within a value: the client is closed, and told nothing that would be of it")
+def half_a_value(case):
+    with Puppet() as puppet:
+        s = case.sidecar(case.pool(), {"upstream.memcached": "tcp://127.0.0.1:%d" % puppet.port})
+        with s.mc() as m:
+            m.send(b"get a\r\n")
+            link = puppet.accept()
+            assert puppet.hear(link) == b"get a\r\n"
+            link.sendall(b"VALUE a 0 60\r\nabc")
+            assert m.take(17) == b"VALUE a 0 60\r\nabc"
+            link.close()
+            assert m.rest() == b""
+
+
 def heard(publish, seen, what):
     """Publishes until something is seen."""
     def once():

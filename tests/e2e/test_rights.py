@@ -240,6 +240,8 @@ def memcached_odd(case):
             assert c.ask("get " + " ".join(page[:many] + ["secret"])) == no
             assert c.ask("get " + " ".join(["secret"] + page[:many])) == no
         assert c.ask("mn") == "MN" and len(c.get(*page[:2])) == 2
+        c.send(b"mg page:1 v q\r\nmg page:none v q\r\nmn\r\n")
+        assert [c.line() for _ in range(3)] == [b"VA 1", b"v", b"MN"]
     with mc_login(s, "none") as c:
         assert c.ask("get " + " ".join(page)) == no and c.ask("mn") == "MN"
     with mc_login(s, "own") as c:

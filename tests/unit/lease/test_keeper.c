@@ -4,11 +4,13 @@
 #include "support/fake_coord.h"
 #include "support/lease_rig.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -388,6 +390,64 @@ static void why_there_is_no_workerid_is_told(void **state)
     stop(true);
 }
 
+/* Stderr goes to a file in memory until it is read; checks that fail meanwhile say so into it. */
+static int kept_stderr, memory;
+
+static void capture_begin(void)
+{
+    kept_stderr = dup(STDERR_FILENO);
+    memory = memfd_create("stderr", MFD_CLOEXEC);
+    if (kept_stderr < 0 || memory < 0 || fcntl(memory, F_SETFL, O_APPEND) != 0)
+        abort();
+    (void)dup2(memory, STDERR_FILENO);
+}
+
+static const char *capture_end(void)
+{
+    static char text[1 << 16];
+    (void)dup2(kept_stderr, STDERR_FILENO);
+    ssize_t n = pread(memory, text, sizeof text - 1, 0);
+    (void)close(kept_stderr);
+    (void)close(memory);
+    assert_true(n >= 0);
+    text[n] = '\0';
+    return text;
+}
+
+static void assert_said(const char *text, const char *what, unsigned times)
+{
+    unsigned n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        n++;
+    if (n != times)
+        fail_msg("expected \"%s\" %u times, found it %u times in\n%s", what, times, n, text);
+}
+
+/* At each try the pool is found missing before it is refused: that is no answer that is good. */
+static void a_pool_that_must_not_be_made_is_told_once(void **state)
+{
+    (void)state;
+    b.coord.missing = true;
+    b.options.lease.auto_init = true;
+    for (int i = 0; i < 3; i++)
+        fake_coord_fail(&b.coord, FAKE_INIT, COORD_REFUSED, false);
+    fake_coord_fail(&b.coord, FAKE_INIT, COORD_EXISTS, false); /* somebody was faster */
+    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
+    capture_begin();
+    start_keeper();
+    for (int64_t until = now_ms() + PATIENCE_MS; held() < 2 && now_ms() < until; take(8))
+        nap();
+    const char *text = capture_end();
+    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    assert_int_equal(held(), 2);
+    assert_int_equal(fake_coord_count(&b.coord, FAKE_INIT), 5);
+    assert_said(text, "coordinator refuses or is down", 1);
+    assert_said(text, "coordinator answers again", 1);
+    assert_said(text, "pool made", 1);
+    assert_said(text, "exists", 0);
+    stop(true);
+}
+
 static void it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals(void **state)
 {
     (void)state;
@@ -464,6 +524,7 @@ int main(void)
         KEEPER(a_stop_during_a_blocked_call_ends_with_the_call),
         KEEPER(a_page_is_taken_over_while_the_coordinator_is_down),
         KEEPER(why_there_is_no_workerid_is_told),
+        KEEPER(a_pool_that_must_not_be_made_is_told_once),
         KEEPER(it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals),
         KEEPER(it_rests_between_two_calls_and_goes_on),
         KEEPER(it_rests_when_the_call_under_way_has_come_back),

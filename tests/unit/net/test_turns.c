@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -105,6 +106,25 @@ static void a_half_closed_one_gets_all(void **state)
     (void)close(fd);
 }
 
+/* Waiting for a turn keeps the loop awake; nothing does once all is done. */
+static void then_the_loop_sleeps_again(void **state)
+{
+    (void)state;
+    struct timespec before, after;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    ask_for_much(fd);
+    for (int i = 0; i < SPINS; i++)
+        expect(fd, "spun\n");
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before), 0);
+    (void)poll(NULL, 0, 500);
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after), 0);
+    int64_t spent_us =
+        (after.tv_sec - before.tv_sec) * 1000000 + (after.tv_nsec - before.tv_nsec) / 1000;
+    assert_true(spent_us < 50000); /* of the 500,000, of which a busy machine may leave a part */
+    (void)close(fd);
+}
+
 #define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 int main(void)
@@ -113,6 +133,7 @@ int main(void)
         NET(others_are_served_in_between),
         NET(whoever_goes_in_between_leaves_nothing),
         NET(a_half_closed_one_gets_all),
+        NET(then_the_loop_sleeps_again),
     };
     return cmocka_run_group_tests_name("net/turns", tests, NULL, NULL);
 }

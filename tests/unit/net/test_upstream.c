@@ -1,228 +1,6 @@
-/*
- * Reaching real servers: names that are looked up, addresses that refuse, descriptors that are
- * gone, greetings. The service is a line to the server and a line back:
- *
- *   up TEXT     TEXT goes there on a link of the client's own
- *   also TEXT   the same, with another entry in what the link expects
- *   share TEXT  the same on a link that all share
- *   fetch TEXT  likewise; values come back
- *
- * and where the server cannot be reached "down" comes back. Servers listen on 127.0.0.2 and .3.
- */
-#include "net/upstream.h"
-#include "support/net_bench.h"
-
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static struct net_bench b;
-static uint16_t port;
-static char address[64];
-static int64_t timeout_us;
-
-/* ---- the resolver ---------------------------------------------------------------------------- */
-
-static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t answers = PTHREAD_COND_INITIALIZER;
-static const char *hosts[3]; /* what the name stands for; NULL ends it */
-static int failure;          /* of getaddrinfo; 0: none */
-static bool silent;          /* nobody answers */
-static unsigned asked;
-
-static int look_up(const char *host, const char *service, const struct addrinfo *hints,
-                   struct addrinfo **list)
-{
-    struct addrinfo numeric = *hints, **end = list;
-    (void)host;
-    numeric.ai_flags = AI_NUMERICHOST;
-    (void)pthread_mutex_lock(&names);
-    asked++;
-    while (silent)
-        (void)pthread_cond_wait(&answers, &names);
-    int r = failure;
-    for (size_t i = 0; !r && hosts[i]; i++) {
-        r = getaddrinfo(hosts[i], service, &numeric, end);
-        while (!r && *end)
-            end = &(*end)->ai_next;
-    }
-    (void)pthread_mutex_unlock(&names);
-    return r;
-}
-
-static void name_is(const char *first, const char *second, int fails)
-{
-    (void)pthread_mutex_lock(&names);
-    hosts[0] = first;
-    hosts[1] = second;
-    failure = fails;
-    (void)pthread_mutex_unlock(&names);
-}
-
-static void be_silent(bool on)
-{
-    (void)pthread_mutex_lock(&names);
-    silent = on;
-    (void)pthread_cond_broadcast(&answers);
-    (void)pthread_mutex_unlock(&names);
-}
-
-static unsigned times_asked(void)
-{
-    (void)pthread_mutex_lock(&names);
-    unsigned n = asked;
-    (void)pthread_mutex_unlock(&names);
-    return n;
-}
-
-/* ---- the service ----------------------------------------------------------------------------- */
-
-static struct net_step (*plain)(struct net_service *, void *, struct span, struct net_turn *,
-                                struct buf *);
-
-static struct net_step through(struct net_service *svc, void *session, struct span in,
-                               struct net_turn *turn, struct buf *out)
-{
-    const struct net_step behind = {.verdict = NET_BEHIND};
-    bool also = span_starts(in, SPAN("also ")), own = also || span_starts(in, SPAN("up "));
-    bool fetch = span_starts(in, SPAN("fetch ")), shared = fetch || span_starts(in, SPAN("share "));
-    const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
-    if (!end || (!own && !shared))
-        return end && upstream_pending(turn) > 0 ? behind : plain(svc, session, in, turn, out);
-    size_t skip = also ? 5 : own ? 3 : 6, used = (size_t)(end - in.p) + 1;
-    enum upstream_ready is = upstream_ready(turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
-    if (is == UPSTREAM_BUSY)
-        return behind;
-    if (is == UPSTREAM_DOWN) {
-        BUF_PUT_LIT(out, "down\n");
-        return (struct net_step){.verdict = NET_DONE, .used = used};
-    }
-    upstream_send(turn, span_of(in.p + skip, used - skip));
-    upstream_expect(turn, fetch ? FRAME_MC_VALUES : FRAME_MC_LINE, 1, also ? UPSTREAM_SILENT : 0);
-    return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
-}
-
-static void do_upstream(struct net_bench *n, void *arg)
-{
-    struct err e;
-    struct upstream_config c = {
-        .address = span_str(arg), .timeout_us = timeout_us, .buffer = 1 << 16, .look_up = look_up};
-    assert_int_equal(upstream_new(n->net, &n->svc, &c, &e), ERR_OK);
-}
-
-static char why[ERR_TEXT_MAX];
-static bool up;
-
-static void do_look(struct net_bench *n, void *arg)
-{
-    (void)arg;
-    (void)snprintf(why, sizeof why, "%s", upstream_why(&n->svc));
-    up = upstream_stats(&n->svc)->up;
-}
-
-static void assert_why(const char *part)
-{
-    net_bench_call(&b, do_look, NULL);
-    if (!strstr(why, part))
-        fail_msg("expected \"%s\", found \"%s\"", part, why);
-}
-
-static bool is_up(void)
-{
-    net_bench_call(&b, do_look, NULL);
-    return up;
-}
-
-/* ---- servers --------------------------------------------------------------------------------- */
-
-/* port 0: any, which is that of all from then on. */
-static int listen_at(const char *host)
-{
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
-    socklen_t n = sizeof in;
-    int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(inet_pton(AF_INET, host, &in.sin_addr), 1);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof in), 0);
-    assert_int_equal(listen(fd, 8), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &n), 0);
-    port = ntohs(in.sin_port);
-    return fd;
-}
-
-static int accepted(int server)
-{
-    struct pollfd p = {.fd = server, .events = POLLIN};
-    assert_int_equal(poll(&p, 1, 10000), 1);
-    int fd = accept(server, NULL, NULL);
-    assert_true(fd >= 0);
-    return fd;
-}
-
-static bool nobody_comes(int server)
-{
-    struct pollfd p = {.fd = server, .events = POLLIN};
-    return poll(&p, 1, 100) == 0;
-}
-
-/* The client asks on a link of its own, which server gets and answers. Returns it. */
-static int served_by(int server, int client, const char *how)
-{
-    char text[64];
-    (void)snprintf(text, sizeof text, "%s hello\n", how);
-    say(client, text);
-    int link = accepted(server);
-    expect(link, "hello\n");
-    say(link, "STORED\r\n");
-    expect(client, "STORED\r\n");
-    return link;
-}
-
-static void start(const char *host)
-{
-    (void)snprintf(address, sizeof address, "tcp://%s:%u", host, port);
-    net_bench_start(&b, NULL);
-    net_bench_call(&b, do_upstream, address);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    net_bench_init(&b);
-    plain = b.svc.serve;
-    b.svc.serve = through;
-    b.svc.frame = frame_memcached;
-    port = 0;
-    timeout_us = 5000000;
-    name_is(NULL, NULL, 0);
-    asked = 0;
-    silent = false;
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    net_bench_stop(&b);
-    be_silent(false);
-    return 0;
-}
-
-static void pass(int ms)
-{
-    (void)poll(NULL, 0, ms);
-}
+/* Reaching real servers: names that are looked up, addresses that refuse, descriptors that are
+ * gone, greetings. */
+#include "unit/net/upstream_rig.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -387,6 +165,26 @@ static void a_round_of_refusals_is_tried_again_after_a_while(void **state)
     (void)close(two);
 }
 
+/* 50, 100 … 800 ms, 1 s, 1 s: after any time away it is found within a second. */
+static void a_server_that_is_away_for_long_is_tried_each_second(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    (void)close(two);
+    start("127.0.0.2");
+    int c = dial(&b);
+    for (int i = 0; i < 45; i++) {
+        say(c, "up one\n");
+        expect(c, "down\n");
+        pass(100);
+    }
+    two = listen_at("127.0.0.2");
+    pass(1100);
+    (void)close(served_by(two, c, "up"));
+    (void)close(c);
+    (void)close(two);
+}
+
 static void do_pause(struct net_bench *n, void *arg)
 {
     (void)n;
@@ -475,6 +273,28 @@ static void own_links_that_break_delay_nobody(void **state)
     }
     (void)close(shared);
     (void)close(good);
+    (void)close(two);
+}
+
+/* What it was told in place of a reply would be taken for the rest of the value. */
+static void whose_value_broke_off_is_closed_and_told_nothing(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.lost = SPAN("lost\r\n");
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b), link = served_by(two, d, "share");
+    say(c, "fetch a\n");
+    expect(link, "a\n");
+    say(d, "share one\n");
+    expect(link, "one\n");
+    say(link, "VALUE a 0 60\r\nabc");
+    expect(c, "VALUE a 0 60\r\nabc");
+    (void)close(link);
+    expect_end(c);
+    expect(d, "lost\r\n"); /* of its reply nothing had come */
+    (void)close(c);
+    (void)close(d);
     (void)close(two);
 }
 
@@ -647,8 +467,6 @@ static void another_greeting_replaces_the_shared_link(void **state)
     (void)close(two);
 }
 
-#define BENCH(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -660,9 +478,11 @@ int main(void)
         BENCH(digits_are_no_name),
         BENCH(an_address_that_refuses_is_followed_by_the_next),
         BENCH(a_round_of_refusals_is_tried_again_after_a_while),
+        BENCH(a_server_that_is_away_for_long_is_tried_each_second),
         BENCH(attempts_at_the_same_time_fail_once),
         BENCH(what_we_are_short_of_delays_nobody),
         BENCH(own_links_that_break_delay_nobody),
+        BENCH(whose_value_broke_off_is_closed_and_told_nothing),
         BENCH(those_who_expect_most_are_closed_and_no_others),
         BENCH(who_takes_a_reply_in_drops_does_not_hold_up_others),
         BENCH(a_link_is_open_when_its_greeting_was_accepted),

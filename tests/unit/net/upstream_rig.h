@@ -1,0 +1,232 @@
+/*
+ * What reaches a real server, in front of servers that the test plays. The service is a line to the
+ * server and a line back:
+ *
+ *   up TEXT     TEXT goes there on a link of the client's own
+ *   also TEXT   the same, with another entry in what the link expects
+ *   share TEXT  the same on a link that all share
+ *   fetch TEXT  likewise; values come back
+ *
+ * and where the server cannot be reached "down" comes back. Servers listen on 127.0.0.2 and .3.
+ */
+#ifndef SIDFLAKE_UNIT_NET_UPSTREAM_RIG_H
+#define SIDFLAKE_UNIT_NET_UPSTREAM_RIG_H
+
+#include "net/upstream.h"
+#include "support/net_bench.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct net_bench b;
+static uint16_t port;
+static char address[64];
+static int64_t timeout_us;
+
+/* ---- the resolver ---------------------------------------------------------------------------- */
+
+static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t answers = PTHREAD_COND_INITIALIZER;
+static const char *hosts[3]; /* what the name stands for; NULL ends it */
+static int failure;          /* of getaddrinfo; 0: none */
+static bool silent;          /* nobody answers */
+static unsigned asked;
+
+static inline int look_up(const char *host, const char *service, const struct addrinfo *hints,
+                          struct addrinfo **list)
+{
+    struct addrinfo numeric = *hints, **end = list;
+    (void)host;
+    numeric.ai_flags = AI_NUMERICHOST;
+    (void)pthread_mutex_lock(&names);
+    asked++;
+    while (silent)
+        (void)pthread_cond_wait(&answers, &names);
+    int r = failure;
+    for (size_t i = 0; !r && hosts[i]; i++) {
+        r = getaddrinfo(hosts[i], service, &numeric, end);
+        while (!r && *end)
+            end = &(*end)->ai_next;
+    }
+    (void)pthread_mutex_unlock(&names);
+    return r;
+}
+
+static inline void name_is(const char *first, const char *second, int fails)
+{
+    (void)pthread_mutex_lock(&names);
+    hosts[0] = first;
+    hosts[1] = second;
+    failure = fails;
+    (void)pthread_mutex_unlock(&names);
+}
+
+static inline void be_silent(bool on)
+{
+    (void)pthread_mutex_lock(&names);
+    silent = on;
+    (void)pthread_cond_broadcast(&answers);
+    (void)pthread_mutex_unlock(&names);
+}
+
+static inline unsigned times_asked(void)
+{
+    (void)pthread_mutex_lock(&names);
+    unsigned n = asked;
+    (void)pthread_mutex_unlock(&names);
+    return n;
+}
+
+/* ---- the service ----------------------------------------------------------------------------- */
+
+static struct net_step (*plain)(struct net_service *, void *, struct span, struct net_turn *,
+                                struct buf *);
+
+static inline struct net_step through(struct net_service *svc, void *session, struct span in,
+                                      struct net_turn *turn, struct buf *out)
+{
+    const struct net_step behind = {.verdict = NET_BEHIND};
+    bool also = span_starts(in, SPAN("also ")), own = also || span_starts(in, SPAN("up "));
+    bool fetch = span_starts(in, SPAN("fetch ")), shared = fetch || span_starts(in, SPAN("share "));
+    const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
+    if (!end || (!own && !shared))
+        return end && upstream_pending(turn) > 0 ? behind : plain(svc, session, in, turn, out);
+    size_t skip = also ? 5 : own ? 3 : 6, used = (size_t)(end - in.p) + 1;
+    enum upstream_ready is = upstream_ready(turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
+    if (is == UPSTREAM_BUSY)
+        return behind;
+    if (is == UPSTREAM_DOWN) {
+        BUF_PUT_LIT(out, "down\n");
+        return (struct net_step){.verdict = NET_DONE, .used = used};
+    }
+    upstream_send(turn, span_of(in.p + skip, used - skip));
+    upstream_expect(turn, fetch ? FRAME_MC_VALUES : FRAME_MC_LINE, 1, also ? UPSTREAM_SILENT : 0);
+    return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
+}
+
+static inline void do_upstream(struct net_bench *n, void *arg)
+{
+    struct err e;
+    struct upstream_config c = {
+        .address = span_str(arg), .timeout_us = timeout_us, .buffer = 1 << 16, .look_up = look_up};
+    assert_int_equal(upstream_new(n->net, &n->svc, &c, &e), ERR_OK);
+}
+
+static char why[ERR_TEXT_MAX];
+static bool up;
+
+static inline void do_look(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    (void)snprintf(why, sizeof why, "%s", upstream_why(&n->svc));
+    up = upstream_stats(&n->svc)->up;
+}
+
+static inline void assert_why(const char *part)
+{
+    net_bench_call(&b, do_look, NULL);
+    if (!strstr(why, part))
+        fail_msg("expected \"%s\", found \"%s\"", part, why);
+}
+
+static inline bool is_up(void)
+{
+    net_bench_call(&b, do_look, NULL);
+    return up;
+}
+
+/* ---- servers --------------------------------------------------------------------------------- */
+
+/* port 0: any, which is that of all from then on. */
+static inline int listen_at(const char *host)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+    socklen_t n = sizeof in;
+    int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(inet_pton(AF_INET, host, &in.sin_addr), 1);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &n), 0);
+    port = ntohs(in.sin_port);
+    return fd;
+}
+
+static inline int accepted(int server)
+{
+    struct pollfd p = {.fd = server, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 10000), 1);
+    int fd = accept(server, NULL, NULL);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static inline bool nobody_comes(int server)
+{
+    struct pollfd p = {.fd = server, .events = POLLIN};
+    return poll(&p, 1, 100) == 0;
+}
+
+/* The client asks on a link of its own, which server gets and answers. Returns it. */
+static inline int served_by(int server, int client, const char *how)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "%s hello\n", how);
+    say(client, text);
+    int link = accepted(server);
+    expect(link, "hello\n");
+    say(link, "STORED\r\n");
+    expect(client, "STORED\r\n");
+    return link;
+}
+
+static inline void start(const char *host)
+{
+    (void)snprintf(address, sizeof address, "tcp://%s:%u", host, port);
+    net_bench_start(&b, NULL);
+    net_bench_call(&b, do_upstream, address);
+}
+
+static inline int begin(void **state)
+{
+    (void)state;
+    net_bench_init(&b);
+    plain = b.svc.serve;
+    b.svc.serve = through;
+    b.svc.frame = frame_memcached;
+    port = 0;
+    timeout_us = 5000000;
+    name_is(NULL, NULL, 0);
+    asked = 0;
+    silent = false;
+    return 0;
+}
+
+static inline int end(void **state)
+{
+    (void)state;
+    net_bench_stop(&b);
+    be_silent(false);
+    return 0;
+}
+
+static inline void pass(int ms)
+{
+    (void)poll(NULL, 0, ms);
+}
+
+#define BENCH(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+#endif
