@@ -275,6 +275,7 @@ def down(case):
     with s.resp() as idle, s.resp() as r:
         assert r.ask("SET", "a", 1) == b"OK" and idle.ask("GET", "a") == b"1"
         redis.kill()
+        s.wait_log("upstream lost")  # who asked before that would be closed
         error(idle.ask("GET", "a"), "LOADING sidflake: the server behind is unreachable: ")
         error(idle.ask("SELECT", 99), "ERR DB index is out of range")
         assert int(idle.ask("GET", "id:a")) > 0

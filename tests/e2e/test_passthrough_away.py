@@ -307,6 +307,7 @@ def ping(case):
         error(r.ask("PING"), "MASTERDOWN")
         assert h.ask("PING") == b"PONG"
         redis.kill()
+        there.wait_log("upstream lost")  # who asked before that would be closed
         assert h.ask("PING") == b"PONG"
         error(r.ask("PING"), AWAY)
         assert is_id(r.ask("GET", "id:a"))
