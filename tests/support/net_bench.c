@@ -320,6 +320,24 @@ static struct counts counts(struct net_bench *b)
     return c;
 }
 
+struct ended {
+    enum net_end why;
+    uint64_t n;
+};
+
+static void do_ended(struct net_bench *b, void *arg)
+{
+    struct ended *e = arg;
+    e->n = b->svc.ended[e->why];
+}
+
+uint64_t net_bench_ended(struct net_bench *b, enum net_end why)
+{
+    struct ended e = {.why = why};
+    net_bench_call(b, do_ended, &e);
+    return e.n;
+}
+
 uint64_t net_bench_bytes_in(struct net_bench *b)
 {
     return counts(b).bytes_in;

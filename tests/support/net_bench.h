@@ -73,6 +73,7 @@ uint64_t net_bench_connections(struct net_bench *b);
 uint64_t net_bench_bytes_in(struct net_bench *b);
 uint64_t net_bench_accepted(struct net_bench *b);
 uint64_t net_bench_turns(struct net_bench *b);
+uint64_t net_bench_ended(struct net_bench *b, enum net_end why);
 
 /* Stops the loop and frees it. Harmless when it does not run. */
 void net_bench_stop(struct net_bench *b);

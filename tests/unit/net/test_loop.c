@@ -219,7 +219,7 @@ static void a_drain_ends_though_its_turns_close_others(void **state)
     assert_int_equal(net_bench_connections(&b), PARTS + 1);
     net_bench_call(&b, overflow_and_drain, &first);
     NET_AWAIT(is_drained());
-    assert_true(b.svc.ended[NET_END_MEMORY] > 1);
+    assert_true(net_bench_ended(&b, NET_END_MEMORY) > 1);
     for (int i = 0; i < PARTS; i++)
         (void)close(fd[i]);
     (void)close(first);

@@ -61,7 +61,7 @@ static void those_who_keep_most_are_closed(void **state)
         assert_true(kept() <= LIMIT + NET_IN_MAX);
     }
     NET_AWAIT(kept() <= LIMIT);
-    assert_true(b.svc.ended[NET_END_MEMORY] >= CROWD / 2);
+    assert_true(net_bench_ended(&b, NET_END_MEMORY) >= CROWD / 2);
     assert_true(kept() > LIMIT / 2); /* not more of them than needed */
     say(little, "le\n");
     expect(little, "a request that is not whole\n");
@@ -86,7 +86,7 @@ static void so_are_those_who_take_nothing(void **state)
         for (int k = 0; k < 40; k++)
             say_what_it_takes(fd[i], "big 400000\n", 11);
     }
-    NET_AWAIT(b.svc.ended[NET_END_MEMORY] > 0);
+    NET_AWAIT(net_bench_ended(&b, NET_END_MEMORY) > 0);
     int other = dial(&b);
     say(other, "hello\n");
     expect(other, "hello\n");

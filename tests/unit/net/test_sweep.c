@@ -115,7 +115,7 @@ static void strangers_have_a_time_to_log_in(void **state)
     NET_AWAIT(net_bench_connections(&b) == 1);
     say(known, "there\n");
     expect(known, "there\n");
-    assert_int_equal(b.svc.ended[NET_END_LOGIN], 2);
+    assert_int_equal(net_bench_ended(&b, NET_END_LOGIN), 2);
     (void)close(silent);
     (void)close(busy);
     (void)close(known);
@@ -137,14 +137,14 @@ static void so_have_strangers_who_are_not_read_from(void **state)
     say(held, "hold\n");
     say(checked, "check\n");
     NET_AWAIT(net_bench_connections(&b) == 1);
-    assert_int_equal(b.svc.ended[NET_END_LOGIN], 3);
+    assert_int_equal(net_bench_ended(&b, NET_END_LOGIN), 3);
     expect_end(waits);
     expect_end(held);
     expect_silence(checked, 500);
     net_bench_open_gate(&b);
     expect(checked, "check\n");
     expect_end(checked);
-    assert_int_equal(b.svc.ended[NET_END_LOGIN], 4);
+    assert_int_equal(net_bench_ended(&b, NET_END_LOGIN), 4);
     (void)close(takes_none);
     (void)close(waits);
     (void)close(held);
@@ -189,7 +189,7 @@ static void a_check_does_not_keep_who_does_not_read(void **state)
     }
     NET_AWAIT(deaf() > 0);
     NET_AWAIT(deaf() == 0);
-    assert_true(b.svc.ended[NET_END_LOGIN] > 0);
+    assert_true(net_bench_ended(&b, NET_END_LOGIN) > 0);
     for (int i = 0; i < SIZES; i++)
         (void)close(fd[i]);
 }
@@ -208,7 +208,7 @@ static void strangers_have_little_to_say(void **state)
     say(known, much);
     (void)sendto(stranger, much, 8000, MSG_NOSIGNAL, NULL, 0);
     expect_end(stranger);
-    assert_int_equal(b.svc.ended[NET_END_LOGIN], 1);
+    assert_int_equal(net_bench_ended(&b, NET_END_LOGIN), 1);
     say(known, "\n");
     char found[8001];
     size_t got = 0;
@@ -237,11 +237,11 @@ static void a_request_begun_has_a_time(void **state)
     }
     expect_end(half);
     NET_AWAIT(net_bench_connections(&b) == 2);
-    assert_int_equal(b.svc.ended[NET_END_REQUEST], 2);
+    assert_int_equal(net_bench_ended(&b, NET_END_REQUEST), 2);
     net_bench_open_gate(&b);
     expect(held, "hold\n");
     expect_end(held); /* its half is in time from then on */
-    assert_int_equal(b.svc.ended[NET_END_REQUEST], 3);
+    assert_int_equal(net_bench_ended(&b, NET_END_REQUEST), 3);
     say(idle, "still\n");
     expect(idle, "still\n");
     (void)close(half);

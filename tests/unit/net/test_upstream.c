@@ -325,10 +325,10 @@ static void those_who_expect_most_are_closed_and_no_others(void **state)
         link[i] = accepted(two);
         NET_AWAIT(net_bench_bytes_in(&b) - before == sizeof pairs - 1);
     }
-    NET_AWAIT(b.svc.ended[NET_END_MEMORY] > 0);
+    NET_AWAIT(net_bench_ended(&b, NET_END_MEMORY) > 0);
     say(its, "STORED\r\n");
     expect(small, "STORED\r\n");
-    assert_true(b.svc.ended[NET_END_MEMORY] <= MANY / 2);
+    assert_true(net_bench_ended(&b, NET_END_MEMORY) <= MANY / 2);
     for (int i = 0; i < MANY; i++) {
         (void)close(link[i]);
         (void)close(fd[i]);
