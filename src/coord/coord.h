@@ -156,7 +156,7 @@ struct coord_init {
     struct coord_params params;
     enum coord_init_mode mode;
     bool unattended;    /* by nobody's word: FRESH is made only where nobody can have had a workerId
-                           before, else as after a loss, or not at all; SQLite */
+                           before; SQLite */
     bool replicas_said; /* params.replicas 0 is meant so, whatever replicas the server has */
     int64_t lost_ahead_ms; /* AFTER_LOSS: how far ahead of its time the pool that was lost may have
                               granted, 0..COORD_AHEAD_MAX_MS; less than params allow counts as

@@ -68,12 +68,12 @@ static void arrive(struct rules *u, bool proof)
     bool moved = strcmp(u->fingerprint, u->pool.fingerprint) != 0;
     if (moved || proof) {
         bool young = u->now_ms - p->tmax_ms < k->mature_after_ms - 4 * k->max_skew_ms && moved;
-        int64_t skews = u->now_ms + 2 * k->max_skew_ms;
         u->pool.era++;
         p->topen_ms = u->now_ms;
-        p->floor_ms = max(p->floor_ms, skews + k->horizon_ms);
+        p->floor_ms = max(p->floor_ms, u->now_ms + k->horizon_ms + 2 * k->max_skew_ms);
         p->floor_short_ms =
-            max(p->floor_short_ms, young ? skews + k->first_horizon_ms : p->floor_ms);
+            max(p->floor_short_ms,
+                young ? u->now_ms + k->first_horizon_ms + 2 * k->max_skew_ms : p->floor_ms);
         memcpy(u->pool.fingerprint, u->fingerprint, strlen(u->fingerprint) + 1);
     }
     bool later = u->now_ms > p->tmax_ms;
