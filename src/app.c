@@ -7,11 +7,12 @@
 #include "behind.h"
 #include "bridge.h"
 #include "conf/address.h"
-#include "coord/coord.h"
+#include "coordinator.h"
 #include "descriptors.h"
 #include "guard.h"
 #include "lease/keeper.h"
 #include "net/net.h"
+#include "self.h"
 #include "serve/access.h"
 #include "supervisor.h"
 #include "upgrade.h"
@@ -45,7 +46,8 @@ struct app {
     struct pagefile page;
     struct keeper *keeper;
     char coord_name[1025]; /* as long as coordinator.url may be */
-    char who[COORD_WHO_MAX];
+    char owner[1025 + 80]; /* of the state page: coordinator and pool */
+    struct self self;
     struct serve_setting settings[SETTINGS];
     char setting_text[SETTINGS][TIMEFMT_MAX];
     atomic_bool logins_checked; /* since the loop looked last */
@@ -75,43 +77,15 @@ static struct net_config net_config(struct app *a)
 /* ---- parts ------------------------------------------------------------------------------------
  */
 
-/* What operators see of this holder in `sidflakectl pool list`. */
-static void describe_self(struct app *a)
-{
-    char host[128] = "?", since[TIMEFMT_MAX];
-    const char *pod = getenv("POD_NAME");
-    (void)gethostname(host, sizeof host - 1);
-    for (char *c = host; *c; c++)
-        if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
-            *c = '?';
-    bool plain = pod && strlen(pod) < 128 && !strpbrk(pod, "\"\\\n\r\t");
-    (void)snprintf(a->serve.facts.host, sizeof a->serve.facts.host, "%s",
-                   plain && pod[0] ? pod : host);
-    (void)snprintf(
-        a->who, sizeof a->who,
-        "{\"host\":\"%s\",\"pod\":\"%s\",\"pid\":%ld,\"version\":\"%s\",\"since\":\"%s\"}", host,
-        plain ? pod : "", (long)getpid(), SIDFLAKE_VERSION,
-        timefmt_rfc3339(since, clock_wall_ms(clock_system())));
-}
-
 static enum err_code open_coordinator(struct app *a, struct err *e)
 {
     const struct conf *c = a->conf;
-    char password[PASSFILE_MAX + 1];
-    enum err_code r = conf_password(c, password, e);
-    if (r)
-        return r;
-    describe_self(a);
-    struct coord_options o = {.url = span_str(c->coordinator_url),
-                              .pool = span_str(c->coordinator_pool),
-                              .password = span_str(password),
-                              .who = span_str(a->who),
-                              .timeout_us = c->coordinator_timeout_us,
-                              .clock = clock_system()};
-    r = coord_open(&o, &a->coord, e);
-    explicit_bzero(password, sizeof password);
+    self_describe(&a->self);
+    (void)snprintf(a->serve.facts.host, sizeof a->serve.facts.host, "%s", a->self.host);
+    enum err_code r = coordinator_open(c, a->self.who, &a->coord, e);
     if (!r)
-        r = coord_url_public(o.url, a->coord_name, sizeof a->coord_name);
+        r = coord_url_public(span_str(c->coordinator_url), a->coord_name, sizeof a->coord_name);
+    (void)snprintf(a->owner, sizeof a->owner, "%s|%s", a->coord_name, c->coordinator_pool);
     return r;
 }
 
@@ -119,26 +93,29 @@ static enum err_code open_coordinator(struct app *a, struct err *e)
  * But nobody except the page knows up to which time a static workerId was used. */
 static enum err_code open_page(struct app *a, struct err *e)
 {
-    char coordinator[sizeof a->coord_name + 80];
-    (void)snprintf(coordinator, sizeof coordinator, "%s|%s", a->coord_name,
-                   a->conf->coordinator_pool);
+    bool fixed = conf_is_fixed(a->conf);
+    enum pagefile_worth worth = fixed && !a->conf->coordinator_static_unsafe
+                                    ? PAGEFILE_KNOWS_ALONE
+                                    : PAGEFILE_SAVES_WAITING;
     enum err_code r =
-        pagefile_inherit(&a->page, a->conf->state_dir, coordinator, &a->start.heir->page, e);
-    bool fixed = strncmp(a->conf->coordinator_url, "static:", 7) == 0;
-    if (r && fixed && r != ERR_BUSY && !a->conf->coordinator_static_unsafe) {
+        pagefile_inherit(&a->page, a->conf->state_dir, a->owner, worth, &a->start.heir->page, e);
+    if (r == ERR_BUSY)
+        return r;
+    if (r && worth == PAGEFILE_KNOWS_ALONE) {
         struct err why = *e;
         return err_set(e, r,
                        "static:N: expected a state_dir that keeps the last time of an ID, or "
                        "coordinator.static_unsafe; found: %.400s",
                        why.text);
     }
-    if (r == ERR_BUSY)
-        return r;
     if (r) {
         log_warn(fixed ? "no state page: IDs are repeated if the clock steps back over a restart"
                        : "no state page: a restart will cost a workerId",
                  kv_str("why", e->text));
-        return pagefile_memory(&a->page, true, e);
+        struct err why = *e;
+        r = pagefile_memory(&a->page, true, e);
+        a->page.why = why;
+        return r;
     }
     pagefile_guard(&a->page);
     if (a->page.found && a->page.verdict != PAGE_OWN)
@@ -196,6 +173,7 @@ static void apply_limits(struct app *a)
     struct serve *s = &a->serve;
     s->issuer.max_wait_us = c->limits_max_wait_us;
     s->issuer.batch = c->limits_batch;
+    s->issuer.alone = conf_is_fixed(c);
     a->room = descriptors_fit(c);
     s->max_connections = a->room.connections;
     s->services[SERVE_HTTP]->slots = a->room.http_connections;
@@ -230,6 +208,15 @@ static enum access_mode mode_of(const struct app *a, const struct conf_address *
     return p == SERVE_HTTP && mode != ACCESS_REQUIRED && !open ? ACCESS_CLOSED : mode;
 }
 
+/* A rehearsal stands beside the program that asked for it, which keeps its addresses meanwhile: one
+ * that covers them, or is another protocol's by now, cannot be had before that has ended. */
+static enum err_code not_listening(const struct app *a, enum err_code r, struct err *e)
+{
+    if (r != ERR_BUSY || a->start.heir->state != HEIR_REHEARSES)
+        return r;
+    return err_set(e, r, "%s; if this sidecar itself listens there, restart it instead", e->text);
+}
+
 static enum err_code listen_on(struct app *a, const struct conf_list *list, enum serve_protocol p,
                                struct err *e)
 {
@@ -247,7 +234,7 @@ static enum err_code listen_on(struct app *a, const struct conf_list *list, enum
         enum err_code r =
             net_listen(a->net, at.bare, &door, a->serve.services[p], bound, sizeof bound, e);
         if (r)
-            return r;
+            return not_listening(a, r, e);
         log_info("listening", kv_str("protocol", serve_protocol_name(p)), kv_str("address", bound));
     }
     return ERR_OK;
@@ -337,6 +324,9 @@ static void reload(struct app *a)
         conf_clear(&new);
         return;
     }
+    if (new.auth_users_file[0] && users.n == 0)
+        log_warn("the users file names nobody: who has to log in cannot",
+                 kv_str("file", new.auth_users_file));
     replace_users(a, &users);
     conf_clear(&a->reloaded);
     a->reloaded = new;
@@ -430,7 +420,8 @@ static enum err_code start_keeper(struct app *a, struct err *e)
                   .stop_ms = STOP_MS,
                   .epoch_pinned = pinned,
                   .epoch_ms = pinned ? c->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS,
-                  .auto_init = c->coordinator_auto_init},
+                  .auto_init = c->coordinator_auto_init,
+                  .page_knows_alone = conf_is_fixed(c)},
         .coord = a->coord,
         .coord_name = a->coord_name,
         .pool_name = c->coordinator_pool,
@@ -509,9 +500,12 @@ static void take_over(struct app *a)
 {
     struct heir *h = a->start.heir;
     mail_came(a); /* grants that are proven, before anybody waits for them */
-    uint64_t n = net_adopt(a->net, a->serve.services, SERVE_PROTOCOLS);
+    uint64_t lost, n = net_adopt(a->net, a->serve.services, SERVE_PROTOCOLS, &lost);
     if (h->why.code)
         log_warn("what the program before left cannot be used", kv_str("why", h->why.text));
+    if (lost > 0)
+        log_warn("connections that cannot be taken over are closed", kv_u64("number", lost),
+                 kv_str("from", h->version));
     if (h->state == HEIR_TAKES)
         log_info("upgraded in place", kv_str("from", h->version), kv_str("to", SIDFLAKE_VERSION),
                  kv_u64("connections", n),
@@ -553,7 +547,10 @@ enum err_code app_rehearse(const struct conf *c, struct heir *h, struct err *e)
         return err_set(e, r, "no memory");
     *a = (struct app){.conf = c, .start.heir = h, .page.fd = -1, .supervisor.fd = -1};
     log_setup(LOG_LVL_ERROR, c->log_format);
-    if (!(r = open_coordinator(a, e)) && !(r = make_services(a, e)))
+    r = open_coordinator(a, e);
+    if (!r && c->epoch_ms != CONF_EPOCH_OF_POOL)
+        r = heir_check_epoch(c->state_dir, a->owner, c->epoch_ms, e);
+    if (!r && !(r = make_services(a, e)))
         r = start_net(a, e);
     stop(a);
     free(a);

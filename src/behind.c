@@ -9,7 +9,8 @@ static enum err_code add(struct net *n, struct serve *s, const struct conf *c, c
 {
     struct upstream_config u = {.address = span_str(address),
                                 .timeout_us = c->upstream_timeout_us,
-                                .buffer = c->upstream_buffer};
+                                .buffer = c->upstream_buffer,
+                                .connections = c->upstream_connections};
     if (!*address)
         return ERR_OK;
     log_info("forwarding", kv_str("protocol", serve_protocol_name(p)), kv_str("upstream", address));

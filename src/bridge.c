@@ -47,6 +47,10 @@ static void take_one(struct bridge *b, const struct lease_mail *m, const struct 
     case LEASE_MAIL_REVOKE:
         (void)snowflake_revoke(g, m->handle, &last);
         break;
+    case LEASE_MAIL_RETIRE:
+        if (snowflake_revoke(g, m->handle, &last))
+            keeper_retire(b->keeper, m->handle);
+        break;
     }
     if (m->t0_ms > 0 && (b->serve->facts.tenure_start_ms == 0 || m->kind == LEASE_MAIL_GRANT))
         b->serve->facts.tenure_start_ms = m->t0_ms;
@@ -74,6 +78,7 @@ static void note_report(struct bridge *b, const struct keeper_report *r)
     uint64_t renewed = renewals(f), troubles = f->data_loss + f->renewals_lost;
     f->answered = r->answered;
     f->up = r->up && r->answered;
+    f->serves = r->serves;
     f->era = r->era;
     f->pool_free = r->free;
     f->held = r->held;
@@ -89,6 +94,8 @@ static void note_report(struct bridge *b, const struct keeper_report *r)
     int64_t now = clock_mono_us(b->clock);
     f->renewed_us = renewals(f) > renewed ? now : f->renewed_us;
     f->trouble_us = f->data_loss + f->renewals_lost > troubles ? now : f->trouble_us;
+    bool ahead = f->up && f->max_skew_ms > 0 && r->skew_ms < -f->max_skew_ms;
+    b->serve->issuer.ahead_ms = ahead ? -r->skew_ms : 0;
     memcpy(b->serve->issuer.why, r->why, sizeof b->serve->issuer.why);
     b->finished = r->finished;
     b->paused = r->paused;
@@ -147,9 +154,14 @@ static void urge(struct bridge *b, struct snowflake *g)
         log_warn("clock is above a ceiling: renewing", kv_u64("held", b->serve->facts.held));
     }
     if (g->wants_worker) {
+        char until[TIMEFMT_MAX];
         keeper_urge_claim(b->keeper);
-        log_warn("clock stepped back and no workerId can stand in: claiming another",
-                 kv_i64("behind_ms", g->last_ms - g->seen_ms));
+        log_warn(b->serve->issuer.alone
+                     ? "clock stepped back: no IDs until it is as late again, or with an N in "
+                       "static:N that no sidecar ever had, and another state_dir"
+                     : "clock stepped back and no workerId can stand in: claiming another",
+                 kv_i64("behind_ms", g->last_ms - g->seen_ms),
+                 kv_str("until", timefmt_rfc3339(until, snowflake_resumes(g))));
     }
     g->wants_renewal = g->wants_worker = false;
 }

@@ -14,7 +14,7 @@
 static const struct ctl_command commands[] = {
     {"pool", "init", ctl_pool_init,
      ON_POOL " fresh after-loss workers epoch uuid if-missing horizon first-horizon mature-after"
-             " max-skew grace replicas json", "", 0, 0,
+             " max-skew grace replicas settle json", "", 0, 0,
      "Make a pool",
      "Which is true of its ID space has to be said: --fresh, --after-loss or\n"
      "--workers. On a terminal it is asked otherwise.\n"},
@@ -27,6 +27,14 @@ static const struct ctl_command commands[] = {
     {"pool", "release", ctl_pool_release, ON_POOL " worker yes json", "", 0, 0,
      "Take back the workerId of a dead holder",
      "It keeps its range, so that a holder that lives after all repeats nothing.\n"},
+    {"pool", "set", ctl_pool_set, ON_POOL " settle json", "", 0, 0,
+     "Change what can be changed: --settle",
+     "A shorter one counts once the one before it has passed.\n"},
+    {"pool", "reopen", ctl_pool_reopen, ON_POOL " nothing-lost yes json", "", 0, 0,
+     "Say that a coordinator which came back lost nothing",
+     "New sidecars then get workerIds at once. Taken four renewals after it came\n"
+     "back, and not where a sidecar knows more than it. Wrongly said it repeats\n"
+     "IDs of sidecars that cannot reach the coordinator.\n"},
     {"pool", "close", ctl_pool_close, ON_POOL " json", "", 0, 0,
      "No more grants and renewals, before a pool moves", NULL},
     {"pool", "drain", ctl_pool_drain, ON_POOL " timeout json", "", 0, 0,

@@ -31,10 +31,12 @@ enum ctl_exit {
 struct ctl_args {
     const char *coordinator, *pool, *password_file, *connect, *prefix, *uuid;
     const char *workers, *from, *to, *sort, *user, *names, *upstream, *keys;
+    bool nothing_lost, has_settle;
     bool fresh, after_loss, if_missing, repair, yes, json, reverse, once, no_color;
     bool has_epoch, has_worker, has_timeout, has_horizon, has_max_skew, has_replicas;
     int64_t epoch_ms;
     int64_t timeout_ms;
+    int64_t settle_ms;
     int64_t delay_ms;
     uint32_t worker;
     uint32_t count; /* -n; 0: not given */
@@ -50,6 +52,8 @@ int ctl_pool_list(struct ctl_args *a);
 int ctl_pool_release(struct ctl_args *a);
 int ctl_pool_check(struct ctl_args *a);
 int ctl_pool_close(struct ctl_args *a);
+int ctl_pool_set(struct ctl_args *a);
+int ctl_pool_reopen(struct ctl_args *a);
 int ctl_pool_drain(struct ctl_args *a);
 int ctl_decode(struct ctl_args *a);
 int ctl_range(struct ctl_args *a);
@@ -57,6 +61,9 @@ int ctl_next(struct ctl_args *a);
 int ctl_ping(struct ctl_args *a);
 int ctl_top(struct ctl_args *a);
 int ctl_passwd(struct ctl_args *a);
+
+/* --settle, where it was given, is one that such a pool can have: CTL_OK, or the exit status. */
+int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p);
 
 /* "sidflakectl: " and the message on stderr; returns status. */
 int ctl_fail(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);

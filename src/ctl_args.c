@@ -37,7 +37,7 @@ static const struct opt {
 #define AT(field) offsetof(struct ctl_args, field)
     /* clang-format off */
     {"coordinator", 0, KIND_TEXT, AT(coordinator), 0, 0, 0, "URL",
-     "else $SIDFLAKE_COORDINATOR_URL", NULL},
+     "pool commands: else $SIDFLAKE_COORDINATOR_URL", NULL},
     {"pool", 0, KIND_TEXT, AT(pool), 0, 0, 0, "NAME",
      "else $SIDFLAKE_COORDINATOR_POOL, or default", NULL},
     {"password-file", 0, KIND_TEXT, AT(password_file), 0, 0, 0, "FILE",
@@ -65,6 +65,10 @@ static const struct opt {
      "rest of an expired workerId", "a duration such as 1m"},
     {"replicas", 0, KIND_NUMBER, AT(params.replicas), AT(has_replicas), 0, 100, "0",
      "that must acknowledge a grant", "a number from 0 to 100"},
+    {"settle", 0, KIND_DURATION, AT(settle_ms), AT(has_settle), 0, 0, "TIME",
+     "bet after a restart: see sidflakectl(1) (horizon)", "a duration such as 2m"},
+    {"nothing-lost", 0, KIND_FLAG, AT(nothing_lost), 0, 0, 0, NULL,
+     "the coordinator came back with all it knew", NULL},
     {"worker", 0, KIND_NUMBER, AT(worker), AT(has_worker), 0, COORD_WORKERS - 1, "N",
      "the workerId", "a workerId from 0 to 32767"},
     {"yes", 0, KIND_FLAG, AT(yes), 0, 0, 0, NULL, "do not ask", NULL},

@@ -3,6 +3,7 @@
  */
 #include "ctl_holders.h"
 
+#include "base/int64.h"
 #include "ctl_session.h"
 
 #include <stdlib.h>
@@ -32,6 +33,31 @@ bool ctl_holders_of(const struct coord_snapshot *snap, struct ctl_holders *out)
                 .w = w, .ceiling_ms = ctl_session_ceiling(&snap->pool, w), .host = "-", .pod = "-"};
     }
     return out->v != NULL;
+}
+
+/* A free record may have a holder all the same, from whom it was taken and who has not heard of it:
+ * an operator's word, or a holder of another pool that was heard. One that was given back ends with
+ * the last time used, which is over. */
+int64_t ctl_holders_end(const struct coord_snapshot *snap, int64_t after_ms, uint64_t *held)
+{
+    int64_t end = max64(snap->pool.floor_ms, snap->pool.floor_short_ms);
+    *held = 0;
+    for (size_t i = 0; i < snap->nworkers; i++) {
+        const struct coord_worker *w = &snap->workers[i];
+        int64_t ceiling = ctl_session_ceiling(&snap->pool, w);
+        *held += w->held && ceiling >= after_ms;
+        end = max64(end, ceiling);
+    }
+    return end >= after_ms ? end : 0;
+}
+
+int64_t ctl_holders_first(const struct coord_snapshot *snap)
+{
+    int64_t end = INT64_MAX;
+    for (size_t i = 0; i < snap->nworkers; i++)
+        if (snap->workers[i].held)
+            end = min64(end, ctl_session_ceiling(&snap->pool, &snap->workers[i]));
+    return end < INT64_MAX ? end + snap->pool.params.grace_ms + 1 : 0;
 }
 
 void ctl_holders_clear(struct ctl_holders *h)

@@ -39,6 +39,16 @@ struct ctl_holders {
 bool ctl_holders_of(const struct coord_snapshot *snap, struct ctl_holders *out);
 void ctl_holders_clear(struct ctl_holders *h);
 
+/* Until when anybody may issue IDs of the pool, if it is closed; 0: nobody may at after_ms or
+ * later. Counted are those who hold, those whose workerId is free and whose range has not ended,
+ * and those whom the table may have lost. *held: how many hold one whose range ends then or later.
+ * Unix ms. */
+int64_t ctl_holders_end(const struct coord_snapshot *snap, int64_t after_ms, uint64_t *held);
+
+/* From when on the workerId whose range ends first can be had, if its holder is gone; 0: none is
+ * held. Unix ms. */
+int64_t ctl_holders_first(const struct coord_snapshot *snap);
+
 /* Reads the holder's JSON, which is as hostile as anything from a coordinator. */
 void ctl_holder_read(struct ctl_holder *h);
 

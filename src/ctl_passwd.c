@@ -51,6 +51,9 @@ static int put_user(const struct ctl_args *a, const char *hash)
     char line[TEXT_MAX];
     struct users users;
     struct err e;
+    if ((a->names && strchr(a->names, ':')) || (a->upstream && strchr(a->upstream, ':')))
+        return ctl_fail(CTL_USAGE, "passwd: expected no ':' in --names and --upstream, where it "
+                                   "would begin another field");
     int n = snprintf(line, sizeof line, "%s:%s%s%s%s%s%s%s", a->rest[0], hash,
                      a->names ? ":names=" : "", a->names ? a->names : "",
                      a->upstream ? ":upstream=" : "", a->upstream ? a->upstream : "",

@@ -1,6 +1,7 @@
 /*
- * sidflakectl pool release, close: what changes a pool by one word.
+ * sidflakectl pool release, close, set, reopen: what changes a pool by one word.
  */
+#include "base/int64.h"
 #include "ctl_session.h"
 
 #include <stdio.h>
@@ -37,6 +38,14 @@ int ctl_pool_release(struct ctl_args *a)
     return ctl_flush(CTL_OK);
 }
 
+/* No range that is recorded ends later than T + A + 2S, and none that was lost than the floors. */
+static int64_t last_range(const struct ctl_session *s)
+{
+    const struct coord_pool *p = &s->pool;
+    int64_t ends = s->reply.now_ms + p->params.horizon_ms + 2 * p->params.max_skew_ms;
+    return max64(ends, max64(p->floor_ms, p->floor_short_ms));
+}
+
 int ctl_pool_close(struct ctl_args *a)
 {
     struct ctl_session s;
@@ -44,12 +53,78 @@ int ctl_pool_close(struct ctl_args *a)
     if (status)
         return status;
     enum coord_status r = coord_close(s.coord, s.pool.identity, &s.reply);
+    if (r == COORD_OK) /* it may have been reopened by that */
+        r = coord_describe(s.coord, &s.pool, &s.reply);
     coord_free(s.coord);
     if (r != COORD_OK)
         return ctl_session_fail(a, r, &s.reply);
-    const char *ends = ctl_time(s.reply.now_ms + s.pool.params.horizon_ms);
+    const char *ends = ctl_time(last_range(&s));
     if (a->json)
         return ctl_print_json(CTL_OK, json_pack("{s:b, s:s}", "closed", 1, "ranges_end_by", ends));
     (void)printf("closed: no more grants and renewals; every range ends by %s\n", ends);
+    return ctl_flush(CTL_OK);
+}
+
+int ctl_pool_set(struct ctl_args *a)
+{
+    struct ctl_session s;
+    if (!a->has_settle)
+        return ctl_fail(CTL_USAGE, "pool set: expected --settle TIME");
+    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
+    if (status)
+        return status;
+    enum coord_status r = COORD_OK;
+    status = ctl_check_settle(a, &s.pool.params);
+    if (!status)
+        r = coord_settle(s.coord, s.pool.identity, a->settle_ms, &s.reply);
+    if (!status && r == COORD_OK)
+        r = coord_describe(s.coord, &s.pool, &s.reply);
+    coord_free(s.coord);
+    if (status)
+        return status;
+    if (r != COORD_OK)
+        return ctl_session_fail(a, r, &s.reply);
+    const struct coord_later *l = &s.pool.later;
+    bool pending = l->settle_from_ms > s.reply.now_ms;
+    const char *from = ctl_time(pending ? l->settle_from_ms : s.reply.now_ms);
+    if (a->json)
+        return ctl_print_json(CTL_OK, json_pack("{s:I, s:s}", "settle_ms", (json_int_t)l->settle_ms,
+                                                "counts_from", from));
+    (void)printf("settle is %s, from %s on\n", ctl_span(l->settle_ms), from);
+    return ctl_flush(CTL_OK);
+}
+
+int ctl_pool_reopen(struct ctl_args *a)
+{
+    struct ctl_session s;
+    if (!a->nothing_lost)
+        return ctl_fail(CTL_USAGE, "pool reopen: expected --nothing-lost");
+    if (!a->yes && !isatty(STDIN_FILENO))
+        return ctl_fail(CTL_USAGE,
+                        "pool reopen: expected --yes where there is no terminal to ask on");
+    if (!a->yes && !ctl_confirm("Did the coordinator come back with all that it knew before? If "
+                                "not, IDs may repeat."))
+        return ctl_fail(CTL_BAD, "nothing was changed");
+    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
+    if (status)
+        return status;
+    enum coord_status r = coord_nothing_lost(s.coord, s.pool.identity, &s.reply);
+    if (r == COORD_OK) /* an earlier reopening's floors stay */
+        r = coord_describe(s.coord, &s.pool, &s.reply);
+    coord_free(s.coord);
+    if (r != COORD_OK)
+        return ctl_session_fail(a, r, &s.reply);
+    int64_t floor = s.pool.floor_short_ms;
+    int64_t stays = floor > s.reply.now_ms ? floor + 1 : 0;
+    if (a->json)
+        return ctl_print_json(CTL_OK, json_pack("{s:b, s:s?}", "taken_back", 1, "grants_from",
+                                                stays ? ctl_time(stays) : NULL));
+    if (stays)
+        (void)printf(
+            "taken back: the latest reopening alone; what was before it stays, so new sidecars "
+            "get a workerId from %s on\n",
+            ctl_time(stays));
+    else
+        (void)puts("taken back: new sidecars get workerIds as before the coordinator was away");
     return ctl_flush(CTL_OK);
 }

@@ -5,7 +5,11 @@
  * its range ends. The second leaves a record that says held for ever, since a closed pool reaps
  * nothing either; so what counts is the ceiling, and S after it: the holder's clock may be behind
  * the coordinator's.
+ *
+ * A coordinator that comes back with an older data set has forgotten that the pool was closed, and
+ * who holds what; so it is closed each time before it is looked at, which reopens it first.
  */
+#include "ctl_holders.h"
 #include "ctl_session.h"
 
 #include <errno.h>
@@ -22,8 +26,8 @@ static void interrupt(int signo)
 
 /* How it stands. */
 struct stand {
-    uint64_t left;   /* workerIds whose range has not ended */
-    int64_t last_ms; /* when the last of those ranges ends, if nobody returns it; 0: none */
+    uint64_t held;   /* workerIds whose range has not ended */
+    int64_t last_ms; /* until when somebody may issue, if nobody returns anything; 0: nobody */
     int64_t now_ms;  /* the coordinator's time */
     int64_t took_ms; /* to find out */
 };
@@ -32,19 +36,13 @@ static enum coord_status look(struct ctl_session *s, struct stand *out)
 {
     struct coord_snapshot snap;
     int64_t began = clock_mono_ms(clock_system());
-    enum coord_status r = coord_snapshot(s->coord, &snap, &s->reply);
+    enum coord_status r = coord_close(s->coord, s->pool.identity, &s->reply);
+    if (r == COORD_OK)
+        r = coord_snapshot(s->coord, &snap, &s->reply);
     if (r != COORD_OK)
         return r;
-    out->left = 0;
-    out->last_ms = 0;
     out->now_ms = snap.reply.now_ms;
-    for (size_t i = 0; i < snap.nworkers; i++) {
-        int64_t ends = ctl_session_ceiling(&snap.pool, &snap.workers[i]);
-        if (!snap.workers[i].held || ends < out->now_ms - snap.pool.params.max_skew_ms)
-            continue;
-        out->left++;
-        out->last_ms = ends > out->last_ms ? ends : out->last_ms;
-    }
+    out->last_ms = ctl_holders_end(&snap, out->now_ms - snap.pool.params.max_skew_ms, &out->held);
     coord_snapshot_clear(&snap);
     out->took_ms = clock_mono_ms(clock_system()) - began;
     return COORD_OK;
@@ -73,20 +71,20 @@ static int wait_for_all(const struct ctl_args *a, struct ctl_session *s, struct 
         int64_t left = a->has_timeout ? a->timeout_ms - waited : INT64_MAX;
         if (r != COORD_OK && r != COORD_DOWN)
             status = ctl_session_fail(a, r, &s->reply);
-        if ((r != COORD_OK && r != COORD_DOWN) || (r == COORD_OK && st->left == 0) || interrupted ||
-            left <= 0)
+        if ((r != COORD_OK && r != COORD_DOWN) || (r == COORD_OK && st->last_ms == 0) ||
+            interrupted || left <= 0)
             break;
         if (r == COORD_DOWN)
             ctl_progress_show(&progress, "no answer: %s", s->reply.err.text);
         else
-            ctl_progress_show(&progress, "%s held; the last range ends in %s", ctl_number(st->left),
+            ctl_progress_show(&progress, "%s held; the last range ends in %s", ctl_number(st->held),
                               ctl_span(st->last_ms - st->now_ms));
         rest(st, left);
     }
     ctl_progress_end(&progress);
     if (interrupted)
         return (int)CTL_SIGNAL + interrupted;
-    if (st->now_ms > 0 && st->left == 0)
+    if (st->now_ms > 0 && st->last_ms == 0)
         return CTL_OK;
     return status;
 }
@@ -97,16 +95,18 @@ static int tell(const struct ctl_args *a, const struct stand *st, int status)
     if (a->json)
         return ctl_print_json(status,
                               json_pack("{s:b, s:b, s:I, s:s?}", "drained", status == CTL_OK,
-                                        "closed", 1, "held", (json_int_t)st->left, "ranges_end_by",
-                                        st->left > 0 ? ctl_time(st->last_ms) : NULL));
+                                        "closed", 1, "held", (json_int_t)st->held, "ranges_end_by",
+                                        st->last_ms > 0 ? ctl_time(st->last_ms) : NULL));
     if (status == CTL_OK) {
         (void)puts("drained: nobody issues IDs of this pool");
         return ctl_flush(status);
     }
     return ctl_fail(status,
                     "not drained: the pool is closed, %llu workerIds are held, and the last range "
-                    "ends by %s; the same command goes on waiting",
-                    (unsigned long long)st->left, ctl_time(st->last_ms));
+                    "%sends by %s; the same command goes on waiting",
+                    (unsigned long long)st->held,
+                    st->held > 0 ? "" : "that was taken away, or that the pool has lost, ",
+                    ctl_time(st->last_ms));
 }
 
 int ctl_pool_drain(struct ctl_args *a)
@@ -117,8 +117,7 @@ int ctl_pool_drain(struct ctl_args *a)
     int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
     if (status)
         return status;
-    enum coord_status r =
-        s.pool.closed ? COORD_OK : coord_close(s.coord, s.pool.identity, &s.reply);
+    enum coord_status r = coord_close(s.coord, s.pool.identity, &s.reply);
     if (r != COORD_OK) {
         coord_free(s.coord);
         return ctl_session_fail(a, r, &s.reply);

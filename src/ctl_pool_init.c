@@ -83,6 +83,15 @@ static int check_init(struct ctl_args *a)
                         a->workers);
     if (coord_params_check(&a->params, &e))
         return ctl_fail(CTL_USAGE, "%s", e.text);
+    return ctl_check_settle(a, &a->params);
+}
+
+int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p)
+{
+    if (a->has_settle && (a->settle_ms < p->first_horizon_ms || a->settle_ms > p->horizon_ms))
+        return ctl_fail(
+            CTL_USAGE, "--settle: expected first-horizon to horizon, %s to %s, found %s",
+            ctl_span(p->first_horizon_ms), ctl_span(p->horizon_ms), ctl_span(a->settle_ms));
     return CTL_OK;
 }
 
@@ -125,6 +134,11 @@ static int told(const struct ctl_args *a, const struct coord_init *in, bool made
     else
         (void)printf("made pool %s with workerIds %u to %u\n", identity, in->params.worker_from,
                      in->params.worker_to);
+    if (made && a->workers && !a->has_epoch && in->mode == COORD_INIT_FRESH)
+        (void)printf(
+            "its epoch is %s, as --epoch was not said: in the place of a pool that was lost, "
+            "--epoch and --horizon have to be that one's\n",
+            ctl_time(LAYOUT_EPOCH_DEFAULT_MS));
     if (made && in->mode == COORD_INIT_AFTER_LOSS)
         (void)printf(
             "new sidecars get a workerId from %s on; those that run go on%s\n", ctl_time(from_ms),
@@ -142,7 +156,9 @@ int ctl_pool_init(struct ctl_args *a)
         return status;
     in.params = a->params;
     in.mode = a->after_loss ? COORD_INIT_AFTER_LOSS : COORD_INIT_FRESH;
+    in.identity_said = a->uuid != NULL;
     in.replicas_said = a->has_replicas;
+    in.settle_ms = a->settle_ms;
     in.lost_ahead_ms = a->after_loss ? lost_ahead_ms(a) : 0;
     enum coord_status r = coord_init(s.coord, &in, &s.reply);
     int64_t from = s.reply.now_ms;

@@ -1,8 +1,10 @@
 /*
  * sidflakectl pool status.
  */
+#include "ctl_holders.h"
 #include "ctl_session.h"
 
+#include "base/int64.h"
 #include "ids/layout.h"
 
 #include <stdio.h>
@@ -10,22 +12,41 @@
 static json_t *status_json(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
+    int64_t now = s->reply.now_ms, word = coord_pool_word_from(p, s->reply.era);
+    int64_t floor = p->floor_short_ms > now && s->reply.era > 1 ? p->floor_short_ms + 1 : now;
+    int64_t grants = max64(floor, s->first_ms);
     return json_pack(
-        "{s:s, s:I, s:s, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, "
-        "s:{s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:o}",
+        "{s:s, s:I, s:s, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, "
+        "s:{s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:s, s:s, s:o}",
         "identity", p->identity, "era", (json_int_t)s->reply.era, "epoch", ctl_time(p->epoch_ms),
         "closed", (int)p->closed, "workers",
         (json_int_t)(p->params.worker_to - p->params.worker_from) + 1, "free",
         (json_int_t)s->reply.free, "held", (json_int_t)p->held, "made", ctl_time(p->born_ms),
-        "opened", ctl_time(p->topen_ms), "lasts_until", ctl_time(layout_end_ms(p->epoch_ms)),
-        "lifetime_ms", (json_int_t)(layout_end_ms(p->epoch_ms) - s->reply.now_ms), "clock_skew_ms",
+        "opened", ctl_time(p->topen_ms), "opened_because", coord_pool_cause(p), "lasts_until",
+        ctl_time(layout_end_ms(p->epoch_ms)), "lifetime_ms",
+        (json_int_t)(layout_end_ms(p->epoch_ms) - s->reply.now_ms), "clock_skew_ms",
         (json_int_t)(s->reply.now_ms - s->asked_ms), "replicas_connected", (json_int_t)p->replicas,
-        "parameters", "horizon_ms", (json_int_t)p->params.horizon_ms, "first_horizon_ms",
+        "parameters", "settle_ms", (json_int_t)coord_pool_settle(p, s->reply.now_ms), "horizon_ms",
+        (json_int_t)p->params.horizon_ms, "first_horizon_ms",
         (json_int_t)p->params.first_horizon_ms, "mature_after_ms",
         (json_int_t)p->params.mature_after_ms, "max_skew_ms", (json_int_t)p->params.max_skew_ms,
         "grace_ms", (json_int_t)p->params.grace_ms, "replicas", (int)p->params.replicas,
         "worker_from", (int)p->params.worker_from, "worker_to", (int)p->params.worker_to,
+        "grants_from", ctl_time(grants), "nothing_lost_from", word > 0 ? ctl_time(word) : "",
         "warnings", ctl_session_warnings(s));
+}
+
+static void print_settle(const struct ctl_session *s)
+{
+    const struct coord_params *q = &s->pool.params;
+    const struct coord_later *l = &s->pool.later;
+    int64_t now = coord_pool_settle(&s->pool, s->reply.now_ms);
+    (void)printf("settle       %s", ctl_span(now));
+    if (now >= q->horizon_ms)
+        (void)fputs(", the horizon", stdout);
+    if (l->settle_from_ms > s->reply.now_ms)
+        (void)printf("; %s from %s on", ctl_span(l->settle_ms), ctl_time(l->settle_from_ms));
+    (void)puts("");
 }
 
 static void print_status(const struct ctl_session *s)
@@ -35,14 +56,17 @@ static void print_status(const struct ctl_session *s)
     (void)printf("identity     %s\n", p->identity);
     (void)printf("workerIds    %u to %u: %llu held, %llu free\n", q->worker_from, q->worker_to,
                  (unsigned long long)p->held, (unsigned long long)s->reply.free);
-    (void)printf("era          %llu, since %s%s\n", (unsigned long long)s->reply.era,
-                 ctl_time(p->topen_ms), p->closed ? ", closed" : "");
+    const char *cause = coord_pool_cause(p);
+    (void)printf("era          %llu, since %s%s%s%s\n", (unsigned long long)s->reply.era,
+                 ctl_time(p->topen_ms), p->closed ? ", closed" : "", *cause ? "; reopened: " : "",
+                 cause);
     (void)printf("epoch        %s; IDs last until %s (%s)\n", ctl_time(p->epoch_ms),
                  ctl_time(layout_end_ms(p->epoch_ms)),
                  ctl_span(layout_end_ms(p->epoch_ms) - s->reply.now_ms));
     (void)printf("horizon      %s; %s for the first %s\n", ctl_span(q->horizon_ms),
                  ctl_span(q->first_horizon_ms), ctl_span(q->mature_after_ms));
     (void)printf("max skew     %s; grace %s\n", ctl_span(q->max_skew_ms), ctl_span(q->grace_ms));
+    print_settle(s);
     (void)printf("replicas     %u must acknowledge; %llu connected\n", q->replicas,
                  (unsigned long long)p->replicas);
     (void)printf("clock skew   %s\n", ctl_span(s->reply.now_ms - s->asked_ms));
@@ -52,12 +76,25 @@ static void print_status(const struct ctl_session *s)
     json_decref(w);
 }
 
+/* The answer is as good without. */
+static void look_at_ranges(struct ctl_session *s)
+{
+    struct coord_snapshot snap;
+    struct coord_reply r;
+    if (coord_snapshot(s->coord, &snap, &r) != COORD_OK)
+        return;
+    s->first_ms = ctl_holders_first(&snap);
+    coord_snapshot_clear(&snap);
+}
+
 int ctl_pool_status(struct ctl_args *a)
 {
     struct ctl_session s;
     int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
     if (status)
         return status;
+    if (s.reply.free == 0)
+        look_at_ranges(&s);
     coord_free(s.coord);
     if (a->json)
         return ctl_print_json(CTL_OK, status_json(&s));

@@ -101,23 +101,84 @@ int64_t ctl_session_ceiling(const struct coord_pool *p, const struct coord_worke
 
 #define LIFETIME_WARN_MS (INT64_C(180) * 86400000)
 
+/* Which clock is wrong cannot be known from here: how they stand to each other is said. */
+static void warn_of_clocks(json_t *w, const struct ctl_session *s)
+{
+    const struct coord_pool *p = &s->pool;
+    int64_t skew = s->reply.now_ms - s->asked_ms;
+    int64_t behind = p->tmax_ms - s->reply.now_ms;
+    if (skew > p->params.max_skew_ms || skew < -p->params.max_skew_ms)
+        json_array_append_new(
+            w, json_sprintf("the coordinator's clock is %s %s this host's, more than max-skew: "
+                            "claims from here are refused",
+                            ctl_span(skew > 0 ? skew : -skew), skew > 0 ? "ahead of" : "behind"));
+    if (behind > 2 * p->params.max_skew_ms)
+        json_array_append_new(
+            w, json_sprintf("the coordinator's clock is %s behind a time that it has shown "
+                            "before, with a sidecar's: all calls are refused until it is %s",
+                            ctl_span(behind), ctl_time(p->tmax_ms - 2 * p->params.max_skew_ms)));
+}
+
+/* When IDs come, and what else there is to do. */
+static void warn_of_floors(json_t *w, const struct ctl_session *s)
+{
+    const struct coord_pool *p = &s->pool;
+    int64_t from = coord_pool_word_from(p, s->reply.era);
+    if (p->floor_ms <= s->reply.now_ms)
+        return;
+    if (p->topen_ms <= p->born_ms) {
+        json_array_append_new(w, json_sprintf("made again on %s after a loss: new sidecars get a "
+                                              "workerId from %s on; those that run go on",
+                                              ctl_time(p->born_ms), ctl_time(p->floor_ms)));
+        return;
+    }
+    json_array_append_new(w, json_sprintf("reopened on %s: workerIds that were held then and are "
+                                          "not renewed rest until %s",
+                                          ctl_time(p->topen_ms), ctl_time(p->floor_ms)));
+    if (p->floor_short_ms <= s->reply.now_ms)
+        return;
+    const char *free = ctl_time(p->floor_short_ms);
+    int64_t before = p->later.floor_short_before_ms;
+    if (from > 0 && before > s->reply.now_ms)
+        json_array_append_new(
+            w, json_sprintf("reopened: new sidecars get a workerId from %s on. `sidflakectl pool "
+                            "reopen --nothing-lost` takes back the latest reopening alone: what "
+                            "was before it stays until %s",
+                            free, ctl_time(before)));
+    else if (p->later.trust == COORD_TRUST_WORD)
+        json_array_append_new(
+            w, json_sprintf("reopened: new sidecars get a workerId from %s on: what was taken back "
+                            "is the latest reopening alone, what was before it stays",
+                            free));
+    else if (from > 0)
+        json_array_append_new(
+            w, json_sprintf("reopened: new sidecars get a workerId from %s on. If the "
+                            "coordinator came back with all that it knew: `sidflakectl pool "
+                            "reopen --nothing-lost`, which is taken from %s on",
+                            free, ctl_time(from)));
+    else
+        json_array_append_new(
+            w, json_sprintf("reopened: new sidecars get a workerId from %s on; something "
+                            "was lost, or may have been",
+                            free));
+}
+
 json_t *ctl_session_warnings(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
     json_t *w = json_array();
-    int64_t skew = s->reply.now_ms - s->asked_ms;
     uint64_t size = (uint64_t)(p->params.worker_to - p->params.worker_from) + 1;
     if (p->closed)
         json_array_append_new(w, json_string("the pool is closed: it grants and renews nothing"));
-    if (skew > p->params.max_skew_ms || skew < -p->params.max_skew_ms)
-        json_array_append_new(w,
-                              json_sprintf("this host's clock and the coordinator's differ by "
-                                           "%s, more than max-skew: claims from here are refused",
-                                           ctl_span(skew)));
+    warn_of_clocks(w, s);
     if (layout_end_ms(p->epoch_ms) - s->reply.now_ms < LIFETIME_WARN_MS)
         json_array_append_new(w, json_sprintf("the time field of the IDs ends on %s",
                                               ctl_time(layout_end_ms(p->epoch_ms))));
-    if (s->reply.free * 20 < size)
+    if (s->first_ms > 0)
+        json_array_append_new(w, json_sprintf("no workerId is free: the range that ends first is "
+                                              "over and rested on %s, if its holder is gone",
+                                              ctl_time(s->first_ms)));
+    else if (s->reply.free * 20 < size)
         json_array_append_new(w, json_sprintf("less than 5 %% of the workerIds are free"));
     if (p->replicas < p->params.replicas)
         json_array_append_new(w, json_sprintf("%llu replicas are connected, fewer than the %u that "
@@ -128,10 +189,6 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
                                               "acknowledge: a failover may repeat IDs; make the "
                                               "pool with --replicas, of other workerIds",
                                               (unsigned long long)p->replicas));
-    if (p->floor_ms > s->reply.now_ms && p->topen_ms > p->born_ms)
-        json_array_append_new(w,
-                              json_sprintf("reopened on %s: workerIds that were held then and are "
-                                           "not renewed rest until %s",
-                                           ctl_time(p->topen_ms), ctl_time(p->floor_ms)));
+    warn_of_floors(w, s);
     return w;
 }

@@ -11,6 +11,7 @@ struct ctl_session {
     struct coord_pool pool;
     struct coord_reply reply; /* the latest */
     int64_t asked_ms;         /* our clock at the time of the answer, for the skew */
+    int64_t first_ms; /* nothing is free: as ctl_holders_first; 0: something is, or not looked */
 };
 
 /* Connects; with describe, reads the pool as well. timeout_us: of each call. CTL_OK, and the caller

@@ -24,7 +24,13 @@ static bool ask(FILE *f, const char *command, const char *prefix, const char *na
     return fprintf(f, "%s %s%s\r\n", command, prefix, name) > 0 && fflush(f) == 0;
 }
 
-/* Logs in as both protocols want it; which one it is, the answer to PING tells. */
+static bool wants_login(const char *line)
+{
+    return strncmp(line, "-NOAUTH", 7) == 0 || strcmp(line, "CLIENT_ERROR unauthenticated") == 0;
+}
+
+/* Logs in as both protocols want it; which one it is, the answer to PING tells. Where no login is
+ * wanted none is sent: for memcached it is a `set`, and what is behind would store the password. */
 static int log_in(const struct ctl_args *a, FILE *f)
 {
     char line[512], shown[512], password[PASSFILE_MAX + 1];
@@ -35,13 +41,16 @@ static int log_in(const struct ctl_args *a, FILE *f)
         return status;
     bool said = ask(f, "ping", "", "") && ctl_read_line(f, line, sizeof line);
     bool redis = said && (line[0] == '+' || line[0] == '-');
+    bool wanted = said && wants_login(line);
     size_t user_n = strlen(a->user), n = strlen(password);
-    if (redis)
+    if (wanted && redis)
         said = fprintf(f, "*3\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", user_n, a->user, n,
                        password) > 0;
-    else if (said)
+    else if (wanted)
         said = fprintf(f, "set login 0 0 %zu\r\n%s %s\r\n", user_n + 1 + n, a->user, password) > 0;
     explicit_bzero(password, sizeof password);
+    if (said && !wanted)
+        return CTL_OK;
     if (!said || fflush(f) || !ctl_read_line(f, line, sizeof line))
         return ctl_fail(CTL_DOWN, "%s: no answer", address_of(a));
     bool ok = strcmp(line, redis ? "+OK" : "STORED") == 0;
@@ -128,25 +137,25 @@ int ctl_next(struct ctl_args *a)
     return status;
 }
 
-/* Spends no ID: both protocols tell in their statistics whether one could be had. 1, 0, -1: no
- * answer that a sidecar gives, or -2: it asks for a user. */
+/* Spends no ID, and is answered by sidflake, whatever is behind: both protocols tell in statistics
+ * of its own whether an ID could be had. 1, 0, -1: no answer that a sidecar gives, or -2: it asks
+ * for a user. */
 static int is_ready(FILE *f)
 {
     static const char stat[] = "STAT sidflake_ready ";
     static const char info[] = "sidflake_ready:";
     char line[1024];
-    bool asked = ask(f, "stats", "", "");
+    bool redis = false, asked = ask(f, "stats", "", "sidflake");
     while (asked && ctl_read_line(f, line, sizeof line)) {
-        if (strncmp(line, "-ERR unknown command", 20) == 0)
-            asked = ask(f, "info", "", "sidflake");
-        else if (strncmp(line, "-NOAUTH", 7) == 0 ||
-                 strcmp(line, "CLIENT_ERROR unauthenticated") == 0)
+        if (wants_login(line))
             return -2;
-        else if (strncmp(line, stat, sizeof stat - 1) == 0)
+        if (strncmp(line, stat, sizeof stat - 1) == 0)
             return line[sizeof stat - 1] == '1';
-        else if (strncmp(line, info, sizeof info - 1) == 0)
+        if (strncmp(line, info, sizeof info - 1) == 0)
             return line[sizeof info - 1] == '1';
-        else if (strcmp(line, "END") == 0)
+        if (line[0] == '-' && !redis)
+            asked = redis = ask(f, "info", "", "sidflake");
+        else if (strcmp(line, "END") == 0 || strcmp(line, "ERROR") == 0 || line[0] == '-')
             break;
     }
     return -1;

@@ -151,6 +151,40 @@ void sidecar_paint_protocols(const struct sidecar *s, struct paint *p)
     paint_next(p);
 }
 
+static void paint_upstream(const struct sidecar *s, struct paint *p, const char *of, double up)
+{
+    double since = scrape_value(&s->now, "sidflake_upstream_state_seconds", "protocol", of);
+    double links = scrape_value(&s->now, "sidflake_upstream_connections", "protocol", of);
+    double errors = scrape_value(&s->now, "sidflake_upstream_errors_total", "protocol", of);
+    paint_put(p, PAINT_PLAIN, "%-10s", of);
+    if (up == 1)
+        paint_put(p, PAINT_GOOD, "up");
+    else
+        paint_put(p, errors > 0 ? PAINT_BAD : PAINT_PLAIN, errors > 0 ? "AWAY" : "not asked yet");
+    if (!isnan(since))
+        paint_put(p, PAINT_PLAIN, " for %s", top_span(since));
+    paint_put(p, PAINT_PLAIN, "; %s connection%s; %s; ", top_count(links), links == 1 ? "" : "s",
+              top_per_s(sidecar_grown(s, "sidflake_upstream_requests_total", "protocol", of)));
+    paint_put(p, errors > 0 ? PAINT_WARN : PAINT_PLAIN, "%s failure%s", top_count(errors),
+              errors == 1 ? "" : "s");
+}
+
+/* Nothing where there are none. */
+void sidecar_paint_upstreams(const struct sidecar *s, struct paint *p)
+{
+    static const char *const protocols[] = {"memcached", "redis"};
+    unsigned n = 0;
+    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
+        double up = scrape_value(&s->now, "sidflake_upstream_up", "protocol", protocols[i]);
+        if (isnan(up))
+            continue;
+        top_label(p, n++ == 0 ? "Upstream" : "");
+        paint_upstream(s, p, protocols[i], up);
+    }
+    if (n > 0)
+        paint_next(p);
+}
+
 /* ---- workerIds, lease, process ----------------------------------------------------------------
  */
 

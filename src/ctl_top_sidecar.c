@@ -168,6 +168,7 @@ static void sidecar_paint(const void *view, struct paint *p)
         return;
     sidecar_paint_rates(s, p);
     sidecar_paint_protocols(s, p);
+    sidecar_paint_upstreams(s, p);
     sidecar_paint_workers(s, p);
     sidecar_paint_lease(s, p);
     sidecar_paint_process(s, p);

@@ -40,6 +40,7 @@ unsigned sidecar_slot(const struct scrape_sample *x);
 /* Each some lines, and most of them a blank one after. */
 void sidecar_paint_rates(const struct sidecar *s, struct paint *p);
 void sidecar_paint_protocols(const struct sidecar *s, struct paint *p);
+void sidecar_paint_upstreams(const struct sidecar *s, struct paint *p);
 void sidecar_paint_workers(const struct sidecar *s, struct paint *p);
 void sidecar_paint_lease(const struct sidecar *s, struct paint *p);
 void sidecar_paint_process(const struct sidecar *s, struct paint *p);

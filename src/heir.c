@@ -1,13 +1,14 @@
 #include "heir.h"
 
 #include "base/dec.h"
+#include "base/memfile.h"
+#include "base/timefmt.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,10 +66,8 @@ static enum err_code map(int fd, struct span *out, struct err *e)
         return err_set(e, ERR_INVALID, HEIR_ENV ": expected a sealed memory file");
     if (fstat(fd, &st) < 0 || st.st_size <= 0 || (uint64_t)st.st_size > PARCEL_MAX)
         return err_set(e, ERR_INVALID, HEIR_ENV ": expected 1 to %zu bytes", PARCEL_MAX);
-    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (p == MAP_FAILED)
+    if (!memfile_map(fd, (size_t)st.st_size, out))
         return err_errno(e, errno, "cannot map " HEIR_ENV);
-    *out = span_of(p, (size_t)st.st_size);
     return ERR_OK;
 }
 
@@ -150,9 +149,21 @@ void heir_init(struct heir *h)
         h->state = HEIR_NONE;
 }
 
+enum err_code heir_check_epoch(const char *state_dir, const char *owner, int64_t epoch_ms,
+                               struct err *e)
+{
+    char want[TIMEFMT_MAX], found[TIMEFMT_MAX];
+    struct page p;
+    int64_t held_ms;
+    if (!pagefile_peek(state_dir, owner, &p) || !page_holds(&p) ||
+        coord_identity_epoch(p.head.identity, &held_ms, e) || held_ms == epoch_ms)
+        return ERR_OK;
+    return err_set(e, ERR_INVALID, "epoch: expected %s, of the workerIds that are held, found %s",
+                   timefmt_rfc3339(want, held_ms), timefmt_rfc3339(found, epoch_ms));
+}
+
 void heir_clear(struct heir *h)
 {
-    if (h->whole.n > 0)
-        (void)munmap((void *)(uintptr_t)h->whole.p, h->whole.n);
+    memfile_unmap(h->whole);
     *h = nothing;
 }

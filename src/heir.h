@@ -45,6 +45,11 @@ void heir_clear(struct heir *h);
 void heir_signals(void);
 void heir_block(void);
 
+/* In a rehearsal: an error where the page in state_dir holds workerIds of another epoch (Unix ms):
+ * they would be taken over, and be of no use. owner: as pagefile_inherit's coordinator. */
+enum err_code heir_check_epoch(const char *state_dir, const char *owner, int64_t epoch_ms,
+                               struct err *e) MUST_CHECK;
+
 /* The records about the program that writes, for upgrade.c. page: with its proof, or NULL bytes. */
 void heir_put(struct buf *parcel, const struct pagefile_left *page, int64_t left_us);
 

@@ -8,6 +8,8 @@
 #include "app.h"
 #include "auth/users.h"
 #include "conf/conf.h"
+#include "conf/list.h"
+#include "coordinator.h"
 #include "heir.h"
 
 #include <getopt.h>
@@ -172,11 +174,30 @@ static int dump(const struct conf *c)
     return finish_output();
 }
 
-/* Read again by whoever needs them: here only to be refused with the rest of the configuration. */
-static enum err_code check_users(const struct conf *c, struct err *e)
+/* There are users, who must log in, and servers behind, which none of them may use. */
+static bool is_in_vain(const struct conf *c, const struct users *users)
+{
+    bool behind = c->upstream_redis[0] || c->upstream_memcached[0];
+    for (size_t i = 0; i < users->n; i++)
+        if (users->user[i].upstream != USER_NONE)
+            return false;
+    return behind && users->n > 0 && c->auth_mode == CONF_AUTH_REQUIRED;
+}
+
+/* Read again by whoever needs them: here only to be refused, or warned of, with the rest of the
+ * configuration. */
+static enum err_code check_users(struct conf *c, struct err *e)
 {
     struct users users;
     enum err_code r = users_load(&users, c->auth_users_file, e);
+    if (!r && c->auth_users_file[0] && users.n == 0)
+        r = conf_list_add(&c->warnings,
+                          SPAN("auth.users_file: it names nobody: who has to log in cannot"), e);
+    if (!r && is_in_vain(c, &users))
+        r = conf_list_add(&c->warnings,
+                          SPAN("auth.users_file: no user has upstream=read or upstream=all: nobody "
+                               "may use the servers behind"),
+                          e);
     users_clear(&users);
     return r;
 }
@@ -196,7 +217,7 @@ static int with_conf(const struct args *a, char *const *argv)
     int status;
     heir_init(&h);
     enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &e);
-    if (!rc && (rc = check_users(&c, &e)))
+    if (!rc && ((rc = check_users(&c, &e)) || (rc = coordinator_check(&c, &e))))
         conf_clear(&c);
     if (rc) {
         (void)fprintf(stderr, "%s\n", e.text);

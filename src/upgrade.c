@@ -1,6 +1,7 @@
 #include "upgrade.h"
 
 #include "base/log.h"
+#include "base/memfile.h"
 #include "heir.h"
 #include "net/upstream.h"
 
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,11 +19,8 @@
 #define WAIT_US  INT64_C(1000)     /* until the first look at what could not be carried … */
 #define WAIT_LOG 5                 /* … doubled so often */
 #define WAITS    35                /* so many times: 1 s */
+#define HURRIES  7                 /* the same while others wait for it: 0.13 s */
 #define SAID_MAX 512               /* bytes of a check's output that are looked at: its end */
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
-#endif
 
 /* As run before: the name in argv, unless a directory of PATH has it. /proc/self/exe would name the
  * file that was replaced. */
@@ -65,62 +62,17 @@ static void refuse(struct upgrade *u, const char *why)
 /* ---- parcels ----------------------------------------------------------------------------------
  */
 
-static int memory_file(const char *name)
-{
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-    if (fd < 0 && errno == EINVAL) /* an older kernel */
-        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    return fd;
-}
-
-static bool write_all(int fd, struct span s)
-{
-    while (s.n > 0) {
-        ssize_t n = write(fd, s.p, s.n);
-        if (n <= 0)
-            return false;
-        s = span_skip(s, (size_t)n);
-    }
-    return true;
-}
-
-/* The parcel as a sealed memory file, or -1. */
-static int seal(const struct buf *parcel)
-{
-    int fd = memory_file("sidflake parcel");
-    if (fd >= 0 && !parcel->failed && write_all(fd, buf_span(parcel)) &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
-        return fd;
-    if (fd >= 0)
-        (void)close(fd);
-    return -1;
-}
-
-/* Address space only: what is not written to costs nothing. */
-static bool new_parcel(struct buf *b)
-{
-    void *p = mmap(NULL, PARCEL_MAX, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return false;
-    buf_init(b, p, PARCEL_MAX);
-    return true;
-}
-
-static void free_parcel(struct buf *b)
-{
-    (void)munmap(b->p, b->cap);
-}
+static const char parcel_name[] = "sidflake parcel";
 
 static int rehearsal_parcel(struct upgrade *u)
 {
     struct buf b;
-    if (!new_parcel(&b))
+    if (!memfile_room(&b, PARCEL_MAX))
         return -1;
     parcel_put_head(&b, PARCEL_REHEARSE, (uint64_t)getpid());
     (void)net_pack(u->o.net, PARCEL_REHEARSE, &b);
-    int fd = seal(&b);
-    free_parcel(&b);
+    int fd = memfile_seal(&b, parcel_name);
+    memfile_room_free(&b);
     return fd;
 }
 
@@ -199,7 +151,7 @@ static void check(struct upgrade *u)
     char **argv = with_test(u->o.argv), **envp = with_parcel(name, parcel);
     int why = errno;
     u->child = 0;
-    u->said = memory_file("sidflake check");
+    u->said = memfile_new("sidflake check");
     if (parcel >= 0 && argv && envp && u->said >= 0)
         why = spawn(u, parcel, argv, envp);
     free(argv);
@@ -288,11 +240,10 @@ void upgrade_ask(struct upgrade *u)
  */
 
 /* on: the records' descriptors stay open over execve. */
-static void make_inheritable(const struct buf *parcel, bool on)
+static void make_inheritable(struct span in, bool on)
 {
     struct parcel_head head;
     struct parcel_record r;
-    struct span in = buf_span(parcel);
     if (!parcel_head(&in, &head))
         return;
     while (parcel_next(&in, &r))
@@ -300,22 +251,27 @@ static void make_inheritable(const struct buf *parcel, bool on)
             (void)fcntl(r.fd, F_SETFD, on ? 0 : FD_CLOEXEC);
 }
 
-/* Comes back only if it failed; returns an errno. */
-static int exchange(struct upgrade *u, const struct buf *parcel)
+/* Comes back only if it failed; returns an errno. The parcel is in its file alone then: what is
+ * kept is there twice, and no more. */
+static int exchange(struct upgrade *u, struct buf *parcel)
 {
     char name[64];
-    int fd = seal(parcel);
+    struct span sealed = {NULL, 0};
+    size_t n = parcel->n;
+    int fd = memfile_seal(parcel, parcel_name), why = errno;
     char **envp = with_parcel(name, fd);
-    int why = errno;
-    if (fd >= 0 && envp) {
+    if (fd >= 0 && envp && memfile_map(fd, n, &sealed)) {
         if (u->again)
             (void)kill(getpid(), SIGUSR2);
-        make_inheritable(parcel, true);
+        make_inheritable(sealed, true);
         (void)fcntl(fd, F_SETFD, 0);
         (void)execve(u->path, u->o.argv, envp);
         why = errno;
-        make_inheritable(parcel, false);
+        make_inheritable(sealed, false);
+    } else if (fd >= 0) {
+        why = errno;
     }
+    memfile_unmap(sealed);
     if (fd >= 0)
         (void)close(fd);
     free(envp);
@@ -327,6 +283,7 @@ static void hold_signals(void *arg);
 static void go_on(struct upgrade *u)
 {
     u->step = UPGRADE_IDLE;
+    u->rests = false;
     heir_signals();
     keeper_pause(u->o.keeper, false);
     upstreams_rest(u->o.net, false);
@@ -342,6 +299,24 @@ static void put_logins(const struct auth *auth, struct buf *parcel)
     parcel_end(parcel, begun);
 }
 
+/* lost: connections that cannot be carried as they are now. While that may be for what their
+ * clients do, such as half a value that is sent, all go on. Then nothing is forwarded, and shared
+ * links run dry; whoever's own request has not ended by then must not hold up the others. */
+static bool must_wait(struct upgrade *u, uint64_t lost)
+{
+    uint64_t expecting = net_expecting(u->o.net);
+    if (lost == 0)
+        return false;
+    if (u->rests)
+        return u->waits++ < (expecting > 0 ? WAITS : HURRIES);
+    if (lost > expecting && u->waits++ < WAITS)
+        return true;
+    u->rests = true;
+    u->waits = 0;
+    upstreams_rest(u->o.net, true);
+    return true;
+}
+
 static void try_exchange(void *arg)
 {
     struct upgrade *u = arg;
@@ -349,15 +324,15 @@ static void try_exchange(void *arg)
     int why = ENOMEM;
     if (u->step != UPGRADE_EXCHANGING)
         return;
-    if (new_parcel(&b)) {
+    if (memfile_room(&b, PARCEL_MAX)) {
         struct pagefile_left left = {.fd = u->o.page->fd,
                                      .page = u->proven ? u->o.page->page : NULL};
         parcel_put_head(&b, PARCEL_TAKE, (uint64_t)getpid());
         heir_put(&b, &left, clock_mono_us(u->o.clock));
         put_logins(u->o.auth, &b);
         uint64_t lost = net_pack(u->o.net, PARCEL_TAKE, &b);
-        if (lost > 0 && u->waits++ < WAITS) {
-            free_parcel(&b);
+        if (must_wait(u, lost)) {
+            memfile_room_free(&b);
             heir_signals();
             net_after(u->o.net, WAIT_US << (u->waits < WAIT_LOG ? u->waits : WAIT_LOG),
                       hold_signals, u);
@@ -366,7 +341,7 @@ static void try_exchange(void *arg)
         if (lost > 0)
             log_warn("connections that cannot be carried are closed", kv_u64("number", lost));
         why = exchange(u, &b);
-        free_parcel(&b);
+        memfile_room_free(&b);
     }
     go_on(u);
     refuse(u, strerror(why));
@@ -398,7 +373,6 @@ void upgrade_paused(struct upgrade *u, bool proven)
     if (u->step != UPGRADE_PAUSING)
         return;
     u->step = UPGRADE_EXCHANGING;
-    upstreams_rest(u->o.net, true);
     hold_signals(u);
 }
 

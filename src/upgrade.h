@@ -12,6 +12,8 @@
  *   - Whatever fails before leaves everything as it was, and is logged and told to systemd.
  *   - Listening sockets are never closed, so that no connection is refused; the lock of the state
  *     page is never released.
+ *   - What is kept for connections is there twice at most: here and in the parcel, then in the
+ *     parcel and in the next program. Limits on the memory of the process count on it.
  *   - No signal is lost: one that the loop has not told of yet may be the SIGTERM that ends us.
  *   - Nothing is issued after the copy of the page that proves to the next program what it holds.
  */
@@ -51,6 +53,7 @@ struct upgrade {
     int said;       /* CHECKING: memory file with its output; else -1 */
     bool again;     /* asked for while one was under way: the program may have changed since */
     bool proven;    /* EXCHANGING: as the keeper says */
+    bool rests;     /* EXCHANGING: nothing is forwarded any more */
     unsigned waits; /* EXCHANGING: for connections that cannot be carried as they are now */
 };
 

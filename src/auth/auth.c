@@ -46,14 +46,14 @@ struct auth {
     uint32_t generation; /* of the users */
     struct queue queue;
     struct auth_ask *running;
-    struct ring answered, told; /* auth_ask.entry: before and after auth_answered */
+    struct link answered, told; /* auth_ask.entry: before and after auth_answered */
     struct {
         uint8_t verdict; /* of enum verdict */
         uint8_t digest[SECRET_DIGEST];
     } verdicts[VERDICTS];
 };
 
-static struct auth_ask *ask_at(struct ring *r)
+static struct auth_ask *ask_at(struct link *r)
 {
     return (struct auth_ask *)(void *)r;
 }
@@ -118,7 +118,7 @@ static void answer(struct auth *a, struct auth_ask *q)
         free_ask(q);
         return;
     }
-    ring_append(&a->answered, &q->entry.place);
+    link_append(&a->answered, &q->entry.place);
     a->notify(a->arg);
 }
 
@@ -197,7 +197,7 @@ static enum verdict collect(struct auth *a, struct auth_login *l,
     if (q && !q->stale && secret_equal(q->digest, digest, SECRET_DIGEST))
         v = q->right ? VERDICT_RIGHT : VERDICT_WRONG;
     if (q) {
-        ring_remove(&q->entry.place);
+        link_remove(&q->entry.place);
         free_ask(q);
     }
     (void)pthread_mutex_unlock(&a->lock);
@@ -251,7 +251,7 @@ void auth_forget(struct auth *a, struct auth_login *l)
         q->gone = true;
     } else {
         if (q->done)
-            ring_remove(&q->entry.place);
+            link_remove(&q->entry.place);
         else
             queue_remove(&a->queue, &q->entry);
         free_ask(q);
@@ -262,11 +262,11 @@ void auth_forget(struct auth *a, struct auth_login *l)
 bool auth_answered(struct auth *a, void **who)
 {
     (void)pthread_mutex_lock(&a->lock);
-    bool one = !ring_empty(&a->answered);
+    bool one = !link_empty(&a->answered);
     if (one) {
         struct auth_ask *q = ask_at(a->answered.next);
-        ring_remove(&q->entry.place);
-        ring_append(&a->told, &q->entry.place);
+        link_remove(&q->entry.place);
+        link_append(&a->told, &q->entry.place);
         *who = q->who;
     }
     (void)pthread_mutex_unlock(&a->lock);
@@ -380,12 +380,12 @@ static void init_locks(struct auth *a)
 
 static void free_asks(struct auth *a)
 {
-    struct ring *rings[] = {&a->answered, &a->told};
+    struct link *rings[] = {&a->answered, &a->told};
     struct queue_entry *e;
     for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
-        while (!ring_empty(rings[i])) {
+        while (!link_empty(rings[i])) {
             struct auth_ask *q = ask_at(rings[i]->next);
-            ring_remove(&q->entry.place);
+            link_remove(&q->entry.place);
             free_ask(q);
         }
     }
@@ -405,8 +405,8 @@ enum err_code auth_new(struct users *users, void (*notify)(void *arg), void *arg
     a->arg = arg;
     rng_system()->fill(rng_system(), a->key, sizeof a->key);
     queue_init(&a->queue);
-    ring_init(&a->answered);
-    ring_init(&a->told);
+    link_init(&a->answered);
+    link_init(&a->told);
     init_locks(a);
     int r = start_checker(a);
     if (r) {

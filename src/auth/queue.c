@@ -5,8 +5,8 @@
 #define AGAIN_EACH 4u /* of so many picks one is of those that come again */
 
 struct queue_party {
-    struct ring turn; /* first: in queue.turn */
-    struct ring fresh, again;
+    struct link turn; /* first: in queue.turn */
+    struct link fresh, again;
     struct queue_party *next; /* in its bucket */
     struct queue_peer peer;
     size_t n; /* entries, delayed ones included */
@@ -27,9 +27,9 @@ static struct queue_party *party_of(struct queue *q, const struct queue_peer *pe
         p = p->next;
     if (p || !(p = calloc(1, sizeof *p)))
         return p;
-    ring_init(&p->turn);
-    ring_init(&p->fresh);
-    ring_init(&p->again);
+    link_init(&p->turn);
+    link_init(&p->fresh);
+    link_init(&p->again);
     p->peer = *peer;
     p->next = *bucket;
     *bucket = p;
@@ -38,17 +38,17 @@ static struct queue_party *party_of(struct queue *q, const struct queue_peer *pe
 
 static bool is_ready(const struct queue_party *p)
 {
-    return !ring_empty(&p->fresh) || !ring_empty(&p->again);
+    return !link_empty(&p->fresh) || !link_empty(&p->again);
 }
 
 /* It is among those whose turn comes if it has somebody ready, and lives while it has anybody. */
 static void settle(struct queue *q, struct queue_party *p)
 {
     struct queue_party **at = bucket_of(q, &p->peer);
-    if (is_ready(p) && ring_empty(&p->turn))
-        ring_append(&q->turn, &p->turn);
+    if (is_ready(p) && link_empty(&p->turn))
+        link_append(&q->turn, &p->turn);
     if (!is_ready(p))
-        ring_remove(&p->turn);
+        link_remove(&p->turn);
     if (p->n > 0)
         return;
     while (*at != p)
@@ -60,9 +60,9 @@ static void settle(struct queue *q, struct queue_party *p)
 void queue_init(struct queue *q)
 {
     *q = (struct queue){.bucket = {NULL}};
-    ring_init(&q->turn);
+    link_init(&q->turn);
     for (unsigned i = 0; i < QUEUE_DELAYS; i++)
-        ring_init(&q->delayed[i]);
+        link_init(&q->delayed[i]);
 }
 
 bool queue_put(struct queue *q, struct queue_entry *e, const struct queue_peer *peer,
@@ -74,7 +74,7 @@ bool queue_put(struct queue *q, struct queue_entry *e, const struct queue_peer *
         return false;
     e->party->n++;
     e->due_us = delay > 0 ? now_us + (QUEUE_DELAY_US << (delay - 1)) : 0;
-    ring_append(delay > 0 ? &q->delayed[delay - 1] : &e->party->fresh, &e->place);
+    link_append(delay > 0 ? &q->delayed[delay - 1] : &e->party->fresh, &e->place);
     settle(q, e->party);
     return true;
 }
@@ -83,13 +83,13 @@ bool queue_put(struct queue *q, struct queue_entry *e, const struct queue_peer *
 static void end_delays(struct queue *q, int64_t now_us)
 {
     for (unsigned i = 0; i < QUEUE_DELAYS; i++) {
-        struct ring *head = &q->delayed[i];
-        while (!ring_empty(head)) {
+        struct link *head = &q->delayed[i];
+        while (!link_empty(head)) {
             struct queue_entry *e = (struct queue_entry *)(void *)head->next;
             if (e->due_us > now_us)
                 break;
-            ring_remove(&e->place);
-            ring_append(&e->party->again, &e->place);
+            link_remove(&e->place);
+            link_append(&e->party->again, &e->place);
             settle(q, e->party);
         }
     }
@@ -98,12 +98,12 @@ static void end_delays(struct queue *q, int64_t now_us)
 struct queue_entry *queue_take(struct queue *q, int64_t now_us)
 {
     end_delays(q, now_us);
-    if (ring_empty(&q->turn))
+    if (link_empty(&q->turn))
         return NULL;
     struct queue_party *p = (struct queue_party *)(void *)q->turn.next;
-    bool again = ring_empty(&p->fresh) || (!ring_empty(&p->again) && ++p->picks % AGAIN_EACH == 0);
-    struct ring *first = again ? p->again.next : p->fresh.next;
-    ring_remove(&p->turn); /* to the end, if it has more */
+    bool again = link_empty(&p->fresh) || (!link_empty(&p->again) && ++p->picks % AGAIN_EACH == 0);
+    struct link *first = again ? p->again.next : p->fresh.next;
+    link_remove(&p->turn); /* to the end, if it has more */
     queue_remove(q, (struct queue_entry *)(void *)first);
     return (struct queue_entry *)(void *)first;
 }
@@ -112,9 +112,9 @@ int64_t queue_due_us(const struct queue *q)
 {
     int64_t due = INT64_MAX;
     for (unsigned i = 0; i < QUEUE_DELAYS; i++) {
-        const struct ring *head = &q->delayed[i];
+        const struct link *head = &q->delayed[i];
         const struct queue_entry *e = (const struct queue_entry *)(const void *)head->next;
-        if (!ring_empty(head) && e->due_us < due)
+        if (!link_empty(head) && e->due_us < due)
             due = e->due_us;
     }
     return due;
@@ -123,7 +123,7 @@ int64_t queue_due_us(const struct queue *q)
 void queue_remove(struct queue *q, struct queue_entry *e)
 {
     struct queue_party *p = e->party;
-    ring_remove(&e->place);
+    link_remove(&e->place);
     e->party = NULL;
     p->n--;
     settle(q, p);
@@ -132,10 +132,10 @@ void queue_remove(struct queue *q, struct queue_entry *e)
 struct queue_entry *queue_any(const struct queue *q)
 {
     for (unsigned i = 0; i < QUEUE_DELAYS; i++)
-        if (!ring_empty(&q->delayed[i]))
+        if (!link_empty(&q->delayed[i]))
             return (struct queue_entry *)(void *)q->delayed[i].next;
-    if (ring_empty(&q->turn))
+    if (link_empty(&q->turn))
         return NULL;
     const struct queue_party *p = (const struct queue_party *)(const void *)q->turn.next;
-    return (struct queue_entry *)(void *)(ring_empty(&p->fresh) ? p->again.next : p->fresh.next);
+    return (struct queue_entry *)(void *)(link_empty(&p->fresh) ? p->again.next : p->fresh.next);
 }

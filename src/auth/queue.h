@@ -17,42 +17,14 @@
 #ifndef SIDFLAKE_AUTH_QUEUE_H
 #define SIDFLAKE_AUTH_QUEUE_H
 
+#include "base/ring.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define QUEUE_DELAYS   6u             /* 50 ms and twice as long each time, up to 1.6 s */
 #define QUEUE_DELAY_US INT64_C(50000) /* the shortest */
-
-/* A doubly linked ring with a head; an element off any ring points to itself. */
-struct ring {
-    struct ring *prev, *next;
-};
-
-static inline void ring_init(struct ring *r)
-{
-    r->prev = r->next = r;
-}
-
-static inline bool ring_empty(const struct ring *r)
-{
-    return r->next == r;
-}
-
-static inline void ring_remove(struct ring *r)
-{
-    r->prev->next = r->next;
-    r->next->prev = r->prev;
-    ring_init(r);
-}
-
-static inline void ring_append(struct ring *head, struct ring *r)
-{
-    r->prev = head->prev;
-    r->next = head;
-    head->prev->next = r;
-    head->prev = r;
-}
 
 /* Connections with equal numbers are of one party. */
 struct queue_peer {
@@ -61,7 +33,7 @@ struct queue_peer {
 
 /* First in what waits. */
 struct queue_entry {
-    struct ring place;
+    struct link place;
     struct queue_party *party;
     int64_t due_us; /* monotonic; 0: at once */
 };
@@ -69,8 +41,8 @@ struct queue_entry {
 #define QUEUE_BUCKETS 256
 
 struct queue {
-    struct ring turn; /* parties that have somebody ready */
-    struct ring delayed[QUEUE_DELAYS];
+    struct link turn; /* parties that have somebody ready */
+    struct link delayed[QUEUE_DELAYS];
     struct queue_party *bucket[QUEUE_BUCKETS]; /* all that have anybody */
 };
 

@@ -23,6 +23,23 @@ void buf_put_i64(struct buf *b, int64_t v)
     buf_put(b, text, sign + dec_put_u64(text + sign, sign ? 0 - (uint64_t)v : (uint64_t)v));
 }
 
+void buf_put_word(struct buf *b, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_./:@%+=,";
+    if (word[0] && word[strspn(word, plain)] == '\0') {
+        buf_put_str(b, word);
+        return;
+    }
+    buf_put_char(b, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            buf_put_str(b, "'\\'");
+        buf_put_char(b, *word);
+    }
+    buf_put_char(b, '\'');
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
     size_t room = b->failed ? 0 : b->cap - b->n;

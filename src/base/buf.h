@@ -85,6 +85,7 @@ static inline void buf_put_char(struct buf *b, char c)
 void buf_put_str(struct buf *b, const char *s);
 void buf_put_u64(struct buf *b, uint64_t v);
 void buf_put_i64(struct buf *b, int64_t v);
+void buf_put_word(struct buf *b, const char *word); /* quoted, where a shell would split it */
 
 /* For cold paths only: the hot ones use the puts above. */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

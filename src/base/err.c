@@ -1,5 +1,6 @@
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ enum err_code err_set(struct err *e, enum err_code code, const char *fmt, ...)
 
 enum err_code err_errno(struct err *e, int errnum, const char *fmt, ...)
 {
+    enum err_code code = errnum == EADDRINUSE ? ERR_BUSY : ERR_IO;
     if (e) {
         char text[sizeof e->text], why[96];
         va_list ap;
@@ -29,7 +31,7 @@ enum err_code err_errno(struct err *e, int errnum, const char *fmt, ...)
         va_end(ap);
         if (n < 0)
             text[0] = '\0';
-        (void)err_set(e, ERR_IO, "%s: %s", text, strerror_r(errnum, why, sizeof why));
+        (void)err_set(e, code, "%s: %s", text, strerror_r(errnum, why, sizeof why));
     }
-    return ERR_IO;
+    return code;
 }

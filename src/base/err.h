@@ -41,7 +41,7 @@ struct err {
  * e->text may be among the arguments. */
 enum err_code err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* As err_set with ERR_IO; appends ": " and strerror(errnum). */
+/* As err_set with ERR_IO, or ERR_BUSY for an address in use; appends ": " and strerror(errnum). */
 enum err_code err_errno(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 #endif

@@ -49,4 +49,12 @@ static inline bool mark_load(const volatile uint64_t *cell, int64_t *unix_ms)
     return mark_read(__atomic_load_n(cell, __ATOMIC_ACQUIRE), unix_ms);
 }
 
+/* It holds neither a time nor, as one that was never stored to, nothing. */
+static inline bool mark_is_damaged(const volatile uint64_t *cell)
+{
+    uint64_t mark = __atomic_load_n(cell, __ATOMIC_ACQUIRE);
+    int64_t unix_ms;
+    return mark != 0 && !mark_read(mark, &unix_ms);
+}
+
 #endif

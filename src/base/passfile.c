@@ -41,7 +41,7 @@ enum err_code passfile_read(const char *path, const char *what, bool waits,
         rc = err_errno(e, errno, "expected a readable file for %s, found \"%.200s\"", what, path);
     else if (!taken)
         rc = err_set(e, ERR_INVALID, "expected a regular file for %s, found another kind", what);
-    else if (!(rc = file_check_guarded(fd, what, e)))
+    else if (!(rc = file_check_guarded(fd, path, e)))
         rc = take(text, n, what, out, e);
     if (fd >= 0)
         (void)close(fd);

@@ -169,10 +169,19 @@ static bool is_wildcard(struct span host)
     return span_eq(host, SPAN("0.0.0.0")) || span_eq(host, SPAN("::"));
 }
 
+/* One of them is the name of the other, as in every /etc/hosts. */
+static bool is_localhost(struct span name, struct span host)
+{
+    return span_eq_nocase(name, SPAN("localhost")) &&
+           (span_eq(host, SPAN("127.0.0.1")) || span_eq(host, SPAN("::1")));
+}
+
 bool conf_address_reaches(const struct conf_address *a, const struct conf_address *b)
 {
     if (conf_address_same(a, b))
         return true;
-    return !a->is_unix && !b->is_unix && a->port != 0 && a->port == b->port &&
-           is_wildcard(b->host) && (conf_address_local(a) || is_wildcard(a->host));
+    if (a->is_unix || b->is_unix || a->port == 0 || a->port != b->port)
+        return false;
+    return (is_wildcard(b->host) && (conf_address_local(a) || is_wildcard(a->host))) ||
+           is_localhost(a->host, b->host) || is_localhost(b->host, a->host);
 }

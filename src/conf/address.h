@@ -52,7 +52,8 @@ bool conf_address_valid(struct span text);
 bool conf_address_same(const struct conf_address *a, const struct conf_address *b);
 
 /* Whoever connects to a finds what listens at b: the same place, or b is 0.0.0.0 or :: and a of
- * this host. Nothing is looked up, so that false proves nothing. */
+ * this host, or one is localhost and the other 127.0.0.1 or ::1. Nothing else is looked up, so that
+ * false proves nothing. */
 bool conf_address_reaches(const struct conf_address *a, const struct conf_address *b);
 
 #endif

@@ -106,3 +106,8 @@ const char *conf_password_word(const struct conf *c)
     bool in_url = conf_text_password(span_str(c->coordinator_url)).n > 0;
     return c->coordinator_password_file[0] || !in_url ? c->coordinator_password_file : "FILE";
 }
+
+bool conf_is_fixed(const struct conf *c)
+{
+    return strncmp(c->coordinator_url, "static:", 7) == 0;
+}

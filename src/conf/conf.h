@@ -76,8 +76,9 @@ struct conf {
     char *upstream_redis;                   /* the same as for memcached */
     char *upstream_redis_user;
     char *upstream_redis_password_file;
-    int64_t upstream_timeout_us; /* 10 ms..1 h */
-    unsigned upstream_buffer;    /* bytes, 64 KiB..64 MiB */
+    int64_t upstream_timeout_us;   /* 10 ms..1 h */
+    unsigned upstream_buffer;      /* bytes, 64 KiB..64 MiB */
+    unsigned upstream_connections; /* of clients' own, 1..1000000 */
     enum conf_ping upstream_ping;
 
     char *ids_prefix;           /* 0..50 bytes of printable ASCII without spaces */
@@ -159,6 +160,9 @@ enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1],
 /* How a command that operators are told names that file: "FILE" where the password stands in the
  * URL, "" where there is none. */
 const char *conf_password_word(const struct conf *c);
+
+/* static:N, so that there is no coordinator that knows anything. */
+bool conf_is_fixed(const struct conf *c);
 
 /* The same as conf_password for those of the upstreams; path is of the configuration, what the
  * option. */

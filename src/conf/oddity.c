@@ -17,14 +17,24 @@ static bool nobody_connects(const struct conf *c)
     return (c->listen_socket_mode & 0222) == 0;
 }
 
-static bool any_required(const struct conf *c, const struct conf_list *l)
+static bool any_of_mode(const struct conf *c, const struct conf_list *l, enum conf_auth mode)
 {
     struct conf_address a;
     for (size_t i = 0; i < l->n; i++)
-        if (conf_address_parse(span_str(l->item[i]), &a) &&
-            conf_address_auth(&a, c) == CONF_AUTH_REQUIRED)
+        if (conf_address_parse(span_str(l->item[i]), &a) && conf_address_auth(&a, c) == mode)
             return true;
     return false;
+}
+
+static bool any_required(const struct conf *c, const struct conf_list *l)
+{
+    return any_of_mode(c, l, CONF_AUTH_REQUIRED);
+}
+
+/* In text a login is a set: nobody could tell it from another that is meant for the server. */
+static bool logins_stored(const struct conf *c)
+{
+    return c->upstream_memcached[0] && any_of_mode(c, &c->listen_memcached, CONF_AUTH_ACCEPT_ANY);
 }
 
 static bool users_unused(const struct conf *c)
@@ -127,6 +137,13 @@ static bool wait_cut_short(const struct conf *c)
     return c->limits_max_wait_us < c->clock_wait_below_us;
 }
 
+/* Two links that clients share to each server. */
+static bool buffer_large(const struct conf *c)
+{
+    uint64_t links = (c->upstream_redis[0] ? 2u : 0) + (c->upstream_memcached[0] ? 2u : 0);
+    return c->upstream_buffer * links > c->limits_memory;
+}
+
 static const struct {
     enum conf_option_id id;
     bool (*odd)(const struct conf *);
@@ -139,6 +156,9 @@ static const struct {
     {CONF_AUTH_USERS_FILE, users_shown,
      "everybody on this host may read the file, and try passwords on its hashes: chmod 0600 or "
      "0640"},
+    {CONF_UPSTREAM_MEMCACHED, logins_stored,
+     "where auth is accept_any, what logs in in memcached's text protocol is a set like any other: "
+     "its password is stored there"},
     {CONF_IDS_NAMES, names_marked,
      "a name with '#' is never asked for: '#' ends the name in a key"},
     {CONF_IDS_NAMES, names_prefixed,
@@ -158,6 +178,8 @@ static const struct {
      "everybody on this host may read the file: chmod 0600 or 0640"},
     {CONF_UPSTREAM_REDIS_PASSWORD_FILE, redis_password_shown,
      "everybody on this host may read the file: chmod 0600 or 0640"},
+    {CONF_UPSTREAM_BUFFER, buffer_large,
+     "what the links that clients share keep, two to each server, may be more than limits.memory"},
     {CONF_COORDINATOR_TIMEOUT, timeout_late,
      "not below lease.renew_every: one slow answer delays the next renewal"},
     {CONF_LIMITS_MAX_WAIT, wait_cut_short,

@@ -171,6 +171,10 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
                               .max = 64 << 20,
                               .help = "most that is kept of what one side sends and the other "
                                       "does not take, per connection"},
+    [CONF_UPSTREAM_CONNECTIONS] = {IN("upstream", "connections"), FIELD(upstream_connections),
+                                   .type = CONF_TYPE_INT, .def = "1000", .min = 1, .max = 1000000,
+                                   .help = "most connections to each server that clients have of "
+                                           "their own; less than the server allows"},
     [CONF_UPSTREAM_PING] = {IN("upstream", "ping"), FIELD(upstream_ping), .type = CONF_TYPE_ENUM,
                             .def = "here", .names = ping_names,
                             .help =
@@ -193,7 +197,8 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
                                         FIELD(coordinator_password_file), .type = CONF_TYPE_STRING,
                                         .def = "", .max = PATH_MAX - 1, .what = "a path",
                                         .help = "file with the coordinator's password, instead of "
-                                                "one in the URL"},
+                                                "one in the URL; read again for each "
+                                                "connection"},
     [CONF_COORDINATOR_POOL] = {IN("coordinator", "pool"), FIELD(coordinator_pool),
                                .type = CONF_TYPE_STRING, .def = "default", .min = 1, .max = 64,
                                .ok = pool_ok, .what = "1..64 letters, digits, '_', '.' or '-'",
@@ -263,13 +268,14 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
                                              "is given up, and its connection closed; 0s never"},
     [CONF_LIMITS_IDLE_TIMEOUT] = {IN("limits", "idle_timeout"), FIELD(limits_idle_timeout_us),
                                   .type = CONF_TYPE_DURATION, .def = "0s", .max = 30 * DAY,
-                                  .help = "a connection silent for so long is closed; 0s never"},
+                                  .help = "a connection on which nothing has moved for so long is "
+                                          "closed, unless blocked or subscribed; 0s never"},
     [CONF_LIMITS_MAX_WAIT] = {IN("limits", "max_wait"), FIELD(limits_max_wait_us),
                               .type = CONF_TYPE_DURATION, .def = "100ms", .max = 60 * SECOND,
                               .help = "longest a request waits for the clock or for a workerId"},
     [CONF_LIMITS_BATCH] = {IN("limits", "batch"), FIELD(limits_batch), .type = CONF_TYPE_INT,
                            .def = "1024", .min = 1, .max = 8192,
-                           .help = "most IDs that one command can ask for"},
+                           .help = "most IDs that one command can ask for by a number"},
 
     [CONF_LOG_LEVEL] = {IN("log", "level"), FIELD(log_level), .type = CONF_TYPE_ENUM, .def = "info",
                         .names = level_names, .help = "least severe lines logged"},

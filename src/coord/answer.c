@@ -32,6 +32,9 @@ static const struct word {
     {"WRONGPOOL", COORD_WRONGPOOL, SHAPE_TEXT},
     {"REDISCLOCK", COORD_BADCLOCK, SHAPE_TIME},
     {"SKEW", COORD_SKEW, SHAPE_TIMES},
+    {"EARLY", COORD_REFUSED, SHAPE_TIME},
+    {"MORE", COORD_REFUSED, SHAPE_TIME},
+    {"NONE", COORD_REFUSED, SHAPE_TIME},
     {"CONFIRM", COORD_REFUSED, SHAPE_CONFIRM},
     {"NOINFO", COORD_REFUSED, SHAPE_TEXT},
     {"REPLICAS", COORD_REFUSED, SHAPE_TEXT},
@@ -113,6 +116,12 @@ static enum coord_status without_pool(const struct answer *a, const struct word 
     }
     if (w->shape == SHAPE_CONFIRM)
         return odd(a, 0, "another answer than a second CONFIRM", r);
+    if (span_eq(a->f[0], SPAN("EARLY")))
+        return outcome_early(r, t[0]);
+    if (span_eq(a->f[0], SPAN("MORE")))
+        return outcome_more(r, t[0]);
+    if (span_eq(a->f[0], SPAN("NONE")))
+        return outcome_none(r, t[0]);
     if (span_eq(a->f[0], SPAN("REPLICAS")))
         return outcome_refused(
             r,
@@ -211,7 +220,8 @@ enum {
     D_FROM,
     D_TO,
     D_BORN,
-    D_HELD,
+    D_LATER,
+    D_HELD = D_LATER + COORD_LATERS,
     D_REPLICAS,
     D_COUNT
 };
@@ -242,6 +252,7 @@ static enum coord_status pool_from(const struct answer *a, const int64_t *v,
     pool->floor_short_ms = v[D_FS];
     pool->tmax_ms = v[D_TMAX];
     pool->closed = v[D_CLOSED] != 0;
+    memcpy(&pool->later, &v[D_LATER], sizeof pool->later);
     pool->held = (uint64_t)v[D_HELD];
     pool->replicas = (uint64_t)v[D_REPLICAS];
     return outcome_of_pool(pool, r);
@@ -302,21 +313,21 @@ enum coord_status answer_claim(const struct answer *a, const struct answer_to *t
     enum coord_status s = head(a, to, r);
     if (s == COORD_OK)
         return granted(a, caller_ms, out, r);
-    if (s == COORD_WAIT) {
-        if (a->n != ANSWER_HEAD + 1)
-            return odd_count(a, ANSWER_HEAD + 1, r);
-        return numbers(a, ANSWER_HEAD, &r->wait_ms, 1, r) ? s : COORD_REFUSED;
-    }
     if (s == COORD_LOST)
         return odd(a, 0, "OK, WAIT or EXHAUSTED", r);
-    return s != COORD_EXHAUSTED || a->n == ANSWER_HEAD ? s : odd_count(a, ANSWER_HEAD, r);
+    if (s > COORD_LOST)
+        return s;
+    if (a->n != ANSWER_HEAD + 1)
+        return odd_count(a, ANSWER_HEAD + 1, r);
+    return numbers(a, ANSWER_HEAD, &r->wait_ms, 1, r) ? s : COORD_REFUSED;
 }
 
+#define HOW_RELEASED (COORD_HOW_REASSERTED + 1)
+
 static const char *const hows[] = {
-    [COORD_HOW_LOST] = "LOST",
-    [COORD_HOW_RENEWED] = "renewed",
-    [COORD_HOW_AGAIN] = "again",
-    [COORD_HOW_REASSERTED] = "reasserted",
+    [COORD_HOW_LOST] = "LOST",   [COORD_HOW_RENEWED] = "renewed",
+    [COORD_HOW_AGAIN] = "again", [COORD_HOW_REASSERTED] = "reasserted",
+    [HOW_RELEASED] = "released",
 };
 
 static bool renewed(const struct answer *a, size_t i, struct coord_renewal *item,
@@ -327,13 +338,14 @@ static bool renewed(const struct answer *a, size_t i, struct coord_renewal *item
     while (how < sizeof hows / sizeof *hows && !span_eq(a->f[i], span_str(hows[how])))
         how++;
     if (how == sizeof hows / sizeof *hows) {
-        (void)odd(a, i, "renewed, again, reasserted or LOST", r);
+        (void)odd(a, i, "renewed, again, reasserted, released or LOST", r);
         return false;
     }
     if (!numbers(a, i + 1, v, 3, r))
         return false;
-    item->how = (enum coord_how)how;
-    if (how == COORD_HOW_LOST)
+    item->released = how == HOW_RELEASED;
+    item->how = item->released ? COORD_HOW_LOST : (enum coord_how)how;
+    if (item->how == COORD_HOW_LOST)
         return true;
     if (v[0] < item->hi_ms || v[0] - r->now_ms > AHEAD_MAX_MS) {
         (void)odd(a, i + 1, "a ceiling not below the one held and at most 25 h ahead", r);
@@ -350,18 +362,24 @@ static bool renewed(const struct answer *a, size_t i, struct coord_renewal *item
 }
 
 enum coord_status answer_renew(const struct answer *a, const struct answer_to *to,
-                               struct coord_renewal *items, size_t n, struct coord_reply *r)
+                               struct coord_renewal *items, size_t n, struct coord_terms *terms,
+                               struct coord_reply *r)
 {
+    int64_t v[ANSWER_TERMS];
+    size_t first = ANSWER_HEAD + ANSWER_TERMS;
     enum coord_status s = head(a, to, r);
     if (s > COORD_LOST)
         return s;
     if (s != COORD_OK)
         return odd(a, 0, "OK", r);
-    if (a->n != ANSWER_HEAD + 4 * n)
-        return odd_count(a, ANSWER_HEAD + 4 * n, r);
+    if (a->n != first + 4 * n)
+        return odd_count(a, first + 4 * n, r);
+    if (!numbers(a, ANSWER_HEAD, v, ANSWER_TERMS, r))
+        return COORD_REFUSED;
     for (size_t i = 0; i < n; i++) {
-        if (!renewed(a, ANSWER_HEAD + 4 * i, &items[i], r))
+        if (!renewed(a, first + 4 * i, &items[i], r))
             return COORD_REFUSED;
     }
+    *terms = (struct coord_terms){v[0], v[1], v[2], v[3]};
     return COORD_OK;
 }

@@ -19,7 +19,8 @@
 #include "coord/coord.h"
 
 #define ANSWER_HEAD       5 /* status, T, era, queue, K; then what is the operation's own */
-#define ANSWER_FIELDS_MAX (ANSWER_HEAD + 4 * COORD_RENEW_MAX) /* a renewal's is the longest */
+#define ANSWER_TERMS      4 /* of a renewal: settle, from, to, born */
+#define ANSWER_FIELDS_MAX (ANSWER_HEAD + ANSWER_TERMS + 4 * COORD_RENEW_MAX) /* a renewal's */
 #define ANSWER_NONCE_MAX  128
 
 struct answer {
@@ -56,9 +57,10 @@ enum coord_status answer_claim(const struct answer *a, const struct answer_to *t
 
 /* items: what was asked; where the answer is COORD_OK they are filled as coord_renew says. */
 enum coord_status answer_renew(const struct answer *a, const struct answer_to *to,
-                               struct coord_renewal *items, size_t n, struct coord_reply *r);
+                               struct coord_renewal *items, size_t n, struct coord_terms *terms,
+                               struct coord_reply *r);
 
-/* release, evict, close, repair: COORD_OK or COORD_LOST and nothing more. */
+/* release, evict, close, repair, settle, nothing lost: COORD_OK or COORD_LOST and nothing more. */
 enum coord_status answer_plain(const struct answer *a, const struct answer_to *to,
                                struct coord_reply *r);
 

@@ -190,6 +190,41 @@ void coord_idle(struct coord *c)
         c->driver->idle(c);
 }
 
+/* ---- what a pool's numbers say --------------------------------------------------------------- */
+
+int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms)
+{
+    const struct coord_later *later = &p->later;
+    int64_t settle = later->settle_ms > 0 ? later->settle_ms : p->params.horizon_ms;
+    bool before = now_ms < later->settle_from_ms && later->settle_before_ms > settle;
+    return before ? later->settle_before_ms : settle;
+}
+
+const char *coord_pool_cause(const struct coord_pool *p)
+{
+    static const char stranger[] =
+        "a sidecar renewed that holds workerIds of a pool which was here "
+        "before: this one should have been made with --after-loss";
+    static const char *const causes[] = {
+        [COORD_CAUSE_NONE] = "",
+        [COORD_CAUSE_MOVED] = "its server restarted or failed over, or its file is another one",
+        [COORD_CAUSE_SET_BACK] = "its file was set back to an older state",
+        [COORD_CAUSE_HOLDER] = "a sidecar knew more than its data",
+        [COORD_CAUSE_STRANGER] = stranger,
+    };
+    int64_t cause = p->later.cause;
+    return cause < (int64_t)(sizeof causes / sizeof *causes) ? causes[cause] : "";
+}
+
+int64_t coord_pool_word_from(const struct coord_pool *p, uint64_t era)
+{
+    const struct coord_later *later = &p->later;
+    int64_t every = later->every_ms > COORD_EVERY_MS ? later->every_ms : COORD_EVERY_MS;
+    if (later->more_era == (int64_t)era || later->era_before != (int64_t)era)
+        return 0;
+    return p->topen_ms + 4 * every + 2 * p->params.max_skew_ms;
+}
+
 /* ---- the operations ------------------------------------------------------------------------- */
 
 static enum coord_status absent(struct coord_reply *r, const char *operation)
@@ -201,6 +236,15 @@ static enum coord_status absent(struct coord_reply *r, const char *operation)
 static bool is_time(int64_t ms)
 {
     return ms >= 0 && ms <= COORD_NUMBER_MAX;
+}
+
+static bool is_clock(int64_t ms, struct coord_reply *r)
+{
+    if (is_time(ms))
+        return true;
+    (void)outcome_refused(r, "caller's clock: expected 0 to %" PRId64 " ms, found %" PRId64,
+                          COORD_NUMBER_MAX, ms);
+    return false;
 }
 
 static bool is_identity(const char *s, struct coord_reply *r)
@@ -243,6 +287,12 @@ enum coord_status coord_init(struct coord *c, const struct coord_init *in, struc
         return COORD_REFUSED;
     if (coord_identity_epoch(in->identity, &epoch_ms, &e) || coord_params_check(&in->params, &e))
         return outcome_refused(r, "%s", e.text);
+    if (in->settle_ms != 0 &&
+        (in->settle_ms < in->params.first_horizon_ms || in->settle_ms > in->params.horizon_ms))
+        return outcome_refused(r,
+                               "settle: expected first-horizon to horizon, %" PRId64 " to %" PRId64
+                               " ms, found %" PRId64,
+                               in->params.first_horizon_ms, in->params.horizon_ms, in->settle_ms);
     if (in->lost_ahead_ms < 0 || in->lost_ahead_ms > COORD_AHEAD_MAX_MS)
         return outcome_refused(
             r, "what was granted ahead: expected 0 to %" PRId64 " ms, found %" PRId64,
@@ -256,11 +306,8 @@ enum coord_status coord_claim(struct coord *c, const char *identity, int64_t cal
 {
     memset(r, 0, sizeof *r);
     memset(out, 0, sizeof *out);
-    if (!is_identity(identity, r))
+    if (!is_identity(identity, r) || !is_clock(caller_ms, r))
         return COORD_REFUSED;
-    if (!is_time(caller_ms))
-        return outcome_refused(r, "caller's clock: expected 0 to %" PRId64 " ms, found %" PRId64,
-                               COORD_NUMBER_MAX, caller_ms);
     return c->driver->claim(c, identity, caller_ms, nxt, out, r);
 }
 
@@ -294,15 +341,33 @@ static bool renewals_ok(const struct coord_renewal *items, size_t n, struct coor
     return true;
 }
 
-enum coord_status coord_renew(struct coord *c, const char *identity, struct coord_renewal *items,
-                              size_t n, struct coord_reply *r)
+static bool caller_ok(const struct coord_caller *by, struct coord_reply *r)
+{
+    if (!is_clock(by->now_ms, r))
+        return false;
+    if (by->ahead_ms >= 0 && by->ahead_ms <= COORD_AHEAD_MAX_MS && by->every_ms >= 0 &&
+        by->every_ms <= COORD_HORIZON_MAX_MS)
+        return true;
+    (void)outcome_refused(r,
+                          "renewal: expected times ahead and between renewals of at most a day, "
+                          "found %" PRId64 " and %" PRId64 " ms",
+                          by->ahead_ms, by->every_ms);
+    return false;
+}
+
+enum coord_status coord_renew(struct coord *c, const char *identity, const struct coord_caller *by,
+                              struct coord_renewal *items, size_t n, struct coord_terms *terms,
+                              struct coord_reply *r)
 {
     struct coord_renewal asked[COORD_RENEW_MAX];
     memset(r, 0, sizeof *r);
-    if (!is_identity(identity, r) || !renewals_ok(items, n, r))
+    memset(terms, 0, sizeof *terms);
+    if (!is_identity(identity, r) || !caller_ok(by, r) || !renewals_ok(items, n, r))
         return COORD_REFUSED;
+    for (size_t i = 0; i < n; i++)
+        items[i].released = false;
     memcpy(asked, items, n * sizeof *items);
-    enum coord_status s = c->driver->renew(c, identity, items, n, r);
+    enum coord_status s = c->driver->renew(c, identity, by, items, n, terms, r);
     for (size_t i = 0; i < n && s == COORD_OK; i++) {
         if (items[i].how != COORD_HOW_LOST && items[i].hi_ms < asked[i].hi_ms)
             s = outcome_refused(r,
@@ -310,8 +375,10 @@ enum coord_status coord_renew(struct coord *c, const char *identity, struct coor
                                 " ms, found %" PRId64,
                                 items[i].worker, asked[i].hi_ms, items[i].hi_ms);
     }
-    if (s != COORD_OK)
+    if (s != COORD_OK) {
         memcpy(items, asked, n * sizeof *items);
+        memset(terms, 0, sizeof *terms);
+    }
     return s;
 }
 
@@ -359,6 +426,28 @@ enum coord_status coord_repair(struct coord *c, const char *identity, const uint
             return COORD_REFUSED;
     }
     return c->driver->repair(c, identity, workers, n, r);
+}
+
+enum coord_status coord_settle(struct coord *c, const char *identity, int64_t settle_ms,
+                               struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!c->driver->settle)
+        return absent(r, "settle");
+    if (!is_identity(identity, r))
+        return COORD_REFUSED;
+    if (settle_ms <= 0 || settle_ms > COORD_HORIZON_MAX_MS)
+        return outcome_refused(r, "settle: expected 1 to %" PRId64 " ms, found %" PRId64,
+                               COORD_HORIZON_MAX_MS, settle_ms);
+    return c->driver->settle(c, identity, settle_ms, r);
+}
+
+enum coord_status coord_nothing_lost(struct coord *c, const char *identity, struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!c->driver->nothing_lost)
+        return absent(r, "reopen");
+    return is_identity(identity, r) ? c->driver->nothing_lost(c, identity, r) : COORD_REFUSED;
 }
 
 enum coord_status coord_snapshot(struct coord *c, struct coord_snapshot *out, struct coord_reply *r)

@@ -10,7 +10,8 @@
  *     whether it took effect.
  *   - A range is recorded before it is handed out. For each workerId all ranges ever handed out are
  *     pairwise disjoint: (lo - 1, hi] of a grant lies above everything granted before.
- *   - hi comes from the coordinator's time, never from the caller's.
+ *   - hi is never above what the coordinator's time allows; below it where that is far ahead of the
+ *     caller's.
  *
  * Times are Unix milliseconds, durations milliseconds, unless a name says otherwise.
  */
@@ -39,13 +40,14 @@
 enum coord_status {
     COORD_OK,
     COORD_WAIT,      /* nothing free is past its floor yet: ask again in reply.wait_ms */
-    COORD_EXHAUSTED, /* nothing is free */
+    COORD_EXHAUSTED, /* nothing is free; in reply.wait_ms something is, were its holder gone */
     COORD_LOST,      /* the token is not, or no longer, the holder's */
     COORD_NOPOOL,    /* no such pool: `sidflakectl pool init` makes one */
     COORD_EXISTS,    /* init: there is one already */
     COORD_WRONGPOOL, /* the pool has another identity (err: both) */
     COORD_BADCLOCK,  /* the coordinator's clock is behind its own past (err: both times) */
-    COORD_SKEW,      /* caller's and coordinator's clock differ by more than S (err: both) */
+    COORD_SKEW,      /* caller's and coordinator's clock differ by more than S (err: both): of a
+                        claim, and of what would be the first after the coordinator restarted */
     COORD_CLOSED,    /* no more grants: the pool is about to move */
     COORD_REFUSED,   /* the coordinator answered, but not as it must (err: what) */
     COORD_DOWN,      /* no answer: unreachable, or timed out after sending (err: why) */
@@ -83,13 +85,57 @@ extern const struct coord_params coord_params_default;
 /* Whether the parameters keep what the protocol assumes of them: S > 0, 3S < A0 <= A, D0 > 4S, … */
 enum err_code coord_params_check(const struct coord_params *p, struct err *e) MUST_CHECK;
 
+#define COORD_EVERY_MS 24000 /* time between two renewals, where no holder told a longer one */
+
 /* What every answer of a pool carries. */
 struct coord_reply {
     int64_t now_ms;  /* the coordinator's time */
     uint64_t era;    /* 0: not told */
     uint64_t free;   /* length of the queue; doubled entries count twice */
-    int64_t wait_ms; /* COORD_WAIT only */
+    int64_t wait_ms; /* COORD_WAIT; COORD_EXHAUSTED, 0: not known */
     struct err err;  /* every status but OK, WAIT, EXHAUSTED, LOST */
+};
+
+/* What an answered renewal says of the pool. */
+struct coord_terms {
+    int64_t settle_ms; /* 0: the horizon */
+    int64_t worker_from, worker_to;
+    int64_t born_ms; /* another one is another pool, be it of the same identity and era */
+};
+
+/* Numbers of a pool that one made by version 0.1.0 lacks; then they are 0. They are the script's,
+ * in its order, and coordinators keep them as an array. */
+struct coord_later {
+    int64_t settle_ms;        /* how long a bet lasts; 0: the horizon, which is none */
+    int64_t settle_before_ms; /* the one before, which counts ... */
+    int64_t settle_from_ms;   /* ... until then */
+    int64_t floor_before_ms;  /* fl and fs before the latest reopening ... */
+    int64_t floor_short_before_ms;
+    int64_t era_before; /* ... which began this era */
+    int64_t more_era;   /* the latest in which a holder was heard that knows more than the table */
+    int64_t trust;      /* enum coord_trust */
+    int64_t lent_ms;    /* until then ranges of before a bet may last */
+    int64_t ahead_ms;   /* of T, what a holder's pool may have granted, where it is above A + 2S */
+    int64_t every_ms;   /* longest time between two renewals that a holder told */
+    int64_t cause;      /* enum coord_cause, of the latest reopening */
+};
+
+#define COORD_LATERS (sizeof(struct coord_later) / sizeof(int64_t))
+
+/* What fs rests on. */
+enum coord_trust {
+    COORD_TRUST_NONE, /* on what can have been lost */
+    COORD_TRUST_BET,  /* on settle */
+    COORD_TRUST_WORD  /* on an operator's word */
+};
+
+/* Why a pool was reopened. */
+enum coord_cause {
+    COORD_CAUSE_NONE,     /* it was not, or by version 0.1.0 */
+    COORD_CAUSE_MOVED,    /* another run_id or replication ID; SQLite: another file at the path */
+    COORD_CAUSE_SET_BACK, /* SQLite: the file lacks what was answered */
+    COORD_CAUSE_HOLDER,   /* a holder knew more than the table */
+    COORD_CAUSE_STRANGER  /* a holder of a pool that was here before this one */
 };
 
 struct coord_pool {
@@ -102,6 +148,7 @@ struct coord_pool {
     int64_t floor_short_ms; /* fs: the same for records that say free */
     int64_t tmax_ms;        /* latest time seen */
     bool closed;
+    struct coord_later later;
     uint64_t held;     /* workerIds in the index of held ones */
     uint64_t replicas; /* connected to the server and in step; not told by a snapshot */
 };
@@ -114,6 +161,19 @@ struct coord_grant {
     uint64_t n;    /* changes of the record so far */
     int64_t t0_ms; /* start of the tenure, coordinator's time */
 };
+
+/* Who renews. */
+struct coord_caller {
+    int64_t now_ms;   /* its clock; for the other operations but a claim, the driver's own */
+    int64_t ahead_ms; /* A + 2S of the pool that it knows, 0..COORD_AHEAD_MAX_MS; 0: of none */
+    int64_t every_ms; /* longest time between its renewals, 0..COORD_HORIZON_MAX_MS */
+};
+
+/* ms: what coord_params_check allows at most; and so no pool ever granted further ahead of its time
+ * than this. */
+#define COORD_HORIZON_MAX_MS (INT64_C(24) * 3600 * 1000)
+#define COORD_MAX_SKEW_MS    (INT64_C(60) * 1000)
+#define COORD_AHEAD_MAX_MS   (COORD_HORIZON_MAX_MS + 2 * COORD_MAX_SKEW_MS)
 
 enum coord_how {
     COORD_HOW_LOST,
@@ -131,6 +191,8 @@ struct coord_renewal {
     /* out, where how is not LOST: hi_ms, n and */
     int64_t t0_ms;
     enum coord_how how;
+    bool released; /* out, where LOST: an operator took it (coord_evict), and nothing was forgotten
+                    */
 };
 
 struct coord_release {
@@ -145,19 +207,16 @@ enum coord_init_mode {
     COORD_INIT_AFTER_LOSS
 };
 
-/* ms: what coord_params_check allows at most; and so no pool ever granted further ahead of its time
- * than this. */
-#define COORD_HORIZON_MAX_MS (INT64_C(24) * 3600 * 1000)
-#define COORD_MAX_SKEW_MS    (INT64_C(60) * 1000)
-#define COORD_AHEAD_MAX_MS   (COORD_HORIZON_MAX_MS + 2 * COORD_MAX_SKEW_MS)
-
 struct coord_init {
     char identity[COORD_IDENTITY_MAX];
     struct coord_params params;
     enum coord_init_mode mode;
     bool unattended;    /* by nobody's word: FRESH is made only where nobody can have had a workerId
                            before; SQLite */
+    bool identity_said; /* it is that of a pool of before, and stays: otherwise the first holder of
+                           another pool that renews has it changed to its own, so as to go on */
     bool replicas_said; /* params.replicas 0 is meant so, whatever replicas the server has */
+    int64_t settle_ms;  /* first_horizon_ms..horizon_ms; 0: the horizon */
     int64_t lost_ahead_ms; /* AFTER_LOSS: how far ahead of its time the pool that was lost may have
                               granted, 0..COORD_AHEAD_MAX_MS; less than params allow counts as
                               what they do */
@@ -172,7 +231,7 @@ struct coord_worker {
     uint64_t era, n;
     int64_t hwm_ms; /* as recorded; a stale one counts as at least the pool's floor */
     int64_t t0_ms;
-    char *who; /* JSON of the holder, or NULL */
+    char *who; /* held: JSON of the holder, or NULL */
 };
 
 /* Everything the pool knows, read at one moment. A workerId without a record is not listed: it is
@@ -200,6 +259,18 @@ enum coord_fault {
     COORD_FAULTS
 };
 
+/* The settle that a reopening at now_ms would go by. */
+int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms);
+
+/* The cause of the latest reopening, to follow "reopened: "; "": there was none, or it is not
+ * known.
+ */
+const char *coord_pool_cause(const struct coord_pool *p);
+
+/* From when on coord_nothing_lost would be taken, Unix ms; 0: there is nothing to take back, or a
+ * holder was heard that knows better. era: as last told. */
+int64_t coord_pool_word_from(const struct coord_pool *p, uint64_t era);
+
 const char *coord_fault_name(enum coord_fault f);
 
 struct coord_audit {
@@ -212,14 +283,17 @@ struct coord_audit {
 uint64_t coord_audit(const struct coord_snapshot *s, struct coord_audit *out);
 
 struct coord_options {
-    struct span url;      /* redis://[USER:PASS@]HOST:PORT/DB, redis+unix:///PATH?db=N,
-                             redis+sentinel://[USER:PASS@]HOST:PORT,…/MASTER?db=N,
-                             sqlite:///PATH or sqlite:PATH, static:N */
-    struct span pool;     /* name, 1..64 of [A-Za-z0-9_.-] */
-    struct span password; /* overrides the URL's; empty: none */
-    struct span who;      /* JSON about this holder, for operators; may be empty */
-    int64_t timeout_us;   /* of connecting, and of each request */
-    struct clock *clock;  /* SQLite and static: the coordinator's time; all: deadlines */
+    struct span url;           /* redis://[USER:PASS@]HOST:PORT/DB, redis+unix:///PATH?db=N,
+                                  redis+sentinel://[USER:PASS@]HOST:PORT,…/MASTER?db=N,
+                                  sqlite:///PATH or sqlite:PATH, static:N */
+    struct span pool;          /* name, 1..64 of [A-Za-z0-9_.-] */
+    struct span password;      /* overrides the URL's; empty: none */
+    const char *password_file; /* copied: read again for each connection, since it may be another
+                                  password by then; NULL: none */
+    struct span who;           /* JSON about this holder, for operators; may be empty */
+    int64_t timeout_us;        /* of connecting, and of each request */
+    struct clock *clock;       /* SQLite and static: the coordinator's time; Redis: the caller's,
+                                  where no call names it; all: deadlines */
 };
 
 struct coord;
@@ -236,8 +310,9 @@ struct coord_driver {
     enum coord_status (*claim)(struct coord *c, const char *identity, int64_t caller_ms,
                                struct coord_token nxt, struct coord_grant *out,
                                struct coord_reply *r);
-    enum coord_status (*renew)(struct coord *c, const char *identity, struct coord_renewal *items,
-                               size_t n, struct coord_reply *r);
+    enum coord_status (*renew)(struct coord *c, const char *identity, const struct coord_caller *by,
+                               struct coord_renewal *items, size_t n, struct coord_terms *terms,
+                               struct coord_reply *r);
     enum coord_status (*release)(struct coord *c, const char *identity,
                                  const struct coord_release *item, struct coord_reply *r);
     /* MAY, together: absent where there is no pool to operate (static). */
@@ -246,6 +321,9 @@ struct coord_driver {
     enum coord_status (*close)(struct coord *c, const char *identity, struct coord_reply *r);
     enum coord_status (*repair)(struct coord *c, const char *identity, const uint16_t *workers,
                                 size_t n, struct coord_reply *r);
+    enum coord_status (*settle)(struct coord *c, const char *identity, int64_t settle_ms,
+                                struct coord_reply *r);
+    enum coord_status (*nothing_lost)(struct coord *c, const char *identity, struct coord_reply *r);
     enum coord_status (*snapshot)(struct coord *c, struct coord_snapshot *out,
                                   struct coord_reply *r);
 };
@@ -278,6 +356,8 @@ enum err_code coord_identity_make(char out[COORD_IDENTITY_MAX], struct span uuid
                                   struct err *e) MUST_CHECK;
 enum err_code coord_identity_epoch(const char *identity, int64_t *epoch_ms,
                                    struct err *e) MUST_CHECK;
+/* Epoch and layout of two identities: what must be the same for their IDs to share a space. */
+bool coord_same_space(const char *a, const char *b);
 
 /* The operations; *r is always filled. Those that a driver does not offer answer COORD_REFUSED. */
 void coord_idle(struct coord *c);
@@ -286,8 +366,9 @@ enum coord_status coord_init(struct coord *c, const struct coord_init *in, struc
 enum coord_status coord_claim(struct coord *c, const char *identity, int64_t caller_ms,
                               struct coord_token nxt, struct coord_grant *out,
                               struct coord_reply *r);
-enum coord_status coord_renew(struct coord *c, const char *identity, struct coord_renewal *items,
-                              size_t n, struct coord_reply *r);
+enum coord_status coord_renew(struct coord *c, const char *identity, const struct coord_caller *by,
+                              struct coord_renewal *items, size_t n, struct coord_terms *terms,
+                              struct coord_reply *r);
 enum coord_status coord_release(struct coord *c, const char *identity,
                                 const struct coord_release *item, struct coord_reply *r);
 enum coord_status coord_evict(struct coord *c, const char *identity, uint16_t worker,
@@ -296,6 +377,12 @@ enum coord_status coord_close(struct coord *c, const char *identity, struct coor
 /* n may be 0: what is none of the pool's goes out of the queue in any case. */
 enum coord_status coord_repair(struct coord *c, const char *identity, const uint16_t *workers,
                                size_t n, struct coord_reply *r);
+/* settle_ms: first_horizon_ms..horizon_ms. A shorter one counts once the one before it has passed.
+ */
+enum coord_status coord_settle(struct coord *c, const char *identity, int64_t settle_ms,
+                               struct coord_reply *r);
+/* An operator's word that nothing was lost at the latest reopening, whose floors are taken back. */
+enum coord_status coord_nothing_lost(struct coord *c, const char *identity, struct coord_reply *r);
 enum coord_status coord_snapshot(struct coord *c, struct coord_snapshot *out,
                                  struct coord_reply *r);
 

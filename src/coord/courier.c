@@ -3,11 +3,14 @@
  */
 #include "coord/courier.h"
 
+#include "base/passfile.h"
 #include "coord/outcome.h"
 #include "coord/redis_reply.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define WAIT_LATE_MS 120
 
@@ -25,6 +28,8 @@ void courier_clear(struct courier *c)
 {
     (void)courier_end(c, COORD_REFUSED);
     explicit_bzero(&c->to, sizeof c->to);
+    free(c->password_file);
+    c->password_file = NULL;
 }
 
 void courier_start(struct courier *c)
@@ -61,8 +66,25 @@ static enum coord_status blame(struct courier *c, enum coord_status s, struct co
     return sentinel_blame(&c->sentinel, &c->to, s, r);
 }
 
+static_assert(PASSFILE_MAX <= ADDRESS_SECRET_MAX, "what a file holds fits");
+
+/* A password that is rotated comes into the file, and nobody says so. Where it cannot be read, the
+ * one that is known is tried. */
+static void read_password(struct courier *c)
+{
+    char text[PASSFILE_MAX + 1];
+    struct err e;
+    if (!c->password_file ||
+        passfile_read(c->password_file, "coordinator.password_file", false, text, &e))
+        return;
+    c->to.password.n = strlen(text);
+    memcpy(c->to.password.b, text, c->to.password.n);
+    explicit_bzero(text, sizeof text);
+}
+
 static enum coord_status join(struct courier *c, struct coord_reply *r)
 {
+    read_password(c);
     if (!c->to.master[0]) {
         c->peer.at = c->to.node[0];
         return enter(c, r);

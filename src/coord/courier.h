@@ -22,7 +22,7 @@
 #define COURIER_KEYS      4
 #define COURIER_KEY_MAX   (COORD_POOL_NAME_MAX + 24)
 #define COURIER_ARGS_MAX                                                                           \
-    (6 + COURIER_KEYS + 5 * COORD_RENEW_MAX) /* a renewal's; the others are shorter */
+    (9 + COURIER_KEYS + 5 * COORD_RENEW_MAX) /* a renewal's; the others are shorter */
 #define COURIER_ARG_SCRIPT 1 /* places among the arguments of EVALSHA: the SHA1 … */
 #define COURIER_ARG_NONCE  (5 + COURIER_KEYS) /* … and ARGV[3] */
 
@@ -31,6 +31,7 @@ struct courier {
     struct sentinel sentinel;                /* where to.master is not empty */
     struct peer peer;                        /* the Redis; its clock is set before the first call */
     int64_t timeout_us;                      /* of a call */
+    char *password_file;                     /* owned; NULL: none */
     struct redisReply *reply;                /* what the last answer points into, or NULL */
     char key[COURIER_KEYS][COURIER_KEY_MAX]; /* the script's, in its order */
     char sha[COURIER_SHA1_TEXT + 1]; /* of the script, as the server says; empty: not loaded yet */

@@ -163,3 +163,10 @@ enum err_code coord_url_public(struct span url, char *out, size_t cap)
         out[0] = '\0';
     return ERR_RANGE;
 }
+
+bool coord_same_space(const char *a, const char *b)
+{
+    const char *x = strchr(a, '|');
+    const char *y = strchr(b, '|');
+    return x && y ? strcmp(x, y) == 0 : x == y;
+}

@@ -80,6 +80,37 @@ enum coord_status outcome_skew(struct coord_reply *r, int64_t caller_ms, int64_t
                 max_skew_ms, timefmt_rfc3339(theirs, r->now_ms), timefmt_rfc3339(ours, caller_ms));
 }
 
+enum coord_status outcome_early(struct coord_reply *r, int64_t from_ms)
+{
+    char from[TIMEFMT_MAX];
+    char now[TIMEFMT_MAX];
+    return outcome_refused(r,
+                           "nothing lost: expected the time of four renewals since the pool was "
+                           "reopened, in which each sidecar that knows better is heard: it is "
+                           "taken from %s on, found %s",
+                           timefmt_rfc3339(from, from_ms), timefmt_rfc3339(now, r->now_ms));
+}
+
+enum coord_status outcome_more(struct coord_reply *r, int64_t topen_ms)
+{
+    char at[TIMEFMT_MAX];
+    return outcome_refused(r,
+                           "nothing lost: expected no sidecar that knows more than the "
+                           "coordinator, reopened on %s, found one: something was lost, and its "
+                           "floors stay",
+                           timefmt_rfc3339(at, topen_ms));
+}
+
+enum coord_status outcome_none(struct coord_reply *r, int64_t topen_ms)
+{
+    char at[TIMEFMT_MAX];
+    return outcome_refused(r,
+                           "nothing lost: expected a reopening to take back, found none: the "
+                           "latest, on %s, made the pool, was taken back, or came with a sidecar "
+                           "of version 0.1.0",
+                           timefmt_rfc3339(at, topen_ms));
+}
+
 enum coord_status outcome_refused(struct coord_reply *r, const char *fmt, ...)
 {
     va_list ap;

@@ -21,6 +21,10 @@ enum coord_status outcome_closed(struct coord_reply *r, const char *pool);
 enum coord_status outcome_wrongpool(struct coord_reply *r, const char *asked, struct span found);
 
 /* r->now_ms is the coordinator's time. */
+/* An operator's word is not taken. */
+enum coord_status outcome_early(struct coord_reply *r, int64_t from_ms);
+enum coord_status outcome_more(struct coord_reply *r, int64_t topen_ms);
+enum coord_status outcome_none(struct coord_reply *r, int64_t topen_ms);
 enum coord_status outcome_badclock(struct coord_reply *r, int64_t tmax_ms);
 enum coord_status outcome_skew(struct coord_reply *r, int64_t caller_ms, int64_t max_skew_ms);
 

@@ -17,19 +17,23 @@ its hwm to a floor above all that may have been granted and lost:
 
     fl   long floor: nobody can have been granted more (T + A + 2S)
     fs   short floor, for records that say free: a tenure lost with the last writes is younger than
-         D0, so it had a range of A0 only (T + A0 + 2S); where that cannot be shown, fs = fl
+         D0, so it had a range of A0 only (T + A0 + 2S); where that cannot be shown, a bet on
+         `settle` (below), or where the pool makes none, fs = fl
 
-KEYS  1 hash: identity era topen fl fs fp tmax closed adopt A A0 D0 S G K from to, and per workerId
-        "era hwm token t0 n" (token "-": free; no field: free since the pool was made)
+What is bet on settle, an operator's word, whose clock counts and other pools' holders: see rules.h.
+
+KEYS  1 hash: identity era topen fl fs fp tmax closed adopt A A0 D0 S G K from to, those of LATER, and
+        per workerId "era hwm token t0 n" (token "-": free; no field: free since the pool was made)
       2 list of free workerIds (a hint)   3 zset of held ones by hwm (a hint)   4 hash W -> holder
 ARGV  1 operation   2 identity ("uuid|epoch|bits") that the caller is pinned to   3 nonce of a CONFIRM
-      that K replicas acknowledged, or empty   4... arguments
+      that K replicas acknowledged, or empty   4 the caller's clock   5... arguments
 Times are Unix ms, durations ms. Replies are flat arrays of strings: status, T, then what the status
 carries; the statuses stand at the end of this file, beside the operations.
 ]]
 
 local H, FREE, EXP, WHO = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local op, identity, nonce = ARGV[1], ARGV[2], ARGV[3]
+local caller = tonumber(ARGV[4])
 local REAP_MAX, POP_MAX = 32, 64
 
 local function int(x)
@@ -80,33 +84,32 @@ end
 
 -- Replicas that are connected: to be promoted without having seen the latest grants.
 local function standby()
-    local n = string.match(redis.call('INFO', 'replication'), 'connected_slaves:(%d+)')
-    return tonumber(n or 0)
+    return tonumber(string.match(redis.call('INFO', 'replication'), 'connected_slaves:(%d+)') or 0)
 end
 
-local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said)
+local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said, settle, adopt)
     if redis.call('EXISTS', H) == 1 then
         return {'EXISTS', int(T)}
+    end
+    if math.abs(caller - T) > tonumber(S) then -- its floors and tmax are stamped now
+        return {'SKEW', int(T), int(caller), int(S)}
     end
     if tonumber(K) == 0 and said ~= '1' and standby() > 0 then
         return {'REPLICAS', int(T), int(standby())}
     end
-    -- Its floors are stamped now, so the same holds as for a reopening: see CONFIRM below.
+    -- The same holds as for a reopening: see CONFIRM below.
     if tonumber(K) > 0 and not confirmed then
         redis.call('HSET', WHO, 'confirm', int(T))
         return confirm(K)
     end
-    -- A pool made after a loss is one that has been reopened already: era 2, and no record of era 1.
-    -- What was lost may have had a longer horizon than this one has.
-    local era, floor = 1, 0
-    if mode == 'after-loss' then
-        era, floor = 2, T + math.max(A + 2 * S, tonumber(ahead))
-    end
+    -- Made after a loss: reopened, with no record of era 1. The horizon then may have been longer.
+    local lost = mode == 'after-loss'
+    local era, floor = lost and 2 or 1, lost and T + math.max(A + 2 * S, tonumber(ahead)) or 0
     redis.call('DEL', FREE, EXP, WHO)
-    redis.call('HSET', H, 'identity', identity, 'adopt', 1, 'era', era, 'topen', int(T),
+    redis.call('HSET', H, 'identity', identity, 'era', era, 'topen', int(T),
         'fl', int(floor), 'fs', int(floor), 'fp', fp, 'tmax', int(T), 'closed', 0,
         'A', A, 'A0', A0, 'D0', D0, 'S', S, 'G', G, 'K', K, 'from', from, 'to', to, 'born', int(T),
-        'sure', int(confirmed or 0))
+        'sure', int(confirmed or 0), 'settle', settle, unpack(adopt == '1' and {'adopt', 1} or {}))
     local all = {}
     for w = tonumber(from), tonumber(to) do
         all[#all + 1] = w
@@ -116,18 +119,38 @@ local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said)
 end
 
 if op == 'init' then
-    return init(unpack(ARGV, 4))
+    return init(unpack(ARGV, 5))
 end
 
 -- Every operation on an existing pool begins here.
 
 local NAMES = {'identity', 'era', 'topen', 'fl', 'fs', 'fp', 'tmax', 'closed', 'adopt', 'sure',
     'A', 'A0', 'D0', 'S', 'G', 'K', 'from', 'to', 'born'}
+-- Numbers that are 0 where they are missing, as in a pool made by a script of before.
+local LATER = {
+    'settle',                -- how long a bet lasts; 0: A, which is none
+    'settle0', 'settle_t',   -- the one before, which counts until then
+    'fl0', 'fs0', 'era0',    -- floors before the latest reopening, and the era that it began
+    'more',                  -- the era in which a holder was heard that knows more than the table
+    'trust',                 -- what fs rests on: BET, WORD, or 0
+    'lent',                  -- until then ranges of before a bet may last
+    'ahead',                 -- of T, what a holder's pool may have granted, where it is above ours
+    'every',                 -- longest time between two renewals that a holder told
+    'cause',                 -- of the latest reopening: MOVED, or what follows it; 2 is SQLite's
+}
+local BET, WORD = 1, 2
+local MOVED, HOLDER, STRANGER = 1, 3, 4
 local TEXT = {identity = true, fp = true}
 local OPTIONAL = {adopt = true, sure = true}
 local pool = {}
+for _, name in ipairs(LATER) do
+    NAMES[#NAMES + 1] = name
+end
 for i, value in ipairs(redis.call('HMGET', H, unpack(NAMES))) do
     local name = NAMES[i]
+    if i > #NAMES - #LATER then
+        value = value or '0'
+    end
     pool[name] = value and (TEXT[name] and value or tonumber(value))
     if not pool[name] and not OPTIONAL[name] then
         if name == 'identity' and redis.call('EXISTS', H) == 0 then
@@ -140,25 +163,34 @@ local A, A0, D0, S, K = pool.A, pool.A0, pool.D0, pool.S, pool.K
 
 if op == 'describe' then
     local _, online = string.gsub(redis.call('INFO', 'replication'), 'state=online', '')
-    return {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), '0', pool.identity,
+    local out = {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), '0', pool.identity,
         int(pool.topen), int(pool.fl), int(pool.fs), int(pool.tmax), int(pool.closed),
         int(A), int(A0), int(D0), int(S), int(pool.G), int(K), int(pool.from), int(pool.to),
-        int(pool.born), int(redis.call('ZCARD', EXP)), int(online)}
+        int(pool.born)}
+    for _, name in ipairs(LATER) do
+        out[#out + 1] = int(pool[name])
+    end
+    out[#out + 1] = int(redis.call('ZCARD', EXP))
+    out[#out + 1] = int(online)
+    return out
 end
 
 local function put(...)
     redis.call('HSET', H, ...)
 end
 
--- A pool made anew takes the uuid of the first holder that renews, as long as nobody has claimed
--- from it: so the holders of a lost pool go on, and another epoch or layout still is refused.
+-- A pool made anew under no uuid of before takes that of the first holder that renews, as long as
+-- nobody has claimed from it: so the holders of a lost pool go on, and another epoch or layout still
+-- is refused. One that comes later is refused, too, and heard: see hear_stranger.
 local function space(id)
     return string.match(id, '|.*')
 end
-local adopts = identity ~= pool.identity
-if adopts and not (pool.adopt and op == 'renew' and space(identity) == space(pool.identity)) then
+local other = identity ~= pool.identity
+if other and not (op == 'renew' and space(identity) == space(pool.identity)) then
     return {'WRONGPOOL', int(T), pool.identity}
 end
+local adopts = other and pool.adopt == 1
+local stranger = other and not adopts
 
 -- With replicas, an answer counts only after K of them have acknowledged all that was written before
 -- it, so something is written before every answer. And a server that is new to the pool may be one
@@ -177,11 +209,18 @@ if adopts then
     redis.call('HDEL', H, 'adopt')
 end
 
-if T < pool.tmax - 2 * S then
+local behind = T < pool.tmax - 2 * S
+if behind and not stranger then
     return {'REDISCLOCK', int(T), int(pool.tmax)}
 end
-if op == 'claim' and math.abs(tonumber(ARGV[4]) - T) > S then
-    return {'SKEW', int(T), ARGV[4], int(S)}
+-- The time that is followed.
+local now = T - caller > 2 * S and caller or T
+
+local skewed = math.abs(caller - T) > S
+local SKEW = {'SKEW', int(T), int(caller), int(S)}
+
+if skewed and (op == 'claim' or op == 'settle' or op == 'nothing-lost') then
+    return SKEW
 end
 
 local function owned(r)
@@ -239,10 +278,37 @@ local function set_free(r)
     redis.call('HDEL', WHO, r.w)
 end
 
+-- Writes fields of the pool, given as name, number, ..., where they are others than before.
+local function note(...)
+    local given = {...}
+    for i = 1, #given, 2 do
+        if pool[given[i]] ~= given[i + 1] then
+            pool[given[i]] = given[i + 1]
+            put(given[i], int(given[i + 1]))
+        end
+    end
+end
+
+-- How far ahead of its time a table that was lost may have granted; more where a holder says so.
+local function reach()
+    return math.max(A + 2 * S, pool.ahead)
+end
+
+-- A holder's pool may have been another one, and this one made anew after its loss. Only more is
+-- learnt: one of a smaller pool, heard first, must not hide the others.
+local function learn(ahead, every)
+    note('every', math.max(pool.every, every))
+    if ahead > reach() then
+        local floor = pool.topen + ahead
+        note('ahead', ahead, 'more', pool.era, 'fl', math.max(pool.fl, floor),
+            'fs', math.max(pool.fs, floor))
+    end
+end
+
 -- The items of a renewal, five arguments each.
 local function renewals()
     local items = {}
-    for i = 4, #ARGV, 5 do
+    for i = 7, #ARGV, 5 do
         items[#items + 1] = {r = get(ARGV[i]), cur = ARGV[i + 1], nxt = ARGV[i + 2],
             hi = tonumber(ARGV[i + 3]), n = tonumber(ARGV[i + 4])}
     end
@@ -250,35 +316,81 @@ local function renewals()
 end
 local items = op == 'renew' and renewals() or {}
 
-local function rewound()
+-- A holder knows more than the table, which takes its record for current, or which does not.
+local function knows_more(current)
     for _, item in ipairs(items) do
-        if item.r and fresh(item.r) and item.n > item.r.n then
+        if item.r and fresh(item.r) == current and item.n > item.r.n then
             return true
         end
     end
     return false
 end
 
+local function settle()
+    local settle = pool.settle > 0 and pool.settle or A
+    return T < pool.settle_t and math.max(settle, pool.settle0) or settle
+end
+
+local function reopen(proof, floor, cause)
+    local whole = K > 0 and (pool.sure or 0) or pool.tmax
+    local young = T - whole < D0 - 4 * S and not proof and T >= pool.lent
+    local bet = not young and not proof and math.max(settle(), A0) < A
+    note('fl0', pool.fl, 'fs0', pool.fs, 'era0', pool.era + 1, 'trust', bet and BET or 0,
+        'lent', bet and T + reach() or pool.lent, 'fl', math.max(pool.fl, floor))
+    local short = (young and T + A0 + 2 * S) or (bet and T + math.max(settle(), A0) + 2 * S)
+    note('fs', math.max(pool.fs, short or pool.fl), 'era', pool.era + 1, 'topen', T,
+        'cause', cause)
+    put('fp', fp)
+end
+
+-- A holder of another pool of this ID space: of one that was here before, or of none of our business.
+local function hear_stranger(ahead)
+    local floor = pool.born + math.max(reach(), ahead)
+    if fp ~= pool.fp or behind or T >= floor then
+        return -- a new server reopens first, and the stranger asks again before that one's floors pass
+    end
+    for _, item in ipairs(items) do
+        local r = item.r and item.hi <= floor and get(item.r.w)
+        if r and pool.fs < floor then
+            reopen(true, floor, STRANGER)
+            note('more', pool.era)
+        end
+        if r and owned(r) and r.t0 <= floor - S then
+            set_free(r)
+        end
+    end
+end
+
+if stranger then
+    hear_stranger(tonumber(ARGV[5]))
+    return {'WRONGPOOL', int(T), pool.identity}
+end
+
 -- tmax bounds the age of what a restart lost only where the table is an older state of itself. A
 -- holder that knows more than a table whose server did not change proves something worse: long floor.
 -- 4S: a clock that wanders within S of true time may have been fast at tmax, slow when a tenure that
 -- was lost began, fast when that was renewed, and slow now.
-local proof = fp == pool.fp and rewound()
+local proof = fp == pool.fp and knows_more(true)
+if fp ~= pool.fp and skewed then
+    return SKEW
+end
 if fp ~= pool.fp or proof then
-    local whole = K > 0 and (pool.sure or 0) or pool.tmax
-    local young = T - whole < D0 - 4 * S and not proof
-    pool.era = pool.era + 1
-    pool.topen = T
-    pool.fl = math.max(pool.fl, T + A + 2 * S)
-    pool.fs = math.max(pool.fs, young and T + A0 + 2 * S or pool.fl)
-    put('fp', fp, 'era', int(pool.era), 'topen', int(pool.topen), 'fl', int(pool.fl),
-        'fs', int(pool.fs))
+    reopen(proof, T + reach(), proof and HOLDER or MOVED)
 end
-if T > pool.tmax then
-    put('tmax', int(T))
+if op == 'renew' then
+    learn(tonumber(ARGV[5]), tonumber(ARGV[6]))
 end
-if confirmed and confirmed > (pool.sure or 0) then
-    put('sure', int(confirmed))
+if proof or knows_more(false) then
+    if pool.trust == WORD then -- what was freed since counts as current, and would have no floor
+        reopen(true, pool.topen + reach(), HOLDER)
+    end
+    note('more', pool.era, 'trust', 0, 'fs', pool.trust == BET and math.max(pool.fs, pool.fl) or pool.fs)
+end
+if now > pool.tmax then
+    put('tmax', int(now))
+end
+if confirmed and math.min(confirmed, now) > (pool.sure or 0) then
+    put('sure', int(math.min(confirmed, now)))
 end
 
 -- status, T, era, length of the queue, K: the head of every answer from here on.
@@ -303,11 +415,10 @@ local function reap()
     end
 end
 
-local function claim(caller, nxt, who)
+local function claim(nxt, who)
     if pool.closed ~= 0 then
         return reply('CLOSED')
     end
-    caller = tonumber(caller)
     reap()
     local soonest
     for _ = 1, math.min(POP_MAX, redis.call('LLEN', FREE)) do
@@ -329,7 +440,8 @@ local function claim(caller, nxt, who)
     if soonest then
         return reply('WAIT', int(soonest - caller + 1))
     end
-    return reply('EXHAUSTED')
+    local first = get(redis.call('ZRANGEBYSCORE', EXP, '-inf', '(' .. int(2^53), 'LIMIT', 0, 1)[1] or '')
+    return reply('EXHAUSTED', int(first and math.max(1, high(first) + pool.G - T + 1) or 0))
 end
 
 -- How a renewal was answered: renewed, again (its first reply was lost), reasserted, or LOST; and
@@ -351,13 +463,13 @@ local function renew_one(item)
         -- Nobody else can have claimed above topen + 3S before now, nor been granted beyond the
         -- upper bound; and a table that knows later changes of W knows better than this holder.
         local later = r.n > item.n and r.token ~= item.nxt
-        if later or item.hi < pool.topen + 3 * S or item.hi > pool.topen + A + 2 * S then
+        if later or item.hi < pool.topen + 3 * S or item.hi > pool.topen + reach() then
             return 'LOST'
         end
         r.hwm, r.t0, r.n = math.max(high(r), item.hi), T, math.max(r.n, item.n)
         how = 'reasserted'
     end
-    local hi = math.max(math.min(r.hwm, item.hi), T + (T - r.t0 >= D0 and A or A0))
+    local hi = math.max(math.min(r.hwm, item.hi), now + (now - r.t0 >= D0 and A or A0))
     if again then
         return how, math.min(r.hwm, hi)
     end
@@ -370,9 +482,11 @@ local function renew()
     if pool.closed ~= 0 then
         return reply('CLOSED')
     end
-    local out = reply('OK')
+    local out = reply('OK', int(pool.settle), int(pool.from), int(pool.to), int(pool.born))
     for _, item in ipairs(items) do
         local how, hi = renew_one(item)
+        local who = not hi and item.r and redis.call('HGET', WHO, item.r.w)
+        how = who and (who == item.cur or who == item.nxt) and 'released' or how
         local r = hi and item.r or {n = 0, t0 = 0}
         for _, value in ipairs({how, int(hi or 0), int(r.n), int(r.t0)}) do
             out[#out + 1] = value
@@ -396,13 +510,15 @@ local function release(w, cur, nxt, last)
     return reply('OK')
 end
 
--- An operator's word that W's holder is dead. Its range stays taken.
+-- An operator's word that W's holder is dead. Its range stays taken; its token tells it, should it live.
 local function evict(w)
     local r = get(w)
     if not r or not owned(r) then
         return reply('LOST')
     end
+    local token = r.token
     set_free(r)
+    redis.call('HSET', WHO, w, token)
     return reply('OK')
 end
 
@@ -441,16 +557,44 @@ local function repair(...)
     return reply('OK')
 end
 
+-- An operator's: how long a bet lasts from now on.
+local function set_settle(ms)
+    local before = settle()
+    ms = math.min(math.max(tonumber(ms), A0), A)
+    local less = ms < before
+    note('settle', ms, 'settle0', less and before or 0, 'settle_t', less and T + before + 2 * S or 0)
+    return reply('OK')
+end
+
+local EVERY = 24000 -- ms, at least: renewals are 20 s apart, give or take a fifth, unless told else
+
+-- An operator's word that nothing was lost at the latest reopening.
+local function nothing_lost()
+    local from = pool.topen + 4 * math.max(pool.every, EVERY) + 2 * S
+    if pool.more == pool.era then
+        return {'MORE', int(T), int(pool.topen)}
+    elseif pool.era0 ~= pool.era then
+        return {'NONE', int(T), int(pool.topen)}
+    elseif T < from then
+        return {'EARLY', int(T), int(from)}
+    end
+    note('fl', pool.fl0, 'fs', pool.fs0, 'era0', 0, 'trust', WORD)
+    return reply('OK')
+end
+
 local OPERATIONS = {
-    claim = claim,     -- caller's clock, next token, holder -> OK W lo hi n t0 | WAIT ms | EXHAUSTED
-    renew = renew,     -- (W, token, next token, hi, n)...   -> OK (how hi n t0)...
+    claim = claim,     -- next token, holder -> OK W lo hi n t0 | WAIT ms | EXHAUSTED ms, 0: not known
+    renew = renew,     -- A + 2S of the caller's pool, time between its renewals,
+                       -- (W, token, next token, hi, n)...   -> OK settle from to born (how hi n t0)...
     release = release, -- W, token, next token, last or ''   -> OK | LOST
     evict = evict,     -- W                                  -> OK | LOST
     close = close,     --                                    -> OK
     repair = repair,   -- W..., parted by spaces             -> OK
+    settle = set_settle,                 -- ms               -> OK
+    ['nothing-lost'] = nothing_lost,     --                  -> OK | MORE topen | NONE topen | EARLY from
 }
 local run = OPERATIONS[op]
 if not run then
     return {'BADOP', int(T), op}
 end
-return run(unpack(ARGV, 4))
+return run(unpack(ARGV, 5))

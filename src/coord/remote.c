@@ -84,7 +84,9 @@ static void call_token(struct call *c, struct coord_token t)
     call_str(c, coord_token_text(text, t));
 }
 
-static void call_begin(struct call *c, const struct remote *m, const char *op, const char *identity)
+/* caller_ms: the caller's clock, at least 0; one that is set before 1970 counts as 1970. */
+static void call_begin_at(struct call *c, const struct remote *m, const char *op,
+                          const char *identity, int64_t caller_ms)
 {
     buf_init(&c->text, c->mem, sizeof c->mem);
     c->n = 0;
@@ -97,6 +99,12 @@ static void call_begin(struct call *c, const struct remote *m, const char *op, c
     call_str(c, op);
     call_str(c, identity);
     call_str(c, ""); /* the nonce: given where the server asks for one */
+    call_num(c, caller_ms > 0 ? caller_ms : 0);
+}
+
+static void call_begin(struct call *c, const struct remote *m, const char *op, const char *identity)
+{
+    call_begin_at(c, m, op, identity, clock_wall_ms(m->courier.peer.clock));
 }
 
 /* An answer counts once the replicas that it names have it. Where they have not, *a is what does
@@ -193,10 +201,10 @@ static enum coord_status remote_init(struct coord *base, const struct coord_init
 {
     struct remote *m = remote_of(base);
     const struct coord_params *p = &in->params;
-    const int64_t args[] = {p->horizon_ms,    p->first_horizon_ms, p->mature_after_ms,
-                            p->max_skew_ms,   p->grace_ms,         p->replicas,
-                            p->worker_from,   p->worker_to,        in->lost_ahead_ms,
-                            in->replicas_said};
+    const int64_t args[] = {p->horizon_ms,     p->first_horizon_ms, p->mature_after_ms,
+                            p->max_skew_ms,    p->grace_ms,         p->replicas,
+                            p->worker_from,    p->worker_to,        in->lost_ahead_ms,
+                            in->replicas_said, in->settle_ms,       !in->identity_said};
     struct call c;
     struct answer a;
     struct answer_to to = asked(m, in->identity);
@@ -220,8 +228,7 @@ static enum coord_status remote_claim(struct coord *base, const char *identity, 
     struct call c;
     struct answer a;
     struct answer_to to = asked(m, identity);
-    call_begin(&c, m, "claim", identity);
-    call_num(&c, caller_ms);
+    call_begin_at(&c, m, "claim", identity, caller_ms);
     call_token(&c, nxt);
     call_put(&c, span_of(m->who, m->who_n));
     enum coord_status s = run(m, &c, &a, r);
@@ -231,13 +238,16 @@ static enum coord_status remote_claim(struct coord *base, const char *identity, 
 }
 
 static enum coord_status remote_renew(struct coord *base, const char *identity,
-                                      struct coord_renewal *items, size_t n, struct coord_reply *r)
+                                      const struct coord_caller *by, struct coord_renewal *items,
+                                      size_t n, struct coord_terms *terms, struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
     struct call c;
     struct answer a;
     struct answer_to to = asked(m, identity);
-    call_begin(&c, m, "renew", identity);
+    call_begin_at(&c, m, "renew", identity, by->now_ms);
+    call_num(&c, by->ahead_ms);
+    call_num(&c, by->every_ms);
     for (size_t i = 0; i < n; i++) {
         call_num(&c, items[i].worker);
         call_token(&c, items[i].cur);
@@ -247,7 +257,7 @@ static enum coord_status remote_renew(struct coord *base, const char *identity,
     }
     enum coord_status s = run(m, &c, &a, r);
     if (s == COORD_OK)
-        s = answer_renew(&a, &to, items, n, r);
+        s = answer_renew(&a, &to, items, n, terms, r);
     return courier_end(&m->courier, s);
 }
 
@@ -283,6 +293,25 @@ static enum coord_status remote_close(struct coord *base, const char *identity,
     struct remote *m = remote_of(base);
     struct call c;
     call_begin(&c, m, "close", identity);
+    return plainly(m, &c, identity, r);
+}
+
+static enum coord_status remote_settle(struct coord *base, const char *identity, int64_t settle_ms,
+                                       struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    struct call c;
+    call_begin(&c, m, "settle", identity);
+    call_num(&c, settle_ms);
+    return plainly(m, &c, identity, r);
+}
+
+static enum coord_status remote_nothing_lost(struct coord *base, const char *identity,
+                                             struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    struct call c;
+    call_begin(&c, m, "nothing-lost", identity);
     return plainly(m, &c, identity, r);
 }
 
@@ -339,6 +368,8 @@ static enum err_code configure(struct remote *m, const struct coord_options *o, 
         memcpy(m->courier.to.password.b, o->password.p, o->password.n);
         m->courier.to.password.n = o->password.n;
     }
+    if (o->password_file && !(m->courier.password_file = strdup(o->password_file)))
+        return err_set(e, ERR_NOMEM, "no memory for a path");
     if (m->courier.to.user.n > 0 && m->courier.to.password.n == 0)
         return err_set(e, ERR_INVALID,
                        "coordinator url: expected a password with the user, found none");
@@ -384,5 +415,7 @@ const struct coord_driver coord_redis = {
     .evict = remote_evict,
     .close = remote_close,
     .repair = remote_repair,
+    .settle = remote_settle,
+    .nothing_lost = remote_nothing_lost,
     .snapshot = remote_snapshot,
 };

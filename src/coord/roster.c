@@ -14,6 +14,12 @@ static const char *const fields[] = {
 };
 #define FIELDS (sizeof fields / sizeof *fields)
 
+/* Those that a pool made by version 0.1.0 lacks. */
+static const char *const later[COORD_LATERS] = {
+    "settle", "settle0", "settle_t", "fl0",   "fs0",   "era0",
+    "more",   "trust",   "lent",     "ahead", "every", "cause",
+};
+
 static struct span field(const struct roster_list *hash, const char *name)
 {
     for (size_t i = 0; i + 1 < hash->n; i += 2) {
@@ -39,6 +45,10 @@ static enum coord_status read_pool(const struct roster *in, const struct answer_
             return outcome_refused(r, "hash of the pool: expected a field %s, found none",
                                    fields[i]);
         a.f[a.n++] = value;
+    }
+    for (size_t i = 0; i < COORD_LATERS; i++) {
+        struct span value = field(&in->hash, later[i]);
+        a.f[a.n++] = value.p ? value : SPAN("0");
     }
     a.f[a.n++] = number[2];
     a.f[a.n++] = SPAN("0"); /* replicas: the server's, not the pool's */

@@ -1,21 +1,12 @@
 #include "coord/rules.h"
 
+#include "base/int64.h"
 #include "coord/outcome.h"
 
 #include <inttypes.h>
 
 #define REAP_MAX 32
 #define POP_MAX  64
-
-static int64_t max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* ---- what every operation begins and ends with ---------------------------------------------- */
 
@@ -34,12 +25,18 @@ static enum coord_status find(struct rules *u)
     }
 }
 
-/* Epoch and layout: what must be the same for IDs to share a space. */
-static bool same_space(const char *a, const char *b)
+/* The time that is followed. */
+static int64_t followed(const struct rules *u)
 {
-    const char *x = strchr(a, '|');
-    const char *y = strchr(b, '|');
-    return x && y ? strcmp(x, y) == 0 : x == y;
+    bool ahead = u->now_ms - u->caller_ms > 2 * u->pool.p.params.max_skew_ms;
+    return ahead ? u->caller_ms : u->now_ms;
+}
+
+/* COORD_OK: the caller's clock is within S of T. */
+static enum coord_status check_skew(struct rules *u, int64_t most)
+{
+    int64_t skew = u->caller_ms - u->now_ms;
+    return (skew < 0 ? -skew : skew) > most ? outcome_skew(u->r, u->caller_ms, most) : COORD_OK;
 }
 
 static enum coord_status enter(struct rules *u, bool renewing)
@@ -49,7 +46,7 @@ static enum coord_status enter(struct rules *u, bool renewing)
     if (s != COORD_OK)
         return s;
     if (strcmp(u->identity, p->identity) != 0) {
-        if (!u->pool.adopt || !renewing || !same_space(u->identity, p->identity))
+        if (!u->pool.adopt || !renewing || !coord_same_space(u->identity, p->identity))
             return outcome_wrongpool(u->r, u->identity, span_str(p->identity));
         memcpy(p->identity, u->identity, strlen(u->identity) + 1);
         u->pool.adopt = false;
@@ -60,26 +57,82 @@ static enum coord_status enter(struct rules *u, bool renewing)
     return COORD_OK;
 }
 
-/* proof: a holder knows more than the table; of note where the file is still the same. */
-static void arrive(struct rules *u, bool proof)
+/* How far ahead of its time a table that was lost may have granted. */
+static int64_t reach(const struct rules *u)
+{
+    const struct coord_params *k = &u->pool.p.params;
+    return max64(k->horizon_ms + 2 * k->max_skew_ms, u->pool.p.later.ahead_ms);
+}
+
+static bool has_moved(const struct rules *u)
+{
+    return strcmp(u->fingerprint, u->pool.fingerprint) != 0;
+}
+
+/* The file is one that was set back: what the fingerprint ends with is of the tally. */
+static bool is_set_back(const struct rules *u)
+{
+    const char *now = strrchr(u->fingerprint, ':'), *then = strrchr(u->pool.fingerprint, ':');
+    return now && then && strcmp(now, then) != 0;
+}
+
+static void reopen(struct rules *u, bool proof, int64_t floor, enum coord_cause cause)
 {
     struct coord_pool *p = &u->pool.p;
     const struct coord_params *k = &p->params;
-    bool moved = strcmp(u->fingerprint, u->pool.fingerprint) != 0;
-    if (moved || proof) {
-        bool young = u->now_ms - p->tmax_ms < k->mature_after_ms - 4 * k->max_skew_ms && moved;
-        u->pool.era++;
-        p->topen_ms = u->now_ms;
-        p->floor_ms = max(p->floor_ms, u->now_ms + k->horizon_ms + 2 * k->max_skew_ms);
-        p->floor_short_ms =
-            max(p->floor_short_ms,
-                young ? u->now_ms + k->first_horizon_ms + 2 * k->max_skew_ms : p->floor_ms);
-        memcpy(u->pool.fingerprint, u->fingerprint, strlen(u->fingerprint) + 1);
-    }
-    bool later = u->now_ms > p->tmax_ms;
-    p->tmax_ms = max(p->tmax_ms, u->now_ms);
+    struct coord_later *l = &p->later;
+    int64_t now = u->now_ms, skews = 2 * k->max_skew_ms;
+    int64_t settle = max64(coord_pool_settle(p, now), k->first_horizon_ms);
+    bool young = now - p->tmax_ms < k->mature_after_ms - 2 * skews && !proof && now >= l->lent_ms;
+    bool older = is_set_back(u);
+    bool bet = !young && !proof && !older && settle < k->horizon_ms;
+    u->pool.era++;
+    l->cause = older ? COORD_CAUSE_SET_BACK : cause;
+    l->more_era = older ? u->pool.era : l->more_era; /* no word says otherwise */
+    l->floor_before_ms = p->floor_ms;
+    l->floor_short_before_ms = p->floor_short_ms;
+    l->era_before = u->pool.era;
+    l->trust = bet ? COORD_TRUST_BET : COORD_TRUST_NONE;
+    l->lent_ms = bet ? now + reach(u) : l->lent_ms;
+    p->topen_ms = now;
+    p->floor_ms = max64(p->floor_ms, floor);
+    int64_t floor_short = young ? now + k->first_horizon_ms + skews : now + settle + skews;
+    p->floor_short_ms = max64(p->floor_short_ms, young || bet ? floor_short : p->floor_ms);
+    memcpy(u->pool.fingerprint, u->fingerprint, strlen(u->fingerprint) + 1);
+}
+
+/* proof: a holder knows more than the table; of note where the file is still the same. COORD_OK, or
+ * the pool is to be reopened, and not for this caller. */
+static enum coord_status arrive(struct rules *u, bool proof)
+{
+    struct coord_pool *p = &u->pool.p;
+    bool moved = has_moved(u);
+    enum coord_status s = moved ? check_skew(u, u->pool.p.params.max_skew_ms) : COORD_OK;
+    if (s != COORD_OK)
+        return s;
+    if (moved || proof)
+        reopen(u, proof, u->now_ms + reach(u), proof ? COORD_CAUSE_HOLDER : COORD_CAUSE_MOVED);
+    bool later = followed(u) > p->tmax_ms;
+    p->tmax_ms = max64(p->tmax_ms, followed(u));
     if (moved || proof || later)
         store_pool_set(u->store, &u->pool);
+    return COORD_OK;
+}
+
+/* Both of them, for an operation that proves nothing. */
+static enum coord_status come_in(struct rules *u)
+{
+    enum coord_status s = enter(u, false);
+    return s == COORD_OK ? arrive(u, false) : s;
+}
+
+/* The same for one that needs a caller whose clock agrees. */
+static enum coord_status come_in_on_time(struct rules *u)
+{
+    enum coord_status s = enter(u, false);
+    if (s == COORD_OK)
+        s = check_skew(u, u->pool.p.params.max_skew_ms);
+    return s == COORD_OK ? arrive(u, false) : s;
 }
 
 /* The head of an answer: to be called when all is changed that will be. */
@@ -118,7 +171,7 @@ static int64_t high(const struct rules *u, const struct store_record *r)
 {
     if (fresh(u, r))
         return r->hwm_ms;
-    return max(r->hwm_ms, r->held ? u->pool.p.floor_ms : u->pool.p.floor_short_ms);
+    return max64(r->hwm_ms, r->held ? u->pool.p.floor_ms : u->pool.p.floor_short_ms);
 }
 
 static void save(struct rules *u, struct store_record *r)
@@ -179,45 +232,46 @@ static enum coord_status grant(struct rules *u, struct store_record *r, struct c
     return answer(u, COORD_OK);
 }
 
-static enum coord_status take(struct rules *u, int64_t caller_ms, struct coord_token nxt,
-                              const char *who, struct coord_grant *out)
+/* ms, until the range that ends first has rested; 0: not known. */
+static int64_t until_first_ends(struct rules *u)
+{
+    uint16_t first;
+    struct store_record r;
+    bool known = store_due_list(u->store, INT64_MAX, &first, 1) == 1 && get(u, first, &r);
+    return known ? max64(1, high(u, &r) + u->pool.p.params.grace_ms - u->now_ms + 1) : 0;
+}
+
+static enum coord_status take(struct rules *u, struct coord_token nxt, const char *who,
+                              struct coord_grant *out)
 {
     int64_t soonest = -1;
-    uint64_t pops = store_queue_count(u->store);
+    int64_t pops = min64((int64_t)store_queue_count(u->store), POP_MAX);
     uint32_t worker;
-    if (pops > POP_MAX)
-        pops = POP_MAX;
     while (pops-- > 0 && store_queue_pop(u->store, &worker)) {
         struct store_record r;
         if (!get(u, worker, &r) || (r.held && fresh(u, &r)))
             continue;
         int64_t floor = high(u, &r);
-        if (floor < caller_ms)
+        if (floor < u->caller_ms)
             return grant(u, &r, nxt, who, out);
         store_queue_push(u->store, r.worker);
         if (soonest < 0 || floor < soonest)
             soonest = floor;
     }
-    if (soonest < 0)
-        return answer(u, COORD_EXHAUSTED);
-    u->r->wait_ms = soonest - caller_ms + 1;
-    return answer(u, COORD_WAIT);
+    u->r->wait_ms = soonest < 0 ? until_first_ends(u) : soonest - u->caller_ms + 1;
+    return answer(u, soonest < 0 ? COORD_EXHAUSTED : COORD_WAIT);
 }
 
-enum coord_status rules_claim(struct rules *u, int64_t caller_ms, struct coord_token nxt,
-                              const char *who, struct coord_grant *out)
+enum coord_status rules_claim(struct rules *u, struct coord_token nxt, const char *who,
+                              struct coord_grant *out)
 {
-    enum coord_status s = enter(u, false);
+    enum coord_status s = come_in_on_time(u);
     if (s != COORD_OK)
         return s;
-    int64_t skew = caller_ms - u->now_ms;
-    if ((skew < 0 ? -skew : skew) > u->pool.p.params.max_skew_ms)
-        return outcome_skew(u->r, caller_ms, u->pool.p.params.max_skew_ms);
-    arrive(u, false);
     if (u->pool.p.closed)
         return answer(u, COORD_CLOSED);
     reap(u);
-    return take(u, caller_ms, nxt, who, out);
+    return take(u, nxt, who, out);
 }
 
 /* ---- renew ---------------------------------------------------------------------------------- */
@@ -230,7 +284,7 @@ static bool reasserts(const struct rules *u, const struct store_record *r,
     bool known_later =
         (uint64_t)r->n > item->n && !(r->held && coord_token_equal(r->token, item->nxt));
     return !known_later && item->hi_ms >= topen + 3 * k->max_skew_ms &&
-           item->hi_ms <= topen + k->horizon_ms + 2 * k->max_skew_ms;
+           item->hi_ms <= topen + reach(u);
 }
 
 /* Fills *hi with the ceiling; *r is the record as it is afterwards. */
@@ -247,22 +301,30 @@ static enum coord_how renew_one(struct rules *u, struct store_record *r,
         if (!reasserts(u, r, item))
             return COORD_HOW_LOST;
         how = COORD_HOW_REASSERTED;
-        r->hwm_ms = max(high(u, r), item->hi_ms);
+        r->hwm_ms = max64(high(u, r), item->hi_ms);
         r->t0_ms = u->now_ms;
-        r->n = max(r->n, (int64_t)item->n);
+        r->n = max64(r->n, (int64_t)item->n);
     }
-    bool mature = u->now_ms - r->t0_ms >= k->mature_after_ms;
-    *hi = max(min(r->hwm_ms, item->hi_ms),
-              u->now_ms + (mature ? k->horizon_ms : k->first_horizon_ms));
+    bool mature = followed(u) - r->t0_ms >= k->mature_after_ms;
+    *hi = max64(min64(r->hwm_ms, item->hi_ms),
+                followed(u) + (mature ? k->horizon_ms : k->first_horizon_ms));
     if (again) {
-        *hi = min(r->hwm_ms, *hi);
+        *hi = min64(r->hwm_ms, *hi);
         return how;
     }
-    r->hwm_ms = max(r->hwm_ms, *hi);
+    r->hwm_ms = max64(r->hwm_ms, *hi);
     r->held = true;
     r->token = item->nxt;
     save(u, r);
     return how;
+}
+
+/* Whether an operator took it away: then its token stands in the holder's place. */
+static bool was_released(struct rules *u, const struct coord_renewal *item)
+{
+    char token[COORD_TOKEN_TEXT];
+    return store_who_is(u->store, item->worker, coord_token_text(token, item->cur)) ||
+           store_who_is(u->store, item->worker, coord_token_text(token, item->nxt));
 }
 
 static void renew_all(struct rules *u, struct store_record *records, const bool *known,
@@ -271,31 +333,119 @@ static void renew_all(struct rules *u, struct store_record *records, const bool 
     for (size_t i = 0; i < n; i++) {
         int64_t hi = 0;
         items[i].how = known[i] ? renew_one(u, &records[i], &items[i], &hi) : COORD_HOW_LOST;
-        if (items[i].how == COORD_HOW_LOST)
+        if (items[i].how == COORD_HOW_LOST) {
+            items[i].released = known[i] && was_released(u, &items[i]);
             continue;
+        }
         items[i].hi_ms = hi;
         items[i].n = (uint64_t)records[i].n;
         items[i].t0_ms = records[i].t0_ms;
     }
 }
 
-enum coord_status rules_renew(struct rules *u, struct coord_renewal *items, size_t n)
+/* A holder's pool may have been another one than this, which was made anew after a loss. */
+static void learn(struct rules *u, const struct coord_caller *by)
 {
+    struct coord_pool *p = &u->pool.p;
+    struct coord_later *l = &p->later;
+    l->every_ms = max64(l->every_ms, by->every_ms);
+    if (by->ahead_ms <= reach(u))
+        return;
+    l->ahead_ms = by->ahead_ms;
+    l->more_era = u->pool.era;
+    p->floor_ms = max64(p->floor_ms, p->topen_ms + l->ahead_ms);
+    p->floor_short_ms = max64(p->floor_short_ms, p->topen_ms + l->ahead_ms);
+}
+
+/* A holder knows more than the table: where fs rests on trust, it does not any more. */
+static void hear_more(struct rules *u)
+{
+    struct coord_pool *p = &u->pool.p;
+    struct coord_later *l = &p->later;
+    if (l->trust == COORD_TRUST_WORD) /* what was freed since counts as current: see rules.h */
+        reopen(u, true, p->topen_ms + reach(u), COORD_CAUSE_HOLDER);
+    if (l->trust == COORD_TRUST_BET)
+        p->floor_short_ms = max64(p->floor_short_ms, p->floor_ms);
+    l->more_era = u->pool.era;
+    l->trust = COORD_TRUST_NONE;
+}
+
+/* The items of a renewal with their records. */
+struct heard {
+    struct coord_renewal *items;
+    size_t n;
     struct store_record records[COORD_RENEW_MAX];
     bool known[COORD_RENEW_MAX];
-    bool proof = false;
-    enum coord_status s = enter(u, true);
+};
+
+/* A holder knows more than the table, which takes its record for current, or which does not. */
+static bool knows_more(const struct rules *u, const struct heard *h, bool current)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (h->known[i] && fresh(u, &h->records[i]) == current &&
+            h->items[i].n > (uint64_t)h->records[i].n)
+            return true;
+    return false;
+}
+
+/* COORD_OK: the pool is in the era in which the items are to be judged. */
+static enum coord_status hear(struct rules *u, const struct coord_caller *by, struct heard *h)
+{
+    for (size_t i = 0; i < h->n; i++)
+        h->known[i] = get(u, h->items[i].worker, &h->records[i]);
+    bool proof = !has_moved(u) && knows_more(u, h, true);
+    enum coord_status s = arrive(u, proof);
     if (s != COORD_OK)
         return s;
+    struct coord_later before = u->pool.p.later;
+    learn(u, by);
+    if (proof || knows_more(u, h, false))
+        hear_more(u);
+    if (memcmp(&before, &u->pool.p.later, sizeof before) != 0)
+        store_pool_set(u->store, &u->pool);
+    return COORD_OK;
+}
+
+/* A holder of another pool of the same ID space: it may live from one that this pool was made in
+ * the place of, as if there had been none. */
+static void hear_stranger(struct rules *u, int64_t ahead_ms, const struct coord_renewal *items,
+                          size_t n)
+{
+    struct coord_pool *p = &u->pool.p;
+    int64_t skew = p->params.max_skew_ms, floor = p->born_ms + max64(reach(u), ahead_ms);
+    if (has_moved(u) || u->now_ms < p->tmax_ms - 2 * skew || u->now_ms >= floor)
+        return;
     for (size_t i = 0; i < n; i++) {
-        known[i] = get(u, items[i].worker, &records[i]);
-        if (known[i] && fresh(u, &records[i]) && items[i].n > (uint64_t)records[i].n)
-            proof = true;
+        struct store_record r;
+        if (items[i].hi_ms > floor || !get(u, items[i].worker, &r))
+            continue;
+        if (p->floor_short_ms < floor) {
+            reopen(u, true, floor, COORD_CAUSE_STRANGER);
+            p->later.more_era = u->pool.era;
+            store_pool_set(u->store, &u->pool);
+        }
+        if (r.held && r.t0_ms <= floor - skew)
+            set_free(u, &r);
     }
-    arrive(u, proof);
+}
+
+enum coord_status rules_renew(struct rules *u, const struct coord_caller *by,
+                              struct coord_renewal *items, size_t n, struct coord_terms *terms)
+{
+    struct heard h = {.items = items, .n = n};
+    const struct coord_pool *p = &u->pool.p;
+    enum coord_status s = enter(u, true);
+    if (s == COORD_WRONGPOOL && coord_same_space(u->identity, p->identity))
+        hear_stranger(u, by->ahead_ms, items, n);
+    if (s == COORD_OK)
+        s = hear(u, by, &h);
+    if (s != COORD_OK)
+        return s;
     if (u->pool.p.closed)
         return answer(u, COORD_CLOSED);
-    renew_all(u, records, known, items, n);
+    *terms = (struct coord_terms){p->later.settle_ms, p->params.worker_from, p->params.worker_to,
+                                  p->born_ms};
+    renew_all(u, h.records, h.known, items, n);
     return answer(u, COORD_OK);
 }
 
@@ -304,15 +454,14 @@ enum coord_status rules_renew(struct rules *u, struct coord_renewal *items, size
 enum coord_status rules_release(struct rules *u, const struct coord_release *item)
 {
     struct store_record r;
-    enum coord_status s = enter(u, false);
+    enum coord_status s = come_in(u);
     if (s != COORD_OK)
         return s;
-    arrive(u, false);
     if (!get(u, item->worker, &r) || !fresh(u, &r) || !r.held ||
         (!coord_token_equal(r.token, item->cur) && !coord_token_equal(r.token, item->nxt)))
         return answer(u, COORD_LOST);
     if (item->has_last)
-        r.hwm_ms = min(r.hwm_ms, max(item->last_ms, u->pool.p.floor_short_ms));
+        r.hwm_ms = min64(r.hwm_ms, max64(item->last_ms, u->pool.p.floor_short_ms));
     set_free(u, &r);
     return answer(u, COORD_OK);
 }
@@ -320,22 +469,22 @@ enum coord_status rules_release(struct rules *u, const struct coord_release *ite
 enum coord_status rules_evict(struct rules *u, uint16_t worker)
 {
     struct store_record r;
-    enum coord_status s = enter(u, false);
+    enum coord_status s = come_in(u);
     if (s != COORD_OK)
         return s;
-    arrive(u, false);
     if (!get(u, worker, &r) || !r.held)
         return answer(u, COORD_LOST);
+    char token[COORD_TOKEN_TEXT];
     set_free(u, &r);
+    store_who_set(u->store, worker, coord_token_text(token, r.token));
     return answer(u, COORD_OK);
 }
 
 enum coord_status rules_close(struct rules *u)
 {
-    enum coord_status s = enter(u, false);
+    enum coord_status s = come_in(u);
     if (s != COORD_OK)
         return s;
-    arrive(u, false);
     u->pool.p.closed = true;
     store_pool_set(u->store, &u->pool);
     return answer(u, COORD_OK);
@@ -343,10 +492,9 @@ enum coord_status rules_close(struct rules *u)
 
 enum coord_status rules_repair(struct rules *u, const uint16_t *workers, size_t n)
 {
-    enum coord_status s = enter(u, false);
+    enum coord_status s = come_in(u);
     if (s != COORD_OK)
         return s;
-    arrive(u, false);
     uint8_t named[COORD_WORKERS] = {0};
     for (size_t i = 0; i < n; i++)
         named[workers[i]] = 1;
@@ -364,24 +512,64 @@ enum coord_status rules_repair(struct rules *u, const uint16_t *workers, size_t 
     return answer(u, COORD_OK);
 }
 
+enum coord_status rules_settle(struct rules *u, int64_t settle_ms)
+{
+    struct coord_later *l = &u->pool.p.later;
+    const struct coord_params *k = &u->pool.p.params;
+    enum coord_status s = come_in_on_time(u);
+    if (s != COORD_OK)
+        return s;
+    int64_t before = coord_pool_settle(&u->pool.p, u->now_ms);
+    l->settle_ms = min64(max64(settle_ms, k->first_horizon_ms), k->horizon_ms);
+    bool less = l->settle_ms < before;
+    l->settle_before_ms = less ? before : 0;
+    l->settle_from_ms = less ? u->now_ms + before + 2 * k->max_skew_ms : 0;
+    store_pool_set(u->store, &u->pool);
+    return answer(u, COORD_OK);
+}
+
+enum coord_status rules_nothing_lost(struct rules *u)
+{
+    struct coord_pool *p = &u->pool.p;
+    struct coord_later *l = &p->later;
+    enum coord_status s = come_in_on_time(u);
+    if (s != COORD_OK)
+        return s;
+    if (l->more_era == u->pool.era)
+        return outcome_more(u->r, p->topen_ms);
+    if (l->era_before != u->pool.era)
+        return outcome_none(u->r, p->topen_ms);
+    int64_t from = coord_pool_word_from(p, (uint64_t)u->pool.era);
+    if (u->now_ms < from)
+        return outcome_early(u->r, from);
+    p->floor_ms = l->floor_before_ms;
+    p->floor_short_ms = l->floor_short_before_ms;
+    l->era_before = 0;
+    l->trust = COORD_TRUST_WORD;
+    store_pool_set(u->store, &u->pool);
+    return answer(u, COORD_OK);
+}
+
 enum coord_status rules_init(struct rules *u, const struct coord_init *in)
 {
     const struct coord_params *k = &in->params;
-    enum store_found found = store_pool_get(u->store, u->name, &u->pool);
-    if (found != STORE_NONE)
+    if (store_pool_get(u->store, u->name, &u->pool) != STORE_NONE)
         return outcome_exists(u->r, u->name);
+    enum coord_status s = check_skew(u, k->max_skew_ms);
+    if (s != COORD_OK) /* its floors and tmax are stamped now */
+        return s;
     bool lost = in->mode == COORD_INIT_AFTER_LOSS;
-    int64_t ahead = max(k->horizon_ms + 2 * k->max_skew_ms, in->lost_ahead_ms);
-    int64_t floor = lost ? u->now_ms + ahead : 0;
+    int64_t ahead = max64(k->horizon_ms + 2 * k->max_skew_ms, in->lost_ahead_ms);
     u->pool = (struct store_pool){
         .p = {.params = *k,
               .born_ms = u->now_ms,
               .topen_ms = u->now_ms,
               .tmax_ms = u->now_ms,
-              .floor_ms = floor,
-              .floor_short_ms = floor},
+              .floor_ms = lost ? u->now_ms + ahead : 0,
+              .floor_short_ms = lost ? u->now_ms + ahead : 0,
+              .later = {.settle_ms = in->settle_ms}},
         .era = lost ? 2 : 1,
-        .adopt = true,
+        .adopt = !in->identity_said,
     };
     memcpy(u->pool.p.identity, in->identity, sizeof u->pool.p.identity);
     memcpy(u->pool.fingerprint, u->fingerprint, strlen(u->fingerprint) + 1);

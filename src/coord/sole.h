@@ -1,52 +1,74 @@
 /*
- * Whether anybody on this host ever used the directory of an SQLite pool.
+ * Whether anybody on this host uses, or ever used, the path of an SQLite pool.
  *
  * A file says nothing of those who used the one that stood in its place before, and who may still
- * issue. But its users are processes of one host: each that has had a workerId leaves a trace in
- * the directory, and holds flock(2) on it, shared, until it ends, however it ends. So a pool is
- * fresh, without anybody's word, only where there is neither. Both are on the directory, since
- * `rm pool.db*` would take away a file's.
+ * issue. But its users are processes of one host. Each that has, or asks for, a workerId holds a
+ * lock until it ends, however it ends, and leaves a trace beside the file (tally.h). A pool is
+ * fresh, without anybody's word, only where there is neither.
+ *
+ * The lock is a byte, chosen by the path, of the file's directory and of each one above it up to
+ * the root. So `rm pool.db*` does not take it away, nor does a directory that is deleted, moved or
+ * mounted over: its users still hold those above. In a container the root is its own, and what is
+ * shared is the volume: whoever replaces all of that under those who use it is not seen.
  *
  * That a trace's owner has ended does not show that nobody can issue from what he was granted: his
  * state page outlives him. So there is no third answer.
  *
+ * Who is the first is asked again when the file that he makes is there and locked; who wants to be
+ * a holder has the lock before he looks which file is there. So either the first sees the holder,
+ * or the holder comes to the file that the first has made.
+ *
  * Invariants
- *   - The shared lock is had before a workerId is, and never given up.
+ *   - A holder never gives up the lock; but a program that takes over its process has it with its
+ *     first call. One whose directory is not the path's any more has the new one's before it leaves
+ *     the old one's.
  *   - Where the file system does not share locks between all that mount it, or may not, nobody is
  *     the first. Only those known to be of one host are believed.
  */
 #ifndef SIDFLAKE_COORD_SOLE_H
 #define SIDFLAKE_COORD_SOLE_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SOLE_DEPTH                                                                                 \
+    12               /* directories that are locked; of a longer path the lowest and the root …  \
+                      */
+#define SOLE_PATHS 2 /* … of the path as it is written, and of the one that it stands for */
 
 enum sole_state {
-    SOLE_FIRST,   /* nobody ever used the directory, and nobody else begins to: the lock is held */
-    SOLE_OTHERS,  /* somebody else holds, or held, a workerId, and lives */
+    SOLE_FIRST,   /* nobody uses the path, and nobody ever did */
+    SOLE_OTHERS,  /* somebody who holds, or asked for, a workerId lives */
     SOLE_UNKNOWN, /* it was used, or that cannot be told */
 };
 
 struct sole {
-    int dir; /* -1: not open … */
-    int why; /* … because of this, of errno(3) */
+    size_t n; /* 0: not open */
+    struct sole_lock {
+        int dir;
+        int64_t at;                  /* offset of the byte */
+    } lock[SOLE_DEPTH * SOLE_PATHS]; /* the file's directory first */
     bool holder;
 };
 
-#define SOLE_INIT ((struct sole){.dir = -1})
+#define SOLE_INIT ((struct sole){.n = 0})
 
-/* path: of the pool's file. FIRST lasts until sole_hold or sole_yield. Never blocks. */
+/* path, throughout: of the pool's file. Nothing here blocks. */
+
+/* The directory of the path. */
+void sole_directory(const char *path, char out[PATH_MAX]);
+
+/* Opens the directory that the path has now. *dir: its descriptor, which stays this one's. An error
+ * of errno(3). */
+int sole_enter(struct sole *s, const char *path, int *dir);
+
 enum sole_state sole_look(struct sole *s, const char *path);
 
-/* Keeps others from being the first, until sole_hold or sole_yield. false: somebody is just now. */
-bool sole_join(struct sole *s, const char *path);
-
-/* Becomes a holder, after one of the two above, and leaves a trace. An error of errno(3):
- * EWOULDBLOCK, somebody came in between; else whoever comes later could not know that somebody was
- * here. 0: it is one, or nobody is believed to be the first there. */
-int sole_hold(struct sole *s);
-
-/* Gives up what was taken, but by a holder. */
-void sole_yield(struct sole *s);
+/* Becomes a holder, or stays one. An error of errno(3): whoever comes later could not know that
+ * somebody was here. 0: it is one, or nobody is believed to be the first there. */
+int sole_hold(struct sole *s, const char *path);
 
 /* At the end. */
 void sole_end(struct sole *s);

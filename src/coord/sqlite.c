@@ -5,14 +5,18 @@
  *   - T is this host's clock, read when the transaction has its lock.
  *   - A file is made by init alone. Before each operation the path is compared with the file that
  *     is open (device and inode): one that was deleted, replaced or restored is seen as such.
- *   - The fingerprint is that device and inode and the time of the inode's birth, since inode
- *     numbers are used again. Another one reopens the pool. A file overwritten in place keeps all
- *     three: only a holder that knows more than the table then proves the rewind.
+ *   - The fingerprint is that inode, the time of its birth, since inode numbers are used again, and
+ *     the turn of the tally, since a file set back in place keeps both. Another one reopens the
+ *     pool. The device's number is good for one boot only, so the tally has it.
+ *   - A transaction is answered when its tick stands beside the file (tally.h).
  *   - A transaction that has failed before COMMIT changed nothing; of one that failed in COMMIT
  *     that is not known.
  *
  * URL: sqlite:///PATH or sqlite:PATH, the path taken as it stands.
  */
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/timefmt.h"
 #include "coord/outcome.h"
 #include "coord/rules.h"
 #include "coord/sole.h"
@@ -25,11 +29,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <time.h>
+#include <unistd.h>
 
-#define BUSY     "%s: another sidecar makes the pool just now"
-#define TICK_OPS 10000 /* virtual machine instructions between two looks at the deadline */
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+#define TICK_OPS     10000 /* virtual machine instructions between two looks at the deadline */
+
+/* Of a file at a path. */
+struct place {
+    int64_t device;
+    char inode[STORE_FINGERPRINT_MAX - 20]; /* and its birth, as text */
+};
 
 struct file {
     struct coord base;
@@ -38,7 +47,12 @@ struct file {
     int64_t deadline_us; /* of the call that runs now; monotonic */
     struct store store;
     struct sole sole;
-    char fingerprint[STORE_FINGERPRINT_MAX]; /* of the open file */
+    struct place place; /* of the open file, or of the one before */
+    char fingerprint[STORE_FINGERPRINT_MAX];
+    char boot[TALLY_BOOT_MAX]; /* "": not known */
+    int64_t answered;          /* the latest tick in that file that this process was answered; -1 */
+    int64_t tick;              /* of the transaction that runs; 0: it tells nobody anything */
+    int dir;                   /* where it is to be left; the sole's */
     char pool[COORD_POOL_NAME_MAX];
     char who[COORD_WHO_MAX];
     char path[PATH_MAX];
@@ -51,17 +65,23 @@ static struct file *file_of(struct coord *c)
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-/* 0 and the fingerprint of what is at the path now, or errno. */
-static int identify(const struct file *f, char out[STORE_FINGERPRINT_MAX])
+/* 0 and what is at the path now, or errno. */
+static int identify(const struct file *f, struct place *out)
 {
     struct statx st;
     if (statx(AT_FDCWD, f->path, 0, STATX_BASIC_STATS | STATX_BTIME, &st) != 0)
         return errno;
     bool born = st.stx_mask & STATX_BTIME;
-    (void)snprintf(out, STORE_FINGERPRINT_MAX, "%" PRIx64 ":%" PRIx64 ":%" PRIx64 ".%" PRIx32,
-                   (uint64_t)makedev(st.stx_dev_major, st.stx_dev_minor), (uint64_t)st.stx_ino,
-                   born ? (uint64_t)st.stx_btime.tv_sec : 0, born ? st.stx_btime.tv_nsec : 0);
+    out->device = ((int64_t)st.stx_dev_major << 20 | st.stx_dev_minor) & COORD_NUMBER_MAX;
+    (void)snprintf(out->inode, sizeof out->inode, "%" PRIx64 ":%" PRIx64 ".%" PRIx32,
+                   (uint64_t)st.stx_ino, born ? (uint64_t)st.stx_btime.tv_sec : 0,
+                   born ? st.stx_btime.tv_nsec : 0);
     return 0;
+}
+
+static bool same_place(const struct place *a, const struct place *b)
+{
+    return a->device == b->device && strcmp(a->inode, b->inode) == 0;
 }
 
 static int past_deadline(void *arg)
@@ -112,8 +132,8 @@ static int connect_file(struct file *f, bool create)
 /* COORD_OK: open, and the file at the path is the one that was opened. */
 static enum coord_status open_file(struct file *f, bool create, struct coord_reply *r)
 {
-    char before[STORE_FINGERPRINT_MAX] = "";
-    int errnum = identify(f, before);
+    struct place before = {.inode = ""}, after;
+    int errnum = identify(f, &before);
     if (errnum && !(create && errnum == ENOENT))
         return missing(f, errnum, r);
     if (connect_file(f, create) != SQLITE_OK)
@@ -126,16 +146,19 @@ static enum coord_status open_file(struct file *f, bool create, struct coord_rep
         store_close(&f->store);
         return s;
     }
-    errnum = identify(f, f->fingerprint);
+    errnum = identify(f, &after);
     if (kind == STORE_EMPTY || errnum) {
         store_close(&f->store);
         return missing(f, errnum ? errnum : ENOENT, r);
     }
-    if (*before && strcmp(before, f->fingerprint) != 0) {
+    if (before.inode[0] && !same_place(&before, &after)) {
         store_close(&f->store);
         return outcome_down(r, ERR_BUSY, "%s: expected one file, found it replaced just now",
                             f->path);
     }
+    if (!same_place(&f->place, &after))
+        f->answered = -1;
+    f->place = after;
     return COORD_OK;
 }
 
@@ -144,23 +167,20 @@ static enum coord_status check_directory(struct file *f, struct coord_reply *r)
 {
     char dir[PATH_MAX];
     struct stat st;
-    const char *slash = strrchr(f->path, '/');
-    size_t n = slash ? (size_t)(slash - f->path) + (slash == f->path) : 0;
-    memcpy(dir, f->path, n);
-    dir[n] = '\0';
-    int errnum = stat(n ? dir : ".", &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+    sole_directory(f->path, dir);
+    int errnum = stat(dir, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
     if (!errnum)
         return COORD_OK;
-    return outcome_refused(r, "%s: expected a directory to make the pool's file in, found %s",
-                           n ? dir : ".", strerror(errnum));
+    return outcome_refused(r, "%s: expected a directory to make the pool's file in, found %s", dir,
+                           strerror(errnum));
 }
 
 static enum coord_status ready(struct file *f, bool create, struct coord_reply *r)
 {
     f->deadline_us = clock_mono_us(f->clock) + f->timeout_us;
     if (f->store.db) {
-        char now[STORE_FINGERPRINT_MAX];
-        if (identify(f, now) == 0 && strcmp(now, f->fingerprint) == 0)
+        struct place now;
+        if (identify(f, &now) == 0 && same_place(&now, &f->place))
             return COORD_OK;
         store_close(&f->store);
     }
@@ -176,6 +196,25 @@ enum kind {
     KIND_CREATE
 };
 
+/* Numbers the transaction, and knows by that whether the file was set back. 0, or errno. */
+static int number(struct file *f)
+{
+    struct tally t;
+    int64_t beside;
+    int why = sole_enter(&f->sole, f->path, &f->dir);
+    if (why == 0)
+        why = tally_look(f->dir, f->path, &beside);
+    if (why)
+        return why;
+    store_tally_get(&f->store, &t);
+    tally_next(&t, beside > f->answered ? beside : f->answered, f->place.device, f->boot);
+    store_tally_set(&f->store, &t);
+    (void)snprintf(f->fingerprint, sizeof f->fingerprint, "%s:%" PRIx64, f->place.inode,
+                   (uint64_t)t.turn);
+    f->tick = t.tick;
+    return 0;
+}
+
 /* COORD_OK: *u is ready for its operation, which must be followed by end(). */
 static enum coord_status begin(struct file *f, enum kind kind, const char *identity,
                                struct rules *u, struct coord_reply *r)
@@ -187,6 +226,13 @@ static enum coord_status begin(struct file *f, enum kind kind, const char *ident
     store_run(&f->store, kind == KIND_READ ? STORE_BEGIN_READ : STORE_BEGIN);
     if (f->store.rc != SQLITE_OK)
         return failed(f, false, r);
+    f->tick = 0;
+    int fault = kind == KIND_READ ? 0 : number(f);
+    if (fault) {
+        store_close(&f->store);
+        return outcome_down(r, ERR_IO, "%s: expected a directory to list, found %s", f->path,
+                            strerror(fault));
+    }
     r->now_ms = clock_wall_ms(f->clock);
     *u = (struct rules){
         .store = &f->store,
@@ -195,6 +241,7 @@ static enum coord_status begin(struct file *f, enum kind kind, const char *ident
         .identity = identity,
         .fingerprint = f->fingerprint,
         .now_ms = r->now_ms,
+        .caller_ms = r->now_ms,
     };
     return COORD_OK;
 }
@@ -204,35 +251,16 @@ static enum coord_status end(struct file *f, enum coord_status s, struct coord_r
     if (f->store.rc != SQLITE_OK)
         return failed(f, false, r);
     store_run(&f->store, STORE_COMMIT);
-    return f->store.rc == SQLITE_OK ? s : failed(f, true, r);
-}
-
-/* The same for an operation that makes this process a holder, which it has to be first. */
-static enum coord_status end_holding(struct file *f, enum coord_status s, struct coord_reply *r)
-{
-    int fault = s == COORD_OK && f->store.rc == SQLITE_OK ? sole_hold(&f->sole) : 0;
-    if (fault == 0)
-        return end(f, s, r);
-    store_run(&f->store, STORE_ROLLBACK);
-    if (fault == EWOULDBLOCK)
-        return outcome_down(r, ERR_BUSY, BUSY, f->path);
-    return outcome_refused(r,
-                           "%s: expected a directory that this user may read, lock and leave "
-                           ".sidflake-pool in, found: %s",
-                           f->path, strerror(fault));
-}
-
-/* Waits for whoever makes the pool just now: for a transaction. */
-static bool join(struct file *f)
-{
-    const struct timespec ms = {.tv_nsec = 1000000};
-    int64_t until_us = clock_mono_us(f->clock) + f->timeout_us;
-    while (!sole_join(&f->sole, f->path)) {
-        if (clock_mono_us(f->clock) > until_us)
-            return false;
-        (void)nanosleep(&ms, NULL);
-    }
-    return true;
+    if (f->store.rc != SQLITE_OK)
+        return failed(f, true, r);
+    if (f->tick == 0)
+        return s;
+    int fault = tally_leave(f->dir, f->path, f->tick);
+    if (fault)
+        return outcome_down(r, ERR_IO, "%s: expected a directory to leave a file in, found %s",
+                            f->path, strerror(fault));
+    f->answered = f->tick;
+    return s;
 }
 
 /* ---- the operations ------------------------------------------------------------------------- */
@@ -246,22 +274,54 @@ static enum coord_status file_describe(struct coord *c, struct coord_pool *pool,
     return s == COORD_OK ? end(f, rules_describe(&u, pool), r) : s;
 }
 
-/* Nobody said that the ID space is fresh, and it may not be. */
-static enum coord_status not_fresh(const struct file *f, enum sole_state is, struct coord_reply *r)
+/* With the command for a shell, whole or not at all. */
+static enum coord_status used_before(const struct file *f, const struct coord_init *in,
+                                     struct coord_reply *r)
 {
-    if (is == SOLE_OTHERS)
-        return outcome_refused(r,
-                               "%s: expected to be alone where a pool is made, found another "
-                               "sidecar that uses its directory: with coordinator.auto_init it "
-                               "makes the pool again",
-                               f->path);
+    char url[PATH_MAX + 16], epoch[TIMEFMT_MAX], command[448];
+    int64_t epoch_ms;
+    struct buf b;
+    buf_init(&b, command, sizeof command - 1);
+    (void)snprintf(url, sizeof url, "sqlite:%s", f->path);
+    BUF_PUT_LIT(&b, "sidflakectl pool init --coordinator ");
+    buf_put_word(&b, url);
+    BUF_PUT_LIT(&b, " --pool ");
+    buf_put_word(&b, f->pool);
+    BUF_PUT_LIT(&b, " --epoch ");
+    if (coord_identity_epoch(in->identity, &epoch_ms, NULL) == ERR_OK)
+        buf_put_str(&b, timefmt_rfc3339(epoch, epoch_ms));
+    BUF_PUT_LIT(&b, " --fresh");
+    command[b.n] = '\0';
     return outcome_refused(r,
-                           "%s: expected a directory that nobody used before, found one that was, "
-                           "or where that cannot be told: if it was not, make the pool with "
-                           "`sidflakectl pool init --fresh`, else with --after-loss",
-                           f->path);
+                           "%.64s: expected a path that nobody used before, found one that was, or "
+                           "where that cannot be told: if it was not, make the pool with `%s`, "
+                           "else with the command in the log of a sidecar that used it",
+                           f->path, b.failed ? "sidflakectl pool init" : command);
 }
 
+/* Unless somebody said that the ID space is fresh, nobody may have used it. */
+static enum coord_status check_fresh(struct file *f, const struct coord_init *in,
+                                     struct coord_reply *r)
+{
+    if (!in->unattended || in->mode != COORD_INIT_FRESH)
+        return COORD_OK;
+    switch (sole_look(&f->sole, f->path)) {
+    case SOLE_FIRST:
+        return COORD_OK;
+    case SOLE_OTHERS:
+        return outcome_refused(r,
+                               "%s: expected to be alone where a pool is made, found another "
+                               "sidecar that uses this file: its log has the command that makes "
+                               "the pool again, and with coordinator.auto_init it does so itself",
+                               f->path);
+    default:
+        return used_before(f, in, r);
+    }
+}
+
+/* Who is the first is asked before a file is made, and again with it locked: whoever has become a
+ * holder in between is seen then, and whoever does so later comes to this file (sole.h). Who comes
+ * second is told that there is a pool, if there is. */
 static enum coord_status file_init(struct coord *c, const struct coord_init *in,
                                    struct coord_reply *r)
 {
@@ -270,15 +330,15 @@ static enum coord_status file_init(struct coord *c, const struct coord_init *in,
     if (in->params.replicas > 0)
         return outcome_refused(r, "replicas: expected 0 of an SQLite file, found %" PRIu32,
                                in->params.replicas);
-    if (in->unattended && in->mode == COORD_INIT_FRESH) {
-        enum sole_state is = sole_look(&f->sole, f->path);
-        if (is != SOLE_FIRST)
-            return not_fresh(f, is, r);
-    }
-    enum coord_status s = begin(f, KIND_CREATE, in->identity, &u, r);
+    enum coord_status s = access(f->path, F_OK) == 0 ? COORD_OK : check_fresh(f, in, r);
     if (s == COORD_OK)
-        s = end(f, rules_init(&u, in), r);
-    sole_yield(&f->sole);
+        s = begin(f, KIND_CREATE, in->identity, &u, r);
+    if (s != COORD_OK)
+        return s;
+    s = rules_init(&u, in);
+    if (s != COORD_OK || (s = check_fresh(f, in, r)) == COORD_OK)
+        return end(f, s, r);
+    store_run(&f->store, STORE_ROLLBACK);
     return s;
 }
 
@@ -288,28 +348,30 @@ static enum coord_status file_claim(struct coord *c, const char *identity, int64
 {
     struct file *f = file_of(c);
     struct rules u;
-    if (!join(f))
-        return outcome_down(r, ERR_BUSY, BUSY, f->path);
+    int fault = sole_hold(&f->sole, f->path); /* before it is known which file is there */
+    if (fault == ENOENT)
+        return outcome_nopool(r, f->pool);
+    if (fault)
+        return outcome_refused(r,
+                               "%s: expected a directory that this user may read, lock and leave "
+                               "files in, found: %s",
+                               f->path, strerror(fault));
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    if (s == COORD_OK)
-        s = end_holding(f, rules_claim(&u, caller_ms, nxt, f->who, out), r);
-    sole_yield(&f->sole);
-    return s;
+    u.caller_ms = caller_ms;
+    return s == COORD_OK ? end(f, rules_claim(&u, nxt, f->who, out), r) : s;
 }
 
 static enum coord_status file_renew(struct coord *c, const char *identity,
-                                    struct coord_renewal *items, size_t n, struct coord_reply *r)
+                                    const struct coord_caller *by, struct coord_renewal *items,
+                                    size_t n, struct coord_terms *terms, struct coord_reply *r)
 {
     struct file *f = file_of(c);
     struct rules u;
-    if (!join(f))
-        return outcome_down(r, ERR_BUSY, BUSY, f->path);
-    (void)sole_hold(&f->sole); /* who renews has workerIds, and may go on whatever the answer is */
+    /* who renews has workerIds, and may go on whatever the answer is */
+    (void)sole_hold(&f->sole, f->path);
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    if (s == COORD_OK)
-        s = end(f, rules_renew(&u, items, n), r);
-    sole_yield(&f->sole);
-    return s;
+    u.caller_ms = by->now_ms;
+    return s == COORD_OK ? end(f, rules_renew(&u, by, items, n, terms), r) : s;
 }
 
 static enum coord_status file_release(struct coord *c, const char *identity,
@@ -345,6 +407,24 @@ static enum coord_status file_repair(struct coord *c, const char *identity, cons
     struct rules u;
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
     return s == COORD_OK ? end(f, rules_repair(&u, workers, n), r) : s;
+}
+
+static enum coord_status file_settle(struct coord *c, const char *identity, int64_t settle_ms,
+                                     struct coord_reply *r)
+{
+    struct file *f = file_of(c);
+    struct rules u;
+    enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
+    return s == COORD_OK ? end(f, rules_settle(&u, settle_ms), r) : s;
+}
+
+static enum coord_status file_nothing_lost(struct coord *c, const char *identity,
+                                           struct coord_reply *r)
+{
+    struct file *f = file_of(c);
+    struct rules u;
+    enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
+    return s == COORD_OK ? end(f, rules_nothing_lost(&u), r) : s;
 }
 
 static enum coord_status file_snapshot(struct coord *c, struct coord_snapshot *out,
@@ -392,6 +472,15 @@ static enum err_code set_path(struct file *f, struct span url, struct err *e)
     return ERR_OK;
 }
 
+static void read_boot(struct file *f)
+{
+    size_t n;
+    if (file_load(BOOT_ID_FILE, 0, f->boot, sizeof f->boot - 1, &n))
+        n = 0;
+    f->boot[n] = '\0';
+    f->boot[strcspn(f->boot, "\n")] = '\0';
+}
+
 static enum err_code file_open(const struct coord_options *o, struct coord **out, struct err *e)
 {
     struct file *f = calloc(1, sizeof *f);
@@ -404,6 +493,8 @@ static enum err_code file_open(const struct coord_options *o, struct coord **out
     }
     f->base.driver = &coord_sqlite;
     f->sole = SOLE_INIT;
+    f->answered = -1;
+    read_boot(f);
     f->clock = o->clock;
     f->timeout_us = o->timeout_us;
     memcpy(f->pool, o->pool.p, o->pool.n);
@@ -428,5 +519,7 @@ const struct coord_driver coord_sqlite = {
     .evict = file_evict,
     .close = file_close,
     .repair = file_repair,
+    .settle = file_settle,
+    .nothing_lost = file_nothing_lost,
     .snapshot = file_snapshot,
 };

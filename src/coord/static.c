@@ -23,6 +23,7 @@ struct fixed {
     struct coord base;
     struct clock *clock;
     uint16_t worker;
+    int64_t born_ms; /* as described */
     char identity[COORD_IDENTITY_MAX];
 };
 
@@ -93,7 +94,7 @@ static enum coord_status fixed_describe(struct coord *c, struct coord_pool *pool
     memcpy(pool->identity, f->identity, sizeof pool->identity);
     pool->params = coord_params_default;
     pool->params.worker_from = pool->params.worker_to = f->worker;
-    pool->born_ms = pool->topen_ms = pool->tmax_ms = r->now_ms;
+    pool->born_ms = f->born_ms = pool->topen_ms = pool->tmax_ms = r->now_ms;
     pool->held = 1;
     return outcome_of_pool(pool, r);
 }
@@ -139,11 +140,15 @@ static enum coord_status fixed_claim(struct coord *c, const char *identity, int6
 }
 
 static enum coord_status fixed_renew(struct coord *c, const char *identity,
-                                     struct coord_renewal *items, size_t n, struct coord_reply *r)
+                                     const struct coord_caller *by, struct coord_renewal *items,
+                                     size_t n, struct coord_terms *terms, struct coord_reply *r)
 {
     struct fixed *f = fixed_of(c);
+    (void)by;
     if (!begin(f, identity, r))
         return wrong(f, identity, r);
+    terms->worker_from = terms->worker_to = f->worker;
+    terms->born_ms = f->born_ms;
     for (size_t i = 0; i < n; i++) {
         items[i].how = items[i].worker == f->worker ? COORD_HOW_RENEWED : COORD_HOW_LOST;
         if (items[i].how == COORD_HOW_LOST)

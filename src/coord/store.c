@@ -30,17 +30,36 @@ static const char tables[] =
                                                          VERSION) ";"
                                                                   "COMMIT";
 
+/* Columns that a file of an earlier program lacks, and that program does not mind; NULL is 0. */
+static const char later[] =
+    "ALTER TABLE pool ADD COLUMN settle INT; ALTER TABLE pool ADD COLUMN settle0 INT;"
+    "ALTER TABLE pool ADD COLUMN settle_t INT; ALTER TABLE pool ADD COLUMN fl0 INT;"
+    "ALTER TABLE pool ADD COLUMN fs0 INT; ALTER TABLE pool ADD COLUMN era0 INT;"
+    "ALTER TABLE pool ADD COLUMN more INT; ALTER TABLE pool ADD COLUMN trust INT;"
+    "ALTER TABLE pool ADD COLUMN lent INT; ALTER TABLE pool ADD COLUMN ahead INT;"
+    "ALTER TABLE pool ADD COLUMN every INT";
+static const char last[] = "ALTER TABLE pool ADD COLUMN cause INT";
+
+#define THERE(name) "SELECT count(*) FROM pragma_table_info('pool') WHERE name = '" name "'"
+
 static const char *const sql[STORE_SQLS] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
     [STORE_BEGIN_READ] = "BEGIN",
     [STORE_COMMIT] = "COMMIT",
     [STORE_ROLLBACK] = "ROLLBACK",
+    [STORE_TALLY_MAKE] = "CREATE TABLE IF NOT EXISTS tally(one INTEGER PRIMARY KEY CHECK(one = 1),"
+                         " tick INT, turn INT, device INT, boot TEXT)",
+    [STORE_TALLY_GET] = "SELECT tick, turn, device, boot FROM tally",
+    [STORE_TALLY_SET] = "INSERT OR REPLACE INTO tally VALUES(1, ?1, ?2, ?3, ?4)",
     [STORE_POOL_GET] = "SELECT id, identity, fp, era, topen, fl, fs, tmax, closed, adopt, a, a0,"
-                       " d0, s, g, k, w_from, w_to, born FROM pool WHERE name = ?1",
+                       " d0, s, g, k, w_from, w_to, born, settle, settle0, settle_t, fl0, fs0,"
+                       " era0, more, trust, lent, ahead, every, cause FROM pool WHERE name = ?1",
     [STORE_POOL_ADD] = "INSERT INTO pool(name) VALUES(?1)",
     [STORE_POOL_SET] = "UPDATE pool SET identity=?2, fp=?3, era=?4, topen=?5, fl=?6, fs=?7,"
                        " tmax=?8, closed=?9, adopt=?10, a=?11, a0=?12, d0=?13, s=?14, g=?15,"
-                       " k=?16, w_from=?17, w_to=?18, born=?19 WHERE id = ?1",
+                       " k=?16, w_from=?17, w_to=?18, born=?19, settle=?20, settle0=?21,"
+                       " settle_t=?22, fl0=?23, fs0=?24, era0=?25, more=?26, trust=?27, lent=?28,"
+                       " ahead=?29, every=?30, cause=?31 WHERE id = ?1",
     [STORE_RECORD_GET] = "SELECT worker, era, hwm, t0, n, token, due, who FROM worker"
                          " WHERE pool = ?1 AND worker = ?2",
     [STORE_RECORD_SET] = "INSERT INTO worker(pool, worker, era, hwm, t0, n, token, due)"
@@ -206,6 +225,20 @@ static void execute(struct store *s, const char *text)
         store_fail(s, sqlite3_exec(s->db, text, NULL, NULL, NULL));
 }
 
+/* Whoever comes first does it. */
+static enum store_kind add_later(struct store *s)
+{
+    if (pragma(s, THERE("cause")) == 0) {
+        store_run(s, STORE_BEGIN);
+        if (pragma(s, THERE("every")) == 0)
+            execute(s, later);
+        if (pragma(s, THERE("cause")) == 0)
+            execute(s, last);
+        store_run(s, STORE_COMMIT);
+    }
+    return s->rc == SQLITE_OK ? STORE_OURS : STORE_BROKEN;
+}
+
 enum store_kind store_prepare(struct store *s, bool create)
 {
     execute(s, "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF;"
@@ -216,7 +249,7 @@ enum store_kind store_prepare(struct store *s, bool create)
     if (s->rc != SQLITE_OK)
         return STORE_BROKEN;
     if (app == APPLICATION && version == VERSION)
-        return STORE_OURS;
+        return add_later(s);
     if (app != 0 || version != 0 || objects != 0) {
         (void)snprintf(s->why, sizeof s->why,
                        "expected a pool of version %d (application_id %d), found version %" PRId64
@@ -228,7 +261,7 @@ enum store_kind store_prepare(struct store *s, bool create)
         return STORE_EMPTY;
     (void)pragma(s, "PRAGMA journal_mode = WAL");
     execute(s, tables);
-    return s->rc == SQLITE_OK ? STORE_OURS : STORE_BROKEN;
+    return add_later(s);
 }
 
 void store_close(struct store *s)
@@ -239,9 +272,31 @@ void store_close(struct store *s)
     memset(s, 0, sizeof *s);
 }
 
+void store_tally_get(struct store *s, struct tally *out)
+{
+    store_run(s, STORE_TALLY_MAKE); /* files of earlier programs have none */
+    sqlite3_stmt *st = use(s, STORE_TALLY_GET);
+    bool good = step(s, st) && number_at(st, 0, &out->tick) && number_at(st, 1, &out->turn) &&
+                number_at(st, 2, &out->device) && text_at(st, 3, out->boot, sizeof out->boot);
+    done(st);
+    if (!good)
+        *out = (struct tally){.tick = 0};
+}
+
+void store_tally_set(struct store *s, const struct tally *t)
+{
+    sqlite3_stmt *st = use(s, STORE_TALLY_SET);
+    bind_number(s, st, 1, t->tick);
+    bind_number(s, st, 2, t->turn);
+    bind_number(s, st, 3, t->device);
+    bind_text(s, st, 4, t->boot);
+    finish(s, st);
+}
+
 /* ---- the pool ------------------------------------------------------------------------------- */
 
-#define POOL_NUMBERS 16 /* columns era to born, in the order of the statements */
+/* Columns era to born, and those of later, in the order of the statements. */
+#define POOL_NUMBERS (16 + COORD_LATERS)
 
 static bool pool_unpack(struct store_pool *out, const int64_t v[POOL_NUMBERS])
 {
@@ -264,6 +319,7 @@ static bool pool_unpack(struct store_pool *out, const int64_t v[POOL_NUMBERS])
     params->worker_from = (uint16_t)v[13];
     params->worker_to = (uint16_t)v[14];
     out->p.born_ms = v[15];
+    memcpy(&out->p.later, v + POOL_NUMBERS - COORD_LATERS, sizeof out->p.later);
     return true;
 }
 
@@ -289,6 +345,14 @@ static void pool_pack(const struct store_pool *in, int64_t v[POOL_NUMBERS])
         in->p.born_ms,
     };
     memcpy(v, all, sizeof all);
+    memcpy(v + POOL_NUMBERS - COORD_LATERS, &in->p.later, sizeof in->p.later);
+}
+
+/* Number i is one of later, in a row that nobody has written since. */
+static bool not_yet(sqlite3_stmt *st, size_t i, int64_t *out)
+{
+    *out = 0;
+    return i >= POOL_NUMBERS - COORD_LATERS && sqlite3_column_type(st, 3 + (int)i) == SQLITE_NULL;
 }
 
 enum store_found store_pool_get(struct store *s, const char *name, struct store_pool *out)
@@ -301,8 +365,8 @@ enum store_found store_pool_get(struct store *s, const char *name, struct store_
     bool good = row && number_at(st, 0, &s->pool) &&
                 text_at(st, 1, out->p.identity, sizeof out->p.identity) &&
                 text_at(st, 2, out->fingerprint, sizeof out->fingerprint);
-    for (int i = 0; good && i < POOL_NUMBERS; i++)
-        good = number_at(st, 3 + i, &v[i]);
+    for (size_t i = 0; good && i < POOL_NUMBERS; i++)
+        good = number_at(st, 3 + (int)i, &v[i]) || not_yet(st, i, &v[i]);
     done(st);
     if (!row)
         return STORE_NONE;
@@ -326,8 +390,8 @@ void store_pool_set(struct store *s, const struct store_pool *p)
     pool_pack(p, v);
     bind_text(s, st, 2, p->p.identity);
     bind_text(s, st, 3, p->fingerprint);
-    for (int i = 0; i < POOL_NUMBERS; i++)
-        bind_number(s, st, 4 + i, v[i]);
+    for (size_t i = 0; i < POOL_NUMBERS; i++)
+        bind_number(s, st, 4 + (int)i, v[i]);
     finish(s, st);
 }
 
@@ -403,12 +467,21 @@ uint64_t store_due_count(struct store *s)
     return count_of(s, STORE_DUE_COUNT);
 }
 
-void store_who_set(struct store *s, uint16_t worker, const char *json)
+void store_who_set(struct store *s, uint16_t worker, const char *text)
 {
     sqlite3_stmt *st = use_worker(s, STORE_WHO_SET, worker);
-    if (*json)
-        bind_text(s, st, 3, json);
+    if (*text)
+        bind_text(s, st, 3, text);
     finish(s, st);
+}
+
+bool store_who_is(struct store *s, uint16_t worker, const char *text)
+{
+    char who[COORD_WHO_MAX];
+    sqlite3_stmt *st = use_worker(s, STORE_RECORD_GET, worker);
+    bool same = step(s, st) && text_at(st, 7, who, sizeof who) && strcmp(who, text) == 0;
+    done(st);
+    return same;
 }
 
 /* ---- the queue ------------------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
  *   worker  one row per workerId with a record; due is its place in the index of held ones
  *           (what the script has in its zset), NULL where it is not in it
  *   queue   the free list in order of seq, which only rises
+ *   tally   one row: how far the file is (tally.h)
  *
  * Invariants
  *   - Failure is sticky: after one, calls do nothing and answer as if there were no row. Whoever
@@ -16,6 +17,7 @@
 #define SIDFLAKE_COORD_STORE_H
 
 #include "coord/coord.h"
+#include "coord/tally.h"
 
 #define STORE_FINGERPRINT_MAX 96 /* NUL included */
 
@@ -28,6 +30,9 @@ enum store_sql {
     STORE_BEGIN_READ,
     STORE_COMMIT,
     STORE_ROLLBACK,
+    STORE_TALLY_MAKE,
+    STORE_TALLY_GET,
+    STORE_TALLY_SET,
     STORE_POOL_GET,
     STORE_POOL_ADD,
     STORE_POOL_SET,
@@ -95,6 +100,11 @@ void store_run(struct store *s, enum store_sql what);
 /* Keeps the first failure. */
 void store_fail(struct store *s, int rc);
 
+/* In a transaction that writes. All 0 where there is none, or none that can be read: as old as a
+ * file can be. */
+void store_tally_get(struct store *s, struct tally *out);
+void store_tally_set(struct store *s, const struct tally *t);
+
 /* Finds the pool by name and works on it from here on. */
 enum store_found store_pool_get(struct store *s, const char *name, struct store_pool *out);
 void store_pool_add(struct store *s, const char *name, const struct store_pool *p);
@@ -113,7 +123,9 @@ size_t store_due_list(struct store *s, int64_t limit_ms, uint16_t *out, size_t m
 uint64_t store_due_count(struct store *s);
 
 /* json "" removes it. */
-void store_who_set(struct store *s, uint16_t worker, const char *json);
+void store_who_set(struct store *s, uint16_t worker, const char *text);
+/* Whether that is what store_who_set was given last. */
+bool store_who_is(struct store *s, uint16_t worker, const char *text);
 
 /* Takes the first entry off the queue; false where there is none. Entries that are no workerId
  * come as UINT32_MAX. */

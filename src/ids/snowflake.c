@@ -318,6 +318,14 @@ enum snowflake_status snowflake_some(struct snowflake *s, int64_t now_ms, uint32
     return SNOWFLAKE_OK;
 }
 
+int64_t snowflake_resumes(const struct snowflake *s)
+{
+    int64_t at = s->nmembers ? s->member[0].last : 0;
+    for (unsigned i = 1; i < s->nmembers; i++)
+        at = s->member[i].last < at ? s->member[i].last : at;
+    return at;
+}
+
 enum snowflake_status snowflake_peek(const struct snowflake *s, int64_t now_ms)
 {
     if (now_ms < s->epoch_ms || now_ms > layout_end_ms(s->epoch_ms))

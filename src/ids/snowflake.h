@@ -140,6 +140,9 @@ enum snowflake_status snowflake_some(struct snowflake *s, int64_t now_ms, uint32
  * with FULL counted as OK. */
 enum snowflake_status snowflake_peek(const struct snowflake *s, int64_t now_ms);
 
+/* From when on a clock that is behind is behind no longer: the lowest last time of all members. */
+int64_t snowflake_resumes(const struct snowflake *s);
+
 /* The highest ceiling of the active members, Unix ms; 0 without any. */
 int64_t snowflake_ceiling(const struct snowflake *s);
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/timefmt.h"
 #include "lease/recovery.h"
+#include "lease/terms.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +37,9 @@ struct keeper {
     struct keeper_report report;
     enum coord_status logged; /* the latest status that was logged */
     struct log_limit remind;
-    bool page_lost; /* that was logged */
+    bool page_lost;  /* that was logged */
+    bool undated;    /* likewise: no new generation of the page can be had */
+    bool range_told; /* likewise: the pool's range is another one */
     bool stopping;
 };
 
@@ -172,11 +175,20 @@ static void log_mails(const struct keeper *k)
         else if (m->kind == LEASE_MAIL_GRANT)
             log_grant(m);
         else if (m->kind == LEASE_MAIL_REVOKE)
-            log_warn(
-                "workerId lost", kv_u64("worker", m->worker),
-                kv_str("why",
-                       "the coordinator knows a later holder, rested it, or has other workerIds"));
+            log_warn("workerId lost", kv_u64("worker", m->worker),
+                     kv_str("why", m->released ? "an operator released it"
+                                               : "the coordinator knows a later holder, rested "
+                                                 "it, or has other workerIds"));
     }
+}
+
+static void log_range(struct keeper *k)
+{
+    bool differs = k->lease.range.code != ERR_OK;
+    if (differs && !k->range_told)
+        log_warn("the pool's workerIds are others than before", kv_str("why", k->lease.range.text),
+                 kv_str("pool", k->o.pool_name));
+    k->range_told = differs;
 }
 
 /* One line when the outcome of calls changes, and a reminder while it stays bad. Where a pool is
@@ -203,6 +215,21 @@ static void log_status(struct keeper *k, enum coord_status s, int64_t mono)
 /* ---- one call ---------------------------------------------------------------------------------
  */
 
+/* Where auto_init was to make it: --fresh is not the next thing to try. */
+static void put_why_not_made(const struct keeper *k, struct buf *b)
+{
+    const struct pagefile *f = k->o.file;
+    if (!k->o.lease.auto_init || lease_may_init(&k->lease))
+        return;
+    if (f->found && f->verdict == PAGE_BROKEN)
+        buf_printf(b,
+                   ", and auto_init makes none, as no state page tells whether IDs were issued "
+                   "before (%.160s)",
+                   f->why.text);
+    else
+        BUF_PUT_LIT(b, ", and auto_init makes none, as it is not known what the pool was");
+}
+
 /* With the command that makes the pool, which is told whole or not at all. */
 static void explain_no_pool(const struct keeper *k, char *why, size_t cap)
 {
@@ -210,7 +237,9 @@ static void explain_no_pool(const struct keeper *k, char *why, size_t cap)
     struct recovery_place at = {
         .url = k->o.coord_name, .pool = k->o.pool_name, .password_file = k->o.password_file};
     buf_init(&b, why, cap - 1);
-    buf_printf(&b, "no pool \"%s\" at %s: make it with `", k->o.pool_name, k->o.coord_name);
+    buf_printf(&b, "no pool \"%s\" at %s", k->o.pool_name, k->o.coord_name);
+    put_why_not_made(k, &b);
+    BUF_PUT_LIT(&b, ": make it with `");
     recovery_put_command(&b, &k->lease, &at);
     buf_put_str(&b, k->lease.last_identity[0] ? "`" : " --fresh` if there never was one");
     if (!k->lease.last_identity[0])
@@ -224,6 +253,44 @@ static void explain_no_pool(const struct keeper *k, char *why, size_t cap)
     why[b.n] = '\0';
 }
 
+/* A rest of minutes is some holder's range; one of an hour wants a reason. */
+static void explain_wait(const struct keeper *k, const struct coord_reply *r, char *why, size_t cap)
+{
+    const struct coord_pool *p = &k->lease.pool;
+    char until[TIMEFMT_MAX], made[TIMEFMT_MAX];
+    int n = snprintf(why, cap,
+                     "every free workerId rests for %lld ms more, until %s, so that no earlier "
+                     "holder can have a later ID",
+                     (long long)r->wait_ms, timefmt_rfc3339(until, r->now_ms + r->wait_ms));
+    if (n < 0 || (size_t)n >= cap)
+        return;
+    if (p->born_ms == p->topen_ms && p->floor_ms > r->now_ms)
+        (void)snprintf(why + n, cap - (size_t)n, ": the pool was lost, and made again at %s; %s",
+                       timefmt_rfc3339(made, p->born_ms),
+                       strncmp(k->o.coord_name, "sqlite:", 7) == 0
+                           ? "see coordinator.auto_init in sidflake.yaml(5) for what need not wait"
+                           : "who cannot wait needs a pool of another name, of workerIds that this "
+                             "one can never give out: see SidflakeDataLoss in RUNBOOK.md");
+    else if (!k->lease.described || terms_rest_of_reopening(p, r)) /* by this very answer */
+        (void)snprintf(why + n, cap - (size_t)n,
+                       ": the pool was reopened, its server having restarted or failed over, or "
+                       "its data being older than what it granted%s",
+                       terms_word_helps(p, r) ? "; if it came back with all that it knew, see "
+                                                "`sidflakectl pool reopen --nothing-lost`"
+                                              : "");
+}
+
+static void explain_exhausted(const struct coord_reply *r, char *why, size_t cap)
+{
+    char from[TIMEFMT_MAX];
+    (void)snprintf(why, cap, "the pool has no free workerId");
+    if (r->wait_ms > 0)
+        (void)snprintf(why, cap,
+                       "the pool has no free workerId: all are held, and the first to be free, if "
+                       "its holder is gone, is so from %s on",
+                       timefmt_rfc3339(from, r->now_ms + r->wait_ms));
+}
+
 static void explain(struct keeper *k, const struct lease_outcome *o)
 {
     char *why = k->report.why;
@@ -232,23 +299,52 @@ static void explain(struct keeper *k, const struct lease_outcome *o)
     switch (o->status) {
     case COORD_OK:
     case COORD_LOST:
-        (void)snprintf(why, cap, "%s", trouble->code ? trouble->text : "");
+        (void)snprintf(why, cap, "%s",
+                       trouble->code         ? trouble->text
+                       : k->lease.range.code ? k->lease.range.text
+                                             : "");
         break;
     case COORD_NOPOOL:
         explain_no_pool(k, why, cap);
         break;
     case COORD_WAIT:
-        (void)snprintf(why, cap,
-                       "every free workerId rests for %lld ms more, until no earlier "
-                       "holder can have a later ID",
-                       (long long)o->reply.wait_ms);
+        explain_wait(k, &o->reply, why, cap);
         break;
     case COORD_EXHAUSTED:
-        (void)snprintf(why, cap, "the pool has no free workerId");
+        explain_exhausted(&o->reply, why, cap);
         break;
     default:
         (void)snprintf(why, cap, "%s", o->reply.err.text);
     }
+}
+
+/* false: states of the page from before a workerId was given up could still be taken over. */
+static bool page_is_dated(struct keeper *k)
+{
+    struct err e;
+    if (!k->lease.gave_up)
+        return true;
+    bool failed = pagefile_begin_generation(k->o.file, &e) != ERR_OK;
+    if (failed && !k->undated)
+        log_warn("state page without a new generation: no workerId is given back, each rests until "
+                 "its range is over",
+                 kv_str("file", k->o.file->path), kv_str("why", e.text));
+    k->undated = failed;
+    k->lease.gave_up = failed;
+    return !failed;
+}
+
+/* A release that is not sent is as good as one that came too late. */
+static enum coord_status release(struct keeper *k, const struct coord_release *r,
+                                 struct coord_reply *reply)
+{
+    enum coord_status s = COORD_LOST;
+    if (page_is_dated(k))
+        s = coord_release(k->o.coord, k->lease.identity, r, reply);
+    log_info("workerId given back", kv_u64("worker", r->worker),
+             kv_str("status", coord_status_name(s)),
+             kv_i64("last_ms", r->has_last ? r->last_ms : 0));
+    return s;
 }
 
 static void call(struct keeper *k, struct lease_action *a, struct lease_outcome *o, int64_t wall)
@@ -270,13 +366,11 @@ static void call(struct keeper *k, struct lease_action *a, struct lease_outcome 
         o->status = coord_claim(c, id, wall, a->token, &o->grant, &o->reply);
         break;
     case LEASE_RENEW:
-        o->status = coord_renew(c, id, a->items, a->nitems, &o->reply);
+        a->by.now_ms = wall;
+        o->status = coord_renew(c, id, &a->by, a->items, a->nitems, &o->terms, &o->reply);
         break;
     case LEASE_RELEASE:
-        o->status = coord_release(c, id, &a->release, &o->reply);
-        log_info("workerId given back", kv_u64("worker", a->release.worker),
-                 kv_str("status", coord_status_name(o->status)),
-                 kv_i64("last_ms", a->release.has_last ? a->release.last_ms : 0));
+        o->status = release(k, &a->release, &o->reply);
         break;
     case LEASE_IDLE:
     case LEASE_FINISHED:
@@ -284,6 +378,7 @@ static void call(struct keeper *k, struct lease_action *a, struct lease_outcome 
     }
 }
 
+/* A workerId whose range has not ended is lost where the coordinator forgot, or it says why. */
 static bool forgot(const struct lease_action *a, const struct lease_outcome *o,
                    enum coord_status before)
 {
@@ -291,9 +386,11 @@ static bool forgot(const struct lease_action *a, const struct lease_outcome *o,
         return false;
     if (o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL)
         return before != o->status;
-    for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++)
-        if (a->items[i].how == COORD_HOW_LOST && a->items[i].hi_ms > o->reply.now_ms)
+    for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++) {
+        const struct coord_renewal *x = &a->items[i];
+        if (x->how == COORD_HOW_LOST && !x->released && x->hi_ms > o->reply.now_ms)
             return true;
+    }
     return false;
 }
 
@@ -306,6 +403,13 @@ static void count_renewals(struct keeper_report *r, const struct lease_action *a
         r->renewals_failed++;
     for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++)
         r->renewals[a->items[i].how]++;
+}
+
+/* Whoever is refused for long has nothing of the coordinator, though it can be reached. */
+static bool serves(enum coord_status s)
+{
+    return s == COORD_OK || s == COORD_LOST || s == COORD_WAIT || s == COORD_EXHAUSTED ||
+           s == COORD_EXISTS;
 }
 
 static void note(struct keeper *k, const struct lease_action *a, const struct lease_outcome *o,
@@ -335,6 +439,7 @@ static void note(struct keeper *k, const struct lease_action *a, const struct le
     /* A pool that answers, but that this process must not use, is as good as another one. */
     bool unusable = o->status == COORD_OK && k->lease.trouble.code;
     log_status(k, unusable ? COORD_WRONGPOOL : o->status, ended_us / 1000);
+    r->serves = serves(o->status) && !unusable;
     r->answered |= r->up;
     r->pool = k->lease.pool;
     r->held = lease_held(&k->lease);
@@ -347,8 +452,10 @@ static void look_at_page(struct keeper *k)
     if (k->page_lost || pagefile_stands(k->o.file, &e))
         return;
     k->page_lost = true;
-    log_error("state page lost: a restart will cost a workerId", kv_str("file", k->o.file->path),
-              kv_str("why", e.text));
+    log_error(k->o.lease.page_knows_alone ? "state page lost: a restart may be refused, or repeat "
+                                            "IDs if the clock has stepped back"
+                                          : "state page lost: a restart will cost a workerId",
+              kv_str("file", k->o.file->path), kv_str("why", e.text));
 }
 
 static void run(struct keeper *k, struct lease_action *a)
@@ -360,8 +467,10 @@ static void run(struct keeper *k, struct lease_action *a)
     int64_t ended = clock_mono_us(c);
     int64_t wall = clock_wall_ms(c);
     lease_done(&k->lease, a, &o, ended / 1000, wall);
+    (void)page_is_dated(k); /* of what was found to be lost */
     note(k, a, &o, started, ended, wall);
     look_at_page(k);
+    log_range(k);
     log_mails(k);
     deliver(k);
 }

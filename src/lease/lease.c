@@ -1,21 +1,16 @@
 #include "lease/lease.h"
 
-#include "base/timefmt.h"
+#include "base/int64.h"
+#include "lease/terms.h"
 #include "lease/traces.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define YOUNG_RENEW_MS   5000
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MAX_MS   5000
 #define URGE_EVERY_MS    1000 /* a clock above a ceiling asks for a renewal with every request */
 #define WAIT_MAX_MS      5000 /* the queue moves on while one waits for its head */
-
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* ms, give or take 20 %. */
 static int64_t jitter(struct lease *l, int64_t ms)
@@ -23,8 +18,7 @@ static int64_t jitter(struct lease *l, int64_t ms)
     return ms - ms / 5 + (int64_t)rng_below(l->rng, (uint64_t)(2 * ms / 5) + 1);
 }
 
-/* ---- slots ------------------------------------------------------------------------------------
- */
+/* ---- slots ---------------------------------------------------------------------------------- */
 
 static unsigned count(const struct lease *l, enum page_state state)
 {
@@ -75,11 +69,14 @@ static void free_slot(struct lease *l, unsigned i)
     page_store(l->page, i, &l->slot[i].rec);
 }
 
-static void revoke(struct lease *l, unsigned i)
+static void revoke(struct lease *l, unsigned i, bool released)
 {
     free_slot(l, i);
-    if (!l->slot[i].unproven)
+    l->gave_up = true;
+    if (!l->slot[i].unproven) {
         post(l, LEASE_MAIL_REVOKE, i, 0);
+        l->mail[l->nmail - 1].released = released;
+    }
     l->slot[i].unproven = 0;
 }
 
@@ -91,21 +88,30 @@ static void grant(struct lease *l, unsigned i, int64_t last)
     post(l, LEASE_MAIL_GRANT, i, last);
 }
 
-/* ---- taking over a page -----------------------------------------------------------------------
- */
-
-/* The epoch that IDs must have: the config's, or the one that some were issued with. */
-static bool epoch_agrees(struct lease *l, const char *identity, int64_t *epoch)
+/* The page first: from here on the slot is not issued from, whoever comes next. */
+static void leave(struct lease *l, unsigned i)
 {
-    char want[TIMEFMT_MAX], found[TIMEFMT_MAX];
-    if (coord_identity_epoch(identity, epoch, &l->trouble))
-        return false;
-    if (!l->conf.epoch_pinned || *epoch == l->conf.epoch_ms)
-        return true;
-    (void)err_set(&l->trouble, ERR_INVALID, "expected a pool of epoch %s, found epoch %s",
-                  timefmt_rfc3339(want, l->conf.epoch_ms), timefmt_rfc3339(found, *epoch));
-    return false;
+    struct lease_slot *s = &l->slot[i];
+    bool known = !s->unproven && mark_load(&l->page->slot[i].mark, &s->last_ms);
+    /* Below the floor: the loop, which had not heard yet, issued for the slot's holder before. */
+    if (!known || s->last_ms + 1 < s->rec.lo_ms)
+        s->last_ms = s->rec.hi_ms; /* no exact last time is known: all of the range is used */
+    s->unproven = 0;
+    s->rec.state = PAGE_LEAVING;
+    l->gave_up = true;
+    page_store(l->page, i, &s->rec);
 }
+
+/* Held by the life before, which wanted more: it goes back instead of being granted. */
+static bool leave_surplus(struct lease *l, unsigned i)
+{
+    bool surplus = lease_held(l) > l->conf.active + l->conf.spare;
+    if (surplus)
+        leave(l, i);
+    return surplus;
+}
+
+/* ---- taking over a page --------------------------------------------------------------------- */
 
 static void take_over_slot(struct lease *l, unsigned i, bool proven)
 {
@@ -114,15 +120,16 @@ static void take_over_slot(struct lease *l, unsigned i, bool proven)
         s->rec.state = PAGE_FREE;
     s->young = true; /* until the coordinator says otherwise */
     s->unproven = s->rec.state == PAGE_HELD && !proven;
+    l->gave_up |= s->rec.state == PAGE_LEAVING;
     if (s->unproven && s->rec.renewing)
         s->unproven = 2; /* the pair in the page is repeated first */
-    if (s->rec.state == PAGE_HELD && proven)
+    if (s->rec.state == PAGE_HELD && proven && !leave_surplus(l, i))
         grant(l, i, s->last_ms);
 }
 
 /* A clock beyond the ceiling may have been there before: then all of the range counts as used. The
  * last time never falls: a floor from another boot's page may be above the ceiling. */
-static void grant_taken_over(struct lease *l, unsigned i, int64_t wall)
+static void raise_last(struct lease *l, unsigned i, int64_t wall)
 {
     struct lease_slot *s = &l->slot[i];
     s->unproven = 0;
@@ -130,7 +137,6 @@ static void grant_taken_over(struct lease *l, unsigned i, int64_t wall)
     if (used > s->last_ms)
         s->last_ms = used;
     mark_store(&l->page->slot[i].mark, s->last_ms);
-    grant(l, i, s->last_ms);
 }
 
 static void take_over(struct lease *l, bool proven)
@@ -138,28 +144,21 @@ static void take_over(struct lease *l, bool proven)
     char identity[COORD_IDENTITY_MAX];
     int64_t epoch;
     memcpy(identity, l->page->head.identity, sizeof identity);
-    if (!identity[0] || !epoch_agrees(l, identity, &epoch)) {
-        struct page_home home = l->page->head.home;
-        page_format(l->page, &home, l->page->head.pid);
+    if (!identity[0] || !terms_epoch_agrees(l, identity, &epoch)) {
+        page_clear(l->page);
         page_set_identity(l->page, identity); /* it tells the next life that IDs were issued */
         return;
     }
     memcpy(l->identity, identity, sizeof l->identity);
     memcpy(l->pool.identity, identity, sizeof l->pool.identity);
     l->pool.epoch_ms = epoch;
-    if (l->last_known)
+    if (l->last_known) {
         l->pool.params = l->last_params;
+        terms_learn_range(l, &l->last_params);
+    }
     post(l, LEASE_MAIL_POOL, 0, 0);
     for (unsigned i = 0; i < LEASE_SLOTS; i++)
         take_over_slot(l, i, proven);
-}
-
-/* No IDs were issued with this state directory: no page, or one that never knew a pool. */
-static bool never_held(const struct pagefile *f)
-{
-    if (!f->found)
-        return true;
-    return f->verdict != PAGE_BROKEN && !f->page->head.identity[0] && !f->old.head.identity[0];
 }
 
 void lease_init(struct lease *l, const struct lease_config *conf, struct pagefile *f,
@@ -170,22 +169,18 @@ void lease_init(struct lease *l, const struct lease_config *conf, struct pagefil
     l->rng = rng;
     l->page = f->page;
     l->pool.params = coord_params_default;
-    l->fresh_ok = never_held(f);
+    l->fresh_ok = traces_none(f);
     l->call_due = l->renew_due = l->claim_due = mono;
     l->renewed = mono - URGE_EVERY_MS;
-    if (f->found && f->verdict == PAGE_OWN) {
-        traces_note_pool(l, f->page);
+    traces_note_pool(l, f->page);
+    traces_pin_epoch(l, f->page);
+    if (f->found && f->verdict == PAGE_OWN)
         take_over(l, f->proven);
-    } else if (f->found && f->verdict == PAGE_FOREIGN) {
-        /* a pool at another coordinator is not lost, and not to be made here */
-        if (f->old.head.home.coordinator == f->page->head.home.coordinator)
-            traces_note_pool(l, &f->old);
+    else if (f->found && f->verdict == PAGE_FOREIGN)
         traces_note_foreign(l, &f->old);
-    }
 }
 
-/* ---- what to do next --------------------------------------------------------------------------
- */
+/* ---- what to do next ------------------------------------------------------------------------ */
 
 /* No more than the pool has: a small pool, or a static workerId. */
 static unsigned at_most_pool(const struct lease *l, unsigned n)
@@ -202,6 +197,8 @@ static unsigned wanted(const struct lease *l)
 static void plan_renewal(struct lease *l, int64_t mono, struct lease_action *a)
 {
     a->kind = LEASE_RENEW;
+    a->by.ahead_ms = l->ahead_ms;
+    a->by.every_ms = terms_within_settle(l, l->conf.renew_ms) * 6 / 5;
     l->renewed = mono;
     for (unsigned i = 0; i < LEASE_SLOTS; i++) {
         struct page_record *r = &l->slot[i].rec;
@@ -269,10 +266,12 @@ static void plan_init(struct lease *l, struct lease_action *a)
     char uuid[COORD_UUID_TEXT];
     a->kind = LEASE_INIT;
     a->init.params = l->last_known ? l->last_params : coord_params_default;
+    a->init.settle_ms = l->last_known ? l->last_settle_ms : 0;
     a->init.mode = l->fresh_ok ? COORD_INIT_FRESH : COORD_INIT_AFTER_LOSS;
     a->init.unattended = true;
-    if (l->identity[0])
-        memcpy(a->init.identity, l->identity, sizeof l->identity);
+    a->init.identity_said = l->last_identity[0] != '\0';
+    if (l->last_identity[0])
+        memcpy(a->init.identity, l->last_identity, sizeof l->last_identity);
     else if (coord_identity_make(a->init.identity, span_str(coord_uuid_new(uuid, l->rng)),
                                  l->conf.epoch_ms, NULL))
         a->kind = LEASE_DESCRIBE; /* cannot be: the config was checked */
@@ -319,14 +318,13 @@ void lease_next(struct lease *l, int64_t mono, struct lease_action *a)
         plan(l, mono, a);
 }
 
-/* ---- what came of it --------------------------------------------------------------------------
- */
+/* ---- what came of it ------------------------------------------------------------------------ */
 
 static void back_off(struct lease *l, int64_t mono)
 {
     int64_t ms = BACKOFF_FIRST_MS << (l->fails < 6 ? l->fails : 6);
     l->fails++;
-    l->call_due = mono + jitter(l, min64(ms, BACKOFF_MAX_MS));
+    l->call_due = mono + jitter(l, terms_within_settle(l, min64(ms, BACKOFF_MAX_MS)));
 }
 
 /* No answer of this pool to us can be had: whoever holds nothing that is still good asks anew which
@@ -335,7 +333,7 @@ static void forget_pool(struct lease *l, int64_t wall)
 {
     for (unsigned i = 0; i < LEASE_SLOTS; i++)
         if (l->slot[i].rec.state == PAGE_HELD && l->slot[i].rec.hi_ms < wall)
-            revoke(l, i);
+            revoke(l, i, false);
     if (lease_held(l) == 0) {
         l->described = false;
         l->identity[0] = '\0';
@@ -360,8 +358,9 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
     if (o->status == COORD_NOPOOL && lease_may_init(l))
         return; /* it is made at once */
     if (o->status == COORD_OK && strcmp(l->identity, pool->identity) != 0)
-        forget_pool(l, wall);
-    if (o->status != COORD_OK || other_pool(l, pool) || !epoch_agrees(l, pool->identity, &epoch)) {
+        forget_pool(l, terms_over(l, &o->reply, wall));
+    if (o->status != COORD_OK || other_pool(l, pool) ||
+        !terms_epoch_agrees(l, pool->identity, &epoch)) {
         back_off(l, mono);
         return;
     }
@@ -370,8 +369,7 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
         page_set_identity(l->page, l->identity);
     }
     l->pool = *pool;
-    page_set_params(l->page, &pool->params);
-    traces_note_pool(l, l->page);
+    terms_learn_pool(l, pool);
     l->described = true;
     l->trouble.code = ERR_OK;
     l->fails = 0;
@@ -399,7 +397,7 @@ static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, st
     if (lease_held(l) >= l->conf.active + l->conf.spare)
         l->extra = false;
     if (lease_held(l) == 1)
-        l->renew_due = mono + jitter(l, min64(YOUNG_RENEW_MS, l->conf.renew_ms));
+        l->renew_due = mono + jitter(l, terms_renew_every(l, true));
     grant(l, i, last);
 }
 
@@ -432,7 +430,7 @@ static void claim_done(struct lease *l, const struct lease_action *a, const stru
         break;
     case COORD_NOPOOL:
     case COORD_WRONGPOOL:
-        forget_pool(l, wall);
+        forget_pool(l, terms_over(l, &o->reply, wall));
         back_off(l, mono);
         break;
     default:
@@ -447,7 +445,7 @@ static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal 
     if (s->rec.state != PAGE_HELD || s->rec.worker != item->worker)
         return; /* retired while the renewal was under way: its release names both tokens */
     if (item->how == COORD_HOW_LOST) {
-        revoke(l, i);
+        revoke(l, i, item->released);
         return;
     }
     s->rec.cur = s->rec.nxt;
@@ -460,30 +458,54 @@ static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal 
     page_store(l->page, i, &s->rec);
     if (!s->unproven)
         post(l, LEASE_MAIL_EXTEND, i, 0);
-    else if (--s->unproven == 0)
-        grant_taken_over(l, i, wall);
+    else if (--s->unproven == 0) {
+        raise_last(l, i, wall);
+        if (!leave_surplus(l, i))
+            grant(l, i, s->last_ms);
+    }
+}
+
+/* As late as it would have been proven; and the loop, which issues from it, is to stop first. */
+static void call_back_surplus(struct lease *l)
+{
+    unsigned held = lease_held(l);
+    if (l->surplus == 0 || --l->surplus > 0)
+        return;
+    for (unsigned i = LEASE_SLOTS; i-- > 0 && held > l->conf.active + l->conf.spare;)
+        if (l->slot[i].rec.state == PAGE_HELD) {
+            post(l, LEASE_MAIL_RETIRE, i, 0);
+            held--;
+        }
 }
 
 /* Nobody can say whether the page is right, so it is believed: a restart during an outage serves.
- */
+ * What is too many is kept until then: a release is no place for belief. */
 static void grant_unproven(struct lease *l, int64_t wall)
 {
     for (unsigned i = 0; i < LEASE_SLOTS; i++)
-        if (l->slot[i].rec.state == PAGE_HELD && l->slot[i].unproven)
-            grant_taken_over(l, i, wall);
+        if (l->slot[i].rec.state == PAGE_HELD && l->slot[i].unproven) {
+            if (l->slot[i].unproven > l->surplus)
+                l->surplus = l->slot[i].unproven;
+            raise_last(l, i, wall);
+            grant(l, i, l->slot[i].last_ms);
+        }
 }
 
 static void renew_done(struct lease *l, const struct lease_action *a, const struct lease_outcome *o,
                        int64_t mono, int64_t wall)
 {
     if (o->status != COORD_OK) {
-        if (o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL)
-            forget_pool(l, wall);
-        grant_unproven(l, wall);
         back_off(l, mono);
+        if (o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL) {
+            int64_t now = terms_over(l, &o->reply, wall);
+            forget_pool(l, now); /* and another one is asked for once nothing is held */
+            l->call_due = min64(l->call_due, mono + terms_left(l, now));
+        }
+        grant_unproven(l, wall);
         return;
     }
     l->fails = 0;
+    terms_learn_renewal(l, &o->terms);
     bool young = false, unproven = false;
     for (size_t k = 0; k < a->nitems; k++) {
         renewed_one(l, a->slots[k], &a->items[k], &o->reply, wall);
@@ -491,8 +513,8 @@ static void renew_done(struct lease *l, const struct lease_action *a, const stru
         young |= s->rec.state == PAGE_HELD && s->young;
         unproven |= s->unproven > 0;
     }
-    int64_t every = young ? min64(YOUNG_RENEW_MS, l->conf.renew_ms) : l->conf.renew_ms;
-    l->renew_due = unproven ? mono : mono + jitter(l, every);
+    call_back_surplus(l);
+    l->renew_due = unproven ? mono : mono + jitter(l, terms_renew_every(l, young));
 }
 
 static void release_done(struct lease *l, const struct lease_action *a, enum coord_status status,
@@ -514,8 +536,7 @@ static void release_done(struct lease *l, const struct lease_action *a, enum coo
 void lease_done(struct lease *l, const struct lease_action *a, const struct lease_outcome *o,
                 int64_t mono, int64_t wall)
 {
-    if (o->reply.era > 0)
-        l->era = o->reply.era;
+    terms_learn_answer(l, o);
     if (o->status == COORD_NOPOOL)
         l->init_wanted = lease_may_init(l);
     switch (a->kind) {
@@ -542,21 +563,7 @@ void lease_done(struct lease *l, const struct lease_action *a, const struct leas
     }
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
-
-/* The page first: from here on the slot is not issued from, whoever comes next. */
-static void leave(struct lease *l, unsigned i)
-{
-    struct lease_slot *s = &l->slot[i];
-    bool known = !s->unproven && mark_load(&l->page->slot[i].mark, &s->last_ms);
-    /* Below the floor: the loop, which had not heard yet, issued for the slot's holder before. */
-    if (!known || s->last_ms + 1 < s->rec.lo_ms)
-        s->last_ms = s->rec.hi_ms; /* no exact last time is known: all of the range is used */
-    s->unproven = 0;
-    s->rec.state = PAGE_LEAVING;
-    page_store(l->page, i, &s->rec);
-}
+/* ---- events --------------------------------------------------------------------------------- */
 
 void lease_retire(struct lease *l, uint32_t handle, int64_t mono)
 {

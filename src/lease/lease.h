@@ -17,6 +17,8 @@
  *   - The page knows first: a grant is in the page before it is mailed, a renewal's next token
  *     before the renewal is returned as an action, LEAVING before a release is.
  *   - A slot that is LEAVING is never issued from again, in this life or the next.
+ *   - Once a slot is given up, or found to be lost, the page needs a new generation, so that states
+ *     of it in which it was HELD are not taken over; and before that no release is sent.
  *   - A slot taken over is granted once a renewal with a token of this process is answered, or
  *     cannot be: a page may be an older state of itself, put back in place. A renewal that only
  *     repeats a pair out of the page proves nothing: a release on its way, by whoever left it, may
@@ -26,6 +28,8 @@
  *     older state: its slots are granted at once, above their exact last times, if that program had
  *     them proven.
  *   - While the outcome of a renewal is unknown it is repeated with the same pair of tokens.
+ *   - Between two renewals, and two tries of one, at most a quarter of the pool's settle goes by:
+ * by that a coordinator that has forgotten the holder hears it in time.
  *
  * Times: mono is monotonic ms, wall and everything named _ms otherwise Unix ms.
  */
@@ -44,8 +48,9 @@ struct lease_config {
     int64_t rotation_jitter_ms; /* a new spare is claimed 0..this after a rotation */
     int64_t stop_ms;            /* longest that the releases of a stop may take */
     bool epoch_pinned;          /* the config names an epoch, and the pool must have it: */
-    int64_t epoch_ms; /* … this; without epoch_pinned, that of a pool made by auto_init */
-    bool auto_init;   /* make a missing pool */
+    int64_t epoch_ms;      /* … this; without epoch_pinned, that of a pool made by auto_init */
+    bool auto_init;        /* make a missing pool */
+    bool page_knows_alone; /* static:N: no coordinator knows up to when IDs were issued */
 };
 
 enum lease_action_kind {
@@ -64,6 +69,7 @@ struct lease_action {
     struct coord_token token;                /* CLAIM */
     struct coord_init init;                  /* INIT */
     struct coord_release release;            /* RELEASE */
+    struct coord_caller by;                  /* RENEW; its clock is set by who makes the call */
     struct coord_renewal items[LEASE_SLOTS]; /* RENEW */
     size_t nitems;
     uint8_t slots[LEASE_SLOTS]; /* of items; slots[0] of CLAIM and RELEASE; LEASE_SLOTS: none */
@@ -75,6 +81,7 @@ struct lease_outcome {
     struct coord_reply reply;
     struct coord_pool pool;   /* DESCRIBE */
     struct coord_grant grant; /* CLAIM */
+    struct coord_terms terms; /* RENEW */
 };
 
 enum lease_mail_kind {
@@ -82,6 +89,7 @@ enum lease_mail_kind {
     LEASE_MAIL_GRANT,  /* issue at times above last_ms, up to hi_ms */
     LEASE_MAIL_EXTEND, /* up to hi_ms */
     LEASE_MAIL_REVOKE, /* not any more */
+    LEASE_MAIL_RETIRE, /* not wanted any more: it comes back by lease_retire */
 };
 
 /* To the serving loop. */
@@ -91,6 +99,7 @@ struct lease_mail {
     uint16_t worker;
     int64_t last_ms, hi_ms, t0_ms; /* t0_ms: 0 where not known yet */
     volatile uint64_t *mark;       /* GRANT: where the issuer stores its last time */
+    bool released;                 /* REVOKE: an operator took it away */
 };
 
 #define LEASE_MAIL_MAX (3 * LEASE_SLOTS) /* at most this many from one event or outcome */
@@ -111,17 +120,25 @@ struct lease {
     struct lease_slot slot[LEASE_SLOTS];
     uint32_t serial; /* of grants, for handles */
 
-    char identity[COORD_IDENTITY_MAX];      /* pinned to; "": none yet */
-    struct coord_pool pool;                 /* as last described */
-    bool described;                         /* pool is of `identity` */
+    char identity[COORD_IDENTITY_MAX]; /* pinned to; "": none yet */
+    struct coord_pool pool;            /* as last described */
+    int64_t settle_ms;                 /* the shortest that was told; 0: none but horizons */
+    int64_t ahead_ms; /* A + 2S of the pool that what is held came from; 0: not known */
+    uint16_t range_from, range_to; /* where ahead_ms is known: that pool's workerIds */
+    struct err range;              /* code not ERR_OK: its workerIds are others than they were */
+    bool described;                /* pool is of `identity`, and not known to have changed since */
     char last_identity[COORD_IDENTITY_MAX]; /* of the pool known last, were it lost since; "": none
                                                was … */
     struct coord_params last_params;        /* … and its parameters: */
+    int64_t last_settle_ms;                 /* … with its settle, 0: the horizon: */
     bool last_known;                        /* … these are known, too */
     bool init_wanted;   /* auto_init, and the coordinator says that there is no pool */
     struct err trouble; /* code not ERR_OK: why the pool found cannot be used */
     bool fresh_ok;      /* auto_init may say that nobody ever issued IDs: no page, never held any */
     bool extra;         /* one workerId more than usual: the active ones are stalled */
+    uint8_t surplus;    /* answered renewals until what is held beyond active and spare goes back,
+                           having been granted unproven; 0: nothing is */
+    bool gave_up;       /* a new generation of the page is due: whoever begins it clears this */
 
     /* Left behind by another boot: nforeign of them to be released without `last`; and what the
      * marks of all say, which may be older than the truth, but is a floor all the same. */

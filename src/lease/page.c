@@ -10,13 +10,17 @@ _Static_assert(sizeof(struct page_copy) == 72, "no padding: every byte is checke
 _Static_assert(sizeof(struct page) == PAGE_SIZE_BYTES, "one page");
 
 /* FNV-1a: each step is a bijection, so a single changed byte always shows. */
-static uint32_t check_of(const void *p, size_t n)
+static uint32_t check_on(uint32_t h, const void *p, size_t n)
 {
     const uint8_t *b = p;
-    uint32_t h = 2166136261u;
     for (size_t i = 0; i < n; i++)
         h = (h ^ b[i]) * 16777619u;
     return h;
+}
+
+static uint32_t check_of(const void *p, size_t n)
+{
+    return check_on(2166136261u, p, n);
 }
 
 static uint32_t head_check(const struct page_head *h)
@@ -40,6 +44,53 @@ void page_format(struct page *p, const struct page_home *home, uint32_t pid)
     p->head.check = head_check(&p->head);
 }
 
+bool page_is_of(const struct page *p, uint64_t generation)
+{
+    const volatile uint64_t *word = p->head.generation.word;
+    return generation ? word[0] == generation || word[1] == generation : !word[0] && !word[1];
+}
+
+void page_expect(struct page *p, uint64_t there, uint64_t next)
+{
+    volatile uint64_t *word = p->head.generation.word;
+    __atomic_store_n(&word[word[0] == there], next, __ATOMIC_RELEASE);
+}
+
+int64_t page_floor(const struct page *p)
+{
+    int64_t ms;
+    for (unsigned i = 0; i < PAGE_SLOTS; i++)
+        if (mark_is_damaged(&p->slot[i].mark))
+            return PAGE_FLOOR_UNKNOWN;
+    if (mark_is_damaged(&p->head.floor))
+        return PAGE_FLOOR_UNKNOWN;
+    return mark_load(&p->head.floor, &ms) ? ms : 0;
+}
+
+/* To that of the page replaced, and to each of its marks; NULL: it is unreadable. */
+static void raise_floor(struct page *p, const struct page *replaced)
+{
+    int64_t floor = page_floor(p), ms;
+    int64_t theirs = replaced ? page_floor(replaced) : PAGE_FLOOR_UNKNOWN;
+    if (theirs > floor)
+        floor = theirs;
+    for (unsigned i = 0; replaced && i < PAGE_SLOTS; i++)
+        if (mark_load(&replaced->slot[i].mark, &ms) && ms > floor)
+            floor = ms;
+    if (floor > 0)
+        mark_store(&p->head.floor, floor);
+}
+
+void page_clear(struct page *p)
+{
+    struct page_head old = p->head;
+    raise_floor(p, p);
+    uint64_t floor = p->head.floor;
+    page_format(p, &old.home, old.pid);
+    p->head.generation = old.generation;
+    p->head.floor = floor;
+}
+
 void page_set_identity(struct page *p, const char *identity)
 {
     struct page_head h = p->head;
@@ -49,12 +100,31 @@ void page_set_identity(struct page *p, const char *identity)
     p->head = h;
 }
 
-static uint32_t params_check(const struct page_params *p)
+/* A pool at another coordinator is not lost, and not to be made here. */
+void page_replace(struct page *p, const struct page *replaced)
 {
-    return check_of(p, offsetof(struct page_params, check));
+    raise_floor(p, replaced);
+    if (!replaced || replaced->head.home.coordinator != p->head.home.coordinator)
+        return;
+    page_set_identity(p, replaced->head.identity);
+    p->head.params = replaced->head.params;
 }
 
-void page_set_params(struct page *p, const struct coord_params *params)
+/* With the identity: a version that knows of no parameters leaves them where they are when the pool
+ * is another one. */
+static uint32_t params_check(const struct page_head *h, const struct page_params *p)
+{
+    uint32_t check = check_of(h->identity, sizeof h->identity);
+    check = check_on(check, p, offsetof(struct page_params, check));
+    return p->settle_ms ? check_on(check, &p->settle_ms, sizeof p->settle_ms) : check;
+}
+
+static bool settle_fits(const struct coord_params *p, int64_t ms)
+{
+    return ms == 0 || (ms >= p->first_horizon_ms && ms <= p->horizon_ms);
+}
+
+void page_set_params(struct page *p, const struct coord_params *params, int64_t settle_ms)
 {
     struct page_params to = {.horizon_ms = params->horizon_ms,
                              .first_horizon_ms = params->first_horizon_ms,
@@ -63,12 +133,13 @@ void page_set_params(struct page *p, const struct coord_params *params)
                              .grace_ms = params->grace_ms,
                              .replicas = params->replicas,
                              .worker_from = params->worker_from,
-                             .worker_to = params->worker_to};
-    to.check = params_check(&to);
+                             .worker_to = params->worker_to,
+                             .settle_ms = settle_fits(params, settle_ms) ? (uint32_t)settle_ms : 0};
+    to.check = params_check(&p->head, &to);
     p->head.params = to;
 }
 
-bool page_params(const struct page *p, struct coord_params *out)
+bool page_params(const struct page *p, struct coord_params *out, int64_t *settle_ms)
 {
     const struct page_params *from = &p->head.params;
     struct coord_params params = {.horizon_ms = from->horizon_ms,
@@ -80,9 +151,11 @@ bool page_params(const struct page *p, struct coord_params *out)
                                   .worker_from = from->worker_from,
                                   .worker_to = from->worker_to};
     struct err e;
-    if (from->check != params_check(from) || coord_params_check(&params, &e))
+    if (from->check != params_check(&p->head, from) || coord_params_check(&params, &e) ||
+        !settle_fits(&params, from->settle_ms))
         return false;
     *out = params;
+    *settle_ms = from->settle_ms;
     return true;
 }
 
@@ -148,6 +221,15 @@ bool page_load(const struct page *p, unsigned slot, struct page_record *out)
     out->lo_ms = c->lo_ms;
     out->hi_ms = c->hi_ms;
     return true;
+}
+
+bool page_holds(const struct page *p)
+{
+    struct page_record r;
+    for (unsigned i = 0; i < PAGE_SLOTS; i++)
+        if (page_load(p, i, &r) && r.state == PAGE_HELD)
+            return true;
+    return false;
 }
 
 static enum page_verdict judge_slots(const struct page *p, struct err *why)

@@ -18,6 +18,9 @@
  *     token before it is sent, LEAVING before a release is sent.
  *   - The page is worth something only to the same boot of the same machine, as the same file:
  *     marks reach the disk when the kernel likes.
+ *   - Nor is an earlier state of it, put back in place, once a workerId of that state was given up:
+ *     somebody else may have it. So there is a generation, a number that the page has and that also
+ *     stands outside it; both are changed before the coordinator hears of what was given up.
  */
 #ifndef SIDFLAKE_LEASE_PAGE_H
 #define SIDFLAKE_LEASE_PAGE_H
@@ -76,13 +79,21 @@ struct page_slot {
 
 /* The pool's parameters as they were last told: a pool that was lost has to be made again with
  * them, and nobody else may remember. Behind what version 0.1.0 knows of the head, with a check of
- * its own: a page of that version has none. */
+ * its own: a page of that version has none, and where that version has stored another pool's
+ * identity since, they are nobody's. */
 struct page_params {
     int64_t horizon_ms, first_horizon_ms, mature_after_ms, max_skew_ms, grace_ms;
     uint32_t replicas;
     uint16_t worker_from, worker_to;
-    uint32_t check; /* of all before it */
-    uint32_t unused;
+    uint32_t check;     /* of the identity, all before it, and where it is not 0 settle_ms */
+    uint32_t settle_ms; /* 0: the horizon; earlier versions have no other */
+};
+
+/* The page's two words for it, so that a change of generation can be cut short at any instant: the
+ * next one is stored in the word that does not count, and then put in its place outside. All 0:
+ * none yet. */
+struct page_generation {
+    volatile uint64_t word[2];
 };
 
 struct page_head {
@@ -94,6 +105,9 @@ struct page_head {
     uint32_t check;                    /* of all before it */
     uint32_t pid; /* of the process that has the page mapped: for messages only, not checked */
     struct page_params params;
+    struct page_generation generation;
+    volatile uint64_t floor; /* base/mark.h: above it nothing was issued by what stood in pages that
+                                this one replaced; 0: there were none */
 };
 
 struct page {
@@ -114,21 +128,48 @@ enum page_verdict {
 /* An empty page for home. */
 void page_format(struct page *p, const struct page_home *home, uint32_t pid);
 
+/* Empties all but its home, generation and floor, which rises to what its marks say. */
+void page_clear(struct page *p);
+
+/* Whether this is the page of the generation that stands outside it (0: none does), and not an
+ * earlier state. */
+bool page_is_of(const struct page *p, uint64_t generation);
+
+/* next, not 0, may stand outside from now on, as may the one that stands there. */
+void page_expect(struct page *p, uint64_t there, uint64_t next);
+
+/* Where nothing but pages knows up to when IDs were issued. */
+#define PAGE_FLOOR_UNKNOWN MARK_MAX_MS
+
+/* Unix ms; 0: no page was replaced; PAGE_FLOOR_UNKNOWN: one was that could not be read, or the
+ * floor is damaged, or a mark, be its slot in use or not. */
+int64_t page_floor(const struct page *p);
+
+/* What goes over from the page replaced to the empty one in its place: the floor, which rises to
+ * each of its marks, too; and, where the coordinator is the same, what is known of the pool. NULL:
+ * it is unreadable. */
+void page_replace(struct page *p, const struct page *replaced);
+
 /* why: what was expected and what was found, for PAGE_FOREIGN and PAGE_BROKEN. A page is broken,
  * too, where a slot in use has no whole copy or a damaged mark. */
 enum page_verdict page_judge(const struct page *p, const struct page_home *home, struct err *why);
 
-/* Pins the identity of the pool; the home stays, and so do the parameters. */
+/* Pins the identity of the pool; the home stays, and parameters are those of the pool that they
+ * were stored for. */
 void page_set_identity(struct page *p, const char *identity);
 
-/* Remembers the pool's parameters, and gives them back; false: none are known, or they are damaged,
- * or none that a pool can have. */
-void page_set_params(struct page *p, const struct coord_params *params);
-bool page_params(const struct page *p, struct coord_params *out);
+/* Remembers the parameters of the pool whose identity is pinned, and gives them back; false: none
+ * are known, or they are damaged, another pool's, or none that a pool can have. settle_ms:
+ * first_horizon_ms..horizon_ms, 0: the horizon; anything else is stored as 0, the longest. */
+void page_set_params(struct page *p, const struct coord_params *params, int64_t settle_ms);
+bool page_params(const struct page *p, struct coord_params *out, int64_t *settle_ms);
 
 void page_store(struct page *p, unsigned slot, const struct page_record *r);
 
 /* The record that counts; false where it is damaged. A slot never stored to loads as PAGE_FREE. */
 bool page_load(const struct page *p, unsigned slot, struct page_record *out);
+
+/* Whether some slot is PAGE_HELD. */
+bool page_holds(const struct page *p);
 
 #endif

@@ -14,13 +14,17 @@
 #include <unistd.h>
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+#define TELLS_NOT    ": remove it if no later ID than now was given out"
+#define NOT_AS_LEFT                                                                                \
+    "it is an earlier state of itself, put back in place, or %s is not the one it had"
 
 /* FNV-1a, 64 bits. */
-static uint64_t hash_text(const char *s)
+static uint64_t hash_of(const void *p, size_t n)
 {
+    const uint8_t *b = p;
     uint64_t h = UINT64_C(14695981039346656037);
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ b[i]) * UINT64_C(1099511628211);
     return h;
 }
 
@@ -48,6 +52,17 @@ static enum err_code read_boot_id(uint8_t out[16], struct err *e)
     return ERR_OK;
 }
 
+static bool name_files(struct pagefile *f, const char *dir)
+{
+    if (asprintf(&f->path, "%s/worker.page", dir) < 0)
+        f->path = NULL;
+    if (asprintf(&f->generation, "%s/worker.generation", dir) < 0)
+        f->generation = NULL;
+    if (asprintf(&f->generation_new, "%s/worker.generation.new", dir) < 0)
+        f->generation_new = NULL;
+    return f->path && f->generation && f->generation_new;
+}
+
 /* Takes over the file that was left, with its lock, if it is the one at path. */
 static bool take_over(struct pagefile *f, const struct pagefile_left *left)
 {
@@ -64,12 +79,21 @@ static bool take_over(struct pagefile *f, const struct pagefile_left *left)
     return false;
 }
 
+/* Opens path, or makes it. */
+static void open_or_make(struct pagefile *f)
+{
+    f->fd = open(f->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    f->made = f->fd < 0 && errno == ENOENT;
+    if (f->made)
+        f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
 /* Opens and locks path. The file may be renamed by another process between the two: then again. */
 static enum err_code open_locked(struct pagefile *f, struct err *e)
 {
     for (;;) {
         struct stat ours, there;
-        f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        open_or_make(f);
         if (f->fd < 0)
             return err_errno(e, errno, "cannot open %s", f->path);
         if (flock(f->fd, LOCK_EX | LOCK_NB) < 0) {
@@ -90,17 +114,57 @@ static enum err_code open_locked(struct pagefile *f, struct err *e)
     }
 }
 
-static void read_home(struct pagefile *f, struct page_home *home)
+/* Which file it is: that of fd, or where fd is negative the one at path, for which no descriptor
+ * has to be had. false: there is none. */
+static bool read_home(int fd, const char *path, struct page_home *home)
 {
     struct stat st;
     struct statx stx = {0};
-    (void)fstat(f->fd, &st); /* it succeeded a moment ago, in open_locked */
+    if ((fd < 0 ? lstat(path, &st) : fstat(fd, &st)) < 0)
+        return false;
+    int r = fd < 0 ? statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &stx)
+                   : statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &stx);
     home->device = st.st_dev;
     home->inode = st.st_ino;
     home->born_ns = 0;
-    if (statx(f->fd, "", AT_EMPTY_PATH, STATX_BTIME, &stx) == 0 && stx.stx_mask & STATX_BTIME)
+    if (r == 0 && stx.stx_mask & STATX_BTIME)
         home->born_ns = (uint64_t)stx.stx_btime.tv_sec * 1000000000 + stx.stx_btime.tv_nsec;
+    return true;
 }
+
+/* ---- the generation ---------------------------------------------------------------------------
+ */
+
+/* Of the file at path; 0: there is none. */
+static uint64_t generation_at(const char *path)
+{
+    struct page_home file = {.coordinator = 0};
+    if (!read_home(-1, path, &file))
+        return 0;
+    uint64_t h = hash_of(&file, sizeof file);
+    return h ? h : 1;
+}
+
+enum err_code pagefile_begin_generation(struct pagefile *f, struct err *e)
+{
+    if (f->fd < 0)
+        return ERR_OK;
+    uint64_t there = generation_at(f->generation);
+    if (!page_is_of(f->page, there))
+        return err_set(e, ERR_INVALID, NOT_AS_LEFT, f->generation);
+    (void)unlink(f->generation_new); /* of a process that was killed here */
+    if (mknod(f->generation_new, S_IFREG | 0600, 0) < 0)
+        return err_errno(e, errno, "cannot make %s", f->generation_new);
+    uint64_t next = generation_at(f->generation_new);
+    if (!next)
+        return err_errno(e, errno, "cannot look at %s", f->generation_new);
+    page_expect(f->page, there, next);
+    if (rename(f->generation_new, f->generation) < 0)
+        return err_errno(e, errno, "cannot rename %s", f->generation_new);
+    return ERR_OK;
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
 
 static enum err_code map(struct pagefile *f, struct err *e)
 {
@@ -130,7 +194,8 @@ static enum err_code look(struct pagefile *f, const struct page_home *home, stru
     struct stat st;
     if (fstat(f->fd, &st) < 0)
         return err_errno(e, errno, "cannot look at %s", f->path);
-    f->found = st.st_size != 0;
+    /* an empty one beside a generation was cut */
+    f->found = st.st_size != 0 || (!f->made && generation_at(f->generation));
     if (!f->found)
         return ERR_OK;
     ssize_t n = pread(f->fd, &f->old, sizeof f->old, 0);
@@ -138,6 +203,10 @@ static enum err_code look(struct pagefile *f, const struct page_home *home, stru
         return err_errno(e, errno, "cannot read %s", f->path);
     if (st.st_size == PAGE_SIZE_BYTES && n == (ssize_t)PAGE_SIZE_BYTES) {
         f->verdict = page_judge(&f->old, home, &f->why);
+        if (f->verdict == PAGE_OWN && !page_is_of(&f->old, generation_at(f->generation))) {
+            f->verdict = PAGE_FOREIGN;
+            (void)err_set(&f->why, ERR_INVALID, NOT_AS_LEFT, f->generation);
+        }
         return ERR_OK;
     }
     f->verdict = PAGE_BROKEN;
@@ -160,47 +229,85 @@ static enum err_code set_aside(struct pagefile *f, struct err *e)
     return ERR_OK;
 }
 
+static void begin_page(struct pagefile *f, const struct page_home *home)
+{
+    page_format(f->page, home, (uint32_t)getpid());
+    page_expect(f->page, 0, generation_at(f->generation));
+    if (f->found)
+        page_replace(f->page, f->verdict == PAGE_BROKEN ? NULL : &f->old);
+}
+
+/* Where only the page knows up to when IDs were issued: whether it does. */
+static enum err_code tells_all(const struct pagefile *f, struct err *e)
+{
+    if (!f->found)
+        return ERR_OK;
+    if (f->verdict == PAGE_BROKEN)
+        return err_set(e, ERR_CORRUPT, "%s is damaged (%.200s)" TELLS_NOT, f->path, f->why.text);
+    if (page_floor(&f->old) == PAGE_FLOOR_UNKNOWN)
+        return err_set(e, ERR_CORRUPT, "%s is damaged, or one whose place it took" TELLS_NOT,
+                       f->path);
+    return ERR_OK;
+}
+
 static enum err_code open_in(struct pagefile *f, const char *dir, struct page_home *home,
-                             const struct pagefile_left *left, struct err *e)
+                             enum pagefile_worth worth, const struct pagefile_left *left,
+                             struct err *e)
 {
     enum err_code r = ERR_OK;
     if (mkdir(dir, 0750) < 0 && errno != EEXIST)
         return err_errno(e, errno, "cannot make state_dir %s", dir);
-    if (asprintf(&f->path, "%s/worker.page", dir) < 0) {
-        f->path = NULL;
+    if (!name_files(f, dir))
         return err_set(e, ERR_NOMEM, "no memory for a path");
-    }
     bool same = take_over(f, left);
     if ((r = read_boot_id(home->boot, e)) || (!same && (r = open_locked(f, e))))
         return r;
-    read_home(f, home);
-    if ((r = look(f, home, e)))
+    (void)read_home(f->fd, NULL, home);
+    if ((r = look(f, home, e)) || (worth == PAGEFILE_KNOWS_ALONE && (r = tells_all(f, e))))
         return r;
     bool own = f->found && f->verdict == PAGE_OWN;
     f->proven = own && same && left->page && memcmp(&f->old, left->page, sizeof f->old) == 0;
     if (f->found && !own) {
         if ((r = set_aside(f, e)) || (r = open_locked(f, e)))
             return r;
-        read_home(f, home);
+        (void)read_home(f->fd, NULL, home);
     }
     if ((r = map(f, e)))
         return r;
     if (!own)
-        page_format(f->page, home, (uint32_t)getpid());
+        begin_page(f, home);
     f->page->head.pid = (uint32_t)getpid();
+    if (!same && pagefile_begin_generation(f, e))
+        log_warn("no new generation of the state page", kv_str("why", e->text));
     return ERR_OK;
 }
 
 enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *coordinator,
-                               const struct pagefile_left *left, struct err *e)
+                               enum pagefile_worth worth, const struct pagefile_left *left,
+                               struct err *e)
 {
     memset(f, 0, sizeof *f);
     f->fd = -1;
-    struct page_home home = {.coordinator = hash_text(coordinator)};
-    enum err_code r = open_in(f, dir, &home, left, e);
+    struct page_home home = {.coordinator = hash_of(coordinator, strlen(coordinator))};
+    enum err_code r = open_in(f, dir, &home, worth, left, e);
     if (r)
         pagefile_close(f);
     return r;
+}
+
+bool pagefile_peek(const char *dir, const char *coordinator, struct page *out)
+{
+    struct pagefile f = {.fd = -1};
+    struct page_home home = {.coordinator = hash_of(coordinator, strlen(coordinator))};
+    struct err e;
+    bool ok = name_files(&f, dir) && !read_boot_id(home.boot, &e);
+    if (ok)
+        f.fd = open(f.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ok = ok && f.fd >= 0 && read_home(f.fd, NULL, &home) && !look(&f, &home, &e) && f.found &&
+         f.verdict == PAGE_OWN;
+    *out = f.old;
+    pagefile_close(&f);
+    return ok;
 }
 
 enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e)
@@ -284,8 +391,12 @@ bool pagefile_stands(const struct pagefile *f, struct err *why)
     else if (ours.st_size != PAGE_SIZE_BYTES)
         (void)err_set(why, ERR_CORRUPT, "expected %u bytes, found %lld", PAGE_SIZE_BYTES,
                       (long long)ours.st_size);
+    else if (!head_stands(f->page, why))
+        return false;
+    else if (page_is_of(f->page, generation_at(f->generation)))
+        return true;
     else
-        return head_stands(f->page, why);
+        (void)err_set(why, ERR_INVALID, NOT_AS_LEFT, f->generation);
     return false;
 }
 
@@ -295,5 +406,7 @@ void pagefile_close(struct pagefile *f)
         guard.page = NULL;
     unmap(f);
     free(f->path);
-    f->path = NULL;
+    free(f->generation);
+    free(f->generation_new);
+    f->path = f->generation = f->generation_new = NULL;
 }

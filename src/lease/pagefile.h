@@ -9,6 +9,9 @@
  *     take ends the process before the ID has left, and a damaged or missing page is not taken over
  *     by the next one, which has another workerId.
  *   - A page that cannot be taken over is renamed to worker.page.aside, not overwritten.
+ *   - The generation outside the page (page.h) is which file worker.generation is: its inode and
+ *     birth, nothing within. A new one is renamed over it, so that no copy of either file, nor of
+ *     both, written over what stands there brings an earlier generation back.
  */
 #ifndef SIDFLAKE_LEASE_PAGEFILE_H
 #define SIDFLAKE_LEASE_PAGEFILE_H
@@ -19,6 +22,8 @@ struct pagefile {
     struct page *page; /* in memory, whole, of this process's home; never NULL once open */
     int fd;            /* -1: memory only, nothing survives the process */
     char *path;        /* of the file, or NULL */
+    bool made;         /* the file was not there */
+    char *generation, *generation_new; /* likewise: the file that is it, and as it is made */
 
     /* What was there at start. */
     bool found;                /* some page, of whatever worth, or a hidden one */
@@ -34,14 +39,33 @@ struct pagefile_left {
     const void *page; /* its bytes when nobody wrote any more; NULL: some slot was not proven */
 };
 
+/* How much hangs on the page. */
+enum pagefile_worth {
+    PAGEFILE_SAVES_WAITING, /* a coordinator knows what was granted; a broken page costs workerIds
+                             */
+    PAGEFILE_KNOWS_ALONE,   /* nobody else knows up to when IDs were issued (static:N): a page that
+                               does not tell it is an error, and stays */
+};
+
 /* dir is made where it is missing (its last component only). coordinator: any text that tells one
  * coordinator and pool from another.
  * ERR_BUSY: another process runs on this directory; the text names its pid and the file.
  * Every other error means that the directory cannot be used; pagefile_memory still can.
+ * A start, but for that of a heir, begins a generation where it can: copies of the page of earlier
+ * lives are worth nothing from then on.
  * left: the lock goes over with its file, as long as that still is the one in dir; NULL: there is
  * none. */
 enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *coordinator,
-                               const struct pagefile_left *left, struct err *e) MUST_CHECK;
+                               enum pagefile_worth worth, const struct pagefile_left *left,
+                               struct err *e) MUST_CHECK;
+
+/* Begins a new generation: no state of the page from before is taken over any more. Looks at the
+ * disk. On an error the one before goes on; ERR_OK for a page in memory. */
+enum err_code pagefile_begin_generation(struct pagefile *f, struct err *e) MUST_CHECK;
+
+/* Reads the page in dir, whoever holds it, and changes nothing. false: there is none that dir's
+ * next process could take over. Slots may be half stored. */
+bool pagefile_peek(const char *dir, const char *coordinator, struct page *out);
 
 /* A page that ends with the process. hidden: there may be one of an earlier process all the same,
  * which cannot be read. */

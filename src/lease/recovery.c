@@ -2,24 +2,6 @@
 
 #include "base/timefmt.h"
 
-/* As one word of a shell. */
-static void put_word(struct buf *b, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-_./:@%+=,";
-    if (word[0] && word[strspn(word, plain)] == '\0') {
-        buf_put_str(b, word);
-        return;
-    }
-    buf_put_char(b, '\'');
-    for (; *word; word++) {
-        if (*word == '\'')
-            buf_put_str(b, "'\\'");
-        buf_put_char(b, *word);
-    }
-    buf_put_char(b, '\'');
-}
-
 static void put_duration(struct buf *b, const char *option, int64_t ms)
 {
     char text[TIMEFMT_MAX];
@@ -27,7 +9,7 @@ static void put_duration(struct buf *b, const char *option, int64_t ms)
     buf_put_str(b, timefmt_duration(text, ms * 1000));
 }
 
-static void put_params(struct buf *b, const struct coord_params *p)
+static void put_params(struct buf *b, const struct coord_params *p, int64_t settle_ms)
 {
     BUF_PUT_LIT(b, " --workers ");
     buf_put_u64(b, p->worker_from);
@@ -40,17 +22,25 @@ static void put_params(struct buf *b, const struct coord_params *p)
     put_duration(b, " --grace ", p->grace_ms);
     BUF_PUT_LIT(b, " --replicas ");
     buf_put_u64(b, p->replicas);
+    if (settle_ms > 0)
+        put_duration(b, " --settle ", settle_ms);
 }
 
 static void put_option(struct buf *b, const char *option, const char *word)
 {
     buf_put_str(b, option);
-    put_word(b, word);
+    buf_put_word(b, word);
+}
+
+static void put_epoch(struct buf *b, int64_t epoch_ms)
+{
+    char epoch[TIMEFMT_MAX];
+    BUF_PUT_LIT(b, " --epoch ");
+    buf_put_str(b, timefmt_rfc3339(epoch, epoch_ms));
 }
 
 void recovery_put_command(struct buf *b, const struct lease *l, const struct recovery_place *at)
 {
-    char epoch[TIMEFMT_MAX];
     int64_t epoch_ms;
     struct err e;
     BUF_PUT_LIT(b, "sidflakectl pool init");
@@ -58,12 +48,14 @@ void recovery_put_command(struct buf *b, const struct lease *l, const struct rec
     if (at->password_file && at->password_file[0])
         put_option(b, " --password-file ", at->password_file);
     put_option(b, " --pool ", at->pool);
-    if (!l->last_identity[0] || coord_identity_epoch(l->last_identity, &epoch_ms, &e))
+    if (!l->last_identity[0] || coord_identity_epoch(l->last_identity, &epoch_ms, &e)) {
+        if (l->conf.epoch_pinned) /* it would take no pool of another one */
+            put_epoch(b, l->conf.epoch_ms);
         return;
+    }
     BUF_PUT_LIT(b, " --after-loss --uuid ");
     buf_put_span(b, span_of(l->last_identity, COORD_UUID_TEXT - 1));
-    BUF_PUT_LIT(b, " --epoch ");
-    buf_put_str(b, timefmt_rfc3339(epoch, epoch_ms));
+    put_epoch(b, epoch_ms);
     if (l->last_known)
-        put_params(b, &l->last_params);
+        put_params(b, &l->last_params, l->last_settle_ms);
 }

@@ -2,11 +2,12 @@
  * The command that makes a lost pool again, as operators are told it.
  *
  * Invariants
- *   - It carries all that the lost pool was: uuid, epoch, workerIds, times, replicas. With a part
- * of it left out, the pool made by it could hand out workerIds of another range, or too early.
+ *   - It carries all that the lost pool was: uuid, epoch, workerIds, times, replicas, settle. The
+ *     pool made with a part left out could hand out workerIds of another range, or too early.
  *   - It is told whole or not at all.
  *   - Where the parameters are not known it carries none: `pool init --after-loss` asks for the
  *     range and, without a horizon, waits as long as any pool can have granted ahead.
+ *   - Where no pool was known it carries the epoch of the configuration, if that names one.
  */
 #ifndef SIDFLAKE_LEASE_RECOVERY_H
 #define SIDFLAKE_LEASE_RECOVERY_H

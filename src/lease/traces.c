@@ -1,10 +1,39 @@
 #include "lease/traces.h"
 
+/* Also from pages that this one replaced. */
+static bool was_issued_from(const struct page *p)
+{
+    int64_t last;
+    for (unsigned i = 0; i < PAGE_SLOTS; i++)
+        if (mark_load(&p->slot[i].mark, &last) && last > 0)
+            return true;
+    return page_floor(p) > 0;
+}
+
+bool traces_none(const struct pagefile *f)
+{
+    if (!f->found)
+        return true;
+    return f->verdict != PAGE_BROKEN && !f->page->head.identity[0] && !f->old.head.identity[0] &&
+           !was_issued_from(f->page);
+}
+
 /* The pool that this state directory knew last: what it was like has to be said when it is lost. */
 void traces_note_pool(struct lease *l, const struct page *p)
 {
     memcpy(l->last_identity, p->head.identity, sizeof l->last_identity);
-    l->last_known = page_params(p, &l->last_params);
+    l->last_known = page_params(p, &l->last_params, &l->last_settle_ms);
+}
+
+void traces_pin_epoch(struct lease *l, const struct page *p)
+{
+    int64_t epoch;
+    struct err e;
+    if (l->conf.epoch_pinned || !was_issued_from(p) ||
+        coord_identity_epoch(l->last_identity, &epoch, &e))
+        return;
+    l->conf.epoch_pinned = true;
+    l->conf.epoch_ms = epoch;
 }
 
 /* Those that are to be released stand in front, those that were at the end: these are there for
@@ -25,10 +54,13 @@ void traces_note_foreign(struct lease *l, const struct page *old)
 }
 
 /* Without a coordinator that remembers, the marks are all there is to go by: of an earlier boot's
- * page, and of slots of ours, given back or not. With one they are below the range in any case. */
+ * page, and of slots of ours, given back or not; and of pages that were replaced, whatever workerId
+ * they were of. With one they are below the range in any case. */
 int64_t traces_floor(const struct lease *l, const struct coord_grant *g)
 {
-    int64_t floor = g->lo_ms - 1, last;
+    int64_t floor = g->lo_ms - 1, last = page_floor(l->page);
+    if (l->conf.page_knows_alone && last != PAGE_FLOOR_UNKNOWN && last > floor)
+        floor = last;
     for (unsigned i = 0; i < LEASE_SLOTS; i++) {
         if (l->foreign[i].worker == g->worker && l->foreign_last[i] > floor)
             floor = l->foreign_last[i];

@@ -20,7 +20,8 @@
 /* Bits of a link's. */
 #define LINK_TUNNEL 1u
 #define LINK_LOUD   2u
-#define LINK_FLAGS  (LINK_TUNNEL | LINK_LOUD)
+#define LINK_LATE   4u
+#define LINK_FLAGS  (LINK_TUNNEL | LINK_LOUD | LINK_LATE)
 
 /* ---- to a parcel ------------------------------------------------------------------------------
  */
@@ -73,7 +74,8 @@ static void pack_link(const struct conn *c, struct buf *b)
     const struct upstream_link *l = r->l;
     size_t begun = parcel_begin(b, PARCEL_LINK, l->rd.fd);
     parcel_put_bytes(b, span_str(l->up->text));
-    parcel_put_u64(b, (r->tunnel ? LINK_TUNNEL : 0) | (r->loud ? LINK_LOUD : 0));
+    parcel_put_u64(b, (r->tunnel ? LINK_TUNNEL : 0) | (r->loud ? LINK_LOUD : 0) |
+                          (r->late ? LINK_LATE : 0));
     for (unsigned i = 0; i < FRAME_CHANNELS; i++)
         parcel_put_u64(b, r->subs.n[i]);
     for (uint32_t i = 0; i < l->fifo_n; i++) {
@@ -120,6 +122,16 @@ uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel
     for (struct link *l = n->all.next; l != &n->all; l = l->next)
         lost += !pack_conn(CONTAINER(l, struct conn, all), parcel);
     return lost;
+}
+
+uint64_t net_expecting(const struct net *n)
+{
+    uint64_t expecting = 0;
+    for (const struct link *l = n->all.next; l != &n->all; l = l->next) {
+        const struct relay *r = CONTAINER(l, struct conn, all)->relay;
+        expecting += r && !has_link(r->c) && r->pending > 0;
+    }
+    return expecting;
 }
 
 /* ---- from a parcel ----------------------------------------------------------------------------
@@ -218,6 +230,8 @@ static bool adopt_link(struct conn *c, const struct parcel_record *r)
             !parcel_get_upto(&body, n == 1 ? UINT32_MAX : 0, &acks) ||
             !relay_expect(c->relay, (uint8_t)kind, (uint32_t)n, (uint8_t)how, (uint32_t)acks))
             return false;
+    c->relay->late = flags & LINK_LATE; /* of what follows those */
+    c->relay->l->mute = true;           /* behind those, perhaps */
     return true;
 }
 
@@ -230,7 +244,8 @@ static struct conn *adopt(struct net *n, const struct parcel_record *r,
     if (r->kind != PARCEL_CONNECTION || !parcel_get_bytes(&body, &name) ||
         !parcel_get_upto(&body, FLAGS, &flags) || !parcel_get_u64(&body, &held) ||
         !parcel_get_upto(&body, UINT8_MAX, &mark) || !parcel_get_bytes(&body, &in) ||
-        !parcel_get_bytes(&body, &out) || in.n > NET_IN_MAX || out.n > NET_OUT_MAX || held > out.n)
+        !parcel_get_bytes(&body, &out) || in.n > NET_HEARD_MAX || held > out.n ||
+        held > NET_OUT_MAX) /* of out a turn takes no more than that; the rest is sent as it is */
         return NULL;
     struct net_service *svc = find_service(services, nservices, name);
     if (!svc || !svc->unpack || !listeners_let_in(n, svc, r->fd, (uint8_t)mark) ||
@@ -245,7 +260,7 @@ static struct conn *adopt(struct net *n, const struct parcel_record *r,
     c->closing = flags & FLAG_CLOSING;
     *links = flags & FLAG_LINK;
     if (svc->unpack(svc, c->session, body))
-        conn_restore(c, in, out, (size_t)held);
+        conn_restore(c, in, out, (size_t)held, *links);
     else
         conn_close(c);
     return c->state != CONN_DEAD ? c : NULL;
@@ -270,12 +285,14 @@ void net_inherit(struct net *n, struct span records)
     n->left = records;
 }
 
-uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t nservices)
+uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t nservices,
+                   uint64_t *lost)
 {
     struct parcel_record r;
-    uint64_t taken = 0;
+    uint64_t taken = 0, all = 0;
     for (struct span records = n->left; parcel_next(&records, &r);) {
         bool links = false;
+        all += r.kind == PARCEL_CONNECTION;
         struct conn *c = adopt(n, &r, services, nservices, &links);
         if (c && links && !(parcel_next(&records, &r) && adopt_link(c, &r))) {
             conn_close(c);
@@ -286,5 +303,6 @@ uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t ns
     for (struct span records = n->left; parcel_next(&records, &r);)
         give_up(&r);
     n->left = span_of(NULL, 0);
+    *lost = all - taken;
     return taken;
 }

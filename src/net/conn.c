@@ -15,12 +15,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define FLUSH_AT  ((size_t)64 << 10) /* output is sent before it grows beyond this and a reply */
 #define LOOK      128                /* IDs issued between two looks at the clock … */
 #define LOOK_MUCH 16                 /* … where many have had a turn since the loop looked */
+#define HEAR_FROM 4096               /* bytes unread: behind fewer an end shows by itself */
 #define REPLY_MAX (NET_OUT_MAX - FLUSH_AT) /* bytes of a reply, whatever stands before it */
 
 /* ---- life -------------------------------------------------------------------------------------
@@ -34,6 +36,7 @@ void conn_close(struct conn *c)
     turns_leave(c);
     link_remove(&c->park);
     sweep_forget(c);
+    idle_leave(c);
     ev_io_stop(n->loop, &c->rd);
     ev_io_stop(n->loop, &c->wr);
     (void)close(c->rd.fd);
@@ -50,6 +53,7 @@ void conn_close(struct conn *c)
     n->connections--;
     n->shared -= link_empty(&c->slot);
     link_remove(&c->slot);
+    room_leave(c);
     link_remove(&c->all);
     link_append(&n->dead, &c->all);
     sweep_slack(n);
@@ -78,6 +82,8 @@ static ssize_t send_some(struct conn *c, const char *p, size_t n)
             return -1;
         sent += (size_t)r;
     }
+    if (sent > 0)
+        idle_touch(c);
     c->svc->bytes_out += sent;
     return (ssize_t)sent;
 }
@@ -132,6 +138,7 @@ static bool fill(struct conn *c, size_t *n, bool *full)
     size_t room = conn_is_stranger(c) ? NET_BLOCK - *n : room_behind(c->net, *n);
     ssize_t r = recv(c->rd.fd, c->net->in + *n, room, MSG_DONTWAIT);
     if (r > 0) {
+        idle_touch(c);
         *n += (size_t)r;
         *full = (size_t)r == room;
         c->svc->bytes_in += (uint64_t)r;
@@ -147,11 +154,61 @@ static bool fill(struct conn *c, size_t *n, bool *full)
     return true;
 }
 
+/* There is something, and room for it. */
+static bool may_hear(const struct conn *c)
+{
+    int unread = 0;
+    size_t most = kept_span(&c->in).n + NET_IN_MAX;
+    return most <= NET_HEARD_MAX && memory_has_room(c->net, 2 * most) &&
+           ioctl(c->rd.fd, FIONREAD, &unread) == 0 && unread >= HEAR_FROM;
+}
+
+size_t conn_hear(struct conn *c)
+{
+    struct net *n = c->net;
+    size_t heard = 0;
+    ssize_t r;
+    while (may_hear(c) && (r = recv(c->rd.fd, n->in, NET_IN_MAX, MSG_DONTWAIT)) > 0) {
+        idle_touch(c);
+        heard += (size_t)r;
+        c->svc->bytes_in += (uint64_t)r;
+        if (!kept_add(n, &c->in, span_of(n->in, (size_t)r))) {
+            conn_close(c);
+            break;
+        }
+    }
+    return heard;
+}
+
+/* What is kept of the input, as much of it as a turn takes: what is left of it stays where it is.
+ */
+static size_t take_input(struct conn *c)
+{
+    struct net *n = c->net;
+    struct span have = kept_span(&c->in);
+    if (have.n <= NET_IN_MAX)
+        return kept_take(n, &c->in, n->in);
+    memcpy(n->in, have.p, NET_IN_MAX);
+    c->in.at += NET_IN_MAX;
+    return NET_IN_MAX;
+}
+
+/* The end of what was taken, before what is left. */
+static bool give_back_input(struct conn *c, struct span rest)
+{
+    if (!c->in.p)
+        return kept_set(c->net, &c->in, rest);
+    c->in.at -= (uint32_t)rest.n;
+    return true;
+}
+
 struct turn {
     struct span in;
     size_t ready;    /* bytes of out that may be sent: all but an unfinished reply */
     uint64_t served; /* requests answered */
-    bool full;       /* the read filled the block: more may have arrived */
+    bool full;       /* the read filled the block: more may have arrived … */
+    bool more;       /* … or is kept behind it */
+    bool came;       /* it begins with what the client has just sent */
     bool over;       /* its time is */
     int left;        /* until the next look at the clock, in IDs */
     int64_t over_us; /* monotonic */
@@ -173,6 +230,8 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
         out->cap = nt->reply_start + REPLY_MAX;
         t->step = c->svc->serve(c->svc, c->session, t->in, nt, out);
         t->in = span_skip(t->in, t->step.used);
+        if (c->relay && !t->step.begun && (t->step.used > 0 || t->step.verdict == NET_MORE))
+            c->relay->owes = false;
         bool done = t->step.verdict == NET_DONE;
         if (done || t->step.verdict == NET_CLOSE)
             t->served += t->step.used > 0 && !t->step.passed; /* else a part of a long one */
@@ -191,7 +250,7 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
         t->step.verdict = NET_CLOSE;
 }
 
-static void park(struct conn *c, const struct net_step *step)
+static void park(struct conn *c, const struct net_step *step, bool came)
 {
     struct net *n = c->net;
     c->until_ms = step->verdict == NET_YIELD ? 0 : step->until_ms;
@@ -202,9 +261,8 @@ static void park(struct conn *c, const struct net_step *step)
     else if (step->verdict == NET_HOLD)
         park_hold(c);
     else
-        park_queue(c, false);
-    /* The head of the queue knows the time; whoever joins behind it waits for the same one. */
-    if (step->verdict == NET_WAIT || n->queue.next == &c->park)
+        park_queue(c, came && step->verdict == NET_QUEUE ? QUEUE_CAME : QUEUE_MORE);
+    if (step->verdict == NET_WAIT)
         park_arm(n);
 }
 
@@ -215,7 +273,7 @@ static void settle_state(struct conn *c, const struct turn *t)
     enum net_verdict v = t->step.verdict;
     if (c->state != CONN_READING)
         return;
-    bool last = c->eof || (n->draining && !t->full);
+    bool last = !t->more && (c->eof || (n->draining && !t->full));
     if (v == NET_BEHIND || (last && v == NET_MORE && c->relay && relay_waits(c))) {
         c->state = CONN_BEHIND;
         sweep_watch(c);
@@ -224,12 +282,12 @@ static void settle_state(struct conn *c, const struct turn *t)
     }
     if (v == NET_CLOSE || (last && v == NET_MORE) || c->closing) {
         conn_close(c);
-    } else if (v == NET_MORE) {
+    } else if (v == NET_MORE && !t->more) {
         ev_io_start(n->loop, &c->rd);
-    } else if (v == NET_DONE || (v == NET_YIELD && t->step.cost == NET_DEAR)) {
+    } else if (v == NET_MORE || v == NET_DONE || (v == NET_YIELD && t->step.cost == NET_DEAR)) {
         turns_add(c);
     } else {
-        park(c, &t->step);
+        park(c, &t->step, t->came);
     }
 }
 
@@ -254,6 +312,7 @@ static void note_begun(struct conn *c, const struct turn *t, int64_t now_us)
         c->begun_us = 0;
     else if (c->begun_us == 0 || t->served > 0 || t->step.used > 0)
         c->begun_us = now_us;
+    c->passing = within && t->step.begun;
     if (within && c->net->conf.request_timeout_us > 0)
         sweep_watch(c);
 }
@@ -262,9 +321,10 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
 {
     struct net *n = c->net;
     struct buf out;
-    struct turn t = {.in = {n->in, 0}};
-    t.in.n = kept_take(n, &c->in, n->in);
-    t.full = may_read && t.in.n == NET_IN_MAX;
+    struct turn t = {.in = {n->in, 0}, .came = may_read};
+    t.in.n = take_input(c);
+    t.more = c->in.p != NULL;
+    t.full = t.more || (may_read && t.in.n == NET_IN_MAX);
     if (t.in.n >= NET_BLOCK && may_read && conn_is_stranger(c)) { /* a login has not as much */
         conn_end(c, NET_END_LOGIN);
         return;
@@ -293,7 +353,9 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     count(c, &t, now_us);
     if (c->state != CONN_DEAD) {
         c->closing = t.step.verdict == NET_CLOSE;
-        bool kept = kept_set(n, &c->in, span_of(t.in.p, c->closing ? 0 : t.in.n));
+        if (c->closing)
+            kept_free(n, &c->in);
+        bool kept = c->closing || give_back_input(c, t.in);
         if (kept && c->state == CONN_READING) /* else flush has kept all of the output */
             kept = kept_set(n, &c->out, buf_span(&out));
         if (kept) {
@@ -305,6 +367,8 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     }
     if (c->relay && c->state != CONN_DEAD)
         relay_settled(c);
+    if (c->state != CONN_DEAD)
+        (void)conn_is_stranger(c); /* who has logged in need not make room any more */
     if (c->svc->holds)
         memory_note(c);
     memory_check(n);
@@ -358,10 +422,6 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
         ev_io_stop(loop, w);
         return;
     }
-    if (c->net->conf.idle_timeout_us > 0) { /* the list is by activity */
-        link_remove(&c->all);
-        link_append(&c->net->all, &c->all);
-    }
     turn(c, true, park_quota(c->net));
 }
 
@@ -413,6 +473,7 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     link_init(&c->park);
     link_init(&c->watch);
     link_init(&c->slot);
+    link_init(&c->place);
     link_append(&n->all, &c->all);
     svc->connections++;
     n->connections++;
@@ -425,43 +486,20 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     ev_io_init(&c->rd, readable, fd, EV_READ);
     ev_io_init(&c->wr, writable, fd, EV_WRITE);
     ev_io_start(n->loop, &c->rd);
-    if (n->conf.idle_timeout_us > 0)
-        net_touch_idle(n);
+    idle_enter(c);
     c->stranger = svc->stranger && svc->stranger(svc, c->session);
     if (c->stranger && n->conf.login_timeout_us > 0)
         sweep_watch(c);
-    return c;
-}
-
-/* Of its own service, the one that was silent longest goes. */
-static bool make_room(struct net *n, const struct net_service *svc)
-{
-    struct conn *oldest = NULL;
-    for (struct link *l = n->slotted.next; l != &n->slotted; l = l->next) {
-        struct conn *c = CONTAINER(l, struct conn, slot);
-        if (c->svc == svc && (!oldest || c->active_us < oldest->active_us))
-            oldest = c;
-    }
-    if (oldest)
-        conn_end(oldest, NET_END_SLOT);
-    return oldest != NULL;
-}
-
-static bool has_room(struct net *n, const struct net_service *svc)
-{
     if (svc->slots == 0)
-        return n->shared < n->conf.connections;
-    while (svc->connections >= svc->slots)
-        if (!make_room(n, svc))
-            return false;
-    return true;
+        room_enter(c);
+    return c;
 }
 
 void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark)
 {
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
-    if (has_room(n, svc) && conn_new(n, svc, fd, mark))
+    if (room_for(n, svc, fd) && conn_new(n, svc, fd, mark))
         svc->accepted++;
     else
         conn_refuse(svc, fd, svc->refusal);
@@ -469,21 +507,21 @@ void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark)
 
 /* What another program had read but not dealt with, and written but not sent; the last held bytes
  * of out belong to an unfinished reply. Nothing is served before the loop runs. */
-void conn_restore(struct conn *c, struct span in, struct span out, size_t held)
+void conn_restore(struct conn *c, struct span in, struct span out, size_t held, bool look)
 {
     if (!kept_set(c->net, &c->in, in) || !kept_set(c->net, &c->out, out)) {
         conn_close(c);
         return;
     }
     c->out_held = (uint32_t)held;
-    if (out.n == held && in.n == 0 && !c->eof && !c->closing)
+    (void)conn_is_stranger(c);
+    if (out.n == held && in.n == 0 && !c->eof && !c->closing && !look)
         return;
     ev_io_stop(c->net->loop, &c->rd);
     if (out.n > held) {
         await_taking(c);
-    } else { /* what is there may be a whole request: the client need not send any more */
-        park_queue(c, false);
-        park_arm(c->net);
+    } else { /* what is there may be a whole request, or the service knows what is owed */
+        park_queue(c, QUEUE_CAME);
     }
 }
 

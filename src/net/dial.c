@@ -16,7 +16,7 @@ static int begin_connecting(const struct upstream *up)
     if (fd < 0)
         return -1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    peer_watch_server(fd); /* whoever is subscribed or blocked there asks nothing that could fail */
     if (connect(fd, (const struct sockaddr *)&up->addr[up->at], up->addr_n[up->at]) == 0 ||
         errno == EINPROGRESS)
         return fd;

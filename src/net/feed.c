@@ -10,7 +10,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define LOUD ((size_t)64 << 10) /* bytes of a reply that should not have come on a shared link */
+#define LOUD    ((size_t)64 << 10) /* bytes of a reply that should not have come on a shared link */
+#define AVERAGE 32                 /* replies that count */
 
 struct feeding {
     struct upstream_link *l;
@@ -39,10 +40,16 @@ static void add(struct feeding *d, struct relay *r, size_t n)
     d->run.n += n;
 }
 
+/* What the frame under way answers, or the next one; NULL: nothing. */
+static struct expect *due(struct upstream_link *l)
+{
+    return l->fifo_n > 0 && !(l->framing && l->unasked) ? &l->fifo[l->fifo_at] : NULL;
+}
+
 static void start_frame(struct upstream_link *l)
 {
     const struct relay *o = l->owner;
-    const struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
+    const struct expect *head = due(l);
     uint8_t kind = head ? head->kind : l->up->svc->unasked;
     if (o && o->tunnel && !head)
         kind = FRAME_RESP_TUNNEL;
@@ -50,17 +57,22 @@ static void start_frame(struct upstream_link *l)
     l->frame.own = o != NULL;
     l->frame.nonce = l->up->svc->nonce;
     l->framing = true;
+    l->unasked = !head;
     l->frame_n = 0;
 }
 
-/* A large reply makes a shared link its client's: others take a new one from now on. */
+/* Who has had a large reply on a shared link has one of its own next; others do not wait for what
+ * is left of it once there is another. */
 static void measure(struct upstream_link *l, struct relay *r, size_t used)
 {
     l->frame_n += used;
-    if (l->owner || l->frame_n + l->frame.left <= LOUD)
+    size_t size = l->frame_n + l->frame.left;
+    if (l->fifo_n > 0 && !l->frame.push)
+        relay_measure(r, 0, size);
+    if (l->owner || size <= LOUD)
         return;
     r->loud = true;
-    link_retire(l);
+    link_replace(l);
 }
 
 /* The service has something to say. It is delivered. */
@@ -79,8 +91,17 @@ static void tell(struct feeding *d, struct relay *r)
         (void)conn_deliver(r->c, buf_span(&out));
 }
 
-/* n frames of the first in the queue are done: it has so many fewer to wait for. */
-static void answered(struct feeding *d, uint32_t n)
+/* The size of a reply on a link, over the latest: many are asked for by many. */
+static uint32_t average(uint32_t known, uint32_t n, size_t bytes)
+{
+    int64_t each = (int64_t)(bytes / n), weight = n < AVERAGE ? n : AVERAGE;
+    each = each < UINT32_MAX ? each : UINT32_MAX;
+    return (uint32_t)((int64_t)known + (each - (int64_t)known) * weight / AVERAGE);
+}
+
+/* n frames of the first in the queue are done, of so many bytes: it has so many fewer to wait for.
+ */
+static void answered(struct feeding *d, uint32_t n, size_t bytes)
 {
     struct upstream_link *l = d->l;
     struct expect *head = &l->fifo[l->fifo_at];
@@ -92,6 +113,9 @@ static void answered(struct feeding *d, uint32_t n)
     if (head->flags & UPSTREAM_PATIENT)
         l->patient -= n;
     l->replies -= n;
+    l->orphans -= r->c ? 0 : n;
+    l->size = average(l->size, n, bytes);
+    relay_measure(r, n, bytes);
     head->n -= n;
     if (head->n == 0) {
         l->fifo_at = (l->fifo_at + 1) % l->fifo_cap;
@@ -114,12 +138,19 @@ static bool acknowledged(struct upstream_link *l, struct expect *head)
     return --head->acks == 0;
 }
 
+/* reply: whole, or of a long one nothing. What the server says decides nothing once it serves. */
+static void hear(struct upstream_link *l, struct span reply)
+{
+    if ((!l->heard || !l->up->stats.up) && !greet_is_refusal(l, reply))
+        upstream_heard(l);
+}
+
 /* The frame is done. */
 static void finish_frame(struct feeding *d, struct relay *r)
 {
     struct upstream_link *l = d->l;
     const struct frame *f = &l->frame;
-    struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
+    struct expect *head = due(l);
     bool skipped = head && (head->flags & (UPSTREAM_SKIP | UPSTREAM_FORGIVE)) == UPSTREAM_SKIP;
     l->framing = false;
     if (skipped && f->error && !f->push && r && r->c) {
@@ -135,23 +166,24 @@ static void finish_frame(struct feeding *d, struct relay *r)
         return;
     if (head->flags & UPSTREAM_CLEARS && l->owner)
         l->owner->subs = (struct frame_subs){.n = {0}};
-    answered(d, 1);
+    answered(d, 1, l->frame_n);
 }
 
 /* Short replies for the first in the queue, as far as they are there: all at once. */
 static void take_run(struct feeding *d)
 {
-    const struct upstream_link *l = d->l;
-    const struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
+    struct upstream_link *l = d->l;
+    const struct expect *head = due(l);
     uint32_t n;
     if (!head || head->flags != 0 || (l->owner && l->owner->tunnel))
         return;
     size_t used = frame_run((enum frame_kind)head->kind, d->in, head->n, &n);
     if (n == 0)
         return;
+    hear(l, span_of(d->in.p, used));
     add(d, head->r, used);
     d->in = span_skip(d->in, used);
-    answered(d, n);
+    answered(d, n, used);
 }
 
 /* Frames what has come, as far as it goes. false: the link is broken. */
@@ -167,14 +199,17 @@ static bool frame_all(struct feeding *d)
                 break;
             start_frame(l);
         }
-        const struct expect *head = l->fifo_n > 0 ? &l->fifo[l->fifo_at] : NULL;
+        const struct expect *head = due(l);
         struct relay *r = head ? head->r : l->owner;
         if (!r) {
             deliver(d);
             link_fail(l, "it sent something unasked");
             return false;
         }
+        bool begins = l->frame_n == 0;
         v = l->up->svc->frame(&l->frame, d->in, &used);
+        if (v == FRAME_DONE)
+            hear(l, span_of(d->in.p, begins ? used : 0));
         /* An error is the answer to what it keeps from being done. */
         bool skipped = head && head->flags & UPSTREAM_SKIP && !l->frame.push &&
                        (!l->frame.error || head->flags & UPSTREAM_FORGIVE);
@@ -186,7 +221,9 @@ static bool frame_all(struct feeding *d)
         d->in = span_skip(d->in, used);
         if (v == FRAME_BAD) {
             deliver(d);
-            link_fail(l, "it does not speak the protocol");
+            if (!l->heard && l->state == LINK_OPEN)
+                upstream_unserved(l, GREET_ALIEN, true);
+            link_fail(l, GREET_ALIEN);
             return false;
         }
         if (v == FRAME_PART && l->state == LINK_OPEN)
@@ -208,10 +245,6 @@ static bool overflows(const struct upstream_link *l, const struct relay *r)
 static void pause_reading(struct upstream_link *l, struct relay *r)
 {
     int64_t now = clock_mono_us(l->up->net->conf.clock);
-    if (now < l->up->hurry_us && link_others_wait(l, r)) {
-        conn_close(r->c);
-        return;
-    }
     if (!l->owner && upstream_end_stall(l, r, now, 0))
         return;
     ev_io_stop(l->up->net->loop, &l->rd);
@@ -220,6 +253,8 @@ static void pause_reading(struct upstream_link *l, struct relay *r)
     r->loud = true;
     l->stalled = r;
     l->stalled_us = now;
+    if (now < l->up->hurry_us)
+        upstream_tick_anew(l->up);
 }
 
 void feed(struct upstream_link *l)
@@ -233,22 +268,22 @@ void feed(struct upstream_link *l)
     ssize_t got = recv(l->rd.fd, n->up + kept, NET_IN_MAX - kept, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
+    if (got == 0 && l->fifo_n == 0 && kept == 0 && !l->framing) {
+        link_ended(l);
+        return;
+    }
     if (got <= 0) {
         link_fail(l, got < 0 ? strerror(errno) : "it closed the connection");
         return;
     }
     (void)kept_take(n, &l->in, n->up);
-    if (!l->heard)
-        upstream_heard(l->up, l->lane);
-    l->heard = true;
     l->since_us = clock_mono_us(n->conf.clock);
     struct feeding d = {.l = l, .in = span_of(n->up, kept + (size_t)got)};
     if (!frame_all(&d))
         return;
-    if (l->done) {
-        link_wake(l);
-        link_close(l);
-    } else if (!kept_set(n, &l->in, d.in))
+    if (l->done)
+        link_retire(l);
+    else if (!kept_set(n, &l->in, d.in))
         link_spoil(l);
     else if (overflows(l, d.to))
         pause_reading(l, d.to);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -214,21 +213,6 @@ static enum err_code listen_tcp(const struct addr *a, int *fd, struct err *e)
     return *fd >= 0 ? ERR_OK : err_errno(e, why, "cannot bind tcp://%s:%s", a->host, port);
 }
 
-/* Whoever is accepted inherits it: a peer that is gone without a word is noticed after a quiet
- * minute and four questions, or when it has taken nothing of what was sent for as long. */
-static void watch_peers(int fd)
-{
-    static const struct {
-        int level, name, value;
-    } options[] = {
-        {SOL_SOCKET, SO_KEEPALIVE, 1},           {IPPROTO_TCP, TCP_KEEPIDLE, 60},
-        {IPPROTO_TCP, TCP_KEEPINTVL, 15},        {IPPROTO_TCP, TCP_KEEPCNT, 4},
-        {IPPROTO_TCP, TCP_USER_TIMEOUT, 120000},
-    };
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
-}
-
 static enum err_code add(struct net *n, int fd, struct span address, const struct addr *a,
                          const struct net_door *door, struct net_service *svc, struct err *e)
 {
@@ -244,8 +228,7 @@ static enum err_code add(struct net *n, int fd, struct span address, const struc
     l->svc = svc;
     l->door = *door;
     l->next = n->listeners;
-    if (!l->path)
-        watch_peers(fd);
+    peer_watch_client(fd); /* whoever is accepted inherits it */
     n->listeners = l;
     ev_io_init(&l->accept, acceptable, fd, EV_READ);
     ev_io_start(n->loop, &l->accept);

@@ -52,35 +52,6 @@ void net_spin(struct net *n, int64_t now_us)
     ev_idle_start(n->loop, &n->spin);
 }
 
-static void close_idle(struct ev_loop *loop, struct ev_timer *w, int revents)
-{
-    (void)loop;
-    (void)revents;
-    struct net *n = CONTAINER(w, struct net, idle);
-    int64_t limit = clock_mono_us(n->conf.clock) - n->conf.idle_timeout_us;
-    while (!link_empty(&n->all)) {
-        struct conn *c = CONTAINER(n->all.next, struct conn, all);
-        if (c->active_us > limit)
-            break;
-        conn_end(c, NET_END_IDLE);
-    }
-    net_touch_idle(n);
-}
-
-/* Sets the idle timer for the connection that will be idle for too long first. */
-void net_touch_idle(struct net *n)
-{
-    if (ev_is_active(&n->idle) && n->conf.idle_timeout_us > 0 && !link_empty(&n->all))
-        return; /* it fires too early at worst, and is set anew then */
-    ev_timer_stop(n->loop, &n->idle);
-    if (n->conf.idle_timeout_us == 0 || link_empty(&n->all))
-        return;
-    struct conn *c = CONTAINER(n->all.next, struct conn, all);
-    int64_t left = c->active_us + n->conf.idle_timeout_us - clock_mono_us(n->conf.clock);
-    ev_timer_init(&n->idle, close_idle, left > 1000 ? (double)left / 1e6 : 1e-3, 0.);
-    ev_timer_start(n->loop, &n->idle);
-}
-
 static void notified(struct ev_loop *loop, struct ev_async *w, int revents)
 {
     (void)loop;
@@ -153,7 +124,7 @@ static void reserve_timers(struct ev_loop *loop)
 {
     struct ev_timer t[5]; /* idle, after, every, resume, sweep */
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        ev_timer_init(&t[i], close_idle, 1., 0.); /* never called */
+        ev_timer_init(&t[i], after_fired, 1., 0.); /* never called */
         ev_timer_start(loop, &t[i]);
     }
     for (size_t i = 0; i < sizeof t / sizeof *t; i++)
@@ -170,7 +141,7 @@ static void start_watchers(struct net *n)
     turns_init(n);
     ev_async_init(&n->notify, notified);
     ev_async_start(n->loop, &n->notify);
-    ev_init(&n->idle, close_idle);
+    idle_init(n);
     ev_init(&n->after, after_fired);
     ev_init(&n->every, every_fired);
     ev_init(&n->resume, NULL);
@@ -188,11 +159,14 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     n->conf = *c;
     link_init(&n->all);
     link_init(&n->dead);
-    link_init(&n->queue);
+    for (int i = 0; i < QUEUE_LINES; i++)
+        link_init(&n->queue[i]);
     link_init(&n->waiting);
     link_init(&n->ready);
     link_init(&n->resting);
     link_init(&n->slotted);
+    link_init(&n->quiet);
+    room_init(n);
     link_init(&n->upstreams);
     link_init(&n->dirty);
     link_init(&n->broken);
@@ -253,9 +227,9 @@ void net_free(struct net *n)
 
 void net_reconfigure(struct net *n, const struct net_config *c)
 {
+    int64_t timeout_us = c->idle_timeout_us;
+    idle_reconfigure(n, timeout_us);
     n->conf = *c;
-    ev_timer_stop(n->loop, &n->idle);
-    net_touch_idle(n);
 }
 
 void net_run(struct net *n)

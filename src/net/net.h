@@ -22,7 +22,7 @@
  *   - In no state does a client that has gone stay unnoticed: who is not read from is asked about
  *     (sweep.c), and who is gone without a word is found by TCP's keepalive.
  *   - An idle connection holds no buffers. One that is not read from holds at most NET_IN_MAX bytes
- *     of input and NET_OUT_MAX of output.
+ *     of input, NET_HEARD_MAX while it is blocked at a server, and NET_OUT_MAX of output.
  *   - What is kept for all of them has a limit, and above it who keeps most is closed (memory.c).
  *   - Nothing here blocks. Nothing wakes an idle process; with busy_poll it is idle that much
  *     later.
@@ -40,9 +40,11 @@
 
 struct conn;
 struct upstream;
+struct upstream_greeting;
 
-#define NET_IN_MAX  WIRE_IN_MAX
-#define NET_OUT_MAX ((size_t)512 << 10) /* room for any one reply */
+#define NET_IN_MAX    WIRE_IN_MAX
+#define NET_OUT_MAX   ((size_t)512 << 10) /* room for any one reply */
+#define NET_HEARD_MAX ((size_t)1 << 20)   /* input behind a request that is blocked at a server */
 
 /* What became of one call of serve. */
 enum net_verdict {
@@ -74,7 +76,7 @@ enum net_end {
     NET_END_IDLE,    /* idle_timeout */
     NET_END_LOGIN,   /* login_timeout, or more input than a login has */
     NET_END_REQUEST, /* request_timeout */
-    NET_END_SLOT,    /* made room for another */
+    NET_END_SLOT,    /* made room for another, in a slot or in those places that are shared */
     NET_END_MEMORY,  /* net_config.memory was reached, and it kept much */
     NET_END_GONE,    /* its client had gone, seen by the sweep */
     NET_ENDS
@@ -110,6 +112,9 @@ struct net_service {
     bool (*checked)(const struct net_service *svc, const void *session);
     /* MAY: bytes that it refers to, as of now; asked after each turn. */
     size_t (*holds)(const struct net_service *svc, const void *session);
+    /* MAY: whether it is there to be told something, other than what its relay knows: it is not
+     * idle. */
+    bool (*listens)(const struct net_service *svc, const void *session);
     /* MAY: frees what the session refers to. Called once, when the connection is closed. */
     void (*close)(struct net_service *svc, void *session);
     /* MAY: whether the session may go on; see net_review. */
@@ -124,13 +129,22 @@ struct net_service {
         refusal; /* sent to a connection over the limit, before it is closed; may be empty */
     /* Connections of its own, which those of other services do not take: one that comes when they
      * are used up takes the place of the one that was silent longest. 0: none, it shares
-     * net_config.connections, and is refused. Set before the first is accepted. */
+     * net_config.connections, and is refused but where another makes room for it: a stranger, of
+     * the party (net_peer.id) that has most of them; without strangers, one of a party that has
+     * more than half of all, and more than its own. Set before the first is accepted. */
     uint32_t slots;
 
     /* MAY, all or none: with an upstream. */
     frame_fn *frame; /* where its replies end */
-    uint8_t unasked; /* enum frame_kind: of what comes on a client's own link unasked */
-    uint32_t nonce;  /* as frame.nonce */
+    /* By lane: what a shared link asks before it carries anything, to which a server that serves
+     * has an answer; NULL: nothing. */
+    const struct upstream_greeting *probe;
+    /* How replies begin of a server that does not serve a connection, and say nothing of what was
+     * asked for; up to an empty one; NULL: none. */
+    const struct span *refusals;
+    struct span alien; /* how those of another kind of server begin; it may be empty */
+    uint8_t unasked;   /* enum frame_kind: of what comes on a client's own link unasked */
+    uint32_t nonce;    /* as frame.nonce */
     /* MAY: the enum upstream_lane whose protocol a session's own link is to speak; text without. */
     unsigned (*speaks)(const void *session);
     struct span lost; /* for a reply that will not come; may be empty: closes */
@@ -151,7 +165,7 @@ struct net_config {
     struct clock *clock;
     uint32_t connections;       /* limit, over all services without slots of their own */
     size_t memory;              /* bytes kept for all connections; 0: no limit */
-    int64_t idle_timeout_us;    /* 0: never; so are the next two */
+    int64_t idle_timeout_us;    /* see idle.c; 0: never; so are the next two */
     int64_t login_timeout_us;   /* of strangers, since they were accepted */
     int64_t request_timeout_us; /* since a request began, or a part of a long one came */
     int64_t max_wait_us;        /* longest in WAIT */
@@ -214,7 +228,8 @@ void net_wake(struct net *n);
  * and not once its session was closed (svc->close). */
 void net_wake_one(struct conn *c);
 
-/* Who is at the other end: a process of this machine, an IPv4 address, or a network of IPv6. */
+/* Who is at the other end: a process of this machine, an IPv4 address, or a network of IPv6, of 64
+ * bits. Who is on this machine has all of 127.0.0.0/8. */
 struct net_peer {
     uint64_t id[2]; /* equal for connections of the same */
     char text[64];  /* "10.0.0.7:40112", "[fd00::7]:40112", "uid 1000 pid 4711"; "?": not known */
@@ -245,12 +260,18 @@ uint64_t net_connections(const struct net *n);
  * put in. purpose PARCEL_REHEARSE: only the addresses that are listened on. */
 uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel);
 
+/* How many of those could not, whatever else they do, since replies to them are to come on links
+ * that clients share. */
+uint64_t net_expecting(const struct net *n);
+
 /* From now on net_listen looks for an address in the records first: one listened on already is
  * taken over, where its socket file still is its own. The records must outlive net_adopt. */
 void net_inherit(struct net *n, struct span records);
 
 /* Takes over the connections to the services, if a listener of the same kind (TCP or UNIX) and mark
- * lets them in as they are now, and closes all that nobody took. Returns how many. */
-uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t nservices);
+ * lets them in as they are now, and closes all that nobody took. Returns how many were taken;
+ * *lost: how many were not. */
+uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t nservices,
+                   uint64_t *lost);
 
 #endif

@@ -2,18 +2,24 @@
  * Waiting, fairly.
  *
  * The queue is for a millisecond that is used up. When the next begins, those in it are resumed in
- * order, each with a quota; whoever wants more goes to its end. So a client that asks for thousands
- * delays one that asks for a single ID by no more than the queue's length.
+ * turn, each with a quota; whoever wants more goes to the end of the second line. So a client that
+ * asks for a single ID waits for those who came with it, and not for all who ask for thousands.
  *
- *     next ms:   A(quota) B(quota) C(quota) | A(quota) B(quota) ...   until the ms is used up again
+ *     QUEUE_CAME:   A | B             asked, and has had nothing          resumed: A C B D E, until
+ *     QUEUE_MORE:   C | D | E         has had a part, and wants more      the ms is used up again
+ *
+ * A turn costs more than its IDs where much of a reply is kept, so a quota is never small, and
+ * after ROUND_US the sockets are looked at, where others may ask for little.
  */
 #include "net/private.h"
 
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define QUOTA_PER_ROUND 1024u          /* IDs dealt out in one round of the queue */
-#define QUOTA_FRESH     16u            /* of whoever comes while others are in the queue */
+#define QUOTA_PER_ROUND 1024u /* IDs dealt out in one round of the queue */
+#define QUOTA_FRESH     16u   /* of whoever comes while others are in the queue … */
+#define QUOTA_LEAST     16u   /* … and of each round, however many they are */
+#define ROUND_US        INT64_C(1000)
 #define RECHECK_US      INT64_C(50000) /* a clock that is waited for may be set meanwhile */
 
 static struct conn *conn_of(struct link *l)
@@ -21,15 +27,20 @@ static struct conn *conn_of(struct link *l)
     return CONTAINER(l, struct conn, park);
 }
 
-/* first: it did not get its turn, and keeps its place. */
-void park_queue(struct conn *c, bool first)
+void park_queue(struct conn *c, enum queue_line line)
 {
+    struct link *head = &c->net->queue[line];
+    bool first = link_empty(head);
     c->state = CONN_QUEUED;
     sweep_watch(c);
-    if (first)
-        link_prepend(&c->net->queue, &c->park);
-    else
-        link_append(&c->net->queue, &c->park);
+    link_append(head, &c->park);
+    if (first) /* it knows the time; whoever joins behind it waits for the same one */
+        park_arm(c->net);
+}
+
+static bool queue_empty(const struct net *n)
+{
+    return link_empty(&n->queue[QUEUE_CAME]) && link_empty(&n->queue[QUEUE_MORE]);
 }
 
 void park_wait(struct conn *c)
@@ -50,7 +61,7 @@ void park_hold(struct conn *c)
 
 uint32_t park_quota(const struct net *n)
 {
-    return link_empty(&n->queue) ? UINT32_MAX : QUOTA_FRESH;
+    return queue_empty(n) ? UINT32_MAX : QUOTA_FRESH;
 }
 
 void park_leave(struct conn *c)
@@ -94,8 +105,10 @@ void park_arm(struct net *n)
     if (n->resuming)
         return;
     int64_t delay = delay_of_waiting(n);
-    if (!link_empty(&n->queue)) {
-        int64_t wait = until_wall(n, conn_of(n->queue.next)->until_ms);
+    for (int i = 0; i < QUEUE_LINES; i++) {
+        if (link_empty(&n->queue[i]))
+            continue;
+        int64_t wait = until_wall(n, conn_of(n->queue[i].next)->until_ms);
         delay = earliest(delay, earliest(wait, RECHECK_US));
     }
     struct itimerspec t = {0};
@@ -110,28 +123,43 @@ void park_arm(struct net *n)
 /* ---- resuming ---------------------------------------------------------------------------------
  */
 
-static size_t length(const struct link *head)
+/* What each may have, that all of them get something out of one millisecond. */
+static uint32_t quota_of_round(const struct net *n)
 {
-    size_t n = 0;
-    for (const struct link *l = head->next; l != head; l = l->next)
-        n++;
-    return n;
+    uint32_t sharers = 1;
+    for (int i = 0; i < QUEUE_LINES; i++)
+        for (const struct link *l = n->queue[i].next;
+             l != &n->queue[i] && sharers < QUOTA_PER_ROUND / QUOTA_LEAST; l = l->next)
+            sharers++;
+    return QUOTA_PER_ROUND / sharers;
 }
 
-/* Rounds over the queue, until somebody has to wait for a time again. Each call of conn_resume
- * either issues or waits, so this ends with the millisecond at the latest. */
+/* Who was told to wait for a time keeps his place, and it holds for the other line, too. */
+static void keep_place(struct conn *c, enum queue_line line)
+{
+    struct net *n = c->net;
+    link_remove(&c->park);
+    link_prepend(&n->queue[line], &c->park);
+    n->line = line;
+    if (!link_empty(&n->queue[!line]))
+        conn_of(n->queue[!line].next)->until_ms = c->until_ms;
+}
+
+/* The lines in turn, until the millisecond is used up, or the sockets should be looked at. */
 static void run_queue(struct net *n)
 {
-    size_t waiting = length(&n->queue);
-    uint32_t quota = waiting < QUOTA_PER_ROUND ? QUOTA_PER_ROUND / (uint32_t)(waiting + 1) : 1;
-    for (size_t left = 4 * waiting + 4; left > 0 && !link_empty(&n->queue); left--) {
-        struct conn *c = conn_of(n->queue.next);
+    int64_t over_us = clock_mono_us(n->conf.clock) + ROUND_US;
+    uint32_t quota = quota_of_round(n);
+    while (!queue_empty(n) && clock_mono_us(n->conf.clock) < over_us) {
+        enum queue_line line = n->line;
+        if (link_empty(&n->queue[line]))
+            line = !line;
+        struct conn *c = conn_of(n->queue[line].next);
+        n->line = !line;
         park_leave(c);
-        conn_resume(c, quota > 0 ? quota : 1);
-        bool full = c->state == CONN_QUEUED && c->until_ms > 0;
-        if (full) {
-            link_remove(&c->park);
-            park_queue(c, true);
+        conn_resume(c, quota);
+        if (c->state == CONN_QUEUED && c->until_ms > 0) {
+            keep_place(c, line);
             return;
         }
     }
@@ -166,8 +194,7 @@ void park_fired(struct net *n)
 {
     n->resuming = true;
     run_waiting(n, false);
-    if (!link_empty(&n->queue))
-        run_queue(n);
+    run_queue(n);
     n->resuming = false;
     park_arm(n);
 }

@@ -1,13 +1,14 @@
 /*
  * What the files of this room share, and nobody else includes.
  *
- * Invariant: a connection is on exactly one of the lists all+queue, all+waiting, all+turns,
+ * Invariant: a connection is on exactly one of the lists all+queue[i], all+waiting, all+turns,
  * all+ready, all+waiters, all+resting, all, or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
 
 #include "base/log.h"
+#include "base/ring.h"
 #include "net/addr.h"
 #include "net/net.h"
 #include "net/resolve.h"
@@ -20,62 +21,6 @@
 #define NET_SIGNALS 8
 #define NET_BLOCK   4096 /* bytes: what is left of a turn is rarely more */
 #define NET_SPARE   32   /* blocks not given back to the system: 128 KiB at most */
-
-/* A doubly linked ring with a head; an element off any list points to itself. */
-struct link {
-    struct link *prev, *next;
-};
-
-static inline void link_init(struct link *l)
-{
-    l->prev = l->next = l;
-}
-
-static inline bool link_empty(const struct link *l)
-{
-    return l->next == l;
-}
-
-static inline void link_remove(struct link *l)
-{
-    l->prev->next = l->next;
-    l->next->prev = l->prev;
-    link_init(l);
-}
-
-static inline void link_append(struct link *head, struct link *l)
-{
-    l->prev = head->prev;
-    l->next = head;
-    head->prev->next = l;
-    head->prev = l;
-}
-
-/* What is in from goes into to, which need not be anything before.
- *
- * For walks in which a step may close others: the first of to goes back to the end of from, and
- * then is dealt with, until to is empty. A next that was saved before the step may be on another
- * list after it, and the walk would never come back. */
-static inline void link_take(struct link *to, struct link *from)
-{
-    link_append(from, to);
-    link_remove(from);
-}
-
-static inline struct link *link_take_first(struct link *left, struct link *back)
-{
-    struct link *l = left->next;
-    link_remove(l);
-    link_append(back, l);
-    return l;
-}
-
-static inline void link_prepend(struct link *head, struct link *l)
-{
-    link_append(head->next, l);
-}
-
-#define CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /* block.c: bytes that outlive a turn: those from at up to n, in memory of its own. All 0: none. */
 struct kept {
@@ -123,26 +68,38 @@ enum conn_state {
     CONN_DEAD, /* closed, freed before the loop sleeps again */
 };
 
+enum queue_line {
+    QUEUE_CAME, /* asks, and has had nothing yet */
+    QUEUE_MORE, /* has had a part */
+    QUEUE_LINES
+};
+
 struct conn {
     struct ev_io rd, wr;
     struct net *net;
     struct net_service *svc;
-    struct link all;     /* net.all, least recently active first; or net.dead */
+    struct link all;     /* net.all, or net.dead */
+    struct link quiet;   /* net.quiet */
     struct link park;    /* net.queue, .waiting, .turns, .ready or .resting, or link.waiters */
     struct link watch;   /* net.watched, or none */
     struct link slot;    /* net.slotted, or none */
+    struct link place;   /* in lot */
+    struct lot *lot;     /* of room.c; NULL: it is not asked to make room */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
     uint8_t mark; /* of the listener it came by */
     bool eof;     /* the client sends no more */
+    bool passing; /* a part of a request was forwarded, and the client owes the rest */
     bool closing; /* close once the output is sent */
     bool stranger;
+    int untaken; /* of idle.c: bytes with the kernel; 0: not known */
     uint32_t out_held;
     uint32_t walk;     /* net.walk of the latest that came by */
     size_t held;       /* bytes, by its session */
     struct kept in;    /* not dealt with: part of a request, or what comes after one that waits */
     struct kept out;   /* not sent; its last out_held bytes belong to an unfinished reply */
     int64_t active_us; /* monotonic: latest read */
+    int64_t moved_us;  /* of idle.c: monotonic */
     int64_t since_us;  /* monotonic: accepted */
     /* Monotonic: the latest part came of a request that is not whole; 0: there is none. */
     int64_t begun_us;
@@ -150,6 +107,20 @@ struct conn {
     int64_t waiting_us; /* the same for its first WAIT */
     int64_t until_ms;   /* QUEUED, WAITING: Unix ms */
     _Alignas(8) char session[];
+};
+
+/* room.c: who makes room when all places are taken */
+#define ROOM_RANKS 32 /* lots of 1, 2 to 3, 4 to 7 connections, and so on */
+
+enum room_kind {
+    ROOM_STRANGERS,
+    ROOM_GUESTS, /* nobody asks them who they are */
+    ROOM_KINDS
+};
+
+struct room {
+    struct link ranks[ROOM_KINDS][ROOM_RANKS];
+    struct party *bucket[256];
 };
 
 struct net_listener {
@@ -174,21 +145,26 @@ struct net {
     struct ev_loop *loop;
     struct net_listener *listeners;
     struct span left; /* records of the program before, until net_adopt */
-    struct link all, dead, queue, waiting, turns;
+    struct link all, dead, waiting, turns;
+    struct link queue[QUEUE_LINES];
+    enum queue_line line;                 /* of the queue: whose turn is next */
     struct link ready;                    /* BEHIND, and may go on */
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
     struct link watched;                  /* of sweep.c */
+    struct link quiet;                    /* of idle.c */
     struct link slotted;                  /* connections to services with slots */
-    uint64_t shared;                      /* connections to the others */
+    uint64_t shared;                      /* connections to the others … */
+    struct room room;                     /* … and which of them have to make room */
     struct link turns_end;                /* while turns_run runs: of its round */
     size_t nturns;
     size_t nwatched, unswept; /* in that list; in this round not looked at yet */
+    bool heard;               /* something, in this round */
     uint64_t connections;
     uint32_t walk; /* of conns_each, the latest */
     size_t bytes;  /* of memory.c */
     size_t peak;   /* of what was in use since it was given back */
-    struct log_limit evictions;
+    struct log_limit evictions, tardy;
     int64_t now_us;   /* monotonic: end of the latest turn since the loop slept; 0: none was */
     int64_t round_us; /* the same: begin of the first */
 
@@ -200,7 +176,7 @@ struct net {
 
     int timer_fd; /* timerfd for QUEUE and WAIT: libev's own timers have 1 ms steps */
     struct ev_io timer;
-    struct ev_timer idle;   /* idle_timeout, for the least recently active connection */
+    struct ev_timer idle;   /* of idle.c */
     struct ev_timer resume; /* accepting again after the descriptors ran out */
     struct ev_timer after;
     struct ev_timer every;
@@ -235,21 +211,57 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd,
                       uint8_t mark); /* NULL: no memory */
 void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark);
 void conn_refuse(struct net_service *svc, int fd, struct span why);
-void conn_restore(struct conn *c, struct span in, struct span out, size_t held);
+/* look: it may be within a request of which a part was forwarded. */
+void conn_restore(struct conn *c, struct span in, struct span out, size_t held, bool look);
 bool conn_deliver(struct conn *c, struct span bytes); /* false: it is closed */
+/* Of one that is not read from: takes in all that it has sent, up to NET_HEARD_MAX, if
+ * limits.memory has room for it. All of one before the next: were each heard in part, no end would
+ * show. Between turns. Returns how many bytes; without memory it is closed. */
+size_t conn_hear(struct conn *c);
 void conn_resume(struct conn *c, uint32_t quota);
 void conn_go_on(struct conn *c); /* of turns */
 void conn_close(struct conn *c);
 void conn_end(struct conn *c, enum net_end why);
 
+void room_init(struct net *n);
+void room_enter(struct conn *c); /* one without a slot */
+void room_leave(struct conn *c); /* twice does no harm */
+/* Whether there is a place for whoever holds the other end of fd; it may be another's, who is
+ * closed. */
+bool room_for(struct net *n, const struct net_service *svc, int fd);
+
+/* After a turn this is not asked of who has logged in, and it is in no lot. */
 static inline bool conn_is_stranger(struct conn *c)
 {
-    if (c->stranger)
-        c->stranger = c->svc->stranger(c->svc, c->session);
-    return c->stranger;
+    if (!c->stranger || c->svc->stranger(c->svc, c->session))
+        return c->stranger;
+    room_leave(c);
+    return c->stranger = false;
 }
 
+/* It waits for us to look at the first password that it has shown. */
+static inline bool conn_is_checked(const struct conn *c)
+{
+    return c->state == CONN_WAITING && c->svc->checked && c->svc->checked(c->svc, c->session);
+}
+
+/* peer.c */
+void peer_of(int fd, struct net_peer *out);
+/* Of TCP, both: who is gone without a word is noticed after a quiet minute and four questions. A
+ * server also when it has taken nothing of what was sent for as long. A client may live and take
+ * nothing for any time: whether it is gone is known once the system has sent that again for its
+ * time, a quarter of an hour. */
+void peer_watch_client(int fd);
+void peer_watch_server(int fd);
+
 void conn_drain(struct conn *c);
+
+/* idle.c: who is silent for too long */
+void idle_init(struct net *n);
+void idle_enter(struct conn *c);
+void idle_leave(struct conn *c);
+void idle_touch(struct conn *c); /* a byte has come or gone */
+void idle_reconfigure(struct net *n, int64_t timeout_us);
 
 /* turns.c: who has more to do */
 void turns_init(struct net *n);
@@ -272,6 +284,11 @@ static inline void memory_add(struct net *n, size_t bytes)
     n->peak = all > n->peak ? all : n->peak;
 }
 
+static inline bool memory_has_room(const struct net *n, size_t bytes)
+{
+    return n->conf.memory == 0 || n->bytes + bytes <= n->conf.memory;
+}
+
 static inline void memory_check(struct net *n)
 {
     if (n->bytes > n->conf.memory && n->conf.memory > 0)
@@ -287,7 +304,7 @@ void sweep_forget(struct conn *c);
 void sweep_slack(struct net *n); /* something was given up: perhaps there is much to give back */
 
 /* park.c: who waits, and the timer that ends it */
-void park_queue(struct conn *c, bool first);
+void park_queue(struct conn *c, enum queue_line line);
 void park_wait(struct conn *c);
 void park_hold(struct conn *c);
 void park_leave(struct conn *c);
@@ -301,13 +318,18 @@ struct relay {
     struct conn *c;          /* NULL: closed; replies are discarded */
     struct upstream_link *l; /* NULL: none; a shared one is there only while pending or blocked */
     uint32_t pending;        /* replies expected */
+    uint32_t size;           /* bytes of a reply to it, about: see relay_measure */
+    uint32_t window;         /* replies that it may expect; >= 1 */
     uint32_t enough;         /* it is woken when no more than so many are */
     bool own;                /* from now on: l is its own, or there is none */
     bool blocked;            /* waits for l: to open, or for room */
+    bool called;             /* has waited so, and this is its turn */
     bool down;               /* what it waited for has failed */
     bool tunnel;             /* see net/upstream.h */
-    bool loud;               /* got something big: has a link of its own from now on */
+    bool loud;               /* got something big: has a link of its own next, if there is room */
     bool broken;             /* a request could not be forwarded whole: close */
+    bool late;               /* what has no reply may take any time, and so the next reply */
+    bool owes;               /* the latest reply expected is to a request that is not whole yet */
     int64_t held_us;         /* that others waited for it on shared links, in all pauses ended */
     struct frame_subs subs;  /* on its own link, as far as the replies have come */
 };
@@ -315,8 +337,14 @@ struct relay {
 void relay_closed(struct conn *c);      /* the connection closes */
 void relay_settled(struct conn *c);     /* a turn has ended, or output was taken */
 bool relay_waits(const struct conn *c); /* for replies that will come */
-void relay_behind(struct conn *c);      /* it was set BEHIND */
+/* The server has something to do for it, or tells it what happens. */
+bool relay_is_served(const struct conn *c);
+/* Something that it does not expect has come in part: whatever were written now would be within. */
+bool relay_hears_unasked(const struct relay *r);
+void relay_behind(struct conn *c); /* it was set BEHIND */
 void relay_answered(struct relay *r, uint32_t n);
+/* n replies of so many bytes in all have come; 0: one has begun, of at least so many. */
+void relay_measure(struct relay *r, uint32_t n, size_t bytes);
 /* Gives it a link of its own that is open; false: no memory, and fd is closed. */
 bool relay_adopt(struct conn *c, int fd);
 /* n replies are to come on it; false: no memory. */
@@ -336,7 +364,8 @@ struct expect {
 enum link_state {
     LINK_LOOKING, /* without a socket: the name is being looked up */
     LINK_CONNECTING,
-    LINK_GREETING, /* connected; see greet.c */
+    LINK_GREETING, /* connected: the login; see greet.c */
+    LINK_PROBING,  /* shared, or optional: the service's probe */
     LINK_OPEN,
     LINK_BROKEN, /* freed before the loop sleeps again */
 };
@@ -350,10 +379,14 @@ struct upstream_link {
     struct relay *owner;   /* NULL: shared */
     struct relay *stalled; /* shared: does not take its reply; reading has paused */
     enum link_state state;
-    bool framing; /* frame is under way */
-    bool used;    /* something was sent */
-    bool heard;   /* something has come */
-    bool done;    /* retired, and nothing is expected */
+    bool framing;  /* frame is under way */
+    bool unasked;  /* nothing was expected when it began, whatever is by now */
+    bool used;     /* something was sent */
+    bool heard;    /* a reply has come that is no refusal … */
+    bool refused;  /* … or was counted as one */
+    bool done;     /* retired, and nothing is expected */
+    bool mute;     /* of what was sent last no reply may tell that it was taken */
+    bool optional; /* one's own, not open yet: where it is not let in, the shared one will do */
     uint8_t lane;
     uint8_t speaks;      /* the shared lane whose protocol it speaks: lane, where that is shared */
     uint8_t tries;       /* addresses tried */
@@ -364,6 +397,8 @@ struct upstream_link {
     uint32_t fifo_at, fifo_n, fifo_cap;
     uint32_t replies; /* expected, over all entries */
     uint32_t patient; /* among them: those that may take any time */
+    uint32_t orphans; /* among them, on a shared one: those of clients that are gone */
+    uint32_t size;    /* bytes of a reply, about */
     struct frame frame;
     uint64_t frame_n; /* bytes of it */
     int64_t since_us; /* monotonic: latest sign of life while one is expected */
@@ -381,9 +416,26 @@ enum upstream_trouble {
     TROUBLE_CONNECT,
     TROUBLE_LOGIN,
     TROUBLE_SHARED,
+    TROUBLE_RETIRED,
     TROUBLE_OWN,
     TROUBLE_HERE,
     TROUBLES
+};
+
+/* cut.c: who held up others, and was closed */
+#define CUTS 64 /* parties; the one that came first makes room */
+
+struct cut {
+    uint64_t id[2]; /* net_peer.id */
+    int64_t until_us;
+    uint32_t left; /* connections */
+};
+
+struct cuts {
+    struct cut of[CUTS];
+    unsigned at;
+    int64_t until_us; /* monotonic: none is later */
+    struct log_limit said;
 };
 
 /* greet.c: what links begin with */
@@ -397,23 +449,30 @@ struct upstream {
     struct net_service *svc;
     struct link all; /* net.upstreams */
     struct link links;
-    struct upstream_link *shared[2]; /* by lane; NULL: none */
+    struct upstream_link *shared[UPSTREAM_SHARED]; /* by lane; NULL: none */
+    struct upstream_link *next[UPSTREAM_SHARED];   /* is to take its place once it is open */
+    uint32_t others_max;                           /* links but these; 0: no limit */
     struct upstream_stats stats;
     struct ev_timer tick; /* runs while something is expected */
     int64_t timeout_us;
     size_t buffer;
-    int64_t hurry_us;                     /* monotonic: until then nobody may hold up others */
+    int64_t hurry_us; /* monotonic: until then nobody may hold up others … */
+    int64_t grace_us; /* … for so long */
+    struct cuts cuts;
     struct backoff connects;              /* after a round of all addresses */
-    struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought nothing */
+    struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought no reply */
     struct greeting greeting[UPSTREAM_SHARED];
-    struct backoff refused[UPSTREAM_SHARED]; /* after a greeting that did not let us in */
+    struct backoff refused[UPSTREAM_SHARED]; /* after a login that did not let us in */
+    struct backoff unready[UPSTREAM_SHARED]; /* after a successor that did not come to be */
     uint32_t round;  /* counts changes of what is known of the address in use */
     unsigned missed; /* addresses that failed, one after the other */
+    unsigned spoken; /* the shared lane whose protocol the latest link speaks */
     enum {
         SAID_NOTHING,
         SAID_LOST,
         SAID_REACHED
-    } said; /* by the log */
+    } said;                        /* by the log */
+    enum upstream_trouble said_of; /* SAID_LOST: of what kind */
     struct log_limit limit[TROUBLES];
     char why[ERR_TEXT_MAX];
     char *text; /* its address, as configured */
@@ -435,18 +494,25 @@ void link_found(struct upstream_link *l);
 void link_opened(struct upstream_link *l);
 void link_close(struct upstream_link *l); /* without a word to anybody */
 void link_fail(struct upstream_link *l, const char *why);
+void link_ended(struct upstream_link *l); /* the server has closed it, and owes nothing */
 void link_spoil(struct upstream_link *l); /* the same for want of memory: not the server's fault */
 void link_drop(struct upstream_link *l);  /* the same, and nothing is said of it */
 bool link_has_room(const struct upstream_link *l);
-bool link_is_calm(const struct upstream_link *l);   /* room for many: time to wake who waits */
-uint32_t link_share(const struct upstream_link *l); /* replies that one client may expect */
+/* Replies that r may expect on it; >= 1. */
+uint32_t link_share(const struct upstream_link *l, const struct relay *r);
+/* There may be one more link but the shared ones in use: a client's own, or one that is retired. */
+bool upstream_may_own(const struct upstream *up);
 bool link_put(struct upstream_link *l, struct span bytes);
 bool link_expect(struct upstream_link *l, const struct expect *x);
 /* Somebody expects a reply behind the one that is not taken. */
 bool link_others_wait(const struct upstream_link *l, const struct relay *stalled);
-void link_retire(struct upstream_link *l); /* shared: takes no more requests */
+void link_retire(struct upstream_link *l);  /* shared: takes no more requests */
+void link_replace(struct upstream_link *l); /* shared: the same, once another can take its place */
+void link_deserted(struct upstream_link *l, uint32_t n); /* shared: who expects n replies is gone */
 void link_read_on(struct upstream_link *l);
-void link_wake(struct upstream_link *l); /* those who wait for it */
+/* If it is open and has room, who has waited longest for it has its turn at the next net_go_on,
+ * which then gives it to the next one. */
+void link_wake(struct upstream_link *l);
 void link_free(struct upstream_link *l);
 void upstreams_flush(struct net *n);
 
@@ -457,10 +523,15 @@ bool upstream_waits(const struct upstream *up, unsigned lane,
 void upstream_missed(struct upstream *up, uint32_t round, const char *why);
 void upstream_lookup_failed(struct upstream *up, const char *why); /* of its name */
 void upstream_connected(struct upstream *up);
-void upstream_refused(struct upstream *up, unsigned speaks, const char *why); /* the greeting */
-void upstream_heard(struct upstream *up, unsigned lane); /* a link has brought its first bytes */
-void upstream_broke(struct upstream *up, unsigned lane, bool heard, const char *why);
+/* The login was, or a shared link that was probed. */
+void upstream_refused(const struct upstream_link *l, const char *why);
+/* A reply says so before another has come; alien: it is of another kind. */
+void upstream_unserved(struct upstream_link *l, const char *why, bool alien);
+void upstream_serves(struct upstream *up);    /* a shared link was let in */
+void upstream_heard(struct upstream_link *l); /* it has brought a reply that is no refusal */
+void upstream_broke(const struct upstream_link *l, const char *why);
 void upstream_short(struct upstream *up, const char *why); /* it is we who cannot */
+void upstream_unready(struct upstream *up, unsigned lane, const char *why); /* a successor's end */
 
 /* find.c: where it is */
 enum err_code find_begin(struct upstream *up, const struct addr *a, upstream_look_up *look_up,
@@ -475,12 +546,23 @@ bool link_dial(struct upstream_link *l);
 bool link_dial_elsewhere(struct upstream_link *l, const char *why);
 
 /* greet.c */
-bool greet(struct upstream_link *l); /* it has connected; false: there is nothing to say */
+#define GREET_ALIEN "it does not speak the protocol"
+/* It has connected. false: there is nothing to say. */
+bool greet(struct upstream_link *l);
 void greet_hear(struct upstream_link *l);
+/* Whether the reply is one of a server that does not serve this connection, and if so what follows
+ * for what is known of it. */
+bool greet_is_refusal(struct upstream_link *l, struct span reply);
 void greetings_free(struct upstream *up);
 
+/* cut.c */
+void cut_note(struct upstream *up, const struct conn *c); /* it is about to be closed for that */
+/* Whether c, which asks for the first time, should have a link of its own. */
+bool cut_recalls(struct upstream *up, const struct conn *c);
+
 /* upstream.c: servers */
-void upstream_tick(struct upstream *up); /* something is expected: its timer has to run */
+void upstream_tick(struct upstream *up);      /* something is expected: its timer has to run */
+void upstream_tick_anew(struct upstream *up); /* the same, and look sooner where there is hurry */
 /* Closes the client for which reading has paused for paused_us, if that and the pauses before have
  * held up others for too long. */
 bool upstream_end_stall(struct upstream_link *l, struct relay *r, int64_t now, int64_t paused_us);
@@ -510,7 +592,6 @@ bool carry_listener(struct net *n, struct span address, const struct net_service
  * any of them, but not walk itself. */
 void conns_each(struct net *n, void (*fn)(struct conn *c));
 void net_check_drained(struct net *n);
-void net_touch_idle(struct net *n);
 void net_spin(struct net *n, int64_t now_us); /* only with busy_poll */
 
 #endif

@@ -13,20 +13,26 @@
  * Those are listed, too, that have begun a request or have yet to log in: each has a time for it.
  *
  * A client that has shut its own side alone still gets its replies. But a command that may wait
- * for ever on a link of the client's own ends with that, as a real server ends it.
+ * for ever on a link of the client's own ends with that, as a real server ends it. Where a socket
+ * holds no more, that stands at the client's behind what it could not send; so what comes behind
+ * such a command is read, up to a bound.
  */
 #include "net/private.h"
 
 #include <poll.h>
 
 #define SWEEP_US INT64_C(1000000)
-#define PIECE    256u /* connections looked at in one go … */
-#define PAUSE    5e-3 /* s, … and then others are served */
+#define PIECE    256u       /* connections looked at in one go … */
+#define HEARD    NET_IN_MAX /* bytes heard in one go, and the rest of that client's … */
+#define PAUSE    5e-3       /* s, … and then others are served */
+#define SOON     5e-2       /* s, where there was something to hear, there may be more */
+#define SAY_MS   10000
 
 struct piece {
     struct pollfd fd[PIECE];
     struct conn *conn[PIECE];
     nfds_t n;
+    size_t heard; /* bytes */
 };
 
 static bool is_overdue(int64_t since_us, int64_t now_us, int64_t limit_us)
@@ -39,8 +45,19 @@ static bool is_overdue(int64_t since_us, int64_t now_us, int64_t limit_us)
  * likes. The one wait that is ours is that for the first password to be looked at. */
 static bool is_late(const struct conn *c, int64_t now_us)
 {
-    bool ours = c->state == CONN_WAITING && c->svc->checked && c->svc->checked(c->svc, c->session);
-    return is_overdue(c->since_us, now_us, c->net->conf.login_timeout_us) && !ours;
+    return is_overdue(c->since_us, now_us, c->net->conf.login_timeout_us) && !conn_is_checked(c);
+}
+
+static void end_request(struct conn *c, int64_t now_us)
+{
+    struct net_peer peer;
+    uint64_t more = 0;
+    if (log_limit_pass(&c->net->tardy, now_us / 1000, SAY_MS, &more)) {
+        net_peer(&(struct net_turn){.conn = c}, &peer);
+        log_info("closed a client that did not end its request in time",
+                 kv_str("protocol", c->svc->name), kv_str("peer", peer.text), kv_u64("more", more));
+    }
+    conn_end(c, NET_END_REQUEST);
 }
 
 /* Whether there is something about it that no event will tell; or it was its end. Whose request is
@@ -57,7 +74,7 @@ static bool is_pending(struct conn *c, int64_t now_us)
         return false;
     }
     if (c->begun_us > 0 && is_overdue(c->begun_us, now_us, conf->request_timeout_us)) {
-        conn_end(c, NET_END_REQUEST);
+        end_request(c, now_us);
         return false;
     }
     return unread || (stranger && conf->login_timeout_us > 0) ||
@@ -75,6 +92,12 @@ static int64_t period_us(const struct net *n)
     return us > 10000 ? us : 10000;
 }
 
+/* It waits for its own link, for something that may never come. */
+static bool is_blocked_there(const struct conn *c)
+{
+    return c->state == CONN_BEHIND && c->relay->own && c->relay->l && c->relay->l->patient > 0;
+}
+
 /* Looks at the first in the list: it goes to the end, or off it. */
 static void look(struct conn *c, int64_t now_us, struct piece *p)
 {
@@ -86,14 +109,12 @@ static void look(struct conn *c, int64_t now_us, struct piece *p)
     n->nwatched++;
     if (c->state == CONN_READING || now_us - c->active_us < SWEEP_US)
         return;
+    if (is_blocked_there(c))
+        p->heard += conn_hear(c);
+    if (c->state == CONN_DEAD)
+        return;
     p->fd[p->n] = (struct pollfd){.fd = c->rd.fd, .events = POLLRDHUP};
     p->conn[p->n++] = c;
-}
-
-/* It waits for its own link, for something that may never come. */
-static bool is_blocked_there(const struct conn *c)
-{
-    return c->state == CONN_BEHIND && c->relay->own && c->relay->l && c->relay->l->patient > 0;
 }
 
 static void close_gone(struct piece *p)
@@ -125,16 +146,19 @@ static void swept(struct ev_loop *loop, struct ev_timer *w, int revents)
     int64_t now_us = clock_mono_us(n->conf.clock);
     if (n->unswept == 0)
         n->unswept = n->nwatched;
-    for (unsigned i = 0; i < PIECE && n->unswept > 0; i++) {
+    for (unsigned i = 0; i < PIECE && p.heard < HEARD && n->unswept > 0; i++) {
         n->unswept--;
         look(CONTAINER(n->watched.next, struct conn, watch), now_us, &p);
     }
     close_gone(&p);
+    n->heard |= p.heard > 0;
     bool slack = memory_is_slack(n);
     if (slack && n->unswept == 0)
         memory_trim(n);
     if (n->nwatched > 0)
-        set_timer(n, n->unswept > 0 ? PAUSE : (double)period_us(n) / 1e6);
+        set_timer(n, n->unswept > 0 ? PAUSE : n->heard ? SOON : (double)period_us(n) / 1e6);
+    if (n->unswept == 0)
+        n->heard = false;
 }
 
 void sweep_init(struct net *n)

@@ -10,21 +10,47 @@
 #include <sys/mman.h>
 
 #define STALL_US    INT64_C(250000)   /* that a client may hold up others on a shared link … */
-#define HURRY_US    INT64_C(10000000) /* … and no other for so long after one has */
+#define HURRY_US    INT64_C(10000000) /* … and for so long after one has … */
+#define GRACE_US    INT64_C(100000) /* … one more for as long as a quick one needs, and each … */
+#define GRACE_MIN   INT64_C(20000)  /* … behind it half as long; below this not at all */
+#define TICK_HURRY  INT64_C(20000)
 #define TICK_MAX_US INT64_C(250000)
 #define LOOK_US     INT64_C(1000000) /* that a link waits for a name, if it need not */
 
 /* ---- the timer: runs while something is expected -----------------------------------------------
  */
 
-/* One that takes a little now and then is never paused for long: so the pauses add up. */
+/* One that takes a little now and then is never paused for long: so the pauses add up. And others
+ * wait for all that do so, one after the other: so the later ones have less time. */
 bool upstream_end_stall(struct upstream_link *l, struct relay *r, int64_t now, int64_t paused_us)
 {
-    if (r->held_us + paused_us <= STALL_US || !link_others_wait(l, r))
+    struct upstream *up = l->up;
+    bool hurry = now < up->hurry_us;
+    if (r->held_us + paused_us < (hurry ? up->grace_us : STALL_US) || !link_others_wait(l, r))
         return false;
-    l->up->hurry_us = now + HURRY_US;
+    if (!hurry) {
+        up->hurry_us = now + HURRY_US;
+        up->grace_us = GRACE_US;
+    } else {
+        up->grace_us = up->grace_us / 2 >= GRACE_MIN ? up->grace_us / 2 : 0;
+    }
+    cut_note(up, r->c);
     conn_close(r->c);
     return true;
+}
+
+/* The one reply that is due is that to the request of which the client has not sent all: it has its
+ * own time for that, and the server's begins with the last byte. */
+static bool owes_rest(const struct upstream_link *l)
+{
+    const struct relay *o = l->owner;
+    return o && o->owes && o->c->passing && l->replies == 1 && kept_span(&l->out).n == 0;
+}
+
+/* The client waits for the end of something that it did not ask for. */
+static bool owes_end(const struct upstream_link *l)
+{
+    return l->owner && l->owner->c->state == CONN_BEHIND && relay_hears_unasked(l->owner);
 }
 
 /* What is wrong with a link, or NULL. *busy: it has to be looked at again. */
@@ -40,7 +66,9 @@ static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
     }
     if (l->state < LINK_OPEN) {
         *busy = true;
-        return late ? "the connection timed out" : NULL;
+        return !late                      ? NULL
+               : l->state == LINK_PROBING ? "no reply in time"
+                                          : "the connection timed out";
     }
     if (l->stalled) {
         *busy = true;
@@ -48,10 +76,11 @@ static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
         (void)upstream_end_stall(l, l->stalled, now, now - l->stalled_us);
         return NULL;
     }
-    if (l->fifo_n == 0 || l->patient > 0 || !ev_is_active(&l->rd))
+    bool due = l->fifo_n > 0 ? l->patient == 0 : owes_end(l);
+    if (!due || !ev_is_active(&l->rd))
         return NULL;
     *busy = true;
-    return late ? "no reply in time" : NULL;
+    return late && !owes_rest(l) ? "no reply in time" : NULL;
 }
 
 static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
@@ -69,18 +98,26 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
         if (why)
             link_fail(l, why);
     }
-    if (!busy)
+    if (busy)
+        upstream_tick_anew(up);
+    else
         ev_timer_stop(loop, w);
     net_go_on(up->net);
 }
 
+void upstream_tick_anew(struct upstream *up)
+{
+    int64_t us = up->timeout_us / 4 < TICK_MAX_US ? up->timeout_us / 4 : TICK_MAX_US;
+    if (upstream_now_us(up) < up->hurry_us && us > TICK_HURRY)
+        us = TICK_HURRY;
+    up->tick.repeat = (double)us / 1e6;
+    ev_timer_again(up->net->loop, &up->tick);
+}
+
 void upstream_tick(struct upstream *up)
 {
-    if (ev_is_active(&up->tick))
-        return;
-    int64_t us = up->timeout_us / 4 < TICK_MAX_US ? up->timeout_us / 4 : TICK_MAX_US;
-    ev_timer_set(&up->tick, (double)us / 1e6, (double)us / 1e6);
-    ev_timer_start(up->net->loop, &up->tick);
+    if (!ev_is_active(&up->tick))
+        upstream_tick_anew(up);
 }
 
 /* ---- servers ----------------------------------------------------------------------------------
@@ -116,6 +153,7 @@ enum err_code upstream_new(struct net *n, struct net_service *svc, const struct 
     up->svc = svc;
     up->timeout_us = c->timeout_us;
     up->buffer = c->buffer;
+    up->others_max = c->connections;
     link_init(&up->links);
     link_append(&n->upstreams, &up->all);
     ev_init(&up->tick, ticked);

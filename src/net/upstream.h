@@ -10,15 +10,24 @@
  * A request is forwarded by serve, which says what is expected in return; replies go to the clients
  * byte for byte as they come. A client that uses state on the server, or that asks for what may not
  * go on a shared link, has a link of its own, opened when it first needs one and closed with it: if
- * either end closes, the other does, too. It never goes back to a shared one.
+ * either end closes, the other does, too. It never goes back to a shared one. (Who would merely be
+ * better off with one, and is not let in, has not left the shared one yet.)
  *
  * Invariants
  *   - The replies of a client come in the order of its requests: a local answer waits until nothing
  *     is expected (NET_BEHIND), and so does a change of links.
  *   - What a client does not take holds up its own link; on a shared one it is closed once it has
- *     held up others for STALL_US, and for a while after that at once.
- *   - On a shared link a client expects few replies at a time, and all together not many: what one
- *     asks for the others wait for, and it may be large.
+ *     held up others for STALL_US, and for a while after that sooner: GRACE_US and less, so that
+ *     many that do so cannot add it up.
+ *   - A client has little under way at the server, on whichever link: so many replies, and so many
+ *     bytes of them, by the size of those that came before; one where they are large. A server
+ *     deals with all of a connection's requests before it looks at the next one's, and on a shared
+ *     link what one asks for the others wait for. All together on one have not much, either; half
+ *     of that is for those of whom nothing is under way, one request each. Where there is no room
+ *     at all, who has waited longest goes on first.
+ *   - A shared link on which large replies come, or many for clients that are gone, makes way for
+ *     another once that one is open and was let in. Clients' own are limited in number, so that
+ *     the shared ones always find room at the server.
  *   - Bounded: unsent requests of a link and unsent replies of a client, by `buffer` and one block;
  *     replies expected, by count. Beyond that, the client is not read from.
  *   - A client's own link that fails concerns that client. Only what says something about the
@@ -51,23 +60,26 @@ struct upstream_config {
     struct span address;       /* as net/addr.h reads it */
     int64_t timeout_us;        /* for a connection, and for each reply; > 0 */
     size_t buffer;             /* bytes, see above */
+    uint32_t connections;      /* most of clients' own, and such as are retired; 0: no limit */
     upstream_look_up *look_up; /* for tests, called by another thread; NULL: getaddrinfo(3) */
 };
 
-/* Gives svc a server to forward to, for as long as n lives. Reaches it only when asked to. */
+/* Gives svc a server to forward to, for as long as n lives. Reaches it only when asked to, or when
+ * somebody looks at whether it is back: upstream_look. */
 enum err_code upstream_new(struct net *n, struct net_service *svc, const struct upstream_config *c,
                            struct err *e) MUST_CHECK;
 
 /* ---- who we are -------------------------------------------------------------------------------
  */
 
-/* What a link begins with, before any client's request; see greet.c. */
+/* What a link begins with, before any client's request: a login, or a probe; see greet.c. */
 struct upstream_greeting {
-    struct span bytes;    /* empty: none */
-    struct span secret;   /* among them: never said */
-    enum frame_kind kind; /* of its one reply … */
-    struct span ok;       /* … which begins so, and is no error, if it lets us in; static */
-    size_t words;         /* bytes that stand before the words of another */
+    struct span bytes;     /* empty: none */
+    struct span secret;    /* among them: never said */
+    enum frame_kind kind;  /* of its one reply … */
+    struct span ok;        /* … which begins so, and is no error, if it lets us in; static */
+    const struct span *no; /* instead of ok: all but these let us in; up to an empty one; static */
+    size_t words;          /* bytes that stand before the words of another */
 };
 
 /* New links that speak as lane does begin with it; the shared one makes way for such a one. Copies
@@ -77,8 +89,10 @@ bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
                     const struct upstream_greeting *g);
 
 struct upstream_stats {
-    bool up; /* it has answered, and since then neither were all its addresses in vain, nor did a
-                shared link break off; what becomes of a client's own is no matter */
+    bool up; /* it has let a shared link in, or answered otherwise than with a refusal, and since
+                then neither were all its addresses in vain, nor was a shared link refused or did
+                one break off; what becomes of a client's own is no matter */
+    int64_t since_us;     /* monotonic: since when it is up, or not; 0: neither was found yet */
     uint64_t connections; /* open now */
     uint64_t requests;    /* replies that were asked for */
     uint64_t errors;      /* connections that failed, broke off, or timed out */
@@ -87,6 +101,10 @@ const struct upstream_stats *upstream_stats(const struct net_service *svc);
 
 /* Why it cannot be reached: one line, "" where nothing has failed. */
 const char *upstream_why(const struct net_service *svc);
+
+/* Somebody looks at these: a server that is said to be away is tried, if it is time, so that the
+ * next look tells what is so. Between requests of clients nothing else tries it. */
+void upstream_look(struct net_service *svc);
 
 /* on: no request is forwarded any more; what is there of it waits (UPSTREAM_BUSY), so that soon no
  * reply is expected, and its connection can be carried (net_pack). Not on: all goes on. */
@@ -108,7 +126,7 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane);
 enum upstream_flag {
     UPSTREAM_SILENT = 1 << 0,  /* the reply may hold nothing for the client: lost without a word */
     UPSTREAM_SKIP = 1 << 1,    /* the reply is not for the client; an error closes it */
-    UPSTREAM_PATIENT = 1 << 2, /* the reply may take any time */
+    UPSTREAM_PATIENT = 1 << 2, /* the reply may take any time; if there is none, the next one */
     UPSTREAM_NEWS = 1 << 3,    /* messages and acknowledgements of RESP2 may come before the reply,
                                 * and it cannot be taken for one */
     UPSTREAM_CLEARS = 1 << 4,  /* with the reply, all subscriptions have ended */

@@ -1,5 +1,6 @@
 #include "serve/health.h"
 
+#include "net/upstream.h"
 #include "serve/human.h"
 
 #define LIFETIME_LOW_MS   (INT64_C(180) * 86400000)
@@ -53,11 +54,11 @@ static void not_ready(struct judge *j)
     end(j);
 }
 
-/* One line on the coordinator: away, or there and refusing. Where nothing is held, not_ready has
- * said the same. */
+/* One line on the coordinator: away, or there and refusing. Where nothing is held, or nothing that
+ * is still good, not_ready has said the same. */
 static void coordinator(struct judge *j)
 {
-    bool told = j->h->ready == ISSUE_LOADING;
+    bool told = j->h->ready == ISSUE_LOADING || j->h->ready == ISSUE_CEILING;
     if (told || (j->f->up && !j->s->issuer.why[0]))
         return;
     struct buf *b = begin(j, HEALTH_WARN);
@@ -103,8 +104,9 @@ static void trouble(struct judge *j)
     if (!lately || j->f->data_loss + j->f->renewals_lost == 0)
         return;
     struct buf *b = begin(j, HEALTH_WARN);
-    buf_put_str(b, j->f->data_loss > 0 ? "the coordinator forgot what it had granted, "
-                                       : "a workerId was lost to somebody else, ");
+    buf_put_str(b, j->f->data_loss > 0
+                       ? "the coordinator forgot what it had granted, "
+                       : "a workerId was released by hand, or lost to somebody else, ");
     human_put_duration(b, (j->now_us - j->f->trouble_us) / 1000);
     BUF_PUT_LIT(b, " ago");
     end(j);
@@ -161,6 +163,22 @@ static void connections(struct judge *j)
     end(j);
 }
 
+/* Of no matter to IDs, and so no reason not to be ready. */
+static void upstreams(struct judge *j)
+{
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
+        const struct net_service *svc = j->s->services[i];
+        const struct upstream_stats *st = svc && svc->upstream ? upstream_stats(svc) : NULL;
+        if (!st || st->up || st->errors == 0)
+            continue;
+        struct buf *b = begin(j, HEALTH_WARN);
+        buf_put_str(b, i == SERVE_REDIS ? "the Redis" : "the memcached");
+        BUF_PUT_LIT(b, " behind cannot be reached: ");
+        buf_put_str(b, upstream_why(svc));
+        end(j);
+    }
+}
+
 /* ---- the last minutes --------------------------------------------------------------------------
  */
 
@@ -214,8 +232,8 @@ void health_judge(const struct serve *s, int64_t now_ms, const struct history_sa
                   struct health *h)
 {
     static void (*const judges[])(struct judge *) = {
-        not_ready, coordinator, reservation, spares,      trouble,
-        skew,      pool,        lifetime,    connections, recent,
+        not_ready, coordinator, reservation, spares,    trouble, skew,
+        pool,      lifetime,    connections, upstreams, recent,
     };
     const struct snowflake *g = &s->issuer.gen;
     struct judge j = {

@@ -14,8 +14,10 @@
  *
  * Sources: RFC 9110 (semantics); Kubernetes, "API health endpoints" (?verbose).
  */
+#include "net/upstream.h"
 #include "serve/health.h"
 #include "serve/http_call.h"
+#include "serve/human.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,9 +94,33 @@ static int metrics(struct http_call *c)
     c->type = om ? TYPE_OM : TYPE_METRICS;
     if (print_put(p, clock_mono_us(c->serve->clock), c->out))
         return 200;
+    serve_look_behind(c->serve);
     serve_put_metrics(c->serve, c->out, om);
     print_note(p, c->out, c->body);
     return 200;
+}
+
+/* The servers behind, for whoever reads: IDs go on without them, so that they fail no check. */
+static void put_upstreams(struct http_call *c)
+{
+    serve_look_behind(c->serve);
+    for (size_t i = 0; i < SERVE_PROTOCOLS; i++) {
+        const struct net_service *svc = c->serve->services[i];
+        if (!svc || !svc->upstream)
+            continue;
+        const struct upstream_stats *st = upstream_stats(svc);
+        bool away = !st->up && st->errors > 0;
+        buf_put_str(c->out, away ? "[!]upstream." : "[+]upstream.");
+        buf_put_str(c->out, svc->name);
+        buf_put_str(c->out, st->up ? " ok" : away ? " unreachable" : " not asked for yet");
+        if (away && st->since_us > 0) {
+            BUF_PUT_LIT(c->out, " for ");
+            human_put_duration(c->out, (clock_mono_us(c->serve->clock) - st->since_us) / 1000);
+        }
+        buf_put_str(c->out, away ? ": " : "");
+        buf_put_str(c->out, away ? upstream_why(svc) : "");
+        buf_put_char(c->out, '\n');
+    }
 }
 
 /* The first n checks, as Kubernetes' API server lists its own. */
@@ -112,6 +138,8 @@ static void put_checks(struct http_call *c, enum issue_status state, size_t n)
             BUF_PUT_LIT(c->out, " ok\n");
         }
     }
+    if (n == HEALTH_CHECKS)
+        put_upstreams(c);
     buf_put_str(c->out, c->path + 1);
     buf_put_str(c->out, state == ISSUE_OK ? " check passed\n" : " check failed\n");
 }
@@ -174,6 +202,7 @@ static void put_page(struct http_call *c)
         return;
     (void)snprintf(s->nonce, sizeof s->nonce, "%016" PRIx64 "%016" PRIx64, rng_u64(s->rng),
                    rng_u64(s->rng));
+    serve_look_behind(s);
     serve_put_status(s, s->nonce, c->out);
     print_note(p, c->out, c->body);
 }

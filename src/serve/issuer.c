@@ -1,5 +1,8 @@
 #include "serve/issuer.h"
 
+#include "base/timefmt.h"
+#include "serve/human.h"
+
 #include <stdio.h>
 
 static struct net_step wait_for(enum net_verdict verdict, int64_t until_ms)
@@ -106,14 +109,47 @@ enum issue_status issuer_some(struct issuer *i, struct net_turn *turn, uint32_t 
     return issue(i, turn, max, true, first, got, step);
 }
 
+/* Which clock is wrong cannot be known from here; but a coordinator that answers is not away. */
+static void say_above(const struct issuer *i, struct buf *b)
+{
+    BUF_PUT_LIT(b, "the clock is above every range of time held: ");
+    if (i->why[0])
+        buf_put_str(b, i->why);
+    else if (i->ahead_ms == 0)
+        BUF_PUT_LIT(b, "the coordinator is away for too long");
+    else {
+        BUF_PUT_LIT(b, "it is ");
+        human_put_duration(b, i->ahead_ms);
+        BUF_PUT_LIT(b, " ahead of the coordinator's");
+    }
+}
+
+static void say_behind(const struct issuer *i, struct buf *b)
+{
+    char until[TIMEFMT_MAX];
+    BUF_PUT_LIT(b, "the clock is behind the latest ID, and no other workerId can stand in: wait "
+                   "until it is ");
+    buf_put_str(b, timefmt_rfc3339(until, snowflake_resumes(&i->gen)));
+    if (i->alone)
+        BUF_PUT_LIT(b, ", or name an N in static:N that no sidecar ever had, and another "
+                       "state_dir");
+}
+
 const char *issuer_refusal(const struct issuer *i, enum issue_status s)
 {
     static char text[ERR_TEXT_MAX + 64];
+    struct buf b;
     switch (s) {
     case ISSUE_STALLED:
-        return "the clock is behind the latest ID, and no other workerId can stand in";
+        buf_init(&b, text, sizeof text - 1);
+        say_behind(i, &b);
+        text[b.n] = '\0';
+        return text;
     case ISSUE_CEILING:
-        return "the clock is above every range of time held: the coordinator is away for too long";
+        buf_init(&b, text, sizeof text - 1);
+        say_above(i, &b);
+        text[b.n] = '\0';
+        return text;
     case ISSUE_EPOCH:
         return "the clock is before the epoch, or past the end of the IDs' time field";
     default:

@@ -14,10 +14,13 @@
 struct issuer {
     struct snowflake gen;
     struct names names;
-    bool started;           /* gen has an epoch: a pool was found */
-    bool granted;           /* a workerId was held at least once */
-    int64_t max_wait_us;    /* longest that a request waits for a clock or a workerId */
-    uint32_t batch;         /* most IDs of one request that names a count */
+    bool started;        /* gen has an epoch: a pool was found */
+    bool granted;        /* a workerId was held at least once */
+    bool alone;          /* static:N: nobody gives another workerId */
+    int64_t max_wait_us; /* longest that a request waits for a clock or a workerId */
+    uint32_t batch;      /* most IDs of one request that names a count */
+    int64_t ahead_ms;    /* this clock less the coordinator's, at its latest answer, where that is
+                            more than the pool allows; else 0 */
     char why[ERR_TEXT_MAX]; /* why there is no workerId; one line, "" when unknown */
 
     uint64_t waited_us; /* time that the clock was waited for, in all */
@@ -29,7 +32,8 @@ enum issue_status {
     /* Refused, after waiting where that could help. The order is that of issue_refusals. */
     ISSUE_LOADING, /* no workerId yet, or none any more */
     ISSUE_STALLED, /* the clock is behind the latest ID, and no other workerId can stand in */
-    ISSUE_CEILING, /* the clock is above every range held: the coordinator is away for too long */
+    ISSUE_CEILING, /* the clock is above every range held: the coordinator is away for too long, has
+                      another pool, or none, or its clock is far behind */
     ISSUE_EPOCH,   /* the time is before the epoch, or past the end of the time field */
 };
 
@@ -49,6 +53,12 @@ static inline bool issuer_more(struct issuer *i, struct net_turn *turn, uint32_t
 /* 1..max contiguous IDs, as many as can be had at once; *got is how many. */
 enum issue_status issuer_some(struct issuer *i, struct net_turn *turn, uint32_t max,
                               uint64_t *first, uint32_t *got, struct net_step *step);
+
+/* Most IDs of issuer_next for one request: those of one millisecond, or the fewer of batch. */
+static inline uint32_t issuer_run(const struct issuer *i)
+{
+    return i->batch < LAYOUT_SEQUENCES ? i->batch : LAYOUT_SEQUENCES;
+}
 
 /* What to tell the client about a refusal: one line, without the protocol's own prefix. The text is
  * valid until the next call. */

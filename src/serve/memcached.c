@@ -9,8 +9,10 @@
 #include "serve/memcached.h"
 
 #include "base/rng.h"
+#include "net/upstream.h"
 #include "wire/memcached_meta.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* A `get` hands its output over at this size and goes on; the connection sends it meanwhile. */
@@ -40,6 +42,20 @@ struct net_step mcd_fail(const struct mcd_call *c, enum issue_status why)
     if (!c->req->noreply)
         mc_put_server_error(c->out, span_str(issuer_refusal(&c->m->serve->issuer, why)));
     return mcd_done(c, SERVE_FAILED);
+}
+
+bool mcd_delta_fits(const struct memcached *m, uint64_t n)
+{
+    return n >= 1 && n <= issuer_run(&m->serve->issuer);
+}
+
+struct net_step mcd_bad_delta(const struct mcd_call *c)
+{
+    char text[96];
+    (void)snprintf(text, sizeof text,
+                   "CLIENT_ERROR invalid numeric delta argument: expected 1 to %u\r\n",
+                   issuer_run(&c->m->serve->issuer));
+    return mcd_answer(c, span_str(text), SERVE_INVALID);
 }
 
 /* ---- reads ------------------------------------------------------------------------------------
@@ -137,8 +153,8 @@ static struct net_step incr(struct mcd_call *c)
     struct names_entry *name = mcd_id_of(c, c->req->key);
     if (!name)
         return mcd_answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
-    if (c->req->delta < 1 || c->req->delta > LAYOUT_SEQUENCES)
-        return mcd_answer(c, MCD_BAD_DELTA, SERVE_INVALID);
+    if (!mcd_delta_fits(c->m, c->req->delta))
+        return mcd_bad_delta(c);
     enum issue_status r = mcd_issue(c->m, name, c->turn, c->req->delta, &last, &step);
     if (r == ISSUE_PARK)
         return step;
@@ -498,6 +514,18 @@ struct net_service *serve_memcached_new(struct serve *serve)
     struct memcached *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
+    static const struct upstream_greeting probe[] = {
+        [UPSTREAM_TEXT] = {.bytes = SPAN("version\r\n"),
+                           .kind = FRAME_MC_LINE,
+                           .ok = SPAN("VERSION ")},
+        [UPSTREAM_BINARY] = {.bytes = SPAN("\x80\x0a\0\0\0\0\0\0\0\0\0\0"
+                                           "\0\0\0\0\0\0\0\0\0\0\0\0"),
+                             .kind = FRAME_MC_BINARY,
+                             .ok = SPAN("\x81\x0a"),
+                             .words = MCB_HEADER}};
+    static const struct span refusals[] = {SPAN("CLIENT_ERROR unauthenticated"),
+                                           SPAN("ERROR Too many open connections"), SPAN("HTTP/"),
+                                           SPAN("")};
     m->serve = serve;
     recent_init(&m->recent);
     m->svc = (struct net_service){
@@ -513,6 +541,9 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .pack = mcd_pack,
         .unpack = mcd_unpack,
         .frame = frame_memcached,
+        .probe = probe,
+        .refusals = refusals,
+        .alien = SPAN("-"), /* an error of Redis, with the client's words in it */
         .unasked = FRAME_MC_ANY,
         .nonce = (uint32_t)rng_u64(rng_system()),
         .speaks = speaks,

@@ -79,7 +79,6 @@ struct mcd_call {
 typedef struct net_step mcd_handler(struct mcd_call *); /* of functions, not of a struct */
 
 #define MCD_ONLY_UP     SPAN("CLIENT_ERROR ids only go up\r\n")
-#define MCD_BAD_DELTA   SPAN("CLIENT_ERROR invalid numeric delta argument: expected 1 to 1024\r\n")
 #define MCD_UNAVAILABLE SPAN("SERVER_ERROR upstream unavailable\r\n")
 #define MCD_NOT_ALLOWED SPAN("CLIENT_ERROR not allowed to this user\r\n")
 
@@ -87,6 +86,10 @@ typedef struct net_step mcd_handler(struct mcd_call *); /* of functions, not of 
 struct net_step mcd_done(const struct mcd_call *c, enum serve_result r);
 struct net_step mcd_answer(const struct mcd_call *c, struct span text, enum serve_result r);
 struct net_step mcd_fail(const struct mcd_call *c, enum issue_status why);
+
+/* Whether so many IDs can be asked for at once; else mcd_bad_delta is the answer in text. */
+bool mcd_delta_fits(const struct memcached *m, uint64_t n);
+struct net_step mcd_bad_delta(const struct mcd_call *c);
 
 /* NULL: key is no ID. */
 struct names_entry *mcd_id_of(const struct mcd_call *c, struct span key);
@@ -145,6 +148,9 @@ enum mcd_rights mcd_rights_binary(const struct memcached *m, const struct access
 /* One text request, answered here. */
 struct net_step mcd_serve_text(struct memcached *m, struct mcd_session *s, struct span in,
                                struct net_turn *turn, struct buf *out);
+
+/* Whether `stats` with these words is answered here, whatever is behind. */
+bool mcd_stats_are_ours(struct span words);
 
 /* Answers `stats` with its words, and to binary, where that isn't NULL; false: there is no such
  * form, and nothing was written. */

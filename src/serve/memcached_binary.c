@@ -94,7 +94,7 @@ static struct net_step incr(struct call *c)
     struct names_entry *name = id_of(c);
     if (!name)
         return missing(c);
-    if (n < 1 || n > LAYOUT_SEQUENCES)
+    if (!mcd_delta_fits(c->m, n))
         return error(c, MCB_INVALID, SERVE_INVALID);
     enum issue_status r = mcd_issue(c->m, name, c->turn, n, &last, &step);
     if (r == ISSUE_PARK)

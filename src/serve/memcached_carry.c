@@ -19,7 +19,7 @@ bool mcd_pack(const struct net_service *svc, const void *session, struct buf *pa
     const struct mcd_session *s = session;
     bool answer = s->state == MCD_SWALLOW;
     bool through = s->state == MCD_THROUGH || s->state == MCD_BINARY_THROUGH;
-    if (s->state > MCD_BINARY && (!through || s->passing)) /* within what is being forwarded */
+    if (s->state > MCD_BINARY && !through) /* within what is being forwarded */
         return false;
     parcel_put_u64(parcel, PACKED);
     parcel_put_u64(parcel, s->done);
@@ -57,16 +57,17 @@ static bool get_flag(struct span *in, bool *v)
     return true;
 }
 
-/* Which protocol it speaks was decided by its first byte; the next one would not tell. Who has an
- * upstream no more is served here. */
+/* Which protocol it speaks was decided by its first byte; the next one would not tell. Whether
+ * there is an upstream is as it is by now. */
 static bool get_state(const struct net_service *svc, struct span *in, uint8_t *state)
 {
+    bool there = svc->upstream;
     if (!get_u8(in, MCD_BINARY_THROUGH, state))
         return false;
-    if (*state == MCD_THROUGH && !svc->upstream)
-        *state = MCD_TEXT;
-    else if (*state == MCD_BINARY_THROUGH && !svc->upstream)
-        *state = MCD_BINARY;
+    if (*state == MCD_THROUGH || *state == MCD_TEXT)
+        *state = there ? MCD_THROUGH : MCD_TEXT;
+    else if (*state == MCD_BINARY_THROUGH || *state == MCD_BINARY)
+        *state = there ? MCD_BINARY_THROUGH : MCD_BINARY;
     return *state <= MCD_THROUGH || *state == MCD_BINARY_THROUGH;
 }
 

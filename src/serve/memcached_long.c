@@ -30,7 +30,7 @@ struct net_step mcd_begin_long(struct mcd_call *c)
     s->kind = is == UPSTREAM_DOWN ? 0 : FRAME_MC_VALUES;
     if (s->kind)
         upstream_send(c->turn, verb);
-    return (struct net_step){.verdict = NET_DONE, .used = verb.n, .passed = true};
+    return (struct net_step){.verdict = NET_DONE, .used = verb.n, .passed = true, .begun = true};
 }
 
 /* What is wrong with the keys; empty: nothing. */
@@ -74,6 +74,7 @@ static struct net_step finish(struct memcached *m, struct mcd_session *s, struct
     buf_put_span(out, s->answer);
     serve_count(m->serve, SERVE_MEMCACHED, MC_GET, refused ? SERVE_INVALID : SERVE_PASSED);
     s->answer = span_of(NULL, 0);
+    s->swallow.left = 0;
     s->state = MCD_THROUGH;
     return (struct net_step){.verdict = NET_DONE, .used = 1, .passed = !refused};
 }
@@ -85,7 +86,7 @@ struct net_step mcd_serve_long(struct memcached *m, struct mcd_session *s, struc
     size_t n = in.n > 0 ? whole_keys(s, in, end) : 0;
     struct span keys = span_of(in.p, n);
     if (n == 0 && !end)
-        return (struct net_step){.verdict = NET_MORE};
+        return (struct net_step){.verdict = NET_MORE, .begun = true};
     if (n > s->swallow.left)
         return (struct net_step){.verdict = NET_CLOSE, .used = in.n};
     if (s->kind) {
@@ -104,5 +105,5 @@ struct net_step mcd_serve_long(struct memcached *m, struct mcd_session *s, struc
     if (s->answer.n == 0)
         upstream_send(turn, keys);
     s->swallow.left -= n;
-    return (struct net_step){.verdict = NET_DONE, .used = n, .passed = true};
+    return (struct net_step){.verdict = NET_DONE, .used = n, .passed = true, .begun = true};
 }

@@ -73,8 +73,8 @@ struct net_step mcd_meta_arithmetic(struct mcd_call *c)
         return missing(c, c->req->meta.create ? SPAN("NS") : SPAN("NF"));
     if (c->req->meta.mode == 'D' || c->req->meta.mode == '-')
         return mcd_answer(c, MCD_ONLY_UP, SERVE_REFUSED);
-    if (n < 1 || n > LAYOUT_SEQUENCES)
-        return mcd_answer(c, MCD_BAD_DELTA, SERVE_INVALID);
+    if (!mcd_delta_fits(c->m, n))
+        return mcd_bad_delta(c);
     enum issue_status r = mcd_issue(c->m, name, c->turn, n, &last, &step);
     if (r == ISSUE_PARK)
         return step;

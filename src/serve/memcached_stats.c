@@ -141,7 +141,7 @@ static void put_sidflake(const struct rows *r)
     put_u64(r, "sidflake_workers_held", s->facts.held);
     put_workers(r, g);
     put_str(r, "sidflake_coordinator", s->facts.coordinator);
-    put_u64(r, "sidflake_coordinator_up", s->facts.up);
+    put_u64(r, "sidflake_coordinator_up", s->facts.serves);
     put_str(r, "sidflake_pool", s->facts.pool);
     put_str(r, "sidflake_pool_identity", s->facts.identity);
     put_u64(r, "sidflake_pool_era", s->facts.era);
@@ -197,8 +197,8 @@ static const struct {
     const char *form; /* words, after which others may come */
     void (*put)(const struct rows *);
 } tables[] = {
-    {"settings", put_settings}, {"conns", put_connections}, {"items", put_nothing},
-    {"slabs", put_slabs},       {"sizes", put_sizes},
+    {"sidflake", put_sidflake}, {"settings", put_settings}, {"conns", put_connections},
+    {"items", put_nothing},     {"slabs", put_slabs},       {"sizes", put_sizes},
 };
 
 /* Forms that are answered with one line of text; in binary without a row, or as if they were
@@ -223,6 +223,11 @@ static bool is_form(struct span words, const char *form)
         if (!mc_next_key(&words, &word) || !span_eq_nocase(word, want))
             return false;
     return true;
+}
+
+bool mcd_stats_are_ours(struct span words)
+{
+    return is_form(words, "sidflake");
 }
 
 static bool put_table(const struct rows *r, struct span words)

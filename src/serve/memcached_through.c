@@ -75,8 +75,19 @@ static struct net_step unavailable(struct mcd_call *c)
     if (verb == MC_VERSION || verb == MC_STATS || verb == MC_META_NOOP || c->req->error.n > 0)
         return mcd_serve_text(c->m, c->s, c->in, c->turn, c->out);
     if (c->req->body > 0)
-        return mcd_begin_swallow(c, MCD_UNAVAILABLE, SERVE_FAILED);
-    return mcd_answer(c, MCD_UNAVAILABLE, SERVE_FAILED);
+        return mcd_begin_swallow(c, MCD_UNAVAILABLE, SERVE_AWAY);
+    return mcd_answer(c, MCD_UNAVAILABLE, SERVE_AWAY);
+}
+
+/* false: nothing can go there now, and *step is what becomes of the request. */
+static bool may_send(struct mcd_call *c, enum upstream_lane lane, struct net_step *step)
+{
+    enum upstream_ready is = upstream_ready(c->turn, lane);
+    if (is == UPSTREAM_BUSY)
+        *step = behind();
+    else if (is == UPSTREAM_DOWN)
+        *step = unavailable(c);
+    return is < UPSTREAM_BUSY;
 }
 
 /* Begins a request of which whole bytes, n of them here, go upstream as they came: what does not
@@ -89,19 +100,15 @@ static struct net_step begin(struct mcd_session *s, struct span in, uint64_t who
     s->swallow = (struct mc_swallow){.left = whole - here};
     if (whole > here)
         s->state = s->state == MCD_THROUGH ? MCD_STREAM : MCD_BINARY_STREAM;
-    return (struct net_step){.verdict = NET_DONE, .used = here, .passed = true};
+    return (struct net_step){
+        .verdict = NET_DONE, .used = here, .passed = true, .begun = whole > here};
 }
 
 static struct net_step forward_canonical(struct mcd_call *c, const struct mc_canon *q)
 {
-    switch (upstream_ready(c->turn, UPSTREAM_TEXT)) {
-    case UPSTREAM_BUSY:
-        return behind();
-    case UPSTREAM_DOWN:
-        return unavailable(c);
-    default:
-        break;
-    }
+    struct net_step step;
+    if (!may_send(c, UPSTREAM_TEXT, &step))
+        return step;
     upstream_send(c->turn, span_of(q->line, q->n));
     upstream_send(c->turn, q->block);
     upstream_expect(c->turn, q->reply, 1, q->silent ? UPSTREAM_DROP : 0);
@@ -112,20 +119,18 @@ static struct net_step forward_canonical(struct mcd_call *c, const struct mc_can
 static struct net_step forward_odd(struct mcd_call *c, const struct mc_there *there)
 {
     uint64_t whole = c->used + there->block;
+    struct net_step step;
     if (whole > c->in.n && whole <= NET_IN_MAX)
         return (struct net_step){.verdict = NET_MORE};
-    switch (upstream_ready(c->turn, UPSTREAM_OWN)) {
-    case UPSTREAM_BUSY:
-        return behind();
-    case UPSTREAM_DOWN:
-        return unavailable(c);
-    default:
-        break;
-    }
-    struct net_step step = begin(c->s, c->in, whole, c->turn);
+    if (!may_send(c, UPSTREAM_OWN, &step))
+        return step;
+    step = begin(c->s, c->in, whole, c->turn);
     if (there->answers)
         upstream_expect(c->turn, there->reply, 1, 0);
-    return passed(c, step.used);
+    if (there->listens) /* whatever comes next, comes when it does */
+        upstream_expect(c->turn, there->reply, 0, UPSTREAM_PATIENT);
+    serve_count(c->m->serve, SERVE_MEMCACHED, c->req->verb, SERVE_PASSED);
+    return step;
 }
 
 /* Behind a quiet request in binary: what makes its end known. */
@@ -144,22 +149,20 @@ static struct net_step stream(struct memcached *m, struct mcd_session *s, struct
 {
     size_t n = in.n < s->swallow.left ? in.n : (size_t)s->swallow.left;
     if (n == 0)
-        return (struct net_step){.verdict = NET_MORE};
-    switch (upstream_ready(turn, UPSTREAM_REST)) {
-    case UPSTREAM_BUSY:
+        return (struct net_step){.verdict = NET_MORE, .begun = true};
+    enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST);
+    if (is == UPSTREAM_BUSY)
         return behind();
-    case UPSTREAM_DOWN:
+    if (is == UPSTREAM_DOWN)
         return (struct net_step){.verdict = NET_CLOSE, .used = in.n};
-    default:
-        break;
-    }
     upstream_send(turn, span_of(in.p, n));
     s->swallow.left -= n;
     if (s->swallow.left == 0) {
         s->state = s->state == MCD_STREAM ? MCD_THROUGH : MCD_BINARY_THROUGH;
         send_mark(m, s, turn);
     }
-    return (struct net_step){.verdict = NET_DONE, .used = n, .passed = true};
+    return (struct net_step){
+        .verdict = NET_DONE, .used = n, .passed = true, .begun = s->swallow.left > 0};
 }
 
 /* ---- get of IDs and others --------------------------------------------------------------------
@@ -219,10 +222,9 @@ static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
     struct net_step step;
     if (upstream_pending(c->turn) > 0)
         return behind();
-    enum upstream_ready is = upstream_ready(c->turn, q ? UPSTREAM_TEXT : UPSTREAM_OWN);
-    if (is == UPSTREAM_BUSY)
-        return behind();
-    struct mcd_merge *m = is == UPSTREAM_DOWN ? NULL : begin_merge(c);
+    if (!may_send(c, q ? UPSTREAM_TEXT : UPSTREAM_OWN, &step))
+        return step;
+    struct mcd_merge *m = begin_merge(c);
     if (!m)
         return unavailable(c);
     enum issue_status r = draw(c, m, &step);
@@ -322,7 +324,10 @@ serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const s
     if (status == WIRE_CLOSE && is_long_get(in) && access_granted(&s->access))
         return mcd_begin_long(&c);
     struct mc_there there = mc_there(in);
-    bool refused = status == WIRE_CLOSE || !access_granted(&s->access) || there.forgets ||
+    bool ours = status == WIRE_REQ && req.verb == MC_STATS && mcd_stats_are_ours(req.args);
+    bool refused = ours || status == WIRE_CLOSE || !access_granted(&s->access) || there.forgets ||
+                   there.binary ||
+                   s->done > 0 || /* begun here, maybe before there was an upstream */
                    (status == WIRE_BAD && !access_passes(m->serve, &s->access));
     enum mcd_rights may =
         refused || keys == KEYS_IDS ? MCD_RIGHTS_HERE : mcd_rights(m, &s->access, &req, &there);
@@ -384,7 +389,7 @@ static struct net_step unavailable_binary(struct memcached *m, struct mcd_sessio
         return behind();
     if (req->key.n == 0)
         return mcd_serve_binary(m, s, in, turn, out);
-    serve_count(m->serve, SERVE_MEMCACHED, req->verb, SERVE_FAILED);
+    serve_count(m->serve, SERVE_MEMCACHED, req->verb, SERVE_AWAY);
     mcb_put(out, req, MCB_TEMPORARY, span_of("", 0), SPAN("upstream unavailable"), 0);
     return begin_discard(s, req, used);
 }
@@ -426,7 +431,9 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
     if (status == WIRE_MORE)
         return (struct net_step){.verdict = NET_MORE};
     bool local = status != WIRE_REQ || !access_granted(&s->access) || req.verb == MC_QUIT ||
-                 req.verb == MC_SASL || req.verb == MC_NOOP || (req.key.n > 0 && is_id(m, req.key));
+                 req.verb == MC_SASL || req.verb == MC_NOOP ||
+                 (req.verb == MC_STATS && mcd_stats_are_ours(req.key)) ||
+                 (req.key.n > 0 && is_id(m, req.key));
     if (local)
         return answer_binary(m, s, in, turn, out);
     enum mcd_rights may = mcd_rights_binary(m, &s->access, &req);

@@ -176,6 +176,20 @@ static void upstream_up(struct page *p)
     put_upstreams(p, offsetof(struct upstream_stats, up), true);
 }
 
+static void upstream_state(struct page *p)
+{
+    int64_t now = clock_mono_us(p->s->clock);
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
+        const struct net_service *svc = p->s->services[i];
+        const struct upstream_stats *st = svc && svc->upstream ? upstream_stats(svc) : NULL;
+        if (!st || st->since_us == 0)
+            continue;
+        exposition_begin(&p->e);
+        exposition_label(&p->e, "protocol", span_str(svc->name));
+        exposition_end(&p->e, now > st->since_us ? (now - st->since_us) / 1000 : 0, 3);
+    }
+}
+
 static void upstream_connections(struct page *p)
 {
     put_upstreams(p, offsetof(struct upstream_stats, connections), false);
@@ -257,6 +271,8 @@ static const struct row rows[] = {
      .number = KEPT},
     {{"sidflake_upstream_up", EXPOSITION_GAUGE, "",
       "Whether the upstream can be reached: it answers, and lets connect."}, .samples = upstream_up},
+    {{"sidflake_upstream_state_seconds", EXPOSITION_GAUGE, "seconds",
+      "For how long the upstream could be reached, or could not."}, .samples = upstream_state},
     {{"sidflake_upstream_connections", EXPOSITION_GAUGE, "",
       "Connections open to the upstream."}, .samples = upstream_connections},
     {{"sidflake_upstream_requests", EXPOSITION_COUNTER, "",
@@ -294,7 +310,7 @@ static const struct row rows[] = {
     {{"sidflake_sequence_peak", EXPOSITION_GAUGE, "",
       "Most IDs out of one workerId in one millisecond."}, .number = PEAK},
     {{"sidflake_coordinator_up", EXPOSITION_GAUGE, "",
-      "Whether the latest call of the coordinator succeeded."}, .number = UP},
+      "Whether the latest call of the coordinator was answered, and not refused."}, .number = UP},
     {{"sidflake_coordinator_request_seconds", EXPOSITION_HISTOGRAM, "seconds",
       "Time of calls of the coordinator."}, .histogram = OF(facts.coordinator_requests)},
     {{"sidflake_coordinator_data_loss", EXPOSITION_COUNTER, "",
@@ -336,9 +352,10 @@ static void gather_serve(const struct serve *s, int64_t now_ms, int64_t v[NUMBER
     v[SKEW_MS] = f->answered ? f->skew_ms : UNKNOWN;
     v[EXHAUSTED] = (int64_t)g->stats.exhausted;
     v[PEAK] = g->stats.peak;
-    v[UP] = f->up;
+    v[UP] = f->serves;
     v[DATA_LOSS] = (int64_t)f->data_loss;
-    v[POOL_FREE] = pool ? (int64_t)f->pool_free : UNKNOWN;
+    /* Of one workerId, as static:N is, none is ever free: no reason for an alert. */
+    v[POOL_FREE] = pool && f->pool_size > 1 ? (int64_t)f->pool_free : UNKNOWN;
     v[LIFETIME_MS] =
         s->issuer.started ? serve_difference(layout_end_ms(g->epoch_ms), now_ms) : UNKNOWN;
     v[START_MS] = s->started_ms;

@@ -5,6 +5,7 @@
 
 #include "base/dec.h"
 #include "base/rng.h"
+#include "net/upstream.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -87,7 +88,7 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
     [RESP_TTL] = {.label = "ttl", .fn = rds_ttl},
     [RESP_TYPE] = {.label = "type", .fn = rds_type},
     [RESP_UNSUBSCRIBE] = {.label = "unsubscribe", .fn = rds_unsubscribe, .when = RDS_SUBSCRIBED},
-    [RESP_UNWATCH] = {.label = "unwatch", .fn = rds_ok, .at = RDS_STATE},
+    [RESP_UNWATCH] = {.label = "unwatch", .fn = rds_unwatch, .at = RDS_STATE},
     [RESP_WATCH] = {.label = "watch", .fn = rds_watch, .when = RDS_IN_MULTI},
 };
 
@@ -316,6 +317,7 @@ static struct net_step finish(struct rds_call *c, enum serve_result r, size_t us
     return (struct net_step){.verdict = c->close ? NET_CLOSE : NET_DONE,
                              .used = used,
                              .passed = r == SERVE_PASSED,
+                             .begun = c->ses->swallow != NULL,
                              .cost = c->verb && c->verb->dear ? NET_DEAR : PARSED};
 }
 
@@ -362,7 +364,8 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
         return (struct net_step){.verdict = NET_CLOSE, .used = used};
     }
     if (svc->req.argc == 0)
-        return (struct net_step){.verdict = NET_DONE, .used = used};
+        return ses->there ? rds_blank(ses, span_of(in.p, used), turn)
+                          : (struct net_step){.verdict = NET_DONE, .used = used};
     if (ses->id == 0)
         begin(svc, ses, turn);
     struct rds_call c = {.svc = svc,
@@ -428,6 +431,12 @@ static size_t holds(const struct net_service *net, const void *session)
     return n + rds_multi_holds(ses) + rds_subs_holds(ses) + rds_merge_holds(ses);
 }
 
+static bool listens(const struct net_service *net, const void *session)
+{
+    (void)net;
+    return ((const struct rds_session *)session)->subs != NULL;
+}
+
 static bool stands(const struct net_service *net, const void *session)
 {
     return access_stands(((const struct rds_service *)(const void *)net)->serve,
@@ -447,6 +456,11 @@ static void closed(struct net_service *net, void *session)
 
 struct net_service *serve_redis_new(struct serve *s)
 {
+    /* Whatever else it says, it says to one that was let in: LOADING, NOPERM, MISCONF, BUSY. */
+    static const struct span refusals[] = {SPAN("-ERR max number of clients"), SPAN("-DENIED"),
+                                           SPAN("-NOAUTH"), SPAN("")};
+    static const struct upstream_greeting probe = {
+        .bytes = SPAN("*1\r\n$4\r\nPING\r\n"), .kind = FRAME_RESP, .no = refusals, .words = 1};
     struct rds_service *svc = calloc(1, sizeof *svc);
     if (!svc)
         return NULL;
@@ -457,11 +471,14 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .stranger = is_stranger,
                                     .checked = is_checked,
                                     .holds = holds,
+                                    .listens = listens,
                                     .close = closed,
                                     .stands = stands,
                                     .pack = rds_pack,
                                     .unpack = rds_unpack,
                                     .frame = frame_resp,
+                                    .probe = &probe,
+                                    .refusals = refusals,
                                     .lost = SPAN(""), /* it may have been carried out: nobody can
                                                          say, so the connection closes */
                                     .heard = rds_heard,

@@ -121,6 +121,7 @@ struct rds_session {
     uint8_t name_n;
     bool multi : 1;          /* after MULTI, before EXEC, DISCARD or RESET */
     bool passes : 1;         /* something was forwarded: see rds_through */
+    bool watches : 1;        /* keys that are no IDs, here, where nothing changes them */
     bool dirty;              /* a request since MULTI was rejected: EXEC aborts */
     struct rds_there *there; /* NULL: nothing of it was asked for */
     char name[RDS_NAME_MAX];
@@ -262,6 +263,7 @@ enum serve_result rds_multi(struct rds_call *c);
 enum serve_result rds_exec(struct rds_call *c);
 enum serve_result rds_discard(struct rds_call *c);
 enum serve_result rds_watch(struct rds_call *c);
+enum serve_result rds_unwatch(struct rds_call *c);
 
 /* Within MULTI: "+QUEUED", counted when it is carried out; or an error. */
 enum serve_result rds_queue(struct rds_call *c);
@@ -279,6 +281,9 @@ enum serve_result rds_through(struct rds_call *c);
 
 /* What follows of a request that is passed on in pieces, or of all that goes there. */
 struct net_step rds_stream(struct rds_session *ses, struct span in, struct net_turn *turn);
+
+/* A request without a word, of a session that has there. */
+struct net_step rds_blank(struct rds_session *ses, struct span raw, struct net_turn *turn);
 
 /* As net_service.heard. */
 void rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out);
@@ -356,6 +361,9 @@ extern const struct rds_sub rds_latency_subs[], rds_slowlog_subs[];
 
 /* ---- redis_client.c */
 extern const struct rds_sub rds_client_subs[];
+
+/* Whether Redis takes it for a name, however long it is. */
+bool rds_name_is_plain(struct span name);
 
 /* NULL: it may be a client's name; else the error. */
 const char *rds_name_fault(struct span name);

@@ -64,26 +64,40 @@ static uint64_t there_bits(const struct rds_there *t)
 
 /* The MGET under way is not forwarded yet, for else it would not be carried: it is begun anew, and
  * the IDs that it has drawn are nobody's. */
-static void pack_there(const struct rds_session *ses, struct buf *parcel)
+static void pack_there(const struct net_service *svc, const struct rds_session *ses,
+                       struct buf *parcel)
 {
     static const struct rds_there none;
     const struct rds_there *t = ses->there ? ses->there : &none;
     parcel_put_u64(parcel, ses->passes);
-    parcel_put_u64(parcel, there_bits(t));
+    parcel_put_u64(parcel, there_bits(t) | (ses->watches ? THERE_WATCHING : 0u));
     parcel_put_u64(parcel, t->mute);
-    parcel_put_u64(parcel, 0); /* replies that a version before expected: its link is not taken */
+    parcel_put_u64(parcel, svc->upstream != NULL); /* versions before wrote other numbers, or 0 */
+}
+
+/* A server behind has come, or is gone: what a client is in the middle of was said to the other.
+ * From a server it would miss what it has subscribed to here; and a transaction that holds IDs
+ * would have them from there. */
+static bool is_amid(const struct rds_session *ses, uint64_t bits, uint64_t mute)
+{
+    return ses->multi || ses->subs || bits != 0 || mute != RDS_LOUD;
 }
 
 static bool unpack_there(const struct net_service *svc, struct rds_session *ses, struct span *in)
 {
-    uint64_t passes, bits, mute, none;
+    uint64_t passes, bits, mute, behind;
     if (!parcel_get_upto(in, 1, &passes) || !parcel_get_upto(in, THERE_ALL, &bits) ||
-        !parcel_get_upto(in, RDS_MUTE_NEXT, &mute) || !parcel_get_u64(in, &none))
+        !parcel_get_upto(in, RDS_MUTE_NEXT, &mute) || !parcel_get_u64(in, &behind))
         return false;
-    ses->passes = passes;
-    if (bits == 0 && mute == RDS_LOUD)
+    bool was = behind > 0 || (bits & ~(uint64_t)THERE_WATCHING) || mute != RDS_LOUD;
+    bool is = svc->upstream;
+    if (was != is && is_amid(ses, bits, mute))
+        return false;
+    ses->passes = is && passes;
+    ses->watches = !is && bits & THERE_WATCHING;
+    if (!is || (bits == 0 && mute == RDS_LOUD))
         return true;
-    ses->there = svc->upstream ? calloc(1, sizeof *ses->there) : NULL;
+    ses->there = calloc(1, sizeof *ses->there);
     if (!ses->there)
         return false;
     *ses->there = (struct rds_there){.multi = bits & THERE_MULTI,
@@ -111,7 +125,7 @@ bool rds_pack(const struct net_service *svc, const void *session, struct buf *pa
     rds_multi_pack(ses, parcel);
     rds_subs_pack(ses, parcel);
     pack_swallow(ses->swallow, parcel);
-    pack_there(ses, parcel);
+    pack_there(svc, ses, parcel);
     return true;
 }
 

@@ -9,7 +9,7 @@
 
 #define ODD_NAME "cannot contain spaces, newlines or special characters."
 
-static bool plain(struct span s)
+bool rds_name_is_plain(struct span s)
 {
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] < '!' || s.p[i] > '~')
@@ -20,7 +20,7 @@ static bool plain(struct span s)
 const char *rds_name_fault(struct span name)
 {
     static char text[96];
-    if (!plain(name))
+    if (!rds_name_is_plain(name))
         return "ERR Client names " ODD_NAME;
     if (name.n <= RDS_NAME_MAX)
         return NULL;
@@ -69,7 +69,7 @@ static enum serve_result set_info(struct rds_call *c)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (!span_eq_nocase(option, span_str(known[i])))
             continue;
-        if (!plain(c->req->argv[3]))
+        if (!rds_name_is_plain(c->req->argv[3]))
             return rds_fail(c, SERVE_INVALID, "ERR %s " ODD_NAME, known[i]);
         return rds_ok(c);
     }

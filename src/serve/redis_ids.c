@@ -6,8 +6,6 @@
 
 #include "base/dec.h"
 
-#define INCRBY_MAX 1024 /* IDs of one millisecond */
-
 enum serve_result rds_not_issued(struct rds_call *c, enum issue_status s)
 {
     static const char *const prefix[] = {[ISSUE_LOADING] = "LOADING",
@@ -180,7 +178,7 @@ enum serve_result rds_incr(struct rds_call *c)
     struct names_entry *name = rds_name(c, key);
     if (!name)
         return rds_refuse_write(c, key);
-    if (n < 1 || n > INCRBY_MAX)
+    if (n < 1 || n > issuer_run(rds_issuer(c)))
         return rds_fail(c, SERVE_INVALID, "ERR value is not an integer or out of range");
     enum issue_status s = issuer_next(rds_issuer(c), c->turn, (uint32_t)n, &first, &c->step);
     if (s != ISSUE_OK)

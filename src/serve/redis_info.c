@@ -77,17 +77,17 @@ static void persistence(struct rds_call *c, struct buf *b)
 static void stats(struct rds_call *c, struct buf *b)
 {
     const struct serve *s = c->svc->serve;
-    buf_printf(
-        b,
-        "total_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
-        "total_net_input_bytes:%llu\r\ntotal_net_output_bytes:%llu\r\n"
-        "rejected_connections:%llu\r\nexpired_keys:0\r\nevicted_keys:0\r\n"
-        "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:0\r\n"
-        "pubsub_patterns:0\r\nlatest_fork_usec:0\r\ntotal_error_replies:%llu\r\n",
-        ull(c->svc->net.accepted), ull(requests(s, SERVE_RESULTS)), ull(c->svc->net.bytes_in),
-        ull(c->svc->net.bytes_out), ull(c->svc->net.refused), ull(s->issuer.gen.stats.issued),
-        ull(requests(s, SERVE_MISS)),
-        ull(requests(s, SERVE_REFUSED) + requests(s, SERVE_INVALID) + requests(s, SERVE_FAILED)));
+    buf_printf(b,
+               "total_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
+               "total_net_input_bytes:%llu\r\ntotal_net_output_bytes:%llu\r\n"
+               "rejected_connections:%llu\r\nexpired_keys:0\r\nevicted_keys:0\r\n"
+               "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:0\r\n"
+               "pubsub_patterns:0\r\nlatest_fork_usec:0\r\ntotal_error_replies:%llu\r\n",
+               ull(c->svc->net.accepted), ull(requests(s, SERVE_RESULTS)),
+               ull(c->svc->net.bytes_in), ull(c->svc->net.bytes_out), ull(c->svc->net.refused),
+               ull(s->issuer.gen.stats.issued), ull(requests(s, SERVE_MISS)),
+               ull(requests(s, SERVE_REFUSED) + requests(s, SERVE_INVALID) +
+                   requests(s, SERVE_FAILED) + requests(s, SERVE_AWAY)));
 }
 
 static void replication(struct rds_call *c, struct buf *b)

@@ -29,7 +29,7 @@ void rds_multi_end(struct rds_session *ses)
 {
     free(ses->txn);
     ses->txn = NULL;
-    ses->multi = ses->dirty = false;
+    ses->multi = ses->dirty = ses->watches = false;
     if (ses->there)
         ses->there->ids = false;
 }
@@ -65,11 +65,22 @@ enum serve_result rds_discard(struct rds_call *c)
     return rds_ok(c);
 }
 
-/* Nothing that could be watched ever changes: an ID key has no value to compare. */
+/* Nothing that is watched here ever changes: an ID key has no value to compare, and of what is none
+ * there is nothing. It is noted for a server that may come behind. */
 enum serve_result rds_watch(struct rds_call *c)
 {
+    struct resp_walk w = resp_walk_from(c->req, 1);
+    struct span key;
     if (c->ses->multi)
         return rds_fail(c, SERVE_INVALID, "ERR WATCH inside MULTI is not allowed");
+    while (!c->ses->watches && resp_next_arg(&w, &key))
+        c->ses->watches = !names_find(&rds_issuer(c)->names, key);
+    return rds_ok(c);
+}
+
+enum serve_result rds_unwatch(struct rds_call *c)
+{
+    c->ses->watches = false;
     return rds_ok(c);
 }
 

@@ -6,6 +6,8 @@
 
 #include "wire/resp_keys.h"
 
+#include <stdio.h>
+
 #define NO_COMMAND "NOPERM this user has no permissions to run the '%s%s%s' command"
 #define NO_KEY     "NOPERM this user has no permissions to access one of the keys used as arguments"
 
@@ -44,10 +46,13 @@ static bool hides_keys(const struct resp_cmd *cmd)
     return false;
 }
 
-/* All keys were seen: of a request that is larger than the input the last arg may be cut. */
+/* All keys were seen: of a request that is larger than the input the last arg may be cut, and what
+ * tells where there are more keys may be that one, or behind it. */
 static unsigned keys_of(const struct rds_call *c, struct resp_range ranges[RESP_RANGES])
 {
     unsigned n = resp_key_ranges(c->cmd, c->req, ranges);
+    if (c->req->truncated && c->cmd->flags & RESP_F_MOVABLEKEYS)
+        return 0;
     for (unsigned i = 0; i < n; i++)
         if (ranges[i].to >= c->req->seen - c->req->truncated)
             return 0;
@@ -85,18 +90,14 @@ static bool keys_allowed(const struct rds_call *c, const struct user *u,
 
 static enum rds_rights refuse(struct rds_call *c, bool key)
 {
-    if (upstream_pending(c->turn) > 0) {
-        (void)rds_behind(c);
-        return RDS_RIGHTS_BEHIND;
-    }
-    c->ses->dirty |= c->ses->there->multi;
+    char why[160];
     if (key)
-        (void)rds_fail(c, SERVE_REFUSED, NO_KEY);
+        (void)snprintf(why, sizeof why, NO_KEY);
     else
-        (void)rds_fail(c, SERVE_REFUSED, NO_COMMAND, c->cmd->name, c->sub ? "|" : "",
+        (void)snprintf(why, sizeof why, NO_COMMAND, c->cmd->name, c->sub ? "|" : "",
                        c->sub ? c->sub->name : "");
-    (void)rds_reject(c, SERVE_REFUSED);
-    return RDS_RIGHTS_REFUSED;
+    bool parked = rds_through_refuse(c, SERVE_REFUSED, why) == RDS_PARKED;
+    return parked ? RDS_RIGHTS_BEHIND : RDS_RIGHTS_REFUSED;
 }
 
 enum rds_rights rds_rights(struct rds_call *c, bool known)

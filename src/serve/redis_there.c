@@ -5,6 +5,7 @@
 #include "serve/redis_through.h"
 
 #include "base/dec.h"
+#include "wire/resp_keys.h"
 
 #include <stdlib.h>
 
@@ -17,31 +18,36 @@ enum serve_result rds_behind(struct rds_call *c)
     return RDS_PARKED;
 }
 
-enum serve_result rds_here(struct rds_call *c)
+bool rds_may_answer(struct rds_call *c)
+{
+    bool skips = c->ses->there->mute == RDS_MUTE_NEXT && upstream_owns(c->turn);
+    return upstream_pending(c->turn) == 0 &&
+           !(skips && upstream_ready(c->turn, UPSTREAM_OWN) == UPSTREAM_BUSY);
+}
+
+enum serve_result rds_answered(struct rds_call *c, enum serve_result r)
 {
     struct rds_there *t = c->ses->there;
-    enum upstream_ready is = UPSTREAM_DOWN;
-    if (upstream_pending(c->turn) > 0)
-        return rds_behind(c);
-    if (t->mute == RDS_MUTE_NEXT && (is = upstream_ready(c->turn, UPSTREAM_OWN)) == UPSTREAM_BUSY)
-        return rds_behind(c);
-    enum serve_result r = rds_request(c);
     if (r == RDS_PARKED || t->mute == RDS_LOUD)
         return r;
     buf_truncate(c->out, c->start);
-    if (t->mute == RDS_MUTE_NEXT && is != UPSTREAM_DOWN)
+    if (t->mute == RDS_MUTE_NEXT && upstream_owns(c->turn))
         upstream_send(c->turn, SPAN("*1\r\n$4\r\nPING\r\n")); /* the one that is skipped there */
     t->mute = t->mute == RDS_MUTE_NEXT ? RDS_LOUD : t->mute;
     return r;
 }
 
-/* An error that also spoils the transaction under way, here or there. */
+enum serve_result rds_here(struct rds_call *c)
+{
+    return rds_may_answer(c) ? rds_answered(c, rds_request(c)) : rds_behind(c);
+}
+
 enum serve_result rds_through_refuse(struct rds_call *c, enum serve_result r, const char *what)
 {
-    if (upstream_pending(c->turn) > 0)
+    if (!rds_may_answer(c))
         return rds_behind(c);
     c->ses->dirty |= c->ses->there->multi;
-    return rds_reject(c, rds_fail(c, r, "ERR %s", what));
+    return rds_answered(c, rds_reject(c, rds_fail(c, r, "%s", what)));
 }
 
 /* Whether nothing is lost by an error but its reply: the request could be sent again as it is. */
@@ -62,12 +68,12 @@ enum serve_result rds_unavailable(struct rds_call *c)
     if (upstream_pending(c->turn) > 0)
         return rds_behind(c);
     if (stands_alone(c))
-        return rds_reject(c, rds_fail(c, SERVE_FAILED,
+        return rds_reject(c, rds_fail(c, SERVE_AWAY,
                                       "LOADING sidflake: the server behind is unreachable: %s",
                                       *why ? why : "no connection"));
     buf_truncate(c->out, c->start);
     c->close = true;
-    return rds_reject(c, SERVE_FAILED);
+    return rds_reject(c, SERVE_AWAY);
 }
 
 /* ---- there ------------------------------------------------------------------------------------
@@ -98,26 +104,32 @@ void rds_send_state(struct rds_call *c)
         resp_put_bulk(&b, span_of(ses->name, ses->name_n));
     }
     upstream_send(c->turn, buf_span(&b));
+    if (ses->there->mute != RDS_LOUD) /* it was said there before: to none of it there is a reply */
+        return;
     upstream_expect(c->turn, FRAME_RESP, (ses->proto == 3 ? 1u : 0u) + (ses->db > 0 ? 1u : 0u),
                     UPSTREAM_SKIP);
     upstream_expect(c->turn, FRAME_RESP, ses->name_n > 0, /* who may not say it does without */
                     UPSTREAM_SKIP | UPSTREAM_FORGIVE);
 }
 
-/* HELLO [proto] [AUTH user password] [SETNAME name] */
+/* HELLO [proto] [AUTH user password] [SETNAME name]
+ * Redis takes its options one by one, and the protocol last: not behind one that it refuses. */
 static void follow_hello(struct rds_call *c)
 {
     struct resp_walk w = resp_walk_from(c->req, 2);
     struct span option, value;
-    int64_t proto;
-    if (c->req->argc > 1 && dec_canonical_i64(c->req->argv[1], &proto) && proto >= 2 && proto <= 3)
-        c->ses->proto = (uint8_t)proto;
-    while (resp_next_arg(&w, &option) && resp_next_arg(&w, &value)) {
-        if (span_eq_nocase(option, SPAN("auth")))
-            (void)resp_next_arg(&w, &value);
-        else if (span_eq_nocase(option, SPAN("setname")) && !rds_name_fault(value))
+    int64_t proto = c->ses->proto;
+    if (c->req->argc > 1 && (!dec_canonical_i64(c->req->argv[1], &proto) || proto < 2 || proto > 3))
+        return;
+    while (resp_next_arg(&w, &option)) {
+        bool auth = span_eq_nocase(option, SPAN("auth"));
+        if ((!auth && !span_eq_nocase(option, SPAN("setname"))) || !resp_next_arg(&w, &value) ||
+            (auth ? !resp_next_arg(&w, &value) : !rds_name_is_plain(value)))
+            return;
+        if (!auth && !rds_name_fault(value))
             rds_set_name(c->ses, value);
     }
+    c->ses->proto = (uint8_t)proto;
 }
 
 /* HELLO, SELECT and their kin change what we know, too; the upstream says what comes of it. */
@@ -191,7 +203,7 @@ static void expect_replies(struct rds_call *c, bool news)
 bool rds_blocks(const struct rds_call *c)
 {
     static const char *const others[] = {"wait", "waitaof"};
-    bool known = c->cmd && (c->cmd->flags & RESP_F_BLOCKING);
+    bool known = c->cmd && resp_blocks(c->cmd, c->req);
     for (size_t i = 0; c->req->seen > 0 && i < sizeof others / sizeof *others; i++)
         known |= span_eq_nocase(c->req->argv[0], span_str(others[i]));
     return known;
@@ -253,8 +265,7 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
         c->close = true;
         return upstream_pending(c->turn) > 0
                    ? rds_behind(c)
-                   : rds_fail(c, SERVE_FAILED,
-                              "NOAUTH the upstream was down at AUTH: connect again");
+                   : rds_fail(c, SERVE_AWAY, "NOAUTH the upstream was down at AUTH: connect again");
     }
     ses->passes = true;
     if (is == UPSTREAM_FRESH && !auth)
@@ -274,6 +285,21 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
         c->close = true;
     serve_count(c->svc->serve, SERVE_REDIS, rds_counted(c), SERVE_PASSED);
     return SERVE_PASSED;
+}
+
+/* Redis has no answer to it, but takes it for the request that CLIENT REPLY SKIP was about. */
+struct net_step rds_blank(struct rds_session *ses, struct span raw, struct net_turn *turn)
+{
+    struct net_step done = {.verdict = NET_DONE, .used = raw.n};
+    if (ses->there->mute != RDS_MUTE_NEXT)
+        return done;
+    enum upstream_ready is = upstream_ready(turn, UPSTREAM_OWN);
+    if (is == UPSTREAM_BUSY)
+        return (struct net_step){.verdict = NET_BEHIND};
+    if (is != UPSTREAM_DOWN)
+        upstream_send(turn, raw);
+    ses->there->mute = RDS_LOUD;
+    return done;
 }
 
 /* ---- between requests -------------------------------------------------------------------------

@@ -78,16 +78,23 @@ static const struct span discard = SPAN("*1\r\n$7\r\nDISCARD\r\n");
 static const char *barred_in_multi(const struct rds_call *c)
 {
     if (rds_is_sub(c, "reply"))
-        return "CLIENT REPLY within a transaction is not supported";
+        return "ERR CLIENT REPLY within a transaction is not supported";
     if (has_password(c) && c->ses->access.mode != ACCESS_OFF)
-        return "a login within a transaction is not supported";
+        return "ERR a login within a transaction is not supported";
     return NULL;
 }
 
 static enum serve_result refuse_subscribing(struct rds_call *c)
 {
     return rds_through_refuse(c, SERVE_REFUSED,
-                              "subscribing within a transaction is not supported");
+                              "ERR subscribing within a transaction is not supported");
+}
+
+/* CLIENT REPLY OFF: the server answers nothing, nor what we have it do for the client. Of SKIP
+ * nothing is left within a transaction: MULTI was skipped. */
+static bool is_heard(const struct rds_call *c)
+{
+    return c->ses->there->mute == RDS_LOUD;
 }
 
 /* The transaction that was begun here moves to the upstream, with all that was queued. */
@@ -98,10 +105,11 @@ static enum serve_result move_multi(struct rds_call *c, enum rds_at at)
     if (rds_subscribes(c))
         return refuse_subscribing(c);
     if (ses->there->ids)
-        return rds_reject(c, rds_fail(c, SERVE_REFUSED,
+        return rds_answered(
+            c, rds_reject(c, rds_fail(c, SERVE_REFUSED,
                                       "ERR a transaction that gives out IDs can hold nothing else: "
                                       "expected an ID key, found '%.*s'",
-                                      RDS_SHOWN(c->req->argv[0])));
+                                      RDS_SHOWN(c->req->argv[0]))));
     enum upstream_ready is = rds_ready(c, true);
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
@@ -111,7 +119,7 @@ static enum serve_result move_multi(struct rds_call *c, enum rds_at at)
         rds_send_state(c);
     upstream_send(c->turn, multi);
     upstream_send(c->turn, rds_multi_bytes(ses));
-    upstream_expect(c->turn, FRAME_RESP, 1 + (uint32_t)queued, UPSTREAM_SKIP);
+    upstream_expect(c->turn, FRAME_RESP, is_heard(c) ? 1 + (uint32_t)queued : 0, UPSTREAM_SKIP);
     bool dirty = ses->dirty;
     rds_multi_end(ses);
     ses->dirty = dirty;
@@ -127,7 +135,7 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
     if (keys == KEYS_IDS || keys == KEYS_MIXED)
         return rds_through_refuse(
             c, SERVE_REFUSED,
-            "an ID key cannot be used in a transaction that was begun with other "
+            "ERR an ID key cannot be used in a transaction that was begun with other "
             "commands");
     if (rds_subscribes(c))
         return refuse_subscribing(c);
@@ -139,11 +147,12 @@ static enum serve_result within_multi(struct rds_call *c, enum keys keys)
         if (rds_ready(c, true) == UPSTREAM_BUSY)
             return rds_behind(c);
         upstream_send(c->turn, discard);
-        upstream_expect(c->turn, FRAME_RESP, 1, UPSTREAM_SKIP);
+        upstream_expect(c->turn, FRAME_RESP, is_heard(c), UPSTREAM_SKIP);
         ses->there->multi = ses->there->watching = ses->dirty = false;
-        return rds_reject(c, rds_fail(c, SERVE_INVALID,
+        return rds_answered(
+            c, rds_reject(c, rds_fail(c, SERVE_INVALID,
                                       "EXECABORT Transaction discarded because of previous "
-                                      "errors."));
+                                      "errors.")));
     }
     enum serve_result r = rds_there(c, RDS_PASS);
     if (r == SERVE_PASSED && ends)
@@ -168,6 +177,15 @@ static enum rds_at place(struct rds_call *c)
     if (at == RDS_STATE)
         return upstream_owns(c->turn) ? RDS_PASS : RDS_HERE;
     return at;
+}
+
+/* Asked of sidflake itself, whatever is behind; and what asks the same of memcached, so that
+ * sidflakectl learns at once which of the two it speaks with. */
+static bool is_ours(const struct rds_call *c)
+{
+    const struct resp_req *q = c->req;
+    return q->argc == 2 && q->seen == 2 && span_eq_nocase(q->argv[1], SPAN("sidflake")) &&
+           (rds_is_verb(c, RESP_INFO) || span_eq_nocase(q->argv[0], SPAN("stats")));
 }
 
 /* The client keeps its own link, which is reset, too. A RESET that is to be skipped is answered all
@@ -226,11 +244,11 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
         return ses->there->mute == RDS_LOUD ? merge(c) : rds_there(c, RDS_PASS);
     if (keys == KEYS_MIXED)
         return rds_through_refuse(c, SERVE_REFUSED,
-                                  "ID keys cannot be used together with others, but in MGET");
+                                  "ERR ID keys cannot be used together with others, but in MGET");
     if (keys == KEYS_IDS && rds_is_verb(c, RESP_EVAL))
         return rds_through_refuse(
             c, SERVE_REFUSED,
-            "an ID key cannot be used in scripts and functions: read IDs with GET, MGET "
+            "ERR an ID key cannot be used in scripts and functions: read IDs with GET, MGET "
             "or LPOP");
     if (rds_is_verb(c, RESP_MULTI) && ses->there->watching) {
         enum serve_result r = rds_there(c, RDS_PASS);
@@ -255,6 +273,15 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
     return r;
 }
 
+/* Redis has an error for nearly all, but a password that is ours is not for it to hear. */
+static enum serve_result while_subscribed(struct rds_call *c)
+{
+    if (has_password(c) && c->ses->access.mode != ACCESS_OFF)
+        return rds_through_refuse(c, SERVE_REFUSED,
+                                  "ERR a login while subscribed is not supported");
+    return rds_there(c, RDS_PASS);
+}
+
 enum serve_result rds_through(struct rds_call *c)
 {
     struct rds_session *ses = c->ses;
@@ -262,6 +289,8 @@ enum serve_result rds_through(struct rds_call *c)
         c->close = true;
         return rds_fail(c, SERVE_FAILED, "ERR out of memory");
     }
+    if (c->out->n > c->start) /* its reply was begun here, maybe before there was an upstream */
+        return rds_here(c);
     bool known = rds_find(c);
     bool barred = !known && c->cmd && !rds_allowed(c);
     if (barred || !access_granted(&ses->access)) {
@@ -280,8 +309,12 @@ enum serve_result rds_through(struct rds_call *c)
     case RDS_RIGHTS_PASS:
         break;
     }
-    enum rds_at at = known ? place(c) : RDS_PASS;
+    enum rds_at at = is_ours(c) ? RDS_HERE : known ? place(c) : RDS_PASS;
     const char *bar = ses->multi || ses->there->multi ? barred_in_multi(c) : NULL;
+    if (rds_is_verb(c, RESP_HELLO) && c->req->truncated) { /* a password may stand in the rest */
+        ses->dirty |= ses->there->multi;
+        return rds_here(c);
+    }
     enum keys keys = keys_of(c);
     if (bar || (!known && ses->access.mode != ACCESS_OFF && has_password(c))) {
         buf_truncate(c->out, c->start);
@@ -295,7 +328,7 @@ enum serve_result rds_through(struct rds_call *c)
         c->sub = NULL;
     }
     if (rds_is_sub(c, "tracking") || rds_is_sub(c, "caching"))
-        return rds_through_refuse(c, SERVE_REFUSED, strchr(c->sub->refusal, ' ') + 1);
+        return rds_through_refuse(c, SERVE_REFUSED, c->sub->refusal);
     if (rds_is_verb(c, RESP_RESET))
         return reset(c);
     if (ses->there->multi)
@@ -306,7 +339,7 @@ enum serve_result rds_through(struct rds_call *c)
         if (upstream_pending(c->turn) > 0) /* it may be so no longer when the replies have come */
             return rds_behind(c);
         if (upstream_subscribed(c->turn))
-            return rds_there(c, RDS_PASS);
+            return while_subscribed(c);
     }
     return choose(c, keys, at);
 }

@@ -51,7 +51,12 @@ enum serve_result rds_behind(struct rds_call *c);
 /* The request is answered here. */
 enum serve_result rds_here(struct rds_call *c);
 
-/* An error, "ERR " and what, that also spoils the transaction under way, here or there. */
+/* Whether there can be an answer here by now; else rds_behind. And what comes of it when it is
+ * written: nothing for who wants no replies (CLIENT REPLY). */
+bool rds_may_answer(struct rds_call *c);
+enum serve_result rds_answered(struct rds_call *c, enum serve_result r);
+
+/* An error, with its code, that also spoils the transaction under way, here or there. */
 enum serve_result rds_through_refuse(struct rds_call *c, enum serve_result r, const char *what);
 
 /* The upstream cannot be reached: an error that libraries send the request again for; or the end of

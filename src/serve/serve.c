@@ -1,5 +1,6 @@
 #include "serve/serve.h"
 
+#include "net/upstream.h"
 #include "serve/process.h"
 
 const char *serve_protocol_name(enum serve_protocol p)
@@ -10,9 +11,16 @@ const char *serve_protocol_name(enum serve_protocol p)
 
 const char *serve_result_name(enum serve_result r)
 {
-    static const char *const names[SERVE_RESULTS] = {"ok",      "miss",   "refused",
-                                                     "invalid", "failed", "passed"};
+    static const char *const names[SERVE_RESULTS] = {"ok",     "miss",   "refused", "invalid",
+                                                     "failed", "passed", "away"};
     return names[r];
+}
+
+void serve_look_behind(const struct serve *s)
+{
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
+        if (s->services[i] && s->services[i]->upstream)
+            upstream_look(s->services[i]);
 }
 
 int64_t serve_difference(int64_t a, int64_t b)

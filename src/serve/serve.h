@@ -33,8 +33,9 @@ enum serve_result {
     SERVE_MISS,    /* a read of a key that is no ID */
     SERVE_REFUSED, /* understood, but not offered: a write, TRACKING */
     SERVE_INVALID, /* not understood: syntax, unknown command, arguments */
-    SERVE_FAILED,  /* an ID was asked for, and could not be had; or the upstream */
+    SERVE_FAILED,  /* an ID was asked for, and could not be had */
     SERVE_PASSED,  /* forwarded to the upstream */
+    SERVE_AWAY,    /* it would have been forwarded, but the upstream cannot be reached */
     SERVE_RESULTS
 };
 
@@ -44,6 +45,7 @@ const char *serve_result_name(enum serve_result r);
 /* What other rooms know and metrics, stats and INFO tell. Set by the composition root. */
 struct serve_facts {
     bool answered, up;      /* the coordinator: ever, and at the latest call */
+    bool serves;            /* likewise, and with the pool that is ours: it refused nothing */
     char coordinator[1025]; /* its URL without secrets */
     char pool[65];
     char identity[96]; /* "": not known yet */
@@ -110,6 +112,9 @@ void serve_sample(struct serve *s);
 
 /* What happened since the latest sample. */
 void serve_sample_now(const struct serve *s, struct history_sample *out);
+
+/* Before something is written of the servers behind: see upstream_look. */
+void serve_look_behind(const struct serve *s);
 
 /* The label of a command that is counted at this index; NULL: none is. */
 const char *serve_memcached_command(unsigned index);

@@ -113,13 +113,11 @@ bool mc_next_key(struct span *keys, struct span *key)
     return true;
 }
 
-/* The words of s, at most WORDS_MAX of them: one more word than a command may have is enough to
- * refuse it. Words not there are empty. */
-static size_t split(struct span s, struct span word[WORDS_MAX])
+size_t mc_split(struct span line, struct span *word, size_t max)
 {
     size_t n = 0;
-    memset(word, 0, WORDS_MAX * sizeof *word);
-    while (n < WORDS_MAX && mc_next_key(&s, &word[n]))
+    memset(word, 0, max * sizeof *word);
+    while (n < max && mc_next_key(&line, &word[n]))
         n++;
     return n;
 }
@@ -183,7 +181,7 @@ static bool is_noreply(struct span word)
 static enum wire_status parse_delta(struct mc_req *req)
 {
     struct span word[WORDS_MAX];
-    size_t n = split(req->args, word);
+    size_t n = mc_split(req->args, word, WORDS_MAX);
     if (n < 2 || n > 3)
         return refuse_command(req);
     req->noreply = is_noreply(word[n - 1]);
@@ -199,7 +197,7 @@ static enum wire_status parse_delta(struct mc_req *req)
 static enum wire_status parse_storage(struct mc_req *req)
 {
     struct span word[WORDS_MAX];
-    size_t n = split(req->args, word), fixed = req->verb == MC_CAS ? 5 : 4;
+    size_t n = mc_split(req->args, word, WORDS_MAX), fixed = req->verb == MC_CAS ? 5 : 4;
     uint64_t flags, bytes, unique;
     int64_t exptime;
     if (n < fixed || n > fixed + 1)
@@ -219,7 +217,7 @@ static enum wire_status parse_storage(struct mc_req *req)
 static enum wire_status parse_delete(struct mc_req *req)
 {
     struct span word[WORDS_MAX];
-    size_t n = split(req->args, word);
+    size_t n = mc_split(req->args, word, WORDS_MAX);
     if (n < 1 || n > 3)
         return refuse_command(req);
     bool zero = span_eq(word[1], SPAN("0"));
@@ -236,7 +234,7 @@ static enum wire_status parse_delete(struct mc_req *req)
 static enum wire_status parse_touch(struct mc_req *req)
 {
     struct span word[WORDS_MAX];
-    size_t n = split(req->args, word);
+    size_t n = mc_split(req->args, word, WORDS_MAX);
     int64_t ignored;
     if (n < 2 || n > 3)
         return refuse_command(req);
@@ -250,7 +248,7 @@ static enum wire_status parse_touch(struct mc_req *req)
 static enum wire_status parse_flush_all(struct mc_req *req)
 {
     struct span word[WORDS_MAX];
-    size_t n = split(req->args, word);
+    size_t n = mc_split(req->args, word, WORDS_MAX);
     int64_t ignored;
     if (n > 2)
         return refuse_command(req);
@@ -263,7 +261,7 @@ static enum wire_status parse_flush_all(struct mc_req *req)
 static enum wire_status parse_verbosity(struct mc_req *req)
 {
     struct span word[WORDS_MAX];
-    size_t n = split(req->args, word);
+    size_t n = mc_split(req->args, word, WORDS_MAX);
     uint64_t ignored;
     if (n == 0)
         return refuse_command(req);

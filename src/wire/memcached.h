@@ -99,6 +99,10 @@ enum wire_status mc_parse(struct span in, struct mc_req *req, size_t *used);
 /* Takes the next key off *keys. false at the end; *key is untouched then. */
 bool mc_next_key(struct span *keys, struct span *key);
 
+/* The words of line as memcached cuts them, at most max of them: one more than a command may have
+ * is enough to refuse it. Returns how many there are; those that are not there are empty. */
+size_t mc_split(struct span line, struct span *word, size_t max);
+
 /* Whether key may be one of a text command. */
 bool mc_is_key(struct span key);
 

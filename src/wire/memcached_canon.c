@@ -1,6 +1,7 @@
 #include "wire/memcached_canon.h"
 
 #include "base/dec.h"
+#include "wire/memcached_binary.h"
 #include "wire/memcached_meta.h"
 
 #include <string.h>
@@ -221,16 +222,6 @@ static uint64_t c_block(struct span s)
     return v <= MC_BLOCK_MAX ? v + 2 : 0;
 }
 
-/* Words as memcached cuts them. */
-static size_t split(struct span line, struct span words[WORDS_MAX])
-{
-    size_t n = 0;
-    memset(words, 0, WORDS_MAX * sizeof *words);
-    while (n < WORDS_MAX && mc_next_key(&line, &words[n]))
-        n++;
-    return n;
-}
-
 /* key flags exptime bytes [cas unique] [noreply]: whatever else may be wrong with it, before the
  * block is taken. */
 static void storage(const struct span *w, size_t n, bool cas, struct mc_there *t)
@@ -302,7 +293,8 @@ struct mc_there mc_there(struct span in)
     if (line.n > 1 && line.p[line.n - 1] == '\r')
         line.n--;
     line.n = strnlen(line.p, line.n);
-    size_t n = split(line, words);
+    size_t n = mc_split(line, words, WORDS_MAX);
+    t.binary = in.n > 0 && in.p[0] == MCB_REQUEST;
     if (is_one_of(words[0], stores)) {
         storage(words, n, span_eq(words[0], SPAN("cas")), &t);
     } else if (is_one_of(words[0], metas)) {
@@ -312,6 +304,7 @@ struct mc_there mc_there(struct span in)
         t.forgets = too_long(line);
     } else if (n > 0) {
         t.reply = FRAME_MC_LINES;
+        t.listens = span_eq(words[0], SPAN("watch"));
         other(words, n, &t);
     }
     return t;

@@ -62,6 +62,8 @@ struct mc_there {
     uint64_t block;        /* bytes of data behind the line, CRLF included: 0, 2 or more */
     bool forgets;          /* a get with a key that is too long: with the error memcached forgets
                             * the replies before it that it has not sent */
+    bool listens; /* behind its answer come lines of what happens, and it takes no more requests */
+    bool binary;  /* begins with a byte by which, first on a link, that would speak binary */
 };
 
 /* in begins with a line, its end included. */

@@ -59,9 +59,10 @@ static const struct option migrate[] = {
     {"keys", ALL, true}, {"replace", 0, false}, {NULL, 0, false},
 };
 
-/* The number of the option whose args are keys, the last of them if there are several: Redis does
- * the same. 0: there is none, or a word that is no option. */
-static uint32_t find_option(struct resp_req *req, const struct option *options, uint32_t at)
+/* The number of the option of that name, or for NULL of the one whose args are keys; the last of
+ * them if there are several: Redis does the same. 0: there is none, or a word that is no option. */
+static uint32_t find_option(struct resp_req *req, const struct option *options, uint32_t at,
+                            const char *name)
 {
     struct resp_walk w = resp_walk_from(req, at);
     struct span arg;
@@ -76,7 +77,8 @@ static uint32_t find_option(struct resp_req *req, const struct option *options, 
             o++;
         if (!o->name)
             return 0;
-        found = o->keys ? i : found;
+        if (name ? strcmp(o->name, name) == 0 : o->keys)
+            found = i;
         skip = o->args;
         if (o->args == ALL)
             break;
@@ -98,11 +100,11 @@ static bool seek(struct resp_req *req, enum rule rule, uint32_t at, struct resp_
         return true;
     }
     if (rule == RULE_STREAMS)
-        found = find_option(req, streams, at);
+        found = find_option(req, streams, at, NULL);
     else if (rule == RULE_STORE)
-        found = find_option(req, store, at);
+        found = find_option(req, store, at, NULL);
     else if (rule == RULE_MIGRATE)
-        found = find_option(req, migrate, at);
+        found = find_option(req, migrate, at, NULL);
     else if (rule == RULE_FIXED)
         found = at - 1;
     if (found == 0 || found >= last)
@@ -124,6 +126,14 @@ unsigned resp_key_ranges(const struct resp_cmd *cmd, struct resp_req *req,
         if (strcmp(rules[i].name, cmd->name) == 0)
             n += seek(req, (enum rule)rules[i].rule, rules[i].at, &out[n]);
     return n;
+}
+
+bool resp_blocks(const struct resp_cmd *cmd, struct resp_req *req)
+{
+    bool reads = strcmp(cmd->name, "xread") == 0 || strcmp(cmd->name, "xreadgroup") == 0;
+    if (!(cmd->flags & RESP_F_BLOCKING) || !reads || req->truncated)
+        return cmd->flags & RESP_F_BLOCKING;
+    return find_option(req, streams, 1, NULL) == 0 || find_option(req, streams, 1, "block") > 0;
 }
 
 bool resp_is_key(const struct resp_range *ranges, unsigned n, uint32_t i)

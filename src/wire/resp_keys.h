@@ -1,5 +1,6 @@
 /*
- * Which args of a request are keys, also for the commands whose keys have to be sought.
+ * Which args of a request are keys, also for the commands whose keys have to be sought; and whether
+ * it blocks.
  *
  *     EVAL script 2 k1 k2 arg ...      XREAD COUNT 1 STREAMS k1 k2 id1 id2      SORT k ... STORE k
  *
@@ -25,6 +26,10 @@ struct resp_range {
 /* How many ranges there are: 0..RESP_RANGES. */
 unsigned resp_key_ranges(const struct resp_cmd *cmd, struct resp_req *req,
                          struct resp_range out[RESP_RANGES]);
+
+/* Whether the server may take any time for it: a blocking command, XREAD and its kin only with
+ * BLOCK, or where that may stand in what is not seen or not known. */
+bool resp_blocks(const struct resp_cmd *cmd, struct resp_req *req);
 
 /* Whether arg number i is in one of n ranges. */
 bool resp_is_key(const struct resp_range *ranges, unsigned n, uint32_t i);

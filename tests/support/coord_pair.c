@@ -105,6 +105,17 @@ static void forget_wal(const struct pair *p)
     (void)unlink(path);
 }
 
+/* A file set back is seen by what stands beside it, and by whoever was answered. Redis has neither.
+ */
+static void forget_answers(struct pair *p)
+{
+    char url[128];
+    setup_forget_tally(p->dir);
+    coord_free(p->sqlite);
+    (void)snprintf(url, sizeof url, "sqlite://%s", p->db);
+    p->sqlite = setup_open(url, PAIR_POOL, &p->clock.clock);
+}
+
 /* ---- what tests do -------------------------------------------------------------------------- */
 
 void pair_open(struct pair *p, char *script, size_t cap, size_t *n)
@@ -149,6 +160,7 @@ void pair_close(struct pair *p)
     coord_free(p->sqlite);
     redisFree(p->side);
     server_free(&p->server);
+    setup_forget_tally(p->dir);
     (void)rmdir(p->dir);
 }
 
@@ -198,6 +210,7 @@ void pair_restore(struct pair *p, size_t slot, bool in_place)
     forget_wal(p);
     backup_path(p, slot, path);
     copy_file(path, p->db, O_CREAT | O_TRUNC);
+    forget_answers(p);
     if (!in_place)
         pair_restart(p);
     for (size_t i = 0; i < 4; i++) {

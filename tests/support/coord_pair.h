@@ -48,7 +48,7 @@ void pair_restart(struct pair *p);
 void pair_backup(struct pair *p, size_t slot);
 
 /* The state of the backup comes back: as another file, or (in_place) within the same, which changes
- * no fingerprint. */
+ * no fingerprint where what stands beside the file is lost, too. */
 void pair_restore(struct pair *p, size_t slot, bool in_place);
 
 /* Damage to the hints: a second entry in the queue; an index that is lost. */

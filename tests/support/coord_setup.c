@@ -1,7 +1,9 @@
 #include "support/coord_setup.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int64_t wall(struct clock *c)
 {
@@ -51,6 +53,24 @@ struct coord_init setup_init(const char *identity, enum coord_init_mode mode, ui
     return in;
 }
 
+const struct coord_caller *setup_caller(int64_t ms)
+{
+    static struct coord_caller by;
+    by = (struct coord_caller){.now_ms = ms};
+    return &by;
+}
+
+const struct coord_caller *setup_now(void)
+{
+    return setup_caller(clock_wall_ms(clock_system()));
+}
+
+struct coord_terms *setup_terms(void)
+{
+    static struct coord_terms terms;
+    return &terms;
+}
+
 struct coord_token setup_token(uint8_t fill)
 {
     struct coord_token t;
@@ -65,4 +85,15 @@ struct coord_renewal setup_renewal(const struct coord_grant *g, uint8_t cur, uin
                                   .nxt = setup_token(nxt),
                                   .n = g->n,
                                   .hi_ms = g->hi_ms};
+}
+
+void setup_forget_tally(const char *dir)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    while (d && (e = readdir(d)) != NULL)
+        if (e->d_name[0] == '.' && strstr(e->d_name, "-tally."))
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        (void)closedir(d);
 }

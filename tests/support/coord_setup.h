@@ -31,6 +31,16 @@ struct coord *setup_open_within(const char *url, const char *pool, struct clock 
 /* Default parameters, workerIds 0..to. */
 struct coord_init setup_init(const char *identity, enum coord_init_mode mode, uint16_t to);
 
+/* Removes what stands beside the pools' files in a directory (tally.h). */
+void setup_forget_tally(const char *dir);
+
+/* Somebody whose clock shows ms, or the time; good until the next call. */
+const struct coord_caller *setup_caller(int64_t ms);
+const struct coord_caller *setup_now(void);
+
+/* Room for what is not looked at. */
+struct coord_terms *setup_terms(void);
+
 struct coord_token setup_token(uint8_t fill);
 
 /* That of a grant, with the tokens that cur and nxt fill. */

@@ -60,7 +60,7 @@ static enum coord_status leave(struct fake_coord *f, struct fake_coord_call *cal
         (void)err_set(&r->err, ERR_IO, "expected an answer, found none");
     } else {
         r->now_ms = clock_wall_ms(f->clock);
-        r->era = status == COORD_NOPOOL ? 0 : 1;
+        r->era = status == COORD_NOPOOL ? 0 : 1 + f->reopened;
         r->free = count_free(f);
     }
     if (status == COORD_WAIT && r->wait_ms == 0)
@@ -98,8 +98,10 @@ static enum coord_status init(struct coord *c, const struct coord_init *in, stru
     struct fake_coord_fault fault;
     struct fake_coord_call *call = enter(f, FAKE_INIT);
     call->mode = in->mode;
+    call->identity_said = in->identity_said;
     call->params = in->params;
     call->lost_ahead_ms = in->lost_ahead_ms;
+    call->settle_ms = in->settle_ms;
     memcpy(call->identity, in->identity, sizeof call->identity);
     if (take_fault(f, FAKE_INIT, &fault) && !fault.takes_effect)
         return leave(f, call, fault.status, r);
@@ -181,6 +183,7 @@ static void renew_one(struct fake_coord *f, struct coord_renewal *item)
     const struct coord_params *p = &f->pool.params;
     int64_t now = clock_wall_ms(f->clock);
     item->how = COORD_HOW_LOST;
+    item->released = !r->held && r->released;
     if (!r->held)
         return;
     if (coord_token_equal(r->token, item->nxt))
@@ -197,12 +200,18 @@ static void renew_one(struct fake_coord *f, struct coord_renewal *item)
     item->t0_ms = r->t0_ms;
 }
 
-static enum coord_status renew(struct coord *c, const char *identity, struct coord_renewal *items,
-                               size_t n, struct coord_reply *r)
+static enum coord_status renew(struct coord *c, const char *identity, const struct coord_caller *by,
+                               struct coord_renewal *items, size_t n, struct coord_terms *terms,
+                               struct coord_reply *r)
 {
     struct fake_coord *f = of(c);
     struct fake_coord_fault fault;
     struct fake_coord_call *call = enter(f, FAKE_RENEW);
+    call->ahead_ms = by->ahead_ms;
+    *terms = (struct coord_terms){.settle_ms = f->pool.later.settle_ms,
+                                  .worker_from = f->pool.params.worker_from,
+                                  .worker_to = f->pool.params.worker_to,
+                                  .born_ms = f->pool.born_ms};
     (void)snprintf(call->identity, sizeof call->identity, "%s", identity);
     memcpy(call->items, items, n * sizeof *items);
     call->nitems = n;

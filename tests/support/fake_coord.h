@@ -41,10 +41,12 @@ struct fake_coord_call {
     enum fake_coord_op op;
     enum coord_status status; /* as answered */
     char identity[COORD_IDENTITY_MAX];
-    struct coord_token token; /* CLAIM */
-    enum coord_init_mode mode;
-    struct coord_params params; /* INIT, as is what follows */
-    int64_t lost_ahead_ms;
+    struct coord_token token;  /* CLAIM */
+    enum coord_init_mode mode; /* INIT, as is what follows */
+    bool identity_said;
+    struct coord_params params;
+    int64_t lost_ahead_ms, settle_ms;
+    int64_t ahead_ms; /* RENEW */
     struct coord_release release;
     struct coord_renewal items[COORD_RENEW_MAX]; /* as asked */
     size_t nitems;
@@ -52,6 +54,7 @@ struct fake_coord_call {
 
 struct fake_coord_worker {
     bool held;
+    bool released; /* not held: an operator took it away */
     int64_t hwm_ms, t0_ms;
     struct coord_token token;
     uint64_t n;
@@ -63,7 +66,8 @@ struct fake_coord {
 
     pthread_mutex_t lock;
     pthread_cond_t change;
-    bool missing; /* there is no pool */
+    bool missing;      /* there is no pool */
+    unsigned reopened; /* times */
     struct coord_pool pool;
     struct fake_coord_worker worker[FAKE_COORD_WORKERS];
     uint16_t next; /* workerId that the search for a free one begins at */

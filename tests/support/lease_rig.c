@@ -56,6 +56,10 @@ static void take_mail(struct lease_rig *r, const struct lease_mail *m)
         assert_true(g->held && g->handle == m->handle);
         g->held = false;
         break;
+    case LEASE_MAIL_RETIRE:
+        assert_true(g->held && g->handle == m->handle);
+        rig_retire(r, g);
+        break;
     }
 }
 
@@ -170,6 +174,7 @@ static void call(struct lease_rig *r, struct lease_action *a, struct lease_outco
     struct coord *c = &r->coord->coord;
     const char *id = r->lease.identity;
     memset(o, 0, sizeof *o);
+    a->by.now_ms = rig_wall(r);
     if (a->kind == LEASE_DESCRIBE)
         o->status = coord_describe(c, &o->pool, &o->reply);
     else if (a->kind == LEASE_INIT)
@@ -177,7 +182,7 @@ static void call(struct lease_rig *r, struct lease_action *a, struct lease_outco
     else if (a->kind == LEASE_CLAIM)
         o->status = coord_claim(c, id, rig_wall(r), a->token, &o->grant, &o->reply);
     else if (a->kind == LEASE_RENEW)
-        o->status = coord_renew(c, id, a->items, a->nitems, &o->reply);
+        o->status = coord_renew(c, id, &a->by, a->items, a->nitems, &o->terms, &o->reply);
     else
         o->status = coord_release(c, id, &a->release, &o->reply);
 }
@@ -256,6 +261,7 @@ static void start_again(struct lease_rig *r, const struct page_home *home)
     if (r->file.verdict == PAGE_FOREIGN) {
         r->file.old = *r->file.page;
         page_format(r->file.page, home, 1);
+        page_replace(r->file.page, &r->file.old);
     }
     memset(r->grant, 0, sizeof r->grant);
     memset(r->mails, 0, sizeof r->mails);

@@ -40,7 +40,7 @@ struct lease_rig {
     struct seeded rng;
 
     struct rig_grant grant[LEASE_SLOTS]; /* by slot */
-    unsigned mails[LEASE_MAIL_REVOKE + 1];
+    unsigned mails[LEASE_MAIL_RETIRE + 1];
     struct coord_pool pool; /* of the latest POOL */
 };
 

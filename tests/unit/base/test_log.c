@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/timefmt.h"
+#include "support/capture.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,31 +16,6 @@
 
 #define STAMP_BYTES (sizeof "2026-01-02T03:04:05.678Z" - 1)
 #define LINE_BYTES  2048
-
-/* Stderr goes to a file in memory between begin and end. No check may stand between the two. */
-static int kept_stderr, memory;
-
-static void capture_begin(void)
-{
-    kept_stderr = dup(STDERR_FILENO);
-    memory = memfd_create("stderr", MFD_CLOEXEC);
-    if (kept_stderr < 0 || memory < 0 || fcntl(memory, F_SETFL, O_APPEND) != 0)
-        abort();
-    (void)dup2(memory, STDERR_FILENO);
-}
-
-/* All that was written since, NUL-terminated, valid until the next call. */
-static const char *capture_end(void)
-{
-    static char text[1 << 20];
-    (void)dup2(kept_stderr, STDERR_FILENO);
-    ssize_t n = pread(memory, text, sizeof text - 1, 0);
-    close(kept_stderr);
-    close(memory);
-    assert_in_range(n, 0, sizeof text - 2);
-    text[n] = '\0';
-    return text;
-}
 
 static const char *written(enum log_level level, const char *msg, const struct log_kv *kv)
 {

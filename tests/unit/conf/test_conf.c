@@ -150,7 +150,8 @@ static const char every_option[] =
     "  redis: []\n  http:\n  - 'tcp://h:80'\n  socket_mode: 0777\n  busy_poll: 1ms\n"
     "  allow_unprotected: true\n  http_hosts: [ids.example.com, '*.lan']\n"
     "auth: {mode: accept_any, users_file: /u, allow_uids: [0, 4294967294], allow_gids: [5]}\n"
-    "upstream: {memcached: 'unix:///m', redis: 'tcp://r:1', timeout: 1h, buffer: 64MiB, ping: "
+    "upstream: {memcached: 'unix:///m', redis: 'tcp://r:1', timeout: 1h, buffer: 64MiB, "
+    "connections: 1000000, ping: "
     "there}\n"
     "ids: {prefix: '', names: [\"a,b\", '\"\\']}\n"
     "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms,\n"
@@ -182,6 +183,7 @@ static void test_values(void **state)
     assert_string_equal(c.upstream_redis, "tcp://r:1");
     assert_int_equal(c.upstream_timeout_us, INT64_C(3600000000));
     assert_int_equal(c.upstream_buffer, 64 << 20);
+    assert_int_equal(c.upstream_connections, 1000000);
     assert_int_equal(c.upstream_ping, CONF_PING_THERE);
     assert_string_equal(c.ids_prefix, "");
     assert_string_equal(c.ids_names.item[0], "a,b");
@@ -218,7 +220,7 @@ static void test_dump(void **state)
     assert_non_null(strstr(text, "limits:\n  connections: 1000000\n  http_connections: 1\n"));
     assert_int_equal(conf_diff(&c, &again, paths), 1);
     assert_string_equal(paths[0], "coordinator.url");
-    assert_int_equal(again.warnings.n, 2); /* the masked password, and users nobody needs */
+    assert_int_equal(again.warnings.n, 3); /* the masked password, users nobody needs, logins */
     free(text);
     conf_clear(&c);
     conf_clear(&again);

@@ -212,6 +212,11 @@ static void test_oddities(void **state)
                   "f.yaml:1:23: listen.socket_mode: no write permission");
     check_warning("auth: {users_file: /u}\n",
                   "f.yaml:1:20: auth.users_file: no listener requires users");
+    check_warning("auth: {mode: accept_any}\nupstream: {memcached: \"unix:/m\"}\n",
+                  "f.yaml:2:23: upstream.memcached: where auth is accept_any");
+    check_warning("listen: {memcached: [\"unix:/s?auth=accept_any\"]}\n"
+                  "upstream: {memcached: \"unix:/m\"}\n",
+                  "f.yaml:2:23: upstream.memcached: where auth is accept_any");
     check_warning("ids: {names: [a#b]}\n", "f.yaml:1:14: ids.names: a name with '#'");
     check_warning("ids: {names: [\"id:a\"]}\n", "f.yaml:1:14: ids.names: a name begins with");
     check_warning("ids: {names: [a, b, a]}\n", "f.yaml:1:14: ids.names: a name is given twice");
@@ -221,6 +226,8 @@ static void test_oddities(void **state)
     check_warning("coordinator: {timeout: 20s}\n",
                   "f.yaml:1:24: coordinator.timeout: not below lease.renew_every");
     check_warning("lease: {renew_every: 1s}\n", "coordinator.timeout: not below lease.renew_every");
+    check_warning("upstream: {redis: \"tcp://h:1\", buffer: 17MiB}\n",
+                  "f.yaml:1:40: upstream.buffer: what the links that clients share keep");
     check_warning("limits: {max_wait: 14ms}\n",
                   "f.yaml:1:20: limits.max_wait: below clock.wait_below");
 }

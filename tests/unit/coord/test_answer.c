@@ -121,8 +121,9 @@ static void claims_are_read(void **state)
     a = answer_of("WAIT,1780000000000,3,17,0,250");
     assert_int_equal(answer_claim(&a, &to, T_MS, &g, &r), COORD_WAIT);
     assert_int_equal(r.wait_ms, 250);
-    a = answer_of("EXHAUSTED,1780000000000,3,0,0");
+    a = answer_of("EXHAUSTED,1780000000000,3,0,0,4711");
     assert_int_equal(answer_claim(&a, &to, T_MS, &g, &r), COORD_EXHAUSTED);
+    assert_int_equal(r.wait_ms, 4711);
 }
 
 static void claims_out_of_range_are_refused(void **state)
@@ -140,7 +141,8 @@ static void claims_out_of_range_are_refused(void **state)
         CLAIM_OK ",1",
         "WAIT,1780000000000,3,17,0",
         "WAIT,1780000000000,3,17,0,inf",
-        "EXHAUSTED,1780000000000,3,17,0,1",
+        "EXHAUSTED,1780000000000,3,17,0",
+        "EXHAUSTED,1780000000000,3,17,0,1,1",
         "LOST,1780000000000,3,17,0",
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
@@ -158,17 +160,26 @@ static void claims_out_of_range_are_refused(void **state)
     assert_int_equal(answer_claim(&edge, &to, T_MS, &g, &r), COORD_OK);
 }
 
+#define TERMS "120000,2,9,1770000000000,"
+
 static void renewals_are_read(void **state)
 {
     (void)state;
     struct coord_reply r = {0};
-    struct coord_renewal items[4] = {{.hi_ms = 1780000000000},
+    struct coord_terms terms;
+    struct coord_renewal items[5] = {{.hi_ms = 1780000000000},
                                      {.hi_ms = 1780000031000},
                                      {.hi_ms = 1780000000000, .n = 7},
+                                     {.hi_ms = 1780000000000},
                                      {.hi_ms = 1780000000000}};
-    struct answer a = answer_of("OK,1780000000000,3,17,0," RENEW_ITM ",again,1780000031000,9,5,"
-                                "LOST,0,0,0,reasserted,1780000000000,3,1780000000000");
-    assert_int_equal(answer_renew(&a, &to, items, 4, &r), COORD_OK);
+    struct answer a =
+        answer_of("OK,1780000000000,3,17,0," TERMS RENEW_ITM ",again,1780000031000,9,5,"
+                  "LOST,0,0,0,reasserted,1780000000000,3,1780000000000,released,0,0,0");
+    assert_int_equal(answer_renew(&a, &to, items, 5, &terms, &r), COORD_OK);
+    assert_int_equal(terms.settle_ms, 120000);
+    assert_int_equal(terms.worker_from, 2);
+    assert_int_equal(terms.worker_to, 9);
+    assert_int_equal(terms.born_ms, 1770000000000);
     assert_int_equal(items[0].how, COORD_HOW_RENEWED);
     assert_int_equal(items[0].hi_ms, 1780000030000);
     assert_int_equal(items[1].how, COORD_HOW_AGAIN);
@@ -177,7 +188,10 @@ static void renewals_are_read(void **state)
     assert_int_equal(items[2].how, COORD_HOW_LOST);
     assert_int_equal(items[2].hi_ms, 1780000000000);
     assert_int_equal(items[2].n, 7);
+    assert_false(items[2].released);
     assert_int_equal(items[3].how, COORD_HOW_REASSERTED);
+    assert_int_equal(items[4].how, COORD_HOW_LOST);
+    assert_true(items[4].released);
 }
 
 static void renewals_out_of_range_are_refused(void **state)
@@ -185,21 +199,25 @@ static void renewals_out_of_range_are_refused(void **state)
     (void)state;
     static const char *const odd[] = {
         "OK,1780000000000,3,17,0",
-        "OK,1780000000000,3,17,0,renewed,1780000030000,2",
-        "OK,1780000000000,3,17,0," RENEW_ITM ",1",
-        "OK,1780000000000,3,17,0,kept,1780000030000,2,1780000000000",
-        "OK,1780000000000,3,17,0,renewed,1779999999999,2,1780000000000",
-        "OK,1780000000000,3,17,0,renewed,1780090000001,2,1780000000000",
-        "OK,1780000000000,3,17,0,renewed,1780000030000,0,1780000000000",
-        "OK,1780000000000,3,17,0,renewed,1780000030000,x,1780000000000",
+        "OK,1780000000000,3,17,0," TERMS "renewed,1780000030000,2",
+        "OK,1780000000000,3,17,0," TERMS RENEW_ITM ",1",
+        "OK,1780000000000,3,17,0," RENEW_ITM,
+        "OK,1780000000000,3,17,0,x,2,9,1," RENEW_ITM,
+        "OK,1780000000000,3,17,0,120000,2,9,x," RENEW_ITM,
+        "OK,1780000000000,3,17,0," TERMS "kept,1780000030000,2,1780000000000",
+        "OK,1780000000000,3,17,0," TERMS "renewed,1779999999999,2,1780000000000",
+        "OK,1780000000000,3,17,0," TERMS "renewed,1780090000001,2,1780000000000",
+        "OK,1780000000000,3,17,0," TERMS "renewed,1780000030000,0,1780000000000",
+        "OK,1780000000000,3,17,0," TERMS "renewed,1780000030000,x,1780000000000",
         "LOST,1780000000000,3,17,0",
         "WAIT,1780000000000,3,17,0,5",
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         struct coord_reply r = {0};
         struct coord_renewal item = {.hi_ms = 1780000000000};
+        struct coord_terms terms;
         struct answer a = answer_of(odd[i]);
-        if (answer_renew(&a, &to, &item, 1, &r) != COORD_REFUSED)
+        if (answer_renew(&a, &to, &item, 1, &terms, &r) != COORD_REFUSED)
             fail_msg("taken: %s", odd[i]);
         coord_says(&r, "expected");
     }
@@ -274,12 +292,14 @@ static void terms_out_of_range_are_refused(void **state)
 #define DESCRIBED "OK,100,2,3,0," SETUP_IDENTITY ",10,20,15,99,0,"
 #define PARAMS    "3600000,30000,120000,2000,60000,0,"
 
+#define LATER "1,2,3,4,5,6,7,8,9,10,11,12,"
+
 static void descriptions_are_read(void **state)
 {
     (void)state;
     struct coord_reply r = {0};
     struct coord_pool p = {.held = 0};
-    struct answer a = answer_of(DESCRIBED PARAMS "1,4,7,2,5");
+    struct answer a = answer_of(DESCRIBED PARAMS "1,4,7," LATER "2,5");
     assert_int_equal(answer_describe(&a, &to, &p, &r), COORD_OK);
     assert_string_equal(p.identity, SETUP_IDENTITY);
     assert_int_equal(p.topen_ms, 10);
@@ -291,18 +311,22 @@ static void descriptions_are_read(void **state)
     assert_int_equal(p.params.worker_from, 1);
     assert_int_equal(p.params.worker_to, 4);
     assert_int_equal(p.born_ms, 7);
+    assert_int_equal(p.later.settle_ms, 1);
+    assert_int_equal(p.later.floor_before_ms, 4);
+    assert_int_equal(p.later.every_ms, 11);
     assert_int_equal(p.held, 2);
     assert_int_equal(p.replicas, 5);
     assert_int_equal(p.epoch_ms, 1767225600000);
     static const char *const odd[] = {
-        DESCRIBED PARAMS "1,4,7,2",
-        DESCRIBED PARAMS "1,4,7,2,3,4",
-        DESCRIBED PARAMS "1,32768,7,2,0",
-        DESCRIBED PARAMS "5,4,7,2,0",
-        DESCRIBED "360000000,30000,120000,2000,60000,0,1,4,7,2,0",
-        DESCRIBED "3600000,30000,120000,2000,60000,101,1,4,7,2,0",
-        "OK,100,2,3,0,x|1|38.15.10,10,20,15,99,0," PARAMS "1,4,7,2,0",
-        "OK,100,2,3,0," SETUP_IDENTITY SETUP_IDENTITY ",10,20,15,99,0," PARAMS "1,4,7,2,0",
+        DESCRIBED PARAMS "1,4,7," LATER "2",
+        DESCRIBED PARAMS "1,4,7," LATER "2,3,4",
+        DESCRIBED PARAMS "1,32768,7," LATER "2,0",
+        DESCRIBED PARAMS "5,4,7," LATER "2,0",
+        DESCRIBED "360000000,30000,120000,2000,60000,0,1,4,7," LATER "2,0",
+        DESCRIBED "3600000,30000,120000,2000,60000,101,1,4,7," LATER "2,0",
+        "OK,100,2,3,0,x|1|38.15.10,10,20,15,99,0," PARAMS "1,4,7," LATER "2,0",
+        "OK,100,2,3,0," SETUP_IDENTITY SETUP_IDENTITY ",10,20,15,99,0," PARAMS "1,4,7," LATER "2,0",
+        DESCRIBED PARAMS "1,4,7,1,2,3,4,5,6,7,8,9,10,11,2,5",
         "LOST,100,2,3,0",
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {

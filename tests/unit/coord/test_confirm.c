@@ -2,11 +2,14 @@
  * K >= 1, the script alone: a server that is new to the pool answers nothing but CONFIRM until its
  * own nonce comes back. The test is the client, and says what K replicas have acknowledged.
  */
+#include "base/clock.h"
 #include "support/redis_server.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -34,12 +37,36 @@ static const char *line(unsigned n)
 
 static void make(const char *nonce)
 {
-    RUN("init", nonce, "fresh", "3600000", "30000", "120000", "2000", "60000", "1", "0", "3");
+    char now[24];
+    (void)snprintf(now, sizeof now, "%" PRId64, clock_wall_ms(clock_system()));
+    RUN("init", nonce, now, "fresh", "3600000", "30000", "120000", "2000", "60000", "1", "0", "3",
+        "0", "0", "0", "1");
+}
+
+static void evict_at(int64_t caller_ms, const char *nonce)
+{
+    char now[24];
+    (void)snprintf(now, sizeof now, "%" PRId64, caller_ms);
+    RUN("evict", nonce, now, "0");
 }
 
 static void evict(const char *nonce)
 {
-    RUN("evict", nonce, "0");
+    evict_at(clock_wall_ms(clock_system()), nonce);
+}
+
+/* Up to when it is known that replicas had all. */
+static int64_t sure(void)
+{
+    (void)SERVER_DO(&server, out, "HGET", "sidflake:{p}:h", "sure");
+    return strtoll(out, NULL, 10);
+}
+
+static void make_sure(int64_t ms)
+{
+    char text[24];
+    (void)snprintf(text, sizeof text, "%" PRId64, ms);
+    (void)SERVER_DO(&server, out, "HSET", "sidflake:{p}:h", "sure", text);
 }
 
 /* The nonce that the server asks to be confirmed. */
@@ -97,6 +124,49 @@ static void a_new_server_reopens_once_confirmed(void **state)
     assert_string_equal(line(2), "2");
 }
 
+/* A restart is short by what was confirmed last; so that is never long ago, nor too high. */
+static void a_server_is_confirmed_from_time_to_time(void **state)
+{
+    (void)state;
+    char nonce[128], first[128];
+    (void)SERVER_DO(&server, out, "FLUSHALL");
+    make("");
+    asked(first);
+    make(first);
+    int64_t at = strtoll(strchr(first, '@') + 1, NULL, 10);
+    assert_int_equal(sure(), at);
+    make_sure(at - 30000 + 5000); /* a quarter of D0, less what this takes */
+    evict("");
+    assert_string_equal(line(0), "LOST");
+    make_sure(at - 30000 - 1);
+    evict("");
+    asked(nonce);
+    evict(nonce);
+    assert_string_equal(line(0), "LOST");
+    assert_true(sure() >= at);
+    make_sure(at + 1000);
+    evict(first); /* a late one */
+    assert_int_equal(sure(), at + 1000);
+}
+
+/* Its clock is ahead, and what is confirmed at a time that has not come may be lost by then. */
+static void what_is_sure_follows_a_caller_who_is_behind(void **state)
+{
+    (void)state;
+    char nonce[128];
+    (void)SERVER_DO(&server, out, "FLUSHALL");
+    make("");
+    asked(nonce);
+    make(nonce);
+    int64_t caller = clock_wall_ms(clock_system()) - 10000;
+    make_sure(0);
+    evict_at(caller, "");
+    asked(nonce);
+    evict_at(caller, nonce);
+    assert_string_equal(line(0), "LOST");
+    assert_int_equal(sure(), caller);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -116,6 +186,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pool_is_made_once_confirmed),
         cmocka_unit_test(a_new_server_reopens_once_confirmed),
+        cmocka_unit_test(a_server_is_confirmed_from_time_to_time),
+        cmocka_unit_test(what_is_sure_follows_a_caller_who_is_behind),
     };
     if (!server_available()) {
         (void)fprintf(stderr, "skipped: no redis-server\n");

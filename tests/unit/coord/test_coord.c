@@ -322,9 +322,10 @@ static enum coord_status fake_claim(struct coord *c, const char *identity, int64
 
 /* Lowers every ceiling, as no coordinator may. */
 static enum coord_status fake_renew(struct coord *c, const char *identity,
-                                    struct coord_renewal *items, size_t n, struct coord_reply *r)
+                                    const struct coord_caller *by, struct coord_renewal *items,
+                                    size_t n, struct coord_terms *terms, struct coord_reply *r)
 {
-    (void)c, (void)identity, (void)r;
+    (void)c, (void)identity, (void)by, (void)terms, (void)r;
     asked++;
     for (size_t i = 0; i < n; i++) {
         items[i].how = COORD_HOW_RENEWED;
@@ -364,14 +365,20 @@ static void arguments_are_checked_before_the_driver(void **state)
     assert_int_equal(coord_claim(&c, "a b", 1, t, &g, &r), COORD_REFUSED);
     assert_int_equal(coord_claim(&c, "a", -1, t, &g, &r), COORD_REFUSED);
     assert_says(r.err.text, "found -1");
-    assert_int_equal(coord_renew(&c, "a", items, 0, &r), COORD_REFUSED);
-    assert_int_equal(coord_renew(&c, "a", items, COORD_RENEW_MAX + 1, &r), COORD_REFUSED);
-    assert_int_equal(coord_renew(&c, "a", items, 2, &r), COORD_REFUSED);
+    assert_int_equal(coord_renew(&c, "a", setup_caller(1), items, 0, setup_terms(), &r),
+                     COORD_REFUSED);
+    assert_int_equal(
+        coord_renew(&c, "a", setup_caller(1), items, COORD_RENEW_MAX + 1, setup_terms(), &r),
+        COORD_REFUSED);
+    assert_int_equal(coord_renew(&c, "a", setup_caller(1), items, 2, setup_terms(), &r),
+                     COORD_REFUSED);
     assert_says(r.err.text, "found 0 twice");
     items[0].hi_ms = -1;
-    assert_int_equal(coord_renew(&c, "a", items, 1, &r), COORD_REFUSED);
+    assert_int_equal(coord_renew(&c, "a", setup_caller(1), items, 1, setup_terms(), &r),
+                     COORD_REFUSED);
     items[0] = (struct coord_renewal){.worker = 32768};
-    assert_int_equal(coord_renew(&c, "a", items, 1, &r), COORD_REFUSED);
+    assert_int_equal(coord_renew(&c, "a", setup_caller(1), items, 1, setup_terms(), &r),
+                     COORD_REFUSED);
     assert_int_equal(coord_release(&c, "a", &gone, &r), COORD_REFUSED);
     gone = (struct coord_release){.has_last = true, .last_ms = -1};
     assert_int_equal(coord_release(&c, "a", &gone, &r), COORD_REFUSED);
@@ -389,7 +396,8 @@ static void a_lowered_ceiling_is_not_passed_on(void **state)
     struct coord c = {&fake_driver};
     struct coord_reply r;
     struct coord_renewal items[2] = {{.worker = 1, .hi_ms = 100}, {.worker = 2, .hi_ms = 200}};
-    assert_int_equal(coord_renew(&c, "a", items, 2, &r), COORD_REFUSED);
+    assert_int_equal(coord_renew(&c, "a", setup_caller(1), items, 2, setup_terms(), &r),
+                     COORD_REFUSED);
     assert_says(r.err.text, "at least 100 ms, found 99");
     assert_int_equal(items[0].hi_ms, 100);
     assert_int_equal(items[1].hi_ms, 200);

@@ -58,8 +58,8 @@ struct run {
     uint64_t random;
     uint64_t ops;
     uint64_t count[COORD_DOWN + 1];
-    uint64_t hows[COORD_HOW_REASSERTED + 1];
-    uint64_t tenures_checked;
+    uint64_t hows[COORD_HOW_REASSERTED + 1], released;
+    uint64_t tenures_checked, bets, words;
     /* of this round */
     bool covered;
     bool made;
@@ -149,6 +149,15 @@ static void same_pool(const char *op, const struct coord_pool *x, const struct c
     SAME(x->floor_short_ms, y->floor_short_ms);
     SAME(x->tmax_ms, y->tmax_ms);
     SAME(x->closed, y->closed);
+    int64_t p[COORD_LATERS], q[COORD_LATERS];
+    memcpy(p, &x->later, sizeof p);
+    memcpy(q, &y->later, sizeof q);
+    for (size_t i = 0; i < COORD_LATERS; i++)
+        if (p[i] != q[i])
+            fail_msg("after %" PRIu64 " operations, %s: number %zu of later is %" PRId64
+                     " in SQLite, %" PRId64 " in Redis",
+                     run.ops, op, i, p[i], q[i]);
+    run.bets += x->later.trust == COORD_TRUST_BET;
     SAME(x->held, y->held);
 }
 
@@ -262,6 +271,24 @@ static void do_claim(void)
                          .tenure = tenure};
 }
 
+/* A renewal is taken whatever the holder's clock shows; at most what it gets depends on it. */
+static struct coord_caller renewer(void)
+{
+    int64_t S = run.init.params.max_skew_ms, T = run.pair.clock.ms;
+    int64_t off[] = {
+        below(2 * S + 1) - S,
+        around(once_in(2) ? S : -S),
+        around(-2 * S),
+        below(4 * run.init.params.horizon_ms) - 2 * run.init.params.horizon_ms,
+    };
+    int64_t more = run.covered || !once_in(60) ? 0 : below(2 * run.init.params.horizon_ms);
+    return (struct coord_caller){
+        .now_ms = T + off[once_in(2) ? 0 : below(4)],
+        .ahead_ms = once_in(4) ? 0 : run.init.params.horizon_ms + 2 * S + more,
+        .every_ms = below(30000),
+    };
+}
+
 /* What a sound holder sends; a try that was cut short goes out again with the same next token. */
 static struct coord_renewal sound_renewal(struct holder *h)
 {
@@ -334,15 +361,23 @@ static void do_renew(void)
         return;
     memcpy(b, a, sizeof *a * n);
     const char *id = identity();
-    enum coord_status s = coord_renew(run.pair.sqlite, id, a, n, &x);
+    const struct coord_caller by = renewer();
+    struct coord_terms p, q;
+    enum coord_status s = coord_renew(run.pair.sqlite, id, &by, a, n, &p, &x);
     pair_sync(&run.pair);
-    same_reply(op, s, coord_renew(run.pair.redis, id, b, n, &y), &x, &y);
+    same_reply(op, s, coord_renew(run.pair.redis, id, &by, b, n, &q, &y), &x, &y);
+    SAME(p.settle_ms, q.settle_ms);
+    SAME(p.worker_from, q.worker_from);
+    SAME(p.worker_to, q.worker_to);
+    SAME(p.born_ms, q.born_ms);
     bool lost_reply = once_in(10);
     for (size_t i = 0; i < n; i++) {
         SAME(a[i].hi_ms, b[i].hi_ms);
         SAME(a[i].n, b[i].n);
         SAME(a[i].t0_ms, b[i].t0_ms);
         SAME(a[i].how, b[i].how);
+        SAME(a[i].released, b[i].released);
+        run.released += s == COORD_OK && a[i].released;
         run.hows[a[i].how] += s == COORD_OK;
         if (from[i] && (s != COORD_OK || lost_reply))
             from[i]->sent = true;
@@ -413,6 +448,31 @@ static void do_close(void)
     same_reply("close", s, coord_close(run.pair.redis, run.identity, &y), &x, &y);
 }
 
+/* In a covered round nothing is bet: who is not heard would lose. */
+static void do_settle(void)
+{
+    const struct coord_params *k = &run.init.params;
+    int64_t ms = run.covered ? k->horizon_ms + below(2) : around(below(2 * k->horizon_ms) + 3);
+    struct coord_reply x, y;
+    enum coord_status s = coord_settle(run.pair.sqlite, run.identity, ms, &x);
+    pair_sync(&run.pair);
+    same_reply("settle", s, coord_settle(run.pair.redis, run.identity, ms, &y), &x, &y);
+}
+
+/* In a covered round nobody says what is not so. */
+static void do_nothing_lost(void)
+{
+    struct coord_reply x, y;
+    if (run.covered)
+        return;
+    enum coord_status s = coord_nothing_lost(run.pair.sqlite, run.identity, &x);
+    pair_sync(&run.pair);
+    enum coord_status t = coord_nothing_lost(run.pair.redis, run.identity, &y);
+    same_reply("nothing lost", s, t, &x, &y);
+    assert_string_equal(x.err.text, y.err.text);
+    run.words += s == COORD_OK;
+}
+
 static void do_describe(void)
 {
     struct coord_pool a, b;
@@ -446,6 +506,8 @@ static void do_init(enum coord_init_mode mode, const char *id)
 {
     struct coord_reply x, y;
     run.init.mode = mode;
+    run.init.settle_ms = run.covered || once_in(3) ? 0 : run.init.params.first_horizon_ms;
+    run.init.identity_said = once_in(2);
     run.init.lost_ahead_ms = once_in(2) ? 0 : 2 * run.init.params.horizon_ms;
     (void)snprintf(run.init.identity, sizeof run.init.identity, "%s", id);
     enum coord_status s = coord_init(run.pair.sqlite, &run.init, &x);
@@ -471,6 +533,7 @@ static int64_t edge(void)
         t ? t->hi : 0,
         run.tmax + k->first_horizon_ms + 2 * k->max_skew_ms,
         run.tmax + k->horizon_ms + 2 * k->max_skew_ms,
+        run.tmax + 4 * COORD_EVERY_MS + 2 * k->max_skew_ms, /* a word is taken */
     };
     return edges[below(sizeof edges / sizeof *edges)] + below(3) - 1;
 }
@@ -561,8 +624,8 @@ static const struct {
     unsigned weight;
     void (*act)(void);
 } acts[] = {
-    {34, do_claim}, {38, do_renew},   {12, do_release}, {1, do_evict},
-    {1, do_repair}, {5, do_snapshot}, {6, do_describe}, {3, fault},
+    {34, do_claim},   {38, do_renew},   {12, do_release}, {1, do_evict},  {1, do_repair},
+    {5, do_snapshot}, {4, do_describe}, {3, fault},       {1, do_settle}, {1, do_nothing_lost},
 };
 
 static void act(void)
@@ -606,8 +669,11 @@ static void both_agree_and_no_range_is_granted_twice(void **state)
     for (size_t i = 0; i <= COORD_DOWN; i++)
         printf("%s %" PRIu64 "  ", coord_status_name((enum coord_status)i), run.count[i]);
     printf("\nlost %" PRIu64 "  renewed %" PRIu64 "  again %" PRIu64 "  reasserted %" PRIu64
-           "  ranges checked %" PRIu64 "\n",
-           run.hows[0], run.hows[1], run.hows[2], run.hows[3], run.tenures_checked);
+           "  released %" PRIu64 "  ranges checked %" PRIu64 "  bets seen %" PRIu64
+           "  words taken %" PRIu64 "\n",
+           run.hows[0], run.hows[1], run.hows[2], run.hows[3], run.released, run.tenures_checked,
+           run.bets, run.words);
+    assert_true(ops < 40000 || (run.bets > 0 && run.words > 0 && run.released > 0));
     /* A run that never came near what it is for proves nothing. */
     for (size_t i = 0; ops >= 40000 && i < COORD_REFUSED; i++)
         assert_true(run.count[i] > 0);

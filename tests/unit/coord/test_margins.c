@@ -2,86 +2,7 @@
  * Schedules that are one margin away from two holders of one time, put to pool.lua in a real Redis
  * and to the SQLite driver. Chance meets them too seldom: tests/model says that they are there.
  */
-#include "support/coord_pair.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-/* The driver's script, in place of the library's: see pair_open. */
-extern char pool_lua[];
-extern size_t pool_lua_len;
-char pool_lua[1 << 16];
-size_t pool_lua_len;
-
-#define T0 SETUP_T0_MS
-#define A  coord_params_default.horizon_ms
-#define A0 coord_params_default.first_horizon_ms
-#define D0 coord_params_default.mature_after_ms
-#define S  coord_params_default.max_skew_ms
-
-static struct pair pair;
-static struct coord_reply reply;
-
-/* Both are asked, and must agree; returns what they say. */
-#define BOTH(same, call)                                                                           \
-    do {                                                                                           \
-        struct coord *c = pair.sqlite;                                                             \
-        enum coord_status first = (call);                                                          \
-        pair_sync(&pair);                                                                          \
-        c = pair.redis;                                                                            \
-        (same) = (call);                                                                           \
-        assert_int_equal(first, same);                                                             \
-    } while (0)
-
-static void init(uint16_t last_worker)
-{
-    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, last_worker);
-    enum coord_status s;
-    pair_wipe(&pair, true);
-    BOTH(s, coord_init(c, &in, &reply));
-    assert_int_equal(s, COORD_OK);
-}
-
-static enum coord_status claim_at(int64_t caller_ms, uint8_t token, struct coord_grant *g)
-{
-    enum coord_status s;
-    BOTH(s, coord_claim(c, SETUP_IDENTITY, caller_ms, setup_token(token), g, &reply));
-    return s;
-}
-
-static enum coord_status claim(uint8_t token, struct coord_grant *g)
-{
-    return claim_at(pair.clock.ms, token, g);
-}
-
-/* *g is brought up to date. */
-static enum coord_how renew(struct coord_grant *g, uint8_t cur, uint8_t nxt)
-{
-    const struct coord_renewal before = setup_renewal(g, cur, nxt);
-    struct coord_renewal item;
-    enum coord_status s;
-    BOTH(s, (item = before, coord_renew(c, SETUP_IDENTITY, &item, 1, &reply)));
-    assert_int_equal(s, COORD_OK);
-    if (item.how != COORD_HOW_LOST)
-        g->n = item.n, g->hi_ms = item.hi_ms;
-    return item.how;
-}
-
-static enum coord_status release(const struct coord_grant *g, uint8_t cur, uint8_t nxt,
-                                 int64_t last_ms)
-{
-    const struct coord_release item = {.worker = g->worker,
-                                       .cur = setup_token(cur),
-                                       .nxt = setup_token(nxt),
-                                       .has_last = true,
-                                       .last_ms = last_ms};
-    enum coord_status s;
-    BOTH(s, coord_release(c, SETUP_IDENTITY, &item, &reply));
-    return s;
-}
+#include "pair_rig.h"
 
 /* From now on, for long enough for a short floor to pass, nobody is granted what x may use. */
 static void is_safe(const struct coord_grant *x)
@@ -258,6 +179,30 @@ static void a_holder_whose_successor_was_forgotten_is_lost(void **state)
     assert_int_equal(reply.era, 2);
 }
 
+/* Also where the reply that told of the last renewal was lost, or the server has restarted; but not
+ * a holder whose last renewal was forgotten before the operator came. */
+static void a_holder_is_told_that_an_operator_released_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct coord_grant x;
+        enum coord_status s;
+        pair.clock.ms = T0;
+        init(0);
+        assert_int_equal(claim(1, &x), COORD_OK);
+        pair_backup(&pair, 0);
+        assert_int_equal(renew(&x, 1, 2), COORD_HOW_RENEWED);
+        if (i == 3)
+            pair_restore(&pair, 0, true);
+        BOTH(s, coord_evict(c, SETUP_IDENTITY, 0, &reply));
+        assert_int_equal(s, COORD_OK);
+        if (i == 2)
+            pair_restart(&pair);
+        assert_int_equal(i == 1 ? renew(&x, 1, 2) : renew(&x, 2, 3), COORD_HOW_LOST);
+        assert_int_equal(was_released, i < 3);
+    }
+}
+
 /* x was given back and is y's by now, when an older state of x's page is put back in its place. */
 static void a_holder_that_the_table_left_behind_is_lost(void **state)
 {
@@ -331,18 +276,393 @@ static void a_restart_has_the_short_floor_whoever_is_heard_first(void **state)
     assert_int_not_equal(x.worker, y.worker);
 }
 
-static int setup(void **state)
+/* Followed, it would keep the pool from everybody for a day, once it is right again. */
+static void a_clock_that_is_a_day_ahead_is_not_followed(void **state)
 {
     (void)state;
-    pair_open(&pair, pool_lua, sizeof pool_lua, &pool_lua_len);
-    return 0;
+    struct coord_grant x, y;
+    enum coord_status s;
+    pair.clock.ms = T0;
+    init(1);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    pair.clock.ms = T0 + 1000 + 2 * S; /* as far ahead as is followed */
+    assert_int_equal(renew_at(T0 + 1000, &x, 1, 2, &s), COORD_HOW_RENEWED);
+    assert_int_equal(x.hi_ms, T0 + 1000 + 2 * S + A0);
+    assert_int_equal(described().tmax_ms, T0 + 1000 + 2 * S);
+    pair.clock.ms = T0 + DAY;
+    assert_int_equal(renew_at(T0 + 6000, &x, 2, 3, &s), COORD_HOW_RENEWED);
+    assert_int_equal(x.hi_ms, T0 + 6000 + A0); /* young, though a day seems to have passed */
+    assert_int_equal(described().tmax_ms, T0 + 6000);
+    pair.clock.ms = T0 + 7000;
+    assert_int_equal(claim(11, &y), COORD_OK);
+    assert_int_equal(renew(&x, 3, 4), COORD_HOW_RENEWED);
 }
 
-static int teardown(void **state)
+/* Its own ceiling follows its clock, and nothing else does. */
+static void a_holder_that_is_a_day_slow_takes_nothing_from_others(void **state)
 {
     (void)state;
-    pair_close(&pair);
-    return 0;
+    struct coord_grant x, y;
+    enum coord_status s;
+    pair.clock.ms = T0;
+    init(1);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    assert_int_equal(claim(11, &y), COORD_OK);
+    pair.clock.ms = T0 + D0;
+    assert_int_equal(renew(&y, 11, 12), COORD_HOW_RENEWED);
+    int64_t hi = x.hi_ms;
+    pair.clock.ms += 1;
+    assert_int_equal(renew_at(T0 - DAY, &x, 1, 2, &s), COORD_HOW_RENEWED);
+    assert_int_equal(x.hi_ms, hi);
+    assert_int_equal(described().tmax_ms, T0 + D0);
+    pair.clock.ms -= 1;
+    assert_int_equal(renew(&y, 12, 13), COORD_HOW_RENEWED);
+    assert_int_equal(y.hi_ms, T0 + D0 + A);
+}
+
+/* Floors a day too high would keep everybody waiting, and topen would refuse all holders. */
+static void a_reopening_waits_for_a_caller_whose_clock_agrees(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    enum coord_status s;
+    pair.clock.ms = T0;
+    init(1);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    pair_restart(&pair);
+    pair.clock.ms = T0 + DAY;
+    (void)renew_at(T0 + 1000, &x, 1, 2, &s);
+    assert_int_equal(s, COORD_SKEW);
+    assert_int_equal(described().topen_ms, T0);
+    pair.clock.ms = T0 + 2000;
+    (void)renew_at(T0 + 2000 + S + 1, &x, 1, 2, &s);
+    assert_int_equal(s, COORD_SKEW);
+    (void)renew_at(T0 + 2000 - S - 1, &x, 1, 2, &s);
+    assert_int_equal(s, COORD_SKEW);
+    assert_int_equal(claim_at(T0 + 2000 - S, 11, &y), COORD_WAIT); /* this reopens */
+    assert_int_equal(described().topen_ms, T0 + 2000);
+    assert_int_equal(renew_at(T0 - DAY, &x, 1, 2, &s), COORD_HOW_REASSERTED);
+}
+
+/* The next claim would not know of what it proves. */
+static void a_proof_is_heard_whatever_the_clock(void **state)
+{
+    (void)state;
+    struct coord_grant x, other;
+    enum coord_status s;
+    pair.clock.ms = T0;
+    init(1);
+    pair_backup(&pair, 0);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    assert_int_equal(claim(11, &other), COORD_OK);
+    pair_restore(&pair, 0, true);
+    assert_int_equal(renew_at(T0 - DAY, &other, 11, 12, &s), COORD_HOW_REASSERTED);
+    assert_int_equal(described().floor_short_ms, T0 + A + 2 * S);
+    is_safe(&x);
+}
+
+/* ---- a bet on settle ------------------------------------------------------------------------- */
+
+#define SETTLE INT64_C(60000)
+
+static void init_settling(uint16_t last_worker)
+{
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, last_worker);
+    enum coord_status s;
+    in.settle_ms = SETTLE;
+    pair_wipe(&pair, true);
+    BOTH(s, coord_init(c, &in, &reply));
+    assert_int_equal(s, COORD_OK);
+}
+
+/* How long a newcomer waits from now on; *g is what it gets. */
+static int64_t waits(uint8_t token, struct coord_grant *g)
+{
+    int64_t from = pair.clock.ms;
+    enum coord_status s;
+    while ((s = claim(token, g)) != COORD_OK) {
+        assert_int_equal(s, COORD_WAIT);
+        pair.clock.ms += reply.wait_ms;
+    }
+    return pair.clock.ms - from;
+}
+
+/* workerId 0 is held by x, whose range is long; the table as it was before that is backup 0. */
+static void grow_old(struct coord_grant *x)
+{
+    pair.clock.ms = T0;
+    init_settling(2);
+    pair_backup(&pair, 0);
+    assert_int_equal(claim(1, x), COORD_OK);
+    pair.clock.ms = T0 + D0;
+    assert_int_equal(renew(x, 1, 2), COORD_HOW_RENEWED);
+    assert_int_equal(x->hi_ms, T0 + D0 + A);
+}
+
+static void a_server_that_was_away_for_long_settles(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    pair.clock.ms = T0;
+    init_settling(1);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    pair_restart(&pair);
+    pair.clock.ms = T0 + D0 - 4 * S; /* not short any more */
+    assert_int_equal(waits(11, &y), SETTLE + 2 * S + 1);
+    assert_int_equal(y.worker, 1);
+    assert_int_equal(described().floor_ms, T0 + D0 - 4 * S + A + 2 * S); /* of what is held */
+    assert_int_equal(described().later.trust, COORD_TRUST_BET);
+}
+
+/* It was heard in time, so nobody gets its workerId; and others that it knows nothing of may be cut
+ * off, so nobody gets theirs. */
+static void who_knows_more_ends_the_bet(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    grow_old(&x);
+    pair_restore(&pair, 0, false);
+    assert_int_equal(claim(11, &y), COORD_WAIT); /* this reopens */
+    assert_int_equal(reply.wait_ms, SETTLE + 2 * S + 1);
+    pair.clock.ms += SETTLE;
+    assert_int_equal(renew(&x, 2, 3), COORD_HOW_REASSERTED);
+    assert_int_equal(described().floor_short_ms, described().topen_ms + A + 2 * S);
+    assert_int_equal(described().later.trust, COORD_TRUST_NONE);
+    assert_int_equal(waits(12, &y), A + 2 * S + 1 - SETTLE);
+    assert_int_not_equal(y.worker, x.worker);
+}
+
+/* The same from whoever's range ends too soon to be re-asserted. */
+static void who_knows_more_and_is_lost_ends_the_bet(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    grow_old(&x);
+    pair_restore(&pair, 0, false);
+    pair.clock.ms = x.hi_ms;
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    assert_int_equal(renew(&x, 2, 3), COORD_HOW_LOST);
+    assert_int_equal(described().floor_short_ms, described().topen_ms + A + 2 * S);
+}
+
+/* What was lost with the last writes may be a re-assertion, with a range that is long. */
+static void after_a_bet_no_gap_is_short(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    grow_old(&x);
+    pair_restore(&pair, 0, false);
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    pair.clock.ms += SETTLE; /* x is heard next, but what it says is lost */
+    pair_restart(&pair);
+    assert_int_equal(claim(12, &y), COORD_WAIT);
+    assert_int_equal(reply.wait_ms, SETTLE + 2 * S + 1);
+    assert_int_equal(described().later.trust, COORD_TRUST_BET);
+}
+
+static void a_proven_rewind_is_no_bet(void **state)
+{
+    (void)state;
+    struct coord_grant x;
+    grow_old(&x);
+    pair_backup(&pair, 1);
+    assert_int_equal(renew(&x, 2, 3), COORD_HOW_RENEWED);
+    pair_restore(&pair, 1, true);
+    assert_int_equal(renew(&x, 3, 4), COORD_HOW_REASSERTED);
+    assert_int_equal(described().floor_short_ms, described().topen_ms + A + 2 * S);
+}
+
+/* Whoever renews by the longer one may be heard as late as that. */
+static void a_shorter_settle_counts_once_the_longer_has_passed(void **state)
+{
+    (void)state;
+    struct coord_grant y;
+    enum coord_status s;
+    pair.clock.ms = T0;
+    init(0);
+    BOTH(s, coord_settle(c, SETUP_IDENTITY, SETTLE, &reply));
+    assert_int_equal(s, COORD_OK);
+    struct coord_pool p = described();
+    assert_int_equal(p.later.settle_ms, SETTLE);
+    assert_int_equal(coord_pool_settle(&p, T0 + A + 2 * S - 1), A);
+    assert_int_equal(coord_pool_settle(&p, T0 + A + 2 * S), SETTLE);
+    pair_restart(&pair);
+    pair.clock.ms = T0 + A + 2 * S - 1;
+    assert_int_equal(claim(1, &y), COORD_WAIT);
+    assert_int_equal(reply.wait_ms, A + 2 * S + 1);
+    pair_restart(&pair);
+    pair.clock.ms += D0;
+    assert_int_equal(claim(1, &y), COORD_WAIT);
+    assert_int_equal(described().later.trust, COORD_TRUST_BET);
+    BOTH(s, coord_settle(c, SETUP_IDENTITY, 2 * SETTLE, &reply)); /* a longer one at once */
+    p = described();
+    assert_int_equal(coord_pool_settle(&p, pair.clock.ms), 2 * SETTLE);
+}
+
+/* ---- an operator's word ---------------------------------------------------------------------- */
+
+#define WORD_AFTER (4 * COORD_EVERY_MS + 2 * S)
+
+static void says(const char *what)
+{
+    if (!strstr(reply.err.text, what))
+        fail_msg("expected \"%s\", found \"%s\"", what, reply.err.text);
+}
+
+/* A server that was away for long, with all it knew. */
+static void a_word_takes_a_reopening_back(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    pair.clock.ms = T0;
+    init(1);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    assert_int_equal(nothing_lost(), COORD_REFUSED);
+    says("expected a reopening to take back, found none");
+    pair_restart(&pair);
+    pair.clock.ms = T0 + D0;
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    int64_t opened = pair.clock.ms;
+    struct coord_pool p = described();
+    assert_int_equal(coord_pool_word_from(&p, 2), opened + WORD_AFTER);
+    pair.clock.ms = opened + WORD_AFTER - 1;
+    assert_int_equal(nothing_lost(), COORD_REFUSED);
+    says("expected the time of four renewals");
+    pair.clock.ms += 1;
+    assert_int_equal(nothing_lost(), COORD_OK);
+    assert_int_equal(reply.era, 2);
+    assert_int_equal(described().floor_ms, 0);
+    assert_int_equal(described().floor_short_ms, 0);
+    assert_int_equal(claim(12, &y), COORD_OK);
+    assert_int_equal(nothing_lost(), COORD_REFUSED);
+    says("found none");
+}
+
+static void a_word_waits_for_those_who_renew_seldom(void **state)
+{
+    (void)state;
+    struct coord_grant x;
+    enum coord_status s;
+    pair.clock.ms = T0;
+    init(1);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    struct coord_caller by = {.now_ms = T0, .every_ms = 2 * COORD_EVERY_MS};
+    struct coord_renewal item;
+    struct coord_renewal before = setup_renewal(&x, 1, 2);
+    BOTH(s, (item = before, coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply)));
+    assert_int_equal(s, COORD_OK);
+    pair_restart(&pair);
+    struct coord_grant y;
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    pair.clock.ms = T0 + 8 * COORD_EVERY_MS + 2 * S - 1;
+    assert_int_equal(nothing_lost(), COORD_REFUSED);
+    pair.clock.ms += 1;
+    assert_int_equal(nothing_lost(), COORD_OK);
+}
+
+static void a_word_is_not_taken_against_who_knows_more(void **state)
+{
+    (void)state;
+    struct coord_grant x;
+    grow_old(&x);
+    pair_restore(&pair, 0, false);
+    assert_int_equal(renew(&x, 2, 3), COORD_HOW_REASSERTED);
+    pair.clock.ms += WORD_AFTER;
+    assert_int_equal(nothing_lost(), COORD_REFUSED);
+    says("found one: something was lost");
+}
+
+static void evict(uint16_t worker)
+{
+    enum coord_status s;
+    BOTH(s, coord_evict(c, SETUP_IDENTITY, worker, &reply));
+    assert_int_equal(s, COORD_OK);
+}
+
+/* The operator was wrong, and had waited: what was not granted yet is safe again. */
+static void who_knows_more_later_brings_the_floors_back(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    grow_old(&x);
+    pair_restore(&pair, 0, false);
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    int64_t opened = pair.clock.ms;
+    pair.clock.ms += WORD_AFTER;
+    assert_int_equal(nothing_lost(), COORD_OK);
+    assert_int_equal(renew(&x, 2, 3), COORD_HOW_REASSERTED);
+    assert_int_equal(described().floor_ms, opened + A + 2 * S);
+    assert_int_equal(described().floor_short_ms, opened + A + 2 * S);
+    assert_int_equal(claim(12, &y), COORD_WAIT);
+}
+
+/* What was freed since is as any other. */
+static void who_knows_more_later_finds_what_was_freed(void **state)
+{
+    (void)state;
+    struct coord_grant x, y, z;
+    pair.clock.ms = T0;
+    init(1);
+    assert_int_equal(claim(1, &z), COORD_OK);
+    assert_int_equal(claim(2, &y), COORD_OK);
+    pair_backup(&pair, 0);
+    evict(z.worker);
+    pair.clock.ms = z.hi_ms + 1;
+    assert_int_equal(claim(3, &x), COORD_OK);
+    assert_int_equal(x.worker, z.worker);
+    pair.clock.ms += D0;
+    assert_int_equal(renew(&x, 3, 4), COORD_HOW_RENEWED);
+    assert_int_equal(renew(&y, 2, 5), COORD_HOW_RENEWED);
+    pair_restore(&pair, 0, false);
+    assert_int_equal(claim(11, &z),
+                     COORD_EXHAUSTED); /* stale: until the floor, and then it rests */
+    assert_int_equal(reply.wait_ms, A + 2 * S + coord_params_default.grace_ms + 1);
+    pair.clock.ms += WORD_AFTER;
+    assert_int_equal(nothing_lost(), COORD_OK);
+    evict(x.worker);
+    assert_int_equal(renew(&y, 5, 6), COORD_HOW_REASSERTED);
+    is_safe(&x);
+}
+
+/* ---- a pool made after a loss learns from those of the lost one -------------------------------
+ */
+
+static enum coord_how renew_of(int64_t ahead_ms, struct coord_grant *g, uint8_t cur, uint8_t nxt)
+{
+    const struct coord_caller by = {.now_ms = pair.clock.ms, .ahead_ms = ahead_ms};
+    const struct coord_renewal before = setup_renewal(g, cur, nxt);
+    struct coord_renewal item;
+    enum coord_status s;
+    BOTH(s, (item = before, coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply)));
+    assert_int_equal(s, COORD_OK);
+    return item.how;
+}
+
+/* Made again with an hour, where the pool that was lost had a day. */
+static void a_longer_horizon_is_learnt(void **state)
+{
+    (void)state;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_AFTER_LOSS, 3);
+    struct coord_grant x = {.worker = 0, .n = 7, .hi_ms = T0 + DAY}, y;
+    struct coord_grant test = {.worker = 1, .n = 3, .hi_ms = T0 + 30000};
+    enum coord_status s;
+    pair.clock.ms = T0;
+    pair_wipe(&pair, true);
+    BOTH(s, coord_init(c, &in, &reply));
+    assert_int_equal(s, COORD_OK);
+    (void)renew_of(60000 + 2 * S, &test, 1, 2); /* first of all one of a smaller pool */
+    assert_int_equal(described().floor_short_ms, T0 + A + 2 * S);
+    assert_int_equal(renew_of(DAY + 2 * S, &x, 2, 3), COORD_HOW_REASSERTED);
+    assert_int_equal(described().floor_ms, T0 + DAY + 2 * S);
+    assert_int_equal(described().floor_short_ms, T0 + DAY + 2 * S);
+    (void)renew_of(A + 2 * S, &test, 2, 3);
+    assert_int_equal(described().floor_short_ms, T0 + DAY + 2 * S);
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    assert_int_equal(reply.wait_ms, DAY + 2 * S + 1);
+    pair.clock.ms += 1000;
+    pair_restart(&pair); /* a reopening does not forget it */
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    assert_int_equal(described().floor_ms, T0 + 1000 + DAY + 2 * S);
 }
 
 int main(void)
@@ -356,10 +676,27 @@ int main(void)
         cmocka_unit_test(a_clock_that_wanders_makes_no_gap_short),
         cmocka_unit_test(a_reassertion_gets_a_young_range),
         cmocka_unit_test(a_holder_whose_successor_was_forgotten_is_lost),
+        cmocka_unit_test(a_holder_is_told_that_an_operator_released_it),
         cmocka_unit_test(a_holder_that_the_table_left_behind_is_lost),
         cmocka_unit_test(a_ceiling_beyond_all_grants_is_lost),
         cmocka_unit_test(a_proven_rewind_has_no_short_floor),
         cmocka_unit_test(a_restart_has_the_short_floor_whoever_is_heard_first),
+        cmocka_unit_test(a_clock_that_is_a_day_ahead_is_not_followed),
+        cmocka_unit_test(a_holder_that_is_a_day_slow_takes_nothing_from_others),
+        cmocka_unit_test(a_reopening_waits_for_a_caller_whose_clock_agrees),
+        cmocka_unit_test(a_proof_is_heard_whatever_the_clock),
+        cmocka_unit_test(a_server_that_was_away_for_long_settles),
+        cmocka_unit_test(who_knows_more_ends_the_bet),
+        cmocka_unit_test(who_knows_more_and_is_lost_ends_the_bet),
+        cmocka_unit_test(after_a_bet_no_gap_is_short),
+        cmocka_unit_test(a_proven_rewind_is_no_bet),
+        cmocka_unit_test(a_shorter_settle_counts_once_the_longer_has_passed),
+        cmocka_unit_test(a_word_takes_a_reopening_back),
+        cmocka_unit_test(a_word_waits_for_those_who_renew_seldom),
+        cmocka_unit_test(a_word_is_not_taken_against_who_knows_more),
+        cmocka_unit_test(who_knows_more_later_brings_the_floors_back),
+        cmocka_unit_test(who_knows_more_later_finds_what_was_freed),
+        cmocka_unit_test(a_longer_horizon_is_learnt),
     };
     if (!server_available()) {
         (void)fprintf(stderr, "skipped: no redis-server\n");

@@ -115,6 +115,20 @@ static void a_full_pool_hands_out_in_order(void **state)
     assert_int_equal(coord_release(f->c, SETUP_IDENTITY, &gone, &f->r), COORD_LOST);
 }
 
+/* Scripts of before take whatever stands there for yes, 0 also. */
+static void what_is_not_to_be_taken_over_has_no_field_that_says_so(void **state)
+{
+    struct fixture *f = *state;
+    for (unsigned said = 0; said < 2; said++) {
+        struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 3);
+        in.identity_said = said;
+        DO("FLUSHALL");
+        assert_int_equal(coord_init(f->c, &in, &f->r), COORD_OK);
+        DO("HEXISTS", "sidflake:{p}:h", "adopt");
+        assert_string_equal(f->out, said ? "0" : "1");
+    }
+}
+
 static void renewals_of_many_are_one_request(void **state)
 {
     struct fixture *f = *state;
@@ -127,13 +141,37 @@ static void renewals_of_many_are_one_request(void **state)
     }
     assert_int_equal(claim(f), COORD_EXHAUSTED);
     assert_int_equal(f->r.free, 0);
-    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, items, COORD_RENEW_MAX, &f->r), COORD_OK);
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, setup_now(), items, COORD_RENEW_MAX,
+                                 setup_terms(), &f->r),
+                     COORD_OK);
     for (size_t i = 0; i < COORD_RENEW_MAX; i++)
         assert_int_equal(items[i].how, i == 7 ? COORD_HOW_LOST : COORD_HOW_RENEWED);
     int64_t hi = items[3].hi_ms;
-    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &items[3], 1, &f->r), COORD_OK);
+    assert_int_equal(
+        coord_renew(f->c, SETUP_IDENTITY, setup_now(), &items[3], 1, setup_terms(), &f->r),
+        COORD_OK);
     assert_int_equal(items[3].how, COORD_HOW_AGAIN);
     assert_int_equal(items[3].hi_ms, hi);
+}
+
+/* What it would be stamped with, floors and the latest time seen, outlives the fault. */
+static void a_pool_is_not_made_by_a_clock_that_is_off(void **state)
+{
+    struct fixture *f = *state;
+    char url[SERVER_URL_MAX];
+    const int64_t off[] = {-3600000, -60000, 60000, 86400000};
+    for (size_t i = 0; i < 2 * sizeof off / sizeof *off; i++) {
+        struct setup_clock clock;
+        struct coord_init in = setup_init(
+            SETUP_IDENTITY, i % 2 ? COORD_INIT_AFTER_LOSS : COORD_INIT_FRESH, COORD_WORKERS - 1);
+        setup_clock_init(&clock, clock_wall_ms(clock_system()) + off[i / 2]);
+        struct coord *c = setup_open(server_url(&f->server, url), "p", &clock.clock);
+        assert_int_equal(coord_init(c, &in, &f->r), COORD_SKEW);
+        coord_says(&f->r, "expected within 2000 ms");
+        coord_free(c);
+    }
+    DO("EXISTS", "sidflake:{p}:h");
+    assert_string_equal(f->out, "0");
 }
 
 static void refusals_name_both_sides(void **state)
@@ -232,7 +270,8 @@ static void a_killed_server_with_its_data_reopens(void **state)
     assert_int_equal(claim(f), COORD_WAIT);
     assert_int_equal(f->r.era, 2);
     assert_in_range(f->r.wait_ms, 30000, 36001);
-    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_OK);
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, setup_now(), &item, 1, setup_terms(), &f->r),
+                     COORD_OK);
     assert_int_equal(item.how, COORD_HOW_REASSERTED);
     assert_true(item.hi_ms >= f->r.now_ms + 30000);
     assert_int_equal(f->r.era, 2);
@@ -244,11 +283,15 @@ static void holder_outlives_the_loss(struct fixture *f, const struct coord_grant
 {
     struct coord_renewal item = renewal_of(g, t);
     struct coord_pool p;
-    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_NOPOOL);
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, setup_now(), &item, 1, setup_terms(), &f->r),
+                     COORD_NOPOOL);
     assert_int_equal(make(f, SETUP_IDENTITY_OTHER, COORD_INIT_AFTER_LOSS, 3), COORD_OK);
     assert_int_equal(f->r.era, 2);
-    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY_EPOCH, &item, 1, &f->r), COORD_WRONGPOOL);
-    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_OK);
+    assert_int_equal(
+        coord_renew(f->c, SETUP_IDENTITY_EPOCH, setup_now(), &item, 1, setup_terms(), &f->r),
+        COORD_WRONGPOOL);
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, setup_now(), &item, 1, setup_terms(), &f->r),
+                     COORD_OK);
     assert_int_equal(item.how, COORD_HOW_REASSERTED);
     assert_true(item.hi_ms >= g->hi_ms);
     assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
@@ -526,7 +569,9 @@ static void claims_and_renewals_are_cheap(void **state)
     print_cost(f, "claim");
     struct coord_renewal item = renewal_of(&f->g, t);
     for (int i = 0; i < COST_CALLS; i++) {
-        assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_OK);
+        assert_int_equal(
+            coord_renew(f->c, SETUP_IDENTITY, setup_now(), &item, 1, setup_terms(), &f->r),
+            COORD_OK);
         assert_int_equal(item.how, COORD_HOW_RENEWED);
         item.cur = item.nxt;
         item.nxt = coord_token_new(rng_system());
@@ -539,7 +584,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_full_pool_hands_out_in_order),
+        TEST(what_is_not_to_be_taken_over_has_no_field_that_says_so),
         TEST(renewals_of_many_are_one_request),
+        TEST(a_pool_is_not_made_by_a_clock_that_is_off),
         TEST(refusals_name_both_sides),
         TEST(damaged_hints_cost_no_safety),
         TEST(all_of_a_full_pool_is_repaired_in_parts),

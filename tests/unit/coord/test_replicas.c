@@ -78,7 +78,7 @@ static enum coord_status claim(struct fixture *f, size_t node)
 
 static enum coord_status renew(struct fixture *f, size_t node, struct coord_renewal *item)
 {
-    return coord_renew(f->c[node], SETUP_IDENTITY, item, 1, &f->r);
+    return coord_renew(f->c[node], SETUP_IDENTITY, setup_now(), item, 1, setup_terms(), &f->r);
 }
 
 /* A replica that was away comes back when it likes: asks until the answer is not COORD_DOWN. */

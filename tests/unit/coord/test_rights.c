@@ -229,7 +229,7 @@ static const char *use_as_sidecar(struct fixture *f, struct coord *c)
         return "claim";
     struct coord_renewal item = {
         .worker = f->g.worker, .cur = t, .nxt = setup_token(2), .n = f->g.n, .hi_ms = f->g.hi_ms};
-    if (coord_renew(c, SETUP_IDENTITY, &item, 1, &f->r) != COORD_OK)
+    if (coord_renew(c, SETUP_IDENTITY, setup_now(), &item, 1, setup_terms(), &f->r) != COORD_OK)
         return "renew";
     struct coord_release gone = {
         .worker = f->g.worker, .cur = item.nxt, .nxt = item.nxt, .has_last = true, .last_ms = 1};

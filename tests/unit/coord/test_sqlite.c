@@ -1,185 +1,5 @@
 /* The SQLite driver where it differs from Redis: files. The rules are test_differential's. */
-#include "support/coord_says.h"
-#include "support/coord_setup.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <sqlite3.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-struct fixture {
-    struct setup_clock clock;
-    char dir[64];
-    char db[96];
-    char url[128];
-    struct coord *c;
-    struct coord_reply r;
-};
-
-static int setup(void **state)
-{
-    static struct fixture f;
-    memset(&f, 0, sizeof f);
-    setup_clock_init(&f.clock, SETUP_T0_MS);
-    (void)snprintf(f.dir, sizeof f.dir, "/tmp/sidflake-sqlite-XXXXXX");
-    if (!mkdtemp(f.dir))
-        return -1;
-    (void)snprintf(f.db, sizeof f.db, "%s/pool.db", f.dir);
-    (void)snprintf(f.url, sizeof f.url, "sqlite://%s", f.db);
-    f.c = setup_open(f.url, "p", &f.clock.clock);
-    *state = &f;
-    return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    coord_free(f->c);
-    return nftw(f->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static enum coord_status make(struct fixture *f, uint16_t to)
-{
-    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, to);
-    return coord_init(f->c, &in, &f->r);
-}
-
-static enum coord_status claim(struct fixture *f, struct coord_grant *g)
-{
-    return coord_claim(f->c, SETUP_IDENTITY, f->clock.ms, coord_token_new(rng_system()), g, &f->r);
-}
-
-static void query(struct fixture *f, const char *sql)
-{
-    sqlite3 *db = NULL;
-    assert_int_equal(sqlite3_open(f->db, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
-static void write_file(const char *path, const void *bytes, size_t n)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, bytes, n), n);
-    (void)close(fd);
-}
-
-static size_t read_file(const char *path, void *bytes, size_t cap)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    ssize_t n = read(fd, bytes, cap);
-    (void)close(fd);
-    assert_true(n >= 0 && (size_t)n < cap);
-    return (size_t)n;
-}
-
-/* ---- nobody's word ----------------------------------------------------------------------------
- */
-
-static enum coord_status make_unattended(struct coord *c, struct coord_reply *r)
-{
-    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 3);
-    in.unattended = true;
-    return coord_init(c, &in, r);
-}
-
-static void remove_file(struct fixture *f)
-{
-    char path[128];
-    static const char *const ends[] = {"", "-wal", "-shm"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        (void)snprintf(path, sizeof path, "%s%s", f->db, ends[i]);
-        (void)unlink(path);
-    }
-}
-
-static void fresh_is_not_concluded_beside_a_holder(void **state)
-{
-    struct fixture *f = *state;
-    struct coord_grant g;
-    struct coord *other = setup_open(f->url, "p", &f->clock.clock);
-    assert_int_equal(make_unattended(f->c, &f->r), COORD_OK);
-    assert_int_equal(f->r.era, 1);
-    assert_int_equal(claim(f, &g), COORD_OK);
-    remove_file(f); /* under a holder */
-    assert_int_equal(make_unattended(other, &f->r), COORD_REFUSED);
-    coord_says(&f->r, "another sidecar that uses its directory");
-    assert_int_equal(access(f->db, F_OK), -1);
-    coord_free(f->c); /* it has ended, but what it was granted outlives it in its page */
-    f->c = setup_open(f->url, "p", &f->clock.clock);
-    assert_int_equal(make_unattended(other, &f->r), COORD_REFUSED);
-    coord_says(&f->r, "a directory that nobody used before");
-    coord_free(other);
-}
-
-/* Whoever renews may go on, so he is a holder though the answer is that there is no pool. */
-static void who_renews_keeps_others_from_being_the_first(void **state)
-{
-    struct fixture *f = *state;
-    struct coord_renewal item = {.worker = 1, .cur = setup_token(1), .nxt = setup_token(1)};
-    struct coord *other = setup_open(f->url, "p", &f->clock.clock);
-    char trace[128];
-    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_NOPOOL);
-    (void)snprintf(trace, sizeof trace, "%.*s.sidflake-pool",
-                   (int)(strrchr(f->db, '/') + 1 - f->db), f->db);
-    assert_int_equal(unlink(trace), 0); /* the lock is enough */
-    assert_int_equal(make_unattended(other, &f->r), COORD_REFUSED);
-    coord_says(&f->r, "another sidecar that uses its directory");
-    coord_free(other);
-}
-
-static void a_directory_without_room_for_a_trace_gives_no_worker(void **state)
-{
-    struct fixture *f = *state;
-    struct coord_grant g;
-    char dir[128];
-    (void)snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(f->db, '/') - f->db), f->db);
-    assert_int_equal(make(f, 2), COORD_OK);
-    coord_free(f->c);
-    assert_int_equal(chmod(dir, 0733), 0);
-    assert_int_equal(chmod(f->db, 0666), 0);
-    bool root = geteuid() == 0;
-    if (root)
-        assert_int_equal(seteuid(65534), 0);
-    else
-        assert_int_equal(chmod(dir, 0333), 0);
-    f->c = setup_open(f->url, "p", &f->clock.clock);
-    assert_int_equal(claim(f, &g), COORD_REFUSED);
-    coord_says(&f->r, "a directory that this user may read, lock");
-    if (root)
-        assert_int_equal(seteuid(0), 0);
-    assert_int_equal(chmod(dir, 0700), 0);
-    assert_int_equal(claim(f, &g), COORD_OK);
-}
-
-static void a_link_to_another_directory_is_not_fresh(void **state)
-{
-    struct fixture *f = *state;
-    assert_int_equal(symlink("/nonexistent/pool.db", f->db), 0);
-    assert_int_equal(make_unattended(f->c, &f->r), COORD_REFUSED);
-    coord_says(&f->r, "where that cannot be told");
-    assert_int_equal(unlink(f->db), 0);
-    assert_int_equal(make_unattended(f->c, &f->r), COORD_OK);
-}
+#include "sqlite_rig.h"
 
 /* ---- the ordinary life ----------------------------------------------------------------------- */
 
@@ -208,6 +28,13 @@ static void hands_out_and_takes_back(void **state)
     assert_int_equal(b.lo_ms, SETUP_T0_MS);
     assert_int_equal(claim(f, &b), COORD_EXHAUSTED);
     assert_int_equal(f->r.free, 0);
+    int64_t rests = 30000 + coord_params_default.grace_ms;
+    assert_int_equal(f->r.wait_ms, rests + 1);
+    f->clock.ms += rests;
+    assert_int_equal(claim(f, &b), COORD_EXHAUSTED);
+    assert_int_equal(f->r.wait_ms, 1);
+    f->clock.ms += 1;
+    assert_int_equal(claim(f, &b), COORD_OK);
 }
 
 static void refusals_name_both_sides(void **state)
@@ -353,6 +180,230 @@ static void a_restored_file_reopens_the_pool(void **state)
     assert_int_equal(f->r.wait_ms, 30000 + 4000 + 1);
 }
 
+/* What is put there has one holder less. */
+static void set_back(struct fixture *f, void (*put)(struct fixture *, const void *, size_t))
+{
+    struct coord_grant g;
+    static char bytes[1 << 20];
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    coord_idle(f->c);
+    size_t n = read_file(f->db, bytes, sizeof bytes);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(g.worker, 1);
+    coord_idle(f->c);
+    put(f, bytes, n);
+}
+
+static void by_copying(struct fixture *f, const void *bytes, size_t n)
+{
+    write_file(f->db, bytes, n);
+}
+
+/* As .restore of sqlite3 does. */
+static void by_sqlite(struct fixture *f, const void *bytes, size_t n)
+{
+    char copy[128];
+    sqlite3 *from = NULL, *to = NULL;
+    (void)snprintf(copy, sizeof copy, "%s/copy", f->dir);
+    write_file(copy, bytes, n);
+    assert_int_equal(sqlite3_open(copy, &from), SQLITE_OK);
+    assert_int_equal(sqlite3_open(f->db, &to), SQLITE_OK);
+    sqlite3_backup *b = sqlite3_backup_init(to, "main", from, "main");
+    assert_int_equal(sqlite3_backup_step(b, -1), SQLITE_DONE);
+    assert_int_equal(sqlite3_backup_finish(b), SQLITE_OK);
+    assert_int_equal(sqlite3_close(from), SQLITE_OK);
+    assert_int_equal(sqlite3_close(to), SQLITE_OK);
+}
+
+/* Nobody who knows more has renewed: a newcomer is the first to come. */
+static void a_file_set_back_in_place_is_seen_at_once(void **state)
+{
+    struct fixture *f = *state;
+    void (*const ways[])(struct fixture *, const void *, size_t) = {by_copying, by_sqlite};
+    struct coord_grant g;
+    struct coord_pool p;
+    for (size_t i = 0; i < 2; i++) {
+        set_back(f, ways[i]);
+        struct coord *newcomer = setup_open(f->url, "p", &f->clock.clock);
+        enum coord_status s =
+            coord_claim(newcomer, SETUP_IDENTITY, f->clock.ms, setup_token(9), &g, &f->r);
+        coord_free(newcomer);
+        assert_int_equal(s, COORD_WAIT);
+        assert_int_equal(f->r.era, 2);
+        assert_int_equal(claim(f, &g), COORD_WAIT); /* and it is reopened once */
+        assert_int_equal(f->r.era, 2);
+        assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
+        assert_string_equal(coord_pool_cause(&p), "its file was set back to an older state");
+        remove_file(f);
+    }
+}
+
+/* A file that is known to be older is no matter for a bet, nor for an operator's word. */
+static void what_is_known_to_be_older_does_not_settle(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    static char bytes[1 << 20];
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 3);
+    in.settle_ms = 30000;
+    assert_int_equal(coord_init(f->c, &in, &f->r), COORD_OK);
+    coord_idle(f->c);
+    size_t n = read_file(f->db, bytes, sizeof bytes);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    coord_idle(f->c);
+    f->clock.ms += 300000; /* too late for a short floor */
+    by_copying(f, bytes, n);
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+    assert_true(f->r.wait_ms > 3600000);
+    f->clock.ms += 600000;
+    assert_int_not_equal(coord_nothing_lost(f->c, SETUP_IDENTITY, &f->r), COORD_OK);
+    coord_says(&f->r, "knows more");
+}
+
+/* The directory's files were all set back, and what stood beside taken away. */
+static void whoever_was_answered_sees_it_too(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    set_back(f, by_copying);
+    setup_forget_tally(f->dir);
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+    assert_int_equal(f->r.era, 2);
+}
+
+/* How much was answered from one file says nothing of another, which its inode tells already. */
+static void another_file_was_not_set_back(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct coord_pool pool;
+    static char bytes[1 << 20];
+    char copy[128];
+    assert_int_equal(make(f, 9), COORD_OK);
+    coord_idle(f->c);
+    size_t n = read_file(f->db, bytes, sizeof bytes);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(claim(f, &g), COORD_OK);
+    coord_idle(f->c);
+    (void)snprintf(copy, sizeof copy, "%s/copy", f->dir);
+    write_file(copy, bytes, n);
+    setup_forget_tally(f->dir);
+    assert_int_equal(rename(copy, f->db), 0);
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+    assert_int_equal(coord_describe(f->c, &pool, &f->r), COORD_OK);
+    assert_int_equal(pool.later.cause, COORD_CAUSE_MOVED);
+}
+
+static char replacement[128], replaced[128];
+
+/* Called by SQLite whenever a file has been opened. */
+static int replace_it(sqlite3 *db, const char **why, const struct sqlite3_api_routines *api)
+{
+    (void)db, (void)why, (void)api;
+    return rename(replacement, replaced) == 0 || errno == ENOENT ? SQLITE_OK : SQLITE_ERROR;
+}
+
+static void a_file_replaced_while_it_is_opened_is_not_used(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    static char bytes[1 << 20];
+    assert_int_equal(make(f, 9), COORD_OK);
+    coord_idle(f->c);
+    size_t n = read_file(f->db, bytes, sizeof bytes);
+    (void)snprintf(replacement, sizeof replacement, "%s/copy", f->dir);
+    (void)snprintf(replaced, sizeof replaced, "%s", f->db);
+    write_file(replacement, bytes, n);
+    assert_int_equal(sqlite3_auto_extension((void (*)(void))replace_it), SQLITE_OK);
+    enum coord_status s = claim(f, &g);
+    sqlite3_reset_auto_extension();
+    assert_int_equal(s, COORD_DOWN);
+    coord_says(&f->r, "found it replaced just now");
+    assert_int_equal(claim(f, &g), COORD_WAIT); /* the next one finds what is there */
+    assert_int_equal(f->r.era, 2);
+}
+
+static void the_other_pools_of_a_file_set_back_are_reopened_too(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    static char bytes[1 << 20];
+    struct coord *other = setup_open(f->url, "q", &f->clock.clock);
+    struct coord_init in = setup_init(SETUP_IDENTITY_OTHER, COORD_INIT_FRESH, 5);
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(coord_init(other, &in, &f->r), COORD_OK);
+    coord_idle(f->c);
+    coord_idle(other);
+    size_t n = read_file(f->db, bytes, sizeof bytes);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    coord_idle(f->c);
+    write_file(f->db, bytes, n);
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+    enum coord_status s =
+        coord_claim(other, SETUP_IDENTITY_OTHER, f->clock.ms, setup_token(2), &g, &f->r);
+    coord_free(other);
+    assert_int_equal(s, COORD_WAIT);
+    assert_int_equal(f->r.era, 2);
+}
+
+/* A crash between the commit and what is left beside; a disk that lost it; files of before. */
+static void a_sound_file_is_never_taken_for_an_old_one(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    char path[128];
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    coord_free(f->c);
+    f->c = setup_open(f->url, "p", &f->clock.clock);
+    setup_forget_tally(f->dir);
+    (void)snprintf(path, sizeof path, "%s/.pool.db-tally.1", f->dir);
+    write_file(path, "", 0);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    coord_free(f->c);
+    f->c = setup_open(f->url, "p", &f->clock.clock);
+    setup_forget_tally(f->dir);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    setup_forget_tally(f->dir);
+    query(f, "DROP TABLE tally");
+    coord_free(f->c);
+    f->c = setup_open(f->url, "p", &f->clock.clock);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(f->r.era, 1);
+}
+
+/* A reboot gives devices other numbers, and loses nothing; within one boot it is another disk. */
+static void a_device_is_known_by_its_number_within_one_boot(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    query(f, "UPDATE tally SET device = device + 1, boot = 'before'");
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(f->r.era, 1);
+    query(f, "UPDATE tally SET device = device + 1");
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+    assert_int_equal(f->r.era, 2);
+}
+
+static void what_cannot_stand_beside_is_not_answered(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    char path[128];
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    query(
+        f,
+        "UPDATE tally SET tick = 999999999999999"); /* the largest: the next one's name is known */
+    (void)snprintf(path, sizeof path, "%s/.pool.db-tally.999999999999999", f->dir);
+    assert_int_equal(symlink("nowhere", path), 0);
+    assert_int_equal(claim(f, &g), COORD_DOWN);
+    coord_says(&f->r, "a directory to leave a file in");
+}
+
 static void foreign_files_are_left_alone(void **state)
 {
     struct fixture *f = *state;
@@ -383,6 +434,30 @@ static void an_empty_file_is_no_pool_yet(void **state)
     coord_idle(f->c);
     assert_int_equal(claim(f, &g), COORD_REFUSED);
     coord_says(&f->r, "found version 2");
+}
+
+/* As version 0.1.0 left it; that goes on using it beside us. */
+static void a_file_without_the_later_columns_gets_them(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct coord_pool p;
+    static const char *const later[] = {"settle", "settle0", "settle_t", "fl0",   "fs0",   "era0",
+                                        "more",   "trust",   "lent",     "ahead", "every", "cause"};
+    char sql[64];
+    assert_int_equal(make(f, 3), COORD_OK);
+    coord_idle(f->c);
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        (void)snprintf(sql, sizeof sql, "ALTER TABLE pool DROP COLUMN %s", later[i]);
+        query(f, sql);
+    }
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
+    assert_int_equal(p.later.settle_ms, 0);
+    assert_int_equal(coord_pool_settle(&p, f->r.now_ms), p.params.horizon_ms);
+    assert_int_equal(coord_settle(f->c, SETUP_IDENTITY, p.params.horizon_ms / 2, &f->r), COORD_OK);
+    assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
+    assert_int_equal(p.later.settle_ms, p.params.horizon_ms / 2);
 }
 
 static void a_locked_file_is_down_for_no_longer_than_the_timeout(void **state)
@@ -537,10 +612,6 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(fresh_is_not_concluded_beside_a_holder),
-        TEST(who_renews_keeps_others_from_being_the_first),
-        TEST(a_link_to_another_directory_is_not_fresh),
-        TEST(a_directory_without_room_for_a_trace_gives_no_worker),
         TEST(hands_out_and_takes_back),
         TEST(refusals_name_both_sides),
         TEST(a_file_has_no_replicas),
@@ -550,8 +621,18 @@ int main(void)
         TEST(a_missing_directory_is_named),
         TEST(a_deleted_file_is_noticed),
         TEST(a_restored_file_reopens_the_pool),
+        TEST(a_file_set_back_in_place_is_seen_at_once),
+        TEST(what_is_known_to_be_older_does_not_settle),
+        TEST(whoever_was_answered_sees_it_too),
+        TEST(another_file_was_not_set_back),
+        TEST(a_file_replaced_while_it_is_opened_is_not_used),
+        TEST(the_other_pools_of_a_file_set_back_are_reopened_too),
+        TEST(a_sound_file_is_never_taken_for_an_old_one),
+        TEST(a_device_is_known_by_its_number_within_one_boot),
+        TEST(what_cannot_stand_beside_is_not_answered),
         TEST(foreign_files_are_left_alone),
         TEST(an_empty_file_is_no_pool_yet),
+        TEST(a_file_without_the_later_columns_gets_them),
         TEST(a_locked_file_is_down_for_no_longer_than_the_timeout),
         TEST(a_full_disk_is_told_and_survived),
         TEST(hostile_rows_are_never_handed_out),

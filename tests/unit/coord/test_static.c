@@ -61,7 +61,8 @@ static void grants_renews_and_releases_its_own(void **state)
     f->clock.ms += 1000;
     struct coord_renewal items[2] = {{.worker = 7, .hi_ms = g.hi_ms, .n = g.n},
                                      {.worker = 8, .hi_ms = 12, .n = 3}};
-    assert_int_equal(coord_renew(f->c, IDENTITY_7, items, 2, &f->r), COORD_OK);
+    assert_int_equal(coord_renew(f->c, IDENTITY_7, setup_now(), items, 2, setup_terms(), &f->r),
+                     COORD_OK);
     assert_int_equal(items[0].how, COORD_HOW_RENEWED);
     assert_int_equal(items[0].hi_ms, g.hi_ms + 1000);
     assert_int_equal(items[0].n, 2);
@@ -69,7 +70,8 @@ static void grants_renews_and_releases_its_own(void **state)
     assert_int_equal(items[1].hi_ms, 12);
     f->clock.ms -= 100000;
     int64_t hi = items[0].hi_ms;
-    assert_int_equal(coord_renew(f->c, IDENTITY_7, items, 1, &f->r), COORD_OK);
+    assert_int_equal(coord_renew(f->c, IDENTITY_7, setup_now(), items, 1, setup_terms(), &f->r),
+                     COORD_OK);
     assert_int_equal(items[0].hi_ms, hi);
     struct coord_release gone = {.worker = 7, .has_last = true, .last_ms = caller};
     assert_int_equal(coord_release(f->c, IDENTITY_7, &gone, &f->r), COORD_OK);
@@ -87,7 +89,8 @@ static void another_pool_is_refused(void **state)
                      COORD_WRONGPOOL);
     assert_non_null(strstr(f->r.err.text, SETUP_IDENTITY));
     assert_non_null(strstr(f->r.err.text, IDENTITY_7));
-    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, &item, 1, &f->r), COORD_WRONGPOOL);
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, setup_now(), &item, 1, setup_terms(), &f->r),
+                     COORD_WRONGPOOL);
     assert_int_equal(coord_release(f->c, SETUP_IDENTITY, &gone, &f->r), COORD_WRONGPOOL);
 }
 

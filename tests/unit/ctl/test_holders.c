@@ -101,6 +101,56 @@ static void changes(void **state)
     memcpy(workers, before, sizeof before);
 }
 
+static void ends(const struct coord_snapshot *s, int64_t after, int64_t end, uint64_t held)
+{
+    uint64_t n;
+    assert_int_equal(ctl_holders_end(s, after, &n), end);
+    assert_int_equal(n, held);
+}
+
+/* Who may issue until when is more than what is held. */
+static void the_end_of_a_pool(void **state)
+{
+    (void)state;
+    struct coord_worker w[] = {
+        {.worker = 1, .held = true, .hwm_ms = 500},
+        {.worker = 2, .held = true, .stale = true, .hwm_ms = 300},
+        {.worker = 3, .hwm_ms = 299}, /* given back */
+    };
+    struct coord_snapshot s = {.workers = w, .nworkers = 3};
+    ends(&s, 300, 500, 2);
+    ends(&s, 301, 500, 1);
+    ends(&s, 501, 0, 0);
+    w[2].hwm_ms = 900; /* taken away; by a stranger that was heard, no word says so */
+    ends(&s, 501, 900, 0);
+    ends(&s, 901, 0, 0);
+    s.pool.floor_ms = 1000; /* as after a reopening, or a loss: nobody knows who there is */
+    ends(&s, 901, 1000, 1);
+    s.nworkers = 0;
+    ends(&s, 901, 1000, 0);
+    s.pool.floor_short_ms = 1001;
+    ends(&s, 1001, 1001, 0);
+    ends(&s, 1002, 0, 0);
+}
+
+/* What is free then is said where nothing is now. */
+static void the_first_to_be_free(void **state)
+{
+    (void)state;
+    struct coord_worker w[] = {
+        {.worker = 1, .held = true, .hwm_ms = 500},
+        {.worker = 2, .held = true, .stale = true, .hwm_ms = 300},
+        {.worker = 3, .hwm_ms = 100},
+    };
+    struct coord_snapshot s = {.workers = w, .nworkers = 3, .pool = {.floor_ms = 400}};
+    s.pool.params.grace_ms = 60;
+    assert_int_equal(ctl_holders_first(&s), 461);
+    s.pool.floor_ms = 600;
+    assert_int_equal(ctl_holders_first(&s), 561);
+    w[0].held = w[1].held = false;
+    assert_int_equal(ctl_holders_first(&s), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +158,8 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(a_holder_cannot_speak_to_the_terminal),
         cmocka_unit_test(changes),
+        cmocka_unit_test(the_end_of_a_pool),
+        cmocka_unit_test(the_first_to_be_free),
     };
     return cmocka_run_group_tests_name("ctl/holders", tests, NULL, NULL);
 }

@@ -167,6 +167,18 @@ static void wait_below_0_rotates_at_once(void **state)
     assert_int_equal(s.nretired, 1);
 }
 
+/* The first of all members that can go on is enough. */
+static void what_is_behind_goes_on_where_the_lowest_stands(void **state)
+{
+    (void)state;
+    struct snowflake s = make(1, 2);
+    s.member[0].last = T0 + 70;
+    s.member[1].last = T0 + 50;
+    assert_true(snowflake_resumes(&s) == T0 + 50);
+    s.member[0].last = T0 + 40;
+    assert_true(snowflake_resumes(&s) == T0 + 40);
+}
+
 static void the_retired_is_never_issued_from_again(void **state)
 {
     (void)state;
@@ -405,6 +417,7 @@ int main(void)
         cmocka_unit_test(a_rollback_of_1_to_14_ms_waits),
         cmocka_unit_test(a_rollback_of_15_ms_rotates_within_the_call),
         cmocka_unit_test(wait_below_0_rotates_at_once),
+        cmocka_unit_test(what_is_behind_goes_on_where_the_lowest_stands),
         cmocka_unit_test(the_retired_is_never_issued_from_again),
         cmocka_unit_test(without_a_spare_it_stalls_and_goes_on),
         cmocka_unit_test(a_spare_that_comes_later_takes_over),

@@ -1,6 +1,7 @@
 /* The keeper's thread, run for real; to be clean under ThreadSanitizer, too. */
 #include "base/log.h"
 #include "lease/keeper.h"
+#include "support/capture.h"
 #include "support/fake_coord.h"
 #include "support/lease_rig.h"
 
@@ -9,8 +10,10 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +31,7 @@ struct bench {
     /* The loop's side. */
     struct rig_grant grant[LEASE_SLOTS];
     struct keeper_report report;
-    unsigned mails[LEASE_MAIL_REVOKE + 1];
+    unsigned mails[LEASE_MAIL_RETIRE + 1];
     bool disorder; /* a mail that cannot follow those before it */
 };
 
@@ -297,6 +300,60 @@ static void marks_and_records_do_not_race(void **state)
             assert_int_equal(b.coord.call[i].status, COORD_OK);
 }
 
+/* An earlier state of the page, put back, must not be taken over once somebody else may have what
+ * was given up: so first the generation, then the release, or neither. */
+static void without_a_new_generation_of_the_page_nothing_is_given_back(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/sidflake-keeper-XXXXXX", made[64], command[64];
+    struct err e;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(made, sizeof made, "%s/worker.generation.new", dir);
+    (void)snprintf(command, sizeof command, "rm -r %s", dir);
+    pagefile_close(&b.file);
+    assert_int_equal(pagefile_inherit(&b.file, dir, "fake://", PAGEFILE_SAVES_WAITING, NULL, &e),
+                     ERR_OK);
+    struct page_generation begun = b.file.page->head.generation;
+    start_keeper();
+    AWAIT(held() == 2);
+    assert_memory_equal(&begun, &b.file.page->head.generation, sizeof begun);
+    assert_int_equal(mkdir(made, 0700), 0);
+    retire(first());
+    AWAIT(held() == 2 && b.mails[LEASE_MAIL_GRANT] == 3);
+    assert_int_equal(fake_coord_count(&b.coord, FAKE_RELEASE), 0);
+    assert_memory_equal(&begun, &b.file.page->head.generation, sizeof begun);
+    assert_int_equal(rmdir(made), 0);
+    retire(first());
+    AWAIT(fake_coord_count(&b.coord, FAKE_RELEASE) == 1);
+    assert_memory_not_equal(&begun, &b.file.page->head.generation, sizeof begun);
+    stop(true);
+    assert_int_equal(system(command), 0);
+}
+
+/* Whoever has it now is not to be disturbed by an earlier state of our page. */
+static void what_is_lost_is_followed_by_a_new_generation(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/sidflake-keeper-XXXXXX", command[64];
+    struct err e;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(command, sizeof command, "rm -r %s", dir);
+    pagefile_close(&b.file);
+    assert_int_equal(pagefile_inherit(&b.file, dir, "fake://", PAGEFILE_SAVES_WAITING, NULL, &e),
+                     ERR_OK);
+    struct page_generation begun = b.file.page->head.generation;
+    start_keeper();
+    AWAIT(held() == 2);
+    fake_coord_block(&b.coord, true);
+    (void)fake_coord_await_blocked(&b.coord);
+    b.coord.worker[first()->worker].token.b[0] ^= 1;
+    fake_coord_block(&b.coord, false);
+    AWAIT(b.mails[LEASE_MAIL_REVOKE] == 1);
+    assert_memory_not_equal(&begun, &b.file.page->head.generation, sizeof begun);
+    stop(false);
+    assert_int_equal(system(command), 0);
+}
+
 static void a_stop_that_keeps_returns_nothing(void **state)
 {
     (void)state;
@@ -377,6 +434,27 @@ static void a_page_is_taken_over_while_the_coordinator_is_down(void **state)
     stop(true);
 }
 
+/* Two are taken from their holder while their ranges last: which of them was forgotten is known. */
+static void what_an_operator_releases_is_no_loss_of_data(void **state)
+{
+    (void)state;
+    b.options.lease.renew_ms = 5;
+    start_keeper();
+    AWAIT(held() == 2);
+    for (int i = 0; i < 2; i++) {
+        fake_coord_block(&b.coord, true);
+        (void)fake_coord_await_blocked(&b.coord);
+        struct fake_coord_worker *w = &b.coord.worker[first()->worker];
+        w->held = false;
+        w->released = i == 0;
+        fake_coord_block(&b.coord, false);
+        AWAIT(b.report.renewals[COORD_HOW_LOST] == (unsigned)i + 1 && held() == 2);
+        assert_int_equal(b.mails[LEASE_MAIL_REVOKE], i + 1);
+        assert_int_equal(b.report.data_loss, i);
+    }
+    stop(true);
+}
+
 static void why_there_is_no_workerid_is_told(void **state)
 {
     (void)state;
@@ -387,31 +465,59 @@ static void why_there_is_no_workerid_is_told(void **state)
     assert_non_null(strstr(b.report.why, "sidflakectl pool init --coordinator fake:// --pool "
                                          "default"));
     assert_null(strchr(b.report.why, '\n'));
+    assert_null(strstr(b.report.why, "auto_init"));
     stop(true);
 }
 
-/* Stderr goes to a file in memory until it is read; checks that fail meanwhile say so into it. */
-static int kept_stderr, memory;
-
-static void capture_begin(void)
+/* `--fresh` is what the message ends with: whoever reads it must know what stands in the way. */
+static void why_a_pool_is_not_made_by_itself_is_told(void **state)
 {
-    kept_stderr = dup(STDERR_FILENO);
-    memory = memfd_create("stderr", MFD_CLOEXEC);
-    if (kept_stderr < 0 || memory < 0 || fcntl(memory, F_SETFL, O_APPEND) != 0)
-        abort();
-    (void)dup2(memory, STDERR_FILENO);
+    (void)state;
+    struct err e;
+    pagefile_close(&b.file);
+    assert_int_equal(pagefile_memory(&b.file, true, &e), ERR_OK);
+    (void)err_set(&b.file.why, ERR_IO, "cannot make /x: no space");
+    b.coord.missing = true;
+    b.options.lease.auto_init = true;
+    start_keeper();
+    AWAIT(b.report.answered);
+    assert_int_equal(b.report.status, COORD_NOPOOL);
+    assert_non_null(strstr(b.report.why, "auto_init makes none, as no state page tells whether IDs "
+                                         "were issued before (cannot make /x: no space): make it"));
+    stop(true);
 }
 
-static const char *capture_end(void)
+static void a_pool_that_is_gone_serves_nobody(void **state)
 {
-    static char text[1 << 16];
-    (void)dup2(kept_stderr, STDERR_FILENO);
-    ssize_t n = pread(memory, text, sizeof text - 1, 0);
-    (void)close(kept_stderr);
-    (void)close(memory);
-    assert_true(n >= 0);
-    text[n] = '\0';
-    return text;
+    (void)state;
+    start_keeper();
+    AWAIT(held() == 2 && b.report.serves);
+    b.coord.worker[first()->worker].token.b[0] ^= 1; /* lost, and replaced: that is an answer */
+    AWAIT(b.mails[LEASE_MAIL_REVOKE] == 1 && held() == 2);
+    assert_true(b.report.serves);
+    fake_coord_block(&b.coord, true);
+    (void)fake_coord_await_blocked(&b.coord);
+    b.coord.missing = true;
+    fake_coord_block(&b.coord, false);
+    AWAIT(b.report.status == COORD_NOPOOL);
+    assert_true(b.report.up && !b.report.serves);
+    stop(true);
+}
+
+/* The pool does its work: it is no reason for an alert that others hold all there is. */
+static void a_pool_in_which_one_has_to_wait_serves(void **state)
+{
+    static const enum coord_status full[] = {COORD_WAIT, COORD_EXHAUSTED};
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        fake_coord_fail(&b.coord, FAKE_CLAIM, full[i], false);
+    start_keeper();
+    for (size_t i = 0; i < 2; i++) {
+        AWAIT(b.report.status == full[i]);
+        assert_true(b.report.up && b.report.serves);
+    }
+    AWAIT(held() == 2);
+    stop(true);
 }
 
 static void assert_said(const char *text, const char *what, unsigned times)
@@ -517,13 +623,19 @@ int main(void)
         KEEPER(a_loop_that_takes_nothing_holds_the_keeper_up),
         KEEPER(a_blocked_coordinator_blocks_nobody_else),
         KEEPER(the_retired_is_released_and_replaced),
+        KEEPER(without_a_new_generation_of_the_page_nothing_is_given_back),
+        KEEPER(what_is_lost_is_followed_by_a_new_generation),
         KEEPER(marks_and_records_do_not_race),
         KEEPER(a_stop_that_keeps_returns_nothing),
         KEEPER(a_stop_ends_although_the_coordinator_is_down),
         KEEPER(a_second_stop_does_not_wait_for_releases),
         KEEPER(a_stop_during_a_blocked_call_ends_with_the_call),
         KEEPER(a_page_is_taken_over_while_the_coordinator_is_down),
+        KEEPER(what_an_operator_releases_is_no_loss_of_data),
         KEEPER(why_there_is_no_workerid_is_told),
+        KEEPER(why_a_pool_is_not_made_by_itself_is_told),
+        KEEPER(a_pool_that_is_gone_serves_nobody),
+        KEEPER(a_pool_in_which_one_has_to_wait_serves),
         KEEPER(a_pool_that_must_not_be_made_is_told_once),
         KEEPER(it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals),
         KEEPER(it_rests_between_two_calls_and_goes_on),

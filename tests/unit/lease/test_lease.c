@@ -370,6 +370,57 @@ static void a_release_after_an_unanswered_renewal_names_both_tokens(void **state
     }
 }
 
+/* Whoever has forgotten the holder hears it in time. */
+static void between_renewals_and_tries_is_a_quarter_of_settle(void **state)
+{
+    (void)state;
+    begin();
+    b.coord.pool.later.settle_ms = 12000;
+    (void)rig_settle(&b.rig);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_true(b.rig.lease.renew_due - rig_mono(&b.rig) <= 3000);
+        rig_pass(&b.rig, 500);
+    }
+    b.coord.pool.later.settle_ms = 0; /* a longer one is not gone by: older data may come back */
+    for (unsigned i = 0; i < 30; i++) {
+        upset(FAKE_RENEW, COORD_DOWN);
+        rig_pass(&b.rig, 3000);
+        assert_true(b.rig.lease.call_due - rig_mono(&b.rig) <= 3000);
+        assert_true(b.rig.lease.renew_due - rig_mono(&b.rig) <= 3000);
+    }
+    end();
+}
+
+static void a_renewal_tells_how_far_ahead_its_pool_grants(void **state)
+{
+    (void)state;
+    struct lease_action a;
+    begin();
+    (void)rig_settle(&b.rig);
+    b.coord.pool.params.horizon_ms /= 2; /* made again; the holder's are of the one before */
+    fake_clock_pass(&b.clock, 7000000);
+    rig_next(&b.rig, &a);
+    assert_int_equal(a.kind, LEASE_RENEW);
+    assert_true(a.by.ahead_ms ==
+                coord_params_default.horizon_ms + 2 * coord_params_default.max_skew_ms);
+    assert_true(a.by.every_ms == rig_config().renew_ms * 6 / 5);
+    end();
+}
+
+static void a_pool_with_other_workerids_is_told(void **state)
+{
+    (void)state;
+    begin();
+    (void)rig_settle(&b.rig);
+    rig_pass(&b.rig, 10000);
+    assert_false(b.rig.lease.range.code);
+    b.coord.pool.params.worker_to--;
+    rig_pass(&b.rig, 10000);
+    assert_true(b.rig.lease.range.code);
+    assert_non_null(strstr(b.rig.lease.range.text, "as the pool had, found 0 to"));
+    end();
+}
+
 static void the_answer_of_a_renewal_does_not_revive_the_retired(void **state)
 {
     (void)state;
@@ -382,8 +433,9 @@ static void the_answer_of_a_renewal_does_not_revive_the_retired(void **state)
     assert_int_equal(a.kind, LEASE_RENEW);
     struct rig_grant *g = rig_first(&b.rig);
     rig_retire(&b.rig, g);
-    assert_int_equal(coord_renew(&b.coord.coord, RIG_IDENTITY, a.items, a.nitems, &o.reply),
-                     COORD_OK);
+    assert_int_equal(
+        coord_renew(&b.coord.coord, RIG_IDENTITY, &a.by, a.items, a.nitems, &o.terms, &o.reply),
+        COORD_OK);
     lease_done(&b.rig.lease, &a, &o, rig_mono(&b.rig), rig_wall(&b.rig));
     assert_int_equal(b.rig.lease.nmail, 1); /* EXTEND of the other one */
     assert_int_equal(rig_page_count(&b.rig, PAGE_LEAVING), 1);
@@ -474,6 +526,9 @@ int main(void)
         cmocka_unit_test(a_release_is_repeated_until_it_is_answered),
         cmocka_unit_test(a_release_after_an_unanswered_renewal_names_both_tokens),
         cmocka_unit_test(the_answer_of_a_renewal_does_not_revive_the_retired),
+        cmocka_unit_test(between_renewals_and_tries_is_a_quarter_of_settle),
+        cmocka_unit_test(a_renewal_tells_how_far_ahead_its_pool_grants),
+        cmocka_unit_test(a_pool_with_other_workerids_is_told),
         cmocka_unit_test(a_scribbled_mark_gives_back_nothing_of_the_range),
         cmocka_unit_test(an_urgent_claim_asks_for_one_more),
         cmocka_unit_test(a_full_page_never_posts_more_than_there_is_room_for),

@@ -68,6 +68,71 @@ static void a_page_that_waits_to_be_proven_is_not_passed_on_as_proven(void **sta
     end();
 }
 
+/* Fewer are wanted than the life before held: what is too many goes back, whose last time is known
+ * only once the page is proven. */
+static void what_a_new_life_does_not_want_goes_back(void **state)
+{
+    (void)state;
+    for (int proven = 0; proven < 2; proven++) {
+        (void)begin_used();
+        rig_use(&b.rig.grant[1], RIG_T0 + 1500);
+        b.rig.conf.spare = 0;
+        b.rig.file.proven = proven;
+        rig_restart(&b.rig);
+        assert_int_equal(rig_held(&b.rig), proven);
+        (void)rig_settle(&b.rig);
+        assert_int_equal(rig_held(&b.rig), 1);
+        assert_int_equal(count(FAKE_RELEASE), 1);
+        const struct coord_release *r = &fake_coord_latest(&b.coord, FAKE_RELEASE)->release;
+        assert_null(rig_of_worker(&b.rig, r->worker));
+        assert_false(b.coord.worker[r->worker].held);
+        assert_true(r->has_last);
+        if (proven)
+            assert_true(r->last_ms == RIG_T0 + 1500);
+        else /* a page put back may be older: no less than now */
+            assert_true(r->last_ms == rig_wall(&b.rig));
+        assert_true(lease_proven(&b.rig.lease));
+        rig_pass(&b.rig, 60000);
+        assert_int_equal(rig_held(&b.rig), 1);
+        assert_int_equal(count(FAKE_CLAIM), 2);
+        end();
+    }
+}
+
+/* An answer to a pair of tokens out of the page proves nothing: then it takes one more. The loop,
+ * which issues from it, tells its last time. */
+static void in_an_outage_what_is_too_many_is_kept(void **state)
+{
+    (void)state;
+    for (unsigned cut = 0; cut < 2; cut++) {
+        (void)begin_used();
+        b.rig.conf.spare = 0;
+        upset(FAKE_RENEW, COORD_DOWN);
+        if (cut) {
+            lease_urge_renewal(&b.rig.lease, rig_mono(&b.rig));
+            assert_int_equal(rig_step(&b.rig), LEASE_RENEW);
+            upset(FAKE_RENEW, COORD_DOWN);
+        }
+        rig_restart(&b.rig);
+        (void)rig_step(&b.rig);
+        assert_int_equal(rig_held(&b.rig), 2);
+        int64_t last = rig_wall(&b.rig) + 7;
+        rig_use(&b.rig.grant[1], last);
+        rig_pass(&b.rig, 1000);
+        assert_int_equal(count(FAKE_RENEW), cut ? 3 : 2);
+        assert_int_equal(rig_held(&b.rig), cut ? 2 : 1);
+        rig_pass(&b.rig, 7000);
+        assert_int_equal(rig_held(&b.rig), 1);
+        assert_int_equal(b.rig.mails[LEASE_MAIL_RETIRE], 1);
+        assert_int_equal(count(FAKE_RELEASE), 1);
+        assert_true(fake_coord_latest(&b.coord, FAKE_RELEASE)->release.last_ms == last);
+        lease_urge_claim(&b.rig.lease, rig_mono(&b.rig)); /* what is asked for later stays */
+        rig_pass(&b.rig, 60000);
+        assert_int_equal(rig_held(&b.rig), 2);
+        end();
+    }
+}
+
 /* A slot that was left before stays left. */
 static void a_leaving_slot_of_a_proven_page_is_released(void **state)
 {
@@ -251,6 +316,81 @@ static void a_leaving_one_is_released_and_never_granted_again(void **state)
     assert_int_equal(c->status, COORD_OK);
     assert_int_equal(rig_page_count(&b.rig, PAGE_LEAVING), 0);
     end();
+}
+
+/* From each of these on, an earlier state of the page could have what others have. */
+static void what_is_given_up_makes_a_new_generation_due(void **state)
+{
+    (void)state;
+    struct rig_grant was = begin_used();
+    assert_false(b.rig.lease.gave_up);
+    rig_retire(&b.rig, rig_first(&b.rig));
+    assert_true(b.rig.lease.gave_up);
+    rig_restart(&b.rig); /* which does not know whether one was begun */
+    assert_true(b.rig.lease.gave_up);
+    (void)rig_settle(&b.rig);
+    rig_restart(&b.rig);
+    assert_false(b.rig.lease.gave_up);
+    (void)rig_settle(&b.rig);
+    fake_coord_steal(&b.coord, rig_first(&b.rig)->worker);
+    rig_pass(&b.rig, 20000);
+    assert_true(b.rig.lease.gave_up);
+    b.rig.lease.gave_up = false;
+    lease_stop(&b.rig.lease, true, rig_mono(&b.rig));
+    assert_true(b.rig.lease.gave_up);
+    assert_null(rig_of_worker(&b.rig, was.worker));
+    end();
+}
+
+static void renew(struct lease_rig *r)
+{
+    lease_urge_renewal(&r->lease, rig_mono(r));
+    assert_int_equal(rig_step(r), LEASE_RENEW);
+}
+
+/* Memory that was copied with a renewal on its way: both copies have the token that it ends with.
+ * README says how long. */
+static void a_cloned_process_issues_until_its_second_renewal(void **state)
+{
+    (void)state;
+    uint16_t worker = begin_used().worker;
+    fake_coord_fail(&b.coord, FAKE_RENEW, COORD_DOWN, false);
+    renew(&b.rig);
+    struct lease_rig clone = b.rig;
+    struct page page = *b.rig.file.page;
+    clone.file.page = clone.lease.page = &page;
+    clone.rng = seeded_of(2);
+    for (int away = 0; away < 3; away++) {
+        fake_coord_fail(&b.coord, FAKE_RENEW, COORD_DOWN, false);
+        fake_clock_pass(&b.clock, 6000000);
+        renew(&clone);
+        assert_non_null(rig_of_worker(&clone, worker));
+    }
+    for (int round = 0; round < 2; round++) {
+        fake_clock_pass(&b.clock, 6000000);
+        renew(&b.rig);
+        renew(&clone);
+        assert_non_null(rig_of_worker(&b.rig, worker));
+        assert_true((rig_of_worker(&clone, worker) != NULL) == (round == 0));
+    }
+    end();
+}
+
+/* static:N: whatever page knew of later IDs, they are not repeated; a coordinator knows better. */
+static void a_floor_counts_where_nothing_but_pages_knows(void **state)
+{
+    (void)state;
+    for (int alone = 0; alone < 2; alone++) {
+        begin();
+        b.rig.conf.page_knows_alone = alone;
+        rig_restart(&b.rig);
+        mark_store(&b.rig.file.page->head.floor, RIG_T0 + 700);
+        (void)rig_settle(&b.rig);
+        int64_t above = b.rig.lease.slot[0].rec.lo_ms - 1;
+        assert_true(above < RIG_T0 + 700);
+        assert_true(rig_first(&b.rig)->last_ms == (alone ? RIG_T0 + 700 : above));
+        end();
+    }
 }
 
 static void a_restart_under_another_epoch_takes_nothing_over(void **state)
@@ -491,6 +631,7 @@ static void misfortune(struct crowd *c, struct lease_rig *r)
     struct rig_grant *g = rig_first(r);
     switch (seeded_in(&c->rng, 0, 7)) {
     case 0:
+        r->conf.spare = (unsigned)seeded_in(&c->rng, 0, 2);
         rig_restart(r);
         break;
     case 1:
@@ -571,6 +712,8 @@ int main(void)
         cmocka_unit_test(a_restart_goes_on_where_the_killed_one_stopped),
         cmocka_unit_test(a_page_as_it_was_left_is_granted_at_once),
         cmocka_unit_test(a_page_that_waits_to_be_proven_is_not_passed_on_as_proven),
+        cmocka_unit_test(what_a_new_life_does_not_want_goes_back),
+        cmocka_unit_test(in_an_outage_what_is_too_many_is_kept),
         cmocka_unit_test(a_leaving_slot_of_a_proven_page_is_released),
         cmocka_unit_test(a_restart_repeats_the_renewal_that_was_cut_short),
         cmocka_unit_test(a_restart_with_the_coordinator_down_serves_all_the_same),
@@ -582,6 +725,9 @@ int main(void)
         cmocka_unit_test(a_stop_before_the_first_renewal_tells_no_last),
         cmocka_unit_test(what_was_lost_meanwhile_is_replaced),
         cmocka_unit_test(a_leaving_one_is_released_and_never_granted_again),
+        cmocka_unit_test(what_is_given_up_makes_a_new_generation_due),
+        cmocka_unit_test(a_floor_counts_where_nothing_but_pages_knows),
+        cmocka_unit_test(a_cloned_process_issues_until_its_second_renewal),
         cmocka_unit_test(a_restart_under_another_epoch_takes_nothing_over),
         cmocka_unit_test(handles_of_two_lives_may_agree_but_grants_do_not_repeat),
         cmocka_unit_test(a_mark_below_the_floor_is_not_told_at_a_release),

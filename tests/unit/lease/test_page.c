@@ -360,27 +360,39 @@ static void the_pools_parameters_are_remembered_and_damage_to_them_is_seen(void 
 {
     static struct page p;
     struct coord_params got, want = coord_params_default;
+    int64_t settle;
     (void)state;
     page_format(&p, &home, 1);
-    assert_false(page_params(&p, &got)); /* as in a page of version 0.1.0 */
+    assert_false(page_params(&p, &got, &settle)); /* as in a page of version 0.1.0 */
     want.horizon_ms = 24 * 3600 * 1000;
     want.replicas = 2;
     want.worker_from = 100;
     want.worker_to = 199;
-    page_set_params(&p, &want);
     page_set_identity(&p, "x|1|38.15.10");
-    assert_true(page_params(&p, &got));
+    page_set_params(&p, &want, 600000);
+    assert_true(page_params(&p, &got, &settle));
+    page_set_identity(&p, "y|1|38.15.10"); /* as by a version that leaves them there */
+    assert_false(page_params(&p, &got, &settle));
+    page_set_identity(&p, "x|1|38.15.10");
+    assert_true(page_params(&p, &got, &settle));
     assert_memory_equal(&got, &want, sizeof want);
+    assert_int_equal(settle, 600000);
     struct err why;
     assert_int_equal(judge(&p, &why), PAGE_OWN);
-    for (size_t i = 0; i < offsetof(struct page_params, unused); i++) {
+    for (size_t i = 0; i < sizeof(struct page_params); i++) {
         ((uint8_t *)&p.head.params)[i] ^= 0x40;
-        assert_false(page_params(&p, &got));
+        assert_false(page_params(&p, &got, &settle));
         ((uint8_t *)&p.head.params)[i] ^= 0x40;
     }
+    p.head.params.settle_ms = 0; /* as an earlier version stores it: the check is another one */
+    assert_false(page_params(&p, &got, &settle));
+    page_set_params(&p, &want, 0); /* the horizon: as every earlier version has it */
+    assert_true(page_params(&p, &got, &settle) && settle == 0);
+    page_set_params(&p, &want, 25 * 3600 * 1000); /* nor is a settle that cannot be believed */
+    assert_true(page_params(&p, &got, &settle) && settle == 0);
     want.horizon_ms = 25 * 3600 * 1000; /* whole, but of no pool that can be */
-    page_set_params(&p, &want);
-    assert_false(page_params(&p, &got));
+    page_set_params(&p, &want, 600000);
+    assert_false(page_params(&p, &got, &settle));
 }
 
 int main(void)

@@ -1,101 +1,8 @@
-#include "lease/pagefile.h"
+#include "pagefile_rig.h"
 
-#include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#define COORDINATOR "redis://10.0.0.1:6379/0|default"
-#define LO          INT64_C(1780000000000)
-
-/* A directory of its own for each test, empty at first. */
-static char dir[64], page_path[96], aside_path[96], spare_path[96];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    (void)snprintf(dir, sizeof dir, "/tmp/sidflake-page-XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    (void)snprintf(page_path, sizeof page_path, "%s/worker.page", dir);
-    (void)snprintf(aside_path, sizeof aside_path, "%s/worker.page.aside", dir);
-    (void)snprintf(spare_path, sizeof spare_path, "%s/copy", dir);
-    return 0;
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    (void)unlink(page_path);
-    (void)unlink(aside_path);
-    (void)unlink(spare_path);
-    return rmdir(dir);
-}
-
-static void open_ok(struct pagefile *f)
-{
-    struct err e;
-    enum err_code r = pagefile_inherit(f, dir, COORDINATOR, NULL, &e);
-    if (r)
-        fail_msg("%s", e.text);
-    assert_non_null(f->page);
-    assert_true(f->fd >= 0);
-}
-
-/* Holds workerId 7 in slot 2, used up to LO + 5. */
-static void hold_one(struct pagefile *f)
-{
-    struct page_record r = {.state = PAGE_HELD, .worker = 7, .lo_ms = LO, .hi_ms = LO + 1000};
-    page_set_identity(f->page, "some-pool");
-    mark_store(&f->page->slot[2].mark, LO + 5);
-    page_store(f->page, 2, &r);
-}
-
-static void assert_holds_one(const struct page *p)
-{
-    struct page_record r;
-    int64_t last;
-    assert_string_equal(p->head.identity, "some-pool");
-    assert_true(page_load(p, 2, &r));
-    assert_int_equal(r.state, PAGE_HELD);
-    assert_int_equal(r.worker, 7);
-    assert_true(mark_load(&p->slot[2].mark, &last) && last == LO + 5);
-}
-
-static void assert_empty(const struct page *p)
-{
-    struct page_record r;
-    assert_string_equal(p->head.identity, "");
-    for (unsigned i = 0; i < PAGE_SLOTS; i++)
-        assert_true(page_load(p, i, &r) && r.state == PAGE_FREE);
-}
-
-static bool exists(const char *path)
-{
-    struct stat st;
-    return lstat(path, &st) == 0;
-}
-
-static void copy_file(const char *from, const char *to, size_t bytes)
-{
-    char data[2 * PAGE_SIZE_BYTES];
-    memset(data, 0, sizeof data);
-    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_true(in >= 0 && out >= 0);
-    assert_true(read(in, data, sizeof data) >= 0);
-    assert_int_equal(write(out, data, bytes), bytes);
-    (void)close(in);
-    (void)close(out);
-}
 
 /* ---- ordinary lives ---------------------------------------------------------------------------
  */
@@ -150,7 +57,7 @@ static void a_killed_process_leaves_its_page(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct err e;
-        if (pagefile_inherit(&f, dir, COORDINATOR, NULL, &e))
+        if (pagefile_inherit(&f, dir, COORDINATOR, PAGEFILE_SAVES_WAITING, NULL, &e))
             _exit(1);
         hold_one(&f);
         (void)raise(SIGKILL);
@@ -180,7 +87,8 @@ static void a_second_process_is_told_the_pid_of_the_first(void **state)
     if (child == 0) {
         struct pagefile second;
         struct err e;
-        enum err_code r = pagefile_inherit(&second, dir, COORDINATOR, NULL, &e);
+        enum err_code r =
+            pagefile_inherit(&second, dir, COORDINATOR, PAGEFILE_SAVES_WAITING, NULL, &e);
         bool told = strstr(e.text, pid) && strstr(e.text, page_path);
         _exit(r == ERR_BUSY && told && second.fd == -1 && !second.page ? 0 : 1);
     }
@@ -214,32 +122,6 @@ static void a_page_set_aside_while_it_is_opened_is_not_used(void **state)
 /* ---- pages that are worth nothing -------------------------------------------------------------
  */
 
-static void assert_set_aside(enum page_verdict verdict, const char *why)
-{
-    struct pagefile f;
-    open_ok(&f);
-    assert_true(f.found);
-    assert_int_equal(f.verdict, verdict);
-    if (!strstr(f.why.text, why))
-        fail_msg("expected \"%s\", found \"%s\"", why, f.why.text);
-    assert_empty(f.page);
-    assert_true(exists(aside_path));
-    if (verdict == PAGE_FOREIGN)
-        assert_holds_one(&f.old);
-    pagefile_close(&f);
-    open_ok(&f); /* what stands there now is ours */
-    assert_int_equal(f.verdict, PAGE_OWN);
-    pagefile_close(&f);
-}
-
-static void leave_a_page(void)
-{
-    struct pagefile f;
-    open_ok(&f);
-    hold_one(&f);
-    pagefile_close(&f);
-}
-
 static void a_copy_is_foreign(void **state)
 {
     (void)state;
@@ -271,7 +153,7 @@ static void another_coordinators_page_is_foreign(void **state)
     struct pagefile f;
     struct err e;
     const char *other = "redis://10.0.0.2:6379/0|default";
-    assert_int_equal(pagefile_inherit(&f, dir, other, NULL, &e), ERR_OK);
+    assert_int_equal(pagefile_inherit(&f, dir, other, PAGEFILE_SAVES_WAITING, NULL, &e), ERR_OK);
     hold_one(&f);
     pagefile_close(&f);
     assert_set_aside(PAGE_FOREIGN, "another coordinator");
@@ -325,7 +207,7 @@ static void assert_unusable(const char *where, const char *why)
 {
     struct pagefile f;
     struct err e;
-    enum err_code r = pagefile_inherit(&f, where, COORDINATOR, NULL, &e);
+    enum err_code r = pagefile_inherit(&f, where, COORDINATOR, PAGEFILE_SAVES_WAITING, NULL, &e);
     assert_true(r != ERR_OK && r != ERR_BUSY);
     if (!strstr(e.text, why))
         fail_msg("expected \"%s\", found \"%s\"", why, e.text);
@@ -364,7 +246,7 @@ static void a_full_disk_shows_at_start(void **state)
     bool filled = filler && fputc('x', filler) >= 0 && fflush(filler) == 0;
     struct pagefile f;
     struct err e;
-    enum err_code r = pagefile_inherit(&f, dir, COORDINATOR, NULL, &e);
+    enum err_code r = pagefile_inherit(&f, dir, COORDINATOR, PAGEFILE_SAVES_WAITING, NULL, &e);
     pagefile_close(&f);
     if (filler)
         (void)fclose(filler);
@@ -401,7 +283,7 @@ static int end_of(void (*harm)(struct pagefile *))
         struct pagefile f;
         struct err e;
         (void)close(STDERR_FILENO);
-        if (pagefile_inherit(&f, dir, COORDINATOR, NULL, &e))
+        if (pagefile_inherit(&f, dir, COORDINATOR, PAGEFILE_SAVES_WAITING, NULL, &e))
             _exit(1);
         hold_one(&f);
         pagefile_guard(&f);

@@ -16,7 +16,7 @@
 #define COORDINATOR "redis://10.0.0.1:6379/0|default"
 #define LO          INT64_C(1780000000000)
 
-static char dir[64], page_path[96], aside_path[96];
+static char dir[64], page_path[96], aside_path[96], generation_path[96];
 static struct pagefile before; /* the program before's: not closed by it */
 static struct pagefile_left left;
 static struct page proof;
@@ -31,7 +31,8 @@ static int begin(void **state)
         return -1;
     (void)snprintf(page_path, sizeof page_path, "%s/worker.page", dir);
     (void)snprintf(aside_path, sizeof aside_path, "%s/worker.page.aside", dir);
-    if (pagefile_inherit(&before, dir, COORDINATOR, NULL, &e))
+    (void)snprintf(generation_path, sizeof generation_path, "%s/worker.generation", dir);
+    if (pagefile_inherit(&before, dir, COORDINATOR, PAGEFILE_SAVES_WAITING, NULL, &e))
         return -1;
     page_set_identity(before.page, "some-pool");
     mark_store(&before.page->slot[2].mark, LO + 5);
@@ -47,6 +48,7 @@ static int end(void **state)
     pagefile_close(&before);
     (void)unlink(page_path);
     (void)unlink(aside_path);
+    (void)unlink(generation_path);
     return rmdir(dir);
 }
 
@@ -62,7 +64,7 @@ static bool locked(void)
 static void inherit(struct pagefile *f, const char *coordinator)
 {
     struct err e;
-    if (pagefile_inherit(f, dir, coordinator, &left, &e))
+    if (pagefile_inherit(f, dir, coordinator, PAGEFILE_SAVES_WAITING, &left, &e))
         fail_msg("%s", e.text);
 }
 
@@ -111,6 +113,21 @@ static void of_another_coordinator_nothing_is_proven(void **state)
     pagefile_close(&f);
 }
 
+/* A page begun here is of the generation that stands there: the next start takes it over. */
+static void of_another_coordinator_a_page_is_begun(void **state)
+{
+    (void)state;
+    struct pagefile f;
+    struct err e;
+    inherit(&f, "redis://10.0.0.2:6379/0|default");
+    pagefile_close(&f);
+    assert_int_equal(pagefile_inherit(&f, dir, "redis://10.0.0.2:6379/0|default",
+                                      PAGEFILE_SAVES_WAITING, NULL, &e),
+                     ERR_OK);
+    assert_int_equal(f.verdict, PAGE_OWN);
+    pagefile_close(&f);
+}
+
 /* What stands at the path counts, as for every later start; the old lock is given up. */
 static void another_file_at_the_path_is_opened_as_ever(void **state)
 {
@@ -142,7 +159,8 @@ static void without_anything_left_it_is_opened_as_ever(void **state)
     struct err e;
     (void)close(left.fd);
     left.fd = -1;
-    assert_int_equal(pagefile_inherit(&f, dir, COORDINATOR, &left, &e), ERR_BUSY);
+    assert_int_equal(pagefile_inherit(&f, dir, COORDINATOR, PAGEFILE_SAVES_WAITING, &left, &e),
+                     ERR_BUSY);
     pagefile_close(&before);
     before.fd = -1;
     before.page = NULL;
@@ -160,6 +178,7 @@ int main(void)
         LEFT(one_that_changed_since_is_not_proven),
         LEFT(one_without_its_copy_is_not_proven),
         LEFT(of_another_coordinator_nothing_is_proven),
+        LEFT(of_another_coordinator_a_page_is_begun),
         LEFT(another_file_at_the_path_is_opened_as_ever),
         LEFT(a_copy_at_the_path_is_foreign),
         LEFT(without_anything_left_it_is_opened_as_ever),

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-static char dir[64], path[96], aside[96];
+static char dir[64], path[96], aside[96], generation[96];
 static unsigned renames; /* to be done, one before each lock */
 
 /* In place of the C library's. */
@@ -30,7 +30,7 @@ int flock(int fd, int operation)
 static void open_page(struct pagefile *f)
 {
     struct err e;
-    if (pagefile_inherit(f, dir, "redis://test", NULL, &e))
+    if (pagefile_inherit(f, dir, "redis://test", PAGEFILE_SAVES_WAITING, NULL, &e))
         fail_msg("%s", e.text);
 }
 
@@ -61,6 +61,7 @@ static int setup(void **state)
         return -1;
     (void)snprintf(path, sizeof path, "%s/worker.page", dir);
     (void)snprintf(aside, sizeof aside, "%s/worker.page.aside", dir);
+    (void)snprintf(generation, sizeof generation, "%s/worker.generation", dir);
     return 0;
 }
 
@@ -69,6 +70,7 @@ static int teardown(void **state)
     (void)state;
     (void)unlink(path);
     (void)unlink(aside);
+    (void)unlink(generation);
     return rmdir(dir);
 }
 

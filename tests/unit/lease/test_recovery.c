@@ -39,12 +39,13 @@ static void all_that_the_pool_was_is_said(void **state)
                                           .replicas = 2,
                                           .worker_from = 100,
                                           .worker_to = 199};
+    l.last_settle_ms = 600000;
     assert_string_equal(
         command(&l, "redis://h:6379/0", 1000),
         "sidflakectl pool init --coordinator redis://h:6379/0 --pool p --after-loss --uuid "
         "11111111-2222-4333-8444-555555555555 --epoch 2026-01-01T00:00:00.000Z --workers 100-199 "
         "--horizon 1d --first-horizon 30s --mature-after 150s --max-skew 1500ms --grace 0s "
-        "--replicas 2");
+        "--replicas 2 --settle 10m");
     assert_string_equal(command(&l, "redis://h:6379/0", 200), ""); /* whole or not at all */
 }
 
@@ -59,6 +60,16 @@ static void what_is_not_known_is_left_out(void **state)
     l.last_identity[0] = '\0'; /* who never knew a pool cannot say that one was lost */
     assert_string_equal(command(&l, "sqlite:pool.db", 1000),
                         "sidflakectl pool init --coordinator sqlite:pool.db --pool p");
+}
+
+/* A pool cannot be taken away again: one of another epoch would be in the way for good. */
+static void the_epoch_of_the_configuration_is_said(void **state)
+{
+    (void)state;
+    static struct lease l = {.conf = {.epoch_pinned = true, .epoch_ms = 1740787200000}};
+    assert_string_equal(command(&l, "redis://h", 1000),
+                        "sidflakectl pool init --coordinator redis://h --pool p --epoch "
+                        "2025-03-01T00:00:00.000Z");
 }
 
 static void a_url_is_one_word_of_a_shell(void **state)
@@ -86,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_the_pool_was_is_said),
         cmocka_unit_test(what_is_not_known_is_left_out),
+        cmocka_unit_test(the_epoch_of_the_configuration_is_said),
         cmocka_unit_test(a_url_is_one_word_of_a_shell),
         cmocka_unit_test(a_password_is_named_by_its_file),
     };

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -192,7 +194,7 @@ static void what_cannot_be_listened_on_is_told(void **state)
     (void)state;
     struct err e;
     net_bench_start(&b, NULL);
-    assert_int_equal(listen_again(b.address, &e), ERR_IO);
+    assert_int_equal(listen_again(b.address, &e), ERR_BUSY);
     assert_non_null(strstr(e.text, "Address already in use"));
     assert_int_equal(listen_again("unix:///no/such/dir/s", &e), ERR_IO);
     assert_non_null(strstr(e.text, "/no/such/dir/s: No such file"));
@@ -212,6 +214,48 @@ static bool have_descriptors(rlim_t n)
         (void)setrlimit(RLIMIT_NOFILE, &rl);
     }
     return getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur >= n;
+}
+
+/* The loop's end of a connection over TCP. */
+static int other_end(int client)
+{
+    struct sockaddr_in own = {0}, peer = {0};
+    socklen_t n = sizeof own;
+    assert_int_equal(getsockname(client, (struct sockaddr *)&own, &n), 0);
+    for (int fd = 0; fd < 256; fd++) {
+        n = sizeof peer;
+        if (getpeername(fd, (struct sockaddr *)&peer, &n) == 0 && peer.sin_family == AF_INET &&
+            peer.sin_port == own.sin_port)
+            return fd;
+    }
+    fail_msg("no connection from port %u", ntohs(own.sin_port));
+    return -1;
+}
+
+/* By keepalive. But one that stands still in the middle of a reply, as in a debugger, is not gone:
+ * TCP_USER_TIMEOUT would end it though its kernel answers. */
+static void a_client_that_is_gone_is_noticed_and_one_that_pauses_is_not_closed(void **state)
+{
+    static const struct {
+        int level, name, value;
+    } expected[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},      {IPPROTO_TCP, TCP_KEEPIDLE, 60},
+        {IPPROTO_TCP, TCP_KEEPINTVL, 15},   {IPPROTO_TCP, TCP_KEEPCNT, 4},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, 0},
+    };
+    (void)state;
+    net_bench_start(&b, NULL);
+    int c = dial(&b);
+    say(c, "x\n");
+    expect(c, "x\n");
+    int there = other_end(c);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        int value = -1;
+        socklen_t n = sizeof value;
+        assert_int_equal(getsockopt(there, expected[i].level, expected[i].name, &value, &n), 0);
+        assert_int_equal(value, expected[i].value);
+    }
+    (void)close(c);
 }
 
 static void a_thousand_connections_are_served(void **state)
@@ -383,6 +427,7 @@ int main(void)
         NET(peers_are_let_in_by_user_and_group),
         NET(peers_are_let_in_by_supplementary_group),
         NET(a_session_is_told_its_door),
+        NET(a_client_that_is_gone_is_noticed_and_one_that_pauses_is_not_closed),
         NET(a_thousand_connections_are_served),
         NET(without_descriptors_it_waits_and_does_not_spin),
     };

@@ -187,7 +187,7 @@ static void a_client_that_does_not_read_is_given_up(void **state)
 }
 
 enum {
-    PARTS = 16
+    PARTS = 17
 };
 
 /* In the loop's thread, as above. */
@@ -201,9 +201,9 @@ static void overflow_and_drain(struct net_bench *bench, void *arg)
 static void a_drain_ends_though_its_turns_close_others(void **state)
 {
     (void)state;
-    static char part[60001];
+    static char part[61001];
     char address[64];
-    int fd[PARTS];
+    int fd[PARTS]; /* they keep nearly all of the limit: it is not enough that the first goes */
     memset(part, 'x', sizeof part - 1);
     b.conf.memory = (size_t)1 << 20;
     (void)snprintf(address, sizeof address, "unix:/tmp/sidflake-full-%ld", (long)getpid());
@@ -214,7 +214,7 @@ static void a_drain_ends_though_its_turns_close_others(void **state)
     for (int i = 0; i < PARTS; i++) {
         fd[i] = dial(&b);
         say(fd[i], part);
-        NET_AWAIT(net_bench_bytes_in(&b) == 2 + 60000 * (uint64_t)(i + 1));
+        NET_AWAIT(net_bench_bytes_in(&b) == 2 + 61000 * (uint64_t)(i + 1));
     }
     assert_int_equal(net_bench_connections(&b), PARTS + 1);
     net_bench_call(&b, overflow_and_drain, &first);

@@ -325,6 +325,142 @@ static void everybody_in_the_queue_gets_all(void **state)
     NET_AWAIT(net_bench_connections(&b) == 0);
 }
 
+/* ---- in turn, on a wall clock that the test sets: a millisecond is as long as it says -----------
+ */
+
+static _Atomic int64_t wall;
+
+static int64_t set_wall_us(struct clock *c)
+{
+    (void)c;
+    return wall;
+}
+
+static int64_t real_mono_us(struct clock *c)
+{
+    (void)c;
+    return now_us();
+}
+
+static struct clock set_clock = {set_wall_us, real_mono_us};
+
+static void start_at(unsigned connections)
+{
+    wall = 5000000;
+    b.conf.clock = &set_clock;
+    b.conf.connections = connections;
+    net_bench_start(&b, NULL);
+}
+
+/* All of them are in the queue: none has had an answer, and the millisecond is used up. */
+static void all_queue(int *fd, unsigned n, const char *text)
+{
+    for (unsigned i = 0; i < n; i++)
+        say(fd[i] = dial(&b), text);
+    NET_AWAIT(net_bench_turns(&b) >= n);
+}
+
+static void do_dealt(struct net_bench *bench, void *arg)
+{
+    *(bool *)arg = bench->ms == wall / 1000 && bench->taken == 1024;
+}
+
+static bool is_dealt_out(void)
+{
+    bool is = false;
+    net_bench_call(&b, do_dealt, &is);
+    return is;
+}
+
+/* Each turn moves what is kept of a reply, so it has to give some IDs; and whoever has just come is
+ * not behind all who have had a part. */
+static void a_millisecond_is_dealt_out_in_few_turns(void **state)
+{
+    (void)state;
+    enum {
+        HEAVY = 400
+    };
+    static int heavy[HEAVY];
+    start_at(HEAVY + 10);
+    all_queue(heavy, HEAVY, "take 60000\n");
+    for (int ms = 1; ms <= 12; ms++) { /* until each has had a part */
+        uint64_t before = net_bench_turns(&b);
+        wall += 1000;
+        NET_AWAIT(is_dealt_out());
+        expect_silence(heavy[0], 2);
+        assert_true(net_bench_turns(&b) - before <= 80);
+    }
+    uint64_t before = net_bench_turns(&b);
+    int other = dial(&b);
+    say(other, "take 1\n");
+    NET_AWAIT(net_bench_turns(&b) > before);
+    expect_silence(other, 20);
+    wall += 1000;
+    expect(other, "took 1\n");
+    for (int i = 0; i < HEAVY; i++)
+        (void)close(heavy[i]);
+    (void)close(other);
+}
+
+/* The queue as it is due at once may be long: others are served in between. */
+static void a_long_queue_lets_others_in(void **state)
+{
+    (void)state;
+    enum {
+        SLOW = 90
+    };
+    int slow[SLOW];
+    size_t done = 0;
+    char sink[64];
+    start_at(SLOW + 10);
+    int first = dial(&b), other = dial(&b);
+    say(first, "take 1024\n");
+    expect(first, "took 1024\n");
+    all_queue(slow, SLOW, "take 1\nspin 3000\n");
+    wall += 1000;
+    expect(slow[0], "took 1\nspun\n");
+    say(other, "hello\n");
+    expect(other, "hello\n");
+    for (int i = 1; i < SLOW; i++)
+        done += recv(slow[i], sink, sizeof sink, MSG_DONTWAIT) > 0;
+    assert_true(done < SLOW / 2);
+    for (int i = 0; i < SLOW; i++)
+        (void)close(slow[i]);
+    (void)close(first);
+    (void)close(other);
+}
+
+#define DUE_MS 305000 /* five minutes after start_at */
+
+static struct net_step queue_until_due(struct net_service *svc, void *session, struct span in,
+                                       struct net_turn *turn, struct buf *out)
+{
+    (void)svc;
+    (void)session;
+    if (in.n == 0)
+        return (struct net_step){.verdict = NET_MORE};
+    if (turn->wall_ms < DUE_MS)
+        return (struct net_step){.verdict = NET_QUEUE, .until_ms = DUE_MS};
+    BUF_PUT_LIT(out, "due\n");
+    return (struct net_step){.verdict = NET_DONE, .used = in.n};
+}
+
+/* Minutes away by a clock that was set back: when it is right again, nobody waits for minutes. */
+static void the_queue_notices_that_the_clock_is_set(void **state)
+{
+    (void)state;
+    b.svc.serve = queue_until_due;
+    start_at(10);
+    int fd = dial(&b);
+    say(fd, "hello\n");
+    expect_silence(fd, 200);
+    wall = (int64_t)DUE_MS * 1000;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 10000), 1);
+    expect(fd, "due\n");
+    (void)close(fd);
+}
+
 static void a_hold_ends_with_a_wake_alone(void **state)
 {
     (void)state;
@@ -375,6 +511,9 @@ int main(void)
         NET(a_bystander_is_served_among_heavy_clients),
         NET(the_queue_is_not_overtaken),
         NET(everybody_in_the_queue_gets_all),
+        NET(a_millisecond_is_dealt_out_in_few_turns),
+        NET(a_long_queue_lets_others_in),
+        NET(the_queue_notices_that_the_clock_is_set),
     };
     return cmocka_run_group_tests_name("net/park", tests, NULL, NULL);
 }

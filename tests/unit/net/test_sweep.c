@@ -92,6 +92,37 @@ static void many_are_looked_at_in_pieces(void **state)
     NET_AWAIT(net_bench_connections(&b) == 0);
 }
 
+static void do_close_within(struct net_bench *n, void *arg)
+{
+    size_t *left = arg;
+    n->net->unswept = n->net->nwatched;
+    assert_true(n->net->unswept >= 300);
+    conns_each(n->net, conn_close);
+    left[0] = n->net->nwatched;
+    left[1] = n->net->unswept;
+}
+
+/* While a round pauses, all go whom it has yet to look at. */
+static void a_round_knows_who_has_gone_since_it_began(void **state)
+{
+    (void)state;
+    static int fd[300];
+    const int n = (int)(sizeof fd / sizeof *fd);
+    size_t left[2];
+    b.conf.connections = 1000;
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < n; i++) {
+        fd[i] = dial(&b);
+        say(fd[i], "hold\n");
+    }
+    NET_AWAIT(net_bench_bytes_in(&b) == 5 * (uint64_t)n);
+    net_bench_call(&b, do_close_within, left);
+    assert_int_equal(left[0], 0);
+    assert_int_equal(left[1], 0);
+    for (int i = 0; i < n; i++)
+        (void)close(fd[i]);
+}
+
 /* ---- time -------------------------------------------------------------------------------------
  */
 
@@ -219,6 +250,42 @@ static void strangers_have_little_to_say(void **state)
     (void)close(known);
 }
 
+/* Replies of several sizes fill a socket: of some the kernel takes a part alone, and then half a
+ * request behind them is not what their client tarries with. */
+static void who_does_not_take_replies_does_not_tarry(void **state)
+{
+    (void)state;
+    enum {
+        CLIENTS = 12
+    };
+    static char sink[CLIENTS * 30001 + 60001];
+    char address[64];
+    int fd[CLIENTS];
+    b.conf.request_timeout_us = 300000;
+    (void)snprintf(address, sizeof address, "unix:/tmp/sidflake-sweep-%ld", (long)getpid());
+    net_bench_start(&b, address);
+    for (int i = 0; i < CLIENTS; i++) {
+        fd[i] = dial(&b);
+        for (int k = 0; k < i; k++) {
+            uint64_t before = net_bench_turns(&b);
+            say(fd[i], "big 30000\n");
+            for (int wait = 20; wait > 0 && net_bench_turns(&b) == before; wait--)
+                (void)poll(NULL, 0, 1); /* a turn of its own for each, while it is read from */
+        }
+        say(fd[i], "big 60000\nhal");
+    }
+    (void)poll(NULL, 0, 1000);
+    assert_true(net_bench_ended(&b, NET_END_REQUEST) > 0); /* all taken: they tarry */
+    assert_true(net_bench_connections(&b) > 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        size_t want = (size_t)i * 30001 + 60001, got = 0;
+        for (ssize_t r = 1; r > 0 && got<want; got += r> 0 ? (size_t)r : 0)
+            r = read(fd[i], sink, want - got);
+        assert_int_equal(got, want);
+        (void)close(fd[i]);
+    }
+}
+
 static void a_request_begun_has_a_time(void **state)
 {
     (void)state;
@@ -252,6 +319,48 @@ static void a_request_begun_has_a_time(void **state)
 
 #define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
+/* ---- memory that nobody needs any more ------------------------------------------------------- */
+
+#define MUCH ((size_t)8 << 20)
+
+static _Atomic size_t held; /* by each session */
+
+static size_t holds(const struct net_service *svc, const void *session)
+{
+    (void)svc;
+    (void)session;
+    return held;
+}
+
+static void do_peak(struct net_bench *n, void *arg)
+{
+    *(size_t *)arg = n->net->peak;
+}
+
+static size_t peak(void)
+{
+    size_t n = 0;
+    net_bench_call(&b, do_peak, &n);
+    return n;
+}
+
+static void what_a_session_gives_up_is_given_back(void **state)
+{
+    (void)state;
+    b.svc.holds = holds;
+    held = MUCH;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    say(fd, "hello\n");
+    expect(fd, "hello\n");
+    NET_AWAIT(peak() >= MUCH);
+    held = 0;
+    say(fd, "hello\n");
+    expect(fd, "hello\n");
+    NET_AWAIT(peak() < MUCH);
+    (void)close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,11 +368,14 @@ int main(void)
         NET(whoever_left_a_unix_socket_is_noticed),
         NET(whoever_shut_one_side_is_answered_all_the_same),
         NET(many_are_looked_at_in_pieces),
+        NET(a_round_knows_who_has_gone_since_it_began),
         NET(strangers_have_a_time_to_log_in),
         NET(so_have_strangers_who_are_not_read_from),
         NET(a_check_does_not_keep_who_does_not_read),
         NET(strangers_have_little_to_say),
+        NET(who_does_not_take_replies_does_not_tarry),
         NET(a_request_begun_has_a_time),
+        NET(what_a_session_gives_up_is_given_back),
     };
     return cmocka_run_group_tests_name("net/sweep", tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
  * gone, greetings. */
 #include "unit/net/upstream_rig.h"
 
+#include <errno.h>
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static void a_name_is_looked_up_for_new_links(void **state)
@@ -24,6 +26,26 @@ static void a_name_is_looked_up_for_new_links(void **state)
     int ends[] = {first, second, third, c, d, e, two, three};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         (void)close(ends[i]);
+}
+
+static void the_address_in_use_stays_in_use(void **state)
+{
+    (void)state;
+    int three = listen_at("127.0.0.3"), two = listen_at("127.0.0.2");
+    name_is("127.0.0.3", NULL, 0);
+    start("server.example");
+    int c = dial(&b), d = dial(&b);
+    int first = served_by(three, c, "up");
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    pass(2100);
+    int second = served_by(three, d, "up");
+    assert_true(nobody_comes(two));
+    (void)close(first);
+    (void)close(second);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+    (void)close(three);
 }
 
 static void a_name_that_is_not_known_yet_hinders_nothing_else(void **state)
@@ -276,6 +298,71 @@ static void own_links_that_break_delay_nobody(void **state)
     (void)close(two);
 }
 
+static void assert_end(int link, int error)
+{
+    char c;
+    errno = 0;
+    assert_int_equal(read(link, &c, 1), error ? -1 : 0);
+    assert_int_equal(errno, error);
+    (void)close(link);
+}
+
+/* Whoever is subscribed or blocked there asks nothing that could fail: its socket asks. */
+static void a_server_that_is_gone_without_a_word_is_noticed(void **state)
+{
+    static const struct {
+        int level, name, value;
+    } expected[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},           {IPPROTO_TCP, TCP_KEEPIDLE, 60},
+        {IPPROTO_TCP, TCP_KEEPINTVL, 15},        {IPPROTO_TCP, TCP_KEEPCNT, 4},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, 120000},
+    };
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), there = served_by(two, c, "up"), links = 0;
+    for (int fd = 0; fd < 256; fd++) { /* the loop's are ours, too */
+        struct sockaddr_in in = {0};
+        socklen_t n = sizeof in;
+        if (getpeername(fd, (struct sockaddr *)&in, &n) < 0 || in.sin_family != AF_INET ||
+            ntohs(in.sin_port) != port)
+            continue;
+        links++;
+        for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+            int value = 0;
+            socklen_t len = sizeof value;
+            assert_int_equal(getsockopt(fd, expected[i].level, expected[i].name, &value, &len), 0);
+            assert_int_equal(value, expected[i].value);
+        }
+    }
+    assert_int_equal(links, 1);
+    (void)close(there);
+    (void)close(c);
+    (void)close(two);
+}
+
+/* A port in TIME-WAIT for each short connection, and there are none left. */
+static void what_was_answered_leaves_no_port_behind(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int a = dial(&b), c = dial(&b), d = dial(&b);
+    int all = served_by(two, a, "up"), mute = served_by(two, c, "up"),
+        due = served_by(two, d, "up");
+    say(c, "mute last\n");
+    say(d, "up last\n");
+    expect(due, "last\n");
+    (void)close(a);
+    (void)close(c);
+    (void)close(d);
+    assert_end(all, ECONNRESET);
+    expect(mute, "last\n"); /* what no reply vouches for has to arrive */
+    assert_end(mute, 0);
+    assert_end(due, 0);
+    (void)close(two);
+}
+
 /* What it was told in place of a reply would be taken for the rest of the value. */
 static void whose_value_broke_off_is_closed_and_told_nothing(void **state)
 {
@@ -305,14 +392,14 @@ enum {
     PAIRS = 2000
 };
 
-static void those_who_expect_most_are_closed_and_no_others(void **state)
+static void those_who_wait_with_most_are_closed_and_no_others(void **state)
 {
     (void)state;
     static char pairs[PAIRS * 12 + 1];
     int two = listen_at("127.0.0.2"), fd[MANY], link[MANY];
     for (int i = 0; i < PAIRS; i++)
         memcpy(pairs + (size_t)i * 12, "up a\nalso b\n", 12);
-    b.conf.memory = (size_t)1 << 20;
+    b.conf.memory = (size_t)1 << 18;
     start("127.0.0.2");
     int small = dial(&b);
     int its = served_by(two, small, "up");
@@ -393,6 +480,35 @@ static void greet_with(const char *text)
     net_bench_call(&b, do_greet, copy);
 }
 
+static void do_greet_no_more(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    struct upstream_greeting g = {
+        .bytes = SPAN(""), .kind = FRAME_MC_LINE, .ok = SPAN("WELCOME\r\n")};
+    assert_true(upstream_greet(&n->svc, UPSTREAM_TEXT, &g));
+}
+
+/* As by a reload without a password. */
+static void a_greeting_taken_away_is_still_answered(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    greet_with("hello secret\n");
+    int c = dial(&b);
+    say(c, "up one\n");
+    int own = accepted(two);
+    expect(own, "hello secret\n");
+    net_bench_call(&b, do_greet_no_more, NULL);
+    say(own, "WELCOME\r\n");
+    expect(own, "one\n");
+    say(own, "1\r\n");
+    expect(c, "1\r\n");
+    (void)close(own);
+    (void)close(c);
+    (void)close(two);
+}
+
 static void a_link_is_open_when_its_greeting_was_accepted(void **state)
 {
     (void)state;
@@ -467,10 +583,47 @@ static void another_greeting_replaces_the_shared_link(void **state)
     (void)close(two);
 }
 
+/* One is to take the shared link's place, and would with the old login: that it is let in comes too
+ * late. */
+static void another_greeting_ends_a_successor_with_the_one_before(void **state)
+{
+    static char big[100000];
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    greet_with("first one\n");
+    int c = dial(&b), d = dial(&b);
+    say(c, "fetch big\n");
+    int old = accepted(two);
+    expect(old, "first one\n");
+    say(old, "WELCOME\r\n");
+    expect(old, "big\n");
+    memset(big, 'x', sizeof big - 1);
+    say(old, "VALUE big 0 900000\r\n");
+    say(old, big);
+    int next = accepted(two); /* large replies go on beside */
+    expect(next, "first one\n");
+    greet_with("the second\n");
+    (void)send(next, "WELCOME\r\n", 9, MSG_NOSIGNAL);
+    say(d, "share two\n");
+    int new = accepted(two);
+    expect(new, "the second\n");
+    say(new, "WELCOME\r\n");
+    expect(new, "two\n");
+    expect_end(next);
+    (void)close(old);
+    (void)close(next);
+    (void)close(new);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(a_name_is_looked_up_for_new_links),
+        BENCH(the_address_in_use_stays_in_use),
         BENCH(a_name_that_is_not_known_yet_hinders_nothing_else),
         BENCH(while_nobody_answers_the_latest_addresses_are_used),
         BENCH(a_name_that_is_gone_leads_nowhere),
@@ -482,11 +635,15 @@ int main(void)
         BENCH(attempts_at_the_same_time_fail_once),
         BENCH(what_we_are_short_of_delays_nobody),
         BENCH(own_links_that_break_delay_nobody),
+        BENCH(a_server_that_is_gone_without_a_word_is_noticed),
+        BENCH(what_was_answered_leaves_no_port_behind),
         BENCH(whose_value_broke_off_is_closed_and_told_nothing),
-        BENCH(those_who_expect_most_are_closed_and_no_others),
+        BENCH(those_who_wait_with_most_are_closed_and_no_others),
         BENCH(who_takes_a_reply_in_drops_does_not_hold_up_others),
         BENCH(a_link_is_open_when_its_greeting_was_accepted),
+        BENCH(a_greeting_taken_away_is_still_answered),
         BENCH(another_greeting_replaces_the_shared_link),
+        BENCH(another_greeting_ends_a_successor_with_the_one_before),
     };
     return cmocka_run_group_tests_name("net/upstream", tests, NULL, NULL);
 }

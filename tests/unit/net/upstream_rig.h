@@ -4,8 +4,14 @@
  *
  *   up TEXT     TEXT goes there on a link of the client's own
  *   also TEXT   the same, with another entry in what the link expects
+ *   mute TEXT   the same, and no reply is expected
+ *   block TEXT  as mute, and it may take any time
+ *   wait TEXT   as up, and the reply may take any time
  *   share TEXT  the same on a link that all share
  *   fetch TEXT  likewise; values come back
+ *   quick TEXT  as share, by upstream_forward where that does it
+ *   part TEXT   as up, but it is the first part of a request whose rest never comes
+ *   hush TEXT   the same, and a reply would be expected only at its end
  *
  * and where the server cannot be reached "down" comes back. Servers listen on 127.0.0.2 and .3.
  */
@@ -17,6 +23,7 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,6 +41,7 @@ static struct net_bench b;
 static uint16_t port;
 static char address[64];
 static int64_t timeout_us;
+static uint32_t owned_max;
 
 /* ---- the resolver ---------------------------------------------------------------------------- */
 
@@ -94,16 +102,40 @@ static inline unsigned times_asked(void)
 static struct net_step (*plain)(struct net_service *, void *, struct span, struct net_turn *,
                                 struct buf *);
 
+static bool within; /* the loop's: one client's request that is not whole */
+
+static inline struct net_step begin_part(struct span in, size_t used, struct net_turn *turn)
+{
+    if (upstream_ready(turn, UPSTREAM_OWN) == UPSTREAM_BUSY)
+        return (struct net_step){.verdict = NET_BEHIND};
+    within = true;
+    upstream_send(turn, span_of(in.p + 5, used - 5));
+    upstream_expect(turn, FRAME_MC_LINE, span_starts(in, SPAN("part ")), 0);
+    return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true, .begun = true};
+}
+
 static inline struct net_step through(struct net_service *svc, void *session, struct span in,
                                       struct net_turn *turn, struct buf *out)
 {
     const struct net_step behind = {.verdict = NET_BEHIND};
-    bool also = span_starts(in, SPAN("also ")), own = also || span_starts(in, SPAN("up "));
-    bool fetch = span_starts(in, SPAN("fetch ")), shared = fetch || span_starts(in, SPAN("share "));
+    bool also = span_starts(in, SPAN("also ")), mute = span_starts(in, SPAN("mute "));
+    bool wait = span_starts(in, SPAN("wait ")), block = span_starts(in, SPAN("block "));
+    bool own = also || mute || wait || block || span_starts(in, SPAN("up "));
+    bool fetch = span_starts(in, SPAN("fetch ")), quick = span_starts(in, SPAN("quick "));
+    bool shared = fetch || quick || span_starts(in, SPAN("share "));
     const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
+    if (within && in.n == 0)
+        return (struct net_step){.verdict = NET_MORE, .begun = true};
+    if (end && (span_starts(in, SPAN("part ")) || span_starts(in, SPAN("hush "))))
+        return begin_part(in, (size_t)(end - in.p) + 1, turn);
     if (!end || (!own && !shared))
         return end && upstream_pending(turn) > 0 ? behind : plain(svc, session, in, turn, out);
-    size_t skip = also ? 5 : own ? 3 : 6, used = (size_t)(end - in.p) + 1;
+    size_t skip = also || mute || wait ? 5 : own && !block ? 3 : 6;
+    size_t used = (size_t)(end - in.p) + 1;
+    struct net_step sent = {.verdict = NET_DONE, .used = used, .passed = true};
+    if (quick &&
+        upstream_forward(turn, UPSTREAM_TEXT, span_of(in.p + skip, used - skip), FRAME_MC_LINE))
+        return sent;
     enum upstream_ready is = upstream_ready(turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
     if (is == UPSTREAM_BUSY)
         return behind;
@@ -112,26 +144,38 @@ static inline struct net_step through(struct net_service *svc, void *session, st
         return (struct net_step){.verdict = NET_DONE, .used = used};
     }
     upstream_send(turn, span_of(in.p + skip, used - skip));
-    upstream_expect(turn, fetch ? FRAME_MC_VALUES : FRAME_MC_LINE, 1, also ? UPSTREAM_SILENT : 0);
-    return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
+    upstream_expect(turn, fetch ? FRAME_MC_VALUES : FRAME_MC_LINE, !mute && !block,
+                    also            ? UPSTREAM_SILENT
+                    : wait || block ? UPSTREAM_PATIENT
+                                    : 0);
+    return sent;
 }
 
 static inline void do_upstream(struct net_bench *n, void *arg)
 {
     struct err e;
-    struct upstream_config c = {
-        .address = span_str(arg), .timeout_us = timeout_us, .buffer = 1 << 16, .look_up = look_up};
+    struct upstream_config c = {.address = span_str(arg),
+                                .timeout_us = timeout_us,
+                                .buffer = 1 << 16,
+                                .connections = owned_max,
+                                .look_up = look_up};
     assert_int_equal(upstream_new(n->net, &n->svc, &c, &e), ERR_OK);
 }
 
+static inline void do_look_behind(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    upstream_look(&n->svc);
+}
+
 static char why[ERR_TEXT_MAX];
-static bool up;
+static struct upstream_stats seen;
 
 static inline void do_look(struct net_bench *n, void *arg)
 {
     (void)arg;
     (void)snprintf(why, sizeof why, "%s", upstream_why(&n->svc));
-    up = upstream_stats(&n->svc)->up;
+    seen = *upstream_stats(&n->svc);
 }
 
 static inline void assert_why(const char *part)
@@ -141,10 +185,15 @@ static inline void assert_why(const char *part)
         fail_msg("expected \"%s\", found \"%s\"", part, why);
 }
 
-static inline bool is_up(void)
+static inline const struct upstream_stats *stats(void)
 {
     net_bench_call(&b, do_look, NULL);
-    return up;
+    return &seen;
+}
+
+static inline bool is_up(void)
+{
+    return stats()->up;
 }
 
 /* ---- servers --------------------------------------------------------------------------------- */
@@ -179,13 +228,39 @@ static inline bool nobody_comes(int server)
     return poll(&p, 1, 100) == 0;
 }
 
-/* The client asks on a link of its own, which server gets and answers. Returns it. */
+/* For b.svc, before start: shared links are probed. Without it none is. */
+static const struct upstream_greeting probe[] = {
+    {.bytes = SPAN("version\r\n"), .kind = FRAME_MC_LINE, .ok = SPAN("VERSION ")}};
+
+/* The next link, which is a shared one. */
+static inline int let_in(int server)
+{
+    int link = accepted(server);
+    if (b.svc.probe) {
+        expect(link, "version\r\n");
+        say(link, "VERSION 1\r\n");
+    }
+    return link;
+}
+
+/* As much of a reply that never ends as finds room. */
+static inline void say_much(int link)
+{
+    static char part[1 << 16];
+    struct pollfd p = {.fd = link, .events = POLLOUT};
+    say(link, "VALUE big 0 900000000\r\n");
+    while (poll(&p, 1, 100) == 1)
+        assert_true(send(link, part, sizeof part, MSG_NOSIGNAL | MSG_DONTWAIT) > 0);
+}
+
+/* The client asks on a link of its own, or on the first shared one, which server gets and answers.
+ * Returns it. */
 static inline int served_by(int server, int client, const char *how)
 {
     char text[64];
     (void)snprintf(text, sizeof text, "%s hello\n", how);
     say(client, text);
-    int link = accepted(server);
+    int link = strcmp(how, "share") == 0 ? let_in(server) : accepted(server);
     expect(link, "hello\n");
     say(link, "STORED\r\n");
     expect(client, "STORED\r\n");
@@ -208,9 +283,11 @@ static inline int begin(void **state)
     b.svc.frame = frame_memcached;
     port = 0;
     timeout_us = 5000000;
+    owned_max = 0;
     name_is(NULL, NULL, 0);
     asked = 0;
-    silent = false;
+    be_silent(false);
+    within = false;
     return 0;
 }
 

@@ -38,7 +38,7 @@ static struct net_service services[SERVE_PROTOCOLS];
 
 static inline void set_facts(struct serve_facts *f)
 {
-    f->answered = f->up = true;
+    f->answered = f->up = f->serves = true;
     strcpy(f->coordinator, "redis://redis.example:6379/0");
     strcpy(f->pool, "default");
     strcpy(f->identity, "0123|1767225600000|38.15.10");

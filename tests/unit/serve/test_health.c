@@ -59,6 +59,13 @@ static void no_ids(void **state)
     finds(HEALTH_FAIL,
           "the clock is above every range of time held: the coordinator is away for too long");
     assert_int_equal(h.ready, ISSUE_CEILING);
+    s.issuer.ahead_ms = MINUTES(2 * 24 * 60); /* it answers: it is not away */
+    finds(HEALTH_FAIL, "the clock is above every range of time held: it is 2 d ahead of the "
+                       "coordinator's");
+    strcpy(s.issuer.why, "expected pool a, found pool b");
+    finds(HEALTH_FAIL,
+          "the clock is above every range of time held: expected pool a, found pool b");
+    s.issuer.why[0] = '\0';
     elapsed_ms -= MINUTES(46);
     assert_true(snowflake_revoke(g, 1, &last) && snowflake_revoke(g, 2, &last));
     s.facts.held = 0;
@@ -93,7 +100,7 @@ static void troubles_of_the_last_hour(void **state)
     (void)state;
     s.facts.trouble_us = START_US + MINUTES(3) * 1000;
     s.facts.renewals_lost = 1;
-    warns("a workerId was lost to somebody else, 7 min ago");
+    warns("a workerId was released by hand, or lost to somebody else, 7 min ago");
     s.facts.data_loss = 1;
     warns("the coordinator forgot what it had granted, 7 min ago");
     s.facts.trouble_us -= HISTORY_SPAN_US;

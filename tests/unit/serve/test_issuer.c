@@ -1,9 +1,11 @@
+#include "base/timefmt.h"
 #include "serve/issuer.h"
 #include "support/fake_clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -130,6 +132,13 @@ static void without_a_spare_it_waits_for_the_clock_and_fails(void **state)
     expect_park(NET_WAIT, T0 + 40);
     assert_int_equal(issuer.waited_us, 30000);
     expect_refusal(ISSUE_STALLED, "behind the latest ID");
+    char until[TIMEFMT_MAX];
+    const char *text = issuer_refusal(&issuer, ISSUE_STALLED);
+    assert_string_equal(strstr(text, "until it is ") + strlen("until it is "),
+                        timefmt_rfc3339(until, T0 + 40));
+    issuer.alone = true;
+    assert_non_null(strstr(issuer_refusal(&issuer, ISSUE_STALLED), ", or name an N in static:N"));
+    issuer.alone = false;
     begin_turn(T0 + 40);
     assert_int_equal(next(1), ISSUE_OK);
     assert_true(first == layout_compose(T0 + 40 - EPOCH, 7, 1));

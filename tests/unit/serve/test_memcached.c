@@ -92,6 +92,9 @@ static void incr_gives_the_last_of_a_block(void **state)
         (void)snprintf(request, sizeof request, "incr id:a %s\r\n", bad[i]);
         expect(request, "CLIENT_ERROR invalid numeric delta argument: expected 1 to 1024\r\n");
     }
+    serve.issuer.batch = 64; /* limits.batch */
+    expect("incr id:a 65\r\n", "CLIENT_ERROR invalid numeric delta argument: expected 1 to 64\r\n");
+    expect("incr id:a 65 noreply\r\n", "");
     expect("incr id:a x\r\n", "CLIENT_ERROR invalid numeric delta argument\r\n");
     expect("incr id:a -1\r\n", "CLIENT_ERROR invalid numeric delta argument\r\n");
     assert_int_equal(serve.issuer.names.other.issued, 2048);
@@ -351,7 +354,7 @@ static void stats_tell_what_happened(void **state)
     (void)strcpy(serve.facts.coordinator, "redis://h:1/0");
     (void)strcpy(serve.facts.pool, "default");
     serve.facts.held = 2;
-    serve.facts.up = true;
+    serve.facts.up = serve.facts.serves = true;
     serve.facts.era = 5;
     serve.max_connections = 77;
     serve.started_mono_us = clock_.us_mono - 65000000;

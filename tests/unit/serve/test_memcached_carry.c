@@ -30,23 +30,73 @@ static void become(enum mcd_state state)
     ((struct mcd_session *)session)->state = (uint8_t)state;
 }
 
-/* Its first byte decided it: 0x80 later on is a bad command, and a letter a bad magic. */
+/* Its first byte decided it: 0x80 later on is a bad command, and a letter a bad magic. Whether
+ * there is a server behind may have changed. */
 static void the_protocol_goes_over(void **state)
 {
     (void)state;
-    const enum mcd_state all[] = {MCD_NEW, MCD_TEXT, MCD_BINARY, MCD_THROUGH, MCD_BINARY_THROUGH};
+    static const struct {
+        enum mcd_state was, with, without;
+    } all[] = {
+        {MCD_NEW, MCD_NEW, MCD_NEW},
+        {MCD_TEXT, MCD_THROUGH, MCD_TEXT},
+        {MCD_BINARY, MCD_BINARY_THROUGH, MCD_BINARY},
+        {MCD_THROUGH, MCD_THROUGH, MCD_TEXT},
+        {MCD_BINARY_THROUGH, MCD_BINARY_THROUGH, MCD_BINARY},
+        {MCD_SWALLOW, MCD_SWALLOW, MCD_SWALLOW},
+    };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        become(all[i]);
+        become(all[i].was);
         carry(true);
-        assert_int_equal(state_of_session(), all[i]);
+        assert_int_equal(state_of_session(), all[i].with);
+        become(all[i].was);
+        carry(false);
+        assert_int_equal(state_of_session(), all[i].without);
     }
     become(MCD_THROUGH);
     carry(false);
-    assert_int_equal(state_of_session(), MCD_TEXT);
     expect("get id:x\r\n", "VALUE id:x 0 11\r\n" ID0 "\r\nEND\r\n");
-    become(MCD_BINARY_THROUGH);
+}
+
+/* A get of IDs and others that waits for the next millisecond with a part of its reply written. */
+static void a_reply_ends_where_it_was_begun(void **state)
+{
+    (void)state;
+    expect("incr id:a 1023\r\n", "33554440190\r\n");
+    feed("get id:a k id:b\r\n", 17);
+    assert_int_equal(step.verdict, NET_QUEUE);
+    check_output("the first part", "VALUE id:a 0 11\r\n33554440191\r\n");
+    carry(true);
+    fake_clock_step(&clock_, 1);
+    turn.wall_ms = T0 + 1;
+    run();
+    check_output("the rest", "VALUE id:b 0 11\r\n33587993600\r\nEND\r\n");
+}
+
+/* It is refused when its last byte has come, wherever that is. Whether a server is there by then is
+ * no matter. */
+static void a_binary_value_that_is_passed_over_goes_over(void **state)
+{
+    (void)state;
+    static const char set[] = "\x80\x01\0\1\x08\0\0\0\0\0\0\x0d"
+                              "abcd\0\0\0\0\0\0\0\0"
+                              "flagsexpkva"; /* two bytes are to come */
+    feed(set, sizeof set - 1);
+    assert_int_equal(step.verdict, NET_MORE);
+    assert_int_equal(input_n, 0);
+    carry(true);
+    assert_int_equal(state_of_session(), MCD_BINARY_THROUGH);
+    carry(true);
+    feed("l", 1);
+    assert_int_equal(out.n, 0);
     carry(false);
     assert_int_equal(state_of_session(), MCD_BINARY);
+    carry(true);
+    feed("u", 1);
+    assert_true(out.n > 24 && out.n == 24 + (size_t)output[11]);
+    assert_memory_equal(output, "\x81\x01", 2);
+    assert_true(output[6] || output[7]); /* an error */
+    assert_memory_equal(output + 12, "abcd", 4);
 }
 
 static void what_is_being_forwarded_does_not(void **state)
@@ -66,6 +116,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MC(the_protocol_goes_over),
+        MC(a_reply_ends_where_it_was_begun),
+        MC(a_binary_value_that_is_passed_over_goes_over),
         MC(what_is_being_forwarded_does_not),
     };
     return cmocka_run_group_tests_name("serve/memcached_carry", tests, NULL, NULL);

@@ -55,6 +55,9 @@ static void ma_gives_the_last_of_a_block(void **state)
         (void)snprintf(request, sizeof request, "ma id:a D%s q\r\n", *bad);
         expect(request, "CLIENT_ERROR invalid numeric delta argument: expected 1 to 1024\r\n");
     }
+    serve.issuer.batch = 64; /* limits.batch */
+    expect("ma id:a D65 v\r\n",
+           "CLIENT_ERROR invalid numeric delta argument: expected 1 to 64\r\n");
     expect("ma id:a MD\r\nma id:a M-\r\n",
            "CLIENT_ERROR ids only go up\r\nCLIENT_ERROR ids only go up\r\n");
     expect("ma x q k O1\r\n", "NF kx O1\r\n");

@@ -55,10 +55,11 @@ static int empty(void **state)
 
 static void fill_facts(struct serve_facts *f)
 {
-    f->answered = f->up = true;
+    f->answered = f->up = f->serves = true;
     strcpy(f->identity, "0123");
     f->era = 3;
     f->pool_free = 32760;
+    f->pool_size = 32768;
     f->held = 2;
     f->tenure_start_ms = NOW_MS - 12345;
     f->skew_ms = -70;
@@ -207,6 +208,17 @@ static void dialects(void **state)
     assert_string_equal(p + strlen(p) - 7, "\n# EOF\n");
 }
 
+/* A coordinator that answers and refuses, for long, is one that an alert has to go off for. */
+static void a_coordinator_that_refuses_is_not_up(void **state)
+{
+    (void)state;
+    s.facts.serves = false;
+    present(page(false), "sidflake_coordinator_up 0");
+    s.facts.pool_free = 0; /* static:N: none is ever free, and nothing is wrong */
+    s.facts.pool_size = 1;
+    assert_null(strstr(page(false), "\nsidflake_pool_free"));
+}
+
 /* What is not known is absent; what has not happened is 0. */
 static void nothing_known(void **state)
 {
@@ -335,9 +347,11 @@ static void no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FULL(values),           FULL(dialects),     EMPTY(nothing_known),
-        EMPTY(bounds),          FULL(all_commands), FULL(hostile_times),
-        FULL(past_the_ceiling), FULL(many_names),   FULL(no_room),
+        FULL(values),         FULL(dialects),
+        EMPTY(nothing_known), FULL(a_coordinator_that_refuses_is_not_up),
+        EMPTY(bounds),        FULL(all_commands),
+        FULL(hostile_times),  FULL(past_the_ceiling),
+        FULL(many_names),     FULL(no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,96 @@ static void what_was_said_to_the_upstream_goes_over(void **state)
     assert_false(r->svc->unpack(r->svc, r->session, packed));
 }
 
+/* Whether a session that was made by words, with a server behind or without, goes to a program that
+ * has one or has none. */
+static bool goes_over(struct rig *r, const char *const words[4], bool had, bool has)
+{
+    struct upstream *behind = (struct upstream *)(void *)r; /* that it is there is all */
+    rig_disconnect(r);
+    rig_connect(r);
+    for (size_t i = 0; i < 4 && words[i]; i++)
+        assert_int_equal(rig_ask(r, words[i]), NET_MORE);
+    r->svc->upstream = had ? behind : NULL;
+    struct span packed = pack(r);
+    rig_disconnect(r);
+    rig_connect(r);
+    r->svc->upstream = has ? behind : NULL;
+    bool ok = r->svc->unpack(r->svc, r->session, packed);
+    r->svc->upstream = NULL;
+    return ok;
+}
+
+/* What is in the middle of something when a server behind comes or is gone. */
+static void what_was_begun_without_a_server_ends_where_one_comes(void **state)
+{
+    static const char *const amid[][4] = {
+        {"MULTI"},
+        {"MULTI", "INCR id:a"},
+        {"MULTI", "NONSENSE"},
+        {"MULTI", "SET k 1"},
+        {"WATCH k"},
+        {"WATCH id:a k"},
+        {"WATCH id:a", "WATCH k"},
+        {"WATCH k", "MULTI", "PING"},
+        {"SUBSCRIBE c"},
+        {"PSUBSCRIBE c*"},
+        {"SSUBSCRIBE c"},
+        {"HELLO 3", "SUBSCRIBE c", "GET id:a"},
+    };
+    static const char *const idle[][4] = {
+        {NULL},
+        {"GET id:a"},
+        {"GET k"},
+        {"HELLO 3", "SELECT 9", "CLIENT SETNAME me"},
+        {"WATCH id:a"},
+        {"WATCH k", "UNWATCH"},
+        {"WATCH k", "RESET"},
+        {"WATCH k", "MULTI", "EXEC"},
+        {"WATCH k", "MULTI", "DISCARD"},
+        {"MULTI", "INCR id:a", "EXEC"},
+        {"MULTI", "NONSENSE", "EXEC"},
+        {"SUBSCRIBE c", "UNSUBSCRIBE c"},
+    };
+    struct rig *r = *state;
+    for (size_t i = 0; i < sizeof amid / sizeof *amid; i++) {
+        assert_true(goes_over(r, amid[i], false, false));
+        assert_false(goes_over(r, amid[i], false, true));
+    }
+    assert_true(goes_over(r, amid[0], true, true));
+    assert_false(goes_over(r, amid[0], true, false));
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        for (int k = 0; k < 4; k++)
+            assert_true(goes_over(r, idle[i], k & 1, k & 2));
+}
+
+/* An MGET of IDs and others that waits for the next millisecond with a part of its reply written,
+ * and with a server behind would be begun anew. */
+static void a_reply_ends_where_it_was_begun(void **state)
+{
+    struct rig *r = *state;
+    char expected[128];
+    (void)snprintf(expected, sizeof expected, "*2\r\n$11\r\n%llu\r\n$-1\r\n",
+                   (unsigned long long)layout_compose(1001, RIG_WORKER, 0));
+    r->serve.issuer.batch = 1024;
+    rig_check(r, "INCRBY id:a 1024", rig_integer(1023));
+    assert_int_equal(rig_ask(r, "MGET id:a k"), NET_QUEUE);
+    assert_true(r->step.partial);
+    r->svc->upstream = (struct upstream *)(void *)r; /* it is not asked */
+    rig_at(r, 1);
+    assert_int_equal(rig_pump(r), NET_MORE);
+    rig_expect(r, expected);
+    r->svc->upstream = NULL;
+}
+
+static void keys_that_are_watched_still_are(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "WATCH k", "+OK\r\n");
+    carry(r);
+    assert_true(rig_session(r)->watches);
+    assert_null(rig_session(r)->there);
+}
+
 static void a_transaction_goes_on(void **state)
 {
     struct rig *r = *state;
@@ -99,6 +189,7 @@ static void a_transaction_goes_on(void **state)
 static void an_exec_under_way_goes_on(void **state)
 {
     struct rig *r = *state;
+    r->serve.issuer.batch = 1024;
     rig_check(r, "MULTI", "+OK\r\n");
     rig_check(r, "INCRBY id:a 1000", "+QUEUED\r\n");
     rig_check(r, "LPOP id:a 100", "+QUEUED\r\n");
@@ -174,6 +265,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(what_a_client_has_said_goes_over),
         RIG_TEST(what_was_said_to_the_upstream_goes_over),
+        RIG_TEST(what_was_begun_without_a_server_ends_where_one_comes),
+        RIG_TEST(a_reply_ends_where_it_was_begun),
+        RIG_TEST(keys_that_are_watched_still_are),
         RIG_TEST(a_client_id_is_given_out_once),
         RIG_TEST(a_transaction_goes_on),
         RIG_TEST(an_exec_under_way_goes_on),

@@ -121,6 +121,8 @@ static void incrby(void **state)
 {
     struct rig *r = *state;
     static const char range[] = "-ERR value is not an integer or out of range\r\n";
+    rig_check(r, "INCRBY id:a 101", range); /* RIG_BATCH */
+    r->serve.issuer.batch = 8192;
     rig_check(r, "INCRBY id:a 1", rig_integer(0));
     rig_check(r, "INCRBY id:a 10", rig_integer(10));
     rig_check(r, "INCR id:a", rig_integer(11));
@@ -155,6 +157,7 @@ static void counted_by_name(void **state)
 static void parked_and_resumed(void **state)
 {
     struct rig *r = *state;
+    r->serve.issuer.batch = 1024;
     rig_begins(r, "INCRBY id:a 1020", ":");
     assert_int_equal(rig_ask(r, "LPOP id:a 6"), NET_QUEUE);
     assert_true(r->step.partial);
@@ -269,7 +272,7 @@ static void other_refusals(void **state)
     r->turn.waited_us = 100000;
     assert_int_equal(rig_pump(r), NET_MORE);
     rig_expect(r, "-TRYAGAIN the clock is behind the latest ID, and no other workerId can stand "
-                  "in\r\n");
+                  "in: wait until it is 2026-01-01T00:00:01.100Z\r\n");
     rig_at(r, 3600001);
     refused(r, "GET id:a",
             "-ERR the clock is above every range of time held: the coordinator is away for too "

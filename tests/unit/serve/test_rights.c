@@ -1,10 +1,8 @@
 /* What a user may of the servers behind. */
-#include "serve/rights.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "login.h"
+#include "redis_rig.h"
+#include "serve/memcached.h"
+#include "serve/redis_through.h"
 
 static void classes(void **state)
 {
@@ -39,8 +37,131 @@ static void keys(void **state)
     assert_false(rights_key(&some, SPAN("x\0")));
 }
 
+/* ---- requests of eve, who may all of "page:*" -------------------------------------------------
+ */
+
+static struct rds_there there;
+
+static int begin(void **state)
+{
+    struct rig *r = rig_new(NULL);
+    there = (struct rds_there){.exceptional = 0};
+    login_begin(&r->serve);
+    login_replace(&r->serve, "eve:" LOGIN_HASH ":upstream=all:keys=page:*\n");
+    rig_session(r)->access = (struct access){
+        .mode = ACCESS_REQUIRED, .user = auth_user_named(r->serve.auth, SPAN("eve"))->id};
+    *state = r;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct rig *r = *state;
+    rig_session(r)->there = NULL;
+    login_end(&r->serve);
+    rig_free(r);
+    return 0;
+}
+
+/* Of an inline request, as the service asks it. */
+static enum rds_rights redis(struct rig *r, const char *line)
+{
+    static struct resp_req req;
+    struct span in = span_str(line);
+    size_t used;
+    char mem[1024];
+    struct buf out;
+    buf_init(&out, mem, sizeof mem);
+    assert_int_equal(resp_parse(in, &req, &used), WIRE_REQ);
+    struct rds_call c = {.svc = (struct rds_service *)(void *)r->svc,
+                         .ses = rig_session(r),
+                         .req = &req,
+                         .turn = &r->turn,
+                         .out = &out,
+                         .raw = {in.p, used}};
+    c.ses->there = &there;
+    c.ses->dirty = false;
+    bool known = rds_find(&c);
+    return rds_rights(&c, known);
+}
+
+static void keys_that_a_command_names_in_other_args(void **state)
+{
+    assert_int_equal(redis(*state, "GET page:1\r\n"), RDS_RIGHTS_PASS);
+    assert_int_equal(redis(*state, "GET other\r\n"), RDS_RIGHTS_REFUSED);
+    static const char *const hidden[] = {
+        "SORT page:1\r\n",
+        "SORT_RO page:1\r\n",
+        "GEORADIUS page:g 0 0 1 m\r\n",
+        "GEORADIUSBYMEMBER page:g x 1 m\r\n",
+        "MIGRATE 127.0.0.1 1 page:1 0 10\r\n",
+    };
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        assert_int_equal(redis(*state, hidden[i]), RDS_RIGHTS_REFUSED);
+}
+
+static void ids_are_no_keys_wherever_they_stand(void **state)
+{
+    assert_int_equal(redis(*state, "MGET page:1 id:a\r\n"), RDS_RIGHTS_PASS);
+    assert_int_equal(redis(*state, "MGET id:a page:1 id:b\r\n"), RDS_RIGHTS_PASS);
+    assert_int_equal(redis(*state, "MGET page:1 id:a other\r\n"), RDS_RIGHTS_REFUSED);
+}
+
+/* As there: what was rejected since MULTI is not left out, the others carried out. */
+static void what_is_rejected_spoils_the_transaction(void **state)
+{
+    static const struct {
+        const char *line;
+        enum rds_rights is;
+        bool spoils;
+    } all[] = {
+        {"GET page:1\r\n", RDS_RIGHTS_PASS, false},
+        {"GET other\r\n", RDS_RIGHTS_REFUSED, true},
+        {"NOSUCH page:1\r\n", RDS_RIGHTS_HERE, true},
+        {"GET\r\n", RDS_RIGHTS_HERE, true},
+    };
+    struct rig *r = *state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        there.multi = true;
+        assert_int_equal(redis(r, all[i].line), all[i].is);
+        assert_int_equal(rig_session(r)->dirty, all[i].spoils);
+        there.multi = false;
+        assert_int_equal(redis(r, all[i].line), all[i].is);
+        assert_false(rig_session(r)->dirty);
+    }
+}
+
+static enum mcd_rights memcached(struct rig *r, struct span in)
+{
+    const struct memcached m = {.serve = &r->serve};
+    struct mc_req req;
+    size_t used;
+    assert_int_equal(mc_parse(in, &req, &used), WIRE_REQ);
+    struct mc_there is = mc_there(in);
+    return mcd_rights(&m, &rig_session(r)->access, &req, &is);
+}
+
+/* Behind a NUL memcached may find another request. */
+static void mn_goes_there_as_it_is_alone(void **state)
+{
+    assert_int_equal(memcached(*state, SPAN("mn\r\n")), MCD_RIGHTS_PASS);
+    assert_int_equal(memcached(*state, SPAN("mn \0\r\n")), MCD_RIGHTS_HERE);
+    assert_int_equal(memcached(*state, SPAN("mg page:1 v\r\n")), MCD_RIGHTS_PASS);
+    assert_int_equal(memcached(*state, SPAN("mg other v\r\n")), MCD_RIGHTS_REFUSED);
+    assert_int_equal(memcached(*state, SPAN("mg page:1 v O\0\r\n")), MCD_RIGHTS_UNCLEAR);
+}
+
+#define EVE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(keys)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes),
+        cmocka_unit_test(keys),
+        EVE(keys_that_a_command_names_in_other_args),
+        EVE(ids_are_no_keys_wherever_they_stand),
+        EVE(what_is_rejected_spoils_the_transaction),
+        EVE(mn_goes_there_as_it_is_alone),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

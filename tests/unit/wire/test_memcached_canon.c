@@ -225,6 +225,12 @@ static void what_memcached_makes_of_the_rest(void **state)
     }
     assert_true(mc_there(SPAN("get a " K250 "k\r\n")).forgets);
     assert_false(mc_there(SPAN("get a\0 " K250 "k\r\n")).forgets);
+    assert_true(mc_there(SPAN("watch mutations\r\n")).listens);
+    assert_true(mc_there(SPAN(" watch\n")).listens);
+    assert_false(mc_there(SPAN("watches\r\n")).listens);
+    assert_false(mc_there(SPAN("get watch\r\n")).listens);
+    assert_true(mc_there(SPAN("\x80 a\r\n")).binary);
+    assert_false(mc_there(SPAN(" \x80 a\r\n")).binary);
 }
 
 /* What mc_parse takes, and memcached may take for something else. */

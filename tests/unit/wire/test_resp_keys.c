@@ -80,6 +80,32 @@ static void counted(void **state)
     check("ZUNIONSTORE d 2 a b", "d a b");
 }
 
+static bool blocks(struct span in)
+{
+    static struct resp_req req;
+    size_t used;
+    assert_int_equal(resp_parse(in, &req, &used), WIRE_REQ);
+    return resp_blocks(resp_lookup(req.argv[0]), &req);
+}
+
+static void by_its_words(void **state)
+{
+    static char in[WIRE_IN_MAX];
+    static const char head[] = "*6\r\n$5\r\nXREAD\r\n$5\r\nCOUNT\r\n$100000\r\n";
+    (void)state;
+    assert_true(blocks(SPAN("BLPOP q 0\r\n")));
+    assert_true(blocks(SPAN("XREAD BLOCK 5 STREAMS a 0\r\n")));
+    assert_true(blocks(SPAN("xreadgroup group g c noack block 0 count 1 streams a >\r\n")));
+    assert_false(blocks(SPAN("XREAD COUNT 1 STREAMS a 0\r\n")));
+    assert_false(blocks(SPAN("XREAD STREAMS block block 0 0\r\n")));
+    assert_false(blocks(SPAN("XREADGROUP GROUP block block STREAMS a >\r\n")));
+    assert_false(blocks(SPAN("GET block\r\n")));
+    assert_true(blocks(SPAN("XREADGROUP GROUP g c NEW BLOCK 5 STREAMS a >\r\n")));
+    memset(in, 'x', sizeof in);
+    memcpy(in, head, sizeof head - 1);
+    assert_true(blocks(span_of(in, sizeof in)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +113,7 @@ int main(void)
         cmocka_unit_test(what_does_not_parse_names_none),
         cmocka_unit_test(stores_and_migrates),
         cmocka_unit_test(counted),
+        cmocka_unit_test(by_its_words),
     };
     return cmocka_run_group_tests_name("wire/resp_keys", tests, NULL, NULL);
 }

@@ -1,0 +1,55 @@
+/*
+ * How many transactions of a pool's file were answered: in the file, and once more beside it.
+ *
+ * A file that is set back in place (cp, or .restore of sqlite3) keeps its inode and its birth, so
+ * nothing shows it but that it has fewer transactions than were answered. So they are numbered. The
+ * file has the latest number, and so has the name of an empty file in its directory:
+ *
+ *     begin  tick 104 -> 105  commit | .pool.db-tally.105 | answer
+ *
+ * In this order: what was committed and not answered may be lost, and what was answered stands
+ * beside. If it stood there before the commit, each crash between the two would look like a file
+ * that was set back.
+ *
+ * It is a name because the highest counts: that needs no lock, and copying a whole directory back
+ * into its place brings older names and leaves the newest. `rm pool.db*` and `cp pool.db*` pass by
+ * it. A directory that is replaced as a whole brings a file with another inode.
+ *
+ * Invariants
+ *   - What stands beside is a lower bound: lost, or of another mount, it costs the warning, and
+ *     never makes a sound file look old.
+ *   - In a directory that everybody may write to, only names count that this user, the superuser or
+ *     the owner of the pool's file has made.
+ *
+ * Functions return 0, or an error of errno(3). dir: a descriptor of the file's directory; path: of
+ * the file, of which the last component is used.
+ */
+#ifndef SIDFLAKE_COORD_TALLY_H
+#define SIDFLAKE_COORD_TALLY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TALLY_BOOT_MAX 40 /* NUL included */
+
+/* What the file has of it. */
+struct tally {
+    int64_t tick;              /* of its latest transaction; from 1 */
+    int64_t turn;              /* the tick at which it was last seen to be set back; 0: never */
+    int64_t device;            /* where it was then: a number that is good for one boot, … */
+    char boot[TALLY_BOOT_MAX]; /* … of this id; "": not known */
+};
+
+/* Pure: the next transaction's. known: the latest tick that was answered, -1: none is known. device
+ * and boot: now. A turn that changes says that the file is older than what was answered, or that
+ * another device with the same files was put in its place. The largest tick of 15 digits stays:
+ * nobody comes so far but by a name that was put there. */
+void tally_next(struct tally *t, int64_t known, int64_t device, const char *boot);
+
+/* *latest: -1: there is none. */
+int tally_look(int dir, const char *path, int64_t *latest);
+
+/* Leaves tick there, and nothing below it. */
+int tally_leave(int dir, const char *path, int64_t tick);
+
+#endif

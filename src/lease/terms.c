@@ -1,0 +1,135 @@
+#include "lease/terms.h"
+
+#include "base/int64.h"
+#include "base/timefmt.h"
+#include "lease/traces.h"
+
+#include <inttypes.h>
+
+#define YOUNG_RENEW_MS 5000
+
+int64_t terms_within_settle(const struct lease *l, int64_t ms)
+{
+    int64_t most = l->settle_ms / 4 * 5 / 6;
+    return l->settle_ms > 0 && ms > most ? most : ms;
+}
+
+int64_t terms_renew_every(const struct lease *l, bool young)
+{
+    bool sooner = young && l->conf.renew_ms > YOUNG_RENEW_MS;
+    return terms_within_settle(l, sooner ? YOUNG_RENEW_MS : l->conf.renew_ms);
+}
+
+int64_t terms_left(const struct lease *l, int64_t wall)
+{
+    int64_t left = 0;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        const struct page_record *r = &l->slot[i].rec;
+        if (r->state == PAGE_HELD && r->hi_ms - wall >= left)
+            left = r->hi_ms - wall + 1;
+    }
+    return left;
+}
+
+int64_t terms_over(const struct lease *l, const struct coord_reply *r, int64_t wall)
+{
+    return r->now_ms > 0 ? min64(wall, r->now_ms + l->pool.params.max_skew_ms) : wall;
+}
+
+bool terms_rest_of_reopening(const struct coord_pool *p, const struct coord_reply *r)
+{
+    int64_t off = r->now_ms + r->wait_ms - p->floor_short_ms, skew = p->params.max_skew_ms + 1;
+    return r->era > 1 && p->floor_short_ms > r->now_ms && off >= -skew && off <= skew;
+}
+
+bool terms_word_helps(const struct coord_pool *p, const struct coord_reply *r)
+{
+    return coord_pool_word_from(p, r->era) > 0 && p->later.floor_short_before_ms <= r->now_ms;
+}
+
+/* A shorter one is kept to as long as this process lives, since data of its time may come back. */
+static void learn_settle(struct lease *l, int64_t ms)
+{
+    if (ms > 0 && (l->settle_ms == 0 || ms < l->settle_ms))
+        l->settle_ms = ms;
+}
+
+void terms_learn_ahead(struct lease *l, const struct coord_params *p)
+{
+    int64_t ahead = p->horizon_ms + 2 * p->max_skew_ms;
+    l->ahead_ms = ahead > l->ahead_ms ? ahead : l->ahead_ms;
+}
+
+/* In the page: what is to be said of the pool if it is lost. */
+static void remember(struct lease *l, const struct coord_params *p, int64_t settle_ms)
+{
+    page_set_params(l->page, p, settle_ms);
+    traces_note_pool(l, l->page);
+}
+
+void terms_learn_range(struct lease *l, const struct coord_params *p)
+{
+    terms_learn_ahead(l, p);
+    l->range_from = p->worker_from;
+    l->range_to = p->worker_to;
+}
+
+void terms_learn_pool(struct lease *l, const struct coord_pool *p)
+{
+    if (lease_held(l) == 0) {
+        l->ahead_ms = 0;
+        l->range.code = ERR_OK;
+    }
+    if (l->ahead_ms == 0)
+        terms_learn_range(l, &p->params);
+    terms_learn_ahead(l, &p->params);
+    learn_settle(l, p->later.settle_ms);
+    remember(l, &p->params, p->later.settle_ms);
+}
+
+void terms_learn_answer(struct lease *l, const struct lease_outcome *o)
+{
+    uint64_t era = o->reply.era;
+    if (o->status == COORD_NOPOOL || (era > 0 && era != l->era))
+        l->described = false;
+    l->era = era > 0 ? era : l->era;
+}
+
+static bool same_range(const struct coord_terms *t, uint16_t from, uint16_t to)
+{
+    return t->worker_from == from && t->worker_to == to;
+}
+
+/* A pool made anew with other workerIds gives out some that may be another pool's. */
+static void compare_range(struct lease *l, const struct coord_terms *t)
+{
+    l->range.code = ERR_OK;
+    if (l->ahead_ms > 0 && !same_range(t, l->range_from, l->range_to))
+        (void)err_set(&l->range, ERR_RANGE,
+                      "expected workerIds %u to %u, as the pool had, found %" PRId64 " to %" PRId64
+                      ": was it made again with others?",
+                      l->range_from, l->range_to, t->worker_from, t->worker_to);
+}
+
+void terms_learn_renewal(struct lease *l, const struct coord_terms *t)
+{
+    learn_settle(l, t->settle_ms);
+    if (l->last_known && t->settle_ms != l->last_settle_ms) /* it was set since */
+        remember(l, &l->last_params, t->settle_ms);
+    compare_range(l, t);
+    if (t->born_ms != l->pool.born_ms ||
+        !same_range(t, l->pool.params.worker_from, l->pool.params.worker_to))
+        l->described = false;
+}
+
+bool terms_epoch_agrees(struct lease *l, const char *identity, int64_t *epoch)
+{
+    char want[TIMEFMT_MAX], found[TIMEFMT_MAX];
+    if (coord_identity_epoch(identity, epoch, &l->trouble))
+        return false;
+    if (!l->conf.epoch_pinned || *epoch == l->conf.epoch_ms)
+        return true;
+    (void)err_set(&l->trouble, ERR_INVALID, "expected a pool of epoch %s, found epoch %s",
+                  timefmt_rfc3339(want, l->conf.epoch_ms), timefmt_rfc3339(found, *epoch));
+    return false;
+}

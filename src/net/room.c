@@ -1,0 +1,201 @@
+/*
+ * Who makes room when all places are taken.
+ *
+ *     lots, by how many connections they have:
+ *                  1     2..3   4..7   8..15 ...
+ *     strangers  [ A ]  [   ]  [ B ]  [   ]         B: the one that came first ... the latest
+ *     guests     [ C ]  [ A ]  [   ]  [   ]
+ *
+ * Of a party (net_peer.id) the strangers are one lot, and the guests, whom nobody asks who they
+ * are, another. Who has logged in is in none: nobody takes that place.
+ *
+ * Invariant: a step takes as long for any number of connections, whoever comes.
+ */
+#include "net/private.h"
+
+#include <stdlib.h>
+
+#define LOOK 64 /* lots, or connections, that are looked at to find one */
+
+struct party {
+    struct party *next; /* in its bucket */
+    uint64_t id[2];
+    struct lot {
+        struct party *party;
+        struct link rank;  /* room.ranks, or none */
+        struct link conns; /* conn.place */
+        uint32_t n;        /* of them */
+    } lot[ROOM_KINDS];
+};
+
+/* ---- parties ----------------------------------------------------------------------------------
+ */
+
+static struct party **find(struct room *r, const uint64_t id[2])
+{
+    uint64_t mixed = (id[0] * 0x9e3779b97f4a7c15u ^ id[1]) * 0x9e3779b97f4a7c15u;
+    struct party **at = &r->bucket[mixed >> 56];
+    while (*at && ((*at)->id[0] != id[0] || (*at)->id[1] != id[1]))
+        at = &(*at)->next;
+    return at;
+}
+
+static struct party *party_of(struct room *r, const uint64_t id[2])
+{
+    struct party **at = find(r, id), *p = *at;
+    if (p || !(p = calloc(1, sizeof *p)))
+        return p;
+    p->id[0] = id[0];
+    p->id[1] = id[1];
+    for (int i = 0; i < ROOM_KINDS; i++) {
+        p->lot[i].party = p;
+        link_init(&p->lot[i].rank);
+        link_init(&p->lot[i].conns);
+    }
+    return *at = p;
+}
+
+/* After a change of its number. A party lives while it has anybody. */
+static void rank(struct room *r, struct lot *l)
+{
+    struct party *p = l->party, **at;
+    link_remove(&l->rank);
+    if (l->n > 0) {
+        link_append(&r->ranks[l - p->lot][31 - __builtin_clz(l->n)], &l->rank);
+        return;
+    }
+    for (int i = 0; i < ROOM_KINDS; i++)
+        if (p->lot[i].n > 0)
+            return;
+    at = find(r, p->id);
+    *at = p->next;
+    free(p);
+}
+
+void room_init(struct net *n)
+{
+    for (int i = 0; i < ROOM_KINDS; i++)
+        for (int k = 0; k < ROOM_RANKS; k++)
+            link_init(&n->room.ranks[i][k]);
+}
+
+/* Without memory for its party it is in no lot, and is not asked to make room. */
+void room_enter(struct conn *c)
+{
+    struct net_peer peer;
+    peer_of(c->rd.fd, &peer);
+    struct party *p = party_of(&c->net->room, peer.id);
+    if (!p)
+        return;
+    c->lot = &p->lot[c->stranger ? ROOM_STRANGERS : ROOM_GUESTS];
+    c->lot->n++;
+    link_append(&c->lot->conns, &c->place);
+    rank(&c->net->room, c->lot);
+}
+
+void room_leave(struct conn *c)
+{
+    struct lot *l = c->lot;
+    if (!l)
+        return;
+    c->lot = NULL;
+    link_remove(&c->place);
+    l->n--;
+    rank(&c->net->room, l);
+}
+
+/* ---- making room ------------------------------------------------------------------------------
+ */
+
+/* The lot of a kind that has most; NULL: all are empty. Where many have about as many, it is the
+ * largest of some of them. */
+static struct lot *largest(struct room *r, enum room_kind kind)
+{
+    struct lot *most = NULL;
+    int k = ROOM_RANKS - 1, left = LOOK;
+    while (k > 0 && link_empty(&r->ranks[kind][k]))
+        k--;
+    const struct link *head = &r->ranks[kind][k];
+    for (struct link *i = head->next; i != head && left-- > 0; i = i->next) {
+        struct lot *l = CONTAINER(i, struct lot, rank);
+        if (!most || l->n > most->n)
+            most = l;
+    }
+    return most;
+}
+
+static struct conn *first_of(const struct lot *l)
+{
+    return CONTAINER(l->conns.next, struct conn, place);
+}
+
+/* The one that came first, but for those whose first password is being looked at: they would never
+ * get in, where many come at once. They make room for those alone who have fewer. */
+static struct conn *stranger_of(struct lot *l, uint32_t newcomers)
+{
+    for (uint32_t i = 0; i < l->n && i < LOOK; i++) {
+        struct conn *c = first_of(l);
+        if (!conn_is_checked(c))
+            return c;
+        link_remove(&c->place);
+        link_append(&l->conns, &c->place);
+    }
+    return l->n > newcomers + 1 ? first_of(l) : NULL;
+}
+
+/* The one that was silent longest among the next few: those go behind the others. */
+static struct conn *quietest_of(struct lot *l)
+{
+    struct conn *found = NULL;
+    for (uint32_t i = 0; i < l->n && i < LOOK; i++) {
+        struct conn *c = first_of(l);
+        if (!found || c->active_us < found->active_us)
+            found = c;
+        link_remove(&c->place);
+        link_append(&l->conns, &c->place);
+    }
+    return found;
+}
+
+static bool make_room(struct net *n, int fd)
+{
+    struct net_peer peer;
+    peer_of(fd, &peer);
+    const struct party *p = *find(&n->room, peer.id);
+    struct lot *strangers = largest(&n->room, ROOM_STRANGERS),
+               *guests = largest(&n->room, ROOM_GUESTS);
+    struct conn *c = NULL;
+    if (strangers)
+        c = stranger_of(strangers, p ? p->lot[ROOM_STRANGERS].n : 0);
+    else if (guests && guests->n > n->conf.connections / 2 &&
+             guests->n > (p ? p->lot[ROOM_GUESTS].n : 0) + 1) /* else they would take turns */
+        c = quietest_of(guests);
+    if (c)
+        conn_end(c, NET_END_SLOT);
+    return c != NULL;
+}
+
+/* Of its own service, the one that was silent longest goes. */
+static bool make_slot(struct net *n, const struct net_service *svc)
+{
+    struct conn *oldest = NULL;
+    for (struct link *l = n->slotted.next; l != &n->slotted; l = l->next) {
+        struct conn *c = CONTAINER(l, struct conn, slot);
+        if (c->svc == svc && (!oldest || c->active_us < oldest->active_us))
+            oldest = c;
+    }
+    if (oldest)
+        conn_end(oldest, NET_END_SLOT);
+    return oldest != NULL;
+}
+
+bool room_for(struct net *n, const struct net_service *svc, int fd)
+{
+    if (svc->slots == 0) /* above the limit, after a reload, they first have to become fewer */
+        return n->shared < n->conf.connections ||
+               (n->shared == n->conf.connections && make_room(n, fd));
+    while (svc->connections >= svc->slots)
+        if (!make_slot(n, svc))
+            return false;
+    return true;
+}

@@ -1,0 +1,187 @@
+#include "coord/tally.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define DB "/anywhere/pool.db"
+
+struct fixture {
+    char path[64];
+    int dir;
+};
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    (void)snprintf(f.path, sizeof f.path, "/tmp/sidflake-tally-XXXXXX");
+    if (!mkdtemp(f.path))
+        return -1;
+    f.dir = open(f.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *state = &f;
+    return f.dir < 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    char command[96];
+    (void)close(f->dir);
+    (void)snprintf(command, sizeof command, "rm -rf %s", f->path);
+    return system(command);
+}
+
+static int64_t latest(const struct fixture *f)
+{
+    int64_t n = -2;
+    assert_int_equal(tally_look(f->dir, DB, &n), 0);
+    return n;
+}
+
+static void put(const struct fixture *f, const char *name)
+{
+    int fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    (void)close(fd);
+}
+
+static bool is_there(const struct fixture *f, const char *name)
+{
+    return faccessat(f->dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void the_highest_stands_alone(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(latest(f), -1);
+    assert_int_equal(tally_leave(f->dir, DB, 9), 0);
+    assert_int_equal(latest(f), 9);
+    assert_int_equal(tally_leave(f->dir, DB, 10), 0);
+    assert_int_equal(latest(f), 10);
+    assert_false(is_there(f, ".pool.db-tally.9"));
+    assert_int_equal(tally_leave(f->dir, DB, 7), 0); /* one who was late takes nothing back */
+    assert_int_equal(latest(f), 10);
+    assert_int_equal(tally_leave(f->dir, DB, 10), 0);
+    put(f, ".pool.db-tally.8"); /* a copy of the directory, put back over it */
+    assert_int_equal(latest(f), 10);
+}
+
+static void other_names_are_none(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const names[] = {
+        ".pool.db-tally.",    ".pool.db-tally.x",  ".pool.db-tally.1x",
+        ".pool.db-tally.-1",  ".pool.db-tally",    ".other.db-tally.5",
+        "pool.db-tally.5",    ".pool.db-tally. 5", ".pool.db-tally.1000000000000000",
+        "..pool.db-tally.50",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put(f, names[i]);
+    assert_int_equal(latest(f), -1);
+    assert_int_equal(tally_leave(f->dir, DB, 3), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_true(is_there(f, names[i]));
+}
+
+static void a_strangers_word_counts_where_not_everybody_writes(void **state)
+{
+    struct fixture *f = *state;
+    if (geteuid() != 0)
+        skip();
+    put(f, ".pool.db-tally.5");
+    assert_int_equal(fchownat(f->dir, ".pool.db-tally.5", 4711, 4711, 0), 0);
+    assert_int_equal(latest(f), 5);
+    assert_int_equal(fchmod(f->dir, 01777), 0);
+    assert_int_equal(latest(f), -1);
+    put(f, "pool.db");
+    assert_int_equal(latest(f), -1);
+    assert_int_equal(fchownat(f->dir, "pool.db", 4711, 4711, 0), 0);
+    assert_int_equal(latest(f), 5); /* the pool is his */
+}
+
+static void what_cannot_be_told_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+    int64_t n;
+    char path[512];
+    memset(path, 'x', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    assert_int_equal(tally_leave(f->dir, path, 1), ENAMETOOLONG);
+    assert_int_equal(tally_look(-1, DB, &n), EBADF);
+    assert_int_equal(symlinkat("nowhere", f->dir, ".pool.db-tally.4"), 0);
+    assert_int_equal(tally_leave(f->dir, DB, 4), ELOOP);
+}
+
+static void a_file_with_fewer_transactions_than_were_answered_takes_a_turn(void **state)
+{
+    (void)state;
+    struct tally t = {.tick = 104, .turn = 7, .device = 1, .boot = "b"};
+    tally_next(&t, 104, 1, "b");
+    assert_int_equal(t.tick, 105);
+    assert_int_equal(t.turn, 7);
+    tally_next(&t, 103, 1, "b"); /* committed, and not answered */
+    tally_next(&t, -1, 1, "b");  /* what stood beside is lost */
+    assert_int_equal(t.tick, 107);
+    assert_int_equal(t.turn, 7);
+    tally_next(&t, 108, 1, "b");
+    assert_int_equal(t.tick, 109);
+    assert_int_equal(t.turn, 109);
+    tally_next(&t, 109, 1, "b");
+    assert_int_equal(t.turn, 109);
+}
+
+/* One more digit would be a name that is not counted, and never removed. */
+static void the_largest_tick_stays(void **state)
+{
+    struct fixture *f = *state;
+    struct tally t = {.tick = 104, .turn = 7, .device = 1, .boot = "b"};
+    put(f, ".pool.db-tally.999999999999998");
+    for (unsigned i = 0; i < 3; i++) {
+        tally_next(&t, latest(f), 1, "b");
+        assert_int_equal(tally_leave(f->dir, DB, t.tick), 0);
+        assert_int_equal(latest(f), 999999999999999);
+        assert_false(is_there(f, ".pool.db-tally.999999999999998"));
+        assert_int_equal(t.turn, 999999999999999);
+    }
+}
+
+/* Numbers of devices are given anew by each boot. */
+static void another_device_takes_a_turn_within_one_boot(void **state)
+{
+    (void)state;
+    struct tally t = {.tick = 0};
+    tally_next(&t, -1, 1, "b");
+    assert_int_equal(t.turn, 0);
+    tally_next(&t, 1, 2, "c");
+    assert_int_equal(t.turn, 0);
+    assert_int_equal(t.device, 2);
+    tally_next(&t, 2, 3, "c");
+    assert_int_equal(t.turn, 3);
+    tally_next(&t, 3, 4, "");
+    tally_next(&t, 4, 5, "");
+    assert_int_equal(t.turn, 3);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(the_highest_stands_alone),
+        TEST(other_names_are_none),
+        TEST(a_strangers_word_counts_where_not_everybody_writes),
+        TEST(what_cannot_be_told_is_an_error),
+        TEST(the_largest_tick_stays),
+        cmocka_unit_test(a_file_with_fewer_transactions_than_were_answered_takes_a_turn),
+        cmocka_unit_test(another_device_takes_a_turn_within_one_boot),
+    };
+    return cmocka_run_group_tests_name("coord/tally", tests, NULL, NULL);
+}

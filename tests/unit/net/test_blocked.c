@@ -1,0 +1,135 @@
+/* Who waits for something at the server that may never come, and has said more meanwhile. */
+#include "unit/net/upstream_rig.h"
+
+#include <stdlib.h>
+
+#define MUCH   ((size_t)600 << 10) /* bytes: more than sockets hold */
+#define LENGTH 20000               /* of a line: a turn takes some, and a part of another */
+
+/* Lines that are answered here, each another one. To be freed. */
+static char *lines(void)
+{
+    char *text = malloc(MUCH + LENGTH + 1);
+    assert_non_null(text);
+    for (size_t n = 0, i = 0; n < MUCH; i++)
+        n += (size_t)snprintf(text + n, LENGTH + 1, "%0*zu\n", LENGTH - 1, i);
+    return text;
+}
+
+/* A client that waits for something at the server, what it says then, and both ends of its link. */
+struct waiting {
+    int server, client, link;
+    char *much;
+};
+
+static struct waiting begin_waiting(void)
+{
+    struct waiting w = {.server = listen_at("127.0.0.2"), .much = lines()};
+    start("127.0.0.2");
+    w.client = dial(&b);
+    say(w.client, "wait a\n");
+    w.link = accepted(w.server);
+    expect(w.link, "a\n");
+    say(w.client, w.much);
+    return w;
+}
+
+/* But for so little that the end would show behind it. */
+static void all_is_heard(const struct waiting *w)
+{
+    NET_AWAIT(net_bench_bytes_in(&b) + 4096 > strlen("wait a\n") + strlen(w->much));
+}
+
+static void end_waiting(struct waiting *w)
+{
+    (void)close(w->client);
+    (void)close(w->link);
+    (void)close(w->server);
+    free(w->much);
+}
+
+static void expect_much(int fd, const char *text)
+{
+    char part[1025];
+    for (; *text; text += strlen(part)) {
+        (void)snprintf(part, sizeof part, "%s", text);
+        expect(fd, part);
+    }
+}
+
+static void whoever_goes_behind_much_is_noticed(void **state)
+{
+    (void)state;
+    struct waiting w = begin_waiting();
+    (void)close(w.client);
+    w.client = -1;
+    NET_AWAIT(net_bench_connections(&b) == 0);
+    expect_end(w.link);
+    end_waiting(&w);
+}
+
+static void all_that_was_said_meanwhile_is_answered_in_its_order(void **state)
+{
+    (void)state;
+    struct waiting w = begin_waiting();
+    all_is_heard(&w);
+    say(w.link, "STORED\r\n");
+    expect(w.client, "STORED\r\n");
+    expect_much(w.client, w.much);
+    say(w.client, "after\n");
+    expect(w.client, "after\n");
+    end_waiting(&w);
+}
+
+/* Of what is too much the rest is read when there is room again. */
+static void more_than_is_heard_waits_where_it_is(void **state)
+{
+    (void)state;
+    struct waiting w = begin_waiting();
+    all_is_heard(&w);
+    say(w.client, w.much);
+    pass(2500); /* two sweeps */
+    assert_in_range(net_bench_bytes_in(&b), strlen(w.much), NET_HEARD_MAX + strlen("wait a\n"));
+    say(w.link, "STORED\r\n");
+    expect(w.client, "STORED\r\n");
+    expect_much(w.client, w.much);
+    expect_much(w.client, w.much);
+    end_waiting(&w);
+}
+
+enum {
+    PIECES = 20,
+    PIECE = 16000 /* bytes: more than would be left where it is */
+};
+
+/* Where something was heard more may be about to come: a client that says much is not heard a
+ * second for each piece. */
+static void what_comes_piece_by_piece_is_heard_soon(void **state)
+{
+    static char piece[PIECE + 1];
+    (void)state;
+    struct waiting w = begin_waiting();
+    all_is_heard(&w);
+    memset(piece, 'x', PIECE);
+    int64_t before = clock_mono_us(clock_system());
+    for (int i = 0; i < PIECES; i++) {
+        uint64_t heard = net_bench_bytes_in(&b);
+        say(w.client, piece);
+        NET_AWAIT(net_bench_bytes_in(&b) >= heard + PIECE);
+    }
+    int64_t took = clock_mono_us(clock_system()) - before;
+    if (took > PIECES * INT64_C(500000))
+        fail_msg("%d pieces were heard in %lld ms", PIECES, (long long)took / 1000);
+    end_waiting(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BENCH(whoever_goes_behind_much_is_noticed),
+        BENCH(all_that_was_said_meanwhile_is_answered_in_its_order),
+        BENCH(more_than_is_heard_waits_where_it_is),
+        BENCH(what_comes_piece_by_piece_is_heard_soon),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

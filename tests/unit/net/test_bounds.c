@@ -1,0 +1,453 @@
+/* What one client may have under way at a server, and the links that others share: when they make
+ * way, and for how many of clients' own there is room. */
+#include "unit/net/upstream_rig.h"
+
+#include <stdlib.h>
+
+static void do_kept(struct net_bench *n, void *arg)
+{
+    *(uint64_t *)arg = net_kept(n->net);
+}
+
+static uint64_t kept(void)
+{
+    uint64_t n = 0;
+    net_bench_call(&b, do_kept, &n);
+    return n;
+}
+
+static void what_a_link_keeps_goes_with_it(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    uint64_t before = kept();
+    int c = dial(&b);
+    say(c, "up a\nalso b\nup c\n");
+    int link = accepted(two);
+    expect(link, "a\nb\nc\n");
+    assert_true(kept() > before);
+    (void)close(c);
+    NET_AWAIT(kept() == before);
+    (void)close(link);
+    (void)close(two);
+}
+
+/* ---- what it may have under way -------------------------------------------------------------- */
+
+/* How many requests of so many bytes come until none does for a while. */
+static size_t heard(int link, size_t each)
+{
+    char mem[4096];
+    size_t n = 0;
+    struct pollfd p = {.fd = link, .events = POLLIN};
+    while (poll(&p, 1, 100) == 1) {
+        ssize_t r = recv(link, mem, sizeof mem, 0);
+        assert_true(r > 0);
+        n += (size_t)r;
+    }
+    assert_int_equal(n % each, 0);
+    return n / each;
+}
+
+static void ask(int client, const char *what, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        say(client, what);
+}
+
+static void who_has_had_short_replies_may_ask_for_many(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), rounds = 0;
+    start("127.0.0.2");
+    int c = dial(&b);
+    ask(c, "up x\n", 2000);
+    int link = accepted(two);
+    size_t n = heard(link, 2), most = n;
+    assert_in_range(n, 1, 8); /* nothing is known of them yet */
+    while (n > 0 && rounds++ < 12) {
+        for (size_t i = 0; i < n; i++) {
+            say(link, "OK\r\n");
+            expect(c, "OK\r\n");
+        }
+        n = heard(link, 2);
+        most = n > most ? n : most;
+    }
+    assert_in_range(most, 128, 256);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+#define LARGE ((size_t)100 << 10)
+
+static void say_line(int link, size_t bytes)
+{
+    static char line[LARGE + 3];
+    memset(line, 'x', bytes);
+    memcpy(line + bytes, "\r\n", 3);
+    say(link, line);
+}
+
+static void take(int client, size_t bytes)
+{
+    static char mem[1 << 16];
+    while (bytes > 0) {
+        struct pollfd p = {.fd = client, .events = POLLIN};
+        assert_int_equal(poll(&p, 1, 10000), 1);
+        ssize_t r = recv(client, mem, bytes < sizeof mem ? bytes : sizeof mem, 0);
+        assert_true(r > 0);
+        bytes -= (size_t)r;
+    }
+}
+
+static void who_gets_large_replies_asks_for_one_at_a_time(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b);
+    ask(c, "up x\n", 100);
+    int link = accepted(two);
+    size_t n = heard(link, 2);
+    for (int round = 0; round < 4; round++) {
+        for (size_t i = 0; i < n; i++) {
+            say_line(link, LARGE);
+            take(c, LARGE + 2);
+        }
+        n = heard(link, 2);
+        assert_int_equal(n, 1);
+    }
+    for (int i = 0; i < 60; i++) { /* and more again when they are short */
+        say(link, "OK\r\n");
+        expect(c, "OK\r\n");
+    }
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+static void the_same_holds_on_a_shared_link(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b);
+    ask(c, "fetch x\n", 100);
+    int link = accepted(two);
+    size_t n = heard(link, 2);
+    assert_in_range(n, 1, 8);
+    for (int round = 0; round < 4; round++) {
+        for (size_t i = 0; i < n; i++) {
+            say(link, "VALUE x 0 40960\r\n");
+            say_line(link, 40960);
+            say(link, "END\r\n");
+            take(c, 17 + 40960 + 2 + 5);
+        }
+        n = heard(link, 2);
+        assert_int_equal(n, 1);
+    }
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+/* More than is read at once, and than is kept. */
+static void what_had_arrived_before_a_drain_is_answered(void **state)
+{
+    (void)state;
+    const size_t all = 40000;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b);
+    char *lines = malloc(all * 5 + 1);
+    assert_non_null(lines);
+    for (size_t i = 0; i < all; i++)
+        memcpy(lines + 5 * i, "up x\n", 6);
+    say(c, lines);
+    free(lines);
+    int link = accepted(two);
+    pass(100);
+    net_bench_drain(&b, 20000000);
+    for (size_t n = 0, done = 0; done < all; done += n) {
+        struct pollfd p = {.fd = link, .events = POLLIN};
+        char mem[4096];
+        assert_int_equal(poll(&p, 1, 10000), 1);
+        ssize_t r = recv(link, mem, sizeof mem / 2 * 2, MSG_PEEK);
+        if (r <= 0)
+            fail_msg("%zu of %zu were asked for", done, all);
+        n = (size_t)recv(link, mem, (size_t)r / 2 * 2, 0) / 2;
+        for (size_t i = 0; i < n; i++)
+            say(link, "OK\r\n");
+        take(c, 4 * n);
+    }
+    expect_end(c);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+/* ---- who is gone within a request ------------------------------------------------------------ */
+
+static void do_whole(struct net_bench *n, void *arg)
+{
+    (void)n;
+    (void)arg;
+    within = false;
+}
+
+static void what_can_never_be_whole_is_not_waited_for(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "up before\npart one\n");
+    int link = accepted(two);
+    expect(link, "before\none\n");
+    assert_int_equal(shutdown(c, SHUT_WR), 0);
+    expect_silence(c, 100); /* a reply is due to what was whole */
+    say(link, "OK\r\n");
+    expect(c, "OK\r\n");
+    expect_end(c);
+    expect_end(link);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+static void a_reply_due_to_another_request_has_the_servers_time(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    timeout_us = 300000;
+    start("127.0.0.2");
+    int c = dial(&b), d;
+    say(c, "part one\n"); /* its own reply waits for its end */
+    int link = accepted(two);
+    expect(link, "one\n");
+    expect_silence(c, 1000);
+    (void)close(c);
+    expect_end(link);
+    (void)close(link);
+    net_bench_call(&b, do_whole, NULL);
+    d = dial(&b);
+    say(d, "up slow\nhush one\n");
+    link = accepted(two);
+    expect(link, "slow\none\n");
+    expect_end(d);
+    assert_int_equal(net_bench_connections(&b), 0);
+    (void)close(link);
+    (void)close(d);
+    (void)close(two);
+}
+
+enum {
+    CROWD = 12,
+    LINE = 4096
+};
+
+/* 4 KiB each: 128 of them are a long line, though they are few. */
+static void a_line_that_is_long_by_bytes_makes_shares_smaller(void **state)
+{
+    (void)state;
+    static char value[LINE + 1];
+    int two = listen_at("127.0.0.2"), c[CROWD], link = -1;
+    size_t first = 0, last = 0;
+    (void)snprintf(value, sizeof value, "VALUE x 0 4060\r\n%04060d\r\nEND\r\n", 0);
+    start("127.0.0.2");
+    for (int i = 0; i < CROWD * 30; i++) { /* until their replies' size is known */
+        int k = i % CROWD;
+        c[k] = i < CROWD ? dial(&b) : c[k];
+        say(c[k], "fetch x\n");
+        link = link < 0 ? accepted(two) : link;
+        expect(link, "x\n");
+        say(link, value);
+        take(c[k], strlen(value));
+    }
+    for (int i = 0; i < CROWD; i++) {
+        ask(c[i], "fetch x\n", 40);
+        last = heard(link, 2);
+        first = i == 0 ? last : first;
+    }
+    assert_in_range(first, 12, 16);
+    assert_in_range(last, 1, 2);
+    for (int i = 0; i < CROWD; i++)
+        (void)close(c[i]);
+    (void)close(link);
+    (void)close(two);
+}
+
+/* ---- a shared link makes way ----------------------------------------------------------------- */
+
+/* A client has a large value on the shared link, which is returned, and good another. */
+static int with_large_value(int server, int good, int large)
+{
+    int link = served_by(server, good, "share");
+    say(large, "fetch big\n");
+    expect(link, "big\n");
+    say(link, "VALUE big 0 102400\r\n");
+    say_line(link, LARGE);
+    say(link, "END\r\n");
+    expect(large, "VALUE big 0 102400\r\n");
+    take(large, LARGE + 2);
+    expect(large, "END\r\n");
+    return link;
+}
+
+/* Is asked, and answered, there. */
+static void served_at(int link, int client)
+{
+    say(client, "share more\n");
+    expect(link, "more\n");
+    say(link, "OK\r\n");
+    expect(client, "OK\r\n");
+}
+
+static void a_shared_link_makes_way_when_another_was_let_in(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    start("127.0.0.2");
+    int good = dial(&b), large = dial(&b), other = dial(&b);
+    int old = with_large_value(two, good, large), new = accepted(two);
+    expect(new, "version\r\n");
+    served_at(old, good);
+    say(other, "share wait\n");
+    expect(old, "wait\n");
+    say(new, "VERSION 1\r\n");
+    pass(100);
+    served_at(new, good);
+    say(old, "TOUCHED\r\n");
+    expect(other, "TOUCHED\r\n");
+    expect_end(old);
+    served_at(new, other);
+    assert_true(is_up());
+    (void)close(old);
+    (void)close(new);
+    (void)close(good);
+    (void)close(large);
+    (void)close(other);
+    (void)close(two);
+}
+
+static void a_shared_link_stays_while_no_other_is_let_in(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    start("127.0.0.2");
+    int good = dial(&b), large = dial(&b);
+    int old = with_large_value(two, good, large), new = accepted(two);
+    say(new, "ERROR Too many open connections\r\n");
+    (void)close(new);
+    for (int i = 0; i < 3; i++)
+        served_at(old, good);
+    int own = served_by(two, large, "up"); /* its own is not held back */
+    assert_true(is_up());
+    (void)close(old);
+    (void)close(own);
+    (void)close(good);
+    (void)close(large);
+    (void)close(two);
+}
+
+static void a_successor_takes_the_place_of_one_that_broke(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    start("127.0.0.2");
+    int good = dial(&b), large = dial(&b);
+    int old = with_large_value(two, good, large), new = accepted(two);
+    expect(new, "version\r\n");
+    (void)close(old);
+    pass(100);
+    say(good, "share one\n");
+    expect_silence(new, 100);
+    say(new, "VERSION 1\r\n");
+    expect(new, "one\n");
+    say(new, "1\r\n");
+    expect(good, "1\r\n");
+    (void)close(new);
+    (void)close(good);
+    (void)close(large);
+    (void)close(two);
+}
+
+static void many_replies_for_nobody_make_a_shared_link_make_way(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int good = dial(&b), old = served_by(two, good, "share");
+    for (int i = 0; i < 40; i++) {
+        int c = dial(&b);
+        ask(c, "share x\n", 4);
+        assert_in_range(heard(old, 2), 2, 4);
+        (void)setsockopt(c, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1},
+                         sizeof(struct linger)); /* it does not wait for its replies */
+        (void)close(c);
+        pass(10);
+        struct pollfd p = {.fd = two, .events = POLLIN};
+        if (poll(&p, 1, 0) == 1)
+            break;
+        assert_true(i < 39);
+    }
+    int new = accepted(two);
+    pass(100);
+    served_at(new, good);
+    (void)close(old);
+    (void)close(new);
+    (void)close(good);
+    (void)close(two);
+}
+
+static void links_of_ones_own_are_limited(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    owned_max = 2;
+    start("127.0.0.2");
+    int a = dial(&b), c = dial(&b), d = dial(&b), large = dial(&b), good = dial(&b);
+    int first = served_by(two, a, "up"), second = served_by(two, c, "up");
+    say(d, "up one\n");
+    expect(d, "down\n");
+    assert_why("upstream.connections is reached");
+    int shared = with_large_value(two, good, large);
+    assert_true(nobody_comes(two)); /* the one before would be one more, too */
+    served_at(shared, large);       /* as it has none of its own */
+    (void)close(a);
+    expect_end(first);
+    (void)close(served_by(two, d, "up"));
+    (void)close(first);
+    (void)close(second);
+    (void)close(shared);
+    (void)close(c);
+    (void)close(d);
+    (void)close(large);
+    (void)close(good);
+    (void)close(two);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BENCH(what_a_link_keeps_goes_with_it),
+        BENCH(who_has_had_short_replies_may_ask_for_many),
+        BENCH(who_gets_large_replies_asks_for_one_at_a_time),
+        BENCH(the_same_holds_on_a_shared_link),
+        BENCH(what_can_never_be_whole_is_not_waited_for),
+        BENCH(a_reply_due_to_another_request_has_the_servers_time),
+        BENCH(what_had_arrived_before_a_drain_is_answered),
+        BENCH(a_line_that_is_long_by_bytes_makes_shares_smaller),
+        BENCH(a_shared_link_makes_way_when_another_was_let_in),
+        BENCH(a_shared_link_stays_while_no_other_is_let_in),
+        BENCH(a_successor_takes_the_place_of_one_that_broke),
+        BENCH(many_replies_for_nobody_make_a_shared_link_make_way),
+        BENCH(links_of_ones_own_are_limited),
+    };
+    return cmocka_run_group_tests_name("net/bounds", tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* Who was closed for holding up others on the shared link does not begin there again. */
+#include "net/private.h"
+#include "unit/net/upstream_rig.h"
+
+/* A client takes nothing of a large reply, on which another waits: it is closed. */
+static void be_cut(int link, int other)
+{
+    int slow = dial(&b);
+    say(slow, "fetch big\n");
+    expect(link, "big\n");
+    say(other, "share wait\n");
+    expect(link, "wait\n");
+    say_much(link);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    (void)close(slow);
+}
+
+static void who_was_cut_has_a_link_of_its_own_next(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), good = -1;
+    start("127.0.0.2");
+    int old = served_by(two, good = dial(&b), "share");
+    be_cut(old, good);
+    int shared = accepted(two); /* it took the place of the other */
+    for (int i = 0; i < 2; i++) {
+        int again = dial(&b);
+        (void)close(served_by(two, again, "fetch"));
+        (void)close(again);
+    }
+    (void)close(good);
+    (void)close(old);
+    (void)close(shared);
+    (void)close(two);
+}
+
+static void who_comes_later_shares_again(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), good = -1, again = -1, n = 0;
+    start("127.0.0.2");
+    int old = served_by(two, good = dial(&b), "share");
+    be_cut(old, good);
+    int shared = accepted(two);
+    for (struct pollfd p = {.fd = shared, .events = POLLIN}; poll(&p, 1, 0) == 0; n++) {
+        struct pollfd came[] = {{.fd = two, .events = POLLIN}, p};
+        assert_true(n <= 100);
+        say(again = dial(&b), "share hello\n");
+        assert_true(poll(came, 2, 10000) > 0);
+        if (came[0].revents)
+            (void)close(accepted(two));
+        (void)close(again);
+    }
+    assert_in_range(n, 10, 100);
+    (void)close(good);
+    (void)close(old);
+    (void)close(shared);
+    (void)close(two);
+}
+
+static void where_there_is_no_room_it_shares_all_the_same(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), good = -1;
+    owned_max = 1;
+    start("127.0.0.2");
+    int old = served_by(two, good = dial(&b), "share");
+    be_cut(old, good);
+    int shared = accepted(two), again = dial(&b); /* the other, good waits there, is the one */
+    say(again, "share hello\n");
+    expect(shared, "hello\n");
+    (void)close(again);
+    (void)close(good);
+    (void)close(old);
+    (void)close(shared);
+    (void)close(two);
+}
+
+/* It was not in need of one: nothing was sent on it. */
+static void who_is_not_let_in_shares_all_the_same(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), good = -1;
+    b.svc.probe = probe;
+    start("127.0.0.2");
+    int old = served_by(two, good = dial(&b), "share");
+    be_cut(old, good);
+    int shared = let_in(two);
+    int again = dial(&b);
+    say(again, "share hello\n");
+    int own = accepted(two);
+    expect(own, "version\r\n");
+    say(own, "ERROR Too many open connections\r\n");
+    expect(shared, "hello\n");
+    say(shared, "STORED\r\n");
+    expect(again, "STORED\r\n");
+    assert_true(is_up());
+    int next = dial(&b); /* for a while nobody else tries */
+    say(next, "share hello\n");
+    expect(shared, "hello\n");
+    say(shared, "STORED\r\n");
+    expect(next, "STORED\r\n");
+    assert_true(nobody_comes(two));
+    say(again, "up one\n"); /* who is in need of one gets it all the same */
+    int needed = accepted(two);
+    expect(needed, "one\n");
+    (void)close(needed);
+    (void)close(next);
+    (void)close(own);
+    (void)close(again);
+    (void)close(good);
+    (void)close(old);
+    (void)close(shared);
+    (void)close(two);
+}
+
+#define STALLERS 40
+#define VALUE    8000000 /* bytes: more than two sockets hold */
+
+static void send_value(int link)
+{
+    static char part[VALUE];
+    char head[32];
+    (void)snprintf(head, sizeof head, "VALUE big 0 %d\r\n", VALUE);
+    say(link, head);
+    for (size_t sent = 0; sent < sizeof part;) {
+        ssize_t r = send(link, part + sent, sizeof part - sent, MSG_NOSIGNAL);
+        assert_true(r > 0);
+        sent += (size_t)r;
+    }
+    say(link, "\r\nEND\r\n");
+}
+
+/* Each has a little time to take its reply: one after the other they would add it up. */
+static void those_who_stall_in_turn_have_little_time_together(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), slow[STALLERS], small = 4096;
+    start("127.0.0.2");
+    int good = dial(&b), link = served_by(two, good, "share");
+    for (int i = 0; i < STALLERS; i++) {
+        slow[i] = dial(&b);
+        assert_int_equal(setsockopt(slow[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+        say(slow[i], "fetch big\n");
+        expect(link, "big\n");
+    }
+    say(good, "share wait\n");
+    expect(link, "wait\n");
+    int64_t before = clock_mono_us(clock_system());
+    for (int i = 0; i < STALLERS; i++)
+        send_value(link);
+    say(link, "STORED\r\n");
+    expect(good, "STORED\r\n");
+    int64_t took = clock_mono_us(clock_system()) - before;
+    if (took > 2500000)
+        fail_msg("others waited %lld ms for %d clients", (long long)took / 1000, STALLERS);
+    for (int i = 0; i < STALLERS; i++)
+        (void)close(slow[i]);
+    (void)close(good);
+    (void)close(link);
+    (void)close(two);
+}
+
+/* ---- what is noted, on a clock of our own ------------------------------------------------------
+ */
+
+#define SECOND INT64_C(1000000)
+#define WHILE  60 /* s that somebody is recalled after being cut … */
+#define CONNS  64 /* … on so many connections */
+
+static int64_t now_us;
+
+static int64_t told(struct clock *c)
+{
+    (void)c;
+    return now_us;
+}
+
+/* Two clients, of two parties: this process, and whoever comes by loopback. */
+struct notes {
+    struct clock clock;
+    struct net net;
+    struct net_service svc;
+    struct upstream up;
+    struct conn *process, *loopback;
+    int other[2]; /* their ends */
+};
+
+static int begin_notes(void **state)
+{
+    static struct notes n;
+    static struct conn process, loopback;
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof in;
+    int pair[2], server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    n = (struct notes){
+        .clock = {told, told}, .svc.name = "toy", .process = &process, .loopback = &loopback};
+    n.net.conf.clock = &n.clock;
+    n.up.net = &n.net;
+    n.process->svc = n.loopback->svc = &n.svc;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    n.process->rd.fd = pair[0];
+    n.other[0] = pair[1];
+    n.other[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(server, (struct sockaddr *)&in, size), 0);
+    assert_int_equal(listen(server, 1), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&in, &size), 0);
+    assert_int_equal(connect(n.other[1], (struct sockaddr *)&in, size), 0);
+    n.loopback->rd.fd = accepted(server);
+    (void)close(server);
+    now_us = 1000 * SECOND;
+    *state = &n;
+    return 0;
+}
+
+static int end_notes(void **state)
+{
+    struct notes *n = *state;
+    (void)close(n->process->rd.fd);
+    (void)close(n->loopback->rd.fd);
+    (void)close(n->other[0]);
+    (void)close(n->other[1]);
+    return 0;
+}
+
+/* A later one of another party does not make it longer. */
+static void each_has_a_time_of_its_own(void **state)
+{
+    struct notes *n = *state;
+    assert_false(cut_recalls(&n->up, n->process));
+    cut_note(&n->up, n->process);
+    assert_true(cut_recalls(&n->up, n->process));
+    assert_false(cut_recalls(&n->up, n->loopback));
+    now_us += (WHILE - 1) * SECOND;
+    cut_note(&n->up, n->loopback);
+    assert_true(cut_recalls(&n->up, n->process));
+    now_us += SECOND;
+    assert_false(cut_recalls(&n->up, n->process));
+    assert_true(cut_recalls(&n->up, n->loopback));
+    now_us += WHILE * SECOND;
+    assert_false(cut_recalls(&n->up, n->loopback));
+}
+
+/* However often a party is cut, it has one place, and so the others keep theirs. */
+static void who_is_cut_again_is_noted_once(void **state)
+{
+    struct notes *n = *state;
+    unsigned recalled = 0;
+    cut_note(&n->up, n->loopback);
+    for (int i = 0; i < CUTS; i++)
+        cut_note(&n->up, n->process);
+    while (recalled <= CONNS && cut_recalls(&n->up, n->process))
+        recalled++;
+    assert_int_equal(recalled, CONNS);
+    assert_true(cut_recalls(&n->up, n->loopback));
+}
+
+/* From its latest time on it has all of both again. */
+static void who_is_cut_again_is_noted_anew(void **state)
+{
+    struct notes *n = *state;
+    unsigned recalled = 0;
+    cut_note(&n->up, n->process);
+    assert_true(cut_recalls(&n->up, n->process));
+    now_us += (WHILE - 1) * SECOND;
+    cut_note(&n->up, n->process);
+    now_us += (WHILE - 1) * SECOND;
+    while (recalled <= CONNS && cut_recalls(&n->up, n->process))
+        recalled++;
+    assert_int_equal(recalled, CONNS);
+}
+
+#define NOTES(f) cmocka_unit_test_setup_teardown(f, begin_notes, end_notes)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BENCH(who_was_cut_has_a_link_of_its_own_next),
+        BENCH(who_comes_later_shares_again),
+        BENCH(where_there_is_no_room_it_shares_all_the_same),
+        BENCH(who_is_not_let_in_shares_all_the_same),
+        BENCH(those_who_stall_in_turn_have_little_time_together),
+        NOTES(each_has_a_time_of_its_own),
+        NOTES(who_is_cut_again_is_noted_once),
+        NOTES(who_is_cut_again_is_noted_anew),
+    };
+    return cmocka_run_group_tests_name("net/cut", tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+/* What comes back on a link that clients share, and whose it is. */
+#include "upstream_rig.h"
+
+#define PART 300000 /* bytes of a large value that come at first */
+
+/* Whoever comes while a large value is under way has another link. */
+static void a_large_value_leaves_the_shared_link_to_others(void **state)
+{
+    (void)state;
+    static char part[PART];
+    int server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int large = dial(&b), other = dial(&b);
+    say(large, "fetch a\n");
+    int first = accepted(server);
+    expect(first, "a\n");
+    say(first, "VALUE a 0 4000000\r\n");
+    memset(part, 'x', sizeof part);
+    for (size_t at = 0; at < sizeof part; at += 1000)
+        assert_int_equal(send(first, part + at, 1000, MSG_NOSIGNAL), 1000);
+    expect(large, "VALUE a 0 4000000\r\nxxxx");
+    NET_AWAIT(recv(large, part, sizeof part, MSG_DONTWAIT | MSG_PEEK) > 100000);
+    assert_false(nobody_comes(server));
+    pass(100); /* until it has taken the first one's place */
+    int second = served_by(server, other, "share");
+    (void)close(first);
+    (void)close(second);
+    (void)close(large);
+    (void)close(other);
+    (void)close(server);
+}
+
+/* Two replies come at once, the first to somebody who has reset his connection meanwhile. */
+static void the_reply_of_who_is_gone_is_nobody_elses(void **state)
+{
+    (void)state;
+    int server = listen_at("127.0.0.2");
+    struct linger reset = {1, 0};
+    start("127.0.0.2");
+    for (int i = 0, link = -1; i < 3; i++) {
+        int gone = dial(&b), other = dial(&b);
+        say(gone, "share a\n");
+        link = link < 0 ? accepted(server) : link;
+        expect(link, "a\n");
+        say(other, "share b\n");
+        expect(link, "b\n");
+        (void)setsockopt(gone, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        (void)close(gone);
+        NET_AWAIT(net_bench_connections(&b) == 1);
+        say(link, "STORED\r\nEXISTS\r\n");
+        expect(other, "EXISTS\r\n");
+        (void)close(other);
+        NET_AWAIT(net_bench_connections(&b) == 0);
+    }
+    (void)close(server);
+}
+
+/* A client of RESP with a link of its own, on which a part of a push has come. */
+static int within_a_push(int server, int *link)
+{
+    b.svc.frame = frame_resp;
+    start("127.0.0.2");
+    int client = dial(&b);
+    say(client, "up hello\n");
+    *link = accepted(server);
+    expect(*link, "hello\n");
+    say(*link, "+OK\r\n");
+    expect(client, "+OK\r\n");
+    say(*link, ">2\r\n$7\r\nmessage\r\n$9\r\nhalf");
+    expect(client, ">2\r\n$7\r\nmessage\r\n$9\r\nhalf");
+    return client;
+}
+
+static void what_is_answered_here_waits_for_the_end_of_a_push(void **state)
+{
+    (void)state;
+    int link, server = listen_at("127.0.0.2"), client = within_a_push(server, &link);
+    say(client, "x\n");
+    pass(50);
+    say(link, " of i");
+    expect(client, " of i");
+    say(client, "y\n");
+    pass(50);
+    say(link, "\r\n");
+    expect(client, "\r\nx\ny\n");
+    say(link, ">2\r"); /* kept until the line is whole: the client has nothing of it yet */
+    pass(50);
+    say(client, "z\n");
+    expect(client, "z\n");
+    (void)close(link);
+    (void)close(client);
+    (void)close(server);
+}
+
+/* Not for ever: it is as a reply that does not come. */
+static void a_push_without_an_end_is_not_waited_for(void **state)
+{
+    (void)state;
+    timeout_us = 200000;
+    int link, server = listen_at("127.0.0.2"), client = within_a_push(server, &link);
+    pass(500);
+    say(link, "+");
+    expect(client, "+"); /* nobody waited */
+    say(client, "x\n");
+    char c;
+    assert_int_equal(read(client, &c, 1), 0);
+    (void)close(link);
+    (void)close(client);
+    (void)close(server);
+}
+
+/* A line, or a block, that nothing was expected for when it began, and a request that is forwarded
+ * while it comes: its own reply is still to come, and what is answered here waits for that. */
+static void what_began_unasked_is_no_reply_to_what_is_asked_meanwhile(void **state)
+{
+    (void)state;
+    static const char *const unasked[][2] = {{"ts=1 type=it", "em_get\r\n"},
+                                             {"VALUE a 0 4\r\nab", "cd\r\n"}};
+    int server = listen_at("127.0.0.2");
+    b.svc.unasked = FRAME_MC_ANY;
+    start("127.0.0.2");
+    for (size_t i = 0; i < 2; i++) {
+        int client = dial(&b);
+        say(client, "mute watch\n");
+        int link = accepted(server);
+        expect(link, "watch\n");
+        say(link, unasked[i][0]);
+        pass(50);
+        say(client, "up more\nx\n");
+        expect(link, "more\n");
+        say(link, unasked[i][1]);
+        pass(50);
+        say(link, "STORED\r\n");
+        expect(client, unasked[i][0]);
+        expect(client, unasked[i][1]);
+        expect(client, "STORED\r\nx\n");
+        (void)close(link);
+        (void)close(client);
+    }
+    (void)close(server);
+}
+
+/* Takes what comes, as fast as it can, until `left` bytes have come. */
+static void *take_all(void *arg)
+{
+    static char mem[1 << 16];
+    size_t *left = ((size_t **)arg)[0];
+    int fd = *((int **)arg)[1];
+    while (*left > 0) {
+        ssize_t r = recv(fd, mem, *left < sizeof mem ? *left : sizeof mem, 0);
+        if (r <= 0)
+            break;
+        *left -= (size_t)r;
+    }
+    return NULL;
+}
+
+/* A large value for a client, behind which another waits. */
+static int ask_large(int server, int client, int other)
+{
+    say(client, "fetch a\n");
+    int link = accepted(server);
+    expect(link, "a\n");
+    say(other, "share b\n");
+    expect(link, "b\n");
+    return link;
+}
+
+static void send_large(int link)
+{
+    static char value[1 << 20];
+    char head[64];
+    (void)snprintf(head, sizeof head, "VALUE a 0 %zu\r\n", sizeof value);
+    say(link, head);
+    for (size_t at = 0; at < sizeof value;) {
+        ssize_t r = send(link, value + at, sizeof value - at, MSG_NOSIGNAL);
+        assert_true(r > 0);
+        at += (size_t)r;
+    }
+    say(link, "\r\nEND\r\nSTORED\r\n");
+}
+
+/* After one has held up others, who is quick has a large value whole all the same. */
+static void one_who_stalls_does_not_have_quick_ones_cut(void **state)
+{
+    (void)state;
+    char path[64], text[96];
+    int server = listen_at("127.0.0.2");
+    (void)snprintf(path, sizeof path, "/tmp/sf-feed-%d.sock", (int)getpid());
+    (void)snprintf(text, sizeof text, "unix:%s", path);
+    (void)snprintf(address, sizeof address, "tcp://127.0.0.2:%u", port);
+    net_bench_start(&b, text); /* a socket that keeps little */
+    net_bench_call(&b, do_upstream, address);
+    int slow = dial(&b), other = dial(&b), quick = dial(&b), link = ask_large(server, slow, other);
+    say(quick, "share c\n"); /* before: later, its party begins on links of its own */
+    expect(link, "c\n");
+    send_large(link);
+    say(link, "STORED\r\n");
+    expect(other, "STORED\r\n");
+    expect(quick, "STORED\r\n");
+    int next = accepted(server); /* in the place of the first, which has made way */
+    size_t left = strlen("VALUE a 0 1048576\r\n") + (1 << 20) + strlen("\r\nEND\r\n");
+    void *what[] = {&left, &quick};
+    pthread_t taker;
+    say(quick, "fetch a\n");
+    expect(next, "a\n");
+    say(other, "share b\n");
+    expect(next, "b\n");
+    assert_int_equal(pthread_create(&taker, NULL, take_all, what), 0);
+    send_large(next);
+    (void)pthread_join(taker, NULL);
+    assert_int_equal(left, 0);
+    expect(other, "STORED\r\n");
+    (void)close(link);
+    (void)close(next);
+    (void)close(slow);
+    (void)close(quick);
+    (void)close(other);
+    (void)close(server);
+    (void)unlink(path);
+}
+
+#define MUCH ((size_t)32 << 20)
+
+/* Bytes of a value that the link takes until its client holds it up. */
+static size_t send_until_held_up(int link)
+{
+    static char part[1 << 16];
+    struct pollfd p = {.fd = link, .events = POLLOUT};
+    size_t sent = 0;
+    while (sent < MUCH && poll(&p, 1, 300) == 1) {
+        size_t n = MUCH - sent < sizeof part ? MUCH - sent : sizeof part;
+        ssize_t r = send(link, part, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        sent += r > 0 ? (size_t)r : 0;
+    }
+    return sent;
+}
+
+static void who_takes_a_held_up_reply_gets_all_of_it(void **state)
+{
+    (void)state;
+    static char rest[MUCH];
+    struct timeval soon = {.tv_sec = 10};
+    int server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int client = dial(&b);
+    say(client, "fetch a\n");
+    int link = accepted(server);
+    expect(link, "a\n");
+    say(link, "VALUE a 0 33554432\r\n");
+    size_t sent = send_until_held_up(link);
+    assert_true(sent < MUCH);
+    size_t left = strlen("VALUE a 0 33554432\r\n") + MUCH;
+    void *what[] = {&left, &client};
+    pthread_t taker;
+    (void)setsockopt(link, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon);
+    (void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon);
+    assert_int_equal(pthread_create(&taker, NULL, take_all, what), 0);
+    for (ssize_t r; sent < MUCH && (r = send(link, rest, MUCH - sent, MSG_NOSIGNAL)) > 0;)
+        sent += (size_t)r;
+    (void)pthread_join(taker, NULL);
+    assert_int_equal(left, 0);
+    (void)close(link);
+    (void)close(client);
+    (void)close(server);
+}
+
+/* The link is full of requests of clients that have gone, and another one cannot be had. */
+static void fill(void)
+{
+    static char text[60000];
+    struct linger reset = {1, 0};
+    memset(text, 'x', sizeof text);
+    memcpy(text, "share ", 6);
+    text[sizeof text - 2] = '\n';
+    text[sizeof text - 1] = '\0';
+    for (int i = 0; i < 150; i++) {
+        int gone = dial(&b);
+        uint64_t before = net_bench_bytes_in(&b);
+        say(gone, text);
+        NET_AWAIT(net_bench_bytes_in(&b) == before + strlen(text));
+        (void)setsockopt(gone, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        (void)close(gone);
+    }
+}
+
+static void who_waits_for_room_is_held_up(void **state)
+{
+    (void)state;
+    owned_max = 1;
+    timeout_us = 60000000;
+    int server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int own = dial(&b), slow = dial(&b), other = dial(&b);
+    say(own, "up x\n");
+    int its = accepted(server);
+    expect(its, "x\n");
+    say(slow, "fetch a\n");
+    int link = accepted(server);
+    expect(link, "a\n");
+    say(link, "VALUE a 0 33554432\r\n");
+    assert_true(send_until_held_up(link) < MUCH);
+    fill();
+    say(other, "share b\n");
+    NET_AWAIT(net_bench_connections(&b) == 2); /* without who does not take his reply */
+    (void)close(own);
+    (void)close(slow);
+    (void)close(other);
+    (void)close(its);
+    (void)close(link);
+    (void)close(server);
+}
+
+#define UP(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UP(a_large_value_leaves_the_shared_link_to_others),
+        UP(the_reply_of_who_is_gone_is_nobody_elses),
+        UP(what_is_answered_here_waits_for_the_end_of_a_push),
+        UP(a_push_without_an_end_is_not_waited_for),
+        UP(what_began_unasked_is_no_reply_to_what_is_asked_meanwhile),
+        UP(one_who_stalls_does_not_have_quick_ones_cut),
+        UP(who_waits_for_room_is_held_up),
+        UP(who_takes_a_held_up_reply_gets_all_of_it),
+    };
+    return cmocka_run_group_tests_name("net/feed", tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* Looking a server up: what its addresses are good for, and for how long. */
+#include "unit/net/upstream_rig.h"
+
+#include <stdatomic.h>
+
+/* ---- a clock that the test sets forward ------------------------------------------------------ */
+
+static _Atomic int64_t ahead_us;
+
+static int64_t wall_us(struct clock *c)
+{
+    (void)c;
+    return clock_wall_us(clock_system());
+}
+
+static int64_t mono_us(struct clock *c)
+{
+    (void)c;
+    return clock_mono_us(clock_system()) + atomic_load(&ahead_us);
+}
+
+static struct clock ahead = {wall_us, mono_us};
+
+/* Its address may be somebody else's by then. */
+static void an_old_address_is_not_used_for_ever(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    name_is("127.0.0.2", NULL, 0);
+    atomic_store(&ahead_us, 0);
+    b.conf.clock = &ahead;
+    start("server.example");
+    int c = dial(&b), first = served_by(two, c, "up");
+    name_is(NULL, NULL, EAI_AGAIN);
+    atomic_store(&ahead_us, 30000000);
+    int d = dial(&b), second = served_by(two, d, "up");
+    atomic_store(&ahead_us, 61000000);
+    int e = dial(&b);
+    say(e, "up one\n");
+    expect(e, "down\n");
+    assert_why("cannot look up server.example: ");
+    int ends[] = {first, second, c, d, e, two};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        (void)close(ends[i]);
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+enum {
+    CROWD = 8
+};
+
+/* One lookup that fails is one failure, however many links wait for it: 50 ms. */
+static void a_lookup_that_fails_many_fails_once(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), c[CROWD];
+    be_silent(true);
+    name_is(NULL, NULL, EAI_AGAIN);
+    start("server.example");
+    for (int i = 0; i < CROWD; i++) {
+        uint64_t before = net_bench_bytes_in(&b);
+        c[i] = dial(&b);
+        say(c[i], "up one\n");
+        NET_AWAIT(net_bench_bytes_in(&b) > before);
+    }
+    be_silent(false);
+    for (int i = 0; i < CROWD; i++)
+        expect(c[i], "down\n");
+    name_is("127.0.0.2", NULL, 0);
+    pass(200);
+    (void)close(served_by(two, c[0], "up"));
+    for (int i = 0; i < CROWD; i++)
+        (void)close(c[i]);
+    (void)close(two);
+}
+
+/* Nobody who connects there hears of it. */
+static void fill(int server, const char *host, int fd[CROWD])
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+    assert_int_equal(inet_pton(AF_INET, host, &in.sin_addr), 1);
+    assert_int_equal(listen(server, 0), 0);
+    for (int i = 0; i < CROWD; i++) {
+        fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        assert_true(fd[i] >= 0);
+        (void)connect(fd[i], (struct sockaddr *)&in, sizeof in);
+    }
+}
+
+/* Of two old addresses one had refused, and one said nothing, when there were two new ones. The
+ * first of those refuses: that is one of two, not two of two. */
+static void failures_at_old_addresses_do_not_count_against_new_ones(void **state)
+{
+    (void)state;
+    int full = listen_at("127.0.0.3"), five = listen_at("127.0.0.5"), fd[CROWD];
+    timeout_us = 20000000;
+    fill(full, "127.0.0.3", fd);
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    start("server.example");
+    int c = dial(&b), d = dial(&b);
+    say(c, "up one\n");
+    expect_silence(c, 2100);
+    name_is("127.0.0.4", "127.0.0.5", 0);
+    int link = served_by(five, d, "up");
+    expect_silence(c, 0);
+    for (int i = 0; i < CROWD; i++)
+        (void)close(fd[i]);
+    (void)close(link);
+    (void)close(c);
+    (void)close(d);
+    (void)close(full);
+    (void)close(five);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BENCH(an_old_address_is_not_used_for_ever),
+        BENCH(a_lookup_that_fails_many_fails_once),
+        BENCH(failures_at_old_addresses_do_not_count_against_new_ones),
+    };
+    return cmocka_run_group_tests_name("net/find", tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/* Whether a server serves, or only answers: the probe of shared links, and what replies say. */
+#include "upstream_rig.h"
+
+static const struct span refusals[] = {SPAN("CLIENT_ERROR unauthenticated"), SPAN("")};
+
+static int probing(void **state)
+{
+    int r = begin(state);
+    b.svc.probe = probe;
+    b.svc.refusals = refusals;
+    b.svc.alien = SPAN("-");
+    return r;
+}
+
+static void nothing_goes_on_a_shared_link_before_its_probe_is_answered(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "share one\n");
+    int link = accepted(two);
+    expect(link, "version\r\n");
+    expect_silence(link, 100);
+    assert_false(is_up());
+    say(link, "VERSION");
+    expect_silence(link, 100);
+    assert_false(is_up());
+    say(link, " 1\r\n");
+    expect(link, "one\n");
+    assert_true(is_up());
+    say(link, "1\r\n");
+    expect(c, "1\r\n");
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+static void a_server_that_refuses_the_probe_is_down_and_says_why(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says, *why;
+    } all[] = {
+        {"CLIENT_ERROR unauthenticated\r\n",
+         "it answers, but refuses: CLIENT_ERROR unauthenticated"},
+        {"ERROR Too many open connections\r\n", "it answers, but refuses: ERROR Too many open"},
+        {"-ERR unknown command\r\n", "it answers, but refuses: -ERR unknown"},
+        {"VERSION 1\r\nVERSION 1\r\n", "it sent something unasked"},
+        {"", "it answers nothing, and closes the connection"},
+    };
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        pass(1050);
+        say(c, "share secret\n");
+        int link = accepted(two);
+        expect(link, "version\r\n");
+        say(link, all[i].says);
+        if (!all[i].says[0])
+            (void)close(link);
+        expect(c, "down\n");
+        assert_why(all[i].why);
+        assert_false(is_up());
+        assert_int_equal(stats()->errors, i + 1);
+        say(c, "share secret\n"); /* not tried again at once */
+        expect(c, "down\n");
+        assert_true(nobody_comes(two));
+        if (all[i].says[0]) {
+            expect_end(link);
+            (void)close(link);
+        }
+    }
+    (void)close(c);
+    (void)close(two);
+}
+
+/* As of memcached -Y: who logs in on a link of his own is no matter of others. */
+static void links_of_ones_own_are_not_held_back_by_it(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b);
+    say(c, "share one\n");
+    int link = accepted(two);
+    say(link, "CLIENT_ERROR unauthenticated\r\n");
+    expect(c, "down\n");
+    int own = served_by(two, d, "up");
+    assert_true(is_up());
+    (void)close(link);
+    (void)close(own);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
+static void do_log_in(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    struct upstream_greeting g = {
+        .bytes = SPAN("hello\n"), .kind = FRAME_MC_LINE, .ok = SPAN("WELCOME\r\n")};
+    assert_true(upstream_greet(&n->svc, UPSTREAM_TEXT, &g));
+}
+
+static void the_probe_follows_the_login(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    net_bench_call(&b, do_log_in, NULL);
+    int c = dial(&b);
+    say(c, "share one\n");
+    int link = accepted(two);
+    expect(link, "hello\n");
+    expect_silence(link, 50);
+    say(link, "WELCOME\r\n");
+    expect(link, "version\r\n");
+    expect_silence(link, 50);
+    assert_false(is_up());
+    say(link, "VERSION 1\r\n");
+    expect(link, "one\n");
+    say(link, "1\r\n");
+    expect(c, "1\r\n");
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+static void a_refusal_on_a_link_of_ones_own_is_no_sign_of_service(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "up one\n");
+    int own = accepted(two);
+    expect(own, "one\n");
+    say(own, "CLIENT_ERR");
+    pass(50);
+    assert_false(is_up());
+    say(own, "OR unauthenticated\r\n");
+    expect(c, "CLIENT_ERROR unauthenticated\r\n"); /* the client's business all the same */
+    assert_false(is_up());
+    assert_why("it answers, but refuses: CLIENT_ERROR unauthenticated");
+    say(c, "up login\n");
+    expect(own, "login\n");
+    say(own, "STORED\r\n");
+    expect(c, "STORED\r\n");
+    assert_true(is_up());
+    int d = dial(&b);
+    say(d, "up two\n"); /* of a server that serves it says nothing */
+    int other = accepted(two);
+    say(other, "CLIENT_ERROR unauthenticated\r\n");
+    expect(d, "CLIENT_ERROR unauthenticated\r\n");
+    assert_true(is_up());
+    (void)close(other);
+    (void)close(own);
+    (void)close(d);
+    (void)close(c);
+    (void)close(two);
+}
+
+/* Its error may have in it what the client said, which is no business of the log's. */
+static void an_error_of_another_kind_of_server_is_not_quoted(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "up app secret\n");
+    int own = accepted(two);
+    expect(own, "app secret\n");
+    say(own, "-ERR unknown command 'app', with args beginning with: 'secret'\r\n");
+    expect(c, "-ERR unknown command 'app', with args beginning with: 'secret'\r\n");
+    assert_false(is_up());
+    assert_why("it does not speak the protocol");
+    (void)close(own);
+    (void)close(c);
+    (void)close(two);
+}
+
+static void who_speaks_something_else_on_a_link_of_ones_own_is_down(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.unasked = FRAME_MC_BINARY;
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b);
+    int own = served_by(two, d, "up");
+    (void)close(own);
+    assert_true(is_up());
+    say(c, "mute one\n");
+    own = accepted(two);
+    expect(own, "one\n");
+    say(own, "HTTP/1.1 400 Bad Request\r\n\r\n");
+    expect_end(own);
+    assert_false(is_up());
+    assert_why("it does not speak the protocol");
+    (void)close(own);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
+static void a_part_of_a_reply_is_none(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = NULL;
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "share one\n");
+    int link = accepted(two);
+    expect(link, "one\n");
+    say(link, "STO");
+    pass(50);
+    assert_false(is_up());
+    say(link, "RED\r\n");
+    expect(c, "STORED\r\n");
+    assert_true(is_up());
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+#define PROBED(f) cmocka_unit_test_setup_teardown(f, probing, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PROBED(nothing_goes_on_a_shared_link_before_its_probe_is_answered),
+        PROBED(a_server_that_refuses_the_probe_is_down_and_says_why),
+        PROBED(links_of_ones_own_are_not_held_back_by_it),
+        PROBED(the_probe_follows_the_login),
+        PROBED(a_refusal_on_a_link_of_ones_own_is_no_sign_of_service),
+        PROBED(an_error_of_another_kind_of_server_is_not_quoted),
+        PROBED(who_speaks_something_else_on_a_link_of_ones_own_is_down),
+        PROBED(a_part_of_a_reply_is_none),
+    };
+    return cmocka_run_group_tests_name("net/probe", tests, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+/* What is said of a server: only what is true. */
+#include "unit/net/upstream_rig.h"
+
+/* Servers close what is idle. Another one is opened, as one that is gone would not let it. */
+static void an_idle_link_that_is_closed_says_nothing(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "share");
+    (void)close(link);
+    link = accepted(two);
+    assert_true(is_up());
+    (void)close(link); /* nobody has used it */
+    assert_true(nobody_comes(two));
+    assert_true(is_up());
+    assert_why("");
+    link = served_by(two, c, "share");
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+static void a_server_that_is_gone_is_noticed_though_nobody_asks(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "share");
+    (void)close(two);
+    (void)close(link);
+    NET_AWAIT(!is_up());
+    assert_why("refused");
+    int64_t since = stats()->since_us;
+    assert_true(since > 0);
+    uint64_t errors = stats()->errors;
+    pass(300); /* until it is tried again */
+    say(c, "share again\n");
+    NET_AWAIT(stats()->errors > errors);
+    assert_int_equal(stats()->since_us, since); /* it was away before */
+    (void)close(c);
+}
+
+/* Only who looks has it tried, and not more often than who asks. */
+static void a_server_that_came_back_is_noticed_by_who_looks(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    start("127.0.0.2");
+    net_bench_call(&b, do_look_behind, NULL);
+    assert_true(nobody_comes(two)); /* nobody has asked for it yet */
+    int c = dial(&b), link = served_by(two, c, "share");
+    (void)close(two);
+    (void)close(link);
+    NET_AWAIT(!is_up());
+    uint64_t errors = stats()->errors;
+    for (int i = 0; i < 10; i++)
+        net_bench_call(&b, do_look_behind, NULL);
+    assert_true(stats()->errors <= errors + 1);
+    two = listen_at("127.0.0.2");
+    pass(300); /* until it may be tried */
+    assert_true(nobody_comes(two));
+    assert_false(is_up());
+    net_bench_call(&b, do_look_behind, NULL);
+    link = let_in(two);
+    NET_AWAIT(is_up());
+    net_bench_call(&b, do_look_behind, NULL);
+    assert_true(nobody_comes(two));
+    say(c, "share again\n");
+    expect(link, "again\n");
+    say(link, "1\r\n");
+    expect(c, "1\r\n");
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+static void a_link_that_owes_and_is_closed_is_lost(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), own = dial(&b);
+    int link = served_by(two, c, "share"), other = served_by(two, own, "up");
+    say(c, "share more\n");
+    expect(link, "more\n");
+    (void)close(link);
+    NET_AWAIT(!is_up());
+    assert_why("it closed the connection");
+    say(own, "up again\n"); /* whatever is answered says that it is there */
+    expect(other, "again\n");
+    say(other, "OK\r\n");
+    expect(own, "OK\r\n");
+    assert_true(is_up());
+    (void)close(other);
+    (void)close(own);
+    (void)close(c);
+    (void)close(two);
+}
+
+#define LARGE ((size_t)100 << 10)
+
+/* The one that took its place is there. */
+static void a_link_that_was_replaced_says_nothing_of_the_server(void **state)
+{
+    (void)state;
+    static char value[LARGE + 1], head[] = "VALUE big 0 102400\r\n";
+    int two = listen_at("127.0.0.2");
+    timeout_us = 400000;
+    start("127.0.0.2");
+    int c = dial(&b), slow = dial(&b), old = served_by(two, c, "share");
+    memset(value, 'x', LARGE);
+    say(c, "fetch big\n");
+    expect(old, "big\n");
+    say(slow, "share slow\n");
+    expect(old, "slow\n");
+    say(old, head);
+    say(old, value);
+    say(old, "\r\nEND\r\n");
+    int new = accepted(two);
+    pass(600); /* in vain: no reply to slow */
+    expect_end(slow);
+    expect_end(old);
+    assert_true(is_up());
+    (void)close(new);
+    (void)close(old);
+    (void)close(slow);
+    (void)close(c);
+    (void)close(two);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BENCH(an_idle_link_that_is_closed_says_nothing),
+        BENCH(a_server_that_is_gone_is_noticed_though_nobody_asks),
+        BENCH(a_server_that_came_back_is_noticed_by_who_looks),
+        BENCH(a_link_that_owes_and_is_closed_is_lost),
+        BENCH(a_link_that_was_replaced_says_nothing_of_the_server),
+    };
+    return cmocka_run_group_tests_name("net/reach", tests, NULL, NULL);
+}

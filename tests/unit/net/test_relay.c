@@ -1,0 +1,263 @@
+/* A client's side of the links: what must not stay of what was, and of whom it is thought. */
+#include "net/private.h"
+#include "unit/net/upstream_rig.h"
+
+#define LARGE 400000 /* bytes: more than a UNIX socket keeps */
+
+/* The client that came first and is there. */
+static struct conn *first(struct net_bench *n)
+{
+    return CONTAINER(n->net->all.next, struct conn, all);
+}
+
+static void send_value(int link, size_t bytes)
+{
+    static char x[4096];
+    char head[64];
+    memset(x, 'x', sizeof x);
+    (void)snprintf(head, sizeof head, "VALUE a 0 %zu\r\n", bytes);
+    say(link, head);
+    for (size_t n; bytes > 0; bytes -= n) {
+        n = bytes < sizeof x ? bytes : sizeof x;
+        assert_int_equal(send(link, x, n, MSG_NOSIGNAL), n);
+    }
+    say(link, "\r\nEND\r\n");
+}
+
+static void take_value(int fd, size_t bytes)
+{
+    char head[64];
+    (void)snprintf(head, sizeof head, "VALUE a 0 %zu\r\n", bytes);
+    expect(fd, head);
+    for (char c; bytes > 0; bytes--)
+        if (recv(fd, &c, 1, 0) != 1 || c != 'x')
+            fail_msg("expected %zu more bytes of the value", bytes);
+    expect(fd, "\r\nEND\r\n");
+}
+
+static void do_hold_much(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    first(n)->out_held = 1u << 20;
+}
+
+/* An unfinished reply, all sent since, was longer than what is kept now: what stands behind that in
+ * memory is nobody's. */
+static void what_was_held_back_once_is_not_counted_again(void **state)
+{
+    (void)state;
+    char path[64], text[96];
+    int two = listen_at("127.0.0.2");
+    (void)snprintf(path, sizeof path, "/tmp/sf-relay-%d.sock", (int)getpid());
+    (void)snprintf(text, sizeof text, "unix:%s", path);
+    (void)snprintf(address, sizeof address, "tcp://127.0.0.2:%u", port);
+    net_bench_start(&b, text);
+    net_bench_call(&b, do_upstream, address);
+    int c = dial(&b), link = served_by(two, c, "share");
+    net_bench_call(&b, do_hold_much, NULL);
+    say(c, "fetch a\n");
+    expect(link, "a\n");
+    send_value(link, LARGE);
+    pass(100); /* as much as finds room, and some that is kept */
+    take_value(c, LARGE);
+    expect_silence(c, 50);
+    say(c, "there\n");
+    expect(c, "there\n");
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+    (void)unlink(path);
+}
+
+static void do_deliver_much(struct net_bench *n, void *arg)
+{
+    static char much[8 << 20];
+    struct conn *c = first(n);
+    (void)arg;
+    memset(much, 'x', sizeof much);
+    turns_add(c);
+    assert_true(conn_deliver(c, span_of(much, sizeof much)));
+    assert_int_equal(c->state, CONN_FLUSHING);
+    assert_true(link_empty(&c->park));
+    assert_int_equal(n->net->nturns, 0);
+    conn_close(c);
+}
+
+/* What it does not take comes first; then its turn. */
+static void who_has_a_turn_due_and_takes_nothing_has_none(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int c = dial(&b);
+    say(c, "there\n");
+    expect(c, "there\n");
+    net_bench_call(&b, do_deliver_much, NULL);
+    assert_int_equal(net_bench_connections(&b), 0);
+    (void)close(c);
+}
+
+static void do_wake_in_vain(struct net_bench *n, void *arg)
+{
+    struct upstream_link *l = n->svc.upstream->shared[UPSTREAM_TEXT];
+    struct conn *c = CONTAINER(l->waiters.next, struct conn, park);
+    (void)arg;
+    relay_wake(c);
+    l->state = LINK_OPEN;
+    l->replies += 1u << 20; /* others were faster */
+    net_go_on(n->net);
+    l->replies -= 1u << 20;
+    l->state = LINK_PROBING;
+    assert_ptr_equal(CONTAINER(l->waiters.next, struct conn, park), c);
+}
+
+static void who_was_called_in_vain_is_the_next_all_the_same(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b);
+    say(c, "share a\n");
+    int link = accepted(two);
+    expect(link, "version\r\n");
+    uint64_t turns = net_bench_turns(&b);
+    say(d, "share b\n");
+    NET_AWAIT(net_bench_turns(&b) > turns);
+    net_bench_call(&b, do_wake_in_vain, NULL);
+    say(link, "VERSION 1\r\n");
+    expect(link, "a\nb\n");
+    say(link, "1\r\n2\r\n");
+    expect(c, "1\r\n");
+    expect(d, "2\r\n");
+    (void)close(link);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
+static void do_break(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    first(n)->relay->broken = true; /* as without memory for what it expects */
+}
+
+/* What follows would be answered with the reply to a request that nobody is known to wait for. */
+static void a_shared_link_that_took_what_nobody_expects_is_given_up(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int broken = dial(&b), link = served_by(two, broken, "share"), other = dial(&b);
+    say(broken, "share a\n");
+    expect(link, "a\n");
+    say(other, "share b\n");
+    expect(link, "b\n");
+    net_bench_call(&b, do_break, NULL);
+    say(broken, "share c\n");
+    expect(broken, "down\n");
+    expect_end(broken);
+    assert_int_equal(stats()->connections, 0);
+    expect_end(link);
+    expect_end(other); /* in the place of a reply that may be another's */
+    (void)close(link);
+    (void)close(broken);
+    (void)close(other);
+    (void)close(two);
+}
+
+/* Short requests, too, that go at once. */
+static void who_had_a_large_reply_has_a_link_of_its_own_for_all(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "share");
+    say(c, "fetch a\n");
+    expect(link, "a\n");
+    send_value(link, (size_t)100 << 10);
+    take_value(c, (size_t)100 << 10);
+    int next = accepted(two); /* in the place of that */
+    expect_end(link);
+    say(c, "quick x\n");
+    int own = accepted(two);
+    expect(own, "x\n");
+    say(own, "1\r\n");
+    expect(c, "1\r\n");
+    int d = dial(&b);
+    say(d, "quick y\n");
+    expect(next, "y\n");
+    say(next, "2\r\n");
+    expect(d, "2\r\n");
+    (void)close(own);
+    (void)close(next);
+    (void)close(link);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
+static void do_renew(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    struct conn *c = first(n);
+    struct net_turn t = {.conn = c};
+    c->relay->subs.n[0] = 1;
+    assert_true(upstream_subscribed(&t));
+    upstream_renew(&t);
+    assert_false(upstream_subscribed(&t));
+    assert_false(upstream_owns(&t));
+}
+
+static void on_a_new_link_nobody_is_subscribed(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "up");
+    net_bench_call(&b, do_renew, NULL);
+    expect_end(link);
+    (void)close(link);
+    link = served_by(two, c, "share"); /* of its own all the same */
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+static void do_rest(struct net_bench *n, void *arg)
+{
+    struct net_turn t = {.conn = first(n)};
+    upstreams_rest(n->net, true);
+    assert_int_equal(upstream_ready(&t, UPSTREAM_OWN), UPSTREAM_BUSY);
+    assert_int_equal(upstream_ready(&t, UPSTREAM_TEXT), UPSTREAM_BUSY);
+    *(enum upstream_ready *)arg = upstream_ready(&t, UPSTREAM_REST);
+    upstreams_rest(n->net, false);
+}
+
+/* Before an upgrade who is within a value may end it. */
+static void the_rest_of_a_request_goes_on_while_others_rest(void **state)
+{
+    (void)state;
+    enum upstream_ready is = UPSTREAM_DOWN;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "up");
+    net_bench_call(&b, do_rest, &is);
+    assert_int_equal(is, UPSTREAM_READY);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BENCH(what_was_held_back_once_is_not_counted_again),
+        BENCH(who_has_a_turn_due_and_takes_nothing_has_none),
+        BENCH(who_was_called_in_vain_is_the_next_all_the_same),
+        BENCH(a_shared_link_that_took_what_nobody_expects_is_given_up),
+        BENCH(who_had_a_large_reply_has_a_link_of_its_own_for_all),
+        BENCH(on_a_new_link_nobody_is_subscribed),
+        BENCH(the_rest_of_a_request_goes_on_while_others_rest),
+    };
+    return cmocka_run_group_tests_name("net/relay", tests, NULL, NULL);
+}
