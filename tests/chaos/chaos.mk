@@ -1,7 +1,7 @@
 # Faults on the built programs, included by the Makefile.
 #
 # make chaos                       about a minute, as in make test
-# make soak MINUTES=30 [SEED=n] [TOPOLOGY=redis|sqlite|replicated|all] [SIDECARS=n]
+# make soak MINUTES=30 [SEED=n] [TOPOLOGY=redis|sqlite|replicated|recoveries|all] [SIDECARS=n]
 
 CHAOS_BIN := $(B)/tests/chaos/hammer $(B)/tests/chaos/checker
 CHAOS_SHIM := $(B)/tests/chaos/clockshim.so

@@ -174,6 +174,7 @@ def topology(kind, args, directory, out):
     os.mkdir(own)
     world = kind(own, random.Random("%d %s" % (args.seed, kind.name)), say, args.sidecars,
                  args.slow, args.minutes >= 3, args.only)
+    world.spoil = args.spoil
     try:
         live(world, args.minutes * 60, args.seed, say)
         return 0

@@ -11,7 +11,6 @@ import struct
 import subprocess
 
 from schedule import table
-from world import FORGOTTEN_S
 
 fault, FAULTS = table()
 
@@ -73,7 +72,8 @@ def terminated(w, s):
 @fault("SIGTERM, its workerIds to one whose clock is behind", "sidecar:*", 2)
 def handed_on(w):
     """It has issued IDs of a time that is still to come for the other."""
-    by_skew = sorted(w.sidecars, key=lambda s: s.skew)
+    pool = w.rng.choice(w.pools)
+    by_skew = sorted((s for s in w.sidecars if w.pool_of(s.index) == pool), key=lambda s: s.skew)
     late, s = by_skew[0], by_skew[-1]
     active = s.worker()
     held = sorted(w.workers_of(s), key=lambda worker: worker == active)
@@ -84,7 +84,7 @@ def handed_on(w):
         if not s.running():
             break
     yield w.rng.uniform(0.4, 0.9) * (s.skew - late.skew)
-    w.prefer(held)
+    w.prefer(held, s)
     late.renew_life()
     yield 0.8
     s.kill()
@@ -121,7 +121,7 @@ def stopped(w, s):
         yield w.rng.uniform(1, w.rng.choice((2, 3, 60)) if w.long else 2)
         if w.rng.random() < 0.5:
             w.must_stop()
-            w.pass_time(w.rng.uniform(5, 2 * FORGOTTEN_S))
+            w.pass_time(w.rng.uniform(5, 2 * w.forgotten_s))
             yield w.rng.uniform(0.2, 2.5)
     finally:
         s.resume()
@@ -135,8 +135,8 @@ def succeeded(w):
     w.must_stop()
     s.pause()
     try:
-        w.pass_time(w.rng.uniform(FORGOTTEN_S, 2 * FORGOTTEN_S))
-        w.prefer(held)
+        w.pass_time(w.rng.uniform(w.forgotten_s, 2 * w.forgotten_s))
+        w.prefer(held, s)
         for other in others:
             other.renew_life()
         yield w.rng.uniform(0.5, 1)
@@ -167,13 +167,13 @@ def copied(w):
         c.kill()
 
 
-@fault("SIGKILL, restart on a copy of its state_dir", "sidecar")
+@fault("SIGKILL, restart on a copy of its state_dir", "sidecar disk")
 def moved(w, s):
+    """Not while a disk is full: whoever moves a directory sees that it has arrived."""
     kill(w, s)
     shutil.copytree(s.state_dir, s.state_dir + ".copy")
     shutil.rmtree(s.state_dir)
-    shutil.copytree(s.state_dir + ".copy", s.state_dir)
-    shutil.rmtree(s.state_dir + ".copy")
+    os.rename(s.state_dir + ".copy", s.state_dir)
     yield w.rng.uniform(0, 0.5)
     s.start()
     yield 0.5
@@ -313,7 +313,7 @@ def some_time(w):
 @fault("time passes: all ranges and floors", "time", 2)
 def much_time(w):
     w.must_stop()
-    w.pass_time(w.rng.uniform(FORGOTTEN_S, 4 * FORGOTTEN_S))
+    w.pass_time(w.rng.uniform(w.forgotten_s, 4 * w.forgotten_s))
     yield 3
 
 

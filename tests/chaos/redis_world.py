@@ -11,11 +11,14 @@ import wire
 from procs import Proc, until
 from proxy import Proxy
 from schedule import table
-from world import POOL, World
+from world import POOL, RANGE, World
 
 fault, FAULTS = table()
-RANGE = 9  # workerIds of a fresh pool: few, so that they change hands
 CLOCK_S = 0.4  # Redis's clock, off by this much each way: less than S - half a leap second
+
+
+def key(pool, what):
+    return "sidflake:{%s}:%s" % (pool, what)
 
 
 class Redis(Proc):
@@ -75,7 +78,6 @@ class RedisWorld(World):
     def setup(self):
         self.mount_small("full", 256)
         self.redis = Redis(self, "redis").start()
-        self.next_range = RANGE
         self.proxies = [Proxy(self.free_port(), ("127.0.0.1", self.redis.port),
                               self.rng.random()) for _ in range(self.nsidecars + 1)]
         self.coordinator = "redis://127.0.0.1:%d/0" % self.redis.port
@@ -116,12 +118,11 @@ class RedisWorld(World):
             p.straight()
         if not self.redis.running():
             self.redis.start()
-        if self.redis.ask("EXISTS", "sidflake:{default}:h") == 0:
-            self.after_loss()
+        if self.lost():
+            self.recover_now()
 
-    def after_loss(self):
-        """A pool of all that were ever handed out, and no others: few, so that they change hands."""
-        self.init("--after-loss", "--workers", "0-%d" % (self.next_range - 1))
+    def lost(self):
+        return self.server().ask("EXISTS", key("default", "h")) == 0
 
     def server(self):
         """The one that the sidecars talk to."""
@@ -130,29 +131,23 @@ class RedisWorld(World):
     def workers_of(self, s):
         """The workerIds that a sidecar holds, by what it told the coordinator."""
         try:
-            flat = self.server().ask("HGETALL", "sidflake:{default}:who")
+            flat = self.server().ask("HGETALL", key(self.pool_of(s.index), "who"))
         except (OSError, wire.Closed, wire.Error):
             return []
         return [int(w) for w, who in zip(flat[::2], flat[1::2])
                 if json.loads(who).get("pid") == s.pid]
 
-    def prefer(self, workers):
-        """The last one comes to the head of the queue, which is but a hint, the others behind it:
+    def workers(self, _pool):
+        return range(self.next_range)
+
+    def prefer(self, workers, s):
+        """In the pool of that sidecar the last one comes to the head of the queue, which is but a hint, the others behind it:
         for when they are free."""
         try:
             for worker in workers:
-                self.server().ask("LPUSH", "sidflake:{default}:free", str(worker))
+                self.server().ask("LPUSH", key(self.pool_of(s.index), "free"), str(worker))
         except (OSError, wire.Closed, wire.Error) as e:
             self.note("the queue could not be changed: %r" % e)
-
-    def made_again(self, redis):
-        """After a loss, in one of the two ways that an operator has."""
-        if self.rng.random() < 0.7:
-            self.after_loss()
-        else:
-            self.must_stop(at_least=4)
-            self.init("--workers", "%d-%d" % (self.next_range, self.next_range + RANGE - 1))
-            self.next_range += RANGE
 
     def close(self):
         for p in getattr(self, "proxies", []):
@@ -217,7 +212,7 @@ def nothing_kept(w):
     yield w.rng.uniform(0, 1)
     w.redis.start()
     yield w.rng.uniform(0, 1.5)
-    w.made_again(w.redis)
+    yield from w.made_again()
     yield from claims_again(w)
 
 
@@ -243,15 +238,16 @@ def flushall(w):
     silence(w)
     w.redis.ask("FLUSHALL")
     yield w.rng.uniform(0, 1.5)
-    w.after_loss()
+    yield from w.after_loss()
     yield from claims_again(w)
 
 
 @fault("DEL of the queue or the index, then pool check --repair", "coordinator")
 def hints_lost(w):
-    w.redis.ask("DEL", "sidflake:{default}:" + w.rng.choice(("free", "exp")))
+    pool = w.rng.choice(w.pools)
+    w.redis.ask("DEL", key(pool, w.rng.choice(("free", "exp"))))
     yield w.rng.uniform(0.5, 2)
-    status, text = w.ctl("pool", "check", "--repair", "--coordinator", w.coordinator)
+    status, text = w.ctl("pool", "check", "--repair", "--coordinator", w.coordinator, "--pool", pool)
     if status != 0:
         w.fail("pool check --repair: expected it to repair, found status %d: %s" % (status, text))
     yield 0.2
@@ -259,9 +255,9 @@ def hints_lost(w):
 
 @fault("doubled entries in the queue", "coordinator")
 def doubled(w):
-    key = "sidflake:{default}:free"
-    for worker in range(w.next_range):
-        w.redis.ask(w.rng.choice(("LPUSH", "RPUSH")), key, str(worker))
+    pool = w.rng.choice(w.pools)
+    for worker in w.workers(pool):
+        w.redis.ask(w.rng.choice(("LPUSH", "RPUSH")), key(pool, "free"), str(worker))
     yield 1
 
 

@@ -102,7 +102,7 @@ def flushall(w):
     master = w.master()
     master.ask("FLUSHALL")
     yield w.rng.uniform(0, 1.5)
-    w.after_loss()
+    yield from w.after_loss()
     yield 1
 
 

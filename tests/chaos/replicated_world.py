@@ -12,9 +12,9 @@ import replicated_faults
 import wire
 from netns import Net
 from procs import Proc, until
-from redis_world import RANGE, Redis, RedisWorld
+from redis_world import Redis, RedisWorld
 from replicated_faults import NODES
-from world import POOL, Host
+from world import POOL, RANGE, Host
 
 DOWN_MS = 500  # of a server until a Sentinel calls it dead
 
@@ -99,7 +99,6 @@ class ReplicatedWorld(RedisWorld):
         self.redis = self.nodes[0].start()
         for n in self.nodes[1:]:
             n.start_under(self.redis)
-        self.next_range = RANGE
         self.check_clocks()
         self.sentinels = [Sentinel(self, i, self.host(NODES + i), self.redis).start()
                           for i in range(NODES)]
@@ -176,8 +175,8 @@ class ReplicatedWorld(RedisWorld):
         """An operator makes a pool that was lost."""
         master = self.master()
         try:
-            if master.role()[0] == "master" and master.ask("EXISTS", "sidflake:{default}:h") == 0:
-                self.after_loss()
+            if master.role()[0] == "master" and self.lost():
+                self.recover_now()
         except (OSError, wire.Closed, wire.Error) as e:
             self.note("the pool could not be looked at: %r" % e)
 

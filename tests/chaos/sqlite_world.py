@@ -8,10 +8,9 @@ import sqlite3
 import faults
 from faults import HOUR, MS, YEAR, fill
 from schedule import table
-from world import POOL, SKEW_S, World
+from world import POOL, RANGE, SKEW_S, World
 
 fault, FAULTS = table()
-RANGE = 9
 OLD_PAGE = [f for f in faults.FAULTS if f.run is faults.old_page]
 SMALL_KIB = 6144  # room for the file, its log and a state page
 
@@ -24,7 +23,6 @@ class SqliteWorld(World):
         small = self.mount_small("full", SMALL_KIB)
         self.file = os.path.join(small or self.dir, "pool.db")
         self.latest = 0  # the largest offset that the clock ever had
-        self.next_range = RANGE
         self.init("--workers", "0-%d" % (RANGE - 1))
         self.add_sidecars()
 
@@ -35,8 +33,12 @@ class SqliteWorld(World):
     def url(self, _i=0):
         return "sqlite://" + self.file
 
+    @property
+    def coordinator(self):
+        return self.url()
+
     def init(self, *mode):
-        status, text = self.ctl("pool", "init", "--coordinator", self.url(), *mode, *POOL)
+        status, text = self.ctl("pool", "init", "--coordinator", self.coordinator, *mode, *POOL)
         if status not in (0, 1):
             self.note("pool init %s: status %d: %s" % (" ".join(mode), status, text))
         return status == 0
@@ -54,12 +56,12 @@ class SqliteWorld(World):
     def heal(self):
         self.catch_up()
         if not os.path.exists(self.file):
-            self.after_loss()
+            self.recover_now()
 
     def workers_of(self, _s):
         return []  # whoever claims next gets the longest free: those of the dead, too
 
-    def prefer(self, _workers):
+    def prefer(self, _workers, _s):
         pass
 
     def remove(self):
@@ -69,10 +71,6 @@ class SqliteWorld(World):
 
     def connect(self):
         return sqlite3.connect(self.file, timeout=0.3, isolation_level=None)
-
-    def after_loss(self):
-        """See redis_world.py."""
-        self.init("--after-loss", "--workers", "0-%d" % (self.next_range - 1))
 
 
 # ---- the host's clock --------------------------------------------------------------------------
@@ -128,14 +126,36 @@ def locked(w):
     yield 0.3
 
 
+def copy_of(source, to):
+    """By SQLite itself, as .backup and .restore of its shell do."""
+    source, to = sqlite3.connect(source, timeout=5), sqlite3.connect(to, timeout=5)
+    try:
+        source.backup(to)
+    finally:
+        source.close()
+        to.close()
+
+
+@fault("the file set back in place under sidecars that run, and a newcomer", "coordinator disk")
+def set_back(w):
+    kept = w.path("back.db")
+    copy_of(w.file, kept)
+    yield w.rng.uniform(0.2, 2)
+    w.sidecars[0].renew_life()  # it claims, which is forgotten next
+    yield w.rng.uniform(0.6, 1.5)
+    inode = os.stat(w.file).st_ino
+    copy_of(kept, w.file)
+    if os.stat(w.file).st_ino != inode:
+        return "expected the file to be the same one, found another"
+    w.sidecars[-1].renew_life()
+    os.unlink(kept)
+    yield 1
+
+
 @fault("all SIGKILLed, an old copy of the file put in its place", "coordinator disk sidecar:* clone")
 def old_copy(w):
     kept = w.path("old.db")
-    source, copy = w.connect(), sqlite3.connect(kept)
-    with source, copy:
-        source.backup(copy)
-    source.close()
-    copy.close()
+    copy_of(w.file, kept)
     yield w.rng.uniform(0.2, 2)
     w.sidecars[0].renew_life()
     yield w.rng.uniform(0.2, 0.6)
@@ -168,12 +188,7 @@ def all_killed(w):
 def deleted(w):
     w.remove()
     yield w.rng.uniform(0, 1)
-    if w.rng.random() < 0.7:
-        w.after_loss()
-    else:
-        w.must_stop(at_least=4)
-        w.init("--workers", "%d-%d" % (w.next_range, w.next_range + RANGE - 1))
-        w.next_range += RANGE
+    yield from w.made_again()
     yield 1
 
 

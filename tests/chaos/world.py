@@ -41,7 +41,8 @@ HORIZON_S, FIRST_HORIZON_S, MATURE_AFTER_S, SKEW_S, GRACE_S = 60, 16, 21, 1, 1
 POOL = ("--horizon", "%ds" % HORIZON_S, "--first-horizon", "%ds" % FIRST_HORIZON_S,
         "--mature-after", "%ds" % MATURE_AFTER_S, "--max-skew", "%ds" % SKEW_S,
         "--grace", "%ds" % GRACE_S)
-FORGOTTEN_S = HORIZON_S + 2 * SKEW_S + GRACE_S + 1  # after which every range and floor has passed
+RANGE = 9  # workerIds of a fresh pool: few, so that they change hands
+FORGOTTEN_S = HORIZON_S + 2 * SKEW_S + GRACE_S + 1
 RECEIPT_BYTES = 24
 SLOTS = 32
 
@@ -88,7 +89,7 @@ class Host:
 
 class Sidecar(Proc):
     def __init__(self, world, index, url, host, options=None, state=None):
-        self.world, self.index = world, index
+        self.world, self.index, self.host = world, index, host
         name = "s%d" % index
         self.slot = world.clocks.slot()
         self.skew = world.skews[index % len(world.skews)]
@@ -101,7 +102,7 @@ class Sidecar(Proc):
             "listen": {"memcached": ["unix://" + self.mc, "tcp://127.0.0.1:%d" % self.mc_port],
                        "redis": ["unix://" + self.resp, "tcp://127.0.0.1:%d" % self.resp_port],
                        "http": ["unix://" + self.http]},
-            "coordinator": {"url": url, "timeout": "400ms"},
+            "coordinator": {"url": url, "pool": world.pool_of(index), "timeout": "400ms"},
             "lease": {"renew_every": "1s"}, "workers": {"active": 1, "spare": 1},
             "state_dir": self.state_dir}
         self.options.update(options or {})
@@ -169,6 +170,11 @@ class World:
     lane = 0  # 0..7, another one for each topology that runs at the same time
     skews = (0,)  # of the sidecars' clocks, in turn
     isolated = False  # sidecars are in networks of their own: TCP to them is not tried
+    forgotten_s = FORGOTTEN_S  # after which every range and floor has passed
+    hurry_s = (10, 20)  # that time passes for those who wait: while somebody is ready, or nobody
+    pools = ("default",)
+    next_range = RANGE  # first workerId that was never handed out
+    spoil = None  # an option of printed commands, and another value of it
 
     def __init__(self, directory, rng, say, sidecars, slow, long, only):
         self.dir, self.rng, self.say = directory, rng, say
@@ -242,7 +248,7 @@ class World:
         those who are ready to renew in between."""
         self.patience = time.monotonic() + (1.2 if nready else 0.6)
         self.must_stop(*self.waiting)
-        self.pass_time(10 if nready else 20)
+        self.pass_time(self.hurry_s[0 if nready else 1])
         self.counts["time passes, since sidecars wait"] += 1
 
     def chosen(self):
@@ -251,6 +257,10 @@ class World:
     def required(self):
         """The faults that this run must have."""
         return self.faults
+
+    def pool_of(self, i):
+        """The name of the pool of sidecar i."""
+        return self.pools[i % len(self.pools)]
 
     # ---- processes -----------------------------------------------------------------------------
 
@@ -318,6 +328,25 @@ class World:
         self.ids += int(found.group(1))
         return r.stdout if r.returncode else None
 
+    def after_loss(self):
+        """The pools that were lost are made again, with all workerIds that were ever handed out, and
+        no others; yields as faults do."""
+        self.init("--after-loss", "--workers", "0-%d" % (self.next_range - 1))
+        yield 0
+
+    def made_again(self):
+        """After a loss, in one of the two ways that an operator has."""
+        if self.rng.random() < 0.7:
+            yield from self.after_loss()
+        else:
+            self.must_stop(at_least=4)
+            self.init("--workers", "%d-%d" % (self.next_range, self.next_range + RANGE - 1))
+            self.next_range += RANGE
+
+    def recover_now(self):
+        for pause in self.after_loss():
+            time.sleep(pause)
+
     def calm(self):
         """After the last fault: everything runs, clocks are right."""
         for slot in range(1, SLOTS):
@@ -339,7 +368,7 @@ class World:
             waiting = {s for s in waiting if not s.gives_id()}
             if waiting and time.monotonic() - passed > 5:
                 self.must_stop()
-                self.pass_time(FORGOTTEN_S)
+                self.pass_time(self.forgotten_s)
                 passed = time.monotonic()
             time.sleep(0.1)
         for s in waiting:

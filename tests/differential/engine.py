@@ -143,12 +143,13 @@ class Pair:
             return "a client got what is a bystander's: %s" % judge.shown(got, got[:got.find(SECRET)])
         if not self.direct:
             return None
-        strange = {t for t in TAG.findall(got) if t not in self.data and t not in self.direct.got}
+        theirs = judge.attributable(b"".join(self.stream.requests), got)
+        strange = {t for t in TAG.findall(theirs) if t not in self.data and t not in self.direct.got}
         if strange:
             return "a client got what is another's, %r: %s" % (
                 strange, judge.shown(got, got[:got.find(min(strange))]))
         wrong = None if harm else judge.difference(self.stream.mode.name, self.direct, self.side)
-        if wrong and judge.allowed(self.stream.mode.name, self.stream.requests, self.side):
+        if wrong and judge.allowed(self.stream.mode.name, self.stream.requests, self.direct, self.side):
             self.excused, wrong = True, None
         return wrong
 

@@ -25,6 +25,10 @@ BLOCKS = (b"", b"v", b"\r\n", b"END\r\n", b"VALUE k 0 1\r\nv\r\nEND\r\n", b"STOR
           b"17", b"+OK\r\n", b"HTTP/1.1", b"\x81\0\0\0")
 
 
+# What a change must not come to, as it changes the server for all: bystanders lose keys by it.
+FOR_ALL = re.compile(rb"cache_memlimit +[0-9]")
+
+
 class Maker:
     """One stream's requests. A protocol's own Maker has one(), which gives one request."""
 
@@ -78,8 +82,12 @@ class Maker:
         """The requests of a stream, most often few: the fewer, the plainer what is wrong."""
         n = self.rng.choice((1, 1, 2, 2, 3, 3, 4, 6, 10, 20))
         broken = self.pick(0, 0.05, 0.15, 0.4)
-        return [self.mutate(r) if self.chance(broken) else r
+        return [self.changed(r) if self.chance(broken) else r
                 for r in (self.one() for _ in range(n))]
+
+    def changed(self, request):
+        data = self.mutate(request)
+        return request if FOR_ALL.search(data) else data
 
     def one(self):
         raise NotImplementedError

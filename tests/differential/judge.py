@@ -7,13 +7,15 @@ beside it never.
 
 import re
 
+from grammar import TAG
+
 # What no two servers answer alike, masked on both sides.
 MASKS = {
     "text": ((rb"(?m)^(VALUE \S+ \d+ \d+) \d+(?=\r$)", rb"\1 CAS"),
              (rb"(?m)^((?:HD|VA|NS|EX|NF) [^\r]*?)(?<= )c\d+", rb"\1c"),
              (rb"(?m)^((?:HD|VA) [^\r]*?)(?<= )t\d+", rb"\1t"),
              (rb"(?m)^((?:HD|VA) [^\r]*?)(?<= )l\d+", rb"\1l"),
-             (rb"(?m)^ME (\S+) [^\r]*", rb"ME \1"),
+             (rb"(?m)^ME ([^ \r]+) [^\r]*", rb"ME \1"),
              (rb"(?:STAT [^\r\n]*\r\n)+", b"STAT\r\n")),
     "resp": ((rb"(?<=\$2\r\nid\r\n):\d+", b":N"),),
 }
@@ -42,33 +44,54 @@ def mask(mode, data):
     return data
 
 
+ALIKE = "alike"
+
+
 class Allowed:
     """request: what the stream's bytes have to match, or a function of them; found, end: what came
-    through the sidecar has to, and how that ended, if they are given; why: the reason."""
+    through the sidecar has to, and how that ended, if they are given: ALIKE is as directly; why: the
+    reason."""
 
     def __init__(self, name, modes, request, why, found=None, end=None):
         self.name, self.modes, self.why, self.end = name, modes, why, end
         self.request = request if callable(request) else re.compile(request, re.S).search
         self.found = found and re.compile(found, re.S)
 
-    def fits(self, mode, requests, side):
+    def fits(self, mode, requests, direct, side):
         return mode in self.modes and bool(self.request(b"".join(requests))) and \
-            (self.end is None or self.end == side.end) and \
+            (self.end is None or side.end == (direct.end if self.end == ALIKE else self.end)) and \
             (self.found is None or bool(self.found.search(side.got)))
 
 
-KEYED = re.compile(rb" *(?:(gets?|gats? +[^ ]*)|set|add|replace|append|prepend|cas|incr|decr|touch|delete|"
+KEYED = re.compile(rb"(?:(gets?|gats? +[^ ]*)|set|add|replace|append|prepend|cas|incr|decr|touch|delete|"
                    rb"m[gsdae]) +(.*)", re.I)
 
 
 def unmarked(data):
-    """Whether a line has a key without a tag, which other streams may have, too: what it holds is
-    chance."""
-    for found in filter(None, map(KEYED.match, re.split(rb"[\r\n]", data))):
-        keys = found.group(2).split()
-        if any(b"~" not in key for key in (keys if found.group(1) else keys[:1])):
+    """Whether a line has a key without a whole tag, which other streams may have, too: what it holds is
+    chance. A line ends with LF, and begins anywhere, where a block is longer or shorter than was said."""
+    for found in filter(None, map(KEYED.search, re.split(rb"[\r\n]", data) + data.split(b"\n"))):
+        keys = [key.split(b"\0")[0] for key in found.group(2).split()]  # as C strings
+        if not all(map(TAG.search, keys if found.group(1) else keys[:1])):
             return True
     return False
+
+
+VALUE = re.compile(rb"VALUE (\S+) \d+ (\d+)[^\r\n]*\r\n|VA (\d+)[^\r\n]*\r\n")
+
+
+def attributable(data, got):
+    """What came for a stream's bytes, but for the values of keys without a tag: others may have put in
+    whatever they like. In binary all of it, or nothing where such a key may be among the packets'."""
+    if data[:1] == b"\x80":
+        return b"" if broken(data) or not all(map(tagged, packets_of(data))) else got
+    out, at, loose = [], 0, unmarked(data)
+    for found in iter(lambda: VALUE.search(got, at), None):
+        key, end = found.group(1), found.end() + int(found.group(2) or found.group(3))
+        anybodys = not TAG.search(key) if key else loose
+        out.append(got[at:found.start() if anybodys else end])
+        at = end
+    return b"".join(out) + got[at:]
 
 
 def packets(data):
@@ -79,6 +102,20 @@ def packets(data):
         yield data[:24]
         data = data[n:] if n <= len(data) else b"?"
     yield data
+
+
+def packets_of(data):
+    """All of each packet, of a stream that is not broken."""
+    while data:
+        n = 24 + int.from_bytes(data[8:12], "big")
+        yield data[:n]
+        data = data[n:]
+
+
+def tagged(packet):
+    """Whether its key, if it has one, has a tag."""
+    at, n = 24 + packet[4], int.from_bytes(packet[2:4], "big")
+    return n == 0 or bool(TAG.search(packet[at:at + n]))
 
 
 def unfit(data):
@@ -92,6 +129,24 @@ def unfit(data):
         if key + extras > body or key > 250 or (bare and key + extras != body):
             return True
     return left != b""
+
+
+STORING = (1, 2, 3, 0xe, 0xf, 0x11, 0x12, 0x13, 0x19, 0x1a)  # opcodes
+
+
+def negative(data):
+    """Whether a value that is to be stored has a length below 0, for who reads it as an int."""
+    return any(h[1] in STORING and
+               int.from_bytes(h[8:12], "big") - int.from_bytes(h[2:4], "big") - h[4] >= 1 << 31
+               for h in packets(data) if len(h) == 24)
+
+
+KNOWN = (*range(0x1b), 0x1c, 0x1d, 0x1e, *range(0x20, 0x25))  # opcodes
+
+
+def unknown(data):
+    """Whether a packet with a body has an opcode that memcached does not know."""
+    return any(h[1] not in KNOWN and any(h[8:12]) for h in packets(data) if len(h) == 24)
 
 
 def broken(data):
@@ -109,9 +164,15 @@ ALLOWED = (
             "no lengths of STAT, TOUCH and GAT", rb"(?:Unknown command|Invalid arguments)$", "closed"),
     Allowed("broken packets", LINES + ("binary",), broken,
             "a wrong first byte closes at once; memcached waits until it has a whole header", end="closed"),
+    Allowed("negative length", LINES + ("binary",), negative,
+            "memcached 1.6.18 does not clear what it has to skip, and skips as much as a connection before "
+            "on the same descriptor had left"),
+    Allowed("unknown opcode", LINES + ("binary",), unknown,
+            "memcached 1.6.18 skips the body twice before it answers; here what is behind waits for the "
+            "answer, in vain", end="closed"),
     # ---- memcached, lines
     Allowed("anybody's key", LINES, unmarked, "what a key holds that has no stream's tag is chance",
-            end="marker"),
+            end=ALIKE),
     Allowed("long line", LINES + ("binary",), rb"[^\n]{2000}",
             "a line of more than 2,048 bytes closes the connection; in memcached that depends on how much of "
             "it has come at once", end="closed"),
@@ -119,32 +180,44 @@ ALLOWED = (
     Allowed("http", LINES, rb"(?:^|[ \n])HTTP/[^ \n]* *\r?(?:\n|$)", "a line that ends so closes the connection", end="closed"),
     Allowed("refused gets", LINES, rb"(?i)g[ea]ts?[^\n]*[\0-\x09\x0b-\x1f\x7f]",
             "a get with a byte that no key and no number may have is refused here", rb"CLIENT_ERROR"),
-    Allowed("forgotten replies", LINES, rb"(?i)g[ea]ts?[ \0-\xff]*[^\s]{251}",
-            "memcached 1.6.18 forgets the replies before that to a get with a key that is too long",
+    Allowed("forgotten replies", LINES, rb"(?i)g[ea]ts?[ \0-\xff]*[^\s]{251}|g[ea]ts?[^\n]*[^\s]{240}\Z",
+            "memcached 1.6.18 forgets the replies before that to a get with a key that is too long, to which "
+            "the stream's marker may belong",
             rb"CLIENT_ERROR bad command line format\r\n"),
+    Allowed("overtaken", LINES, rb"(?:^|\n) *m[gsdae] [^\n]* q[^\n]*\n(?:.*\n)?\x80",
+            "a line that cannot be a request is answered here, and does not wait for quiet ones",
+            rb"ERROR\r\n"),
     # ---- Redis
     Allowed("nul in a line", ("resp",), rb"\0",
             "Redis looks for a line's end with strchr, so that it waits for ever: here it is an error at "
             "once", rb"-ERR Protocol error: [^\r]*\r\n$"),
+    Allowed("nul, and a long line", ("resp",), rb"\0.*[^\n]{60000}",
+            "the same, and Redis gives up when there are 64 KiB: here what is behind may wait"),
     Allowed("commands", ("resp",), rb"(?i)command", "told in a random order", rb"\*\d+\r\n\*10\r\n"),
+    Allowed("unsubscribed from all", ("resp",), rb"(?i)\*1\r\n\$1[12]\r\ns?unsubscribe\r\n",
+            "the channels are told in a random order", rb"unsubscribe\r\n.*unsubscribe\r\n", ALIKE),
     Allowed("long ping", ("resp",), rb"[^~]{60000}", "what is answered here may have 66 KiB",
             rb"request is too long: expected at most"),
     Allowed("http", ("resp",), rb"(?i)(?:post|host:)[^\n]*\0",
             "what a web page may have sent closes the connection, in spite of a NUL", end="closed"),
     Allowed("statistics", ("resp",), rb"(?i)info", "no two servers have the same", rb"# Server\r\n"),
-    Allowed("long line", ("resp",), rb"[^\n]{60000}",
+    Allowed("long line", ("resp",), rb"[^\n]{60000}|[^\r]{60000}",
             "Redis takes a line of more than 64 KiB if all of it has come at once",
             rb"-ERR Protocol error: too big [^\r]*\r\n$"),
     Allowed("error to the mute", ("resp",), rb"(?i)reply.*(?:off|skip)",
             "Redis says nothing to who wants no replies, even where it cannot go on; here the error is "
             "told, and the connection closed", rb"-ERR Protocol error: [^\r]*\r\n$"),
+    Allowed("quit of the mute", ("resp",), rb"(?i)reply.*(?:off|skip).*quit",
+            "Redis 7.0 closes behind a reply that has been written, so not where there is none", end="closed"),
     Allowed("subscribing within MULTI", ("resp",), rb"(?i)multi.*subscribe",
             "refused, a limit", rb"-ERR subscribing within a transaction"),
+    Allowed("CLIENT REPLY within MULTI", ("resp",), rb"(?i)multi.*reply",
+            "refused, a limit", rb"-ERR CLIENT REPLY within a transaction"),
 )
 
 
-def allowed(mode, requests, side):
-    return next((a.name for a in ALLOWED if a.fits(mode, requests, side)), None)
+def allowed(mode, requests, direct, side):
+    return next((a.name for a in ALLOWED if a.fits(mode, requests, direct, side)), None)
 
 
 def prefix(a, b):

@@ -25,9 +25,9 @@ REDIS_GONE = ("FLUSHALL", "FLUSHDB", "SWAPDB", "SHUTDOWN", "DEBUG", "REPLICAOF",
 class Memcached(Proc):
     def __init__(self, case, name):
         self.sock = case.path(name)
-        # -F: flush_all would take the bystanders' keys away
+        # -F: flush_all would take the bystanders' keys away, and so would a memory that is full
         super().__init__(case, name, [
-            "memcached", "-s", self.sock, "-a", "0777", "-F", "-m", "512", "-c", "4096", "-t", "2", "-u",
+            "memcached", "-s", self.sock, "-a", "0777", "-F", "-m", "2048", "-c", "4096", "-t", "2", "-u",
             pwd.getpwuid(os.geteuid()).pw_name])
         self.log_path = os.devnull  # a request may have it log everything
         self.start()

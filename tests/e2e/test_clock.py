@@ -149,6 +149,9 @@ def ahead(case):
         assert str(reply).startswith("ERR ") and "above every range" in str(reply), reply
     assert s.ready_status() == 503
     s.wait_log("clock jumped forward|clock is above a ceiling")
+    until("the clock is named, not the coordinator",
+          lambda: "ahead of the coordinator's" in s.http("/readyz?verbose").text)
+    assert s.metric("sidflake_coordinator_up") == 1
     clock.step(-3600)
     asker.ask(AROUND)
     ids.check_increasing(asker.values)

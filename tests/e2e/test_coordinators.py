@@ -1,11 +1,14 @@
 """Every way to name a coordinator."""
 
 import os
+import re
+import shutil
 import stat
 import time
 
 import harness
 import ids
+import wire
 from harness import until
 from runner import test
 
@@ -61,6 +64,34 @@ def password_file(case):
     works(case.sidecar(redis, {"coordinator.password_file": path}))
 
 
+@test("coordinator.password_file is read again for each connection: a password that is rotated, or was wrong")
+def password_rotated(case):
+    redis = case.redis(args=("--requirepass", "first"))
+    path = case.path("password")
+
+    def write(password):
+        with open(path, "w") as f:
+            f.write(password + "\n")
+    write("first")
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", "--password-file", path, expect=0)
+    write("wrong")
+    s = case.sidecar(redis, {"coordinator.password_file": path, "lease.renew_every": "1s"}, wait=False)
+    s.wait_log("error .*(WRONGPASS|invalid username-password)")
+    write("first")
+    s.wait_held(2)
+    works(s)
+    with wire.Resp(redis.sock) as r:
+        assert r.ask("AUTH", "first") == b"OK"
+        for change in (lambda: (r.ask("CONFIG", "SET", "requirepass", "second"), write("second")),
+                       lambda: os.unlink(path)):
+            change()
+            r.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+            renewed = s.metric("sidflake_renewals_total", result="renewed")
+            until("renewed", lambda: s.metric("sidflake_renewals_total", result="renewed") >= renewed + 2)
+    s.stop()
+    assert "first" not in s.log() and "second" not in s.log()
+
+
 @test("a wrong password: the log says so, and not which")
 def wrong_password(case):
     redis, _ = with_user(case)
@@ -94,6 +125,9 @@ def sqlite_by_hand(case):
     url = "sqlite://" + case.path("pool.db")
     s = case.sidecar(url, wait=False)
     s.wait_log("sidflakectl pool init")
+    told = case.sidecar(url, {"coordinator.auto_init": True, "state_dir": "/proc/none"}, wait=False)
+    told.wait_log(r"and auto_init makes none, as no state page tells .*/proc/none.*pool init")
+    told.stop()
     case.ctl("pool", "init", "--coordinator", url, "--workers", "42-49", expect=0)
     s.wait_ready(15)
     works(s, 42)
@@ -101,7 +135,7 @@ def sqlite_by_hand(case):
 
 @test("sqlite with auto_init that is refused: one line, and none that says a pool was made")
 def sqlite_refused(case):
-    with open(case.path(".sidflake-pool"), "w"):
+    with open(case.path(".pool.db-tally.7"), "w"):
         pass  # somebody had a pool here
     s = case.sidecar("sqlite://" + case.path("pool.db"), {"coordinator.auto_init": True},
                      wait=False)
@@ -128,6 +162,9 @@ def sqlite_lost(case):
     waits = int(a.wait_log(r"rests for (\d+) ms more").group(1))
     assert waits > 3500_000, "the horizon was expected, found %d ms" % waits
     assert a.ready_status() == 503 and values
+    for text in a.log(), a.http("/readyz").text:  # why, until when, and where to read more
+        assert re.search(r"rests for \d+ ms more, until 20\S+Z.*the pool was lost, and made again at "
+                         r"20\S+Z; see coordinator.auto_init", text), text
 
 
 @test("sqlite with auto_init, the file deleted under a sidecar that is stopped: a new one waits for it",
@@ -140,7 +177,7 @@ def sqlite_deleted(case):
     a.pause()  # it does not notice, and will go on
     remove_pool(case)
     b = case.sidecar(url, options, wait=False)  # its state_dir knows nothing
-    b.wait_log("another sidecar that uses its directory")
+    b.wait_log("another sidecar that uses this file")
     assert b.ready_status() == 503 and not os.path.exists(case.path("pool.db"))
     a.resume()
     a.wait_log("pool made.*after-loss", timeout=20)
@@ -155,8 +192,74 @@ def sqlite_deleted(case):
     b.kill()
     remove_pool(case)
     c = case.sidecar(url, options, wait=False)  # which knows nothing
-    c.wait_log("expected a directory that nobody used before.*--after-loss")
+    c.wait_log("expected a path that nobody used before.*pool init --coordinator .*--fresh")
     assert c.ready_status() == 503 and not os.path.exists(case.path("pool.db"))
+
+
+def pause_between_calls(s, path):
+    """When it has the file closed, so that a copy of it is whole, and nobody waits for its lock."""
+    def open_files():
+        directory = "/proc/%d/fd" % s.pid
+        return [os.readlink(os.path.join(directory, fd)) for fd in os.listdir(directory)]
+    for _ in range(500):
+        s.pause()
+        if path not in open_files():
+            return
+        s.resume()
+        time.sleep(0.02)
+    raise AssertionError("%s is always open" % path)
+
+
+@test("sqlite, the file set back in place by cp: a newcomer has no workerId that somebody may hold",
+      timeout=60)
+def sqlite_set_back(case):
+    url = "sqlite://" + case.path("pool.db")
+    a = case.sidecar(url, {"coordinator.auto_init": True, "workers.spare": 0})
+    values = works(a)
+    pause_between_calls(a, case.path("pool.db"))
+    shutil.copyfile(case.path("pool.db"), case.path("backup"))
+    b = case.sidecar(url, {"workers.spare": 0})
+    b.wait_held(1)
+    theirs = works(b, 1)
+    pause_between_calls(b, case.path("pool.db"))  # nobody who knows more renews
+    inode = os.stat(case.path("pool.db")).st_ino
+    shutil.copyfile(case.path("backup"), case.path("pool.db"))
+    assert os.stat(case.path("pool.db")).st_ino == inode
+    c = case.sidecar(url, {"workers.spare": 0}, wait=False)
+    waits = int(c.wait_log(r"rests for (\d+) ms more, until 20.*: the pool was reopened").group(1))
+    assert 30_000 < waits < 35_000, "the short floor was expected, found %d ms" % waits
+    status = case.ctl("pool", "status", "--coordinator", url).stdout
+    assert "reopened: its file was set back to an older state" in status, status
+    a.resume()
+    b.resume()
+    ids.check_increasing(values + works(a))
+    assert not set(theirs) & set(values)
+
+
+@test("sqlite, the directory moved away under a sidecar: the next one makes no pool beside it",
+      timeout=60)
+def sqlite_moved(case):
+    options = {"coordinator.auto_init": True}
+    os.mkdir(case.path("data"))
+    url = "sqlite://" + case.path("data/pool.db")
+    a = case.sidecar(url, options)
+    values = works(a)
+    a.pause()
+    os.rename(case.path("data"), case.path("data.old"))
+    os.mkdir(case.path("data"))
+    b = case.sidecar(url, options, wait=False)
+    b.wait_log("another sidecar that uses this file")
+    assert b.ready_status() == 503 and os.listdir(case.path("data")) == []
+    a.resume()
+    a.wait_log("pool made.*after-loss", timeout=20)
+    assert int(b.wait_log(r"rests for (\d+) ms more", timeout=20).group(1)) > 3500_000
+    ids.check_increasing(values + works(a))
+
+
+@test("sqlite: two files in one directory are two pools")
+def sqlite_two(case):
+    for name in "one.db", "two.db":
+        works(case.sidecar("sqlite://" + case.path(name), {"coordinator.auto_init": True}))
 
 
 @test("sqlite: the development configuration, as shipped, in a directory of its own")
@@ -197,6 +300,68 @@ def static_back(case):
     s.start(wait=False)
     s.wait_ready(20)
     ids.check_increasing(values + [s.id() for _ in range(20)])
+
+
+@test("static:N: a clock that was a day ahead: until when there are no IDs is said")
+def static_ahead(case):
+    clock = case.clock()
+    s = case.sidecar("static:1234", clock=clock)
+    s.id()
+    clock.set(86400)
+    until("an ID of tomorrow", lambda: ids.time_of(s.id()) > (time.time() + 86000) * 1000, 10)
+    clock.set(0)
+    with s.resp() as r:
+        reply = str(r.ask("GET", "id:orders"))
+    tomorrow = time.strftime("%Y-%m-%dT%H", time.gmtime(time.time() + 86400 - 5))
+    told = "or name an N in static:N that no sidecar ever had, and another state_dir"
+    for text in (reply, s.http("/readyz?verbose").text):
+        assert f"wait until it is {tomorrow}" in text and told in text, text
+    s.wait_log("an N in static:N that no sidecar ever had, and another state_dir")
+    s.stop()
+    s.options["coordinator.url"] = "static:1235"
+    s.options["state_dir"] = case.path("another.d")  # as told: else its floor is that of 1234
+    s.write_conf()
+    s.start()
+    assert ids.time_of(s.id()) < (time.time() + 60) * 1000
+
+
+@test("static:N on a damaged state page: refused again and again, until it is removed")
+def static_damaged(case):
+    clock = case.clock()
+    clock.step(20)
+    s = case.sidecar("static:1234", {"workers.spare": 0}, clock=clock)
+    values = [s.id() for _ in range(20)]
+    s.kill()
+    page = os.path.join(s.state_dir, "worker.page")
+    os.truncate(page, 100)
+    clock.step(-20)
+    for _ in range(2):
+        s.start(wait=False)
+        s.wait_log("error .*" + page + " is damaged .expected 4096 bytes, found 100.: remove it")
+        until("it has ended", lambda: not s.running())
+    clock.step(30)
+    os.unlink(page)
+    s.start()
+    ids.check_increasing(values + [s.id() for _ in range(20)])
+
+
+@test("static:N: what the state_dir served in between, by whatever N, repeats no ID")
+def static_others(case):
+    clock = case.clock()
+    clock.step(3)
+    s = case.sidecar("static:5", {"workers.spare": 0}, clock=clock)
+    values = [s.id() for _ in range(20)]
+    assert s.stop() == 0
+    clock.step(-3)
+    for worker in (6, 5):
+        s.options["coordinator.url"] = "static:%d" % worker
+        s.write_conf()
+        s.start(wait=False)
+        s.wait_ready(20)
+        values += [s.id() for _ in range(20)]
+        assert s.stop() == 0
+    ids.check_distinct(values)
+    assert ids.time_of(values[-1]) > ids.time_of(values[0])
 
 
 @test("static:N without a usable state_dir: refused, unless it is said to be unsafe")

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import time
 
+import binary
 import harness
+import wire
 from harness import until
 from runner import test
 from terminal import Terminal
@@ -57,6 +59,24 @@ def top(case):
         assert COLORS & t.screen.styles
         t.keys("q")
         assert t.end() == 0 and t.is_given_back()
+
+
+@test("top: a line for each server behind: since when it is up or away, connections, failures")
+def top_upstreams(case):
+    redis = case.redis()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                                   "upstream.memcached": "unix:" + case.path("nobody.sock")})
+    with on_top(s, rows=50) as t, s.resp() as r:
+        t.shows(r"^ Upstream +memcached +not asked yet; 0 connections; .*; 0 failures$")
+        r.ask("GET", "none")
+        t.shows(r"^ +redis +up for [\d.]+ s; [1-9] connections?; [\d.]+ /s; 0 failures$")
+        redis.kill()
+        until("away", lambda: (r.ask("GET", "none"), t.read(0.05), re.search(
+            r"^ +redis +AWAY for [\d.]+ s; 0 connections; .*; [1-9]\d* failures?$",
+            t.screen.text(), re.M))[2])
+    with on_top(case.sidecar(case.pool())) as t:
+        t.shows(r"READY")
+        assert "Upstream" not in t.screen.text()
 
 
 @test("top: a sidecar that has no workerId, one that goes away, one that comes back")
@@ -287,6 +307,79 @@ def drain_dead(case):
     assert redis.held() == [0, 1], "their records stay as they are"
 
 
+def not_drained(case, redis):
+    """Closed, and the holder, of whom the table knows nothing, is told of by the time alone."""
+    j = ctl_json(case, "pool", "drain", "--coordinator", redis.url, "--timeout", "0", expect=1)
+    assert not j["drained"] and j["closed"] and j["held"] == 0, j
+    r = case.ctl("pool", "drain", "--coordinator", redis.url, "--timeout", "0", expect=1)
+    assert "the last range that was taken away, or that the pool has lost" in r.stderr, r.stderr
+    return j["ranges_end_by"]
+
+
+@test("pool drain: a holder whose workerId was taken away is waited for")
+def drain_released(case):
+    clock = case.clock()
+    redis = case.pool(clock=clock)
+    s = case.sidecar(redis, {"workers.spare": 0}, clock=clock)
+    w = s.worker()
+    ends = ctl_json(case, "pool", "list", "--coordinator", redis.url)[0]["ceiling"]
+    s.pause()
+    case.ctl("pool", "release", "--coordinator", redis.url, "--worker", str(w), "--yes", expect=0)
+    assert not_drained(case, redis) >= ends
+    clock.step(35)
+    assert ctl_json(case, "pool", "drain", "--coordinator", redis.url, expect=0)["drained"]
+
+
+@test("pool drain: a holder that an older data set lacks is waited for")
+def drain_lost(case):
+    clock = case.clock()
+    redis = case.pool(clock=clock)
+    redis.ask("SAVE")
+    s = case.sidecar(redis, {"workers.spare": 0}, clock=clock)
+    s.worker()
+    s.pause()
+    redis.kill()
+    redis.start()
+    not_drained(case, redis)
+    clock.step(3700)
+    assert ctl_json(case, "pool", "drain", "--coordinator", redis.url, expect=0)["drained"]
+
+
+@test("pool drain, close: a pool made again after a loss is waited for")
+def drain_made_again(case):
+    clock = case.clock()
+    redis = case.redis(clock=clock)
+    made = ctl_json(case, "pool", "init", "--coordinator", redis.url, "--after-loss",
+                    "--workers", "0-9", expect=0)
+    ends = not_drained(case, redis)
+    assert made["grants_from"][:18] == ends[:18], (made, ends)
+    closed = ctl_json(case, "pool", "close", "--coordinator", redis.url, expect=0)
+    assert closed["ranges_end_by"] == ends, (closed, ends)
+    clock.step(86400 + 200)
+    assert ctl_json(case, "pool", "drain", "--coordinator", redis.url, expect=0)["drained"]
+
+
+@test("pool drain: an older data set that comes back while it waits is closed again")
+def drain_set_back(case):
+    redis = case.pool()
+    redis.ask("SAVE")
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    p = subprocess.Popen([harness.SIDFLAKECTL, "pool", "drain", "--coordinator", redis.url],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def closed():
+        return ctl_json(case, "pool", "status", "--coordinator", redis.url)["closed"]
+    until("closed", closed)
+    redis.kill()
+    redis.start()
+    until("closed again", closed)
+    assert p.poll() is None, p.communicate()
+    p.terminate()
+    _, told = p.communicate(timeout=20)
+    assert "not drained: the pool is closed" in told, told
+
+
 @test("pool drain on a terminal: progress; Ctrl-C says how it stands and how to go on")
 def drain_terminal(case):
     redis = case.pool()
@@ -360,6 +453,64 @@ def all_json(case):
                     expect=1) == {"ready": False}
 
 
+@test("ping with servers behind, and while they hang or are away: what sidflake says of itself")
+def ping_behind(case):
+    redis, memcached = case.redis(), case.memcached()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                                   "upstream.memcached": "tcp://127.0.0.1:%d" % memcached.port})
+    s.wait_held(2)
+    ways = ["unix://" + s.mc_sock, "unix://" + s.resp_sock]
+
+    def well():
+        for at in ways:
+            assert ctl_json(case, "ping", "--connect", at, expect=0) == {"ready": True}, at
+    well()
+    with binary.Binary(("127.0.0.1", s.mc_port)) as b:
+        b.send(binary.request(binary.STAT, b"sidflake"))
+        rows = {}
+        while True:
+            r = b.reply()
+            if not r.key:
+                break
+            rows[r.key] = r.value
+        assert rows[b"sidflake_ready"] == b"1", rows
+    with s.resp() as r:
+        assert b"sidflake_ready:1" in r.ask("INFO", "sidflake") and b"redis_git" in r.ask("INFO")
+        assert r.ask("SUBSCRIBE", "c") and "Can't execute" in str(r.ask("INFO", "sidflake"))
+    for server in (redis, memcached):
+        server.pause()
+    well()
+    for server in (redis, memcached):
+        server.resume()
+        server.kill()
+    well()
+    empty = case.sidecar(case.redis(), {k: v for k, v in s.options.items() if "upstream" in k}, wait=False)
+    empty.wait_listening()
+    for at in (empty.mc_sock, empty.resp_sock):
+        assert ctl_json(case, "ping", "--connect", "unix://" + at, expect=1) == {"ready": False}
+
+
+@test("a user's password is sent to who asks for it alone: never to what is behind")
+def password_is_kept(case):
+    redis, memcached = case.redis(), case.memcached()
+    path = case.path("password")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+        f.write("secret\n")
+    for mode in ("off", "accept_any"):
+        s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                                       "upstream.memcached": "tcp://127.0.0.1:%d" % memcached.port,
+                                       "auth.mode": mode})
+        s.wait_held(2)
+        for at in (s.mc_sock, s.resp_sock):
+            for command in (("next", "orders"), ("ping",)):
+                case.ctl(*command, "--connect", "unix://" + at, "--user", "alice",
+                         "--password-file", path, expect=0)
+        with wire.Memcached(("127.0.0.1", memcached.port)) as m:
+            assert m.get("login") == [], mode
+        assert b"cmdstat_auth" not in redis.ask("INFO", "commandstats"), mode
+        s.stop()
+
+
 @test("pool check --repair of a pool whose queue is gone: in moments, Redis and SQLite")
 def repair_all(case):
     import sqlite3
@@ -382,7 +533,7 @@ def repair_all(case):
 def helps(case):
     overview = case.ctl("--help", expect=0).stdout
     names = re.findall(r"^  ((?:pool )?[a-z]+) +\S", overview, re.M)
-    assert len(names) == 13 and "pool drain" in names and "passwd" in names, names
+    assert len(names) == 15 and "pool drain" in names and "passwd" in names, names
     for name in names:
         out = case.ctl(*name.split(), "--help", expect=0).stdout
         assert out.startswith("Usage: sidflakectl %s" % name), out

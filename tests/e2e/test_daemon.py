@@ -54,6 +54,15 @@ def check_config(case):
         r = case.sidflake(*args, expect=78)
         assert "without spaces for upstream.memcached_password_file" in r.stderr, r.stderr
         assert r.stdout == "", r.stdout
+    for url, words in (("redis://h:99999/0", "65535"), ("redis://h:1/x", "database"),
+                       ("redis+unix:///tmp/x?db=z", "database"), ("redis+sentinel://a/", "/MASTER"),
+                       ("redis+sentinel://a,b,c,d,e,f,g,h,i/m", "sentinels"),
+                       ("redis://u:p@/0", "host"), ("redis://u@h/0", "a password with the user"),
+                       ("redis://[::1/0", "IPV6"), ("sqlite:///a/", "PATH of a file")):
+        for args in (("-t",), ()):
+            r = case.sidflake(*args, "--set", "coordinator.url=" + url, expect=78)
+            assert "expected" in r.stderr and words in r.stderr, (url, r.stderr)
+            assert r.stdout == "", (url, r.stdout)
     r = case.sidflake("-t", "-c", case.path("missing.yaml"), expect=78)
     assert "missing.yaml" in r.stderr
 
@@ -181,6 +190,10 @@ def idle(case):
         assert time.monotonic() - started < 5, "the silent connection is expected to be closed"
     assert time.monotonic() - started >= 0.35
     busy.id()
+    with s.resp() as told: # by nobody, without an upstream; it waits all the same
+        assert told.ask("SUBSCRIBE", "c")[2] == 1
+        assert told.silent(1) and told.ask("UNSUBSCRIBE", "c")[2] == 0
+        assert told.rest() == b""
 
 
 @test("pipelining: one write, many requests, replies in order; byte by byte, too")

@@ -13,7 +13,7 @@ import loads  # noqa: E402
 import scene  # noqa: E402
 import table  # noqa: E402
 
-SMOKE = ("ping", "foreign", "come-and-go", "theft", "gat", "http-page", "blpop-gone")
+SMOKE = ("ping", "foreign", "command-there", "come-and-go", "theft", "gat", "http-page", "blpop-gone")
 PATIENCE_US = 500_000  # where seconds were lost once, on a machine that does other things, too
 
 

@@ -6,6 +6,7 @@ Sizes are modest and limits generous: orders of magnitude are at stake, on a bus
 import multiprocessing
 import os
 import selectors
+import signal
 import socket
 import struct
 import time
@@ -15,6 +16,7 @@ import harness
 import wire
 from harness import until
 from runner import test
+from test_upgrade import upgrade
 
 
 def conns(s, protocol="redis"):
@@ -215,6 +217,20 @@ def few_descriptors(case):
         assert s.stop() == 0
 
 
+@test("many clients: the kernel's table of descriptors need not grow while they come")
+def descriptors_table(case):
+    def size():
+        with open("/proc/%d/status" % s.pid) as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("FDSize"))
+
+    s = case.sidecar(case.pool(), {"limits.connections": 2000})
+    before = size()
+    assert before > 2000, before
+    s.popen.send_signal(signal.SIGUSR2)
+    s.wait_log("upgraded in place")
+    assert size() == before
+
+
 # ---- memory -----------------------------------------------------------------------------------
 
 
@@ -288,6 +304,74 @@ def gone_blocked(case):
             c.close()
         until("none is left, here", lambda: conns(s) == 0)
         until("nor there", lambda: server.ask("CLIENT", "LIST").count(b"cmd=blpop") == 0)
+
+
+def behind(n):
+    """n requests of 1 KB each, and what is answered to them."""
+    return (b"".join(wire.Resp.encode("ECHO", b"%d-%01000d" % (i, i)) for i in range(n)),
+            [b"%d-%01000d" % (i, i) for i in range(n)])
+
+
+@test("a client that goes is noticed behind more than a socket holds")
+def gone_behind_much(case):
+    server, s = through(case)
+    much = behind(700)[0]
+    for _ in range(5):
+        c = s.resp()
+        c.send(b"BLPOP k 0\r\n")
+        until("it waits", lambda: server.ask("CLIENT", "LIST").count(b"cmd=blpop") > 0)
+        c.send(much)
+        c.close()
+    until("none is left, here", lambda: conns(s) == 0)
+    until("nor there", lambda: server.ask("CLIENT", "LIST").count(b"cmd=blpop") == 0)
+
+
+@test("many who are blocked and send much then cost others neither time nor memory")
+def much_of_many(case):
+    server, s = through(case)
+    much, clients = behind(900)[0], [s.resp() for _ in range(150)]
+    before = resident(s)
+    for c in clients:
+        c.send(b"BLPOP k 0\r\n")
+    until("all wait", lambda: server.ask("CLIENT", "LIST").count(b"cmd=blpop") == len(clients))
+    for c in clients:
+        c.sock.setblocking(False)
+        try:
+            c.sock.send(much)
+        except BlockingIOError:
+            pass
+    longest, end = 0, time.monotonic() + 4
+    with s.resp() as good:
+        while time.monotonic() < end:
+            at = time.monotonic()
+            assert int(good.ask("GET", "id:a")) > 0
+            longest = max(longest, time.monotonic() - at)
+    print("# longest %.1f ms, resident %.1f MiB, %.1f before" % (longest * 1e3, resident(s, "VmHWM"), before))
+    assert s.metric("sidflake_connections_kept_bytes") <= 32 << 20
+    assert s.metric("sidflake_connections_ended_total", protocol="redis", reason="memory") == 0
+    if not harness.sanitized():
+        assert resident(s, "VmHWM") < before + 48, resident(s, "VmHWM")
+    for c in clients:
+        c.close()
+    until("none is left", lambda: conns(s) == 0, 60)
+
+
+@test("what a client sends behind a blocked command is answered in its order, over an upgrade, too")
+def much_behind(case):
+    server, s = through(case)
+    much, expected = behind(900)
+    for upgrades in (0, 1):
+        with s.resp() as r:
+            r.send(b"GET a\r\nBLPOP k 0\r\n")
+            assert r.reply() is None
+            r.send(much)
+            until("most of it is read", lambda: s.metric("sidflake_connections_kept_bytes") > len(much) * 3 // 4)
+            if upgrades:
+                upgrade(s)
+            assert server.ask("RPUSH", "k", "v") == 1
+            assert r.reply() == [b"k", b"v"]
+            assert [r.reply() for _ in expected] == expected
+            assert r.ask("PING") == b"PONG"
 
 
 @test("a client that has shut its own side gets its replies")

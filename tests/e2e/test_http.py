@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 import ids
 import wire
@@ -52,6 +53,26 @@ def probes(case):
     s.wait_ready(15)
     for path in ("/livez", "/readyz", "/healthz"):
         assert s.http(path).status == 200 and "[+]loop ok" in s.http(path + "?verbose").text
+
+
+@test("/readyz?verbose names the servers behind, reached or not and why, and stays 200")
+def upstreams_named(case):
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % case.redis().port,
+                                   "upstream.memcached": "unix:" + case.path("nobody.sock")})
+    assert "upstream" not in s.http("/livez?verbose").text
+    assert "[+]upstream.memcached not asked for yet\n" in s.http("/readyz?verbose").text
+    with s.resp() as r, s.mc() as m:
+        assert r.ask("GET", "none") is None and m.ask("get none").startswith("SERVER_ERROR")
+    reply = s.http("/readyz?verbose")
+    assert reply.status == 200 and "[+]upstream.redis ok\n" in reply.text, reply.text
+    assert re.search(r"\[!\]upstream\.memcached unreachable for \d+ m?s: ", reply.text), reply.text
+    time.sleep(2)
+    with s.mc() as m:
+        m.ask("get again")  # in vain, and it is away no later for that
+    assert re.search(r"memcached unreachable for [2-9] s: ", s.http("/readyz?verbose").text)
+    age = s.metric("sidflake_upstream_state_seconds", protocol="memcached")
+    assert 2 <= age < 30 and s.metric("sidflake_upstream_state_seconds", protocol="redis") < 30, age
+    assert "No such file" in reply.text and reply.text.endswith("readyz check passed\n"), reply.text
 
 
 @test("/v1/id/NAME?n=N as text and JSON; /v1/decode/ID")

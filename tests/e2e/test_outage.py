@@ -1,5 +1,6 @@
 """A Redis that is slow, down, restarted or empty."""
 
+import json
 import os
 import shlex
 import socket
@@ -45,6 +46,32 @@ def hangs(case):
     assert redis.held() == [0, 1]
 
 
+@test("another pool in the place of one that was lost: joined in the moment in which ranges end")
+def another_pool(case):
+    redis = case.pool("--workers", "0-9", *QUICK)
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    redis.ask("FLUSHALL")
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", "--workers", "10-19", expect=0)
+    redis.ask("HDEL", "sidflake:{default}:h", "adopt")  # as if a newcomer had a workerId already
+    values, had, longest, told = [], time.monotonic(), 0, set()
+    end = had + 60
+    with s.resp() as r:
+        while time.monotonic() < end and not (values and ids.worker_of(values[-1]) >= 10):
+            reply = r.ask("GET", "id:orders")
+            now = time.monotonic()
+            if isinstance(reply, bytes):
+                values.append(int(reply))
+                longest, had = max(longest, now - had), now
+            else:
+                told.add(str(reply))
+            time.sleep(0.001)
+    ids.check_increasing(values)
+    assert ids.worker_of(values[0]) < 10 <= ids.worker_of(values[-1]), values[-1]
+    assert longest < 1, (longest, told)
+    assert not any("away for too long" in text for text in told), told
+
+
 @test("Redis down for longer than the horizon: refused above the ceiling, then on, no restart")
 def too_long(case):
     clock = case.clock()
@@ -77,6 +104,27 @@ def restarted(case):
     assert {ids.worker_of(v) for v in before} == {0}
     assert s.metric("sidflake_pool_era") == 2
     s.wait_log("pool reopened")
+    status = case.ctl("pool", "status", "--coordinator", redis.url).stdout
+    assert "reopened: its server restarted or failed over" in status, status
+
+
+@test("started with fewer workers while Redis is away: all go on, and what is too many goes back")
+def fewer_in_an_outage(case):
+    redis = case.pool()
+    s = case.sidecar(redis, {"workers.active": 4, "workers.spare": 1})
+    s.wait_held(5)
+    values = [s.id() for _ in range(20)]
+    s.kill()
+    redis.pause()
+    s.options.update({"workers.active": 1, "workers.spare": 1})
+    s.write_conf()
+    s.start()
+    assert s.held() == 5
+    values += [s.id() for _ in range(20)]
+    redis.resume()
+    s.wait_held(2)
+    until("given back", lambda: len(redis.held()) == 2, 20)
+    ids.check_increasing(values + [s.id() for _ in range(20)])
 
 
 @test("start with Redis down and no state: retries with backoff, then serves")
@@ -196,7 +244,8 @@ def flushed(case):
           lambda: stays.metric("sidflake_renewals_total", result="reasserted") >= 2)
     new = case.sidecar(redis, clock=clock, wait=False)
     new.wait_listening()
-    new.wait_log("rests for")
+    hint = new.wait_log("rests for.*").group(0)
+    assert "workerIds that this one can never give out" in hint and "auto_init" not in hint, hint
     assert refusals(new)[2] == 503
     values += [stays.id() for _ in range(50)]
     new.kill()
@@ -216,3 +265,124 @@ def flushed(case):
     values += [s.id() for s in (new, sleeps, stays) for _ in range(50)]
     ids.check_distinct(values)
     assert sleeps.worker() != theirs
+
+
+@test("a lost pool with other parameters, a new range in its place as the runbook says: nobody waits")
+def in_its_place(case):
+    redis = case.pool("--fresh", "--epoch", "2025-01-01T00:00:00Z", "--workers", "100-199",
+                      "--settle", "45s", *QUICK)
+    stays = case.sidecar(redis)
+    stays.wait_held(2)
+    values = [stays.id()]
+    redis.ask("FLUSHALL")
+    told = shlex.split(stays.wait_log(r"no pool .*`sidflakectl (pool init[^`]*)`").group(1))
+    assert told[told.index("--settle") + 1] == "45s", told
+    told[told.index("--after-loss")] = "--fresh"
+    del told[told.index("--uuid"):told.index("--uuid") + 2]
+    told[told.index("--workers") + 1] = "16384-32767"
+    del told[told.index("--epoch"):told.index("--epoch") + 2]
+    warned = case.ctl(*told, expect=0).stdout
+    assert "its epoch is 2026-01-01T00:00:00.000Z, as --epoch was not said" in warned, warned
+    redis.ask("FLUSHALL")
+    told += ["--epoch", "2025-01-01T00:00:00Z"]
+    assert "--epoch" not in case.ctl(*told, expect=0).stdout
+    new = case.sidecar(redis)
+    values.append(new.id())
+    assert ids.worker_of(values[-1]) >= 16384
+
+    def moved():
+        with stays.resp() as r:
+            reply = r.ask("GET", "id:orders")
+        values.extend([int(reply)] if isinstance(reply, bytes) else [])
+        return isinstance(reply, bytes) and ids.worker_of(values[-1]) >= 16384
+    until("one of the new range, at the latest when its own is over", moved, 30)
+    values.append(new.id())
+    ids.check_distinct(values)
+    assert min(values) == values[0]
+
+
+KEPT = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+def away(case, *init):
+    """A pool with a sidecar, after three minutes without its Redis, which then comes back whole."""
+    clock = case.clock()
+    redis = case.pool("--fresh", *init, clock=clock, args=KEPT)
+    s = case.sidecar(redis, clock=clock)
+    s.wait_held(2)
+    clock.step(125)
+    until("an hour ahead", lambda: s.metric("sidflake_reservation_seconds") > 3500)
+    redis.kill()
+    clock.step(180)
+    redis.start()
+    until("reasserted", lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
+    return clock, redis, s
+
+
+@test("Redis away for three minutes, and restarted soon after: a word takes back the latter alone, and says so")
+def one_word_of_two(case):
+    clock, redis, _ = away(case)
+    redis.kill()
+    redis.start()
+    era = lambda: json.loads(case.ctl("pool", "status", "--json", "--coordinator", redis.url,
+                                      env=clock.env, expect=0).stdout)["era"]
+    until("reopened again", lambda: era() == 3)
+    url = ("--coordinator", redis.url)
+    told = case.ctl("pool", "status", *url, env=clock.env, expect=0).stdout
+    assert "takes back the latest reopening alone: what was before it stays until 20" in told, told
+    new = case.sidecar(redis, wait=False, clock=clock)
+    why = new.wait_log(r"rests for (\d+) ms more, until 20.*: the pool was reopened.*").group(0)
+    assert "nothing-lost" not in why, why
+    clock.step(101)
+    said = case.ctl("pool", "reopen", "--nothing-lost", "--yes", *url, env=clock.env, expect=0).stdout
+    assert "what was before it stays, so new sidecars get a workerId from 20" in said, said
+    told = case.ctl("pool", "status", *url, env=clock.env, expect=0).stdout
+    assert "what was taken back is the latest reopening alone" in told, told
+
+
+@test("Redis away for three minutes, a pool with --settle 30s: a newcomer waits 34 s, not an hour")
+def settles(case):
+    clock, redis, _ = away(case, "--settle", "30s")
+    new = case.sidecar(redis, wait=False, clock=clock)
+    waits = int(new.wait_log(r"rests for (\d+) ms more, until 20").group(1))
+    assert 20_000 < waits <= 34_001, waits
+    clock.step(35)
+    new.wait_ready()
+
+
+@test("Redis away for three minutes with all it knew: an operator's word ends the hour's wait")
+def word(case):
+    clock, redis, _ = away(case)
+    new = case.sidecar(redis, wait=False, clock=clock)
+    waits = new.wait_log(r"rests for (\d+) ms more, until 20.*pool reopen --nothing-lost").group(1)
+    assert int(waits) > 3590_000, waits
+    say = ("pool", "reopen", "--nothing-lost", "--coordinator", redis.url)
+    assert "--yes" in case.ctl(*say, expect=2).stderr
+    early = case.ctl(*say, "--yes", env=clock.env, expect=1).stderr
+    assert "it is taken from 20" in early, early
+    text = case.ctl("pool", "status", "--coordinator", redis.url, env=clock.env, expect=0).stdout
+    assert "new sidecars get a workerId from 20" in text and "--nothing-lost" in text, text
+    clock.step(101)
+    case.ctl(*say, "--yes", env=clock.env, expect=0)
+    new.wait_ready()
+    again = case.ctl(*say, "--yes", env=clock.env, expect=1).stderr
+    assert "found none" in again, again
+
+
+@test("all data lost, and the pool made with --fresh: a sidecar that goes on shows it, and ends the mistake")
+def fresh_by_mistake(case):
+    redis = case.pool()
+    old = case.sidecar(redis, {"workers.spare": 0})
+    old.wait_held(1)
+    before = [old.id() for _ in range(50)]
+    old.pause()
+    redis.ask("FLUSHALL")
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+    new = case.sidecar(redis, {"workers.spare": 0})
+    new.wait_held(1)  # of the same workerId
+    old.resume()
+    new.wait_log("workerId lost", timeout=20)
+    new.wait_log(r"rests for \d+ ms more")
+    ids.check_increasing(before + [old.id() for _ in range(50)])
+    status = case.ctl("pool", "status", "--coordinator", redis.url).stdout
+    assert "reopened: a sidecar renewed that holds workerIds of a pool which was here before" in status, status

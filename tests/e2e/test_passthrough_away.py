@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 
+import binary
 import harness
 import redis as redispy
 import runner
@@ -311,3 +312,33 @@ def ping(case):
         assert h.ask("PING") == b"PONG"
         error(r.ask("PING"), AWAY)
         assert is_id(r.ask("GET", "id:a"))
+
+
+@test("servers behind that are away: counted apart from IDs that could not be had, and the page warns of them")
+def away_is_no_failure(case):
+    redis, memcached = case.redis(), case.memcached()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                                   "upstream.memcached": "tcp://127.0.0.1:%d" % memcached.port})
+    s.wait_held(2)
+    with s.resp() as r, s.mc() as m:
+        assert r.ask("GET", "x") is None and m.get("x") == []
+    redis.kill()
+    memcached.kill()
+    s.wait_log("upstream lost protocol=redis")
+    s.wait_log("upstream lost protocol=memcached")
+    with s.resp() as r, s.mc() as m, binary.Binary(("127.0.0.1", s.mc_port)) as b:
+        assert AWAY in str(r.ask("GET", "x"))
+        for request in (b"get x\r\n", b"set x 0 0 1\r\n1\r\n"):
+            m.send(request)
+            assert m.line() == b"SERVER_ERROR upstream unavailable"
+        assert b.ask(binary.GET, b"x").status == binary.TEMPORARY
+        assert int(r.ask("GET", "id:orders")) > 0 and m.id() > 0 and b.id() > 0
+    page = s.metrics()
+    for protocol, command, n in (("redis", "get", 1), ("memcached", "get", 2), ("memcached", "set", 1)):
+        assert page.value("sidflake_requests_total", protocol=protocol, command=command, result="away") == n
+    assert 'result="failed"' not in s.http("/metrics").text.split("sidflake_requests_total", 1)[1].split("# ")[0]
+    html = s.http("/").text
+    assert "requests for IDs failed" not in html
+    for name in ("Redis", "memcached"):
+        assert "the %s behind cannot be reached: " % name in html
+    assert s.ready_status() == 200

@@ -4,6 +4,7 @@ import concurrent.futures
 import random
 import re
 import socket
+import time
 
 import binary
 import wire
@@ -29,7 +30,7 @@ SILENT = [line + b" noreply\0\r\nget nokey nokey2\r\n" for line in (
 CLOSED = [b"gat 0" + 100 * (b" " + 200 * b"k") + b"\r\n", b"gat 0" + 31000 * b" " + b"k\r\n",
           b"gats 0" + 3000 * b" k" + b"\r\n", 101 * b" " + b"get" + 30000 * b" k" + b"\r\n"]
 # Answered as memcached does, whose blocks they are included.
-SAME = [b"ms k 2" + flag + b"\r\nab\r\ndelete nosuch noreply\r\n" for flag in (
+SAME = [b"\x80 a\r\n"] + [b"ms k 2" + flag + b"\r\nab\r\ndelete nosuch noreply\r\n" for flag in (
     b" E1234", b" Tx", b" MZ", b" F-1", b" k k", b" T", b"", b" q", b" q q", b" q Tx", b" O1 q k c",
     b" I C1", b" Z", b" MA", b" b", 20 * b" c", b" O" + 40 * b"x")] + [
         line + b"\r\nversion\r\n" for line in (
@@ -140,6 +141,22 @@ def hide(got):
     """Without the tokens of cas, which count all that is stored, by anybody."""
     return b"\n".join(b" ".join(line.split(b" ")[:4]) if line.startswith(b"VALUE ") else line
                       for line in got.split(b"\n"))
+
+
+@test("a connection that has asked for thousands of keys is as any other then")
+def after_many_keys(case):
+    s = behind(case, memcached=case.memcached(), options={"limits.request_timeout": "500ms"})
+    keys = b"get " + b" ".join(b"key-%015d" % i for i in range(5000)) + b"\r\n"
+    with s.mc() as m:
+        m.send(b"set a 0 0 1\r\n1\r\n" + keys + b"get a\r\n")
+        assert [m.line() for _ in range(5)] == [b"STORED", b"END", b"VALUE a 0 1", b"1", b"END"]
+        time.sleep(2)
+        assert m.ask("get a") == "VALUE a 0 1"
+    with s.mc() as m:
+        m.send(keys + b"get a\r\n")
+        m.sock.shutdown(socket.SHUT_WR)
+        assert [m.line() for _ in range(4)] == [b"END", b"VALUE a 0 1", b"1", b"END"]
+        assert m.rest() == b""
 
 
 @test("a get of thousands of keys: as from memcached; with an ID among them, or none, an error")

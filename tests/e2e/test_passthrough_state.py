@@ -50,18 +50,69 @@ def subscribed(case):
         assert r.ask("UNSUBSCRIBE", "c")[2] == 0 and is_id(r.ask("GET", "id:a"))
 
 
+@test("a HELLO that the server refuses changes no more than it does there")
+def refused_hello(case):
+    redis = case.redis()
+    s = behind(case, redis)
+    for bad in ("3 SETNAME a\0b", "3 SETNAME", "3 AUTH default", "3 SETNAME a NOSUCH b", "4", "3x",
+                "3 SETNAME a SETNAME \n", "7 SETNAME b"):
+        found = []
+        for connect in (lambda: wire.Resp(redis.sock), s.resp):
+            with connect() as r:
+                assert r.ask("SELECT", "1") == b"OK"
+                error(r.ask("HELLO", *bad.split(" ")), "ERR ", "NOPROTO ")
+                found.append((r.ask("CLIENT", "GETNAME"), r.ask("SUBSCRIBE", "c"), r.ask("PING")))
+                assert r.ask("UNSUBSCRIBE") and r.ask("HELLO", "3", "SETNAME", "n" * 99)
+                found[-1] += (r.ask("SUBSCRIBE", "c"), r.ask("PING"))
+        assert found[0] == found[1], "%r: expected %r,\nfound %r" % ((bad,) + tuple(found))
+
+
 @test("CLIENT REPLY: what is answered here counts there, too")
 def muted(case):
     redis = case.redis()
     s = behind(case, redis)
     redis.ask("SET", "k", "v")
-    for here in (("PING",), ("GET", "id:a"), ("MGET", "id:a", "k")):
+    for here in (("PING",), ("GET", "id:a"), ("MGET", "id:a", "k"),
+                 ("EVAL", "return 1", "1", "id:a"), ("MSET", "id:a", "1", "k", "2"),
+                 ("CLIENT", "TRACKING", "ON")):
         with s.resp() as r:
             together(r, SKIP, here, ("GET", "k"), ("GET", "k"))
             assert r.reply() == b"v" and r.reply() == b"v", here
         with s.resp() as r:
             together(r, MUTE, here, LOUD, ("GET", "k"))
             assert r.reply() == b"OK" and r.reply() == b"v", here
+
+
+@test("CLIENT REPLY OFF: no reply is awaited to a transaction, nor told of what is refused in it")
+def muted_transaction(case):
+    redis = case.redis()
+    s = behind(case, redis, options={"upstream.timeout": "1s"})
+    redis.ask("SET", "k", "v")
+    multi, run, get = ("MULTI",), ("EXEC",), ("GET", "k")
+    for within in ((multi, ("SET", "a", "1"), run), (multi, ("SET", "a", "2"), ("DISCARD",)),
+                   (multi, ("SET", "a", "3"), ("GET", "id:a"), run), (multi, run),
+                   (multi, ("GET", "id:a"), ("SET", "a", "4"), run),
+                   (multi, ("SET", "a", "5"), ("SUBSCRIBE", "c"), run)):
+        with s.resp() as r:
+            together(r, MUTE, *within, LOUD, get)
+            assert r.reply() == b"OK" and r.reply() == b"v", within
+            time.sleep(1.2)  # beyond the time for a reply
+            assert r.ask(*get) == b"v", within
+    assert redis.ask("GET", "a") == b"1"
+
+
+@test("CLIENT REPLY SKIP: a request without a word is skipped like any other")
+def muted_and_empty(case):
+    redis = case.redis()
+    s = behind(case, redis)
+    redis.ask("SET", "k", "v")
+    for empty in (b"\r\n", b"   \r\n", b"*0\r\n", b"*-1\r\n", b"\r\n*0\r\n"):
+        for pause in (0, 0.05):
+            with s.resp() as r:
+                r.send(wire.Resp.encode(*SKIP))
+                time.sleep(pause)
+                r.send(empty + wire.Resp.encode("ECHO", "a") + wire.Resp.encode("GET", "k"))
+                assert r.reply() == b"a" and r.reply() == b"v", empty
 
 
 @test("requests without replies reach Redis before their connection ends")
@@ -153,6 +204,37 @@ def unasked(case):
             assert r.reply() == b"YES" and is_id(r.ask("GET", "id:a"))
 
 
+@test("what is answered here is never within a message that has come in part")
+def within_a_message(case):
+    ack = b"3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
+    head = b"3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$100000\r\n"
+    hello = b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n"
+    message = [b"message", b"c", b"x" * 100000]
+    for proto, mark, asked in (("3", b">", (("GET", "id:a"), ("PING",), ("PING", "x" * 700))),
+                               ("2", b"*", (("QUIT",),))):
+        with Puppet() as puppet:
+            s = before_puppet(case, puppet)
+            with s.resp() as r:
+                assert r.ask("HELLO", proto)
+                r.send(wire.Resp.encode("SUBSCRIBE", "c"))
+                link = puppet.accept()
+                puppet.hear(link)
+                link.sendall((hello if proto == "3" else b"") + mark + ack)
+                assert r.reply()[:2] == [b"subscribe", b"c"]
+                link.sendall(mark + head + b"x" * 60000)
+                while len(r.buf) < 60000:
+                    r.fill()
+                together(r, *asked)
+                time.sleep(0.2)
+                link.sendall(b"x" * 40000 + b"\r\n")
+                assert r.reply() == message
+                if proto == "3":
+                    assert is_id(r.reply()) and r.reply() == b"PONG" and len(r.reply()) == 700
+                else:
+                    assert r.reply() == b"OK" and r.rest() == b""
+            s.stop()
+
+
 @test("memcached: a browser is hung up on, whether a link is open or not")
 def browser(case):
     s = behind(case, memcached=case.memcached())
@@ -224,3 +306,110 @@ def barred_in_multi(case):
         error(r.ask("AUTH", "ann", "secret", "more"), "ERR ")
     heard = str(redis.ask("SLOWLOG", "GET", "1000"))
     assert "'GET'" in heard.replace("b'", "'") and "AUTH" not in heard, heard
+
+
+BLOCK = 65536 + 2048  # of a request so much is seen
+
+
+@test("a login that is not seen whole, or comes while subscribed, is not for the server")
+def hidden_logins(case):
+    redis = case.redis()
+    s = with_users(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port},
+                   users="ann:%s:upstream=all\n" % CRYPT)
+    redis.ask("ACL", "SETUSER", "admin", "on", ">adminpw", "~*", "+@all")
+    login = ("AUTH", "admin", "adminpw")
+    for begin in ([("SELECT", "1")], [("SELECT", "1"), ("MULTI",)], [("WATCH", "k"), ("MULTI",)],
+                  [("HELLO", "3"), ("SUBSCRIBE", "c")], [("SUBSCRIBE", "c")], [SKIP]):
+        for name in (BLOCK, BLOCK - 33, BLOCK - 44, BLOCK - 52, 70000):
+            with s.resp() as r:
+                assert r.ask("AUTH", "ann", "secret") == b"OK"
+                together(r, *begin)
+                for _ in begin if begin != [SKIP] else ():
+                    r.reply()
+                together(r, ("HELLO", "3", "SETNAME", "n" * name) + login, ("GET", "k"))
+                if begin != [SKIP]:
+                    error(r.reply(), "ERR ")
+                r.reply()
+                users = redis.ask("CLIENT", "LIST")
+                assert b"user=admin" not in users, users
+    with s.resp() as r:
+        assert r.ask("AUTH", "ann", "secret") == b"OK" and r.ask("SUBSCRIBE", "c")[2] == 1
+        for bad in (("AUTH", "ann", "secret"), ("HELLO", "2", "AUTH", "ann", "secret")):
+            error(r.ask(*bad), "ERR a login while subscribed")
+        assert r.ask("PING") == [b"pong", b""]
+    assert redis.ask("ACL", "LOG") == [], redis.ask("ACL", "LOG")
+
+
+@test("who cannot be blocked is told that the server hangs, and who is blocked is not")
+def patience(case):
+    with Puppet() as puppet:
+        s = before_puppet(case, puppet, {"upstream.timeout": "300ms"})
+        for words in ("XREAD COUNT 1 STREAMS s 0", "XREADGROUP GROUP g c STREAMS s >",
+                      "XREAD BLOCK 9 STREAMS s 0", "BLPOP q 9"):
+            with s.resp() as r:
+                r.send(wire.Resp.encode(*words.split()))
+                link = puppet.accept()
+                assert puppet.hear(link, 1)
+                if "BLOCK" in words or "BLPOP" in words:
+                    link.sendall(b"*-1\r\n")
+                    assert r.reply() is None, words
+                else:
+                    assert r.rest() == b"", words
+
+
+@test("what has no reply may block, too, and what comes behind it waits for it")
+def muted_and_blocked(case):
+    redis = case.redis()
+    s = behind(case, redis, options={"upstream.timeout": "300ms"})
+    redis.ask("SET", "k", "v")
+    for mute, replies in ((SKIP, [b"v"]), (MUTE, [b"OK", b"v"])):
+        with s.resp() as r:
+            together(r, mute, ("BLPOP", "q", "1"), *([LOUD] if mute == MUTE else []), ("GET", "k"))
+            for reply in replies:
+                assert r.reply() == reply, mute
+            together(r, mute, ("BLPOP", "q", "1"), ("GET", "id:a"), *([LOUD] if mute == MUTE else []),
+                     ("GET", "k"))
+            assert mute == MUTE or is_id(r.reply())
+            for reply in replies:
+                assert r.reply() == reply, mute
+
+
+@test("limits.idle_timeout: as Redis', it spares who is blocked, subscribed or monitors")
+def idle(case):
+    redis = case.redis()
+    s = behind(case, redis, options={"limits.idle_timeout": "500ms"})
+    with s.resp() as blocked, s.resp() as told, s.resp() as told3, s.resp() as monitor, \
+            s.resp() as silent:
+        assert silent.ask("PING") == b"PONG"
+        assert told.ask("SUBSCRIBE", "c")[2] == 1
+        assert told3.ask("HELLO", "3") and told3.ask("PSUBSCRIBE", "c*")[2] == 1
+        assert monitor.ask("MONITOR") == b"OK"
+        blocked.send(blocked.encode("BLPOP", "nolist", "2"))
+        assert blocked.reply() is None
+        assert silent.rest() == b""
+        redis.ask("PUBLISH", "c", "m")
+        assert told.reply() == [b"message", b"c", b"m"] and told3.reply()[-1] == b"m"
+        assert b"BLPOP" in monitor.line() and b"PUBLISH" in monitor.line()
+        assert told.ask("UNSUBSCRIBE", "c")[2] == 0
+        assert told.rest() == b"" and blocked.rest() == b""
+        assert told3.silent(0.1)
+
+
+@test("limits.idle_timeout spares who is blocked behind CLIENT REPLY OFF, and who watches memcached")
+def idle_unasked(case):
+    redis = case.redis()
+    s = case.sidecar(case.pool(), {"limits.idle_timeout": "500ms", "upstream.redis": "unix://" + redis.sock,
+                                   "upstream.memcached": "tcp://127.0.0.1:%d" % case.memcached().port})
+    with s.resp() as muted, s.mc() as watcher, s.mc() as silent:
+        muted.send(muted.encode("CLIENT", "REPLY", "OFF") + muted.encode("BLPOP", "q", "0"))
+        watcher.send(b"watch mutations\r\n")
+        assert watcher.line() == b"OK"
+        assert silent.ask("set k 0 0 1\r\n1") == "STORED" and silent.rest() == b""
+        time.sleep(1)
+        muted.send(muted.encode("CLIENT", "REPLY", "ON"))
+        redis.ask("RPUSH", "q", "v")
+        assert muted.reply() == b"OK", "it was closed"
+        with s.mc() as m:
+            assert m.ask("set k2 0 0 1\r\n1") == "STORED"
+        while b" key=k2 " not in watcher.buf:
+            watcher.fill()

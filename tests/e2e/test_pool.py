@@ -143,6 +143,36 @@ def recovered(case):
     assert 86400_000 < waits <= 86407_000, waits
 
 
+@test("the command printed after a second loss makes the pool of the first, not the one before it")
+def recovered_twice(case):
+    redis = case.pool("--fresh", "--workers", "0-999")
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    redis.ask("FLUSHALL")
+    hurry = printed_command(s).replace("--after-loss ", "").replace("0-999", "1000-1999")
+    case.run("sh", "-c", hurry.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+    until("gone over", lambda: redis.held() == [1000, 1001], 30)
+    before = parameters(case, redis)
+    values = [s.id() for _ in range(20)]
+    seen = len(s.log())
+    redis.ask("FLUSHALL")
+    command = printed_command(s, seen)
+    case.run("sh", "-c", command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+    assert parameters(case, redis) == before, (command, before)
+    until("reasserted", lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
+    ids.check_distinct(values + [s.id() for _ in range(20)])
+
+
+@test("the command printed where no pool was has the epoch that the configuration insists on")
+def pinned_epoch(case):
+    redis = case.redis()
+    s = case.sidecar(redis, {"epoch": "2025-03-01T00:00:00Z"}, wait=False)
+    command = s.wait_log("make it with `(sidflakectl [^`]*)`").group(1)
+    case.run("sh", "-c", command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+    s.wait_ready()
+    s.id()
+
+
 @test("a pool made after a loss whose horizon nobody says waits as long as any can have granted")
 def unsaid_horizon(case):
     redis = case.pool()
@@ -150,6 +180,10 @@ def unsaid_horizon(case):
     r = case.ctl("pool", "init", "--coordinator", redis.url, "--after-loss", "--workers", "0-9",
                  expect=0)
     assert "--horizon" in r.stdout, r.stdout
+    j = ctl_json(case, redis, "status")
+    [w] = [w for w in j["warnings"] if "after a loss" in w]
+    assert "new sidecars get a workerId from %s on" % r.stdout.split(" from ")[1].split(" on;")[0] in w, w
+    assert w in case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
     new = case.sidecar(redis, wait=False)
     waits = int(new.wait_log(r"rests for (\d+) ms more").group(1))
     assert 86400_000 < waits <= 86521_000, waits
@@ -169,6 +203,14 @@ def status(case):
     assert abs(j["lifetime_ms"] - (end_ms - ids.now_ms())) < 60000, j
     text = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
     assert j["identity"] in text and "32766" in text, text
+
+
+@test("pool status: the coordinator's clock is behind what it has shown before, and until when")
+def clock_behind(case):
+    redis = case.pool()
+    redis.ask("HSET", "sidflake:{default}:h", "tmax", str(ids.now_ms() + 3600_000))
+    [w] = ctl_json(case, redis, "status")["warnings"]
+    assert "clock is 59 min" in w and "all calls are refused until" in w, w
 
 
 @test("pool list: who holds what; --json")
@@ -208,11 +250,12 @@ def release_living(case):
     s.wait_held(2)
     before = [s.id() for _ in range(20)]
     case.ctl("pool", "release", "--coordinator", redis.url, "--worker", "0", "--yes", expect=0)
-    s.wait_log("workerId lost worker=0")
+    s.wait_log('workerId lost worker=0 why="an operator released it"')
     after = [s.id() for _ in range(20)]
     ids.check_distinct(before + after)
     assert 0 not in {ids.worker_of(v) for v in after}
     assert s.metric("sidflake_renewals_total", result="lost") == 1
+    assert s.metric("sidflake_coordinator_data_loss_total") == 0, "nothing was forgotten"
 
 
 @test("pool check: doubled, lost and orphaned are found, and repaired")

@@ -230,6 +230,46 @@ def lost(case):
     assert redis.held() == [0, 1, 2, 3]
 
 
+@test("an earlier state page put back in place, Redis away: not issued from, by a stop or a kill")
+def earlier_state(case):
+    for end, others in (("stop", 4), ("kill", 3)):
+        redis = case.pool("--workers", "0-3")
+        clock = case.clock()
+        a = case.sidecar(redis, clock=clock)
+        a.wait_held(2)
+        page = os.path.join(a.state_dir, "worker.page")
+        with open(page, "rb") as f:
+            earlier = f.read()
+        if end == "kill":  # what it gave up, others may have
+            before = [a.id()]
+            clock.step(-1)
+            before.append(a.id())
+            until("0 is given back", lambda: redis.record(0)["token"] == "-")
+            a.kill()
+            clock.step(1)
+        else:
+            before = [a.id()]
+            assert a.stop() == 0
+        with open(page, "r+b") as f:  # the same inode
+            f.write(earlier)
+        b = case.sidecar(redis, {"workers.active": others, "workers.spare": 0})
+        b.wait_held(others)
+        assert 0 in redis.held()
+        redis.pause()
+        before += [b.id() for _ in range(20)]
+        a.start(wait=False)
+        a.wait_log("state page set aside.*earlier state")
+        a.wait_log("coordinator refuses or is down")
+        with a.resp() as r:
+            reply = r.ask("GET", "id:orders")
+        assert str(reply).startswith("LOADING "), reply
+        redis.resume()
+        assert b.stop() == 0
+        a.wait_ready(20)
+        ids.check_distinct(before + [a.id() for _ in range(20)])
+        assert a.stop() == 0
+
+
 # ---- the state page, while it is in use ----------------------------------------------------------
 
 PAGE_LOST = 74
@@ -268,6 +308,11 @@ def cut_short(case):
             if then:
                 with open(page, "wb") as f:  # the same file, as it was earlier in this boot …
                     f.write(earlier[:4000])  # … and not whole
+            if url == "static:9":  # nobody else knows up to when IDs were issued
+                s.start(wait=False)
+                s.wait_log(page + " is damaged .*remove it if no later ID than now")
+                until("it has ended", lambda: not s.running())
+                os.unlink(page)
             s.start()
             under_load(s, seen, 0.5)
             assert len(set(seen)) == len(seen), "%d IDs of %d are not the first" % (
@@ -284,6 +329,22 @@ def cut_short_idle(case):
     assert "somebody has cut it short" in s.log()
     s.start()
     assert s.id() not in seen
+
+
+@test("static:N: a page that is missed costs no workerId, and the log says what it costs")
+def missed_alone(case):
+    for harm, starts in ((os.unlink, True), (lambda page: os.truncate(page, 100), False)):
+        s = case.sidecar("static:9", {"lease.renew_every": "1s"})
+        seen = [s.id()]
+        harm(os.path.join(s.state_dir, "worker.page"))
+        s.wait_log("error state page lost: a restart may be refused, or repeat IDs if the clock", 15)
+        seen.append(s.id())
+        s.kill()
+        s.start(wait=starts)
+        if starts:
+            assert s.id() not in seen
+        else:
+            until("it has ended", lambda s=s: not s.running())
 
 
 @test("a state page that is deleted, replaced or overwritten is missed in the log, and IDs go on")

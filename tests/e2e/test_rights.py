@@ -80,6 +80,32 @@ def group_called_streams(s, redis):
         check(r, "streams", True, "XREADGROUP COUNT 5 GROUP streams c STREAMS s1 >")
 
 
+BLOCK = 65536 + 2048  # of a request so much is seen
+
+
+@test("where the end of a request is not seen, keys that stand nowhere else are nobody's")
+def beyond_the_block(case):
+    s, redis, _ = sidecar(case)
+    with wire.Resp(redis.sock) as there:
+        there.ask("ZADD", "secret", 7, "SECRET")
+        there.ask("RPUSH", "list", "SECRET")
+    for words in (("ZUNIONSTORE", None, "1", "secret"), ("ZINTERSTORE", None, "1", "secret"),
+                  ("ZDIFFSTORE", None, "1", "secret"), ("ZUNIONSTORE", None, "2", "own:b", "secret"),
+                  ("SORT", "own:x", "BY", None, "STORE", "secret"),
+                  ("XREAD", "COUNT", None, "STREAMS", "secret", "0"),
+                  ("LMPOP", "1", None, "LEFT"), ("GEORADIUS", None, "0", "0", "1", "m", "STORE", "secret")):
+        plain = [b"own:x" if w is None else w.encode() for w in words]
+        end = len(wire.Resp.encode(*plain)) - wire.Resp.encode(*plain).index(b"own:x")
+        for cut in range(0, end, 1):
+            pad = b"own:" + b"d" * (BLOCK - 40 - cut)
+            with login(s, "own") as r:
+                reply = r.ask(*[pad if w is None else w for w in words])
+                assert refused(reply) or b"SECRET" not in repr(reply).encode(), (words, cut, reply)
+                assert refused(reply) or words[0] in ("LMPOP",), (words, cut, reply)
+    with wire.Resp(redis.sock) as there:
+        assert sorted(there.ask("KEYS", "*")) == [b"list", b"secret"], there.ask("KEYS", "*")
+
+
 @test("Redis: a user has the rights of his line, and no others", timeout=120)
 def redis_rights(case):
     s, redis, _ = sidecar(case)
@@ -138,6 +164,9 @@ def redis_sequences(case):
             assert refused(r.ask("GET", "secret"))
         assert r.ask("MULTI") == b"OK" and r.ask("GET", "page:1") == b"QUEUED"
         assert refused(r.ask("GET", "secret")) and refused(r.ask("INFO"))
+        assert str(r.ask("EXEC")).startswith("EXECABORT ")
+        assert r.ask("MULTI") == b"OK" and r.ask("GET", "page:1") == b"QUEUED"
+        assert "unknown command" in str(r.ask("NOSUCH", "page:1"))
         assert str(r.ask("EXEC")).startswith("EXECABORT ")
         assert r.ask("MULTI") == b"OK" and refused(r.ask("SET", "page:1", "v"))
         assert str(r.ask("EXEC")).startswith("EXECABORT ")

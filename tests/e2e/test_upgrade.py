@@ -2,6 +2,7 @@
 
 import fcntl
 import glob
+import json
 import os
 import random
 import re
@@ -336,6 +337,16 @@ def changed_conf(case):
     with wire.Resp(extra) as r:
         assert int(r.ask("GET", "id:orders")) > 0
     s.wait_held(3)
+    last = s.id()
+    s.options["workers.active"], s.options["workers.spare"] = 1, 0
+    s.write_conf()
+    upgrade(s)
+    until("what is too many goes back",
+          lambda: s.metric("sidflake_workers_held") == 1 and s.log().count("given back") == 2)
+    listed = json.loads(case.ctl("pool", "list", "--json", "--coordinator", redis.url,
+                                 expect=0).stdout)
+    assert len(listed["workers"] if isinstance(listed, dict) else listed) == 1, listed
+    assert s.id() > last
 
 
 @test("a configuration that is wrong, or an address in use: refused, nothing changes")
@@ -357,6 +368,41 @@ def wrong_conf(case):
             s.options = before
     s.write_conf()
     upgrade(s)
+
+
+@test("an address that covers one of now, or was another protocol's: refused, and told to restart")
+def covered(case):
+    s = case.sidecar(case.pool())
+    before = dict(s.options)
+    redis, memcached = before["listen.redis"], before["listen.memcached"]
+    restart = "if this sidecar itself listens there, restart it instead"
+    for changed in ({"listen.redis": [redis[0].replace("127.0.0.1", "0.0.0.0")],
+                     "listen.allow_unprotected": True},
+                    {"listen.redis": [memcached[0]], "listen.memcached": [redis[0]]},
+                    {"listen.redis": [memcached[1]], "listen.memcached": [redis[1]]}):
+        s.options = dict(before, **changed)
+        s.write_conf()
+        told = upgrade(s, "upgrade refused.*")
+        assert restart in told and s.id() > 0, told
+    s.options = dict(before, **{"listen.redis": ["unix:" + case.path("none/sock")]})
+    s.write_conf()
+    told = upgrade(s, "upgrade refused.*")
+    assert "No such file" in told and restart not in told, told
+
+
+@test("an epoch that is not that of the workerIds held: the upgrade is refused, IDs go on")
+def wrong_epoch(case):
+    s = case.sidecar(case.pool())
+    s.wait_held(2)
+    first = s.id()
+    s.options["epoch"] = "2020-01-01T00:00:00Z"
+    s.write_conf()
+    told = upgrade(s, "upgrade refused.*")
+    assert "epoch" in told and "2020-01-01" in told and "2026-01-01" in told, told
+    assert s.id() > first
+    s.options["epoch"] = "2026-01-01T00:00:00Z"
+    s.write_conf()
+    assert 'workerIds="taken over"' in upgrade(s) and s.id() > first
 
 
 @test("SIGUSR2: what a connection is in the middle of goes on: halves, MULTI, subscriptions, names")
@@ -413,8 +459,10 @@ def not_let_in(case):
     assert int(r.ask("GET", "id:a")) > 0 and int(u.ask("GET", "id:a")) > 0
     s.options["auth.allow_uids"] = [str(os.getuid() + 1)]
     s.write_conf()
-    upgrade(s)
+    at = len(s.log())
+    assert "connections=1 " in upgrade(s)
     assert int(r.ask("GET", "id:a")) > 0 and u.rest() == b""
+    s.wait_log("connections that cannot be taken over are closed number=1 from=", after=at)
     s.options["auth.mode"] = "required"
     s.write_conf()
     upgrade(s)

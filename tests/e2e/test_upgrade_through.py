@@ -6,7 +6,9 @@ import struct
 import threading
 import time
 
+import binary
 import test_upgrade
+import wire
 from harness import until
 from runner import test
 from test_upgrade import TIMES, upgrade
@@ -211,6 +213,46 @@ def links(case):
     assert "are closed" not in s.log()
 
 
+@test("SIGUSR2: who has sent half a value holds up nobody else, and goes on where he ends it in time")
+def half_a_value(case):
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % case.redis().port,
+                                   "upstream.memcached": "tcp://127.0.0.1:%d" % case.memcached().port})
+    with s.mc() as half, s.mc() as late, s.mc() as mc, s.resp() as r:
+        for c, seconds in ((half, 0), (late, 0.3)):
+            c.send(b"set k 0 0 900000\r\n" + 500_000 * b"x")
+            assert mc.ask("get none") == "END" and r.ask("GET", "none") is None
+            at, longest, end = len(s.log()), 0, None
+            s.popen.send_signal(signal.SIGUSR2)
+            s.wait_log("upgrading in place", after=at)
+            begun = time.monotonic()
+            while "upgraded in place" not in s.log()[at:]:
+                assert time.monotonic() - begun < 20, s.log()
+                if seconds and end is None and time.monotonic() - begun > seconds:
+                    c.send(400_000 * b"x" + b"\r\n")
+                    end = c.line()
+                asked = time.monotonic()
+                assert r.ask("GET", "none") is None and mc.ask("get none") == "END"
+                longest = max(longest, time.monotonic() - asked)
+            assert longest < 0.6, "others waited for %.0f ms" % (1000 * longest)
+            assert ("are closed" in s.log()[at:]) == (seconds == 0)
+        assert half.rest() == b"" and end == b"STORED" and late.ask("get none") == "END"
+
+
+@test("SIGUSR2: who has sent half a value to Redis goes on in his own time, not the server's")
+def half_in_time(case):
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % case.redis().port,
+                                   "upstream.timeout": "500ms"})
+    with s.resp() as r:
+        whole = r.encode("SET", "k", "x" * 300_000)
+        r.send(whole[:100_000])
+        time.sleep(0.2)
+        upgrade(s)
+        time.sleep(2)
+        r.send(whole[100_000:])
+        assert r.reply() == b"OK"
+    assert "was lost" not in s.log()
+
+
 @test("SIGUSR2: half a reply is waited for, and another server closes the links to the one before")
 def links_lost(case):
     redis = case.redis()
@@ -239,3 +281,68 @@ def links_lost(case):
         upgrade(s)
         assert r.rest() == b"", "its link is to another server"
         assert idle.ask("SET", "a", 1) == b"OK" and other.ask("GET", "a") in ("1", b"1")
+
+
+def behind(s, redis=None, memcached=None):
+    """Servers behind come or go, with an upgrade."""
+    for name, server in (("redis", redis), ("memcached", memcached)):
+        s.options.pop("upstream." + name, None)
+        if server:
+            s.options["upstream." + name] = "tcp://127.0.0.1:%d" % server.port
+    s.write_conf()
+    return upgrade(s)
+
+
+@test("SIGUSR2 that brings servers behind: who is in the middle of something is closed, all else uses them")
+def servers_come(case):
+    redis, memcached = case.redis(), case.memcached()
+    s = case.sidecar(case.pool())
+    s.wait_held(2)
+    doing = {"queued": ("MULTI", "INCR id:orders", "GET id:orders"), "begun": ("MULTI",),
+             "subscribed": ("SUBSCRIBE c",), "patterns": ("PSUBSCRIBE c*",), "watching": ("WATCH k",)}
+    done = {"named": ("CLIENT SETNAME me", "SELECT 4"), "resp3": ("HELLO 3",),
+            "executed": ("WATCH k", "MULTI", "INCR id:orders", "EXEC"), "unwatched": ("WATCH k", "UNWATCH"),
+            "ids watched": ("WATCH id:orders",), "unsubscribed": ("SUBSCRIBE c", "UNSUBSCRIBE c")}
+    clients = {}
+    for name, commands in (*doing.items(), *done.items()):
+        clients[name] = s.resp()
+        for c in commands:
+            clients[name].ask(*c.split(" "))
+    text, packets = s.mc(), binary.Binary(("127.0.0.1", s.mc_port))
+    assert text.get("foo") == [] and text.id() > 0 and packets.id() > 0
+    redis.ask("SET", "foo", "there")
+    with wire.Memcached(("127.0.0.1", memcached.port)) as m:
+        m.send(b"set foo 0 0 5\r\nthere\r\n")
+        assert m.line() == b"STORED"
+    behind(s, redis, memcached)
+    for name in doing:
+        assert clients[name].rest() == b"", name
+    for name in done:
+        with wire.Resp(redis.sock) as r:
+            r.ask("SELECT", 4 if name == "named" else 0)
+            assert clients[name].ask("SET", name, 1) == b"OK" and r.ask("GET", name) == b"1", name
+        assert int(clients[name].ask("GET", "id:orders")) > 0
+    assert redis.ask("EXISTS", "id:orders") == 0
+    assert text.get("foo")[0][1] == "there" and text.id() > 0
+    assert packets.ask(binary.GET, b"foo").value == b"there" and packets.id() > 0
+
+
+@test("SIGUSR2 that takes servers away: who is in the middle of something is closed, all else has IDs")
+def servers_go(case):
+    redis, memcached = case.redis(), case.memcached()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                                   "upstream.memcached": "tcp://127.0.0.1:%d" % memcached.port})
+    s.wait_held(2)
+    doing = {"there": ("MULTI", "SET k 1"), "here": ("MULTI", "GET id:orders"), "begun": ("MULTI",),
+             "subscribed": ("SUBSCRIBE c",), "watching": ("WATCH k",), "own": ("SELECT 4", "GET k")}
+    clients = {}
+    for name, commands in doing.items():
+        clients[name] = s.resp()
+        for c in commands:
+            clients[name].ask(*c.split(" "))
+    text, plain = s.mc(), s.resp()
+    assert text.get("foo") == [] and plain.ask("GET", "foo") is None
+    behind(s)
+    for name in doing:
+        assert clients[name].rest() == b"", name
+    assert text.id() > 0 and int(plain.ask("GET", "id:orders")) > 0

@@ -50,10 +50,11 @@ static void judge_claim(const struct answer *a)
 static void judge_renew(const struct answer *a, size_t n)
 {
     struct coord_reply r = {0};
+    struct coord_terms terms;
     struct coord_renewal items[COORD_RENEW_MAX] = {{.worker = 0}};
     for (size_t i = 0; i < n; i++)
         items[i].hi_ms = BOUNDS_CALLER_MS;
-    enum coord_status s = note(answer_renew(a, &to, items, n, &r), RENEWED);
+    enum coord_status s = note(answer_renew(a, &to, items, n, &terms, &r), RENEWED);
     bounds_explained(s, &r);
     for (size_t i = 0; i < n && s == COORD_OK; i++)
         bounds_renewal(&items[i], &r);

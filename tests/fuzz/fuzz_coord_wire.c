@@ -244,11 +244,13 @@ static enum coord_status do_claim(struct coord *c, struct coord_reply *r)
 
 static enum coord_status do_renew(struct coord *c, struct coord_reply *r)
 {
+    const struct coord_caller by = {.now_ms = BOUNDS_CALLER_MS};
+    struct coord_terms terms;
     struct coord_renewal items[2];
     for (uint16_t i = 0; i < 2; i++)
         items[i] = (struct coord_renewal){
             .worker = i, .cur = {{1}}, .nxt = {{2}}, .n = 1, .hi_ms = BOUNDS_CALLER_MS};
-    enum coord_status s = coord_renew(c, IDENTITY, items, 2, r);
+    enum coord_status s = coord_renew(c, IDENTITY, &by, items, 2, &terms, r);
     for (size_t i = 0; i < 2 && s == COORD_OK; i++)
         bounds_renewal(&items[i], r);
     return s;

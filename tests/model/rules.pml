@@ -14,7 +14,7 @@
 #ifdef NO_LONG_FLOOR
 #define LONG_FLOOR 0
 #else
-#define LONG_FLOOR (T + A + MARGIN)
+#define LONG_FLOOR (T + REACH - 2 * S + MARGIN)
 #endif
 
 #ifdef NO_SHORT_FLOOR
@@ -101,9 +101,9 @@
 #endif
 
 #ifdef YOUNG_GETS_A
-#define AHEAD A
+#define AHEAD AP
 #else
-#define AHEAD (T >= t.t0 + D0 -> A : A0)
+#define AHEAD (NOW >= t.t0 + D0 -> AP : A0)
 #endif
 
 #ifdef ANSWERS_HWM
@@ -122,6 +122,12 @@
 #define ITS_OWN true
 #else
 #define ITS_OWN (t.token == gone.cur || t.token == gone.nxt)
+#endif
+
+#ifdef FOLLOWS_WILD
+#define NOW T
+#else
+#define NOW (T > CALLER + 2 * S -> CALLER : T)
 #endif
 
 #ifdef NO_CLAMP
@@ -145,11 +151,87 @@
 #ifdef INIT_WITHOUT_FLOOR
 #define INIT_FLOOR 0
 #else
-#define INIT_FLOOR (T + A + 2 * S)
+#define INIT_FLOOR (T + AP + 2 * S)
 #endif
 
 #ifdef INIT_IN_ERA_1
 #define INIT_STALE false
 #else
 #define INIT_STALE true
+#endif
+
+/* ---- a bet on settle ---- */
+
+#if defined(SETTLE)
+#define BET_FLOOR (T + SETTLE + 2 * S)
+#else
+#define BET_FLOOR t.fl
+#endif
+
+#ifdef BET_ON_HELD
+#define FLOOR_OF_HELD t.fs
+#else
+#define FLOOR_OF_HELD t.fl
+#endif
+
+#ifdef BET_FOR_GOOD
+#define ENDS_TRUST (t.trust == SAID)
+#else
+#ifdef WORD_FOR_GOOD
+#define ENDS_TRUST (t.trust == BET)
+#else
+#define ENDS_TRUST (t.trust != 0)
+#endif
+#endif
+
+#if !defined(SETTLE)
+#define NOTHING_IS_LENT true
+#else
+#ifdef LENT_IGNORED
+#define NOTHING_IS_LENT true
+#else
+#define NOTHING_IS_LENT (T >= t.lent)
+#endif
+#endif
+
+/* ---- an operator's word ---- */
+
+#ifdef WORD_AT_ONCE
+#define WAITED true
+#else
+#define WAITED (T >= t.topen + WORD + 2 * S)
+#endif
+
+#ifdef WORD_AGAINST_MORE
+#define MAY_SAY (t.back && WAITED)
+#else
+#define MAY_SAY (t.back && !t.more && WAITED)
+#endif
+
+#ifdef FREED_SINCE_THE_WORD
+#define OUTDATE_FREED skip
+#else
+#define OUTDATE_FREED t.stale = true
+#endif
+
+#ifdef WORD_TAKES_ALL
+#define TAKEN_BACK(floor) 0
+#else
+#define TAKEN_BACK(floor) (floor)
+#endif
+
+/* ---- a horizon that is learnt ---- */
+
+#ifdef LEARNS_NOTHING
+#define LEARNS(more) false
+#else
+#define LEARNS(more) ((more) > REACH || (MAY_LEARN_LESS && (more) != t.ahead))
+#endif
+
+#ifdef LEARNS_LESS
+#define MAY_LEARN_LESS true
+#define RISEN(floor, to) (to)
+#else
+#define MAY_LEARN_LESS false
+#define RISEN(floor, to) MAX(floor, to)
 #endif

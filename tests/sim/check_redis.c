@@ -269,13 +269,14 @@ static void put_nonce(struct words *w, int64_t now)
 static void put_operation(struct words *w, int64_t now)
 {
     static const char *const ids[] = {"u1|5|38.15.10", "u2|5|38.15.10", "u1|6|38.15.10"};
-    static const char *const ops[] = {"init",  "describe", "claim",   "claim",
-                                      "renew", "renew",    "release", "release",
-                                      "evict", "repair",   "close",   "nonsense"};
-    const char *op = ops[draw(draw(20) ? 9 : 12)];
+    static const char *const ops[] = {"init",         "describe", "claim",   "claim",   "renew",
+                                      "renew",        "release",  "release", "evict",   "settle",
+                                      "nothing-lost", "repair",   "close",   "nonsense"};
+    const char *op = ops[draw(draw(20) ? 11 : 14)];
     put(w, "%s", op);
     put(w, "%s", ids[draw(40) ? 0 : draw(3)]);
     put_nonce(w, now);
+    put(w, "%lld", (long long)now + (long long)draw(1100) - 550); /* the caller's clock */
     if (strcmp(op, "init") == 0) {
         put(w, "%s", draw(2) ? "fresh" : "after-loss");
         static const char *const params[] = {"60000", "15001", "20001", "500", "0"};
@@ -284,12 +285,15 @@ static void put_operation(struct words *w, int64_t now)
         put(w, "%s", draw(2) ? "0" : "2"); /* replicas */
         put(w, "%s", "0");
         put(w, "%s", "3");
-        put(w, "%s", draw(2) ? "0" : "90000"); /* granted ahead by what was lost */
+        put(w, "%s", draw(2) ? "0" : "90000");     /* granted ahead by what was lost */
+        put(w, "%s", "1");                         /* replicas were said */
+        put(w, "%s", draw(2) ? "60000" : "15001"); /* settle */
     } else if (strcmp(op, "claim") == 0) {
-        put(w, "%lld", (long long)now + (long long)draw(1100) - 550);
         put_token(w);
         put(w, "{}");
     } else if (strcmp(op, "renew") == 0) {
+        put(w, "%s", draw(9) ? "61000" : "90000");       /* its pool's A + 2S, … */
+        put(w, "%llu", (unsigned long long)draw(30000)); /* … and its interval */
         for (uint64_t i = 1 + draw(2); i > 0; i--) {
             put_worker(w);
             put_token(w);
@@ -297,7 +301,9 @@ static void put_operation(struct words *w, int64_t now)
             put_time(w, now);
             put(w, "%llu", (unsigned long long)draw(draw(50) ? 4 : 400));
         }
-    } else if (strcmp(op, "describe") != 0) {
+    } else if (strcmp(op, "settle") == 0) {
+        put(w, "%llu", 15001 + (unsigned long long)draw(45000));
+    } else if (strcmp(op, "describe") != 0 && strcmp(op, "nothing-lost") != 0) {
         put_worker(w);
         put_token(w);
         put_token(w);

@@ -29,6 +29,10 @@ bool fault_clock_years(struct world *w);
 bool fault_clock_right(struct world *w);
 bool fault_clock_all_back(struct world *w);
 
+/* fixed.c */
+bool fault_fixed_page(struct world *w);
+bool fault_fixed_n(struct world *w);
+
 /* fault_coordinator.c: what a coordinator loses, what only its answer shows, and operators. */
 bool fault_page_back(struct world *w);
 bool fault_redis_empty(struct world *w);
@@ -39,15 +43,20 @@ bool fault_redis_flush(struct world *w);
 bool fault_redis_evict(struct world *w);
 bool fault_redis_failover(struct world *w);
 bool fault_redis_in_place(struct world *w);
+bool fault_file_in_place(struct world *w);
 bool fault_redis_clock(struct world *w);
 bool fault_redis_clock_wild(struct world *w);
+bool fault_redis_clock_day(struct world *w);
 bool fault_redis_down(struct world *w);
 bool fault_queue_doubled(struct world *w);
 bool fault_queue_lost(struct world *w);
 bool fault_index_lost(struct world *w);
+bool fault_op_settle(struct world *w);
+bool fault_op_word(struct world *w);
 bool fault_init_same(struct world *w);
 bool fault_init_other(struct world *w);
 bool fault_init_fresh(struct world *w);
+bool fault_init_stranger(struct world *w);
 bool fault_op_evict(struct world *w);
 bool fault_op_repair(struct world *w);
 bool fault_op_close(struct world *w);

@@ -1,5 +1,7 @@
 #include "sim/fault.h"
 
+#include <stdlib.h>
+
 #define HOUR_MS INT64_C(3600000)
 #define YEAR_MS (8766 * HOUR_MS)
 
@@ -10,6 +12,8 @@ static bool may_lose(struct world *w)
 {
     w->lossy = !w->wild;
     w->losses += w->lossy;
+    if (w->lossy)
+        w->word_era = 0;
     return w->lossy;
 }
 
@@ -29,15 +33,97 @@ static const struct server_copy *old_copy(struct world *w)
     return c->used && server_was(w->server, c) ? c : recent_copy(w);
 }
 
+/* ---- bets on settle ---- */
+
+static bool of_pool(const struct world *w, const struct node *n)
+{
+    return !n->partitioned && !n->wrong_pool && strcmp(n->lease.identity, w->identity) == 0;
+}
+
+static bool holds(const struct node *n, uint16_t worker)
+{
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        if (n->lease.slot[i].rec.state == PAGE_HELD && n->lease.slot[i].rec.worker == worker)
+            return true;
+    return false;
+}
+
+/* Whoever may issue after the shortest settle is a holder that reaches the coordinator, and nobody
+ * issued ahead of the time by as much. What is not so is what a bet gives up. */
+static bool all_can_be_heard(const struct world *w)
+{
+    int64_t settle = w->set.params.first_horizon_ms;
+    for (unsigned i = 0; i < w->set.nodes; i++) {
+        const struct node *n = &w->node[i];
+        struct range r[NODE_RANGES];
+        bool reaches = node_runs(w, n) && of_pool(w, n) && !n->stopping && n->wall_off < settle / 2;
+        if (ledger_latest(w, n) >= w->now + settle / 2)
+            return false;
+        for (unsigned k = ledger_ranges(w, n, r); k-- > 0;)
+            if (r[k].lo <= r[k].hi && r[k].hi >= w->now + settle &&
+                !(reaches && holds(n, r[k].worker)))
+                return false;
+    }
+    return w->down_until <= w->now;
+}
+
+/* The pool is reopened, and by a quarter of settle every holder is heard. */
+static void hear_all(struct world *w)
+{
+    struct coord_pool p;
+    uint64_t era;
+    (void)server_repair(w->server, w->identity, NULL, 0);
+    if (!server_pool(w->server, &p, &era) || p.later.trust != COORD_TRUST_BET)
+        return;
+    int64_t settle = coord_pool_settle(&p, server_ms(w->server));
+    int64_t quarter = w->now + settle / 4;
+    bool lossless = !w->set.weight[FAULT_NET_LOST_REQUEST] && !w->set.weight[FAULT_NET_LOST_REPLY];
+    bool ran[WORLD_NODES];
+    for (unsigned i = 0; i < w->set.nodes; i++)
+        ran[i] = node_runs(w, &w->node[i]);
+    uint8_t kills = w->set.weight[FAULT_KILL_TORN]; /* who is killed meanwhile is not heard */
+    w->set.weight[FAULT_KILL_TORN] = 0;
+    schedule_live(w, quarter, 600);
+    bool passed = w->now >= quarter;
+    for (unsigned i = 0; i < w->set.nodes && !w->failed; i++) {
+        struct node *n = &w->node[i];
+        if (!node_runs(w, n) || lease_held(&n->lease) == 0 || n->lease.era >= era)
+            continue;
+        if (passed && lossless && ran[i] && of_pool(w, n) && n->phase != KEEPER_WAIT &&
+            n->lease.settle_ms == settle)
+            world_fail(w, "node %u was not heard within a quarter of settle", i);
+        for (unsigned k = 0; k < 20 && node_runs(w, n) && n->lease.era < era; k++) {
+            n->urge_renewal = true;
+            n->due_mono = INT64_MIN;
+            w->now += 100;
+            schedule_keep(w, n);
+        }
+    }
+    w->set.weight[FAULT_KILL_TORN] = kills;
+    world_count(w, FAULT_BET_WON);
+}
+
+static bool goes_back(struct world *w)
+{
+    return (w->set.settle_ms == 0 || w->unheard || all_can_be_heard(w)) && may_lose(w);
+}
+
+static void went_back(struct world *w)
+{
+    if (w->set.settle_ms > 0 && !w->unheard)
+        hear_all(w);
+}
+
 static bool restart_with(struct world *w, const struct server_copy *c)
 {
-    if (!c || !may_lose(w))
+    if (!c || !goes_back(w))
         return false;
     world_note(w, "coordinator goes back to %lld", (long long)(c->at_ms - WORLD_EPOCH));
     if (!server_restart(w->server, c, world_chance(w, 30)))
         return false;
     if (world_chance(w, 50))
         w->server->at->clock_off = fault_within_skew(w);
+    went_back(w);
     return true;
 }
 
@@ -63,16 +149,24 @@ bool fault_redis_old(struct world *w)
 bool fault_redis_failover(struct world *w)
 {
     const struct server_copy *c = recent_copy(w);
-    if (!c || !may_lose(w))
+    if (!c || !goes_back(w))
         return false;
     if (!server_restart(w->server, c, false))
         return false;
     w->server->at->clock_off = fault_within_skew(w);
+    went_back(w);
     return true;
 }
 
+/* Of a table that was reopened since it lost anything, the next era can be taken back. */
 bool fault_redis_whole(struct world *w)
 {
+    struct coord_pool p;
+    uint64_t era;
+    bool there = w->set.replicas == 0 && w->down_until <= w->now &&
+                 server_repair(w->server, w->identity, NULL, 0) == COORD_OK &&
+                 server_pool(w->server, &p, &era);
+    w->word_era = there ? (int64_t)era + 1 : 0;
     server_restart_whole(w->server, world_chance(w, 30));
     if (!w->wild && world_chance(w, 50))
         w->server->at->clock_off = fault_within_skew(w);
@@ -97,7 +191,7 @@ bool fault_redis_evict(struct world *w)
     return true;
 }
 
-/* Before any other, the server runs what n is about to send; n hears of it if it was answered. */
+/* Before any other, the server runs what n is about to send. */
 static enum coord_status call_first(struct world *w, struct node *n)
 {
     struct server_call call = {.action = n->action, .wall_ms = node_wall(w, n)};
@@ -106,8 +200,7 @@ static enum coord_status call_first(struct world *w, struct node *n)
     w->waiting = true; /* nothing comes between */
     server_run(w->server, &call);
     w->waiting = waits;
-    if (call.outcome.status == COORD_OK || !n->back)
-        node_answer(w, n, &call);
+    node_answer(w, n, &call);
     return call.outcome.status;
 }
 
@@ -150,6 +243,16 @@ bool fault_redis_in_place(struct world *w)
     return false;
 }
 
+/* Whoever comes next sees it, a newcomer, too. */
+bool fault_file_in_place(struct world *w)
+{
+    const struct server_copy *c = old_copy(w);
+    if (!c || !w->server->sqlite || !may_lose(w))
+        return false;
+    world_note(w, "file goes back to %lld, in place", (long long)(c->at_ms - WORLD_EPOCH));
+    return server_set_back(w->server, c);
+}
+
 bool fault_redis_clock(struct world *w)
 {
     if (w->wild)
@@ -172,6 +275,31 @@ bool fault_redis_clock_wild(struct world *w)
         if (world_chance(w, 50))
             w->node[i].wall_off = w->server->at->clock_off;
     return true;
+}
+
+/* For as long as holders call whose clocks are right: losses may come later all the same, and when
+ * it is right again nobody is refused. */
+bool fault_redis_clock_day(struct world *w)
+{
+    const struct coord_params *p = &w->set.params;
+    struct server *s = w->server;
+    int64_t before = s->at->clock_off;
+    bool called = false;
+    if (w->wild || w->waiting)
+        return false;
+    s->at->clock_off = 24 * HOUR_MS + world_between(w, 0, p->horizon_ms);
+    for (unsigned i = 0; i < 3; i++) {
+        struct node *n = world_some_node(w);
+        if (!node_runs(w, n) || n->phase != KEEPER_SEND || n->wrong_pool ||
+            n->action.kind != LEASE_RENEW || llabs(n->wall_off) > p->max_skew_ms)
+            continue;
+        (void)call_first(w, n);
+        called = true;
+    }
+    s->at->clock_off = before;
+    if (!s->sqlite && server_number(s, "tmax") > server_ms(s) + 2 * p->max_skew_ms)
+        world_fail(w, "the coordinator's clock was a day ahead, and is believed");
+    return called;
 }
 
 bool fault_redis_down(struct world *w)
@@ -203,46 +331,61 @@ bool fault_index_lost(struct world *w)
     return true;
 }
 
-/* The same file as before, with contents of before, while nobody runs. That is seen through where
- * the first renewals are answered, by a coordinator that has forgotten nothing since, and the clock
- * has not gone back since; it is a limit otherwise, so here all of that holds. */
+/* The first calls, answered or not, until what the page says is believed or not. */
+static void prove(struct world *w, struct node *n, bool away)
+{
+    for (unsigned i = 0; i < 6 && n->alive && !lease_proven(&n->lease); i++) {
+        node_keep(w, n);
+        if (n->phase != KEEPER_SEND)
+            continue;
+        if (away)
+            node_answer(w, n, NULL);
+        else
+            (void)call_first(w, n);
+    }
+}
+
+/* The latest time that counts as used once the page is believed: that of the clock, within what the
+ * page knows of ranges. */
+static bool clock_is_within(const struct page *p, int64_t wall)
+{
+    struct page_record r;
+    for (unsigned i = 0; i < PAGE_SLOTS; i++)
+        if (page_load(p, i, &r) && r.state == PAGE_HELD && r.hi_ms < wall)
+            return false;
+    return true;
+}
+
+/* The same file as before, with contents of before, while nobody runs. That is seen through by its
+ * generation, or all that it holds is this node's still. Where the clock has gone back since, or
+ * goes back later from above a range that the page knows, it is a limit, so here it does not. */
 bool fault_page_back(struct world *w)
 {
     struct node *n = world_some_node(w);
     struct err why;
     if (!n->has_file || n->cut || !n->has_backup || n->wrong_pool ||
-        n->backup_losses != w->losses || page_judge(&n->backup, &n->home, &why) != PAGE_OWN ||
-        node_wall(w, n) < ledger_latest(w, n))
+        page_judge(&n->backup, &n->home, &why) != PAGE_OWN ||
+        node_wall(w, n) < ledger_latest(w, n) || !clock_is_within(&n->backup, node_wall(w, n)))
         return false;
     if (n->alive)
         node_kill(w, n);
-    static struct page page;
-    page = n->page;
     n->page = n->backup;
     n->back = true;
     world_note(w, "node %u finds its page as it was before", node_number(w, n));
     node_start(w, n);
     if (world_chance(w, 30)) /* what was not proven to the one is not to the other */
         node_upgrade(w, n);
-    bool answered;
-    do { /* twice where the page has a renewal under way */
-        node_keep(w, n);
-        answered = n->phase == KEEPER_SEND && n->action.kind == LEASE_RENEW &&
-                   call_first(w, n) == COORD_OK;
-    } while (answered && !lease_proven(&n->lease));
-    if (!answered) {
-        node_kill(w, n);
-        n->page = page;
-    }
+    prove(w, n, world_chance(w, 50));
     n->back = false;
-    return answered;
+    return true;
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
 static bool init_after_loss(struct world *w, bool other)
 {
-    struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_AFTER_LOSS};
+    struct coord_init in = {
+        .params = w->set.params, .mode = COORD_INIT_AFTER_LOSS, .settle_ms = w->set.settle_ms};
     char uuid[COORD_UUID_TEXT];
     char identity[COORD_IDENTITY_MAX];
     memcpy(identity, w->identity, sizeof identity);
@@ -250,6 +393,7 @@ static bool init_after_loss(struct world *w, bool other)
         coord_identity_make(identity, span_str(coord_uuid_new(uuid, &w->rng)), WORLD_EPOCH, NULL))
         return false;
     memcpy(in.identity, identity, sizeof identity);
+    in.identity_said = !other && world_chance(w, 50);
     w->no_pool = false;
     if (server_init(w->server, &in) != COORD_OK)
         return false;
@@ -283,6 +427,58 @@ bool fault_init_fresh(struct world *w)
     w->no_pool = false;
     (void)call_first(w, n);
     return true;
+}
+
+/* One who claims first, and has gone before it issues anything, keeps those of the lost pool from
+ * being recognised as its own. */
+bool fault_init_stranger(struct world *w)
+{
+    struct node *n = world_some_node(w);
+    struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_FRESH};
+    char uuid[COORD_UUID_TEXT];
+    if (!node_runs(w, n) || n->phase != KEEPER_SEND || n->action.kind != LEASE_RENEW ||
+        n->wrong_pool || n->action.items[0].worker > in.params.worker_to || !may_lose(w) ||
+        coord_identity_make(in.identity, span_str(coord_uuid_new(uuid, &w->rng)), WORLD_EPOCH,
+                            NULL))
+        return false;
+    server_lose_pool(w->server, true);
+    if (server_init(w->server, &in) != COORD_OK)
+        return false;
+    w->no_pool = false;
+    memcpy(w->identity, in.identity, sizeof in.identity);
+    (void)server_claim(w->server, w->identity);
+    server_remember(w->server, w->now);
+    (void)call_first(w, n);
+    return true;
+}
+
+bool fault_op_settle(struct world *w)
+{
+    const struct coord_params *p = &w->set.params;
+    struct coord_pool pool;
+    uint64_t era;
+    if (w->set.settle_ms == 0 || !server_pool(w->server, &pool, &era) ||
+        pool.later.settle_ms <= p->first_horizon_ms)
+        return false;
+    int64_t ms = world_between(w, p->first_horizon_ms, pool.later.settle_ms);
+    bool done = server_settle(w->server, w->identity, ms) == COORD_OK;
+    server_remember(w->server, w->now);
+    return done;
+}
+
+/* Some of the wait for four renewals goes by first. */
+bool fault_op_word(struct world *w)
+{
+    struct coord_pool p;
+    uint64_t era;
+    (void)server_repair(w->server, w->identity, NULL, 0);
+    if (!server_pool(w->server, &p, &era) || (int64_t)era != w->word_era)
+        return false;
+    if (world_chance(w, 50))
+        schedule_live(w, w->now + 4 * COORD_EVERY_MS + 2 * w->set.params.max_skew_ms, 200);
+    bool taken = server_nothing_lost(w->server, w->identity) == COORD_OK;
+    server_remember(w->server, w->now);
+    return taken;
 }
 
 bool fault_op_evict(struct world *w)

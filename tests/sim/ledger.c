@@ -77,9 +77,8 @@ void ledger_pages_changed(void)
 static unsigned left_ranges(const struct world *w, const struct node *n, struct range *out)
 {
     unsigned i = node_number(w, n);
-    struct err why;
     if (left[i].known != changes) {
-        bool own = n->has_file && !n->cut && page_judge(&n->page, &n->home, &why) == PAGE_OWN;
+        bool own = node_page_is_own(n);
         left[i].n = own ? page_ranges(&n->page, left[i].r) : 0;
         left[i].known = changes;
     }

@@ -51,7 +51,7 @@ static void check_answer(struct world *w, const struct flight *f)
 {
     const struct node *n = &w->node[f->node];
     const struct server_call *c = &f->call;
-    if (c->outcome.status != COORD_OK || !awaited(w, f))
+    if (c->outcome.status != COORD_OK || !awaited(w, f) || w->set.fixed)
         return;
     if (c->action.kind == LEASE_CLAIM) {
         const struct coord_grant *g = &c->outcome.grant;
@@ -80,7 +80,10 @@ static void run(struct world *w, struct flight *f)
     }
     s->at = &s->group.member[f->side];
     f->running = true;
-    server_run(s, &f->call);
+    if (w->set.fixed)
+        fixed_run(w, &w->node[f->node], &f->call);
+    else
+        server_run(s, &f->call);
     f->running = false;
     world_note(w, "server %u runs a call of node %u: %s", f->side, f->node,
                coord_status_name(f->call.outcome.status));

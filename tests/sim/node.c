@@ -25,10 +25,34 @@ static void deliver(struct node *n)
     n->lease.nmail = 0;
 }
 
+/* What pagefile_begin_generation does; false: it could not. */
+static bool begin_generation(struct world *w, struct node *n)
+{
+    if (!n->has_file)
+        return true;
+    if (w->set.weight[FAULT_PAGE_FULL] && world_chance(w, 10)) {
+        world_count(w, FAULT_PAGE_FULL);
+        return false;
+    }
+    uint64_t next = ++w->inodes;
+    page_expect(&n->page, n->generation, next);
+    n->generation = next;
+    return true;
+}
+
+bool node_page_is_own(const struct node *n)
+{
+    struct err why;
+    return n->has_file && !n->cut && page_judge(&n->page, &n->home, &why) == PAGE_OWN &&
+           page_is_of(&n->page, n->generation);
+}
+
 /* What pagefile_inherit does with what it finds. true: the page is ours, and is gone on with. */
 static bool open_page(struct world *w, struct node *n)
 {
     struct pagefile *f = &n->file;
+    bool heir = n->heir;
+    n->heir = false;
     f->fd = -1;
     f->path = NULL;
     f->page = &n->page;
@@ -38,18 +62,30 @@ static bool open_page(struct world *w, struct node *n)
     if (f->found && !n->cut) {
         f->old = n->page;
         f->verdict = page_judge(&n->page, &n->home, &f->why);
+        if (f->verdict == PAGE_OWN && !node_page_is_own(n))
+            f->verdict = PAGE_FOREIGN;
     }
+    n->refused = w->set.fixed && f->found &&
+                 (f->verdict == PAGE_BROKEN || page_floor(&f->old) == PAGE_FLOOR_UNKNOWN);
+    if (n->refused)
+        return false;
     bool left = n->proof && memcmp(&n->handed, &n->page, sizeof n->page) == 0;
     n->proof = false;
     if (f->found && f->verdict == PAGE_OWN) {
         f->proven = left;
+        if (!heir)
+            (void)begin_generation(w, n);
         return true;
     }
     struct page_home nowhere = {0};
     n->home.inode = ++w->inodes;
     page_format(&n->page, n->has_dir ? &n->home : &nowhere, n->life);
+    page_expect(&n->page, 0, n->generation);
+    if (f->found)
+        page_replace(&n->page, f->verdict == PAGE_BROKEN ? NULL : &f->old);
     n->has_file = n->has_dir;
     n->cut = false;
+    (void)begin_generation(w, n);
     return false;
 }
 
@@ -67,6 +103,11 @@ void node_start(struct world *w, struct node *n)
     memset(&n->gen, 0, sizeof n->gen);
     memset(n->tenure, 0xff, sizeof n->tenure);
     bool own = open_page(w, n);
+    if (n->refused) {
+        world_note(w, "node %u does not start: its page is broken", node_number(w, n));
+        n->alive = false;
+        return;
+    }
     if (!own)
         memset(n->granted, 0, sizeof n->granted);
     memset(n->before, 0, sizeof n->before);
@@ -96,6 +137,7 @@ void node_upgrade(struct world *w, struct node *n)
 {
     n->handed = n->page;
     n->proof = lease_proven(&n->lease);
+    n->heir = true;
     node_kill(w, n);
     node_start(w, n);
 }
@@ -148,10 +190,31 @@ static void decide(struct world *w, struct node *n)
         n->phase = KEEPER_SEND;
 }
 
+/* As in keeper.c. */
+static bool page_is_dated(struct world *w, struct node *n)
+{
+    if (n->lease.gave_up)
+        n->lease.gave_up = !begin_generation(w, n);
+    return !n->lease.gave_up;
+}
+
+/* Before a release is sent; without a new generation it is not. */
+static void date_page(struct world *w, struct node *n)
+{
+    static const struct lease_outcome unsent = {.status = COORD_LOST};
+    if (n->phase != KEEPER_SEND || n->action.kind != LEASE_RELEASE || page_is_dated(w, n))
+        return;
+    lease_done(&n->lease, &n->action, &unsent, node_mono(w, n), node_wall(w, n));
+    deliver(n);
+    n->phase = KEEPER_READY;
+    n->due_mono = INT64_MIN;
+}
+
 void node_keep(struct world *w, struct node *n)
 {
     if (n->phase == KEEPER_READY) {
         decide(w, n);
+        date_page(w, n);
         ledger_check(w, n);
     } else if (n->phase == KEEPER_SEND) {
         net_send(w, n);
@@ -205,6 +268,7 @@ void node_answer(struct world *w, struct node *n, const struct server_call *call
     const struct lease_outcome *o = call ? &call->outcome : &down;
     note_answer(w, n, a, o);
     lease_done(&n->lease, a, o, node_mono(w, n), node_wall(w, n));
+    (void)page_is_dated(w, n);
     book(w, n, a, o);
     deliver(n);
     n->phase = KEEPER_READY;
@@ -241,12 +305,15 @@ static void copy_cell(volatile uint64_t *to, const volatile uint64_t *from, uint
 void node_kill_torn(struct world *w, struct node *n, const struct server_call *call)
 {
     struct page torn = n->page;
+    uint64_t there = n->generation;
     uint64_t left = world_draw(w, 2) ? world_draw(w, 8) : world_draw(w, 200);
     if (call)
         node_answer(w, n, call);
-    else
+    else {
         decide(w, n);
-    copy_some(&torn.head, &n->page.head, sizeof torn.head, &left);
+        date_page(w, n);
+    }
+    copy_some(&torn.head, &n->page.head, offsetof(struct page_head, generation), &left);
     for (unsigned i = 0; i < PAGE_SLOTS; i++) {
         struct page_slot *to = &torn.slot[i];
         const struct page_slot *from = &n->page.slot[i];
@@ -254,6 +321,10 @@ void node_kill_torn(struct world *w, struct node *n, const struct server_call *c
         copy_some(to->copy, from->copy, sizeof to->copy, &left);
         copy_cell(&to->commit, &from->commit, &left);
     }
+    for (unsigned i = 0; i < 2; i++)
+        copy_cell(&torn.head.generation.word[i], &n->page.head.generation.word[i], &left);
+    if (left == 0)
+        n->generation = there; /* last of all, another file takes the place of that one */
     n->page = torn;
     node_kill(w, n);
 }
@@ -281,6 +352,10 @@ static void take_one(struct world *w, struct node *n, const struct lease_mail *m
         break;
     case LEASE_MAIL_REVOKE:
         (void)snowflake_revoke(g, m->handle, &last);
+        break;
+    case LEASE_MAIL_RETIRE:
+        if (snowflake_revoke(g, m->handle, &last) && n->nretired < NODE_RETIRED)
+            n->retired[n->nretired++] = m->handle;
         break;
     }
 }

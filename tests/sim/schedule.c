@@ -126,6 +126,16 @@ static void draw_setting(struct world *w)
         w->now = layout_end_ms(WORLD_EPOCH) - world_between(w, 0, 3 * s->params.horizon_ms);
     }
     draw_replicas(w);
+    s->lease.auto_init = s->sqlite && world_chance(w, 50);
+    if (s->lease.auto_init)
+        world_count(w, FAULT_LIFE_AUTO_INIT);
+    s->fixed = !s->sqlite && s->replicas == 0 && world_chance(w, 15);
+    s->settle_ms = 0;
+    if (s->replicas == 0 && s->nodes <= 6 && world_chance(w, 30)) {
+        const struct coord_params *p = &s->params;
+        int64_t longer = world_between(w, p->first_horizon_ms, p->horizon_ms - 1);
+        s->settle_ms = world_chance(w, 60) ? p->first_horizon_ms : longer;
+    }
 }
 
 static int64_t skewed(struct world *w)
@@ -153,7 +163,8 @@ static void make_pool(struct world *w, struct server *s, char identity[COORD_IDE
 {
     bool main = s == w->server;
     char uuid[COORD_UUID_TEXT];
-    struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_FRESH};
+    struct coord_init in = {
+        .params = w->set.params, .mode = COORD_INIT_FRESH, .settle_ms = w->set.settle_ms};
     in.params.worker_from = from;
     in.params.worker_to = to;
     if (!main)
@@ -173,6 +184,7 @@ void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
     begin_stream(w, 0);
     w->failed = w->wild = w->lossy = w->no_pool = w->waiting = false;
     w->losses = 0;
+    w->word_era = 0;
     w->digest = seed;
     w->down_until = 0;
     w->ntenure = 0;
@@ -193,6 +205,10 @@ void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
     w->server->acknowledged = failover_acknowledged;
     w->server->world = w;
     place_nodes(w);
+    if (w->set.fixed) {
+        world_count(w, FAULT_LIFE_FIXED);
+        fixed_place(w);
+    }
     make_pool(w, w->server, w->identity, 0, w->set.params.worker_to);
     server_remember(w->server, w->now);
     if (!w->other)
@@ -232,7 +248,6 @@ static void serve_some(struct world *w)
     if (n->has_file && world_chance(w, 10)) {
         n->backup = n->page;
         n->has_backup = true;
-        n->backup_losses = w->losses;
     }
 }
 
@@ -243,14 +258,16 @@ static void start_some(struct world *w)
         return;
     if (world_chance(w, 40))
         n->wall_off = skewed(w) + w->server->at->clock_off;
-    node_start(w, n);
+    if (w->set.fixed)
+        fixed_start(w, n);
+    else
+        node_start(w, n);
 }
 
-/* Life without faults for a while: whose keeper is due, runs; everybody serves. */
-static void calm(struct world *w)
+/* Whose keeper is due, runs; everybody serves. */
+void schedule_live(struct world *w, int64_t end, unsigned turns)
 {
-    int64_t end = w->now + world_between(w, 0, world_chance(w, 50) ? 30000 : 150000);
-    for (unsigned i = 0; i < 40 && w->now < end && !w->failed; i++) {
+    for (unsigned i = 0; i < turns && w->now < end && !w->failed; i++) {
         int64_t next = end;
         for (unsigned k = 0; k < w->set.nodes; k++) {
             struct node *n = &w->node[k];
@@ -266,10 +283,16 @@ static void calm(struct world *w)
                 return;
             if (node_runs(w, n))
                 node_serve(w, n);
-            next = n->due_mono == INT64_MIN ? w->now : next;
+            int64_t due = n->due_mono == INT64_MIN ? w->now : n->due_mono - n->mono_off;
+            next = due < next ? due : next;
         }
         w->now = next > w->now ? next : w->now + 1;
     }
+}
+
+static void calm(struct world *w)
+{
+    schedule_live(w, w->now + world_between(w, 0, world_chance(w, 50) ? 30000 : 150000), 40);
 }
 
 static void pass_time(struct world *w)

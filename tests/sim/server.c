@@ -1,11 +1,7 @@
 #include "sim/server.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define POOL  "p"
 #define HASH  "sidflake:{" POOL "}:h"
@@ -18,63 +14,13 @@ static _Noreturn void die(const char *what, const char *why)
     abort();
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
-
-static void copy_file(const char *from, const char *to, int flags)
-{
-    static char bytes[1 << 16];
-    ssize_t n;
-    int in = open(from, O_RDONLY | O_CLOEXEC);
-    int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | flags, 0600);
-    if (in < 0 || out < 0)
-        die(from, strerror(errno));
-    while ((n = read(in, bytes, sizeof bytes)) > 0)
-        if (write(out, bytes, (size_t)n) != n)
-            die(to, strerror(errno));
-    (void)close(in);
-    (void)close(out);
-}
-
-static void forget_file(struct server *s)
-{
-    char beside[128];
-    coord_idle(s->coord);
-    (void)unlink(s->path);
-    (void)snprintf(beside, sizeof beside, "%s-wal", s->path);
-    (void)unlink(beside);
-    (void)snprintf(beside, sizeof beside, "%s-shm", s->path);
-    (void)unlink(beside);
-}
-
-/* Beside the file first, so that it gets another inode than the one it replaces. */
-static void put_file(struct server *s, const char *from)
-{
-    char fresh[128];
-    (void)snprintf(fresh, sizeof fresh, "%s.new", s->path);
-    copy_file(from, fresh, 0);
-    forget_file(s);
-    if (rename(fresh, s->path) < 0)
-        die(fresh, strerror(errno));
-}
-
-static void query(struct server *s, const char *sql)
-{
-    sqlite3 *db = NULL;
-    char *why = NULL;
-    coord_idle(s->coord);
-    if (sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
-        sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
-        die(sql, why ? why : "?");
-    (void)sqlite3_close(db);
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static int64_t wall_of(struct clock *c)
 {
     const struct server *s =
         (const struct server *)(const void *)((char *)c - offsetof(struct server, clock));
-    return server_ms(s) * 1000;
+    return (s->sqlite ? server_ms(s) : s->caller_ms) * 1000;
 }
 
 static int64_t still(struct clock *c)
@@ -83,57 +29,56 @@ static int64_t still(struct clock *c)
     return 1;
 }
 
-void server_open(struct server *s, bool sqlite)
+/* As another process. */
+static void reconnect(struct server *s)
 {
     char url[128] = "redis://simulated:6379/0";
     struct err e;
+    if (s->sqlite)
+        (void)snprintf(url, sizeof url, "sqlite://%s", s->file.path);
+    struct coord_options o = {.url = span_str(url),
+                              .pool = SPAN(POOL),
+                              .who = SPAN("{\"host\":\"simulated\"}"),
+                              .timeout_us = 1000000,
+                              .clock = &s->clock};
+    coord_free(s->coord);
+    if (coord_open(&o, &s->coord, &e))
+        die(url, e.text);
+}
+
+void server_open(struct server *s, bool sqlite)
+{
     static const int64_t never = 0;
     memset(s, 0, sizeof *s);
     s->sqlite = sqlite;
     s->true_ms = &never;
     s->at = s->group.member;
     s->clock = (struct clock){.wall_us = wall_of, .mono_us = still};
-    if (sqlite) {
-        const char *tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-        (void)snprintf(s->dir, sizeof s->dir, "%s/sidflake-sim-XXXXXX", tmp);
-        if (!mkdtemp(s->dir))
-            die(s->dir, strerror(errno));
-        (void)snprintf(s->path, sizeof s->path, "%s/pool.db", s->dir);
-        (void)snprintf(url, sizeof url, "sqlite://%s", s->path);
-        for (unsigned i = 0; i < SERVER_RECENT; i++)
-            (void)snprintf(s->recent[i].file, sizeof s->recent[i].file, "%s/r%u", s->dir, i);
-        for (unsigned i = 0; i < SERVER_OLD; i++)
-            (void)snprintf(s->old[i].file, sizeof s->old[i].file, "%s/o%u", s->dir, i);
-    }
-    struct coord_options o = {.url = span_str(url),
-                              .pool = SPAN(POOL),
-                              .who = SPAN("{\"host\":\"simulated\"}"),
-                              .timeout_us = 1000000,
-                              .clock = &s->clock};
-    if (coord_open(&o, &s->coord, &e))
-        die(url, e.text);
+    if (sqlite)
+        poolfile_open(&s->file);
+    reconnect(s);
     server_reset(s, 1);
 }
 
 void server_close(struct server *s)
 {
-    if (s->sqlite) {
-        forget_file(s);
-        for (unsigned i = 0; i < SERVER_RECENT; i++)
-            (void)unlink(s->recent[i].file);
-        for (unsigned i = 0; i < SERVER_OLD; i++)
-            (void)unlink(s->old[i].file);
-        (void)rmdir(s->dir);
-    }
     coord_free(s->coord);
+    for (unsigned i = 0; i < SERVER_RECENT; i++)
+        poolfile_drop(&s->recent[i].file);
+    for (unsigned i = 0; i < SERVER_OLD; i++)
+        poolfile_drop(&s->old[i].file);
+    if (s->sqlite)
+        poolfile_close(&s->file);
 }
 
 void server_reset(struct server *s, unsigned n)
 {
     group_reset(&s->group, n);
     s->at = s->group.member;
-    if (s->sqlite)
-        forget_file(s);
+    if (s->sqlite) {
+        poolfile_forget(&s->file, s->coord);
+        reconnect(s);
+    }
     for (unsigned i = 0; i < SERVER_RECENT; i++)
         s->recent[i].used = false;
     for (unsigned i = 0; i < SERVER_OLD; i++)
@@ -188,8 +133,10 @@ static bool visit_acknowledged(struct script_target *t, uint32_t n)
     return true;
 }
 
+/* Operators have the coordinator's clock. */
 static void begin(struct visit *v, struct server *s)
 {
+    s->caller_ms = server_ms(s);
     *v = (struct visit){
         .target = {visit_data, visit_acknowledged}, .s = s, .m = s->at, .runs = s->at->runs};
     v->before = script_to(s->sqlite ? NULL : &v->target);
@@ -202,34 +149,41 @@ static enum coord_status end(const struct visit *v, enum coord_status status)
     return status;
 }
 
-void server_run(struct server *s, struct server_call *c)
+void server_ask(struct coord *to, struct server_call *c)
 {
     struct lease_action *a = &c->action;
     struct lease_outcome *o = &c->outcome;
-    struct visit v;
-    begin(&v, s);
     memset(o, 0, sizeof *o);
     switch (a->kind) {
     case LEASE_DESCRIBE:
-        o->status = coord_describe(s->coord, &o->pool, &o->reply);
+        o->status = coord_describe(to, &o->pool, &o->reply);
         break;
     case LEASE_INIT:
-        o->status = coord_init(s->coord, &a->init, &o->reply);
+        o->status = coord_init(to, &a->init, &o->reply);
         break;
     case LEASE_CLAIM:
-        o->status = coord_claim(s->coord, c->identity, c->wall_ms, a->token, &o->grant, &o->reply);
+        o->status = coord_claim(to, c->identity, c->wall_ms, a->token, &o->grant, &o->reply);
         break;
     case LEASE_RENEW:
-        o->status = coord_renew(s->coord, c->identity, a->items, a->nitems, &o->reply);
+        a->by.now_ms = c->wall_ms;
+        o->status = coord_renew(to, c->identity, &a->by, a->items, a->nitems, &o->terms, &o->reply);
         break;
     case LEASE_RELEASE:
-        o->status = coord_release(s->coord, c->identity, &a->release, &o->reply);
+        o->status = coord_release(to, c->identity, &a->release, &o->reply);
         break;
     case LEASE_IDLE:
     case LEASE_FINISHED:
         break;
     }
-    (void)end(&v, o->status);
+}
+
+void server_run(struct server *s, struct server_call *c)
+{
+    struct visit v;
+    begin(&v, s);
+    s->caller_ms = c->wall_ms;
+    server_ask(s->coord, c);
+    (void)end(&v, c->outcome.status);
 }
 
 enum coord_status server_init(struct server *s, const struct coord_init *in)
@@ -238,6 +192,16 @@ enum coord_status server_init(struct server *s, const struct coord_init *in)
     struct visit v;
     begin(&v, s);
     return end(&v, coord_init(s->coord, in, &r));
+}
+
+enum coord_status server_claim(struct server *s, const char *identity)
+{
+    struct coord_reply r;
+    struct coord_grant g;
+    struct visit v;
+    begin(&v, s);
+    return end(
+        &v, coord_claim(s->coord, identity, server_ms(s), (struct coord_token){.b = {1}}, &g, &r));
 }
 
 enum coord_status server_evict(struct server *s, const char *identity, uint16_t w)
@@ -264,22 +228,45 @@ enum coord_status server_repair(struct server *s, const char *identity, const ui
     return end(&v, coord_repair(s->coord, identity, w, n, &r));
 }
 
+enum coord_status server_settle(struct server *s, const char *identity, int64_t ms)
+{
+    struct coord_reply r;
+    struct visit v;
+    begin(&v, s);
+    return end(&v, coord_settle(s->coord, identity, ms, &r));
+}
+
+enum coord_status server_nothing_lost(struct server *s, const char *identity)
+{
+    struct coord_reply r;
+    struct visit v;
+    begin(&v, s);
+    return end(&v, coord_nothing_lost(s->coord, identity, &r));
+}
+
+bool server_pool(struct server *s, struct coord_pool *out, uint64_t *era)
+{
+    struct coord_reply r;
+    struct visit v;
+    begin(&v, s);
+    enum coord_status status = end(&v, coord_describe(s->coord, out, &r));
+    *era = r.era;
+    return status == COORD_OK;
+}
+
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 static void make_copy(struct server *s, struct server_copy *c, int64_t at_ms)
 {
     c->at_ms = at_ms;
     c->used = true;
-    if (!s->sqlite) {
-        dataset_copy(&c->data, &s->at->data);
-        c->life = s->at->life;
-        c->written = s->at->written;
+    if (s->sqlite) {
+        c->used = poolfile_copy(&s->file, &c->file);
         return;
     }
-    coord_idle(s->coord);
-    c->used = access(s->path, R_OK) == 0;
-    if (c->used)
-        copy_file(s->path, c->file, 0);
+    dataset_copy(&c->data, &s->at->data);
+    c->life = s->at->life;
+    c->written = s->at->written;
 }
 
 void server_remember(struct server *s, int64_t at_ms)
@@ -315,21 +302,30 @@ void server_restart_empty(struct server *s, bool keep_replid)
 void server_restart_whole(struct server *s, bool keep_replid)
 {
     group_restart(&s->group, s->at, keep_replid);
-    if (!s->sqlite || access(s->path, R_OK) != 0)
-        return;
-    coord_idle(s->coord);
-    put_file(s, s->path);
+    struct poolfile_copy all = {NULL, 0};
+    if (s->sqlite && poolfile_copy(&s->file, &all))
+        poolfile_replace(&s->file, s->coord, &all);
+    poolfile_drop(&all);
 }
 
 /* Of an SQLite file this makes another one, which is what a restart does. */
 bool server_rewind_in_place(struct server *s, const struct server_copy *from)
 {
     if (s->sqlite)
-        put_file(s, from->file);
+        poolfile_replace(&s->file, s->coord, &from->file);
     else if (group_rewound(&s->group, s->at, from->life, from->written))
         dataset_copy(&s->at->data, &from->data);
     else
         return false;
+    return true;
+}
+
+bool server_set_back(struct server *s, const struct server_copy *from)
+{
+    if (!poolfile_exists(&s->file))
+        return false;
+    reconnect(s); /* nobody who was answered knows more: what stands beside has to tell */
+    poolfile_overwrite(&s->file, &from->file);
     return true;
 }
 
@@ -339,7 +335,7 @@ void server_lose_pool(struct server *s, bool with_hints)
 {
     s->at->written++;
     if (s->sqlite)
-        forget_file(s);
+        poolfile_remove(&s->file, s->coord);
     else if (with_hints)
         dataset_reset(&s->at->data);
     else
@@ -350,7 +346,7 @@ void server_lose_queue(struct server *s)
 {
     s->at->written++;
     if (s->sqlite)
-        query(s, "DELETE FROM queue");
+        poolfile_query(&s->file, s->coord, "DELETE FROM queue");
     else
         dataset_delete(&s->at->data, QUEUE);
 }
@@ -359,7 +355,7 @@ void server_lose_index(struct server *s)
 {
     s->at->written++;
     if (s->sqlite)
-        query(s, "UPDATE worker SET due = NULL");
+        poolfile_query(&s->file, s->coord, "UPDATE worker SET due = NULL");
     else
         dataset_delete(&s->at->data, INDEX);
 }
@@ -376,7 +372,7 @@ void server_double(struct server *s, uint16_t w, bool first)
     if (s->sqlite) {
         (void)snprintf(sql, sizeof sql,
                        "INSERT INTO queue(pool, worker) SELECT id, %u FROM pool LIMIT 1", w);
-        query(s, sql);
+        poolfile_query(&s->file, s->coord, sql);
         return;
     }
     if (k && k->n > DATASET_ELEMENTS / 2)

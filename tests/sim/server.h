@@ -14,6 +14,7 @@
 
 #include "lease/lease.h"
 #include "sim/group.h"
+#include "sim/poolfile.h"
 #include "sim/script.h"
 
 #define SERVER_RECENT                                                                              \
@@ -28,14 +29,15 @@ struct server_copy {
     struct dataset data;
     unsigned life; /* group.h */
     uint64_t written;
-    char file[96]; /* SQLite: a copy of the file */
+    struct poolfile_copy file;
 };
 
 struct server {
     struct coord *coord;
     bool sqlite;
-    struct clock clock; /* SQLite's */
-    char dir[64], path[96];
+    struct clock clock; /* SQLite's; of Redis's driver: the caller's */
+    int64_t caller_ms;  /* what that shows during a call */
+    struct poolfile file;
 
     const int64_t *true_ms; /* the time */
     struct group group;
@@ -68,15 +70,26 @@ void server_reset(struct server *s, unsigned n);
 /* Its clock, Unix ms. */
 int64_t server_ms(const struct server *s);
 
-/* What keeper.c does with an action. COORD_DOWN where `at` is not a master. */
+/* What keeper.c does with an action. */
+void server_ask(struct coord *c, struct server_call *call);
+
+/* The same as a call that comes to `at`. COORD_DOWN where `at` is not a master. */
 void server_run(struct server *s, struct server_call *c);
 
 /* An operator's calls. */
 enum coord_status server_init(struct server *s, const struct coord_init *in);
+/* A newcomer that goes at once. */
+enum coord_status server_claim(struct server *s, const char *identity);
 enum coord_status server_evict(struct server *s, const char *identity, uint16_t w);
 enum coord_status server_close_pool(struct server *s, const char *identity);
 enum coord_status server_repair(struct server *s, const char *identity, const uint16_t *w,
                                 size_t n);
+
+enum coord_status server_settle(struct server *s, const char *identity, int64_t ms);
+enum coord_status server_nothing_lost(struct server *s, const char *identity);
+
+/* The pool as it describes itself; false: there is none. */
+bool server_pool(struct server *s, struct coord_pool *out, uint64_t *era);
 
 /* Keeps the state as it is, at true time at_ms: after a call, or as the backup of that number. */
 void server_remember(struct server *s, int64_t at_ms);
@@ -88,6 +101,9 @@ bool server_restart(struct server *s, const struct server_copy *from, bool keep_
 void server_restart_empty(struct server *s, bool keep_replid);
 void server_restart_whole(struct server *s, bool keep_replid);
 bool server_rewind_in_place(struct server *s, const struct server_copy *from);
+
+/* The SQLite file with the contents of the copy, within the same inode. False where it is gone. */
+bool server_set_back(struct server *s, const struct server_copy *from);
 
 /* Whether the copy is a past of what `at` has now. */
 bool server_was(const struct server *s, const struct server_copy *from);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #define SEEDS_DEFAULT  10000
-#define SQLITE_DEFAULT 50
+#define SQLITE_DEFAULT 5
 #define STEPS_MAX      1024
 
 extern const char pool_lua[];
@@ -37,6 +37,7 @@ static void run(uint64_t seed, const uint8_t *skip)
     bool sqlite = sqlite_every > 0 && seed % sqlite_every == sqlite_every - 1;
     world.server = sqlite ? &sqlite_server : &redis_server;
     world.other = sqlite ? NULL : &other_server;
+    world.unheard = number_in("UNHEARD", 0) > 0;
     schedule_run(&world, seed, skip);
 }
 

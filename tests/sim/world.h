@@ -38,6 +38,7 @@ enum fault {
     FAULT_PAGE_BACK,
     FAULT_PAGE_CUT,
     FAULT_PAGE_FLIP,
+    FAULT_PAGE_FULL,
     FAULT_REBOOT,
     FAULT_CLOCK_SMALL,
     FAULT_CLOCK_EDGE,
@@ -52,6 +53,7 @@ enum fault {
     FAULT_REDIS_EVICT,
     FAULT_REDIS_FAILOVER,
     FAULT_REDIS_IN_PLACE,
+    FAULT_FILE_IN_PLACE,
     FAULT_GROUP_CUT,
     FAULT_GROUP_SPLIT,
     FAULT_GROUP_FAILOVER,
@@ -67,13 +69,18 @@ enum fault {
     FAULT_GROUP_MEANWHILE,
     FAULT_REDIS_CLOCK,
     FAULT_REDIS_CLOCK_WILD,
+    FAULT_REDIS_CLOCK_DAY,
     FAULT_REDIS_DOWN,
     FAULT_QUEUE_DOUBLED,
     FAULT_QUEUE_LOST,
     FAULT_INDEX_LOST,
+    FAULT_OP_SETTLE,
+    FAULT_OP_WORD,
+    FAULT_BET_WON,
     FAULT_INIT_SAME,
     FAULT_INIT_OTHER,
     FAULT_INIT_FRESH,
+    FAULT_INIT_STRANGER,
     FAULT_OP_EVICT,
     FAULT_OP_REPAIR,
     FAULT_OP_CLOSE,
@@ -87,6 +94,11 @@ enum fault {
     FAULT_LIFE_EPOCH_END,
     FAULT_LIFE_FLEET,
     FAULT_LIFE_REPLICAS,
+    FAULT_LIFE_AUTO_INIT,
+    FAULT_LIFE_FIXED,
+    FAULT_FIXED_PAGE,
+    FAULT_FIXED_N,
+    FAULT_FIXED_REFUSED,
     FAULTS
 };
 
@@ -121,13 +133,15 @@ struct node {
     struct page page;           /* the file's memory */
     struct page_home home;      /* of the machine and the file now */
     bool has_dir, has_file;
-    bool cut; /* the file was truncated */
+    bool cut;            /* the file was truncated */
+    uint64_t generation; /* of the page: which file stands beside it; 0: none */
     struct page backup;
     bool has_backup;
-    unsigned backup_losses; /* world.losses then */
-    bool back; /* the page is an older one, put back in place: not to be believed unproven */
+    bool refused; /* to start, because of its page: static:N alone */
+    bool back;    /* the page is an older one, put back in place: not to be believed unproven */
     struct page handed; /* as the program before left it … */
     bool proof; /* … to the one that starts now, with its word that all of it was proven */
+    bool heir;  /* that is the next program in the same process */
     bool wrong_pool, partitioned;
     uint8_t side; /* the member of the coordinator that it talks to */
 
@@ -175,9 +189,11 @@ struct flight {
 struct setting {
     struct coord_params params;
     struct lease_config lease;
+    int64_t settle_ms; /* of the pool; 0: the horizon */
     int64_t wait_below_ms;
     unsigned nodes, steps;
     bool sqlite;
+    bool fixed;                 /* static:N, and no coordinator */
     unsigned replicas;          /* of the coordinator; 0: a single one, and K = 0 */
     unsigned catch_up_percent;  /* of replicas, each time one could */
     unsigned meanwhile_percent; /* of waits for replicas: something else happens */
@@ -209,8 +225,10 @@ struct world {
     bool wild;       /* the server's clock was wrong by more than S: nothing may be lost any more */
     bool lossy;      /* something was lost: its clock must stay within S */
     unsigned losses; /* how often that may have been */
-    bool no_pool;    /* as far as the operator knows */
-    bool waiting;    /* a call waits for replicas, and others are made meanwhile */
+    bool unheard;    /* what a bet gives up is done as well, and breaks I1: expected to fail */
+    int64_t word_era; /* began with a restart that lost nothing; 0: none did, or something was */
+    bool no_pool;     /* as far as the operator knows */
+    bool waiting;     /* a call waits for replicas, and others are made meanwhile */
     struct node node[WORLD_NODES];
     struct flight flight[WORLD_FLIGHTS];
     struct tenure tenure[WORLD_TENURES];
@@ -252,6 +270,9 @@ void node_start(struct world *w, struct node *n);
 void node_kill(struct world *w, struct node *n);
 void node_upgrade(struct world *w, struct node *n); /* while its keeper has no call under way */
 bool node_runs(const struct world *w, const struct node *n);
+
+/* Whether what stands in its page is taken over at its next start. */
+bool node_page_is_own(const struct node *n);
 
 /* The keeper thread: one phase on. */
 void node_keep(struct world *w, struct node *n);
@@ -300,6 +321,18 @@ void net_send(struct world *w, struct node *n);
 bool net_step(struct world *w); /* one call or reply, by chance; false: none */
 void net_round_trip(struct world *w, struct node *n); /* the call of n, at once */
 
+/* ---- fixed.c: static:N. home.coordinator is N --------------------------------------------------
+ */
+
+/* The nodes of such a schedule, and what happens to them. */
+void fixed_place(struct world *w);
+
+/* A call of n, by its own driver. */
+void fixed_run(struct world *w, struct node *n, struct server_call *c);
+
+/* Starts n, with what an operator does about a page that is refused. */
+void fixed_start(struct world *w, struct node *n);
+
 /* ---- failover.c: the coordinator's replicas ---------------------------------------------------
  */
 
@@ -338,6 +371,9 @@ void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
 
 /* The keeper of n, from its decision to the answer. */
 void schedule_keep(struct world *w, struct node *n);
+
+/* Life without faults up to `end`, in at most that many turns. */
+void schedule_live(struct world *w, int64_t end, unsigned turns);
 
 /* Runs the schedule of a seed, without the steps for which skip (may be NULL) is set. */
 void schedule_run(struct world *w, uint64_t seed, const uint8_t *skip);

@@ -1,0 +1,98 @@
+"""A server behind that answers, and does not serve: nothing is shared there, and it is said why.
+One that was lost, and that nobody asks: who looks is told what is so."""
+
+import re
+
+import wire
+from procs import until
+from runner import test
+from test_upstream import SECRET, away, closed, in_front, password_file
+
+
+def unserved(s, protocol, why):
+    """It answers, but does not serve: whoever looks is told so, and why."""
+    assert s.metric("sidflake_upstream_up", protocol=protocol) == 0
+    assert s.metric("sidflake_upstream_errors_total", protocol=protocol) > 0
+    s.wait_log("upstream lost protocol=%s why=\"it answers, but refuses: %s" % (protocol, why))
+    assert "upstream reached protocol=" + protocol not in s.log()
+    assert re.search("\\[!\\]upstream\\.%s .*: it answers, but refuses: %s" % (protocol, why),
+                     s.http("/readyz?verbose").text), s.http("/readyz?verbose").text
+    page = s.http("/", {"Accept": "text/html"}).text
+    assert re.search("<dd>[^<]*it answers, but refuses: " + why, page), page
+
+
+@test("memcached -Y, and no login of ours: nobody logs in others, and it is not reached")
+def memcached_no_login(case):
+    path = password_file(case, "memcached.users", "app:" + SECRET)
+    server = case.memcached(args=("-Y", path))
+    s = case.sidecar("static:7", {"upstream.memcached": "tcp://127.0.0.1:%d" % server.port})
+    value = "app " + SECRET
+    login = "set x 0 0 %d\r\n%s" % (len(value), value)
+    down = "SERVER_ERROR upstream unavailable"
+    with s.mc() as m, s.mc() as other:
+        assert other.ask("get a") == down
+        assert m.ask(login) == down and m.ask("set a 0 0 1\r\nx") == down and m.id() > 0
+        unserved(s, "memcached", "CLIENT_ERROR unauthenticated")
+        # on a link of its own it is the client's business, and stays it
+        assert m.ask("verbosity 0") == "CLIENT_ERROR unauthenticated"
+        assert s.metric("sidflake_upstream_up", protocol="memcached") == 0
+        assert m.ask(login) == "STORED" and m.ask("set a 0 0 1\r\nx") == "STORED"
+        assert s.metric("sidflake_upstream_up", protocol="memcached") == 1
+        for _ in range(3):
+            assert other.ask("get a") == down
+        with s.mc() as third:
+            assert third.ask("get a") == down
+            assert third.ask("mn") == "CLIENT_ERROR unauthenticated"
+            assert third.ask("get a") == "CLIENT_ERROR unauthenticated"
+        assert m.get("a") == [("a", "x", None)]
+
+
+@test("a server that answers, and never serves, is not reached: a password, no room, another kind")
+def answers_only(case):
+    locked, full = case.redis(args=("--requirepass", SECRET)), case.redis()
+    server = case.memcached()
+    full.ask("CONFIG", "SET", "maxclients", 1)
+    with wire.Resp(full.sock) as hog:
+        str(hog.ask("PING"))
+        for behind, why in ((locked, "NOAUTH Authentication required"),
+                            (full, "ERR max number of clients reached")):
+            s = case.sidecar("static:7", {"upstream.redis": "tcp://127.0.0.1:%d" % behind.port})
+            with s.resp() as r:
+                away(r.ask("GET", "a"), "it answers, but refuses: " + why)
+            with s.resp() as r:
+                try:
+                    assert why in str(r.ask("EVAL", "return 1", 0))
+                except wire.Closed:
+                    pass
+            unserved(s, "redis", why)
+            s.stop()
+    swapped = case.sidecar("static:7", {"upstream.redis": "tcp://127.0.0.1:%d" % server.port,
+                                        "upstream.memcached": "tcp://127.0.0.1:%d" % locked.port})
+    with swapped.resp() as r, swapped.resp() as own, swapped.mc() as m, swapped.mc() as mine:
+        away(r.ask("GET", "a"), "it does not speak the protocol")
+        closed(own, "EVAL", "return 1", 0)
+        assert m.ask("get a") == "SERVER_ERROR upstream unavailable"
+        mine.send(b"verbosity 0\r\n")
+        assert mine.line().startswith(b"-")
+        for p in "redis", "memcached":
+            assert swapped.metric("sidflake_upstream_up", protocol=p) == 0
+        assert "upstream reached" not in swapped.log()
+
+
+@test("a server that was away for a moment, and that nobody asks: who looks learns that it is back")
+def looked_at(case):
+    def told():
+        lines = [l for l in s.http("/readyz?verbose").text.splitlines() if "upstream" in l]
+        return lines[0], s.metric("sidflake_upstream_up", protocol="redis")
+
+    redis = case.redis()
+    s = in_front(case, redis.port)
+    with s.resp() as r:
+        assert r.ask("GET", "a") is None
+        redis.stop()
+        until("it is noticed", lambda: told()[0].startswith("[!]upstream.redis unreachable"))
+        assert told()[1] == 0
+        redis.start()
+        until("it is back", lambda: told() == ("[+]upstream.redis ok", 1))
+        assert s.log().count("upstream reached") == 2
+        assert r.ask("GET", "a") is None
