@@ -19,6 +19,7 @@ ifneq ($(filter deb rpm image check-packaging,$(MAKECMDGOALS)),)
 endif
 
 deb:
+	@tools/install-deps build deb
 	@SOURCE=$(SOURCE) packaging/stage $(STAGED)
 	cp -r $(STAGED)/packaging/debian $(STAGED)/debian
 	cp $(STAGED)/packaging/systemd/sidflake.service $(STAGED)/packaging/systemd/sidflake.sysusers \
@@ -31,6 +32,7 @@ deb:
 
 # Debian's rpmbuild knows no installed rpm, so that it cannot check BuildRequires.
 rpm:
+	@tools/install-deps build rpm
 	@SOURCE=$(SOURCE) packaging/stage $(STAGED)
 	rm -rf $(DIST)/rpmbuild $(DIST)/*.rpm
 	mkdir -p $(DIST)/rpmbuild/SOURCES
@@ -44,6 +46,7 @@ rpm:
 	@ls -l $(DIST)/*.rpm
 
 image:
+	@tools/install-deps build image
 	@SOURCE=$(SOURCE) packaging/stage $(STAGED)
 	REVISION=$(shell git rev-parse HEAD 2>/dev/null) SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) \
 		packaging/image/build $(STAGED) $(DIST) $(IMAGE)

@@ -67,12 +67,14 @@ static void *renew_all(void *arg)
     for (uint32_t i = c->from; i < c->to && !c->failed; i++) {
         struct holder *h = &holder[i];
         struct coord_reply r;
+        struct coord_terms terms;
+        const struct coord_caller by = {.now_ms = clock_wall_ms(clock_system())};
         struct coord_renewal item = {.worker = h->grant.worker,
                                      .cur = h->token,
                                      .nxt = coord_token_new(rng_system()),
                                      .n = h->grant.n,
                                      .hi_ms = h->grant.hi_ms};
-        enum coord_status s = coord_renew(c->coord, identity, &item, 1, &r);
+        enum coord_status s = coord_renew(c->coord, identity, &by, &item, 1, &terms, &r);
         if (s != COORD_OK || item.how == COORD_HOW_LOST)
             complain(c, "renew", s, &r);
         h->token = item.nxt;
