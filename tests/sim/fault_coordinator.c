@@ -76,7 +76,7 @@ static void hear_all(struct world *w)
     if (!server_pool(w->server, &p, &era) || p.later.trust != COORD_TRUST_BET)
         return;
     int64_t settle = coord_pool_settle(&p, server_ms(w->server));
-    int64_t quarter = w->now + settle / 4;
+    int64_t quarter = w->now + settle / 4 + 1; /* who is due just then has its turn */
     bool lossless = !w->set.weight[FAULT_NET_LOST_REQUEST] && !w->set.weight[FAULT_NET_LOST_REPLY];
     bool ran[WORLD_NODES];
     for (unsigned i = 0; i < w->set.nodes; i++)
