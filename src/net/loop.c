@@ -225,11 +225,19 @@ void net_free(struct net *n)
     free(n);
 }
 
+/* What had no limit may have one now. */
+static void has_a_time(struct conn *c)
+{
+    if (c->begun_us > 0 || c->stranger)
+        sweep_watch(c);
+}
+
 void net_reconfigure(struct net *n, const struct net_config *c)
 {
     int64_t timeout_us = c->idle_timeout_us;
     idle_reconfigure(n, timeout_us);
     n->conf = *c;
+    conns_each(n, has_a_time);
 }
 
 void net_run(struct net *n)

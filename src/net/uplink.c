@@ -417,6 +417,7 @@ static void flush(struct upstream_link *l)
             continue;
         if (r < 0 && errno == EAGAIN) {
             ev_io_start(loop, &l->wr);
+            upstream_tick(l->up);
             return;
         }
         if (r < 0) {
@@ -424,6 +425,8 @@ static void flush(struct upstream_link *l)
             return;
         }
         l->out.at += (uint32_t)r;
+        if (l->fifo_n == 0) /* the one sign of life that is due */
+            l->since_us = upstream_now_us(l->up);
     }
     ev_io_stop(loop, &l->wr);
     kept_free(l->up->net, &l->out);

@@ -76,11 +76,14 @@ static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
         (void)upstream_end_stall(l, l->stalled, now, now - l->stalled_us);
         return NULL;
     }
-    bool due = l->fifo_n > 0 ? l->patient == 0 : owes_end(l);
+    bool untaken = l->fifo_n == 0 && ev_is_active(&l->wr);
+    bool due = l->fifo_n > 0 ? l->patient == 0 : untaken || owes_end(l);
     if (!due || !ev_is_active(&l->rd))
         return NULL;
     *busy = true;
-    return late && !owes_rest(l) ? "no reply in time" : NULL;
+    return !late || owes_rest(l) ? NULL
+           : untaken             ? "what it was sent is not taken in time"
+                                 : "no reply in time";
 }
 
 static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)

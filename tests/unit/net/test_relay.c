@@ -248,6 +248,33 @@ static void the_rest_of_a_request_goes_on_while_others_rest(void **state)
     (void)close(two);
 }
 
+/* Nothing is expected of the server, so what has to come is room for what is sent. */
+static void what_a_server_does_not_take_has_a_time_too(void **state)
+{
+    (void)state;
+    static char text[30000];
+    int two = listen_at("127.0.0.2");
+    timeout_us = 200000;
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "up");
+    memset(text, 'x', sizeof text);
+    memcpy(text, "mute ", 5);
+    text[sizeof text - 1] = '\n';
+    struct pollfd p = {.fd = c, .events = POLLOUT};
+    bool open = true;
+    for (size_t at = 0; open && poll(&p, 1, 5000) == 1;) {
+        size_t from = at % sizeof text;
+        ssize_t r = send(c, text + from, sizeof text - from, MSG_NOSIGNAL | MSG_DONTWAIT);
+        open = r >= 0;
+        at += open ? (size_t)r : 0;
+    }
+    assert_false(open);
+    NET_AWAIT(net_bench_connections(&b) == 0);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +285,7 @@ int main(void)
         BENCH(who_had_a_large_reply_has_a_link_of_its_own_for_all),
         BENCH(on_a_new_link_nobody_is_subscribed),
         BENCH(the_rest_of_a_request_goes_on_while_others_rest),
+        BENCH(what_a_server_does_not_take_has_a_time_too),
     };
     return cmocka_run_group_tests_name("net/relay", tests, NULL, NULL);
 }

@@ -317,6 +317,35 @@ static void a_request_begun_has_a_time(void **state)
     (void)close(held);
 }
 
+static void do_reconfigure(struct net_bench *bench, void *arg)
+{
+    (void)arg;
+    net_reconfigure(bench->net, &bench->conf);
+}
+
+static void a_new_time_is_for_those_who_are_there_too(void **state)
+{
+    (void)state;
+    b.strangers = true;
+    net_bench_start(&b, NULL);
+    int half = dial(&b), stranger = dial(&b), known = dial(&b);
+    say(known, "login\n");
+    expect(known, "welcome\n");
+    say(half, "login\nhal");
+    expect(half, "welcome\n");
+    b.conf.request_timeout_us = b.conf.login_timeout_us = 100000;
+    net_bench_call(&b, do_reconfigure, NULL);
+    expect_end(half);
+    expect_end(stranger);
+    assert_int_equal(net_bench_ended(&b, NET_END_REQUEST), 1);
+    assert_int_equal(net_bench_ended(&b, NET_END_LOGIN), 1);
+    say(known, "still\n");
+    expect(known, "still\n");
+    (void)close(half);
+    (void)close(stranger);
+    (void)close(known);
+}
+
 #define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 /* ---- memory that nobody needs any more ------------------------------------------------------- */
@@ -375,6 +404,7 @@ int main(void)
         NET(strangers_have_little_to_say),
         NET(who_does_not_take_replies_does_not_tarry),
         NET(a_request_begun_has_a_time),
+        NET(a_new_time_is_for_those_who_are_there_too),
         NET(what_a_session_gives_up_is_given_back),
     };
     return cmocka_run_group_tests_name("net/sweep", tests, NULL, NULL);
