@@ -31,12 +31,12 @@ enum ctl_exit {
 struct ctl_args {
     const char *coordinator, *pool, *password_file, *connect, *prefix, *uuid;
     const char *workers, *from, *to, *sort, *user, *names, *upstream, *keys;
-    bool nothing_lost, has_settle;
+    bool nothing_lost, has_settle, has_ahead;
     bool fresh, after_loss, if_missing, repair, yes, json, reverse, once, no_color;
     bool has_epoch, has_worker, has_timeout, has_horizon, has_max_skew, has_replicas;
     int64_t epoch_ms;
     int64_t timeout_ms;
-    int64_t settle_ms;
+    int64_t settle_ms, ahead_ms;
     int64_t delay_ms;
     uint32_t worker;
     uint32_t count; /* -n; 0: not given */

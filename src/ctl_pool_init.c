@@ -74,6 +74,8 @@ static int check_init(struct ctl_args *a)
                        "whole command");
     if (!said)
         return ctl_fail(CTL_USAGE, "nothing was made");
+    if (a->has_ahead && !a->after_loss)
+        return ctl_fail(CTL_USAGE, "--ahead: expected with --after-loss alone, whose wait it is");
     if (!a->has_replicas && a->coordinator && strncmp(a->coordinator, "redis+sentinel:", 15) == 0)
         return ctl_fail(CTL_USAGE,
                         "pool init: expected --replicas to be said where sentinels fail over: half "
@@ -96,12 +98,13 @@ int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p)
 }
 
 /* What was lost may have granted as far ahead as its horizon and skew allowed: where they are not
- * named, as far as those of any pool. */
+ * named, as far as those of any pool. And one before it further. */
 static int64_t lost_ahead_ms(const struct ctl_args *a)
 {
     const struct coord_params *p = &a->params;
     int64_t skew = a->has_max_skew ? p->max_skew_ms : COORD_MAX_SKEW_MS;
-    return (a->has_horizon ? p->horizon_ms : COORD_HORIZON_MAX_MS) + 2 * skew;
+    int64_t own = (a->has_horizon ? p->horizon_ms : COORD_HORIZON_MAX_MS) + 2 * skew;
+    return own > a->ahead_ms ? own : a->ahead_ms;
 }
 
 static int make_identity(const struct ctl_args *a, char out[COORD_IDENTITY_MAX])

@@ -17,7 +17,7 @@ static json_t *status_json(const struct ctl_session *s)
     int64_t grants = max64(floor, s->first_ms);
     return json_pack(
         "{s:s, s:I, s:s, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, "
-        "s:{s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:s, s:s, s:o}",
+        "s:{s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:I, s:s, s:s, s:o}",
         "identity", p->identity, "era", (json_int_t)s->reply.era, "epoch", ctl_time(p->epoch_ms),
         "closed", (int)p->closed, "workers",
         (json_int_t)(p->params.worker_to - p->params.worker_from) + 1, "free",
@@ -32,8 +32,8 @@ static json_t *status_json(const struct ctl_session *s)
         (json_int_t)p->params.mature_after_ms, "max_skew_ms", (json_int_t)p->params.max_skew_ms,
         "grace_ms", (json_int_t)p->params.grace_ms, "replicas", (int)p->params.replicas,
         "worker_from", (int)p->params.worker_from, "worker_to", (int)p->params.worker_to,
-        "grants_from", ctl_time(grants), "nothing_lost_from", word > 0 ? ctl_time(word) : "",
-        "warnings", ctl_session_warnings(s));
+        "ahead_ms", (json_int_t)p->later.ahead_ms, "grants_from", ctl_time(grants),
+        "nothing_lost_from", word > 0 ? ctl_time(word) : "", "warnings", ctl_session_warnings(s));
 }
 
 static void print_settle(const struct ctl_session *s)
@@ -67,6 +67,8 @@ static void print_status(const struct ctl_session *s)
                  ctl_span(q->first_horizon_ms), ctl_span(q->mature_after_ms));
     (void)printf("max skew     %s; grace %s\n", ctl_span(q->max_skew_ms), ctl_span(q->grace_ms));
     print_settle(s);
+    if (p->later.ahead_ms > 0)
+        (void)printf("ahead        %s, of a pool lost before\n", ctl_span(p->later.ahead_ms));
     (void)printf("replicas     %u must acknowledge; %llu connected\n", q->replicas,
                  (unsigned long long)p->replicas);
     (void)printf("clock skew   %s\n", ctl_span(s->reply.now_ms - s->asked_ms));

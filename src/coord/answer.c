@@ -380,6 +380,6 @@ enum coord_status answer_renew(const struct answer *a, const struct answer_to *t
         if (!renewed(a, first + 4 * i, &items[i], r))
             return COORD_REFUSED;
     }
-    *terms = (struct coord_terms){v[0], v[1], v[2], v[3]};
+    *terms = (struct coord_terms){v[0], v[1], v[2], v[3], v[4]};
     return COORD_OK;
 }

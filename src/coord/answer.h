@@ -19,7 +19,7 @@
 #include "coord/coord.h"
 
 #define ANSWER_HEAD       5 /* status, T, era, queue, K; then what is the operation's own */
-#define ANSWER_TERMS      4 /* of a renewal: settle, from, to, born */
+#define ANSWER_TERMS      5 /* of a renewal: settle, from, to, born, ahead */
 #define ANSWER_FIELDS_MAX (ANSWER_HEAD + ANSWER_TERMS + 4 * COORD_RENEW_MAX) /* a renewal's */
 #define ANSWER_NONCE_MAX  128
 

@@ -100,7 +100,8 @@ struct coord_reply {
 struct coord_terms {
     int64_t settle_ms; /* 0: the horizon */
     int64_t worker_from, worker_to;
-    int64_t born_ms; /* another one is another pool, be it of the same identity and era */
+    int64_t born_ms;  /* another one is another pool, be it of the same identity and era */
+    int64_t ahead_ms; /* as in coord_later */
 };
 
 /* Numbers of a pool that one made by version 0.1.0 lacks; then they are 0. They are the script's,

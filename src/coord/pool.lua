@@ -59,8 +59,7 @@ local function fingerprint()
     return run and repl and run .. repl
 end
 
--- A server that hides them is refused, be there a pool or not: it could not be told from another, nor
--- from its own past.
+-- A server that hides them is refused: it could not be told from another, nor from its own past.
 local told, fp = pcall(fingerprint)
 if not (told and fp) then
     local why = type(fp) == 'table' and fp.err or fp
@@ -104,12 +103,14 @@ local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said, settle, ado
     end
     -- Made after a loss: reopened, with no record of era 1. The horizon then may have been longer.
     local lost = mode == 'after-loss'
-    local era, floor = lost and 2 or 1, lost and T + math.max(A + 2 * S, tonumber(ahead)) or 0
+    local more = lost and tonumber(ahead) > A + 2 * S and tonumber(ahead) or 0
+    local era, floor = lost and 2 or 1, lost and T + math.max(A + 2 * S, more) or 0
     redis.call('DEL', FREE, EXP, WHO)
     redis.call('HSET', H, 'identity', identity, 'era', era, 'topen', int(T),
         'fl', int(floor), 'fs', int(floor), 'fp', fp, 'tmax', int(T), 'closed', 0,
         'A', A, 'A0', A0, 'D0', D0, 'S', S, 'G', G, 'K', K, 'from', from, 'to', to, 'born', int(T),
-        'sure', int(confirmed or 0), 'settle', settle, unpack(adopt == '1' and {'adopt', 1} or {}))
+        'sure', int(confirmed or 0), 'settle', settle, 'ahead', int(more),
+        unpack(adopt == '1' and {'adopt', 1} or {}))
     local all = {}
     for w = tonumber(from), tonumber(to) do
         all[#all + 1] = w
@@ -299,9 +300,8 @@ end
 local function learn(ahead, every)
     note('every', math.max(pool.every, every))
     if ahead > reach() then
-        local floor = pool.topen + ahead
-        note('ahead', ahead, 'more', pool.era, 'fl', math.max(pool.fl, floor),
-            'fs', math.max(pool.fs, floor))
+        note('ahead', ahead, 'more', pool.era, 'fl', math.max(pool.fl, pool.topen + ahead),
+            'fs', math.max(pool.fs, pool.topen + ahead))
     end
 end
 
@@ -482,7 +482,7 @@ local function renew()
     if pool.closed ~= 0 then
         return reply('CLOSED')
     end
-    local out = reply('OK', int(pool.settle), int(pool.from), int(pool.to), int(pool.born))
+    local out = reply('OK', int(pool.settle), int(pool.from), int(pool.to), int(pool.born), int(pool.ahead))
     for _, item in ipairs(items) do
         local how, hi = renew_one(item)
         local who = not hi and item.r and redis.call('HGET', WHO, item.r.w)
@@ -585,7 +585,7 @@ end
 local OPERATIONS = {
     claim = claim,     -- next token, holder -> OK W lo hi n t0 | WAIT ms | EXHAUSTED ms, 0: not known
     renew = renew,     -- A + 2S of the caller's pool, time between its renewals,
-                       -- (W, token, next token, hi, n)...   -> OK settle from to born (how hi n t0)...
+                       -- (W, token, next token, hi, n)... -> OK settle from to born ahead (how hi n t0)...
     release = release, -- W, token, next token, last or ''   -> OK | LOST
     evict = evict,     -- W                                  -> OK | LOST
     close = close,     --                                    -> OK

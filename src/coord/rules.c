@@ -444,7 +444,7 @@ enum coord_status rules_renew(struct rules *u, const struct coord_caller *by,
     if (u->pool.p.closed)
         return answer(u, COORD_CLOSED);
     *terms = (struct coord_terms){p->later.settle_ms, p->params.worker_from, p->params.worker_to,
-                                  p->born_ms};
+                                  p->born_ms, p->later.ahead_ms};
     renew_all(u, h.records, h.known, items, n);
     return answer(u, COORD_OK);
 }
@@ -559,7 +559,7 @@ enum coord_status rules_init(struct rules *u, const struct coord_init *in)
     if (s != COORD_OK) /* its floors and tmax are stamped now */
         return s;
     bool lost = in->mode == COORD_INIT_AFTER_LOSS;
-    int64_t ahead = max64(k->horizon_ms + 2 * k->max_skew_ms, in->lost_ahead_ms);
+    int64_t own = k->horizon_ms + 2 * k->max_skew_ms, ahead = max64(own, in->lost_ahead_ms);
     u->pool = (struct store_pool){
         .p = {.params = *k,
               .born_ms = u->now_ms,
@@ -567,7 +567,7 @@ enum coord_status rules_init(struct rules *u, const struct coord_init *in)
               .tmax_ms = u->now_ms,
               .floor_ms = lost ? u->now_ms + ahead : 0,
               .floor_short_ms = lost ? u->now_ms + ahead : 0,
-              .later = {.settle_ms = in->settle_ms}},
+              .later = {.settle_ms = in->settle_ms, .ahead_ms = lost && ahead > own ? ahead : 0}},
         .era = lost ? 2 : 1,
         .adopt = !in->identity_said,
     };

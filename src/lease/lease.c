@@ -259,14 +259,14 @@ bool lease_may_init(const struct lease *l)
     return l->conf.auto_init && (l->fresh_ok || l->last_known);
 }
 
-/* A lost pool is made again under its identity and with its parameters, so that its holders go on.
- */
+/* A lost pool is made again under its identity, with its parameters: its holders go on. */
 static void plan_init(struct lease *l, struct lease_action *a)
 {
     char uuid[COORD_UUID_TEXT];
     a->kind = LEASE_INIT;
     a->init.params = l->last_known ? l->last_params : coord_params_default;
     a->init.settle_ms = l->last_known ? l->last_settle_ms : 0;
+    a->init.lost_ahead_ms = l->last_known ? l->last_ahead_ms : 0;
     a->init.mode = l->fresh_ok ? COORD_INIT_FRESH : COORD_INIT_AFTER_LOSS;
     a->init.unattended = true;
     a->init.identity_said = l->last_identity[0] != '\0';

@@ -131,6 +131,7 @@ struct lease {
                                                was … */
     struct coord_params last_params;        /* … and its parameters: */
     int64_t last_settle_ms;                 /* … with its settle, 0: the horizon: */
+    int64_t last_ahead_ms;                  /* … and its reach, where above A + 2S: */
     bool last_known;                        /* … these are known, too */
     bool init_wanted;   /* auto_init, and the coordinator says that there is no pool */
     struct err trouble; /* code not ERR_OK: why the pool found cannot be used */

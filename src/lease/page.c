@@ -108,15 +108,18 @@ void page_replace(struct page *p, const struct page *replaced)
         return;
     page_set_identity(p, replaced->head.identity);
     p->head.params = replaced->head.params;
+    p->head.ahead_ms = replaced->head.ahead_ms;
 }
 
 /* With the identity: a version that knows of no parameters leaves them where they are when the pool
  * is another one. */
-static uint32_t params_check(const struct page_head *h, const struct page_params *p)
+static uint32_t params_check(const struct page_head *h)
 {
+    const struct page_params *p = &h->params;
     uint32_t check = check_of(h->identity, sizeof h->identity);
     check = check_on(check, p, offsetof(struct page_params, check));
-    return p->settle_ms ? check_on(check, &p->settle_ms, sizeof p->settle_ms) : check;
+    check = p->settle_ms ? check_on(check, &p->settle_ms, sizeof p->settle_ms) : check;
+    return h->ahead_ms ? check_on(check, &h->ahead_ms, sizeof h->ahead_ms) : check;
 }
 
 static bool settle_fits(const struct coord_params *p, int64_t ms)
@@ -124,9 +127,12 @@ static bool settle_fits(const struct coord_params *p, int64_t ms)
     return ms == 0 || (ms >= p->first_horizon_ms && ms <= p->horizon_ms);
 }
 
-void page_set_params(struct page *p, const struct coord_params *params, int64_t settle_ms)
+void page_set_params(struct page *p, const struct coord_params *params, int64_t settle_ms,
+                     int64_t ahead_ms)
 {
-    struct page_params to = {.horizon_ms = params->horizon_ms,
+    struct page_head h = p->head;
+    h.params =
+        (struct page_params){.horizon_ms = params->horizon_ms,
                              .first_horizon_ms = params->first_horizon_ms,
                              .mature_after_ms = params->mature_after_ms,
                              .max_skew_ms = params->max_skew_ms,
@@ -135,11 +141,14 @@ void page_set_params(struct page *p, const struct coord_params *params, int64_t 
                              .worker_from = params->worker_from,
                              .worker_to = params->worker_to,
                              .settle_ms = settle_fits(params, settle_ms) ? (uint32_t)settle_ms : 0};
-    to.check = params_check(&p->head, &to);
-    p->head.params = to;
+    h.ahead_ms = (uint32_t)(ahead_ms < COORD_AHEAD_MAX_MS ? ahead_ms : COORD_AHEAD_MAX_MS);
+    h.params.check = params_check(&h);
+    p->head.params = h.params;
+    p->head.ahead_ms = h.ahead_ms;
 }
 
-bool page_params(const struct page *p, struct coord_params *out, int64_t *settle_ms)
+bool page_params(const struct page *p, struct coord_params *out, int64_t *settle_ms,
+                 int64_t *ahead_ms)
 {
     const struct page_params *from = &p->head.params;
     struct coord_params params = {.horizon_ms = from->horizon_ms,
@@ -151,11 +160,12 @@ bool page_params(const struct page *p, struct coord_params *out, int64_t *settle
                                   .worker_from = from->worker_from,
                                   .worker_to = from->worker_to};
     struct err e;
-    if (from->check != params_check(&p->head, from) || coord_params_check(&params, &e) ||
+    if (from->check != params_check(&p->head) || coord_params_check(&params, &e) ||
         !settle_fits(&params, from->settle_ms))
         return false;
     *out = params;
     *settle_ms = from->settle_ms;
+    *ahead_ms = p->head.ahead_ms;
     return true;
 }
 

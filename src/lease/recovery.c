@@ -9,7 +9,8 @@ static void put_duration(struct buf *b, const char *option, int64_t ms)
     buf_put_str(b, timefmt_duration(text, ms * 1000));
 }
 
-static void put_params(struct buf *b, const struct coord_params *p, int64_t settle_ms)
+static void put_params(struct buf *b, const struct coord_params *p, int64_t settle_ms,
+                       int64_t ahead_ms)
 {
     BUF_PUT_LIT(b, " --workers ");
     buf_put_u64(b, p->worker_from);
@@ -24,6 +25,8 @@ static void put_params(struct buf *b, const struct coord_params *p, int64_t sett
     buf_put_u64(b, p->replicas);
     if (settle_ms > 0)
         put_duration(b, " --settle ", settle_ms);
+    if (ahead_ms > 0)
+        put_duration(b, " --ahead ", ahead_ms);
 }
 
 static void put_option(struct buf *b, const char *option, const char *word)
@@ -57,5 +60,5 @@ void recovery_put_command(struct buf *b, const struct lease *l, const struct rec
     buf_put_span(b, span_of(l->last_identity, COORD_UUID_TEXT - 1));
     put_epoch(b, epoch_ms);
     if (l->last_known)
-        put_params(b, &l->last_params, l->last_settle_ms);
+        put_params(b, &l->last_params, l->last_settle_ms, l->last_ahead_ms);
 }

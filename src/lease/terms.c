@@ -60,10 +60,16 @@ void terms_learn_ahead(struct lease *l, const struct coord_params *p)
     l->ahead_ms = ahead > l->ahead_ms ? ahead : l->ahead_ms;
 }
 
-/* In the page: what is to be said of the pool if it is lost. */
-static void remember(struct lease *l, const struct coord_params *p, int64_t settle_ms)
+/* In the page: what is to be said of the pool if it is lost; how far ahead ranges may last that
+ * pools before it granted, too, whose holders may be cut off. */
+static void remember(struct lease *l, const struct coord_params *p, int64_t settle_ms,
+                     int64_t ahead_ms)
 {
-    page_set_params(l->page, p, settle_ms);
+    int64_t own = p->horizon_ms + 2 * p->max_skew_ms;
+    ahead_ms = ahead_ms > l->ahead_ms ? ahead_ms : l->ahead_ms;
+    if (l->last_known && l->last_ahead_ms > ahead_ms)
+        ahead_ms = l->last_ahead_ms;
+    page_set_params(l->page, p, settle_ms, ahead_ms > own ? ahead_ms : 0);
     traces_note_pool(l, l->page);
 }
 
@@ -84,7 +90,7 @@ void terms_learn_pool(struct lease *l, const struct coord_pool *p)
         terms_learn_range(l, &p->params);
     terms_learn_ahead(l, &p->params);
     learn_settle(l, p->later.settle_ms);
-    remember(l, &p->params, p->later.settle_ms);
+    remember(l, &p->params, p->later.settle_ms, p->later.ahead_ms);
 }
 
 void terms_learn_answer(struct lease *l, const struct lease_outcome *o)
@@ -114,8 +120,9 @@ static void compare_range(struct lease *l, const struct coord_terms *t)
 void terms_learn_renewal(struct lease *l, const struct coord_terms *t)
 {
     learn_settle(l, t->settle_ms);
-    if (l->last_known && t->settle_ms != l->last_settle_ms) /* it was set since */
-        remember(l, &l->last_params, t->settle_ms);
+    bool news = t->settle_ms != l->last_settle_ms || t->ahead_ms > l->last_ahead_ms;
+    if (l->last_known && news) /* set, or learnt, since */
+        remember(l, &l->last_params, t->settle_ms, t->ahead_ms);
     compare_range(l, t);
     if (t->born_ms != l->pool.born_ms ||
         !same_range(t, l->pool.params.worker_from, l->pool.params.worker_to))

@@ -211,7 +211,8 @@ static enum coord_status renew(struct coord *c, const char *identity, const stru
     *terms = (struct coord_terms){.settle_ms = f->pool.later.settle_ms,
                                   .worker_from = f->pool.params.worker_from,
                                   .worker_to = f->pool.params.worker_to,
-                                  .born_ms = f->pool.born_ms};
+                                  .born_ms = f->pool.born_ms,
+                                  .ahead_ms = f->pool.later.ahead_ms};
     (void)snprintf(call->identity, sizeof call->identity, "%s", identity);
     memcpy(call->items, items, n * sizeof *items);
     call->nitems = n;

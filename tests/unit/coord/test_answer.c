@@ -160,7 +160,7 @@ static void claims_out_of_range_are_refused(void **state)
     assert_int_equal(answer_claim(&edge, &to, T_MS, &g, &r), COORD_OK);
 }
 
-#define TERMS "120000,2,9,1770000000000,"
+#define TERMS "120000,2,9,1770000000000,7204000,"
 
 static void renewals_are_read(void **state)
 {
@@ -180,6 +180,7 @@ static void renewals_are_read(void **state)
     assert_int_equal(terms.worker_from, 2);
     assert_int_equal(terms.worker_to, 9);
     assert_int_equal(terms.born_ms, 1770000000000);
+    assert_int_equal(terms.ahead_ms, 7204000);
     assert_int_equal(items[0].how, COORD_HOW_RENEWED);
     assert_int_equal(items[0].hi_ms, 1780000030000);
     assert_int_equal(items[1].how, COORD_HOW_AGAIN);
@@ -202,8 +203,8 @@ static void renewals_out_of_range_are_refused(void **state)
         "OK,1780000000000,3,17,0," TERMS "renewed,1780000030000,2",
         "OK,1780000000000,3,17,0," TERMS RENEW_ITM ",1",
         "OK,1780000000000,3,17,0," RENEW_ITM,
-        "OK,1780000000000,3,17,0,x,2,9,1," RENEW_ITM,
-        "OK,1780000000000,3,17,0,120000,2,9,x," RENEW_ITM,
+        "OK,1780000000000,3,17,0,x,2,9,1,0," RENEW_ITM,
+        "OK,1780000000000,3,17,0,120000,2,9,1,x," RENEW_ITM,
         "OK,1780000000000,3,17,0," TERMS "kept,1780000030000,2,1780000000000",
         "OK,1780000000000,3,17,0," TERMS "renewed,1779999999999,2,1780000000000",
         "OK,1780000000000,3,17,0," TERMS "renewed,1780090000001,2,1780000000000",

@@ -370,6 +370,7 @@ static void do_renew(void)
     SAME(p.worker_from, q.worker_from);
     SAME(p.worker_to, q.worker_to);
     SAME(p.born_ms, q.born_ms);
+    SAME(p.ahead_ms, q.ahead_ms);
     bool lost_reply = once_in(10);
     for (size_t i = 0; i < n; i++) {
         SAME(a[i].hi_ms, b[i].hi_ms);

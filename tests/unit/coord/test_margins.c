@@ -19,14 +19,24 @@ static void is_safe(const struct coord_grant *x)
                  (long long)(y.lo_ms - T0), (long long)(x->hi_ms - T0));
 }
 
-/* How long a newcomer has to wait for a pool made after a loss. */
+/* How long a newcomer has to wait for a pool made after a loss; both say how far what was lost may
+ * have granted, where that is farther than they do, for the time when they are lost themselves. */
 static int64_t waits_after_loss(const struct coord_init *in)
 {
     struct coord_grant g;
     enum coord_status s;
+    int64_t own = in->params.horizon_ms + 2 * in->params.max_skew_ms;
+    int64_t ahead[2];
     pair_wipe(&pair, true);
     BOTH(s, coord_init(c, in, &reply));
     assert_int_equal(s, COORD_OK);
+    for (int i = 0; i < 2; i++) {
+        struct coord_pool p;
+        assert_int_equal(coord_describe(i ? pair.redis : pair.sqlite, &p, &reply), COORD_OK);
+        ahead[i] = p.later.ahead_ms;
+    }
+    assert_int_equal(ahead[0], in->lost_ahead_ms > own ? in->lost_ahead_ms : 0);
+    assert_int_equal(ahead[1], ahead[0]);
     assert_int_equal(claim(1, &g), COORD_WAIT);
     int64_t ms = reply.wait_ms;
     pair.clock.ms += ms - 1;

@@ -297,15 +297,42 @@ static void the_settle_of_the_pool_is_known_when_it_is_lost(void **state)
     begin();
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         struct coord_params params;
-        int64_t settle;
+        int64_t settle, ahead;
         b.coord.pool.later.settle_ms = told[i]; /* as found, and as `pool set` changes it */
         rig_pass(&b.rig, 20000);
         assert_int_equal(b.rig.lease.last_settle_ms, told[i]);
         assert_int_equal(b.rig.lease.settle_ms,
                          i < 3 ? 40000 : 35000); /* the shortest is kept to */
-        assert_true(page_params(b.rig.file.page, &params, &settle));
+        assert_true(page_params(b.rig.file.page, &params, &settle, &ahead));
         assert_int_equal(settle, told[i]);
     }
+    end();
+}
+
+/* Ranges of a pool that was lost before this one was made last: until they end, nobody who makes it
+ * again may forget them, be it a sidecar that has seen neither that pool nor a loss. */
+static void how_far_a_pool_before_granted_is_known_when_it_is_lost(void **state)
+{
+    const int64_t day = COORD_AHEAD_MAX_MS, less = day - 1;
+    (void)state;
+    struct lease_config conf = rig_config();
+    conf.auto_init = true;
+    begin_with(conf, 5);
+    b.coord.pool.later.ahead_ms = less; /* as it is described … */
+    (void)rig_settle(&b.rig);
+    assert_int_equal(b.rig.lease.last_ahead_ms, less);
+    b.coord.pool.later.ahead_ms = day; /* … as it learns of a holder … */
+    rig_pass(&b.rig, 20000);
+    assert_int_equal(b.rig.lease.last_ahead_ms, day);
+    b.coord.pool.later.ahead_ms = 0; /* … and one that was made again and knows no more */
+    b.coord.pool.born_ms = 4711;
+    rig_pass(&b.rig, 20000);
+    rig_reboot(&b.rig);
+    rig_restart(&b.rig);
+    assert_int_equal(b.rig.lease.last_ahead_ms, day);
+    b.coord.missing = true;
+    rig_pass(&b.rig, 20000);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->lost_ahead_ms, day);
     end();
 }
 
@@ -525,6 +552,7 @@ int main(void)
         cmocka_unit_test(auto_init_makes_a_lost_pool_as_it_was),
         cmocka_unit_test(a_pool_of_another_epoch_than_that_of_ids_of_before_is_refused),
         cmocka_unit_test(the_settle_of_the_pool_is_known_when_it_is_lost),
+        cmocka_unit_test(how_far_a_pool_before_granted_is_known_when_it_is_lost),
         cmocka_unit_test(a_pool_made_again_is_described_anew),
         cmocka_unit_test(a_pool_made_again_unseen_is_described_anew),
         cmocka_unit_test(a_wait_is_told_from_that_for_a_holder),

@@ -46,6 +46,9 @@ static void all_that_the_pool_was_is_said(void **state)
         "11111111-2222-4333-8444-555555555555 --epoch 2026-01-01T00:00:00.000Z --workers 100-199 "
         "--horizon 1d --first-horizon 30s --mature-after 150s --max-skew 1500ms --grace 0s "
         "--replicas 2 --settle 10m");
+    l.last_settle_ms = 0;
+    l.last_ahead_ms = COORD_AHEAD_MAX_MS; /* of a pool before it: whoever has its ranges goes on */
+    assert_non_null(strstr(command(&l, "redis://h:6379/0", 1000), "--replicas 2 --ahead 1442m"));
     assert_string_equal(command(&l, "redis://h:6379/0", 200), ""); /* whole or not at all */
 }
 
