@@ -194,6 +194,26 @@ static void auto_init_makes_a_missing_pool_fresh_only_without_a_page(void **stat
     end();
 }
 
+/* All were held or rested, so it has none; others may have had some. */
+static void who_only_ever_waited_makes_a_lost_pool_as_it_was(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config();
+    conf.auto_init = true;
+    begin_with(conf, 5);
+    b.coord.pool.params.horizon_ms = 24 * 3600 * 1000;
+    fake_coord_fail(&b.coord, FAKE_CLAIM, COORD_WAIT, false);
+    rig_pass(&b.rig, 10);
+    assert_int_equal(count(FAKE_CLAIM), 1);
+    assert_int_equal(rig_held(&b.rig), 0);
+    b.coord.missing = true;
+    rig_pass(&b.rig, 60000);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->mode, COORD_INIT_AFTER_LOSS);
+    assert_string_equal(fake_coord_latest(&b.coord, FAKE_INIT)->identity, RIG_IDENTITY);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->params.horizon_ms, 24 * 3600 * 1000);
+    end();
+}
+
 /* What a pool was like is known from the page, too: after a restart, after one that came when all
  * ranges were over, and after a reboot. In another ID space IDs of before would come again. */
 static void auto_init_makes_a_lost_pool_as_it_was(void **state)
@@ -523,6 +543,7 @@ int main(void)
         cmocka_unit_test(without_auto_init_a_missing_pool_is_waited_for),
         cmocka_unit_test(auto_init_makes_a_missing_pool_fresh_only_without_a_page),
         cmocka_unit_test(auto_init_makes_a_lost_pool_as_it_was),
+        cmocka_unit_test(who_only_ever_waited_makes_a_lost_pool_as_it_was),
         cmocka_unit_test(a_pool_of_another_epoch_than_that_of_ids_of_before_is_refused),
         cmocka_unit_test(the_settle_of_the_pool_is_known_when_it_is_lost),
         cmocka_unit_test(a_pool_made_again_is_described_anew),
