@@ -8,8 +8,8 @@
  *   - The fingerprint is that inode, the time of its birth, since inode numbers are used again, and
  *     the turn of the tally, since a file set back in place keeps both. Another one reopens the
  *     pool. The device's number is good for one boot only, so the tally has it.
- *   - A transaction is answered when its tick stands beside the file (tally.h), by each name that it
- *     has (beside.h).
+ *   - A transaction is answered when its tick stands beside the file (tally.h), by each name that
+ * it has (beside.h).
  *   - A transaction that has failed before COMMIT changed nothing; of one that failed in COMMIT
  *     that is not known.
  *
@@ -113,6 +113,29 @@ static enum coord_status missing(struct file *f, int errnum, struct coord_reply 
     return outcome_refused(r, "%s: expected a file, found %s", f->path, strerror(errnum));
 }
 
+/* A file that root makes is the directory's owner's: who serves is a user of its own most often,
+ * and could not write to it. SQLite gives its other files the same owner. Whoever owns the
+ * directory can lead us nowhere else: it is open when its owner is asked, and the file is a new
+ * one. */
+static void make_for_owner(const struct file *f)
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr(f->path, '/');
+    struct stat st;
+    sole_directory(f->path, path);
+    int dir = geteuid() == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = -1;
+    if (dir >= 0 && fstat(dir, &st) == 0 && st.st_uid != 0)
+        fd =
+            openat(dir, slash ? slash + 1 : f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd >= 0 && fchown(fd, st.st_uid, st.st_gid) != 0)
+        errno = 0; /* then it is root's, as it would be */
+    if (fd >= 0)
+        (void)close(fd);
+    if (dir >= 0)
+        (void)close(dir);
+}
+
 static int connect_file(struct file *f, bool create)
 {
     struct store *s = &f->store;
@@ -136,6 +159,8 @@ static enum coord_status open_file(struct file *f, bool create, struct coord_rep
     int errnum = identify(f, &before);
     if (errnum && !(create && errnum == ENOENT))
         return missing(f, errnum, r);
+    if (errnum)
+        make_for_owner(f);
     if (connect_file(f, create) != SQLITE_OK)
         return failed(f, false, r);
     enum store_kind kind = store_prepare(&f->store, create);
