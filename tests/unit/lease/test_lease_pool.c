@@ -478,6 +478,37 @@ static void what_the_pool_was_is_known_in_each_life_after_a_reboot(void **state)
     end();
 }
 
+/* One start with a mistake in `epoch` must not cost what is known for the next loss. */
+static void what_the_pool_was_outlives_a_start_with_another_epoch(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config(), wrong = rig_config();
+    wrong.epoch_pinned = true;
+    wrong.epoch_ms = RIG_EPOCH + 86400000;
+    begin_with(conf, 5);
+    b.coord.pool.params.horizon_ms = 24 * 3600 * 1000;
+    rig_pass(&b.rig, 1000);
+    struct pagefile f = b.rig.file;
+    struct lease l;
+    f.found = true;
+    f.verdict = PAGE_OWN;
+    page_expect(f.page, 0, 7);
+    lease_init(&l, &wrong, &f, &b.rig.rng.rng, rig_mono(&b.rig));
+    assert_int_equal(lease_held(&l), 0);
+    lease_init(&l, &conf, &f, &b.rig.rng.rng, rig_mono(&b.rig));
+    assert_int_equal(lease_held(&l), 0); /* it was emptied */
+    assert_string_equal(l.last_identity, RIG_IDENTITY);
+    assert_true(l.last_known);
+    assert_int_equal(l.last_params.horizon_ms, 24 * 3600 * 1000);
+    assert_true(page_is_of(f.page, 7));
+    page_clear(f.page);
+    page_set_identity(f.page, "another");
+    struct coord_params p;
+    int64_t settle;
+    assert_false(page_params(f.page, &p, &settle));
+    end();
+}
+
 /* Nobody can tell what the page knew: neither the life that finds it so, nor any later one. */
 static void a_damaged_page_is_a_trace_in_each_life(void **state)
 {
@@ -553,6 +584,7 @@ int main(void)
         cmocka_unit_test(a_longer_horizon_of_before_is_told),
         cmocka_unit_test(a_pool_of_another_era_is_described_anew),
         cmocka_unit_test(what_the_pool_was_is_known_in_each_life_after_a_reboot),
+        cmocka_unit_test(what_the_pool_was_outlives_a_start_with_another_epoch),
         cmocka_unit_test(a_damaged_page_is_a_trace_in_each_life),
         cmocka_unit_test(a_page_of_another_coordinator_tells_of_no_lost_pool),
         cmocka_unit_test(auto_init_makes_no_pool_that_was_lost_and_is_not_known),
