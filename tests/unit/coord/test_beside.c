@@ -144,6 +144,28 @@ static void links_are_followed_to_their_end(void **state)
     beside_end(&b);
 }
 
+/* It asks for no workerId after the turn: what it does is enough. */
+static void a_holder_is_one_where_the_link_leads_to_by_now(void **state)
+{
+    struct fixture *f = *state;
+    struct beside holder, newcomer;
+    char link[128], there[128];
+    int64_t latest;
+    (void)snprintf(link, sizeof link, "%s/link", f->dir);
+    (void)snprintf(there, sizeof there, "%s/there", f->dir);
+    beside_init(&holder);
+    beside_init(&newcomer);
+    assert_int_equal(symlink("here", link), 0);
+    assert_int_equal(beside_hold(&holder, link), 0);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink("there", link), 0);
+    assert_int_equal(beside_first(&newcomer, there), SOLE_FIRST);
+    assert_int_equal(beside_look(&holder, link, &latest), 0);
+    assert_int_equal(beside_first(&newcomer, there), SOLE_OTHERS);
+    beside_end(&holder);
+    beside_end(&newcomer);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -152,6 +174,7 @@ int main(void)
         TEST(a_link_that_led_elsewhere_tells_that_the_file_is_older),
         TEST(who_came_by_a_link_is_seen_by_who_comes_by_the_file),
         TEST(links_are_followed_to_their_end),
+        TEST(a_holder_is_one_where_the_link_leads_to_by_now),
     };
     return cmocka_run_group_tests_name("coord/beside", tests, NULL, NULL);
 }
