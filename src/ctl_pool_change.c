@@ -97,13 +97,17 @@ int ctl_pool_set(struct ctl_args *a)
 int ctl_pool_reopen(struct ctl_args *a)
 {
     struct ctl_session s;
+    char question[256];
     if (!a->nothing_lost)
         return ctl_fail(CTL_USAGE, "pool reopen: expected --nothing-lost");
     if (!a->yes && !isatty(STDIN_FILENO))
         return ctl_fail(CTL_USAGE,
                         "pool reopen: expected --yes where there is no terminal to ask on");
-    if (!a->yes && !ctl_confirm("Did the coordinator come back with all that it knew before? If "
-                                "not, IDs may repeat."))
+    (void)snprintf(question, sizeof question,
+                   "Did the coordinator of pool \"%.64s\" come back with all that it knew before? "
+                   "If not, IDs may repeat.",
+                   ctl_session_pool(a));
+    if (!a->yes && !ctl_confirm(question))
         return ctl_fail(CTL_BAD, "nothing was changed");
     int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
     if (status)
@@ -121,10 +125,12 @@ int ctl_pool_reopen(struct ctl_args *a)
                                                 stays ? ctl_time(stays) : NULL));
     if (stays)
         (void)printf(
-            "taken back: the latest reopening alone; what was before it stays, so new sidecars "
-            "get a workerId from %s on\n",
-            ctl_time(stays));
+            "pool %s: taken back: the latest reopening alone; what was before it stays, so new "
+            "sidecars get a workerId from %s on\n",
+            ctl_session_pool(a), ctl_time(stays));
     else
-        (void)puts("taken back: new sidecars get workerIds as before the coordinator was away");
+        (void)printf(
+            "pool %s: taken back: new sidecars get workerIds as before the coordinator was away\n",
+            ctl_session_pool(a));
     return ctl_flush(CTL_OK);
 }

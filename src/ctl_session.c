@@ -4,11 +4,13 @@
 #include "ctl_session.h"
 
 #include "ids/layout.h"
+#include "lease/recovery.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define URL_MAX 1025
+#define URL_MAX     1025
+#define COMMAND_MAX 1600
 
 const char *ctl_session_pool(const struct ctl_args *a)
 {
@@ -54,6 +56,7 @@ int ctl_session_open(const struct ctl_args *a, struct ctl_session *s, int64_t ti
     char password[PASSFILE_MAX + 1];
     struct err e;
     memset(s, 0, sizeof *s);
+    s->args = a;
     int status = ctl_password(a, password);
     if (status)
         return status;
@@ -119,11 +122,26 @@ static void warn_of_clocks(json_t *w, const struct ctl_session *s)
                             ctl_span(behind), ctl_time(p->tmax_ms - 2 * p->params.max_skew_ms)));
 }
 
+/* For a shell; whole, or where it is described. */
+static const char *reopen_command(const struct ctl_args *a, char out[COMMAND_MAX])
+{
+    char url[URL_MAX];
+    struct buf b;
+    struct recovery_place at = {.url = ctl_session_url(a, url),
+                                .pool = ctl_session_pool(a),
+                                .password_file = a->password_file};
+    buf_init(&b, out, COMMAND_MAX - 1);
+    recovery_put_word(&b, &at);
+    out[b.n] = '\0';
+    return b.failed ? "sidflakectl pool reopen --nothing-lost" : out;
+}
+
 /* When IDs come, and what else there is to do. */
 static void warn_of_floors(json_t *w, const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
     int64_t from = coord_pool_word_from(p, s->reply.era);
+    char command[COMMAND_MAX];
     if (p->floor_ms <= s->reply.now_ms)
         return;
     if (p->topen_ms <= p->born_ms) {
@@ -141,10 +159,9 @@ static void warn_of_floors(json_t *w, const struct ctl_session *s)
     int64_t before = p->later.floor_short_before_ms;
     if (from > 0 && before > s->reply.now_ms)
         json_array_append_new(
-            w, json_sprintf("reopened: new sidecars get a workerId from %s on. `sidflakectl pool "
-                            "reopen --nothing-lost` takes back the latest reopening alone: what "
-                            "was before it stays until %s",
-                            free, ctl_time(before)));
+            w, json_sprintf("reopened: new sidecars get a workerId from %s on. `%s` takes back the "
+                            "latest reopening alone: what was before it stays until %s",
+                            free, reopen_command(s->args, command), ctl_time(before)));
     else if (p->later.trust == COORD_TRUST_WORD)
         json_array_append_new(
             w, json_sprintf("reopened: new sidecars get a workerId from %s on: what was taken back "
@@ -153,9 +170,9 @@ static void warn_of_floors(json_t *w, const struct ctl_session *s)
     else if (from > 0)
         json_array_append_new(
             w, json_sprintf("reopened: new sidecars get a workerId from %s on. If the "
-                            "coordinator came back with all that it knew: `sidflakectl pool "
-                            "reopen --nothing-lost`, which is taken from %s on",
-                            free, ctl_time(from)));
+                            "coordinator came back with all that it knew: `%s`, which is taken "
+                            "from %s on",
+                            free, reopen_command(s->args, command), ctl_time(from)));
     else
         json_array_append_new(
             w, json_sprintf("reopened: new sidecars get a workerId from %s on; something "

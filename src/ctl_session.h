@@ -7,6 +7,7 @@
 #include "ctl.h"
 
 struct ctl_session {
+    const struct ctl_args *args; /* the caller's, for the commands that warnings name */
     struct coord *coord;
     struct coord_pool pool;
     struct coord_reply reply; /* the latest */

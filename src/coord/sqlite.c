@@ -8,7 +8,8 @@
  *   - The fingerprint is that inode, the time of its birth, since inode numbers are used again, and
  *     the turn of the tally, since a file set back in place keeps both. Another one reopens the
  *     pool. The device's number is good for one boot only, so the tally has it.
- *   - A transaction is answered when its tick stands beside the file (tally.h).
+ *   - A transaction is answered when its tick stands beside the file (tally.h), by each name that
+ * it has (beside.h).
  *   - A transaction that has failed before COMMIT changed nothing; of one that failed in COMMIT
  *     that is not known.
  *
@@ -17,9 +18,9 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/timefmt.h"
+#include "coord/beside.h"
 #include "coord/outcome.h"
 #include "coord/rules.h"
-#include "coord/sole.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,13 +47,12 @@ struct file {
     int64_t timeout_us;
     int64_t deadline_us; /* of the call that runs now; monotonic */
     struct store store;
-    struct sole sole;
+    struct beside beside;
     struct place place; /* of the open file, or of the one before */
     char fingerprint[STORE_FINGERPRINT_MAX];
     char boot[TALLY_BOOT_MAX]; /* "": not known */
     int64_t answered;          /* the latest tick in that file that this process was answered; -1 */
     int64_t tick;              /* of the transaction that runs; 0: it tells nobody anything */
-    int dir;                   /* where it is to be left; the sole's */
     char pool[COORD_POOL_NAME_MAX];
     char who[COORD_WHO_MAX];
     char path[PATH_MAX];
@@ -113,6 +113,29 @@ static enum coord_status missing(struct file *f, int errnum, struct coord_reply 
     return outcome_refused(r, "%s: expected a file, found %s", f->path, strerror(errnum));
 }
 
+/* A file that root makes is the directory's owner's: who serves is a user of its own most often,
+ * and could not write to it. SQLite gives its other files the same owner. Whoever owns the
+ * directory can lead us nowhere else: it is open when its owner is asked, and the file is a new
+ * one. */
+static void make_for_owner(const struct file *f)
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr(f->path, '/');
+    struct stat st;
+    sole_directory(f->path, path);
+    int dir = geteuid() == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = -1;
+    if (dir >= 0 && fstat(dir, &st) == 0 && st.st_uid != 0)
+        fd =
+            openat(dir, slash ? slash + 1 : f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd >= 0 && fchown(fd, st.st_uid, st.st_gid) != 0)
+        errno = 0; /* then it is root's, as it would be */
+    if (fd >= 0)
+        (void)close(fd);
+    if (dir >= 0)
+        (void)close(dir);
+}
+
 static int connect_file(struct file *f, bool create)
 {
     struct store *s = &f->store;
@@ -136,6 +159,8 @@ static enum coord_status open_file(struct file *f, bool create, struct coord_rep
     int errnum = identify(f, &before);
     if (errnum && !(create && errnum == ENOENT))
         return missing(f, errnum, r);
+    if (errnum)
+        make_for_owner(f);
     if (connect_file(f, create) != SQLITE_OK)
         return failed(f, false, r);
     enum store_kind kind = store_prepare(&f->store, create);
@@ -201,9 +226,7 @@ static int number(struct file *f)
 {
     struct tally t;
     int64_t beside;
-    int why = sole_enter(&f->sole, f->path, &f->dir);
-    if (why == 0)
-        why = tally_look(f->dir, f->path, &beside);
+    int why = beside_look(&f->beside, f->path, &beside);
     if (why)
         return why;
     store_tally_get(&f->store, &t);
@@ -255,7 +278,7 @@ static enum coord_status end(struct file *f, enum coord_status s, struct coord_r
         return failed(f, true, r);
     if (f->tick == 0)
         return s;
-    int fault = tally_leave(f->dir, f->path, f->tick);
+    int fault = beside_leave(&f->beside, f->path, f->tick);
     if (fault)
         return outcome_down(r, ERR_IO, "%s: expected a directory to leave a file in, found %s",
                             f->path, strerror(fault));
@@ -305,7 +328,7 @@ static enum coord_status check_fresh(struct file *f, const struct coord_init *in
 {
     if (!in->unattended || in->mode != COORD_INIT_FRESH)
         return COORD_OK;
-    switch (sole_look(&f->sole, f->path)) {
+    switch (beside_first(&f->beside, f->path)) {
     case SOLE_FIRST:
         return COORD_OK;
     case SOLE_OTHERS:
@@ -348,7 +371,7 @@ static enum coord_status file_claim(struct coord *c, const char *identity, int64
 {
     struct file *f = file_of(c);
     struct rules u;
-    int fault = sole_hold(&f->sole, f->path); /* before it is known which file is there */
+    int fault = beside_hold(&f->beside, f->path); /* before it is known which file is there */
     if (fault == ENOENT)
         return outcome_nopool(r, f->pool);
     if (fault)
@@ -368,7 +391,7 @@ static enum coord_status file_renew(struct coord *c, const char *identity,
     struct file *f = file_of(c);
     struct rules u;
     /* who renews has workerIds, and may go on whatever the answer is */
-    (void)sole_hold(&f->sole, f->path);
+    (void)beside_hold(&f->beside, f->path);
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
     u.caller_ms = by->now_ms;
     return s == COORD_OK ? end(f, rules_renew(&u, by, items, n, terms), r) : s;
@@ -446,7 +469,7 @@ static void file_idle(struct coord *c)
 static void file_free(struct coord *c)
 {
     file_idle(c);
-    sole_end(&file_of(c)->sole);
+    beside_end(&file_of(c)->beside);
     free(file_of(c));
 }
 
@@ -492,7 +515,7 @@ static enum err_code file_open(const struct coord_options *o, struct coord **out
         return code;
     }
     f->base.driver = &coord_sqlite;
-    f->sole = SOLE_INIT;
+    beside_init(&f->beside);
     f->answered = -1;
     read_boot(f);
     f->clock = o->clock;

@@ -2,8 +2,7 @@
 
 #include "base/log.h"
 #include "base/timefmt.h"
-#include "lease/recovery.h"
-#include "lease/terms.h"
+#include "lease/explain.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -215,109 +214,6 @@ static void log_status(struct keeper *k, enum coord_status s, int64_t mono)
 /* ---- one call ---------------------------------------------------------------------------------
  */
 
-/* Where auto_init was to make it: --fresh is not the next thing to try. */
-static void put_why_not_made(const struct keeper *k, struct buf *b)
-{
-    const struct pagefile *f = k->o.file;
-    if (!k->o.lease.auto_init || lease_may_init(&k->lease))
-        return;
-    if (f->found && f->verdict == PAGE_BROKEN)
-        buf_printf(b,
-                   ", and auto_init makes none, as no state page tells whether IDs were issued "
-                   "before (%.160s)",
-                   f->why.text);
-    else
-        BUF_PUT_LIT(b, ", and auto_init makes none, as it is not known what the pool was");
-}
-
-/* With the command that makes the pool, which is told whole or not at all. */
-static void explain_no_pool(const struct keeper *k, char *why, size_t cap)
-{
-    struct buf b;
-    struct recovery_place at = {
-        .url = k->o.coord_name, .pool = k->o.pool_name, .password_file = k->o.password_file};
-    buf_init(&b, why, cap - 1);
-    buf_printf(&b, "no pool \"%s\" at %s", k->o.pool_name, k->o.coord_name);
-    put_why_not_made(k, &b);
-    BUF_PUT_LIT(&b, ": make it with `");
-    recovery_put_command(&b, &k->lease, &at);
-    buf_put_str(&b, k->lease.last_identity[0] ? "`" : " --fresh` if there never was one");
-    if (!k->lease.last_identity[0])
-        buf_put_str(&b, ", else with the command that the log of a sidecar which used it has");
-    else if (!k->lease.last_known)
-        buf_put_str(&b, " and the --workers and --horizon that it had");
-    if (b.failed) {
-        buf_init(&b, why, cap - 1);
-        buf_printf(&b, "no pool \"%s\": see EXAMPLES in sidflakectl(1)", k->o.pool_name);
-    }
-    why[b.n] = '\0';
-}
-
-/* A rest of minutes is some holder's range; one of an hour wants a reason. */
-static void explain_wait(const struct keeper *k, const struct coord_reply *r, char *why, size_t cap)
-{
-    const struct coord_pool *p = &k->lease.pool;
-    char until[TIMEFMT_MAX], made[TIMEFMT_MAX];
-    int n = snprintf(why, cap,
-                     "every free workerId rests for %lld ms more, until %s, so that no earlier "
-                     "holder can have a later ID",
-                     (long long)r->wait_ms, timefmt_rfc3339(until, r->now_ms + r->wait_ms));
-    if (n < 0 || (size_t)n >= cap)
-        return;
-    if (p->born_ms == p->topen_ms && p->floor_ms > r->now_ms)
-        (void)snprintf(why + n, cap - (size_t)n, ": the pool was lost, and made again at %s; %s",
-                       timefmt_rfc3339(made, p->born_ms),
-                       strncmp(k->o.coord_name, "sqlite:", 7) == 0
-                           ? "see coordinator.auto_init in sidflake.yaml(5) for what need not wait"
-                           : "who cannot wait needs a pool of another name, of workerIds that this "
-                             "one can never give out: see SidflakeDataLoss in RUNBOOK.md");
-    else if (!k->lease.described || terms_rest_of_reopening(p, r)) /* by this very answer */
-        (void)snprintf(why + n, cap - (size_t)n,
-                       ": the pool was reopened, its server having restarted or failed over, or "
-                       "its data being older than what it granted%s",
-                       terms_word_helps(p, r) ? "; if it came back with all that it knew, see "
-                                                "`sidflakectl pool reopen --nothing-lost`"
-                                              : "");
-}
-
-static void explain_exhausted(const struct coord_reply *r, char *why, size_t cap)
-{
-    char from[TIMEFMT_MAX];
-    (void)snprintf(why, cap, "the pool has no free workerId");
-    if (r->wait_ms > 0)
-        (void)snprintf(why, cap,
-                       "the pool has no free workerId: all are held, and the first to be free, if "
-                       "its holder is gone, is so from %s on",
-                       timefmt_rfc3339(from, r->now_ms + r->wait_ms));
-}
-
-static void explain(struct keeper *k, const struct lease_outcome *o)
-{
-    char *why = k->report.why;
-    size_t cap = sizeof k->report.why;
-    const struct err *trouble = &k->lease.trouble;
-    switch (o->status) {
-    case COORD_OK:
-    case COORD_LOST:
-        (void)snprintf(why, cap, "%s",
-                       trouble->code         ? trouble->text
-                       : k->lease.range.code ? k->lease.range.text
-                                             : "");
-        break;
-    case COORD_NOPOOL:
-        explain_no_pool(k, why, cap);
-        break;
-    case COORD_WAIT:
-        explain_wait(k, &o->reply, why, cap);
-        break;
-    case COORD_EXHAUSTED:
-        explain_exhausted(&o->reply, why, cap);
-        break;
-    default:
-        (void)snprintf(why, cap, "%s", o->reply.err.text);
-    }
-}
-
 /* false: states of the page from before a workerId was given up could still be taken over. */
 static bool page_is_dated(struct keeper *k)
 {
@@ -435,7 +331,7 @@ static void note(struct keeper *k, const struct lease_action *a, const struct le
     if (era > 0 && r->era != era)
         log_warn("pool reopened: its server restarted, failed over or lost data",
                  kv_u64("era", r->era), kv_u64("era_before", era));
-    explain(k, o);
+    explain(&k->o, &k->lease, o, k->report.why, sizeof k->report.why);
     /* A pool that answers, but that this process must not use, is as good as another one. */
     bool unusable = o->status == COORD_OK && k->lease.trouble.code;
     log_status(k, unusable ? COORD_WRONGPOOL : o->status, ended_us / 1000);

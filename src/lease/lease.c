@@ -371,6 +371,7 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
     l->pool = *pool;
     terms_learn_pool(l, pool);
     l->described = true;
+    l->fresh_ok = false; /* somebody else may have had a workerId of it */
     l->trouble.code = ERR_OK;
     l->fails = 0;
     if (strcmp(l->foreign_identity, l->identity) != 0)
@@ -393,7 +394,6 @@ static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, st
                                   .hi_ms = g->hi_ms};
     mark_store(&l->page->slot[i].mark, last);
     page_store(l->page, i, &s->rec);
-    l->fresh_ok = false;
     if (lease_held(l) >= l->conf.active + l->conf.spare)
         l->extra = false;
     if (lease_held(l) == 1)

@@ -88,6 +88,7 @@ void page_clear(struct page *p)
     uint64_t floor = p->head.floor;
     page_format(p, &old.home, old.pid);
     p->head.generation = old.generation;
+    p->head.params = old.params; /* good for the identity that they were stored for alone */
     p->head.floor = floor;
 }
 

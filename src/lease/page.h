@@ -129,7 +129,8 @@ enum page_verdict {
 /* An empty page for home. */
 void page_format(struct page *p, const struct page_home *home, uint32_t pid);
 
-/* Empties all but its home, generation and floor, which rises to what its marks say. */
+/* Empties all but its home, generation, parameters, which are known again where the identity that
+ * they are of is pinned again, and floor, which rises to what its marks say. */
 void page_clear(struct page *p);
 
 /* Whether this is the page of the generation that stands outside it (0: none does), and not an

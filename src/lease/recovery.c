@@ -42,15 +42,26 @@ static void put_epoch(struct buf *b, int64_t epoch_ms)
     buf_put_str(b, timefmt_rfc3339(epoch, epoch_ms));
 }
 
+static void put_place(struct buf *b, const struct recovery_place *at)
+{
+    put_option(b, " --coordinator ", at->url);
+    if (at->password_file && at->password_file[0])
+        put_option(b, " --password-file ", at->password_file);
+    put_option(b, " --pool ", at->pool);
+}
+
+void recovery_put_word(struct buf *b, const struct recovery_place *at)
+{
+    BUF_PUT_LIT(b, "sidflakectl pool reopen --nothing-lost");
+    put_place(b, at);
+}
+
 void recovery_put_command(struct buf *b, const struct lease *l, const struct recovery_place *at)
 {
     int64_t epoch_ms;
     struct err e;
     BUF_PUT_LIT(b, "sidflakectl pool init");
-    put_option(b, " --coordinator ", at->url);
-    if (at->password_file && at->password_file[0])
-        put_option(b, " --password-file ", at->password_file);
-    put_option(b, " --pool ", at->pool);
+    put_place(b, at);
     if (!l->last_identity[0] || coord_identity_epoch(l->last_identity, &epoch_ms, &e)) {
         if (l->conf.epoch_pinned) /* it would take no pool of another one */
             put_epoch(b, l->conf.epoch_ms);

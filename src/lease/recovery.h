@@ -25,4 +25,8 @@ struct recovery_place {
 /* "sidflakectl pool init ...", for a shell. b is failed where it does not fit. */
 void recovery_put_command(struct buf *b, const struct lease *l, const struct recovery_place *at);
 
+/* "sidflakectl pool reopen --nothing-lost ...", likewise: without pool and coordinator it would be
+ * taken by another pool. */
+void recovery_put_word(struct buf *b, const struct recovery_place *at);
+
 #endif

@@ -30,7 +30,7 @@ SHARED = ("--epoch", "2025-06-01T00:00:00Z", "--first-horizon", "16s", "--mature
           "--max-skew", "%ds" % SKEW_S, "--grace", "%ds" % GRACE_S)
 POOLS = {"left": ("--workers", "100-105", "--horizon", "24h"),  # few, so that they change hands
          "right": ("--workers", "106-111", "--horizon", "10m")}
-WORD = re.compile(r"`(sidflakectl pool reopen --nothing-lost)`")
+WORD = re.compile(r"`(sidflakectl pool reopen --nothing-lost [^`]*)`")
 TOLD = re.compile(r"`(sidflakectl pool init [^`]* --after-loss [^`]*--workers [^`]*)`")
 FRESH_S, GIVE_UP_S = 12, 60  # that a log has for a line about this loss; for any
 LOSSES = re.compile("FLUSHALL|without persistence|old RDB|last second|pool of the two|deleted|set back|"

@@ -167,6 +167,26 @@ static void a_directory_without_room_for_a_trace_gives_no_worker(void **state)
     assert_int_equal(claim(f, &g), COORD_OK);
 }
 
+/* The command that a log has is typed by root, and who serves is another user. */
+static void what_root_makes_is_the_directorys_owners(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct stat st;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chown(f->dir, 4711, 4712), 0);
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(stat(f->db, &st), 0);
+    assert_int_equal(st.st_uid, 4711);
+    assert_int_equal(st.st_gid, 4712);
+    coord_idle(f->c);
+    assert_int_equal(seteuid(4711), 0);
+    enum coord_status s = claim(f, &g);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(s, COORD_OK);
+}
+
 static void a_link_to_another_directory_is_not_fresh(void **state)
 {
     struct fixture *f = *state;
@@ -191,6 +211,7 @@ int main(void)
         TEST(a_pool_that_was_lost_before_its_first_holder_is_not_made_fresh),
         TEST(the_command_for_a_path_that_was_used_is_one_for_a_shell),
         TEST(two_files_of_one_directory_are_two_pools),
+        TEST(what_root_makes_is_the_directorys_owners),
         TEST(a_directory_without_room_for_a_trace_gives_no_worker),
     };
     return cmocka_run_group_tests_name("coord/sqlite_fresh", tests, NULL, NULL);

@@ -108,6 +108,25 @@ static void a_strangers_word_counts_where_not_everybody_writes(void **state)
     assert_int_equal(latest(f), 5); /* the pool is his */
 }
 
+/* Who serves is another user than root most often, and then no pool.db tells it. */
+static void ones_own_word_counts_where_everybody_writes(void **state)
+{
+    struct fixture *f = *state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(fchmod(f->dir, 01777), 0);
+    assert_int_equal(seteuid(4711), 0);
+    int why = tally_leave(f->dir, DB, 5);
+    int64_t own = latest(f);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(seteuid(4712), 0);
+    int64_t others = latest(f);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(why, 0);
+    assert_int_equal(own, 5);
+    assert_int_equal(others, -1);
+}
+
 static void what_cannot_be_told_is_an_error(void **state)
 {
     struct fixture *f = *state;
@@ -178,6 +197,7 @@ int main(void)
         TEST(the_highest_stands_alone),
         TEST(other_names_are_none),
         TEST(a_strangers_word_counts_where_not_everybody_writes),
+        TEST(ones_own_word_counts_where_everybody_writes),
         TEST(what_cannot_be_told_is_an_error),
         TEST(the_largest_tick_stays),
         cmocka_unit_test(a_file_with_fewer_transactions_than_were_answered_takes_a_turn),

@@ -194,6 +194,26 @@ static void auto_init_makes_a_missing_pool_fresh_only_without_a_page(void **stat
     end();
 }
 
+/* All were held or rested, so it has none; others may have had some. */
+static void who_only_ever_waited_makes_a_lost_pool_as_it_was(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config();
+    conf.auto_init = true;
+    begin_with(conf, 5);
+    b.coord.pool.params.horizon_ms = 24 * 3600 * 1000;
+    fake_coord_fail(&b.coord, FAKE_CLAIM, COORD_WAIT, false);
+    rig_pass(&b.rig, 10);
+    assert_int_equal(count(FAKE_CLAIM), 1);
+    assert_int_equal(rig_held(&b.rig), 0);
+    b.coord.missing = true;
+    rig_pass(&b.rig, 60000);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->mode, COORD_INIT_AFTER_LOSS);
+    assert_string_equal(fake_coord_latest(&b.coord, FAKE_INIT)->identity, RIG_IDENTITY);
+    assert_int_equal(fake_coord_latest(&b.coord, FAKE_INIT)->params.horizon_ms, 24 * 3600 * 1000);
+    end();
+}
+
 /* What a pool was like is known from the page, too: after a restart, after one that came when all
  * ranges were over, and after a reboot. In another ID space IDs of before would come again. */
 static void auto_init_makes_a_lost_pool_as_it_was(void **state)
@@ -485,6 +505,37 @@ static void what_the_pool_was_is_known_in_each_life_after_a_reboot(void **state)
     end();
 }
 
+/* One start with a mistake in `epoch` must not cost what is known for the next loss. */
+static void what_the_pool_was_outlives_a_start_with_another_epoch(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config(), wrong = rig_config();
+    wrong.epoch_pinned = true;
+    wrong.epoch_ms = RIG_EPOCH + 86400000;
+    begin_with(conf, 5);
+    b.coord.pool.params.horizon_ms = 24 * 3600 * 1000;
+    rig_pass(&b.rig, 1000);
+    struct pagefile f = b.rig.file;
+    struct lease l;
+    f.found = true;
+    f.verdict = PAGE_OWN;
+    page_expect(f.page, 0, 7);
+    lease_init(&l, &wrong, &f, &b.rig.rng.rng, rig_mono(&b.rig));
+    assert_int_equal(lease_held(&l), 0);
+    lease_init(&l, &conf, &f, &b.rig.rng.rng, rig_mono(&b.rig));
+    assert_int_equal(lease_held(&l), 0); /* it was emptied */
+    assert_string_equal(l.last_identity, RIG_IDENTITY);
+    assert_true(l.last_known);
+    assert_int_equal(l.last_params.horizon_ms, 24 * 3600 * 1000);
+    assert_true(page_is_of(f.page, 7));
+    page_clear(f.page);
+    page_set_identity(f.page, "another");
+    struct coord_params p;
+    int64_t settle;
+    assert_false(page_params(f.page, &p, &settle));
+    end();
+}
+
 /* Nobody can tell what the page knew: neither the life that finds it so, nor any later one. */
 static void a_damaged_page_is_a_trace_in_each_life(void **state)
 {
@@ -550,6 +601,7 @@ int main(void)
         cmocka_unit_test(without_auto_init_a_missing_pool_is_waited_for),
         cmocka_unit_test(auto_init_makes_a_missing_pool_fresh_only_without_a_page),
         cmocka_unit_test(auto_init_makes_a_lost_pool_as_it_was),
+        cmocka_unit_test(who_only_ever_waited_makes_a_lost_pool_as_it_was),
         cmocka_unit_test(a_pool_of_another_epoch_than_that_of_ids_of_before_is_refused),
         cmocka_unit_test(the_settle_of_the_pool_is_known_when_it_is_lost),
         cmocka_unit_test(how_far_a_pool_before_granted_is_known_when_it_is_lost),
@@ -560,6 +612,7 @@ int main(void)
         cmocka_unit_test(a_longer_horizon_of_before_is_told),
         cmocka_unit_test(a_pool_of_another_era_is_described_anew),
         cmocka_unit_test(what_the_pool_was_is_known_in_each_life_after_a_reboot),
+        cmocka_unit_test(what_the_pool_was_outlives_a_start_with_another_epoch),
         cmocka_unit_test(a_damaged_page_is_a_trace_in_each_life),
         cmocka_unit_test(a_page_of_another_coordinator_tells_of_no_lost_pool),
         cmocka_unit_test(auto_init_makes_no_pool_that_was_lost_and_is_not_known),

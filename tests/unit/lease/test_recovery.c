@@ -65,6 +65,20 @@ static void what_is_not_known_is_left_out(void **state)
                         "sidflakectl pool init --coordinator sqlite:pool.db --pool p");
 }
 
+static void the_word_names_its_pool(void **state)
+{
+    (void)state;
+    char text[256];
+    struct buf b;
+    struct recovery_place at = {
+        .url = "redis://h:6379/0", .pool = "orders", .password_file = "/etc/a b"};
+    buf_init(&b, text, sizeof text - 1);
+    recovery_put_word(&b, &at);
+    text[b.n] = '\0';
+    assert_string_equal(text, "sidflakectl pool reopen --nothing-lost --coordinator "
+                              "redis://h:6379/0 --password-file '/etc/a b' --pool orders");
+}
+
 /* A pool cannot be taken away again: one of another epoch would be in the way for good. */
 static void the_epoch_of_the_configuration_is_said(void **state)
 {
@@ -100,6 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_the_pool_was_is_said),
         cmocka_unit_test(what_is_not_known_is_left_out),
+        cmocka_unit_test(the_word_names_its_pool),
         cmocka_unit_test(the_epoch_of_the_configuration_is_said),
         cmocka_unit_test(a_url_is_one_word_of_a_shell),
         cmocka_unit_test(a_password_is_named_by_its_file),

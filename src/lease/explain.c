@@ -1,0 +1,132 @@
+#include "lease/explain.h"
+
+#include "base/timefmt.h"
+#include "lease/recovery.h"
+#include "lease/terms.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct recovery_place place_of(const struct keeper_options *k)
+{
+    return (struct recovery_place){
+        .url = k->coord_name, .pool = k->pool_name, .password_file = k->password_file};
+}
+
+/* Where auto_init was to make it: --fresh is not the next thing to try. */
+static void put_why_not_made(const struct keeper_options *k, const struct lease *l, struct buf *b)
+{
+    const struct pagefile *f = k->file;
+    if (!l->conf.auto_init || lease_may_init(l))
+        return;
+    if (f->found && f->verdict == PAGE_BROKEN)
+        buf_printf(b,
+                   ", and auto_init makes none, as no state page tells whether IDs were issued "
+                   "before (%.160s)",
+                   f->why.text);
+    else
+        BUF_PUT_LIT(b, ", and auto_init makes none, as it is not known what the pool was");
+}
+
+/* With the command that makes the pool, which is told whole or not at all. */
+static void explain_no_pool(const struct keeper_options *k, const struct lease *l, char *why,
+                            size_t cap)
+{
+    struct buf b;
+    struct recovery_place at = place_of(k);
+    buf_init(&b, why, cap - 1);
+    buf_printf(&b, "no pool \"%s\" at %s", k->pool_name, k->coord_name);
+    put_why_not_made(k, l, &b);
+    BUF_PUT_LIT(&b, ": make it with `");
+    recovery_put_command(&b, l, &at);
+    buf_put_str(&b, l->last_identity[0] ? "`" : " --fresh` if there never was one");
+    if (!l->last_identity[0])
+        buf_put_str(&b, ", else with the command that the log of a sidecar which used it has");
+    else if (!l->last_known)
+        buf_put_str(&b, " and the --workers and --horizon that it had");
+    if (b.failed) {
+        buf_init(&b, why, cap - 1);
+        buf_printf(&b, "no pool \"%s\": see EXAMPLES in sidflakectl(1)", k->pool_name);
+    }
+    why[b.n] = '\0';
+}
+
+/* What an operator may say, whole or not at all. */
+static void put_word(const struct keeper_options *k, struct buf *b)
+{
+    struct recovery_place at = place_of(k);
+    struct buf whole = *b;
+    BUF_PUT_LIT(&whole, "; if it came back with all that it knew, see `");
+    recovery_put_word(&whole, &at);
+    buf_put_char(&whole, '`');
+    if (!whole.failed)
+        *b = whole;
+    else
+        BUF_PUT_LIT(b,
+                    "; if it came back with all that it knew, see pool reopen in sidflakectl(1)");
+}
+
+/* A rest of minutes is some holder's range; one of an hour wants a reason. */
+static void explain_wait(const struct keeper_options *k, const struct lease *l,
+                         const struct coord_reply *r, char *why, size_t cap)
+{
+    const struct coord_pool *p = &l->pool;
+    char until[TIMEFMT_MAX], made[TIMEFMT_MAX];
+    struct buf b;
+    buf_init(&b, why, cap - 1);
+    buf_printf(&b,
+               "every free workerId rests for %lld ms more, until %s, so that no earlier holder "
+               "can have a later ID",
+               (long long)r->wait_ms, timefmt_rfc3339(until, r->now_ms + r->wait_ms));
+    if (p->born_ms == p->topen_ms && p->floor_ms > r->now_ms) {
+        buf_printf(&b, ": the pool was lost, and made again at %s; %s",
+                   timefmt_rfc3339(made, p->born_ms),
+                   strncmp(k->coord_name, "sqlite:", 7) == 0
+                       ? "see coordinator.auto_init in sidflake.yaml(5) for what need not wait"
+                       : "who cannot wait needs a pool of another name, of workerIds that this "
+                         "one can never give out: see SidflakeDataLoss in RUNBOOK.md");
+    } else if (!l->described || terms_rest_of_reopening(p, r)) { /* by this very answer */
+        BUF_PUT_LIT(&b, ": the pool was reopened, its server having restarted or failed over, or "
+                        "its data being older than what it granted");
+        if (terms_word_helps(p, r))
+            put_word(k, &b);
+    }
+    why[b.n] = '\0';
+}
+
+static void explain_exhausted(const struct coord_reply *r, char *why, size_t cap)
+{
+    char from[TIMEFMT_MAX];
+    (void)snprintf(why, cap, "the pool has no free workerId");
+    if (r->wait_ms > 0)
+        (void)snprintf(why, cap,
+                       "the pool has no free workerId: all are held, and the first to be free, if "
+                       "its holder is gone, is so from %s on",
+                       timefmt_rfc3339(from, r->now_ms + r->wait_ms));
+}
+
+void explain(const struct keeper_options *k, const struct lease *l, const struct lease_outcome *o,
+             char *why, size_t cap)
+{
+    const struct err *trouble = &l->trouble;
+    switch (o->status) {
+    case COORD_OK:
+    case COORD_LOST:
+        (void)snprintf(why, cap, "%s",
+                       trouble->code   ? trouble->text
+                       : l->range.code ? l->range.text
+                                       : "");
+        break;
+    case COORD_NOPOOL:
+        explain_no_pool(k, l, why, cap);
+        break;
+    case COORD_WAIT:
+        explain_wait(k, l, &o->reply, why, cap);
+        break;
+    case COORD_EXHAUSTED:
+        explain_exhausted(&o->reply, why, cap);
+        break;
+    default:
+        (void)snprintf(why, cap, "%s", o->reply.err.text);
+    }
+}
