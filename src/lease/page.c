@@ -81,6 +81,13 @@ static void raise_floor(struct page *p, const struct page *replaced)
         mark_store(&p->head.floor, floor);
 }
 
+/* Good for the identity that they were stored for alone. */
+static void keep_params(struct page *p, const struct page_head *from)
+{
+    p->head.params = from->params;
+    p->head.ahead_ms = from->ahead_ms;
+}
+
 void page_clear(struct page *p)
 {
     struct page_head old = p->head;
@@ -88,7 +95,7 @@ void page_clear(struct page *p)
     uint64_t floor = p->head.floor;
     page_format(p, &old.home, old.pid);
     p->head.generation = old.generation;
-    p->head.params = old.params; /* good for the identity that they were stored for alone */
+    keep_params(p, &old);
     p->head.floor = floor;
 }
 
@@ -108,8 +115,7 @@ void page_replace(struct page *p, const struct page *replaced)
     if (!replaced || replaced->head.home.coordinator != p->head.home.coordinator)
         return;
     page_set_identity(p, replaced->head.identity);
-    p->head.params = replaced->head.params;
-    p->head.ahead_ms = replaced->head.ahead_ms;
+    keep_params(p, &replaced->head);
 }
 
 /* With the identity: a version that knows of no parameters leaves them where they are when the pool

@@ -514,6 +514,7 @@ static void what_the_pool_was_outlives_a_start_with_another_epoch(void **state)
     wrong.epoch_ms = RIG_EPOCH + 86400000;
     begin_with(conf, 5);
     b.coord.pool.params.horizon_ms = 24 * 3600 * 1000;
+    b.coord.pool.later.ahead_ms = COORD_AHEAD_MAX_MS;
     rig_pass(&b.rig, 1000);
     struct pagefile f = b.rig.file;
     struct lease l;
@@ -527,12 +528,13 @@ static void what_the_pool_was_outlives_a_start_with_another_epoch(void **state)
     assert_string_equal(l.last_identity, RIG_IDENTITY);
     assert_true(l.last_known);
     assert_int_equal(l.last_params.horizon_ms, 24 * 3600 * 1000);
+    assert_int_equal(l.last_ahead_ms, COORD_AHEAD_MAX_MS);
     assert_true(page_is_of(f.page, 7));
     page_clear(f.page);
     page_set_identity(f.page, "another");
     struct coord_params p;
-    int64_t settle;
-    assert_false(page_params(f.page, &p, &settle));
+    int64_t settle, ahead;
+    assert_false(page_params(f.page, &p, &settle, &ahead));
     end();
 }
 
