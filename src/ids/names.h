@@ -43,4 +43,11 @@ void names_clear(struct names *n);
  */
 struct names_entry *names_find(struct names *n, struct span key);
 
+/* So many bytes from the front of a key, or all if it has fewer, tell what names_find says of it.
+ */
+static inline size_t names_enough(const struct names *n)
+{
+    return n->prefix_length + NAMES_LENGTH_MAX + 1;
+}
+
 #endif

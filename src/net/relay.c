@@ -344,6 +344,11 @@ uint32_t upstream_pending(const struct net_turn *t)
     return r ? r->pending + relay_hears_unasked(r) : 0;
 }
 
+void upstream_wait_for(struct net_turn *t, uint32_t n)
+{
+    t->conn->relay->enough = n;
+}
+
 bool upstream_owns(const struct net_turn *t)
 {
     return t->conn && t->conn->relay && t->conn->relay->own && t->conn->relay->l;

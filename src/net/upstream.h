@@ -156,6 +156,9 @@ bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span b
 /* Replies expected by this client; 1 where one comes that is not, and has not ended. */
 uint32_t upstream_pending(const struct net_turn *t);
 
+/* Who answers NET_BEHIND next is served again when no more than n of them are left. */
+void upstream_wait_for(struct net_turn *t, uint32_t n);
+
 /* Whether it has a link of its own. */
 bool upstream_owns(const struct net_turn *t);
 

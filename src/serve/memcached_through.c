@@ -308,6 +308,52 @@ static struct net_step refuse(struct mcd_call *c, enum mcd_rights may)
                             : mcd_answer(c, why, SERVE_REFUSED);
 }
 
+/* As memcached 1.6 takes a key in Base64: what is no digit of it is passed over. Padding stands for
+ * zeros here. */
+static struct span decoded(struct span word, char mem[MC_KEY_MAX])
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    unsigned have = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < word.n && n < MC_KEY_MAX; i++) {
+        const char *at = memchr(digits, word.p[i], sizeof digits - 1);
+        if (!at && word.p[i] != '=')
+            continue;
+        bits = bits << 6 | (at ? (uint32_t)(at - digits) : 0);
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            mem[n++] = (char)(bits >> have & 0xff);
+        }
+    }
+    return span_of(mem, strnlen(mem, n));
+}
+
+/* Whether any word of the line may be an ID to memcached, which ends words at a NUL, too. */
+static bool may_name_id(const struct memcached *m, struct span line)
+{
+    char mem[MC_KEY_MAX];
+    struct span word;
+    while (mc_next_key(&line, &word)) {
+        word.n = strnlen(word.p, word.n);
+        if (is_id(m, word) || is_id(m, decoded(word, mem)))
+            return true;
+    }
+    return false;
+}
+
+/* What memcached may take for a request about an ID is answered here, with the block that it would
+ * take, or we. */
+static struct net_step refuse_odd(struct mcd_call *c, const struct mc_there *there)
+{
+    struct mc_req *req = c->req;
+    struct span why = req->error.n > 0 || req->noreply ? req->error : MC_BAD_FORMAT;
+    req->body = req->body > 0 ? req->body : there->block;
+    return req->body > 0 ? mcd_begin_swallow(c, why, SERVE_INVALID)
+                         : mcd_answer(c, why, SERVE_INVALID);
+}
+
 /* A request that is not forwarded without more ado; q: NULL where it is not canonical. */
 __attribute__((noinline)) static struct net_step
 serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const struct mc_canon *q,
@@ -337,6 +383,9 @@ serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const s
         return upstream_pending(turn) > 0 ? behind() : mcd_serve_text(m, s, in, turn, out);
     if (keys == KEYS_MIXED)
         return merge(&c, q);
+    bool clear = q || (status == WIRE_REQ && mc_is_clear(&req, &there));
+    if (!clear && may_name_id(m, req.line))
+        return upstream_pending(turn) > 0 ? behind() : refuse_odd(&c, &there);
     /* On its own link others may have gone before whose replies are not expected. */
     bool as_it_is = !q || (q->silent && upstream_owns(turn));
     return as_it_is ? forward_odd(&c, &there) : forward_canonical(&c, q);

@@ -263,18 +263,19 @@ enum serve_result rds_request(struct rds_call *c)
  */
 
 /* The remainder of a request that was refused; its reply is written. */
-__attribute__((noinline)) static struct net_step swallow(struct rds_session *ses, struct span in,
+__attribute__((noinline)) static struct net_step swallow(struct rds_service *svc,
+                                                         struct rds_session *ses, struct span in,
                                                          struct net_turn *turn, struct buf *out)
 {
     bool done, bad;
     if (ses->there && ses->there->streams)
-        return rds_stream(ses, in, turn);
-    size_t used = resp_swallow(ses->swallow, in, &done, &bad);
+        return rds_stream(svc, ses, in, turn, out);
+    size_t used = resp_swallow(&ses->rest->swallow, in, &done, &bad);
     if (bad)
-        buf_put_span(out, ses->swallow->error);
+        buf_put_span(out, ses->rest->swallow.error);
     if (bad || done) {
-        free(ses->swallow);
-        ses->swallow = NULL;
+        free(ses->rest);
+        ses->rest = NULL;
     }
     return (struct net_step){.verdict = bad    ? NET_CLOSE
                                         : done ? NET_DONE
@@ -285,11 +286,11 @@ __attribute__((noinline)) static struct net_step swallow(struct rds_session *ses
 
 static struct net_step start_swallow(struct rds_call *c, size_t used)
 {
-    struct resp_swallow *s = malloc(sizeof *s);
-    if (!s)
+    struct rds_rest *rest = calloc(1, sizeof *rest);
+    if (!rest)
         return (struct net_step){.verdict = NET_CLOSE, .used = used};
-    *s = c->req->swallow;
-    c->ses->swallow = s;
+    rest->swallow = c->req->swallow;
+    c->ses->rest = rest;
     return (struct net_step){.verdict = NET_MORE, .used = used, .begun = true};
 }
 
@@ -300,8 +301,9 @@ static void begin(struct rds_service *svc, struct rds_session *ses, const struct
     ses->proto = 2;
 }
 
-static struct net_step finish(struct rds_call *c, enum serve_result r, size_t used)
+static struct net_step finish(struct rds_call *c, enum serve_result r)
 {
+    size_t used = c->raw.n;
     if (r == RDS_PARKED) {
         c->step.used = 0;
         c->step.partial = c->out->n > c->turn->reply_start;
@@ -317,7 +319,7 @@ static struct net_step finish(struct rds_call *c, enum serve_result r, size_t us
     return (struct net_step){.verdict = c->close ? NET_CLOSE : NET_DONE,
                              .used = used,
                              .passed = r == SERVE_PASSED,
-                             .begun = c->ses->swallow != NULL,
+                             .begun = c->ses->rest != NULL,
                              .cost = c->verb && c->verb->dear ? NET_DEAR : PARSED};
 }
 
@@ -351,8 +353,6 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
                                                               struct buf *out)
 {
     size_t used;
-    if (ses->there && ses->there->tunnel)
-        return rds_stream(ses, in, turn);
     enum wire_status status = resp_parse(in, &svc->req, &used);
     if (status == WIRE_MORE)
         return (struct net_step){.verdict = NET_MORE};
@@ -382,7 +382,7 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
         recent_note(&svc->recent, c.raw, span_of(in.p, 0), c.name);
     ses->plain = plain(svc, ses);
     ses->forwards = rds_forwards(svc, ses, turn);
-    return finish(&c, r, used);
+    return finish(&c, r);
 }
 
 static struct net_step serve(struct net_service *net, void *session, struct span in,
@@ -390,8 +390,8 @@ static struct net_step serve(struct net_service *net, void *session, struct span
 {
     struct rds_service *svc = (struct rds_service *)(void *)net;
     struct rds_session *ses = session;
-    if (ses->swallow)
-        return swallow(ses, in, turn, out);
+    if (ses->rest)
+        return swallow(svc, ses, in, turn, out);
     if (in.n == 0) /* the end of nearly every turn */
         return (struct net_step){.verdict = NET_MORE};
     struct recent_request *q = ses->plain ? recent_find(&svc->recent, in) : NULL;
@@ -425,7 +425,7 @@ static size_t holds(const struct net_service *net, const void *session)
 {
     (void)net;
     const struct rds_session *ses = session;
-    size_t n = ses->swallow ? sizeof *ses->swallow : 0;
+    size_t n = ses->rest ? sizeof *ses->rest : 0;
     if (ses->there)
         n += sizeof *ses->there;
     return n + rds_multi_holds(ses) + rds_subs_holds(ses) + rds_merge_holds(ses);
@@ -450,8 +450,8 @@ static void closed(struct net_service *net, void *session)
     rds_multi_end(ses);
     rds_subs_end(ses);
     rds_through_end(ses);
-    free(ses->swallow);
-    ses->swallow = NULL;
+    free(ses->rest);
+    ses->rest = NULL;
 }
 
 struct net_service *serve_redis_new(struct serve *s)

@@ -13,6 +13,7 @@
  *   redis_glob.c    patterns                       redis_auth.c    AUTH, HELLO, who may what
  *   redis_merge.c   MGET of IDs and others         redis_carry.c   sessions outlive the program
  *   redis_through.c, redis_there.c                 what goes to the upstream
+ *   redis_stream.c                                 the same, in pieces
  *   redis_form.c                                   the same, as it usually is
  *   redis_rights.c                                 what of it a user may
  *
@@ -33,7 +34,7 @@
 #include "serve/access.h"
 #include "serve/recent.h"
 #include "serve/serve.h"
-#include "wire/resp.h"
+#include "wire/resp_keys.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -94,8 +95,8 @@ struct rds_there {
             bool watching; /* keys */
             bool news;     /* acknowledgements of SUBSCRIBE may be on their way */
             bool lapsed;   /* a password was taken for right while it was down */
-            bool tunnel;   /* all goes there, uninterpreted */
-            bool streams;  /* the request under way is passed on in pieces: session.swallow */
+            bool tunnel;   /* what comes from there is passed on, uninterpreted */
+            bool streams;  /* the request under way is passed on in pieces: session.rest */
             uint8_t mute;  /* of enum rds_mute */
         };
     };
@@ -105,19 +106,28 @@ struct rds_there {
 static_assert(offsetof(struct rds_there, merge) == sizeof(uint64_t),
               "exceptional covers all states");
 
+/* What follows of a request that is larger than a connection's input. */
+struct rds_rest {
+    struct resp_swallow swallow;
+    /* Where it is passed on. */
+    uint32_t argc;                      /* of the request */
+    uint32_t ranges;                    /* of keys, of which what follows may hold some */
+    struct resp_range key[RESP_RANGES]; /* by the numbers of args */
+};
+
 /* Zeroed at accept, set up by the first request. */
 struct rds_session {
     uint64_t id;   /* CLIENT ID; 0: no request yet */
     bool plain;    /* of access_plain: a GET has no other meaning than for others */
     bool forwards; /* the same: a foreign request of a known form has not */
     struct access access;
-    int64_t since_ms;             /* Unix ms of the first request */
-    struct rds_txn *txn;          /* NULL: nothing queued */
-    struct rds_subs *subs;        /* NULL: subscribed to nothing */
-    struct resp_swallow *swallow; /* NULL, but while a truncated request is read through */
-    uint32_t done;                /* elements of the parked reply that are written */
-    uint8_t proto;                /* 2 or 3 */
-    uint8_t db;                   /* 0..RDS_DBS - 1; every one holds the same */
+    int64_t since_ms;      /* Unix ms of the first request */
+    struct rds_txn *txn;   /* NULL: nothing queued */
+    struct rds_subs *subs; /* NULL: subscribed to nothing */
+    struct rds_rest *rest; /* NULL, but while a truncated request is read through */
+    uint32_t done;         /* elements of the parked reply that are written */
+    uint8_t proto;         /* 2 or 3 */
+    uint8_t db;            /* 0..RDS_DBS - 1; every one holds the same */
     uint8_t name_n;
     bool multi : 1;          /* after MULTI, before EXEC, DISCARD or RESET */
     bool passes : 1;         /* something was forwarded: see rds_through */
@@ -136,7 +146,7 @@ struct rds_call {
     struct resp_req *req;
     struct net_turn *turn;
     struct buf *out;
-    struct span raw;            /* the request as it came */
+    struct span raw;            /* the request as it came, as far as it is consumed */
     size_t start;               /* where in out the reply begins */
     struct net_step step;       /* set by whoever returns RDS_PARKED */
     bool close;                 /* close the connection after the reply */
@@ -161,7 +171,7 @@ enum rds_at {
     RDS_PASS,   /* the upstream */
     RDS_BEST,   /* the upstream; while it is down, we */
     RDS_STATE,  /* we, and once the client has a link of its own, the upstream */
-    RDS_TUNNEL, /* the upstream, for ever after */
+    RDS_TUNNEL, /* the upstream, whose answer may never end */
     RDS_HERE,   /* we */
 };
 
@@ -279,9 +289,6 @@ int rds_multi_length(const struct rds_session *ses);
 /* Answers a request here or there. */
 enum serve_result rds_through(struct rds_call *c);
 
-/* What follows of a request that is passed on in pieces, or of all that goes there. */
-struct net_step rds_stream(struct rds_session *ses, struct span in, struct net_turn *turn);
-
 /* A request without a word, of a session that has there. */
 struct net_step rds_blank(struct rds_session *ses, struct span raw, struct net_turn *turn);
 
@@ -290,6 +297,14 @@ void rds_heard(struct net_service *net, void *session, const struct frame *f, st
 
 /* Forgets the upstream. */
 void rds_through_end(struct rds_session *ses);
+
+/* ---- redis_stream.c: a request that is larger than a connection's input */
+
+/* Before it is sent there: as far as its args are whole, c->raw, and that is what is consumed of
+ * it. The remainder follows by rds_stream. Nothing is to be done for others. false: no memory. */
+bool rds_begin_stream(struct rds_call *c);
+struct net_step rds_stream(struct rds_service *svc, struct rds_session *ses, struct span in,
+                           struct net_turn *turn, struct buf *out);
 
 /* ---- redis_form.c */
 

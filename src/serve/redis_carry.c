@@ -12,14 +12,14 @@ static_assert(sizeof(void *) != 8 || sizeof(struct rds_session) == 160,
               "a field came or went: is it packed, and PACKED another?");
 
 /* A request that is too large and half read through; what its end will say is not known yet. */
-static void pack_swallow(const struct resp_swallow *s, struct buf *parcel)
+static void pack_swallow(const struct rds_rest *rest, struct buf *parcel)
 {
-    parcel_put_u64(parcel, s != NULL);
-    if (!s)
+    parcel_put_u64(parcel, rest != NULL);
+    if (!rest)
         return;
-    parcel_put_u64(parcel, s->args_left);
-    parcel_put_u64(parcel, s->bytes_left);
-    parcel_put_bytes(parcel, span_of(s->header, s->header_n));
+    parcel_put_u64(parcel, rest->swallow.args_left);
+    parcel_put_u64(parcel, rest->swallow.bytes_left);
+    parcel_put_bytes(parcel, span_of(rest->swallow.header, rest->swallow.header_n));
 }
 
 static bool unpack_swallow(struct rds_session *ses, struct span *in)
@@ -36,10 +36,45 @@ static bool unpack_swallow(struct rds_session *ses, struct span *in)
         return false;
     memcpy(s.header, header.p, header.n);
     s.header_n = (uint8_t)header.n;
-    ses->swallow = malloc(sizeof s);
-    if (ses->swallow)
-        *ses->swallow = s;
-    return ses->swallow != NULL;
+    ses->rest = calloc(1, sizeof *ses->rest);
+    if (ses->rest)
+        ses->rest->swallow = s;
+    return ses->rest != NULL;
+}
+
+/* Where keys stand in a request that is passed on. Before that was told nobody could judge what
+ * follows of it: such a connection is not taken over. */
+static void pack_keys(const struct rds_session *ses, struct buf *parcel)
+{
+    if (!ses->rest || !ses->there || !ses->there->streams)
+        return;
+    parcel_put_u64(parcel, ses->rest->argc);
+    parcel_put_u64(parcel, ses->rest->ranges);
+    for (uint32_t i = 0; i < ses->rest->ranges; i++) {
+        parcel_put_u64(parcel, ses->rest->key[i].from);
+        parcel_put_u64(parcel, ses->rest->key[i].to);
+        parcel_put_u64(parcel, ses->rest->key[i].step);
+    }
+}
+
+static bool unpack_keys(const struct rds_session *ses, struct span *in)
+{
+    struct rds_rest *rest = ses->rest;
+    uint64_t argc, ranges, from, to, step;
+    if (!ses->there || !ses->there->streams)
+        return true;
+    if (!rest || !parcel_get_upto(in, INT32_MAX, &argc) || rest->swallow.args_left > argc ||
+        !parcel_get_upto(in, RESP_RANGES, &ranges))
+        return false;
+    rest->argc = (uint32_t)argc;
+    rest->ranges = (uint32_t)ranges;
+    for (uint32_t i = 0; i < ranges; i++) {
+        if (!parcel_get_upto(in, UINT32_MAX, &from) || !parcel_get_upto(in, UINT32_MAX, &to) ||
+            !parcel_get_upto(in, UINT32_MAX, &step) || step == 0)
+            return false;
+        rest->key[i] = (struct resp_range){(uint32_t)from, (uint32_t)to, (uint32_t)step};
+    }
+    return true;
 }
 
 /* Bits of what a session has to do with the upstream. */
@@ -124,8 +159,9 @@ bool rds_pack(const struct net_service *svc, const void *session, struct buf *pa
     access_pack(((const struct rds_service *)(const void *)svc)->serve, &ses->access, parcel);
     rds_multi_pack(ses, parcel);
     rds_subs_pack(ses, parcel);
-    pack_swallow(ses->swallow, parcel);
+    pack_swallow(ses->rest, parcel);
     pack_there(svc, ses, parcel);
+    pack_keys(ses, parcel);
     return true;
 }
 
@@ -152,7 +188,8 @@ bool rds_unpack(struct net_service *net, void *session, struct span packed)
     struct rds_session *ses = session;
     if (!unpack_numbers(ses, &packed) || !access_unpack(svc->serve, &ses->access, &packed) ||
         !rds_multi_unpack(ses, &packed) || !rds_subs_unpack(ses, &packed) ||
-        !unpack_swallow(ses, &packed) || !unpack_there(net, ses, &packed))
+        !unpack_swallow(ses, &packed) || !unpack_there(net, ses, &packed) ||
+        !unpack_keys(ses, &packed))
         return false;
     if (ses->id > svc->clients) /* a CLIENT ID is given out once */
         svc->clients = ses->id;

@@ -5,8 +5,6 @@
 #include "serve/redis_through.h"
 
 #include "base/dec.h"
-#include "wire/resp_keys.h"
-
 #include <stdlib.h>
 
 /* ---- here -------------------------------------------------------------------------------------
@@ -55,7 +53,7 @@ static bool stands_alone(const struct rds_call *c)
 {
     const struct rds_session *ses = c->ses;
     const struct rds_there *t = ses->there;
-    return rds_may_share(c) && !ses->multi && !t->multi && !t->watching && !t->news &&
+    return rds_may_share(c) && !ses->multi && !t->multi && !t->watching && !t->news && !t->tunnel &&
            t->mute == RDS_LOUD && !upstream_subscribed(c->turn);
 }
 
@@ -222,20 +220,6 @@ enum upstream_ready rds_ready(struct rds_call *c, bool own)
     return upstream_ready(c->turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
 }
 
-/* The remainder of a request that is larger than a connection's input follows by rds_stream. */
-static bool begin_stream(struct rds_call *c)
-{
-    if (!c->req->truncated)
-        return true;
-    c->ses->swallow = malloc(sizeof *c->ses->swallow);
-    if (!c->ses->swallow)
-        return false;
-    *c->ses->swallow = c->req->swallow;
-    c->ses->there->streams = true;
-    c->req->truncated = false; /* it is not refused */
-    return true;
-}
-
 /* While the upstream is down any password is right, for those who want IDs; what it is good for
  * there is not known. */
 static enum serve_result here_for_now(struct rds_call *c)
@@ -270,10 +254,13 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
     ses->passes = true;
     if (is == UPSTREAM_FRESH && !auth)
         rds_send_state(c);
+    if (!rds_begin_stream(c))
+        c->close = true;
     upstream_send(c->turn, c->raw);
-    expect_replies(c, rds_hears_news(c));
-    if (ses->proto == 3 || !upstream_subscribed(c->turn)) /* else Redis refuses what it follows */
-        follow(c);
+    if (!ses->there->tunnel)
+        expect_replies(c, rds_hears_news(c));
+    if (!ses->there->tunnel && (ses->proto == 3 || !upstream_subscribed(c->turn)))
+        follow(c); /* else Redis refuses what it follows */
     if (is == UPSTREAM_FRESH && rds_is_verb(c, RESP_AUTH))
         rds_send_state(c);
     if (at == RDS_TUNNEL) {
@@ -281,52 +268,29 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
         ses->there->tunnel = true;
     }
     rds_note_form(c);
-    if (!begin_stream(c))
-        c->close = true;
     serve_count(c->svc->serve, SERVE_REDIS, rds_counted(c), SERVE_PASSED);
     return SERVE_PASSED;
 }
 
-/* Redis has no answer to it, but takes it for the request that CLIENT REPLY SKIP was about. */
+/* Redis has no answer to it, but takes it for the request that CLIENT REPLY SKIP was about, and
+ * from a replica for a sign of life. */
 struct net_step rds_blank(struct rds_session *ses, struct span raw, struct net_turn *turn)
 {
     struct net_step done = {.verdict = NET_DONE, .used = raw.n};
-    if (ses->there->mute != RDS_MUTE_NEXT)
+    if (ses->there->mute != RDS_MUTE_NEXT && !ses->there->tunnel)
         return done;
     enum upstream_ready is = upstream_ready(turn, UPSTREAM_OWN);
     if (is == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
     if (is != UPSTREAM_DOWN)
         upstream_send(turn, raw);
-    ses->there->mute = RDS_LOUD;
+    if (ses->there->mute == RDS_MUTE_NEXT)
+        ses->there->mute = RDS_LOUD;
     return done;
 }
 
 /* ---- between requests -------------------------------------------------------------------------
  */
-
-struct net_step rds_stream(struct rds_session *ses, struct span in, struct net_turn *turn)
-{
-    bool done = false, bad = false;
-    size_t used = in.n;
-    if (in.n == 0)
-        return (struct net_step){.verdict = NET_MORE, .begun = ses->swallow != NULL};
-    enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST);
-    if (is == UPSTREAM_BUSY)
-        return (struct net_step){.verdict = NET_BEHIND};
-    if (is != UPSTREAM_DOWN && ses->swallow)
-        used = resp_swallow(ses->swallow, in, &done, &bad);
-    if (is == UPSTREAM_DOWN || bad)
-        return (struct net_step){.verdict = NET_CLOSE, .used = in.n};
-    upstream_send(turn, span_of(in.p, used));
-    if (done) {
-        free(ses->swallow);
-        ses->swallow = NULL;
-        ses->there->streams = false;
-    }
-    return (struct net_step){
-        .verdict = NET_DONE, .used = used, .passed = true, .begun = ses->swallow != NULL};
-}
 
 void rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out)
 {

@@ -6,6 +6,8 @@
  *     none is               -> there                   MULTI    -> where its first request belongs
  *     some are: MGET        -> there, and merged
  *               all others  -> an error
+ *
+ * Of a command that is not known each arg may be a key.
  */
 #include "serve/redis_through.h"
 
@@ -22,18 +24,17 @@ enum keys {
 
 static enum keys keys_of(struct rds_call *c)
 {
-    struct resp_range ranges[RESP_RANGES];
-    unsigned n = c->cmd ? resp_key_ranges(c->cmd, c->req, ranges) : 0;
+    struct resp_range ranges[RESP_RANGES] = {{1, UINT32_MAX, 1}};
+    unsigned n = c->cmd ? resp_key_ranges(c->cmd, c->req, ranges) : 1;
     struct resp_walk w = resp_walk_from(c->req, 0);
-    uint32_t seen = c->req->seen - c->req->truncated; /* the last may be cut */
     unsigned kinds = KEYS_NONE;
     struct span arg;
     if (n == 0)
         return KEYS_NONE;
-    for (uint32_t i = 0; i < seen && kinds != KEYS_MIXED && resp_next_arg(&w, &arg); i++)
+    for (uint32_t i = 0; i < c->req->whole && kinds != KEYS_MIXED && resp_next_arg(&w, &arg); i++)
         if (resp_is_key(ranges, n, i))
             kinds |= names_find(&rds_issuer(c)->names, arg) ? KEYS_IDS : KEYS_FOREIGN;
-    return (enum keys)kinds;
+    return c->cmd ? (enum keys)kinds : kinds & KEYS_IDS ? KEYS_IDS : KEYS_NONE;
 }
 
 static enum serve_result merge(struct rds_call *c)
@@ -98,7 +99,7 @@ static bool is_heard(const struct rds_call *c)
 }
 
 /* The transaction that was begun here moves to the upstream, with all that was queued. */
-static enum serve_result move_multi(struct rds_call *c, enum rds_at at)
+static enum serve_result move_multi(struct rds_call *c)
 {
     struct rds_session *ses = c->ses;
     int queued = rds_multi_length(ses);
@@ -124,7 +125,7 @@ static enum serve_result move_multi(struct rds_call *c, enum rds_at at)
     rds_multi_end(ses);
     ses->dirty = dirty;
     ses->there->multi = true;
-    return rds_there(c, at);
+    return rds_there(c, RDS_PASS);
 }
 
 /* A request behind MULTI that the upstream has. */
@@ -264,7 +265,7 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
         return r;
     }
     if (ses->multi && !(c->verb->when & RDS_IN_MULTI))
-        return move_multi(c, at);
+        return move_multi(c);
     if (ses->multi)
         return rds_here(c);
     enum serve_result r = rds_there(c, at);
@@ -280,6 +281,20 @@ static enum serve_result while_subscribed(struct rds_call *c)
         return rds_through_refuse(c, SERVE_REFUSED,
                                   "ERR a login while subscribed is not supported");
     return rds_there(c, RDS_PASS);
+}
+
+/* What comes from the server may be the changes to its keys, or all that it is asked for, and has
+ * no end; nothing tells when an answer from here could stand among that, whether the server has
+ * agreed to it or not. So there is none, for good. */
+static enum serve_result within_tunnel(struct rds_call *c, enum keys keys)
+{
+    bool ids = keys == KEYS_IDS || keys == KEYS_MIXED;
+    if (!ids && !(has_password(c) && c->ses->access.mode != ACCESS_OFF))
+        return rds_there(c, RDS_TUNNEL);
+    c->close = true;
+    return rds_fail(c, SERVE_REFUSED,
+                    "ERR %s not supported behind MONITOR, SYNC, PSYNC and REPLCONF: connect again",
+                    ids ? "an ID key is" : "a login is");
 }
 
 enum serve_result rds_through(struct rds_call *c)
@@ -316,6 +331,7 @@ enum serve_result rds_through(struct rds_call *c)
         return rds_here(c);
     }
     enum keys keys = keys_of(c);
+    bool newer = !c->cmd;
     if (bar || (!known && ses->access.mode != ACCESS_OFF && has_password(c))) {
         buf_truncate(c->out, c->start);
         return bar ? rds_through_refuse(c, SERVE_REFUSED, bar) : rds_here(c);
@@ -327,6 +343,12 @@ enum serve_result rds_through(struct rds_call *c)
         c->cmd = NULL;
         c->sub = NULL;
     }
+    if (ses->there->tunnel)
+        return within_tunnel(c, keys);
+    if (newer && keys == KEYS_IDS)
+        return rds_through_refuse(
+            c, SERVE_REFUSED,
+            "ERR an ID key cannot be used in a command that sidflake does not know");
     if (rds_is_sub(c, "tracking") || rds_is_sub(c, "caching"))
         return rds_through_refuse(c, SERVE_REFUSED, c->sub->refusal);
     if (rds_is_verb(c, RESP_RESET))

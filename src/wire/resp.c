@@ -145,7 +145,7 @@ static enum wire_status cut_short(struct span in, size_t at, struct resp_req *re
 static enum wire_status read_args(struct span in, size_t *at, struct resp_req *req)
 {
     for (uint32_t i = 0; i < req->argc; i++) {
-        size_t start = *at;
+        size_t start = req->fore = *at;
         int64_t n;
         enum wire_status status = read_length(in, at, &bulk_line, req, &n);
         if (status == WIRE_CLOSE)
@@ -154,6 +154,7 @@ static enum wire_status read_args(struct span in, size_t *at, struct resp_req *r
             return cut_short(in, start, req, 0);
         size_t have = in.n - *at, want = (size_t)n + 2;
         req->seen = i + 1;
+        req->whole = have < want ? i : i + 1;
         if (i < RESP_ARGV)
             req->argv[i] = span_of(in.p + *at, have < (size_t)n ? have : (size_t)n);
         else if (i == RESP_ARGV)
@@ -197,7 +198,7 @@ static enum wire_status read_words(struct span line, struct resp_req *req)
                 req->rest = left;
             buf_truncate(&mem, req->scratch_n);
         }
-        req->argc = ++req->seen;
+        req->argc = req->whole = ++req->seen;
         left = line;
     }
     if (got == RESP_WORD_UNBALANCED)
@@ -230,7 +231,7 @@ enum wire_status resp_parse(struct span in, struct resp_req *req, size_t *used)
     *used = 0;
     if (in.n == 0)
         return WIRE_MORE;
-    req->argc = req->seen = 0;
+    req->argc = req->seen = req->whole = 0;
     req->inline_cmd = req->truncated = false;
     req->canonical = true;
     req->rest = req->error = (struct span){NULL, 0};

@@ -48,6 +48,7 @@ struct resp_req {
     uint32_t argc;   /* args the client announced. 0: an empty line or "*0", no request at all:
                       * answer nothing, as Redis */
     uint32_t seen;   /* args in argv and rest: argc unless truncated; the last may then be cut */
+    uint32_t whole;  /* of these, args that are not cut */
     bool inline_cmd; /* for the differences Redis makes; args are read the same way */
     bool truncated;  /* the request is too big: refuse it, then run swallow over what follows */
     bool canonical;  /* it stands there as resp_put_array and resp_put_bulk would write it: the
@@ -57,6 +58,7 @@ struct resp_req {
     struct span rest;            /* raw text of the args from RESP_ARGV on: see resp_walk_from */
     struct span error; /* with WIRE_BAD, WIRE_CLOSE: the whole answer with CRLF, or empty */
     struct resp_swallow swallow; /* only if truncated */
+    size_t fore;                 /* likewise: bytes of in before the first arg that is not whole */
     size_t scratch_n;            /* bytes of scratch that argv uses */
     char scratch[RESP_SCRATCH];
 };

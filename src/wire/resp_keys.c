@@ -67,7 +67,7 @@ static uint32_t find_option(struct resp_req *req, const struct option *options, 
     struct resp_walk w = resp_walk_from(req, at);
     struct span arg;
     uint32_t found = 0, skip = 0;
-    for (uint32_t i = at; resp_next_arg(&w, &arg); i++) {
+    for (uint32_t i = at; i < req->whole && resp_next_arg(&w, &arg); i++) {
         const struct option *o = options;
         if (skip > 0) {
             skip--;
@@ -94,7 +94,7 @@ static bool seek(struct resp_req *req, enum rule rule, uint32_t at, struct resp_
     out->step = 1;
     if (at > last || at >= RESP_ARGV)
         return false;
-    if (rule == RULE_COUNT && req->seen > at && dec_u64(req->argv[at], &n) && n > 0 &&
+    if (rule == RULE_COUNT && req->whole > at && dec_u64(req->argv[at], &n) && n > 0 &&
         n <= last - at) {
         *out = (struct resp_range){at + 1, at + (uint32_t)n, 1};
         return true;
@@ -126,6 +126,24 @@ unsigned resp_key_ranges(const struct resp_cmd *cmd, struct resp_req *req,
         if (strcmp(rules[i].name, cmd->name) == 0)
             n += seek(req, (enum rule)rules[i].rule, rules[i].at, &out[n]);
     return n;
+}
+
+/* The number of keys stands where it was seen. */
+static bool is_counted(const struct resp_cmd *cmd, const struct resp_req *req)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(rules[i].name, cmd->name) == 0)
+            return rules[i].rule == RULE_COUNT && req->whole > rules[i].at;
+    return false;
+}
+
+unsigned resp_rest_ranges(const struct resp_cmd *cmd, struct resp_req *req,
+                          struct resp_range out[RESP_RANGES])
+{
+    if (cmd && (!(cmd->flags & RESP_F_MOVABLEKEYS) || is_counted(cmd, req)))
+        return resp_key_ranges(cmd, req, out);
+    *out = (struct resp_range){req->whole, req->argc - 1, 1};
+    return 1;
 }
 
 bool resp_blocks(const struct resp_cmd *cmd, struct resp_req *req)

@@ -8,8 +8,7 @@
  *
  * Invariants
  *   - What does not parse names no key: the server has an error for it.
- *   - Of a truncated request only the args that were seen are looked at; the last of them may be
- *     cut, and is left out.
+ *   - Of a truncated request only the args that are whole are looked at.
  */
 #ifndef SIDFLAKE_WIRE_RESP_KEYS_H
 #define SIDFLAKE_WIRE_RESP_KEYS_H
@@ -26,6 +25,11 @@ struct resp_range {
 /* How many ranges there are: 0..RESP_RANGES. */
 unsigned resp_key_ranges(const struct resp_cmd *cmd, struct resp_req *req,
                          struct resp_range out[RESP_RANGES]);
+
+/* The same for what follows of a truncated request, the args from req->whole on: all of them, where
+ * what tells the keys may stand there, too, or the command is not known (cmd is NULL). */
+unsigned resp_rest_ranges(const struct resp_cmd *cmd, struct resp_req *req,
+                          struct resp_range out[RESP_RANGES]);
 
 /* Whether the server may take any time for it: a blocking command, XREAD and its kin only with
  * BLOCK, or where that may stand in what is not seen or not known. */

@@ -14,6 +14,8 @@ import struct
 import binary
 from wire import Resp
 
+THERE = b"81288171662"  # what the server behind has under ID_KEY begins so: nobody is told it
+ID_KEY = b"id:x"
 SECRET = b"SECRET"
 LATE = 3.0   # seconds: later than that is lost
 PAUSE = 0.0005  # seconds between two batches of one bystander

@@ -14,7 +14,7 @@ import socket
 import time
 
 import judge
-from bystanders import SECRET, Trouble
+from bystanders import SECRET, THERE, Trouble
 from grammar import TAG
 from worlds import MODES, SLOTS, World
 
@@ -141,6 +141,9 @@ class Pair:
         got = bytes(self.side.got)
         if SECRET in got:
             return "a client got what is a bystander's: %s" % judge.shown(got, got[:got.find(SECRET)])
+        if THERE in got:
+            return "a client got what the server has under an ID key: %s" % judge.shown(
+                got, got[:got.find(THERE)])
         if not self.direct:
             return None
         theirs = judge.attributable(b"".join(self.stream.requests), got)
@@ -235,6 +238,7 @@ class Engine:
             while time.monotonic() < end or any(
                     w.replies < n + 8 for w, n in zip(self.world.watchers, before)):
                 self.pump()
+            self.world.set_markers()
         except Trouble as e:
             wrong = "a bystander: %s" % e
         except OSError as e:

@@ -157,7 +157,7 @@ def broken(data):
 
 LINES, ALL = ("text", "meta"), ("text", "meta", "binary", "resp")
 ALLOWED = (
-    Allowed("ids", ALL, rb"id:", "an ID key is answered here, and goes with no other in most commands"),
+    Allowed("ids", ALL, rb"id:|aW.*6", "an ID key is answered here, and goes with no other in most commands"),
     Allowed("sasl", ("binary",), rb"\x80[\x20-\x22]", "answered here: users are sidflake's"),
     Allowed("lengths", LINES + ("binary",), unfit,
             "refused as soon as the header is there; memcached 1.6.18 waits for the body first, and looks at "
@@ -207,6 +207,9 @@ ALLOWED = (
     Allowed("error to the mute", ("resp",), rb"(?i)reply.*(?:off|skip)",
             "Redis says nothing to who wants no replies, even where it cannot go on; here the error is "
             "told, and the connection closed", rb"-ERR Protocol error: [^\r]*\r\n$"),
+    Allowed("error behind REPLCONF", ("resp",), rb"(?i)replconf|monitor|sync",
+            "what comes from the server is passed on uninterpreted then, so that an error here does not wait",
+            rb"-ERR Protocol error: [^\r]*\r\n$", end="closed"),
     Allowed("quit of the mute", ("resp",), rb"(?i)reply.*(?:off|skip).*quit",
             "Redis 7.0 closes behind a reply that has been written, so not where there is none", end="closed"),
     Allowed("subscribing within MULTI", ("resp",), rb"(?i)multi.*subscribe",

@@ -35,6 +35,8 @@ META_ODD = (b"E1234", b"Tx", b"T", b"MZ", b"F-1", b"F4294967296", b"Cx", b"C", b
 class Text(Maker):
     def key(self):
         r = self.rng
+        if self.chance(0.02):
+            return self.pick(b"id:x", b"id:x", b"id:x\0", b"id:x#1", base64.b64encode(b"id:x"))
         if not self.chance(0.1):
             return self.own()
         own = self.own()
@@ -165,7 +167,7 @@ class Meta(Text):
     def meta_key(self, flags):
         if b"b" not in flags or self.chance(0.1):
             return self.key()
-        key = base64.b64encode(self.pick(self.own(), b"\x01 " + self.own(), self.own().ljust(188, b"x")))
+        key = base64.b64encode(self.pick(self.own(), self.own(), b"id:x" if self.chance(0.1) else self.own(), b"\x01 " + self.own(), self.own().ljust(188, b"x")))
         return key if self.chance(0.8) else self.pick(key.rstrip(b"=") + b"!", key[:-1], b"=", b"====",
                                                       key + b"=", key + b"\0")
 

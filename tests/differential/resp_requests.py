@@ -22,6 +22,8 @@ class Resp(Maker):
 
     def key(self, kind=b"s"):
         own = self.own(kind)
+        if self.chance(0.015):
+            return b"id:x"
         if not self.chance(0.04):
             return own
         return self.pick(own + b"\0", own + b"\r\n", b"id:x", own.ljust(300, b"x"), b"\xff" + own,
@@ -61,7 +63,8 @@ class Resp(Maker):
             (b"REPLCONF", b"x", b"y"), (b"SCRIPT", b"EXISTS", v), (b"ASKING",), (b"READONLY",),
             (b"READWRITE",), (b"LATENCY", b"RESET"), (b"SLOWLOG", b"HELP"), (b"LOLWUT", b"VERSION", b"9"),
             (b"GETEX", k), (b"GETDEL", k), (b"DUMP", k), (b"RESTORE", k, b"0", v), (b"PFADD", k, v),
-            (b"MEMORY", b"HELP"), (b"CLUSTER", b"INFO"), (b"MIGRATE",), (b"FLUSHALL",), (b"id:x",)))
+            (b"MEMORY", b"HELP"), (b"CLUSTER", b"INFO"), (b"MONITOR",), (b"SYNC",), (b"PSYNC", b"?", b"-1"), (b"NOSUCH", b"id:x"), (b"INCR", b"id:x"),
+            (b"MIGRATE",), (b"FLUSHALL",), (b"id:x",)))
 
     def encode(self, words):
         broken = self.chance(0.12)
@@ -98,7 +101,18 @@ class Resp(Maker):
         if self.chance(0.003):
             return self.pick(b"get " + b"x" * 65530, b"*1\r\n$" + b"1" * 70000, b" " * 70000, b"*" + b"1" * 65537,
                              b"set %s '" % self.own() + b"a" * 65000) + self.eol()
+        if self.chance(0.004):
+            return self.long()
         return self.encode(self.args())
+
+    def long(self):
+        """More than the input of a connection, keys up to the end: with an ID or without."""
+        words = [self.own() for _ in range(self.pick(4000, 5000, 6000) & ~1)]
+        words[-2] = self.pick(b"id:x", words[-2], b"id:x" * 2)
+        return self.encode(self.pick([b"MSET"] + words, [b"MGET"] + words[:-1], [b"EXISTS"] + words[:-1],
+                                     [b"DEL"] + words[:-1], [b"EVAL", b"return 1", b"%d" % len(words)] + words,
+                                     [b"EVAL", b"return redis.call('incr', KEYS[1]) --" + b"x" * 70000, b"1"] +
+                                     words[-2:-1], [b"NOSUCH"] + words))
 
     def eol(self):
         return self.pick(b"\r\n", b"\n", b"")

@@ -7,6 +7,7 @@ import socket
 
 import binary
 import bystanders
+from bystanders import ID_KEY, THERE
 from memcached_lines import Meta, Text
 from memcached_packets import Packets
 from procs import Proc, until
@@ -81,6 +82,7 @@ class World:
     def __init__(self, case, mode, timeout):
         self.case, self.mode, self.timeout = case, mode, timeout
         self.sidecar, self.watchers, self.lives = None, [], 0
+        self.has_ids = False
         self.ids, self.replies = set(), 0  # of the bystanders before those at hand
         if mode.upstream == "redis":
             options = ["--hash-max-listpack-value", "100000000", "--zset-max-listpack-value", "100000000",
@@ -97,6 +99,26 @@ class World:
         """Again from time to time: a broken request may eat up the one behind it."""
         for server in (self.direct, self.behind):
             self.set_markers_of(server.sock)
+        self.look_at_ids()
+
+    def look_at_ids(self):
+        """The server behind has a value of its own under an ID key, which nothing changes."""
+        value = THERE + b"00000"
+        if self.mode.upstream == "redis":
+            get, put, had = Resp.encode("GET", ID_KEY), Resp.encode("SET", ID_KEY, value), b"$16\r\n%s\r\n"
+        else:
+            get, had = b"get %s\r\n" % ID_KEY, b"VALUE %s 0 16\r\n%%s\r\nEND\r\n" % ID_KEY
+            put = b"set %s 0 0 16\r\n%s\r\n" % (ID_KEY, value)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.connect(self.behind.sock)
+            s.settimeout(5)
+            s.sendall(get)
+            found, want = s.recv(4096), had % value
+            s.sendall(put)
+            assert s.recv(64) in (b"+OK\r\n", b"STORED\r\n")
+        if self.has_ids and found != want:
+            raise bystanders.Trouble("%r under an ID key: expected %r, found %r" % (ID_KEY, want, found))
+        self.has_ids = True
 
     def set_markers_of(self, path):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:

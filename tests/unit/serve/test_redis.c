@@ -197,7 +197,7 @@ static void truncated(void **state)
     struct rig *r = *state;
     set_large(r, "id:a", 300000);
     rig_expect(r, "-ERR id key 'id:a' is read-only\r\n");
-    assert_null(rig_session(r)->swallow);
+    assert_null(rig_session(r)->rest);
     set_large(r, "foo", 70000);
     rig_expect(r, "-ERR key 'foo' is no id, and no upstream is configured to store it\r\n");
     rig_check(r, "GET id:a", rig_ids("", 0, 1));
@@ -226,7 +226,7 @@ static void truncated_elsewhere(void **state)
     struct rig *r = *state;
     send_block(r, SPAN("*3\r\n$3\r\nSET\r\n$80000\r\nid:"));
     rig_expect(r, "-ERR 'set' request is too long: expected at most 67584 bytes\r\n");
-    assert_non_null(rig_session(r)->swallow);
+    assert_non_null(rig_session(r)->rest);
     rig_disconnect(r); /* frees it */
     rig_connect(r);
     send_block(r, SPAN("*2\r\n$4\r\nECHO\r\n$80000\r\n"));
@@ -259,7 +259,7 @@ static void truncated_and_broken(void **state)
     assert_int_equal(rig_send(r, span_of(rest, left + 5)), NET_CLOSE);
     rig_expect(r,
                "-ERR id key 'id:a' is read-only\r\n-ERR Protocol error: expected '$', got ':'\r\n");
-    assert_null(rig_session(r)->swallow);
+    assert_null(rig_session(r)->rest);
 }
 
 /* A reply that does not fit is replaced by an error, and the connection goes on. */

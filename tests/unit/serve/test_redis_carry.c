@@ -60,10 +60,17 @@ static void what_was_said_to_the_upstream_goes_over(void **state)
                                    .streams = true,
                                    .news = true,
                                    .mute = RDS_MUTE};
+    const struct rds_rest rest = {.swallow = {.args_left = 7, .bytes_left = 9},
+                                  .argc = 2000,
+                                  .ranges = 2,
+                                  .key = {{1, 1, 1}, {5, 1999, 2}}};
     rig_check(r, "PING", "+PONG\r\n");
     rig_session(r)->there = calloc(1, sizeof said);
     assert_non_null(rig_session(r)->there);
     *rig_session(r)->there = said;
+    rig_session(r)->rest = calloc(1, sizeof rest);
+    assert_non_null(rig_session(r)->rest);
+    *rig_session(r)->rest = rest;
     rig_session(r)->passes = true;
     r->svc->upstream = (struct upstream *)(void *)r; /* that it is there is all that is asked */
     carry(r);
@@ -72,6 +79,7 @@ static void what_was_said_to_the_upstream_goes_over(void **state)
     assert_true(t->multi && t->watching && t->lapsed && t->streams && t->news);
     assert_false(t->ids || t->tunnel || t->merge);
     assert_int_equal(t->mute, RDS_MUTE);
+    assert_memory_equal(rig_session(r)->rest, &rest, sizeof rest);
     r->svc->upstream = NULL;
     struct span packed = pack(r);
     rig_disconnect(r);
@@ -230,7 +238,7 @@ static void a_request_half_read_through_goes_on(void **state)
     int n = snprintf(big, sizeof big, "*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$%u\r\n", NET_IN_MAX);
     memset(big + n, 'x', sizeof big - (size_t)n);
     assert_int_equal(rig_send(r, span_of(big, NET_IN_MAX)), NET_MORE);
-    assert_non_null(rig_session(r)->swallow);
+    assert_non_null(rig_session(r)->rest);
     carry(r);
     assert_int_equal(rig_send(r, span_of(big, (size_t)n)), NET_MORE);
     r->out.n = r->turn.reply_start = 0;
@@ -238,7 +246,7 @@ static void a_request_half_read_through_goes_on(void **state)
     assert_int_equal(rig_send(r, SPAN("\r\n$2")), NET_MORE); /* within a length line */
     carry(r);
     assert_int_equal(rig_send(r, SPAN("\r\nxx\r\n")), NET_MORE);
-    assert_null(rig_session(r)->swallow);
+    assert_null(rig_session(r)->rest);
     rig_check(r, "PING", "+PONG\r\n");
 }
 

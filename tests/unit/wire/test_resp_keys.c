@@ -72,6 +72,75 @@ static void stores_and_migrates(void **state)
     check("MIGRATE h 1 \"\" 0 9 AUTH2 u keys KEYS a", "a");
 }
 
+/* Of a request that is larger than the input: words, an arg that is cut, and so many more args. */
+static void check_rest(const char *line, uint32_t more, const char *want)
+{
+    static struct resp_req words, req;
+    static char in[WIRE_IN_MAX];
+    struct resp_range r[RESP_RANGES];
+    char text[256], got[64];
+    struct buf b;
+    struct span arg;
+    size_t used;
+    int n = snprintf(text, sizeof text, "%s\r\n", line);
+    assert_int_equal(resp_parse(span_of(text, (size_t)n), &words, &used), WIRE_REQ);
+    memset(in, 'x', sizeof in);
+    buf_init(&b, in, sizeof in);
+    resp_put_array(&b, words.argc + 1 + more);
+    struct resp_walk w = resp_walk_from(&words, 0);
+    while (resp_next_arg(&w, &arg))
+        resp_put_bulk(&b, arg);
+    size_t fore = b.n;
+    buf_put_span(&b, SPAN("$100000\r\n"));
+    assert_int_equal(resp_parse(span_of(in, sizeof in), &req, &used), WIRE_REQ);
+    assert_true(req.truncated && req.fore == fore && req.whole == words.argc);
+    unsigned ranges = resp_rest_ranges(resp_lookup(req.argv[0]), &req, r);
+    buf_init(&b, got, sizeof got - 1);
+    for (uint32_t i = req.whole; i < req.argc; i++)
+        buf_put_char(&b, resp_is_key(r, ranges, i) ? 'k' : '-');
+    got[b.n] = '\0';
+    if (strcmp(got, want) != 0)
+        fail_msg("%s ...: expected '%s', found '%s'", line, want, got);
+}
+
+static void what_follows(void **state)
+{
+    (void)state;
+    check_rest("SET k", 0, "-");
+    check_rest("SET", 1, "k-");
+    check_rest("MSET a v b", 3, "-k-k");
+    check_rest("MGET a", 2, "kkk");
+    check_rest("BITOP OR d a", 1, "kk");
+    check_rest("EVAL", 3, "kkkk"); /* how many are keys is not seen yet */
+    check_rest("EVAL s 2 a", 3, "k---");
+    check_rest("SORT l BY", 2, "kkk"); /* STORE may follow */
+    check_rest("XREAD STREAMS a", 2, "kkk");
+    check_rest("NOSUCH a", 2, "kkk");
+    check("SORT a STORE b LIMIT 0 1", "a b");
+}
+
+/* A word that is cut is no word: the option before it stands. */
+static void a_cut_word_is_none(void **state)
+{
+    static struct resp_req req;
+    static char in[WIRE_IN_MAX];
+    struct resp_range r[RESP_RANGES];
+    const char head[] = "*8\r\n$4\r\nSORT\r\n$1\r\na\r\n$5\r\nSTORE\r\n$1\r\nb\r\n$2\r\nBY\r\n";
+    const char end[] = "\r\n$5\r\nLIM";
+    struct buf b;
+    size_t used;
+    (void)state;
+    memset(in, 'x', sizeof in);
+    buf_init(&b, in, sizeof in);
+    buf_put(&b, head, sizeof head - 1);
+    size_t by = sizeof in - b.n - (sizeof "$67890\r\n" - 1) - (sizeof end - 1);
+    in[b.n + (size_t)snprintf(in + b.n, 16, "$%zu\r\n", by)] = 'x';
+    memcpy(in + sizeof in - (sizeof end - 1), end, sizeof end - 1);
+    assert_int_equal(resp_parse(span_of(in, sizeof in), &req, &used), WIRE_REQ);
+    assert_int_equal(resp_key_ranges(resp_lookup(req.argv[0]), &req, r), 2);
+    assert_true(r[1].from == 3 && r[1].to == 3);
+}
+
 static void counted(void **state)
 {
     (void)state;
@@ -112,6 +181,8 @@ int main(void)
         cmocka_unit_test(streams),
         cmocka_unit_test(what_does_not_parse_names_none),
         cmocka_unit_test(stores_and_migrates),
+        cmocka_unit_test(what_follows),
+        cmocka_unit_test(a_cut_word_is_none),
         cmocka_unit_test(counted),
         cmocka_unit_test(by_its_words),
     };
