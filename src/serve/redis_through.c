@@ -7,7 +7,7 @@
  *     some are: MGET        -> there, and merged
  *               all others  -> an error
  *
- * Of a command that is not known each arg may be a key.
+ * Of a command that is not known the first arg is taken for a key, as of nearly all that are.
  */
 #include "serve/redis_through.h"
 
@@ -24,7 +24,7 @@ enum keys {
 
 static enum keys keys_of(struct rds_call *c)
 {
-    struct resp_range ranges[RESP_RANGES] = {{1, UINT32_MAX, 1}};
+    struct resp_range ranges[RESP_RANGES] = {{1, 1, 1}};
     unsigned n = c->cmd ? resp_key_ranges(c->cmd, c->req, ranges) : 1;
     struct resp_walk w = resp_walk_from(c->req, 0);
     unsigned kinds = KEYS_NONE;

@@ -142,7 +142,7 @@ unsigned resp_rest_ranges(const struct resp_cmd *cmd, struct resp_req *req,
 {
     if (cmd && (!(cmd->flags & RESP_F_MOVABLEKEYS) || is_counted(cmd, req)))
         return resp_key_ranges(cmd, req, out);
-    *out = (struct resp_range){req->whole, req->argc - 1, 1};
+    *out = (struct resp_range){cmd ? req->whole : 1, cmd ? req->argc - 1 : 1, 1};
     return 1;
 }
 

@@ -27,7 +27,7 @@ unsigned resp_key_ranges(const struct resp_cmd *cmd, struct resp_req *req,
                          struct resp_range out[RESP_RANGES]);
 
 /* The same for what follows of a truncated request, the args from req->whole on: all of them, where
- * what tells the keys may stand there, too, or the command is not known (cmd is NULL). */
+ * what tells the keys may stand there, too. cmd NULL: of a command that is not known the first. */
 unsigned resp_rest_ranges(const struct resp_cmd *cmd, struct resp_req *req,
                           struct resp_range out[RESP_RANGES]);
 

@@ -83,7 +83,7 @@ def long_requests(case):
                   ("EVAL", "return redis.call('incr', KEYS[1]) --" + "x" * 70000, 1, "id:a"),
                   ("SORT", "list", "BY", "x" * 70000, "STORE", "id:a"),
                   ("XREAD", "STREAMS", *KEYS, "id:a", *("0" for _ in range(1501))),
-                  ("NEWER", "x" * 70000, "id:a"), ("BITOP", "OR", "d", *KEYS, "id:a")):
+                  ("BITOP", "OR", "d", *KEYS, "id:a")):
         is_apart(s.resp(), redis, asked)
     is_apart(s.resp(), redis, ("MULTI",), ("SET", "q", "1"), ("MSET", *PAIRS, "id:a", "5"))
     assert redis.ask("GET", "q") is None
@@ -95,6 +95,9 @@ def long_requests(case):
         assert r.ask("EVAL", "return #ARGV", 1, "k", *("id:%08d" % i for i in range(9000))) == 9000
         assert r.ask("SET", "k" * 70000, "v") == b"OK" and r.ask("GET", "k" * 70000) == b"v"
         assert is_id(r.ask("GET", "id:a"))
+        for more in "x", "x" * 70000:
+            error(r.ask("NEWER", "id:a", more), "ERR an ID key ")
+            error(r.ask("NEWER", "k", more, "id:a"), "ERR unknown command ")
     with s.resp() as r:  # the replies before are given, in their order
         r.send(ENCODE("STRLEN", "k") + ENCODE("BLPOP", "none", "0.2") + ENCODE("ECHO", "a") +
                ENCODE("MGET", *KEYS, "id:a"))

@@ -115,7 +115,8 @@ static void what_follows(void **state)
     check_rest("EVAL s 2 a", 3, "k---");
     check_rest("SORT l BY", 2, "kkk"); /* STORE may follow */
     check_rest("XREAD STREAMS a", 2, "kkk");
-    check_rest("NOSUCH a", 2, "kkk");
+    check_rest("NOSUCH", 2, "k--");
+    check_rest("NOSUCH a", 2, "---");
     check("SORT a STORE b LIMIT 0 1", "a b");
 }
 
