@@ -1,16 +1,81 @@
 /*
- * Who was closed for holding up others on a shared link. Asking again would begin on the shared one
- * again, and be cut again: so for a while what its party (net_peer.id) asks for first on each of
- * the next connections goes on a link of its own, if there is room.
+ * Who holds up others on a shared link, and is closed for that. Asking again would begin on the
+ * shared one again, and be cut again: so for a while what its party (net_peer.id) asks for first on
+ * each of the next connections goes on a link of its own, if there is room.
  *
  * Not on all of them: an address may have many clients, most of whom need none.
  */
 #include "base/log.h"
 #include "net/private.h"
 
+#include <sys/ioctl.h>
+
+#define STALL_US INT64_C(250000)   /* that a client may hold up others on a shared link … */
+#define HURRY_US INT64_C(10000000) /* … and for so long after one has … */
+#define FIRST_US INT64_C(200000)   /* … all more together, which is used up by those who do … */
+#define MORE_US  INT64_C(80000)    /* … and comes again, up to this … */
+#define COMES    4                 /* … a microsecond in so many … */
+#define PART     8                 /* … and one of them has this part of what is left … */
+#define WAKE_US  INT64_C(4000)     /* … or as long as it nearly always takes to wake up */
+#define QUICK    32                /* bytes that who is quick takes in a microsecond */
+
 #define CUT_US     INT64_C(60000000)
 #define CUT_CONNS  64u
 #define CUT_SAY_MS 10000
+
+/* ---- how long ---------------------------------------------------------------------------------
+ */
+
+/* A part of it is with the kernel, which seldom asks for more. */
+size_t cut_untaken(const struct conn *c)
+{
+    int there = 0;
+    if (ioctl(c->rd.fd, TIOCOUTQ, &there) < 0 || there < 0)
+        there = 0;
+    return kept_span(&c->out).n + (size_t)there;
+}
+
+void cut_add_up(const struct upstream_link *l, struct relay *r, int64_t now)
+{
+    int64_t paused_us = now - l->stalled_us;
+    size_t left = cut_untaken(r->c), taken = left < l->stalled_n ? l->stalled_n - left : 0;
+    r->held_us += paused_us;
+    r->slow_us += paused_us - (int64_t)(taken / QUICK);
+    r->slow_us = r->slow_us > 0 ? r->slow_us : 0;
+}
+
+/* What is left for all who hold up others while there is hurry. */
+static int64_t left_us(const struct upstream *up, int64_t now)
+{
+    int64_t left = up->left_us + (now - up->cuts.latest_us) / COMES;
+    int64_t most = up->left_us > MORE_US ? up->left_us : MORE_US;
+    return left < most ? left : most;
+}
+
+/* One that takes a little now and then is never paused for long: so the pauses add up. And others
+ * wait for all that do so, one after the other: so they have little time together. But whatever
+ * they do, who takes his reply as fast as he can has it: of his time what a quick one needs for as
+ * much does not count then. */
+bool cut_slow(struct upstream_link *l, const struct relay *r, int64_t now)
+{
+    struct upstream *up = l->up;
+    bool hurry = now < up->hurry_us;
+    int64_t left = left_us(up, now), part = left / PART > WAKE_US ? left / PART : WAKE_US;
+    struct relay all = *r;
+    if (l->stalled == r)
+        cut_add_up(l, &all, now);
+    bool slow = all.held_us >= STALL_US || (hurry && all.slow_us >= part);
+    if (!slow || !link_others_wait(l, r))
+        return false;
+    up->left_us = !hurry ? FIRST_US : left > all.slow_us ? left - all.slow_us : 0;
+    up->hurry_us = hurry ? up->hurry_us : now + HURRY_US;
+    cut_note(up, r->c);
+    conn_close(r->c);
+    return true;
+}
+
+/* ---- who was ----------------------------------------------------------------------------------
+ */
 
 void cut_note(struct upstream *up, const struct conn *c)
 {
@@ -29,14 +94,14 @@ void cut_note(struct upstream *up, const struct conn *c)
     if (!k)
         k = &up->cuts.of[up->cuts.at++ % CUTS];
     *k = (struct cut){.id = {peer.id[0], peer.id[1]}, .until_us = now + CUT_US, .left = CUT_CONNS};
-    up->cuts.until_us = k->until_us;
+    up->cuts.latest_us = now;
 }
 
 bool cut_recalls(struct upstream *up, const struct conn *c)
 {
     struct net_peer peer;
     int64_t now = upstream_now_us(up);
-    if (now >= up->cuts.until_us) /* nobody was, as nearly always */
+    if (now >= up->cuts.latest_us + CUT_US) /* nobody was, as nearly always */
         return false;
     peer_of(c->rd.fd, &peer);
     for (unsigned i = 0; i < CUTS; i++) {

@@ -245,7 +245,7 @@ static bool overflows(const struct upstream_link *l, const struct relay *r)
 static void pause_reading(struct upstream_link *l, struct relay *r)
 {
     int64_t now = clock_mono_us(l->up->net->conf.clock);
-    if (!l->owner && upstream_end_stall(l, r, now, 0))
+    if (!l->owner && cut_slow(l, r, now))
         return;
     ev_io_stop(l->up->net->loop, &l->rd);
     if (l->owner)
@@ -253,6 +253,7 @@ static void pause_reading(struct upstream_link *l, struct relay *r)
     r->loud = true;
     l->stalled = r;
     l->stalled_us = now;
+    l->stalled_n = cut_untaken(r->c);
     if (now < l->up->hurry_us)
         upstream_tick_anew(l->up);
 }

@@ -330,8 +330,9 @@ struct relay {
     bool broken;             /* a request could not be forwarded whole: close */
     bool late;               /* what has no reply may take any time, and so the next reply */
     bool owes;               /* the latest reply expected is to a request that is not whole yet */
-    int64_t held_us;         /* that others waited for it on shared links, in all pauses ended */
-    struct frame_subs subs;  /* on its own link, as far as the replies have come */
+    int64_t held_us;        /* that others waited for it on shared links, in all pauses ended … */
+    int64_t slow_us;        /* … and without what a quick one needs for what it took; >= 0 */
+    struct frame_subs subs; /* on its own link, as far as the replies have come */
 };
 
 void relay_closed(struct conn *c);      /* the connection closes */
@@ -400,9 +401,10 @@ struct upstream_link {
     uint32_t orphans; /* among them, on a shared one: those of clients that are gone */
     uint32_t size;    /* bytes of a reply, about */
     struct frame frame;
-    uint64_t frame_n; /* bytes of it */
-    int64_t since_us; /* monotonic: latest sign of life while one is expected */
-    int64_t stalled_us;
+    uint64_t frame_n;   /* bytes of it */
+    int64_t since_us;   /* monotonic: latest sign of life while one is expected */
+    int64_t stalled_us; /* monotonic: since then … */
+    size_t stalled_n;   /* … when so many bytes were not taken */
 };
 
 /* reach.c: whether a server can be reached */
@@ -434,7 +436,7 @@ struct cut {
 struct cuts {
     struct cut of[CUTS];
     unsigned at;
-    int64_t until_us; /* monotonic: none is later */
+    int64_t latest_us; /* monotonic: when it was */
     struct log_limit said;
 };
 
@@ -456,8 +458,8 @@ struct upstream {
     struct ev_timer tick; /* runs while something is expected */
     int64_t timeout_us;
     size_t buffer;
-    int64_t hurry_us; /* monotonic: until then nobody may hold up others … */
-    int64_t grace_us; /* … for so long */
+    int64_t hurry_us; /* monotonic: until then nobody may hold up others for long … */
+    int64_t left_us;  /* … and all for so long, at cuts.latest_us; >= 0 */
     struct cuts cuts;
     struct backoff connects;              /* after a round of all addresses */
     struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought no reply */
@@ -557,15 +559,16 @@ void greetings_free(struct upstream *up);
 
 /* cut.c */
 void cut_note(struct upstream *up, const struct conn *c); /* it is about to be closed for that */
+/* Closes the client that holds up others for too long. */
+bool cut_slow(struct upstream_link *l, const struct relay *r, int64_t now);
+void cut_add_up(const struct upstream_link *l, struct relay *r, int64_t now); /* a pause ends */
+size_t cut_untaken(const struct conn *c); /* bytes that the client has not */
 /* Whether c, which asks for the first time, should have a link of its own. */
 bool cut_recalls(struct upstream *up, const struct conn *c);
 
 /* upstream.c: servers */
 void upstream_tick(struct upstream *up);      /* something is expected: its timer has to run */
 void upstream_tick_anew(struct upstream *up); /* the same, and look sooner where there is hurry */
-/* Closes the client for which reading has paused for paused_us, if that and the pauses before have
- * held up others for too long. */
-bool upstream_end_stall(struct upstream_link *l, struct relay *r, int64_t now, int64_t paused_us);
 void upstreams_free(struct net *n);
 
 static inline int64_t upstream_now_us(const struct upstream *up)

@@ -477,8 +477,8 @@ void link_retire(struct upstream_link *l)
 /* A client takes its replies again. */
 void link_read_on(struct upstream_link *l)
 {
-    if (l->stalled && link_others_wait(l, l->stalled))
-        l->stalled->held_us += upstream_now_us(l->up) - l->stalled_us;
+    if (l->stalled && l->stalled->c && link_others_wait(l, l->stalled))
+        cut_add_up(l, l->stalled, upstream_now_us(l->up));
     l->stalled = NULL;
     if (l->state == LINK_OPEN && !ev_is_active(&l->rd)) {
         l->since_us = upstream_now_us(l->up);

@@ -9,35 +9,12 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define STALL_US    INT64_C(250000)   /* that a client may hold up others on a shared link … */
-#define HURRY_US    INT64_C(10000000) /* … and for so long after one has … */
-#define GRACE_US    INT64_C(100000) /* … one more for as long as a quick one needs, and each … */
-#define GRACE_MIN   INT64_C(20000)  /* … behind it half as long; below this not at all */
-#define TICK_HURRY  INT64_C(20000)
+#define TICK_HURRY  INT64_C(2000)
 #define TICK_MAX_US INT64_C(250000)
 #define LOOK_US     INT64_C(1000000) /* that a link waits for a name, if it need not */
 
 /* ---- the timer: runs while something is expected -----------------------------------------------
  */
-
-/* One that takes a little now and then is never paused for long: so the pauses add up. And others
- * wait for all that do so, one after the other: so the later ones have less time. */
-bool upstream_end_stall(struct upstream_link *l, struct relay *r, int64_t now, int64_t paused_us)
-{
-    struct upstream *up = l->up;
-    bool hurry = now < up->hurry_us;
-    if (r->held_us + paused_us < (hurry ? up->grace_us : STALL_US) || !link_others_wait(l, r))
-        return false;
-    if (!hurry) {
-        up->hurry_us = now + HURRY_US;
-        up->grace_us = GRACE_US;
-    } else {
-        up->grace_us = up->grace_us / 2 >= GRACE_MIN ? up->grace_us / 2 : 0;
-    }
-    cut_note(up, r->c);
-    conn_close(r->c);
-    return true;
-}
 
 /* The one reply that is due is that to the request of which the client has not sent all: it has its
  * own time for that, and the server's begins with the last byte. */
@@ -73,7 +50,7 @@ static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
     if (l->stalled) {
         *busy = true;
         l->since_us = now;
-        (void)upstream_end_stall(l, l->stalled, now, now - l->stalled_us);
+        (void)cut_slow(l, l->stalled, now);
         return NULL;
     }
     bool untaken = l->fifo_n == 0 && ev_is_active(&l->wr);

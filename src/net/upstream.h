@@ -17,8 +17,8 @@
  *   - The replies of a client come in the order of its requests: a local answer waits until nothing
  *     is expected (NET_BEHIND), and so does a change of links.
  *   - What a client does not take holds up its own link; on a shared one it is closed once it has
- *     held up others for STALL_US, and for a while after that sooner: GRACE_US and less, so that
- *     many that do so cannot add it up.
+ *     held up others for STALL_US, and for a while after that sooner, so that many that do so
+ *     cannot add it up; but never who takes it as fast as he can.
  *   - A client has little under way at the server, on whichever link: so many replies, and so many
  *     bytes of them, by the size of those that came before; one where they are large. A server
  *     deals with all of a connection's requests before it looks at the next one's, and on a shared

@@ -85,14 +85,15 @@ static void put_command(struct buf *b, const char *name, struct span arg)
 }
 
 /* What was agreed upon here has to hold there. */
-void rds_send_state(struct rds_call *c)
+void rds_send_state(struct rds_call *c, uint8_t proto)
 {
     const struct rds_session *ses = c->ses;
+    bool hello = ses->proto != proto;
     char mem[RDS_NAME_MAX + 128];
     struct buf b;
     buf_init(&b, mem, sizeof mem);
-    if (ses->proto == 3)
-        put_command(&b, "HELLO", SPAN("3"));
+    if (hello)
+        put_command(&b, "HELLO", ses->proto == 3 ? SPAN("3") : SPAN("2"));
     if (ses->db > 0) {
         BUF_PUT_LIT(&b, "*2\r\n$6\r\nSELECT\r\n");
         resp_put_bulk_u64(&b, ses->db);
@@ -104,7 +105,7 @@ void rds_send_state(struct rds_call *c)
     upstream_send(c->turn, buf_span(&b));
     if (ses->there->mute != RDS_LOUD) /* it was said there before: to none of it there is a reply */
         return;
-    upstream_expect(c->turn, FRAME_RESP, (ses->proto == 3 ? 1u : 0u) + (ses->db > 0 ? 1u : 0u),
+    upstream_expect(c->turn, FRAME_RESP, (hello ? 1u : 0u) + (ses->db > 0 ? 1u : 0u),
                     UPSTREAM_SKIP);
     upstream_expect(c->turn, FRAME_RESP, ses->name_n > 0, /* who may not say it does without */
                     UPSTREAM_SKIP | UPSTREAM_FORGIVE);
@@ -253,7 +254,7 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
     }
     ses->passes = true;
     if (is == UPSTREAM_FRESH && !auth)
-        rds_send_state(c);
+        rds_send_state(c, 2);
     if (!rds_begin_stream(c))
         c->close = true;
     upstream_send(c->turn, c->raw);
@@ -262,7 +263,7 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
     if (!ses->there->tunnel && (ses->proto == 3 || !upstream_subscribed(c->turn)))
         follow(c); /* else Redis refuses what it follows */
     if (is == UPSTREAM_FRESH && rds_is_verb(c, RESP_AUTH))
-        rds_send_state(c);
+        rds_send_state(c, 2);
     if (at == RDS_TUNNEL) {
         upstream_tunnel(c->turn);
         ses->there->tunnel = true;

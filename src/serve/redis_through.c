@@ -48,7 +48,7 @@ static enum serve_result merge(struct rds_call *c)
         return rds_unavailable(c);
     c->ses->passes = true;
     if (is == UPSTREAM_FRESH)
-        rds_send_state(c);
+        rds_send_state(c, 2);
     enum serve_result r = rds_merge(c);
     if (r != RDS_PARKED)
         serve_count(c->svc->serve, SERVE_REDIS, RESP_MGET - 1, r);
@@ -117,7 +117,7 @@ static enum serve_result move_multi(struct rds_call *c)
     if (is == UPSTREAM_DOWN)
         return rds_unavailable(c);
     if (is == UPSTREAM_FRESH)
-        rds_send_state(c);
+        rds_send_state(c, 2);
     upstream_send(c->turn, multi);
     upstream_send(c->turn, rds_multi_bytes(ses));
     upstream_expect(c->turn, FRAME_RESP, is_heard(c) ? 1 + (uint32_t)queued : 0, UPSTREAM_SKIP);
@@ -232,7 +232,7 @@ static enum serve_result log_in(struct rds_call *c)
         return rds_behind(c);
     enum serve_result r = rds_here(c);
     if (is == UPSTREAM_READY && c->ses->proto != proto)
-        rds_send_state(c);
+        rds_send_state(c, proto);
     return r;
 }
 

@@ -77,8 +77,9 @@ bool rds_may_share(const struct rds_call *c);
 /* The link for a request: see upstream_ready. own: one of the client's own, whatever it is. */
 enum upstream_ready rds_ready(struct rds_call *c, bool own);
 
-/* What was agreed upon here has to hold there, too: first of all on a link that is fresh. */
-void rds_send_state(struct rds_call *c);
+/* What was agreed upon here has to hold there, too: first of all on a link that is fresh.
+ * proto: of RESP, 2 or 3, that is spoken there; 2 on a fresh one. */
+void rds_send_state(struct rds_call *c, uint8_t proto);
 
 /* The request goes there, as it is. */
 enum serve_result rds_there(struct rds_call *c, enum rds_at at);

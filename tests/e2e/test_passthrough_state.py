@@ -50,6 +50,17 @@ def subscribed(case):
         assert r.ask("UNSUBSCRIBE", "c")[2] == 0 and is_id(r.ask("GET", "id:a"))
 
 
+@test("a HELLO with a login, on a connection of its own, is for the server's replies, too")
+def hello_with_login(case):
+    redis = case.redis()
+    s = behind(case, redis, options={"auth.mode": "accept_any"})
+    redis.ask("HSET", "h", "a", "1")
+    with s.resp() as r:
+        assert r.ask("WATCH", "x") == b"OK" and r.ask("HGETALL", "h") == [b"a", b"1"]
+        assert r.ask("HELLO", "3", "AUTH", "user", "secret") and r.ask("HGETALL", "h") == {b"a": b"1"}
+        assert r.ask("HELLO", "2", "AUTH", "user", "secret") and r.ask("HGETALL", "h") == [b"a", b"1"]
+
+
 @test("a HELLO that the server refuses changes no more than it does there")
 def refused_hello(case):
     redis = case.redis()

@@ -155,17 +155,6 @@ static void *take_all(void *arg)
     return NULL;
 }
 
-/* A large value for a client, behind which another waits. */
-static int ask_large(int server, int client, int other)
-{
-    say(client, "fetch a\n");
-    int link = accepted(server);
-    expect(link, "a\n");
-    say(other, "share b\n");
-    expect(link, "b\n");
-    return link;
-}
-
 static void send_large(int link)
 {
     static char value[1 << 20];
@@ -177,27 +166,67 @@ static void send_large(int link)
         assert_true(r > 0);
         at += (size_t)r;
     }
-    say(link, "\r\nEND\r\nSTORED\r\n");
+    say(link, "\r\nEND\r\n");
 }
 
-/* After one has held up others, who is quick has a large value whole all the same. */
-static void one_who_stalls_does_not_have_quick_ones_cut(void **state)
+static int64_t stands_us; /* atomic: where the clock stands; 0: it runs */
+
+static int64_t mono_us(struct clock *c)
 {
-    (void)state;
+    (void)c;
+    int64_t at = __atomic_load_n(&stands_us, __ATOMIC_RELAXED);
+    return at ? at : clock_mono_us(clock_system());
+}
+
+static int64_t wall_us(struct clock *c)
+{
+    (void)c;
+    return clock_wall_us(clock_system());
+}
+
+static struct clock standing = {wall_us, mono_us};
+
+/* The same in two halves, each once it has woken up: 3 ms of the clock that stands. */
+static void *wake_and_take_all(void *arg)
+{
+    static char half[1 << 19];
+    size_t *left = ((size_t **)arg)[0];
+    for (int i = 0; i < 2; i++) {
+        pass(50);
+        (void)__atomic_fetch_add(&stands_us, 3000, __ATOMIC_RELAXED);
+        pass(20);
+        ssize_t r = recv(*((int **)arg)[1], half, sizeof half, MSG_WAITALL);
+        *left -= r > 0 ? (size_t)r : 0;
+    }
+    return take_all(arg);
+}
+
+#define STALLERS 20
+
+/* After so many have held up others, who is quick has a large value whole all the same. */
+static void quick_one_has_all_behind(int stallers, bool stands)
+{
     char path[64], text[96];
-    int server = listen_at("127.0.0.2");
+    int server = listen_at("127.0.0.2"), slow[STALLERS], link = -1;
+    b.conf.clock = &standing;
     (void)snprintf(path, sizeof path, "/tmp/sf-feed-%d.sock", (int)getpid());
     (void)snprintf(text, sizeof text, "unix:%s", path);
     (void)snprintf(address, sizeof address, "tcp://127.0.0.2:%u", port);
     net_bench_start(&b, text); /* a socket that keeps little */
     net_bench_call(&b, do_upstream, address);
-    int slow = dial(&b), other = dial(&b), quick = dial(&b), link = ask_large(server, slow, other);
-    say(quick, "share c\n"); /* before: later, its party begins on links of its own */
-    expect(link, "c\n");
-    send_large(link);
+    int other = dial(&b), quick = dial(&b);
+    link = served_by(server, quick, "share"); /* later, its party begins on links of its own */
+    for (int i = 0; i < stallers; i++) {
+        slow[i] = dial(&b);
+        say(slow[i], "fetch a\n");
+        expect(link, "a\n");
+    }
+    say(other, "share b\n");
+    expect(link, "b\n");
+    for (int i = 0; i < stallers; i++)
+        send_large(link);
     say(link, "STORED\r\n");
     expect(other, "STORED\r\n");
-    expect(quick, "STORED\r\n");
     int next = accepted(server); /* in the place of the first, which has made way */
     size_t left = strlen("VALUE a 0 1048576\r\n") + (1 << 20) + strlen("\r\nEND\r\n");
     void *what[] = {&left, &quick};
@@ -206,18 +235,36 @@ static void one_who_stalls_does_not_have_quick_ones_cut(void **state)
     expect(next, "a\n");
     say(other, "share b\n");
     expect(next, "b\n");
-    assert_int_equal(pthread_create(&taker, NULL, take_all, what), 0);
+    if (stands)
+        __atomic_store_n(&stands_us, clock_mono_us(clock_system()), __ATOMIC_RELAXED);
+    assert_int_equal(pthread_create(&taker, NULL, stands ? wake_and_take_all : take_all, what), 0);
     send_large(next);
+    say(next, "STORED\r\n");
     (void)pthread_join(taker, NULL);
     assert_int_equal(left, 0);
     expect(other, "STORED\r\n");
+    __atomic_store_n(&stands_us, 0, __ATOMIC_RELAXED);
     (void)close(link);
     (void)close(next);
-    (void)close(slow);
+    for (int i = 0; i < stallers; i++)
+        (void)close(slow[i]);
     (void)close(quick);
     (void)close(other);
     (void)close(server);
     (void)unlink(path);
+}
+
+static void one_who_stalls_does_not_have_quick_ones_cut(void **state)
+{
+    (void)state;
+    quick_one_has_all_behind(1, false);
+}
+
+/* On a clock that stands, so that it is quick on any machine. */
+static void many_who_stall_do_not_have_quick_ones_cut(void **state)
+{
+    (void)state;
+    quick_one_has_all_behind(STALLERS, true);
 }
 
 #define MUCH ((size_t)32 << 20)
@@ -322,6 +369,7 @@ int main(void)
         UP(a_push_without_an_end_is_not_waited_for),
         UP(what_began_unasked_is_no_reply_to_what_is_asked_meanwhile),
         UP(one_who_stalls_does_not_have_quick_ones_cut),
+        UP(many_who_stall_do_not_have_quick_ones_cut),
         UP(who_waits_for_room_is_held_up),
         UP(who_takes_a_held_up_reply_gets_all_of_it),
     };

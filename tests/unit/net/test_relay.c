@@ -275,6 +275,32 @@ static void what_a_server_does_not_take_has_a_time_too(void **state)
     (void)close(two);
 }
 
+static void do_keep_unsent(struct net_bench *n, void *arg)
+{
+    struct conn *c = CONTAINER(n->net->all.next, struct conn, all);
+    (void)arg;
+    assert_true(kept_add(n->net, &c->relay->l->out, SPAN("x")));
+}
+
+/* The client owes a rest, but it is the server that does not take what is there of the request. */
+static void a_part_that_is_not_taken_has_the_servers_time(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    timeout_us = 300000;
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "part one\n");
+    int link = accepted(two);
+    expect(link, "one\n");
+    net_bench_call(&b, do_keep_unsent, NULL);
+    expect_end(c);
+    NET_AWAIT(net_bench_connections(&b) == 0);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +312,7 @@ int main(void)
         BENCH(on_a_new_link_nobody_is_subscribed),
         BENCH(the_rest_of_a_request_goes_on_while_others_rest),
         BENCH(what_a_server_does_not_take_has_a_time_too),
+        BENCH(a_part_that_is_not_taken_has_the_servers_time),
     };
     return cmocka_run_group_tests_name("net/relay", tests, NULL, NULL);
 }

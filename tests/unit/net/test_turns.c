@@ -35,7 +35,7 @@ static size_t replies(int fd)
     return (size_t)n / 5;
 }
 
-/* Each has 0.2 s to do, all together 1.6 s. */
+/* Each has 0.2 s to do, all together 1.6 s, or more on a busy machine. */
 static void others_are_served_in_between(void **state)
 {
     (void)state;
@@ -58,7 +58,6 @@ static void others_are_served_in_between(void **state)
         least = done[i] < least ? done[i] : least;
         most = done[i] > most ? done[i] : most;
     }
-    assert_true(took_us < 1000000);
     assert_true(all < GREEDY * SPINS);     /* the five questions did not wait for the end of it */
     assert_true(most - least < SPINS / 4); /* and it goes round */
     for (int i = 0; i < GREEDY; i++) {
@@ -70,6 +69,7 @@ static void others_are_served_in_between(void **state)
         assert_int_equal(done[i], SPINS);
         (void)close(greedy[i]);
     }
+    assert_true(took_us < (clock_mono_us(clock_system()) - begun_us) * 5 / 8);
     (void)close(other);
     NET_AWAIT(net_bench_connections(&b) == 0);
 }
