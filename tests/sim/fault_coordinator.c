@@ -67,7 +67,9 @@ static bool all_can_be_heard(const struct world *w)
     return w->down_until <= w->now;
 }
 
-/* The pool is reopened, and by a quarter of settle every holder is heard. */
+/* The pool is reopened, and by a quarter of settle every holder is heard. One made without a uuid
+ * may have taken another's name meanwhile: it refuses whoever knew it by its own, who may try
+ * anything else in vain before the renewal, and has as long again for that. */
 static void hear_all(struct world *w)
 {
     struct coord_pool p;
@@ -85,11 +87,14 @@ static void hear_all(struct world *w)
     w->set.weight[FAULT_KILL_TORN] = 0;
     schedule_live(w, quarter, 600);
     bool passed = w->now >= quarter;
+    uint64_t now;
+    (void)server_pool(w->server, &p, &now);
     for (unsigned i = 0; i < w->set.nodes && !w->failed; i++) {
         struct node *n = &w->node[i];
         if (!node_runs(w, n) || lease_held(&n->lease) == 0 || n->lease.era >= era)
             continue;
-        if (passed && lossless && ran[i] && of_pool(w, n) && n->phase != KEEPER_WAIT &&
+        bool asks_it = of_pool(w, n) && strcmp(n->lease.identity, p.identity) == 0;
+        if (passed && lossless && ran[i] && asks_it && n->phase != KEEPER_WAIT &&
             n->lease.settle_ms == settle)
             world_fail(w, "node %u was not heard within a quarter of settle", i);
         for (unsigned k = 0; k < 20 && node_runs(w, n) && n->lease.era < era; k++) {
