@@ -19,14 +19,15 @@ class Stream:
     def __init__(self, address, timeout=10):
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
         self.sock = socket.socket(family, socket.SOCK_STREAM)
-        self.sock.settimeout(timeout)
         if family == socket.AF_INET:
+            self.sock.settimeout(timeout)
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            self.sock.connect(address)
+            self.sock.connect(address)  # with a timeout a full backlog would be an error, see unix(7)
         except OSError:
             self.sock.close()
             raise
+        self.sock.settimeout(timeout)
         self.buf = bytearray()
 
     def __enter__(self):
