@@ -193,6 +193,8 @@ ALLOWED = (
             "once", rb"-ERR Protocol error: [^\r]*\r\n$"),
     Allowed("nul, and a long line", ("resp",), rb"\0.*[^\n]{60000}",
             "the same, and Redis gives up when there are 64 KiB: here what is behind may wait"),
+    Allowed("nul, and far in a request", ("resp",), rb".{65000}.*\0",
+            "the same, and Redis has what came before: an error would be taken for a reply to it", end="closed"),
     Allowed("commands", ("resp",), rb"(?i)command", "told in a random order", rb"\*\d+\r\n\*10\r\n"),
     Allowed("unsubscribed from all", ("resp",), rb"(?i)\*1\r\n\$1[12]\r\ns?unsubscribe\r\n",
             "the channels are told in a random order", rb"unsubscribe\r\n.*unsubscribe\r\n", ALIKE),
