@@ -134,7 +134,7 @@ static enum err_code make_services(struct app *a, struct err *e)
     s->started_mono_us = clock_mono_us(s->clock);
     (void)snprintf(s->facts.coordinator, sizeof s->facts.coordinator, "%s", a->coord_name);
     (void)snprintf(s->facts.pool, sizeof s->facts.pool, "%s", c->coordinator_pool);
-    s->facts.wanted = c->workers_active + c->workers_spare;
+    s->facts.wanted = c->workers_active + conf_spare(c);
     history_init(&s->history, s->started_mono_us);
     enum err_code r =
         names_init(&s->issuer.names, c->ids_prefix, c->ids_names.item, c->ids_names.n, e);
@@ -414,7 +414,7 @@ static enum err_code start_keeper(struct app *a, struct err *e)
     bool pinned = c->epoch_ms != CONF_EPOCH_OF_POOL;
     struct keeper_options o = {
         .lease = {.active = c->workers_active,
-                  .spare = c->workers_spare,
+                  .spare = conf_spare(c),
                   .renew_ms = c->lease_renew_every_us / 1000,
                   .rotation_jitter_ms = ROTATION_JITTER_MS,
                   .stop_ms = STOP_MS,

@@ -67,6 +67,7 @@ static void note_pool(struct serve_facts *f, const struct coord_pool *p)
     if (!p->identity[0])
         return;
     f->horizon_ms = p->params.horizon_ms;
+    f->first_horizon_ms = p->params.first_horizon_ms;
     f->mature_after_ms = p->params.mature_after_ms;
     f->max_skew_ms = p->params.max_skew_ms;
     f->pool_size = p->params.worker_to - p->params.worker_from + 1u;
@@ -97,6 +98,7 @@ static void note_report(struct bridge *b, const struct keeper_report *r)
     bool ahead = f->up && f->max_skew_ms > 0 && r->skew_ms < -f->max_skew_ms;
     b->serve->issuer.ahead_ms = ahead ? -r->skew_ms : 0;
     memcpy(b->serve->issuer.why, r->why, sizeof b->serve->issuer.why);
+    memcpy(f->page, r->page, sizeof f->page);
     b->finished = r->finished;
     b->paused = r->paused;
     b->proven = r->proven;
@@ -145,6 +147,21 @@ static void give_back(struct bridge *b, struct snowflake *g)
     g->nretired = 0;
 }
 
+/* Of the earliest time at which somebody held can issue again, which is by then maybe over: the
+ * clock is right again, or what was held is given up. */
+static void tell_behind(const struct bridge *b, const struct snowflake *g)
+{
+    char until[TIMEFMT_MAX];
+    int64_t behind_ms = snowflake_resumes(g) - g->seen_ms;
+    if (behind_ms > 0)
+        log_warn(b->serve->issuer.alone
+                     ? "clock stepped back: no IDs until it is as late again, or with an N in "
+                       "static:N that no sidecar ever had, and another state_dir"
+                     : "clock stepped back and no workerId can stand in: claiming another",
+                 kv_i64("behind_ms", behind_ms),
+                 kv_str("until", timefmt_rfc3339(until, snowflake_resumes(g))));
+}
+
 static void urge(struct bridge *b, struct snowflake *g)
 {
     if (!may_urge(b))
@@ -154,14 +171,8 @@ static void urge(struct bridge *b, struct snowflake *g)
         log_warn("clock is above a ceiling: renewing", kv_u64("held", b->serve->facts.held));
     }
     if (g->wants_worker) {
-        char until[TIMEFMT_MAX];
         keeper_urge_claim(b->keeper);
-        log_warn(b->serve->issuer.alone
-                     ? "clock stepped back: no IDs until it is as late again, or with an N in "
-                       "static:N that no sidecar ever had, and another state_dir"
-                     : "clock stepped back and no workerId can stand in: claiming another",
-                 kv_i64("behind_ms", g->last_ms - g->seen_ms),
-                 kv_str("until", timefmt_rfc3339(until, snowflake_resumes(g))));
+        tell_behind(b, g);
     }
     g->wants_renewal = g->wants_worker = false;
 }

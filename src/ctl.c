@@ -52,6 +52,7 @@ static const struct ctl_command commands[] = {
      "Exit 0 when IDs can be had", "Spends none.\n"},
     {NULL, "top", ctl_top, "connect " ON_POOL " count delay once no-color", "", 0, 0,
      "A sidecar, or with --coordinator a pool, live",
+     "A pool has to be named by --coordinator, whatever the environment has.\n"
      "q ends it, space looks again at once; of a pool, s sorts by another column,\n"
      "r the other way round. Where stdout is no terminal, one look is printed as\n"
      "plain text, or -n of them.\n"},

@@ -78,10 +78,11 @@ int ctl_print_json(int status, json_t *j);
 #define CTL_WORD_MAX 48
 char *ctl_word(void);
 
-/* A time as RFC 3339, a stretch of time as people say it ("3 h 12 min"), and a number with commas,
- * each in a ctl_word. */
+/* A time as RFC 3339, a stretch of time as people say it ("3 h 12 min"), which is less than it is,
+ * one as options take it ("5399s"), exactly, and a number with commas, each in a ctl_word. */
 const char *ctl_time(int64_t unix_ms);
 const char *ctl_span(int64_t ms);
+const char *ctl_duration(int64_t ms);
 const char *ctl_number(uint64_t n);
 
 /* Text of somebody else's, cut to cap - 1 bytes; what is not printable ASCII becomes '?', for it

@@ -285,9 +285,10 @@ bool ctl_parse(const struct ctl_command *c, int argc, char **argv, struct ctl_ar
     a->nrest = argc - optind;
     if (a->nrest >= c->rest_min && (c->rest_max < 0 || a->nrest <= c->rest_max))
         return true;
-    (void)ctl_fail(CTL_USAGE, "%s: expected %d argument%s, found %d; see sidflakectl %s%s%s --help",
-                   c->name, c->rest_min, c->rest_min == 1 ? "" : "s", a->nrest,
-                   c->group ? c->group : "", c->group ? " " : "", c->name);
+    (void)ctl_fail(CTL_USAGE,
+                   "%s: expected %s%d argument%s, found %d; see sidflakectl %s%s%s --help", c->name,
+                   c->rest_max < 0 ? "at least " : "", c->rest_min, c->rest_min == 1 ? "" : "s",
+                   a->nrest, c->group ? c->group : "", c->group ? " " : "", c->name);
     return false;
 }
 

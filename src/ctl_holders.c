@@ -51,13 +51,41 @@ int64_t ctl_holders_end(const struct coord_snapshot *snap, int64_t after_ms, uin
     return end >= after_ms ? end : 0;
 }
 
+/* A free one of an earlier era counts as used up to the short floor; who never had a holder has no
+ * record. */
+static void rests_of_queued(const struct coord_snapshot *snap, int64_t *rest)
+{
+    const struct coord_pool *p = &snap->pool;
+    int64_t short_ms = snap->reply.era > 1 ? p->floor_short_ms : 0;
+    for (size_t i = 0; i < snap->nqueue; i++)
+        if (snap->queue[i] >= p->params.worker_from && snap->queue[i] <= p->params.worker_to &&
+            snap->queue[i] < COORD_WORKERS)
+            rest[snap->queue[i]] = short_ms;
+    for (size_t i = 0; i < snap->nworkers; i++) {
+        const struct coord_worker *w = &snap->workers[i];
+        if (w->worker >= COORD_WORKERS || rest[w->worker] == INT64_MAX)
+            continue;
+        if (w->held || w->unreadable)
+            rest[w->worker] = INT64_MAX;
+        else
+            rest[w->worker] = w->stale ? max64(w->hwm_ms, short_ms) : w->hwm_ms;
+    }
+}
+
 int64_t ctl_holders_first(const struct coord_snapshot *snap)
 {
+    static int64_t rest[COORD_WORKERS];
     int64_t end = INT64_MAX;
+    for (size_t i = 0; i < COORD_WORKERS; i++)
+        rest[i] = INT64_MAX;
+    rests_of_queued(snap, rest);
+    for (size_t i = 0; i < COORD_WORKERS; i++)
+        end = min64(end, rest[i]);
     for (size_t i = 0; i < snap->nworkers; i++)
         if (snap->workers[i].held)
-            end = min64(end, ctl_session_ceiling(&snap->pool, &snap->workers[i]));
-    return end < INT64_MAX ? end + snap->pool.params.grace_ms + 1 : 0;
+            end = min64(end, ctl_session_ceiling(&snap->pool, &snap->workers[i]) +
+                                 snap->pool.params.grace_ms);
+    return end < INT64_MAX ? end + 1 : 0;
 }
 
 void ctl_holders_clear(struct ctl_holders *h)

@@ -45,8 +45,9 @@ void ctl_holders_clear(struct ctl_holders *h);
  * Unix ms. */
 int64_t ctl_holders_end(const struct coord_snapshot *snap, int64_t after_ms, uint64_t *held);
 
-/* From when on the workerId whose range ends first can be had, if its holder is gone; 0: none is
- * held. Unix ms. */
+/* From when on a workerId can be had: one that is queued, as soon as its rest is over, or the one
+ * whose range ends first, if its holder is gone. 0: there is none of either. Unix ms, and past
+ * where one can be had now. */
 int64_t ctl_holders_first(const struct coord_snapshot *snap);
 
 /* Reads the holder's JSON, which is as hostile as anything from a coordinator. */

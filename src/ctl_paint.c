@@ -8,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool paint_size(struct paint *p, unsigned rows, unsigned cols)
+bool paint_size(struct paint *p, unsigned rows, unsigned cols, bool long_text)
 {
     rows = rows > PAINT_ROWS_MAX ? PAINT_ROWS_MAX : rows < 1 ? 1 : rows;
     cols = cols > PAINT_COLS_MAX ? PAINT_COLS_MAX : cols < 1 ? 1 : cols;
-    struct paint_cell *cell = calloc((size_t)rows * cols, sizeof *cell);
+    unsigned width = long_text ? PAINT_LONG : cols;
+    struct paint_cell *cell = calloc((size_t)rows * width, sizeof *cell);
     paint_free(p);
     if (!cell)
         return false;
-    *p = (struct paint){.cell = cell, .rows = rows, .cols = cols};
+    *p = (struct paint){.cell = cell, .rows = rows, .cols = cols, .width = width};
     paint_clear(p);
     return true;
 }
@@ -29,7 +30,7 @@ void paint_free(struct paint *p)
 
 void paint_clear(struct paint *p)
 {
-    for (size_t i = 0; i < (size_t)p->rows * p->cols; i++)
+    for (size_t i = 0; i < (size_t)p->rows * p->width; i++)
         p->cell[i] = (struct paint_cell){' ', PAINT_PLAIN};
     p->row = p->col = 0;
 }
@@ -53,8 +54,8 @@ void paint_tab(struct paint *p, unsigned col)
 
 static void put_cell(struct paint *p, enum paint_style s, uint16_t c)
 {
-    if (p->row < p->rows && p->col < p->cols)
-        p->cell[(size_t)p->row * p->cols + p->col] = (struct paint_cell){c, (uint8_t)s};
+    if (p->row < p->rows && p->col < p->width)
+        p->cell[(size_t)p->row * p->width + p->col] = (struct paint_cell){c, (uint8_t)s};
     p->col++;
 }
 
@@ -78,6 +79,8 @@ static size_t decode(const unsigned char *t, uint16_t *out)
     return 1;
 }
 
+#define ELLIPSIS 0x2026
+
 static unsigned put_text(struct paint *p, enum paint_style s, const char *text, bool draw)
 {
     const unsigned char *t = (const unsigned char *)text;
@@ -87,10 +90,12 @@ static unsigned put_text(struct paint *p, enum paint_style s, const char *text, 
         if (draw)
             put_cell(p, s, c);
     }
+    if (draw && p->col > p->width && p->row < p->rows)
+        p->cell[(size_t)p->row * p->width + p->width - 1].c = ELLIPSIS;
     return n;
 }
 
-#define TEXT_MAX 1024
+#define TEXT_MAX PAINT_LONG
 
 void paint_put(struct paint *p, enum paint_style s, const char *fmt, ...)
 {
@@ -117,7 +122,7 @@ void paint_right(struct paint *p, unsigned end, enum paint_style s, const char *
 void paint_line(struct paint *p, unsigned row, enum paint_style s)
 {
     for (unsigned col = 0; row < p->rows && col < p->cols; col++)
-        p->cell[(size_t)row * p->cols + col].style = (uint8_t)s;
+        p->cell[(size_t)row * p->width + col].style = (uint8_t)s;
 }
 
 /* ---- drawings ---------------------------------------------------------------------------------
@@ -172,7 +177,7 @@ static char ascii_of(uint16_t c)
         return heights[c - LOW];
     if (c >= FULL && c <= FULL + 7)
         return '#';
-    return c == 0xb5 ? 'u' : c == DOT ? '.' : c == 0x2026 ? '~' : c == 0x2265 ? '>' : '-';
+    return c == 0xb5 ? 'u' : c == DOT ? '.' : c == ELLIPSIS ? '~' : c == 0x2265 ? '>' : '-';
 }
 
 static void emit(uint16_t c, bool utf8, FILE *out)
@@ -192,8 +197,8 @@ static void emit(uint16_t c, bool utf8, FILE *out)
 /* Columns up to the last that is not blank. */
 static unsigned used_cols(const struct paint *p, unsigned row, bool styled)
 {
-    unsigned n = p->cols;
-    const struct paint_cell *c = p->cell + (size_t)row * p->cols;
+    unsigned n = p->width;
+    const struct paint_cell *c = p->cell + (size_t)row * p->width;
     while (n > 0 && c[n - 1].c == BLANK && !(styled && c[n - 1].style == PAINT_HEAD))
         n--;
     return n;
@@ -207,7 +212,7 @@ void paint_plain(const struct paint *p, bool utf8, FILE *out)
     for (unsigned row = 0; row < rows; row++) {
         unsigned cols = used_cols(p, row, false);
         for (unsigned col = 0; col < cols; col++)
-            emit(p->cell[(size_t)row * p->cols + col].c, utf8, out);
+            emit(p->cell[(size_t)row * p->width + col].c, utf8, out);
         (void)putc('\n', out);
     }
 }
@@ -227,13 +232,13 @@ static const char *const colorless[PAINT_STYLES] = {
 void paint_ansi(const struct paint *p, const struct paint *before, bool utf8, bool color, FILE *out)
 {
     const char *const *sgr = color ? colored : colorless;
-    bool all = !before->cell || before->rows != p->rows || before->cols != p->cols;
+    bool all = !before->cell || before->rows != p->rows || before->width != p->width;
     if (all)
         (void)fputs("\033[0m\033[2J", out);
     for (unsigned row = 0; row < p->rows; row++) {
-        const struct paint_cell *c = p->cell + (size_t)row * p->cols;
+        const struct paint_cell *c = p->cell + (size_t)row * p->width;
         unsigned style = PAINT_PLAIN, cols = used_cols(p, row, true);
-        if (!all && memcmp(c, before->cell + (size_t)row * p->cols, p->cols * sizeof *c) == 0)
+        if (!all && memcmp(c, before->cell + (size_t)row * p->width, p->width * sizeof *c) == 0)
             continue;
         (void)fprintf(out, "\033[%u;1H", row + 1);
         for (unsigned col = 0; col < cols; col++) {
@@ -242,7 +247,7 @@ void paint_ansi(const struct paint *p, const struct paint *before, bool utf8, bo
             emit(c[col].c, utf8, out);
         }
         (void)fputs(style == PAINT_PLAIN ? "" : "\033[0m", out);
-        (void)fputs(cols < p->cols ? "\033[K" : "", out);
+        (void)fputs(cols < p->width ? "\033[K" : "", out);
     }
     (void)fputs("\033[H", out);
 }

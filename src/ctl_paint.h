@@ -3,7 +3,7 @@
  * plain lines.
  *
  * Invariants
- *   - What does not fit is cut; nothing is ever written outside.
+ *   - What does not fit is cut, and text ends in an ellipsis then; nothing is ever written outside.
  *   - A cell is one column: no wide, combining or control characters. Text of somebody else's comes
  *     through ctl_clean.
  *   - Styles are names of meanings; whatever one says stands in words as well.
@@ -37,16 +37,20 @@ struct paint_cell {
 };
 
 struct paint {
-    struct paint_cell *cell; /* rows * cols */
+    struct paint_cell *cell; /* rows * width */
     unsigned rows, cols;
+    unsigned width;    /* columns that a line has: cols, or more where nothing is to be cut */
     unsigned row, col; /* where the next text goes */
 };
 
 #define PAINT_ROWS_MAX 500u
 #define PAINT_COLS_MAX 500u
+#define PAINT_LONG     2048u /* columns of a long text */
 
-/* Blank, of that size or the nearest allowed one. false: no memory; then it has no cells. */
-bool paint_size(struct paint *p, unsigned rows, unsigned cols);
+/* Blank, of that size or the nearest allowed one. false: no memory; then it has no cells.
+ * long_text: what is laid out for cols may go on beyond them, where nobody sees an edge: a command
+ * that is cut is none. */
+bool paint_size(struct paint *p, unsigned rows, unsigned cols, bool long_text);
 void paint_free(struct paint *p);
 
 /* Blanks it and begins at the top. */

@@ -90,7 +90,7 @@ int ctl_pool_set(struct ctl_args *a)
     if (a->json)
         return ctl_print_json(CTL_OK, json_pack("{s:I, s:s}", "settle_ms", (json_int_t)l->settle_ms,
                                                 "counts_from", from));
-    (void)printf("settle is %s, from %s on\n", ctl_span(l->settle_ms), from);
+    (void)printf("settle is %s, from %s on\n", ctl_duration(l->settle_ms), from);
     return ctl_flush(CTL_OK);
 }
 

@@ -1,20 +1,22 @@
 /*
  * sidflakectl pool status.
  */
-#include "ctl_holders.h"
 #include "ctl_session.h"
 
 #include "base/int64.h"
 #include "ids/layout.h"
+#include "lease/recovery.h"
 
 #include <stdio.h>
+
+#define OPTIONS_MAX 512
 
 static json_t *status_json(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
-    int64_t now = s->reply.now_ms, word = coord_pool_word_from(p, s->reply.era);
-    int64_t floor = p->floor_short_ms > now && s->reply.era > 1 ? p->floor_short_ms + 1 : now;
-    int64_t grants = max64(floor, s->first_ms);
+    int64_t word = coord_pool_word_from(p, s->reply.era);
+    int64_t floor = s->reply.era > 1 ? p->floor_short_ms + 1 : 0;
+    int64_t grants = max64(s->reply.now_ms, s->first_ms ? s->first_ms : floor);
     return json_pack(
         "{s:s, s:I, s:s, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, "
         "s:{s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:I, s:s, s:s, s:o}",
@@ -41,12 +43,25 @@ static void print_settle(const struct ctl_session *s)
     const struct coord_params *q = &s->pool.params;
     const struct coord_later *l = &s->pool.later;
     int64_t now = coord_pool_settle(&s->pool, s->reply.now_ms);
-    (void)printf("settle       %s", ctl_span(now));
+    (void)printf("settle       %s", ctl_duration(now));
     if (now >= q->horizon_ms)
         (void)fputs(", the horizon", stdout);
     if (l->settle_from_ms > s->reply.now_ms)
-        (void)printf("; %s from %s on", ctl_span(l->settle_ms), ctl_time(l->settle_from_ms));
+        (void)printf("; %s from %s on", ctl_duration(l->settle_ms), ctl_time(l->settle_from_ms));
     (void)puts("");
+}
+
+/* To be copied where the pool moves: a horizon that is said shorter, or a range that is said
+ * narrower, has the next pool grant what holders of this one still issue from. */
+static void print_options(const struct ctl_session *s)
+{
+    char text[OPTIONS_MAX];
+    struct buf b;
+    buf_init(&b, text, sizeof text - 1);
+    recovery_put_pool(&b, &s->pool, s->reply.now_ms);
+    text[b.n] = '\0';
+    if (!b.failed)
+        (void)printf("options     %s\n", text);
 }
 
 static void print_status(const struct ctl_session *s)
@@ -63,29 +78,31 @@ static void print_status(const struct ctl_session *s)
     (void)printf("epoch        %s; IDs last until %s (%s)\n", ctl_time(p->epoch_ms),
                  ctl_time(layout_end_ms(p->epoch_ms)),
                  ctl_span(layout_end_ms(p->epoch_ms) - s->reply.now_ms));
-    (void)printf("horizon      %s; %s for the first %s\n", ctl_span(q->horizon_ms),
-                 ctl_span(q->first_horizon_ms), ctl_span(q->mature_after_ms));
-    (void)printf("max skew     %s; grace %s\n", ctl_span(q->max_skew_ms), ctl_span(q->grace_ms));
+    (void)printf("horizon      %s; %s for the first %s\n", ctl_duration(q->horizon_ms),
+                 ctl_duration(q->first_horizon_ms), ctl_duration(q->mature_after_ms));
+    (void)printf("max skew     %s; grace %s\n", ctl_duration(q->max_skew_ms),
+                 ctl_duration(q->grace_ms));
     print_settle(s);
     if (p->later.ahead_ms > 0)
-        (void)printf("ahead        %s, of a pool lost before\n", ctl_span(p->later.ahead_ms));
+        (void)printf("ahead        %s, of a pool lost before\n", ctl_duration(p->later.ahead_ms));
     (void)printf("replicas     %u must acknowledge; %llu connected\n", q->replicas,
                  (unsigned long long)p->replicas);
     (void)printf("clock skew   %s\n", ctl_span(s->reply.now_ms - s->asked_ms));
+    print_options(s);
     json_t *w = ctl_session_warnings(s), *one;
     size_t i;
     json_array_foreach(w, i, one)(void) printf("warning      %s\n", json_string_value(one));
     json_decref(w);
 }
 
-/* The answer is as good without. */
-static void look_at_ranges(struct ctl_session *s)
+/* Where they cannot be read, all else is told all the same. */
+static void look_at_workers(struct ctl_session *s)
 {
     struct coord_snapshot snap;
     struct coord_reply r;
     if (coord_snapshot(s->coord, &snap, &r) != COORD_OK)
         return;
-    s->first_ms = ctl_holders_first(&snap);
+    ctl_session_look(s, &snap);
     coord_snapshot_clear(&snap);
 }
 
@@ -95,8 +112,7 @@ int ctl_pool_status(struct ctl_args *a)
     int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
     if (status)
         return status;
-    if (s.reply.free == 0)
-        look_at_ranges(&s);
+    look_at_workers(&s);
     coord_free(s.coord);
     if (a->json)
         return ctl_print_json(CTL_OK, status_json(&s));

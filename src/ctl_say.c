@@ -74,6 +74,11 @@ const char *ctl_span(int64_t ms)
     return out;
 }
 
+const char *ctl_duration(int64_t ms)
+{
+    return timefmt_duration(ctl_word(), ms * 1000);
+}
+
 const char *ctl_number(uint64_t n)
 {
     char *out = ctl_word();

@@ -3,6 +3,7 @@
  */
 #include "ctl_session.h"
 
+#include "ctl_holders.h"
 #include "ids/layout.h"
 #include "lease/recovery.h"
 
@@ -11,6 +12,7 @@
 
 #define URL_MAX     1025
 #define COMMAND_MAX 1600
+#define NO_POOL_MAX 256 /* bytes of what stands around the command */
 
 const char *ctl_session_pool(const struct ctl_args *a)
 {
@@ -24,15 +26,41 @@ const char *ctl_session_url(const struct ctl_args *a, char out[URL_MAX])
     return out;
 }
 
+/* "sidflakectl what", for this pool and a shell; whole, or as it stands in the manual. */
+static const char *whole(const struct ctl_args *a, const char *what, char out[COMMAND_MAX])
+{
+    char url[URL_MAX];
+    struct buf b;
+    struct recovery_place at = {.url = ctl_session_url(a, url),
+                                .pool = ctl_session_pool(a),
+                                .password_file = a->password_file};
+    buf_init(&b, out, COMMAND_MAX - 1);
+    buf_put_str(&b, what);
+    recovery_put_place(&b, &at);
+    out[b.n] = '\0';
+    return b.failed ? what : out;
+}
+
+/* The command is whole, with the coordinator, or no more than a word. */
+static void why_no_pool(const struct ctl_args *a, struct err *out)
+{
+    char text[COMMAND_MAX];
+    const char *command = whole(a, "sidflakectl pool init", text);
+    if (strlen(command) > ERR_TEXT_MAX - NO_POOL_MAX)
+        command = "sidflakectl pool init";
+    (void)err_set(out, ERR_NOT_FOUND,
+                  "no pool \"%s\": make it with `%s --fresh` if there never was one, else with the "
+                  "command that the log of a sidecar which used it has",
+                  ctl_session_pool(a), command);
+}
+
 void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r,
                      struct err *out)
 {
     char at[URL_MAX];
     (void)ctl_session_url(a, at);
     if (s == COORD_NOPOOL)
-        (void)err_set(out, ERR_NOT_FOUND,
-                      "no pool \"%s\" at %s: make it with `sidflakectl pool init`",
-                      ctl_session_pool(a), at);
+        why_no_pool(a, out);
     else if (s == COORD_EXISTS)
         (void)err_set(out, ERR_EXISTS, "there is a pool \"%s\" at %s already", ctl_session_pool(a),
                       at);
@@ -122,18 +150,20 @@ static void warn_of_clocks(json_t *w, const struct ctl_session *s)
                             ctl_span(behind), ctl_time(p->tmax_ms - 2 * p->params.max_skew_ms)));
 }
 
-/* For a shell; whole, or where it is described. */
 static const char *reopen_command(const struct ctl_args *a, char out[COMMAND_MAX])
 {
-    char url[URL_MAX];
-    struct buf b;
-    struct recovery_place at = {.url = ctl_session_url(a, url),
-                                .pool = ctl_session_pool(a),
-                                .password_file = a->password_file};
-    buf_init(&b, out, COMMAND_MAX - 1);
-    recovery_put_word(&b, &at);
-    out[b.n] = '\0';
-    return b.failed ? "sidflakectl pool reopen --nothing-lost" : out;
+    return whole(a, "sidflakectl pool reopen --nothing-lost", out);
+}
+
+static void warn_of_lost(json_t *w, const struct ctl_session *s)
+{
+    char text[COMMAND_MAX];
+    if (s->lost > 0)
+        json_array_append_new(
+            w, json_sprintf("%llu workerIds are free and not in the queue, so that nobody gets "
+                            "them: `%s` puts them back",
+                            (unsigned long long)s->lost,
+                            whole(s->args, "sidflakectl pool check --repair", text)));
 }
 
 /* When IDs come, and what else there is to do. */
@@ -180,6 +210,14 @@ static void warn_of_floors(json_t *w, const struct ctl_session *s)
                             free));
 }
 
+void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap)
+{
+    static struct coord_audit audit;
+    (void)coord_audit(snap, &audit);
+    s->lost = audit.count[COORD_FAULT_LOST];
+    s->first_ms = ctl_holders_first(snap);
+}
+
 json_t *ctl_session_warnings(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
@@ -191,12 +229,18 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
     if (layout_end_ms(p->epoch_ms) - s->reply.now_ms < LIFETIME_WARN_MS)
         json_array_append_new(w, json_sprintf("the time field of the IDs ends on %s",
                                               ctl_time(layout_end_ms(p->epoch_ms))));
-    if (s->first_ms > 0)
+    warn_of_lost(w, s);
+    if (s->reply.free == 0 && s->first_ms > 0)
         json_array_append_new(w, json_sprintf("no workerId is free: the range that ends first is "
                                               "over and rested on %s, if its holder is gone",
                                               ctl_time(s->first_ms)));
-    else if (s->reply.free * 20 < size)
+    else if (size > 1 && s->reply.free * 20 < size) /* of static:N none is ever free */
         json_array_append_new(w, json_sprintf("less than 5 %% of the workerIds are free"));
+    if (s->reply.free > 0 && s->first_ms > s->reply.now_ms &&
+        p->floor_short_ms <= s->reply.now_ms) /* else the floors tell */
+        json_array_append_new(w, json_sprintf("every free workerId rests: new sidecars get one "
+                                              "from %s on",
+                                              ctl_time(s->first_ms)));
     if (p->replicas < p->params.replicas)
         json_array_append_new(w, json_sprintf("%llu replicas are connected, fewer than the %u that "
                                               "must acknowledge: nothing is granted or renewed",

@@ -12,7 +12,10 @@ struct ctl_session {
     struct coord_pool pool;
     struct coord_reply reply; /* the latest */
     int64_t asked_ms;         /* our clock at the time of the answer, for the skew */
-    int64_t first_ms; /* nothing is free: as ctl_holders_first; 0: something is, or not looked */
+
+    /* By ctl_session_look; 0 before. */
+    int64_t first_ms; /* as ctl_holders_first */
+    uint64_t lost;    /* as COORD_FAULT_LOST counts */
 };
 
 /* Connects; with describe, reads the pool as well. timeout_us: of each call. CTL_OK, and the caller
@@ -35,6 +38,9 @@ int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct
 /* The text of that alone, for a view. */
 void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r,
                      struct err *out);
+
+/* What the workerIds themselves tell, for the warnings. */
+void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap);
 
 /* What an operator should know of the pool, as an array of sentences; NULL: no memory. */
 json_t *ctl_session_warnings(const struct ctl_session *s);

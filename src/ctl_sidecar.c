@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define ANSWER_MAX 1024 /* bytes of a line */
 #define TIMEOUT_US INT64_C(2000000)
 #define ADDRESS    "tcp://127.0.0.1:11212"
 
@@ -137,16 +138,21 @@ int ctl_next(struct ctl_args *a)
     return status;
 }
 
+static bool is_error(const char *line)
+{
+    return line[0] == '-' || strncmp(line, "SERVER_ERROR ", 13) == 0;
+}
+
 /* Spends no ID, and is answered by sidflake, whatever is behind: both protocols tell in statistics
  * of its own whether an ID could be had. 1, 0, -1: no answer that a sidecar gives, or -2: it asks
- * for a user. */
-static int is_ready(FILE *f)
+ * for a user. line: the latest that was read, "" where none was. */
+static int is_ready(FILE *f, char line[ANSWER_MAX])
 {
     static const char stat[] = "STAT sidflake_ready ";
     static const char info[] = "sidflake_ready:";
-    char line[1024];
     bool redis = false, asked = ask(f, "stats", "", "sidflake");
-    while (asked && ctl_read_line(f, line, sizeof line)) {
+    line[0] = '\0';
+    while (asked && ctl_read_line(f, line, ANSWER_MAX)) {
         if (wants_login(line))
             return -2;
         if (strncmp(line, stat, sizeof stat - 1) == 0)
@@ -167,10 +173,14 @@ int ctl_ping(struct ctl_args *a)
     int status = open_sidecar(a, &f);
     if (status)
         return status;
-    int ready = is_ready(f);
+    char line[ANSWER_MAX], shown[ANSWER_MAX];
+    int ready = is_ready(f, line);
     (void)fclose(f);
     if (ready == -2)
         return ctl_fail(CTL_BAD, "%s: expected --user NAME --password-file FILE", address_of(a));
+    if (ready < 0 && is_error(line))
+        return ctl_fail(CTL_BAD, "%s: %s", address_of(a),
+                        ctl_clean(shown, sizeof shown, span_str(line)));
     if (ready < 0)
         return ctl_fail(CTL_DOWN, "%s: no answer that a sidecar gives", address_of(a));
     if (a->json)

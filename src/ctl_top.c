@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define CLOCKS_OFF 1.1 /* a sidecar's clock may be behind the coordinator's */
+
 /* ---- words ------------------------------------------------------------------------------------
  */
 
@@ -108,13 +110,11 @@ enum paint_style top_style_of(double fraction)
     return fraction > 0.5 ? PAINT_GOOD : fraction > 0.15 ? PAINT_WARN : PAINT_BAD;
 }
 
-double top_scale(double v)
+double top_scale(double v, double first, double horizon)
 {
-    static const double scales[] = {10, 30, 60, 300, 900, 3600, 7200, 21600, 43200, 86400};
-    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
-        if (v <= scales[i] * 1.001)
-            return scales[i];
-    return v;
+    if (v <= first * CLOCKS_OFF)
+        return first;
+    return v <= horizon * CLOCKS_OFF ? horizon : v;
 }
 
 void top_remember(struct top_history *h, double v)
@@ -177,9 +177,10 @@ static int run_plain(struct top *t)
     if (status)
         return ctl_fail(status, "%s", t->view->why(t->state));
     unsigned rows, cols = PLAIN_COLS;
-    if (isatty(STDOUT_FILENO) == 1)
+    bool terminal = isatty(STDOUT_FILENO) == 1;
+    if (terminal)
         screen_size(&rows, &cols);
-    if (!paint_size(&p, PAINT_ROWS_MAX, cols))
+    if (!paint_size(&p, PAINT_ROWS_MAX, cols, !terminal))
         return ctl_fail(CTL_BAD, "no memory for a page");
     for (uint32_t i = 0; i < (t->count ? t->count : 1) && status == CTL_OK; i++) {
         (void)poll(NULL, 0, (int)delay_of(t)); /* rates are those of between two looks */
@@ -232,7 +233,7 @@ static bool fit(struct paint *now, struct paint *shown)
     if (now->cell && shown->cell && now->rows == rows && now->cols == cols)
         return true;
     paint_free(shown);
-    return paint_size(now, rows, cols);
+    return paint_size(now, rows, cols, false);
 }
 
 /* Until the next look is due. false: the user has had enough. */

@@ -55,8 +55,9 @@ void top_label(struct paint *p, const char *label);
 /* Green, yellow or red for a part of a range that is left. */
 enum paint_style top_style_of(double fraction);
 
-/* The smallest of 10 s, 30 s, 1 min, … 24 h that covers v seconds, or v itself. */
-double top_scale(double v);
+/* What a renewal grants where v is the most that was seen to be left, all in seconds: the first
+ * horizon, of a young tenure, or the horizon; v itself where it is more, or they are NAN. */
+double top_scale(double v, double first, double horizon);
 
 /* ---- history --------------------------------------------------------------------------------- */
 

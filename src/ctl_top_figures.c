@@ -200,7 +200,9 @@ static void paint_worker(const struct sidecar *s, struct paint *p, const struct 
         left = x->value;
         (void)scrape_label(x, "state", state, sizeof state);
     }
-    double most = top_scale(slot < SIDECAR_SLOTS ? s->slot[slot].most : 0);
+    double most = top_scale(slot < SIDECAR_SLOTS ? s->slot[slot].most : 0,
+                            sidecar_number(s, "sidflake_pool_first_horizon_seconds"),
+                            sidecar_number(s, "sidflake_pool_horizon_seconds"));
     paint_next(p);
     paint_right(p, TOP_LABEL - 2, PAINT_STRONG, "%.0f", id->value);
     paint_tab(p, TOP_LABEL);
@@ -240,11 +242,16 @@ static double renewals(const struct sidecar *s, const char *result)
 void sidecar_paint_lease(const struct sidecar *s, struct paint *p)
 {
     double up = sidecar_number(s, "sidflake_coordinator_up"), lost = renewals(s, "lost");
+    bool refuses = sidecar_number(s, "sidflake_coordinator_answers") == 1;
     double failed = renewals(s, "failed"),
            losses = sidecar_number(s, "sidflake_coordinator_data_loss_total");
     struct scrape_histogram h;
     top_label(p, "Coordinator");
-    paint_put(p, up == 1 ? PAINT_GOOD : PAINT_BAD, up == 1 ? "up" : up == 0 ? "DOWN" : "unknown");
+    paint_put(p, up == 1 ? PAINT_GOOD : PAINT_BAD,
+              up == 1   ? "up"
+              : refuses ? "REFUSES"
+              : up == 0 ? "DOWN"
+                        : "unknown");
     scrape_histogram(&s->now, "sidflake_coordinator_request_seconds", NULL, NULL, &h);
     paint_put(p, PAINT_PLAIN, "; calls p50 %s, p99 %s; skew %s; ",
               top_seconds(scrape_quantile(&h, 0.5), 2), top_seconds(scrape_quantile(&h, 0.99), 2),

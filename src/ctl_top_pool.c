@@ -70,6 +70,7 @@ static void keep(struct pool *v, struct coord_snapshot *snap)
     coord_snapshot_clear(&v->snap);
     ctl_holders_clear(&v->held);
     v->snap = *snap;
+    ctl_session_look(&v->s, &v->snap);
     v->compared = ctl_changes_since(&v->past, &v->snap, &v->changes);
     v->us = now - v->seen_us;
     v->seen_us = now;

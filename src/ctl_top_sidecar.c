@@ -147,7 +147,8 @@ static void paint_state(const struct sidecar *s, struct paint *p)
         paint_put(p, PAINT_BAD, "NOT READY");
         paint_put(p, PAINT_PLAIN, "  %s", s->why);
     } else if (up == 0) {
-        paint_put(p, PAINT_WARN, "READY, COORDINATOR DOWN");
+        bool answers = sidecar_number(s, "sidflake_coordinator_answers") == 1;
+        paint_put(p, PAINT_WARN, "READY, COORDINATOR %s", answers ? "REFUSES" : "DOWN");
         paint_put(p, PAINT_PLAIN, "  IDs can be had for %s more",
                   top_span(sidecar_number(s, "sidflake_reservation_seconds")));
     } else {

@@ -17,12 +17,12 @@ struct sidecar_range {
 
 struct sidecar {
     const char *url;
-    struct scrape now, before; /* n 0: none yet */
-    int64_t us;                /* between the two */
-    int64_t answered_us;       /* when `now` was read; monotonic, 0: never */
-    bool down, ready;          /* down: the latest look found nothing */
-    struct err e;              /* where down */
-    char why[160];             /* where not ready */
+    struct scrape now, before;   /* n 0: none yet */
+    int64_t us;                  /* between the two */
+    int64_t answered_us;         /* when `now` was read; monotonic, 0: never */
+    bool down, ready;            /* down: the latest look found nothing */
+    struct err e;                /* where down */
+    char why[ERR_TEXT_MAX + 64]; /* where not ready */
     struct top_history ids, requests;
     struct sidecar_range slot[SIDECAR_SLOTS];
 };

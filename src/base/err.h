@@ -26,7 +26,9 @@ enum err_code {
     ERR_UNSUPPORTED, /* well-formed, but not offered here */
 };
 
-#define ERR_TEXT_MAX 768 /* bytes of text, NUL included; longer texts are cut */
+/* bytes of text, NUL included; longer texts are cut. A command for a pool at a coordinator's URL,
+ * of several servers, fits. */
+#define ERR_TEXT_MAX 1536
 
 /* Filled by the call that fails; unspecified after one that succeeds. Owned by the caller. */
 struct err {

@@ -111,3 +111,8 @@ bool conf_is_fixed(const struct conf *c)
 {
     return strncmp(c->coordinator_url, "static:", 7) == 0;
 }
+
+unsigned conf_spare(const struct conf *c)
+{
+    return conf_is_fixed(c) ? 0 : c->workers_spare;
+}

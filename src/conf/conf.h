@@ -164,6 +164,9 @@ const char *conf_password_word(const struct conf *c);
 /* static:N, so that there is no coordinator that knows anything. */
 bool conf_is_fixed(const struct conf *c);
 
+/* Spare workerIds to hold: of static:N there is none. */
+unsigned conf_spare(const struct conf *c);
+
 /* The same as conf_password for those of the upstreams; path is of the configuration, what the
  * option. */
 enum err_code conf_secret(const char *path, const char *what, char out[PASSFILE_MAX + 1],

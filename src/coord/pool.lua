@@ -319,7 +319,8 @@ local items = op == 'renew' and renewals() or {}
 -- A holder knows more than the table, which takes its record for current, or which does not.
 local function knows_more(current)
     for _, item in ipairs(items) do
-        if item.r and fresh(item.r) == current and item.n > item.r.n then
+        local r = item.r or {n = 0} -- of no workerId here: the pool was made again with others
+        if fresh(r) == current and item.n > r.n then
             return true
         end
     end
@@ -398,8 +399,7 @@ local function reply(status, ...)
     return {status, int(T), int(pool.era), int(redis.call('LLEN', FREE)), int(K), ...}
 end
 
--- Held workerIds whose range ended more than G ago go back to the queue. G is politeness, not
--- safety: the next holder begins above hwm in any case.
+-- Held workerIds whose range ended more than G, politeness and not safety, ago go back to the queue.
 local function reap()
     local limit = T - pool.G
     local due = redis.call('ZRANGEBYSCORE', EXP, '-inf', '(' .. int(limit), 'LIMIT', 0, REAP_MAX)

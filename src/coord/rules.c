@@ -374,16 +374,16 @@ static void hear_more(struct rules *u)
 struct heard {
     struct coord_renewal *items;
     size_t n;
-    struct store_record records[COORD_RENEW_MAX];
+    struct store_record records[COORD_RENEW_MAX]; /* where not known all 0, so of no era */
     bool known[COORD_RENEW_MAX];
 };
 
-/* A holder knows more than the table, which takes its record for current, or which does not. */
+/* A holder knows more than the table, which takes its record for current, or which does not. Who
+ * has another workerId than the pool's has it of a pool that was made again with others. */
 static bool knows_more(const struct rules *u, const struct heard *h, bool current)
 {
     for (size_t i = 0; i < h->n; i++)
-        if (h->known[i] && fresh(u, &h->records[i]) == current &&
-            h->items[i].n > (uint64_t)h->records[i].n)
+        if (fresh(u, &h->records[i]) == current && h->items[i].n > (uint64_t)h->records[i].n)
             return true;
     return false;
 }

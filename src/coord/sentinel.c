@@ -86,10 +86,12 @@ static enum coord_status ask_one(struct peer *p, const struct address *a, struct
     return s;
 }
 
+#define COMPLAINTS_MAX 768 /* bytes: what follows says the same again, most likely */
+
 enum coord_status sentinel_find(struct sentinel *s, const struct address *a, struct peer *master,
                                 struct coord_reply *r)
 {
-    char said[ERR_TEXT_MAX];
+    char said[COMPLAINTS_MAX];
     struct buf b;
     enum coord_status all = COORD_DOWN;
     buf_init(&b, said, sizeof said - sizeof "; ...");

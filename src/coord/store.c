@@ -239,17 +239,29 @@ static enum store_kind add_later(struct store *s)
     return s->rc == SQLITE_OK ? STORE_OURS : STORE_BROKEN;
 }
 
+/* Files of version 0.1.0 have a -wal, which SQLite would read whatever file is put beside it. While
+ * somebody else has the file open it cannot be left; whoever opens it next tries again. */
+static void leave_wal(struct store *s)
+{
+    sqlite3_stmt *st = NULL;
+    if (sqlite3_prepare_v2(s->db, "PRAGMA journal_mode = DELETE", -1, &st, NULL) == SQLITE_OK)
+        (void)sqlite3_step(st);
+    (void)sqlite3_finalize(st);
+}
+
 enum store_kind store_prepare(struct store *s, bool create)
 {
-    execute(s, "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF;"
+    execute(s, "PRAGMA synchronous = EXTRA; PRAGMA trusted_schema = OFF;"
                "PRAGMA cell_size_check = ON");
     int64_t app = pragma(s, "PRAGMA application_id");
     int64_t version = pragma(s, "PRAGMA user_version");
     int64_t objects = pragma(s, "SELECT count(*) FROM sqlite_master");
     if (s->rc != SQLITE_OK)
         return STORE_BROKEN;
-    if (app == APPLICATION && version == VERSION)
+    if (app == APPLICATION && version == VERSION) {
+        leave_wal(s);
         return add_later(s);
+    }
     if (app != 0 || version != 0 || objects != 0) {
         (void)snprintf(s->why, sizeof s->why,
                        "expected a pool of version %d (application_id %d), found version %" PRId64
@@ -259,7 +271,6 @@ enum store_kind store_prepare(struct store *s, bool create)
     }
     if (!create)
         return STORE_EMPTY;
-    (void)pragma(s, "PRAGMA journal_mode = WAL");
     execute(s, tables);
     return add_later(s);
 }
@@ -418,6 +429,8 @@ enum store_found store_record_get(struct store *s, uint16_t worker, struct store
     sqlite3_stmt *st = use_worker(s, STORE_RECORD_GET, worker);
     bool row = step(s, st);
     bool good = row && record_at(st, out);
+    if (!good)
+        *out = (struct store_record){.n = 0};
     done(st);
     if (!row)
         return STORE_NONE;

@@ -110,6 +110,7 @@ enum store_found store_pool_get(struct store *s, const char *name, struct store_
 void store_pool_add(struct store *s, const char *name, const struct store_pool *p);
 void store_pool_set(struct store *s, const struct store_pool *p);
 
+/* All 0 where it is not found. */
 enum store_found store_record_get(struct store *s, uint16_t worker, struct store_record *out);
 
 /* Writes the record; it is in the index by hwm where held, and not in it where free. */

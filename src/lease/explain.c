@@ -4,6 +4,7 @@
 #include "lease/recovery.h"
 #include "lease/terms.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,22 +30,35 @@ static void put_why_not_made(const struct keeper_options *k, const struct lease 
 }
 
 /* With the command that makes the pool, which is told whole or not at all. */
+static bool put_no_pool(const struct keeper_options *k, const struct lease *l, bool with_url,
+                        struct buf *b)
+{
+    struct recovery_place at = place_of(k);
+    buf_printf(b, "no pool \"%s\"", k->pool_name);
+    if (with_url)
+        buf_printf(b, " at %s", k->coord_name);
+    put_why_not_made(k, l, b);
+    BUF_PUT_LIT(b, ": make it with `");
+    recovery_put_command(b, l, &at);
+    buf_put_str(b, l->last_identity[0] ? "`" : " --fresh` if there never was one");
+    if (!l->last_identity[0])
+        buf_put_str(b, ", else with the command that the log of a sidecar which used it has");
+    else if (!l->last_known)
+        buf_put_str(b, " and the --workers and --horizon that it had");
+    return !b->failed;
+}
+
+/* The command has the URL, too. */
 static void explain_no_pool(const struct keeper_options *k, const struct lease *l, char *why,
                             size_t cap)
 {
     struct buf b;
-    struct recovery_place at = place_of(k);
-    buf_init(&b, why, cap - 1);
-    buf_printf(&b, "no pool \"%s\" at %s", k->pool_name, k->coord_name);
-    put_why_not_made(k, l, &b);
-    BUF_PUT_LIT(&b, ": make it with `");
-    recovery_put_command(&b, l, &at);
-    buf_put_str(&b, l->last_identity[0] ? "`" : " --fresh` if there never was one");
-    if (!l->last_identity[0])
-        buf_put_str(&b, ", else with the command that the log of a sidecar which used it has");
-    else if (!l->last_known)
-        buf_put_str(&b, " and the --workers and --horizon that it had");
-    if (b.failed) {
+    bool told = false;
+    for (int with_url = 1; !told && with_url >= 0; with_url--) {
+        buf_init(&b, why, cap - 1);
+        told = put_no_pool(k, l, with_url, &b);
+    }
+    if (!told) {
         buf_init(&b, why, cap - 1);
         buf_printf(&b, "no pool \"%s\": see EXAMPLES in sidflakectl(1)", k->pool_name);
     }
@@ -66,6 +80,17 @@ static void put_word(const struct keeper_options *k, struct buf *b)
                     "; if it came back with all that it knew, see pool reopen in sidflakectl(1)");
 }
 
+/* "1 h 0 min 4 s", not less than it is. */
+static void put_wait(struct buf *b, int64_t ms)
+{
+    int64_t s = ms / 1000 + (ms % 1000 > 0);
+    if (s >= 3600)
+        buf_printf(b, "%" PRId64 " h ", s / 3600);
+    if (s >= 60)
+        buf_printf(b, "%" PRId64 " min ", s / 60 % 60);
+    buf_printf(b, "%" PRId64 " s", s % 60);
+}
+
 /* A rest of minutes is some holder's range; one of an hour wants a reason. */
 static void explain_wait(const struct keeper_options *k, const struct lease *l,
                          const struct coord_reply *r, char *why, size_t cap)
@@ -74,10 +99,10 @@ static void explain_wait(const struct keeper_options *k, const struct lease *l,
     char until[TIMEFMT_MAX], made[TIMEFMT_MAX];
     struct buf b;
     buf_init(&b, why, cap - 1);
-    buf_printf(&b,
-               "every free workerId rests for %lld ms more, until %s, so that no earlier holder "
-               "can have a later ID",
-               (long long)r->wait_ms, timefmt_rfc3339(until, r->now_ms + r->wait_ms));
+    BUF_PUT_LIT(&b, "every free workerId rests for ");
+    put_wait(&b, r->wait_ms);
+    buf_printf(&b, " more, until %s, so that no earlier holder can have a later ID",
+               timefmt_rfc3339(until, r->now_ms + r->wait_ms));
     if (p->born_ms == p->topen_ms && p->floor_ms > r->now_ms) {
         buf_printf(&b, ": the pool was lost, and made again at %s; %s",
                    timefmt_rfc3339(made, p->born_ms),
@@ -97,11 +122,15 @@ static void explain_wait(const struct keeper_options *k, const struct lease *l,
 static void explain_exhausted(const struct coord_reply *r, char *why, size_t cap)
 {
     char from[TIMEFMT_MAX];
-    (void)snprintf(why, cap, "the pool has no free workerId");
+    (void)snprintf(
+        why, cap,
+        "the pool has no free workerId: none is listed as held either: its queue has been "
+        "lost, see `sidflakectl pool check`");
     if (r->wait_ms > 0)
         (void)snprintf(why, cap,
                        "the pool has no free workerId: all are held, and the first to be free, if "
-                       "its holder is gone, is so from %s on",
+                       "its holder is gone, is so from %s on (or its queue has been lost, which "
+                       "`sidflakectl pool check` tells)",
                        timefmt_rfc3339(from, r->now_ms + r->wait_ms));
 }
 

@@ -16,6 +16,12 @@
 #define RETIRED_MAX (4 * LEASE_SLOTS)
 #define REMIND_MS   60000 /* a trouble that goes on is logged again after this */
 
+/* What was said of something that may go wrong. */
+struct told {
+    enum coord_status status; /* COORD_OK: it goes well */
+    struct log_limit remind;
+};
+
 struct keeper {
     struct keeper_options o;
     pthread_t thread;
@@ -34,8 +40,7 @@ struct keeper {
     /* The keeper's own. */
     struct lease lease;
     struct keeper_report report;
-    enum coord_status logged; /* the latest status that was logged */
-    struct log_limit remind;
+    struct told coordinator, claims;
     bool page_lost;  /* that was logged */
     bool undated;    /* likewise: no new generation of the page can be had */
     bool range_told; /* likewise: the pool's range is another one */
@@ -163,7 +168,21 @@ static void log_pool(const struct keeper *k)
                  kv_u64("replicas", p->replicas), kv_str("pool", k->o.pool_name));
 }
 
-static void log_mails(const struct keeper *k)
+/* A renewal that is answered names each workerId that is lost; any other outcome by which one goes
+ * says that there is no pool to renew it with, and takes only what has ended. */
+static const char *why_lost(const struct lease_mail *m, const struct lease_action *a,
+                            const struct lease_outcome *o)
+{
+    if (m->released)
+        return "an operator released it";
+    if (a->kind != LEASE_RENEW || o->status != COORD_OK)
+        return "its range is over, and its pool is gone, or there is another one";
+    return "the coordinator knows a later holder, rested it, or has other workerIds";
+}
+
+/* a, o: what brought the mails; of those of a start, which revoke nothing, NULL. */
+static void log_mails(const struct keeper *k, const struct lease_action *a,
+                      const struct lease_outcome *o)
 {
     for (unsigned i = 0; i < k->lease.nmail; i++) {
         const struct lease_mail *m = &k->lease.mail[i];
@@ -175,9 +194,7 @@ static void log_mails(const struct keeper *k)
             log_grant(m);
         else if (m->kind == LEASE_MAIL_REVOKE)
             log_warn("workerId lost", kv_u64("worker", m->worker),
-                     kv_str("why", m->released ? "an operator released it"
-                                               : "the coordinator knows a later holder, rested "
-                                                 "it, or has other workerIds"));
+                     kv_str("why", why_lost(m, a, o)));
     }
 }
 
@@ -190,25 +207,49 @@ static void log_range(struct keeper *k)
     k->range_told = differs;
 }
 
-/* One line when the outcome of calls changes, and a reminder while it stays bad. Where a pool is
- * missing that is made next, or somebody else has made it just now, it is the next call that tells.
- */
-static void log_status(struct keeper *k, enum coord_status s, int64_t mono)
+/* true: it has changed, or is bad still after a while. */
+static bool is_news(struct told *t, enum coord_status s, int64_t mono)
 {
-    bool good = s == COORD_OK || s == COORD_LOST;
+    bool changed = t->status != s;
+    bool remind = !changed && s != COORD_OK && log_limit_pass(&t->remind, mono, REMIND_MS, NULL);
+    if (changed)
+        t->remind.next_ms = mono + REMIND_MS;
+    t->status = s;
+    return changed || remind;
+}
+
+static void log_trouble(const struct keeper *k, enum log_level level, const char *msg,
+                        enum coord_status s)
+{
+    log_write(level, msg,
+              LOG_KVS(kv_str("status", coord_status_name(s)), kv_str("why", k->report.why),
+                      kv_str("coordinator", k->o.coord_name),
+                      kv_u64("held", lease_held(&k->lease))));
+}
+
+/* Where a pool is missing that is made next, or somebody else has made it just now, it is the next
+ * call that tells; and where a claim has to wait of a pool that was reopened just now, the next
+ * claim, which knows what can be done. A claim may have to wait while all else is answered: that is
+ * a state of its own, or it would change with each renewal. */
+static void log_status(struct keeper *k, enum lease_action_kind kind, enum coord_status s,
+                       int64_t mono)
+{
+    bool claim = kind == LEASE_CLAIM;
+    bool waits = claim && (s == COORD_WAIT || s == COORD_EXHAUSTED || s == COORD_SKEW);
+    enum coord_status answer = waits || s == COORD_LOST ? COORD_OK : s;
     if (s == COORD_EXISTS || (s == COORD_NOPOOL && lease_may_init(&k->lease)))
         return;
-    bool changed = good ? k->logged != COORD_OK : k->logged != s;
-    if (changed && good && k->report.answered)
-        log_info("coordinator answers again", kv_str("coordinator", k->o.coord_name));
-    else if (!good && (changed || log_limit_pass(&k->remind, mono, REMIND_MS, NULL)))
-        log_write(s == COORD_WAIT ? LOG_LVL_INFO : LOG_LVL_ERROR, "coordinator refuses or is down",
-                  LOG_KVS(kv_str("status", coord_status_name(s)), kv_str("why", k->report.why),
-                          kv_str("coordinator", k->o.coord_name),
-                          kv_u64("held", lease_held(&k->lease))));
-    if (changed && !good)
-        k->remind.next_ms = mono + REMIND_MS;
-    k->logged = good ? COORD_OK : s;
+    if (is_news(&k->coordinator, answer, mono)) {
+        if (answer != COORD_OK)
+            log_trouble(k, LOG_LVL_ERROR, "coordinator refuses or is down", s);
+        else if (k->report.answered)
+            log_info("coordinator answers again", kv_str("coordinator", k->o.coord_name));
+    }
+    if (waits && !k->lease.described)
+        return;
+    if (claim && answer == COORD_OK && is_news(&k->claims, waits ? s : COORD_OK, mono) && waits)
+        log_trouble(k, s == COORD_WAIT ? LOG_LVL_INFO : LOG_LVL_ERROR, "a workerId is waited for",
+                    s);
 }
 
 /* ---- one call ---------------------------------------------------------------------------------
@@ -334,7 +375,7 @@ static void note(struct keeper *k, const struct lease_action *a, const struct le
     explain(&k->o, &k->lease, o, k->report.why, sizeof k->report.why);
     /* A pool that answers, but that this process must not use, is as good as another one. */
     bool unusable = o->status == COORD_OK && k->lease.trouble.code;
-    log_status(k, unusable ? COORD_WRONGPOOL : o->status, ended_us / 1000);
+    log_status(k, a->kind, unusable ? COORD_WRONGPOOL : o->status, ended_us / 1000);
     r->serves = serves(o->status) && !unusable;
     r->answered |= r->up;
     r->pool = k->lease.pool;
@@ -348,6 +389,7 @@ static void look_at_page(struct keeper *k)
     if (k->page_lost || pagefile_stands(k->o.file, &e))
         return;
     k->page_lost = true;
+    memcpy(k->report.page, e.text, sizeof k->report.page);
     log_error(k->o.lease.page_knows_alone ? "state page lost: a restart may be refused, or repeat "
                                             "IDs if the clock has stepped back"
                                           : "state page lost: a restart will cost a workerId",
@@ -367,7 +409,7 @@ static void run(struct keeper *k, struct lease_action *a)
     note(k, a, &o, started, ended, wall);
     look_at_page(k);
     log_range(k);
-    log_mails(k);
+    log_mails(k, a, &o);
     deliver(k);
 }
 
@@ -462,7 +504,6 @@ enum err_code keeper_start(const struct keeper_options *o, struct keeper **out, 
     if (!k)
         return err_set(e, ERR_NOMEM, "no memory for the keeper");
     k->o = *o;
-    k->logged = COORD_OK;
     (void)pthread_mutex_init(&k->lock, NULL);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -471,7 +512,9 @@ enum err_code keeper_start(const struct keeper_options *o, struct keeper **out, 
     lease_init(&k->lease, &o->lease, o->file, o->rng, clock_mono_ms(o->clock));
     k->report.pool = k->lease.pool;
     k->report.held = lease_held(&k->lease);
-    log_mails(k);
+    if (o->file->fd < 0)
+        memcpy(k->report.page, o->file->why.text, sizeof k->report.page);
+    log_mails(k, NULL, NULL);
     deliver(k);
     enum err_code r = start_thread(k, e);
     if (r) {

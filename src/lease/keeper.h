@@ -49,6 +49,7 @@ struct keeper_report {
     struct histogram requests; /* time of calls to the coordinator */
     struct coord_pool pool;    /* as last described; identity "" before */
     bool finished;             /* after keeper_stop: everything that could be released was */
+    char page[ERR_TEXT_MAX];   /* why the next start will find no state page, or "" */
     bool paused; /* after keeper_pause: it does nothing, and the page changes by marks alone */
     bool proven; /* where paused: lease_proven */
 };

@@ -42,7 +42,21 @@ static void put_epoch(struct buf *b, int64_t epoch_ms)
     buf_put_str(b, timefmt_rfc3339(epoch, epoch_ms));
 }
 
-static void put_place(struct buf *b, const struct recovery_place *at)
+static void put_identity(struct buf *b, const char *identity, int64_t epoch_ms)
+{
+    BUF_PUT_LIT(b, " --uuid ");
+    buf_put_span(b, span_of(identity, COORD_UUID_TEXT - 1));
+    put_epoch(b, epoch_ms);
+}
+
+void recovery_put_pool(struct buf *b, const struct coord_pool *p, int64_t now_ms)
+{
+    int64_t settle_ms = coord_pool_settle(p, now_ms);
+    put_identity(b, p->identity, p->epoch_ms);
+    put_params(b, &p->params, settle_ms < p->params.horizon_ms ? settle_ms : 0, p->later.ahead_ms);
+}
+
+void recovery_put_place(struct buf *b, const struct recovery_place *at)
 {
     put_option(b, " --coordinator ", at->url);
     if (at->password_file && at->password_file[0])
@@ -53,7 +67,7 @@ static void put_place(struct buf *b, const struct recovery_place *at)
 void recovery_put_word(struct buf *b, const struct recovery_place *at)
 {
     BUF_PUT_LIT(b, "sidflakectl pool reopen --nothing-lost");
-    put_place(b, at);
+    recovery_put_place(b, at);
 }
 
 void recovery_put_command(struct buf *b, const struct lease *l, const struct recovery_place *at)
@@ -61,15 +75,14 @@ void recovery_put_command(struct buf *b, const struct lease *l, const struct rec
     int64_t epoch_ms;
     struct err e;
     BUF_PUT_LIT(b, "sidflakectl pool init");
-    put_place(b, at);
+    recovery_put_place(b, at);
     if (!l->last_identity[0] || coord_identity_epoch(l->last_identity, &epoch_ms, &e)) {
         if (l->conf.epoch_pinned) /* it would take no pool of another one */
             put_epoch(b, l->conf.epoch_ms);
         return;
     }
-    BUF_PUT_LIT(b, " --after-loss --uuid ");
-    buf_put_span(b, span_of(l->last_identity, COORD_UUID_TEXT - 1));
-    put_epoch(b, epoch_ms);
+    BUF_PUT_LIT(b, " --after-loss");
+    put_identity(b, l->last_identity, epoch_ms);
     if (l->last_known)
         put_params(b, &l->last_params, l->last_settle_ms, l->last_ahead_ms);
 }

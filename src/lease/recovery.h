@@ -25,6 +25,14 @@ struct recovery_place {
 /* "sidflakectl pool init ...", for a shell. b is failed where it does not fit. */
 void recovery_put_command(struct buf *b, const struct lease *l, const struct recovery_place *at);
 
+/* " --uuid ... --epoch ... --workers ...", all that a pool which is there was made with or has
+ * learnt since, to make it elsewhere; the settle is the one that counts at now_ms, coordinator's
+ * time. */
+void recovery_put_pool(struct buf *b, const struct coord_pool *p, int64_t now_ms);
+
+/* " --coordinator ... --pool ...", for a shell, behind any command for a pool; likewise. */
+void recovery_put_place(struct buf *b, const struct recovery_place *at);
+
 /* "sidflakectl pool reopen --nothing-lost ...", likewise: without pool and coordinator it would be
  * taken by another pool. */
 void recovery_put_word(struct buf *b, const struct recovery_place *at);

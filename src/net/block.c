@@ -6,6 +6,13 @@
 
 #include <stdlib.h>
 
+#define SPARE 32 /* blocks not given back to the system: 128 KiB at most */
+
+/* A block without an owner. */
+struct spare {
+    struct spare *next;
+};
+
 static char *take(struct net *n, size_t size, uint32_t *cap)
 {
     struct spare *s = n->spare;
@@ -25,7 +32,7 @@ static void give(struct net *n, char *p, uint32_t cap)
 {
     struct spare *s = (struct spare *)(void *)p;
     n->bytes -= p ? cap : 0;
-    if (!p || cap != NET_BLOCK || n->nspare == NET_SPARE) {
+    if (!p || cap != NET_BLOCK || n->nspare == SPARE) {
         free(p);
         return;
     }

@@ -39,14 +39,14 @@ void conn_close(struct conn *c)
     idle_leave(c);
     ev_io_stop(n->loop, &c->rd);
     ev_io_stop(n->loop, &c->wr);
+    c->state = CONN_DEAD;
+    if (c->relay) /* it asks who that was, and what has not been taken */
+        relay_closed(c);
     (void)close(c->rd.fd);
     kept_free(n, &c->in);
     kept_free(n, &c->out);
     n->bytes -= c->held;
     c->held = 0;
-    c->state = CONN_DEAD;
-    if (c->relay)
-        relay_closed(c);
     if (c->svc->close)
         c->svc->close(c->svc, c->session);
     c->svc->connections--;

@@ -164,6 +164,10 @@ static void finish_frame(struct feeding *d, struct relay *r)
     bool acked = f->ack && l->owner && acknowledged(l, head);
     if (!head || (f->push && !acked))
         return;
+    if (head->flags & UPSTREAM_TELL)
+        tell(d, r);
+    if (l->state != LINK_OPEN)
+        return;
     if (head->flags & UPSTREAM_CLEARS && l->owner)
         l->owner->subs = (struct frame_subs){.n = {0}};
     answered(d, 1, l->frame_n);
@@ -245,16 +249,12 @@ static bool overflows(const struct upstream_link *l, const struct relay *r)
 static void pause_reading(struct upstream_link *l, struct relay *r)
 {
     int64_t now = clock_mono_us(l->up->net->conf.clock);
-    if (!l->owner && cut_slow(l, r, now))
-        return;
     ev_io_stop(l->up->net->loop, &l->rd);
     if (l->owner)
         return;
     r->loud = true;
-    l->stalled = r;
-    l->stalled_us = now;
-    l->stalled_n = cut_untaken(r->c);
-    if (now < l->up->hurry_us)
+    cut_pause_begins(l, r, now);
+    if (!cut_slow(l, now) && cut_hurries(l->up, now))
         upstream_tick_anew(l->up);
 }
 

@@ -148,7 +148,8 @@ struct net_service {
     /* MAY: the enum upstream_lane whose protocol a session's own link is to speak; text without. */
     unsigned (*speaks)(const void *session);
     struct span lost; /* for a reply that will not come; may be empty: closes */
-    /* A part of a merge begins (FRAME_PART): appends what stands before it to out. */
+    /* A part of a merge begins (FRAME_PART): appends what stands before it to out. Or a reply has
+     * ended of which that is to be told (UPSTREAM_TELL). */
     void (*heard)(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
     struct upstream *upstream; /* of net; NULL: none */
 

@@ -20,7 +20,6 @@
 
 #define NET_SIGNALS 8
 #define NET_BLOCK   4096 /* bytes: what is left of a turn is rarely more */
-#define NET_SPARE   32   /* blocks not given back to the system: 128 KiB at most */
 
 /* block.c: bytes that outlive a turn: those from at up to n, in memory of its own. All 0: none. */
 struct kept {
@@ -164,15 +163,15 @@ struct net {
     uint32_t walk; /* of conns_each, the latest */
     size_t bytes;  /* of memory.c */
     size_t peak;   /* of what was in use since it was given back */
-    struct log_limit evictions, tardy;
+    struct log_limit evictions, refusals, tardy;
     int64_t now_us;   /* monotonic: end of the latest turn since the loop slept; 0: none was */
     int64_t round_us; /* the same: begin of the first */
 
     char *in;            /* NET_IN_MAX bytes: the input of the turn */
     char *out;           /* NET_OUT_MAX bytes: its output */
     char *up;            /* NET_IN_MAX bytes: what came from upstream; NULL: there is none */
-    struct spare *spare; /* blocks of NET_BLOCK bytes that no connection needs now … */
-    unsigned nspare;     /* … at most NET_SPARE */
+    struct spare *spare; /* of block.c: blocks of NET_BLOCK bytes that no connection needs now … */
+    unsigned nspare;     /* … so many */
 
     int timer_fd; /* timerfd for QUEUE and WAIT: libev's own timers have 1 ms steps */
     struct ev_io timer;
@@ -199,11 +198,6 @@ struct net {
     bool draining;
     bool rests;    /* of upstreams_rest */
     bool resuming; /* the timer is set once, when all have been resumed */
-};
-
-/* A block without an owner. */
-struct spare {
-    struct spare *next;
 };
 
 /* conn.c */
@@ -401,10 +395,11 @@ struct upstream_link {
     uint32_t orphans; /* among them, on a shared one: those of clients that are gone */
     uint32_t size;    /* bytes of a reply, about */
     struct frame frame;
-    uint64_t frame_n;   /* bytes of it */
-    int64_t since_us;   /* monotonic: latest sign of life while one is expected */
-    int64_t stalled_us; /* monotonic: since then … */
-    size_t stalled_n;   /* … when so many bytes were not taken */
+    uint64_t frame_n;           /* bytes of it */
+    int64_t since_us;           /* monotonic: latest sign of life while one is expected */
+    int64_t stalled_us;         /* monotonic: since then … */
+    size_t stalled_n;           /* … when so many bytes were not taken … */
+    struct net_peer stalled_by; /* … by this one, who cannot be asked any more if he goes */
 };
 
 /* reach.c: whether a server can be reached */
@@ -424,7 +419,7 @@ enum upstream_trouble {
     TROUBLES
 };
 
-/* cut.c: who held up others, and was closed */
+/* cut.c: who held up others */
 #define CUTS 64 /* parties; the one that came first makes room */
 
 struct cut {
@@ -458,8 +453,9 @@ struct upstream {
     struct ev_timer tick; /* runs while something is expected */
     int64_t timeout_us;
     size_t buffer;
-    int64_t hurry_us; /* monotonic: until then nobody may hold up others for long … */
-    int64_t left_us;  /* … and all for so long, at cuts.latest_us; >= 0 */
+    int64_t hurry_us;   /* monotonic: until then nobody may hold up others for long */
+    int64_t left_us;    /* that all together may, before there is hurry or in it; >= 0 … */
+    int64_t charged_us; /* … at this time, monotonic: when a pause ended */
     struct cuts cuts;
     struct backoff connects;              /* after a round of all addresses */
     struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought no reply */
@@ -506,7 +502,7 @@ uint32_t link_share(const struct upstream_link *l, const struct relay *r);
 bool upstream_may_own(const struct upstream *up);
 bool link_put(struct upstream_link *l, struct span bytes);
 bool link_expect(struct upstream_link *l, const struct expect *x);
-/* Somebody expects a reply behind the one that is not taken. */
+/* Somebody expects a reply behind the one that is not taken, or rests until none is expected. */
 bool link_others_wait(const struct upstream_link *l, const struct relay *stalled);
 void link_retire(struct upstream_link *l);  /* shared: takes no more requests */
 void link_replace(struct upstream_link *l); /* shared: the same, once another can take its place */
@@ -558,11 +554,12 @@ bool greet_is_refusal(struct upstream_link *l, struct span reply);
 void greetings_free(struct upstream *up);
 
 /* cut.c */
-void cut_note(struct upstream *up, const struct conn *c); /* it is about to be closed for that */
-/* Closes the client that holds up others for too long. */
-bool cut_slow(struct upstream_link *l, const struct relay *r, int64_t now);
-void cut_add_up(const struct upstream_link *l, struct relay *r, int64_t now); /* a pause ends */
-size_t cut_untaken(const struct conn *c); /* bytes that the client has not */
+void cut_note(struct upstream *up, const struct net_peer *peer); /* it holds up others */
+/* Closes the client that has stalled l, if that is for too long and others wait. */
+bool cut_slow(struct upstream_link *l, int64_t now);
+void cut_pause_begins(struct upstream_link *l, struct relay *r, int64_t now);
+void cut_pause_ends(struct upstream_link *l, int64_t now); /* however; its client is still known */
+bool cut_hurries(const struct upstream *up, int64_t now);  /* there is little time for that */
 /* Whether c, which asks for the first time, should have a link of its own. */
 bool cut_recalls(struct upstream *up, const struct conn *c);
 

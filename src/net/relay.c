@@ -55,10 +55,10 @@ void relay_closed(struct conn *c)
     struct relay *r = c->relay;
     bool shared = r->pending > 0 && !r->own;
     struct upstream_link *spoilt = r->broken && !r->own ? r->l : NULL;
-    c->relay = NULL;
-    r->c = NULL;
     if (shared && r->l->stalled == r)
         link_read_on(r->l);
+    c->relay = NULL;
+    r->c = NULL;
     if (shared)
         link_deserted(r->l, r->pending);
     if (!shared)
@@ -204,8 +204,11 @@ void relay_settled(struct conn *c)
 void upstreams_rest(struct net *n, bool on)
 {
     n->rests = on;
-    if (on)
+    if (on) { /* who stalls has little time */
+        for (struct link *u = n->upstreams.next; u != &n->upstreams; u = u->next)
+            upstream_tick_anew(CONTAINER(u, struct upstream, all));
         return;
+    }
     while (!link_empty(&n->resting))
         relay_wake(CONTAINER(n->resting.next, struct conn, park));
     net_go_on(n);

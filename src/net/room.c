@@ -15,7 +15,8 @@
 
 #include <stdlib.h>
 
-#define LOOK 64 /* lots, or connections, that are looked at to find one */
+#define LOOK   64    /* lots, or connections, that are looked at to find one */
+#define LOG_MS 10000 /* between two lines about refusals */
 
 struct party {
     struct party *next; /* in its bucket */
@@ -189,11 +190,30 @@ static bool make_slot(struct net *n, const struct net_service *svc)
     return oldest != NULL;
 }
 
+static void tell(struct net *n, const struct net_service *svc)
+{
+    uint64_t held_back = 0;
+    if (log_limit_pass(&n->refusals, clock_mono_ms(n->conf.clock), LOG_MS, &held_back))
+        log_warn("limits.connections is reached: connections are refused",
+                 kv_str("protocol", svc->name), kv_u64("limit", n->conf.connections),
+                 kv_u64("lines_held_back", held_back));
+}
+
+/* Above the limit, after a reload, they first have to become fewer. */
+static bool shared_room(struct net *n, int fd)
+{
+    return n->shared < n->conf.connections ||
+           (n->shared == n->conf.connections && make_room(n, fd));
+}
+
 bool room_for(struct net *n, const struct net_service *svc, int fd)
 {
-    if (svc->slots == 0) /* above the limit, after a reload, they first have to become fewer */
-        return n->shared < n->conf.connections ||
-               (n->shared == n->conf.connections && make_room(n, fd));
+    if (svc->slots == 0) {
+        bool room = shared_room(n, fd);
+        if (!room)
+            tell(n, svc);
+        return room;
+    }
     while (svc->connections >= svc->slots)
         if (!make_slot(n, svc))
             return false;

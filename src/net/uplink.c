@@ -390,6 +390,8 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
         l->fifo_n > 0 ? &l->fifo[(l->fifo_at + l->fifo_n - 1) % l->fifo_cap] : NULL;
     if (!last)
         l->since_us = upstream_now_us(l->up);
+    if (l->stalled && l->stalled != x->r && !link_others_wait(l, l->stalled))
+        cut_pause_begins(l, l->stalled, upstream_now_us(l->up)); /* before, it held up nobody */
     upstream_tick(l->up);
     bool same = last && last->r == x->r && last->kind == x->kind && last->flags == x->flags &&
                 last->acks == 0 && x->acks == 0;
@@ -474,12 +476,11 @@ void link_retire(struct upstream_link *l)
         link_close(l);
 }
 
-/* A client takes its replies again. */
+/* A client takes its replies again, or is gone. */
 void link_read_on(struct upstream_link *l)
 {
-    if (l->stalled && l->stalled->c && link_others_wait(l, l->stalled))
-        cut_add_up(l, l->stalled, upstream_now_us(l->up));
-    l->stalled = NULL;
+    if (l->stalled)
+        cut_pause_ends(l, upstream_now_us(l->up));
     if (l->state == LINK_OPEN && !ev_is_active(&l->rd)) {
         l->since_us = upstream_now_us(l->up);
         ev_io_start(l->up->net->loop, &l->rd);
@@ -490,7 +491,7 @@ void link_read_on(struct upstream_link *l)
 
 bool link_others_wait(const struct upstream_link *l, const struct relay *stalled)
 {
-    if (!link_empty(&l->waiters))
+    if (!link_empty(&l->waiters) || !link_empty(&l->up->net->resting))
         return true;
     for (uint32_t i = 0; i < l->fifo_n; i++) {
         const struct relay *r = l->fifo[(l->fifo_at + i) % l->fifo_cap].r;

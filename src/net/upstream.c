@@ -50,7 +50,7 @@ static const char *overdue(struct upstream_link *l, int64_t now, bool *busy)
     if (l->stalled) {
         *busy = true;
         l->since_us = now;
-        (void)cut_slow(l, l->stalled, now);
+        (void)cut_slow(l, now);
         return NULL;
     }
     bool untaken = l->fifo_n == 0 && ev_is_active(&l->wr);
@@ -88,7 +88,7 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
 void upstream_tick_anew(struct upstream *up)
 {
     int64_t us = up->timeout_us / 4 < TICK_MAX_US ? up->timeout_us / 4 : TICK_MAX_US;
-    if (upstream_now_us(up) < up->hurry_us && us > TICK_HURRY)
+    if (cut_hurries(up, upstream_now_us(up)) && us > TICK_HURRY)
         us = TICK_HURRY;
     up->tick.repeat = (double)us / 1e6;
     ev_timer_again(up->net->loop, &up->tick);

@@ -18,7 +18,8 @@
  *     is expected (NET_BEHIND), and so does a change of links.
  *   - What a client does not take holds up its own link; on a shared one it is closed once it has
  *     held up others for STALL_US, and for a while after that sooner, so that many that do so
- *     cannot add it up; but never who takes it as fast as he can.
+ *     cannot add it up, nor one that goes in time and comes again; but never who takes it as fast
+ *     as he can.
  *   - A client has little under way at the server, on whichever link: so many replies, and so many
  *     bytes of them, by the size of those that came before; one where they are large. A server
  *     deals with all of a connection's requests before it looks at the next one's, and on a shared
@@ -131,8 +132,9 @@ enum upstream_flag {
                                 * and it cannot be taken for one */
     UPSTREAM_CLEARS = 1 << 4,  /* with the reply, all subscriptions have ended */
     UPSTREAM_FORGIVE = 1 << 5, /* with SKIP: an error is skipped, too */
+    UPSTREAM_TELL = 1 << 6,    /* heard is told when the reply has ended, of a link of one's own */
     UPSTREAM_DROP = UPSTREAM_SKIP | UPSTREAM_FORGIVE, /* the reply is not for the client */
-    UPSTREAM_FLAGS = (1 << 6) - 1
+    UPSTREAM_FLAGS = (1 << 7) - 1
 };
 
 /* After READY or FRESH: sends bytes, and expects n replies of a kind to what was sent. A failure to

@@ -150,9 +150,19 @@ static void lifetime(struct judge *j)
     end(j);
 }
 
+/* Those that the limit counts: a service with slots of its own takes none of these places. */
+static uint64_t shared_connections(const struct serve *s)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
+        if (s->services[i] && s->services[i]->slots == 0)
+            n += s->services[i]->connections;
+    return n;
+}
+
 static void connections(struct judge *j)
 {
-    uint64_t open = j->s->net ? net_connections(j->s->net) : 0, most = j->s->max_connections;
+    uint64_t open = shared_connections(j->s), most = j->s->max_connections;
     if (most == 0 || open < most - most / CONNECTIONS_SHARE)
         return;
     struct buf *b = begin(j, HEALTH_WARN);
@@ -160,6 +170,20 @@ static void connections(struct judge *j)
     BUF_PUT_LIT(b, " of at most ");
     human_put_count(b, (int64_t)most);
     BUF_PUT_LIT(b, " connections are open");
+    end(j);
+}
+
+/* Of no matter to this process. */
+static void state_page(struct judge *j)
+{
+    if (!j->f->page[0])
+        return;
+    struct buf *b = begin(j, HEALTH_WARN);
+    buf_put_str(b, j->s->issuer.alone
+                       ? "no state page: IDs are repeated if the clock steps back over a restart: "
+                       : "no state page: a restart costs workerIds, and gives no IDs while the "
+                         "coordinator is away: ");
+    buf_put_str(b, j->f->page);
     end(j);
 }
 
@@ -232,8 +256,8 @@ void health_judge(const struct serve *s, int64_t now_ms, const struct history_sa
                   struct health *h)
 {
     static void (*const judges[])(struct judge *) = {
-        not_ready, coordinator, reservation, spares,    trouble, skew,
-        pool,      lifetime,    connections, upstreams, recent,
+        not_ready, coordinator, reservation, spares,     trouble,   skew,
+        pool,      lifetime,    connections, state_page, upstreams, recent,
     };
     const struct snowflake *g = &s->issuer.gen;
     struct judge j = {

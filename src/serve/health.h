@@ -28,7 +28,7 @@ enum health_state {
     HEALTH_FAIL
 };
 
-#define HEALTH_FINDINGS_MAX 14
+#define HEALTH_FINDINGS_MAX 15
 
 struct health_finding {
     enum health_state state; /* WARN or FAIL */

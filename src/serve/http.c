@@ -123,6 +123,17 @@ static void put_upstreams(struct http_call *c)
     }
 }
 
+/* Nor does what matters to the next start alone. */
+static void put_state_page(struct http_call *c)
+{
+    const char *why = c->serve->facts.page;
+    if (!why[0])
+        return;
+    BUF_PUT_LIT(c->out, "[!]state_page none: ");
+    buf_put_str(c->out, why);
+    buf_put_char(c->out, '\n');
+}
+
 /* The first n checks, as Kubernetes' API server lists its own. */
 static void put_checks(struct http_call *c, enum issue_status state, size_t n)
 {
@@ -138,8 +149,10 @@ static void put_checks(struct http_call *c, enum issue_status state, size_t n)
             BUF_PUT_LIT(c->out, " ok\n");
         }
     }
-    if (n == HEALTH_CHECKS)
+    if (n == HEALTH_CHECKS) {
         put_upstreams(c);
+        put_state_page(c);
+    }
     buf_put_str(c->out, c->path + 1);
     buf_put_str(c->out, state == ISSUE_OK ? " check passed\n" : " check failed\n");
 }

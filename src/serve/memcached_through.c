@@ -308,36 +308,16 @@ static struct net_step refuse(struct mcd_call *c, enum mcd_rights may)
                             : mcd_answer(c, why, SERVE_REFUSED);
 }
 
-/* As memcached 1.6 takes a key in Base64: what is no digit of it is passed over. Padding stands for
- * zeros here. */
-static struct span decoded(struct span word, char mem[MC_KEY_MAX])
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    uint32_t bits = 0;
-    unsigned have = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < word.n && n < MC_KEY_MAX; i++) {
-        const char *at = memchr(digits, word.p[i], sizeof digits - 1);
-        if (!at && word.p[i] != '=')
-            continue;
-        bits = bits << 6 | (at ? (uint32_t)(at - digits) : 0);
-        have += 6;
-        if (have >= 8) {
-            have -= 8;
-            mem[n++] = (char)(bits >> have & 0xff);
-        }
-    }
-    return span_of(mem, strnlen(mem, n));
-}
-
 /* Whether any word of the line may be an ID to memcached, which ends words at a NUL, too. */
 static bool may_name_id(const struct memcached *m, struct span line)
 {
     char mem[MC_KEY_MAX];
-    struct span word;
+    struct span word, key;
     while (mc_next_key(&line, &word)) {
         word.n = strnlen(word.p, word.n);
-        if (is_id(m, word) || is_id(m, decoded(word, mem)))
+        key = mc_there_key(word, mem);
+        key.n = strnlen(key.p, key.n);
+        if (is_id(m, word) || is_id(m, key))
             return true;
     }
     return false;
@@ -479,8 +459,10 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
     enum wire_status status = in.n > 0 ? mcb_parse(in, &req, &used) : WIRE_MORE;
     if (status == WIRE_MORE)
         return (struct net_step){.verdict = NET_MORE};
-    bool local = status != WIRE_REQ || !access_granted(&s->access) || req.verb == MC_QUIT ||
-                 req.verb == MC_SASL || req.verb == MC_NOOP ||
+    /* Of an opcode that it does not know memcached passes key and extras over twice, and begins to
+     * read within the request behind it: nobody knows what comes of it. */
+    bool local = status != WIRE_REQ || !access_granted(&s->access) || req.verb == MC_UNKNOWN ||
+                 req.verb == MC_QUIT || req.verb == MC_SASL || req.verb == MC_NOOP ||
                  (req.verb == MC_STATS && mcd_stats_are_ours(req.key)) ||
                  (req.key.n > 0 && is_id(m, req.key));
     if (local)

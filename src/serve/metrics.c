@@ -26,8 +26,11 @@ enum number {
     EXHAUSTED,
     PEAK,
     UP,
+    ANSWERS,
     DATA_LOSS,
     POOL_FREE,
+    HORIZON_MS,
+    FIRST_HORIZON_MS,
     LIFETIME_MS,
     CPU_US,
     OPEN_FDS,
@@ -311,12 +314,19 @@ static const struct row rows[] = {
       "Most IDs out of one workerId in one millisecond."}, .number = PEAK},
     {{"sidflake_coordinator_up", EXPOSITION_GAUGE, "",
       "Whether the latest call of the coordinator was answered, and not refused."}, .number = UP},
+    {{"sidflake_coordinator_answers", EXPOSITION_GAUGE, "",
+      "Whether the latest call of the coordinator was answered, be it with a refusal."},
+     .number = ANSWERS},
     {{"sidflake_coordinator_request_seconds", EXPOSITION_HISTOGRAM, "seconds",
       "Time of calls of the coordinator."}, .histogram = OF(facts.coordinator_requests)},
     {{"sidflake_coordinator_data_loss", EXPOSITION_COUNTER, "",
       "Times that the coordinator had forgotten what it granted."}, .number = DATA_LOSS},
     {{"sidflake_pool_free", EXPOSITION_GAUGE, "",
       "workerIds that nobody holds."}, .number = POOL_FREE},
+    {{"sidflake_pool_horizon_seconds", EXPOSITION_GAUGE, "seconds",
+      "Longest range of time that a renewal grants."}, .number = HORIZON_MS, .decimals = 3},
+    {{"sidflake_pool_first_horizon_seconds", EXPOSITION_GAUGE, "seconds",
+      "The same for a young tenure."}, .number = FIRST_HORIZON_MS, .decimals = 3},
     {{"sidflake_lifetime_seconds", EXPOSITION_GAUGE, "seconds",
       "Time left until the time field of IDs is used up."}, .number = LIFETIME_MS, .decimals = 3},
     {{"process_cpu_seconds", EXPOSITION_COUNTER, "seconds",
@@ -353,9 +363,12 @@ static void gather_serve(const struct serve *s, int64_t now_ms, int64_t v[NUMBER
     v[EXHAUSTED] = (int64_t)g->stats.exhausted;
     v[PEAK] = g->stats.peak;
     v[UP] = f->serves;
+    v[ANSWERS] = f->up;
     v[DATA_LOSS] = (int64_t)f->data_loss;
     /* Of one workerId, as static:N is, none is ever free: no reason for an alert. */
     v[POOL_FREE] = pool && f->pool_size > 1 ? (int64_t)f->pool_free : UNKNOWN;
+    v[HORIZON_MS] = pool ? f->horizon_ms : UNKNOWN;
+    v[FIRST_HORIZON_MS] = pool ? f->first_horizon_ms : UNKNOWN;
     v[LIFETIME_MS] =
         s->issuer.started ? serve_difference(layout_end_ms(g->epoch_ms), now_ms) : UNKNOWN;
     v[START_MS] = s->started_ms;

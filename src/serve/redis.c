@@ -246,7 +246,8 @@ enum serve_result rds_request(struct rds_call *c)
         return rds_reject(c, SERVE_INVALID);
     if (c->req->truncated)
         return rds_reject(c, rds_oversized(c));
-    if (ses->subs && ses->proto == 2 && !(c->verb->when & RDS_SUBSCRIBED))
+    bool subscribed = ses->subs || upstream_subscribed(c->turn);
+    if (subscribed && ses->proto == 2 && !(c->verb->when & RDS_SUBSCRIBED))
         return rds_reject(c,
                           rds_fail(c, SERVE_INVALID,
                                    "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE "

@@ -101,6 +101,10 @@ struct rds_there {
         };
     };
     struct rds_merge *merge; /* the mixed MGET under way; NULL: none */
+    /* Protocols, 2 or 3; 0: there is none of it. */
+    uint8_t asked;  /* by a HELLO under way: spoken if the reply is no error */
+    uint8_t unsaid; /* spoken there, where a login came first: what else was agreed upon here is
+                     * yet to be said */
 };
 
 static_assert(offsetof(struct rds_there, merge) == sizeof(uint64_t),
@@ -110,6 +114,7 @@ static_assert(offsetof(struct rds_there, merge) == sizeof(uint64_t),
 struct rds_rest {
     struct resp_swallow swallow;
     /* Where it is passed on. */
+    bool owed;                          /* a reply to it is expected */
     uint32_t argc;                      /* of the request */
     uint32_t ranges;                    /* of keys, of which what follows may hold some */
     struct resp_range key[RESP_RANGES]; /* by the numbers of args */

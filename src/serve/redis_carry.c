@@ -55,12 +55,13 @@ static void pack_keys(const struct rds_session *ses, struct buf *parcel)
         parcel_put_u64(parcel, ses->rest->key[i].to);
         parcel_put_u64(parcel, ses->rest->key[i].step);
     }
+    parcel_put_u64(parcel, ses->rest->owed);
 }
 
 static bool unpack_keys(const struct rds_session *ses, struct span *in)
 {
     struct rds_rest *rest = ses->rest;
-    uint64_t argc, ranges, from, to, step;
+    uint64_t argc, ranges, from, to, step, owed = 1;
     if (!ses->there || !ses->there->streams)
         return true;
     if (!rest || !parcel_get_upto(in, INT32_MAX, &argc) || rest->swallow.args_left > argc ||
@@ -74,6 +75,9 @@ static bool unpack_keys(const struct rds_session *ses, struct span *in)
             return false;
         rest->key[i] = (struct resp_range){(uint32_t)from, (uint32_t)to, (uint32_t)step};
     }
+    if (in->n > 0 && !parcel_get_upto(in, 1, &owed)) /* versions before took it for granted */
+        return false;
+    rest->owed = owed;
     return true;
 }
 
@@ -86,7 +90,9 @@ enum there_bit {
     THERE_LAPSED = 1 << 4,
     THERE_TUNNEL = 1 << 5,
     THERE_STREAMS = 1 << 6,
-    THERE_ALL = (1 << 7) - 1
+    THERE_ASKED = 7, /* the first of two bits; a HELLO is under way */
+    THERE_UNSAID = 9,
+    THERE_ALL = (1 << 11) - 1
 };
 
 static uint64_t there_bits(const struct rds_there *t)
@@ -94,7 +100,8 @@ static uint64_t there_bits(const struct rds_there *t)
     return (t->multi ? THERE_MULTI : 0u) | (t->ids ? THERE_IDS : 0u) |
            (t->watching ? THERE_WATCHING : 0u) | (t->news ? THERE_NEWS : 0u) |
            (t->lapsed ? THERE_LAPSED : 0u) | (t->tunnel ? THERE_TUNNEL : 0u) |
-           (t->streams ? THERE_STREAMS : 0u);
+           (t->streams ? THERE_STREAMS : 0u) | (uint64_t)t->asked << THERE_ASKED |
+           (uint64_t)t->unsaid << THERE_UNSAID;
 }
 
 /* The MGET under way is not forwarded yet, for else it would not be carried: it is begun anew, and
@@ -142,8 +149,10 @@ static bool unpack_there(const struct net_service *svc, struct rds_session *ses,
                                      .lapsed = bits & THERE_LAPSED,
                                      .tunnel = bits & THERE_TUNNEL,
                                      .streams = bits & THERE_STREAMS,
-                                     .mute = (uint8_t)mute};
-    return true;
+                                     .mute = (uint8_t)mute,
+                                     .asked = bits >> THERE_ASKED & 3,
+                                     .unsaid = bits >> THERE_UNSAID & 3};
+    return ses->there->asked != 1 && ses->there->unsaid != 1;
 }
 
 bool rds_pack(const struct net_service *svc, const void *session, struct buf *parcel)

@@ -80,14 +80,31 @@ static size_t look(struct rds_service *svc, struct rds_rest *rest, struct span i
     }
 }
 
-/* The replies before that which it will not have are given first. */
-static struct net_step refuse(struct span in, struct net_turn *turn, struct buf *out)
+/* What the arg at the front of in is refused for. */
+static void put_why(const struct rds_rest *rest, enum verdict v, struct span in, struct buf *out)
 {
-    if (upstream_pending(turn) > 1) {
-        upstream_wait_for(turn, 1);
+    struct resp_swallow s = rest->swallow;
+    bool done, bad;
+    if (v == IS_ID) {
+        resp_put_error(out, SPAN("ERR an ID key cannot be used in a request of more than 64 KiB"));
+        return;
+    }
+    (void)resp_swallow(&s, in, &done, &bad);
+    buf_put_span(out, s.error);
+}
+
+/* The replies before that which it will not have are given first. Who wants none has none; behind
+ * MONITOR and its kin there never is one. */
+static struct net_step refuse(const struct rds_session *ses, enum verdict v, struct span in,
+                              struct net_turn *turn, struct buf *out)
+{
+    uint32_t owed = ses->rest->owed;
+    if (upstream_pending(turn) > owed) {
+        upstream_wait_for(turn, owed);
         return (struct net_step){.verdict = NET_BEHIND};
     }
-    resp_put_error(out, SPAN("ERR an ID key cannot be used in a request of more than 64 KiB"));
+    if (owed || (ses->there->tunnel && ses->there->mute == RDS_LOUD))
+        put_why(ses->rest, v, in, out);
     return (struct net_step){.verdict = NET_CLOSE, .used = in.n};
 }
 
@@ -101,12 +118,13 @@ struct net_step rds_stream(struct rds_service *svc, struct rds_session *ses, str
     enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST);
     if (is == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
-    size_t used = is == UPSTREAM_DOWN ? 0 : look(svc, &next, in, &v);
-    if (is == UPSTREAM_DOWN || v == BAD)
+    if (is == UPSTREAM_DOWN)
         return (struct net_step){.verdict = NET_CLOSE, .used = in.n};
+    size_t used = look(svc, &next, in, &v);
+    if (used == 0 && (v == IS_ID || v == BAD))
+        return refuse(ses, v, in, turn, out);
     if (used == 0)
-        return v == IS_ID ? refuse(in, turn, out)
-                          : (struct net_step){.verdict = NET_MORE, .begun = true};
+        return (struct net_step){.verdict = NET_MORE, .begun = true};
     upstream_send(turn, span_of(in.p, used));
     *ses->rest = next;
     if (next.swallow.bytes_left == 0 && next.swallow.args_left == 0) {

@@ -111,13 +111,33 @@ void rds_send_state(struct rds_call *c, uint8_t proto)
                     UPSTREAM_SKIP | UPSTREAM_FORGIVE);
 }
 
+void rds_introduce(struct rds_call *c, enum upstream_ready is)
+{
+    uint8_t *unsaid = &c->ses->there->unsaid;
+    if (is == UPSTREAM_FRESH)
+        rds_send_state(c, 2);
+    else if (*unsaid)
+        rds_send_state(c, *unsaid);
+    *unsaid = 0;
+}
+
+static void speak(struct rds_session *ses, uint8_t proto)
+{
+    struct rds_there *t = ses->there;
+    ses->proto = proto;
+    t->unsaid = t->unsaid ? proto : 0;
+}
+
 /* HELLO [proto] [AUTH user password] [SETNAME name]
- * Redis takes its options one by one, and the protocol last: not behind one that it refuses. */
-static void follow_hello(struct rds_call *c)
+ * Redis takes its options one by one, and the protocol last: not behind one that it refuses, as it
+ * may a login. Who wants no replies is believed, as nothing tells. heard: there will be a reply. */
+static void follow_hello(struct rds_call *c, bool heard)
 {
     struct resp_walk w = resp_walk_from(c->req, 2);
     struct span option, value;
     int64_t proto = c->ses->proto;
+    if (heard) /* also by one that will be refused: its reply is not the next one's */
+        c->ses->there->asked = c->ses->proto;
     if (c->req->argc > 1 && (!dec_canonical_i64(c->req->argv[1], &proto) || proto < 2 || proto > 3))
         return;
     while (resp_next_arg(&w, &option)) {
@@ -128,14 +148,17 @@ static void follow_hello(struct rds_call *c)
         if (!auth && !rds_name_fault(value))
             rds_set_name(c->ses, value);
     }
-    c->ses->proto = (uint8_t)proto;
+    if (heard)
+        c->ses->there->asked = (uint8_t)proto;
+    else
+        speak(c->ses, (uint8_t)proto);
 }
 
 /* HELLO, SELECT and their kin change what we know, too; the upstream says what comes of it. */
-static void follow(struct rds_call *c)
+static void follow(struct rds_call *c, bool heard)
 {
     if (rds_is_verb(c, RESP_HELLO))
-        follow_hello(c);
+        follow_hello(c, heard);
     if (rds_is_verb(c, RESP_SELECT))
         (void)rds_select(c);
     if (rds_is_sub(c, "setname"))
@@ -178,8 +201,9 @@ static uint32_t expect_loud(struct rds_call *c)
 }
 
 /* SUBSCRIBE and its kin have an acknowledgement for each name, or an error. CLIENT REPLY keeps back
- * errors, but no acknowledgements: while it does nothing is expected of them, but what comes. */
-static void expect_acks(struct rds_call *c)
+ * errors, but no acknowledgements: while it does nothing is expected of them, but what comes.
+ * Returns whether something is. */
+static bool expect_acks(struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
     bool counted = t->mute != RDS_MUTE;
@@ -187,16 +211,29 @@ static void expect_acks(struct rds_call *c)
     t->news = true;
     if (counted)
         upstream_expect_acks(c->turn, c->req->argc > 1 ? c->req->argc - 1 : UPSTREAM_ACKS_ALL);
+    return counted;
 }
 
-/* The request was sent. news: see rds_hears_news. */
-static void expect_replies(struct rds_call *c, bool news)
+/* What SYNC is answered with is no RESP: a line's end each second while there are no data yet. But
+ * within a transaction, or while subscribed, it is a request like others. */
+static bool is_sync(const struct rds_call *c)
 {
+    return c->cmd && strcmp(c->cmd->name, "sync") == 0;
+}
+
+/* The request was sent. Returns whether a reply is to come. */
+static bool expect_reply(struct rds_call *c, enum rds_at at)
+{
+    if (c->ses->there->tunnel || (at == RDS_TUNNEL && is_sync(c)))
+        return false;
+    bool news = rds_hears_news(c);
     if (rds_subscribes(c))
-        expect_acks(c);
-    else
-        upstream_expect(c->turn, FRAME_RESP, expect_loud(c),
-                        (rds_blocks(c) ? UPSTREAM_PATIENT : 0u) | (news ? UPSTREAM_NEWS : 0u));
+        return expect_acks(c);
+    uint32_t n = expect_loud(c);
+    upstream_expect(c->turn, FRAME_RESP, n,
+                    (rds_blocks(c) ? UPSTREAM_PATIENT : 0u) | (news ? UPSTREAM_NEWS : 0u) |
+                        (rds_is_verb(c, RESP_HELLO) ? UPSTREAM_TELL : 0u));
+    return n > 0;
 }
 
 bool rds_blocks(const struct rds_call *c)
@@ -253,17 +290,18 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
                    : rds_fail(c, SERVE_AWAY, "NOAUTH the upstream was down at AUTH: connect again");
     }
     ses->passes = true;
-    if (is == UPSTREAM_FRESH && !auth)
-        rds_send_state(c, 2);
+    if (!rds_has_password(c))
+        rds_introduce(c, is);
+    else if (is == UPSTREAM_FRESH)
+        ses->there->unsaid = 2;
     if (!rds_begin_stream(c))
         c->close = true;
     upstream_send(c->turn, c->raw);
-    if (!ses->there->tunnel)
-        expect_replies(c, rds_hears_news(c));
+    bool heard = expect_reply(c, at);
+    if (ses->rest)
+        ses->rest->owed = heard;
     if (!ses->there->tunnel && (ses->proto == 3 || !upstream_subscribed(c->turn)))
-        follow(c); /* else Redis refuses what it follows */
-    if (is == UPSTREAM_FRESH && rds_is_verb(c, RESP_AUTH))
-        rds_send_state(c, 2);
+        follow(c, heard); /* else Redis refuses what it follows */
     if (at == RDS_TUNNEL) {
         upstream_tunnel(c->turn);
         ses->there->tunnel = true;
@@ -293,10 +331,22 @@ struct net_step rds_blank(struct rds_session *ses, struct span raw, struct net_t
 /* ---- between requests -------------------------------------------------------------------------
  */
 
+/* The reply to a HELLO has ended. */
+static void agreed(struct rds_session *ses, const struct frame *f)
+{
+    struct rds_there *t = ses->there;
+    if (t->asked && !f->error)
+        speak(ses, t->asked);
+    t->asked = 0;
+}
+
 void rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out)
 {
     (void)net;
-    rds_merge_part(session, f, out);
+    if (f->kind == FRAME_RESP_MERGE)
+        rds_merge_part(session, f, out);
+    else if (((struct rds_session *)session)->there)
+        agreed(session, f);
 }
 
 void rds_through_end(struct rds_session *ses)

@@ -47,16 +47,14 @@ static enum serve_result merge(struct rds_call *c)
     if (is == UPSTREAM_DOWN)
         return rds_unavailable(c);
     c->ses->passes = true;
-    if (is == UPSTREAM_FRESH)
-        rds_send_state(c, 2);
+    rds_introduce(c, is);
     enum serve_result r = rds_merge(c);
     if (r != RDS_PARKED)
         serve_count(c->svc->serve, SERVE_REDIS, RESP_MGET - 1, r);
     return r;
 }
 
-/* AUTH, and HELLO with AUTH. */
-static bool has_password(const struct rds_call *c)
+bool rds_has_password(const struct rds_call *c)
 {
     struct resp_walk w = resp_walk_from(c->req, 2);
     struct span arg;
@@ -80,8 +78,10 @@ static const char *barred_in_multi(const struct rds_call *c)
 {
     if (rds_is_sub(c, "reply"))
         return "ERR CLIENT REPLY within a transaction is not supported";
-    if (has_password(c) && c->ses->access.mode != ACCESS_OFF)
+    if (rds_has_password(c) && c->ses->access.mode != ACCESS_OFF)
         return "ERR a login within a transaction is not supported";
+    if (rds_is_verb(c, RESP_HELLO))
+        return "ERR HELLO within a transaction is not supported";
     return NULL;
 }
 
@@ -116,8 +116,7 @@ static enum serve_result move_multi(struct rds_call *c)
         return rds_behind(c);
     if (is == UPSTREAM_DOWN)
         return rds_unavailable(c);
-    if (is == UPSTREAM_FRESH)
-        rds_send_state(c, 2);
+    rds_introduce(c, is);
     upstream_send(c->turn, multi);
     upstream_send(c->turn, rds_multi_bytes(ses));
     upstream_expect(c->turn, FRAME_RESP, is_heard(c) ? 1 + (uint32_t)queued : 0, UPSTREAM_SKIP);
@@ -171,7 +170,7 @@ static enum rds_at place(struct rds_call *c)
     if (rds_is_verb(c, RESP_SELECT) && c->req->argc == 2 && !upstream_owns(c->turn) &&
         c->ses->db == 0 && span_eq(c->req->argv[1], SPAN("0")))
         return RDS_HERE;
-    if (has_password(c)) /* ours, or the upstream's */
+    if (rds_has_password(c)) /* ours, or the upstream's */
         return c->ses->access.mode != ACCESS_OFF ? RDS_HERE : RDS_BEST;
     if (rds_is_verb(c, RESP_PING)) /* among IDs it is ours: such a transaction goes nowhere */
         return c->svc->serve->ping_there && !c->ses->there->ids ? RDS_PASS : RDS_HERE;
@@ -241,8 +240,9 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
 {
     struct rds_session *ses = c->ses;
     bool foreign = keys == KEYS_FOREIGN || (keys == KEYS_NONE && at != RDS_HERE);
-    if (keys == KEYS_MIXED && rds_is_verb(c, RESP_MGET) && !ses->multi && !c->req->truncated)
-        return ses->there->mute == RDS_LOUD ? merge(c) : rds_there(c, RDS_PASS);
+    bool merges = rds_is_verb(c, RESP_MGET) && ses->there->mute == RDS_LOUD;
+    if (keys == KEYS_MIXED && merges && !ses->multi && !c->req->truncated)
+        return merge(c);
     if (keys == KEYS_MIXED)
         return rds_through_refuse(c, SERVE_REFUSED,
                                   "ERR ID keys cannot be used together with others, but in MGET");
@@ -256,7 +256,7 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
         ses->there->multi |= r == SERVE_PASSED;
         return r;
     }
-    if (!foreign && has_password(c))
+    if (!foreign && rds_has_password(c))
         return log_in(c);
     if (!foreign) {
         enum serve_result r = rds_here(c);
@@ -274,27 +274,57 @@ static enum serve_result choose(struct rds_call *c, enum keys keys, enum rds_at 
     return r;
 }
 
-/* Redis has an error for nearly all, but a password that is ours is not for it to hear. */
-static enum serve_result while_subscribed(struct rds_call *c)
+/* Redis has an error for nearly all, but a password that is ours is not for it to hear, and whether
+ * the client still is subscribed there nobody here can say: so an ID key never goes there. */
+static enum serve_result while_subscribed(struct rds_call *c, enum keys keys)
 {
-    if (has_password(c) && c->ses->access.mode != ACCESS_OFF)
+    if (keys == KEYS_IDS || keys == KEYS_MIXED)
+        return rds_here(c);
+    if (rds_has_password(c) && c->ses->access.mode != ACCESS_OFF)
         return rds_through_refuse(c, SERVE_REFUSED,
                                   "ERR a login while subscribed is not supported");
     return rds_there(c, RDS_PASS);
 }
 
+/* Newer than our table, perhaps, or in vain: it changes nothing that we follow. */
+static void forget_command(struct rds_call *c)
+{
+    static const struct rds_verb unknown = {.label = "other", .at = RDS_PASS};
+    buf_truncate(c->out, c->start);
+    c->verb = &unknown;
+    c->cmd = NULL;
+    c->sub = NULL;
+}
+
+#define APART " not supported behind MONITOR, SYNC, PSYNC and REPLCONF: connect again"
+
+/* Why it may not go there, or NULL. Who has rights that are limited had others when it began. */
+static const char *barred_in_tunnel(struct rds_call *c)
+{
+    const struct access *a = &c->ses->access;
+    enum keys keys = keys_of(c);
+    bool login = rds_has_password(c) || (rds_is_verb(c, RESP_HELLO) && c->req->truncated);
+    if (keys == KEYS_IDS || keys == KEYS_MIXED)
+        return "ERR an ID key is" APART;
+    if (login && a->mode != ACCESS_OFF)
+        return "ERR a login is" APART;
+    if (!access_granted(a) || access_limits(c->svc->serve, a))
+        return "ERR a user whose rights are limited is" APART;
+    return NULL;
+}
+
 /* What comes from the server may be the changes to its keys, or all that it is asked for, and has
  * no end; nothing tells when an answer from here could stand among that, whether the server has
- * agreed to it or not. So there is none, for good. */
-static enum serve_result within_tunnel(struct rds_call *c, enum keys keys)
+ * agreed to it or not. So there is none, for good, but one that ends the connection. */
+static enum serve_result within_tunnel(struct rds_call *c, bool known)
 {
-    bool ids = keys == KEYS_IDS || keys == KEYS_MIXED;
-    if (!ids && !(has_password(c) && c->ses->access.mode != ACCESS_OFF))
-        return rds_there(c, RDS_TUNNEL);
-    c->close = true;
-    return rds_fail(c, SERVE_REFUSED,
-                    "ERR %s not supported behind MONITOR, SYNC, PSYNC and REPLCONF: connect again",
-                    ids ? "an ID key is" : "a login is");
+    const char *bar = barred_in_tunnel(c);
+    c->close = bar != NULL;
+    if (bar)
+        return rds_through_refuse(c, SERVE_REFUSED, bar);
+    if (!known)
+        forget_command(c);
+    return rds_there(c, RDS_TUNNEL);
 }
 
 enum serve_result rds_through(struct rds_call *c)
@@ -306,7 +336,11 @@ enum serve_result rds_through(struct rds_call *c)
     }
     if (c->out->n > c->start) /* its reply was begun here, maybe before there was an upstream */
         return rds_here(c);
+    if (ses->there->asked && upstream_pending(c->turn) > 0) /* in which protocol is not known yet */
+        return rds_behind(c);
     bool known = rds_find(c);
+    if (ses->there->tunnel)
+        return within_tunnel(c, known);
     bool barred = !known && c->cmd && !rds_allowed(c);
     if (barred || !access_granted(&ses->access)) {
         buf_truncate(c->out, c->start);
@@ -332,19 +366,12 @@ enum serve_result rds_through(struct rds_call *c)
     }
     enum keys keys = keys_of(c);
     bool newer = !c->cmd;
-    if (bar || (!known && ses->access.mode != ACCESS_OFF && has_password(c))) {
+    if (bar || (!known && ses->access.mode != ACCESS_OFF && rds_has_password(c))) {
         buf_truncate(c->out, c->start);
         return bar ? rds_through_refuse(c, SERVE_REFUSED, bar) : rds_here(c);
     }
-    if (!known) { /* newer than our table, perhaps, or in vain: it changes nothing that we follow */
-        static const struct rds_verb unknown = {.label = "other", .at = RDS_PASS};
-        buf_truncate(c->out, c->start);
-        c->verb = &unknown;
-        c->cmd = NULL;
-        c->sub = NULL;
-    }
-    if (ses->there->tunnel)
-        return within_tunnel(c, keys);
+    if (!known)
+        forget_command(c);
     if (newer && keys == KEYS_IDS)
         return rds_through_refuse(
             c, SERVE_REFUSED,
@@ -361,7 +388,7 @@ enum serve_result rds_through(struct rds_call *c)
         if (upstream_pending(c->turn) > 0) /* it may be so no longer when the replies have come */
             return rds_behind(c);
         if (upstream_subscribed(c->turn))
-            return while_subscribed(c);
+            return while_subscribed(c, keys);
     }
     return choose(c, keys, at);
 }

@@ -20,6 +20,9 @@ static inline bool rds_is_sub(const struct rds_call *c, const char *name)
     return c->sub && strcmp(c->sub->name, name) == 0;
 }
 
+/* AUTH, and HELLO with AUTH. */
+bool rds_has_password(const struct rds_call *c);
+
 /* SUBSCRIBE and its kin. */
 bool rds_subscribes(const struct rds_call *c);
 
@@ -77,9 +80,11 @@ bool rds_may_share(const struct rds_call *c);
 /* The link for a request: see upstream_ready. own: one of the client's own, whatever it is. */
 enum upstream_ready rds_ready(struct rds_call *c, bool own);
 
-/* What was agreed upon here has to hold there, too: first of all on a link that is fresh.
- * proto: of RESP, 2 or 3, that is spoken there; 2 on a fresh one. */
+/* What was agreed upon here has to hold there, too. proto: of RESP, 2 or 3, spoken there. */
 void rds_send_state(struct rds_call *c, uint8_t proto);
+
+/* The same before the first request on a link that is no login, of which rds_ready has said is. */
+void rds_introduce(struct rds_call *c, enum upstream_ready is);
 
 /* The request goes there, as it is. */
 enum serve_result rds_there(struct rds_call *c, enum rds_at at);

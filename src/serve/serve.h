@@ -55,13 +55,14 @@ struct serve_facts {
     int64_t skew_ms;         /* coordinator's clock less ours */
     uint64_t renewals_renewed, renewals_again, renewals_reasserted, renewals_lost, renewals_failed;
     uint64_t data_loss;
-    uint64_t clock_jumps; /* forward, of the wall clock against the monotonic one */
-    int64_t trouble_us;   /* monotonic: data loss, or a workerId lost, was told last; 0: never */
-    int64_t renewed_us;   /* monotonic: a renewal was answered last; 0: never */
-    unsigned wanted;      /* workerIds, active and spare */
-    char host[128];       /* the pod's name, or the host's */
+    uint64_t clock_jumps;    /* forward, of the wall clock against the monotonic one */
+    int64_t trouble_us;      /* monotonic: data loss, or a workerId lost, was told last; 0: never */
+    int64_t renewed_us;      /* monotonic: a renewal was answered last; 0: never */
+    unsigned wanted;         /* workerIds, active and spare */
+    char page[ERR_TEXT_MAX]; /* why the next start will find no state page, or "" */
+    char host[128];          /* the pod's name, or the host's */
     /* The pool's parameters; 0: not known yet. */
-    int64_t horizon_ms, mature_after_ms, max_skew_ms;
+    int64_t horizon_ms, first_horizon_ms, mature_after_ms, max_skew_ms;
     uint32_t pool_size; /* workerIds, free or not */
     struct histogram coordinator_requests;
 };

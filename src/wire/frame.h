@@ -32,7 +32,8 @@ enum frame_kind {
     FRAME_MC_MERGE,    /* the same: each told before it begins */
     FRAME_MC_LINES,    /* of stats and its kin: lines, then END, or one line of another kind */
     FRAME_MC_META,     /* one meta reply: a line, or VA and a block */
-    FRAME_MC_UPTO_MN,  /* any number of replies, then MN: quiet requests have some of them */
+    FRAME_MC_UPTO_MN,  /* any number of replies, then MN: quiet requests have some of them; or the
+                        * error of a server that has no mn, or not yet */
     FRAME_MC_ANY,      /* one reply of whatever kind, or one packet: what comes unasked */
     FRAME_MC_BINARY,   /* one packet */
     FRAME_MC_STATS,    /* packets, up to an empty or a failed one */

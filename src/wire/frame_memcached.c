@@ -81,6 +81,14 @@ static bool is_listed(struct span line)
            span_starts(line, SPAN("PREFIX ")) || span_starts(line, SPAN("key="));
 }
 
+/* What mn is answered with where no MN comes: by a server that lets nobody in before a login, or
+ * has no meta commands. As the first line alone: before MN errors of quiet requests may stand. */
+static bool no_mn(const struct frame *f, struct span line)
+{
+    return !f->begun &&
+           (span_eq(line, SPAN("CLIENT_ERROR unauthenticated")) || span_eq(line, SPAN("ERROR")));
+}
+
 /* A block is never taken for lines, whatever is expected: else an answer from here could come to
  * stand within it. */
 static enum line leniently(const struct frame *f, struct span line)
@@ -95,7 +103,9 @@ static enum line leniently(const struct frame *f, struct span line)
     case FRAME_MC_LINES:
         return block ? LINE_LAST : is_listed(line) ? LINE_ON : LINE_END;
     case FRAME_MC_UPTO_MN:
-        return block ? LINE_BLOCK : span_eq(line, SPAN("MN")) ? LINE_END : LINE_ON;
+        return block                                         ? LINE_BLOCK
+               : span_eq(line, SPAN("MN")) || no_mn(f, line) ? LINE_END
+                                                             : LINE_ON;
     default:
         return block ? LINE_LAST : LINE_END;
     }

@@ -115,6 +115,8 @@ enum wire_status mcb_parse(struct span in, struct mcb_req *req, size_t *used)
     if (key + ext > body)
         return refuse(req, used, in.n, MCB_UNKNOWN);
     uint64_t value = body - key - ext;
+    if (body > INT32_MAX) /* negative to memcached, which then passes nothing over */
+        return refuse(req, used, in.n, MCB_INVALID);
     if (key > MC_KEY_MAX || (s->verb != MC_UNKNOWN && !fits(s, ext, key, value)))
         return refuse(req, used, in.n, MCB_INVALID);
     bool hand_out = s->has & HAND_OUT && value <= MCB_VALUE_MAX;

@@ -49,7 +49,7 @@ struct mcb_req {
     uint64_t cas;
     uint64_t delta;        /* incr, decr */
     uint32_t expiration;   /* incr, decr: UINT32_MAX means that nothing is to be created */
-    uint64_t body;         /* bytes that follow *used and are to be passed over; 0..UINT32_MAX */
+    uint64_t body;         /* bytes that follow *used and are to be passed over; 0..INT32_MAX */
     enum mcb_status error; /* WIRE_CLOSE: what to answer with; MCB_OK: close without a word */
 };
 

@@ -63,6 +63,27 @@ struct span mc_meta_key(const struct mc_req *req, char out[MC_KEY_MAX])
     return req->meta.base64 ? span_of(out, decode(req->key, out)) : req->key;
 }
 
+struct span mc_there_key(struct span word, char out[MC_KEY_MAX])
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    size_t n = 0, count = 0, padding = 0;
+    bool ended = false;
+    for (size_t i = 0; i < word.n; i++) {
+        const char *at = memchr(digits, word.p[i], sizeof digits - 1);
+        if (!at && word.p[i] != '=')
+            continue;
+        bits = bits << 6 | (at ? (uint32_t)(at - digits) : 0);
+        padding += !at && !ended;
+        if (++count % 4 != 0 || ended)
+            continue;
+        for (unsigned k = 0; k + padding < 3 && n < MC_KEY_MAX; k++)
+            out[n++] = (char)(bits >> (16 - 8 * k) & 0xff);
+        ended = padding > 0;
+    }
+    return span_of(out, count % 4 == 0 && padding < 3 ? n : 0);
+}
+
 /* ---- flags -------------------------------------------------------------------------------------
  */
 

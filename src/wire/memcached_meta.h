@@ -32,6 +32,13 @@ bool mc_meta_is_clear(const struct mc_req *req);
 /* The bytes of the key: req->key, or what it decodes to, in out. */
 struct span mc_meta_key(const struct mc_req *req, char out[MC_KEY_MAX]);
 
+/* What memcached 1.6 takes for the key behind b, in out; empty: none. It is less strict:
+ *   - what is no digit of Base64, and no '=', is passed over; of the others there are 4, 8, …
+ *   - '=' is a digit of zeros, wherever it stands. The first four with such a one are the last
+ *     that count, and of their three bytes one fewer does for each; with three there is no key.
+ * Of what is too long for a key, no more than out has room for. */
+struct span mc_there_key(struct span word, char out[MC_KEY_MAX]);
+
 /* What the flags of an answer tell of a value. */
 struct mc_item {
     struct span value; /* written only where req asks for it: its length is told by s, too */

@@ -96,15 +96,6 @@ static void backup_path(const struct pair *p, size_t slot, char out[128])
     (void)snprintf(out, 128, "%s/backup%zu", p->dir, slot);
 }
 
-static void forget_wal(const struct pair *p)
-{
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s-wal", p->db);
-    (void)unlink(path);
-    (void)snprintf(path, sizeof path, "%s-shm", p->db);
-    (void)unlink(path);
-}
-
 /* A file set back is seen by what stands beside it, and by whoever was answered. Redis has neither.
  */
 static void forget_answers(struct pair *p)
@@ -144,7 +135,6 @@ void pair_wipe(struct pair *p, bool backups)
     char path[128];
     coord_idle(p->sqlite);
     (void)unlink(p->db);
-    forget_wal(p);
     (void)ask(p, "DEL sidflake:{p}:h sidflake:{p}:free sidflake:{p}:exp sidflake:{p}:who");
     for (size_t i = 0; backups && i < PAIR_BACKUPS; i++) {
         backup_path(p, i, path);
@@ -207,7 +197,6 @@ void pair_restore(struct pair *p, size_t slot, bool in_place)
     static const char *const keys[] = {"h", "free", "exp", "who"};
     char path[128];
     coord_idle(p->sqlite);
-    forget_wal(p);
     backup_path(p, slot, path);
     copy_file(path, p->db, O_CREAT | O_TRUNC);
     forget_answers(p);

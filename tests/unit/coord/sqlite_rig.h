@@ -99,12 +99,7 @@ static inline size_t read_file(const char *path, void *bytes, size_t cap)
 
 static inline void remove_file(struct fixture *f)
 {
-    char path[128];
-    static const char *const ends[] = {"", "-wal", "-shm"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        (void)snprintf(path, sizeof path, "%s%s", f->db, ends[i]);
-        (void)unlink(path);
-    }
+    (void)unlink(f->db);
 }
 
 #endif

@@ -561,6 +561,8 @@ static void a_word_waits_for_those_who_renew_seldom(void **state)
     struct coord_renewal before = setup_renewal(&x, 1, 2);
     BOTH(s, (item = before, coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply)));
     assert_int_equal(s, COORD_OK);
+    x.n = item.n, x.hi_ms = item.hi_ms;
+    assert_int_equal(renew(&x, 2, 3), COORD_HOW_RENEWED); /* who renews more often */
     pair_restart(&pair);
     struct coord_grant y;
     assert_int_equal(claim(11, &y), COORD_WAIT);
@@ -580,6 +582,57 @@ static void a_word_is_not_taken_against_who_knows_more(void **state)
     pair.clock.ms += WORD_AFTER;
     assert_int_equal(nothing_lost(), COORD_REFUSED);
     says("found one: something was lost");
+}
+
+/* Nor against who has a workerId that the table knows nothing of: the pool was made again with
+ * others after a loss, and then what had been lost was put back. */
+static void a_word_is_not_taken_against_who_has_another_worker(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    enum coord_status s;
+    struct coord_init others = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 9);
+    others.params.worker_from = 5;
+    pair.clock.ms = T0;
+    init(1);
+    pair_backup(&pair, 0);
+    pair_wipe(&pair, false);
+    BOTH(s, coord_init(c, &others, &reply));
+    assert_int_equal(s, COORD_OK);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    assert_int_equal(x.worker, 5);
+    pair_restore(&pair, 0, false);
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    assert_int_equal(renew(&x, 1, 2), COORD_HOW_LOST);
+    pair.clock.ms += WORD_AFTER;
+    assert_int_equal(nothing_lost(), COORD_REFUSED);
+    says("found one: something was lost");
+}
+
+/* Two in a row: the second has a short floor, which takes nothing back of the first; nor does a
+ * word, which is of the latest alone. */
+static void the_floor_of_an_earlier_reopening_stays(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    pair.clock.ms = T0;
+    init(1);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    pair_restart(&pair);
+    pair.clock.ms = T0 + D0;
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    int64_t floor = described().floor_short_ms;
+    assert_int_equal(floor, T0 + D0 + A + 2 * S);
+    pair_restart(&pair);
+    pair.clock.ms += 1000;
+    assert_int_equal(claim(12, &y), COORD_WAIT);
+    assert_int_equal(described().floor_short_ms, floor);
+    assert_int_equal(described().floor_ms, floor + 1000);
+    pair.clock.ms += WORD_AFTER;
+    assert_int_equal(nothing_lost(), COORD_OK);
+    assert_int_equal(described().floor_short_ms, floor);
+    assert_int_equal(described().floor_ms, floor);
+    assert_int_equal(claim(13, &y), COORD_WAIT);
 }
 
 static void evict(uint16_t worker)
@@ -704,6 +757,8 @@ int main(void)
         cmocka_unit_test(a_word_takes_a_reopening_back),
         cmocka_unit_test(a_word_waits_for_those_who_renew_seldom),
         cmocka_unit_test(a_word_is_not_taken_against_who_knows_more),
+        cmocka_unit_test(a_word_is_not_taken_against_who_has_another_worker),
+        cmocka_unit_test(the_floor_of_an_earlier_reopening_stays),
         cmocka_unit_test(who_knows_more_later_brings_the_floors_back),
         cmocka_unit_test(who_knows_more_later_finds_what_was_freed),
         cmocka_unit_test(a_longer_horizon_is_learnt),

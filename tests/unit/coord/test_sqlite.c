@@ -111,22 +111,51 @@ static void a_full_pool_is_made_and_shown(void **state)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* Whether there is a file of that name beside it. */
+static bool has(const struct fixture *f, const char *suffix)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s%s", f->db, suffix);
+    return access(path, F_OK) == 0;
+}
+
 static void only_init_makes_a_file(void **state)
 {
     struct fixture *f = *state;
     struct coord_grant g;
     struct coord_pool p;
-    char path[128];
     assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_NOPOOL);
     assert_int_equal(claim(f, &g), COORD_NOPOOL);
     assert_int_not_equal(access(f->db, F_OK), 0);
     assert_int_equal(make(f, 0), COORD_OK);
     assert_int_equal(access(f->db, F_OK), 0);
-    (void)snprintf(path, sizeof path, "%s-wal", f->db);
-    assert_int_equal(access(path, F_OK), 0);
-    coord_idle(f->c);
-    assert_int_not_equal(access(path, F_OK), 0);
     assert_int_equal(claim(f, &g), COORD_OK);
+    assert_false(has(f, "-wal"));
+    assert_false(has(f, "-journal"));
+}
+
+/* Beside a file that was put back it would be read with it. */
+static void a_wal_is_left(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct sqlite3 *other = NULL;
+    const char *look = "SELECT count(*) FROM pool";
+    assert_int_equal(make(f, 1), COORD_OK);
+    coord_idle(f->c);
+    query(f, "PRAGMA journal_mode = WAL");
+    assert_int_equal(sqlite3_open(f->db, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, look, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(claim(f, &g), COORD_OK); /* in spite of another who has it open */
+    assert_true(has(f, "-wal"));
+    coord_idle(f->c);
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_false(has(f, "-wal"));
+    assert_int_equal(sqlite3_open(f->db, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, look, NULL, NULL, NULL), SQLITE_OK);
+    assert_false(has(f, "-wal"));
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
 }
 
 static void a_missing_directory_is_named(void **state)
@@ -564,7 +593,7 @@ static void flipped_bits_crash_nothing(void **state)
 
 static void claim_many(struct fixture *f, int out)
 {
-    struct coord *c = setup_open(f->url, "p", &f->clock.clock);
+    struct coord *c = setup_open_within(f->url, "p", &f->clock.clock, 60000); /* a busy disk */
     for (int i = 0; i < CLAIMS; i++) {
         struct coord_grant g;
         struct coord_reply r;
@@ -618,6 +647,7 @@ int main(void)
         TEST(pools_of_one_file_are_apart),
         TEST(a_full_pool_is_made_and_shown),
         TEST(only_init_makes_a_file),
+        TEST(a_wal_is_left),
         TEST(a_missing_directory_is_named),
         TEST(a_deleted_file_is_noticed),
         TEST(a_restored_file_reopens_the_pool),

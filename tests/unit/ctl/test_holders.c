@@ -151,6 +151,38 @@ static void the_first_to_be_free(void **state)
     assert_int_equal(ctl_holders_first(&s), 0);
 }
 
+/* What is in the queue can be had before anybody's range ends, but has its own rest. */
+static void the_first_of_the_queue(void **state)
+{
+    (void)state;
+    struct coord_worker w[] = {
+        {.worker = 1, .held = true, .hwm_ms = 500},
+        {.worker = 2, .stale = true, .hwm_ms = 100},
+        {.worker = 3, .hwm_ms = 450},
+        {.worker = 4, .unreadable = true},
+    };
+    uint32_t queue[] = {3, 4, UINT32_MAX, COORD_WORKERS, 9, 2};
+    struct coord_snapshot s = {.workers = w,
+                               .nworkers = 4,
+                               .queue = queue,
+                               .nqueue = 1,
+                               .reply.era = 2,
+                               .pool = {.floor_ms = 900, .floor_short_ms = 300}};
+    s.pool.params.worker_to = 8;
+    s.pool.params.grace_ms = 60;
+    assert_int_equal(ctl_holders_first(&s), 451);
+    s.nqueue = 5; /* nobody can have the rest of them, 9 being another pool's */
+    assert_int_equal(ctl_holders_first(&s), 451);
+    s.nqueue = 6;
+    assert_int_equal(ctl_holders_first(&s), 301);
+    s.pool.floor_short_ms = 50;
+    assert_int_equal(ctl_holders_first(&s), 101);
+    queue[4] = 8; /* never had by anybody */
+    assert_int_equal(ctl_holders_first(&s), 51);
+    s.reply.era = 1;
+    assert_int_equal(ctl_holders_first(&s), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +192,7 @@ int main(void)
         cmocka_unit_test(changes),
         cmocka_unit_test(the_end_of_a_pool),
         cmocka_unit_test(the_first_to_be_free),
+        cmocka_unit_test(the_first_of_the_queue),
     };
     return cmocka_run_group_tests_name("ctl/holders", tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void what_does_not_fit_is_cut(void **state)
 {
     struct paint p = {0};
     (void)state;
-    assert_true(paint_size(&p, 2, 5));
+    assert_true(paint_size(&p, 2, 5, false));
     paint_put(&p, PAINT_PLAIN, "abcdefgh");
     paint_next(&p);
     paint_right(&p, 5, PAINT_GOOD, "%s", "12");
@@ -56,12 +56,27 @@ static void what_does_not_fit_is_cut(void **state)
     paint_put(&p, PAINT_PLAIN, "below");
     paint_at(&p, 9, 9);
     paint_bar(&p, PAINT_BAD, 1000, 1);
-    assert_string_equal(plain(&p, true), "abcde\n   12\n");
-    assert_true(paint_size(&p, 100000, 100000));
+    assert_string_equal(plain(&p, true), "abcd…\n   12\n");
+    assert_string_equal(plain(&p, false), "abcd~\n   12\n");
+    assert_true(paint_size(&p, 100000, 100000, false));
     assert_int_equal(p.rows, PAINT_ROWS_MAX);
-    assert_true(paint_size(&p, 0, 0));
+    assert_true(paint_size(&p, 0, 0, false));
     paint_put(&p, PAINT_PLAIN, "xy");
-    assert_string_equal(plain(&p, true), "x\n");
+    assert_string_equal(plain(&p, true), "…\n");
+    paint_free(&p);
+}
+
+/* In a pipe there is no edge: a reason and its command are whole. */
+static void a_long_text_goes_on_where_nobody_sees_an_edge(void **state)
+{
+    struct paint p = {0};
+    (void)state;
+    assert_true(paint_size(&p, 2, 5, true));
+    paint_put(&p, PAINT_PLAIN, "%0300d", 7);
+    paint_next(&p);
+    paint_right(&p, p.cols, PAINT_PLAIN, "12");
+    assert_int_equal(strlen(plain(&p, false)), 300 + 1 + 5 + 1);
+    assert_non_null(strstr(text, "07\n   12\n"));
     paint_free(&p);
 }
 
@@ -69,7 +84,7 @@ static void only_characters_of_one_column(void **state)
 {
     struct paint p = {0};
     (void)state;
-    assert_true(paint_size(&p, 1, 40));
+    assert_true(paint_size(&p, 1, 40, false));
     paint_put(&p, PAINT_PLAIN, "%s", "µ\x1b[2J\n\x7f\xc2\x9b\xff\xe2\x82|\xf0\x9f\x98\x80|…");
     assert_string_equal(plain(&p, true), "µ?[2J?????"
                                          "?|????|…\n");
@@ -83,7 +98,7 @@ static void bars_and_charts(void **state)
     struct paint p = {0};
     const double v[] = {9, 0, NAN, 7, 14};
     (void)state;
-    assert_true(paint_size(&p, 8, 10));
+    assert_true(paint_size(&p, 8, 10, false));
     paint_bar(&p, PAINT_GOOD, 4, 0.5);
     paint_next(&p);
     paint_bar(&p, PAINT_GOOD, 4, 1e-9);
@@ -105,7 +120,7 @@ static void a_terminal_gets_what_changed(void **state)
 {
     struct paint p = {0}, before = {0};
     (void)state;
-    assert_true(paint_size(&p, 2, 6));
+    assert_true(paint_size(&p, 2, 6, false));
     paint_put(&p, PAINT_BAD, "no");
     paint_next(&p);
     paint_put(&p, PAINT_PLAIN, "same");
@@ -113,12 +128,12 @@ static void a_terminal_gets_what_changed(void **state)
         ansi(&p, &before, true),
         "\033[0m\033[2J\033[1;1H\033[0;1;31mno\033[0m\033[K\033[2;1Hsame\033[K\033[H");
     assert_null(strstr(ansi(&p, &before, false), "31m"));
-    assert_true(paint_size(&before, 2, 6));
+    assert_true(paint_size(&before, 2, 6, false));
     paint_next(&before);
     paint_put(&before, PAINT_PLAIN, "same");
     assert_string_equal(ansi(&p, &before, true), "\033[1;1H\033[0;1;31mno\033[0m\033[K\033[H");
     assert_string_equal(ansi(&p, &p, true), "\033[H");
-    assert_true(paint_size(&before, 2, 7));
+    assert_true(paint_size(&before, 2, 7, false));
     assert_non_null(strstr(ansi(&p, &before, true), "\033[2J"));
     paint_free(&p);
     paint_free(&before);
@@ -151,7 +166,9 @@ static void words(void **state)
     assert_string_equal(ctl_number(0), "0");
     assert_string_equal(ctl_number(UINT64_MAX), "18,446,744,073,709,551,615");
     assert_string_equal(ctl_span(INT64_MIN), "-106751991167 d 7 h");
-    assert_true(top_scale(30.001) == 30 && top_scale(31) == 60 && top_scale(1e9) == 1e9);
+    assert_true(top_scale(20, 30, 360) == 30 && top_scale(30.5, 30, 360) == 30);
+    assert_true(top_scale(40, 30, 360) == 360 && top_scale(361, 30, 360) == 360);
+    assert_true(top_scale(1e9, 30, 360) == 1e9 && top_scale(40, NAN, NAN) == 40);
 }
 
 static void history_keeps_the_latest(void **state)
@@ -180,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(what_does_not_fit_is_cut, forget),
+        cmocka_unit_test_teardown(a_long_text_goes_on_where_nobody_sees_an_edge, forget),
         cmocka_unit_test_teardown(only_characters_of_one_column, forget),
         cmocka_unit_test_teardown(bars_and_charts, forget),
         cmocka_unit_test_teardown(a_terminal_gets_what_changed, forget),

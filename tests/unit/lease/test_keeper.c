@@ -529,6 +529,80 @@ static void assert_said(const char *text, const char *what, unsigned times)
         fail_msg("expected \"%s\" %u times, found it %u times in\n%s", what, times, n, text);
 }
 
+/* Nobody else has it: the operator is not to look for a second holder. */
+static void a_range_that_ends_without_its_pool_is_told_as_that(void **state)
+{
+    (void)state;
+    b.coord.pool.params.horizon_ms = b.coord.pool.params.first_horizon_ms = 300;
+    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
+    capture_begin();
+    start_keeper();
+    for (int64_t until = now_ms() + PATIENCE_MS; held() < 2 && now_ms() < until; take(8))
+        nap();
+    fake_coord_block(&b.coord, true);
+    (void)fake_coord_await_blocked(&b.coord);
+    b.coord.missing = true;
+    fake_coord_block(&b.coord, false);
+    for (int64_t until = now_ms() + PATIENCE_MS; held() > 0 && now_ms() < until; take(8))
+        nap();
+    const char *text = capture_end();
+    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    assert_int_equal(held(), 0);
+    assert_said(text, "its range is over, and its pool is gone", 2);
+    assert_said(text, "knows a later holder", 0);
+    stop(true);
+}
+
+/* Its renewals are answered all the while: of neither is there anything new to say. */
+static void a_spare_that_is_waited_for_is_told_once(void **state)
+{
+    (void)state;
+    for (uint16_t w = 1; w < FAKE_COORD_WORKERS; w++)
+        b.coord.worker[w] = (struct fake_coord_worker){.hwm_ms = INT64_MAX / 2};
+    b.options.lease.renew_ms = 5;
+    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
+    capture_begin();
+    start_keeper();
+    for (int64_t until = now_ms() + PATIENCE_MS; (fake_coord_count(&b.coord, FAKE_CLAIM) < 4 ||
+                                                  fake_coord_count(&b.coord, FAKE_RENEW) < 100) &&
+                                                 now_ms() < until;
+         take(8))
+        nap();
+    const char *text = capture_end();
+    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    assert_int_equal(held(), 1);
+    assert_true(fake_coord_count(&b.coord, FAKE_CLAIM) >= 4);
+    assert_said(text, "a workerId is waited for", 1);
+    assert_said(text, "coordinator refuses or is down", 0);
+    assert_said(text, "coordinator answers again", 0);
+    stop(true);
+}
+
+/* What an operator may say to a pool that was reopened is known once it is described anew. */
+static void that_a_workerid_is_waited_for_is_told_when_it_is_known_why(void **state)
+{
+    (void)state;
+    fake_coord_fail(&b.coord, FAKE_CLAIM, COORD_EXHAUSTED, false);
+    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
+    capture_begin();
+    start_keeper();
+    while (fake_coord_count(&b.coord, FAKE_CLAIM) == 0)
+        nap();
+    fake_coord_block(&b.coord, true);
+    bool asked = fake_coord_await_blocked(&b.coord); /* by the next claim */
+    b.coord.reopened = 1;
+    fake_coord_fail(&b.coord, FAKE_CLAIM, COORD_WAIT, false);
+    fake_coord_block(&b.coord, false);
+    for (int64_t until = now_ms() + PATIENCE_MS; held() < 2 && now_ms() < until; take(8))
+        nap();
+    const char *text = capture_end();
+    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    assert_true(asked && held() == 2);
+    assert_said(text, "a workerId is waited for status=exhausted", 1);
+    assert_said(text, "status=wait", 0);
+    stop(true);
+}
+
 /* At each try the pool is found missing before it is refused: that is no answer that is good. */
 static void a_pool_that_must_not_be_made_is_told_once(void **state)
 {
@@ -636,6 +710,9 @@ int main(void)
         KEEPER(why_a_pool_is_not_made_by_itself_is_told),
         KEEPER(a_pool_that_is_gone_serves_nobody),
         KEEPER(a_pool_in_which_one_has_to_wait_serves),
+        KEEPER(a_range_that_ends_without_its_pool_is_told_as_that),
+        KEEPER(a_spare_that_is_waited_for_is_told_once),
+        KEEPER(that_a_workerid_is_waited_for_is_told_when_it_is_known_why),
         KEEPER(a_pool_that_must_not_be_made_is_told_once),
         KEEPER(it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals),
         KEEPER(it_rests_between_two_calls_and_goes_on),

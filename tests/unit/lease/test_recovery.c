@@ -52,6 +52,32 @@ static void all_that_the_pool_was_is_said(void **state)
     assert_string_equal(command(&l, "redis://h:6379/0", 200), ""); /* whole or not at all */
 }
 
+static void a_pool_that_is_there_is_said_to_the_millisecond(void **state)
+{
+    (void)state;
+    static struct coord_pool p = {.identity = IDENTITY, .epoch_ms = INT64_C(1767225600000)};
+    char text[512];
+    struct buf b;
+    p.params = coord_params_default;
+    p.params.horizon_ms = 5399000;
+    p.later = (struct coord_later){.settle_ms = 60000,
+                                   .settle_before_ms = 630001,
+                                   .settle_from_ms = 2000,
+                                   .ahead_ms = 86404001};
+    buf_init(&b, text, sizeof text - 1);
+    recovery_put_pool(&b, &p, 1999); /* the shorter settle does not count yet */
+    text[b.n] = '\0';
+    assert_string_equal(text, " --uuid 11111111-2222-4333-8444-555555555555 --epoch "
+                              "2026-01-01T00:00:00.000Z --workers 0-32767 --horizon 5399s "
+                              "--first-horizon 30s --mature-after 2m --max-skew 2s --grace 1m "
+                              "--replicas 0 --settle 630001ms --ahead 86404001ms");
+    p.later.settle_ms = 0;
+    buf_init(&b, text, sizeof text - 1);
+    recovery_put_pool(&b, &p, 2000);
+    text[b.n] = '\0';
+    assert_null(strstr(text, "--settle")); /* the horizon, which is none */
+}
+
 static void what_is_not_known_is_left_out(void **state)
 {
     (void)state;
@@ -113,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_the_pool_was_is_said),
+        cmocka_unit_test(a_pool_that_is_there_is_said_to_the_millisecond),
         cmocka_unit_test(what_is_not_known_is_left_out),
         cmocka_unit_test(the_word_names_its_pool),
         cmocka_unit_test(the_epoch_of_the_configuration_is_said),

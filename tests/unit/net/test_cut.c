@@ -34,6 +34,72 @@ static void who_was_cut_has_a_link_of_its_own_next(void **state)
     (void)close(two);
 }
 
+static void reset(int fd)
+{
+    struct linger now = {1, 0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    (void)close(fd);
+}
+
+/* It was not closed for that, but would have been. */
+static void who_went_in_time_has_a_link_of_its_own_next(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), good = -1;
+    start("127.0.0.2");
+    int old = served_by(two, good = dial(&b), "share"), slow = dial(&b), again = -1;
+    say(slow, "fetch big\n");
+    expect(old, "big\n");
+    say(good, "share wait\n");
+    expect(old, "wait\n");
+    say_much(old); /* until nothing was taken for a while */
+    reset(slow);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    int shared = accepted(two); /* it took the place of the other */
+    (void)close(served_by(two, again = dial(&b), "fetch"));
+    (void)close(again);
+    (void)close(good);
+    (void)close(old);
+    (void)close(shared);
+    (void)close(two);
+}
+
+static void do_rest(struct net_bench *n, void *arg)
+{
+    upstreams_rest(n->net, *(bool *)arg);
+}
+
+/* Nobody waits behind it, but all do who ask while the shared links are to run dry. */
+static void who_holds_up_a_rest_is_closed_soon(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), good = -1;
+    bool rests = true;
+    start("127.0.0.2");
+    int old = served_by(two, good = dial(&b), "share"), slow = dial(&b);
+    say(slow, "fetch big\n");
+    expect(old, "big\n");
+    say_much(old);
+    int shared = accepted(two);
+    pass(300);
+    assert_int_equal(net_bench_connections(&b), 2);
+    net_bench_call(&b, do_rest, &rests);
+    int64_t before = clock_mono_us(clock_system());
+    say(good, "share wait\n");
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    int64_t took = clock_mono_us(clock_system()) - before;
+    if (took > 200000)
+        fail_msg("it was closed after %lld ms", (long long)took / 1000);
+    rests = false;
+    net_bench_call(&b, do_rest, &rests);
+    expect(shared, "wait\n");
+    (void)close(slow);
+    (void)close(good);
+    (void)close(old);
+    (void)close(shared);
+    (void)close(two);
+}
+
 static void who_comes_later_shares_again(void **state)
 {
     (void)state;
@@ -116,6 +182,7 @@ static void who_is_not_let_in_shares_all_the_same(void **state)
 
 #define STALLERS 40
 #define VALUE    8000000 /* bytes: more than two sockets hold */
+#define HOLD_MS  200     /* less than one alone may hold up others */
 
 static void send_value(int link)
 {
@@ -131,34 +198,101 @@ static void send_value(int link)
     say(link, "\r\nEND\r\n");
 }
 
-/* Each has a little time to take its reply: one after the other they would add it up. */
-static void those_who_stall_in_turn_have_little_time_together(void **state)
+static bool is_over; /* atomic: nobody is held up any more */
+
+/* Until some of the reply has come, and then as long as one may hold up others. */
+static void stall(int fd)
 {
-    (void)state;
-    int two = listen_at("127.0.0.2"), slow[STALLERS], small = 4096;
-    start("127.0.0.2");
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED) && poll(&p, 1, 10) == 0)
+        ;
+    if (!__atomic_load_n(&is_over, __ATOMIC_RELAXED))
+        pass(HOLD_MS);
+}
+
+static void *go_in_time(void *slow)
+{
+    for (int i = 0; i < STALLERS; i++) {
+        stall(((int *)slow)[i]);
+        reset(((int *)slow)[i]);
+    }
+    return NULL;
+}
+
+static void *take_in_time(void *slow)
+{
+    static char part[1 << 20];
+    for (int i = 0; i < STALLERS; i++) {
+        int fd = ((int *)slow)[i];
+        stall(fd);
+        for (ssize_t left = VALUE, r = 1; left > 0 && r > 0; left -= r)
+            r = recv(fd, part, sizeof part, 0);
+        (void)close(fd);
+    }
+    return NULL;
+}
+
+static void *stay(void *slow)
+{
+    (void)slow;
+    return NULL;
+}
+
+/* Each has a little time to take its reply: one after the other they would add it up. */
+static void have_little_time_together(void *(*what_they_do)(void *))
+{
+    int two = listen_at("127.0.0.2"), slow[STALLERS];
+    char path[64], text[96];
+    pthread_t they;
+    (void)snprintf(path, sizeof path, "/tmp/sf-cut-%d.sock", (int)getpid());
+    (void)snprintf(text, sizeof text, "unix:%s", path);
+    (void)snprintf(address, sizeof address, "tcp://127.0.0.2:%u", port);
+    net_bench_start(&b, text); /* a socket that keeps little, and so takes little at once */
+    net_bench_call(&b, do_upstream, address);
     int good = dial(&b), link = served_by(two, good, "share");
     for (int i = 0; i < STALLERS; i++) {
         slow[i] = dial(&b);
-        assert_int_equal(setsockopt(slow[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
         say(slow[i], "fetch big\n");
         expect(link, "big\n");
     }
     say(good, "share wait\n");
     expect(link, "wait\n");
+    __atomic_store_n(&is_over, false, __ATOMIC_RELAXED);
+    assert_int_equal(pthread_create(&they, NULL, what_they_do, slow), 0);
     int64_t before = clock_mono_us(clock_system());
     for (int i = 0; i < STALLERS; i++)
         send_value(link);
     say(link, "STORED\r\n");
     expect(good, "STORED\r\n");
     int64_t took = clock_mono_us(clock_system()) - before;
-    if (took > 2500000)
+    __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
+    (void)pthread_join(they, NULL);
+    if (took > STALLERS * HOLD_MS * 1000 / 2 + 1000000) /* a busy machine */
         fail_msg("others waited %lld ms for %d clients", (long long)took / 1000, STALLERS);
-    for (int i = 0; i < STALLERS; i++)
+    (void)unlink(path);
+    for (int i = 0; i < STALLERS && what_they_do == stay; i++)
         (void)close(slow[i]);
     (void)close(good);
     (void)close(link);
     (void)close(two);
+}
+
+static void those_who_stall_in_turn_have_little_time_together(void **state)
+{
+    (void)state;
+    have_little_time_together(stay);
+}
+
+static void those_who_go_in_time_have_little_time_together(void **state)
+{
+    (void)state;
+    have_little_time_together(go_in_time);
+}
+
+static void those_who_take_it_in_time_have_little_time_together(void **state)
+{
+    (void)state;
+    have_little_time_together(take_in_time);
 }
 
 /* ---- what is noted, on a clock of our own ------------------------------------------------------
@@ -223,16 +357,23 @@ static int end_notes(void **state)
     return 0;
 }
 
+static void note(struct notes *n, const struct conn *c)
+{
+    struct net_peer peer;
+    peer_of(c->rd.fd, &peer);
+    cut_note(&n->up, &peer);
+}
+
 /* A later one of another party does not make it longer. */
 static void each_has_a_time_of_its_own(void **state)
 {
     struct notes *n = *state;
     assert_false(cut_recalls(&n->up, n->process));
-    cut_note(&n->up, n->process);
+    note(n, n->process);
     assert_true(cut_recalls(&n->up, n->process));
     assert_false(cut_recalls(&n->up, n->loopback));
     now_us += (WHILE - 1) * SECOND;
-    cut_note(&n->up, n->loopback);
+    note(n, n->loopback);
     assert_true(cut_recalls(&n->up, n->process));
     now_us += SECOND;
     assert_false(cut_recalls(&n->up, n->process));
@@ -246,9 +387,9 @@ static void who_is_cut_again_is_noted_once(void **state)
 {
     struct notes *n = *state;
     unsigned recalled = 0;
-    cut_note(&n->up, n->loopback);
+    note(n, n->loopback);
     for (int i = 0; i < CUTS; i++)
-        cut_note(&n->up, n->process);
+        note(n, n->process);
     while (recalled <= CONNS && cut_recalls(&n->up, n->process))
         recalled++;
     assert_int_equal(recalled, CONNS);
@@ -260,10 +401,10 @@ static void who_is_cut_again_is_noted_anew(void **state)
 {
     struct notes *n = *state;
     unsigned recalled = 0;
-    cut_note(&n->up, n->process);
+    note(n, n->process);
     assert_true(cut_recalls(&n->up, n->process));
     now_us += (WHILE - 1) * SECOND;
-    cut_note(&n->up, n->process);
+    note(n, n->process);
     now_us += (WHILE - 1) * SECOND;
     while (recalled <= CONNS && cut_recalls(&n->up, n->process))
         recalled++;
@@ -276,10 +417,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(who_was_cut_has_a_link_of_its_own_next),
+        BENCH(who_went_in_time_has_a_link_of_its_own_next),
+        BENCH(who_holds_up_a_rest_is_closed_soon),
         BENCH(who_comes_later_shares_again),
         BENCH(where_there_is_no_room_it_shares_all_the_same),
         BENCH(who_is_not_let_in_shares_all_the_same),
         BENCH(those_who_stall_in_turn_have_little_time_together),
+        BENCH(those_who_go_in_time_have_little_time_together),
+        BENCH(those_who_take_it_in_time_have_little_time_together),
         NOTES(each_has_a_time_of_its_own),
         NOTES(who_is_cut_again_is_noted_once),
         NOTES(who_is_cut_again_is_noted_anew),

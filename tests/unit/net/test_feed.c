@@ -358,6 +358,47 @@ static void who_waits_for_room_is_held_up(void **state)
     (void)close(server);
 }
 
+/* However long it has taken nothing before: its time begins when somebody comes. */
+static void who_has_held_up_nobody_has_all_of_its_time(void **state)
+{
+    (void)state;
+    static char rest[MUCH];
+    owned_max = 1;
+    timeout_us = 60000000;
+    b.conf.clock = &standing;
+    __atomic_store_n(&stands_us, clock_mono_us(clock_system()), __ATOMIC_RELAXED);
+    int server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int own = dial(&b), slow = dial(&b), other = dial(&b);
+    say(own, "up x\n");
+    int its = accepted(server);
+    expect(its, "x\n");
+    say(slow, "fetch a\n");
+    int link = accepted(server);
+    expect(link, "a\n");
+    say(link, "VALUE a 0 33554432\r\n");
+    size_t sent = send_until_held_up(link);
+    (void)__atomic_fetch_add(&stands_us, 1000000, __ATOMIC_RELAXED);
+    say(other, "share b\n");
+    expect(link, "b\n");
+    pass(600); /* it is looked at twice */
+    size_t left = strlen("VALUE a 0 33554432\r\n") + MUCH;
+    void *what[] = {&left, &slow};
+    pthread_t taker;
+    assert_int_equal(pthread_create(&taker, NULL, take_all, what), 0);
+    for (ssize_t r; sent < MUCH && (r = send(link, rest, MUCH - sent, MSG_NOSIGNAL)) > 0;)
+        sent += (size_t)r;
+    (void)pthread_join(taker, NULL);
+    assert_int_equal(left, 0);
+    __atomic_store_n(&stands_us, 0, __ATOMIC_RELAXED);
+    (void)close(own);
+    (void)close(slow);
+    (void)close(other);
+    (void)close(its);
+    (void)close(link);
+    (void)close(server);
+}
+
 #define UP(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -372,6 +413,7 @@ int main(void)
         UP(many_who_stall_do_not_have_quick_ones_cut),
         UP(who_waits_for_room_is_held_up),
         UP(who_takes_a_held_up_reply_gets_all_of_it),
+        UP(who_has_held_up_nobody_has_all_of_its_time),
     };
     return cmocka_run_group_tests_name("net/feed", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Who makes room when all places are taken. Two parties: who comes by TCP, and who by UNIX. */
+#include "support/capture.h"
 #include "support/net_bench.h"
 
 #include <poll.h>
@@ -148,6 +149,25 @@ static void who_is_being_checked_makes_room_for_those_who_are_fewer(void **state
     close_all(fd, 5);
 }
 
+/* Clients are told in words that many libraries drop; so is the operator. */
+static void that_connections_are_refused_is_logged_once_in_a_while(void **state)
+{
+    (void)state;
+    int fd[2];
+    start(2, false);
+    for (int i = 0; i < 2; i++)
+        fd[i] = come(&b);
+    capture_begin();
+    is_refused(&b);
+    is_refused(&b);
+    const char *text = capture_end();
+    const char *line = strstr(text, "limits.connections is reached: connections are refused");
+    assert_non_null(line);
+    assert_non_null(strstr(line, "protocol=toy limit=2"));
+    assert_null(strstr(line + 1, "limits.connections"));
+    close_all(fd, 2);
+}
+
 static void a_party_of_guests_has_no_more_than_half_against_others(void **state)
 {
     (void)state;
@@ -231,6 +251,7 @@ int main(void)
         NET(those_of_whom_most_are_there_make_room),
         NET(one_more_is_most),
         NET(who_is_being_checked_makes_room_for_those_who_are_fewer),
+        NET(that_connections_are_refused_is_logged_once_in_a_while),
         NET(a_party_of_guests_has_no_more_than_half_against_others),
         NET(who_is_being_checked_is_not_spared_by_guests),
         NET(a_party_of_guests_may_have_half),

@@ -95,6 +95,16 @@ static void the_lease(void **state)
     warns("1 of 2 workerIds are held");
 }
 
+static void the_next_start(void **state)
+{
+    (void)state;
+    strcpy(s.facts.page, "cannot make /x: No space left on device");
+    warns(
+        "no state page: a restart costs workerIds, and gives no IDs while the coordinator is away: "
+        "cannot make /x: No space left on device");
+    assert_int_equal(h.ready, ISSUE_OK);
+}
+
 static void troubles_of_the_last_hour(void **state)
 {
     (void)state;
@@ -126,6 +136,19 @@ static void bounds(void **state)
     elapsed_ms += MINUTES(24 * 60 * 2);
     snowflake_extend(&s.issuer.gen, 1, START_MS + elapsed_ms + MINUTES(45));
     warns("the time field of IDs is used up in 178 d 23 h");
+}
+
+/* Of HTTP there are places of their own, which nobody else wants. */
+static void connections_that_the_limit_counts(void **state)
+{
+    (void)state;
+    services[SERVE_HTTP].slots = 64;
+    services[SERVE_HTTP].connections = 4000;
+    services[SERVE_MEMCACHED].connections = 1686;
+    services[SERVE_REDIS].connections = 2000;
+    well();
+    services[SERVE_REDIS].connections = 2001;
+    warns("3,687 of at most 4,096 connections are open");
 }
 
 static void the_last_minutes(void **state)
@@ -169,6 +192,7 @@ static void everything(void **state)
     f->data_loss = 1;
     f->trouble_us = rig_mono(NULL);
     memset(s.issuer.why, 'x', sizeof s.issuer.why - 1);
+    memset(f->page, 'x', sizeof f->page - 1);
     s.issuer.gen.stats.rotations = UINT32_MAX;
     s.issuer.gen.stats.exhausted = UINT32_MAX;
     s.requests[SERVE_REDIS][3][SERVE_FAILED] = UINT64_MAX;
@@ -184,9 +208,11 @@ static void everything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(all_is_well), TEST(no_ids),           TEST(the_coordinator),
-        TEST(the_lease),   TEST(bounds),           TEST(troubles_of_the_last_hour),
-        TEST(everything),  TEST(the_last_minutes),
+        TEST(all_is_well),      TEST(no_ids),
+        TEST(the_coordinator),  TEST(the_lease),
+        TEST(bounds),           TEST(troubles_of_the_last_hour),
+        TEST(the_next_start),   TEST(everything),
+        TEST(the_last_minutes), TEST(connections_that_the_limit_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,123 +1,5 @@
 /* No request that names an ID reaches the server behind, which the test plays. */
-#include "support/net_bench.h"
-#include "unit/serve/redis_rig.h"
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-static struct net_bench b;
-static struct rig *rig;           /* names, and the service of Redis */
-static struct net_service *inner; /* the service under test, which the bench's stands before */
-static int server = -1;
-
-static struct net_step serve(struct net_service *svc, void *session, struct span in,
-                             struct net_turn *turn, struct buf *out)
-{
-    inner->upstream = svc->upstream;
-    return inner->serve(inner, session, in, turn, out);
-}
-
-static void closed(struct net_service *svc, void *session)
-{
-    (void)svc;
-    inner->close(inner, session);
-}
-
-static void heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out)
-{
-    (void)svc;
-    inner->heard(inner, session, f, out);
-}
-
-static void do_upstream(struct net_bench *n, void *arg)
-{
-    struct err e;
-    struct upstream_config c = {
-        .address = span_str(arg), .timeout_us = 30000000, .buffer = 1 << 20};
-    assert_int_equal(upstream_new(n->net, &n->svc, &c, &e), ERR_OK);
-}
-
-static void start(struct net_service *svc)
-{
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof in;
-    char address[64];
-    inner = svc;
-    net_bench_init(&b);
-    b.svc.session_size = svc->session_size;
-    b.svc.serve = serve;
-    b.svc.close = closed;
-    b.svc.heard = heard;
-    b.svc.frame = svc->frame;
-    server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(server, (struct sockaddr *)&in, sizeof in), 0);
-    assert_int_equal(listen(server, 8), 0);
-    assert_int_equal(getsockname(server, (struct sockaddr *)&in, &n), 0);
-    (void)snprintf(address, sizeof address, "tcp://127.0.0.1:%u", ntohs(in.sin_port));
-    net_bench_start(&b, NULL);
-    net_bench_call(&b, do_upstream, address);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    rig = rig_new(NULL);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    net_bench_stop(&b);
-    (void)close(server);
-    if (inner != rig->svc)
-        free(inner);
-    rig_free(rig);
-    return 0;
-}
-
-static int accepted(void)
-{
-    struct pollfd p = {.fd = server, .events = POLLIN};
-    const struct timeval most = {.tv_sec = 10};
-    assert_int_equal(poll(&p, 1, 10000), 1);
-    int fd = accept(server, NULL, NULL);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most), 0);
-    return fd;
-}
-
-static void say_span(int fd, struct span s)
-{
-    while (s.n > 0) {
-        ssize_t n = send(fd, s.p, s.n, MSG_NOSIGNAL);
-        assert_true(n > 0);
-        s = span_skip(s, (size_t)n);
-    }
-}
-
-/* All that comes up to the end, of which the last is kept. */
-static size_t rest_of(int fd, char tail[4096])
-{
-    size_t n = 0, have = 0;
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    for (;;) {
-        assert_int_equal(poll(&p, 1, 10000), 1);
-        if (have > 2048) {
-            memmove(tail, tail + have - 2048, 2048);
-            have = 2048;
-        }
-        ssize_t got = recv(fd, tail + have, 4095 - have, 0);
-        if (got <= 0)
-            break;
-        have += (size_t)got;
-        n += (size_t)got;
-    }
-    tail[have] = '\0';
-    return n;
-}
+#include "unit/serve/there_rig.h"
 
 /* ---- Redis ------------------------------------------------------------------------------------
  */
@@ -166,6 +48,46 @@ static void within_multi_monitor_is_a_request_like_others(void **state)
     say(client, "INCR id:a\r\n");
     expect(client, "-ERR an ID key cannot be used in a transaction that was begun with other "
                    "commands\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
+/* The server has unsubscribed already when it comes to what stands behind: what there is to tell it
+ * from here comes later. */
+static void while_subscribed_there_are_none(void **state)
+{
+    const char acks[] = "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
+    const char why[] = "-ERR Can't execute 'incr': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / "
+                       "QUIT / RESET are allowed in this context\r\n";
+    (void)state;
+    start(rig->svc);
+    for (int mute = 0; mute < 2; mute++) {
+        int client = dial(&b);
+        say(client, mute ? "CLIENT REPLY OFF\r\nSUBSCRIBE c\r\n" : "SUBSCRIBE c\r\n");
+        int link = accepted();
+        expect(link, mute ? "CLIENT REPLY OFF\r\nSUBSCRIBE c\r\n" : "SUBSCRIBE c\r\n");
+        say(link, acks);
+        expect(client, acks);
+        if (mute)
+            say(client, "UNSUBSCRIBE c\r\nINCR id:a\r\nMGET k id:a\r\nGET k\r\n");
+        else
+            say(client, "INCR id:a\r\nGET k\r\n");
+        expect(link, mute ? "UNSUBSCRIBE c\r\nGET k\r\n" : "GET k\r\n");
+        if (!mute)
+            expect(client, why);
+        (void)close(client);
+        (void)close(link);
+    }
+}
+
+static void who_wants_no_replies_has_no_id_asked_for_there(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b);
+    say(client, "CLIENT REPLY OFF\r\nMGET k id:a\r\nGET k\r\n");
+    int link = accepted();
+    expect(link, "CLIENT REPLY OFF\r\nGET k\r\n");
     (void)close(client);
     (void)close(link);
 }
@@ -261,6 +183,8 @@ static void no_odd_line_goes_there(void **state)
         {SPAN("set id:a 0 +0 5 noreply\r\nhello\r\n"), ""},
         {SPAN("mg aWQ6YQ== v b b\r\n"), "CLIENT_ERROR duplicate flag\r\n"},
         {SPAN("mg aW!Q6YQ== v b\r\n"), "CLIENT_ERROR error decoding key\r\n"},
+        {SPAN("mg aWQ6eH=B b v\r\n"), "CLIENT_ERROR error decoding key\r\n"},
+        {SPAN("mg aWQ6d=E= b v\r\n"), "CLIENT_ERROR error decoding key\r\n"},
         {SPAN("me aWQ6YQ== v b\r\n"), "CLIENT_ERROR bad command line format\r\n"},
     };
     (void)state;
@@ -284,6 +208,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(behind_monitor_there_are_none, begin, end),
         cmocka_unit_test_setup_teardown(within_multi_monitor_is_a_request_like_others, begin, end),
+        cmocka_unit_test_setup_teardown(while_subscribed_there_are_none, begin, end),
+        cmocka_unit_test_setup_teardown(who_wants_no_replies_has_no_id_asked_for_there, begin, end),
         cmocka_unit_test_setup_teardown(no_key_is_behind_what_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(the_replies_before_are_given_first, begin, end),
         cmocka_unit_test_setup_teardown(no_odd_line_goes_there, begin, end),

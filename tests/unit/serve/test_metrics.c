@@ -60,6 +60,8 @@ static void fill_facts(struct serve_facts *f)
     f->era = 3;
     f->pool_free = 32760;
     f->pool_size = 32768;
+    f->horizon_ms = 360000;
+    f->first_horizon_ms = 30001;
     f->held = 2;
     f->tenure_start_ms = NOW_MS - 12345;
     f->skew_ms = -70;
@@ -166,12 +168,15 @@ static void values(void **state)
         "sidflake_sequence_exhausted_total 5",
         "sidflake_sequence_peak 1024",
         "sidflake_coordinator_up 1",
+        "sidflake_coordinator_answers 1",
         "sidflake_coordinator_request_seconds_bucket{le=\"2.0\"} 3",
         "sidflake_coordinator_request_seconds_bucket{le=\"+Inf\"} 4",
         "sidflake_coordinator_request_seconds_sum 3.002101",
         "sidflake_coordinator_request_seconds_count 4",
         "sidflake_coordinator_data_loss_total 1",
         "sidflake_pool_free 32760",
+        "sidflake_pool_horizon_seconds 360",
+        "sidflake_pool_first_horizon_seconds 30.001",
         "sidflake_lifetime_seconds 274791506.943",
         "process_start_time_seconds 1767311998.5",
         "process_cpu_seconds_total ",
@@ -214,6 +219,9 @@ static void a_coordinator_that_refuses_is_not_up(void **state)
     (void)state;
     s.facts.serves = false;
     present(page(false), "sidflake_coordinator_up 0");
+    present(page(false), "sidflake_coordinator_answers 1");
+    s.facts.up = false;
+    present(page(false), "sidflake_coordinator_answers 0");
     s.facts.pool_free = 0; /* static:N: none is ever free, and nothing is wrong */
     s.facts.pool_size = 1;
     assert_null(strstr(page(false), "\nsidflake_pool_free"));
@@ -230,7 +238,7 @@ static void nothing_known(void **state)
         "sidflake_tenure_age_seconds",
         "sidflake_pool_era",
         "sidflake_clock_skew_seconds",
-        "sidflake_pool_free",
+        "sidflake_pool_",
         "sidflake_requests_total",
         "sidflake_lifetime_seconds",
         "sidflake_request_duration_seconds",

@@ -59,8 +59,11 @@ static void what_was_said_to_the_upstream_goes_over(void **state)
                                    .lapsed = true,
                                    .streams = true,
                                    .news = true,
-                                   .mute = RDS_MUTE};
+                                   .mute = RDS_MUTE,
+                                   .asked = 3,
+                                   .unsaid = 2};
     const struct rds_rest rest = {.swallow = {.args_left = 7, .bytes_left = 9},
+                                  .owed = true,
                                   .argc = 2000,
                                   .ranges = 2,
                                   .key = {{1, 1, 1}, {5, 1999, 2}}};
@@ -79,6 +82,8 @@ static void what_was_said_to_the_upstream_goes_over(void **state)
     assert_true(t->multi && t->watching && t->lapsed && t->streams && t->news);
     assert_false(t->ids || t->tunnel || t->merge);
     assert_int_equal(t->mute, RDS_MUTE);
+    assert_int_equal(t->asked, 3);
+    assert_int_equal(t->unsaid, 2);
     assert_memory_equal(rig_session(r)->rest, &rest, sizeof rest);
     r->svc->upstream = NULL;
     struct span packed = pack(r);

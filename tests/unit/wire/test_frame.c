@@ -190,6 +190,8 @@ static void test_own(void **state)
         {FRAME_MC_META, "VA 2 f1\r\nHD\r\nHD\r\nEN\r\n", "VA 2 f1\\nHD\\n;\nHD\\n;\nEN\\n;\n"},
         {FRAME_MC_META, "VA x\r\n", "VA x\\n;\n"},
         {FRAME_MC_UPTO_MN, "MN\r\nMN\r\n", "MN\\n;\nMN\\n;\n"},
+        {FRAME_MC_UPTO_MN, "CLIENT_ERROR unauthenticated\r\nERROR\r\n",
+         "CLIENT_ERROR unauthenticated\\n error;\nERROR\\n error;\n"},
         {FRAME_MC_UPTO_MN, "NF q\r\nVA 4\r\nMN\r\n\r\nERROR\r\nMN\r\nx",
          "NF q\\nVA 4\\nMN\\n\\nERROR\\nMN\\n;\n MORE;\n"},
         {FRAME_MC_ANY, "x y\r\nVA 3\r\na\r\n\r\nVALUE a 0 1\r\nx\r\nEND\r\n",

@@ -63,8 +63,8 @@ static void writes(void **state)
     CHECK(HEAD("\x0e", "\0\1", "\0", "\0\0\0\1") "k", REQ("append", "opcode=14 key=k"));
     CHECK(HEAD("\x08", NO2, "\0", "\0\0\0\0") HEAD("\x18", NO2, "\4", "\0\0\0\4") "1234",
           REQ("flush_all", "opcode=8") REQ("flush_all", "opcode=24 quiet"));
-    CHECK(HEAD("\x01", "\0\1", "\x08", "\xff\xff\xff\xff") "eeeeeeeek",
-          REQ("set", "opcode=1 key=k body=4294967286"));
+    CHECK(HEAD("\x01", "\0\1", "\x08", "\x7f\xff\xff\xff") "eeeeeeeek",
+          REQ("set", "opcode=1 key=k body=2147483638"));
     CHECK(HEAD("\x7f", "\0\1", "\2", "\0\0\0\6") "eekabc" HEAD("\xff", NO2, "\0", "\0\0\0\2") "xy",
           REQ("unknown", "opcode=127 key=k body=3") REQ("unknown", "opcode=255 body=2"));
 }
@@ -111,6 +111,8 @@ static void what_cannot_be_is_closed(void **state)
     CHECK(HEAD("\x08", NO2, "\2", "\0\0\0\2") "ee", CLOSE("4"));
     CHECK(HEAD("\x10", NO2, "\4", "\0\0\0\4") "eeee", CLOSE("4"));
     CHECK(HEAD("\x21", NO2, "\0", "\0\0\0\0"), CLOSE("4"));
+    CHECK(HEAD("\x01", "\0\1", "\x08", "\x80\0\0\0") "eeeeeeeek", CLOSE("4"));
+    CHECK(HEAD("\xdf", NO2, "\0", "\xff\xff\xff\xff"), CLOSE("4"));
 }
 
 /* ---- answers -----------------------------------------------------------------------------------

@@ -193,6 +193,77 @@ static void an_answer_without_room_fails(void **state)
     assert_true(b.failed);
 }
 
+/* ---- keys as memcached takes them --------------------------------------------------------------
+ */
+
+/* The bits that four of the characters that count stand for, as text. */
+static void put_bits(char bits[24], const char *four)
+{
+    static const char *const digits =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (int i = 0; i < 24; i++) {
+        const char *d = strchr(digits, four[i / 6]);
+        bits[i] = d && (d - digits) & (32 >> i % 6) ? '1' : '0';
+    }
+}
+
+/* What memcached.h says of a key there, done the long way: first what counts, then the blocks. */
+static size_t key_there(const char *word, size_t n, char key[64])
+{
+    char counts[64], bits[24];
+    size_t have = 0, used = 0;
+    for (size_t i = 0; i < n; i++)
+        if (word[i] == '=' || word[i] == '+' || word[i] == '/' ||
+            (word[i] >= '0' && word[i] <= '9') || (word[i] >= 'A' && word[i] <= 'Z') ||
+            (word[i] >= 'a' && word[i] <= 'z'))
+            counts[have++] = word[i];
+    if (have % 4)
+        return 0;
+    for (size_t at = 0; at < have; at += 4) {
+        int bytes = 3;
+        for (int i = 0; i < 4; i++)
+            bytes -= counts[at + (size_t)i] == '=';
+        if (bytes < 1)
+            return 0;
+        put_bits(bits, counts + at);
+        for (int i = 0; i < bytes; i++) {
+            key[used] = 0;
+            for (int k = 0; k < 8; k++)
+                key[used] = (char)(key[used] << 1 | (bits[8 * i + k] == '1'));
+            used++;
+        }
+        if (bytes < 3)
+            break;
+    }
+    return used;
+}
+
+/* All blocks of four, alone, first, last, and with one that is not whole behind. */
+static void keys_there(void **state)
+{
+    static const char from[] = "ABeH=\x01";
+    static const char *const around[][2] = {
+        {"", ""}, {"aWQ6", ""}, {"", "aWQ6"}, {"aWQ6", "AAA="}, {"aWQ6", "=="}, {"aWQ6", "Y"},
+    };
+    const int n = (int)sizeof from - 1;
+    (void)state;
+    for (int i = 0; i < n * n * n * n; i++)
+        for (size_t k = 0; k < sizeof around / sizeof *around; k++) {
+            const char four[] = {from[i % n], from[i / n % n], from[i / n / n % n],
+                                 from[i / n / n / n], '\0'};
+            char word[16], expected[64], mem[MC_KEY_MAX];
+            (void)snprintf(word, sizeof word, "%s%s%s", around[k][0], four, around[k][1]);
+            struct span key = mc_there_key(span_str(word), mem);
+            if (key.n != key_there(word, strlen(word), expected) ||
+                (key.n > 0 && memcmp(key.p, expected, key.n) != 0))
+                fail_msg("%s: found '%.*s'", word, (int)key.n, key.p);
+        }
+    static char longer[4 * MC_KEY_MAX];
+    char mem[MC_KEY_MAX];
+    memset(longer, 'A', sizeof longer);
+    assert_int_equal(mc_there_key(span_of(longer, sizeof longer), mem).n, MC_KEY_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +273,7 @@ int main(void)
         cmocka_unit_test(sets),
         cmocka_unit_test(flags_are_answered_in_their_order),
         cmocka_unit_test(an_answer_without_room_fails),
+        cmocka_unit_test(keys_there),
     };
     return cmocka_run_group_tests_name("wire/memcached_meta", tests, NULL, NULL);
 }

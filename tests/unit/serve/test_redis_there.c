@@ -1,0 +1,305 @@
+/* What the server behind is told of a client, which the test plays, and what of its answers is
+ * followed. */
+#include "unit/serve/there_rig.h"
+
+/* The client has a link of its own, by a request that changes nothing. */
+static int link_of(int client)
+{
+    say(client, "NEWER\r\n");
+    int link = accepted();
+    expect(link, "NEWER\r\n");
+    say(link, "+NEW\r\n");
+    expect(client, "+NEW\r\n");
+    return link;
+}
+
+/* One request and its reply. */
+static void ask(int client, int link, const char *request, const char *reply)
+{
+    say(client, request);
+    expect(link, request);
+    say(link, reply);
+    expect(client, reply);
+}
+
+/* ---- HELLO ------------------------------------------------------------------------------------
+ */
+
+#define HELLO_3  "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"
+#define SET_NAME "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\nme\r\n"
+
+#define HELLO_3_REPLY                                                                              \
+    "%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n" RDS_VERSION                     \
+    "\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n" \
+    "$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n"
+
+/* Subscribed, a client of RESP2 may ask for nothing else. */
+static void expect_proto(int client, int link, uint8_t proto)
+{
+    static const char in_2[] = "-ERR Can't execute 'echo': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE "
+                               "/ PING / QUIT / RESET are allowed in this context\r\n";
+    ask(client, link, "SUBSCRIBE c\r\n",
+        proto == 3 ? ">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
+                   : "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n");
+    if (proto == 3) {
+        say(client, "ECHO x\r\n");
+        expect(client, "$1\r\nx\r\n");
+    } else {
+        ask(client, link, "ECHO x\r\n", in_2);
+    }
+    ask(client, link, "UNSUBSCRIBE c\r\n",
+        proto == 3 ? ">3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n"
+                   : "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n");
+}
+
+static void the_protocol_is_what_the_server_has_agreed_to(void **state)
+{
+    static const struct {
+        const char *asked, *reply;
+        uint8_t proto;
+    } table[] = {
+        {"HELLO 3\r\n", "%0\r\n", 3}, {"HELLO 2 AUTH nobody wrong\r\n", "-WRONGPASS\r\n", 3},
+        {"HELLO\r\n", "%0\r\n", 3},   {"HELLO 2\r\n", "-NOPERM\r\n", 3},
+        {"HELLO 2\r\n", "*0\r\n", 2}, {"HELLO 3 AUTH nobody wrong\r\n", "-WRONGPASS\r\n", 2},
+    };
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        ask(client, link, table[i].asked, table[i].reply);
+        expect_proto(client, link, table[i].proto);
+    }
+    (void)close(client);
+    (void)close(link);
+}
+
+static void what_is_behind_a_hello_waits_for_its_answer(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    say(client, "HELLO 3\r\nGET k\r\nECHO x\r\n");
+    expect(link, "HELLO 3\r\n");
+    expect_silence(link, 20);
+    say(link, "%0\r\n");
+    expect(link, "GET k\r\n");
+    say(link, "_\r\n");
+    expect(client, "%0\r\n_\r\n$1\r\nx\r\n");
+    say(client, "HELLO 2 x\r\nHELLO 2\r\n"); /* the error is not of the second */
+    expect(link, "HELLO 2 x\r\n");
+    expect_silence(link, 20);
+    ask(client, link, "", "-ERR Syntax error\r\n");
+    expect(link, "HELLO 2\r\n");
+    ask(client, link, "", "*0\r\n");
+    expect_proto(client, link, 2);
+    (void)close(client);
+    (void)close(link);
+}
+
+static void a_transaction_has_none(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    say(client, "MULTI\r\nHELLO 3\r\nEXEC\r\n");
+    expect(client, "+OK\r\n-ERR HELLO within a transaction is not supported\r\n"
+                   "-EXECABORT Transaction discarded because of previous errors.\r\n");
+    ask(client, link, "GET k\r\n", "$-1\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
+/* A link that is fresh begins with the login. What was agreed upon before is repeated behind it,
+ * with the next request, in the protocol that there is then. */
+static void what_was_agreed_upon_is_repeated_behind_a_login(void **state)
+{
+    static const struct {
+        const char *asked, *reply, *repeated;
+    } table[] = {
+        {"HELLO 2 AUTH nobody wrong\r\n", "-WRONGPASS\r\n", HELLO_3 SET_NAME},
+        {"AUTH wrong\r\n", "-WRONGPASS\r\n", HELLO_3 SET_NAME},
+        {"HELLO 3 AUTH default p\r\n", "%0\r\n", SET_NAME},
+        {"HELLO 2 AUTH default p\r\n", "*0\r\n", SET_NAME},
+    };
+    (void)state;
+    start(rig->svc);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char hello[sizeof HELLO_3_REPLY];
+        int client = dial(&b);
+        say(client, "HELLO 3\r\n");
+        assert_int_equal(recv(client, hello, sizeof hello, 0), sizeof HELLO_3_REPLY - 1);
+        say(client, "CLIENT SETNAME me\r\n");
+        expect(client, "+OK\r\n");
+        say(client, table[i].asked);
+        int link = accepted();
+        expect(link, table[i].asked);
+        say(link, table[i].reply);
+        expect(client, table[i].reply);
+        say(client, "HELLO\r\n");
+        expect(link, table[i].repeated);
+        say(link, table[i].repeated[1] == '2' ? "%0\r\n+OK\r\n" : "+OK\r\n");
+        expect(link, "HELLO\r\n");
+        say(link, "%0\r\n");
+        expect(client, "%0\r\n");
+        ask(client, link, "GET k\r\n", "$1\r\nv\r\n"); /* once */
+        (void)close(client);
+        (void)close(link);
+    }
+}
+
+/* ---- behind MONITOR ---------------------------------------------------------------------------
+ */
+
+#define APART " not supported behind MONITOR, SYNC, PSYNC and REPLCONF: connect again\r\n"
+
+/* All that comes up to the end. */
+static void expect_last(int client, const char *text)
+{
+    expect(client, text);
+    expect_end(client);
+    (void)close(client);
+}
+
+static void behind_monitor_an_answer_from_here_is_the_last(void **state)
+{
+    static const char *const asked[] = {
+        "AUTH\r\n",
+        "AUTH a b c\r\n",
+        "HELLO 3 AUTH a\r\n",
+        "HELLO x AUTH a b\r\n",
+    };
+    (void)state;
+    start(rig->svc);
+    mode = ACCESS_ANY;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        int client = dial(&b);
+        say(client, "AUTH x\r\n");
+        expect(client, "+OK\r\n");
+        say(client, "MONITOR\r\n");
+        int link = accepted();
+        expect(link, "MONITOR\r\n");
+        say(link, "+OK\r\n");
+        expect(client, "+OK\r\n");
+        say(client, asked[i]);
+        expect_last(client, "-ERR a login is" APART);
+        (void)close(link);
+    }
+}
+
+static void behind_monitor_the_replies_that_are_due_come_first(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    say(client, "BLPOP k 0\r\nMONITOR\r\nINCR id:a\r\n");
+    expect(link, "BLPOP k 0\r\nMONITOR\r\n");
+    expect_silence(client, 20);
+    say(link, "*-1\r\n+OK\r\n");
+    expect_last(client, "*-1\r\n+OK\r\n-ERR an ID key is" APART);
+    (void)close(link);
+    client = dial(&b), link = link_of(client);
+    say(client, "CLIENT REPLY OFF\r\nMONITOR\r\nINCR id:a\r\n"); /* none are wanted */
+    expect_last(client, "");
+    (void)close(link);
+}
+
+/* Where it is refused, or queued, what is answered here waits for that. */
+static void a_sync_that_is_none_has_a_reply(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    say(client, "MULTI\r\nSYNC\r\nECHO x\r\nGET id:a\r\n");
+    expect(link, "*1\r\n$5\r\nMULTI\r\nSYNC\r\nECHO x\r\n");
+    say(link, "+OK\r\n+QUEUED\r\n");
+    expect(client, "+OK\r\n+QUEUED\r\n");
+    expect_silence(client, 20);
+    say(link, "+QUEUED\r\n");
+    expect(client, "+QUEUED\r\n-ERR an ID key cannot be used in a transaction");
+    (void)close(client);
+    (void)close(link);
+    client = dial(&b), link = link_of(client);
+    ask(client, link, "SUBSCRIBE c\r\n", "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n");
+    say(client, "SYNC\r\nQUIT\r\n");
+    expect(link, "SYNC\r\n");
+    expect_silence(client, 20);
+    say(link, "-ERR Can't execute 'sync'\r\n");
+    expect_last(client, "-ERR Can't execute 'sync'\r\n+OK\r\n");
+    (void)close(link);
+}
+
+/* ---- of more than 64 KiB ----------------------------------------------------------------------
+ */
+
+static char mem[1 << 18];
+
+/* MGET of many keys, with an ID at its end, or with bytes that are no request. */
+static struct span longer(struct buf *req, bool id)
+{
+    const uint32_t keys = 20000;
+    buf_init(req, mem, sizeof mem);
+    resp_put_array(req, keys + 2);
+    resp_put_bulk(req, SPAN("MGET"));
+    for (uint32_t i = 0; i < keys; i++)
+        resp_put_bulk(req, SPAN("key"));
+    if (id)
+        resp_put_bulk(req, SPAN("id:a"));
+    else
+        buf_put_str(req, "x\r\n");
+    assert_false(req->failed);
+    return buf_span(req);
+}
+
+/* BLPOP, then such a request, whatever stands between: what the client hears, with the reply to
+ * BLPOP, which comes last. */
+static void heard_of(const char *between, bool id, const char *why)
+{
+    char got[4096], expected[256];
+    struct buf req;
+    int client = dial(&b), link = link_of(client);
+    (void)snprintf(got, sizeof got, "BLPOP k 0\r\n%s", between);
+    say(client, got);
+    expect(link, got);
+    say_span(client, longer(&req, id));
+    for (size_t n = 0; n < 150000;) {
+        ssize_t more = recv(link, got, sizeof got, 0);
+        assert_true(more > 0);
+        n += (size_t)more;
+    }
+    expect_silence(client, 50);
+    say(link, "*-1\r\n");
+    (void)snprintf(expected, sizeof expected, "*-1\r\n%s", why);
+    expect_last(client, expected);
+    (void)close(link);
+}
+
+static void the_replies_before_a_long_one_come_first(void **state)
+{
+    static const char too_late[] =
+        "-ERR an ID key cannot be used in a request of more than 64 KiB\r\n";
+    static const char broken[] = "-ERR Protocol error: expected '$', got 'x'\r\n";
+    (void)state;
+    start(rig->svc);
+    heard_of("", true, too_late);
+    heard_of("CLIENT REPLY SKIP\r\n", true, "");
+    heard_of("CLIENT REPLY OFF\r\n", true, "");
+    heard_of("", false, broken);
+    heard_of("CLIENT REPLY OFF\r\n", false, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_protocol_is_what_the_server_has_agreed_to, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_behind_a_hello_waits_for_its_answer, begin, end),
+        cmocka_unit_test_setup_teardown(a_transaction_has_none, begin, end),
+        cmocka_unit_test_setup_teardown(what_was_agreed_upon_is_repeated_behind_a_login, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(behind_monitor_an_answer_from_here_is_the_last, begin, end),
+        cmocka_unit_test_setup_teardown(behind_monitor_the_replies_that_are_due_come_first, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_sync_that_is_none_has_a_reply, begin, end),
+        cmocka_unit_test_setup_teardown(the_replies_before_a_long_one_come_first, begin, end),
+    };
+    return cmocka_run_group_tests_name("serve/redis_there", tests, NULL, NULL);
+}
