@@ -65,9 +65,8 @@ class SqliteWorld(World):
         pass
 
     def remove(self):
-        for end in ("", "-wal", "-shm"):
-            if os.path.exists(self.file + end):
-                os.unlink(self.file + end)
+        if os.path.exists(self.file):
+            os.unlink(self.file)
 
     def connect(self):
         return sqlite3.connect(self.file, timeout=0.3, isolation_level=None)

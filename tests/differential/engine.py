@@ -146,7 +146,7 @@ class Pair:
                 got, got[:got.find(THERE)])
         if not self.direct:
             return None
-        theirs = judge.attributable(b"".join(self.stream.requests), got)
+        theirs = judge.attributable(self.stream.mode.name, b"".join(self.stream.requests), got)
         strange = {t for t in TAG.findall(theirs) if t not in self.data and t not in self.direct.got}
         if strange:
             return "a client got what is another's, %r: %s" % (

@@ -10,12 +10,13 @@ import re
 from grammar import TAG
 
 # What no two servers answer alike, masked on both sides.
+# A key and an opaque token may have a CR within, as in `ms k 1 O1\r c`: a line ends with LF.
 MASKS = {
-    "text": ((rb"(?m)^(VALUE \S+ \d+ \d+) \d+(?=\r$)", rb"\1 CAS"),
-             (rb"(?m)^((?:HD|VA|NS|EX|NF) [^\r]*?)(?<= )c\d+", rb"\1c"),
-             (rb"(?m)^((?:HD|VA) [^\r]*?)(?<= )t\d+", rb"\1t"),
-             (rb"(?m)^((?:HD|VA) [^\r]*?)(?<= )l\d+", rb"\1l"),
-             (rb"(?m)^ME ([^ \r]+) [^\r]*", rb"ME \1"),
+    "text": ((rb"(?m)^(VALUE [^ \n]+ \d+ \d+) \d+(?=\r$)", rb"\1 CAS"),
+             (rb"(?m)^((?:HD|VA|NS|EX|NF) [^\n]*?)(?<= )c\d+", rb"\1c"),
+             (rb"(?m)^((?:HD|VA) [^\n]*?)(?<= )t\d+", rb"\1t"),
+             (rb"(?m)^((?:HD|VA) [^\n]*?)(?<= )l\d+", rb"\1l"),
+             (rb"(?m)^ME ([^ \n]+) [^\n]*?(?=\r?$)", rb"ME \1"),
              (rb"(?:STAT [^\r\n]*\r\n)+", b"STAT\r\n")),
     "resp": ((rb"(?<=\$2\r\nid\r\n):\d+", b":N"),),
 }
@@ -49,17 +50,18 @@ ALIKE = "alike"
 
 class Allowed:
     """request: what the stream's bytes have to match, or a function of them; found, end: what came
-    through the sidecar has to, and how that ended, if they are given: ALIKE is as directly; why: the
-    reason."""
+    through the sidecar has to, and how that ended, if they are given: ALIKE is as directly; direct:
+    how the other has to have ended; why: the reason."""
 
-    def __init__(self, name, modes, request, why, found=None, end=None):
-        self.name, self.modes, self.why, self.end = name, modes, why, end
+    def __init__(self, name, modes, request, why, found=None, end=None, direct=None):
+        self.name, self.modes, self.why, self.end, self.direct = name, modes, why, end, direct
         self.request = request if callable(request) else re.compile(request, re.S).search
         self.found = found and re.compile(found, re.S)
 
     def fits(self, mode, requests, direct, side):
         return mode in self.modes and bool(self.request(b"".join(requests))) and \
             (self.end is None or side.end == (direct.end if self.end == ALIKE else self.end)) and \
+            self.direct in (None, direct.end) and \
             (self.found is None or bool(self.found.search(side.got)))
 
 
@@ -77,12 +79,60 @@ def unmarked(data):
     return False
 
 
+COUNT = re.compile(rb"([*$])(0|[1-9][0-9]{0,8})\r.", re.S)  # Redis looks at no LF
+WORD = re.compile(rb'"([^"]*)"|\'([^\']*)\'|([^\s"\']+)')
+
+
+def words_of(data):
+    """The requests that a stream's bytes are, each a list of words, as far as Redis reads them."""
+    at = 0
+    while at < len(data):
+        if data[at:at + 1] != b"*":
+            end = data.find(b"\n", at) + 1 or len(data)
+            yield [b"".join(groups) for groups in WORD.findall(data[at:end])]
+            at = end
+            continue
+        head, words = COUNT.match(data, at), []
+        for _ in range(int(head.group(2)) if head else 0):
+            head = COUNT.match(data, head.end() if not words else at)
+            if not head or head.group(1) != b"$" or head.end() + int(head.group(2)) > len(data):
+                return
+            at = head.end() + int(head.group(2)) + 2  # whatever stands where the end of line should
+            words.append(data[head.end():at - 2])
+        if not head:
+            return
+        at = at if words else head.end()
+        yield words
+
+
+KEYLESS = re.compile(rb"(?i)(?:ping|echo|select|client|command|config|multi|exec|discard|unwatch|reset|quit|auth|"
+                     rb"hello|wait|replconf|script|asking|read.*|latency|slowlog|lolwut|memory|cluster|[ps]*subscribe|"
+                     rb"[ps]*unsubscribe|publish|p?sync)\Z")
+KEYS = {b"MSET": slice(1, None, 2), b"MGET": slice(1, None), b"DEL": slice(1, None), b"EXISTS": slice(1, None),
+        b"WATCH": slice(1, None), b"COPY": slice(1, 3), b"BLPOP": slice(1, -1), b"EVAL": slice(3, None),
+        b"LMPOP": slice(2, -1), b"ZINTERCARD": slice(2, None), b"OBJECT": slice(2, 3), b"XREAD": slice(4, None)}
+
+
+def nameless(data):
+    """Whether a request for Redis has a key that is empty: it is every stream's."""
+    return any(words and not KEYLESS.match(words[0]) and b"" in words[KEYS.get(words[0].upper(), slice(1, 2))]
+               for words in words_of(data))
+
+
+def from_all(data):
+    """Whether there is an UNSUBSCRIBE that names no channel."""
+    return any(len(words) == 1 and re.fullmatch(rb"(?i)[ps]?unsubscribe", words[0]) for words in words_of(data))
+
+
 VALUE = re.compile(rb"VALUE (\S+) \d+ (\d+)[^\r\n]*\r\n|VA (\d+)[^\r\n]*\r\n")
 
 
-def attributable(data, got):
+def attributable(mode, data, got):
     """What came for a stream's bytes, but for the values of keys without a tag: others may have put in
-    whatever they like. In binary all of it, or nothing where such a key may be among the packets'."""
+    whatever they like. In binary all of it, or nothing where such a key may be among the packets'; so for
+    Redis with an empty key."""
+    if mode == "resp":
+        return b"" if nameless(data) else got
     if data[:1] == b"\x80":
         return b"" if broken(data) or not all(map(tagged, packets_of(data))) else got
     out, at, loose = [], 0, unmarked(data)
@@ -165,17 +215,19 @@ ALLOWED = (
     Allowed("broken packets", LINES + ("binary",), broken,
             "a wrong first byte closes at once; memcached waits until it has a whole header", end="closed"),
     Allowed("negative length", LINES + ("binary",), negative,
-            "memcached 1.6.18 does not clear what it has to skip, and skips as much as a connection before "
-            "on the same descriptor had left"),
+            "closes the connection; memcached 1.6.18 takes what is behind it for requests, or skips as much "
+            "as a connection before on the same descriptor had left", end="closed"),
     Allowed("unknown opcode", LINES + ("binary",), unknown,
-            "memcached 1.6.18 skips the body twice before it answers; here what is behind waits for the "
-            "answer, in vain", end="closed"),
+            "memcached 1.6.18 skips key and extras twice, and reads on within what is behind; here it is "
+            "answered, and so is that", rb"Unknown command"),
     # ---- memcached, lines
     Allowed("anybody's key", LINES, unmarked, "what a key holds that has no stream's tag is chance",
             end=ALIKE),
     Allowed("long line", LINES + ("binary",), rb"[^\n]{2000}",
             "a line of more than 2,048 bytes closes the connection; in memcached that depends on how much of "
             "it has come at once", end="closed"),
+    Allowed("long gat", LINES, rb"gats? [^\n]{2000}",
+            "the same: here it goes there by itself", rb"END\r\n", "marker", "closed"),
     Allowed("quit", LINES, rb"(?i)quit", "verbs are known here in either case", end="closed"),
     Allowed("http", LINES, rb"(?:^|[ \n])HTTP/[^ \n]* *\r?(?:\n|$)", "a line that ends so closes the connection", end="closed"),
     Allowed("refused gets", LINES, rb"(?i)g[ea]ts?[^\n]*[\0-\x09\x0b-\x1f\x7f]",
@@ -188,15 +240,19 @@ ALLOWED = (
             "a line that cannot be a request is answered here, and does not wait for quiet ones",
             rb"ERROR\r\n"),
     # ---- Redis
+    Allowed("empty key", ("resp",), nameless, "all streams share it, so that what it holds is chance; a DEL "
+            "that names an ID, too, is refused here", end=ALIKE),
     Allowed("nul in a line", ("resp",), rb"\0",
             "Redis looks for a line's end with strchr, so that it waits for ever: here it is an error at "
             "once", rb"-ERR Protocol error: [^\r]*\r\n$"),
-    Allowed("nul, and a long line", ("resp",), rb"\0.*[^\n]{60000}",
+    Allowed("nul, and much behind it", ("resp",), rb"\0.{60000}",
             "the same, and Redis gives up when there are 64 KiB: here what is behind may wait"),
     Allowed("nul, and far in a request", ("resp",), rb".{65000}.*\0",
             "the same, and Redis has what came before: an error would be taken for a reply to it", end="closed"),
+    Allowed("nul behind a quit", ("resp",), rb"(?im)^\s*quit[^\n]*\0",
+            "the same: here the line is that request", rb"\+OK\r\n$", "closed", "quiet"),
     Allowed("commands", ("resp",), rb"(?i)command", "told in a random order", rb"\*\d+\r\n\*10\r\n"),
-    Allowed("unsubscribed from all", ("resp",), rb"(?i)\*1\r\n\$1[12]\r\ns?unsubscribe\r\n",
+    Allowed("unsubscribed from all", ("resp",), from_all,
             "the channels are told in a random order", rb"unsubscribe\r\n.*unsubscribe\r\n", ALIKE),
     Allowed("long ping", ("resp",), rb"[^~]{60000}", "what is answered here may have 66 KiB",
             rb"request is too long: expected at most"),
@@ -212,12 +268,16 @@ ALLOWED = (
     Allowed("error behind REPLCONF", ("resp",), rb"(?i)replconf|monitor|sync",
             "what comes from the server is passed on uninterpreted then, so that an error here does not wait",
             rb"-ERR Protocol error: [^\r]*\r\n$", end="closed"),
+    Allowed("http behind REPLCONF", ("resp",), rb"(?i)(?:replconf|monitor|sync).*\n(?:post|host:)",
+            "the same: Redis closes once it comes to that line", end="closed", direct="quiet"),
     Allowed("quit of the mute", ("resp",), rb"(?i)reply.*(?:off|skip).*quit",
             "Redis 7.0 closes behind a reply that has been written, so not where there is none", end="closed"),
     Allowed("subscribing within MULTI", ("resp",), rb"(?i)multi.*subscribe",
             "refused, a limit", rb"-ERR subscribing within a transaction"),
     Allowed("CLIENT REPLY within MULTI", ("resp",), rb"(?i)multi.*reply",
             "refused, a limit", rb"-ERR CLIENT REPLY within a transaction"),
+    Allowed("HELLO within MULTI", ("resp",), rb"(?i)multi.*hello",
+            "refused, a limit", rb"-ERR HELLO within a transaction"),
 )
 
 

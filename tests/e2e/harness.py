@@ -8,6 +8,7 @@ Invariants
 import json
 import os
 import pwd
+import re
 import subprocess
 
 import wire
@@ -208,6 +209,13 @@ class Sidecar(Proc):
             reply = r.ask("GET", "id:orders")
         assert isinstance(reply, bytes), "expected an ID, found %r" % (reply,)
         return int(reply)
+
+
+def rest_ms(sidecar, then="", timeout=10):
+    """How long a sidecar's log says that every free workerId rests; `then`: what follows there."""
+    rest = sidecar.wait_log(r"rests for ((?:\d+ (?:h|min|s) )+)more" + then, timeout).group(1)
+    units = {"h": 3600_000, "min": 60_000, "s": 1000}
+    return sum(int(n) * units[unit] for n, unit in re.findall(r"(\d+) (\w+)", rest))
 
 
 class Case:

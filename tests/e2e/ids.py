@@ -1,5 +1,6 @@
 """What an ID must be: decoding, and a ledger of all that were asked for."""
 
+import datetime
 import time
 
 EPOCH_MS = 1767225600000  # 2026-01-01T00:00:00Z
@@ -9,6 +10,11 @@ SLACK_MS = 2  # allowed around the time of asking
 
 def now_ms():
     return time.time() * 1000
+
+
+def ms_of(text):
+    """Unix ms of an RFC 3339 time."""
+    return round(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
 
 
 def decode(value, epoch_ms=EPOCH_MS):

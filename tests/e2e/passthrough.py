@@ -392,3 +392,26 @@ class BinaryStream:
         for _ in range(n):
             self.one()
         return bytes(self.out)
+
+
+SMALL = {"redis": (Resp.encode("GET", "small"), b"$1\r\nx\r\n"),
+         "memcached": (b"get small\r\n", b"VALUE small 0 1\r\nx\r\nEND\r\n")}
+
+
+def prepare_stalls(s, protocol):
+    """The values that stall() asks for."""
+    with (s.resp() if protocol == "redis" else s.mc()) as r:
+        for key, value in (("small", "x"), ("large", "x" * 60_000)):
+            if protocol == "redis":
+                assert r.ask("SET", key, value) == b"OK"
+            else:
+                assert r.ask("set %s 0 0 %d\r\n%s" % (key, len(value), value)) == "STORED"
+
+
+def stall(r, protocol):
+    """Has many short replies, so that many are expected to be; then takes nothing of long ones."""
+    ask, reply = SMALL[protocol]
+    for _ in range(8):
+        r.send(32 * ask)
+        assert r.take(32 * len(reply)) == 32 * reply
+    r.send(64 * ask.replace(b"$5\r\nsmall", b"$5\r\nlarge").replace(b"small", b"large"))

@@ -1,5 +1,6 @@
 """sidflakectl as operators see it: top, drain, sorting, JSON, help, on a terminal and without."""
 
+import contextlib
 import json
 import os
 import re
@@ -66,14 +67,19 @@ def top_upstreams(case):
     redis = case.redis()
     s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
                                    "upstream.memcached": "unix:" + case.path("nobody.sock")})
-    with on_top(s, rows=50) as t, s.resp() as r:
+    with on_top(s, rows=50) as t:
+        def away():
+            with contextlib.suppress(wire.Closed), s.resp() as r:
+                r.ask("GET", "none")
+            t.read(0.05)
+            return re.search(r"^ +redis +AWAY for [\d.]+ s; 0 connections; .*; [1-9]\d* failures?$",
+                             t.screen.text(), re.M)
         t.shows(r"^ Upstream +memcached +not asked yet; 0 connections; .*; 0 failures$")
-        r.ask("GET", "none")
-        t.shows(r"^ +redis +up for [\d.]+ s; [1-9] connections?; [\d.]+ /s; 0 failures$")
+        with s.resp() as r:
+            r.ask("GET", "none")
+            t.shows(r"^ +redis +up for [\d.]+ s; [1-9] connections?; [\d.]+ /s; 0 failures$")
         redis.kill()
-        until("away", lambda: (r.ask("GET", "none"), t.read(0.05), re.search(
-            r"^ +redis +AWAY for [\d.]+ s; 0 connections; .*; [1-9]\d* failures?$",
-            t.screen.text(), re.M))[2])
+        until("away", away)
     with on_top(case.sidecar(case.pool())) as t:
         t.shows(r"READY")
         assert "Upstream" not in t.screen.text()
@@ -84,11 +90,18 @@ def top_states(case):
     redis = case.redis()
     s = case.sidecar(redis, wait=False)
     s.wait_listening()
+    whole = "sidflakectl pool init --coordinator %s --pool default --fresh`" % redis.url
+    out = case.ctl("top", "--once", "--connect", "http://127.0.0.1:%d" % s.http_port).stdout
+    assert re.search("^ NOT READY  .*" + re.escape(whole), out, re.M), out
     with on_top(s) as t:
-        t.shows(r"NOT READY  .*no pool")
+        t.shows(r"NOT READY  .*no pool.*…$")
         t.shows("NONE HELD")
         case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
         t.shows("READY  2 workerIds", 20)
+        case.ctl("pool", "close", "--coordinator", redis.url, expect=0)
+        t.shows(r"READY, COORDINATOR REFUSES  IDs can be had for .* more", 20)
+        t.shows("Coordinator REFUSES")
+        assert "<dt>Coordinator</dt><dd>refuses</dd>" in s.http("/").text
         redis.kill()
         t.shows(r"READY, COORDINATOR DOWN  IDs can be had for .* more", 20)
         t.shows("Coordinator DOWN")
@@ -259,7 +272,7 @@ def top_of_pool(case):
         second = case.sidecar(redis, {"workers.active": 16, "workers.spare": 2})
         second.wait_held(18)
         t.shows(r"Held +20 of 20 .* 0 free")
-        t.shows(r"WARNING +less than 5 % of the workerIds are free")
+        t.shows(r"WARNING +no workerId is free: the range that ends first is over and rested on 20")
         case.ctl("pool", "close", "--coordinator", redis.url, expect=0)
         t.shows(r"CLOSED  era 1")
         redis.kill()
@@ -488,6 +501,18 @@ def ping_behind(case):
     empty.wait_listening()
     for at in (empty.mc_sock, empty.resp_sock):
         assert ctl_json(case, "ping", "--connect", "unix://" + at, expect=1) == {"ready": False}
+
+
+@test("ping of a sidecar whose connections are all taken: refused, in its own words")
+def ping_refused(case):
+    s = case.sidecar(case.pool(), {"limits.connections": 2})
+    with s.resp() as a, s.resp() as b:
+        assert a.ask("PING") == b.ask("PING") == b"PONG"
+        for port, words in ((s.resp_port, "-ERR max number of clients reached"),
+                            (s.mc_port, "SERVER_ERROR too many open connections")):
+            at = "tcp://127.0.0.1:%d" % port
+            assert words in case.ctl("ping", "--connect", at, expect=1).stderr
+    s.wait_log("limits.connections is reached: connections are refused")
 
 
 @test("a user's password is sent to who asks for it alone: never to what is behind")

@@ -11,8 +11,8 @@ from runner import test
 FAMILIES = """ids_issued_total requests_total request_duration_seconds_bucket connections worker_id
 worker_range_seconds workers_held reservation_seconds tenure_age_seconds pool_era renewals_total rotations_total
 clock_rollbacks_total clock_rollback_seconds_bucket clock_wait_seconds_total clock_skew_seconds
-sequence_exhausted_total sequence_peak coordinator_up coordinator_request_seconds_bucket
-coordinator_data_loss_total pool_free lifetime_seconds build_info""".split()
+sequence_exhausted_total sequence_peak coordinator_up coordinator_answers coordinator_request_seconds_bucket
+coordinator_data_loss_total pool_free pool_horizon_seconds pool_first_horizon_seconds lifetime_seconds build_info""".split()
 
 
 @test("/metrics: every family of the contract, in text and in OpenMetrics")

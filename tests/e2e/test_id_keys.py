@@ -3,8 +3,11 @@ request looks like that names it."""
 
 import base64
 import random
+import re
 
+import binary
 import wire
+from binary import Binary
 from harness import until
 from passthrough import exchange
 from runner import test
@@ -65,6 +68,15 @@ def still_tunnels(case):
         monitor.send(ENCODE("RESET"))
         assert monitor.line() == b"+RESET" and monitor.ask("GET", "k") == b"v"
         assert monitor.ask("QUIT") == b"OK" and monitor.rest() == b""
+    slow = case.redis(args=["--rdb-key-save-delay", "20000", "--repl-diskless-sync-delay", "0"])
+    for i in range(100):
+        slow.ask("SET", "k%d" % i, "v")
+    away = behind(case, slow)
+    with away.resp() as sync:
+        sync.send(ENCODE("SYNC"))
+        assert sync.take(1) == b"\n", "a sign of life, before the data"
+        assert sync.line().lstrip(b"\n").startswith(b"$"), "then those"
+    assert "upstream lost" not in away.log(), away.log()
     replica = case.redis(args=["--replicaof", "127.0.0.1 %d" % s.resp_port])
     until("the replica follows", lambda: b"master_link_status:up" in replica.ask("INFO", "replication"))
     upgrade(s)
@@ -150,7 +162,8 @@ ODD = [line + b"\r\n5\r\n" for line in (
             b"get id:a\0", b"incr id:a +1", b"decr id:a -0", b"incr id:a 1\t", b"ma id:a D01", b"ma id:a D+1 N0",
             b"mg id:a v\0", b"mg " + IN_BASE64 + b" v b\0", b"mg " + IN_BASE64 + b" v b b", b"touch id:a +1",
             b"delete id:a 1", b"ma " + IN_BASE64[:4] + b"\x7f" + IN_BASE64[4:] + b" b", b"me id:a\0",
-            b"me " + IN_BASE64 + b" v b", b"md id:a T+1", b"mg " + IN_BASE64.rstrip(b"=") + b"= b v")]
+            b"me " + IN_BASE64 + b" v b", b"md id:a T+1", b"mg " + IN_BASE64.rstrip(b"=") + b"= b v",
+            b"mg aWQ6eH=B b v", b"md aWQ6eH=B b")]  # id:xp
 
 
 @test("IDs and memcached: no line that either of us reads otherwise asks it for an ID, or stores one")
@@ -160,14 +173,15 @@ def odd_lines(case):
     end = b"set end 0 0 3\r\nend\r\nget end\r\n"
     mark = b"VALUE end 0 3\r\nend\r\nEND\r\n"
     at, there = ("127.0.0.1", s.mc_port), ("127.0.0.1", memcached.port)
-    for stored in b"set id:a 0 0 4\r\n4711\r\n", b"delete id:a\r\n":
-        exchange(there, stored + end, mark)
-        want = exchange(there, b"get id:a\r\n" + end, mark)
+    both = b"get id:a id:xp\r\n"
+    for stored in b"set %s 0 0 4\r\n4711\r\n", b"delete %s\r\n":
+        exchange(there, stored % b"id:a" + stored % b"id:xp" + end, mark)
+        want = exchange(there, both + end, mark)
         for line in ODD:
             got = exchange(at, line + b"get id:a\r\n" + end, mark, timeout=8)
-            assert b"471" not in got, "to %r memcached said %r" % (line, got)
+            assert not re.search(rb"(?m)^471\d\r$", got), "to %r memcached said %r" % (line, got)
             assert got.count(b"VALUE id:a 0 18\r\n") == 1, "%r: expected an ID behind it: %r" % (line, got)
-            found = exchange(there, b"get id:a\r\n" + end, mark)
+            found = exchange(there, both + end, mark)
             assert found == want, "%r: memcached has %r" % (line, found)
     s.assert_running()
 
@@ -182,3 +196,28 @@ def odd_block(case):
                              (b"set id:a 0 +0 %d noreply", b"")):
         data = head % len(block) + b"\r\n" + block + b"\r\nversion\r\n"
         assert exchange(at, data, b"VERSION 1.6.18\r\n") == error_line + b"VERSION 1.6.18\r\n", head
+
+
+@test("IDs and memcached's binary protocol: no request stands in what memcached and we cut otherwise")
+def odd_binary(case):
+    memcached = case.memcached()
+    s = behind(case, memcached=memcached)
+    there = ("127.0.0.1", memcached.port)
+    with wire.Memcached(there) as m:
+        m.ask("set id:x 0 0 4\r\n4711")
+    within = (binary.request(binary.GET, b"id:x") +
+              binary.request(binary.SET, b"id:x", b"WRITTEN", b"\0" * 8) + binary.request(binary.NOOP))
+    behind_it = binary.request(binary.SET, b"k", within, b"\0" * 8)
+    for opcode in (0x50, 0xdf, 0x1f, 0x1b):
+        # memcached passes its key over twice, and so the head of what is behind it
+        skips = binary.request(opcode, b"z" * (len(behind_it) - len(within)))
+        with Binary(("127.0.0.1", s.mc_port)) as c:
+            c.send(skips + behind_it + binary.request(binary.NOOP, opaque=7))
+            assert [r.status for r in c.replies(7)] == [binary.UNKNOWN, binary.OK]
+    for head in (binary.HEADER.pack(0x80, 0xdf, 0, 0, 0, 0, 0xffffffff, 0, 0),
+                 binary.HEADER.pack(0x80, binary.SET, 1, 8, 0, 0, 0x80000009, 0, 0) + b"\0" * 8 + b"k"):
+        with Binary(("127.0.0.1", s.mc_port)) as c:
+            c.send(head + within)
+            assert c.reply().status == binary.INVALID and c.rest() == b""
+    with wire.Memcached(there) as m:
+        assert m.get("id:x")[0][1] == THERE.decode(), m.get("id:x")

@@ -4,11 +4,12 @@ import os
 import signal
 import socket
 import struct
+import threading
 import time
 
 import wire
 from harness import sanitized, until
-from passthrough import Puppet
+from passthrough import SMALL, Puppet, prepare_stalls, stall
 from runner import test
 
 
@@ -145,6 +146,36 @@ def unread(case):
             reset(r)
         until("they are gone", lambda: s.metric("sidflake_connections", protocol="redis") == 0, 20)
     s.assert_running()
+
+
+def stall_and_go(s, protocol, stop):
+    while not stop.is_set():
+        with (s.resp if protocol == "redis" else s.mc)(unix=True) as r:  # it keeps little
+            stall(r, protocol)
+            time.sleep(0.2)
+
+
+@test("one that takes nothing and goes before it is closed, again and again: others go on")
+def goes_in_time(case):
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % case.redis().port,
+                                   "upstream.memcached": "tcp://127.0.0.1:%d" % case.memcached().port})
+    for protocol in ("redis", "memcached"):
+        prepare_stalls(s, protocol)
+        ask, reply = SMALL[protocol]
+        stop, took, end = threading.Event(), [], time.monotonic() + 4
+        attacker = threading.Thread(target=stall_and_go, args=(s, protocol, stop))
+        attacker.start()
+        with (s.resp() if protocol == "redis" else s.mc()) as r:
+            while time.monotonic() < end:
+                asked = time.monotonic()
+                r.send(ask)
+                assert r.take(len(reply)) == reply
+                took.append(time.monotonic() - asked)
+                time.sleep(0.002)
+        stop.set()
+        attacker.join()
+        slow = sum(t for t in took if t > 0.05)
+        assert slow < 1.5, "%s: waited %.1f s of 4, at most %.2f" % (protocol, slow, max(took))
 
 
 @test("a server that reads nothing: bounded memory, IDs go on, an error in time")

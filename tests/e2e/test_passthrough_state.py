@@ -78,6 +78,37 @@ def refused_hello(case):
         assert found[0] == found[1], "%r: expected %r,\nfound %r" % ((bad,) + tuple(found))
 
 
+@test("the protocol is the one that the server has agreed to, and an ID key is none of its")
+def agreed_protocol(case):
+    redis = case.redis()
+    s = behind(case, redis)
+    wrong, there = ("AUTH", "nobody", "wrong"), b"4711"
+    redis.ask("SET", "id:a", there)
+    with s.resp() as r:
+        assert r.ask("HELLO", "3") and r.ask("CLIENT", "SETNAME", "me") == b"OK"
+        error(r.ask("HELLO", "2", *wrong), "WRONGPASS ")
+        assert r.ask("CLIENT", "GETNAME") == b"me" and r.ask("HGETALL", "none") == {}
+        error(r.ask("HELLO", "2", *wrong), "WRONGPASS ")
+        assert r.ask("SUBSCRIBE", "c") and is_id(r.ask("GET", "id:a")) and r.ask("INCR", "id:a") > 1 << 40
+        error(r.ask("SET", "id:a", "7"), "ERR ")
+    with s.resp() as r:
+        error(r.ask("HELLO", "3", *wrong), "WRONGPASS ")
+        assert r.ask("SUBSCRIBE", "c") and r.ask("PING") == [b"pong", b""]
+        error(r.ask("GET", "id:a"), "ERR Can't execute 'get'")
+    with s.resp() as r:
+        assert r.ask("CLIENT", "SETNAME", "me") == b"OK" and r.ask("HELLO", "3", "AUTH", "default", "p")
+        assert r.ask("CLIENT", "GETNAME") == b"me" and r.ask("HGETALL", "none") == {}
+        together(r, ("HELLO", "2"), ("HGETALL", "none"), ("HELLO", "3"), ("GET", "id:a"), ("HGETALL", "none"))
+        assert r.reply()[0] == b"server" and r.reply() == [] and b"server" in r.reply()
+        assert is_id(r.reply()) and r.reply() == {}
+    with s.resp() as r:
+        assert r.ask("HELLO", "3") and r.ask("GET", "s") is None and r.ask("MULTI") == b"OK"
+        assert r.ask("SET", "k", "v") == b"QUEUED"
+        error(r.ask("HELLO", "2"), "ERR HELLO within a transaction")
+        assert r.ask("DISCARD") == b"OK" and r.ask("SUBSCRIBE", "c") and is_id(r.ask("GET", "id:a"))
+    assert redis.ask("GET", "id:a") == there
+
+
 @test("CLIENT REPLY: what is answered here counts there, too")
 def muted(case):
     redis = case.redis()
@@ -302,7 +333,7 @@ def barred_in_multi(case):
     redis.ask("CONFIG", "SET", "slowlog-log-slower-than", "0")
     redis.ask("SLOWLOG", "RESET")
     for bad in (("AUTH", "ann", "secret"), ("AUTH", "default", "guess"), ("AUTH", "a", "secret", "c"),
-                ("HELLO", "3", "AUTH", "ann", "secret"), SKIP, MUTE):
+                ("HELLO", "3", "AUTH", "ann", "secret"), ("HELLO", "2"), SKIP, MUTE):
         for begin in ([("MULTI",)], [("WATCH", "k"), ("MULTI",)], [("MULTI",), ("GET", "k")]):
             with s.resp() as r:
                 assert r.ask("AUTH", "ann", "secret") == b"OK"

@@ -1,10 +1,13 @@
 """Pools that cannot be used, and what an operator does about pools."""
 
 import json
+import os
+import re
+import shlex
 import time
 
 import ids
-from harness import SIDFLAKECTL, until
+from harness import SIDFLAKECTL, rest_ms, until
 from runner import test
 
 
@@ -82,6 +85,17 @@ def closed(case):
     assert ctl_json(case, redis, "status")["closed"] is True
 
 
+@test("a pool command where there is no pool: the command that is told makes it, as it stands")
+def told_to_make(case):
+    redis = case.redis()
+    for on in (("--coordinator", redis.url, "--pool", "a-b"), ("--coordinator", redis.url)):
+        told = case.ctl("pool", "status", *on, expect=1).stderr
+        command = re.search("make it with `(sidflakectl [^`]*)` if there never was one", told).group(1)
+        case.run("sh", "-c", command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+        case.ctl("pool", "status", *on, expect=0)
+    assert "at least 1 argument" in case.ctl("decode", expect=2).stderr
+
+
 @test("pool init without a word on what is true: exit 2, and nothing is made")
 def undecided(case):
     redis = case.redis()
@@ -139,8 +153,23 @@ def recovered(case):
     until("reasserted", lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
     ids.check_distinct(values + [s.id() for _ in range(20)])
     new = case.sidecar(redis, wait=False)
-    waits = int(new.wait_log(r"rests for (\d+) ms more").group(1))
+    waits = rest_ms(new)
     assert 86400_000 < waits <= 86407_000, waits
+
+
+@test("the command printed after a loss is whole, however long the coordinator's URL")
+def recovered_of_long_url(case):
+    at = case.path("x" * 240 + "/" + "y" * 200)  # SQLite takes little more
+    os.makedirs(at)
+    url = "sqlite://" + at + "/pool.db"
+    case.ctl("pool", "init", "--coordinator", url, "--fresh", *ODD, expect=0)
+    s = case.sidecar(url)
+    s.wait_held(2)
+    os.unlink(at + "/pool.db")
+    command = printed_command(s)
+    assert url in command and "--workers 200-299 --horizon 1d" in command, command
+    case.run("sh", "-c", command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+    until("reasserted", lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
 
 
 @test("the command printed after a second loss makes the pool of the first, not the one before it")
@@ -185,7 +214,7 @@ def unsaid_horizon(case):
     assert "new sidecars get a workerId from %s on" % r.stdout.split(" from ")[1].split(" on;")[0] in w, w
     assert w in case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
     new = case.sidecar(redis, wait=False)
-    waits = int(new.wait_log(r"rests for (\d+) ms more").group(1))
+    waits = rest_ms(new)
     assert 86400_000 < waits <= 86521_000, waits
 
 
@@ -205,10 +234,23 @@ def status(case):
     assert j["identity"] in text and "32766" in text, text
 
 
+@test("pool status: its line of options makes the same pool elsewhere, to the millisecond")
+def options_of_a_move(case):
+    old = case.pool("--fresh", "--workers", "100-199", "--horizon", "5399s", "--first-horizon",
+                    "31001ms", "--mature-after", "121s", "--max-skew", "1501ms", "--settle", "601s")
+    text = case.ctl("pool", "status", "--coordinator", old.url, expect=0).stdout
+    for exact in ("5399s; 31001ms for the first 121s", "1501ms; grace 1m", "settle       601s"):
+        assert exact in text, (exact, text)
+    options = re.search(r"^options +(.*)$", text, re.M).group(1)
+    new = case.redis()
+    case.ctl("pool", "init", "--coordinator", new.url, "--after-loss", *options.split(), expect=0)
+    assert parameters(case, new) == parameters(case, old), options
+
+
 @test("pool status: the coordinator's clock is behind what it has shown before, and until when")
 def clock_behind(case):
     redis = case.pool()
-    redis.ask("HSET", "sidflake:{default}:h", "tmax", str(ids.now_ms() + 3600_000))
+    redis.ask("HSET", "sidflake:{default}:h", "tmax", "%d" % (ids.now_ms() + 3600_000))
     [w] = ctl_json(case, redis, "status")["warnings"]
     assert "clock is 59 min" in w and "all calls are refused until" in w, w
 
@@ -241,6 +283,11 @@ def release(case):
     assert redis.record(3)["hwm"] == hi, "its range stays taken"
     case.ctl(*args, "--yes", expect=1)
     case.ctl("pool", "release", "--coordinator", redis.url, "--yes", expect=2)
+    status = ctl_json(case, redis, "status")
+    from_ms = ids.ms_of(status["grants_from"])
+    assert status["free"] == 1 and from_ms == hi + 1, (status, hi)
+    assert any("every free workerId rests" in w and status["grants_from"] in w
+               for w in status["warnings"]), status
 
 
 @test("pool release of a living holder: it stops at once and the spare takes over")
@@ -279,6 +326,21 @@ def check(case):
     case.ctl(*args, "--repair", expect=0)
     case.ctl(*args, expect=0)
     assert redis.free() == 32766 and len(set(redis.queue())) == 32766 and redis.held() == [0, 1]
+
+
+@test("a pool's queue is gone: sidecar and pool status say so, and the command that mends it")
+def queue_gone(case):
+    redis = case.pool("--workers", "7-9")
+    redis.ask("DEL", "sidflake:{default}:free")
+    assert "grants_from" in ctl_json(case, redis, "status")
+    s = case.sidecar(redis, wait=False)
+    s.wait_log("no free workerId: .*sidflakectl pool check")
+    status = ctl_json(case, redis, "status")
+    told = [w for w in status["warnings"] if "not in the queue" in w]
+    assert len(told) == 1 and told[0].startswith("3 workerIds are free"), status
+    case.ctl(*shlex.split(re.search("`sidflakectl ([^`]*)`", told[0]).group(1)), expect=0)
+    s.wait_ready()
+    assert not any("not in the queue" in w for w in ctl_json(case, redis, "status")["warnings"])
 
 
 @test("pool commands without a pool or a Redis: exit 1 and 3, in words")

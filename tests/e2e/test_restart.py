@@ -1,6 +1,7 @@
 """What a sidecar goes on with after it was killed."""
 
 import os
+import re
 import shutil
 import threading
 import time
@@ -370,6 +371,9 @@ def missed(case):
         s.wait_log("error state page lost: a restart will cost a workerId.*" + why, 15)
         under_load(s, seen, 0.3)
         assert s.log().count("state page lost") == 1
+        ready = s.http("/readyz?verbose")
+        assert ready.status == 200 and re.search(r"^\[!\]state_page none: .*" + why, ready.text, re.M)
+        assert "no state page: a restart costs workerIds" in s.http("/").text
         s.kill()
         s.start()
         under_load(s, seen, 0.3)

@@ -2,7 +2,7 @@
 
 import harness
 import wire
-from binary import Binary
+from binary import Binary, request
 from runner import test
 from test_auth import CRYPT
 
@@ -303,5 +303,9 @@ def binary_rights(case):
                     user, opcode, may, got)
             if not all_:
                 assert c.ask(0x08).status == 0x20, "flush"
+            # a length that is negative to memcached, which would read on right behind the key
+            c.send(b"\x80\x01\0\6\x08\0\0\0" + b"\xff" * 4 + b"\0" * 20 + b"page:1" +
+                   request(0x00, b"secret"))
+            assert c.reply().status == 4 and c.rest() == b"", user
     with wire.Memcached(("127.0.0.1", memcached.port)) as direct:
         assert direct.get("secret")

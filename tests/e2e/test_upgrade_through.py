@@ -10,6 +10,7 @@ import binary
 import test_upgrade
 import wire
 from harness import until
+from passthrough import prepare_stalls, stall
 from runner import test
 from test_upgrade import TIMES, upgrade
 
@@ -236,6 +237,24 @@ def half_a_value(case):
             assert longest < 0.6, "others waited for %.0f ms" % (1000 * longest)
             assert ("are closed" in s.log()[at:]) == (seconds == 0)
         assert half.rest() == b"" and end == b"STORED" and late.ask("get none") == "END"
+
+
+@test("SIGUSR2: who takes nothing on a shared connection holds up others for a moment")
+def stalled(case):
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % case.redis().port})
+    prepare_stalls(s, "redis")
+    with s.resp(unix=True) as lazy, s.resp() as r:  # a unix socket keeps little
+        stall(lazy, "redis")
+        time.sleep(0.1)
+        at, longest = len(s.log()), 0
+        s.popen.send_signal(signal.SIGUSR2)
+        s.wait_log("upgrading in place", after=at)
+        time.sleep(0.1)
+        while "upgraded in place" not in s.log()[at:]:
+            asked = time.monotonic()
+            assert r.ask("GET", "small") == b"x"
+            longest = max(longest, time.monotonic() - asked)
+        assert longest < 0.5, "another waited for %.0f ms" % (1000 * longest)
 
 
 @test("SIGUSR2: who has sent half a value to Redis goes on in his own time, not the server's")

@@ -70,7 +70,7 @@ static void remove_with(const struct poolfile *f, const char *suffix)
 void poolfile_close(struct poolfile *f)
 {
     remove_with(f, "");
-    remove_with(f, "-wal");
+    remove_with(f, "-journal");
     setup_forget_tally(f->dir);
     (void)rmdir(f->dir);
 }
@@ -150,7 +150,6 @@ void poolfile_remove(struct poolfile *f, struct coord *driver)
 {
     coord_idle(driver);
     remove_with(f, "");
-    remove_with(f, "-wal");
 }
 
 void poolfile_forget(struct poolfile *f, struct coord *driver)
