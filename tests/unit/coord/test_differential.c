@@ -9,6 +9,7 @@
  * clock stays within S of a time that never goes back, and every loss or rewind changes the
  * fingerprint. There I1 must hold. A wild one breaks that, and only the answers are compared.
  */
+#include "base/int64.h"
 #include "support/coord_pair.h"
 
 #include <inttypes.h>
@@ -567,6 +568,16 @@ static void lose_all(void)
             once_in(2) ? run.identity : SETUP_IDENTITY_OTHER);
 }
 
+/* Nobody is heard before it: later somebody has mostly shown that something was lost. */
+static void word_in_time(void)
+{
+    do_nothing_lost(); /* too early, but that it was away is seen by this */
+    run.truth = max64(run.truth, run.tmax) + 4 * COORD_EVERY_MS + 2 * run.init.params.max_skew_ms +
+                below(3);
+    run.pair.clock.ms = run.truth;
+    do_nothing_lost();
+}
+
 static void fault(void)
 {
     size_t slot = (size_t)below(PAIR_BACKUPS);
@@ -574,6 +585,8 @@ static void fault(void)
     case 0:
     case 1:
         pair_restart(&run.pair);
+        if (!run.covered && !once_in(4))
+            word_in_time();
         break;
     case 2:
     case 3:
