@@ -269,7 +269,7 @@ __attribute__((noinline)) static struct net_step swallow(struct rds_service *svc
                                                          struct net_turn *turn, struct buf *out)
 {
     bool done, bad;
-    if (ses->there && ses->there->streams)
+    if (ses->rest->passed_on)
         return rds_stream(svc, ses, in, turn, out);
     size_t used = resp_swallow(&ses->rest->swallow, in, &done, &bad);
     if (bad)

@@ -96,7 +96,6 @@ struct rds_there {
             bool news;     /* acknowledgements of SUBSCRIBE may be on their way */
             bool lapsed;   /* a password was taken for right while it was down */
             bool tunnel;   /* what comes from there is passed on, uninterpreted */
-            bool streams;  /* the request under way is passed on in pieces: session.rest */
             uint8_t mute;  /* of enum rds_mute */
         };
     };
@@ -113,6 +112,7 @@ static_assert(offsetof(struct rds_there, merge) == sizeof(uint64_t),
 /* What follows of a request that is larger than a connection's input. */
 struct rds_rest {
     struct resp_swallow swallow;
+    bool passed_on; /* else the request was refused */
     /* Where it is passed on. */
     bool owed;                          /* a reply to it is expected */
     uint32_t argc;                      /* of the request */

@@ -46,7 +46,7 @@ static bool unpack_swallow(struct rds_session *ses, struct span *in)
  * follows of it: such a connection is not taken over. */
 static void pack_keys(const struct rds_session *ses, struct buf *parcel)
 {
-    if (!ses->rest || !ses->there || !ses->there->streams)
+    if (!ses->rest || !ses->rest->passed_on)
         return;
     parcel_put_u64(parcel, ses->rest->argc);
     parcel_put_u64(parcel, ses->rest->ranges);
@@ -62,9 +62,9 @@ static bool unpack_keys(const struct rds_session *ses, struct span *in)
 {
     struct rds_rest *rest = ses->rest;
     uint64_t argc, ranges, from, to, step, owed = 1;
-    if (!ses->there || !ses->there->streams)
+    if (!rest || !rest->passed_on)
         return true;
-    if (!rest || !parcel_get_upto(in, INT32_MAX, &argc) || rest->swallow.args_left > argc ||
+    if (!parcel_get_upto(in, INT32_MAX, &argc) || rest->swallow.args_left > argc ||
         !parcel_get_upto(in, RESP_RANGES, &ranges))
         return false;
     rest->argc = (uint32_t)argc;
@@ -100,8 +100,7 @@ static uint64_t there_bits(const struct rds_there *t)
     return (t->multi ? THERE_MULTI : 0u) | (t->ids ? THERE_IDS : 0u) |
            (t->watching ? THERE_WATCHING : 0u) | (t->news ? THERE_NEWS : 0u) |
            (t->lapsed ? THERE_LAPSED : 0u) | (t->tunnel ? THERE_TUNNEL : 0u) |
-           (t->streams ? THERE_STREAMS : 0u) | (uint64_t)t->asked << THERE_ASKED |
-           (uint64_t)t->unsaid << THERE_UNSAID;
+           (uint64_t)t->asked << THERE_ASKED | (uint64_t)t->unsaid << THERE_UNSAID;
 }
 
 /* The MGET under way is not forwarded yet, for else it would not be carried: it is begun anew, and
@@ -112,7 +111,8 @@ static void pack_there(const struct net_service *svc, const struct rds_session *
     static const struct rds_there none;
     const struct rds_there *t = ses->there ? ses->there : &none;
     parcel_put_u64(parcel, ses->passes);
-    parcel_put_u64(parcel, there_bits(t) | (ses->watches ? THERE_WATCHING : 0u));
+    parcel_put_u64(parcel, there_bits(t) | (ses->watches ? THERE_WATCHING : 0u) |
+                               (ses->rest && ses->rest->passed_on ? THERE_STREAMS : 0u));
     parcel_put_u64(parcel, t->mute);
     parcel_put_u64(parcel, svc->upstream != NULL); /* versions before wrote other numbers, or 0 */
 }
@@ -148,11 +148,13 @@ static bool unpack_there(const struct net_service *svc, struct rds_session *ses,
                                      .news = bits & THERE_NEWS,
                                      .lapsed = bits & THERE_LAPSED,
                                      .tunnel = bits & THERE_TUNNEL,
-                                     .streams = bits & THERE_STREAMS,
                                      .mute = (uint8_t)mute,
                                      .asked = bits >> THERE_ASKED & 3,
                                      .unsaid = bits >> THERE_UNSAID & 3};
-    return ses->there->asked != 1 && ses->there->unsaid != 1;
+    if (ses->rest)
+        ses->rest->passed_on = bits & THERE_STREAMS;
+    return ses->there->asked != 1 && ses->there->unsaid != 1 &&
+           (ses->rest || !(bits & THERE_STREAMS));
 }
 
 bool rds_pack(const struct net_service *svc, const void *session, struct buf *parcel)

@@ -23,10 +23,10 @@ bool rds_begin_stream(struct rds_call *c)
     struct rds_rest *rest = calloc(1, sizeof *rest);
     if (!rest)
         return false;
-    *rest = (struct rds_rest){.swallow = {.args_left = q->argc - q->whole}, .argc = q->argc};
+    *rest = (struct rds_rest){
+        .swallow = {.args_left = q->argc - q->whole}, .passed_on = true, .argc = q->argc};
     rest->ranges = resp_rest_ranges(c->cmd, c->req, rest->key);
     c->ses->rest = rest;
-    c->ses->there->streams = true;
     c->raw.n = q->fore;
     c->req->truncated = false; /* it is not refused */
     return true;
@@ -130,7 +130,6 @@ struct net_step rds_stream(struct rds_service *svc, struct rds_session *ses, str
     if (next.swallow.bytes_left == 0 && next.swallow.args_left == 0) {
         free(ses->rest);
         ses->rest = NULL;
-        ses->there->streams = false;
     }
     return (struct net_step){
         .verdict = NET_DONE, .used = used, .passed = true, .begun = ses->rest != NULL};

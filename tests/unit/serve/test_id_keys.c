@@ -203,6 +203,27 @@ static void no_odd_line_goes_there(void **state)
     (void)close(link);
 }
 
+/* memcached would read what is behind one from within its key. */
+static void no_opcode_that_nobody_knows_goes_there(void **state)
+{
+    static const char unknown[] = "\x80\x60\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0k";
+    static const char get[] = "\x80\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0k";
+    char got[64] = "";
+    (void)state;
+    start(serve_memcached_new(&rig->serve));
+    int client = dial(&b);
+    say_span(client, span_of(unknown, sizeof unknown - 1));
+    assert_int_equal(recv(client, got, 24 + strlen("Unknown command"), MSG_WAITALL), 39);
+    assert_memory_equal(got, "\x81\x60", 2);
+    assert_string_equal(got + 24, "Unknown command");
+    say_span(client, span_of(get, sizeof get - 1));
+    int link = accepted();
+    assert_int_equal(recv(link, got, sizeof get - 1, MSG_WAITALL), sizeof get - 1);
+    assert_memory_equal(got, get, 2);
+    (void)close(client);
+    (void)close(link);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +234,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_key_is_behind_what_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(the_replies_before_are_given_first, begin, end),
         cmocka_unit_test_setup_teardown(no_odd_line_goes_there, begin, end),
+        cmocka_unit_test_setup_teardown(no_opcode_that_nobody_knows_goes_there, begin, end),
     };
     return cmocka_run_group_tests_name("serve/id_keys", tests, NULL, NULL);
 }

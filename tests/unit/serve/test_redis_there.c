@@ -233,17 +233,18 @@ static void a_sync_that_is_none_has_a_reply(void **state)
 
 static char mem[1 << 18];
 
-/* MGET of many keys, with an ID at its end, or with bytes that are no request. */
-static struct span longer(struct buf *req, bool id)
+/* MGET of many keys, of which the first and the last are said; NULL: bytes that are no request. */
+static struct span longer(struct buf *req, const char *first, const char *last)
 {
     const uint32_t keys = 20000;
     buf_init(req, mem, sizeof mem);
-    resp_put_array(req, keys + 2);
+    resp_put_array(req, keys + 3);
     resp_put_bulk(req, SPAN("MGET"));
+    resp_put_bulk(req, span_str(first));
     for (uint32_t i = 0; i < keys; i++)
         resp_put_bulk(req, SPAN("key"));
-    if (id)
-        resp_put_bulk(req, SPAN("id:a"));
+    if (last)
+        resp_put_bulk(req, span_str(last));
     else
         buf_put_str(req, "x\r\n");
     assert_false(req->failed);
@@ -252,7 +253,7 @@ static struct span longer(struct buf *req, bool id)
 
 /* BLPOP, then such a request, whatever stands between: what the client hears, with the reply to
  * BLPOP, which comes last. */
-static void heard_of(const char *between, bool id, const char *why)
+static void heard_of(const char *between, const char *last, const char *why)
 {
     char got[4096], expected[256];
     struct buf req;
@@ -260,7 +261,7 @@ static void heard_of(const char *between, bool id, const char *why)
     (void)snprintf(got, sizeof got, "BLPOP k 0\r\n%s", between);
     say(client, got);
     expect(link, got);
-    say_span(client, longer(&req, id));
+    say_span(client, longer(&req, "key", last));
     for (size_t n = 0; n < 150000;) {
         ssize_t more = recv(link, got, sizeof got, 0);
         assert_true(more > 0);
@@ -280,11 +281,35 @@ static void the_replies_before_a_long_one_come_first(void **state)
     static const char broken[] = "-ERR Protocol error: expected '$', got 'x'\r\n";
     (void)state;
     start(rig->svc);
-    heard_of("", true, too_late);
-    heard_of("CLIENT REPLY SKIP\r\n", true, "");
-    heard_of("CLIENT REPLY OFF\r\n", true, "");
-    heard_of("", false, broken);
-    heard_of("CLIENT REPLY OFF\r\n", false, "");
+    heard_of("", "id:a", too_late);
+    heard_of("CLIENT REPLY SKIP\r\n", "id:a", "");
+    heard_of("CLIENT REPLY OFF\r\n", "id:a", "");
+    heard_of("", NULL, broken);
+    heard_of("CLIENT REPLY OFF\r\n", NULL, "");
+}
+
+/* What is refused after one that was passed on is dropped here. */
+static void a_long_one_that_is_refused_stays_here(void **state)
+{
+    char got[4096];
+    struct buf req;
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    say_span(client, longer(&req, "key", "key"));
+    for (size_t n = 0; n < req.n;) {
+        ssize_t more = recv(link, got, sizeof got, 0);
+        assert_true(more > 0);
+        n += (size_t)more;
+    }
+    say(link, "*0\r\n");
+    expect(client, "*0\r\n");
+    say_span(client, longer(&req, "id:a", "key"));
+    expect(client, "-ERR");
+    say(client, "NEWER\r\n");
+    expect(link, "NEWER\r\n");
+    (void)close(client);
+    (void)close(link);
 }
 
 int main(void)
@@ -300,6 +325,7 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(a_sync_that_is_none_has_a_reply, begin, end),
         cmocka_unit_test_setup_teardown(the_replies_before_a_long_one_come_first, begin, end),
+        cmocka_unit_test_setup_teardown(a_long_one_that_is_refused_stays_here, begin, end),
     };
     return cmocka_run_group_tests_name("serve/redis_there", tests, NULL, NULL);
 }
