@@ -3,7 +3,7 @@
  * driver: every answer must agree field by field. And I1 itself: all ranges of one workerId that
  * holders may have used are pairwise disjoint.
  *
- * SEED=n replays a run, OPS=n sets its length (default 200,000, under sanitizers 40,000).
+ * SEED=n replays a run, OPS=n sets its length (default 100,000, under sanitizers 40,000).
  *
  * Rounds are of two kinds. A covered one keeps to what the protocol assumes: the coordinator's
  * clock stays within S of a time that never goes back, and every loss or rewind changes the
@@ -29,7 +29,7 @@ size_t pool_lua_len;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define DEFAULT_OPS 40000
 #else
-#define DEFAULT_OPS 200000
+#define DEFAULT_OPS 100000
 #endif
 
 #define ROUND_OPS 400
