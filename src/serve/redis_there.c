@@ -174,7 +174,7 @@ bool rds_subscribes(const struct rds_call *c)
 bool rds_hears_news(const struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
-    if (upstream_pending(c->turn) == 0 && t->mute == RDS_LOUD)
+    if (upstream_pending(c->turn) == 0)
         t->news = false;
     return c->ses->proto == 2 && (t->news || upstream_subscribed(c->turn));
 }
@@ -201,17 +201,15 @@ static uint32_t expect_loud(struct rds_call *c)
 }
 
 /* SUBSCRIBE and its kin have an acknowledgement for each name, or an error. CLIENT REPLY keeps back
- * errors, but no acknowledgements: while it does nothing is expected of them, but what comes.
- * Returns whether something is. */
-static bool expect_acks(struct rds_call *c)
+ * errors, but no acknowledgements: what comes behind has to wait for those, since whether Redis
+ * takes it depends on them. Where it refuses without a word, that waits in vain, and the link ends.
+ */
+static void expect_acks(struct rds_call *c)
 {
     struct rds_there *t = c->ses->there;
-    bool counted = t->mute != RDS_MUTE;
-    t->mute = counted ? RDS_LOUD : RDS_MUTE;
+    t->mute = t->mute == RDS_MUTE ? RDS_MUTE : RDS_LOUD;
     t->news = true;
-    if (counted)
-        upstream_expect_acks(c->turn, c->req->argc > 1 ? c->req->argc - 1 : UPSTREAM_ACKS_ALL);
-    return counted;
+    upstream_expect_acks(c->turn, c->req->argc > 1 ? c->req->argc - 1 : UPSTREAM_ACKS_ALL);
 }
 
 /* What SYNC is answered with is no RESP: a line's end each second while there are no data yet. But
@@ -227,8 +225,11 @@ static bool expect_reply(struct rds_call *c, enum rds_at at)
     if (c->ses->there->tunnel || (at == RDS_TUNNEL && is_sync(c)))
         return false;
     bool news = rds_hears_news(c);
-    if (rds_subscribes(c))
-        return expect_acks(c);
+    if (rds_subscribes(c) &&
+        (c->ses->there->mute == RDS_LOUD || resp_arity_ok(c->cmd, c->req->argc))) {
+        expect_acks(c);
+        return c->ses->there->mute == RDS_LOUD;
+    }
     uint32_t n = expect_loud(c);
     upstream_expect(c->turn, FRAME_RESP, n,
                     (rds_blocks(c) ? UPSTREAM_PATIENT : 0u) | (news ? UPSTREAM_NEWS : 0u) |

@@ -44,6 +44,20 @@ def subscribed(case):
         together(r, MUTE, ("SUBSCRIBE", "c"), ("UNSUBSCRIBE", "c"), LOUD, ("GET", "id:a"))
         assert r.reply()[2] == 1 and r.reply()[2] == 0 and r.reply() == b"OK"
         assert is_id(r.reply()) and is_id(r.ask("GET", "id:a"))
+    for words in ("UNSUBSCRIBE c|CLIENT REPLY ON|GET id:a|GET k", "CLIENT REPLY ON|RESET|GET id:a|GET k",
+                  "CLIENT REPLY ON|CLIENT SETNAME x|PUNSUBSCRIBE|UNSUBSCRIBE|CLIENT REPLY ON|GET id:a|GET k"):
+        replies = []
+        for to in (redis, s):
+            with wire.Resp(to.sock) if to is redis else to.resp() as r:
+                together(r, MUTE, ("SUBSCRIBE", "c"))
+                assert r.reply()[2] == 1
+                together(r, *(w.split() for w in words.split("|")))
+                replies.append([])
+                while not replies[-1] or replies[-1][-1] is not None:  # k is not there
+                    replies[-1].append(r.reply())
+        there, here = replies
+        assert there[-2] == b"7" and is_id(here[-2]), (words, replies)
+        assert there[:-2] == here[:-2], (words, replies)
     with s.resp() as r:
         assert r.ask("HELLO", "3") and r.ask("SUBSCRIBE", "c") and r.ask("HELLO", "2")
         error(r.ask("GET", "id:a"), "ERR Can't execute 'get'")

@@ -68,11 +68,16 @@ static void while_subscribed_there_are_none(void **state)
         expect(link, mute ? "CLIENT REPLY OFF\r\nSUBSCRIBE c\r\n" : "SUBSCRIBE c\r\n");
         say(link, acks);
         expect(client, acks);
-        if (mute)
+        if (mute) {
             say(client, "UNSUBSCRIBE c\r\nINCR id:a\r\nMGET k id:a\r\nGET k\r\n");
-        else
+            expect(link, "UNSUBSCRIBE c\r\n");
+            expect_silence(link, 20);
+            say(link, "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n");
+            expect(client, "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n");
+        } else {
             say(client, "INCR id:a\r\nGET k\r\n");
-        expect(link, mute ? "UNSUBSCRIBE c\r\nGET k\r\n" : "GET k\r\n");
+        }
+        expect(link, "GET k\r\n");
         if (!mute)
             expect(client, why);
         (void)close(client);

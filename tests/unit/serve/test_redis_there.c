@@ -228,6 +228,35 @@ static void a_sync_that_is_none_has_a_reply(void **state)
     (void)close(link);
 }
 
+/* ---- CLIENT REPLY -----------------------------------------------------------------------------
+ */
+
+/* Redis refuses it to who is subscribed, and keeps that back: it waits for the acknowledgements. */
+static void who_is_mute_and_subscribed_is_known_before_he_is_loud(void **state)
+{
+    static const char in[] = "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
+    static const char gone[] = "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n";
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    say(client, "CLIENT REPLY OFF\r\nSUBSCRIBE c\r\nCLIENT REPLY ON\r\nUNSUBSCRIBE c\r\n"
+                "CLIENT REPLY ON\r\nECHO x\r\n");
+    expect(link, "CLIENT REPLY OFF\r\nSUBSCRIBE c\r\n");
+    expect_silence(link, 20);
+    say(link, in);
+    expect(client, in);
+    expect(link, "CLIENT REPLY ON\r\nUNSUBSCRIBE c\r\n");
+    expect_silence(link, 20);
+    say(link, gone);
+    expect(client, gone);
+    expect(link, "CLIENT REPLY ON\r\n");
+    expect_silence(client, 20);
+    say(link, "+OK\r\n");
+    expect(client, "+OK\r\n$1\r\nx\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
 /* ---- of more than 64 KiB ----------------------------------------------------------------------
  */
 
@@ -324,6 +353,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(behind_monitor_the_replies_that_are_due_come_first, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_sync_that_is_none_has_a_reply, begin, end),
+        cmocka_unit_test_setup_teardown(who_is_mute_and_subscribed_is_known_before_he_is_loud,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(the_replies_before_a_long_one_come_first, begin, end),
         cmocka_unit_test_setup_teardown(a_long_one_that_is_refused_stays_here, begin, end),
     };
