@@ -1,0 +1,79 @@
+#include "lease/explain.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COMMAND "sidflakectl pool init --coordinator "
+
+static char why[ERR_TEXT_MAX];
+
+static const char *explained(const struct lease *l, const char *url, struct lease_outcome o)
+{
+    const struct keeper_options k = {.coord_name = url, .pool_name = "p"};
+    explain(&k, l, &o, why, sizeof why);
+    return why;
+}
+
+/* Who looks at the time that was told has an ID then. */
+static void a_wait_is_not_said_shorter_than_it_is(void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *said;
+    } table[] = {
+        {1, "rests for 1 s more"},
+        {1000, "rests for 1 s more"},
+        {59001, "rests for 1 min 0 s more"},
+        {3599001, "rests for 1 h 0 min 0 s more"},
+        {3604000, "rests for 1 h 0 min 4 s more"},
+    };
+    static const struct lease l;
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        assert_non_null(strstr(explained(&l, "redis://h:6379/0",
+                                         (struct lease_outcome){.status = COORD_WAIT,
+                                                                .reply = {.wait_ms = table[i].ms}}),
+                               table[i].said));
+}
+
+/* With a URL that fits once the command goes first; with one that does not fit there is none. */
+static void the_command_is_whole_or_not_there(void **state)
+{
+    static const struct lease l;
+    static char url[ERR_TEXT_MAX + 1] = "redis://";
+    const struct lease_outcome o = {.status = COORD_NOPOOL};
+    unsigned twice = 0, once = 0, none = 0;
+    (void)state;
+    for (size_t n = strlen(url); n < ERR_TEXT_MAX; n++) {
+        const char *text = explained(&l, url, o);
+        const char *command = strstr(text, COMMAND);
+        if (!command) {
+            assert_string_equal(text, "no pool \"p\": see EXAMPLES in sidflakectl(1)");
+            none++;
+        } else {
+            const char *at = command + sizeof COMMAND - 1;
+            bool said = strstr(text, " at redis://");
+            assert_int_equal(strncmp(at, url, n), 0);
+            assert_non_null(strstr(at + n, " --fresh`"));
+            assert_true(none == 0 && !(said && once > 0));
+            twice += said;
+            once += !said;
+        }
+        url[n] = 'h';
+    }
+    assert_true(twice > 100 && once > 100 && none > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_is_not_said_shorter_than_it_is),
+        cmocka_unit_test(the_command_is_whole_or_not_there),
+    };
+    return cmocka_run_group_tests_name("lease/explain", tests, NULL, NULL);
+}
