@@ -123,6 +123,19 @@ static void put_upstreams(struct http_call *c)
     }
 }
 
+/* Nor does a coordinator that is away or refuses, while what is held lasts. */
+static void put_coordinator(struct http_call *c)
+{
+    const struct serve_facts *f = &c->serve->facts;
+    const char *why = c->serve->issuer.why;
+    if (!why[0] && (f->up || !f->answered))
+        return;
+    buf_put_str(c->out, f->up ? "[!]coordinator refuses" : "[!]coordinator does not answer");
+    buf_put_str(c->out, why[0] ? ": " : "");
+    buf_put_str(c->out, why);
+    buf_put_char(c->out, '\n');
+}
+
 /* Nor does what matters to the next start alone. */
 static void put_state_page(struct http_call *c)
 {
@@ -150,6 +163,8 @@ static void put_checks(struct http_call *c, enum issue_status state, size_t n)
         }
     }
     if (n == HEALTH_CHECKS) {
+        if (state == ISSUE_OK) /* else what failed has said it */
+            put_coordinator(c);
         put_upstreams(c);
         put_state_page(c);
     }
