@@ -19,6 +19,21 @@ static void ready(void **state)
     assert_int_equal(s.issuer.gen.stats.issued, 0);
 }
 
+/* IDs go on for as long as the ranges last: whoever looks learns that nothing extends them. */
+static void a_coordinator_that_is_away_fails_no_check(void **state)
+{
+    (void)state;
+    strcpy(s.issuer.why, "connection refused");
+    s.facts.answered = true;
+    ok(GET("/readyz?verbose"), "[+]loop ok\n[+]workerId ok\n[+]clock ok\n[+]lease ok\n"
+                               "[+]epoch ok\n[!]coordinator does not answer: connection refused\n"
+                               "readyz check passed\n");
+    s.facts.up = true;
+    ok(GET("/readyz?verbose"), "[+]loop ok\n[+]workerId ok\n[+]clock ok\n[+]lease ok\n"
+                               "[+]epoch ok\n[!]coordinator refuses: connection refused\n"
+                               "readyz check passed\n");
+}
+
 static void no_worker(void **state)
 {
     (void)state;
@@ -262,9 +277,13 @@ static void labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(ready),        TEST(no_worker), TEST(not_ready),   TEST(list),          TEST(closes),
-        TEST(errors_close), TEST(pieces),    TEST(heads),       TEST(metrics_types), TEST(no_room),
-        TEST(over_limit),   TEST(labels),    TEST(status_page),
+        TEST(ready),        TEST(a_coordinator_that_is_away_fails_no_check),
+        TEST(no_worker),    TEST(not_ready),
+        TEST(list),         TEST(closes),
+        TEST(errors_close), TEST(pieces),
+        TEST(heads),        TEST(metrics_types),
+        TEST(no_room),      TEST(over_limit),
+        TEST(labels),       TEST(status_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
