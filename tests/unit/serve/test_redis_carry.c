@@ -92,6 +92,28 @@ static void what_was_said_to_the_upstream_goes_over(void **state)
     assert_false(r->svc->unpack(r->svc, r->session, packed));
 }
 
+/* Who wants no replies, and nothing else of the upstream, wants none of the next program either;
+ * nor of a long request that is under way. */
+static void who_is_mute_stays_so(void **state)
+{
+    struct rig *r = *state;
+    rig_check(r, "PING", "+PONG\r\n");
+    rig_session(r)->there = calloc(1, sizeof(struct rds_there));
+    assert_non_null(rig_session(r)->there);
+    rig_session(r)->there->mute = RDS_MUTE;
+    r->svc->upstream = (struct upstream *)(void *)r;
+    carry(r);
+    assert_true(rig_session(r)->there && rig_session(r)->there->mute == RDS_MUTE);
+    assert_null(rig_session(r)->rest);
+    rig_session(r)->rest = calloc(1, sizeof(struct rds_rest));
+    assert_non_null(rig_session(r)->rest);
+    *rig_session(r)->rest = (struct rds_rest){
+        .swallow = {.args_left = 7, .bytes_left = 9}, .passed_on = true, .argc = 9};
+    carry(r);
+    assert_true(rig_session(r)->rest && !rig_session(r)->rest->owed);
+    r->svc->upstream = NULL;
+}
+
 /* Whether a session that was made by words, with a server behind or without, goes to a program that
  * has one or has none. */
 static bool goes_over(struct rig *r, const char *const words[4], bool had, bool has)
@@ -278,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(what_a_client_has_said_goes_over),
         RIG_TEST(what_was_said_to_the_upstream_goes_over),
+        RIG_TEST(who_is_mute_stays_so),
         RIG_TEST(what_was_begun_without_a_server_ends_where_one_comes),
         RIG_TEST(a_reply_ends_where_it_was_begun),
         RIG_TEST(keys_that_are_watched_still_are),

@@ -257,6 +257,27 @@ static void who_is_mute_and_subscribed_is_known_before_he_is_loud(void **state)
     (void)close(link);
 }
 
+/* What is skipped is the next request alone, here as there. */
+static void what_is_skipped_is_one_request(void **state)
+{
+    static const char acks[] = "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
+                               "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n";
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    say(client, "CLIENT REPLY SKIP\r\nRESET\r\nECHO x\r\n");
+    expect(link, "CLIENT REPLY SKIP\r\n*1\r\n$4\r\nPING\r\n*1\r\n$5\r\nRESET\r\n");
+    say(link, "+RESET\r\n");
+    expect(client, "$1\r\nx\r\n");
+    say(client, "CLIENT REPLY SKIP\r\nSUBSCRIBE c\r\nUNSUBSCRIBE c\r\nECHO y\r\n");
+    expect(link, "CLIENT REPLY SKIP\r\nSUBSCRIBE c\r\nUNSUBSCRIBE c\r\n");
+    say(link, acks);
+    expect(client, acks);
+    expect(client, "$1\r\ny\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
 /* ---- of more than 64 KiB ----------------------------------------------------------------------
  */
 
@@ -353,6 +374,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(behind_monitor_the_replies_that_are_due_come_first, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_sync_that_is_none_has_a_reply, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_skipped_is_one_request, begin, end),
         cmocka_unit_test_setup_teardown(who_is_mute_and_subscribed_is_known_before_he_is_loud,
                                         begin, end),
         cmocka_unit_test_setup_teardown(the_replies_before_a_long_one_come_first, begin, end),
