@@ -34,10 +34,52 @@ static void an_odd_packet_is_not_shared(void **state)
     (void)close(own);
 }
 
+/* What is stored may look like requests. */
+static void a_value_that_nobody_takes_is_passed_over(void **state)
+{
+    enum {
+        NOOPS = 4000,
+        HEADER = 24,
+        VALUE = NOOPS * HEADER,
+        BODY = 8 + 1 + VALUE
+    };
+    static char request[HEADER + BODY + HEADER];
+    static const char noop[HEADER] = "\x80\x0a";
+    const char why[] = "upstream unavailable";
+    char *at = request;
+    char got[256];
+    (void)state;
+    start(serve_memcached_new(&rig->serve));
+    (void)close(server);
+    server = -1;
+    at[0] = '\x80';
+    at[1] = 1; /* SET */
+    at[3] = 1; /* bytes of its key */
+    at[4] = 8; /* of its extras */
+    for (size_t i = 0; i < 4; i++)
+        at[8 + i] = (char)((unsigned)BODY >> (24 - 8 * i));
+    at += HEADER + 8;
+    *at++ = 'k';
+    for (size_t i = 0; i <= NOOPS; i++, at += HEADER) /* the last one is a request */
+        memcpy(at, noop, HEADER);
+    assert_ptr_equal(at, request + sizeof request);
+    int client = dial(&b);
+    say_span(client, span_of(request, sizeof request));
+    assert_int_equal(recv(client, got, HEADER + sizeof why - 1, MSG_WAITALL),
+                     HEADER + sizeof why - 1);
+    assert_memory_equal(got, "\x81\x01", 2);
+    assert_memory_equal(got + HEADER, why, sizeof why - 1);
+    assert_int_equal(recv(client, got, HEADER, MSG_WAITALL), HEADER);
+    assert_memory_equal(got, "\x81\x0a", 2);
+    expect_silence(client, 50);
+    (void)close(client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_odd_packet_is_not_shared, begin, end),
+        cmocka_unit_test_setup_teardown(a_value_that_nobody_takes_is_passed_over, begin, end),
     };
     return cmocka_run_group_tests_name("serve/memcached_through", tests, NULL, NULL);
 }
