@@ -123,6 +123,27 @@ static void what_comes_piece_by_piece_is_heard_soon(void **state)
     end_waiting(&w);
 }
 
+/* What may take any time is over then: a request behind it has no longer than others. */
+static void what_is_asked_behind_it_has_a_time_again(void **state)
+{
+    (void)state;
+    timeout_us = 1000000;
+    int server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int client = dial(&b);
+    say(client, "wait a\n");
+    int link = accepted(server);
+    expect(link, "a\n");
+    say(link, "STORED\r\n");
+    expect(client, "STORED\r\n");
+    say(client, "up b\n");
+    expect(link, "b\n");
+    expect_end(client);
+    (void)close(client);
+    (void)close(link);
+    (void)close(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +151,7 @@ int main(void)
         BENCH(all_that_was_said_meanwhile_is_answered_in_its_order),
         BENCH(more_than_is_heard_waits_where_it_is),
         BENCH(what_comes_piece_by_piece_is_heard_soon),
+        BENCH(what_is_asked_behind_it_has_a_time_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

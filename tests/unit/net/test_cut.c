@@ -411,6 +411,67 @@ static void who_is_cut_again_is_noted_anew(void **state)
     assert_int_equal(recalled, CONNS);
 }
 
+/* ---- what a pause is charged, on the same clock ------------------------------------------------
+ */
+
+#define MS INT64_C(1000)
+
+/* A shared link with a reply to this process, behind which that to whoever comes by loopback waits.
+ */
+struct shared {
+    struct notes *notes;
+    struct upstream_link link;
+    struct relay slow, other;
+    struct expect behind;
+};
+
+static void begin_shared(struct shared *s, struct notes *n)
+{
+    *s = (struct shared){.notes = n, .slow.c = n->process, .other.c = n->loopback};
+    s->behind = (struct expect){.r = &s->other, .n = 1};
+    s->link.up = &n->up;
+    s->link.fifo = &s->behind;
+    s->link.fifo_n = s->link.fifo_cap = 1;
+    link_init(&s->link.waiters);
+    link_init(&n->net.resting);
+    n->process->state = CONN_FLUSHING;
+}
+
+/* The other waits so long, while so many bytes are taken. */
+static void hold_up(struct shared *s, int64_t us, uint32_t taken)
+{
+    static char bytes;
+    s->notes->process->out = (struct kept){.p = &bytes, .n = taken};
+    cut_pause_begins(&s->link, &s->slow, now_us);
+    now_us += us;
+    s->notes->process->out = (struct kept){.p = NULL};
+    cut_pause_ends(&s->link, now_us);
+}
+
+/* Also of who is so quick that none of it is charged: else it would have the others wait for as
+ * long as it finds something to ask for. */
+static void pauses_add_up(void **state)
+{
+    struct shared s;
+    begin_shared(&s, *state);
+    for (int i = 1; i <= 4; i++) {
+        hold_up(&s, 60 * MS, 4000000);
+        assert_int_equal(s.slow.held_us, i * 60 * MS);
+        assert_int_equal(s.slow.slow_us, 0);
+    }
+}
+
+/* Until then they have as long as one of them may hold up others: none is in a hurry for less. */
+static void what_is_held_up_for_a_quarter_of_a_second_in_all_begins_a_hurry(void **state)
+{
+    struct shared s;
+    begin_shared(&s, *state);
+    hold_up(&s, 200 * MS, 0);
+    assert_false(cut_hurries(&s.notes->up, now_us));
+    hold_up(&s, 100 * MS, 0);
+    assert_true(cut_hurries(&s.notes->up, now_us));
+}
+
 #define NOTES(f) cmocka_unit_test_setup_teardown(f, begin_notes, end_notes)
 
 int main(void)
@@ -428,6 +489,8 @@ int main(void)
         NOTES(each_has_a_time_of_its_own),
         NOTES(who_is_cut_again_is_noted_once),
         NOTES(who_is_cut_again_is_noted_anew),
+        NOTES(pauses_add_up),
+        NOTES(what_is_held_up_for_a_quarter_of_a_second_in_all_begins_a_hurry),
     };
     return cmocka_run_group_tests_name("net/cut", tests, NULL, NULL);
 }

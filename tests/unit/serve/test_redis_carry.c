@@ -92,25 +92,48 @@ static void what_was_said_to_the_upstream_goes_over(void **state)
     assert_false(r->svc->unpack(r->svc, r->session, packed));
 }
 
-/* Who wants no replies, and nothing else of the upstream, wants none of the next program either;
- * nor of a long request that is under way. */
-static void who_is_mute_stays_so(void **state)
+/* To a server behind the session has said no more than this: it is still what that does. */
+static void who_is_only_mute_stays_mute(void **state)
 {
+    static const uint8_t mute[] = {RDS_MUTE, RDS_MUTE_NEXT};
     struct rig *r = *state;
-    rig_check(r, "PING", "+PONG\r\n");
-    rig_session(r)->there = calloc(1, sizeof(struct rds_there));
-    assert_non_null(rig_session(r)->there);
-    rig_session(r)->there->mute = RDS_MUTE;
+    r->svc->upstream = (struct upstream *)(void *)r; /* that it is there is all that is asked */
+    for (size_t i = 0; i < sizeof mute; i++) {
+        rig_disconnect(r);
+        rig_connect(r);
+        rig_session(r)->there = calloc(1, sizeof *rig_session(r)->there);
+        assert_non_null(rig_session(r)->there);
+        rig_session(r)->there->mute = mute[i];
+        carry(r);
+        assert_non_null(rig_session(r)->there);
+        assert_int_equal(rig_session(r)->there->mute, mute[i]);
+    }
+    r->svc->upstream = NULL;
+}
+
+/* Nor is an error told, when the rest of its request comes, to who wanted no reply to it. */
+static void what_is_owed_for_half_a_request_goes_over(void **state)
+{
+    const struct rds_rest rest = {.swallow = {.args_left = 7, .bytes_left = 9},
+                                  .passed_on = true,
+                                  .argc = 2000,
+                                  .ranges = 1,
+                                  .key = {{1, 1, 1}}};
+    struct rig *r = *state;
     r->svc->upstream = (struct upstream *)(void *)r;
-    carry(r);
-    assert_true(rig_session(r)->there && rig_session(r)->there->mute == RDS_MUTE);
-    assert_null(rig_session(r)->rest);
-    rig_session(r)->rest = calloc(1, sizeof(struct rds_rest));
-    assert_non_null(rig_session(r)->rest);
-    *rig_session(r)->rest = (struct rds_rest){
-        .swallow = {.args_left = 7, .bytes_left = 9}, .passed_on = true, .argc = 9};
-    carry(r);
-    assert_true(rig_session(r)->rest && !rig_session(r)->rest->owed);
+    for (int owed = 0; owed < 2; owed++) {
+        rig_disconnect(r);
+        rig_connect(r);
+        rig_session(r)->there = calloc(1, sizeof *rig_session(r)->there);
+        rig_session(r)->rest = calloc(1, sizeof rest);
+        assert_true(rig_session(r)->there && rig_session(r)->rest);
+        rig_session(r)->there->mute = owed ? RDS_LOUD : RDS_MUTE;
+        *rig_session(r)->rest = rest;
+        rig_session(r)->rest->owed = owed;
+        carry(r);
+        assert_true(rig_session(r)->rest && rig_session(r)->rest->passed_on);
+        assert_int_equal(rig_session(r)->rest->owed, owed);
+    }
     r->svc->upstream = NULL;
 }
 
@@ -300,7 +323,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(what_a_client_has_said_goes_over),
         RIG_TEST(what_was_said_to_the_upstream_goes_over),
-        RIG_TEST(who_is_mute_stays_so),
+        RIG_TEST(who_is_only_mute_stays_mute),
+        RIG_TEST(what_is_owed_for_half_a_request_goes_over),
         RIG_TEST(what_was_begun_without_a_server_ends_where_one_comes),
         RIG_TEST(a_reply_ends_where_it_was_begun),
         RIG_TEST(keys_that_are_watched_still_are),
