@@ -61,7 +61,7 @@ static void print_options(const struct ctl_session *s)
     recovery_put_pool(&b, &s->pool, s->reply.now_ms);
     text[b.n] = '\0';
     if (!b.failed)
-        (void)printf("options     --after-loss %s\n", text);
+        (void)printf("options     --after-loss%s\n", text);
 }
 
 static void print_status(const struct ctl_session *s)
