@@ -127,7 +127,7 @@ static void what_comes_piece_by_piece_is_heard_soon(void **state)
 static void what_is_asked_behind_it_has_a_time_again(void **state)
 {
     (void)state;
-    timeout_us = 1000000;
+    timeout_us = 3000000;
     int server = listen_at("127.0.0.2");
     start("127.0.0.2");
     int client = dial(&b);
