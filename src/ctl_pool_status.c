@@ -52,7 +52,8 @@ static void print_settle(const struct ctl_session *s)
 }
 
 /* To be copied where the pool moves: a horizon that is said shorter, or a range that is said
- * narrower, has the next pool grant what holders of this one still issue from. */
+ * narrower, or a pool that is not taken for one that was lost, has the next one grant what holders
+ * of this one still issue from. */
 static void print_options(const struct ctl_session *s)
 {
     char text[OPTIONS_MAX];

@@ -301,6 +301,17 @@ static struct span longer(struct buf *req, const char *first, const char *last)
     return buf_span(req);
 }
 
+/* At least n bytes come there. */
+static void take(int link, size_t n)
+{
+    char got[4096];
+    for (size_t sum = 0; sum < n;) {
+        ssize_t more = recv(link, got, sizeof got, 0);
+        assert_true(more > 0);
+        sum += (size_t)more;
+    }
+}
+
 /* BLPOP, then such a request, whatever stands between: what the client hears, with the reply to
  * BLPOP, which comes last. */
 static void heard_of(const char *between, const char *last, const char *why)
@@ -312,11 +323,7 @@ static void heard_of(const char *between, const char *last, const char *why)
     say(client, got);
     expect(link, got);
     say_span(client, longer(&req, "key", last));
-    for (size_t n = 0; n < 150000;) {
-        ssize_t more = recv(link, got, sizeof got, 0);
-        assert_true(more > 0);
-        n += (size_t)more;
-    }
+    take(link, 150000);
     expect_silence(client, 50);
     say(link, "*-1\r\n");
     (void)snprintf(expected, sizeof expected, "*-1\r\n%s", why);
@@ -341,17 +348,12 @@ static void the_replies_before_a_long_one_come_first(void **state)
 /* What is refused after one that was passed on is dropped here. */
 static void a_long_one_that_is_refused_stays_here(void **state)
 {
-    char got[4096];
     struct buf req;
     (void)state;
     start(rig->svc);
     int client = dial(&b), link = link_of(client);
     say_span(client, longer(&req, "key", "key"));
-    for (size_t n = 0; n < req.n;) {
-        ssize_t more = recv(link, got, sizeof got, 0);
-        assert_true(more > 0);
-        n += (size_t)more;
-    }
+    take(link, req.n);
     say(link, "*0\r\n");
     expect(client, "*0\r\n");
     say_span(client, longer(&req, "id:a", "key"));
