@@ -10,6 +10,7 @@
  *     pool. The device's number is good for one boot only, so the tally has it.
  *   - A transaction is answered when its tick stands beside the file (tally.h), by each name that
  * it has (beside.h).
+ *   - What somebody else keeps in WAL mode is not used: a file put back would not show.
  *   - A transaction that has failed before COMMIT changed nothing; of one that failed in COMMIT
  *     that is not known.
  *
@@ -17,6 +18,7 @@
  */
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/int64.h"
 #include "base/timefmt.h"
 #include "coord/beside.h"
 #include "coord/outcome.h"
@@ -38,7 +40,7 @@
 /* Of a file at a path. */
 struct place {
     int64_t device;
-    char inode[STORE_FINGERPRINT_MAX - 20]; /* and its birth, as text */
+    char inode[TALLY_INODE_MAX]; /* and its birth, as text */
 };
 
 struct file {
@@ -100,6 +102,12 @@ static enum coord_status failed(struct file *f, bool committing, struct coord_re
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED || primary == SQLITE_INTERRUPT)
         return outcome_down(r, ERR_TIMEOUT, "%s: expected a lock within %" PRId64 " ms, found %s",
                             f->path, f->timeout_us / 1000, why);
+    if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB)
+        return outcome_refused(r,
+                               "%s: expected a sound file, found %s: remove it, and nothing beside "
+                               "it, and make the pool again by the command in the log of a sidecar "
+                               "that used it",
+                               f->path, why);
     if (committing)
         return outcome_down(r, ERR_IO, "%s: expected the transaction to be written, found %s",
                             f->path, why);
@@ -229,13 +237,25 @@ static int number(struct file *f)
     int why = beside_look(&f->beside, f->path, &beside);
     if (why)
         return why;
+    struct tally_now now = {f->place.device, f->boot, f->place.inode, store_changes(&f->store)};
     store_tally_get(&f->store, &t);
-    tally_next(&t, beside > f->answered ? beside : f->answered, f->place.device, f->boot);
+    tally_next(&t, max64(beside, f->answered), &now);
     store_tally_set(&f->store, &t);
     (void)snprintf(f->fingerprint, sizeof f->fingerprint, "%s:%" PRIx64, f->place.inode,
                    (uint64_t)t.turn);
     f->tick = t.tick;
     return 0;
+}
+
+/* What was put in the place of such a file does not show, and neither its tally. */
+static enum coord_status kept_in_wal(struct file *f, struct coord_reply *r)
+{
+    store_close(&f->store);
+    return outcome_down(r, ERR_BUSY,
+                        "%s: expected a file with a journal, found one that another program (a "
+                        "shell, a replicator, version 0.1.0) keeps in WAL mode: nothing is read or "
+                        "written until that closes it",
+                        f->path);
 }
 
 /* COORD_OK: *u is ready for its operation, which must be followed by end(). */
@@ -249,6 +269,8 @@ static enum coord_status begin(struct file *f, enum kind kind, const char *ident
     store_run(&f->store, kind == KIND_READ ? STORE_BEGIN_READ : STORE_BEGIN);
     if (f->store.rc != SQLITE_OK)
         return failed(f, false, r);
+    if (!store_has_journal(&f->store) && f->store.rc == SQLITE_OK)
+        return kept_in_wal(f, r);
     f->tick = 0;
     int fault = kind == KIND_READ ? 0 : number(f);
     if (fault) {
@@ -456,7 +478,10 @@ static enum coord_status file_snapshot(struct coord *c, struct coord_snapshot *o
     struct file *f = file_of(c);
     struct rules u;
     enum coord_status s = begin(f, KIND_READ, NULL, &u, r);
-    return s == COORD_OK ? end(f, rules_snapshot(&u, out), r) : s;
+    if (s != COORD_OK)
+        return s;
+    store_check(&f->store);
+    return end(f, rules_snapshot(&u, out), r);
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */

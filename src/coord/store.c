@@ -8,49 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define APPLICATION 0x53464c4b /* "SFLK": SQLite's application_id of these files */
-#define VERSION     1          /* of the tables below: SQLite's user_version */
-
-#define TEXT_OF(x)  #x
-#define VALUE_OF(x) TEXT_OF(x)
-
-static const char tables[] =
-    "BEGIN IMMEDIATE;"
-    "CREATE TABLE IF NOT EXISTS pool(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE NOT"
-    " NULL, identity TEXT, era INT, topen INT, fl INT, fs INT, fp TEXT, tmax INT, closed INT,"
-    " adopt INT, a INT, a0 INT, d0 INT, s INT, g INT, k INT, w_from INT, w_to INT, born INT);"
-    "CREATE TABLE IF NOT EXISTS worker(pool INT NOT NULL, worker INT NOT NULL, era INT, hwm INT,"
-    " token TEXT, t0 INT, n INT, due INT, who TEXT, PRIMARY KEY(pool, worker)) WITHOUT ROWID;"
-    "CREATE INDEX IF NOT EXISTS worker_due ON worker(pool, due) WHERE due IS NOT NULL;"
-    "CREATE TABLE IF NOT EXISTS queue(seq INTEGER PRIMARY KEY AUTOINCREMENT, pool INT NOT NULL,"
-    " worker INT);"
-    "CREATE INDEX IF NOT EXISTS queue_pool ON queue(pool, seq);"
-    "PRAGMA application_id = " VALUE_OF(APPLICATION) ";"
-                                                     "PRAGMA user_version = " VALUE_OF(
-                                                         VERSION) ";"
-                                                                  "COMMIT";
-
-/* Columns that a file of an earlier program lacks, and that program does not mind; NULL is 0. */
-static const char later[] =
-    "ALTER TABLE pool ADD COLUMN settle INT; ALTER TABLE pool ADD COLUMN settle0 INT;"
-    "ALTER TABLE pool ADD COLUMN settle_t INT; ALTER TABLE pool ADD COLUMN fl0 INT;"
-    "ALTER TABLE pool ADD COLUMN fs0 INT; ALTER TABLE pool ADD COLUMN era0 INT;"
-    "ALTER TABLE pool ADD COLUMN more INT; ALTER TABLE pool ADD COLUMN trust INT;"
-    "ALTER TABLE pool ADD COLUMN lent INT; ALTER TABLE pool ADD COLUMN ahead INT;"
-    "ALTER TABLE pool ADD COLUMN every INT";
-static const char last[] = "ALTER TABLE pool ADD COLUMN cause INT";
-
-#define THERE(name) "SELECT count(*) FROM pragma_table_info('pool') WHERE name = '" name "'"
-
 static const char *const sql[STORE_SQLS] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
     [STORE_BEGIN_READ] = "BEGIN",
     [STORE_COMMIT] = "COMMIT",
     [STORE_ROLLBACK] = "ROLLBACK",
     [STORE_TALLY_MAKE] = "CREATE TABLE IF NOT EXISTS tally(one INTEGER PRIMARY KEY CHECK(one = 1),"
-                         " tick INT, turn INT, device INT, boot TEXT)",
-    [STORE_TALLY_GET] = "SELECT tick, turn, device, boot FROM tally",
-    [STORE_TALLY_SET] = "INSERT OR REPLACE INTO tally VALUES(1, ?1, ?2, ?3, ?4)",
+                         " tick INT, turn INT, device INT, boot TEXT, changes INT, inode TEXT)",
+    [STORE_TALLY_GET] = "SELECT tick, turn, device, boot, changes, inode FROM tally",
+    [STORE_TALLY_SET] = "INSERT OR REPLACE INTO tally VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6)",
     [STORE_POOL_GET] = "SELECT id, identity, fp, era, topen, fl, fs, tmax, closed, adopt, a, a0,"
                        " d0, s, g, k, w_from, w_to, born, settle, settle0, settle_t, fl0, fs0,"
                        " era0, more, trust, lent, ahead, every, cause FROM pool WHERE name = ?1",
@@ -91,11 +57,16 @@ static const char *const sql[STORE_SQLS] = {
 
 void store_fail(struct store *s, int rc)
 {
-    if (s->rc == SQLITE_OK && rc != SQLITE_OK) {
-        s->rc = rc;
-        (void)snprintf(s->why, sizeof s->why, "%s",
-                       s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
-    }
+    if (s->rc != SQLITE_OK || rc == SQLITE_OK)
+        return;
+    int primary = rc & 0xff;
+    int errnum = s->db && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR)
+                     ? sqlite3_system_errno(s->db)
+                     : 0;
+    s->rc = rc;
+    (void)snprintf(s->why, sizeof s->why, "%s%s%s",
+                   s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc), errnum ? ": " : "",
+                   errnum ? strerror(errnum) : "");
 }
 
 /* The statement, fresh and without values; NULL after a failure. */
@@ -205,76 +176,6 @@ void store_run(struct store *s, enum store_sql what)
     finish(s, use(s, what));
 }
 
-/* ---- the file ------------------------------------------------------------------------------- */
-
-static int64_t pragma(struct store *s, const char *text)
-{
-    sqlite3_stmt *st = NULL;
-    int64_t v = -1;
-    if (s->rc == SQLITE_OK)
-        store_fail(s, sqlite3_prepare_v2(s->db, text, -1, &st, NULL));
-    if (step(s, st))
-        v = sqlite3_column_int64(st, 0);
-    (void)sqlite3_finalize(st);
-    return v;
-}
-
-static void execute(struct store *s, const char *text)
-{
-    if (s->rc == SQLITE_OK)
-        store_fail(s, sqlite3_exec(s->db, text, NULL, NULL, NULL));
-}
-
-/* Whoever comes first does it. */
-static enum store_kind add_later(struct store *s)
-{
-    if (pragma(s, THERE("cause")) == 0) {
-        store_run(s, STORE_BEGIN);
-        if (pragma(s, THERE("every")) == 0)
-            execute(s, later);
-        if (pragma(s, THERE("cause")) == 0)
-            execute(s, last);
-        store_run(s, STORE_COMMIT);
-    }
-    return s->rc == SQLITE_OK ? STORE_OURS : STORE_BROKEN;
-}
-
-/* Files of version 0.1.0 have a -wal, which SQLite would read whatever file is put beside it. While
- * somebody else has the file open it cannot be left; whoever opens it next tries again. */
-static void leave_wal(struct store *s)
-{
-    sqlite3_stmt *st = NULL;
-    if (sqlite3_prepare_v2(s->db, "PRAGMA journal_mode = DELETE", -1, &st, NULL) == SQLITE_OK)
-        (void)sqlite3_step(st);
-    (void)sqlite3_finalize(st);
-}
-
-enum store_kind store_prepare(struct store *s, bool create)
-{
-    execute(s, "PRAGMA synchronous = EXTRA; PRAGMA trusted_schema = OFF;"
-               "PRAGMA cell_size_check = ON");
-    int64_t app = pragma(s, "PRAGMA application_id");
-    int64_t version = pragma(s, "PRAGMA user_version");
-    int64_t objects = pragma(s, "SELECT count(*) FROM sqlite_master");
-    if (s->rc != SQLITE_OK)
-        return STORE_BROKEN;
-    if (app == APPLICATION && version == VERSION) {
-        leave_wal(s);
-        return add_later(s);
-    }
-    if (app != 0 || version != 0 || objects != 0) {
-        (void)snprintf(s->why, sizeof s->why,
-                       "expected a pool of version %d (application_id %d), found version %" PRId64
-                       " (application_id %" PRId64 ")",
-                       VERSION, APPLICATION, version, app);
-        return STORE_FOREIGN;
-    }
-    if (!create)
-        return STORE_EMPTY;
-    execute(s, tables);
-    return add_later(s);
-}
-
 void store_close(struct store *s)
 {
     for (size_t i = 0; i < STORE_SQLS; i++)
@@ -283,15 +184,19 @@ void store_close(struct store *s)
     memset(s, 0, sizeof *s);
 }
 
+/* ---- the tally ------------------------------------------------------------------------------- */
+
 void store_tally_get(struct store *s, struct tally *out)
 {
-    store_run(s, STORE_TALLY_MAKE); /* files of earlier programs have none */
+    store_run(s, STORE_TALLY_MAKE); /* what was put back may be a file of before */
     sqlite3_stmt *st = use(s, STORE_TALLY_GET);
     bool good = step(s, st) && number_at(st, 0, &out->tick) && number_at(st, 1, &out->turn) &&
                 number_at(st, 2, &out->device) && text_at(st, 3, out->boot, sizeof out->boot);
-    done(st);
     if (!good)
         *out = (struct tally){.tick = 0};
+    if (!good || !number_at(st, 4, &out->changes) || !text_at(st, 5, out->inode, sizeof out->inode))
+        out->inode[0] = '\0'; /* an earlier program's */
+    done(st);
 }
 
 void store_tally_set(struct store *s, const struct tally *t)
@@ -301,6 +206,8 @@ void store_tally_set(struct store *s, const struct tally *t)
     bind_number(s, st, 2, t->turn);
     bind_number(s, st, 3, t->device);
     bind_text(s, st, 4, t->boot);
+    bind_number(s, st, 5, t->changes);
+    bind_text(s, st, 6, t->inode);
     finish(s, st);
 }
 

@@ -19,7 +19,7 @@
 #include "coord/coord.h"
 #include "coord/tally.h"
 
-#define STORE_FINGERPRINT_MAX 96 /* NUL included */
+#define STORE_FINGERPRINT_MAX (TALLY_INODE_MAX + 20) /* NUL included */
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -59,7 +59,7 @@ struct store {
     struct sqlite3_stmt *stmt[STORE_SQLS];
     int rc;        /* SQLite's extended result code; 0 while all is well */
     int64_t pool;  /* row of the pool that is worked on */
-    char why[192]; /* SQLite's text for rc */
+    char why[256]; /* SQLite's text for rc, and the system's where it has one */
 };
 
 /* The script's hash without the records. */
@@ -99,6 +99,17 @@ void store_run(struct store *s, enum store_sql what);
 
 /* Keeps the first failure. */
 void store_fail(struct store *s, int rc);
+
+/* Whether transactions go by a journal: a -wal that somebody else keeps is read whatever file was
+ * put beside it, and can be left only by who has it open alone. */
+bool store_has_journal(struct store *s);
+
+/* SQLite's count of the changes of the file. In a transaction that writes and has not yet: it is
+ * raised by 1 when that is committed. */
+uint32_t store_changes(struct store *s);
+
+/* By SQLite's own check of all pages; damage is a failure. */
+void store_check(struct store *s);
 
 /* In a transaction that writes. All 0 where there is none, or none that can be read: as old as a
  * file can be. */

@@ -15,15 +15,23 @@
 #define DIGITS_MAX 15 /* of a tick: more are none of ours, and no sum overflows */
 #define TICK_MAX   INT64_C(999999999999999)
 
-void tally_next(struct tally *t, int64_t known, int64_t device, const char *boot)
+/* The first page is older than the tally's. By the distance, since the count begins anew. */
+static bool is_mixed(const struct tally *t, const struct tally_now *now)
 {
-    bool old = known > t->tick;
-    bool elsewhere = *boot && strcmp(boot, t->boot) == 0 && device != t->device;
-    t->tick = min64(old ? known : t->tick, TICK_MAX - 1) + 1;
+    return strcmp(now->inode, t->inode) == 0 && (int32_t)(now->changes - (uint32_t)t->changes) < 0;
+}
+
+void tally_next(struct tally *t, int64_t known, const struct tally_now *now)
+{
+    bool old = known > t->tick || is_mixed(t, now);
+    bool elsewhere = *now->boot && strcmp(now->boot, t->boot) == 0 && now->device != t->device;
+    t->tick = min64(max64(known, t->tick), TICK_MAX - 1) + 1;
     if (old || elsewhere)
         t->turn = t->tick;
-    t->device = device;
-    (void)snprintf(t->boot, sizeof t->boot, "%s", boot);
+    t->device = now->device;
+    (void)snprintf(t->boot, sizeof t->boot, "%s", now->boot);
+    t->changes = (int64_t)now->changes + 1;
+    (void)snprintf(t->inode, sizeof t->inode, "%s", now->inode);
 }
 
 static const char *base(const char *path)

@@ -30,21 +30,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TALLY_BOOT_MAX 40 /* NUL included */
+#define TALLY_BOOT_MAX  40 /* NUL included, both */
+#define TALLY_INODE_MAX 76
 
 /* What the file has of it. */
 struct tally {
-    int64_t tick;              /* of its latest transaction; from 1 */
-    int64_t turn;              /* the tick at which it was last seen to be set back; 0: never */
-    int64_t device;            /* where it was then: a number that is good for one boot, … */
-    char boot[TALLY_BOOT_MAX]; /* … of this id; "": not known */
+    int64_t tick;                /* of its latest transaction; from 1 */
+    int64_t turn;                /* the tick at which it was last seen to be set back; 0: never */
+    int64_t device;              /* where it was then: a number that is good for one boot, … */
+    char boot[TALLY_BOOT_MAX];   /* … of this id; "": not known */
+    int64_t changes;             /* SQLite's count after it, … */
+    char inode[TALLY_INODE_MAX]; /* … which is one for each file; "": not known */
 };
 
-/* Pure: the next transaction's. known: the latest tick that was answered, -1: none is known. device
- * and boot: now. A turn that changes says that the file is older than what was answered, or that
- * another device with the same files was put in its place. The largest tick of 15 digits stays:
- * nobody comes so far but by a name that was put there. */
-void tally_next(struct tally *t, int64_t known, int64_t device, const char *boot);
+/* Where a transaction finds the file. */
+struct tally_now {
+    int64_t device;
+    const char *boot;  /* "": not known */
+    const char *inode; /* and its birth, as text */
+    uint32_t changes;  /* by the count on the file's first page; it begins anew after the largest */
+};
+
+/* Pure: the next transaction's, which raises the file's count of changes by 1. known: the latest
+ * tick that was answered, -1: none is known. A turn that changes says that the file is older than
+ * what was answered, or its first page than the tally's, or that another device with the same files
+ * was put in its place. The largest tick of 15 digits stays: nobody comes so far but by a name that
+ * was put there. */
+void tally_next(struct tally *t, int64_t known, const struct tally_now *now);
 
 /* *latest: -1: there is none. */
 int tally_look(int dir, const char *path, int64_t *latest);

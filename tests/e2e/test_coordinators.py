@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sqlite3
 import stat
 import time
 
@@ -234,6 +235,36 @@ def sqlite_set_back(case):
     b.resume()
     ids.check_increasing(values + works(a))
     assert not set(theirs) & set(values)
+
+
+@test("sqlite, the file kept in WAL mode by another program and set back there: nobody uses it, and who holds"
+      " a workerId goes on", timeout=60)
+def sqlite_kept_in_wal(case):
+    path = case.path("pool.db")
+    url = "sqlite://" + path
+    options = {"workers.spare": 0, "lease.renew_every": "1s"}
+    a = case.sidecar(url, {"coordinator.auto_init": True, **options})
+    values = works(a)
+    pause_between_calls(a, path)
+    shutil.copyfile(path, case.path("backup"))
+    shell = sqlite3.connect(path, isolation_level=None)
+    shell.execute("PRAGMA journal_mode = WAL")
+    shell.execute("SELECT count(*) FROM pool").fetchall()
+    a.resume()
+    a.wait_log("keeps in WAL mode")
+    assert a.ready_status() == 200
+    b = case.sidecar(url, options, wait=False)
+    b.wait_log("keeps in WAL mode")
+    assert b.ready_status() == 503
+    status = case.ctl("pool", "status", "--coordinator", url, expect=3).stderr
+    assert "keeps in WAL mode" in status, status
+    shell.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copyfile(case.path("backup"), path)
+    values += works(a)
+    shell.close()
+    until("b has a workerId", lambda: b.ready_status() == 200, 20)
+    works(b, 1)
+    ids.check_increasing(values + works(a))
 
 
 @test("sqlite, the directory moved away under a sidecar: the next one makes no pool beside it",

@@ -97,6 +97,14 @@ static inline size_t read_file(const char *path, void *bytes, size_t cap)
     return (size_t)n;
 }
 
+/* Whether there is a file of that name beside it. */
+static inline bool has(const struct fixture *f, const char *suffix)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s%s", f->db, suffix);
+    return access(path, F_OK) == 0;
+}
+
 static inline void remove_file(struct fixture *f)
 {
     (void)unlink(f->db);

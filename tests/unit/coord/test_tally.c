@@ -140,21 +140,28 @@ static void what_cannot_be_told_is_an_error(void **state)
     assert_int_equal(tally_leave(f->dir, DB, 4), ELOOP);
 }
 
+/* The transaction after it, in the same file. */
+static void next(struct tally *t, int64_t known, int64_t device, const char *boot)
+{
+    struct tally_now now = {device, boot, "7:1.2", (uint32_t)t->changes};
+    tally_next(t, known, &now);
+}
+
 static void a_file_with_fewer_transactions_than_were_answered_takes_a_turn(void **state)
 {
     (void)state;
     struct tally t = {.tick = 104, .turn = 7, .device = 1, .boot = "b"};
-    tally_next(&t, 104, 1, "b");
+    next(&t, 104, 1, "b");
     assert_int_equal(t.tick, 105);
     assert_int_equal(t.turn, 7);
-    tally_next(&t, 103, 1, "b"); /* committed, and not answered */
-    tally_next(&t, -1, 1, "b");  /* what stood beside is lost */
+    next(&t, 103, 1, "b"); /* committed, and not answered */
+    next(&t, -1, 1, "b");  /* what stood beside is lost */
     assert_int_equal(t.tick, 107);
     assert_int_equal(t.turn, 7);
-    tally_next(&t, 108, 1, "b");
+    next(&t, 108, 1, "b");
     assert_int_equal(t.tick, 109);
     assert_int_equal(t.turn, 109);
-    tally_next(&t, 109, 1, "b");
+    next(&t, 109, 1, "b");
     assert_int_equal(t.turn, 109);
 }
 
@@ -165,7 +172,7 @@ static void the_largest_tick_stays(void **state)
     struct tally t = {.tick = 104, .turn = 7, .device = 1, .boot = "b"};
     put(f, ".pool.db-tally.999999999999998");
     for (unsigned i = 0; i < 3; i++) {
-        tally_next(&t, latest(f), 1, "b");
+        next(&t, latest(f), 1, "b");
         assert_int_equal(tally_leave(f->dir, DB, t.tick), 0);
         assert_int_equal(latest(f), 999999999999999);
         assert_false(is_there(f, ".pool.db-tally.999999999999998"));
@@ -178,15 +185,59 @@ static void another_device_takes_a_turn_within_one_boot(void **state)
 {
     (void)state;
     struct tally t = {.tick = 0};
-    tally_next(&t, -1, 1, "b");
+    next(&t, -1, 1, "b");
     assert_int_equal(t.turn, 0);
-    tally_next(&t, 1, 2, "c");
+    next(&t, 1, 2, "c");
     assert_int_equal(t.turn, 0);
     assert_int_equal(t.device, 2);
-    tally_next(&t, 2, 3, "c");
+    next(&t, 2, 3, "c");
     assert_int_equal(t.turn, 3);
-    tally_next(&t, 3, 4, "");
-    tally_next(&t, 4, 5, "");
+    next(&t, 3, 4, "");
+    next(&t, 4, 5, "");
+    assert_int_equal(t.turn, 3);
+}
+
+/* Other programs raise the count, too; after the largest it begins anew. */
+static void an_older_first_page_takes_a_turn(void **state)
+{
+    (void)state;
+    struct tally t = {.tick = 0};
+    struct tally_now now = {1, "b", "7:1.2", 40};
+    tally_next(&t, -1, &now); /* the tally of an earlier program */
+    assert_int_equal(t.turn, 0);
+    assert_int_equal(t.changes, 41);
+    now.changes = 41;
+    tally_next(&t, 1, &now);
+    now.changes = 90;
+    tally_next(&t, 2, &now);
+    assert_int_equal(t.turn, 0);
+    now.changes = 90;
+    tally_next(&t, 3, &now);
+    assert_int_equal(t.turn, 4);
+    now.changes = UINT32_MAX;
+    t.changes = UINT32_MAX;
+    tally_next(&t, 4, &now);
+    now.changes = 0;
+    tally_next(&t, 5, &now);
+    now.changes = 1;
+    tally_next(&t, 6, &now);
+    assert_int_equal(t.turn, 4);
+    now.changes = UINT32_MAX;
+    tally_next(&t, 7, &now);
+    assert_int_equal(t.turn, 8);
+}
+
+/* VACUUM INTO and .restore begin a count of their own. */
+static void another_file_has_a_count_of_its_own(void **state)
+{
+    (void)state;
+    struct tally t = {.tick = 0};
+    struct tally_now now = {1, "b", "7:1.2", 500};
+    tally_next(&t, -1, &now);
+    now = (struct tally_now){1, "b", "7:1.3", 1};
+    tally_next(&t, 1, &now);
+    assert_int_equal(t.turn, 0);
+    tally_next(&t, 2, &now);
     assert_int_equal(t.turn, 3);
 }
 
@@ -202,6 +253,8 @@ int main(void)
         TEST(the_largest_tick_stays),
         cmocka_unit_test(a_file_with_fewer_transactions_than_were_answered_takes_a_turn),
         cmocka_unit_test(another_device_takes_a_turn_within_one_boot),
+        cmocka_unit_test(an_older_first_page_takes_a_turn),
+        cmocka_unit_test(another_file_has_a_count_of_its_own),
     };
     return cmocka_run_group_tests_name("coord/tally", tests, NULL, NULL);
 }

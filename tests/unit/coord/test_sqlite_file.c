@@ -1,0 +1,305 @@
+/* The SQLite driver and what may be wrong with its file. */
+#include "sqlite_rig.h"
+
+static sqlite3 *keep_in_wal(struct fixture *f)
+{
+    struct sqlite3 *other = NULL;
+    coord_idle(f->c);
+    query(f, "PRAGMA journal_mode = WAL");
+    assert_int_equal(sqlite3_open(f->db, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "SELECT count(*) FROM pool", NULL, NULL, NULL), SQLITE_OK);
+    return other;
+}
+
+/* Beside a file that was put back it would be read with it. */
+static void a_wal_is_left(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    assert_int_equal(make(f, 1), COORD_OK);
+    coord_idle(f->c);
+    query(f, "PRAGMA journal_mode = WAL");
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_false(has(f, "-wal"));
+    coord_idle(f->c);
+    sqlite3 *other = NULL;
+    assert_int_equal(sqlite3_open(f->db, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "SELECT count(*) FROM pool", NULL, NULL, NULL), SQLITE_OK);
+    assert_false(has(f, "-wal"));
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+}
+
+/* … and where it cannot be left, nothing is asked of that file, and nothing written. */
+static void a_file_kept_in_wal_is_not_used(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct coord_pool p;
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    coord_idle(f->c);
+    query(f, "ALTER TABLE pool DROP COLUMN cause"); /* as of an earlier program */
+    sqlite3 *other = keep_in_wal(f);
+    assert_true(has(f, "-wal"));
+    query(f, "PRAGMA wal_checkpoint(TRUNCATE)");
+    static char before[1 << 20], after[1 << 20];
+    size_t n = read_file(f->db, before, sizeof before);
+    assert_int_equal(claim(f, &g), COORD_DOWN);
+    coord_says(&f->r, "WAL mode");
+    assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_DOWN);
+    assert_int_equal(coord_close(f->c, SETUP_IDENTITY, &f->r), COORD_DOWN);
+    query(f, "PRAGMA wal_checkpoint(TRUNCATE)");
+    assert_int_equal(read_file(f->db, after, sizeof after), n);
+    assert_memory_equal(before, after, n);
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(g.worker, 1);
+    assert_int_equal(f->r.era, 1);
+}
+
+/* The switch is seen in the transaction, be the file open or not. */
+static void a_file_switched_to_wal_while_it_is_open_is_not_used(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct sqlite3 *other = NULL;
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(sqlite3_open(f->db, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "PRAGMA journal_mode = WAL", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(claim(f, &g), COORD_DOWN);
+    coord_says(&f->r, "WAL mode");
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+}
+
+static void a_missing_directory_is_named(void **state)
+{
+    struct fixture *f = *state;
+    char url[128];
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 1);
+    (void)snprintf(url, sizeof url, "sqlite://%s/none/pool.db", f->dir);
+    struct coord *c = setup_open(url, "p", &f->clock.clock);
+    assert_int_equal(coord_init(c, &in, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "/none: expected a directory");
+    coord_says(&f->r, "No such file or directory");
+    coord_free(c);
+    (void)snprintf(url, sizeof url, "sqlite://%s", f->dir);
+    c = setup_open(url, "p", &f->clock.clock);
+    assert_int_equal(coord_init(c, &in, &f->r), COORD_REFUSED);
+    coord_says(&f->r, f->dir);
+    coord_free(c);
+}
+
+static void foreign_files_are_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    static char bytes[1 << 16];
+    query(f, "CREATE TABLE mine(a)");
+    size_t n = read_file(f->db, bytes, sizeof bytes);
+    assert_int_equal(claim(f, &g), COORD_REFUSED);
+    assert_int_equal(make(f, 3), COORD_REFUSED);
+    coord_says(&f->r, "expected a pool of version 1");
+    char again[1 << 16];
+    assert_int_equal(read_file(f->db, again, sizeof again), n);
+    assert_memory_equal(again, bytes, n);
+    write_file(f->db, "not a database, and long enough to look like a page of one ........", 66);
+    assert_int_equal(claim(f, &g), COORD_REFUSED);
+    coord_says(&f->r, "not a database");
+    assert_int_equal(make(f, 3), COORD_REFUSED);
+}
+
+static void an_empty_file_is_no_pool_yet(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    write_file(f->db, "", 0);
+    assert_int_equal(claim(f, &g), COORD_NOPOOL);
+    assert_int_equal(make(f, 3), COORD_OK);
+    query(f, "PRAGMA user_version = 2");
+    coord_idle(f->c);
+    assert_int_equal(claim(f, &g), COORD_REFUSED);
+    coord_says(&f->r, "found version 2");
+}
+
+/* As version 0.1.0 left it; that goes on using it beside us. */
+static void a_file_without_the_later_columns_gets_them(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct coord_pool p;
+    static const char *const later[] = {"settle", "settle0", "settle_t", "fl0",   "fs0",   "era0",
+                                        "more",   "trust",   "lent",     "ahead", "every", "cause"};
+    char sql[64];
+    assert_int_equal(make(f, 3), COORD_OK);
+    coord_idle(f->c);
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        (void)snprintf(sql, sizeof sql, "ALTER TABLE pool DROP COLUMN %s", later[i]);
+        query(f, sql);
+    }
+    query(f, "ALTER TABLE tally DROP COLUMN changes; ALTER TABLE tally DROP COLUMN inode");
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(f->r.era, 1);
+    assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
+    assert_int_equal(p.later.settle_ms, 0);
+    assert_int_equal(coord_pool_settle(&p, f->r.now_ms), p.params.horizon_ms);
+    assert_int_equal(coord_settle(f->c, SETUP_IDENTITY, p.params.horizon_ms / 2, &f->r), COORD_OK);
+    assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
+    assert_int_equal(p.later.settle_ms, p.params.horizon_ms / 2);
+}
+
+static void a_locked_file_is_down_for_no_longer_than_the_timeout(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    sqlite3 *db = NULL;
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(sqlite3_open(f->db, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    int64_t start = clock_mono_ms(clock_system());
+    assert_int_equal(claim(f, &g), COORD_DOWN);
+    int64_t took = clock_mono_ms(clock_system()) - start;
+    assert_in_range(took, 1500, 3500);
+    coord_says(&f->r, "locked");
+    assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(g.worker, 0);
+}
+
+/* A limit on the size of files stands for a full disk. */
+static void a_full_disk_is_told_and_survived(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct rlimit old;
+    assert_int_equal(make(f, 200), COORD_OK);
+    coord_idle(f->c);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    struct rlimit tight = {.rlim_cur = 4096, .rlim_max = old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    enum coord_status s = claim(f, &g);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_true(s == COORD_REFUSED || s == COORD_DOWN);
+    coord_says(&f->r, f->db);
+    assert_int_equal(claim(f, &g), COORD_OK);
+}
+
+/* ---- hostile contents ------------------------------------------------------------------------ */
+
+static void hostile_rows_are_never_handed_out(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct coord_snapshot s;
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    query(f, "UPDATE worker SET hwm = -1;"
+             "INSERT INTO worker(pool, worker, era, hwm, token, t0, n)"
+             " VALUES(1, 1, 1, 5, 'no token', 0, 1);"
+             "UPDATE queue SET worker = 'x' WHERE worker = 2;"
+             "INSERT INTO queue(pool, worker) VALUES(1, 0), (1, 99), (1, -1), (1, NULL)");
+    assert_int_equal(coord_snapshot(f->c, &s, &f->r), COORD_OK);
+    assert_int_equal(s.nworkers, 2);
+    assert_true(s.workers[0].unreadable);
+    assert_true(s.workers[1].unreadable);
+    assert_int_equal(s.queue[1], UINT32_MAX);
+    coord_snapshot_clear(&s);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(g.worker, 3);
+    assert_int_equal(claim(f, &g), COORD_EXHAUSTED);
+    query(f, "UPDATE pool SET era = 'x'");
+    assert_int_equal(claim(f, &g), COORD_REFUSED);
+    coord_says(&f->r, "sound row");
+    query(f, "UPDATE pool SET era = 1, a = 86400001");
+    struct coord_pool p;
+    assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "horizon");
+}
+
+static void flipped_bits_crash_nothing(void **state)
+{
+    struct fixture *f = *state;
+    static char good[1 << 18], bad[1 << 18];
+    assert_int_equal(make(f, 50), COORD_OK);
+    for (int i = 0; i < 20; i++) {
+        struct coord_grant g;
+        assert_int_equal(claim(f, &g), COORD_OK);
+    }
+    coord_idle(f->c);
+    size_t n = read_file(f->db, good, sizeof good);
+    unsigned ended[COORD_DOWN + 1] = {0};
+    for (int round = 0; round < 300; round++) {
+        struct coord_grant g;
+        struct coord_snapshot s;
+        memcpy(bad, good, n);
+        for (uint64_t i = rng_below(rng_system(), 20) + 1; i > 0; i--)
+            bad[rng_below(rng_system(), n)] ^= (char)(1u << rng_below(rng_system(), 8));
+        write_file(f->db, bad, round % 10 ? n : (size_t)rng_below(rng_system(), n));
+        ended[claim(f, &g)]++;
+        if (coord_snapshot(f->c, &s, &f->r) == COORD_OK)
+            coord_snapshot_clear(&s);
+        coord_idle(f->c);
+    }
+    assert_true(ended[COORD_REFUSED] > 0);
+}
+
+/* SQLite's own words, and what to do. */
+static void a_damaged_file_is_named(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct coord_snapshot snap;
+    assert_int_equal(make(f, 9), COORD_OK);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(claim(f, &g), COORD_OK);
+    coord_idle(f->c);
+    query(f, "PRAGMA writable_schema = ON;"
+             "UPDATE sqlite_master SET sql = 'CREATE INDEX worker_due ON worker(pool, n) WHERE due"
+             " IS NOT NULL' WHERE name = 'worker_due'");
+    assert_int_equal(coord_snapshot(f->c, &snap, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "worker_due");
+    coord_says(&f->r, "remove it");
+    coord_idle(f->c);
+    assert_int_equal(truncate(f->db, 5000), 0);
+    assert_int_equal(claim(f, &g), COORD_REFUSED);
+    coord_says(&f->r, "malformed");
+    coord_says(&f->r, "remove it");
+}
+
+/* Of all that may keep a file from being opened. */
+static void what_cannot_be_opened_says_why(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_pool p;
+    assert_int_equal(mkdir(f->db, 0700), 0);
+    assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "Is a directory");
+    assert_int_equal(rmdir(f->db), 0);
+    assert_int_equal(symlink("/dev/full/none", f->db), 0);
+    assert_int_equal(make(f, 1), COORD_REFUSED);
+    coord_says(&f->r, "Not a directory");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_wal_is_left),
+        TEST(a_file_kept_in_wal_is_not_used),
+        TEST(a_file_switched_to_wal_while_it_is_open_is_not_used),
+        TEST(a_missing_directory_is_named),
+        TEST(foreign_files_are_left_alone),
+        TEST(an_empty_file_is_no_pool_yet),
+        TEST(a_file_without_the_later_columns_gets_them),
+        TEST(a_locked_file_is_down_for_no_longer_than_the_timeout),
+        TEST(a_full_disk_is_told_and_survived),
+        TEST(hostile_rows_are_never_handed_out),
+        TEST(flipped_bits_crash_nothing),
+        TEST(a_damaged_file_is_named),
+        TEST(what_cannot_be_opened_says_why),
+    };
+    return cmocka_run_group_tests_name("coord/sqlite_file", tests, NULL, NULL);
+}
