@@ -603,6 +603,24 @@ static void that_a_workerid_is_waited_for_is_told_when_it_is_known_why(void **st
     stop(true);
 }
 
+/* The coordinator answers, and renewals with that clock go on: it is the claim alone that waits. */
+static void a_claim_with_a_clock_that_is_off_is_told_as_that(void **state)
+{
+    (void)state;
+    fake_coord_fail(&b.coord, FAKE_CLAIM, COORD_SKEW, false);
+    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
+    capture_begin();
+    start_keeper();
+    for (int64_t until = now_ms() + PATIENCE_MS; held() < 2 && now_ms() < until; take(8))
+        nap();
+    const char *text = capture_end();
+    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    assert_int_equal(held(), 2);
+    assert_said(text, "a workerId is waited for status=skew", 1);
+    assert_said(text, "coordinator refuses or is down", 0);
+    stop(true);
+}
+
 /* At each try the pool is found missing before it is refused: that is no answer that is good. */
 static void a_pool_that_must_not_be_made_is_told_once(void **state)
 {
@@ -713,6 +731,7 @@ int main(void)
         KEEPER(a_range_that_ends_without_its_pool_is_told_as_that),
         KEEPER(a_spare_that_is_waited_for_is_told_once),
         KEEPER(that_a_workerid_is_waited_for_is_told_when_it_is_known_why),
+        KEEPER(a_claim_with_a_clock_that_is_off_is_told_as_that),
         KEEPER(a_pool_that_must_not_be_made_is_told_once),
         KEEPER(it_gives_its_connection_up_before_it_sleeps_and_takes_no_signals),
         KEEPER(it_rests_between_two_calls_and_goes_on),
