@@ -22,7 +22,7 @@ static _Noreturn void die(const char *what, const char *why)
 static sqlite3 *connection; /* NULL: none is open */
 
 /* Small pages: a transaction changes a row here and there, and writes whole ones. */
-#define SETTINGS "PRAGMA page_size = 1024; PRAGMA locking_mode = EXCLUSIVE"
+#define SETTINGS "PRAGMA page_size = 1024"
 
 static void no_function(sqlite3_context *c, int n, sqlite3_value **v)
 {

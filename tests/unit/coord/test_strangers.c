@@ -1,8 +1,65 @@
 /*
- * A pool that was made fresh by mistake hears of it, from pool.lua in a real Redis and from the
- * SQLite driver; and what is told of a reopening.
+ * What a pool hears from holders of another: one made again after a loss, or fresh by mistake; from
+ * pool.lua in a real Redis and from the SQLite driver. And what is told of a reopening.
  */
 #include "pair_rig.h"
+
+/* ---- a pool made after a loss learns from those of the lost one -------------------------------
+ */
+
+static enum coord_how renew_of(int64_t ahead_ms, struct coord_grant *g, uint8_t cur, uint8_t nxt)
+{
+    const struct coord_caller by = {.now_ms = pair.clock.ms, .ahead_ms = ahead_ms};
+    const struct coord_renewal before = setup_renewal(g, cur, nxt);
+    struct coord_renewal item;
+    enum coord_status s;
+    BOTH(s, (item = before, coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply)));
+    assert_int_equal(s, COORD_OK);
+    return item.how;
+}
+
+/* Made again with an hour, where the pool that was lost had a day. */
+static void a_longer_horizon_is_learnt(void **state)
+{
+    (void)state;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_AFTER_LOSS, 3);
+    struct coord_grant x = {.worker = 0, .n = 7, .hi_ms = T0 + DAY}, y;
+    struct coord_grant test = {.worker = 1, .n = 3, .hi_ms = T0 + 30000};
+    enum coord_status s;
+    pair.clock.ms = T0;
+    pair_wipe(&pair, true);
+    BOTH(s, coord_init(c, &in, &reply));
+    assert_int_equal(s, COORD_OK);
+    (void)renew_of(60000 + 2 * S, &test, 1, 2); /* first of all one of a smaller pool */
+    assert_int_equal(described().floor_short_ms, T0 + A + 2 * S);
+    assert_int_equal(renew_of(DAY + 2 * S, &x, 2, 3), COORD_HOW_REASSERTED);
+    assert_int_equal(described().floor_ms, T0 + DAY + 2 * S);
+    assert_int_equal(described().floor_short_ms, T0 + DAY + 2 * S);
+    (void)renew_of(A + 2 * S, &test, 2, 3);
+    assert_int_equal(described().floor_short_ms, T0 + DAY + 2 * S);
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    assert_int_equal(reply.wait_ms, DAY + 2 * S + 1);
+    pair.clock.ms += 1000;
+    pair_restart(&pair); /* a reopening does not forget it */
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    assert_int_equal(described().floor_ms, T0 + 1000 + DAY + 2 * S);
+}
+
+/* What the table forgot nobody has shown, but the range of that holder's pool is longer. */
+static void a_word_is_not_taken_against_a_longer_horizon(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    pair.clock.ms = T0;
+    init(1);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    pair_restart(&pair);
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    assert_int_equal(renew_of(DAY + 2 * S, &x, 1, 2), COORD_HOW_REASSERTED);
+    pair.clock.ms += 4 * COORD_EVERY_MS + 2 * S;
+    assert_int_equal(nothing_lost(), COORD_REFUSED);
+    assert_non_null(strstr(reply.err.text, "something was lost"));
+}
 
 /* ---- and so does one made fresh by mistake, of which somebody has claimed ---------------------
  */
@@ -52,6 +109,20 @@ static void a_stranger_shows_that_a_pool_is_not_fresh(void **state)
     hears(SETUP_IDENTITY_OTHER, 0, &late, 2, &ms); /* it is over */
     assert_int_equal(ms, 0);
     assert_int_equal(renew(&y, 3, 4), COORD_HOW_RENEWED);
+}
+
+static void a_word_is_not_taken_against_a_stranger(void **state)
+{
+    (void)state;
+    struct coord_grant x = {.worker = 0, .n = 7, .hi_ms = T0 + A - 1000}, y;
+    int64_t ms;
+    pair.clock.ms = T0;
+    init(3);
+    assert_int_equal(claim(1, &y), COORD_OK);
+    hears(SETUP_IDENTITY_OTHER, A + 2 * S, &x, 2, &ms);
+    pair.clock.ms += 4 * COORD_EVERY_MS + 2 * S;
+    assert_int_equal(nothing_lost(), COORD_REFUSED);
+    assert_non_null(strstr(reply.err.text, "something was lost"));
 }
 
 /* A pool lives beside others: of a test, of another part of the workerIds, of another epoch. */
@@ -213,7 +284,10 @@ static void the_cause_of_a_reopening_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_longer_horizon_is_learnt),
+        cmocka_unit_test(a_word_is_not_taken_against_a_longer_horizon),
         cmocka_unit_test(a_stranger_shows_that_a_pool_is_not_fresh),
+        cmocka_unit_test(a_word_is_not_taken_against_a_stranger),
         cmocka_unit_test(a_stranger_who_is_nothing_to_us_stops_nobody),
         cmocka_unit_test(a_strangers_horizon_counts_from_the_birth),
         cmocka_unit_test(a_stranger_hides_no_restart),
