@@ -188,7 +188,7 @@ PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
 RUN_TESTS = tools/run-tests $(if $(filter san tsan,$(VARIANT)),--slow 3)
 
-.PHONY: test run-all unit e2e replay
+.PHONY: test run-all unit quick e2e replay
 test:
 	@tools/install-deps build test
 	@$(MAKE) --no-print-directory $(PARALLEL) test-programs || { echo '0 passed, 1 failed'; exit 1; }
@@ -196,9 +196,6 @@ test:
 
 run-all:
 	@$(RUN_TESTS) --unit $(UNIT_BIN) --fuzz $(FUZZ_REPLAYS) --e2e $(E2E) $(CHAOS_RUN)
-
-unit: $(UNIT_CHOSEN)
-	@$(RUN_TESTS) --unit $(UNIT_CHOSEN)
 
 e2e: programs
 	@$(RUN_TESTS) --e2e $(E2E)
@@ -230,6 +227,22 @@ include tests/mutants/mutants.mk
 include packaging/packaging.mk
 include tools/bench/bench.mk
 
+# Behind what is included, which adds to UNIT_BIN.
+unit: $(UNIT_CHOSEN)
+	@$(RUN_TESTS) --unit $(UNIT_CHOSEN)
+
+# Without those that wait for time to pass, or look far.
+SLOW_UNITS := auth/test_auth coord/test_differential coord/test_redis coord/test_replicas \
+	coord/test_sentinel coord/test_sqlite coord/test_sqlite_file lease/test_keeper \
+	lease/test_static_lives net/test_blocked net/test_bounds net/test_conn net/test_cut net/test_feed \
+	net/test_idle net/test_memory net/test_park net/test_probe net/test_sweep net/test_turns \
+	net/test_upstream
+QUICK_BIN := $(filter-out $(SLOW_UNITS:%=$(B)/tests/unit/%),$(UNIT_SRC:%.c=$(B)/%))
+
+quick: $(QUICK_BIN)
+	@$(RUN_TESTS) --unit $(QUICK_BIN)
+	@$(MAKE) --no-print-directory lint
+
 # ---- for people --------------------------------------------------------------------------------
 
 define TRY
@@ -249,6 +262,7 @@ make            build build/sidflake and build/sidflakectl
 make run        install what the build needs, build, start sidflake in the foreground
 make test       install what the tests need, build, run all tests
 make unit       unit tests alone; T='lease% net/test_conn' narrows them
+make quick      what takes less than a minute: most unit tests, and lint
 make e2e        end-to-end tests alone, against real servers and clients
 make sim        the deterministic simulation: SEEDS=100000 JOBS=2, or SEED=n to replay one
 make model      the protocol, exhaustively, with spin; BOUNDS=large

@@ -19,9 +19,11 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/int64.h"
+#include "base/rng.h"
 #include "base/timefmt.h"
 #include "coord/beside.h"
 #include "coord/outcome.h"
+#include "coord/place.h"
 #include "coord/rules.h"
 
 #include <errno.h>
@@ -34,14 +36,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
-#define TICK_OPS     10000 /* virtual machine instructions between two looks at the deadline */
-
-/* Of a file at a path. */
-struct place {
-    int64_t device;
-    char inode[TALLY_INODE_MAX]; /* and its birth, as text */
-};
+#define REPLACED "%s: expected one file, found it replaced just now"
+#define TICK_OPS 10000 /* virtual machine instructions between two looks at the deadline */
 
 struct file {
     struct coord base;
@@ -54,7 +50,7 @@ struct file {
     char fingerprint[STORE_FINGERPRINT_MAX];
     char boot[TALLY_BOOT_MAX]; /* "": not known */
     int64_t answered;          /* the latest tick in that file that this process was answered; -1 */
-    int64_t tick;              /* of the transaction that runs; 0: it tells nobody anything */
+    int64_t tick, nonce;       /* of the transaction that runs; 0: it tells nobody anything */
     char pool[COORD_POOL_NAME_MAX];
     char who[COORD_WHO_MAX];
     char path[PATH_MAX];
@@ -67,42 +63,33 @@ static struct file *file_of(struct coord *c)
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-/* 0 and what is at the path now, or errno. */
-static int identify(const struct file *f, struct place *out)
-{
-    struct statx st;
-    if (statx(AT_FDCWD, f->path, 0, STATX_BASIC_STATS | STATX_BTIME, &st) != 0)
-        return errno;
-    bool born = st.stx_mask & STATX_BTIME;
-    out->device = ((int64_t)st.stx_dev_major << 20 | st.stx_dev_minor) & COORD_NUMBER_MAX;
-    (void)snprintf(out->inode, sizeof out->inode, "%" PRIx64 ":%" PRIx64 ".%" PRIx32,
-                   (uint64_t)st.stx_ino, born ? (uint64_t)st.stx_btime.tv_sec : 0,
-                   born ? st.stx_btime.tv_nsec : 0);
-    return 0;
-}
-
-static bool same_place(const struct place *a, const struct place *b)
-{
-    return a->device == b->device && strcmp(a->inode, b->inode) == 0;
-}
-
 static int past_deadline(void *arg)
 {
     struct file *f = arg;
     return clock_mono_us(f->clock) > f->deadline_us;
 }
 
+/* SQLite has the same words for a file, a directory and a file system that cannot be written to. */
+static int no_writing(const struct file *f)
+{
+    char dir[PATH_MAX];
+    sole_directory(f->path, dir);
+    return access(f->path, W_OK) != 0 || access(dir, W_OK) != 0 ? errno : 0;
+}
+
 /* What SQLite's failure comes to, and the end of the connection: the next call opens anew. */
 static enum coord_status failed(struct file *f, bool committing, struct coord_reply *r)
 {
-    int primary = f->store.rc & 0xff;
+    int rc = f->store.rc, primary = rc & 0xff;
     char why[sizeof f->store.why];
     memcpy(why, f->store.why, sizeof why);
     store_close(&f->store);
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED || primary == SQLITE_INTERRUPT)
         return outcome_down(r, ERR_TIMEOUT, "%s: expected a lock within %" PRId64 " ms, found %s",
                             f->path, f->timeout_us / 1000, why);
-    if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB)
+    if (rc == SQLITE_READONLY_DBMOVED)
+        return outcome_down(r, ERR_BUSY, REPLACED, f->path);
+    if (primary == SQLITE_CORRUPT)
         return outcome_refused(r,
                                "%s: expected a sound file, found %s: remove it, and nothing beside "
                                "it, and make the pool again by the command in the log of a sidecar "
@@ -111,7 +98,9 @@ static enum coord_status failed(struct file *f, bool committing, struct coord_re
     if (committing)
         return outcome_down(r, ERR_IO, "%s: expected the transaction to be written, found %s",
                             f->path, why);
-    return outcome_refused(r, "%s: expected a pool to work on, found %s", f->path, why);
+    int errnum = primary == SQLITE_READONLY ? no_writing(f) : 0;
+    return outcome_refused(r, "%s: expected a pool to work on, found %s%s%s", f->path, why,
+                           errnum ? ": " : "", errnum ? strerror(errnum) : "");
 }
 
 static enum coord_status missing(struct file *f, int errnum, struct coord_reply *r)
@@ -164,7 +153,7 @@ static int connect_file(struct file *f, bool create)
 static enum coord_status open_file(struct file *f, bool create, struct coord_reply *r)
 {
     struct place before = {.inode = ""}, after;
-    int errnum = identify(f, &before);
+    int errnum = place_find(f->path, &before);
     if (errnum && !(create && errnum == ENOENT))
         return missing(f, errnum, r);
     if (errnum)
@@ -179,17 +168,16 @@ static enum coord_status open_file(struct file *f, bool create, struct coord_rep
         store_close(&f->store);
         return s;
     }
-    errnum = identify(f, &after);
+    errnum = place_find(f->path, &after);
     if (kind == STORE_EMPTY || errnum) {
         store_close(&f->store);
         return missing(f, errnum ? errnum : ENOENT, r);
     }
-    if (before.inode[0] && !same_place(&before, &after)) {
+    if (before.inode[0] && !place_same(&before, &after)) {
         store_close(&f->store);
-        return outcome_down(r, ERR_BUSY, "%s: expected one file, found it replaced just now",
-                            f->path);
+        return outcome_down(r, ERR_BUSY, REPLACED, f->path);
     }
-    if (!same_place(&f->place, &after))
+    if (!place_same(&f->place, &after))
         f->answered = -1;
     f->place = after;
     return COORD_OK;
@@ -213,7 +201,7 @@ static enum coord_status ready(struct file *f, bool create, struct coord_reply *
     f->deadline_us = clock_mono_us(f->clock) + f->timeout_us;
     if (f->store.db) {
         struct place now;
-        if (identify(f, &now) == 0 && same_place(&now, &f->place))
+        if (place_find(f->path, &now) == 0 && place_same(&now, &f->place))
             return COORD_OK;
         store_close(&f->store);
     }
@@ -237,7 +225,12 @@ static int number(struct file *f)
     int why = beside_look(&f->beside, f->path, &beside);
     if (why)
         return why;
-    struct tally_now now = {f->place.device, f->boot, f->place.inode, store_changes(&f->store)};
+    f->nonce = (int64_t)(rng_u64(rng_system()) >> 11);
+    struct tally_now now = {.device = f->place.device,
+                            .boot = f->boot,
+                            .inode = f->place.inode,
+                            .nonce = f->nonce,
+                            .changes = store_changes(&f->store)};
     store_tally_get(&f->store, &t);
     tally_next(&t, max64(beside, f->answered), &now);
     store_tally_set(&f->store, &t);
@@ -251,11 +244,12 @@ static int number(struct file *f)
 static enum coord_status kept_in_wal(struct file *f, struct coord_reply *r)
 {
     store_close(&f->store);
-    return outcome_down(r, ERR_BUSY,
-                        "%s: expected a file with a journal, found one that another program (a "
-                        "shell, a replicator, version 0.1.0) keeps in WAL mode: nothing is read or "
-                        "written until that closes it",
-                        f->path);
+    return outcome_down(
+        r, ERR_BUSY,
+        "%s: expected a file with a journal, found one that another program (a "
+        "shell, a replicator, an earlier build) keeps in WAL mode: nothing is read or "
+        "written until that closes it",
+        f->path);
 }
 
 /* COORD_OK: *u is ready for its operation, which must be followed by end(). */
@@ -291,6 +285,17 @@ static enum coord_status begin(struct file *f, enum kind kind, const char *ident
     return COORD_OK;
 }
 
+/* What was committed is still in the file, of which it now shows beside if it is set back. */
+static bool stands(struct file *f)
+{
+    struct place now;
+    store_run(&f->store, STORE_BEGIN_READ);
+    bool there = store_tally_has(&f->store, f->tick, f->nonce);
+    store_run(&f->store, STORE_COMMIT);
+    return f->store.rc == SQLITE_OK && there && place_find(f->path, &now) == 0 &&
+           place_same(&now, &f->place);
+}
+
 static enum coord_status end(struct file *f, enum coord_status s, struct coord_reply *r)
 {
     if (f->store.rc != SQLITE_OK)
@@ -304,6 +309,13 @@ static enum coord_status end(struct file *f, enum coord_status s, struct coord_r
     if (fault)
         return outcome_down(r, ERR_IO, "%s: expected a directory to leave a file in, found %s",
                             f->path, strerror(fault));
+    if (!stands(f)) {
+        store_close(&f->store);
+        return outcome_down(r, ERR_BUSY,
+                            "%s: expected to find there what was written, found it set back, or "
+                            "written to %d times since",
+                            f->path, STORE_PAST_MAX);
+    }
     f->answered = f->tick;
     return s;
 }
@@ -517,16 +529,12 @@ static enum err_code set_path(struct file *f, struct span url, struct err *e)
                        "found %zu",
                        sizeof f->path - 16, path.n);
     (void)snprintf(f->path, sizeof f->path, "%s%.*s", rooted ? "" : "./", (int)path.n, path.p);
+    size_t name = strlen(strrchr(f->path, '/') + 1);
+    if (name > TALLY_NAME_MAX)
+        return err_set(e, ERR_RANGE,
+                       "coordinator url: expected a file name of at most %d bytes, found %zu",
+                       TALLY_NAME_MAX, name);
     return ERR_OK;
-}
-
-static void read_boot(struct file *f)
-{
-    size_t n;
-    if (file_load(BOOT_ID_FILE, 0, f->boot, sizeof f->boot - 1, &n))
-        n = 0;
-    f->boot[n] = '\0';
-    f->boot[strcspn(f->boot, "\n")] = '\0';
 }
 
 static enum err_code file_open(const struct coord_options *o, struct coord **out, struct err *e)
@@ -542,7 +550,7 @@ static enum err_code file_open(const struct coord_options *o, struct coord **out
     f->base.driver = &coord_sqlite;
     beside_init(&f->beside);
     f->answered = -1;
-    read_boot(f);
+    place_boot(f->boot);
     f->clock = o->clock;
     f->timeout_us = o->timeout_us;
     memcpy(f->pool, o->pool.p, o->pool.n);

@@ -3,6 +3,7 @@
 #include "base/dec.h"
 #include "coord/outcome.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -14,9 +15,14 @@ static const char *const sql[STORE_SQLS] = {
     [STORE_COMMIT] = "COMMIT",
     [STORE_ROLLBACK] = "ROLLBACK",
     [STORE_TALLY_MAKE] = "CREATE TABLE IF NOT EXISTS tally(one INTEGER PRIMARY KEY CHECK(one = 1),"
-                         " tick INT, turn INT, device INT, boot TEXT, changes INT, inode TEXT)",
-    [STORE_TALLY_GET] = "SELECT tick, turn, device, boot, changes, inode FROM tally",
-    [STORE_TALLY_SET] = "INSERT OR REPLACE INTO tally VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6)",
+                         " tick INT, turn INT, device INT, boot TEXT)",
+    [STORE_TALLY_GET] = "SELECT tick, turn, device, boot FROM tally",
+    [STORE_TALLY_SET] = "INSERT OR REPLACE INTO tally VALUES(1, ?1, ?2, ?3, ?4)",
+    [STORE_PAST_MAKE] = "CREATE TABLE IF NOT EXISTS past(tick INTEGER PRIMARY KEY, nonce INT,"
+                        " changes INT, inode TEXT)",
+    [STORE_PAST_GET] = "SELECT nonce, changes, inode FROM past WHERE tick = ?1",
+    [STORE_PAST_SET] = "INSERT OR REPLACE INTO past VALUES(?1, ?2, ?3, ?4)",
+    [STORE_PAST_DROP] = "DELETE FROM past WHERE tick <= ?1 OR tick > ?2",
     [STORE_POOL_GET] = "SELECT id, identity, fp, era, topen, fl, fs, tmax, closed, adopt, a, a0,"
                        " d0, s, g, k, w_from, w_to, born, settle, settle0, settle_t, fl0, fs0,"
                        " era0, more, trust, lent, ahead, every, cause FROM pool WHERE name = ?1",
@@ -63,6 +69,7 @@ void store_fail(struct store *s, int rc)
     int errnum = s->db && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR)
                      ? sqlite3_system_errno(s->db)
                      : 0;
+    errnum = errnum == ENOENT ? 0 : errnum; /* of its second try, without making the file */
     s->rc = rc;
     (void)snprintf(s->why, sizeof s->why, "%s%s%s",
                    s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc), errnum ? ": " : "",
@@ -189,13 +196,18 @@ void store_close(struct store *s)
 void store_tally_get(struct store *s, struct tally *out)
 {
     store_run(s, STORE_TALLY_MAKE); /* what was put back may be a file of before */
+    store_run(s, STORE_PAST_MAKE);
     sqlite3_stmt *st = use(s, STORE_TALLY_GET);
     bool good = step(s, st) && number_at(st, 0, &out->tick) && number_at(st, 1, &out->turn) &&
                 number_at(st, 2, &out->device) && text_at(st, 3, out->boot, sizeof out->boot);
+    done(st);
     if (!good)
         *out = (struct tally){.tick = 0};
-    if (!good || !number_at(st, 4, &out->changes) || !text_at(st, 5, out->inode, sizeof out->inode))
-        out->inode[0] = '\0'; /* an earlier program's */
+    st = use(s, STORE_PAST_GET);
+    bind_number(s, st, 1, out->tick);
+    if (!step(s, st) || !number_at(st, 1, &out->changes) ||
+        !text_at(st, 2, out->inode, sizeof out->inode))
+        out->inode[0] = '\0'; /* an earlier program was here since */
     done(st);
 }
 
@@ -206,9 +218,26 @@ void store_tally_set(struct store *s, const struct tally *t)
     bind_number(s, st, 2, t->turn);
     bind_number(s, st, 3, t->device);
     bind_text(s, st, 4, t->boot);
-    bind_number(s, st, 5, t->changes);
-    bind_text(s, st, 6, t->inode);
     finish(s, st);
+    st = use(s, STORE_PAST_SET);
+    bind_number(s, st, 1, t->tick);
+    bind_number(s, st, 2, t->nonce);
+    bind_number(s, st, 3, t->changes);
+    bind_text(s, st, 4, t->inode);
+    finish(s, st);
+    st = use(s, STORE_PAST_DROP);
+    bind_number(s, st, 1, t->tick - STORE_PAST_MAX);
+    bind_number(s, st, 2, t->tick);
+    finish(s, st);
+}
+
+bool store_tally_has(struct store *s, int64_t tick, int64_t nonce)
+{
+    sqlite3_stmt *st = use(s, STORE_PAST_GET);
+    bind_number(s, st, 1, tick);
+    bool there = step(s, st) && sqlite3_column_int64(st, 0) == nonce;
+    done(st);
+    return there;
 }
 
 /* ---- the pool ------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  *           (what the script has in its zset), NULL where it is not in it
  *   queue   the free list in order of seq, which only rises
  *   tally   one row: how far the file is (tally.h)
+ *   past    a row for each of the latest transactions: what an earlier program's tally lacks
  *
  * Invariants
  *   - Failure is sticky: after one, calls do nothing and answer as if there were no row. Whoever
@@ -19,6 +20,7 @@
 #include "coord/coord.h"
 #include "coord/tally.h"
 
+#define STORE_PAST_MAX        256
 #define STORE_FINGERPRINT_MAX (TALLY_INODE_MAX + 20) /* NUL included */
 
 struct sqlite3;
@@ -33,6 +35,10 @@ enum store_sql {
     STORE_TALLY_MAKE,
     STORE_TALLY_GET,
     STORE_TALLY_SET,
+    STORE_PAST_MAKE,
+    STORE_PAST_GET,
+    STORE_PAST_SET,
+    STORE_PAST_DROP,
     STORE_POOL_GET,
     STORE_POOL_ADD,
     STORE_POOL_SET,
@@ -115,6 +121,9 @@ void store_check(struct store *s);
  * file can be. */
 void store_tally_get(struct store *s, struct tally *out);
 void store_tally_set(struct store *s, const struct tally *t);
+
+/* Whether the file has the transaction of that number: true of the latest STORE_PAST_MAX only. */
+bool store_tally_has(struct store *s, int64_t tick, int64_t nonce);
 
 /* Finds the pool by name and works on it from here on. */
 enum store_found store_pool_get(struct store *s, const char *name, struct store_pool *out);

@@ -37,11 +37,7 @@ static const char later[] =
     "ALTER TABLE pool ADD COLUMN every INT";
 static const char last[] = "ALTER TABLE pool ADD COLUMN cause INT";
 
-static const char tally_last[] = "ALTER TABLE tally ADD COLUMN changes INT;"
-                                 "ALTER TABLE tally ADD COLUMN inode TEXT";
-
-#define THERE(table, name)                                                                         \
-    "SELECT count(*) FROM pragma_table_info('" table "') WHERE name = '" name "'"
+#define THERE(name) "SELECT count(*) FROM pragma_table_info('pool') WHERE name = '" name "'"
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
@@ -117,15 +113,12 @@ void store_check(struct store *s)
 /* Whoever comes first does it. */
 static enum store_kind add_later(struct store *s)
 {
-    if (pragma(s, THERE("pool", "cause")) == 0 || pragma(s, THERE("tally", "inode")) == 0) {
+    if (pragma(s, THERE("cause")) == 0) {
         store_run(s, STORE_BEGIN);
-        if (pragma(s, THERE("pool", "every")) == 0)
+        if (pragma(s, THERE("every")) == 0)
             execute(s, later);
-        if (pragma(s, THERE("pool", "cause")) == 0)
+        if (pragma(s, THERE("cause")) == 0)
             execute(s, last);
-        store_run(s, STORE_TALLY_MAKE);
-        if (pragma(s, THERE("tally", "inode")) == 0)
-            execute(s, tally_last);
         store_run(s, STORE_COMMIT);
     }
     return s->rc == SQLITE_OK ? STORE_OURS : STORE_BROKEN;

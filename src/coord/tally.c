@@ -30,6 +30,7 @@ void tally_next(struct tally *t, int64_t known, const struct tally_now *now)
         t->turn = t->tick;
     t->device = now->device;
     (void)snprintf(t->boot, sizeof t->boot, "%s", now->boot);
+    t->nonce = now->nonce;
     t->changes = (int64_t)now->changes + 1;
     (void)snprintf(t->inode, sizeof t->inode, "%s", now->inode);
 }
@@ -52,6 +53,13 @@ static int64_t number_of(const char *name, const char *path)
     return digits.n <= DIGITS_MAX && dec_u64(digits, &tick) ? (int64_t)tick : -1;
 }
 
+/* As far as those who made it may write to the pool's file, whom it says everything. */
+static bool may_write(const struct stat *by, const struct stat *file)
+{
+    return by->st_uid == file->st_uid || (file->st_mode & S_IWOTH) ||
+           ((file->st_mode & S_IWGRP) && by->st_gid == file->st_gid);
+}
+
 static bool counts(int dir, const char *name, const char *path)
 {
     struct stat all, one, file;
@@ -59,8 +67,8 @@ static bool counts(int dir, const char *name, const char *path)
         return true;
     if (fstatat(dir, name, &one, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
-    bool owned = fstatat(dir, base(path), &file, AT_SYMLINK_NOFOLLOW) == 0;
-    return one.st_uid == 0 || one.st_uid == geteuid() || (owned && one.st_uid == file.st_uid);
+    return one.st_uid == 0 || one.st_uid == geteuid() ||
+           (fstatat(dir, base(path), &file, AT_SYMLINK_NOFOLLOW) == 0 && may_write(&one, &file));
 }
 
 /* Calls on() with each name beside the file that counts. */

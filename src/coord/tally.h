@@ -5,11 +5,13 @@
  * nothing shows it but that it has fewer transactions than were answered. So they are numbered. The
  * file has the latest number, and so has the name of an empty file in its directory:
  *
- *     begin  tick 104 -> 105  commit | .pool.db-tally.105 | answer
+ *     begin  tick 104 -> 105  commit | .pool.db-tally.105 | is it still there? | answer
  *
  * In this order: what was committed and not answered may be lost, and what was answered stands
- * beside. If it stood there before the commit, each crash between the two would look like a file
- * that was set back.
+ * beside. Between the two the file may have been set back, and others may have gone on from there,
+ * to a 105 of their own: so each transaction is known by a random number, too, and is looked for
+ * once its name stands. If that stood there before the commit, each crash between the two would
+ * look like a file that was set back.
  *
  * It is a name because the highest counts: that needs no lock, and copying a whole directory back
  * into its place brings older names and leaves the newest. `rm pool.db*` and `cp pool.db*` pass by
@@ -18,8 +20,8 @@
  * Invariants
  *   - What stands beside is a lower bound: lost, or of another mount, it costs the warning, and
  *     never makes a sound file look old.
- *   - In a directory that everybody may write to, only names count that this user, the superuser or
- *     the owner of the pool's file has made.
+ *   - In a directory that everybody may write to, only names count of those who may write to the
+ *     pool's file, too: this user, the superuser, its owner, its group or everybody.
  *
  * Functions return 0, or an error of errno(3). dir: a descriptor of the file's directory; path: of
  * the file, of which the last component is used.
@@ -32,6 +34,7 @@
 
 #define TALLY_BOOT_MAX  40 /* NUL included, both */
 #define TALLY_INODE_MAX 76
+#define TALLY_NAME_MAX  200 /* of the file's own name: the one beside it is longer */
 
 /* What the file has of it. */
 struct tally {
@@ -39,6 +42,7 @@ struct tally {
     int64_t turn;                /* the tick at which it was last seen to be set back; 0: never */
     int64_t device;              /* where it was then: a number that is good for one boot, … */
     char boot[TALLY_BOOT_MAX];   /* … of this id; "": not known */
+    int64_t nonce;               /* says which of all with that tick it is */
     int64_t changes;             /* SQLite's count after it, … */
     char inode[TALLY_INODE_MAX]; /* … which is one for each file; "": not known */
 };
@@ -48,6 +52,7 @@ struct tally_now {
     int64_t device;
     const char *boot;  /* "": not known */
     const char *inode; /* and its birth, as text */
+    int64_t nonce;     /* 53 random bits */
     uint32_t changes;  /* by the count on the file's first page; it begins anew after the largest */
 };
 

@@ -1,4 +1,5 @@
 /* The SQLite driver where it differs from Redis: files. The rules are test_differential's. */
+#include "coord/store.h"
 #include "sqlite_rig.h"
 
 /* ---- the ordinary life ----------------------------------------------------------------------- */
@@ -243,6 +244,98 @@ static void a_file_set_back_in_part_is_seen_at_once(void **state)
     assert_int_equal(f->r.era, 2);
     assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
     assert_int_equal(p.later.cause, COORD_CAUSE_SET_BACK);
+}
+
+/* In the first transaction that is committed while it is set, and not answered yet. */
+static void (*meanwhile)(void);
+
+static int on_statement(unsigned what, void *unused, void *st, void *ns)
+{
+    void (*then)(void) = meanwhile;
+    (void)what, (void)unused, (void)ns;
+    if (!then || strcmp(sqlite3_sql(st), "COMMIT") != 0)
+        return 0;
+    meanwhile = NULL;
+    then();
+    return 0;
+}
+
+static int watch(sqlite3 *db, const char **why, const struct sqlite3_api_routines *api)
+{
+    (void)why, (void)api;
+    return sqlite3_trace_v2(db, SQLITE_TRACE_PROFILE, on_statement, NULL);
+}
+
+static struct {
+    struct fixture *f;
+    char bytes[1 << 20];
+    size_t n;
+    enum coord_status newcomers;
+} stopped;
+
+static void set_back_and_go_on(void)
+{
+    struct fixture *f = stopped.f;
+    struct coord_grant g;
+    struct coord_reply r;
+    by_sqlite(f, stopped.bytes, stopped.n);
+    struct coord *newcomer = setup_open(f->url, "p", &f->clock.clock);
+    stopped.newcomers = coord_claim(newcomer, SETUP_IDENTITY, f->clock.ms, setup_token(9), &g, &r);
+    coord_free(newcomer);
+}
+
+/* Nothing tells the newcomer of a transaction whose number does not stand beside the file yet; then
+ * it is the newcomer's that has that number. */
+static void what_was_set_back_before_its_answer_is_not_answered(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    assert_int_equal(make(f, 3), COORD_OK);
+    coord_idle(f->c);
+    stopped.f = f;
+    stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
+    assert_int_equal(sqlite3_auto_extension((void (*)(void))watch), SQLITE_OK);
+    struct coord *held_up = setup_open(f->url, "p", &f->clock.clock);
+    struct coord_pool p;
+    assert_int_equal(coord_describe(held_up, &p, &f->r), COORD_OK); /* opens the file */
+    sqlite3_reset_auto_extension();
+    meanwhile = set_back_and_go_on;
+    enum coord_status s =
+        coord_claim(held_up, SETUP_IDENTITY, f->clock.ms, setup_token(8), &g, &f->r);
+    coord_free(held_up);
+    assert_int_equal(stopped.newcomers, COORD_OK);
+    assert_int_equal(s, COORD_DOWN);
+    coord_says(&f->r, "found it set back");
+}
+
+static void go_on_for_long(void)
+{
+    struct coord_grant g;
+    struct coord_reply r;
+    struct coord *newcomer = setup_open(stopped.f->url, "p", &stopped.f->clock.clock);
+    for (unsigned i = 0; i < STORE_PAST_MAX - 1; i++)
+        (void)coord_claim(newcomer, SETUP_IDENTITY, stopped.f->clock.ms, setup_token(9), &g, &r);
+    coord_free(newcomer);
+}
+
+/* Others have gone on from it. */
+static void what_others_wrote_since_is_no_harm(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    assert_int_equal(make(f, 3), COORD_OK);
+    coord_idle(f->c);
+    stopped.f = f;
+    assert_int_equal(sqlite3_auto_extension((void (*)(void))watch), SQLITE_OK);
+    struct coord *held_up = setup_open(f->url, "p", &f->clock.clock);
+    struct coord_pool p;
+    assert_int_equal(coord_describe(held_up, &p, &f->r), COORD_OK);
+    sqlite3_reset_auto_extension();
+    meanwhile = go_on_for_long;
+    enum coord_status s =
+        coord_claim(held_up, SETUP_IDENTITY, f->clock.ms, setup_token(8), &g, &f->r);
+    coord_free(held_up);
+    assert_int_equal(s, COORD_OK);
 }
 
 /* VACUUM in place and .restore of what is there lose nothing; a file made anew from one has an
@@ -503,6 +596,8 @@ int main(void)
         TEST(a_restored_file_reopens_the_pool),
         TEST(a_file_set_back_in_place_is_seen_at_once),
         TEST(a_file_set_back_in_part_is_seen_at_once),
+        TEST(what_was_set_back_before_its_answer_is_not_answered),
+        TEST(what_others_wrote_since_is_no_harm),
         TEST(a_file_written_anew_was_not_set_back),
         TEST(what_is_known_to_be_older_does_not_settle),
         TEST(whoever_was_answered_sees_it_too),

@@ -1,4 +1,5 @@
 /* The SQLite driver and what may be wrong with its file. */
+#include "coord/tally.h"
 #include "sqlite_rig.h"
 
 static sqlite3 *keep_in_wal(struct fixture *f)
@@ -138,7 +139,7 @@ static void a_file_without_the_later_columns_gets_them(void **state)
         (void)snprintf(sql, sizeof sql, "ALTER TABLE pool DROP COLUMN %s", later[i]);
         query(f, sql);
     }
-    query(f, "ALTER TABLE tally DROP COLUMN changes; ALTER TABLE tally DROP COLUMN inode");
+    query(f, "DROP TABLE past");
     assert_int_equal(claim(f, &g), COORD_OK);
     assert_int_equal(f->r.era, 1);
     assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
@@ -269,6 +270,19 @@ static void a_damaged_file_is_named(void **state)
     coord_says(&f->r, "remove it");
 }
 
+/* A mistyped path is not to cost somebody his file. */
+static void somebody_elses_file_is_not_to_be_removed(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_pool p;
+    char text[4096];
+    memset(text, 'x', sizeof text);
+    write_file(f->db, text, sizeof text);
+    assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "file is not a database");
+    assert_null(strstr(f->r.err.text, "remove"));
+}
+
 /* Of all that may keep a file from being opened. */
 static void what_cannot_be_opened_says_why(void **state)
 {
@@ -281,6 +295,17 @@ static void what_cannot_be_opened_says_why(void **state)
     assert_int_equal(symlink("/dev/full/none", f->db), 0);
     assert_int_equal(make(f, 1), COORD_REFUSED);
     coord_says(&f->r, "Not a directory");
+    char url[512];
+    struct err e;
+    struct coord *c;
+    (void)snprintf(url, sizeof url, "sqlite:/tmp/%0*d", TALLY_NAME_MAX + 1, 0);
+    struct coord_options o = {
+        .url = span_str(url), .pool = SPAN("p"), .timeout_us = 1000000, .clock = &f->clock.clock};
+    assert_int_equal(coord_open(&o, &c, &e), ERR_RANGE);
+    url[strlen(url) - 1] = '\0';
+    o.url = span_str(url);
+    assert_int_equal(coord_open(&o, &c, &e), ERR_OK);
+    coord_free(c);
 }
 
 int main(void)
@@ -299,6 +324,7 @@ int main(void)
         TEST(hostile_rows_are_never_handed_out),
         TEST(flipped_bits_crash_nothing),
         TEST(a_damaged_file_is_named),
+        TEST(somebody_elses_file_is_not_to_be_removed),
         TEST(what_cannot_be_opened_says_why),
     };
     return cmocka_run_group_tests_name("coord/sqlite_file", tests, NULL, NULL);

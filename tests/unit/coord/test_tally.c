@@ -106,6 +106,14 @@ static void a_strangers_word_counts_where_not_everybody_writes(void **state)
     assert_int_equal(latest(f), -1);
     assert_int_equal(fchownat(f->dir, "pool.db", 4711, 4711, 0), 0);
     assert_int_equal(latest(f), 5); /* the pool is his */
+    assert_int_equal(fchownat(f->dir, "pool.db", 4712, 4711, 0), 0);
+    assert_int_equal(latest(f), -1);
+    assert_int_equal(fchmodat(f->dir, "pool.db", 0660, 0), 0);
+    assert_int_equal(latest(f), 5); /* … or his group's */
+    assert_int_equal(fchownat(f->dir, "pool.db", 4712, 4712, 0), 0);
+    assert_int_equal(latest(f), -1);
+    assert_int_equal(fchmodat(f->dir, "pool.db", 0666, 0), 0);
+    assert_int_equal(latest(f), 5); /* … or everybody's */
 }
 
 /* Who serves is another user than root most often, and then no pool.db tells it. */
@@ -143,7 +151,7 @@ static void what_cannot_be_told_is_an_error(void **state)
 /* The transaction after it, in the same file. */
 static void next(struct tally *t, int64_t known, int64_t device, const char *boot)
 {
-    struct tally_now now = {device, boot, "7:1.2", (uint32_t)t->changes};
+    struct tally_now now = {device, boot, "7:1.2", 1, (uint32_t)t->changes};
     tally_next(t, known, &now);
 }
 
@@ -202,7 +210,7 @@ static void an_older_first_page_takes_a_turn(void **state)
 {
     (void)state;
     struct tally t = {.tick = 0};
-    struct tally_now now = {1, "b", "7:1.2", 40};
+    struct tally_now now = {1, "b", "7:1.2", 1, 40};
     tally_next(&t, -1, &now); /* the tally of an earlier program */
     assert_int_equal(t.turn, 0);
     assert_int_equal(t.changes, 41);
@@ -232,9 +240,9 @@ static void another_file_has_a_count_of_its_own(void **state)
 {
     (void)state;
     struct tally t = {.tick = 0};
-    struct tally_now now = {1, "b", "7:1.2", 500};
+    struct tally_now now = {1, "b", "7:1.2", 1, 500};
     tally_next(&t, -1, &now);
-    now = (struct tally_now){1, "b", "7:1.3", 1};
+    now = (struct tally_now){1, "b", "7:1.3", 1, 1};
     tally_next(&t, 1, &now);
     assert_int_equal(t.turn, 0);
     tally_next(&t, 2, &now);
