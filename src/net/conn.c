@@ -9,6 +9,7 @@
  *
  * Both blocks belong to the net: only what has to outlive the turn is copied out of them.
  */
+#include "base/int64.h"
 #include "net/private.h"
 
 #include <errno.h>
@@ -209,6 +210,7 @@ struct turn {
     bool full;       /* the read filled the block: more may have arrived … */
     bool more;       /* … or is kept behind it */
     bool came;       /* it begins with what the client has just sent */
+    bool much;       /* it began with more than a block */
     bool over;       /* its time is */
     int left;        /* until the next look at the clock, in IDs */
     int64_t over_us; /* monotonic */
@@ -294,9 +296,10 @@ static void settle_state(struct conn *c, const struct turn *t)
 /* The first request answered is the one that was held up, if one was. */
 static void count(struct conn *c, const struct turn *t, int64_t started_us)
 {
+    int64_t now_us = c->net->now_us = clock_mono_us(c->net->conf.clock);
+    turns_note(c, now_us - started_us, t->served > 0);
     if (t->served == 0)
         return;
-    int64_t now_us = c->net->now_us = clock_mono_us(c->net->conf.clock);
     uint64_t held_up = c->parked_us > 0;
     if (held_up)
         histogram_add(&c->svc->duration, now_us - c->parked_us, 1);
@@ -331,6 +334,14 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     }
     if (may_read && !t.full && !fill(c, &t.in.n, &t.full) && c->state == CONN_DEAD)
         return;
+    t.much = t.in.n > NET_BLOCK;
+    if (t.much && may_read && turns_crowded(n)) { /* whatever is known of it */
+        if (give_back_input(c, t.in))
+            turns_add(c);
+        else
+            conn_close(c);
+        return;
+    }
     buf_init(&out, n->out, NET_OUT_MAX);
     out.n = kept_take(n, &c->out, n->out);
     if (n->now_us == 0)
@@ -386,7 +397,9 @@ void conn_resume(struct conn *c, uint32_t quota)
 /* With what it had no time for; in a drain, what has arrived since has to be looked for, too. */
 void conn_go_on(struct conn *c)
 {
-    turn(c, c->net->draining, park_quota(c->net));
+    bool unread = c->unread;
+    c->unread = false;
+    turn(c, unread || c->net->draining, park_quota(c->net));
 }
 
 /* Between turns: bytes from upstream, behind those that the client has not taken yet. */
@@ -420,6 +433,12 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
     struct conn *c = CONTAINER(w, struct conn, rd);
     if (c->state != CONN_READING) { /* not before: most send nothing while they wait */
         ev_io_stop(loop, w);
+        return;
+    }
+    if (turns_waits(c)) {
+        ev_io_stop(loop, w);
+        c->unread = true;
+        turns_add(c);
         return;
     }
     turn(c, true, park_quota(c->net));

@@ -86,12 +86,13 @@ struct conn {
     struct lot *lot;     /* of room.c; NULL: it is not asked to make room */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
-    uint8_t mark; /* of the listener it came by */
-    bool eof;     /* the client sends no more */
-    bool passing; /* a part of a request was forwarded, and the client owes the rest */
-    bool closing; /* close once the output is sent */
-    bool stranger;
-    int untaken; /* of idle.c: bytes with the kernel; 0: not known */
+    uint8_t mark;          /* of the listener it came by */
+    bool eof;              /* the client sends no more */
+    bool passing;          /* a part of a request was forwarded, and the client owes the rest */
+    bool closing;          /* close once the output is sent */
+    bool stranger, unread; /* unread: CONN_MORE, and it has sent something, too */
+    uint8_t dear;          /* of turns.c: how dear its latest turns were */
+    int untaken;           /* of idle.c: bytes with the kernel; 0: not known */
     uint32_t out_held;
     uint32_t walk;     /* net.walk of the latest that came by */
     size_t held;       /* bytes, by its session */
@@ -262,7 +263,9 @@ void turns_init(struct net *n);
 void turns_add(struct conn *c); /* has input, and no verdict but DONE */
 void turns_leave(struct conn *c);
 void turns_run(struct net *n);
-int64_t turns_length_us(const struct net *n); /* of a turn, about */
+int64_t turns_length_us(const struct net *n);             /* of a turn, about */
+void turns_note(struct conn *c, int64_t us, bool served); /* what its turn has cost */
+bool turns_waits(const struct conn *c);
 bool turns_crowded(const struct net *n);
 
 /* memory.c: what is kept, all together */

@@ -7,14 +7,19 @@
  *     net.turns:   A | B | C            each once, in order, for ROUND_US in all;
  *                  then whoever has sent something, and again
  *
- * So whoever asks for little waits for one round and for the turns of those who came at the same
- * time, however many have much to do.
+ * A single request may be dear, too, and there may be one from each of many: so whoever took long
+ * with the latest ones comes into the list with the next as well, instead of having its turn when
+ * it is heard. So whoever asks for little waits for one round and for the turns of those who came
+ * at the same time and ask for little, too, however many have much to do.
  */
 #include "net/private.h"
 
 #define ROUND_US INT64_C(1000)
 #define TURN_MAX INT64_C(100) /* us, of one turn … */
 #define TURN_MIN INT64_C(10)  /* … and where many have more to do */
+#define LIGHT_US 20           /* what a few requests cost */
+#define DEAR     3            /* two turns that took long */
+#define DEAR_MAX 8            /* … and what as many light ones make up for */
 
 void turns_add(struct conn *c)
 {
@@ -56,6 +61,22 @@ void turns_run(struct net *n)
 bool turns_crowded(const struct net *n)
 {
     return n->now_us - n->round_us > ROUND_US;
+}
+
+/* A turn may seem long because the processor was somebody else's, so one alone says nothing. */
+void turns_note(struct conn *c, int64_t us, bool served)
+{
+    unsigned more = us > TURN_MAX ? 2 : us > LIGHT_US && turns_crowded(c->net) ? 1 : 0;
+    if (more == 0)
+        c->dear = (uint8_t)(c->dear - (served && c->dear > 0));
+    else if (c->dear < DEAR_MAX)
+        c->dear = (uint8_t)(c->dear + more);
+}
+
+/* Not heard at once: it is one of those who take long, or one of many who take a while. */
+bool turns_waits(const struct conn *c)
+{
+    return c->dear >= DEAR;
 }
 
 int64_t turns_length_us(const struct net *n)

@@ -53,6 +53,8 @@ LOADS = [
     pipelined("exec", "`EXEC` of 1,024 `GET id:x`", EXEC, **ALONE),
     pipelined("ids", "`GET id:x`", E("GET", "id:x")),
     pipelined("batches", "`LPOP id:x 1024`", E("LPOP", "id:x", "1024")),
+    pipelined("many-args", "`EXISTS` of 5,500 IDs", E("EXISTS", *(5500 * ["id:x"])), connections=200,
+              **ALONE),
     pipelined("foreign", "`GET` of another key", E("GET", "a")),
     pipelined("foreign-unread", "`GET` of 20 KiB, unread", E("GET", "large"), connections=100, read=0,
               first=E("SET", "large", 20_000 * "x")),

@@ -74,6 +74,99 @@ static void others_are_served_in_between(void **state)
     NET_AWAIT(net_bench_connections(&b) == 0);
 }
 
+#define MANY   60
+#define TRIES  4  /* a busy machine may hold up who counts */
+#define PARTS  10 /* of a line, each of more than a block … */
+#define PIECES 5  /* … and as many of these */
+
+static struct {
+    int fd[MANY];
+    int other;
+} crowd;
+
+static void begin_crowd(void)
+{
+    net_bench_start(&b, NULL);
+    crowd.other = dial(&b);
+    for (int i = 0; i < MANY; i++) {
+        crowd.fd[i] = dial(&b);
+        for (int k = 0; k < 2; k++) {
+            say(crowd.fd[i], "spin 2000\n");
+            expect(crowd.fd[i], "spun\n");
+        }
+    }
+}
+
+/* How many of them have had a reply, after all were told that and five questions were answered. */
+static int served_beside(const char *text)
+{
+    int done = 0;
+    for (int i = 0; i < MANY; i++)
+        say(crowd.fd[i], text);
+    for (int i = 0; i < 5; i++) {
+        say(crowd.other, "hello\n");
+        expect(crowd.other, "hello\n");
+    }
+    for (int i = 0; i < MANY; i++) {
+        struct pollfd p = {.fd = crowd.fd[i], .events = POLLIN};
+        done += poll(&p, 1, 0);
+    }
+    return done;
+}
+
+static void end_crowd(void)
+{
+    for (int i = 0; i < MANY; i++)
+        (void)close(crowd.fd[i]);
+    (void)close(crowd.other);
+    NET_AWAIT(net_bench_connections(&b) == 0);
+}
+
+/* One from each of many, one at a time: while some of them are answered, so are others. */
+static void a_dear_request_of_each_of_many_holds_up_nobody(void **state)
+{
+    (void)state;
+    int least = MANY;
+    begin_crowd();
+    for (int try = 0; try < TRIES; try++) {
+        int done = served_beside("spin 2000\n");
+        for (int i = 0; i < MANY; i++)
+            expect(crowd.fd[i], "spun\n");
+        least = done < least ? done : least;
+    }
+    assert_true(least < MANY / 2);
+    end_crowd();
+}
+
+/* Its parts cost little and are dealt with at once, so that what is known of who sends it says
+ * nothing of the whole. */
+static void a_large_request_of_each_of_many_holds_up_nobody(void **state)
+{
+    (void)state;
+    char piece[1001] = "", part[PIECES * 1000 + 1] = "";
+    int least = MANY;
+    memset(piece, 'x', sizeof piece - 1);
+    memset(part, 'x', sizeof part - 1);
+    begin_crowd();
+    for (int try = 0; try < TRIES; try++) {
+        for (int k = 0; k < PARTS; k++) {
+            uint64_t had = net_bench_bytes_in(&b);
+            for (int i = 0; i < MANY; i++)
+                say(crowd.fd[i], part);
+            NET_AWAIT(net_bench_bytes_in(&b) == had + MANY * (sizeof part - 1));
+        }
+        int done = served_beside("\nspin 2000\n");
+        for (int i = 0; i < MANY; i++) {
+            for (int k = 0; k < PARTS * PIECES; k++)
+                expect(crowd.fd[i], piece);
+            expect(crowd.fd[i], "\nspun\n");
+        }
+        least = done < least ? done : least;
+    }
+    assert_true(least < MANY / 2);
+    end_crowd();
+}
+
 static void whoever_goes_in_between_leaves_nothing(void **state)
 {
     (void)state;
@@ -131,6 +224,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         NET(others_are_served_in_between),
+        NET(a_dear_request_of_each_of_many_holds_up_nobody),
+        NET(a_large_request_of_each_of_many_holds_up_nobody),
         NET(whoever_goes_in_between_leaves_nothing),
         NET(a_half_closed_one_gets_all),
         NET(then_the_loop_sleeps_again),
