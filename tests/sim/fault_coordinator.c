@@ -417,13 +417,20 @@ bool fault_init_other(struct world *w)
     return init_after_loss(w, true);
 }
 
+/* Its renewal is under way, and will be heard: a clock that shows a time before 1970 is refused. */
+static bool is_heard_next(const struct world *w, const struct node *n)
+{
+    return node_runs(w, n) && n->phase == KEEPER_SEND && n->action.kind == LEASE_RENEW &&
+           !n->wrong_pool && n->action.items[0].worker <= w->set.params.worker_to &&
+           node_wall(w, n) >= 0;
+}
+
 /* As above: the mistake is healed once a holder is heard, which comes first here. */
 bool fault_init_fresh(struct world *w)
 {
     struct node *n = world_some_node(w);
     struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_FRESH};
-    if (!node_runs(w, n) || n->phase != KEEPER_SEND || n->action.kind != LEASE_RENEW ||
-        n->wrong_pool || n->action.items[0].worker > in.params.worker_to || !may_lose(w))
+    if (!is_heard_next(w, n) || !may_lose(w))
         return false;
     server_lose_pool(w->server, true);
     memcpy(in.identity, w->identity, sizeof in.identity);
@@ -441,8 +448,7 @@ bool fault_init_stranger(struct world *w)
     struct node *n = world_some_node(w);
     struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_FRESH};
     char uuid[COORD_UUID_TEXT];
-    if (!node_runs(w, n) || n->phase != KEEPER_SEND || n->action.kind != LEASE_RENEW ||
-        n->wrong_pool || n->action.items[0].worker > in.params.worker_to || !may_lose(w) ||
+    if (!is_heard_next(w, n) || !may_lose(w) ||
         coord_identity_make(in.identity, span_str(coord_uuid_new(uuid, &w->rng)), WORLD_EPOCH,
                             NULL))
         return false;
