@@ -51,6 +51,7 @@ struct file {
     char boot[TALLY_BOOT_MAX]; /* "": not known */
     int64_t answered;          /* the latest tick in that file that this process was answered; -1 */
     int64_t tick, nonce;       /* of the transaction that runs; 0: it tells nobody anything */
+    uint32_t changes;          /* by SQLite's count, before it */
     char pool[COORD_POOL_NAME_MAX];
     char who[COORD_WHO_MAX];
     char path[PATH_MAX];
@@ -217,11 +218,15 @@ enum kind {
     KIND_CREATE
 };
 
-/* Numbers the transaction, and knows by that whether the file was set back. 0, or errno. */
+/* Numbers the transaction, and knows by that whether the file was set back. 0, or errno. What
+ * stands beside is looked at last: whoever left a name there since is known then, and what of the
+ * file was put back since shows at the end. */
 static int number(struct file *f)
 {
     struct tally t;
     int64_t beside;
+    f->changes = store_changes(&f->store);
+    store_tally_get(&f->store, &t);
     int why = beside_look(&f->beside, f->path, &beside);
     if (why)
         return why;
@@ -230,8 +235,7 @@ static int number(struct file *f)
                             .boot = f->boot,
                             .inode = f->place.inode,
                             .nonce = f->nonce,
-                            .changes = store_changes(&f->store)};
-    store_tally_get(&f->store, &t);
+                            .changes = f->changes};
     tally_next(&t, max64(beside, f->answered), &now);
     store_tally_set(&f->store, &t);
     (void)snprintf(f->fingerprint, sizeof f->fingerprint, "%s:%" PRIx64, f->place.inode,
@@ -289,33 +293,46 @@ static enum coord_status begin(struct file *f, enum kind kind, const char *ident
 static bool stands(struct file *f)
 {
     struct place now;
+    store_forget(&f->store);
     store_run(&f->store, STORE_BEGIN_READ);
     bool there = store_tally_has(&f->store, f->tick, f->nonce);
     store_run(&f->store, STORE_COMMIT);
-    return f->store.rc == SQLITE_OK && there && place_find(f->path, &now) == 0 &&
-           place_same(&now, &f->place);
+    return there && place_find(f->path, &now) == 0 && place_same(&now, &f->place);
+}
+
+static enum coord_status set_back(struct file *f, struct coord_reply *r)
+{
+    store_close(&f->store);
+    return outcome_down(r, ERR_BUSY,
+                        "%s: expected to find there what was written, found it set back, or "
+                        "written to %d times since",
+                        f->path, STORE_PAST_MAX);
 }
 
 static enum coord_status end(struct file *f, enum coord_status s, struct coord_reply *r)
 {
+    /* What was read of two states, one put there since it began, would be written as one. */
+    bool as_begun = f->tick == 0 || store_changes(&f->store) == f->changes;
     if (f->store.rc != SQLITE_OK)
         return failed(f, false, r);
+    if (!as_begun)
+        return set_back(f, r);
     store_run(&f->store, STORE_COMMIT);
     if (f->store.rc != SQLITE_OK)
         return failed(f, true, r);
     if (f->tick == 0)
         return s;
     int fault = beside_leave(&f->beside, f->path, f->tick);
-    if (fault)
+    if (fault) {
+        store_close(&f->store);
         return outcome_down(r, ERR_IO, "%s: expected a directory to leave a file in, found %s",
                             f->path, strerror(fault));
-    if (!stands(f)) {
-        store_close(&f->store);
-        return outcome_down(r, ERR_BUSY,
-                            "%s: expected to find there what was written, found it set back, or "
-                            "written to %d times since",
-                            f->path, STORE_PAST_MAX);
     }
+    bool there = stands(f);
+    if (f->store.rc != SQLITE_OK)
+        return failed(f, true, r);
+    if (!there)
+        return set_back(f, r);
     f->answered = f->tick;
     return s;
 }

@@ -114,6 +114,10 @@ bool store_has_journal(struct store *s);
  * raised by 1 when that is committed. */
 uint32_t store_changes(struct store *s);
 
+/* What is known of the file's pages: those of another state may have the same count. Between
+ * transactions. */
+void store_forget(struct store *s);
+
 /* By SQLite's own check of all pages; damage is a failure. */
 void store_check(struct store *s);
 

@@ -96,9 +96,18 @@ uint32_t store_changes(struct store *s)
     sqlite3_file *file = NULL;
     if (s->rc == SQLITE_OK)
         store_fail(s, sqlite3_file_control(s->db, "main", SQLITE_FCNTL_FILE_POINTER, &file));
-    if (s->rc == SQLITE_OK)
-        store_fail(s, file->pMethods->xRead(file, b, sizeof b, CHANGES_AT));
+    int rc = s->rc == SQLITE_OK ? file->pMethods->xRead(file, b, sizeof b, CHANGES_AT) : SQLITE_OK;
+    if (rc != SQLITE_OK) { /* of which the connection does not know */
+        s->rc = rc == SQLITE_IOERR_SHORT_READ ? SQLITE_BUSY : rc;
+        (void)snprintf(s->why, sizeof s->why, "%s", sqlite3_errstr(rc));
+    }
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+void store_forget(struct store *s)
+{
+    if (s->rc == SQLITE_OK)
+        store_fail(s, sqlite3_file_control(s->db, "main", SQLITE_FCNTL_RESET_CACHE, NULL));
 }
 
 void store_check(struct store *s)

@@ -53,11 +53,11 @@ static int64_t number_of(const char *name, const char *path)
     return digits.n <= DIGITS_MAX && dec_u64(digits, &tick) ? (int64_t)tick : -1;
 }
 
-/* As far as those who made it may write to the pool's file, whom it says everything. */
+/* As far as those who made it may write to the pool's file, whom it says everything. Of a group
+ * that says nothing: a directory may give it to whatever is made there. */
 static bool may_write(const struct stat *by, const struct stat *file)
 {
-    return by->st_uid == file->st_uid || (file->st_mode & S_IWOTH) ||
-           ((file->st_mode & S_IWGRP) && by->st_gid == file->st_gid);
+    return by->st_uid == file->st_uid || (file->st_mode & S_IWOTH);
 }
 
 static bool counts(int dir, const char *name, const char *path)

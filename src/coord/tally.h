@@ -21,7 +21,7 @@
  *   - What stands beside is a lower bound: lost, or of another mount, it costs the warning, and
  *     never makes a sound file look old.
  *   - In a directory that everybody may write to, only names count of those who may write to the
- *     pool's file, too: this user, the superuser, its owner, its group or everybody.
+ *     pool's file, too: this user, the superuser, its owner, or everybody.
  *
  * Functions return 0, or an error of errno(3). dir: a descriptor of the file's directory; path: of
  * the file, of which the last component is used.

@@ -320,6 +320,14 @@ static void note_begun(struct conn *c, const struct turn *t, int64_t now_us)
         sweep_watch(c);
 }
 
+/* It is read from then. */
+static void await_turn(struct conn *c)
+{
+    ev_io_stop(c->net->loop, &c->rd);
+    c->unread = true;
+    turns_add(c);
+}
+
 static void turn(struct conn *c, bool may_read, uint32_t quota)
 {
     struct net *n = c->net;
@@ -336,10 +344,12 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
         return;
     t.much = t.in.n > NET_BLOCK;
     if (t.much && may_read && turns_crowded(n)) { /* whatever is known of it */
+        c->active_us = n->now_us = clock_mono_us(n->conf.clock);
         if (give_back_input(c, t.in))
-            turns_add(c);
+            await_turn(c);
         else
             conn_close(c);
+        memory_check(n);
         return;
     }
     buf_init(&out, n->out, NET_OUT_MAX);
@@ -436,9 +446,7 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
         return;
     }
     if (turns_waits(c)) {
-        ev_io_stop(loop, w);
-        c->unread = true;
-        turns_add(c);
+        await_turn(c);
         return;
     }
     turn(c, true, park_quota(c->net));

@@ -61,12 +61,12 @@ static void end_request(struct conn *c, int64_t now_us)
 }
 
 /* Whether there is something about it that no event will tell; or it was its end. Whose request is
- * not whole and who is not read from is not the one who tarries. */
+ * not whole and who is not read from is not the one who tarries, unless it is his turn soon. */
 static bool is_pending(struct conn *c, int64_t now_us)
 {
     const struct net_config *conf = &c->net->conf;
-    bool unread = c->state != CONN_READING;
-    if (unread && c->begun_us > 0)
+    bool unheard = c->state != CONN_READING;
+    if (unheard && !c->unread && c->begun_us > 0)
         c->begun_us = now_us;
     bool stranger = conn_is_stranger(c);
     if (stranger && is_late(c, now_us)) {
@@ -77,7 +77,7 @@ static bool is_pending(struct conn *c, int64_t now_us)
         end_request(c, now_us);
         return false;
     }
-    return unread || (stranger && conf->login_timeout_us > 0) ||
+    return unheard || (stranger && conf->login_timeout_us > 0) ||
            (c->begun_us > 0 && conf->request_timeout_us > 0);
 }
 
@@ -107,8 +107,8 @@ static void look(struct conn *c, int64_t now_us, struct piece *p)
         return;
     link_append(&n->watched, &c->watch);
     n->nwatched++;
-    if (c->state == CONN_READING || now_us - c->active_us < SWEEP_US)
-        return;
+    if (c->state == CONN_READING || c->unread || now_us - c->active_us < SWEEP_US)
+        return; /* the last may have sent something and hung up */
     if (is_blocked_there(c))
         p->heard += conn_hear(c);
     if (c->state == CONN_DEAD)

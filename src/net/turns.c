@@ -36,8 +36,11 @@ void turns_leave(struct conn *c)
 {
     if (c->state != CONN_MORE)
         return;
+    struct net *n = c->net;
     park_leave(c);
-    c->net->nturns--;
+    n->nturns--;
+    if (link_empty(&n->turns)) /* turns_run's own mark is in it while that runs */
+        ev_idle_stop(n->loop, &n->awake);
 }
 
 /* Whoever comes to the list meanwhile is behind the end. */

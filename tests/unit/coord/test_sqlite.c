@@ -246,14 +246,15 @@ static void a_file_set_back_in_part_is_seen_at_once(void **state)
     assert_int_equal(p.later.cause, COORD_CAUSE_SET_BACK);
 }
 
-/* In the first transaction that is committed while it is set, and not answered yet. */
+/* After the first such statement while it is set. */
 static void (*meanwhile)(void);
+static const char *meanwhile_after;
 
 static int on_statement(unsigned what, void *unused, void *st, void *ns)
 {
     void (*then)(void) = meanwhile;
     (void)what, (void)unused, (void)ns;
-    if (!then || strcmp(sqlite3_sql(st), "COMMIT") != 0)
+    if (!then || strncmp(sqlite3_sql(st), meanwhile_after, strlen(meanwhile_after)) != 0)
         return 0;
     meanwhile = NULL;
     then();
@@ -270,42 +271,83 @@ static struct {
     struct fixture *f;
     char bytes[1 << 20];
     size_t n;
+    void (*put)(struct fixture *, const void *, size_t);
     enum coord_status newcomers;
 } stopped;
+
+/* Claims, and is stopped after that statement. */
+static enum coord_status claim_stopped(struct fixture *f, const char *after, void (*then)(void))
+{
+    struct coord_grant g;
+    struct coord_pool p;
+    stopped.f = f;
+    assert_int_equal(sqlite3_auto_extension((void (*)(void))watch), SQLITE_OK);
+    struct coord *c = setup_open(f->url, "p", &f->clock.clock);
+    assert_int_equal(coord_describe(c, &p, &f->r), COORD_OK); /* opens the file */
+    sqlite3_reset_auto_extension();
+    meanwhile_after = after;
+    meanwhile = then;
+    enum coord_status s = coord_claim(c, SETUP_IDENTITY, f->clock.ms, setup_token(8), &g, &f->r);
+    coord_free(c);
+    assert_null(meanwhile);
+    return s;
+}
 
 static void set_back_and_go_on(void)
 {
     struct fixture *f = stopped.f;
     struct coord_grant g;
     struct coord_reply r;
-    by_sqlite(f, stopped.bytes, stopped.n);
+    stopped.put(f, stopped.bytes, stopped.n);
     struct coord *newcomer = setup_open(f->url, "p", &f->clock.clock);
     stopped.newcomers = coord_claim(newcomer, SETUP_IDENTITY, f->clock.ms, setup_token(9), &g, &r);
     coord_free(newcomer);
 }
 
 /* Nothing tells the newcomer of a transaction whose number does not stand beside the file yet; then
- * it is the newcomer's that has that number. */
+ * it is the newcomer's that has that number, and after cp SQLite's count, too. */
 static void what_was_set_back_before_its_answer_is_not_answered(void **state)
 {
     struct fixture *f = *state;
+    void (*const ways[])(struct fixture *, const void *, size_t) = {by_copying, by_sqlite};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(make(f, 3), COORD_OK);
+        coord_idle(f->c);
+        stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
+        stopped.put = ways[i];
+        assert_int_equal(claim_stopped(f, "COMMIT", set_back_and_go_on), COORD_DOWN);
+        coord_says(&f->r, "found it set back");
+        assert_int_equal(stopped.newcomers, COORD_OK);
+        remove_file(f);
+        setup_forget_tally(f->dir);
+    }
+}
+
+static void set_back_only(void)
+{
+    stopped.put(stopped.f, stopped.bytes, stopped.n);
+}
+
+/* By somebody who takes no heed of locks: it would be read in part from the one, in part from the
+ * other. */
+static void what_is_set_back_within_a_transaction_is_not_written(void **state)
+{
+    struct fixture *f = *state;
+    const char *const after[] = {"SELECT tick", "DELETE FROM past", "SELECT id, identity"};
     struct coord_grant g;
-    assert_int_equal(make(f, 3), COORD_OK);
-    coord_idle(f->c);
-    stopped.f = f;
-    stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
-    assert_int_equal(sqlite3_auto_extension((void (*)(void))watch), SQLITE_OK);
-    struct coord *held_up = setup_open(f->url, "p", &f->clock.clock);
-    struct coord_pool p;
-    assert_int_equal(coord_describe(held_up, &p, &f->r), COORD_OK); /* opens the file */
-    sqlite3_reset_auto_extension();
-    meanwhile = set_back_and_go_on;
-    enum coord_status s =
-        coord_claim(held_up, SETUP_IDENTITY, f->clock.ms, setup_token(8), &g, &f->r);
-    coord_free(held_up);
-    assert_int_equal(stopped.newcomers, COORD_OK);
-    assert_int_equal(s, COORD_DOWN);
-    coord_says(&f->r, "found it set back");
+    for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
+        assert_int_equal(make(f, 3), COORD_OK);
+        coord_idle(f->c);
+        stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
+        stopped.put = by_copying;
+        assert_int_equal(claim(f, &g), COORD_OK);
+        coord_idle(f->c);
+        assert_int_equal(claim_stopped(f, after[i], set_back_only), COORD_DOWN);
+        assert_int_equal(claim(f, &g), COORD_WAIT);
+        assert_int_equal(f->r.era, 2);
+        remove_file(f);
+        setup_forget_tally(f->dir);
+    }
 }
 
 static void go_on_for_long(void)
@@ -322,20 +364,9 @@ static void go_on_for_long(void)
 static void what_others_wrote_since_is_no_harm(void **state)
 {
     struct fixture *f = *state;
-    struct coord_grant g;
     assert_int_equal(make(f, 3), COORD_OK);
     coord_idle(f->c);
-    stopped.f = f;
-    assert_int_equal(sqlite3_auto_extension((void (*)(void))watch), SQLITE_OK);
-    struct coord *held_up = setup_open(f->url, "p", &f->clock.clock);
-    struct coord_pool p;
-    assert_int_equal(coord_describe(held_up, &p, &f->r), COORD_OK);
-    sqlite3_reset_auto_extension();
-    meanwhile = go_on_for_long;
-    enum coord_status s =
-        coord_claim(held_up, SETUP_IDENTITY, f->clock.ms, setup_token(8), &g, &f->r);
-    coord_free(held_up);
-    assert_int_equal(s, COORD_OK);
+    assert_int_equal(claim_stopped(f, "COMMIT", go_on_for_long), COORD_OK);
 }
 
 /* VACUUM in place and .restore of what is there lose nothing; a file made anew from one has an
@@ -598,6 +629,7 @@ int main(void)
         TEST(a_file_set_back_in_place_is_seen_at_once),
         TEST(a_file_set_back_in_part_is_seen_at_once),
         TEST(what_was_set_back_before_its_answer_is_not_answered),
+        TEST(what_is_set_back_within_a_transaction_is_not_written),
         TEST(what_others_wrote_since_is_no_harm),
         TEST(a_file_written_anew_was_not_set_back),
         TEST(what_is_known_to_be_older_does_not_settle),
