@@ -107,7 +107,7 @@ static sqlite3_stmt *use_worker(struct store *s, enum store_sql what, uint16_t w
 }
 
 /* true: there is a row, to be followed by done() or another step. */
-static bool step(struct store *s, sqlite3_stmt *st)
+bool store_step(struct store *s, sqlite3_stmt *st)
 {
     if (!st || s->rc != SQLITE_OK)
         return false;
@@ -128,7 +128,7 @@ static void done(sqlite3_stmt *st)
 /* Runs a statement whose rows, if any, nobody wants. */
 static void finish(struct store *s, sqlite3_stmt *st)
 {
-    (void)step(s, st);
+    (void)store_step(s, st);
     done(st);
 }
 
@@ -172,7 +172,7 @@ static uint64_t count_of(struct store *s, enum store_sql what)
 {
     sqlite3_stmt *st = use_pool(s, what);
     int64_t n = 0;
-    if (step(s, st) && !number_at(st, 0, &n))
+    if (store_step(s, st) && !number_at(st, 0, &n))
         n = 0;
     done(st);
     return (uint64_t)n;
@@ -198,14 +198,14 @@ void store_tally_get(struct store *s, struct tally *out)
     store_run(s, STORE_TALLY_MAKE); /* what was put back may be a file of before */
     store_run(s, STORE_PAST_MAKE);
     sqlite3_stmt *st = use(s, STORE_TALLY_GET);
-    bool good = step(s, st) && number_at(st, 0, &out->tick) && number_at(st, 1, &out->turn) &&
+    bool good = store_step(s, st) && number_at(st, 0, &out->tick) && number_at(st, 1, &out->turn) &&
                 number_at(st, 2, &out->device) && text_at(st, 3, out->boot, sizeof out->boot);
     done(st);
     if (!good)
         *out = (struct tally){.tick = 0};
     st = use(s, STORE_PAST_GET);
     bind_number(s, st, 1, out->tick);
-    if (!step(s, st) || !number_at(st, 1, &out->changes) ||
+    if (!store_step(s, st) || !number_at(st, 1, &out->changes) ||
         !text_at(st, 2, out->inode, sizeof out->inode))
         out->inode[0] = '\0'; /* an earlier program was here since */
     done(st);
@@ -235,7 +235,7 @@ bool store_tally_has(struct store *s, int64_t tick, int64_t nonce)
 {
     sqlite3_stmt *st = use(s, STORE_PAST_GET);
     bind_number(s, st, 1, tick);
-    bool there = step(s, st) && sqlite3_column_int64(st, 0) == nonce;
+    bool there = store_step(s, st) && sqlite3_column_int64(st, 0) == nonce;
     done(st);
     return there;
 }
@@ -308,7 +308,7 @@ enum store_found store_pool_get(struct store *s, const char *name, struct store_
     int64_t v[POOL_NUMBERS];
     memset(out, 0, sizeof *out);
     bind_text(s, st, 1, name);
-    bool row = step(s, st);
+    bool row = store_step(s, st);
     bool good = row && number_at(st, 0, &s->pool) &&
                 text_at(st, 1, out->p.identity, sizeof out->p.identity) &&
                 text_at(st, 2, out->fingerprint, sizeof out->fingerprint);
@@ -363,7 +363,7 @@ static bool record_at(sqlite3_stmt *st, struct store_record *out)
 enum store_found store_record_get(struct store *s, uint16_t worker, struct store_record *out)
 {
     sqlite3_stmt *st = use_worker(s, STORE_RECORD_GET, worker);
-    bool row = step(s, st);
+    bool row = store_step(s, st);
     bool good = row && record_at(st, out);
     if (!good)
         *out = (struct store_record){.n = 0};
@@ -402,7 +402,7 @@ size_t store_due_list(struct store *s, int64_t limit_ms, uint16_t *out, size_t m
     size_t n = 0;
     bind_number(s, st, 2, limit_ms);
     bind_number(s, st, 3, (int64_t)max);
-    while (n < max && step(s, st)) {
+    while (n < max && store_step(s, st)) {
         int64_t worker;
         if (number_at(st, 0, &worker) && worker < COORD_WORKERS)
             out[n++] = (uint16_t)worker;
@@ -428,7 +428,7 @@ bool store_who_is(struct store *s, uint16_t worker, const char *text)
 {
     char who[COORD_WHO_MAX];
     sqlite3_stmt *st = use_worker(s, STORE_RECORD_GET, worker);
-    bool same = step(s, st) && text_at(st, 7, who, sizeof who) && strcmp(who, text) == 0;
+    bool same = store_step(s, st) && text_at(st, 7, who, sizeof who) && strcmp(who, text) == 0;
     done(st);
     return same;
 }
@@ -445,7 +445,7 @@ bool store_queue_pop(struct store *s, uint32_t *worker)
 {
     sqlite3_stmt *st = use_pool(s, STORE_QUEUE_HEAD);
     int64_t seq = 0;
-    bool row = step(s, st);
+    bool row = store_step(s, st);
     if (row) {
         seq = sqlite3_column_int64(st, 0);
         *worker = entry_at(st, 1);
@@ -495,7 +495,7 @@ bool store_next(struct store *s, enum store_sql list, struct store_row *row)
     sqlite3_stmt *st = use(s, list);
     if (st && !sqlite3_stmt_busy(st))
         st = use_pool(s, list);
-    if (!step(s, st)) {
+    if (!store_step(s, st)) {
         done(st);
         return false;
     }

@@ -105,6 +105,8 @@ void store_run(struct store *s, enum store_sql what);
 
 /* Keeps the first failure. */
 void store_fail(struct store *s, int rc);
+/* true: there is a row. NULL, or after a failure: false. */
+bool store_step(struct store *s, struct sqlite3_stmt *st);
 
 /* Whether transactions go by a journal: a -wal that somebody else keeps is read whatever file was
  * put beside it, and can be left only by who has it open alone. */

@@ -41,24 +41,13 @@ static const char last[] = "ALTER TABLE pool ADD COLUMN cause INT";
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-/* The first of a statement's rows is there. */
-static bool row(struct store *s, sqlite3_stmt *st)
-{
-    if (!st || s->rc != SQLITE_OK)
-        return false;
-    int rc = sqlite3_step(st);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        store_fail(s, rc);
-    return rc == SQLITE_ROW;
-}
-
 static int64_t pragma(struct store *s, const char *text)
 {
     sqlite3_stmt *st = NULL;
     int64_t v = -1;
     if (s->rc == SQLITE_OK)
         store_fail(s, sqlite3_prepare_v2(s->db, text, -1, &st, NULL));
-    if (row(s, st))
+    if (store_step(s, st))
         v = sqlite3_column_int64(st, 0);
     (void)sqlite3_finalize(st);
     return v;
@@ -70,7 +59,7 @@ static bool answers(struct store *s, const char *text, const char *word, char *o
     sqlite3_stmt *st = NULL;
     if (s->rc == SQLITE_OK)
         store_fail(s, sqlite3_prepare_v2(s->db, text, -1, &st, NULL));
-    const void *found = row(s, st) ? sqlite3_column_text(st, 0) : NULL;
+    const void *found = store_step(s, st) ? sqlite3_column_text(st, 0) : NULL;
     (void)snprintf(out, cap, "%s", found ? (const char *)found : "");
     (void)sqlite3_finalize(st);
     return strcmp(out, word) == 0;

@@ -9,7 +9,6 @@
  *
  * Both blocks belong to the net: only what has to outlive the turn is copied out of them.
  */
-#include "base/int64.h"
 #include "net/private.h"
 
 #include <errno.h>
@@ -210,7 +209,6 @@ struct turn {
     bool full;       /* the read filled the block: more may have arrived … */
     bool more;       /* … or is kept behind it */
     bool came;       /* it begins with what the client has just sent */
-    bool much;       /* it began with more than a block */
     bool over;       /* its time is */
     int left;        /* until the next look at the clock, in IDs */
     int64_t over_us; /* monotonic */
@@ -342,8 +340,7 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     }
     if (may_read && !t.full && !fill(c, &t.in.n, &t.full) && c->state == CONN_DEAD)
         return;
-    t.much = t.in.n > NET_BLOCK;
-    if (t.much && may_read && turns_crowded(n)) { /* whatever is known of it */
+    if (t.in.n > NET_BLOCK && may_read && turns_crowded(n)) { /* whatever is known of it */
         c->active_us = n->now_us = clock_mono_us(n->conf.clock);
         if (give_back_input(c, t.in))
             await_turn(c);
