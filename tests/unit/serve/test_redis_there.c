@@ -25,8 +25,9 @@ static void ask(int client, int link, const char *request, const char *reply)
 /* ---- HELLO ------------------------------------------------------------------------------------
  */
 
-#define HELLO_3  "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"
-#define SET_NAME "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\nme\r\n"
+#define HELLO_3     "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"
+#define SET_NAME    "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\nme\r\n"
+#define SET_NAME_WE "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\nwe\r\n"
 
 #define HELLO_3_REPLY                                                                              \
     "%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n" RDS_VERSION                     \
@@ -109,6 +110,24 @@ static void a_transaction_has_none(void **state)
     (void)close(link);
 }
 
+/* What watches keys is a transaction of the server's from its MULTI on, and no longer than that. */
+static void a_transaction_is_there_while_keys_are_watched(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    ask(client, link, "WATCH k\r\n", "+OK\r\n");
+    ask(client, link, "MULTI\r\n", "+OK\r\n");
+    ask(client, link, "DISCARD\r\n", "+OK\r\n");
+    ask(client, link, "WATCH k\r\n", "+OK\r\n");
+    ask(client, link, "UNWATCH\r\n", "+OK\r\n");
+    say(client, "MULTI\r\n");
+    expect(client, "+OK\r\n");
+    expect_silence(link, 20);
+    (void)close(client);
+    (void)close(link);
+}
+
 /* A link that is fresh begins with the login. What was agreed upon before is repeated behind it,
  * with the next request, in the protocol that there is then. */
 static void what_was_agreed_upon_is_repeated_behind_a_login(void **state)
@@ -120,6 +139,7 @@ static void what_was_agreed_upon_is_repeated_behind_a_login(void **state)
         {"AUTH wrong\r\n", "-WRONGPASS\r\n", HELLO_3 SET_NAME},
         {"HELLO 3 AUTH default p\r\n", "%0\r\n", SET_NAME},
         {"HELLO 2 AUTH default p\r\n", "*0\r\n", SET_NAME},
+        {"HELLO 3 AUTH default p SETNAME we\r\n", "%0\r\n", SET_NAME_WE},
     };
     (void)state;
     start(rig->svc);
@@ -370,6 +390,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_protocol_is_what_the_server_has_agreed_to, begin, end),
         cmocka_unit_test_setup_teardown(what_is_behind_a_hello_waits_for_its_answer, begin, end),
         cmocka_unit_test_setup_teardown(a_transaction_has_none, begin, end),
+        cmocka_unit_test_setup_teardown(a_transaction_is_there_while_keys_are_watched, begin, end),
         cmocka_unit_test_setup_teardown(what_was_agreed_upon_is_repeated_behind_a_login, begin,
                                         end),
         cmocka_unit_test_setup_teardown(behind_monitor_an_answer_from_here_is_the_last, begin, end),
