@@ -458,8 +458,8 @@ bool fault_init_stranger(struct world *w)
     w->no_pool = false;
     memcpy(w->identity, in.identity, sizeof in.identity);
     (void)server_claim(w->server, w->identity);
-    server_remember(w->server, w->now);
     (void)call_first(w, n);
+    server_remember(w->server, w->now); /* not before: a state without it is the mistake again */
     return true;
 }
 
