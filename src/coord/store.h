@@ -112,8 +112,8 @@ bool store_step(struct store *s, struct sqlite3_stmt *st);
  * put beside it, and can be left only by who has it open alone. */
 bool store_has_journal(struct store *s);
 
-/* SQLite's count of the changes of the file. In a transaction that writes and has not yet: it is
- * raised by 1 when that is committed. */
+/* SQLite's count of the changes of the file, as it stands on the disk: within a transaction that of
+ * before it, which its commit raises by 1. */
 uint32_t store_changes(struct store *s);
 
 /* What is known of the file's pages: those of another state may have the same count. Between

@@ -520,6 +520,21 @@ static void a_pool_in_which_one_has_to_wait_serves(void **state)
     stop(true);
 }
 
+/* With what it says, until overheard(), which returns that. */
+static void start_overheard(void)
+{
+    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
+    capture_begin();
+    start_keeper();
+}
+
+static const char *overheard(void)
+{
+    const char *text = capture_end();
+    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    return text;
+}
+
 static void assert_said(const char *text, const char *what, unsigned times)
 {
     unsigned n = 0;
@@ -534,9 +549,7 @@ static void a_range_that_ends_without_its_pool_is_told_as_that(void **state)
 {
     (void)state;
     b.coord.pool.params.horizon_ms = b.coord.pool.params.first_horizon_ms = 300;
-    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
-    capture_begin();
-    start_keeper();
+    start_overheard();
     for (int64_t until = now_ms() + PATIENCE_MS; held() < 2 && now_ms() < until; take(8))
         nap();
     fake_coord_block(&b.coord, true);
@@ -545,8 +558,7 @@ static void a_range_that_ends_without_its_pool_is_told_as_that(void **state)
     fake_coord_block(&b.coord, false);
     for (int64_t until = now_ms() + PATIENCE_MS; held() > 0 && now_ms() < until; take(8))
         nap();
-    const char *text = capture_end();
-    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    const char *text = overheard();
     assert_int_equal(held(), 0);
     assert_said(text, "its range is over, and its pool is gone", 2);
     assert_said(text, "knows a later holder", 0);
@@ -560,16 +572,13 @@ static void a_spare_that_is_waited_for_is_told_once(void **state)
     for (uint16_t w = 1; w < FAKE_COORD_WORKERS; w++)
         b.coord.worker[w] = (struct fake_coord_worker){.hwm_ms = INT64_MAX / 2};
     b.options.lease.renew_ms = 5;
-    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
-    capture_begin();
-    start_keeper();
+    start_overheard();
     for (int64_t until = now_ms() + PATIENCE_MS; (fake_coord_count(&b.coord, FAKE_CLAIM) < 4 ||
                                                   fake_coord_count(&b.coord, FAKE_RENEW) < 100) &&
                                                  now_ms() < until;
          take(8))
         nap();
-    const char *text = capture_end();
-    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    const char *text = overheard();
     assert_int_equal(held(), 1);
     assert_true(fake_coord_count(&b.coord, FAKE_CLAIM) >= 4);
     assert_said(text, "a workerId is waited for", 1);
@@ -583,9 +592,7 @@ static void that_a_workerid_is_waited_for_is_told_when_it_is_known_why(void **st
 {
     (void)state;
     fake_coord_fail(&b.coord, FAKE_CLAIM, COORD_EXHAUSTED, false);
-    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
-    capture_begin();
-    start_keeper();
+    start_overheard();
     while (fake_coord_count(&b.coord, FAKE_CLAIM) == 0)
         nap();
     fake_coord_block(&b.coord, true);
@@ -595,8 +602,7 @@ static void that_a_workerid_is_waited_for_is_told_when_it_is_known_why(void **st
     fake_coord_block(&b.coord, false);
     for (int64_t until = now_ms() + PATIENCE_MS; held() < 2 && now_ms() < until; take(8))
         nap();
-    const char *text = capture_end();
-    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    const char *text = overheard();
     assert_true(asked && held() == 2);
     assert_said(text, "a workerId is waited for status=exhausted", 1);
     assert_said(text, "status=wait", 0);
@@ -608,13 +614,10 @@ static void a_claim_with_a_clock_that_is_off_is_told_as_that(void **state)
 {
     (void)state;
     fake_coord_fail(&b.coord, FAKE_CLAIM, COORD_SKEW, false);
-    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
-    capture_begin();
-    start_keeper();
+    start_overheard();
     for (int64_t until = now_ms() + PATIENCE_MS; held() < 2 && now_ms() < until; take(8))
         nap();
-    const char *text = capture_end();
-    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    const char *text = overheard();
     assert_int_equal(held(), 2);
     assert_said(text, "a workerId is waited for status=skew", 1);
     assert_said(text, "coordinator refuses or is down", 0);
@@ -630,13 +633,10 @@ static void a_pool_that_must_not_be_made_is_told_once(void **state)
     for (int i = 0; i < 3; i++)
         fake_coord_fail(&b.coord, FAKE_INIT, COORD_REFUSED, false);
     fake_coord_fail(&b.coord, FAKE_INIT, COORD_EXISTS, false); /* somebody was faster */
-    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
-    capture_begin();
-    start_keeper();
+    start_overheard();
     for (int64_t until = now_ms() + PATIENCE_MS; held() < 2 && now_ms() < until; take(8))
         nap();
-    const char *text = capture_end();
-    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    const char *text = overheard();
     assert_int_equal(held(), 2);
     assert_int_equal(fake_coord_count(&b.coord, FAKE_INIT), 5);
     assert_said(text, "coordinator refuses or is down", 1);
