@@ -370,6 +370,8 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
     }
     l->pool = *pool;
     terms_learn_pool(l, pool);
+    /* Its settle may be shorter than the one that the next renewal was set by. */
+    l->renew_due = min64(l->renew_due, mono + jitter(l, terms_renew_every(l, false)));
     l->described = true;
     l->fresh_ok = false; /* somebody else may have had a workerId of it */
     l->trouble.code = ERR_OK;
@@ -451,8 +453,7 @@ static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal 
     s->rec.cur = s->rec.nxt;
     s->rec.renewing = false;
     s->rec.n = item->n;
-    if (item->hi_ms > s->rec.hi_ms)
-        s->rec.hi_ms = item->hi_ms;
+    s->rec.hi_ms = max64(s->rec.hi_ms, item->hi_ms);
     s->t0_ms = item->t0_ms;
     s->young = reply->now_ms - item->t0_ms < l->pool.params.mature_after_ms;
     page_store(l->page, i, &s->rec);
@@ -578,8 +579,7 @@ void lease_retire(struct lease *l, uint32_t handle, int64_t mono)
 
 void lease_urge_renewal(struct lease *l, int64_t mono)
 {
-    int64_t earliest = l->renewed + URGE_EVERY_MS;
-    l->renew_due = min64(l->renew_due, mono > earliest ? mono : earliest);
+    l->renew_due = min64(l->renew_due, max64(mono, l->renewed + URGE_EVERY_MS));
 }
 
 void lease_urge_claim(struct lease *l, int64_t mono)

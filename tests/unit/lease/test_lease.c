@@ -391,6 +391,21 @@ static void between_renewals_and_tries_is_a_quarter_of_settle(void **state)
     end();
 }
 
+/* Told by a description that comes before it, which somebody who waits asks for. */
+static void a_renewal_is_brought_forward_when_a_shorter_settle_is_learnt(void **state)
+{
+    (void)state;
+    begin();
+    (void)rig_settle(&b.rig);
+    b.coord.pool.later.settle_ms = 4000;
+    b.rig.lease.described = false;
+    b.rig.lease.renew_due = rig_mono(&b.rig) + 15000;
+    (void)rig_settle(&b.rig);
+    assert_true(b.rig.lease.described);
+    assert_true(b.rig.lease.renew_due - rig_mono(&b.rig) <= 1000);
+    end();
+}
+
 static void a_renewal_tells_how_far_ahead_its_pool_grants(void **state)
 {
     (void)state;
@@ -527,6 +542,7 @@ int main(void)
         cmocka_unit_test(a_release_after_an_unanswered_renewal_names_both_tokens),
         cmocka_unit_test(the_answer_of_a_renewal_does_not_revive_the_retired),
         cmocka_unit_test(between_renewals_and_tries_is_a_quarter_of_settle),
+        cmocka_unit_test(a_renewal_is_brought_forward_when_a_shorter_settle_is_learnt),
         cmocka_unit_test(a_renewal_tells_how_far_ahead_its_pool_grants),
         cmocka_unit_test(a_pool_with_other_workerids_is_told),
         cmocka_unit_test(a_scribbled_mark_gives_back_nothing_of_the_range),
