@@ -4,6 +4,8 @@
  *
  * Over the limit the connections that hold most are closed, which are those whose clients do not
  * take their replies or do not end their requests: whoever does holds nothing between two turns.
+ * Of clients that nobody has asked who they are it is the party that holds most whose are closed
+ * (the lots of room.c): many that hold little each may not drive out one that holds more.
  * What stands in links that clients share is nobody's, and closing clients would not make it less:
  * those links are few, each has a bound of its own (link_has_room), and they count apart. One that
  * was replaced is kept by the client that does not take its reply, if there is one, and counts as
@@ -89,26 +91,81 @@ static void drop_deserted(struct net *n)
     }
 }
 
-static size_t most_held(const struct net *n)
+static void each(const struct net *n, void (*fn)(struct conn *c, void *arg), void *arg)
 {
-    size_t most = 0;
-    for (const struct link *l = n->all.next; l != &n->all; l = l->next) {
-        size_t held = held_by(CONTAINER(l, struct conn, all));
-        most = held > most ? held : most;
-    }
-    return most;
+    for (const struct link *l = n->all.next; l != &n->all; l = l->next)
+        fn(CONTAINER(l, struct conn, all), arg);
 }
 
-/* Those that hold at least so much, as many as there is room for: closing one may close another. */
-static unsigned find_holders(const struct net *n, size_t least, struct conn *found[VICTIMS])
+/* ---- whose are closed -------------------------------------------------------------------------
+ */
+
+static void weigh_anew(struct conn *c, void *unused)
 {
-    unsigned found_n = 0;
-    for (const struct link *l = n->all.next; l != &n->all && found_n < VICTIMS; l = l->next) {
-        struct conn *c = CONTAINER(l, struct conn, all);
-        if (held_by(c) >= least)
-            found[found_n++] = c;
-    }
-    return found_n;
+    (void)unused;
+    if (c->lot)
+        *room_held(c->lot) = 0;
+}
+
+static void weigh(struct conn *c, void *unused)
+{
+    (void)unused;
+    if (c->lot)
+        *room_held(c->lot) += held_by(c);
+}
+
+/* Of its lot, as it was weighed; of the connection, if it is in none. */
+static size_t weight(const struct conn *c)
+{
+    return c->lot ? *room_held(c->lot) : held_by(c);
+}
+
+static bool is_with(const struct conn *c, const struct conn *other)
+{
+    return c == other || (c->lot && c->lot == other->lot);
+}
+
+struct victims {
+    struct conn *heaviest; /* one of its lot, or alone */
+    size_t most;           /* that one of those with it holds */
+    unsigned n;
+    struct conn *of[VICTIMS];
+};
+
+static void find_heaviest(struct conn *c, void *arg)
+{
+    struct victims *v = arg;
+    if (!v->heaviest || weight(c) > weight(v->heaviest))
+        v->heaviest = c;
+}
+
+static void find_most(struct conn *c, void *arg)
+{
+    struct victims *v = arg;
+    size_t held = is_with(c, v->heaviest) ? held_by(c) : 0;
+    v->most = held > v->most ? held : v->most;
+}
+
+static void find_holders(struct conn *c, void *arg)
+{
+    struct victims *v = arg;
+    if (v->n < VICTIMS && is_with(c, v->heaviest) && held_by(c) >= v->most - v->most / 2)
+        v->of[v->n++] = c;
+}
+
+/* Of those that keep most, all together, the ones that do, as many as there is room for: closing
+ * one may close another. false: nobody keeps anything. */
+static bool choose(const struct net *n, struct victims *v)
+{
+    *v = (struct victims){.n = 0};
+    each(n, weigh_anew, NULL);
+    each(n, weigh, NULL);
+    each(n, find_heaviest, v);
+    if (v->heaviest)
+        each(n, find_most, v);
+    if (v->most > 0)
+        each(n, find_holders, v);
+    return v->n > 0;
 }
 
 static void tell(struct net *n, size_t was, unsigned closed)
@@ -136,21 +193,19 @@ static bool is_above(const struct net *n, size_t limit)
 
 void memory_evict(struct net *n)
 {
-    struct conn *victim[VICTIMS];
-    size_t was = n->bytes, most, enough = n->conf.memory - n->conf.memory / SLACK;
+    struct victims v;
+    size_t was = n->bytes, enough = n->conf.memory - n->conf.memory / SLACK;
     unsigned closed = 0;
     if (!is_above(n, n->conf.memory))
         return;
     drop_deserted(n);
-    while (is_above(n, enough) && (most = most_held(n)) > 0) {
-        unsigned found = find_holders(n, most - most / 2, victim);
-        for (unsigned i = 0; i < found && is_above(n, enough); i++) {
-            if (victim[i]->state == CONN_DEAD)
+    while (is_above(n, enough) && choose(n, &v))
+        for (unsigned i = 0; i < v.n && is_above(n, enough); i++) {
+            if (v.of[i]->state == CONN_DEAD)
                 continue;
-            evict(victim[i]);
+            evict(v.of[i]);
             closed++;
         }
-    }
     if (closed > 0)
         tell(n, was, closed);
 }

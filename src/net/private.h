@@ -216,14 +216,17 @@ size_t conn_hear(struct conn *c);
 void conn_resume(struct conn *c, uint32_t quota);
 void conn_go_on(struct conn *c); /* of turns */
 void conn_close(struct conn *c);
+void conn_drain(struct conn *c);
 void conn_end(struct conn *c, enum net_end why);
 
 void room_init(struct net *n);
 void room_enter(struct conn *c); /* one without a slot */
 void room_leave(struct conn *c); /* twice does no harm */
-/* Whether there is a place for whoever holds the other end of fd; it may be another's, who is
- * closed. */
+/* There is a place for whoever holds the other end of fd; if need be another's, who is closed. */
 bool room_for(struct net *n, const struct net_service *svc, int fd);
+/* The same for one more link of c's own, where they are used up. */
+bool room_for_link(struct upstream *up, const struct conn *c);
+size_t *room_held(struct lot *l); /* for memory.c alone */
 
 /* After a turn this is not asked of who has logged in, and it is in no lot. */
 static inline bool conn_is_stranger(struct conn *c)
@@ -248,8 +251,6 @@ void peer_of(int fd, struct net_peer *out);
  * time, a quarter of an hour. */
 void peer_watch_client(int fd);
 void peer_watch_server(int fd);
-
-void conn_drain(struct conn *c);
 
 /* idle.c: who is silent for too long */
 void idle_init(struct net *n);
@@ -294,8 +295,7 @@ static inline void memory_check(struct net *n)
 
 /* sweep.c: what no event tells */
 void sweep_init(struct net *n);
-/* Each connection that is not READING, is a stranger, or has a request that is not whole; twice
- * does no harm. */
+/* Who is not READING, is a stranger, or has a request that is not whole; twice does no harm. */
 void sweep_watch(struct conn *c);
 void sweep_forget(struct conn *c);
 void sweep_slack(struct net *n); /* something was given up: perhaps there is much to give back */

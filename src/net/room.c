@@ -9,7 +9,11 @@
  * Of a party (net_peer.id) the strangers are one lot, and the guests, whom nobody asks who they
  * are, another. Who has logged in is in none: nobody takes that place.
  *
- * Invariant: a step takes as long for any number of connections, whoever comes.
+ * The same lots tell who makes room for a link of another's own to the server behind (uplink.c),
+ * and whose connections are closed when too much is kept (memory.c).
+ *
+ * Invariant: a step takes as long for any number of connections, whoever comes. (Not so for a link:
+ * those that there may be are gone through, at the cost of who asks for one more.)
  */
 #include "net/private.h"
 
@@ -26,6 +30,7 @@ struct party {
         struct link rank;  /* room.ranks, or none */
         struct link conns; /* conn.place */
         uint32_t n;        /* of them */
+        size_t held;       /* bytes, of memory.c */
     } lot[ROOM_KINDS];
 };
 
@@ -217,5 +222,51 @@ bool room_for(struct net *n, const struct net_service *svc, int fd)
     while (svc->connections >= svc->slots)
         if (!make_slot(n, svc))
             return false;
+    return true;
+}
+
+size_t *room_held(struct lot *l)
+{
+    return &l->held;
+}
+
+/* ---- links of clients' own --------------------------------------------------------------------
+ */
+
+/* The lot of which more than half of the clients with a link of their own are, if there is one: it
+ * is what is left when each client is struck out with one of another lot (Boyer and Moore 1991). */
+static const struct lot *majority(const struct upstream *up)
+{
+    const struct lot *left = NULL;
+    size_t n = 0;
+    for (const struct link *i = up->links.next; i != &up->links; i = i->next) {
+        const struct relay *owner = CONTAINER(i, struct upstream_link, all)->owner;
+        if (owner && n == 0)
+            left = owner->c->lot;
+        if (owner)
+            n += owner->c->lot == left ? 1 : (size_t)-1;
+    }
+    return left;
+}
+
+bool room_for_link(struct upstream *up, const struct conn *c)
+{
+    const struct lot *most = majority(up);
+    struct conn *quietest = NULL;
+    size_t n = 0, own = 0;
+    for (const struct link *i = up->links.next; i != &up->links; i = i->next) {
+        const struct relay *owner = CONTAINER(i, struct upstream_link, all)->owner;
+        if (!owner)
+            continue;
+        own += owner->c->lot == c->lot;
+        if (owner->c->lot != most)
+            continue;
+        n++;
+        if (!quietest || owner->c->active_us < quietest->active_us)
+            quietest = owner->c;
+    }
+    if (!most || n <= up->others_max / 2 || n <= own + 1) /* else they would take turns */
+        return false;
+    conn_end(quietest, NET_END_SLOT);
     return true;
 }

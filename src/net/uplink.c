@@ -137,7 +137,7 @@ struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigne
 {
     if (upstream_waits(up, lane, speaks(up, owner, lane)))
         return NULL;
-    if (owner && !upstream_may_own(up)) {
+    if (owner && !upstream_may_own(up) && !room_for_link(up, owner->c)) {
         upstream_short(up, "upstream.connections is reached");
         return NULL;
     }

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -258,6 +259,20 @@ void net_bench_call(struct net_bench *b, void (*fn)(struct net_bench *, void *),
     while (b->fn)
         (void)pthread_cond_wait(&b->done, &b->lock);
     (void)pthread_mutex_unlock(&b->lock);
+}
+
+static void do_listen(struct net_bench *b, void *arg)
+{
+    struct err e;
+    struct net_door door = {.mode = 0600};
+    assert_int_equal(net_listen(b->net, span_str(arg), &door, &b->svc, NULL, 0, &e), ERR_OK);
+}
+
+void net_bench_inside(struct net_bench *b, struct net_bench *inside)
+{
+    (void)snprintf(inside->address, sizeof inside->address, "unix:/tmp/sidflake-inside-%ld",
+                   (long)getpid());
+    net_bench_call(b, do_listen, inside->address);
 }
 
 static void do_open(struct net_bench *b, void *arg)

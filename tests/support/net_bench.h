@@ -63,6 +63,10 @@ void net_bench_inherit(struct net_bench *b, struct span records, const char *add
 /* Runs fn in the loop and waits until it has returned. */
 void net_bench_call(struct net_bench *b, void (*fn)(struct net_bench *, void *), void *arg);
 
+/* Listens on a UNIX socket, too; inside has its address alone: for another party than who comes by
+ * TCP. */
+void net_bench_inside(struct net_bench *b, struct net_bench *inside);
+
 /* Opens the gate and wakes those who wait. */
 void net_bench_open_gate(struct net_bench *b);
 

@@ -2,7 +2,10 @@
  * way, and for how many of clients' own there is room. */
 #include "unit/net/upstream_rig.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 static void do_kept(struct net_bench *n, void *arg)
 {
@@ -432,6 +435,83 @@ static void links_of_ones_own_are_limited(void **state)
     (void)close(two);
 }
 
+/* Two parties: who comes by TCP, and who by UNIX. */
+static void a_party_of_guests_has_no_more_than_half_of_them_against_others(void **state)
+{
+    (void)state;
+    struct net_bench inside = {.door = b.door};
+    int two = listen_at("127.0.0.2"), c[5], link[5];
+    owned_max = 5;
+    start("127.0.0.2");
+    net_bench_inside(&b, &inside);
+    for (int i = 0; i < 5; i++)
+        link[i] = served_by(two, c[i] = dial(&b), "up");
+    served_at(link[0], c[0]); /* it is not the one that was silent longest */
+    int own = dial(&b), in[3], out[3];
+    say(own, "up one\n");
+    expect(own, "down\n"); /* of those who have them all, nobody takes another's */
+    out[0] = served_by(two, in[0] = dial(&inside), "up");
+    expect_end(c[1]);
+    expect_end(link[1]);
+    assert_int_equal(net_bench_ended(&b, NET_END_SLOT), 1);
+    out[1] = served_by(two, in[1] = dial(&inside), "up");
+    expect_end(c[2]);
+    say(in[2] = dial(&inside), "up one\n");
+    expect(in[2], "down\n"); /* three and two: they would only take turns */
+    say(own, "up one\n");
+    expect(own, "down\n");
+    served_at(link[0], c[0]);
+    served_at(link[3], c[3]);
+    served_at(out[0], in[0]);
+    served_at(out[1], in[1]);
+    for (int i = 0; i < 5; i++) {
+        (void)close(c[i]);
+        (void)close(link[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        (void)close(in[i]);
+    (void)close(out[0]);
+    (void)close(out[1]);
+    (void)close(own);
+    (void)close(two);
+}
+
+/* Each process that comes by UNIX is a party of its own. */
+static void a_party_of_guests_may_have_half_of_them(void **state)
+{
+    (void)state;
+    struct net_bench inside = {.door = b.door};
+    int two = listen_at("127.0.0.2"), c[2], link[4];
+    owned_max = 4;
+    start("127.0.0.2");
+    net_bench_inside(&b, &inside);
+    for (int i = 0; i < 2; i++)
+        link[i] = served_by(two, c[i] = dial(&b), "up");
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; pid == 0 && i < 2; i++)
+        say(dial(&inside), "up one\n");
+    if (pid == 0)
+        for (;;)
+            (void)pause();
+    for (int i = 2; i < 4; i++)
+        expect(link[i] = accepted(two), "one\n");
+    int third = dial(&inside);
+    say(third, "up one\n");
+    expect(third, "down\n");
+    assert_int_equal(net_bench_ended(&b, NET_END_SLOT), 0);
+    (void)kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    for (int i = 0; i < 4; i++)
+        (void)close(link[i]);
+    (void)close(c[0]);
+    (void)close(c[1]);
+    (void)close(third);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +528,8 @@ int main(void)
         BENCH(a_successor_takes_the_place_of_one_that_broke),
         BENCH(many_replies_for_nobody_make_a_shared_link_make_way),
         BENCH(links_of_ones_own_are_limited),
+        BENCH(a_party_of_guests_has_no_more_than_half_of_them_against_others),
+        BENCH(a_party_of_guests_may_have_half_of_them),
     };
     return cmocka_run_group_tests_name("net/bounds", tests, NULL, NULL);
 }

@@ -307,6 +307,32 @@ static void what_stands_in_ones_own_link_is_ones_own(void **state)
     (void)close(server);
 }
 
+/* Many who keep little each, of one party, and one of another who keeps more than each of them. */
+static void those_are_closed_of_whom_all_together_keep_most(void **state)
+{
+    (void)state;
+    static char part[12001];
+    struct net_bench inside = {.door = b.door};
+    int few[4 * SMALL];
+    memset(part, 'x', sizeof part - 1);
+    b.conf.memory = 100000;
+    net_bench_start(&b, NULL);
+    net_bench_inside(&b, &inside);
+    int one = dial(&inside);
+    say(one, part);
+    NET_AWAIT(kept() >= sizeof part - 1);
+    for (int i = 0; i < 4 * SMALL; i++)
+        say_what_it_takes(few[i] = dial(&b), part, 4000);
+    NET_AWAIT(net_bench_ended(&b, NET_END_MEMORY) > 0);
+    NET_AWAIT(kept() <= b.conf.memory);
+    say(one, "\n");
+    assert_int_equal(recv(one, part, sizeof part, MSG_WAITALL), sizeof part);
+    assert_int_equal(part[sizeof part - 1], '\n');
+    for (int i = 0; i < 4 * SMALL; i++)
+        (void)close(few[i]);
+    (void)close(one);
+}
+
 #define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 int main(void)
@@ -314,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         NET(those_who_keep_most_are_closed),
         NET(so_are_those_who_take_nothing),
+        NET(those_are_closed_of_whom_all_together_keep_most),
         BENCH(what_stands_in_a_shared_link_is_nobodys),
         BENCH(what_stands_in_ones_own_link_is_ones_own),
         BENCH(a_link_that_was_replaced_is_the_clients_that_keeps_it),

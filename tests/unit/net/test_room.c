@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,21 +18,12 @@
 static struct net_bench b;
 static struct net_bench inside; /* its address alone: of the other listener */
 
-static void do_listen(struct net_bench *n, void *arg)
-{
-    struct err e;
-    struct net_door door = {.mode = 0600};
-    assert_int_equal(net_listen(n->net, span_str(arg), &door, &n->svc, NULL, 0, &e), ERR_OK);
-}
-
 static void start(uint32_t connections, bool strangers)
 {
     b.conf.connections = connections;
     b.strangers = strangers;
     net_bench_start(&b, NULL);
-    (void)snprintf(inside.address, sizeof inside.address, "unix:/tmp/sidflake-room-%ld",
-                   (long)getpid());
-    net_bench_call(&b, do_listen, inside.address);
+    net_bench_inside(&b, &inside);
 }
 
 /* One who was let in. */
@@ -216,6 +208,8 @@ static pid_t another(int n)
     uint64_t before = net_bench_connections(&b);
     pid_t pid = fork();
     assert_true(pid >= 0);
+    if (pid == 0)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int i = 0; pid == 0 && i < n; i++)
         (void)dial(&inside);
     if (pid == 0)
