@@ -19,6 +19,10 @@ sbindir ?= $(prefix)/sbin
 sysconfdir ?= /etc
 mandir ?= $(prefix)/share/man
 docdir ?= $(prefix)/share/doc/sidflake
+unitdir ?= $(prefix)/lib/systemd/system
+sysusersdir ?= $(prefix)/lib/sysusers.d
+bashdir ?= $(prefix)/share/bash-completion/completions
+zshdir ?= $(prefix)/share/zsh/site-functions
 
 CLANG := $(findstring clang,$(notdir $(CC)))
 B := build/$(VARIANT)$(CLANG:%=-%)
@@ -248,6 +252,7 @@ quick: $(QUICK_BIN)
 define TRY
 sidflake starts here with conf/sidflake.dev.yaml, in the foreground. In another terminal:
 
+  build/sidflakectl next orders                              an ID
   printf 'get id:orders\r\nquit\r\n' | nc 127.0.0.1 11212    memcached protocol
   redis-cli -p 6380 GET id:orders                            Redis protocol, or, without redis-cli:
   printf 'GET id:orders\r\nQUIT\r\n' | nc 127.0.0.1 6380
@@ -277,7 +282,7 @@ make bench      speed and memory, beside Redis and memcached: BENCH=--quick
 make lint       layers, banned calls, headers, format, cppcheck, shellcheck
 make format     format all C files
 make install    to $$(DESTDIR)$$(prefix), prefix=/usr/local; uninstall takes it away again
-make deps       install what build, tests and lint need
+make deps       install what the build needs; what else a target needs it installs itself
 make dist       build/sidflake-$(VERSION).tar.gz of the last commit
 make deb        Debian packages, below build/dist; make rpm and make image likewise
 make clean      remove build/
@@ -295,7 +300,7 @@ run:
 	@exec build/sidflake -c conf/sidflake.dev.yaml
 
 deps:
-	@tools/install-deps build test lint
+	@tools/install-deps build
 
 help:
 	@printf '%s\n' "$$HELP"
@@ -305,21 +310,30 @@ help:
 MAN := $(wildcard packaging/man/*.[1-8])
 man_path = $(mandir)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
+# Files that are installed as they are, each with its place.
+AS_IS := LICENSE:$(docdir)/LICENSE packaging/systemd/sidflake.sysusers:$(sysusersdir)/sidflake.conf \
+	$(foreach p,$(PROGRAMS),packaging/completion/$(p):$(bashdir)/$(p) \
+		packaging/completion/_$(p):$(zshdir)/_$(p)) \
+	$(foreach m,$(MAN),$(m):$(call man_path,$(m)))
+place = $(lastword $(subst :, ,$(1)))
+UNIT_HERE = sed -e 's,/usr/sbin/,$(sbindir)/,' -e 's,/etc/sidflake,$(sysconfdir)/sidflake,'
+
 .PHONY: install uninstall dist clean distclean
 install: $(PROGRAMS:%=$(B)/%)
 	$(INSTALL) -d -m 755 $(DESTDIR)$(sbindir) $(DESTDIR)$(bindir) $(DESTDIR)$(sysconfdir)/sidflake \
-		$(DESTDIR)$(docdir)
+		$(DESTDIR)$(unitdir)
 	$(INSTALL) -m 755 $(B)/sidflake $(DESTDIR)$(sbindir)/sidflake
 	$(INSTALL) -m 755 $(B)/sidflakectl $(DESTDIR)$(bindir)/sidflakectl
-	$(INSTALL) -m 644 LICENSE $(DESTDIR)$(docdir)/LICENSE
 	[ -e $(DESTDIR)$(sysconfdir)/sidflake/sidflake.yaml ] || \
 		$(INSTALL) -m 644 conf/sidflake.yaml $(DESTDIR)$(sysconfdir)/sidflake/sidflake.yaml
-	$(foreach m,$(MAN),$(INSTALL) -D -m 644 $(m) $(DESTDIR)$(call man_path,$(m)) &&) :
+	$(UNIT_HERE) packaging/systemd/sidflake.service >$(DESTDIR)$(unitdir)/sidflake.service
+	chmod 644 $(DESTDIR)$(unitdir)/sidflake.service
+	$(foreach f,$(AS_IS),$(INSTALL) -D -m 644 $(subst :, $(DESTDIR),$(f)) &&) :
 
 # The configuration stays: it may have been changed.
 uninstall:
-	rm -f $(DESTDIR)$(sbindir)/sidflake $(DESTDIR)$(bindir)/sidflakectl $(DESTDIR)$(docdir)/LICENSE \
-		$(foreach m,$(MAN),$(DESTDIR)$(call man_path,$(m)))
+	rm -f $(DESTDIR)$(sbindir)/sidflake $(DESTDIR)$(bindir)/sidflakectl \
+		$(DESTDIR)$(unitdir)/sidflake.service $(foreach f,$(AS_IS),$(DESTDIR)$(call place,$(f)))
 	-rmdir $(DESTDIR)$(docdir)
 
 dist:

@@ -22,8 +22,6 @@ deb:
 	@tools/install-deps build deb
 	@SOURCE=$(SOURCE) packaging/stage $(STAGED)
 	cp -r $(STAGED)/packaging/debian $(STAGED)/debian
-	cp $(STAGED)/packaging/systemd/sidflake.service $(STAGED)/packaging/systemd/sidflake.sysusers \
-		$(STAGED)/debian
 	rm -f $(DIST)/*.deb $(DIST)/*.changes $(DIST)/*.buildinfo
 	cd $(STAGED) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) \
 		dpkg-buildpackage -b -us -uc
