@@ -167,6 +167,24 @@ static void what_was_agreed_upon_is_repeated_behind_a_login(void **state)
     }
 }
 
+/* Who is asked for a login that is ours, and then for one of the server's, is the server's client
+ * in one protocol. */
+static void a_login_here_tells_the_server_of_the_protocol(void **state)
+{
+    char hello[sizeof HELLO_3_REPLY];
+    (void)state;
+    mode = ACCESS_ANY;
+    start(rig->svc);
+    int client = dial(&b), link = link_of(client);
+    say(client, "HELLO 3 AUTH me any\r\n");
+    expect(link, HELLO_3);
+    say(link, "%0\r\n"); /* not for the client */
+    assert_int_equal(recv(client, hello, sizeof hello, 0), sizeof HELLO_3_REPLY - 1);
+    expect_proto(client, link, 3);
+    (void)close(client);
+    (void)close(link);
+}
+
 /* ---- behind MONITOR ---------------------------------------------------------------------------
  */
 
@@ -393,6 +411,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_transaction_is_there_while_keys_are_watched, begin, end),
         cmocka_unit_test_setup_teardown(what_was_agreed_upon_is_repeated_behind_a_login, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(a_login_here_tells_the_server_of_the_protocol, begin, end),
         cmocka_unit_test_setup_teardown(behind_monitor_an_answer_from_here_is_the_last, begin, end),
         cmocka_unit_test_setup_teardown(behind_monitor_the_replies_that_are_due_come_first, begin,
                                         end),
