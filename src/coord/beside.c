@@ -1,8 +1,5 @@
 #include "coord/beside.h"
 
-#include "base/int64.h"
-#include "coord/tally.h"
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,27 +87,27 @@ int beside_hold(struct beside *b, const char *path)
     return why;
 }
 
-int beside_look(struct beside *b, const char *path, int64_t *latest)
+int beside_look(struct beside *b, const char *path, struct tally_name *latest)
 {
-    int64_t one;
+    struct tally_name one;
     int why = turn(b, path);
-    *latest = -1;
+    *latest = TALLY_NAME_NONE;
     b->dir[1] = -1;
     for (size_t i = 0; why == 0 && i < names(b); i++) {
         why = sole_enter(&b->sole[i], name_of(b, path, i), &b->dir[i]);
         if (why == 0)
             why = tally_look(b->dir[i], name_of(b, path, i), &one);
         if (why == 0)
-            *latest = max64(*latest, one);
+            tally_merge(latest, &one);
     }
     return why;
 }
 
-int beside_leave(const struct beside *b, const char *path, int64_t tick)
+int beside_leave(const struct beside *b, const char *path, int64_t tick, int64_t nonce)
 {
     int why = 0;
     for (size_t i = 0; why == 0 && i < names(b); i++)
-        why = tally_leave(b->dir[i], name_of(b, path, i), tick);
+        why = tally_leave(b->dir[i], name_of(b, path, i), tick, nonce);
     return why;
 }
 

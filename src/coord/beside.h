@@ -24,6 +24,7 @@
 #define SIDFLAKE_COORD_BESIDE_H
 
 #include "coord/sole.h"
+#include "coord/tally.h"
 
 #define BESIDE_NAMES 2 /* the path, and what links there lead to */
 
@@ -41,11 +42,11 @@ enum sole_state beside_first(struct beside *b, const char *path);
 /* sole_hold at each name. */
 int beside_hold(struct beside *b, const char *path);
 
-/* *latest: the highest tick beside any name; -1: there is none. */
-int beside_look(struct beside *b, const char *path, int64_t *latest);
+/* *latest: of all that stands beside any name. */
+int beside_look(struct beside *b, const char *path, struct tally_name *latest);
 
-/* Leaves tick where beside_look was. */
-int beside_leave(const struct beside *b, const char *path, int64_t tick);
+/* Leaves a name where beside_look was. */
+int beside_leave(const struct beside *b, const char *path, int64_t tick, int64_t nonce);
 
 /* At the end. */
 void beside_end(struct beside *b);

@@ -5,6 +5,7 @@
 #ifndef SIDFLAKE_COORD_PLACE_H
 #define SIDFLAKE_COORD_PLACE_H
 
+#include "coord/coord.h"
 #include "coord/tally.h"
 
 struct place {
@@ -15,6 +16,11 @@ struct place {
 /* 0, or an error of errno(3). */
 int place_find(const char *path, struct place *out);
 bool place_same(const struct place *a, const struct place *b);
+
+/* Whether a pool may be, or with create be made, at the path. COORD_OK; or SQLite would say no more
+ * than "unable to open", or others than those who may write to the file may leave something beside
+ * it that passes for ours: names (tally.h), or a journal that SQLite plays back. */
+enum coord_status place_check(const char *path, bool create, struct coord_reply *r);
 
 /* The boot's id (proc(5)); "": not known. */
 void place_boot(char out[TALLY_BOOT_MAX]);

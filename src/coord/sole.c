@@ -160,9 +160,9 @@ static int is_free(const struct sole_lock *l)
 
 static int leave_trace(int dir, const char *path)
 {
-    int64_t latest;
+    struct tally_name latest;
     int why = tally_look(dir, path, &latest);
-    return why || latest >= 0 ? why : tally_leave(dir, path, 0);
+    return why || latest.tick >= 0 ? why : tally_leave(dir, path, 0, 0);
 }
 
 /* The locks above the file's directory are taken where they can be: who cannot take them cannot ask
@@ -202,7 +202,7 @@ int sole_enter(struct sole *s, const char *path, int *dir)
 enum sole_state sole_look(struct sole *s, const char *path)
 {
     int dir;
-    int64_t latest;
+    struct tally_name latest;
     if (s->holder || sole_enter(s, path, &dir) != 0 || is_link(path) || !is_of_one_host(dir))
         return SOLE_UNKNOWN;
     int all = 1;
@@ -212,7 +212,7 @@ enum sole_state sole_look(struct sole *s, const char *path)
             return SOLE_OTHERS;
         all = one < 0 ? one : all;
     }
-    if (all < 0 || tally_look(dir, path, &latest) != 0 || latest >= 0)
+    if (all < 0 || tally_look(dir, path, &latest) != 0 || latest.tick >= 0)
         return SOLE_UNKNOWN;
     return SOLE_FIRST;
 }

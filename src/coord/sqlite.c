@@ -8,8 +8,7 @@
  *   - The fingerprint is that inode, the time of its birth, since inode numbers are used again, and
  *     the turn of the tally, since a file set back in place keeps both. Another one reopens the
  *     pool. The device's number is good for one boot only, so the tally has it.
- *   - A transaction is answered when its tick stands beside the file (tally.h), by each name that
- * it has (beside.h).
+ *   - A transaction is answered when its tick stands beside the file (tally.h, beside.h).
  *   - What somebody else keeps in WAL mode is not used: a file put back would not show.
  *   - A transaction that has failed before COMMIT changed nothing; of one that failed in COMMIT
  *     that is not known.
@@ -48,10 +47,10 @@ struct file {
     struct beside beside;
     struct place place; /* of the open file, or of the one before */
     char fingerprint[STORE_FINGERPRINT_MAX];
-    char boot[TALLY_BOOT_MAX]; /* "": not known */
-    int64_t answered;          /* the latest tick in that file that this process was answered; -1 */
-    int64_t tick, nonce;       /* of the transaction that runs; 0: it tells nobody anything */
-    uint32_t changes;          /* by SQLite's count, before it */
+    char boot[TALLY_BOOT_MAX];  /* "": not known */
+    struct tally_name answered; /* the latest in that file that this process was answered */
+    struct tally_name own;      /* of the transaction that runs; tick 0: it tells nobody anything */
+    uint32_t changes;           /* by SQLite's count, before it */
     char pool[COORD_POOL_NAME_MAX];
     char who[COORD_WHO_MAX];
     char path[PATH_MAX];
@@ -179,35 +178,24 @@ static enum coord_status open_file(struct file *f, bool create, struct coord_rep
         return outcome_down(r, ERR_BUSY, REPLACED, f->path);
     }
     if (!place_same(&f->place, &after))
-        f->answered = -1;
+        f->answered = TALLY_NAME_NONE;
     f->place = after;
     return COORD_OK;
-}
-
-/* SQLite says no more than "unable to open": the directory is what is wrong most often. */
-static enum coord_status check_directory(struct file *f, struct coord_reply *r)
-{
-    char dir[PATH_MAX];
-    struct stat st;
-    sole_directory(f->path, dir);
-    int errnum = stat(dir, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
-    if (!errnum)
-        return COORD_OK;
-    return outcome_refused(r, "%s: expected a directory to make the pool's file in, found %s", dir,
-                           strerror(errnum));
 }
 
 static enum coord_status ready(struct file *f, bool create, struct coord_reply *r)
 {
     f->deadline_us = clock_mono_us(f->clock) + f->timeout_us;
+    enum coord_status s = place_check(f->path, create, r);
+    if (s != COORD_OK)
+        return s;
     if (f->store.db) {
         struct place now;
         if (place_find(f->path, &now) == 0 && place_same(&now, &f->place))
             return COORD_OK;
         store_close(&f->store);
     }
-    enum coord_status s = create ? check_directory(f, r) : COORD_OK;
-    return s == COORD_OK ? open_file(f, create, r) : s;
+    return open_file(f, create, r);
 }
 
 /* ---- transactions --------------------------------------------------------------------------- */
@@ -218,29 +206,39 @@ enum kind {
     KIND_CREATE
 };
 
+/* The file has its tick, and another transaction of that tick. Of what was lost before its latest
+ * turn nothing is to be said again. */
+static bool is_lost(struct file *f, const struct tally *t, const struct tally_name *name)
+{
+    bool kept = name->tick <= t->tick && name->tick > t->tick - STORE_PAST_MAX;
+    return name->torn || (name->nonce > 0 && kept && name->tick >= t->turn &&
+                          !store_tally_has(&f->store, name->tick, name->nonce));
+}
+
 /* Numbers the transaction, and knows by that whether the file was set back. 0, or errno. What
  * stands beside is looked at last: whoever left a name there since is known then, and what of the
  * file was put back since shows at the end. */
 static int number(struct file *f)
 {
     struct tally t;
-    int64_t beside;
+    struct tally_name beside;
     f->changes = store_changes(&f->store);
     store_tally_get(&f->store, &t);
     int why = beside_look(&f->beside, f->path, &beside);
     if (why)
         return why;
-    f->nonce = (int64_t)(rng_u64(rng_system()) >> 11);
-    struct tally_now now = {.device = f->place.device,
+    int64_t nonce = (int64_t)(rng_u64(rng_system()) >> 11 | 1);
+    struct tally_now now = {.lost = is_lost(f, &t, &beside) || is_lost(f, &t, &f->answered),
+                            .device = f->place.device,
                             .boot = f->boot,
                             .inode = f->place.inode,
-                            .nonce = f->nonce,
+                            .nonce = nonce,
                             .changes = f->changes};
-    tally_next(&t, max64(beside, f->answered), &now);
+    tally_next(&t, max64(beside.tick, f->answered.tick), &now);
     store_tally_set(&f->store, &t);
     (void)snprintf(f->fingerprint, sizeof f->fingerprint, "%s:%" PRIx64, f->place.inode,
                    (uint64_t)t.turn);
-    f->tick = t.tick;
+    f->own = (struct tally_name){.tick = t.tick, .nonce = nonce};
     return 0;
 }
 
@@ -269,7 +267,7 @@ static enum coord_status begin(struct file *f, enum kind kind, const char *ident
         return failed(f, false, r);
     if (!store_has_journal(&f->store) && f->store.rc == SQLITE_OK)
         return kept_in_wal(f, r);
-    f->tick = 0;
+    f->own.tick = 0;
     int fault = kind == KIND_READ ? 0 : number(f);
     if (fault) {
         store_close(&f->store);
@@ -289,13 +287,17 @@ static enum coord_status begin(struct file *f, enum kind kind, const char *ident
     return COORD_OK;
 }
 
-/* What was committed is still in the file, of which it now shows beside if it is set back. */
+/* What was committed is still in the file, of which it now shows beside if it is set back; and what
+ * shows there is in the file, whose lock keeps it as it is. */
 static bool stands(struct file *f)
 {
     struct place now;
+    struct tally_name beside;
     store_forget(&f->store);
     store_run(&f->store, STORE_BEGIN_READ);
-    bool there = store_tally_has(&f->store, f->tick, f->nonce);
+    bool there = store_tally_has(&f->store, f->own.tick, f->own.nonce) &&
+                 beside_look(&f->beside, f->path, &beside) == 0 && !beside.torn &&
+                 store_tally_has(&f->store, beside.tick, beside.nonce);
     store_run(&f->store, STORE_COMMIT);
     return there && place_find(f->path, &now) == 0 && place_same(&now, &f->place);
 }
@@ -312,7 +314,7 @@ static enum coord_status set_back(struct file *f, struct coord_reply *r)
 static enum coord_status end(struct file *f, enum coord_status s, struct coord_reply *r)
 {
     /* What was read of two states, one put there since it began, would be written as one. */
-    bool as_begun = f->tick == 0 || store_changes(&f->store) == f->changes;
+    bool as_begun = f->own.tick == 0 || store_changes(&f->store) == f->changes;
     if (f->store.rc != SQLITE_OK)
         return failed(f, false, r);
     if (!as_begun)
@@ -320,9 +322,9 @@ static enum coord_status end(struct file *f, enum coord_status s, struct coord_r
     store_run(&f->store, STORE_COMMIT);
     if (f->store.rc != SQLITE_OK)
         return failed(f, true, r);
-    if (f->tick == 0)
+    if (f->own.tick == 0)
         return s;
-    int fault = beside_leave(&f->beside, f->path, f->tick);
+    int fault = beside_leave(&f->beside, f->path, f->own.tick, f->own.nonce);
     if (fault) {
         store_close(&f->store);
         return outcome_down(r, ERR_IO, "%s: expected a directory to leave a file in, found %s",
@@ -333,7 +335,7 @@ static enum coord_status end(struct file *f, enum coord_status s, struct coord_r
         return failed(f, true, r);
     if (!there)
         return set_back(f, r);
-    f->answered = f->tick;
+    f->answered = f->own;
     return s;
 }
 
@@ -566,7 +568,7 @@ static enum err_code file_open(const struct coord_options *o, struct coord **out
     }
     f->base.driver = &coord_sqlite;
     beside_init(&f->beside);
-    f->answered = -1;
+    f->answered = TALLY_NAME_NONE;
     place_boot(f->boot);
     f->clock = o->clock;
     f->timeout_us = o->timeout_us;

@@ -6,24 +6,28 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define DIGITS_MAX 15 /* of a tick: more are none of ours, and no sum overflows */
-#define TICK_MAX   INT64_C(999999999999999)
+#define DIGITS_MAX   15 /* of a tick: more are none of ours, and no sum overflows */
+#define NONCE_DIGITS 16
+#define TICK_MAX     INT64_C(999999999999999)
 
-/* The first page is older than the tally's. By the distance, since the count begins anew. */
+/* Older than the tally's is the first page, by the distance, since the count begins anew; or the
+ * one with the rest of what its transaction wrote. */
 static bool is_mixed(const struct tally *t, const struct tally_now *now)
 {
+    if (t->tick > 0 && !t->inode[0])
+        return true;
     return strcmp(now->inode, t->inode) == 0 && (int32_t)(now->changes - (uint32_t)t->changes) < 0;
 }
 
 void tally_next(struct tally *t, int64_t known, const struct tally_now *now)
 {
-    bool old = known > t->tick || is_mixed(t, now);
+    bool old = now->lost || known > t->tick || is_mixed(t, now);
     bool elsewhere = *now->boot && strcmp(now->boot, t->boot) == 0 && now->device != t->device;
     t->tick = min64(max64(known, t->tick), TICK_MAX - 1) + 1;
     if (old || elsewhere)
@@ -41,39 +45,25 @@ static const char *base(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The number in a name beside the file; -1: it is another name. */
-static int64_t number_of(const char *name, const char *path)
+/* false: it is no name beside the file. */
+static bool parse(const char *name, const char *path, struct tally_name *out)
 {
     char lead[NAME_MAX + 16];
-    uint64_t tick;
+    uint64_t tick, nonce = 0;
     int n = snprintf(lead, sizeof lead, ".%s-tally.", base(path));
     if (n < 0 || (size_t)n >= sizeof lead || strncmp(name, lead, (size_t)n) != 0)
-        return -1;
-    struct span digits = span_str(name + n);
-    return digits.n <= DIGITS_MAX && dec_u64(digits, &tick) ? (int64_t)tick : -1;
-}
-
-/* As far as those who made it may write to the pool's file, whom it says everything. Of a group
- * that says nothing: a directory may give it to whatever is made there. */
-static bool may_write(const struct stat *by, const struct stat *file)
-{
-    return by->st_uid == file->st_uid || (file->st_mode & S_IWOTH);
-}
-
-static bool counts(int dir, const char *name, const char *path)
-{
-    struct stat all, one, file;
-    if (fstat(dir, &all) != 0 || !(all.st_mode & S_IWOTH))
-        return true;
-    if (fstatat(dir, name, &one, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
-    return one.st_uid == 0 || one.st_uid == geteuid() ||
-           (fstatat(dir, base(path), &file, AT_SYMLINK_NOFOLLOW) == 0 && may_write(&one, &file));
+    struct span rest = span_str(name + n), digits = span_cut(&rest, '.');
+    bool good = digits.n <= DIGITS_MAX && dec_u64(digits, &tick) &&
+                (!rest.p || (rest.n <= NONCE_DIGITS && dec_u64(rest, &nonce)));
+    if (good)
+        *out = (struct tally_name){.tick = (int64_t)tick, .nonce = (int64_t)nonce};
+    return good;
 }
 
-/* Calls on() with each name beside the file that counts. */
-static int walk(int dir, const char *path, void (*on)(int dir, const char *name, int64_t n, void *),
-                void *arg)
+typedef void on_name(int dir, const char *name, const struct tally_name *n, void *arg);
+
+static int walk(int dir, const char *path, on_name *on, void *arg)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -86,9 +76,9 @@ static int walk(int dir, const char *path, void (*on)(int dir, const char *name,
     const struct dirent *e;
     errno = 0;
     while ((e = readdir(d)) != NULL) {
-        int64_t n = number_of(e->d_name, path);
-        if (n >= 0 && counts(dir, e->d_name, path))
-            on(dir, e->d_name, n, arg);
+        struct tally_name n;
+        if (parse(e->d_name, path, &n))
+            on(dir, e->d_name, &n, arg);
         errno = 0;
     }
     int why = errno;
@@ -96,31 +86,41 @@ static int walk(int dir, const char *path, void (*on)(int dir, const char *name,
     return why;
 }
 
-static void keep_highest(int dir, const char *name, int64_t n, void *arg)
+void tally_merge(struct tally_name *latest, const struct tally_name *other)
 {
-    int64_t *latest = arg;
-    (void)dir, (void)name;
-    if (n > *latest)
-        *latest = n;
+    if (other->tick > latest->tick)
+        *latest = *other;
+    if (other->tick < latest->tick)
+        return;
+    latest->torn |= other->torn || (latest->nonce && other->nonce && latest->nonce != other->nonce);
+    latest->nonce = latest->nonce ? latest->nonce : other->nonce;
 }
 
-static void remove_lower(int dir, const char *name, int64_t n, void *arg)
+static void keep_highest(int dir, const char *name, const struct tally_name *n, void *arg)
+{
+    (void)dir, (void)name;
+    tally_merge(arg, n);
+}
+
+static void remove_lower(int dir, const char *name, const struct tally_name *n, void *arg)
 {
     const int64_t *tick = arg;
-    if (n < *tick)
+    if (n->tick < *tick)
         (void)unlinkat(dir, name, 0); /* another user's may stay */
 }
 
-int tally_look(int dir, const char *path, int64_t *latest)
+int tally_look(int dir, const char *path, struct tally_name *latest)
 {
-    *latest = -1;
+    *latest = TALLY_NAME_NONE;
     return walk(dir, path, keep_highest, latest);
 }
 
-int tally_leave(int dir, const char *path, int64_t tick)
+int tally_leave(int dir, const char *path, int64_t tick, int64_t nonce)
 {
-    char name[NAME_MAX + 32];
-    int n = snprintf(name, sizeof name, ".%s-tally.%lld", base(path), (long long)tick);
+    char name[NAME_MAX + 48];
+    int n =
+        snprintf(name, sizeof name, nonce ? ".%s-tally.%" PRId64 ".%" PRId64 : ".%s-tally.%" PRId64,
+                 base(path), tick, nonce);
     if (n < 0 || (size_t)n >= sizeof name)
         return ENAMETOOLONG;
     int fd = openat(dir, name, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0444);

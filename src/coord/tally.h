@@ -5,13 +5,14 @@
  * nothing shows it but that it has fewer transactions than were answered. So they are numbered. The
  * file has the latest number, and so has the name of an empty file in its directory:
  *
- *     begin  tick 104 -> 105  commit | .pool.db-tally.105 | is it still there? | answer
+ *     begin  tick 104 -> 105  commit | .pool.db-tally.105.NONCE | is it still there? | answer
  *
  * In this order: what was committed and not answered may be lost, and what was answered stands
- * beside. Between the two the file may have been set back, and others may have gone on from there,
- * to a 105 of their own: so each transaction is known by a random number, too, and is looked for
- * once its name stands. If that stood there before the commit, each crash between the two would
- * look like a file that was set back.
+ * beside. If the name stood there before the commit, each crash between the two would look like a
+ * file that was set back. But between the two the file may have been set back, and others may have
+ * gone on from there, to a 105 of their own, and the file with the first 105 may come back again.
+ * So each transaction is known by a random number, too: once its name stands it is looked for in
+ * the file, and whoever comes next looks there for the transaction that the highest name is of.
  *
  * It is a name because the highest counts: that needs no lock, and copying a whole directory back
  * into its place brings older names and leaves the newest. `rm pool.db*` and `cp pool.db*` pass by
@@ -20,8 +21,8 @@
  * Invariants
  *   - What stands beside is a lower bound: lost, or of another mount, it costs the warning, and
  *     never makes a sound file look old.
- *   - In a directory that everybody may write to, only names count of those who may write to the
- *     pool's file, too: this user, the superuser, its owner, or everybody.
+ *   - Who may leave names, or a journal, there may write to the pool's file: a directory that
+ *     everybody may write to is refused (place.h).
  *
  * Functions return 0, or an error of errno(3). dir: a descriptor of the file's directory; path: of
  * the file, of which the last component is used.
@@ -47,8 +48,18 @@ struct tally {
     char inode[TALLY_INODE_MAX]; /* … which is one for each file; "": not known */
 };
 
+/* The highest name beside the file. */
+struct tally_name {
+    int64_t tick;  /* -1: there is none */
+    int64_t nonce; /* 0: it does not say */
+    bool torn;     /* there are two of that tick, which are of different transactions */
+};
+
+#define TALLY_NAME_NONE ((struct tally_name){.tick = -1})
+
 /* Where a transaction finds the file. */
 struct tally_now {
+    bool lost; /* what was answered with a tick that the file has is not in it */
     int64_t device;
     const char *boot;  /* "": not known */
     const char *inode; /* and its birth, as text */
@@ -58,15 +69,17 @@ struct tally_now {
 
 /* Pure: the next transaction's, which raises the file's count of changes by 1. known: the latest
  * tick that was answered, -1: none is known. A turn that changes says that the file is older than
- * what was answered, or its first page than the tally's, or that another device with the same files
- * was put in its place. The largest tick of 15 digits stays: nobody comes so far but by a name that
+ * what was answered, or a part of it than the tally, or that another device with the same files was
+ * put in its place. The largest tick of 15 digits stays: nobody comes so far but by a name that
  * was put there. */
 void tally_next(struct tally *t, int64_t known, const struct tally_now *now);
 
-/* *latest: -1: there is none. */
-int tally_look(int dir, const char *path, int64_t *latest);
+/* Pure: *latest is the higher of the two, or what both say. */
+void tally_merge(struct tally_name *latest, const struct tally_name *other);
 
-/* Leaves tick there, and nothing below it. */
-int tally_leave(int dir, const char *path, int64_t tick);
+int tally_look(int dir, const char *path, struct tally_name *latest);
+
+/* Leaves a name there, and none of a lower tick. */
+int tally_leave(int dir, const char *path, int64_t tick, int64_t nonce);
 
 #endif

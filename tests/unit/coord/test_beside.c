@@ -123,7 +123,7 @@ static void links_are_followed_to_their_end(void **state)
     struct fixture *f = *state;
     struct beside b;
     char first[128], second[128], want[160];
-    int64_t latest;
+    struct tally_name latest;
     (void)snprintf(first, sizeof first, "%s/first", f->dir);
     (void)snprintf(second, sizeof second, "%s/second", f->dir);
     (void)snprintf(want, sizeof want, "%s/./third", f->dir);
@@ -131,11 +131,11 @@ static void links_are_followed_to_their_end(void **state)
     assert_int_equal(symlink("second", first), 0);
     assert_int_equal(symlink("./third", second), 0);
     assert_int_equal(beside_look(&b, first, &latest), 0);
-    assert_int_equal(latest, -1);
+    assert_int_equal(latest.tick, -1);
     assert_string_equal(b.real, want);
-    assert_int_equal(beside_leave(&b, first, 7), 0);
+    assert_int_equal(beside_leave(&b, first, 7, 0), 0);
     assert_int_equal(beside_look(&b, want, &latest), 0);
-    assert_int_equal(latest, 7);
+    assert_int_equal(latest.tick, 7);
     assert_string_equal(b.real, "");
     assert_int_equal(unlink(second), 0);
     assert_int_equal(symlink("first", second), 0);
@@ -150,7 +150,7 @@ static void a_holder_is_one_where_the_link_leads_to_by_now(void **state)
     struct fixture *f = *state;
     struct beside holder, newcomer;
     char link[128], there[128];
-    int64_t latest;
+    struct tally_name latest;
     (void)snprintf(link, sizeof link, "%s/link", f->dir);
     (void)snprintf(there, sizeof there, "%s/there", f->dir);
     beside_init(&holder);

@@ -323,6 +323,102 @@ static void what_was_set_back_before_its_answer_is_not_answered(void **state)
     }
 }
 
+static struct rlimit files;
+
+static void no_more_files(void)
+{
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = files.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+/* Two branches of the file from one state, each with a transaction of the same number: the one that
+ * is stopped, or killed, before its name stands, and the newcomer's, which is answered. Then the
+ * first comes back. */
+static void set_back_and_there_again(void)
+{
+    static char own[1 << 20];
+    size_t n = read_file(stopped.f->db, own, sizeof own);
+    set_back_and_go_on();
+    stopped.put(stopped.f, own, n);
+}
+
+static void another_branch_with_the_same_number_is_seen(void **state)
+{
+    struct fixture *f = *state;
+    void (*const ways[])(struct fixture *, const void *, size_t) = {by_copying, by_sqlite};
+    struct coord_grant g;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(make(f, 3), COORD_OK);
+        coord_idle(f->c);
+        stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
+        stopped.put = ways[i];
+        assert_int_equal(claim_stopped(f, "COMMIT", set_back_and_there_again), COORD_DOWN);
+        coord_says(&f->r, "found it set back");
+        assert_int_equal(stopped.newcomers, COORD_OK);
+        assert_int_equal(claim(f, &g), COORD_WAIT); /* the newcomer's workerId is not given again */
+        assert_int_equal(f->r.era, 2);
+        assert_int_equal(claim(f, &g), COORD_WAIT);
+        assert_int_equal(f->r.era, 2);
+        remove_file(f);
+        setup_forget_tally(f->dir);
+    }
+}
+
+static void killed(void)
+{
+    set_back_and_there_again();
+    no_more_files(); /* its name never stands */
+}
+
+static void another_branch_with_the_number_of_who_was_killed_is_seen(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    assert_int_equal(make(f, 3), COORD_OK);
+    coord_idle(f->c);
+    stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
+    stopped.put = by_sqlite;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    enum coord_status s = claim_stopped(f, "COMMIT", killed);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_int_equal(s, COORD_DOWN);
+    assert_int_equal(stopped.newcomers, COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+    assert_int_equal(f->r.era, 2);
+}
+
+/* Whoever was answered knows it without a name beside, too. */
+static void another_branch_is_seen_by_who_was_answered(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    assert_int_equal(make(f, 3), COORD_OK);
+    coord_idle(f->c);
+    stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
+    stopped.put = by_copying;
+    stopped.f = f;
+    assert_int_equal(claim(f, &g), COORD_OK);
+    coord_idle(f->c);
+    setup_forget_tally(f->dir);
+    set_back_and_go_on();
+    assert_int_equal(stopped.newcomers, COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+    assert_int_equal(f->r.era, 2);
+}
+
+/* A page of before with the rows of the latest transactions, and all others as they were. */
+static void rows_that_are_older_than_the_tally_are_seen(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    coord_idle(f->c);
+    query(f, "DELETE FROM past WHERE tick = (SELECT tick FROM tally)");
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+    assert_int_equal(f->r.era, 2);
+}
+
 static void set_back_only(void)
 {
     stopped.put(stopped.f, stopped.bytes, stopped.n);
@@ -550,16 +646,11 @@ static void a_device_is_known_by_its_number_within_one_boot(void **state)
 static void what_cannot_stand_beside_is_not_answered(void **state)
 {
     struct fixture *f = *state;
-    struct coord_grant g;
-    char path[128];
     assert_int_equal(make(f, 3), COORD_OK);
-    assert_int_equal(claim(f, &g), COORD_OK);
-    query(
-        f,
-        "UPDATE tally SET tick = 999999999999999"); /* the largest: the next one's name is known */
-    (void)snprintf(path, sizeof path, "%s/.pool.db-tally.999999999999999", f->dir);
-    assert_int_equal(symlink("nowhere", path), 0);
-    assert_int_equal(claim(f, &g), COORD_DOWN);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    enum coord_status s = claim_stopped(f, "COMMIT", no_more_files);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_int_equal(s, COORD_DOWN);
     coord_says(&f->r, "a directory to leave a file in");
 }
 
@@ -629,6 +720,10 @@ int main(void)
         TEST(a_file_set_back_in_place_is_seen_at_once),
         TEST(a_file_set_back_in_part_is_seen_at_once),
         TEST(what_was_set_back_before_its_answer_is_not_answered),
+        TEST(another_branch_with_the_same_number_is_seen),
+        TEST(another_branch_with_the_number_of_who_was_killed_is_seen),
+        TEST(another_branch_is_seen_by_who_was_answered),
+        TEST(rows_that_are_older_than_the_tally_are_seen),
         TEST(what_is_set_back_within_a_transaction_is_not_written),
         TEST(what_others_wrote_since_is_no_harm),
         TEST(a_file_written_anew_was_not_set_back),

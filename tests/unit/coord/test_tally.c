@@ -42,9 +42,9 @@ static int teardown(void **state)
 
 static int64_t latest(const struct fixture *f)
 {
-    int64_t n = -2;
+    struct tally_name n = {.tick = -2};
     assert_int_equal(tally_look(f->dir, DB, &n), 0);
-    return n;
+    return n.tick;
 }
 
 static void put(const struct fixture *f, const char *name)
@@ -63,14 +63,14 @@ static void the_highest_stands_alone(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(latest(f), -1);
-    assert_int_equal(tally_leave(f->dir, DB, 9), 0);
+    assert_int_equal(tally_leave(f->dir, DB, 9, 0), 0);
     assert_int_equal(latest(f), 9);
-    assert_int_equal(tally_leave(f->dir, DB, 10), 0);
+    assert_int_equal(tally_leave(f->dir, DB, 10, 0), 0);
     assert_int_equal(latest(f), 10);
     assert_false(is_there(f, ".pool.db-tally.9"));
-    assert_int_equal(tally_leave(f->dir, DB, 7), 0); /* one who was late takes nothing back */
+    assert_int_equal(tally_leave(f->dir, DB, 7, 0), 0); /* one who was late takes nothing back */
     assert_int_equal(latest(f), 10);
-    assert_int_equal(tally_leave(f->dir, DB, 10), 0);
+    assert_int_equal(tally_leave(f->dir, DB, 10, 0), 0);
     put(f, ".pool.db-tally.8"); /* a copy of the directory, put back over it */
     assert_int_equal(latest(f), 10);
 }
@@ -79,84 +79,100 @@ static void other_names_are_none(void **state)
 {
     struct fixture *f = *state;
     static const char *const names[] = {
-        ".pool.db-tally.",    ".pool.db-tally.x",  ".pool.db-tally.1x",
-        ".pool.db-tally.-1",  ".pool.db-tally",    ".other.db-tally.5",
-        "pool.db-tally.5",    ".pool.db-tally. 5", ".pool.db-tally.1000000000000000",
+        ".pool.db-tally.",
+        ".pool.db-tally.x",
+        ".pool.db-tally.1x",
+        ".pool.db-tally.1.",
+        ".pool.db-tally.1.x",
+        ".pool.db-tally.1.12345678901234567",
+        ".pool.db-tally.1.2.3",
+        ".pool.db-tally.-1",
+        ".pool.db-tally",
+        ".other.db-tally.5",
+        "pool.db-tally.5",
+        ".pool.db-tally. 5",
+        ".pool.db-tally.1000000000000000",
         "..pool.db-tally.50",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         put(f, names[i]);
     assert_int_equal(latest(f), -1);
-    assert_int_equal(tally_leave(f->dir, DB, 3), 0);
+    assert_int_equal(tally_leave(f->dir, DB, 3, 0), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_true(is_there(f, names[i]));
 }
 
-static void a_strangers_word_counts_where_not_everybody_writes(void **state)
+static void a_name_says_which_transaction_it_is_of(void **state)
 {
     struct fixture *f = *state;
-    if (geteuid() != 0)
-        skip();
-    put(f, ".pool.db-tally.5");
-    assert_int_equal(fchownat(f->dir, ".pool.db-tally.5", 4711, 4711, 0), 0);
-    assert_int_equal(latest(f), 5);
-    assert_int_equal(fchmod(f->dir, 01777), 0);
-    assert_int_equal(latest(f), -1);
-    put(f, "pool.db");
-    assert_int_equal(latest(f), -1);
-    assert_int_equal(fchownat(f->dir, "pool.db", 4711, 4711, 0), 0);
-    assert_int_equal(latest(f), 5); /* the pool is his */
-    assert_int_equal(fchownat(f->dir, "pool.db", 4712, 4711, 0), 0);
-    assert_int_equal(latest(f), -1);
-    assert_int_equal(fchmodat(f->dir, "pool.db", 0660, 0), 0);
-    assert_int_equal(latest(f), -1); /* his group may be the directory's doing */
-    assert_int_equal(fchmodat(f->dir, "pool.db", 0666, 0), 0);
-    assert_int_equal(latest(f), 5); /* … or everybody's */
+    struct tally_name n;
+    put(f, ".pool.db-tally.5"); /* which does not say */
+    assert_int_equal(tally_leave(f->dir, DB, 5, 77), 0);
+    assert_int_equal(tally_look(f->dir, DB, &n), 0);
+    assert_int_equal(n.tick, 5);
+    assert_int_equal(n.nonce, 77);
+    assert_false(n.torn);
+    assert_int_equal(tally_leave(f->dir, DB, 5, 78), 0);
+    assert_int_equal(tally_look(f->dir, DB, &n), 0);
+    assert_true(n.torn);
+    assert_int_equal(tally_leave(f->dir, DB, 6, 77), 0);
+    assert_int_equal(tally_look(f->dir, DB, &n), 0);
+    assert_int_equal(n.tick, 6);
+    assert_false(n.torn);
+    assert_false(is_there(f, ".pool.db-tally.5.78"));
 }
 
-/* Who serves is another user than root most often, and then no pool.db tells it. */
-static void ones_own_word_counts_where_everybody_writes(void **state)
+/* In whatever order they come, from one directory or two. */
+static void two_of_one_tick_are_torn(void **state)
 {
-    struct fixture *f = *state;
-    if (geteuid() != 0)
-        skip();
-    assert_int_equal(fchmod(f->dir, 01777), 0);
-    assert_int_equal(seteuid(4711), 0);
-    int why = tally_leave(f->dir, DB, 5);
-    int64_t own = latest(f);
-    assert_int_equal(seteuid(0), 0);
-    assert_int_equal(seteuid(4712), 0);
-    int64_t others = latest(f);
-    assert_int_equal(seteuid(0), 0);
-    assert_int_equal(why, 0);
-    assert_int_equal(own, 5);
-    assert_int_equal(others, -1);
+    (void)state;
+    static const struct {
+        struct tally_name a, b, both;
+    } table[] = {
+        {{-1, 0, false}, {4, 7, false}, {4, 7, false}},
+        {{3, 9, true}, {4, 7, false}, {4, 7, false}},
+        {{4, 7, false}, {4, 7, false}, {4, 7, false}},
+        {{4, 0, false}, {4, 7, false}, {4, 7, false}},
+        {{4, 8, false}, {4, 7, false}, {4, 8, true}},
+        {{4, 7, true}, {4, 7, false}, {4, 7, true}},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct tally_name one = table[i].a, other = table[i].b;
+        tally_merge(&one, &table[i].b);
+        tally_merge(&other, &table[i].a);
+        assert_int_equal(one.tick, table[i].both.tick);
+        assert_int_equal(one.nonce, table[i].both.nonce);
+        assert_int_equal(one.torn, table[i].both.torn);
+        assert_int_equal(other.tick, one.tick);
+        assert_int_equal(other.torn, one.torn);
+        assert_true(one.torn || other.nonce == one.nonce);
+    }
 }
 
 static void what_cannot_be_told_is_an_error(void **state)
 {
     struct fixture *f = *state;
-    int64_t n;
+    struct tally_name n;
     char path[512];
     memset(path, 'x', sizeof path - 1);
     path[sizeof path - 1] = '\0';
-    assert_int_equal(tally_leave(f->dir, path, 1), ENAMETOOLONG);
+    assert_int_equal(tally_leave(f->dir, path, 1, 0), ENAMETOOLONG);
     assert_int_equal(tally_look(-1, DB, &n), EBADF);
     assert_int_equal(symlinkat("nowhere", f->dir, ".pool.db-tally.4"), 0);
-    assert_int_equal(tally_leave(f->dir, DB, 4), ELOOP);
+    assert_int_equal(tally_leave(f->dir, DB, 4, 0), ELOOP);
 }
 
 /* The transaction after it, in the same file. */
 static void next(struct tally *t, int64_t known, int64_t device, const char *boot)
 {
-    struct tally_now now = {device, boot, "7:1.2", 1, (uint32_t)t->changes};
+    struct tally_now now = {false, device, boot, "7:1.2", 1, (uint32_t)t->changes};
     tally_next(t, known, &now);
 }
 
 static void a_file_with_fewer_transactions_than_were_answered_takes_a_turn(void **state)
 {
     (void)state;
-    struct tally t = {.tick = 104, .turn = 7, .device = 1, .boot = "b"};
+    struct tally t = {.tick = 104, .turn = 7, .device = 1, .boot = "b", .inode = "7:1.2"};
     next(&t, 104, 1, "b");
     assert_int_equal(t.tick, 105);
     assert_int_equal(t.turn, 7);
@@ -175,11 +191,11 @@ static void a_file_with_fewer_transactions_than_were_answered_takes_a_turn(void 
 static void the_largest_tick_stays(void **state)
 {
     struct fixture *f = *state;
-    struct tally t = {.tick = 104, .turn = 7, .device = 1, .boot = "b"};
+    struct tally t = {.tick = 104, .turn = 7, .device = 1, .boot = "b", .inode = "7:1.2"};
     put(f, ".pool.db-tally.999999999999998");
     for (unsigned i = 0; i < 3; i++) {
         next(&t, latest(f), 1, "b");
-        assert_int_equal(tally_leave(f->dir, DB, t.tick), 0);
+        assert_int_equal(tally_leave(f->dir, DB, t.tick, 0), 0);
         assert_int_equal(latest(f), 999999999999999);
         assert_false(is_there(f, ".pool.db-tally.999999999999998"));
         assert_int_equal(t.turn, 999999999999999);
@@ -208,7 +224,7 @@ static void an_older_first_page_takes_a_turn(void **state)
 {
     (void)state;
     struct tally t = {.tick = 0};
-    struct tally_now now = {1, "b", "7:1.2", 1, 40};
+    struct tally_now now = {false, 1, "b", "7:1.2", 1, 40};
     tally_next(&t, -1, &now); /* the tally of an earlier program */
     assert_int_equal(t.turn, 0);
     assert_int_equal(t.changes, 41);
@@ -233,14 +249,26 @@ static void an_older_first_page_takes_a_turn(void **state)
     assert_int_equal(t.turn, 8);
 }
 
+static void what_is_lost_or_missing_takes_a_turn(void **state)
+{
+    (void)state;
+    struct tally t = {.tick = 104, .turn = 7, .device = 1, .boot = "b", .inode = "7:1.2"};
+    struct tally_now now = {true, 1, "b", "7:1.2", 1, 0};
+    tally_next(&t, 104, &now); /* another 104 was answered than the file's */
+    assert_int_equal(t.turn, 105);
+    t.inode[0] = '\0'; /* an older page has the rows of the latest */
+    next(&t, 105, 1, "b");
+    assert_int_equal(t.turn, 106);
+}
+
 /* VACUUM INTO and .restore begin a count of their own. */
 static void another_file_has_a_count_of_its_own(void **state)
 {
     (void)state;
     struct tally t = {.tick = 0};
-    struct tally_now now = {1, "b", "7:1.2", 1, 500};
+    struct tally_now now = {false, 1, "b", "7:1.2", 1, 500};
     tally_next(&t, -1, &now);
-    now = (struct tally_now){1, "b", "7:1.3", 1, 1};
+    now = (struct tally_now){false, 1, "b", "7:1.3", 1, 1};
     tally_next(&t, 1, &now);
     assert_int_equal(t.turn, 0);
     tally_next(&t, 2, &now);
@@ -253,8 +281,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_highest_stands_alone),
         TEST(other_names_are_none),
-        TEST(a_strangers_word_counts_where_not_everybody_writes),
-        TEST(ones_own_word_counts_where_everybody_writes),
+        TEST(a_name_says_which_transaction_it_is_of),
+        cmocka_unit_test(two_of_one_tick_are_torn),
+        cmocka_unit_test(what_is_lost_or_missing_takes_a_turn),
         TEST(what_cannot_be_told_is_an_error),
         TEST(the_largest_tick_stays),
         cmocka_unit_test(a_file_with_fewer_transactions_than_were_answered_takes_a_turn),
