@@ -112,13 +112,13 @@ enum issue_status issuer_some(struct issuer *i, struct net_turn *turn, uint32_t 
 /* Which clock is wrong cannot be known from here; but a coordinator that answers is not away. */
 static void say_above(const struct issuer *i, struct buf *b)
 {
-    BUF_PUT_LIT(b, "the clock is above every range of time held: ");
-    if (i->why[0])
+    if (i->why[0]) {
+        BUF_PUT_LIT(b, "each range of time held has ended, and no other can be had: ");
         buf_put_str(b, i->why);
-    else if (i->ahead_ms == 0)
-        BUF_PUT_LIT(b, "the coordinator is away for too long");
-    else {
-        BUF_PUT_LIT(b, "it is ");
+    } else if (i->ahead_ms == 0) {
+        BUF_PUT_LIT(b, "each range of time held has ended: the coordinator is away for too long");
+    } else {
+        BUF_PUT_LIT(b, "the clock is above every range of time held: it is ");
         human_put_duration(b, i->ahead_ms);
         BUF_PUT_LIT(b, " ahead of the coordinator's");
     }

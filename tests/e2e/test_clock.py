@@ -146,7 +146,7 @@ def ahead(case):
     clock.step(3600)
     with s.resp() as r:
         reply = r.ask("GET", "id:orders")
-        assert str(reply).startswith("ERR ") and "above every range" in str(reply), reply
+        assert str(reply).startswith("ERR ") and "range of time held" in str(reply), reply
     assert s.ready_status() == 503
     s.wait_log("clock jumped forward|clock is above a ceiling")
     until("the clock is named, not the coordinator",

@@ -167,7 +167,7 @@ static void above_the_ceiling_it_waits_for_a_renewal_and_fails(void **state)
     begin_turn(T0 + 60001);
     expect_park(NET_WAIT, INT64_MAX);
     assert_true(issuer.gen.wants_renewal);
-    expect_refusal(ISSUE_CEILING, "above every range");
+    expect_refusal(ISSUE_CEILING, "range of time held has ended");
     snowflake_extend(&issuer.gen, 0, T0 + 70000);
     assert_int_equal(next(1), ISSUE_OK);
 }

@@ -275,7 +275,7 @@ static void other_refusals(void **state)
                   "in: wait until it is 2026-01-01T00:00:01.100Z\r\n");
     rig_at(r, 3600001);
     refused(r, "GET id:a",
-            "-ERR the clock is above every range of time held: the coordinator is away for too "
+            "-ERR each range of time held has ended: the coordinator is away for too "
             "long\r\n");
     r->us = r->turn.wall_ms = 0;
     refused(r, "GET id:a",
