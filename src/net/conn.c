@@ -402,10 +402,8 @@ void conn_resume(struct conn *c, uint32_t quota)
 }
 
 /* With what it had no time for; in a drain, what has arrived since has to be looked for, too. */
-void conn_go_on(struct conn *c)
+void conn_go_on(struct conn *c, bool unread)
 {
-    bool unread = c->unread;
-    c->unread = false;
     turn(c, unread || c->net->draining, park_quota(c->net));
 }
 

@@ -214,7 +214,7 @@ bool conn_deliver(struct conn *c, struct span bytes); /* false: it is closed */
  * show. Between turns. Returns how many bytes; without memory it is closed. */
 size_t conn_hear(struct conn *c);
 void conn_resume(struct conn *c, uint32_t quota);
-void conn_go_on(struct conn *c); /* of turns */
+void conn_go_on(struct conn *c, bool unread); /* of turns */
 void conn_close(struct conn *c);
 void conn_drain(struct conn *c);
 void conn_end(struct conn *c, enum net_end why);

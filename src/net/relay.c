@@ -174,7 +174,7 @@ static void go_on(struct conn *c)
     r->blocked = false;
     r->called = l != NULL;
     if (c->net->draining) /* more may have arrived than was read */
-        conn_go_on(c);
+        conn_go_on(c, false);
     else
         conn_resume(c, UINT32_MAX);
     if (c->relay)

@@ -32,8 +32,10 @@ void turns_add(struct conn *c)
         ev_idle_start(n->loop, &n->awake);
 }
 
+/* Whoever is out of it, for whatever reason, is not about to be read from. */
 void turns_leave(struct conn *c)
 {
+    c->unread = false;
     if (c->state != CONN_MORE)
         return;
     struct net *n = c->net;
@@ -51,8 +53,9 @@ void turns_run(struct net *n)
     link_append(&n->turns, &n->turns_end);
     while (n->turns.next != &n->turns_end && now_us < over_us) {
         struct conn *c = CONTAINER(n->turns.next, struct conn, park);
+        bool unread = c->unread;
         turns_leave(c);
-        conn_go_on(c);
+        conn_go_on(c, unread);
         now_us = clock_mono_us(n->conf.clock);
     }
     link_remove(&n->turns_end);

@@ -346,6 +346,58 @@ static void a_new_time_is_for_those_who_are_there_too(void **state)
     (void)close(known);
 }
 
+#define LARGE     5000    /* bytes: more than a block … */
+#define DELIVERED 1000000 /* … and than a socket takes */
+
+struct said {
+    int fd;
+    const char *text;
+};
+
+/* The loop has no time for what is said; then a reply comes from a server. */
+static void do_defer_then_deliver(struct net_bench *bench, void *arg)
+{
+    static char reply[DELIVERED];
+    struct net *n = bench->net;
+    struct conn *c = CONTAINER(n->all.next, struct conn, all);
+    const struct said *s = arg;
+    say(s->fd, s->text);
+    memset(reply, 'r', sizeof reply);
+    n->now_us = clock_mono_us(clock_system());
+    n->round_us = n->now_us - 1000000; /* crowded */
+    ev_invoke(n->loop, &c->rd, EV_READ);
+    assert_int_equal(c->state, CONN_MORE);
+    assert_true(conn_deliver(c, span_of(reply, sizeof reply)));
+    assert_int_equal(c->state, CONN_FLUSHING);
+}
+
+/* It is neither skipped when it goes, nor is it the one who tarries. */
+static void who_does_not_wait_for_a_turn_any_more_is_looked_at(void **state)
+{
+    (void)state;
+    static char text[LARGE + 1], found[DELIVERED + LARGE + 1];
+    char address[64];
+    (void)snprintf(address, sizeof address, "unix:/tmp/sidflake-sweep-%ld", (long)getpid());
+    b.conf.request_timeout_us = 300000;
+    net_bench_start(&b, address);
+    int fd = dial(&b);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    memset(text, 'x', LARGE);
+    memcpy(text + LARGE - 10, "\nhold\nhalf", 10);
+    net_bench_call(&b, do_defer_then_deliver, &(struct said){fd, text});
+    size_t got = 0;
+    for (ssize_t r; got < DELIVERED + LARGE - 9 &&
+                    (r = read(fd, found + got, DELIVERED + LARGE - 9 - got)) > 0;)
+        got += (size_t)r;
+    assert_int_equal(got, DELIVERED + LARGE - 9);
+    expect_silence(fd, 1500);
+    assert_int_equal(net_bench_connections(&b), 1);
+    say(fd, "more\n");
+    reset(fd);
+    NET_AWAIT(net_bench_connections(&b) == 0);
+    assert_int_equal(net_bench_ended(&b, NET_END_GONE), 1);
+}
+
 #define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 /* ---- memory that nobody needs any more ------------------------------------------------------- */
@@ -404,6 +456,7 @@ int main(void)
         NET(strangers_have_little_to_say),
         NET(who_does_not_take_replies_does_not_tarry),
         NET(a_request_begun_has_a_time),
+        NET(who_does_not_wait_for_a_turn_any_more_is_looked_at),
         NET(a_new_time_is_for_those_who_are_there_too),
         NET(what_a_session_gives_up_is_given_back),
     };
