@@ -206,6 +206,7 @@ struct turn {
     struct span in;
     size_t ready;    /* bytes of out that may be sent: all but an unfinished reply */
     uint64_t served; /* requests answered */
+    bool ended;      /* one was dealt with, to its end: answered or forwarded */
     bool full;       /* the read filled the block: more may have arrived … */
     bool more;       /* … or is kept behind it */
     bool came;       /* it begins with what the client has just sent */
@@ -235,6 +236,7 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
         bool done = t->step.verdict == NET_DONE;
         if (done || t->step.verdict == NET_CLOSE)
             t->served += t->step.used > 0 && !t->step.passed; /* else a part of a long one */
+        t->ended |= done && t->step.used > 0 && !t->step.begun;
         if (done) {
             nt->waited_us = 0;
             c->waiting_us = 0;
@@ -295,7 +297,7 @@ static void settle_state(struct conn *c, const struct turn *t)
 static void count(struct conn *c, const struct turn *t, int64_t started_us)
 {
     int64_t now_us = c->net->now_us = clock_mono_us(c->net->conf.clock);
-    turns_note(c, now_us - started_us, t->served > 0);
+    turns_note(c, now_us - started_us, t->ended);
     if (t->served == 0)
         return;
     uint64_t held_up = c->parked_us > 0;

@@ -264,8 +264,8 @@ void turns_init(struct net *n);
 void turns_add(struct conn *c); /* has input, and no verdict but DONE */
 void turns_leave(struct conn *c);
 void turns_run(struct net *n);
-int64_t turns_length_us(const struct net *n);             /* of a turn, about */
-void turns_note(struct conn *c, int64_t us, bool served); /* what its turn has cost */
+int64_t turns_length_us(const struct net *n);            /* of a turn, about */
+void turns_note(struct conn *c, int64_t us, bool ended); /* what its turn has cost */
 bool turns_waits(const struct conn *c);
 bool turns_crowded(const struct net *n);
 

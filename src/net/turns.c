@@ -70,11 +70,11 @@ bool turns_crowded(const struct net *n)
 }
 
 /* A turn may seem long because the processor was somebody else's, so one alone says nothing. */
-void turns_note(struct conn *c, int64_t us, bool served)
+void turns_note(struct conn *c, int64_t us, bool ended)
 {
     unsigned more = us > TURN_MAX ? 2 : us > LIGHT_US && turns_crowded(c->net) ? 1 : 0;
     if (more == 0)
-        c->dear = (uint8_t)(c->dear - (served && c->dear > 0));
+        c->dear = (uint8_t)(c->dear - (ended && c->dear > 0));
     else if (c->dear < DEAR_MAX)
         c->dear = (uint8_t)(c->dear + more);
 }

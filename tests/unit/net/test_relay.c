@@ -301,6 +301,51 @@ static void a_part_that_is_not_taken_has_the_servers_time(void **state)
     (void)close(two);
 }
 
+/* ---- whose turns are dear -------------------------------------------------------------------- */
+
+static void do_dear(struct net_bench *n, void *arg)
+{
+    *(unsigned *)arg = first(n)->dear;
+}
+
+static unsigned dear(void)
+{
+    unsigned n = 0;
+    net_bench_call(&b, do_dear, &n);
+    return n;
+}
+
+/* Of one that has nothing answered here any more; a part of a request makes up for nothing. */
+static void who_asks_the_server_for_little_is_not_dear_for_ever(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), link = -1;
+    start("127.0.0.2");
+    int c = dial(&b);
+    for (int i = 0; i < 4; i++) {
+        say(c, "spin 2000\n");
+        expect(c, "spun\n");
+    }
+    unsigned was = dear();
+    assert_true(was >= 3);
+    for (int i = 0; i < 100 && dear() > 3; i++) { /* a busy machine may hold up some */
+        say(c, "share a\n");
+        link = link < 0 ? accepted(two) : link;
+        expect(link, "a\n");
+        say(link, "OK\r\n");
+        expect(c, "OK\r\n");
+    }
+    assert_int_equal(dear(), 3);
+    say(c, "part one\n");
+    int own = accepted(two);
+    expect(own, "one\n");
+    assert_true(dear() >= 3);
+    (void)close(c);
+    (void)close(own);
+    (void)close(link);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +358,7 @@ int main(void)
         BENCH(the_rest_of_a_request_goes_on_while_others_rest),
         BENCH(what_a_server_does_not_take_has_a_time_too),
         BENCH(a_part_that_is_not_taken_has_the_servers_time),
+        BENCH(who_asks_the_server_for_little_is_not_dear_for_ever),
     };
     return cmocka_run_group_tests_name("net/relay", tests, NULL, NULL);
 }
