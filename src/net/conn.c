@@ -23,6 +23,7 @@
 #define LOOK      128                /* IDs issued between two looks at the clock … */
 #define LOOK_MUCH 16                 /* … where many have had a turn since the loop looked */
 #define HEAR_FROM 4096               /* bytes unread: behind fewer an end shows by itself */
+#define PER_ID    16                 /* bytes taken or written that cost as much as one, about */
 #define REPLY_MAX (NET_OUT_MAX - FLUSH_AT) /* bytes of a reply, whatever stands before it */
 
 /* ---- life -------------------------------------------------------------------------------------
@@ -128,7 +129,7 @@ static bool flush(struct conn *c, struct buf *out, size_t ready)
 static size_t room_behind(const struct net *net, size_t n)
 {
     size_t room = NET_IN_MAX - n, some = n > NET_BLOCK ? n : NET_BLOCK;
-    return !link_empty(&net->turns) && some < room ? some : room;
+    return net->nturns > 0 && some < room ? some : room;
 }
 
 /* Reads once behind what was kept. false: nothing came, or the connection is closed. *full: there
@@ -207,6 +208,7 @@ struct turn {
     size_t ready;    /* bytes of out that may be sent: all but an unfinished reply */
     uint64_t served; /* requests answered */
     bool ended;      /* one was dealt with, to its end: answered or forwarded */
+    size_t work;     /* in IDs, about, as far as it is known beforehand */
     bool full;       /* the read filled the block: more may have arrived … */
     bool more;       /* … or is kept behind it */
     bool came;       /* it begins with what the client has just sent */
@@ -227,6 +229,7 @@ static bool is_over(struct conn *c, struct turn *t)
  * over. */
 static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struct buf *out)
 {
+    size_t had = out->n;
     do {
         out->cap = nt->reply_start + REPLY_MAX;
         t->step = c->svc->serve(c->svc, c->session, t->in, nt, out);
@@ -246,7 +249,9 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
         if (done && t->in.n == 0)
             t->step.verdict = NET_MORE;
         t->left -= 1 + t->step.cost;
+        t->work += 1 + t->step.cost;
     } while (t->step.verdict == NET_DONE && out->n < FLUSH_AT && (t->left > 0 || !is_over(c, t)));
+    t->work += (out->n - had) / PER_ID;
     t->ready = nt->reply_start;
     if (out->failed) /* a reply that never fits: the services have answers for that, but if not */
         t->step.verdict = NET_CLOSE;
@@ -297,7 +302,7 @@ static void settle_state(struct conn *c, const struct turn *t)
 static void count(struct conn *c, const struct turn *t, int64_t started_us)
 {
     int64_t now_us = c->net->now_us = clock_mono_us(c->net->conf.clock);
-    turns_note(c, now_us - started_us, t->ended);
+    turns_note(c, now_us - started_us, t->ended, t->work);
     if (t->served == 0)
         return;
     uint64_t held_up = c->parked_us > 0;
@@ -328,6 +333,13 @@ static void await_turn(struct conn *c)
     turns_add(c);
 }
 
+/* What has been read and waits for its turn is kept: its client has done nothing to be closed for
+ * that. */
+static bool may_defer(const struct net *n)
+{
+    return turns_crowded(n) && memory_has_room(n, n->conf.memory / 2);
+}
+
 static void turn(struct conn *c, bool may_read, uint32_t quota)
 {
     struct net *n = c->net;
@@ -342,13 +354,13 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     }
     if (may_read && !t.full && !fill(c, &t.in.n, &t.full) && c->state == CONN_DEAD)
         return;
-    if (t.in.n > NET_BLOCK && may_read && turns_crowded(n)) { /* whatever is known of it */
+    t.work = t.in.n / PER_ID;
+    if (t.in.n > NET_BLOCK && may_read && may_defer(n)) { /* whatever is known of it */
         c->active_us = n->now_us = clock_mono_us(n->conf.clock);
         if (give_back_input(c, t.in))
             await_turn(c);
         else
             conn_close(c);
-        memory_check(n);
         return;
     }
     buf_init(&out, n->out, NET_OUT_MAX);
@@ -438,6 +450,7 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
 {
     (void)revents;
     struct conn *c = CONTAINER(w, struct conn, rd);
+    turns_between(c->net);
     if (c->state != CONN_READING) { /* not before: most send nothing while they wait */
         ev_io_stop(loop, w);
         return;

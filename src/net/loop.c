@@ -24,7 +24,7 @@ static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
     (void)loop;
     (void)revents;
     struct net *n = CONTAINER(w, struct net, prepare);
-    if (!link_empty(&n->turns))
+    if (n->nturns > 0)
         turns_run(n);
     if (!link_empty(&n->upstreams))
         upstreams_flush(n);

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 
 #define NET_SIGNALS 8
+#define TURNS_LINES 2    /* of turns.c */
 #define NET_BLOCK   4096 /* bytes: what is left of a turn is rarely more */
 
 /* block.c: bytes that outlive a turn: those from at up to n, in memory of its own. All 0: none. */
@@ -145,8 +146,8 @@ struct net {
     struct ev_loop *loop;
     struct net_listener *listeners;
     struct span left; /* records of the program before, until net_adopt */
-    struct link all, dead, waiting, turns;
-    struct link queue[QUEUE_LINES];
+    struct link all, dead, waiting;
+    struct link queue[QUEUE_LINES], turns[TURNS_LINES];
     enum queue_line line;                 /* of the queue: whose turn is next */
     struct link ready;                    /* BEHIND, and may go on */
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
@@ -156,10 +157,9 @@ struct net {
     struct link slotted;                  /* connections to services with slots */
     uint64_t shared;                      /* connections to the others … */
     struct room room;                     /* … and which of them have to make room */
-    struct link turns_end;                /* while turns_run runs: of its round */
-    size_t nturns;
-    size_t nwatched, unswept; /* in that list; in this round not looked at yet */
-    bool heard;               /* something, in this round */
+    size_t nturns;                        /* in all lines */
+    size_t nwatched, unswept;             /* in that list; in this round not looked at yet */
+    bool heard;                           /* something, in this round */
     uint64_t connections;
     uint32_t walk; /* of conns_each, the latest */
     size_t bytes;  /* of memory.c */
@@ -167,6 +167,7 @@ struct net {
     struct log_limit evictions, refusals, tardy;
     int64_t now_us;   /* monotonic: end of the latest turn since the loop slept; 0: none was */
     int64_t round_us; /* the same: begin of the first */
+    int64_t turns_us; /* monotonic: end of the latest turns_run */
 
     char *in;            /* NET_IN_MAX bytes: the input of the turn */
     char *out;           /* NET_OUT_MAX bytes: its output */
@@ -202,8 +203,7 @@ struct net {
 };
 
 /* conn.c */
-struct conn *conn_new(struct net *n, struct net_service *svc, int fd,
-                      uint8_t mark); /* NULL: no memory */
+struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t mark); /* or NULL */
 void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark);
 void conn_refuse(struct net_service *svc, int fd, struct span why);
 /* look: it may be within a request of which a part was forwarded. */
@@ -264,8 +264,9 @@ void turns_init(struct net *n);
 void turns_add(struct conn *c); /* has input, and no verdict but DONE */
 void turns_leave(struct conn *c);
 void turns_run(struct net *n);
-int64_t turns_length_us(const struct net *n);            /* of a turn, about */
-void turns_note(struct conn *c, int64_t us, bool ended); /* what its turn has cost */
+void turns_between(struct net *n); /* somebody's turn begins, and what came has taken long */
+int64_t turns_length_us(const struct net *n);                         /* of a turn, about */
+void turns_note(struct conn *c, int64_t us, bool ended, size_t work); /* what its turn has cost */
 bool turns_waits(const struct conn *c);
 bool turns_crowded(const struct net *n);
 
@@ -518,8 +519,7 @@ void link_free(struct upstream_link *l);
 void upstreams_flush(struct net *n);
 
 /* reach.c, what has happened: */
-bool upstream_waits(const struct upstream *up, unsigned lane,
-                    unsigned speaks); /* it is not to be tried now */
+bool upstream_waits(const struct upstream *up, unsigned lane, unsigned speaks); /* not now */
 /* The address in use did not let us connect; round: of upstream, at the start of the attempt. */
 void upstream_missed(struct upstream *up, uint32_t round, const char *why);
 void upstream_lookup_failed(struct upstream *up, const char *why); /* of its name */

@@ -2,31 +2,43 @@
  * Who has more to do than a turn may take.
  *
  * What a client pipelines may cost anything, so a turn has a time, not a number of requests. When
- * it is over, what the connection has not dealt with is kept, and it comes into this list:
+ * it is over, what the connection has not dealt with is kept, and it comes into a list:
  *
- *     net.turns:   A | B | C            each once, in order, for ROUND_US in all;
+ *     LINE_LIGHT:  A | B            who is not known to take long       the line that has had less
+ *     LINE_DEAR:   C | D | E        who is                              time is next; each once,
+ *                                                                       for ROUND_US in all;
  *                  then whoever has sent something, and again
  *
  * A single request may be dear, too, and there may be one from each of many: so whoever took long
  * with the latest ones comes into the list with the next as well, instead of having its turn when
  * it is heard. So whoever asks for little waits for one round and for the turns of those who came
  * at the same time and ask for little, too, however many have much to do.
+ *
+ * And where many come at the same time who ask for little, those in the list do not wait for all of
+ * them: after each ROUND_US of their turns it has its round, and so half of the time.
  */
 #include "net/private.h"
 
 #define ROUND_US INT64_C(1000)
 #define TURN_MAX INT64_C(100) /* us, of one turn … */
 #define TURN_MIN INT64_C(10)  /* … and where many have more to do */
-#define LIGHT_US 20           /* what a few requests cost */
+#define LIGHT_US 20           /* what a few requests cost … */
+#define LIGHT    64           /* … in IDs: as much is soon done, however long it seemed to take */
 #define DEAR     3            /* two turns that took long */
+#define DEAR_ALL 5            /* those of a crowd that took a while: no more than … */
 #define DEAR_MAX 8            /* … and what as many light ones make up for */
+
+enum turns_line {
+    LINE_LIGHT,
+    LINE_DEAR
+};
 
 void turns_add(struct conn *c)
 {
     struct net *n = c->net;
     c->state = CONN_MORE;
     n->nturns++;
-    link_append(&n->turns, &c->park);
+    link_append(&n->turns[c->dear > DEAR_ALL ? LINE_DEAR : LINE_LIGHT], &c->park);
     sweep_watch(c);
     if (!ev_is_active(&n->awake))
         ev_idle_start(n->loop, &n->awake);
@@ -40,27 +52,43 @@ void turns_leave(struct conn *c)
         return;
     struct net *n = c->net;
     park_leave(c);
-    n->nturns--;
-    if (link_empty(&n->turns)) /* turns_run's own mark is in it while that runs */
+    if (--n->nturns == 0)
         ev_idle_stop(n->loop, &n->awake);
 }
 
-/* Whoever comes to the list meanwhile is behind the end. */
+static struct conn *next_of(struct net *n, enum turns_line line)
+{
+    return CONTAINER(n->turns[line].next, struct conn, park);
+}
+
+/* As many turns as there are waiting now: whoever comes back has to wait for the sockets. */
 void turns_run(struct net *n)
 {
     int64_t now_us = clock_mono_us(n->conf.clock), over_us = now_us + ROUND_US;
+    int64_t spent_us[TURNS_LINES] = {0};
     n->now_us = n->round_us = now_us;
-    link_append(&n->turns, &n->turns_end);
-    while (n->turns.next != &n->turns_end && now_us < over_us) {
-        struct conn *c = CONTAINER(n->turns.next, struct conn, park);
+    for (size_t left = n->nturns; left > 0 && n->nturns > 0 && now_us < over_us; left--) {
+        enum turns_line line = spent_us[LINE_DEAR] < spent_us[LINE_LIGHT];
+        if (link_empty(&n->turns[line]))
+            line = !line;
+        struct conn *c = next_of(n, line);
         bool unread = c->unread;
         turns_leave(c);
         conn_go_on(c, unread);
+        spent_us[line] -= now_us;
         now_us = clock_mono_us(n->conf.clock);
+        spent_us[line] += now_us;
     }
-    link_remove(&n->turns_end);
-    if (link_empty(&n->turns))
-        ev_idle_stop(n->loop, &n->awake);
+    n->turns_us = now_us;
+}
+
+void turns_between(struct net *n)
+{
+    int64_t round_us = n->round_us, since_us = n->turns_us > round_us ? n->turns_us : round_us;
+    if (n->nturns == 0 || n->now_us - since_us <= ROUND_US)
+        return;
+    turns_run(n);
+    n->round_us = round_us; /* what came is no less for that */
 }
 
 /* What has come since the loop looked last has taken so long that others should have their turn. */
@@ -69,14 +97,18 @@ bool turns_crowded(const struct net *n)
     return n->now_us - n->round_us > ROUND_US;
 }
 
-/* A turn may seem long because the processor was somebody else's, so one alone says nothing. */
-void turns_note(struct conn *c, int64_t us, bool ended)
+/* A turn may seem long because the processor was somebody else's: one alone says nothing, and none
+ * says anything of who has asked for little. Nobody who takes no longer than the rest of a crowd is
+ * as dear as those who take long whenever they come. */
+void turns_note(struct conn *c, int64_t us, bool ended, size_t work)
 {
-    unsigned more = us > TURN_MAX ? 2 : us > LIGHT_US && turns_crowded(c->net) ? 1 : 0;
-    if (more == 0)
+    bool counts = work > LIGHT;
+    if (counts && us > TURN_MAX)
+        c->dear = c->dear + 2 < DEAR_MAX ? (uint8_t)(c->dear + 2) : DEAR_MAX;
+    else if (counts && us > LIGHT_US && turns_crowded(c->net) && c->dear <= DEAR_ALL)
+        c->dear = (uint8_t)(c->dear + (c->dear < DEAR_ALL));
+    else
         c->dear = (uint8_t)(c->dear - (ended && c->dear > 0));
-    else if (c->dear < DEAR_MAX)
-        c->dear = (uint8_t)(c->dear + more);
 }
 
 /* Not heard at once: it is one of those who take long, or one of many who take a while. */
@@ -101,8 +133,8 @@ static void awake(struct ev_loop *loop, struct ev_idle *w, int revents)
 
 void turns_init(struct net *n)
 {
-    link_init(&n->turns);
-    link_init(&n->turns_end);
+    link_init(&n->turns[LINE_LIGHT]);
+    link_init(&n->turns[LINE_DEAR]);
     ev_idle_init(&n->awake, awake);
     ev_idle_start(n->loop, &n->awake); /* libev's list of them is made now, while there is memory */
     ev_idle_stop(n->loop, &n->awake);

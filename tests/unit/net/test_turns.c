@@ -166,11 +166,6 @@ static void a_large_request_of_each_of_many_holds_up_nobody(void **state)
     end_crowd();
 }
 
-static void do_peak(struct net_bench *n, void *arg)
-{
-    *(size_t *)arg = n->net->peak;
-}
-
 /* From another address than dial(), so that it is another party. */
 static int dial_from(const char *ip)
 {
@@ -216,43 +211,196 @@ static void the_loop_sleeps_when_the_last_is_closed(void **state)
     (void)close(comes);
 }
 
-#define HOLDERS 30
-#define HELD    32000 /* bytes of a request that each has sent */
+/* ---- in the loop: its time is what a test says ------------------------------------------------
+ */
 
-/* What waits for its turn is counted like all that is kept. */
-static void large_requests_that_wait_keep_to_the_limit_of_memory(void **state)
+/* Who came, in order. */
+static struct conn *nth(struct net *n, int i)
+{
+    struct link *l = n->all.next;
+    while (i-- > 0)
+        l = l->next;
+    return CONTAINER(l, struct conn, all);
+}
+
+/* The loop has had turns for so long, and hears what was said to fd, of the i-th. */
+static enum conn_state heard_after(struct net *n, int64_t us, int i, int fd, const char *text)
+{
+    struct conn *c = nth(n, i);
+    say(fd, text);
+    n->now_us = clock_mono_us(clock_system());
+    n->round_us = n->now_us - us;
+    ev_invoke(n->loop, &c->rd, EV_READ);
+    return c->state;
+}
+
+/* The same; the turn seems to have taken so long. Returns how dear that makes it, who was not. */
+static unsigned dear_after(struct net *n, int64_t us, int fd, const char *text)
+{
+    struct conn *c = nth(n, 0);
+    c->dear = 0;
+    say(fd, text);
+    n->now_us = n->round_us = clock_mono_us(clock_system()) - us;
+    ev_invoke(n->loop, &c->rd, EV_READ);
+    assert_int_equal(c->state, CONN_READING);
+    return c->dear;
+}
+
+static void do_seem_long(struct net_bench *bench, void *arg)
+{
+    int fd = *(int *)arg;
+    char text[1502];
+    memset(text, 'x', 1500);
+    memcpy(text + 1500, "\n", 2);
+    assert_int_equal(dear_after(bench->net, 5000, fd, "hello\n"), 0);
+    assert_true(dear_after(bench->net, 900, fd, "spin 1\n") > 0);
+    assert_true(dear_after(bench->net, 900, fd, "big 3000\n") > 0);
+    assert_true(dear_after(bench->net, 900, fd, text) > 0);
+}
+
+/* The processor may have been somebody else's. */
+static void who_asks_for_little_is_not_dear_however_long_it_took(void **state)
 {
     (void)state;
-    static char text[HELD + 1];
-    int holder[HOLDERS];
-    b.conf.memory = 1 << 20;
     net_bench_start(&b, NULL);
-    int light = dial(&b), first = dial(&b), then = dial(&b);
-    memset(text, 'x', HELD);
-    for (int i = 0; i < HOLDERS; i++) {
-        uint64_t had = net_bench_bytes_in(&b);
-        say(holder[i] = dial(&b), text);
-        NET_AWAIT(net_bench_bytes_in(&b) == had + HELD);
+    int fd = dial(&b);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    net_bench_call(&b, do_seem_long, &fd);
+    (void)close(fd);
+}
+
+static void do_note(struct net_bench *bench, void *arg)
+{
+    struct net *n = bench->net;
+    struct conn *c = nth(n, 0);
+    (void)arg;
+    n->now_us = clock_mono_us(clock_system());
+    n->round_us = n->now_us - 5000;
+    for (int i = 0; i < 20; i++)
+        turns_note(c, 50, true, 1000);
+    unsigned dear = c->dear;
+    for (int i = 0; i < 20; i++)
+        turns_note(c, 500, true, 1000);
+    assert_true(turns_waits(c) && c->dear > dear);
+    for (int i = 0; i < 20; i++)
+        turns_note(c, 50, true, 1000);
+    assert_int_equal(c->dear, dear);
+    assert_true(turns_waits(c));
+    for (int i = 0; i < 20; i++)
+        turns_note(c, 5, true, 1000);
+    assert_int_equal(c->dear, 0);
+}
+
+static void who_takes_a_while_in_a_crowd_is_less_dear_than_who_takes_long(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    net_bench_call(&b, do_note, NULL);
+    (void)close(fd);
+}
+
+static void do_between(struct net_bench *bench, void *arg)
+{
+    struct net *n = bench->net;
+    const int *fd = arg;
+    nth(n, 0)->dear = 8;
+    assert_int_equal(heard_after(n, 0, 0, fd[0], "hello\n"), CONN_MORE);
+    (void)heard_after(n, 500, 1, fd[1], "hello\n");
+    assert_int_equal(nth(n, 0)->state, CONN_MORE);
+    int64_t round_us = clock_mono_us(clock_system()) - 5000;
+    (void)heard_after(n, 5000, 1, fd[1], "hello\n");
+    assert_int_equal(nth(n, 0)->state, CONN_READING);
+    assert_in_range(n->round_us, round_us, round_us + 4000); /* it is not forgotten */
+    assert_int_equal(heard_after(n, 0, 0, fd[0], "hello\n"), CONN_MORE);
+    n->turns_us = clock_mono_us(clock_system());
+    (void)heard_after(n, 5000, 1, fd[1], "hello\n"); /* it had its round */
+    assert_int_equal(nth(n, 0)->state, CONN_MORE);
+}
+
+/* However many come who ask for little. */
+static void the_list_has_its_rounds_while_others_are_heard(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd[2] = {dial(&b), dial(&b)};
+    NET_AWAIT(net_bench_connections(&b) == 2);
+    net_bench_call(&b, do_between, fd);
+    for (int i = 0; i < 2; i++)
+        expect(fd[0], "hello\n");
+    for (int i = 0; i < 3; i++)
+        expect(fd[1], "hello\n");
+    (void)close(fd[0]);
+    (void)close(fd[1]);
+}
+
+struct lines {
+    int fd[6];
+    unsigned many, last; /* how dear: the first five, and the one that comes behind them */
+    bool served;         /* that one, in the first round */
+};
+
+static void do_lines(struct net_bench *bench, void *arg)
+{
+    struct net *n = bench->net;
+    struct lines *l = arg;
+    for (int i = 0; i < 6; i++) {
+        nth(n, i)->dear = (uint8_t)(i < 5 ? l->many : l->last);
+        assert_int_equal(heard_after(n, 0, i, l->fd[i], "spin 400\n"), CONN_MORE);
     }
-    say(first, "spin 40000\n"); /* all that follows is found at once */
-    (void)poll(NULL, 0, 3);
-    say(light, "hello\n");
-    text[HELD - 1000] = '\0';
-    for (int i = 0; i < HOLDERS; i++)
-        say(holder[i], text);
-    say(then, "spin 3000\n"); /* the latest is served first, and the round is crowded */
-    expect(first, "spun\n");
-    expect(then, "spun\n");
-    expect(light, "hello\n");
-    NET_AWAIT(net_bench_ended(&b, NET_END_MEMORY) > 0);
-    size_t peak;
-    net_bench_call(&b, do_peak, &peak);
-    assert_true(peak < (1 << 20) + 200000);
-    for (int i = 0; i < HOLDERS; i++)
-        (void)close(holder[i]);
-    (void)close(light);
-    (void)close(first);
-    (void)close(then);
+    turns_run(n);
+    l->served |= nth(n, 5)->state == CONN_READING;
+    assert_true(n->nturns > 0);
+    while (n->nturns > 0)
+        turns_run(n);
+}
+
+/* Whoever is dear, and whoever is not, waits for his like. */
+static void who_is_dear_and_who_is_not_have_half_of_a_round_each(void **state)
+{
+    (void)state;
+    struct lines l = {.many = 8, .last = 4};
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < 6; i++) {
+        l.fd[i] = dial(&b);
+        NET_AWAIT(net_bench_connections(&b) == (uint64_t)i + 1);
+    }
+    net_bench_call(&b, do_lines, &l);
+    assert_true(l.served);
+    l = (struct lines){
+        .fd = {l.fd[0], l.fd[1], l.fd[2], l.fd[3], l.fd[4], l.fd[5]}, .many = 4, .last = 8};
+    for (int try = 0; try < 20 && !l.served; try++) /* a busy machine may end a round */
+        net_bench_call(&b, do_lines, &l);
+    assert_true(l.served);
+    for (int i = 0; i < 6; i++)
+        (void)close(l.fd[i]);
+}
+
+static void do_hear_large(struct net_bench *bench, void *arg)
+{
+    struct net *n = bench->net;
+    static char text[LARGE + 2];
+    int fd = *(int *)arg;
+    memset(text, 'x', LARGE);
+    memcpy(text + LARGE, "\n", 2);
+    assert_int_equal(heard_after(n, 5000, 0, fd, text), CONN_MORE);
+    turns_run(n);
+    n->bytes += n->conf.memory / 2 + 1;
+    assert_int_equal(heard_after(n, 5000, 0, fd, text), CONN_READING);
+    n->bytes -= n->conf.memory / 2 + 1;
+}
+
+/* What waits is kept, and whoever keeps much may be closed for it. */
+static void large_requests_do_not_wait_where_much_is_kept(void **state)
+{
+    (void)state;
+    b.conf.memory = 4 << 20;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    net_bench_call(&b, do_hear_large, &fd);
+    (void)close(fd);
 }
 
 /* Over a unix socket its end is known before its bytes are read. */
@@ -341,7 +489,11 @@ int main(void)
         NET(a_dear_request_of_each_of_many_holds_up_nobody),
         NET(a_large_request_of_each_of_many_holds_up_nobody),
         NET(the_loop_sleeps_when_the_last_is_closed),
-        NET(large_requests_that_wait_keep_to_the_limit_of_memory),
+        NET(who_asks_for_little_is_not_dear_however_long_it_took),
+        NET(who_takes_a_while_in_a_crowd_is_less_dear_than_who_takes_long),
+        NET(the_list_has_its_rounds_while_others_are_heard),
+        NET(who_is_dear_and_who_is_not_have_half_of_a_round_each),
+        NET(large_requests_do_not_wait_where_much_is_kept),
         NET(who_sends_and_closes_is_heard_before_its_end),
         NET(whoever_goes_in_between_leaves_nothing),
         NET(a_half_closed_one_gets_all),
