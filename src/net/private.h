@@ -324,12 +324,12 @@ struct relay {
     bool called;             /* has waited so, and this is its turn */
     bool down;               /* what it waited for has failed */
     bool tunnel;             /* see net/upstream.h */
-    bool loud;               /* got something big: has a link of its own next, if there is room */
-    bool broken;             /* a request could not be forwarded whole: close */
-    bool late;               /* what has no reply may take any time, and so the next reply */
-    bool owes;               /* the latest reply expected is to a request that is not whole yet */
-    int64_t held_us;        /* that others waited for it on shared links, in all pauses ended … */
-    int64_t slow_us;        /* … and without what a quick one needs for what it took; >= 0 */
+    bool loud;       /* got or sent something big: has a link of its own next, if there is room */
+    bool broken;     /* a request could not be forwarded whole: close */
+    bool late;       /* what has no reply may take any time, and so the next reply */
+    bool owes;       /* the latest reply expected is to a request that is not whole yet */
+    int64_t held_us; /* that others waited for it on shared links, in all pauses ended … */
+    int64_t slow_us; /* … and without what a quick one needs for what it took; >= 0 */
     struct frame_subs subs; /* on its own link, as far as the replies have come */
 };
 

@@ -11,7 +11,8 @@
  * many bytes of them, or one. What comes is not known, but what has come. */
 #define WINDOW      256u
 #define WINDOW_SIZE (64u << 10)
-#define SIZE_FIRST  (WINDOW_SIZE / 4) /* bytes of a reply to one of whom nothing is known */
+#define SIZE_FIRST  (WINDOW_SIZE / 4)  /* bytes of a reply to one of whom nothing is known */
+#define ASKS_MUCH   ((size_t)16 << 10) /* bytes of a request: others wait while they are sent */
 
 /* ---- life -------------------------------------------------------------------------------------
  */
@@ -292,9 +293,20 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
     return r->own && !r->l->used ? UPSTREAM_FRESH : UPSTREAM_READY;
 }
 
+/* Before everybody else stand the bytes of what one asks for, too. So who asks for much where
+ * others do is loud, and while it is there its requests count like replies of their size. */
+static void measure_asked(struct relay *r, size_t bytes)
+{
+    if (r->own || bytes <= ASKS_MUCH)
+        return;
+    r->loud = true;
+    relay_measure(r, 0, bytes);
+}
+
 void upstream_send(struct net_turn *t, struct span bytes)
 {
     struct relay *r = t->conn->relay;
+    measure_asked(r, bytes.n);
     if (bytes.n > 0 && !link_put(r->l, bytes))
         r->broken = true;
 }

@@ -435,6 +435,71 @@ static void links_of_ones_own_are_limited(void **state)
     (void)close(two);
 }
 
+#define MUCH 40000 /* bytes of a request */
+
+static void ask_for_much(int client, int times)
+{
+    static char text[6 + MUCH + 1] = "share ";
+    memset(text + 6, 'x', MUCH - 1);
+    text[6 + MUCH - 1] = '\n';
+    for (int i = 0; i < times; i++)
+        assert_int_equal(send(client, text, 6 + MUCH, MSG_NOSIGNAL), 6 + MUCH);
+}
+
+/* What it sends others would wait for, too. */
+static void who_sends_much_has_a_link_of_its_own_behind_the_first(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int good = dial(&b), large = dial(&b), shared = served_by(two, good, "share");
+    ask_for_much(large, 4);
+    assert_int_equal(heard(shared, MUCH), 1);
+    assert_true(nobody_comes(two)); /* what is under way comes first */
+    say(shared, "OK\r\n");
+    expect(large, "OK\r\n");
+    int own = accepted(two);
+    for (size_t n, all = 0; all < 3; all += n) {
+        n = heard(own, MUCH);
+        assert_in_range(n, 1, 3);
+        for (size_t i = 0; i < n; i++)
+            say(own, "OK\r\n");
+    }
+    for (int i = 0; i < 3; i++)
+        expect(large, "OK\r\n");
+    served_at(shared, good); /* it makes way for none: nothing large is to come on it */
+    assert_true(nobody_comes(two));
+    (void)close(good);
+    (void)close(large);
+    (void)close(shared);
+    (void)close(own);
+    (void)close(two);
+}
+
+static void where_there_is_none_it_sends_one_at_a_time(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    owned_max = 1;
+    start("127.0.0.2");
+    int good = dial(&b), large = dial(&b), a = dial(&b);
+    int shared = served_by(two, good, "share"), other = served_by(two, a, "up");
+    for (int i = 0; i < 40; i++)
+        served_at(shared, large); /* known for short replies */
+    ask_for_much(large, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(heard(shared, MUCH), 1);
+        say(shared, "OK\r\n");
+        expect(large, "OK\r\n");
+    }
+    (void)close(good);
+    (void)close(large);
+    (void)close(a);
+    (void)close(shared);
+    (void)close(other);
+    (void)close(two);
+}
+
 /* Two parties: who comes by TCP, and who by UNIX. */
 static void a_party_of_guests_has_no_more_than_half_of_them_against_others(void **state)
 {
@@ -528,6 +593,8 @@ int main(void)
         BENCH(a_successor_takes_the_place_of_one_that_broke),
         BENCH(many_replies_for_nobody_make_a_shared_link_make_way),
         BENCH(links_of_ones_own_are_limited),
+        BENCH(who_sends_much_has_a_link_of_its_own_behind_the_first),
+        BENCH(where_there_is_none_it_sends_one_at_a_time),
         BENCH(a_party_of_guests_has_no_more_than_half_of_them_against_others),
         BENCH(a_party_of_guests_may_have_half_of_them),
     };
