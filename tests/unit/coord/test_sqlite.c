@@ -275,6 +275,16 @@ static struct {
     enum coord_status newcomers;
 } stopped;
 
+/* Makes a pool, whose file as it is now can be put back that way. */
+static void remember(struct fixture *f, void (*put)(struct fixture *, const void *, size_t))
+{
+    assert_int_equal(make(f, 3), COORD_OK);
+    coord_idle(f->c);
+    stopped.f = f;
+    stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
+    stopped.put = put;
+}
+
 /* Claims, and is stopped after that statement. */
 static enum coord_status claim_stopped(struct fixture *f, const char *after, void (*then)(void))
 {
@@ -311,10 +321,7 @@ static void what_was_set_back_before_its_answer_is_not_answered(void **state)
     struct fixture *f = *state;
     void (*const ways[])(struct fixture *, const void *, size_t) = {by_copying, by_sqlite};
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(make(f, 3), COORD_OK);
-        coord_idle(f->c);
-        stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
-        stopped.put = ways[i];
+        remember(f, ways[i]);
         assert_int_equal(claim_stopped(f, "COMMIT", set_back_and_go_on), COORD_DOWN);
         coord_says(&f->r, "found it set back");
         assert_int_equal(stopped.newcomers, COORD_OK);
@@ -348,10 +355,7 @@ static void another_branch_with_the_same_number_is_seen(void **state)
     void (*const ways[])(struct fixture *, const void *, size_t) = {by_copying, by_sqlite};
     struct coord_grant g;
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(make(f, 3), COORD_OK);
-        coord_idle(f->c);
-        stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
-        stopped.put = ways[i];
+        remember(f, ways[i]);
         assert_int_equal(claim_stopped(f, "COMMIT", set_back_and_there_again), COORD_DOWN);
         coord_says(&f->r, "found it set back");
         assert_int_equal(stopped.newcomers, COORD_OK);
@@ -374,10 +378,7 @@ static void another_branch_with_the_number_of_who_was_killed_is_seen(void **stat
 {
     struct fixture *f = *state;
     struct coord_grant g;
-    assert_int_equal(make(f, 3), COORD_OK);
-    coord_idle(f->c);
-    stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
-    stopped.put = by_sqlite;
+    remember(f, by_sqlite);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
     enum coord_status s = claim_stopped(f, "COMMIT", killed);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
@@ -392,11 +393,7 @@ static void another_branch_is_seen_by_who_was_answered(void **state)
 {
     struct fixture *f = *state;
     struct coord_grant g;
-    assert_int_equal(make(f, 3), COORD_OK);
-    coord_idle(f->c);
-    stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
-    stopped.put = by_copying;
-    stopped.f = f;
+    remember(f, by_copying);
     assert_int_equal(claim(f, &g), COORD_OK);
     coord_idle(f->c);
     setup_forget_tally(f->dir);
@@ -432,10 +429,7 @@ static void what_is_set_back_within_a_transaction_is_not_written(void **state)
     const char *const after[] = {"SELECT tick", "DELETE FROM past", "SELECT id, identity"};
     struct coord_grant g;
     for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
-        assert_int_equal(make(f, 3), COORD_OK);
-        coord_idle(f->c);
-        stopped.n = read_file(f->db, stopped.bytes, sizeof stopped.bytes);
-        stopped.put = by_copying;
+        remember(f, by_copying);
         assert_int_equal(claim(f, &g), COORD_OK);
         coord_idle(f->c);
         assert_int_equal(claim_stopped(f, after[i], set_back_only), COORD_DOWN);
