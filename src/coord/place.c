@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
@@ -33,34 +34,45 @@ bool place_same(const struct place *a, const struct place *b)
     return a->device == b->device && strcmp(a->inode, b->inode) == 0;
 }
 
-/* Of the directory of the path. */
-static enum coord_status check_directory(const char *path, bool create, struct coord_reply *r)
+/* Of the file's directory. */
+static enum coord_status check_directory(const char *path, struct coord_reply *r)
 {
     char dir[PATH_MAX];
     struct stat st;
     sole_directory(path, dir);
     int errnum = stat(dir, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
-    if (errnum && create)
-        return outcome_refused(r, "%s: expected a directory to make the pool's file in, found %s",
-                               dir, strerror(errnum));
-    if (errnum || !(st.st_mode & S_IWOTH))
+    if (!errnum)
         return COORD_OK;
-    return outcome_refused(r,
-                           "%s: expected a directory in which only those make files who may write "
-                           "to the pool's, found that everybody may (mode %04o): use a directory "
-                           "of its own",
-                           dir, (unsigned)st.st_mode & 07777);
+    return outcome_refused(r, "%s: expected a directory to make the pool's file in, found %s", dir,
+                           strerror(errnum));
+}
+
+/* Who may make files in the directory, and not write to the pool's. Of a group's members nothing is
+ * known. */
+static bool is_stranger(const char *real, const struct stat *file, uid_t who)
+{
+    char dir[PATH_MAX];
+    struct stat st;
+    sole_directory(real, dir);
+    bool apart =
+        stat(dir, &st) == 0 && (st.st_mode & S_IWOTH) && !(file->st_mode & (S_IWGRP | S_IWOTH));
+    return apart && who != 0 && who != geteuid() && who != file->st_uid;
 }
 
 enum coord_status place_check(const char *path, bool create, struct coord_reply *r)
 {
-    char real[PATH_MAX];
-    struct stat st;
-    bool there = stat(path, &st) == 0;
-    if (there && (st.st_mode & S_IWOTH))
+    char real[PATH_MAX], journal[PATH_MAX + 16];
+    struct stat file, st;
+    if (stat(path, &file) != 0 || !realpath(path, real))
+        return create ? check_directory(path, r) : COORD_OK;
+    (void)snprintf(journal, sizeof journal, "%s-journal", real);
+    if (lstat(journal, &st) != 0 || !is_stranger(real, &file, st.st_uid))
         return COORD_OK;
-    enum coord_status s = check_directory(path, create && !there, r);
-    return s == COORD_OK && there && realpath(path, real) ? check_directory(real, false, r) : s;
+    return outcome_refused(
+        r,
+        "%s: expected no journal of another user's, which would be played back, "
+        "found one of uid %u: remove it, and give the pool a directory of its own",
+        journal, st.st_uid);
 }
 
 void place_boot(char out[TALLY_BOOT_MAX])

@@ -17,9 +17,9 @@ struct place {
 int place_find(const char *path, struct place *out);
 bool place_same(const struct place *a, const struct place *b);
 
-/* Whether a pool may be, or with create be made, at the path. COORD_OK; or SQLite would say no more
- * than "unable to open", or others than those who may write to the file may leave something beside
- * it that passes for ours: names (tally.h), or a journal that SQLite plays back. */
+/* COORD_OK; or with create there is no directory to make the file in, of which SQLite says no more
+ * than "unable to open"; or a journal stands beside it, left by somebody who may make files there
+ * and not write to the pool's. */
 enum coord_status place_check(const char *path, bool create, struct coord_reply *r);
 
 /* The boot's id (proc(5)); "": not known. */

@@ -206,13 +206,10 @@ enum kind {
     KIND_CREATE
 };
 
-/* The file has its tick, and another transaction of that tick. Of what was lost before its latest
- * turn nothing is to be said again. */
-static bool is_lost(struct file *f, const struct tally *t, const struct tally_name *name)
+/* The file has its tick, and another transaction of that tick. */
+static bool is_lost(struct file *f, const struct tally_name *name)
 {
-    bool kept = name->tick <= t->tick && name->tick > t->tick - STORE_PAST_MAX;
-    return name->torn || (name->nonce > 0 && kept && name->tick >= t->turn &&
-                          !store_tally_has(&f->store, name->tick, name->nonce));
+    return name->torn || (name->nonce > 0 && store_tally_lacks(&f->store, name->tick, name->nonce));
 }
 
 /* Numbers the transaction, and knows by that whether the file was set back. 0, or errno. What
@@ -228,14 +225,15 @@ static int number(struct file *f)
     if (why)
         return why;
     int64_t nonce = (int64_t)(rng_u64(rng_system()) >> 11 | 1);
-    struct tally_now now = {.lost = is_lost(f, &t, &beside) || is_lost(f, &t, &f->answered),
+    bool again = f->answered.tick < t.turn; /* what was lost with it may have been seen then */
+    struct tally_now now = {.lost = is_lost(f, &beside) || (!again && is_lost(f, &f->answered)),
                             .device = f->place.device,
                             .boot = f->boot,
                             .inode = f->place.inode,
                             .nonce = nonce,
                             .changes = f->changes};
     tally_next(&t, max64(beside.tick, f->answered.tick), &now);
-    store_tally_set(&f->store, &t);
+    store_tally_set(&f->store, &t, beside.tick);
     (void)snprintf(f->fingerprint, sizeof f->fingerprint, "%s:%" PRIx64, f->place.inode,
                    (uint64_t)t.turn);
     f->own = (struct tally_name){.tick = t.tick, .nonce = nonce};
@@ -297,7 +295,7 @@ static bool stands(struct file *f)
     store_run(&f->store, STORE_BEGIN_READ);
     bool there = store_tally_has(&f->store, f->own.tick, f->own.nonce) &&
                  beside_look(&f->beside, f->path, &beside) == 0 && !beside.torn &&
-                 store_tally_has(&f->store, beside.tick, beside.nonce);
+                 (beside.nonce == 0 || store_tally_has(&f->store, beside.tick, beside.nonce));
     store_run(&f->store, STORE_COMMIT);
     return there && place_find(f->path, &now) == 0 && place_same(&now, &f->place);
 }

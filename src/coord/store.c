@@ -1,5 +1,7 @@
 #include "coord/store.h"
 
+#include "base/int64.h"
+
 #include "base/dec.h"
 #include "coord/outcome.h"
 
@@ -21,6 +23,9 @@ static const char *const sql[STORE_SQLS] = {
     [STORE_PAST_MAKE] = "CREATE TABLE IF NOT EXISTS past(tick INTEGER PRIMARY KEY, nonce INT,"
                         " changes INT, inode TEXT)",
     [STORE_PAST_GET] = "SELECT nonce, changes, inode FROM past WHERE tick = ?1",
+    [STORE_PAST_LACKS] =
+        "SELECT (SELECT min(tick) FROM past) <= ?1 AND (SELECT tick FROM tally) >= ?1"
+        " AND NOT EXISTS(SELECT 1 FROM past WHERE tick = ?1 AND nonce = ?2)",
     [STORE_PAST_SET] = "INSERT OR REPLACE INTO past VALUES(?1, ?2, ?3, ?4)",
     [STORE_PAST_DROP] = "DELETE FROM past WHERE tick <= ?1 OR tick > ?2",
     [STORE_POOL_GET] = "SELECT id, identity, fp, era, topen, fl, fs, tmax, closed, adopt, a, a0,"
@@ -211,7 +216,7 @@ void store_tally_get(struct store *s, struct tally *out)
     done(st);
 }
 
-void store_tally_set(struct store *s, const struct tally *t)
+void store_tally_set(struct store *s, const struct tally *t, int64_t beside)
 {
     sqlite3_stmt *st = use(s, STORE_TALLY_SET);
     bind_number(s, st, 1, t->tick);
@@ -226,7 +231,7 @@ void store_tally_set(struct store *s, const struct tally *t)
     bind_text(s, st, 4, t->inode);
     finish(s, st);
     st = use(s, STORE_PAST_DROP);
-    bind_number(s, st, 1, t->tick - STORE_PAST_MAX);
+    bind_number(s, st, 1, min64(t->tick - STORE_PAST_MAX, beside - 1));
     bind_number(s, st, 2, t->tick);
     finish(s, st);
 }
@@ -238,6 +243,16 @@ bool store_tally_has(struct store *s, int64_t tick, int64_t nonce)
     bool there = store_step(s, st) && sqlite3_column_int64(st, 0) == nonce;
     done(st);
     return there;
+}
+
+bool store_tally_lacks(struct store *s, int64_t tick, int64_t nonce)
+{
+    sqlite3_stmt *st = use(s, STORE_PAST_LACKS);
+    bind_number(s, st, 1, tick);
+    bind_number(s, st, 2, nonce);
+    bool lacks = store_step(s, st) && sqlite3_column_int64(st, 0) != 0;
+    done(st);
+    return lacks;
 }
 
 /* ---- the pool ------------------------------------------------------------------------------- */

@@ -37,6 +37,7 @@ enum store_sql {
     STORE_TALLY_SET,
     STORE_PAST_MAKE,
     STORE_PAST_GET,
+    STORE_PAST_LACKS,
     STORE_PAST_SET,
     STORE_PAST_DROP,
     STORE_POOL_GET,
@@ -126,10 +127,15 @@ void store_check(struct store *s);
 /* In a transaction that writes. All 0 where there is none, or none that can be read: as old as a
  * file can be. */
 void store_tally_get(struct store *s, struct tally *out);
-void store_tally_set(struct store *s, const struct tally *t);
+/* Forgets the transactions before the latest STORE_PAST_MAX; but not the one of the highest name
+ * beside the file, of which that tick is, nor those since. */
+void store_tally_set(struct store *s, const struct tally *t, int64_t beside);
 
-/* Whether the file has the transaction of that number: true of the latest STORE_PAST_MAX only. */
+/* Whether the file has the transaction of that number, and has not forgotten it. */
 bool store_tally_has(struct store *s, int64_t tick, int64_t nonce);
+
+/* Whether it has none of that number, and would know it: it is not above its latest. */
+bool store_tally_lacks(struct store *s, int64_t tick, int64_t nonce);
 
 /* Finds the pool by name and works on it from here on. */
 enum store_found store_pool_get(struct store *s, const char *name, struct store_pool *out);

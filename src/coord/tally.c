@@ -57,7 +57,8 @@ static bool parse(const char *name, const char *path, struct tally_name *out)
     bool good = digits.n <= DIGITS_MAX && dec_u64(digits, &tick) &&
                 (!rest.p || (rest.n <= NONCE_DIGITS && dec_u64(rest, &nonce)));
     if (good)
-        *out = (struct tally_name){.tick = (int64_t)tick, .nonce = (int64_t)nonce};
+        *out = (struct tally_name){.tick = (int64_t)tick,
+                                   .nonce = tick < TICK_MAX ? (int64_t)nonce : 0};
     return good;
 }
 

@@ -21,8 +21,7 @@
  * Invariants
  *   - What stands beside is a lower bound: lost, or of another mount, it costs the warning, and
  *     never makes a sound file look old.
- *   - Who may leave names, or a journal, there may write to the pool's file: a directory that
- *     everybody may write to is refused (place.h).
+ *   - A name counts whoever made it: who may make files there can have others wait, and no more.
  *
  * Functions return 0, or an error of errno(3). dir: a descriptor of the file's directory; path: of
  * the file, of which the last component is used.

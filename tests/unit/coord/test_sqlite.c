@@ -388,6 +388,67 @@ static void another_branch_with_the_number_of_who_was_killed_is_seen(void **stat
     assert_int_equal(f->r.era, 2);
 }
 
+/* Commits that have no name beside: of somebody who was killed, or where none can be made. */
+static void claim_unnamed(struct fixture *f, unsigned times)
+{
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    for (unsigned i = 0; i < times; i++) {
+        enum coord_status s = claim_stopped(f, "COMMIT", no_more_files);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+        assert_int_equal(s, COORD_DOWN);
+    }
+}
+
+/* Another branch was answered with a number that this one passed without a name: by few or many,
+ * and though it was seen since that something else was lost. */
+static void what_was_answered_before_unnamed_transactions_is_not_forgotten(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        unsigned times;
+        const char *sql;
+    } table[] = {{2, "SELECT 1"},
+                 {STORE_PAST_MAX + 6, "SELECT 1"},
+                 {2, "UPDATE tally SET device = device + 1"}};
+    static char newer[1 << 20];
+    struct coord_grant g;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        remember(f, by_copying);
+        claim_unnamed(f, table[i].times);
+        query(f, table[i].sql);
+        claim_unnamed(f, 1);
+        size_t n = read_file(f->db, newer, sizeof newer);
+        set_back_and_go_on();
+        assert_int_equal(stopped.newcomers, COORD_OK);
+        by_copying(f, newer, n);
+        coord_free(f->c);
+        f->c = setup_open(f->url, "p", &f->clock.clock);
+        struct coord_pool before, p;
+        f->clock.ms += 1000;
+        assert_int_equal(coord_describe(f->c, &before, &f->r), COORD_OK);
+        assert_int_not_equal(claim(f, &g), COORD_OK);
+        assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
+        assert_true(p.topen_ms > before.topen_ms); /* reopened */
+        remove_file(f);
+        setup_forget_tally(f->dir);
+    }
+}
+
+/* Nobody comes to the largest tick but by a name that was put there: it costs one reopening. */
+static void the_largest_tick_is_answered(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    char path[128];
+    remember(f, by_copying);
+    (void)snprintf(path, sizeof path, "%s/.pool.db-tally.999999999999999.7", f->dir);
+    write_file(path, "", 0);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(claim(f, &g), COORD_WAIT);
+        assert_int_equal(f->r.era, 2);
+    }
+}
+
 /* Whoever was answered knows it without a name beside, too. */
 static void another_branch_is_seen_by_who_was_answered(void **state)
 {
@@ -716,7 +777,9 @@ int main(void)
         TEST(what_was_set_back_before_its_answer_is_not_answered),
         TEST(another_branch_with_the_same_number_is_seen),
         TEST(another_branch_with_the_number_of_who_was_killed_is_seen),
+        TEST(what_was_answered_before_unnamed_transactions_is_not_forgotten),
         TEST(another_branch_is_seen_by_who_was_answered),
+        TEST(the_largest_tick_is_answered),
         TEST(rows_that_are_older_than_the_tally_are_seen),
         TEST(what_is_set_back_within_a_transaction_is_not_written),
         TEST(what_others_wrote_since_is_no_harm),

@@ -60,7 +60,7 @@ static void not_ready(void **state)
         const char *line;
     } table[] = {
         {NOW_MS - 100, "[-]clock failed: the clock is behind"},
-        {HI_MS + 1, "[-]lease failed: the clock is above"},
+        {HI_MS + 1, "[-]lease failed: each range of time held has ended"},
         {LAYOUT_EPOCH_DEFAULT_MS - 1, "[-]epoch failed: the clock is before"},
     };
     ok(GET("/v1/id/orders"), "33554439168\n");
