@@ -56,15 +56,14 @@ static void no_ids(void **state)
     int64_t last;
     struct snowflake *g = &s.issuer.gen;
     elapsed_ms += MINUTES(46);
-    finds(HEALTH_FAIL,
-          "each range of time held has ended: the coordinator is away for too long");
+    finds(HEALTH_FAIL, "each range of time held has ended: the coordinator is away for too long");
     assert_int_equal(h.ready, ISSUE_CEILING);
     s.issuer.ahead_ms = MINUTES(2 * 24 * 60); /* it answers: it is not away */
     finds(HEALTH_FAIL, "the clock is above every range of time held: it is 2 d ahead of the "
                        "coordinator's");
     strcpy(s.issuer.why, "expected pool a, found pool b");
-    finds(HEALTH_FAIL,
-          "each range of time held has ended, and no other can be had: expected pool a, found pool b");
+    finds(HEALTH_FAIL, "each range of time held has ended, and no other can be had: expected pool "
+                       "a, found pool b");
     s.issuer.why[0] = '\0';
     elapsed_ms -= MINUTES(46);
     assert_true(snowflake_revoke(g, 1, &last) && snowflake_revoke(g, 2, &last));
