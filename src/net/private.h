@@ -168,6 +168,7 @@ struct net {
     int64_t now_us;   /* monotonic: end of the latest turn since the loop slept; 0: none was */
     int64_t round_us; /* the same: begin of the first */
     int64_t turns_us; /* monotonic: end of the latest turns_run */
+    int64_t dear_us;  /* that one line of turns has had more than the other: see turns.c */
 
     char *in;            /* NET_IN_MAX bytes: the input of the turn */
     char *out;           /* NET_OUT_MAX bytes: its output */
@@ -179,8 +180,7 @@ struct net {
     struct ev_io timer;
     struct ev_timer idle;   /* of idle.c */
     struct ev_timer resume; /* accepting again after the descriptors ran out */
-    struct ev_timer after;
-    struct ev_timer every;
+    struct ev_timer after, every;
     struct ev_timer sweep; /* runs while connections are watched */
     struct ev_prepare prepare;
     struct ev_idle awake; /* active: somebody is in turns */

@@ -61,23 +61,30 @@ static struct conn *next_of(struct net *n, enum turns_line line)
     return CONTAINER(n->turns[line].next, struct conn, park);
 }
 
+/* A line that was alone owes the other one no more than one round. What is owed outlives a round,
+ * as a single turn may take all of it. */
+static void charge(struct net *n, enum turns_line line, int64_t us)
+{
+    int64_t more = n->dear_us + (line == LINE_DEAR ? us : -us);
+    n->dear_us = more > ROUND_US ? ROUND_US : more < -ROUND_US ? -ROUND_US : more;
+}
+
 /* As many turns as there are waiting now: whoever comes back has to wait for the sockets. */
 void turns_run(struct net *n)
 {
     int64_t now_us = clock_mono_us(n->conf.clock), over_us = now_us + ROUND_US;
-    int64_t spent_us[TURNS_LINES] = {0};
     n->now_us = n->round_us = now_us;
     for (size_t left = n->nturns; left > 0 && n->nturns > 0 && now_us < over_us; left--) {
-        enum turns_line line = spent_us[LINE_DEAR] < spent_us[LINE_LIGHT];
+        enum turns_line line = n->dear_us < 0 ? LINE_DEAR : LINE_LIGHT;
         if (link_empty(&n->turns[line]))
             line = !line;
         struct conn *c = next_of(n, line);
         bool unread = c->unread;
         turns_leave(c);
         conn_go_on(c, unread);
-        spent_us[line] -= now_us;
+        int64_t begun_us = now_us;
         now_us = clock_mono_us(n->conf.clock);
-        spent_us[line] += now_us;
+        charge(n, line, now_us - begun_us);
     }
     n->turns_us = now_us;
 }

@@ -380,6 +380,37 @@ static void who_is_dear_and_who_is_not_have_half_of_a_round_each(void **state)
         (void)close(l.fd[i]);
 }
 
+static void do_long_ones(struct net_bench *bench, void *arg)
+{
+    struct net *n = bench->net;
+    const int *fd = arg;
+    for (int i = 0; i < 6; i++) {
+        nth(n, i)->dear = i < 5 ? 4 : 8;
+        assert_int_equal(heard_after(n, 0, i, fd[i], "spin 2000\n"), CONN_MORE);
+    }
+    turns_run(n);
+    assert_int_equal(nth(n, 5)->state, CONN_MORE);
+    turns_run(n);
+    assert_int_equal(nth(n, 5)->state, CONN_READING);
+    while (n->nturns > 0)
+        turns_run(n);
+}
+
+/* What one line has had more is not forgotten when a round is over. */
+static void one_turn_as_long_as_a_round_is_made_up_for_in_the_next(void **state)
+{
+    (void)state;
+    int fd[6];
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < 6; i++) {
+        fd[i] = dial(&b);
+        NET_AWAIT(net_bench_connections(&b) == (uint64_t)i + 1);
+    }
+    net_bench_call(&b, do_long_ones, fd);
+    for (int i = 0; i < 6; i++)
+        (void)close(fd[i]);
+}
+
 static void do_hear_large(struct net_bench *bench, void *arg)
 {
     struct net *n = bench->net;
@@ -496,6 +527,7 @@ int main(void)
         NET(who_takes_a_while_in_a_crowd_is_less_dear_than_who_takes_long),
         NET(the_list_has_its_rounds_while_others_are_heard),
         NET(who_is_dear_and_who_is_not_have_half_of_a_round_each),
+        NET(one_turn_as_long_as_a_round_is_made_up_for_in_the_next),
         NET(large_requests_do_not_wait_where_much_is_kept),
         NET(who_sends_and_closes_is_heard_before_its_end),
         NET(whoever_goes_in_between_leaves_nothing),
