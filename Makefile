@@ -101,10 +101,10 @@ FORCE:
 # ---- programs ----------------------------------------------------------------------------------
 
 PROGRAMS := sidflake sidflakectl
-MAINS := src/main.c src/ctl.c
-SRC := $(filter-out $(MAINS),$(sort $(wildcard src/*.c src/*/*.c)))
+MAINS := src/daemon/main.c src/ctl/ctl.c
+SRC := $(filter-out $(MAINS),$(sort $(wildcard src/*/*.c src/*/*/*.c)))
 LUA := $(sort $(wildcard src/*/*.lua))
-HTML := $(sort $(wildcard src/*/*.html))
+HTML := $(sort $(wildcard src/*/*/*.html))
 EMBEDDED := $(LUA:src/%.lua=$(B)/gen/%_lua) $(HTML:src/%.html=$(B)/gen/%_html)
 OBJ := $(SRC:%.c=$(B)/%.o) $(EMBEDDED:=.o)
 LIB := $(B)/libsidflake.a
@@ -112,8 +112,8 @@ LIB := $(B)/libsidflake.a
 .PHONY: programs
 programs: $(PROGRAMS:%=$(B)/%) $(PROGRAMS:%=build/%)
 
-$(B)/sidflake: $(B)/src/main.o $(LIB)
-$(B)/sidflakectl: $(B)/src/ctl.o $(LIB)
+$(B)/sidflake: $(B)/src/daemon/main.o $(LIB)
+$(B)/sidflakectl: $(B)/src/ctl/ctl.o $(LIB)
 $(PROGRAMS:%=$(B)/%):
 	$(call say,LD,$@) $(LINK) -o $@ $^ $(LIBS)
 

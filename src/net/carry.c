@@ -6,6 +6,7 @@
  * is taken twice.
  */
 #include "net/private.h"
+#include "net/upstream/links.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

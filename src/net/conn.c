@@ -10,6 +10,7 @@
  * Both blocks belong to the net: only what has to outlive the turn is copied out of them.
  */
 #include "net/private.h"
+#include "net/upstream/links.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -7,6 +7,7 @@
  * not take what is there for it is idle, whatever it waits for.
  */
 #include "net/private.h"
+#include "net/upstream/links.h"
 
 #include <sys/ioctl.h>
 

@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "net/private.h"
+#include "net/upstream/links.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -16,6 +16,7 @@
  */
 #include "base/log.h"
 #include "net/private.h"
+#include "net/upstream/links.h"
 
 #include <malloc.h>
 #include <sys/mman.h>

@@ -54,7 +54,7 @@ enum net_verdict {
     NET_YIELD, /* the quota is spent, or, with cost NET_DEAR, it is long: in turn, at once */
     NET_WAIT,  /* not before something changes, or until_ms, or max_wait has passed */
     NET_HOLD,  /* not before net_wake_one, however long: whoever holds a request sees to it */
-    NET_BEHIND, /* not before its upstream is ready or has answered: see net/upstream.h */
+    NET_BEHIND, /* not before its upstream is ready or has answered: see net/upstream/upstream.h */
     NET_CLOSE,  /* close when the output is sent */
 };
 
@@ -91,7 +91,7 @@ struct net_turn {
     int64_t waited_us;  /* how long the request at the front has been in WAIT */
     uint32_t quota;     /* IDs that may be spent before YIELD; serve counts down */
     size_t reply_start; /* where in out the reply to the request at the front begins */
-    struct conn *conn;  /* whose turn it is, for net/upstream.h */
+    struct conn *conn;  /* whose turn it is, for net/upstream/upstream.h */
 };
 
 /* A protocol, as the connection sees it. */

@@ -16,6 +16,7 @@
  * those that there may be are gone through, at the cost of who asks for one more.)
  */
 #include "net/private.h"
+#include "net/upstream/links.h"
 
 #include <stdlib.h>
 

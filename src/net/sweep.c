@@ -18,6 +18,7 @@
  * such a command is read, up to a bound.
  */
 #include "net/private.h"
+#include "net/upstream/links.h"
 
 #include <poll.h>
 

@@ -1,7 +1,7 @@
 #include "serve/access.h"
 
+#include "base/glob.h"
 #include "base/log.h"
-#include "serve/redis_glob.h"
 
 #define SAY_EVERY_MS 10000 /* of refused passwords: one line, and how many */
 #define ANSWERS      64u   /* told of at a time */
@@ -98,7 +98,7 @@ bool access_may(const struct serve *s, const struct access *a, struct span key)
     key = span_skip(key, prefix.n);
     struct span name = span_cut(&key, '#'), rest = u->names;
     while (rest.p)
-        if (rds_glob(span_cut(&rest, ','), name, false))
+        if (glob_match(span_cut(&rest, ','), name, false))
             return true;
     return false;
 }

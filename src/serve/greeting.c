@@ -1,7 +1,7 @@
 #include "serve/greeting.h"
 
 #include "base/dec.h"
-#include "net/upstream.h"
+#include "net/upstream/upstream.h"
 #include "wire/memcached_binary.h"
 #include "wire/resp.h"
 

@@ -1,5 +1,5 @@
 /*
- * How sidflake logs in at the real servers: the greetings of net/upstream.h, by protocol.
+ * How sidflake logs in at the real servers: the greetings of net/upstream/upstream.h, by protocol.
  */
 #ifndef SIDFLAKE_SERVE_GREETING_H
 #define SIDFLAKE_SERVE_GREETING_H

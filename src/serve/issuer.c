@@ -1,7 +1,7 @@
 #include "serve/issuer.h"
 
+#include "base/human.h"
 #include "base/timefmt.h"
-#include "serve/human.h"
 
 #include <stdio.h>
 

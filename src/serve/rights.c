@@ -1,6 +1,6 @@
 #include "serve/rights.h"
 
-#include "serve/redis_glob.h"
+#include "base/glob.h"
 
 bool rights_may(const struct user *u, enum rights_class what)
 {
@@ -22,6 +22,6 @@ bool rights_key(const struct user *u, struct span key)
     struct span rest = u->keys;
     bool may = !rest.p;
     while (rest.p && !may)
-        may = rds_glob(span_cut(&rest, ','), key, false);
+        may = glob_match(span_cut(&rest, ','), key, false);
     return may;
 }

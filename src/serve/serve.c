@@ -1,7 +1,7 @@
 #include "serve/serve.h"
 
-#include "net/upstream.h"
-#include "serve/process.h"
+#include "net/upstream/upstream.h"
+#include "serve/watch/process.h"
 
 const char *serve_protocol_name(enum serve_protocol p)
 {

@@ -13,9 +13,9 @@
 
 #include "base/log.h"
 #include "base/rng.h"
-#include "serve/history.h"
 #include "serve/issuer.h"
 #include "serve/print.h"
+#include "serve/watch/history.h"
 
 #define SERVE_COMMANDS                                                                             \
     64 /* counted apart per protocol; those beyond count as the last one, "other" */

@@ -14,9 +14,9 @@
 #include "feed.h"
 #include "fuzz_stream.h"
 
-#include "serve/memcached.h"
-#include "serve/process.h"
-#include "serve/redis.h"
+#include "serve/memcached/memcached.h"
+#include "serve/redis/redis.h"
+#include "serve/watch/process.h"
 #include "support/seeded.h"
 
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* Metrics pages as sidflakectl top reads them: nothing outside the page, and nothing that speaks to
  * the terminal. */
-#include "ctl_scrape.h"
+#include "ctl/scrape.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Who holds what, in each order; and what happened between two snapshots. */
-#include "ctl_changes.h"
-#include "ctl_holders.h"
+#include "ctl/changes.h"
+#include "ctl/holders.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Pages of cells: nothing outside, the right characters, only what changed; and top's words. */
-#include "ctl_args.h"
-#include "ctl_top.h"
+#include "ctl/args.h"
+#include "ctl/top.h"
 
 #include <math.h>
 #include <setjmp.h>

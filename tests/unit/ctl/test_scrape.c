@@ -1,5 +1,5 @@
 /* Metrics pages: what is read, what is refused, rates and quantiles. */
-#include "ctl_scrape.h"
+#include "ctl/scrape.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #ifndef SIDFLAKE_UNIT_NET_CARRY_RIG_H
 #define SIDFLAKE_UNIT_NET_CARRY_RIG_H
 
-#include "net/upstream.h"
+#include "net/upstream/upstream.h"
 #include "support/net_bench.h"
 
 #include <arpa/inet.h>

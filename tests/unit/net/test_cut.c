@@ -1,5 +1,6 @@
 /* Who was closed for holding up others on the shared link does not begin there again. */
 #include "net/private.h"
+#include "net/upstream/links.h"
 #include "unit/net/upstream_rig.h"
 
 /* A client takes nothing of a large reply, on which another waits: it is closed. */

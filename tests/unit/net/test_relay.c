@@ -1,5 +1,6 @@
 /* A client's side of the links: what must not stay of what was, and of whom it is thought. */
 #include "net/private.h"
+#include "net/upstream/links.h"
 #include "unit/net/upstream_rig.h"
 
 #define LARGE 400000 /* bytes: more than a UNIX socket keeps */

@@ -6,7 +6,7 @@
 #ifndef SIDFLAKE_TESTS_UNIT_SERVE_HTTP_CONN_H
 #define SIDFLAKE_TESTS_UNIT_SERVE_HTTP_CONN_H
 
-#include "serve/http_call.h"
+#include "serve/http/http_call.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #ifndef SIDFLAKE_UNIT_SERVE_MEMCACHED_RIG_H
 #define SIDFLAKE_UNIT_SERVE_MEMCACHED_RIG_H
 
-#include "serve/memcached.h"
+#include "serve/memcached/memcached.h"
 #include "support/fake_clock.h"
 
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 #ifndef SIDFLAKE_UNIT_SERVE_REDIS_RIG_H
 #define SIDFLAKE_UNIT_SERVE_REDIS_RIG_H
 
-#include "serve/redis.h"
+#include "serve/redis/redis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "serve/chart.h"
+#include "serve/watch/chart.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #include "status_rig.h"
 
-#include "serve/health.h"
+#include "serve/watch/health.h"
 
 static struct health h;
 

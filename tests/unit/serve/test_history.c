@@ -1,4 +1,4 @@
-#include "serve/history.h"
+#include "serve/watch/history.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

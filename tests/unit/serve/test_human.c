@@ -1,4 +1,4 @@
-#include "serve/human.h"
+#include "base/human.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

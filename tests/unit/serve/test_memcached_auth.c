@@ -1,6 +1,6 @@
 /* The memcached service where users are required: texts as memcached 1.6.18 -Y says them. */
 #include "login.h"
-#include "serve/memcached.h"
+#include "serve/memcached/memcached.h"
 #include "support/fake_clock.h"
 
 #define T0  (INT64_C(1767225600000) + 1000)

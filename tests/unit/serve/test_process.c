@@ -1,4 +1,4 @@
-#include "serve/process.h"
+#include "serve/watch/process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Requests known again by their bytes. */
-#include "serve/recent.h"
+#include "serve/watch/recent.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

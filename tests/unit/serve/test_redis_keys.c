@@ -1,6 +1,6 @@
 #include "unit/serve/redis_rig.h"
 
-#include "serve/redis_glob.h"
+#include "base/glob.h"
 
 static void questions(void **state)
 {
@@ -156,7 +156,7 @@ static void writes(void **state)
 
 static void check_glob(const char *pattern, const char *s, bool expected)
 {
-    if (rds_glob(span_str(pattern), span_str(s), false) != expected)
+    if (glob_match(span_str(pattern), span_str(s), false) != expected)
         fail_msg("%s %s %s", pattern, expected ? "does not match" : "matches", s);
 }
 
@@ -180,8 +180,8 @@ static void globs(void **state)
         check_glob(yes[i][0], yes[i][1], strcmp(yes[i][0], "h[^]ello") != 0);
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
         check_glob(no[i][0], no[i][1], false);
-    assert_true(rds_glob(SPAN("MAX*[A-C]\\D"), SPAN("maxbD"), true));
-    assert_false(rds_glob(SPAN("MAX*"), SPAN("maxbD"), false));
+    assert_true(glob_match(SPAN("MAX*[A-C]\\D"), SPAN("maxbD"), true));
+    assert_false(glob_match(SPAN("MAX*"), SPAN("maxbD"), false));
 }
 
 /* Exponential for a matcher that tries every star anew. */

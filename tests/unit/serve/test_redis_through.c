@@ -1,5 +1,5 @@
 /* Which requests may go on the connection to the upstream that clients share. */
-#include "serve/redis_through.h"
+#include "serve/redis/redis_through.h"
 
 #include "unit/serve/redis_rig.h"
 

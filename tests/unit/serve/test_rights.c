@@ -1,8 +1,8 @@
 /* What a user may of the servers behind. */
 #include "login.h"
 #include "redis_rig.h"
-#include "serve/memcached.h"
-#include "serve/redis_through.h"
+#include "serve/memcached/memcached.h"
+#include "serve/redis/redis_through.h"
 
 static void classes(void **state)
 {

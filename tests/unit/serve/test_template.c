@@ -1,4 +1,4 @@
-#include "serve/template.h"
+#include "serve/watch/template.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,20 @@
+/*
+ * Patterns as Redis's KEYS, SCAN and CONFIG GET take them: * ? [abc] [^a-z] \x.
+ *
+ * Source: redis.io, command KEYS; corner cases compared with Redis 7.0.15 (stringmatchlen): an
+ * unclosed class ends with the pattern, "[z-a]" is "[a-z]", a final backslash is itself. Unlike
+ * there, "**" matches the empty string.
+ *
+ * Invariant: the time is bounded by pattern.n * (s.n + stars), whatever the pattern.
+ */
+#ifndef SIDFLAKE_BASE_GLOB_H
+#define SIDFLAKE_BASE_GLOB_H
+
+#include "base/span.h"
+
+#define GLOB_MAX 128 /* bytes of a pattern that a caller should accept */
+
+/* nocase: ASCII letters match in either case. */
+bool glob_match(struct span pattern, struct span s, bool nocase);
+
+#endif

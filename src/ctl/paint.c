@@ -1,0 +1,253 @@
+/*
+ * A page of text cells.
+ */
+#include "ctl/paint.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool paint_size(struct paint *p, unsigned rows, unsigned cols, bool long_text)
+{
+    rows = rows > PAINT_ROWS_MAX ? PAINT_ROWS_MAX : rows < 1 ? 1 : rows;
+    cols = cols > PAINT_COLS_MAX ? PAINT_COLS_MAX : cols < 1 ? 1 : cols;
+    unsigned width = long_text ? PAINT_LONG : cols;
+    struct paint_cell *cell = calloc((size_t)rows * width, sizeof *cell);
+    paint_free(p);
+    if (!cell)
+        return false;
+    *p = (struct paint){.cell = cell, .rows = rows, .cols = cols, .width = width};
+    paint_clear(p);
+    return true;
+}
+
+void paint_free(struct paint *p)
+{
+    free(p->cell);
+    *p = (struct paint){0};
+}
+
+void paint_clear(struct paint *p)
+{
+    for (size_t i = 0; i < (size_t)p->rows * p->width; i++)
+        p->cell[i] = (struct paint_cell){' ', PAINT_PLAIN};
+    p->row = p->col = 0;
+}
+
+void paint_at(struct paint *p, unsigned row, unsigned col)
+{
+    p->row = row;
+    p->col = col;
+}
+
+void paint_next(struct paint *p)
+{
+    p->row++;
+    p->col = 0;
+}
+
+void paint_tab(struct paint *p, unsigned col)
+{
+    p->col = p->col < col ? col : p->col + 1;
+}
+
+static void put_cell(struct paint *p, enum paint_style s, uint16_t c)
+{
+    if (p->row < p->rows && p->col < p->width)
+        p->cell[(size_t)p->row * p->width + p->col] = (struct paint_cell){c, (uint8_t)s};
+    p->col++;
+}
+
+/* The first character, '?' where it is none of one to three bytes; returns its bytes. */
+static size_t decode(const unsigned char *t, uint16_t *out)
+{
+    *out = '?';
+    if (t[0] < 0x80) {
+        *out = t[0] >= ' ' && t[0] != 0x7f ? t[0] : '?';
+        return 1;
+    }
+    if ((t[0] & 0xe0) == 0xc0 && (t[1] & 0xc0) == 0x80) {
+        *out = (uint16_t)((t[0] & 0x1f) << 6 | (t[1] & 0x3f));
+        *out = *out < 0xa0 ? '?' : *out;
+        return 2;
+    }
+    if ((t[0] & 0xf0) == 0xe0 && (t[1] & 0xc0) == 0x80 && (t[2] & 0xc0) == 0x80) {
+        *out = (uint16_t)((t[0] & 0x0f) << 12 | (t[1] & 0x3f) << 6 | (t[2] & 0x3f));
+        return 3;
+    }
+    return 1;
+}
+
+#define ELLIPSIS 0x2026
+
+static unsigned put_text(struct paint *p, enum paint_style s, const char *text, bool draw)
+{
+    const unsigned char *t = (const unsigned char *)text;
+    unsigned n = 0;
+    for (uint16_t c; *t; n++) {
+        t += decode(t, &c);
+        if (draw)
+            put_cell(p, s, c);
+    }
+    if (draw && p->col > p->width && p->row < p->rows)
+        p->cell[(size_t)p->row * p->width + p->width - 1].c = ELLIPSIS;
+    return n;
+}
+
+#define TEXT_MAX PAINT_LONG
+
+void paint_put(struct paint *p, enum paint_style s, const char *fmt, ...)
+{
+    char text[TEXT_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    (void)put_text(p, s, text, true);
+}
+
+void paint_right(struct paint *p, unsigned end, enum paint_style s, const char *fmt, ...)
+{
+    char text[TEXT_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    unsigned n = put_text(p, s, text, false);
+    p->col = end > n ? end - n : 0;
+    (void)put_text(p, s, text, true);
+}
+
+void paint_line(struct paint *p, unsigned row, enum paint_style s)
+{
+    for (unsigned col = 0; row < p->rows && col < p->cols; col++)
+        p->cell[(size_t)row * p->width + col].style = (uint8_t)s;
+}
+
+/* ---- drawings ---------------------------------------------------------------------------------
+ */
+
+#define FULL  0x2588 /* a full block; 0x2589 is of seven eighths, …, 0x258f of one */
+#define LOW   0x2581 /* an eighth of the height; 0x2588 is all of it */
+#define DOT   0x00b7
+#define BLANK ' '
+
+void paint_bar(struct paint *p, enum paint_style s, unsigned width, double fraction)
+{
+    double f = fraction > 1 ? 1 : fraction > 0 ? fraction : 0;
+    unsigned eighths = (unsigned)(f * width * 8 + 0.5);
+    if (f > 0 && eighths == 0)
+        eighths = 1; /* little is not nothing */
+    for (unsigned i = 0; i < width; i++) {
+        unsigned here = eighths > 8 * i ? eighths - 8 * i : 0;
+        if (here == 0)
+            put_cell(p, PAINT_FAINT, DOT);
+        else
+            put_cell(p, s, (uint16_t)(here >= 8 ? FULL : FULL + 8 - here));
+    }
+}
+
+void paint_chart(struct paint *p, enum paint_style s, unsigned width, const double *v, unsigned n)
+{
+    double most = 0;
+    unsigned shown = n < width ? n : width;
+    for (unsigned i = n - shown; i < n; i++)
+        most = v[i] > most ? v[i] : most;
+    for (unsigned i = shown; i < width; i++)
+        put_cell(p, s, BLANK);
+    for (unsigned i = n - shown; i < n; i++) {
+        double f = most > 0 && v[i] > 0 ? v[i] / most : 0;
+        bool known = !isnan(v[i]);
+        put_cell(p, known && f == 0 ? PAINT_FAINT : s,
+                 (uint16_t)(known ? LOW + (unsigned)(f * 7 + 0.5) : BLANK));
+    }
+}
+
+/* ---- showing ----------------------------------------------------------------------------------
+ */
+
+/* What stands for a character where there is no UTF-8. */
+static char ascii_of(uint16_t c)
+{
+    static const char heights[] = "_.-=+*##";
+    if (c < 0x80)
+        return (char)c;
+    if (c >= LOW && c < FULL)
+        return heights[c - LOW];
+    if (c >= FULL && c <= FULL + 7)
+        return '#';
+    return c == 0xb5 ? 'u' : c == DOT ? '.' : c == ELLIPSIS ? '~' : c == 0x2265 ? '>' : '-';
+}
+
+static void emit(uint16_t c, bool utf8, FILE *out)
+{
+    if (!utf8 || c < 0x80) {
+        (void)putc(ascii_of(c), out);
+    } else if (c < 0x800) {
+        (void)putc(0xc0 | c >> 6, out);
+        (void)putc(0x80 | (c & 0x3f), out);
+    } else {
+        (void)putc(0xe0 | c >> 12, out);
+        (void)putc(0x80 | (c >> 6 & 0x3f), out);
+        (void)putc(0x80 | (c & 0x3f), out);
+    }
+}
+
+/* Columns up to the last that is not blank. */
+static unsigned used_cols(const struct paint *p, unsigned row, bool styled)
+{
+    unsigned n = p->width;
+    const struct paint_cell *c = p->cell + (size_t)row * p->width;
+    while (n > 0 && c[n - 1].c == BLANK && !(styled && c[n - 1].style == PAINT_HEAD))
+        n--;
+    return n;
+}
+
+void paint_plain(const struct paint *p, bool utf8, FILE *out)
+{
+    unsigned rows = p->rows;
+    while (rows > 0 && used_cols(p, rows - 1, false) == 0)
+        rows--;
+    for (unsigned row = 0; row < rows; row++) {
+        unsigned cols = used_cols(p, row, false);
+        for (unsigned col = 0; col < cols; col++)
+            emit(p->cell[(size_t)row * p->width + col].c, utf8, out);
+        (void)putc('\n', out);
+    }
+}
+
+static const char *const colored[PAINT_STYLES] = {
+    [PAINT_PLAIN] = "\033[0m",    [PAINT_STRONG] = "\033[0;1m",  [PAINT_FAINT] = "\033[0;2m",
+    [PAINT_HEAD] = "\033[0;7m",   [PAINT_GOOD] = "\033[0;1;32m", [PAINT_WARN] = "\033[0;1;33m",
+    [PAINT_BAD] = "\033[0;1;31m", [PAINT_LINE] = "\033[0;36m",
+};
+
+static const char *const colorless[PAINT_STYLES] = {
+    [PAINT_PLAIN] = "\033[0m",  [PAINT_STRONG] = "\033[0;1m", [PAINT_FAINT] = "\033[0;2m",
+    [PAINT_HEAD] = "\033[0;7m", [PAINT_GOOD] = "\033[0;1m",   [PAINT_WARN] = "\033[0;1m",
+    [PAINT_BAD] = "\033[0;1m",  [PAINT_LINE] = "\033[0m",
+};
+
+void paint_ansi(const struct paint *p, const struct paint *before, bool utf8, bool color, FILE *out)
+{
+    const char *const *sgr = color ? colored : colorless;
+    bool all = !before->cell || before->rows != p->rows || before->width != p->width;
+    if (all)
+        (void)fputs("\033[0m\033[2J", out);
+    for (unsigned row = 0; row < p->rows; row++) {
+        const struct paint_cell *c = p->cell + (size_t)row * p->width;
+        unsigned style = PAINT_PLAIN, cols = used_cols(p, row, true);
+        if (!all && memcmp(c, before->cell + (size_t)row * p->width, p->width * sizeof *c) == 0)
+            continue;
+        (void)fprintf(out, "\033[%u;1H", row + 1);
+        for (unsigned col = 0; col < cols; col++) {
+            if (c[col].style != style)
+                (void)fputs(sgr[style = c[col].style], out);
+            emit(c[col].c, utf8, out);
+        }
+        (void)fputs(style == PAINT_PLAIN ? "" : "\033[0m", out);
+        (void)fputs(cols < p->width ? "\033[K" : "", out);
+    }
+    (void)fputs("\033[H", out);
+}

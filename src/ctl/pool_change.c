@@ -1,0 +1,136 @@
+/*
+ * sidflakectl pool release, close, set, reopen: what changes a pool by one word.
+ */
+#include "base/int64.h"
+#include "ctl/session.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+int ctl_pool_release(struct ctl_args *a)
+{
+    struct ctl_session s;
+    char question[160];
+    if (!a->has_worker)
+        return ctl_fail(CTL_USAGE, "pool release: expected --worker N");
+    if (!a->yes && !isatty(STDIN_FILENO))
+        return ctl_fail(CTL_USAGE,
+                        "pool release: expected --yes where there is no terminal to ask on");
+    (void)snprintf(
+        question, sizeof question,
+        "Take workerId %u from its holder? It keeps its range; a holder that lives loses it.",
+        a->worker);
+    if (!a->yes && !ctl_confirm(question))
+        return ctl_fail(CTL_BAD, "nothing was changed");
+    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
+    if (status)
+        return status;
+    enum coord_status r = coord_evict(s.coord, s.pool.identity, (uint16_t)a->worker, &s.reply);
+    coord_free(s.coord);
+    if (r == COORD_LOST)
+        return ctl_fail(CTL_BAD, "workerId %u is not held", a->worker);
+    if (r != COORD_OK)
+        return ctl_session_fail(a, r, &s.reply);
+    if (a->json)
+        return ctl_print_json(CTL_OK,
+                              json_pack("{s:i, s:b}", "worker", (int)a->worker, "released", 1));
+    (void)printf("workerId %u is back in the queue\n", a->worker);
+    return ctl_flush(CTL_OK);
+}
+
+/* No range that is recorded ends later than T + A + 2S, and none that was lost than the floors. */
+static int64_t last_range(const struct ctl_session *s)
+{
+    const struct coord_pool *p = &s->pool;
+    int64_t ends = s->reply.now_ms + p->params.horizon_ms + 2 * p->params.max_skew_ms;
+    return max64(ends, max64(p->floor_ms, p->floor_short_ms));
+}
+
+int ctl_pool_close(struct ctl_args *a)
+{
+    struct ctl_session s;
+    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
+    if (status)
+        return status;
+    enum coord_status r = coord_close(s.coord, s.pool.identity, &s.reply);
+    if (r == COORD_OK) /* it may have been reopened by that */
+        r = coord_describe(s.coord, &s.pool, &s.reply);
+    coord_free(s.coord);
+    if (r != COORD_OK)
+        return ctl_session_fail(a, r, &s.reply);
+    const char *ends = ctl_time(last_range(&s));
+    if (a->json)
+        return ctl_print_json(CTL_OK, json_pack("{s:b, s:s}", "closed", 1, "ranges_end_by", ends));
+    (void)printf("closed: no more grants and renewals; every range ends by %s\n", ends);
+    return ctl_flush(CTL_OK);
+}
+
+int ctl_pool_set(struct ctl_args *a)
+{
+    struct ctl_session s;
+    if (!a->has_settle)
+        return ctl_fail(CTL_USAGE, "pool set: expected --settle TIME");
+    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
+    if (status)
+        return status;
+    enum coord_status r = COORD_OK;
+    status = ctl_check_settle(a, &s.pool.params);
+    if (!status)
+        r = coord_settle(s.coord, s.pool.identity, a->settle_ms, &s.reply);
+    if (!status && r == COORD_OK)
+        r = coord_describe(s.coord, &s.pool, &s.reply);
+    coord_free(s.coord);
+    if (status)
+        return status;
+    if (r != COORD_OK)
+        return ctl_session_fail(a, r, &s.reply);
+    const struct coord_later *l = &s.pool.later;
+    bool pending = l->settle_from_ms > s.reply.now_ms;
+    const char *from = ctl_time(pending ? l->settle_from_ms : s.reply.now_ms);
+    if (a->json)
+        return ctl_print_json(CTL_OK, json_pack("{s:I, s:s}", "settle_ms", (json_int_t)l->settle_ms,
+                                                "counts_from", from));
+    (void)printf("settle is %s, from %s on\n", ctl_duration(l->settle_ms), from);
+    return ctl_flush(CTL_OK);
+}
+
+int ctl_pool_reopen(struct ctl_args *a)
+{
+    struct ctl_session s;
+    char question[256];
+    if (!a->nothing_lost)
+        return ctl_fail(CTL_USAGE, "pool reopen: expected --nothing-lost");
+    if (!a->yes && !isatty(STDIN_FILENO))
+        return ctl_fail(CTL_USAGE,
+                        "pool reopen: expected --yes where there is no terminal to ask on");
+    (void)snprintf(question, sizeof question,
+                   "Did the coordinator of pool \"%.64s\" come back with all that it knew before? "
+                   "If not, IDs may repeat.",
+                   ctl_session_pool(a));
+    if (!a->yes && !ctl_confirm(question))
+        return ctl_fail(CTL_BAD, "nothing was changed");
+    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
+    if (status)
+        return status;
+    enum coord_status r = coord_nothing_lost(s.coord, s.pool.identity, &s.reply);
+    if (r == COORD_OK) /* an earlier reopening's floors stay */
+        r = coord_describe(s.coord, &s.pool, &s.reply);
+    coord_free(s.coord);
+    if (r != COORD_OK)
+        return ctl_session_fail(a, r, &s.reply);
+    int64_t floor = s.pool.floor_short_ms;
+    int64_t stays = floor > s.reply.now_ms ? floor + 1 : 0;
+    if (a->json)
+        return ctl_print_json(CTL_OK, json_pack("{s:b, s:s?}", "taken_back", 1, "grants_from",
+                                                stays ? ctl_time(stays) : NULL));
+    if (stays)
+        (void)printf(
+            "pool %s: taken back: the latest reopening alone; what was before it stays, so new "
+            "sidecars get a workerId from %s on\n",
+            ctl_session_pool(a), ctl_time(stays));
+    else
+        (void)printf(
+            "pool %s: taken back: new sidecars get workerIds as before the coordinator was away\n",
+            ctl_session_pool(a));
+    return ctl_flush(CTL_OK);
+}

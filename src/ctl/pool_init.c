@@ -1,0 +1,177 @@
+/*
+ * sidflakectl pool init: which of three things is true has to be said.
+ */
+#include "ctl/session.h"
+
+#include "base/dec.h"
+#include "ids/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char three[] =
+    "Which is true of the IDs that this pool will give out?\n"
+    "  1  fresh: nobody has ever issued IDs with this epoch and layout for these applications.\n"
+    "     WorkerIds can be had at once. Wrongly said after a loss, it duplicates IDs.\n"
+    "  2  after a loss: there was a pool, and it was lost, flushed or restored. Sidecars that run "
+    "go\n"
+    "     on; new ones wait until no earlier holder can still be issuing (horizon and two skews).\n"
+    "  3  other workerIds: as 2, but with a range of workerIds never used before: nobody waits.\n"
+    "     Use --workers FROM-TO.\n"
+    "1, 2 or nothing to stop: ";
+
+/* Which of the first two; false: neither was said. */
+static bool ask_mode(struct ctl_args *a)
+{
+    static char range[16];
+    char answer[8] = "";
+    (void)fputs(three, stderr);
+    if (!fgets(answer, sizeof answer, stdin))
+        return false;
+    a->fresh = answer[0] == '1';
+    a->after_loss = answer[0] == '2';
+    if (!a->after_loss || a->workers)
+        return a->fresh || a->after_loss;
+    (void)fputs("WorkerIds of the pool that was lost, FROM-TO; 0-32767 unless it was made with "
+                "others: ",
+                stderr);
+    if (!fgets(range, sizeof range, stdin))
+        return false;
+    range[strcspn(range, "\n")] = '\0';
+    a->workers = range;
+    return true;
+}
+
+static bool parse_workers(const char *text, struct coord_params *p)
+{
+    struct span rest = span_str(text);
+    struct span from = span_cut(&rest, '-');
+    uint64_t lo, hi;
+    if (!rest.p || !dec_u64(from, &lo) || !dec_u64(rest, &hi) || lo > hi || hi >= COORD_WORKERS)
+        return false;
+    p->worker_from = (uint16_t)lo;
+    p->worker_to = (uint16_t)hi;
+    return true;
+}
+
+static int check_init(struct ctl_args *a)
+{
+    struct err e;
+    if (a->fresh && a->after_loss)
+        return ctl_fail(CTL_USAGE, "pool init: expected --fresh or --after-loss, found both");
+    bool said = a->fresh || a->after_loss || a->workers;
+    if (!said && isatty(STDIN_FILENO))
+        said = ask_mode(a);
+    else if (!said)
+        return ctl_fail(CTL_USAGE,
+                        "pool init: expected --fresh, --after-loss or --workers FROM-TO; "
+                        "see sidflakectl pool init --help for what each says");
+    if (said && a->after_loss && !a->workers)
+        return ctl_fail(
+            CTL_USAGE, "pool init --after-loss: expected --workers FROM-TO, those of the pool that "
+                       "was lost: 0-32767 unless it was made with others; a sidecar's log has the "
+                       "whole command");
+    if (!said)
+        return ctl_fail(CTL_USAGE, "nothing was made");
+    if (a->has_ahead && !a->after_loss)
+        return ctl_fail(CTL_USAGE, "--ahead: expected with --after-loss alone, whose wait it is");
+    if (!a->has_replicas && a->coordinator && strncmp(a->coordinator, "redis+sentinel:", 15) == 0)
+        return ctl_fail(CTL_USAGE,
+                        "pool init: expected --replicas to be said where sentinels fail over: half "
+                        "of all nodes, rounded down; with 0 a failover may repeat IDs");
+    if (a->workers && !parse_workers(a->workers, &a->params))
+        return ctl_fail(CTL_USAGE, "--workers: expected FROM-TO within 0-32767, found \"%s\"",
+                        a->workers);
+    if (coord_params_check(&a->params, &e))
+        return ctl_fail(CTL_USAGE, "%s", e.text);
+    return ctl_check_settle(a, &a->params);
+}
+
+int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p)
+{
+    if (a->has_settle && (a->settle_ms < p->first_horizon_ms || a->settle_ms > p->horizon_ms))
+        return ctl_fail(
+            CTL_USAGE, "--settle: expected first-horizon to horizon, %s to %s, found %s",
+            ctl_span(p->first_horizon_ms), ctl_span(p->horizon_ms), ctl_span(a->settle_ms));
+    return CTL_OK;
+}
+
+/* What was lost may have granted as far ahead as its horizon and skew allowed: where they are not
+ * named, as far as those of any pool. And one before it further. */
+static int64_t lost_ahead_ms(const struct ctl_args *a)
+{
+    const struct coord_params *p = &a->params;
+    int64_t skew = a->has_max_skew ? p->max_skew_ms : COORD_MAX_SKEW_MS;
+    int64_t own = (a->has_horizon ? p->horizon_ms : COORD_HORIZON_MAX_MS) + 2 * skew;
+    return own > a->ahead_ms ? own : a->ahead_ms;
+}
+
+static int make_identity(const struct ctl_args *a, char out[COORD_IDENTITY_MAX])
+{
+    char uuid[COORD_UUID_TEXT];
+    struct err e;
+    int64_t epoch = a->has_epoch ? a->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS;
+    if (epoch > clock_wall_ms(clock_system()))
+        return ctl_fail(CTL_USAGE, "--epoch: expected a time in the past, found %s",
+                        ctl_time(epoch));
+    struct span id = a->uuid ? span_str(a->uuid) : span_str(coord_uuid_new(uuid, rng_system()));
+    if (coord_identity_make(out, id, epoch, &e))
+        return ctl_fail(CTL_USAGE, "%s", e.text);
+    return CTL_OK;
+}
+
+/* Made, or found where that is no error (then identity is that of the pool found). */
+static int told(const struct ctl_args *a, const struct coord_init *in, bool made,
+                const char *identity, int64_t from_ms)
+{
+    if (a->json && made)
+        return ctl_print_json(
+            CTL_OK, json_pack("{s:b, s:s, s:i, s:i, s:s}", "made", 1, "identity", identity,
+                              "worker_from", (int)in->params.worker_from, "worker_to",
+                              (int)in->params.worker_to, "grants_from", ctl_time(from_ms)));
+    if (a->json)
+        return ctl_print_json(CTL_OK, json_pack("{s:b, s:s}", "made", 0, "identity", identity));
+    if (!made)
+        (void)puts("the pool exists already: nothing was changed");
+    else
+        (void)printf("made pool %s with workerIds %u to %u\n", identity, in->params.worker_from,
+                     in->params.worker_to);
+    if (made && a->workers && !a->has_epoch && in->mode == COORD_INIT_FRESH)
+        (void)printf(
+            "its epoch is %s, as --epoch was not said: in the place of a pool that was lost, "
+            "--epoch and --horizon have to be that one's\n",
+            ctl_time(LAYOUT_EPOCH_DEFAULT_MS));
+    if (made && in->mode == COORD_INIT_AFTER_LOSS)
+        (void)printf(
+            "new sidecars get a workerId from %s on; those that run go on%s\n", ctl_time(from_ms),
+            a->has_horizon ? "" : " (a day: --horizon, that of the lost pool, was not said)");
+    return ctl_flush(CTL_OK);
+}
+
+int ctl_pool_init(struct ctl_args *a)
+{
+    struct ctl_session s;
+    struct coord_init in = {0};
+    int status = check_init(a);
+    if (status || (status = make_identity(a, in.identity)) ||
+        (status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, false)))
+        return status;
+    in.params = a->params;
+    in.mode = a->after_loss ? COORD_INIT_AFTER_LOSS : COORD_INIT_FRESH;
+    in.identity_said = a->uuid != NULL;
+    in.replicas_said = a->has_replicas;
+    in.settle_ms = a->settle_ms;
+    in.lost_ahead_ms = a->after_loss ? lost_ahead_ms(a) : 0;
+    enum coord_status r = coord_init(s.coord, &in, &s.reply);
+    int64_t from = s.reply.now_ms;
+    bool found = r == COORD_EXISTS && a->if_missing;
+    if (found)
+        r = coord_describe(s.coord, &s.pool, &s.reply);
+    coord_free(s.coord);
+    if (r != COORD_OK)
+        return ctl_session_fail(a, r, &s.reply);
+    if (in.mode == COORD_INIT_AFTER_LOSS)
+        from += in.lost_ahead_ms;
+    return told(a, &in, !found, found ? s.pool.identity : in.identity, from);
+}

@@ -1,0 +1,255 @@
+/*
+ * sidflakectl: connecting to a pool, and what goes wrong with it.
+ */
+#include "ctl/session.h"
+
+#include "ctl/holders.h"
+#include "ids/layout.h"
+#include "lease/recovery.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define URL_MAX     1025
+#define COMMAND_MAX 1600
+#define NO_POOL_MAX 256 /* bytes of what stands around the command */
+
+const char *ctl_session_pool(const struct ctl_args *a)
+{
+    return a->pool ? a->pool : "default";
+}
+
+const char *ctl_session_url(const struct ctl_args *a, char out[URL_MAX])
+{
+    if (coord_url_public(span_str(a->coordinator), out, URL_MAX))
+        (void)snprintf(out, URL_MAX, "the coordinator");
+    return out;
+}
+
+/* "sidflakectl what", for this pool and a shell; whole, or as it stands in the manual. */
+static const char *whole(const struct ctl_args *a, const char *what, char out[COMMAND_MAX])
+{
+    char url[URL_MAX];
+    struct buf b;
+    struct recovery_place at = {.url = ctl_session_url(a, url),
+                                .pool = ctl_session_pool(a),
+                                .password_file = a->password_file};
+    buf_init(&b, out, COMMAND_MAX - 1);
+    buf_put_str(&b, what);
+    recovery_put_place(&b, &at);
+    out[b.n] = '\0';
+    return b.failed ? what : out;
+}
+
+/* The command is whole, with the coordinator, or no more than a word. */
+static void why_no_pool(const struct ctl_args *a, struct err *out)
+{
+    char text[COMMAND_MAX];
+    const char *command = whole(a, "sidflakectl pool init", text);
+    if (strlen(command) > ERR_TEXT_MAX - NO_POOL_MAX)
+        command = "sidflakectl pool init";
+    (void)err_set(out, ERR_NOT_FOUND,
+                  "no pool \"%s\": make it with `%s --fresh` if there never was one, else with the "
+                  "command that the log of a sidecar which used it has",
+                  ctl_session_pool(a), command);
+}
+
+void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r,
+                     struct err *out)
+{
+    char at[URL_MAX];
+    (void)ctl_session_url(a, at);
+    if (s == COORD_NOPOOL)
+        why_no_pool(a, out);
+    else if (s == COORD_EXISTS)
+        (void)err_set(out, ERR_EXISTS, "there is a pool \"%s\" at %s already", ctl_session_pool(a),
+                      at);
+    else
+        (void)err_set(out, ERR_IO, "%s: %s%s", coord_status_name(s),
+                      r->err.text[0] ? r->err.text : "the coordinator refused",
+                      strstr(r->err.text, "NOAUTH") ? " Give the password by --password-file FILE."
+                                                    : "");
+}
+
+int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r)
+{
+    struct err e;
+    ctl_session_why(a, s, r, &e);
+    return ctl_fail(s == COORD_DOWN ? CTL_DOWN : CTL_BAD, "%s", e.text);
+}
+
+int ctl_session_open(const struct ctl_args *a, struct ctl_session *s, int64_t timeout_us,
+                     bool describe)
+{
+    char password[PASSFILE_MAX + 1];
+    struct err e;
+    memset(s, 0, sizeof *s);
+    s->args = a;
+    int status = ctl_password(a, password);
+    if (status)
+        return status;
+    struct coord_options o = {.url = span_str(a->coordinator),
+                              .pool = span_str(ctl_session_pool(a)),
+                              .password = span_str(password),
+                              .timeout_us = timeout_us,
+                              .clock = clock_system()};
+    enum err_code bad = coord_open(&o, &s->coord, &e);
+    explicit_bzero(password, sizeof password);
+    if (bad)
+        return ctl_fail(bad == ERR_NOMEM ? CTL_DOWN : CTL_USAGE, "%s", e.text);
+    if (!describe)
+        return CTL_OK;
+    enum coord_status r = coord_describe(s->coord, &s->pool, &s->reply);
+    s->asked_ms = clock_wall_ms(clock_system());
+    if (r == COORD_OK)
+        return CTL_OK;
+    coord_free(s->coord);
+    s->coord = NULL;
+    return ctl_session_fail(a, r, &s->reply);
+}
+
+int ctl_session_snapshot(const struct ctl_args *a, struct ctl_session *s,
+                         struct coord_snapshot *snap)
+{
+    int status = ctl_session_open(a, s, CTL_SESSION_TIMEOUT_US, true);
+    if (status)
+        return status;
+    enum coord_status r = coord_snapshot(s->coord, snap, &s->reply);
+    if (r == COORD_OK)
+        return CTL_OK;
+    coord_free(s->coord);
+    s->coord = NULL;
+    return ctl_session_fail(a, r, &s->reply);
+}
+
+int64_t ctl_session_ceiling(const struct coord_pool *p, const struct coord_worker *w)
+{
+    return w->stale && p->floor_ms > w->hwm_ms ? p->floor_ms : w->hwm_ms;
+}
+
+/* ---- warnings ----------------------------------------------------------------------------------
+ */
+
+#define LIFETIME_WARN_MS (INT64_C(180) * 86400000)
+
+/* Which clock is wrong cannot be known from here: how they stand to each other is said. */
+static void warn_of_clocks(json_t *w, const struct ctl_session *s)
+{
+    const struct coord_pool *p = &s->pool;
+    int64_t skew = s->reply.now_ms - s->asked_ms;
+    int64_t behind = p->tmax_ms - s->reply.now_ms;
+    if (skew > p->params.max_skew_ms || skew < -p->params.max_skew_ms)
+        json_array_append_new(
+            w, json_sprintf("the coordinator's clock is %s %s this host's, more than max-skew: "
+                            "claims from here are refused",
+                            ctl_span(skew > 0 ? skew : -skew), skew > 0 ? "ahead of" : "behind"));
+    if (behind > 2 * p->params.max_skew_ms)
+        json_array_append_new(
+            w, json_sprintf("the coordinator's clock is %s behind a time that it has shown "
+                            "before, with a sidecar's: all calls are refused until it is %s",
+                            ctl_span(behind), ctl_time(p->tmax_ms - 2 * p->params.max_skew_ms)));
+}
+
+static const char *reopen_command(const struct ctl_args *a, char out[COMMAND_MAX])
+{
+    return whole(a, "sidflakectl pool reopen --nothing-lost", out);
+}
+
+static void warn_of_lost(json_t *w, const struct ctl_session *s)
+{
+    char text[COMMAND_MAX];
+    if (s->lost > 0)
+        json_array_append_new(
+            w, json_sprintf("%llu workerIds are free and not in the queue, so that nobody gets "
+                            "them: `%s` puts them back",
+                            (unsigned long long)s->lost,
+                            whole(s->args, "sidflakectl pool check --repair", text)));
+}
+
+/* When IDs come, and what else there is to do. */
+static void warn_of_floors(json_t *w, const struct ctl_session *s)
+{
+    const struct coord_pool *p = &s->pool;
+    int64_t from = coord_pool_word_from(p, s->reply.era);
+    char command[COMMAND_MAX];
+    if (p->floor_ms <= s->reply.now_ms)
+        return;
+    if (p->topen_ms <= p->born_ms) {
+        json_array_append_new(w, json_sprintf("made again on %s after a loss: new sidecars get a "
+                                              "workerId from %s on; those that run go on",
+                                              ctl_time(p->born_ms), ctl_time(p->floor_ms)));
+        return;
+    }
+    json_array_append_new(w, json_sprintf("reopened on %s: workerIds that were held then and are "
+                                          "not renewed rest until %s",
+                                          ctl_time(p->topen_ms), ctl_time(p->floor_ms)));
+    if (p->floor_short_ms <= s->reply.now_ms)
+        return;
+    const char *free = ctl_time(p->floor_short_ms);
+    int64_t before = p->later.floor_short_before_ms;
+    if (from > 0 && before > s->reply.now_ms)
+        json_array_append_new(
+            w, json_sprintf("reopened: new sidecars get a workerId from %s on. `%s` takes back the "
+                            "latest reopening alone: what was before it stays until %s",
+                            free, reopen_command(s->args, command), ctl_time(before)));
+    else if (p->later.trust == COORD_TRUST_WORD)
+        json_array_append_new(
+            w, json_sprintf("reopened: new sidecars get a workerId from %s on: what was taken back "
+                            "is the latest reopening alone, what was before it stays",
+                            free));
+    else if (from > 0)
+        json_array_append_new(
+            w, json_sprintf("reopened: new sidecars get a workerId from %s on. If the "
+                            "coordinator came back with all that it knew: `%s`, which is taken "
+                            "from %s on",
+                            free, reopen_command(s->args, command), ctl_time(from)));
+    else
+        json_array_append_new(
+            w, json_sprintf("reopened: new sidecars get a workerId from %s on; something "
+                            "was lost, or may have been",
+                            free));
+}
+
+void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap)
+{
+    static struct coord_audit audit;
+    (void)coord_audit(snap, &audit);
+    s->lost = audit.count[COORD_FAULT_LOST];
+    s->first_ms = ctl_holders_first(snap);
+}
+
+json_t *ctl_session_warnings(const struct ctl_session *s)
+{
+    const struct coord_pool *p = &s->pool;
+    json_t *w = json_array();
+    uint64_t size = (uint64_t)(p->params.worker_to - p->params.worker_from) + 1;
+    if (p->closed)
+        json_array_append_new(w, json_string("the pool is closed: it grants and renews nothing"));
+    warn_of_clocks(w, s);
+    if (layout_end_ms(p->epoch_ms) - s->reply.now_ms < LIFETIME_WARN_MS)
+        json_array_append_new(w, json_sprintf("the time field of the IDs ends on %s",
+                                              ctl_time(layout_end_ms(p->epoch_ms))));
+    warn_of_lost(w, s);
+    if (s->reply.free == 0 && s->first_ms > 0)
+        json_array_append_new(w, json_sprintf("no workerId is free: the range that ends first is "
+                                              "over and rested on %s, if its holder is gone",
+                                              ctl_time(s->first_ms)));
+    else if (size > 1 && s->reply.free * 20 < size) /* of static:N none is ever free */
+        json_array_append_new(w, json_sprintf("less than 5 %% of the workerIds are free"));
+    if (s->reply.free > 0 && s->first_ms > s->reply.now_ms &&
+        p->floor_short_ms <= s->reply.now_ms) /* else the floors tell */
+        json_array_append_new(w, json_sprintf("every free workerId rests: new sidecars get one "
+                                              "from %s on",
+                                              ctl_time(s->first_ms)));
+    if (p->replicas < p->params.replicas)
+        json_array_append_new(w, json_sprintf("%llu replicas are connected, fewer than the %u that "
+                                              "must acknowledge: nothing is granted or renewed",
+                                              (unsigned long long)p->replicas, p->params.replicas));
+    if (p->replicas > 0 && p->params.replicas == 0)
+        json_array_append_new(w, json_sprintf("%llu replicas are connected, and none has to "
+                                              "acknowledge: a failover may repeat IDs; make the "
+                                              "pool with --replicas, of other workerIds",
+                                              (unsigned long long)p->replicas));
+    warn_of_floors(w, s);
+    return w;
+}

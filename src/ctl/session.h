@@ -1,0 +1,52 @@
+/*
+ * sidflakectl: a pool that is being looked after.
+ */
+#ifndef SIDFLAKE_CTL_SESSION_H
+#define SIDFLAKE_CTL_SESSION_H
+
+#include "ctl/ctl.h"
+
+struct ctl_session {
+    const struct ctl_args *args; /* the caller's, for the commands that warnings name */
+    struct coord *coord;
+    struct coord_pool pool;
+    struct coord_reply reply; /* the latest */
+    int64_t asked_ms;         /* our clock at the time of the answer, for the skew */
+
+    /* By ctl_session_look; 0 before. */
+    int64_t first_ms; /* as ctl_holders_first */
+    uint64_t lost;    /* as COORD_FAULT_LOST counts */
+};
+
+/* Connects; with describe, reads the pool as well. timeout_us: of each call. CTL_OK, and the caller
+ * frees s->coord; or the exit status, with the reason told. */
+int ctl_session_open(const struct ctl_args *a, struct ctl_session *s, int64_t timeout_us,
+                     bool describe);
+
+/* As ctl_session_open with describe, and everything that the pool knows. */
+int ctl_session_snapshot(const struct ctl_args *a, struct ctl_session *s,
+                         struct coord_snapshot *snap);
+
+#define CTL_SESSION_TIMEOUT_US INT64_C(5000000)
+
+/* The name of the pool, and its coordinator's URL without the password. */
+const char *ctl_session_pool(const struct ctl_args *a);
+const char *ctl_session_url(const struct ctl_args *a, char out[1025]);
+
+/* Tells what an answer other than OK is, and returns the exit status for it. */
+int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r);
+/* The text of that alone, for a view. */
+void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r,
+                     struct err *out);
+
+/* What the workerIds themselves tell, for the warnings. */
+void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap);
+
+/* What an operator should know of the pool, as an array of sentences; NULL: no memory. */
+json_t *ctl_session_warnings(const struct ctl_session *s);
+
+/* When the range of a workerId that is held ends at the latest; of a record of an earlier era only
+ * the floor is known. Unix ms. */
+int64_t ctl_session_ceiling(const struct coord_pool *p, const struct coord_worker *w);
+
+#endif

@@ -1,0 +1,589 @@
+#include "daemon/app.h"
+
+#include "auth/auth.h"
+#include "base/log.h"
+#include "base/resident.h"
+#include "base/timefmt.h"
+#include "conf/address.h"
+#include "daemon/behind.h"
+#include "daemon/bridge.h"
+#include "daemon/coordinator.h"
+#include "daemon/descriptors.h"
+#include "daemon/guard.h"
+#include "daemon/self.h"
+#include "daemon/supervisor.h"
+#include "daemon/upgrade.h"
+#include "lease/keeper.h"
+#include "net/net.h"
+#include "serve/access.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXIT_CONFIG        78
+#define DRAIN_GRACE_US     INT64_C(3000000)
+#define STOP_MS            3000
+#define ROTATION_JITTER_MS 30000
+#define SETTINGS           12
+
+struct app {
+    const struct conf *conf; /* in effect: main's, or: */
+    struct conf reloaded;
+    struct app_start start;
+
+    struct serve serve;
+    struct bridge bridge;
+    struct supervisor supervisor;
+    struct upgrade upgrade;
+    struct guard_ids uids, gids;
+    struct net *net;
+    struct coord *coord;
+    struct pagefile page;
+    struct keeper *keeper;
+    char coord_name[1025]; /* as long as coordinator.url may be */
+    char owner[1025 + 80]; /* of the state page: coordinator and pool */
+    struct self self;
+    struct serve_setting settings[SETTINGS];
+    char setting_text[SETTINGS][TIMEFMT_MAX];
+    atomic_bool logins_checked; /* since the loop looked last */
+    unsigned stops;             /* signals to stop that came */
+    struct descriptors room;
+};
+
+static void settle(void *arg)
+{
+    bridge_settle(arg);
+}
+
+static struct net_config net_config(struct app *a)
+{
+    return (struct net_config){.clock = clock_system(),
+                               .connections = a->room.connections,
+                               .memory = a->conf->limits_memory,
+                               .login_timeout_us = a->conf->limits_login_timeout_us,
+                               .request_timeout_us = a->conf->limits_request_timeout_us,
+                               .idle_timeout_us = a->conf->limits_idle_timeout_us,
+                               .max_wait_us = a->conf->limits_max_wait_us,
+                               .busy_poll_us = a->conf->listen_busy_poll_us,
+                               .settle = settle,
+                               .arg = &a->bridge};
+}
+
+/* ---- parts ------------------------------------------------------------------------------------
+ */
+
+static enum err_code open_coordinator(struct app *a, struct err *e)
+{
+    const struct conf *c = a->conf;
+    self_describe(&a->self);
+    (void)snprintf(a->serve.facts.host, sizeof a->serve.facts.host, "%s", a->self.host);
+    enum err_code r = coordinator_open(c, a->self.who, &a->coord, e);
+    if (!r)
+        r = coord_url_public(span_str(c->coordinator_url), a->coord_name, sizeof a->coord_name);
+    (void)snprintf(a->owner, sizeof a->owner, "%s|%s", a->coord_name, c->coordinator_pool);
+    return r;
+}
+
+/* Without a state page a restart costs a workerId, no more: so only a second process is an error.
+ * But nobody except the page knows up to which time a static workerId was used. */
+static enum err_code open_page(struct app *a, struct err *e)
+{
+    bool fixed = conf_is_fixed(a->conf);
+    enum pagefile_worth worth = fixed && !a->conf->coordinator_static_unsafe
+                                    ? PAGEFILE_KNOWS_ALONE
+                                    : PAGEFILE_SAVES_WAITING;
+    enum err_code r =
+        pagefile_inherit(&a->page, a->conf->state_dir, a->owner, worth, &a->start.heir->page, e);
+    if (r == ERR_BUSY)
+        return r;
+    if (r && worth == PAGEFILE_KNOWS_ALONE) {
+        struct err why = *e;
+        return err_set(e, r,
+                       "static:N: expected a state_dir that keeps the last time of an ID, or "
+                       "coordinator.static_unsafe; found: %.400s",
+                       why.text);
+    }
+    if (r) {
+        log_warn(fixed ? "no state page: IDs are repeated if the clock steps back over a restart"
+                       : "no state page: a restart will cost a workerId",
+                 kv_str("why", e->text));
+        struct err why = *e;
+        r = pagefile_memory(&a->page, true, e);
+        a->page.why = why;
+        return r;
+    }
+    pagefile_guard(&a->page);
+    if (a->page.found && a->page.verdict != PAGE_OWN)
+        log_warn("state page set aside", kv_str("file", a->page.path),
+                 kv_str("why", a->page.why.text));
+    return ERR_OK;
+}
+
+static enum err_code make_services(struct app *a, struct err *e)
+{
+    struct serve *s = &a->serve;
+    const struct conf *c = a->conf;
+    s->clock = clock_system();
+    s->rng = rng_system();
+    s->started_ms = clock_wall_ms(s->clock);
+    s->started_mono_us = clock_mono_us(s->clock);
+    (void)snprintf(s->facts.coordinator, sizeof s->facts.coordinator, "%s", a->coord_name);
+    (void)snprintf(s->facts.pool, sizeof s->facts.pool, "%s", c->coordinator_pool);
+    s->facts.wanted = c->workers_active + conf_spare(c);
+    history_init(&s->history, s->started_mono_us);
+    enum err_code r =
+        names_init(&s->issuer.names, c->ids_prefix, c->ids_names.item, c->ids_names.n, e);
+    if (r)
+        return r;
+    s->services[SERVE_MEMCACHED] = serve_memcached_new(s);
+    s->services[SERVE_REDIS] = serve_redis_new(s);
+    s->services[SERVE_HTTP] = serve_http_new(s);
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
+        if (!s->services[i])
+            return err_set(e, ERR_NOMEM, "no memory for the services");
+    return ERR_OK;
+}
+
+static void put_setting(struct app *a, size_t row, const char *name, unsigned v)
+{
+    (void)snprintf(a->setting_text[row], sizeof a->setting_text[row], "%u", v);
+    a->settings[row] = (struct serve_setting){name, a->setting_text[row]};
+}
+
+static void put_duration(struct app *a, size_t row, const char *name, int64_t us)
+{
+    a->settings[row] = (struct serve_setting){name, timefmt_duration(a->setting_text[row], us)};
+}
+
+static void put_size(struct app *a, size_t row, const char *name, unsigned bytes)
+{
+    (void)snprintf(a->setting_text[row], sizeof a->setting_text[row], "%uKiB", bytes >> 10);
+    a->settings[row] = (struct serve_setting){name, a->setting_text[row]};
+}
+
+/* What a reload may change, as the services see it. */
+static void apply_limits(struct app *a)
+{
+    const struct conf *c = a->conf;
+    struct serve *s = &a->serve;
+    s->issuer.max_wait_us = c->limits_max_wait_us;
+    s->issuer.batch = c->limits_batch;
+    s->issuer.alone = conf_is_fixed(c);
+    a->room = descriptors_fit(c);
+    s->max_connections = a->room.connections;
+    s->services[SERVE_HTTP]->slots = a->room.http_connections;
+    s->ping_there = c->upstream_ping == CONF_PING_THERE;
+    s->http_hosts = c->listen_http_hosts.item;
+    s->nhttp_hosts = c->listen_http_hosts.n;
+    put_setting(a, 0, "limits.connections", c->limits_connections);
+    put_setting(a, 1, "limits.batch", c->limits_batch);
+    put_duration(a, 2, "limits.idle_timeout", c->limits_idle_timeout_us);
+    put_duration(a, 3, "limits.max_wait", c->limits_max_wait_us);
+    put_duration(a, 4, "clock.wait_below", c->clock_wait_below_us);
+    put_setting(a, 5, "workers.active", c->workers_active);
+    put_setting(a, 6, "workers.spare", c->workers_spare);
+    put_setting(a, 7, "maxconns", a->room.connections); /* memcached's name for it */
+    put_setting(a, 8, "limits.http_connections", c->limits_http_connections);
+    put_size(a, 9, "limits.memory", c->limits_memory);
+    put_duration(a, 10, "limits.login_timeout", c->limits_login_timeout_us);
+    put_duration(a, 11, "limits.request_timeout", c->limits_request_timeout_us);
+    s->settings = a->settings;
+    s->nsettings = SETTINGS;
+}
+
+/* HTTP gives out no IDs to other hosts unless they show who they are, or the operator wants it. */
+static enum access_mode mode_of(const struct app *a, const struct conf_address *at,
+                                enum serve_protocol p)
+{
+    static const enum access_mode modes[] = {[CONF_AUTH_OFF] = ACCESS_OFF,
+                                             [CONF_AUTH_ACCEPT_ANY] = ACCESS_ANY,
+                                             [CONF_AUTH_REQUIRED] = ACCESS_REQUIRED};
+    enum access_mode mode = modes[conf_address_auth(at, a->conf)];
+    bool open = conf_address_local(at) || a->conf->listen_allow_unprotected;
+    return p == SERVE_HTTP && mode != ACCESS_REQUIRED && !open ? ACCESS_CLOSED : mode;
+}
+
+/* A rehearsal stands beside the program that asked for it, which keeps its addresses meanwhile: one
+ * that covers them, or is another protocol's by now, cannot be had before that has ended. */
+static enum err_code not_listening(const struct app *a, enum err_code r, struct err *e)
+{
+    if (r != ERR_BUSY || a->start.heir->state != HEIR_REHEARSES)
+        return r;
+    return err_set(e, r, "%s; if this sidecar itself listens there, restart it instead", e->text);
+}
+
+static enum err_code listen_on(struct app *a, const struct conf_list *list, enum serve_protocol p,
+                               struct err *e)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        char bound[160];
+        struct conf_address at;
+        if (!conf_address_parse(span_str(list->item[i]), &at))
+            return err_set(e, ERR_INVALID, "expected an address, found %s", list->item[i]);
+        struct net_door door = {.mode = a->conf->listen_socket_mode,
+                                .mark = (uint8_t)mode_of(a, &at, p),
+                                .uids = a->uids.id,
+                                .gids = a->gids.id,
+                                .nuids = a->uids.n,
+                                .ngids = a->gids.n};
+        enum err_code r =
+            net_listen(a->net, at.bare, &door, a->serve.services[p], bound, sizeof bound, e);
+        if (r)
+            return not_listening(a, r, e);
+        log_info("listening", kv_str("protocol", serve_protocol_name(p)), kv_str("address", bound));
+    }
+    return ERR_OK;
+}
+
+/* ---- signals ----------------------------------------------------------------------------------
+ */
+
+static void drained(void *arg)
+{
+    struct app *a = arg;
+    keeper_stop(a->keeper, a->conf->lease_on_stop == CONF_ON_STOP_RETURN);
+}
+
+static void on_stop(void *arg, int signo)
+{
+    struct app *a = arg;
+    upgrade_cancel(&a->upgrade);
+    supervisor_stopping(&a->supervisor);
+    log_info("stopping", kv_str("signal", signo == SIGINT ? "SIGINT" : "SIGTERM"),
+             kv_u64("connections", net_connections(a->net)));
+    if (a->stops++ > 0)
+        net_break(a->net);
+    else
+        net_drain(a->net, DRAIN_GRACE_US, drained, a);
+}
+
+/* Options that take effect without a restart. */
+static bool reloadable(const char *path)
+{
+    return strncmp(path, "limits.", 7) == 0 || strncmp(path, "log.", 4) == 0 ||
+           strcmp(path, "auth.users_file") == 0 || strcmp(path, "lease.on_stop") == 0 ||
+           strcmp(path, "listen.busy_poll") == 0 || behind_is_login(path);
+}
+
+static bool refuse_reload(const struct conf *now, const struct conf *new)
+{
+    const char *paths[CONF_OPTIONS_MAX];
+    size_t n = conf_diff(now, new, paths);
+    bool refused = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!reloadable(paths[i])) {
+            log_error("reload refused, nothing changed: this option needs SIGUSR2 or a restart",
+                      kv_str("option", paths[i]));
+            refused = true;
+        }
+    }
+    return refused;
+}
+
+/* Those who log in just now are asked again, of the new users; whose user is gone, or may less, is
+ * out. */
+static void replace_users(struct app *a, struct users *users)
+{
+    if (!a->serve.auth) {
+        users_clear(users);
+        return;
+    }
+    auth_replace(a->serve.auth, users);
+    uint64_t closed = net_review(a->net);
+    if (closed > 0)
+        log_info("sessions of users who are gone, or may less, are closed",
+                 kv_u64("number", closed));
+}
+
+static void reload(struct app *a)
+{
+    const struct app_start *s = &a->start;
+    struct conf new;
+    struct err e;
+    if (conf_load(&new, s->file, s->sets, s->nsets, s->envp, &e)) {
+        log_error("reload refused, nothing changed", kv_str("why", e.text));
+        return;
+    }
+    struct users users = {.n = 0};
+    bool refused = refuse_reload(a->conf, &new);
+    if (!refused && users_load(&users, new.auth_users_file, &e)) {
+        log_error("reload refused, nothing changed", kv_str("why", e.text));
+        refused = true;
+    }
+    if (!refused && behind_greet(&a->serve, &new, &e)) {
+        log_error("reload refused, nothing changed", kv_str("why", e.text));
+        users_clear(&users);
+        refused = true;
+    }
+    if (refused) {
+        conf_clear(&new);
+        return;
+    }
+    if (new.auth_users_file[0] && users.n == 0)
+        log_warn("the users file names nobody: who has to log in cannot",
+                 kv_str("file", new.auth_users_file));
+    replace_users(a, &users);
+    conf_clear(&a->reloaded);
+    a->reloaded = new;
+    a->conf = &a->reloaded;
+    log_setup(a->conf->log_level, a->conf->log_format);
+    apply_limits(a);
+    struct net_config nc = net_config(a);
+    net_reconfigure(a->net, &nc);
+    log_info("configuration reloaded");
+}
+
+static void on_reload(void *arg, int signo)
+{
+    (void)signo;
+    struct app *a = arg;
+    supervisor_reloading(&a->supervisor, clock_mono_us(clock_system()));
+    reload(a);
+    supervisor_reloaded(&a->supervisor);
+}
+
+static void on_upgrade(void *arg, int signo)
+{
+    (void)signo;
+    struct app *a = arg;
+    if (a->stops == 0)
+        upgrade_ask(&a->upgrade);
+}
+
+static void on_child(void *arg, int signo)
+{
+    (void)signo;
+    struct app *a = arg;
+    upgrade_child(&a->upgrade);
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+/* By the thread that checks passwords, too. */
+static void checked(void *arg)
+{
+    struct app *a = arg;
+    atomic_store(&a->logins_checked, true);
+    net_notify(a->net);
+}
+
+static void mail_came(void *arg)
+{
+    struct app *a = arg;
+    bool again = false;
+    if (atomic_exchange(&a->logins_checked, false))
+        again = access_answered(&a->serve);
+    if (again) /* after what else there is to do */
+        checked(a);
+    bridge_take(&a->bridge);
+    supervisor_holds(&a->supervisor, a->serve.facts.held, a->serve.issuer.why);
+    if (a->bridge.finished)
+        net_break(a->net);
+    else if (a->bridge.paused)
+        upgrade_paused(&a->upgrade, a->bridge.proven);
+}
+
+static void wake_loop(void *arg)
+{
+    net_notify(arg);
+}
+
+static enum err_code start_auth(struct app *a, struct err *e)
+{
+    struct users users;
+    if (!a->conf->auth_users_file[0])
+        return ERR_OK;
+    enum err_code r = users_load(&users, a->conf->auth_users_file, e);
+    if (!r)
+        r = auth_new(&users, checked, a, &a->serve.auth, e);
+    if (!r)
+        auth_unpack(a->serve.auth, a->start.heir->logins);
+    users_clear(&users);
+    return r;
+}
+
+static enum err_code start_keeper(struct app *a, struct err *e)
+{
+    const struct conf *c = a->conf;
+    bool pinned = c->epoch_ms != CONF_EPOCH_OF_POOL;
+    struct keeper_options o = {
+        .lease = {.active = c->workers_active,
+                  .spare = conf_spare(c),
+                  .renew_ms = c->lease_renew_every_us / 1000,
+                  .rotation_jitter_ms = ROTATION_JITTER_MS,
+                  .stop_ms = STOP_MS,
+                  .epoch_pinned = pinned,
+                  .epoch_ms = pinned ? c->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS,
+                  .auto_init = c->coordinator_auto_init,
+                  .page_knows_alone = conf_is_fixed(c)},
+        .coord = a->coord,
+        .coord_name = a->coord_name,
+        .pool_name = c->coordinator_pool,
+        .password_file = conf_password_word(c),
+        .file = &a->page,
+        .clock = clock_system(),
+        .rng = rng_system(),
+        .notify = wake_loop,
+        .arg = a->net,
+    };
+    enum err_code r = keeper_start(&o, &a->keeper, e);
+    a->bridge.keeper = a->keeper;
+    return r;
+}
+
+static enum err_code start_net(struct app *a, struct err *e)
+{
+    const struct conf *c = a->conf;
+    struct net_config nc = net_config(a);
+    enum err_code r = net_new(&nc, &a->net, e);
+    if (r)
+        return r;
+    a->serve.net = a->net;
+    a->bridge = (struct bridge){.serve = &a->serve,
+                                .net = a->net,
+                                .clock = clock_system(),
+                                .want_active = c->workers_active,
+                                .wait_below_ms = (c->clock_wait_below_us + 999) / 1000};
+    bridge_init(&a->bridge);
+    net_on_notify(a->net, mail_came, a);
+    net_inherit(a->net, a->start.heir->records);
+    guard_read_ids(&c->auth_allow_uids, false, &a->uids);
+    guard_read_ids(&c->auth_allow_gids, true, &a->gids);
+    if ((r = net_on_signal(a->net, SIGTERM, on_stop, a, e)) ||
+        (r = net_on_signal(a->net, SIGINT, on_stop, a, e)) ||
+        (r = net_on_signal(a->net, SIGHUP, on_reload, a, e)) ||
+        (r = net_on_signal(a->net, SIGUSR2, on_upgrade, a, e)) ||
+        (r = net_on_signal(a->net, SIGCHLD, on_child, a, e)) ||
+        (r = behind_open(a->net, &a->serve, c, e)) ||
+        (r = listen_on(a, &c->listen_memcached, SERVE_MEMCACHED, e)) ||
+        (r = listen_on(a, &c->listen_redis, SERVE_REDIS, e)) ||
+        (r = listen_on(a, &c->listen_http, SERVE_HTTP, e)))
+        return r;
+    return ERR_OK;
+}
+
+/* In the order in which they need each other. *status is what a failure ends the process with. */
+static enum err_code start(struct app *a, int *status, struct err *e)
+{
+    enum err_code r;
+    r = open_coordinator(a, e);
+    *status = r && r != ERR_NOMEM ? EXIT_CONFIG : EXIT_FAILURE;
+    if (r)
+        return r;
+    log_info("starting", kv_str("version", SIDFLAKE_VERSION), kv_str("coordinator", a->coord_name),
+             kv_str("pool", a->conf->coordinator_pool), kv_str("state_dir", a->conf->state_dir),
+             kv_i64("pid", getpid()));
+    if ((r = open_page(a, e)) || (r = make_services(a, e)))
+        return r;
+    apply_limits(a);
+    if ((r = start_net(a, e)) || (r = start_auth(a, e)) || (r = start_keeper(a, e)))
+        return r;
+    upgrade_init(&a->upgrade, &(struct upgrade_options){.argv = a->start.argv,
+                                                        .net = a->net,
+                                                        .auth = a->serve.auth,
+                                                        .keeper = a->keeper,
+                                                        .page = &a->page,
+                                                        .supervisor = &a->supervisor,
+                                                        .clock = clock_system()});
+    heir_signals();
+    return ERR_OK;
+}
+
+/* Last, so that nothing is asked for before there is somebody to answer. */
+static void take_over(struct app *a)
+{
+    struct heir *h = a->start.heir;
+    mail_came(a); /* grants that are proven, before anybody waits for them */
+    uint64_t lost, n = net_adopt(a->net, a->serve.services, SERVE_PROTOCOLS, &lost);
+    if (h->why.code)
+        log_warn("what the program before left cannot be used", kv_str("why", h->why.text));
+    if (lost > 0)
+        log_warn("connections that cannot be taken over are closed", kv_u64("number", lost),
+                 kv_str("from", h->version));
+    if (h->state == HEIR_TAKES)
+        log_info("upgraded in place", kv_str("from", h->version), kv_str("to", SIDFLAKE_VERSION),
+                 kv_u64("connections", n),
+                 kv_str("workerIds", a->page.proven ? "taken over" : "as after a restart"),
+                 kv_i64("paused_us", clock_mono_us(clock_system()) - h->left_us));
+    heir_clear(h);
+}
+
+static void stop(struct app *a)
+{
+    if (a->keeper) {
+        struct lease_mail mail;
+        struct keeper_report report;
+        keeper_stop(a->keeper, false);
+        keeper_stop(a->keeper, false); /* the second one: without waiting for releases */
+        (void)keeper_take(a->keeper, &mail, 1, &report);
+        log_info("stopped", kv_u64("ids_issued", a->serve.issuer.gen.stats.issued),
+                 kv_u64("workers_kept", report.held));
+        keeper_free(a->keeper);
+    }
+    auth_free(a->serve.auth);
+    a->serve.auth = NULL;
+    net_free(a->net);
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
+        free(a->serve.services[i]);
+    names_clear(&a->serve.issuer.names);
+    print_tidy(a->serve.prints, INT64_MAX);
+    pagefile_close(&a->page);
+    coord_free(a->coord);
+    supervisor_clear(&a->supervisor);
+    conf_clear(&a->reloaded);
+}
+
+enum err_code app_rehearse(const struct conf *c, struct heir *h, struct err *e)
+{
+    enum err_code r = ERR_NOMEM;
+    struct app *a = calloc(1, sizeof *a);
+    if (!a)
+        return err_set(e, r, "no memory");
+    *a = (struct app){.conf = c, .start.heir = h, .page.fd = -1, .supervisor.fd = -1};
+    log_setup(LOG_LVL_ERROR, c->log_format);
+    r = open_coordinator(a, e);
+    if (!r && c->epoch_ms != CONF_EPOCH_OF_POOL)
+        r = heir_check_epoch(c->state_dir, a->owner, c->epoch_ms, e);
+    if (!r && !(r = make_services(a, e)))
+        r = start_net(a, e);
+    stop(a);
+    free(a);
+    return r;
+}
+
+int app_run(const struct conf *c, const struct app_start *s)
+{
+    struct err e;
+    int status;
+    struct app *a = calloc(1, sizeof *a);
+    if (!a) {
+        log_error("cannot start", kv_str("why", "no memory"));
+        return EXIT_FAILURE;
+    }
+    *a = (struct app){.conf = c, .start = *s};
+    a->page.fd = -1;
+    supervisor_init(&a->supervisor);
+    log_setup(c->log_level, c->log_format);
+    for (size_t i = 0; i < c->warnings.n; i++)
+        log_warn("configuration", kv_str("warning", c->warnings.item[i]));
+    (void)signal(SIGPIPE, SIG_IGN);
+    guard_cores(c);
+    if (start(a, &status, &e)) {
+        log_error("cannot start", kv_str("why", e.text));
+    } else {
+        status = EXIT_SUCCESS;
+        take_over(a);
+        supervisor_started(&a->supervisor, a->net);
+        resident_trim();
+        net_run(a->net);
+    }
+    stop(a);
+    free(a);
+    return status;
+}

@@ -1,0 +1,214 @@
+#include "daemon/bridge.h"
+
+#include "base/log.h"
+#include "base/timefmt.h"
+
+#define URGE_EVERY_US  1000000
+#define CHECK_EVERY_MS 1000
+#define LOG_EVERY_MS   1000
+
+void bridge_init(struct bridge *b)
+{
+    b->checked_ms = clock_wall_ms(b->clock);
+    b->offset_us = clock_wall_us(b->clock) - clock_mono_us(b->clock);
+    b->max_skew_ms = coord_params_default.max_skew_ms;
+}
+
+/* ---- from the keeper --------------------------------------------------------------------------
+ */
+
+static void pool_known(struct bridge *b, const struct coord_pool *pool)
+{
+    struct issuer *i = &b->serve->issuer;
+    /* A pool that was replaced before anything was granted may have another epoch. */
+    if (!i->started || !i->granted)
+        snowflake_init(&i->gen, pool->epoch_ms, b->wait_below_ms, b->want_active);
+    i->started = true;
+    b->max_skew_ms = pool->params.max_skew_ms;
+}
+
+static void take_one(struct bridge *b, const struct lease_mail *m, const struct coord_pool *pool)
+{
+    struct snowflake *g = &b->serve->issuer.gen;
+    int64_t last;
+    switch (m->kind) {
+    case LEASE_MAIL_POOL:
+        pool_known(b, pool);
+        break;
+    case LEASE_MAIL_GRANT:
+        if (!snowflake_grant(g, m->handle, m->worker, m->last_ms, m->hi_ms, m->mark))
+            keeper_retire(b->keeper,
+                          m->handle); /* no room: there never are more grants than that */
+        b->serve->issuer.granted = true;
+        break;
+    case LEASE_MAIL_EXTEND:
+        snowflake_extend(g, m->handle, m->hi_ms);
+        break;
+    case LEASE_MAIL_REVOKE:
+        (void)snowflake_revoke(g, m->handle, &last);
+        break;
+    case LEASE_MAIL_RETIRE:
+        if (snowflake_revoke(g, m->handle, &last))
+            keeper_retire(b->keeper, m->handle);
+        break;
+    }
+    if (m->t0_ms > 0 && (b->serve->facts.tenure_start_ms == 0 || m->kind == LEASE_MAIL_GRANT))
+        b->serve->facts.tenure_start_ms = m->t0_ms;
+}
+
+static uint64_t renewals(const struct serve_facts *f)
+{
+    return f->renewals_renewed + f->renewals_again + f->renewals_reasserted;
+}
+
+static void note_pool(struct serve_facts *f, const struct coord_pool *p)
+{
+    memcpy(f->identity, p->identity, sizeof f->identity);
+    if (!p->identity[0])
+        return;
+    f->horizon_ms = p->params.horizon_ms;
+    f->first_horizon_ms = p->params.first_horizon_ms;
+    f->mature_after_ms = p->params.mature_after_ms;
+    f->max_skew_ms = p->params.max_skew_ms;
+    f->pool_size = p->params.worker_to - p->params.worker_from + 1u;
+}
+
+static void note_report(struct bridge *b, const struct keeper_report *r)
+{
+    struct serve_facts *f = &b->serve->facts;
+    uint64_t renewed = renewals(f), troubles = f->data_loss + f->renewals_lost;
+    f->answered = r->answered;
+    f->up = r->up && r->answered;
+    f->serves = r->serves;
+    f->era = r->era;
+    f->pool_free = r->free;
+    f->held = r->held;
+    f->skew_ms = r->skew_ms;
+    f->renewals_lost = r->renewals[COORD_HOW_LOST];
+    f->renewals_renewed = r->renewals[COORD_HOW_RENEWED];
+    f->renewals_again = r->renewals[COORD_HOW_AGAIN];
+    f->renewals_reasserted = r->renewals[COORD_HOW_REASSERTED];
+    f->renewals_failed = r->renewals_failed;
+    f->data_loss = r->data_loss;
+    f->coordinator_requests = r->requests;
+    note_pool(f, &r->pool);
+    int64_t now = clock_mono_us(b->clock);
+    f->renewed_us = renewals(f) > renewed ? now : f->renewed_us;
+    f->trouble_us = f->data_loss + f->renewals_lost > troubles ? now : f->trouble_us;
+    bool ahead = f->up && f->max_skew_ms > 0 && r->skew_ms < -f->max_skew_ms;
+    b->serve->issuer.ahead_ms = ahead ? -r->skew_ms : 0;
+    memcpy(b->serve->issuer.why, r->why, sizeof b->serve->issuer.why);
+    memcpy(f->page, r->page, sizeof f->page);
+    b->finished = r->finished;
+    b->paused = r->paused;
+    b->proven = r->proven;
+}
+
+void bridge_take(struct bridge *b)
+{
+    struct lease_mail mails[32];
+    struct keeper_report report;
+    size_t n;
+    bool changed = false;
+    do {
+        n = keeper_take(b->keeper, mails, sizeof mails / sizeof *mails, &report);
+        for (size_t i = 0; i < n; i++)
+            take_one(b, &mails[i], &report.pool);
+        changed |= n > 0;
+    } while (n == sizeof mails / sizeof *mails);
+    note_report(b, &report);
+    serve_sample(b->serve);
+    if (changed)
+        net_wake(b->net);
+}
+
+/* ---- to the keeper ----------------------------------------------------------------------------
+ */
+
+static bool may_urge(struct bridge *b)
+{
+    int64_t now = clock_mono_us(b->clock);
+    if (now < b->urge_due_us)
+        return false;
+    b->urge_due_us = now + URGE_EVERY_US;
+    return true;
+}
+
+static void give_back(struct bridge *b, struct snowflake *g)
+{
+    for (unsigned i = 0; i < g->nretired; i++) {
+        char last[TIMEFMT_MAX];
+        keeper_retire(b->keeper, g->retired[i].handle);
+        log_warn("clock stepped back: workerId rotated",
+                 kv_str("last", timefmt_rfc3339(last, g->retired[i].last)),
+                 kv_i64("behind_ms", g->retired[i].last - g->seen_ms),
+                 kv_u64("rotations", g->stats.rotations));
+    }
+    g->nretired = 0;
+}
+
+/* Of the earliest time at which somebody held can issue again, which is by then maybe over: the
+ * clock is right again, or what was held is given up. */
+static void tell_behind(const struct bridge *b, const struct snowflake *g)
+{
+    char until[TIMEFMT_MAX];
+    int64_t behind_ms = snowflake_resumes(g) - g->seen_ms;
+    if (behind_ms > 0)
+        log_warn(b->serve->issuer.alone
+                     ? "clock stepped back: no IDs until it is as late again, or with an N in "
+                       "static:N that no sidecar ever had, and another state_dir"
+                     : "clock stepped back and no workerId can stand in: claiming another",
+                 kv_i64("behind_ms", behind_ms),
+                 kv_str("until", timefmt_rfc3339(until, snowflake_resumes(g))));
+}
+
+static void urge(struct bridge *b, struct snowflake *g)
+{
+    if (!may_urge(b))
+        return;
+    if (g->wants_renewal) {
+        keeper_urge_renewal(b->keeper);
+        log_warn("clock is above a ceiling: renewing", kv_u64("held", b->serve->facts.held));
+    }
+    if (g->wants_worker) {
+        keeper_urge_claim(b->keeper);
+        tell_behind(b, g);
+    }
+    g->wants_renewal = g->wants_worker = false;
+}
+
+/* The wall clock against the monotonic one: slow drift is followed, a forward jump told. */
+static void compare_clocks(struct bridge *b, int64_t now_ms)
+{
+    int64_t offset = clock_wall_us(b->clock) - clock_mono_us(b->clock);
+    int64_t jump_ms = (offset - b->offset_us) / 1000;
+    b->checked_ms = now_ms;
+    b->offset_us = offset;
+    if (jump_ms > b->max_skew_ms) {
+        b->serve->facts.clock_jumps++;
+        log_warn("clock jumped forward: renewing", kv_i64("by_ms", jump_ms));
+        keeper_urge_renewal(b->keeper);
+    }
+    if (jump_ms < 0 &&
+        log_limit_pass(&b->rollback_log, clock_mono_ms(b->clock), LOG_EVERY_MS, NULL))
+        log_info("clock stepped back", kv_i64("by_ms", -jump_ms));
+}
+
+/* Once a second at most, while requests come. */
+static void look_around(struct bridge *b, int64_t now_ms)
+{
+    compare_clocks(b, now_ms);
+    serve_sample(b->serve);
+}
+
+void bridge_settle(struct bridge *b)
+{
+    struct snowflake *g = &b->serve->issuer.gen;
+    if (g->nretired > 0)
+        give_back(b, g);
+    if (g->wants_renewal || g->wants_worker)
+        urge(b, g);
+    bool seen = g->seen_ms != INT64_MIN; /* before the first request it is not a time */
+    if (seen && (g->seen_ms < b->checked_ms || g->seen_ms - b->checked_ms >= CHECK_EVERY_MS))
+        look_around(b, g->seen_ms);
+}

@@ -1,0 +1,40 @@
+/*
+ * The bridge between the keeper and the issuer: the only place that knows both.
+ *
+ * Invariant: it runs in the serving loop's thread alone.
+ */
+#ifndef SIDFLAKE_DAEMON_BRIDGE_H
+#define SIDFLAKE_DAEMON_BRIDGE_H
+
+#include "base/log.h"
+#include "lease/keeper.h"
+#include "serve/serve.h"
+
+struct bridge {
+    struct serve *serve;
+    struct keeper *keeper; /* NULL before it runs */
+    struct net *net;
+    struct clock *clock;
+    unsigned want_active;
+    int64_t wait_below_ms;
+
+    bool finished;       /* the keeper has stopped */
+    bool paused, proven; /* as its report says */
+    int64_t checked_ms;  /* wall ms at which the clocks were compared last */
+    int64_t offset_us;   /* wall less monotonic time then */
+    int64_t urge_due_us; /* monotonic: the next urgent request to the keeper may be sent */
+    uint64_t rotations;  /* as seen last */
+    int64_t max_skew_ms; /* a forward jump of the clock by more is answered by a renewal */
+    struct log_limit rollback_log;
+};
+
+/* The fields above `finished` are the caller's to set before. */
+void bridge_init(struct bridge *b);
+
+/* Takes what the keeper has sent. */
+void bridge_take(struct bridge *b);
+
+/* After each turn of the loop: passes on what the generator wants. Cheap when it wants nothing. */
+void bridge_settle(struct bridge *b);
+
+#endif

@@ -1,0 +1,32 @@
+#include "daemon/coordinator.h"
+
+#include <string.h>
+
+enum err_code coordinator_open(const struct conf *c, const char *who, struct coord **out,
+                               struct err *e)
+{
+    const char *file = c->coordinator_password_file;
+    char password[PASSFILE_MAX + 1];
+    enum err_code r = conf_password(c, password, e);
+    if (r)
+        return r;
+    struct coord_options o = {.url = span_str(c->coordinator_url),
+                              .pool = span_str(c->coordinator_pool),
+                              .password = span_str(password),
+                              .password_file = file[0] ? file : NULL,
+                              .who = span_str(who),
+                              .timeout_us = c->coordinator_timeout_us,
+                              .clock = clock_system()};
+    r = coord_open(&o, out, e);
+    explicit_bzero(password, sizeof password);
+    return r;
+}
+
+enum err_code coordinator_check(const struct conf *c, struct err *e)
+{
+    struct coord *coord;
+    enum err_code r = coordinator_open(c, "", &coord, e);
+    if (!r)
+        coord_free(coord);
+    return r;
+}

@@ -1,0 +1,17 @@
+/*
+ * The coordinator that a configuration names.
+ */
+#ifndef SIDFLAKE_DAEMON_COORDINATOR_H
+#define SIDFLAKE_DAEMON_COORDINATOR_H
+
+#include "conf/conf.h"
+#include "coord/coord.h"
+
+/* As coord_open: connects to nothing. who: JSON about this holder; "": none. */
+enum err_code coordinator_open(const struct conf *c, const char *who, struct coord **out,
+                               struct err *e) MUST_CHECK;
+
+/* Whether coordinator_open would take the configuration. */
+enum err_code coordinator_check(const struct conf *c, struct err *e) MUST_CHECK;
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * The heir: a program that takes the place of another in its process (upgrade.h), and what that one
+ * left to it.
+ *
+ *   SIDFLAKE_PARCEL=N   descriptor of a sealed memory file with a parcel (base/parcel.h)
+ *
+ * Invariants
+ *   - Only what this process, or in a rehearsal its parent, has written and sealed is believed.
+ *   - Whatever the parcel says, a workerId is issued from only as the page says (lease/pagefile.h).
+ */
+#ifndef SIDFLAKE_DAEMON_HEIR_H
+#define SIDFLAKE_DAEMON_HEIR_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/parcel.h"
+#include "lease/pagefile.h"
+
+#define HEIR_ENV    "SIDFLAKE_PARCEL"
+#define HEIR_AGREES "takes over: 1" /* the last line of a rehearsal that went well */
+
+enum heir_state {
+    HEIR_NONE,      /* nothing was left */
+    HEIR_REHEARSES, /* run with -t by the program that asks */
+    HEIR_TAKES,
+};
+
+struct heir {
+    enum heir_state state;
+    struct err why;      /* code not ERR_OK: something was left that cannot be used */
+    struct span whole;   /* mapped; empty: nothing */
+    struct span records; /* in it */
+    struct pagefile_left page;
+    struct span logins; /* for auth_unpack, in it */
+    char version[32];   /* of the program that left it */
+    int64_t left_us;    /* monotonic: when that one served last */
+};
+
+/* Reads the environment and takes the variable out of it, so that no child inherits it. */
+void heir_init(struct heir *h);
+void heir_clear(struct heir *h);
+
+/* The signals that wait while there is nobody to handle them may come: they were blocked before the
+ * program was run (heir_block). */
+void heir_signals(void);
+void heir_block(void);
+
+/* In a rehearsal: an error where the page in state_dir holds workerIds of another epoch (Unix ms):
+ * they would be taken over, and be of no use. owner: as pagefile_inherit's coordinator. */
+enum err_code heir_check_epoch(const char *state_dir, const char *owner, int64_t epoch_ms,
+                               struct err *e) MUST_CHECK;
+
+/* The records about the program that writes, for upgrade.c. page: with its proof, or NULL bytes. */
+void heir_put(struct buf *parcel, const struct pagefile_left *page, int64_t left_us);
+
+#endif

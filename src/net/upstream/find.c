@@ -1,0 +1,139 @@
+/*
+ * Where a server is: its addresses, and where it has a name, how fresh they are.
+ *
+ *     new link --> found less than FRESH_US ago? --yes--> connects
+ *                         | no
+ *                         `--> LINK_LOOKING --answer--> connects to what was found
+ *                                   |
+ *                                   `--no answer, or nobody can say--> connects to what was found
+ *                                      before, less than STALE_US ago; else it fails
+ *
+ * A name that is said not to exist any more is gone at once: its old address may be somebody
+ * else's.
+ */
+#include "net/addr.h"
+#include "net/upstream/links.h"
+
+#include <stdio.h>
+#include <sys/un.h>
+
+#define FRESH_US INT64_C(2000000)  /* an answer serves other links for so long … */
+#define STALE_US INT64_C(60000000) /* … and, where there is no other, for so long */
+
+/* ---- the answer -------------------------------------------------------------------------------
+ */
+
+static bool same_address(const struct upstream *up, unsigned at, const struct resolved *a,
+                         unsigned i)
+{
+    return up->addr_n[at] == a->len[i] && memcmp(&up->addr[at], &a->addr[i], a->len[i]) == 0;
+}
+
+/* The address in use stays in use if it is still one of them. */
+static void use(struct upstream *up, const struct resolved *a)
+{
+    unsigned at = 0;
+    bool same = up->naddr == a->n;
+    for (unsigned i = 0; i < a->n; i++) {
+        if (up->naddr > 0 && same_address(up, up->at, a, i))
+            at = i;
+        same = same && same_address(up, i, a, i);
+    }
+    up->found_us = upstream_now_us(up);
+    if (same)
+        return;
+    memcpy(up->addr, a->addr, sizeof up->addr);
+    memcpy(up->addr_n, a->len, sizeof up->addr_n);
+    up->naddr = a->n;
+    up->at = at;
+    up->round++; /* failures of attempts that are under way are of another list */
+    up->missed = 0;
+}
+
+static void found(struct ev_loop *loop, struct ev_async *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    struct upstream *up = CONTAINER(w, struct upstream, found);
+    struct resolved a;
+    if (!resolver_take(up->resolver, &a))
+        return;
+    if (a.n > 0)
+        use(up, &a);
+    else if (a.none)
+        up->found_us = INT64_MIN;
+    struct link left;
+    link_take(&left, &up->links);
+    while (!link_empty(&left)) {
+        struct upstream_link *l =
+            CONTAINER(link_take_first(&left, &up->links), struct upstream_link, all);
+        if (l->state == LINK_LOOKING && !find_has(up))
+            link_fail(l, a.why ? a.why : "it has no address");
+        else
+            link_found(l);
+    }
+    net_go_on(up->net);
+}
+
+/* By the resolver's thread. */
+static void tell_loop(void *arg)
+{
+    struct upstream *up = arg;
+    ev_async_send(up->net->loop, &up->found);
+}
+
+/* ---- the question -----------------------------------------------------------------------------
+ */
+
+bool find_has(const struct upstream *up)
+{
+    return !up->resolver ||
+           (up->found_us != INT64_MIN && upstream_now_us(up) - up->found_us < STALE_US);
+}
+
+bool find_must_ask(struct upstream *up)
+{
+    bool fresh = up->found_us != INT64_MIN && upstream_now_us(up) - up->found_us < FRESH_US;
+    if (!up->resolver || fresh)
+        return false;
+    resolver_ask(up->resolver);
+    return true;
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+enum err_code find_begin(struct upstream *up, const struct addr *a, upstream_look_up *look_up,
+                         struct err *e)
+{
+    struct resolved known;
+    up->found_us = INT64_MIN;
+    (void)snprintf(up->host, sizeof up->host, "%s", a->host);
+    if (a->is_unix) {
+        struct sockaddr_un un = {.sun_family = AF_UNIX};
+        (void)snprintf(un.sun_path, sizeof un.sun_path, "%.107s", a->host);
+        memcpy(&up->addr[0], &un, sizeof un);
+        up->addr_n[0] = sizeof un;
+        up->naddr = 1;
+        return ERR_OK;
+    }
+    resolve(NULL, a->host, a->port, true, &known);
+    if (known.n > 0) {
+        use(up, &known);
+        return ERR_OK;
+    }
+    ev_async_init(&up->found, found);
+    enum err_code r = resolver_new(a->host, a->port, look_up, tell_loop, up, &up->resolver, e);
+    if (!r)
+        ev_async_start(up->net->loop, &up->found);
+    return r;
+}
+
+void find_end(struct upstream *up)
+{
+    if (!up->resolver)
+        return;
+    resolver_free(up->resolver);
+    ev_async_stop(up->net->loop, &up->found);
+    up->resolver = NULL;
+}

@@ -1,0 +1,279 @@
+/*
+ * Real servers, the links to them, and what stands between a link and a connection: what the files
+ * of this room share, and those of net/ that close connections, keep their memory or carry them.
+ */
+#ifndef SIDFLAKE_NET_UPSTREAM_LINKS_H
+#define SIDFLAKE_NET_UPSTREAM_LINKS_H
+
+#include "net/private.h"
+#include "net/upstream/resolve.h"
+
+/* relay.c: what stands between a connection and its link */
+struct relay {
+    struct conn *c;          /* NULL: closed; replies are discarded */
+    struct upstream_link *l; /* NULL: none; a shared one is there only while pending or blocked */
+    uint32_t pending;        /* replies expected */
+    uint32_t size;           /* bytes of a reply to it, about: see relay_measure */
+    uint32_t window;         /* replies that it may expect; >= 1 */
+    uint32_t enough;         /* it is woken when no more than so many are */
+    bool own;                /* from now on: l is its own, or there is none */
+    bool blocked;            /* waits for l: to open, or for room */
+    bool called;             /* has waited so, and this is its turn */
+    bool down;               /* what it waited for has failed */
+    bool tunnel;             /* see net/upstream/upstream.h */
+    bool loud;       /* got or sent something big: has a link of its own next, if there is room */
+    bool broken;     /* a request could not be forwarded whole: close */
+    bool late;       /* what has no reply may take any time, and so the next reply */
+    bool owes;       /* the latest reply expected is to a request that is not whole yet */
+    int64_t held_us; /* that others waited for it on shared links, in all pauses ended … */
+    int64_t slow_us; /* … and without what a quick one needs for what it took; >= 0 */
+    struct frame_subs subs; /* on its own link, as far as the replies have come */
+};
+
+void relay_closed(struct conn *c);      /* the connection closes */
+void relay_settled(struct conn *c);     /* a turn has ended, or output was taken */
+bool relay_waits(const struct conn *c); /* for replies that will come */
+/* The server has something to do for it, or tells it what happens. */
+bool relay_is_served(const struct conn *c);
+/* Something that it does not expect has come in part: whatever were written now would be within. */
+bool relay_hears_unasked(const struct relay *r);
+void relay_behind(struct conn *c); /* it was set BEHIND */
+void relay_answered(struct relay *r, uint32_t n);
+/* n replies of so many bytes in all have come; 0: one has begun, of at least so many. */
+void relay_measure(struct relay *r, uint32_t n, size_t bytes);
+/* Gives it a link of its own that is open; false: no memory, and fd is closed. */
+bool relay_adopt(struct conn *c, int fd);
+/* n replies are to come on it; false: no memory. */
+bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint32_t acks);
+void relay_wake(struct conn *c); /* if it is BEHIND, it goes on at the next net_go_on */
+void net_go_on(struct net *n);
+
+/* uplink.c: links to servers */
+struct expect {
+    struct relay *r;
+    uint32_t n;
+    uint8_t kind;  /* of enum frame_kind */
+    uint8_t flags; /* of enum upstream_flag */
+    uint32_t acks; /* 0, or n is 1, and it may end with so many: see upstream_expect_acks */
+};
+
+enum link_state {
+    LINK_LOOKING, /* without a socket: the name is being looked up */
+    LINK_CONNECTING,
+    LINK_GREETING, /* connected: the login; see greet.c */
+    LINK_PROBING,  /* shared, or optional: the service's probe */
+    LINK_OPEN,
+    LINK_BROKEN, /* freed before the loop sleeps again */
+};
+
+struct upstream_link {
+    struct ev_io rd, wr;
+    struct upstream *up;
+    struct link all;       /* upstream.links, or net.broken */
+    struct link dirty;     /* net.dirty */
+    struct link waiters;   /* conn.park of those who are blocked */
+    struct relay *owner;   /* NULL: shared */
+    struct relay *stalled; /* shared: does not take its reply; reading has paused */
+    enum link_state state;
+    bool framing;  /* frame is under way */
+    bool unasked;  /* nothing was expected when it began, whatever is by now */
+    bool used;     /* something was sent */
+    bool heard;    /* a reply has come that is no refusal … */
+    bool refused;  /* … or was counted as one */
+    bool done;     /* retired, and nothing is expected */
+    bool mute;     /* of what was sent last no reply may tell that it was taken */
+    bool optional; /* one's own, not open yet: where it is not let in, the shared one will do */
+    uint8_t lane;
+    uint8_t speaks;      /* the shared lane whose protocol it speaks: lane, where that is shared */
+    uint8_t tries;       /* addresses tried */
+    uint32_t round;      /* of upstream, when the one at hand was */
+    struct kept out;     /* requests not sent */
+    struct kept in;      /* what the framer wants to see again */
+    struct expect *fifo; /* a ring, in the order of the requests */
+    uint32_t fifo_at, fifo_n, fifo_cap;
+    uint32_t replies; /* expected, over all entries */
+    uint32_t patient; /* among them: those that may take any time */
+    uint32_t orphans; /* among them, on a shared one: those of clients that are gone */
+    uint32_t size;    /* bytes of a reply, about */
+    struct frame frame;
+    uint64_t frame_n;           /* bytes of it */
+    int64_t since_us;           /* monotonic: latest sign of life while one is expected */
+    int64_t stalled_us;         /* monotonic: since then … */
+    size_t stalled_n;           /* … when so many bytes were not taken … */
+    struct net_peer stalled_by; /* … by this one, who cannot be asked any more if he goes */
+};
+
+/* reach.c: whether a server can be reached */
+struct backoff {
+    int64_t until_us; /* monotonic: not to be tried before; 0: at once */
+    int64_t step_us;  /* the latest wait */
+};
+
+/* Each has a limit of its own in the log. */
+enum upstream_trouble {
+    TROUBLE_CONNECT,
+    TROUBLE_LOGIN,
+    TROUBLE_SHARED,
+    TROUBLE_RETIRED,
+    TROUBLE_OWN,
+    TROUBLE_HERE,
+    TROUBLES
+};
+
+/* cut.c: who held up others */
+#define CUTS 64 /* parties; the one that came first makes room */
+
+struct cut {
+    uint64_t id[2]; /* net_peer.id */
+    int64_t until_us;
+    uint32_t left; /* connections */
+};
+
+struct cuts {
+    struct cut of[CUTS];
+    unsigned at;
+    int64_t latest_us; /* monotonic: when it was */
+    struct log_limit said;
+};
+
+/* greet.c: what links begin with */
+struct greeting {
+    char *bytes; /* of g, ours; NULL: none */
+    struct upstream_greeting g;
+};
+
+struct upstream {
+    struct net *net;
+    struct net_service *svc;
+    struct link all; /* net.upstreams */
+    struct link links;
+    struct upstream_link *shared[UPSTREAM_SHARED]; /* by lane; NULL: none */
+    struct upstream_link *next[UPSTREAM_SHARED];   /* is to take its place once it is open */
+    uint32_t others_max;                           /* links but these; 0: no limit */
+    struct upstream_stats stats;
+    struct ev_timer tick; /* runs while something is expected */
+    int64_t timeout_us;
+    size_t buffer;
+    int64_t hurry_us;   /* monotonic: until then nobody may hold up others for long */
+    int64_t left_us;    /* that all together may, before there is hurry or in it; >= 0 … */
+    int64_t charged_us; /* … at this time, monotonic: when a pause ended */
+    struct cuts cuts;
+    struct backoff connects;              /* after a round of all addresses */
+    struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought no reply */
+    struct greeting greeting[UPSTREAM_SHARED];
+    struct backoff refused[UPSTREAM_SHARED]; /* after a login that did not let us in */
+    struct backoff unready[UPSTREAM_SHARED]; /* after a successor that did not come to be */
+    uint32_t round;  /* counts changes of what is known of the address in use */
+    unsigned missed; /* addresses that failed, one after the other */
+    unsigned spoken; /* the shared lane whose protocol the latest link speaks */
+    enum {
+        SAID_NOTHING,
+        SAID_LOST,
+        SAID_REACHED
+    } said;                        /* by the log */
+    enum upstream_trouble said_of; /* SAID_LOST: of what kind */
+    struct log_limit limit[TROUBLES];
+    char why[ERR_TEXT_MAX];
+    char *text; /* its address, as configured */
+    unsigned naddr, at;
+    struct sockaddr_storage addr[ADDRESSES];
+    socklen_t addr_n[ADDRESSES];
+
+    /* find.c: of a server that has a name */
+    struct resolver *resolver; /* NULL: the addresses are known for good */
+    struct ev_async found;
+    char host[256];
+    int64_t found_us; /* monotonic: the addresses are from then; INT64_MIN: there are none */
+};
+
+struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane);
+struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd);
+/* Its addresses are known, or not to be had. */
+void link_found(struct upstream_link *l);
+void link_opened(struct upstream_link *l);
+void link_close(struct upstream_link *l); /* without a word to anybody */
+void link_fail(struct upstream_link *l, const char *why);
+void link_ended(struct upstream_link *l); /* the server has closed it, and owes nothing */
+void link_spoil(struct upstream_link *l); /* the same for want of memory: not the server's fault */
+void link_drop(struct upstream_link *l);  /* the same, and nothing is said of it */
+bool link_has_room(const struct upstream_link *l);
+/* Replies that r may expect on it; >= 1. */
+uint32_t link_share(const struct upstream_link *l, const struct relay *r);
+/* There may be one more link but the shared ones in use: a client's own, or one that is retired. */
+bool upstream_may_own(const struct upstream *up);
+bool link_put(struct upstream_link *l, struct span bytes);
+bool link_expect(struct upstream_link *l, const struct expect *x);
+/* Somebody expects a reply behind the one that is not taken, or rests until none is expected. */
+bool link_others_wait(const struct upstream_link *l, const struct relay *stalled);
+void link_retire(struct upstream_link *l);  /* shared: takes no more requests */
+void link_replace(struct upstream_link *l); /* shared: the same, once another can take its place */
+void link_deserted(struct upstream_link *l, uint32_t n); /* shared: who expects n replies is gone */
+void link_read_on(struct upstream_link *l);
+/* If it is open and has room, who has waited longest for it has its turn at the next net_go_on,
+ * which then gives it to the next one. */
+void link_wake(struct upstream_link *l);
+void link_free(struct upstream_link *l);
+void upstreams_flush(struct net *n);
+
+/* reach.c, what has happened: */
+bool upstream_waits(const struct upstream *up, unsigned lane, unsigned speaks); /* not now */
+/* The address in use did not let us connect; round: of upstream, at the start of the attempt. */
+void upstream_missed(struct upstream *up, uint32_t round, const char *why);
+void upstream_lookup_failed(struct upstream *up, const char *why); /* of its name */
+void upstream_connected(struct upstream *up);
+/* The login was, or a shared link that was probed. */
+void upstream_refused(const struct upstream_link *l, const char *why);
+/* A reply says so before another has come; alien: it is of another kind. */
+void upstream_unserved(struct upstream_link *l, const char *why, bool alien);
+void upstream_serves(struct upstream *up);    /* a shared link was let in */
+void upstream_heard(struct upstream_link *l); /* it has brought a reply that is no refusal */
+void upstream_broke(const struct upstream_link *l, const char *why);
+void upstream_short(struct upstream *up, const char *why); /* it is we who cannot */
+void upstream_unready(struct upstream *up, unsigned lane, const char *why); /* a successor's end */
+
+/* find.c: where it is */
+enum err_code find_begin(struct upstream *up, const struct addr *a, upstream_look_up *look_up,
+                         struct err *e) MUST_CHECK;
+bool find_must_ask(struct upstream *up);  /* the name has to be looked up, and is being so */
+bool find_has(const struct upstream *up); /* addresses that may be used */
+void find_end(struct upstream *up);
+
+/* dial.c: a connection to the address in use is under way, or to the next that lets it begin; the
+ * second: what was under way could not be had. false: to none. */
+bool link_dial(struct upstream_link *l);
+bool link_dial_elsewhere(struct upstream_link *l, const char *why);
+
+/* greet.c */
+#define GREET_ALIEN "it does not speak the protocol"
+/* It has connected. false: there is nothing to say. */
+bool greet(struct upstream_link *l);
+void greet_hear(struct upstream_link *l);
+/* Whether the reply is one of a server that does not serve this connection, and if so what follows
+ * for what is known of it. */
+bool greet_is_refusal(struct upstream_link *l, struct span reply);
+void greetings_free(struct upstream *up);
+
+/* cut.c */
+void cut_note(struct upstream *up, const struct net_peer *peer); /* it holds up others */
+/* Closes the client that has stalled l, if that is for too long and others wait. */
+bool cut_slow(struct upstream_link *l, int64_t now);
+void cut_pause_begins(struct upstream_link *l, struct relay *r, int64_t now);
+void cut_pause_ends(struct upstream_link *l, int64_t now); /* however; its client is still known */
+bool cut_hurries(const struct upstream *up, int64_t now);  /* there is little time for that */
+/* Whether c, which asks for the first time, should have a link of its own. */
+bool cut_recalls(struct upstream *up, const struct conn *c);
+
+/* upstream.c: servers */
+void upstream_tick(struct upstream *up);      /* something is expected: its timer has to run */
+void upstream_tick_anew(struct upstream *up); /* the same, and look sooner where there is hurry */
+void upstreams_free(struct net *n);
+
+static inline int64_t upstream_now_us(const struct upstream *up)
+{
+    return clock_mono_us(up->net->conf.clock);
+}
+
+/* feed.c: from a link to the clients */
+void feed(struct upstream_link *l);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * Whether a server can be reached, and when it is tried again.
+ *
+ * Only what says something about the server holds others back: addresses that let nobody connect,
+ * and shared links that are not let in, or break off before they have brought a reply. A link of a
+ * client's own that breaks, and what we are short of ourselves, concern those who met with it.
+ *
+ * It is reached when it serves: a shared link was let in, or a reply has come that is no refusal.
+ */
+#include "base/log.h"
+#include "net/upstream/links.h"
+
+#include <stdio.h>
+
+#define BACKOFF_US  INT64_C(50000) /* doubled with each failure, up to … */
+#define BACKOFF_MAX INT64_C(1000000)
+#define SAY_MS      10000 /* between two lines about the same */
+
+static void hold_back(struct backoff *b, int64_t now_us)
+{
+    b->step_us = b->step_us == 0 ? BACKOFF_US : 2 * b->step_us;
+    if (b->step_us > BACKOFF_MAX)
+        b->step_us = BACKOFF_MAX;
+    b->until_us = now_us + b->step_us;
+}
+
+bool upstream_waits(const struct upstream *up, unsigned lane, unsigned speaks)
+{
+    int64_t now = upstream_now_us(up);
+    return now < up->connects.until_us || now < up->refused[speaks].until_us ||
+           (lane < UPSTREAM_SHARED && now < up->lane[lane].until_us);
+}
+
+static bool may_say(struct upstream *up, enum upstream_trouble t, uint64_t *more)
+{
+    return log_limit_pass(&up->limit[t], upstream_now_us(up) / 1000, SAY_MS, more);
+}
+
+/* What clients are told that ask for it next. */
+static void set_why(struct upstream *up, const char *why)
+{
+    (void)snprintf(up->why, sizeof up->why, "%s", why);
+}
+
+static void found(struct upstream *up, bool is_up)
+{
+    if (up->stats.up != is_up || up->stats.since_us == 0)
+        up->stats.since_us = upstream_now_us(up);
+    up->stats.up = is_up;
+}
+
+/* Said once, until the log has said that it is back, or the reason is of another kind: a server
+ * that broke off may let nobody in when it comes again. */
+static void lost(struct upstream *up, enum upstream_trouble t, const char *why)
+{
+    uint64_t more = 0;
+    set_why(up, why);
+    found(up, false);
+    if ((up->said == SAID_LOST && up->said_of == t) || !may_say(up, t, &more))
+        return;
+    up->said = SAID_LOST;
+    up->said_of = t;
+    log_warn("upstream lost", kv_str("protocol", up->svc->name), kv_str("why", why),
+             kv_u64("more", more));
+}
+
+static bool has_shared(const struct upstream *up)
+{
+    for (unsigned i = 0; i < UPSTREAM_SHARED; i++)
+        if (up->shared[i] && up->shared[i]->state == LINK_OPEN)
+            return true;
+    return false;
+}
+
+void upstream_missed(struct upstream *up, uint32_t round, const char *why)
+{
+    up->stats.errors++;
+    if (round != up->round) /* others that tried at the same time have said so */
+        return;
+    up->round++;
+    up->at = (up->at + 1) % up->naddr;
+    if (++up->missed < up->naddr)
+        return;
+    up->missed = 0;
+    hold_back(&up->connects, upstream_now_us(up));
+    set_why(up, why);
+    if (!has_shared(up))
+        lost(up, TROUBLE_CONNECT, why);
+}
+
+void upstream_lookup_failed(struct upstream *up, const char *why)
+{
+    char text[ERR_TEXT_MAX];
+    (void)snprintf(text, sizeof text, "cannot look up %s: %s", up->host, why);
+    up->stats.errors++;
+    if (upstream_now_us(up) >= up->connects.until_us)
+        hold_back(&up->connects, upstream_now_us(up));
+    set_why(up, text);
+    if (!has_shared(up))
+        lost(up, TROUBLE_CONNECT, text);
+}
+
+void upstream_connected(struct upstream *up)
+{
+    up->round++;
+    up->missed = 0;
+    up->connects = (struct backoff){0, 0};
+}
+
+/* A client's own link may be let in where a shared one is not: it logs in by itself. */
+void upstream_refused(const struct upstream_link *l, const char *why)
+{
+    uint64_t more = 0;
+    struct upstream *up = l->up;
+    struct backoff *b = l->state == LINK_PROBING ? &up->lane[l->lane] : &up->refused[l->speaks];
+    up->stats.errors++;
+    if (upstream_now_us(up) >= b->until_us) /* else others have said so */
+        hold_back(b, upstream_now_us(up));
+    set_why(up, why);
+    if (!has_shared(up))
+        lost(up, TROUBLE_LOGIN, why);
+    else if (may_say(up, TROUBLE_LOGIN, &more))
+        log_warn("upstream lets nobody else in", kv_str("protocol", up->svc->name),
+                 kv_str("why", why), kv_u64("more", more));
+}
+
+void upstream_unready(struct upstream *up, unsigned lane, const char *why)
+{
+    uint64_t more = 0;
+    up->stats.errors += *why != '\0';
+    hold_back(&up->unready[lane], upstream_now_us(up));
+    if (*why && may_say(up, TROUBLE_SHARED, &more))
+        log_warn("no other upstream connection can take the place of the shared one",
+                 kv_str("protocol", up->svc->name), kv_str("why", why), kv_u64("more", more));
+}
+
+/* On a client's own link, that may lack a login of the client's: of one that serves others it says
+ * nothing. */
+void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
+{
+    struct upstream *up = l->up;
+    if (l->refused || (alien ? has_shared(up) : up->stats.up))
+        return;
+    l->refused = true;
+    up->stats.errors++;
+    lost(up, TROUBLE_LOGIN, why);
+}
+
+void upstream_serves(struct upstream *up)
+{
+    if (up->stats.up)
+        return;
+    found(up, true);
+    if (up->said != SAID_REACHED)
+        log_info("upstream reached", kv_str("protocol", up->svc->name));
+    up->said = SAID_REACHED;
+}
+
+void upstream_heard(struct upstream_link *l)
+{
+    l->heard = true;
+    if (l->lane < UPSTREAM_SHARED)
+        l->up->lane[l->lane] = (struct backoff){0, 0};
+    upstream_serves(l->up);
+}
+
+/* Whether another link does what it did. */
+static bool is_replaced(const struct upstream_link *l)
+{
+    const struct upstream_link *now = l->up->shared[l->lane];
+    return now && now != l && now->state == LINK_OPEN;
+}
+
+/* Who tries nothing is told by nobody that it is back, and a timer would wake us for ever. */
+void upstream_look(struct net_service *svc)
+{
+    struct upstream *up = svc->upstream;
+    bool away = !up->stats.up && up->stats.since_us > 0;
+    if (away && !up->shared[up->spoken] && !up->net->rests && !up->net->draining)
+        (void)link_new(up, NULL, up->spoken);
+}
+
+void upstream_broke(const struct upstream_link *l, const char *why)
+{
+    uint64_t more = 0;
+    struct upstream *up = l->up;
+    up->stats.errors++;
+    if (l->lane < UPSTREAM_SHARED && is_replaced(l)) {
+        if (may_say(up, TROUBLE_RETIRED, &more))
+            log_warn("an upstream connection was lost that another has replaced",
+                     kv_str("protocol", up->svc->name), kv_str("why", why), kv_u64("more", more));
+    } else if (l->lane < UPSTREAM_SHARED) {
+        if (!l->heard) /* else it may be back at once */
+            hold_back(&up->lane[l->lane], upstream_now_us(up));
+        lost(up, TROUBLE_SHARED, why);
+    } else if (may_say(up, TROUBLE_OWN, &more)) {
+        log_warn("a client's own upstream connection was lost", kv_str("protocol", up->svc->name),
+                 kv_str("why", why), kv_u64("more", more));
+    }
+}
+
+void upstream_short(struct upstream *up, const char *why)
+{
+    uint64_t more = 0;
+    up->stats.errors++;
+    set_why(up, why);
+    if (may_say(up, TROUBLE_HERE, &more))
+        log_warn("no upstream connection can be made or kept here",
+                 kv_str("protocol", up->svc->name), kv_str("why", why), kv_u64("more", more));
+}

@@ -1,0 +1,130 @@
+/*
+ * The meta commands. An ID is a value that is new with each look at it: nobody has fetched it
+ * before, it has no flags and never expires. Flags that would change it (T, N, R, C, I …) are taken
+ * and do nothing.
+ */
+#include "wire/memcached_meta.h"
+
+#include "base/dec.h"
+#include "serve/memcached/memcached.h"
+
+#include <stdlib.h>
+
+/* status and two flags: a key and an opaque, as long as they may be */
+#define STORED_ROOM (2 + 2 + MC_KEY_MAX + 2 + 1 + MC_OPAQUE_MAX + 3 + 2)
+
+static struct names_entry *id_of(const struct mcd_call *c)
+{
+    char scratch[MC_KEY_MAX];
+    return mcd_id_of(c, mc_meta_key(c->req, scratch));
+}
+
+/* How long an ID is now, for whoever asks without having one. */
+static size_t id_digits(const struct mcd_call *c, char digits[DEC_U64_MAX])
+{
+    int64_t ms = c->turn->wall_ms - c->m->serve->issuer.gen.epoch_ms;
+    return dec_put_u64(digits, layout_compose(ms > 0 ? ms : 0, 0, 0));
+}
+
+static struct net_step put_id(struct mcd_call *c, uint64_t id)
+{
+    char digits[DEC_U64_MAX];
+    struct mc_item item = {span_of(digits, dec_put_u64(digits, id)), id};
+    mc_put_meta(c->out, c->req, c->req->meta.value ? SPAN("VA") : SPAN("HD"), &item);
+    return mcd_done(c, SERVE_OK);
+}
+
+/* q is for misses: an ID is answered all the same. */
+struct net_step mcd_meta_get(struct mcd_call *c)
+{
+    uint64_t id;
+    struct net_step step;
+    struct names_entry *name = id_of(c);
+    if (!name) {
+        if (!c->req->meta.quiet)
+            mc_put_meta(c->out, c->req, SPAN("EN"), NULL);
+        return mcd_done(c, SERVE_MISS);
+    }
+    if (!c->req->meta.value) {
+        char digits[DEC_U64_MAX];
+        struct mc_item item = {span_of(digits, id_digits(c, digits)), 0};
+        mc_put_meta(c->out, c->req, SPAN("HD"), &item);
+        return mcd_done(c, SERVE_OK);
+    }
+    enum issue_status r = mcd_issue(c->m, name, c->turn, 1, &id, &step);
+    if (r == ISSUE_PARK)
+        return step;
+    return r == ISSUE_OK ? put_id(c, id) : mcd_fail(c, r);
+}
+
+static struct net_step missing(struct mcd_call *c, struct span status)
+{
+    mc_put_meta(c->out, c->req, status, NULL);
+    return mcd_done(c, SERVE_MISS);
+}
+
+/* q is for success. */
+struct net_step mcd_meta_arithmetic(struct mcd_call *c)
+{
+    uint64_t last, n = c->req->delta;
+    struct net_step step;
+    struct names_entry *name = id_of(c);
+    if (!name)
+        return missing(c, c->req->meta.create ? SPAN("NS") : SPAN("NF"));
+    if (c->req->meta.mode == 'D' || c->req->meta.mode == '-')
+        return mcd_answer(c, MCD_ONLY_UP, SERVE_REFUSED);
+    if (!mcd_delta_fits(c->m, n))
+        return mcd_bad_delta(c);
+    enum issue_status r = mcd_issue(c->m, name, c->turn, n, &last, &step);
+    if (r == ISSUE_PARK)
+        return step;
+    if (r != ISSUE_OK)
+        return mcd_fail(c, r);
+    return c->req->meta.quiet ? mcd_done(c, SERVE_OK) : put_id(c, last);
+}
+
+struct net_step mcd_meta_noop(struct mcd_call *c)
+{
+    return mcd_answer(c, SPAN("MN\r\n"), SERVE_OK);
+}
+
+/* There is nothing stored to be looked at. */
+struct net_step mcd_meta_debug(struct mcd_call *c)
+{
+    return mcd_answer(c, SPAN("EN\r\n"), SERVE_MISS);
+}
+
+struct net_step mcd_meta_delete(struct mcd_call *c)
+{
+    mc_put_meta(c->out, c->req, SPAN("NF"), NULL);
+    return mcd_done(c, SERVE_REFUSED);
+}
+
+/* "NF" where a cas unique is to be compared with that of a key that isn't there. */
+static struct span stored_status(const struct mcd_call *c)
+{
+    char mode = c->req->meta.mode;
+    bool compared = c->req->meta.compare && (mode == 0 || mode == 'S' || mode == 'R');
+    return compared && !id_of(c) ? SPAN("NF") : SPAN("NS");
+}
+
+/* The answer repeats flags of a line that is gone when the data block has come to its end: so it is
+ * kept for as long as the block takes. */
+struct net_step mcd_meta_set(struct mcd_call *c)
+{
+    char text[STORED_ROOM];
+    const struct mc_item none = {{"", 0}, 0};
+    struct mcd_session *s = c->s;
+    struct buf b;
+    buf_init(&b, text, sizeof text);
+    mc_put_meta(&b, c->req, stored_status(c), &none);
+    struct net_step step = mcd_begin_swallow(c, buf_span(&b), SERVE_REFUSED);
+    if (step.verdict == NET_DONE)
+        return step;
+    s->kept = malloc(b.n);
+    if (!s->kept)
+        return (struct net_step){.verdict = NET_CLOSE, .used = step.used};
+    memcpy(s->kept, b.p, b.n);
+    s->answer.p = s->kept;
+    return step;
+}

@@ -1,0 +1,189 @@
+/*
+ * Commands that give out IDs. Each asks the issuer for what it needs; where that has to wait, the
+ * request is parked, and session.done tells where it goes on.
+ */
+#include "serve/redis/redis.h"
+
+#include "base/dec.h"
+
+enum serve_result rds_not_issued(struct rds_call *c, enum issue_status s)
+{
+    static const char *const prefix[] = {[ISSUE_LOADING] = "LOADING",
+                                         [ISSUE_STALLED] = "TRYAGAIN",
+                                         [ISSUE_CEILING] = "ERR",
+                                         [ISSUE_EPOCH] = "ERR"};
+    if (s == ISSUE_PARK)
+        return RDS_PARKED;
+    return rds_fail(c, SERVE_FAILED, "%s %s", prefix[s], issuer_refusal(rds_issuer(c), s));
+}
+
+enum serve_result rds_get(struct rds_call *c)
+{
+    uint64_t id;
+    struct names_entry *name = rds_name(c, c->req->argv[1]);
+    if (!name) {
+        resp_put_null(c->out, c->ses->proto);
+        return SERVE_MISS;
+    }
+    enum issue_status s = issuer_next(rds_issuer(c), c->turn, 1, &id, &c->step);
+    if (s != ISSUE_OK)
+        return rds_not_issued(c, s);
+    name->issued++;
+    if (c->cmd->verb == RESP_GET)
+        c->name = name;
+    resp_put_bulk_u64(c->out, id);
+    return SERVE_OK;
+}
+
+/* GETEX K [PERSIST | EX|PX|EXAT|PXAT n]: an ID has no expiry that could be changed, so that the
+ * options only have to be well-formed. */
+enum serve_result rds_getex(struct rds_call *c)
+{
+    static const char *const timed[] = {"ex", "px", "exat", "pxat"};
+    const struct span *argv = c->req->argv;
+    uint32_t argc = c->req->argc;
+    int64_t n;
+    bool known = argc == 2 || (argc == 3 && span_eq_nocase(argv[2], SPAN("persist")));
+    for (size_t i = 0; argc == 4 && i < sizeof timed / sizeof *timed; i++)
+        known |= span_eq_nocase(argv[2], span_str(timed[i]));
+    if (!known)
+        return rds_fail(c, SERVE_INVALID, "ERR syntax error");
+    if (argc == 4 && rds_name(c, argv[1])) { /* Redis looks at the number of a key it has */
+        if (!rds_integer(c, argv[3], &n))
+            return SERVE_INVALID;
+        if (n <= 0)
+            return rds_fail(c, SERVE_INVALID, "ERR invalid expire time in 'getex' command");
+    }
+    return rds_get(c);
+}
+
+/* One ID per key that is one, null for the others. */
+enum serve_result rds_mget(struct rds_call *c)
+{
+    struct resp_walk w = resp_walk_from(c->req, 1);
+    struct span key;
+    enum serve_result r = SERVE_MISS;
+    if (c->out->n == c->start)
+        resp_put_array(c->out, c->req->argc - 1);
+    for (uint32_t i = 0; resp_next_arg(&w, &key); i++) {
+        uint64_t id;
+        if (i < c->ses->done)
+            continue;
+        struct names_entry *name = rds_name(c, key);
+        if (name) {
+            enum issue_status s = issuer_next(rds_issuer(c), c->turn, 1, &id, &c->step);
+            if (s != ISSUE_OK)
+                return rds_not_issued(c, s);
+            name->issued++;
+            resp_put_bulk_u64(c->out, id);
+            r = SERVE_OK;
+        } else {
+            resp_put_null(c->out, c->ses->proto);
+        }
+        c->ses->done++;
+    }
+    return r;
+}
+
+/* ---- LPOP, RPOP, SPOP, SRANDMEMBER ------------------------------------------------------------
+ */
+
+/* Reads the count of K [count] as Redis does; false: the error is written. */
+static bool pop_count(struct rds_call *c, int64_t *n)
+{
+    bool list = c->cmd->verb == RESP_LPOP || c->cmd->verb == RESP_RPOP;
+    bool either_sign = c->cmd->verb == RESP_SRANDMEMBER;
+    if (c->req->argc > 3) {
+        (void)(list ? rds_wrong_arity(c) : rds_fail(c, SERVE_INVALID, "ERR syntax error"));
+        return false;
+    }
+    bool number = dec_canonical_i64(c->req->argv[2], n);
+    if (number && *n >= 0)
+        return true;
+    if (number && either_sign && *n >= -INT64_MAX) {
+        *n = -*n; /* as many, with repetitions allowed: IDs never repeat */
+        return true;
+    }
+    (void)rds_fail(c, SERVE_INVALID,
+                   !either_sign ? "ERR value is out of range, must be positive"
+                   : number     ? "ERR value is out of range, value must between "
+                                  "-9223372036854775807 and 9223372036854775807"
+                                : "ERR value is not an integer or out of range");
+    return false;
+}
+
+static enum serve_result pop_missing(struct rds_call *c)
+{
+    int proto = c->ses->proto;
+    if (c->req->argc == 2)
+        resp_put_null(c->out, proto);
+    else if (c->cmd->verb == RESP_SPOP)
+        resp_put_set(c->out, proto, 0);
+    else if (c->cmd->verb == RESP_SRANDMEMBER)
+        resp_put_array(c->out, 0);
+    else
+        resp_put_null_array(c->out, proto);
+    return SERVE_MISS;
+}
+
+static enum serve_result pop_many(struct rds_call *c, struct names_entry *name, uint32_t n)
+{
+    struct rds_session *ses = c->ses;
+    if (c->out->n == c->start && c->cmd->verb == RESP_SPOP)
+        resp_put_set(c->out, ses->proto, n);
+    else if (c->out->n == c->start)
+        resp_put_array(c->out, n);
+    while (ses->done < n) {
+        uint64_t first;
+        uint32_t got;
+        enum issue_status s =
+            issuer_some(rds_issuer(c), c->turn, n - ses->done, &first, &got, &c->step);
+        if (s != ISSUE_OK)
+            return rds_not_issued(c, s);
+        for (uint32_t i = 0; i < got; i++)
+            resp_put_bulk_u64(c->out, first + i);
+        name->issued += got;
+        ses->done += got;
+    }
+    return SERVE_OK;
+}
+
+enum serve_result rds_pop(struct rds_call *c)
+{
+    int64_t n = 0;
+    if (c->req->argc > 2 && !pop_count(c, &n))
+        return SERVE_INVALID;
+    struct names_entry *name = rds_name(c, c->req->argv[1]);
+    if (!name)
+        return pop_missing(c);
+    if (c->req->argc == 2)
+        return rds_get(c);
+    if (n > rds_issuer(c)->batch)
+        return rds_fail(c, SERVE_INVALID, "ERR value is out of range, must be between 0 and %u",
+                        rds_issuer(c)->batch);
+    return pop_many(c, name, (uint32_t)n);
+}
+
+/* ---- INCR, INCRBY -----------------------------------------------------------------------------
+ */
+
+/* INCRBY K n gives the last of n contiguous IDs: all of them are the caller's. */
+enum serve_result rds_incr(struct rds_call *c)
+{
+    struct span key = c->req->argv[1];
+    int64_t n = 1;
+    uint64_t first;
+    if (c->req->argc > 2 && !rds_integer(c, c->req->argv[2], &n))
+        return SERVE_INVALID;
+    struct names_entry *name = rds_name(c, key);
+    if (!name)
+        return rds_refuse_write(c, key);
+    if (n < 1 || n > issuer_run(rds_issuer(c)))
+        return rds_fail(c, SERVE_INVALID, "ERR value is not an integer or out of range");
+    enum issue_status s = issuer_next(rds_issuer(c), c->turn, (uint32_t)n, &first, &c->step);
+    if (s != ISSUE_OK)
+        return rds_not_issued(c, s);
+    name->issued += (uint64_t)n;
+    resp_put_integer(c->out, (int64_t)(first + (uint64_t)n - 1));
+    return SERVE_OK;
+}

@@ -1,0 +1,271 @@
+#include "serve/watch/health.h"
+
+#include "base/human.h"
+#include "net/upstream/upstream.h"
+
+#define LIFETIME_LOW_MS   (INT64_C(180) * 86400000)
+#define HOUR_US           HISTORY_SPAN_US
+#define MINUTES_US(n)     (INT64_C(60000000) * (n))
+#define ROTATIONS_MANY    3  /* an hour */
+#define EXHAUSTED_MANY    50 /* a second */
+#define SKEW_SHARE        2  /* warn at the pool's bound divided by this */
+#define POOL_SHARE        10
+#define CONNECTIONS_SHARE 10
+
+const struct health_check health_checks[HEALTH_CHECKS] = {
+    {"loop", ISSUE_OK},       {"workerId", ISSUE_LOADING}, {"clock", ISSUE_STALLED},
+    {"lease", ISSUE_CEILING}, {"epoch", ISSUE_EPOCH},
+};
+
+/* What the findings are drawn from. */
+struct judge {
+    const struct serve *s;
+    const struct serve_facts *f;
+    int64_t now_ms, now_us;
+    int64_t left_ms; /* until the ceiling */
+    const struct history_sample *live;
+    struct health *h;
+    struct buf text; /* of the finding being written */
+};
+
+/* ---- findings ---------------------------------------------------------------------------------
+ */
+
+/* The text is put behind it; end() closes it. */
+static struct buf *begin(struct judge *j, enum health_state state)
+{
+    struct health_finding *f = &j->h->finding[j->h->n];
+    f->state = state;
+    buf_init(&j->text, f->text, sizeof f->text - 1);
+    return &j->text;
+}
+
+static void end(struct judge *j)
+{
+    j->text.p[j->text.n] = '\0';
+    j->h->n++;
+}
+
+static void not_ready(struct judge *j)
+{
+    if (j->h->ready == ISSUE_OK)
+        return;
+    buf_put_str(begin(j, HEALTH_FAIL), issuer_refusal(&j->s->issuer, j->h->ready));
+    end(j);
+}
+
+/* One line on the coordinator: away, or there and refusing. Where nothing is held, or nothing that
+ * is still good, not_ready has said the same. */
+static void coordinator(struct judge *j)
+{
+    bool told = j->h->ready == ISSUE_LOADING || j->h->ready == ISSUE_CEILING;
+    if (told || (j->f->up && !j->s->issuer.why[0]))
+        return;
+    struct buf *b = begin(j, HEALTH_WARN);
+    buf_put_str(b, j->f->up ? "the coordinator refuses: " : "the coordinator does not answer");
+    if (!j->f->up && j->s->issuer.why[0])
+        BUF_PUT_LIT(b, ": ");
+    buf_put_str(b, j->s->issuer.why);
+    if (!j->f->up && j->left_ms > 0) {
+        BUF_PUT_LIT(b, "; IDs go on for ");
+        human_put_duration(b, j->left_ms);
+    }
+    end(j);
+}
+
+static void reservation(struct judge *j)
+{
+    int64_t age = j->f->tenure_start_ms ? j->now_ms - j->f->tenure_start_ms : 0;
+    /* A young tenure has short ranges; for one renewal longer it may still have its last one. */
+    bool mature = age > 2 * j->f->mature_after_ms && j->f->mature_after_ms > 0;
+    if (!j->f->up || !mature || j->left_ms <= 0 || j->left_ms >= j->f->horizon_ms / 2)
+        return;
+    struct buf *b = begin(j, HEALTH_WARN);
+    BUF_PUT_LIT(b, "less than half of the reservation is left: ");
+    human_put_duration(b, j->left_ms);
+    end(j);
+}
+
+static void spares(struct judge *j)
+{
+    if (j->f->held == 0 || j->f->held >= j->f->wanted)
+        return;
+    struct buf *b = begin(j, HEALTH_WARN);
+    buf_put_u64(b, j->f->held);
+    BUF_PUT_LIT(b, " of ");
+    buf_put_u64(b, j->f->wanted);
+    BUF_PUT_LIT(b, " workerIds are held");
+    end(j);
+}
+
+static void trouble(struct judge *j)
+{
+    bool lately = j->f->trouble_us > 0 && j->now_us - j->f->trouble_us < HOUR_US;
+    if (!lately || j->f->data_loss + j->f->renewals_lost == 0)
+        return;
+    struct buf *b = begin(j, HEALTH_WARN);
+    buf_put_str(b, j->f->data_loss > 0
+                       ? "the coordinator forgot what it had granted, "
+                       : "a workerId was released by hand, or lost to somebody else, ");
+    human_put_duration(b, (j->now_us - j->f->trouble_us) / 1000);
+    BUF_PUT_LIT(b, " ago");
+    end(j);
+}
+
+static void skew(struct judge *j)
+{
+    int64_t off = j->f->skew_ms < 0 ? -j->f->skew_ms : j->f->skew_ms;
+    if (!j->f->answered || j->f->max_skew_ms == 0 || off <= j->f->max_skew_ms / SKEW_SHARE)
+        return;
+    struct buf *b = begin(j, HEALTH_WARN);
+    BUF_PUT_LIT(b, "this clock and the coordinator's are ");
+    human_put_duration(b, off);
+    BUF_PUT_LIT(b, " apart; claims are refused from ");
+    human_put_duration(b, j->f->max_skew_ms);
+    end(j);
+}
+
+static void pool(struct judge *j)
+{
+    if (j->f->pool_size <= 1 || j->f->pool_free >= j->f->pool_size / POOL_SHARE)
+        return;
+    struct buf *b = begin(j, HEALTH_WARN);
+    human_put_count(b, (int64_t)j->f->pool_free);
+    BUF_PUT_LIT(b, " of ");
+    human_put_count(b, j->f->pool_size);
+    BUF_PUT_LIT(b, " workerIds are left in the pool");
+    end(j);
+}
+
+static void lifetime(struct judge *j)
+{
+    if (!j->s->issuer.started)
+        return;
+    int64_t left = layout_end_ms(j->s->issuer.gen.epoch_ms) - j->now_ms;
+    if (left >= LIFETIME_LOW_MS || left <= 0)
+        return;
+    struct buf *b = begin(j, HEALTH_WARN);
+    BUF_PUT_LIT(b, "the time field of IDs is used up in ");
+    human_put_duration(b, left);
+    end(j);
+}
+
+/* Those that the limit counts: a service with slots of its own takes none of these places. */
+static uint64_t shared_connections(const struct serve *s)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
+        if (s->services[i] && s->services[i]->slots == 0)
+            n += s->services[i]->connections;
+    return n;
+}
+
+static void connections(struct judge *j)
+{
+    uint64_t open = shared_connections(j->s), most = j->s->max_connections;
+    if (most == 0 || open < most - most / CONNECTIONS_SHARE)
+        return;
+    struct buf *b = begin(j, HEALTH_WARN);
+    human_put_count(b, (int64_t)open);
+    BUF_PUT_LIT(b, " of at most ");
+    human_put_count(b, (int64_t)most);
+    BUF_PUT_LIT(b, " connections are open");
+    end(j);
+}
+
+/* Of no matter to this process. */
+static void state_page(struct judge *j)
+{
+    if (!j->f->page[0])
+        return;
+    struct buf *b = begin(j, HEALTH_WARN);
+    buf_put_str(b, j->s->issuer.alone
+                       ? "no state page: IDs are repeated if the clock steps back over a restart: "
+                       : "no state page: a restart costs workerIds, and gives no IDs while the "
+                         "coordinator is away: ");
+    buf_put_str(b, j->f->page);
+    end(j);
+}
+
+/* Of no matter to IDs, and so no reason not to be ready. */
+static void upstreams(struct judge *j)
+{
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
+        const struct net_service *svc = j->s->services[i];
+        const struct upstream_stats *st = svc && svc->upstream ? upstream_stats(svc) : NULL;
+        if (!st || st->up || st->errors == 0)
+            continue;
+        struct buf *b = begin(j, HEALTH_WARN);
+        buf_put_str(b, i == SERVE_REDIS ? "the Redis" : "the memcached");
+        BUF_PUT_LIT(b, " behind cannot be reached: ");
+        buf_put_str(b, upstream_why(svc));
+        end(j);
+    }
+}
+
+/* ---- the last minutes --------------------------------------------------------------------------
+ */
+
+struct sums {
+    uint64_t failed;    /* in 5 minutes */
+    double exhausted;   /* a second, in 5 minutes */
+    uint64_t rotations; /* in an hour */
+};
+
+static void add_up(const struct judge *j, struct sums *sum)
+{
+    const struct history_sample *p = j->live;
+    int64_t length = 0;
+    *sum = (struct sums){0};
+    for (size_t i = 0; p; i++) {
+        sum->rotations += p->rotations;
+        if (j->live->end_us - p->end_us < MINUTES_US(5)) {
+            sum->failed += p->failed;
+            sum->exhausted += p->exhausted;
+            length += p->length_us;
+        }
+        p = history_get(&j->s->history, i, j->live->end_us, HISTORY_SPAN_US);
+    }
+    sum->exhausted = length > 0 ? sum->exhausted * 1e6 / (double)length : 0;
+}
+
+static void recent(struct judge *j)
+{
+    struct sums sum;
+    add_up(j, &sum);
+    if (sum.failed > 0) {
+        human_put_count(begin(j, HEALTH_WARN), (int64_t)sum.failed);
+        BUF_PUT_LIT(&j->text, " requests for IDs failed in the last 5 minutes");
+        end(j);
+    }
+    if (sum.rotations > ROTATIONS_MANY) {
+        BUF_PUT_LIT(begin(j, HEALTH_WARN), "the clock keeps stepping back: ");
+        human_put_count(&j->text, (int64_t)sum.rotations);
+        BUF_PUT_LIT(&j->text, " workerIds were given up within an hour");
+        end(j);
+    }
+    if (sum.exhausted > EXHAUSTED_MANY) {
+        BUF_PUT_LIT(begin(j, HEALTH_WARN), "requests queue for the next millisecond, ");
+        human_put_rate(&j->text, sum.exhausted);
+        BUF_PUT_LIT(&j->text, " times a second: more active workerIds would help");
+        end(j);
+    }
+}
+
+void health_judge(const struct serve *s, int64_t now_ms, const struct history_sample *live,
+                  struct health *h)
+{
+    static void (*const judges[])(struct judge *) = {
+        not_ready, coordinator, reservation, spares,     trouble,   skew,
+        pool,      lifetime,    connections, state_page, upstreams, recent,
+    };
+    const struct snowflake *g = &s->issuer.gen;
+    struct judge j = {
+        .s = s, .f = &s->facts, .now_ms = now_ms, .now_us = live->end_us, .live = live, .h = h};
+    j.left_ms = g->nactive > 0 ? snowflake_ceiling(g) - now_ms : 0;
+    h->n = 0;
+    h->ready = issuer_ready(&s->issuer, now_ms);
+    for (size_t i = 0; i < sizeof judges / sizeof *judges; i++)
+        judges[i](&j);
+    h->state = h->n > 0 ? h->finding[0].state : HEALTH_OK;
+}

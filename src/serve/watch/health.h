@@ -1,0 +1,49 @@
+/*
+ * Whether this sidecar is well, and why not: what /readyz answers, and what the status page warns
+ * of.
+ *
+ * Invariants
+ *   - HEALTH_FAIL if and only if /readyz answers 503.
+ *   - A warning says what is wrong, and what comes of it where that is not plain. The bounds are
+ *     those of the alerts in packaging/prometheus.
+ *   - Pure: it is told the time.
+ */
+#ifndef SIDFLAKE_SERVE_WATCH_HEALTH_H
+#define SIDFLAKE_SERVE_WATCH_HEALTH_H
+
+#include "serve/serve.h"
+
+/* What has to be well for an ID to be had, and the refusal that says it is not. */
+struct health_check {
+    const char *name;
+    enum issue_status refusal; /* ISSUE_OK: it always is, or nobody would answer */
+};
+
+#define HEALTH_CHECKS 5
+extern const struct health_check health_checks[HEALTH_CHECKS]; /* the first is liveness */
+
+enum health_state {
+    HEALTH_OK,
+    HEALTH_WARN,
+    HEALTH_FAIL
+};
+
+#define HEALTH_FINDINGS_MAX 15
+
+struct health_finding {
+    enum health_state state; /* WARN or FAIL */
+    char text[ERR_TEXT_MAX + 96];
+};
+
+struct health {
+    enum health_state state; /* the worst of the findings */
+    enum issue_status ready;
+    struct health_finding finding[HEALTH_FINDINGS_MAX]; /* the worst first */
+    size_t n;
+};
+
+/* live: what the history's next sample would be (serve_sample_now). */
+void health_judge(const struct serve *s, int64_t now_ms, const struct history_sample *live,
+                  struct health *h);
+
+#endif

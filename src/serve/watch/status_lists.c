@@ -1,0 +1,197 @@
+/*
+ * The lists of the status page: what is shown once for each finding, workerId, event ..., and the
+ * conditions, which are lists of one item or none.
+ */
+#include "serve/watch/status.h"
+
+typedef bool item_fn(struct status *v, size_t i); /* of functions, not of a struct */
+
+/* ---- lists ------------------------------------------------------------------------------------
+ */
+
+static bool findings(struct status *v, size_t i)
+{
+    if (i >= v->health.n)
+        return false;
+    v->finding = v->health.finding[i].text;
+    return true;
+}
+
+static bool checks(struct status *v, size_t i)
+{
+    if (i >= HEALTH_CHECKS)
+        return false;
+    bool bad = v->health.ready != ISSUE_OK && health_checks[i].refusal == v->health.ready;
+    v->check = health_checks[i].name;
+    v->check_state = bad ? "fail" : "ok";
+    v->check_mark = bad ? "\xe2\x9c\x97" : "\xe2\x9c\x93"; /* a cross, a tick */
+    v->check_word = bad ? "failed" : "ok";
+    return true;
+}
+
+/* A ceiling that nears because nobody raises it is a worry; one that is near because the tenure is
+ * young is not. */
+static const char *worry(const struct status *v, int64_t left_ms)
+{
+    if (left_ms <= 0)
+        return "fail";
+    return !v->s->facts.up && left_ms < v->horizon_ms / 2 ? "warn" : "ok";
+}
+
+static bool workers(struct status *v, size_t i)
+{
+    const struct snowflake *g = &v->s->issuer.gen;
+    if (i >= g->nmembers)
+        return false;
+    const struct snowflake_member *m = &g->member[i];
+    int64_t left = m->hi > v->now_ms ? m->hi - v->now_ms : 0;
+    int64_t whole = v->horizon_ms > left ? v->horizon_ms : left;
+    v->worker = m->worker;
+    v->worker_use = i < g->nactive ? "active" : "spare";
+    v->worker_hi_ms = m->hi;
+    v->worker_left_ms = left;
+    v->worker_permille = whole > 0 ? (int64_t)(1000. * (double)left / (double)whole + 0.5) : 0;
+    v->worker_percent = v->worker_permille / 10;
+    v->worker_state = worry(v, left);
+    return true;
+}
+
+/* Protocols that nobody listens for have a service, too. */
+static bool protocols(struct status *v, size_t i)
+{
+    const struct net_service *svc = i < SERVE_PROTOCOLS ? v->s->services[i] : NULL;
+    if (!svc)
+        return false;
+    enum serve_protocol p = (enum serve_protocol)i;
+    v->protocol = svc->name;
+    v->protocol_open = (int64_t)svc->connections;
+    v->protocol_accepted = (int64_t)svc->accepted;
+    v->protocol_failed = (int64_t)serve_requests(v->s, p, SERVE_FAILED);
+    v->protocol_requests = 0;
+    for (unsigned r = 0; r < SERVE_RESULTS; r++)
+        v->protocol_requests += (int64_t)serve_requests(v->s, p, (enum serve_result)r);
+    uint32_t p50 = history_quantile_ns(&svc->duration, 0.5);
+    uint32_t p99 = history_quantile_ns(&svc->duration, 0.99);
+    v->protocol_p50_ns = p50 > 0 ? p50 : STATUS_UNKNOWN;
+    v->protocol_p99_ns = p99 > 0 ? p99 : STATUS_UNKNOWN;
+    return true;
+}
+
+/* One that is not kept any more, others having come meanwhile, ends the list. */
+static bool events(struct status *v, size_t i)
+{
+    struct event *e = &v->current;
+    if (i >= v->events || !events_get(v->events - i, e))
+        return false;
+    v->event = e->msg;
+    v->event_level = log_level_name(e->level);
+    v->event_text = e->text;
+    v->event_ms = e->last_ms;
+    v->event_first_ms = e->first_ms;
+    v->event_times = (int64_t)e->times;
+    int64_t mono_ms = v->live.end_us / 1000;
+    v->event_ago_ms = mono_ms > e->last_mono_ms ? mono_ms - e->last_mono_ms : 0;
+    return true;
+}
+
+/* Lines of the latency chart: a power of ten each, but the lowest, which is the base. */
+static bool decades(struct status *v, size_t i)
+{
+    const struct chart_scale *s = &v->latency_scale;
+    double ns = s->hi;
+    for (; i > 0; i--)
+        ns /= 10;
+    if (ns < s->lo * 5)
+        return false;
+    v->decade_ns = (int64_t)(ns + 0.5);
+    v->decade_y = chart_y(s, ns) * 100 / CHART_HEIGHT;
+    return true;
+}
+
+/* ---- conditions -------------------------------------------------------------------------------
+ */
+
+static bool is_ok(struct status *v, size_t i)
+{
+    return i == 0 && v->health.state == HEALTH_OK;
+}
+
+static bool is_warn(struct status *v, size_t i)
+{
+    return i == 0 && v->health.state == HEALTH_WARN;
+}
+
+static bool is_fail(struct status *v, size_t i)
+{
+    return i == 0 && v->health.state == HEALTH_FAIL;
+}
+
+static bool has_findings(struct status *v, size_t i)
+{
+    return i == 0 && v->health.n > 0;
+}
+
+static bool has_latency(struct status *v, size_t i)
+{
+    return i == 0 && v->has_latency;
+}
+
+static bool requested(struct status *v, size_t i)
+{
+    return i == 0 && v->p50_ns != STATUS_UNKNOWN;
+}
+
+/* So much of the hour lies before the start that there is room to say so. */
+static bool early(struct status *v, size_t i)
+{
+    return i == 0 && v->before > CHART_WIDTH / 2 && v->has_latency;
+}
+
+static bool back_any(struct status *v, size_t i)
+{
+    return i == 0 && v->hour_rollbacks + v->hour_rotations > 0;
+}
+
+static bool young(struct status *v, size_t i)
+{
+    int64_t since = v->s->facts.tenure_start_ms;
+    return i == 0 && since > 0 && v->now_ms - since < v->mature_after_ms;
+}
+
+static bool answered(struct status *v, size_t i)
+{
+    return i == 0 && v->answered;
+}
+
+static bool renewed(struct status *v, size_t i)
+{
+    return i == 0 && v->renewed_ago_ms != STATUS_UNKNOWN;
+}
+
+static bool event_repeated(struct status *v, size_t i)
+{
+    return i == 0 && v->event_times > 1;
+}
+
+#define LIST(name)                                                                                 \
+    {                                                                                              \
+#name, name                                                                                \
+    }
+
+static const struct {
+    const char *name;
+    item_fn *item;
+} lists[] = {
+    LIST(findings), LIST(checks),    LIST(workers),  LIST(protocols),   LIST(events),
+    LIST(decades),  LIST(is_ok),     LIST(is_warn),  LIST(is_fail),     LIST(has_findings),
+    LIST(back_any), LIST(young),     LIST(answered), LIST(has_latency), LIST(event_repeated),
+    LIST(renewed),  LIST(requested), LIST(early),
+};
+
+int status_item(void *status, struct span list, size_t i)
+{
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+        if (span_eq(list, span_str(lists[l].name)))
+            return lists[l].item(status, i);
+    return -1;
+}
