@@ -151,7 +151,7 @@ static void put_state_page(struct http_call *c)
 static void put_checks(struct http_call *c, enum issue_status state, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        bool bad = state != ISSUE_OK && health_checks[i].refusal == state;
+        bool bad = health_check_fails(c->serve, i, state);
         buf_put_str(c->out, bad ? "[-]" : "[+]");
         buf_put_str(c->out, health_checks[i].name);
         if (bad) {

@@ -17,6 +17,20 @@ const struct health_check health_checks[HEALTH_CHECKS] = {
     {"lease", ISSUE_CEILING}, {"epoch", ISSUE_EPOCH},
 };
 
+static int64_t skew_of(const struct serve_facts *f)
+{
+    return f->skew_ms < 0 ? -f->skew_ms : f->skew_ms;
+}
+
+bool health_check_fails(const struct serve *s, size_t check, enum issue_status ready)
+{
+    const struct serve_facts *f = &s->facts;
+    enum issue_status refusal = health_checks[check].refusal;
+    bool refused =
+        ready == ISSUE_LOADING && f->answered && f->max_skew_ms > 0 && skew_of(f) > f->max_skew_ms;
+    return ready != ISSUE_OK && (refusal == ready || (refusal == ISSUE_STALLED && refused));
+}
+
 /* What the findings are drawn from. */
 struct judge {
     const struct serve *s;
@@ -66,7 +80,7 @@ static void coordinator(struct judge *j)
     if (!j->f->up && j->s->issuer.why[0])
         BUF_PUT_LIT(b, ": ");
     buf_put_str(b, j->s->issuer.why);
-    if (!j->f->up && j->left_ms > 0) {
+    if (j->left_ms > 0) {
         BUF_PUT_LIT(b, "; IDs go on for ");
         human_put_duration(b, j->left_ms);
     }
@@ -114,7 +128,7 @@ static void trouble(struct judge *j)
 
 static void skew(struct judge *j)
 {
-    int64_t off = j->f->skew_ms < 0 ? -j->f->skew_ms : j->f->skew_ms;
+    int64_t off = skew_of(j->f);
     if (!j->f->answered || j->f->max_skew_ms == 0 || off <= j->f->max_skew_ms / SKEW_SHARE)
         return;
     struct buf *b = begin(j, HEALTH_WARN);

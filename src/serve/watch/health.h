@@ -22,6 +22,9 @@ struct health_check {
 #define HEALTH_CHECKS 5
 extern const struct health_check health_checks[HEALTH_CHECKS]; /* the first is liveness */
 
+/* ready: what issuer_ready says. A claim that is refused for the clock fails the clock, too. */
+bool health_check_fails(const struct serve *s, size_t check, enum issue_status ready);
+
 enum health_state {
     HEALTH_OK,
     HEALTH_WARN,

@@ -21,7 +21,7 @@ static bool checks(struct status *v, size_t i)
 {
     if (i >= HEALTH_CHECKS)
         return false;
-    bool bad = v->health.ready != ISSUE_OK && health_checks[i].refusal == v->health.ready;
+    bool bad = health_check_fails(v->s, i, v->health.ready);
     v->check = health_checks[i].name;
     v->check_state = bad ? "fail" : "ok";
     v->check_mark = bad ? "\xe2\x9c\x97" : "\xe2\x9c\x93"; /* a cross, a tick */

@@ -81,7 +81,7 @@ static void the_coordinator(void **state)
     strcpy(s.issuer.why, "connection refused");
     warns("the coordinator does not answer: connection refused; IDs go on for 45 min");
     s.facts.up = true;
-    warns("the coordinator refuses: connection refused");
+    warns("the coordinator refuses: connection refused; IDs go on for 45 min");
 }
 
 static void the_lease(void **state)

@@ -51,6 +51,26 @@ static void no_worker(void **state)
     assert_int_equal(count("readyz", SERVE_FAILED), 4);
 }
 
+static void no_worker_for_the_clock(void **state)
+{
+    (void)state;
+    int64_t last;
+    s.facts.answered = true;
+    s.facts.max_skew_ms = 2000;
+    s.facts.skew_ms = -86400000;
+    ok(GET("/readyz"), "ok"); /* IDs go on */
+    assert_true(snowflake_revoke(&s.issuer.gen, 1, &last));
+    strcpy(s.issuer.why, "the clocks differ by a day");
+    refused(GET("/readyz?verbose"),
+            "[+]loop ok\n[-]workerId failed: no workerId is held: the clocks differ by a day\n"
+            "[-]clock failed: no workerId is held: the clocks differ by a day\n"
+            "[+]lease ok\n[+]epoch ok\nreadyz check failed\n");
+    s.facts.skew_ms = 2000; /* that is allowed */
+    refused(GET("/readyz?verbose"),
+            "[+]loop ok\n[-]workerId failed: no workerId is held: the clocks differ by a day\n"
+            "[+]clock ok\n[+]lease ok\n[+]epoch ok\nreadyz check failed\n");
+}
+
 /* The one check that fails is the one that names the reason. */
 static void not_ready(void **state)
 {
@@ -277,13 +297,14 @@ static void labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(ready),        TEST(a_coordinator_that_is_away_fails_no_check),
-        TEST(no_worker),    TEST(not_ready),
-        TEST(list),         TEST(closes),
-        TEST(errors_close), TEST(pieces),
-        TEST(heads),        TEST(metrics_types),
-        TEST(no_room),      TEST(over_limit),
-        TEST(labels),       TEST(status_page),
+        TEST(ready),         TEST(a_coordinator_that_is_away_fails_no_check),
+        TEST(no_worker),     TEST(no_worker_for_the_clock),
+        TEST(not_ready),     TEST(list),
+        TEST(closes),        TEST(errors_close),
+        TEST(pieces),        TEST(heads),
+        TEST(metrics_types), TEST(no_room),
+        TEST(over_limit),    TEST(labels),
+        TEST(status_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
