@@ -226,7 +226,7 @@ static enum err_code listen_on(struct app *a, const struct conf_list *list, enum
         if (!conf_address_parse(span_str(list->item[i]), &at))
             return err_set(e, ERR_INVALID, "expected an address, found %s", list->item[i]);
         struct net_door door = {.mode = a->conf->listen_socket_mode,
-                                .mark = (uint8_t)mode_of(a, &at, p),
+                                .tag = (uint8_t)mode_of(a, &at, p),
                                 .uids = a->uids.id,
                                 .gids = a->gids.id,
                                 .nuids = a->uids.n,

@@ -100,7 +100,7 @@ static bool pack_conn(const struct conn *c, struct buf *b)
     parcel_put_u64(b, (c->eof ? FLAG_EOF : 0) | (c->closing ? FLAG_CLOSING : 0) |
                           (has_link(c) ? FLAG_LINK : 0));
     parcel_put_u64(b, held);
-    parcel_put_u64(b, c->mark);
+    parcel_put_u64(b, c->tag);
     parcel_put_bytes(b, kept_span(&c->in));
     parcel_put_bytes(b, kept_span(&c->out));
     bool ok = is_whole(c) && c->svc->pack && c->svc->pack(c->svc, c->session, b);
@@ -241,18 +241,18 @@ static struct conn *adopt(struct net *n, const struct parcel_record *r,
                           struct net_service *const *services, size_t nservices, bool *links)
 {
     struct span body = r->body, name, in, out;
-    uint64_t flags, held, mark;
+    uint64_t flags, held, tag;
     if (r->kind != PARCEL_CONNECTION || !parcel_get_bytes(&body, &name) ||
         !parcel_get_upto(&body, FLAGS, &flags) || !parcel_get_u64(&body, &held) ||
-        !parcel_get_upto(&body, UINT8_MAX, &mark) || !parcel_get_bytes(&body, &in) ||
+        !parcel_get_upto(&body, UINT8_MAX, &tag) || !parcel_get_bytes(&body, &in) ||
         !parcel_get_bytes(&body, &out) || in.n > NET_HEARD_MAX || held > out.n ||
         held > NET_OUT_MAX) /* of out a turn takes no more than that; the rest is sent as it is */
         return NULL;
     struct net_service *svc = find_service(services, nservices, name);
-    if (!svc || !svc->unpack || !listeners_let_in(n, svc, r->fd, (uint8_t)mark) ||
+    if (!svc || !svc->unpack || !listeners_let_in(n, svc, r->fd, (uint8_t)tag) ||
         !claim_socket(r->fd, 0))
         return NULL;
-    struct conn *c = conn_new(n, svc, r->fd, (uint8_t)mark);
+    struct conn *c = conn_new(n, svc, r->fd, (uint8_t)tag);
     if (!c) {
         (void)close(r->fd);
         return NULL;

@@ -497,7 +497,7 @@ void conn_refuse(struct net_service *svc, int fd, struct span why)
     (void)close(fd);
 }
 
-struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t mark)
+struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t tag)
 {
     struct conn *c = calloc(1, sizeof *c + svc->session_size);
     if (!c)
@@ -505,7 +505,7 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     c->net = n;
     c->walk = n->walk;
     c->svc = svc;
-    c->mark = mark;
+    c->tag = tag;
     c->state = CONN_READING;
     c->active_us = c->since_us = clock_mono_us(n->conf.clock);
     link_init(&c->park);
@@ -520,7 +520,7 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     if (svc->slots > 0)
         link_append(&n->slotted, &c->slot);
     if (svc->open)
-        svc->open(svc, c->session, mark);
+        svc->open(svc, c->session, tag);
     ev_io_init(&c->rd, readable, fd, EV_READ);
     ev_io_init(&c->wr, writable, fd, EV_WRITE);
     ev_io_start(n->loop, &c->rd);
@@ -533,11 +533,11 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ma
     return c;
 }
 
-void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark)
+void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t tag)
 {
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a no-op on unix sockets */
-    if (room_for(n, svc, fd) && conn_new(n, svc, fd, mark))
+    if (room_for(n, svc, fd) && conn_new(n, svc, fd, tag))
         svc->accepted++;
     else
         conn_refuse(svc, fd, svc->refusal);

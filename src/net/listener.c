@@ -64,13 +64,13 @@ static bool let_in(const struct net_listener *l, int fd)
     return has(d->uids, d->nuids, peer.uid) || has(d->gids, d->ngids, peer.gid) || has_group(d, fd);
 }
 
-bool listeners_let_in(const struct net *n, const struct net_service *svc, int fd, uint8_t mark)
+bool listeners_let_in(const struct net *n, const struct net_service *svc, int fd, uint8_t tag)
 {
     int family = 0;
     socklen_t len = sizeof family;
     (void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
     for (const struct net_listener *l = n->listeners; l; l = l->next)
-        if (l->svc == svc && l->door.mark == mark && (l->path != NULL) == (family == AF_UNIX) &&
+        if (l->svc == svc && l->door.tag == tag && (l->path != NULL) == (family == AF_UNIX) &&
             let_in(l, fd))
             return true;
     return false;
@@ -85,7 +85,7 @@ static void acceptable(struct ev_loop *loop, struct ev_io *w, int revents)
         int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             if (let_in(l, fd))
-                conn_accepted(l->net, l->svc, fd, l->door.mark);
+                conn_accepted(l->net, l->svc, fd, l->door.tag);
             else
                 conn_refuse(l->svc, fd, SPAN(""));
             continue;

@@ -103,8 +103,8 @@ struct net_service {
      * of what is there; in.n == NET_IN_MAX is all that there will be. */
     struct net_step (*serve)(struct net_service *svc, void *session, struct span in,
                              struct net_turn *turn, struct buf *out);
-    /* MAY: tells a session, once, by which listener it came: net_door.mark. */
-    void (*open)(struct net_service *svc, void *session, uint8_t mark);
+    /* MAY: tells a session, once, by which listener it came: net_door.tag. */
+    void (*open)(struct net_service *svc, void *session, uint8_t tag);
     /* MAY: whether it has still to show who it is. Where it has once not, it is not asked again. */
     bool (*stranger)(const struct net_service *svc, const void *session);
     /* MAY: of a stranger that waits: it is we who look at what it has shown first. Its time does
@@ -189,7 +189,7 @@ void net_reconfigure(struct net *n, const struct net_config *c);
 /* A listener's terms. */
 struct net_door {
     uint32_t mode; /* permission bits of a socket file */
-    uint8_t mark;  /* for svc->open; net makes nothing of it */
+    uint8_t tag;   /* for svc->open; net makes nothing of it */
     /* UNIX sockets: users, by SO_PEERCRED, and groups, by SO_PEERGROUPS too, one of which a client
      * must have. Owned by the caller, to outlive net; both empty: anybody. */
     const uint32_t *uids, *gids;
@@ -269,7 +269,7 @@ uint64_t net_expecting(const struct net *n);
  * taken over, where its socket file still is its own. The records must outlive net_adopt. */
 void net_inherit(struct net *n, struct span records);
 
-/* Takes over the connections to the services, if a listener of the same kind (TCP or UNIX) and mark
+/* Takes over the connections to the services, if a listener of the same kind (TCP or UNIX) and tag
  * lets them in as they are now, and closes all that nobody took. Returns how many were taken;
  * *lost: how many were not. */
 uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t nservices,

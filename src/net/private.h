@@ -86,7 +86,7 @@ struct conn {
     struct lot *lot;     /* of room.c; NULL: it is not asked to make room */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
-    uint8_t mark;          /* of the listener it came by */
+    uint8_t tag;           /* of the listener it came by */
     bool eof;              /* the client sends no more */
     bool passing;          /* a part of a request was forwarded, and the client owes the rest */
     bool closing;          /* close once the output is sent */
@@ -202,8 +202,8 @@ struct net {
 };
 
 /* conn.c */
-struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t mark); /* or NULL */
-void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t mark);
+struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t tag); /* or NULL */
+void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t tag);
 void conn_refuse(struct net_service *svc, int fd, struct span why);
 /* look: it may be within a request of which a part was forwarded. */
 void conn_restore(struct conn *c, struct span in, struct span out, size_t held, bool look);
@@ -314,8 +314,8 @@ void park_wake(struct net *n);
 void listeners_accept(struct net *n, bool on);
 void listeners_close(struct net *n);
 
-/* Whether one that is open now, of the same kind and mark, would let the connection in. */
-bool listeners_let_in(const struct net *n, const struct net_service *svc, int fd, uint8_t mark);
+/* Whether one that is open now, of the same kind and tag, would let the connection in. */
+bool listeners_let_in(const struct net *n, const struct net_service *svc, int fd, uint8_t tag);
 
 /* carry.c */
 bool carry_listener(struct net *n, struct span address, const struct net_service *svc,

@@ -17,7 +17,7 @@
 #include "serve/rights.h"
 #include "serve/serve.h"
 
-/* net_door.mark */
+/* net_door.tag */
 enum access_mode {
     ACCESS_OFF,      /* whoever connects is served; there are no passwords */
     ACCESS_ANY,      /* the same, and every password is right */

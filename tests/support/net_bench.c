@@ -163,10 +163,10 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
     return done(used);
 }
 
-static void session_opened(struct net_service *svc, void *session, uint8_t mark)
+static void session_opened(struct net_service *svc, void *session, uint8_t tag)
 {
     (void)session;
-    ((struct net_bench *)svc)->mark = mark;
+    ((struct net_bench *)svc)->tag = tag;
 }
 
 static bool is_stranger(const struct net_service *svc, const void *session)

@@ -46,7 +46,7 @@ struct net_bench {
     int64_t ms;       /* the tokens' millisecond … */
     uint32_t taken;   /* … and how many of them are gone */
     unsigned closed;  /* sessions ended */
-    uint8_t mark;     /* of the door that the latest session came by */
+    uint8_t tag;      /* of the door that the latest session came by */
     unsigned settled; /* turns */
     bool drained;     /* atomic */
 };

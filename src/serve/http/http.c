@@ -379,10 +379,10 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
         .verdict = req.keep_alive ? NET_DONE : NET_CLOSE, .used = used, .cost = NET_DEAR};
 }
 
-static void opened(struct net_service *svc, void *session, uint8_t mark)
+static void opened(struct net_service *svc, void *session, uint8_t tag)
 {
     (void)svc;
-    ((struct http_session *)session)->access.mode = mark;
+    ((struct http_session *)session)->access.mode = tag;
 }
 
 static void closed(struct net_service *svc, void *session)

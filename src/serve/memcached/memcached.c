@@ -458,10 +458,10 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
     return mcd_serve_text(m, s, in, turn, out);
 }
 
-static void open_session(struct net_service *svc, void *session, uint8_t mark)
+static void open_session(struct net_service *svc, void *session, uint8_t tag)
 {
     (void)svc;
-    ((struct mcd_session *)session)->access.mode = mark;
+    ((struct mcd_session *)session)->access.mode = tag;
 }
 
 static bool is_stranger(const struct net_service *svc, const void *session)

@@ -404,10 +404,10 @@ static struct net_step serve(struct net_service *net, void *session, struct span
     return serve_parsed(svc, ses, in, turn, out);
 }
 
-static void opened(struct net_service *net, void *session, uint8_t mark)
+static void opened(struct net_service *net, void *session, uint8_t tag)
 {
     (void)net;
-    ((struct rds_session *)session)->access.mode = mark;
+    ((struct rds_session *)session)->access.mode = tag;
 }
 
 static bool is_stranger(const struct net_service *net, const void *session)

@@ -33,20 +33,20 @@ static void connections_go_on_where_they_were(void **state)
     NET_AWAIT(net_bench_connections(&b) == 4);
 }
 
-/* Returns where what came by the door with mark 7 goes on: 0, or the mark there. */
-static uint8_t goes_on_by(uint8_t mark, int *fd)
+/* Returns where what came by the door with tag 7 goes on: 0, or the tag there. */
+static uint8_t goes_on_by(uint8_t tag, int *fd)
 {
-    a.door.mark = 7;
-    b.door.mark = mark;
+    a.door.tag = 7;
+    b.door.tag = tag;
     net_bench_start(&a, NULL);
     *fd = dial(&a);
     say(*fd, "x\n");
     expect(*fd, "x\n");
     parcel.n = 0;
     assert_int_equal(leave(), 2);
-    b.mark = 0;
+    b.tag = 0;
     take_over(NULL);
-    return taken ? b.mark : 0;
+    return taken ? b.tag : 0;
 }
 
 /* What a client may do hangs on its door, which may be another by now. */
@@ -55,7 +55,7 @@ static void who_came_by_a_door_that_is_gone_is_closed(void **state)
     (void)state;
     int fd;
     assert_int_equal(goes_on_by(8, &fd), 0);
-    assert_int_equal(b.mark, 0);
+    assert_int_equal(b.tag, 0);
     expect_end(fd);
     (void)close(fd);
 }

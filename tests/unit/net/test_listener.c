@@ -402,12 +402,12 @@ static void peers_are_let_in_by_supplementary_group(void **state)
 static void a_session_is_told_its_door(void **state)
 {
     (void)state;
-    b.door.mark = 7;
+    b.door.tag = 7;
     net_bench_start(&b, address);
     int fd = dial(&b);
     say(fd, "hello\n");
     expect(fd, "hello\n");
-    assert_int_equal(b.mark, 7);
+    assert_int_equal(b.tag, 7);
     (void)close(fd);
 }
 
