@@ -59,20 +59,44 @@ static bool is_stranger(const char *real, const struct stat *file, uid_t who)
     return apart && who != 0 && who != geteuid() && who != file->st_uid;
 }
 
+/* What SQLite plays back when it opens the file, or reads the file by. */
+static const char *const beside[] = {"-journal", "-wal", "-shm"};
+
 enum coord_status place_check(const char *path, bool create, struct coord_reply *r)
 {
-    char real[PATH_MAX], journal[PATH_MAX + 16];
+    char real[PATH_MAX], name[PATH_MAX + 16];
     struct stat file, st;
     if (stat(path, &file) != 0 || !realpath(path, real))
         return create ? check_directory(path, r) : COORD_OK;
-    (void)snprintf(journal, sizeof journal, "%s-journal", real);
-    if (lstat(journal, &st) != 0 || !is_stranger(real, &file, st.st_uid))
-        return COORD_OK;
-    return outcome_refused(
-        r,
-        "%s: expected no journal of another user's, which would be played back, "
-        "found one of uid %u: remove it, and give the pool a directory of its own",
-        journal, st.st_uid);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", real, beside[i]);
+        if (lstat(name, &st) == 0 && is_stranger(real, &file, st.st_uid))
+            return outcome_refused(
+                r,
+                "%s: expected no journal of another user's, which would be played back, "
+                "found one of uid %u: remove it, and give the pool a directory of its own",
+                name, st.st_uid);
+    }
+    return COORD_OK;
+}
+
+/* Whoever owns the directory can lead us nowhere else: it is open when its owner is asked, and the
+ * file is a new one. */
+void place_make(const char *path)
+{
+    char name[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    struct stat st;
+    sole_directory(path, name);
+    int dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+    if (dir >= 0)
+        fd = openat(dir, slash ? slash + 1 : path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+    if (fd >= 0 && geteuid() == 0 && fstat(dir, &st) == 0 && fchown(fd, st.st_uid, st.st_gid) != 0)
+        errno = 0; /* then it is root's, as it would be */
+    if (fd >= 0)
+        (void)close(fd);
+    if (dir >= 0)
+        (void)close(dir);
 }
 
 void place_boot(char out[TALLY_BOOT_MAX])

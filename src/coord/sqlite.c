@@ -85,7 +85,9 @@ static enum coord_status failed(struct file *f, bool committing, struct coord_re
     memcpy(why, f->store.why, sizeof why);
     store_close(&f->store);
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED || primary == SQLITE_INTERRUPT)
-        return outcome_down(r, ERR_TIMEOUT, "%s: expected a lock within %" PRId64 " ms, found %s",
+        return outcome_down(r, ERR_TIMEOUT,
+                            "%s: expected a lock within %" PRId64
+                            " ms, found %s: lslocks(8) tells by whom",
                             f->path, f->timeout_us / 1000, why);
     if (rc == SQLITE_READONLY_DBMOVED)
         return outcome_down(r, ERR_BUSY, REPLACED, f->path);
@@ -108,29 +110,6 @@ static enum coord_status missing(struct file *f, int errnum, struct coord_reply 
     if (errnum == ENOENT)
         return outcome_nopool(r, f->pool);
     return outcome_refused(r, "%s: expected a file, found %s", f->path, strerror(errnum));
-}
-
-/* A file that root makes is the directory's owner's: who serves is a user of its own most often,
- * and could not write to it. SQLite gives its other files the same owner. Whoever owns the
- * directory can lead us nowhere else: it is open when its owner is asked, and the file is a new
- * one. */
-static void make_for_owner(const struct file *f)
-{
-    char path[PATH_MAX];
-    const char *slash = strrchr(f->path, '/');
-    struct stat st;
-    sole_directory(f->path, path);
-    int dir = geteuid() == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    int fd = -1;
-    if (dir >= 0 && fstat(dir, &st) == 0 && st.st_uid != 0)
-        fd =
-            openat(dir, slash ? slash + 1 : f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd >= 0 && fchown(fd, st.st_uid, st.st_gid) != 0)
-        errno = 0; /* then it is root's, as it would be */
-    if (fd >= 0)
-        (void)close(fd);
-    if (dir >= 0)
-        (void)close(dir);
 }
 
 static int connect_file(struct file *f, bool create)
@@ -157,7 +136,7 @@ static enum coord_status open_file(struct file *f, bool create, struct coord_rep
     if (errnum && !(create && errnum == ENOENT))
         return missing(f, errnum, r);
     if (errnum)
-        make_for_owner(f);
+        place_make(f->path);
     if (connect_file(f, create) != SQLITE_OK)
         return failed(f, false, r);
     enum store_kind kind = store_prepare(&f->store, create);
@@ -222,8 +201,9 @@ static int number(struct file *f)
     f->changes = store_changes(&f->store);
     store_tally_get(&f->store, &t);
     int why = beside_look(&f->beside, f->path, &beside);
-    if (why)
-        return why;
+    int64_t known = max64(beside.tick, f->answered.tick);
+    if (why || max64(known, t.tick) >= TALLY_TICK_MAX)
+        return why ? why : EOVERFLOW;
     int64_t nonce = (int64_t)(rng_u64(rng_system()) >> 11 | 1);
     bool again = f->answered.tick < t.turn; /* what was lost with it may have been seen then */
     struct tally_now now = {.lost = is_lost(f, &beside) || (!again && is_lost(f, &f->answered)),
@@ -232,12 +212,26 @@ static int number(struct file *f)
                             .inode = f->place.inode,
                             .nonce = nonce,
                             .changes = f->changes};
-    tally_next(&t, max64(beside.tick, f->answered.tick), &now);
+    tally_next(&t, known, &now);
     store_tally_set(&f->store, &t, beside.tick);
     (void)snprintf(f->fingerprint, sizeof f->fingerprint, "%s:%" PRIx64, f->place.inode,
                    (uint64_t)t.turn);
     f->own = (struct tally_name){.tick = t.tick, .nonce = nonce};
     return 0;
+}
+
+static enum coord_status unnumbered(struct file *f, int why, struct coord_reply *r)
+{
+    store_close(&f->store);
+    if (why != EOVERFLOW)
+        return outcome_down(r, ERR_IO, "%s: expected a directory to list, found %s", f->path,
+                            strerror(why));
+    return outcome_refused(r,
+                           "%s: expected fewer than 10^15 transactions, found a name beside it, or "
+                           "the file, that says so many: remove the file and all names that begin "
+                           "with .%s-tally, and make the pool again by the command in the log of a "
+                           "sidecar that used it",
+                           f->path, strrchr(f->path, '/') + 1);
 }
 
 /* What was put in the place of such a file does not show, and neither its tally. */
@@ -260,6 +254,7 @@ static enum coord_status begin(struct file *f, enum kind kind, const char *ident
     enum coord_status s = ready(f, kind == KIND_CREATE, r);
     if (s != COORD_OK)
         return s;
+    store_forget(&f->store); /* another file of as many changes may have been put there since */
     store_run(&f->store, kind == KIND_READ ? STORE_BEGIN_READ : STORE_BEGIN);
     if (f->store.rc != SQLITE_OK)
         return failed(f, false, r);
@@ -267,11 +262,8 @@ static enum coord_status begin(struct file *f, enum kind kind, const char *ident
         return kept_in_wal(f, r);
     f->own.tick = 0;
     int fault = kind == KIND_READ ? 0 : number(f);
-    if (fault) {
-        store_close(&f->store);
-        return outcome_down(r, ERR_IO, "%s: expected a directory to list, found %s", f->path,
-                            strerror(fault));
-    }
+    if (fault)
+        return unnumbered(f, fault, r);
     r->now_ms = clock_wall_ms(f->clock);
     *u = (struct rules){
         .store = &f->store,

@@ -12,9 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DIGITS_MAX   15 /* of a tick: more are none of ours, and no sum overflows */
+#define DIGITS_MAX   15 /* of a tick: more are none of ours */
 #define NONCE_DIGITS 16
-#define TICK_MAX     INT64_C(999999999999999)
 
 /* Older than the tally's is the first page, by the distance, since the count begins anew; or the
  * one with the rest of what its transaction wrote. */
@@ -29,7 +28,7 @@ void tally_next(struct tally *t, int64_t known, const struct tally_now *now)
 {
     bool old = now->lost || known > t->tick || is_mixed(t, now);
     bool elsewhere = *now->boot && strcmp(now->boot, t->boot) == 0 && now->device != t->device;
-    t->tick = min64(max64(known, t->tick), TICK_MAX - 1) + 1;
+    t->tick = max64(known, t->tick) + 1;
     if (old || elsewhere)
         t->turn = t->tick;
     t->device = now->device;
@@ -57,8 +56,7 @@ static bool parse(const char *name, const char *path, struct tally_name *out)
     bool good = digits.n <= DIGITS_MAX && dec_u64(digits, &tick) &&
                 (!rest.p || (rest.n <= NONCE_DIGITS && dec_u64(rest, &nonce)));
     if (good)
-        *out = (struct tally_name){.tick = (int64_t)tick,
-                                   .nonce = tick < TICK_MAX ? (int64_t)nonce : 0};
+        *out = (struct tally_name){.tick = (int64_t)tick, .nonce = (int64_t)nonce};
     return good;
 }
 

@@ -21,7 +21,8 @@
  * Invariants
  *   - What stands beside is a lower bound: lost, or of another mount, it costs the warning, and
  *     never makes a sound file look old.
- *   - A name counts whoever made it: who may make files there can have others wait, and no more.
+ *   - A name counts whoever made it: who may make files there can have others wait, or with the
+ *     last number that there is end the count, and no more.
  *
  * Functions return 0, or an error of errno(3). dir: a descriptor of the file's directory; path: of
  * the file, of which the last component is used.
@@ -34,6 +35,7 @@
 
 #define TALLY_BOOT_MAX  40 /* NUL included, both */
 #define TALLY_INODE_MAX 76
+#define TALLY_TICK_MAX  INT64_C(999999999999999) /* nobody comes so far but by a name put there */
 #define TALLY_NAME_MAX  200 /* of the file's own name: the one beside it is longer */
 
 /* What the file has of it. */
@@ -67,10 +69,9 @@ struct tally_now {
 };
 
 /* Pure: the next transaction's, which raises the file's count of changes by 1. known: the latest
- * tick that was answered, -1: none is known. A turn that changes says that the file is older than
- * what was answered, or a part of it than the tally, or that another device with the same files was
- * put in its place. The largest tick of 15 digits stays: nobody comes so far but by a name that
- * was put there. */
+ * tick that was answered, -1: none is known; it and the file's are below TALLY_TICK_MAX. A turn
+ * that changes says that the file is older than what was answered, or a part of it than the tally,
+ * or that another device with the same files was put in its place. */
 void tally_next(struct tally *t, int64_t known, const struct tally_now *now);
 
 /* Pure: *latest is the higher of the two, or what both say. */

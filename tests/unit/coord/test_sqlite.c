@@ -330,6 +330,21 @@ static void what_was_set_back_before_its_answer_is_not_answered(void **state)
     }
 }
 
+static void set_back_and_changed(void)
+{
+    stopped.put(stopped.f, stopped.bytes, stopped.n);
+    query(stopped.f, "UPDATE tally SET device = device + 1");
+}
+
+/* By whoever was killed before there was a name: SQLite's count is that of the answer. */
+static void what_is_looked_for_is_what_the_file_has(void **state)
+{
+    struct fixture *f = *state;
+    remember(f, by_copying);
+    assert_int_equal(claim_stopped(f, "COMMIT", set_back_and_changed), COORD_DOWN);
+    coord_says(&f->r, "found it set back");
+}
+
 static struct rlimit files;
 
 static void no_more_files(void)
@@ -434,19 +449,49 @@ static void what_was_answered_before_unnamed_transactions_is_not_forgotten(void 
     }
 }
 
-/* Nobody comes to the largest tick but by a name that was put there: it costs one reopening. */
-static void the_largest_tick_is_answered(void **state)
+/* Nobody comes to the largest tick but by a name that was put there, and from then on nothing would
+ * show a file that is set back. */
+static void the_largest_tick_is_refused(void **state)
 {
     struct fixture *f = *state;
     struct coord_grant g;
+    struct coord_init again = setup_init(SETUP_IDENTITY, COORD_INIT_AFTER_LOSS, 0);
     char path[128];
     remember(f, by_copying);
-    (void)snprintf(path, sizeof path, "%s/.pool.db-tally.999999999999999.7", f->dir);
+    (void)snprintf(path, sizeof path, "%s/.pool.db-tally.999999999999998.7", f->dir);
     write_file(path, "", 0);
-    for (unsigned i = 0; i < 4; i++) {
-        assert_int_equal(claim(f, &g), COORD_WAIT);
-        assert_int_equal(f->r.era, 2);
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+    assert_int_equal(f->r.era, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(claim(f, &g), COORD_REFUSED);
+        coord_says(&f->r, "remove the file and all names that begin with .pool.db-tally");
+        remove_file(f); /* not enough */
+        assert_int_equal(coord_init(f->c, &again, &f->r), COORD_REFUSED);
     }
+    remove_file(f);
+    setup_forget_tally(f->dir);
+    assert_int_equal(coord_init(f->c, &again, &f->r), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_WAIT);
+}
+
+/* One branch for which another was put in place, as many changes on, while it was not looked at. */
+static void another_branch_is_not_taken_for_what_was_read_before(void **state)
+{
+    struct fixture *f = *state;
+    static char other[1 << 20];
+    struct coord_grant g;
+    struct coord_release none = {.worker = 2, .cur = setup_token(3), .nxt = setup_token(4)};
+    remember(f, by_copying);
+    claim_unnamed(f, 1);
+    size_t n = read_file(f->db, other, sizeof other);
+    by_copying(f, stopped.bytes, stopped.n);
+    f->clock.ms += 200000;
+    assert_int_equal(claim(f, &g), COORD_OK);
+    by_copying(f, other, n);
+    assert_int_equal(coord_release(f->c, SETUP_IDENTITY, &none, &f->r), COORD_LOST);
+    assert_int_equal(f->r.era, 2);
+    f->clock.ms += 1000;
+    assert_int_equal(claim(f, &g), COORD_WAIT);
 }
 
 /* Whoever was answered knows it without a name beside, too. */
@@ -779,7 +824,9 @@ int main(void)
         TEST(another_branch_with_the_number_of_who_was_killed_is_seen),
         TEST(what_was_answered_before_unnamed_transactions_is_not_forgotten),
         TEST(another_branch_is_seen_by_who_was_answered),
-        TEST(the_largest_tick_is_answered),
+        TEST(what_is_looked_for_is_what_the_file_has),
+        TEST(the_largest_tick_is_refused),
+        TEST(another_branch_is_not_taken_for_what_was_read_before),
         TEST(rows_that_are_older_than_the_tally_are_seen),
         TEST(what_is_set_back_within_a_transaction_is_not_written),
         TEST(what_others_wrote_since_is_no_harm),

@@ -93,23 +93,20 @@ static void a_missing_directory_is_named(void **state)
     coord_free(c);
 }
 
-/* SQLite would play it back. */
-static void a_strangers_journal_is_refused(void **state)
+static void refuses_a_strangers(struct fixture *f, const char *name)
 {
-    struct fixture *f = *state;
     struct coord_grant g;
     struct coord_pool p;
     char journal[160], link[128], url[160];
-    if (geteuid() != 0)
-        skip();
-    (void)snprintf(journal, sizeof journal, "%s-journal", f->db);
+    (void)snprintf(journal, sizeof journal, "%s%s", f->db, name);
     (void)snprintf(link, sizeof link, "%s/link", f->dir);
     (void)snprintf(url, sizeof url, "sqlite://%s", link);
     assert_int_equal(make(f, 3), COORD_OK);
     assert_int_equal(symlink(f->db, link), 0);
     write_file(journal, "", 0);
     assert_int_equal(chmod(f->dir, 01777), 0);
-    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_OK); /* it is ours */
+    coord_idle(f->c);
     write_file(journal, "", 0);
     assert_int_equal(chown(journal, 4711, 4711), 0);
     assert_int_equal(claim(f, &g), COORD_REFUSED);
@@ -128,6 +125,32 @@ static void a_strangers_journal_is_refused(void **state)
     assert_int_equal(chmod(f->db, 0644), 0);
     assert_int_equal(chmod(f->dir, 0775), 0); /* who may make files there is trusted */
     assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_OK);
+    assert_int_equal(unlink(journal), 0);
+    assert_int_equal(unlink(link), 0);
+    remove_file(f);
+    setup_forget_tally(f->dir);
+}
+
+/* SQLite would play it back, or read by it. */
+static void a_strangers_journal_is_refused(void **state)
+{
+    if (geteuid() != 0)
+        skip();
+    refuses_a_strangers(*state, "-journal");
+    refuses_a_strangers(*state, "-wal");
+    refuses_a_strangers(*state, "-shm");
+}
+
+/* Whoever may read it may lock it. */
+static void others_may_not_read_it(void **state)
+{
+    struct fixture *f = *state;
+    struct stat st;
+    mode_t before = umask(0022);
+    assert_int_equal(make(f, 3), COORD_OK);
+    (void)umask(before);
+    assert_int_equal(stat(f->db, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
 }
 
 static void foreign_files_are_left_alone(void **state)
@@ -358,6 +381,7 @@ int main(void)
         TEST(a_file_switched_to_wal_while_it_is_open_is_not_used),
         TEST(a_missing_directory_is_named),
         TEST(a_strangers_journal_is_refused),
+        TEST(others_may_not_read_it),
         TEST(foreign_files_are_left_alone),
         TEST(an_empty_file_is_no_pool_yet),
         TEST(a_file_without_the_later_columns_gets_them),
