@@ -82,6 +82,12 @@ struct coord_params {
 
 extern const struct coord_params coord_params_default;
 
+/* A + 2S: so far ahead of true time a pool may grant, clocks being within S of it. */
+static inline int64_t coord_reach(const struct coord_params *p)
+{
+    return p->horizon_ms + 2 * p->max_skew_ms;
+}
+
 /* Whether the parameters keep what the protocol assumes of them: S > 0, 3S < A0 <= A, D0 > 4S, … */
 enum err_code coord_params_check(const struct coord_params *p, struct err *e) MUST_CHECK;
 
@@ -251,10 +257,10 @@ struct coord_snapshot {
 void coord_snapshot_clear(struct coord_snapshot *s);
 
 enum coord_fault {
-    COORD_FAULT_DOUBLED,    /* twice in the queue: costs time, no safety */
+    COORD_FAULT_DOUBLED,    /* twice in the queue */
     COORD_FAULT_LOST,       /* free, but not in the queue: never handed out again */
     COORD_FAULT_ORPHANED,   /* held, but not in the index: never reaped */
-    COORD_FAULT_QUEUED,     /* held in this era, but queued */
+    COORD_FAULT_QUEUED,     /* held in this era, but queued: of a pool that was made again, say */
     COORD_FAULT_INDEXED,    /* in the index, but not held */
     COORD_FAULT_UNREADABLE, /* its record cannot be read: never handed out */
     COORD_FAULTS
@@ -278,9 +284,16 @@ struct coord_audit {
     uint64_t count[COORD_FAULTS];
     uint8_t faults[COORD_WORKERS]; /* bit 1 << enum coord_fault, per workerId */
     uint64_t strangers;            /* queue entries that are no workerId of the pool */
+    uint64_t free;                 /* workerIds in the queue that a claim would not pass over */
 };
 
-/* Pure: what is wrong with a snapshot. Returns the number of faults of all kinds. */
+/* A claim drops such an entry when it comes to it. */
+static inline bool coord_fault_is_harmless(enum coord_fault f)
+{
+    return f == COORD_FAULT_DOUBLED || f == COORD_FAULT_QUEUED;
+}
+
+/* Pure: what is wrong with a snapshot. Returns the number of faults that are not harmless. */
 uint64_t coord_audit(const struct coord_snapshot *s, struct coord_audit *out);
 
 struct coord_options {

@@ -22,7 +22,7 @@
 #define COURIER_KEYS      4
 #define COURIER_KEY_MAX   (COORD_POOL_NAME_MAX + 24)
 #define COURIER_ARGS_MAX                                                                           \
-    (9 + COURIER_KEYS + 5 * COORD_RENEW_MAX) /* a renewal's; the others are shorter */
+    (10 + COURIER_KEYS + 5 * COORD_RENEW_MAX) /* a renewal's; the others are shorter */
 #define COURIER_ARG_SCRIPT 1 /* places among the arguments of EVALSHA: the SHA1 … */
 #define COURIER_ARG_NONCE  (5 + COURIER_KEYS) /* … and ARGV[3] */
 

@@ -305,10 +305,10 @@ local function learn(ahead, every)
     end
 end
 
--- The items of a renewal, five arguments each.
+-- The items of a renewal, five arguments each, behind the name of who renews.
 local function renewals()
     local items = {}
-    for i = 7, #ARGV, 5 do
+    for i = 8, #ARGV, 5 do
         items[#items + 1] = {r = get(ARGV[i]), cur = ARGV[i + 1], nxt = ARGV[i + 2],
             hi = tonumber(ARGV[i + 3]), n = tonumber(ARGV[i + 4])}
     end
@@ -485,6 +485,9 @@ local function renew()
     local out = reply('OK', int(pool.settle), int(pool.from), int(pool.to), int(pool.born), int(pool.ahead))
     for _, item in ipairs(items) do
         local how, hi = renew_one(item)
+        if how == 'reasserted' then -- its name went with the table that was lost
+            redis.call('HSET', WHO, item.r.w, ARGV[7])
+        end
         local who = not hi and item.r and redis.call('HGET', WHO, item.r.w)
         how = who and (who == item.cur or who == item.nxt) and 'released' or how
         local r = hi and item.r or {n = 0, t0 = 0}

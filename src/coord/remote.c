@@ -248,6 +248,7 @@ static enum coord_status remote_renew(struct coord *base, const char *identity,
     call_begin_at(&c, m, "renew", identity, by->now_ms);
     call_num(&c, by->ahead_ms);
     call_num(&c, by->every_ms);
+    call_put(&c, span_of(m->who, m->who_n));
     for (size_t i = 0; i < n; i++) {
         call_num(&c, items[i].worker);
         call_token(&c, items[i].cur);

@@ -61,7 +61,7 @@ static enum coord_status enter(struct rules *u, bool renewing)
 static int64_t reach(const struct rules *u)
 {
     const struct coord_params *k = &u->pool.p.params;
-    return max64(k->horizon_ms + 2 * k->max_skew_ms, u->pool.p.later.ahead_ms);
+    return max64(coord_reach(k), u->pool.p.later.ahead_ms);
 }
 
 static bool has_moved(const struct rules *u)
@@ -209,7 +209,7 @@ static void reap(struct rules *u)
 }
 
 static enum coord_status grant(struct rules *u, struct store_record *r, struct coord_token nxt,
-                               const char *who, struct coord_grant *out)
+                               struct coord_grant *out)
 {
     int64_t floor = high(u, r);
     r->hwm_ms = u->now_ms + u->pool.p.params.first_horizon_ms;
@@ -217,7 +217,7 @@ static enum coord_status grant(struct rules *u, struct store_record *r, struct c
     r->token = nxt;
     r->t0_ms = u->now_ms;
     save(u, r);
-    store_who_set(u->store, r->worker, who);
+    store_who_set(u->store, r->worker, u->who);
     if (u->pool.adopt) {
         u->pool.adopt = false;
         store_pool_set(u->store, &u->pool);
@@ -241,8 +241,7 @@ static int64_t until_first_ends(struct rules *u)
     return known ? max64(1, high(u, &r) + u->pool.p.params.grace_ms - u->now_ms + 1) : 0;
 }
 
-static enum coord_status take(struct rules *u, struct coord_token nxt, const char *who,
-                              struct coord_grant *out)
+static enum coord_status take(struct rules *u, struct coord_token nxt, struct coord_grant *out)
 {
     int64_t soonest = -1;
     int64_t pops = min64((int64_t)store_queue_count(u->store), POP_MAX);
@@ -253,7 +252,7 @@ static enum coord_status take(struct rules *u, struct coord_token nxt, const cha
             continue;
         int64_t floor = high(u, &r);
         if (floor < u->caller_ms)
-            return grant(u, &r, nxt, who, out);
+            return grant(u, &r, nxt, out);
         store_queue_push(u->store, r.worker);
         if (soonest < 0 || floor < soonest)
             soonest = floor;
@@ -262,8 +261,7 @@ static enum coord_status take(struct rules *u, struct coord_token nxt, const cha
     return answer(u, soonest < 0 ? COORD_EXHAUSTED : COORD_WAIT);
 }
 
-enum coord_status rules_claim(struct rules *u, struct coord_token nxt, const char *who,
-                              struct coord_grant *out)
+enum coord_status rules_claim(struct rules *u, struct coord_token nxt, struct coord_grant *out)
 {
     enum coord_status s = come_in_on_time(u);
     if (s != COORD_OK)
@@ -271,7 +269,7 @@ enum coord_status rules_claim(struct rules *u, struct coord_token nxt, const cha
     if (u->pool.p.closed)
         return answer(u, COORD_CLOSED);
     reap(u);
-    return take(u, nxt, who, out);
+    return take(u, nxt, out);
 }
 
 /* ---- renew ---------------------------------------------------------------------------------- */
@@ -337,6 +335,8 @@ static void renew_all(struct rules *u, struct store_record *records, const bool 
             items[i].released = known[i] && was_released(u, &items[i]);
             continue;
         }
+        if (items[i].how == COORD_HOW_REASSERTED) /* its name went with the table that was lost */
+            store_who_set(u->store, items[i].worker, u->who);
         items[i].hi_ms = hi;
         items[i].n = (uint64_t)records[i].n;
         items[i].t0_ms = records[i].t0_ms;
@@ -559,7 +559,7 @@ enum coord_status rules_init(struct rules *u, const struct coord_init *in)
     if (s != COORD_OK) /* its floors and tmax are stamped now */
         return s;
     bool lost = in->mode == COORD_INIT_AFTER_LOSS;
-    int64_t own = k->horizon_ms + 2 * k->max_skew_ms, ahead = max64(own, in->lost_ahead_ms);
+    int64_t own = coord_reach(k), ahead = max64(own, in->lost_ahead_ms);
     u->pool = (struct store_pool){
         .p = {.params = *k,
               .born_ms = u->now_ms,

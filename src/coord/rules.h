@@ -65,6 +65,7 @@ struct rules {
     struct coord_reply *r;   /* filled; now_ms is set by the caller */
     const char *name;        /* of the pool */
     const char *identity;    /* what the caller is pinned to; NULL where the operation has none */
+    const char *who;         /* of the caller; for a claim and a renewal */
     const char *fingerprint; /* changes whenever the store may have been replaced */
     int64_t now_ms;          /* T */
     int64_t caller_ms;       /* the caller's clock */
@@ -73,8 +74,7 @@ struct rules {
 
 enum coord_status rules_describe(struct rules *u, struct coord_pool *out);
 enum coord_status rules_init(struct rules *u, const struct coord_init *in);
-enum coord_status rules_claim(struct rules *u, struct coord_token nxt, const char *who,
-                              struct coord_grant *out);
+enum coord_status rules_claim(struct rules *u, struct coord_token nxt, struct coord_grant *out);
 enum coord_status rules_renew(struct rules *u, const struct coord_caller *by,
                               struct coord_renewal *items, size_t n, struct coord_terms *terms);
 enum coord_status rules_release(struct rules *u, const struct coord_release *item);

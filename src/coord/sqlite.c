@@ -270,6 +270,7 @@ static enum coord_status begin(struct file *f, enum kind kind, const char *ident
         .r = r,
         .name = f->pool,
         .identity = identity,
+        .who = f->who,
         .fingerprint = f->fingerprint,
         .now_ms = r->now_ms,
         .caller_ms = r->now_ms,
@@ -424,7 +425,7 @@ static enum coord_status file_claim(struct coord *c, const char *identity, int64
                                f->path, strerror(fault));
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
     u.caller_ms = caller_ms;
-    return s == COORD_OK ? end(f, rules_claim(&u, nxt, f->who, out), r) : s;
+    return s == COORD_OK ? end(f, rules_claim(&u, nxt, out), r) : s;
 }
 
 static enum coord_status file_renew(struct coord *c, const char *identity,

@@ -42,7 +42,7 @@ int ctl_pool_release(struct ctl_args *a)
 static int64_t last_range(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
-    int64_t ends = s->reply.now_ms + p->params.horizon_ms + 2 * p->params.max_skew_ms;
+    int64_t ends = s->reply.now_ms + coord_reach(&p->params);
     return max64(ends, max64(p->floor_ms, p->floor_short_ms));
 }
 

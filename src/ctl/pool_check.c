@@ -37,17 +37,29 @@ static void print_audit(const struct coord_audit *audit)
         for (uint32_t w = 0; w < COORD_WORKERS && shown < 16; w++)
             if (audit->faults[w] & 1u << f && shown++ < 16)
                 (void)printf(" %u", w);
-        (void)puts(audit->count[f] > shown ? " …" : "");
+        (void)printf("%s%s\n", audit->count[f] > shown ? " …" : "",
+                     coord_fault_is_harmless((enum coord_fault)f)
+                         ? " (harmless: whoever claims passes over it)"
+                         : "");
     }
     if (audit->strangers > 0)
         (void)printf("%llu queue entries are no workerId of the pool\n",
                      (unsigned long long)audit->strangers);
 }
 
+static uint64_t harmless(const struct coord_audit *audit)
+{
+    uint64_t n = 0;
+    for (int f = 0; f < COORD_FAULTS; f++)
+        n += coord_fault_is_harmless((enum coord_fault)f) ? audit->count[f] : 0;
+    return n;
+}
+
 static json_t *audit_json(const struct coord_audit *audit, uint64_t faults, bool repaired)
 {
-    json_t *j = json_pack("{s:I, s:b, s:I}", "faults", (json_int_t)faults, "repaired",
-                          (int)repaired, "strangers", (json_int_t)audit->strangers);
+    json_t *j = json_pack("{s:I, s:I, s:b, s:I}", "faults", (json_int_t)faults, "harmless",
+                          (json_int_t)harmless(audit), "repaired", (int)repaired, "strangers",
+                          (json_int_t)audit->strangers);
     for (int f = 0; f < COORD_FAULTS; f++) {
         json_t *list = json_array();
         for (uint32_t w = 0; w < COORD_WORKERS; w++)
@@ -67,7 +79,7 @@ int ctl_pool_check(struct ctl_args *a)
     if (status)
         return status;
     uint64_t faults = coord_audit(&snap, &audit);
-    bool mend = faults > 0 && a->repair;
+    bool mend = a->repair && faults + harmless(&audit) > 0;
     coord_snapshot_clear(&snap);
     if (!a->json)
         print_audit(&audit);

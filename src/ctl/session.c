@@ -215,6 +215,7 @@ void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap)
     static struct coord_audit audit;
     (void)coord_audit(snap, &audit);
     s->lost = audit.count[COORD_FAULT_LOST];
+    s->reply.free = audit.free;
     s->first_ms = ctl_holders_first(snap);
 }
 

@@ -39,7 +39,7 @@ int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct
 void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r,
                      struct err *out);
 
-/* What the workerIds themselves tell, for the warnings. */
+/* What the workerIds themselves tell, for the warnings, and how many are free. */
 void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap);
 
 /* What an operator should know of the pool, as an array of sentences; NULL: no memory. */

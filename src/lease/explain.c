@@ -129,8 +129,9 @@ static void explain_exhausted(const struct coord_reply *r, char *why, size_t cap
     if (r->wait_ms > 0)
         (void)snprintf(why, cap,
                        "the pool has no free workerId: all are held, and the first to be free, if "
-                       "its holder is gone, is so from %s on (or its queue has been lost, which "
-                       "`sidflakectl pool check` tells)",
+                       "its holder is gone, is so from %s on: `sidflakectl pool list` tells "
+                       "who holds them, and `sidflakectl pool release` takes back that of one who "
+                       "is gone (or its queue has been lost, which `sidflakectl pool check` tells)",
                        timefmt_rfc3339(from, r->now_ms + r->wait_ms));
 }
 

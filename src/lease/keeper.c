@@ -275,9 +275,11 @@ static bool page_is_dated(struct keeper *k)
 static enum coord_status release(struct keeper *k, const struct coord_release *r,
                                  struct coord_reply *reply)
 {
-    enum coord_status s = COORD_LOST;
-    if (page_is_dated(k))
-        s = coord_release(k->o.coord, k->lease.identity, r, reply);
+    if (!page_is_dated(k)) {
+        log_warn("workerId not given back", kv_u64("worker", r->worker));
+        return COORD_LOST;
+    }
+    enum coord_status s = coord_release(k->o.coord, k->lease.identity, r, reply);
     log_info("workerId given back", kv_u64("worker", r->worker),
              kv_str("status", coord_status_name(s)),
              kv_i64("last_ms", r->has_last ? r->last_ms : 0));

@@ -56,7 +56,7 @@ static void learn_settle(struct lease *l, int64_t ms)
 
 void terms_learn_ahead(struct lease *l, const struct coord_params *p)
 {
-    int64_t ahead = p->horizon_ms + 2 * p->max_skew_ms;
+    int64_t ahead = coord_reach(p);
     l->ahead_ms = ahead > l->ahead_ms ? ahead : l->ahead_ms;
 }
 
@@ -65,7 +65,7 @@ void terms_learn_ahead(struct lease *l, const struct coord_params *p)
 static void remember(struct lease *l, const struct coord_params *p, int64_t settle_ms,
                      int64_t ahead_ms)
 {
-    int64_t own = p->horizon_ms + 2 * p->max_skew_ms;
+    int64_t own = coord_reach(p);
     ahead_ms = ahead_ms > l->ahead_ms ? ahead_ms : l->ahead_ms;
     if (l->last_known && l->last_ahead_ms > ahead_ms)
         ahead_ms = l->last_ahead_ms;

@@ -245,6 +245,12 @@ def flushed(case):
              "--workers", "0-32767", *QUICK, expect=0)
     until("reasserted",
           lambda: stays.metric("sidflake_renewals_total", result="reasserted") >= 2)
+    told = case.ctl("pool", "list", "--coordinator", redis.url, "--json", expect=0).stdout
+    assert [w["holder"]["pid"] for w in json.loads(told)] == 2 * [stays.popen.pid], told
+    told = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
+    assert "2 held, 32766 free" in told and "new sidecars get a workerId from" in told, told
+    told = case.ctl("pool", "check", "--coordinator", redis.url, expect=0).stdout
+    assert "queued" in told and "harmless" in told and "nothing is wrong" in told, told
     new = case.sidecar(redis, clock=clock, wait=False)
     new.wait_listening()
     hint = new.wait_log("rests for.*").group(0)

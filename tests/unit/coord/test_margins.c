@@ -91,6 +91,38 @@ static void a_holder_of_a_rewound_table_keeps_its_count(void **state)
     assert_int_equal(x.n, 4);
 }
 
+static const char *first_holder(void)
+{
+    static char who[64];
+    struct coord *both[] = {pair.sqlite, pair.redis};
+    for (size_t i = 0; i < 2; i++) {
+        struct coord_snapshot snap;
+        assert_int_equal(coord_snapshot(both[i], &snap, &reply), COORD_OK);
+        assert_true(snap.nworkers > 0 && snap.workers[0].held);
+        const char *found = snap.workers[0].who ? snap.workers[0].who : "";
+        if (i > 0)
+            assert_string_equal(found, who);
+        (void)snprintf(who, sizeof who, "%s", found);
+        coord_snapshot_clear(&snap);
+    }
+    return who;
+}
+
+/* A renewal says who holds it; else nobody would know it until the next claim. */
+static void a_holder_of_a_rewound_table_has_its_name_again(void **state)
+{
+    (void)state;
+    struct coord_grant x;
+    pair.clock.ms = T0;
+    init(0);
+    pair_backup(&pair, 0);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    assert_string_equal(first_holder(), SETUP_WHO);
+    pair_restore(&pair, 0, false);
+    assert_int_equal(renew(&x, 1, 2), COORD_HOW_REASSERTED);
+    assert_string_equal(first_holder(), SETUP_WHO);
+}
+
 /* Its reply was lost, and then the server: the record is made one of this era all the same. */
 static void a_renewal_that_was_answered_before_a_reopening_reasserts(void **state)
 {
@@ -710,6 +742,7 @@ int main(void)
         cmocka_unit_test(a_pool_made_after_a_loss_waits_for_all_that_was_granted),
         cmocka_unit_test(a_claimer_whose_clock_is_off_is_refused),
         cmocka_unit_test(a_holder_of_a_rewound_table_keeps_its_count),
+        cmocka_unit_test(a_holder_of_a_rewound_table_has_its_name_again),
         cmocka_unit_test(a_renewal_that_was_answered_before_a_reopening_reasserts),
         cmocka_unit_test(a_late_release_uncovers_nobody),
         cmocka_unit_test(a_gap_in_which_a_tenure_matured_is_not_short),
