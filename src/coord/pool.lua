@@ -467,6 +467,7 @@ local function renew_one(item)
             return 'LOST'
         end
         r.hwm, r.t0, r.n = math.max(high(r), item.hi), T, math.max(r.n, item.n)
+        redis.call('HSET', WHO, r.w, ARGV[7]) -- its name went with the table that was lost
         how = 'reasserted'
     end
     local hi = math.max(math.min(r.hwm, item.hi), now + (now - r.t0 >= D0 and A or A0))
@@ -485,9 +486,6 @@ local function renew()
     local out = reply('OK', int(pool.settle), int(pool.from), int(pool.to), int(pool.born), int(pool.ahead))
     for _, item in ipairs(items) do
         local how, hi = renew_one(item)
-        if how == 'reasserted' then -- its name went with the table that was lost
-            redis.call('HSET', WHO, item.r.w, ARGV[7])
-        end
         local who = not hi and item.r and redis.call('HGET', WHO, item.r.w)
         how = who and (who == item.cur or who == item.nxt) and 'released' or how
         local r = hi and item.r or {n = 0, t0 = 0}
@@ -587,7 +585,7 @@ end
 
 local OPERATIONS = {
     claim = claim,     -- next token, holder -> OK W lo hi n t0 | WAIT ms | EXHAUSTED ms, 0: not known
-    renew = renew,     -- A + 2S of the caller's pool, time between its renewals,
+    renew = renew,     -- A + 2S of the caller's pool, time between its renewals, holder,
                        -- (W, token, next token, hi, n)... -> OK settle from to born ahead (how hi n t0)...
     release = release, -- W, token, next token, last or ''   -> OK | LOST
     evict = evict,     -- W                                  -> OK | LOST
@@ -597,7 +595,4 @@ local OPERATIONS = {
     ['nothing-lost'] = nothing_lost,     --                  -> OK | MORE topen | NONE topen | EARLY from
 }
 local run = OPERATIONS[op]
-if not run then
-    return {'BADOP', int(T), op}
-end
-return run(unpack(ARGV, 5))
+return run and run(unpack(ARGV, 5)) or {'BADOP', int(T), op}

@@ -218,7 +218,7 @@ static void damaged_hints_cost_no_safety(void **state)
     DO("LPUSH", "sidflake:{p}:free", "2", "1", "nan", "inf", "-0", "00", "99", "1e0", "");
     DO("ZADD", "sidflake:{p}:exp", "1", "3", "5", "nan");
     assert_int_equal(coord_snapshot(f->c, &s, &f->r), COORD_OK);
-    assert_int_equal(coord_audit(&s, &a), 7 + 1 + 1 + 2 + 1 + 1);
+    assert_int_equal(coord_audit(&s, &a), 7 + 1 + 2 + 1);
     assert_int_equal(a.strangers, 7);
     assert_int_equal(a.faults[0], 1 << COORD_FAULT_ORPHANED);
     assert_int_equal(a.faults[1], 1 << COORD_FAULT_ORPHANED | 1 << COORD_FAULT_QUEUED);
