@@ -11,7 +11,11 @@ SOURCE_EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/
 	dpkg-parsechangelog -l packaging/debian/changelog -S Timestamp))
 IMAGE ?= sidflake:$(VERSION)
 
-.PHONY: deb rpm image check-packaging
+# Where alerts send people: to RUNBOOK.md at this URL. The packages put it there, and no home page of the
+# project is known. Where yours can be read in a browser, `make alerts RUNBOOK_URL=https://...`.
+RUNBOOK_URL ?= file:///usr/share/doc/sidflake/RUNBOOK.md
+
+.PHONY: deb rpm image alerts check-packaging
 
 # They share the staged source.
 ifneq ($(filter deb rpm image check-packaging,$(MAKECMDGOALS)),)
@@ -49,6 +53,9 @@ image:
 	REVISION=$(shell git rev-parse HEAD 2>/dev/null) SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) \
 		packaging/image/build $(STAGED) $(DIST) $(IMAGE)
 	@rm -rf $(STAGED)
+
+alerts:
+	packaging/prometheus/generate $(RUNBOOK_URL)
 
 check-packaging: deb rpm $(if $(shell command -v buildah),image)
 	packaging/check $(DIST)
