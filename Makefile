@@ -57,7 +57,7 @@ SAN_WANTED := -fsanitize=address,undefined
 # nothing need no compiler.
 empty :=
 PROBED := build/probed-$(subst /,_,$(subst $(empty) $(empty),_,$(strip $(CC)))).mk
-BUILDLESS := clean distclean help lint format deps run test dist uninstall deb rpm image alerts check-packaging
+BUILDLESS := clean distclean help lint format deps run test dist uninstall deb rpm image alerts release check-packaging
 
 $(PROBED): tools/probe-flags tools/check-build Makefile
 	@mkdir -p build
@@ -286,6 +286,7 @@ make deps       install what the build needs; what else a target needs it instal
 make dist       build/sidflake-$(VERSION).tar.gz of the last commit
 make deb        Debian packages, below build/dist; make rpm and make image likewise
 make alerts     what is made from the alert rules: RUNBOOK_URL=https://...
+make release    check, test, tag and pack the last commit; packaging/version NEW before
 make clean      remove build/
 
 VARIANT=release|debug|san|tsan   CC=gcc|clang   WERROR=1   V=1 shows the commands

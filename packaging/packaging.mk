@@ -15,7 +15,7 @@ IMAGE ?= sidflake:$(VERSION)
 # project is known. Where yours can be read in a browser, `make alerts RUNBOOK_URL=https://...`.
 RUNBOOK_URL ?= file:///usr/share/doc/sidflake/RUNBOOK.md
 
-.PHONY: deb rpm image alerts check-packaging
+.PHONY: deb rpm image alerts release check-packaging
 
 # They share the staged source.
 ifneq ($(filter deb rpm image check-packaging,$(MAKECMDGOALS)),)
@@ -56,6 +56,9 @@ image:
 
 alerts:
 	packaging/prometheus/generate $(RUNBOOK_URL)
+
+release:
+	packaging/release
 
 check-packaging: deb rpm $(if $(shell command -v buildah),image)
 	packaging/check $(DIST)
