@@ -57,7 +57,7 @@ SAN_WANTED := -fsanitize=address,undefined
 # nothing need no compiler.
 empty :=
 PROBED := build/probed-$(subst /,_,$(subst $(empty) $(empty),_,$(strip $(CC)))).mk
-BUILDLESS := clean distclean help lint format deps run test dist uninstall deb rpm image alerts release check-packaging
+BUILDLESS := clean distclean help lint format deps run test dist uninstall deb rpm image alerts release
 
 $(PROBED): tools/probe-flags tools/check-build Makefile
 	@mkdir -p build
@@ -285,6 +285,7 @@ make install    to $$(DESTDIR)$$(prefix), prefix=/usr/local; uninstall takes it 
 make deps       install what the build needs; what else a target needs it installs itself
 make dist       build/sidflake-$(VERSION).tar.gz of the last commit
 make deb        Debian packages, below build/dist; make rpm and make image likewise
+make check-files  what packaging says: versions, alerts, chart; make check-packaging installs it, too
 make alerts     what is made from the alert rules: RUNBOOK_URL=https://...
 make release    check, test, tag and pack the last commit; packaging/version NEW before
 make clean      remove build/

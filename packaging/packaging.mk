@@ -15,7 +15,7 @@ IMAGE ?= sidflake:$(VERSION)
 # project is known. Where yours can be read in a browser, `make alerts RUNBOOK_URL=https://...`.
 RUNBOOK_URL ?= file:///usr/share/doc/sidflake/RUNBOOK.md
 
-.PHONY: deb rpm image alerts release check-packaging
+.PHONY: deb rpm image alerts release check-files check-packaging
 
 # They share the staged source.
 ifneq ($(filter deb rpm image check-packaging,$(MAKECMDGOALS)),)
@@ -60,5 +60,9 @@ alerts:
 release:
 	packaging/release
 
-check-packaging: deb rpm $(if $(shell command -v buildah),image)
+check-files: programs
+	@tools/install-deps files
+	@packaging/check-files
+
+check-packaging: check-files deb rpm $(if $(shell command -v buildah),image)
 	packaging/check $(DIST)
