@@ -57,7 +57,7 @@ SAN_WANTED := -fsanitize=address,undefined
 # nothing need no compiler.
 empty :=
 PROBED := build/probed-$(subst /,_,$(subst $(empty) $(empty),_,$(strip $(CC)))).mk
-BUILDLESS := clean distclean help lint format deps run test dist uninstall deb rpm image check-packaging
+BUILDLESS := clean distclean help lint format deps run test dist uninstall deb rpm image alerts release
 
 $(PROBED): tools/probe-flags tools/check-build Makefile
 	@mkdir -p build
@@ -285,6 +285,9 @@ make install    to $$(DESTDIR)$$(prefix), prefix=/usr/local; uninstall takes it 
 make deps       install what the build needs; what else a target needs it installs itself
 make dist       build/sidflake-$(VERSION).tar.gz of the last commit
 make deb        Debian packages, below build/dist; make rpm and make image likewise
+make check-files  what packaging says: versions, alerts, chart; make check-packaging installs it, too
+make alerts     what is made from the alert rules: RUNBOOK_URL=https://...
+make release    check, test, tag and pack the last commit; packaging/version NEW before
 make clean      remove build/
 
 VARIANT=release|debug|san|tsan   CC=gcc|clang   WERROR=1   V=1 shows the commands
@@ -311,7 +314,8 @@ MAN := $(wildcard packaging/man/*.[1-8])
 man_path = $(mandir)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 # Files that are installed as they are, each with its place.
-AS_IS := LICENSE:$(docdir)/LICENSE packaging/systemd/sidflake.sysusers:$(sysusersdir)/sidflake.conf \
+AS_IS := LICENSE:$(docdir)/LICENSE packaging/prometheus/RUNBOOK.md:$(docdir)/RUNBOOK.md \
+	packaging/systemd/sidflake.sysusers:$(sysusersdir)/sidflake.conf \
 	$(foreach p,$(PROGRAMS),packaging/completion/$(p):$(bashdir)/$(p) \
 		packaging/completion/_$(p):$(zshdir)/_$(p)) \
 	$(foreach m,$(MAN),$(m):$(call man_path,$(m)))

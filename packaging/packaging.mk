@@ -11,7 +11,11 @@ SOURCE_EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/
 	dpkg-parsechangelog -l packaging/debian/changelog -S Timestamp))
 IMAGE ?= sidflake:$(VERSION)
 
-.PHONY: deb rpm image check-packaging
+# Where alerts send people: to RUNBOOK.md at this URL. The packages put it there, and no home page of the
+# project is known. Where yours can be read in a browser, `make alerts RUNBOOK_URL=https://...`.
+RUNBOOK_URL ?= file:///usr/share/doc/sidflake/RUNBOOK.md
+
+.PHONY: deb rpm image alerts release check-files check-packaging
 
 # They share the staged source.
 ifneq ($(filter deb rpm image check-packaging,$(MAKECMDGOALS)),)
@@ -50,5 +54,15 @@ image:
 		packaging/image/build $(STAGED) $(DIST) $(IMAGE)
 	@rm -rf $(STAGED)
 
-check-packaging: deb rpm $(if $(shell command -v buildah),image)
+alerts:
+	packaging/prometheus/generate $(RUNBOOK_URL)
+
+release:
+	packaging/release
+
+check-files: programs
+	@tools/install-deps files
+	@packaging/check-files
+
+check-packaging: check-files deb rpm $(if $(shell command -v buildah),image)
 	packaging/check $(DIST)
