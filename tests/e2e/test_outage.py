@@ -121,7 +121,7 @@ def fewer_in_an_outage(case):
     s.start()
     assert s.held() == 5
     values += [s.id() for _ in range(20)]
-    until("it is said", lambda: "\n[!]coordinator does not answer: " in s.http("/readyz?verbose").text, 20)
+    until("it is said", lambda: "\n[!]coordinator is away: " in s.http("/readyz?verbose").text, 20)
     assert s.http("/readyz?verbose").status == 200
     redis.resume()
     s.wait_held(2)

@@ -154,7 +154,7 @@ def troubles(case):
     until("the page has the workerId that is left", told)
     assert browser.text("h2") == "Needs attention" and "of 1 h" in browser.text(".figures")
     findings = browser.text(".findings")
-    assert "the coordinator does not answer: " in findings and "IDs go on for " in findings
+    assert "the coordinator is away: " in findings and "IDs go on for " in findings
     assert figure(browser, "Coordinator") == "down"
     assert "workerId 1" in browser.text("figure:nth-of-type(3) figcaption")
     assert browser.run("document.querySelector('figure.wide .bar-b[d*=Z]') !== null")

@@ -130,7 +130,7 @@ static void put_coordinator(struct http_call *c)
     const char *why = c->serve->issuer.why;
     if (!why[0] && (f->up || !f->answered))
         return;
-    buf_put_str(c->out, f->up ? "[!]coordinator refuses" : "[!]coordinator does not answer");
+    buf_put_str(c->out, f->up ? "[!]coordinator refuses" : "[!]coordinator is away");
     buf_put_str(c->out, why[0] ? ": " : "");
     buf_put_str(c->out, why);
     buf_put_char(c->out, '\n');

@@ -76,7 +76,7 @@ static void coordinator(struct judge *j)
     if (told || (j->f->up && !j->s->issuer.why[0]))
         return;
     struct buf *b = begin(j, HEALTH_WARN);
-    buf_put_str(b, j->f->up ? "the coordinator refuses: " : "the coordinator does not answer");
+    buf_put_str(b, j->f->up ? "the coordinator refuses: " : "the coordinator is away");
     if (!j->f->up && j->s->issuer.why[0])
         BUF_PUT_LIT(b, ": ");
     buf_put_str(b, j->s->issuer.why);

@@ -77,9 +77,9 @@ static void the_coordinator(void **state)
 {
     (void)state;
     s.facts.up = false;
-    warns("the coordinator does not answer; IDs go on for 45 min");
+    warns("the coordinator is away; IDs go on for 45 min");
     strcpy(s.issuer.why, "connection refused");
-    warns("the coordinator does not answer: connection refused; IDs go on for 45 min");
+    warns("the coordinator is away: connection refused; IDs go on for 45 min");
     s.facts.up = true;
     warns("the coordinator refuses: connection refused; IDs go on for 45 min");
 }

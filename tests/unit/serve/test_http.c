@@ -26,7 +26,7 @@ static void a_coordinator_that_is_away_fails_no_check(void **state)
     strcpy(s.issuer.why, "connection refused");
     s.facts.answered = true;
     ok(GET("/readyz?verbose"), "[+]loop ok\n[+]workerId ok\n[+]clock ok\n[+]lease ok\n"
-                               "[+]epoch ok\n[!]coordinator does not answer: connection refused\n"
+                               "[+]epoch ok\n[!]coordinator is away: connection refused\n"
                                "readyz check passed\n");
     s.facts.up = true;
     ok(GET("/readyz?verbose"), "[+]loop ok\n[+]workerId ok\n[+]clock ok\n[+]lease ok\n"

@@ -144,7 +144,7 @@ static void warning(void **state)
     s.facts.tenure_start_ms = START_MS + elapsed_ms - 1000;
     elapsed_ms += MINUTES(20);
     has("<section class=\"state warn\"");
-    has("<li>the coordinator does not answer; IDs go on for 25 min</li>");
+    has("<li>the coordinator is away; IDs go on for 25 min</li>");
     has("class=\"bar warn\"");
     s.facts.tenure_start_ms = START_MS + elapsed_ms - 1000;
     has("A new tenure: its reservations are short for the first 2 min.");
