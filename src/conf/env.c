@@ -1,5 +1,6 @@
 #include "conf/list.h"
 #include "conf/load.h"
+#include "conf/near.h"
 #include "conf/value.h"
 
 #include <stdio.h>
@@ -29,9 +30,9 @@ static bool is_service_link(struct span name)
 
 static enum err_code warn_unknown(struct conf_load *l, struct span name)
 {
-    char quoted[CONF_QUOTE_MAX], text[CONF_QUOTE_MAX + 80];
-    (void)snprintf(text, sizeof text, "environment: %s names no option and is ignored",
-                   conf_quote(quoted, name));
+    char quoted[CONF_QUOTE_MAX], near[CONF_NEAR_MAX], text[CONF_QUOTE_MAX + CONF_NEAR_MAX + 80];
+    (void)snprintf(text, sizeof text, "environment: %s names no option and is ignored%s",
+                   conf_quote(quoted, name), conf_near_env(near, name));
     return conf_list_add(&l->conf->warnings, span_str(text), l->e);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "conf/doc.h"
+#include "conf/near.h"
 #include "conf/text.h"
 #include "conf/value.h"
 
@@ -88,7 +89,7 @@ static enum err_code apply_file(struct conf_load *l, struct span yaml)
 
 static enum err_code apply_set(struct conf_load *l, const char *set)
 {
-    char quoted[CONF_QUOTE_MAX];
+    char quoted[CONF_QUOTE_MAX], near[CONF_NEAR_MAX];
     struct span value = span_str(set);
     struct span path = span_cut(&value, '=');
     if (!value.p)
@@ -96,9 +97,10 @@ static enum err_code apply_set(struct conf_load *l, const char *set)
                        conf_quote(quoted, path));
     const struct conf_option *o = conf_option_find(path);
     if (!o)
-        return err_set(l->e, ERR_INVALID,
-                       "--set: expected the path of an option (--help-config lists them), found %s",
-                       conf_quote(quoted, path));
+        return err_set(
+            l->e, ERR_INVALID,
+            "--set: expected the path of an option (--help-config lists them), found %s%s",
+            conf_quote(quoted, path), conf_near(near, path));
     l->source[conf_option_id(o)] = CONF_SOURCE_SET;
     enum err_code rc = conf_value_set(o, l->conf, value, l->e);
     return rc ? conf_load_blame(l, conf_option_id(o), CONF_WHOLE_VALUE, rc) : ERR_OK;

@@ -1,6 +1,9 @@
 #include "conf/marks.h"
 
+#include "base/int64.h"
+
 #include "conf/conf.h"
+#include "conf/near.h"
 #include "conf/text.h"
 #include "conf/value.h"
 
@@ -133,10 +136,15 @@ static void list_keys(const char *group, char *out, size_t cap)
 
 static enum err_code unknown_key(struct walk *w, const char *group)
 {
-    char keys[128], quoted[CONF_QUOTE_MAX];
+    char keys[128], quoted[CONF_QUOTE_MAX], near[CONF_NEAR_MAX] = "", path[CONF_NEAR_MAX];
     list_keys(group, keys, sizeof keys);
-    (void)err_set(w->e, ERR_INVALID, "expected one of %s%s%s, found %s", keys, group ? " in " : "",
-                  group ? group : "", found(w, quoted));
+    if (w->event.type == YAML_SCALAR_EVENT) {
+        (void)snprintf(path, sizeof path, "%s%s%.*s", group ? group : "", group ? "." : "",
+                       (int)min64((int64_t)scalar(w).n, (int64_t)sizeof path), scalar(w).p);
+        (void)conf_near(near, span_str(path));
+    }
+    (void)err_set(w->e, ERR_INVALID, "expected one of %s%s%s, found %s%s", keys,
+                  group ? " in " : "", group ? group : "", found(w, quoted), near);
     return blame_here(w, ERR_INVALID);
 }
 

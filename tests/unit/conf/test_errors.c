@@ -52,10 +52,16 @@ static void test_syntax(void **state)
 static void test_keys(void **state)
 {
     static const struct wrong cases[] = {
-        {"\nlimit: 1\n", "2:1: expected one of " TOP_KEYS ", found \"limit\""},
-        {"limits:\n  batches: 1\n", "2:3: expected one of connections, http_connections, memory, "
-                                    "login_timeout, request_timeout, idle_timeout, max_wait, "
-                                    "batch in limits, found \"batches\""},
+        {"\nlimit: 1\n",
+         "2:1: expected one of " TOP_KEYS ", found \"limit\" (did you mean limits?)"},
+        {"limits:\n  batches: 1\n",
+         "2:3: expected one of connections, http_connections, memory, "
+         "login_timeout, request_timeout, idle_timeout, max_wait, "
+         "batch in limits, found \"batches\" (did you mean limits.batch?)"},
+        {"batch: 1\n",
+         "1:1: expected one of " TOP_KEYS ", found \"batch\" (did you mean limits.batch?)"},
+        {"log.level: info\n", "1:1: expected one of " TOP_KEYS ", found \"log.level\""},
+        {"lg: {}\n", "1:1: expected one of " TOP_KEYS ", found \"lg\""},
         {"log:\n  level: info\n  format: text\n  level: info\n",
          "4:3: expected each key once, found \"level\" again after line 2"},
         {"log:\nids:\nlog:\n", "3:1: expected each key once, found \"log\" again after line 1"},

@@ -164,7 +164,8 @@ static void test_unknown_variables(void **state)
     (void)state;
     assert_int_equal(c.warnings.n, 1);
     assert_string_equal(c.warnings.item[0],
-                        "environment: \"SIDFLAKE_LIMITS_BATCHES\" names no option and is ignored");
+                        "environment: \"SIDFLAKE_LIMITS_BATCHES\" names no option and is ignored "
+                        "(did you mean SIDFLAKE_LIMITS_BATCH?)");
     conf_clear(&c);
 }
 

@@ -1,0 +1,91 @@
+#include "conf/near.h"
+
+#include "conf/option.h"
+
+#include <stdio.h>
+
+#define NEAR     2  /* changes of one byte */
+#define LONG_MAX 64 /* bytes of what is compared */
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+/* Changes of one byte that make one of the other; SIZE_MAX: it is too long to say. */
+static size_t distance(struct span a, struct span b)
+{
+    size_t row[LONG_MAX + 1];
+    if (b.n > LONG_MAX)
+        return SIZE_MAX;
+    for (size_t k = 0; k <= b.n; k++)
+        row[k] = k;
+    for (size_t i = 0; i < a.n; i++) {
+        size_t corner = row[0]; /* of the row before */
+        row[0] = i + 1;
+        for (size_t k = 0; k < b.n; k++) {
+            size_t changed = corner + (a.p[i] != b.p[k]);
+            corner = row[k + 1];
+            row[k + 1] = min3(changed, corner + 1, row[k] + 1);
+        }
+    }
+    return row[b.n];
+}
+
+struct nearest {
+    struct span found;
+    size_t distance;
+    char text[LONG_MAX];
+};
+
+static void consider(struct nearest *n, const char *text)
+{
+    size_t d = distance(n->found, span_str(text));
+    if (d == 0 || d >= n->distance) /* what it is is wrong, and not its name */
+        return;
+    n->distance = d;
+    (void)snprintf(n->text, sizeof n->text, "%s", text);
+}
+
+/* Of a short name nearly everything is near. */
+static char *tell(char out[CONF_NEAR_MAX], const struct nearest *n)
+{
+    out[0] = '\0';
+    if (n->distance <= NEAR && 2 * n->distance < n->found.n)
+        (void)snprintf(out, CONF_NEAR_MAX, " (did you mean %s?)", n->text);
+    return out;
+}
+
+static struct span key_of(struct span path)
+{
+    struct span key = path;
+    (void)span_cut(&key, '.');
+    return key.p ? key : path;
+}
+
+char *conf_near(char out[CONF_NEAR_MAX], struct span path)
+{
+    struct nearest n = {.found = path, .distance = SIZE_MAX};
+    for (size_t i = 0; path.n <= LONG_MAX && i < CONF_OPTIONS; i++) {
+        const struct conf_option *o = &conf_options[i];
+        consider(&n, o->path);
+        if (conf_option_opens(o))
+            consider(&n, o->group);
+        bool same = span_eq(key_of(path), span_str(o->key)) && !span_eq(path, span_str(o->path));
+        if (same && n.distance > NEAR) {
+            n.distance = NEAR;
+            (void)snprintf(n.text, sizeof n.text, "%s", o->path);
+        }
+    }
+    return tell(out, &n);
+}
+
+char *conf_near_env(char out[CONF_NEAR_MAX], struct span name)
+{
+    char env[CONF_OPTION_ENV_MAX];
+    struct nearest n = {.found = name, .distance = SIZE_MAX};
+    for (size_t i = 0; name.n <= LONG_MAX && i < CONF_OPTIONS; i++)
+        consider(&n, conf_option_env(env, &conf_options[i]));
+    return tell(out, &n);
+}
