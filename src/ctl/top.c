@@ -285,6 +285,8 @@ int ctl_top(struct ctl_args *a)
     int status = CTL_OK;
     if (a->connect && a->coordinator)
         return ctl_fail(CTL_USAGE, "top: expected --connect or --coordinator, found both");
+    if (a->user && a->coordinator)
+        return ctl_fail(CTL_USAGE, "top: --user is for a sidecar, expected no --coordinator");
     struct top t = {.view = a->coordinator ? &top_pool : &top_sidecar,
                     .delay_ms = a->delay_ms,
                     .count = a->count,
