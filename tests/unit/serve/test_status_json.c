@@ -142,7 +142,7 @@ static void hostile_texts(void **state)
     assert_int_equal(names_init(&s.issuer.names, "id:", list, 1, NULL), ERR_OK);
     s.facts.up = s.facts.serves = false;
     s.facts.era = UINT64_MAX;
-    s.facts.skew_ms = INT64_MIN;
+    s.facts.skew_ms = -INT64_MAX;
     json_t *j = status();
     assert_true(json_is_false(member(j, NULL, "ready")));
     string(j, "coordinator", "url", as_utf8);
