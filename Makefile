@@ -83,6 +83,8 @@ LD_release = $(P_HARDEN_LD)
 
 P_CFLAGS = $(REQUIRED) $(P_WARN) $(if $(filter 1,$(WERROR)),-Werror) $(OPT_$(VARIANT))
 P_LDFLAGS = $(LD_$(VARIANT))
+# Of sidflakectl alone, and of what tests it.
+P_CTL_LDLIBS := -lncursesw
 P_LDLIBS := -lcyaml -lyaml -lhiredis -lsqlite3 -ljansson -largon2 -lcrypt -lev -lm
 
 COMPILE = $(CC) $(P_CFLAGS) $(CPPFLAGS) $(CFLAGS)
@@ -114,8 +116,9 @@ programs: $(PROGRAMS:%=$(B)/%) $(PROGRAMS:%=build/%)
 
 $(B)/sidflake: $(B)/src/daemon/main.o $(LIB)
 $(B)/sidflakectl: $(B)/src/ctl/ctl.o $(LIB)
+$(B)/sidflakectl: private OWN_LIBS := $(P_CTL_LDLIBS)
 $(PROGRAMS:%=$(B)/%):
-	$(call say,LD,$@) $(LINK) -o $@ $^ $(LIBS)
+	$(call say,LD,$@) $(LINK) -o $@ $^ $(OWN_LIBS) $(LIBS)
 
 # build/sidflake and build/sidflakectl are those of the variant built last.
 $(PROGRAMS:%=build/%): build/%: $(B)/% FORCE
@@ -172,11 +175,11 @@ $(SUPPORT): $(SUPPORT_OBJ) $(SUPPORT:.a=.list)
 	$(call say,AR,$@) rm -f $@ && $(AR) qcs $@ $(filter %.o,$^)
 
 $(UNIT_BIN): %: %.o $(SUPPORT) $(LIB)
-	$(call say,LD,$@) $(LINK) -o $@ $^ -lcmocka $(LIBS)
+	$(call say,LD,$@) $(LINK) -o $@ $^ -lcmocka $(P_CTL_LDLIBS) $(LIBS)
 
 FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/replay_main.o)
 $(FUZZ_BIN): %: %.o $(FUZZ_MAIN) $(SUPPORT) $(LIB)
-	$(call say,LD,$@) $(LINK) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) -o $@ $^ $(LIBS)
+	$(call say,LD,$@) $(LINK) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) -o $@ $^ $(P_CTL_LDLIBS) $(LIBS)
 
 # Kept after the link, for the next one.
 .SECONDARY: $(UNIT_BIN:=.o) $(FUZZ_BIN:=.o) $(EMBEDDED:=.c)

@@ -18,6 +18,19 @@ static size_t digits_of(struct span s)
     return s.n;
 }
 
+void base64_put_encoded(struct buf *out, struct span s)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < s.n; i += 3) {
+        size_t n = s.n - i < 3 ? s.n - i : 3;
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (k < n ? (unsigned char)s.p[i + k] : 0);
+        for (size_t k = 0; k < 4; k++)
+            buf_put_char(out, k <= n ? digits[bits >> (18 - 6 * k) & 63] : '=');
+    }
+}
+
 bool base64_put_decoded(struct buf *out, struct span s)
 {
     uint32_t bits = 0;

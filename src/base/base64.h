@@ -9,6 +9,8 @@
 
 #include "base/buf.h"
 
+void base64_put_encoded(struct buf *out, struct span s);
+
 /* Decodes, with or without padding; bits that make no whole byte are dropped. false: there is
  * another character, or out has failed. */
 bool base64_put_decoded(struct buf *out, struct span s);

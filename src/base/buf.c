@@ -23,6 +23,23 @@ void buf_put_i64(struct buf *b, int64_t v)
     buf_put(b, text, sign + dec_put_u64(text + sign, sign ? 0 - (uint64_t)v : (uint64_t)v));
 }
 
+void buf_put_decimal(struct buf *b, int64_t v, unsigned decimals)
+{
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v, unit = 1;
+    while (decimals-- > 0)
+        unit *= 10;
+    if (v < 0)
+        buf_put_char(b, '-');
+    buf_put_u64(b, rest / unit);
+    rest %= unit;
+    if (rest > 0)
+        buf_put_char(b, '.');
+    for (; rest > 0; rest %= unit) {
+        unit /= 10;
+        buf_put_char(b, (char)('0' + rest / unit));
+    }
+}
+
 void buf_put_word(struct buf *b, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -85,6 +85,8 @@ static inline void buf_put_char(struct buf *b, char c)
 void buf_put_str(struct buf *b, const char *s);
 void buf_put_u64(struct buf *b, uint64_t v);
 void buf_put_i64(struct buf *b, int64_t v);
+/* v counts units of 10^-decimals (0..9): 1500 with 3 decimals is written 1.5. */
+void buf_put_decimal(struct buf *b, int64_t v, unsigned decimals);
 void buf_put_word(struct buf *b, const char *word); /* quoted, where a shell would split it */
 
 /* For cold paths only: the hot ones use the puts above. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/dec.h"
 #include "base/events.h"
+#include "base/json.h"
 #include "base/timefmt.h"
 
 #include <stdatomic.h>
@@ -50,20 +51,8 @@ static bool line_fits(struct line *l, size_t n)
 /* Each character whole or not at all, so that a line is never cut within an escape. */
 static void put_escaped(struct line *l, struct span s)
 {
-    static const char hex[] = "0123456789abcdef";
-    for (size_t i = 0; i < s.n && line_fits(l, sizeof "\\u0000" - 1); i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        if (c == '"' || c == '\\') {
-            buf_put_char(&l->b, '\\');
-            buf_put_char(&l->b, (char)c);
-        } else if (c >= 0x20 && c < 0x7f) {
-            buf_put_char(&l->b, (char)c);
-        } else {
-            BUF_PUT_LIT(&l->b, "\\u00");
-            buf_put_char(&l->b, hex[c >> 4]);
-            buf_put_char(&l->b, hex[c & 15]);
-        }
-    }
+    for (size_t i = 0; i < s.n && line_fits(l, JSON_CHAR_MAX); i++)
+        json_put_char(&l->b, s.p[i]);
 }
 
 static bool is_bare(struct span s)

@@ -10,7 +10,7 @@
 #include "base/span.h"
 
 /* Each puts " (did you mean X?)" into out, or nothing, where nothing is near. Returns out. */
-#define CONF_NEAR_MAX 80
+#define CONF_NEAR_MAX 96
 
 /* path: "GROUP.KEY", "KEY" or "GROUP"; near is also the same key of another group. */
 char *conf_near(char out[CONF_NEAR_MAX], struct span path);

@@ -111,7 +111,7 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_LISTEN_HTTP] = {IN("listen", "http"), FIELD(listen_http), ADDRESS_ROW,
                           .def = "tcp://127.0.0.1:9464",
                           .help = "addresses for the status page, /metrics, /livez, /readyz and "
-                                  "/v1/id; [] switches HTTP off"},
+                                  "/v1; [] switches HTTP off"},
     [CONF_LISTEN_SOCKET_MODE] = {IN("listen", "socket_mode"), FIELD(listen_socket_mode),
                                  .type = CONF_TYPE_MODE, .def = "0660", .max = 0777,
                                  .help = "permissions of UNIX sockets"},

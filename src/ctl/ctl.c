@@ -50,7 +50,7 @@ static const struct ctl_command commands[] = {
      "An ID, or -n of them", NULL},
     {NULL, "ping", ctl_ping, "connect user password-file json", "", 0, 0,
      "Exit 0 when IDs can be had", "Spends none.\n"},
-    {NULL, "top", ctl_top, "connect " ON_POOL " count delay once no-color", "", 0, 0,
+    {NULL, "top", ctl_top, "connect user " ON_POOL " count delay once no-color", "", 0, 0,
      "A sidecar, or with --coordinator a pool, live",
      "A pool has to be named by --coordinator, whatever the environment has.\n"
      "q ends it, space looks again at once; of a pool, s sorts by another column,\n"

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/dec.h"
-#include "ctl/scrape.h"
 #include "net/addr.h"
 
 #include <errno.h>
@@ -53,10 +52,10 @@ static enum err_code receive_all(int fd, int64_t until_us, char **text, size_t *
     for (;;) {
         if (*n + 1 >= cap) {
             cap = cap ? 2 * cap : 32768;
-            char *more = cap <= 2 * SCRAPE_BYTES_MAX ? realloc(*text, cap) : NULL;
+            char *more = cap <= 2 * CTL_HTTP_BYTES_MAX ? realloc(*text, cap) : NULL;
             if (!more)
                 return err_set(e, ERR_NOMEM, "expected an answer of at most %u bytes, found more",
-                               SCRAPE_BYTES_MAX);
+                               CTL_HTTP_BYTES_MAX);
             *text = more;
         }
         ssize_t got = recv(fd, *text + *n, cap - *n - 1, 0);
@@ -88,15 +87,18 @@ static enum err_code split(char *text, size_t n, struct ctl_http *out, struct er
     return ERR_OK;
 }
 
-static enum err_code ask(int fd, const char *path, int64_t until_us, struct ctl_http *out,
-                         struct err *e)
+static enum err_code ask(int fd, const char *path, const char *login, int64_t until_us,
+                         struct ctl_http *out, struct err *e)
 {
-    char request[256]; /* path is one of ours */
+    char request[256 + CTL_HTTP_LOGIN_MAX]; /* path is one of ours */
     char *text = NULL;
     size_t n = 0;
     int length = snprintf(request, sizeof request,
-                          "GET %s HTTP/1.0\r\nHost: sidflake\r\nAccept: text/plain\r\n\r\n", path);
+                          "GET %s HTTP/1.0\r\nHost: sidflake\r\nAccept: application/json\r\n"
+                          "%s%s%s\r\n",
+                          path, *login ? "Authorization: Basic " : "", login, *login ? "\r\n" : "");
     enum err_code code = send_all(fd, request, (size_t)length, e);
+    explicit_bzero(request, sizeof request);
     if (!code)
         code = receive_all(fd, until_us, &text, &n, e);
     if (!code)
@@ -106,7 +108,7 @@ static enum err_code ask(int fd, const char *path, int64_t until_us, struct ctl_
     return code;
 }
 
-enum err_code ctl_http_get(const char *url, const char *path, int64_t timeout_us,
+enum err_code ctl_http_get(const char *url, const char *path, const char *login, int64_t timeout_us,
                            struct ctl_http *out, struct err *e)
 {
     struct addr addr;
@@ -118,7 +120,7 @@ enum err_code ctl_http_get(const char *url, const char *path, int64_t timeout_us
     code = addr_connect(&addr, timeout_us, &fd, e);
     if (code)
         return code == ERR_INVALID ? ERR_IO : code;
-    code = ask(fd, path, clock_mono_us(clock_system()) + timeout_us, out, e);
+    code = ask(fd, path, login, clock_mono_us(clock_system()) + timeout_us, out, e);
     (void)close(fd);
     return code;
 }

@@ -167,8 +167,7 @@ void paint_chart(struct paint *p, enum paint_style s, unsigned width, const doub
 /* ---- showing ----------------------------------------------------------------------------------
  */
 
-/* What stands for a character where there is no UTF-8. */
-static char ascii_of(uint16_t c)
+char paint_ascii(uint16_t c)
 {
     static const char heights[] = "_.-=+*##";
     if (c < 0x80)
@@ -183,7 +182,7 @@ static char ascii_of(uint16_t c)
 static void emit(uint16_t c, bool utf8, FILE *out)
 {
     if (!utf8 || c < 0x80) {
-        (void)putc(ascii_of(c), out);
+        (void)putc(paint_ascii(c), out);
     } else if (c < 0x800) {
         (void)putc(0xc0 | c >> 6, out);
         (void)putc(0x80 | (c & 0x3f), out);
@@ -195,11 +194,11 @@ static void emit(uint16_t c, bool utf8, FILE *out)
 }
 
 /* Columns up to the last that is not blank. */
-static unsigned used_cols(const struct paint *p, unsigned row, bool styled)
+static unsigned used_cols(const struct paint *p, unsigned row)
 {
     unsigned n = p->width;
     const struct paint_cell *c = p->cell + (size_t)row * p->width;
-    while (n > 0 && c[n - 1].c == BLANK && !(styled && c[n - 1].style == PAINT_HEAD))
+    while (n > 0 && c[n - 1].c == BLANK)
         n--;
     return n;
 }
@@ -207,47 +206,12 @@ static unsigned used_cols(const struct paint *p, unsigned row, bool styled)
 void paint_plain(const struct paint *p, bool utf8, FILE *out)
 {
     unsigned rows = p->rows;
-    while (rows > 0 && used_cols(p, rows - 1, false) == 0)
+    while (rows > 0 && used_cols(p, rows - 1) == 0)
         rows--;
     for (unsigned row = 0; row < rows; row++) {
-        unsigned cols = used_cols(p, row, false);
+        unsigned cols = used_cols(p, row);
         for (unsigned col = 0; col < cols; col++)
             emit(p->cell[(size_t)row * p->width + col].c, utf8, out);
         (void)putc('\n', out);
     }
-}
-
-static const char *const colored[PAINT_STYLES] = {
-    [PAINT_PLAIN] = "\033[0m",    [PAINT_STRONG] = "\033[0;1m",  [PAINT_FAINT] = "\033[0;2m",
-    [PAINT_HEAD] = "\033[0;7m",   [PAINT_GOOD] = "\033[0;1;32m", [PAINT_WARN] = "\033[0;1;33m",
-    [PAINT_BAD] = "\033[0;1;31m", [PAINT_LINE] = "\033[0;36m",
-};
-
-static const char *const colorless[PAINT_STYLES] = {
-    [PAINT_PLAIN] = "\033[0m",  [PAINT_STRONG] = "\033[0;1m", [PAINT_FAINT] = "\033[0;2m",
-    [PAINT_HEAD] = "\033[0;7m", [PAINT_GOOD] = "\033[0;1m",   [PAINT_WARN] = "\033[0;1m",
-    [PAINT_BAD] = "\033[0;1m",  [PAINT_LINE] = "\033[0m",
-};
-
-void paint_ansi(const struct paint *p, const struct paint *before, bool utf8, bool color, FILE *out)
-{
-    const char *const *sgr = color ? colored : colorless;
-    bool all = !before->cell || before->rows != p->rows || before->width != p->width;
-    if (all)
-        (void)fputs("\033[0m\033[2J", out);
-    for (unsigned row = 0; row < p->rows; row++) {
-        const struct paint_cell *c = p->cell + (size_t)row * p->width;
-        unsigned style = PAINT_PLAIN, cols = used_cols(p, row, true);
-        if (!all && memcmp(c, before->cell + (size_t)row * p->width, p->width * sizeof *c) == 0)
-            continue;
-        (void)fprintf(out, "\033[%u;1H", row + 1);
-        for (unsigned col = 0; col < cols; col++) {
-            if (c[col].style != style)
-                (void)fputs(sgr[style = c[col].style], out);
-            emit(c[col].c, utf8, out);
-        }
-        (void)fputs(style == PAINT_PLAIN ? "" : "\033[0m", out);
-        (void)fputs(cols < p->width ? "\033[K" : "", out);
-    }
-    (void)fputs("\033[H", out);
 }

@@ -1,5 +1,5 @@
 /*
- * A page of text cells, painted by a view and then shown: on a terminal with escapes, elsewhere as
+ * A page of text cells, painted by a view and then shown: on a terminal by screen.h, elsewhere as
  * plain lines.
  *
  * Invariants
@@ -7,8 +7,6 @@
  *   - A cell is one column: no wide, combining or control characters. Text of somebody else's comes
  *     through ctl_clean.
  *   - Styles are names of meanings; whatever one says stands in words as well.
- *
- * Source of the escapes: ECMA-48 (SGR, CUP, EL).
  */
 #ifndef SIDFLAKE_CTL_PAINT_H
 #define SIDFLAKE_CTL_PAINT_H
@@ -82,9 +80,7 @@ void paint_chart(struct paint *p, enum paint_style s, unsigned width, const doub
 /* utf8: else drawn characters are replaced by those of ASCII. */
 void paint_plain(const struct paint *p, bool utf8, FILE *out);
 
-/* Draws the lines that differ from before (all where that is of another size), cursor at home when
- * done. color: with colours; else bold, faint and reversed text only. */
-void paint_ansi(const struct paint *p, const struct paint *before, bool utf8, bool color,
-                FILE *out);
+/* What stands for a character where there is no UTF-8. */
+char paint_ascii(uint16_t c);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "ctl/screen.h"
 
+#include <locale.h>
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -134,19 +135,21 @@ struct top {
     void *state;
     int64_t delay_ms;
     uint32_t count; /* 0: for ever */
-    bool utf8, color;
+    bool utf8;
 };
 
 #define PLAIN_COLS 100
 
-/* By the environment, as setlocale would find it. */
+/* By the environment; ncurses has to be of the same mind, also where the locale is not installed.
+ */
 static bool speaks_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *v = getenv(names[i]);
         if (v && *v)
-            return strcasestr(v, "utf-8") || strcasestr(v, "utf8");
+            return (strcasestr(v, "utf-8") || strcasestr(v, "utf8")) &&
+                   setlocale(LC_CTYPE, "C.UTF-8");
     }
     return false;
 }
@@ -212,32 +215,21 @@ static void paint_keys(const struct top *t, struct paint *p)
     paint_right(p, p->cols - 1, PAINT_FAINT, "every %s", top_span((double)delay_of(t) / 1000));
 }
 
-/* Paints and shows; what is shown now becomes what was before. */
-static void show(const struct top *t, struct paint *now, struct paint *shown)
-{
-    struct paint swap = *shown;
-    paint_clear(now);
-    t->view->paint(t->state, now);
-    paint_keys(t, now);
-    paint_ansi(now, shown, t->utf8, t->color, stdout);
-    (void)fflush(stdout);
-    *shown = *now;
-    *now = swap;
-}
-
-/* Both pages in the size of the terminal; false: no memory. */
-static bool fit(struct paint *now, struct paint *shown)
+/* Paints and shows, in the size that the terminal has now. false: no memory, or no terminal. */
+static bool show(const struct top *t, struct paint *p)
 {
     unsigned rows, cols;
     screen_size(&rows, &cols);
-    if (now->cell && shown->cell && now->rows == rows && now->cols == cols)
-        return true;
-    paint_free(shown);
-    return paint_size(now, rows, cols, false);
+    if ((!p->cell || p->rows != rows || p->cols != cols) && !paint_size(p, rows, cols, false))
+        return false;
+    paint_clear(p);
+    t->view->paint(t->state, p);
+    paint_keys(t, p);
+    return screen_show(p, t->utf8);
 }
 
 /* Until the next look is due. false: the user has had enough. */
-static bool watch(const struct top *t, struct paint *now, struct paint *shown, int64_t ms)
+static bool watch(const struct top *t, struct paint *p, int64_t ms)
 {
     int64_t until = clock_mono_ms(clock_system()) + ms;
     for (;;) {
@@ -246,37 +238,25 @@ static bool watch(const struct top *t, struct paint *now, struct paint *shown, i
             return false;
         if (said == SCREEN_TIME || said == ' ' || said == '\r' || said == '\n')
             return true;
-        if (said == SCREEN_RESIZED)
-            paint_free(shown);
-        else if (!t->view->key || !t->view->key(t->state, said))
+        if (said != SCREEN_RESIZED && (!t->view->key || !t->view->key(t->state, said)))
             continue;
-        if (!fit(now, shown))
-            return false;
-        show(t, now, shown);
-        if (!shown->cell || !fit(now, shown))
+        if (!show(t, p))
             return false;
     }
 }
 
 static int run_live(struct top *t)
 {
-    struct paint now = {0}, shown = {0};
-    static char out[65536];
-    (void)setvbuf(stdout, out, _IOFBF, sizeof out);
-    screen_open();
+    struct paint p = {0};
     for (uint32_t i = 0; t->count == 0 || i < t->count; i++) {
         (void)t->view->look(t->state);
-        if (!fit(&now, &shown))
-            break;
-        show(t, &now, &shown);
         /* The first rates soon. */
         int64_t ms = delay_of(t);
-        if (ferror(stdout) || !watch(t, &now, &shown, i == 0 && ms > 300 ? 300 : ms))
+        if (!show(t, &p) || !watch(t, &p, i == 0 && ms > 300 ? 300 : ms))
             break;
     }
     screen_close();
-    paint_free(&now);
-    paint_free(&shown);
+    paint_free(&p);
     return CTL_OK;
 }
 
@@ -285,15 +265,16 @@ int ctl_top(struct ctl_args *a)
     int status = CTL_OK;
     if (a->connect && a->coordinator)
         return ctl_fail(CTL_USAGE, "top: expected --connect or --coordinator, found both");
+    if (a->user && a->coordinator)
+        return ctl_fail(CTL_USAGE, "top: --user is for a sidecar, expected no --coordinator");
     struct top t = {.view = a->coordinator ? &top_pool : &top_sidecar,
                     .delay_ms = a->delay_ms,
                     .count = a->count,
-                    .utf8 = speaks_utf8(),
-                    .color = wants_color(a)};
+                    .utf8 = speaks_utf8()};
     t.state = t.view->open(a, &status);
     if (!t.state)
         return status;
-    status = is_live(a) ? run_live(&t) : run_plain(&t);
+    status = is_live(a) && screen_open(wants_color(a)) ? run_live(&t) : run_plain(&t);
     t.view->free(t.state);
     return status;
 }

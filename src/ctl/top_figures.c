@@ -3,29 +3,30 @@
  */
 #include "ctl/top_sidecar.h"
 
-#include "base/dec.h"
-
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-double sidecar_grown(const struct sidecar *s, const char *name, const char *key, const char *value)
+double sidecar_grown(const struct sidecar *s, const char *path)
 {
-    return scrape_rate(scrape_sum(&s->now, name, key, value),
-                       s->before.n > 0 ? scrape_sum(&s->before, name, key, value) : NAN, s->us);
+    return ctl_status_rate(ctl_status_number(s->now, path), ctl_status_number(s->before, path),
+                           s->us);
 }
 
-double sidecar_number(const struct sidecar *s, const char *name)
+double sidecar_grown_sum(const struct sidecar *s, const char *list, const char *member,
+                         const char *key, const char *text)
 {
-    return scrape_value(&s->now, name, NULL, NULL);
+    return ctl_status_rate(ctl_status_sum(s->now, list, member, key, text),
+                           ctl_status_sum(s->before, list, member, key, text), s->us);
 }
 
-unsigned sidecar_slot(const struct scrape_sample *x)
+double sidecar_number(const struct sidecar *s, const char *path)
 {
-    char text[16];
-    uint64_t slot;
-    bool known = scrape_label(x, "slot", text, sizeof text) && dec_u64(span_str(text), &slot);
-    return known && slot < SIDECAR_SLOTS ? (unsigned)slot : SIDECAR_SLOTS;
+    return ctl_status_number(s->now, path);
+}
+
+double sidecar_seconds(const struct sidecar *s, const char *path_ms)
+{
+    return ctl_status_number(s->now, path_ms) / 1000;
 }
 
 #define KINDS 48
@@ -35,40 +36,43 @@ struct kind {
     double rate;
 };
 
-static int faster(const void *a, const void *b)
+/* Puts it where it belongs among the fastest, if it does. */
+static size_t keep_kind(struct kind out[KINDS], size_t n, const char *text, double rate)
 {
-    double x = ((const struct kind *)a)->rate, y = ((const struct kind *)b)->rate;
-    return (x < y) - (x > y);
+    size_t at = n < KINDS ? n : KINDS - 1;
+    if (!(rate > 0) || (n == KINDS && out[at].rate >= rate))
+        return n;
+    for (; at > 0 && out[at - 1].rate < rate; at--)
+        out[at] = out[at - 1];
+    (void)ctl_clean(out[at].text, sizeof out[at].text, span_str(text));
+    out[at].rate = rate;
+    return n < KINDS ? n + 1 : n;
 }
 
-/* The rates of a family by one of its labels, those that are not 0, fastest first. */
-static size_t kinds_of(const struct sidecar *s, const char *name, const char *key,
-                       struct kind out[KINDS])
+/* The rates of a list by one of its texts, those that are not 0, fastest first. */
+static size_t kinds_of(const struct sidecar *s, const char *list, const char *member,
+                       const char *key, struct kind out[KINDS])
 {
     size_t n = 0;
-    char text[48];
-    for (size_t i = 0; i < s->now.n && n < KINDS; i++) {
-        size_t at = 0;
-        if (!span_eq(s->now.v[i].name, span_str(name)) ||
-            !scrape_label(&s->now.v[i], key, text, sizeof text))
-            continue;
-        while (at < n && strcmp(out[at].text, text) != 0)
-            at++;
-        double rate = at == n ? sidecar_grown(s, name, key, text) : 0;
-        if (at < n || !(rate > 0))
-            continue;
-        memcpy(out[n].text, text, sizeof text);
-        out[n++].rate = rate;
+    json_t *now = ctl_status_sums(s->now, list, member, key);
+    json_t *before = ctl_status_sums(s->before, list, member, key), *sum;
+    const char *text;
+    json_object_foreach(now, text, sum)
+    {
+        const json_t *was = json_object_get(before, text);
+        double rate = was ? ctl_status_rate(json_real_value(sum), json_real_value(was), s->us) : 0;
+        n = keep_kind(out, n, text, rate);
     }
-    qsort(out, n, sizeof *out, faster);
+    json_decref(now);
+    json_decref(before);
     return n;
 }
 
 static void paint_kinds(const struct sidecar *s, struct paint *p, const char *label,
-                        const char *name, const char *key)
+                        const char *list, const char *member, const char *key)
 {
     struct kind k[KINDS];
-    size_t n = kinds_of(s, name, key, k);
+    size_t n = kinds_of(s, list, member, key, k);
     if (n == 0 || (n == 1 && strcmp(k[0].text, "other") == 0))
         return;
     top_label(p, label);
@@ -85,46 +89,44 @@ static unsigned chart_width(const struct paint *p)
 void sidecar_paint_rates(const struct sidecar *s, struct paint *p)
 {
     struct kind k[KINDS];
-    double exhausted = sidecar_number(s, "sidflake_sequence_exhausted_total");
+    double exhausted = sidecar_number(s, "ids.exhausted_total");
     top_label(p, "IDs");
     paint_right(p, TOP_LABEL + 12, PAINT_STRONG, "%s",
-                top_per_s(sidecar_grown(s, "sidflake_ids_issued_total", NULL, NULL)));
+                top_per_s(sidecar_grown(s, "ids.issued_total")));
     paint_tab(p, TOP_LABEL + 13);
     paint_chart(p, PAINT_LINE, chart_width(p), s->ids.v, s->ids.n);
-    paint_put(p, PAINT_PLAIN, "  %s in all",
-              top_count(scrape_sum(&s->now, "sidflake_ids_issued_total", NULL, NULL)));
+    paint_put(p, PAINT_PLAIN, "  %s in all", top_count(sidecar_number(s, "ids.issued_total")));
     top_label(p, "Requests");
     paint_right(p, TOP_LABEL + 12, PAINT_STRONG, "%s",
-                top_per_s(sidecar_grown(s, "sidflake_requests_total", NULL, NULL)));
+                top_per_s(sidecar_grown_sum(s, "requests", "answered_total", NULL, NULL)));
     paint_tab(p, TOP_LABEL + 13);
     paint_chart(p, PAINT_LINE, chart_width(p), s->requests.v, s->requests.n);
-    size_t n = kinds_of(s, "sidflake_requests_total", "result", k);
+    size_t n = kinds_of(s, "requests", "answered_total", "result", k);
     for (size_t i = 0, shown = 0; i < n; i++)
         if (strcmp(k[i].text, "ok") != 0)
             paint_put(p, strcmp(k[i].text, "failed") == 0 ? PAINT_BAD : PAINT_PLAIN, "%s%s %s",
                       shown++ > 0 ? ", " : "  ", k[i].text, top_per_s(k[i].rate));
-    paint_kinds(s, p, "by command", "sidflake_requests_total", "command");
-    paint_kinds(s, p, "by name", "sidflake_ids_issued_total", "name");
+    paint_kinds(s, p, "by command", "requests", "answered_total", "command");
+    paint_kinds(s, p, "by name", "names", "issued_total", "name");
     top_label(p, "Sequence");
     paint_put(p, PAINT_PLAIN, "peak %s of 1,024 in a millisecond; used up for %s request%s",
-              top_count(sidecar_number(s, "sidflake_sequence_peak")), top_count(exhausted),
+              top_count(sidecar_number(s, "ids.sequence_peak")), top_count(exhausted),
               exhausted == 1 ? "" : "s");
     paint_next(p);
 }
 
 /* The quantiles of what came since the look before, or of all where there was none. */
-static void paint_quantiles(const struct sidecar *s, struct paint *p, const char *name,
-                            const char *key, const char *value)
+static void paint_quantiles(const json_t *row, const json_t *row_before, struct paint *p)
 {
     static const double qs[] = {0.5, 0.9, 0.99, 0.999};
-    struct scrape_histogram now, before;
-    scrape_histogram(&s->now, name, key, value, &now);
-    scrape_histogram(&s->before, name, key, value, &before);
-    scrape_histogram_since(&now, &before);
+    struct ctl_histogram now, before;
+    ctl_histogram_read(row, "request_duration", &now);
+    ctl_histogram_read(row_before, "request_duration", &before);
+    ctl_histogram_since(&now, &before);
     double over = now.n > 1 ? now.le[now.n - 2] : 0;
     for (size_t i = 0; i < sizeof qs / sizeof *qs; i++)
         paint_right(p, TOP_LABEL + 35 + 10 * (unsigned)i, PAINT_PLAIN, "%s",
-                    top_seconds(scrape_quantile(&now, qs[i]), over));
+                    top_seconds(ctl_histogram_quantile(&now, qs[i]), over));
 }
 
 void sidecar_paint_protocols(const struct sidecar *s, struct paint *p)
@@ -137,34 +139,37 @@ void sidecar_paint_protocols(const struct sidecar *s, struct paint *p)
         paint_right(p, TOP_LABEL + ends[i], PAINT_FAINT, "%s", columns[i]);
     for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
         const char *of = protocols[i];
-        double connections = scrape_value(&s->now, "sidflake_connections", "protocol", of);
-        if (isnan(connections))
+        const json_t *row = ctl_status_row(s->now, "protocols", "protocol", of);
+        if (!row)
             continue;
-        double rate = sidecar_grown(s, "sidflake_requests_total", "protocol", of);
+        double rate = sidecar_grown_sum(s, "requests", "answered_total", "protocol", of);
         top_label(p, of);
-        /* A protocol that was never asked has no sample of requests. */
+        /* A protocol that was never asked has no row of requests. */
         paint_right(p, TOP_LABEL + 12, PAINT_PLAIN, "%s",
-                    top_per_s(isnan(rate) && s->before.n > 0 ? 0 : rate));
-        paint_right(p, TOP_LABEL + 25, PAINT_PLAIN, "%s", top_count(connections));
-        paint_quantiles(s, p, "sidflake_request_duration_seconds", "protocol", of);
+                    top_per_s(isnan(rate) && s->before ? 0 : rate));
+        paint_right(p, TOP_LABEL + 25, PAINT_PLAIN, "%s",
+                    top_count(ctl_status_number(row, "connections")));
+        paint_quantiles(row, ctl_status_row(s->before, "protocols", "protocol", of), p);
     }
     paint_next(p);
 }
 
-static void paint_upstream(const struct sidecar *s, struct paint *p, const char *of, double up)
+static void paint_upstream(const struct sidecar *s, struct paint *p, const char *of,
+                           const json_t *row)
 {
-    double since = scrape_value(&s->now, "sidflake_upstream_state_seconds", "protocol", of);
-    double links = scrape_value(&s->now, "sidflake_upstream_connections", "protocol", of);
-    double errors = scrape_value(&s->now, "sidflake_upstream_errors_total", "protocol", of);
+    double since = ctl_status_number(row, "state_ms") / 1000;
+    double links = ctl_status_number(row, "connections");
+    double errors = ctl_status_number(row, "errors_total");
+    bool away = ctl_status_is(row, "state", "away");
     paint_put(p, PAINT_PLAIN, "%-10s", of);
-    if (up == 1)
+    if (ctl_status_is(row, "state", "up"))
         paint_put(p, PAINT_GOOD, "up");
     else
-        paint_put(p, errors > 0 ? PAINT_BAD : PAINT_PLAIN, errors > 0 ? "AWAY" : "not asked yet");
+        paint_put(p, away ? PAINT_BAD : PAINT_PLAIN, away ? "AWAY" : "not asked yet");
     if (!isnan(since))
         paint_put(p, PAINT_PLAIN, " for %s", top_span(since));
     paint_put(p, PAINT_PLAIN, "; %s connection%s; %s; ", top_count(links), links == 1 ? "" : "s",
-              top_per_s(sidecar_grown(s, "sidflake_upstream_requests_total", "protocol", of)));
+              top_per_s(sidecar_grown_sum(s, "upstreams", "requests_total", "protocol", of)));
     paint_put(p, errors > 0 ? PAINT_WARN : PAINT_PLAIN, "%s failure%s", top_count(errors),
               errors == 1 ? "" : "s");
 }
@@ -175,11 +180,11 @@ void sidecar_paint_upstreams(const struct sidecar *s, struct paint *p)
     static const char *const protocols[] = {"memcached", "redis"};
     unsigned n = 0;
     for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
-        double up = scrape_value(&s->now, "sidflake_upstream_up", "protocol", protocols[i]);
-        if (isnan(up))
+        const json_t *row = ctl_status_row(s->now, "upstreams", "protocol", protocols[i]);
+        if (!row)
             continue;
         top_label(p, n++ == 0 ? "Upstream" : "");
-        paint_upstream(s, p, protocols[i], up);
+        paint_upstream(s, p, protocols[i], row);
     }
     if (n > 0)
         paint_next(p);
@@ -188,25 +193,18 @@ void sidecar_paint_upstreams(const struct sidecar *s, struct paint *p)
 /* ---- workerIds, lease, process ----------------------------------------------------------------
  */
 
-static void paint_worker(const struct sidecar *s, struct paint *p, const struct scrape_sample *id)
+static void paint_worker(const struct sidecar *s, struct paint *p, const json_t *id, size_t slot)
 {
-    char state[16] = "";
-    double left = NAN;
-    unsigned slot = sidecar_slot(id), width = p->cols > 76 ? p->cols - 60 : 12;
-    for (size_t i = 0; i < s->now.n; i++) {
-        const struct scrape_sample *x = &s->now.v[i];
-        if (!span_eq(x->name, SPAN("sidflake_worker_range_seconds")) || sidecar_slot(x) != slot)
-            continue;
-        left = x->value;
-        (void)scrape_label(x, "state", state, sizeof state);
-    }
+    char use[16];
+    double left = ctl_status_number(id, "left_ms") / 1000;
+    unsigned width = p->cols > 76 ? p->cols - 60 : 12;
     double most = top_scale(slot < SIDECAR_SLOTS ? s->slot[slot].most : 0,
-                            sidecar_number(s, "sidflake_pool_first_horizon_seconds"),
-                            sidecar_number(s, "sidflake_pool_horizon_seconds"));
+                            sidecar_seconds(s, "pool.first_horizon_ms"),
+                            sidecar_seconds(s, "pool.horizon_ms"));
     paint_next(p);
-    paint_right(p, TOP_LABEL - 2, PAINT_STRONG, "%.0f", id->value);
+    paint_right(p, TOP_LABEL - 2, PAINT_STRONG, "%.0f", ctl_status_number(id, "worker"));
     paint_tab(p, TOP_LABEL);
-    paint_put(p, PAINT_PLAIN, "%s", state);
+    paint_put(p, PAINT_PLAIN, "%s", ctl_status_text(id, "use", use, sizeof use));
     paint_tab(p, TOP_LABEL + 7);
     if (isnan(left))
         return;
@@ -219,73 +217,68 @@ static void paint_worker(const struct sidecar *s, struct paint *p, const struct 
 
 void sidecar_paint_workers(const struct sidecar *s, struct paint *p)
 {
-    unsigned room = p->rows > 32 ? p->rows - 24 : 8, n = 0;
+    const json_t *ids = json_object_get(s->now, "worker_ids");
+    size_t room = p->rows > 32 ? p->rows - 24 : 8, n = json_array_size(ids);
     paint_next(p);
     paint_put(p, PAINT_FAINT, " WorkerIds and how far ahead each may issue");
-    for (size_t i = 0; i < s->now.n; i++)
-        if (span_eq(s->now.v[i].name, SPAN("sidflake_worker_id")) && n++ < room)
-            paint_worker(s, p, &s->now.v[i]);
+    for (size_t i = 0; i < n && i < room; i++)
+        paint_worker(s, p, json_array_get(ids, i), i);
     if (n == 0 || n > room) {
         paint_next(p);
         paint_tab(p, TOP_LABEL);
-        paint_put(p, n == 0 ? PAINT_BAD : PAINT_FAINT, n == 0 ? "NONE HELD" : "and %u more",
+        paint_put(p, n == 0 ? PAINT_BAD : PAINT_FAINT, n == 0 ? "NONE HELD" : "and %zu more",
                   n - room);
     }
     paint_next(p);
 }
 
-static double renewals(const struct sidecar *s, const char *result)
-{
-    return scrape_value(&s->now, "sidflake_renewals_total", "result", result);
-}
-
 void sidecar_paint_lease(const struct sidecar *s, struct paint *p)
 {
-    double up = sidecar_number(s, "sidflake_coordinator_up"), lost = renewals(s, "lost");
-    bool refuses = sidecar_number(s, "sidflake_coordinator_answers") == 1;
-    double failed = renewals(s, "failed"),
-           losses = sidecar_number(s, "sidflake_coordinator_data_loss_total");
-    struct scrape_histogram h;
+    bool up = ctl_status_is(s->now, "coordinator.state", "up");
+    double failed = sidecar_number(s, "renewals.failed_total");
+    double lost = sidecar_number(s, "renewals.lost_total");
+    double losses = sidecar_number(s, "coordinator.data_loss_total");
+    double free_ids = sidecar_number(s, "pool.size") > 1 ? sidecar_number(s, "pool.free") : NAN;
+    bool refuses = ctl_status_is(s->now, "coordinator.state", "refuses");
+    struct ctl_histogram h;
     top_label(p, "Coordinator");
-    paint_put(p, up == 1 ? PAINT_GOOD : PAINT_BAD,
-              up == 1   ? "up"
-              : refuses ? "REFUSES"
-              : up == 0 ? "DOWN"
-                        : "unknown");
-    scrape_histogram(&s->now, "sidflake_coordinator_request_seconds", NULL, NULL, &h);
+    paint_put(p, up ? PAINT_GOOD : PAINT_BAD, up ? "up" : refuses ? "REFUSES" : "DOWN");
+    ctl_histogram_read(s->now, "coordinator.call_duration", &h);
     paint_put(p, PAINT_PLAIN, "; calls p50 %s, p99 %s; skew %s; ",
-              top_seconds(scrape_quantile(&h, 0.5), 2), top_seconds(scrape_quantile(&h, 0.99), 2),
-              top_seconds(sidecar_number(s, "sidflake_clock_skew_seconds"), 0));
+              top_seconds(ctl_histogram_quantile(&h, 0.5), 2),
+              top_seconds(ctl_histogram_quantile(&h, 0.99), 2),
+              top_seconds(sidecar_seconds(s, "clock.skew_ms"), 0));
     paint_put(p, losses > 0 ? PAINT_WARN : PAINT_PLAIN, "data lost %s time%s", top_count(losses),
               losses == 1 ? "" : "s");
     top_label(p, "Renewals");
-    paint_put(p, PAINT_PLAIN, "%s; %s again, %s reasserted, ", top_count(renewals(s, "renewed")),
-              top_count(renewals(s, "again")), top_count(renewals(s, "reasserted")));
+    paint_put(p, PAINT_PLAIN, "%s; %s again, %s reasserted, ",
+              top_count(sidecar_number(s, "renewals.renewed_total")),
+              top_count(sidecar_number(s, "renewals.again_total")),
+              top_count(sidecar_number(s, "renewals.reasserted_total")));
     paint_put(p, failed > 0 ? PAINT_WARN : PAINT_PLAIN, "%s failed", top_count(failed));
     paint_put(p, PAINT_PLAIN, ", ");
     paint_put(p, lost > 0 ? PAINT_WARN : PAINT_PLAIN, "%s lost", top_count(lost));
     top_label(p, "Clock");
     paint_put(p, PAINT_PLAIN, "%s rollbacks, %s rotations, %s waited",
-              top_count(sidecar_number(s, "sidflake_clock_rollbacks_total")),
-              top_count(sidecar_number(s, "sidflake_rotations_total")),
-              top_seconds(sidecar_number(s, "sidflake_clock_wait_seconds_total"), 0));
+              top_count(sidecar_number(s, "clock.rollbacks_total")),
+              top_count(sidecar_number(s, "clock.rotations_total")),
+              top_seconds(sidecar_number(s, "clock.waited_us_total") / 1e6, 0));
     top_label(p, "Pool");
-    paint_put(p, PAINT_PLAIN, "%s workerIds free; era %s; IDs last for %s",
-              top_count(sidecar_number(s, "sidflake_pool_free")),
-              top_count(sidecar_number(s, "sidflake_pool_era")),
-              top_span(sidecar_number(s, "sidflake_lifetime_seconds")));
+    paint_put(p, PAINT_PLAIN, "%s workerIds free; era %s; IDs last for %s", top_count(free_ids),
+              top_count(sidecar_number(s, "pool.era")),
+              top_span(sidecar_seconds(s, "ids.lifetime_ms")));
 }
 
 void sidecar_paint_process(const struct sidecar *s, struct paint *p)
 {
-    double cpu = sidecar_grown(s, "process_cpu_seconds_total", NULL, NULL);
+    double cpu = sidecar_grown(s, "process.cpu_us_total");
     top_label(p, "Process");
     if (isnan(cpu))
         paint_put(p, PAINT_PLAIN, "CPU -");
     else
-        paint_put(p, PAINT_PLAIN, "CPU %.1f %%", cpu * 100);
+        paint_put(p, PAINT_PLAIN, "CPU %.1f %%", cpu / 1e4);
     paint_put(p, PAINT_PLAIN, "; %s resident; %s of %s descriptors",
-              top_bytes(sidecar_number(s, "process_resident_memory_bytes")),
-              top_count(sidecar_number(s, "process_open_fds")),
-              top_count(sidecar_number(s, "process_max_fds")));
+              top_bytes(sidecar_number(s, "process.resident_bytes")),
+              top_count(sidecar_number(s, "process.open_fds")),
+              top_count(sidecar_number(s, "process.max_fds")));
 }

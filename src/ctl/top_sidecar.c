@@ -1,8 +1,9 @@
 /*
- * sidflakectl top of a sidecar, by its metrics page.
+ * sidflakectl top of a sidecar, by its status.
  */
 #include "ctl/top_sidecar.h"
-#include "ctl/http.h"
+
+#include "base/base64.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,39 @@
 /* ---- looking ----------------------------------------------------------------------------------
  */
 
+static void put_login(struct sidecar *s, const char *user, const char *password)
+{
+    char text[PASSFILE_MAX + 512];
+    struct buf out;
+    int n = snprintf(text, sizeof text, "%s:%s", user, password);
+    buf_init(&out, s->login, sizeof s->login - 1);
+    base64_put_encoded(&out, span_of(text, (size_t)n < sizeof text ? (size_t)n : 0));
+    s->login[out.n] = '\0';
+    explicit_bzero(text, sizeof text);
+}
+
+static int take_login(struct sidecar *s, const struct ctl_args *a)
+{
+    char password[PASSFILE_MAX + 1];
+    int status = a->user ? ctl_password(a, password) : CTL_OK;
+    if (!a->user || status)
+        return status;
+    if (!password[0])
+        return ctl_fail(CTL_USAGE, "--user: expected --password-file FILE, too");
+    put_login(s, a->user, password);
+    explicit_bzero(password, sizeof password);
+    return CTL_OK;
+}
+
+static void sidecar_free(void *view)
+{
+    struct sidecar *s = view;
+    json_decref(s->now);
+    json_decref(s->before);
+    explicit_bzero(s->login, sizeof s->login);
+    free(s);
+}
+
 static void *sidecar_open(const struct ctl_args *a, int *status)
 {
     struct sidecar *s = calloc(1, sizeof *s);
@@ -22,87 +56,90 @@ static void *sidecar_open(const struct ctl_args *a, int *status)
         return NULL;
     }
     s->url = a->connect ? a->connect : DEFAULT_URL;
-    return s;
+    *status = take_login(s, a);
+    if (*status == CTL_OK)
+        return s;
+    sidecar_free(s);
+    return NULL;
 }
 
-static void sidecar_free(void *view)
+/* The answer to be had, with the login where one is wanted. */
+static enum err_code ask(struct sidecar *s, struct ctl_http *page)
 {
-    struct sidecar *s = view;
-    scrape_clear(&s->now);
-    scrape_clear(&s->before);
-    free(s);
+    for (;;) {
+        enum err_code code = ctl_http_get(s->url, "/v1/status", s->asks_login ? s->login : "",
+                                          TOP_TIMEOUT_US, page, &s->e);
+        if (code || page->status != 401 || s->asks_login || !s->login[0])
+            return code;
+        s->asks_login = true;
+        free(page->body);
+    }
 }
 
-/* false: the sidecar says that no ID can be had, and the first line of why. */
-static void ask_ready(struct sidecar *s)
+/* Why there is no status in an answer. */
+static enum err_code refusal(struct sidecar *s, const struct ctl_http *page)
 {
-    struct ctl_http answer;
-    struct err e;
-    s->ready =
-        !ctl_http_get(s->url, "/readyz", TOP_TIMEOUT_US, &answer, &e) && answer.status == 200;
-    struct span rest = span_of(answer.body, answer.n);
-    (void)ctl_clean(s->why, sizeof s->why, answer.body ? span_cut(&rest, '\n') : SPAN("no answer"));
-    free(answer.body);
+    char said[200];
+    struct span rest = span_of(page->body, page->n);
+    (void)ctl_clean(said, sizeof said, span_cut(&rest, '\n'));
+    if (page->status == 404)
+        return err_set(&s->e, ERR_INVALID,
+                       "%s: expected /v1/status, found no such path: a sidecar of an earlier "
+                       "version, or another server",
+                       s->url);
+    if (page->status == 401 && !s->login[0])
+        return err_set(&s->e, ERR_INVALID, "%s: expected --user NAME --password-file FILE", s->url);
+    return err_set(&s->e, ERR_INVALID, "%s: expected status 200, found %d: %s", s->url,
+                   page->status, said);
 }
 
-static enum err_code read_page(struct sidecar *s)
+static enum err_code read_status(struct sidecar *s)
 {
     struct ctl_http page;
-    struct scrape fresh;
-    enum err_code code = ctl_http_get(s->url, "/metrics", TOP_TIMEOUT_US, &page, &s->e);
+    json_t *fresh = NULL;
+    enum err_code code = ask(s, &page);
+    if (!code && page.status != 200)
+        code = refusal(s, &page);
+    else if (!code)
+        code = ctl_status_read(page.body, page.n, &fresh, &s->e);
+    free(page.body);
     if (code)
         return code;
-    if (page.status != 200) {
-        free(page.body);
-        return err_set(&s->e, ERR_INVALID, "%s: expected status 200, found %d", s->url,
-                       page.status);
-    }
-    code = scrape_parse(&fresh, page.body, page.n, &s->e);
-    if (!code && isnan(scrape_sum(&fresh, "sidflake_build_info", NULL, NULL))) {
-        scrape_clear(&fresh);
-        code = err_set(&s->e, ERR_INVALID, "%s: expected the metrics of sidflake, found others",
-                       s->url);
-    }
-    if (code)
-        return code;
-    scrape_clear(&s->before);
+    int64_t now_us = clock_mono_us(clock_system());
+    json_decref(s->before);
     s->before = s->now;
     s->now = fresh;
-    s->now.mono_us = clock_mono_us(clock_system());
-    s->us = s->now.mono_us - s->before.mono_us;
+    s->us = now_us - s->answered_us;
+    s->answered_us = now_us;
     return ERR_OK;
 }
 
 static void keep_ranges(struct sidecar *s)
 {
-    for (size_t i = 0; i < s->now.n; i++) {
-        const struct scrape_sample *x = &s->now.v[i];
-        unsigned at = sidecar_slot(x);
-        if (at == SIDECAR_SLOTS)
-            continue;
-        if (span_eq(x->name, SPAN("sidflake_worker_id")) && s->slot[at].worker != x->value)
-            s->slot[at] = (struct sidecar_range){.worker = x->value};
-        if (span_eq(x->name, SPAN("sidflake_worker_range_seconds")) && x->value > s->slot[at].most)
-            s->slot[at].most = x->value;
+    const json_t *ids = json_object_get(s->now, "worker_ids");
+    for (size_t i = 0; i < json_array_size(ids) && i < SIDECAR_SLOTS; i++) {
+        const json_t *id = json_array_get(ids, i);
+        double worker = ctl_status_number(id, "worker");
+        double left = ctl_status_number(id, "left_ms") / 1000;
+        if (s->slot[i].worker != worker)
+            s->slot[i] = (struct sidecar_range){.worker = worker};
+        if (left > s->slot[i].most)
+            s->slot[i].most = left;
     }
 }
 
 static int sidecar_look(void *view)
 {
     struct sidecar *s = view;
-    enum err_code code = read_page(s);
+    enum err_code code = read_status(s);
     s->down = code != ERR_OK;
-    if (!s->down) {
-        s->answered_us = s->now.mono_us;
-        ask_ready(s);
+    if (!s->down)
         keep_ranges(s);
-    }
-    bool both = !s->down && s->before.n > 0;
+    bool both = !s->down && s->before;
     if (s->answered_us > 0 && (s->down || both)) {
-        top_remember(&s->ids,
-                     both ? sidecar_grown(s, "sidflake_ids_issued_total", NULL, NULL) : NAN);
+        top_remember(&s->ids, both ? sidecar_grown(s, "ids.issued_total") : NAN);
         top_remember(&s->requests,
-                     both ? sidecar_grown(s, "sidflake_requests_total", NULL, NULL) : NAN);
+                     both ? sidecar_grown_sum(s, "requests", "answered_total", NULL, NULL) : NAN);
     }
     return !s->down ? CTL_OK : code == ERR_INVALID ? CTL_USAGE : CTL_DOWN;
 }
@@ -117,14 +154,12 @@ static const char *sidecar_why(const void *view)
 
 static void paint_head(const struct sidecar *s, struct paint *p)
 {
-    char what[160] = "sidflake", version[32] = "", url[100], right[96];
+    char what[160], version[32], url[100], right[96];
     int64_t wall = clock_wall_ms(clock_system());
-    for (size_t i = 0; i < s->now.n; i++)
-        if (span_eq(s->now.v[i].name, SPAN("sidflake_build_info")))
-            (void)scrape_label(&s->now.v[i], "version", version, sizeof version);
-    (void)snprintf(what, sizeof what, "sidflake %s  %s", version,
+    (void)snprintf(what, sizeof what, "sidflake %s  %s",
+                   ctl_status_text(s->now, "version", version, sizeof version),
                    ctl_clean(url, sizeof url, span_str(s->url)));
-    double started = sidecar_number(s, "process_start_time_seconds");
+    double started = sidecar_seconds(s, "started_unix_ms");
     (void)snprintf(right, sizeof right, "%.8s UTC", ctl_time(wall) + 11);
     if (!isnan(started))
         (void)snprintf(right, sizeof right, "up %s   %.8s UTC",
@@ -134,8 +169,9 @@ static void paint_head(const struct sidecar *s, struct paint *p)
 
 static void paint_state(const struct sidecar *s, struct paint *p)
 {
-    double up = sidecar_number(s, "sidflake_coordinator_up");
-    double held = sidecar_number(s, "sidflake_workers_held");
+    char why[ERR_TEXT_MAX + 64];
+    double held = sidecar_number(s, "workers.held");
+    double left = sidecar_seconds(s, "workers.left_ms");
     int64_t age = clock_mono_us(clock_system()) - s->answered_us;
     paint_put(p, PAINT_PLAIN, " ");
     if (s->down) {
@@ -143,19 +179,17 @@ static void paint_state(const struct sidecar *s, struct paint *p)
         if (s->answered_us > 0)
             paint_put(p, PAINT_BAD, " for %s", top_span((double)(age / 1000000)));
         paint_put(p, PAINT_PLAIN, "  %s", s->e.text);
-    } else if (!s->ready) {
+    } else if (!json_is_true(json_object_get(s->now, "ready"))) {
         paint_put(p, PAINT_BAD, "NOT READY");
-        paint_put(p, PAINT_PLAIN, "  %s", s->why);
-    } else if (up == 0) {
-        bool answers = sidecar_number(s, "sidflake_coordinator_answers") == 1;
-        paint_put(p, PAINT_WARN, "READY, COORDINATOR %s", answers ? "REFUSES" : "DOWN");
-        paint_put(p, PAINT_PLAIN, "  IDs can be had for %s more",
-                  top_span(sidecar_number(s, "sidflake_reservation_seconds")));
+        paint_put(p, PAINT_PLAIN, "  %s", ctl_status_text(s->now, "why", why, sizeof why));
+    } else if (!ctl_status_is(s->now, "coordinator.state", "up")) {
+        bool refuses = ctl_status_is(s->now, "coordinator.state", "refuses");
+        paint_put(p, PAINT_WARN, "READY, COORDINATOR %s", refuses ? "REFUSES" : "DOWN");
+        paint_put(p, PAINT_PLAIN, "  IDs can be had for %s more", top_span(left));
     } else {
         paint_put(p, PAINT_GOOD, "READY");
         paint_put(p, PAINT_PLAIN, "  %s workerId%s held, with %s left at least", top_count(held),
-                  held == 1 ? "" : "s",
-                  top_span(sidecar_number(s, "sidflake_reservation_seconds")));
+                  held == 1 ? "" : "s", top_span(left));
     }
     paint_next(p);
 }

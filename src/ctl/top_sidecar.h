@@ -4,7 +4,8 @@
 #ifndef SIDFLAKE_CTL_TOP_SIDECAR_H
 #define SIDFLAKE_CTL_TOP_SIDECAR_H
 
-#include "ctl/scrape.h"
+#include "ctl/http.h"
+#include "ctl/status.h"
 #include "ctl/top.h"
 
 #define SIDECAR_SLOTS 32
@@ -17,25 +18,26 @@ struct sidecar_range {
 
 struct sidecar {
     const char *url;
-    struct scrape now, before;   /* n 0: none yet */
-    int64_t us;                  /* between the two */
-    int64_t answered_us;         /* when `now` was read; monotonic, 0: never */
-    bool down, ready;            /* down: the latest look found nothing */
-    struct err e;                /* where down */
-    char why[ERR_TEXT_MAX + 64]; /* where not ready */
+    json_t *now, *before;           /* NULL: none yet */
+    int64_t us;                     /* between the two */
+    int64_t answered_us;            /* when `now` was read; monotonic, 0: never */
+    bool down;                      /* the latest look found nothing */
+    struct err e;                   /* where down */
+    char login[CTL_HTTP_LOGIN_MAX]; /* --user and its password, "": none */
+    bool asks_login;                /* the sidecar wants them: else they are not sent */
     struct top_history ids, requests;
     struct sidecar_range slot[SIDECAR_SLOTS];
 };
 
-/* Growth in a second of the sum of a family (with that label) between the two looks; NAN: unknown.
- */
-double sidecar_grown(const struct sidecar *s, const char *name, const char *key, const char *value);
+/* Growth in a second between the two looks, of a number or of a sum (ctl_status_sum); NAN:
+ * unknown. */
+double sidecar_grown(const struct sidecar *s, const char *path);
+double sidecar_grown_sum(const struct sidecar *s, const char *list, const char *member,
+                         const char *key, const char *text);
 
-/* The first sample of a family; NAN: none. */
-double sidecar_number(const struct sidecar *s, const char *name);
-
-/* The number of a sample's slot; SIDECAR_SLOTS: none, or too large a one. */
-unsigned sidecar_slot(const struct scrape_sample *x);
+/* The number of a path, and one of milliseconds in seconds; NAN: none. */
+double sidecar_number(const struct sidecar *s, const char *path);
+double sidecar_seconds(const struct sidecar *s, const char *path_ms);
 
 /* Each some lines, and most of them a blank one after. */
 void sidecar_paint_rates(const struct sidecar *s, struct paint *p);

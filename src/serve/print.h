@@ -19,6 +19,7 @@
 
 enum print_kind {
     PRINT_STATUS,
+    PRINT_STATUS_JSON,
     PRINT_METRICS,
     PRINT_OPENMETRICS,
     PRINT_COMMAND2, /* of RESP2 */

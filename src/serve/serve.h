@@ -122,6 +122,8 @@ const char *serve_memcached_command(unsigned index);
 const char *serve_redis_command(unsigned index);
 const char *serve_http_command(unsigned index);
 
+const char *serve_command(enum serve_protocol p, unsigned index);
+
 /* Each makes a service that speaks its protocol; s must outlive it. free() ends it. NULL: no
  * memory. */
 struct net_service *serve_memcached_new(struct serve *s);
@@ -134,6 +136,9 @@ int64_t serve_difference(int64_t a, int64_t b);
 /* The metrics page: text exposition 0.0.4, or OpenMetrics 1.0.0. A failed buffer means that it did
  * not fit. */
 void serve_put_metrics(struct serve *s, struct buf *out, bool openmetrics);
+
+/* The same as JSON; sidflake-protocols(7) has its members. Likewise. */
+void serve_put_status_json(struct serve *s, struct buf *out);
 
 /* The status page, HTML. nonce: of its style and script, printable without quotes. A failed buffer
  * means that it did not fit. */

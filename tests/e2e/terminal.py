@@ -1,7 +1,7 @@
 """A pseudo-terminal with a program on it, and what stands on its screen.
 
-Knows the escapes that sidflakectl sends: moves, erasing, styles, the alternate screen, the cursor.
-Anything else is a failed test.
+Knows what ncurses sends to an xterm: moves, erasing, inserting, scrolling, styles, the alternate
+screen, the cursor. Anything else is a failed test.
 """
 
 import codecs
@@ -17,7 +17,9 @@ import time
 
 from procs import clean_env, until
 
-ESCAPE = re.compile(r"\x1b\[(\?)?([0-9;]*)([A-Za-z])")
+# A control sequence; a move up that scrolls; or what does not matter: character sets, keypad modes.
+ESCAPE = re.compile(r"\x1b(?:\[([?!]?)([0-9;]*)([@-~])|(M)|\(B|[=>78])")
+NO_MATTER = {"t", "l", "h"}  # titles, modes
 
 
 class Screen:
@@ -28,7 +30,8 @@ class Screen:
     def resize(self, rows, cols):
         self.rows, self.cols = rows, cols
         self.cells = [[" "] * cols for _ in range(rows)]
-        self.row = self.col = 0
+        self.row = self.col = self.top = 0
+        self.bottom = rows - 1  # of the region that scrolls
         self.stale = True  # until it is drawn anew, what comes may be meant for another size …
         self.outside = None  # … and so may be what was drawn as the size changed: until the next
 
@@ -44,39 +47,99 @@ class Screen:
             if not m:
                 assert len(text) - at < 16, "an unknown escape: %r" % text[at:at + 16]
                 return text[at:]
-            self.escape(m[1], m[2], m[3])
+            if m[3] and m[1]:
+                self.mode(m[1], m[2], m[3])
+            elif m[3]:
+                self.control(m[2], m[3])
+            elif m[4]:
+                self.up()
             at = m.end()
         return ""
 
     def put(self, c):
-        if c == "\r":
-            self.col = 0
-        elif c == "\n":
+        columns = {"\r": 0, "\b": self.col - 1, "\t": (self.col | 7) + 1}
+        if c in columns:
+            self.col = columns[c]
+            return
+        if c == "\n" and self.row == self.bottom:
+            self.scroll(self.top, 1)
+            return
+        if c == "\n":
             self.row += 1
-        else:
-            assert c >= " ", "a control character: %r" % c
-            if self.row < self.rows and self.col < self.cols:
-                self.cells[self.row][self.col] = c
-            elif not self.stale:
-                self.outside = "%r at %d, %d is outside %dx%d" % (c, self.row, self.col, self.rows,
-                                                                   self.cols)
-            self.col += 1
+            return
+        assert c >= " ", "a control character: %r" % c
+        if self.row < self.rows and self.col < self.cols:
+            self.cells[self.row][self.col] = self.latest = c
+        elif not self.stale:
+            self.outside = "%r at %d, %d is outside %dx%d" % (c, self.row, self.col, self.rows,
+                                                               self.cols)
+        self.col += 1
 
-    def escape(self, private, number, what):
-        if private:
-            assert number in ("1049", "25") and what in "hl", (number, what)
-            setattr(self, "alternate" if number == "1049" else "cursor", what == "h")
-        elif what == "H":
-            row, col = (number or "1;1").split(";")
-            self.row, self.col = int(row) - 1, int(col) - 1
+    def up(self):
+        if self.row == self.top:
+            self.scroll(self.top, -1)
+        else:
+            self.row -= 1
+
+    def scroll(self, top, n):
+        """The lines from top to the region's end, up by n or down by -n."""
+        old = self.cells[top:self.bottom + 1]
+        empty = [[" "] * self.cols for _ in range(min(abs(n), len(old)))]
+        self.cells[top:self.bottom + 1] = (old[n:] + empty) if n > 0 else (empty + old[:n])[:len(old)]
+
+    def mode(self, private, numbers, what):
+        for number in numbers.split(";"):
+            if private == "?" and number in ("1049", "25"):
+                setattr(self, "alternate" if number == "1049" else "cursor", what == "h")
+
+    def blank(self, start, end):
+        if self.row < self.rows:
+            self.cells[self.row][start:end] = [" "] * (min(end, self.cols) - start)
+
+    def control(self, numbers, what):
+        ns = [int(n or 0) for n in numbers.split(";")]
+        n = max(1, ns[0])
+        line = self.cells[self.row] if self.row < self.rows else []
+        if what == "H":
+            self.row, self.col = n - 1, max(1, ns[1] if len(ns) > 1 else 1) - 1
+        elif what in "AB":
+            self.row += -n if what == "A" else n
+        elif what in "CD":
+            self.col += n if what == "C" else -n
+        elif what == "G":
+            self.col = n - 1
+        elif what == "d":
+            self.row = n - 1
         elif what == "J":
-            self.cells = [[" "] * self.cols for _ in range(self.rows)]
-            self.stale, self.outside = False, None
-        elif what == "K" and self.row < self.rows:
-            self.cells[self.row][self.col:] = [" "] * max(0, self.cols - self.col)
-        elif what != "K":
-            assert what == "m", (number, what)
-            self.styles |= set(number.split(";"))
+            self.cells = [[" "] * self.cols for _ in range(self.rows)] if ns[0] == 2 or (
+                self.row, self.col) == (0, 0) else self.below()
+            self.stale, self.outside = self.stale and ns[0] != 2, None
+        elif what == "K":
+            self.blank(*((self.col, self.cols) if ns[0] == 0 else (0, self.col + 1)))
+        elif what == "X":
+            self.blank(self.col, self.col + n)
+        elif what == "b":
+            for _ in range(n):
+                self.put(self.latest)
+        elif what == "@":
+            line[self.col:] = ([" "] * n + line[self.col:])[:self.cols - self.col]
+        elif what == "P":
+            line[self.col:] = (line[self.col + n:] + [" "] * n)[:self.cols - self.col]
+        elif what == "r":
+            self.row = self.col = 0
+            self.top, self.bottom = n - 1, (ns[1] if len(ns) > 1 else self.rows) - 1
+        elif what in "ST":
+            self.scroll(self.top, n if what == "S" else -n)
+        elif what in "LM":
+            self.scroll(self.row, n if what == "M" else -n)
+        elif what == "m":
+            self.styles |= set(numbers.split(";"))
+        else:
+            assert what in NO_MATTER, (numbers, what)
+
+    def below(self):
+        self.blank(self.col, self.cols)
+        return self.cells[:self.row + 1] + [[" "] * self.cols for _ in self.cells[self.row + 1:]]
 
     def drawn(self):
         """For the size that it has."""

@@ -165,7 +165,7 @@ def memcached(case):
 @test("HTTP: Basic for IDs and the status page, probes and metrics for anybody")
 def http(case):
     s = sidecar(case)
-    for path in ("/v1/id/orders", "/v1/decode/1", "/"):
+    for path in ("/v1/id/orders", "/v1/decode/1", "/", "/v1/status"):
         page = s.http(path)
         assert page.status == 401 and page.headers["www-authenticate"].startswith("Basic "), page
         assert s.http(path, basic("ann", "wrong")).status == 401
@@ -174,6 +174,20 @@ def http(case):
     assert s.http("/v1/id/inv-7", basic("bob", "secret")).status == 200
     for path in ("/metrics", "/livez", "/readyz", "/healthz"):
         assert s.http(path).status == 200, path
+
+
+@test("sidflakectl top: --user, whose password is sent where it is asked for")
+def top(case):
+    args = ("top", "-d", "0.1", "--connect", "http://127.0.0.1:%d" % sidecar(case).http_port)
+    for name, word in (("good", "secret"), ("bad", "wrong")):
+        with open(os.open(case.path(name), os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+            f.write(word)
+    login = ("--user", "ann", "--password-file")
+    assert "expected --user NAME" in case.ctl(*args, expect=2).stderr
+    assert "found 401" in case.ctl(*args, *login, case.path("bad"), expect=2).stderr
+    assert "READY" in case.ctl(*args, *login, case.path("good"), expect=0).stdout
+    case.ctl(*args, "--user", "ann", expect=2)
+    case.ctl("top", "--user", "ann", "--coordinator", "redis://127.0.0.1:1/0", expect=2)
 
 
 @test("clients with a password: redis-cli, python3-redis, its asyncio, ioredis, node-redis",
@@ -575,7 +589,7 @@ def upgraded(case):
 def rebinding(case):
     s = case.sidecar("static:7", {"workers.spare": 0, "listen.http_hosts": ["ids.example.com"]})
     evil = {"Host": "evil.example:%d" % s.http_port, "Sec-Fetch-Site": "cross-site"}
-    for path in ("/v1/id/a", "/", "/metrics"):
+    for path in ("/v1/id/a", "/", "/v1/status", "/metrics"):
         r = s.http(path, headers=evil)
         assert r.status == 421 and "listen.http_hosts" in r.text, (path, r.status, r.text)
     assert s.http("/livez", headers=evil).status == 200

@@ -195,7 +195,7 @@ def top_plain(case):
     assert max(map(len, out.split("\n"))) <= 100
     out = case.ctl(*args, "-n", "3", expect=0, env={"LC_ALL": "C.UTF-8"}).stdout
     assert out.count("Coordinator up") == 3 and "█" in out, out
-    for more, env in ((("--once",), {}), ((), {"TERM": "dumb"})):
+    for more, env in ((("--once",), {}), ((), {"TERM": "dumb"}), ((), {"TERM": "no-such-terminal"})):
         with on_top(s, *more, rows=200, env=env) as t:
             assert t.end() == 0 and b"\x1b" not in t.raw and b"READY" in t.raw
     s.kill()
@@ -207,23 +207,34 @@ def top_plain(case):
     case.ctl("top", "-d", "0.01", expect=2)
 
 
-@test("top: a page that is no metrics page, one that never ends, one that is not HTTP")
+@test("top: an answer that is no status, of an earlier sidecar, without end, deep, not HTTP, a login")
 def top_hostile(case):
-    page = "sidflake_build_info{version=\"\x1b[31m\"} 1\n"
+    ok = "HTTP/1.0 200 OK\r\n\r\n"
+    head = ok + '{"version":"\\u001b[31m","ready":true'
     answers = [
-        ("HTTP/1.0 200 OK\r\n\r\n<html>", "line 1: expected a metric"),
-        ("HTTP/1.0 200 OK\r\n\r\nother 1\n", "expected the metrics of sidflake"),
-        ("HTTP/1.0 404 Not Found\r\n\r\n", "expected status 200, found 404"),
+        (ok + "<html>", "expected JSON, found another answer"),
+        (ok + "{}", "expected the status of a sidecar, found other JSON"),
+        (head, "expected JSON, found another answer"),
+        (head + ',"pool":' + "[" * 100000, "expected JSON"),
+        ("HTTP/1.0 404 Not Found\r\n\r\n", "a sidecar of an earlier version"),
+        ("HTTP/1.0 401 No\r\n\r\n", "expected --user NAME --password-file FILE"),
+        ("HTTP/1.0 421 No\r\n\r\nwhy\x1b", "expected status 200, found 421: why?"),
         ("SSH-2.0-x\r\n", "expected an answer of HTTP/1"),
-        ("HTTP/1.0 200 OK\r\n\r\n" + "x 1\n" * 3000000, "expected a"),
+        (head + ',"x":"' + "x" * 3000000, "expected an answer of at most"),
     ]
     for answer, expected in answers:
         with Answers(answer) as url:
             r = case.ctl("top", "--connect", url, "-d", "0.1", timeout=60)
             assert r.returncode in (2, 3) and expected in r.stderr, (answer[:40], r.stderr)
-    with Answers("HTTP/1.0 200 OK\r\n\r\n" + page) as url:
-        out = case.ctl("top", "--connect", url, "-d", "0.1", expect=0).stdout
-        assert "\x1b" not in out and "?[31m" in out, out
+            assert "\x1b" not in r.stderr, r.stderr
+    rows = '{"protocol":"\\u001b","name":"\\u001b%d","issued_total":%d},'
+    many = head + ',"names":[' + "".join(rows % (i, i) for i in range(15000)) + "null]}"
+    wrong = head + ',"pool":7,"names":{"x":1},"worker_ids":[7,null],"protocols":[{"protocol":' \
+        '"redis","connections":"x","request_duration":{"bounds_us":[1],"counts":[1]}}]}'
+    for page in (head + "}", many, wrong):
+        with Answers(page) as url:
+            out = case.ctl("top", "--connect", url, "-d", "0.1", expect=0).stdout
+            assert "\x1b" not in out and "?[31m" in out, out
 
 
 class Answers:

@@ -1,11 +1,13 @@
 """HTTP: probes, metrics, IDs."""
 
+import contextlib
 import json
 import re
 import time
 
 import ids
 import wire
+from harness import until
 from runner import test
 
 FAMILIES = """ids_issued_total requests_total request_duration_seconds_bucket connections worker_id
@@ -73,6 +75,47 @@ def upstreams_named(case):
     age = s.metric("sidflake_upstream_state_seconds", protocol="memcached")
     assert 2 <= age < 30 and s.metric("sidflake_upstream_state_seconds", protocol="redis") < 30, age
     assert "No such file" in reply.text and reply.text.endswith("readyz check passed\n"), reply.text
+
+
+@test("/v1/status: the members that sidflakectl(1) and scripts read, as the state changes")
+def status(case):
+    redis = case.redis()
+    s = case.sidecar(redis, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                             "upstream.memcached": "unix:" + case.path("nobody.sock")}, wait=False)
+    s.wait_listening()
+
+    def read():
+        reply = s.http("/v1/status")
+        assert reply.status == 200 and reply.headers["content-type"] == "application/json", reply
+        return json.loads(reply.text)
+    j = read()
+    assert j["ready"] is False and "no pool" in j["why"] and j["state"] == "fail", j
+    assert (j["pool"]["free"], j["workers"]["left_ms"], j["worker_ids"]) == (None, None, []), j
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+    s.wait_held(2)
+    s.id()
+    with contextlib.suppress(wire.Closed), s.resp() as r:
+        r.ask("GET", "none")
+    until("counted", lambda: read()["ids"]["issued_total"] > 0)
+    j = read()
+    assert j["ready"] is True and j["why"] is None and j["coordinator"]["state"] == "up", j
+    assert [w["use"] for w in j["worker_ids"]] == ["active", "spare"], j["worker_ids"]
+    assert 0 < j["worker_ids"][0]["left_ms"] <= 30000 + 1000, j["worker_ids"]
+    assert j["pool"]["free"] == 32766 and j["pool"]["first_horizon_ms"] == 30000, j["pool"]
+    behind = {u["protocol"]: u for u in j["upstreams"]}
+    assert behind["redis"]["state"] == "up" and behind["redis"]["why"] is None, behind
+    assert behind["memcached"]["state"] == "unasked", behind
+    assert sum(j["protocols"][1]["request_duration"]["counts"]) > 0, j["protocols"]
+    redis.kill()
+
+    def away():
+        with contextlib.suppress(wire.Closed), s.resp() as r:
+            r.ask("GET", "none")
+        u = [u for u in read()["upstreams"] if u["protocol"] == "redis"][0]
+        return u["state"] == "away" and u["why"] and u["errors_total"] > 0 and u["state_ms"] >= 0
+    until("away", away)
+    until("down", lambda: read()["coordinator"]["state"] == "down", 30)
+    assert read()["findings"] and read()["ready"] is True
 
 
 @test("/v1/id/NAME?n=N as text and JSON; /v1/decode/ID")

@@ -43,6 +43,7 @@ enum command {
     ID,
     DECODE,
     STATUS,
+    STATUS_JSON,
     OTHER,
     COMMANDS
 };
@@ -198,6 +199,7 @@ static int readyz(struct http_call *c)
  */
 
 static int status(struct http_call *c);
+static int status_json(struct http_call *c);
 
 static const struct route routes[] = {
     {"/metrics", "", METRICS, metrics, "Prometheus text, or OpenMetrics by Accept"},
@@ -206,6 +208,7 @@ static const struct route routes[] = {
     {"/healthz", "", READYZ, readyz, "the same"},
     {"/v1/id/", "NAME", ID, http_call_id, "?n=N IDs, one a line, or JSON by Accept"},
     {"/v1/decode/", "ID", DECODE, http_call_decode, "time, workerId, sequence; or JSON by Accept"},
+    {"/v1/status", "", STATUS_JSON, status_json, "what the status page tells, as JSON"},
     {"/", "", STATUS, status, "the status page; this list with Accept: text/plain"},
 };
 
@@ -235,11 +238,32 @@ static void put_page(struct http_call *c)
     print_note(p, c->out, c->body);
 }
 
-/* It shows what is logged, so where there are users it is for them alone. Nothing but what the page
- * itself holds may style it or run in it, and nobody may frame it. */
+/* The status shows what is logged, so where there are users it is for them alone. */
+static int admit_to_status(struct http_call *c)
+{
+    return c->session->access.mode == ACCESS_REQUIRED ? http_call_admit(c) : 200;
+}
+
+static int status_json(struct http_call *c)
+{
+    struct serve *s = c->serve;
+    struct print *p = &s->prints[PRINT_STATUS_JSON];
+    int admitted = admit_to_status(c);
+    if (admitted != 200)
+        return admitted;
+    c->type = HTTP_TYPE_JSON;
+    if (print_put(p, clock_mono_us(s->clock), c->out))
+        return 200;
+    serve_look_behind(s);
+    serve_put_status_json(s, c->out);
+    print_note(p, c->out, c->body);
+    return 200;
+}
+
+/* Nothing but what the page itself holds may style it or run in it, and nobody may frame it. */
 static int status(struct http_call *c)
 {
-    int admitted = c->session->access.mode == ACCESS_REQUIRED ? http_call_admit(c) : 200;
+    int admitted = admit_to_status(c);
     if (admitted != 200)
         return admitted;
     if (http_list_has(c->req->accept, SPAN("text/plain")))
@@ -267,8 +291,10 @@ static const struct route *find_route(struct span path)
 const char *serve_http_command(unsigned index)
 {
     static const char *const names[COMMANDS] = {
-        [METRICS] = "metrics", [LIVEZ] = "livez",   [READYZ] = "readyz", [ID] = "id",
-        [DECODE] = "decode",   [STATUS] = "status", [OTHER] = "other",
+        [METRICS] = "metrics",         [LIVEZ] = "livez",
+        [READYZ] = "readyz",           [ID] = "id",
+        [DECODE] = "decode",           [STATUS] = "status",
+        [STATUS_JSON] = "status_json", [OTHER] = "other",
     };
     return index < COMMANDS ? names[index] : NULL;
 }
@@ -342,7 +368,7 @@ static int admit_site(struct http_call *c, const struct route *r)
 {
     if (r->command == LIVEZ || r->command == READYZ)
         return 200;
-    return http_call_host(c, r->command == ID || r->command == STATUS);
+    return http_call_host(c, r->command == ID || r->command == STATUS || r->command == STATUS_JSON);
 }
 
 static struct net_step serve_one(struct net_service *svc, void *session, struct span in,

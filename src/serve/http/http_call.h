@@ -14,7 +14,8 @@
 #include "serve/serve.h"
 #include "wire/http.h"
 
-#define HTTP_PARKED    0   /* instead of a status */
+#define HTTP_PARKED    0 /* instead of a status */
+#define HTTP_TYPE_JSON SPAN("application/json")
 #define HTTP_CALL_MORE 320 /* bytes of further header lines */
 
 /* State of a connection. */
@@ -51,7 +52,7 @@ int http_call_refuse(struct http_call *c, enum issue_status why);
 int http_call_admit(struct http_call *c);
 
 /* Whether a browser may have been led here by another site: 200, else the status of the body
- * written. guarded: IDs and the status page. */
+ * written. guarded: IDs and the status. */
 int http_call_host(struct http_call *c, bool guarded);
 
 /* GET /v1/id/NAME?n=N and GET /v1/decode/ID. */

@@ -11,12 +11,11 @@
 
 #include <stdio.h>
 
-#define KEY_MAX   512 /* bytes of prefix and name; conf allows 50 and 200 */
-#define TYPE_JSON SPAN("application/json")
+#define KEY_MAX 512 /* bytes of prefix and name; conf allows 50 and 200 */
 
 static bool wants_json(const struct http_call *c)
 {
-    return http_list_has(c->req->accept, TYPE_JSON);
+    return http_list_has(c->req->accept, HTTP_TYPE_JSON);
 }
 
 /* ---- giving out -------------------------------------------------------------------------------
@@ -101,7 +100,7 @@ int http_call_id(struct http_call *c)
     if (n == 0)
         return status;
     if (json)
-        c->type = TYPE_JSON;
+        c->type = HTTP_TYPE_JSON;
     if (json && c->session->collected == 0)
         BUF_PUT_LIT(c->out, "{\"ids\":[");
     status = collect(c, name, n, json);
@@ -127,7 +126,7 @@ int http_call_decode(struct http_call *c)
     if (!c->serve->issuer.started) /* no pool, no epoch */
         return http_call_refuse(c, ISSUE_LOADING);
     int64_t unix_ms = c->serve->issuer.gen.epoch_ms + parts.time;
-    c->type = json ? TYPE_JSON : c->type;
+    c->type = json ? HTTP_TYPE_JSON : c->type;
     buf_printf(c->out,
                json ? "{\"id\":\"%llu\",\"time\":\"%s\",\"unix_ms\":%lld,\"worker\":%u,"
                       "\"sequence\":%u}\n"

@@ -65,29 +65,12 @@ void exposition_label(struct exposition *e, const char *key, struct span value)
     e->labelled = true;
 }
 
-static void put_decimal(struct buf *b, int64_t v, unsigned decimals)
-{
-    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v, unit = 1;
-    while (decimals-- > 0)
-        unit *= 10;
-    if (v < 0)
-        buf_put_char(b, '-');
-    buf_put_u64(b, rest / unit);
-    rest %= unit;
-    if (rest > 0)
-        buf_put_char(b, '.');
-    for (; rest > 0; rest %= unit) {
-        unit /= 10;
-        buf_put_char(b, (char)('0' + rest / unit));
-    }
-}
-
 void exposition_end(struct exposition *e, int64_t v, unsigned decimals)
 {
     if (e->labelled)
         buf_put_char(e->out, '}');
     buf_put_char(e->out, ' ');
-    put_decimal(e->out, v, decimals);
+    buf_put_decimal(e->out, v, decimals);
     buf_put_char(e->out, '\n');
 }
 
@@ -100,7 +83,7 @@ static void put_bound(struct buf *b, uint32_t us)
         buf_put_str(b, us < 10 ? "e-06" : "e-05");
         return;
     }
-    put_decimal(b, us, 6);
+    buf_put_decimal(b, us, 6);
     if (us % 1000000 == 0)
         BUF_PUT_LIT(b, ".0");
 }

@@ -94,14 +94,9 @@ static void requests_of(struct page *p, enum serve_protocol protocol, unsigned c
 
 static void requests(struct page *p)
 {
-    static const char *(*const command_of[SERVE_PROTOCOLS])(unsigned) = {
-        [SERVE_MEMCACHED] = serve_memcached_command,
-        [SERVE_REDIS] = serve_redis_command,
-        [SERVE_HTTP] = serve_http_command,
-    };
     for (unsigned protocol = 0; protocol < SERVE_PROTOCOLS; protocol++) {
         for (unsigned i = 0; i < SERVE_COMMANDS; i++) {
-            const char *label = command_of[protocol](i);
+            const char *label = serve_command((enum serve_protocol)protocol, i);
             if (label)
                 requests_of(p, (enum serve_protocol)protocol, i, label);
         }

@@ -11,6 +11,16 @@ uint64_t serve_requests(const struct serve *s, enum serve_protocol p, enum serve
     return n;
 }
 
+const char *serve_command(enum serve_protocol p, unsigned index)
+{
+    static const char *(*const of[SERVE_PROTOCOLS])(unsigned) = {
+        [SERVE_MEMCACHED] = serve_memcached_command,
+        [SERVE_REDIS] = serve_redis_command,
+        [SERVE_HTTP] = serve_http_command,
+    };
+    return of[p](index);
+}
+
 /* HTTP is left out: scrapes and probes take longer than IDs, and their 503 are no lost IDs. */
 static void total(const struct serve *s, struct history_totals *t)
 {

@@ -3,6 +3,7 @@
  * names by which the template (status.html) calls them.
  *
  *   serve, log -> status_gather -> struct status -> the tables of status_page.c -> template.h
+ *                                               -> the table of status_json.c
  *
  * Invariants
  *   - A number that is not known is STATUS_UNKNOWN, and is shown as a dash.
@@ -32,15 +33,15 @@ struct status {
     int64_t hour_issued, hour_failed, hour_rollbacks, hour_rotations, rate_most_milli, p999_most_ns,
         rate_top_milli, rate_half_milli, back_top, before, before_middle;
     /* Since the start. */
-    int64_t issued, rollbacks, rotations, exhausted, peak, waited_ms, clock_jumps;
+    int64_t issued, rollbacks, rotations, exhausted, peak, waited_ms, waited_us, clock_jumps;
     /* workerIds */
     int64_t held, wanted, active, left_ms, horizon_ms, mature_after_ms;
     /* The pool. */
-    int64_t pool_free, pool_size, era, skew_ms, max_skew_ms, renewals, renewals_failed,
-        renewals_lost, renewed_ago_ms, data_loss, lifetime_ms, end_ms, coordinator_p50_ns,
-        coordinator_p99_ns;
+    int64_t pool_free, pool_size, era, skew_ms, max_skew_ms, grants_ms, first_grants_ms, renewals,
+        renewals_renewed, renewals_again, renewals_reasserted, renewals_failed, renewals_lost,
+        renewed_ago_ms, data_loss, lifetime_ms, end_ms, coordinator_p50_ns, coordinator_p99_ns;
     /* The process. */
-    int64_t resident, cpu_ms, open_fds, max_fds, max_connections;
+    int64_t resident, cpu_ms, cpu_us, open_fds, max_fds, max_connections;
 
     /* The item of a list that is being shown. */
     const char *finding, *check, *check_state, *check_mark, *check_word, *worker_use, *worker_state,

@@ -90,6 +90,7 @@ static void gather_workers(struct status *v)
     v->exhausted = (int64_t)g->stats.exhausted;
     v->peak = g->stats.peak;
     v->waited_ms = (int64_t)(v->s->issuer.waited_us / 1000);
+    v->waited_us = (int64_t)v->s->issuer.waited_us;
     v->clock_jumps = (int64_t)f->clock_jumps;
 }
 
@@ -108,6 +109,11 @@ static void gather_pool(struct status *v)
     v->era = pool ? (int64_t)f->era : STATUS_UNKNOWN;
     v->skew_ms = f->answered ? f->skew_ms : STATUS_UNKNOWN;
     v->max_skew_ms = pool ? f->max_skew_ms : STATUS_UNKNOWN;
+    v->grants_ms = pool ? f->horizon_ms : STATUS_UNKNOWN;
+    v->first_grants_ms = pool ? f->first_horizon_ms : STATUS_UNKNOWN;
+    v->renewals_renewed = (int64_t)f->renewals_renewed;
+    v->renewals_again = (int64_t)f->renewals_again;
+    v->renewals_reasserted = (int64_t)f->renewals_reasserted;
     v->renewals = (int64_t)(f->renewals_renewed + f->renewals_again + f->renewals_reasserted);
     v->renewals_failed = (int64_t)f->renewals_failed;
     v->renewals_lost = (int64_t)f->renewals_lost;
@@ -149,6 +155,7 @@ static void gather_process(struct status *v)
     process_read(&p);
     v->resident = p.resident_bytes;
     v->cpu_ms = p.cpu_us == PROCESS_UNKNOWN ? STATUS_UNKNOWN : p.cpu_us / 1000;
+    v->cpu_us = p.cpu_us;
     v->open_fds = p.open_fds;
     v->max_fds = p.max_fds;
     v->max_connections = v->s->max_connections;

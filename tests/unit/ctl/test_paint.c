@@ -1,4 +1,4 @@
-/* Pages of cells: nothing outside, the right characters, only what changed; and top's words. */
+/* Pages of cells: nothing outside, the right characters; and top's words. */
 #include "ctl/args.h"
 #include "ctl/top.h"
 
@@ -24,14 +24,6 @@ static const char *plain(const struct paint *p, bool utf8)
 {
     FILE *f = begin();
     paint_plain(p, utf8, f);
-    assert_int_equal(fclose(f), 0);
-    return text;
-}
-
-static const char *ansi(const struct paint *p, const struct paint *before, bool color)
-{
-    FILE *f = begin();
-    paint_ansi(p, before, true, color, f);
     assert_int_equal(fclose(f), 0);
     return text;
 }
@@ -116,29 +108,6 @@ static void bars_and_charts(void **state)
     paint_free(&p);
 }
 
-static void a_terminal_gets_what_changed(void **state)
-{
-    struct paint p = {0}, before = {0};
-    (void)state;
-    assert_true(paint_size(&p, 2, 6, false));
-    paint_put(&p, PAINT_BAD, "no");
-    paint_next(&p);
-    paint_put(&p, PAINT_PLAIN, "same");
-    assert_string_equal(
-        ansi(&p, &before, true),
-        "\033[0m\033[2J\033[1;1H\033[0;1;31mno\033[0m\033[K\033[2;1Hsame\033[K\033[H");
-    assert_null(strstr(ansi(&p, &before, false), "31m"));
-    assert_true(paint_size(&before, 2, 6, false));
-    paint_next(&before);
-    paint_put(&before, PAINT_PLAIN, "same");
-    assert_string_equal(ansi(&p, &before, true), "\033[1;1H\033[0;1;31mno\033[0m\033[K\033[H");
-    assert_string_equal(ansi(&p, &p, true), "\033[H");
-    assert_true(paint_size(&before, 2, 7, false));
-    assert_non_null(strstr(ansi(&p, &before, true), "\033[2J"));
-    paint_free(&p);
-    paint_free(&before);
-}
-
 static void words(void **state)
 {
     (void)state;
@@ -200,7 +169,6 @@ int main(void)
         cmocka_unit_test_teardown(a_long_text_goes_on_where_nobody_sees_an_edge, forget),
         cmocka_unit_test_teardown(only_characters_of_one_column, forget),
         cmocka_unit_test_teardown(bars_and_charts, forget),
-        cmocka_unit_test_teardown(a_terminal_gets_what_changed, forget),
         cmocka_unit_test(words),
         cmocka_unit_test(history_keeps_the_latest),
         cmocka_unit_test(what_was_meant),

@@ -111,6 +111,7 @@ static void list(void **state)
        "/healthz       the same\n"
        "/v1/id/NAME    ?n=N IDs, one a line, or JSON by Accept\n"
        "/v1/decode/ID  time, workerId, sequence; or JSON by Accept\n"
+       "/v1/status     what the status page tells, as JSON\n"
        "/              the status page; this list with Accept: text/plain\n");
     static const char *const unknown[] = {"/metrics/", "/livezz", "/v1/id", "//", "/favicon.ico"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
@@ -142,6 +143,17 @@ static void status_page(void **state)
     out.p[out.n] = '\0';
     assert_int_equal(strstr(out.p, "\r\n\r\n") + 4 - out.p, out.n);
     assert_int_equal(count("status", SERVE_OK), 2);
+}
+
+static void status_json(void **state)
+{
+    (void)state;
+    struct span in = SPAN(GET("/v1/status"));
+    assert_int_equal(run(&in).verdict, NET_MORE);
+    const char *body = body_of("200 OK");
+    assert_non_null(strstr(out.p, "\r\nContent-Type: application/json\r\n"));
+    assert_memory_equal(body, "{\"version\":\"" SIDFLAKE_VERSION "\",", 14);
+    assert_int_equal(count("status_json", SERVE_OK), 1);
 }
 
 static int fresh_connection(void **state)
@@ -286,11 +298,11 @@ static void over_limit(void **state)
 static void labels(void **state)
 {
     (void)state;
-    static const char *const names[] = {"metrics", "livez",  "readyz", "id",
-                                        "decode",  "status", "other"};
-    for (unsigned i = 0; i < 7; i++)
+    static const char *const names[] = {"metrics", "livez",  "readyz",      "id",
+                                        "decode",  "status", "status_json", "other"};
+    for (unsigned i = 0; i < 8; i++)
         assert_string_equal(serve_http_command(i), names[i]);
-    assert_null(serve_http_command(7));
+    assert_null(serve_http_command(8));
     assert_null(serve_http_command(SERVE_COMMANDS - 1));
 }
 
@@ -304,7 +316,7 @@ int main(void)
         TEST(pieces),        TEST(heads),
         TEST(metrics_types), TEST(no_room),
         TEST(over_limit),    TEST(labels),
-        TEST(status_page),
+        TEST(status_page),   TEST(status_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,7 @@ static void nobody(void **state)
     check(GET("/livez") "\r\n", "200 ");
     check(GET("/readyz") "\r\n", "200 ");
     check(GET("/") "\r\n", "401 "); /* it shows what is logged */
+    check(GET("/v1/status") "\r\n", "401 ");
     assert_int_equal(count("id", SERVE_REFUSED), 2);
     assert_int_equal(s.issuer.gen.stats.issued, 0);
 }
@@ -66,6 +67,7 @@ static void users(void **state)
     check(AS(ANN, "/v1/id/a%22b%5cc%2fd"), "200 ");
     check(AS(ANN, "/v1/decode/1"), "200 ");
     check(AS(ANN, "/"), "200 ");
+    check(AS(ANN, "/v1/status"), "200 ");
     check("GET /v1/id/orders" HOST "authorization: basic   " ANN "\r\n\r\n", "200 ");
     check(GET("/v1/id/orders") "\r\n", "401 "); /* each request anew */
 }
@@ -99,6 +101,7 @@ static void closed(void **state)
     check(AS(ANN, "/v1/id/orders"), "403 ");
     check(GET("/v1/decode/1") "\r\n", "403 ");
     check(GET("/") "\r\n", "200 ");
+    check(GET("/v1/status") "\r\n", "200 ");
     check(GET("/readyz") "\r\n", "200 ");
 }
 

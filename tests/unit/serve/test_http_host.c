@@ -64,6 +64,7 @@ static void hosts(void **state)
         check("/v1/id/orders", text, 421);
         check("/metrics", text, 421);
         check("/", text, 421);
+        check("/v1/status", text, 421);
         check("/v1/decode/1", text, 421);
         check("/livez", text, 200);
         check("/readyz", text, 200);
@@ -100,6 +101,7 @@ static void sites(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         check("/v1/id/orders", cases[i].headers, cases[i].id);
         check("/", cases[i].headers, cases[i].page);
+        check("/v1/status", cases[i].headers, cases[i].id);
         check("/metrics", cases[i].headers, 200);
     }
     assert_int_equal(s.issuer.gen.stats.issued, 5);

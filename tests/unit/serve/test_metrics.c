@@ -115,7 +115,7 @@ static int full(void **state)
     s.issuer.names.entry[0].issued = 18000000000000000000u / 2;
     serve_count(&s, SERVE_HTTP, 3, SERVE_OK);
     serve_count(&s, SERVE_HTTP, 3, SERVE_OK);
-    serve_count(&s, SERVE_HTTP, 6, SERVE_MISS);
+    serve_count(&s, SERVE_HTTP, 7, SERVE_MISS);
     return 0;
 }
 
