@@ -88,8 +88,9 @@ def status(case):
         reply = s.http("/v1/status")
         assert reply.status == 200 and reply.headers["content-type"] == "application/json", reply
         return json.loads(reply.text)
+    until("it is said", lambda: "no pool" in read()["why"])
     j = read()
-    assert j["ready"] is False and "no pool" in j["why"] and j["state"] == "fail", j
+    assert j["ready"] is False and j["state"] == "fail", j
     assert (j["pool"]["free"], j["workers"]["left_ms"], j["worker_ids"]) == (None, None, []), j
     case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
     s.wait_held(2)
