@@ -527,7 +527,7 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ta
     if (c->stranger && n->conf.login_timeout_us > 0)
         sweep_watch(c);
     if (svc->slots == 0)
-        room_enter(c);
+        room_enter(c, c->stranger ? ROOM_STRANGERS : ROOM_GUESTS);
     return c;
 }
 
