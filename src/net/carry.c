@@ -221,6 +221,8 @@ static bool adopt_link(struct conn *c, const struct parcel_record *r)
         return false;
     c->relay->tunnel = flags & LINK_TUNNEL;
     c->relay->loud = flags & LINK_LOUD;
+    if (c->relay->loud)
+        link_is_extra(c->relay->l);
     for (unsigned i = 0; i < FRAME_CHANNELS; i++)
         if (!parcel_get_u64(&body, &c->relay->subs.n[i]))
             return false;

@@ -24,6 +24,7 @@
 #define LOOK      128                /* IDs issued between two looks at the clock … */
 #define LOOK_MUCH 16                 /* … where many have had a turn since the loop looked */
 #define HEAR_FROM 4096               /* bytes unread: behind fewer an end shows by itself */
+#define AT_ONCE   512                /* bytes dealt with as they come, however many come */
 #define PER_ID    16                 /* bytes taken or written that cost as much as one, about */
 #define REPLY_MAX (NET_OUT_MAX - FLUSH_AT) /* bytes of a reply, whatever stands before it */
 
@@ -156,13 +157,18 @@ static bool fill(struct conn *c, size_t *n, bool *full)
     return true;
 }
 
+/* Bytes that have come, and were not read. */
+static size_t arrived(const struct conn *c)
+{
+    int n = 0;
+    return ioctl(c->rd.fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
+}
+
 /* There is something, and room for it. */
 static bool may_hear(const struct conn *c)
 {
-    int unread = 0;
     size_t most = kept_span(&c->in).n + NET_IN_MAX;
-    return most <= NET_HEARD_MAX && memory_has_room(c->net, 2 * most) &&
-           ioctl(c->rd.fd, FIONREAD, &unread) == 0 && unread >= HEAR_FROM;
+    return most <= NET_HEARD_MAX && memory_has_room(c->net, 2 * most) && arrived(c) >= HEAR_FROM;
 }
 
 size_t conn_hear(struct conn *c)
@@ -334,11 +340,11 @@ static void await_turn(struct conn *c)
     turns_add(c);
 }
 
-/* What has been read and waits for its turn is kept: its client has done nothing to be closed for
- * that. */
-static bool may_defer(const struct net *n)
+/* Where many have come, whoever asks for much waits, whatever is known of it: what it has sent
+ * stays in the kernel, as it would be copied for nothing. */
+static bool asks_much(const struct conn *c)
 {
-    return turns_crowded(n) && memory_has_room(n, n->conf.memory / 2);
+    return turns_crowded(c->net) && kept_span(&c->in).n + arrived(c) > AT_ONCE;
 }
 
 static void turn(struct conn *c, bool may_read, uint32_t quota)
@@ -356,14 +362,6 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     if (may_read && !t.full && !fill(c, &t.in.n, &t.full) && c->state == CONN_DEAD)
         return;
     t.work = t.in.n / PER_ID;
-    if (t.in.n > NET_BLOCK && may_read && may_defer(n)) { /* whatever is known of it */
-        c->active_us = n->now_us = clock_mono_us(n->conf.clock);
-        if (give_back_input(c, t.in))
-            await_turn(c);
-        else
-            conn_close(c);
-        return;
-    }
     buf_init(&out, n->out, NET_OUT_MAX);
     out.n = kept_take(n, &c->out, n->out);
     if (n->now_us == 0)
@@ -456,7 +454,7 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
         ev_io_stop(loop, w);
         return;
     }
-    if (turns_waits(c)) {
+    if (turns_waits(c) || asks_much(c)) {
         await_turn(c);
         return;
     }
@@ -529,7 +527,7 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ta
     if (c->stranger && n->conf.login_timeout_us > 0)
         sweep_watch(c);
     if (svc->slots == 0)
-        room_enter(c);
+        room_enter(c, c->stranger ? ROOM_STRANGERS : ROOM_GUESTS);
     return c;
 }
 

@@ -4,8 +4,8 @@
  *
  * Over the limit the connections that hold most are closed, which are those whose clients do not
  * take their replies or do not end their requests: whoever does holds nothing between two turns.
- * Of clients that nobody has asked who they are it is the party that holds most whose are closed
- * (the lots of room.c): many that hold little each may not drive out one that holds more.
+ * It is the party that holds most whose are closed (the lots of room.c), and of those who have
+ * logged in the user of a party: many that hold little each may not drive out one that holds more.
  * What stands in links that clients share is nobody's, and closing clients would not make it less:
  * those links are few, each has a bound of its own (link_has_room), and they count apart. One that
  * was replaced is kept by the client that does not take its reply, if there is one, and counts as

@@ -107,6 +107,8 @@ struct net_service {
     void (*open)(struct net_service *svc, void *session, uint8_t tag);
     /* MAY: whether it has still to show who it is. Where it has once not, it is not asked again. */
     bool (*stranger)(const struct net_service *svc, const void *session);
+    /* MAY: the number of the user that it has shown to be; 0: it has none. */
+    uint32_t (*user)(const struct net_service *svc, const void *session);
     /* MAY: of a stranger that waits: it is we who look at what it has shown first. Its time does
      * not end meanwhile. */
     bool (*checked)(const struct net_service *svc, const void *session);

@@ -83,7 +83,7 @@ struct conn {
     struct link watch;   /* net.watched, or none */
     struct link slot;    /* net.slotted, or none */
     struct link place;   /* in lot */
-    struct lot *lot;     /* of room.c; NULL: it is not asked to make room */
+    struct lot *lot;     /* of room.c; NULL: none, and it is not asked to make room */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
     uint8_t tag;           /* of the listener it came by */
@@ -115,6 +115,7 @@ struct conn {
 enum room_kind {
     ROOM_STRANGERS,
     ROOM_GUESTS, /* nobody asks them who they are */
+    ROOM_KNOWN,  /* have logged in: nobody takes their place */
     ROOM_KINDS
 };
 
@@ -219,20 +220,21 @@ void conn_drain(struct conn *c);
 void conn_end(struct conn *c, enum net_end why);
 
 void room_init(struct net *n);
-void room_enter(struct conn *c); /* one without a slot */
-void room_leave(struct conn *c); /* twice does no harm */
+void room_enter(struct conn *c, enum room_kind kind); /* one without a slot; leaves another */
+void room_leave(struct conn *c);                      /* twice does no harm */
 /* There is a place for whoever holds the other end of fd; if need be another's, who is closed. */
 bool room_for(struct net *n, const struct net_service *svc, int fd);
 /* The same for one more link of c's own, where they are used up. */
 bool room_for_link(struct upstream *up, const struct conn *c);
 size_t *room_held(struct lot *l); /* for memory.c alone */
 
-/* After a turn this is not asked of who has logged in, and it is in no lot. */
+/* After a turn this is not asked of who has logged in, and nobody takes its place. */
 static inline bool conn_is_stranger(struct conn *c)
 {
     if (!c->stranger || c->svc->stranger(c->svc, c->session))
         return c->stranger;
-    room_leave(c);
+    if (c->lot)
+        room_enter(c, ROOM_KNOWN);
     return c->stranger = false;
 }
 

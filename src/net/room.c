@@ -5,9 +5,10 @@
  *                  1     2..3   4..7   8..15 ...
  *     strangers  [ A ]  [   ]  [ B ]  [   ]         B: the one that came first ... the latest
  *     guests     [ C ]  [ A ]  [   ]  [   ]
+ *     known      [ D ]  [   ]  [   ]  [ B ]         make no room: nobody takes their place
  *
  * Of a party (net_peer.id) the strangers are one lot, and the guests, whom nobody asks who they
- * are, another. Who has logged in is in none: nobody takes that place.
+ * are, another. Of those who have logged in there is one for each user of each party.
  *
  * The same lots tell who makes room for a link of another's own to the server behind (uplink.c),
  * and whose connections are closed when too much is kept (memory.c).
@@ -86,15 +87,19 @@ void room_init(struct net *n)
             link_init(&n->room.ranks[i][k]);
 }
 
-/* Without memory for its party it is in no lot, and is not asked to make room. */
-void room_enter(struct conn *c)
+/* Without memory for its party it is in no lot, and is not asked to make room. A user of a party
+ * has a party's place to himself. */
+void room_enter(struct conn *c, enum room_kind kind)
 {
     struct net_peer peer;
     peer_of(c->rd.fd, &peer);
+    if (kind == ROOM_KNOWN && c->svc->user)
+        peer.id[1] ^= c->svc->user(c->svc, c->session) * UINT64_C(0x9e3779b97f4a7c15);
+    room_leave(c);
     struct party *p = party_of(&c->net->room, peer.id);
     if (!p)
         return;
-    c->lot = &p->lot[c->stranger ? ROOM_STRANGERS : ROOM_GUESTS];
+    c->lot = &p->lot[kind];
     c->lot->n++;
     link_append(&c->lot->conns, &c->place);
     rank(&c->net->room, c->lot);

@@ -11,8 +11,9 @@
  *
  * A single request may be dear, too, and there may be one from each of many: so whoever took long
  * with the latest ones comes into the list with the next as well, instead of having its turn when
- * it is heard. So whoever asks for little waits for one round and for the turns of those who came
- * at the same time and ask for little, too, however many have much to do.
+ * it is heard; and so does, in a crowd, whoever has sent much. So whoever asks for little waits for
+ * one round and for the turns of those who came at the same time and ask for little, too, however
+ * many have much to do.
  *
  * And where many come at the same time who ask for little, those in the list do not wait for all of
  * them: after each ROUND_US of their turns it has its round, and so half of the time.
@@ -106,14 +107,15 @@ bool turns_crowded(const struct net *n)
 
 /* A turn may seem long because the processor was somebody else's: one alone says nothing, and none
  * says anything of who has asked for little. Nobody who takes no longer than the rest of a crowd is
- * as dear as those who take long whenever they come. */
+ * as dear as those who take long whenever they come. And who takes a while stays as dear as he is:
+ * in the list, where he waits for that, there is no crowd. */
 void turns_note(struct conn *c, int64_t us, bool ended, size_t work)
 {
-    bool counts = work > LIGHT;
+    bool counts = work > LIGHT && us > LIGHT_US;
     if (counts && us > TURN_MAX)
         c->dear = c->dear + 2 < DEAR_MAX ? (uint8_t)(c->dear + 2) : DEAR_MAX;
-    else if (counts && us > LIGHT_US && turns_crowded(c->net) && c->dear <= DEAR_ALL)
-        c->dear = (uint8_t)(c->dear + (c->dear < DEAR_ALL));
+    else if (counts && c->dear <= DEAR_ALL)
+        c->dear = (uint8_t)(c->dear + (c->dear < DEAR_ALL && turns_crowded(c->net)));
     else
         c->dear = (uint8_t)(c->dear - (ended && c->dear > 0));
 }

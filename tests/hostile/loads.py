@@ -6,6 +6,7 @@ from scene import PASSWORD, WRONG, Load
 
 E = wire.Resp.encode
 PROXY, ALONE, LOGIN = {}, {"there": ("memcached",)}, {"users": 1}
+BESIDE = {"asked": ("memcached",)}  # the other server has time
 NUL = b"noreply\0"
 # Each is silent for memcached, and has a reply for whoever takes `noreply\0` for another word.
 THEFT = b"".join(odd + b"\r\nget nokey nokey2\r\n" for odd in (
@@ -55,6 +56,10 @@ LOADS = [
     pipelined("batches", "`LPOP id:x 1024`", E("LPOP", "id:x", "1024")),
     pipelined("many-args", "`EXISTS` of 5,500 IDs", E("EXISTS", *(5500 * ["id:x"])), connections=200,
               **ALONE),
+    Load("at-once", 4, "3,000 connections: `EXISTS` of 4 KB, all at once", connections=3000, every_ms=250,
+         again=b"EXISTS" + 798 * b" id:x" + b"\r\n", seconds=4, **ALONE),
+    pipelined("set-60k", "`SET` of 60 KB", E("SET", "large", 60_000 * "x"), connections=500, **BESIDE),
+    pipelined("set-1m", "`SET` of 1 MB", E("SET", "large", 1_000_000 * "x"), connections=500, **BESIDE),
     pipelined("foreign", "`GET` of another key", E("GET", "a")),
     pipelined("foreign-unread", "`GET` of 20 KiB, unread", E("GET", "large"), connections=100, read=0,
               first=E("SET", "large", 20_000 * "x")),

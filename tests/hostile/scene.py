@@ -71,7 +71,8 @@ class Load:
     to: str = "redis"  # or memcached, http
     connections: int = 4
     first: bytes = b""  # sent once on each connection …
-    again: bytes = b""  # … and that for ever after
+    again: bytes = b""  # … and that for ever after …
+    every_ms: int = 0  # … or once in so long, all at the same time
     read: int = -1  # bytes a second that each connection reads; -1: all
     reopen: bool = True  # what is closed comes again
     gone_ms: int = -1  # closes so long after it was opened
@@ -79,6 +80,7 @@ class Load:
     options: dict = dataclasses.field(default_factory=dict)
     need: tuple = ()  # options without which it makes no sense
     there: tuple = ("redis", "memcached")  # real servers that are behind
+    asked: tuple = ()  # those of them that good clients ask; (): all
     users: int = 0  # who may log in, and must; 0: no passwords
     kubernetes: bool = False  # in the configuration of the manifest
     extra: tuple = ()  # further kinds of good clients
@@ -230,7 +232,7 @@ class Guests:
                 world.place("memcached"), "--http", world.place("http")]
         if load.users:
             argv += ["--user", "good", "--password", PASSWORD, "--logins", str(load.users)]
-        for kind in ["there-" + t for t in load.there] + list(load.extra):
+        for kind in ["there-" + t for t in load.asked or load.there] + list(load.extra):
             argv += ["--also", kind]
         with on(GOOD):
             self.popen = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -264,6 +266,7 @@ def swarm(world, seconds):
     argv += ["--reopen"] if load.reopen else []
     argv += ["--read", str(load.read)] if load.read >= 0 else []
     argv += ["--gone", str(load.gone_ms)] if load.gone_ms >= 0 else []
+    argv += ["--every", str(load.every_ms)] if load.every_ms > 0 else []
     argv += ["--watch", load.watch] if load.watch else []
     with on(HOSTILE):
         return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)

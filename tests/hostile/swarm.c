@@ -38,6 +38,7 @@ struct peer {
     bool was_here;
     int64_t since_us; /* since when it is HERE */
     size_t first_sent, again_at;
+    uint64_t said; /* how often it has said again */
     size_t tail_len;
     char tail[WATCH_MAX]; /* end of what was read last: the watched text may be cut */
 };
@@ -50,7 +51,9 @@ struct swarm {
     size_t first_len, again_len;
     long read_rate; /* bytes a second of each connection; -1: all that comes, 0: nothing */
     bool reopen;
-    long gone_ms; /* closes so long after its first bytes; -1: never */
+    long gone_ms;   /* closes so long after its first bytes; -1: never */
+    long every_ms;  /* all say again at once, so often; 0: each for ever */
+    uint64_t round; /* so often each may have said it */
     const char *watch;
 
     int epoll;
@@ -150,17 +153,20 @@ static bool push(struct swarm *s, struct peer *p, const char *data, size_t len, 
     return true;
 }
 
+static bool has_to_say(const struct swarm *s, const struct peer *p)
+{
+    return p->first_sent < s->first_len || (s->again_len > 0 && p->said < s->round);
+}
+
 static void speak(struct swarm *s, struct peer *p)
 {
     size_t budget = TURN;
     if (!push(s, p, s->first, s->first_len, &p->first_sent, &budget))
         return;
-    if (s->again_len == 0) {
-        expect_events(s, p, false);
-        return;
-    }
-    while (push(s, p, s->again, s->again_len, &p->again_at, &budget))
+    while (has_to_say(s, p) && push(s, p, s->again, s->again_len, &p->again_at, &budget)) {
         p->again_at = 0;
+        p->said++;
+    }
 }
 
 static void hear(struct swarm *s, struct peer *p, size_t most)
@@ -188,10 +194,8 @@ static void serve(struct swarm *s, struct peer *p, uint32_t events)
     if (p->state == HERE && (events & (EPOLLHUP | EPOLLERR)) && s->read_rate >= 0) {
         s->closed_by_peer++;
         leave(s, p);
-    } else if (p->state == HERE && s->again_len == 0 && p->first_sent == s->first_len) {
-        expect_events(s, p, false);
     } else if (p->state == HERE) {
-        expect_events(s, p, true);
+        expect_events(s, p, has_to_say(s, p));
     }
 }
 
@@ -208,6 +212,8 @@ static void tick(struct swarm *s, int64_t now_us)
             leave(s, p);
         } else if (p->state == HERE && s->read_rate > 0) {
             hear(s, p, (size_t)s->read_rate * TICK_US / 1000000 + 1);
+        } else if (p->state == HERE && s->every_ms > 0 && has_to_say(s, p)) {
+            serve(s, p, EPOLLOUT);
         }
     }
 }
@@ -220,6 +226,8 @@ static void run(struct swarm *s)
     bool told = false;
     for (int64_t now = start; now < end; now = place_now_us()) {
         if (now >= next_tick) {
+            s->round =
+                s->every_ms > 0 ? (uint64_t)((now - start) / 1000 / s->every_ms) : UINT64_MAX;
             tick(s, now);
             next_tick = now + TICK_US;
         }
@@ -249,6 +257,7 @@ static const char usage[] =
     "  --seconds S       (1)\n"
     "  --first FILE      sent once on each connection\n"
     "  --again FILE      then sent again and again\n"
+    "  --every MS        that is, once in so long, by all at the same time\n"
     "  --read N          bytes a second that each connection reads; 0: none (all)\n"
     "  --reopen          a connection that closes is opened again\n"
     "  --gone MS         closes a connection so long after it was opened\n"
@@ -275,6 +284,8 @@ static bool read_option(struct swarm *s, int option)
         return s->reopen = true;
     case 'g':
         return (s->gone_ms = strtol(optarg, NULL, 10)) >= 0;
+    case 'e':
+        return (s->every_ms = strtol(optarg, NULL, 10)) > 0;
     case 'w':
         s->watch = optarg;
         return strlen(optarg) > 1 && strlen(optarg) <= WATCH_MAX;
@@ -286,9 +297,11 @@ static bool read_option(struct swarm *s, int option)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"to", 1, NULL, 't'},     {"connections", 1, NULL, 'c'}, {"seconds", 1, NULL, 's'},
-        {"first", 1, NULL, 'f'},  {"again", 1, NULL, 'a'},       {"read", 1, NULL, 'r'},
-        {"reopen", 0, NULL, 'o'}, {"gone", 1, NULL, 'g'},        {"watch", 1, NULL, 'w'},
+        {"to", 1, NULL, 't'},      {"connections", 1, NULL, 'c'},
+        {"seconds", 1, NULL, 's'}, {"first", 1, NULL, 'f'},
+        {"again", 1, NULL, 'a'},   {"read", 1, NULL, 'r'},
+        {"reopen", 0, NULL, 'o'},  {"gone", 1, NULL, 'g'},
+        {"watch", 1, NULL, 'w'},   {"every", 1, NULL, 'e'},
         {NULL, 0, NULL, 0}};
     struct swarm s = {.connections = 1, .seconds = 1, .read_rate = -1, .gone_ms = -1};
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {

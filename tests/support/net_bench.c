@@ -22,7 +22,8 @@ struct session {
     uint64_t got;     /* tokens of the `take` at the front */
     int64_t until_ms; /* of the `until` at the front, or 0 */
     bool known;
-    bool checked; /* has a `check` at the front */
+    uint32_t user; /* that it has said to be, or 0 */
+    bool checked;  /* has a `check` at the front */
 };
 
 /* ---- the toy ----------------------------------------------------------------------------------
@@ -148,8 +149,9 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
         return until(session, turn, line, used, out);
     if (span_starts(line, SPAN("take ")))
         return take(b, session, turn, line, used, out);
-    if (span_eq(line, SPAN("login"))) {
+    if (span_eq(line, SPAN("login")) || span_starts(line, SPAN("login "))) {
         ((struct session *)session)->known = true;
+        ((struct session *)session)->user = line.n > 6 ? (uint32_t)number_of(line, 6) : 0;
         BUF_PUT_LIT(out, "welcome\n");
         return done(used);
     }
@@ -172,6 +174,12 @@ static void session_opened(struct net_service *svc, void *session, uint8_t tag)
 static bool is_stranger(const struct net_service *svc, const void *session)
 {
     return ((const struct net_bench *)svc)->strangers && !((const struct session *)session)->known;
+}
+
+static uint32_t user_of(const struct net_service *svc, const void *session)
+{
+    (void)svc;
+    return ((const struct session *)session)->user;
 }
 
 static bool is_checked(const struct net_service *svc, const void *session)
@@ -202,6 +210,7 @@ void net_bench_init(struct net_bench *b)
                                   .serve = toy,
                                   .open = session_opened,
                                   .stranger = is_stranger,
+                                  .user = user_of,
                                   .checked = is_checked,
                                   .close = session_closed,
                                   .refusal = SPAN("full\n")};

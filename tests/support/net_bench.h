@@ -13,6 +13,7 @@
  *   take N       N tokens, of which there are 1,024 in each millisecond, in turn: "took N"
  *   spin N       "spun", after N us of work
  *   login        "welcome": it is a stranger no more, where strangers is set
+ *   login N      the same, as the user of that number
  *   close        "bye", and closes; what follows it is not answered
  *
  * Invariants

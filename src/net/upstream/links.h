@@ -83,6 +83,7 @@ struct upstream_link {
     bool done;     /* retired, and nothing is expected */
     bool mute;     /* of what was sent last no reply may tell that it was taken */
     bool optional; /* one's own, not open yet: where it is not let in, the shared one will do */
+    bool extra;    /* counted in upstream.extras */
     uint8_t lane;
     uint8_t speaks;      /* the shared lane whose protocol it speaks: lane, where that is shared */
     uint8_t tries;       /* addresses tried */
@@ -150,6 +151,7 @@ struct upstream {
     struct upstream_link *shared[UPSTREAM_SHARED]; /* by lane; NULL: none */
     struct upstream_link *next[UPSTREAM_SHARED];   /* is to take its place once it is open */
     uint32_t others_max;                           /* links but these; 0: no limit */
+    uint32_t extras; /* among them: those that were optional, and those that were replaced */
     struct upstream_stats stats;
     struct ev_timer tick; /* runs while something is expected */
     int64_t timeout_us;
@@ -201,6 +203,9 @@ bool link_has_room(const struct upstream_link *l);
 uint32_t link_share(const struct upstream_link *l, const struct relay *r);
 /* There may be one more link but the shared ones in use: a client's own, or one that is retired. */
 bool upstream_may_own(const struct upstream *up);
+/* The same for one that nobody is in need of: those leave half of them to others. */
+bool upstream_may_have_extra(const struct upstream *up);
+void link_is_extra(struct upstream_link *l); /* it is one from now on */
 bool link_put(struct upstream_link *l, struct span bytes);
 bool link_expect(struct upstream_link *l, const struct expect *x);
 /* Somebody expects a reply behind the one that is not taken, or rests until none is expected. */

@@ -238,6 +238,7 @@ static bool choose(struct relay *r, struct upstream *up, enum upstream_lane lane
         return true;
     if (optional && (r->l = link_new(up, r, UPSTREAM_OWN)) != NULL) {
         r->l->optional = r->own = true;
+        link_is_extra(r->l);
         return true;
     }
     r->own |= lane >= UPSTREAM_OWN;
@@ -261,7 +262,7 @@ static struct upstream_link *link_at_once(const struct relay *r, const struct up
 /* As far as is known: no successor is being refused, and the latest was not. */
 static bool lets_in_more(const struct upstream *up, enum upstream_lane lane)
 {
-    return upstream_may_own(up) && !up->next[lane] && up->unready[lane].until_us == 0;
+    return upstream_may_have_extra(up) && !up->next[lane] && up->unready[lane].until_us == 0;
 }
 
 enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)

@@ -133,11 +133,20 @@ struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int f
     return l;
 }
 
+/* For one more link of c's own; above the limit, as after an upgrade, they first become fewer. */
+static bool has_room_for(struct upstream *up, const struct conn *c)
+{
+    while (!upstream_may_own(up))
+        if (!room_for_link(up, c))
+            return false;
+    return true;
+}
+
 struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane)
 {
     if (upstream_waits(up, lane, speaks(up, owner, lane)))
         return NULL;
-    if (owner && !upstream_may_own(up) && !room_for_link(up, owner->c)) {
+    if (owner && !has_room_for(up, owner->c)) {
         upstream_short(up, "upstream.connections is reached");
         return NULL;
     }
@@ -230,6 +239,7 @@ void link_close(struct upstream_link *l)
         (void)close(l->rd.fd);
     unlist(l);
     up->stats.connections--;
+    up->extras -= l->extra;
     link_remove(&l->dirty);
     link_remove(&l->all);
     link_append(&up->net->broken, &l->all);
@@ -356,6 +366,19 @@ bool upstream_may_own(const struct upstream *up)
     return up->others_max == 0 || up->stats.connections - used < up->others_max;
 }
 
+/* Nobody gives one back for want of need. */
+bool upstream_may_have_extra(const struct upstream *up)
+{
+    return upstream_may_own(up) &&
+           (up->others_max == 0 || up->extras < up->others_max - up->others_max / 2);
+}
+
+void link_is_extra(struct upstream_link *l)
+{
+    l->up->extras += !l->extra;
+    l->extra = true;
+}
+
 bool link_put(struct upstream_link *l, struct span bytes)
 {
     struct net *n = l->up->net;
@@ -454,7 +477,7 @@ void link_replace(struct upstream_link *l)
 {
     struct upstream *up = l->up;
     if (l->state != LINK_OPEN || up->shared[l->lane] != l || up->next[l->lane] ||
-        upstream_now_us(up) < up->unready[l->lane].until_us || !upstream_may_own(up))
+        upstream_now_us(up) < up->unready[l->lane].until_us || !upstream_may_have_extra(up))
         return;
     if (!link_new(up, NULL, l->lane))
         upstream_unready(up, l->lane, "");
@@ -471,6 +494,7 @@ void link_deserted(struct upstream_link *l, uint32_t n)
 void link_retire(struct upstream_link *l)
 {
     unlist(l);
+    link_is_extra(l);
     refuse_waiters(l, false);
     if (l->fifo_n == 0) /* else it goes with its last reply */
         link_close(l);

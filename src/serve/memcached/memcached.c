@@ -470,6 +470,12 @@ static bool is_stranger(const struct net_service *svc, const void *session)
     return access_is_stranger(&((const struct mcd_session *)session)->access);
 }
 
+static uint32_t user_of(const struct net_service *svc, const void *session)
+{
+    (void)svc;
+    return ((const struct mcd_session *)session)->access.user;
+}
+
 static bool is_checked(const struct net_service *svc, const void *session)
 {
     (void)svc;
@@ -534,6 +540,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
         .serve = serve_one,
         .open = open_session,
         .stranger = is_stranger,
+        .user = user_of,
         .checked = is_checked,
         .holds = holds,
         .close = close_session,

@@ -416,6 +416,12 @@ static bool is_stranger(const struct net_service *net, const void *session)
     return access_is_stranger(&((const struct rds_session *)session)->access);
 }
 
+static uint32_t user_of(const struct net_service *net, const void *session)
+{
+    (void)net;
+    return ((const struct rds_session *)session)->access.user;
+}
+
 static bool is_checked(const struct net_service *net, const void *session)
 {
     (void)net;
@@ -470,6 +476,7 @@ struct net_service *serve_redis_new(struct serve *s)
                                     .serve = serve,
                                     .open = opened,
                                     .stranger = is_stranger,
+                                    .user = user_of,
                                     .checked = is_checked,
                                     .holds = holds,
                                     .listens = listens,

@@ -2,10 +2,7 @@
  * way, and for how many of clients' own there is room. */
 #include "unit/net/upstream_rig.h"
 
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 static void do_kept(struct net_bench *n, void *arg)
 {
@@ -299,15 +296,6 @@ static int with_large_value(int server, int good, int large)
     return link;
 }
 
-/* Is asked, and answered, there. */
-static void served_at(int link, int client)
-{
-    say(client, "share more\n");
-    expect(link, "more\n");
-    say(link, "OK\r\n");
-    expect(client, "OK\r\n");
-}
-
 static void a_shared_link_makes_way_when_another_was_let_in(void **state)
 {
     (void)state;
@@ -500,80 +488,69 @@ static void where_there_is_none_it_sends_one_at_a_time(void **state)
     (void)close(two);
 }
 
-/* Two parties: who comes by TCP, and who by UNIX. */
-static void a_party_of_guests_has_no_more_than_half_of_them_against_others(void **state)
+/* On the link that is shared, and the reply. */
+static void asks_for_much(int shared, int client)
+{
+    ask_for_much(client, 1);
+    assert_int_equal(heard(shared, MUCH), 1);
+    say(shared, "OK\r\n");
+    expect(client, "OK\r\n");
+}
+
+/* They are nobody's need, and nobody gives one back. */
+static void links_for_those_who_are_loud_leave_half_to_others(void **state)
 {
     (void)state;
-    struct net_bench inside = {.door = b.door};
-    int two = listen_at("127.0.0.2"), c[5], link[5];
-    owned_max = 5;
+    int two = listen_at("127.0.0.2"), large[3], link[4];
+    owned_max = 4;
     start("127.0.0.2");
-    net_bench_inside(&b, &inside);
-    for (int i = 0; i < 5; i++)
-        link[i] = served_by(two, c[i] = dial(&b), "up");
-    served_at(link[0], c[0]); /* it is not the one that was silent longest */
-    int own = dial(&b), in[3], out[3];
-    say(own, "up one\n");
-    expect(own, "down\n"); /* of those who have them all, nobody takes another's */
-    out[0] = served_by(two, in[0] = dial(&inside), "up");
-    expect_end(c[1]);
-    expect_end(link[1]);
-    assert_int_equal(net_bench_ended(&b, NET_END_SLOT), 1);
-    out[1] = served_by(two, in[1] = dial(&inside), "up");
-    expect_end(c[2]);
-    say(in[2] = dial(&inside), "up one\n");
-    expect(in[2], "down\n"); /* three and two: they would only take turns */
-    say(own, "up one\n");
-    expect(own, "down\n");
-    served_at(link[0], c[0]);
-    served_at(link[3], c[3]);
-    served_at(out[0], in[0]);
-    served_at(out[1], in[1]);
-    for (int i = 0; i < 5; i++) {
-        (void)close(c[i]);
-        (void)close(link[i]);
-    }
+    int good = dial(&b), shared = served_by(two, good, "share"), c[3];
     for (int i = 0; i < 3; i++)
-        (void)close(in[i]);
-    (void)close(out[0]);
-    (void)close(out[1]);
-    (void)close(own);
+        asks_for_much(shared, large[i] = dial(&b));
+    for (int i = 0; i < 2; i++)
+        link[i] = served_by(two, large[i], "share");
+    served_at(shared, large[2]);
+    for (int i = 0; i < 2; i++)
+        link[2 + i] = served_by(two, c[i] = dial(&b), "up");
+    say(c[2] = dial(&b), "up one\n");
+    expect(c[2], "down\n");
+    (void)close(large[0]);
+    expect_end(link[0]);
+    (void)close(link[0]);
+    link[0] = served_by(two, large[2], "share");
+    for (int i = 0; i < 3; i++) {
+        (void)close(c[i]);
+        (void)close(large[i]);
+    }
+    for (int i = 0; i < 4; i++)
+        (void)close(link[i]);
+    (void)close(good);
+    (void)close(shared);
     (void)close(two);
 }
 
-/* Each process that comes by UNIX is a party of its own. */
-static void a_party_of_guests_may_have_half_of_them(void **state)
+static void so_do_links_that_are_replaced(void **state)
 {
     (void)state;
-    struct net_bench inside = {.door = b.door};
-    int two = listen_at("127.0.0.2"), c[2], link[4];
-    owned_max = 4;
+    int two = listen_at("127.0.0.2"), c = -1;
+    owned_max = 2;
     start("127.0.0.2");
-    net_bench_inside(&b, &inside);
-    for (int i = 0; i < 2; i++)
-        link[i] = served_by(two, c[i] = dial(&b), "up");
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0)
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (int i = 0; pid == 0 && i < 2; i++)
-        say(dial(&inside), "up one\n");
-    if (pid == 0)
-        for (;;)
-            (void)pause();
-    for (int i = 2; i < 4; i++)
-        expect(link[i] = accepted(two), "one\n");
-    int third = dial(&inside);
-    say(third, "up one\n");
-    expect(third, "down\n");
-    assert_int_equal(net_bench_ended(&b, NET_END_SLOT), 0);
-    (void)kill(pid, SIGKILL);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-    for (int i = 0; i < 4; i++)
-        (void)close(link[i]);
-    (void)close(c[0]);
-    (void)close(c[1]);
-    (void)close(third);
+    int good = dial(&b), large = dial(&b), loud = dial(&b);
+    int shared = served_by(two, good, "share");
+    asks_for_much(shared, loud);
+    int own = served_by(two, loud, "share");
+    say(large, "fetch big\n");
+    expect(shared, "big\n");
+    say(shared, "VALUE big 0 102400\r\n");
+    expect(large, "VALUE big 0 102400\r\n");
+    assert_true(nobody_comes(two));
+    (void)close(served_by(two, c = dial(&b), "up"));
+    (void)close(c);
+    (void)close(good);
+    (void)close(large);
+    (void)close(loud);
+    (void)close(own);
+    (void)close(shared);
     (void)close(two);
 }
 
@@ -595,8 +572,8 @@ int main(void)
         BENCH(links_of_ones_own_are_limited),
         BENCH(who_sends_much_has_a_link_of_its_own_behind_the_first),
         BENCH(where_there_is_none_it_sends_one_at_a_time),
-        BENCH(a_party_of_guests_has_no_more_than_half_of_them_against_others),
-        BENCH(a_party_of_guests_may_have_half_of_them),
+        BENCH(links_for_those_who_are_loud_leave_half_to_others),
+        BENCH(so_do_links_that_are_replaced),
     };
     return cmocka_run_group_tests_name("net/bounds", tests, NULL, NULL);
 }

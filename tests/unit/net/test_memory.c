@@ -307,22 +307,18 @@ static void what_stands_in_ones_own_link_is_ones_own(void **state)
     (void)close(server);
 }
 
-/* Many who keep little each, of one party, and one of another who keeps more than each of them. */
-static void those_are_closed_of_whom_all_together_keep_most(void **state)
+/* Many who keep little each, and one of another party who keeps more than each of them. */
+static void drive_out(int one, int (*come)(void))
 {
-    (void)state;
     static char part[12001];
-    struct net_bench inside = {.door = b.door};
     int few[4 * SMALL];
     memset(part, 'x', sizeof part - 1);
-    b.conf.memory = 100000;
-    net_bench_start(&b, NULL);
-    net_bench_inside(&b, &inside);
-    int one = dial(&inside);
+    part[sizeof part - 1] = '\0';
+    uint64_t before = kept();
     say(one, part);
-    NET_AWAIT(kept() >= sizeof part - 1);
+    NET_AWAIT(kept() >= before + sizeof part - 1);
     for (int i = 0; i < 4 * SMALL; i++)
-        say_what_it_takes(few[i] = dial(&b), part, 4000);
+        say_what_it_takes(few[i] = come(), part, 4000);
     NET_AWAIT(net_bench_ended(&b, NET_END_MEMORY) > 0);
     NET_AWAIT(kept() <= b.conf.memory);
     say(one, "\n");
@@ -333,6 +329,43 @@ static void those_are_closed_of_whom_all_together_keep_most(void **state)
     (void)close(one);
 }
 
+static int dial_there(void)
+{
+    return dial(&b);
+}
+
+static void those_are_closed_of_whom_all_together_keep_most(void **state)
+{
+    (void)state;
+    struct net_bench inside = {.door = b.door};
+    b.conf.memory = 100000;
+    net_bench_start(&b, NULL);
+    net_bench_inside(&b, &inside);
+    drive_out(dial(&inside), dial_there);
+}
+
+static int dial_as(const char *login)
+{
+    int fd = dial(&b);
+    say(fd, login);
+    expect(fd, "welcome\n");
+    return fd;
+}
+
+static int dial_as_the_other(void)
+{
+    return dial_as("login 2\n");
+}
+
+static void so_are_those_of_the_user_that_keeps_most(void **state)
+{
+    (void)state;
+    b.strangers = true;
+    b.conf.memory = 100000;
+    net_bench_start(&b, NULL);
+    drive_out(dial_as("login 1\n"), dial_as_the_other);
+}
+
 #define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 int main(void)
@@ -341,6 +374,7 @@ int main(void)
         NET(those_who_keep_most_are_closed),
         NET(so_are_those_who_take_nothing),
         NET(those_are_closed_of_whom_all_together_keep_most),
+        NET(so_are_those_of_the_user_that_keeps_most),
         BENCH(what_stands_in_a_shared_link_is_nobodys),
         BENCH(what_stands_in_ones_own_link_is_ones_own),
         BENCH(a_link_that_was_replaced_is_the_clients_that_keeps_it),

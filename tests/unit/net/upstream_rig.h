@@ -267,6 +267,15 @@ static inline int served_by(int server, int client, const char *how)
     return link;
 }
 
+/* Is asked, and answered, there. */
+static inline void served_at(int link, int client)
+{
+    say(client, "share more\n");
+    expect(link, "more\n");
+    say(link, "OK\r\n");
+    expect(client, "OK\r\n");
+}
+
 static inline void start(const char *host)
 {
     (void)snprintf(address, sizeof address, "tcp://%s:%u", host, port);

@@ -1,0 +1,158 @@
+/* Links of clients' own: who makes room for another's. */
+#include "net/upstream/links.h"
+#include "upstream_rig.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+/* Two parties: who comes by TCP, and who by UNIX. */
+static void a_party_of_guests_has_no_more_than_half_of_them_against_others(void **state)
+{
+    (void)state;
+    struct net_bench inside = {.door = b.door};
+    int two = listen_at("127.0.0.2"), c[5], link[5];
+    owned_max = 5;
+    start("127.0.0.2");
+    net_bench_inside(&b, &inside);
+    for (int i = 0; i < 5; i++)
+        link[i] = served_by(two, c[i] = dial(&b), "up");
+    served_at(link[0], c[0]); /* it is not the one that was silent longest */
+    int own = dial(&b), in[3], out[3];
+    say(own, "up one\n");
+    expect(own, "down\n"); /* of those who have them all, nobody takes another's */
+    out[0] = served_by(two, in[0] = dial(&inside), "up");
+    expect_end(c[1]);
+    expect_end(link[1]);
+    assert_int_equal(net_bench_ended(&b, NET_END_SLOT), 1);
+    out[1] = served_by(two, in[1] = dial(&inside), "up");
+    expect_end(c[2]);
+    say(in[2] = dial(&inside), "up one\n");
+    expect(in[2], "down\n"); /* three and two: they would only take turns */
+    say(own, "up one\n");
+    expect(own, "down\n");
+    served_at(link[0], c[0]);
+    served_at(link[3], c[3]);
+    served_at(out[0], in[0]);
+    served_at(out[1], in[1]);
+    for (int i = 0; i < 5; i++) {
+        (void)close(c[i]);
+        (void)close(link[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        (void)close(in[i]);
+    (void)close(out[0]);
+    (void)close(out[1]);
+    (void)close(own);
+    (void)close(two);
+}
+
+/* Each process that comes by UNIX is a party of its own. */
+static void a_party_of_guests_may_have_half_of_them(void **state)
+{
+    (void)state;
+    struct net_bench inside = {.door = b.door};
+    int two = listen_at("127.0.0.2"), c[2], link[4];
+    owned_max = 4;
+    start("127.0.0.2");
+    net_bench_inside(&b, &inside);
+    for (int i = 0; i < 2; i++)
+        link[i] = served_by(two, c[i] = dial(&b), "up");
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; pid == 0 && i < 2; i++)
+        say(dial(&inside), "up one\n");
+    if (pid == 0)
+        for (;;)
+            (void)pause();
+    for (int i = 2; i < 4; i++)
+        expect(link[i] = accepted(two), "one\n");
+    int third = dial(&inside);
+    say(third, "up one\n");
+    expect(third, "down\n");
+    assert_int_equal(net_bench_ended(&b, NET_END_SLOT), 0);
+    (void)kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    for (int i = 0; i < 4; i++)
+        (void)close(link[i]);
+    (void)close(c[0]);
+    (void)close(c[1]);
+    (void)close(third);
+    (void)close(two);
+}
+
+/* One who has logged in and has a link of his own. */
+static int with_link(const struct net_bench *by, int server, int *link)
+{
+    int fd = dial(by);
+    say(fd, "login 1\n");
+    expect(fd, "welcome\n");
+    *link = served_by(server, fd, "up");
+    return fd;
+}
+
+/* Of the same user, too: each process that comes by UNIX is a party of its own. */
+static void who_has_logged_in_makes_room_as_guests_do(void **state)
+{
+    (void)state;
+    struct net_bench inside = {.door = b.door};
+    int two = listen_at("127.0.0.2"), c[4], link[4];
+    owned_max = 3;
+    b.strangers = true;
+    start("127.0.0.2");
+    net_bench_inside(&b, &inside);
+    for (int i = 0; i < 3; i++)
+        c[i] = with_link(&b, two, &link[i]);
+    c[3] = with_link(&inside, two, &link[3]);
+    expect_end(c[0]);
+    assert_int_equal(net_bench_ended(&b, NET_END_SLOT), 1);
+    for (int i = 0; i < 4; i++) {
+        (void)close(c[i]);
+        (void)close(link[i]);
+    }
+    (void)close(two);
+}
+
+static void do_lower(struct net_bench *bench, void *arg)
+{
+    bench->svc.upstream->others_max = *(uint32_t *)arg;
+}
+
+/* As after an upgrade with another configuration. */
+static void above_the_limit_they_become_fewer_first(void **state)
+{
+    (void)state;
+    struct net_bench inside = {.door = b.door};
+    int two = listen_at("127.0.0.2"), c[4], link[4];
+    owned_max = 4;
+    start("127.0.0.2");
+    net_bench_inside(&b, &inside);
+    for (int i = 0; i < 4; i++)
+        link[i] = served_by(two, c[i] = dial(&b), "up");
+    owned_max = 3;
+    net_bench_call(&b, do_lower, &owned_max);
+    int other = dial(&inside), its = served_by(two, other, "up");
+    for (int i = 0; i < 2; i++)
+        expect_end(c[i]);
+    assert_int_equal(stats()->connections, 3);
+    for (int i = 0; i < 4; i++) {
+        (void)close(c[i]);
+        (void)close(link[i]);
+    }
+    (void)close(other);
+    (void)close(its);
+    (void)close(two);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BENCH(a_party_of_guests_has_no_more_than_half_of_them_against_others),
+        BENCH(a_party_of_guests_may_have_half_of_them),
+        BENCH(who_has_logged_in_makes_room_as_guests_do),
+        BENCH(above_the_limit_they_become_fewer_first),
+    };
+    return cmocka_run_group_tests_name("net/own", tests, NULL, NULL);
+}
