@@ -203,6 +203,6 @@ enum err_code conf_check(struct conf_load *l)
         check_auto_init, check_logins, check_passwords};
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && !rc; i++)
-        rc = checks[i](l);
+        rc = conf_load_note(l, checks[i](l));
     return rc;
 }

@@ -27,6 +27,7 @@
 #include <stdio.h>
 
 #define CONF_FILE_MAX    (1u << 20) /* bytes of a configuration file */
+#define CONF_ERRORS_MAX  64u        /* that are told at once */
 #define CONF_OPTIONS_MAX 64u        /* more than there are options */
 
 /* epoch_ms of a configuration that leaves the epoch to the pool. */
@@ -126,15 +127,20 @@ struct conf {
  *   envp   "NAME=VALUE" strings ended by NULL, as environ; may be NULL
  *
  * ERR_IO: the file cannot be read. ERR_INVALID, ERR_RANGE: it, a variable or a set is wrong. In
- * both cases *c is empty, as after conf_clear. On success the caller owns *c. Looks at the system's
- * clock (epoch) and reads the files of passwords to see that they can be read.
+ * both cases *c is empty, as after conf_clear. *e is the first that is wrong; errors, which the
+ * caller clears, gets all, a line each and no more than CONF_ERRORS_MAX: those of the file in its
+ * order, up to one of syntax, of the environment, of the sets, and, if there were none, what is at
+ * odds. NULL: nobody asks. On success
+ * the caller owns *c. Looks at the system's clock (epoch) and reads the files of passwords to see
+ * that they can be read.
  */
 enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
-                        char *const *envp, struct err *e) MUST_CHECK;
+                        char *const *envp, struct conf_list *errors, struct err *e) MUST_CHECK;
 
 /* The same with the file's content in memory; name stands for the file in errors. */
 enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml, char *const *sets,
-                             size_t nsets, char *const *envp, struct err *e) MUST_CHECK;
+                             size_t nsets, char *const *envp, struct conf_list *errors,
+                             struct err *e) MUST_CHECK;
 
 /* Frees what c holds and leaves it empty. Allowed on a zeroed struct, and twice. */
 void conf_clear(struct conf *c);

@@ -58,7 +58,7 @@ enum err_code conf_env_apply(struct conf_load *l, char *const *envp)
         struct span value = span_str(*envp);
         struct span name = span_cut(&value, '=');
         if (span_starts(name, SPAN(PREFIX)) && value.p)
-            rc = apply(l, name, value, seen);
+            rc = conf_load_note(l, apply(l, name, value, seen));
     }
     return rc;
 }

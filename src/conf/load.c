@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "conf/doc.h"
+#include "conf/list.h"
 #include "conf/near.h"
 #include "conf/text.h"
 #include "conf/value.h"
@@ -29,6 +30,16 @@ enum err_code conf_load_blame(struct conf_load *l, enum conf_option_id id, size_
     struct err inner = *l->e;
     return err_set(l->e, code, "%s %s: %s", sources[source],
                    source == CONF_SOURCE_ENV ? conf_option_env(env, o) : o->path, inner.text);
+}
+
+enum err_code conf_load_note(struct conf_load *l, enum err_code rc)
+{
+    if (!l->errors || rc == ERR_OK || rc == ERR_NOMEM || l->errors->n == CONF_ERRORS_MAX)
+        return rc;
+    if (!l->first.code)
+        l->first = *l->e;
+    enum err_code added = conf_list_add(l->errors, span_str(l->e->text), l->e);
+    return added ? added : l->errors->n < CONF_ERRORS_MAX ? ERR_OK : rc;
 }
 
 /* ---- defaults ---------------------------------------------------------------------------------
@@ -72,8 +83,8 @@ static enum err_code apply_text(struct conf_load *l, const struct conf_option *o
 static enum err_code apply_file(struct conf_load *l, struct span yaml)
 {
     struct conf_doc *d = NULL;
-    enum err_code rc = conf_marks_read(&l->marks, l->name, yaml, l->e);
-    if (rc || l->marks.empty)
+    enum err_code rc = conf_marks_read(l, yaml);
+    if (rc || l->first.code || l->marks.empty)
         return rc;
     rc = conf_doc_read(yaml, &d, l->e);
     if (rc)
@@ -118,17 +129,22 @@ static enum err_code load(struct conf_load *l, struct span yaml, char *const *se
     if (!rc && envp)
         rc = conf_env_apply(l, envp);
     for (size_t i = 0; i < nsets && !rc; i++)
-        rc = apply_set(l, sets[i]);
-    if (!rc)
+        rc = conf_load_note(l, apply_set(l, sets[i]));
+    if (!rc && !l->first.code) /* else what they look at may not be what was meant */
         rc = conf_check(l);
+    if (rc != ERR_NOMEM && l->first.code) {
+        *l->e = l->first;
+        return l->first.code;
+    }
     return rc ? rc : conf_check_oddities(l);
 }
 
 enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml, char *const *sets,
-                             size_t nsets, char *const *envp, struct err *e)
+                             size_t nsets, char *const *envp, struct conf_list *errors,
+                             struct err *e)
 {
     struct err ignored;
-    struct conf_load l = {.conf = c, .name = name, .e = e ? e : &ignored};
+    struct conf_load l = {.conf = c, .name = name, .e = e ? e : &ignored, .errors = errors};
     memset(c, 0, sizeof *c);
     enum err_code rc = load(&l, yaml, sets, nsets, envp);
     conf_marks_clear(&l.marks);
@@ -148,18 +164,18 @@ static enum err_code read_file(const char *file, char *mem, size_t *n, struct er
 }
 
 enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
-                        char *const *envp, struct err *e)
+                        char *const *envp, struct conf_list *errors, struct err *e)
 {
     size_t n = 0;
     memset(c, 0, sizeof *c);
     if (!file)
-        return conf_load_text(c, NULL, span_of(NULL, 0), sets, nsets, envp, e);
+        return conf_load_text(c, NULL, span_of(NULL, 0), sets, nsets, envp, errors, e);
     char *mem = malloc(CONF_FILE_MAX + 1);
     if (!mem)
         return err_set(e, ERR_NOMEM, "no memory to read %s", conf_text_name(file));
     enum err_code rc = read_file(file, mem, &n, e);
     if (!rc)
-        rc = conf_load_text(c, file, span_of(mem, n), sets, nsets, envp, e);
+        rc = conf_load_text(c, file, span_of(mem, n), sets, nsets, envp, errors, e);
     free(mem);
     return rc;
 }

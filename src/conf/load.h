@@ -24,6 +24,8 @@ struct conf_load {
     struct conf_marks marks;
     enum conf_source source[CONF_OPTIONS]; /* of the value in conf */
     struct err *e;                         /* never NULL */
+    struct conf_list *errors;              /* all of them; NULL: the first is the end */
+    struct err first;                      /* of errors */
 };
 
 #define CONF_WHOLE_VALUE SIZE_MAX
@@ -32,6 +34,10 @@ struct conf_load {
  * else CONF_WHOLE_VALUE. Returns code. */
 enum err_code conf_load_blame(struct conf_load *l, enum conf_option_id id, size_t item,
                               enum err_code code);
+
+/* rc, with its text in l->e, is the end, or, where all errors are wanted, goes to the others and is
+ * ERR_OK. */
+enum err_code conf_load_note(struct conf_load *l, enum err_code rc) MUST_CHECK;
 
 /* What no single value shows: addresses given twice, options at odds with each other, a password
  * file that cannot be read. */

@@ -2,7 +2,7 @@
 
 #include "base/int64.h"
 
-#include "conf/conf.h"
+#include "conf/load.h"
 #include "conf/near.h"
 #include "conf/text.h"
 #include "conf/value.h"
@@ -14,6 +14,7 @@ struct walk {
     yaml_parser_t parser;
     yaml_event_t event; /* the one being looked at */
     bool has_event;
+    struct conf_load *load;
     const char *name;
     struct span yaml;
     struct conf_marks *marks;
@@ -86,6 +87,36 @@ static enum err_code next(struct walk *w)
     return ERR_OK;
 }
 
+/* To the end of what the event begins. */
+static enum err_code skip(struct walk *w)
+{
+    enum err_code rc = ERR_OK;
+    for (unsigned depth = 0; !rc; rc = next(w)) {
+        yaml_event_type_t type = w->event.type;
+        depth += type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT;
+        depth -= type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT;
+        if (depth == 0)
+            break;
+    }
+    return rc;
+}
+
+/* The event begins a value that will not do: it is blamed, and passed over. */
+static enum err_code wrong(struct walk *w, enum err_code code)
+{
+    enum err_code rc = conf_load_note(w->load, blame_here(w, code));
+    return rc ? rc : skip(w);
+}
+
+/* The same for a key, and its value with it. */
+static enum err_code wrong_key(struct walk *w)
+{
+    enum err_code rc = wrong(w, ERR_INVALID);
+    if (!rc)
+        rc = next(w);
+    return rc ? rc : skip(w);
+}
+
 static struct span scalar(const struct walk *w)
 {
     return span_of((const char *)w->event.data.scalar.value, w->event.data.scalar.length);
@@ -145,7 +176,7 @@ static enum err_code unknown_key(struct walk *w, const char *group)
     }
     (void)err_set(w->e, ERR_INVALID, "expected one of %s%s%s, found %s%s", keys,
                   group ? " in " : "", group ? group : "", found(w, quoted), near);
-    return blame_here(w, ERR_INVALID);
+    return wrong_key(w);
 }
 
 static enum err_code seen_before(struct walk *w, struct conf_mark first)
@@ -153,46 +184,59 @@ static enum err_code seen_before(struct walk *w, struct conf_mark first)
     char quoted[CONF_QUOTE_MAX];
     (void)err_set(w->e, ERR_INVALID, "expected each key once, found %s again after line %zu",
                   found(w, quoted), first.line);
-    return blame_here(w, ERR_INVALID);
+    return wrong_key(w);
 }
 
 /* A scalar without NUL: libcyaml would cut it there. */
-static enum err_code check_scalar(struct walk *w, const struct conf_option *o)
+static bool is_text(struct walk *w)
 {
-    char quoted[CONF_QUOTE_MAX];
     bool scalar_event = w->event.type == YAML_SCALAR_EVENT;
     bool null_word = scalar_event && is_null(w) && scalar(w).n > 0;
-    if (scalar_event && !null_word && !memchr(scalar(w).p, '\0', scalar(w).n))
-        return ERR_OK;
-    (void)conf_value_expected(o, ERR_INVALID, found(w, quoted), w->e);
-    return blame_here(w, ERR_INVALID);
+    return scalar_event && !null_word && !memchr(scalar(w).p, '\0', scalar(w).n);
+}
+
+/* The event is the value, or an item of a list. */
+static enum err_code try(struct walk *w, const struct conf_option *o)
+{
+    char quoted[CONF_QUOTE_MAX];
+    struct conf *c = w->load->conf;
+    enum err_code rc = !is_text(w) ? conf_value_expected(o, ERR_INVALID, found(w, quoted), w->e)
+                       : o->type == CONF_TYPE_LIST ? conf_value_add(o, c, scalar(w), w->e)
+                                                   : conf_value_set(o, c, scalar(w), w->e);
+    return rc ? wrong(w, rc) : ERR_OK;
 }
 
 static enum err_code walk_list(struct walk *w, const struct conf_option *o)
 {
     struct conf_marks_of *of = &w->marks->of[conf_option_id(o)];
     char quoted[CONF_QUOTE_MAX];
+    bool over = false;
     if (w->event.type != YAML_SEQUENCE_START_EVENT) {
         (void)err_set(w->e, ERR_INVALID, "expected a list for %s, found %s", o->path,
                       found(w, quoted));
-        return blame_here(w, ERR_INVALID);
+        return wrong(w, ERR_INVALID);
     }
     of->item = calloc((size_t)o->max, sizeof *of->item);
     if (!of->item)
         return err_set(w->e, ERR_NOMEM, "no memory for %s", o->path);
+    conf_value_clear(o, w->load->conf);
     for (;;) {
         enum err_code rc = next(w);
         if (rc || w->event.type == YAML_SEQUENCE_END_EVENT)
             return rc;
-        rc = check_scalar(w, o);
-        if (rc)
-            return rc;
-        if (of->n == (size_t)o->max) {
+        if (over) {
+            rc = skip(w);
+        } else if (of->n == (size_t)o->max) {
             (void)err_set(w->e, ERR_RANGE, "expected at most %zu items for %s, found more", of->n,
                           o->path);
-            return blame_here(w, ERR_RANGE);
+            over = true;
+            rc = wrong(w, ERR_RANGE);
+        } else {
+            of->item[of->n++] = here(w);
+            rc = try(w, o);
         }
-        of->item[of->n++] = here(w);
+        if (rc)
+            return rc;
     }
 }
 
@@ -206,7 +250,7 @@ static enum err_code walk_option(struct walk *w, const struct conf_option *o)
     if (rc)
         return rc;
     *value = here(w);
-    return o->type == CONF_TYPE_LIST ? walk_list(w, o) : check_scalar(w, o);
+    return o->type == CONF_TYPE_LIST ? walk_list(w, o) : try(w, o);
 }
 
 static enum err_code walk_mapping(struct walk *w, const char *group);
@@ -226,7 +270,7 @@ static enum err_code walk_group(struct walk *w, const struct conf_option *first)
         return walk_mapping(w, first->group);
     (void)err_set(w->e, ERR_INVALID, "expected a mapping of options for %s, found %s", first->group,
                   found(w, quoted));
-    return blame_here(w, ERR_INVALID);
+    return wrong(w, ERR_INVALID);
 }
 
 /* The row of the key, or at the top level the first row of the group of that name. */
@@ -252,9 +296,7 @@ static enum err_code walk_mapping(struct walk *w, const char *group)
         if (rc || w->event.type == YAML_MAPPING_END_EVENT)
             return rc;
         const struct conf_option *o = row_of(w, group, &opens);
-        if (!o)
-            return unknown_key(w, group);
-        rc = opens ? walk_group(w, o) : walk_option(w, o);
+        rc = !o ? unknown_key(w, group) : opens ? walk_group(w, o) : walk_option(w, o);
         if (rc)
             return rc;
     }
@@ -297,16 +339,14 @@ static enum err_code walk_stream(struct walk *w)
     }
 }
 
-enum err_code conf_marks_read(struct conf_marks *m, const char *name, struct span yaml,
-                              struct err *e)
+enum err_code conf_marks_read(struct conf_load *l, struct span yaml)
 {
-    struct err ignored;
-    struct walk w = {.name = name, .yaml = yaml, .marks = m, .e = e ? e : &ignored};
-    *m = (struct conf_marks){.empty = false};
+    struct walk w = {.load = l, .name = l->name, .yaml = yaml, .marks = &l->marks, .e = l->e};
+    l->marks = (struct conf_marks){.empty = false};
     if (!yaml_parser_initialize(&w.parser))
-        return err_set(e, ERR_NOMEM, "no memory to read %s", conf_text_name(name));
+        return err_set(l->e, ERR_NOMEM, "no memory to read %s", conf_text_name(l->name));
     yaml_parser_set_input_string(&w.parser, (const unsigned char *)(yaml.n ? yaml.p : ""), yaml.n);
-    enum err_code rc = walk_stream(&w);
+    enum err_code rc = conf_load_note(l, walk_stream(&w));
     drop_event(&w);
     yaml_parser_delete(&w.parser);
     return rc;

@@ -38,9 +38,11 @@ struct conf_marks {
     bool empty; /* the document has no content at all */
 };
 
-/* Fills *m, which the caller clears also after an error. name is the file's, for errors. */
-enum err_code conf_marks_read(struct conf_marks *m, const char *name, struct span yaml,
-                              struct err *e) MUST_CHECK;
+struct conf_load;
+
+/* Fills l->marks, which the caller clears also after an error, and tries each value on l->conf, so
+ * that what is wrong is found in the order of the file. */
+enum err_code conf_marks_read(struct conf_load *l, struct span yaml) MUST_CHECK;
 void conf_marks_clear(struct conf_marks *m);
 
 /* Puts "NAME:LINE:COLUMN: " before the text of *e, and returns code as its code. */

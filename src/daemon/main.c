@@ -216,13 +216,17 @@ static int with_conf(const struct args *a, char *const *argv)
     struct err e;
     int status;
     heir_init(&h);
-    enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &e);
+    struct conf_list errors = {.n = 0};
+    enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &errors, &e);
     if (!rc && ((rc = check_users(&c, &e)) || (rc = coordinator_check(&c, &e))))
         conf_clear(&c);
-    if (rc) {
+    for (size_t i = 0; i < errors.n; i++)
+        (void)fprintf(stderr, "%s\n", errors.item[i]);
+    if (rc && errors.n == 0)
         (void)fprintf(stderr, "%s\n", e.text);
+    conf_list_clear(&errors);
+    if (rc)
         return rc == ERR_NOMEM ? EXIT_FAILURE : final(EXIT_CONFIG, &h);
-    }
     if (a->action == ACTION_DUMP)
         status = dump(&c);
     else if (a->action == ACTION_TEST)

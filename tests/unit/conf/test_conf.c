@@ -18,8 +18,9 @@ static struct conf load(const char *file, const char *yaml, char *const *sets, s
 {
     struct conf c;
     struct err e;
-    enum err_code rc = yaml ? conf_load_text(&c, "f.yaml", span_str(yaml), sets, nsets, envp, &e)
-                            : conf_load(&c, file, sets, nsets, envp, &e);
+    enum err_code rc =
+        yaml ? conf_load_text(&c, "f.yaml", span_str(yaml), sets, nsets, envp, NULL, &e)
+             : conf_load(&c, file, sets, nsets, envp, NULL, &e);
     if (rc != ERR_OK)
         fail_msg("expected a configuration, found %s", e.text);
     return c;
@@ -268,10 +269,10 @@ static void test_file_errors(void **state)
     struct conf c;
     struct err e;
     (void)state;
-    assert_int_equal(conf_load(&c, "/nonexistent/f", NULL, 0, NULL, &e), ERR_IO);
+    assert_int_equal(conf_load(&c, "/nonexistent/f", NULL, 0, NULL, NULL, &e), ERR_IO);
     assert_string_equal(
         e.text, "/nonexistent/f: expected a readable file, found: No such file or directory");
-    assert_int_equal(conf_load(&c, "/", NULL, 0, NULL, &e), ERR_IO);
+    assert_int_equal(conf_load(&c, "/", NULL, 0, NULL, NULL, &e), ERR_IO);
     FILE *f = fopen(name, "w");
     assert_non_null(f);
     for (size_t i = 0; i < CONF_FILE_MAX; i++)
@@ -281,7 +282,7 @@ static void test_file_errors(void **state)
     conf_clear(&c);
     (void)fputc('\n', f);
     assert_int_equal(fclose(f), 0);
-    assert_int_equal(conf_load(&c, name, NULL, 0, NULL, &e), ERR_RANGE);
+    assert_int_equal(conf_load(&c, name, NULL, 0, NULL, NULL, &e), ERR_RANGE);
     (void)unlink(name);
 }
 
@@ -306,12 +307,12 @@ static void test_password(void **state)
     assert_int_equal(truncate(name, 0), 0);
     assert_int_equal(conf_password(&c, out, &e), ERR_RANGE);
     conf_clear(&c);
-    assert_int_equal(conf_load(&c, NULL, SETS(set), 1, NULL, &e), ERR_RANGE);
+    assert_int_equal(conf_load(&c, NULL, SETS(set), 1, NULL, NULL, &e), ERR_RANGE);
     assert_string_equal(e.text, "--set coordinator.password_file: expected 1..1024 bytes in "
                                 "coordinator.password_file, found none");
     (void)unlink(name);
     assert_int_equal(conf_load_text(&c, "f", SPAN("coordinator:\n  password_file: /nonexistent\n"),
-                                    NULL, 0, NULL, &e),
+                                    NULL, 0, NULL, NULL, &e),
                      ERR_IO);
     assert_string_equal(e.text, "f:2:18: expected a readable file for coordinator.password_file, "
                                 "found \"/nonexistent\": No such file or directory");
@@ -321,7 +322,7 @@ static void check_refused(const char *yaml, enum err_code code, const char *text
 {
     struct conf c;
     struct err e;
-    assert_int_equal(conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, &e), code);
+    assert_int_equal(conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, NULL, &e), code);
     assert_string_equal(e.text, text);
 }
 

@@ -1,5 +1,6 @@
 /* Every way in which a file can be wrong: the place and the words of the message. */
 #include "conf/conf.h"
+#include "conf/list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,8 @@ static void check(const struct wrong *w, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct conf c;
         struct err e = {.text = ""};
-        enum err_code rc = conf_load_text(&c, "f.yaml", span_str(w[i].yaml), NULL, 0, NULL, &e);
+        enum err_code rc =
+            conf_load_text(&c, "f.yaml", span_str(w[i].yaml), NULL, 0, NULL, NULL, &e);
         if (rc == ERR_OK || strncmp(e.text, "f.yaml:", 7) != 0 ||
             strcmp(e.text + 7, w[i].text) != 0)
             fail_msg("%s\nexpected f.yaml:%s\nfound    %s", w[i].yaml, w[i].text,
@@ -230,7 +232,8 @@ static void test_long_name(void **state)
     (void)state;
     memset(name, 'd', sizeof name);
     memcpy(name + sizeof name - 8, "/f.yaml", 8);
-    assert_int_equal(conf_load_text(&c, name, SPAN("x: 1\n"), NULL, 0, NULL, &e), ERR_INVALID);
+    assert_int_equal(conf_load_text(&c, name, SPAN("x: 1\n"), NULL, 0, NULL, NULL, &e),
+                     ERR_INVALID);
     assert_non_null(strstr(e.text, "d/f.yaml:1:1: expected one of " TOP_KEYS ", found \"x\""));
 }
 
@@ -238,19 +241,72 @@ static void test_no_error_wanted(void **state)
 {
     struct conf c;
     (void)state;
-    assert_int_equal(conf_load_text(&c, "f", SPAN("x: 1\n"), NULL, 0, NULL, NULL), ERR_INVALID);
-    assert_int_equal(conf_load_text(&c, "f", SPAN("- ["), NULL, 0, NULL, NULL), ERR_INVALID);
-    assert_int_equal(conf_load(&c, "/nonexistent", NULL, 0, NULL, NULL), ERR_IO);
+    assert_int_equal(conf_load_text(&c, "f", SPAN("x: 1\n"), NULL, 0, NULL, NULL, NULL),
+                     ERR_INVALID);
+    assert_int_equal(conf_load_text(&c, "f", SPAN("- ["), NULL, 0, NULL, NULL, NULL), ERR_INVALID);
+    assert_int_equal(conf_load(&c, "/nonexistent", NULL, 0, NULL, NULL, NULL), ERR_IO);
     conf_clear(&c);
+}
+
+/* All that is wrong, in the order of the file, and no more of a value than that it is. */
+static void test_all_at_once(void **state)
+{
+    static const char yaml[] = "listen:\n"
+                               "  memcache: [{a: [1]}]\n"
+                               "  redis: [\"tcp://127.0.0.1:99999\", \"unix:///x\", {a: {b: c}}]\n"
+                               "limits:\n  batch: 0\n  batch: 5\n"
+                               "log: [loud]\n"
+                               "workers:\n  active: 99\n"
+                               "state_dir: /x\n";
+    static const char *const places[] = {"2:3", "3:11", "3:49", "5:10", "6:3", "7:6", "9:11"};
+    struct conf c;
+    struct err e;
+    struct conf_list errors = {.n = 0};
+    char *const sets[] = {strdup("limits.bach=1"), strdup("log.level=loud")};
+    char *const env[] = {strdup("SIDFLAKE_IDS_PREFIX= "), NULL};
+    size_t n = sizeof places / sizeof *places;
+    (void)state;
+    assert_int_equal(conf_load_text(&c, "f", span_str(yaml), sets, 2, env, &errors, &e),
+                     ERR_INVALID);
+    assert_int_equal(errors.n, n + 3);
+    assert_string_equal(errors.item[0], e.text);
+    for (size_t i = 0; i < n; i++) {
+        assert_memory_equal(errors.item[i], "f:", 2);
+        assert_memory_equal(errors.item[i] + 2, places[i], strlen(places[i]));
+    }
+    assert_memory_equal(errors.item[n], "environment SIDFLAKE_IDS_PREFIX: ", 33);
+    assert_memory_equal(errors.item[n + 1], "--set: expected the path", 24);
+    assert_memory_equal(errors.item[n + 2], "--set log.level: ", 17);
+    conf_list_clear(&errors);
+    free(sets[0]);
+    free(sets[1]);
+    free(env[0]);
+}
+
+static void test_no_end_of_errors(void **state)
+{
+    static char yaml[6 * 5000 + 1];
+    struct conf c;
+    struct err e;
+    struct conf_list errors = {.n = 0};
+    (void)state;
+    for (size_t i = 0; i < 5000; i++)
+        memcpy(yaml + 6 * i, "x: []\n", 6);
+    assert_int_equal(conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, &errors, &e),
+                     ERR_INVALID);
+    assert_int_equal(errors.n, CONF_ERRORS_MAX);
+    assert_memory_equal(e.text, "f:1:1: ", 7);
+    conf_list_clear(&errors);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_syntax),    cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_values),
-        cmocka_unit_test(test_addresses), cmocka_unit_test(test_too_many_items),
-        cmocka_unit_test(test_long_name), cmocka_unit_test(test_no_error_wanted),
+        cmocka_unit_test(test_syntax),      cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_no_end_of_errors),
+        cmocka_unit_test(test_shapes),      cmocka_unit_test(test_values),
+        cmocka_unit_test(test_addresses),   cmocka_unit_test(test_too_many_items),
+        cmocka_unit_test(test_long_name),   cmocka_unit_test(test_no_error_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

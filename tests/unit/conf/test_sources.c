@@ -23,7 +23,7 @@ static enum err_code load(const struct given *g, struct conf *c, struct err *e)
     for (; g->set[nsets]; nsets++)
         set[nsets] = strdup(g->set[nsets]);
     enum err_code rc =
-        conf_load_text(c, "f.yaml", span_str(g->yaml ? g->yaml : ""), set, nsets, env, e);
+        conf_load_text(c, "f.yaml", span_str(g->yaml ? g->yaml : ""), set, nsets, env, NULL, e);
     for (size_t i = 0; i < nenv; i++)
         free(env[i]);
     for (size_t i = 0; i < nsets; i++)
