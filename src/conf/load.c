@@ -38,8 +38,7 @@ enum err_code conf_load_note(struct conf_load *l, enum err_code rc)
         return rc;
     if (!l->first.code)
         l->first = *l->e;
-    enum err_code added = conf_list_add(l->errors, span_str(l->e->text), l->e);
-    return added ? added : l->errors->n < CONF_ERRORS_MAX ? ERR_OK : rc;
+    return conf_list_add(l->errors, span_str(l->e->text), l->e);
 }
 
 /* ---- defaults ---------------------------------------------------------------------------------
