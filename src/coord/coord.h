@@ -205,6 +205,7 @@ struct coord_renewal {
 struct coord_release {
     uint16_t worker;
     struct coord_token cur, nxt; /* either matches: a renewal may have been cut short */
+    uint64_t n;                  /* changes of the record, as the holder knows it */
     bool has_last;               /* the exact last time used is known … */
     int64_t last_ms;             /* … and is this; at least lo - 1 of the grant */
 };

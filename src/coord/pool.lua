@@ -498,13 +498,15 @@ end
 
 -- last, where given, is at least lo - 1: what is above it was never used. Not so below fs where the
 -- table was rewound: late copies of a renewal and a release may come from a holder before the one
--- whose young tenure was lost. (A tenure claimed in this era begins above fs.)
-local function release(w, cur, nxt, last)
+-- whose young tenure was lost. (A tenure claimed in this era begins above fs.) Nor where the record
+-- has changed more often than by what its holder knows, and one renewal that it did not hear of: then
+-- a late copy of its claim came, after another had W, of which its release knows nothing.
+local function release(w, cur, nxt, last, n)
     local r = get(w)
     if not r or not fresh(r) or not owned(r) or (r.token ~= cur and r.token ~= nxt) then
         return reply('LOST')
     end
-    if last ~= '' then
+    if last ~= '' and r.n <= n + 1 then
         r.hwm = math.min(r.hwm, math.max(tonumber(last), pool.fs))
     end
     set_free(r)
@@ -587,7 +589,7 @@ local OPERATIONS = {
     claim = claim,     -- next token, holder -> OK W lo hi n t0 | WAIT ms | EXHAUSTED ms, 0: not known
     renew = renew,     -- A + 2S of the caller's pool, time between its renewals, holder,
                        -- (W, token, next token, hi, n)... -> OK settle from to born ahead (how hi n t0)...
-    release = release, -- W, token, next token, last or ''   -> OK | LOST
+    release = release, -- W, token, next token, last or '', n -> OK | LOST
     evict = evict,     -- W                                  -> OK | LOST
     close = close,     --                                    -> OK
     repair = repair,   -- W..., parted by spaces             -> OK

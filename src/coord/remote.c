@@ -275,6 +275,7 @@ static enum coord_status remote_release(struct coord *base, const char *identity
         call_num(&c, item->last_ms);
     else
         call_str(&c, "");
+    call_num(&c, (int64_t)item->n);
     return plainly(m, &c, identity, r);
 }
 

@@ -460,7 +460,7 @@ enum coord_status rules_release(struct rules *u, const struct coord_release *ite
     if (!get(u, item->worker, &r) || !fresh(u, &r) || !r.held ||
         (!coord_token_equal(r.token, item->cur) && !coord_token_equal(r.token, item->nxt)))
         return answer(u, COORD_LOST);
-    if (item->has_last)
+    if (item->has_last && (uint64_t)r.n <= item->n + 1)
         r.hwm_ms = min64(r.hwm_ms, max64(item->last_ms, u->pool.p.floor_short_ms));
     set_free(u, &r);
     return answer(u, COORD_OK);

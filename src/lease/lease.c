@@ -217,14 +217,13 @@ static void plan_renewal(struct lease *l, int64_t mono, struct lease_action *a)
 
 static void plan_release(struct lease *l, unsigned i, struct lease_action *a)
 {
-    const struct lease_slot *s = &l->slot[i];
+    const struct page_record *r = &l->slot[i].rec;
     a->kind = LEASE_RELEASE;
     a->slots[0] = (uint8_t)i;
-    a->release = (struct coord_release){.worker = s->rec.worker,
-                                        .cur = s->rec.cur,
-                                        .nxt = s->rec.renewing ? s->rec.nxt : s->rec.cur,
-                                        .has_last = true,
-                                        .last_ms = s->last_ms};
+    a->release = (struct coord_release){
+        .worker = r->worker, .cur = r->cur, .nxt = r->renewing ? r->nxt : r->cur, .n = r->n};
+    a->release.has_last = true;
+    a->release.last_ms = l->slot[i].last_ms;
 }
 
 static void plan_foreign(struct lease *l, struct lease_action *a)

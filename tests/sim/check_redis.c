@@ -294,6 +294,7 @@ static void put_operation(struct words *w, int64_t now)
     } else if (strcmp(op, "renew") == 0) {
         put(w, "%s", draw(9) ? "61000" : "90000");       /* its pool's A + 2S, … */
         put(w, "%llu", (unsigned long long)draw(30000)); /* … and its interval */
+        put(w, "{}");
         for (uint64_t i = 1 + draw(2); i > 0; i--) {
             put_worker(w);
             put_token(w);
@@ -311,6 +312,7 @@ static void put_operation(struct words *w, int64_t now)
             put_time(w, now - 15000);
         else
             put(w, "%s", "");
+        put(w, "%llu", (unsigned long long)draw(4));
     }
 }
 

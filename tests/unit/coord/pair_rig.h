@@ -105,6 +105,7 @@ static inline enum coord_status release(const struct coord_grant *g, uint8_t cur
     const struct coord_release item = {.worker = g->worker,
                                        .cur = setup_token(cur),
                                        .nxt = setup_token(nxt),
+                                       .n = g->n,
                                        .has_last = true,
                                        .last_ms = last_ms};
     enum coord_status s;

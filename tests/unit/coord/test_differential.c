@@ -392,7 +392,8 @@ static void do_renew(void)
 static struct coord_release leave(struct holder *h)
 {
     int64_t span = h->hi - h->lo + 2;
-    struct coord_release r = {.worker = h->worker, .cur = h->cur, .nxt = h->sent ? h->nxt : h->cur};
+    struct coord_release r = {
+        .worker = h->worker, .cur = h->cur, .nxt = h->sent ? h->nxt : h->cur, .n = h->n};
     r.has_last = !once_in(4);
     r.last_ms = r.has_last ? h->lo - 1 + below(span) : 0;
     if (r.has_last)

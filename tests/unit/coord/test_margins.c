@@ -138,6 +138,25 @@ static void a_renewal_that_was_answered_before_a_reopening_reasserts(void **stat
     assert_int_equal(renew(&x, 1, 2), COORD_HOW_AGAIN);
 }
 
+/* A claim and a release of x come once more, after y was there. */
+static void a_late_claim_and_its_release_uncover_nobody(void **state)
+{
+    (void)state;
+    struct coord_grant x, y, z, late;
+    pair.clock.ms = T0;
+    init(0);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    assert_int_equal(release(&x, 1, 1, x.lo_ms - 1), COORD_OK);
+    assert_int_equal(claim(2, &y), COORD_OK);
+    assert_int_equal(release(&y, 2, 2, T0 - 1), COORD_OK);
+    assert_int_equal(claim(1, &late), COORD_OK);
+    assert_int_equal(release(&x, 1, 1, x.lo_ms - 1), COORD_OK);
+    assert_int_equal(claim(3, &z), COORD_WAIT);
+    pair.clock.ms += A0 + 1;
+    assert_int_equal(claim(3, &z), COORD_OK);
+    assert_true(z.lo_ms > T0 - 1);
+}
+
 /* A renewal and a release of x come once more, when the table has forgotten y, who came after x. */
 static void a_late_release_uncovers_nobody(void **state)
 {
@@ -745,6 +764,7 @@ int main(void)
         cmocka_unit_test(a_holder_of_a_rewound_table_has_its_name_again),
         cmocka_unit_test(a_renewal_that_was_answered_before_a_reopening_reasserts),
         cmocka_unit_test(a_late_release_uncovers_nobody),
+        cmocka_unit_test(a_late_claim_and_its_release_uncover_nobody),
         cmocka_unit_test(a_gap_in_which_a_tenure_matured_is_not_short),
         cmocka_unit_test(a_clock_that_wanders_makes_no_gap_short),
         cmocka_unit_test(a_reassertion_gets_a_young_range),
