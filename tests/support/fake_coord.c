@@ -231,7 +231,7 @@ static enum coord_status do_release(struct fake_coord *f, const struct coord_rel
     if (!r->held ||
         (!coord_token_equal(r->token, item->cur) && !coord_token_equal(r->token, item->nxt)))
         return COORD_LOST;
-    if (item->has_last && item->last_ms < r->hwm_ms)
+    if (item->has_last && r->n <= item->n + 1 && item->last_ms < r->hwm_ms)
         r->hwm_ms = item->last_ms;
     r->held = false;
     return COORD_OK;

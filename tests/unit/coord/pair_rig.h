@@ -113,6 +113,21 @@ static inline enum coord_status release(const struct coord_grant *g, uint8_t cur
     return s;
 }
 
+/* From now on, for long enough for a short floor to pass, nobody is granted what x may use. */
+static inline void is_safe(const struct coord_grant *x)
+{
+    struct coord_grant y;
+    enum coord_status s = claim(90, &y); /* this reopens */
+    for (int64_t passed = 0; s != COORD_OK && passed <= A0 + 4 * S; passed += S) {
+        assert_int_equal(s, COORD_WAIT);
+        pair.clock.ms += S;
+        s = claim(90, &y);
+    }
+    if (s == COORD_OK && y.lo_ms <= x->hi_ms)
+        fail_msg("a range from %lld on was granted, while another holder's ends at %lld",
+                 (long long)(y.lo_ms - T0), (long long)(x->hi_ms - T0));
+}
+
 static inline enum coord_status nothing_lost(void)
 {
     enum coord_status s;

@@ -87,6 +87,7 @@ static void what_a_new_life_does_not_want_goes_back(void **state)
         assert_null(rig_of_worker(&b.rig, r->worker));
         assert_false(b.coord.worker[r->worker].held);
         assert_true(r->has_last);
+        assert_int_equal(r->n, b.coord.worker[r->worker].n); /* all changes were heard */
         if (proven)
             assert_true(r->last_ms == RIG_T0 + 1500);
         else /* a page put back may be older: no less than now */
