@@ -6,6 +6,7 @@
 #include "ctl/ctl.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- members ----------------------------------------------------------------------------------
@@ -22,11 +23,25 @@ static const json_t *find(const json_t *j, const char *path)
     return j;
 }
 
+/* Jansson takes a want of memory for a mistake in the text. */
+static bool short_of_memory;
+
+static void *allocate(size_t n)
+{
+    void *p = malloc(n);
+    short_of_memory |= !p;
+    return p;
+}
+
 enum err_code ctl_status_read(const char *text, size_t n, json_t **out, struct err *e)
 {
     json_error_t why;
     char shown[JSON_ERROR_TEXT_LENGTH];
+    short_of_memory = false;
+    json_set_alloc_funcs(allocate, free);
     *out = json_loadb(text, n, 0, &why);
+    if (!*out && short_of_memory)
+        return err_set(e, ERR_NOMEM, "no memory to read a status");
     if (!*out)
         return err_set(e, ERR_INVALID, "expected JSON, found another answer: %s",
                        ctl_clean(shown, sizeof shown, span_str(why.text)));

@@ -25,8 +25,8 @@
  * Not here: the queue, the pool's identity, K replicas, a state page that is put back, a settle that is
  * changed, and holders of another pool: those are the simulation's. So these are not shown to be needed, and left to tests/unit/coord/test_margins and the simulation: that a
  * holder which the table has left behind (its n) cannot re-assert, that a re-assertion keeps the
- * greater n, the upper end of its window, and that a release is of this era (a stale record would
- * be freed at its floor).
+ * greater n, the upper end of its window, that a release is of this era (a stale record would be
+ * freed at its floor), and the n that it tells (no claim is copied here).
  */
 
 #ifndef END
