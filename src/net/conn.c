@@ -364,8 +364,7 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     t.work = t.in.n / PER_ID;
     buf_init(&out, n->out, NET_OUT_MAX);
     out.n = kept_take(n, &c->out, n->out);
-    if (n->now_us == 0)
-        n->now_us = n->round_us = clock_mono_us(n->conf.clock);
+    turns_came(n);
     int64_t now_us = n->now_us;
     bool crowded = turns_crowded(n);
     t.over_us = crowded ? 0 : now_us + turns_length_us(n);
@@ -381,6 +380,8 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
         serve_all(c, &t, &nt, &out);
     while (flush(c, &out, t.ready) && (nt.reply_start = 0, t.step.verdict == NET_DONE) && !t.over &&
            !is_over(c, &t));
+    if (c->relay && c->state != CONN_DEAD)
+        relay_send(c);
     count(c, &t, now_us);
     if (c->state != CONN_DEAD) {
         c->closing = t.step.verdict == NET_CLOSE;

@@ -30,6 +30,10 @@ static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
     if (!link_empty(&n->upstreams))
         upstreams_flush(n);
     n->now_us = 0;
+    if (n->nturns > 0 || !link_empty(&n->ready))
+        ev_idle_start(n->loop, &n->awake);
+    else
+        ev_idle_stop(n->loop, &n->awake);
     while (!link_empty(&n->dead)) {
         struct conn *c = CONTAINER(n->dead.next, struct conn, all);
         link_remove(&c->all);

@@ -165,8 +165,8 @@ struct net {
     size_t bytes;  /* of memory.c */
     size_t peak;   /* of what was in use since it was given back */
     struct log_limit evictions, refusals, tardy;
-    int64_t now_us;   /* monotonic: end of the latest turn since the loop slept; 0: none was */
-    int64_t round_us; /* the same: begin of the first */
+    int64_t now_us;   /* monotonic: end of the latest turn since the loop looked; 0: none was */
+    int64_t round_us; /* the same: begin of the first, or of a list's round */
     int64_t turns_us; /* monotonic: end of the latest turns_run */
     int64_t dear_us;  /* that one line of turns has had more than the other: see turns.c */
 
@@ -183,7 +183,7 @@ struct net {
     struct ev_timer after, every;
     struct ev_timer sweep; /* runs while connections are watched */
     struct ev_prepare prepare;
-    struct ev_idle awake; /* active: somebody is in turns */
+    struct ev_idle awake; /* active: somebody is in turns or ready */
     struct ev_idle spin;  /* active: the loop polls without sleeping … */
     int64_t spin_us;      /* … until then, monotonic */
     struct ev_async notify;
@@ -269,7 +269,17 @@ void turns_between(struct net *n); /* somebody's turn begins, and what came has 
 int64_t turns_length_us(const struct net *n);                         /* of a turn, about */
 void turns_note(struct conn *c, int64_t us, bool ended, size_t work); /* what its turn has cost */
 bool turns_waits(const struct conn *c);
-bool turns_crowded(const struct net *n);
+/* The time since the loop looked last, or since a list has its round, and what it is by now. */
+void turns_begin(struct net *n);
+void turns_tick(struct net *n);
+bool turns_crowded(const struct net *n); /* that is a round */
+
+/* Something has come: the first of it begins a round. */
+static inline void turns_came(struct net *n)
+{
+    if (n->now_us == 0)
+        turns_begin(n);
+}
 
 /* memory.c: what is kept, all together */
 void memory_evict(struct net *n);

@@ -41,8 +41,6 @@ void turns_add(struct conn *c)
     n->nturns++;
     link_append(&n->turns[c->dear > DEAR_ALL ? LINE_DEAR : LINE_LIGHT], &c->park);
     sweep_watch(c);
-    if (!ev_is_active(&n->awake))
-        ev_idle_start(n->loop, &n->awake);
 }
 
 /* Whoever is out of it, for whatever reason, is not about to be read from. */
@@ -51,10 +49,8 @@ void turns_leave(struct conn *c)
     c->unread = false;
     if (c->state != CONN_MORE)
         return;
-    struct net *n = c->net;
+    c->net->nturns--;
     park_leave(c);
-    if (--n->nturns == 0)
-        ev_idle_stop(n->loop, &n->awake);
 }
 
 static struct conn *next_of(struct net *n, enum turns_line line)
@@ -73,8 +69,8 @@ static void charge(struct net *n, enum turns_line line, int64_t us)
 /* As many turns as there are waiting now: whoever comes back has to wait for the sockets. */
 void turns_run(struct net *n)
 {
-    int64_t now_us = clock_mono_us(n->conf.clock), over_us = now_us + ROUND_US;
-    n->now_us = n->round_us = now_us;
+    turns_begin(n);
+    int64_t now_us = n->now_us, over_us = now_us + ROUND_US;
     for (size_t left = n->nturns; left > 0 && n->nturns > 0 && now_us < over_us; left--) {
         enum turns_line line = n->dear_us < 0 ? LINE_DEAR : LINE_LIGHT;
         if (link_empty(&n->turns[line]))
@@ -97,6 +93,16 @@ void turns_between(struct net *n)
         return;
     turns_run(n);
     n->round_us = round_us; /* what came is no less for that */
+}
+
+void turns_begin(struct net *n)
+{
+    n->now_us = n->round_us = clock_mono_us(n->conf.clock);
+}
+
+void turns_tick(struct net *n)
+{
+    n->now_us = clock_mono_us(n->conf.clock);
 }
 
 /* What has come since the loop looked last has taken so long that others should have their turn. */
@@ -132,7 +138,7 @@ int64_t turns_length_us(const struct net *n)
     return us > TURN_MAX ? TURN_MAX : us < TURN_MIN ? TURN_MIN : us;
 }
 
-/* It is there so that the loop does not sleep: turns_run is called before it would. */
+/* It is there so that the loop does not sleep: who is left has the next round before it would. */
 static void awake(struct ev_loop *loop, struct ev_idle *w, int revents)
 {
     (void)loop;

@@ -31,6 +31,7 @@ struct relay {
 };
 
 void relay_closed(struct conn *c);      /* the connection closes */
+void relay_send(struct conn *c);        /* a turn ends: what it has cost is not known before */
 void relay_settled(struct conn *c);     /* a turn has ended, or output was taken */
 bool relay_waits(const struct conn *c); /* for replies that will come */
 /* The server has something to do for it, or tells it what happens. */
@@ -218,6 +219,7 @@ void link_read_on(struct upstream_link *l);
  * which then gives it to the next one. */
 void link_wake(struct upstream_link *l);
 void link_free(struct upstream_link *l);
+void link_send(struct upstream_link *l); /* what it has, now, if there is anything */
 void upstreams_flush(struct net *n);
 
 /* reach.c, what has happened: */

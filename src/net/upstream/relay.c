@@ -184,10 +184,20 @@ static void go_on(struct conn *c)
         link_wake(l);
 }
 
+/* For a round, where much has come: who is left goes on before the loop sleeps, or looks again. */
 void net_go_on(struct net *n)
 {
-    while (!link_empty(&n->ready))
+    while (!link_empty(&n->ready) && !turns_crowded(n))
         go_on(CONTAINER(n->ready.next, struct conn, park));
+}
+
+/* On a shared link what many have forwarded is sent at once; on somebody's own it would only stay,
+ * and what that takes would be nobody's. */
+void relay_send(struct conn *c)
+{
+    const struct relay *r = c->relay;
+    if (r->own && r->l && !r->broken)
+        link_send(r->l);
 }
 
 void relay_settled(struct conn *c)

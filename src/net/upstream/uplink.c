@@ -80,13 +80,16 @@ static void readable(struct ev_loop *loop, struct ev_io *w, int revents)
     (void)loop;
     (void)revents;
     struct upstream_link *l = CONTAINER(w, struct upstream_link, rd);
+    struct net *n = l->up->net;
+    turns_came(n);
     if (l->state < LINK_OPEN)
         greet_hear(l);
     else
         feed(l);
+    turns_tick(n); /* those who go on have not taken that */
     link_wake(l);
-    net_go_on(l->up->net);
-    memory_check(l->up->net);
+    net_go_on(n);
+    memory_check(n);
 }
 
 static unsigned speaks(const struct upstream *up, const struct relay *owner, unsigned lane)
@@ -169,7 +172,7 @@ void link_found(struct upstream_link *l)
         link_drop(l);
 }
 
-/* It is looked at before the loop sleeps. */
+/* It is looked at before the loop sleeps, if not before. */
 static void make_dirty(struct upstream_link *l)
 {
     if (link_empty(&l->dirty))
@@ -458,17 +461,24 @@ static void flush(struct upstream_link *l)
     link_wake(l);
 }
 
-/* Before the loop sleeps: what the turns have forwarded, link by link; then what that has broken is
- * freed. */
+void link_send(struct upstream_link *l)
+{
+    if (link_empty(&l->dirty))
+        return;
+    link_remove(&l->dirty);
+    flush(l);
+}
+
+/* Before the loop sleeps: who may go on, for a round, and what the turns have forwarded, link by
+ * link; then what that has broken is freed. */
 void upstreams_flush(struct net *n)
 {
-    net_go_on(n);
-    while (!link_empty(&n->dirty)) {
-        struct upstream_link *l = CONTAINER(n->dirty.next, struct upstream_link, dirty);
-        link_remove(&l->dirty);
-        flush(l);
+    turns_begin(n);
+    do {
         net_go_on(n);
-    }
+        while (!link_empty(&n->dirty))
+            link_send(CONTAINER(n->dirty.next, struct upstream_link, dirty));
+    } while (!link_empty(&n->ready) && !turns_crowded(n));
     while (!link_empty(&n->broken))
         link_free(CONTAINER(n->broken.next, struct upstream_link, all));
 }

@@ -1,5 +1,7 @@
 /* Many who ask for more than a shared link takes: whose turn it is. Replies are counted, not time,
  * so that the machine's load is no matter. */
+#include "net/private.h"
+#include "net/upstream/links.h"
 #include "unit/net/upstream_rig.h"
 
 #include <stdlib.h>
@@ -128,11 +130,123 @@ static void who_waits_longest_has_the_room(void **state)
     leave(c, n);
 }
 
+/* ---- rounds: the clock leaps by one each time it is read -------------------------------------- */
+
+static int64_t leap_us(struct clock *c)
+{
+    static int64_t leapt_us;
+    (void)c;
+    leapt_us += 1100;
+    return leapt_us + clock_mono_us(clock_system());
+}
+
+static int64_t wall_us(struct clock *c)
+{
+    (void)c;
+    return clock_wall_us(clock_system());
+}
+
+static struct clock leaping = {.wall_us = wall_us, .mono_us = leap_us};
+static unsigned looks; /* of the loop, at the sockets */
+
+static void do_count_looks(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    looks = ev_iteration(n->net->loop);
+}
+
+static void do_rest(struct net_bench *n, void *arg)
+{
+    upstreams_rest(n->net, arg != NULL);
+}
+
+/* However many may go on at once, the loop looks at the sockets meanwhile, and does not sleep before
+ * all have. */
+static void those_who_may_go_on_have_a_round_at_a_time(void **state)
+{
+    enum { CLIENTS = 40 };
+    int c[CLIENTS];
+    char got[2 * CLIENTS];
+    (void)state;
+    server = listen_at("127.0.0.2");
+    b.conf.clock = &leaping;
+    timeout_us = 600 * INT64_C(1000000);
+    start("127.0.0.2");
+    int first = dial(&b);
+    link_fd = served_by(server, first, "share");
+    net_bench_call(&b, do_rest, &b);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        uint64_t turns = net_bench_turns(&b);
+        c[i] = dial(&b);
+        say(c[i], "share x\n");
+        NET_AWAIT(net_bench_turns(&b) > turns);
+    }
+    net_bench_call(&b, do_count_looks, NULL);
+    unsigned before = looks;
+    net_bench_call(&b, do_rest, NULL);
+    for (size_t n = 0; n < sizeof got;) {
+        ssize_t r = recv(link_fd, got + n, sizeof got - n, 0);
+        assert_true(r > 0);
+        n += (size_t)r;
+    }
+    net_bench_call(&b, do_count_looks, NULL);
+    assert_in_range(looks - before, CLIENTS / 2, 10 * CLIENTS);
+    for (size_t i = 0; i < CLIENTS; i++)
+        (void)close(c[i]);
+    (void)close(first);
+    (void)close(link_fd);
+    (void)close(server);
+}
+
+/* ---- who pays for what is sent ---------------------------------------------------------------- */
+
+struct asked {
+    int fd;
+    const char *text;
+    bool dirty; /* a link, behind its turn */
+};
+
+static void do_ask(struct net_bench *n, void *arg)
+{
+    struct asked *a = arg;
+    struct conn *c = CONTAINER(n->net->all.next, struct conn, all);
+    say(a->fd, a->text);
+    ev_invoke(n->net->loop, &c->rd, EV_READ);
+    a->dirty = !link_empty(&n->net->dirty);
+}
+
+/* What goes on a shared link goes with what others have forwarded; on his own within his turn, and
+ * so on his account. */
+static void what_one_sends_on_his_own_link_is_sent_in_his_turn(void **state)
+{
+    (void)state;
+    struct asked share = {.text = "share a\n"}, own = {.text = "up a\n"};
+    server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    share.fd = own.fd = dial(&b);
+    link_fd = served_by(server, share.fd, "share");
+    net_bench_call(&b, do_ask, &share);
+    assert_true(share.dirty);
+    expect(link_fd, "a\n");
+    say(link_fd, "OK\r\n");
+    expect(share.fd, "OK\r\n");
+    int link = served_by(server, own.fd, "up");
+    net_bench_call(&b, do_ask, &own);
+    assert_false(own.dirty);
+    expect(link, "a\n");
+    (void)close(own.fd);
+    (void)close(link);
+    (void)close(link_fd);
+    (void)close(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(who_comes_to_a_busy_link_is_served),
         BENCH(who_waits_longest_has_the_room),
+        BENCH(those_who_may_go_on_have_a_round_at_a_time),
+        BENCH(what_one_sends_on_his_own_link_is_sent_in_his_turn),
     };
     return cmocka_run_group_tests_name("net/share", tests, NULL, NULL);
 }
