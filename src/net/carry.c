@@ -222,7 +222,7 @@ static bool adopt_link(struct conn *c, const struct parcel_record *r)
     c->relay->tunnel = flags & LINK_TUNNEL;
     c->relay->loud = flags & LINK_LOUD;
     if (c->relay->loud)
-        link_is_extra(c->relay->l);
+        link_set_extra(c->relay->l, true);
     for (unsigned i = 0; i < FRAME_CHANNELS; i++)
         if (!parcel_get_u64(&body, &c->relay->subs.n[i]))
             return false;
@@ -292,20 +292,18 @@ uint64_t net_adopt(struct net *n, struct net_service *const *services, size_t ns
                    uint64_t *lost)
 {
     struct parcel_record r;
-    uint64_t taken = 0, all = 0;
+    uint64_t before = n->connections, all = 0;
     for (struct span records = n->left; parcel_next(&records, &r);) {
         bool links = false;
         all += r.kind == PARCEL_CONNECTION;
         struct conn *c = adopt(n, &r, services, nservices, &links);
-        if (c && links && !(parcel_next(&records, &r) && adopt_link(c, &r))) {
+        if (c && links && !(parcel_next(&records, &r) && adopt_link(c, &r)))
             conn_close(c);
-            c = NULL;
-        }
-        taken += c != NULL;
     }
     for (struct span records = n->left; parcel_next(&records, &r);)
         give_up(&r);
     n->left = span_of(NULL, 0);
+    uint64_t taken = n->connections - before; /* some made room for others */
     *lost = all - taken;
     return taken;
 }

@@ -400,7 +400,7 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     if (c->relay && c->state != CONN_DEAD)
         relay_settled(c);
     if (c->state != CONN_DEAD)
-        (void)conn_is_stranger(c); /* who has logged in need not make room any more */
+        conn_note_user(c);
     if (c->svc->holds)
         memory_note(c);
     memory_check(n);
@@ -551,7 +551,7 @@ void conn_restore(struct conn *c, struct span in, struct span out, size_t held, 
         return;
     }
     c->out_held = (uint32_t)held;
-    (void)conn_is_stranger(c);
+    conn_note_user(c);
     if (out.n == held && in.n == 0 && !c->eof && !c->closing && !look)
         return;
     ev_io_stop(c->net->loop, &c->rd);

@@ -84,6 +84,7 @@ struct conn {
     struct link slot;    /* net.slotted, or none */
     struct link place;   /* in lot */
     struct lot *lot;     /* of room.c; NULL: none, and it is not asked to make room */
+    uint32_t user;       /* whose it is in that; 0: nobody's */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
     uint8_t tag;           /* of the listener it came by */
@@ -115,7 +116,7 @@ struct conn {
 enum room_kind {
     ROOM_STRANGERS,
     ROOM_GUESTS, /* nobody asks them who they are */
-    ROOM_KNOWN,  /* have logged in: nobody takes their place */
+    ROOM_KNOWN,  /* have logged in: whoever comes does not take their place */
     ROOM_KINDS
 };
 
@@ -164,7 +165,7 @@ struct net {
     uint32_t walk; /* of conns_each, the latest */
     size_t bytes;  /* of memory.c */
     size_t peak;   /* of what was in use since it was given back */
-    struct log_limit evictions, refusals, tardy;
+    struct log_limit evictions, refusals, displaced, tardy;
     int64_t now_us;   /* monotonic: end of the latest turn since the loop looked; 0: none was */
     int64_t round_us; /* the same: begin of the first, or of a list's round */
     int64_t turns_us; /* monotonic: end of the latest turns_run */
@@ -228,14 +229,20 @@ bool room_for(struct net *n, const struct net_service *svc, int fd);
 bool room_for_link(struct upstream *up, const struct conn *c);
 size_t *room_held(struct lot *l); /* for memory.c alone */
 
-/* After a turn this is not asked of who has logged in, and nobody takes its place. */
-static inline bool conn_is_stranger(struct conn *c)
+/* Of who has logged in once this is not asked any more. */
+static inline bool conn_is_stranger(const struct conn *c)
 {
-    if (!c->stranger || c->svc->stranger(c->svc, c->session))
-        return c->stranger;
-    if (c->lot)
+    return c->stranger && c->svc->stranger(c->svc, c->session);
+}
+
+/* After a turn, which may have been a login, the first or another. */
+static inline void conn_note_user(struct conn *c)
+{
+    uint32_t user = c->user > 0 ? c->svc->user(c->svc, c->session) : 0;
+    bool comes = c->stranger && !conn_is_stranger(c);
+    c->stranger &= !comes;
+    if (c->lot && (comes || (user > 0 && user != c->user)))
         room_enter(c, ROOM_KNOWN);
-    return c->stranger = false;
 }
 
 /* It waits for us to look at the first password that it has shown. */

@@ -5,10 +5,11 @@
  *                  1     2..3   4..7   8..15 ...
  *     strangers  [ A ]  [   ]  [ B ]  [   ]         B: the one that came first ... the latest
  *     guests     [ C ]  [ A ]  [   ]  [   ]
- *     known      [ D ]  [   ]  [   ]  [ B ]         make no room: nobody takes their place
+ *     known      [ D ]  [   ]  [   ]  [ B ]         make no room for who comes
  *
  * Of a party (net_peer.id) the strangers are one lot, and the guests, whom nobody asks who they
- * are, another. Of those who have logged in there is one for each user of each party.
+ * are, another. Of those who have logged in there is one for each user of each party, and a
+ * connection is in that of the one who it is now.
  *
  * The same lots tell who makes room for a link of another's own to the server behind (uplink.c),
  * and whose connections are closed when too much is kept (memory.c).
@@ -93,8 +94,8 @@ void room_enter(struct conn *c, enum room_kind kind)
 {
     struct net_peer peer;
     peer_of(c->rd.fd, &peer);
-    if (kind == ROOM_KNOWN && c->svc->user)
-        peer.id[1] ^= c->svc->user(c->svc, c->session) * UINT64_C(0x9e3779b97f4a7c15);
+    c->user = kind == ROOM_KNOWN && c->svc->user ? c->svc->user(c->svc, c->session) : 0;
+    peer.id[1] ^= c->user * UINT64_C(0x9e3779b97f4a7c15);
     room_leave(c);
     struct party *p = party_of(&c->net->room, peer.id);
     if (!p)
@@ -169,6 +170,21 @@ static struct conn *quietest_of(struct lot *l)
     return found;
 }
 
+static void say(struct net *n, struct log_limit *limit, const char *what,
+                const struct net_service *svc, uint64_t most)
+{
+    uint64_t held_back = 0;
+    if (log_limit_pass(limit, clock_mono_ms(n->conf.clock), LOG_MS, &held_back))
+        log_warn(what, kv_str("protocol", svc->name), kv_u64("limit", most),
+                 kv_u64("lines_held_back", held_back));
+}
+
+static void displace(struct conn *c, const char *what, uint64_t most)
+{
+    say(c->net, &c->net->displaced, what, c->svc, most);
+    conn_end(c, NET_END_SLOT);
+}
+
 static bool make_room(struct net *n, int fd)
 {
     struct net_peer peer;
@@ -183,7 +199,8 @@ static bool make_room(struct net *n, int fd)
              guests->n > (p ? p->lot[ROOM_GUESTS].n : 0) + 1) /* else they would take turns */
         c = quietest_of(guests);
     if (c)
-        conn_end(c, NET_END_SLOT);
+        displace(c, "limits.connections is reached: one of those who have most makes room",
+                 n->conf.connections);
     return c != NULL;
 }
 
@@ -197,17 +214,8 @@ static bool make_slot(struct net *n, const struct net_service *svc)
             oldest = c;
     }
     if (oldest)
-        conn_end(oldest, NET_END_SLOT);
+        displace(oldest, "all places are taken: who was silent longest makes room", svc->slots);
     return oldest != NULL;
-}
-
-static void tell(struct net *n, const struct net_service *svc)
-{
-    uint64_t held_back = 0;
-    if (log_limit_pass(&n->refusals, clock_mono_ms(n->conf.clock), LOG_MS, &held_back))
-        log_warn("limits.connections is reached: connections are refused",
-                 kv_str("protocol", svc->name), kv_u64("limit", n->conf.connections),
-                 kv_u64("lines_held_back", held_back));
 }
 
 /* Above the limit, after a reload, they first have to become fewer. */
@@ -222,7 +230,8 @@ bool room_for(struct net *n, const struct net_service *svc, int fd)
     if (svc->slots == 0) {
         bool room = shared_room(n, fd);
         if (!room)
-            tell(n, svc);
+            say(n, &n->refusals, "limits.connections is reached: connections are refused", svc,
+                n->conf.connections);
         return room;
     }
     while (svc->connections >= svc->slots)
@@ -273,6 +282,7 @@ bool room_for_link(struct upstream *up, const struct conn *c)
     }
     if (!most || n <= up->others_max / 2 || n <= own + 1) /* else they would take turns */
         return false;
-    conn_end(quietest, NET_END_SLOT);
+    displace(quietest, "upstream.connections is reached: one of those who have most makes room",
+             up->others_max);
     return true;
 }

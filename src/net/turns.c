@@ -5,8 +5,9 @@
  * it is over, what the connection has not dealt with is kept, and it comes into a list:
  *
  *     LINE_LIGHT:  A | B            who is not known to take long       the line that has had less
- *     LINE_DEAR:   C | D | E        who is                              time is next; each once,
- *                                                                       for ROUND_US in all;
+ *     LINE_DEAR:   C | D | E        who is                              time is next; as many turns
+ *                                                                       as there are in both, for
+ *                                                                       ROUND_US in all;
  *                  then whoever has sent something, and again
  *
  * A single request may be dear, too, and there may be one from each of many: so whoever took long

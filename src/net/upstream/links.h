@@ -206,7 +206,7 @@ uint32_t link_share(const struct upstream_link *l, const struct relay *r);
 bool upstream_may_own(const struct upstream *up);
 /* The same for one that nobody is in need of: those leave half of them to others. */
 bool upstream_may_have_extra(const struct upstream *up);
-void link_is_extra(struct upstream_link *l); /* it is one from now on */
+void link_set_extra(struct upstream_link *l, bool extra); /* it is one from now on, or is none */
 bool link_put(struct upstream_link *l, struct span bytes);
 bool link_expect(struct upstream_link *l, const struct expect *x);
 /* Somebody expects a reply behind the one that is not taken, or rests until none is expected. */

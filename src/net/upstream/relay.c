@@ -244,11 +244,13 @@ static bool may_put(const struct upstream_link *l, const struct relay *r)
  * relay that shared a link gets one of its own, which it keeps. */
 static bool choose(struct relay *r, struct upstream *up, enum upstream_lane lane, bool optional)
 {
+    if (r->own && r->l && lane == UPSTREAM_OWN)
+        link_set_extra(r->l, false);
     if (r->pending > 0 || (r->own && r->l))
         return true;
     if (optional && (r->l = link_new(up, r, UPSTREAM_OWN)) != NULL) {
         r->l->optional = r->own = true;
-        link_is_extra(r->l);
+        link_set_extra(r->l, true);
         return true;
     }
     r->own |= lane >= UPSTREAM_OWN;

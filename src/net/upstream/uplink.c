@@ -122,10 +122,17 @@ static struct upstream_link *link_make(struct upstream *up, struct relay *owner,
     return l;
 }
 
-/* One of the program before. */
+/* For one more link of c's own. */
+static bool has_room_for(struct upstream *up, const struct conn *c)
+{
+    return upstream_may_own(up) || room_for_link(up, c);
+}
+
+/* One of the program before, whose limit may have been another. */
 struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int fd)
 {
-    struct upstream_link *l = link_make(up, owner, UPSTREAM_OWN, fd);
+    struct upstream_link *l =
+        has_room_for(up, owner->c) ? link_make(up, owner, UPSTREAM_OWN, fd) : NULL;
     if (!l) {
         (void)close(fd);
         return NULL;
@@ -134,15 +141,6 @@ struct upstream_link *link_adopt(struct upstream *up, struct relay *owner, int f
     upstream_connected(up);
     link_opened(l);
     return l;
-}
-
-/* For one more link of c's own; above the limit, as after an upgrade, they first become fewer. */
-static bool has_room_for(struct upstream *up, const struct conn *c)
-{
-    while (!upstream_may_own(up))
-        if (!room_for_link(up, c))
-            return false;
-    return true;
 }
 
 struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigned lane)
@@ -372,14 +370,13 @@ bool upstream_may_own(const struct upstream *up)
 /* Nobody gives one back for want of need. */
 bool upstream_may_have_extra(const struct upstream *up)
 {
-    return upstream_may_own(up) &&
-           (up->others_max == 0 || up->extras < up->others_max - up->others_max / 2);
+    return upstream_may_own(up) && (up->others_max == 0 || up->extras < up->others_max / 2);
 }
 
-void link_is_extra(struct upstream_link *l)
+void link_set_extra(struct upstream_link *l, bool extra)
 {
-    l->up->extras += !l->extra;
-    l->extra = true;
+    l->up->extras += extra - l->extra;
+    l->extra = extra;
 }
 
 bool link_put(struct upstream_link *l, struct span bytes)
@@ -504,7 +501,7 @@ void link_deserted(struct upstream_link *l, uint32_t n)
 void link_retire(struct upstream_link *l)
 {
     unlist(l);
-    link_is_extra(l);
+    link_set_extra(l, true);
     refuse_waiters(l, false);
     if (l->fifo_n == 0) /* else it goes with its last reply */
         link_close(l);

@@ -501,29 +501,55 @@ static void asks_for_much(int shared, int client)
 static void links_for_those_who_are_loud_leave_half_to_others(void **state)
 {
     (void)state;
-    int two = listen_at("127.0.0.2"), large[3], link[4];
-    owned_max = 4;
+    int two = listen_at("127.0.0.2"), large[3], link[5];
+    owned_max = 5;
     start("127.0.0.2");
-    int good = dial(&b), shared = served_by(two, good, "share"), c[3];
+    int good = dial(&b), shared = served_by(two, good, "share"), c[4];
     for (int i = 0; i < 3; i++)
         asks_for_much(shared, large[i] = dial(&b));
     for (int i = 0; i < 2; i++)
         link[i] = served_by(two, large[i], "share");
     served_at(shared, large[2]);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         link[2 + i] = served_by(two, c[i] = dial(&b), "up");
-    say(c[2] = dial(&b), "up one\n");
-    expect(c[2], "down\n");
+    say(c[3] = dial(&b), "up one\n");
+    expect(c[3], "down\n");
     (void)close(large[0]);
     expect_end(link[0]);
     (void)close(link[0]);
     link[0] = served_by(two, large[2], "share");
-    for (int i = 0; i < 3; i++) {
-        (void)close(c[i]);
+    for (int i = 0; i < 3; i++)
         (void)close(large[i]);
-    }
     for (int i = 0; i < 4; i++)
+        (void)close(c[i]);
+    for (int i = 0; i < 5; i++)
         (void)close(link[i]);
+    (void)close(good);
+    (void)close(shared);
+    (void)close(two);
+}
+
+/* One that its client is in need of later on is none of them any more. */
+static void a_link_that_is_needed_is_not_among_those(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), large[2], link[2];
+    owned_max = 2;
+    start("127.0.0.2");
+    int good = dial(&b), shared = served_by(two, good, "share");
+    for (int i = 0; i < 2; i++)
+        asks_for_much(shared, large[i] = dial(&b));
+    link[0] = served_by(two, large[0], "share");
+    served_at(shared, large[1]);
+    say(large[0], "up more\n");
+    expect(link[0], "more\n");
+    say(link[0], "STORED\r\n");
+    expect(large[0], "STORED\r\n");
+    link[1] = served_by(two, large[1], "share");
+    for (int i = 0; i < 2; i++) {
+        (void)close(large[i]);
+        (void)close(link[i]);
+    }
     (void)close(good);
     (void)close(shared);
     (void)close(two);
@@ -573,6 +599,7 @@ int main(void)
         BENCH(who_sends_much_has_a_link_of_its_own_behind_the_first),
         BENCH(where_there_is_none_it_sends_one_at_a_time),
         BENCH(links_for_those_who_are_loud_leave_half_to_others),
+        BENCH(a_link_that_is_needed_is_not_among_those),
         BENCH(so_do_links_that_are_replaced),
     };
     return cmocka_run_group_tests_name("net/bounds", tests, NULL, NULL);

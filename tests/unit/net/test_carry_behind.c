@@ -13,6 +13,7 @@
  */
 
 static int64_t timeout_us;
+static uint32_t owned_max;
 static int server = -1; /* listens */
 static char server_address[64];
 static enum frame_kind reply; /* what up and its kin expect */
@@ -62,6 +63,7 @@ static int begin_behind(void **state)
 {
     int r = begin(state);
     timeout_us = 30000000;
+    owned_max = 0;
     open_server();
     plain = a.svc.serve;
     a.svc.serve = b.svc.serve = through;
@@ -79,8 +81,10 @@ static int end_behind(void **state)
 static void do_upstream(struct net_bench *n, void *arg)
 {
     struct err e;
-    struct upstream_config c = {
-        .address = span_str(arg), .timeout_us = timeout_us, .buffer = 1 << 16};
+    struct upstream_config c = {.address = span_str(arg),
+                                .timeout_us = timeout_us,
+                                .connections = owned_max,
+                                .buffer = 1 << 16};
     assert_int_equal(upstream_new(n->net, &n->svc, &c, &e), ERR_OK);
 }
 
@@ -407,6 +411,38 @@ static void a_link_to_another_server_is_closed_with_its_client(void **state)
     (void)close(old);
 }
 
+/* As if their clients had come one after the other: who has most makes room. */
+static void of_too_many_those_are_carried_that_there_may_be(void **state)
+{
+    (void)state;
+    int fd[4], link[4];
+    a.strangers = b.strangers = true;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    for (int i = 0; i < 4; i++) {
+        say(fd[i] = dial(&a), i < 3 ? "login 1\n" : "login 2\n");
+        expect(fd[i], "welcome\n");
+        say(fd[i], "up one\n");
+        link[i] = accepted();
+        expect(link[i], "one\n");
+    }
+    assert_int_equal(leave(), 9);
+    owned_max = 3;
+    take_over_behind();
+    assert_int_equal(taken, 3);
+    assert_int_equal(not_taken, 1);
+    expect_end(fd[0]);
+    expect_end(link[0]);
+    for (int i = 1; i < 4; i++) {
+        say(link[i], "there\r\n");
+        expect(fd[i], "there\r\n");
+    }
+    for (int i = 0; i < 4; i++) {
+        (void)close(fd[i]);
+        (void)close(link[i]);
+    }
+}
+
 /* The last record is of a link, and ends with how many replies of which kind are expected how. */
 static void a_reply_that_cannot_be_carried_is_not_taken(void **state)
 {
@@ -508,6 +544,7 @@ int main(void)
         BEHIND(half_a_value_is_not_carried),
         BEHIND(half_a_request_is_not_carried),
         BEHIND(a_link_to_another_server_is_closed_with_its_client),
+        BEHIND(of_too_many_those_are_carried_that_there_may_be),
         BEHIND(a_reply_that_cannot_be_carried_is_not_taken),
         BEHIND(at_rest_nothing_is_forwarded),
         BEHIND(what_rests_is_carried),

@@ -366,6 +366,24 @@ static void so_are_those_of_the_user_that_keeps_most(void **state)
     drive_out(dial_as("login 1\n"), dial_as_the_other);
 }
 
+static int dial_as_another_now(void)
+{
+    int fd = dial_as("login 1\n");
+    say(fd, "login 2\n");
+    expect(fd, "welcome\n");
+    return fd;
+}
+
+/* Whose it was before is no matter. */
+static void who_logs_in_anew_is_the_one_from_then_on(void **state)
+{
+    (void)state;
+    b.strangers = true;
+    b.conf.memory = 100000;
+    net_bench_start(&b, NULL);
+    drive_out(dial_as("login 1\n"), dial_as_another_now);
+}
+
 #define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
 int main(void)
@@ -375,6 +393,7 @@ int main(void)
         NET(so_are_those_who_take_nothing),
         NET(those_are_closed_of_whom_all_together_keep_most),
         NET(so_are_those_of_the_user_that_keeps_most),
+        NET(who_logs_in_anew_is_the_one_from_then_on),
         BENCH(what_stands_in_a_shared_link_is_nobodys),
         BENCH(what_stands_in_ones_own_link_is_ones_own),
         BENCH(a_link_that_was_replaced_is_the_clients_that_keeps_it),

@@ -115,44 +115,12 @@ static void who_has_logged_in_makes_room_as_guests_do(void **state)
     (void)close(two);
 }
 
-static void do_lower(struct net_bench *bench, void *arg)
-{
-    bench->svc.upstream->others_max = *(uint32_t *)arg;
-}
-
-/* As after an upgrade with another configuration. */
-static void above_the_limit_they_become_fewer_first(void **state)
-{
-    (void)state;
-    struct net_bench inside = {.door = b.door};
-    int two = listen_at("127.0.0.2"), c[4], link[4];
-    owned_max = 4;
-    start("127.0.0.2");
-    net_bench_inside(&b, &inside);
-    for (int i = 0; i < 4; i++)
-        link[i] = served_by(two, c[i] = dial(&b), "up");
-    owned_max = 3;
-    net_bench_call(&b, do_lower, &owned_max);
-    int other = dial(&inside), its = served_by(two, other, "up");
-    for (int i = 0; i < 2; i++)
-        expect_end(c[i]);
-    assert_int_equal(stats()->connections, 3);
-    for (int i = 0; i < 4; i++) {
-        (void)close(c[i]);
-        (void)close(link[i]);
-    }
-    (void)close(other);
-    (void)close(its);
-    (void)close(two);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(a_party_of_guests_has_no_more_than_half_of_them_against_others),
         BENCH(a_party_of_guests_may_have_half_of_them),
         BENCH(who_has_logged_in_makes_room_as_guests_do),
-        BENCH(above_the_limit_they_become_fewer_first),
     };
     return cmocka_run_group_tests_name("net/own", tests, NULL, NULL);
 }

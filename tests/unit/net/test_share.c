@@ -130,7 +130,8 @@ static void who_waits_longest_has_the_room(void **state)
     leave(c, n);
 }
 
-/* ---- rounds: the clock leaps by one each time it is read -------------------------------------- */
+/* ---- rounds: the clock leaps by one each time it is read --------------------------------------
+ */
 
 static int64_t leap_us(struct clock *c)
 {
@@ -160,11 +161,13 @@ static void do_rest(struct net_bench *n, void *arg)
     upstreams_rest(n->net, arg != NULL);
 }
 
-/* However many may go on at once, the loop looks at the sockets meanwhile, and does not sleep before
- * all have. */
+/* However many may go on at once, the loop looks at the sockets meanwhile, and does not sleep
+ * before all have. */
 static void those_who_may_go_on_have_a_round_at_a_time(void **state)
 {
-    enum { CLIENTS = 40 };
+    enum {
+        CLIENTS = 40
+    };
     int c[CLIENTS];
     char got[2 * CLIENTS];
     (void)state;
@@ -198,7 +201,8 @@ static void those_who_may_go_on_have_a_round_at_a_time(void **state)
     (void)close(server);
 }
 
-/* ---- who pays for what is sent ---------------------------------------------------------------- */
+/* ---- who pays for what is sent ----------------------------------------------------------------
+ */
 
 struct asked {
     int fd;
