@@ -88,7 +88,8 @@ uint64_t coord_audit(const struct coord_snapshot *s, struct coord_audit *out)
         bool in_pool = w >= s->pool.params.worker_from && w <= s->pool.params.worker_to;
         unsigned faults = faults_of(marks[w], in_pool);
         out->faults[w] = (uint8_t)faults;
-        out->free += in_pool && (marks[w] & MARK_QUEUED) && !(faults & 1u << COORD_FAULT_QUEUED);
+        unsigned passed_over = 1u << COORD_FAULT_QUEUED | 1u << COORD_FAULT_UNREADABLE;
+        out->free += in_pool && (marks[w] & MARK_QUEUED) && !(faults & passed_over);
         for (unsigned f = 0; faults && f < COORD_FAULTS; f++) {
             out->count[f] += faults >> f & 1u;
             total += coord_fault_is_harmless(f) ? 0 : faults >> f & 1u;

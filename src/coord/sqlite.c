@@ -220,18 +220,20 @@ static int number(struct file *f)
     return 0;
 }
 
+/* What it tells to do leaves a name, by which a path that was used is not taken for new. */
 static enum coord_status unnumbered(struct file *f, int why, struct coord_reply *r)
 {
+    const char *name = strrchr(f->path, '/') + 1;
     store_close(&f->store);
     if (why != EOVERFLOW)
         return outcome_down(r, ERR_IO, "%s: expected a directory to list, found %s", f->path,
                             strerror(why));
     return outcome_refused(r,
                            "%s: expected fewer than 10^15 transactions, found a name beside it, or "
-                           "the file, that says so many: remove the file and all names that begin "
-                           "with .%s-tally, and make the pool again by the command in the log of a "
-                           "sidecar that used it",
-                           f->path, strrchr(f->path, '/') + 1);
+                           "the file, that says so many: make a file .%s-tally.0, remove %s and "
+                           "all other names that begin with .%s-tally, and make the pool again by "
+                           "the command in the log of a sidecar that used it",
+                           f->path, name, name, name);
 }
 
 /* What was put in the place of such a file does not show, and neither its tally. */

@@ -1,6 +1,7 @@
 """Every way to name a coordinator."""
 
 import os
+import pathlib
 import re
 import shutil
 import sqlite3
@@ -195,6 +196,30 @@ def sqlite_deleted(case):
     c = case.sidecar(url, options, wait=False)  # which knows nothing
     c.wait_log("expected a path that nobody used before.*pool init --coordinator .*--fresh")
     assert c.ready_status() == 503 and not os.path.exists(case.path("pool.db"))
+
+
+@test("sqlite, a name beside the file that ends all counting: by what the log tells, nobody takes the path for new",
+      timeout=60)
+def sqlite_counted_out(case):
+    options = {"coordinator.auto_init": True, "lease.on_stop": "keep", "lease.renew_every": "1s"}
+    url = "sqlite://" + case.path("pool.db")
+    a = case.sidecar(url, options)
+    values = works(a)
+    pathlib.Path(case.path(".pool.db-tally.999999999999999")).touch()
+    told = a.wait_log(r"expected fewer than 10\^15 transactions.*make a file (\S+), remove (\S+) and all other names "
+                      r"that begin with (\S+), and").groups()
+    assert told == (".pool.db-tally.0", "pool.db", ".pool.db-tally"), told
+    a.kill()
+    pathlib.Path(case.path(told[0])).touch()
+    for name in os.listdir(case.dir):
+        if name == told[1] or (name.startswith(told[2]) and name != told[0]):
+            os.unlink(case.path(name))
+    b = case.sidecar(url, options, wait=False)  # which knows nothing
+    b.wait_log("expected a path that nobody used before")
+    a.start()  # its page goes on
+    ids.check_increasing(values + works(a))
+    a.wait_log("pool made.*after-loss")
+    assert rest_ms(b, timeout=20) > 3500_000
 
 
 def pause_between_calls(s, path):

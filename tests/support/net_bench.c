@@ -439,11 +439,15 @@ void expect(int fd, const char *text)
     size_t want = strlen(text), n = 0;
     assert_true(want < sizeof found);
     while (n < want) {
-        ssize_t r = read(fd, found + n, want - n);
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int comes = poll(&p, 1, PATIENCE_MS);
+        ssize_t r = comes == 1 ? read(fd, found + n, want - n) : -1;
         if (r <= 0) {
             found[n] = '\0';
             fail_msg("expected \"%s\", found \"%s\" and then %s", text, found,
-                     r == 0 ? "the end" : strerror(errno));
+                     r == 0       ? "the end"
+                     : comes == 0 ? "nothing"
+                                  : strerror(errno));
         }
         n += (size_t)r;
     }
@@ -454,6 +458,8 @@ void expect(int fd, const char *text)
 void expect_end(int fd)
 {
     char c;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
     ssize_t r = read(fd, &c, 1);
     if (r > 0)
         fail_msg("expected the end, found '%c'", c);

@@ -434,14 +434,14 @@ static void the_audit_finds_each_fault(void **state)
         {.worker = 7, .held = true, .stale = true}, /* queued is sound for a stale one */
         {.worker = 200, .held = true},              /* not of the pool */
     };
-    uint32_t queue[] = {0, 0, 4, 5, 7, 8, 9, 9, 10, UINT32_MAX};
+    uint32_t queue[] = {0, 0, 4, 5, 6, 7, 8, 9, 9, 10, UINT32_MAX};
     uint16_t index[] = {1, 4, 5, 7};
     const struct coord_snapshot s = {
         .pool.params.worker_to = 9,
         .workers = workers,
         .nworkers = 8,
         .queue = queue,
-        .nqueue = 10,
+        .nqueue = 11,
         .index = index,
         .nindex = 4,
     };

@@ -158,7 +158,18 @@ static void do_count_looks(struct net_bench *n, void *arg)
 
 static void do_rest(struct net_bench *n, void *arg)
 {
-    upstreams_rest(n->net, arg != NULL);
+    (void)arg;
+    upstreams_rest(n->net, true);
+}
+
+/* And what it does before it sleeps. */
+static void do_go_on(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    upstreams_rest(n->net, false);
+    ev_invoke(n->net->loop, &n->net->prepare, EV_PREPARE);
+    assert_false(link_empty(&n->net->ready));
+    assert_true(ev_is_active(&n->net->awake));
 }
 
 /* However many may go on at once, the loop looks at the sockets meanwhile, and does not sleep
@@ -177,7 +188,7 @@ static void those_who_may_go_on_have_a_round_at_a_time(void **state)
     start("127.0.0.2");
     int first = dial(&b);
     link_fd = served_by(server, first, "share");
-    net_bench_call(&b, do_rest, &b);
+    net_bench_call(&b, do_rest, NULL);
     for (size_t i = 0; i < CLIENTS; i++) {
         uint64_t turns = net_bench_turns(&b);
         c[i] = dial(&b);
@@ -186,7 +197,7 @@ static void those_who_may_go_on_have_a_round_at_a_time(void **state)
     }
     net_bench_call(&b, do_count_looks, NULL);
     unsigned before = looks;
-    net_bench_call(&b, do_rest, NULL);
+    net_bench_call(&b, do_go_on, NULL);
     for (size_t n = 0; n < sizeof got;) {
         ssize_t r = recv(link_fd, got + n, sizeof got - n, 0);
         assert_true(r > 0);
@@ -197,6 +208,33 @@ static void those_who_may_go_on_have_a_round_at_a_time(void **state)
     for (size_t i = 0; i < CLIENTS; i++)
         (void)close(c[i]);
     (void)close(first);
+    (void)close(link_fd);
+    (void)close(server);
+}
+
+static void do_hear(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    say(link_fd, "OK\r\n");
+    ev_invoke(n->net->loop, &n->svc.upstream->shared[UPSTREAM_TEXT]->rd, EV_READ);
+    assert_false(link_empty(&n->net->ready));
+}
+
+/* And what the loop has read from a server is a part of it. */
+static void who_was_answered_goes_on_in_the_next_round_where_that_took_one(void **state)
+{
+    (void)state;
+    server = listen_at("127.0.0.2");
+    b.conf.clock = &leaping;
+    timeout_us = 600 * INT64_C(1000000);
+    start("127.0.0.2");
+    int c = dial(&b);
+    link_fd = served_by(server, c, "share");
+    say(c, "share a\nthere\n");
+    expect(link_fd, "a\n");
+    net_bench_call(&b, do_hear, NULL);
+    expect(c, "OK\r\nthere\n");
+    (void)close(c);
     (void)close(link_fd);
     (void)close(server);
 }
@@ -250,6 +288,7 @@ int main(void)
         BENCH(who_comes_to_a_busy_link_is_served),
         BENCH(who_waits_longest_has_the_room),
         BENCH(those_who_may_go_on_have_a_round_at_a_time),
+        BENCH(who_was_answered_goes_on_in_the_next_round_where_that_took_one),
         BENCH(what_one_sends_on_his_own_link_is_sent_in_his_turn),
     };
     return cmocka_run_group_tests_name("net/share", tests, NULL, NULL);
