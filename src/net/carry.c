@@ -44,7 +44,8 @@ static bool has_link(const struct conn *c)
     return c->relay && c->relay->own && c->relay->l && c->relay->l->used;
 }
 
-/* Of a merge the session has a part; the nonce of a NOOP is this process's. */
+/* Another process cannot go on with a merge, of which the session has a part, nor know the end of a
+ * batch that this one has marked with a nonce. */
 static bool is_simple(uint64_t kind)
 {
     return kind != FRAME_RESP_MERGE && kind != FRAME_MC_MERGE && kind != FRAME_MC_NOOP;
@@ -60,7 +61,7 @@ static bool link_is_whole(const struct upstream_link *l)
     return l->state == LINK_OPEN && !l->out.p && !l->in.p && !within && simple;
 }
 
-/* All that there is to know of it stands in its buffers, its session, and its link's record. */
+/* Its buffers, its session and its link's record are all that has to be carried. */
 static bool is_whole(const struct conn *c)
 {
     const struct relay *r = c->relay;

@@ -61,8 +61,8 @@ static void start_frame(struct upstream_link *l)
     l->frame_n = 0;
 }
 
-/* Who has had a large reply on a shared link has one of its own next; others do not wait for what
- * is left of it once there is another. */
+/* A client that gets a large reply on a shared link has its next request on a link of its own. The
+ * shared one is replaced, so that others do not wait for the rest of that reply. */
 static void measure(struct upstream_link *l, struct relay *r, size_t used)
 {
     l->frame_n += used;
@@ -75,7 +75,7 @@ static void measure(struct upstream_link *l, struct relay *r, size_t used)
     link_replace(l);
 }
 
-/* The service has something to say. It is delivered. */
+/* Shows the frame to the service, and sends the client what the service writes. */
 static void tell(struct feeding *d, struct relay *r)
 {
     struct buf out;
@@ -91,7 +91,7 @@ static void tell(struct feeding *d, struct relay *r)
         (void)conn_deliver(r->c, buf_span(&out));
 }
 
-/* The size of a reply on a link, over the latest: many are asked for by many. */
+/* A moving average of the size of a reply on a link. */
 static uint32_t average(uint32_t known, uint32_t n, size_t bytes)
 {
     int64_t each = (int64_t)(bytes / n), weight = n < AVERAGE ? n : AVERAGE;
@@ -99,8 +99,7 @@ static uint32_t average(uint32_t known, uint32_t n, size_t bytes)
     return (uint32_t)((int64_t)known + (each - (int64_t)known) * weight / AVERAGE);
 }
 
-/* n frames of the first in the queue are done, of so many bytes: it has so many fewer to wait for.
- */
+/* n replies to the head of the queue have come, of so many bytes in all. */
 static void answered(struct feeding *d, uint32_t n, size_t bytes)
 {
     struct upstream_link *l = d->l;
@@ -126,8 +125,8 @@ static void answered(struct feeding *d, uint32_t n, size_t bytes)
     relay_answered(r, n);
 }
 
-/* An acknowledgement on somebody's own link. true: it is the last that the first in the queue has.
- */
+/* An acknowledgement of SUBSCRIBE and its kin, on a client's own link. true: it is the last one
+ * that the head of the queue waits for. */
 static bool acknowledged(struct upstream_link *l, struct expect *head)
 {
     bool none = frame_note_ack(&l->frame, &l->owner->subs);
@@ -138,7 +137,8 @@ static bool acknowledged(struct upstream_link *l, struct expect *head)
     return --head->acks == 0;
 }
 
-/* reply: whole, or of a long one nothing. What the server says decides nothing once it serves. */
+/* The first reply shows whether the server serves or refuses us. reply: empty, if it came in parts.
+ */
 static void hear(struct upstream_link *l, struct span reply)
 {
     if ((!l->heard || !l->up->stats.up) && !greet_is_refusal(l, reply))
@@ -173,7 +173,7 @@ static void finish_frame(struct feeding *d, struct relay *r)
     answered(d, 1, l->frame_n);
 }
 
-/* Short replies for the first in the queue, as far as they are there: all at once. */
+/* All short replies that have come for the head of the queue, at once: pipelines have many. */
 static void take_run(struct feeding *d)
 {
     struct upstream_link *l = d->l;
@@ -214,7 +214,7 @@ static bool frame_all(struct feeding *d)
         v = l->up->svc->frame(&l->frame, d->in, &used);
         if (v == FRAME_DONE)
             hear(l, span_of(d->in.p, begins ? used : 0));
-        /* An error is the answer to what it keeps from being done. */
+        /* A reply that is skipped is not for the client. An error in its place is. */
         bool skipped = head && head->flags & UPSTREAM_SKIP && !l->frame.push &&
                        (!l->frame.error || head->flags & UPSTREAM_FORGIVE);
         if (!skipped)

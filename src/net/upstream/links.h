@@ -21,12 +21,12 @@ struct relay {
     bool called;             /* has waited so, and this is its turn */
     bool down;               /* what it waited for has failed */
     bool tunnel;             /* see net/upstream/upstream.h */
-    bool loud;       /* got or sent something big: has a link of its own next, if there is room */
-    bool broken;     /* a request could not be forwarded whole: close */
-    bool late;       /* what has no reply may take any time, and so the next reply */
-    bool owes;       /* the latest reply expected is to a request that is not whole yet */
-    int64_t held_us; /* that others waited for it on shared links, in all pauses ended … */
-    int64_t slow_us; /* … and without what a quick one needs for what it took; >= 0 */
+    bool loud;   /* had a large request or reply: the next goes on a link of its own, if it may */
+    bool broken; /* a request could not be forwarded whole: close */
+    bool late;   /* a request without a reply may block there, and so the next reply may */
+    bool owes;   /* the last reply expected is to a request that the client has sent in part */
+    int64_t held_us;        /* that others waited for it on shared links, in all pauses ended … */
+    int64_t slow_us;        /* … and without what a quick one needs for what it took; >= 0 */
     struct frame_subs subs; /* on its own link, as far as the replies have come */
 };
 
@@ -34,9 +34,9 @@ void relay_closed(struct conn *c);      /* the connection closes */
 void relay_send(struct conn *c);        /* a turn ends: what it has cost is not known before */
 void relay_settled(struct conn *c);     /* a turn has ended, or output was taken */
 bool relay_waits(const struct conn *c); /* for replies that will come */
-/* The server has something to do for it, or tells it what happens. */
+/* It expects replies or is subscribed, so it is not idle, though it sends nothing. */
 bool relay_is_served(const struct conn *c);
-/* Something that it does not expect has come in part: whatever were written now would be within. */
+/* A message (Pub/Sub) has come in part: whatever we wrote now would stand in the middle of it. */
 bool relay_hears_unasked(const struct relay *r);
 void relay_behind(struct conn *c); /* it was set BEHIND */
 void relay_answered(struct relay *r, uint32_t n);
@@ -82,8 +82,8 @@ struct upstream_link {
     bool heard;    /* a reply has come that is no refusal … */
     bool refused;  /* … or was counted as one */
     bool done;     /* retired, and nothing is expected */
-    bool mute;     /* of what was sent last no reply may tell that it was taken */
-    bool optional; /* one's own, not open yet: where it is not let in, the shared one will do */
+    bool mute;     /* the last request has no reply: nothing shows that the server took it */
+    bool optional; /* a client's own, still opening: if it is refused, the shared one will do */
     bool extra;    /* counted in upstream.extras */
     uint8_t lane;
     uint8_t speaks;      /* the shared lane whose protocol it speaks: lane, where that is shared */
@@ -209,7 +209,8 @@ bool upstream_may_have_extra(const struct upstream *up);
 void link_set_extra(struct upstream_link *l, bool extra); /* it is one from now on, or is none */
 bool link_put(struct upstream_link *l, struct span bytes);
 bool link_expect(struct upstream_link *l, const struct expect *x);
-/* Somebody expects a reply behind the one that is not taken, or rests until none is expected. */
+/* Whether a client that does not take its reply holds up others: they expect replies behind it,
+ * wait for room on the link, or rest until no reply is expected. */
 bool link_others_wait(const struct upstream_link *l, const struct relay *stalled);
 void link_retire(struct upstream_link *l);  /* shared: takes no more requests */
 void link_replace(struct upstream_link *l); /* shared: the same, once another can take its place */

@@ -271,7 +271,8 @@ static struct upstream_link *link_at_once(const struct relay *r, const struct up
     return its && may_put(l, r) && r->pending < link_share(l, r) ? l : NULL;
 }
 
-/* As far as is known: no successor is being refused, and the latest was not. */
+/* Whether the server lets in one more link, as far as is known: none is being opened in the place
+ * of a shared one, and the last that was has not been refused. */
 static bool lets_in_more(const struct upstream *up, enum upstream_lane lane)
 {
     return upstream_may_have_extra(up) && !up->next[lane] && up->unready[lane].until_us == 0;
@@ -306,8 +307,8 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
     return r->own && !r->l->used ? UPSTREAM_FRESH : UPSTREAM_READY;
 }
 
-/* Before everybody else stand the bytes of what one asks for, too. So who asks for much where
- * others do is loud, and while it is there its requests count like replies of their size. */
+/* A large request holds up those behind it as a large reply does. So whoever sends one on a shared
+ * link is loud, too, and until it has moved its requests count like replies of their size. */
 static void measure_asked(struct relay *r, size_t bytes)
 {
     if (r->own || bytes <= ASKS_MUCH)

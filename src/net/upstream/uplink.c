@@ -24,7 +24,7 @@ static bool is_next(const struct upstream_link *l)
     return l->lane < UPSTREAM_SHARED && l->up->next[l->lane] == l;
 }
 
-/* What the one before still owes comes on it; all that is asked for from now on goes here. */
+/* The link before stays for the replies that are still to come on it. New requests go here. */
 static void take_over(struct upstream_link *l)
 {
     struct upstream *up = l->up;
@@ -180,7 +180,7 @@ static void make_dirty(struct upstream_link *l)
 /* ---- closing ----------------------------------------------------------------------------------
  */
 
-/* Dirty: should who is called be gone before its turn, it is the next one's all the same. */
+/* The link is made dirty, too: if that client is gone before its turn, the flush wakes the next. */
 void link_wake(struct upstream_link *l)
 {
     if (l->state != LINK_OPEN || !link_has_room(l) || link_empty(&l->waiters))
@@ -189,8 +189,8 @@ void link_wake(struct upstream_link *l)
     make_dirty(l);
 }
 
-/* From its end on what it keeps counts no more: who frees memory by closing it has freed it, though
- * the ring goes before the loop sleeps, as somebody may be going through it. */
+/* What a closed link keeps does not count any more, so that closing one makes room at once. Its
+ * queue is freed only before the loop sleeps, as a caller may be walking it. */
 static void forget_kept(struct upstream_link *l)
 {
     struct net *n = l->up->net;
@@ -199,7 +199,8 @@ static void forget_kept(struct upstream_link *l)
     n->bytes -= l->fifo_cap * sizeof *l->fifo;
 }
 
-/* A successor that is not open yet is as good as any that would be begun now. */
+/* The successor of a shared link takes its place, even one that is still opening: another would be
+ * no faster. */
 static void unlist(struct upstream_link *l)
 {
     struct upstream *up = l->up;
@@ -211,8 +212,8 @@ static void unlist(struct upstream_link *l)
     up->next[l->lane] = NULL;
 }
 
-/* Of all that was sent the reply is there. An end in order would keep the port for a minute here,
- * and short connections all ports; what nobody waits for may be thrown away. */
+/* All requests have their replies, so the link may be closed by a reset. An orderly close would
+ * keep its port for a minute (TIME_WAIT), and many short connections would use up all ports. */
 static bool is_settled(const struct upstream_link *l)
 {
     return l->state == LINK_OPEN && l->fifo_n == 0 && !l->mute && kept_span(&l->out).n == 0;
@@ -246,8 +247,8 @@ void link_close(struct upstream_link *l)
     link_append(&up->net->broken, &l->all);
 }
 
-/* Whoever waits for the link is told that it failed, or, where it was open, asks for another one:
- * of what they wait with nothing was sent. */
+/* Wakes those who wait for room on the link, with requests of which nothing was sent: down, they
+ * are told that the server cannot be reached; else they ask for another link. */
 static void refuse_waiters(struct upstream_link *l, bool down)
 {
     while (!link_empty(&l->waiters)) {
@@ -310,8 +311,9 @@ void link_fail(struct upstream_link *l, const char *why)
     link_drop(l);
 }
 
-/* Servers close what is idle, and those that end close all: whether another can be had tells which.
- * One that was not used tells nothing, and so nobody is asked for ever. */
+/* A server closes links that are idle, and all of them when it ends: whether another can be opened
+ * tells which. Not after one that was never used, or a server that closes at once would be asked
+ * for ever. */
 void link_ended(struct upstream_link *l)
 {
     struct upstream *up = l->up;
@@ -490,7 +492,8 @@ void link_replace(struct upstream_link *l)
         upstream_unready(up, l->lane, "");
 }
 
-/* Others would wait for them all the same, and who goes can come again. */
+/* Replies for clients that are gone hold up the others, and such clients can come again and again:
+ * a link with too many is replaced. */
 void link_deserted(struct upstream_link *l, uint32_t n)
 {
     l->orphans += n;

@@ -125,14 +125,14 @@ enum upstream_ready {
 enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane);
 
 enum upstream_flag {
-    UPSTREAM_SILENT = 1 << 0,  /* the reply may hold nothing for the client: lost without a word */
+    UPSTREAM_SILENT = 1 << 0,  /* the reply may be empty: if it is lost, the client is not told */
     UPSTREAM_SKIP = 1 << 1,    /* the reply is not for the client; an error closes it */
     UPSTREAM_PATIENT = 1 << 2, /* the reply may take any time; if there is none, the next one */
     UPSTREAM_NEWS = 1 << 3,    /* messages and acknowledgements of RESP2 may come before the reply,
                                 * and it cannot be taken for one */
     UPSTREAM_CLEARS = 1 << 4,  /* with the reply, all subscriptions have ended */
     UPSTREAM_FORGIVE = 1 << 5, /* with SKIP: an error is skipped, too */
-    UPSTREAM_TELL = 1 << 6,    /* heard is told when the reply has ended, of a link of one's own */
+    UPSTREAM_TELL = 1 << 6,    /* heard is called at the end of the reply; own links only */
     UPSTREAM_DROP = UPSTREAM_SKIP | UPSTREAM_FORGIVE, /* the reply is not for the client */
     UPSTREAM_FLAGS = (1 << 7) - 1
 };

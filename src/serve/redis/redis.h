@@ -10,8 +10,8 @@
  *   redis_keys.c    EXISTS, TTL, SCAN …            redis_client.c  CLIENT
  *   redis_other.c   what is not for IDs            redis_config.c  CONFIG, COMMAND
  *   redis_admin.c   PING, SELECT, TIME …           redis_info.c    INFO
- *   redis_glob.c    patterns                       redis_auth.c    AUTH, HELLO, who may what
- *   redis_merge.c   MGET of IDs and others         redis_carry.c   sessions outlive the program
+ *   redis_auth.c    AUTH, HELLO, who may what      redis_carry.c   sessions outlive the program
+ *   redis_merge.c   MGET of IDs and others
  *   redis_through.c, redis_there.c                 what goes to the upstream
  *   redis_stream.c                                 the same, in pieces
  *   redis_form.c                                   the same, as it usually is
