@@ -65,7 +65,8 @@ int ctl_passwd(struct ctl_args *a);
 /* --settle, where it was given, is one that such a pool can have: CTL_OK, or the exit status. */
 int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p);
 
-/* "sidflakectl: " and the message on stderr; returns status. */
+/* "sidflakectl: " and the message on stderr; returns status. What is no character that shows, in
+ * whatever others have said, becomes '?'. */
 int ctl_fail(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Ends what was printed; CTL_BAD where stdout could not be written. */
