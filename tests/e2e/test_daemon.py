@@ -294,6 +294,29 @@ def reload(case):
         assert len(r.ask("LPOP", "id:orders", 20)) == 20
 
 
+@test("a file that nests without end, or is all directives: -t, start, SIGHUP refuse it at once")
+def deep(case):
+    files = {"lists": "x: " + "[" * 200000, "mappings": "x: " + "{a: " * 60000,
+             "items": "ids: {names: [" + "[" * 100000, "value": "log: {level: " + "[" * 100000,
+             "key": "? " + "[" * 100000, "root": "[" * 100000,
+             "directives": "".join("%%TAG !%x! b\n" % i for i in range(70000)) + "---\n",
+             "second": "log:\n...\n" + "".join("%%TAG !%x! b\n" % i for i in range(70000))}
+    s = case.sidecar(case.pool())
+    for name, text in files.items():
+        path = write(case, text, name + ".yaml")
+        for more in (("-t",), ()):
+            why = case.sidflake("-c", path, *more, timeout=3, expect=78).stderr
+            assert "%s:" % path in why and "expected" in why, (name, why)
+        with open(s.conf, "w") as f:
+            f.write(text)
+        at = len(s.log())
+        s.popen.send_signal(signal.SIGHUP)
+        s.wait_log("reload refused.*%s:" % re.escape(s.conf), timeout=3, after=at)
+    why = case.sidflake("-t", "-c", write(case, "log: {}\nx: " + "[" * 200), expect=78).stderr
+    assert re.search(r":2:1: expected one of .*\n.*:2:20: expected at most 16 levels .*\n$", why), why
+    assert s.id() > 0
+
+
 @test("log.format json: one object a line")
 def json_log(case):
     s = case.sidecar(case.pool(), {"log.format": "json"})

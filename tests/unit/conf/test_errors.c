@@ -294,9 +294,62 @@ static void test_no_end_of_errors(void **state)
         memcpy(yaml + 6 * i, "x: []\n", 6);
     assert_int_equal(conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, &errors, &e),
                      ERR_INVALID);
-    assert_int_equal(errors.n, CONF_ERRORS_MAX);
+    assert_int_equal(errors.n, CONF_ERRORS_MAX + 1);
+    assert_string_equal(errors.item[CONF_ERRORS_MAX],
+                        "more is wrong than these 64: the rest is not told");
     assert_memory_equal(e.text, "f:1:1: ", 7);
     conf_list_clear(&errors);
+    yaml[6 * CONF_ERRORS_MAX] = '\0';
+    assert_int_equal(conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, &errors, &e),
+                     ERR_INVALID);
+    assert_int_equal(errors.n, CONF_ERRORS_MAX);
+    assert_memory_equal(errors.item[CONF_ERRORS_MAX - 1], "f:64:1: ", 8);
+    conf_list_clear(&errors);
+}
+
+static void check_all(const char *yaml, const char *const *want, size_t n)
+{
+    struct conf c;
+    struct err e;
+    struct conf_list errors = {.n = 0};
+    assert_int_not_equal(conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, &errors, &e), 0);
+    assert_int_equal(errors.n, n);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(errors.item[i], want[i]);
+    conf_list_clear(&errors);
+}
+
+/* What libyaml takes for ever over: the file ends there, and what was wrong before is told. */
+static void test_depth(void **state)
+{
+#define DEEP(column) "f:2:" column ": expected at most 16 levels in a value, found more"
+    static const char *const lists[] = {"f:2:1: expected one of " TOP_KEYS ", found \"x\"",
+                                        DEEP("20")};
+    static const char *const items[] = {"f:2:11: expected 1..200 bytes of printable ASCII without "
+                                        "spaces for ids.names, found a list",
+                                        DEEP("27")};
+    static const char *const keys[] = {"f:2:3: expected one of " TOP_KEYS ", found a mapping",
+                                       DEEP("67")};
+    (void)state;
+    check_all("log: {}\nx: [[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]\ny: 1\n",
+              (const char *[]){lists[0], "f:3:1: expected one of " TOP_KEYS ", found \"y\""}, 2);
+    check_all("log: {}\nx: [[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]\ny: 1\n", lists, 2);
+    check_all("ids:\n  names: [[[[[[[[[[[[[[[[[[", items, 2);
+    check_all("log: {}\n? {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: 1",
+              keys, 2);
+}
+
+static void test_directives(void **state)
+{
+#define FOUR "%TAG !a! y\n%TAG !b! y\r%TAG !c! y\r\n%TAG !d! y\xc2\x85"
+    static const struct wrong cases[] = {
+        {FOUR FOUR FOUR FOUR "%TAG !e! y\n", "9:13: expected at most 16 lines that begin with %, "
+                                             "found more"},
+        {"%YAML 1.1\n%TAG !a! a:\n%TAG !b! b:\n---\nx: \"%\"\n",
+         "5:1: expected one of " TOP_KEYS ", found \"x\""},
+    };
+    (void)state;
+    CHECK(cases);
 }
 
 int main(void)
@@ -307,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_shapes),      cmocka_unit_test(test_values),
         cmocka_unit_test(test_addresses),   cmocka_unit_test(test_too_many_items),
         cmocka_unit_test(test_long_name),   cmocka_unit_test(test_no_error_wanted),
+        cmocka_unit_test(test_depth),       cmocka_unit_test(test_directives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
