@@ -223,6 +223,39 @@ static void test_too_many_items(void **state)
     check(&w, 1);
 }
 
+/* 1024 names of four digits and n times c. */
+static enum err_code load_names(char c, int n, struct err *e)
+{
+    static char yaml[1024 * 210];
+    struct conf conf;
+    int at = snprintf(yaml, sizeof yaml, "ids:\n  names:\n");
+    for (int i = 0; i < 1024; i++) {
+        at += snprintf(yaml + at, sizeof yaml - (size_t)at, "  - '%04d", i);
+        memset(yaml + at, c, (size_t)n);
+        at += n;
+        at += snprintf(yaml + at, sizeof yaml - (size_t)at, "'\n");
+    }
+    enum err_code rc =
+        conf_load_text(&conf, "f", span_of(yaml, (size_t)at), NULL, 0, NULL, NULL, e);
+    if (!rc)
+        conf_clear(&conf);
+    return rc;
+}
+
+/* /metrics and /v1/status name them all, with a backslash before each of these. */
+static void test_names_that_no_page_holds(void **state)
+{
+    struct err e;
+    (void)state;
+    assert_int_equal(load_names('x', 196, &e), ERR_OK);
+    assert_int_equal(load_names('"', 98, &e), ERR_OK);
+    assert_int_equal(load_names('\\', 98, &e), ERR_OK);
+    assert_int_equal(load_names('\\', 99, &e), ERR_RANGE);
+    assert_int_equal(load_names('"', 99, &e), ERR_RANGE);
+    assert_string_equal(e.text, "f:3:3: expected at most 204800 bytes in all names, '\"' and '\\' "
+                                "counted twice, for ids.names, found 206848");
+}
+
 /* Line and column survive a name that is too long for the text, which keeps the end of it. */
 static void test_long_name(void **state)
 {
@@ -355,12 +388,19 @@ static void test_directives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_syntax),      cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_no_end_of_errors),
-        cmocka_unit_test(test_shapes),      cmocka_unit_test(test_values),
-        cmocka_unit_test(test_addresses),   cmocka_unit_test(test_too_many_items),
-        cmocka_unit_test(test_long_name),   cmocka_unit_test(test_no_error_wanted),
-        cmocka_unit_test(test_depth),       cmocka_unit_test(test_directives),
+        cmocka_unit_test(test_syntax),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_all_at_once),
+        cmocka_unit_test(test_no_end_of_errors),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_too_many_items),
+        cmocka_unit_test(test_long_name),
+        cmocka_unit_test(test_no_error_wanted),
+        cmocka_unit_test(test_names_that_no_page_holds),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_directives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
