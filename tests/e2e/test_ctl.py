@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import subprocess
+import termios
 import time
 
 import binary
@@ -145,6 +146,32 @@ def top_resize_now(case):
         t.shows(r"^ q quit .* every 10 min 0 s$")
 
 
+def is_stopped(t):
+    t.read(0.05)
+    with open("/proc/%d/stat" % t.pid) as f:
+        return f.read().rsplit(")", 1)[1].split()[0] == "T"
+
+
+@test("top: a Ctrl-Z while the screen is being set up: taken again as the view needs it")
+def top_stopped_early(case):
+    if harness.sanitized():
+        return  # whose library has to be the first
+    library = case.path("stop_early.so")
+    case.run(os.environ.get("CC") or "cc", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o",
+             library, os.path.join(harness.HERE, "stop_early.c"), expect=0)
+    s = case.sidecar(case.pool())
+    for where in ("newterm", "cbreak", "start_color"):
+        with on_top(s, env={"LD_PRELOAD": library, "STOP_IN": where}) as t:
+            until("stopped in " + where, lambda: is_stopped(t))
+            assert t.is_given_back(), where
+            t.signal(signal.SIGCONT)
+            t.shows("READY")
+            now = termios.tcgetattr(t.fd)
+            assert not now[3] & (termios.ICANON | termios.ECHO) and now[3] & termios.ISIG, where
+            t.keys("q")
+            assert t.end() == 0 and t.is_given_back(), where
+
+
 @test("top: Ctrl-C, SIGTERM, SIGHUP, Ctrl-D and Ctrl-Z give the terminal back")
 def top_signals(case):
     s = case.sidecar(case.pool())
@@ -161,12 +188,7 @@ def top_signals(case):
     with on_top(s) as t:
         t.shows("READY")
         t.keys("\x1a")
-
-        def stopped():
-            t.read(0.05)
-            with open("/proc/%d/stat" % t.pid) as f:
-                return f.read().rsplit(")", 1)[1].split()[0] == "T"
-        until("stopped", stopped)
+        until("stopped", lambda: is_stopped(t))
         t.read(0.1)
         assert t.is_given_back()
         t.signal(signal.SIGCONT)
