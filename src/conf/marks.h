@@ -23,8 +23,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CONF_DEPTH_MAX 16u /* levels of a value that is passed over: no option has more than one   \
-                            */
+#define CONF_DEPTH_MAX                                                                             \
+    16u /* levels of a value that is passed over: no option has more than one                      \
+         */
 #define CONF_DIRECTIVES_MAX 16u /* of a file: none is needed */
 
 struct conf_mark {

@@ -152,7 +152,8 @@ static void test_values(void **state)
 #define ADDRESS                                                                                    \
     "expected tcp://HOST:PORT[?auth=MODE], unix:///PATH or unix:PATH for listen.redis, found "
 #define UPSTREAM                                                                                   \
-    "expected tcp://HOST:PORT, unix:///PATH or unix:PATH, or \"\" for upstream.redis, found "
+    "expected tcp://HOST:PORT with a PORT of 1..65535, unix:///PATH or unix:PATH, or \"\" for "    \
+    "upstream.redis, found "
 #define PROTECTED                                                                                  \
     "expected auth.mode required, or listen.allow_unprotected true, for an address that other "    \
     "hosts can reach, found "
@@ -191,6 +192,9 @@ static void test_addresses(void **state)
          "1:19: " LOOP "\"tcp://127.0.0.1:6380\", where sidflake itself listens: see listen.redis"},
         {"upstream:\n  memcached: unix:a\nlisten: {http: [\"unix:a\"]}\n",
          "2:14: " LOOP "\"unix:a\", where sidflake itself listens: see listen.http"},
+        {"upstream: {redis: \"tcp://0.0.0.0:6380\"}\n",
+         "1:19: " LOOP "\"tcp://0.0.0.0:6380\", where sidflake itself listens: see listen.redis"},
+        {"upstream: {redis: \"tcp://h:0\"}\n", "1:19: " UPSTREAM "\"tcp://h:0\""},
         {"upstream: {redis: \"h:1\"}\n", "1:19: " UPSTREAM "\"h:1\""},
         {"listen: {http_hosts: [a.b, x.example.]}\n", "1:28: " HOST "\"x.example.\""},
         {"listen: {http_hosts: [a..b]}\n", "1:23: " HOST "\"a..b\""},
