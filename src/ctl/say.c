@@ -137,12 +137,19 @@ bool ctl_read_line(FILE *f, char *out, size_t cap)
     return whole;
 }
 
-bool ctl_confirm(const char *question)
+int ctl_confirm(const struct ctl_args *a, const char *command, const char *question)
 {
     char answer[8] = "";
+    if (a->yes)
+        return CTL_OK;
+    if (!isatty(STDIN_FILENO))
+        return ctl_fail(CTL_USAGE, "%s: expected --yes where there is no terminal to ask on",
+                        command);
     put_shown(span_str(question));
     (void)fputs(" [y/N] ", stderr);
-    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+    if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+        return CTL_OK;
+    return ctl_fail(CTL_BAD, "nothing was changed");
 }
 
 /* ---- progress ---------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def top_states(case):
         t.shows("NONE HELD")
         case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
         t.shows("READY  2 workerIds", 20)
-        case.ctl("pool", "close", "--coordinator", redis.url, expect=0)
+        case.ctl("pool", "close", "--yes", "--coordinator", redis.url, expect=0)
         t.shows(r"READY, COORDINATOR REFUSES  IDs can be had for .* more", 20)
         t.shows("Coordinator REFUSES")
         assert "<dt>Coordinator</dt><dd>refuses</dd>" in s.http("/").text
@@ -306,7 +306,7 @@ def top_of_pool(case):
         second.wait_held(18)
         t.shows(r"Held +20 of 20 .* 0 free")
         t.shows(r"WARNING +no workerId is free: the range that ends first is over and rested on 20")
-        case.ctl("pool", "close", "--coordinator", redis.url, expect=0)
+        case.ctl("pool", "close", "--yes", "--coordinator", redis.url, expect=0)
         t.shows(r"CLOSED  era 1")
         redis.kill()
         t.shows(r"NO ANSWER for .* (refused|No such)")
@@ -323,8 +323,8 @@ def drain(case):
     redis = case.pool()
     s = case.sidecar(redis)
     s.wait_held(2)
-    p = subprocess.Popen([harness.SIDFLAKECTL, "pool", "drain", "--coordinator", redis.url],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    argv = [harness.SIDFLAKECTL, "pool", "drain", "--yes", "--coordinator", redis.url]
+    p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until("closed", lambda: ctl_json(case, "pool", "status", "--coordinator", redis.url)["closed"])
     s.id()
     time.sleep(1.5)
@@ -344,10 +344,10 @@ def drain_dead(case):
     s.wait_held(2)
     s.kill()
     url = ("--coordinator", redis.url)
-    j = ctl_json(case, "pool", "drain", *url, "--timeout", "0", expect=1)
+    j = ctl_json(case, "pool", "drain", "--yes", *url, "--timeout", "0", expect=1)
     assert j["held"] == 2 and not j["drained"] and j["closed"], j
     assert "held, and the last range ends by 2" in case.ctl(
-        "pool", "drain", *url, "--timeout", "1s", expect=1).stderr
+        "pool", "drain", "--yes", *url, "--timeout", "1s", expect=1).stderr
     clock.step(35)
     assert ctl_json(case, "pool", "drain", *url, expect=0)["drained"]
     assert redis.held() == [0, 1], "their records stay as they are"
@@ -355,7 +355,8 @@ def drain_dead(case):
 
 def not_drained(case, redis):
     """Closed, and the holder, of whom the table knows nothing, is told of by the time alone."""
-    j = ctl_json(case, "pool", "drain", "--coordinator", redis.url, "--timeout", "0", expect=1)
+    url = ("--coordinator", redis.url)
+    j = ctl_json(case, "pool", "drain", "--yes", *url, "--timeout", "0", expect=1)
     assert not j["drained"] and j["closed"] and j["held"] == 0, j
     r = case.ctl("pool", "drain", "--coordinator", redis.url, "--timeout", "0", expect=1)
     assert "the last range that was taken away, or that the pool has lost" in r.stderr, r.stderr
@@ -373,7 +374,7 @@ def drain_released(case):
     case.ctl("pool", "release", "--coordinator", redis.url, "--worker", str(w), "--yes", expect=0)
     assert not_drained(case, redis) >= ends
     clock.step(35)
-    assert ctl_json(case, "pool", "drain", "--coordinator", redis.url, expect=0)["drained"]
+    assert ctl_json(case, "pool", "drain", "--yes", "--coordinator", redis.url, expect=0)["drained"]
 
 
 @test("pool drain: a holder that an older data set lacks is waited for")
@@ -388,7 +389,7 @@ def drain_lost(case):
     redis.start()
     not_drained(case, redis)
     clock.step(3700)
-    assert ctl_json(case, "pool", "drain", "--coordinator", redis.url, expect=0)["drained"]
+    assert ctl_json(case, "pool", "drain", "--yes", "--coordinator", redis.url, expect=0)["drained"]
 
 
 @test("pool drain, close: a pool made again after a loss is waited for")
@@ -399,7 +400,7 @@ def drain_made_again(case):
                     "--workers", "0-9", expect=0)
     ends = not_drained(case, redis)
     assert made["grants_from"][:18] == ends[:18], (made, ends)
-    closed = ctl_json(case, "pool", "close", "--coordinator", redis.url, expect=0)
+    closed = ctl_json(case, "pool", "close", "--yes", "--coordinator", redis.url, expect=0)
     assert closed["ranges_end_by"] == ends, (closed, ends)
     clock.step(86400 + 200)
     assert ctl_json(case, "pool", "drain", "--coordinator", redis.url, expect=0)["drained"]
@@ -411,8 +412,8 @@ def drain_set_back(case):
     redis.ask("SAVE")
     s = case.sidecar(redis)
     s.wait_held(2)
-    p = subprocess.Popen([harness.SIDFLAKECTL, "pool", "drain", "--coordinator", redis.url],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    argv = [harness.SIDFLAKECTL, "pool", "drain", "--yes", "--coordinator", redis.url]
+    p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def closed():
         return ctl_json(case, "pool", "status", "--coordinator", redis.url)["closed"]
@@ -426,6 +427,34 @@ def drain_set_back(case):
     assert "not drained: the pool is closed" in told, told
 
 
+@test("pool close and drain: asked for on a terminal, --yes without one; not once it is closed")
+def close_asks(case):
+    redis = case.pool()
+    case.sidecar(redis).wait_held(2)
+    url = ("--coordinator", redis.url)
+
+    def closed():
+        return ctl_json(case, "pool", "status", *url)["closed"]
+    for command in ("close", "drain"):
+        r = case.ctl("pool", command, *url, expect=2)
+        assert "pool %s: expected --yes where there is no terminal" % command in r.stderr, r.stderr
+        for answer in ("n\n", "\n", "no\n", "\x04"):
+            with Terminal([harness.SIDFLAKECTL, "pool", command, *url], rows=10, cols=250) as t:
+                t.shows(r'^Close pool "default" at %s for good\?' % redis.url)
+                t.shows(r"2 workerIds are held, .* ends by 20\d\d-[-0-9T:.]+Z\. \[y/N\]")
+                t.keys(answer)
+                t.shows("nothing was changed")
+                assert t.end() == 1
+        assert not closed()
+    with Terminal([harness.SIDFLAKECTL, "pool", "close", *url], rows=10, cols=250) as t:
+        t.shows("for good")
+        t.keys("y\n")
+        t.shows("^closed: no more grants and renewals")
+        assert t.end() == 0 and closed()
+    case.ctl("pool", "close", *url, expect=0)
+    case.ctl("pool", "drain", *url, "--timeout", "0", expect=1)
+
+
 @test("pool drain on a terminal: progress; Ctrl-C says how it stands and how to go on")
 def drain_terminal(case):
     redis = case.pool()
@@ -433,6 +462,8 @@ def drain_terminal(case):
     s.wait_held(2)
     with Terminal([harness.SIDFLAKECTL, "pool", "drain", "--coordinator", redis.url],
                   rows=10, cols=200) as t:
+        t.shows(r"^Close pool .*for good\?")
+        t.keys("y\n")
         t.shows(r"2 held; the last range ends in \d+")
         t.keys("\x03")
         assert t.end() == 130
@@ -492,7 +523,7 @@ def all_json(case):
     redis.ask("LPOP", "sidflake:{default}:free")
     j = ctl_json(case, "pool", "check", *url, "--repair", expect=0)
     assert j["repaired"] and len(j["lost"]) == 1, j
-    assert ctl_json(case, "pool", "close", *url, expect=0)["closed"] is True
+    assert ctl_json(case, "pool", "close", "--yes", *url, expect=0)["closed"] is True
     empty = case.sidecar(case.redis(), wait=False)
     empty.wait_listening()
     assert ctl_json(case, "ping", "--connect", "unix://" + empty.mc_sock,
