@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 
 #define HOST_MAX  253 /* RFC 1123 */
 #define LABEL_MAX 63
@@ -155,33 +156,62 @@ bool conf_address_valid(struct span text)
     return conf_address_parse(text, &ignored);
 }
 
+/* An address in numbers, however it is written; one of IPv4 as ::ffff:A.B.C.D. */
+static bool numbers_of(struct span host, struct in6_addr *out)
+{
+    char text[sizeof "::ffff:" + INET6_ADDRSTRLEN];
+    if (host.n == 0 || host.n >= INET6_ADDRSTRLEN)
+        return false;
+    (void)snprintf(text, sizeof text, "%s%.*s", is_numeric(AF_INET, host) ? "::ffff:" : "",
+                   (int)host.n, host.p);
+    return inet_pton(AF_INET6, text, out) == 1;
+}
+
+static bool same_host(struct span a, struct span b)
+{
+    struct in6_addr x, y;
+    if (numbers_of(a, &x) && numbers_of(b, &y))
+        return IN6_ARE_ADDR_EQUAL(&x, &y);
+    return span_eq_nocase(a, b);
+}
+
 bool conf_address_same(const struct conf_address *a, const struct conf_address *b)
 {
     if (a->is_unix != b->is_unix)
         return false;
     if (a->is_unix)
         return span_eq(a->path, b->path);
-    return a->port != 0 && a->port == b->port && span_eq_nocase(a->host, b->host);
+    return a->port != 0 && a->port == b->port && same_host(a->host, b->host);
 }
 
 static bool is_wildcard(struct span host)
 {
-    return span_eq(host, SPAN("0.0.0.0")) || span_eq(host, SPAN("::"));
+    return same_host(host, SPAN("0.0.0.0")) || same_host(host, SPAN("::"));
+}
+
+/* Where one comes to who connects there: to any address is to this host. */
+static struct span dialled(struct span host)
+{
+    if (!is_wildcard(host))
+        return host;
+    return same_host(host, SPAN("::")) ? SPAN("::1") : SPAN("127.0.0.1");
 }
 
 /* One of them is the name of the other, as in every /etc/hosts. */
 static bool is_localhost(struct span name, struct span host)
 {
     return span_eq_nocase(name, SPAN("localhost")) &&
-           (span_eq(host, SPAN("127.0.0.1")) || span_eq(host, SPAN("::1")));
+           (same_host(host, SPAN("127.0.0.1")) || same_host(host, SPAN("::1")));
 }
 
 bool conf_address_reaches(const struct conf_address *a, const struct conf_address *b)
 {
-    if (conf_address_same(a, b))
+    struct conf_address to = *a;
+    to.host = dialled(a->host);
+    if (conf_address_same(&to, b))
         return true;
     if (a->is_unix || b->is_unix || a->port == 0 || a->port != b->port)
         return false;
-    return (is_wildcard(b->host) && (conf_address_local(a) || is_wildcard(a->host))) ||
-           is_localhost(a->host, b->host) || is_localhost(b->host, a->host);
+    return (is_wildcard(b->host) && conf_address_local(&to)) || is_localhost(to.host, b->host) ||
+           is_localhost(b->host, to.host);
 }

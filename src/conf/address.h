@@ -1,7 +1,8 @@
 /*
  * Addresses to listen on or to connect to:
  *
- *   tcp://HOST:PORT     HOST an IPv4 address, an [IPv6 address] or a name; PORT 0..65535
+ *   tcp://HOST:PORT     HOST an IPv4 address, an [IPv6 address] or a name; PORT 0..65535,
+ *                       0 only to listen at
  *   unix:///PATH        an absolute path
  *   unix:PATH           a path, relative to the working directory unless it begins with '/'
  *
@@ -19,7 +20,7 @@
 #include <stdint.h>
 
 #define CONF_ADDRESS_PATH_MAX     107 /* sun_path on Linux, less the NUL: unix(7) */
-#define CONF_ADDRESS_FORMS        "tcp://HOST:PORT, unix:///PATH or unix:PATH"
+#define CONF_ADDRESS_FORMS        "tcp://HOST:PORT with a PORT of 1..65535, unix:///PATH or unix:PATH"
 #define CONF_ADDRESS_LISTEN_FORMS "tcp://HOST:PORT[?auth=MODE], unix:///PATH or unix:PATH"
 
 /* Spans point into the text that was read. */
@@ -48,11 +49,13 @@ extern const char *const conf_auth_names[];
 /* For the option table: is this an address? */
 bool conf_address_valid(struct span text);
 
-/* The same place: equal path, or equal port (other than 0) and host, whatever its case. */
+/* The same place: equal path, or equal port (other than 0) and host, whatever its case, and however
+ * its numbers are written. */
 bool conf_address_same(const struct conf_address *a, const struct conf_address *b);
 
 /* Whoever connects to a finds what listens at b: the same place, or b is 0.0.0.0 or :: and a of
- * this host, or one is localhost and the other 127.0.0.1 or ::1. Nothing else is looked up, so that
+ * this host, or one is localhost and the other 127.0.0.1 or ::1. a as 0.0.0.0 is 127.0.0.1, as ::
+ * ::1. Nothing else is looked up, so that
  * false proves nothing. */
 bool conf_address_reaches(const struct conf_address *a, const struct conf_address *b);
 

@@ -89,6 +89,32 @@ static enum err_code check_loops(struct conf_load *l)
     return rc ? rc : check_loop(l, CONF_UPSTREAM_REDIS, l->conf->upstream_redis);
 }
 
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+static size_t escaped(const char *text)
+{
+    size_t n = strlen(text);
+    for (; *text; text++)
+        n += *text == '"' || *text == '\\';
+    return n;
+}
+
+static enum err_code check_names(struct conf_load *l)
+{
+    const struct conf_list *names = &l->conf->ids_names;
+    size_t n = 0;
+    for (size_t i = 0; i < names->n; i++)
+        n += escaped(names->item[i]);
+    if (n <= CONF_NAMES_BYTES_MAX)
+        return ERR_OK;
+    (void)err_set(l->e, ERR_RANGE,
+                  "expected at most %u bytes in all names, '\"' and '\\' counted twice, for "
+                  "ids.names, found %zu",
+                  CONF_NAMES_BYTES_MAX, n);
+    return conf_load_blame(l, CONF_IDS_NAMES, CONF_WHOLE_VALUE, ERR_RANGE);
+}
+
 /* ---- who may connect --------------------------------------------------------------------------
  */
 
@@ -199,8 +225,8 @@ static enum err_code check_logins(struct conf_load *l)
 enum err_code conf_check(struct conf_load *l)
 {
     static enum err_code (*const checks[])(struct conf_load *) = {
-        check_addresses, check_loops,  check_protected, check_users,
-        check_auto_init, check_logins, check_passwords};
+        check_addresses, check_loops,     check_names,  check_protected,
+        check_users,     check_auto_init, check_logins, check_passwords};
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && !rc; i++)
         rc = conf_load_note(l, checks[i](l));

@@ -30,6 +30,10 @@
 #define CONF_ERRORS_MAX  64u        /* that are told at once */
 #define CONF_OPTIONS_MAX 64u        /* more than there are options */
 
+/* Bytes of all ids.names as pages escape them, each '"' and '\' two: /metrics and /v1/status, which
+ * have to fit the room for a reply, name them all. Without such bytes there are never more. */
+#define CONF_NAMES_BYTES_MAX (1024u * 200u)
+
 /* epoch_ms of a configuration that leaves the epoch to the pool. */
 #define CONF_EPOCH_OF_POOL INT64_MIN
 
@@ -128,11 +132,13 @@ struct conf {
  *
  * ERR_IO: the file cannot be read. ERR_INVALID, ERR_RANGE: it, a variable or a set is wrong. In
  * both cases *c is empty, as after conf_clear. *e is the first that is wrong; errors, which the
- * caller clears, gets all, a line each and no more than CONF_ERRORS_MAX: those of the file in its
- * order, up to one of syntax, of the environment, of the sets, and, if there were none, what is at
- * odds. NULL: nobody asks. On success
- * the caller owns *c. Looks at the system's clock (epoch) and reads the files of passwords to see
- * that they can be read.
+ * caller clears, gets all, a line each: those of the file in its order, up to one of syntax, of the
+ * environment, of the sets, and, if there were none, what is at odds. Of more than CONF_ERRORS_MAX
+ * the rest is one line, which says that there are more. NULL: nobody asks. ERR_NOMEM: errors may
+ * have some, and *e says what there was no memory for. On success the caller owns *c.
+ *
+ * Looks at the system's clock (epoch) and reads the files of passwords to see that they can be
+ * read.
  */
 enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
                         char *const *envp, struct conf_list *errors, struct err *e) MUST_CHECK;

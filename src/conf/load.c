@@ -34,11 +34,15 @@ enum err_code conf_load_blame(struct conf_load *l, enum conf_option_id id, size_
 
 enum err_code conf_load_note(struct conf_load *l, enum err_code rc)
 {
-    if (!l->errors || rc == ERR_OK || rc == ERR_NOMEM || l->errors->n == CONF_ERRORS_MAX)
+    if (!l->errors || rc == ERR_OK || rc == ERR_NOMEM || l->errors->n > CONF_ERRORS_MAX)
         return rc;
     if (!l->first.code)
         l->first = *l->e;
-    return conf_list_add(l->errors, span_str(l->e->text), l->e);
+    if (l->errors->n < CONF_ERRORS_MAX)
+        return conf_list_add(l->errors, span_str(l->e->text), l->e);
+    (void)err_set(l->e, rc, "more is wrong than these %u: the rest is not told", CONF_ERRORS_MAX);
+    enum err_code kept = conf_list_add(l->errors, span_str(l->e->text), l->e);
+    return kept ? kept : rc;
 }
 
 /* ---- defaults ---------------------------------------------------------------------------------

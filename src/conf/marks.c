@@ -87,7 +87,8 @@ static enum err_code next(struct walk *w)
     return ERR_OK;
 }
 
-/* To the end of what the event begins. */
+/* To the end of what the event begins. For each token libyaml looks at every level around it, so
+ * that what is deeper than anything of ours is the end, as an error of syntax is. */
 static enum err_code skip(struct walk *w)
 {
     enum err_code rc = ERR_OK;
@@ -97,6 +98,11 @@ static enum err_code skip(struct walk *w)
         depth -= type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT;
         if (depth == 0)
             break;
+        if (depth > CONF_DEPTH_MAX) {
+            (void)err_set(w->e, ERR_RANGE, "expected at most %u levels in a value, found more",
+                          CONF_DEPTH_MAX);
+            return blame_here(w, ERR_RANGE);
+        }
     }
     return rc;
 }
@@ -339,10 +345,32 @@ static enum err_code walk_stream(struct walk *w)
     }
 }
 
+/* libyaml compares each directive with all before it, before there is an event. One begins a line,
+ * and no byte of what ends lines in UTF-8 is printable ASCII; in UTF-16 every % may be one. */
+static bool too_many_directives(struct span yaml, struct conf_mark *excess)
+{
+    bool wide = yaml.n > 0 && (yaml.p[0] == '\xfe' || yaml.p[0] == '\xff');
+    unsigned n = 0;
+    for (size_t i = 0; i < yaml.n; i++) {
+        bool begins = wide || i == 0 || yaml.p[i - 1] < ' ' || yaml.p[i - 1] > '~';
+        if (yaml.p[i] != '%' || !begins || n++ < CONF_DIRECTIVES_MAX)
+            continue;
+        *excess = mark_of_byte(yaml, i);
+        return true;
+    }
+    return false;
+}
+
 enum err_code conf_marks_read(struct conf_load *l, struct span yaml)
 {
+    struct conf_mark excess;
     struct walk w = {.load = l, .name = l->name, .yaml = yaml, .marks = &l->marks, .e = l->e};
     l->marks = (struct conf_marks){.empty = false};
+    if (too_many_directives(yaml, &excess)) {
+        (void)err_set(l->e, ERR_RANGE, "expected at most %u lines that begin with %%, found more",
+                      CONF_DIRECTIVES_MAX);
+        return conf_load_note(l, conf_marks_blame(l->name, excess, ERR_RANGE, l->e));
+    }
     if (!yaml_parser_initialize(&w.parser))
         return err_set(l->e, ERR_NOMEM, "no memory to read %s", conf_text_name(l->name));
     yaml_parser_set_input_string(&w.parser, (const unsigned char *)(yaml.n ? yaml.p : ""), yaml.n);

@@ -8,7 +8,8 @@
  *   - A file that passes has one document: a mapping of known keys, none of them twice, whose
  *     values are scalars, lists of scalars and groups as the option table says. No aliases, no NUL.
  *   - Lines and columns count from 1; columns count characters.
- *   - The walk goes at most three levels deep, whatever the file does.
+ *   - The walk goes at most three levels deep, and passes over what is unknown to CONF_DEPTH_MAX
+ *     more: of a file of n bytes it takes some n steps, and of one that has more no longer.
  *
  * Source: YAML 1.1 as libyaml reads it.
  */
@@ -21,6 +22,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#define CONF_DEPTH_MAX                                                                             \
+    16u /* levels of a value that is passed over: no option has more than one                      \
+         */
+#define CONF_DIRECTIVES_MAX 16u /* of a file: none is needed */
 
 struct conf_mark {
     size_t line, column; /* 0, 0: not in the file */

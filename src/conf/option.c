@@ -94,11 +94,11 @@ static bool url_ok(struct span s)
     return span_starts(s, sqlite) && s.n > sqlite.n && !span_starts(s, SPAN("sqlite://"));
 }
 
-/* Whom to serve is asked of listeners: here ?auth=MODE would mean nothing. */
+/* Whom to serve, and to take any free port, is asked of listeners: here it would mean nothing. */
 static bool upstream_ok(struct span s)
 {
     struct conf_address a;
-    return s.n == 0 || (conf_address_parse(s, &a) && !a.own_auth);
+    return s.n == 0 || (conf_address_parse(s, &a) && !a.own_auth && (a.is_unix || a.port != 0));
 }
 
 const struct conf_option conf_options[CONF_OPTIONS] = {

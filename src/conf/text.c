@@ -1,45 +1,18 @@
 #include "conf/text.h"
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "conf/conf.h"
 
 #include <stdint.h>
 
 #define SECRET "***"
 
-static const struct {
-    uint8_t mask, lead;
-    uint8_t more; /* bytes that follow */
-    uint32_t min; /* smaller ones have a shorter form */
-} forms[] = {
-    {0x80, 0x00, 0, 0}, {0xe0, 0xc0, 1, 0x80}, {0xf0, 0xe0, 2, 0x800}, {0xf8, 0xf0, 3, 0x10000}};
-
-/* Takes one character of UTF-8 off *s, which is not empty. false: that is none (RFC 3629). */
-static bool take_rune(struct span *s, uint32_t *rune)
-{
-    uint8_t first = (uint8_t)s->p[0];
-    size_t f = 0;
-    while (f < sizeof forms / sizeof *forms && (first & forms[f].mask) != forms[f].lead)
-        f++;
-    if (f == sizeof forms / sizeof *forms || s->n <= forms[f].more)
-        return false;
-    uint32_t r = first & (uint8_t)~forms[f].mask;
-    for (size_t i = 1; i <= forms[f].more; i++) {
-        uint8_t next = (uint8_t)s->p[i];
-        if ((next & 0xc0) != 0x80)
-            return false;
-        r = r << 6 | (next & 0x3f);
-    }
-    *s = span_skip(*s, forms[f].more + 1u);
-    *rune = r;
-    return r >= forms[f].min && r <= 0x10ffff && (r < 0xd800 || r > 0xdfff);
-}
-
 bool conf_text_clean(struct span s)
 {
     uint32_t r;
     while (s.n > 0)
-        if (!take_rune(&s, &r) || r < 0x20 || (r >= 0x7f && r <= 0x9f))
+        if (!utf8_take(&s, &r) || r < 0x20 || (r >= 0x7f && r <= 0x9f))
             return false;
     return true;
 }
@@ -85,7 +58,7 @@ void conf_text_put_yaml(struct span s, FILE *out)
 {
     uint32_t r;
     (void)fputc('"', out);
-    while (s.n > 0 && take_rune(&s, &r)) {
+    while (s.n > 0 && utf8_take(&s, &r)) {
         if (r == '"' || r == '\\')
             (void)fprintf(out, "\\%c", (int)r);
         else if (r >= 0x20 && r < 0x7f)

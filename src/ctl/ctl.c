@@ -35,13 +35,15 @@ static const struct ctl_command commands[] = {
      "New sidecars then get workerIds at once. Taken four renewals after it came\n"
      "back, and not where a sidecar knows more than it. Wrongly said it repeats\n"
      "IDs of sidecars that cannot reach the coordinator.\n"},
-    {"pool", "close", ctl_pool_close, ON_POOL " json", "", 0, 0,
-     "No more grants and renewals, before a pool moves", NULL},
-    {"pool", "drain", ctl_pool_drain, ON_POOL " timeout json", "", 0, 0,
+    {"pool", "close", ctl_pool_close, ON_POOL " yes json", "", 0, 0,
+     "No more grants and renewals, before a pool moves",
+     "It cannot be opened again: asks first, unless it is closed already.\n"},
+    {"pool", "drain", ctl_pool_drain, ON_POOL " timeout yes json", "", 0, 0,
      "Close, and wait until nobody issues IDs of it",
      "Exit status 0: every holder has returned its workerId, or its range has\n"
      "ended; 1: not so when the timeout had passed; 130: broken off by Ctrl-C.\n"
-     "The pool stays closed; the same command goes on waiting.\n"},
+     "The pool stays closed; the same command goes on waiting. Asks first, unless it\n"
+     "is closed already.\n"},
     {NULL, "decode", ctl_decode, "epoch json", "ID...", 1, -1,
      "Time, workerId and sequence of IDs", NULL},
     {NULL, "range", ctl_range, "from to epoch json", "", 0, 0,

@@ -65,7 +65,8 @@ int ctl_passwd(struct ctl_args *a);
 /* --settle, where it was given, is one that such a pool can have: CTL_OK, or the exit status. */
 int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p);
 
-/* "sidflakectl: " and the message on stderr; returns status. */
+/* "sidflakectl: " and the message on stderr; returns status. What is no character that shows, in
+ * whatever others have said, becomes '?'. */
 int ctl_fail(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Ends what was printed; CTL_BAD where stdout could not be written. */
@@ -96,8 +97,9 @@ bool ctl_read_line(FILE *f, char *out, size_t cap);
  * status. The caller wipes it. */
 int ctl_password(const struct ctl_args *a, char out[PASSFILE_MAX + 1]);
 
-/* Asks on the terminal; false where the answer is not yes. */
-bool ctl_confirm(const char *question);
+/* Whether what the command, "pool release", does may be done: --yes was given, or the answer on the
+ * terminal is yes. CTL_OK, or the exit status, with the reason told. */
+int ctl_confirm(const struct ctl_args *a, const char *command, const char *question);
 
 /* How far a work has come, on stderr: nothing in its first second; then on a terminal one line that
  * is written over, else a line every 10 s. */

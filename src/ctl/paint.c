@@ -3,6 +3,8 @@
  */
 #include "ctl/paint.h"
 
+#include "base/utf8.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -59,34 +61,21 @@ static void put_cell(struct paint *p, enum paint_style s, uint16_t c)
     p->col++;
 }
 
-/* The first character, '?' where it is none of one to three bytes; returns its bytes. */
-static size_t decode(const unsigned char *t, uint16_t *out)
+/* The first character of those that cells have. */
+static uint16_t take(struct span *text)
 {
-    *out = '?';
-    if (t[0] < 0x80) {
-        *out = t[0] >= ' ' && t[0] != 0x7f ? t[0] : '?';
-        return 1;
-    }
-    if ((t[0] & 0xe0) == 0xc0 && (t[1] & 0xc0) == 0x80) {
-        *out = (uint16_t)((t[0] & 0x1f) << 6 | (t[1] & 0x3f));
-        *out = *out < 0xa0 ? '?' : *out;
-        return 2;
-    }
-    if ((t[0] & 0xf0) == 0xe0 && (t[1] & 0xc0) == 0x80 && (t[2] & 0xc0) == 0x80) {
-        *out = (uint16_t)((t[0] & 0x0f) << 12 | (t[1] & 0x3f) << 6 | (t[2] & 0x3f));
-        return 3;
-    }
-    return 1;
+    uint32_t c = utf8_take_shown(text);
+    return (uint16_t)(c <= UINT16_MAX ? c : '?');
 }
 
 #define ELLIPSIS 0x2026
 
 static unsigned put_text(struct paint *p, enum paint_style s, const char *text, bool draw)
 {
-    const unsigned char *t = (const unsigned char *)text;
+    struct span rest = span_str(text);
     unsigned n = 0;
-    for (uint16_t c; *t; n++) {
-        t += decode(t, &c);
+    for (; rest.n > 0; n++) {
+        uint16_t c = take(&rest);
         if (draw)
             put_cell(p, s, c);
     }

@@ -60,7 +60,7 @@ void paint_next(struct paint *p);
 /* Goes on at col, and at least one blank further on. */
 void paint_tab(struct paint *p, unsigned col);
 
-/* UTF-8; bytes that are none become '?'. */
+/* UTF-8; bytes that are none become '?', and so does what is no character of a cell. */
 void paint_put(struct paint *p, enum paint_style s, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* So that it ends before col end. */

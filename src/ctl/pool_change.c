@@ -1,11 +1,9 @@
 /*
  * sidflakectl pool release, close, set, reopen: what changes a pool by one word.
  */
-#include "base/int64.h"
 #include "ctl/session.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 int ctl_pool_release(struct ctl_args *a)
 {
@@ -13,17 +11,12 @@ int ctl_pool_release(struct ctl_args *a)
     char question[160];
     if (!a->has_worker)
         return ctl_fail(CTL_USAGE, "pool release: expected --worker N");
-    if (!a->yes && !isatty(STDIN_FILENO))
-        return ctl_fail(CTL_USAGE,
-                        "pool release: expected --yes where there is no terminal to ask on");
     (void)snprintf(
         question, sizeof question,
         "Take workerId %u from its holder? It keeps its range; a holder that lives loses it.",
         a->worker);
-    if (!a->yes && !ctl_confirm(question))
-        return ctl_fail(CTL_BAD, "nothing was changed");
-    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
-    if (status)
+    int status = ctl_confirm(a, "pool release", question);
+    if (status || (status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true)))
         return status;
     enum coord_status r = coord_evict(s.coord, s.pool.identity, (uint16_t)a->worker, &s.reply);
     coord_free(s.coord);
@@ -38,18 +31,10 @@ int ctl_pool_release(struct ctl_args *a)
     return ctl_flush(CTL_OK);
 }
 
-/* No range that is recorded ends later than T + A + 2S, and none that was lost than the floors. */
-static int64_t last_range(const struct ctl_session *s)
-{
-    const struct coord_pool *p = &s->pool;
-    int64_t ends = s->reply.now_ms + coord_reach(&p->params);
-    return max64(ends, max64(p->floor_ms, p->floor_short_ms));
-}
-
 int ctl_pool_close(struct ctl_args *a)
 {
     struct ctl_session s;
-    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
+    int status = ctl_session_open_to_close(a, &s, "pool close");
     if (status)
         return status;
     enum coord_status r = coord_close(s.coord, s.pool.identity, &s.reply);
@@ -58,7 +43,7 @@ int ctl_pool_close(struct ctl_args *a)
     coord_free(s.coord);
     if (r != COORD_OK)
         return ctl_session_fail(a, r, &s.reply);
-    const char *ends = ctl_time(last_range(&s));
+    const char *ends = ctl_time(ctl_session_last_range(&s));
     if (a->json)
         return ctl_print_json(CTL_OK, json_pack("{s:b, s:s}", "closed", 1, "ranges_end_by", ends));
     (void)printf("closed: no more grants and renewals; every range ends by %s\n", ends);
@@ -100,17 +85,12 @@ int ctl_pool_reopen(struct ctl_args *a)
     char question[256];
     if (!a->nothing_lost)
         return ctl_fail(CTL_USAGE, "pool reopen: expected --nothing-lost");
-    if (!a->yes && !isatty(STDIN_FILENO))
-        return ctl_fail(CTL_USAGE,
-                        "pool reopen: expected --yes where there is no terminal to ask on");
     (void)snprintf(question, sizeof question,
                    "Did the coordinator of pool \"%.64s\" come back with all that it knew before? "
                    "If not, IDs may repeat.",
                    ctl_session_pool(a));
-    if (!a->yes && !ctl_confirm(question))
-        return ctl_fail(CTL_BAD, "nothing was changed");
-    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
-    if (status)
+    int status = ctl_confirm(a, "pool reopen", question);
+    if (status || (status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true)))
         return status;
     enum coord_status r = coord_nothing_lost(s.coord, s.pool.identity, &s.reply);
     if (r == COORD_OK) /* an earlier reopening's floors stay */

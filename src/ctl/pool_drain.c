@@ -114,7 +114,7 @@ int ctl_pool_drain(struct ctl_args *a)
     struct ctl_session s;
     struct stand st = {0};
     struct sigaction on = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
-    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
+    int status = ctl_session_open_to_close(a, &s, "pool drain");
     if (status)
         return status;
     enum coord_status r = coord_close(s.coord, s.pool.identity, &s.reply);

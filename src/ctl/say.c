@@ -4,17 +4,42 @@
 #include "ctl/ctl.h"
 
 #include "base/timefmt.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define SAID_MAX (2 * ERR_TEXT_MAX) /* bytes of one message; longer ones are cut */
+
+/* All messages go through here: words of a coordinator, a sidecar or a file may be among them, and
+ * what does not show would speak to the terminal. */
+static void put_shown(struct span text)
+{
+    while (text.n > 0) {
+        const char *from = text.p;
+        if (utf8_take_shown(&text) == '?')
+            (void)fputc('?', stderr);
+        else
+            (void)fwrite(from, 1, (size_t)(text.p - from), stderr);
+    }
+}
+
+static void tell(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
+
+static void tell(const char *fmt, va_list ap)
+{
+    char text[SAID_MAX];
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    put_shown(span_str(text));
+}
 
 int ctl_fail(int status, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     (void)fputs("sidflakectl: ", stderr);
-    (void)vfprintf(stderr, fmt, ap);
+    tell(fmt, ap);
     (void)fputc('\n', stderr);
     va_end(ap);
     return status;
@@ -31,7 +56,8 @@ int ctl_print_json(int status, json_t *j)
 {
     if (!j)
         return ctl_fail(CTL_BAD, "no memory for an answer");
-    int r = json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    /* In ASCII: a holder's own object may have what speaks to the terminal. */
+    int r = json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII);
     json_decref(j);
     if (r == 0 && putchar('\n') != EOF)
         return ctl_flush(status);
@@ -111,11 +137,19 @@ bool ctl_read_line(FILE *f, char *out, size_t cap)
     return whole;
 }
 
-bool ctl_confirm(const char *question)
+int ctl_confirm(const struct ctl_args *a, const char *command, const char *question)
 {
     char answer[8] = "";
-    (void)fprintf(stderr, "%s [y/N] ", question);
-    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+    if (a->yes)
+        return CTL_OK;
+    if (!isatty(STDIN_FILENO))
+        return ctl_fail(CTL_USAGE, "%s: expected --yes where there is no terminal to ask on",
+                        command);
+    put_shown(span_str(question));
+    (void)fputs(" [y/N] ", stderr);
+    if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+        return CTL_OK;
+    return ctl_fail(CTL_BAD, "nothing was changed");
 }
 
 /* ---- progress ---------------------------------------------------------------------------------
@@ -144,7 +178,7 @@ void ctl_progress_show(struct ctl_progress *p, const char *fmt, ...)
     p->drawn = true;
     (void)fputs(p->terminal ? "\r\033[K" : "sidflakectl: ", stderr);
     va_start(ap, fmt);
-    (void)vfprintf(stderr, fmt, ap);
+    tell(fmt, ap);
     va_end(ap);
     (void)fputs(p->terminal ? "" : "\n", stderr);
     (void)fflush(stderr);

@@ -148,11 +148,26 @@ static void begin_colors(bool wanted)
 /* ---- the screen -------------------------------------------------------------------------------
  */
 
+static bool begin_curses(bool color)
+{
+    static SCREEN *screen; /* for as long as we live: ncurses cannot free it safely */
+    screen = newterm(NULL, stdout, stdin);
+    if (!screen)
+        return false;
+    (void)cbreak();
+    (void)noecho();
+    (void)nonl();
+    (void)curs_set(0);
+    begin_colors(color);
+    (void)tcgetattr(STDOUT_FILENO, &during);
+    return true;
+}
+
 bool screen_open(bool color)
 {
     static const char *const enters[] = {"smcup", "civis", "clear", NULL};
     static const char *const leaves[] = {"sgr0", "op", "cnorm", "rmcup", NULL};
-    static SCREEN *screen; /* for as long as we live: ncurses cannot free it safely */
+    sigset_t stops, old;
     int error;
     if (setupterm(NULL, STDOUT_FILENO, &error) != OK)
         return false;
@@ -161,20 +176,16 @@ bool screen_open(bool color)
     keys = isatty(STDIN_FILENO) == 1;
     modes = tcgetattr(STDOUT_FILENO, &before) == 0;
     open_now = 1;
+    /* Ctrl-Z waits until `during` is known: take_again sets it. */
+    (void)sigemptyset(&stops);
+    (void)sigaddset(&stops, SIGTSTP);
+    (void)sigprocmask(SIG_BLOCK, &stops, &old);
     handle_all(); /* before ncurses, which leaves them alone then */
-    screen = newterm(NULL, stdout, stdin);
-    if (!screen) {
-        open_now = 0;
-        return false;
-    }
-    (void)cbreak();
-    (void)noecho();
-    (void)nonl();
-    (void)curs_set(0);
-    begin_colors(color);
-    (void)tcgetattr(STDOUT_FILENO, &during);
-    (void)atexit(screen_close);
-    return true;
+    open_now = begin_curses(color);
+    (void)sigprocmask(SIG_SETMASK, &old, NULL);
+    if (open_now)
+        (void)atexit(screen_close);
+    return open_now;
 }
 
 void screen_close(void)

@@ -3,6 +3,7 @@
  */
 #include "ctl/session.h"
 
+#include "base/int64.h"
 #include "ctl/holders.h"
 #include "ids/layout.h"
 #include "lease/recovery.h"
@@ -120,6 +121,33 @@ int ctl_session_snapshot(const struct ctl_args *a, struct ctl_session *s,
     coord_free(s->coord);
     s->coord = NULL;
     return ctl_session_fail(a, r, &s->reply);
+}
+
+int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, const char *command)
+{
+    char url[URL_MAX], question[URL_MAX + 512];
+    int status = ctl_session_open(a, s, CTL_SESSION_TIMEOUT_US, true);
+    if (status || s->pool.closed)
+        return status;
+    (void)snprintf(question, sizeof question,
+                   "Close pool \"%.64s\" at %s for good? No command opens it again. %llu workerIds "
+                   "are held, none is renewed then, and the last range ends by %s.",
+                   ctl_session_pool(a), ctl_session_url(a, url), (unsigned long long)s->pool.held,
+                   ctl_time(ctl_session_last_range(s)));
+    status = ctl_confirm(a, command, question);
+    if (!status)
+        return CTL_OK;
+    coord_free(s->coord);
+    s->coord = NULL;
+    return status;
+}
+
+/* No range that is recorded ends later than T + A + 2S, and none that was lost than the floors. */
+int64_t ctl_session_last_range(const struct ctl_session *s)
+{
+    const struct coord_pool *p = &s->pool;
+    int64_t ends = s->reply.now_ms + coord_reach(&p->params);
+    return max64(ends, max64(p->floor_ms, p->floor_short_ms));
 }
 
 int64_t ctl_session_ceiling(const struct coord_pool *p, const struct coord_worker *w)

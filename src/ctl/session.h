@@ -27,6 +27,10 @@ int ctl_session_open(const struct ctl_args *a, struct ctl_session *s, int64_t ti
 int ctl_session_snapshot(const struct ctl_args *a, struct ctl_session *s,
                          struct coord_snapshot *snap);
 
+/* As ctl_session_open with describe, for what closes the pool: unless it is closed, it is asked
+ * first whether that is meant, since no command opens it again. */
+int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, const char *command);
+
 #define CTL_SESSION_TIMEOUT_US INT64_C(5000000)
 
 /* The name of the pool, and its coordinator's URL without the password. */
@@ -44,6 +48,9 @@ void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap);
 
 /* What an operator should know of the pool, as an array of sentences; NULL: no memory. */
 json_t *ctl_session_warnings(const struct ctl_session *s);
+
+/* By when every range of the pool has ended, if it is closed now. Unix ms. */
+int64_t ctl_session_last_range(const struct ctl_session *s);
 
 /* When the range of a workerId that is held ends at the latest; of a record of an earlier era only
  * the floor is known. Unix ms. */

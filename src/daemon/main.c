@@ -222,7 +222,7 @@ static int with_conf(const struct args *a, char *const *argv)
         conf_clear(&c);
     for (size_t i = 0; i < errors.n; i++)
         (void)fprintf(stderr, "%s\n", errors.item[i]);
-    if (rc && errors.n == 0)
+    if (rc && (errors.n == 0 || rc == ERR_NOMEM)) /* which is the end, and no error of the file */
         (void)fprintf(stderr, "%s\n", e.text);
     conf_list_clear(&errors);
     if (rc)

@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import subprocess
+import termios
 import time
 
 import binary
@@ -98,7 +99,7 @@ def top_states(case):
         t.shows("NONE HELD")
         case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
         t.shows("READY  2 workerIds", 20)
-        case.ctl("pool", "close", "--coordinator", redis.url, expect=0)
+        case.ctl("pool", "close", "--yes", "--coordinator", redis.url, expect=0)
         t.shows(r"READY, COORDINATOR REFUSES  IDs can be had for .* more", 20)
         t.shows("Coordinator REFUSES")
         assert "<dt>Coordinator</dt><dd>refuses</dd>" in s.http("/").text
@@ -145,6 +146,32 @@ def top_resize_now(case):
         t.shows(r"^ q quit .* every 10 min 0 s$")
 
 
+def is_stopped(t):
+    t.read(0.05)
+    with open("/proc/%d/stat" % t.pid) as f:
+        return f.read().rsplit(")", 1)[1].split()[0] == "T"
+
+
+@test("top: a Ctrl-Z while the screen is being set up: taken again as the view needs it")
+def top_stopped_early(case):
+    if harness.sanitized():
+        return  # whose library has to be the first
+    library = case.path("stop_early.so")
+    case.run(os.environ.get("CC") or "cc", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o",
+             library, os.path.join(harness.HERE, "stop_early.c"), expect=0)
+    s = case.sidecar(case.pool())
+    for where in ("newterm", "cbreak", "start_color"):
+        with on_top(s, env={"LD_PRELOAD": library, "STOP_IN": where}) as t:
+            until("stopped in " + where, lambda: is_stopped(t))
+            assert t.is_given_back(), where
+            t.signal(signal.SIGCONT)
+            t.shows("READY")
+            now = termios.tcgetattr(t.fd)
+            assert not now[3] & (termios.ICANON | termios.ECHO) and now[3] & termios.ISIG, where
+            t.keys("q")
+            assert t.end() == 0 and t.is_given_back(), where
+
+
 @test("top: Ctrl-C, SIGTERM, SIGHUP, Ctrl-D and Ctrl-Z give the terminal back")
 def top_signals(case):
     s = case.sidecar(case.pool())
@@ -161,12 +188,7 @@ def top_signals(case):
     with on_top(s) as t:
         t.shows("READY")
         t.keys("\x1a")
-
-        def stopped():
-            t.read(0.05)
-            with open("/proc/%d/stat" % t.pid) as f:
-                return f.read().rsplit(")", 1)[1].split()[0] == "T"
-        until("stopped", stopped)
+        until("stopped", lambda: is_stopped(t))
         t.read(0.1)
         assert t.is_given_back()
         t.signal(signal.SIGCONT)
@@ -284,7 +306,7 @@ def top_of_pool(case):
         second.wait_held(18)
         t.shows(r"Held +20 of 20 .* 0 free")
         t.shows(r"WARNING +no workerId is free: the range that ends first is over and rested on 20")
-        case.ctl("pool", "close", "--coordinator", redis.url, expect=0)
+        case.ctl("pool", "close", "--yes", "--coordinator", redis.url, expect=0)
         t.shows(r"CLOSED  era 1")
         redis.kill()
         t.shows(r"NO ANSWER for .* (refused|No such)")
@@ -301,8 +323,8 @@ def drain(case):
     redis = case.pool()
     s = case.sidecar(redis)
     s.wait_held(2)
-    p = subprocess.Popen([harness.SIDFLAKECTL, "pool", "drain", "--coordinator", redis.url],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    argv = [harness.SIDFLAKECTL, "pool", "drain", "--yes", "--coordinator", redis.url]
+    p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until("closed", lambda: ctl_json(case, "pool", "status", "--coordinator", redis.url)["closed"])
     s.id()
     time.sleep(1.5)
@@ -322,10 +344,10 @@ def drain_dead(case):
     s.wait_held(2)
     s.kill()
     url = ("--coordinator", redis.url)
-    j = ctl_json(case, "pool", "drain", *url, "--timeout", "0", expect=1)
+    j = ctl_json(case, "pool", "drain", "--yes", *url, "--timeout", "0", expect=1)
     assert j["held"] == 2 and not j["drained"] and j["closed"], j
     assert "held, and the last range ends by 2" in case.ctl(
-        "pool", "drain", *url, "--timeout", "1s", expect=1).stderr
+        "pool", "drain", "--yes", *url, "--timeout", "1s", expect=1).stderr
     clock.step(35)
     assert ctl_json(case, "pool", "drain", *url, expect=0)["drained"]
     assert redis.held() == [0, 1], "their records stay as they are"
@@ -333,7 +355,8 @@ def drain_dead(case):
 
 def not_drained(case, redis):
     """Closed, and the holder, of whom the table knows nothing, is told of by the time alone."""
-    j = ctl_json(case, "pool", "drain", "--coordinator", redis.url, "--timeout", "0", expect=1)
+    url = ("--coordinator", redis.url)
+    j = ctl_json(case, "pool", "drain", "--yes", *url, "--timeout", "0", expect=1)
     assert not j["drained"] and j["closed"] and j["held"] == 0, j
     r = case.ctl("pool", "drain", "--coordinator", redis.url, "--timeout", "0", expect=1)
     assert "the last range that was taken away, or that the pool has lost" in r.stderr, r.stderr
@@ -351,7 +374,7 @@ def drain_released(case):
     case.ctl("pool", "release", "--coordinator", redis.url, "--worker", str(w), "--yes", expect=0)
     assert not_drained(case, redis) >= ends
     clock.step(35)
-    assert ctl_json(case, "pool", "drain", "--coordinator", redis.url, expect=0)["drained"]
+    assert ctl_json(case, "pool", "drain", "--yes", "--coordinator", redis.url, expect=0)["drained"]
 
 
 @test("pool drain: a holder that an older data set lacks is waited for")
@@ -366,7 +389,7 @@ def drain_lost(case):
     redis.start()
     not_drained(case, redis)
     clock.step(3700)
-    assert ctl_json(case, "pool", "drain", "--coordinator", redis.url, expect=0)["drained"]
+    assert ctl_json(case, "pool", "drain", "--yes", "--coordinator", redis.url, expect=0)["drained"]
 
 
 @test("pool drain, close: a pool made again after a loss is waited for")
@@ -377,7 +400,7 @@ def drain_made_again(case):
                     "--workers", "0-9", expect=0)
     ends = not_drained(case, redis)
     assert made["grants_from"][:18] == ends[:18], (made, ends)
-    closed = ctl_json(case, "pool", "close", "--coordinator", redis.url, expect=0)
+    closed = ctl_json(case, "pool", "close", "--yes", "--coordinator", redis.url, expect=0)
     assert closed["ranges_end_by"] == ends, (closed, ends)
     clock.step(86400 + 200)
     assert ctl_json(case, "pool", "drain", "--coordinator", redis.url, expect=0)["drained"]
@@ -389,8 +412,8 @@ def drain_set_back(case):
     redis.ask("SAVE")
     s = case.sidecar(redis)
     s.wait_held(2)
-    p = subprocess.Popen([harness.SIDFLAKECTL, "pool", "drain", "--coordinator", redis.url],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    argv = [harness.SIDFLAKECTL, "pool", "drain", "--yes", "--coordinator", redis.url]
+    p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def closed():
         return ctl_json(case, "pool", "status", "--coordinator", redis.url)["closed"]
@@ -404,6 +427,34 @@ def drain_set_back(case):
     assert "not drained: the pool is closed" in told, told
 
 
+@test("pool close and drain: asked for on a terminal, --yes without one; not once it is closed")
+def close_asks(case):
+    redis = case.pool()
+    case.sidecar(redis).wait_held(2)
+    url = ("--coordinator", redis.url)
+
+    def closed():
+        return ctl_json(case, "pool", "status", *url)["closed"]
+    for command in ("close", "drain"):
+        r = case.ctl("pool", command, *url, expect=2)
+        assert "pool %s: expected --yes where there is no terminal" % command in r.stderr, r.stderr
+        for answer in ("n\n", "\n", "no\n", "\x04"):
+            with Terminal([harness.SIDFLAKECTL, "pool", command, *url], rows=10, cols=250) as t:
+                t.shows(r'^Close pool "default" at %s for good\?' % redis.url)
+                t.shows(r"2 workerIds are held, .* ends by 20\d\d-[-0-9T:.]+Z\. \[y/N\]")
+                t.keys(answer)
+                t.shows("nothing was changed")
+                assert t.end() == 1
+        assert not closed()
+    with Terminal([harness.SIDFLAKECTL, "pool", "close", *url], rows=10, cols=250) as t:
+        t.shows("for good")
+        t.keys("y\n")
+        t.shows("^closed: no more grants and renewals")
+        assert t.end() == 0 and closed()
+    case.ctl("pool", "close", *url, expect=0)
+    case.ctl("pool", "drain", *url, "--timeout", "0", expect=1)
+
+
 @test("pool drain on a terminal: progress; Ctrl-C says how it stands and how to go on")
 def drain_terminal(case):
     redis = case.pool()
@@ -411,6 +462,8 @@ def drain_terminal(case):
     s.wait_held(2)
     with Terminal([harness.SIDFLAKECTL, "pool", "drain", "--coordinator", redis.url],
                   rows=10, cols=200) as t:
+        t.shows(r"^Close pool .*for good\?")
+        t.keys("y\n")
         t.shows(r"2 held; the last range ends in \d+")
         t.keys("\x03")
         assert t.end() == 130
@@ -470,7 +523,7 @@ def all_json(case):
     redis.ask("LPOP", "sidflake:{default}:free")
     j = ctl_json(case, "pool", "check", *url, "--repair", expect=0)
     assert j["repaired"] and len(j["lost"]) == 1, j
-    assert ctl_json(case, "pool", "close", *url, expect=0)["closed"] is True
+    assert ctl_json(case, "pool", "close", "--yes", *url, expect=0)["closed"] is True
     empty = case.sidecar(case.redis(), wait=False)
     empty.wait_listening()
     assert ctl_json(case, "ping", "--connect", "unix://" + empty.mc_sock,

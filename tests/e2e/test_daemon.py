@@ -294,6 +294,30 @@ def reload(case):
         assert len(r.ask("LPOP", "id:orders", 20)) == 20
 
 
+@test("a file that nests without end, or is all directives: -t, start, SIGHUP refuse it at once")
+def deep(case):
+    files = {"lists": "x: " + "[" * 200000, "mappings": "x: " + "{a: " * 60000,
+             "items": "ids: {names: [" + "[" * 100000, "value": "log: {level: " + "[" * 100000,
+             "key": "? " + "[" * 100000, "root": "[" * 100000,
+             "directives": "".join("%%TAG !%x! b\n" % i for i in range(70000)) + "---\n",
+             "second": "log:\n...\n" + "".join("%%TAG !%x! b\n" % i for i in range(70000))}
+    s = case.sidecar(case.pool())
+    for name, text in files.items():
+        path = write(case, text, name + ".yaml")
+        for more in (("-t",), ()):
+            why = case.sidflake("-c", path, *more, timeout=3, expect=78).stderr
+            assert "%s:" % path in why and "expected" in why, (name, why)
+        with open(s.conf, "w") as f:
+            f.write(text)
+        at = len(s.log())
+        s.popen.send_signal(signal.SIGHUP)
+        s.wait_log("reload refused.*%s:" % re.escape(s.conf), timeout=3, after=at)
+    why = case.sidflake("-t", "-c", write(case, "log: {}\nx: " + "[" * 200), expect=78).stderr
+    told = r":2:1: expected one of .*\n.*:2:20: expected at most 16 levels .*\n$"
+    assert re.search(told, why), why
+    assert s.id() > 0
+
+
 @test("log.format json: one object a line")
 def json_log(case):
     s = case.sidecar(case.pool(), {"log.format": "json"})
@@ -328,6 +352,22 @@ def names(case):
         assert m.id("id:orders#x") > 0 and m.get("id:other") == []
     assert s.metric("sidflake_ids_issued_total", name="orders") == 1
     assert s.metric("sidflake_ids_issued_total", name="users") == 1
+
+
+@test("ids.names as long as they may be: /metrics and /v1/status have them all")
+def longest_names(case):
+    names = ["%04d%s" % (i, '"' * 98) for i in range(1024)]
+    s = case.sidecar(case.pool(), {"ids.names": names})
+    with s.resp() as r:
+        assert isinstance(r.ask("GET", "id:" + names[7]), bytes)
+    page = s.http("/metrics")
+    assert page.status == 200 and page.text.count("sidflake_ids_issued_total{") == 1024, page.status
+    listed = json.loads(s.http("/v1/status").text)["names"]
+    assert [n["name"] for n in listed] == names and listed[7]["issued_total"] == 1
+    names[7] += '"'
+    longer = write(case, "ids: {names: %s}" % json.dumps(names))
+    why = case.sidflake("-t", "-c", longer, expect=78).stderr
+    assert "expected at most 204800 bytes in all names" in why, why
 
 
 @test("systemd is told: ready, status, reloads, stopping; the watchdog stops when the loop does")

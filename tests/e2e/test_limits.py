@@ -93,6 +93,30 @@ def memory_check(case):
     assert run_each(case, library, dump, step=7, judge=lambda out: out == full) >= 100
 
 
+@test("-t, a wrong configuration, each allocation failing: a reason, or all that is wrong")
+def memory_of_errors(case):
+    library = shim(case)
+    if not library:
+        return
+    conf = case.path("c.yaml")
+    with open(conf, "w") as f:
+        f.write("x: 1\nids: {names: ['', '', '']}\nlimits: {batch: 0}\nlog: {level: loud}\n")
+    argv = (harness.SIDFLAKE, "-t", "-c", conf)
+    full = case.run(*argv, expect=78).stderr
+    assert len(full.splitlines()) == 6, full
+    ended = 0
+    for n in range(1, 1000):
+        r = case.run(*argv, env=env_of(library, n), timeout=20)
+        said = FAILED.sub("", r.stderr)
+        what = "allocation %d fails: status %d, %r" % (n, r.returncode, said)
+        assert r.returncode in (1, 78), what
+        assert r.returncode == 1 and REASON.search(said) or said == full, what
+        if not FAILED.search(r.stderr):
+            break
+        ended += r.returncode == 1 and said.count("\n") > 1
+    assert n > 50 and ended >= 6, (n, ended)
+
+
 def is_ready(address, timeout):
     """Whether /readyz says so; false, too, where nobody accepts."""
     try:

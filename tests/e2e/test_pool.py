@@ -77,7 +77,7 @@ def closed(case):
     redis = case.pool()
     s = case.sidecar(redis)
     s.wait_held(2)
-    case.ctl("pool", "close", "--coordinator", redis.url, expect=0)
+    case.ctl("pool", "close", "--yes", "--coordinator", redis.url, expect=0)
     second = case.sidecar(redis, wait=False)
     second.wait_log("closed")
     assert second.ready_status() == 503 and redis.held() == [0, 1]

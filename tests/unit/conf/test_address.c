@@ -120,10 +120,17 @@ static void test_same(void **state)
         const char *a, *b;
         bool same;
     } cases[] = {
-        {"tcp://a:1", "tcp://A:1", true},  {"tcp://a:1", "tcp://a:2", false},
-        {"tcp://a:1", "tcp://b:1", false}, {"tcp://a:0", "tcp://a:0", false},
-        {"unix:/x", "unix:///x", true},    {"unix:x", "unix:X", false},
+        {"tcp://a:1", "tcp://A:1", true},
+        {"tcp://a:1", "tcp://a:2", false},
+        {"tcp://a:1", "tcp://b:1", false},
+        {"tcp://a:0", "tcp://a:0", false},
+        {"unix:/x", "unix:///x", true},
+        {"unix:x", "unix:X", false},
         {"unix:a", "tcp://a:1", false},
+        {"tcp://[::1]:1", "tcp://[0:0::01]:1", true},
+        {"tcp://[::ffff:10.1.2.3]:1", "tcp://10.1.2.3:1", true},
+        {"tcp://[::a01:203]:1", "tcp://10.1.2.3:1", false},
+        {"tcp://10.1.2.3:1", "tcp://10.1.2.30:1", false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -156,6 +163,18 @@ static void test_reaches(void **state)
         {"tcp://127.0.0.1:1", "tcp://0.0.0.0:2", false},
         {"tcp://127.0.0.1:0", "tcp://0.0.0.0:0", false},
         {"tcp://0.0.0.0:1", "tcp://127.0.0.1:2", false},
+        {"tcp://0.0.0.0:1", "tcp://127.0.0.1:1", true},
+        {"tcp://0.0.0.0:1", "tcp://localhost:1", true},
+        {"tcp://0.0.0.0:1", "tcp://127.0.0.2:1", false},
+        {"tcp://0.0.0.0:1", "tcp://10.0.0.1:1", false},
+        {"tcp://[::]:1", "tcp://[::1]:1", true},
+        {"tcp://[::]:1", "tcp://[0:0::0]:1", true},
+        {"tcp://[::ffff:127.0.0.1]:1", "tcp://127.0.0.1:1", true},
+        {"tcp://[::ffff:127.0.0.1]:1", "tcp://0.0.0.0:1", true},
+        {"tcp://[::ffff:7f00:1]:1", "tcp://localhost:1", true},
+        {"tcp://[0::1]:1", "tcp://localhost:1", true},
+        {"tcp://[fe80::1%lo]:1", "tcp://[fe80::1%LO]:1", true},
+        {"tcp://[fe80::1%lo]:1", "tcp://[fe80::1]:1", false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -152,7 +152,8 @@ static void test_values(void **state)
 #define ADDRESS                                                                                    \
     "expected tcp://HOST:PORT[?auth=MODE], unix:///PATH or unix:PATH for listen.redis, found "
 #define UPSTREAM                                                                                   \
-    "expected tcp://HOST:PORT, unix:///PATH or unix:PATH, or \"\" for upstream.redis, found "
+    "expected tcp://HOST:PORT with a PORT of 1..65535, unix:///PATH or unix:PATH, or \"\" for "    \
+    "upstream.redis, found "
 #define PROTECTED                                                                                  \
     "expected auth.mode required, or listen.allow_unprotected true, for an address that other "    \
     "hosts can reach, found "
@@ -191,6 +192,9 @@ static void test_addresses(void **state)
          "1:19: " LOOP "\"tcp://127.0.0.1:6380\", where sidflake itself listens: see listen.redis"},
         {"upstream:\n  memcached: unix:a\nlisten: {http: [\"unix:a\"]}\n",
          "2:14: " LOOP "\"unix:a\", where sidflake itself listens: see listen.http"},
+        {"upstream: {redis: \"tcp://0.0.0.0:6380\"}\n",
+         "1:19: " LOOP "\"tcp://0.0.0.0:6380\", where sidflake itself listens: see listen.redis"},
+        {"upstream: {redis: \"tcp://h:0\"}\n", "1:19: " UPSTREAM "\"tcp://h:0\""},
         {"upstream: {redis: \"h:1\"}\n", "1:19: " UPSTREAM "\"h:1\""},
         {"listen: {http_hosts: [a.b, x.example.]}\n", "1:28: " HOST "\"x.example.\""},
         {"listen: {http_hosts: [a..b]}\n", "1:23: " HOST "\"a..b\""},
@@ -221,6 +225,39 @@ static void test_too_many_items(void **state)
     }
     (void)strcat(yaml, "]\n");
     check(&w, 1);
+}
+
+/* 1024 names of four digits and n times c. */
+static enum err_code load_names(char c, int n, struct err *e)
+{
+    static char yaml[1024 * 210];
+    struct conf conf;
+    int at = snprintf(yaml, sizeof yaml, "ids:\n  names:\n");
+    for (int i = 0; i < 1024; i++) {
+        at += snprintf(yaml + at, sizeof yaml - (size_t)at, "  - '%04d", i);
+        memset(yaml + at, c, (size_t)n);
+        at += n;
+        at += snprintf(yaml + at, sizeof yaml - (size_t)at, "'\n");
+    }
+    enum err_code rc =
+        conf_load_text(&conf, "f", span_of(yaml, (size_t)at), NULL, 0, NULL, NULL, e);
+    if (!rc)
+        conf_clear(&conf);
+    return rc;
+}
+
+/* /metrics and /v1/status name them all, with a backslash before each of these. */
+static void test_names_that_no_page_holds(void **state)
+{
+    struct err e;
+    (void)state;
+    assert_int_equal(load_names('x', 196, &e), ERR_OK);
+    assert_int_equal(load_names('"', 98, &e), ERR_OK);
+    assert_int_equal(load_names('\\', 98, &e), ERR_OK);
+    assert_int_equal(load_names('\\', 99, &e), ERR_RANGE);
+    assert_int_equal(load_names('"', 99, &e), ERR_RANGE);
+    assert_string_equal(e.text, "f:3:3: expected at most 204800 bytes in all names, '\"' and '\\' "
+                                "counted twice, for ids.names, found 206848");
 }
 
 /* Line and column survive a name that is too long for the text, which keeps the end of it. */
@@ -294,19 +331,80 @@ static void test_no_end_of_errors(void **state)
         memcpy(yaml + 6 * i, "x: []\n", 6);
     assert_int_equal(conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, &errors, &e),
                      ERR_INVALID);
-    assert_int_equal(errors.n, CONF_ERRORS_MAX);
+    assert_int_equal(errors.n, CONF_ERRORS_MAX + 1);
+    assert_string_equal(errors.item[CONF_ERRORS_MAX],
+                        "more is wrong than these 64: the rest is not told");
     assert_memory_equal(e.text, "f:1:1: ", 7);
     conf_list_clear(&errors);
+    yaml[6 * CONF_ERRORS_MAX] = '\0';
+    assert_int_equal(conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, &errors, &e),
+                     ERR_INVALID);
+    assert_int_equal(errors.n, CONF_ERRORS_MAX);
+    assert_memory_equal(errors.item[CONF_ERRORS_MAX - 1], "f:64:1: ", 8);
+    conf_list_clear(&errors);
+}
+
+static void check_all(const char *yaml, const char *const *want, size_t n)
+{
+    struct conf c;
+    struct err e;
+    struct conf_list errors = {.n = 0};
+    assert_int_not_equal(conf_load_text(&c, "f", span_str(yaml), NULL, 0, NULL, &errors, &e), 0);
+    assert_int_equal(errors.n, n);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(errors.item[i], want[i]);
+    conf_list_clear(&errors);
+}
+
+/* What libyaml takes for ever over: the file ends there, and what was wrong before is told. */
+static void test_depth(void **state)
+{
+#define DEEP(column) "f:2:" column ": expected at most 16 levels in a value, found more"
+    static const char *const lists[] = {"f:2:1: expected one of " TOP_KEYS ", found \"x\"",
+                                        DEEP("20")};
+    static const char *const items[] = {"f:2:11: expected 1..200 bytes of printable ASCII without "
+                                        "spaces for ids.names, found a list",
+                                        DEEP("27")};
+    static const char *const keys[] = {"f:2:3: expected one of " TOP_KEYS ", found a mapping",
+                                       DEEP("67")};
+    (void)state;
+    check_all("log: {}\nx: [[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]\ny: 1\n",
+              (const char *[]){lists[0], "f:3:1: expected one of " TOP_KEYS ", found \"y\""}, 2);
+    check_all("log: {}\nx: [[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]\ny: 1\n", lists, 2);
+    check_all("ids:\n  names: [[[[[[[[[[[[[[[[[[", items, 2);
+    check_all("log: {}\n? {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: 1",
+              keys, 2);
+}
+
+static void test_directives(void **state)
+{
+#define FOUR "%TAG !a! y\n%TAG !b! y\r%TAG !c! y\r\n%TAG !d! y\xc2\x85"
+    static const struct wrong cases[] = {
+        {FOUR FOUR FOUR FOUR "%TAG !e! y\n", "9:13: expected at most 16 lines that begin with %, "
+                                             "found more"},
+        {"%YAML 1.1\n%TAG !a! a:\n%TAG !b! b:\n---\nx: \"%\"\n",
+         "5:1: expected one of " TOP_KEYS ", found \"x\""},
+    };
+    (void)state;
+    CHECK(cases);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_syntax),      cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_no_end_of_errors),
-        cmocka_unit_test(test_shapes),      cmocka_unit_test(test_values),
-        cmocka_unit_test(test_addresses),   cmocka_unit_test(test_too_many_items),
-        cmocka_unit_test(test_long_name),   cmocka_unit_test(test_no_error_wanted),
+        cmocka_unit_test(test_syntax),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_all_at_once),
+        cmocka_unit_test(test_no_end_of_errors),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_too_many_items),
+        cmocka_unit_test(test_long_name),
+        cmocka_unit_test(test_no_error_wanted),
+        cmocka_unit_test(test_names_that_no_page_holds),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_directives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

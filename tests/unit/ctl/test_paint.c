@@ -79,9 +79,22 @@ static void only_characters_of_one_column(void **state)
     assert_true(paint_size(&p, 1, 40, false));
     paint_put(&p, PAINT_PLAIN, "%s", "µ\x1b[2J\n\x7f\xc2\x9b\xff\xe2\x82|\xf0\x9f\x98\x80|…");
     assert_string_equal(plain(&p, true), "µ?[2J?????"
-                                         "?|????|…\n");
+                                         "?|?|…\n");
     assert_string_equal(plain(&p, false), "u?[2J?????"
-                                          "?|????|~\n");
+                                          "?|?|~\n");
+    paint_free(&p);
+}
+
+/* ESC and CSI, each in every form that is too long, and as C1; a surrogate; a direction. */
+static void nothing_speaks_to_the_terminal(void **state)
+{
+    struct paint p = {0};
+    (void)state;
+    assert_true(paint_size(&p, 1, 80, false));
+    paint_put(&p, PAINT_PLAIN, "%s",
+              "\xc0\x9b|\xe0\x80\x9b|\xf0\x80\x80\x9b|\xc2\x9b|\xe0\x82\x9b|\xc2\x80|\xc2\x9f|"
+              "\xed\xa0\x80|\xe2\x80\xae|\xc2\xa1");
+    assert_string_equal(plain(&p, true), "??|???|????|?|???|?|?|???|?|¡\n");
     paint_free(&p);
 }
 
@@ -168,6 +181,7 @@ int main(void)
         cmocka_unit_test_teardown(what_does_not_fit_is_cut, forget),
         cmocka_unit_test_teardown(a_long_text_goes_on_where_nobody_sees_an_edge, forget),
         cmocka_unit_test_teardown(only_characters_of_one_column, forget),
+        cmocka_unit_test_teardown(nothing_speaks_to_the_terminal, forget),
         cmocka_unit_test_teardown(bars_and_charts, forget),
         cmocka_unit_test(words),
         cmocka_unit_test(history_keeps_the_latest),

@@ -1,5 +1,6 @@
 #include "page_check.h"
 
+#include "conf/conf.h"
 #include "serve/serve.h"
 
 #define NOW_MS (LAYOUT_EPOCH_DEFAULT_MS + 86400000)
@@ -333,6 +334,34 @@ static void many_names(void **state)
     page_check(page(true), true);
 }
 
+/* All that there can be: names that conf takes, all of what is counted, the longest numbers. */
+static void the_longest_page(void **state)
+{
+    enum {
+        NAMES = 1024,
+        LENGTH = (CONF_NAMES_BYTES_MAX / NAMES + 4) / 2 /* of four digits and '"' */
+    };
+    static char name[NAMES][LENGTH + 1];
+    char *list[NAMES];
+    (void)state;
+    for (int i = 0; i < NAMES; i++) {
+        memset(name[i], '"', LENGTH);
+        (void)snprintf(name[i], 5, "%04u", (unsigned)i % 10000);
+        name[i][4] = '"';
+        list[i] = name[i];
+    }
+    names_clear(&s.issuer.names);
+    assert_int_equal(names_init(&s.issuer.names, "", list, NAMES, NULL), ERR_OK);
+    for (size_t i = 0; i < NAMES; i++)
+        s.issuer.names.entry[i].issued = INT64_MAX;
+    memset(s.requests, 0x7f, sizeof s.requests);
+    for (int om = 0; om < 2; om++) {
+        const char *p = page(om);
+        page_check(p, om);
+        assert_true(strlen(p) < NET_OUT_MAX - 4096);
+    }
+}
+
 /* A page that does not fit fails, at whatever byte. */
 static void no_room(void **state)
 {
@@ -359,7 +388,8 @@ int main(void)
         EMPTY(nothing_known), FULL(a_coordinator_that_refuses_is_not_up),
         EMPTY(bounds),        FULL(all_commands),
         FULL(hostile_times),  FULL(past_the_ceiling),
-        FULL(many_names),     FULL(no_room),
+        FULL(many_names),     FULL(the_longest_page),
+        FULL(no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

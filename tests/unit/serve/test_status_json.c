@@ -153,6 +153,29 @@ static void hostile_texts(void **state)
     names_clear(&s.issuer.names);
 }
 
+/* Names that conf takes, and all of what is counted. */
+static void the_longest_status(void **state)
+{
+    static char name[1024][101];
+    char *list[1024];
+    (void)state;
+    for (int i = 0; i < 1024; i++) {
+        memset(name[i], i % 2 ? '"' : '\\', 100);
+        (void)snprintf(name[i], 5, "%04u", (unsigned)i % 10000);
+        name[i][4] = '"';
+        list[i] = name[i];
+    }
+    assert_int_equal(names_init(&s.issuer.names, "id:", list, 1024, NULL), ERR_OK);
+    for (size_t i = 0; i < 1024; i++)
+        s.issuer.names.entry[i].issued = UINT64_MAX;
+    memset(s.requests, 0xff, sizeof s.requests);
+    json_t *j = status();
+    assert_int_equal(json_array_size(member(j, NULL, "names")), 1024);
+    assert_true(strlen(text) < NET_OUT_MAX - 4096);
+    json_decref(j);
+    names_clear(&s.issuer.names);
+}
+
 static void what_does_not_fit_fails_the_buffer(void **state)
 {
     (void)state;
@@ -173,6 +196,7 @@ int main(void)
         TEST(what_is_well),
         TEST(what_is_not_known),
         TEST(hostile_texts),
+        TEST(the_longest_status),
         TEST(what_does_not_fit_fails_the_buffer),
     };
     return cmocka_run_group_tests_name("serve/status_json", tests, NULL, NULL);
