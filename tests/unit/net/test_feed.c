@@ -399,6 +399,56 @@ static void who_has_held_up_nobody_has_all_of_its_time(void **state)
     (void)close(server);
 }
 
+/* ---- what the service says of a reply -------------------------------------------------------- */
+
+/* Its reply is one that the service is shown. */
+static struct net_step ask_shown(struct net_service *svc, void *session, struct span in,
+                                 struct net_turn *turn, struct buf *out)
+{
+    (void)svc, (void)session, (void)out;
+    const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
+    if (!end)
+        return (struct net_step){.verdict = NET_MORE};
+    if (upstream_ready(turn, UPSTREAM_OWN) == UPSTREAM_BUSY)
+        return (struct net_step){.verdict = NET_BEHIND};
+    size_t used = (size_t)(end - in.p) + 1;
+    upstream_send(turn, span_of(in.p, used));
+    upstream_expect(turn, FRAME_MC_LINE, 1, UPSTREAM_TELL);
+    return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
+}
+
+static void say_too_much(struct net_service *svc, void *session, const struct frame *f,
+                         struct buf *out)
+{
+    (void)svc, (void)session, (void)f;
+    out->failed = true;
+}
+
+/* Its client is closed, and the link with it, on which more has come. */
+static void a_link_that_ends_while_its_reply_is_shown_is_not_used_any_more(void **state)
+{
+    (void)state;
+    int server = listen_at("127.0.0.2");
+    b.svc.serve = ask_shown;
+    b.svc.heard = say_too_much;
+    start("127.0.0.2");
+    for (int i = 0; i < 8; i++) {
+        int c = dial(&b);
+        say(c, "one\ntwo\n");
+        int link = accepted(server);
+        expect(link, "one\ntwo\n");
+        say(link, "OK\r\nOK\r\n");
+        expect(c, "OK\r\n");
+        expect_end(c);
+        expect_end(link);
+        (void)close(c);
+        (void)close(link);
+    }
+    NET_AWAIT(net_bench_connections(&b) == 0);
+    assert_int_equal(stats()->connections, 0);
+    (void)close(server);
+}
+
 #define UP(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -414,6 +464,7 @@ int main(void)
         UP(who_waits_for_room_is_held_up),
         UP(who_takes_a_held_up_reply_gets_all_of_it),
         UP(who_has_held_up_nobody_has_all_of_its_time),
+        UP(a_link_that_ends_while_its_reply_is_shown_is_not_used_any_more),
     };
     return cmocka_run_group_tests_name("net/feed", tests, NULL, NULL);
 }
