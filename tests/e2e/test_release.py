@@ -59,6 +59,8 @@ class Clients:
                 with s.resp() as r:
                     while not self.end.is_set():
                         got = r.ask("LPOP", "id:orders", "10")
+                        if "LOADING" in str(got):  # it has just started
+                            got = []
                         if not isinstance(got, list):
                             self.wrong.append("%s: %r" % (s.name, got))
                             return
