@@ -30,7 +30,7 @@ static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
     if (!link_empty(&n->upstreams))
         upstreams_flush(n);
     n->now_us = 0;
-    if (n->nturns > 0 || !link_empty(&n->ready))
+    if (n->nturns > 0 || net_may_go_on(n))
         ev_idle_start(n->loop, &n->awake);
     else
         ev_idle_stop(n->loop, &n->awake);
@@ -168,6 +168,7 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
         link_init(&n->queue[i]);
     link_init(&n->waiting);
     link_init(&n->ready);
+    link_init(&n->roomy);
     link_init(&n->resting);
     link_init(&n->slotted);
     link_init(&n->quiet);

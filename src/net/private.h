@@ -120,6 +120,14 @@ enum room_kind {
     ROOM_KINDS
 };
 
+/* Of what there are so many: each has a limit of its own in the log. */
+enum room_place {
+    ROOM_SHARED, /* limits.connections */
+    ROOM_SLOTS,  /* net_service.slots */
+    ROOM_LINKS,  /* upstream.connections */
+    ROOM_PLACES
+};
+
 struct room {
     struct link ranks[ROOM_KINDS][ROOM_RANKS];
     struct party *bucket[256];
@@ -151,6 +159,7 @@ struct net {
     struct link queue[QUEUE_LINES], turns[TURNS_LINES];
     enum queue_line line;                 /* of the queue: whose turn is next */
     struct link ready;                    /* BEHIND, and may go on */
+    struct link roomy;                    /* links that have room for those who wait for it */
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
     struct link watched;                  /* of sweep.c */
@@ -165,7 +174,7 @@ struct net {
     uint32_t walk; /* of conns_each, the latest */
     size_t bytes;  /* of memory.c */
     size_t peak;   /* of what was in use since it was given back */
-    struct log_limit evictions, refusals, displaced, tardy;
+    struct log_limit evictions, refusals, tardy, displaced[ROOM_PLACES];
     int64_t now_us;   /* monotonic: end of the latest turn since the loop looked; 0: none was */
     int64_t round_us; /* the same: begin of the first, or of a list's round */
     int64_t turns_us; /* monotonic: end of the latest turns_run */
@@ -184,7 +193,7 @@ struct net {
     struct ev_timer after, every;
     struct ev_timer sweep; /* runs while connections are watched */
     struct ev_prepare prepare;
-    struct ev_idle awake; /* active: somebody is in turns or ready */
+    struct ev_idle awake; /* active: somebody is in turns, or may go on */
     struct ev_idle spin;  /* active: the loop polls without sleeping … */
     int64_t spin_us;      /* … until then, monotonic */
     struct ev_async notify;

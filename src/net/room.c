@@ -179,9 +179,14 @@ static void say(struct net *n, struct log_limit *limit, const char *what,
                  kv_u64("lines_held_back", held_back));
 }
 
-static void displace(struct conn *c, const char *what, uint64_t most)
+static void displace(struct conn *c, enum room_place of, uint64_t most)
 {
-    say(c->net, &c->net->displaced, what, c->svc, most);
+    static const char *const what[ROOM_PLACES] = {
+        [ROOM_SHARED] = "limits.connections is reached: one of those who have most makes room",
+        [ROOM_SLOTS] = "all places are taken: who was silent longest makes room",
+        [ROOM_LINKS] = "upstream.connections is reached: one of those who have most makes room",
+    };
+    say(c->net, &c->net->displaced[of], what[of], c->svc, most);
     conn_end(c, NET_END_SLOT);
 }
 
@@ -199,8 +204,7 @@ static bool make_room(struct net *n, int fd)
              guests->n > (p ? p->lot[ROOM_GUESTS].n : 0) + 1) /* else they would take turns */
         c = quietest_of(guests);
     if (c)
-        displace(c, "limits.connections is reached: one of those who have most makes room",
-                 n->conf.connections);
+        displace(c, ROOM_SHARED, n->conf.connections);
     return c != NULL;
 }
 
@@ -214,7 +218,7 @@ static bool make_slot(struct net *n, const struct net_service *svc)
             oldest = c;
     }
     if (oldest)
-        displace(oldest, "all places are taken: who was silent longest makes room", svc->slots);
+        displace(oldest, ROOM_SLOTS, svc->slots);
     return oldest != NULL;
 }
 
@@ -282,7 +286,6 @@ bool room_for_link(struct upstream *up, const struct conn *c)
     }
     if (!most || n <= up->others_max / 2 || n <= own + 1) /* else they would take turns */
         return false;
-    displace(quietest, "upstream.connections is reached: one of those who have most makes room",
-             up->others_max);
+    displace(quietest, ROOM_LINKS, up->others_max);
     return true;
 }

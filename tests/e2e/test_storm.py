@@ -8,6 +8,7 @@ replays the choices, not the timing.
 import multiprocessing
 import os
 import random
+import re
 import resource
 import selectors
 import socket
@@ -196,9 +197,15 @@ def connections(s):
     return "\n".join(lines[:200])
 
 
+def ends(s):
+    """Why connections were closed, and links to the servers were lost."""
+    return [line for line in s.http("/metrics").text.splitlines()
+            if re.match(r"sidflake_(connections_ended|upstream_errors|upstream_unavailable)_?\w*\{.*[^ ] [1-9]", line)]
+
+
 def storm(case, s, innocent):
     """Attacks and upgrades; returns how many connections there were."""
-    context, ends = multiprocessing.get_context("fork"), []
+    context, attackers = multiprocessing.get_context("fork"), []
     stop_at = time.monotonic() + SECONDS
     for i in range(PROCESSES):
         mine, theirs = context.Pipe()
@@ -206,14 +213,14 @@ def storm(case, s, innocent):
         p = context.Process(target=attack, args=args, daemon=True)
         p.start()
         theirs.close()
-        ends.append((p, mine))
+        attackers.append((p, mine))
     innocent.start()
     for i in range(UPGRADES):
         time.sleep(max(0.2, (stop_at - time.monotonic()) / (UPGRADES - i + 1)))
-        assert not innocent.trouble, innocent.trouble
+        assert not innocent.trouble, "%s; %s" % (innocent.trouble, ends(s))
         upgrade(s, timeout=60)
     opened = 0
-    for p, mine in ends:
+    for p, mine in attackers:
         assert mine.poll(SECONDS + 120), "an attacking process did not end"
         count, stolen = mine.recv()
         assert not stolen, "a hostile client got what is a bystander's: %r" % stolen
@@ -252,7 +259,7 @@ def all_at_once(case):
     time.sleep(0.5)
     innocent.stop.set()
     innocent.join(60)
-    assert not innocent.trouble, "SEED=%d: %s" % (SEED, innocent.trouble)
+    assert not innocent.trouble, "SEED=%d: %s; %s" % (SEED, innocent.trouble, ends(s))
     assert min(w.replies for w in innocent.all) > 3, [w.replies for w in innocent.all]
     s.assert_running()
     innocent.close()

@@ -48,6 +48,7 @@ bool relay_adopt(struct conn *c, int fd);
 bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint32_t acks);
 void relay_wake(struct conn *c); /* if it is BEHIND, it goes on at the next net_go_on */
 void net_go_on(struct net *n);
+bool net_may_go_on(const struct net *n); /* there is somebody left */
 
 /* uplink.c: links to servers */
 struct expect {
@@ -72,6 +73,7 @@ struct upstream_link {
     struct upstream *up;
     struct link all;       /* upstream.links, or net.broken */
     struct link dirty;     /* net.dirty */
+    struct link roomy;     /* net.roomy */
     struct link waiters;   /* conn.park of those who are blocked */
     struct relay *owner;   /* NULL: shared */
     struct relay *stalled; /* shared: does not take its reply; reading has paused */
@@ -216,8 +218,7 @@ void link_retire(struct upstream_link *l);  /* shared: takes no more requests */
 void link_replace(struct upstream_link *l); /* shared: the same, once another can take its place */
 void link_deserted(struct upstream_link *l, uint32_t n); /* shared: who expects n replies is gone */
 void link_read_on(struct upstream_link *l);
-/* If it is open and has room, who has waited longest for it has its turn at the next net_go_on,
- * which then gives it to the next one. */
+/* If it is open and has room, those who wait for that have their turns at the next net_go_on. */
 void link_wake(struct upstream_link *l);
 void link_free(struct upstream_link *l);
 void link_send(struct upstream_link *l); /* what it has, now, if there is anything */

@@ -142,9 +142,10 @@ void relay_behind(struct conn *c)
     struct relay *r = c->relay;
     if (r->enough < relay_owed(c))
         r->enough = relay_owed(c);
-    if (r->blocked && r->l)
+    if (r->blocked && r->l) {
         link_append(&r->l->waiters, &c->park);
-    else if (r->pending == 0 && c->net->rests)
+        link_wake(r->l); /* what it had no room for may have been sent since, in the same turn */
+    } else if (r->pending == 0 && c->net->rests)
         link_append(&c->net->resting, &c->park);
     else if (relay_hears_unasked(r))
         upstream_tick(c->svc->upstream);
@@ -160,35 +161,46 @@ void relay_wake(struct conn *c)
     link_append(&c->net->ready, &c->park);
 }
 
-/* Who waits for a link is called when there is room, one after the other, until there is none:
- * whoever has had some comes behind them if it wants more. */
-static void go_on(struct conn *c)
+static void go_on(struct conn *c, bool called)
 {
-    struct relay *r = c->relay;
-    struct upstream_link *l = r->blocked ? r->l : NULL;
     link_remove(&c->park);
-    if (l && l->state == LINK_OPEN && !link_has_room(l)) {
-        link_prepend(&l->waiters, &c->park);
-        return;
-    }
     c->state = CONN_READING;
-    r->blocked = false;
-    r->called = l != NULL;
+    c->relay->blocked = false;
+    c->relay->called = called;
     if (c->net->draining) /* more may have arrived than was read */
         conn_go_on(c, false);
     else
         conn_resume(c, UINT32_MAX);
     if (c->relay)
         c->relay->called = false;
-    if (l)
-        link_wake(l);
+}
+
+/* Those who wait for room on a link stay in its line until they are called, one after the other, as
+ * long as there is room: nobody who comes meanwhile is before them, and whoever has had some comes
+ * behind them if it wants more. */
+static void call_next(struct upstream_link *l)
+{
+    link_remove(&l->roomy);
+    if (l->state != LINK_OPEN || !link_has_room(l) || link_empty(&l->waiters))
+        return;
+    go_on(CONTAINER(l->waiters.next, struct conn, park), true);
+    link_wake(l);
+}
+
+bool net_may_go_on(const struct net *n)
+{
+    return !link_empty(&n->ready) || !link_empty(&n->roomy);
 }
 
 /* For a round, where much has come: who is left goes on before the loop sleeps, or looks again. */
 void net_go_on(struct net *n)
 {
-    while (!link_empty(&n->ready) && !turns_crowded(n))
-        go_on(CONTAINER(n->ready.next, struct conn, park));
+    while (net_may_go_on(n) && !turns_crowded(n)) {
+        if (!link_empty(&n->ready))
+            go_on(CONTAINER(n->ready.next, struct conn, park), false);
+        if (!link_empty(&n->roomy))
+            call_next(CONTAINER(n->roomy.next, struct upstream_link, roomy));
+    }
 }
 
 /* On a shared link what many have forwarded is sent at once; on somebody's own it would only stay,

@@ -114,6 +114,7 @@ static struct upstream_link *link_make(struct upstream *up, struct relay *owner,
     l->speaks = (uint8_t)(up->spoken = speaks(up, owner, lane));
     l->since_us = upstream_now_us(up);
     link_init(&l->dirty);
+    link_init(&l->roomy);
     link_init(&l->waiters);
     link_append(&up->links, &l->all);
     up->stats.connections++;
@@ -180,13 +181,11 @@ static void make_dirty(struct upstream_link *l)
 /* ---- closing ----------------------------------------------------------------------------------
  */
 
-/* The link is made dirty, too: if that client is gone before its turn, the flush wakes the next. */
 void link_wake(struct upstream_link *l)
 {
-    if (l->state != LINK_OPEN || !link_has_room(l) || link_empty(&l->waiters))
-        return;
-    relay_wake(CONTAINER(l->waiters.next, struct conn, park));
-    make_dirty(l);
+    bool wakes = l->state == LINK_OPEN && link_has_room(l) && !link_empty(&l->waiters);
+    if (wakes && link_empty(&l->roomy))
+        link_append(&l->up->net->roomy, &l->roomy);
 }
 
 /* What a closed link keeps does not count any more, so that closing one makes room at once. Its
@@ -243,6 +242,7 @@ void link_close(struct upstream_link *l)
     up->stats.connections--;
     up->extras -= l->extra;
     link_remove(&l->dirty);
+    link_remove(&l->roomy);
     link_remove(&l->all);
     link_append(&up->net->broken, &l->all);
 }
@@ -375,6 +375,12 @@ bool upstream_may_have_extra(const struct upstream *up)
     return upstream_may_own(up) && (up->others_max == 0 || up->extras < up->others_max / 2);
 }
 
+/* A shared link that was replaced is one only until its last reply: of one there may be one. */
+static bool may_replace(const struct upstream *up)
+{
+    return upstream_may_own(up) && (up->others_max == 0 || up->extras < (up->others_max + 1) / 2);
+}
+
 void link_set_extra(struct upstream_link *l, bool extra)
 {
     l->up->extras += extra - l->extra;
@@ -447,6 +453,12 @@ static void flush(struct upstream_link *l)
             upstream_tick(l->up);
             return;
         }
+        if (r < 0 &&
+            (errno == EPIPE || errno == ECONNRESET)) { /* replies may be there to be read */
+            ev_io_stop(loop, &l->wr);
+            kept_free(l->up->net, &l->out);
+            return;
+        }
         if (r < 0) {
             link_fail(l, strerror(errno));
             return;
@@ -477,7 +489,7 @@ void upstreams_flush(struct net *n)
         net_go_on(n);
         while (!link_empty(&n->dirty))
             link_send(CONTAINER(n->dirty.next, struct upstream_link, dirty));
-    } while (!link_empty(&n->ready) && !turns_crowded(n));
+    } while (net_may_go_on(n) && !turns_crowded(n));
     while (!link_empty(&n->broken))
         link_free(CONTAINER(n->broken.next, struct upstream_link, all));
 }
@@ -486,7 +498,7 @@ void link_replace(struct upstream_link *l)
 {
     struct upstream *up = l->up;
     if (l->state != LINK_OPEN || up->shared[l->lane] != l || up->next[l->lane] ||
-        upstream_now_us(up) < up->unready[l->lane].until_us || !upstream_may_have_extra(up))
+        upstream_now_us(up) < up->unready[l->lane].until_us || !may_replace(up))
         return;
     if (!link_new(up, NULL, l->lane))
         upstream_unready(up, l->lane, "");

@@ -239,6 +239,63 @@ static void who_was_answered_goes_on_in_the_next_round_where_that_took_one(void 
     (void)close(server);
 }
 
+static void do_fill(struct net_bench *n, void *arg)
+{
+    struct upstream_link *l = n->svc.upstream->shared[UPSTREAM_TEXT];
+    if (*(bool *)arg)
+        l->replies += 1u << 20;
+    else
+        l->replies -= 1u << 20;
+}
+
+/* There is room, and somebody comes. */
+static void do_come(struct net_bench *n, void *arg)
+{
+    bool full = false;
+    struct conn *c = CONTAINER(n->net->all.prev, struct conn, all);
+    do_fill(n, &full);
+    link_wake(n->svc.upstream->shared[UPSTREAM_TEXT]);
+    say(*(int *)arg, "share z\n");
+    ev_invoke(n->net->loop, &c->rd, EV_READ);
+}
+
+/* However little time they have at a time, and nobody comes before them. */
+static void those_who_wait_for_room_go_on_in_their_order(void **state)
+{
+    enum {
+        CLIENTS = 20
+    };
+    int c[CLIENTS + 1];
+    bool full = true;
+    char text[] = "share a\n", all[2 * (CLIENTS + 1) + 1] = "";
+    (void)state;
+    server = listen_at("127.0.0.2");
+    b.conf.clock = &leaping;
+    timeout_us = 600 * INT64_C(1000000);
+    start("127.0.0.2");
+    int first = dial(&b);
+    link_fd = served_by(server, first, "share");
+    net_bench_call(&b, do_fill, &full);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        uint64_t turns = net_bench_turns(&b);
+        c[i] = dial(&b);
+        text[6] = (char)('a' + i);
+        say(c[i], text);
+        NET_AWAIT(net_bench_turns(&b) > turns);
+        memcpy(all + 2 * i, text + 6, 2);
+    }
+    memcpy(all + 2 * CLIENTS, "z\n", 2);
+    c[CLIENTS] = dial(&b);
+    NET_AWAIT(net_bench_connections(&b) == CLIENTS + 2);
+    net_bench_call(&b, do_come, &c[CLIENTS]);
+    expect(link_fd, all);
+    for (size_t i = 0; i <= CLIENTS; i++)
+        (void)close(c[i]);
+    (void)close(first);
+    (void)close(link_fd);
+    (void)close(server);
+}
+
 /* ---- who pays for what is sent ----------------------------------------------------------------
  */
 
@@ -282,6 +339,66 @@ static void what_one_sends_on_his_own_link_is_sent_in_his_turn(void **state)
     (void)close(server);
 }
 
+/* All that there is room for is sent in one turn, and then there is room for more. */
+static void who_has_filled_his_link_in_a_turn_goes_on_behind_it(void **state)
+{
+    enum {
+        PARTS = 3,
+        PART = 22000
+    };
+    static char text[PARTS * PART + 16], got[PARTS * PART];
+    struct asked own = {.text = text};
+    size_t n = 0;
+    (void)state;
+    server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    own.fd = dial(&b);
+    link_fd = served_by(server, own.fd, "up");
+    for (size_t i = 0; i < PARTS; i++, n += PART) {
+        memset(text + n, 'x', PART);
+        memcpy(text + n, "mute ", 5);
+        text[n + PART - 1] = '\n';
+    }
+    memcpy(text + n, "up last\n", sizeof "up last\n");
+    net_bench_call(&b, do_ask, &own);
+    for (size_t left = PARTS * (PART - 5); left > 0;) {
+        ssize_t r = recv(link_fd, got, left, 0);
+        assert_true(r > 0);
+        left -= (size_t)r;
+    }
+    expect(link_fd, "last\n");
+    (void)close(own.fd);
+    (void)close(link_fd);
+    (void)close(server);
+}
+
+static void do_answer_and_reset(struct net_bench *n, void *arg)
+{
+    const struct linger reset = {.l_onoff = 1};
+    say(link_fd, "OK\r\n");
+    (void)setsockopt(link_fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    (void)close(link_fd);
+    do_ask(n, arg);
+}
+
+/* That a server takes no more is found before what it has said is read. */
+static void what_a_server_has_said_before_it_went_is_delivered(void **state)
+{
+    (void)state;
+    struct asked own = {.text = "up b\n"};
+    server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    own.fd = dial(&b);
+    link_fd = served_by(server, own.fd, "up");
+    say(own.fd, "up a\n");
+    expect(link_fd, "a\n");
+    net_bench_call(&b, do_answer_and_reset, &own);
+    expect(own.fd, "OK\r\n");
+    expect_end(own.fd);
+    (void)close(own.fd);
+    (void)close(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,7 +406,10 @@ int main(void)
         BENCH(who_waits_longest_has_the_room),
         BENCH(those_who_may_go_on_have_a_round_at_a_time),
         BENCH(who_was_answered_goes_on_in_the_next_round_where_that_took_one),
+        BENCH(those_who_wait_for_room_go_on_in_their_order),
         BENCH(what_one_sends_on_his_own_link_is_sent_in_his_turn),
+        BENCH(who_has_filled_his_link_in_a_turn_goes_on_behind_it),
+        BENCH(what_a_server_has_said_before_it_went_is_delivered),
     };
     return cmocka_run_group_tests_name("net/share", tests, NULL, NULL);
 }
