@@ -453,8 +453,8 @@ static void flush(struct upstream_link *l)
             upstream_tick(l->up);
             return;
         }
-        if (r < 0 &&
-            (errno == EPIPE || errno == ECONNRESET)) { /* replies may be there to be read */
+        if (r < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+            /* It has gone: what it has said before that is still to be read, and then its end. */
             ev_io_stop(loop, &l->wr);
             kept_free(l->up->net, &l->out);
             return;
