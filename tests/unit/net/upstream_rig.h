@@ -42,6 +42,7 @@ static uint16_t port;
 static char address[64];
 static int64_t timeout_us;
 static uint32_t owned_max;
+static size_t buffer; /* bytes, of upstream_config */
 
 /* ---- the resolver ---------------------------------------------------------------------------- */
 
@@ -156,7 +157,7 @@ static inline void do_upstream(struct net_bench *n, void *arg)
     struct err e;
     struct upstream_config c = {.address = span_str(arg),
                                 .timeout_us = timeout_us,
-                                .buffer = 1 << 16,
+                                .buffer = buffer,
                                 .connections = owned_max,
                                 .look_up = look_up};
     assert_int_equal(upstream_new(n->net, &n->svc, &c, &e), ERR_OK);
@@ -293,6 +294,7 @@ static inline int begin(void **state)
     port = 0;
     timeout_us = 5000000;
     owned_max = 0;
+    buffer = 1 << 16;
     name_is(NULL, NULL, 0);
     asked = 0;
     be_silent(false);
