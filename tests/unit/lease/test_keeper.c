@@ -331,6 +331,26 @@ static void without_a_new_generation_of_the_page_nothing_is_given_back(void **st
 }
 
 /* Whoever has it now is not to be disturbed by an earlier state of our page. */
+/* One after the other: that the first could not have one is no leave for the next. */
+static void nor_is_the_next_one_given_back_at_the_end(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/sidflake-keeper-XXXXXX", made[64], command[64];
+    struct err e;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(made, sizeof made, "%s/worker.generation.new", dir);
+    (void)snprintf(command, sizeof command, "rm -r %s", dir);
+    pagefile_close(&b.file);
+    assert_int_equal(pagefile_inherit(&b.file, dir, "fake://", PAGEFILE_SAVES_WAITING, NULL, &e),
+                     ERR_OK);
+    start_keeper();
+    AWAIT(held() == 2);
+    assert_int_equal(mkdir(made, 0700), 0);
+    stop(true);
+    assert_int_equal(fake_coord_count(&b.coord, FAKE_RELEASE), 0);
+    assert_int_equal(system(command), 0);
+}
+
 static void what_is_lost_is_followed_by_a_new_generation(void **state)
 {
     (void)state;
@@ -716,6 +736,7 @@ int main(void)
         KEEPER(a_blocked_coordinator_blocks_nobody_else),
         KEEPER(the_retired_is_released_and_replaced),
         KEEPER(without_a_new_generation_of_the_page_nothing_is_given_back),
+        KEEPER(nor_is_the_next_one_given_back_at_the_end),
         KEEPER(what_is_lost_is_followed_by_a_new_generation),
         KEEPER(marks_and_records_do_not_race),
         KEEPER(a_stop_that_keeps_returns_nothing),
