@@ -306,7 +306,7 @@ static void the_largest_tick_is_refused(void **state)
     assert_int_equal(f->r.era, 2);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(claim(f, &g), COORD_REFUSED);
-        coord_says(&f->r, "remove the file and all names that begin with .pool.db-tally");
+        coord_says(&f->r, "make a file .pool.db-tally.0, remove pool.db and all other names");
         remove_file(f); /* not enough */
         assert_int_equal(coord_init(f->c, &again, &f->r), COORD_REFUSED);
     }
