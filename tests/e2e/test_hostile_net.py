@@ -365,7 +365,7 @@ def much_behind(case):
             r.send(b"GET a\r\nBLPOP k 0\r\n")
             assert r.reply() is None
             r.send(much)
-            until("most of it is read", lambda: s.metric("sidflake_connections_kept_bytes") > len(much) * 3 // 4)
+            until("most of it is read", lambda: s.metric("sidflake_connections_kept_bytes") > len(much) * 3 // 4, 30)
             if upgrades:
                 upgrade(s)
             assert server.ask("RPUSH", "k", "v") == 1
