@@ -356,7 +356,7 @@ def much_of_many(case):
     until("none is left", lambda: conns(s) == 0, 60)
 
 
-@test("what a client sends behind a blocked command is answered in its order, over an upgrade, too")
+@test("what a client sends behind a blocked command is answered in its order, over an upgrade, too", timeout=120)
 def much_behind(case):
     server, s = through(case)
     much, expected = behind(900)
