@@ -237,7 +237,9 @@ def started(case):
     s = case.sidecar("static:7", {
         "upstream.memcached": "unix://" + Memcached(case, "b").sock,
         "upstream.redis": "unix://" + case.redis(args=redis_args).sock,
-        "log.level": "info", "limits.connections": max(4096, 2 * CONNECTIONS)}, wait=False)
+        # Who comes by TCP is of one party here, bystanders too: where these are reached, one of it makes room.
+        "upstream.connections": 4000, "log.level": "info",
+        "limits.connections": max(4096, 2 * CONNECTIONS)}, wait=False)
     s.kill()
     s.http_sock = case.path("h")
     s.options["listen.http"] = s.options["listen.http"] + ["unix://" + s.http_sock]
