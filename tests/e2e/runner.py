@@ -55,23 +55,24 @@ def discover(directory, substrings):
     return [t for t in REGISTERED if not substrings or any(s in t.name for s in substrings)]
 
 
-def need_node_modules():
-    """Installs what package-lock.json pins, where that has not been done. Called by the tests that
-    need it, so that the others run without a registry."""
-    lock = os.path.join(NODE_DIR, "package-lock.json")
-    done = os.path.join(NODE_DIR, "node_modules", ".package-lock.json")
+def need_node_modules(directory=NODE_DIR, then=()):
+    """Installs what package-lock.json pins, where that has not been done, and runs a command there.
+    Called by the tests that need it, so that the others run without a registry."""
+    lock = os.path.join(directory, "package-lock.json")
+    done = os.path.join(directory, "node_modules", ".package-lock.json")
     with open(lock) as alone:
         fcntl.flock(alone, fcntl.LOCK_EX)
         if not os.path.exists(done) or os.path.getmtime(done) < os.path.getmtime(lock):
-            install_node_modules(done)
+            for argv in filter(None, (["npm", "ci"], list(then))):
+                run_in(directory, argv)
+            os.utime(done)
 
 
-def install_node_modules(done):
-    r = subprocess.run(["npm", "ci"], cwd=NODE_DIR, stdin=subprocess.DEVNULL, text=True,
+def run_in(directory, argv):
+    r = subprocess.run(argv, cwd=directory, stdin=subprocess.DEVNULL, text=True,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
-    assert r.returncode == 0, "npm ci: expected exit status 0, found %d\n%s" % (
-        r.returncode, r.stdout)
-    os.utime(done)
+    assert r.returncode == 0, "%s: expected exit status 0, found %d\n%s" % (
+        " ".join(argv), r.returncode, r.stdout)
 
 
 def on_alarm(*_):

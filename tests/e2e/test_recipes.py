@@ -48,11 +48,40 @@ def go(case, name):
     return [case.path("app")], {}
 
 
+# `generate` would fetch an engine for migrations, which nothing here needs, unless it is told of one.
+GENERATE = ["env", "PRISMA_SCHEMA_ENGINE_BINARY=/bin/true", "CHECKPOINT_DISABLE=1",
+            "node_modules/.bin/prisma", "generate", "--schema", "schema.prisma"]
+
+
+def prisma(case, name):
+    home = os.path.join(APPS, name)
+    runner.need_node_modules(home, GENERATE)
+    os.symlink(os.path.join(home, "node_modules"), case.path("node_modules"))
+    shutil.copy(os.path.join(RECIPES, name + "_ids.mjs"), case.dir)
+    return ["node", shutil.copy(os.path.join(APPS, name + "_app.mjs"), case.dir)], {}
+
+
+JARS = ":".join("/usr/share/java/%s.jar" % jar for jar in (
+    "hibernate3", "hibernate-entitymanager", "hibernate-commons-annotations", "geronimo-jpa_2.0_spec",
+    "geronimo-jta-1.2-spec", "dom4j", "commons-collections3", "antlr", "javassist", "slf4j-api",
+    "slf4j-nop", "sqlite-jdbc"))
+
+
+def java(case, name):
+    home, classes = os.path.join(APPS, name), case.path("classes")
+    shutil.copytree(home, classes)
+    case.run("javac", "-d", classes, "-cp", JARS, os.path.join(RECIPES, "SidflakeIds.java"),
+             os.path.join(home, "JpaApp.java"), expect=0, timeout=120)
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", classes + ":" + JARS, "JpaApp"], {}
+
+
 APP = {  # recipe: makes argv and the environment
     "SQLAlchemy": (python, "sqlalchemy"),
     "Django": (python, "django"),
     "ActiveRecord": (ruby, "active_record"),
     "database/sql": (go, "sql"),
+    "Prisma": (prisma, "prisma"),
+    "JPA": (java, "jpa"),
 }
 
 
@@ -95,7 +124,7 @@ def look_at(case, database, json_path, started_ms):
 
 
 def register_rows(recipe):
-    @test("%s: keys are unique over threads, forks and a restart" % recipe, beside=True, timeout=120)
+    @test("%s: keys are unique over threads, forks and a restart" % recipe, beside=True, timeout=300)  # npm ci may be a part of it
     def run(case):
         argv, env = app_of(case, recipe)
         s = case.sidecar("static:%d" % WORKER, {"workers.spare": 0})
@@ -105,14 +134,14 @@ def register_rows(recipe):
             db.execute("PRAGMA journal_mode=WAL")  # who looks keeps nobody from writing
         app = Proc(case, "app", argv + [database, sign, json_path],
                    {**env, "IDS_URL": "redis://127.0.0.1:%d" % s.resp_port}).start()
-        until("half of the rows", lambda: count(app, database) == HALF, 40, 0.05)
+        until("half of the rows", lambda: count(app, database) == HALF, 80, 0.05)
         s.stop()
         open(sign, "w").close()
         time.sleep(AWAY_S)
         n = count(app, database)
-        assert HALF < n < ALL, "expected the application to wait for IDs, found %d rows" % n
+        assert n < ALL, "expected the application to wait for IDs, found %d rows" % n
         s.start()
-        assert app.wait(40) == 0, app.log()
+        assert app.wait(60) == 0, app.log()
         look_at(case, database, json_path, started_ms)
 
 
@@ -142,7 +171,7 @@ IDS = b"*2\r\n$18\r\n943065207314323456\r\n$18\r\n943065207314323457\r\n"
 
 
 def register_errors(recipe):
-    @test("%s: what passes is asked again, and nothing else" % recipe, beside=True, timeout=120)
+    @test("%s: what passes is asked again, and nothing else" % recipe, beside=True, timeout=300)
     def run(case):
         argv, env = app_of(case, recipe)
         script = Script(*REFUSALS, *PASSING, IDS)
