@@ -74,31 +74,11 @@ void conf_help(FILE *out)
 /* ---- the password -----------------------------------------------------------------------------
  */
 
-enum err_code conf_secret(const char *path, const char *what, char out[PASSFILE_MAX + 1],
-                          struct err *e)
-{
-    out[0] = '\0';
-    return path[0] ? passfile_read(path, what, false, out, e) : ERR_OK;
-}
-
-/* Of "user password" memcached takes two words. */
-enum err_code conf_secret_word(const char *path, const char *what, char out[PASSFILE_MAX + 1],
-                               struct err *e)
-{
-    enum err_code r = conf_secret(path, what, out, e);
-    size_t n = strlen(out);
-    for (size_t i = 0; i < n && !r; i++)
-        if ((unsigned char)out[i] <= ' ')
-            r = err_set(e, ERR_INVALID, "expected a password without spaces for %s, found one with",
-                        what);
-    if (r)
-        explicit_bzero(out, n);
-    return r;
-}
-
 enum err_code conf_password(const struct conf *c, char out[PASSFILE_MAX + 1], struct err *e)
 {
-    return conf_secret(c->coordinator_password_file, "coordinator.password_file", out, e);
+    const char *path = c->coordinator_password_file;
+    out[0] = '\0';
+    return *path ? passfile_read(path, "coordinator.password_file", false, out, e) : ERR_OK;
 }
 
 const char *conf_password_word(const struct conf *c)

@@ -179,15 +179,6 @@ bool conf_is_fixed(const struct conf *c);
 /* Spare workerIds to hold: of static:N there is none. */
 unsigned conf_spare(const struct conf *c);
 
-/* The same as conf_password for those of the upstreams; path is of the configuration, what the
- * option. */
-enum err_code conf_secret(const char *path, const char *what, char out[PASSFILE_MAX + 1],
-                          struct err *e) MUST_CHECK;
-
-/* The same, and ERR_INVALID for a password with a space or control character. */
-enum err_code conf_secret_word(const char *path, const char *what, char out[PASSFILE_MAX + 1],
-                               struct err *e) MUST_CHECK;
-
 /* s in double quotes for a message: escaped, cut to fit, a password in a URL masked. Returns out.
  */
 #define CONF_QUOTE_MAX 112

@@ -3,13 +3,17 @@
 #include "conf/address.h"
 #include "conf/list.h"
 #include "conf/load.h"
+#include "conf/protocol.h"
 #include "conf/text.h"
 
 #include <stdio.h>
 
 static bool nobody_served(const struct conf *c)
 {
-    return c->listen_memcached.n + c->listen_redis.n + c->listen_http.n == 0;
+    size_t n = 0;
+    for (size_t i = 0; i < CONF_PROTOCOLS; i++)
+        n += conf_protocol_listen(c, &conf_protocols[i])->n;
+    return n == 0;
 }
 
 static bool nobody_connects(const struct conf *c)
@@ -26,11 +30,6 @@ static bool any_of_mode(const struct conf *c, const struct conf_list *l, enum co
     return false;
 }
 
-static bool any_required(const struct conf *c, const struct conf_list *l)
-{
-    return any_of_mode(c, l, CONF_AUTH_REQUIRED);
-}
-
 /* In text a login is a set: nobody could tell it from another that is meant for the server. */
 static bool logins_stored(const struct conf *c)
 {
@@ -39,8 +38,10 @@ static bool logins_stored(const struct conf *c)
 
 static bool users_unused(const struct conf *c)
 {
-    return c->auth_users_file[0] && !any_required(c, &c->listen_memcached) &&
-           !any_required(c, &c->listen_redis) && !any_required(c, &c->listen_http);
+    for (size_t i = 0; i < CONF_PROTOCOLS; i++)
+        if (any_of_mode(c, conf_protocol_listen(c, &conf_protocols[i]), CONF_AUTH_REQUIRED))
+            return false;
+    return c->auth_users_file[0] != '\0';
 }
 
 static bool any_name(const struct conf *c, bool (*odd)(const struct conf *, size_t))
@@ -96,14 +97,9 @@ static bool password_doubled(const struct conf *c)
            conf_text_password(span_str(c->coordinator_url)).n > 0;
 }
 
-static bool memcached_login_unused(const struct conf *c)
+static bool login_unused(const struct conf *c, const struct conf_protocol *p)
 {
-    return c->upstream_memcached_password_file[0] && !c->upstream_memcached[0];
-}
-
-static bool redis_login_unused(const struct conf *c)
-{
-    return c->upstream_redis_password_file[0] && !c->upstream_redis[0];
+    return *conf_protocol_password_file(c, p) && !*conf_protocol_upstream(c, p);
 }
 
 static bool users_shown(const struct conf *c)
@@ -116,15 +112,10 @@ static bool password_shown(const struct conf *c)
     return c->coordinator_password_file[0] && file_is_shown(c->coordinator_password_file);
 }
 
-static bool memcached_password_shown(const struct conf *c)
+static bool login_shown(const struct conf *c, const struct conf_protocol *p)
 {
-    return c->upstream_memcached_password_file[0] &&
-           file_is_shown(c->upstream_memcached_password_file);
-}
-
-static bool redis_password_shown(const struct conf *c)
-{
-    return c->upstream_redis_password_file[0] && file_is_shown(c->upstream_redis_password_file);
+    const char *path = conf_protocol_password_file(c, p);
+    return *path && file_is_shown(path);
 }
 
 static bool timeout_late(const struct conf *c)
@@ -140,14 +131,17 @@ static bool wait_cut_short(const struct conf *c)
 /* Two links that clients share to each server. */
 static bool buffer_large(const struct conf *c)
 {
-    uint64_t links = (c->upstream_redis[0] ? 2u : 0) + (c->upstream_memcached[0] ? 2u : 0);
-    return c->upstream_buffer * links > c->limits_memory;
+    return c->upstream_buffer * (uint64_t)2 * conf_protocol_upstreams(c) > c->limits_memory;
 }
 
 static const struct {
     enum conf_option_id id;
     bool (*odd)(const struct conf *);
     const char *text;
+    /* Instead of id and odd, of each protocol: its password_file is blamed. With rest the path of
+     * its upstream stands between text and that. */
+    bool (*login_odd)(const struct conf *, const struct conf_protocol *);
+    const char *rest;
 } oddities[] = {
     {CONF_LISTEN_MEMCACHED, nobody_served, "no list has an address: no client can connect"},
     {CONF_LISTEN_SOCKET_MODE, nobody_connects,
@@ -168,16 +162,11 @@ static const struct {
      "the password is \"***\", which --dump-config writes instead of the real one"},
     {CONF_COORDINATOR_PASSWORD_FILE, password_doubled,
      "the URL has a password, too: the file's is used"},
-    {CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE, memcached_login_unused,
-     "there is no upstream.memcached to log in at"},
-    {CONF_UPSTREAM_REDIS_PASSWORD_FILE, redis_login_unused,
-     "there is no upstream.redis to log in at"},
+    {.login_odd = login_unused, .text = "there is no ", .rest = " to log in at"},
     {CONF_COORDINATOR_PASSWORD_FILE, password_shown,
      "everybody on this host may read the file: chmod 0600 or 0640"},
-    {CONF_UPSTREAM_MEMCACHED_PASSWORD_FILE, memcached_password_shown,
-     "everybody on this host may read the file: chmod 0600 or 0640"},
-    {CONF_UPSTREAM_REDIS_PASSWORD_FILE, redis_password_shown,
-     "everybody on this host may read the file: chmod 0600 or 0640"},
+    {.login_odd = login_shown,
+     .text = "everybody on this host may read the file: chmod 0600 or 0640"},
     {CONF_UPSTREAM_BUFFER, buffer_large,
      "what the links that clients share keep, two to each server, may be more than limits.memory"},
     {CONF_COORDINATOR_TIMEOUT, timeout_late,
@@ -198,11 +187,30 @@ static enum err_code warn(struct conf_load *l, enum conf_option_id id, const cha
     return conf_list_add(&l->conf->warnings, span_str(line.text), l->e);
 }
 
+static enum err_code warn_logins(struct conf_load *l, size_t row)
+{
+    const char *rest = oddities[row].rest;
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < CONF_PROTOCOLS && !rc; i++) {
+        const struct conf_protocol *p = &conf_protocols[i];
+        char text[ERR_TEXT_MAX];
+        if (!oddities[row].login_odd(l->conf, p))
+            continue;
+        (void)snprintf(text, sizeof text, "%s%s%s", oddities[row].text,
+                       rest ? p->upstream->path : "", rest ? rest : "");
+        rc = warn(l, conf_option_id(p->password_file), text);
+    }
+    return rc;
+}
+
 enum err_code conf_check_oddities(struct conf_load *l)
 {
     enum err_code rc = ERR_OK;
-    for (size_t i = 0; i < sizeof oddities / sizeof *oddities && !rc; i++)
-        if (oddities[i].odd(l->conf))
+    for (size_t i = 0; i < sizeof oddities / sizeof *oddities && !rc; i++) {
+        if (oddities[i].login_odd)
+            rc = warn_logins(l, i);
+        else if (oddities[i].odd(l->conf))
             rc = warn(l, oddities[i].id, oddities[i].text);
+    }
     return rc;
 }

@@ -129,21 +129,32 @@ static void paint_quantiles(const json_t *row, const json_t *row_before, struct 
                     top_seconds(ctl_histogram_quantile(&now, qs[i]), over));
 }
 
+#define PROTOCOLS_SHOWN 8 /* more than there are: what a sidecar says may be anything */
+
+/* Row i of a list of protocols, and which of them it is, as it stands there and to be shown; false:
+ * there is none. */
+static bool protocol_row(const struct sidecar *s, const char *list, size_t i, const json_t **row,
+                         const char **of, char shown[TOP_LABEL])
+{
+    *row = json_array_get(json_object_get(s->now, list), i);
+    *of = json_string_value(json_object_get(*row, "protocol"));
+    ctl_status_text(*row, "protocol", shown, TOP_LABEL - 1);
+    return i < PROTOCOLS_SHOWN && *of;
+}
+
 void sidecar_paint_protocols(const struct sidecar *s, struct paint *p)
 {
     static const char *const columns[] = {"requests", "connections", "p50", "p90", "p99", "p99.9"};
     static const unsigned ends[] = {12, 25, 35, 45, 55, 65};
-    static const char *const protocols[] = {"memcached", "redis", "http"};
+    char shown[TOP_LABEL];
+    const json_t *row;
+    const char *of;
     top_label(p, "");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         paint_right(p, TOP_LABEL + ends[i], PAINT_FAINT, "%s", columns[i]);
-    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
-        const char *of = protocols[i];
-        const json_t *row = ctl_status_row(s->now, "protocols", "protocol", of);
-        if (!row)
-            continue;
+    for (size_t i = 0; protocol_row(s, "protocols", i, &row, &of, shown); i++) {
         double rate = sidecar_grown_sum(s, "requests", "answered_total", "protocol", of);
-        top_label(p, of);
+        top_label(p, shown);
         /* A protocol that was never asked has no row of requests. */
         paint_right(p, TOP_LABEL + 12, PAINT_PLAIN, "%s",
                     top_per_s(isnan(rate) && s->before ? 0 : rate));
@@ -155,13 +166,13 @@ void sidecar_paint_protocols(const struct sidecar *s, struct paint *p)
 }
 
 static void paint_upstream(const struct sidecar *s, struct paint *p, const char *of,
-                           const json_t *row)
+                           const char *shown, const json_t *row)
 {
     double since = ctl_status_number(row, "state_ms") / 1000;
     double links = ctl_status_number(row, "connections");
     double errors = ctl_status_number(row, "errors_total");
     bool away = ctl_status_is(row, "state", "away");
-    paint_put(p, PAINT_PLAIN, "%-10s", of);
+    paint_put(p, PAINT_PLAIN, "%-10s", shown);
     if (ctl_status_is(row, "state", "up"))
         paint_put(p, PAINT_GOOD, "up");
     else
@@ -177,16 +188,14 @@ static void paint_upstream(const struct sidecar *s, struct paint *p, const char 
 /* Nothing where there are none. */
 void sidecar_paint_upstreams(const struct sidecar *s, struct paint *p)
 {
-    static const char *const protocols[] = {"memcached", "redis"};
-    unsigned n = 0;
-    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
-        const json_t *row = ctl_status_row(s->now, "upstreams", "protocol", protocols[i]);
-        if (!row)
-            continue;
-        top_label(p, n++ == 0 ? "Upstream" : "");
-        paint_upstream(s, p, protocols[i], row);
+    char shown[TOP_LABEL];
+    const json_t *row;
+    const char *of;
+    for (size_t i = 0; protocol_row(s, "upstreams", i, &row, &of, shown); i++) {
+        top_label(p, i == 0 ? "Upstream" : "");
+        paint_upstream(s, p, of, shown, row);
     }
-    if (n > 0)
+    if (json_array_size(json_object_get(s->now, "upstreams")) > 0)
         paint_next(p);
 }
 

@@ -5,6 +5,7 @@
 #include "base/resident.h"
 #include "base/timefmt.h"
 #include "conf/address.h"
+#include "conf/protocol.h"
 #include "daemon/behind.h"
 #include "daemon/bridge.h"
 #include "daemon/coordinator.h"
@@ -140,12 +141,11 @@ static enum err_code make_services(struct app *a, struct err *e)
         names_init(&s->issuer.names, c->ids_prefix, c->ids_names.item, c->ids_names.n, e);
     if (r)
         return r;
-    s->services[SERVE_MEMCACHED] = serve_memcached_new(s);
-    s->services[SERVE_REDIS] = serve_redis_new(s);
-    s->services[SERVE_HTTP] = serve_http_new(s);
-    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
+        s->services[i] = protocol_table[i]->make(s);
         if (!s->services[i])
             return err_set(e, ERR_NOMEM, "no memory for the services");
+    }
     return ERR_OK;
 }
 
@@ -166,6 +166,15 @@ static void put_size(struct app *a, size_t row, const char *name, unsigned bytes
     a->settings[row] = (struct serve_setting){name, a->setting_text[row]};
 }
 
+static void give_slots(struct app *a)
+{
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
+        const struct conf_protocol *p = conf_protocol_find(protocol_table[i]->name);
+        unsigned slots = conf_protocol_slots(a->conf, p);
+        a->serve.services[i]->slots = slots < a->room.slots ? slots : a->room.slots;
+    }
+}
+
 /* What a reload may change, as the services see it. */
 static void apply_limits(struct app *a)
 {
@@ -176,7 +185,7 @@ static void apply_limits(struct app *a)
     s->issuer.alone = conf_is_fixed(c);
     a->room = descriptors_fit(c);
     s->max_connections = a->room.connections;
-    s->services[SERVE_HTTP]->slots = a->room.http_connections;
+    give_slots(a);
     s->ping_there = c->upstream_ping == CONF_PING_THERE;
     s->http_hosts = c->listen_http_hosts.item;
     s->nhttp_hosts = c->listen_http_hosts.n;
@@ -196,16 +205,17 @@ static void apply_limits(struct app *a)
     s->nsettings = SETTINGS;
 }
 
-/* HTTP gives out no IDs to other hosts unless they show who they are, or the operator wants it. */
+/* One that guards itself gives out no IDs to other hosts unless they show who they are, or the
+ * operator wants it. */
 static enum access_mode mode_of(const struct app *a, const struct conf_address *at,
-                                enum serve_protocol p)
+                                const struct conf_protocol *p)
 {
     static const enum access_mode modes[] = {[CONF_AUTH_OFF] = ACCESS_OFF,
                                              [CONF_AUTH_ACCEPT_ANY] = ACCESS_ANY,
                                              [CONF_AUTH_REQUIRED] = ACCESS_REQUIRED};
     enum access_mode mode = modes[conf_address_auth(at, a->conf)];
     bool open = conf_address_local(at) || a->conf->listen_allow_unprotected;
-    return p == SERVE_HTTP && mode != ACCESS_REQUIRED && !open ? ACCESS_CLOSED : mode;
+    return p->guards_itself && mode != ACCESS_REQUIRED && !open ? ACCESS_CLOSED : mode;
 }
 
 /* A rehearsal stands beside the program that asked for it, which keeps its addresses meanwhile: one
@@ -217,16 +227,17 @@ static enum err_code not_listening(const struct app *a, enum err_code r, struct 
     return err_set(e, r, "%s; if this sidecar itself listens there, restart it instead", e->text);
 }
 
-static enum err_code listen_on(struct app *a, const struct conf_list *list, enum serve_protocol p,
-                               struct err *e)
+static enum err_code listen_on(struct app *a, enum serve_protocol p, struct err *e)
 {
+    const struct conf_protocol *options = conf_protocol_find(serve_protocol_name(p));
+    const struct conf_list *list = conf_protocol_listen(a->conf, options);
     for (size_t i = 0; i < list->n; i++) {
         char bound[160];
         struct conf_address at;
         if (!conf_address_parse(span_str(list->item[i]), &at))
             return err_set(e, ERR_INVALID, "expected an address, found %s", list->item[i]);
         struct net_door door = {.mode = a->conf->listen_socket_mode,
-                                .tag = (uint8_t)mode_of(a, &at, p),
+                                .tag = (uint8_t)mode_of(a, &at, options),
                                 .uids = a->uids.id,
                                 .gids = a->gids.id,
                                 .nuids = a->uids.n,
@@ -460,12 +471,11 @@ static enum err_code start_net(struct app *a, struct err *e)
         (r = net_on_signal(a->net, SIGHUP, on_reload, a, e)) ||
         (r = net_on_signal(a->net, SIGUSR2, on_upgrade, a, e)) ||
         (r = net_on_signal(a->net, SIGCHLD, on_child, a, e)) ||
-        (r = behind_open(a->net, &a->serve, c, e)) ||
-        (r = listen_on(a, &c->listen_memcached, SERVE_MEMCACHED, e)) ||
-        (r = listen_on(a, &c->listen_redis, SERVE_REDIS, e)) ||
-        (r = listen_on(a, &c->listen_http, SERVE_HTTP, e)))
+        (r = behind_open(a->net, &a->serve, c, e)))
         return r;
-    return ERR_OK;
+    for (unsigned p = 0; p < SERVE_PROTOCOLS && !r; p++)
+        r = listen_on(a, (enum serve_protocol)p, e);
+    return r;
 }
 
 /* In the order in which they need each other. *status is what a failure ends the process with. */

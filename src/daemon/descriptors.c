@@ -1,6 +1,7 @@
 #include "daemon/descriptors.h"
 
 #include "base/log.h"
+#include "conf/protocol.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -36,26 +37,33 @@ static void make_table(rlim_t n)
         (void)close(last);
 }
 
+static unsigned slots_wanted(const struct conf *c)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < CONF_PROTOCOLS; i++)
+        n += conf_protocol_slots(c, &conf_protocols[i]);
+    return n;
+}
+
 /* Soft limits are low by default; a daemon may raise its own to the hard one (systemd's advice).
  * With an upstream each client may have a link of its own there. */
 struct descriptors descriptors_fit(const struct conf *c)
 {
-    struct descriptors d = {c->limits_connections, c->limits_http_connections};
-    rlim_t each = *c->upstream_memcached || *c->upstream_redis ? 2 : 1;
-    rlim_t spare = SPARE + (rlim_t)c->limits_http_connections;
+    struct descriptors d = {c->limits_connections, slots_wanted(c)};
+    rlim_t each = conf_protocol_upstreams(c) > 0 ? 2 : 1;
+    rlim_t spare = SPARE + (rlim_t)d.slots;
     rlim_t want = each * c->limits_connections + spare, have = raise_limit(want);
     make_table(have < want ? have : want);
     if (have >= want)
         return d;
     if (spare > have / 2) {
         spare = have / 2;
-        d.http_connections =
-            (unsigned)least_one(have / 8 < d.http_connections ? have / 8 : d.http_connections);
+        d.slots = (unsigned)least_one(have / 8 < d.slots ? have / 8 : d.slots);
     }
     if ((have - spare) / each < d.connections)
         d.connections = (unsigned)least_one((have - spare) / each);
     log_warn("fewer file descriptors than limits.connections needs", kv_u64("have", have),
              kv_u64("want", want), kv_u64("connections", d.connections),
-             kv_u64("http_connections", d.http_connections));
+             kv_u64("http_connections", d.slots));
     return d;
 }

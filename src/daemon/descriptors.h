@@ -6,9 +6,9 @@
 
 #include "conf/conf.h"
 
-/* At least 1 each, and at most what the configuration allows. */
 struct descriptors {
-    unsigned connections, http_connections;
+    unsigned connections; /* 1..limits.connections */
+    unsigned slots;       /* no protocol may have more connections of its own; at least 1 */
 };
 
 /* Raises the process's soft limit as far as the configuration needs. Where the hard one is lower,

@@ -4,7 +4,21 @@
 #ifndef SIDFLAKE_SERVE_GREETING_H
 #define SIDFLAKE_SERVE_GREETING_H
 
+#include "net/upstream/upstream.h"
 #include "serve/serve.h"
+
+/* A login on one lane of the links to a protocol's server. */
+struct greeting_form {
+    enum upstream_lane lane;
+    enum frame_kind kind; /* of its reply, as upstream_greeting; likewise ok and words */
+    struct span ok;
+    size_t words;
+    /* Writes it, the password by greeting_put_secret. */
+    void (*put)(struct buf *b, struct upstream_greeting *g, struct span user, struct span password);
+};
+
+/* Appends the password, and notes in g where it stands. */
+void greeting_put_secret(struct buf *b, struct upstream_greeting *g, struct span password);
 
 /* New connections to the upstream of a protocol, where it has one, begin with a login. user "": the
  * default one, which memcached has not; password "": no login. Both may be wiped after the call.

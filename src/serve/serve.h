@@ -15,17 +15,11 @@
 #include "base/rng.h"
 #include "serve/issuer.h"
 #include "serve/print.h"
+#include "serve/protocol.h"
 #include "serve/watch/history.h"
 
 #define SERVE_COMMANDS                                                                             \
     64 /* counted apart per protocol; those beyond count as the last one, "other" */
-
-enum serve_protocol {
-    SERVE_MEMCACHED,
-    SERVE_REDIS,
-    SERVE_HTTP,
-    SERVE_PROTOCOLS
-};
 
 /* How a request ended, as a label of requests_total. */
 enum serve_result {
@@ -39,7 +33,6 @@ enum serve_result {
     SERVE_RESULTS
 };
 
-const char *serve_protocol_name(enum serve_protocol p);
 const char *serve_result_name(enum serve_result r);
 
 /* What other rooms know and metrics, stats and INFO tell. Set by the composition root. */
@@ -116,19 +109,6 @@ void serve_sample_now(const struct serve *s, struct history_sample *out);
 
 /* Before something is written of the servers behind: see upstream_look. */
 void serve_look_behind(const struct serve *s);
-
-/* The label of a command that is counted at this index; NULL: none is. */
-const char *serve_memcached_command(unsigned index);
-const char *serve_redis_command(unsigned index);
-const char *serve_http_command(unsigned index);
-
-const char *serve_command(enum serve_protocol p, unsigned index);
-
-/* Each makes a service that speaks its protocol; s must outlive it. free() ends it. NULL: no
- * memory. */
-struct net_service *serve_memcached_new(struct serve *s);
-struct net_service *serve_redis_new(struct serve *s);
-struct net_service *serve_http_new(struct serve *s);
 
 /* a - b, or PROCESS_UNKNOWN: the times of a coordinator may be anything. */
 int64_t serve_difference(int64_t a, int64_t b);

@@ -78,8 +78,6 @@ const char *fuzz_unreached(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct net_service *(*const make[SERVE_PROTOCOLS])(struct serve *) = {
-        serve_memcached_new, serve_redis_new, serve_http_new};
     static struct serve s;
     static char mem[NET_OUT_MAX];
     struct feed f = {data, size};
@@ -90,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *packed = feed_bytes(&f, feed_u16(&f), &n);
     const uint8_t *output = feed_bytes(&f, feed_u16(&f), &kept);
     open_serve(&s);
-    struct net_service *svc = s.services[p] = make[p](&s);
+    struct net_service *svc = s.services[p] = protocol_table[p]->make(&s);
     void *session = svc ? calloc(1, svc->session_size) : NULL;
     feed_must(session, "memory for a session");
     buf_init(&out, mem, sizeof mem);

@@ -95,9 +95,7 @@ static void zeros(struct rng *r, void *out, size_t n)
 
 static struct net_service *service_of(struct talk *t, enum serve_protocol p)
 {
-    static struct net_service *(*const make[SERVE_PROTOCOLS])(struct serve *) = {
-        serve_memcached_new, serve_redis_new, serve_http_new};
-    struct net_service *svc = make[p](&t->serve);
+    struct net_service *svc = protocol_of(p)->make(&t->serve);
     feed_must(svc, "memory for a service");
     if (p == SERVE_REDIS)
         memset(((struct rds_service *)(void *)svc)->run_id, 'a', RDS_RUN_ID);

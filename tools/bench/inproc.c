@@ -80,14 +80,14 @@ static uint64_t serve_block(struct net_service *svc, struct span in)
 /* What is sent: head, a name of six bytes, tail. */
 static const struct {
     const char *protocol;
-    struct net_service *(*make)(struct serve *);
+    const struct protocol *speaks;
     struct span head;
     bool differ;
 } kinds[] = {
-    {"memcached", serve_memcached_new, SPAN("get id:"), false},
-    {"memcached-differ", serve_memcached_new, SPAN("get id:"), true},
-    {"redis", serve_redis_new, SPAN("*2\r\n$3\r\nGET\r\n$9\r\nid:"), false},
-    {"redis-differ", serve_redis_new, SPAN("*2\r\n$3\r\nGET\r\n$9\r\nid:"), true},
+    {"memcached", &protocol_memcached, SPAN("get id:"), false},
+    {"memcached-differ", &protocol_memcached, SPAN("get id:"), true},
+    {"redis", &protocol_redis, SPAN("*2\r\n$3\r\nGET\r\n$9\r\nid:"), false},
+    {"redis-differ", &protocol_redis, SPAN("*2\r\n$3\r\nGET\r\n$9\r\nid:"), true},
 };
 
 #define KINDS (sizeof kinds / sizeof *kinds)
@@ -148,7 +148,7 @@ static int run_serve(const char *protocol, uint64_t requests, uint64_t depth)
     s.issuer.started = s.issuer.granted = true;
     s.issuer.batch = DEPTH_MAX;
     add_members(&s.issuer.gen, 1, START_MS);
-    struct net_service *svc = kinds[kind].make(&s);
+    struct net_service *svc = kinds[kind].speaks->make(&s);
     bool ok = svc && svc->session_size <= SESSION &&
               serve_all(svc, make_block(kind, depth), requests, depth);
     if (svc && svc->close)

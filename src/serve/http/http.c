@@ -288,7 +288,7 @@ static const struct route *find_route(struct span path)
     return &unknown;
 }
 
-const char *serve_http_command(unsigned index)
+static const char *command_label(unsigned index)
 {
     static const char *const names[COMMANDS] = {
         [METRICS] = "metrics",         [LIVEZ] = "livez",
@@ -443,14 +443,14 @@ static bool unpack(struct net_service *svc, void *session, struct span packed)
     return parcel_get_u64(&packed, &version) && version == PACKED && packed.n == 0;
 }
 
-struct net_service *serve_http_new(struct serve *s)
+static struct net_service *make(struct serve *s)
 {
     struct http *h = calloc(1, sizeof *h);
     if (!h)
         return NULL;
     h->serve = s;
     h->svc = (struct net_service){
-        .name = "http",
+        .name = protocol_http.name,
         .session_size = sizeof(struct http_session),
         .serve = serve_one,
         .open = opened,
@@ -467,3 +467,10 @@ struct net_service *serve_http_new(struct serve *s)
     };
     return &h->svc;
 }
+
+const struct protocol protocol_http = {
+    .name = "http",
+    .title = "HTTP",
+    .make = make,
+    .command = command_label,
+};

@@ -510,12 +510,12 @@ static unsigned speaks(const void *session)
     return binary ? UPSTREAM_BINARY : UPSTREAM_TEXT;
 }
 
-const char *serve_memcached_command(unsigned index)
+static const char *command_label(unsigned index)
 {
     return index < MC_VERB_COUNT ? mc_verb_name((enum mc_verb)index) : NULL;
 }
 
-struct net_service *serve_memcached_new(struct serve *serve)
+static struct net_service *make(struct serve *serve)
 {
     struct memcached *m = calloc(1, sizeof *m);
     if (!m)
@@ -535,7 +535,7 @@ struct net_service *serve_memcached_new(struct serve *serve)
     m->serve = serve;
     recent_init(&m->recent);
     m->svc = (struct net_service){
-        .name = "memcached",
+        .name = protocol_memcached.name,
         .session_size = sizeof(struct mcd_session),
         .serve = serve_one,
         .open = open_session,
@@ -560,3 +560,12 @@ struct net_service *serve_memcached_new(struct serve *serve)
     };
     return &m->svc;
 }
+
+const struct protocol protocol_memcached = {
+    .name = "memcached",
+    .title = "memcached",
+    .make = make,
+    .command = command_label,
+    .for_ids = true,
+    .logins = mcd_logins,
+};

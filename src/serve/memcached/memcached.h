@@ -15,6 +15,7 @@
 
 #include "net/upstream/upstream.h"
 #include "serve/access.h"
+#include "serve/greeting.h"
 #include "serve/serve.h"
 #include "serve/watch/recent.h"
 #include "wire/memcached_binary.h"
@@ -156,5 +157,8 @@ bool mcd_stats_are_ours(struct span words);
  * form, and nothing was written. */
 bool mcd_stats(struct memcached *m, struct span words, const struct mcb_req *binary,
                struct buf *out);
+
+/* memcached_greeting.c: as protocol.logins. */
+extern const struct greeting_form mcd_logins[];
 
 #endif

@@ -98,7 +98,7 @@ static const struct rds_verb verbs[RESP_VERB_COUNT] = {
 static_assert(RESP_VERB_COUNT <= SERVE_COMMANDS, "every verb is counted apart");
 static_assert(RESP_OTHER == 0, "verb v is counted at v - 1, what is left at the end");
 
-const char *serve_redis_command(unsigned index)
+static const char *command_label(unsigned index)
 {
     if (index < RESP_VERB_COUNT - 1)
         return verbs[index + 1].label;
@@ -461,7 +461,7 @@ static void closed(struct net_service *net, void *session)
     ses->rest = NULL;
 }
 
-struct net_service *serve_redis_new(struct serve *s)
+static struct net_service *make(struct serve *s)
 {
     /* Whatever else it says, it says to one that was let in: LOADING, NOPERM, MISCONF, BUSY. */
     static const struct span refusals[] = {SPAN("-ERR max number of clients"), SPAN("-DENIED"),
@@ -471,7 +471,7 @@ struct net_service *serve_redis_new(struct serve *s)
     struct rds_service *svc = calloc(1, sizeof *svc);
     if (!svc)
         return NULL;
-    svc->net = (struct net_service){.name = "redis",
+    svc->net = (struct net_service){.name = protocol_redis.name,
                                     .session_size = sizeof(struct rds_session),
                                     .serve = serve,
                                     .open = opened,
@@ -497,3 +497,19 @@ struct net_service *serve_redis_new(struct serve *s)
         svc->run_id[i] = "0123456789abcdef"[rng_below(rng_system(), 16)];
     return &svc->net;
 }
+
+/* Whoever looks by PING whether the Redis is there should know who answers. */
+static const char *note(const struct serve *s)
+{
+    return s->ping_there ? "; PING is answered there" : "; PING is answered here";
+}
+
+const struct protocol protocol_redis = {
+    .name = "redis",
+    .title = "Redis",
+    .make = make,
+    .command = command_label,
+    .for_ids = true,
+    .logins = rds_logins,
+    .note = note,
+};

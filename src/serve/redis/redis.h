@@ -32,6 +32,7 @@
 
 #include "net/upstream/upstream.h"
 #include "serve/access.h"
+#include "serve/greeting.h"
 #include "serve/serve.h"
 #include "serve/watch/recent.h"
 #include "wire/resp_keys.h"
@@ -395,5 +396,8 @@ enum serve_result rds_command(struct rds_call *c);
 
 /* ---- redis_info.c */
 enum serve_result rds_info(struct rds_call *c);
+
+/* ---- redis_greeting.c: as protocol.logins */
+extern const struct greeting_form rds_logins[];
 
 #endif

@@ -210,7 +210,8 @@ static void upstreams(struct judge *j)
         if (!st || st->up || st->errors == 0)
             continue;
         struct buf *b = begin(j, HEALTH_WARN);
-        buf_put_str(b, i == SERVE_REDIS ? "the Redis" : "the memcached");
+        BUF_PUT_LIT(b, "the ");
+        buf_put_str(b, protocol_table[i]->title);
         BUF_PUT_LIT(b, " behind cannot be reached: ");
         buf_put_str(b, upstream_why(svc));
         end(j);

@@ -11,28 +11,20 @@ uint64_t serve_requests(const struct serve *s, enum serve_protocol p, enum serve
     return n;
 }
 
-const char *serve_command(enum serve_protocol p, unsigned index)
-{
-    static const char *(*const of[SERVE_PROTOCOLS])(unsigned) = {
-        [SERVE_MEMCACHED] = serve_memcached_command,
-        [SERVE_REDIS] = serve_redis_command,
-        [SERVE_HTTP] = serve_http_command,
-    };
-    return of[p](index);
-}
-
-/* HTTP is left out: scrapes and probes take longer than IDs, and their 503 are no lost IDs. */
+/* Others than those for IDs are left out: scrapes and probes take longer, and their 503 are no lost
+ * IDs. */
 static void total(const struct serve *s, struct history_totals *t)
 {
-    static const enum serve_protocol counted[] = {SERVE_MEMCACHED, SERVE_REDIS};
     const struct snowflake_stats *g = &s->issuer.gen.stats;
     *t = (struct history_totals){.issued = g->issued,
                                  .exhausted = g->exhausted,
                                  .rollbacks = g->rollbacks,
                                  .rotations = g->rotations};
-    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
-        const struct net_service *svc = s->services[counted[i]];
-        t->failed += serve_requests(s, counted[i], SERVE_FAILED);
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
+        const struct net_service *svc = s->services[i];
+        if (!protocol_table[i]->for_ids)
+            continue;
+        t->failed += serve_requests(s, (enum serve_protocol)i, SERVE_FAILED);
         for (size_t b = 0; svc && b <= HISTOGRAM_BUCKETS; b++)
             t->duration.count[b] += svc->duration.count[b];
     }

@@ -24,7 +24,7 @@
 struct status {
     struct serve *s;
     const char *nonce, *version, *host, *title, *state, *up_word;
-    const char *coordinator, *pool, *identity, *redis, *memcached;
+    const char *coordinator, *pool, *identity;
 
     int64_t now_ms, started_ms, uptime_ms;
     /* Now: the latest sample, or the unfinished one once it is long enough to tell. */
@@ -45,14 +45,14 @@ struct status {
 
     /* The item of a list that is being shown. */
     const char *finding, *check, *check_state, *check_mark, *check_word, *worker_use, *worker_state,
-        *protocol, *event, *event_level, *event_text;
+        *protocol, *server, *server_state, *charted_and, *charted_name, *event, *event_level,
+        *event_text;
     int64_t worker, worker_left_ms, worker_hi_ms, worker_permille, worker_percent;
     int64_t protocol_open, protocol_accepted, protocol_requests, protocol_failed, protocol_p50_ns,
         protocol_p99_ns;
     int64_t event_ms, event_ago_ms, event_first_ms, event_times;
     int64_t decade_y, decade_ns;
 
-    char redis_text[128 + ERR_TEXT_MAX], memcached_text[128 + ERR_TEXT_MAX];
     struct health health;
     struct history_sample live;
     struct chart chart;
@@ -61,6 +61,7 @@ struct status {
     bool answered;    /* the coordinator, ever */
     uint64_t events;  /* serial of the latest one */
     struct event current;
+    char server_text[128 + ERR_TEXT_MAX];
 };
 
 void status_gather(struct status *v, struct serve *s, const char *nonce);

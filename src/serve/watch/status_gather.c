@@ -1,9 +1,5 @@
 #include "serve/watch/status.h"
 
-#include "net/upstream/upstream.h"
-
-#include <stdio.h>
-
 #define LONG_ENOUGH_US INT64_C(5000000) /* for an unfinished sample to say what is going on now */
 
 static int64_t quantile(const struct histogram *h, double q)
@@ -126,29 +122,6 @@ static void gather_pool(struct status *v)
     v->coordinator_p99_ns = quantile(&f->coordinator_requests, 0.99);
 }
 
-static const char *behind(const struct net_service *svc, char *text, size_t cap, const char *ping)
-{
-    if (!svc || !svc->upstream)
-        return "none";
-    const struct upstream_stats *st = upstream_stats(svc);
-    bool away = !st->up && st->errors > 0;
-    (void)snprintf(text, cap, "%s%s%s",
-                   st->up ? "reached"
-                   : away ? "unreachable: "
-                          : "not asked for yet",
-                   away ? upstream_why(svc) : "", ping);
-    return text;
-}
-
-/* With who answers PING: whoever looks by that whether the Redis is there should know. */
-static void gather_upstreams(struct status *v)
-{
-    struct net_service *const *svc = v->s->services;
-    v->redis = behind(svc[SERVE_REDIS], v->redis_text, sizeof v->redis_text,
-                      v->s->ping_there ? "; PING is answered there" : "; PING is answered here");
-    v->memcached = behind(svc[SERVE_MEMCACHED], v->memcached_text, sizeof v->memcached_text, "");
-}
-
 static void gather_process(struct status *v)
 {
     struct process p;
@@ -186,6 +159,5 @@ void status_gather(struct status *v, struct serve *s, const char *nonce)
     gather_charts(v);
     gather_workers(v);
     gather_pool(v);
-    gather_upstreams(v);
     gather_process(v);
 }

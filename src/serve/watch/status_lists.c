@@ -4,6 +4,10 @@
  */
 #include "serve/watch/status.h"
 
+#include "net/upstream/upstream.h"
+
+#include <stdio.h>
+
 typedef bool item_fn(struct status *v, size_t i); /* of functions, not of a struct */
 
 /* ---- lists ------------------------------------------------------------------------------------
@@ -75,6 +79,48 @@ static bool protocols(struct status *v, size_t i)
     v->protocol_p50_ns = p50 > 0 ? p50 : STATUS_UNKNOWN;
     v->protocol_p99_ns = p99 > 0 ? p99 : STATUS_UNKNOWN;
     return true;
+}
+
+static const char *state_of(struct status *v, const struct protocol *p,
+                            const struct net_service *svc)
+{
+    if (!svc || !svc->upstream)
+        return "none";
+    const struct upstream_stats *st = upstream_stats(svc);
+    bool away = !st->up && st->errors > 0;
+    (void)snprintf(v->server_text, sizeof v->server_text, "%s%s%s",
+                   st->up ? "reached"
+                   : away ? "unreachable: "
+                          : "not asked for yet",
+                   away ? upstream_why(svc) : "", p->note ? p->note(v->s) : "");
+    return v->server_text;
+}
+
+/* The protocols that the charts are of. */
+static bool charted(struct status *v, size_t i)
+{
+    v->charted_and = i > 0 ? " and " : "";
+    for (unsigned p = 0; p < SERVE_PROTOCOLS; p++) {
+        if (!protocol_table[p]->for_ids || i-- > 0)
+            continue;
+        v->charted_name = protocol_table[p]->title;
+        return true;
+    }
+    return false;
+}
+
+/* The servers behind, of each protocol that can have one: from the last row up, Redis first. */
+static bool servers(struct status *v, size_t i)
+{
+    for (unsigned p = SERVE_PROTOCOLS; p > 0; p--) {
+        const struct protocol *row = protocol_table[p - 1];
+        if (!row->logins || i-- > 0)
+            continue;
+        v->server = row->title;
+        v->server_state = state_of(v, row, v->s->services[p - 1]);
+        return true;
+    }
+    return false;
 }
 
 /* One that is not kept any more, others having come meanwhile, ends the list. */
@@ -185,7 +231,7 @@ static const struct {
     LIST(findings), LIST(checks),    LIST(workers),  LIST(protocols),   LIST(events),
     LIST(decades),  LIST(is_ok),     LIST(is_warn),  LIST(is_fail),     LIST(has_findings),
     LIST(back_any), LIST(young),     LIST(answered), LIST(has_latency), LIST(event_repeated),
-    LIST(renewed),  LIST(requested), LIST(early),
+    LIST(renewed),  LIST(requested), LIST(early),    LIST(servers),     LIST(charted),
 };
 
 int status_item(void *status, struct span list, size_t i)

@@ -129,7 +129,7 @@ struct field {
 /* clang-format off */
 static const struct field fields[] = {
     TEXT(nonce), TEXT(version), TEXT(host), TEXT(title), TEXT(state), TEXT(up_word),
-    TEXT(coordinator), TEXT(pool), TEXT(identity), TEXT(redis), TEXT(memcached),
+    TEXT(coordinator), TEXT(pool), TEXT(identity),
     NUMBER(now_ms), NUMBER(started_ms), NUMBER(uptime_ms),
     NUMBER(rate_milli), NUMBER(p50_ns), NUMBER(p99_ns), NUMBER(p999_ns),
     NUMBER(hour_issued), NUMBER(hour_failed), NUMBER(hour_rollbacks), NUMBER(hour_rotations),
@@ -149,6 +149,7 @@ static const struct field fields[] = {
     NUMBER(worker_hi_ms), NUMBER(worker_permille), NUMBER(worker_percent),
     TEXT(protocol), NUMBER(protocol_open), NUMBER(protocol_accepted), NUMBER(protocol_requests),
     NUMBER(protocol_failed), NUMBER(protocol_p50_ns), NUMBER(protocol_p99_ns),
+    TEXT(server), TEXT(server_state), TEXT(charted_and), TEXT(charted_name),
     TEXT(event), TEXT(event_level), TEXT(event_text), NUMBER(event_ms), NUMBER(event_ago_ms),
     NUMBER(event_first_ms), NUMBER(event_times),
     NUMBER(decade_y), NUMBER(decade_ns),

@@ -1,5 +1,6 @@
 #include "conf/conf.h"
 #include "conf/option.h"
+#include "conf/protocol.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -345,9 +346,9 @@ static void test_upstream_logins(void **state)
     struct conf c = load_yaml(both);
     assert_string_equal(c.upstream_redis_user, "u");
     assert_string_equal(c.upstream_memcached_user, "m");
-    assert_int_equal(conf_secret(c.upstream_redis_password_file, "x", out, &e), ERR_OK);
+    assert_int_equal(conf_protocol_password(&c, conf_protocol_find("redis"), out, &e), ERR_OK);
     assert_string_equal(out, "secret");
-    assert_int_equal(conf_secret("", "x", out, &e), ERR_OK);
+    assert_int_equal(conf_protocol_password(&c, conf_protocol_find("http"), out, &e), ERR_OK);
     assert_string_equal(out, "");
     assert_int_equal(c.warnings.n, 1);
     assert_non_null(strstr(c.warnings.item[0], "there is no upstream.memcached to log in at"));

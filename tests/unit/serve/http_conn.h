@@ -63,7 +63,7 @@ static inline int set_up(void **state)
     s.issuer.max_wait_us = 100000;
     s.issuer.started = true;
     snowflake_init(&s.issuer.gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
-    svc = serve_http_new(&s);
+    svc = protocol_http.make(&s);
     session = svc ? calloc(1, svc->session_size) : NULL;
     buf_init(&out, memory, NET_OUT_MAX);
     turn = (struct net_turn){.clock = &now.clock, .quota = UINT32_MAX};
@@ -155,7 +155,7 @@ static inline char *body_of(const char *status)
 static inline uint64_t count(const char *command, enum serve_result r)
 {
     unsigned i = 0;
-    while (strcmp(serve_http_command(i), command) != 0)
+    while (strcmp(serve_command(SERVE_HTTP, i), command) != 0)
         i++;
     return s.requests[SERVE_HTTP][i][r];
 }

@@ -54,7 +54,7 @@ static inline void begin_named(const char *prefix, char *const *names, size_t n)
     snowflake_init(&serve.issuer.gen, EPOCH, 15, 1);
     assert_true(snowflake_grant(&serve.issuer.gen, 0, 7, T0 - 1, T0 + 3600000, NULL));
     assert_int_equal(names_init(&serve.issuer.names, prefix, names, n, &e), ERR_OK);
-    svc = serve_memcached_new(&serve);
+    svc = protocol_memcached.make(&serve);
     session = calloc(1, svc->session_size);
     assert_non_null(session);
     serve.services[SERVE_MEMCACHED] = svc;

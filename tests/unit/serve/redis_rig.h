@@ -95,7 +95,7 @@ static inline struct rig *rig_new(char *const *names)
     r->serve.clock = &r->clock;
     r->serve.max_connections = 4096;
     r->serve.started_mono_us = RIG_MS * 1000 - 90061000000;
-    r->svc = serve_redis_new(&r->serve);
+    r->svc = protocol_redis.make(&r->serve);
     assert_non_null(r->svc);
     buf_init(&r->out, r->mem, sizeof r->mem);
     r->turn = (struct net_turn){.clock = &r->clock, .quota = UINT32_MAX};
@@ -228,7 +228,7 @@ static inline const char *rig_integer(uint32_t sequence)
 static inline uint64_t rig_counted(const struct rig *r, const char *label, enum serve_result res)
 {
     for (unsigned i = 0; i < SERVE_COMMANDS; i++)
-        if (serve_redis_command(i) && strcmp(serve_redis_command(i), label) == 0)
+        if (serve_command(SERVE_REDIS, i) && strcmp(serve_command(SERVE_REDIS, i), label) == 0)
             return r->serve.requests[SERVE_REDIS][i][res];
     fail_msg("no command %s is counted", label);
     return 0;

@@ -301,9 +301,9 @@ static void labels(void **state)
     static const char *const names[] = {"metrics", "livez",  "readyz",      "id",
                                         "decode",  "status", "status_json", "other"};
     for (unsigned i = 0; i < 8; i++)
-        assert_string_equal(serve_http_command(i), names[i]);
-    assert_null(serve_http_command(8));
-    assert_null(serve_http_command(SERVE_COMMANDS - 1));
+        assert_string_equal(serve_command(SERVE_HTTP, i), names[i]);
+    assert_null(serve_command(SERVE_HTTP, 8));
+    assert_null(serve_command(SERVE_HTTP, SERVE_COMMANDS - 1));
 }
 
 int main(void)

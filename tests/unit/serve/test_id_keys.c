@@ -193,7 +193,7 @@ static void no_odd_line_goes_there(void **state)
         {SPAN("me aWQ6YQ== v b\r\n"), "CLIENT_ERROR bad command line format\r\n"},
     };
     (void)state;
-    start(serve_memcached_new(&rig->serve));
+    start(protocol_memcached.make(&rig->serve));
     int client = dial(&b);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         say_span(client, table[i].line);
@@ -215,7 +215,7 @@ static void no_opcode_that_nobody_knows_goes_there(void **state)
     static const char get[] = "\x80\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0k";
     char got[64] = "";
     (void)state;
-    start(serve_memcached_new(&rig->serve));
+    start(protocol_memcached.make(&rig->serve));
     int client = dial(&b);
     say_span(client, span_of(unknown, sizeof unknown - 1));
     assert_int_equal(recv(client, got, 24 + strlen("Unknown command"), MSG_WAITALL), 39);

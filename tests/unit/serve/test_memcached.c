@@ -426,12 +426,12 @@ static void byte_by_byte_is_the_same_as_at_once(void **state)
 static void every_verb_has_a_label(void **state)
 {
     (void)state;
-    assert_string_equal(serve_memcached_command(MC_GET), "get");
-    assert_string_equal(serve_memcached_command(MC_UNKNOWN), "unknown");
-    assert_null(serve_memcached_command(MC_VERB_COUNT));
+    assert_string_equal(serve_command(SERVE_MEMCACHED, MC_GET), "get");
+    assert_string_equal(serve_command(SERVE_MEMCACHED, MC_UNKNOWN), "unknown");
+    assert_null(serve_command(SERVE_MEMCACHED, MC_VERB_COUNT));
     assert_true(MC_VERB_COUNT <= SERVE_COMMANDS);
     for (unsigned i = 1; i < MC_VERB_COUNT; i++)
-        assert_string_not_equal(serve_memcached_command(i), "unknown");
+        assert_string_not_equal(serve_command(SERVE_MEMCACHED, i), "unknown");
     assert_string_equal(svc->name, "memcached");
     assert_true(span_eq(svc->refusal, SPAN("SERVER_ERROR too many open connections\r\n")));
 }

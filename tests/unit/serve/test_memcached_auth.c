@@ -41,7 +41,7 @@ static int begin(void **state)
     snowflake_init(&serve.issuer.gen, T0 - 1000, 15, 1);
     assert_true(snowflake_grant(&serve.issuer.gen, 0, 7, T0 - 1, T0 + 3600000, NULL));
     assert_int_equal(names_init(&serve.issuer.names, "id:", NULL, 0, &e), ERR_OK);
-    svc = serve_memcached_new(&serve);
+    svc = protocol_memcached.make(&serve);
     serve.services[SERVE_MEMCACHED] = svc;
     turn = (struct net_turn){.clock = &clock_.clock, .wall_ms = T0, .quota = UINT32_MAX};
     buf_init(&out, output, sizeof output - 1);

@@ -35,7 +35,7 @@ static void what_nobody_uses_does_not_go_where_clients_share(void **state)
     };
     const struct span plain = SPAN(GET("\0\0\0"));
     (void)state;
-    start(serve_memcached_new(&rig->serve));
+    start(protocol_memcached.make(&rig->serve));
     int other = dial(&b);
     say_span(other, plain);
     int shared = accepted();
@@ -67,7 +67,7 @@ static void the_value_of_what_is_refused_is_not_read_as_requests(void **state)
         "\x81\1\0\0\0\0\0\x86\0\0\0\x14\0\0\0\0\0\0\0\0\0\0\0\0upstream unavailable";
     static const char noop[] = "\x81\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     (void)state;
-    start(serve_memcached_new(&rig->serve));
+    start(protocol_memcached.make(&rig->serve));
     (void)close(server);
     server = -1;
     int client = dial(&b);

@@ -61,12 +61,12 @@ static void labels(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < RESP_VERB_COUNT - 1; i++)
-        assert_non_null(serve_redis_command(i));
-    assert_string_equal(serve_redis_command(RESP_GET - 1), "get");
-    assert_string_equal(serve_redis_command(RESP_WATCH - 1), "watch");
-    assert_string_equal(serve_redis_command(SERVE_COMMANDS - 1), "other");
-    assert_null(serve_redis_command(RESP_VERB_COUNT - 1));
-    assert_null(serve_redis_command(SERVE_COMMANDS));
+        assert_non_null(serve_command(SERVE_REDIS, i));
+    assert_string_equal(serve_command(SERVE_REDIS, RESP_GET - 1), "get");
+    assert_string_equal(serve_command(SERVE_REDIS, RESP_WATCH - 1), "watch");
+    assert_string_equal(serve_command(SERVE_REDIS, SERVE_COMMANDS - 1), "other");
+    assert_null(serve_command(SERVE_REDIS, RESP_VERB_COUNT - 1));
+    assert_null(serve_command(SERVE_REDIS, SERVE_COMMANDS));
 }
 
 static void service(void **state)
