@@ -1,3 +1,9 @@
+/*
+ * Why the file is walked before libcyaml reads it: libcyaml ends at the first thing that is wrong,
+ * says where it was only in lines of its log, and keeps no place of a value that it took. So
+ * neither all errors of a file, in order and with what was perhaps meant, nor the line and column
+ * of a value that only a later check refuses (an address given twice) can be had from it.
+ */
 #include "conf/marks.h"
 
 #include "base/int64.h"

@@ -1,8 +1,7 @@
 /*
  * Where in a file each value stands, and whether the file has the shape of a configuration.
  *
- * libcyaml does not say where a value stood, so the file's events are walked once before it: every
- * message can then name line and column, also one about a value that only a later check refuses.
+ * The file's events are walked once before libcyaml reads it: see marks.c.
  *
  * Invariants
  *   - A file that passes has one document: a mapping of known keys, none of them twice, whose
