@@ -1,6 +1,7 @@
 #include "conf/address.h"
 
 #include "base/dec.h"
+#include "base/endpoint.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -62,33 +63,11 @@ static bool is_name(struct span host)
     return !dec_u64(label, &number);
 }
 
-static bool parse_tcp(struct span text, struct conf_address *out)
+/* More than the grammar asks: a listener that no host can be is told when it is written, not when
+ * it is looked up. */
+static bool host_ok(const struct endpoint *p)
 {
-    struct span port = {NULL, 0};
-    uint64_t number;
-    if (text.n > 0 && text.p[0] == '[') {
-        port = span_skip(text, 1);
-        out->host = span_cut(&port, ']');
-        if (!port.p || port.n == 0 || port.p[0] != ':' || !is_ipv6(out->host))
-            return false;
-        port = span_skip(port, 1);
-    } else {
-        port = text;
-        out->host = span_cut(&port, ':');
-        if (!port.p || (!is_numeric(AF_INET, out->host) && !is_name(out->host)))
-            return false;
-    }
-    if (!dec_u64(port, &number) || port.n > 5 || number > UINT16_MAX)
-        return false;
-    out->port = (uint16_t)number;
-    return true;
-}
-
-static bool parse_unix(struct span path, struct conf_address *out)
-{
-    out->is_unix = true;
-    out->path = path;
-    return path.n >= 1 && path.n <= CONF_ADDRESS_PATH_MAX && !memchr(path.p, '\0', path.n);
+    return p->bracketed ? is_ipv6(p->host) : is_numeric(AF_INET, p->host) || is_name(p->host);
 }
 
 /* Takes "?auth=MODE" off the end; false: there is no such mode. */
@@ -111,18 +90,18 @@ static bool cut_auth(struct span *text, struct conf_address *out)
 
 bool conf_address_parse(struct span text, struct conf_address *out)
 {
-    struct span tcp = SPAN("tcp://"), rooted = SPAN("unix://"), plain = SPAN("unix:");
+    struct endpoint p;
     *out = (struct conf_address){.is_unix = false};
     if (!cut_auth(&text, out))
         return false;
     out->bare = text;
-    if (span_starts(text, tcp))
-        return parse_tcp(span_skip(text, tcp.n), out);
-    if (span_starts(text, rooted)) {
-        struct span path = span_skip(text, rooted.n);
-        return path.n > 1 && path.p[0] == '/' && parse_unix(path, out);
-    }
-    return span_starts(text, plain) && parse_unix(span_skip(text, plain.n), out);
+    if (endpoint_read(text, &p) || (!p.is_unix && !host_ok(&p)))
+        return false;
+    out->is_unix = p.is_unix;
+    out->host = p.host;
+    out->port = p.port;
+    out->path = p.path;
+    return true;
 }
 
 /* ::ffff:127.0.0.1 is as local as 127.0.0.1. */

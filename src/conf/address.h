@@ -1,14 +1,9 @@
 /*
- * Addresses to listen on or to connect to:
+ * Addresses to listen on or to connect to, as base/endpoint.h reads them, port 0 only to listen at.
+ * HOST is an IPv4 address, an [IPv6 address] or a name. A listener's may end in ?auth=MODE, MODE
+ * one of conf_auth_names.
  *
- *   tcp://HOST:PORT     HOST an IPv4 address, an [IPv6 address] or a name; PORT 0..65535,
- *                       0 only to listen at
- *   unix:///PATH        an absolute path
- *   unix:PATH           a path, relative to the working directory unless it begins with '/'
- *
- * A listener's may end in ?auth=MODE, MODE one of conf_auth_names.
- *
- * Pure: nothing is looked up or opened. Source: RFC 3986 for brackets, RFC 1123 for names.
+ * Pure: nothing is looked up or opened. Source: RFC 1123 for names.
  */
 #ifndef SIDFLAKE_CONF_ADDRESS_H
 #define SIDFLAKE_CONF_ADDRESS_H
@@ -19,7 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CONF_ADDRESS_PATH_MAX     107 /* sun_path on Linux, less the NUL: unix(7) */
 #define CONF_ADDRESS_FORMS        "tcp://HOST:PORT with a PORT of 1..65535, unix:///PATH or unix:PATH"
 #define CONF_ADDRESS_LISTEN_FORMS "tcp://HOST:PORT[?auth=MODE], unix:///PATH or unix:PATH"
 
@@ -31,7 +25,7 @@ struct conf_address {
     bool is_unix;
     struct span host; /* tcp: without brackets */
     uint16_t port;    /* tcp: 0 means any free one */
-    struct span path; /* unix: 1..CONF_ADDRESS_PATH_MAX bytes without NUL */
+    struct span path; /* unix: 1..ENDPOINT_PATH_MAX bytes without NUL */
 };
 
 /* true and *out set, or false and *out unspecified. */

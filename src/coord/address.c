@@ -1,13 +1,16 @@
 #include "coord/address.h"
 
 #include "base/dec.h"
+#include "base/endpoint.h"
 #include "base/hex.h"
 
+#include <assert.h>
 #include <stdio.h>
-#include <sys/un.h>
 
 #define REDIS_PORT    6379
 #define SENTINEL_PORT 26379
+
+static_assert(ADDRESS_HOST_MAX > ENDPOINT_HOST_MAX, "and NUL");
 
 static enum err_code unescape(struct address_secret *out, struct span in, const char *what,
                               struct err *e)
@@ -58,52 +61,31 @@ static enum err_code parse_query(struct address *a, struct span query, struct er
                    shown(query), query.p);
 }
 
-static enum err_code set_host(struct address_node *n, struct span host, size_t max,
-                              const char *what, struct err *e)
+static enum err_code unfit(enum endpoint_fault f, struct span wrong, struct err *e)
 {
-    if (host.n == 0 || host.n > max)
-        return err_set(e, ERR_INVALID,
-                       "coordinator url: expected a %s of 1 to %zu bytes, found %zu", what, max,
-                       host.n);
-    memcpy(n->host, host.p, host.n);
-    n->host[host.n] = '\0';
-    return ERR_OK;
-}
-
-static enum err_code set_port(struct address_node *n, struct span s, uint16_t otherwise,
-                              struct err *e)
-{
-    uint64_t port = otherwise;
-    if (s.p && (!dec_u64(s, &port) || port < 1 || port > 65535))
-        return err_set(e, ERR_INVALID,
-                       "coordinator url: expected a port of 1 to 65535, found \"%.*s\"", shown(s),
-                       s.p);
-    n->port = (uint16_t)port;
-    return ERR_OK;
+    const char *expected = f == ENDPOINT_PORT ? "a port of 1 to 65535" : endpoint_expected(f);
+    return err_set(e, ERR_INVALID, "coordinator url: expected %s, found \"%.*s\"", expected,
+                   shown(wrong), wrong.p ? wrong.p : "");
 }
 
 /* HOST, HOST:PORT, [V6] or [V6]:PORT */
 static enum err_code parse_node(struct address *a, struct span s, uint16_t port_otherwise,
                                 struct err *e)
 {
-    struct span port = s;
-    struct span host;
+    struct endpoint p;
     if (a->nodes == ADDRESS_NODES_MAX)
         return err_set(e, ERR_RANGE, "coordinator url: expected at most %d sentinels, found more",
                        ADDRESS_NODES_MAX);
-    if (span_starts(s, SPAN("["))) {
-        port = span_skip(s, 1);
-        host = span_cut(&port, ']');
-        if (!port.p || (port.n > 0 && port.p[0] != ':'))
-            return err_set(e, ERR_INVALID, "coordinator url: expected [IPV6]:PORT, found \"%.*s\"",
-                           shown(s), s.p);
-        port = port.n > 0 ? span_skip(port, 1) : span_of(NULL, 0);
-    } else {
-        host = span_cut(&port, ':');
-    }
+    enum endpoint_fault f = endpoint_read_host(s, &p);
+    if (f)
+        return unfit(f, p.wrong, e);
+    if (p.has_port && p.port == 0)
+        return unfit(ENDPOINT_PORT, SPAN("0"), e);
     struct address_node *n = &a->node[a->nodes++];
-    enum err_code code = set_host(n, host, sizeof n->host - 1, "host", e);
-    return code ? code : set_port(n, port, port_otherwise, e);
+    memcpy(n->host, p.host.p, p.host.n);
+    n->host[p.host.n] = '\0';
+    n->port = p.has_port ? p.port : port_otherwise;
+    return ERR_OK;
 }
 
 static enum err_code parse_tcp(struct address *a, struct span authority, struct span path,
@@ -127,10 +109,13 @@ static enum err_code parse_unix(struct address *a, struct span authority, struct
                        "coordinator url: expected redis+unix:///PATH, found %zu bytes before the "
                        "path",
                        authority.n);
+    struct endpoint p;
+    enum endpoint_fault f = endpoint_read_path(file, &p);
+    if (f)
+        return unfit(f, p.wrong, e);
     a->nodes = 1;
-    enum err_code code = set_host(&a->node[0], file, sizeof((struct sockaddr_un *)0)->sun_path - 1,
-                                  "socket path", e);
-    return code ? code : parse_query(a, query, e);
+    memcpy(a->node[0].host, file.p, file.n);
+    return parse_query(a, query, e);
 }
 
 static bool is_master(struct span s)

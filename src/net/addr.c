@@ -1,8 +1,9 @@
 #include "net/addr.h"
 
-#include "base/dec.h"
+#include "base/endpoint.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -11,54 +12,26 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static enum err_code parse_unix(struct span path, struct addr *out, struct err *e)
-{
-    size_t max = sizeof((struct sockaddr_un *)0)->sun_path - 1;
-    if (path.n == 0 || path.n > max || memchr(path.p, '\0', path.n))
-        return err_set(e, ERR_INVALID, "expected a path of 1 to %zu bytes, found %zu", max, path.n);
-    out->is_unix = true;
-    memcpy(out->host, path.p, path.n);
-    return ERR_OK;
-}
+static_assert(sizeof((struct addr *)0)->host > ENDPOINT_HOST_MAX, "and NUL");
 
-static enum err_code parse_tcp(struct span text, struct addr *out, struct err *e)
+static int shown(struct span s)
 {
-    struct span host = text, port = {NULL, 0};
-    for (size_t i = text.n; i > 0 && !port.p; i--) {
-        if (text.p[i - 1] == ':') {
-            host.n = i - 1;
-            port = span_skip(text, i);
-        }
-    }
-    uint64_t number;
-    if (!port.p || !dec_u64(port, &number) || number > UINT16_MAX)
-        return err_set(e, ERR_INVALID,
-                       "expected tcp://HOST:PORT with a port of 0 to 65535, found \"%.*s\"",
-                       (int)text.n, text.p);
-    if (host.n >= 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
-        host = span_of(host.p + 1, host.n - 2);
-    else if (host.n > 0 && memchr(host.p, ':', host.n))
-        return err_set(e, ERR_INVALID, "expected an IPv6 address in brackets, found \"%.*s\"",
-                       (int)host.n, host.p);
-    if (host.n == 0 || host.n >= sizeof out->host || memchr(host.p, '\0', host.n))
-        return err_set(e, ERR_INVALID, "expected a host of 1 to %zu bytes, found %zu",
-                       sizeof out->host - 1, host.n);
-    memcpy(out->host, host.p, host.n);
-    out->port = (uint16_t)number;
-    return ERR_OK;
+    return (int)(s.n < 200 ? s.n : 200);
 }
 
 enum err_code addr_parse(struct span text, struct addr *out, struct err *e)
 {
+    struct endpoint p;
     memset(out, 0, sizeof *out);
-    if (span_starts(text, SPAN("unix:///")))
-        return parse_unix(span_skip(text, strlen("unix://")), out, e);
-    if (span_starts(text, SPAN("unix:")) && !span_starts(text, SPAN("unix://")))
-        return parse_unix(span_skip(text, strlen("unix:")), out, e);
-    if (span_starts(text, SPAN("tcp://")))
-        return parse_tcp(span_skip(text, strlen("tcp://")), out, e);
-    return err_set(e, ERR_INVALID, "expected tcp://HOST:PORT or unix:///PATH, found \"%.*s\"",
-                   (int)(text.n < 200 ? text.n : 200), text.p ? text.p : "");
+    enum endpoint_fault f = endpoint_read(text, &p);
+    if (f)
+        return err_set(e, ERR_INVALID, "expected %s, found \"%.*s\"", endpoint_expected(f),
+                       shown(p.wrong), p.wrong.p ? p.wrong.p : "");
+    struct span host = p.is_unix ? p.path : p.host;
+    out->is_unix = p.is_unix;
+    memcpy(out->host, host.p, host.n);
+    out->port = p.port;
+    return ERR_OK;
 }
 
 static void put_inet(char out[ADDR_TEXT_MAX], const struct sockaddr_storage *ss)

@@ -1,7 +1,5 @@
 /*
- * Addresses as people write them: tcp://HOST:PORT, tcp://[IPV6]:PORT, unix:///PATH, unix:PATH.
- *
- * Source: the forms that Redis, Docker and systemd users know; unix(7) for the length of a path.
+ * Addresses as people write them (base/endpoint.h), and sockets that are there.
  */
 #ifndef SIDFLAKE_NET_ADDR_H
 #define SIDFLAKE_NET_ADDR_H

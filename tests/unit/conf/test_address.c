@@ -1,3 +1,4 @@
+#include "base/endpoint.h"
 #include "conf/address.h"
 
 #include <setjmp.h>
@@ -97,9 +98,9 @@ static void test_lengths(void **state)
 {
     char text[400];
     (void)state;
-    for (int n = CONF_ADDRESS_PATH_MAX - 1; n <= CONF_ADDRESS_PATH_MAX + 1; n++) {
+    for (int n = ENDPOINT_PATH_MAX - 1; n <= ENDPOINT_PATH_MAX + 1; n++) {
         (void)snprintf(text, sizeof text, "unix:%0*d", n, 7);
-        assert_int_equal(conf_address_valid(span_str(text)), n <= CONF_ADDRESS_PATH_MAX);
+        assert_int_equal(conf_address_valid(span_str(text)), n <= ENDPOINT_PATH_MAX);
     }
     for (int n = 62; n <= 64; n++) { /* a label: a run of zeros and a letter */
         (void)snprintf(text, sizeof text, "tcp://%0*da:1", n - 1, 0);

@@ -374,14 +374,29 @@ static void test_upstream_logins(void **state)
                   "\"/nonexistent\": No such file or directory");
 }
 
+/* It gives out no IDs there without users. */
+static void test_http_guards_itself(void **state)
+{
+    (void)state;
+    struct conf c = load_yaml("listen: {http: ['tcp://0.0.0.0:9464']}\n");
+    assert_string_equal(c.listen_http.item[0], "tcp://0.0.0.0:9464");
+    conf_clear(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_shipped_file),
-        cmocka_unit_test(test_dev_file), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_dump),     cmocka_unit_test(test_empty_files),
-        cmocka_unit_test(test_help),     cmocka_unit_test(test_file_errors),
-        cmocka_unit_test(test_password), cmocka_unit_test(test_upstream_logins),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_shipped_file),
+        cmocka_unit_test(test_dev_file),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_dump),
+        cmocka_unit_test(test_empty_files),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_file_errors),
+        cmocka_unit_test(test_password),
+        cmocka_unit_test(test_upstream_logins),
+        cmocka_unit_test(test_http_guards_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
