@@ -170,5 +170,6 @@ int64_t issuer_until(const struct issuer *i)
     for (unsigned m = 0; i->started && m < i->gen.nmembers; m++)
         if (i->gen.member[m].hi > until)
             until = i->gen.member[m].hi;
-    return until;
+    int64_t end = until > 0 ? layout_end_ms(i->gen.epoch_ms) : until; /* static:N has no ceiling */
+    return until < end ? until : end;
 }

@@ -33,6 +33,7 @@ static void total(const struct serve *s, struct history_totals *t)
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
         const struct net_service *svc = s->services[counted[i]];
         t->failed += serve_requests(s, counted[i], SERVE_FAILED);
+        t->missed += serve_requests(s, counted[i], SERVE_MISS);
         for (size_t b = 0; svc && b <= HISTOGRAM_BUCKETS; b++)
             t->duration.count[b] += svc->duration.count[b];
     }

@@ -24,14 +24,14 @@
 struct status {
     struct serve *s;
     const char *nonce, *version, *host, *title, *state, *up_word;
-    const char *coordinator, *pool, *identity, *redis, *memcached;
+    const char *coordinator, *pool, *identity, *ping;
 
     int64_t now_ms, started_ms, uptime_ms;
     /* Now: the latest sample, or the unfinished one once it is long enough to tell. */
     int64_t rate_milli, p50_ns, p99_ns, p999_ns;
     /* The hour. */
-    int64_t hour_issued, hour_failed, hour_rollbacks, hour_rotations, rate_most_milli, p999_most_ns,
-        rate_top_milli, rate_half_milli, back_top, before, before_middle;
+    int64_t hour_issued, hour_failed, hour_missed, hour_rollbacks, hour_rotations, rate_most_milli,
+        p999_most_ns, rate_top_milli, rate_half_milli, back_top, before, before_middle;
     /* Since the start. */
     int64_t issued, rollbacks, rotations, exhausted, peak, waited_ms, waited_us, clock_jumps;
     /* workerIds */
@@ -45,14 +45,15 @@ struct status {
 
     /* The item of a list that is being shown. */
     const char *finding, *check, *check_state, *check_mark, *check_word, *worker_use, *worker_state,
-        *protocol, *event, *event_level, *event_text;
+        *protocol, *upstream, *upstream_state, *upstream_mark, *upstream_word, *upstream_why,
+        *event, *event_level, *event_text;
     int64_t worker, worker_left_ms, worker_hi_ms, worker_permille, worker_percent;
-    int64_t protocol_open, protocol_accepted, protocol_requests, protocol_failed, protocol_p50_ns,
-        protocol_p99_ns;
+    int64_t protocol_open, protocol_accepted, protocol_requests, protocol_failed, protocol_missed,
+        protocol_p50_ns, protocol_p99_ns;
+    int64_t upstream_for_ms, upstream_open, upstream_requests, upstream_away, upstream_errors;
     int64_t event_ms, event_ago_ms, event_first_ms, event_times;
     int64_t decade_y, decade_ns;
 
-    char redis_text[128 + ERR_TEXT_MAX], memcached_text[128 + ERR_TEXT_MAX];
     struct health health;
     struct history_sample live;
     struct chart chart;

@@ -1,9 +1,5 @@
 #include "serve/watch/status.h"
 
-#include "net/upstream/upstream.h"
-
-#include <stdio.h>
-
 #define LONG_ENOUGH_US INT64_C(5000000) /* for an unfinished sample to say what is going on now */
 
 static int64_t quantile(const struct histogram *h, double q)
@@ -38,6 +34,7 @@ static void gather_sums(struct status *v)
     for (size_t i = 0; p; i++) {
         v->hour_issued += (int64_t)p->issued;
         v->hour_failed += p->failed;
+        v->hour_missed += p->missed;
         v->hour_rollbacks += p->rollbacks;
         v->hour_rotations += p->rotations;
         p = history_get(&v->s->history, i, v->live.end_us, HISTORY_SPAN_US);
@@ -126,29 +123,6 @@ static void gather_pool(struct status *v)
     v->coordinator_p99_ns = quantile(&f->coordinator_requests, 0.99);
 }
 
-static const char *behind(const struct net_service *svc, char *text, size_t cap, const char *ping)
-{
-    if (!svc || !svc->upstream)
-        return "none";
-    const struct upstream_stats *st = upstream_stats(svc);
-    bool away = !st->up && st->errors > 0;
-    (void)snprintf(text, cap, "%s%s%s",
-                   st->up ? "reached"
-                   : away ? "unreachable: "
-                          : "not asked for yet",
-                   away ? upstream_why(svc) : "", ping);
-    return text;
-}
-
-/* With who answers PING: whoever looks by that whether the Redis is there should know. */
-static void gather_upstreams(struct status *v)
-{
-    struct net_service *const *svc = v->s->services;
-    v->redis = behind(svc[SERVE_REDIS], v->redis_text, sizeof v->redis_text,
-                      v->s->ping_there ? "; PING is answered there" : "; PING is answered here");
-    v->memcached = behind(svc[SERVE_MEMCACHED], v->memcached_text, sizeof v->memcached_text, "");
-}
-
 static void gather_process(struct status *v)
 {
     struct process p;
@@ -174,6 +148,7 @@ void status_gather(struct status *v, struct serve *s, const char *nonce)
     serve_sample_now(s, &v->live);
     v->chart = (struct chart){&s->history, &v->live};
     v->host = s->facts.host;
+    v->ping = s->ping_there ? "there" : "here";
     v->now_ms = clock_wall_ms(s->clock);
     v->started_ms = s->started_ms;
     v->uptime_ms = (v->live.end_us - s->started_mono_us) / 1000;
@@ -186,6 +161,5 @@ void status_gather(struct status *v, struct serve *s, const char *nonce)
     gather_charts(v);
     gather_workers(v);
     gather_pool(v);
-    gather_upstreams(v);
     gather_process(v);
 }

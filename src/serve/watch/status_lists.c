@@ -2,6 +2,7 @@
  * The lists of the status page: what is shown once for each finding, workerId, event ..., and the
  * conditions, which are lists of one item or none.
  */
+#include "net/upstream/upstream.h"
 #include "serve/watch/status.h"
 
 typedef bool item_fn(struct status *v, size_t i); /* of functions, not of a struct */
@@ -35,7 +36,7 @@ static const char *worry(const struct status *v, int64_t left_ms)
 {
     if (left_ms <= 0)
         return "fail";
-    return !v->s->facts.up && left_ms < v->horizon_ms / 2 ? "warn" : "ok";
+    return !v->s->facts.serves && left_ms < v->horizon_ms / 2 ? "warn" : "ok";
 }
 
 static bool workers(struct status *v, size_t i)
@@ -67,6 +68,7 @@ static bool protocols(struct status *v, size_t i)
     v->protocol_open = (int64_t)svc->connections;
     v->protocol_accepted = (int64_t)svc->accepted;
     v->protocol_failed = (int64_t)serve_requests(v->s, p, SERVE_FAILED);
+    v->protocol_missed = (int64_t)serve_requests(v->s, p, SERVE_MISS);
     v->protocol_requests = 0;
     for (unsigned r = 0; r < SERVE_RESULTS; r++)
         v->protocol_requests += (int64_t)serve_requests(v->s, p, (enum serve_result)r);
@@ -74,6 +76,38 @@ static bool protocols(struct status *v, size_t i)
     uint32_t p99 = history_quantile_ns(&svc->duration, 0.99);
     v->protocol_p50_ns = p50 > 0 ? p50 : STATUS_UNKNOWN;
     v->protocol_p99_ns = p99 > 0 ? p99 : STATUS_UNKNOWN;
+    return true;
+}
+
+/* The i-th service with a server behind it. */
+static const struct net_service *upstream_at(const struct status *v, size_t i, unsigned *p)
+{
+    for (*p = 0; *p < SERVE_PROTOCOLS; ++*p) {
+        const struct net_service *svc = v->s->services[*p];
+        if (svc && svc->upstream && i-- == 0)
+            return svc;
+    }
+    return NULL;
+}
+
+static bool upstreams(struct status *v, size_t i)
+{
+    unsigned p;
+    const struct net_service *svc = upstream_at(v, i, &p);
+    if (!svc)
+        return false;
+    const struct upstream_stats *st = upstream_stats(svc);
+    bool away = !st->up && st->errors > 0;
+    v->upstream = svc->name;
+    v->upstream_state = st->up ? "ok" : away ? "warn" : "info";
+    v->upstream_mark = st->up ? "\xe2\x9c\x93" : away ? "\xe2\x9c\x97" : "\xe2\x80\x93";
+    v->upstream_word = st->up ? "reached" : away ? "unreachable" : "not asked for yet";
+    v->upstream_why = away ? upstream_why(svc) : "";
+    v->upstream_for_ms = st->since_us > 0 ? (v->live.end_us - st->since_us) / 1000 : STATUS_UNKNOWN;
+    v->upstream_open = (int64_t)st->connections;
+    v->upstream_requests = (int64_t)st->requests;
+    v->upstream_away = (int64_t)serve_requests(v->s, (enum serve_protocol)p, SERVE_AWAY);
+    v->upstream_errors = (int64_t)st->errors;
     return true;
 }
 
@@ -168,6 +202,28 @@ static bool renewed(struct status *v, size_t i)
     return i == 0 && v->renewed_ago_ms != STATUS_UNKNOWN;
 }
 
+static bool has_upstreams(struct status *v, size_t i)
+{
+    unsigned p;
+    return i == 0 && upstream_at(v, 0, &p);
+}
+
+static bool has_redis(struct status *v, size_t i)
+{
+    const struct net_service *svc = v->s->services[SERVE_REDIS];
+    return i == 0 && svc && svc->upstream;
+}
+
+static bool upstream_known(struct status *v, size_t i)
+{
+    return i == 0 && v->upstream_for_ms != STATUS_UNKNOWN;
+}
+
+static bool upstream_gone(struct status *v, size_t i)
+{
+    return i == 0 && *v->upstream_why;
+}
+
 static bool event_repeated(struct status *v, size_t i)
 {
     return i == 0 && v->event_times > 1;
@@ -182,10 +238,12 @@ static const struct {
     const char *name;
     item_fn *item;
 } lists[] = {
-    LIST(findings), LIST(checks),    LIST(workers),  LIST(protocols),   LIST(events),
-    LIST(decades),  LIST(is_ok),     LIST(is_warn),  LIST(is_fail),     LIST(has_findings),
-    LIST(back_any), LIST(young),     LIST(answered), LIST(has_latency), LIST(event_repeated),
-    LIST(renewed),  LIST(requested), LIST(early),
+    LIST(findings),  LIST(checks),         LIST(workers),        LIST(protocols),
+    LIST(events),    LIST(decades),        LIST(is_ok),          LIST(is_warn),
+    LIST(is_fail),   LIST(has_findings),   LIST(back_any),       LIST(young),
+    LIST(answered),  LIST(has_latency),    LIST(event_repeated), LIST(renewed),
+    LIST(requested), LIST(early),          LIST(upstreams),      LIST(has_upstreams),
+    LIST(has_redis), LIST(upstream_known), LIST(upstream_gone),
 };
 
 int status_item(void *status, struct span list, size_t i)
