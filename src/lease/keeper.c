@@ -201,11 +201,24 @@ static void log_range(struct keeper *k)
     k->range_told = differs;
 }
 
+/* The latest ceiling of what was granted, Unix ms; 0: nothing is held. */
+static int64_t ids_until(const struct lease *l)
+{
+    int64_t until = 0;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        const struct lease_slot *x = &l->slot[i];
+        bool granted = x->rec.state == PAGE_HELD && x->unproven == 0;
+        if (granted && x->rec.hi_ms > until)
+            until = x->rec.hi_ms;
+    }
+    return until;
+}
+
 /* The reason may be long, and a line is cut at its end. */
 static void log_trouble(const struct keeper *k, const struct trouble *t)
 {
     char until[TIMEFMT_MAX];
-    int64_t until_ms = lease_until(&k->lease);
+    int64_t until_ms = ids_until(&k->lease);
     log_write(trouble_level(t), trouble_message(t),
               LOG_KVS(kv_u64("held", lease_held(&k->lease)),
                       kv_str("ids_until", until_ms > 0 ? timefmt_rfc3339(until, until_ms) : "none"),

@@ -33,17 +33,6 @@ unsigned lease_held(const struct lease *l)
     return count(l, PAGE_HELD);
 }
 
-int64_t lease_until(const struct lease *l)
-{
-    int64_t until = 0;
-    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
-        const struct lease_slot *x = &l->slot[i];
-        if (x->rec.state == PAGE_HELD && x->unproven == 0)
-            until = max64(until, x->rec.hi_ms);
-    }
-    return until;
-}
-
 bool lease_proven(const struct lease *l)
 {
     for (unsigned i = 0; i < LEASE_SLOTS; i++)

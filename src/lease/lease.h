@@ -200,7 +200,4 @@ bool lease_may_init(const struct lease *l);
 /* How many workerIds are HELD. */
 unsigned lease_held(const struct lease *l);
 
-/* The latest ceiling of what was granted: no ID has a later time. 0: nothing is held. */
-int64_t lease_until(const struct lease *l);
-
 #endif
