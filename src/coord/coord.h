@@ -50,7 +50,8 @@ enum coord_status {
                         claim, and of what would be the first after the coordinator restarted */
     COORD_CLOSED,    /* no more grants: the pool is about to move */
     COORD_REFUSED,   /* the coordinator answered, but not as it must (err: what) */
-    COORD_DOWN,      /* no answer: unreachable, or timed out after sending (err: why) */
+    COORD_DOWN,      /* no answer: unreachable, or timed out after sending (err: why); or it is not
+                        ready to serve, and says so: err.code is ERR_BUSY then */
 };
 
 /* "ok", "wait", … for logs and metric labels; never NULL. */
@@ -101,6 +102,12 @@ struct coord_reply {
     int64_t wait_ms; /* COORD_WAIT; COORD_EXHAUSTED, 0: not known */
     struct err err;  /* every status but OK, WAIT, EXHAUSTED, LOST */
 };
+
+/* Somebody answered, if only that it cannot serve now. */
+static inline bool coord_answered(enum coord_status s, const struct coord_reply *r)
+{
+    return s != COORD_DOWN || r->err.code == ERR_BUSY;
+}
 
 /* What an answered renewal says of the pool. */
 struct coord_terms {
@@ -305,6 +312,8 @@ struct coord_options {
     struct span password;      /* overrides the URL's; empty: none */
     const char *password_file; /* copied: read again for each connection, since it may be another
                                   password by then; NULL: none */
+    const char *password_of;   /* what operators call the place of a password that is not the URL's,
+                                  for messages; a literal; NULL: there is none */
     struct span who;           /* JSON about this holder, for operators; may be empty */
     int64_t timeout_us;        /* of connecting, and of each request */
     struct clock *clock;       /* SQLite and static: the coordinator's time; Redis: the caller's,

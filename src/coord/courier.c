@@ -45,7 +45,7 @@ static enum coord_status choose_db(struct courier *c, struct coord_reply *r)
     (void)snprintf(db, sizeof db, "%" PRIu32, c->to.db);
     const char *argv[2] = {"SELECT", db};
     const size_t len[2] = {6, strlen(db)};
-    return peer_greet(&c->peer, 2, argv, len, r);
+    return peer_greet(&c->peer, 2, argv, len, PEER_NO_SECRET, r);
 }
 
 static enum coord_status enter(struct courier *c, struct coord_reply *r)
@@ -64,6 +64,20 @@ static enum coord_status blame(struct courier *c, enum coord_status s, struct co
     if (s == COORD_OK || !c->to.master[0])
         return s;
     return sentinel_blame(&c->sentinel, &c->to, s, r);
+}
+
+/* Where to look for the password that was refused, or to write the one that is wanted. */
+static enum coord_status point(const struct courier *c, enum coord_status s, struct coord_reply *r)
+{
+    bool refused = strstr(r->err.text, "AUTH: expected an answer") != NULL;
+    bool wanted = c->to.password.n == 0 && strstr(r->err.text, "-NOAUTH ") != NULL;
+    if (s != COORD_REFUSED || !(refused || wanted))
+        return s;
+    struct err e = r->err;
+    return outcome_refused(r, "%s; %s %s%s%s", e.text,
+                           wanted ? "name one in" : "the password is that of",
+                           c->password_of ? c->password_of : "the URL", c->password_file ? " " : "",
+                           c->password_file ? c->password_file : "");
 }
 
 static_assert(PASSFILE_MAX <= ADDRESS_SECRET_MAX, "what a file holds fits");
@@ -117,7 +131,7 @@ static enum coord_status load(struct courier *c, struct coord_reply *r)
     if (sha.kind == PEER_TEXT && sha.text.n == COURIER_SHA1_TEXT) {
         memcpy(c->sha, sha.text.p, COURIER_SHA1_TEXT);
     } else {
-        s = peer_unwanted(reply, "SCRIPT LOAD", true, r);
+        s = peer_unwanted(reply, "SCRIPT LOAD", PEER_NO_SECRET, r);
         courier_drop(c);
     }
     peer_forget(&reply);
@@ -141,7 +155,7 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
     peer_forget(&c->reply);
     enum coord_status s = begin(c, r);
     if (s != COORD_OK)
-        return s;
+        return point(c, s, r);
     s = evalsha(c, argc, argv, len, r);
     if (s == COORD_OK && peer_is_error(c->reply, "NOSCRIPT")) {
         peer_forget(&c->reply);
@@ -149,8 +163,8 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
         s = evalsha(c, argc, argv, len, r);
     }
     if (s == COORD_OK && !coord_redis_answer(c->reply, a))
-        s = peer_unwanted(c->reply, "EVALSHA", true, r);
-    return blame(c, s, r);
+        s = peer_unwanted(c->reply, "EVALSHA", PEER_NO_SECRET, r);
+    return point(c, blame(c, s, r), r);
 }
 
 /* What WAIT came to, where that is not a count of at least n. */
@@ -160,7 +174,7 @@ static enum coord_status waited(const struct redisReply *reply, uint32_t n, stru
     if (count.kind == PEER_ERROR && span_starts(count.text, SPAN("ERR WAIT cannot be used")))
         return outcome_down(r, ERR_BUSY, "WAIT: expected a master, found a replica");
     if (count.kind != PEER_NUMBER)
-        return peer_unwanted(reply, "WAIT", true, r);
+        return peer_unwanted(reply, "WAIT", PEER_NO_SECRET, r);
     if (count.number >= (int64_t)n)
         return COORD_OK;
     return outcome_down(r, ERR_BUSY,
@@ -247,9 +261,9 @@ enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to
         peer_forget(&c->reply);
         s = peer_take(&c->peer, &c->reply, r);
         if (s == COORD_OK && peer_said(c->reply).kind == PEER_ERROR)
-            s = peer_unwanted(c->reply, "snapshot", true, r);
+            s = peer_unwanted(c->reply, "snapshot", PEER_NO_SECRET, r);
     }
     if (s == COORD_OK)
         s = coord_redis_roster(c->reply, to, out, r);
-    return courier_end(c, s);
+    return courier_end(c, point(c, s, r));
 }

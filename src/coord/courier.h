@@ -32,6 +32,7 @@ struct courier {
     struct peer peer;                        /* the Redis; its clock is set before the first call */
     int64_t timeout_us;                      /* of a call */
     char *password_file;                     /* owned; NULL: none */
+    const char *password_of;                 /* as in coord_options; NULL: the URL's */
     struct redisReply *reply;                /* what the last answer points into, or NULL */
     char key[COURIER_KEYS][COURIER_KEY_MAX]; /* the script's, in its order */
     char sha[COURIER_SHA1_TEXT + 1]; /* of the script, as the server says; empty: not loaded yet */

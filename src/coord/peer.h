@@ -51,9 +51,9 @@ enum coord_status peer_ask(struct peer *p, int argc, const char **argv, const si
                            struct redisReply **reply, struct coord_reply *r);
 
 /* A command of the connection's own, which must be answered by OK; else the connection is dropped.
- */
+ * secret: of the arguments; see peer_unwanted. */
 enum coord_status peer_greet(struct peer *p, int argc, const char **argv, const size_t *len,
-                             struct coord_reply *r);
+                             struct span secret, struct coord_reply *r);
 
 /* AUTH, where there is a password. */
 enum coord_status peer_login(struct peer *p, const struct address_secret *user,
@@ -92,10 +92,11 @@ struct peer_said peer_item(const struct redisReply *reply, size_t i);
 bool peer_is_error(const struct redisReply *reply, const char *code);
 
 /* What a reply of the wrong kind comes to: COORD_DOWN for the error of a server that will answer
- * later or has ceased to be the master, else COORD_REFUSED. quoted: the text holds nothing that was
- * sent, and is shown whole. */
-enum coord_status peer_unwanted(const struct redisReply *reply, const char *command, bool quoted,
-                                struct coord_reply *r);
+ * later or has ceased to be the master, else COORD_REFUSED. The server's words are told whole, but
+ * for an error that may quote the secret that was sent. */
+#define PEER_NO_SECRET ((struct span){NULL, 0})
+enum coord_status peer_unwanted(const struct redisReply *reply, const char *command,
+                                struct span secret, struct coord_reply *r);
 
 /* Frees *reply, which may be NULL, and makes it NULL. */
 void peer_forget(struct redisReply **reply);

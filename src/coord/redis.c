@@ -21,6 +21,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define SECRET_CUT 16 /* bytes */
+
 /* ---- replies -------------------------------------------------------------------------------- */
 
 static pthread_once_t bounded_once = PTHREAD_ONCE_INIT;
@@ -108,13 +110,24 @@ bool peer_is_error(const struct redisReply *reply, const char *code)
 static const char *const passing[] = {"LOADING",  "BUSY",       "MASTERDOWN", "TRYAGAIN",
                                       "READONLY", "NOREPLICAS", "UNBLOCKED",  "IDONTKNOW"};
 
-enum coord_status peer_unwanted(const struct redisReply *reply, const char *command, bool quoted,
-                                struct coord_reply *r)
+/* An unknown command is quoted by the server, its arguments cut somewhere: of an error that may
+ * hold the secret, be it the beginning alone, the first word is told. */
+static struct span words_of(const redisReply *reply, struct span secret)
+{
+    size_t n = secret.n < SECRET_CUT ? secret.n : SECRET_CUT;
+    struct span text = span_of(reply->str, reply->len);
+    bool holds = n > 0 && (span_starts(text, SPAN("ERR unknown")) ||
+                           memmem(text.p, text.n, secret.p, n) != NULL);
+    return holds ? first_word(reply) : text;
+}
+
+enum coord_status peer_unwanted(const struct redisReply *reply, const char *command,
+                                struct span secret, struct coord_reply *r)
 {
     if (reply->type != REDIS_REPLY_ERROR)
         return outcome_refused(r, "%s: expected another kind of reply, found type %d", command,
                                reply->type);
-    struct span text = quoted ? span_of(reply->str, reply->len) : first_word(reply);
+    struct span text = words_of(reply, secret);
     int n = (int)(text.n < 256 ? text.n : 256);
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
         if (peer_is_error(reply, passing[i]))
@@ -267,16 +280,14 @@ enum coord_status peer_ask(struct peer *p, int argc, const char **argv, const si
 }
 
 enum coord_status peer_greet(struct peer *p, int argc, const char **argv, const size_t *len,
-                             struct coord_reply *r)
+                             struct span secret, struct coord_reply *r)
 {
     redisReply *reply;
     enum coord_status s = peer_ask(p, argc, argv, len, &reply, r);
     if (s != COORD_OK)
         return s;
-    if (reply->type != REDIS_REPLY_STATUS || strcmp(reply->str, "OK") != 0) {
-        /* An unknown command is quoted in full by the server, password and all. */
-        s = gone(p, peer_unwanted(reply, argv[0], false, r));
-    }
+    if (reply->type != REDIS_REPLY_STATUS || strcmp(reply->str, "OK") != 0)
+        s = gone(p, peer_unwanted(reply, argv[0], secret, r));
     freeReplyObject(reply);
     return s;
 }
@@ -288,11 +299,12 @@ enum coord_status peer_login(struct peer *p, const struct address_secret *user,
         return COORD_OK;
     const char *argv[3] = {"AUTH", user->b, password->b};
     size_t len[3] = {4, user->n, password->n};
+    struct span secret = span_of(password->b, password->n);
     if (user->n > 0)
-        return peer_greet(p, 3, argv, len, r);
+        return peer_greet(p, 3, argv, len, secret, r);
     argv[1] = password->b;
     len[1] = password->n;
-    return peer_greet(p, 2, argv, len, r);
+    return peer_greet(p, 2, argv, len, secret, r);
 }
 
 /* ---- the snapshot --------------------------------------------------------------------------- */
@@ -345,7 +357,7 @@ enum coord_status coord_redis_roster(const struct redisReply *exec, const struct
         if (!part)
             return outcome_refused(r, "EXEC: expected %d replies, found %zu", SNAP_PARTS, i);
         if (part->type != REDIS_REPLY_ARRAY)
-            return peer_unwanted(part, "snapshot", true, r);
+            return peer_unwanted(part, "snapshot", PEER_NO_SECRET, r);
     }
     if (!time_of(exec->element[SNAP_TIME], &in.now_ms))
         return outcome_refused(r, "TIME: expected seconds and microseconds, found another");

@@ -370,6 +370,9 @@ static enum err_code configure(struct remote *m, const struct coord_options *o, 
         memcpy(m->courier.to.password.b, o->password.p, o->password.n);
         m->courier.to.password.n = o->password.n;
     }
+    /* Where there is no password it is the place to name one in. */
+    if (o->password.n > 0 || m->courier.to.password.n == 0)
+        m->courier.password_of = o->password_of;
     if (o->password_file && !(m->courier.password_file = strdup(o->password_file)))
         return err_set(e, ERR_NOMEM, "no memory for a path");
     if (m->courier.to.user.n > 0 && m->courier.to.password.n == 0)

@@ -36,7 +36,7 @@ static enum coord_status named(const struct redisReply *reply, struct address_no
     struct peer_said host = peer_item(reply, 0);
     struct peer_said digits = peer_item(reply, 1);
     if (all.kind == PEER_ERROR)
-        return peer_unwanted(reply, "SENTINEL", true, r);
+        return peer_unwanted(reply, "SENTINEL", PEER_NO_SECRET, r);
     if (all.kind == PEER_NIL)
         return outcome_refused(r, "knows no master of this name");
     if (all.n != 2 || host.kind != PEER_TEXT || digits.kind != PEER_TEXT)
@@ -124,7 +124,7 @@ enum coord_status sentinel_confirm(struct peer *master, struct coord_reply *r)
         return s;
     struct peer_said role = peer_item(reply, 0);
     if (peer_said(reply).kind == PEER_ERROR)
-        s = peer_unwanted(reply, "ROLE", true, r);
+        s = peer_unwanted(reply, "ROLE", PEER_NO_SECRET, r);
     else if (role.kind != PEER_TEXT)
         s = outcome_refused(r,
                             "ROLE: expected a list that begins with a role, found another reply");

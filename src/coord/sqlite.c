@@ -85,7 +85,7 @@ static enum coord_status failed(struct file *f, bool committing, struct coord_re
     memcpy(why, f->store.why, sizeof why);
     store_close(&f->store);
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED || primary == SQLITE_INTERRUPT)
-        return outcome_down(r, ERR_TIMEOUT,
+        return outcome_down(r, ERR_BUSY,
                             "%s: expected a lock within %" PRId64
                             " ms, found %s: lslocks(8) tells by whom",
                             f->path, f->timeout_us / 1000, why);
@@ -97,8 +97,9 @@ static enum coord_status failed(struct file *f, bool committing, struct coord_re
                                "it, and make the pool again by the command in the log of a sidecar "
                                "that used it",
                                f->path, why);
-    if (committing)
-        return outcome_down(r, ERR_IO, "%s: expected the transaction to be written, found %s",
+    /* A disk is full for the next one, too, wherever in a transaction that shows. */
+    if (committing || primary == SQLITE_FULL || primary == SQLITE_IOERR)
+        return outcome_down(r, ERR_BUSY, "%s: expected the transaction to be written, found %s",
                             f->path, why);
     int errnum = primary == SQLITE_READONLY ? no_writing(f) : 0;
     return outcome_refused(r, "%s: expected a pool to work on, found %s%s%s", f->path, why,
@@ -226,7 +227,7 @@ static enum coord_status unnumbered(struct file *f, int why, struct coord_reply 
     const char *name = strrchr(f->path, '/') + 1;
     store_close(&f->store);
     if (why != EOVERFLOW)
-        return outcome_down(r, ERR_IO, "%s: expected a directory to list, found %s", f->path,
+        return outcome_down(r, ERR_BUSY, "%s: expected a directory to list, found %s", f->path,
                             strerror(why));
     return outcome_refused(r,
                            "%s: expected fewer than 10^15 transactions, found a name beside it, or "
@@ -320,7 +321,7 @@ static enum coord_status end(struct file *f, enum coord_status s, struct coord_r
     int fault = beside_leave(&f->beside, f->path, f->own.tick, f->own.nonce);
     if (fault) {
         store_close(&f->store);
-        return outcome_down(r, ERR_IO, "%s: expected a directory to leave a file in, found %s",
+        return outcome_down(r, ERR_BUSY, "%s: expected a directory to leave a file in, found %s",
                             f->path, strerror(fault));
     }
     bool there = stands(f);

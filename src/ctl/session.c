@@ -66,10 +66,8 @@ void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct
         (void)err_set(out, ERR_EXISTS, "there is a pool \"%s\" at %s already", ctl_session_pool(a),
                       at);
     else
-        (void)err_set(out, ERR_IO, "%s: %s%s", coord_status_name(s),
-                      r->err.text[0] ? r->err.text : "the coordinator refused",
-                      strstr(r->err.text, "NOAUTH") ? " Give the password by --password-file FILE."
-                                                    : "");
+        (void)err_set(out, ERR_IO, "%s: %s", coord_status_name(s),
+                      r->err.text[0] ? r->err.text : "the coordinator refused");
 }
 
 int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r)
@@ -92,6 +90,7 @@ int ctl_session_open(const struct ctl_args *a, struct ctl_session *s, int64_t ti
     struct coord_options o = {.url = span_str(a->coordinator),
                               .pool = span_str(ctl_session_pool(a)),
                               .password = span_str(password),
+                              .password_of = "--password-file",
                               .timeout_us = timeout_us,
                               .clock = clock_system()};
     enum err_code bad = coord_open(&o, &s->coord, &e);

@@ -171,6 +171,7 @@ static void paint_upstream(const struct sidecar *s, struct paint *p, const char 
     double since = ctl_status_number(row, "state_ms") / 1000;
     double links = ctl_status_number(row, "connections");
     double errors = ctl_status_number(row, "errors_total");
+    char why[160];
     bool away = ctl_status_is(row, "state", "away");
     paint_put(p, PAINT_PLAIN, "%-10s", shown);
     if (ctl_status_is(row, "state", "up"))
@@ -183,6 +184,11 @@ static void paint_upstream(const struct sidecar *s, struct paint *p, const char 
               top_per_s(sidecar_grown_sum(s, "upstreams", "requests_total", "protocol", of)));
     paint_put(p, errors > 0 ? PAINT_WARN : PAINT_PLAIN, "%s failure%s", top_count(errors),
               errors == 1 ? "" : "s");
+    if (!away)
+        return;
+    paint_next(p);
+    paint_tab(p, TOP_LABEL + 10);
+    paint_put(p, PAINT_PLAIN, "%s", ctl_status_text(row, "why", why, sizeof why));
 }
 
 /* Nothing where there are none. */

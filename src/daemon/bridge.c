@@ -104,6 +104,25 @@ static void note_report(struct bridge *b, const struct keeper_report *r)
     b->proven = r->proven;
 }
 
+/* After each call to the coordinator, so that an end is told though nobody asks for an ID. Of a
+ * clock that stepped back tell_behind says more. */
+static void tell_ready(struct bridge *b, int64_t now_ms)
+{
+    char until[TIMEFMT_MAX];
+    const struct issuer *i = &b->serve->issuer;
+    enum issue_status s = issuer_ready(i, now_ms);
+    bool ready = s == ISSUE_OK;
+    if (ready == b->ready || s == ISSUE_STALLED || b->finished)
+        return;
+    b->ready = ready;
+    if (ready)
+        log_info(b->was_ready ? "ready again" : "ready", kv_u64("held", b->serve->facts.held),
+                 kv_str("ids_until", timefmt_rfc3339(until, issuer_until(i))));
+    else
+        log_error("no IDs can be had", kv_str("why", issuer_refusal(i, s)));
+    b->was_ready = true;
+}
+
 void bridge_take(struct bridge *b)
 {
     struct lease_mail mails[32];
@@ -117,6 +136,7 @@ void bridge_take(struct bridge *b)
         changed |= n > 0;
     } while (n == sizeof mails / sizeof *mails);
     note_report(b, &report);
+    tell_ready(b, clock_wall_ms(b->clock));
     serve_sample(b->serve);
     if (changed)
         net_wake(b->net);
@@ -198,6 +218,7 @@ static void compare_clocks(struct bridge *b, int64_t now_ms)
 static void look_around(struct bridge *b, int64_t now_ms)
 {
     compare_clocks(b, now_ms);
+    tell_ready(b, now_ms);
     serve_sample(b->serve);
 }
 

@@ -14,6 +14,7 @@ enum err_code coordinator_open(const struct conf *c, const char *who, struct coo
                               .pool = span_str(c->coordinator_pool),
                               .password = span_str(password),
                               .password_file = file[0] ? file : NULL,
+                              .password_of = "coordinator.password_file",
                               .who = span_str(who),
                               .timeout_us = c->coordinator_timeout_us,
                               .clock = clock_system()};

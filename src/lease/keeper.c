@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/timefmt.h"
 #include "lease/explain.h"
+#include "lease/trouble.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,13 +15,6 @@
 
 #define OUTBOX_MAX  (8 * LEASE_MAIL_MAX)
 #define RETIRED_MAX (4 * LEASE_SLOTS)
-#define REMIND_MS   60000 /* a trouble that goes on is logged again after this */
-
-/* What was said of something that may go wrong. */
-struct told {
-    enum coord_status status; /* COORD_OK: it goes well */
-    struct log_limit remind;
-};
 
 struct keeper {
     struct keeper_options o;
@@ -40,7 +34,7 @@ struct keeper {
     /* The keeper's own. */
     struct lease lease;
     struct keeper_report report;
-    struct told coordinator, claims;
+    struct trouble trouble, claims;
     bool page_lost;  /* that was logged */
     bool undated;    /* likewise: no new generation of the page can be had */
     bool range_told; /* likewise: the pool's range is another one */
@@ -207,49 +201,58 @@ static void log_range(struct keeper *k)
     k->range_told = differs;
 }
 
-/* true: it has changed, or is bad still after a while. */
-static bool is_news(struct told *t, enum coord_status s, int64_t mono)
+/* The latest ceiling of what was granted, Unix ms; 0: nothing is held. */
+static int64_t ids_until(const struct lease *l)
 {
-    bool changed = t->status != s;
-    bool remind = !changed && s != COORD_OK && log_limit_pass(&t->remind, mono, REMIND_MS, NULL);
-    if (changed)
-        t->remind.next_ms = mono + REMIND_MS;
-    t->status = s;
-    return changed || remind;
+    int64_t until = 0;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        const struct lease_slot *x = &l->slot[i];
+        bool granted = x->rec.state == PAGE_HELD && x->unproven == 0;
+        if (granted && x->rec.hi_ms > until)
+            until = x->rec.hi_ms;
+    }
+    return until;
 }
 
-static void log_trouble(const struct keeper *k, enum log_level level, const char *msg,
-                        enum coord_status s)
+/* The reason may be long, and a line is cut at its end. */
+static void log_trouble(const struct keeper *k, const struct trouble *t)
 {
-    log_write(level, msg,
-              LOG_KVS(kv_str("status", coord_status_name(s)), kv_str("why", k->report.why),
-                      kv_str("coordinator", k->o.coord_name),
-                      kv_u64("held", lease_held(&k->lease))));
+    char until[TIMEFMT_MAX];
+    int64_t until_ms = ids_until(&k->lease);
+    log_write(trouble_level(t), trouble_message(t),
+              LOG_KVS(kv_u64("held", lease_held(&k->lease)),
+                      kv_str("ids_until", until_ms > 0 ? timefmt_rfc3339(until, until_ms) : "none"),
+                      kv_str("why", k->report.why), kv_str("coordinator", k->o.coord_name)));
+}
+
+/* Of claims alone: all else is answered meanwhile. */
+static bool is_of_claims(enum coord_status s)
+{
+    return s == COORD_WAIT || s == COORD_EXHAUSTED || s == COORD_SKEW || s == COORD_CLOSED;
 }
 
 /* Where a pool is missing that is made next, or somebody else has made it just now, it is the next
  * call that tells; and where a claim has to wait of a pool that was reopened just now, the next
  * claim, which knows what can be done. A claim may have to wait while all else is answered: that is
  * a state of its own, or it would change with each renewal. */
-static void log_status(struct keeper *k, enum lease_action_kind kind, enum coord_status s,
-                       int64_t mono)
+static void log_status(struct keeper *k, const struct trouble_call *c)
 {
-    bool claim = kind == LEASE_CLAIM;
-    bool waits = claim && (s == COORD_WAIT || s == COORD_EXHAUSTED || s == COORD_SKEW);
-    enum coord_status answer = waits || s == COORD_LOST ? COORD_OK : s;
-    if (s == COORD_EXISTS || (s == COORD_NOPOOL && lease_may_init(&k->lease)))
+    bool waits = c->kind == LEASE_CLAIM && is_of_claims(c->status);
+    struct trouble_call all = *c, claim = *c;
+    all.status = waits || c->status == COORD_LOST ? COORD_OK : c->status;
+    claim.status = waits ? c->status : COORD_OK;
+    if (c->status == COORD_EXISTS || (c->status == COORD_NOPOOL && lease_may_init(&k->lease)))
         return;
-    if (is_news(&k->coordinator, answer, mono)) {
-        if (answer != COORD_OK)
-            log_trouble(k, LOG_LVL_ERROR, "coordinator refuses or is down", s);
+    if (trouble_is_news(&k->trouble, &all)) {
+        if (k->trouble.status != COORD_OK)
+            log_trouble(k, &k->trouble);
         else if (k->report.answered)
-            log_info("coordinator answers again", kv_str("coordinator", k->o.coord_name));
+            log_info(trouble_message(&k->trouble), kv_str("coordinator", k->o.coord_name));
     }
-    if (waits && !k->lease.described)
+    if ((waits && !k->lease.described) || c->kind != LEASE_CLAIM || all.status != COORD_OK)
         return;
-    if (claim && answer == COORD_OK && is_news(&k->claims, waits ? s : COORD_OK, mono) && waits)
-        log_trouble(k, s == COORD_WAIT ? LOG_LVL_INFO : LOG_LVL_ERROR, "a workerId is waited for",
-                    s);
+    if (trouble_is_news(&k->claims, &claim) && waits)
+        log_trouble(k, &k->claims);
 }
 
 /* ---- one call ---------------------------------------------------------------------------------
@@ -279,10 +282,11 @@ static enum coord_status release(struct keeper *k, const struct coord_release *r
         log_warn("workerId not given back", kv_u64("worker", r->worker));
         return COORD_LOST;
     }
+    char last[TIMEFMT_MAX];
     enum coord_status s = coord_release(k->o.coord, k->lease.identity, r, reply);
     log_info("workerId given back", kv_u64("worker", r->worker),
              kv_str("status", coord_status_name(s)),
-             kv_i64("last_ms", r->has_last ? r->last_ms : 0));
+             kv_str("last", r->has_last ? timefmt_rfc3339(last, r->last_ms) : "none"));
     return s;
 }
 
@@ -363,7 +367,7 @@ static void note(struct keeper *k, const struct lease_action *a, const struct le
         log_error("coordinator forgot what it had granted",
                   kv_str("status", coord_status_name(o->status)));
     }
-    r->up = o->status != COORD_DOWN;
+    r->up = coord_answered(o->status, &o->reply);
     r->status = o->status;
     if (o->reply.now_ms > 0)
         r->skew_ms = o->reply.now_ms - wall;
@@ -377,7 +381,12 @@ static void note(struct keeper *k, const struct lease_action *a, const struct le
     explain(&k->o, &k->lease, o, k->report.why, sizeof k->report.why);
     /* A pool that answers, but that this process must not use, is as good as another one. */
     bool unusable = o->status == COORD_OK && k->lease.trouble.code;
-    log_status(k, a->kind, unusable ? COORD_WRONGPOOL : o->status, ended_us / 1000);
+    const struct trouble_call came = {.kind = a->kind,
+                                      .status = unusable ? COORD_WRONGPOOL : o->status,
+                                      .answered = r->up,
+                                      .why = r->why,
+                                      .mono_ms = ended_us / 1000};
+    log_status(k, &came);
     r->serves = serves(o->status) && !unusable;
     r->answered |= r->up;
     r->pool = k->lease.pool;

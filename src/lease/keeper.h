@@ -35,7 +35,7 @@ struct keeper_options {
 /* Counters are totals since start. */
 struct keeper_report {
     bool answered;            /* the coordinator has answered at all so far */
-    bool up;                  /* its latest call was answered */
+    bool up;                  /* its latest call was answered: coord_answered */
     bool serves;              /* … by the pool that is ours, if only with none free: no refusal */
     enum coord_status status; /* of the latest call */
     char why[ERR_TEXT_MAX];   /* why no workerId can be had, or ""; one line */

@@ -147,9 +147,12 @@ static uint64_t generation_at(const char *path)
 
 enum err_code pagefile_begin_generation(struct pagefile *f, struct err *e)
 {
+    struct stat st;
     if (f->fd < 0)
         return ERR_OK;
     uint64_t there = generation_at(f->generation);
+    if (!page_is_of(f->page, there) && lstat(f->generation, &st) < 0)
+        return err_errno(e, errno, "cannot find %s", f->generation);
     if (!page_is_of(f->page, there))
         return err_set(e, ERR_INVALID, NOT_AS_LEFT, f->generation);
     (void)unlink(f->generation_new); /* of a process that was killed here */

@@ -163,3 +163,13 @@ enum issue_status issuer_ready(const struct issuer *i, int64_t wall_ms)
 {
     return i->started ? refusal_of(snowflake_peek(&i->gen, wall_ms)) : ISSUE_LOADING;
 }
+
+int64_t issuer_until(const struct issuer *i)
+{
+    int64_t until = 0;
+    for (unsigned m = 0; i->started && m < i->gen.nmembers; m++)
+        if (i->gen.member[m].hi > until)
+            until = i->gen.member[m].hi;
+    int64_t end = until > 0 ? layout_end_ms(i->gen.epoch_ms) : until; /* static:N has no ceiling */
+    return until < end ? until : end;
+}

@@ -64,6 +64,9 @@ static inline uint32_t issuer_run(const struct issuer *i)
  * valid until the next call. */
 const char *issuer_refusal(const struct issuer *i, enum issue_status s);
 
+/* The latest ceiling of what is held, in Unix ms: IDs can be had no longer. 0: nothing is held. */
+int64_t issuer_until(const struct issuer *i);
+
 /* Whether an ID could be had now: ISSUE_OK, or the refusal that it would come to. A clock that is
  * behind by less than wait_below counts as OK. */
 enum issue_status issuer_ready(const struct issuer *i, int64_t wall_ms);

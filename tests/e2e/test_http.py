@@ -12,7 +12,7 @@ from runner import test
 
 FAMILIES = """ids_issued_total requests_total request_duration_seconds_bucket connections worker_id
 worker_range_seconds workers_held reservation_seconds tenure_age_seconds pool_era renewals_total rotations_total
-clock_rollbacks_total clock_rollback_seconds_bucket clock_wait_seconds_total clock_skew_seconds
+state_page clock_rollbacks_total clock_rollback_seconds_bucket clock_wait_seconds_total clock_skew_seconds
 sequence_exhausted_total sequence_peak coordinator_up coordinator_answers coordinator_request_seconds_bucket
 coordinator_data_loss_total pool_free pool_horizon_seconds pool_first_horizon_seconds lifetime_seconds build_info""".split()
 
@@ -67,11 +67,11 @@ def upstreams_named(case):
         assert r.ask("GET", "none") is None and m.ask("get none").startswith("SERVER_ERROR")
     reply = s.http("/readyz?verbose")
     assert reply.status == 200 and "[+]upstream.redis ok\n" in reply.text, reply.text
-    assert re.search(r"\[!\]upstream\.memcached unreachable for \d+ m?s: ", reply.text), reply.text
+    assert re.search(r"\[!\]upstream\.memcached: the memcached behind cannot be reached for \d+ m?s: ", reply.text), reply.text
     time.sleep(2)
     with s.mc() as m:
         m.ask("get again")  # in vain, and it is away no later for that
-    assert re.search(r"memcached unreachable for [2-9] s: ", s.http("/readyz?verbose").text)
+    assert re.search(r"memcached behind cannot be reached for [2-9] s: ", s.http("/readyz?verbose").text)
     age = s.metric("sidflake_upstream_state_seconds", protocol="memcached")
     assert 2 <= age < 30 and s.metric("sidflake_upstream_state_seconds", protocol="redis") < 30, age
     assert "No such file" in reply.text and reply.text.endswith("readyz check passed\n"), reply.text

@@ -315,7 +315,7 @@ def start_with(case, url, n):
         return "ended"
     served = s.ready()
     if not served:
-        assert re.search("error coordinator refuses or is down", s.log()), s.log()
+        assert re.search("error coordinator (refuses|down|not ready) ", s.log()), s.log()
     assert s.cpu_s() < 1, "%d descriptors: %.2f s of processor time" % (n, s.cpu_s())
     assert s.stop() == 0, s.log()
     return "serves" if served else "waits"

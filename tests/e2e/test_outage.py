@@ -30,7 +30,7 @@ def hangs(case):
     assert s.metric("sidflake_coordinator_up") == 1
     redis.pause()
     until("coordinator_up 0", lambda: s.metric("sidflake_coordinator_up") == 0)
-    s.wait_log("error coordinator refuses or is down")
+    s.wait_log("error coordinator down held=2 ids_until=20.*why=.*expected within")
     ledger = ids.Ledger()
     with s.resp() as r:
         for _ in range(200):
@@ -121,7 +121,7 @@ def fewer_in_an_outage(case):
     s.start()
     assert s.held() == 5
     values += [s.id() for _ in range(20)]
-    until("it is said", lambda: "\n[!]coordinator is away: " in s.http("/readyz?verbose").text, 20)
+    until("it is said", lambda: "\n[!]coordinator: the coordinator is away: " in s.http("/readyz?verbose").text, 20)
     assert s.http("/readyz?verbose").status == 200
     redis.resume()
     s.wait_held(2)

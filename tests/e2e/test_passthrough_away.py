@@ -274,14 +274,15 @@ def page_behind(case):
     options = {"upstream.memcached": "unix://" + case.path("nobody"),
                "upstream.redis": "unix://" + case.path("nobody")}
     s = case.sidecar("static:1", options)
-    line = lambda name: re.search("<dt>%s behind</dt><dd>([^<]*)" % name,
-                                  s.http("/", {"Accept": "text/html"}).text).group(1)
-    assert line("memcached") == "not asked for yet", line("memcached")
+    page = lambda: re.sub("<[^>]*>", "", s.http("/", {"Accept": "text/html"}).text.replace("</tr>", "\n"))
+    line = lambda name: re.search("^%s(?:[^a-zA-Z]*)(not asked for yet|unreachable|reached)(.*)" % name,
+                                  page(), re.M).groups()
+    assert line("memcached")[0] == "not asked for yet", page()
     with s.mc() as m:
         assert m.ask("get k").startswith("SERVER_ERROR")
     time.sleep(1.1)  # the page is rendered at most once a second
-    assert re.match("unreachable: .*No such file", line("memcached")), line("memcached")
-    assert line("Redis").startswith("not asked for yet; PING"), line("Redis")
+    assert line("memcached")[0] == "unreachable" and "No such file" in page(), page()
+    assert line("Redis")[0] == "not asked for yet" and "; PING is answered here" in line("Redis")[1], page()
 
 
 # ---- PING -------------------------------------------------------------------------------------

@@ -121,7 +121,8 @@ def looks(case):
         assert [e[3].split()[0] for e in events].count("listening") == 5, events
         assert "starting" in [e[3].split()[0] for e in events[-2:]], events
         assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", events[0][0]), events[0]
-        assert events[0][3].startswith("workerId held worker=7 ceiling="), events[0]
+        assert events[0][3].startswith("ready held=1 ids_until=2034-09-17T10:58:26"), events[0]
+        assert events[1][3].startswith("workerId held worker=7 ceiling="), events[1]
         browser.close()
     # Since then it was idle but for its renewals.
     assert samples[-1] > samples[0] + 2, samples
@@ -142,7 +143,7 @@ def troubles(case):
     assert hostile in browser.run("document.title") and not browser.run("document.images.length")
     browser.run("void (window.kept = true)")
     redis.kill()
-    s.wait_log("refuses or is down")
+    s.wait_log("coordinator down")
     s.id()
     clock.step(-60)
     s.id()
@@ -154,14 +155,14 @@ def troubles(case):
     until("the page has the workerId that is left", told)
     assert browser.text("h2") == "Needs attention" and "of 1 h" in browser.text(".figures")
     findings = browser.text(".findings")
-    assert "the coordinator is away: " in findings and "IDs go on for " in findings
+    assert "the coordinator is away: " in findings and "; IDs can be had until 20" in findings
     assert figure(browser, "Coordinator") == "down"
     assert "workerId 1" in browser.text("figure:nth-of-type(3) figcaption")
     assert browser.run("document.querySelector('figure.wide .bar-b[d*=Z]') !== null")
     events = [e[2:] for e in rows(browser, "events")]
     assert any(e[0] == "warn" and e[1].startswith("clock stepped back: workerId rotated last=")
                for e in events), events
-    assert any(e[0] == "error" and "refuses or is down" in e[1] for e in events), events
+    assert any(e[0] == "error" and e[1].startswith("coordinator down held=") for e in events), events
     assert s.http("/readyz").status == 200
     assert browser.run("window.kept"), "the page was loaded anew"
     check_look(browser, "trouble")

@@ -15,10 +15,10 @@ def unserved(s, protocol, why):
     assert s.metric("sidflake_upstream_errors_total", protocol=protocol) > 0
     s.wait_log("upstream lost protocol=%s why=\"it answers, but refuses: %s" % (protocol, why))
     assert "upstream reached protocol=" + protocol not in s.log()
-    assert re.search("\\[!\\]upstream\\.%s .*: it answers, but refuses: %s" % (protocol, why),
+    assert re.search("\\[!\\]upstream\\.%s: .*: it answers, but refuses: %s" % (protocol, why),
                      s.http("/readyz?verbose").text), s.http("/readyz?verbose").text
     page = s.http("/", {"Accept": "text/html"}).text
-    assert re.search("<dd>[^<]*it answers, but refuses: " + why, page), page
+    assert re.search("<td [^<]*it answers, but refuses: " + why, page), page
 
 
 @test("memcached -Y, and no login of ours: nobody logs in others, and it is not reached")
@@ -90,7 +90,7 @@ def looked_at(case):
     with s.resp() as r:
         assert r.ask("GET", "a") is None
         redis.stop()
-        until("it is noticed", lambda: told()[0].startswith("[!]upstream.redis unreachable"))
+        until("it is noticed", lambda: told()[0].startswith("[!]upstream.redis: the Redis behind cannot be reached"))
         assert told()[1] == 0
         redis.start()
         until("it is back", lambda: told() == ("[+]upstream.redis ok", 1))

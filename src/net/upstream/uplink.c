@@ -149,6 +149,7 @@ struct upstream_link *link_new(struct upstream *up, struct relay *owner, unsigne
     if (upstream_waits(up, lane, speaks(up, owner, lane)))
         return NULL;
     if (owner && !has_room_for(up, owner->c)) {
+        up->stats.full_us = upstream_now_us(up);
         upstream_short(up, "upstream.connections is reached");
         return NULL;
     }

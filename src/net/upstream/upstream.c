@@ -134,6 +134,7 @@ enum err_code upstream_new(struct net *n, struct net_service *svc, const struct 
     up->timeout_us = c->timeout_us;
     up->buffer = c->buffer;
     up->others_max = c->connections;
+    up->stats.most = c->connections;
     link_init(&up->links);
     link_append(&n->upstreams, &up->all);
     ev_init(&up->tick, ticked);

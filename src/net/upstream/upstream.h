@@ -97,6 +97,8 @@ struct upstream_stats {
     uint64_t connections; /* open now */
     uint64_t requests;    /* replies that were asked for */
     uint64_t errors;      /* connections that failed, broke off, or timed out */
+    uint64_t most;        /* upstream.connections: those but the shared ones; 0: no limit */
+    int64_t full_us;      /* monotonic: somebody was refused one for that last; 0: never */
 };
 const struct upstream_stats *upstream_stats(const struct net_service *svc);
 

@@ -14,7 +14,6 @@
  *
  * Sources: RFC 9110 (semantics); Kubernetes, "API health endpoints" (?verbose).
  */
-#include "base/human.h"
 #include "net/upstream/upstream.h"
 #include "serve/http/http_call.h"
 #include "serve/watch/health.h"
@@ -101,51 +100,38 @@ static int metrics(struct http_call *c)
     return 200;
 }
 
-/* The servers behind, for whoever reads: IDs go on without them, so that they fail no check. */
+/* The servers behind that are well; of the others there is a finding. */
 static void put_upstreams(struct http_call *c)
 {
-    serve_look_behind(c->serve);
     for (size_t i = 0; i < SERVE_PROTOCOLS; i++) {
         const struct net_service *svc = c->serve->services[i];
-        if (!svc || !svc->upstream)
+        const struct upstream_stats *st = svc && svc->upstream ? upstream_stats(svc) : NULL;
+        if (!st || (!st->up && st->errors > 0))
             continue;
-        const struct upstream_stats *st = upstream_stats(svc);
-        bool away = !st->up && st->errors > 0;
-        buf_put_str(c->out, away ? "[!]upstream." : "[+]upstream.");
-        buf_put_str(c->out, svc->name);
-        buf_put_str(c->out, st->up ? " ok" : away ? " unreachable" : " not asked for yet");
-        if (away && st->since_us > 0) {
-            BUF_PUT_LIT(c->out, " for ");
-            human_put_duration(c->out, (clock_mono_us(c->serve->clock) - st->since_us) / 1000);
-        }
-        buf_put_str(c->out, away ? ": " : "");
-        buf_put_str(c->out, away ? upstream_why(svc) : "");
-        buf_put_char(c->out, '\n');
+        BUF_PUT_LIT(c->out, "[+]");
+        buf_put_str(c->out, health_upstream((enum serve_protocol)i));
+        buf_put_str(c->out, st->up ? " ok\n" : " not asked for yet\n");
     }
 }
 
-/* Nor does a coordinator that is away or refuses, while what is held lasts. */
-static void put_coordinator(struct http_call *c)
+/* What fails no check, since IDs can be had all the same, for whoever reads. */
+static void put_findings(struct http_call *c)
 {
-    const struct serve_facts *f = &c->serve->facts;
-    const char *why = c->serve->issuer.why;
-    if (!why[0] && (f->up || !f->answered))
-        return;
-    buf_put_str(c->out, f->up ? "[!]coordinator refuses" : "[!]coordinator is away");
-    buf_put_str(c->out, why[0] ? ": " : "");
-    buf_put_str(c->out, why);
-    buf_put_char(c->out, '\n');
-}
-
-/* Nor does what matters to the next start alone. */
-static void put_state_page(struct http_call *c)
-{
-    const char *why = c->serve->facts.page;
-    if (!why[0])
-        return;
-    BUF_PUT_LIT(c->out, "[!]state_page none: ");
-    buf_put_str(c->out, why);
-    buf_put_char(c->out, '\n');
+    struct history_sample live;
+    struct health h;
+    serve_look_behind(c->serve);
+    serve_sample_now(c->serve, &live);
+    health_judge(c->serve, c->turn->wall_ms, &live, &h);
+    put_upstreams(c);
+    for (size_t i = 0; i < h.n; i++) {
+        if (h.finding[i].state == HEALTH_FAIL) /* the checks have said it */
+            continue;
+        BUF_PUT_LIT(c->out, "[!]");
+        buf_put_str(c->out, h.finding[i].name);
+        BUF_PUT_LIT(c->out, ": ");
+        buf_put_str(c->out, h.finding[i].text);
+        buf_put_char(c->out, '\n');
+    }
 }
 
 /* The first n checks, as Kubernetes' API server lists its own. */
@@ -163,12 +149,8 @@ static void put_checks(struct http_call *c, enum issue_status state, size_t n)
             BUF_PUT_LIT(c->out, " ok\n");
         }
     }
-    if (n == HEALTH_CHECKS) {
-        if (state == ISSUE_OK) /* else what failed has said it */
-            put_coordinator(c);
-        put_upstreams(c);
-        put_state_page(c);
-    }
+    if (n == HEALTH_CHECKS)
+        put_findings(c);
     buf_put_str(c->out, c->path + 1);
     buf_put_str(c->out, state == ISSUE_OK ? " check passed\n" : " check failed\n");
 }

@@ -1,6 +1,7 @@
 #include "serve/watch/health.h"
 
 #include "base/human.h"
+#include "base/timefmt.h"
 #include "net/upstream/upstream.h"
 
 #define LIFETIME_LOW_MS   (INT64_C(180) * 86400000)
@@ -8,7 +9,8 @@
 #define MINUTES_US(n)     (INT64_C(60000000) * (n))
 #define ROTATIONS_MANY    3  /* an hour */
 #define EXHAUSTED_MANY    50 /* a second */
-#define SKEW_SHARE        2  /* warn at the pool's bound divided by this */
+#define MISSED_MANY       100
+#define SKEW_SHARE        2 /* warn at the pool's bound divided by this */
 #define POOL_SHARE        10
 #define CONNECTIONS_SHARE 10
 
@@ -26,9 +28,21 @@ bool health_check_fails(const struct serve *s, size_t check, enum issue_status r
 {
     const struct serve_facts *f = &s->facts;
     enum issue_status refusal = health_checks[check].refusal;
+    const struct issuer *i = &s->issuer;
     bool refused =
         ready == ISSUE_LOADING && f->answered && f->max_skew_ms > 0 && skew_of(f) > f->max_skew_ms;
-    return ready != ISSUE_OK && (refusal == ready || (refusal == ISSUE_STALLED && refused));
+    bool ahead = ready == ISSUE_CEILING && i->ahead_ms > 0;
+    bool early = ready == ISSUE_EPOCH && clock_wall_ms(s->clock) < i->gen.epoch_ms;
+    bool clock = refusal == ISSUE_STALLED && (refused || ahead || early);
+    return ready != ISSUE_OK && (refusal == ready || clock);
+}
+
+#define UPSTREAM_OPTION(id, name) "upstream." #name,
+
+const char *health_upstream(enum serve_protocol p)
+{
+    static const char *const names[SERVE_PROTOCOLS] = {PROTOCOLS(UPSTREAM_OPTION)};
+    return names[p];
 }
 
 /* What the findings are drawn from. */
@@ -46,10 +60,11 @@ struct judge {
  */
 
 /* The text is put behind it; end() closes it. */
-static struct buf *begin(struct judge *j, enum health_state state)
+static struct buf *begin(struct judge *j, enum health_state state, const char *name)
 {
     struct health_finding *f = &j->h->finding[j->h->n];
     f->state = state;
+    f->name = name;
     buf_init(&j->text, f->text, sizeof f->text - 1);
     return &j->text;
 }
@@ -64,26 +79,38 @@ static void not_ready(struct judge *j)
 {
     if (j->h->ready == ISSUE_OK)
         return;
-    buf_put_str(begin(j, HEALTH_FAIL), issuer_refusal(&j->s->issuer, j->h->ready));
+    buf_put_str(begin(j, HEALTH_FAIL, "ids"), issuer_refusal(&j->s->issuer, j->h->ready));
     end(j);
 }
 
-/* One line on the coordinator: away, or there and refusing. Where nothing is held, or nothing that
- * is still good, not_ready has said the same. */
+static void until(struct judge *j, struct buf *b)
+{
+    char at[TIMEFMT_MAX];
+    int64_t until_ms = issuer_until(&j->s->issuer);
+    if (until_ms <= j->now_ms)
+        return;
+    BUF_PUT_LIT(b, "; IDs can be had until ");
+    buf_put_str(b, timefmt_rfc3339(at, until_ms));
+    BUF_PUT_LIT(b, ", for ");
+    human_put_duration(b, until_ms - j->now_ms);
+}
+
+/* One line on the coordinator: away, or there and refusing, or a spare has to wait. Where nothing
+ * is held, or nothing that is still good, not_ready has said the same. */
 static void coordinator(struct judge *j)
 {
+    const char *why = j->s->issuer.why;
     bool told = j->h->ready == ISSUE_LOADING || j->h->ready == ISSUE_CEILING;
-    if (told || (j->f->up && !j->s->issuer.why[0]))
+    if (told || (!why[0] && (j->f->up || !j->f->answered)))
         return;
-    struct buf *b = begin(j, HEALTH_WARN);
-    buf_put_str(b, j->f->up ? "the coordinator refuses: " : "the coordinator is away");
-    if (!j->f->up && j->s->issuer.why[0])
-        BUF_PUT_LIT(b, ": ");
-    buf_put_str(b, j->s->issuer.why);
-    if (j->left_ms > 0) {
-        BUF_PUT_LIT(b, "; IDs go on for ");
-        human_put_duration(b, j->left_ms);
-    }
+    struct buf *b = begin(j, HEALTH_WARN, "coordinator");
+    buf_put_str(b, !j->f->up      ? "the coordinator is away"
+                   : j->f->serves ? "a workerId is waited for"
+                                  : "the coordinator refuses");
+    buf_put_str(b, why[0] ? ": " : "");
+    buf_put_str(b, why);
+    if (!j->f->serves)
+        until(j, b);
     end(j);
 }
 
@@ -94,7 +121,7 @@ static void reservation(struct judge *j)
     bool mature = age > 2 * j->f->mature_after_ms && j->f->mature_after_ms > 0;
     if (!j->f->up || !mature || j->left_ms <= 0 || j->left_ms >= j->f->horizon_ms / 2)
         return;
-    struct buf *b = begin(j, HEALTH_WARN);
+    struct buf *b = begin(j, HEALTH_WARN, "reservation");
     BUF_PUT_LIT(b, "less than half of the reservation is left: ");
     human_put_duration(b, j->left_ms);
     end(j);
@@ -104,7 +131,7 @@ static void spares(struct judge *j)
 {
     if (j->f->held == 0 || j->f->held >= j->f->wanted)
         return;
-    struct buf *b = begin(j, HEALTH_WARN);
+    struct buf *b = begin(j, HEALTH_WARN, "workers");
     buf_put_u64(b, j->f->held);
     BUF_PUT_LIT(b, " of ");
     buf_put_u64(b, j->f->wanted);
@@ -117,7 +144,7 @@ static void trouble(struct judge *j)
     bool lately = j->f->trouble_us > 0 && j->now_us - j->f->trouble_us < HOUR_US;
     if (!lately || j->f->data_loss + j->f->renewals_lost == 0)
         return;
-    struct buf *b = begin(j, HEALTH_WARN);
+    struct buf *b = begin(j, HEALTH_WARN, "lease");
     buf_put_str(b, j->f->data_loss > 0
                        ? "the coordinator forgot what it had granted, "
                        : "a workerId was released by hand, or lost to somebody else, ");
@@ -131,7 +158,7 @@ static void skew(struct judge *j)
     int64_t off = skew_of(j->f);
     if (!j->f->answered || j->f->max_skew_ms == 0 || off <= j->f->max_skew_ms / SKEW_SHARE)
         return;
-    struct buf *b = begin(j, HEALTH_WARN);
+    struct buf *b = begin(j, HEALTH_WARN, "skew");
     BUF_PUT_LIT(b, "this clock and the coordinator's are ");
     human_put_duration(b, off);
     BUF_PUT_LIT(b, " apart; claims are refused from ");
@@ -143,7 +170,7 @@ static void pool(struct judge *j)
 {
     if (j->f->pool_size <= 1 || j->f->pool_free >= j->f->pool_size / POOL_SHARE)
         return;
-    struct buf *b = begin(j, HEALTH_WARN);
+    struct buf *b = begin(j, HEALTH_WARN, "pool");
     human_put_count(b, (int64_t)j->f->pool_free);
     BUF_PUT_LIT(b, " of ");
     human_put_count(b, j->f->pool_size);
@@ -158,7 +185,7 @@ static void lifetime(struct judge *j)
     int64_t left = layout_end_ms(j->s->issuer.gen.epoch_ms) - j->now_ms;
     if (left >= LIFETIME_LOW_MS || left <= 0)
         return;
-    struct buf *b = begin(j, HEALTH_WARN);
+    struct buf *b = begin(j, HEALTH_WARN, "lifetime");
     BUF_PUT_LIT(b, "the time field of IDs is used up in ");
     human_put_duration(b, left);
     end(j);
@@ -179,7 +206,7 @@ static void connections(struct judge *j)
     uint64_t open = shared_connections(j->s), most = j->s->max_connections;
     if (most == 0 || open < most - most / CONNECTIONS_SHARE)
         return;
-    struct buf *b = begin(j, HEALTH_WARN);
+    struct buf *b = begin(j, HEALTH_WARN, "connections");
     human_put_count(b, (int64_t)open);
     BUF_PUT_LIT(b, " of at most ");
     human_put_count(b, (int64_t)most);
@@ -192,12 +219,46 @@ static void state_page(struct judge *j)
 {
     if (!j->f->page[0])
         return;
-    struct buf *b = begin(j, HEALTH_WARN);
+    struct buf *b = begin(j, HEALTH_WARN, "state_page");
     buf_put_str(b, j->s->issuer.alone
                        ? "no state page: IDs are repeated if the clock steps back over a restart: "
                        : "no state page: a restart costs workerIds, and gives no IDs while the "
                          "coordinator is away: ");
     buf_put_str(b, j->f->page);
+    end(j);
+}
+
+static void ago(struct judge *j, struct buf *b, int64_t us)
+{
+    BUF_PUT_LIT(b, ", ");
+    human_put_duration(b, (j->now_us - us) / 1000);
+    BUF_PUT_LIT(b, " ago");
+}
+
+static void away(struct judge *j, unsigned i, const struct upstream_stats *st)
+{
+    struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
+    BUF_PUT_LIT(b, "the ");
+    buf_put_str(b, protocol_table[i]->title);
+    BUF_PUT_LIT(b, " behind cannot be reached");
+    if (st->since_us > 0) {
+        BUF_PUT_LIT(b, " for ");
+        human_put_duration(b, (j->now_us - st->since_us) / 1000);
+    }
+    BUF_PUT_LIT(b, ": ");
+    buf_put_str(b, upstream_why(j->s->services[i]));
+    end(j);
+}
+
+static void full(struct judge *j, unsigned i, const struct upstream_stats *st)
+{
+    struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
+    BUF_PUT_LIT(b, "upstream.connections is reached: a client was refused one more than ");
+    human_put_count(b, (int64_t)st->most);
+    BUF_PUT_LIT(b, " to the ");
+    buf_put_str(b, protocol_table[i]->title);
+    BUF_PUT_LIT(b, " behind");
+    ago(j, b, st->full_us);
     end(j);
 }
 
@@ -207,14 +268,10 @@ static void upstreams(struct judge *j)
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
         const struct net_service *svc = j->s->services[i];
         const struct upstream_stats *st = svc && svc->upstream ? upstream_stats(svc) : NULL;
-        if (!st || st->up || st->errors == 0)
-            continue;
-        struct buf *b = begin(j, HEALTH_WARN);
-        BUF_PUT_LIT(b, "the ");
-        buf_put_str(b, protocol_table[i]->title);
-        BUF_PUT_LIT(b, " behind cannot be reached: ");
-        buf_put_str(b, upstream_why(svc));
-        end(j);
+        if (st && !st->up && st->errors > 0)
+            away(j, i, st);
+        if (st && st->full_us > 0 && j->now_us - st->full_us < MINUTES_US(5))
+            full(j, i, st);
     }
 }
 
@@ -222,9 +279,9 @@ static void upstreams(struct judge *j)
  */
 
 struct sums {
-    uint64_t failed;    /* in 5 minutes */
-    double exhausted;   /* a second, in 5 minutes */
-    uint64_t rotations; /* in an hour */
+    uint64_t issued, failed, missed; /* in 5 minutes */
+    double exhausted;                /* a second, in 5 minutes */
+    uint64_t rotations;              /* in an hour */
 };
 
 static void add_up(const struct judge *j, struct sums *sum)
@@ -235,7 +292,9 @@ static void add_up(const struct judge *j, struct sums *sum)
     for (size_t i = 0; p; i++) {
         sum->rotations += p->rotations;
         if (j->live->end_us - p->end_us < MINUTES_US(5)) {
+            sum->issued += p->issued;
             sum->failed += p->failed;
+            sum->missed += p->missed;
             sum->exhausted += p->exhausted;
             length += p->length_us;
         }
@@ -247,20 +306,31 @@ static void add_up(const struct judge *j, struct sums *sum)
 static void recent(struct judge *j)
 {
     struct sums sum;
+    const struct names *names = &j->s->issuer.names;
     add_up(j, &sum);
     if (sum.failed > 0) {
-        human_put_count(begin(j, HEALTH_WARN), (int64_t)sum.failed);
+        human_put_count(begin(j, HEALTH_WARN, "requests"), (int64_t)sum.failed);
         BUF_PUT_LIT(&j->text, " requests for IDs failed in the last 5 minutes");
         end(j);
     }
+    /* A prefix that is mistyped, here or in the application. */
+    if (sum.missed >= MISSED_MANY && sum.missed > sum.issued) {
+        human_put_count(begin(j, HEALTH_WARN, "misses"), (int64_t)sum.missed);
+        BUF_PUT_LIT(&j->text, " reads in the last 5 minutes were of keys that are no IDs: those "
+                              "begin with \"");
+        buf_put_span(&j->text, span_of(names->prefix, names->prefix_length));
+        buf_put_char(&j->text, '"');
+        end(j);
+    }
     if (sum.rotations > ROTATIONS_MANY) {
-        BUF_PUT_LIT(begin(j, HEALTH_WARN), "the clock keeps stepping back: ");
+        BUF_PUT_LIT(begin(j, HEALTH_WARN, "rotations"), "the clock keeps stepping back: ");
         human_put_count(&j->text, (int64_t)sum.rotations);
         BUF_PUT_LIT(&j->text, " workerIds were given up within an hour");
         end(j);
     }
     if (sum.exhausted > EXHAUSTED_MANY) {
-        BUF_PUT_LIT(begin(j, HEALTH_WARN), "requests queue for the next millisecond, ");
+        BUF_PUT_LIT(begin(j, HEALTH_WARN, "saturation"),
+                    "requests queue for the next millisecond, ");
         human_put_rate(&j->text, sum.exhausted);
         BUF_PUT_LIT(&j->text, " times a second: more active workerIds would help");
         end(j);

@@ -22,8 +22,12 @@ struct health_check {
 #define HEALTH_CHECKS 5
 extern const struct health_check health_checks[HEALTH_CHECKS]; /* the first is liveness */
 
-/* ready: what issuer_ready says. A claim that is refused for the clock fails the clock, too. */
+/* ready: what issuer_ready says. The clock fails whenever it is the reason: a claim is refused for
+ * it, it is ahead of all that is held, or before the epoch. */
 bool health_check_fails(const struct serve *s, size_t check, enum issue_status ready);
+
+/* The name of what is found out about a server behind. */
+const char *health_upstream(enum serve_protocol p);
 
 enum health_state {
     HEALTH_OK,
@@ -31,11 +35,12 @@ enum health_state {
     HEALTH_FAIL
 };
 
-#define HEALTH_FINDINGS_MAX 15
+#define HEALTH_FINDINGS_MAX 20
 
 struct health_finding {
     enum health_state state; /* WARN or FAIL */
-    char text[ERR_TEXT_MAX + 96];
+    const char *name;        /* what it is about, one word as a check's */
+    char text[ERR_TEXT_MAX + 192];
 };
 
 struct health {

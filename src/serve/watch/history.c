@@ -48,6 +48,7 @@ void history_since(const struct history *h, int64_t now_us, const struct history
         .length_us = now_us > h->before_us ? now_us - h->before_us : 0,
         .issued = growth(t->issued, b->issued),
         .failed = small_growth(t->failed, b->failed),
+        .missed = small_growth(t->missed, b->missed),
         .exhausted = small_growth(t->exhausted, b->exhausted),
         .rollbacks = small_growth(t->rollbacks, b->rollbacks),
         .rotations = small_growth(t->rotations, b->rotations),

@@ -27,6 +27,7 @@
 struct history_totals {
     uint64_t issued;    /* IDs */
     uint64_t failed;    /* requests for IDs that came to nothing */
+    uint64_t missed;    /* reads of keys that are no IDs */
     uint64_t exhausted; /* requests that found the millisecond used up */
     uint64_t rollbacks, rotations;
     struct histogram duration; /* of requests */
@@ -43,8 +44,8 @@ struct history_sample {
     int64_t end_us; /* monotonic */
     int64_t length_us;
     uint64_t issued;
-    uint32_t failed, exhausted, rollbacks, rotations; /* at most UINT32_MAX */
-    uint32_t percentile_ns[HISTORY_PERCENTILES];      /* 0: there were no requests */
+    uint32_t failed, missed, exhausted, rollbacks, rotations; /* at most UINT32_MAX */
+    uint32_t percentile_ns[HISTORY_PERCENTILES];              /* 0: there were no requests */
 };
 
 struct history {

@@ -40,6 +40,7 @@ enum number {
     THREADS,
     START_MS,
     KEPT,
+    STATE_PAGE,
     NUMBERS
 };
 
@@ -278,6 +279,9 @@ static const struct row rows[] = {
     {{"sidflake_upstream_errors", EXPOSITION_COUNTER, "",
       "Connections to the upstream that failed, broke off or timed out."},
      .samples = upstream_errors},
+    {{"sidflake_state_page", EXPOSITION_GAUGE, "",
+      "Whether the next start finds a state page, and goes on with the same workerIds."},
+     .number = STATE_PAGE},
     {{"sidflake_worker_id", EXPOSITION_GAUGE, "",
       "workerId in each slot: those issued from, then spares."}, .samples = worker_id},
     {{"sidflake_worker_range_seconds", EXPOSITION_GAUGE, "seconds",
@@ -360,6 +364,7 @@ static void gather_serve(const struct serve *s, int64_t now_ms, int64_t v[NUMBER
     v[UP] = f->serves;
     v[ANSWERS] = f->up;
     v[DATA_LOSS] = (int64_t)f->data_loss;
+    v[STATE_PAGE] = f->page[0] == '\0';
     /* Of one workerId, as static:N is, none is ever free: no reason for an alert. */
     v[POOL_FREE] = pool && f->pool_size > 1 ? (int64_t)f->pool_free : UNKNOWN;
     v[HORIZON_MS] = pool ? f->horizon_ms : UNKNOWN;

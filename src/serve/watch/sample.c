@@ -25,6 +25,7 @@ static void total(const struct serve *s, struct history_totals *t)
         if (!protocol_table[i]->for_ids)
             continue;
         t->failed += serve_requests(s, (enum serve_protocol)i, SERVE_FAILED);
+        t->missed += serve_requests(s, (enum serve_protocol)i, SERVE_MISS);
         for (size_t b = 0; svc && b <= HISTOGRAM_BUCKETS; b++)
             t->duration.count[b] += svc->duration.count[b];
     }

@@ -30,8 +30,8 @@ struct status {
     /* Now: the latest sample, or the unfinished one once it is long enough to tell. */
     int64_t rate_milli, p50_ns, p99_ns, p999_ns;
     /* The hour. */
-    int64_t hour_issued, hour_failed, hour_rollbacks, hour_rotations, rate_most_milli, p999_most_ns,
-        rate_top_milli, rate_half_milli, back_top, before, before_middle;
+    int64_t hour_issued, hour_failed, hour_missed, hour_rollbacks, hour_rotations, rate_most_milli,
+        p999_most_ns, rate_top_milli, rate_half_milli, back_top, before, before_middle;
     /* Since the start. */
     int64_t issued, rollbacks, rotations, exhausted, peak, waited_ms, waited_us, clock_jumps;
     /* workerIds */
@@ -45,11 +45,12 @@ struct status {
 
     /* The item of a list that is being shown. */
     const char *finding, *check, *check_state, *check_mark, *check_word, *worker_use, *worker_state,
-        *protocol, *server, *server_state, *charted_and, *charted_name, *event, *event_level,
-        *event_text;
+        *protocol, *upstream, *upstream_state, *upstream_mark, *upstream_word, *upstream_why,
+        *upstream_note, *charted_and, *charted_name, *event, *event_level, *event_text;
     int64_t worker, worker_left_ms, worker_hi_ms, worker_permille, worker_percent;
-    int64_t protocol_open, protocol_accepted, protocol_requests, protocol_failed, protocol_p50_ns,
-        protocol_p99_ns;
+    int64_t protocol_open, protocol_accepted, protocol_requests, protocol_failed, protocol_missed,
+        protocol_p50_ns, protocol_p99_ns;
+    int64_t upstream_for_ms, upstream_open, upstream_requests, upstream_away, upstream_errors;
     int64_t event_ms, event_ago_ms, event_first_ms, event_times;
     int64_t decade_y, decade_ns;
 
@@ -61,7 +62,6 @@ struct status {
     bool answered;    /* the coordinator, ever */
     uint64_t events;  /* serial of the latest one */
     struct event current;
-    char server_text[128 + ERR_TEXT_MAX];
 };
 
 void status_gather(struct status *v, struct serve *s, const char *nonce);

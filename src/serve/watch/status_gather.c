@@ -34,6 +34,7 @@ static void gather_sums(struct status *v)
     for (size_t i = 0; p; i++) {
         v->hour_issued += (int64_t)p->issued;
         v->hour_failed += p->failed;
+        v->hour_missed += p->missed;
         v->hour_rollbacks += p->rollbacks;
         v->hour_rotations += p->rotations;
         p = history_get(&v->s->history, i, v->live.end_us, HISTORY_SPAN_US);

@@ -106,6 +106,7 @@ static void findings(struct json *j, const struct status *v)
     for (size_t i = 0; i < v->health.n; i++) {
         begin(j, NULL, '{');
         put_text(j, "state", state_name(v->health.finding[i].state));
+        put_text(j, "name", v->health.finding[i].name);
         put_text(j, "text", v->health.finding[i].text);
         end(j, '}');
     }
@@ -198,6 +199,7 @@ static void upstreams(struct json *j, const struct status *v)
         put_text(j, "why", away ? upstream_why(svc) : NULL);
         put_count(j, "connections", st->connections);
         put_count(j, "requests_total", st->requests);
+        put_count(j, "away_total", serve_requests(v->s, (enum serve_protocol)i, SERVE_AWAY));
         put_count(j, "errors_total", st->errors);
         end(j, '}');
     }
@@ -223,6 +225,7 @@ static const struct row {
     NUMBER("now", "p999_us", p999_ns, 3),
     NUMBER("hour", "ids_issued", hour_issued, 0),
     NUMBER("hour", "requests_failed", hour_failed, 0),
+    NUMBER("hour", "reads_missed", hour_missed, 0),
     NUMBER("hour", "clock_rollbacks", hour_rollbacks, 0),
     NUMBER("hour", "rotations", hour_rotations, 0),
     NUMBER("ids", "issued_total", issued, 0),

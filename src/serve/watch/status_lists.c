@@ -6,8 +6,6 @@
 
 #include "net/upstream/upstream.h"
 
-#include <stdio.h>
-
 typedef bool item_fn(struct status *v, size_t i); /* of functions, not of a struct */
 
 /* ---- lists ------------------------------------------------------------------------------------
@@ -39,7 +37,7 @@ static const char *worry(const struct status *v, int64_t left_ms)
 {
     if (left_ms <= 0)
         return "fail";
-    return !v->s->facts.up && left_ms < v->horizon_ms / 2 ? "warn" : "ok";
+    return !v->s->facts.serves && left_ms < v->horizon_ms / 2 ? "warn" : "ok";
 }
 
 static bool workers(struct status *v, size_t i)
@@ -71,6 +69,7 @@ static bool protocols(struct status *v, size_t i)
     v->protocol_open = (int64_t)svc->connections;
     v->protocol_accepted = (int64_t)svc->accepted;
     v->protocol_failed = (int64_t)serve_requests(v->s, p, SERVE_FAILED);
+    v->protocol_missed = (int64_t)serve_requests(v->s, p, SERVE_MISS);
     v->protocol_requests = 0;
     for (unsigned r = 0; r < SERVE_RESULTS; r++)
         v->protocol_requests += (int64_t)serve_requests(v->s, p, (enum serve_result)r);
@@ -79,21 +78,6 @@ static bool protocols(struct status *v, size_t i)
     v->protocol_p50_ns = p50 > 0 ? p50 : STATUS_UNKNOWN;
     v->protocol_p99_ns = p99 > 0 ? p99 : STATUS_UNKNOWN;
     return true;
-}
-
-static const char *state_of(struct status *v, const struct protocol *p,
-                            const struct net_service *svc)
-{
-    if (!svc || !svc->upstream)
-        return "none";
-    const struct upstream_stats *st = upstream_stats(svc);
-    bool away = !st->up && st->errors > 0;
-    (void)snprintf(v->server_text, sizeof v->server_text, "%s%s%s",
-                   st->up ? "reached"
-                   : away ? "unreachable: "
-                          : "not asked for yet",
-                   away ? upstream_why(svc) : "", p->note ? p->note(v->s) : "");
-    return v->server_text;
 }
 
 /* The protocols that the charts are of. */
@@ -109,18 +93,37 @@ static bool charted(struct status *v, size_t i)
     return false;
 }
 
-/* The servers behind, of each protocol that can have one: from the last row up, Redis first. */
-static bool servers(struct status *v, size_t i)
+/* The i-th service with a server behind it. */
+static const struct net_service *upstream_at(const struct status *v, size_t i, unsigned *p)
 {
-    for (unsigned p = SERVE_PROTOCOLS; p > 0; p--) {
-        const struct protocol *row = protocol_table[p - 1];
-        if (!row->logins || i-- > 0)
-            continue;
-        v->server = row->title;
-        v->server_state = state_of(v, row, v->s->services[p - 1]);
-        return true;
+    for (*p = 0; *p < SERVE_PROTOCOLS; ++*p) {
+        const struct net_service *svc = v->s->services[*p];
+        if (svc && svc->upstream && i-- == 0)
+            return svc;
     }
-    return false;
+    return NULL;
+}
+
+static bool upstreams(struct status *v, size_t i)
+{
+    unsigned p;
+    const struct net_service *svc = upstream_at(v, i, &p);
+    if (!svc)
+        return false;
+    const struct upstream_stats *st = upstream_stats(svc);
+    bool away = !st->up && st->errors > 0;
+    v->upstream = protocol_table[p]->title;
+    v->upstream_state = st->up ? "ok" : away ? "warn" : "info";
+    v->upstream_mark = st->up ? "\xe2\x9c\x93" : away ? "\xe2\x9c\x97" : "\xe2\x80\x93";
+    v->upstream_word = st->up ? "reached" : away ? "unreachable" : "not asked for yet";
+    v->upstream_why = away ? upstream_why(svc) : "";
+    v->upstream_note = protocol_table[p]->note ? protocol_table[p]->note(v->s) : "";
+    v->upstream_for_ms = st->since_us > 0 ? (v->live.end_us - st->since_us) / 1000 : STATUS_UNKNOWN;
+    v->upstream_open = (int64_t)st->connections;
+    v->upstream_requests = (int64_t)st->requests;
+    v->upstream_away = (int64_t)serve_requests(v->s, (enum serve_protocol)p, SERVE_AWAY);
+    v->upstream_errors = (int64_t)st->errors;
+    return true;
 }
 
 /* One that is not kept any more, others having come meanwhile, ends the list. */
@@ -214,6 +217,27 @@ static bool renewed(struct status *v, size_t i)
     return i == 0 && v->renewed_ago_ms != STATUS_UNKNOWN;
 }
 
+static bool has_upstreams(struct status *v, size_t i)
+{
+    unsigned p;
+    return i == 0 && upstream_at(v, 0, &p);
+}
+
+static bool upstream_noted(struct status *v, size_t i)
+{
+    return i == 0 && *v->upstream_note;
+}
+
+static bool upstream_known(struct status *v, size_t i)
+{
+    return i == 0 && v->upstream_for_ms != STATUS_UNKNOWN;
+}
+
+static bool upstream_gone(struct status *v, size_t i)
+{
+    return i == 0 && *v->upstream_why;
+}
+
 static bool event_repeated(struct status *v, size_t i)
 {
     return i == 0 && v->event_times > 1;
@@ -228,10 +252,12 @@ static const struct {
     const char *name;
     item_fn *item;
 } lists[] = {
-    LIST(findings), LIST(checks),    LIST(workers),  LIST(protocols),   LIST(events),
-    LIST(decades),  LIST(is_ok),     LIST(is_warn),  LIST(is_fail),     LIST(has_findings),
-    LIST(back_any), LIST(young),     LIST(answered), LIST(has_latency), LIST(event_repeated),
-    LIST(renewed),  LIST(requested), LIST(early),    LIST(servers),     LIST(charted),
+    LIST(findings),       LIST(checks),        LIST(workers),        LIST(protocols),
+    LIST(events),         LIST(decades),       LIST(is_ok),          LIST(is_warn),
+    LIST(is_fail),        LIST(has_findings),  LIST(back_any),       LIST(young),
+    LIST(answered),       LIST(has_latency),   LIST(event_repeated), LIST(renewed),
+    LIST(requested),      LIST(early),         LIST(upstreams),      LIST(has_upstreams),
+    LIST(upstream_known), LIST(upstream_gone), LIST(upstream_noted), LIST(charted),
 };
 
 int status_item(void *status, struct span list, size_t i)

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -371,9 +372,11 @@ static void users_and_passwords_are_sent(void **state)
     assert_int_equal(describe_url(f, "redis+unix://app:p%%40ss%%2Fw%%3Ad@%s", f->server.socket),
                      COORD_OK);
     assert_int_equal(describe_url(f, "redis://127.0.0.1:%d", port), COORD_REFUSED);
-    coord_says(&f->r, "NOAUTH");
+    coord_says(&f->r, "found -NOAUTH Authentication required.; name one in the URL");
     assert_int_equal(describe_url(f, "redis://:hunter2@127.0.0.1:%d", port), COORD_REFUSED);
-    coord_says(&f->r, "AUTH: expected an answer, found -WRONGPASS");
+    coord_says(&f->r, "AUTH: expected an answer, found -WRONGPASS invalid username-password pair "
+                      "or user is disabled.; the password is that of the URL");
+    assert_null(strstr(f->r.err.text, "hunter2"));
     assert_int_equal(describe_url(f, "redis://weak:weak@127.0.0.1:%d", port), COORD_REFUSED);
     coord_says(&f->r, "NOPERM");
 }
@@ -397,6 +400,45 @@ static void a_password_may_come_from_elsewhere(void **state)
     coord_free(c);
 }
 
+/* Which of them is wrong: the file's, where there is one, hides the URL's. */
+static void a_wrong_password_is_told_with_the_place_it_came_from(void **state)
+{
+    struct fixture *f = *state;
+    char url[64], path[64];
+    struct err e;
+    struct coord *c;
+    struct coord_pool p;
+    DO("CONFIG", "SET", "requirepass", "s3cret");
+    (void)snprintf(url, sizeof url, "redis://:s3cret@127.0.0.1:%d", f->server.port);
+    (void)snprintf(path, sizeof path, "/tmp/sidflake-password-%d", (int)getpid());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs("hunter2\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0600), 0);
+    struct coord_options o = {.url = span_str(url),
+                              .pool = SPAN("p"),
+                              .password = SPAN("hunter2"),
+                              .password_file = path,
+                              .password_of = "coordinator.password_file",
+                              .timeout_us = 1000000,
+                              .clock = clock_system()};
+    assert_int_equal(coord_open(&o, &c, &e), ERR_OK);
+    assert_int_equal(coord_describe(c, &p, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "disabled.; the password is that of coordinator.password_file /tmp/");
+    assert_null(strstr(f->r.err.text, "hunter2"));
+    coord_free(c);
+    (void)unlink(path);
+    o.password = SPAN("");
+    o.password_file = NULL;
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", f->server.port);
+    o.url = span_str(url);
+    assert_int_equal(coord_open(&o, &c, &e), ERR_OK);
+    assert_int_equal(coord_describe(c, &p, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "required.; name one in coordinator.password_file");
+    coord_free(c);
+}
+
 static void databases_are_apart(void **state)
 {
     struct fixture *f = *state;
@@ -407,7 +449,7 @@ static void databases_are_apart(void **state)
     assert_int_equal(describe_url(f, "redis://127.0.0.1:%d/3", port), COORD_NOPOOL);
     assert_int_equal(describe_url(f, "redis+unix://%s?db=3", f->server.socket), COORD_NOPOOL);
     assert_int_equal(describe_url(f, "redis://127.0.0.1:%d/99", port), COORD_REFUSED);
-    coord_says(&f->r, "SELECT");
+    coord_says(&f->r, "SELECT: expected an answer, found -ERR DB index is out of range");
 }
 
 static int64_t since(int64_t start)
@@ -489,6 +531,31 @@ static enum coord_status claim_from_fake(struct fixture *f, const char *bytes, s
     coord_free(c);
     fake_server_stop(&fake);
     return s;
+}
+
+/* One that does not know AUTH quotes what it was sent, maybe not all of it. */
+static void no_word_of_a_server_tells_the_password(void **state)
+{
+    static const char *const replies[] = {
+        "-ERR unknown command 'AUTH', with args beginning with: 'a-long-pa'\r\n",
+        "-ERR what is a-long-password-of-ours-of-more-than-a-few\r\n",
+        "-ERR what is a-long-password-o...\r\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof replies / sizeof *replies; i++) {
+        struct fake_server fake;
+        struct coord_reply r;
+        struct coord_pool p;
+        char url[96];
+        fake_server_start(&fake, replies[i], strlen(replies[i]), 0);
+        (void)snprintf(url, sizeof url, "redis://:a-long-password-of-ours@127.0.0.1:%d", fake.port);
+        struct coord *c = open_url(url);
+        assert_int_equal(coord_describe(c, &p, &r), COORD_REFUSED);
+        coord_free(c);
+        fake_server_stop(&fake);
+        coord_says(&r, "AUTH: expected an answer, found -ERR; the password");
+        assert_null(strstr(r.err.text, "a-long"));
+    }
 }
 
 static void hostile_servers_are_survived(void **state)
@@ -596,10 +663,12 @@ int main(void)
         TEST(a_flushed_script_is_loaded_again),
         TEST(users_and_passwords_are_sent),
         TEST(a_password_may_come_from_elsewhere),
+        TEST(a_wrong_password_is_told_with_the_place_it_came_from),
         TEST(databases_are_apart),
         TEST(a_stopped_server_is_down_within_the_timeout),
         TEST(an_absent_server_is_named),
         TEST(a_busy_server_is_down_and_a_full_one_refuses),
+        cmocka_unit_test(no_word_of_a_server_tells_the_password),
         cmocka_unit_test(hostile_servers_are_survived),
         cmocka_unit_test(a_dripping_server_is_down_within_the_timeout),
         TEST(claims_and_renewals_are_cheap),

@@ -76,12 +76,26 @@ static void no_ids(void **state)
 static void the_coordinator(void **state)
 {
     (void)state;
-    s.facts.up = false;
-    warns("the coordinator is away; IDs go on for 45 min");
+    s.facts.up = s.facts.serves = false;
+    warns("the coordinator is away; IDs can be had until 2026-01-02T00:55:00.000Z, for 45 min");
     strcpy(s.issuer.why, "connection refused");
-    warns("the coordinator is away: connection refused; IDs go on for 45 min");
+    warns("the coordinator is away: connection refused; IDs can be had until "
+          "2026-01-02T00:55:00.000Z, for 45 min");
     s.facts.up = true;
-    warns("the coordinator refuses: connection refused; IDs go on for 45 min");
+    warns("the coordinator refuses: connection refused; IDs can be had until "
+          "2026-01-02T00:55:00.000Z, for 45 min");
+    snowflake_extend(&s.issuer.gen, 2,
+                     START_MS + elapsed_ms + MINUTES(50)); /* a spare takes over */
+    warns("the coordinator refuses: connection refused; IDs can be had until "
+          "2026-01-02T01:00:00.000Z, for 50 min");
+    s.facts.serves = true; /* what is held is renewed */
+    strcpy(s.issuer.why, "none is free");
+    warns("a workerId is waited for: none is free");
+    assert_string_equal(h.finding[0].name, "coordinator");
+    /* Before it has said anything, it is not away. */
+    s.facts.answered = s.facts.up = s.facts.serves = false;
+    s.issuer.why[0] = '\0';
+    well();
 }
 
 static void the_lease(void **state)
@@ -176,6 +190,44 @@ static void the_last_minutes(void **state)
           "would help");
 }
 
+/* A prefix that is mistyped, not the odd key that is none. */
+static void reads_of_what_is_no_id(void **state)
+{
+    (void)state;
+    struct err e;
+    assert_int_equal(names_init(&s.issuer.names, "id:", NULL, 0, &e), ERR_OK);
+    s.requests[SERVE_MEMCACHED][3][SERVE_MISS] = 99;
+    well();
+    s.requests[SERVE_REDIS][3][SERVE_MISS] = 100005;
+    s.requests[SERVE_HTTP][3][SERVE_MISS] = 7; /* paths */
+    warns("100,104 reads in the last 5 minutes were of keys that are no IDs: those begin with "
+          "\"id:\"");
+    assert_string_equal(h.finding[0].name, "misses");
+    s.issuer.gen.stats.issued = 100104;
+    well();
+    names_clear(&s.issuer.names);
+}
+
+/* The clock fails whenever it is the reason. */
+static void the_clock_is_the_reason(void **state)
+{
+    (void)state;
+    const size_t clock = 2;
+    assert_string_equal(health_checks[clock].name, "clock");
+    elapsed_ms += MINUTES(46);
+    judge();
+    assert_int_equal(h.ready, ISSUE_CEILING);
+    assert_false(health_check_fails(&s, clock, h.ready)); /* nobody answers: it is not the clock */
+    s.issuer.ahead_ms = MINUTES(2 * 24 * 60);
+    assert_true(health_check_fails(&s, clock, h.ready));
+    s.issuer.ahead_ms = 0;
+    elapsed_ms = LAYOUT_EPOCH_DEFAULT_MS - START_MS - 1;
+    assert_true(health_check_fails(&s, clock, ISSUE_EPOCH));
+    elapsed_ms = LAYOUT_TIME_MAX; /* the time field is used up */
+    assert_false(health_check_fails(&s, clock, ISSUE_EPOCH));
+    assert_false(health_check_fails(&s, clock, ISSUE_OK));
+}
+
 /* All at once: each is said, and the worst comes first. */
 static void everything(void **state)
 {
@@ -185,7 +237,7 @@ static void everything(void **state)
     assert_true(snowflake_revoke(&s.issuer.gen, 1, &last));
     elapsed_ms = LAYOUT_TIME_MAX - MINUTES(60 * 24 * 2);
     f->held = 1;
-    f->up = false;
+    f->up = f->serves = false;
     f->skew_ms = INT32_MIN;
     f->pool_free = 0;
     f->data_loss = 1;
@@ -195,6 +247,7 @@ static void everything(void **state)
     s.issuer.gen.stats.rotations = UINT32_MAX;
     s.issuer.gen.stats.exhausted = UINT32_MAX;
     s.requests[SERVE_REDIS][3][SERVE_FAILED] = UINT64_MAX;
+    s.requests[SERVE_REDIS][3][SERVE_MISS] = UINT32_MAX;
     history_init(&s.history, rig_mono(NULL) - 1000000);
     judge();
     assert_int_equal(h.state, HEALTH_FAIL);
@@ -207,11 +260,18 @@ static void everything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(all_is_well),      TEST(no_ids),
-        TEST(the_coordinator),  TEST(the_lease),
-        TEST(bounds),           TEST(troubles_of_the_last_hour),
-        TEST(the_next_start),   TEST(everything),
-        TEST(the_last_minutes), TEST(connections_that_the_limit_counts),
+        TEST(all_is_well),
+        TEST(no_ids),
+        TEST(the_coordinator),
+        TEST(the_lease),
+        TEST(bounds),
+        TEST(troubles_of_the_last_hour),
+        TEST(the_next_start),
+        TEST(everything),
+        TEST(the_last_minutes),
+        TEST(connections_that_the_limit_counts),
+        TEST(reads_of_what_is_no_id),
+        TEST(the_clock_is_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,11 +140,12 @@ static void failing(void **state)
 static void warning(void **state)
 {
     (void)state;
-    s.facts.up = false;
+    s.facts.up = s.facts.serves = false;
     s.facts.tenure_start_ms = START_MS + elapsed_ms - 1000;
     elapsed_ms += MINUTES(20);
     has("<section class=\"state warn\"");
-    has("<li>the coordinator is away; IDs go on for 25 min</li>");
+    has("<li>the coordinator is away; IDs can be had until 2026-01-02T00:55:00.000Z, for 25 "
+        "min</li>");
     has("class=\"bar warn\"");
     s.facts.tenure_start_ms = START_MS + elapsed_ms - 1000;
     has("A new tenure: its reservations are short for the first 2 min.");

@@ -1,0 +1,78 @@
+#include "lease/trouble.h"
+
+#define REMIND_MS 60000 /* a trouble that goes on is told again, one without failures is over */
+#define CHANGE_MS 10000
+
+/* Nothing is needed but somebody who answers: 0. */
+static unsigned needs(const struct trouble_call *c)
+{
+    static const unsigned of[] = {
+        [LEASE_DESCRIBE] = 1, [LEASE_INIT] = 2,  [LEASE_RELEASE] = 2,
+        [LEASE_RENEW] = 3,    [LEASE_CLAIM] = 4, [LEASE_FINISHED] = 0,
+    };
+    return c->answered ? of[c->kind] : 0;
+}
+
+/* FNV-1a of what is no digit. */
+static uint32_t reason_of(const char *why)
+{
+    uint32_t h = 2166136261u;
+    for (; *why; why++)
+        if (*why < '0' || *why > '9')
+            h = (h ^ (unsigned char)*why) * 16777619u;
+    return h;
+}
+
+static bool is_over(struct trouble *t, const struct trouble_call *c)
+{
+    bool quiet = c->mono_ms - t->failed_ms >= REMIND_MS;
+    if (t->status == COORD_OK || (needs(c) < t->needs && !quiet))
+        return false;
+    t->status = COORD_OK;
+    t->needs = 0;
+    return true;
+}
+
+bool trouble_is_news(struct trouble *t, const struct trouble_call *c)
+{
+    if (c->status == COORD_OK)
+        return is_over(t, c);
+    uint32_t reason = reason_of(c->why);
+    bool began = t->status == COORD_OK;
+    bool same = t->status == c->status && t->answered == c->answered && t->reason == reason;
+    t->failed_ms = c->mono_ms;
+    if (needs(c) > t->needs)
+        t->needs = needs(c);
+    if (!began && !log_limit_pass(same ? &t->remind : &t->change, c->mono_ms,
+                                  same ? REMIND_MS : CHANGE_MS, NULL))
+        return false;
+    t->remind.next_ms = c->mono_ms + REMIND_MS;
+    t->status = c->status;
+    t->answered = c->answered;
+    t->reason = reason;
+    return true;
+}
+
+enum log_level trouble_level(const struct trouble *t)
+{
+    return t->status == COORD_OK || t->status == COORD_WAIT ? LOG_LVL_INFO : LOG_LVL_ERROR;
+}
+
+const char *trouble_message(const struct trouble *t)
+{
+    static const char *const messages[] = {
+        [COORD_OK] = "coordinator answers again",
+        [COORD_WAIT] = "a workerId is waited for",
+        [COORD_EXHAUSTED] = "no workerId is free",
+        [COORD_LOST] = "coordinator refuses",
+        [COORD_NOPOOL] = "no pool",
+        [COORD_EXISTS] = "coordinator refuses",
+        [COORD_WRONGPOOL] = "the pool is another one",
+        [COORD_BADCLOCK] = "the coordinator's clock is behind its own past",
+        [COORD_SKEW] = "clocks differ",
+        [COORD_CLOSED] = "the pool is closed",
+        [COORD_REFUSED] = "coordinator refuses",
+        [COORD_DOWN] = "coordinator down",
+    };
+    return t->status == COORD_DOWN && t->answered ? "coordinator not ready" : messages[t->status];
+}
