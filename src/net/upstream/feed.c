@@ -4,6 +4,8 @@
  *     what the framer wants to see again + one read
  *     [ ...ply of A | reply of A | reply of B | push to B | rep ]
  *       `------ one send --------'`------ one send -------'  `-- kept
+ *
+ * What a service is told of in parts, and adds to, is put together first: the parts are many.
  */
 #include "net/upstream/links.h"
 
@@ -11,21 +13,34 @@
 #include <sys/socket.h>
 
 #define LOUD    ((size_t)64 << 10) /* bytes of a reply that should not have come on a shared link */
+#define GATHER  ((size_t)64 << 10) /* bytes put together before they are sent */
 #define AVERAGE 32                 /* replies that count */
 
 struct feeding {
     struct upstream_link *l;
     struct span in;   /* not framed yet */
-    struct span run;  /* framed, for one client, not delivered */
+    struct buf told;  /* in net.out: for one client, not delivered … */
+    struct span run;  /* … and behind that, framed */
     struct relay *to; /* that client; NULL: nobody */
 };
 
 /* A relay that expects no more goes with its connection. */
 static void deliver(struct feeding *d)
 {
-    struct relay *r = d->to;
-    if (d->run.n > 0 && r && r->c && !conn_deliver(r->c, d->run))
-        d->to = NULL;
+    const struct span all[] = {buf_span(&d->told), d->run};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].n > 0 && d->to && d->to->c && !conn_deliver(d->to->c, all[i]))
+            d->to = NULL;
+    d->told.n = d->run.n = 0;
+}
+
+/* A service can write behind it. */
+static void gather(struct feeding *d)
+{
+    if (d->told.n + d->run.n > GATHER)
+        deliver(d);
+    if (d->run.n > 0)
+        buf_put_span(&d->told, d->run);
     d->run.n = 0;
 }
 
@@ -75,20 +90,21 @@ static void measure(struct upstream_link *l, struct relay *r, size_t used)
     link_replace(l);
 }
 
-/* Shows the frame to the service, and sends the client what the service writes. */
+/* Shows the frame to the service, and has what it writes for the client. */
 static void tell(struct feeding *d, struct relay *r)
 {
-    struct buf out;
-    struct net *n = d->l->up->net;
-    deliver(d);
+    gather(d);
     if (d->l->state != LINK_OPEN || !r || !r->c)
         return;
-    buf_init(&out, n->out, NET_OUT_MAX);
-    r->c->svc->heard(r->c->svc, r->c->session, &d->l->frame, &out);
-    if (out.failed)
-        conn_close(r->c);
-    else if (out.n > 0)
-        (void)conn_deliver(r->c, buf_span(&out));
+    struct conn *c = r->c;
+    size_t had = d->told.n;
+    c->svc->heard(c->svc, c->session, &d->l->frame, &d->told);
+    if (!d->told.failed)
+        return;
+    buf_truncate(&d->told, had);
+    deliver(d);
+    d->to = NULL;
+    conn_close(c); /* if that has not */
 }
 
 /* A moving average of the size of a reply on a link. */
@@ -106,7 +122,7 @@ static void answered(struct feeding *d, uint32_t n, size_t bytes)
     struct expect *head = &l->fifo[l->fifo_at];
     struct relay *r = head->r;
     if (!r->c) { /* it ends here, perhaps */
-        d->run.n = 0;
+        d->told.n = d->run.n = 0;
         d->to = NULL;
     }
     if (head->flags & UPSTREAM_PATIENT)
@@ -220,7 +236,7 @@ static bool frame_all(struct feeding *d)
         if (!skipped)
             add(d, r, used - l->frame.drop);
         measure(l, r, used);
-        if (skipped || l->frame.drop > 0 || v == FRAME_PART)
+        if (skipped || (l->frame.drop > 0 && v != FRAME_PART))
             deliver(d);
         d->in = span_skip(d->in, used);
         if (v == FRAME_BAD) {
@@ -280,6 +296,7 @@ void feed(struct upstream_link *l)
     (void)kept_take(n, &l->in, n->up);
     l->since_us = clock_mono_us(n->conf.clock);
     struct feeding d = {.l = l, .in = span_of(n->up, kept + (size_t)got)};
+    buf_init(&d.told, n->out, NET_OUT_MAX);
     if (!frame_all(&d))
         return;
     if (l->done)

@@ -306,8 +306,8 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
     bool optional = !r->own && r->loud && lane < UPSTREAM_OWN && lets_in_more(up, lane);
     if (!choose(r, up, lane, optional))
         return UPSTREAM_DOWN;
-    bool moves = !r->own && (optional || lane >= UPSTREAM_OWN || up->shared[lane] != r->l);
-    if (moves)
+    bool moves = optional || lane >= UPSTREAM_OWN || up->shared[lane] != r->l;
+    if (!r->own && r->pending > 0 && moves)
         return UPSTREAM_BUSY; /* until nothing is expected on the old link */
     uint32_t share = link_share(r->l, r);
     if (r->pending >= share && lane != UPSTREAM_REST) { /* a rest belongs to what was let through */

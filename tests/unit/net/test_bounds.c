@@ -396,6 +396,83 @@ static void many_replies_for_nobody_make_a_shared_link_make_way(void **state)
     (void)close(two);
 }
 
+/* They are no trouble that is added up: a link has as many for nobody as are still to come. */
+static void replies_for_nobody_that_have_come_are_no_matter(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int good = dial(&b), shared = served_by(two, good, "share");
+    for (int i = 0; i < 70; i++) {
+        int c = dial(&b);
+        say(c, "share x\n");
+        expect(shared, "x\n");
+        (void)setsockopt(c, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1},
+                         sizeof(struct linger)); /* it does not wait for its reply */
+        (void)close(c);
+        NET_AWAIT(net_bench_connections(&b) == 1);
+        say(shared, "OK\r\n");
+        served_at(shared, good);
+    }
+    (void)close(good);
+    (void)close(shared);
+    (void)close(two);
+}
+
+/* Where there may be one link of a client's own, there may be one that is replaced. */
+static void a_shared_link_makes_way_where_there_may_be_one_more(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    owned_max = 1;
+    start("127.0.0.2");
+    int good = dial(&b), large = dial(&b), old = with_large_value(two, good, large);
+    int new = accepted(two);
+    expect_end(old);
+    served_at(new, good);
+    (void)close(old);
+    (void)close(new);
+    (void)close(good);
+    (void)close(large);
+    (void)close(two);
+}
+
+/* Those that have replies to bring are no more than half of all that there may be. */
+static void links_that_were_replaced_leave_half_to_others(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), link[3], large[3], other[3];
+    owned_max = 3;
+    start("127.0.0.2");
+    int good = dial(&b);
+    link[0] = served_by(two, good, "share");
+    for (int i = 0; i < 3; i++) {
+        pass(100); /* it has taken the place of the one before */
+        say(large[i] = dial(&b), "fetch big\n");
+        expect(link[i], "big\n");
+        say(other[i] = dial(&b), "share wait\n");
+        expect(link[i], "wait\n");
+        say(link[i], "VALUE big 0 102400\r\n");
+        say_line(link[i], LARGE);
+        say(link[i], "END\r\n");
+        expect(large[i], "VALUE big 0 102400\r\n");
+        take(large[i], LARGE + 2);
+        expect(large[i], "END\r\n");
+        if (i < 2)
+            link[i + 1] = accepted(two);
+    }
+    assert_true(nobody_comes(two));
+    for (int i = 0; i < 3; i++) {
+        say(link[i], "OK\r\n");
+        expect(other[i], "OK\r\n");
+        (void)close(link[i]);
+        (void)close(large[i]);
+        (void)close(other[i]);
+    }
+    (void)close(good);
+    (void)close(two);
+}
+
 static void links_of_ones_own_are_limited(void **state)
 {
     (void)state;
@@ -595,6 +672,9 @@ int main(void)
         BENCH(a_shared_link_stays_while_no_other_is_let_in),
         BENCH(a_successor_takes_the_place_of_one_that_broke),
         BENCH(many_replies_for_nobody_make_a_shared_link_make_way),
+        BENCH(replies_for_nobody_that_have_come_are_no_matter),
+        BENCH(a_shared_link_makes_way_where_there_may_be_one_more),
+        BENCH(links_that_were_replaced_leave_half_to_others),
         BENCH(links_of_ones_own_are_limited),
         BENCH(who_sends_much_has_a_link_of_its_own_behind_the_first),
         BENCH(where_there_is_none_it_sends_one_at_a_time),

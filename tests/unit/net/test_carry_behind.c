@@ -293,6 +293,73 @@ static void what_is_subscribed_to_goes_over(void **state)
     (void)close(link);
 }
 
+/* Two upgrades, one after the other: what its client has said on it holds all the same. */
+static void a_link_that_was_not_used_since_goes_over_again(void **state)
+{
+    (void)state;
+    struct parcel_record r;
+    enum parcel_purpose purpose = PARCEL_TAKE;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    int fd = dial(&a);
+    say(fd, "up one\n");
+    int link = accepted(), links = 0;
+    expect(link, "one\n");
+    say(link, "1\r\n");
+    expect(fd, "1\r\n");
+    assert_int_equal(leave(), 3);
+    take_over_behind();
+    buf_truncate(&parcel, 0);
+    net_bench_call(&b, do_pack, &purpose);
+    assert_int_equal(lost, 0);
+    for (struct span in = buf_span(&parcel); parcel_next(&in, &r);)
+        links += r.kind == PARCEL_LINK;
+    assert_int_equal(links, 1);
+    (void)close(fd);
+    (void)close(link);
+}
+
+/* On the link that all share; heard there, and answered. */
+static int asks_for_much(int client, int link)
+{
+    static char text[40000], got[sizeof text];
+    memcpy(text, "share ", 6);
+    memset(text + 6, 'x', sizeof text - 7);
+    text[sizeof text - 1] = '\n';
+    assert_int_equal(send(client, text, sizeof text, MSG_NOSIGNAL), sizeof text);
+    link = link >= 0 ? link : accepted();
+    assert_int_equal(recv(link, got, sizeof text - 6, MSG_WAITALL), sizeof text - 6);
+    say(link, "OK\r\n");
+    expect(client, "OK\r\n");
+    return link;
+}
+
+/* Nor is it lost who has one that he does not need: half are for others. */
+static void links_that_nobody_needs_count_as_such(void **state)
+{
+    (void)state;
+    owned_max = 2;
+    net_bench_start(&a, NULL);
+    net_bench_call(&a, do_upstream, server_address);
+    int loud = dial(&a), other = dial(&a), shared = asks_for_much(loud, -1);
+    say(loud, "share two\n");
+    int own = accepted();
+    expect(own, "two\n");
+    say(own, "2\r\n");
+    expect(loud, "2\r\n");
+    assert_int_equal(leave(), 4);
+    take_over_behind();
+    expect_end(shared);
+    int next = asks_for_much(other, -1);
+    say(other, "share three\n");
+    expect(next, "three\n");
+    (void)close(loud);
+    (void)close(other);
+    (void)close(own);
+    (void)close(next);
+    (void)close(shared);
+}
+
 static void what_goes_through_still_does(void **state)
 {
     (void)state;
@@ -539,6 +606,8 @@ int main(void)
         BEHIND(what_was_sent_before_arrives_though_the_client_goes),
         BEHIND(acknowledgements_to_come_go_over),
         BEHIND(what_is_subscribed_to_goes_over),
+        BEHIND(a_link_that_was_not_used_since_goes_over_again),
+        BEHIND(links_that_nobody_needs_count_as_such),
         BEHIND(what_goes_through_still_does),
         BEHIND(half_a_reply_is_not_carried),
         BEHIND(half_a_value_is_not_carried),

@@ -198,6 +198,32 @@ static void who_had_a_large_reply_has_a_link_of_its_own_for_all(void **state)
     (void)close(two);
 }
 
+/* It needs none: where none can even be begun the shared one will do, at once. */
+static void who_cannot_have_one_here_shares_all_the_same(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "share");
+    say(c, "fetch a\n");
+    expect(link, "a\n");
+    send_value(link, (size_t)100 << 10);
+    take_value(c, (size_t)100 << 10);
+    int next = accepted(two);
+    expect_end(link);
+    struct rlimit was, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = was;
+    none.rlim_cur = 3; /* what is open stays open */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    served_at(next, c);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    (void)close(next);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
 static void do_renew(struct net_bench *n, void *arg)
 {
     (void)arg;
@@ -356,6 +382,7 @@ int main(void)
         BENCH(who_was_called_in_vain_is_the_next_all_the_same),
         BENCH(a_shared_link_that_took_what_nobody_expects_is_given_up),
         BENCH(who_had_a_large_reply_has_a_link_of_its_own_for_all),
+        BENCH(who_cannot_have_one_here_shares_all_the_same),
         BENCH(on_a_new_link_nobody_is_subscribed),
         BENCH(the_rest_of_a_request_goes_on_while_others_rest),
         BENCH(what_a_server_does_not_take_has_a_time_too),

@@ -1,0 +1,123 @@
+/* Replies that a service is told of in parts, and adds to: of many parts, few writes. */
+#include "unit/net/upstream_rig.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#define VALUES 400
+
+static _Atomic unsigned writes;
+
+/* In the place of libc's, for the test and the loop. */
+ssize_t send(int fd, const void *p, size_t n, int flags)
+{
+    writes++;
+    return syscall(SYS_sendto, fd, p, n, flags, NULL, 0);
+}
+
+static struct net_step merge(struct net_service *svc, void *session, struct span in,
+                             struct net_turn *turn, struct buf *out)
+{
+    (void)svc, (void)session, (void)out;
+    const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
+    if (!end)
+        return (struct net_step){.verdict = NET_MORE};
+    if (upstream_ready(turn, UPSTREAM_TEXT) == UPSTREAM_BUSY)
+        return (struct net_step){.verdict = NET_BEHIND};
+    size_t used = (size_t)(end - in.p) + 1;
+    upstream_send(turn, span_of(in.p, used));
+    upstream_expect(turn, FRAME_MC_MERGE, 1, 0);
+    return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
+}
+
+/* What may be as long as all that is put together before it is sent. */
+static struct span addition;
+
+static void add(struct net_service *svc, void *session, const struct frame *f, struct buf *out)
+{
+    (void)svc, (void)session, (void)f;
+    buf_put_span(out, addition);
+}
+
+/* The reply, with what stands before each of its parts. */
+static void expect_parts(int client)
+{
+    char *text = malloc(addition.n + 64);
+    assert_non_null(text);
+    memcpy(text, addition.p, addition.n);
+    for (int i = 0; i < VALUES; i++) {
+        (void)snprintf(text + addition.n, 64, "VALUE key-%03d 0 1\r\nx\r\n", i);
+        expect(client, text);
+    }
+    (void)snprintf(text + addition.n, 64, "END\r\n");
+    expect(client, text);
+    free(text);
+}
+
+static void say_values(int link)
+{
+    static char reply[VALUES * 32 + 8];
+    size_t n = 0;
+    for (int i = 0; i < VALUES; i++)
+        n += (size_t)snprintf(reply + n, sizeof reply - n, "VALUE key-%03d 0 1\r\nx\r\n", i);
+    (void)snprintf(reply + n, sizeof reply - n, "END\r\n");
+    say(link, reply);
+}
+
+/* Each takes from all others' time. */
+static void many_parts_are_written_together(void **state)
+{
+    (void)state;
+    int server = listen_at("127.0.0.2");
+    b.svc.serve = merge;
+    b.svc.heard = add;
+    addition = SPAN("(added)");
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "get\n");
+    int link = accepted(server);
+    expect(link, "get\n");
+    unsigned before = writes;
+    say_values(link);
+    expect_parts(c);
+    assert_in_range(writes - before, 2, VALUES / 10);
+    (void)close(c);
+    (void)close(link);
+    (void)close(server);
+}
+
+static void what_is_more_than_is_put_together_comes_in_order(void **state)
+{
+    (void)state;
+    static char much[3000];
+    int server = listen_at("127.0.0.2");
+    b.svc.serve = merge;
+    b.svc.heard = add;
+    memset(much, 'y', sizeof much);
+    addition = span_of(much, sizeof much);
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b);
+    say(c, "get\n");
+    int link = accepted(server);
+    expect(link, "get\n");
+    say(d, "get\n");
+    expect(link, "get\n");
+    say_values(link);
+    say_values(link);
+    expect_parts(c);
+    expect_parts(d);
+    (void)close(c);
+    (void)close(d);
+    (void)close(link);
+    (void)close(server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BENCH(many_parts_are_written_together),
+        BENCH(what_is_more_than_is_put_together_comes_in_order),
+    };
+    return cmocka_run_group_tests_name("net/told", tests, NULL, NULL);
+}
