@@ -1,4 +1,5 @@
-# Packages and the container image, all below build/dist. Included by the Makefile; uses $(VERSION).
+# Packages and the container image, all below build/dist. Included by the Makefile; uses $(VERSION), and
+# for ARCH=arm64 what that chose.
 #
 # They are built from the last commit, and two builds of one commit are identical; SOURCE=worktree
 # takes the files as they are instead. See packaging/README.md.
@@ -15,6 +16,20 @@ IMAGE ?= sidflake:$(VERSION)
 # project is known. Where yours can be read in a browser, `make alerts RUNBOOK_URL=https://...`.
 RUNBOOK_URL ?= file:///usr/share/doc/sidflake/RUNBOOK.md
 
+# As Debian and RPM call what is built for, and what a build for another architecture is told.
+DEB_ARCH = $(or $(ARCH),$(shell dpkg --print-architecture))
+RPM_ARCH = $(or $(CPU),$(shell uname -m))
+ifneq ($(ARCH),)
+CROSS_ENV = SYSROOT=$(CURDIR)/$(SYSROOT) EMULATOR='$(EMULATOR)' AR=$(AR) \
+	CC='$(TRIPLET)-gcc --sysroot=$(CURDIR)/$(SYSROOT) -ffile-prefix-map=$(CURDIR)/$(SYSROOT)='
+endif
+# Of this make a package's own learns nothing but that.
+CLEAN_ENV = env $(addprefix -u ,MAKEFLAGS MAKELEVEL MFLAGS ARCH SYSROOT EMULATOR) \
+	SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) $(CROSS_ENV)
+
+# prepared JOB: what the job needs, and the source.
+prepared = @$(MAKE) --no-print-directory deps && tools/install-deps $(1) && SOURCE=$(SOURCE) packaging/stage $(STAGED)
+
 .PHONY: deb rpm image alerts release check-files check-packaging
 
 # They share the staged source.
@@ -23,35 +38,31 @@ ifneq ($(filter deb rpm image check-packaging,$(MAKECMDGOALS)),)
 endif
 
 deb:
-	@tools/install-deps build deb
-	@SOURCE=$(SOURCE) packaging/stage $(STAGED)
+	$(call prepared,deb)
 	cp -r $(STAGED)/packaging/debian $(STAGED)/debian
-	rm -f $(DIST)/*.deb $(DIST)/*.changes $(DIST)/*.buildinfo
-	cd $(STAGED) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) \
-		dpkg-buildpackage -b -us -uc
+	rm -f $(foreach e,deb changes buildinfo,$(DIST)/*_$(DEB_ARCH).$(e))
+	cd $(STAGED) && $(CLEAN_ENV) dpkg-buildpackage -b -us -uc $(ARCH:%=-d -a%)
 	@rm -rf $(STAGED)
-	@ls -l $(DIST)/*.deb
+	@ls -l $(DIST)/*_$(DEB_ARCH).deb
 
 # Debian's rpmbuild knows no installed rpm, so that it cannot check BuildRequires.
 rpm:
-	@tools/install-deps build rpm
-	@SOURCE=$(SOURCE) packaging/stage $(STAGED)
-	rm -rf $(DIST)/rpmbuild $(DIST)/*.rpm
+	$(call prepared,rpm)
+	rm -rf $(DIST)/rpmbuild $(DIST)/*.$(RPM_ARCH).rpm $(if $(ARCH),,$(DIST)/*.src.rpm)
 	mkdir -p $(DIST)/rpmbuild/SOURCES
 	tar -c --sort=name --owner=0 --group=0 --mtime=@$(SOURCE_EPOCH) -C $(DIST) sidflake-$(VERSION) | \
 		gzip -n >$(DIST)/rpmbuild/SOURCES/sidflake-$(VERSION).tar.gz
-	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) \
-		rpmbuild -ba --define '_topdir $(CURDIR)/$(DIST)/rpmbuild' \
+	$(CLEAN_ENV) rpmbuild $(if $(ARCH),-bb,-ba) --define '_topdir $(CURDIR)/$(DIST)/rpmbuild' \
+		$(CPU:%=--target % --define '__strip $(TRIPLET)-strip' --define '__objdump $(TRIPLET)-objdump') \
 		$(if $(wildcard /etc/debian_version),--nodeps) $(STAGED)/packaging/rpm/sidflake.spec
-	mv $(DIST)/rpmbuild/RPMS/*/*.rpm $(DIST)/rpmbuild/SRPMS/*.rpm $(DIST)
+	mv $(DIST)/rpmbuild/RPMS/*/*.rpm $(if $(ARCH),,$(DIST)/rpmbuild/SRPMS/*.rpm) $(DIST)
 	@rm -rf $(STAGED) $(DIST)/rpmbuild
-	@ls -l $(DIST)/*.rpm
+	@ls -l $(DIST)/*.$(RPM_ARCH).rpm
 
 image:
-	@tools/install-deps build image
-	@SOURCE=$(SOURCE) packaging/stage $(STAGED)
-	REVISION=$(shell git rev-parse HEAD 2>/dev/null) SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) \
-		packaging/image/build $(STAGED) $(DIST) $(IMAGE)
+	$(call prepared,image)
+	$(CLEAN_ENV) REVISION=$(shell git rev-parse HEAD 2>/dev/null) \
+		packaging/image/build $(STAGED) $(DIST) $(IMAGE) $(ARCH)
 	@rm -rf $(STAGED)
 
 alerts:
@@ -64,5 +75,5 @@ check-files: programs
 	@tools/install-deps files
 	@packaging/check-files
 
-check-packaging: check-files deb rpm $(if $(shell command -v buildah),image)
-	packaging/check $(DIST)
+check-packaging: $(if $(ARCH),,check-files) deb rpm $(if $(shell command -v buildah),image)
+	EMULATOR='$(EMULATOR)' packaging/check $(DIST) $(ARCH)

@@ -11,9 +11,9 @@
 # Plain is the interpreter that Redis embeds.
 SIM_LUA ?= plain
 SIM_LUA_LIBS_plain := -llua5.1
-SIM_LUA_INCLUDE_plain := -I/usr/include/lua5.1
+SIM_LUA_INCLUDE_plain := -I$(SYSROOT)/usr/include/lua5.1
 SIM_LUA_LIBS_jit := -lluajit-5.1
-SIM_LUA_INCLUDE_jit := -I/usr/include/luajit-2.1
+SIM_LUA_INCLUDE_jit := -I$(SYSROOT)/usr/include/luajit-2.1
 ifeq ($(SIM_LUA_LIBS_$(SIM_LUA)),)
 $(error SIM_LUA must be plain or jit, found "$(SIM_LUA)")
 endif

@@ -430,7 +430,7 @@ static void say_as_much_as_is_taken(int fd)
     static char much[1000 * (sizeof hush - 1)];
     for (size_t i = 0; i < sizeof much; i += sizeof hush - 1)
         memcpy(much + i, hush, sizeof hush - 1);
-    for (size_t n = 0; poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, 200) == 1;) {
+    for (size_t n = 0; poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, 1000) == 1;) {
         ssize_t r = send(fd, much + n, sizeof much - n, MSG_NOSIGNAL | MSG_DONTWAIT);
         assert_true(r > 0);
         n = (n + (size_t)r) % sizeof much;
