@@ -207,7 +207,7 @@ static void a_stranger_takes_no_pool_whose_identity_was_said(void **state)
         ALL(s, coord_init(c, &in, &reply));
         assert_int_equal(s, COORD_OK);
         ALL(s, (item = setup_renewal(&x, 91, 92),
-                 coord_renew(c, SETUP_IDENTITY_OTHER, &by, &item, 1, setup_terms(), &reply)));
+                coord_renew(c, SETUP_IDENTITY_OTHER, &by, &item, 1, setup_terms(), &reply)));
         assert_int_equal(s, said ? COORD_WRONGPOOL : COORD_OK);
         assert_string_equal(described().identity, said ? SETUP_IDENTITY : SETUP_IDENTITY_OTHER);
     }
@@ -230,7 +230,7 @@ static void a_stranger_is_not_heard_by_a_clock_that_is_behind(void **state)
         assert_int_equal(claim(1, &y), COORD_OK);
         pair.clock.ms -= 2 * S + behind;
         ALL(s, (item = setup_renewal(&x, 91, 92),
-                 coord_renew(c, SETUP_IDENTITY_OTHER, &by, &item, 1, setup_terms(), &reply)));
+                coord_renew(c, SETUP_IDENTITY_OTHER, &by, &item, 1, setup_terms(), &reply)));
         assert_int_equal(s, COORD_WRONGPOOL);
         (void)described();
         assert_int_equal(reply.era, behind ? 1 : 2);
