@@ -103,8 +103,9 @@ struct store_ops {
      * in each transaction. */
     const char *(*fingerprint)(struct store *s);
 
-    /* MAY: asked with a new pool written and not committed. COORD_OK, or by nobody's word it must
-     * not be made (coord_init.unattended), and *r says why. Absent: a store that cannot tell. */
+    /* MAY: asked when a new pool is written and not committed yet. COORD_OK: it may be made.
+     * Otherwise it is rolled back, and *r says why: nobody said that its ID space is fresh
+     * (coord_init.unattended), and somebody may have used it. Absent: nothing is refused. */
     enum coord_status (*vouch)(struct store *s, const struct coord_init *in, struct coord_reply *r);
 
     /* COORD_OK: it took effect, or it wrote nothing. Otherwise *r says why:
