@@ -1,5 +1,4 @@
-/* The driver of SQLite pools: what is SQLite's alone of an operation, and the rest to transact.c.
- */
+/* The driver of SQLite pools: what is SQLite's alone of an operation; the rest is transact.c's. */
 #include "coord/sqlite.h"
 #include "base/buf.h"
 #include "base/timefmt.h"
