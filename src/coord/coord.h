@@ -322,7 +322,8 @@ struct coord_options {
 
 struct coord;
 
-/* The driver's side. All MUST unless marked MAY; the wrappers below check the arguments. */
+/* The driver's side. All MUST unless marked MAY; the wrappers below check the arguments. A driver
+ * whose pool is in a store with transactions has its operations from transact.h. */
 struct coord_driver {
     const char *const *schemes; /* NULL-terminated: "redis", "redis+unix" */
     /* Reads the URL and allocates; connects to nothing. */
@@ -357,7 +358,7 @@ struct coord {
     const struct coord_driver *driver;
 };
 
-/* The table of drivers: the one line a new driver adds. NULL-terminated. */
+/* The table of drivers: the one line that a new one adds, and its name below. NULL-terminated. */
 extern const struct coord_driver *const coord_drivers[];
 extern const struct coord_driver coord_redis, coord_sqlite, coord_static;
 

@@ -69,7 +69,7 @@ static bool has_moved(const struct rules *u)
     return strcmp(u->fingerprint, u->pool.fingerprint) != 0;
 }
 
-/* The file is one that was set back: what the fingerprint ends with is of the tally. */
+/* The store knows that it was set back: see store_ops.fingerprint. */
 static bool is_set_back(const struct rules *u)
 {
     const char *now = strrchr(u->fingerprint, ':'), *then = strrchr(u->pool.fingerprint, ':');

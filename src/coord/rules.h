@@ -52,7 +52,8 @@
  *
  * Invariants
  *   - Each call stands within one transaction of the caller's, which is committed whatever the
- *     status, unless the store has failed: what the rules changed before they refused stays.
+ *     status, unless the store has failed: what the rules changed before they refused stays. After
+ *     a conflict the same call comes again, in another transaction (transact.h).
  *   - now_ms was read after the transaction had its lock, so that it rises with the transactions.
  */
 #ifndef SIDFLAKE_COORD_RULES_H

@@ -1,72 +1,48 @@
 /*
- * A pool in an SQLite file: the rows, and nothing of what they mean.
+ * A store with transactions, as the rules see it: the rows of pools, and nothing of what they mean.
+ * Each store fills in the table below; rules.c runs over it, within transact.c.
  *
- *   pool    one row per pool of the file: the fields of the script's hash
- *   worker  one row per workerId with a record; due is its place in the index of held ones
- *           (what the script has in its zset), NULL where it is not in it
- *   queue   the free list in order of seq, which only rises
- *   tally   one row: how far the file is (tally.h)
- *   past    a row for each of the latest transactions: what an earlier program's tally lacks
+ *   pool    one row per pool: the fields of the script's hash
+ *   record  one per workerId that was ever granted; due is its place in the index of held ones
+ *           (what the script has in its zset), or it has none
+ *   who     a text beside a record
+ *   queue   the free list, first in, first out
  *
- * Invariants
- *   - Failure is sticky: after one, calls do nothing and answer as if there were no row. Whoever
- *     opened the transaction looks at rc once, at the end, and rolls back.
- *   - A number outside 0..2^53-1, or of another type, makes its row unreadable, never a wrong one.
- *   - All calls stand within a transaction of the caller's.
+ * What every store promises
+ *   - A transaction takes effect as a whole, at its commit, or not at all. What is committed
+ *     outlives the store's own crash.
+ *   - Those that write stand one after another, whoever runs them, and `now` rises along that
+ *     order. How that is had is the store's: a lock that begin waits for, or a comparison at commit
+ *     that says conflict. One that reads sees what one moment had, no earlier than its begin.
+ *   - A call sees what the calls before it in its transaction wrote. Writes answer nothing, so a
+ *     store may keep them back until something that depends on them is read, or the commit.
+ *   - Failure is sticky: after one, calls do nothing and answer as if there were no row. The rules
+ *     go on with such answers, and come to an end; commit says what became of it, once.
+ *   - What was read before a conflict need not belong together, and is never told to anybody.
+ *   - A number outside 0..COORD_NUMBER_MAX, or of another type, makes its row unreadable, never a
+ *     wrong one.
+ *   - One thread at a time, one transaction at a time, which ends with commit or rollback.
  */
 #ifndef SIDFLAKE_COORD_STORE_H
 #define SIDFLAKE_COORD_STORE_H
 
 #include "coord/coord.h"
-#include "coord/tally.h"
 
-#define STORE_PAST_MAX        256
-#define STORE_FINGERPRINT_MAX (TALLY_INODE_MAX + 20) /* NUL included */
+#define STORE_FINGERPRINT_MAX 96 /* NUL included */
 
-struct sqlite3;
-struct sqlite3_stmt;
-
-/* One for each statement of the table in store.c. */
-enum store_sql {
-    STORE_BEGIN,
-    STORE_BEGIN_READ,
-    STORE_COMMIT,
-    STORE_ROLLBACK,
-    STORE_TALLY_MAKE,
-    STORE_TALLY_GET,
-    STORE_TALLY_SET,
-    STORE_PAST_MAKE,
-    STORE_PAST_GET,
-    STORE_PAST_LACKS,
-    STORE_PAST_SET,
-    STORE_PAST_DROP,
-    STORE_POOL_GET,
-    STORE_POOL_ADD,
-    STORE_POOL_SET,
-    STORE_RECORD_GET,
-    STORE_RECORD_SET,
-    STORE_DUE_SET,
-    STORE_DUE_LIST,
-    STORE_DUE_COUNT,
-    STORE_WHO_SET,
-    STORE_QUEUE_HEAD,
-    STORE_QUEUE_DROP,
-    STORE_QUEUE_ADD,
-    STORE_QUEUE_FILL,
-    STORE_QUEUE_REMOVE,
-    STORE_QUEUE_COUNT,
-    STORE_ALL_RECORDS,
-    STORE_ALL_QUEUE,
-    STORE_ALL_DUE,
-    STORE_SQLS
+/* First member of each store's own struct. */
+struct store {
+    const struct store_ops *ops;
 };
 
-struct store {
-    struct sqlite3 *db; /* NULL: not open */
-    struct sqlite3_stmt *stmt[STORE_SQLS];
-    int rc;        /* SQLite's extended result code; 0 while all is well */
-    int64_t pool;  /* row of the pool that is worked on */
-    char why[256]; /* SQLite's text for rc, and the system's where it has one */
+/* What a transaction is for. */
+enum store_access {
+    STORE_READ,     /* nothing is written */
+    STORE_READ_ALL, /* nothing is written, and an operator wants to see everything: who can check
+                       what it keeps does it, and damage is a failure */
+    STORE_WRITE,
+    STORE_CREATE /* writes, and makes what a first pool needs, a file or tables, where it is missing
+                  */
 };
 
 /* The script's hash without the records. */
@@ -90,88 +66,14 @@ enum store_found {
     STORE_UNREADABLE
 };
 
-enum store_kind {
-    STORE_OURS,
-    STORE_EMPTY,   /* no tables yet */
-    STORE_FOREIGN, /* somebody else's, or of another version: why says what was found */
-    STORE_BROKEN   /* rc and why say how */
+/* Lists, which are walked to their end or to the first failure. */
+enum store_list {
+    STORE_ALL_RECORDS, /* by workerId, ascending */
+    STORE_ALL_QUEUE,   /* head first */
+    STORE_ALL_DUE      /* the index, by workerId, ascending */
 };
 
-/* Looks at a file just opened, and makes the tables where it is empty and create is set. */
-enum store_kind store_prepare(struct store *s, bool create);
-void store_close(struct store *s);
-
-/* Simple statements without arguments: STORE_BEGIN, _BEGIN_READ, _COMMIT, _ROLLBACK. */
-void store_run(struct store *s, enum store_sql what);
-
-/* Keeps the first failure. */
-void store_fail(struct store *s, int rc);
-/* true: there is a row. NULL, or after a failure: false. */
-bool store_step(struct store *s, struct sqlite3_stmt *st);
-
-/* Whether transactions go by a journal: a -wal that somebody else keeps is read whatever file was
- * put beside it, and can be left only by who has it open alone. */
-bool store_has_journal(struct store *s);
-
-/* SQLite's count of the changes of the file, as it stands on the disk: within a transaction that of
- * before it, which its commit raises by 1. */
-uint32_t store_changes(struct store *s);
-
-/* What is known of the file's pages: those of another state may have the same count. Between
- * transactions. */
-void store_forget(struct store *s);
-
-/* By SQLite's own check of all pages; damage is a failure. */
-void store_check(struct store *s);
-
-/* In a transaction that writes. All 0 where there is none, or none that can be read: as old as a
- * file can be. */
-void store_tally_get(struct store *s, struct tally *out);
-/* Forgets the transactions before the latest STORE_PAST_MAX; but not the one of the highest name
- * beside the file, of which that tick is, nor those since. */
-void store_tally_set(struct store *s, const struct tally *t, int64_t beside);
-
-/* Whether the file has the transaction of that number, and has not forgotten it. */
-bool store_tally_has(struct store *s, int64_t tick, int64_t nonce);
-
-/* Whether it has none of that number, and would know it: it is not above its latest. */
-bool store_tally_lacks(struct store *s, int64_t tick, int64_t nonce);
-
-/* Finds the pool by name and works on it from here on. */
-enum store_found store_pool_get(struct store *s, const char *name, struct store_pool *out);
-void store_pool_add(struct store *s, const char *name, const struct store_pool *p);
-void store_pool_set(struct store *s, const struct store_pool *p);
-
-/* All 0 where it is not found. */
-enum store_found store_record_get(struct store *s, uint16_t worker, struct store_record *out);
-
-/* Writes the record; it is in the index by hwm where held, and not in it where free. */
-void store_record_set(struct store *s, const struct store_record *r);
-
-/* due_ms < 0: out of the index. Workers without a record have no place in it. */
-void store_due_set(struct store *s, uint16_t worker, int64_t due_ms);
-
-/* Those in the index below limit_ms, by due and then by their decimal text; at most max. */
-size_t store_due_list(struct store *s, int64_t limit_ms, uint16_t *out, size_t max);
-uint64_t store_due_count(struct store *s);
-
-/* json "" removes it. */
-void store_who_set(struct store *s, uint16_t worker, const char *text);
-/* Whether that is what store_who_set was given last. */
-bool store_who_is(struct store *s, uint16_t worker, const char *text);
-
-/* Takes the first entry off the queue; false where there is none. Entries that are no workerId
- * come as UINT32_MAX. */
-bool store_queue_pop(struct store *s, uint32_t *worker);
-void store_queue_push(struct store *s, uint16_t worker);
-void store_queue_fill(struct store *s, uint16_t from, uint16_t to);
-/* Those with a 1 at their place, and what is no workerId from `from` to `to`, in one walk of the
- * queue. */
-void store_queue_remove(struct store *s, const uint8_t named[COORD_WORKERS], uint16_t from,
-                        uint16_t to);
-uint64_t store_queue_count(struct store *s);
-
-/* A row of one of the lists below, which are walked to their end or to the first failure. */
+/* A row of one of them. */
 struct store_row {
     uint32_t worker;            /* UINT32_MAX: no workerId */
     enum store_found found;     /* of the record; STORE_ALL_RECORDS only, as all that follows */
@@ -179,11 +81,177 @@ struct store_row {
     char who[COORD_WHO_MAX];    /* "" where there is none */
 };
 
-/* list: STORE_ALL_RECORDS and STORE_ALL_DUE by workerId, STORE_ALL_QUEUE head first. */
-bool store_next(struct store *s, enum store_sql list, struct store_row *row);
+/* All MUST unless marked MAY. Workers are below COORD_WORKERS. */
+struct store_ops {
+    /* ---- the transaction ---- */
 
-/* Workers, queue and index of a snapshot. era: the pool's. False: no memory; SQLite's own failures
- * are in rc. */
+    /* Connects where need be. COORD_OK: a transaction is open. Otherwise none is, and *r says why:
+     * COORD_NOPOOL where there can be no pool, COORD_DOWN, COORD_REFUSED. By deadline_us
+     * (monotonic) the whole of it has to be over; a store that is still at something then fails. */
+    enum coord_status (*begin)(struct store *s, enum store_access access, int64_t deadline_us,
+                               struct coord_reply *r);
+
+    /* The coordinator's time, Unix ms; asked once, first of all. For one that writes it must be
+     * read after every earlier transaction's commit: behind the lock, where there is one, and not
+     * in the statement that waits for it. */
+    int64_t (*now)(struct store *s);
+
+    /* At most STORE_FINGERPRINT_MAX with its NUL, good until the end; another text than before
+     * reopens the pool. It changes whenever this may be another store than the one that gave the
+     * latest answer, or an earlier state of it. What follows the last ':', if there is one, changes
+     * only where an earlier state is proven: then nothing is bet, and no word taken (rules.h). Read
+     * in each transaction. */
+    const char *(*fingerprint)(struct store *s);
+
+    /* MAY: asked when a new pool is written and not committed yet. COORD_OK: it may be made.
+     * Otherwise it is rolled back, and *r says why: nobody said that its ID space is fresh
+     * (coord_init.unattended), and somebody may have used it. Absent: nothing is refused. */
+    enum coord_status (*vouch)(struct store *s, const struct coord_init *in, struct coord_reply *r);
+
+    /* COORD_OK: it took effect, or it wrote nothing. Otherwise *r says why:
+     * with *conflict, which is false before: it certainly had no effect, since another transaction
+     *     came first; the same rules, run again from begin, may be luckier;
+     * without: it may have had an effect, or none. Whoever asks again is known by his tokens. */
+    enum coord_status (*commit)(struct store *s, bool *conflict, struct coord_reply *r);
+
+    /* As if it had never been. */
+    void (*rollback)(struct store *s);
+
+    /* ---- the pool ---- */
+
+    /* Finds the pool by name; all that follows works on that one. All 0 where it is not found. */
+    enum store_found (*pool_get)(struct store *s, const char *name, struct store_pool *out);
+    /* There is none of that name, as pool_get said in this transaction. It works on it, too. */
+    void (*pool_add)(struct store *s, const char *name, const struct store_pool *p);
+    void (*pool_set)(struct store *s, const struct store_pool *p);
+
+    /* ---- records ---- */
+
+    /* All 0 where it is not found. */
+    enum store_found (*record_get)(struct store *s, uint16_t worker, struct store_record *out);
+    /* Writes the record, and leaves who as it is. It is in the index by hwm where held, and not in
+     * it where free. */
+    void (*record_set)(struct store *s, const struct store_record *r);
+
+    /* due_ms < 0: out of the index. Workers without a record have no place in it. */
+    void (*due_set)(struct store *s, uint16_t worker, int64_t due_ms);
+    /* Those in the index below limit_ms, by due and then by their decimal text, as the script's are
+     * ordered; at most max. */
+    size_t (*due_list)(struct store *s, int64_t limit_ms, uint16_t *out, size_t max);
+    uint64_t (*due_count)(struct store *s);
+
+    /* "" removes it. Workers without a record have none. */
+    void (*who_set)(struct store *s, uint16_t worker, const char *text);
+    /* Whether that is what who_set was given last. */
+    bool (*who_is)(struct store *s, uint16_t worker, const char *text);
+
+    /* ---- the queue ---- */
+
+    /* Takes the head off; false where there is none. What is no workerId comes as UINT32_MAX. */
+    bool (*queue_pop)(struct store *s, uint32_t *worker);
+    /* To the tail. The same workerId may be in it twice. */
+    void (*queue_push)(struct store *s, uint16_t worker);
+    /* From and to included, ascending. */
+    void (*queue_fill)(struct store *s, uint16_t from, uint16_t to);
+    /* Those with a 1 at their place, and what is no workerId from `from` to `to`; all of each. */
+    void (*queue_remove)(struct store *s, const uint8_t named[COORD_WORKERS], uint16_t from,
+                         uint16_t to);
+    uint64_t (*queue_count)(struct store *s);
+
+    /* ---- lists ---- */
+
+    /* The next row of a list, one list after the other; false at its end. */
+    bool (*next)(struct store *s, enum store_list list, struct store_row *row);
+};
+
+/* ---- the same as functions: what the rules call ------------------------------------------------
+ */
+
+static inline enum store_found store_pool_get(struct store *s, const char *name,
+                                              struct store_pool *out)
+{
+    return s->ops->pool_get(s, name, out);
+}
+
+static inline void store_pool_add(struct store *s, const char *name, const struct store_pool *p)
+{
+    s->ops->pool_add(s, name, p);
+}
+
+static inline void store_pool_set(struct store *s, const struct store_pool *p)
+{
+    s->ops->pool_set(s, p);
+}
+
+static inline enum store_found store_record_get(struct store *s, uint16_t worker,
+                                                struct store_record *out)
+{
+    return s->ops->record_get(s, worker, out);
+}
+
+static inline void store_record_set(struct store *s, const struct store_record *r)
+{
+    s->ops->record_set(s, r);
+}
+
+static inline void store_due_set(struct store *s, uint16_t worker, int64_t due_ms)
+{
+    s->ops->due_set(s, worker, due_ms);
+}
+
+static inline size_t store_due_list(struct store *s, int64_t limit_ms, uint16_t *out, size_t max)
+{
+    return s->ops->due_list(s, limit_ms, out, max);
+}
+
+static inline uint64_t store_due_count(struct store *s)
+{
+    return s->ops->due_count(s);
+}
+
+static inline void store_who_set(struct store *s, uint16_t worker, const char *text)
+{
+    s->ops->who_set(s, worker, text);
+}
+
+static inline bool store_who_is(struct store *s, uint16_t worker, const char *text)
+{
+    return s->ops->who_is(s, worker, text);
+}
+
+static inline bool store_queue_pop(struct store *s, uint32_t *worker)
+{
+    return s->ops->queue_pop(s, worker);
+}
+
+static inline void store_queue_push(struct store *s, uint16_t worker)
+{
+    s->ops->queue_push(s, worker);
+}
+
+static inline void store_queue_fill(struct store *s, uint16_t from, uint16_t to)
+{
+    s->ops->queue_fill(s, from, to);
+}
+
+static inline void store_queue_remove(struct store *s, const uint8_t named[COORD_WORKERS],
+                                      uint16_t from, uint16_t to)
+{
+    s->ops->queue_remove(s, named, from, to);
+}
+
+static inline uint64_t store_queue_count(struct store *s)
+{
+    return s->ops->queue_count(s);
+}
+
+static inline bool store_next(struct store *s, enum store_list list, struct store_row *row)
+{
+    return s->ops->next(s, list, row);
+}
+
+/* Workers, queue and index of a snapshot. era: the pool's. False: no memory; the store's own
+ * failures are commit's to tell. */
 bool store_all(struct store *s, int64_t era, struct coord_snapshot *out);
 
 #endif

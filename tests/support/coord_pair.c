@@ -128,6 +128,11 @@ void pair_open(struct pair *p, char *script, size_t cap, size_t *n)
     p->redis = setup_open(server_url(&p->server, url), PAIR_POOL, &p->clock.clock);
     (void)snprintf(url, sizeof url, "sqlite://%s", p->db);
     p->sqlite = setup_open(url, PAIR_POOL, &p->clock.clock);
+    p->toy = toy_open(PAIR_POOL, &p->clock);
+    toy_of(p->toy)->conflicts_of_8 = 3;
+    p->kept = calloc(PAIR_BACKUPS, sizeof *p->kept);
+    if (!p->kept)
+        die("toy", "no memory");
 }
 
 void pair_wipe(struct pair *p, bool backups)
@@ -136,6 +141,7 @@ void pair_wipe(struct pair *p, bool backups)
     coord_idle(p->sqlite);
     (void)unlink(p->db);
     (void)ask(p, "DEL sidflake:{p}:h sidflake:{p}:free sidflake:{p}:exp sidflake:{p}:who");
+    toy_of(p->toy)->state.made = false;
     for (size_t i = 0; backups && i < PAIR_BACKUPS; i++) {
         backup_path(p, i, path);
         (void)unlink(path);
@@ -148,6 +154,8 @@ void pair_close(struct pair *p)
     coord_free(p->redis);
     pair_wipe(p, true);
     coord_free(p->sqlite);
+    coord_free(p->toy);
+    free(p->kept);
     redisFree(p->side);
     server_free(&p->server);
     setup_forget_tally(p->dir);
@@ -164,8 +172,17 @@ void pair_sync(struct pair *p)
     if (p->clock.ms == p->synced_ms && strcmp(fp, p->synced_fp) == 0)
         return;
     (void)ask(p, "HSET sidflake:{p}:test T %lld fp %s", (long long)p->clock.ms, fp);
+    memcpy(toy_of(p->toy)->fingerprint, fp, sizeof fp);
     memcpy(p->synced_fp, fp, sizeof fp);
     p->synced_ms = p->clock.ms;
+}
+
+struct coord *pair_side(struct pair *p, enum pair_side side)
+{
+    if (side == PAIR_SQLITE)
+        return p->sqlite;
+    pair_sync(p);
+    return side == PAIR_REDIS ? p->redis : p->toy;
 }
 
 void pair_restart(struct pair *p)
@@ -189,6 +206,7 @@ void pair_backup(struct pair *p, size_t slot)
         (void)ask(p, "DEL {p}backup%u:%s", (unsigned)slot, keys[i]);
         (void)ask(p, "COPY sidflake:{p}:%s {p}backup%u:%s", keys[i], (unsigned)slot, keys[i]);
     }
+    p->kept[slot] = toy_of(p->toy)->state;
     p->backup[slot] = true;
 }
 
@@ -206,6 +224,7 @@ void pair_restore(struct pair *p, size_t slot, bool in_place)
         (void)ask(p, "DEL sidflake:{p}:%s", keys[i]);
         (void)ask(p, "COPY {p}backup%u:%s sidflake:{p}:%s", (unsigned)slot, keys[i], keys[i]);
     }
+    toy_of(p->toy)->state = p->kept[slot];
 }
 
 void pair_double(struct pair *p, uint16_t worker)
@@ -215,10 +234,12 @@ void pair_double(struct pair *p, uint16_t worker)
                    worker);
     query(p, sql);
     (void)ask(p, "RPUSH sidflake:{p}:free %u", (unsigned)worker);
+    toy_double(p->toy, worker);
 }
 
 void pair_unindex(struct pair *p)
 {
     query(p, "UPDATE worker SET due = NULL");
     (void)ask(p, "DEL sidflake:{p}:exp");
+    toy_unindex(p->toy);
 }

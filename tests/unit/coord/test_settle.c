@@ -10,7 +10,7 @@ static void init_settling(uint16_t last_worker)
     enum coord_status s;
     in.settle_ms = SETTLE;
     pair_wipe(&pair, true);
-    BOTH(s, coord_init(c, &in, &reply));
+    ALL(s, coord_init(c, &in, &reply));
     assert_int_equal(s, COORD_OK);
 }
 
@@ -119,7 +119,7 @@ static void a_shorter_settle_counts_once_the_longer_has_passed(void **state)
     enum coord_status s;
     pair.clock.ms = T0;
     init(0);
-    BOTH(s, coord_settle(c, SETUP_IDENTITY, SETTLE, &reply));
+    ALL(s, coord_settle(c, SETUP_IDENTITY, SETTLE, &reply));
     assert_int_equal(s, COORD_OK);
     struct coord_pool p = described();
     assert_int_equal(p.later.settle_ms, SETTLE);
@@ -133,10 +133,10 @@ static void a_shorter_settle_counts_once_the_longer_has_passed(void **state)
     pair.clock.ms += D0;
     assert_int_equal(claim(1, &y), COORD_WAIT);
     assert_int_equal(described().later.trust, COORD_TRUST_BET);
-    BOTH(s, coord_settle(c, SETUP_IDENTITY, 2 * SETTLE, &reply)); /* a longer one at once */
+    ALL(s, coord_settle(c, SETUP_IDENTITY, 2 * SETTLE, &reply)); /* a longer one at once */
     p = described();
     assert_int_equal(coord_pool_settle(&p, pair.clock.ms), 2 * SETTLE);
-    BOTH(s, coord_settle(c, SETUP_IDENTITY, 2 * A, &reply));
+    ALL(s, coord_settle(c, SETUP_IDENTITY, 2 * A, &reply));
     assert_int_equal(described().later.settle_ms, A);
 }
 
@@ -190,7 +190,7 @@ static void a_word_waits_for_those_who_renew_seldom(void **state)
     struct coord_caller by = {.now_ms = T0, .every_ms = 2 * COORD_EVERY_MS};
     struct coord_renewal item;
     struct coord_renewal before = setup_renewal(&x, 1, 2);
-    BOTH(s, (item = before, coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply)));
+    ALL(s, (item = before, coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply)));
     assert_int_equal(s, COORD_OK);
     x.n = item.n, x.hi_ms = item.hi_ms;
     assert_int_equal(renew(&x, 2, 3), COORD_HOW_RENEWED); /* who renews more often */
@@ -228,7 +228,7 @@ static void a_word_is_not_taken_against_who_has_another_worker(void **state)
     init(1);
     pair_backup(&pair, 0);
     pair_wipe(&pair, false);
-    BOTH(s, coord_init(c, &others, &reply));
+    ALL(s, coord_init(c, &others, &reply));
     assert_int_equal(s, COORD_OK);
     assert_int_equal(claim(1, &x), COORD_OK);
     assert_int_equal(x.worker, 5);
@@ -269,7 +269,7 @@ static void the_floor_of_an_earlier_reopening_stays(void **state)
 static void evict(uint16_t worker)
 {
     enum coord_status s;
-    BOTH(s, coord_evict(c, SETUP_IDENTITY, worker, &reply));
+    ALL(s, coord_evict(c, SETUP_IDENTITY, worker, &reply));
     assert_int_equal(s, COORD_OK);
 }
 

@@ -1,5 +1,5 @@
 /* Files that are set back, in place or by another one, and what stands beside them. */
-#include "coord/store.h"
+#include "coord/sqlite.h"
 #include "sqlite_rig.h"
 
 /* What is put there has one holder less. */
@@ -265,7 +265,7 @@ static void what_was_answered_before_unnamed_transactions_is_not_forgotten(void 
         unsigned times;
         const char *sql;
     } table[] = {{2, "SELECT 1"},
-                 {STORE_PAST_MAX + 6, "SELECT 1"},
+                 {SQLITE_PAST_MAX + 6, "SELECT 1"},
                  {2, "UPDATE tally SET device = device + 1"}};
     static char newer[1 << 20];
     struct coord_grant g;
@@ -393,7 +393,7 @@ static void go_on_for_long(void)
     struct coord_grant g;
     struct coord_reply r;
     struct coord *newcomer = setup_open(stopped.f->url, "p", &stopped.f->clock.clock);
-    for (unsigned i = 0; i < STORE_PAST_MAX - 1; i++)
+    for (unsigned i = 0; i < SQLITE_PAST_MAX - 1; i++)
         (void)coord_claim(newcomer, SETUP_IDENTITY, stopped.f->clock.ms, setup_token(9), &g, &r);
     coord_free(newcomer);
 }

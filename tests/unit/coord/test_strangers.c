@@ -13,7 +13,7 @@ static enum coord_how renew_of(int64_t ahead_ms, struct coord_grant *g, uint8_t 
     const struct coord_renewal before = setup_renewal(g, cur, nxt);
     struct coord_renewal item;
     enum coord_status s;
-    BOTH(s, (item = before, coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply)));
+    ALL(s, (item = before, coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply)));
     assert_int_equal(s, COORD_OK);
     return item.how;
 }
@@ -28,7 +28,7 @@ static void a_longer_horizon_is_learnt(void **state)
     enum coord_status s;
     pair.clock.ms = T0;
     pair_wipe(&pair, true);
-    BOTH(s, coord_init(c, &in, &reply));
+    ALL(s, coord_init(c, &in, &reply));
     assert_int_equal(s, COORD_OK);
     (void)renew_of(60000 + 2 * S, &test, 1, 2); /* first of all one of a smaller pool */
     assert_int_equal(described().floor_short_ms, T0 + A + 2 * S);
@@ -74,7 +74,7 @@ static void hears(const char *identity, int64_t ahead_ms, const struct coord_gra
     struct coord_renewal item;
     struct coord_grant g;
     enum coord_status s;
-    BOTH(s, (item = before, coord_renew(c, identity, &by, &item, 1, setup_terms(), &reply)));
+    ALL(s, (item = before, coord_renew(c, identity, &by, &item, 1, setup_terms(), &reply)));
     assert_int_equal(s, COORD_WRONGPOOL);
     s = claim(93, &g);
     *ms = s == COORD_WAIT ? reply.wait_ms : 0;
@@ -204,10 +204,10 @@ static void a_stranger_takes_no_pool_whose_identity_was_said(void **state)
         in.identity_said = said;
         pair.clock.ms = T0;
         pair_wipe(&pair, true);
-        BOTH(s, coord_init(c, &in, &reply));
+        ALL(s, coord_init(c, &in, &reply));
         assert_int_equal(s, COORD_OK);
-        BOTH(s, (item = setup_renewal(&x, 91, 92),
-                 coord_renew(c, SETUP_IDENTITY_OTHER, &by, &item, 1, setup_terms(), &reply)));
+        ALL(s, (item = setup_renewal(&x, 91, 92),
+                coord_renew(c, SETUP_IDENTITY_OTHER, &by, &item, 1, setup_terms(), &reply)));
         assert_int_equal(s, said ? COORD_WRONGPOOL : COORD_OK);
         assert_string_equal(described().identity, said ? SETUP_IDENTITY : SETUP_IDENTITY_OTHER);
     }
@@ -229,8 +229,8 @@ static void a_stranger_is_not_heard_by_a_clock_that_is_behind(void **state)
         pair.clock.ms = T0 + 60000;
         assert_int_equal(claim(1, &y), COORD_OK);
         pair.clock.ms -= 2 * S + behind;
-        BOTH(s, (item = setup_renewal(&x, 91, 92),
-                 coord_renew(c, SETUP_IDENTITY_OTHER, &by, &item, 1, setup_terms(), &reply)));
+        ALL(s, (item = setup_renewal(&x, 91, 92),
+                coord_renew(c, SETUP_IDENTITY_OTHER, &by, &item, 1, setup_terms(), &reply)));
         assert_int_equal(s, COORD_WRONGPOOL);
         (void)described();
         assert_int_equal(reply.era, behind ? 1 : 2);

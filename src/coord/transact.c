@@ -1,0 +1,236 @@
+#include "coord/transact.h"
+
+#include "coord/rules.h"
+
+/* One operation: runs of the rules, one after the other, until the first that is no conflict. */
+struct call {
+    const struct transact *t;
+    enum store_access access;
+    const char *identity; /* NULL where the operation has none */
+    int64_t deadline_us;
+    bool over;
+    bool committed;           /* then results are the caller's */
+    enum coord_status status; /* of the latest run, as all that follows */
+    struct coord_reply reply;
+    struct rules u;
+};
+
+void transact_init(struct transact *t, const struct coord_driver *driver, struct store *store,
+                   const struct coord_options *o)
+{
+    t->base.driver = driver;
+    t->store = store;
+    t->clock = o->clock;
+    t->timeout_us = o->timeout_us;
+    memcpy(t->pool, o->pool.p, o->pool.n);
+    t->pool[o->pool.n] = '\0';
+    if (o->who.n > 0)
+        memcpy(t->who, o->who.p, o->who.n);
+    t->who[o->who.n] = '\0';
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+static struct call call_of(struct coord *c, enum store_access access, const char *identity)
+{
+    const struct transact *t = (const struct transact *)(void *)c;
+    return (struct call){
+        .t = t,
+        .access = access,
+        .identity = identity,
+        .deadline_us = clock_mono_us(t->clock) + t->timeout_us,
+    };
+}
+
+/* true: c->u is ready for its rules, to be followed by ends() or turns_back(). */
+static bool begins(struct call *c)
+{
+    const struct transact *t = c->t;
+    struct store *s = t->store;
+    if (c->over)
+        return false;
+    memset(&c->reply, 0, sizeof c->reply);
+    c->status = s->ops->begin(s, c->access, c->deadline_us, &c->reply);
+    if (c->status != COORD_OK)
+        return false;
+    c->reply.now_ms = s->ops->now(s);
+    c->u = (struct rules){
+        .store = s,
+        .r = &c->reply,
+        .name = t->pool,
+        .identity = c->identity,
+        .who = t->who,
+        .fingerprint = s->ops->fingerprint(s),
+        .now_ms = c->reply.now_ms,
+        .caller_ms = c->reply.now_ms,
+    };
+    return true;
+}
+
+/* said: by the rules, which is the answer once it is committed. */
+static void ends(struct call *c, enum coord_status said)
+{
+    struct store *s = c->t->store;
+    struct coord_reply failure = {.now_ms = c->reply.now_ms};
+    bool conflict = false;
+    c->status = s->ops->commit(s, &conflict, &failure);
+    c->committed = c->status == COORD_OK;
+    c->over = c->committed || !conflict || clock_mono_us(c->t->clock) > c->deadline_us;
+    if (c->committed)
+        c->status = said;
+    else
+        c->reply = failure;
+}
+
+/* why: the answer, in c->reply as well. */
+static void turns_back(struct call *c, enum coord_status why)
+{
+    struct store *s = c->t->store;
+    s->ops->rollback(s);
+    c->status = why;
+    c->over = true;
+}
+
+static enum coord_status answer(const struct call *c, struct coord_reply *r)
+{
+    *r = c->reply;
+    return c->status;
+}
+
+/* ---- the operations ------------------------------------------------------------------------- */
+
+enum coord_status transact_describe(struct coord *coord, struct coord_pool *pool,
+                                    struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_READ, NULL);
+    struct coord_pool found;
+    while (begins(&c)) {
+        found = *pool;
+        ends(&c, rules_describe(&c.u, &found));
+    }
+    if (c.committed)
+        *pool = found;
+    return answer(&c, r);
+}
+
+enum coord_status transact_new(struct coord *coord, const struct coord_init *in,
+                               struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_CREATE, in->identity);
+    struct store *s = c.t->store;
+    while (begins(&c)) {
+        enum coord_status said = rules_init(&c.u, in), word = COORD_OK;
+        if (said == COORD_OK && s->ops->vouch)
+            word = s->ops->vouch(s, in, &c.reply);
+        if (word == COORD_OK)
+            ends(&c, said);
+        else
+            turns_back(&c, word);
+    }
+    return answer(&c, r);
+}
+
+enum coord_status transact_claim(struct coord *coord, const char *identity, int64_t caller_ms,
+                                 struct coord_token nxt, struct coord_grant *out,
+                                 struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_WRITE, identity);
+    struct coord_grant grant;
+    while (begins(&c)) {
+        grant = *out;
+        c.u.caller_ms = caller_ms;
+        ends(&c, rules_claim(&c.u, nxt, &grant));
+    }
+    if (c.committed)
+        *out = grant;
+    return answer(&c, r);
+}
+
+enum coord_status transact_renew(struct coord *coord, const char *identity,
+                                 const struct coord_caller *by, struct coord_renewal *items,
+                                 size_t n, struct coord_terms *terms, struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_WRITE, identity);
+    struct coord_renewal mine[COORD_RENEW_MAX];
+    struct coord_terms told;
+    while (begins(&c)) {
+        memcpy(mine, items, n * sizeof *items);
+        told = *terms;
+        c.u.caller_ms = by->now_ms;
+        ends(&c, rules_renew(&c.u, by, mine, n, &told));
+    }
+    if (c.committed) {
+        memcpy(items, mine, n * sizeof *items);
+        *terms = told;
+    }
+    return answer(&c, r);
+}
+
+enum coord_status transact_release(struct coord *coord, const char *identity,
+                                   const struct coord_release *item, struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_WRITE, identity);
+    while (begins(&c))
+        ends(&c, rules_release(&c.u, item));
+    return answer(&c, r);
+}
+
+enum coord_status transact_evict(struct coord *coord, const char *identity, uint16_t worker,
+                                 struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_WRITE, identity);
+    while (begins(&c))
+        ends(&c, rules_evict(&c.u, worker));
+    return answer(&c, r);
+}
+
+enum coord_status transact_close(struct coord *coord, const char *identity, struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_WRITE, identity);
+    while (begins(&c))
+        ends(&c, rules_close(&c.u));
+    return answer(&c, r);
+}
+
+enum coord_status transact_repair(struct coord *coord, const char *identity,
+                                  const uint16_t *workers, size_t n, struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_WRITE, identity);
+    while (begins(&c))
+        ends(&c, rules_repair(&c.u, workers, n));
+    return answer(&c, r);
+}
+
+enum coord_status transact_settle(struct coord *coord, const char *identity, int64_t settle_ms,
+                                  struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_WRITE, identity);
+    while (begins(&c))
+        ends(&c, rules_settle(&c.u, settle_ms));
+    return answer(&c, r);
+}
+
+enum coord_status transact_nothing_lost(struct coord *coord, const char *identity,
+                                        struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_WRITE, identity);
+    while (begins(&c))
+        ends(&c, rules_nothing_lost(&c.u));
+    return answer(&c, r);
+}
+
+/* The lists of a run that was not committed are nobody's. */
+enum coord_status transact_snapshot(struct coord *coord, struct coord_snapshot *out,
+                                    struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_READ_ALL, NULL);
+    while (begins(&c)) {
+        struct coord_snapshot found = {.nworkers = 0};
+        ends(&c, rules_snapshot(&c.u, &found));
+        if (c.committed)
+            *out = found;
+        else
+            coord_snapshot_clear(&found);
+    }
+    return answer(&c, r);
+}
