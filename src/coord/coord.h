@@ -129,6 +129,8 @@ struct coord_later {
 
 #define COORD_LATERS (sizeof(struct coord_later) / sizeof(int64_t))
 
+#define COORD_CLOSED_MOVED 2 /* what coordinators keep for closed where the pool has moved */
+
 /* What fs rests on. */
 enum coord_trust {
     COORD_TRUST_NONE, /* on what can have been lost */
@@ -142,7 +144,8 @@ enum coord_cause {
     COORD_CAUSE_MOVED,    /* another run_id or replication ID; SQLite: another file at the path */
     COORD_CAUSE_SET_BACK, /* SQLite: the file lacks what was answered */
     COORD_CAUSE_HOLDER,   /* a holder knew more than the table */
-    COORD_CAUSE_STRANGER  /* a holder of a pool that was here before this one */
+    COORD_CAUSE_STRANGER, /* a holder of a pool that was here before this one */
+    COORD_CAUSE_BACK      /* it had been made again elsewhere, and was opened since */
 };
 
 struct coord_pool {
@@ -155,6 +158,8 @@ struct coord_pool {
     int64_t floor_short_ms; /* fs: the same for records that say free */
     int64_t tmax_ms;        /* latest time seen */
     bool closed;
+    bool moved; /* closed, and made again elsewhere: by an operator's word, or a holder that was
+                   heard since has what this pool does not know of */
     struct coord_later later;
     uint64_t held;     /* workerIds in the index of held ones */
     uint64_t replicas; /* connected to the server and in step; not told by a snapshot */
@@ -333,7 +338,10 @@ struct coord_driver {
     /* MAY, together: absent where there is no pool to operate (static). */
     enum coord_status (*evict)(struct coord *c, const char *identity, uint16_t worker,
                                struct coord_reply *r);
-    enum coord_status (*close)(struct coord *c, const char *identity, struct coord_reply *r);
+    enum coord_status (*close)(struct coord *c, const char *identity, bool moved,
+                               struct coord_reply *r);
+    enum coord_status (*unclose)(struct coord *c, const char *identity, bool back,
+                                 struct coord_reply *r);
     enum coord_status (*repair)(struct coord *c, const char *identity, const uint16_t *workers,
                                 size_t n, struct coord_reply *r);
     enum coord_status (*settle)(struct coord *c, const char *identity, int64_t settle_ms,
@@ -388,7 +396,15 @@ enum coord_status coord_release(struct coord *c, const char *identity,
                                 const struct coord_release *item, struct coord_reply *r);
 enum coord_status coord_evict(struct coord *c, const char *identity, uint16_t worker,
                               struct coord_reply *r);
-enum coord_status coord_close(struct coord *c, const char *identity, struct coord_reply *r);
+/* moved: the pool is made again elsewhere. It stays so until coord_unclose. */
+enum coord_status coord_close(struct coord *c, const char *identity, bool moved,
+                              struct coord_reply *r);
+/* Opens a pool that was closed, by an operator's word: that it was made again nowhere (which is
+ * refused where pool.moved), or, with back, that the one in its place is closed. Then what that one
+ * granted counts as lost: holders go on, and others wait for A + 2S. An open pool stays as it is.
+ */
+enum coord_status coord_unclose(struct coord *c, const char *identity, bool back,
+                                struct coord_reply *r);
 /* n may be 0: what is none of the pool's goes out of the queue in any case. */
 enum coord_status coord_repair(struct coord *c, const char *identity, const uint16_t *workers,
                                size_t n, struct coord_reply *r);

@@ -53,6 +53,13 @@ enum coord_status outcome_closed(struct coord_reply *r, const char *pool)
                 "pool \"%s\": expected an open one, found it closed: it is about to move", pool);
 }
 
+enum coord_status outcome_gone(struct coord_reply *r)
+{
+    return outcome_refused(r, "open: expected a pool that was made again nowhere, found one that "
+                              "was closed as moved, or since then a sidecar with workerIds of "
+                              "another pool: while that one is open, IDs would repeat");
+}
+
 enum coord_status outcome_wrongpool(struct coord_reply *r, const char *asked, struct span found)
 {
     size_t n = found.n < COORD_IDENTITY_MAX ? found.n : COORD_IDENTITY_MAX;
@@ -106,8 +113,8 @@ enum coord_status outcome_none(struct coord_reply *r, int64_t topen_ms)
     char at[TIMEFMT_MAX];
     return outcome_refused(r,
                            "nothing lost: expected a reopening to take back, found none: the "
-                           "latest, on %s, made the pool, was taken back, or came with a sidecar "
-                           "of version 0.1.0",
+                           "latest, on %s, made the pool, opened it after a move, was taken "
+                           "back, or came with a sidecar of version 0.1.0",
                            timefmt_rfc3339(at, topen_ms));
 }
 

@@ -335,7 +335,7 @@ static void renew_all(struct rules *u, struct store_record *records, const bool 
             items[i].released = known[i] && was_released(u, &items[i]);
             continue;
         }
-        if (items[i].how == COORD_HOW_REASSERTED) /* its name went with the table that was lost */
+        if (!store_who_is(u->store, items[i].worker, u->who)) /* lost, or of a process before */
             store_who_set(u->store, items[i].worker, u->who);
         items[i].hi_ms = hi;
         items[i].n = (uint64_t)records[i].n;
@@ -368,6 +368,7 @@ static void hear_more(struct rules *u)
         p->floor_short_ms = max64(p->floor_short_ms, p->floor_ms);
     l->more_era = u->pool.era;
     l->trust = COORD_TRUST_NONE;
+    p->moved = p->closed;
 }
 
 /* The items of a renewal with their records. */
@@ -398,10 +399,11 @@ static enum coord_status hear(struct rules *u, const struct coord_caller *by, st
     if (s != COORD_OK)
         return s;
     struct coord_later before = u->pool.p.later;
+    bool moved = u->pool.p.moved;
     learn(u, by);
     if (proof || knows_more(u, h, false))
         hear_more(u);
-    if (memcmp(&before, &u->pool.p.later, sizeof before) != 0)
+    if (memcmp(&before, &u->pool.p.later, sizeof before) != 0 || u->pool.p.moved != moved)
         store_pool_set(u->store, &u->pool);
     return COORD_OK;
 }
@@ -413,6 +415,11 @@ static void hear_stranger(struct rules *u, int64_t ahead_ms, const struct coord_
 {
     struct coord_pool *p = &u->pool.p;
     int64_t skew = p->params.max_skew_ms, floor = p->born_ms + max64(reach(u), ahead_ms);
+    bool moved = p->moved;
+    for (size_t i = 0; i < n; i++)
+        p->moved |= p->closed && items[i].hi_ms > u->now_ms;
+    if (p->moved != moved)
+        store_pool_set(u->store, &u->pool);
     if (has_moved(u) || u->now_ms < p->tmax_ms - 2 * skew || u->now_ms >= floor)
         return;
     for (size_t i = 0; i < n; i++) {
@@ -480,12 +487,30 @@ enum coord_status rules_evict(struct rules *u, uint16_t worker)
     return answer(u, COORD_OK);
 }
 
-enum coord_status rules_close(struct rules *u)
+enum coord_status rules_close(struct rules *u, bool moved)
 {
     enum coord_status s = come_in(u);
     if (s != COORD_OK)
         return s;
     u->pool.p.closed = true;
+    u->pool.p.moved |= moved;
+    store_pool_set(u->store, &u->pool);
+    return answer(u, COORD_OK);
+}
+
+enum coord_status rules_unclose(struct rules *u, bool back)
+{
+    struct coord_pool *p = &u->pool.p;
+    enum coord_status s = come_in_on_time(u);
+    if (s != COORD_OK)
+        return s;
+    if (p->moved && !back)
+        return outcome_gone(u->r);
+    if (p->closed && back) {
+        reopen(u, true, u->now_ms + reach(u), COORD_CAUSE_BACK);
+        p->later.era_before = 0;
+    }
+    p->closed = p->moved = false;
     store_pool_set(u->store, &u->pool);
     return answer(u, COORD_OK);
 }

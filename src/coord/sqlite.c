@@ -461,12 +461,22 @@ static enum coord_status file_evict(struct coord *c, const char *identity, uint1
     return s == COORD_OK ? end(f, rules_evict(&u, worker), r) : s;
 }
 
-static enum coord_status file_close(struct coord *c, const char *identity, struct coord_reply *r)
+static enum coord_status file_close(struct coord *c, const char *identity, bool moved,
+                                    struct coord_reply *r)
 {
     struct file *f = file_of(c);
     struct rules u;
     enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    return s == COORD_OK ? end(f, rules_close(&u), r) : s;
+    return s == COORD_OK ? end(f, rules_close(&u, moved), r) : s;
+}
+
+static enum coord_status file_unclose(struct coord *c, const char *identity, bool back,
+                                      struct coord_reply *r)
+{
+    struct file *f = file_of(c);
+    struct rules u;
+    enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
+    return s == COORD_OK ? end(f, rules_unclose(&u, back), r) : s;
 }
 
 static enum coord_status file_repair(struct coord *c, const char *identity, const uint16_t *workers,
@@ -586,6 +596,7 @@ const struct coord_driver coord_sqlite = {
     .release = file_release,
     .evict = file_evict,
     .close = file_close,
+    .unclose = file_unclose,
     .repair = file_repair,
     .settle = file_settle,
     .nothing_lost = file_nothing_lost,

@@ -9,6 +9,7 @@ import time
 import ids
 from harness import SIDFLAKECTL, rest_ms, until
 from runner import test
+from terminal import Terminal
 
 
 def ctl_json(case, redis, *args):
@@ -275,11 +276,19 @@ def release(case):
     redis = case.pool("--workers", "3-3")
     s = case.sidecar(redis, {"workers.spare": 0})
     s.kill()
-    hi = redis.record(3)["hwm"]
+    record = redis.record(3)
+    hi = record["hwm"]
     args = ("pool", "release", "--coordinator", redis.url, "--worker", "3")
     assert "--yes" in case.ctl(*args, expect=2).stderr
+    refused = case.ctl(*args, "--yes", expect=1).stderr
+    assert "workerId 3 was renewed " in refused and "--even-if-alive" in refused, refused
+    assert "by process %d of " % s.pid in refused, refused
     assert redis.held() == [3]
+    past = record["hwm"] - 25_000  # as if it had been silent for longer than a renewal may take
+    redis.ask("HSET", "sidflake:{default}:h", "3", "1 %d %s %d %d" % (
+        past, record["token"], record["t0"] - 25_000, record["n"]))
     case.ctl(*args, "--yes", expect=0)
+    hi = past
     assert redis.queue() == [3] and redis.record(3)["token"] == "-"
     assert redis.record(3)["hwm"] == hi, "its range stays taken"
     case.ctl(*args, "--yes", expect=1)
@@ -291,13 +300,34 @@ def release(case):
                for w in status["warnings"]), status
 
 
+@test("pool release of a holder that renewed a moment ago: said, and asked twice, on a terminal")
+def release_asks_twice(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    args = [SIDFLAKECTL, "pool", "release", "--coordinator", redis.url, "--worker", "0"]
+    for first, keys in ((args, "ny"), (args, "yn"), (args + ["--yes"], "n"), (args, "yy")):
+        with Terminal(first, rows=10, cols=250) as t:
+            if "--yes" not in first:
+                t.shows(r"^Take workerId 0 from its holder\?.*\[y/N\]")
+                t.keys(keys[0] + "\n")
+            if keys != "ny":
+                t.shows(r"workerId 0 was renewed \d\.\d\d\d s ago, by process %d of .*who renews "
+                        r"lives, and loses it\. Take it all the same\? \[y/N\]" % s.pid)
+                t.keys(keys[-1] + "\n")
+            t.shows("nothing was changed" if "n" in keys else "workerId 0 is back in the queue")
+            assert t.end() == ("n" in keys)
+        assert (0 in redis.held()) == ("n" in keys)
+
+
 @test("pool release of a living holder: it stops at once and the spare takes over")
 def release_living(case):
     redis = case.pool()
     s = case.sidecar(redis)
     s.wait_held(2)
     before = [s.id() for _ in range(20)]
-    case.ctl("pool", "release", "--coordinator", redis.url, "--worker", "0", "--yes", expect=0)
+    case.ctl("pool", "release", "--coordinator", redis.url, "--worker", "0", "--yes",
+             "--even-if-alive", expect=0)
     s.wait_log('workerId lost worker=0 why="an operator released it"')
     after = [s.id() for _ in range(20)]
     ids.check_distinct(before + after)
