@@ -190,6 +190,25 @@ void coord_idle(struct coord *c)
         c->driver->idle(c);
 }
 
+bool coord_risks(struct coord *c, unsigned *out)
+{
+    if (c->driver->risks)
+        return c->driver->risks(c, out);
+    *out = 0;
+    return true;
+}
+
+const char *coord_risk_text(unsigned risks, unsigned i)
+{
+    static const char *const texts[COORD_RISKS] = {
+        "the coordinator's Redis may evict the pool's keys when its memory is full, which would be "
+        "a loss of data: set maxmemory-policy noeviction",
+        "the coordinator's Redis keeps nothing over a restart, which would be a loss of data: set "
+        "appendonly yes",
+    };
+    return i < COORD_RISKS && risks >> i & 1u ? texts[i] : NULL;
+}
+
 /* ---- what a pool's numbers say --------------------------------------------------------------- */
 
 int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms)

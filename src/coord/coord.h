@@ -302,6 +302,16 @@ static inline bool coord_fault_is_harmless(enum coord_fault f)
 /* Pure: what is wrong with a snapshot. Returns the number of faults that are not harmless. */
 uint64_t coord_audit(const struct coord_snapshot *s, struct coord_audit *out);
 
+/* What of a pool the coordinator's server is set up to lose. */
+enum coord_risk {
+    COORD_RISK_EVICTION = 1 << 0, /* it drops keys when its memory is full */
+    COORD_RISK_RESTART = 1 << 1   /* it keeps nothing over a restart */
+};
+#define COORD_RISKS 2
+
+/* Number i of them in a sentence, with what to do; NULL where risks, or'ed, has it not. */
+const char *coord_risk_text(unsigned risks, unsigned i);
+
 struct coord_options {
     struct span url;           /* redis://[USER:PASS@]HOST:PORT/DB, redis+unix:///PATH?db=N,
                                   redis+sentinel://[USER:PASS@]HOST:PORT,…/MASTER?db=N,
@@ -325,6 +335,7 @@ struct coord_driver {
     enum err_code (*open)(const struct coord_options *o, struct coord **out, struct err *e);
     void (*free)(struct coord *c);
     void (*idle)(struct coord *c); /* MAY: gives up a connection until the next call */
+    bool (*risks)(struct coord *c, unsigned *out); /* MAY: where there is no server to ask */
     enum coord_status (*describe)(struct coord *c, struct coord_pool *pool, struct coord_reply *r);
     enum coord_status (*init)(struct coord *c, const struct coord_init *in, struct coord_reply *r);
     enum coord_status (*claim)(struct coord *c, const char *identity, int64_t caller_ms,
@@ -384,6 +395,9 @@ bool coord_same_space(const char *a, const char *b);
 
 /* The operations; *r is always filled. Those that a driver does not offer answer COORD_REFUSED. */
 void coord_idle(struct coord *c);
+/* Asks the server what it is set up to lose: enum coord_risk, or'ed; what it does not tell is no
+ * risk. false: it gave no answer, and *out is as it was. */
+bool coord_risks(struct coord *c, unsigned *out);
 enum coord_status coord_describe(struct coord *c, struct coord_pool *pool, struct coord_reply *r);
 enum coord_status coord_init(struct coord *c, const struct coord_init *in, struct coord_reply *r);
 enum coord_status coord_claim(struct coord *c, const char *identity, int64_t caller_ms,

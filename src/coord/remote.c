@@ -364,6 +364,15 @@ static void remote_idle(struct coord *c)
     courier_drop(&remote_of(c)->courier);
 }
 
+static bool remote_risks(struct coord *c, unsigned *out)
+{
+    struct remote *m = remote_of(c);
+    courier_start(&m->courier);
+    bool told = courier_risks(&m->courier, out);
+    (void)courier_end(&m->courier, told ? COORD_OK : COORD_DOWN);
+    return told;
+}
+
 static void remote_free(struct coord *c)
 {
     struct remote *m = remote_of(c);
@@ -423,6 +432,7 @@ const struct coord_driver coord_redis = {
     .open = remote_open,
     .free = remote_free,
     .idle = remote_idle,
+    .risks = remote_risks,
     .describe = remote_describe,
     .init = remote_init,
     .claim = remote_claim,

@@ -259,6 +259,13 @@ static void warn_of_floors(json_t *w, const struct ctl_session *s)
                             free));
 }
 
+void ctl_risks(unsigned risks, json_t *to)
+{
+    for (unsigned i = 0; i < COORD_RISKS; i++)
+        if (coord_risk_text(risks, i))
+            json_array_append_new(to, json_string(coord_risk_text(risks, i)));
+}
+
 void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap)
 {
     static struct coord_audit audit;
@@ -300,5 +307,6 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
                                               "pool with --replicas, of other workerIds",
                                               (unsigned long long)p->replicas));
     warn_of_floors(w, s);
+    ctl_risks(s->risks, w);
     return w;
 }

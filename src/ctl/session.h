@@ -16,6 +16,8 @@ struct ctl_session {
     /* By ctl_session_look; 0 before. */
     int64_t first_ms; /* as ctl_holders_first */
     uint64_t lost;    /* as COORD_FAULT_LOST counts */
+
+    unsigned risks; /* as coord_risks, where the caller asked */
 };
 
 /* Connects; with describe, reads the pool as well. timeout_us: of each call. CTL_OK, and the caller
@@ -45,6 +47,9 @@ void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct
 
 /* What the workerIds themselves tell, for the warnings, and how many are free. */
 void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap);
+
+/* The texts of coord_risks, appended to an array. */
+void ctl_risks(unsigned risks, json_t *to);
 
 /* What an operator should know of the pool, as an array of sentences; NULL: no memory. */
 json_t *ctl_session_warnings(const struct ctl_session *s);

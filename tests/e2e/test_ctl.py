@@ -581,7 +581,7 @@ def all_json(case):
     j = ctl_json(case, "pool", "init", *url, "--fresh", expect=0)
     assert j["made"] and j["worker_to"] == 32767 and j["grants_from"].endswith("Z"), j
     again = ctl_json(case, "pool", "init", *url, "--fresh", "--if-missing", expect=0)
-    assert again == {"made": False, "identity": j["identity"]}, again
+    assert again == {"made": False, "identity": j["identity"], "warnings": []}, again
     s = case.sidecar(redis)
     s.wait_held(2)
     there = ("--connect", "unix://" + s.resp_sock)

@@ -453,3 +453,28 @@ def reaped(case):
     until("reaped", lambda: sorted(redis.queue()[-3:]) == [0, 1, 2])
     ids.check_distinct(dead + [third.id()])
     assert redis.record(0)["token"] == "-"
+
+
+RISKS = ("may evict the pool's keys when its memory is full", "keeps nothing over a restart")
+
+
+@test("a Redis that may evict or saves nothing: pool init, pool status, log, /readyz?verbose, page warn")
+def risky(case):
+    redis = case.redis(args=("--save", "", "--maxmemory", "100mb", "--maxmemory-policy",
+                             "allkeys-lru"))
+    made = case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+    warnings = ctl_json(case, redis, "status")["warnings"]
+    text = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
+    s = case.sidecar(redis)
+    for risk in RISKS:
+        assert "warning: the coordinator's Redis " + risk in made.stderr, made.stderr
+        assert any(risk in w for w in warnings) and risk in text, (warnings, text)
+        s.wait_log("warn .*" + risk)
+        until("/readyz?verbose has it", lambda: risk in s.http("/readyz?verbose").text)
+        assert risk.replace("'", "&#39;") in s.http("/").text.replace("&apos;", "&#39;")
+    assert s.ready_status() == 200
+    again = ctl_json(case, redis, "init", "--fresh", "--if-missing")
+    assert len(again["warnings"]) == 2, again
+    redis.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    redis.ask("CONFIG", "SET", "appendonly", "yes")
+    assert ctl_json(case, redis, "status")["warnings"] == []

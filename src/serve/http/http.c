@@ -148,6 +148,17 @@ static void put_state_page(struct http_call *c)
     buf_put_char(c->out, '\n');
 }
 
+/* Nor does what has not happened yet. */
+static void put_risks(struct http_call *c)
+{
+    for (size_t i = 0; i < SERVE_RISKS; i++) {
+        const char *risk = c->serve->facts.risk[i];
+        buf_put_str(c->out, risk ? "[!]" : "");
+        buf_put_str(c->out, risk ? risk : "");
+        buf_put_str(c->out, risk ? "\n" : "");
+    }
+}
+
 /* The first n checks, as Kubernetes' API server lists its own. */
 static void put_checks(struct http_call *c, enum issue_status state, size_t n)
 {
@@ -168,6 +179,7 @@ static void put_checks(struct http_call *c, enum issue_status state, size_t n)
             put_coordinator(c);
         put_upstreams(c);
         put_state_page(c);
+        put_risks(c);
     }
     buf_put_str(c->out, c->path + 1);
     buf_put_str(c->out, state == ISSUE_OK ? " check passed\n" : " check failed\n");

@@ -31,7 +31,7 @@ enum health_state {
     HEALTH_FAIL
 };
 
-#define HEALTH_FINDINGS_MAX 15
+#define HEALTH_FINDINGS_MAX 17
 
 struct health_finding {
     enum health_state state; /* WARN or FAIL */
