@@ -151,7 +151,9 @@ static int help(const struct ctl_command *c)
     }
     if (ctl_takes(c, "connect"))
         (void)printf("\nADDRESS: %s.\n",
-                     c->run == ctl_top
+                     ctl_takes(c, "epoch") ? "tcp://HOST:PORT or unix:///PATH of memcached's or "
+                                             "Redis's\nprotocol"
+                     : c->run == ctl_top
                          ? "http://HOST:PORT or unix:///PATH of its HTTP listener,\n"
                            "by default http://127.0.0.1:9464"
                          : "tcp://HOST:PORT or unix:///PATH of memcached's or Redis's\n"

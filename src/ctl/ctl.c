@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define ON_POOL "coordinator pool password-file"
+#define OF_EPOCH                                                                                   \
+    "The epoch is that of the pool at --coordinator, or of the sidecar at --connect;\n"            \
+    "without either, and without --epoch, that of a pool made without another.\n"
 
 /* clang-format off */
 static const struct ctl_command commands[] = {
@@ -53,10 +56,10 @@ static const struct ctl_command commands[] = {
      "The pool stays closed until pool open; the same command goes on waiting, and\n"
      "closes the pool again where it was opened meanwhile. Asks first, unless it\n"
      "is closed already.\n"},
-    {NULL, "decode", ctl_decode, "epoch json", "ID...", 1, -1,
-     "Time, workerId and sequence of IDs", NULL},
-    {NULL, "range", ctl_range, "from to epoch json", "", 0, 0,
-     "Smallest and largest ID of a time span", "For WHERE id BETWEEN.\n"},
+    {NULL, "decode", ctl_decode, "epoch " ON_POOL " connect user json", "ID...", 1, -1,
+     "Time, workerId and sequence of IDs", OF_EPOCH},
+    {NULL, "range", ctl_range, "from to epoch " ON_POOL " connect user json", "", 0, 0,
+     "Smallest and largest ID of a time span", "For WHERE id BETWEEN.\n" OF_EPOCH},
     {NULL, "next", ctl_next, "connect prefix count user password-file json", "NAME", 1, 1,
      "An ID, or -n of them", NULL},
     {NULL, "ping", ctl_ping, "connect user password-file json", "", 0, 0,

@@ -478,3 +478,42 @@ def risky(case):
     redis.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
     redis.ask("CONFIG", "SET", "appendonly", "yes")
     assert ctl_json(case, redis, "status")["warnings"] == []
+
+
+@test("decode and range: the epoch of the pool at --coordinator, or of the sidecar at --connect; what they warn of")
+def epochs(case):
+    redis = case.pool("--fresh", "--workers", "5-9", "--epoch", "2025-06-01T00:00:00Z")
+    case.ctl("pool", "init", "--coordinator", redis.url, "--pool", "other", "--fresh", expect=0)
+    s = case.sidecar(redis)
+    value = s.id()
+    on = ("--coordinator", redis.url)
+    day = ("--from", "2025-12-01T00:00:00Z", "--to", "2025-12-02T00:00:00Z")
+    lo, _ = case.ctl("range", *day, "--epoch", "2025-06-01T00:00:00Z", expect=0).stdout.split()
+    ways = [on] + [("--connect", where) for where in (
+        "tcp://127.0.0.1:%d" % s.mc_port, "unix://" + s.resp_sock)]
+    for way in ways:
+        r = case.ctl("decode", str(value), *way, "--json", expect=0)
+        [j] = json.loads(r.stdout)
+        assert abs(j["unix_ms"] - ids.now_ms()) < 60_000 and j["worker"] in (5, 6), j
+        assert j["warnings"] == [] and r.stderr == "", (j, r.stderr)
+        assert case.ctl("range", *day, *way, expect=0).stdout.split()[0] == lo
+        case.ctl("decode", str(value), *way, "--epoch", "2025-06-01T00:00:00Z", expect=2)
+    # Without a word on it, 2026-01-01: these times are to come, and stdout is as ever.
+    r = case.ctl("decode", str(value), expect=0)
+    assert re.search(r"%d: its time is \d+ d .* in the future: the epoch, which nobody said" % value,
+                     r.stderr), r.stderr
+    assert len(r.stdout.splitlines()) == 1 and "worker=" in r.stdout, r.stdout
+    r = case.ctl("decode", str(value), "--json", *on, "--pool", "other", expect=0)
+    assert "in the future" in json.loads(r.stdout)[0]["warnings"][0] and "nobody" not in r.stderr
+    foreign = (ids.decode(value)[0] - ids.EPOCH_MS) << 25 | 10 << 10
+    r = case.ctl("decode", str(foreign), *on, expect=0)
+    assert "workerId 10 is none of the pool's, which has 5 to 9" in r.stderr, r.stderr
+    r = case.ctl("range", "--from", "2026-01-01T00:00:00Z", "--to", "2030-01-01T00:00:00Z", *on, expect=0)
+    assert "--to is " in r.stderr and "to come" in r.stderr and len(r.stdout.split()) == 2
+    with Terminal([SIDFLAKECTL, "decode", "1"], rows=5, cols=200) as t:
+        t.shows("the epoch is taken to be 2026-01-01T00:00:00")
+        assert t.end() == 0
+    nobody = case.sidecar(case.redis(), wait=False)
+    nobody.wait_listening()
+    r = case.ctl("decode", "1", "--connect", "unix://" + nobody.mc_sock, expect=1)
+    assert "has found no pool yet" in r.stderr, r.stderr
