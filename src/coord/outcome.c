@@ -36,9 +36,7 @@ static enum coord_status tell(struct coord_reply *r, enum coord_status s, enum e
 enum coord_status outcome_nopool(struct coord_reply *r, const char *pool)
 {
     return tell(r, COORD_NOPOOL, ERR_NOT_FOUND,
-                "pool \"%s\": expected one at the coordinator, found none; `sidflakectl pool init` "
-                "makes it",
-                pool);
+                "pool \"%s\": expected one at the coordinator, found none", pool);
 }
 
 enum coord_status outcome_exists(struct coord_reply *r, const char *pool)

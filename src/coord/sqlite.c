@@ -20,6 +20,7 @@
 #include "base/int64.h"
 #include "base/rng.h"
 #include "base/timefmt.h"
+#include "coord/advice.h"
 #include "coord/beside.h"
 #include "coord/outcome.h"
 #include "coord/place.h"
@@ -352,8 +353,9 @@ static enum coord_status used_before(const struct file *f, const struct coord_in
     struct buf b;
     buf_init(&b, command, sizeof command - 1);
     (void)snprintf(url, sizeof url, "sqlite:%s", f->path);
-    BUF_PUT_LIT(&b, "sidflakectl pool init --coordinator ");
-    buf_put_word(&b, url);
+    advice_put_tool(&b, url);
+    BUF_PUT_LIT(&b, " pool init --coordinator ");
+    advice_put_url(&b, url);
     BUF_PUT_LIT(&b, " --pool ");
     buf_put_word(&b, f->pool);
     BUF_PUT_LIT(&b, " --epoch ");

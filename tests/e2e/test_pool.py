@@ -173,6 +173,23 @@ def recovered_of_long_url(case):
     until("reasserted", lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
 
 
+@test("advice in the log works as it stands: a relative path, a pool without a free workerId")
+def advice(case):
+    url = "sqlite:pool.db"  # all runs in the directory of the case
+    case.ctl("pool", "init", "--coordinator", url, "--workers", "0-0", expect=0)
+    case.sidecar(url, {"workers.spare": 0})
+    late = case.sidecar(url, {"workers.spare": 0}, wait=False)
+    command = late.wait_log("all are held.*: `(sidflakectl pool list [^`]*)` tells").group(1)
+    assert case.path("pool.db") in command, command
+    listed = case.run("sh", "-c", "cd / && " + command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+    assert re.search(r"^0 +\S", listed.stdout, re.M), listed.stdout
+    os.unlink(case.path("pool.db"))
+    command = printed_command(late)
+    made = "cd / && " + command.replace("sidflakectl", SIDFLAKECTL, 1)
+    case.run("sh", "-c", made, expect=0)
+    assert os.path.exists(case.path("pool.db"))
+
+
 @test("the command printed after a second loss makes the pool of the first, not the one before it")
 def recovered_twice(case):
     redis = case.pool("--fresh", "--workers", "0-999")
@@ -517,3 +534,34 @@ def epochs(case):
     nobody.wait_listening()
     r = case.ctl("decode", "1", "--connect", "unix://" + nobody.mc_sock, expect=1)
     assert "has found no pool yet" in r.stderr, r.stderr
+
+
+@test("after the printed recovery pool status, list and check tell what is so")
+def after_recovery(case):
+    redis = case.pool("--workers", "0-9")
+    sidecars = [case.sidecar(redis, env={"POD_NAME": "shop-%d" % i}) for i in (1, 2)]
+    for s in sidecars:
+        s.wait_held(2)
+    redis.ask("FLUSHALL")
+    command = printed_command(sidecars[0])
+    case.run("sh", "-c", command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+    for s in sidecars:
+        until("reasserted", lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
+    status = ctl_json(case, redis, "status")
+    assert status["held"] == 4 and status["free"] == 6, status
+    made = ids.ms_of(status["made"])
+    assert ids.ms_of(status["grants_from"]) == made + 3604_000 + 1, status
+    text = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
+    assert "0 to 9: 4 held, 6 free" in text, text
+    assert "new sidecars get a workerId from %s on" % ctl_time_of(made + 3604_000) in text, text
+    rows = ctl_json(case, redis, "list")
+    assert [r["holder"]["pod"] for r in rows] == ["shop-1", "shop-1", "shop-2", "shop-2"], rows
+    check = case.ctl("pool", "check", "--coordinator", redis.url, expect=0).stdout
+    assert re.search(r"^queued +4: 0 1 2 3 \(harmless: whoever claims passes over it\)$", check, re.M)
+    assert check.endswith("nothing is wrong\n"), check
+    redis.ask("DEL", "sidflake:{default}:who")
+    until("named again", lambda: all(r["holder"] for r in ctl_json(case, redis, "list")))
+
+
+def ctl_time_of(ms):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ms // 1000)) + ".%03dZ" % (ms % 1000)
