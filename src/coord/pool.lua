@@ -345,11 +345,9 @@ local function reopen(proof, floor, cause)
     put('fp', fp)
 end
 
--- While the pool is closed, somebody was granted what it does not know of: by one made in its place.
+-- Somebody was granted what this pool does not know of: while it is closed, by one made in its place.
 local function hear_gone()
-    if pool.closed == CLOSED then
-        note('closed', GONE)
-    end
+    note('closed', pool.closed == CLOSED and GONE or pool.closed)
 end
 
 -- A holder of another pool of this ID space: of one that was here before, or of none of our business.
@@ -547,9 +545,8 @@ local function close(moved)
     return reply('OK')
 end
 
--- An operator's word that no other pool lives in the place of this one. back: there was one, which is
--- closed: to this table all that it granted is lost, as after a rewind that was proven. No word that
--- nothing was lost takes that back.
+-- An operator's word that no other pool lives in this one's place. back: one did, and is closed: all
+-- that it granted is lost to this table, as by a rewind that was proven, and no word says otherwise.
 local function unclose(back)
     if pool.closed == GONE and back ~= '1' then
         return {'GONE', int(T)}

@@ -20,6 +20,17 @@ static enum coord_status unclose(bool back)
     return s;
 }
 
+static bool has_moved(void)
+{
+    struct coord_pool p, q;
+    assert_int_equal(coord_describe(pair.sqlite, &p, &reply), COORD_OK);
+    pair_sync(&pair);
+    assert_int_equal(coord_describe(pair.redis, &q, &reply), COORD_OK);
+    assert_int_equal(p.moved, q.moved);
+    assert_int_equal(p.closed, q.closed);
+    return p.moved;
+}
+
 /* What renews while the pool is closed is refused, and heard. */
 static void heard(const char *identity, const struct coord_grant *g, enum coord_status expected)
 {
@@ -41,7 +52,7 @@ static void a_closed_pool_goes_on_as_it_was(void **state)
     assert_int_equal(shut(false), COORD_OK);
     assert_int_equal(claim(2, &y), COORD_CLOSED);
     heard(SETUP_IDENTITY, &x, COORD_CLOSED);
-    assert_true(described().closed && !described().moved);
+    assert_true(described().closed && !has_moved());
     pair.clock.ms += 5000;
     assert_int_equal(unclose(false), COORD_OK);
     assert_false(described().closed);
@@ -79,7 +90,7 @@ static void one_that_was_said_to_move_is_not_opened_beside_the_other(void **stat
     assert_int_equal(claim(1, &x), COORD_OK);
     assert_int_equal(shut(true), COORD_OK);
     assert_int_equal(shut(false), COORD_OK); /* as `pool drain` does, once a second */
-    assert_true(described().moved);
+    assert_true(has_moved());
     assert_int_equal(unclose(false), COORD_REFUSED);
     assert_non_null(strstr(reply.err.text, "closed as moved"));
     assert_int_equal(claim(2, &y), COORD_CLOSED);
@@ -96,7 +107,7 @@ static void one_that_comes_back_waits_for_what_was_granted_elsewhere(void **stat
     assert_int_equal(shut(true), COORD_OK);
     pair.clock.ms += 10000;
     assert_int_equal(unclose(true), COORD_OK);
-    assert_false(described().closed || described().moved);
+    assert_false(described().closed || has_moved());
     assert_int_equal(described().later.cause, COORD_CAUSE_BACK);
     assert_int_equal(claim(2, &y), COORD_WAIT);
     assert_int_equal(reply.wait_ms, A + 2 * S + 1);
@@ -119,7 +130,7 @@ static void a_holder_that_knows_more_shows_that_it_moved(void **state)
     assert_int_equal(shut(false), COORD_OK);
     x.n += 5;
     heard(SETUP_IDENTITY, &x, COORD_CLOSED);
-    assert_true(described().moved);
+    assert_true(has_moved());
     assert_int_equal(unclose(false), COORD_REFUSED);
     assert_int_equal(unclose(true), COORD_OK);
     pair.clock.ms += 1000;
@@ -127,7 +138,7 @@ static void a_holder_that_knows_more_shows_that_it_moved(void **state)
     assert_int_equal(shut(false), COORD_OK); /* in the next era again */
     x.n += 5;
     heard(SETUP_IDENTITY, &x, COORD_CLOSED);
-    assert_true(described().moved);
+    assert_true(has_moved());
 }
 
 static void so_does_a_holder_of_another_pool_that_can_issue(void **state)
@@ -141,12 +152,12 @@ static void so_does_a_holder_of_another_pool_that_can_issue(void **state)
     pair.clock.ms = T0 + 3 * A;               /* long after what a stranger's word counts for */
     heard(SETUP_IDENTITY_OTHER, &can, COORD_WRONGPOOL);
     assert_int_equal(shut(false), COORD_OK);
-    assert_false(described().moved);
+    assert_false(has_moved());
     heard(SETUP_IDENTITY_OTHER, &over, COORD_WRONGPOOL);
     heard(SETUP_IDENTITY_EPOCH, &can, COORD_WRONGPOOL); /* of other IDs */
-    assert_false(described().moved);
+    assert_false(has_moved());
     heard(SETUP_IDENTITY_OTHER, &can, COORD_WRONGPOOL);
-    assert_true(described().moved);
+    assert_true(has_moved());
     assert_int_equal(unclose(false), COORD_REFUSED);
 }
 
@@ -201,9 +212,38 @@ static void a_renewal_brings_the_name_of_who_renews(void **state)
     name = name_of(pair.redis, 0);
     assert_string_equal(name, SETUP_WHO);
     free(name);
-    name = name_of(pair.sqlite, 0);
+}
+
+/* The same of a file: the process before had another name. */
+static void a_renewal_brings_the_name_to_a_file_too(void **state)
+{
+    (void)state;
+    char url[128];
+    struct err e;
+    struct coord *before;
+    struct coord_grant x;
+    pair.clock.ms = T0;
+    init(3);
+    (void)snprintf(url, sizeof url, "sqlite:%s", pair.db);
+    struct coord_options o = {.url = span_str(url),
+                              .pool = SPAN(PAIR_POOL),
+                              .who = SPAN("{\"pid\":1}"),
+                              .timeout_us = 2000000,
+                              .clock = &pair.clock.clock};
+    assert_int_equal(coord_open(&o, &before, &e), ERR_OK);
+    assert_int_equal(coord_claim(before, SETUP_IDENTITY, T0, setup_token(1), &x, &reply), COORD_OK);
+    char *name = name_of(pair.sqlite, x.worker);
+    assert_string_equal(name, "{\"pid\":1}");
+    free(name);
+    struct coord_renewal item = setup_renewal(&x, 1, 2);
+    assert_int_equal(
+        coord_renew(pair.sqlite, SETUP_IDENTITY, setup_caller(T0), &item, 1, setup_terms(), &reply),
+        COORD_OK);
+    assert_int_equal(item.how, COORD_HOW_RENEWED);
+    name = name_of(pair.sqlite, x.worker);
     assert_string_equal(name, SETUP_WHO);
     free(name);
+    coord_free(before);
 }
 
 int main(void)
@@ -217,6 +257,7 @@ int main(void)
         cmocka_unit_test(so_does_a_holder_of_another_pool_that_can_issue),
         cmocka_unit_test(it_is_opened_for_a_clock_that_agrees),
         cmocka_unit_test(a_renewal_brings_the_name_of_who_renews),
+        cmocka_unit_test(a_renewal_brings_the_name_to_a_file_too),
     };
     if (!server_available()) {
         (void)fprintf(stderr, "skipped: no redis-server\n");
