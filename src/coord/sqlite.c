@@ -448,37 +448,33 @@ static enum coord_status file_renew(struct coord *c, const char *identity,
 static enum coord_status file_release(struct coord *c, const char *identity,
                                       const struct coord_release *item, struct coord_reply *r)
 {
-    struct file *f = file_of(c);
     struct rules u;
-    enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    return s == COORD_OK ? end(f, rules_release(&u, item), r) : s;
+    enum coord_status s = begin(file_of(c), KIND_WRITE, identity, &u, r);
+    return s == COORD_OK ? end(file_of(c), rules_release(&u, item), r) : s;
 }
 
 static enum coord_status file_evict(struct coord *c, const char *identity, uint16_t worker,
                                     struct coord_reply *r)
 {
-    struct file *f = file_of(c);
     struct rules u;
-    enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    return s == COORD_OK ? end(f, rules_evict(&u, worker), r) : s;
+    enum coord_status s = begin(file_of(c), KIND_WRITE, identity, &u, r);
+    return s == COORD_OK ? end(file_of(c), rules_evict(&u, worker), r) : s;
 }
 
 static enum coord_status file_close(struct coord *c, const char *identity, bool moved,
                                     struct coord_reply *r)
 {
-    struct file *f = file_of(c);
     struct rules u;
-    enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    return s == COORD_OK ? end(f, rules_close(&u, moved), r) : s;
+    enum coord_status s = begin(file_of(c), KIND_WRITE, identity, &u, r);
+    return s == COORD_OK ? end(file_of(c), rules_close(&u, moved), r) : s;
 }
 
 static enum coord_status file_unclose(struct coord *c, const char *identity, bool back,
                                       struct coord_reply *r)
 {
-    struct file *f = file_of(c);
     struct rules u;
-    enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    return s == COORD_OK ? end(f, rules_unclose(&u, back), r) : s;
+    enum coord_status s = begin(file_of(c), KIND_WRITE, identity, &u, r);
+    return s == COORD_OK ? end(file_of(c), rules_unclose(&u, back), r) : s;
 }
 
 static enum coord_status file_repair(struct coord *c, const char *identity, const uint16_t *workers,
@@ -493,19 +489,17 @@ static enum coord_status file_repair(struct coord *c, const char *identity, cons
 static enum coord_status file_settle(struct coord *c, const char *identity, int64_t settle_ms,
                                      struct coord_reply *r)
 {
-    struct file *f = file_of(c);
     struct rules u;
-    enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    return s == COORD_OK ? end(f, rules_settle(&u, settle_ms), r) : s;
+    enum coord_status s = begin(file_of(c), KIND_WRITE, identity, &u, r);
+    return s == COORD_OK ? end(file_of(c), rules_settle(&u, settle_ms), r) : s;
 }
 
 static enum coord_status file_nothing_lost(struct coord *c, const char *identity,
                                            struct coord_reply *r)
 {
-    struct file *f = file_of(c);
     struct rules u;
-    enum coord_status s = begin(f, KIND_WRITE, identity, &u, r);
-    return s == COORD_OK ? end(f, rules_nothing_lost(&u), r) : s;
+    enum coord_status s = begin(file_of(c), KIND_WRITE, identity, &u, r);
+    return s == COORD_OK ? end(file_of(c), rules_nothing_lost(&u), r) : s;
 }
 
 static enum coord_status file_snapshot(struct coord *c, struct coord_snapshot *out,
