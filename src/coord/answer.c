@@ -32,6 +32,7 @@ static const struct word {
     {"WRONGPOOL", COORD_WRONGPOOL, SHAPE_TEXT},
     {"REDISCLOCK", COORD_BADCLOCK, SHAPE_TIME},
     {"SKEW", COORD_SKEW, SHAPE_TIMES},
+    {"GONE", COORD_REFUSED, SHAPE_BARE},
     {"EARLY", COORD_REFUSED, SHAPE_TIME},
     {"MORE", COORD_REFUSED, SHAPE_TIME},
     {"NONE", COORD_REFUSED, SHAPE_TIME},
@@ -116,6 +117,8 @@ static enum coord_status without_pool(const struct answer *a, const struct word 
     }
     if (w->shape == SHAPE_CONFIRM)
         return odd(a, 0, "another answer than a second CONFIRM", r);
+    if (span_eq(a->f[0], SPAN("GONE")))
+        return outcome_gone(r);
     if (span_eq(a->f[0], SPAN("EARLY")))
         return outcome_early(r, t[0]);
     if (span_eq(a->f[0], SPAN("MORE")))
@@ -252,6 +255,7 @@ static enum coord_status pool_from(const struct answer *a, const int64_t *v,
     pool->floor_short_ms = v[D_FS];
     pool->tmax_ms = v[D_TMAX];
     pool->closed = v[D_CLOSED] != 0;
+    pool->moved = v[D_CLOSED] == COORD_CLOSED_MOVED;
     memcpy(&pool->later, &v[D_LATER], sizeof pool->later);
     pool->held = (uint64_t)v[D_HELD];
     pool->replicas = (uint64_t)v[D_REPLICAS];

@@ -190,6 +190,25 @@ void coord_idle(struct coord *c)
         c->driver->idle(c);
 }
 
+bool coord_risks(struct coord *c, unsigned *out)
+{
+    if (c->driver->risks)
+        return c->driver->risks(c, out);
+    *out = 0;
+    return true;
+}
+
+const char *coord_risk_text(unsigned risks, unsigned i)
+{
+    static const char *const texts[COORD_RISKS] = {
+        "the coordinator's Redis may evict the pool's keys when its memory is full, which would be "
+        "a loss of data: set maxmemory-policy noeviction",
+        "the coordinator's Redis keeps nothing over a restart, which would be a loss of data: set "
+        "appendonly yes",
+    };
+    return i < COORD_RISKS && risks >> i & 1u ? texts[i] : NULL;
+}
+
 /* ---- what a pool's numbers say --------------------------------------------------------------- */
 
 int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms)
@@ -211,6 +230,7 @@ const char *coord_pool_cause(const struct coord_pool *p)
         [COORD_CAUSE_SET_BACK] = "its file was set back to an older state",
         [COORD_CAUSE_HOLDER] = "a sidecar knew more than its data",
         [COORD_CAUSE_STRANGER] = stranger,
+        [COORD_CAUSE_BACK] = "it was opened after another had been in its place",
     };
     int64_t cause = p->later.cause;
     return cause < (int64_t)(sizeof causes / sizeof *causes) ? causes[cause] : "";
@@ -405,12 +425,22 @@ enum coord_status coord_evict(struct coord *c, const char *identity, uint16_t wo
     return c->driver->evict(c, identity, worker, r);
 }
 
-enum coord_status coord_close(struct coord *c, const char *identity, struct coord_reply *r)
+enum coord_status coord_close(struct coord *c, const char *identity, bool moved,
+                              struct coord_reply *r)
 {
     memset(r, 0, sizeof *r);
     if (!c->driver->close)
         return absent(r, "close");
-    return is_identity(identity, r) ? c->driver->close(c, identity, r) : COORD_REFUSED;
+    return is_identity(identity, r) ? c->driver->close(c, identity, moved, r) : COORD_REFUSED;
+}
+
+enum coord_status coord_unclose(struct coord *c, const char *identity, bool back,
+                                struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!c->driver->unclose)
+        return absent(r, "open");
+    return is_identity(identity, r) ? c->driver->unclose(c, identity, back, r) : COORD_REFUSED;
 }
 
 enum coord_status coord_repair(struct coord *c, const char *identity, const uint16_t *workers,

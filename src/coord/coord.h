@@ -136,6 +136,8 @@ struct coord_later {
 
 #define COORD_LATERS (sizeof(struct coord_later) / sizeof(int64_t))
 
+#define COORD_CLOSED_MOVED 2 /* what coordinators keep for closed where the pool has moved */
+
 /* What fs rests on. */
 enum coord_trust {
     COORD_TRUST_NONE, /* on what can have been lost */
@@ -149,7 +151,8 @@ enum coord_cause {
     COORD_CAUSE_MOVED,    /* another run_id or replication ID; SQLite: another file at the path */
     COORD_CAUSE_SET_BACK, /* SQLite: the file lacks what was answered */
     COORD_CAUSE_HOLDER,   /* a holder knew more than the table */
-    COORD_CAUSE_STRANGER  /* a holder of a pool that was here before this one */
+    COORD_CAUSE_STRANGER, /* a holder of a pool that was here before this one */
+    COORD_CAUSE_BACK      /* it had been made again elsewhere, and was opened since */
 };
 
 struct coord_pool {
@@ -162,6 +165,8 @@ struct coord_pool {
     int64_t floor_short_ms; /* fs: the same for records that say free */
     int64_t tmax_ms;        /* latest time seen */
     bool closed;
+    bool moved; /* closed, and made again elsewhere: by an operator's word, or a holder that was
+                   heard since has what this pool does not know of */
     struct coord_later later;
     uint64_t held;     /* workerIds in the index of held ones */
     uint64_t replicas; /* connected to the server and in step; not told by a snapshot */
@@ -304,6 +309,16 @@ static inline bool coord_fault_is_harmless(enum coord_fault f)
 /* Pure: what is wrong with a snapshot. Returns the number of faults that are not harmless. */
 uint64_t coord_audit(const struct coord_snapshot *s, struct coord_audit *out);
 
+/* What of a pool the coordinator's server is set up to lose. */
+enum coord_risk {
+    COORD_RISK_EVICTION = 1 << 0, /* it drops keys when its memory is full */
+    COORD_RISK_RESTART = 1 << 1   /* it keeps nothing over a restart */
+};
+#define COORD_RISKS 2
+
+/* Number i of them in a sentence, with what to do; NULL where risks, or'ed, has it not. */
+const char *coord_risk_text(unsigned risks, unsigned i);
+
 struct coord_options {
     struct span url;           /* redis://[USER:PASS@]HOST:PORT/DB, redis+unix:///PATH?db=N,
                                   redis+sentinel://[USER:PASS@]HOST:PORT,…/MASTER?db=N,
@@ -330,6 +345,7 @@ struct coord_driver {
     enum err_code (*open)(const struct coord_options *o, struct coord **out, struct err *e);
     void (*free)(struct coord *c);
     void (*idle)(struct coord *c); /* MAY: gives up a connection until the next call */
+    bool (*risks)(struct coord *c, unsigned *out); /* MAY: where there is no server to ask */
     enum coord_status (*describe)(struct coord *c, struct coord_pool *pool, struct coord_reply *r);
     enum coord_status (*init)(struct coord *c, const struct coord_init *in, struct coord_reply *r);
     enum coord_status (*claim)(struct coord *c, const char *identity, int64_t caller_ms,
@@ -343,7 +359,10 @@ struct coord_driver {
     /* MAY, together: absent where there is no pool to operate (static). */
     enum coord_status (*evict)(struct coord *c, const char *identity, uint16_t worker,
                                struct coord_reply *r);
-    enum coord_status (*close)(struct coord *c, const char *identity, struct coord_reply *r);
+    enum coord_status (*close)(struct coord *c, const char *identity, bool moved,
+                               struct coord_reply *r);
+    enum coord_status (*unclose)(struct coord *c, const char *identity, bool back,
+                                 struct coord_reply *r);
     enum coord_status (*repair)(struct coord *c, const char *identity, const uint16_t *workers,
                                 size_t n, struct coord_reply *r);
     enum coord_status (*settle)(struct coord *c, const char *identity, int64_t settle_ms,
@@ -386,6 +405,9 @@ bool coord_same_space(const char *a, const char *b);
 
 /* The operations; *r is always filled. Those that a driver does not offer answer COORD_REFUSED. */
 void coord_idle(struct coord *c);
+/* Asks the server what it is set up to lose: enum coord_risk, or'ed; what it does not tell is no
+ * risk. false: it gave no answer, and *out is as it was. */
+bool coord_risks(struct coord *c, unsigned *out);
 enum coord_status coord_describe(struct coord *c, struct coord_pool *pool, struct coord_reply *r);
 enum coord_status coord_init(struct coord *c, const struct coord_init *in, struct coord_reply *r);
 enum coord_status coord_claim(struct coord *c, const char *identity, int64_t caller_ms,
@@ -398,7 +420,15 @@ enum coord_status coord_release(struct coord *c, const char *identity,
                                 const struct coord_release *item, struct coord_reply *r);
 enum coord_status coord_evict(struct coord *c, const char *identity, uint16_t worker,
                               struct coord_reply *r);
-enum coord_status coord_close(struct coord *c, const char *identity, struct coord_reply *r);
+/* moved: the pool is made again elsewhere. It stays so until coord_unclose. */
+enum coord_status coord_close(struct coord *c, const char *identity, bool moved,
+                              struct coord_reply *r);
+/* Opens a pool that was closed, by an operator's word: that it was made again nowhere (which is
+ * refused where pool.moved), or, with back, that the one in its place is closed. Then what that one
+ * granted counts as lost: holders go on, and others wait for A + 2S. An open pool stays as it is.
+ */
+enum coord_status coord_unclose(struct coord *c, const char *identity, bool back,
+                                struct coord_reply *r);
 /* n may be 0: what is none of the pool's goes out of the queue in any case. */
 enum coord_status coord_repair(struct coord *c, const char *identity, const uint16_t *workers,
                                size_t n, struct coord_reply *r);

@@ -6,6 +6,7 @@
 #include "base/passfile.h"
 #include "coord/outcome.h"
 #include "coord/redis_reply.h"
+#include "coord/risk.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -219,6 +220,41 @@ enum coord_status courier_end(struct courier *c, enum coord_status s)
     if (s == COORD_DOWN && c->to.master[0])
         sentinel_doubt(&c->sentinel, &c->to);
     return s;
+}
+
+/* ---- what the server may lose ---------------------------------------------------------------- */
+
+/* The value of a setting: "" is one. It lives as long as *reply. */
+static bool ask_setting(struct courier *c, const char *name, struct redisReply **reply,
+                        struct span *value)
+{
+    const char *argv[3] = {"CONFIG", "GET", name};
+    const size_t len[3] = {6, 3, strlen(name)};
+    struct coord_reply r;
+    if (c->hidden || peer_ask(&c->peer, 3, argv, len, reply, &r) != COORD_OK)
+        return false;
+    struct peer_said said = peer_item(*reply, 1);
+    c->hidden = peer_said(*reply).kind == PEER_ERROR;
+    *value = said.text;
+    return said.kind == PEER_TEXT;
+}
+
+bool courier_risks(struct courier *c, unsigned *out)
+{
+    const char *argv[1] = {"INFO"};
+    const size_t len[1] = {4};
+    struct coord_reply r;
+    struct redisReply *info = NULL, *setting = NULL;
+    struct span save = {NULL, 0};
+    if (begin(c, &r) != COORD_OK || peer_ask(&c->peer, 1, argv, len, &info, &r) != COORD_OK)
+        return false;
+    struct peer_said said = peer_said(info);
+    bool told = ask_setting(c, "save", &setting, &save);
+    if (said.kind == PEER_TEXT)
+        *out = risk_of(said.text, told, save);
+    peer_forget(&setting);
+    peer_forget(&info);
+    return said.kind == PEER_TEXT;
 }
 
 /* ---- the snapshot --------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ struct courier {
     struct redisReply *reply;                /* what the last answer points into, or NULL */
     char key[COURIER_KEYS][COURIER_KEY_MAX]; /* the script's, in its order */
     char sha[COURIER_SHA1_TEXT + 1]; /* of the script, as the server says; empty: not loaded yet */
+    bool hidden; /* CONFIG GET was refused: it is not asked again, for a server notes who asks */
 };
 
 /* Gives up the connection, if there is one, until the next call. */
@@ -59,6 +60,9 @@ enum coord_status courier_wait(struct courier *c, uint32_t n, struct coord_reply
 
 /* Ends a call that came to s, whatever that was; returns s. */
 enum coord_status courier_end(struct courier *c, enum coord_status s);
+
+/* As coord_risks. Source: the Redis commands INFO and CONFIG GET. */
+bool courier_risks(struct courier *c, unsigned *out);
 
 /* The four keys at one moment. */
 enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to,

@@ -36,9 +36,7 @@ static enum coord_status tell(struct coord_reply *r, enum coord_status s, enum e
 enum coord_status outcome_nopool(struct coord_reply *r, const char *pool)
 {
     return tell(r, COORD_NOPOOL, ERR_NOT_FOUND,
-                "pool \"%s\": expected one at the coordinator, found none; `sidflakectl pool init` "
-                "makes it",
-                pool);
+                "pool \"%s\": expected one at the coordinator, found none", pool);
 }
 
 enum coord_status outcome_exists(struct coord_reply *r, const char *pool)
@@ -51,6 +49,13 @@ enum coord_status outcome_closed(struct coord_reply *r, const char *pool)
 {
     return tell(r, COORD_CLOSED, ERR_BUSY,
                 "pool \"%s\": expected an open one, found it closed: it is about to move", pool);
+}
+
+enum coord_status outcome_gone(struct coord_reply *r)
+{
+    return outcome_refused(r, "open: expected a pool that was made again nowhere, found one that "
+                              "was closed as moved, or since then a sidecar with workerIds of "
+                              "another pool: while that one is open, IDs would repeat");
 }
 
 enum coord_status outcome_wrongpool(struct coord_reply *r, const char *asked, struct span found)
@@ -106,8 +111,8 @@ enum coord_status outcome_none(struct coord_reply *r, int64_t topen_ms)
     char at[TIMEFMT_MAX];
     return outcome_refused(r,
                            "nothing lost: expected a reopening to take back, found none: the "
-                           "latest, on %s, made the pool, was taken back, or came with a sidecar "
-                           "of version 0.1.0",
+                           "latest, on %s, made the pool, opened it after a move, was taken "
+                           "back, or came with a sidecar of version 0.1.0",
                            timefmt_rfc3339(at, topen_ms));
 }
 

@@ -18,6 +18,7 @@
 enum coord_status outcome_nopool(struct coord_reply *r, const char *pool);
 enum coord_status outcome_exists(struct coord_reply *r, const char *pool);
 enum coord_status outcome_closed(struct coord_reply *r, const char *pool);
+enum coord_status outcome_gone(struct coord_reply *r);
 enum coord_status outcome_wrongpool(struct coord_reply *r, const char *asked, struct span found);
 
 /* r->now_ms is the coordinator's time. */

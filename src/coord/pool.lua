@@ -140,7 +140,8 @@ local LATER = {
     'cause',                 -- of the latest reopening: MOVED, or what follows it; 2 is SQLite's
 }
 local BET, WORD = 1, 2
-local MOVED, HOLDER, STRANGER = 1, 3, 4
+local MOVED, HOLDER, STRANGER, BACK = 1, 3, 4, 5
+local CLOSED, GONE = 1, 2 -- what `closed` is: GONE where the pool was made again elsewhere
 local TEXT = {identity = true, fp = true}
 local OPTIONAL = {adopt = true, sure = true}
 local pool = {}
@@ -220,7 +221,7 @@ local now = T - caller > 2 * S and caller or T
 local skewed = math.abs(caller - T) > S
 local SKEW = {'SKEW', int(T), int(caller), int(S)}
 
-if skewed and (op == 'claim' or op == 'settle' or op == 'nothing-lost') then
+if skewed and (op == 'claim' or op == 'settle' or op == 'nothing-lost' or op == 'unclose') then
     return SKEW
 end
 
@@ -344,8 +345,18 @@ local function reopen(proof, floor, cause)
     put('fp', fp)
 end
 
+-- Somebody was granted what this pool does not know of: while it is closed, by one made in its place.
+local function hear_gone()
+    note('closed', pool.closed == CLOSED and GONE or pool.closed)
+end
+
 -- A holder of another pool of this ID space: of one that was here before, or of none of our business.
 local function hear_stranger(ahead)
+    for _, item in ipairs(items) do
+        if item.hi > T then
+            hear_gone()
+        end
+    end
     local floor = pool.born + math.max(reach(), ahead)
     if fp ~= pool.fp or behind or T >= floor then
         return -- a new server reopens first, and the stranger asks again before that one's floors pass
@@ -386,6 +397,7 @@ if proof or knows_more(false) then
         reopen(true, pool.topen + reach(), HOLDER)
     end
     note('more', pool.era, 'trust', 0, 'fs', pool.trust == BET and math.max(pool.fs, pool.fl) or pool.fs)
+    hear_gone()
 end
 if now > pool.tmax then
     put('tmax', int(now))
@@ -467,7 +479,6 @@ local function renew_one(item)
             return 'LOST'
         end
         r.hwm, r.t0, r.n = math.max(high(r), item.hi), T, math.max(r.n, item.n)
-        redis.call('HSET', WHO, r.w, ARGV[7]) -- its name went with the table that was lost
         how = 'reasserted'
     end
     local hi = math.max(math.min(r.hwm, item.hi), now + (now - r.t0 >= D0 and A or A0))
@@ -486,8 +497,11 @@ local function renew()
     local out = reply('OK', int(pool.settle), int(pool.from), int(pool.to), int(pool.born), int(pool.ahead))
     for _, item in ipairs(items) do
         local how, hi = renew_one(item)
-        local who = not hi and item.r and redis.call('HGET', WHO, item.r.w)
-        how = who and (who == item.cur or who == item.nxt) and 'released' or how
+        local who = item.r and redis.call('HGET', WHO, item.r.w)
+        if hi and who ~= ARGV[7] then -- lost, or of a process before this one
+            redis.call('HSET', WHO, item.r.w, ARGV[7])
+        end
+        how = not hi and who and (who == item.cur or who == item.nxt) and 'released' or how
         local r = hi and item.r or {n = 0, t0 = 0}
         for _, value in ipairs({how, int(hi or 0), int(r.n), int(r.t0)}) do
             out[#out + 1] = value
@@ -525,8 +539,23 @@ local function evict(w)
     return reply('OK')
 end
 
-local function close()
-    put('closed', 1)
+-- moved: the pool is made again elsewhere. That stays true, however often it is closed.
+local function close(moved)
+    note('closed', (moved == '1' or pool.closed == GONE) and GONE or CLOSED)
+    return reply('OK')
+end
+
+-- An operator's word that no other pool lives in this one's place. back: one did, and is closed: all
+-- that it granted is lost to this table, as by a rewind that was proven, and no word says otherwise.
+local function unclose(back)
+    if pool.closed == GONE and back ~= '1' then
+        return {'GONE', int(T)}
+    end
+    if pool.closed ~= 0 and back == '1' then
+        reopen(true, T + reach(), BACK)
+        note('era0', 0)
+    end
+    note('closed', 0)
     return reply('OK')
 end
 
@@ -591,7 +620,8 @@ local OPERATIONS = {
                        -- (W, token, next token, hi, n)... -> OK settle from to born ahead (how hi n t0)...
     release = release, -- W, token, next token, last or '', n -> OK | LOST
     evict = evict,     -- W                                  -> OK | LOST
-    close = close,     --                                    -> OK
+    close = close,     -- 1: made again elsewhere            -> OK
+    unclose = unclose, -- 1: it was, and is closed there     -> OK | GONE
     repair = repair,   -- W..., parted by spaces             -> OK
     settle = set_settle,                 -- ms               -> OK
     ['nothing-lost'] = nothing_lost,     --                  -> OK | MORE topen | NONE topen | EARLY from

@@ -289,13 +289,27 @@ static enum coord_status remote_evict(struct coord *base, const char *identity, 
     return plainly(m, &c, identity, r);
 }
 
-static enum coord_status remote_close(struct coord *base, const char *identity,
-                                      struct coord_reply *r)
+/* An operation whose one argument is a yes or no. */
+static enum coord_status said(struct coord *base, const char *op, const char *identity, bool yes,
+                              struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
     struct call c;
-    call_begin(&c, m, "close", identity);
+    call_begin(&c, m, op, identity);
+    call_num(&c, yes);
     return plainly(m, &c, identity, r);
+}
+
+static enum coord_status remote_close(struct coord *base, const char *identity, bool moved,
+                                      struct coord_reply *r)
+{
+    return said(base, "close", identity, moved, r);
+}
+
+static enum coord_status remote_unclose(struct coord *base, const char *identity, bool back,
+                                        struct coord_reply *r)
+{
+    return said(base, "unclose", identity, back, r);
 }
 
 static enum coord_status remote_settle(struct coord *base, const char *identity, int64_t settle_ms,
@@ -348,6 +362,15 @@ static enum coord_status remote_snapshot(struct coord *base, struct coord_snapsh
 static void remote_idle(struct coord *c)
 {
     courier_drop(&remote_of(c)->courier);
+}
+
+static bool remote_risks(struct coord *c, unsigned *out)
+{
+    struct remote *m = remote_of(c);
+    courier_start(&m->courier);
+    bool told = courier_risks(&m->courier, out);
+    (void)courier_end(&m->courier, told ? COORD_OK : COORD_DOWN);
+    return told;
 }
 
 static void remote_free(struct coord *c)
@@ -412,6 +435,7 @@ const struct coord_driver coord_redis = {
     .open = remote_open,
     .free = remote_free,
     .idle = remote_idle,
+    .risks = remote_risks,
     .describe = remote_describe,
     .init = remote_init,
     .claim = remote_claim,
@@ -419,6 +443,7 @@ const struct coord_driver coord_redis = {
     .release = remote_release,
     .evict = remote_evict,
     .close = remote_close,
+    .unclose = remote_unclose,
     .repair = remote_repair,
     .settle = remote_settle,
     .nothing_lost = remote_nothing_lost,

@@ -1,4 +1,4 @@
-#include "coord/rules.h"
+#include "coord/rules_within.h"
 
 #include "base/int64.h"
 #include "coord/outcome.h"
@@ -58,7 +58,7 @@ static enum coord_status enter(struct rules *u, bool renewing)
 }
 
 /* How far ahead of its time a table that was lost may have granted. */
-static int64_t reach(const struct rules *u)
+int64_t rules_reach(const struct rules *u)
 {
     const struct coord_params *k = &u->pool.p.params;
     return max64(coord_reach(k), u->pool.p.later.ahead_ms);
@@ -76,7 +76,7 @@ static bool is_set_back(const struct rules *u)
     return now && then && strcmp(now, then) != 0;
 }
 
-static void reopen(struct rules *u, bool proof, int64_t floor, enum coord_cause cause)
+void rules_reopen(struct rules *u, bool proof, int64_t floor, enum coord_cause cause)
 {
     struct coord_pool *p = &u->pool.p;
     const struct coord_params *k = &p->params;
@@ -93,7 +93,7 @@ static void reopen(struct rules *u, bool proof, int64_t floor, enum coord_cause 
     l->floor_short_before_ms = p->floor_short_ms;
     l->era_before = u->pool.era;
     l->trust = bet ? COORD_TRUST_BET : COORD_TRUST_NONE;
-    l->lent_ms = bet ? now + reach(u) : l->lent_ms;
+    l->lent_ms = bet ? now + rules_reach(u) : l->lent_ms;
     p->topen_ms = now;
     p->floor_ms = max64(p->floor_ms, floor);
     int64_t floor_short = young ? now + k->first_horizon_ms + skews : now + settle + skews;
@@ -111,7 +111,8 @@ static enum coord_status arrive(struct rules *u, bool proof)
     if (s != COORD_OK)
         return s;
     if (moved || proof)
-        reopen(u, proof, u->now_ms + reach(u), proof ? COORD_CAUSE_HOLDER : COORD_CAUSE_MOVED);
+        rules_reopen(u, proof, u->now_ms + rules_reach(u),
+                     proof ? COORD_CAUSE_HOLDER : COORD_CAUSE_MOVED);
     bool later = followed(u) > p->tmax_ms;
     p->tmax_ms = max64(p->tmax_ms, followed(u));
     if (moved || proof || later)
@@ -120,14 +121,14 @@ static enum coord_status arrive(struct rules *u, bool proof)
 }
 
 /* Both of them, for an operation that proves nothing. */
-static enum coord_status come_in(struct rules *u)
+enum coord_status rules_come_in(struct rules *u)
 {
     enum coord_status s = enter(u, false);
     return s == COORD_OK ? arrive(u, false) : s;
 }
 
 /* The same for one that needs a caller whose clock agrees. */
-static enum coord_status come_in_on_time(struct rules *u)
+enum coord_status rules_come_in_on_time(struct rules *u)
 {
     enum coord_status s = enter(u, false);
     if (s == COORD_OK)
@@ -136,7 +137,7 @@ static enum coord_status come_in_on_time(struct rules *u)
 }
 
 /* The head of an answer: to be called when all is changed that will be. */
-static enum coord_status answer(struct rules *u, enum coord_status s)
+enum coord_status rules_answer(struct rules *u, enum coord_status s)
 {
     u->r->era = (uint64_t)u->pool.era;
     u->r->free = store_queue_count(u->store);
@@ -146,7 +147,7 @@ static enum coord_status answer(struct rules *u, enum coord_status s)
 /* ---- records -------------------------------------------------------------------------------- */
 
 /* false: not a workerId of this pool, or a record that cannot be read. */
-static bool get(struct rules *u, uint32_t worker, struct store_record *out)
+bool rules_get(struct rules *u, uint32_t worker, struct store_record *out)
 {
     const struct coord_params *k = &u->pool.p.params;
     if (worker < k->worker_from || worker > k->worker_to)
@@ -167,7 +168,7 @@ static bool fresh(const struct rules *u, const struct store_record *r)
     return r->era == u->pool.era;
 }
 
-static int64_t high(const struct rules *u, const struct store_record *r)
+int64_t rules_high(const struct rules *u, const struct store_record *r)
 {
     if (fresh(u, r))
         return r->hwm_ms;
@@ -181,9 +182,9 @@ static void save(struct rules *u, struct store_record *r)
     store_record_set(u->store, r);
 }
 
-static void set_free(struct rules *u, struct store_record *r)
+void rules_set_free(struct rules *u, struct store_record *r)
 {
-    r->hwm_ms = high(u, r);
+    r->hwm_ms = rules_high(u, r);
     r->held = false;
     save(u, r);
     store_queue_push(u->store, r->worker);
@@ -199,19 +200,19 @@ static void reap(struct rules *u)
     size_t n = store_due_list(u->store, limit, due, REAP_MAX);
     for (size_t i = 0; i < n; i++) {
         struct store_record r;
-        if (!get(u, due[i], &r) || !r.held)
+        if (!rules_get(u, due[i], &r) || !r.held)
             store_due_set(u->store, due[i], -1);
-        else if (high(u, &r) < limit)
-            set_free(u, &r);
+        else if (rules_high(u, &r) < limit)
+            rules_set_free(u, &r);
         else
-            store_due_set(u->store, due[i], high(u, &r));
+            store_due_set(u->store, due[i], rules_high(u, &r));
     }
 }
 
 static enum coord_status grant(struct rules *u, struct store_record *r, struct coord_token nxt,
                                struct coord_grant *out)
 {
-    int64_t floor = high(u, r);
+    int64_t floor = rules_high(u, r);
     r->hwm_ms = u->now_ms + u->pool.p.params.first_horizon_ms;
     r->held = true;
     r->token = nxt;
@@ -229,7 +230,7 @@ static enum coord_status grant(struct rules *u, struct store_record *r, struct c
         .n = (uint64_t)r->n,
         .t0_ms = r->t0_ms,
     };
-    return answer(u, COORD_OK);
+    return rules_answer(u, COORD_OK);
 }
 
 /* ms, until the range that ends first has rested; 0: not known. */
@@ -237,8 +238,8 @@ static int64_t until_first_ends(struct rules *u)
 {
     uint16_t first;
     struct store_record r;
-    bool known = store_due_list(u->store, INT64_MAX, &first, 1) == 1 && get(u, first, &r);
-    return known ? max64(1, high(u, &r) + u->pool.p.params.grace_ms - u->now_ms + 1) : 0;
+    bool known = store_due_list(u->store, INT64_MAX, &first, 1) == 1 && rules_get(u, first, &r);
+    return known ? max64(1, rules_high(u, &r) + u->pool.p.params.grace_ms - u->now_ms + 1) : 0;
 }
 
 static enum coord_status take(struct rules *u, struct coord_token nxt, struct coord_grant *out)
@@ -248,9 +249,9 @@ static enum coord_status take(struct rules *u, struct coord_token nxt, struct co
     uint32_t worker;
     while (pops-- > 0 && store_queue_pop(u->store, &worker)) {
         struct store_record r;
-        if (!get(u, worker, &r) || (r.held && fresh(u, &r)))
+        if (!rules_get(u, worker, &r) || (r.held && fresh(u, &r)))
             continue;
-        int64_t floor = high(u, &r);
+        int64_t floor = rules_high(u, &r);
         if (floor < u->caller_ms)
             return grant(u, &r, nxt, out);
         store_queue_push(u->store, r.worker);
@@ -258,16 +259,16 @@ static enum coord_status take(struct rules *u, struct coord_token nxt, struct co
             soonest = floor;
     }
     u->r->wait_ms = soonest < 0 ? until_first_ends(u) : soonest - u->caller_ms + 1;
-    return answer(u, soonest < 0 ? COORD_EXHAUSTED : COORD_WAIT);
+    return rules_answer(u, soonest < 0 ? COORD_EXHAUSTED : COORD_WAIT);
 }
 
 enum coord_status rules_claim(struct rules *u, struct coord_token nxt, struct coord_grant *out)
 {
-    enum coord_status s = come_in_on_time(u);
+    enum coord_status s = rules_come_in_on_time(u);
     if (s != COORD_OK)
         return s;
     if (u->pool.p.closed)
-        return answer(u, COORD_CLOSED);
+        return rules_answer(u, COORD_CLOSED);
     reap(u);
     return take(u, nxt, out);
 }
@@ -282,7 +283,7 @@ static bool reasserts(const struct rules *u, const struct store_record *r,
     bool known_later =
         (uint64_t)r->n > item->n && !(r->held && coord_token_equal(r->token, item->nxt));
     return !known_later && item->hi_ms >= topen + 3 * k->max_skew_ms &&
-           item->hi_ms <= topen + reach(u);
+           item->hi_ms <= topen + rules_reach(u);
 }
 
 /* Fills *hi with the ceiling; *r is the record as it is afterwards. */
@@ -299,7 +300,7 @@ static enum coord_how renew_one(struct rules *u, struct store_record *r,
         if (!reasserts(u, r, item))
             return COORD_HOW_LOST;
         how = COORD_HOW_REASSERTED;
-        r->hwm_ms = max64(high(u, r), item->hi_ms);
+        r->hwm_ms = max64(rules_high(u, r), item->hi_ms);
         r->t0_ms = u->now_ms;
         r->n = max64(r->n, (int64_t)item->n);
     }
@@ -335,7 +336,7 @@ static void renew_all(struct rules *u, struct store_record *records, const bool 
             items[i].released = known[i] && was_released(u, &items[i]);
             continue;
         }
-        if (items[i].how == COORD_HOW_REASSERTED) /* its name went with the table that was lost */
+        if (!store_who_is(u->store, items[i].worker, u->who)) /* lost, or of a process before */
             store_who_set(u->store, items[i].worker, u->who);
         items[i].hi_ms = hi;
         items[i].n = (uint64_t)records[i].n;
@@ -349,7 +350,7 @@ static void learn(struct rules *u, const struct coord_caller *by)
     struct coord_pool *p = &u->pool.p;
     struct coord_later *l = &p->later;
     l->every_ms = max64(l->every_ms, by->every_ms);
-    if (by->ahead_ms <= reach(u))
+    if (by->ahead_ms <= rules_reach(u))
         return;
     l->ahead_ms = by->ahead_ms;
     l->more_era = u->pool.era;
@@ -363,11 +364,12 @@ static void hear_more(struct rules *u)
     struct coord_pool *p = &u->pool.p;
     struct coord_later *l = &p->later;
     if (l->trust == COORD_TRUST_WORD) /* what was freed since counts as current: see rules.h */
-        reopen(u, true, p->topen_ms + reach(u), COORD_CAUSE_HOLDER);
+        rules_reopen(u, true, p->topen_ms + rules_reach(u), COORD_CAUSE_HOLDER);
     if (l->trust == COORD_TRUST_BET)
         p->floor_short_ms = max64(p->floor_short_ms, p->floor_ms);
     l->more_era = u->pool.era;
     l->trust = COORD_TRUST_NONE;
+    p->moved = p->closed;
 }
 
 /* The items of a renewal with their records. */
@@ -392,16 +394,17 @@ static bool knows_more(const struct rules *u, const struct heard *h, bool curren
 static enum coord_status hear(struct rules *u, const struct coord_caller *by, struct heard *h)
 {
     for (size_t i = 0; i < h->n; i++)
-        h->known[i] = get(u, h->items[i].worker, &h->records[i]);
+        h->known[i] = rules_get(u, h->items[i].worker, &h->records[i]);
     bool proof = !has_moved(u) && knows_more(u, h, true);
     enum coord_status s = arrive(u, proof);
     if (s != COORD_OK)
         return s;
     struct coord_later before = u->pool.p.later;
+    bool moved = u->pool.p.moved;
     learn(u, by);
     if (proof || knows_more(u, h, false))
         hear_more(u);
-    if (memcmp(&before, &u->pool.p.later, sizeof before) != 0)
+    if (memcmp(&before, &u->pool.p.later, sizeof before) != 0 || u->pool.p.moved != moved)
         store_pool_set(u->store, &u->pool);
     return COORD_OK;
 }
@@ -412,20 +415,25 @@ static void hear_stranger(struct rules *u, int64_t ahead_ms, const struct coord_
                           size_t n)
 {
     struct coord_pool *p = &u->pool.p;
-    int64_t skew = p->params.max_skew_ms, floor = p->born_ms + max64(reach(u), ahead_ms);
+    int64_t skew = p->params.max_skew_ms, floor = p->born_ms + max64(rules_reach(u), ahead_ms);
+    bool moved = p->moved;
+    for (size_t i = 0; i < n; i++)
+        p->moved |= p->closed && items[i].hi_ms > u->now_ms;
+    if (p->moved != moved)
+        store_pool_set(u->store, &u->pool);
     if (has_moved(u) || u->now_ms < p->tmax_ms - 2 * skew || u->now_ms >= floor)
         return;
     for (size_t i = 0; i < n; i++) {
         struct store_record r;
-        if (items[i].hi_ms > floor || !get(u, items[i].worker, &r))
+        if (items[i].hi_ms > floor || !rules_get(u, items[i].worker, &r))
             continue;
         if (p->floor_short_ms < floor) {
-            reopen(u, true, floor, COORD_CAUSE_STRANGER);
+            rules_reopen(u, true, floor, COORD_CAUSE_STRANGER);
             p->later.more_era = u->pool.era;
             store_pool_set(u->store, &u->pool);
         }
         if (r.held && r.t0_ms <= floor - skew)
-            set_free(u, &r);
+            rules_set_free(u, &r);
     }
 }
 
@@ -442,11 +450,11 @@ enum coord_status rules_renew(struct rules *u, const struct coord_caller *by,
     if (s != COORD_OK)
         return s;
     if (u->pool.p.closed)
-        return answer(u, COORD_CLOSED);
+        return rules_answer(u, COORD_CLOSED);
     *terms = (struct coord_terms){p->later.settle_ms, p->params.worker_from, p->params.worker_to,
                                   p->born_ms, p->later.ahead_ms};
     renew_all(u, h.records, h.known, items, n);
-    return answer(u, COORD_OK);
+    return rules_answer(u, COORD_OK);
 }
 
 /* ---- the others ----------------------------------------------------------------------------- */
@@ -454,100 +462,16 @@ enum coord_status rules_renew(struct rules *u, const struct coord_caller *by,
 enum coord_status rules_release(struct rules *u, const struct coord_release *item)
 {
     struct store_record r;
-    enum coord_status s = come_in(u);
+    enum coord_status s = rules_come_in(u);
     if (s != COORD_OK)
         return s;
-    if (!get(u, item->worker, &r) || !fresh(u, &r) || !r.held ||
+    if (!rules_get(u, item->worker, &r) || !fresh(u, &r) || !r.held ||
         (!coord_token_equal(r.token, item->cur) && !coord_token_equal(r.token, item->nxt)))
-        return answer(u, COORD_LOST);
+        return rules_answer(u, COORD_LOST);
     if (item->has_last && (uint64_t)r.n <= item->n + 1)
         r.hwm_ms = min64(r.hwm_ms, max64(item->last_ms, u->pool.p.floor_short_ms));
-    set_free(u, &r);
-    return answer(u, COORD_OK);
-}
-
-enum coord_status rules_evict(struct rules *u, uint16_t worker)
-{
-    struct store_record r;
-    enum coord_status s = come_in(u);
-    if (s != COORD_OK)
-        return s;
-    if (!get(u, worker, &r) || !r.held)
-        return answer(u, COORD_LOST);
-    char token[COORD_TOKEN_TEXT];
-    set_free(u, &r);
-    store_who_set(u->store, worker, coord_token_text(token, r.token));
-    return answer(u, COORD_OK);
-}
-
-enum coord_status rules_close(struct rules *u)
-{
-    enum coord_status s = come_in(u);
-    if (s != COORD_OK)
-        return s;
-    u->pool.p.closed = true;
-    store_pool_set(u->store, &u->pool);
-    return answer(u, COORD_OK);
-}
-
-enum coord_status rules_repair(struct rules *u, const uint16_t *workers, size_t n)
-{
-    enum coord_status s = come_in(u);
-    if (s != COORD_OK)
-        return s;
-    uint8_t named[COORD_WORKERS] = {0};
-    for (size_t i = 0; i < n; i++)
-        named[workers[i]] = 1;
-    store_queue_remove(u->store, named, u->pool.p.params.worker_from, u->pool.p.params.worker_to);
-    for (size_t i = 0; i < n; i++) {
-        struct store_record r;
-        if (!named[workers[i]])
-            continue;
-        bool known = get(u, workers[i], &r);
-        store_due_set(u->store, workers[i], known && r.held ? high(u, &r) : -1);
-        if (known && !r.held)
-            store_queue_push(u->store, workers[i]);
-        named[workers[i]] = 0; /* the second time that it is named it is done */
-    }
-    return answer(u, COORD_OK);
-}
-
-enum coord_status rules_settle(struct rules *u, int64_t settle_ms)
-{
-    struct coord_later *l = &u->pool.p.later;
-    const struct coord_params *k = &u->pool.p.params;
-    enum coord_status s = come_in_on_time(u);
-    if (s != COORD_OK)
-        return s;
-    int64_t before = coord_pool_settle(&u->pool.p, u->now_ms);
-    l->settle_ms = min64(max64(settle_ms, k->first_horizon_ms), k->horizon_ms);
-    bool less = l->settle_ms < before;
-    l->settle_before_ms = less ? before : 0;
-    l->settle_from_ms = less ? u->now_ms + before + 2 * k->max_skew_ms : 0;
-    store_pool_set(u->store, &u->pool);
-    return answer(u, COORD_OK);
-}
-
-enum coord_status rules_nothing_lost(struct rules *u)
-{
-    struct coord_pool *p = &u->pool.p;
-    struct coord_later *l = &p->later;
-    enum coord_status s = come_in_on_time(u);
-    if (s != COORD_OK)
-        return s;
-    if (l->more_era == u->pool.era)
-        return outcome_more(u->r, p->topen_ms);
-    if (l->era_before != u->pool.era)
-        return outcome_none(u->r, p->topen_ms);
-    int64_t from = coord_pool_word_from(p, (uint64_t)u->pool.era);
-    if (u->now_ms < from)
-        return outcome_early(u->r, from);
-    p->floor_ms = l->floor_before_ms;
-    p->floor_short_ms = l->floor_short_before_ms;
-    l->era_before = 0;
-    l->trust = COORD_TRUST_WORD;
-    store_pool_set(u->store, &u->pool);
-    return answer(u, COORD_OK);
+    rules_set_free(u, &r);
+    return rules_answer(u, COORD_OK);
 }
 
 enum coord_status rules_init(struct rules *u, const struct coord_init *in)
@@ -575,7 +499,7 @@ enum coord_status rules_init(struct rules *u, const struct coord_init *in)
     memcpy(u->pool.fingerprint, u->fingerprint, strlen(u->fingerprint) + 1);
     store_pool_add(u->store, u->name, &u->pool);
     store_queue_fill(u->store, k->worker_from, k->worker_to);
-    return answer(u, COORD_OK);
+    return rules_answer(u, COORD_OK);
 }
 
 enum coord_status rules_describe(struct rules *u, struct coord_pool *out)
@@ -585,7 +509,7 @@ enum coord_status rules_describe(struct rules *u, struct coord_pool *out)
         return s;
     *out = u->pool.p;
     out->held = store_due_count(u->store);
-    (void)answer(u, COORD_OK);
+    (void)rules_answer(u, COORD_OK);
     return outcome_of_pool(out, u->r);
 }
 

@@ -2,6 +2,7 @@
 #include "coord/sqlite.h"
 #include "base/buf.h"
 #include "base/timefmt.h"
+#include "coord/advice.h"
 #include "coord/outcome.h"
 #include "coord/transact.h"
 
@@ -33,8 +34,9 @@ static enum coord_status used_before(const struct sqlite *f, const struct coord_
     struct buf b;
     buf_init(&b, command, sizeof command - 1);
     (void)snprintf(url, sizeof url, "sqlite:%s", f->path);
-    BUF_PUT_LIT(&b, "sidflakectl pool init --coordinator ");
-    buf_put_word(&b, url);
+    advice_put_tool(&b, url);
+    BUF_PUT_LIT(&b, " pool init --coordinator ");
+    advice_put_url(&b, url);
     BUF_PUT_LIT(&b, " --pool ");
     buf_put_word(&b, f->pool);
     BUF_PUT_LIT(&b, " --epoch ");
@@ -188,6 +190,7 @@ const struct coord_driver coord_sqlite = {
     .release = transact_release,
     .evict = transact_evict,
     .close = transact_close,
+    .unclose = transact_unclose,
     .repair = transact_repair,
     .settle = transact_settle,
     .nothing_lost = transact_nothing_lost,

@@ -56,6 +56,7 @@ static bool pool_unpack(struct store_pool *out, const int64_t v[POOL_NUMBERS])
     out->p.floor_short_ms = v[3];
     out->p.tmax_ms = v[4];
     out->p.closed = v[5] != 0;
+    out->p.moved = v[5] == COORD_CLOSED_MOVED;
     out->adopt = v[6] != 0;
     params->horizon_ms = v[7];
     params->first_horizon_ms = v[8];
@@ -79,7 +80,7 @@ static void pool_pack(const struct store_pool *in, int64_t v[POOL_NUMBERS])
         in->p.floor_ms,
         in->p.floor_short_ms,
         in->p.tmax_ms,
-        in->p.closed,
+        in->p.moved ? COORD_CLOSED_MOVED : in->p.closed,
         in->adopt,
         params->horizon_ms,
         params->first_horizon_ms,

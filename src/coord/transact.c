@@ -184,11 +184,21 @@ enum coord_status transact_evict(struct coord *coord, const char *identity, uint
     return answer(&c, r);
 }
 
-enum coord_status transact_close(struct coord *coord, const char *identity, struct coord_reply *r)
+enum coord_status transact_close(struct coord *coord, const char *identity, bool moved,
+                                 struct coord_reply *r)
 {
     struct call c = call_of(coord, STORE_WRITE, identity);
     while (begins(&c))
-        ends(&c, rules_close(&c.u));
+        ends(&c, rules_close(&c.u, moved));
+    return answer(&c, r);
+}
+
+enum coord_status transact_unclose(struct coord *coord, const char *identity, bool back,
+                                   struct coord_reply *r)
+{
+    struct call c = call_of(coord, STORE_WRITE, identity);
+    while (begins(&c))
+        ends(&c, rules_unclose(&c.u, back));
     return answer(&c, r);
 }
 

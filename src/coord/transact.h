@@ -47,7 +47,10 @@ enum coord_status transact_release(struct coord *c, const char *identity,
                                    const struct coord_release *item, struct coord_reply *r);
 enum coord_status transact_evict(struct coord *c, const char *identity, uint16_t worker,
                                  struct coord_reply *r);
-enum coord_status transact_close(struct coord *c, const char *identity, struct coord_reply *r);
+enum coord_status transact_close(struct coord *c, const char *identity, bool moved,
+                                 struct coord_reply *r);
+enum coord_status transact_unclose(struct coord *c, const char *identity, bool back,
+                                   struct coord_reply *r);
 enum coord_status transact_repair(struct coord *c, const char *identity, const uint16_t *workers,
                                   size_t n, struct coord_reply *r);
 enum coord_status transact_settle(struct coord *c, const char *identity, int64_t settle_ms,

@@ -74,6 +74,12 @@ static const struct opt {
     {"worker", 0, KIND_NUMBER, AT(worker), AT(has_worker), 0, COORD_WORKERS - 1, "N",
      "the workerId", "a workerId from 0 to 32767"},
     {"yes", 0, KIND_FLAG, AT(yes), 0, 0, 0, NULL, "do not ask", NULL},
+    {"even-if-alive", 0, KIND_FLAG, AT(even_if_alive), 0, 0, 0, NULL,
+     "not of one that renewed a moment ago, either", NULL},
+    {"moved", 0, KIND_FLAG, AT(moved), 0, 0, 0, NULL,
+     "it is made again at another coordinator", NULL},
+    {"moved-back", 0, KIND_FLAG, AT(moved_back), 0, 0, 0, NULL,
+     "it was, and is closed there: new sidecars wait", NULL},
     {"repair", 0, KIND_FLAG, AT(repair), 0, 0, 0, NULL, "mend what is wrong", NULL},
     {"sort", 0, KIND_TEXT, AT(sort), 0, 0, 0, "KEY",
      "worker, age, left, holder or ceiling (worker)", NULL},
@@ -145,7 +151,9 @@ static int help(const struct ctl_command *c)
     }
     if (ctl_takes(c, "connect"))
         (void)printf("\nADDRESS: %s.\n",
-                     c->run == ctl_top
+                     ctl_takes(c, "epoch") ? "tcp://HOST:PORT or unix:///PATH of memcached's or "
+                                             "Redis's\nprotocol"
+                     : c->run == ctl_top
                          ? "http://HOST:PORT or unix:///PATH of its HTTP listener,\n"
                            "by default http://127.0.0.1:9464"
                          : "tcp://HOST:PORT or unix:///PATH of memcached's or Redis's\n"

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define ON_POOL "coordinator pool password-file"
+#define OF_EPOCH                                                                                   \
+    "The epoch is that of the pool at --coordinator, or of the sidecar at --connect;\n"            \
+    "without either, and without --epoch, that of a pool made without another.\n"
 
 /* clang-format off */
 static const struct ctl_command commands[] = {
@@ -24,9 +27,10 @@ static const struct ctl_command commands[] = {
      "Each workerId held: holder, age, range left, ceiling", NULL},
     {"pool", "check", ctl_pool_check, ON_POOL " repair json", "", 0, 0,
      "What is doubled, lost or orphaned; exit 1 if any", NULL},
-    {"pool", "release", ctl_pool_release, ON_POOL " worker yes json", "", 0, 0,
+    {"pool", "release", ctl_pool_release, ON_POOL " worker yes even-if-alive json", "", 0, 0,
      "Take back the workerId of a dead holder",
-     "It keeps its range, so that a holder that lives after all repeats nothing.\n"},
+     "It keeps its range, so that a holder that lives after all repeats nothing.\n"
+     "Of one that was renewed a moment ago it asks twice: --yes alone is not enough.\n"},
     {"pool", "set", ctl_pool_set, ON_POOL " settle json", "", 0, 0,
      "Change what can be changed: --settle",
      "A shorter one counts once the one before it has passed.\n"},
@@ -35,19 +39,27 @@ static const struct ctl_command commands[] = {
      "New sidecars then get workerIds at once. Taken four renewals after it came\n"
      "back, and not where a sidecar knows more than it. Wrongly said it repeats\n"
      "IDs of sidecars that cannot reach the coordinator.\n"},
-    {"pool", "close", ctl_pool_close, ON_POOL " yes json", "", 0, 0,
+    {"pool", "close", ctl_pool_close, ON_POOL " moved yes json", "", 0, 0,
      "No more grants and renewals, before a pool moves",
-     "It cannot be opened again: asks first, unless it is closed already.\n"},
-    {"pool", "drain", ctl_pool_drain, ON_POOL " timeout yes json", "", 0, 0,
+     "With --moved, pool open does not take it back by mistake. Asks first, unless it\n"
+     "is closed already.\n"},
+    {"pool", "open", ctl_pool_open, ON_POOL " moved-back yes json", "", 0, 0,
+     "Take pool close or drain back",
+     "Where the pool was made again elsewhere and lives there, IDs would repeat: that\n"
+     "one has to be closed first, and --moved-back to be said: sidecars that run go\n"
+     "on, new ones wait until all that it granted has ended. Refused without it where\n"
+     "the pool was closed with --moved, or a sidecar was heard since that knows more.\n"},
+    {"pool", "drain", ctl_pool_drain, ON_POOL " moved timeout yes json", "", 0, 0,
      "Close, and wait until nobody issues IDs of it",
      "Exit status 0: every holder has returned its workerId, or its range has\n"
      "ended; 1: not so when the timeout had passed; 130: broken off by Ctrl-C.\n"
-     "The pool stays closed; the same command goes on waiting. Asks first, unless it\n"
+     "The pool stays closed until pool open; the same command goes on waiting, and\n"
+     "closes the pool again where it was opened meanwhile. Asks first, unless it\n"
      "is closed already.\n"},
-    {NULL, "decode", ctl_decode, "epoch json", "ID...", 1, -1,
-     "Time, workerId and sequence of IDs", NULL},
-    {NULL, "range", ctl_range, "from to epoch json", "", 0, 0,
-     "Smallest and largest ID of a time span", "For WHERE id BETWEEN.\n"},
+    {NULL, "decode", ctl_decode, "epoch " ON_POOL " connect user json", "ID...", 1, -1,
+     "Time, workerId and sequence of IDs", OF_EPOCH},
+    {NULL, "range", ctl_range, "from to epoch " ON_POOL " connect user json", "", 0, 0,
+     "Smallest and largest ID of a time span", "For WHERE id BETWEEN.\n" OF_EPOCH},
     {NULL, "next", ctl_next, "connect prefix count user password-file json", "NAME", 1, 1,
      "An ID, or -n of them", NULL},
     {NULL, "ping", ctl_ping, "connect user password-file json", "", 0, 0,

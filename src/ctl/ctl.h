@@ -33,6 +33,7 @@ struct ctl_args {
     const char *workers, *from, *to, *sort, *user, *names, *upstream, *keys;
     bool nothing_lost, has_settle, has_ahead;
     bool fresh, after_loss, if_missing, repair, yes, json, reverse, once, no_color;
+    bool moved, moved_back, even_if_alive;
     bool has_epoch, has_worker, has_timeout, has_horizon, has_max_skew, has_replicas;
     int64_t epoch_ms;
     int64_t timeout_ms;
@@ -52,6 +53,7 @@ int ctl_pool_list(struct ctl_args *a);
 int ctl_pool_release(struct ctl_args *a);
 int ctl_pool_check(struct ctl_args *a);
 int ctl_pool_close(struct ctl_args *a);
+int ctl_pool_open(struct ctl_args *a);
 int ctl_pool_set(struct ctl_args *a);
 int ctl_pool_reopen(struct ctl_args *a);
 int ctl_pool_drain(struct ctl_args *a);
@@ -61,6 +63,10 @@ int ctl_next(struct ctl_args *a);
 int ctl_ping(struct ctl_args *a);
 int ctl_top(struct ctl_args *a);
 int ctl_passwd(struct ctl_args *a);
+
+/* The epoch of the pool of the sidecar at --connect. CTL_OK, or the exit status, with the reason
+ * told. */
+int ctl_sidecar_epoch(const struct ctl_args *a, int64_t *epoch_ms);
 
 /* --settle, where it was given, is one that such a pool can have: CTL_OK, or the exit status. */
 int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p);
@@ -100,6 +106,8 @@ int ctl_password(const struct ctl_args *a, char out[PASSFILE_MAX + 1]);
 /* Whether what the command, "pool release", does may be done: --yes was given, or the answer on the
  * terminal is yes. CTL_OK, or the exit status, with the reason told. */
 int ctl_confirm(const struct ctl_args *a, const char *command, const char *question);
+/* The same of a question that --yes does not answer, on a terminal. */
+int ctl_ask(const char *question);
 
 /* How far a work has come, on stderr: nothing in its first second; then on a terminal one line that
  * is written over, else a line every 10 s. */

@@ -88,6 +88,13 @@ int64_t ctl_holders_first(const struct coord_snapshot *snap)
     return end < INT64_MAX ? end + 1 : 0;
 }
 
+int64_t ctl_holder_renewed(const struct coord_snapshot *snap, const struct coord_worker *w)
+{
+    const struct coord_params *k = &snap->pool.params;
+    bool mature = w->hwm_ms - k->horizon_ms >= w->t0_ms + k->mature_after_ms;
+    return min64(snap->reply.now_ms, w->hwm_ms - (mature ? k->horizon_ms : k->first_horizon_ms));
+}
+
 void ctl_holders_clear(struct ctl_holders *h)
 {
     free(h->v);

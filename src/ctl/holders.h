@@ -50,6 +50,10 @@ int64_t ctl_holders_end(const struct coord_snapshot *snap, int64_t after_ms, uin
  * where one can be had now. */
 int64_t ctl_holders_first(const struct coord_snapshot *snap);
 
+/* When it was claimed or renewed last, as its ceiling tells: what either grants is known. Where it
+ * was re-asserted after a loss that may be too late. At most the snapshot's time; Unix ms. */
+int64_t ctl_holder_renewed(const struct coord_snapshot *snap, const struct coord_worker *w);
+
 /* Reads the holder's JSON, which is as hostile as anything from a coordinator. */
 void ctl_holder_read(struct ctl_holder *h);
 

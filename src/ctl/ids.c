@@ -1,21 +1,112 @@
 /*
  * sidflakectl decode, range: arithmetic on IDs.
+ *
+ * What may be wrong is said on stderr: stdout is for scripts.
  */
-#include "ctl/ctl.h"
+#include "ctl/session.h"
 
 #include "base/dec.h"
 #include "base/timefmt.h"
 #include "ids/layout.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
-static int64_t epoch_of(const struct ctl_args *a)
+/* What is known of the pool that IDs are of. */
+struct space {
+    int64_t epoch_ms;
+    int64_t now_ms;  /* the coordinator's time where it was asked */
+    int64_t skew_ms; /* so far ahead of it a sound ID may be */
+    unsigned from, to;
+    bool assumed; /* nobody said the epoch */
+};
+
+static int ask_pool(const struct ctl_args *a, struct space *out)
 {
-    return a->has_epoch ? a->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS;
+    struct ctl_session s;
+    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
+    if (status)
+        return status;
+    coord_free(s.coord);
+    out->epoch_ms = s.pool.epoch_ms;
+    out->now_ms = s.reply.now_ms;
+    out->skew_ms = s.pool.params.max_skew_ms;
+    out->from = s.pool.params.worker_from;
+    out->to = s.pool.params.worker_to;
+    return CTL_OK;
+}
+
+static int find_space(const struct ctl_args *a, const char *command, struct space *out)
+{
+    int said = a->has_epoch + (a->coordinator != NULL) + (a->connect != NULL);
+    *out = (struct space){.epoch_ms = a->has_epoch ? a->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS,
+                          .now_ms = clock_wall_ms(clock_system()),
+                          .skew_ms = coord_params_default.max_skew_ms,
+                          .to = LAYOUT_WORKERS - 1,
+                          .assumed = said == 0};
+    if (said > 1)
+        return ctl_fail(CTL_USAGE,
+                        "%s: expected one of --epoch, --coordinator and --connect, found %d",
+                        command, said);
+    if (a->coordinator)
+        return ask_pool(a, out);
+    if (a->connect)
+        return ctl_sidecar_epoch(a, &out->epoch_ms);
+    if (isatty(STDOUT_FILENO)) /* somebody reads it */
+        (void)ctl_fail(CTL_OK,
+                       "the epoch is taken to be %s; --coordinator, --connect or --epoch says",
+                       ctl_time(out->epoch_ms));
+    return CTL_OK;
+}
+
+/* Appended to warnings, and told. */
+static void warn(json_t *warnings, const char *subject, const char *text)
+{
+    (void)ctl_fail(CTL_OK, "%s: %s", subject, text);
+    json_array_append_new(warnings, json_string(text));
+}
+
+static json_t *judge(const struct space *of, const char *id, const struct layout_parts *p)
+{
+    json_t *warnings = json_array();
+    int64_t ahead = of->epoch_ms + p->time - of->now_ms;
+    char text[160];
+    if (ahead > of->skew_ms) {
+        (void)snprintf(text, sizeof text, "its time is %s in the future%s", ctl_span(ahead),
+                       of->assumed ? ": the epoch, which nobody said, may be another" : "");
+        warn(warnings, id, text);
+    }
+    if (p->worker < of->from || p->worker > of->to) {
+        (void)snprintf(
+            text, sizeof text,
+            "workerId %u is none of the pool's, which has %u to %u: it is of another pool",
+            p->worker, of->from, of->to);
+        warn(warnings, id, text);
+    }
+    return warnings;
+}
+
+static json_t *tell(const struct ctl_args *a, const struct space *of, const char *id,
+                    const struct layout_parts *p)
+{
+    int64_t ms = of->epoch_ms + p->time;
+    json_t *warnings = judge(of, id, p);
+    if (a->json)
+        return json_pack("{s:s, s:s, s:I, s:i, s:i, s:o}", "id", id, "time", ctl_time(ms),
+                         "unix_ms", (json_int_t)ms, "worker", (int)p->worker, "sequence",
+                         (int)p->sequence, "warnings", warnings);
+    json_decref(warnings);
+    (void)printf("%s time=%s unix_ms=%lld worker=%u sequence=%u\n", id, ctl_time(ms), (long long)ms,
+                 p->worker, p->sequence);
+    return NULL;
 }
 
 int ctl_decode(struct ctl_args *a)
 {
+    struct space of;
+    int status = find_space(a, "decode", &of);
+    if (status)
+        return status;
     json_t *list = json_array();
     for (int i = 0; i < a->nrest; i++) {
         struct layout_parts p;
@@ -27,15 +118,9 @@ int ctl_decode(struct ctl_args *a)
                             "\"%s\"",
                             a->rest[i]);
         }
-        int64_t ms = epoch_of(a) + p.time;
+        json_t *one = tell(a, &of, a->rest[i], &p);
         if (a->json)
-            json_array_append_new(list,
-                                  json_pack("{s:s, s:s, s:I, s:i, s:i}", "id", a->rest[i], "time",
-                                            ctl_time(ms), "unix_ms", (json_int_t)ms, "worker",
-                                            (int)p.worker, "sequence", (int)p.sequence));
-        else
-            (void)printf("%s time=%s unix_ms=%lld worker=%u sequence=%u\n", a->rest[i],
-                         ctl_time(ms), (long long)ms, p.worker, p.sequence);
+            json_array_append_new(list, one);
     }
     if (a->json)
         return ctl_print_json(CTL_OK, list);
@@ -45,7 +130,8 @@ int ctl_decode(struct ctl_args *a)
 
 int ctl_range(struct ctl_args *a)
 {
-    int64_t from, to, epoch = epoch_of(a);
+    struct space of;
+    int64_t from, to;
     char lo[24], hi[24];
     if (!a->from || !timefmt_parse_rfc3339(span_str(a->from), &from))
         return ctl_fail(CTL_USAGE, "range: expected --from RFC3339, found \"%s\"",
@@ -53,10 +139,17 @@ int ctl_range(struct ctl_args *a)
     if (!a->to || !timefmt_parse_rfc3339(span_str(a->to), &to))
         return ctl_fail(CTL_USAGE, "range: expected --to RFC3339, found \"%s\"",
                         a->to ? a->to : "");
+    int status = find_space(a, "range", &of);
+    if (status)
+        return status;
+    int64_t epoch = of.epoch_ms;
     if (from > to || from < epoch || to > layout_end_ms(epoch))
         return ctl_fail(CTL_USAGE, "range: expected %s <= --from <= --to <= %s, found %s and %s",
                         ctl_time(epoch), ctl_time(layout_end_ms(epoch)), ctl_time(from),
                         ctl_time(to));
+    if (to > of.now_ms)
+        (void)ctl_fail(CTL_OK, "--to is %s in the future: more IDs of that time are to come",
+                       ctl_span(to - of.now_ms));
     (void)snprintf(lo, sizeof lo, "%llu", (unsigned long long)layout_compose(from - epoch, 0, 0));
     (void)snprintf(
         hi, sizeof hi, "%llu",

@@ -1,13 +1,49 @@
 /*
- * sidflakectl pool release, close, set, reopen: what changes a pool by one word.
+ * sidflakectl pool release, close, set, reopen: what changes a pool by one word. pool_open.c has
+ * pool open.
  */
+#include "ctl/holders.h"
 #include "ctl/session.h"
 
+#include "base/int64.h"
+
 #include <stdio.h>
+#include <unistd.h>
+
+/* Who was heard a moment ago lives: --yes may be a script's, which does not know. */
+static int check_gone(const struct ctl_args *a, const struct coord_snapshot *snap)
+{
+    const struct coord_worker *w = NULL;
+    for (size_t i = 0; i < snap->nworkers; i++)
+        if (snap->workers[i].worker == a->worker && snap->workers[i].held)
+            w = &snap->workers[i];
+    if (!w || a->even_if_alive)
+        return CTL_OK;
+    struct ctl_holder h = {.w = w};
+    int64_t ago = snap->reply.now_ms - ctl_holder_renewed(snap, w);
+    if (ago >= max64(COORD_EVERY_MS, snap->pool.later.every_ms))
+        return CTL_OK;
+    char question[320];
+    ctl_holder_read(&h);
+    (void)snprintf(
+        question, sizeof question,
+        "workerId %u was renewed %s ago, by process %lld of %s %s: who renews lives, and "
+        "loses it.",
+        a->worker, ctl_span(ago), (long long)h.pid, h.host, h.pod);
+    if (!isatty(STDIN_FILENO))
+        return ctl_fail(CTL_BAD,
+                        "%s Nothing was changed: stop that one and wait for %s, or say "
+                        "--even-if-alive",
+                        question, ctl_span(max64(COORD_EVERY_MS, snap->pool.later.every_ms) - ago));
+    (void)snprintf(question + strlen(question), sizeof question - strlen(question),
+                   " Take it all the same?");
+    return ctl_ask(question);
+}
 
 int ctl_pool_release(struct ctl_args *a)
 {
     struct ctl_session s;
+    struct coord_snapshot snap;
     char question[160];
     if (!a->has_worker)
         return ctl_fail(CTL_USAGE, "pool release: expected --worker N");
@@ -16,8 +52,14 @@ int ctl_pool_release(struct ctl_args *a)
         "Take workerId %u from its holder? It keeps its range; a holder that lives loses it.",
         a->worker);
     int status = ctl_confirm(a, "pool release", question);
-    if (status || (status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true)))
+    if (status || (status = ctl_session_snapshot(a, &s, &snap)))
         return status;
+    status = check_gone(a, &snap);
+    coord_snapshot_clear(&snap);
+    if (status) {
+        coord_free(s.coord);
+        return status;
+    }
     enum coord_status r = coord_evict(s.coord, s.pool.identity, (uint16_t)a->worker, &s.reply);
     coord_free(s.coord);
     if (r == COORD_LOST)
@@ -37,7 +79,7 @@ int ctl_pool_close(struct ctl_args *a)
     int status = ctl_session_open_to_close(a, &s, "pool close");
     if (status)
         return status;
-    enum coord_status r = coord_close(s.coord, s.pool.identity, &s.reply);
+    enum coord_status r = coord_close(s.coord, s.pool.identity, a->moved, &s.reply);
     if (r == COORD_OK) /* it may have been reopened by that */
         r = coord_describe(s.coord, &s.pool, &s.reply);
     coord_free(s.coord);

@@ -36,7 +36,7 @@ static enum coord_status look(struct ctl_session *s, struct stand *out)
 {
     struct coord_snapshot snap;
     int64_t began = clock_mono_ms(clock_system());
-    enum coord_status r = coord_close(s->coord, s->pool.identity, &s->reply);
+    enum coord_status r = coord_close(s->coord, s->pool.identity, s->args->moved, &s->reply);
     if (r == COORD_OK)
         r = coord_snapshot(s->coord, &snap, &s->reply);
     if (r != COORD_OK)
@@ -117,7 +117,7 @@ int ctl_pool_drain(struct ctl_args *a)
     int status = ctl_session_open_to_close(a, &s, "pool drain");
     if (status)
         return status;
-    enum coord_status r = coord_close(s.coord, s.pool.identity, &s.reply);
+    enum coord_status r = coord_close(s.coord, s.pool.identity, a->moved, &s.reply);
     if (r != COORD_OK) {
         coord_free(s.coord);
         return ctl_session_fail(a, r, &s.reply);

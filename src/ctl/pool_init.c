@@ -123,15 +123,23 @@ static int make_identity(const struct ctl_args *a, char out[COORD_IDENTITY_MAX])
 
 /* Made, or found where that is no error (then identity is that of the pool found). */
 static int told(const struct ctl_args *a, const struct coord_init *in, bool made,
-                const char *identity, int64_t from_ms)
+                const char *identity, int64_t from_ms, unsigned risks)
 {
+    json_t *warnings = json_array(), *one;
+    size_t i;
+    ctl_risks(risks, warnings);
     if (a->json && made)
-        return ctl_print_json(
-            CTL_OK, json_pack("{s:b, s:s, s:i, s:i, s:s}", "made", 1, "identity", identity,
-                              "worker_from", (int)in->params.worker_from, "worker_to",
-                              (int)in->params.worker_to, "grants_from", ctl_time(from_ms)));
+        return ctl_print_json(CTL_OK,
+                              json_pack("{s:b, s:s, s:i, s:i, s:s, s:o}", "made", 1, "identity",
+                                        identity, "worker_from", (int)in->params.worker_from,
+                                        "worker_to", (int)in->params.worker_to, "grants_from",
+                                        ctl_time(from_ms), "warnings", warnings));
     if (a->json)
-        return ctl_print_json(CTL_OK, json_pack("{s:b, s:s}", "made", 0, "identity", identity));
+        return ctl_print_json(CTL_OK, json_pack("{s:b, s:s, s:o}", "made", 0, "identity", identity,
+                                                "warnings", warnings));
+    json_array_foreach(warnings, i, one)(void)
+        ctl_fail(CTL_OK, "warning: %s", json_string_value(one));
+    json_decref(warnings);
     if (!made)
         (void)puts("the pool exists already: nothing was changed");
     else
@@ -168,10 +176,12 @@ int ctl_pool_init(struct ctl_args *a)
     bool found = r == COORD_EXISTS && a->if_missing;
     if (found)
         r = coord_describe(s.coord, &s.pool, &s.reply);
+    if (r == COORD_OK)
+        (void)coord_risks(s.coord, &s.risks);
     coord_free(s.coord);
     if (r != COORD_OK)
         return ctl_session_fail(a, r, &s.reply);
     if (in.mode == COORD_INIT_AFTER_LOSS)
         from += in.lost_ahead_ms;
-    return told(a, &in, !found, found ? s.pool.identity : in.identity, from);
+    return told(a, &in, !found, found ? s.pool.identity : in.identity, from, s.risks);
 }

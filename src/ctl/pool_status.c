@@ -3,7 +3,6 @@
  */
 #include "ctl/session.h"
 
-#include "base/int64.h"
 #include "ids/layout.h"
 #include "lease/recovery.h"
 
@@ -15,13 +14,11 @@ static json_t *status_json(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
     int64_t word = coord_pool_word_from(p, s->reply.era);
-    int64_t floor = s->reply.era > 1 ? p->floor_short_ms + 1 : 0;
-    int64_t grants = max64(s->reply.now_ms, s->first_ms ? s->first_ms : floor);
     return json_pack(
-        "{s:s, s:I, s:s, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, "
+        "{s:s, s:I, s:s, s:b, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, "
         "s:{s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:I, s:s, s:s, s:o}",
         "identity", p->identity, "era", (json_int_t)s->reply.era, "epoch", ctl_time(p->epoch_ms),
-        "closed", (int)p->closed, "workers",
+        "closed", (int)p->closed, "moved", (int)p->moved, "workers",
         (json_int_t)(p->params.worker_to - p->params.worker_from) + 1, "free",
         (json_int_t)s->reply.free, "held", (json_int_t)p->held, "made", ctl_time(p->born_ms),
         "opened", ctl_time(p->topen_ms), "opened_because", coord_pool_cause(p), "lasts_until",
@@ -34,8 +31,9 @@ static json_t *status_json(const struct ctl_session *s)
         (json_int_t)p->params.mature_after_ms, "max_skew_ms", (json_int_t)p->params.max_skew_ms,
         "grace_ms", (json_int_t)p->params.grace_ms, "replicas", (int)p->params.replicas,
         "worker_from", (int)p->params.worker_from, "worker_to", (int)p->params.worker_to,
-        "ahead_ms", (json_int_t)p->later.ahead_ms, "grants_from", ctl_time(grants),
-        "nothing_lost_from", word > 0 ? ctl_time(word) : "", "warnings", ctl_session_warnings(s));
+        "ahead_ms", (json_int_t)p->later.ahead_ms, "grants_from",
+        ctl_time(ctl_session_grants_from(s)), "nothing_lost_from", word > 0 ? ctl_time(word) : "",
+        "warnings", ctl_session_warnings(s));
 }
 
 static void print_settle(const struct ctl_session *s)
@@ -74,8 +72,11 @@ static void print_status(const struct ctl_session *s)
                  (unsigned long long)p->held, (unsigned long long)s->reply.free);
     const char *cause = coord_pool_cause(p);
     (void)printf("era          %llu, since %s%s%s%s\n", (unsigned long long)s->reply.era,
-                 ctl_time(p->topen_ms), p->closed ? ", closed" : "", *cause ? "; reopened: " : "",
-                 cause);
+                 ctl_time(p->topen_ms),
+                 p->moved    ? ", closed as moved"
+                 : p->closed ? ", closed"
+                             : "",
+                 *cause ? "; reopened: " : "", cause);
     (void)printf("epoch        %s; IDs last until %s (%s)\n", ctl_time(p->epoch_ms),
                  ctl_time(layout_end_ms(p->epoch_ms)),
                  ctl_span(layout_end_ms(p->epoch_ms) - s->reply.now_ms));
@@ -114,6 +115,7 @@ int ctl_pool_status(struct ctl_args *a)
     if (status)
         return status;
     look_at_workers(&s);
+    (void)coord_risks(s.coord, &s.risks);
     coord_free(s.coord);
     if (a->json)
         return ctl_print_json(CTL_OK, status_json(&s));

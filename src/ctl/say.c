@@ -139,12 +139,17 @@ bool ctl_read_line(FILE *f, char *out, size_t cap)
 
 int ctl_confirm(const struct ctl_args *a, const char *command, const char *question)
 {
-    char answer[8] = "";
     if (a->yes)
         return CTL_OK;
     if (!isatty(STDIN_FILENO))
         return ctl_fail(CTL_USAGE, "%s: expected --yes where there is no terminal to ask on",
                         command);
+    return ctl_ask(question);
+}
+
+int ctl_ask(const char *question)
+{
+    char answer[8] = "";
     put_shown(span_str(question));
     (void)fputs(" [y/N] ", stderr);
     if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y'))

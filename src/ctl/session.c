@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define URL_MAX     1025
-#define COMMAND_MAX 1600
 #define NO_POOL_MAX 256 /* bytes of what stands around the command */
 
 const char *ctl_session_pool(const struct ctl_args *a)
@@ -27,15 +26,15 @@ const char *ctl_session_url(const struct ctl_args *a, char out[URL_MAX])
     return out;
 }
 
-/* "sidflakectl what", for this pool and a shell; whole, or as it stands in the manual. */
-static const char *whole(const struct ctl_args *a, const char *what, char out[COMMAND_MAX])
+const char *ctl_session_command(const struct ctl_args *a, const char *what,
+                                char out[CTL_COMMAND_MAX])
 {
     char url[URL_MAX];
     struct buf b;
     struct recovery_place at = {.url = ctl_session_url(a, url),
                                 .pool = ctl_session_pool(a),
                                 .password_file = a->password_file};
-    buf_init(&b, out, COMMAND_MAX - 1);
+    buf_init(&b, out, CTL_COMMAND_MAX - 1);
     buf_put_str(&b, what);
     recovery_put_place(&b, &at);
     out[b.n] = '\0';
@@ -45,8 +44,8 @@ static const char *whole(const struct ctl_args *a, const char *what, char out[CO
 /* The command is whole, with the coordinator, or no more than a word. */
 static void why_no_pool(const struct ctl_args *a, struct err *out)
 {
-    char text[COMMAND_MAX];
-    const char *command = whole(a, "sidflakectl pool init", text);
+    char text[CTL_COMMAND_MAX];
+    const char *command = ctl_session_command(a, "sidflakectl pool init", text);
     if (strlen(command) > ERR_TEXT_MAX - NO_POOL_MAX)
         command = "sidflakectl pool init";
     (void)err_set(out, ERR_NOT_FOUND,
@@ -128,11 +127,13 @@ int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, c
     int status = ctl_session_open(a, s, CTL_SESSION_TIMEOUT_US, true);
     if (status || s->pool.closed)
         return status;
-    (void)snprintf(question, sizeof question,
-                   "Close pool \"%.64s\" at %s for good? No command opens it again. %llu workerIds "
-                   "are held, none is renewed then, and the last range ends by %s.",
-                   ctl_session_pool(a), ctl_session_url(a, url), (unsigned long long)s->pool.held,
-                   ctl_time(ctl_session_last_range(s)));
+    (void)snprintf(
+        question, sizeof question,
+        "Close pool \"%.64s\" at %s%s? %llu workerIds are held, none is renewed then, and "
+        "the last range ends by %s.",
+        ctl_session_pool(a), ctl_session_url(a, url),
+        a->moved ? " for good, as one that is made again elsewhere" : "",
+        (unsigned long long)s->pool.held, ctl_time(ctl_session_last_range(s)));
     status = ctl_confirm(a, command, question);
     if (!status)
         return CTL_OK;
@@ -147,6 +148,12 @@ int64_t ctl_session_last_range(const struct ctl_session *s)
     const struct coord_pool *p = &s->pool;
     int64_t ends = s->reply.now_ms + coord_reach(&p->params);
     return max64(ends, max64(p->floor_ms, p->floor_short_ms));
+}
+
+int64_t ctl_session_grants_from(const struct ctl_session *s)
+{
+    int64_t floor = s->reply.era > 1 ? s->pool.floor_short_ms + 1 : 0;
+    return max64(s->reply.now_ms, s->first_ms ? s->first_ms : floor);
 }
 
 int64_t ctl_session_ceiling(const struct coord_pool *p, const struct coord_worker *w)
@@ -177,20 +184,34 @@ static void warn_of_clocks(json_t *w, const struct ctl_session *s)
                             ctl_span(behind), ctl_time(p->tmax_ms - 2 * p->params.max_skew_ms)));
 }
 
-static const char *reopen_command(const struct ctl_args *a, char out[COMMAND_MAX])
+static void warn_of_closed(json_t *w, const struct ctl_session *s)
 {
-    return whole(a, "sidflakectl pool reopen --nothing-lost", out);
+    char text[CTL_COMMAND_MAX];
+    if (s->pool.moved)
+        json_array_append_new(
+            w, json_string("the pool is closed, and another may be in its place: it was closed as "
+                           "moved, or a sidecar was heard since that has workerIds of another"));
+    else if (s->pool.closed)
+        json_array_append_new(
+            w, json_sprintf("the pool is closed: it grants and renews nothing; `%s` takes that "
+                            "back, unless it was made again elsewhere",
+                            ctl_session_command(s->args, "sidflakectl pool open", text)));
+}
+
+static const char *reopen_command(const struct ctl_args *a, char out[CTL_COMMAND_MAX])
+{
+    return ctl_session_command(a, "sidflakectl pool reopen --nothing-lost", out);
 }
 
 static void warn_of_lost(json_t *w, const struct ctl_session *s)
 {
-    char text[COMMAND_MAX];
+    char text[CTL_COMMAND_MAX];
     if (s->lost > 0)
         json_array_append_new(
             w, json_sprintf("%llu workerIds are free and not in the queue, so that nobody gets "
                             "them: `%s` puts them back",
                             (unsigned long long)s->lost,
-                            whole(s->args, "sidflakectl pool check --repair", text)));
+                            ctl_session_command(s->args, "sidflakectl pool check --repair", text)));
 }
 
 /* When IDs come, and what else there is to do. */
@@ -198,7 +219,7 @@ static void warn_of_floors(json_t *w, const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
     int64_t from = coord_pool_word_from(p, s->reply.era);
-    char command[COMMAND_MAX];
+    char command[CTL_COMMAND_MAX];
     if (p->floor_ms <= s->reply.now_ms)
         return;
     if (p->topen_ms <= p->born_ms) {
@@ -237,6 +258,13 @@ static void warn_of_floors(json_t *w, const struct ctl_session *s)
                             free));
 }
 
+void ctl_risks(unsigned risks, json_t *to)
+{
+    for (unsigned i = 0; i < COORD_RISKS; i++)
+        if (coord_risk_text(risks, i))
+            json_array_append_new(to, json_string(coord_risk_text(risks, i)));
+}
+
 void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap)
 {
     static struct coord_audit audit;
@@ -251,8 +279,7 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
     const struct coord_pool *p = &s->pool;
     json_t *w = json_array();
     uint64_t size = (uint64_t)(p->params.worker_to - p->params.worker_from) + 1;
-    if (p->closed)
-        json_array_append_new(w, json_string("the pool is closed: it grants and renews nothing"));
+    warn_of_closed(w, s);
     warn_of_clocks(w, s);
     if (layout_end_ms(p->epoch_ms) - s->reply.now_ms < LIFETIME_WARN_MS)
         json_array_append_new(w, json_sprintf("the time field of the IDs ends on %s",
@@ -279,5 +306,6 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
                                               "pool with --replicas, of other workerIds",
                                               (unsigned long long)p->replicas));
     warn_of_floors(w, s);
+    ctl_risks(s->risks, w);
     return w;
 }

@@ -16,6 +16,8 @@ struct ctl_session {
     /* By ctl_session_look; 0 before. */
     int64_t first_ms; /* as ctl_holders_first */
     uint64_t lost;    /* as COORD_FAULT_LOST counts */
+
+    unsigned risks; /* as coord_risks, where the caller asked */
 };
 
 /* Connects; with describe, reads the pool as well. timeout_us: of each call. CTL_OK, and the caller
@@ -28,7 +30,7 @@ int ctl_session_snapshot(const struct ctl_args *a, struct ctl_session *s,
                          struct coord_snapshot *snap);
 
 /* As ctl_session_open with describe, for what closes the pool: unless it is closed, it is asked
- * first whether that is meant, since no command opens it again. */
+ * first whether that is meant. */
 int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, const char *command);
 
 #define CTL_SESSION_TIMEOUT_US INT64_C(5000000)
@@ -46,8 +48,20 @@ void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct
 /* What the workerIds themselves tell, for the warnings, and how many are free. */
 void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap);
 
+/* The texts of coord_risks, appended to an array. */
+void ctl_risks(unsigned risks, json_t *to);
+
 /* What an operator should know of the pool, as an array of sentences; NULL: no memory. */
 json_t *ctl_session_warnings(const struct ctl_session *s);
+
+/* From when on a new sidecar gets a workerId, by what is known; a guess where somebody's range has
+ * to end first. Unix ms, and past where it gets one now. */
+int64_t ctl_session_grants_from(const struct ctl_session *s);
+
+/* "sidflakectl WHAT" for this pool and a shell, whole, or WHAT as it stands in the manual. */
+#define CTL_COMMAND_MAX 1600
+const char *ctl_session_command(const struct ctl_args *a, const char *what,
+                                char out[CTL_COMMAND_MAX]);
 
 /* By when every range of the pool has ended, if it is closed now. Unix ms. */
 int64_t ctl_session_last_range(const struct ctl_session *s);

@@ -143,46 +143,72 @@ static bool is_error(const char *line)
     return line[0] == '-' || strncmp(line, "SERVER_ERROR ", 13) == 0;
 }
 
+/* What memcached's protocol, or Redis's, calls a figure in the statistics of a sidecar. */
+struct figure {
+    const char *stat, *info;
+};
+
 /* Spends no ID, and is answered by sidflake, whatever is behind: both protocols tell in statistics
- * of its own whether an ID could be had. 1, 0, -1: no answer that a sidecar gives, or -2: it asks
- * for a user. line: the latest that was read, "" where none was. */
-static int is_ready(FILE *f, char line[ANSWER_MAX])
+ * of its own what is asked here. CTL_OK: *value points into line. Else it was told why not. */
+static int ask_figure(const struct ctl_args *a, const struct figure *what, char line[ANSWER_MAX],
+                      const char **value)
 {
-    static const char stat[] = "STAT sidflake_ready ";
-    static const char info[] = "sidflake_ready:";
-    bool redis = false, asked = ask(f, "stats", "", "sidflake");
+    FILE *f;
+    char shown[ANSWER_MAX];
+    int status = open_sidecar(a, &f);
+    if (status)
+        return status;
+    bool redis = false, wanted = false, asked = ask(f, "stats", "", "sidflake");
+    *value = NULL;
     line[0] = '\0';
-    while (asked && ctl_read_line(f, line, ANSWER_MAX)) {
-        if (wants_login(line))
-            return -2;
-        if (strncmp(line, stat, sizeof stat - 1) == 0)
-            return line[sizeof stat - 1] == '1';
-        if (strncmp(line, info, sizeof info - 1) == 0)
-            return line[sizeof info - 1] == '1';
-        if (line[0] == '-' && !redis)
+    while (asked && !*value && !wanted && ctl_read_line(f, line, ANSWER_MAX)) {
+        wanted = wants_login(line);
+        if (strncmp(line, what->stat, strlen(what->stat)) == 0)
+            *value = line + strlen(what->stat);
+        else if (strncmp(line, what->info, strlen(what->info)) == 0)
+            *value = line + strlen(what->info);
+        else if (line[0] == '-' && !redis && !wanted)
             asked = redis = ask(f, "info", "", "sidflake");
         else if (strcmp(line, "END") == 0 || strcmp(line, "ERROR") == 0 || line[0] == '-')
             break;
     }
-    return -1;
+    (void)fclose(f);
+    if (*value)
+        return CTL_OK;
+    if (wanted)
+        return ctl_fail(CTL_BAD, "%s: expected --user NAME --password-file FILE", address_of(a));
+    if (is_error(line))
+        return ctl_fail(CTL_BAD, "%s: %s", address_of(a),
+                        ctl_clean(shown, sizeof shown, span_str(line)));
+    return ctl_fail(CTL_DOWN, "%s: no answer that a sidecar gives", address_of(a));
+}
+
+int ctl_sidecar_epoch(const struct ctl_args *a, int64_t *epoch_ms)
+{
+    static const struct figure identity = {"STAT sidflake_pool_identity ", "pool_identity:"};
+    char line[ANSWER_MAX];
+    const char *value;
+    struct err e;
+    int status = ask_figure(a, &identity, line, &value);
+    if (status)
+        return status;
+    if (!*value)
+        return ctl_fail(CTL_BAD, "%s: this sidecar has found no pool yet, and knows no epoch",
+                        address_of(a));
+    if (coord_identity_epoch(value, epoch_ms, &e))
+        return ctl_fail(CTL_BAD, "%s: %s", address_of(a), e.text);
+    return CTL_OK;
 }
 
 int ctl_ping(struct ctl_args *a)
 {
-    FILE *f;
-    int status = open_sidecar(a, &f);
+    static const struct figure is_ready = {"STAT sidflake_ready ", "sidflake_ready:"};
+    char line[ANSWER_MAX];
+    const char *value;
+    int status = ask_figure(a, &is_ready, line, &value);
     if (status)
         return status;
-    char line[ANSWER_MAX], shown[ANSWER_MAX];
-    int ready = is_ready(f, line);
-    (void)fclose(f);
-    if (ready == -2)
-        return ctl_fail(CTL_BAD, "%s: expected --user NAME --password-file FILE", address_of(a));
-    if (ready < 0 && is_error(line))
-        return ctl_fail(CTL_BAD, "%s: %s", address_of(a),
-                        ctl_clean(shown, sizeof shown, span_str(line)));
-    if (ready < 0)
-        return ctl_fail(CTL_DOWN, "%s: no answer that a sidecar gives", address_of(a));
+    bool ready = value[0] == '1';
     if (a->json)
         return ctl_print_json(ready ? CTL_OK : CTL_BAD, json_pack("{s:b}", "ready", ready));
     return ready ? CTL_OK : ctl_fail(CTL_BAD, "no ID can be had now");

@@ -92,6 +92,8 @@ static int pool_look(void *view)
     struct coord_reply told = v->s.reply;
     if (r == COORD_OK)
         r = coord_snapshot(v->s.coord, &snap, &told);
+    if (r == COORD_OK)
+        (void)coord_risks(v->s.coord, &v->s.risks);
     v->took_ms = clock_mono_ms(clock_system()) - began;
     v->down = r != COORD_OK;
     if (r == COORD_OK) {

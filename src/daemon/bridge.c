@@ -3,6 +3,8 @@
 #include "base/log.h"
 #include "base/timefmt.h"
 
+#include <assert.h>
+
 #define URGE_EVERY_US  1000000
 #define CHECK_EVERY_MS 1000
 #define LOG_EVERY_MS   1000
@@ -61,6 +63,8 @@ static uint64_t renewals(const struct serve_facts *f)
     return f->renewals_renewed + f->renewals_again + f->renewals_reasserted;
 }
 
+static_assert(SERVE_RISKS == COORD_RISKS, "what is told of one is told of the other");
+
 static void note_pool(struct serve_facts *f, const struct coord_pool *p)
 {
     memcpy(f->identity, p->identity, sizeof f->identity);
@@ -92,6 +96,8 @@ static void note_report(struct bridge *b, const struct keeper_report *r)
     f->data_loss = r->data_loss;
     f->coordinator_requests = r->requests;
     note_pool(f, &r->pool);
+    for (unsigned i = 0; i < SERVE_RISKS; i++)
+        f->risk[i] = coord_risk_text(r->risks, i);
     int64_t now = clock_mono_us(b->clock);
     f->renewed_us = renewals(f) > renewed ? now : f->renewed_us;
     f->trouble_us = f->data_loss + f->renewals_lost > troubles ? now : f->trouble_us;

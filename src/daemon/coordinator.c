@@ -23,6 +23,21 @@ enum err_code coordinator_open(const struct conf *c, const char *who, struct coo
     return r;
 }
 
+/* As if there were a password: whether one is needed, and given, is the whole configuration's. */
+enum err_code coordinator_judge(struct span url, struct err *e)
+{
+    struct coord *coord;
+    struct coord_options o = {.url = url,
+                              .pool = SPAN("default"),
+                              .password = SPAN("x"),
+                              .timeout_us = 1000000,
+                              .clock = clock_system()};
+    enum err_code r = coord_open(&o, &coord, e);
+    if (!r)
+        coord_free(coord);
+    return r;
+}
+
 enum err_code coordinator_check(const struct conf *c, struct err *e)
 {
     struct coord *coord;

@@ -119,20 +119,41 @@ static void explain_wait(const struct keeper_options *k, const struct lease *l,
     why[b.n] = '\0';
 }
 
-static void explain_exhausted(const struct coord_reply *r, char *why, size_t cap)
+/* `sidflakectl WHAT ...`, or where that does not fit the command alone. */
+static void put_tool(const struct keeper_options *k, const char *what, struct buf *b)
+{
+    struct recovery_place at = place_of(k);
+    struct buf whole = *b;
+    buf_put_char(&whole, '`');
+    recovery_put_tool(&whole, what, &at);
+    buf_put_char(&whole, '`');
+    if (!whole.failed)
+        *b = whole;
+    else
+        buf_put_str(b, what);
+}
+
+static void explain_exhausted(const struct keeper_options *k, const struct coord_reply *r,
+                              char *why, size_t cap)
 {
     char from[TIMEFMT_MAX];
-    (void)snprintf(
-        why, cap,
-        "the pool has no free workerId: none is listed as held either: its queue has been "
-        "lost, see `sidflakectl pool check`");
-    if (r->wait_ms > 0)
-        (void)snprintf(why, cap,
-                       "the pool has no free workerId: all are held, and the first to be free, if "
-                       "its holder is gone, is so from %s on: `sidflakectl pool list` tells "
-                       "who holds them, and `sidflakectl pool release` takes back that of one who "
-                       "is gone (or its queue has been lost, which `sidflakectl pool check` tells)",
-                       timefmt_rfc3339(from, r->now_ms + r->wait_ms));
+    struct buf b;
+    buf_init(&b, why, cap - 1);
+    BUF_PUT_LIT(&b, "the pool has no free workerId: ");
+    if (r->wait_ms > 0) {
+        buf_printf(&b,
+                   "all are held, and the first to be free, if its holder is gone, is so from %s "
+                   "on: ",
+                   timefmt_rfc3339(from, r->now_ms + r->wait_ms));
+        put_tool(k, "pool list", &b);
+        BUF_PUT_LIT(&b, " tells who holds them, and pool release --worker N takes back that of one "
+                        "who is gone (or its queue has been lost, which pool check tells)");
+    } else {
+        BUF_PUT_LIT(&b, "none is listed as held either: its queue has been lost: ");
+        put_tool(k, "pool check --repair", &b);
+        BUF_PUT_LIT(&b, " puts it together again");
+    }
+    why[b.n] = '\0';
 }
 
 void explain(const struct keeper_options *k, const struct lease *l, const struct lease_outcome *o,
@@ -154,7 +175,7 @@ void explain(const struct keeper_options *k, const struct lease *l, const struct
         explain_wait(k, l, &o->reply, why, cap);
         break;
     case COORD_EXHAUSTED:
-        explain_exhausted(&o->reply, why, cap);
+        explain_exhausted(k, &o->reply, why, cap);
         break;
     default:
         (void)snprintf(why, cap, "%s", o->reply.err.text);

@@ -15,6 +15,7 @@
 
 #define OUTBOX_MAX  (8 * LEASE_MAIL_MAX)
 #define RETIRED_MAX (4 * LEASE_SLOTS)
+#define RISKS_US    INT64_C(600000000) /* between two looks at what the server may lose */
 
 struct keeper {
     struct keeper_options o;
@@ -35,9 +36,10 @@ struct keeper {
     struct lease lease;
     struct keeper_report report;
     struct trouble trouble, claims;
-    bool page_lost;  /* that was logged */
-    bool undated;    /* likewise: no new generation of the page can be had */
-    bool range_told; /* likewise: the pool's range is another one */
+    bool page_lost;   /* that was logged */
+    bool undated;     /* likewise: no new generation of the page can be had */
+    bool range_told;  /* likewise: the pool's range is another one */
+    int64_t risks_us; /* monotonic: the server is asked again what it may lose; 0: it never was */
     bool stopping;
 };
 
@@ -407,6 +409,26 @@ static void look_at_page(struct keeper *k)
               kv_str("file", k->o.file->path), kv_str("why", e.text));
 }
 
+/* Asked after a pool was found, and now and then: an operator may have mended it. Told once. */
+static void look_at_risks(struct keeper *k, const struct lease_action *a,
+                          const struct lease_outcome *o, int64_t now_us)
+{
+    bool found = a->kind == LEASE_DESCRIBE, due = a->kind == LEASE_RENEW && now_us >= k->risks_us;
+    unsigned risks = k->report.risks;
+    if (o->status != COORD_OK || !(found || due))
+        return;
+    k->risks_us = now_us + RISKS_US;
+    if (!coord_risks(k->o.coord, &risks))
+        return;
+    for (unsigned i = 0; i < COORD_RISKS; i++) {
+        const char *text = coord_risk_text(risks & ~k->report.risks, i);
+        if (text)
+            log_warn(text, kv_str("coordinator", k->o.coord_name), kv_str("pool", k->o.pool_name));
+    }
+    k->report.risks = risks;
+    deliver(k);
+}
+
 static void run(struct keeper *k, struct lease_action *a)
 {
     struct clock *c = k->o.clock;
@@ -422,6 +444,7 @@ static void run(struct keeper *k, struct lease_action *a)
     log_range(k);
     log_mails(k, a, &o);
     deliver(k);
+    look_at_risks(k, a, &o, ended);
 }
 
 /* ---- the thread -------------------------------------------------------------------------------

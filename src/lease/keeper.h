@@ -48,6 +48,7 @@ struct keeper_report {
     unsigned held;
     struct histogram requests; /* time of calls to the coordinator */
     struct coord_pool pool;    /* as last described; identity "" before */
+    unsigned risks;            /* enum coord_risk, or'ed, as last told */
     bool finished;             /* after keeper_stop: everything that could be released was */
     char page[ERR_TEXT_MAX];   /* why the next start will find no state page, or "" */
     bool paused; /* after keeper_pause: it does nothing, and the page changes by marks alone */

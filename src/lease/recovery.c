@@ -1,6 +1,7 @@
 #include "lease/recovery.h"
 
 #include "base/timefmt.h"
+#include "coord/advice.h"
 
 static void put_duration(struct buf *b, const char *option, int64_t ms)
 {
@@ -58,24 +59,31 @@ void recovery_put_pool(struct buf *b, const struct coord_pool *p, int64_t now_ms
 
 void recovery_put_place(struct buf *b, const struct recovery_place *at)
 {
-    put_option(b, " --coordinator ", at->url);
+    BUF_PUT_LIT(b, " --coordinator ");
+    advice_put_url(b, at->url);
     if (at->password_file && at->password_file[0])
         put_option(b, " --password-file ", at->password_file);
     put_option(b, " --pool ", at->pool);
 }
 
+void recovery_put_tool(struct buf *b, const char *what, const struct recovery_place *at)
+{
+    advice_put_tool(b, at->url);
+    buf_put_char(b, ' ');
+    buf_put_str(b, what);
+    recovery_put_place(b, at);
+}
+
 void recovery_put_word(struct buf *b, const struct recovery_place *at)
 {
-    BUF_PUT_LIT(b, "sidflakectl pool reopen --nothing-lost");
-    recovery_put_place(b, at);
+    recovery_put_tool(b, "pool reopen --nothing-lost", at);
 }
 
 void recovery_put_command(struct buf *b, const struct lease *l, const struct recovery_place *at)
 {
     int64_t epoch_ms;
     struct err e;
-    BUF_PUT_LIT(b, "sidflakectl pool init");
-    recovery_put_place(b, at);
+    recovery_put_tool(b, "pool init", at);
     if (!l->last_identity[0] || coord_identity_epoch(l->last_identity, &epoch_ms, &e)) {
         if (l->conf.epoch_pinned) /* it would take no pool of another one */
             put_epoch(b, l->conf.epoch_ms);

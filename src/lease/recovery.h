@@ -33,6 +33,9 @@ void recovery_put_pool(struct buf *b, const struct coord_pool *p, int64_t now_ms
 /* " --coordinator ... --pool ...", for a shell, behind any command for a pool; likewise. */
 void recovery_put_place(struct buf *b, const struct recovery_place *at);
 
+/* "sidflakectl WHAT --coordinator ...", likewise, by the user who can (coord/advice.h). */
+void recovery_put_tool(struct buf *b, const char *what, const struct recovery_place *at);
+
 /* "sidflakectl pool reopen --nothing-lost ...", likewise: without pool and coordinator it would be
  * taken by another pool. */
 void recovery_put_word(struct buf *b, const struct recovery_place *at);

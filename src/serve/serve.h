@@ -36,6 +36,7 @@ enum serve_result {
 const char *serve_result_name(enum serve_result r);
 
 /* What other rooms know and metrics, stats and INFO tell. Set by the composition root. */
+#define SERVE_RISKS 2
 struct serve_facts {
     bool answered, up;      /* the coordinator: ever, and at the latest call */
     bool serves;            /* likewise, and with the pool that is ours: it refused nothing */
@@ -54,6 +55,8 @@ struct serve_facts {
     unsigned wanted;         /* workerIds, active and spare */
     char page[ERR_TEXT_MAX]; /* why the next start will find no state page, or "" */
     char host[128];          /* the pod's name, or the host's */
+    /* What the coordinator's server is set up to lose, a sentence each; NULL: not that. */
+    const char *risk[SERVE_RISKS];
     /* The pool's parameters; 0: not known yet. */
     int64_t horizon_ms, first_horizon_ms, mature_after_ms, max_skew_ms;
     uint32_t pool_size; /* workerIds, free or not */

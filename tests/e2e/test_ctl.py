@@ -12,6 +12,7 @@ import time
 
 import binary
 import harness
+import ids
 import wire
 from harness import until
 from runner import test
@@ -371,7 +372,8 @@ def drain_released(case):
     w = s.worker()
     ends = ctl_json(case, "pool", "list", "--coordinator", redis.url)[0]["ceiling"]
     s.pause()
-    case.ctl("pool", "release", "--coordinator", redis.url, "--worker", str(w), "--yes", expect=0)
+    case.ctl("pool", "release", "--coordinator", redis.url, "--worker", str(w), "--yes",
+             "--even-if-alive", expect=0)
     assert not_drained(case, redis) >= ends
     clock.step(35)
     assert ctl_json(case, "pool", "drain", "--yes", "--coordinator", redis.url, expect=0)["drained"]
@@ -440,19 +442,90 @@ def close_asks(case):
         assert "pool %s: expected --yes where there is no terminal" % command in r.stderr, r.stderr
         for answer in ("n\n", "\n", "no\n", "\x04"):
             with Terminal([harness.SIDFLAKECTL, "pool", command, *url], rows=10, cols=250) as t:
-                t.shows(r'^Close pool "default" at %s for good\?' % redis.url)
+                t.shows(r'^Close pool "default" at %s\?' % redis.url)
                 t.shows(r"2 workerIds are held, .* ends by 20\d\d-[-0-9T:.]+Z\. \[y/N\]")
                 t.keys(answer)
                 t.shows("nothing was changed")
                 assert t.end() == 1
         assert not closed()
     with Terminal([harness.SIDFLAKECTL, "pool", "close", *url], rows=10, cols=250) as t:
-        t.shows("for good")
+        t.shows("last range ends by")
         t.keys("y\n")
         t.shows("^closed: no more grants and renewals")
         assert t.end() == 0 and closed()
     case.ctl("pool", "close", *url, expect=0)
     case.ctl("pool", "drain", *url, "--timeout", "0", expect=1)
+
+
+def coordinators(case):
+    """A pool in Redis, and one in an SQLite file."""
+    url = "sqlite://" + case.path("pool.db")
+    case.ctl("pool", "init", "--coordinator", url, "--fresh", expect=0)
+    return case.pool().url, url
+
+
+@test("pool open takes pool close and drain back: Redis and SQLite; it asks, and says what it means")
+def opens(case):
+    for url in coordinators(case):
+        on = ("--coordinator", url)
+        s = case.sidecar(url)
+        s.wait_held(2)
+        case.ctl("pool", "close", "--yes", *on, expect=0)
+        second = case.sidecar(url, wait=False)
+        second.wait_log("closed")
+        [warning] = [w for w in ctl_json(case, "pool", "status", *on)["warnings"] if "closed" in w]
+        assert "`sidflakectl pool open --coordinator %s --pool default`" % url in warning, warning
+        refused = case.ctl("pool", "open", *on, expect=2).stderr
+        assert "pool open: expected --yes where there is no terminal" in refused, refused
+        with Terminal([harness.SIDFLAKECTL, "pool", "open", *on], rows=10, cols=300) as t:
+            t.shows("If it was made again at another coordinator and is not closed there, IDs will repeat")
+            t.keys("n\n")
+            t.shows("nothing was changed")
+            assert t.end() == 1
+        assert ctl_json(case, "pool", "status", *on)["closed"]
+        case.ctl("pool", "drain", "--yes", "--timeout", "0", *on, expect=1)
+        with Terminal([harness.SIDFLAKECTL, "pool", "open", *on], rows=10, cols=300) as t:
+            t.shows("[y/N]")
+            t.keys("y\n")
+            t.shows("^open: sidecars renew again; new ones get a workerId at once")
+            assert t.end() == 0
+        second.wait_ready()
+        first = [s.id() for _ in range(20)]
+        assert not set(first) & {second.id() for _ in range(20)}
+        assert "open already" in case.ctl("pool", "open", *on, expect=0).stdout
+
+
+@test("pool open: not beside the pool that was made in its place; once that one is closed, new sidecars wait")
+def opens_what_moved(case):
+    for url in coordinators(case):
+        on = ("--coordinator", url)
+        case.ctl("pool", "close", "--moved", "--yes", *on, expect=0)
+        case.ctl("pool", "drain", "--yes", *on, expect=0)  # which closes it again, and keeps the mark
+        assert ctl_json(case, "pool", "status", *on)["moved"] is True
+        refused = case.ctl("pool", "open", "--yes", *on, expect=1).stderr
+        assert "was closed as moved" in refused and "IDs would repeat" in refused, refused
+        command = re.search("`sidflakectl ([^`]*)`", refused).group(1)
+        r = case.ctl(*command.split(), "--yes", expect=0)
+        status = ctl_json(case, "pool", "status", *on)
+        assert status["grants_from"] in r.stdout and not status["moved"], (r.stdout, status)
+        assert 3590_000 < ids.ms_of(status["grants_from"]) - ids.now_ms() < 3605_000, status
+        assert status["opened_because"] == "it was opened after another had been in its place", status
+        case.sidecar(url, wait=False).wait_log("every free workerId rests")
+
+
+@test("pool open: a sidecar that asks a closed pool and knows more than it shows that it lives elsewhere")
+def open_after_a_move_unsaid(case):
+    redis = case.pool()
+    on = ("--coordinator", redis.url)
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    case.ctl("pool", "close", "--yes", *on, expect=0)
+    r = redis.record(0)
+    redis.ask("HSET", "sidflake:{default}:h", "0", "%d %d %s %d 0" % (
+        r["era"], r["hwm"], r["token"], r["t0"]))  # as the name of the other Redis had it meanwhile
+    until("seen", lambda: ctl_json(case, "pool", "status", *on)["moved"])
+    refused = case.ctl("pool", "open", "--yes", *on, expect=1).stderr
+    assert "a sidecar was heard since that has workerIds of another pool" in refused, refused
 
 
 @test("pool drain on a terminal: progress; Ctrl-C says how it stands and how to go on")
@@ -462,7 +535,7 @@ def drain_terminal(case):
     s.wait_held(2)
     with Terminal([harness.SIDFLAKECTL, "pool", "drain", "--coordinator", redis.url],
                   rows=10, cols=200) as t:
-        t.shows(r"^Close pool .*for good\?")
+        t.shows(r"^Close pool ")
         t.keys("y\n")
         t.shows(r"2 held; the last range ends in \d+")
         t.keys("\x03")
@@ -508,7 +581,7 @@ def all_json(case):
     j = ctl_json(case, "pool", "init", *url, "--fresh", expect=0)
     assert j["made"] and j["worker_to"] == 32767 and j["grants_from"].endswith("Z"), j
     again = ctl_json(case, "pool", "init", *url, "--fresh", "--if-missing", expect=0)
-    assert again == {"made": False, "identity": j["identity"]}, again
+    assert again == {"made": False, "identity": j["identity"], "warnings": []}, again
     s = case.sidecar(redis)
     s.wait_held(2)
     there = ("--connect", "unix://" + s.resp_sock)
@@ -518,12 +591,16 @@ def all_json(case):
     assert [d["id"] for d in decoded] == [v["id"] for v in listed]
     assert ctl_json(case, "ping", *there, expect=0) == {"ready": True}
     assert ctl_json(case, "pool", "check", *url, expect=0)["faults"] == 0
-    j = ctl_json(case, "pool", "release", *url, "--worker", "1", "--yes", expect=0)
+    j = ctl_json(case, "pool", "release", *url, "--worker", "1", "--yes", "--even-if-alive",
+                 expect=0)
     assert j == {"worker": 1, "released": True}, j
     redis.ask("LPOP", "sidflake:{default}:free")
     j = ctl_json(case, "pool", "check", *url, "--repair", expect=0)
     assert j["repaired"] and len(j["lost"]) == 1, j
     assert ctl_json(case, "pool", "close", "--yes", *url, expect=0)["closed"] is True
+    opened = ctl_json(case, "pool", "open", "--yes", *url, expect=0)
+    assert opened["open"] and opened["changed"] and opened["grants_from"].endswith("Z"), opened
+    assert ctl_json(case, "pool", "open", *url, expect=0)["changed"] is False
     empty = case.sidecar(case.redis(), wait=False)
     empty.wait_listening()
     assert ctl_json(case, "ping", "--connect", "unix://" + empty.mc_sock,
@@ -622,7 +699,7 @@ def repair_all(case):
 def helps(case):
     overview = case.ctl("--help", expect=0).stdout
     names = re.findall(r"^  ((?:pool )?[a-z]+) +\S", overview, re.M)
-    assert len(names) == 15 and "pool drain" in names and "passwd" in names, names
+    assert len(names) == 16 and "pool drain" in names and "passwd" in names, names
     for name in names:
         out = case.ctl(*name.split(), "--help", expect=0).stdout
         assert out.startswith("Usage: sidflakectl %s" % name), out

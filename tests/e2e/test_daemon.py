@@ -36,6 +36,8 @@ def check_config(case):
             ("workers:\n  active: 17\n", "2:11", ["16", "17"]),
             ("listen:\n  redis: [\"tcp://127.0.0.1:70000\"]\n", "2:11", ["70000"]),
             ("coordinator:\n  url: \"etcd://x\"\n", "2:8", ["redis://", "etcd"]),
+            ("coordinator:\n  url: \"redis://h:0/0\"\n", "2:8", ["a port of 1 to 65535", "\"0\""]),
+            ("coordinator:\n  url: \"redis://h:1/abc\"\n", "2:8", ["a database", "\"abc\""]),
             ("upstream:\n  redis: \"tcp://127.0.0.1:6380\"\n", "2:10", ["listen.redis"]),
             ("epoch: \"tomorrow\"\n", "1:8", ["tomorrow"]),
             ("limits:\n  batch: \"64\n", "3:1", [])):
@@ -63,6 +65,20 @@ def check_config(case):
             r = case.sidflake(*args, "--set", "coordinator.url=" + url, expect=78)
             assert "expected" in r.stderr and words in r.stderr, (url, r.stderr)
             assert r.stdout == "", (url, r.stdout)
+    many = write(case, """limits:
+  bach: 64
+coordinator:
+  url: "redis://h:0/0"
+  pol: x
+upstream:
+  redis: "http://x"
+listen:
+  redis: ["tcp://127.0.0.1:70000"]
+""", "many.yaml")
+    told = case.sidflake("-t", "-c", many, expect=78).stderr.splitlines()
+    assert [line.split(":")[1:3] for line in told] == [
+        ["2", "3"], ["4", "8"], ["5", "3"], ["7", "10"], ["9", "11"]], told
+    assert "did you mean limits.batch?" in told[0] and "did you mean coordinator.pool?" in told[2], told
     r = case.sidflake("-t", "-c", case.path("missing.yaml"), expect=78)
     assert "missing.yaml" in r.stderr
 

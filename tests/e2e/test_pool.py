@@ -9,6 +9,7 @@ import time
 import ids
 from harness import SIDFLAKECTL, rest_ms, until
 from runner import test
+from terminal import Terminal
 
 
 def ctl_json(case, redis, *args):
@@ -172,6 +173,23 @@ def recovered_of_long_url(case):
     until("reasserted", lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
 
 
+@test("advice in the log works as it stands: a relative path, a pool without a free workerId")
+def advice(case):
+    url = "sqlite:pool.db"  # all runs in the directory of the case
+    case.ctl("pool", "init", "--coordinator", url, "--workers", "0-0", expect=0)
+    case.sidecar(url, {"workers.spare": 0})
+    late = case.sidecar(url, {"workers.spare": 0}, wait=False)
+    command = late.wait_log("all are held.*: `(sidflakectl pool list [^`]*)` tells").group(1)
+    assert case.path("pool.db") in command, command
+    listed = case.run("sh", "-c", "cd / && " + command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+    assert re.search(r"^0 +\S", listed.stdout, re.M), listed.stdout
+    os.unlink(case.path("pool.db"))
+    command = printed_command(late)
+    made = "cd / && " + command.replace("sidflakectl", SIDFLAKECTL, 1)
+    case.run("sh", "-c", made, expect=0)
+    assert os.path.exists(case.path("pool.db"))
+
+
 @test("the command printed after a second loss makes the pool of the first, not the one before it")
 def recovered_twice(case):
     redis = case.pool("--fresh", "--workers", "0-999")
@@ -275,11 +293,19 @@ def release(case):
     redis = case.pool("--workers", "3-3")
     s = case.sidecar(redis, {"workers.spare": 0})
     s.kill()
-    hi = redis.record(3)["hwm"]
+    record = redis.record(3)
+    hi = record["hwm"]
     args = ("pool", "release", "--coordinator", redis.url, "--worker", "3")
     assert "--yes" in case.ctl(*args, expect=2).stderr
+    refused = case.ctl(*args, "--yes", expect=1).stderr
+    assert "workerId 3 was renewed " in refused and "--even-if-alive" in refused, refused
+    assert "by process %d of " % s.pid in refused, refused
     assert redis.held() == [3]
+    past = record["hwm"] - 25_000  # as if it had been silent for longer than a renewal may take
+    redis.ask("HSET", "sidflake:{default}:h", "3", "1 %d %s %d %d" % (
+        past, record["token"], record["t0"] - 25_000, record["n"]))
     case.ctl(*args, "--yes", expect=0)
+    hi = past
     assert redis.queue() == [3] and redis.record(3)["token"] == "-"
     assert redis.record(3)["hwm"] == hi, "its range stays taken"
     case.ctl(*args, "--yes", expect=1)
@@ -291,13 +317,34 @@ def release(case):
                for w in status["warnings"]), status
 
 
+@test("pool release of a holder that renewed a moment ago: said, and asked twice, on a terminal")
+def release_asks_twice(case):
+    redis = case.pool()
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    args = [SIDFLAKECTL, "pool", "release", "--coordinator", redis.url, "--worker", "0"]
+    for first, keys in ((args, "ny"), (args, "yn"), (args + ["--yes"], "n"), (args, "yy")):
+        with Terminal(first, rows=10, cols=250) as t:
+            if "--yes" not in first:
+                t.shows(r"^Take workerId 0 from its holder\?.*\[y/N\]")
+                t.keys(keys[0] + "\n")
+            if keys != "ny":
+                t.shows(r"workerId 0 was renewed \d\.\d\d\d s ago, by process %d of .*who renews "
+                        r"lives, and loses it\. Take it all the same\? \[y/N\]" % s.pid)
+                t.keys(keys[-1] + "\n")
+            t.shows("nothing was changed" if "n" in keys else "workerId 0 is back in the queue")
+            assert t.end() == ("n" in keys)
+        assert (0 in redis.held()) == ("n" in keys)
+
+
 @test("pool release of a living holder: it stops at once and the spare takes over")
 def release_living(case):
     redis = case.pool()
     s = case.sidecar(redis)
     s.wait_held(2)
     before = [s.id() for _ in range(20)]
-    case.ctl("pool", "release", "--coordinator", redis.url, "--worker", "0", "--yes", expect=0)
+    case.ctl("pool", "release", "--coordinator", redis.url, "--worker", "0", "--yes",
+             "--even-if-alive", expect=0)
     s.wait_log('workerId lost worker=0 why="an operator released it"')
     after = [s.id() for _ in range(20)]
     ids.check_distinct(before + after)
@@ -423,3 +470,98 @@ def reaped(case):
     until("reaped", lambda: sorted(redis.queue()[-3:]) == [0, 1, 2])
     ids.check_distinct(dead + [third.id()])
     assert redis.record(0)["token"] == "-"
+
+
+RISKS = ("may evict the pool's keys when its memory is full", "keeps nothing over a restart")
+
+
+@test("a Redis that may evict or saves nothing: pool init, pool status, log, /readyz?verbose, page warn")
+def risky(case):
+    redis = case.redis(args=("--save", "", "--maxmemory", "100mb", "--maxmemory-policy",
+                             "allkeys-lru"))
+    made = case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+    warnings = ctl_json(case, redis, "status")["warnings"]
+    text = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
+    s = case.sidecar(redis)
+    for risk in RISKS:
+        assert "warning: the coordinator's Redis " + risk in made.stderr, made.stderr
+        assert any(risk in w for w in warnings) and risk in text, (warnings, text)
+        s.wait_log("warn .*" + risk)
+        until("/readyz?verbose has it", lambda: risk in s.http("/readyz?verbose").text)
+        assert risk.replace("'", "&#39;") in s.http("/").text.replace("&apos;", "&#39;")
+    assert s.ready_status() == 200
+    again = ctl_json(case, redis, "init", "--fresh", "--if-missing")
+    assert len(again["warnings"]) == 2, again
+    redis.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    redis.ask("CONFIG", "SET", "appendonly", "yes")
+    assert ctl_json(case, redis, "status")["warnings"] == []
+
+
+@test("decode and range: the epoch of the pool at --coordinator, or of the sidecar at --connect; what they warn of")
+def epochs(case):
+    redis = case.pool("--fresh", "--workers", "5-9", "--epoch", "2025-06-01T00:00:00Z")
+    case.ctl("pool", "init", "--coordinator", redis.url, "--pool", "other", "--fresh", expect=0)
+    s = case.sidecar(redis)
+    value = s.id()
+    on = ("--coordinator", redis.url)
+    day = ("--from", "2025-12-01T00:00:00Z", "--to", "2025-12-02T00:00:00Z")
+    lo, _ = case.ctl("range", *day, "--epoch", "2025-06-01T00:00:00Z", expect=0).stdout.split()
+    ways = [on] + [("--connect", where) for where in (
+        "tcp://127.0.0.1:%d" % s.mc_port, "unix://" + s.resp_sock)]
+    for way in ways:
+        r = case.ctl("decode", str(value), *way, "--json", expect=0)
+        [j] = json.loads(r.stdout)
+        assert abs(j["unix_ms"] - ids.now_ms()) < 60_000 and j["worker"] in (5, 6), j
+        assert j["warnings"] == [] and r.stderr == "", (j, r.stderr)
+        assert case.ctl("range", *day, *way, expect=0).stdout.split()[0] == lo
+        case.ctl("decode", str(value), *way, "--epoch", "2025-06-01T00:00:00Z", expect=2)
+    # Without a word on it, 2026-01-01: these times are to come, and stdout is as ever.
+    r = case.ctl("decode", str(value), expect=0)
+    assert re.search(r"%d: its time is \d+ d .* in the future: the epoch, which nobody said" % value,
+                     r.stderr), r.stderr
+    assert len(r.stdout.splitlines()) == 1 and "worker=" in r.stdout, r.stdout
+    r = case.ctl("decode", str(value), "--json", *on, "--pool", "other", expect=0)
+    assert "in the future" in json.loads(r.stdout)[0]["warnings"][0] and "nobody" not in r.stderr
+    foreign = (ids.decode(value)[0] - ids.EPOCH_MS) << 25 | 10 << 10
+    r = case.ctl("decode", str(foreign), *on, expect=0)
+    assert "workerId 10 is none of the pool's, which has 5 to 9" in r.stderr, r.stderr
+    r = case.ctl("range", "--from", "2026-01-01T00:00:00Z", "--to", "2030-01-01T00:00:00Z", *on, expect=0)
+    assert "--to is " in r.stderr and "to come" in r.stderr and len(r.stdout.split()) == 2
+    with Terminal([SIDFLAKECTL, "decode", "1"], rows=5, cols=200) as t:
+        t.shows("the epoch is taken to be 2026-01-01T00:00:00")
+        assert t.end() == 0
+    nobody = case.sidecar(case.redis(), wait=False)
+    nobody.wait_listening()
+    r = case.ctl("decode", "1", "--connect", "unix://" + nobody.mc_sock, expect=1)
+    assert "has found no pool yet" in r.stderr, r.stderr
+
+
+@test("after the printed recovery pool status, list and check tell what is so")
+def after_recovery(case):
+    redis = case.pool("--workers", "0-9")
+    sidecars = [case.sidecar(redis, env={"POD_NAME": "shop-%d" % i}) for i in (1, 2)]
+    for s in sidecars:
+        s.wait_held(2)
+    redis.ask("FLUSHALL")
+    command = printed_command(sidecars[0])
+    case.run("sh", "-c", command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
+    for s in sidecars:
+        until("reasserted", lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
+    status = ctl_json(case, redis, "status")
+    assert status["held"] == 4 and status["free"] == 6, status
+    made = ids.ms_of(status["made"])
+    assert ids.ms_of(status["grants_from"]) == made + 3604_000 + 1, status
+    text = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
+    assert "0 to 9: 4 held, 6 free" in text, text
+    assert "new sidecars get a workerId from %s on" % ctl_time_of(made + 3604_000) in text, text
+    rows = ctl_json(case, redis, "list")
+    assert [r["holder"]["pod"] for r in rows] == ["shop-1", "shop-1", "shop-2", "shop-2"], rows
+    check = case.ctl("pool", "check", "--coordinator", redis.url, expect=0).stdout
+    assert re.search(r"^queued +4: 0 1 2 3 \(harmless: whoever claims passes over it\)$", check, re.M)
+    assert check.endswith("nothing is wrong\n"), check
+    redis.ask("DEL", "sidflake:{default}:who")
+    until("named again", lambda: all(r["holder"] for r in ctl_json(case, redis, "list")))
+
+
+def ctl_time_of(ms):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ms // 1000)) + ".%03dZ" % (ms % 1000)

@@ -271,8 +271,8 @@ static void put_operation(struct words *w, int64_t now)
     static const char *const ids[] = {"u1|5|38.15.10", "u2|5|38.15.10", "u1|6|38.15.10"};
     static const char *const ops[] = {"init",         "describe", "claim",   "claim",   "renew",
                                       "renew",        "release",  "release", "evict",   "settle",
-                                      "nothing-lost", "repair",   "close",   "nonsense"};
-    const char *op = ops[draw(draw(20) ? 11 : 14)];
+                                      "nothing-lost", "repair",   "close",   "unclose", "nonsense"};
+    const char *op = ops[draw(draw(20) ? 11 : 15)];
     put(w, "%s", op);
     put(w, "%s", ids[draw(40) ? 0 : draw(3)]);
     put_nonce(w, now);

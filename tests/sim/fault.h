@@ -60,5 +60,6 @@ bool fault_init_stranger(struct world *w);
 bool fault_op_evict(struct world *w);
 bool fault_op_repair(struct world *w);
 bool fault_op_close(struct world *w);
+bool fault_op_open(struct world *w);
 
 #endif

@@ -516,3 +516,15 @@ bool fault_op_close(struct world *w)
     (void)server_close_pool(w->server, w->identity);
     return true;
 }
+
+/* Holders may have been heard meanwhile that know more: then only as one that comes back. */
+bool fault_op_open(struct world *w)
+{
+    struct coord_pool p;
+    uint64_t era;
+    if (!server_pool(w->server, &p, &era) || !p.closed)
+        return false;
+    (void)server_unclose_pool(w->server, w->identity, world_chance(w, 50));
+    server_remember(w->server, w->now);
+    return true;
+}

@@ -217,7 +217,15 @@ enum coord_status server_close_pool(struct server *s, const char *identity)
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    return end(&v, coord_close(s->coord, identity, &r));
+    return end(&v, coord_close(s->coord, identity, false, &r));
+}
+
+enum coord_status server_unclose_pool(struct server *s, const char *identity, bool back)
+{
+    struct coord_reply r;
+    struct visit v;
+    begin(&v, s);
+    return end(&v, coord_unclose(s->coord, identity, back, &r));
 }
 
 enum coord_status server_repair(struct server *s, const char *identity, const uint16_t *w, size_t n)

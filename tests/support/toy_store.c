@@ -323,6 +323,7 @@ static const struct coord_driver driver = {
     .release = transact_release,
     .evict = transact_evict,
     .close = transact_close,
+    .unclose = transact_unclose,
     .repair = transact_repair,
     .settle = transact_settle,
     .nothing_lost = transact_nothing_lost,

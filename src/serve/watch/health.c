@@ -214,6 +214,17 @@ static void connections(struct judge *j)
     end(j);
 }
 
+/* Of no matter before it happens. */
+static void risks(struct judge *j)
+{
+    for (unsigned i = 0; i < SERVE_RISKS; i++) {
+        if (!j->f->risk[i])
+            continue;
+        buf_put_str(begin(j, HEALTH_WARN, "coordinator"), j->f->risk[i]);
+        end(j);
+    }
+}
+
 /* Of no matter to this process. */
 static void state_page(struct judge *j)
 {
@@ -341,8 +352,8 @@ void health_judge(const struct serve *s, int64_t now_ms, const struct history_sa
                   struct health *h)
 {
     static void (*const judges[])(struct judge *) = {
-        not_ready, coordinator, reservation, spares,     trouble,   skew,
-        pool,      lifetime,    connections, state_page, upstreams, recent,
+        not_ready, coordinator, reservation, spares,     trouble,   skew,   pool,
+        lifetime,  connections, risks,       state_page, upstreams, recent,
     };
     const struct snowflake *g = &s->issuer.gen;
     struct judge j = {

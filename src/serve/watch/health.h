@@ -35,7 +35,7 @@ enum health_state {
     HEALTH_FAIL
 };
 
-#define HEALTH_FINDINGS_MAX 20
+#define HEALTH_FINDINGS_MAX 22
 
 struct health_finding {
     enum health_state state; /* WARN or FAIL */

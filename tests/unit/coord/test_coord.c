@@ -412,7 +412,7 @@ static void absent_operations_are_refused(void **state)
     struct coord_snapshot s;
     coord_idle(&c);
     assert_int_equal(coord_evict(&c, "a", 1, &r), COORD_REFUSED);
-    assert_int_equal(coord_close(&c, "a", &r), COORD_REFUSED);
+    assert_int_equal(coord_close(&c, "a", false, &r), COORD_REFUSED);
     assert_int_equal(coord_repair(&c, "a", NULL, 0, &r), COORD_REFUSED);
     assert_int_equal(coord_snapshot(&c, &s, &r), COORD_REFUSED);
     assert_says(r.err.text, "snapshot");

@@ -62,7 +62,7 @@ struct run {
     uint64_t ops;
     uint64_t count[COORD_DOWN + 1];
     uint64_t hows[COORD_HOW_REASSERTED + 1], released;
-    uint64_t tenures_checked, bets, words;
+    uint64_t tenures_checked, bets, words, opened, gone;
     /* of this round */
     bool covered;
     bool made;
@@ -168,6 +168,8 @@ static void same_pool(const char *op, const struct coord_pool *x, const struct c
     SAME(x->floor_short_ms, y->floor_short_ms);
     SAME(x->tmax_ms, y->tmax_ms);
     SAME(x->closed, y->closed);
+    SAME(x->moved, y->moved);
+    run.gone += x->moved;
     int64_t p[COORD_LATERS], q[COORD_LATERS];
     memcpy(p, &x->later, sizeof p);
     memcpy(q, &y->later, sizeof q);
@@ -491,9 +493,21 @@ static void do_repair(void)
 static void do_close(void)
 {
     struct asked q;
+    bool moved = once_in(4);
     for (size_t i = 0; i < PAIR_SIDES; i++)
-        q.s[i] = coord_close(pair_side(&run.pair, i), run.identity, &q.r[i]);
+        q.s[i] = coord_close(pair_side(&run.pair, i), run.identity, moved, &q.r[i]);
     (void)same_answers("close", &q);
+}
+
+static void do_unclose(void)
+{
+    struct asked q;
+    bool back = once_in(2);
+    for (size_t i = 0; i < PAIR_SIDES; i++)
+        q.s[i] = coord_unclose(pair_side(&run.pair, i), run.identity, back, &q.r[i]);
+    run.opened += same_answers("unclose", &q) == COORD_OK;
+    for (size_t i = 1; i < PAIR_SIDES; i++)
+        assert_string_equal(q.r[0].err.text, q.r[i].err.text);
 }
 
 /* In a covered round nothing is bet: who is not heard would lose. */
@@ -727,6 +741,8 @@ static void all_agree_and_no_range_is_granted_twice(void **state)
             act();
             if (once_in(1500))
                 do_close();
+            if (once_in(150))
+                do_unclose();
             if (once_in(500))
                 do_init(COORD_INIT_FRESH, SETUP_IDENTITY);
         }
@@ -735,13 +751,14 @@ static void all_agree_and_no_range_is_granted_twice(void **state)
         printf("%s %" PRIu64 "  ", coord_status_name((enum coord_status)i), run.count[i]);
     printf("\nlost %" PRIu64 "  renewed %" PRIu64 "  again %" PRIu64 "  reasserted %" PRIu64
            "  released %" PRIu64 "  ranges checked %" PRIu64 "  bets seen %" PRIu64
-           "  words taken %" PRIu64 "\n",
+           "  words taken %" PRIu64 "  opened %" PRIu64 "  seen as moved %" PRIu64 "\n",
            run.hows[0], run.hows[1], run.hows[2], run.hows[3], run.released, run.tenures_checked,
-           run.bets, run.words);
+           run.bets, run.words, run.opened, run.gone);
     uint64_t runs = toy_of(run.pair.toy)->runs;
     printf("the toy: %" PRIu64 " transactions for %" PRIu64 " operations\n", runs, run.ops);
     assert_true(runs > run.ops + run.ops / 4);
     assert_true(ops < 40000 || (run.bets > 0 && run.words > 0 && run.released > 0));
+    assert_true(ops < 40000 || (run.opened > 0 && run.gone > 0));
     /* A run that never came near what it is for proves nothing. */
     for (size_t i = 0; ops >= 40000 && i < COORD_REFUSED; i++)
         assert_true(run.count[i] > 0);

@@ -196,7 +196,7 @@ static void refusals_name_both_sides(void **state)
     assert_int_equal(claim(f), COORD_REFUSED);
     coord_says(&f->r, "\"tmax\"");
     DO("HSET", "sidflake:{p}:h", "tmax", "1");
-    assert_int_equal(coord_close(f->c, SETUP_IDENTITY, &f->r), COORD_OK);
+    assert_int_equal(coord_close(f->c, SETUP_IDENTITY, false, &f->r), COORD_OK);
     assert_int_equal(claim(f), COORD_CLOSED);
     DO("HSET", "sidflake:{p}:h", "closed", "0");
     assert_int_equal(claim(f), COORD_OK);

@@ -278,7 +278,7 @@ static void a_lone_master_takes_nothing_away(void **state)
     coord_came_to(&f->r, renew(f, 0, &item), COORD_DOWN);
     coord_came_to(&f->r, coord_release(f->c[0], SETUP_IDENTITY, &gone, &f->r), COORD_DOWN);
     coord_came_to(&f->r, coord_evict(f->c[0], SETUP_IDENTITY, 9, &f->r), COORD_DOWN);
-    coord_came_to(&f->r, coord_close(f->c[0], SETUP_IDENTITY, &f->r), COORD_DOWN);
+    coord_came_to(&f->r, coord_close(f->c[0], SETUP_IDENTITY, false, &f->r), COORD_DOWN);
     coord_came_to(&f->r, claim(f, 0), COORD_DOWN); /* closed it is, but who knows that? */
     coord_came_to(&f->r, claim(f, 1), COORD_DOWN);
     coord_says(&f->r, "WAIT");

@@ -255,7 +255,7 @@ static const char *use_as_operator(struct fixture *f, struct coord *c)
     if (coord_snapshot(c, &s, &f->r) != COORD_OK)
         return "snapshot";
     coord_snapshot_clear(&s);
-    return coord_close(c, SETUP_IDENTITY, &f->r) == COORD_OK ? NULL : "close";
+    return coord_close(c, SETUP_IDENTITY, false, &f->r) == COORD_OK ? NULL : "close";
 }
 
 /* A new connection by way of a sentinel to another database, and a script that is not loaded. */

@@ -56,7 +56,7 @@ static void refusals_name_both_sides(void **state)
     coord_says(&f->r, "2026-05-28");
     f->clock.ms++;
     assert_int_equal(claim(f, &g), COORD_OK);
-    assert_int_equal(coord_close(f->c, SETUP_IDENTITY, &f->r), COORD_OK);
+    assert_int_equal(coord_close(f->c, SETUP_IDENTITY, false, &f->r), COORD_OK);
     assert_int_equal(claim(f, &g), COORD_CLOSED);
 }
 

@@ -48,7 +48,7 @@ static void a_file_kept_in_wal_is_not_used(void **state)
     assert_int_equal(claim(f, &g), COORD_DOWN);
     coord_says(&f->r, "WAL mode");
     assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_DOWN);
-    assert_int_equal(coord_close(f->c, SETUP_IDENTITY, &f->r), COORD_DOWN);
+    assert_int_equal(coord_close(f->c, SETUP_IDENTITY, false, &f->r), COORD_DOWN);
     query(f, "PRAGMA wal_checkpoint(TRUNCATE)");
     assert_int_equal(read_file(f->db, after, sizeof after), n);
     assert_memory_equal(before, after, n);

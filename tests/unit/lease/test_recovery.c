@@ -1,8 +1,12 @@
 #include "lease/recovery.h"
 
+#include <limits.h>
+#include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -83,12 +87,12 @@ static void what_is_not_known_is_left_out(void **state)
     (void)state;
     static struct lease l = {.last_identity = IDENTITY};
     assert_string_equal(
-        command(&l, "sqlite:pool.db", 1000),
-        "sidflakectl pool init --coordinator sqlite:pool.db --pool p --after-loss --uuid "
+        command(&l, "redis://h", 1000),
+        "sidflakectl pool init --coordinator redis://h --pool p --after-loss --uuid "
         "11111111-2222-4333-8444-555555555555 --epoch 2026-01-01T00:00:00.000Z");
     l.last_identity[0] = '\0'; /* who never knew a pool cannot say that one was lost */
-    assert_string_equal(command(&l, "sqlite:pool.db", 1000),
-                        "sidflakectl pool init --coordinator sqlite:pool.db --pool p");
+    assert_string_equal(command(&l, "redis://h", 1000),
+                        "sidflakectl pool init --coordinator redis://h --pool p");
 }
 
 static void the_word_names_its_pool(void **state)
@@ -121,8 +125,8 @@ static void a_url_is_one_word_of_a_shell(void **state)
     static struct lease l;
     assert_string_equal(command(&l, "redis+unix:///r?db=2", 1000),
                         "sidflakectl pool init --coordinator 'redis+unix:///r?db=2' --pool p");
-    assert_string_equal(command(&l, "sqlite:a'; b", 1000),
-                        "sidflakectl pool init --coordinator 'sqlite:a'\\''; b' --pool p");
+    assert_string_equal(command(&l, "redis://a'; b", 1000),
+                        "sidflakectl pool init --coordinator 'redis://a'\\''; b' --pool p");
 }
 
 static void a_password_is_named_by_its_file(void **state)
@@ -135,10 +139,44 @@ static void a_password_is_named_by_its_file(void **state)
         "sidflakectl pool init --coordinator redis://h --password-file '/a b' --pool p");
 }
 
+/* A command is typed elsewhere, and by somebody else. */
+static void a_file_is_named_from_the_root_and_by_who_may(void **state)
+{
+    (void)state;
+    char text[PATH_MAX + 128], cwd[PATH_MAX], expected[2 * PATH_MAX + 128];
+    struct recovery_place at = {.url = "sqlite:./a b/pool.db", .pool = "p"};
+    uid_t before = geteuid();
+    struct buf b;
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    for (int other = 0; other < 2; other++) {
+        if (other && (before != 0 || seteuid(65534) != 0))
+            break;
+        struct passwd *own = getpwuid(geteuid());
+        const char *as = geteuid() != 0 ? own->pw_name : "";
+        buf_init(&b, text, sizeof text - 1);
+        recovery_put_tool(&b, "pool list", &at);
+        text[b.n] = '\0';
+        (void)snprintf(
+            expected, sizeof expected,
+            "%s%s%ssidflakectl pool list --coordinator 'sqlite://%s/a b/pool.db' --pool p",
+            *as ? "sudo -u " : "", as, *as ? " " : "", cwd);
+        assert_string_equal(text, expected);
+        at.url = "redis://h:1/0"; /* whose right it is there the URL says */
+        buf_init(&b, text, sizeof text - 1);
+        recovery_put_word(&b, &at);
+        text[b.n] = '\0';
+        assert_string_equal(text, "sidflakectl pool reopen --nothing-lost --coordinator "
+                                  "redis://h:1/0 --pool p");
+        at.url = "sqlite:a b/pool.db";
+    }
+    assert_int_equal(seteuid(before), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_the_pool_was_is_said),
+        cmocka_unit_test(a_file_is_named_from_the_root_and_by_who_may),
         cmocka_unit_test(a_pool_that_is_there_is_said_to_the_millisecond),
         cmocka_unit_test(what_is_not_known_is_left_out),
         cmocka_unit_test(the_word_names_its_pool),

@@ -118,6 +118,14 @@ static void the_next_start(void **state)
     assert_int_equal(h.ready, ISSUE_OK);
 }
 
+static void what_a_server_is_set_up_to_lose(void **state)
+{
+    (void)state;
+    s.facts.risk[1] = "the coordinator's Redis keeps nothing over a restart";
+    warns("the coordinator's Redis keeps nothing over a restart");
+    assert_int_equal(h.ready, ISSUE_OK);
+}
+
 static void troubles_of_the_last_hour(void **state)
 {
     (void)state;
@@ -244,6 +252,7 @@ static void everything(void **state)
     f->trouble_us = rig_mono(NULL);
     memset(s.issuer.why, 'x', sizeof s.issuer.why - 1);
     memset(f->page, 'x', sizeof f->page - 1);
+    f->risk[0] = f->risk[1] = f->page;
     s.issuer.gen.stats.rotations = UINT32_MAX;
     s.issuer.gen.stats.exhausted = UINT32_MAX;
     s.requests[SERVE_REDIS][3][SERVE_FAILED] = UINT64_MAX;
@@ -252,7 +261,7 @@ static void everything(void **state)
     judge();
     assert_int_equal(h.state, HEALTH_FAIL);
     assert_int_equal(h.finding[0].state, HEALTH_FAIL);
-    assert_in_range(h.n, 9, HEALTH_FINDINGS_MAX);
+    assert_in_range(h.n, 11, HEALTH_FINDINGS_MAX);
     for (size_t i = 0; i < h.n; i++)
         assert_in_range(strlen(h.finding[i].text), 10, sizeof h.finding[i].text - 1);
 }
@@ -272,6 +281,7 @@ int main(void)
         TEST(connections_that_the_limit_counts),
         TEST(reads_of_what_is_no_id),
         TEST(the_clock_is_the_reason),
+        TEST(what_a_server_is_set_up_to_lose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,40 @@
+#include "coord/advice.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_file(const char *url)
+{
+    return strncmp(url, "sqlite:", 7) == 0;
+}
+
+void advice_put_tool(struct buf *b, const char *url)
+{
+    char text[1024];
+    struct passwd own, *found = NULL;
+    if (is_file(url) && geteuid() != 0) {
+        BUF_PUT_LIT(b, "sudo -u ");
+        if (getpwuid_r(geteuid(), &own, text, sizeof text, &found) == 0 && found)
+            buf_put_word(b, own.pw_name);
+        else
+            buf_printf(b, "'#%u'", (unsigned)geteuid());
+        buf_put_char(b, ' ');
+    }
+    BUF_PUT_LIT(b, "sidflakectl");
+}
+
+void advice_put_url(struct buf *b, const char *url)
+{
+    char cwd[PATH_MAX], whole[2 * PATH_MAX];
+    const char *path = is_file(url) ? url + 7 : "/";
+    if (*path == '/' || !getcwd(cwd, sizeof cwd)) {
+        buf_put_word(b, url);
+        return;
+    }
+    (void)snprintf(whole, sizeof whole, "sqlite://%s%s%s", cwd, cwd[1] ? "/" : "",
+                   path + (strncmp(path, "./", 2) == 0 ? 2 : 0));
+    buf_put_word(b, whole);
+}

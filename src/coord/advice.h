@@ -1,0 +1,18 @@
+/*
+ * The commands for a coordinator that logs tell, so that they work as they stand, wherever and by
+ * whomever they are typed.
+ */
+#ifndef SIDFLAKE_COORD_ADVICE_H
+#define SIDFLAKE_COORD_ADVICE_H
+
+#include "base/buf.h"
+
+/* "sidflakectl"; for an SQLite file as this process's user, whose the file is or is to be. Root may
+ * do anything, and leaves files to the owner of their directory, so that nobody has to become it.
+ */
+void advice_put_tool(struct buf *b, const char *url);
+
+/* The URL as a word of the shell; the path of an SQLite file from the root on. */
+void advice_put_url(struct buf *b, const char *url);
+
+#endif
