@@ -1,8 +1,6 @@
 #include "lease/keeper.h"
 
-#include "base/log.h"
-#include "base/timefmt.h"
-#include "lease/explain.h"
+#include "lease/workers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,13 +12,6 @@
 
 #define OUTBOX_MAX  (8 * LEASE_MAIL_MAX)
 #define RETIRED_MAX (4 * LEASE_SLOTS)
-#define REMIND_MS   60000 /* a trouble that goes on is logged again after this */
-
-/* What was said of something that may go wrong. */
-struct told {
-    enum coord_status status; /* COORD_OK: it goes well */
-    struct log_limit remind;
-};
 
 struct keeper {
     struct keeper_options o;
@@ -38,12 +29,7 @@ struct keeper {
     struct keeper_report shared;
 
     /* The keeper's own. */
-    struct lease lease;
-    struct keeper_report report;
-    struct told coordinator, claims;
-    bool page_lost;  /* that was logged */
-    bool undated;    /* likewise: no new generation of the page can be had */
-    bool range_told; /* likewise: the pool's range is another one */
+    struct workers workers;
     bool stopping;
 };
 
@@ -54,14 +40,14 @@ struct keeper {
 static void take_requests(struct keeper *k, int64_t mono)
 {
     for (unsigned i = 0; i < k->nretired; i++)
-        lease_retire(&k->lease, k->retired[i], mono);
+        lease_retire(&k->workers.lease, k->retired[i], mono);
     if (k->urge_renewal)
-        lease_urge_renewal(&k->lease, mono);
+        lease_urge_renewal(&k->workers.lease, mono);
     if (k->urge_claim)
-        lease_urge_claim(&k->lease, mono);
+        lease_urge_claim(&k->workers.lease, mono);
     if (k->stops > 0 && !k->stopping) {
         k->stopping = true;
-        lease_stop(&k->lease, k->give_back, mono);
+        lease_stop(&k->workers.lease, k->give_back, mono);
     }
     k->nretired = 0;
     k->urge_renewal = k->urge_claim = false;
@@ -71,14 +57,15 @@ static void take_requests(struct keeper *k, int64_t mono)
 static void deliver(struct keeper *k)
 {
     (void)pthread_mutex_lock(&k->lock);
-    while (k->noutbox + k->lease.nmail > OUTBOX_MAX && k->stops == 0)
+    while (k->noutbox + k->workers.lease.nmail > OUTBOX_MAX && k->stops == 0)
         (void)pthread_cond_wait(&k->wake, &k->lock);
-    if (k->noutbox + k->lease.nmail <= OUTBOX_MAX) {
-        memcpy(k->outbox + k->noutbox, k->lease.mail, k->lease.nmail * sizeof *k->outbox);
-        k->noutbox += k->lease.nmail;
+    if (k->noutbox + k->workers.lease.nmail <= OUTBOX_MAX) {
+        memcpy(k->outbox + k->noutbox, k->workers.lease.mail,
+               k->workers.lease.nmail * sizeof *k->outbox);
+        k->noutbox += k->workers.lease.nmail;
     }
-    k->lease.nmail = 0;
-    k->shared = k->report;
+    k->workers.lease.nmail = 0;
+    k->shared = k->workers.report;
     (void)pthread_mutex_unlock(&k->lock);
     k->o.notify(k->o.arg);
 }
@@ -143,275 +130,15 @@ void keeper_stop(struct keeper *k, bool give_back)
     (void)pthread_mutex_unlock(&k->lock);
 }
 
-/* ---- the log: what changed --------------------------------------------------------------------
- */
-
-static void log_grant(const struct lease_mail *m)
-{
-    char to[TIMEFMT_MAX];
-    log_info("workerId held", kv_u64("worker", m->worker),
-             kv_str("ceiling", timefmt_rfc3339(to, m->hi_ms)));
-}
-
-static void log_pool(const struct keeper *k)
-{
-    const struct coord_pool *p = &k->lease.pool;
-    char epoch[TIMEFMT_MAX], end[TIMEFMT_MAX];
-    log_info("pool found", kv_str("coordinator", k->o.coord_name), kv_str("pool", k->o.pool_name),
-             kv_str("identity", p->identity), kv_u64("era", k->lease.era),
-             kv_str("epoch", timefmt_rfc3339(epoch, p->epoch_ms)),
-             kv_str("lasts_until", timefmt_rfc3339(end, p->epoch_ms + ((INT64_C(1) << 38) - 1))),
-             kv_i64("horizon_ms", p->params.horizon_ms));
-    if (p->replicas > 0 && p->params.replicas == 0)
-        log_warn("the coordinator has replicas and none has to acknowledge: a failover may repeat "
-                 "IDs",
-                 kv_u64("replicas", p->replicas), kv_str("pool", k->o.pool_name));
-}
-
-/* A renewal that is answered names each workerId that is lost; any other outcome by which one goes
- * says that there is no pool to renew it with, and takes only what has ended. */
-static const char *why_lost(const struct lease_mail *m, const struct lease_action *a,
-                            const struct lease_outcome *o)
-{
-    if (m->released)
-        return "an operator released it";
-    if (a->kind != LEASE_RENEW || o->status != COORD_OK)
-        return "its range is over, and its pool is gone, or there is another one";
-    return "the coordinator knows a later holder, rested it, or has other workerIds";
-}
-
-/* a, o: what brought the mails; of those of a start, which revoke nothing, NULL. */
-static void log_mails(const struct keeper *k, const struct lease_action *a,
-                      const struct lease_outcome *o)
-{
-    for (unsigned i = 0; i < k->lease.nmail; i++) {
-        const struct lease_mail *m = &k->lease.mail[i];
-        if (m->kind == LEASE_MAIL_POOL && !k->lease.described)
-            log_info("state page taken over", kv_str("identity", k->lease.identity));
-        else if (m->kind == LEASE_MAIL_POOL)
-            log_pool(k);
-        else if (m->kind == LEASE_MAIL_GRANT)
-            log_grant(m);
-        else if (m->kind == LEASE_MAIL_REVOKE)
-            log_warn("workerId lost", kv_u64("worker", m->worker),
-                     kv_str("why", why_lost(m, a, o)));
-    }
-}
-
-static void log_range(struct keeper *k)
-{
-    bool differs = k->lease.range.code != ERR_OK;
-    if (differs && !k->range_told)
-        log_warn("the pool's workerIds are others than before", kv_str("why", k->lease.range.text),
-                 kv_str("pool", k->o.pool_name));
-    k->range_told = differs;
-}
-
-/* true: it has changed, or is bad still after a while. */
-static bool is_news(struct told *t, enum coord_status s, int64_t mono)
-{
-    bool changed = t->status != s;
-    bool remind = !changed && s != COORD_OK && log_limit_pass(&t->remind, mono, REMIND_MS, NULL);
-    if (changed)
-        t->remind.next_ms = mono + REMIND_MS;
-    t->status = s;
-    return changed || remind;
-}
-
-static void log_trouble(const struct keeper *k, enum log_level level, const char *msg,
-                        enum coord_status s)
-{
-    log_write(level, msg,
-              LOG_KVS(kv_str("status", coord_status_name(s)), kv_str("why", k->report.why),
-                      kv_str("coordinator", k->o.coord_name),
-                      kv_u64("held", lease_held(&k->lease))));
-}
-
-/* Where a pool is missing that is made next, or somebody else has made it just now, it is the next
- * call that tells; and where a claim has to wait of a pool that was reopened just now, the next
- * claim, which knows what can be done. A claim may have to wait while all else is answered: that is
- * a state of its own, or it would change with each renewal. */
-static void log_status(struct keeper *k, enum lease_action_kind kind, enum coord_status s,
-                       int64_t mono)
-{
-    bool claim = kind == LEASE_CLAIM;
-    bool waits = claim && (s == COORD_WAIT || s == COORD_EXHAUSTED || s == COORD_SKEW);
-    enum coord_status answer = waits || s == COORD_LOST ? COORD_OK : s;
-    if (s == COORD_EXISTS || (s == COORD_NOPOOL && lease_may_init(&k->lease)))
-        return;
-    if (is_news(&k->coordinator, answer, mono)) {
-        if (answer != COORD_OK)
-            log_trouble(k, LOG_LVL_ERROR, "coordinator refuses or is down", s);
-        else if (k->report.answered)
-            log_info("coordinator answers again", kv_str("coordinator", k->o.coord_name));
-    }
-    if (waits && !k->lease.described)
-        return;
-    if (claim && answer == COORD_OK && is_news(&k->claims, waits ? s : COORD_OK, mono) && waits)
-        log_trouble(k, s == COORD_WAIT ? LOG_LVL_INFO : LOG_LVL_ERROR, "a workerId is waited for",
-                    s);
-}
-
-/* ---- one call ---------------------------------------------------------------------------------
- */
-
-/* false: states of the page from before a workerId was given up could still be taken over. */
-static bool page_is_dated(struct keeper *k)
-{
-    struct err e;
-    if (!k->lease.gave_up)
-        return true;
-    bool failed = pagefile_begin_generation(k->o.file, &e) != ERR_OK;
-    if (failed && !k->undated)
-        log_warn("state page without a new generation: no workerId is given back, each rests until "
-                 "its range is over",
-                 kv_str("file", k->o.file->path), kv_str("why", e.text));
-    k->undated = failed;
-    k->lease.gave_up = failed;
-    return !failed;
-}
-
-/* A release that is not sent is as good as one that came too late. */
-static enum coord_status release(struct keeper *k, const struct coord_release *r,
-                                 struct coord_reply *reply)
-{
-    if (!page_is_dated(k)) {
-        log_warn("workerId not given back", kv_u64("worker", r->worker));
-        return COORD_LOST;
-    }
-    enum coord_status s = coord_release(k->o.coord, k->lease.identity, r, reply);
-    log_info("workerId given back", kv_u64("worker", r->worker),
-             kv_str("status", coord_status_name(s)),
-             kv_i64("last_ms", r->has_last ? r->last_ms : 0));
-    return s;
-}
-
-static void call(struct keeper *k, struct lease_action *a, struct lease_outcome *o, int64_t wall)
-{
-    struct coord *c = k->o.coord;
-    const char *id = k->lease.identity;
-    memset(o, 0, sizeof *o);
-    switch (a->kind) {
-    case LEASE_DESCRIBE:
-        o->status = coord_describe(c, &o->pool, &o->reply);
-        break;
-    case LEASE_INIT:
-        o->status = coord_init(c, &a->init, &o->reply);
-        if (o->status == COORD_OK)
-            log_info("pool made",
-                     kv_str("mode", a->init.mode == COORD_INIT_FRESH ? "fresh" : "after-loss"));
-        break;
-    case LEASE_CLAIM:
-        o->status = coord_claim(c, id, wall, a->token, &o->grant, &o->reply);
-        break;
-    case LEASE_RENEW:
-        a->by.now_ms = wall;
-        o->status = coord_renew(c, id, &a->by, a->items, a->nitems, &o->terms, &o->reply);
-        break;
-    case LEASE_RELEASE:
-        o->status = release(k, &a->release, &o->reply);
-        break;
-    case LEASE_IDLE:
-    case LEASE_FINISHED:
-        break;
-    }
-}
-
-/* A workerId whose range has not ended is lost where the coordinator forgot, or it says why. */
-static bool forgot(const struct lease_action *a, const struct lease_outcome *o,
-                   enum coord_status before)
-{
-    if (a->kind != LEASE_RENEW)
-        return false;
-    if (o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL)
-        return before != o->status;
-    for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++) {
-        const struct coord_renewal *x = &a->items[i];
-        if (x->how == COORD_HOW_LOST && !x->released && x->hi_ms > o->reply.now_ms)
-            return true;
-    }
-    return false;
-}
-
-static void count_renewals(struct keeper_report *r, const struct lease_action *a,
-                           const struct lease_outcome *o)
-{
-    if (a->kind != LEASE_RENEW)
-        return;
-    if (o->status != COORD_OK)
-        r->renewals_failed++;
-    for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++)
-        r->renewals[a->items[i].how]++;
-}
-
-/* Whoever is refused for long has nothing of the coordinator, though it can be reached. */
-static bool serves(enum coord_status s)
-{
-    return s == COORD_OK || s == COORD_LOST || s == COORD_WAIT || s == COORD_EXHAUSTED ||
-           s == COORD_EXISTS;
-}
-
-static void note(struct keeper *k, const struct lease_action *a, const struct lease_outcome *o,
-                 int64_t started_us, int64_t ended_us, int64_t wall)
-{
-    struct keeper_report *r = &k->report;
-    uint64_t era = r->era;
-    histogram_add(&r->requests, ended_us - started_us, 1);
-    count_renewals(r, a, o);
-    if (forgot(a, o, r->status)) {
-        r->data_loss++;
-        log_error("coordinator forgot what it had granted",
-                  kv_str("status", coord_status_name(o->status)));
-    }
-    r->up = o->status != COORD_DOWN;
-    r->status = o->status;
-    if (o->reply.now_ms > 0)
-        r->skew_ms = o->reply.now_ms - wall;
-    if (o->reply.era > 0) {
-        r->era = o->reply.era;
-        r->free = o->reply.free;
-    }
-    if (era > 0 && r->era != era)
-        log_warn("pool reopened: its server restarted, failed over or lost data",
-                 kv_u64("era", r->era), kv_u64("era_before", era));
-    explain(&k->o, &k->lease, o, k->report.why, sizeof k->report.why);
-    /* A pool that answers, but that this process must not use, is as good as another one. */
-    bool unusable = o->status == COORD_OK && k->lease.trouble.code;
-    log_status(k, a->kind, unusable ? COORD_WRONGPOOL : o->status, ended_us / 1000);
-    r->serves = serves(o->status) && !unusable;
-    r->answered |= r->up;
-    r->pool = k->lease.pool;
-    r->held = lease_held(&k->lease);
-}
-
-/* Said once: it does not come back. IDs go on, since what is held is the coordinator's to know. */
-static void look_at_page(struct keeper *k)
-{
-    struct err e = {.code = ERR_OK};
-    if (k->page_lost || pagefile_stands(k->o.file, &e))
-        return;
-    k->page_lost = true;
-    memcpy(k->report.page, e.text, sizeof k->report.page);
-    log_error(k->o.lease.page_knows_alone ? "state page lost: a restart may be refused, or repeat "
-                                            "IDs if the clock has stepped back"
-                                          : "state page lost: a restart will cost a workerId",
-              kv_str("file", k->o.file->path), kv_str("why", e.text));
-}
-
 static void run(struct keeper *k, struct lease_action *a)
 {
     struct clock *c = k->o.clock;
     struct lease_outcome o;
-    int64_t started = clock_mono_us(c);
-    call(k, a, &o, clock_wall_ms(c));
-    int64_t ended = clock_mono_us(c);
-    int64_t wall = clock_wall_ms(c);
-    lease_done(&k->lease, a, &o, ended / 1000, wall);
-    (void)page_is_dated(k); /* of what was found to be lost */
-    note(k, a, &o, started, ended, wall);
-    look_at_page(k);
-    log_range(k);
-    log_mails(k, a, &o);
+    struct workers_times t = {.started_us = clock_mono_us(c)};
+    workers_call(&k->workers, k->o.coord, a, &o, clock_wall_ms(c));
+    t.ended_us = clock_mono_us(c);
+    t.wall_ms = clock_wall_ms(c);
+    workers_done(&k->workers, a, &o, &t);
     deliver(k);
 }
 
@@ -433,7 +160,7 @@ static void sleep_until(struct keeper *k, int64_t mono_ms)
 static void rest(struct keeper *k)
 {
     k->shared.paused = true;
-    k->shared.proven = lease_proven(&k->lease);
+    k->shared.proven = lease_proven(&k->workers.lease);
     k->o.notify(k->o.arg);
     while (k->pause && k->stops == 0)
         (void)pthread_cond_wait(&k->wake, &k->lock);
@@ -460,7 +187,7 @@ static bool next(struct keeper *k, struct lease_action *a)
         if (pause)
             a->kind = LEASE_IDLE;
         else
-            lease_next(&k->lease, clock_mono_ms(k->o.clock), a);
+            lease_next(&k->workers.lease, clock_mono_ms(k->o.clock), a);
         if (a->kind != LEASE_IDLE || k->stops > 1)
             break;
         if (idle && pause)
@@ -482,8 +209,8 @@ static void *thread_main(void *arg)
     while (next(k, &a))
         run(k, &a);
     coord_idle(k->o.coord);
-    k->report.finished = true;
-    k->report.held = lease_held(&k->lease);
+    k->workers.report.finished = true;
+    k->workers.report.held = lease_held(&k->workers.lease);
     deliver(k);
     return NULL;
 }
@@ -511,12 +238,7 @@ enum err_code keeper_start(const struct keeper_options *o, struct keeper **out, 
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&k->wake, &attr);
     (void)pthread_condattr_destroy(&attr);
-    lease_init(&k->lease, &o->lease, o->file, o->rng, clock_mono_ms(o->clock));
-    k->report.pool = k->lease.pool;
-    k->report.held = lease_held(&k->lease);
-    if (o->file->fd < 0)
-        memcpy(k->report.page, o->file->why.text, sizeof k->report.page);
-    log_mails(k, NULL, NULL);
+    workers_init(&k->workers, &k->o);
     deliver(k);
     enum err_code r = start_thread(k, e);
     if (r) {

@@ -1,0 +1,286 @@
+#include "lease/workers.h"
+
+#include "base/log.h"
+#include "base/timefmt.h"
+#include "lease/explain.h"
+
+#include <string.h>
+
+#define REMIND_MS 60000 /* a trouble that goes on is logged again after this */
+
+/* ---- the log: what changed --------------------------------------------------------------------
+ */
+
+static void log_grant(const struct lease_mail *m)
+{
+    char to[TIMEFMT_MAX];
+    log_info("workerId held", kv_u64("worker", m->worker),
+             kv_str("ceiling", timefmt_rfc3339(to, m->hi_ms)));
+}
+
+static void log_pool(const struct workers *w)
+{
+    const struct coord_pool *p = &w->lease.pool;
+    char epoch[TIMEFMT_MAX], end[TIMEFMT_MAX];
+    log_info("pool found", kv_str("coordinator", w->o->coord_name), kv_str("pool", w->o->pool_name),
+             kv_str("identity", p->identity), kv_u64("era", w->lease.era),
+             kv_str("epoch", timefmt_rfc3339(epoch, p->epoch_ms)),
+             kv_str("lasts_until", timefmt_rfc3339(end, p->epoch_ms + ((INT64_C(1) << 38) - 1))),
+             kv_i64("horizon_ms", p->params.horizon_ms));
+    if (p->replicas > 0 && p->params.replicas == 0)
+        log_warn("the coordinator has replicas and none has to acknowledge: a failover may repeat "
+                 "IDs",
+                 kv_u64("replicas", p->replicas), kv_str("pool", w->o->pool_name));
+}
+
+/* A renewal that is answered names each workerId that is lost; any other outcome by which one goes
+ * says that there is no pool to renew it with, and takes only what has ended. */
+static const char *why_lost(const struct lease_mail *m, const struct lease_action *a,
+                            const struct lease_outcome *o)
+{
+    if (m->released)
+        return "an operator released it";
+    if (a->kind != LEASE_RENEW || o->status != COORD_OK)
+        return "its range is over, and its pool is gone, or there is another one";
+    return "the coordinator knows a later holder, rested it, or has other workerIds";
+}
+
+/* a, o: what brought the mails; of those of a start, which revoke nothing, NULL. */
+static void log_mails(const struct workers *w, const struct lease_action *a,
+                      const struct lease_outcome *o)
+{
+    for (unsigned i = 0; i < w->lease.nmail; i++) {
+        const struct lease_mail *m = &w->lease.mail[i];
+        if (m->kind == LEASE_MAIL_POOL && !w->lease.described)
+            log_info("state page taken over", kv_str("identity", w->lease.identity));
+        else if (m->kind == LEASE_MAIL_POOL)
+            log_pool(w);
+        else if (m->kind == LEASE_MAIL_GRANT)
+            log_grant(m);
+        else if (m->kind == LEASE_MAIL_REVOKE)
+            log_warn("workerId lost", kv_u64("worker", m->worker),
+                     kv_str("why", why_lost(m, a, o)));
+    }
+}
+
+static void log_range(struct workers *w)
+{
+    bool differs = w->lease.range.code != ERR_OK;
+    if (differs && !w->range_told)
+        log_warn("the pool's workerIds are others than before", kv_str("why", w->lease.range.text),
+                 kv_str("pool", w->o->pool_name));
+    w->range_told = differs;
+}
+
+/* true: it has changed, or is bad still after a while. */
+static bool is_news(struct told *t, enum coord_status s, int64_t mono)
+{
+    bool changed = t->status != s;
+    bool remind = !changed && s != COORD_OK && log_limit_pass(&t->remind, mono, REMIND_MS, NULL);
+    if (changed)
+        t->remind.next_ms = mono + REMIND_MS;
+    t->status = s;
+    return changed || remind;
+}
+
+static void log_trouble(const struct workers *w, enum log_level level, const char *msg,
+                        enum coord_status s)
+{
+    log_write(level, msg,
+              LOG_KVS(kv_str("status", coord_status_name(s)), kv_str("why", w->report.why),
+                      kv_str("coordinator", w->o->coord_name),
+                      kv_u64("held", lease_held(&w->lease))));
+}
+
+/* Where a pool is missing that is made next, or somebody else has made it just now, it is the next
+ * call that tells; and where a claim has to wait of a pool that was reopened just now, the next
+ * claim, which knows what can be done. A claim may have to wait while all else is answered: that is
+ * a state of its own, or it would change with each renewal. */
+static void log_status(struct workers *w, enum lease_action_kind kind, enum coord_status s,
+                       int64_t mono)
+{
+    bool claim = kind == LEASE_CLAIM;
+    bool waits = claim && (s == COORD_WAIT || s == COORD_EXHAUSTED || s == COORD_SKEW);
+    enum coord_status answer = waits || s == COORD_LOST ? COORD_OK : s;
+    if (s == COORD_EXISTS || (s == COORD_NOPOOL && lease_may_init(&w->lease)))
+        return;
+    if (is_news(&w->coordinator, answer, mono)) {
+        if (answer != COORD_OK)
+            log_trouble(w, LOG_LVL_ERROR, "coordinator refuses or is down", s);
+        else if (w->report.answered)
+            log_info("coordinator answers again", kv_str("coordinator", w->o->coord_name));
+    }
+    if (waits && !w->lease.described)
+        return;
+    if (claim && answer == COORD_OK && is_news(&w->claims, waits ? s : COORD_OK, mono) && waits)
+        log_trouble(w, s == COORD_WAIT ? LOG_LVL_INFO : LOG_LVL_ERROR, "a workerId is waited for",
+                    s);
+}
+
+/* ---- one call ---------------------------------------------------------------------------------
+ */
+
+/* false: states of the page from before a workerId was given up could still be taken over. */
+static bool page_is_dated(struct workers *w)
+{
+    struct err e;
+    if (!w->lease.gave_up)
+        return true;
+    bool failed = pagefile_begin_generation(w->o->file, &e) != ERR_OK;
+    if (failed && !w->undated)
+        log_warn("state page without a new generation: no workerId is given back, each rests until "
+                 "its range is over",
+                 kv_str("file", w->o->file->path), kv_str("why", e.text));
+    w->undated = failed;
+    w->lease.gave_up = failed;
+    return !failed;
+}
+
+/* A release that is not sent is as good as one that came too late. */
+static enum coord_status release(struct workers *w, struct coord *c, const struct coord_release *r,
+                                 struct coord_reply *reply)
+{
+    if (!page_is_dated(w)) {
+        log_warn("workerId not given back", kv_u64("worker", r->worker));
+        return COORD_LOST;
+    }
+    enum coord_status s = coord_release(c, w->lease.identity, r, reply);
+    log_info("workerId given back", kv_u64("worker", r->worker),
+             kv_str("status", coord_status_name(s)),
+             kv_i64("last_ms", r->has_last ? r->last_ms : 0));
+    return s;
+}
+
+void workers_call(struct workers *w, struct coord *c, struct lease_action *a,
+                  struct lease_outcome *o, int64_t wall)
+{
+    const char *id = w->lease.identity;
+    memset(o, 0, sizeof *o);
+    switch (a->kind) {
+    case LEASE_DESCRIBE:
+        o->status = coord_describe(c, &o->pool, &o->reply);
+        break;
+    case LEASE_INIT:
+        o->status = coord_init(c, &a->init, &o->reply);
+        if (o->status == COORD_OK)
+            log_info("pool made",
+                     kv_str("mode", a->init.mode == COORD_INIT_FRESH ? "fresh" : "after-loss"));
+        break;
+    case LEASE_CLAIM:
+        o->status = coord_claim(c, id, wall, a->token, &o->grant, &o->reply);
+        break;
+    case LEASE_RENEW:
+        a->by.now_ms = wall;
+        o->status = coord_renew(c, id, &a->by, a->items, a->nitems, &o->terms, &o->reply);
+        break;
+    case LEASE_RELEASE:
+        o->status = release(w, c, &a->release, &o->reply);
+        break;
+    case LEASE_IDLE:
+    case LEASE_FINISHED:
+        break;
+    }
+}
+
+/* A workerId whose range has not ended is lost where the coordinator forgot, or it says why. */
+static bool forgot(const struct lease_action *a, const struct lease_outcome *o,
+                   enum coord_status before)
+{
+    if (a->kind != LEASE_RENEW)
+        return false;
+    if (o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL)
+        return before != o->status;
+    for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++) {
+        const struct coord_renewal *x = &a->items[i];
+        if (x->how == COORD_HOW_LOST && !x->released && x->hi_ms > o->reply.now_ms)
+            return true;
+    }
+    return false;
+}
+
+static void count_renewals(struct keeper_report *r, const struct lease_action *a,
+                           const struct lease_outcome *o)
+{
+    if (a->kind != LEASE_RENEW)
+        return;
+    if (o->status != COORD_OK)
+        r->renewals_failed++;
+    for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++)
+        r->renewals[a->items[i].how]++;
+}
+
+/* Whoever is refused for long has nothing of the coordinator, though it can be reached. */
+static bool serves(enum coord_status s)
+{
+    return s == COORD_OK || s == COORD_LOST || s == COORD_WAIT || s == COORD_EXHAUSTED ||
+           s == COORD_EXISTS;
+}
+
+static void note(struct workers *w, const struct lease_action *a, const struct lease_outcome *o,
+                 int64_t started_us, int64_t ended_us, int64_t wall)
+{
+    struct keeper_report *r = &w->report;
+    uint64_t era = r->era;
+    histogram_add(&r->requests, ended_us - started_us, 1);
+    count_renewals(r, a, o);
+    if (forgot(a, o, r->status)) {
+        r->data_loss++;
+        log_error("coordinator forgot what it had granted",
+                  kv_str("status", coord_status_name(o->status)));
+    }
+    r->up = o->status != COORD_DOWN;
+    r->status = o->status;
+    if (o->reply.now_ms > 0)
+        r->skew_ms = o->reply.now_ms - wall;
+    if (o->reply.era > 0) {
+        r->era = o->reply.era;
+        r->free = o->reply.free;
+    }
+    if (era > 0 && r->era != era)
+        log_warn("pool reopened: its server restarted, failed over or lost data",
+                 kv_u64("era", r->era), kv_u64("era_before", era));
+    explain(w->o, &w->lease, o, w->report.why, sizeof w->report.why);
+    /* A pool that answers, but that this process must not use, is as good as another one. */
+    bool unusable = o->status == COORD_OK && w->lease.trouble.code;
+    log_status(w, a->kind, unusable ? COORD_WRONGPOOL : o->status, ended_us / 1000);
+    r->serves = serves(o->status) && !unusable;
+    r->answered |= r->up;
+    r->pool = w->lease.pool;
+    r->held = lease_held(&w->lease);
+}
+
+/* Said once: it does not come back. IDs go on, since what is held is the coordinator's to know. */
+static void look_at_page(struct workers *w)
+{
+    struct err e = {.code = ERR_OK};
+    if (w->page_lost || pagefile_stands(w->o->file, &e))
+        return;
+    w->page_lost = true;
+    memcpy(w->report.page, e.text, sizeof w->report.page);
+    log_error(w->o->lease.page_knows_alone ? "state page lost: a restart may be refused, or repeat "
+                                             "IDs if the clock has stepped back"
+                                           : "state page lost: a restart will cost a workerId",
+              kv_str("file", w->o->file->path), kv_str("why", e.text));
+}
+
+void workers_done(struct workers *w, struct lease_action *a, const struct lease_outcome *o,
+                  const struct workers_times *t)
+{
+    lease_done(&w->lease, a, o, t->ended_us / 1000, t->wall_ms);
+    (void)page_is_dated(w); /* of what was found to be lost */
+    note(w, a, o, t->started_us, t->ended_us, t->wall_ms);
+    look_at_page(w);
+    log_range(w);
+    log_mails(w, a, o);
+}
+
+void workers_init(struct workers *w, const struct keeper_options *o)
+{
+    w->o = o;
+    lease_init(&w->lease, &o->lease, o->file, o->rng, clock_mono_ms(o->clock));
+    w->report.pool = w->lease.pool;
+    w->report.held = lease_held(&w->lease);
+    if (o->file->fd < 0)
+        memcpy(w->report.page, o->file->why.text, sizeof w->report.page);
+    log_mails(w, NULL, NULL);
+}
