@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/timefmt.h"
+#include "lease/ask.h"
 #include "lease/explain.h"
 
 #include <string.h>
@@ -137,49 +138,34 @@ static bool page_is_dated(struct workers *w)
 }
 
 /* A release that is not sent is as good as one that came too late. */
-static enum coord_status release(struct workers *w, struct coord *c, const struct coord_release *r,
-                                 struct coord_reply *reply)
+static bool may_ask(struct workers *w, const struct lease_action *a)
 {
-    if (!page_is_dated(w)) {
-        log_warn("workerId not given back", kv_u64("worker", r->worker));
-        return COORD_LOST;
-    }
-    enum coord_status s = coord_release(c, w->lease.identity, r, reply);
-    log_info("workerId given back", kv_u64("worker", r->worker),
-             kv_str("status", coord_status_name(s)),
-             kv_i64("last_ms", r->has_last ? r->last_ms : 0));
-    return s;
+    if (a->kind != LEASE_RELEASE || page_is_dated(w))
+        return true;
+    log_warn("workerId not given back", kv_u64("worker", a->release.worker));
+    return false;
+}
+
+static void log_call(const struct lease_action *a, enum coord_status s)
+{
+    if (a->kind == LEASE_INIT && s == COORD_OK)
+        log_info("pool made",
+                 kv_str("mode", a->init.mode == COORD_INIT_FRESH ? "fresh" : "after-loss"));
+    else if (a->kind == LEASE_RELEASE)
+        log_info("workerId given back", kv_u64("worker", a->release.worker),
+                 kv_str("status", coord_status_name(s)),
+                 kv_i64("last_ms", a->release.has_last ? a->release.last_ms : 0));
 }
 
 void workers_call(struct workers *w, struct coord *c, struct lease_action *a,
                   struct lease_outcome *o, int64_t wall)
 {
-    const char *id = w->lease.identity;
-    memset(o, 0, sizeof *o);
-    switch (a->kind) {
-    case LEASE_DESCRIBE:
-        o->status = coord_describe(c, &o->pool, &o->reply);
-        break;
-    case LEASE_INIT:
-        o->status = coord_init(c, &a->init, &o->reply);
-        if (o->status == COORD_OK)
-            log_info("pool made",
-                     kv_str("mode", a->init.mode == COORD_INIT_FRESH ? "fresh" : "after-loss"));
-        break;
-    case LEASE_CLAIM:
-        o->status = coord_claim(c, id, wall, a->token, &o->grant, &o->reply);
-        break;
-    case LEASE_RENEW:
-        a->by.now_ms = wall;
-        o->status = coord_renew(c, id, &a->by, a->items, a->nitems, &o->terms, &o->reply);
-        break;
-    case LEASE_RELEASE:
-        o->status = release(w, c, &a->release, &o->reply);
-        break;
-    case LEASE_IDLE:
-    case LEASE_FINISHED:
-        break;
+    if (!may_ask(w, a)) {
+        *o = (struct lease_outcome){.status = COORD_LOST};
+        return;
     }
+    lease_ask(c, w->lease.identity, wall, a, o);
+    log_call(a, o->status);
 }
 
 /* A workerId whose range has not ended is lost where the coordinator forgot, or it says why. */
