@@ -1,77 +1,98 @@
 #include "lease/keeper.h"
 
-#include "lease/workers.h"
+#include "base/int64.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define OUTBOX_MAX  (8 * LEASE_MAIL_MAX)
-#define RETIRED_MAX (4 * LEASE_SLOTS)
+#define OUTBOX_MAX (8 * SUPPLY_MAILS)
+
+static_assert(OUTBOX_MAX >= SUPPLY_MAX * SUPPLY_MAILS, "what all post at once fits");
 
 struct keeper {
     struct keeper_options o;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t wake; /* of the keeper: a request came, or the outbox has room again */
+    pthread_cond_t wake; /* of the keeper: an event came, or the outbox has room again */
 
     /* Under the lock. */
-    uint32_t retired[RETIRED_MAX];
-    unsigned nretired;
-    bool urge_renewal, urge_claim, give_back, pause;
+    bool give_back, pause;
     unsigned stops;
-    struct lease_mail outbox[OUTBOX_MAX];
+    struct supply_mail outbox[OUTBOX_MAX];
     size_t noutbox;
     struct keeper_report shared;
 
     /* The keeper's own. */
-    struct workers workers;
+    struct keeper_report report;
+    size_t first; /* in the list: who is asked first */
     bool stopping;
 };
 
 /* ---- mailboxes --------------------------------------------------------------------------------
  */
 
-/* With the lock held: requests of the loop go to the machine. */
-static void take_requests(struct keeper *k, int64_t mono)
+/* With the lock held: what the loop wants goes to the supplies. */
+static void hear(struct keeper *k, int64_t mono)
 {
-    for (unsigned i = 0; i < k->nretired; i++)
-        lease_retire(&k->workers.lease, k->retired[i], mono);
-    if (k->urge_renewal)
-        lease_urge_renewal(&k->workers.lease, mono);
-    if (k->urge_claim)
-        lease_urge_claim(&k->workers.lease, mono);
-    if (k->stops > 0 && !k->stopping) {
-        k->stopping = true;
-        lease_stop(&k->workers.lease, k->give_back, mono);
+    bool stop = k->stops > 0 && !k->stopping;
+    k->stopping |= stop;
+    for (size_t i = 0; i < k->o.nsupplies; i++) {
+        struct supply *s = k->o.supplies[i];
+        s->kind->hear(s, mono);
+        if (stop)
+            s->kind->stop(s, k->give_back, mono);
     }
-    k->nretired = 0;
-    k->urge_renewal = k->urge_claim = false;
 }
 
-/* Hands over the machine's mails and a copy of the report; waits while the loop is behind. */
+static size_t posted(const struct keeper *k)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < k->o.nsupplies; i++)
+        n += k->o.supplies[i]->nmail;
+    return n;
+}
+
+/* What supply i has posted, if there is room for it. */
+static void put_out(struct keeper *k, size_t i, bool room)
+{
+    struct supply *s = k->o.supplies[i];
+    for (unsigned m = 0; room && m < s->nmail; m++) {
+        s->mail[m].supply = i;
+        k->outbox[k->noutbox++] = s->mail[m];
+    }
+    s->nmail = 0;
+}
+
+/* With the lock held: hands over mails and copies of the reports; waits while the loop is behind.
+ */
+static void hand_over(struct keeper *k)
+{
+    size_t n = posted(k);
+    while (k->noutbox + n > OUTBOX_MAX && k->stops == 0)
+        (void)pthread_cond_wait(&k->wake, &k->lock);
+    bool room = k->noutbox + n <= OUTBOX_MAX;
+    for (size_t i = 0; i < k->o.nsupplies; i++) {
+        struct supply *s = k->o.supplies[i];
+        put_out(k, i, room);
+        memcpy(s->shared, s->kind->report(s), s->kind->report_size);
+    }
+    k->shared = k->report;
+}
+
 static void deliver(struct keeper *k)
 {
     (void)pthread_mutex_lock(&k->lock);
-    while (k->noutbox + k->workers.lease.nmail > OUTBOX_MAX && k->stops == 0)
-        (void)pthread_cond_wait(&k->wake, &k->lock);
-    if (k->noutbox + k->workers.lease.nmail <= OUTBOX_MAX) {
-        memcpy(k->outbox + k->noutbox, k->workers.lease.mail,
-               k->workers.lease.nmail * sizeof *k->outbox);
-        k->noutbox += k->workers.lease.nmail;
-    }
-    k->workers.lease.nmail = 0;
-    k->shared = k->workers.report;
+    hand_over(k);
     (void)pthread_mutex_unlock(&k->lock);
     k->o.notify(k->o.arg);
 }
 
-size_t keeper_take(struct keeper *k, struct lease_mail *mails, size_t max,
-                   struct keeper_report *report)
+size_t keeper_take(struct keeper *k, struct supply_mail *mails, size_t max,
+                   struct keeper_report *report, void *const *reports)
 {
     (void)pthread_mutex_lock(&k->lock);
     size_t n = k->noutbox < max ? k->noutbox : max;
@@ -79,36 +100,19 @@ size_t keeper_take(struct keeper *k, struct lease_mail *mails, size_t max,
     memmove(k->outbox, k->outbox + n, (k->noutbox - n) * sizeof *mails);
     k->noutbox -= n;
     *report = k->shared;
+    for (size_t i = 0; i < k->o.nsupplies; i++)
+        if (reports[i])
+            memcpy(reports[i], k->o.supplies[i]->shared, k->o.supplies[i]->kind->report_size);
     (void)pthread_cond_signal(&k->wake);
     (void)pthread_mutex_unlock(&k->lock);
     return n;
 }
 
-static void request(struct keeper *k, bool *flag)
+void keeper_tell(struct keeper *k, size_t i, const void *event)
 {
+    struct supply *s = k->o.supplies[i];
     (void)pthread_mutex_lock(&k->lock);
-    *flag = true;
-    (void)pthread_cond_signal(&k->wake);
-    (void)pthread_mutex_unlock(&k->lock);
-}
-
-void keeper_urge_renewal(struct keeper *k)
-{
-    request(k, &k->urge_renewal);
-}
-
-void keeper_urge_claim(struct keeper *k)
-{
-    request(k, &k->urge_claim);
-}
-
-void keeper_retire(struct keeper *k, uint32_t handle)
-{
-    (void)pthread_mutex_lock(&k->lock);
-    /* There are at most LEASE_SLOTS grants, each retired once: the box cannot overflow unless the
-     * keeper hangs in a call while slots are reused, which they are not before it returns. */
-    if (k->nretired < RETIRED_MAX)
-        k->retired[k->nretired++] = handle;
+    s->kind->tell(s, event);
     (void)pthread_cond_signal(&k->wake);
     (void)pthread_mutex_unlock(&k->lock);
 }
@@ -130,22 +134,46 @@ void keeper_stop(struct keeper *k, bool give_back)
     (void)pthread_mutex_unlock(&k->lock);
 }
 
-static void run(struct keeper *k, struct lease_action *a)
+/* ---- who is due -------------------------------------------------------------------------------
+ */
+
+/* The first that has a call to make. Else *until is when one may have, unless all have
+ * finished. */
+static enum supply_next ask(const struct keeper *k, int64_t mono, size_t *who, int64_t *until)
 {
+    bool finished = true;
+    *until = INT64_MAX;
+    for (size_t i = 0; i < k->o.nsupplies; i++) {
+        int64_t till = INT64_MAX;
+        *who = (k->first + i) % k->o.nsupplies;
+        struct supply *s = k->o.supplies[*who];
+        enum supply_next due = s->kind->next(s, mono, &till);
+        if (due == SUPPLY_CALL)
+            return due;
+        if (due == SUPPLY_IDLE)
+            *until = min64(*until, till);
+        finished &= due == SUPPLY_FINISHED;
+    }
+    return finished ? SUPPLY_FINISHED : SUPPLY_IDLE;
+}
+
+static void run(struct keeper *k, size_t who)
+{
+    struct supply *s = k->o.supplies[who];
     struct clock *c = k->o.clock;
-    struct lease_outcome o;
-    struct workers_times t = {.started_us = clock_mono_us(c)};
-    workers_call(&k->workers, k->o.coord, a, &o, clock_wall_ms(c));
-    t.ended_us = clock_mono_us(c);
-    t.wall_ms = clock_wall_ms(c);
-    workers_done(&k->workers, a, &o, &t);
+    int64_t started = clock_mono_us(c);
+    s->kind->call(s, k->o.coord, clock_wall_ms(c));
+    int64_t ended = clock_mono_us(c);
+    histogram_add(&k->report.requests, ended - started, 1);
+    s->kind->done(s, ended / 1000, clock_wall_ms(c));
+    k->first = who + 1;
     deliver(k);
 }
 
 /* ---- the thread -------------------------------------------------------------------------------
  */
 
-/* Until mono, or a request. With the lock held. */
+/* Until mono, or an event. With the lock held. */
 static void sleep_until(struct keeper *k, int64_t mono_ms)
 {
     if (mono_ms == INT64_MAX) {
@@ -156,11 +184,19 @@ static void sleep_until(struct keeper *k, int64_t mono_ms)
     (void)pthread_cond_timedwait(&k->wake, &k->lock, &ts);
 }
 
+static bool proven(const struct keeper *k)
+{
+    bool all = true;
+    for (size_t i = 0; i < k->o.nsupplies; i++)
+        all &= k->o.supplies[i]->kind->proven(k->o.supplies[i]);
+    return all;
+}
+
 /* With the lock held, and the connection given up. */
 static void rest(struct keeper *k)
 {
     k->shared.paused = true;
-    k->shared.proven = lease_proven(&k->workers.lease);
+    k->shared.proven = proven(k);
     k->o.notify(k->o.arg);
     while (k->pause && k->stops == 0)
         (void)pthread_cond_wait(&k->wake, &k->lock);
@@ -176,28 +212,42 @@ static bool disconnect(struct keeper *k)
     return true;
 }
 
-/* true: an action is to be run. The connection is given up before a sleep. */
-static bool next(struct keeper *k, struct lease_action *a)
+/* With the lock held. Mails that were posted without a call; true: more may have been told while
+ * the loop was waited for. */
+static bool hand_over_early(struct keeper *k)
 {
+    if (posted(k) == 0)
+        return false;
+    hand_over(k);
+    k->o.notify(k->o.arg);
+    return true;
+}
+
+/* true: that supply's call is to be made. The connection is given up before a sleep. */
+static bool next(struct keeper *k, size_t *who)
+{
+    enum supply_next due = SUPPLY_IDLE;
     bool idle = false;
     (void)pthread_mutex_lock(&k->lock);
     for (;;) {
         bool pause = k->pause && k->stops == 0;
-        take_requests(k, clock_mono_ms(k->o.clock));
-        if (pause)
-            a->kind = LEASE_IDLE;
-        else
-            lease_next(&k->workers.lease, clock_mono_ms(k->o.clock), a);
-        if (a->kind != LEASE_IDLE || k->stops > 1)
+        int64_t until = INT64_MAX, mono = clock_mono_ms(k->o.clock);
+        hear(k, mono);
+        due = pause ? SUPPLY_IDLE : ask(k, mono, who, &until);
+        bool again = hand_over_early(k);
+        if (due != SUPPLY_IDLE || k->stops > 1)
             break;
+        k->first = 0;
+        if (again)
+            continue;
         if (idle && pause)
             rest(k);
         else if (idle)
-            sleep_until(k, a->until);
+            sleep_until(k, until);
         else
             idle = disconnect(k);
     }
-    bool more = a->kind != LEASE_FINISHED && k->stops < 2;
+    bool more = due == SUPPLY_CALL && k->stops < 2;
     (void)pthread_mutex_unlock(&k->lock);
     return more;
 }
@@ -205,12 +255,11 @@ static bool next(struct keeper *k, struct lease_action *a)
 static void *thread_main(void *arg)
 {
     struct keeper *k = arg;
-    struct lease_action a;
-    while (next(k, &a))
-        run(k, &a);
+    size_t who;
+    while (next(k, &who))
+        run(k, who);
     coord_idle(k->o.coord);
-    k->workers.report.finished = true;
-    k->workers.report.held = lease_held(&k->workers.lease);
+    k->report.finished = true;
     deliver(k);
     return NULL;
 }
@@ -226,6 +275,13 @@ static enum err_code start_thread(struct keeper *k, struct err *e)
     return r ? err_errno(e, r, "cannot start the keeper's thread") : ERR_OK;
 }
 
+static void clear(struct keeper *k)
+{
+    (void)pthread_cond_destroy(&k->wake);
+    (void)pthread_mutex_destroy(&k->lock);
+    free(k);
+}
+
 enum err_code keeper_start(const struct keeper_options *o, struct keeper **out, struct err *e)
 {
     pthread_condattr_t attr;
@@ -238,13 +294,10 @@ enum err_code keeper_start(const struct keeper_options *o, struct keeper **out, 
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&k->wake, &attr);
     (void)pthread_condattr_destroy(&attr);
-    workers_init(&k->workers, &k->o);
     deliver(k);
     enum err_code r = start_thread(k, e);
     if (r) {
-        (void)pthread_cond_destroy(&k->wake);
-        (void)pthread_mutex_destroy(&k->lock);
-        free(k);
+        clear(k);
         return r;
     }
     *out = k;
@@ -256,7 +309,5 @@ void keeper_free(struct keeper *k)
     if (!k)
         return;
     (void)pthread_join(k->thread, NULL);
-    (void)pthread_cond_destroy(&k->wake);
-    (void)pthread_mutex_destroy(&k->lock);
-    free(k);
+    clear(k);
 }

@@ -5,9 +5,43 @@
 #include "lease/ask.h"
 #include "lease/explain.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define REMIND_MS 60000 /* a trouble that goes on is logged again after this */
+#define RETIRED_MAX (4 * LEASE_SLOTS)
+#define REMIND_MS   60000 /* a trouble that goes on is logged again after this */
+
+static_assert(LEASE_MAIL_MAX <= SUPPLY_MAILS, "all mails of an outcome are posted");
+static_assert(sizeof(struct lease_mail) <= SUPPLY_BODY, "one is the body of a mail");
+
+/* What was said of something that may go wrong. */
+struct told {
+    enum coord_status status; /* COORD_OK: it goes well */
+    struct log_limit remind;
+};
+
+struct workers {
+    struct supply supply;
+    struct workers_options o;
+    struct workers_report shared; /* under the keeper's lock, as is what was told: */
+    uint32_t retired[RETIRED_MAX];
+    unsigned nretired;
+    bool urge_renewal, urge_claim;
+
+    struct lease lease;
+    struct lease_action action; /* decided on */
+    struct lease_outcome outcome;
+    struct workers_report report;
+    struct told coordinator, claims;
+    bool page_lost;  /* that was logged */
+    bool undated;    /* likewise: no new generation of the page can be had */
+    bool range_told; /* likewise: the pool's range is another one */
+};
+
+static struct workers *of(struct supply *s)
+{
+    return (struct workers *)(void *)s;
+}
 
 /* ---- the log: what changed --------------------------------------------------------------------
  */
@@ -23,7 +57,7 @@ static void log_pool(const struct workers *w)
 {
     const struct coord_pool *p = &w->lease.pool;
     char epoch[TIMEFMT_MAX], end[TIMEFMT_MAX];
-    log_info("pool found", kv_str("coordinator", w->o->coord_name), kv_str("pool", w->o->pool_name),
+    log_info("pool found", kv_str("coordinator", w->o.coord_name), kv_str("pool", w->o.pool_name),
              kv_str("identity", p->identity), kv_u64("era", w->lease.era),
              kv_str("epoch", timefmt_rfc3339(epoch, p->epoch_ms)),
              kv_str("lasts_until", timefmt_rfc3339(end, p->epoch_ms + ((INT64_C(1) << 38) - 1))),
@@ -31,7 +65,7 @@ static void log_pool(const struct workers *w)
     if (p->replicas > 0 && p->params.replicas == 0)
         log_warn("the coordinator has replicas and none has to acknowledge: a failover may repeat "
                  "IDs",
-                 kv_u64("replicas", p->replicas), kv_str("pool", w->o->pool_name));
+                 kv_u64("replicas", p->replicas), kv_str("pool", w->o.pool_name));
 }
 
 /* A renewal that is answered names each workerId that is lost; any other outcome by which one goes
@@ -69,7 +103,7 @@ static void log_range(struct workers *w)
     bool differs = w->lease.range.code != ERR_OK;
     if (differs && !w->range_told)
         log_warn("the pool's workerIds are others than before", kv_str("why", w->lease.range.text),
-                 kv_str("pool", w->o->pool_name));
+                 kv_str("pool", w->o.pool_name));
     w->range_told = differs;
 }
 
@@ -89,7 +123,7 @@ static void log_trouble(const struct workers *w, enum log_level level, const cha
 {
     log_write(level, msg,
               LOG_KVS(kv_str("status", coord_status_name(s)), kv_str("why", w->report.why),
-                      kv_str("coordinator", w->o->coord_name),
+                      kv_str("coordinator", w->o.coord_name),
                       kv_u64("held", lease_held(&w->lease))));
 }
 
@@ -109,7 +143,7 @@ static void log_status(struct workers *w, enum lease_action_kind kind, enum coor
         if (answer != COORD_OK)
             log_trouble(w, LOG_LVL_ERROR, "coordinator refuses or is down", s);
         else if (w->report.answered)
-            log_info("coordinator answers again", kv_str("coordinator", w->o->coord_name));
+            log_info("coordinator answers again", kv_str("coordinator", w->o.coord_name));
     }
     if (waits && !w->lease.described)
         return;
@@ -127,11 +161,11 @@ static bool page_is_dated(struct workers *w)
     struct err e;
     if (!w->lease.gave_up)
         return true;
-    bool failed = pagefile_begin_generation(w->o->file, &e) != ERR_OK;
+    bool failed = pagefile_begin_generation(w->o.file, &e) != ERR_OK;
     if (failed && !w->undated)
         log_warn("state page without a new generation: no workerId is given back, each rests until "
                  "its range is over",
-                 kv_str("file", w->o->file->path), kv_str("why", e.text));
+                 kv_str("file", w->o.file->path), kv_str("why", e.text));
     w->undated = failed;
     w->lease.gave_up = failed;
     return !failed;
@@ -157,15 +191,15 @@ static void log_call(const struct lease_action *a, enum coord_status s)
                  kv_i64("last_ms", a->release.has_last ? a->release.last_ms : 0));
 }
 
-void workers_call(struct workers *w, struct coord *c, struct lease_action *a,
-                  struct lease_outcome *o, int64_t wall)
+static void make_call(struct supply *s, struct coord *c, int64_t wall)
 {
-    if (!may_ask(w, a)) {
-        *o = (struct lease_outcome){.status = COORD_LOST};
+    struct workers *w = of(s);
+    if (!may_ask(w, &w->action)) {
+        w->outcome = (struct lease_outcome){.status = COORD_LOST};
         return;
     }
-    lease_ask(c, w->lease.identity, wall, a, o);
-    log_call(a, o->status);
+    lease_ask(c, w->lease.identity, wall, &w->action, &w->outcome);
+    log_call(&w->action, w->outcome.status);
 }
 
 /* A workerId whose range has not ended is lost where the coordinator forgot, or it says why. */
@@ -184,7 +218,7 @@ static bool forgot(const struct lease_action *a, const struct lease_outcome *o,
     return false;
 }
 
-static void count_renewals(struct keeper_report *r, const struct lease_action *a,
+static void count_renewals(struct workers_report *r, const struct lease_action *a,
                            const struct lease_outcome *o)
 {
     if (a->kind != LEASE_RENEW)
@@ -203,11 +237,10 @@ static bool serves(enum coord_status s)
 }
 
 static void note(struct workers *w, const struct lease_action *a, const struct lease_outcome *o,
-                 int64_t started_us, int64_t ended_us, int64_t wall)
+                 int64_t mono, int64_t wall)
 {
-    struct keeper_report *r = &w->report;
+    struct workers_report *r = &w->report;
     uint64_t era = r->era;
-    histogram_add(&r->requests, ended_us - started_us, 1);
     count_renewals(r, a, o);
     if (forgot(a, o, r->status)) {
         r->data_loss++;
@@ -225,48 +258,148 @@ static void note(struct workers *w, const struct lease_action *a, const struct l
     if (era > 0 && r->era != era)
         log_warn("pool reopened: its server restarted, failed over or lost data",
                  kv_u64("era", r->era), kv_u64("era_before", era));
-    explain(w->o, &w->lease, o, w->report.why, sizeof w->report.why);
+    explain(&w->o, &w->lease, o, w->report.why, sizeof w->report.why);
     /* A pool that answers, but that this process must not use, is as good as another one. */
     bool unusable = o->status == COORD_OK && w->lease.trouble.code;
-    log_status(w, a->kind, unusable ? COORD_WRONGPOOL : o->status, ended_us / 1000);
+    log_status(w, a->kind, unusable ? COORD_WRONGPOOL : o->status, mono);
     r->serves = serves(o->status) && !unusable;
     r->answered |= r->up;
     r->pool = w->lease.pool;
-    r->held = lease_held(&w->lease);
 }
 
 /* Said once: it does not come back. IDs go on, since what is held is the coordinator's to know. */
 static void look_at_page(struct workers *w)
 {
     struct err e = {.code = ERR_OK};
-    if (w->page_lost || pagefile_stands(w->o->file, &e))
+    if (w->page_lost || pagefile_stands(w->o.file, &e))
         return;
     w->page_lost = true;
     memcpy(w->report.page, e.text, sizeof w->report.page);
-    log_error(w->o->lease.page_knows_alone ? "state page lost: a restart may be refused, or repeat "
-                                             "IDs if the clock has stepped back"
-                                           : "state page lost: a restart will cost a workerId",
-              kv_str("file", w->o->file->path), kv_str("why", e.text));
+    log_error(w->o.lease.page_knows_alone ? "state page lost: a restart may be refused, or repeat "
+                                            "IDs if the clock has stepped back"
+                                          : "state page lost: a restart will cost a workerId",
+              kv_str("file", w->o.file->path), kv_str("why", e.text));
 }
 
-void workers_done(struct workers *w, struct lease_action *a, const struct lease_outcome *o,
-                  const struct workers_times *t)
+/* The log has them first. */
+static void post(struct workers *w, const struct lease_action *a, const struct lease_outcome *o)
 {
-    lease_done(&w->lease, a, o, t->ended_us / 1000, t->wall_ms);
+    log_mails(w, a, o);
+    for (unsigned i = 0; i < w->lease.nmail; i++)
+        supply_post(&w->supply, &w->lease.mail[i], sizeof w->lease.mail[i]);
+    w->lease.nmail = 0;
+}
+
+static void done(struct supply *s, int64_t mono, int64_t wall)
+{
+    struct workers *w = of(s);
+    lease_done(&w->lease, &w->action, &w->outcome, mono, wall);
     (void)page_is_dated(w); /* of what was found to be lost */
-    note(w, a, o, t->started_us, t->ended_us, t->wall_ms);
+    note(w, &w->action, &w->outcome, mono, wall);
     look_at_page(w);
     log_range(w);
-    log_mails(w, a, o);
+    post(w, &w->action, &w->outcome);
 }
 
-void workers_init(struct workers *w, const struct keeper_options *o)
+/* ---- the machine's side -----------------------------------------------------------------------
+ */
+
+static void tell(struct supply *s, const void *event)
 {
-    w->o = o;
-    lease_init(&w->lease, &o->lease, o->file, o->rng, clock_mono_ms(o->clock));
-    w->report.pool = w->lease.pool;
+    struct workers *w = of(s);
+    const struct workers_event *e = event;
+    w->urge_renewal |= e->kind == WORKERS_URGE_RENEWAL;
+    w->urge_claim |= e->kind == WORKERS_URGE_CLAIM;
+    /* There are at most LEASE_SLOTS grants, each retired once: the box cannot overflow unless the
+     * keeper hangs in a call while slots are reused, which they are not before it returns. */
+    if (e->kind == WORKERS_RETIRE && w->nretired < RETIRED_MAX)
+        w->retired[w->nretired++] = e->handle;
+}
+
+static void hear(struct supply *s, int64_t mono)
+{
+    struct workers *w = of(s);
+    for (unsigned i = 0; i < w->nretired; i++)
+        lease_retire(&w->lease, w->retired[i], mono);
+    if (w->urge_renewal)
+        lease_urge_renewal(&w->lease, mono);
+    if (w->urge_claim)
+        lease_urge_claim(&w->lease, mono);
+    w->nretired = 0;
+    w->urge_renewal = w->urge_claim = false;
+}
+
+static void stop(struct supply *s, bool give_back, int64_t mono)
+{
+    lease_stop(&of(s)->lease, give_back, mono);
+}
+
+static enum supply_next next(struct supply *s, int64_t mono, int64_t *until)
+{
+    struct workers *w = of(s);
+    lease_next(&w->lease, mono, &w->action);
+    *until = w->action.until;
+    return w->action.kind == LEASE_IDLE       ? SUPPLY_IDLE
+           : w->action.kind == LEASE_FINISHED ? SUPPLY_FINISHED
+                                              : SUPPLY_CALL;
+}
+
+static bool proven(const struct supply *s)
+{
+    return lease_proven(&((const struct workers *)(const void *)s)->lease);
+}
+
+static const void *report(struct supply *s)
+{
+    struct workers *w = of(s);
     w->report.held = lease_held(&w->lease);
+    return &w->report;
+}
+
+static const struct supply_kind kind = {.tell = tell,
+                                        .hear = hear,
+                                        .stop = stop,
+                                        .next = next,
+                                        .call = make_call,
+                                        .done = done,
+                                        .proven = proven,
+                                        .report = report,
+                                        .report_size = sizeof(struct workers_report)};
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+enum err_code workers_new(const struct workers_options *o, int64_t mono, struct workers **out,
+                          struct err *e)
+{
+    struct workers *w = calloc(1, sizeof *w);
+    if (!w)
+        return err_set(e, ERR_NOMEM, "no memory for workerIds");
+    w->supply.kind = &kind;
+    w->supply.shared = &w->shared;
+    w->o = *o;
+    lease_init(&w->lease, &o->lease, o->file, o->rng, mono);
+    w->report.pool = w->lease.pool;
     if (o->file->fd < 0)
         memcpy(w->report.page, o->file->why.text, sizeof w->report.page);
-    log_mails(w, NULL, NULL);
+    post(w, NULL, NULL);
+    *out = w;
+    return ERR_OK;
+}
+
+struct supply *workers_supply(struct workers *w)
+{
+    return &w->supply;
+}
+
+struct lease_mail workers_mail(const struct supply_mail *m)
+{
+    struct lease_mail out;
+    memcpy(&out, m->body, sizeof out);
+    return out;
+}
+
+void workers_free(struct workers *w)
+{
+    free(w);
 }
