@@ -13,6 +13,7 @@
 #include "daemon/guard.h"
 #include "daemon/self.h"
 #include "daemon/supervisor.h"
+#include "daemon/supplies.h"
 #include "daemon/upgrade.h"
 #include "lease/keeper.h"
 #include "net/net.h"
@@ -26,11 +27,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXIT_CONFIG        78
-#define DRAIN_GRACE_US     INT64_C(3000000)
-#define STOP_MS            3000
-#define ROTATION_JITTER_MS 30000
-#define SETTINGS           12
+#define EXIT_CONFIG    78
+#define DRAIN_GRACE_US INT64_C(3000000)
+#define SETTINGS       12
 
 struct app {
     const struct conf *conf; /* in effect: main's, or: */
@@ -45,6 +44,7 @@ struct app {
     struct net *net;
     struct coord *coord;
     struct pagefile page;
+    struct supplies supplies;
     struct keeper *keeper;
     char coord_name[1025]; /* as long as coordinator.url may be */
     char owner[1025 + 80]; /* of the state page: coordinator and pool */
@@ -421,29 +421,18 @@ static enum err_code start_auth(struct app *a, struct err *e)
 
 static enum err_code start_keeper(struct app *a, struct err *e)
 {
-    const struct conf *c = a->conf;
-    bool pinned = c->epoch_ms != CONF_EPOCH_OF_POOL;
-    struct keeper_options o = {
-        .lease = {.active = c->workers_active,
-                  .spare = conf_spare(c),
-                  .renew_ms = c->lease_renew_every_us / 1000,
-                  .rotation_jitter_ms = ROTATION_JITTER_MS,
-                  .stop_ms = STOP_MS,
-                  .epoch_pinned = pinned,
-                  .epoch_ms = pinned ? c->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS,
-                  .auto_init = c->coordinator_auto_init,
-                  .page_knows_alone = conf_is_fixed(c)},
+    enum err_code r = supplies_init(&a->supplies, a->conf, a->coord_name, &a->page, e);
+    if (r)
+        return r;
+    const struct keeper_options o = {
+        .supplies = a->supplies.list,
+        .nsupplies = SUPPLY_KINDS,
         .coord = a->coord,
-        .coord_name = a->coord_name,
-        .pool_name = c->coordinator_pool,
-        .password_file = conf_password_word(c),
-        .file = &a->page,
         .clock = clock_system(),
-        .rng = rng_system(),
         .notify = wake_loop,
         .arg = a->net,
     };
-    enum err_code r = keeper_start(&o, &a->keeper, e);
+    r = keeper_start(&o, &a->keeper, e);
     a->bridge.keeper = a->keeper;
     return r;
 }
@@ -527,15 +516,18 @@ static void take_over(struct app *a)
 static void stop(struct app *a)
 {
     if (a->keeper) {
-        struct lease_mail mail;
+        struct supply_mail mail;
         struct keeper_report report;
+        struct workers_report workers;
+        void *const reports[SUPPLY_KINDS] = {[SUPPLY_WORKERS] = &workers};
         keeper_stop(a->keeper, false);
         keeper_stop(a->keeper, false); /* the second one: without waiting for releases */
-        (void)keeper_take(a->keeper, &mail, 1, &report);
+        (void)keeper_take(a->keeper, &mail, 1, &report, reports);
         log_info("stopped", kv_u64("ids_issued", a->serve.issuer.gen.stats.issued),
-                 kv_u64("workers_kept", report.held));
+                 kv_u64("workers_kept", workers.held));
         keeper_free(a->keeper);
     }
+    supplies_clear(&a->supplies);
     auth_free(a->serve.auth);
     a->serve.auth = NULL;
     net_free(a->net);

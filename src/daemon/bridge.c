@@ -16,6 +16,12 @@ void bridge_init(struct bridge *b)
     b->max_skew_ms = coord_params_default.max_skew_ms;
 }
 
+static void tell_workers(struct bridge *b, enum workers_event_kind kind, uint32_t handle)
+{
+    const struct workers_event e = {.kind = kind, .handle = handle};
+    keeper_tell(b->keeper, SUPPLY_WORKERS, &e);
+}
+
 /* ---- from the keeper --------------------------------------------------------------------------
  */
 
@@ -39,8 +45,8 @@ static void take_one(struct bridge *b, const struct lease_mail *m, const struct 
         break;
     case LEASE_MAIL_GRANT:
         if (!snowflake_grant(g, m->handle, m->worker, m->last_ms, m->hi_ms, m->mark))
-            keeper_retire(b->keeper,
-                          m->handle); /* no room: there never are more grants than that */
+            /* no room: there never are more grants than that */
+            tell_workers(b, WORKERS_RETIRE, m->handle);
         b->serve->issuer.granted = true;
         break;
     case LEASE_MAIL_EXTEND:
@@ -51,7 +57,7 @@ static void take_one(struct bridge *b, const struct lease_mail *m, const struct 
         break;
     case LEASE_MAIL_RETIRE:
         if (snowflake_revoke(g, m->handle, &last))
-            keeper_retire(b->keeper, m->handle);
+            tell_workers(b, WORKERS_RETIRE, m->handle);
         break;
     }
     if (m->t0_ms > 0 && (b->serve->facts.tenure_start_ms == 0 || m->kind == LEASE_MAIL_GRANT))
@@ -77,8 +83,9 @@ static void note_pool(struct serve_facts *f, const struct coord_pool *p)
     f->pool_size = p->params.worker_to - p->params.worker_from + 1u;
 }
 
-static void note_report(struct bridge *b, const struct keeper_report *r)
+static void note_workers(struct bridge *b, const void *report)
 {
+    const struct workers_report *r = report;
     struct serve_facts *f = &b->serve->facts;
     uint64_t renewed = renewals(f), troubles = f->data_loss + f->renewals_lost;
     f->answered = r->answered;
@@ -94,7 +101,6 @@ static void note_report(struct bridge *b, const struct keeper_report *r)
     f->renewals_reasserted = r->renewals[COORD_HOW_REASSERTED];
     f->renewals_failed = r->renewals_failed;
     f->data_loss = r->data_loss;
-    f->coordinator_requests = r->requests;
     note_pool(f, &r->pool);
     for (unsigned i = 0; i < SERVE_RISKS; i++)
         f->risk[i] = coord_risk_text(r->risks, i);
@@ -105,6 +111,26 @@ static void note_report(struct bridge *b, const struct keeper_report *r)
     b->serve->issuer.ahead_ms = ahead ? -r->skew_ms : 0;
     memcpy(b->serve->issuer.why, r->why, sizeof b->serve->issuer.why);
     memcpy(f->page, r->page, sizeof f->page);
+}
+
+static void take_workers(struct bridge *b, const struct supply_mail *m, const void *report)
+{
+    const struct workers_report *r = report;
+    const struct lease_mail mail = workers_mail(m);
+    take_one(b, &mail, &r->pool);
+}
+
+/* What becomes of the mails of each supply, with its report as of then, and of that report. */
+static const struct {
+    void (*take)(struct bridge *b, const struct supply_mail *m, const void *report);
+    void (*note)(struct bridge *b, const void *report);
+} supplies[SUPPLY_KINDS] = {
+    [SUPPLY_WORKERS] = {take_workers, note_workers},
+};
+
+static void note_report(struct bridge *b, const struct keeper_report *r)
+{
+    b->serve->facts.coordinator_requests = r->requests;
     b->finished = r->finished;
     b->paused = r->paused;
     b->proven = r->proven;
@@ -131,17 +157,21 @@ static void tell_ready(struct bridge *b, int64_t now_ms)
 
 void bridge_take(struct bridge *b)
 {
-    struct lease_mail mails[32];
+    struct supply_mail mails[32];
     struct keeper_report report;
+    struct workers_report workers;
+    void *const reports[SUPPLY_KINDS] = {[SUPPLY_WORKERS] = &workers};
     size_t n;
     bool changed = false;
     do {
-        n = keeper_take(b->keeper, mails, sizeof mails / sizeof *mails, &report);
+        n = keeper_take(b->keeper, mails, sizeof mails / sizeof *mails, &report, reports);
         for (size_t i = 0; i < n; i++)
-            take_one(b, &mails[i], &report.pool);
+            supplies[mails[i].supply].take(b, &mails[i], reports[mails[i].supply]);
         changed |= n > 0;
     } while (n == sizeof mails / sizeof *mails);
     note_report(b, &report);
+    for (size_t i = 0; i < SUPPLY_KINDS; i++)
+        supplies[i].note(b, reports[i]);
     tell_ready(b, clock_wall_ms(b->clock));
     serve_sample(b->serve);
     if (changed)
@@ -164,7 +194,7 @@ static void give_back(struct bridge *b, struct snowflake *g)
 {
     for (unsigned i = 0; i < g->nretired; i++) {
         char last[TIMEFMT_MAX];
-        keeper_retire(b->keeper, g->retired[i].handle);
+        tell_workers(b, WORKERS_RETIRE, g->retired[i].handle);
         log_warn("clock stepped back: workerId rotated",
                  kv_str("last", timefmt_rfc3339(last, g->retired[i].last)),
                  kv_i64("behind_ms", g->retired[i].last - g->seen_ms),
@@ -193,11 +223,11 @@ static void urge(struct bridge *b, struct snowflake *g)
     if (!may_urge(b))
         return;
     if (g->wants_renewal) {
-        keeper_urge_renewal(b->keeper);
+        tell_workers(b, WORKERS_URGE_RENEWAL, 0);
         log_warn("clock is above a ceiling: renewing", kv_u64("held", b->serve->facts.held));
     }
     if (g->wants_worker) {
-        keeper_urge_claim(b->keeper);
+        tell_workers(b, WORKERS_URGE_CLAIM, 0);
         tell_behind(b, g);
     }
     g->wants_renewal = g->wants_worker = false;
@@ -213,7 +243,7 @@ static void compare_clocks(struct bridge *b, int64_t now_ms)
     if (jump_ms > b->max_skew_ms) {
         b->serve->facts.clock_jumps++;
         log_warn("clock jumped forward: renewing", kv_i64("by_ms", jump_ms));
-        keeper_urge_renewal(b->keeper);
+        tell_workers(b, WORKERS_URGE_RENEWAL, 0);
     }
     if (jump_ms < 0 &&
         log_limit_pass(&b->rollback_log, clock_mono_ms(b->clock), LOG_EVERY_MS, NULL))

@@ -1,5 +1,6 @@
 /*
- * The bridge between the keeper and the issuer: the only place that knows both.
+ * The bridge between the keeper's supplies and the issuer: the only place that knows both, by a
+ * table with a row for each supply.
  *
  * Invariant: it runs in the serving loop's thread alone.
  */
@@ -8,6 +9,7 @@
 
 #include "base/log.h"
 #include "lease/keeper.h"
+#include "lease/workers.h"
 #include "serve/serve.h"
 
 struct bridge {

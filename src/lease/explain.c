@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct recovery_place place_of(const struct keeper_options *k)
+static struct recovery_place place_of(const struct workers_options *k)
 {
     return (struct recovery_place){
         .url = k->coord_name, .pool = k->pool_name, .password_file = k->password_file};
 }
 
 /* Where auto_init was to make it: --fresh is not the next thing to try. */
-static void put_why_not_made(const struct keeper_options *k, const struct lease *l, struct buf *b)
+static void put_why_not_made(const struct workers_options *k, const struct lease *l, struct buf *b)
 {
     const struct pagefile *f = k->file;
     if (!l->conf.auto_init || lease_may_init(l))
@@ -30,7 +30,7 @@ static void put_why_not_made(const struct keeper_options *k, const struct lease 
 }
 
 /* With the command that makes the pool, which is told whole or not at all. */
-static bool put_no_pool(const struct keeper_options *k, const struct lease *l, bool with_url,
+static bool put_no_pool(const struct workers_options *k, const struct lease *l, bool with_url,
                         struct buf *b)
 {
     struct recovery_place at = place_of(k);
@@ -49,7 +49,7 @@ static bool put_no_pool(const struct keeper_options *k, const struct lease *l, b
 }
 
 /* The command has the URL, too. */
-static void explain_no_pool(const struct keeper_options *k, const struct lease *l, char *why,
+static void explain_no_pool(const struct workers_options *k, const struct lease *l, char *why,
                             size_t cap)
 {
     struct buf b;
@@ -66,7 +66,7 @@ static void explain_no_pool(const struct keeper_options *k, const struct lease *
 }
 
 /* What an operator may say, whole or not at all. */
-static void put_word(const struct keeper_options *k, struct buf *b)
+static void put_word(const struct workers_options *k, struct buf *b)
 {
     struct recovery_place at = place_of(k);
     struct buf whole = *b;
@@ -92,7 +92,7 @@ static void put_wait(struct buf *b, int64_t ms)
 }
 
 /* A rest of minutes is some holder's range; one of an hour wants a reason. */
-static void explain_wait(const struct keeper_options *k, const struct lease *l,
+static void explain_wait(const struct workers_options *k, const struct lease *l,
                          const struct coord_reply *r, char *why, size_t cap)
 {
     const struct coord_pool *p = &l->pool;
@@ -120,7 +120,7 @@ static void explain_wait(const struct keeper_options *k, const struct lease *l,
 }
 
 /* `sidflakectl WHAT ...`, or where that does not fit the command alone. */
-static void put_tool(const struct keeper_options *k, const char *what, struct buf *b)
+static void put_tool(const struct workers_options *k, const char *what, struct buf *b)
 {
     struct recovery_place at = place_of(k);
     struct buf whole = *b;
@@ -133,7 +133,7 @@ static void put_tool(const struct keeper_options *k, const char *what, struct bu
         buf_put_str(b, what);
 }
 
-static void explain_exhausted(const struct keeper_options *k, const struct coord_reply *r,
+static void explain_exhausted(const struct workers_options *k, const struct coord_reply *r,
                               char *why, size_t cap)
 {
     char from[TIMEFMT_MAX];
@@ -156,7 +156,7 @@ static void explain_exhausted(const struct keeper_options *k, const struct coord
     why[b.n] = '\0';
 }
 
-void explain(const struct keeper_options *k, const struct lease *l, const struct lease_outcome *o,
+void explain(const struct workers_options *k, const struct lease *l, const struct lease_outcome *o,
              char *why, size_t cap)
 {
     const struct err *trouble = &l->trouble;

@@ -4,11 +4,11 @@
 #ifndef SIDFLAKE_LEASE_EXPLAIN_H
 #define SIDFLAKE_LEASE_EXPLAIN_H
 
-#include "lease/keeper.h"
+#include "lease/workers.h"
 
 /* One line of at most cap - 1 bytes, or "" where nothing is wrong. l: after the outcome. A command
  * in it is whole. cap: at least 256. */
-void explain(const struct keeper_options *k, const struct lease *l, const struct lease_outcome *o,
+void explain(const struct workers_options *k, const struct lease *l, const struct lease_outcome *o,
              char *why, size_t cap);
 
 #endif

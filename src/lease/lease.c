@@ -1,10 +1,10 @@
 #include "lease/lease.h"
 
 #include "base/int64.h"
+#include "lease/slots.h"
 #include "lease/terms.h"
 #include "lease/traces.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define BACKOFF_FIRST_MS 100
@@ -18,19 +18,9 @@ static int64_t jitter(struct lease *l, int64_t ms)
     return ms - ms / 5 + (int64_t)rng_below(l->rng, (uint64_t)(2 * ms / 5) + 1);
 }
 
-/* ---- slots ---------------------------------------------------------------------------------- */
-
-static unsigned count(const struct lease *l, enum page_state state)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < LEASE_SLOTS; i++)
-        n += l->slot[i].rec.state == state;
-    return n;
-}
-
 unsigned lease_held(const struct lease *l)
 {
-    return count(l, PAGE_HELD);
+    return slots_count(l, PAGE_HELD);
 }
 
 bool lease_proven(const struct lease *l)
@@ -41,74 +31,9 @@ bool lease_proven(const struct lease *l)
     return true;
 }
 
-/* The first slot in the state, or LEASE_SLOTS. */
-static unsigned first(const struct lease *l, enum page_state state)
+bool lease_may_init(const struct lease *l)
 {
-    unsigned i = 0;
-    while (i < LEASE_SLOTS && l->slot[i].rec.state != state)
-        i++;
-    return i;
-}
-
-static void post(struct lease *l, enum lease_mail_kind kind, unsigned slot, int64_t last)
-{
-    struct lease_slot *s = &l->slot[slot];
-    assert(l->nmail < LEASE_MAIL_MAX);
-    l->mail[l->nmail++] = (struct lease_mail){.kind = kind,
-                                              .handle = s->handle,
-                                              .worker = s->rec.worker,
-                                              .last_ms = last,
-                                              .hi_ms = s->rec.hi_ms,
-                                              .t0_ms = s->t0_ms,
-                                              .mark = &l->page->slot[slot].mark};
-}
-
-static void free_slot(struct lease *l, unsigned i)
-{
-    l->slot[i].rec.state = PAGE_FREE;
-    page_store(l->page, i, &l->slot[i].rec);
-}
-
-static void revoke(struct lease *l, unsigned i, bool released)
-{
-    free_slot(l, i);
-    l->gave_up = true;
-    if (!l->slot[i].unproven) {
-        post(l, LEASE_MAIL_REVOKE, i, 0);
-        l->mail[l->nmail - 1].released = released;
-    }
-    l->slot[i].unproven = 0;
-}
-
-static void grant(struct lease *l, unsigned i, int64_t last)
-{
-    l->slot[i].handle = l->serial++ * LEASE_SLOTS + i;
-    l->conf.epoch_pinned = true; /* from now on: IDs are issued with it */
-    l->conf.epoch_ms = l->pool.epoch_ms;
-    post(l, LEASE_MAIL_GRANT, i, last);
-}
-
-/* The page first: from here on the slot is not issued from, whoever comes next. */
-static void leave(struct lease *l, unsigned i)
-{
-    struct lease_slot *s = &l->slot[i];
-    bool known = !s->unproven && mark_load(&l->page->slot[i].mark, &s->last_ms);
-    /* Below the floor: the loop, which had not heard yet, issued for the slot's holder before. */
-    if (!known || s->last_ms + 1 < s->rec.lo_ms)
-        s->last_ms = s->rec.hi_ms; /* no exact last time is known: all of the range is used */
-    s->unproven = 0;
-    s->rec.state = PAGE_LEAVING;
-    l->gave_up = true;
-    page_store(l->page, i, &s->rec);
-}
-
-/* Held by the life before, which wanted more: it goes back instead of being granted. */
-static bool leave_surplus(struct lease *l, unsigned i)
-{
-    bool surplus = lease_held(l) > l->conf.active + l->conf.spare;
-    if (surplus)
-        leave(l, i);
-    return surplus;
+    return l->conf.auto_init && (l->fresh_ok || l->last_known);
 }
 
 /* ---- taking over a page --------------------------------------------------------------------- */
@@ -123,8 +48,8 @@ static void take_over_slot(struct lease *l, unsigned i, bool proven)
     l->gave_up |= s->rec.state == PAGE_LEAVING;
     if (s->unproven && s->rec.renewing)
         s->unproven = 2; /* the pair in the page is repeated first */
-    if (s->rec.state == PAGE_HELD && proven && !leave_surplus(l, i))
-        grant(l, i, s->last_ms);
+    if (s->rec.state == PAGE_HELD && proven && !slots_leave_surplus(l, i))
+        slots_grant(l, i, s->last_ms);
 }
 
 /* A clock beyond the ceiling may have been there before: then all of the range counts as used. The
@@ -156,7 +81,7 @@ static void take_over(struct lease *l, bool proven)
         l->pool.params = l->last_params;
         terms_learn_range(l, &l->last_params);
     }
-    post(l, LEASE_MAIL_POOL, 0, 0);
+    slots_post(l, LEASE_MAIL_POOL, 0, 0);
     for (unsigned i = 0; i < LEASE_SLOTS; i++)
         take_over_slot(l, i, proven);
 }
@@ -180,143 +105,6 @@ void lease_init(struct lease *l, const struct lease_config *conf, struct pagefil
         traces_note_foreign(l, &f->old);
 }
 
-/* ---- what to do next ------------------------------------------------------------------------ */
-
-/* No more than the pool has: a small pool, or a static workerId. */
-static unsigned at_most_pool(const struct lease *l, unsigned n)
-{
-    unsigned size = l->pool.params.worker_to - l->pool.params.worker_from + 1u;
-    return n < size ? n : size;
-}
-
-static unsigned wanted(const struct lease *l)
-{
-    return at_most_pool(l, l->conf.active + l->conf.spare + l->extra);
-}
-
-static void plan_renewal(struct lease *l, int64_t mono, struct lease_action *a)
-{
-    a->kind = LEASE_RENEW;
-    a->by.ahead_ms = l->ahead_ms;
-    a->by.every_ms = terms_within_settle(l, l->conf.renew_ms) * 6 / 5;
-    l->renewed = mono;
-    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
-        struct page_record *r = &l->slot[i].rec;
-        if (r->state != PAGE_HELD)
-            continue;
-        if (!r->renewing) {
-            r->nxt = coord_token_new(l->rng);
-            r->renewing = true;
-            page_store(l->page, i, r);
-        }
-        a->slots[a->nitems] = (uint8_t)i;
-        a->items[a->nitems++] = (struct coord_renewal){
-            .worker = r->worker, .cur = r->cur, .nxt = r->nxt, .n = r->n, .hi_ms = r->hi_ms};
-    }
-}
-
-static void plan_release(struct lease *l, unsigned i, struct lease_action *a)
-{
-    const struct page_record *r = &l->slot[i].rec;
-    a->kind = LEASE_RELEASE;
-    a->slots[0] = (uint8_t)i;
-    a->release = (struct coord_release){
-        .worker = r->worker, .cur = r->cur, .nxt = r->renewing ? r->nxt : r->cur, .n = r->n};
-    a->release.has_last = true;
-    a->release.last_ms = l->slot[i].last_ms;
-}
-
-static void plan_foreign(struct lease *l, struct lease_action *a)
-{
-    const struct page_record *r = &l->foreign[l->nforeign - 1];
-    a->kind = LEASE_RELEASE;
-    a->slots[0] = LEASE_SLOTS;
-    a->release = (struct coord_release){
-        .worker = r->worker, .cur = r->cur, .nxt = r->renewing ? r->nxt : r->cur};
-}
-
-static void plan_claim(struct lease *l, struct lease_action *a)
-{
-    a->kind = LEASE_CLAIM;
-    a->slots[0] = (uint8_t)first(l, PAGE_FREE);
-    a->token = coord_token_new(l->rng);
-}
-
-static void plan_stop(struct lease *l, int64_t mono, struct lease_action *a)
-{
-    unsigned i = first(l, PAGE_LEAVING);
-    if (i == LEASE_SLOTS || mono >= l->stop_by || !l->identity[0])
-        a->kind = LEASE_FINISHED;
-    else if (mono < l->call_due)
-        a->until = min64(l->call_due, l->stop_by);
-    else
-        plan_release(l, i, a);
-}
-
-bool lease_may_init(const struct lease *l)
-{
-    return l->conf.auto_init && (l->fresh_ok || l->last_known);
-}
-
-/* A lost pool is made again under its identity, with its parameters: its holders go on. */
-static void plan_init(struct lease *l, struct lease_action *a)
-{
-    char uuid[COORD_UUID_TEXT];
-    a->kind = LEASE_INIT;
-    a->init.params = l->last_known ? l->last_params : coord_params_default;
-    a->init.settle_ms = l->last_known ? l->last_settle_ms : 0;
-    a->init.lost_ahead_ms = l->last_known ? l->last_ahead_ms : 0;
-    a->init.mode = l->fresh_ok ? COORD_INIT_FRESH : COORD_INIT_AFTER_LOSS;
-    a->init.unattended = true;
-    a->init.identity_said = l->last_identity[0] != '\0';
-    if (l->last_identity[0])
-        memcpy(a->init.identity, l->last_identity, sizeof l->last_identity);
-    else if (coord_identity_make(a->init.identity, span_str(coord_uuid_new(uuid, l->rng)),
-                                 l->conf.epoch_ms, NULL))
-        a->kind = LEASE_DESCRIBE; /* cannot be: the config was checked */
-}
-
-/* Serving comes first: what is held is renewed, then enough is claimed to issue from; what others
- * wait for comes second; the spare last. */
-static void plan(struct lease *l, int64_t mono, struct lease_action *a)
-{
-    unsigned held = lease_held(l);
-    unsigned leaving = first(l, PAGE_LEAVING);
-    bool room = first(l, PAGE_FREE) < LEASE_SLOTS;
-    bool claim_now = held < wanted(l) && room && mono >= l->claim_due;
-    if (l->init_wanted) /* before the renewal that found no pool: it stays due */
-        plan_init(l, a);
-    else if (held > 0 && mono >= l->renew_due)
-        plan_renewal(l, mono, a);
-    else if (!l->described)
-        a->kind = LEASE_DESCRIBE;
-    else if (claim_now && held < at_most_pool(l, l->conf.active))
-        plan_claim(l, a);
-    else if (leaving < LEASE_SLOTS)
-        plan_release(l, leaving, a);
-    else if (l->nforeign > 0)
-        plan_foreign(l, a);
-    else if (claim_now)
-        plan_claim(l, a);
-    else {
-        a->until = held > 0 ? l->renew_due : INT64_MAX;
-        if (held < wanted(l) && room)
-            a->until = min64(a->until, l->claim_due);
-    }
-}
-
-void lease_next(struct lease *l, int64_t mono, struct lease_action *a)
-{
-    memset(a, 0, sizeof *a);
-    a->kind = LEASE_IDLE;
-    if (l->stopping)
-        plan_stop(l, mono, a);
-    else if (mono < l->call_due)
-        a->until = l->call_due;
-    else
-        plan(l, mono, a);
-}
-
 /* ---- what came of it ------------------------------------------------------------------------ */
 
 static void back_off(struct lease *l, int64_t mono)
@@ -332,7 +120,7 @@ static void forget_pool(struct lease *l, int64_t wall)
 {
     for (unsigned i = 0; i < LEASE_SLOTS; i++)
         if (l->slot[i].rec.state == PAGE_HELD && l->slot[i].rec.hi_ms < wall)
-            revoke(l, i, false);
+            slots_revoke(l, i, false);
     if (lease_held(l) == 0) {
         l->described = false;
         l->identity[0] = '\0';
@@ -377,7 +165,7 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
     l->fails = 0;
     if (strcmp(l->foreign_identity, l->identity) != 0)
         l->nforeign = 0;
-    post(l, LEASE_MAIL_POOL, 0, 0);
+    slots_post(l, LEASE_MAIL_POOL, 0, 0);
 }
 
 static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, struct coord_token t,
@@ -399,7 +187,7 @@ static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, st
         l->extra = false;
     if (lease_held(l) == 1)
         l->renew_due = mono + jitter(l, terms_renew_every(l, true));
-    grant(l, i, last);
+    slots_grant(l, i, last);
 }
 
 /* A workerId that this process holds already was handed out twice: neither copy may grow. */
@@ -446,7 +234,7 @@ static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal 
     if (s->rec.state != PAGE_HELD || s->rec.worker != item->worker)
         return; /* retired while the renewal was under way: its release names both tokens */
     if (item->how == COORD_HOW_LOST) {
-        revoke(l, i, item->released);
+        slots_revoke(l, i, item->released);
         return;
     }
     s->rec.cur = s->rec.nxt;
@@ -457,11 +245,11 @@ static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal 
     s->young = reply->now_ms - item->t0_ms < l->pool.params.mature_after_ms;
     page_store(l->page, i, &s->rec);
     if (!s->unproven)
-        post(l, LEASE_MAIL_EXTEND, i, 0);
+        slots_post(l, LEASE_MAIL_EXTEND, i, 0);
     else if (--s->unproven == 0) {
         raise_last(l, i, wall);
-        if (!leave_surplus(l, i))
-            grant(l, i, s->last_ms);
+        if (!slots_leave_surplus(l, i))
+            slots_grant(l, i, s->last_ms);
     }
 }
 
@@ -473,7 +261,7 @@ static void call_back_surplus(struct lease *l)
         return;
     for (unsigned i = LEASE_SLOTS; i-- > 0 && held > l->conf.active + l->conf.spare;)
         if (l->slot[i].rec.state == PAGE_HELD) {
-            post(l, LEASE_MAIL_RETIRE, i, 0);
+            slots_post(l, LEASE_MAIL_RETIRE, i, 0);
             held--;
         }
 }
@@ -487,7 +275,7 @@ static void grant_unproven(struct lease *l, int64_t wall)
             if (l->slot[i].unproven > l->surplus)
                 l->surplus = l->slot[i].unproven;
             raise_last(l, i, wall);
-            grant(l, i, l->slot[i].last_ms);
+            slots_grant(l, i, l->slot[i].last_ms);
         }
 }
 
@@ -530,7 +318,7 @@ static void release_done(struct lease *l, const struct lease_action *a, enum coo
     if (a->slots[0] == LEASE_SLOTS)
         l->nforeign--;
     else
-        free_slot(l, a->slots[0]);
+        slots_free(l, a->slots[0]);
 }
 
 void lease_done(struct lease *l, const struct lease_action *a, const struct lease_outcome *o,
@@ -570,7 +358,7 @@ void lease_retire(struct lease *l, uint32_t handle, int64_t mono)
     unsigned i = handle % LEASE_SLOTS;
     if (l->slot[i].rec.state != PAGE_HELD || l->slot[i].handle != handle)
         return; /* it was lost in the meantime */
-    leave(l, i);
+    slots_leave(l, i);
     /* A leap second rotates a whole fleet at once: let it not claim at once, too. */
     if (l->conf.rotation_jitter_ms > 0 && lease_held(l) >= l->conf.active)
         l->claim_due = mono + (int64_t)rng_below(l->rng, (uint64_t)l->conf.rotation_jitter_ms);
@@ -595,5 +383,5 @@ void lease_stop(struct lease *l, bool give_back, int64_t mono)
     l->call_due = mono;
     for (unsigned i = 0; give_back && i < LEASE_SLOTS; i++)
         if (l->slot[i].rec.state == PAGE_HELD)
-            leave(l, i);
+            slots_leave(l, i);
 }

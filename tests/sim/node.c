@@ -1,6 +1,6 @@
 /*
- * A machine and the process on it. What keeper.c and bridge.c do with threads and mailboxes is done
- * here in steps; all they decide is left to the lease machine and the generator.
+ * A machine and the process on it. What keeper.c, workers.c and bridge.c do with threads and
+ * mailboxes is done here in steps; all they decide is left to the lease machine and the generator.
  */
 #include "sim/world.h"
 
@@ -190,7 +190,7 @@ static void decide(struct world *w, struct node *n)
         n->phase = KEEPER_SEND;
 }
 
-/* As in keeper.c. */
+/* As in workers.c. */
 static bool page_is_dated(struct world *w, struct node *n)
 {
     if (n->lease.gave_up)

@@ -1,5 +1,7 @@
 #include "sim/server.h"
 
+#include "lease/ask.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -151,30 +153,7 @@ static enum coord_status end(const struct visit *v, enum coord_status status)
 
 void server_ask(struct coord *to, struct server_call *c)
 {
-    struct lease_action *a = &c->action;
-    struct lease_outcome *o = &c->outcome;
-    memset(o, 0, sizeof *o);
-    switch (a->kind) {
-    case LEASE_DESCRIBE:
-        o->status = coord_describe(to, &o->pool, &o->reply);
-        break;
-    case LEASE_INIT:
-        o->status = coord_init(to, &a->init, &o->reply);
-        break;
-    case LEASE_CLAIM:
-        o->status = coord_claim(to, c->identity, c->wall_ms, a->token, &o->grant, &o->reply);
-        break;
-    case LEASE_RENEW:
-        a->by.now_ms = c->wall_ms;
-        o->status = coord_renew(to, c->identity, &a->by, a->items, a->nitems, &o->terms, &o->reply);
-        break;
-    case LEASE_RELEASE:
-        o->status = coord_release(to, c->identity, &a->release, &o->reply);
-        break;
-    case LEASE_IDLE:
-    case LEASE_FINISHED:
-        break;
-    }
+    lease_ask(to, c->identity, c->wall_ms, &c->action, &c->outcome);
 }
 
 void server_run(struct server *s, struct server_call *c)

@@ -70,7 +70,7 @@ void server_reset(struct server *s, unsigned n);
 /* Its clock, Unix ms. */
 int64_t server_ms(const struct server *s);
 
-/* What keeper.c does with an action. */
+/* The call, of a driver. */
 void server_ask(struct coord *c, struct server_call *call);
 
 /* The same as a call that comes to `at`. COORD_DOWN where `at` is not a master. */

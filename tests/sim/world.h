@@ -7,7 +7,7 @@
  *   - Everything that happens follows from (seed, step number): each step draws from a stream of
  *     its own, so that a schedule can be replayed with steps left out.
  *   - The code under test is the real one; what is written anew here is only what ties it together
- *     (keeper.c and bridge.c, whose threads and mailboxes become steps).
+ *     (keeper.c, workers.c and bridge.c, whose threads and mailboxes become steps).
  *
  * Times are Unix ms of true time unless a name says otherwise.
  */

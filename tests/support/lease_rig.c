@@ -1,5 +1,7 @@
 #include "support/lease_rig.h"
 
+#include "lease/ask.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,24 +171,6 @@ void rig_next(struct lease_rig *r, struct lease_action *a)
         assert_true(a->until > rig_mono(r));
 }
 
-static void call(struct lease_rig *r, struct lease_action *a, struct lease_outcome *o)
-{
-    struct coord *c = &r->coord->coord;
-    const char *id = r->lease.identity;
-    memset(o, 0, sizeof *o);
-    a->by.now_ms = rig_wall(r);
-    if (a->kind == LEASE_DESCRIBE)
-        o->status = coord_describe(c, &o->pool, &o->reply);
-    else if (a->kind == LEASE_INIT)
-        o->status = coord_init(c, &a->init, &o->reply);
-    else if (a->kind == LEASE_CLAIM)
-        o->status = coord_claim(c, id, rig_wall(r), a->token, &o->grant, &o->reply);
-    else if (a->kind == LEASE_RENEW)
-        o->status = coord_renew(c, id, &a->by, a->items, a->nitems, &o->terms, &o->reply);
-    else
-        o->status = coord_release(c, id, &a->release, &o->reply);
-}
-
 enum lease_action_kind rig_step(struct lease_rig *r)
 {
     struct lease_action a;
@@ -194,7 +178,7 @@ enum lease_action_kind rig_step(struct lease_rig *r)
     rig_next(r, &a);
     if (a.kind == LEASE_IDLE || a.kind == LEASE_FINISHED)
         return a.kind;
-    call(r, &a, &o);
+    lease_ask(&r->coord->coord, r->lease.identity, rig_wall(r), &a, &o);
     lease_done(&r->lease, &a, &o, rig_mono(r), rig_wall(r));
     take_mails(r);
     return a.kind;

@@ -14,7 +14,7 @@ static char why[ERR_TEXT_MAX];
 
 static const char *explained(const struct lease *l, const char *url, struct lease_outcome o)
 {
-    const struct keeper_options k = {.coord_name = url, .pool_name = "p"};
+    const struct workers_options k = {.coord_name = url, .pool_name = "p"};
     explain(&k, l, &o, why, sizeof why);
     return why;
 }

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/timefmt.h"
 #include "lease/keeper.h"
+#include "lease/workers.h"
 #include "support/capture.h"
 #include "support/fake_coord.h"
 #include "support/lease_rig.h"
@@ -25,13 +26,16 @@
 struct bench {
     struct fake_coord coord;
     struct pagefile file;
+    struct workers *workers;
+    struct supply *supplies[1];
     struct keeper *keeper;
-    struct keeper_options options;
+    struct workers_options options;
     unsigned notified; /* atomic */
 
     /* The loop's side. */
     struct rig_grant grant[LEASE_SLOTS];
-    struct keeper_report report;
+    struct workers_report report;
+    struct keeper_report keepers;
     unsigned mails[LEASE_MAIL_RETIRE + 1];
     bool disorder; /* a mail that cannot follow those before it */
 };
@@ -46,7 +50,16 @@ static void notify(void *arg)
 static void start_keeper(void)
 {
     struct err e;
-    if (keeper_start(&b.options, &b.keeper, &e))
+    if (workers_new(&b.options, clock_mono_ms(clock_system()), &b.workers, &e))
+        fail_msg("%s", e.text);
+    b.supplies[0] = workers_supply(b.workers);
+    const struct keeper_options o = {.supplies = b.supplies,
+                                     .nsupplies = 1,
+                                     .coord = &b.coord.coord,
+                                     .clock = clock_system(),
+                                     .notify = notify,
+                                     .arg = &b.notified};
+    if (keeper_start(&o, &b.keeper, &e))
         fail_msg("%s", e.text);
 }
 
@@ -59,15 +72,11 @@ static int begin(void **state)
     fake_coord_init(&b.coord, clock_system(), RIG_IDENTITY, 0, FAKE_COORD_WORKERS - 1);
     if (pagefile_memory(&b.file, false, &e))
         return -1;
-    b.options = (struct keeper_options){.lease = rig_config(),
-                                        .coord = &b.coord.coord,
-                                        .coord_name = "fake://",
-                                        .pool_name = "default",
-                                        .file = &b.file,
-                                        .clock = clock_system(),
-                                        .rng = rng_system(),
-                                        .notify = notify,
-                                        .arg = &b.notified};
+    b.options = (struct workers_options){.lease = rig_config(),
+                                         .coord_name = "fake://",
+                                         .pool_name = "default",
+                                         .file = &b.file,
+                                         .rng = rng_system()};
     b.options.lease.renew_ms = 40;
     b.options.lease.rotation_jitter_ms = 20;
     b.options.lease.stop_ms = 400;
@@ -81,9 +90,16 @@ static int end(void **state)
     for (int i = 0; i < 2 && b.keeper; i++) /* where a check has failed */
         keeper_stop(b.keeper, false);
     keeper_free(b.keeper);
+    workers_free(b.workers);
     pagefile_close(&b.file);
     fake_coord_clear(&b.coord);
     return 0;
+}
+
+static void tell(enum workers_event_kind kind, uint32_t handle)
+{
+    const struct workers_event e = {.kind = kind, .handle = handle};
+    keeper_tell(b.keeper, 0, &e);
 }
 
 /* ---- the loop's side --------------------------------------------------------------------------
@@ -107,12 +123,16 @@ static void take_one(const struct lease_mail *m)
 
 static void take(size_t max)
 {
-    struct lease_mail mails[64];
+    struct supply_mail mails[64];
+    void *const reports[] = {&b.report};
     size_t n;
     do {
-        n = keeper_take(b.keeper, mails, max, &b.report);
-        for (size_t i = 0; i < n; i++)
-            take_one(&mails[i]);
+        n = keeper_take(b.keeper, mails, max, &b.keepers, reports);
+        for (size_t i = 0; i < n; i++) {
+            const struct lease_mail m = workers_mail(&mails[i]);
+            assert_int_equal(mails[i].supply, 0);
+            take_one(&m);
+        }
     } while (n == max);
 }
 
@@ -158,13 +178,13 @@ static void nap(void)
 static void retire(struct rig_grant *g)
 {
     g->held = false;
-    keeper_retire(b.keeper, g->handle);
+    tell(WORKERS_RETIRE, g->handle);
 }
 
 static void stop(bool give_back)
 {
     keeper_stop(b.keeper, give_back);
-    AWAIT(b.report.finished);
+    AWAIT(b.keepers.finished);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------
@@ -185,7 +205,7 @@ static void workerids_come_and_are_renewed(void **state)
     assert_string_equal(b.report.pool.identity, RIG_IDENTITY);
     assert_string_equal(b.report.why, "");
     assert_true(b.report.renewals[COORD_HOW_RENEWED] >= 10);
-    assert_true(histogram_total(&b.report.requests) >= 8);
+    assert_true(histogram_total(&b.keepers.requests) >= 8);
     assert_true(__atomic_load_n(&b.notified, __ATOMIC_SEQ_CST) >= 8);
     stop(true);
     for (unsigned w = 0; w < FAKE_COORD_WORKERS; w++)
@@ -235,7 +255,7 @@ static void a_loop_that_takes_nothing_holds_the_keeper_up(void **state)
     assert_false(b.disorder);
     assert_int_equal(held(), 17);
     keeper_stop(b.keeper, true); /* a stop ends it, whoever takes */
-    AWAIT(b.report.finished);
+    AWAIT(b.keepers.finished);
 }
 
 static void a_blocked_coordinator_blocks_nobody_else(void **state)
@@ -248,8 +268,8 @@ static void a_blocked_coordinator_blocks_nobody_else(void **state)
     int64_t start = now_ms();
     for (int i = 0; i < 1000; i++) {
         take(8);
-        keeper_urge_renewal(b.keeper);
-        keeper_urge_claim(b.keeper);
+        tell(WORKERS_URGE_RENEWAL, 0);
+        tell(WORKERS_URGE_CLAIM, 0);
     }
     retire(first());
     assert_true(now_ms() - start < PATIENCE_MS);
@@ -409,7 +429,7 @@ static void a_second_stop_does_not_wait_for_releases(void **state)
         fake_coord_fail(&b.coord, FAKE_RELEASE, COORD_DOWN, false);
     keeper_stop(b.keeper, true);
     AWAIT(fake_coord_count(&b.coord, FAKE_RELEASE) >= 1);
-    assert_false(b.report.finished);
+    assert_false(b.keepers.finished);
     int64_t start = now_ms();
     stop(true);
     assert_true(now_ms() - start < PATIENCE_MS); /* of 60 s */
@@ -424,9 +444,9 @@ static void a_stop_during_a_blocked_call_ends_with_the_call(void **state)
     keeper_stop(b.keeper, true);
     keeper_stop(b.keeper, true);
     take(8);
-    assert_false(b.report.finished);
+    assert_false(b.keepers.finished);
     fake_coord_block(&b.coord, false);
-    AWAIT(b.report.finished);
+    AWAIT(b.keepers.finished);
     assert_int_equal(fake_coord_count(&b.coord, FAKE_CLAIM), 0);
 }
 
@@ -720,8 +740,8 @@ static void it_rests_between_two_calls_and_goes_on(void **state)
     start_keeper();
     AWAIT(held() == 2);
     keeper_pause(b.keeper, true);
-    AWAIT(b.report.paused);
-    assert_true(b.report.proven);
+    AWAIT(b.keepers.paused);
+    assert_true(b.keepers.proven);
     as_it_rested = *b.file.page;
     unsigned calls = fake_coord_count(&b.coord, FAKE_RENEW);
     for (int i = 0; i < 200; i++)
@@ -730,7 +750,7 @@ static void it_rests_between_two_calls_and_goes_on(void **state)
     assert_memory_equal(&as_it_rested, b.file.page, sizeof as_it_rested);
     keeper_pause(b.keeper, false);
     AWAIT(fake_coord_count(&b.coord, FAKE_RENEW) > calls);
-    AWAIT(!b.report.paused);
+    AWAIT(!b.keepers.paused);
     stop(true);
 }
 
@@ -746,9 +766,9 @@ static void it_rests_when_the_call_under_way_has_come_back(void **state)
     for (int i = 0; i < 50; i++)
         nap();
     take(8);
-    assert_false(b.report.paused);
+    assert_false(b.keepers.paused);
     fake_coord_block(&b.coord, false);
-    AWAIT(b.report.paused);
+    AWAIT(b.keepers.paused);
     assert_true(fake_coord_count(&b.coord, FAKE_RENEW) > calls);
     stop(true); /* a stop ends the rest */
 }
