@@ -766,22 +766,6 @@ static void all_agree_and_no_range_is_granted_twice(void **state)
         assert_true(run.hows[i] > 0);
 }
 
-/* What the script cannot find in INFO it finds here in a hash. */
-static void a_redis_without_a_fingerprint_is_refused(void **state)
-{
-    (void)state;
-    struct coord_reply r;
-    struct coord_pool pool;
-    char out[64];
-    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 3);
-    pair_sync(&run.pair);
-    assert_true(SERVER_DO(&run.pair.server, out, "HDEL", "sidflake:{p}:test", "fp"));
-    assert_int_equal(coord_init(run.pair.redis, &in, &r), COORD_REFUSED);
-    assert_non_null(strstr(r.err.text, "found: no such field"));
-    assert_int_equal(coord_describe(run.pair.redis, &pool, &r), COORD_REFUSED);
-    assert_non_null(strstr(r.err.text, "found: no such field"));
-}
-
 static int setup(void **state)
 {
     (void)state;
@@ -800,7 +784,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_agree_and_no_range_is_granted_twice, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_redis_without_a_fingerprint_is_refused, setup, teardown),
     };
     if (!server_available()) {
         (void)fprintf(stderr, "skipped: no redis-server\n");

@@ -436,6 +436,22 @@ static void a_proof_is_heard_whatever_the_clock(void **state)
 
 /* ---- a bet on settle ------------------------------------------------------------------------- */
 
+/* What the script cannot find in INFO it finds here in a hash. */
+static void a_redis_without_a_fingerprint_is_refused(void **state)
+{
+    (void)state;
+    struct coord_reply r;
+    struct coord_pool pool;
+    char out[64];
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 3);
+    pair_sync(&pair);
+    assert_true(SERVER_DO(&pair.server, out, "HDEL", "sidflake:{p}:test", "fp"));
+    assert_int_equal(coord_init(pair.redis, &in, &r), COORD_REFUSED);
+    assert_non_null(strstr(r.err.text, "found: no such field"));
+    assert_int_equal(coord_describe(pair.redis, &pool, &r), COORD_REFUSED);
+    assert_non_null(strstr(r.err.text, "found: no such field"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -460,6 +476,7 @@ int main(void)
         cmocka_unit_test(a_holder_that_is_a_day_slow_takes_nothing_from_others),
         cmocka_unit_test(a_reopening_waits_for_a_caller_whose_clock_agrees),
         cmocka_unit_test(a_proof_is_heard_whatever_the_clock),
+        cmocka_unit_test(a_redis_without_a_fingerprint_is_refused),
     };
     if (!server_available()) {
         (void)fprintf(stderr, "skipped: no redis-server\n");

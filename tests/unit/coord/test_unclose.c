@@ -38,7 +38,7 @@ static void heard(const char *identity, const struct coord_grant *g, enum coord_
     struct coord_renewal item;
     enum coord_status s;
     ALL(s, (item = before, coord_renew(c, identity, setup_caller(pair.clock.ms), &item, 1,
-                                        setup_terms(), &reply)));
+                                       setup_terms(), &reply)));
     assert_int_equal(s, expected);
 }
 

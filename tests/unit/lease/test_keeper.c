@@ -190,11 +190,17 @@ static void stop(bool give_back)
 /* ---- tests ------------------------------------------------------------------------------------
  */
 
+/* With an active workerId and a spare one. */
+static void start_with_two(void)
+{
+    start_keeper();
+    AWAIT(held() == 2);
+}
+
 static void workerids_come_and_are_renewed(void **state)
 {
     (void)state;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     AWAIT(b.mails[LEASE_MAIL_EXTEND] >= 10);
     assert_false(b.disorder);
     assert_int_equal(b.mails[LEASE_MAIL_POOL], 1);
@@ -261,8 +267,7 @@ static void a_loop_that_takes_nothing_holds_the_keeper_up(void **state)
 static void a_blocked_coordinator_blocks_nobody_else(void **state)
 {
     (void)state;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     fake_coord_block(&b.coord, true);
     assert_true(fake_coord_await_blocked(&b.coord));
     int64_t start = now_ms();
@@ -281,8 +286,7 @@ static void a_blocked_coordinator_blocks_nobody_else(void **state)
 static void the_retired_is_released_and_replaced(void **state)
 {
     (void)state;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     struct rig_grant *g = first();
     uint16_t worker = g->worker;
     int64_t last = clock_wall_ms(clock_system());
@@ -302,8 +306,7 @@ static void marks_and_records_do_not_race(void **state)
     (void)state;
     b.options.lease.renew_ms = 2;
     b.options.lease.rotation_jitter_ms = 0;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     int64_t start = now_ms(), retired = start;
     while (now_ms() < start + 500) {
         if (held() > 0)
@@ -321,70 +324,68 @@ static void marks_and_records_do_not_race(void **state)
             assert_int_equal(b.coord.call[i].status, COORD_OK);
 }
 
+/* A page in a directory of its own, and where its new generation is made. */
+static char page_dir[32], page_made[64];
+
+static void page_begin(void)
+{
+    struct err e;
+    (void)snprintf(page_dir, sizeof page_dir, "/tmp/sidflake-keeper-XXXXXX");
+    assert_non_null(mkdtemp(page_dir));
+    (void)snprintf(page_made, sizeof page_made, "%s/worker.generation.new", page_dir);
+    pagefile_close(&b.file);
+    assert_int_equal(
+        pagefile_inherit(&b.file, page_dir, "fake://", PAGEFILE_SAVES_WAITING, NULL, &e), ERR_OK);
+}
+
+static void page_end(void)
+{
+    char command[64];
+    (void)snprintf(command, sizeof command, "rm -r %s", page_dir);
+    assert_int_equal(system(command), 0);
+}
+
 /* An earlier state of the page, put back, must not be taken over once somebody else may have what
  * was given up: so first the generation, then the release, or neither. */
 static void without_a_new_generation_of_the_page_nothing_is_given_back(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/sidflake-keeper-XXXXXX", made[64], command[64];
-    struct err e;
-    assert_non_null(mkdtemp(dir));
-    (void)snprintf(made, sizeof made, "%s/worker.generation.new", dir);
-    (void)snprintf(command, sizeof command, "rm -r %s", dir);
-    pagefile_close(&b.file);
-    assert_int_equal(pagefile_inherit(&b.file, dir, "fake://", PAGEFILE_SAVES_WAITING, NULL, &e),
-                     ERR_OK);
+    page_begin();
     struct page_generation begun = b.file.page->head.generation;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     assert_memory_equal(&begun, &b.file.page->head.generation, sizeof begun);
-    assert_int_equal(mkdir(made, 0700), 0);
+    assert_int_equal(mkdir(page_made, 0700), 0);
     retire(first());
     AWAIT(held() == 2 && b.mails[LEASE_MAIL_GRANT] == 3);
     assert_int_equal(fake_coord_count(&b.coord, FAKE_RELEASE), 0);
     assert_memory_equal(&begun, &b.file.page->head.generation, sizeof begun);
-    assert_int_equal(rmdir(made), 0);
+    assert_int_equal(rmdir(page_made), 0);
     retire(first());
     AWAIT(fake_coord_count(&b.coord, FAKE_RELEASE) == 1);
     assert_memory_not_equal(&begun, &b.file.page->head.generation, sizeof begun);
     stop(true);
-    assert_int_equal(system(command), 0);
+    page_end();
 }
 
-/* Whoever has it now is not to be disturbed by an earlier state of our page. */
 /* One after the other: that the first could not have one is no leave for the next. */
 static void nor_is_the_next_one_given_back_at_the_end(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/sidflake-keeper-XXXXXX", made[64], command[64];
-    struct err e;
-    assert_non_null(mkdtemp(dir));
-    (void)snprintf(made, sizeof made, "%s/worker.generation.new", dir);
-    (void)snprintf(command, sizeof command, "rm -r %s", dir);
-    pagefile_close(&b.file);
-    assert_int_equal(pagefile_inherit(&b.file, dir, "fake://", PAGEFILE_SAVES_WAITING, NULL, &e),
-                     ERR_OK);
-    start_keeper();
-    AWAIT(held() == 2);
-    assert_int_equal(mkdir(made, 0700), 0);
+    page_begin();
+    start_with_two();
+    assert_int_equal(mkdir(page_made, 0700), 0);
     stop(true);
     assert_int_equal(fake_coord_count(&b.coord, FAKE_RELEASE), 0);
-    assert_int_equal(system(command), 0);
+    page_end();
 }
 
+/* Whoever has it now is not to be disturbed by an earlier state of our page. */
 static void what_is_lost_is_followed_by_a_new_generation(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/sidflake-keeper-XXXXXX", command[64];
-    struct err e;
-    assert_non_null(mkdtemp(dir));
-    (void)snprintf(command, sizeof command, "rm -r %s", dir);
-    pagefile_close(&b.file);
-    assert_int_equal(pagefile_inherit(&b.file, dir, "fake://", PAGEFILE_SAVES_WAITING, NULL, &e),
-                     ERR_OK);
+    page_begin();
     struct page_generation begun = b.file.page->head.generation;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     fake_coord_block(&b.coord, true);
     (void)fake_coord_await_blocked(&b.coord);
     b.coord.worker[first()->worker].token.b[0] ^= 1;
@@ -392,14 +393,13 @@ static void what_is_lost_is_followed_by_a_new_generation(void **state)
     AWAIT(b.mails[LEASE_MAIL_REVOKE] == 1);
     assert_memory_not_equal(&begun, &b.file.page->head.generation, sizeof begun);
     stop(false);
-    assert_int_equal(system(command), 0);
+    page_end();
 }
 
 static void a_stop_that_keeps_returns_nothing(void **state)
 {
     (void)state;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     stop(false);
     assert_int_equal(fake_coord_count(&b.coord, FAKE_RELEASE), 0);
     assert_int_equal(b.report.held, 2);
@@ -408,8 +408,7 @@ static void a_stop_that_keeps_returns_nothing(void **state)
 static void a_stop_ends_although_the_coordinator_is_down(void **state)
 {
     (void)state;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     for (int i = 0; i < 50; i++) {
         fake_coord_fail(&b.coord, FAKE_RELEASE, COORD_DOWN, false);
     }
@@ -423,8 +422,7 @@ static void a_second_stop_does_not_wait_for_releases(void **state)
 {
     (void)state;
     b.options.lease.stop_ms = 60000;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     for (int i = 0; i < 60; i++)
         fake_coord_fail(&b.coord, FAKE_RELEASE, COORD_DOWN, false);
     keeper_stop(b.keeper, true);
@@ -480,8 +478,7 @@ static void what_an_operator_releases_is_no_loss_of_data(void **state)
 {
     (void)state;
     b.options.lease.renew_ms = 5;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     for (int i = 0; i < 2; i++) {
         fake_coord_block(&b.coord, true);
         (void)fake_coord_await_blocked(&b.coord);
@@ -737,8 +734,7 @@ static void it_rests_between_two_calls_and_goes_on(void **state)
 {
     (void)state;
     static struct page as_it_rested;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     keeper_pause(b.keeper, true);
     AWAIT(b.keepers.paused);
     assert_true(b.keepers.proven);
@@ -757,8 +753,7 @@ static void it_rests_between_two_calls_and_goes_on(void **state)
 static void it_rests_when_the_call_under_way_has_come_back(void **state)
 {
     (void)state;
-    start_keeper();
-    AWAIT(held() == 2);
+    start_with_two();
     unsigned calls = fake_coord_count(&b.coord, FAKE_RENEW);
     fake_coord_block(&b.coord, true);
     assert_true(fake_coord_await_blocked(&b.coord));
