@@ -7,14 +7,12 @@
 #include "support/fake_coord.h"
 #include "support/lease_rig.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +21,7 @@
 
 #define PATIENCE_MS 30000
 
-struct bench {
+static struct bench {
     struct fake_coord coord;
     struct pagefile file;
     struct workers *workers;
@@ -31,16 +29,13 @@ struct bench {
     struct keeper *keeper;
     struct workers_options options;
     unsigned notified; /* atomic */
-
     /* The loop's side. */
     struct rig_grant grant[LEASE_SLOTS];
     struct workers_report report;
     struct keeper_report keepers;
     unsigned mails[LEASE_MAIL_RETIRE + 1];
     bool disorder; /* a mail that cannot follow those before it */
-};
-
-static struct bench b;
+} b;
 
 static void notify(void *arg)
 {
@@ -227,8 +222,7 @@ static void mails_come_in_order_however_slowly_they_are_taken(void **state)
     b.options.lease.spare = 4;
     start_keeper();
     for (int i = 0; i < 30; i++) { /* 20 mails a renewal: the outbox fills */
-        struct timespec t = {.tv_nsec = 20000000};
-        (void)nanosleep(&t, NULL);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
         take(1 + (size_t)i % 7);
         assert_false(b.disorder);
     }
@@ -326,6 +320,7 @@ static void marks_and_records_do_not_race(void **state)
 
 /* A page in a directory of its own, and where its new generation is made. */
 static char page_dir[32], page_made[64];
+static struct page_generation begun;
 
 static void page_begin(void)
 {
@@ -336,6 +331,7 @@ static void page_begin(void)
     pagefile_close(&b.file);
     assert_int_equal(
         pagefile_inherit(&b.file, page_dir, "fake://", PAGEFILE_SAVES_WAITING, NULL, &e), ERR_OK);
+    begun = b.file.page->head.generation;
 }
 
 static void page_end(void)
@@ -351,7 +347,6 @@ static void without_a_new_generation_of_the_page_nothing_is_given_back(void **st
 {
     (void)state;
     page_begin();
-    struct page_generation begun = b.file.page->head.generation;
     start_with_two();
     assert_memory_equal(&begun, &b.file.page->head.generation, sizeof begun);
     assert_int_equal(mkdir(page_made, 0700), 0);
@@ -384,7 +379,6 @@ static void what_is_lost_is_followed_by_a_new_generation(void **state)
 {
     (void)state;
     page_begin();
-    struct page_generation begun = b.file.page->head.generation;
     start_with_two();
     fake_coord_block(&b.coord, true);
     (void)fake_coord_await_blocked(&b.coord);
