@@ -177,7 +177,7 @@ void pair_sync(struct pair *p)
     p->synced_ms = p->clock.ms;
 }
 
-struct coord *pair_side(struct pair *p, enum pair_side side)
+struct coord *pair_side(struct pair *p, size_t side)
 {
     if (side == PAIR_SQLITE)
         return p->sqlite;

@@ -55,8 +55,8 @@ void pair_wipe(struct pair *p, bool backups);
 
 void pair_sync(struct pair *p);
 
-/* One of them, which has been told time and fingerprint. */
-struct coord *pair_side(struct pair *p, enum pair_side side);
+/* One of them (enum pair_side), which has been told time and fingerprint. */
+struct coord *pair_side(struct pair *p, size_t side);
 
 /* The fingerprint of all changes, the data stay. */
 void pair_restart(struct pair *p);
