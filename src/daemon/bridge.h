@@ -1,5 +1,5 @@
 /*
- * The bridge between the keeper and the issuer: the only place that knows both.
+ * The bridge between the keeper and the generator of IDs: the only place that knows both.
  *
  * Invariant: it runs in the serving loop's thread alone.
  */
@@ -7,12 +7,14 @@
 #define SIDFLAKE_DAEMON_BRIDGE_H
 
 #include "base/log.h"
+#include "ids/snowflake_generator.h"
 #include "lease/keeper.h"
 #include "serve/serve.h"
 
 struct bridge {
     struct serve *serve;
-    struct keeper *keeper; /* NULL before it runs */
+    struct snowflake_generator *ids; /* what the workerIds are for */
+    struct keeper *keeper;           /* NULL before it runs */
     struct net *net;
     struct clock *clock;
     unsigned want_active;

@@ -3,7 +3,6 @@
 #include "base/human.h"
 #include "net/upstream/upstream.h"
 
-#define LIFETIME_LOW_MS   (INT64_C(180) * 86400000)
 #define HOUR_US           HISTORY_SPAN_US
 #define MINUTES_US(n)     (INT64_C(60000000) * (n))
 #define ROTATIONS_MANY    3  /* an hour */
@@ -12,23 +11,33 @@
 #define POOL_SHARE        10
 #define CONNECTIONS_SHARE 10
 
-const struct health_check health_checks[HEALTH_CHECKS] = {
-    {"loop", ISSUE_OK},       {"workerId", ISSUE_LOADING}, {"clock", ISSUE_STALLED},
-    {"lease", ISSUE_CEILING}, {"epoch", ISSUE_EPOCH},
-};
-
 static int64_t skew_of(const struct serve_facts *f)
 {
     return f->skew_ms < 0 ? -f->skew_ms : f->skew_ms;
 }
 
-bool health_check_fails(const struct serve *s, size_t check, enum issue_status ready)
+static bool refused_for_the_clock(const struct serve_facts *f, struct refusal ready)
 {
-    const struct serve_facts *f = &s->facts;
-    enum issue_status refusal = health_checks[check].refusal;
-    bool refused =
-        ready == ISSUE_LOADING && f->answered && f->max_skew_ms > 0 && skew_of(f) > f->max_skew_ms;
-    return ready != ISSUE_OK && (refusal == ready || (refusal == ISSUE_STALLED && refused));
+    return refusal_status(ready) == ISSUE_LOADING && f->answered && f->max_skew_ms > 0 &&
+           skew_of(f) > f->max_skew_ms;
+}
+
+bool health_check(const struct serve *s, size_t i, struct refusal ready, struct health_check *out)
+{
+    *out = (struct health_check){.name = "loop"};
+    for (const struct generator *g = s->issuer.generators; i > 0 && g; g = g->after) {
+        const struct generator_cause *c = g->kind->causes;
+        for (unsigned n = 0; n < g->kind->ncauses; n++) {
+            if (!c[n].check || --i > 0)
+                continue;
+            out->name = c[n].check;
+            out->fails =
+                ready.by == g &&
+                (ready.cause == n || (c[n].of_clock && refused_for_the_clock(&s->facts, ready)));
+            return true;
+        }
+    }
+    return i == 0;
 }
 
 /* What the findings are drawn from. */
@@ -62,24 +71,30 @@ static void end(struct judge *j)
 
 static void not_ready(struct judge *j)
 {
-    if (j->h->ready == ISSUE_OK)
+    if (!j->h->ready.by)
         return;
-    buf_put_str(begin(j, HEALTH_FAIL), issuer_refusal(&j->s->issuer, j->h->ready));
+    buf_put_str(begin(j, HEALTH_FAIL), refusal_text(j->h->ready));
     end(j);
+}
+
+/* What only a grant could end. */
+static bool lacks_grant(struct refusal r)
+{
+    const struct generator_cause *c = r.by ? &r.by->kind->causes[r.cause] : NULL;
+    return c && c->waits && !c->of_clock;
 }
 
 /* One line on the coordinator: away, or there and refusing. Where nothing is held, or nothing that
  * is still good, not_ready has said the same. */
 static void coordinator(struct judge *j)
 {
-    bool told = j->h->ready == ISSUE_LOADING || j->h->ready == ISSUE_CEILING;
-    if (told || (j->f->up && !j->s->issuer.why[0]))
+    if (lacks_grant(j->h->ready) || (j->f->up && !j->f->why[0]))
         return;
     struct buf *b = begin(j, HEALTH_WARN);
     buf_put_str(b, j->f->up ? "the coordinator refuses: " : "the coordinator is away");
-    if (!j->f->up && j->s->issuer.why[0])
+    if (!j->f->up && j->f->why[0])
         BUF_PUT_LIT(b, ": ");
-    buf_put_str(b, j->s->issuer.why);
+    buf_put_str(b, j->f->why);
     if (j->left_ms > 0) {
         BUF_PUT_LIT(b, "; IDs go on for ");
         human_put_duration(b, j->left_ms);
@@ -151,19 +166,6 @@ static void pool(struct judge *j)
     end(j);
 }
 
-static void lifetime(struct judge *j)
-{
-    if (!j->s->issuer.started)
-        return;
-    int64_t left = layout_end_ms(j->s->issuer.gen.epoch_ms) - j->now_ms;
-    if (left >= LIFETIME_LOW_MS || left <= 0)
-        return;
-    struct buf *b = begin(j, HEALTH_WARN);
-    BUF_PUT_LIT(b, "the time field of IDs is used up in ");
-    human_put_duration(b, left);
-    end(j);
-}
-
 /* Those that the limit counts: a service with slots of its own takes none of these places. */
 static uint64_t shared_connections(const struct serve *s)
 {
@@ -193,7 +195,7 @@ static void state_page(struct judge *j)
     if (!j->f->page[0])
         return;
     struct buf *b = begin(j, HEALTH_WARN);
-    buf_put_str(b, j->s->issuer.alone
+    buf_put_str(b, j->f->alone
                        ? "no state page: IDs are repeated if the clock steps back over a restart: "
                        : "no state page: a restart costs workerIds, and gives no IDs while the "
                          "coordinator is away: ");
@@ -267,17 +269,26 @@ static void recent(struct judge *j)
     }
 }
 
+/* What only the kinds know. */
+static void generators(struct judge *j)
+{
+    for (const struct generator *g = j->s->issuer.generators; g; g = g->after)
+        for (unsigned i = 0; i < g->kind->nwarnings && j->h->n < HEALTH_FINDINGS_MAX; i++)
+            if (g->kind->warnings[i](g, j->now_ms, begin(j, HEALTH_WARN)))
+                end(j);
+}
+
 void health_judge(const struct serve *s, int64_t now_ms, const struct history_sample *live,
                   struct health *h)
 {
     static void (*const judges[])(struct judge *) = {
-        not_ready, coordinator, reservation, spares,     trouble,   skew,
-        pool,      lifetime,    connections, state_page, upstreams, recent,
+        not_ready, coordinator, reservation, spares,    trouble, skew,
+        pool,      connections, state_page,  upstreams, recent,  generators,
     };
-    const struct snowflake *g = &s->issuer.gen;
     struct judge j = {
         .s = s, .f = &s->facts, .now_ms = now_ms, .now_us = live->end_us, .live = live, .h = h};
-    j.left_ms = g->nactive > 0 ? snowflake_ceiling(g) - now_ms : 0;
+    int64_t ceiling = generators_ceiling(s->issuer.generators);
+    j.left_ms = ceiling > 0 ? ceiling - now_ms : 0;
     h->n = 0;
     h->ready = issuer_ready(&s->issuer, now_ms);
     for (size_t i = 0; i < sizeof judges / sizeof *judges; i++)
