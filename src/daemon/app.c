@@ -183,7 +183,6 @@ static void apply_limits(struct app *a)
     struct serve *s = &a->serve;
     s->issuer.max_wait_us = c->limits_max_wait_us;
     s->issuer.batch = c->limits_batch;
-    a->generators.ids.alone = s->facts.alone = conf_is_fixed(c);
     a->room = descriptors_fit(c);
     s->max_connections = a->room.connections;
     give_slots(a);
@@ -534,9 +533,8 @@ static void stop(struct app *a)
         keeper_stop(a->keeper, false);
         keeper_stop(a->keeper, false); /* the second one: without waiting for releases */
         (void)keeper_take(a->keeper, &mail, 1, &report);
-        struct generator_counts sum;
-        generators_count(a->serve.issuer.generators, &sum);
-        log_info("stopped", kv_u64("ids_issued", sum.issued), kv_u64("workers_kept", report.held));
+        log_info("stopped", kv_u64("ids_issued", generators_issued(&a->serve)),
+                 kv_u64("workers_kept", report.held));
         keeper_free(a->keeper);
     }
     auth_free(a->serve.auth);

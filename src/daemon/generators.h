@@ -16,4 +16,7 @@ struct generators {
 enum err_code generators_open(struct generators *g, const struct conf *c, struct serve *s,
                               struct err *e) MUST_CHECK;
 
+/* Numbers given out since the start, of all. */
+uint64_t generators_issued(const struct serve *s);
+
 #endif
