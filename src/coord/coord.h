@@ -22,19 +22,20 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "base/span.h"
+#include "ids/layout.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define COORD_WORKERS       32768u /* workerIds 0..32767: 15 bits */
-#define COORD_IDENTITY_MAX  96     /* "uuid|epoch|38.15.10", NUL included */
-#define COORD_WHO_MAX       512    /* the holder's JSON, NUL included */
-#define COORD_POOL_NAME_MAX 65     /* NUL included */
-#define COORD_RENEW_MAX     32     /* items of one renewal */
-#define COORD_REPAIR_MAX    1024   /* workerIds repaired in one step: some ms each */
+#define COORD_WORKERS       LAYOUT_WORKERS
+#define COORD_IDENTITY_MAX  96   /* "uuid|epoch|38.15.10", NUL included */
+#define COORD_WHO_MAX       512  /* the holder's JSON, NUL included */
+#define COORD_POOL_NAME_MAX 65   /* NUL included */
+#define COORD_RENEW_MAX     32   /* items of one renewal */
+#define COORD_REPAIR_MAX    1024 /* workerIds repaired in one step: some ms each */
 #define COORD_REPLICAS_MAX  100u
-#define COORD_LAYOUT        "38.15.10" /* bits of time, workerId, sequence */
+#define COORD_LAYOUT        LAYOUT_NAME
 
 /* What a call came to. The first four are answers of a working pool. */
 enum coord_status {

@@ -10,6 +10,7 @@
 #include "daemon/bridge.h"
 #include "daemon/coordinator.h"
 #include "daemon/descriptors.h"
+#include "daemon/generators.h"
 #include "daemon/guard.h"
 #include "daemon/self.h"
 #include "daemon/supervisor.h"
@@ -37,6 +38,7 @@ struct app {
     struct app_start start;
 
     struct serve serve;
+    struct generators generators;
     struct bridge bridge;
     struct supervisor supervisor;
     struct upgrade upgrade;
@@ -137,8 +139,7 @@ static enum err_code make_services(struct app *a, struct err *e)
     (void)snprintf(s->facts.pool, sizeof s->facts.pool, "%s", c->coordinator_pool);
     s->facts.wanted = c->workers_active + conf_spare(c);
     history_init(&s->history, s->started_mono_us);
-    enum err_code r =
-        names_init(&s->issuer.names, c->ids_prefix, c->ids_names.item, c->ids_names.n, e);
+    enum err_code r = generators_open(&a->generators, c, s, e);
     if (r)
         return r;
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
@@ -182,7 +183,6 @@ static void apply_limits(struct app *a)
     struct serve *s = &a->serve;
     s->issuer.max_wait_us = c->limits_max_wait_us;
     s->issuer.batch = c->limits_batch;
-    s->issuer.alone = conf_is_fixed(c);
     a->room = descriptors_fit(c);
     s->max_connections = a->room.connections;
     give_slots(a);
@@ -393,7 +393,7 @@ static void mail_came(void *arg)
     if (again) /* after what else there is to do */
         checked(a);
     bridge_take(&a->bridge);
-    supervisor_holds(&a->supervisor, a->serve.facts.held, a->serve.issuer.why);
+    supervisor_holds(&a->supervisor, a->serve.facts.held, a->serve.facts.why);
     if (a->bridge.finished)
         net_break(a->net);
     else if (a->bridge.paused)
@@ -446,6 +446,7 @@ static enum err_code start_net(struct app *a, struct err *e)
         return r;
     a->serve.net = a->net;
     a->bridge = (struct bridge){.serve = &a->serve,
+                                .ids = &a->generators.ids,
                                 .net = a->net,
                                 .clock = clock_system(),
                                 .want_active = c->workers_active,
@@ -523,7 +524,7 @@ static void stop(struct app *a)
         keeper_stop(a->keeper, false);
         keeper_stop(a->keeper, false); /* the second one: without waiting for releases */
         (void)keeper_take(a->keeper, &mail, 1, &report, reports);
-        log_info("stopped", kv_u64("ids_issued", a->serve.issuer.gen.stats.issued),
+        log_info("stopped", kv_u64("ids_issued", generators_issued(&a->serve)),
                  kv_u64("workers_kept", workers.held));
         keeper_free(a->keeper);
     }

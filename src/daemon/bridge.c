@@ -5,6 +5,8 @@
 
 #include <assert.h>
 
+static_assert(SNOWFLAKE_MEMBERS >= PAGE_SLOTS, "every grant has room in the generator");
+
 #define URGE_EVERY_US  1000000
 #define CHECK_EVERY_MS 1000
 #define LOG_EVERY_MS   1000
@@ -27,17 +29,15 @@ static void tell_workers(struct bridge *b, enum workers_event_kind kind, uint32_
 
 static void pool_known(struct bridge *b, const struct coord_pool *pool)
 {
-    struct issuer *i = &b->serve->issuer;
     /* A pool that was replaced before anything was granted may have another epoch. */
-    if (!i->started || !i->granted)
-        snowflake_init(&i->gen, pool->epoch_ms, b->wait_below_ms, b->want_active);
-    i->started = true;
+    if (!b->ids->started || !b->serve->facts.granted)
+        snowflake_generator_start(b->ids, pool->epoch_ms, b->wait_below_ms, b->want_active);
     b->max_skew_ms = pool->params.max_skew_ms;
 }
 
 static void take_one(struct bridge *b, const struct lease_mail *m, const struct coord_pool *pool)
 {
-    struct snowflake *g = &b->serve->issuer.gen;
+    struct snowflake *g = &b->ids->ids;
     int64_t last;
     switch (m->kind) {
     case LEASE_MAIL_POOL:
@@ -47,7 +47,7 @@ static void take_one(struct bridge *b, const struct lease_mail *m, const struct 
         if (!snowflake_grant(g, m->handle, m->worker, m->last_ms, m->hi_ms, m->mark))
             /* no room: there never are more grants than that */
             tell_workers(b, WORKERS_RETIRE, m->handle);
-        b->serve->issuer.granted = true;
+        b->serve->facts.granted = true;
         break;
     case LEASE_MAIL_EXTEND:
         snowflake_extend(g, m->handle, m->hi_ms);
@@ -108,8 +108,8 @@ static void note_workers(struct bridge *b, const void *report)
     f->renewed_us = renewals(f) > renewed ? now : f->renewed_us;
     f->trouble_us = f->data_loss + f->renewals_lost > troubles ? now : f->trouble_us;
     bool ahead = f->up && f->max_skew_ms > 0 && r->skew_ms < -f->max_skew_ms;
-    b->serve->issuer.ahead_ms = ahead ? -r->skew_ms : 0;
-    memcpy(b->serve->issuer.why, r->why, sizeof b->serve->issuer.why);
+    b->ids->ahead_ms = ahead ? -r->skew_ms : 0;
+    memcpy(f->why, r->why, sizeof f->why);
     memcpy(f->page, r->page, sizeof f->page);
 }
 
@@ -142,16 +142,17 @@ static void tell_ready(struct bridge *b, int64_t now_ms)
 {
     char until[TIMEFMT_MAX];
     const struct issuer *i = &b->serve->issuer;
-    enum issue_status s = issuer_ready(i, now_ms);
-    bool ready = s == ISSUE_OK;
-    if (ready == b->ready || s == ISSUE_STALLED || b->finished)
+    struct refusal r = issuer_ready(i, now_ms);
+    bool ready = !r.by;
+    bool behind = r.by && r.by->kind->causes[r.cause].of_clock;
+    if (ready == b->ready || behind || b->finished)
         return;
     b->ready = ready;
     if (ready)
         log_info(b->was_ready ? "ready again" : "ready", kv_u64("held", b->serve->facts.held),
-                 kv_str("ids_until", timefmt_rfc3339(until, issuer_until(i))));
+                 kv_str("ids_until", timefmt_rfc3339(until, generators_until(i->generators))));
     else
-        log_error("no IDs can be had", kv_str("why", issuer_refusal(i, s)));
+        log_error("no IDs can be had", kv_str("why", refusal_text(r)));
     b->was_ready = true;
 }
 
@@ -210,7 +211,7 @@ static void tell_behind(const struct bridge *b, const struct snowflake *g)
     char until[TIMEFMT_MAX];
     int64_t behind_ms = snowflake_resumes(g) - g->seen_ms;
     if (behind_ms > 0)
-        log_warn(b->serve->issuer.alone
+        log_warn(b->serve->facts.alone
                      ? "clock stepped back: no IDs until it is as late again, or with an N in "
                        "static:N that no sidecar ever had, and another state_dir"
                      : "clock stepped back and no workerId can stand in: claiming another",
@@ -260,7 +261,7 @@ static void look_around(struct bridge *b, int64_t now_ms)
 
 void bridge_settle(struct bridge *b)
 {
-    struct snowflake *g = &b->serve->issuer.gen;
+    struct snowflake *g = &b->ids->ids;
     if (g->nretired > 0)
         give_back(b, g);
     if (g->wants_renewal || g->wants_worker)

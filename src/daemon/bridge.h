@@ -1,5 +1,5 @@
 /*
- * The bridge between the keeper's supplies and the issuer: the only place that knows both, by a
+ * The bridge between the keeper's supplies and the generators: the only place that knows both, by a
  * table with a row for each supply.
  *
  * Invariant: it runs in the serving loop's thread alone.
@@ -8,13 +8,15 @@
 #define SIDFLAKE_DAEMON_BRIDGE_H
 
 #include "base/log.h"
+#include "ids/snowflake_generator.h"
 #include "lease/keeper.h"
 #include "lease/workers.h"
 #include "serve/serve.h"
 
 struct bridge {
     struct serve *serve;
-    struct keeper *keeper; /* NULL before it runs */
+    struct snowflake_generator *ids; /* what the workerIds are for */
+    struct keeper *keeper;           /* NULL before it runs */
     struct net *net;
     struct clock *clock;
     unsigned want_active;

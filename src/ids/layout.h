@@ -27,6 +27,13 @@
 /* 2026-01-01T00:00:00Z, the epoch of a pool made without another. */
 #define LAYOUT_EPOCH_DEFAULT_MS INT64_C(1767225600000)
 
+/* "38.15.10": bits of time, workerId and sequence, as the identity of a pool names the layout. */
+#define LAYOUT_TEXT_(bits) #bits
+#define LAYOUT_TEXT(bits)  LAYOUT_TEXT_(bits)
+#define LAYOUT_NAME                                                                                \
+    LAYOUT_TEXT(LAYOUT_TIME_BITS)                                                                  \
+    "." LAYOUT_TEXT(LAYOUT_WORKER_BITS) "." LAYOUT_TEXT(LAYOUT_SEQUENCE_BITS)
+
 struct layout_parts {
     int64_t time;      /* ms since the epoch, 0..LAYOUT_TIME_MAX */
     uint32_t worker;   /* 0..32767 */

@@ -4,7 +4,7 @@
 
 /* The bucket that holds the name, or the empty one where it belongs. The names are the operator's:
  * nobody profits from a collision. */
-static uint32_t *bucket_of(struct names *n, struct span name)
+static uint32_t *bucket_of(const struct names_prefix *n, struct span name)
 {
     size_t mask = n->buckets - 1;
     for (size_t i = span_hash(name) & mask;; i = (i + 1) & mask) {
@@ -17,47 +17,66 @@ static uint32_t *bucket_of(struct names *n, struct span name)
     }
 }
 
-enum err_code names_init(struct names *n, const char *prefix, char *const *list, size_t count,
-                         struct err *e)
+static void clear(struct names_prefix *p)
 {
-    memset(n, 0, sizeof *n);
-    n->prefix = strdup(prefix);
-    if (!n->prefix)
-        return err_set(e, ERR_NOMEM, "no memory for the prefix of IDs");
-    n->prefix_length = strlen(prefix);
-    if (count == 0)
-        return ERR_OK;
-    for (n->buckets = 8; n->buckets < 2 * count;)
-        n->buckets *= 2;
-    n->entry = calloc(count, sizeof *n->entry);
-    n->bucket = calloc(n->buckets, sizeof *n->bucket);
-    if (!n->entry || !n->bucket)
+    for (size_t i = 0; i < p->count; i++)
+        free(p->entry[i].text);
+    free(p->entry);
+    free(p->bucket);
+    free(p->text);
+    memset(p, 0, sizeof *p);
+}
+
+static enum err_code fill(struct names_prefix *p, char *const *list, size_t count, struct err *e)
+{
+    for (p->buckets = 8; p->buckets < 2 * count;)
+        p->buckets *= 2;
+    p->entry = calloc(count, sizeof *p->entry);
+    p->bucket = calloc(p->buckets, sizeof *p->bucket);
+    if (!p->entry || !p->bucket)
         goto nomem;
     for (size_t i = 0; i < count; i++) {
         struct span name = span_str(list[i]);
-        uint32_t *b = bucket_of(n, name);
+        uint32_t *b = bucket_of(p, name);
         if (*b)
             continue;
-        struct names_entry *entry = &n->entry[n->count];
+        struct names_entry *entry = &p->entry[p->count];
         entry->text = strdup(list[i]);
         if (!entry->text)
             goto nomem;
         entry->length = (uint32_t)name.n;
-        *b = (uint32_t)++n->count;
+        entry->generator = p->generator;
+        *b = (uint32_t)++p->count;
     }
     return ERR_OK;
 nomem:
-    names_clear(n);
     return err_set(e, ERR_NOMEM, "no memory for %zu names of IDs", count);
+}
+
+enum err_code names_add(struct names *n, struct generator *g, const char *prefix, char *const *list,
+                        size_t count, struct err *e)
+{
+    if (n->n == NAMES_PREFIXES)
+        return err_set(e, ERR_INVALID, "expected at most %d prefixes", NAMES_PREFIXES);
+    struct names_prefix *p = &n->prefix[n->n];
+    *p = (struct names_prefix){
+        .text = strdup(prefix), .length = strlen(prefix), .generator = g, .other.generator = g};
+    if (!p->text)
+        return err_set(e, ERR_NOMEM, "no memory for the prefix of IDs");
+    enum err_code r = count > 0 ? fill(p, list, count, e) : ERR_OK;
+    if (r) {
+        clear(p);
+        return r;
+    }
+    n->n++;
+    n->count += p->count;
+    return ERR_OK;
 }
 
 void names_clear(struct names *n)
 {
-    for (size_t i = 0; i < n->count; i++)
-        free(n->entry[i].text);
-    free(n->entry);
-    free(n->bucket);
-    free(n->prefix);
+    for (unsigned i = 0; i < n->n; i++)
+        clear(&n->prefix[i]);
     memset(n, 0, sizeof *n);
 }
 
@@ -73,16 +92,53 @@ static size_t name_length(struct span s)
     return i;
 }
 
+const struct names_prefix *names_prefix_of(const struct names *n, struct span key)
+{
+    const struct names_prefix *best = NULL;
+    for (unsigned i = 0; i < n->n; i++) {
+        const struct names_prefix *p = &n->prefix[i];
+        if ((!best || p->length > best->length) && span_starts(key, span_of(p->text, p->length)))
+            best = p;
+    }
+    return best;
+}
+
+const struct names_prefix *names_prefix_of_kind(const struct names *n, struct span kind)
+{
+    for (unsigned i = 0; i < n->n; i++)
+        if (span_eq(kind, span_str(n->prefix[i].generator->kind->name)))
+            return &n->prefix[i];
+    return NULL;
+}
+
 struct names_entry *names_find(struct names *n, struct span key)
 {
-    if (!span_starts(key, span_of(n->prefix, n->prefix_length)))
+    struct names_prefix *p = (struct names_prefix *)names_prefix_of(n, key);
+    if (!p)
         return NULL;
-    struct span rest = span_skip(key, n->prefix_length);
+    struct span rest = span_skip(key, p->length);
     size_t length = name_length(rest);
     if (length == 0)
         return NULL;
-    if (n->count == 0)
-        return &n->other;
-    uint32_t at = *bucket_of(n, span_of(rest.p, length));
-    return at ? &n->entry[at - 1] : NULL;
+    if (p->count == 0)
+        return &p->other;
+    uint32_t at = *bucket_of(p, span_of(rest.p, length));
+    return at ? &p->entry[at - 1] : NULL;
+}
+
+const struct names_entry *names_at(const struct names *n, size_t i,
+                                   const struct names_prefix **prefix)
+{
+    *prefix = n->prefix;
+    while (i >= (*prefix)->count)
+        i -= (*prefix)++->count;
+    return &(*prefix)->entry[i];
+}
+
+size_t names_enough(const struct names *n)
+{
+    size_t longest = 0;
+    for (unsigned i = 0; i < n->n; i++)
+        longest = n->prefix[i].length > longest ? n->prefix[i].length : longest;
+    return longest + NAMES_LENGTH_MAX + 1;
 }

@@ -1,31 +1,38 @@
 /*
- * Names of ID sequences: which keys are IDs, and under which name they are counted.
+ * Names: which keys are given out here, by which generator, and under which name they are counted.
  *
  *   id:orders#7    "id:" is the prefix, "orders" the name, "#7" is ignored
  *
+ *   struct names     a row for each prefix ----> the generator that all its names draw on
+ *   names_entry      a name                ----> the same, so that a key that was found is enough
+ *
  * Invariants
- *   - Every name draws on the same generator: IDs are unique across names.
- *   - The table is made at start and never changes afterwards.
+ *   - Numbers of one generator are unique across its names.
+ *   - Rows and their names are made at start and never change afterwards.
  */
 #ifndef SIDFLAKE_IDS_NAMES_H
 #define SIDFLAKE_IDS_NAMES_H
 
 #include "base/err.h"
 #include "base/span.h"
+#include "ids/generator.h"
 
 #include <stdint.h>
 
 #define NAMES_LENGTH_MAX 200 /* bytes of a name */
+#define NAMES_PREFIXES   4
 
 struct names_entry {
     char *text; /* NULL: the entry for all names that are not configured */
     uint32_t length;
-    uint64_t issued; /* IDs given out under it */
+    uint64_t issued; /* numbers given out under it */
+    struct generator *generator;
 };
 
-struct names {
-    char *prefix;
-    size_t prefix_length;
+struct names_prefix {
+    char *text;
+    size_t length;
+    struct generator *generator;
     struct names_entry other; /* any other name, where any is accepted */
     struct names_entry *entry;
     size_t count;     /* 0: any name is accepted */
@@ -33,21 +40,36 @@ struct names {
     size_t buckets;   /* a power of two, or 0 */
 };
 
-/* prefix and list are copied. A doubled name is one entry. */
-enum err_code names_init(struct names *n, const char *prefix, char *const *list, size_t count,
-                         struct err *e) MUST_CHECK;
+/* Zeroed memory knows no prefix. */
+struct names {
+    struct names_prefix prefix[NAMES_PREFIXES]; /* the first is that of IDs */
+    unsigned n;
+    size_t count; /* names configured, of all prefixes */
+};
+
+/* Adds a prefix. It and list are copied; g outlives n. A doubled name is one entry. After an error
+ * n is as before. */
+enum err_code names_add(struct names *n, struct generator *g, const char *prefix, char *const *list,
+                        size_t count, struct err *e) MUST_CHECK;
 void names_clear(struct names *n);
 
-/* The entry that a key counts under, or NULL where the key is no ID: another prefix, an empty name,
- * one of over 200 bytes or with a byte that is not printable ASCII, or one that is not configured.
- */
+/* The longest prefix that the key begins with, or NULL. */
+const struct names_prefix *names_prefix_of(const struct names *n, struct span key);
+
+/* The first prefix whose generator is of the kind of this name, or NULL. */
+const struct names_prefix *names_prefix_of_kind(const struct names *n, struct span kind);
+
+/* The entry that a key counts under, or NULL where nothing is given out by it: another prefix, an
+ * empty name, one of over 200 bytes or with a byte that is not printable ASCII, or one that is not
+ * configured. */
 struct names_entry *names_find(struct names *n, struct span key);
+
+/* Configured name number i, below n->count, and its prefix. */
+const struct names_entry *names_at(const struct names *n, size_t i,
+                                   const struct names_prefix **prefix);
 
 /* So many bytes from the front of a key, or all if it has fewer, tell what names_find says of it.
  */
-static inline size_t names_enough(const struct names *n)
-{
-    return n->prefix_length + NAMES_LENGTH_MAX + 1;
-}
+size_t names_enough(const struct names *n);
 
 #endif

@@ -26,8 +26,15 @@ static struct snowflake_member *find(struct snowflake *s, uint32_t handle)
     return NULL;
 }
 
+/* What cur has given out of its millisecond counts once that is over; before, it is looked up. */
+uint32_t snowflake_peak(const struct snowflake *s)
+{
+    return s->cur && s->cur->used > s->stats.peak ? s->cur->used : s->stats.peak;
+}
+
 static struct snowflake_member remove_at(struct snowflake *s, unsigned i)
 {
+    s->stats.peak = snowflake_peak(s);
     struct snowflake_member m = s->member[i];
     memmove(&s->member[i], &s->member[i + 1], (s->nmembers - i - 1) * sizeof m);
     s->nmembers--;
@@ -38,6 +45,7 @@ static struct snowflake_member remove_at(struct snowflake *s, unsigned i)
 
 static void insert(struct snowflake *s, struct snowflake_member m, bool active)
 {
+    s->stats.peak = snowflake_peak(s);
     unsigned i = s->nmembers;
     if (active)
         for (i = 0; i < s->nactive && s->member[i].worker < m.worker;)
@@ -242,6 +250,7 @@ static void note_time(struct snowflake *s, int64_t now)
 
 static uint64_t issue(struct snowflake *s, struct snowflake_member *m, int64_t now, uint32_t n)
 {
+    s->stats.peak = snowflake_peak(s);
     if (m->last != now) {
         m->last = now;
         m->used = 0;
@@ -254,8 +263,6 @@ static uint64_t issue(struct snowflake *s, struct snowflake_member *m, int64_t n
     s->last_ms = now;
     s->last_worker = m->worker;
     s->stats.issued += n;
-    if (m->used > s->stats.peak)
-        s->stats.peak = m->used;
     return first;
 }
 

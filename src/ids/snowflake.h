@@ -38,10 +38,10 @@ enum snowflake_status {
     SNOWFLAKE_OK,
     SNOWFLAKE_FULL,      /* every ID of this millisecond is given out: *until is the next */
     SNOWFLAKE_BEHIND,    /* the clock stepped back a little: *until is where it stood */
+    SNOWFLAKE_NO_WORKER, /* no workerId is held */
     SNOWFLAKE_STALLED,   /* it stepped back by wait_below or more, and no member can stand in: ditto
                           */
     SNOWFLAKE_CEILING,   /* the clock is above every range held */
-    SNOWFLAKE_NO_WORKER, /* no workerId is held */
     SNOWFLAKE_EPOCH,     /* the time is before the epoch, or past the end of the time field */
 };
 
@@ -67,7 +67,7 @@ struct snowflake_stats {
     uint64_t exhausted;        /* requests that found the millisecond used up */
     uint64_t rollbacks;        /* times that the clock was seen behind where it had been */
     struct histogram rollback; /* by how much */
-    uint32_t peak;             /* most IDs out of one workerId in one millisecond */
+    uint32_t peak;             /* as snowflake_peak, without those that cur may still add to */
 };
 
 struct snowflake {
@@ -126,8 +126,6 @@ static inline bool snowflake_more(struct snowflake *s, int64_t now_ms, uint32_t 
     *first = layout_compose(now_ms - s->epoch_ms, m->worker, m->used);
     m->used += n;
     s->stats.issued += n;
-    if (m->used > s->stats.peak)
-        s->stats.peak = m->used;
     return true;
 }
 
@@ -142,6 +140,9 @@ enum snowflake_status snowflake_peek(const struct snowflake *s, int64_t now_ms);
 
 /* From when on a clock that is behind is behind no longer: the lowest last time of all members. */
 int64_t snowflake_resumes(const struct snowflake *s);
+
+/* Most IDs out of one workerId in one millisecond. */
+uint32_t snowflake_peak(const struct snowflake *s);
 
 /* The highest ceiling of the active members, Unix ms; 0 without any. */
 int64_t snowflake_ceiling(const struct snowflake *s);

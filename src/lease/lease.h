@@ -40,7 +40,11 @@
 #include "coord/coord.h"
 #include "lease/pagefile.h"
 
+#include <assert.h>
+
 #define LEASE_SLOTS PAGE_SLOTS
+
+static_assert(LEASE_SLOTS <= COORD_RENEW_MAX, "one renewal carries all workerIds");
 
 struct lease_config {
     unsigned active, spare;     /* workerIds wanted: their sum is at most LEASE_SLOTS - 4 */

@@ -91,11 +91,10 @@ bool access_may(const struct serve *s, const struct access *a, struct span key)
     if (a->mode < ACCESS_REQUIRED)
         return true;
     const struct user *u = user_of(s, a);
-    const struct names *names = &s->issuer.names;
-    struct span prefix = span_of(names->prefix, names->prefix_length);
-    if (!u || !u->names.p || !span_starts(key, prefix))
+    const struct names_prefix *prefix = names_prefix_of(&s->issuer.names, key);
+    if (!u || !u->names.p || !prefix)
         return u;
-    key = span_skip(key, prefix.n);
+    key = span_skip(key, prefix->length);
     struct span name = span_cut(&key, '#'), rest = u->names;
     while (rest.p)
         if (glob_match(span_cut(&rest, ','), name, false))

@@ -1,74 +1,64 @@
 /*
- * The issuer: one generator for all protocols, and what becomes of a request it cannot serve yet.
+ * The issuer: the generators that all protocols draw on, and what becomes of a request that one of
+ * them cannot serve yet.
  *
- * Invariant: a clock reading older than the turn is never used; the clock is read once per turn,
- * and again only when the generator says that it has to wait.
+ * Invariants
+ *   - A clock reading older than the turn is never used; the clock is read once per turn, and again
+ *     only when the generator says that it has to wait.
+ *   - What is issued is counted here, under its name.
  */
 #ifndef SIDFLAKE_SERVE_ISSUER_H
 #define SIDFLAKE_SERVE_ISSUER_H
 
 #include "ids/names.h"
-#include "ids/snowflake.h"
+#include "ids/snowflake_generator.h" /* for issuer_more alone, which is inline */
 #include "net/net.h"
 
 struct issuer {
-    struct snowflake gen;
     struct names names;
-    bool started;        /* gen has an epoch: a pool was found */
-    bool granted;        /* a workerId was held at least once */
-    bool alone;          /* static:N: nobody gives another workerId */
-    int64_t max_wait_us; /* longest that a request waits for a clock or a workerId */
-    uint32_t batch;      /* most IDs of one request that names a count */
-    int64_t ahead_ms;    /* this clock less the coordinator's, at its latest answer, where that is
-                            more than the pool allows; else 0 */
-    char why[ERR_TEXT_MAX]; /* why there is no workerId; one line, "" when unknown */
+    struct generator *generators; /* all, by their `after`; the first is that of IDs */
+    int64_t max_wait_us;          /* longest that a request waits for what may be granted */
+    uint32_t batch;               /* most IDs of one request that names a count */
 
-    uint64_t waited_us; /* time that the clock was waited for, in all */
+    struct refusal refused; /* of the latest request that was refused */
+    uint64_t waited_us;     /* time that the clock was waited for, in all */
 };
 
-enum issue_status {
-    ISSUE_OK,
-    ISSUE_PARK, /* step says for what; nothing was issued */
-    /* Refused, after waiting where that could help. The order is that of issue_refusals. */
-    ISSUE_LOADING, /* no workerId yet, or none any more */
-    ISSUE_STALLED, /* the clock is behind the latest ID, and no other workerId can stand in */
-    ISSUE_CEILING, /* the clock is above every range held: the coordinator is away for too long, has
-                      another pool, or none, or its clock is far behind */
-    ISSUE_EPOCH,   /* the time is before the epoch, or past the end of the time field */
-};
+/* Adds a prefix to the names, as names_add, and its generator to the list if it is not there. */
+enum err_code issuer_add(struct issuer *i, struct generator *g, const char *prefix,
+                         char *const *list, size_t count, struct err *e) MUST_CHECK;
 
-/* n contiguous IDs (1..1024), *first .. *first + n - 1. Fills *step with ISSUE_PARK. */
-enum issue_status issuer_next(struct issuer *i, struct net_turn *turn, uint32_t n, uint64_t *first,
-                              struct net_step *step);
+/* One number under this name. Fills *step with ISSUE_PARK; why it is refused is in i->refused. */
+enum issue_status issuer_next(struct issuer *i, struct names_entry *name, struct net_turn *turn,
+                              uint64_t *number, struct net_step *step);
 
 /* The usual case of issuer_next, inline; false: nothing was done, ask issuer_next. */
-static inline bool issuer_more(struct issuer *i, struct net_turn *turn, uint32_t n, uint64_t *first)
+static inline bool issuer_more(struct names_entry *name, struct net_turn *turn, uint64_t *number)
 {
-    if (turn->quota < n || !snowflake_more(&i->gen, turn->wall_ms, n, first))
+    if (turn->quota == 0 || !snowflake_generator_more(name->generator, turn->wall_ms, number))
         return false;
-    turn->quota -= n;
+    turn->quota--;
+    name->issued++;
     return true;
 }
 
-/* 1..max contiguous IDs, as many as can be had at once; *got is how many. */
-enum issue_status issuer_some(struct issuer *i, struct net_turn *turn, uint32_t max,
-                              uint64_t *first, uint32_t *got, struct net_step *step);
+/* n numbers in a row, 1..issuer_run(): all of them are the caller's, and *last is the last. */
+enum issue_status issuer_row(struct issuer *i, struct names_entry *name, struct net_turn *turn,
+                             uint32_t n, uint64_t *last, struct net_step *step);
 
-/* Most IDs of issuer_next for one request: those of one millisecond, or the fewer of batch. */
-static inline uint32_t issuer_run(const struct issuer *i)
+/* 1..max numbers, as many as can be had at once. */
+enum issue_status issuer_some(struct issuer *i, struct names_entry *name, struct net_turn *turn,
+                              uint32_t max, struct generator_run *out, struct net_step *step);
+
+/* Most numbers of issuer_row. */
+static inline uint32_t issuer_run(const struct issuer *i, const struct names_entry *name)
 {
-    return i->batch < LAYOUT_SEQUENCES ? i->batch : LAYOUT_SEQUENCES;
+    return name->generator->kind->run(name->generator, i->batch);
 }
 
-/* What to tell the client about a refusal: one line, without the protocol's own prefix. The text is
- * valid until the next call. */
-const char *issuer_refusal(const struct issuer *i, enum issue_status s);
-
-/* The latest ceiling of what is held, in Unix ms: IDs can be had no longer. 0: nothing is held. */
-int64_t issuer_until(const struct issuer *i);
-
-/* Whether an ID could be had now: ISSUE_OK, or the refusal that it would come to. A clock that is
- * behind by less than wait_below counts as OK. */
-enum issue_status issuer_ready(const struct issuer *i, int64_t wall_ms);
+/* Whether this sidecar is ready: by is NULL, or the first refusal that a request would come to now
+ * and that fails a check. What only queues, as while the clock is behind by less than wait_below,
+ * is none. */
+struct refusal issuer_ready(const struct issuer *i, int64_t wall_ms);
 
 #endif

@@ -44,6 +44,9 @@ struct serve_facts {
     char pool[65];
     char identity[96]; /* "": not known yet */
     uint64_t era, pool_free;
+    char why[ERR_TEXT_MAX];  /* why there is no workerId; one line, "" when unknown */
+    bool granted;            /* a workerId was held at least once */
+    bool alone;              /* static:N: nobody gives another workerId */
     unsigned held;           /* workerIds */
     int64_t tenure_start_ms; /* Unix ms, of the active workerId held longest; 0: none */
     int64_t skew_ms;         /* coordinator's clock less ours */

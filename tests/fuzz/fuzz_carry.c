@@ -40,16 +40,17 @@ static void read_records(const uint8_t *data, size_t size)
 
 static void open_serve(struct serve *s)
 {
-    struct issuer *i = &s->issuer;
+    static struct snowflake_generator gen;
     struct err e;
     memset(s, 0, sizeof *s);
     s->clock = &stopped;
     s->rng = rng_system();
-    i->batch = 100;
-    i->started = i->granted = true;
-    feed_must(names_init(&i->names, "id:", NULL, 0, &e) == ERR_OK, "names");
-    snowflake_init(&i->gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
-    feed_must(snowflake_grant(&i->gen, 1, 7, NOW_MS - 1, NOW_MS + 1000, NULL), "a workerId");
+    s->issuer.batch = 100;
+    s->facts.granted = true;
+    snowflake_generator_init(&gen, s->facts.why);
+    feed_must(issuer_add(&s->issuer, &gen.base, "id:", NULL, 0, &e) == ERR_OK, "names");
+    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    feed_must(snowflake_grant(&gen.ids, 1, 7, NOW_MS - 1, NOW_MS + 1000, NULL), "a workerId");
 }
 
 static void serve_all(struct net_service *svc, void *session, struct span in, struct buf *out)

@@ -49,6 +49,7 @@ struct talk {
     struct clock clock; /* first */
     int64_t us;
     struct serve serve;
+    struct snowflake_generator gen;
     struct net_service *svc;
     void *session;
     struct seeded rng;
@@ -119,13 +120,15 @@ static void open_talk(struct talk *t, unsigned world, struct cut cut)
     t->serve.max_connections = 4096;
     i->batch = 100;
     i->max_wait_us = MAX_WAIT_US;
-    i->started = i->granted = !(world & WORLD_EMPTY);
-    feed_must(names_init(&i->names, "id:", names, world & WORLD_NAMES ? 2 : 0, &e) == ERR_OK,
+    snowflake_generator_init(&t->gen, t->serve.facts.why);
+    feed_must(issuer_add(i, &t->gen.base, "id:", names, world & WORLD_NAMES ? 2 : 0, &e) == ERR_OK,
               "names");
-    snowflake_init(&i->gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 2);
+    if (!(world & WORLD_EMPTY))
+        snowflake_generator_start(&t->gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 2);
+    t->serve.facts.granted = t->gen.started;
     int64_t last = world & WORLD_BEHIND ? NOW_MS + 5000 : NOW_MS - 1;
-    for (uint16_t k = 0; k < (world & WORLD_SMALL ? 1 : 2) && i->started; k++)
-        feed_must(snowflake_grant(&i->gen, k, (uint16_t)(7 + k), last, NOW_MS + HOUR_MS, NULL),
+    for (uint16_t k = 0; k < (world & WORLD_SMALL ? 1 : 2) && t->gen.started; k++)
+        feed_must(snowflake_grant(&t->gen.ids, k, (uint16_t)(7 + k), last, NOW_MS + HOUR_MS, NULL),
                   "a workerId");
     for (unsigned p = 0; p < SERVE_PROTOCOLS; p++)
         t->serve.services[p] = service_of(t, (enum serve_protocol)p);
@@ -292,7 +295,7 @@ static void show(const struct talk *whole, const struct talk *cut)
 
 static bool equal(const struct talk *a, const struct talk *b)
 {
-    const struct snowflake *g = &a->serve.issuer.gen, *h = &b->serve.issuer.gen;
+    const struct snowflake *g = &a->gen.ids, *h = &b->gen.ids;
     size_t n = a->sent < SENT_MAX ? a->sent : SENT_MAX;
     if (n != (b->sent < SENT_MAX ? b->sent : SENT_MAX) || memcmp(a->got, b->got, n) != 0)
         return false;
@@ -338,7 +341,7 @@ const char *fuzz_unreached(void)
 static void note_places(unsigned world, struct span stream, const struct talk *whole)
 {
     const uint64_t(*requests)[SERVE_RESULTS] = whole->serve.requests[SERVE_MEMCACHED];
-    bool issued = whole->serve.issuer.gen.stats.issued > 0;
+    bool issued = whole->gen.ids.stats.issued > 0;
     unsigned protocol = (world & 3) % SERVE_PROTOCOLS;
     if (issued)
         feed_reached(protocol);

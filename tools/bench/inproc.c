@@ -138,16 +138,19 @@ static bool serve_all(struct net_service *svc, struct span block, uint64_t reque
 static int run_serve(const char *protocol, uint64_t requests, uint64_t depth)
 {
     static struct serve s;
+    static struct snowflake_generator gen;
     struct err e;
     size_t kind = kind_of(protocol);
     if (kind == KINDS || depth < 1 || depth > DEPTH_MAX)
         return fprintf(stderr, "inproc: expected memcached or redis, and a depth of 1..1024\n"), 2;
-    if (names_init(&s.issuer.names, "id:", NULL, 0, &e))
+    snowflake_generator_init(&gen, s.facts.why);
+    gen.started = true;
+    if (issuer_add(&s.issuer, &gen.base, "id:", NULL, 0, &e))
         return fprintf(stderr, "inproc: %s\n", e.text), 1;
     s.clock = &still.clock;
-    s.issuer.started = s.issuer.granted = true;
+    s.facts.granted = true;
     s.issuer.batch = DEPTH_MAX;
-    add_members(&s.issuer.gen, 1, START_MS);
+    add_members(&gen.ids, 1, START_MS);
     struct net_service *svc = kinds[kind].speaks->make(&s);
     bool ok = svc && svc->session_size <= SESSION &&
               serve_all(svc, make_block(kind, depth), requests, depth);

@@ -70,11 +70,11 @@ int http_call_fail(struct http_call *c, int status, const char *expected, struct
     return status;
 }
 
-int http_call_refuse(struct http_call *c, enum issue_status why)
+int http_call_refuse(struct http_call *c, struct refusal why)
 {
     buf_truncate(c->out, c->body);
     c->type = TYPE_TEXT;
-    buf_put_str(c->out, issuer_refusal(&c->serve->issuer, why));
+    buf_put_str(c->out, refusal_text(why));
     buf_put_char(c->out, '\n');
     return 503;
 }
@@ -135,46 +135,47 @@ static void put_findings(struct http_call *c)
 }
 
 /* The first n checks, as Kubernetes' API server lists its own. */
-static void put_checks(struct http_call *c, enum issue_status state, size_t n)
+static void put_checks(struct http_call *c, struct refusal state, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        bool bad = health_check_fails(c->serve, i, state);
-        buf_put_str(c->out, bad ? "[-]" : "[+]");
-        buf_put_str(c->out, health_checks[i].name);
-        if (bad) {
+    struct health_check check;
+    for (size_t i = 0; i < n && health_check(c->serve, i, state, &check); i++) {
+        buf_put_str(c->out, check.fails ? "[-]" : "[+]");
+        buf_put_str(c->out, check.name);
+        if (check.fails) {
             BUF_PUT_LIT(c->out, " failed: ");
-            buf_put_str(c->out, issuer_refusal(&c->serve->issuer, state));
+            buf_put_str(c->out, refusal_text(state));
             buf_put_char(c->out, '\n');
         } else {
             BUF_PUT_LIT(c->out, " ok\n");
         }
     }
-    if (n == HEALTH_CHECKS)
+    if (n > 1)
         put_findings(c);
     buf_put_str(c->out, c->path + 1);
-    buf_put_str(c->out, state == ISSUE_OK ? " check passed\n" : " check failed\n");
+    buf_put_str(c->out, !state.by ? " check passed\n" : " check failed\n");
 }
 
-static int probe(struct http_call *c, enum issue_status state, size_t n)
+/* state: by is NULL where all is well. The first check is liveness. */
+static int probe(struct http_call *c, struct refusal state, size_t n)
 {
     struct span ignored;
     if (http_query_get(c->req->query, SPAN("verbose"), &ignored))
         put_checks(c, state, n);
-    else if (state == ISSUE_OK)
+    else if (!state.by)
         BUF_PUT_LIT(c->out, "ok");
     else
         return http_call_refuse(c, state);
-    return state == ISSUE_OK ? 200 : 503;
+    return !state.by ? 200 : 503;
 }
 
 static int livez(struct http_call *c)
 {
-    return probe(c, ISSUE_OK, 1);
+    return probe(c, (struct refusal){NULL, 0}, 1);
 }
 
 static int readyz(struct http_call *c)
 {
-    return probe(c, issuer_ready(&c->serve->issuer, c->turn->wall_ms), HEALTH_CHECKS);
+    return probe(c, issuer_ready(&c->serve->issuer, c->turn->wall_ms), SIZE_MAX);
 }
 
 /* ---- routes -----------------------------------------------------------------------------------
@@ -260,14 +261,17 @@ static int status(struct http_call *c)
     return 200;
 }
 
-static const struct route *find_route(struct span path)
+/* A kind whose name is not in the table answers as `id` does. */
+static const struct route *find_route(const struct serve *s, struct span path)
 {
+    static const struct route other_kind = {"", "NAME", ID, http_call_id, ""};
+    struct span name;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         struct span own = span_str(routes[i].path);
         if (routes[i].arg[0] ? span_starts(path, own) : span_eq(path, own))
             return &routes[i];
     }
-    return &unknown;
+    return http_call_kind(s, path, &name) ? &other_kind : &unknown;
 }
 
 static const char *command_label(unsigned index)
@@ -368,7 +372,7 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
         serve_count(s, SERVE_HTTP, OTHER, result_of(req.status));
         return (struct net_step){.verdict = NET_CLOSE, .used = used};
     }
-    const struct route *r = find_route(req.path);
+    const struct route *r = find_route(s, req.path);
     c.path = r->path;
     c.arg = span_skip(req.path, strlen(r->path));
     c.type = TYPE_TEXT;

@@ -44,7 +44,7 @@ struct http_call {
 int http_call_fail(struct http_call *c, int status, const char *expected, struct span found);
 
 /* Replaces the body by the reason why no ID can be had. Returns 503. */
-int http_call_refuse(struct http_call *c, enum issue_status why);
+int http_call_refuse(struct http_call *c, struct refusal why);
 
 /* Whether IDs are to be had by this request: 200, else HTTP_PARKED or the status of the body
  * written.
@@ -54,6 +54,10 @@ int http_call_admit(struct http_call *c);
 /* Whether a browser may have been led here by another site: 200, else the status of the body
  * written. guarded: IDs and the status. */
 int http_call_host(struct http_call *c, bool guarded);
+
+/* Of a path /v1/KIND/NAME: the prefix of the kind, and NAME; NULL: it is no such path. */
+const struct names_prefix *http_call_kind(const struct serve *s, struct span path,
+                                          struct span *name);
 
 /* GET /v1/id/NAME?n=N and GET /v1/decode/ID. */
 int http_call_id(struct http_call *c);

@@ -1,5 +1,6 @@
 /*
- * IDs over HTTP: /v1/id/NAME gives them out, /v1/decode/ID takes one apart.
+ * IDs over HTTP: /v1/id/NAME gives them out, /v1/decode/ID takes one apart. id is the name of a
+ * kind of generators, and any other kind's stands there likewise.
  *
  * As text, one ID or key=value a line; as JSON where the client accepts it, with IDs as strings,
  * since a JSON number of 63 bits loses its last digits in JavaScript (RFC 8259, 6).
@@ -21,25 +22,38 @@ static bool wants_json(const struct http_call *c)
 /* ---- giving out -------------------------------------------------------------------------------
  */
 
+const struct names_prefix *http_call_kind(const struct serve *s, struct span path,
+                                          struct span *name)
+{
+    if (!span_starts(path, SPAN("/v1/")))
+        return NULL;
+    *name = span_skip(path, sizeof "/v1/" - 1);
+    struct span kind = span_cut(name, '/');
+    return name->p ? names_prefix_of_kind(&s->issuer.names, kind) : NULL;
+}
+
 /* The entry that the path names, or NULL and *status. */
 static struct names_entry *find_name(struct http_call *c, int *status)
 {
     char text[KEY_MAX];
     struct buf key;
-    struct names *names = &c->serve->issuer.names;
+    struct span arg = c->arg;
+    const struct names_prefix *prefix = http_call_kind(c->serve, c->req->path, &arg);
     const char *expected =
-        names->count > 0 ? "a name of ids.names" : "a name of 1 to 200 printable bytes";
+        prefix && prefix->count > 0 ? "a name of ids.names" : "a name of 1 to 200 printable bytes";
     buf_init(&key, text, sizeof text);
-    buf_put(&key, names->prefix, names->prefix_length);
-    if (!hex_put_unescaped(&key, c->arg)) {
-        *status = http_call_fail(c, 400, "two hexadecimal digits behind each % of a name", c->arg);
+    if (prefix)
+        buf_put(&key, prefix->text, prefix->length);
+    if (!hex_put_unescaped(&key, arg)) {
+        *status = http_call_fail(c, 400, "two hexadecimal digits behind each % of a name", arg);
         return NULL;
     }
-    struct names_entry *name = key.failed ? NULL : names_find(names, buf_span(&key));
+    struct names_entry *name =
+        key.failed || !prefix ? NULL : names_find(&c->serve->issuer.names, buf_span(&key));
     if (!name)
-        *status = http_call_fail(c, 404, expected, c->arg);
+        *status = http_call_fail(c, 404, expected, arg);
     if (name && !access_may(c->serve, &c->access, buf_span(&key))) {
-        *status = http_call_fail(c, 403, "a name that this user may have IDs of", c->arg);
+        *status = http_call_fail(c, 403, "a name that this user may have IDs of", arg);
         return NULL;
     }
     return name;
@@ -60,13 +74,13 @@ static uint32_t count_of(struct http_call *c, int *status)
     return 0;
 }
 
-/* IDs from first on, behind those collected before. */
-static void put_ids(struct http_call *c, uint64_t first, uint32_t n, bool json)
+/* Behind those collected before. */
+static void put_ids(struct http_call *c, const struct generator_run *run, bool json)
 {
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < run->n; i++) {
         if (json)
             buf_put_str(c->out, c->session->collected > 0 ? ",\"" : "\"");
-        buf_put_u64(c->out, first + i);
+        buf_put_u64(c->out, generator_run_at(run, i));
         buf_put_char(c->out, (char)(json ? '"' : '\n'));
         c->session->collected++;
     }
@@ -75,16 +89,14 @@ static void put_ids(struct http_call *c, uint64_t first, uint32_t n, bool json)
 static int collect(struct http_call *c, struct names_entry *name, uint32_t n, bool json)
 {
     while (c->session->collected < n) {
-        uint64_t first;
-        uint32_t got;
-        enum issue_status r = issuer_some(&c->serve->issuer, c->turn, n - c->session->collected,
-                                          &first, &got, &c->step);
+        struct generator_run run;
+        enum issue_status r = issuer_some(&c->serve->issuer, name, c->turn,
+                                          n - c->session->collected, &run, &c->step);
         if (r == ISSUE_PARK)
             return HTTP_PARKED;
         if (r != ISSUE_OK)
-            return http_call_refuse(c, r);
-        name->issued += got;
-        put_ids(c, first, got, json);
+            return http_call_refuse(c, c->serve->issuer.refused);
+        put_ids(c, &run, json);
     }
     return 200;
 }
@@ -112,26 +124,37 @@ int http_call_id(struct http_call *c)
 /* ---- taking apart -----------------------------------------------------------------------------
  */
 
+static void put_part(struct http_call *c, const struct generator_part *p, bool json)
+{
+    char text[TIMEFMT_MAX];
+    buf_printf(c->out, json ? ",\"%s\":" : "%s=", p->name);
+    if (p->is_time)
+        buf_printf(c->out, json ? "\"%s\"" : "%s", timefmt_rfc3339(text, p->value));
+    else
+        buf_put_i64(c->out, p->value);
+    buf_put_str(c->out, json ? "" : "\n");
+}
+
 int http_call_decode(struct http_call *c)
 {
     uint64_t id;
-    struct layout_parts parts;
-    char time[TIMEFMT_MAX];
+    struct generator_part part[GENERATOR_PARTS];
     bool json = wants_json(c);
-    int status = http_call_admit(c);
+    int n = 0, status = http_call_admit(c);
     if (status != 200)
         return status;
-    if (!dec_u64(c->arg, &id) || !layout_decompose(id, &parts))
+    const struct generator *g = dec_u64(c->arg, &id) ? c->serve->issuer.generators : NULL;
+    for (; g; g = g->after)
+        if (g->kind->decode && (n = g->kind->decode(g, id, part)))
+            break;
+    if (n == 0)
         return http_call_fail(c, 400, "an ID from 0 to 9223372036854775807", c->arg);
-    if (!c->serve->issuer.started) /* no pool, no epoch */
-        return http_call_refuse(c, ISSUE_LOADING);
-    int64_t unix_ms = c->serve->issuer.gen.epoch_ms + parts.time;
+    if (n < 0)
+        return http_call_refuse(c, (struct refusal){g, g->kind->peek(g, c->turn->wall_ms)});
     c->type = json ? HTTP_TYPE_JSON : c->type;
-    buf_printf(c->out,
-               json ? "{\"id\":\"%llu\",\"time\":\"%s\",\"unix_ms\":%lld,\"worker\":%u,"
-                      "\"sequence\":%u}\n"
-                    : "id=%llu\ntime=%s\nunix_ms=%lld\nworker=%u\nsequence=%u\n",
-               (unsigned long long)id, timefmt_rfc3339(time, unix_ms), (long long)unix_ms,
-               parts.worker, parts.sequence);
+    buf_printf(c->out, json ? "{\"id\":\"%llu\"" : "id=%llu\n", (unsigned long long)id);
+    for (int i = 0; i < n; i++)
+        put_part(c, &part[i], json);
+    buf_put_str(c->out, json ? "}\n" : "");
     return 200;
 }

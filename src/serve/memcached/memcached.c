@@ -12,6 +12,7 @@
 #include "net/upstream/upstream.h"
 #include "wire/memcached_meta.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,24 +38,24 @@ struct names_entry *mcd_id_of(const struct mcd_call *c, struct span key)
     return access_may(s, &c->s->access, key) ? names_find(&s->issuer.names, key) : NULL;
 }
 
-struct net_step mcd_fail(const struct mcd_call *c, enum issue_status why)
+struct net_step mcd_fail(const struct mcd_call *c)
 {
     if (!c->req->noreply)
-        mc_put_server_error(c->out, span_str(issuer_refusal(&c->m->serve->issuer, why)));
+        mc_put_server_error(c->out, span_str(refusal_text(c->m->serve->issuer.refused)));
     return mcd_done(c, SERVE_FAILED);
 }
 
-bool mcd_delta_fits(const struct memcached *m, uint64_t n)
+bool mcd_delta_fits(const struct memcached *m, const struct names_entry *name, uint64_t n)
 {
-    return n >= 1 && n <= issuer_run(&m->serve->issuer);
+    return n >= 1 && n <= issuer_run(&m->serve->issuer, name);
 }
 
-struct net_step mcd_bad_delta(const struct mcd_call *c)
+struct net_step mcd_bad_delta(const struct mcd_call *c, const struct names_entry *name)
 {
     char text[96];
     (void)snprintf(text, sizeof text,
                    "CLIENT_ERROR invalid numeric delta argument: expected 1 to %u\r\n",
-                   issuer_run(&c->m->serve->issuer));
+                   issuer_run(&c->m->serve->issuer, name));
     return mcd_answer(c, span_str(text), SERVE_INVALID);
 }
 
@@ -69,10 +70,9 @@ static enum issue_status get_one(struct mcd_call *c, struct span key, bool *hit,
     struct names_entry *name = mcd_id_of(c, key);
     if (!name)
         return ISSUE_OK;
-    enum issue_status r = issuer_next(&c->m->serve->issuer, c->turn, 1, &id, step);
+    enum issue_status r = issuer_next(&c->m->serve->issuer, name, c->turn, &id, step);
     if (r == ISSUE_OK) {
         mc_put_value(c->out, key, id, c->req->with_cas);
-        name->issued++;
         c->name = name;
         *hit = true;
     }
@@ -100,7 +100,7 @@ static struct net_step get(struct mcd_call *c)
         }
         if (r != ISSUE_OK) {
             c->s->done = 0;
-            return mcd_fail(c, r);
+            return mcd_fail(c);
         }
     }
     c->s->done = 0;
@@ -123,27 +123,15 @@ get_recent(struct memcached *m, struct recent_request *q, struct net_turn *turn,
 {
     uint64_t id;
     size_t start = out->n;
-    if (!issuer_more(&m->serve->issuer, turn, 1, &id))
+    if (!issuer_more(q->name, turn, &id))
         return false;
     if (!recent_put(q, id, out)) {
         mc_put_value(out, q->key, id, false);
         mc_put_end(out);
         recent_keep(q, id, out, start, sizeof "\r\nEND\r\n" - 1);
     }
-    q->name->issued++;
     serve_count(m->serve, SERVE_MEMCACHED, MC_GET, SERVE_OK);
     return true;
-}
-
-enum issue_status mcd_issue(struct memcached *m, struct names_entry *name, struct net_turn *turn,
-                            uint64_t n, uint64_t *last, struct net_step *step)
-{
-    uint64_t first = 0;
-    enum issue_status r = issuer_next(&m->serve->issuer, turn, (uint32_t)n, &first, step);
-    if (r == ISSUE_OK)
-        name->issued += n;
-    *last = first + n - 1;
-    return r;
 }
 
 static struct net_step incr(struct mcd_call *c)
@@ -153,13 +141,14 @@ static struct net_step incr(struct mcd_call *c)
     struct names_entry *name = mcd_id_of(c, c->req->key);
     if (!name)
         return mcd_answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
-    if (!mcd_delta_fits(c->m, c->req->delta))
-        return mcd_bad_delta(c);
-    enum issue_status r = mcd_issue(c->m, name, c->turn, c->req->delta, &last, &step);
+    if (!mcd_delta_fits(c->m, name, c->req->delta))
+        return mcd_bad_delta(c, name);
+    enum issue_status r =
+        issuer_row(&c->m->serve->issuer, name, c->turn, (uint32_t)c->req->delta, &last, &step);
     if (r == ISSUE_PARK)
         return step;
     if (r != ISSUE_OK)
-        return mcd_fail(c, r);
+        return mcd_fail(c);
     if (!c->req->noreply)
         mc_put_number(c->out, last);
     return mcd_done(c, SERVE_OK);
@@ -509,6 +498,8 @@ static unsigned speaks(const void *session)
     bool binary = s->state == MCD_BINARY || s->state >= MCD_BINARY_THROUGH;
     return binary ? UPSTREAM_BINARY : UPSTREAM_TEXT;
 }
+
+static_assert(MC_VERB_COUNT <= SERVE_COMMANDS, "every verb is counted apart");
 
 static const char *command_label(unsigned index)
 {

@@ -86,11 +86,11 @@ typedef struct net_step mcd_handler(struct mcd_call *); /* of functions, not of 
 /* The ends of a call: counted as r, answered with text or the refusal of an ID. */
 struct net_step mcd_done(const struct mcd_call *c, enum serve_result r);
 struct net_step mcd_answer(const struct mcd_call *c, struct span text, enum serve_result r);
-struct net_step mcd_fail(const struct mcd_call *c, enum issue_status why);
+struct net_step mcd_fail(const struct mcd_call *c);
 
 /* Whether so many IDs can be asked for at once; else mcd_bad_delta is the answer in text. */
-bool mcd_delta_fits(const struct memcached *m, uint64_t n);
-struct net_step mcd_bad_delta(const struct mcd_call *c);
+bool mcd_delta_fits(const struct memcached *m, const struct names_entry *name, uint64_t n);
+struct net_step mcd_bad_delta(const struct mcd_call *c, const struct names_entry *name);
 
 /* NULL: key is no ID. */
 struct names_entry *mcd_id_of(const struct mcd_call *c, struct span key);
@@ -104,10 +104,6 @@ struct net_step mcd_begin_swallow(struct mcd_call *c, struct span text, enum ser
 
 mcd_handler mcd_meta_get, mcd_meta_arithmetic, mcd_meta_noop, mcd_meta_debug, mcd_meta_set,
     mcd_meta_delete;
-
-/* n IDs, the last of which is *last: for a command that answers with one number. */
-enum issue_status mcd_issue(struct memcached *m, struct names_entry *name, struct net_turn *turn,
-                            uint64_t n, uint64_t *last, struct net_step *step);
 
 /* One request, or a piece of a value to be passed over, of a connection that speaks binary. */
 struct net_step mcd_serve_binary(struct memcached *m, struct mcd_session *s, struct span in,

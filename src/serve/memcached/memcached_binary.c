@@ -43,9 +43,9 @@ static struct net_step error(const struct call *c, enum mcb_status status, enum 
 }
 
 /* Temporary, so that no client gives the server up for it. */
-static struct net_step fail(const struct call *c, enum issue_status why)
+static struct net_step fail(const struct call *c)
 {
-    struct span text = span_str(issuer_refusal(&c->m->serve->issuer, why));
+    struct span text = span_str(refusal_text(c->m->serve->issuer.refused));
     mcb_put(c->out, c->req, MCB_TEMPORARY, NONE, text, 0);
     return done(c, SERVE_FAILED);
 }
@@ -63,11 +63,11 @@ static struct net_step get(struct call *c)
         return done(c, SERVE_MISS);
     if (!name)
         return error(c, MCB_NOT_FOUND, SERVE_MISS);
-    enum issue_status r = mcd_issue(c->m, name, c->turn, 1, &id, &step);
+    enum issue_status r = issuer_next(&c->m->serve->issuer, name, c->turn, &id, &step);
     if (r == ISSUE_PARK)
         return step;
     if (r != ISSUE_OK)
-        return fail(c, r);
+        return fail(c);
     mcb_put_item(c->out, c->req, span_of(digits, dec_put_u64(digits, id)), id);
     return done(c, SERVE_OK);
 }
@@ -94,13 +94,14 @@ static struct net_step incr(struct call *c)
     struct names_entry *name = id_of(c);
     if (!name)
         return missing(c);
-    if (!mcd_delta_fits(c->m, n))
+    if (!mcd_delta_fits(c->m, name, n))
         return error(c, MCB_INVALID, SERVE_INVALID);
-    enum issue_status r = mcd_issue(c->m, name, c->turn, n, &last, &step);
+    enum issue_status r =
+        issuer_row(&c->m->serve->issuer, name, c->turn, (uint32_t)n, &last, &step);
     if (r == ISSUE_PARK)
         return step;
     if (r != ISSUE_OK)
-        return fail(c, r);
+        return fail(c);
     if (!c->req->quiet)
         mcb_put_number(c->out, c->req, last, last);
     return done(c, SERVE_OK);

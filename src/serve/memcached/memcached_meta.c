@@ -20,10 +20,11 @@ static struct names_entry *id_of(const struct mcd_call *c)
 }
 
 /* How long an ID is now, for whoever asks without having one. */
-static size_t id_digits(const struct mcd_call *c, char digits[DEC_U64_MAX])
+static size_t id_digits(const struct mcd_call *c, const struct names_entry *name,
+                        char digits[DEC_U64_MAX])
 {
-    int64_t ms = c->turn->wall_ms - c->m->serve->issuer.gen.epoch_ms;
-    return dec_put_u64(digits, layout_compose(ms > 0 ? ms : 0, 0, 0));
+    const struct generator *g = name->generator;
+    return dec_put_u64(digits, g->kind->example(g, c->turn->wall_ms));
 }
 
 static struct net_step put_id(struct mcd_call *c, uint64_t id)
@@ -47,14 +48,14 @@ struct net_step mcd_meta_get(struct mcd_call *c)
     }
     if (!c->req->meta.value) {
         char digits[DEC_U64_MAX];
-        struct mc_item item = {span_of(digits, id_digits(c, digits)), 0};
+        struct mc_item item = {span_of(digits, id_digits(c, name, digits)), 0};
         mc_put_meta(c->out, c->req, SPAN("HD"), &item);
         return mcd_done(c, SERVE_OK);
     }
-    enum issue_status r = mcd_issue(c->m, name, c->turn, 1, &id, &step);
+    enum issue_status r = issuer_next(&c->m->serve->issuer, name, c->turn, &id, &step);
     if (r == ISSUE_PARK)
         return step;
-    return r == ISSUE_OK ? put_id(c, id) : mcd_fail(c, r);
+    return r == ISSUE_OK ? put_id(c, id) : mcd_fail(c);
 }
 
 static struct net_step missing(struct mcd_call *c, struct span status)
@@ -73,13 +74,14 @@ struct net_step mcd_meta_arithmetic(struct mcd_call *c)
         return missing(c, c->req->meta.create ? SPAN("NS") : SPAN("NF"));
     if (c->req->meta.mode == 'D' || c->req->meta.mode == '-')
         return mcd_answer(c, MCD_ONLY_UP, SERVE_REFUSED);
-    if (!mcd_delta_fits(c->m, n))
-        return mcd_bad_delta(c);
-    enum issue_status r = mcd_issue(c->m, name, c->turn, n, &last, &step);
+    if (!mcd_delta_fits(c->m, name, n))
+        return mcd_bad_delta(c, name);
+    enum issue_status r =
+        issuer_row(&c->m->serve->issuer, name, c->turn, (uint32_t)n, &last, &step);
     if (r == ISSUE_PARK)
         return step;
     if (r != ISSUE_OK)
-        return mcd_fail(c, r);
+        return mcd_fail(c);
     return c->req->meta.quiet ? mcd_done(c, SERVE_OK) : put_id(c, last);
 }
 

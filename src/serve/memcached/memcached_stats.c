@@ -114,32 +114,63 @@ static void put_traffic(const struct rows *r)
     put_u64(r, "evictions", 0);
 }
 
-static void put_workers(const struct rows *r, const struct snowflake *g)
+static void put_workers(const struct rows *r, const struct generator *list)
 {
-    for (unsigned i = 0; i < g->nmembers; i++) {
+    struct generator_worker w;
+    for (unsigned i = 0; generators_worker(list, i, &w); i++) {
         char name[40], ceiling[TIMEFMT_MAX];
         struct buf b;
         buf_init(&b, name, sizeof name);
-        buf_printf(&b, "sidflake_worker_%u_%s", i, i < g->nactive ? "active" : "spare");
-        put_number(r, buf_span(&b), g->member[i].worker);
+        buf_printf(&b, "sidflake_worker_%u_%s", i, w.active ? "active" : "spare");
+        put_number(r, buf_span(&b), w.worker);
         b.n = 0;
         buf_printf(&b, "sidflake_worker_%u_ceiling", i);
-        put(r, buf_span(&b), span_str(timefmt_rfc3339(ceiling, g->member[i].hi)));
+        put(r, buf_span(&b), span_str(timefmt_rfc3339(ceiling, w.hi_ms)));
     }
+}
+
+/* A row: the figure's name, behind that of its generator if it has one. */
+static void put_figure(const struct rows *r, const struct generator *g,
+                       const struct generator_figure *f)
+{
+    char name[NAMES_LENGTH_MAX + 64];
+    struct buf b;
+    int64_t v = f->value(g, clock_wall_ms(r->m->serve->clock));
+    if (v == GENERATOR_UNKNOWN)
+        return;
+    buf_init(&b, name, sizeof name);
+    buf_printf(&b, "%s%s%s", g->label ? g->label : "", g->label ? ":" : "", f->stat);
+    char digits[DEC_U64_MAX + 1];
+    struct buf d;
+    buf_init(&d, digits, sizeof digits);
+    buf_put_i64(&d, v);
+    put(r, buf_span(&b), buf_span(&d));
+}
+
+/* Of the kinds of this section; NULL: of those without one. */
+static void put_figures(const struct rows *r, const char *section)
+{
+    for (const struct generator *g = r->m->serve->issuer.generators; g; g = g->after)
+        for (unsigned i = 0; g->kind->section == section && i < g->kind->nfigures; i++)
+            if (g->kind->figures[i].stat)
+                put_figure(r, g, &g->kind->figures[i]);
 }
 
 static void put_sidflake(const struct rows *r)
 {
     const struct serve *s = r->m->serve;
-    const struct snowflake *g = &s->issuer.gen;
+    const struct generator *list = s->issuer.generators;
+    struct generator_counts sum;
+    generators_count(list, &sum);
     put_str(r, "sidflake_version", SIDFLAKE_VERSION);
-    put_u64(r, "sidflake_ready", issuer_ready(&s->issuer, clock_wall_ms(s->clock)) == ISSUE_OK);
-    put_u64(r, "sidflake_ids_issued", g->stats.issued);
-    put_u64(r, "sidflake_rotations", g->stats.rotations);
-    put_u64(r, "sidflake_clock_rollbacks", g->stats.rollbacks);
-    put_u64(r, "sidflake_sequence_exhausted", g->stats.exhausted);
+    put_u64(r, "sidflake_ready", !issuer_ready(&s->issuer, clock_wall_ms(s->clock)).by);
+    put_u64(r, "sidflake_ids_issued", sum.issued);
+    put_u64(r, "sidflake_rotations", sum.rotations);
+    put_u64(r, "sidflake_clock_rollbacks", sum.rollbacks);
+    put_u64(r, "sidflake_sequence_exhausted", sum.exhausted);
     put_u64(r, "sidflake_workers_held", s->facts.held);
-    put_workers(r, g);
+    put_workers(r, list);
+    put_figures(r, NULL);
     put_str(r, "sidflake_coordinator", s->facts.coordinator);
     put_u64(r, "sidflake_coordinator_up", s->facts.serves);
     put_str(r, "sidflake_pool", s->facts.pool);
@@ -240,6 +271,12 @@ static bool put_table(const struct rows *r, struct span words)
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         if (is_form(words, tables[i].form)) {
             tables[i].put(r);
+            return true;
+        }
+    }
+    for (const struct generator *g = r->m->serve->issuer.generators; g; g = g->after) {
+        if (g->kind->section && is_form(words, g->kind->section)) {
+            put_figures(r, g->kind->section);
             return true;
         }
     }

@@ -195,7 +195,7 @@ static enum issue_status draw(struct mcd_call *c, struct mcd_merge *m, struct ne
             return ISSUE_OK;
         struct names_entry *name = mcd_id_of(c, key);
         enum issue_status r =
-            name ? mcd_issue(c->m, name, c->turn, 1, &m->id[m->n], step) : ISSUE_OK;
+            name ? issuer_next(&c->m->serve->issuer, name, c->turn, &m->id[m->n], step) : ISSUE_OK;
         if (r != ISSUE_OK)
             return r;
         m->n += name != NULL;
@@ -232,7 +232,7 @@ static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
         return step;
     m->sent = true;
     if (r != ISSUE_OK)
-        return mcd_fail(c, r);
+        return mcd_fail(c);
     m->left = span_of(m->keys, rest.n);
     upstream_send(c->turn, span_of(head.p, head.n - 1)); /* up to a space */
     while (mc_next_key(&rest, &key)) {

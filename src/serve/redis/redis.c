@@ -336,13 +336,12 @@ static bool get_recent(struct rds_service *svc, struct recent_request *q, struct
 {
     uint64_t id;
     size_t start = out->n;
-    if (!issuer_more(&svc->serve->issuer, turn, 1, &id))
+    if (!issuer_more(q->name, turn, &id))
         return false;
     if (!recent_put(q, id, out)) {
         resp_put_bulk_u64(out, id);
         recent_keep(q, id, out, start, sizeof "\r\n" - 1);
     }
-    q->name->issued++;
     serve_count(svc->serve, SERVE_REDIS, RESP_GET - 1, SERVE_OK);
     return true;
 }

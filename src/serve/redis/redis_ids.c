@@ -8,13 +8,11 @@
 
 enum serve_result rds_not_issued(struct rds_call *c, enum issue_status s)
 {
-    static const char *const prefix[] = {[ISSUE_LOADING] = "LOADING",
-                                         [ISSUE_STALLED] = "TRYAGAIN",
-                                         [ISSUE_CEILING] = "ERR",
-                                         [ISSUE_EPOCH] = "ERR"};
+    static const char *const prefix[] = {
+        [ISSUE_LOADING] = "LOADING", [ISSUE_AGAIN] = "TRYAGAIN", [ISSUE_NEVER] = "ERR"};
     if (s == ISSUE_PARK)
         return RDS_PARKED;
-    return rds_fail(c, SERVE_FAILED, "%s %s", prefix[s], issuer_refusal(rds_issuer(c), s));
+    return rds_fail(c, SERVE_FAILED, "%s %s", prefix[s], refusal_text(rds_issuer(c)->refused));
 }
 
 enum serve_result rds_get(struct rds_call *c)
@@ -25,10 +23,9 @@ enum serve_result rds_get(struct rds_call *c)
         resp_put_null(c->out, c->ses->proto);
         return SERVE_MISS;
     }
-    enum issue_status s = issuer_next(rds_issuer(c), c->turn, 1, &id, &c->step);
+    enum issue_status s = issuer_next(rds_issuer(c), name, c->turn, &id, &c->step);
     if (s != ISSUE_OK)
         return rds_not_issued(c, s);
-    name->issued++;
     if (c->cmd->verb == RESP_GET)
         c->name = name;
     resp_put_bulk_u64(c->out, id);
@@ -71,10 +68,9 @@ enum serve_result rds_mget(struct rds_call *c)
             continue;
         struct names_entry *name = rds_name(c, key);
         if (name) {
-            enum issue_status s = issuer_next(rds_issuer(c), c->turn, 1, &id, &c->step);
+            enum issue_status s = issuer_next(rds_issuer(c), name, c->turn, &id, &c->step);
             if (s != ISSUE_OK)
                 return rds_not_issued(c, s);
-            name->issued++;
             resp_put_bulk_u64(c->out, id);
             r = SERVE_OK;
         } else {
@@ -134,16 +130,14 @@ static enum serve_result pop_many(struct rds_call *c, struct names_entry *name, 
     else if (c->out->n == c->start)
         resp_put_array(c->out, n);
     while (ses->done < n) {
-        uint64_t first;
-        uint32_t got;
+        struct generator_run run;
         enum issue_status s =
-            issuer_some(rds_issuer(c), c->turn, n - ses->done, &first, &got, &c->step);
+            issuer_some(rds_issuer(c), name, c->turn, n - ses->done, &run, &c->step);
         if (s != ISSUE_OK)
             return rds_not_issued(c, s);
-        for (uint32_t i = 0; i < got; i++)
-            resp_put_bulk_u64(c->out, first + i);
-        name->issued += got;
-        ses->done += got;
+        for (uint32_t i = 0; i < run.n; i++)
+            resp_put_bulk_u64(c->out, generator_run_at(&run, i));
+        ses->done += run.n;
     }
     return SERVE_OK;
 }
@@ -172,18 +166,17 @@ enum serve_result rds_incr(struct rds_call *c)
 {
     struct span key = c->req->argv[1];
     int64_t n = 1;
-    uint64_t first;
+    uint64_t last;
     if (c->req->argc > 2 && !rds_integer(c, c->req->argv[2], &n))
         return SERVE_INVALID;
     struct names_entry *name = rds_name(c, key);
     if (!name)
         return rds_refuse_write(c, key);
-    if (n < 1 || n > issuer_run(rds_issuer(c)))
+    if (n < 1 || n > issuer_run(rds_issuer(c), name))
         return rds_fail(c, SERVE_INVALID, "ERR value is not an integer or out of range");
-    enum issue_status s = issuer_next(rds_issuer(c), c->turn, (uint32_t)n, &first, &c->step);
+    enum issue_status s = issuer_row(rds_issuer(c), name, c->turn, (uint32_t)n, &last, &c->step);
     if (s != ISSUE_OK)
         return rds_not_issued(c, s);
-    name->issued += (uint64_t)n;
-    resp_put_integer(c->out, (int64_t)(first + (uint64_t)n - 1));
+    resp_put_integer(c->out, (int64_t)last);
     return SERVE_OK;
 }

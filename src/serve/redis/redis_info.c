@@ -66,7 +66,7 @@ static void memory(struct rds_call *c, struct buf *b)
 /* Clients wait, and ask again after loading_eta_seconds, rather than give up. */
 static void persistence(struct rds_call *c, struct buf *b)
 {
-    bool loading = !rds_issuer(c)->granted;
+    bool loading = !c->svc->serve->facts.granted;
     buf_printf(b,
                "loading:%d\r\n%sasync_loading:0\r\nrdb_changes_since_last_save:0\r\n"
                "rdb_bgsave_in_progress:0\r\nrdb_last_bgsave_status:ok\r\naof_enabled:0\r\n"
@@ -77,6 +77,8 @@ static void persistence(struct rds_call *c, struct buf *b)
 static void stats(struct rds_call *c, struct buf *b)
 {
     const struct serve *s = c->svc->serve;
+    struct generator_counts sum;
+    generators_count(s->issuer.generators, &sum);
     buf_printf(b,
                "total_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
                "total_net_input_bytes:%llu\r\ntotal_net_output_bytes:%llu\r\n"
@@ -85,7 +87,7 @@ static void stats(struct rds_call *c, struct buf *b)
                "pubsub_patterns:0\r\nlatest_fork_usec:0\r\ntotal_error_replies:%llu\r\n",
                ull(c->svc->net.accepted), ull(requests(s, SERVE_RESULTS)),
                ull(c->svc->net.bytes_in), ull(c->svc->net.bytes_out), ull(c->svc->net.refused),
-               ull(s->issuer.gen.stats.issued), ull(requests(s, SERVE_MISS)),
+               ull(sum.issued), ull(requests(s, SERVE_MISS)),
                ull(requests(s, SERVE_REFUSED) + requests(s, SERVE_INVALID) +
                    requests(s, SERVE_FAILED) + requests(s, SERVE_AWAY)));
 }
@@ -122,30 +124,59 @@ static void keyspace(struct rds_call *c, struct buf *b)
         buf_printf(b, "db0:keys=%zu,expires=0,avg_ttl=0\r\n", n);
 }
 
-static void put_workers(const struct snowflake *gen, struct buf *b)
+static void put_workers(const struct generator *list, struct buf *b)
 {
-    for (unsigned i = 0; i < gen->nmembers; i++)
-        buf_printf(b, "worker%u:id=%u,active=%d,last_ms=%lld,ceiling_ms=%lld\r\n", i,
-                   gen->member[i].worker, i < gen->nactive, (long long)gen->member[i].last,
-                   (long long)gen->member[i].hi);
+    struct generator_worker w;
+    unsigned held = 0, active = 0;
+    for (; generators_worker(list, held, &w); held++)
+        active += w.active;
+    buf_printf(b, "workers_held:%u\r\nworkers_active:%u\r\nceiling_ms:%lld\r\n", held, active,
+               (long long)generators_ceiling(list));
+    for (unsigned i = 0; generators_worker(list, i, &w); i++)
+        buf_printf(b, "worker%u:id=%u,active=%d,last_ms=%lld,ceiling_ms=%lld\r\n", i, w.worker,
+                   w.active, (long long)w.last_ms, (long long)w.hi_ms);
+}
+
+/* Rows of what has no label; else one row: label:figure=value,figure=value. */
+static void put_figures(struct rds_call *c, const struct generator *g, struct buf *b)
+{
+    const char *before = g->label ? ":" : "";
+    buf_put_str(b, g->label ? g->label : "");
+    for (unsigned i = 0; i < g->kind->nfigures; i++) {
+        const struct generator_figure *f = &g->kind->figures[i];
+        int64_t v = f->info ? f->value(g, c->turn->wall_ms) : GENERATOR_UNKNOWN;
+        if (v == GENERATOR_UNKNOWN)
+            continue;
+        buf_printf(b, g->label ? "%s%s=%lld" : "%s%s:%lld\r\n", before, f->info, (long long)v);
+        before = g->label ? "," : "";
+    }
+    buf_put_str(b, g->label ? "\r\n" : "");
+}
+
+/* Of the kinds of this section; NULL: of those without one. */
+static void put_section(struct rds_call *c, const char *section, struct buf *b)
+{
+    for (const struct generator *g = rds_issuer(c)->generators; g; g = g->after)
+        if (g->kind->section == section)
+            put_figures(c, g, b);
 }
 
 static void sidflake(struct rds_call *c, struct buf *b)
 {
     const struct serve_facts *f = &c->svc->serve->facts;
     const struct issuer *issuer = rds_issuer(c);
-    enum issue_status ready = issuer_ready(issuer, c->turn->wall_ms);
+    const struct names *names = &issuer->names;
+    struct refusal ready = issuer_ready(issuer, c->turn->wall_ms);
+    struct generator_counts sum;
+    generators_count(issuer->generators, &sum);
     buf_printf(b,
                "sidflake_version:%s\r\nsidflake_ready:%d\r\nsidflake_ready_reason:%s\r\nids_issued:"
                "%llu\r\n"
-               "id_prefix:%s\r\nid_batch_max:%lu\r\nepoch_ms:%lld\r\nworkers_held:%u\r\n"
-               "workers_active:%u\r\nceiling_ms:%lld\r\n",
-               SIDFLAKE_VERSION, ready == ISSUE_OK,
-               ready == ISSUE_OK ? "" : issuer_refusal(issuer, ready),
-               ull(issuer->gen.stats.issued), issuer->names.prefix ? issuer->names.prefix : "",
-               (unsigned long)issuer->batch, (long long)issuer->gen.epoch_ms, issuer->gen.nmembers,
-               issuer->gen.nactive, (long long)snowflake_ceiling(&issuer->gen));
-    put_workers(&issuer->gen, b);
+               "id_prefix:%s\r\nid_batch_max:%lu\r\n",
+               SIDFLAKE_VERSION, !ready.by, refusal_text(ready), ull(sum.issued),
+               names->n > 0 ? names->prefix[0].text : "", (unsigned long)issuer->batch);
+    put_section(c, NULL, b);
+    put_workers(issuer->generators, b);
     buf_printf(b,
                "coordinator:%s\r\ncoordinator_state:%s\r\npool:%s\r\npool_identity:%s\r\n"
                "pool_era:%llu\r\npool_free:%llu\r\nrotations:%llu\r\nclock_rollbacks:%llu\r\n",
@@ -153,8 +184,8 @@ static void sidflake(struct rds_call *c, struct buf *b)
                f->up         ? "up"
                : f->answered ? "down"
                              : "never reached",
-               f->pool, f->identity, ull(f->era), ull(f->pool_free),
-               ull(issuer->gen.stats.rotations), ull(issuer->gen.stats.rollbacks));
+               f->pool, f->identity, ull(f->era), ull(f->pool_free), ull(sum.rotations),
+               ull(sum.rollbacks));
 }
 
 static const struct {
@@ -190,6 +221,14 @@ enum serve_result rds_info(struct rds_call *c)
             continue;
         buf_printf(&b, "%s# %s\r\n", b.n > 0 ? "\r\n" : "", sections[i].name);
         sections[i].put(c, &b);
+    }
+    const struct generator *list = rds_issuer(c)->generators;
+    for (const struct generator *g = list; g; g = g->after) {
+        const char *name = g->kind->section;
+        if (!name || !generators_first(list, g) || !wanted(c, name))
+            continue;
+        buf_printf(&b, "%s# %s\r\n", b.n > 0 ? "\r\n" : "", name);
+        put_section(c, name, &b);
     }
     if (b.failed)
         return rds_fail(c, SERVE_FAILED, "ERR INFO is too long: expected at most %d bytes",

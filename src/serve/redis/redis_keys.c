@@ -54,11 +54,12 @@ struct key {
 
 static struct span key_of(const struct rds_call *c, size_t i, struct key *k)
 {
-    const struct names *names = &rds_issuer(c)->names;
+    const struct names_prefix *prefix;
+    const struct names_entry *entry = names_at(&rds_issuer(c)->names, i, &prefix);
     struct buf b;
     buf_init(&b, k->mem, sizeof k->mem);
-    buf_put(&b, names->prefix, names->prefix_length);
-    buf_put(&b, names->entry[i].text, names->entry[i].length);
+    buf_put(&b, prefix->text, prefix->length);
+    buf_put(&b, entry->text, entry->length);
     k->s = buf_span(&b);
     return k->s;
 }

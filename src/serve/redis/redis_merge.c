@@ -79,10 +79,9 @@ static enum serve_result draw(struct rds_call *c, struct rds_merge *m)
         struct names_entry *name = i < m->seen ? NULL : rds_name(c, key);
         if (name) {
             enum issue_status s =
-                issuer_next(rds_issuer(c), c->turn, 1, &m->item[m->n].id, &c->step);
+                issuer_next(rds_issuer(c), name, c->turn, &m->item[m->n].id, &c->step);
             if (s != ISSUE_OK)
                 return rds_not_issued(c, s);
-            name->issued++;
             m->item[m->n].before = i - m->n;
             m->n++;
         }

@@ -4,7 +4,6 @@
 #include "base/timefmt.h"
 #include "net/upstream/upstream.h"
 
-#define LIFETIME_LOW_MS   (INT64_C(180) * 86400000)
 #define HOUR_US           HISTORY_SPAN_US
 #define MINUTES_US(n)     (INT64_C(60000000) * (n))
 #define ROTATIONS_MANY    3  /* an hour */
@@ -14,27 +13,38 @@
 #define POOL_SHARE        10
 #define CONNECTIONS_SHARE 10
 
-const struct health_check health_checks[HEALTH_CHECKS] = {
-    {"loop", ISSUE_OK},       {"workerId", ISSUE_LOADING}, {"clock", ISSUE_STALLED},
-    {"lease", ISSUE_CEILING}, {"epoch", ISSUE_EPOCH},
-};
-
 static int64_t skew_of(const struct serve_facts *f)
 {
     return f->skew_ms < 0 ? -f->skew_ms : f->skew_ms;
 }
 
-bool health_check_fails(const struct serve *s, size_t check, enum issue_status ready)
+/* Whether a refusal that is not called the clock's comes of it: a claim is refused for it, or the
+ * kind says so. */
+static bool clock_is_why(const struct serve *s, struct refusal r)
 {
     const struct serve_facts *f = &s->facts;
-    enum issue_status refusal = health_checks[check].refusal;
-    const struct issuer *i = &s->issuer;
-    bool refused =
-        ready == ISSUE_LOADING && f->answered && f->max_skew_ms > 0 && skew_of(f) > f->max_skew_ms;
-    bool ahead = ready == ISSUE_CEILING && i->ahead_ms > 0;
-    bool early = ready == ISSUE_EPOCH && clock_wall_ms(s->clock) < i->gen.epoch_ms;
-    bool clock = refusal == ISSUE_STALLED && (refused || ahead || early);
-    return ready != ISSUE_OK && (refusal == ready || clock);
+    const struct generator_kind *kind = r.by->kind;
+    bool claim_refused = refusal_status(r) == ISSUE_LOADING && f->answered && f->max_skew_ms > 0 &&
+                         skew_of(f) > f->max_skew_ms;
+    return claim_refused ||
+           (kind->clock_is_wrong && kind->clock_is_wrong(r.by, r.cause, clock_wall_ms(s->clock)));
+}
+
+bool health_check(const struct serve *s, size_t i, struct refusal ready, struct health_check *out)
+{
+    *out = (struct health_check){.name = "loop"};
+    for (const struct generator *g = s->issuer.generators; i > 0 && g; g = g->after) {
+        const struct generator_cause *c = g->kind->causes;
+        for (unsigned n = 0; n < g->kind->ncauses; n++) {
+            if (!c[n].check || --i > 0)
+                continue;
+            out->name = c[n].check;
+            out->fails =
+                ready.by == g && (ready.cause == n || (c[n].of_clock && clock_is_why(s, ready)));
+            return true;
+        }
+    }
+    return i == 0;
 }
 
 #define UPSTREAM_OPTION(id, name) "upstream." #name,
@@ -77,16 +87,16 @@ static void end(struct judge *j)
 
 static void not_ready(struct judge *j)
 {
-    if (j->h->ready == ISSUE_OK)
+    if (!j->h->ready.by)
         return;
-    buf_put_str(begin(j, HEALTH_FAIL, "ids"), issuer_refusal(&j->s->issuer, j->h->ready));
+    buf_put_str(begin(j, HEALTH_FAIL, "ids"), refusal_text(j->h->ready));
     end(j);
 }
 
 static void until(struct judge *j, struct buf *b)
 {
     char at[TIMEFMT_MAX];
-    int64_t until_ms = issuer_until(&j->s->issuer);
+    int64_t until_ms = generators_until(j->s->issuer.generators);
     if (until_ms <= j->now_ms)
         return;
     BUF_PUT_LIT(b, "; IDs can be had until ");
@@ -95,13 +105,19 @@ static void until(struct judge *j, struct buf *b)
     human_put_duration(b, until_ms - j->now_ms);
 }
 
+/* What only a grant could end. */
+static bool lacks_grant(struct refusal r)
+{
+    const struct generator_cause *c = r.by ? &r.by->kind->causes[r.cause] : NULL;
+    return c && c->waits && !c->of_clock;
+}
+
 /* One line on the coordinator: away, or there and refusing, or a spare has to wait. Where nothing
  * is held, or nothing that is still good, not_ready has said the same. */
 static void coordinator(struct judge *j)
 {
-    const char *why = j->s->issuer.why;
-    bool told = j->h->ready == ISSUE_LOADING || j->h->ready == ISSUE_CEILING;
-    if (told || (!why[0] && (j->f->up || !j->f->answered)))
+    const char *why = j->f->why;
+    if (lacks_grant(j->h->ready) || (!why[0] && (j->f->up || !j->f->answered)))
         return;
     struct buf *b = begin(j, HEALTH_WARN, "coordinator");
     buf_put_str(b, !j->f->up      ? "the coordinator is away"
@@ -178,19 +194,6 @@ static void pool(struct judge *j)
     end(j);
 }
 
-static void lifetime(struct judge *j)
-{
-    if (!j->s->issuer.started)
-        return;
-    int64_t left = layout_end_ms(j->s->issuer.gen.epoch_ms) - j->now_ms;
-    if (left >= LIFETIME_LOW_MS || left <= 0)
-        return;
-    struct buf *b = begin(j, HEALTH_WARN, "lifetime");
-    BUF_PUT_LIT(b, "the time field of IDs is used up in ");
-    human_put_duration(b, left);
-    end(j);
-}
-
 /* Those that the limit counts: a service with slots of its own takes none of these places. */
 static uint64_t shared_connections(const struct serve *s)
 {
@@ -231,7 +234,7 @@ static void state_page(struct judge *j)
     if (!j->f->page[0])
         return;
     struct buf *b = begin(j, HEALTH_WARN, "state_page");
-    buf_put_str(b, j->s->issuer.alone
+    buf_put_str(b, j->f->alone
                        ? "no state page: IDs are repeated if the clock steps back over a restart: "
                        : "no state page: a restart costs workerIds, and gives no IDs while the "
                          "coordinator is away: ");
@@ -314,10 +317,18 @@ static void add_up(const struct judge *j, struct sums *sum)
     sum->exhausted = length > 0 ? sum->exhausted * 1e6 / (double)length : 0;
 }
 
+static void put_prefixes(struct buf *b, const struct names *names)
+{
+    for (unsigned i = 0; i < names->n; i++) {
+        buf_put_str(b, i > 0 ? ", \"" : "\"");
+        buf_put_span(b, span_of(names->prefix[i].text, names->prefix[i].length));
+        buf_put_char(b, '"');
+    }
+}
+
 static void recent(struct judge *j)
 {
     struct sums sum;
-    const struct names *names = &j->s->issuer.names;
     add_up(j, &sum);
     if (sum.failed > 0) {
         human_put_count(begin(j, HEALTH_WARN, "requests"), (int64_t)sum.failed);
@@ -328,9 +339,8 @@ static void recent(struct judge *j)
     if (sum.missed >= MISSED_MANY && sum.missed > sum.issued) {
         human_put_count(begin(j, HEALTH_WARN, "misses"), (int64_t)sum.missed);
         BUF_PUT_LIT(&j->text, " reads in the last 5 minutes were of keys that are no IDs: those "
-                              "begin with \"");
-        buf_put_span(&j->text, span_of(names->prefix, names->prefix_length));
-        buf_put_char(&j->text, '"');
+                              "begin with ");
+        put_prefixes(&j->text, &j->s->issuer.names);
         end(j);
     }
     if (sum.rotations > ROTATIONS_MANY) {
@@ -348,17 +358,28 @@ static void recent(struct judge *j)
     }
 }
 
+/* What only the kinds know. */
+static void generators(struct judge *j)
+{
+    for (const struct generator *g = j->s->issuer.generators; g; g = g->after)
+        for (unsigned i = 0; i < g->kind->nwarnings && j->h->n < HEALTH_FINDINGS_MAX; i++) {
+            const struct generator_warning *w = &g->kind->warnings[i];
+            if (w->say(g, j->now_ms, begin(j, HEALTH_WARN, w->name)))
+                end(j);
+        }
+}
+
 void health_judge(const struct serve *s, int64_t now_ms, const struct history_sample *live,
                   struct health *h)
 {
     static void (*const judges[])(struct judge *) = {
-        not_ready, coordinator, reservation, spares,     trouble,   skew,   pool,
-        lifetime,  connections, risks,       state_page, upstreams, recent,
+        not_ready,   coordinator, reservation, spares,    trouble, skew,       pool,
+        connections, risks,       state_page,  upstreams, recent,  generators,
     };
-    const struct snowflake *g = &s->issuer.gen;
     struct judge j = {
         .s = s, .f = &s->facts, .now_ms = now_ms, .now_us = live->end_us, .live = live, .h = h};
-    j.left_ms = g->nactive > 0 ? snowflake_ceiling(g) - now_ms : 0;
+    int64_t ceiling = generators_ceiling(s->issuer.generators);
+    j.left_ms = ceiling > 0 ? ceiling - now_ms : 0;
     h->n = 0;
     h->ready = issuer_ready(&s->issuer, now_ms);
     for (size_t i = 0; i < sizeof judges / sizeof *judges; i++)

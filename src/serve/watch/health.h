@@ -13,18 +13,17 @@
 
 #include "serve/serve.h"
 
-/* What has to be well for an ID to be had, and the refusal that says it is not. */
+/* What has to be well for an ID to be had. */
 struct health_check {
-    const char *name;
-    enum issue_status refusal; /* ISSUE_OK: it always is, or nobody would answer */
+    const char *name; /* a literal */
+    bool fails;
 };
 
-#define HEALTH_CHECKS 5
-extern const struct health_check health_checks[HEALTH_CHECKS]; /* the first is liveness */
-
-/* ready: what issuer_ready says. The clock fails whenever it is the reason: a claim is refused for
- * it, it is ahead of all that is held, or before the epoch. */
-bool health_check_fails(const struct serve *s, size_t check, enum issue_status ready);
+/* Check number i: the first is liveness, which never fails, or nobody would answer; then those of
+ * the generators' kinds. ready: what issuer_ready says. The clock fails whenever it is the reason:
+ * a claim is refused for it, or the cause is one that comes of a wrong clock. false: there is none.
+ */
+bool health_check(const struct serve *s, size_t i, struct refusal ready, struct health_check *out);
 
 /* The name of what is found out about a server behind. */
 const char *health_upstream(enum serve_protocol p);
@@ -44,8 +43,8 @@ struct health_finding {
 };
 
 struct health {
-    enum health_state state; /* the worst of the findings */
-    enum issue_status ready;
+    enum health_state state;                            /* the worst of the findings */
+    struct refusal ready;                               /* by is NULL: it is */
     struct health_finding finding[HEALTH_FINDINGS_MAX]; /* the worst first */
     size_t n;
 };

@@ -21,7 +21,7 @@
 
 #define HISTORY_SPAN_US  INT64_C(3600000000)
 #define HISTORY_EVERY_US INT64_C(15000000)
-#define HISTORY_MAX      240 /* HISTORY_SPAN_US / HISTORY_EVERY_US */
+#define HISTORY_MAX      (HISTORY_SPAN_US / HISTORY_EVERY_US)
 
 /* Since start. */
 struct history_totals {

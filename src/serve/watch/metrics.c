@@ -24,14 +24,12 @@ enum number {
     CLOCK_WAIT_US,
     SKEW_MS,
     EXHAUSTED,
-    PEAK,
     UP,
     ANSWERS,
     DATA_LOSS,
     POOL_FREE,
     HORIZON_MS,
     FIRST_HORIZON_MS,
-    LIFETIME_MS,
     CPU_US,
     OPEN_FDS,
     MAX_FDS,
@@ -50,13 +48,14 @@ struct page {
     int64_t number[NUMBERS];
 };
 
-/* One of number, histogram and samples says what the samples are. */
+/* One of number, histogram, samples and figures says what the samples are. */
 struct row {
     struct exposition_family family;
     enum number number;
     unsigned decimals;              /* of number */
     size_t histogram;               /* offset in struct serve; never 0 */
     void (*samples)(struct page *); /* those with labels */
+    void (*figures)(struct page *); /* whole families, whatever they are */
 };
 
 /* ---- families with labels ---------------------------------------------------------------------
@@ -69,13 +68,30 @@ static void put_labelled(struct page *p, const char *key, struct span label, uin
     exposition_end(&p->e, (int64_t)v, 0);
 }
 
+static void put_name(struct page *p, const struct names_prefix *prefix, bool label,
+                     struct span name, uint64_t issued)
+{
+    exposition_begin(&p->e);
+    exposition_label(&p->e, "name", name);
+    if (label)
+        exposition_label(&p->e, "prefix", span_of(prefix->text, prefix->length));
+    exposition_end(&p->e, (int64_t)issued, 0);
+}
+
+static void issued_with(struct page *p, const struct names_prefix *n, bool label)
+{
+    for (size_t i = 0; i < n->count; i++)
+        put_name(p, n, label, span_of(n->entry[i].text, n->entry[i].length), n->entry[i].issued);
+    if (n->count == 0)
+        put_name(p, n, label, SPAN("other"), n->other.issued);
+}
+
+/* Under the prefix of IDs the name alone tells them apart. */
 static void ids_issued(struct page *p)
 {
     const struct names *n = &p->s->issuer.names;
-    for (size_t i = 0; i < n->count; i++)
-        put_labelled(p, "name", span_of(n->entry[i].text, n->entry[i].length), n->entry[i].issued);
-    if (n->count == 0)
-        put_labelled(p, "name", SPAN("other"), n->other.issued);
+    for (unsigned i = 0; i < n->n; i++)
+        issued_with(p, &n->prefix[i], i > 0);
 }
 
 static void requests_of(struct page *p, enum serve_protocol protocol, unsigned command,
@@ -206,25 +222,25 @@ static void upstream_errors(struct page *p)
 
 static void worker_id(struct page *p)
 {
-    const struct snowflake *g = &p->s->issuer.gen;
-    for (unsigned i = 0; i < g->nmembers; i++) {
+    struct generator_worker w;
+    for (unsigned i = 0; generators_worker(p->s->issuer.generators, i, &w); i++) {
         char slot[DEC_U64_MAX];
         size_t n = dec_put_u64(slot, i);
-        put_labelled(p, "slot", span_of(slot, n), g->member[i].worker);
+        put_labelled(p, "slot", span_of(slot, n), w.worker);
     }
 }
 
 static void worker_range(struct page *p)
 {
-    const struct snowflake *g = &p->s->issuer.gen;
+    struct generator_worker w;
     int64_t now_ms = clock_wall_ms(p->s->clock);
-    for (unsigned i = 0; i < g->nmembers; i++) {
+    for (unsigned i = 0; generators_worker(p->s->issuer.generators, i, &w); i++) {
         char slot[DEC_U64_MAX];
         size_t n = dec_put_u64(slot, i);
         exposition_begin(&p->e);
         exposition_label(&p->e, "slot", span_of(slot, n));
-        exposition_label(&p->e, "state", i < g->nactive ? SPAN("active") : SPAN("spare"));
-        exposition_end(&p->e, g->member[i].hi - now_ms, 3);
+        exposition_label(&p->e, "state", w.active ? SPAN("active") : SPAN("spare"));
+        exposition_end(&p->e, w.hi_ms - now_ms, 3);
     }
 }
 
@@ -236,6 +252,43 @@ static void renewals(struct page *p)
     put_labelled(p, "result", SPAN("reasserted"), f->renewals_reasserted);
     put_labelled(p, "result", SPAN("lost"), f->renewals_lost);
     put_labelled(p, "result", SPAN("failed"), f->renewals_failed);
+}
+
+static void put_figure(struct page *p, const struct generator *g, const struct generator_figure *f)
+{
+    if (f->type == GENERATOR_HISTOGRAM) {
+        exposition_histogram(&p->e, f->histogram(g), g->label ? "name" : NULL, g->label);
+        return;
+    }
+    int64_t v = f->value(g, clock_wall_ms(p->s->clock));
+    if (v == GENERATOR_UNKNOWN)
+        return;
+    exposition_begin(&p->e);
+    if (g->label)
+        exposition_label(&p->e, "name", span_str(g->label));
+    exposition_end(&p->e, v, f->decimals);
+}
+
+/* What only one kind has: a family for each figure, with a sample of each generator. */
+static void figures(struct page *p)
+{
+    static const enum exposition_kind types[] = {[GENERATOR_COUNTER] = EXPOSITION_COUNTER,
+                                                 [GENERATOR_GAUGE] = EXPOSITION_GAUGE,
+                                                 [GENERATOR_HISTOGRAM] = EXPOSITION_HISTOGRAM};
+    const struct generator *list = p->s->issuer.generators;
+    for (const struct generator *first = list; first; first = first->after) {
+        bool once = generators_first(list, first);
+        for (unsigned i = 0; once && i < first->kind->nfigures; i++) {
+            const struct generator_figure *f = &first->kind->figures[i];
+            const struct exposition_family family = {f->metric, types[f->type], f->unit, f->help};
+            if (!f->metric)
+                continue;
+            exposition_family(&p->e, &family);
+            for (const struct generator *g = first; g; g = g->after)
+                if (g->kind == first->kind)
+                    put_figure(p, g, f);
+        }
+    }
 }
 
 static void build_info(struct page *p)
@@ -300,8 +353,6 @@ static const struct row rows[] = {
       "workerIds given up because the clock stepped back."}, .number = ROTATIONS},
     {{"sidflake_clock_rollbacks", EXPOSITION_COUNTER, "",
       "Times that the clock was seen to step back."}, .number = ROLLBACKS},
-    {{"sidflake_clock_rollback_seconds", EXPOSITION_HISTOGRAM, "seconds",
-      "How far the clock stepped back."}, .histogram = OF(issuer.gen.stats.rollback)},
     {{"sidflake_clock_wait_seconds", EXPOSITION_COUNTER, "seconds",
       "Time spent waiting for a clock behind the latest ID."},
      .number = CLOCK_WAIT_US, .decimals = 6},
@@ -309,8 +360,7 @@ static const struct row rows[] = {
       "Clock of the coordinator less this one."}, .number = SKEW_MS, .decimals = 3},
     {{"sidflake_sequence_exhausted", EXPOSITION_COUNTER, "",
       "Requests that found every ID of the millisecond given out."}, .number = EXHAUSTED},
-    {{"sidflake_sequence_peak", EXPOSITION_GAUGE, "",
-      "Most IDs out of one workerId in one millisecond."}, .number = PEAK},
+    {.figures = figures},
     {{"sidflake_coordinator_up", EXPOSITION_GAUGE, "",
       "Whether the latest call of the coordinator was answered, and not refused."}, .number = UP},
     {{"sidflake_coordinator_answers", EXPOSITION_GAUGE, "",
@@ -326,8 +376,6 @@ static const struct row rows[] = {
       "Longest range of time that a renewal grants."}, .number = HORIZON_MS, .decimals = 3},
     {{"sidflake_pool_first_horizon_seconds", EXPOSITION_GAUGE, "seconds",
       "The same for a young tenure."}, .number = FIRST_HORIZON_MS, .decimals = 3},
-    {{"sidflake_lifetime_seconds", EXPOSITION_GAUGE, "seconds",
-      "Time left until the time field of IDs is used up."}, .number = LIFETIME_MS, .decimals = 3},
     {{"process_cpu_seconds", EXPOSITION_COUNTER, "seconds",
       "User and system CPU time spent."}, .number = CPU_US, .decimals = 6},
     {{"process_open_fds", EXPOSITION_GAUGE, "", "File descriptors open."}, .number = OPEN_FDS},
@@ -349,18 +397,19 @@ static const struct row rows[] = {
 static void gather_serve(const struct serve *s, int64_t now_ms, int64_t v[NUMBERS])
 {
     const struct serve_facts *f = &s->facts;
-    const struct snowflake *g = &s->issuer.gen;
+    struct generator_counts sum;
+    generators_count(s->issuer.generators, &sum);
+    int64_t ceiling = generators_ceiling(s->issuer.generators);
     bool pool = f->identity[0] != '\0';
     v[HELD] = f->held;
-    v[RESERVATION_MS] = g->nactive > 0 ? serve_difference(snowflake_ceiling(g), now_ms) : UNKNOWN;
+    v[RESERVATION_MS] = ceiling > 0 ? serve_difference(ceiling, now_ms) : UNKNOWN;
     v[TENURE_MS] = f->tenure_start_ms != 0 ? serve_difference(now_ms, f->tenure_start_ms) : UNKNOWN;
     v[ERA] = pool ? (int64_t)f->era : UNKNOWN;
-    v[ROTATIONS] = (int64_t)g->stats.rotations;
-    v[ROLLBACKS] = (int64_t)g->stats.rollbacks;
+    v[ROTATIONS] = (int64_t)sum.rotations;
+    v[ROLLBACKS] = (int64_t)sum.rollbacks;
     v[CLOCK_WAIT_US] = (int64_t)s->issuer.waited_us;
     v[SKEW_MS] = f->answered ? f->skew_ms : UNKNOWN;
-    v[EXHAUSTED] = (int64_t)g->stats.exhausted;
-    v[PEAK] = g->stats.peak;
+    v[EXHAUSTED] = (int64_t)sum.exhausted;
     v[UP] = f->serves;
     v[ANSWERS] = f->up;
     v[DATA_LOSS] = (int64_t)f->data_loss;
@@ -369,8 +418,6 @@ static void gather_serve(const struct serve *s, int64_t now_ms, int64_t v[NUMBER
     v[POOL_FREE] = pool && f->pool_size > 1 ? (int64_t)f->pool_free : UNKNOWN;
     v[HORIZON_MS] = pool ? f->horizon_ms : UNKNOWN;
     v[FIRST_HORIZON_MS] = pool ? f->first_horizon_ms : UNKNOWN;
-    v[LIFETIME_MS] =
-        s->issuer.started ? serve_difference(layout_end_ms(g->epoch_ms), now_ms) : UNKNOWN;
     v[START_MS] = s->started_ms;
     v[KEPT] = s->net ? (int64_t)net_kept(s->net) : UNKNOWN;
 }
@@ -403,7 +450,9 @@ void serve_put_metrics(struct serve *s, struct buf *out, bool openmetrics)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row *r = &rows[i];
         exposition_family(&p.e, &r->family);
-        if (r->samples)
+        if (r->figures)
+            r->figures(&p);
+        else if (r->samples)
             r->samples(&p);
         else if (r->histogram)
             exposition_histogram(&p.e, (const void *)((const char *)s + r->histogram), NULL, NULL);

@@ -15,11 +15,12 @@ uint64_t serve_requests(const struct serve *s, enum serve_protocol p, enum serve
  * IDs. */
 static void total(const struct serve *s, struct history_totals *t)
 {
-    const struct snowflake_stats *g = &s->issuer.gen.stats;
-    *t = (struct history_totals){.issued = g->issued,
-                                 .exhausted = g->exhausted,
-                                 .rollbacks = g->rollbacks,
-                                 .rotations = g->rotations};
+    struct generator_counts sum;
+    generators_count(s->issuer.generators, &sum);
+    *t = (struct history_totals){.issued = sum.issued,
+                                 .exhausted = sum.exhausted,
+                                 .rollbacks = sum.rollbacks,
+                                 .rotations = sum.rotations};
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
         const struct net_service *svc = s->services[i];
         if (!protocol_table[i]->for_ids)

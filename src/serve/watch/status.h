@@ -33,26 +33,28 @@ struct status {
     int64_t hour_issued, hour_failed, hour_missed, hour_rollbacks, hour_rotations, rate_most_milli,
         p999_most_ns, rate_top_milli, rate_half_milli, back_top, before, before_middle;
     /* Since the start. */
-    int64_t issued, rollbacks, rotations, exhausted, peak, waited_ms, waited_us, clock_jumps;
+    int64_t issued, rollbacks, rotations, exhausted, waited_ms, waited_us, clock_jumps;
     /* workerIds */
     int64_t held, wanted, active, left_ms, horizon_ms, mature_after_ms;
     /* The pool. */
     int64_t pool_free, pool_size, era, skew_ms, max_skew_ms, grants_ms, first_grants_ms, renewals,
         renewals_renewed, renewals_again, renewals_reasserted, renewals_failed, renewals_lost,
-        renewed_ago_ms, data_loss, lifetime_ms, end_ms, coordinator_p50_ns, coordinator_p99_ns;
+        renewed_ago_ms, data_loss, coordinator_p50_ns, coordinator_p99_ns;
     /* The process. */
     int64_t resident, cpu_ms, cpu_us, open_fds, max_fds, max_connections;
 
     /* The item of a list that is being shown. */
     const char *finding, *check, *check_state, *check_mark, *check_word, *worker_use, *worker_state,
         *protocol, *upstream, *upstream_state, *upstream_mark, *upstream_word, *upstream_why,
-        *upstream_note, *charted_and, *charted_name, *event, *event_level, *event_text;
+        *upstream_note, *charted_and, *charted_name, *event, *event_level, *event_text, *figure_of,
+        *figure;
     int64_t worker, worker_left_ms, worker_hi_ms, worker_permille, worker_percent;
     int64_t protocol_open, protocol_accepted, protocol_requests, protocol_failed, protocol_missed,
         protocol_p50_ns, protocol_p99_ns;
     int64_t upstream_for_ms, upstream_open, upstream_requests, upstream_away, upstream_errors;
     int64_t event_ms, event_ago_ms, event_first_ms, event_times;
     int64_t decade_y, decade_ns;
+    int64_t figure_value;
 
     struct health health;
     struct history_sample live;

@@ -69,23 +69,26 @@ static void gather_charts(struct status *v)
 static void gather_workers(struct status *v)
 {
     const struct serve_facts *f = &v->s->facts;
-    const struct snowflake *g = &v->s->issuer.gen;
+    const struct generator *list = v->s->issuer.generators;
+    struct generator_counts sum;
+    struct generator_worker w;
+    int64_t ceiling = generators_ceiling(list);
+    generators_count(list, &sum);
     v->held = f->held;
     v->wanted = f->wanted;
-    v->active = g->nactive;
-    v->left_ms =
-        g->nactive > 0 ? serve_difference(snowflake_ceiling(g), v->now_ms) : STATUS_UNKNOWN;
+    for (unsigned i = 0; generators_worker(list, i, &w); i++)
+        v->active += w.active;
+    v->left_ms = ceiling > 0 ? serve_difference(ceiling, v->now_ms) : STATUS_UNKNOWN;
     if (v->left_ms < 0 && v->left_ms != STATUS_UNKNOWN)
         v->left_ms = 0;
     v->horizon_ms = f->horizon_ms > 0 ? f->horizon_ms : STATUS_UNKNOWN;
     if (v->horizon_ms > 0 && v->horizon_ms < v->left_ms) /* of static:N, which no horizon bounds */
         v->horizon_ms = v->left_ms;
     v->mature_after_ms = f->mature_after_ms;
-    v->issued = (int64_t)g->stats.issued;
-    v->rollbacks = (int64_t)g->stats.rollbacks;
-    v->rotations = (int64_t)g->stats.rotations;
-    v->exhausted = (int64_t)g->stats.exhausted;
-    v->peak = g->stats.peak;
+    v->issued = (int64_t)sum.issued;
+    v->rollbacks = (int64_t)sum.rollbacks;
+    v->rotations = (int64_t)sum.rotations;
+    v->exhausted = (int64_t)sum.exhausted;
     v->waited_ms = (int64_t)(v->s->issuer.waited_us / 1000);
     v->waited_us = (int64_t)v->s->issuer.waited_us;
     v->clock_jumps = (int64_t)f->clock_jumps;
@@ -94,7 +97,6 @@ static void gather_workers(struct status *v)
 static void gather_pool(struct status *v)
 {
     const struct serve_facts *f = &v->s->facts;
-    const struct issuer *i = &v->s->issuer;
     bool pool = f->identity[0] != '\0';
     v->coordinator = f->coordinator;
     v->pool = f->pool;
@@ -117,8 +119,6 @@ static void gather_pool(struct status *v)
     v->renewed_ago_ms =
         f->renewed_us > 0 ? (v->live.end_us - f->renewed_us) / 1000 : STATUS_UNKNOWN;
     v->data_loss = (int64_t)f->data_loss;
-    v->end_ms = i->started ? layout_end_ms(i->gen.epoch_ms) : STATUS_UNKNOWN;
-    v->lifetime_ms = i->started ? serve_difference(v->end_ms, v->now_ms) : STATUS_UNKNOWN;
     v->coordinator_p50_ns = quantile(&f->coordinator_requests, 0.5);
     v->coordinator_p99_ns = quantile(&f->coordinator_requests, 0.99);
 }

@@ -114,32 +114,40 @@ static void findings(struct json *j, const struct status *v)
 
 static void worker_ids(struct json *j, const struct status *v)
 {
-    const struct snowflake *g = &v->s->issuer.gen;
-    for (unsigned i = 0; i < g->nmembers; i++) {
+    struct generator_worker w;
+    for (unsigned i = 0; generators_worker(v->s->issuer.generators, i, &w); i++) {
         begin(j, NULL, '{');
-        put_count(j, "worker", g->member[i].worker);
-        put_text(j, "use", i < g->nactive ? "active" : "spare");
-        put_number(j, "ceiling_unix_ms", g->member[i].hi, 0);
-        put_number(j, "left_ms", serve_difference(g->member[i].hi, v->now_ms), 0);
+        put_count(j, "worker", w.worker);
+        put_text(j, "use", w.active ? "active" : "spare");
+        put_number(j, "ceiling_unix_ms", w.hi_ms, 0);
+        put_number(j, "left_ms", serve_difference(w.hi_ms, v->now_ms), 0);
         end(j, '}');
     }
 }
 
-static void put_name_row(struct json *j, struct span name, uint64_t issued)
+static void put_name_row(struct json *j, const struct names_prefix *prefix, struct span name,
+                         uint64_t issued)
 {
     begin(j, NULL, '{');
     put_span(j, "name", name);
+    if (prefix)
+        put_span(j, "prefix", span_of(prefix->text, prefix->length));
     put_count(j, "issued_total", issued);
     end(j, '}');
 }
 
+/* Under the prefix of IDs the name alone tells them apart. */
 static void names(struct json *j, const struct status *v)
 {
     const struct names *n = &v->s->issuer.names;
-    for (size_t i = 0; i < n->count; i++)
-        put_name_row(j, span_of(n->entry[i].text, n->entry[i].length), n->entry[i].issued);
-    if (n->count == 0)
-        put_name_row(j, SPAN("other"), n->other.issued);
+    for (unsigned p = 0; p < n->n; p++) {
+        const struct names_prefix *of = &n->prefix[p], *told = p > 0 ? of : NULL;
+        for (size_t i = 0; i < of->count; i++)
+            put_name_row(j, told, span_of(of->entry[i].text, of->entry[i].length),
+                         of->entry[i].issued);
+        if (of->count == 0)
+            put_name_row(j, told, SPAN("other"), of->other.issued);
+    }
 }
 
 /* Of one command: a row for each result that there was. */
@@ -210,7 +218,7 @@ static void upstreams(struct json *j, const struct status *v)
 
 #define NUMBER(object, name, member, decimals)                                                     \
     {                                                                                              \
-        object, name, offsetof(struct status, member), decimals                                    \
+        object, name, offsetof(struct status, member), decimals, false                             \
     }
 
 /* Rows of one object stand together. */
@@ -218,6 +226,7 @@ static const struct row {
     const char *object, *name;
     size_t at; /* of an int64_t in struct status */
     unsigned decimals;
+    bool figures; /* those of generators follow */
 } rows[] = {
     NUMBER("now", "ids_per_s", rate_milli, 3),
     NUMBER("now", "p50_us", p50_ns, 3),
@@ -229,10 +238,7 @@ static const struct row {
     NUMBER("hour", "clock_rollbacks", hour_rollbacks, 0),
     NUMBER("hour", "rotations", hour_rotations, 0),
     NUMBER("ids", "issued_total", issued, 0),
-    NUMBER("ids", "exhausted_total", exhausted, 0),
-    NUMBER("ids", "sequence_peak", peak, 0),
-    NUMBER("ids", "end_unix_ms", end_ms, 0),
-    NUMBER("ids", "lifetime_ms", lifetime_ms, 0),
+    {"ids", "exhausted_total", offsetof(struct status, exhausted), .figures = true},
     NUMBER("workers", "held", held, 0),
     NUMBER("workers", "wanted", wanted, 0),
     NUMBER("workers", "active", active, 0),
@@ -255,6 +261,38 @@ static const struct row {
     NUMBER("process", "max_connections", max_connections, 0),
 };
 
+static void put_figures(struct json *j, const struct status *v, const struct generator *g)
+{
+    for (unsigned i = 0; i < g->kind->nfigures; i++) {
+        const struct generator_figure *f = &g->kind->figures[i];
+        if (f->member)
+            put_number(j, f->member, f->value(g, v->now_ms), 0);
+    }
+}
+
+/* Of kinds that have no section of their own. */
+static void put_figures_of_ids(struct json *j, const struct status *v)
+{
+    for (const struct generator *g = v->s->issuer.generators; g; g = g->after)
+        if (!g->kind->section)
+            put_figures(j, v, g);
+}
+
+/* Of one that has: an object for each of its generators. */
+static void put_section(struct json *j, const struct status *v, const struct generator_kind *kind)
+{
+    begin(j, kind->section, '[');
+    for (const struct generator *g = v->s->issuer.generators; g; g = g->after) {
+        if (g->kind != kind)
+            continue;
+        begin(j, NULL, '{');
+        put_text(j, "name", g->label);
+        put_figures(j, v, g);
+        end(j, '}');
+    }
+    end(j, ']');
+}
+
 static void put_rows(struct json *j, const struct status *v)
 {
     const char *object = "";
@@ -268,6 +306,8 @@ static void put_rows(struct json *j, const struct status *v)
         int64_t n;
         memcpy(&n, (const char *)v + r->at, sizeof n);
         put_number(j, r->name, n, r->decimals);
+        if (r->figures)
+            put_figures_of_ids(j, v);
     }
     end(j, '}');
 }
@@ -277,22 +317,22 @@ static void put_rows(struct json *j, const struct status *v)
 
 static void put_head(struct json *j, const struct status *v)
 {
-    enum issue_status ready = v->health.ready;
+    struct refusal ready = v->health.ready;
     put_text(j, "version", v->version);
     put_text(j, "host", v->host);
     put_number(j, "time_unix_ms", v->now_ms, 0);
     put_number(j, "started_unix_ms", v->started_ms, 0);
     put_number(j, "uptime_ms", v->uptime_ms, 0);
     put_name(j, "ready");
-    buf_put_str(j->out, ready == ISSUE_OK ? "true" : "false");
-    put_text(j, "why", ready == ISSUE_OK ? NULL : issuer_refusal(&v->s->issuer, ready));
+    buf_put_str(j->out, ready.by ? "false" : "true");
+    put_text(j, "why", ready.by ? refusal_text(ready) : NULL);
     put_text(j, "state", state_name(v->health.state));
 }
 
 static void put_coordinator(struct json *j, const struct status *v)
 {
     const struct serve_facts *f = &v->s->facts;
-    const char *why = v->s->issuer.why;
+    const char *why = f->why;
     begin(j, "coordinator", '{');
     put_text(j, "url", v->coordinator);
     put_text(j, "state", f->serves ? "up" : f->up ? "refuses" : "down");
@@ -339,6 +379,9 @@ void serve_put_status_json(struct serve *s, struct buf *out)
         lists[i].put(&j, &v);
         end(&j, ']');
     }
+    for (const struct generator *g = s->issuer.generators; g; g = g->after)
+        if (g->kind->section && generators_first(s->issuer.generators, g))
+            put_section(&j, &v, g->kind);
     end(&j, '}');
     buf_put_char(out, '\n');
 }

@@ -21,13 +21,13 @@ static bool findings(struct status *v, size_t i)
 
 static bool checks(struct status *v, size_t i)
 {
-    if (i >= HEALTH_CHECKS)
+    struct health_check c;
+    if (!health_check(v->s, i, v->health.ready, &c))
         return false;
-    bool bad = health_check_fails(v->s, i, v->health.ready);
-    v->check = health_checks[i].name;
-    v->check_state = bad ? "fail" : "ok";
-    v->check_mark = bad ? "\xe2\x9c\x97" : "\xe2\x9c\x93"; /* a cross, a tick */
-    v->check_word = bad ? "failed" : "ok";
+    v->check = c.name;
+    v->check_state = c.fails ? "fail" : "ok";
+    v->check_mark = c.fails ? "\xe2\x9c\x97" : "\xe2\x9c\x93"; /* a cross, a tick */
+    v->check_word = c.fails ? "failed" : "ok";
     return true;
 }
 
@@ -42,20 +42,36 @@ static const char *worry(const struct status *v, int64_t left_ms)
 
 static bool workers(struct status *v, size_t i)
 {
-    const struct snowflake *g = &v->s->issuer.gen;
-    if (i >= g->nmembers)
+    struct generator_worker w;
+    if (!generators_worker(v->s->issuer.generators, (unsigned)i, &w))
         return false;
-    const struct snowflake_member *m = &g->member[i];
-    int64_t left = m->hi > v->now_ms ? m->hi - v->now_ms : 0;
+    int64_t left = w.hi_ms > v->now_ms ? w.hi_ms - v->now_ms : 0;
     int64_t whole = v->horizon_ms > left ? v->horizon_ms : left;
-    v->worker = m->worker;
-    v->worker_use = i < g->nactive ? "active" : "spare";
-    v->worker_hi_ms = m->hi;
+    v->worker = w.worker;
+    v->worker_use = w.active ? "active" : "spare";
+    v->worker_hi_ms = w.hi_ms;
     v->worker_left_ms = left;
     v->worker_permille = whole > 0 ? (int64_t)(1000. * (double)left / (double)whole + 0.5) : 0;
     v->worker_percent = v->worker_permille / 10;
     v->worker_state = worry(v, left);
     return true;
+}
+
+/* Of kinds that have a section of their own: the page has no place for each. */
+static bool figures(struct status *v, size_t i)
+{
+    for (const struct generator *g = v->s->issuer.generators; g; g = g->after) {
+        for (unsigned n = 0; g->kind->section && n < g->kind->nfigures; n++) {
+            const struct generator_figure *f = &g->kind->figures[n];
+            if (!f->page || i-- > 0)
+                continue;
+            v->figure_of = g->label ? g->label : g->kind->section;
+            v->figure = f->page;
+            v->figure_value = f->value(g, v->now_ms);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Protocols that nobody listens for have a service, too. */
@@ -258,6 +274,7 @@ static const struct {
     LIST(answered),       LIST(has_latency),   LIST(event_repeated), LIST(renewed),
     LIST(requested),      LIST(early),         LIST(upstreams),      LIST(has_upstreams),
     LIST(upstream_known), LIST(upstream_gone), LIST(upstream_noted), LIST(charted),
+    LIST(figures),
 };
 
 int status_item(void *status, struct span list, size_t i)

@@ -135,13 +135,13 @@ static const struct field fields[] = {
     NUMBER(hour_issued), NUMBER(hour_failed), NUMBER(hour_missed), NUMBER(hour_rollbacks), NUMBER(hour_rotations),
     NUMBER(rate_most_milli), NUMBER(p999_most_ns), NUMBER(rate_top_milli), NUMBER(rate_half_milli),
     NUMBER(back_top), NUMBER(before), NUMBER(before_middle),
-    NUMBER(issued), NUMBER(rollbacks), NUMBER(rotations), NUMBER(exhausted), NUMBER(peak),
+    NUMBER(issued), NUMBER(rollbacks), NUMBER(rotations), NUMBER(exhausted),
     NUMBER(waited_ms), NUMBER(clock_jumps),
     NUMBER(held), NUMBER(wanted), NUMBER(active), NUMBER(left_ms), NUMBER(horizon_ms),
     NUMBER(mature_after_ms),
     NUMBER(pool_free), NUMBER(pool_size), NUMBER(era), NUMBER(skew_ms), NUMBER(max_skew_ms),
     NUMBER(renewals), NUMBER(renewals_failed), NUMBER(renewals_lost), NUMBER(renewed_ago_ms),
-    NUMBER(data_loss), NUMBER(lifetime_ms), NUMBER(end_ms), NUMBER(coordinator_p50_ns),
+    NUMBER(data_loss), NUMBER(coordinator_p50_ns),
     NUMBER(coordinator_p99_ns),
     NUMBER(resident), NUMBER(cpu_ms), NUMBER(open_fds), NUMBER(max_fds), NUMBER(max_connections),
     TEXT(finding), TEXT(check), TEXT(check_state), TEXT(check_mark), TEXT(check_word),
@@ -156,6 +156,7 @@ static const struct field fields[] = {
     TEXT(event), TEXT(event_level), TEXT(event_text), NUMBER(event_ms), NUMBER(event_ago_ms),
     NUMBER(event_first_ms), NUMBER(event_times),
     NUMBER(decade_y), NUMBER(decade_ns),
+    TEXT(figure_of), TEXT(figure), NUMBER(figure_value),
     DRAW(rate_area), DRAW(rate_line), DRAW(failed_bars), DRAW(p50_line), DRAW(p99_line),
     DRAW(p999_line), DRAW(rollback_bars), DRAW(rotation_bars),
 };
@@ -171,6 +172,18 @@ static bool put_number(struct buf *out, int64_t n, struct span format)
         else
             formats[i].put(out, n);
         return true;
+    }
+    return false;
+}
+
+/* Of the first generator that has a figure of this name. */
+static bool put_figure(const struct status *v, struct span name, struct span format,
+                       struct buf *out)
+{
+    for (const struct generator *g = v->s->issuer.generators; g; g = g->after) {
+        const struct generator_figure *f = generator_figure_by_page(g->kind, name);
+        if (f)
+            return put_number(out, f->value(g, v->now_ms), format);
     }
     return false;
 }
@@ -191,7 +204,7 @@ static bool put_field(void *status, struct span tag, struct buf *out)
             return put_number(out, *(const int64_t *)(const void *)at, format);
         return true;
     }
-    return false;
+    return put_figure(v, name, format, out);
 }
 
 void serve_put_status(struct serve *s, const char *nonce, struct buf *out)

@@ -1,4 +1,5 @@
 #include "ids/names.h"
+#include "ids/snowflake_generator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +7,8 @@
 #include <stdio.h>
 
 #include <cmocka.h>
+
+static struct snowflake_generator gen, more;
 
 static struct names_entry *find(struct names *n, const char *key)
 {
@@ -15,7 +18,8 @@ static struct names_entry *find(struct names *n, const char *key)
 static void make(struct names *n, const char *prefix, char *const *list, size_t count)
 {
     struct err e;
-    assert_int_equal(names_init(n, prefix, list, count, &e), ERR_OK);
+    memset(n, 0, sizeof *n);
+    assert_int_equal(names_add(n, &gen.base, prefix, list, count, &e), ERR_OK);
 }
 
 static void without_a_list_any_name_is_accepted(void **state)
@@ -23,9 +27,9 @@ static void without_a_list_any_name_is_accepted(void **state)
     (void)state;
     struct names n;
     make(&n, "id:", NULL, 0);
-    assert_ptr_equal(find(&n, "id:orders"), &n.other);
-    assert_ptr_equal(find(&n, "id:x"), &n.other);
-    assert_null(n.other.text);
+    assert_ptr_equal(find(&n, "id:orders"), &n.prefix[0].other);
+    assert_ptr_equal(find(&n, "id:x"), &n.prefix[0].other);
+    assert_null(n.prefix[0].other.text);
     assert_null(find(&n, "orders"));
     assert_null(find(&n, "id"));
     assert_null(find(&n, "ID:orders"));
@@ -57,10 +61,10 @@ static void what_follows_a_hash_is_ignored(void **state)
     char orders[] = "orders", *list[] = {orders};
     char key[300];
     make(&n, "id:", list, 1);
-    assert_ptr_equal(find(&n, "id:orders#1"), &n.entry[0]);
-    assert_ptr_equal(find(&n, "id:orders#"), &n.entry[0]);
-    assert_ptr_equal(find(&n, "id:orders##x#y"), &n.entry[0]);
-    assert_ptr_equal(find(&n, "id:orders#\x01\xff"), &n.entry[0]);
+    assert_ptr_equal(find(&n, "id:orders#1"), &n.prefix[0].entry[0]);
+    assert_ptr_equal(find(&n, "id:orders#"), &n.prefix[0].entry[0]);
+    assert_ptr_equal(find(&n, "id:orders##x#y"), &n.prefix[0].entry[0]);
+    assert_ptr_equal(find(&n, "id:orders#\x01\xff"), &n.prefix[0].entry[0]);
     assert_null(find(&n, "id:#orders"));
     assert_null(find(&n, "id:order#s"));
     names_clear(&n);
@@ -110,9 +114,9 @@ static void with_a_list_only_its_names_are_ids(void **state)
     char *list[] = {orders, users, orders, u};
     make(&n, "id:", list, 4);
     assert_int_equal(n.count, 3);
-    assert_ptr_equal(find(&n, "id:orders"), &n.entry[0]);
-    assert_ptr_equal(find(&n, "id:users"), &n.entry[1]);
-    assert_ptr_equal(find(&n, "id:u"), &n.entry[2]);
+    assert_ptr_equal(find(&n, "id:orders"), &n.prefix[0].entry[0]);
+    assert_ptr_equal(find(&n, "id:users"), &n.prefix[0].entry[1]);
+    assert_ptr_equal(find(&n, "id:u"), &n.prefix[0].entry[2]);
     assert_null(find(&n, "id:order"));
     assert_null(find(&n, "id:orderss"));
     assert_null(find(&n, "id:Orders"));
@@ -160,6 +164,32 @@ static void prefix_and_list_are_copied(void **state)
     names_clear(&n); /* twice is harmless */
 }
 
+static void the_longest_prefix_leads_to_its_generator(void **state)
+{
+    (void)state;
+    struct names n;
+    struct err e;
+    char a[] = "a", b[] = "b", *ab[] = {a, b}, *only[] = {b};
+    const struct names_prefix *prefix;
+    make(&n, "id:", ab, 2);
+    assert_int_equal(names_add(&n, &more.base, "id:more:", only, 1, &e), ERR_OK);
+    assert_int_equal(names_add(&n, &more.base, "", NULL, 0, &e), ERR_OK);
+    assert_ptr_equal(find(&n, "id:a")->generator, &gen.base);
+    assert_ptr_equal(find(&n, "id:more:b")->generator, &more.base);
+    assert_null(find(&n, "id:more:a"));
+    assert_ptr_equal(find(&n, "x"), &n.prefix[2].other);
+    assert_ptr_equal(n.prefix[2].other.generator, &more.base);
+    assert_int_equal(n.count, 3);
+    assert_string_equal(names_at(&n, 1, &prefix)->text, "b");
+    assert_ptr_equal(prefix, &n.prefix[0]);
+    assert_string_equal(names_at(&n, 2, &prefix)->text, "b");
+    assert_ptr_equal(prefix, &n.prefix[1]);
+    assert_int_equal(names_enough(&n), sizeof "id:more:" - 1 + NAMES_LENGTH_MAX + 1);
+    assert_int_equal(names_add(&n, &gen.base, "4", NULL, 0, &e), ERR_OK);
+    assert_int_equal(names_add(&n, &gen.base, "5", NULL, 0, &e), ERR_INVALID);
+    names_clear(&n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +201,7 @@ int main(void)
         cmocka_unit_test(with_a_list_only_its_names_are_ids),
         cmocka_unit_test(a_long_list_is_found_whole),
         cmocka_unit_test(prefix_and_list_are_copied),
+        cmocka_unit_test(the_longest_prefix_leads_to_its_generator),
     };
     return cmocka_run_group_tests_name("ids/names", tests, NULL, NULL);
 }

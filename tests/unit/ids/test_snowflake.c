@@ -71,7 +71,7 @@ static void sequences_rise_and_start_at_0_in_each_millisecond(void **state)
     expect_id(&s, T0, 1, 100, 7);
     expect_id(&s, T0 + 1, 1, 100, 0);
     expect_id(&s, T0 + 5, 1024, 100, 0);
-    assert_int_equal(s.stats.peak, 1024);
+    assert_int_equal(snowflake_peak(&s), 1024);
     assert_int_equal(s.stats.issued, 8 + 1 + 1024);
 }
 
@@ -406,6 +406,23 @@ static void a_full_list_of_the_retired_loses_nobody(void **state)
     expect_id(&s, T0 + 50, 1, 101, 0); /* 100 was lower within T0 + 50: no way back to it */
 }
 
+static void the_peak_is_that_of_one_millisecond(void **state)
+{
+    (void)state;
+    struct snowflake s = make(1, 1);
+    uint64_t first;
+    int64_t until, last;
+    assert_int_equal(snowflake_peak(&s), 0);
+    assert_int_equal(snowflake_next(&s, T0, 3, &first, &until), SNOWFLAKE_OK);
+    assert_int_equal(snowflake_peak(&s), 3);
+    assert_int_equal(snowflake_next(&s, T0 + 1, 2, &first, &until), SNOWFLAKE_OK);
+    assert_int_equal(snowflake_peak(&s), 3);
+    assert_int_equal(snowflake_next(&s, T0 + 1, 5, &first, &until), SNOWFLAKE_OK);
+    assert_int_equal(snowflake_peak(&s), 7);
+    assert_true(snowflake_revoke(&s, 0, &last));
+    assert_int_equal(snowflake_peak(&s), 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -432,6 +449,7 @@ int main(void)
         cmocka_unit_test(some_takes_what_is_left),
         cmocka_unit_test(handles_and_room_are_checked),
         cmocka_unit_test(a_full_list_of_the_retired_loses_nobody),
+        cmocka_unit_test(the_peak_is_that_of_one_millisecond),
     };
     return cmocka_run_group_tests_name("ids/snowflake", tests, NULL, NULL);
 }

@@ -48,6 +48,7 @@ static void *session;
 static char memory[NET_OUT_MAX + 1]; /* one more for a NUL */
 static struct buf out;
 static struct net_turn turn;
+static struct snowflake_generator gen;
 static unsigned served; /* requests answered */
 
 static inline int set_up(void **state)
@@ -61,14 +62,14 @@ static inline int set_up(void **state)
     s.rng = &zeros;
     s.issuer.batch = 2048;
     s.issuer.max_wait_us = 100000;
-    s.issuer.started = true;
-    snowflake_init(&s.issuer.gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    snowflake_generator_init(&gen, s.facts.why);
+    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
     svc = protocol_http.make(&s);
     session = svc ? calloc(1, svc->session_size) : NULL;
     buf_init(&out, memory, NET_OUT_MAX);
     turn = (struct net_turn){.clock = &now.clock, .quota = UINT32_MAX};
-    bool granted = snowflake_grant(&s.issuer.gen, 1, 7, NOW_MS - 1, HI_MS, NULL);
-    bool named = names_init(&s.issuer.names, "id:", list, 2, NULL) == ERR_OK;
+    bool granted = snowflake_grant(&gen.ids, 1, 7, NOW_MS - 1, HI_MS, NULL);
+    bool named = issuer_add(&s.issuer, &gen.base, "id:", list, 2, NULL) == ERR_OK;
     return session && granted && named ? 0 : -1;
 }
 

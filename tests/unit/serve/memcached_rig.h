@@ -30,6 +30,7 @@
 
 static struct fake_clock clock_;
 static struct serve serve;
+static struct snowflake_generator gen;
 static struct net_service *svc;
 static void *session;
 static struct net_turn turn;
@@ -48,12 +49,12 @@ static inline void begin_named(const char *prefix, char *const *names, size_t n)
     memset(&serve, 0, sizeof serve);
     fake_clock_init(&clock_, T0);
     serve.clock = &clock_.clock;
-    serve.issuer.started = true;
+    snowflake_generator_init(&gen, serve.facts.why);
     serve.issuer.max_wait_us = 100000;
     serve.issuer.batch = 1024;
-    snowflake_init(&serve.issuer.gen, EPOCH, 15, 1);
-    assert_true(snowflake_grant(&serve.issuer.gen, 0, 7, T0 - 1, T0 + 3600000, NULL));
-    assert_int_equal(names_init(&serve.issuer.names, prefix, names, n, &e), ERR_OK);
+    snowflake_generator_start(&gen, EPOCH, 15, 1);
+    assert_true(snowflake_grant(&gen.ids, 0, 7, T0 - 1, T0 + 3600000, NULL));
+    assert_int_equal(issuer_add(&serve.issuer, &gen.base, prefix, names, n, &e), ERR_OK);
     svc = protocol_memcached.make(&serve);
     session = calloc(1, svc->session_size);
     assert_non_null(session);
@@ -138,7 +139,7 @@ static inline uint64_t counted(enum mc_verb verb, enum serve_result r)
 static inline void take_worker_away(void)
 {
     int64_t last;
-    assert_true(snowflake_revoke(&serve.issuer.gen, 0, &last));
+    assert_true(snowflake_revoke(&gen.ids, 0, &last));
 }
 
 /* The conversation again, byte by byte: the answer must be that to the whole. */

@@ -27,6 +27,7 @@ struct rig {
     struct clock clock; /* first */
     int64_t us;         /* of the wall clock; the monotonic one runs beside it */
     struct serve serve;
+    struct snowflake_generator gen;
     struct net_service *svc;
     void *session;
     struct net_turn turn;
@@ -85,11 +86,11 @@ static inline struct rig *rig_new(char *const *names)
     r->clock = (struct clock){rig_wall, rig_wall};
     while (names && names[count])
         count++;
-    assert_int_equal(names_init(&r->serve.issuer.names, "id:", names, count, &e), ERR_OK);
-    snowflake_init(&r->serve.issuer.gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
-    assert_true(
-        snowflake_grant(&r->serve.issuer.gen, 1, RIG_WORKER, RIG_MS - 1, RIG_MS + 3600000, NULL));
-    r->serve.issuer.started = r->serve.issuer.granted = true;
+    snowflake_generator_init(&r->gen, r->serve.facts.why);
+    assert_int_equal(issuer_add(&r->serve.issuer, &r->gen.base, "id:", names, count, &e), ERR_OK);
+    snowflake_generator_start(&r->gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    assert_true(snowflake_grant(&r->gen.ids, 1, RIG_WORKER, RIG_MS - 1, RIG_MS + 3600000, NULL));
+    r->serve.facts.granted = true;
     r->serve.issuer.batch = RIG_BATCH;
     r->serve.issuer.max_wait_us = 100000;
     r->serve.clock = &r->clock;

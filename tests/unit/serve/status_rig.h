@@ -34,6 +34,7 @@ static inline int64_t rig_mono(struct clock *c)
 
 static struct clock rig_clock = {rig_wall, rig_mono};
 static struct serve s;
+static struct snowflake_generator gen;
 static struct net_service services[SERVE_PROTOCOLS];
 
 static inline void set_facts(struct serve_facts *f)
@@ -63,15 +64,18 @@ static inline int rig_up(void **state)
     s.started_ms = START_MS;
     s.started_mono_us = START_US;
     s.max_connections = 4096;
-    s.issuer.started = s.issuer.granted = true;
     history_init(&s.history, START_US);
     set_facts(&s.facts);
+    s.facts.granted = true;
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
         services[i].name = serve_protocol_name((enum serve_protocol)i);
         s.services[i] = &services[i];
     }
-    struct snowflake *g = &s.issuer.gen;
-    snowflake_init(g, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    struct snowflake *g = &gen.ids;
+    snowflake_generator_init(&gen, s.facts.why);
+    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    if (issuer_add(&s.issuer, &gen.base, "id:", NULL, 0, NULL))
+        return -1;
     int64_t hi = START_MS + elapsed_ms + MINUTES(45);
     return snowflake_grant(g, 1, 7, START_MS - 1, hi, NULL) &&
                    snowflake_grant(g, 2, 8, START_MS - 1, hi, NULL)
@@ -79,6 +83,13 @@ static inline int rig_up(void **state)
                : -1;
 }
 
-#define TEST(f) cmocka_unit_test_setup(f, rig_up)
+static inline int rig_down(void **state)
+{
+    (void)state;
+    names_clear(&s.issuer.names);
+    return 0;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, rig_up, rig_down)
 
 #endif

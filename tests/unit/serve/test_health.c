@@ -30,7 +30,7 @@ static void well(void)
     if (h.n != 0)
         fail_msg("expected no finding, found \"%s\"", h.finding[0].text);
     assert_int_equal(h.state, HEALTH_OK);
-    assert_int_equal(h.ready, ISSUE_OK);
+    assert_null(h.ready.by);
 }
 
 static void warns(const char *text)
@@ -54,22 +54,22 @@ static void no_ids(void **state)
 {
     (void)state;
     int64_t last;
-    struct snowflake *g = &s.issuer.gen;
+    struct snowflake *g = &gen.ids;
     elapsed_ms += MINUTES(46);
     finds(HEALTH_FAIL, "each range of time held has ended: the coordinator is away for too long");
-    assert_int_equal(h.ready, ISSUE_CEILING);
-    s.issuer.ahead_ms = MINUTES(2 * 24 * 60); /* it answers: it is not away */
+    assert_int_equal(refusal_status(h.ready), ISSUE_NEVER);
+    gen.ahead_ms = MINUTES(2 * 24 * 60); /* it answers: it is not away */
     finds(HEALTH_FAIL, "the clock is above every range of time held: it is 2 d ahead of the "
                        "coordinator's");
-    strcpy(s.issuer.why, "expected pool a, found pool b");
+    strcpy(s.facts.why, "expected pool a, found pool b");
     finds(HEALTH_FAIL, "each range of time held has ended, and no other can be had: expected pool "
                        "a, found pool b");
-    s.issuer.why[0] = '\0';
+    s.facts.why[0] = '\0';
     elapsed_ms -= MINUTES(46);
     assert_true(snowflake_revoke(g, 1, &last) && snowflake_revoke(g, 2, &last));
     s.facts.held = 0;
     s.facts.up = false;
-    strcpy(s.issuer.why, "connection refused");
+    strcpy(s.facts.why, "connection refused");
     finds(HEALTH_FAIL, "no workerId is held: connection refused");
 }
 
@@ -78,23 +78,22 @@ static void the_coordinator(void **state)
     (void)state;
     s.facts.up = s.facts.serves = false;
     warns("the coordinator is away; IDs can be had until 2026-01-02T00:55:00.000Z, for 45 min");
-    strcpy(s.issuer.why, "connection refused");
+    strcpy(s.facts.why, "connection refused");
     warns("the coordinator is away: connection refused; IDs can be had until "
           "2026-01-02T00:55:00.000Z, for 45 min");
     s.facts.up = true;
     warns("the coordinator refuses: connection refused; IDs can be had until "
           "2026-01-02T00:55:00.000Z, for 45 min");
-    snowflake_extend(&s.issuer.gen, 2,
-                     START_MS + elapsed_ms + MINUTES(50)); /* a spare takes over */
+    snowflake_extend(&gen.ids, 2, START_MS + elapsed_ms + MINUTES(50)); /* a spare takes over */
     warns("the coordinator refuses: connection refused; IDs can be had until "
           "2026-01-02T01:00:00.000Z, for 50 min");
     s.facts.serves = true; /* what is held is renewed */
-    strcpy(s.issuer.why, "none is free");
+    strcpy(s.facts.why, "none is free");
     warns("a workerId is waited for: none is free");
     assert_string_equal(h.finding[0].name, "coordinator");
     /* Before it has said anything, it is not away. */
     s.facts.answered = s.facts.up = s.facts.serves = false;
-    s.issuer.why[0] = '\0';
+    s.facts.why[0] = '\0';
     well();
 }
 
@@ -115,7 +114,7 @@ static void the_next_start(void **state)
     warns(
         "no state page: a restart costs workerIds, and gives no IDs while the coordinator is away: "
         "cannot make /x: No space left on device");
-    assert_int_equal(h.ready, ISSUE_OK);
+    assert_null(h.ready.by);
 }
 
 static void what_a_server_is_set_up_to_lose(void **state)
@@ -123,7 +122,7 @@ static void what_a_server_is_set_up_to_lose(void **state)
     (void)state;
     s.facts.risk[1] = "the coordinator's Redis keeps nothing over a restart";
     warns("the coordinator's Redis keeps nothing over a restart");
-    assert_int_equal(h.ready, ISSUE_OK);
+    assert_null(h.ready.by);
 }
 
 static void troubles_of_the_last_hour(void **state)
@@ -152,10 +151,10 @@ static void bounds(void **state)
     well();
     elapsed_ms += LAYOUT_TIME_MAX - MINUTES(24 * 60 * 182);
     s.facts.tenure_start_ms += elapsed_ms;
-    snowflake_extend(&s.issuer.gen, 1, START_MS + elapsed_ms + MINUTES(45));
+    snowflake_extend(&gen.ids, 1, START_MS + elapsed_ms + MINUTES(45));
     well();
     elapsed_ms += MINUTES(24 * 60 * 2);
-    snowflake_extend(&s.issuer.gen, 1, START_MS + elapsed_ms + MINUTES(45));
+    snowflake_extend(&gen.ids, 1, START_MS + elapsed_ms + MINUTES(45));
     warns("the time field of IDs is used up in 178 d 23 h");
 }
 
@@ -184,13 +183,13 @@ static void the_last_minutes(void **state)
     serve_sample(&s);
     elapsed_ms += MINUTES(2);
     well();
-    s.issuer.gen.stats.rotations = 4;
+    gen.ids.stats.rotations = 4;
     serve_sample(&s);
     elapsed_ms += MINUTES(2);
     s.facts.tenure_start_ms = START_MS + elapsed_ms;
     warns("the clock keeps stepping back: 4 workerIds were given up within an hour");
-    s.issuer.gen.stats.exhausted = 120 * 51 * 5;
-    s.issuer.gen.stats.rotations = 0;
+    gen.ids.stats.exhausted = 120 * 51 * 5;
+    gen.ids.stats.rotations = 0;
     memset(&s.history, 0, sizeof s.history);
     history_init(&s.history, START_US + (elapsed_ms - MINUTES(2)) * 1000);
     s.requests[SERVE_REDIS][3][SERVE_FAILED] = 0;
@@ -202,8 +201,6 @@ static void the_last_minutes(void **state)
 static void reads_of_what_is_no_id(void **state)
 {
     (void)state;
-    struct err e;
-    assert_int_equal(names_init(&s.issuer.names, "id:", NULL, 0, &e), ERR_OK);
     s.requests[SERVE_MEMCACHED][3][SERVE_MISS] = 99;
     well();
     s.requests[SERVE_REDIS][3][SERVE_MISS] = 100005;
@@ -211,29 +208,36 @@ static void reads_of_what_is_no_id(void **state)
     warns("100,104 reads in the last 5 minutes were of keys that are no IDs: those begin with "
           "\"id:\"");
     assert_string_equal(h.finding[0].name, "misses");
-    s.issuer.gen.stats.issued = 100104;
+    gen.ids.stats.issued = 100104;
     well();
-    names_clear(&s.issuer.names);
+}
+
+static bool clock_fails(struct refusal ready)
+{
+    struct health_check c;
+    assert_true(health_check(&s, 2, ready, &c));
+    assert_string_equal(c.name, "clock");
+    return c.fails;
 }
 
 /* The clock fails whenever it is the reason. */
 static void the_clock_is_the_reason(void **state)
 {
     (void)state;
-    const size_t clock = 2;
-    assert_string_equal(health_checks[clock].name, "clock");
+    judge();
+    assert_false(clock_fails(h.ready));
     elapsed_ms += MINUTES(46);
     judge();
-    assert_int_equal(h.ready, ISSUE_CEILING);
-    assert_false(health_check_fails(&s, clock, h.ready)); /* nobody answers: it is not the clock */
-    s.issuer.ahead_ms = MINUTES(2 * 24 * 60);
-    assert_true(health_check_fails(&s, clock, h.ready));
-    s.issuer.ahead_ms = 0;
+    assert_int_equal(h.ready.cause, SNOWFLAKE_CEILING);
+    assert_false(clock_fails(h.ready)); /* nobody answers: it is not the clock */
+    gen.ahead_ms = MINUTES(2 * 24 * 60);
+    assert_true(clock_fails(h.ready));
+    gen.ahead_ms = 0;
+    const struct refusal epoch = {&gen.base, SNOWFLAKE_EPOCH};
     elapsed_ms = LAYOUT_EPOCH_DEFAULT_MS - START_MS - 1;
-    assert_true(health_check_fails(&s, clock, ISSUE_EPOCH));
+    assert_true(clock_fails(epoch));
     elapsed_ms = LAYOUT_TIME_MAX; /* the time field is used up */
-    assert_false(health_check_fails(&s, clock, ISSUE_EPOCH));
-    assert_false(health_check_fails(&s, clock, ISSUE_OK));
+    assert_false(clock_fails(epoch));
 }
 
 /* All at once: each is said, and the worst comes first. */
@@ -242,7 +246,7 @@ static void everything(void **state)
     (void)state;
     struct serve_facts *f = &s.facts;
     int64_t last;
-    assert_true(snowflake_revoke(&s.issuer.gen, 1, &last));
+    assert_true(snowflake_revoke(&gen.ids, 1, &last));
     elapsed_ms = LAYOUT_TIME_MAX - MINUTES(60 * 24 * 2);
     f->held = 1;
     f->up = f->serves = false;
@@ -250,11 +254,11 @@ static void everything(void **state)
     f->pool_free = 0;
     f->data_loss = 1;
     f->trouble_us = rig_mono(NULL);
-    memset(s.issuer.why, 'x', sizeof s.issuer.why - 1);
+    memset(s.facts.why, 'x', sizeof s.facts.why - 1);
     memset(f->page, 'x', sizeof f->page - 1);
     f->risk[0] = f->risk[1] = f->page;
-    s.issuer.gen.stats.rotations = UINT32_MAX;
-    s.issuer.gen.stats.exhausted = UINT32_MAX;
+    gen.ids.stats.rotations = UINT32_MAX;
+    gen.ids.stats.exhausted = UINT32_MAX;
     s.requests[SERVE_REDIS][3][SERVE_FAILED] = UINT64_MAX;
     s.requests[SERVE_REDIS][3][SERVE_MISS] = UINT32_MAX;
     history_init(&s.history, rig_mono(NULL) - 1000000);

@@ -16,7 +16,7 @@ static void ready(void **state)
                                     "[+]epoch ok\nhealthz check passed\n");
     assert_int_equal(count("livez", SERVE_OK), 2);
     assert_int_equal(count("readyz", SERVE_OK), 4);
-    assert_int_equal(s.issuer.gen.stats.issued, 0);
+    assert_int_equal(gen.ids.stats.issued, 0);
 }
 
 /* IDs go on for as long as the ranges last: whoever looks learns that nothing extends them. */
@@ -25,7 +25,7 @@ static void a_coordinator_that_is_away_fails_no_check(void **state)
     (void)state;
 #define CHECKS "[+]loop ok\n[+]workerId ok\n[+]clock ok\n[+]lease ok\n[+]epoch ok\n"
 #define UNTIL  "; IDs can be had until 2026-01-01T01:00:01.000Z, for 1 h\n"
-    strcpy(s.issuer.why, "connection refused");
+    strcpy(s.facts.why, "connection refused");
     s.facts.answered = true;
     ok(GET("/readyz?verbose"), CHECKS
        "[!]coordinator: the coordinator is away: connection refused" UNTIL "readyz check passed\n");
@@ -54,15 +54,15 @@ static void no_worker(void **state)
 {
     (void)state;
     int64_t last;
-    assert_true(snowflake_revoke(&s.issuer.gen, 1, &last));
+    assert_true(snowflake_revoke(&gen.ids, 1, &last));
     ok(GET("/livez"), "ok");
     refused(GET("/readyz"), "no workerId is held yet\n");
-    strcpy(s.issuer.why, "the pool is empty");
+    strcpy(s.facts.why, "the pool is empty");
     refused(GET("/healthz"), "no workerId is held: the pool is empty\n");
     refused(GET("/readyz?verbose"),
             "[+]loop ok\n[-]workerId failed: no workerId is held: the pool is empty\n"
             "[+]clock ok\n[+]lease ok\n[+]epoch ok\nreadyz check failed\n");
-    s.issuer.started = false;
+    gen.started = false;
     refused(GET("/readyz"), "no workerId is held: the pool is empty\n");
     assert_int_equal(count("readyz", SERVE_FAILED), 4);
 }
@@ -75,8 +75,8 @@ static void no_worker_for_the_clock(void **state)
     s.facts.max_skew_ms = 2000;
     s.facts.skew_ms = -86400000;
     ok(GET("/readyz"), "ok"); /* IDs go on */
-    assert_true(snowflake_revoke(&s.issuer.gen, 1, &last));
-    strcpy(s.issuer.why, "the clocks differ by a day");
+    assert_true(snowflake_revoke(&gen.ids, 1, &last));
+    strcpy(s.facts.why, "the clocks differ by a day");
     refused(GET("/readyz?verbose"),
             "[+]loop ok\n[-]workerId failed: no workerId is held: the clocks differ by a day\n"
             "[-]clock failed: no workerId is held: the clocks differ by a day\n"

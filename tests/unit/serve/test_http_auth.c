@@ -54,7 +54,7 @@ static void nobody(void **state)
     check(GET("/") "\r\n", "401 "); /* it shows what is logged */
     check(GET("/v1/status") "\r\n", "401 ");
     assert_int_equal(count("id", SERVE_REFUSED), 2);
-    assert_int_equal(s.issuer.gen.stats.issued, 0);
+    assert_int_equal(gen.ids.stats.issued, 0);
 }
 
 static void users(void **state)
@@ -90,7 +90,7 @@ static void wrong(void **state)
     memset(text + n, 'A', 1500);
     memcpy(text + n + 1500, "\r\n\r\n", 5);
     check(text, "401 ");
-    assert_int_equal(s.issuer.gen.stats.issued, 0);
+    assert_int_equal(gen.ids.stats.issued, 0);
 }
 
 static void closed(void **state)

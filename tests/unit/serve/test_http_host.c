@@ -104,7 +104,7 @@ static void sites(void **state)
         check("/v1/status", cases[i].headers, cases[i].id);
         check("/metrics", cases[i].headers, 200);
     }
-    assert_int_equal(s.issuer.gen.stats.issued, 5);
+    assert_int_equal(gen.ids.stats.issued, 5);
 }
 
 int main(void)

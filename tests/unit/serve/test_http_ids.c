@@ -14,7 +14,7 @@ static void ids(void **state)
     answers(ACCEPT("/v1/id/orders", "application/json"), "200 OK", JSON,
             "{\"ids\":[\"33554439172\"]}\n");
     answers(ACCEPT("/v1/id/orders?x=1&n=3&n=9", "*/*"), "200 OK", TEXT, three);
-    assert_int_equal(s.issuer.names.entry[0].issued, 8);
+    assert_int_equal(s.issuer.names.prefix[0].entry[0].issued, 8);
     assert_int_equal(count("id", SERVE_OK), 5);
 }
 
@@ -30,7 +30,7 @@ static void names_in_paths(void **state)
         assert_int_equal(run(&in).verdict, NET_MORE);
         (void)body_of("200");
         out.n = 0;
-        assert_int_equal(s.issuer.names.entry[1].issued, i + 1);
+        assert_int_equal(s.issuer.names.prefix[0].entry[1].issued, i + 1);
     }
     static const char *const bad[] = {GET("/v1/id/a%"), GET("/v1/id/a%2"), GET("/v1/id/%g0"),
                                       GET("/v1/id/%0g")};
@@ -62,7 +62,7 @@ static void unknown_names(void **state)
                             "000000000000000000000000000000000...\"\n");
         out.n = 0;
     }
-    assert_int_equal(s.issuer.gen.stats.issued, 0);
+    assert_int_equal(gen.ids.stats.issued, 0);
     assert_int_equal(count("id", SERVE_OK), 0);
 }
 
@@ -70,9 +70,9 @@ static void any_name(void **state)
 {
     (void)state;
     names_clear(&s.issuer.names);
-    assert_int_equal(names_init(&s.issuer.names, "", NULL, 0, NULL), ERR_OK);
+    assert_int_equal(issuer_add(&s.issuer, &gen.base, "", NULL, 0, NULL), ERR_OK);
     ok(GET("/v1/id/whatever:1"), "33554439168\n");
-    assert_int_equal(s.issuer.names.other.issued, 1);
+    assert_int_equal(s.issuer.names.prefix[0].other.issued, 1);
     answers(GET("/v1/id/a%20b"), "404 Not Found", TEXT,
             "expected a name of 1 to 200 printable bytes, found \"a%20b\"\n");
 }
@@ -89,7 +89,7 @@ static void bad_counts(void **state)
         (void)snprintf(body, sizeof body, "expected n from 1 to 2048, found \"%s\"\n", bad[i]);
         answers(in, "400 Bad Request", TEXT, body);
     }
-    assert_int_equal(s.issuer.gen.stats.issued, 0);
+    assert_int_equal(gen.ids.stats.issued, 0);
     assert_int_equal(count("id", SERVE_INVALID), sizeof bad / sizeof *bad);
 }
 
@@ -107,7 +107,7 @@ static void parks_midway(void **state)
     assert_int_equal(step.until_ms, NOW_MS + 1);
     assert_true(step.partial);
     assert_int_equal(in.n, whole);
-    assert_int_equal(s.issuer.names.entry[0].issued, 1024);
+    assert_int_equal(s.issuer.names.prefix[0].entry[0].issued, 1024);
     step = run(&in); /* woken too early */
     assert_int_equal(step.verdict, NET_QUEUE);
     assert_true(step.partial);
@@ -155,7 +155,7 @@ static void parks_at_once(void **state)
 {
     (void)state;
     int64_t last;
-    assert_true(snowflake_revoke(&s.issuer.gen, 1, &last));
+    assert_true(snowflake_revoke(&gen.ids, 1, &last));
     struct span in = SPAN(GET("/livez") ACCEPT("/v1/id/orders", JSON));
     struct net_step step = run(&in);
     assert_int_equal(step.verdict, NET_WAIT);
@@ -167,7 +167,7 @@ static void parks_at_once(void **state)
     assert_int_equal(run(&in).verdict, NET_MORE);
     sent(response("503 Service Unavailable", TEXT, "no workerId is held yet\n", true));
     assert_int_equal(count("id", SERVE_FAILED), 1);
-    assert_true(snowflake_grant(&s.issuer.gen, 2, 8, NOW_MS - 1, HI_MS, NULL));
+    assert_true(snowflake_grant(&gen.ids, 2, 8, NOW_MS - 1, HI_MS, NULL));
     turn.waited_us = 0;
     assert_int_equal(run(&again).verdict, NET_MORE);
     sent(response("200 OK", JSON, "{\"ids\":[\"33554440192\"]}\n", true));
@@ -180,12 +180,12 @@ static void refused_midway(void **state)
     int64_t last;
     struct span in = SPAN(ACCEPT("/v1/id/orders?n=2048", JSON));
     assert_true(run(&in).partial);
-    assert_true(snowflake_revoke(&s.issuer.gen, 1, &last));
+    assert_true(snowflake_revoke(&gen.ids, 1, &last));
     assert_int_equal(run(&in).verdict, NET_WAIT);
     turn.waited_us = s.issuer.max_wait_us;
     assert_int_equal(run(&in).verdict, NET_MORE);
     sent(response("503 Service Unavailable", TEXT, "no workerId is held yet\n", true));
-    assert_true(snowflake_grant(&s.issuer.gen, 2, 8, NOW_MS, HI_MS, NULL));
+    assert_true(snowflake_grant(&gen.ids, 2, 8, NOW_MS, HI_MS, NULL));
     now.ms++;
     ok(GET("/v1/id/orders?n=1"), "33587994624\n");
 }
@@ -213,7 +213,7 @@ static void decode(void **state)
                        "expected an ID from 0 to 9223372036854775807, found \"%s\"\n", bad[i]);
         answers(in, "400 Bad Request", TEXT, body);
     }
-    s.issuer.started = false;
+    gen.started = false;
     refused(GET("/v1/decode/33554439173"), "no workerId is held yet\n");
     assert_int_equal(count("decode", SERVE_OK), 3);
     assert_int_equal(count("decode", SERVE_INVALID), 6);

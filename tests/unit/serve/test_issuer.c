@@ -15,6 +15,9 @@
 
 static struct fake_clock clock_;
 static struct issuer issuer;
+static struct snowflake_generator gen;
+static char no_worker[ERR_TEXT_MAX];
+static struct names_entry *name;
 static struct net_turn turn;
 static struct net_step step;
 static uint64_t first;
@@ -28,13 +31,18 @@ static void begin_turn(int64_t ms)
 
 static void begin(unsigned workers)
 {
+    struct err e;
+    names_clear(&issuer.names);
     memset(&issuer, 0, sizeof issuer);
-    issuer.started = true;
+    no_worker[0] = '\0';
+    snowflake_generator_init(&gen, no_worker);
+    assert_int_equal(issuer_add(&issuer, &gen.base, "id:", NULL, 0, &e), ERR_OK);
+    name = names_find(&issuer.names, SPAN("id:orders"));
     issuer.max_wait_us = MAX_WAIT;
     issuer.batch = 1024;
-    snowflake_init(&issuer.gen, EPOCH, 15, 1);
+    snowflake_generator_start(&gen, EPOCH, 15, 1);
     for (uint32_t i = 0; i < workers; i++)
-        assert_true(snowflake_grant(&issuer.gen, i, (uint16_t)(7 + i), T0 - 1, T0 + 60000, NULL));
+        assert_true(snowflake_grant(&gen.ids, i, (uint16_t)(7 + i), T0 - 1, T0 + 60000, NULL));
     begin_turn(T0);
 }
 
@@ -42,7 +50,10 @@ static enum issue_status next(uint32_t n)
 {
     first = 0;
     memset(&step, 0, sizeof step);
-    return issuer_next(&issuer, &turn, n, &first, &step);
+    enum issue_status r = n == 1 ? issuer_next(&issuer, name, &turn, &first, &step)
+                                 : issuer_row(&issuer, name, &turn, n, &first, &step);
+    first -= r == ISSUE_OK ? n - 1 : 0;
+    return r;
 }
 
 static void expect_park(enum net_verdict verdict, int64_t until)
@@ -61,9 +72,9 @@ static void expect_refusal(enum issue_status status, const char *why)
     assert_int_equal(next(1), ISSUE_PARK);
     turn.waited_us = MAX_WAIT;
     assert_int_equal(next(1), status);
-    assert_non_null(strstr(issuer_refusal(&issuer, status), why));
-    assert_null(strchr(issuer_refusal(&issuer, status), '\n'));
-    assert_int_equal(issuer_ready(&issuer, turn.wall_ms), status);
+    assert_non_null(strstr(refusal_text(issuer.refused), why));
+    assert_null(strchr(refusal_text(issuer.refused), '\n'));
+    assert_int_equal(refusal_status(issuer_ready(&issuer, turn.wall_ms)), status);
 }
 
 static void ids_are_of_the_turns_time(void **state)
@@ -78,7 +89,7 @@ static void ids_are_of_the_turns_time(void **state)
     assert_int_equal(next(1000), ISSUE_OK);
     assert_true(first == layout_compose(T0 - EPOCH, 7, 3));
     assert_int_equal(clock_.reads, 0);
-    assert_int_equal(issuer_ready(&issuer, T0), ISSUE_OK);
+    assert_null(issuer_ready(&issuer, T0).by);
 }
 
 static void a_full_millisecond_looks_at_the_clock_and_then_queues(void **state)
@@ -88,7 +99,7 @@ static void a_full_millisecond_looks_at_the_clock_and_then_queues(void **state)
     assert_int_equal(next(1024), ISSUE_OK);
     expect_park(NET_QUEUE, T0 + 1);
     assert_int_equal(clock_.reads, 1);
-    assert_int_equal(issuer_ready(&issuer, T0), ISSUE_OK);
+    assert_null(issuer_ready(&issuer, T0).by);
     turn.waited_us = 10 * MAX_WAIT; /* however long: it only queues */
     expect_park(NET_QUEUE, T0 + 1);
     fake_clock_step(&clock_, 2);
@@ -105,9 +116,9 @@ static void a_clock_a_little_behind_queues(void **state)
     assert_int_equal(next(1), ISSUE_OK);
     begin_turn(T0 - 10);
     expect_park(NET_QUEUE, T0);
-    assert_int_equal(issuer_ready(&issuer, T0 - 10), ISSUE_OK);
+    assert_null(issuer_ready(&issuer, T0 - 10).by);
     assert_int_equal(issuer.waited_us, 10000);
-    assert_int_equal(issuer.gen.nretired, 0);
+    assert_int_equal(gen.ids.nretired, 0);
 }
 
 static void a_clock_far_behind_takes_the_spare(void **state)
@@ -119,7 +130,7 @@ static void a_clock_far_behind_takes_the_spare(void **state)
     begin_turn(T0 + 50);
     assert_int_equal(next(1), ISSUE_OK);
     assert_true(first == layout_compose(T0 + 50 - EPOCH, 8, 0));
-    assert_int_equal(issuer.gen.nretired, 1);
+    assert_int_equal(gen.ids.nretired, 1);
 }
 
 static void without_a_spare_it_waits_for_the_clock_and_fails(void **state)
@@ -131,14 +142,14 @@ static void without_a_spare_it_waits_for_the_clock_and_fails(void **state)
     begin_turn(T0 + 10);
     expect_park(NET_WAIT, T0 + 40);
     assert_int_equal(issuer.waited_us, 30000);
-    expect_refusal(ISSUE_STALLED, "behind the latest ID");
+    expect_refusal(ISSUE_AGAIN, "behind the latest ID");
     char until[TIMEFMT_MAX];
-    const char *text = issuer_refusal(&issuer, ISSUE_STALLED);
+    const char *text = refusal_text(issuer.refused);
     assert_string_equal(strstr(text, "until it is ") + strlen("until it is "),
                         timefmt_rfc3339(until, T0 + 40));
-    issuer.alone = true;
-    assert_non_null(strstr(issuer_refusal(&issuer, ISSUE_STALLED), ", or name an N in static:N"));
-    issuer.alone = false;
+    gen.alone = true;
+    assert_non_null(strstr(refusal_text(issuer.refused), ", or name an N in static:N"));
+    gen.alone = false;
     begin_turn(T0 + 40);
     assert_int_equal(next(1), ISSUE_OK);
     assert_true(first == layout_compose(T0 + 40 - EPOCH, 7, 1));
@@ -155,7 +166,7 @@ static void only_the_time_really_waited_is_counted(void **state)
         turn.waited_us = 0;
         assert_int_equal(next(1), ISSUE_PARK);
         turn.waited_us = MAX_WAIT + 500;
-        assert_int_equal(next(1), ISSUE_STALLED);
+        assert_int_equal(next(1), ISSUE_AGAIN);
     }
     assert_int_equal(issuer.waited_us, 5 * MAX_WAIT);
 }
@@ -166,9 +177,9 @@ static void above_the_ceiling_it_waits_for_a_renewal_and_fails(void **state)
     begin(1);
     begin_turn(T0 + 60001);
     expect_park(NET_WAIT, INT64_MAX);
-    assert_true(issuer.gen.wants_renewal);
-    expect_refusal(ISSUE_CEILING, "range of time held has ended");
-    snowflake_extend(&issuer.gen, 0, T0 + 70000);
+    assert_true(gen.ids.wants_renewal);
+    expect_refusal(ISSUE_NEVER, "range of time held has ended");
+    snowflake_extend(&gen.ids, 0, T0 + 70000);
     assert_int_equal(next(1), ISSUE_OK);
 }
 
@@ -178,14 +189,14 @@ static void without_a_workerid_it_waits_for_one_and_fails(void **state)
     begin(0);
     expect_park(NET_WAIT, INT64_MAX);
     expect_refusal(ISSUE_LOADING, "no workerId is held yet");
-    issuer.started = false; /* not even a pool is known */
+    gen.started = false; /* not even a pool is known */
     begin_turn(T0);
     expect_park(NET_WAIT, INT64_MAX);
     expect_refusal(ISSUE_LOADING, "no workerId is held yet");
-    (void)strcpy(issuer.why, "the pool has no free workerId");
+    (void)strcpy(no_worker, "the pool has no free workerId");
     expect_refusal(ISSUE_LOADING, "no workerId is held: the pool has no free workerId");
-    memset(issuer.why, 'w', sizeof issuer.why - 1);
-    assert_true(strlen(issuer_refusal(&issuer, ISSUE_LOADING)) > sizeof issuer.why);
+    memset(no_worker, 'w', sizeof no_worker - 1);
+    assert_true(strlen(refusal_text(issuer.refused)) > sizeof no_worker);
 }
 
 static void outside_the_epoch_it_fails_at_once(void **state)
@@ -195,9 +206,9 @@ static void outside_the_epoch_it_fails_at_once(void **state)
     for (size_t i = 0; i < 2; i++) {
         begin(1);
         begin_turn(times[i]);
-        assert_int_equal(next(1), ISSUE_EPOCH);
-        assert_int_equal(issuer_ready(&issuer, times[i]), ISSUE_EPOCH);
-        assert_non_null(strstr(issuer_refusal(&issuer, ISSUE_EPOCH), "epoch"));
+        assert_int_equal(next(1), ISSUE_NEVER);
+        assert_int_equal(refusal_status(issuer_ready(&issuer, times[i])), ISSUE_NEVER);
+        assert_non_null(strstr(refusal_text(issuer.refused), "epoch"));
     }
 }
 
@@ -219,25 +230,27 @@ static void a_quota_that_is_spent_yields(void **state)
     assert_int_equal(next(500), ISSUE_OK); /* a block is never cut; the quota is spent with it */
     assert_int_equal(turn.quota, 0);
     expect_park(NET_YIELD, 0);
-    assert_int_equal(issuer.gen.stats.issued, 501);
+    assert_int_equal(gen.ids.stats.issued, 501);
 }
 
 static void some_is_bounded_by_quota_and_millisecond(void **state)
 {
     (void)state;
-    uint32_t got;
+    struct generator_run run;
     begin(1);
     turn.quota = 10;
-    assert_int_equal(issuer_some(&issuer, &turn, 100, &first, &got, &step), ISSUE_OK);
-    assert_int_equal(got, 10);
+    assert_int_equal(issuer_some(&issuer, name, &turn, 100, &run, &step), ISSUE_OK);
+    assert_int_equal(run.n, 10);
     assert_int_equal(turn.quota, 0);
-    assert_int_equal(issuer_some(&issuer, &turn, 100, &first, &got, &step), ISSUE_PARK);
+    assert_int_equal(issuer_some(&issuer, name, &turn, 100, &run, &step), ISSUE_PARK);
     assert_int_equal(step.verdict, NET_YIELD);
     turn.quota = UINT32_MAX;
-    assert_int_equal(issuer_some(&issuer, &turn, 5000, &first, &got, &step), ISSUE_OK);
-    assert_int_equal(got, 1014);
-    assert_true(first == layout_compose(T0 - EPOCH, 7, 10));
-    assert_int_equal(issuer_some(&issuer, &turn, 5000, &first, &got, &step), ISSUE_PARK);
+    assert_int_equal(issuer_some(&issuer, name, &turn, 5000, &run, &step), ISSUE_OK);
+    assert_int_equal(run.n, 1014);
+    assert_true(run.first == layout_compose(T0 - EPOCH, 7, 10));
+    assert_int_equal(run.stride, 1);
+    assert_int_equal(name->issued, 1024);
+    assert_int_equal(issuer_some(&issuer, name, &turn, 5000, &run, &step), ISSUE_PARK);
     assert_int_equal(step.verdict, NET_QUEUE);
     assert_true(step.until_ms == T0 + 1);
 }

@@ -13,7 +13,7 @@ static void get_gives_an_id_per_key(void **state)
     expect("get orders\r\n", "END\r\n");
     expect("get id:\r\n", "END\r\n");
     expect("get x id:a y\r\n", "VALUE id:a 0 11\r\n33554439171\r\nEND\r\n");
-    assert_int_equal(serve.issuer.names.other.issued, 4);
+    assert_int_equal(serve.issuer.names.prefix[0].other.issued, 4);
     assert_int_equal(counted(MC_GET, SERVE_OK), 3);
     assert_int_equal(counted(MC_GET, SERVE_MISS), 2);
 }
@@ -44,7 +44,7 @@ static void a_get_repeated_is_answered_alike(void **state)
         expect("get id:a\r\n", ONE("id:a", 8));
 #undef ONE
     }
-    assert_int_equal(serve.issuer.names.other.issued, 18);
+    assert_int_equal(serve.issuer.names.prefix[0].other.issued, 18);
     assert_int_equal(counted(MC_GET, SERVE_OK), 14);
     assert_int_equal(counted(MC_GET, SERVE_MISS), 2);
 }
@@ -97,10 +97,10 @@ static void incr_gives_the_last_of_a_block(void **state)
     expect("incr id:a 65 noreply\r\n", "");
     expect("incr id:a x\r\n", "CLIENT_ERROR invalid numeric delta argument\r\n");
     expect("incr id:a -1\r\n", "CLIENT_ERROR invalid numeric delta argument\r\n");
-    assert_int_equal(serve.issuer.names.other.issued, 2048);
+    assert_int_equal(serve.issuer.names.prefix[0].other.issued, 2048);
     turn.wall_ms = T0 + 2;
     expect("incr id:a 1 noreply\r\nget b\r\n", "END\r\n");
-    assert_int_equal(serve.issuer.names.other.issued, 2049);
+    assert_int_equal(serve.issuer.names.prefix[0].other.issued, 2049);
 }
 
 static void names_may_be_configured(void **state)
@@ -111,8 +111,8 @@ static void names_may_be_configured(void **state)
     expect("get orders users#1 other\r\n",
            "VALUE orders 0 11\r\n" ID0 "\r\nVALUE users#1 0 11\r\n" ID1 "\r\nEND\r\n");
     expect("incr other 1\r\n", "NOT_FOUND\r\n");
-    assert_int_equal(serve.issuer.names.entry[0].issued, 1);
-    assert_int_equal(serve.issuer.names.entry[1].issued, 1);
+    assert_int_equal(serve.issuer.names.prefix[0].entry[0].issued, 1);
+    assert_int_equal(serve.issuer.names.prefix[0].entry[1].issued, 1);
 }
 
 /* ---- writes -----------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ static void storage_commands_are_swallowed_and_refused(void **state)
     expect("add id:a 0 0 2\r\nab\r\n", "NOT_STORED\r\n");
     expect("set id:a 0 0 0\r\n\r\n", "CLIENT_ERROR id key is read-only\r\n");
     expect("set id:a 1 2 3 noreply\r\nabc\r\n", "");
-    assert_int_equal(serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(gen.ids.stats.issued, 0);
     assert_int_equal(counted(MC_SET, SERVE_REFUSED), 3);
 }
 
@@ -161,7 +161,7 @@ static void the_other_writes_are_refused(void **state)
     expect("decr id:a 1 noreply\r\ndelete id:a noreply\r\ntouch id:a 0 noreply\r\n"
            "flush_all noreply\r\n",
            "");
-    assert_int_equal(serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(gen.ids.stats.issued, 0);
 }
 
 static void data_blocks_may_come_in_pieces_of_any_size(void **state)
@@ -211,7 +211,7 @@ static void quit_closes_and_answers_nothing(void **state)
     feed("get x\r\nquit\r\nget id:a\r\n", 23);
     assert_int_equal(step.verdict, NET_CLOSE);
     check_output("quit", "END\r\n");
-    assert_int_equal(serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(gen.ids.stats.issued, 0);
 }
 
 static void what_is_not_understood_is_told(void **state)
@@ -228,7 +228,7 @@ static void what_is_not_understood_is_told(void **state)
     expect(long_key, "CLIENT_ERROR bad command line format\r\n");
     (void)snprintf(long_key, sizeof long_key, "get id:%0201d\r\n", 0);
     expect(long_key, "END\r\n"); /* a key, but no name */
-    assert_int_equal(serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(gen.ids.stats.issued, 0);
 }
 
 static void browsers_and_endless_lines_are_closed(void **state)
@@ -259,7 +259,7 @@ static void no_id_is_an_error_and_never_a_miss(void **state)
     run();
     check_output("get", "SERVER_ERROR no workerId is held yet\r\n");
     assert_int_equal(step.verdict, NET_MORE);
-    (void)strcpy(serve.issuer.why, "two\r\nlines");
+    (void)strcpy(serve.facts.why, "two\r\nlines");
     expect("incr id:a 1\r\n", "SERVER_ERROR no workerId is held: two  lines\r\n");
     expect("incr id:a 1 noreply\r\n", "");
     assert_int_equal(counted(MC_GET, SERVE_FAILED), 1);
@@ -334,7 +334,7 @@ static void the_longest_get_is_answered_in_parts(void **state)
     assert_memory_equal(out.p + out.n - 5, "END\r\n", 5);
     assert_int_equal(values, keys);
     assert_true(parts > 8);
-    assert_int_equal(serve.issuer.gen.stats.issued, keys);
+    assert_int_equal(gen.ids.stats.issued, keys);
 }
 
 /* ---- stats ------------------------------------------------------------------------------------

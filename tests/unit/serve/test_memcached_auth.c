@@ -14,6 +14,7 @@
 
 static struct fake_clock clock_;
 static struct serve serve;
+static struct snowflake_generator gen;
 static struct net_service *svc;
 static void *session;
 static struct net_turn turn;
@@ -36,11 +37,11 @@ static int begin(void **state)
     memset(&serve, 0, sizeof serve);
     fake_clock_init(&clock_, T0);
     serve.clock = &clock_.clock;
-    serve.issuer.started = true;
+    snowflake_generator_init(&gen, serve.facts.why);
     serve.issuer.batch = 1024;
-    snowflake_init(&serve.issuer.gen, T0 - 1000, 15, 1);
-    assert_true(snowflake_grant(&serve.issuer.gen, 0, 7, T0 - 1, T0 + 3600000, NULL));
-    assert_int_equal(names_init(&serve.issuer.names, "id:", NULL, 0, &e), ERR_OK);
+    snowflake_generator_start(&gen, T0 - 1000, 15, 1);
+    assert_true(snowflake_grant(&gen.ids, 0, 7, T0 - 1, T0 + 3600000, NULL));
+    assert_int_equal(issuer_add(&serve.issuer, &gen.base, "id:", NULL, 0, &e), ERR_OK);
     svc = protocol_memcached.make(&serve);
     serve.services[SERVE_MEMCACHED] = svc;
     turn = (struct net_turn){.clock = &clock_.clock, .wall_ms = T0, .quota = UINT32_MAX};
@@ -108,7 +109,7 @@ static void before_login(void **state)
     memset(block, 'x', 2048);
     memcpy(block + 2048, "\r\n", 3);
     check(block, NO);
-    assert_int_equal(serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(gen.ids.stats.issued, 0);
     check("quit\r\n", "");
     assert_int_equal(verdict, NET_CLOSE);
 }
@@ -165,7 +166,7 @@ static void known_requests(void **state)
     check(LOGIN, "STORED\r\n");
     login_replace(&serve, "bob:" LOGIN_HASH "\n");
     assert_false(svc->stands(svc, session));
-    assert_int_equal(serve.issuer.gen.stats.issued, 2);
+    assert_int_equal(gen.ids.stats.issued, 2);
 }
 
 /* One binary request with its answer's status; extras are none. */
@@ -219,7 +220,7 @@ static void sasl(void **state)
     assert_int_equal(binary(GET, "a", "", 0), MCB_NOT_FOUND);
     assert_int_equal(binary(AUTH, PLAIN("\0ann\0secret")), MCB_OK);
     assert_int_equal(binary(GET, "id:a", "", 0), MCB_OK);
-    assert_int_equal(serve.issuer.gen.stats.issued, 2);
+    assert_int_equal(gen.ids.stats.issued, 2);
 }
 
 static void meta(void **state)

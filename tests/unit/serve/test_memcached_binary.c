@@ -1,7 +1,7 @@
 /* The binary protocol without sockets. Requests are written by their parts, answers read back. */
 #include "memcached_rig.h"
 
-#define ISSUED serve.issuer.gen.stats.issued
+#define ISSUED gen.ids.stats.issued
 #define NONE   ((struct span){"", 0})
 
 enum opcode {
@@ -137,7 +137,7 @@ static void reads_give_ids_with_their_cas(void **state)
     expect_answer("1d 00 33554439171: flags =33554439171");
     expect_answer("24 00 33554439172: flags id:a#9=33554439172");
     expect_silence();
-    assert_int_equal(serve.issuer.names.other.issued, 5);
+    assert_int_equal(serve.issuer.names.prefix[0].other.issued, 5);
     assert_int_equal(counted(MC_GET, SERVE_OK), 3);
     assert_int_equal(counted(MC_GAT, SERVE_OK), 2);
 }

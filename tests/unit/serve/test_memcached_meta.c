@@ -1,7 +1,7 @@
 /* The meta commands without sockets: bytes in, exact bytes out. */
 #include "memcached_rig.h"
 
-#define ISSUED serve.issuer.gen.stats.issued
+#define ISSUED gen.ids.stats.issued
 
 static void mg_gives_an_id_where_a_value_is_asked_for(void **state)
 {
@@ -15,7 +15,7 @@ static void mg_gives_an_id_where_a_value_is_asked_for(void **state)
     expect("mg id:a s c t f l h k O\r\n", "HD s11 c0 t-1 f0 l0 h0 kid:a O\r\n");
     expect("mg id:a q N30 T0 R30\r\n", "HD\r\n");
     assert_int_equal(ISSUED, 3);
-    assert_int_equal(serve.issuer.names.other.issued, 3);
+    assert_int_equal(serve.issuer.names.prefix[0].other.issued, 3);
     assert_int_equal(counted(MC_META_GET, SERVE_OK), 6);
 }
 

@@ -13,6 +13,7 @@ static int64_t fake_us(struct clock *c)
 
 static struct clock fake = {fake_us, fake_us};
 static struct serve s;
+static struct snowflake_generator gen;
 static struct net_service services[SERVE_PROTOCOLS];
 static char text[NET_OUT_MAX + 1];
 
@@ -51,7 +52,8 @@ static int empty(void **state)
     memset(services, 0, sizeof services);
     s.clock = &fake;
     s.started_ms = NOW_MS - 1500;
-    return names_init(&s.issuer.names, "id:", NULL, 0, NULL) == ERR_OK ? 0 : -1;
+    snowflake_generator_init(&gen, s.facts.why);
+    return issuer_add(&s.issuer, &gen.base, "id:", NULL, 0, NULL) == ERR_OK ? 0 : -1;
 }
 
 static void fill_facts(struct serve_facts *f)
@@ -95,10 +97,9 @@ static int full(void **state)
     if (empty(state) < 0)
         return -1;
     names_clear(&s.issuer.names);
-    snowflake_init(&s.issuer.gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
-    s.issuer.started = true;
+    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
     s.issuer.waited_us = 1000001;
-    struct snowflake_stats *stats = &s.issuer.gen.stats;
+    struct snowflake_stats *stats = &gen.ids.stats;
     stats->rotations = 4;
     stats->exhausted = 5;
     stats->rollbacks = 6;
@@ -106,14 +107,14 @@ static int full(void **state)
     histogram_add(&stats->rollback, 20000, 1);
     fill_facts(&s.facts);
     fill_services();
-    bool held = snowflake_grant(&s.issuer.gen, 1, 300, NOW_MS - 1, NOW_MS + 3599500, NULL) &&
-                snowflake_grant(&s.issuer.gen, 2, 32767, NOW_MS - 1, NOW_MS + 9999999, NULL);
+    bool held = snowflake_grant(&gen.ids, 1, 300, NOW_MS - 1, NOW_MS + 3599500, NULL) &&
+                snowflake_grant(&gen.ids, 2, 32767, NOW_MS - 1, NOW_MS + 9999999, NULL);
     uint64_t id;
     int64_t until;
-    if (!held || snowflake_next(&s.issuer.gen, NOW_MS, 1, &id, &until) != SNOWFLAKE_OK ||
-        names_init(&s.issuer.names, "id:", list, 2, NULL) != ERR_OK)
+    if (!held || snowflake_next(&gen.ids, NOW_MS, 1, &id, &until) != SNOWFLAKE_OK ||
+        issuer_add(&s.issuer, &gen.base, "id:", list, 2, NULL) != ERR_OK)
         return -1;
-    s.issuer.names.entry[0].issued = 18000000000000000000u / 2;
+    s.issuer.names.prefix[0].entry[0].issued = 18000000000000000000u / 2;
     serve_count(&s, SERVE_HTTP, 3, SERVE_OK);
     serve_count(&s, SERVE_HTTP, 3, SERVE_OK);
     serve_count(&s, SERVE_HTTP, 7, SERVE_MISS);
@@ -316,7 +317,7 @@ static void hostile_times(void **state)
 static void past_the_ceiling(void **state)
 {
     (void)state;
-    s.issuer.gen.member[0].hi = NOW_MS - 1;
+    gen.ids.member[0].hi = NOW_MS - 1;
     present(page(false), "sidflake_reservation_seconds -0.001");
 }
 
@@ -330,7 +331,7 @@ static void many_names(void **state)
         list[i] = name[i];
     }
     names_clear(&s.issuer.names);
-    assert_int_equal(names_init(&s.issuer.names, "", list, 1024, NULL), ERR_OK);
+    assert_int_equal(issuer_add(&s.issuer, &gen.base, "", list, 1024, NULL), ERR_OK);
     page_check(page(true), true);
 }
 
@@ -351,9 +352,9 @@ static void the_longest_page(void **state)
         list[i] = name[i];
     }
     names_clear(&s.issuer.names);
-    assert_int_equal(names_init(&s.issuer.names, "", list, NAMES, NULL), ERR_OK);
+    assert_int_equal(issuer_add(&s.issuer, &gen.base, "", list, NAMES, NULL), ERR_OK);
     for (size_t i = 0; i < NAMES; i++)
-        s.issuer.names.entry[i].issued = INT64_MAX;
+        s.issuer.names.prefix[0].entry[i].issued = INT64_MAX;
     memset(s.requests, 0x7f, sizeof s.requests);
     for (int om = 0; om < 2; om++) {
         const char *p = page(om);

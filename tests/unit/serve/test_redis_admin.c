@@ -57,7 +57,7 @@ static void reset(void **state)
     rig_check(r, "EXEC", "-ERR EXEC without MULTI\r\n");
     rig_check(r, "CLIENT GETNAME", "$-1\r\n");
     assert_int_equal(rig_session(r)->db, 0);
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(r->gen.ids.stats.issued, 0);
 }
 
 /* ---- CLIENT -----------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ static void info(void **state)
 static void info_loading(void **state)
 {
     struct rig *r = *state;
-    r->serve.issuer.granted = r->serve.issuer.started = false;
+    r->serve.facts.granted = r->gen.started = false;
     info_has(r, "INFO", "\r\nloading:1\r\nloading_eta_seconds:1\r\n", true);
     info_has(r, "INFO", "\r\nsidflake_ready:0\r\nsidflake_ready_reason:no workerId is held yet\r\n",
              true);
@@ -249,11 +249,11 @@ static void info_fits(void **state)
     memset(f->coordinator, 'c', sizeof f->coordinator - 1);
     memset(f->pool, 'p', sizeof f->pool - 1);
     memset(f->identity, 'i', sizeof f->identity - 1);
-    memset(r->serve.issuer.why, 'w', sizeof r->serve.issuer.why - 1);
+    memset(r->serve.facts.why, 'w', sizeof r->serve.facts.why - 1);
     f->era = f->pool_free = UINT64_MAX;
     for (uint32_t i = 2; i <= SNOWFLAKE_MEMBERS; i++)
-        assert_true(snowflake_grant(&r->serve.issuer.gen, i, (uint16_t)(32767 - i), RIG_MS,
-                                    INT64_MAX, NULL));
+        assert_true(
+            snowflake_grant(&r->gen.ids, i, (uint16_t)(32767 - i), RIG_MS, INT64_MAX, NULL));
     memset(r->serve.requests, 0xFF, sizeof r->serve.requests);
     assert_int_equal(rig_ask(r, "INFO"), NET_MORE);
     assert_int_equal(r->out.p[0], '$');

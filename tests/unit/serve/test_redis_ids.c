@@ -17,7 +17,7 @@ static void single(void **state)
     rig_check(r, "GET a", "$-1\r\n");
     rig_check(r, "GET id:", "$-1\r\n");
     rig_check(r, "GET __Booksleeve_TieBreak", "$-1\r\n");
-    assert_int_equal(r->serve.issuer.names.other.issued, 9);
+    assert_int_equal(r->serve.issuer.names.prefix[0].other.issued, 9);
     assert_int_equal(rig_counted(r, "get", SERVE_OK), 2);
     assert_int_equal(rig_counted(r, "get", SERVE_MISS), 3);
 }
@@ -89,7 +89,7 @@ static void batches(void **state)
     rig_check(r, "SPOP id:a 2", rig_ids("~2\r\n", 108, 2));
     rig_check(r, "SRANDMEMBER id:a 2", rig_ids("*2\r\n", 110, 2));
     rig_check(r, "RPOP id:a 2", rig_ids("*2\r\n", 112, 2));
-    assert_int_equal(r->serve.issuer.names.other.issued, 114);
+    assert_int_equal(r->serve.issuer.names.prefix[0].other.issued, 114);
 }
 
 static void batch_errors(void **state)
@@ -114,7 +114,7 @@ static void batch_errors(void **state)
     rig_check(r, "RPOP x 1", "_\r\n");
     rig_check(r, "SPOP x 1", "~0\r\n");
     rig_check(r, "SRANDMEMBER x 1", "*0\r\n");
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(r->gen.ids.stats.issued, 0);
 }
 
 static void incrby(void **state)
@@ -138,7 +138,7 @@ static void incrby(void **state)
     rig_check(r, "INCRBY x 1",
               "-ERR key 'x' is no id, and no upstream is configured to store it\r\n");
     rig_check(r, "INCR x", "-ERR key 'x' is no id, and no upstream is configured to store it\r\n");
-    assert_int_equal(r->serve.issuer.names.other.issued, 2048);
+    assert_int_equal(r->serve.issuer.names.prefix[0].other.issued, 2048);
 }
 
 static void counted_by_name(void **state)
@@ -184,7 +184,7 @@ static void resumed_one_by_one(void **state)
     static const char *const asked[] = {"MGET id:1 x id:2 id:3", "LPOP id:a 3", "SPOP id:a 3"};
     struct rig *r = *state;
     for (size_t i = 0; i < 3; i++) {
-        uint32_t first = (uint32_t)r->serve.issuer.gen.stats.issued;
+        uint32_t first = (uint32_t)r->gen.ids.stats.issued;
         r->turn.quota = 1;
         assert_int_equal(rig_ask(r, asked[i]), NET_YIELD);
         for (int turns = 0; turns < 2; turns++) {
@@ -203,7 +203,7 @@ static void resumed_one_by_one(void **state)
             rig_expect(r, rig_ids("*3\r\n", first, 3));
         }
     }
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 9);
+    assert_int_equal(r->gen.ids.stats.issued, 9);
     assert_int_equal(rig_counted(r, "mget", SERVE_OK), 1);
 }
 
@@ -230,7 +230,7 @@ static void without_worker(void **state)
 {
     struct rig *r = *state;
     int64_t last;
-    assert_true(snowflake_revoke(&r->serve.issuer.gen, 1, &last));
+    assert_true(snowflake_revoke(&r->gen.ids, 1, &last));
     assert_int_equal(rig_ask(r, "GET id:a"), NET_WAIT);
     assert_false(r->step.partial);
     r->turn.waited_us = 100000;
@@ -240,10 +240,10 @@ static void without_worker(void **state)
     refused(r, "LPOP id:a 5", "-LOADING " NO_WORKER "\r\n");
     refused(r, "INCR id:a", "-LOADING " NO_WORKER "\r\n");
     refused(r, "MGET x y", "*2\r\n$-1\r\n$-1\r\n");
-    (void)snprintf(r->serve.issuer.why, sizeof r->serve.issuer.why, "no pool\r\n+OK");
+    (void)snprintf(r->serve.facts.why, sizeof r->serve.facts.why, "no pool\r\n+OK");
     refused(r, "GET id:a", "-LOADING no workerId is held: no pool  +OK\r\n");
     assert_int_equal(rig_counted(r, "get", SERVE_FAILED), 2);
-    assert_int_equal(r->serve.issuer.names.other.issued, 0);
+    assert_int_equal(r->serve.issuer.names.prefix[0].other.issued, 0);
 }
 
 /* What was written of the reply is taken back, whatever else stands in the output. */
@@ -254,7 +254,7 @@ static void refused_midway(void **state)
     r->turn.quota = 3;
     assert_int_equal(rig_ask(r, "LPOP id:a 2"), NET_MORE);
     assert_int_equal(rig_ask(r, "MGET id:a id:b"), NET_YIELD);
-    assert_true(snowflake_revoke(&r->serve.issuer.gen, 1, &last));
+    assert_true(snowflake_revoke(&r->gen.ids, 1, &last));
     r->turn.quota = 1;
     r->turn.waited_us = 100000;
     assert_int_equal(rig_pump(r), NET_MORE);

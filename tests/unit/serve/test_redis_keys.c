@@ -18,7 +18,7 @@ static void questions(void **state)
         (void)snprintf(words, sizeof words, "%s x", ttls[i]);
         rig_check(r, words, ":-2\r\n");
     }
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(r->gen.ids.stats.issued, 0);
 }
 
 static void any_name(void **state)
@@ -47,7 +47,7 @@ static void configured_names(void **state)
     rig_check(r, "SCAN 0 COUNT 1 TYPE String", "*2\r\n$1\r\n1\r\n*1\r\n$9\r\nid:orders\r\n");
     rig_begins(r, "RANDOMKEY", "$");
     rig_check(r, "EXISTS id:orders id:foo", ":1\r\n");
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(r->gen.ids.stats.issued, 0);
 }
 
 static void scan_errors(void **state)
@@ -130,7 +130,7 @@ static void reads_of_id_keys(void **state)
     rig_check(r, "STRLEN id:a",
               "-ERR id key 'id:a' holds no value to look at: read it with GET, GETEX, GETDEL or "
               "MGET\r\n");
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(r->gen.ids.stats.issued, 0);
 }
 
 static void writes(void **state)

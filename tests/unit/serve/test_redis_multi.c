@@ -12,7 +12,7 @@ static void transaction(void **state)
     rig_check(r, "LPOP id:a 2", "+QUEUED\r\n");
     assert_int_equal(rig_send(r, SPAN("ping \"a b\"\r\n")), NET_MORE); /* inline requests, too */
     rig_expect(r, "+QUEUED\r\n");
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(r->gen.ids.stats.issued, 0);
     assert_int_equal(rig_counted(r, "get", SERVE_MISS), 0);
     char expected[512] = "";
     struct buf b;
@@ -46,7 +46,7 @@ static void a_get_repeated_means_what_the_session_says(void **state)
     rig_begins(r, "UNSUBSCRIBE", "*3\r\n");
     rig_check(r, "GET id:a", rig_ids("", 4, 1));
     assert_int_equal(rig_counted(r, "get", SERVE_OK), 5);
-    assert_int_equal(r->serve.issuer.names.other.issued, 5);
+    assert_int_equal(r->serve.issuer.names.prefix[0].other.issued, 5);
 }
 
 static void order_of_commands(void **state)
@@ -65,7 +65,7 @@ static void order_of_commands(void **state)
     rig_check(r, "GET id:a", "+QUEUED\r\n");
     rig_check(r, "DISCARD", "+OK\r\n");
     rig_check(r, "EXEC", "-ERR EXEC without MULTI\r\n");
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(r->gen.ids.stats.issued, 0);
 }
 
 static void aborted(void **state)
@@ -88,7 +88,7 @@ static void aborted(void **state)
     rig_check(r, "FOO", spoilers[0][1]); /* outside of MULTI it spoils nothing */
     rig_check(r, "MULTI", "+OK\r\n");
     rig_check(r, "EXEC", "*0\r\n");
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(r->gen.ids.stats.issued, 0);
 }
 
 /* An error while it is carried out is an element like any other. */
@@ -143,7 +143,7 @@ static void parked(void **state)
     buf_put_str(&b, "+PONG\r\n$5\r\nfirst\r\n$4\r\nlast\r\n");
     rig_expect(r, expected);
     assert_int_equal(rig_counted(r, "mget", SERVE_OK), 1);
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 6);
+    assert_int_equal(r->gen.ids.stats.issued, 6);
 }
 
 /* Only the element that cannot be had is an error; what it had so far is taken back. */
@@ -157,7 +157,7 @@ static void refused_midway(void **state)
     rig_check(r, "PING", "+QUEUED\r\n");
     r->turn.quota = 2;
     assert_int_equal(rig_ask(r, "EXEC"), NET_YIELD);
-    assert_true(snowflake_revoke(&r->serve.issuer.gen, 1, &last));
+    assert_true(snowflake_revoke(&r->gen.ids, 1, &last));
     r->turn.quota = 1;
     assert_int_equal(rig_pump(r), NET_WAIT);
     assert_true(r->step.partial);
@@ -213,7 +213,7 @@ static void reply_too_long(void **state)
     rig_check(r, "GET id:a", "+QUEUED\r\n");
     rig_check(r, "EXEC", "-ERR the reply is too long: expected at most 524288 bytes\r\n");
     assert_null(rig_session(r)->txn);
-    assert_int_equal(r->serve.issuer.gen.stats.issued, 0);
+    assert_int_equal(r->gen.ids.stats.issued, 0);
     rig_check(r, "PING", "+PONG\r\n");
 }
 

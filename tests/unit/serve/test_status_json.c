@@ -102,7 +102,7 @@ static void what_is_not_known(void **state)
     };
     (void)state;
     memset(&s.facts, 0, sizeof s.facts);
-    memset(&s.issuer, 0, sizeof s.issuer);
+    snowflake_generator_init(&gen, s.facts.why);
     json_t *j = status();
     assert_true(json_is_false(member(j, NULL, "ready")));
     string(j, NULL, "state", "fail");
@@ -132,14 +132,15 @@ static void hostile_texts(void **state)
         as_utf8[n++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
     }
     every[EVERY] = as_utf8[n] = '\0';
-    memset(&s.issuer.gen, 0, sizeof s.issuer.gen);
+    memset(&gen.ids, 0, sizeof gen.ids);
     (void)snprintf(s.facts.coordinator, sizeof s.facts.coordinator, "%s", every);
     (void)snprintf(s.facts.pool, sizeof s.facts.pool, "%s", quoted);
     (void)snprintf(s.facts.host, sizeof s.facts.host, "%s", every + 128);
     (void)snprintf(s.facts.identity, sizeof s.facts.identity, "%s", quoted);
     (void)snprintf(s.facts.page, sizeof s.facts.page, "%s", every);
-    (void)snprintf(s.issuer.why, sizeof s.issuer.why, "%s", every);
-    assert_int_equal(names_init(&s.issuer.names, "id:", list, 1, NULL), ERR_OK);
+    (void)snprintf(s.facts.why, sizeof s.facts.why, "%s", every);
+    names_clear(&s.issuer.names);
+    assert_int_equal(issuer_add(&s.issuer, &gen.base, "id:", list, 1, NULL), ERR_OK);
     s.facts.up = s.facts.serves = false;
     s.facts.era = UINT64_MAX;
     s.facts.skew_ms = -INT64_MAX;
@@ -150,7 +151,6 @@ static void hostile_texts(void **state)
     string(j, "pool", "name", quoted);
     string(json_array_get(member(j, NULL, "names"), 0), NULL, "name", quoted);
     json_decref(j);
-    names_clear(&s.issuer.names);
 }
 
 /* Names that conf takes, and all of what is counted. */
@@ -165,15 +165,15 @@ static void the_longest_status(void **state)
         name[i][4] = '"';
         list[i] = name[i];
     }
-    assert_int_equal(names_init(&s.issuer.names, "id:", list, 1024, NULL), ERR_OK);
+    names_clear(&s.issuer.names);
+    assert_int_equal(issuer_add(&s.issuer, &gen.base, "id:", list, 1024, NULL), ERR_OK);
     for (size_t i = 0; i < 1024; i++)
-        s.issuer.names.entry[i].issued = UINT64_MAX;
+        s.issuer.names.prefix[0].entry[i].issued = UINT64_MAX;
     memset(s.requests, 0xff, sizeof s.requests);
     json_t *j = status();
     assert_int_equal(json_array_size(member(j, NULL, "names")), 1024);
     assert_true(strlen(text) < NET_OUT_MAX - 4096);
     json_decref(j);
-    names_clear(&s.issuer.names);
 }
 
 static void what_does_not_fit_fails_the_buffer(void **state)

@@ -160,8 +160,8 @@ static void unknown(void **state)
     memcpy(host, s.facts.host, sizeof host);
     memset(&s.facts, 0, sizeof s.facts);
     memcpy(s.facts.host, host, sizeof host);
-    s.issuer.started = false;
-    memset(&s.issuer.gen, 0, sizeof s.issuer.gen);
+    gen.started = false;
+    memset(&gen.ids, 0, sizeof gen.ids);
     has("<li>no workerId is held yet</li>");
     has("<dd>not known yet</dd>");
     has("no answer yet");
@@ -178,7 +178,7 @@ static void from_outside(void **state)
     strcpy(s.facts.pool, "pool" HOSTILE);
     strcpy(s.facts.coordinator, "url" HOSTILE);
     strcpy(s.facts.identity, "id" HOSTILE);
-    strcpy(s.issuer.why, "why" HOSTILE);
+    strcpy(s.facts.why, "why" HOSTILE);
     events_add(LOG_LVL_WARN, START_MS, START_US / 1000, "message", SPAN("text" HOSTILE));
     has_not(HOSTILE);
     has("<title>Needs attention &middot; " ESCAPED);
@@ -199,13 +199,13 @@ static void an_hour(void **state)
         elapsed_ms += 7500;
         serve_sample(&s); /* too early: an hour would not fit */
         elapsed_ms += 7500;
-        s.issuer.gen.stats.issued += 150;
-        s.issuer.gen.stats.rollbacks += i % 10 == 0;
+        gen.ids.stats.issued += 150;
+        gen.ids.stats.rollbacks += i % 10 == 0;
         histogram_add(&services[SERVE_REDIS].duration, 15, 150);
         histogram_add(&services[SERVE_HTTP].duration, 900000, 150);
         serve_sample(&s);
     }
-    snowflake_extend(&s.issuer.gen, 1, START_MS + elapsed_ms + MINUTES(50));
+    snowflake_extend(&gen.ids, 1, START_MS + elapsed_ms + MINUTES(50));
     has("<dt>IDs a second</dt><dd>10</dd><dd class=\"soft\">45,000 since the start</dd>");
     has("in the hour 36,000</span>");
     has("rollbacks 24</span>");

@@ -1,0 +1,22 @@
+/*
+ * What is given out here: a generator for each prefix.
+ */
+#ifndef SIDFLAKE_DAEMON_GENERATORS_H
+#define SIDFLAKE_DAEMON_GENERATORS_H
+
+#include "conf/conf.h"
+#include "ids/snowflake_generator.h"
+#include "serve/serve.h"
+
+struct generators {
+    struct snowflake_generator ids;
+};
+
+/* Adds all of them to the issuer, which they must outlive. */
+enum err_code generators_open(struct generators *g, const struct conf *c, struct serve *s,
+                              struct err *e) MUST_CHECK;
+
+/* Numbers given out since the start, of all. */
+uint64_t generators_issued(const struct serve *s);
+
+#endif

@@ -1,0 +1,201 @@
+/*
+ * What gives out numbers, as everybody else sees it: a value of a kind.
+ *
+ *                                 kind
+ *    key --> names --> generator ------> next, some    numbers, or the cause why not
+ *                                        causes        what a cause means, and its text
+ *                                        figures ...   what metrics, INFO, stats and the status
+ *                                                      show of it
+ *
+ * Invariants
+ *   - Pure: a generator is told the time, and never sleeps. One thread calls it.
+ *   - Protocols know of a request the enum issue_status that it came to, and nothing of the kind.
+ *     What observes goes over the list of generators and asks their kinds, and knows none.
+ *   - So a new kind is its own files, and a row in the table of prefixes
+ *     (daemon/generators.c).
+ *
+ * A kind's state begins with its struct generator, as a service's does with struct net_service.
+ */
+#ifndef SIDFLAKE_IDS_GENERATOR_H
+#define SIDFLAKE_IDS_GENERATOR_H
+
+#include "base/buf.h"
+#include "base/histogram.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a request for numbers came to. */
+enum issue_status {
+    ISSUE_OK,
+    ISSUE_PARK, /* nothing was issued, and waiting helps */
+    /* Refused, after waiting where that could help. */
+    ISSUE_LOADING, /* not yet: what it takes was not granted so far */
+    ISSUE_AGAIN,   /* again later: it ends by itself */
+    ISSUE_NEVER,   /* not before somebody does something about it */
+};
+
+struct generator;
+
+/* Numbers given out: first, first + stride ..., n of them. */
+struct generator_run {
+    uint64_t first, stride;
+    uint32_t n;
+};
+
+static inline uint64_t generator_run_at(const struct generator_run *r, uint32_t i)
+{
+    return r->first + i * r->stride;
+}
+
+/* Why numbers are not given out. Cause 0 of each kind is that they are: ISSUE_OK. */
+struct generator_cause {
+    enum issue_status status; /* PARK: who waits is served in order, and waits without a limit */
+    bool waits;               /* of a refusal: limits.max_wait is waited before */
+    bool of_clock;            /* the clock is behind, and *until_ms when it is no longer */
+    /* Of a refusal: the check of /readyz that fails, a literal; NULL: the sidecar is ready all the
+     * same. */
+    const char *check;
+    /* Of a refusal: appends one line, without what a protocol puts before it. */
+    void (*say)(const struct generator *g, struct buf *out);
+};
+
+/* A workerId held, and the times in which numbers may be issued with it. */
+struct generator_worker {
+    uint32_t worker;
+    bool active;     /* issued from; else a spare */
+    int64_t last_ms; /* Unix ms of the latest number, at least the range's beginning less 1 */
+    int64_t hi_ms;   /* Unix ms, included */
+};
+
+/* Since the start. Of workerIds and milliseconds 0 for a kind that has none. */
+struct generator_counts {
+    uint64_t issued;
+    uint64_t exhausted; /* requests that found the millisecond used up */
+    uint64_t rollbacks; /* times that the clock was seen behind where it had been */
+    uint64_t rotations; /* workerIds given up because the clock stepped back */
+};
+
+enum generator_figure_type {
+    GENERATOR_COUNTER,
+    GENERATOR_GAUGE,
+    GENERATOR_HISTOGRAM
+};
+
+#define GENERATOR_UNKNOWN INT64_MIN
+
+/* A figure that this kind alone has, and where it is shown: NULL is not there. Literals. */
+struct generator_figure {
+    const char *metric; /* without _total; ends in the unit, if there is one */
+    enum generator_figure_type type;
+    const char *unit;   /* of the metric: base unit, or "" */
+    const char *help;   /* without quotes and backslashes */
+    unsigned decimals;  /* of the metric: value counts units of 10^-decimals */
+    const char *stat;   /* row of memcached's `stats` */
+    const char *info;   /* row of INFO */
+    const char *member; /* of the status as JSON */
+    const char *page;   /* number of the status page */
+    /* GENERATOR_UNKNOWN: not known now. */
+    int64_t (*value)(const struct generator *g, int64_t now_ms);
+    const struct histogram *(*histogram)(const struct generator *g); /* HISTOGRAM */
+};
+
+/* A part that a number was put together from. */
+struct generator_part {
+    const char *name; /* a literal */
+    int64_t value;
+    bool is_time; /* Unix ms */
+};
+
+#define GENERATOR_PARTS 8 /* most of one number */
+
+/* Something to warn the operator of. */
+struct generator_warning {
+    const char *name; /* of the finding, a literal */
+    /* Appends one line, and true; false: there is nothing to warn of. */
+    bool (*say)(const struct generator *g, int64_t now_ms, struct buf *out);
+};
+
+struct generator_kind {
+    const char *name; /* of a number over HTTP: /v1/NAME/orders */
+    /* Where its figures are shown: a section of INFO, `stats` of that name, a list in the JSON.
+     * NULL: among what is told of IDs. */
+    const char *section;
+    const struct generator_cause *causes;
+
+    /* n numbers in a row, 1..run(), of now_ms. Returns the cause, 0: *out is filled. Any other
+     * leaves nothing issued, and sets *until_ms to the Unix ms at which to ask again; INT64_MAX: no
+     * time is known. */
+    unsigned (*next)(struct generator *g, int64_t now_ms, uint32_t n, struct generator_run *out,
+                     int64_t *until_ms);
+    /* The same, but 1..max of them, as many as can be had at once. */
+    unsigned (*some)(struct generator *g, int64_t now_ms, uint32_t max, struct generator_run *out,
+                     int64_t *until_ms);
+    /* Most numbers of next; batch: limits.batch. */
+    uint32_t (*run)(const struct generator *g, uint32_t batch);
+    /* The cause that a request would come to now, without spending a number; what only queues is
+     * 0. */
+    unsigned (*peek)(const struct generator *g, int64_t now_ms);
+    /* A number as long as those that are given out now, for whoever asks how long they are. */
+    uint64_t (*example)(const struct generator *g, int64_t now_ms);
+    void (*count)(const struct generator *g, struct generator_counts *out);
+
+    /* MAY: workerId number i of those held, the active ones first; false: there is none. */
+    bool (*worker)(const struct generator *g, unsigned i, struct generator_worker *out);
+    /* MAY: the Unix ms from which no number can be had of what is held now; 0: nothing is held, or
+     * it has no end. */
+    int64_t (*until)(const struct generator *g);
+    /* MAY: whether this cause comes of a clock that is wrong, though it is none of_clock. */
+    bool (*clock_is_wrong)(const struct generator *g, unsigned cause, int64_t now_ms);
+    /* MAY: takes a number apart: how many parts; 0: it is none of this generator's; -1: that can't
+     * be told yet. */
+    int (*decode)(const struct generator *g, uint64_t number,
+                  struct generator_part out[GENERATOR_PARTS]);
+
+    const struct generator_figure *figures;
+    const struct generator_warning *warnings;
+    unsigned ncauses, nfigures, nwarnings;
+};
+
+/* The kind's figure of this name on the status page, or NULL. */
+const struct generator_figure *generator_figure_by_page(const struct generator_kind *kind,
+                                                        struct span name);
+
+struct generator {
+    const struct generator_kind *kind;
+    const char *label;       /* which of its kind it is; NULL: there is no other */
+    struct generator *after; /* in the list of all, or NULL */
+};
+
+/* Why a request was, or would be, refused. */
+struct refusal {
+    const struct generator *by;
+    unsigned cause;
+};
+
+static inline enum issue_status refusal_status(struct refusal r)
+{
+    return r.by ? r.by->kind->causes[r.cause].status : ISSUE_OK;
+}
+
+/* What to tell the client: one line, without the protocol's own prefix. Valid until the next call.
+ */
+const char *refusal_text(struct refusal r);
+
+/* Of all in the list: the sums, and the Unix ms up to which what is granted lasts: that of the
+ * active workerIds that ends last, of the generator for which that is soonest. 0: none is held. */
+void generators_count(const struct generator *list, struct generator_counts *sum);
+int64_t generators_ceiling(const struct generator *list);
+
+/* The Unix ms from which the first of them has no number, of what is held now; 0: as its kind's
+ * until. */
+int64_t generators_until(const struct generator *list);
+
+/* Whether g is the first in the list of its kind: once for each kind that there is. */
+bool generators_first(const struct generator *list, const struct generator *g);
+
+/* workerId number i of all in the list, as generator_kind.worker. */
+bool generators_worker(const struct generator *list, unsigned i, struct generator_worker *out);
+
+#endif

@@ -1,0 +1,266 @@
+#include "ids/snowflake_generator.h"
+
+#include "base/human.h"
+#include "base/timefmt.h"
+
+#include <assert.h>
+
+#define LIFETIME_LOW_MS (INT64_C(180) * 86400000)
+
+static const struct snowflake_generator *of(const struct generator *g)
+{
+    return (const struct snowflake_generator *)g;
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------
+ */
+
+static void say_none(const struct generator *g, struct buf *b)
+{
+    BUF_PUT_LIT(b, "no workerId is held");
+    buf_put_str(b, of(g)->why[0] ? ": " : " yet");
+    buf_put_str(b, of(g)->why);
+}
+
+static void say_behind(const struct generator *g, struct buf *b)
+{
+    char until[TIMEFMT_MAX];
+    BUF_PUT_LIT(b, "the clock is behind the latest ID, and no other workerId can stand in: wait "
+                   "until it is ");
+    buf_put_str(b, timefmt_rfc3339(until, snowflake_resumes(&of(g)->ids)));
+    if (of(g)->alone)
+        BUF_PUT_LIT(b, ", or name an N in static:N that no sidecar ever had, and another "
+                       "state_dir");
+}
+
+/* Which clock is wrong cannot be known from here; but a coordinator that answers is not away. */
+static void say_above(const struct generator *g, struct buf *b)
+{
+    const struct snowflake_generator *s = of(g);
+    if (s->why[0]) {
+        BUF_PUT_LIT(b, "each range of time held has ended, and no other can be had: ");
+        buf_put_str(b, s->why);
+    } else if (s->ahead_ms == 0) {
+        BUF_PUT_LIT(b, "each range of time held has ended: the coordinator is away for too long");
+    } else {
+        BUF_PUT_LIT(b, "the clock is above every range of time held: it is ");
+        human_put_duration(b, s->ahead_ms);
+        BUF_PUT_LIT(b, " ahead of the coordinator's");
+    }
+}
+
+static void say_epoch(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    BUF_PUT_LIT(b, "the clock is before the epoch, or past the end of the IDs' time field");
+}
+
+static const struct generator_cause causes[] = {
+    [SNOWFLAKE_OK] = {ISSUE_OK},
+    [SNOWFLAKE_FULL] = {ISSUE_PARK},
+    [SNOWFLAKE_BEHIND] = {ISSUE_PARK, .of_clock = true},
+    [SNOWFLAKE_NO_WORKER] = {ISSUE_LOADING, .waits = true, .check = "workerId", .say = say_none},
+    [SNOWFLAKE_STALLED] = {ISSUE_AGAIN, .waits = true, .of_clock = true, .check = "clock",
+                           .say = say_behind},
+    [SNOWFLAKE_CEILING] = {ISSUE_NEVER, .waits = true, .check = "lease", .say = say_above},
+    [SNOWFLAKE_EPOCH] = {ISSUE_NEVER, .check = "epoch", .say = say_epoch},
+};
+
+/* ---- issuing ----------------------------------------------------------------------------------
+ */
+
+/* Of a workerId that is waited for no time is known, whenever the others could go on. */
+static unsigned cause_of(enum snowflake_status s, int64_t *until_ms)
+{
+    if (s == SNOWFLAKE_NO_WORKER || s == SNOWFLAKE_CEILING)
+        *until_ms = INT64_MAX;
+    return s;
+}
+
+static unsigned next(struct generator *g, int64_t now_ms, uint32_t n, struct generator_run *out,
+                     int64_t *until_ms)
+{
+    struct snowflake_generator *s = (struct snowflake_generator *)g;
+    out->stride = 1;
+    out->n = n;
+    return cause_of(s->started ? snowflake_next(&s->ids, now_ms, n, &out->first, until_ms)
+                               : SNOWFLAKE_NO_WORKER,
+                    until_ms);
+}
+
+static unsigned some(struct generator *g, int64_t now_ms, uint32_t max, struct generator_run *out,
+                     int64_t *until_ms)
+{
+    struct snowflake_generator *s = (struct snowflake_generator *)g;
+    out->stride = 1;
+    return cause_of(s->started
+                        ? snowflake_some(&s->ids, now_ms, max, &out->first, &out->n, until_ms)
+                        : SNOWFLAKE_NO_WORKER,
+                    until_ms);
+}
+
+static uint32_t run(const struct generator *g, uint32_t batch)
+{
+    (void)g;
+    return batch < LAYOUT_SEQUENCES ? batch : LAYOUT_SEQUENCES;
+}
+
+/* A clock that is behind by less than wait_below is waited for in order, as a full millisecond is.
+ */
+static unsigned peek(const struct generator *g, int64_t now_ms)
+{
+    enum snowflake_status s =
+        of(g)->started ? snowflake_peek(&of(g)->ids, now_ms) : SNOWFLAKE_NO_WORKER;
+    return causes[s].status == ISSUE_PARK ? SNOWFLAKE_OK : s;
+}
+
+static uint64_t example(const struct generator *g, int64_t now_ms)
+{
+    int64_t ms = now_ms - of(g)->ids.epoch_ms;
+    return layout_compose(ms > 0 ? ms : 0, 0, 0);
+}
+
+/* ---- what is shown ----------------------------------------------------------------------------
+ */
+
+static void count(const struct generator *g, struct generator_counts *out)
+{
+    const struct snowflake_stats *s = &of(g)->ids.stats;
+    *out = (struct generator_counts){.issued = s->issued,
+                                     .exhausted = s->exhausted,
+                                     .rollbacks = s->rollbacks,
+                                     .rotations = s->rotations};
+}
+
+static bool worker(const struct generator *g, unsigned i, struct generator_worker *out)
+{
+    const struct snowflake *s = &of(g)->ids;
+    if (i >= s->nmembers)
+        return false;
+    const struct snowflake_member *m = &s->member[i];
+    *out = (struct generator_worker){
+        .worker = m->worker, .active = i < s->nactive, .last_ms = m->last, .hi_ms = m->hi};
+    return true;
+}
+
+/* The latest of all workerIds, spares too. static:N has no ceiling, but its IDs have an end. */
+static int64_t until(const struct generator *g)
+{
+    const struct snowflake *s = &of(g)->ids;
+    int64_t top = 0;
+    for (unsigned i = 0; i < s->nmembers; i++)
+        top = s->member[i].hi > top ? s->member[i].hi : top;
+    int64_t end = top > 0 ? layout_end_ms(s->epoch_ms) : top;
+    return top < end ? top : end;
+}
+
+/* It is ahead of all that is held, or before the epoch. */
+static bool clock_is_wrong(const struct generator *g, unsigned cause, int64_t now_ms)
+{
+    return (cause == SNOWFLAKE_CEILING && of(g)->ahead_ms > 0) ||
+           (cause == SNOWFLAKE_EPOCH && now_ms < of(g)->ids.epoch_ms);
+}
+
+static int decode(const struct generator *g, uint64_t number,
+                  struct generator_part out[GENERATOR_PARTS])
+{
+    struct layout_parts p;
+    if (!layout_decompose(number, &p))
+        return 0;
+    if (!of(g)->started) /* no pool, no epoch */
+        return -1;
+    int64_t unix_ms = of(g)->ids.epoch_ms + p.time;
+    out[0] = (struct generator_part){"time", unix_ms, true};
+    out[1] = (struct generator_part){"unix_ms", unix_ms, false};
+    out[2] = (struct generator_part){"worker", p.worker, false};
+    out[3] = (struct generator_part){"sequence", p.sequence, false};
+    return 4;
+}
+
+static int64_t epoch(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return of(g)->ids.epoch_ms;
+}
+
+static int64_t peak(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return snowflake_peak(&of(g)->ids);
+}
+
+static int64_t end(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return of(g)->started ? layout_end_ms(of(g)->ids.epoch_ms) : GENERATOR_UNKNOWN;
+}
+
+static int64_t lifetime(const struct generator *g, int64_t now_ms)
+{
+    int64_t left;
+    return of(g)->started && !__builtin_sub_overflow(end(g, now_ms), now_ms, &left)
+               ? left
+               : GENERATOR_UNKNOWN;
+}
+
+static const struct histogram *rollback(const struct generator *g)
+{
+    return &of(g)->ids.stats.rollback;
+}
+
+static const struct generator_figure figures[] = {
+    {.info = "epoch_ms", .value = epoch},
+    {.metric = "sidflake_clock_rollback_seconds",
+     .type = GENERATOR_HISTOGRAM,
+     .unit = "seconds",
+     .help = "How far the clock stepped back.",
+     .histogram = rollback},
+    {.metric = "sidflake_sequence_peak",
+     .type = GENERATOR_GAUGE,
+     .unit = "",
+     .help = "Most IDs out of one workerId in one millisecond.",
+     .member = "sequence_peak",
+     .page = "peak",
+     .value = peak},
+    {.member = "end_unix_ms", .page = "end_ms", .value = end},
+    {.metric = "sidflake_lifetime_seconds",
+     .type = GENERATOR_GAUGE,
+     .unit = "seconds",
+     .help = "Time left until the time field of IDs is used up.",
+     .decimals = 3,
+     .member = "lifetime_ms",
+     .page = "lifetime_ms",
+     .value = lifetime},
+};
+
+static bool ends_soon(const struct generator *g, int64_t now_ms, struct buf *b)
+{
+    int64_t left = lifetime(g, now_ms);
+    if (left == GENERATOR_UNKNOWN || left >= LIFETIME_LOW_MS || left <= 0)
+        return false;
+    BUF_PUT_LIT(b, "the time field of IDs is used up in ");
+    human_put_duration(b, left);
+    return true;
+}
+
+static const struct generator_warning warnings[] = {{"lifetime", ends_soon}};
+
+const struct generator_kind snowflake_kind = {
+    .name = "id",
+    .causes = causes,
+    .next = next,
+    .some = some,
+    .run = run,
+    .peek = peek,
+    .example = example,
+    .count = count,
+    .worker = worker,
+    .until = until,
+    .clock_is_wrong = clock_is_wrong,
+    .decode = decode,
+    .figures = figures,
+    .warnings = warnings,
+    .ncauses = sizeof causes / sizeof *causes,
+    .nfigures = sizeof figures / sizeof *figures,
+    .nwarnings = sizeof warnings / sizeof *warnings,
+};
