@@ -145,7 +145,7 @@ $(PROGRAMS:%=build/%): build/%: $(B)/% FORCE
 	@[ "$$(readlink $@)" = $(notdir $(B))/$* ] || ln -sfn $(notdir $(B))/$* $@
 
 # An archive is made anew when its list changes, too: an object whose source is gone must not linger.
-# q, since r would take two objects of one name (coord/redis.o, serve/redis.o) for the same.
+# q, since r would take two objects of one name (auth/x.o, net/x.o) for the same.
 $(B)/%.list: FORCE
 	@mkdir -p $(@D)
 	@echo '$(OBJECTS)' | cmp -s - $@ || echo '$(OBJECTS)' >$@

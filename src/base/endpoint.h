@@ -4,7 +4,7 @@
  *   tcp://HOST:PORT   tcp://[IPV6]:PORT   unix:///PATH   unix:PATH     endpoint_read
  *   HOST   HOST:PORT   [IPV6]   [IPV6]:PORT                            endpoint_read_host
  *
- * Who reads one may expect more of it: conf/address.h that the host can be one, coord/address.h
+ * Who reads one may expect more of it: conf/address.h that the host can be one, coord/redis_url.h
  * that the port is not 0.
  *
  * Pure: nothing is looked up or opened. Sources: RFC 3986 for brackets; unix(7) for paths.

@@ -1,6 +1,6 @@
 #include "conf/address.h"
 #include "conf/load.h"
-#include "conf/protocol.h"
+#include "conf/protocol_options.h"
 
 /* ---- addresses --------------------------------------------------------------------------------
  */

@@ -3,7 +3,7 @@
 #include "conf/address.h"
 #include "conf/list.h"
 #include "conf/load.h"
-#include "conf/protocol.h"
+#include "conf/protocol_options.h"
 #include "conf/text.h"
 
 #include <stdio.h>

@@ -81,7 +81,7 @@ static enum coord_status point(const struct courier *c, enum coord_status s, str
                            c->password_file ? c->password_file : "");
 }
 
-static_assert(PASSFILE_MAX <= ADDRESS_SECRET_MAX, "what a file holds fits");
+static_assert(PASSFILE_MAX <= REDIS_URL_SECRET_MAX, "what a file holds fits");
 
 /* A password that is rotated comes into the file, and nobody says so. Where it cannot be read, the
  * one that is known is tried. */

@@ -13,9 +13,9 @@
 #ifndef SIDFLAKE_COORD_COURIER_H
 #define SIDFLAKE_COORD_COURIER_H
 
-#include "coord/address.h"
 #include "coord/answer.h"
-#include "coord/peer.h"
+#include "coord/redis_peer.h"
+#include "coord/redis_url.h"
 #include "coord/sentinel.h"
 
 #define COURIER_SHA1_TEXT 40
@@ -27,7 +27,7 @@
 #define COURIER_ARG_NONCE  (5 + COURIER_KEYS) /* … and ARGV[3] */
 
 struct courier {
-    struct address to;
+    struct redis_url to;
     struct sentinel sentinel;                /* where to.master is not empty */
     struct peer peer;                        /* the Redis; its clock is set before the first call */
     int64_t timeout_us;                      /* of a call */

@@ -383,7 +383,7 @@ static void remote_free(struct coord *c)
 static enum err_code configure(struct remote *m, const struct coord_options *o, struct err *e)
 {
     static const char *const names[COURIER_KEYS] = {"h", "free", "exp", "who"};
-    enum err_code code = address_parse(&m->courier.to, o->url, e);
+    enum err_code code = redis_url_parse(&m->courier.to, o->url, e);
     if (code)
         return code;
     if (o->password.n > sizeof m->courier.to.password.b)

@@ -15,7 +15,7 @@ static bool is_host(struct span s)
         if (c > 0x7e || (!isalnum(c) && !memchr(".-_:%", c, 5)))
             return false;
     }
-    return s.n > 0 && s.n < ADDRESS_HOST_MAX;
+    return s.n > 0 && s.n < REDIS_URL_HOST_MAX;
 }
 
 /* Whose word the error is goes before it. */
@@ -27,8 +27,8 @@ static enum coord_status said_by(const char *who, enum coord_status s, struct co
 }
 
 /* What the answer to get-master-addr-by-name comes to, host and port or nil. *out is filled where
- * it is COORD_OK: a host of 1 to ADDRESS_HOST_MAX - 1 bytes, a port of 1 to 65535. */
-static enum coord_status named(const struct redisReply *reply, struct address_node *out,
+ * it is COORD_OK: a host of 1 to REDIS_URL_HOST_MAX - 1 bytes, a port of 1 to 65535. */
+static enum coord_status named(const struct redisReply *reply, struct redis_url_node *out,
                                struct coord_reply *r)
 {
     uint64_t port;
@@ -52,10 +52,10 @@ static enum coord_status named(const struct redisReply *reply, struct address_no
 }
 
 /* *closed: this sentinel wants a password first. */
-static enum coord_status ask(struct peer *p, const struct address *a, struct address_node *out,
+static enum coord_status ask(struct peer *p, const struct redis_url *a, struct redis_url_node *out,
                              bool *closed, struct coord_reply *r)
 {
-    char who[ADDRESS_TEXT_MAX];
+    char who[REDIS_URL_TEXT_MAX];
     const char *argv[3] = {"SENTINEL", "get-master-addr-by-name", a->master};
     struct redisReply *reply;
     enum coord_status s = peer_ask(p, 3, argv, NULL, &reply, r);
@@ -64,13 +64,13 @@ static enum coord_status ask(struct peer *p, const struct address *a, struct add
     *closed = peer_is_error(reply, "NOAUTH");
     s = named(reply, out, r);
     peer_forget(&reply);
-    return s == COORD_OK ? s : said_by(address_text(who, &p->at), s, r);
+    return s == COORD_OK ? s : said_by(redis_url_text(who, &p->at), s, r);
 }
 
-static enum coord_status ask_one(struct peer *p, const struct address *a, struct address_node *out,
-                                 struct coord_reply *r)
+static enum coord_status ask_one(struct peer *p, const struct redis_url *a,
+                                 struct redis_url_node *out, struct coord_reply *r)
 {
-    char who[ADDRESS_TEXT_MAX];
+    char who[REDIS_URL_TEXT_MAX];
     bool closed = false;
     enum coord_status s = peer_join(p, r);
     if (s == COORD_OK)
@@ -78,7 +78,7 @@ static enum coord_status ask_one(struct peer *p, const struct address *a, struct
     if (closed && a->password.n > 0) {
         s = peer_login(p, &a->user, &a->password, r);
         if (s == COORD_REFUSED)
-            s = said_by(address_text(who, &p->at), s, r);
+            s = said_by(redis_url_text(who, &p->at), s, r);
         if (s == COORD_OK)
             s = ask(p, a, out, &closed, r);
     }
@@ -88,7 +88,7 @@ static enum coord_status ask_one(struct peer *p, const struct address *a, struct
 
 #define COMPLAINTS_MAX 768 /* bytes: what follows says the same again, most likely */
 
-enum coord_status sentinel_find(struct sentinel *s, const struct address *a, struct peer *master,
+enum coord_status sentinel_find(struct sentinel *s, const struct redis_url *a, struct peer *master,
                                 struct coord_reply *r)
 {
     char said[COMPLAINTS_MAX];
@@ -108,7 +108,7 @@ enum coord_status sentinel_find(struct sentinel *s, const struct address *a, str
             all = COORD_REFUSED;
         buf_printf(&b, "%s%s", i ? "; " : "", r->err.text);
     }
-    char what[ADDRESS_MASTER_MAX + 64];
+    char what[REDIS_URL_MASTER_MAX + 64];
     (void)snprintf(what, sizeof what, "expected a sentinel to name the master \"%s\", found",
                    a->master);
     (void)err_set(&r->err, r->err.code, "%.*s%s", (int)b.n, said, b.failed ? "; ..." : "");
@@ -138,17 +138,17 @@ enum coord_status sentinel_confirm(struct peer *master, struct coord_reply *r)
     return s;
 }
 
-void sentinel_doubt(struct sentinel *s, const struct address *a)
+void sentinel_doubt(struct sentinel *s, const struct redis_url *a)
 {
     s->first = (s->first + 1) % a->nodes;
 }
 
-enum coord_status sentinel_blame(const struct sentinel *s, const struct address *a,
+enum coord_status sentinel_blame(const struct sentinel *s, const struct redis_url *a,
                                  enum coord_status status, struct coord_reply *r)
 {
-    char at[ADDRESS_TEXT_MAX];
-    char who[ADDRESS_TEXT_MAX + ADDRESS_MASTER_MAX + 32];
+    char at[REDIS_URL_TEXT_MAX];
+    char who[REDIS_URL_TEXT_MAX + REDIS_URL_MASTER_MAX + 32];
     (void)snprintf(who, sizeof who, "master \"%s\" by the sentinel %s", a->master,
-                   address_text(at, &a->node[s->first]));
+                   redis_url_text(at, &a->node[s->first]));
     return said_by(who, status, r);
 }

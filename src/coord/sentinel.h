@@ -17,7 +17,7 @@
 #ifndef SIDFLAKE_COORD_SENTINEL_H
 #define SIDFLAKE_COORD_SENTINEL_H
 
-#include "coord/peer.h"
+#include "coord/redis_peer.h"
 
 struct sentinel {
     size_t first; /* of the address's nodes: to be asked first, and who named the master last */
@@ -26,7 +26,7 @@ struct sentinel {
 /* master: its clock and deadline are used; its place is filled in. COORD_OK; COORD_REFUSED where a
  * sentinel answered that it knows no such master, or not as one; COORD_DOWN where none answered.
  * User and password of the address are given to a sentinel that asks for them. */
-enum coord_status sentinel_find(struct sentinel *s, const struct address *a, struct peer *master,
+enum coord_status sentinel_find(struct sentinel *s, const struct redis_url *a, struct peer *master,
                                 struct coord_reply *r);
 
 /* Asks the server itself, once it has been given the password: COORD_OK, if it says that it is a
@@ -34,10 +34,10 @@ enum coord_status sentinel_find(struct sentinel *s, const struct address *a, str
 enum coord_status sentinel_confirm(struct peer *master, struct coord_reply *r);
 
 /* The master named did not serve as one: another sentinel is asked first the next time. */
-void sentinel_doubt(struct sentinel *s, const struct address *a);
+void sentinel_doubt(struct sentinel *s, const struct redis_url *a);
 
 /* Puts before the error of a call who had named the server; returns status. */
-enum coord_status sentinel_blame(const struct sentinel *s, const struct address *a,
+enum coord_status sentinel_blame(const struct sentinel *s, const struct redis_url *a,
                                  enum coord_status status, struct coord_reply *r);
 
 #endif

@@ -4,8 +4,8 @@
 #ifndef SIDFLAKE_CTL_TOP_SIDECAR_H
 #define SIDFLAKE_CTL_TOP_SIDECAR_H
 
-#include "ctl/http.h"
-#include "ctl/status.h"
+#include "ctl/http_get.h"
+#include "ctl/status_reply.h"
 #include "ctl/top.h"
 
 #define SIDECAR_SLOTS 32

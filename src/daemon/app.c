@@ -5,7 +5,7 @@
 #include "base/resident.h"
 #include "base/timefmt.h"
 #include "conf/address.h"
-#include "conf/protocol.h"
+#include "conf/protocol_options.h"
 #include "daemon/behind.h"
 #include "daemon/bridge.h"
 #include "daemon/coordinator.h"

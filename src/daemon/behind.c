@@ -1,7 +1,7 @@
 #include "daemon/behind.h"
 
 #include "base/log.h"
-#include "conf/protocol.h"
+#include "conf/protocol_options.h"
 #include "net/upstream/upstream.h"
 #include "serve/greeting.h"
 

@@ -1,7 +1,7 @@
 #include "daemon/descriptors.h"
 
 #include "base/log.h"
-#include "conf/protocol.h"
+#include "conf/protocol_options.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

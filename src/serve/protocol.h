@@ -3,7 +3,7 @@
  *
  *   PROTOCOLS ---> protocol_NAME, the row, in serve/NAME/NAME.c
  *       |
- *       '--name--> the options listen.NAME, upstream.NAME, ...: the row in conf/protocol.c
+ *       '--name--> the options listen.NAME, upstream.NAME, ...: the row in conf/protocol_options.c
  *
  * Invariants
  *   - Whatever lists protocols does so over this table, in its order: the labels of metrics, the

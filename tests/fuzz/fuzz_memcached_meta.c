@@ -10,7 +10,7 @@
 #include "feed.h"
 
 #include "support/pageend.h"
-#include "wire/memcached_meta.h"
+#include "wire/mc_meta.h"
 
 #define LINE_MAX_ 2000
 #define REPLY_MAX 800 /* "VA", 17 flags of which one is a key and one an opaque, a value */

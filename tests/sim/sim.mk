@@ -31,7 +31,7 @@ $(B)/tests/sim/lua: FORCE
 
 $(B)/tests/sim/script.o $(SIM_BIN): $(B)/tests/sim/lua
 
-# script.o stands in for coord/redis.c, the connection to a server, so it comes before the library.
+# script.o stands in for coord/redis_peer.c, the connection to a server, so it comes before the library.
 $(SIM_BIN): %: %.o $(SIM_OBJ) $(SUPPORT) $(LIB)
 	$(call say,LD,$@) $(LINK) -o $@ $(filter-out %/lua,$^) $(SIM_LUA_LIBS_$(SIM_LUA)) $(LIBS)
 

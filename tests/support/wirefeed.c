@@ -1,10 +1,10 @@
 #include "support/wirefeed.h"
 
 #include "support/pageend.h"
-#include "wire/http.h"
-#include "wire/memcached_binary.h"
-#include "wire/memcached_canon.h"
-#include "wire/memcached_meta.h"
+#include "wire/http_request.h"
+#include "wire/mc_binary.h"
+#include "wire/mc_canon.h"
+#include "wire/mc_meta.h"
 #include "wire/resp.h"
 
 #include <stdio.h>

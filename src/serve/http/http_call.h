@@ -12,7 +12,7 @@
 
 #include "serve/access.h"
 #include "serve/serve.h"
-#include "wire/http.h"
+#include "wire/http_request.h"
 
 #define HTTP_PARKED    0 /* instead of a status */
 #define HTTP_TYPE_JSON SPAN("application/json")

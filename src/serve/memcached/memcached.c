@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "net/upstream/upstream.h"
-#include "wire/memcached_meta.h"
+#include "wire/mc_meta.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -18,8 +18,8 @@
 #include "serve/greeting.h"
 #include "serve/serve.h"
 #include "serve/watch/recent.h"
-#include "wire/memcached_binary.h"
-#include "wire/memcached_canon.h"
+#include "wire/mc_binary.h"
+#include "wire/mc_canon.h"
 
 /* What clients are told: the memcached that we answer as. Some tell from it what they may ask for,
  * and libmemcached takes a version that begins with 0 for a broken server. */

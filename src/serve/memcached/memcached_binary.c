@@ -5,7 +5,7 @@
  * As in memcached, a quiet command is silent where nothing is worth saying, which is a miss for a
  * read and a success for all others; errors are always answered.
  */
-#include "wire/memcached_binary.h"
+#include "wire/mc_binary.h"
 
 #include "base/dec.h"
 #include "serve/memcached/memcached.h"

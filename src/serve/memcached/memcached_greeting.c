@@ -1,6 +1,6 @@
 /* How sidflake logs in at a memcached, in each of its protocols. */
 #include "serve/memcached/memcached.h"
-#include "wire/memcached_binary.h"
+#include "wire/mc_binary.h"
 
 #define SASL_AUTH 0x21
 

@@ -3,7 +3,7 @@
  * before, it has no flags and never expires. Flags that would change it (T, N, R, C, I …) are taken
  * and do nothing.
  */
-#include "wire/memcached_meta.h"
+#include "wire/mc_meta.h"
 
 #include "base/dec.h"
 #include "serve/memcached/memcached.h"

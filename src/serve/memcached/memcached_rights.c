@@ -2,7 +2,7 @@
  * What a memcached request is to the rights of a user: see serve/rights.h.
  */
 #include "serve/memcached/memcached.h"
-#include "wire/memcached_meta.h"
+#include "wire/mc_meta.h"
 
 static const uint8_t classes[MC_VERB_COUNT] = {
     [MC_GET] = RIGHTS_READ,           [MC_GETS] = RIGHTS_READ,

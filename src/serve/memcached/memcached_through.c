@@ -2,7 +2,7 @@
  * With an upstream: what is no ID goes to the real memcached. A request that is answered here waits
  * for the replies before it.
  *
- *     canonical       ->  the link that clients share, as it is written in wire/memcached_canon.h:
+ *     canonical       ->  the link that clients share, as it is written in wire/mc_canon.h:
  *                         one request, one reply, which is dropped if it was noreply
  *     anything else   ->  a link of the client's own, as it came; replies that are not expected
  *                         are the client's, too
@@ -11,7 +11,7 @@
  * reply is known for what it is, errors included.
  */
 #include "serve/memcached/memcached.h"
-#include "wire/memcached_meta.h"
+#include "wire/mc_meta.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 #include "conf/conf.h"
 #include "conf/option.h"
-#include "conf/protocol.h"
+#include "conf/protocol_options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "conf/protocol.h"
+#include "conf/protocol_options.h"
 #include "net/net.h"
 #include "serve/serve.h"
 

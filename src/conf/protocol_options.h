@@ -4,8 +4,8 @@
  * The daemon finds a row by the name that serve/protocol.h has for the protocol: this is the one
  * link between the two tables. Checks and oddities go over this one, in its order.
  */
-#ifndef SIDFLAKE_CONF_PROTOCOL_H
-#define SIDFLAKE_CONF_PROTOCOL_H
+#ifndef SIDFLAKE_CONF_PROTOCOL_OPTIONS_H
+#define SIDFLAKE_CONF_PROTOCOL_OPTIONS_H
 
 #include "conf/conf.h"
 #include "conf/option.h"

@@ -33,11 +33,11 @@
  * Sources: memcached's doc/protocol.txt; words, spaces, ends of lines and limits compared with
  * 1.6.18.
  */
-#ifndef SIDFLAKE_WIRE_MEMCACHED_CANON_H
-#define SIDFLAKE_WIRE_MEMCACHED_CANON_H
+#ifndef SIDFLAKE_WIRE_MC_CANON_H
+#define SIDFLAKE_WIRE_MC_CANON_H
 
 #include "wire/frame.h"
-#include "wire/memcached.h"
+#include "wire/mc_text.h"
 
 /* Filled by mc_canon where it returns true. */
 struct mc_canon {

@@ -6,7 +6,7 @@
  *
  * Sources: the Redis protocol (RESP2), the commands AUTH, MULTI, TIME.
  */
-#include "coord/peer.h"
+#include "coord/redis_peer.h"
 
 #include "coord/outcome.h"
 #include "coord/redis_reply.h"
@@ -176,8 +176,8 @@ static struct timeval left_timeval(const struct peer *p)
 static enum coord_status unreachable(const struct peer *p, const char *doing, const char *why,
                                      struct coord_reply *r)
 {
-    char at[ADDRESS_TEXT_MAX];
-    return outcome_down(r, ERR_IO, "%s %s: %s", doing, address_text(at, &p->at), why);
+    char at[REDIS_URL_TEXT_MAX];
+    return outcome_down(r, ERR_IO, "%s %s: %s", doing, redis_url_text(at, &p->at), why);
 }
 
 static enum coord_status timed_out(const struct peer *p, const char *doing, struct coord_reply *r)
@@ -292,8 +292,8 @@ enum coord_status peer_greet(struct peer *p, int argc, const char **argv, const 
     return s;
 }
 
-enum coord_status peer_login(struct peer *p, const struct address_secret *user,
-                             const struct address_secret *password, struct coord_reply *r)
+enum coord_status peer_login(struct peer *p, const struct redis_url_secret *user,
+                             const struct redis_url_secret *password, struct coord_reply *r)
 {
     if (user->n == 0 && password->n == 0)
         return COORD_OK;

@@ -1,4 +1,4 @@
-#include "conf/protocol.h"
+#include "conf/protocol_options.h"
 
 #define OPTION(id) (&conf_options[CONF_##id])
 

@@ -11,12 +11,12 @@
  *   - A line that has an error is answered with the error alone, in spite of q.
  *   - A base64 key is canonical: with its padding, and nothing beside it. So the key as it was sent
  *     is the key as memcached gives it back.
- *   - The byte count of ms is honoured wherever it can be read, as in wire/memcached.h.
+ *   - The byte count of ms is honoured wherever it can be read, as in wire/mc_text.h.
  */
-#ifndef SIDFLAKE_WIRE_MEMCACHED_META_H
-#define SIDFLAKE_WIRE_MEMCACHED_META_H
+#ifndef SIDFLAKE_WIRE_MC_META_H
+#define SIDFLAKE_WIRE_MC_META_H
 
-#include "wire/memcached.h"
+#include "wire/mc_text.h"
 
 #define MC_OPAQUE_MAX 32 /* bytes of the O flag, its letter included */
 

@@ -11,8 +11,8 @@
  *   - Every error closes: what follows a head not understood is not a request.
  *   - Nothing is percent-decoded: paths and queries are compared as they were sent.
  */
-#ifndef SIDFLAKE_WIRE_HTTP_H
-#define SIDFLAKE_WIRE_HTTP_H
+#ifndef SIDFLAKE_WIRE_HTTP_REQUEST_H
+#define SIDFLAKE_WIRE_HTTP_REQUEST_H
 
 #include "base/buf.h"
 #include "base/span.h"

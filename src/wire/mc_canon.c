@@ -1,8 +1,8 @@
-#include "wire/memcached_canon.h"
+#include "wire/mc_canon.h"
 
 #include "base/dec.h"
-#include "wire/memcached_binary.h"
-#include "wire/memcached_meta.h"
+#include "wire/mc_binary.h"
+#include "wire/mc_meta.h"
 
 #include <string.h>
 

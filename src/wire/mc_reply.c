@@ -1,5 +1,5 @@
 #include "base/dec.h"
-#include "wire/memcached.h"
+#include "wire/mc_text.h"
 
 #include <string.h>
 

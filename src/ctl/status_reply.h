@@ -9,8 +9,8 @@
  *
  * A path is of members, with dots: "pool.free".
  */
-#ifndef SIDFLAKE_CTL_STATUS_H
-#define SIDFLAKE_CTL_STATUS_H
+#ifndef SIDFLAKE_CTL_STATUS_REPLY_H
+#define SIDFLAKE_CTL_STATUS_REPLY_H
 
 #include "base/err.h"
 

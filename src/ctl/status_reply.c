@@ -1,7 +1,7 @@
 /*
  * sidflakectl: reading the status of a sidecar.
  */
-#include "ctl/status.h"
+#include "ctl/status_reply.h"
 
 #include "ctl/ctl.h"
 

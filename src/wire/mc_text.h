@@ -1,6 +1,6 @@
 /*
  * The memcached text protocol: one line, for storage commands followed by a data block. The meta
- * commands are those of wire/memcached_meta.h, the binary protocol is wire/memcached_binary.h.
+ * commands are those of wire/mc_meta.h, the binary protocol is wire/mc_binary.h.
  *
  *     set key flags exptime bytes [noreply]\r\n   <data block>\r\n
  *     '-------------- mc_parse ------------'      '- mc_swallow -'
@@ -20,8 +20,8 @@
  * Where memcached leaves the data block of a storage command with a bad key, flags or exptime to be
  * read as commands, its byte count is honoured here: one request, one answer.
  */
-#ifndef SIDFLAKE_WIRE_MEMCACHED_H
-#define SIDFLAKE_WIRE_MEMCACHED_H
+#ifndef SIDFLAKE_WIRE_MC_TEXT_H
+#define SIDFLAKE_WIRE_MC_TEXT_H
 
 #include "base/buf.h"
 #include "base/span.h"

@@ -1,4 +1,4 @@
-#include "coord/address.h"
+#include "coord/redis_url.h"
 
 #include "base/dec.h"
 #include "base/endpoint.h"
@@ -10,9 +10,9 @@
 #define REDIS_PORT    6379
 #define SENTINEL_PORT 26379
 
-static_assert(ADDRESS_HOST_MAX > ENDPOINT_HOST_MAX, "and NUL");
+static_assert(REDIS_URL_HOST_MAX > ENDPOINT_HOST_MAX, "and NUL");
 
-static enum err_code unescape(struct address_secret *out, struct span in, const char *what,
+static enum err_code unescape(struct redis_url_secret *out, struct span in, const char *what,
                               struct err *e)
 {
     struct buf b;
@@ -27,7 +27,7 @@ static enum err_code unescape(struct address_secret *out, struct span in, const 
     return ERR_OK;
 }
 
-static enum err_code parse_userinfo(struct address *a, struct span s, struct err *e)
+static enum err_code parse_userinfo(struct redis_url *a, struct span s, struct err *e)
 {
     struct span password = s;
     struct span user = span_cut(&password, ':');
@@ -40,7 +40,7 @@ static int shown(struct span s)
     return (int)(s.n < 80 ? s.n : 80);
 }
 
-static enum err_code parse_db(struct address *a, struct span s, struct err *e)
+static enum err_code parse_db(struct redis_url *a, struct span s, struct err *e)
 {
     uint64_t db;
     if (!dec_u64(s, &db) || db > 65535)
@@ -51,7 +51,7 @@ static enum err_code parse_db(struct address *a, struct span s, struct err *e)
     return ERR_OK;
 }
 
-static enum err_code parse_query(struct address *a, struct span query, struct err *e)
+static enum err_code parse_query(struct redis_url *a, struct span query, struct err *e)
 {
     if (!query.p)
         return ERR_OK;
@@ -69,26 +69,26 @@ static enum err_code unfit(enum endpoint_fault f, struct span wrong, struct err 
 }
 
 /* HOST, HOST:PORT, [V6] or [V6]:PORT */
-static enum err_code parse_node(struct address *a, struct span s, uint16_t port_otherwise,
+static enum err_code parse_node(struct redis_url *a, struct span s, uint16_t port_otherwise,
                                 struct err *e)
 {
     struct endpoint p;
-    if (a->nodes == ADDRESS_NODES_MAX)
+    if (a->nodes == REDIS_URL_NODES_MAX)
         return err_set(e, ERR_RANGE, "coordinator url: expected at most %d sentinels, found more",
-                       ADDRESS_NODES_MAX);
+                       REDIS_URL_NODES_MAX);
     enum endpoint_fault f = endpoint_read_host(s, &p);
     if (f)
         return unfit(f, p.wrong, e);
     if (p.has_port && p.port == 0)
         return unfit(ENDPOINT_PORT, SPAN("0"), e);
-    struct address_node *n = &a->node[a->nodes++];
+    struct redis_url_node *n = &a->node[a->nodes++];
     memcpy(n->host, p.host.p, p.host.n);
     n->host[p.host.n] = '\0';
     n->port = p.has_port ? p.port : port_otherwise;
     return ERR_OK;
 }
 
-static enum err_code parse_tcp(struct address *a, struct span authority, struct span path,
+static enum err_code parse_tcp(struct redis_url *a, struct span authority, struct span path,
                                struct err *e)
 {
     struct span query = path;
@@ -99,7 +99,7 @@ static enum err_code parse_tcp(struct address *a, struct span authority, struct 
     return code ? code : parse_query(a, query, e);
 }
 
-static enum err_code parse_unix(struct address *a, struct span authority, struct span path,
+static enum err_code parse_unix(struct redis_url *a, struct span authority, struct span path,
                                 struct err *e)
 {
     struct span query = path;
@@ -126,10 +126,10 @@ static bool is_master(struct span s)
               c == '.' || c == '-' || c == '_'))
             return false;
     }
-    return s.n > 0 && s.n < ADDRESS_MASTER_MAX;
+    return s.n > 0 && s.n < REDIS_URL_MASTER_MAX;
 }
 
-static enum err_code parse_sentinel(struct address *a, struct span authority, struct span path,
+static enum err_code parse_sentinel(struct redis_url *a, struct span authority, struct span path,
                                     struct err *e)
 {
     struct span query = path;
@@ -145,7 +145,7 @@ static enum err_code parse_sentinel(struct address *a, struct span authority, st
         return err_set(e, ERR_INVALID,
                        "coordinator url: expected /MASTER after the sentinels, the master's name "
                        "of 1 to %d letters, digits, '.', '-' and '_', found \"%.*s\"",
-                       ADDRESS_MASTER_MAX - 1, shown(master), master.n ? master.p : "");
+                       REDIS_URL_MASTER_MAX - 1, shown(master), master.n ? master.p : "");
     memcpy(a->master, master.p, master.n);
     return parse_query(a, query, e);
 }
@@ -153,7 +153,8 @@ static enum err_code parse_sentinel(struct address *a, struct span authority, st
 static const struct {
     const char *scheme;
     bool path_may_hold_at; /* an @ after the host is no slip of a password */
-    enum err_code (*parse)(struct address *, struct span authority, struct span path, struct err *);
+    enum err_code (*parse)(struct redis_url *, struct span authority, struct span path,
+                           struct err *);
 } forms[] = {
     {"redis", false, parse_tcp},
     {"redis+unix", true, parse_unix},
@@ -161,7 +162,7 @@ static const struct {
 };
 
 /* What follows "//" of the URL. */
-static enum err_code parse_rest(struct address *a, size_t form, struct span rest, struct err *e)
+static enum err_code parse_rest(struct redis_url *a, size_t form, struct span rest, struct err *e)
 {
     size_t end = 0;
     while (end < rest.n && rest.p[end] != '/' && rest.p[end] != '?')
@@ -185,7 +186,7 @@ static enum err_code parse_rest(struct address *a, size_t form, struct span rest
     return forms[form].parse(a, authority, path, e);
 }
 
-enum err_code address_parse(struct address *a, struct span url, struct err *e)
+enum err_code redis_url_parse(struct redis_url *a, struct span url, struct err *e)
 {
     struct span rest = url;
     struct span scheme = span_cut(&rest, ':');
@@ -199,11 +200,11 @@ enum err_code address_parse(struct address *a, struct span url, struct err *e)
                    "redis+sentinel://HOST:PORT,…/MASTER");
 }
 
-char *address_text(char out[ADDRESS_TEXT_MAX], const struct address_node *n)
+char *redis_url_text(char out[REDIS_URL_TEXT_MAX], const struct redis_url_node *n)
 {
     if (n->port == 0)
-        (void)snprintf(out, ADDRESS_TEXT_MAX, "%s", n->host);
+        (void)snprintf(out, REDIS_URL_TEXT_MAX, "%s", n->host);
     else
-        (void)snprintf(out, ADDRESS_TEXT_MAX, "%s port %u", n->host, n->port);
+        (void)snprintf(out, REDIS_URL_TEXT_MAX, "%s port %u", n->host, n->port);
     return out;
 }

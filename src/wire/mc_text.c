@@ -1,7 +1,7 @@
-#include "wire/memcached.h"
+#include "wire/mc_text.h"
 
 #include "base/dec.h"
-#include "wire/memcached_meta.h"
+#include "wire/mc_meta.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "wire/memcached.h"
+#include "wire/mc_text.h"
 
 #include "support/wirefeed.h"
 
@@ -284,5 +284,5 @@ int main(void)
         cmocka_unit_test(value_wants_its_room),
         cmocka_unit_test(verbs_have_names),
     };
-    return cmocka_run_group_tests_name("wire/memcached", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("wire/mc_text", tests, NULL, NULL);
 }

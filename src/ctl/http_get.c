@@ -2,7 +2,7 @@
  * sidflakectl: one GET of a sidecar's HTTP listener. As HTTP/1.0, so that the answer ends with the
  * connection and is not chunked.
  */
-#include "ctl/http.h"
+#include "ctl/http_get.h"
 
 #include "base/clock.h"
 #include "base/dec.h"

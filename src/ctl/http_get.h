@@ -3,8 +3,8 @@
  *
  * Invariant: an answer is bounded in size and time.
  */
-#ifndef SIDFLAKE_CTL_HTTP_H
-#define SIDFLAKE_CTL_HTTP_H
+#ifndef SIDFLAKE_CTL_HTTP_GET_H
+#define SIDFLAKE_CTL_HTTP_GET_H
 
 #include "base/err.h"
 

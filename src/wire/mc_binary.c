@@ -1,4 +1,4 @@
-#include "wire/memcached_binary.h"
+#include "wire/mc_binary.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "wire/memcached_meta.h"
+#include "wire/mc_meta.h"
 
 #include "base/base64.h"
 #include "base/dec.h"

@@ -12,18 +12,18 @@
  * Each enum coord_status is COORD_OK, or COORD_DOWN or COORD_REFUSED with a text that names the
  * server.
  */
-#ifndef SIDFLAKE_COORD_PEER_H
-#define SIDFLAKE_COORD_PEER_H
+#ifndef SIDFLAKE_COORD_REDIS_PEER_H
+#define SIDFLAKE_COORD_REDIS_PEER_H
 
 #include "base/clock.h"
-#include "coord/address.h"
 #include "coord/coord.h"
+#include "coord/redis_url.h"
 
 struct redisContext;
 struct redisReply;
 
 struct peer {
-    struct address_node at;
+    struct redis_url_node at;
     struct clock *clock;
     int64_t began_us, deadline_us; /* of what is asked now; monotonic */
     struct redisContext *context;  /* NULL: not connected */
@@ -56,8 +56,8 @@ enum coord_status peer_greet(struct peer *p, int argc, const char **argv, const 
                              struct span secret, struct coord_reply *r);
 
 /* AUTH, where there is a password. */
-enum coord_status peer_login(struct peer *p, const struct address_secret *user,
-                             const struct address_secret *password, struct coord_reply *r);
+enum coord_status peer_login(struct peer *p, const struct redis_url_secret *user,
+                             const struct redis_url_secret *password, struct coord_reply *r);
 
 /* Several at once: put each, then send all, then take a reply for each. */
 enum coord_status peer_put(struct peer *p, int argc, const char **argv, struct coord_reply *r);

@@ -1,5 +1,5 @@
 /* The binary protocol, as mcb_parse reads it, and its answers byte for byte. */
-#include "wire/memcached_binary.h"
+#include "wire/mc_binary.h"
 
 #include "support/wirefeed.h"
 
@@ -206,5 +206,5 @@ int main(void)
         cmocka_unit_test(errors_have_memcacheds_texts),
         cmocka_unit_test(an_answer_without_room_fails),
     };
-    return cmocka_run_group_tests_name("wire/memcached_binary", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("wire/mc_binary", tests, NULL, NULL);
 }

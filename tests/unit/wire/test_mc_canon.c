@@ -1,4 +1,4 @@
-#include "wire/memcached_canon.h"
+#include "wire/mc_canon.h"
 
 #include "support/wirefeed.h"
 
@@ -287,5 +287,5 @@ int main(void)
         cmocka_unit_test(what_memcached_makes_of_the_rest),
         cmocka_unit_test(what_can_be_read_in_two_ways_is_not_clear),
     };
-    return cmocka_run_group_tests_name("wire/memcached_canon", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("wire/mc_canon", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "wire/http.h"
+#include "wire/http_request.h"
 
 #include "support/wirefeed.h"
 
@@ -243,5 +243,5 @@ int main(void)
         cmocka_unit_test(error_bodies), cmocka_unit_test(heads),
         cmocka_unit_test(queries),      cmocka_unit_test(lists),
     };
-    return cmocka_run_group_tests_name("wire/http", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("wire/http_request", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "wire/http.h"
+#include "wire/http_request.h"
 
 #include "base/dec.h"
 

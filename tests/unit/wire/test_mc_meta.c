@@ -1,5 +1,5 @@
 /* Meta commands as mc_parse reads them, and the answers to their flags. */
-#include "wire/memcached_meta.h"
+#include "wire/mc_meta.h"
 
 #include "support/wirefeed.h"
 
@@ -275,5 +275,5 @@ int main(void)
         cmocka_unit_test(an_answer_without_room_fails),
         cmocka_unit_test(keys_there),
     };
-    return cmocka_run_group_tests_name("wire/memcached_meta", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("wire/mc_meta", tests, NULL, NULL);
 }

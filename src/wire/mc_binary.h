@@ -17,10 +17,10 @@
  *     the connection is closed, as memcached does, for what follows cannot be known.
  *   - A key may hold any bytes.
  */
-#ifndef SIDFLAKE_WIRE_MEMCACHED_BINARY_H
-#define SIDFLAKE_WIRE_MEMCACHED_BINARY_H
+#ifndef SIDFLAKE_WIRE_MC_BINARY_H
+#define SIDFLAKE_WIRE_MC_BINARY_H
 
-#include "wire/memcached.h"
+#include "wire/mc_text.h"
 
 #define MCB_REQUEST   ((char)0x80)
 #define MCB_HEADER    24   /* bytes */

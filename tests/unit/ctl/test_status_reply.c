@@ -1,5 +1,5 @@
 /* The status of a sidecar: what is read, what is refused, rates and quantiles. */
-#include "ctl/status.h"
+#include "ctl/status_reply.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -199,5 +199,5 @@ int main(void)
         cmocka_unit_test_teardown(quantiles, forget),
         cmocka_unit_test_teardown(a_histogram_must_rise_and_have_an_end, forget),
     };
-    return cmocka_run_group_tests_name("ctl/status", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ctl/status_reply", tests, NULL, NULL);
 }
