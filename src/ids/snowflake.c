@@ -273,6 +273,7 @@ static struct snowflake_member *choose(struct snowflake *s, int64_t now, uint32_
     note_time(s, now);
     if (now < s->epoch_ms || now > layout_end_ms(s->epoch_ms)) {
         *why = SNOWFLAKE_EPOCH;
+        *until = INT64_MAX;
         return NULL;
     }
     if (s->nactive < s->want_active)

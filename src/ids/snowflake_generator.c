@@ -69,12 +69,10 @@ static const struct generator_cause causes[] = {
 /* ---- issuing ----------------------------------------------------------------------------------
  */
 
-/* Of a workerId that is waited for no time is known, whenever the others could go on. */
-static unsigned cause_of(enum snowflake_status s, int64_t *until_ms)
+static unsigned not_started(int64_t *until_ms)
 {
-    if (s == SNOWFLAKE_NO_WORKER || s == SNOWFLAKE_CEILING)
-        *until_ms = INT64_MAX;
-    return s;
+    *until_ms = INT64_MAX;
+    return SNOWFLAKE_NO_WORKER;
 }
 
 static unsigned next(struct generator *g, int64_t now_ms, uint32_t n, struct generator_run *out,
@@ -83,9 +81,8 @@ static unsigned next(struct generator *g, int64_t now_ms, uint32_t n, struct gen
     struct snowflake_generator *s = (struct snowflake_generator *)g;
     out->stride = 1;
     out->n = n;
-    return cause_of(s->started ? snowflake_next(&s->ids, now_ms, n, &out->first, until_ms)
-                               : SNOWFLAKE_NO_WORKER,
-                    until_ms);
+    return s->started ? (unsigned)snowflake_next(&s->ids, now_ms, n, &out->first, until_ms)
+                      : not_started(until_ms);
 }
 
 static unsigned some(struct generator *g, int64_t now_ms, uint32_t max, struct generator_run *out,
@@ -93,10 +90,9 @@ static unsigned some(struct generator *g, int64_t now_ms, uint32_t max, struct g
 {
     struct snowflake_generator *s = (struct snowflake_generator *)g;
     out->stride = 1;
-    return cause_of(s->started
-                        ? snowflake_some(&s->ids, now_ms, max, &out->first, &out->n, until_ms)
-                        : SNOWFLAKE_NO_WORKER,
-                    until_ms);
+    return s->started
+               ? (unsigned)snowflake_some(&s->ids, now_ms, max, &out->first, &out->n, until_ms)
+               : not_started(until_ms);
 }
 
 static uint32_t run(const struct generator *g, uint32_t batch)
