@@ -168,9 +168,14 @@ static enum wire_status parse_gat(struct mc_req *req)
     req->with_cas = req->verb == MC_GATS;
     if (!mc_next_key(&rest, &exptime))
         return refuse_command(req);
-    if (!dec_i64(exptime, &ignored))
+    bool canonical = dec_i64(exptime, &ignored);
+    /* memcached takes "+1", and then finds fault with the keys. */
+    bool plus = !canonical && exptime.p[0] == '+' &&
+                dec_i64(span_of(exptime.p + 1, exptime.n - 1), &ignored);
+    if (!canonical && !plus)
         return refuse_exptime(req);
-    return parse_keys(req, rest);
+    enum wire_status keys = parse_keys(req, rest);
+    return plus && keys == WIRE_REQ ? refuse_exptime(req) : keys;
 }
 
 static bool is_noreply(struct span word)

@@ -56,6 +56,10 @@ static void retrieval(void **state)
         {"gat\r\n", "BAD ERROR\n"},
         {"gat 1\r\n", "BAD ERROR\n"},
         {"gat x k\r\n", "BAD CLIENT_ERROR invalid exptime argument\n"},
+        {"gat +1 k\r\n", "BAD CLIENT_ERROR invalid exptime argument\n"},
+        {"gat x " K250 "k\r\n", "BAD CLIENT_ERROR invalid exptime argument\n"},
+        {"gat +1 " K250 "k\r\n", FORMAT "\n"},
+        {"gat +1\r\n", "BAD ERROR\n"},
         {"get k", "LEFT bytes=5\n"},
     };
     CHECK_ALL(table);
