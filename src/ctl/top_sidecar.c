@@ -194,6 +194,24 @@ static void paint_state(const struct sidecar *s, struct paint *p)
     paint_next(p);
 }
 
+/* What needs attention though IDs can be had. Of one that is not ready the line above has said it,
+ * of servers behind their own lines do. */
+static void paint_findings(const struct sidecar *s, struct paint *p)
+{
+    const json_t *list = json_object_get(s->now, "findings");
+    char name[32], text[ERR_TEXT_MAX + 256];
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        ctl_status_text(one, "name", name, sizeof name);
+        if (ctl_status_is(one, "state", "fail") || strncmp(name, "upstream.", 9) == 0)
+            continue;
+        paint_put(p, PAINT_WARN, " WARNING");
+        paint_tab(p, TOP_LABEL);
+        paint_put(p, PAINT_PLAIN, "%s", ctl_status_text(one, "text", text, sizeof text));
+        paint_next(p);
+    }
+}
+
 static void sidecar_paint(const void *view, struct paint *p)
 {
     const struct sidecar *s = view;
@@ -201,6 +219,8 @@ static void sidecar_paint(const void *view, struct paint *p)
     paint_state(s, p);
     if (s->answered_us == 0)
         return;
+    if (!s->down)
+        paint_findings(s, p);
     sidecar_paint_rates(s, p);
     sidecar_paint_protocols(s, p);
     sidecar_paint_upstreams(s, p);

@@ -87,6 +87,22 @@ def top_upstreams(case):
         assert "Upstream" not in t.screen.text()
 
 
+@test("top: what needs attention, whole where there is room; nothing is said twice, or of one that is away")
+def top_findings(case):
+    s = case.sidecar(case.pool(), {"upstream.redis": "unix:" + case.path("nobody.sock"), "state_dir": "/proc/none"})
+    s.wait_held(2)
+    with contextlib.suppress(wire.Closed), s.resp() as r:
+        r.ask("GET", "none")
+    with on_top(s, rows=50, cols=200) as t:
+        t.shows("^ READY  2 workerIds held.*\n WARNING +no state page: a restart costs workerIds, and gives no IDs "
+                "while the coordinator is away: cannot make state_dir /proc/none: No such file or directory\n\n")
+        t.shows("redis +AWAY")
+        assert t.screen.text().count("WARNING") == 1, t.screen.text()
+        s.kill()
+        t.shows("NO ANSWER for")
+        assert "WARNING" not in t.screen.text(), t.screen.text()
+
+
 @test("top: a sidecar that has no workerId, one that goes away, one that comes back")
 def top_states(case):
     redis = case.redis()
@@ -107,6 +123,7 @@ def top_states(case):
         redis.kill()
         t.shows(r"READY, COORDINATOR DOWN  IDs can be had for .* more", 20)
         t.shows("Coordinator DOWN")
+        t.shows(r"^ WARNING +the coordinator is away: connection to 127.0.0.1 port \d+: Conn.*…$")
         s.kill()
         t.shows(r"NO ANSWER for .*refused")
         s.start(wait=False)
