@@ -75,7 +75,10 @@ static enum coord_status point(const struct courier *c, enum coord_status s, str
     if (s != COORD_REFUSED || !(refused || wanted))
         return s;
     struct err e = r->err;
-    return outcome_refused(r, "%s; %s %s%s%s", e.text,
+    size_t n = strlen(e.text);
+    if (e.text[n - 1] == '.') /* of Redis's own sentence, which goes on */
+        n--;
+    return outcome_refused(r, "%.*s; %s %s%s%s", (int)n, e.text,
                            wanted ? "name one in" : "the password is that of",
                            c->password_of ? c->password_of : "the URL", c->password_file ? " " : "",
                            c->password_file ? c->password_file : "");

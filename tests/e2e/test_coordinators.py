@@ -78,7 +78,7 @@ def password_rotated(case):
     case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", "--password-file", path, expect=0)
     write("wrong")
     s = case.sidecar(redis, {"coordinator.password_file": path, "lease.renew_every": "1s"}, wait=False)
-    s.wait_log("error coordinator refuses .*-WRONGPASS invalid username-password pair or user is disabled.; "
+    s.wait_log("error coordinator refuses .*-WRONGPASS invalid username-password pair or user is disabled; "
                "the password is that of coordinator.password_file " + path)
     write("first")
     s.wait_held(2)
@@ -99,10 +99,10 @@ def password_rotated(case):
 def wrong_password(case):
     redis, _ = with_user(case)
     s = case.sidecar("redis://alice:hunter2@127.0.0.1:%d/5" % redis.port, wait=False)
-    s.wait_log("error coordinator refuses .*-WRONGPASS .* disabled.; the password is that of the URL")
+    s.wait_log("error coordinator refuses .*-WRONGPASS .* disabled; the password is that of the URL")
     assert s.ready_status() == 503 and "hunter2" not in s.log()
     t = case.sidecar(redis, wait=False)
-    t.wait_log("error coordinator refuses .*-NOAUTH Authentication required.; name one in "
+    t.wait_log("error coordinator refuses .*-NOAUTH Authentication required; name one in "
                "coordinator.password_file")
     told = case.ctl("pool", "status", "--coordinator", redis.url, expect=1).stderr
     assert "; name one in --password-file" in told, told

@@ -41,9 +41,12 @@ def ends(case):
     redis.resume()
     s.wait_log("info  ready again held=", timeout=30)
     assert len(lines(s, " ready held=")) == 1 and len(lines(s, "no IDs can be had")) == 1, s.log()
+    s.wait_held(2)
+    s.id()
     assert s.stop() == 0
     assert not re.search(r"(last|until|ceiling)_ms=", s.log()), s.log()
-    assert re.search(r"workerId given back worker=\d+ status=ok last=", s.log()), s.log()
+    lasts = sorted(re.findall(r"workerId given back worker=\d+ status=ok last=(20|none)", s.log()))
+    assert lasts == ["20", "none"], s.log()  # nothing came of the spare
 
 
 @test("-READONLY, -NOREPLICAS: the server's words, once each, and it is there, not away")

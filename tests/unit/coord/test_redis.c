@@ -372,10 +372,10 @@ static void users_and_passwords_are_sent(void **state)
     assert_int_equal(describe_url(f, "redis+unix://app:p%%40ss%%2Fw%%3Ad@%s", f->server.socket),
                      COORD_OK);
     assert_int_equal(describe_url(f, "redis://127.0.0.1:%d", port), COORD_REFUSED);
-    coord_says(&f->r, "found -NOAUTH Authentication required.; name one in the URL");
+    coord_says(&f->r, "found -NOAUTH Authentication required; name one in the URL");
     assert_int_equal(describe_url(f, "redis://:hunter2@127.0.0.1:%d", port), COORD_REFUSED);
     coord_says(&f->r, "AUTH: expected an answer, found -WRONGPASS invalid username-password pair "
-                      "or user is disabled.; the password is that of the URL");
+                      "or user is disabled; the password is that of the URL");
     assert_null(strstr(f->r.err.text, "hunter2"));
     assert_int_equal(describe_url(f, "redis://weak:weak@127.0.0.1:%d", port), COORD_REFUSED);
     coord_says(&f->r, "NOPERM");
@@ -425,7 +425,7 @@ static void a_wrong_password_is_told_with_the_place_it_came_from(void **state)
                               .clock = clock_system()};
     assert_int_equal(coord_open(&o, &c, &e), ERR_OK);
     assert_int_equal(coord_describe(c, &p, &f->r), COORD_REFUSED);
-    coord_says(&f->r, "disabled.; the password is that of coordinator.password_file /tmp/");
+    coord_says(&f->r, "disabled; the password is that of coordinator.password_file /tmp/");
     assert_null(strstr(f->r.err.text, "hunter2"));
     coord_free(c);
     (void)unlink(path);
@@ -435,7 +435,7 @@ static void a_wrong_password_is_told_with_the_place_it_came_from(void **state)
     o.url = span_str(url);
     assert_int_equal(coord_open(&o, &c, &e), ERR_OK);
     assert_int_equal(coord_describe(c, &p, &f->r), COORD_REFUSED);
-    coord_says(&f->r, "required.; name one in coordinator.password_file");
+    coord_says(&f->r, "required; name one in coordinator.password_file");
     coord_free(c);
 }
 
