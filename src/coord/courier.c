@@ -67,11 +67,18 @@ static enum coord_status blame(struct courier *c, enum coord_status s, struct co
     return sentinel_blame(&c->sentinel, &c->to, s, r);
 }
 
+/* Of who has not logged in Redis refuses a request of more than ten words by its length, before it
+ * looks at the command. */
+static bool wants_login(const char *text)
+{
+    return strstr(text, "-NOAUTH ") || strstr(text, "Protocol error: unauthenticated ");
+}
+
 /* Where to look for the password that was refused, or to write the one that is wanted. */
 static enum coord_status point(const struct courier *c, enum coord_status s, struct coord_reply *r)
 {
     bool refused = strstr(r->err.text, "AUTH: expected an answer") != NULL;
-    bool wanted = c->to.password.n == 0 && strstr(r->err.text, "-NOAUTH ") != NULL;
+    bool wanted = c->to.password.n == 0 && wants_login(r->err.text);
     if (s != COORD_REFUSED || !(refused || wanted))
         return s;
     struct err e = r->err;
@@ -79,7 +86,7 @@ static enum coord_status point(const struct courier *c, enum coord_status s, str
     if (e.text[n - 1] == '.') /* of Redis's own sentence, which goes on */
         n--;
     return outcome_refused(r, "%.*s; %s %s%s%s", (int)n, e.text,
-                           wanted ? "name one in" : "the password is that of",
+                           wanted ? "name a password in" : "the password is that of",
                            c->password_of ? c->password_of : "the URL", c->password_file ? " " : "",
                            c->password_file ? c->password_file : "");
 }

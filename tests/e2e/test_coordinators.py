@@ -102,10 +102,10 @@ def wrong_password(case):
     s.wait_log("error coordinator refuses .*-WRONGPASS .* disabled; the password is that of the URL")
     assert s.ready_status() == 503 and "hunter2" not in s.log()
     t = case.sidecar(redis, wait=False)
-    t.wait_log("error coordinator refuses .*-NOAUTH Authentication required; name one in "
+    t.wait_log("error coordinator refuses .*-NOAUTH Authentication required; name a password in "
                "coordinator.password_file")
     told = case.ctl("pool", "status", "--coordinator", redis.url, expect=1).stderr
-    assert "; name one in --password-file" in told, told
+    assert "; name a password in --password-file" in told, told
 
 
 @test("sqlite with auto_init: a pool for one host, kept over restarts")

@@ -220,7 +220,7 @@ def flushed_with_password(case):
     assert told[0][told[0].index("--password-file") + 1] == "FILE", told
     assert "s3cret" not in by_file.log() + by_url.log()
     bare = [w for w in told[1] if w not in ("--password-file", path)]
-    assert "name one in --password-file" in case.ctl(*bare, expect=1).stderr
+    assert "name a password in --password-file" in case.ctl(*bare, expect=1).stderr
     case.ctl(*told[1], expect=0)
     until("reasserted", lambda: by_url.metric("sidflake_renewals_total", result="reasserted") >= 2)
 

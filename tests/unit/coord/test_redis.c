@@ -372,13 +372,29 @@ static void users_and_passwords_are_sent(void **state)
     assert_int_equal(describe_url(f, "redis+unix://app:p%%40ss%%2Fw%%3Ad@%s", f->server.socket),
                      COORD_OK);
     assert_int_equal(describe_url(f, "redis://127.0.0.1:%d", port), COORD_REFUSED);
-    coord_says(&f->r, "found -NOAUTH Authentication required; name one in the URL");
+    coord_says(&f->r, "found -NOAUTH Authentication required; name a password in the URL");
     assert_int_equal(describe_url(f, "redis://:hunter2@127.0.0.1:%d", port), COORD_REFUSED);
     coord_says(&f->r, "AUTH: expected an answer, found -WRONGPASS invalid username-password pair "
                       "or user is disabled; the password is that of the URL");
     assert_null(strstr(f->r.err.text, "hunter2"));
     assert_int_equal(describe_url(f, "redis://weak:weak@127.0.0.1:%d", port), COORD_REFUSED);
     coord_says(&f->r, "NOPERM");
+}
+
+/* A claim has more words than Redis takes of a stranger, and its script is known there: what it
+ * answers is not NOAUTH. */
+static void a_login_that_is_wanted_from_now_on_is_told_as_one(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 3), COORD_OK);
+    assert_int_equal(claim(f), COORD_OK);
+    DO("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    DO("CONFIG", "SET", "requirepass", "s3cret");
+    enum coord_status s = claim(f);
+    if (s == COORD_DOWN) /* that connection was ended */
+        s = claim(f);
+    assert_int_equal(s, COORD_REFUSED);
+    coord_says(&f->r, "; name a password in the URL");
 }
 
 static void a_password_may_come_from_elsewhere(void **state)
@@ -435,7 +451,7 @@ static void a_wrong_password_is_told_with_the_place_it_came_from(void **state)
     o.url = span_str(url);
     assert_int_equal(coord_open(&o, &c, &e), ERR_OK);
     assert_int_equal(coord_describe(c, &p, &f->r), COORD_REFUSED);
-    coord_says(&f->r, "required; name one in coordinator.password_file");
+    coord_says(&f->r, "required; name a password in coordinator.password_file");
     coord_free(c);
 }
 
@@ -662,6 +678,7 @@ int main(void)
         TEST(a_flushed_server_is_made_anew),
         TEST(a_flushed_script_is_loaded_again),
         TEST(users_and_passwords_are_sent),
+        TEST(a_login_that_is_wanted_from_now_on_is_told_as_one),
         TEST(a_password_may_come_from_elsewhere),
         TEST(a_wrong_password_is_told_with_the_place_it_came_from),
         TEST(databases_are_apart),

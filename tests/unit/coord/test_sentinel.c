@@ -285,7 +285,7 @@ static void a_sentinel_that_takes_no_password_of_ours_is_named(void **state)
     open_with(f, "", "mymaster");
     coord_came_to(&f->r, describe(f), COORD_REFUSED);
     says_port(f, &f->sentinel[0], ": SENTINEL: expected an answer, found -NOAUTH");
-    coord_says(&f->r, "; name one in the URL");
+    coord_says(&f->r, "; name a password in the URL");
     open_with(f, "user:s3cret@", "mymaster");
     coord_came_to(&f->r, describe(f), COORD_REFUSED);
     says_port(f, &f->sentinel[0], ": AUTH: expected an answer, found -WRONGPASS");
