@@ -212,6 +212,49 @@ static void reads_of_what_is_no_id(void **state)
     well();
 }
 
+/* A second generator of the same kind, under a prefix of its own, whose range ends earlier. */
+static void of_two_generators_the_one_that_ends_first(void **state)
+{
+    static struct snowflake_generator other;
+    struct generator_counts sum;
+    (void)state;
+    snowflake_generator_init(&other, s.facts.why);
+    snowflake_generator_start(&other, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    assert_int_equal(issuer_add(&s.issuer, &other.base, "no:", NULL, 0, NULL), ERR_OK);
+    assert_true(snowflake_grant(&other.ids, 1, 9, START_MS - 1, START_MS + MINUTES(15), NULL));
+    s.facts.up = s.facts.serves = false;
+    warns("the coordinator is away; IDs can be had until 2026-01-02T00:15:00.000Z, for 5 min");
+    s.facts.up = s.facts.serves = true;
+    gen.ids.stats.rollbacks = 2;
+    other.ids.stats.rollbacks = 3;
+    generators_count(s.issuer.generators, &sum);
+    assert_int_equal(sum.rollbacks, 5);
+    s.facts.horizon_ms = MINUTES(8);
+    s.requests[SERVE_REDIS][3][SERVE_MISS] = 100;
+    warns("100 reads in the last 5 minutes were of keys that are no IDs: those begin with \"id:\", "
+          "\"no:\"");
+}
+
+static void a_lifetime_that_is_over_does_not_end_soon(void **state)
+{
+    (void)state;
+    elapsed_ms = layout_end_ms(LAYOUT_EPOCH_DEFAULT_MS) - START_MS + MINUTES(1);
+    judge();
+    assert_int_equal(h.state, HEALTH_FAIL);
+    for (size_t i = 0; i < h.n; i++)
+        assert_string_not_equal(h.finding[i].name, "lifetime");
+}
+
+static void before_the_pool_is_known_no_time_of_an_id_is(void **state)
+{
+    struct generator_part parts[GENERATOR_PARTS];
+    (void)state;
+    uint64_t id = layout_compose(MINUTES(1), 7, 1);
+    assert_int_equal(gen.base.kind->decode(&gen.base, id, parts), 4);
+    gen.started = false;
+    assert_int_equal(gen.base.kind->decode(&gen.base, id, parts), -1);
+}
+
 static bool clock_fails(struct refusal ready)
 {
     struct health_check c;
@@ -284,6 +327,9 @@ int main(void)
         TEST(the_last_minutes),
         TEST(connections_that_the_limit_counts),
         TEST(reads_of_what_is_no_id),
+        TEST(of_two_generators_the_one_that_ends_first),
+        TEST(a_lifetime_that_is_over_does_not_end_soon),
+        TEST(before_the_pool_is_known_no_time_of_an_id_is),
         TEST(the_clock_is_the_reason),
         TEST(what_a_server_is_set_up_to_lose),
     };
