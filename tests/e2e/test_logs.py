@@ -44,6 +44,7 @@ def ends(case):
     assert s.stop() == 0
     assert not re.search(r"(last|until|ceiling)_ms=", s.log()), s.log()
     assert re.search(r"workerId given back worker=\d+ status=ok last=", s.log()), s.log()
+    assert "last=none" in s.log() and "1970" not in s.log(), s.log()  # of a spare without an ID
 
 
 @test("-READONLY, -NOREPLICAS: the server's words, once each, and it is there, not away")
