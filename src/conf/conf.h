@@ -143,8 +143,9 @@ struct conf {
 enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
                         char *const *envp, struct conf_list *errors, struct err *e) MUST_CHECK;
 
-/* Judges a coordinator.url whose scheme is known: the rest is for its driver to read, of which this
- * room does not know. NULL: nobody does. Set before the first load. */
+/* Judges a coordinator.url that has a scheme: which there are, and all that follows, is for the
+ * drivers to say, of which this room does not know. NULL: nobody does. Set before the first load.
+ */
 extern enum err_code (*conf_url_judge)(struct span url, struct err *e);
 
 /* The same with the file's content in memory; name stands for the file in errors. */

@@ -1,5 +1,6 @@
 #include "coord/coord.h"
 
+#include "base/buf.h"
 #include "coord/outcome.h"
 
 #include <ctype.h>
@@ -157,6 +158,24 @@ static bool shows_well(struct span scheme)
     return scheme.n > 0 && scheme.n <= 16;
 }
 
+/* scheme: empty where the URL has none. */
+static enum err_code no_driver(struct span scheme, struct err *e)
+{
+    char forms[512];
+    struct buf b;
+    bool shown = shows_well(scheme);
+    buf_init(&b, forms, sizeof forms - 1);
+    for (size_t i = 0; coord_drivers[i]; i++) {
+        if (i > 0)
+            buf_put_str(&b, coord_drivers[i + 1] ? ", " : " or ");
+        buf_put_str(&b, coord_drivers[i]->forms);
+    }
+    forms[b.n] = '\0';
+    return err_set(e, ERR_INVALID, "coordinator url: expected %s, found %s%.*s%s", forms,
+                   shown ? "\"" : "no such scheme", shown ? (int)scheme.n : 0,
+                   shown ? scheme.p : "", shown ? ":\"" : "");
+}
+
 enum err_code coord_open(const struct coord_options *o, struct coord **out, struct err *e)
 {
     *out = NULL;
@@ -168,14 +187,7 @@ enum err_code coord_open(const struct coord_options *o, struct coord **out, stru
     const struct coord_driver *driver = rest.p ? driver_of(scheme) : NULL;
     if (driver)
         return driver->open(o, out, e);
-    bool shown = rest.p && shows_well(scheme);
-    return err_set(
-        e, ERR_INVALID,
-        "coordinator url: expected redis://, redis+unix://, redis+sentinel://, sqlite: or "
-        "static:, found "
-        "%s%.*s%s",
-        shown ? "\"" : "no such scheme", shown ? (int)scheme.n : 0, shown ? scheme.p : "",
-        shown ? ":\"" : "");
+    return no_driver(rest.p ? scheme : (struct span){.n = 0}, e);
 }
 
 void coord_free(struct coord *c)

@@ -342,6 +342,7 @@ struct coord;
  * whose pool is in a store with transactions has its operations from transact.h. */
 struct coord_driver {
     const char *const *schemes; /* NULL-terminated: "redis", "redis+unix" */
+    const char *forms;          /* of its URLs, for people: "sqlite:///PATH" */
     /* Reads the URL and allocates; connects to nothing. */
     enum err_code (*open)(const struct coord_options *o, struct coord **out, struct err *e);
     void (*free)(struct coord *c);

@@ -432,6 +432,7 @@ static const char *const schemes[] = {"redis", "redis+unix", "redis+sentinel", N
 
 const struct coord_driver coord_redis = {
     .schemes = schemes,
+    .forms = "redis://HOST:PORT/DB, redis+unix:///PATH, redis+sentinel://HOST:PORT,.../MASTER",
     .open = remote_open,
     .free = remote_free,
     .idle = remote_idle,

@@ -180,6 +180,7 @@ static const char *const schemes[] = {"sqlite", NULL};
 
 const struct coord_driver coord_sqlite = {
     .schemes = schemes,
+    .forms = "sqlite:///PATH",
     .open = file_open,
     .free = file_free,
     .idle = file_idle,

@@ -174,6 +174,7 @@ static const char *const schemes[] = {"static", NULL};
 
 const struct coord_driver coord_static = {
     .schemes = schemes,
+    .forms = "static:0..32767",
     .open = fixed_open,
     .free = fixed_free,
     .describe = fixed_describe,

@@ -8,6 +8,7 @@
 #include "auth/users.h"
 #include "conf/conf.h"
 #include "conf/list.h"
+#include "conf/protocol_options.h"
 #include "daemon/app.h"
 #include "daemon/coordinator.h"
 #include "daemon/heir.h"
@@ -177,11 +178,10 @@ static int dump(const struct conf *c)
 /* There are users, who must log in, and servers behind, which none of them may use. */
 static bool is_in_vain(const struct conf *c, const struct users *users)
 {
-    bool behind = c->upstream_redis[0] || c->upstream_memcached[0];
     for (size_t i = 0; i < users->n; i++)
         if (users->user[i].upstream != USER_NONE)
             return false;
-    return behind && users->n > 0 && c->auth_mode == CONF_AUTH_REQUIRED;
+    return conf_protocol_upstreams(c) > 0 && users->n > 0 && c->auth_mode == CONF_AUTH_REQUIRED;
 }
 
 /* Read again by whoever needs them: here only to be refused, or warned of, with the rest of the

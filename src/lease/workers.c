@@ -207,8 +207,9 @@ static void log_call(const struct lease_action *a, enum coord_status s)
     else if (a->kind == LEASE_RELEASE)
         log_info("workerId given back", kv_u64("worker", a->release.worker),
                  kv_str("status", coord_status_name(s)),
-                 kv_str("last", a->release.last_ms > 0 ? timefmt_rfc3339(last, a->release.last_ms)
-                                                       : "none"));
+                 kv_str("last", a->release.has_last && a->release.last_ms > 0
+                                    ? timefmt_rfc3339(last, a->release.last_ms)
+                                    : "none"));
 }
 
 /* After a pool was found, and now and then: an operator may have mended it. */

@@ -1,5 +1,6 @@
 """Every way to name a coordinator."""
 
+import json
 import os
 import pathlib
 import re
@@ -348,6 +349,15 @@ def static(case):
     s.start()
     ids.check_increasing(values + works(s, 1234))
     case.sidflake("-t", "--set", "coordinator.url=static:32768", expect=78)
+
+
+@test("static:N?epoch=TIME: IDs of another epoch, as the driver reads it")
+def static_epoch(case):
+    s = case.sidecar("static:1234?epoch=2025-01-01T00:00:00Z", {"workers.spare": 0})
+    one = int(s.id())
+    told = json.loads(case.ctl("decode", "--json", "--epoch", "2025-01-01T00:00:00Z",
+                               str(one)).stdout)[0]
+    assert told["worker"] == 1234 and abs(told["unix_ms"] / 1000 - time.time()) < 60, told
 
 
 @test("static:N: it needs no spare: nothing is amiss, on the page and in pool status")

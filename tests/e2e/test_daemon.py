@@ -35,7 +35,7 @@ def check_config(case):
             ("limits:\n  bach: 64\n", "2:3", ["bach"]),
             ("workers:\n  active: 17\n", "2:11", ["16", "17"]),
             ("listen:\n  redis: [\"tcp://127.0.0.1:70000\"]\n", "2:11", ["70000"]),
-            ("coordinator:\n  url: \"etcd://x\"\n", "2:8", ["redis://", "etcd"]),
+            ("coordinator:\n  url: \"etcd://x\"\n", "2:8", ["redis://", "static:", "etcd"]),
             ("coordinator:\n  url: \"redis://h:0/0\"\n", "2:8", ["a port of 1 to 65535", "\"0\""]),
             ("coordinator:\n  url: \"redis://h:1/abc\"\n", "2:8", ["a database", "\"abc\""]),
             ("upstream:\n  redis: \"tcp://127.0.0.1:6380\"\n", "2:10", ["listen.redis"]),

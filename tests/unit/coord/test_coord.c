@@ -251,6 +251,17 @@ static void bad_urls_are_refused_without_their_secrets(void **state)
     }
 }
 
+/* Whoever looks for the right scheme is shown those of all drivers. */
+static void a_scheme_that_none_has(void **state)
+{
+    struct err e = {.text = ""};
+    (void)state;
+    assert_int_equal(try_open("etcd://h", "p", "", &e), ERR_INVALID);
+    for (size_t i = 0; coord_drivers[i]; i++)
+        assert_says(e.text, coord_drivers[i]->forms);
+    assert_says(e.text, " or static:");
+}
+
 static void other_options_are_checked(void **state)
 {
     (void)state;
@@ -491,6 +502,7 @@ int main(void)
         cmocka_unit_test(parameters_keep_their_ranges),
         cmocka_unit_test(urls_choose_the_driver),
         cmocka_unit_test(bad_urls_are_refused_without_their_secrets),
+        cmocka_unit_test(a_scheme_that_none_has),
         cmocka_unit_test(other_options_are_checked),
         cmocka_unit_test(public_urls_hold_no_secret),
         cmocka_unit_test(arguments_are_checked_before_the_driver),
