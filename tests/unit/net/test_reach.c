@@ -150,6 +150,7 @@ static void a_link_whose_successor_is_not_there_yet_is_lost(void **state)
     static char value[LARGE + 1], head[] = "VALUE big 0 102400\r\n";
     int two = listen_at("127.0.0.2");
     b.svc.probe = probe;
+    timeout_us = 60000000; /* not by the probe either */
     start("127.0.0.2");
     int c = dial(&b), d = dial(&b), slow = dial(&b), old = served_by(two, c, "share");
     memset(value, 'x', LARGE);
