@@ -26,8 +26,9 @@ static struct net_step subscribe(struct net_service *svc, void *session, struct 
     return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
 }
 
-/* What is said to the server, and what it replies; then something is answered here. */
-static void ask(const char *requests, const char *replies)
+/* What is said to the server, and what it replies, the last of it later: only behind that is
+ * something answered here. */
+static void ask(const char *requests, const char *replies, const char *last)
 {
     char text[64];
     int two = listen_at("127.0.0.2");
@@ -41,6 +42,8 @@ static void ask(const char *requests, const char *replies)
     expect(link, requests);
     say(link, replies);
     expect(c, replies);
+    say(link, last);
+    expect(c, last);
     expect(c, "here\n");
     (void)close(c);
     (void)close(link);
@@ -50,20 +53,20 @@ static void ask(const char *requests, const char *replies)
 static void two_that_are_alike_have_one_each(void **state)
 {
     (void)state;
-    ask("subs a\nsubs b\n", ACK_A ACK_B);
+    ask("subs a\nsubs b\n", ACK_A, ACK_B);
 }
 
 static void one_behind_a_plain_request_has_its_own(void **state)
 {
     (void)state;
-    ask("up ping\nsubs a\n", "+PONG\r\n" ACK_A);
+    ask("up ping\nsubs a\n", "+PONG\r\n", ACK_A);
 }
 
 /* Else what the server takes away would be the reply to what comes behind it. */
 static void one_that_was_refused_waits_for_none(void **state)
 {
     (void)state;
-    ask("subs a\nup ping\n", REFUSED TAKEN "+PONG\r\n");
+    ask("subs a\nup ping\n", REFUSED TAKEN, "+PONG\r\n");
 }
 
 int main(void)
