@@ -367,6 +367,12 @@ static struct span trim(struct span s)
     return s;
 }
 
+/* Else the first item would begin with the one, and the last end with the other. */
+static bool is_bracketed(struct span s)
+{
+    return s.n > 2 && s.p[0] == '[' && s.p[s.n - 1] == ']';
+}
+
 /* Built aside, so that a bad item leaves the field as it was. */
 static enum err_code set_list(const struct conf_option *o, struct conf *c, struct span text,
                               struct err *e)
@@ -374,8 +380,13 @@ static enum err_code set_list(const struct conf_option *o, struct conf *c, struc
     struct conf_list *l = field_of(o, c);
     struct conf_list before = *l;
     enum err_code rc = ERR_OK;
-    *l = (struct conf_list){NULL, 0};
     struct span rest = trim(text);
+    char quoted[CONF_QUOTE_MAX];
+    if (is_bracketed(rest))
+        return err_set(e, ERR_INVALID,
+                       "expected items separated by commas, without brackets, for %s, found %s",
+                       o->path, conf_quote(quoted, rest));
+    *l = (struct conf_list){NULL, 0};
     if (rest.n == 0 || span_eq(rest, SPAN("[]"))) /* as in a file */
         rest.p = NULL;
     while (rest.p && !rc)

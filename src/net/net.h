@@ -151,8 +151,9 @@ struct net_service {
     unsigned (*speaks)(const void *session);
     struct span lost; /* for a reply that will not come; may be empty: closes */
     /* A part of a merge begins (FRAME_PART): appends what stands before it to out. Or a reply has
-     * ended of which that is to be told (UPSTREAM_TELL). */
-    void (*heard)(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
+     * ended of which that is to be told (UPSTREAM_TELL). true: out had no room for all of it; then
+     * it is called once more, with the same and an out that has. */
+    bool (*heard)(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
     struct upstream *upstream; /* of net; NULL: none */
 
     /* Kept by net. */

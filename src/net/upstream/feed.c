@@ -90,21 +90,28 @@ static void measure(struct upstream_link *l, struct relay *r, size_t used)
     link_replace(l);
 }
 
-/* Shows the frame to the service, and has what it writes for the client. */
-static void tell(struct feeding *d, struct relay *r)
+/* Shows the frame to the service, and has what it writes for the client. true: it has more. */
+static bool tell_some(struct feeding *d, struct relay *r)
 {
     gather(d);
     if (d->l->state != LINK_OPEN || !r || !r->c)
-        return;
+        return false;
     struct conn *c = r->c;
     size_t had = d->told.n;
-    c->svc->heard(c->svc, c->session, &d->l->frame, &d->told);
+    bool more = c->svc->heard(c->svc, c->session, &d->l->frame, &d->told);
     if (!d->told.failed)
-        return;
+        return more;
     buf_truncate(&d->told, had);
     deliver(d);
     d->to = NULL;
     conn_close(c); /* if that has not */
+    return false;
+}
+
+static void tell(struct feeding *d, struct relay *r)
+{
+    while (tell_some(d, r))
+        continue;
 }
 
 /* A moving average of the size of a reply on a link. */

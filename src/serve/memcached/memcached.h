@@ -127,7 +127,7 @@ struct net_step mcd_serve_long(struct memcached *m, struct mcd_session *s, struc
 size_t mcd_merge_holds(const struct mcd_session *s);
 
 /* As net_service.heard. */
-void mcd_heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
+bool mcd_heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out);
 
 /* What the user may of what is no ID; asked once for each request that is parsed. */
 enum mcd_rights {

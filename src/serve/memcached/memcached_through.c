@@ -15,6 +15,8 @@
 
 #include <stdlib.h>
 
+#define VALUE_MAX 512u /* bytes of an ID's lines, with its key and all, at most */
+
 /* A `get` of IDs and others: the others are asked for upstream in one, whose reply passes through
  * with the IDs put in their places. The IDs are drawn first. */
 struct mcd_merge {
@@ -203,14 +205,18 @@ static enum issue_status draw(struct mcd_call *c, struct mcd_merge *m, struct ne
     }
 }
 
+static void end_merge(struct mcd_session *s)
+{
+    free(s->merge);
+    s->merge = NULL;
+}
+
 /* A request has its answer, whatever it is: IDs that were drawn for it and not sent are nobody's.
  */
 static void give_up_merge(struct mcd_session *s)
 {
-    if (!s->merge || s->merge->sent)
-        return;
-    free(s->merge);
-    s->merge = NULL;
+    if (s->merge && !s->merge->sent)
+        end_merge(s);
 }
 
 /* q: NULL where it is not canonical. */
@@ -246,8 +252,9 @@ static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
     return passed(c, c->used);
 }
 
-/* The values of the IDs that stand before the key of a VALUE line, or all that are left. */
-void mcd_heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out)
+/* The values of the IDs that stand before the key of a VALUE line, or all that are left: of a long
+ * line these are more than a turn's output. */
+bool mcd_heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out)
 {
     const struct memcached *m = (struct memcached *)svc;
     struct mcd_session *s = session;
@@ -256,17 +263,19 @@ void mcd_heard(struct net_service *svc, void *session, const struct frame *f, st
     (void)span_cut(&line, ' ');
     struct span upto = span_cut(&line, ' ');
     if (f->kind != FRAME_MC_MERGE || !g)
-        return;
-    while (mc_next_key(&g->left, &key)) {
+        return false;
+    while (out->cap - out->n >= VALUE_MAX) {
+        if (!mc_next_key(&g->left, &key)) {
+            if (f->part.n == 0)
+                end_merge(s);
+            return false;
+        }
         if (is_id(m, key) && g->given < g->n)
             mc_put_value(out, key, g->id[g->given++], g->with_cas);
         else if (f->part.n > 0 && span_eq(key, upto))
-            return;
+            return false;
     }
-    if (f->part.n == 0) {
-        free(g);
-        s->merge = NULL;
-    }
+    return true;
 }
 
 /* ---- which ------------------------------------------------------------------------------------

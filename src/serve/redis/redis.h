@@ -299,7 +299,7 @@ enum serve_result rds_through(struct rds_call *c);
 struct net_step rds_blank(struct rds_session *ses, struct span raw, struct net_turn *turn);
 
 /* As net_service.heard. */
-void rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out);
+bool rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out);
 
 /* Forgets the upstream. */
 void rds_through_end(struct rds_session *ses);

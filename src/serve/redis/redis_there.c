@@ -341,13 +341,14 @@ static void agreed(struct rds_session *ses, const struct frame *f)
     t->asked = 0;
 }
 
-void rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out)
+bool rds_heard(struct net_service *net, void *session, const struct frame *f, struct buf *out)
 {
     (void)net;
     if (f->kind == FRAME_RESP_MERGE)
         rds_merge_part(session, f, out);
     else if (((struct rds_session *)session)->there)
         agreed(session, f);
+    return false; /* as long as a request is, out has room for all its IDs */
 }
 
 void rds_through_end(struct rds_session *ses)

@@ -125,6 +125,9 @@ static void test_blame(void **state)
     check_error((struct given){.set = {"ids.names=a,,b"}},
                 "--set ids.names: expected 1..200 bytes of printable ASCII without spaces for "
                 "ids.names, found \"\"");
+    check_error((struct given){.set = {"ids.names=[a,b]"}},
+                "--set ids.names: expected items separated by commas, without brackets, for "
+                "ids.names, found \"[a,b]\"");
     /* Two options at odds: the one that was set last is blamed, never a default. */
     check_error((struct given){.set = {"listen.memcached=tcp://127.0.0.1:9464"}},
                 "--set listen.memcached: expected each address once, found "

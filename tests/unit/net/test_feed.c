@@ -417,11 +417,12 @@ static struct net_step ask_shown(struct net_service *svc, void *session, struct 
     return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
 }
 
-static void say_too_much(struct net_service *svc, void *session, const struct frame *f,
+static bool say_too_much(struct net_service *svc, void *session, const struct frame *f,
                          struct buf *out)
 {
     (void)svc, (void)session, (void)f;
     out->failed = true;
+    return false;
 }
 
 /* Its client is closed, and the link with it, on which more has come. */

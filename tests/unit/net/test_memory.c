@@ -270,6 +270,55 @@ static void a_link_goes_with_the_client_that_keeps_it(void **state)
     (void)close(server);
 }
 
+/* One who keeps more than the limit comes, and is closed. */
+static void evict_one(void)
+{
+    static char part[LITTLE + 1];
+    uint64_t ended = net_bench_ended(&b, NET_END_MEMORY);
+    memset(part, 'x', LITTLE);
+    int heavy = dial(&b);
+    say(heavy, part);
+    expect_end(heavy);
+    assert_int_equal(net_bench_ended(&b, NET_END_MEMORY), ended + 1);
+}
+
+/* On none of them is anybody waited for: one is shared, one a client's own, and one is let in. */
+static void links_that_will_be_of_use_stay(void **state)
+{
+    (void)state;
+    static char value[100001], taken[sizeof value];
+    b.svc.probe = probe;
+    b.conf.memory = LITTLE / 2;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b), owner = dial(&b);
+    int shared = served_by(two, c, "share"), own = served_by(two, owner, "up");
+    evict_one();
+    served_at(shared, c);
+    served_at(own, owner);
+    memset(value, 'x', sizeof value - 1);
+    say(c, "fetch big\n");
+    expect(shared, "big\n");
+    say(shared, "VALUE big 0 100000\r\n");
+    say(shared, value);
+    int next = accepted(two);
+    expect(next, "version\r\n");
+    say(shared, "\r\nEND\r\n");
+    expect(c, "VALUE big 0 100000\r\n");
+    assert_int_equal(recv(c, taken, sizeof value - 1, MSG_WAITALL), sizeof value - 1);
+    expect(c, "\r\nEND\r\n");
+    evict_one();
+    say(next, "VERSION 1\r\n");
+    expect_end(shared);
+    served_at(next, d);
+    for (size_t i = 0; i < 3; i++)
+        (void)close(((int[]){c, d, owner})[i]);
+    (void)close(shared);
+    (void)close(own);
+    (void)close(next);
+    (void)close(two);
+}
+
 enum {
     SMALL = 12
 };
@@ -399,6 +448,7 @@ int main(void)
         BENCH(a_link_that_was_replaced_is_the_clients_that_keeps_it),
         BENCH(one_on_which_nobody_waits_goes_first),
         BENCH(a_link_goes_with_the_client_that_keeps_it),
+        BENCH(links_that_will_be_of_use_stay),
     };
     return cmocka_run_group_tests_name("net/memory", tests, NULL, NULL);
 }

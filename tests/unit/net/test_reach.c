@@ -1,4 +1,5 @@
 /* What is said of a server: only what is true. */
+#include "net/upstream/links.h"
 #include "unit/net/upstream_rig.h"
 
 /* Servers close what is idle. Another one is opened, as one that is gone would not let it. */
@@ -130,6 +131,52 @@ static void a_link_that_was_replaced_says_nothing_of_the_server(void **state)
     (void)close(two);
 }
 
+static void do_find_next(struct net_bench *n, void *arg)
+{
+    *(bool *)arg = n->svc.upstream->next[UPSTREAM_TEXT] != NULL;
+}
+
+static bool has_next(void)
+{
+    bool is = true;
+    net_bench_call(&b, do_find_next, &is);
+    return is;
+}
+
+/* One that is still being let in shows nothing. */
+static void a_link_whose_successor_is_not_there_yet_is_lost(void **state)
+{
+    (void)state;
+    static char value[LARGE + 1], head[] = "VALUE big 0 102400\r\n";
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    timeout_us = 60000000; /* not by the probe either */
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b), slow = dial(&b), old = served_by(two, c, "share");
+    memset(value, 'x', LARGE);
+    say(c, "fetch big\n");
+    expect(old, "big\n");
+    say(slow, "share slow\n");
+    expect(old, "slow\n");
+    say(old, head);
+    say(old, value);
+    say(old, "\r\nEND\r\n");
+    int new = let_in(two);
+    NET_AWAIT(!has_next());
+    served_at(new, d);
+    (void)close(new);
+    int next = accepted(two);
+    expect(next, "version\r\n");
+    assert_true(is_up());
+    (void)close(old);
+    NET_AWAIT(!is_up());
+    (void)close(next);
+    (void)close(slow);
+    (void)close(d);
+    (void)close(c);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +185,7 @@ int main(void)
         BENCH(a_server_that_came_back_is_noticed_by_who_looks),
         BENCH(a_link_that_owes_and_is_closed_is_lost),
         BENCH(a_link_that_was_replaced_says_nothing_of_the_server),
+        BENCH(a_link_whose_successor_is_not_there_yet_is_lost),
     };
     return cmocka_run_group_tests_name("net/reach", tests, NULL, NULL);
 }

@@ -79,12 +79,41 @@ static void the_value_of_what_is_refused_is_not_read_as_requests(void **state)
     (void)close(client);
 }
 
+/* Of a line of 64 KiB, more IDs than a turn's output has room for stand before the other key. */
+static void all_ids_of_a_long_line_stand_before_the_other_key(void **state)
+{
+    enum {
+        IDS = 12000
+    };
+    static char line[IDS * 5 + 16] = "gets", key[] = "VALUE id:a 0 ";
+    char tail[4096];
+    size_t n = 4;
+    (void)state;
+    snowflake_extend(&rig->gen.ids, 1, clock_wall_ms(clock_system()) + 3600000);
+    start(protocol_memcached.make(&rig->serve));
+    for (int i = 0; i < IDS; i++, n += 5)
+        memcpy(line + n, " id:a", 5);
+    memcpy(line + n, " k\r\nquit\r\n", sizeof " k\r\nquit\r\n");
+    int client = dial(&b);
+    say_span(client, span_str(line));
+    int link = accepted();
+    expect_bytes(link, SPAN("gets k\r\n"));
+    say_span(link, SPAN("VALUE k 0 1 7\r\nx\r\nEND\r\n"));
+    assert_in_range(rest_of(client, tail), (size_t)IDS * sizeof key, (size_t)IDS * 80);
+    n = strlen(tail);
+    assert_string_equal(tail + n - 23, "VALUE k 0 1 7\r\nx\r\nEND\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_nobody_uses_does_not_go_where_clients_share, begin,
                                         end),
         cmocka_unit_test_setup_teardown(the_value_of_what_is_refused_is_not_read_as_requests, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(all_ids_of_a_long_line_stand_before_the_other_key, begin,
                                         end),
     };
     return cmocka_run_group_tests_name("serve/memcached_through", tests, NULL, NULL);

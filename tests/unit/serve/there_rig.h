@@ -40,11 +40,11 @@ static inline void closed(struct net_service *svc, void *session)
     inner->close(inner, session);
 }
 
-static inline void heard(struct net_service *svc, void *session, const struct frame *f,
+static inline bool heard(struct net_service *svc, void *session, const struct frame *f,
                          struct buf *out)
 {
     (void)svc;
-    inner->heard(inner, session, f, out);
+    return inner->heard(inner, session, f, out);
 }
 
 static inline void do_upstream(struct net_bench *n, void *arg)
