@@ -446,13 +446,19 @@ enum coord_status coord_close(struct coord *c, const char *identity, bool moved,
     return is_identity(identity, r) ? c->driver->close(c, identity, moved, r) : COORD_REFUSED;
 }
 
-enum coord_status coord_unclose(struct coord *c, const char *identity, bool back,
+enum coord_status coord_unclose(struct coord *c, const char *identity, int64_t lost_ahead_ms,
                                 struct coord_reply *r)
 {
     memset(r, 0, sizeof *r);
     if (!c->driver->unclose)
         return absent(r, "open");
-    return is_identity(identity, r) ? c->driver->unclose(c, identity, back, r) : COORD_REFUSED;
+    if (!is_identity(identity, r))
+        return COORD_REFUSED;
+    if (lost_ahead_ms < 0 || lost_ahead_ms > COORD_AHEAD_MAX_MS)
+        return outcome_refused(
+            r, "expected that ranges were granted 0 to %" PRId64 " ms ahead, found %" PRId64,
+            COORD_AHEAD_MAX_MS, lost_ahead_ms);
+    return c->driver->unclose(c, identity, lost_ahead_ms, r);
 }
 
 enum coord_status coord_repair(struct coord *c, const char *identity, const uint16_t *workers,

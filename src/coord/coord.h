@@ -363,7 +363,7 @@ struct coord_driver {
                                struct coord_reply *r);
     enum coord_status (*close)(struct coord *c, const char *identity, bool moved,
                                struct coord_reply *r);
-    enum coord_status (*unclose)(struct coord *c, const char *identity, bool back,
+    enum coord_status (*unclose)(struct coord *c, const char *identity, int64_t lost_ahead_ms,
                                  struct coord_reply *r);
     enum coord_status (*repair)(struct coord *c, const char *identity, const uint16_t *workers,
                                 size_t n, struct coord_reply *r);
@@ -425,11 +425,11 @@ enum coord_status coord_evict(struct coord *c, const char *identity, uint16_t wo
 /* moved: the pool is made again elsewhere. It stays so until coord_unclose. */
 enum coord_status coord_close(struct coord *c, const char *identity, bool moved,
                               struct coord_reply *r);
-/* Opens a pool that was closed, by an operator's word: that it was made again nowhere (which is
- * refused where pool.moved), or, with back, that the one in its place is closed. Then what that one
- * granted counts as lost: holders go on, and others wait for A + 2S. An open pool stays as it is.
- */
-enum coord_status coord_unclose(struct coord *c, const char *identity, bool back,
+/* Opens a pool that was closed, by an operator's word. lost_ahead_ms 0: it was made again nowhere,
+ * which is refused where pool.moved. Else the one in its place is closed, and may have granted so
+ * far ahead of its time, 1..COORD_AHEAD_MAX_MS: what it granted counts as lost, holders go on, and
+ * others wait for that, or this pool's A + 2S if longer. An open pool stays as it is. */
+enum coord_status coord_unclose(struct coord *c, const char *identity, int64_t lost_ahead_ms,
                                 struct coord_reply *r);
 /* n may be 0: what is none of the pool's goes out of the queue in any case. */
 enum coord_status coord_repair(struct coord *c, const char *identity, const uint16_t *workers,

@@ -545,13 +545,16 @@ local function close(moved)
     return reply('OK')
 end
 
--- An operator's word that no other pool lives in this one's place. back: one did, and is closed: all
--- that it granted is lost to this table, as by a rewind that was proven, and no word says otherwise.
-local function unclose(back)
-    if pool.closed == GONE and back ~= '1' then
+-- An operator's word that no other pool lives in this one's place. ahead, not 0: one did, which may
+-- have granted as far ahead of its time, and is closed: all that it granted is lost to this table, as
+-- by a rewind that was proven, and no word says otherwise.
+local function unclose(ahead)
+    ahead = tonumber(ahead)
+    if pool.closed == GONE and ahead == 0 then
         return {'GONE', int(T)}
     end
-    if pool.closed ~= 0 and back == '1' then
+    if pool.closed ~= 0 and ahead > 0 then
+        note('ahead', ahead > reach() and ahead or pool.ahead)
         reopen(true, T + reach(), BACK)
         note('era0', 0)
     end
@@ -589,12 +592,17 @@ local function repair(...)
     return reply('OK')
 end
 
--- An operator's: how long a bet lasts from now on.
+-- An operator's: how long a bet lasts from now on. One that was said before goes on waiting, also
+-- where it is said once more.
 local function set_settle(ms)
-    local before = settle()
+    local before, said = settle(), pool.settle > 0 and pool.settle or A
     ms = math.min(math.max(tonumber(ms), A0), A)
-    local less = ms < before
-    note('settle', ms, 'settle0', less and before or 0, 'settle_t', less and T + before + 2 * S or 0)
+    if ms < said then
+        note('settle0', before, 'settle_t', T + before + 2 * S)
+    elseif ms >= before then
+        note('settle0', 0, 'settle_t', 0)
+    end
+    note('settle', ms)
     return reply('OK')
 end
 
@@ -621,7 +629,7 @@ local OPERATIONS = {
     release = release, -- W, token, next token, last or '', n -> OK | LOST
     evict = evict,     -- W                                  -> OK | LOST
     close = close,     -- 1: made again elsewhere            -> OK
-    unclose = unclose, -- 1: it was, and is closed there     -> OK | GONE
+    unclose = unclose, -- A + 2S of who was there, or 0      -> OK | GONE
     repair = repair,   -- W..., parted by spaces             -> OK
     settle = set_settle,                 -- ms               -> OK
     ['nothing-lost'] = nothing_lost,     --                  -> OK | MORE topen | NONE topen | EARLY from

@@ -289,14 +289,14 @@ static enum coord_status remote_evict(struct coord *base, const char *identity, 
     return plainly(m, &c, identity, r);
 }
 
-/* An operation whose one argument is a yes or no. */
-static enum coord_status said(struct coord *base, const char *op, const char *identity, bool yes,
-                              struct coord_reply *r)
+/* An operation whose one argument is a number. */
+static enum coord_status said(struct coord *base, const char *op, const char *identity,
+                              int64_t number, struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
     struct call c;
     call_begin(&c, m, op, identity);
-    call_num(&c, yes);
+    call_num(&c, number);
     return plainly(m, &c, identity, r);
 }
 
@@ -306,20 +306,16 @@ static enum coord_status remote_close(struct coord *base, const char *identity, 
     return said(base, "close", identity, moved, r);
 }
 
-static enum coord_status remote_unclose(struct coord *base, const char *identity, bool back,
-                                        struct coord_reply *r)
+static enum coord_status remote_unclose(struct coord *base, const char *identity,
+                                        int64_t lost_ahead_ms, struct coord_reply *r)
 {
-    return said(base, "unclose", identity, back, r);
+    return said(base, "unclose", identity, lost_ahead_ms, r);
 }
 
 static enum coord_status remote_settle(struct coord *base, const char *identity, int64_t settle_ms,
                                        struct coord_reply *r)
 {
-    struct remote *m = remote_of(base);
-    struct call c;
-    call_begin(&c, m, "settle", identity);
-    call_num(&c, settle_ms);
-    return plainly(m, &c, identity, r);
+    return said(base, "settle", identity, settle_ms, r);
 }
 
 static enum coord_status remote_nothing_lost(struct coord *base, const char *identity,

@@ -81,7 +81,7 @@ enum coord_status rules_renew(struct rules *u, const struct coord_caller *by,
 enum coord_status rules_release(struct rules *u, const struct coord_release *item);
 enum coord_status rules_evict(struct rules *u, uint16_t worker);
 enum coord_status rules_close(struct rules *u, bool moved);
-enum coord_status rules_unclose(struct rules *u, bool back);
+enum coord_status rules_unclose(struct rules *u, int64_t lost_ahead_ms);
 enum coord_status rules_repair(struct rules *u, const uint16_t *workers, size_t n);
 enum coord_status rules_settle(struct rules *u, int64_t settle_ms);
 enum coord_status rules_nothing_lost(struct rules *u);

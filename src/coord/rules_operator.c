@@ -28,15 +28,17 @@ enum coord_status rules_close(struct rules *u, bool moved)
     return rules_answer(u, COORD_OK);
 }
 
-enum coord_status rules_unclose(struct rules *u, bool back)
+enum coord_status rules_unclose(struct rules *u, int64_t lost_ahead_ms)
 {
     struct coord_pool *p = &u->pool.p;
     enum coord_status s = rules_come_in_on_time(u);
     if (s != COORD_OK)
         return s;
-    if (p->moved && !back)
+    if (p->moved && lost_ahead_ms == 0)
         return outcome_gone(u->r);
-    if (p->closed && back) {
+    if (p->closed && lost_ahead_ms > 0) {
+        if (lost_ahead_ms > rules_reach(u))
+            p->later.ahead_ms = lost_ahead_ms;
         rules_reopen(u, true, u->now_ms + rules_reach(u), COORD_CAUSE_BACK);
         p->later.era_before = 0;
     }
@@ -75,10 +77,13 @@ enum coord_status rules_settle(struct rules *u, int64_t settle_ms)
     if (s != COORD_OK)
         return s;
     int64_t before = coord_pool_settle(&u->pool.p, u->now_ms);
+    int64_t said = l->settle_ms > 0 ? l->settle_ms : k->horizon_ms;
     l->settle_ms = min64(max64(settle_ms, k->first_horizon_ms), k->horizon_ms);
-    bool less = l->settle_ms < before;
-    l->settle_before_ms = less ? before : 0;
-    l->settle_from_ms = less ? u->now_ms + before + 2 * k->max_skew_ms : 0;
+    if (l->settle_ms < said) {
+        l->settle_before_ms = before;
+        l->settle_from_ms = u->now_ms + before + 2 * k->max_skew_ms;
+    } else if (l->settle_ms >= before)
+        l->settle_before_ms = l->settle_from_ms = 0;
     store_pool_set(u->store, &u->pool);
     return rules_answer(u, COORD_OK);
 }

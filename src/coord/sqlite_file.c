@@ -95,8 +95,9 @@ uint32_t sqlite_changes(struct sql *q)
         sql_fail(q, sqlite3_file_control(q->db, "main", SQLITE_FCNTL_FILE_POINTER, &file));
     int rc = q->rc == SQLITE_OK ? file->pMethods->xRead(file, b, sizeof b, CHANGES_AT) : SQLITE_OK;
     if (rc != SQLITE_OK) { /* of which the connection does not know */
-        q->rc = rc == SQLITE_IOERR_SHORT_READ ? SQLITE_BUSY : rc;
-        (void)snprintf(q->why, sizeof q->why, "%s", sqlite3_errstr(rc));
+        q->rc = rc;
+        (void)snprintf(q->why, sizeof q->why, "%s",
+                       rc == SQLITE_IOERR_SHORT_READ ? "it cut short" : sqlite3_errstr(rc));
     }
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }

@@ -193,12 +193,12 @@ enum coord_status transact_close(struct coord *coord, const char *identity, bool
     return answer(&c, r);
 }
 
-enum coord_status transact_unclose(struct coord *coord, const char *identity, bool back,
+enum coord_status transact_unclose(struct coord *coord, const char *identity, int64_t lost_ahead_ms,
                                    struct coord_reply *r)
 {
     struct call c = call_of(coord, STORE_WRITE, identity);
     while (begins(&c))
-        ends(&c, rules_unclose(&c.u, back));
+        ends(&c, rules_unclose(&c.u, lost_ahead_ms));
     return answer(&c, r);
 }
 

@@ -49,7 +49,7 @@ enum coord_status transact_evict(struct coord *c, const char *identity, uint16_t
                                  struct coord_reply *r);
 enum coord_status transact_close(struct coord *c, const char *identity, bool moved,
                                  struct coord_reply *r);
-enum coord_status transact_unclose(struct coord *c, const char *identity, bool back,
+enum coord_status transact_unclose(struct coord *c, const char *identity, int64_t lost_ahead_ms,
                                    struct coord_reply *r);
 enum coord_status transact_repair(struct coord *c, const char *identity, const uint16_t *workers,
                                   size_t n, struct coord_reply *r);

@@ -43,12 +43,13 @@ static const struct ctl_command commands[] = {
      "No more grants and renewals, before a pool moves",
      "With --moved, pool open does not take it back by mistake. Asks first, unless it\n"
      "is closed already.\n"},
-    {"pool", "open", ctl_pool_open, ON_POOL " moved-back yes json", "", 0, 0,
+    {"pool", "open", ctl_pool_open, ON_POOL " moved-back horizon max-skew ahead yes json", "", 0, 0,
      "Take pool close or drain back",
      "Where the pool was made again elsewhere and lives there, IDs would repeat: that\n"
      "one has to be closed first, and --moved-back to be said: sidecars that run go\n"
-     "on, new ones wait until all that it granted has ended. Refused without it where\n"
-     "the pool was closed with --moved, or a sidecar was heard since that knows more.\n"},
+     "on, new ones wait until all that it granted has ended, by --horizon, --max-skew\n"
+     "and --ahead of that one, or for a day. Refused without it where the pool was\n"
+     "closed with --moved, or a sidecar was heard since that knows more.\n"},
     {"pool", "drain", ctl_pool_drain, ON_POOL " moved timeout yes json", "", 0, 0,
      "Close, and wait until nobody issues IDs of it",
      "Exit status 0: every holder has returned its workerId, or its range has\n"

@@ -88,11 +88,18 @@ int64_t ctl_holders_first(const struct coord_snapshot *snap)
     return end < INT64_MAX ? end + 1 : 0;
 }
 
-int64_t ctl_holder_renewed(const struct coord_snapshot *snap, const struct coord_worker *w)
+int64_t ctl_holders_now(const struct coord_snapshot *snap, int64_t host_ms)
+{
+    int64_t now = snap->reply.now_ms;
+    return now - host_ms > 2 * snap->pool.params.max_skew_ms ? host_ms : now;
+}
+
+int64_t ctl_holder_renewed(const struct coord_snapshot *snap, const struct coord_worker *w,
+                           int64_t now_ms)
 {
     const struct coord_params *k = &snap->pool.params;
     bool mature = w->hwm_ms - k->horizon_ms >= w->t0_ms + k->mature_after_ms;
-    return min64(snap->reply.now_ms, w->hwm_ms - (mature ? k->horizon_ms : k->first_horizon_ms));
+    return min64(now_ms, w->hwm_ms - (mature ? k->horizon_ms : k->first_horizon_ms));
 }
 
 void ctl_holders_clear(struct ctl_holders *h)

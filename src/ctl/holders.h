@@ -39,6 +39,11 @@ struct ctl_holders {
 bool ctl_holders_of(const struct coord_snapshot *snap, struct ctl_holders *out);
 void ctl_holders_clear(struct ctl_holders *h);
 
+/* The time by which ranges are judged: the coordinator's, or this host's where that one is ahead of
+ * it by more than two skews, as the rules judge renewals (coord/rules.h). A clock that is ahead
+ * would have the ranges of holders that live be over. Unix ms. */
+int64_t ctl_holders_now(const struct coord_snapshot *snap, int64_t host_ms);
+
 /* Until when anybody may issue IDs of the pool, if it is closed; 0: nobody may at after_ms or
  * later. Counted are those who hold, those whose workerId is free and whose range has not ended,
  * and those whom the table may have lost. *held: how many hold one whose range ends then or later.
@@ -51,8 +56,9 @@ int64_t ctl_holders_end(const struct coord_snapshot *snap, int64_t after_ms, uin
 int64_t ctl_holders_first(const struct coord_snapshot *snap);
 
 /* When it was claimed or renewed last, as its ceiling tells: what either grants is known. Where it
- * was re-asserted after a loss that may be too late. At most the snapshot's time; Unix ms. */
-int64_t ctl_holder_renewed(const struct coord_snapshot *snap, const struct coord_worker *w);
+ * was re-asserted after a loss that may be too late. At most now_ms; Unix ms. */
+int64_t ctl_holder_renewed(const struct coord_snapshot *snap, const struct coord_worker *w,
+                           int64_t now_ms);
 
 /* Reads the holder's JSON, which is as hostile as anything from a coordinator. */
 void ctl_holder_read(struct ctl_holder *h);

@@ -20,7 +20,8 @@ static int check_gone(const struct ctl_args *a, const struct coord_snapshot *sna
     if (!w || a->even_if_alive)
         return CTL_OK;
     struct ctl_holder h = {.w = w};
-    int64_t ago = snap->reply.now_ms - ctl_holder_renewed(snap, w);
+    int64_t now = ctl_holders_now(snap, clock_wall_ms(clock_system()));
+    int64_t ago = now - ctl_holder_renewed(snap, w, now);
     if (ago >= max64(COORD_EVERY_MS, snap->pool.later.every_ms))
         return CTL_OK;
     char question[320];

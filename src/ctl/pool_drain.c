@@ -28,7 +28,7 @@ static void interrupt(int signo)
 struct stand {
     uint64_t held;   /* workerIds whose range has not ended */
     int64_t last_ms; /* until when somebody may issue, if nobody returns anything; 0: nobody */
-    int64_t now_ms;  /* the coordinator's time */
+    int64_t now_ms;  /* as ctl_holders_now */
     int64_t took_ms; /* to find out */
 };
 
@@ -41,7 +41,7 @@ static enum coord_status look(struct ctl_session *s, struct stand *out)
         r = coord_snapshot(s->coord, &snap, &s->reply);
     if (r != COORD_OK)
         return r;
-    out->now_ms = snap.reply.now_ms;
+    out->now_ms = ctl_holders_now(&snap, clock_wall_ms(clock_system()));
     out->last_ms = ctl_holders_end(&snap, out->now_ms - snap.pool.params.max_skew_ms, &out->held);
     coord_snapshot_clear(&snap);
     out->took_ms = clock_mono_ms(clock_system()) - began;
@@ -89,18 +89,28 @@ static int wait_for_all(const struct ctl_args *a, struct ctl_session *s, struct 
     return status;
 }
 
+/* Somebody may have opened it since the latest look. */
+static bool is_opened(struct ctl_session *s)
+{
+    return coord_describe(s->coord, &s->pool, &s->reply) == COORD_OK && !s->pool.closed;
+}
+
 /* Told whatever it came to: how it stands, and what goes on with it. */
-static int tell(const struct ctl_args *a, const struct stand *st, int status)
+static int tell(const struct ctl_args *a, const struct stand *st, bool opened, int status)
 {
     if (a->json)
-        return ctl_print_json(status,
-                              json_pack("{s:b, s:b, s:I, s:s?}", "drained", status == CTL_OK,
-                                        "closed", 1, "held", (json_int_t)st->held, "ranges_end_by",
-                                        st->last_ms > 0 ? ctl_time(st->last_ms) : NULL));
+        return ctl_print_json(status, json_pack("{s:b, s:b, s:I, s:s?}", "drained",
+                                                status == CTL_OK, "closed", !opened, "held",
+                                                (json_int_t)st->held, "ranges_end_by",
+                                                st->last_ms > 0 ? ctl_time(st->last_ms) : NULL));
     if (status == CTL_OK) {
         (void)puts("drained: nobody issues IDs of this pool");
         return ctl_flush(status);
     }
+    if (opened)
+        return ctl_fail(status,
+                        "not drained: the pool was opened meanwhile, and grants and renews; "
+                        "the same command closes it again");
     return ctl_fail(status,
                     "not drained: the pool is closed, %llu workerIds are held, and the last range "
                     "%sends by %s; the same command goes on waiting",
@@ -126,9 +136,9 @@ int ctl_pool_drain(struct ctl_args *a)
     (void)sigaction(SIGINT, &on, NULL);
     (void)sigaction(SIGTERM, &on, NULL);
     status = wait_for_all(a, &s, &st);
+    bool known = st.now_ms > 0, opened = known && status != CTL_OK && is_opened(&s);
     coord_free(s.coord);
-    bool known = st.now_ms > 0;
-    return known ? tell(a, &st, status)
+    return known ? tell(a, &st, opened, status)
                  : ctl_fail(status == CTL_BAD ? CTL_DOWN : status,
                             "the pool is closed, but who holds it could not be read");
 }

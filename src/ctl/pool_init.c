@@ -97,16 +97,6 @@ int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p)
     return CTL_OK;
 }
 
-/* What was lost may have granted as far ahead as its horizon and skew allowed: where they are not
- * named, as far as those of any pool. And one before it further. */
-static int64_t lost_ahead_ms(const struct ctl_args *a)
-{
-    const struct coord_params *p = &a->params;
-    int64_t skew = a->has_max_skew ? p->max_skew_ms : COORD_MAX_SKEW_MS;
-    int64_t own = (a->has_horizon ? p->horizon_ms : COORD_HORIZON_MAX_MS) + 2 * skew;
-    return own > a->ahead_ms ? own : a->ahead_ms;
-}
-
 static int make_identity(const struct ctl_args *a, char out[COORD_IDENTITY_MAX])
 {
     char uuid[COORD_UUID_TEXT];
@@ -170,7 +160,7 @@ int ctl_pool_init(struct ctl_args *a)
     in.identity_said = a->uuid != NULL;
     in.replicas_said = a->has_replicas;
     in.settle_ms = a->settle_ms;
-    in.lost_ahead_ms = a->after_loss ? lost_ahead_ms(a) : 0;
+    in.lost_ahead_ms = a->after_loss ? ctl_session_lost_ahead(a) : 0;
     enum coord_status r = coord_init(s.coord, &in, &s.reply);
     int64_t from = s.reply.now_ms;
     bool found = r == COORD_EXISTS && a->if_missing;

@@ -7,6 +7,8 @@
  */
 #include "ctl/session.h"
 
+#include "base/int64.h"
+
 #include <stdio.h>
 
 #define URL_MAX 1025
@@ -18,10 +20,34 @@ static int refuse_moved(const struct ctl_args *a)
         CTL_BAD,
         "pool \"%.64s\" at %.256s was closed as moved, or a sidecar was heard since that "
         "has workerIds of another pool: beside the one in its place it is not opened, "
-        "since IDs would repeat. Close that one, then `%s`: sidecars that run go on, "
-        "new ones wait until all that it granted has ended",
+        "since IDs would repeat. Close that one, then `%s`, with --horizon, --max-skew and "
+        "--ahead as the line options of its `pool status` has them: sidecars that run go on, new "
+        "ones wait until all that it granted has ended, or a day where --horizon is not said",
         ctl_session_pool(a), ctl_session_url(a, url),
         ctl_session_command(a, "sidflakectl pool open --moved-back", command));
+}
+
+/* What is said of the other pool is what a pool may be. */
+static int check(const struct ctl_args *a)
+{
+    struct coord_params p = coord_params_default;
+    struct err e;
+    if (!a->moved_back && (a->has_horizon || a->has_max_skew || a->has_ahead))
+        return ctl_fail(CTL_USAGE,
+                        "pool open: --horizon, --max-skew and --ahead are those of the pool "
+                        "that was in its place: expected with --moved-back alone");
+    p.horizon_ms = a->has_horizon ? a->params.horizon_ms : COORD_HORIZON_MAX_MS;
+    p.max_skew_ms = a->params.max_skew_ms;
+    p.first_horizon_ms = p.horizon_ms;
+    p.mature_after_ms = COORD_HORIZON_MAX_MS;
+    return coord_params_check(&p, &e) ? ctl_fail(CTL_USAGE, "%s", e.text) : CTL_OK;
+}
+
+/* When all has ended that either pool granted, or lost. */
+static int64_t both_end(const struct ctl_session *s)
+{
+    int64_t ahead = max64(ctl_session_lost_ahead(s->args), s->pool.later.ahead_ms);
+    return max64(ctl_session_last_range(s), s->reply.now_ms + ahead);
 }
 
 static int confirm(const struct ctl_session *s)
@@ -34,7 +60,7 @@ static int confirm(const struct ctl_session *s)
                        "Open pool \"%.64s\" at %s as one that comes back? The pool that was in its "
                        "place has to be closed: if it is not, IDs will repeat. New sidecars get a "
                        "workerId from %s on.",
-                       ctl_session_pool(a), at, ctl_time(ctl_session_last_range(s) + 1));
+                       ctl_session_pool(a), at, ctl_time(both_end(s) + 1));
     else
         (void)snprintf(question, sizeof question,
                        "Open pool \"%.64s\" at %s? If it was made again at another coordinator and "
@@ -64,8 +90,8 @@ int ctl_pool_open(struct ctl_args *a)
 {
     struct ctl_session s;
     struct coord_snapshot snap;
-    int status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
-    if (status)
+    int status = check(a);
+    if (status || (status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true)))
         return status;
     bool was_closed = s.pool.closed;
     enum coord_status r = COORD_OK;
@@ -74,7 +100,8 @@ int ctl_pool_open(struct ctl_args *a)
     else if (was_closed)
         status = confirm(&s);
     if (!status && was_closed)
-        r = coord_unclose(s.coord, s.pool.identity, a->moved_back, &s.reply);
+        r = coord_unclose(s.coord, s.pool.identity, a->moved_back ? ctl_session_lost_ahead(a) : 0,
+                          &s.reply);
     if (!status && r == COORD_OK)
         r = coord_snapshot(s.coord, &snap, &s.reply);
     coord_free(s.coord);

@@ -150,6 +150,14 @@ int64_t ctl_session_last_range(const struct ctl_session *s)
     return max64(ends, max64(p->floor_ms, p->floor_short_ms));
 }
 
+int64_t ctl_session_lost_ahead(const struct ctl_args *a)
+{
+    const struct coord_params *p = &a->params;
+    int64_t skew = a->has_max_skew ? p->max_skew_ms : COORD_MAX_SKEW_MS;
+    int64_t own = (a->has_horizon ? p->horizon_ms : COORD_HORIZON_MAX_MS) + 2 * skew;
+    return max64(own, a->ahead_ms);
+}
+
 int64_t ctl_session_grants_from(const struct ctl_session *s)
 {
     int64_t floor = s->reply.era > 1 ? s->pool.floor_short_ms + 1 : 0;

@@ -66,6 +66,10 @@ const char *ctl_session_command(const struct ctl_args *a, const char *what,
 /* By when every range of the pool has ended, if it is closed now. Unix ms. */
 int64_t ctl_session_last_range(const struct ctl_session *s);
 
+/* How far ahead of its time a pool that is lost to this one may have granted, as --horizon,
+ * --max-skew and --ahead say of it; where they are not named, as far as any may. ms. */
+int64_t ctl_session_lost_ahead(const struct ctl_args *a);
+
 /* When the range of a workerId that is held ends at the latest; of a record of an earlier era only
  * the floor is known. Unix ms. */
 int64_t ctl_session_ceiling(const struct coord_pool *p, const struct coord_worker *w);

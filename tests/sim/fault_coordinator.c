@@ -524,7 +524,8 @@ bool fault_op_open(struct world *w)
     uint64_t era;
     if (!server_pool(w->server, &p, &era) || !p.closed)
         return false;
-    (void)server_unclose_pool(w->server, w->identity, world_chance(w, 50));
+    (void)server_unclose_pool(w->server, w->identity,
+                              world_chance(w, 50) ? coord_reach(&p.params) : 0);
     server_remember(w->server, w->now);
     return true;
 }

@@ -199,12 +199,12 @@ enum coord_status server_close_pool(struct server *s, const char *identity)
     return end(&v, coord_close(s->coord, identity, false, &r));
 }
 
-enum coord_status server_unclose_pool(struct server *s, const char *identity, bool back)
+enum coord_status server_unclose_pool(struct server *s, const char *identity, int64_t lost_ahead_ms)
 {
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    return end(&v, coord_unclose(s->coord, identity, back, &r));
+    return end(&v, coord_unclose(s->coord, identity, lost_ahead_ms, &r));
 }
 
 enum coord_status server_repair(struct server *s, const char *identity, const uint16_t *w, size_t n)

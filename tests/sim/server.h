@@ -82,7 +82,8 @@ enum coord_status server_init(struct server *s, const struct coord_init *in);
 enum coord_status server_claim(struct server *s, const char *identity);
 enum coord_status server_evict(struct server *s, const char *identity, uint16_t w);
 enum coord_status server_close_pool(struct server *s, const char *identity);
-enum coord_status server_unclose_pool(struct server *s, const char *identity, bool back);
+enum coord_status server_unclose_pool(struct server *s, const char *identity,
+                                      int64_t lost_ahead_ms);
 enum coord_status server_repair(struct server *s, const char *identity, const uint16_t *w,
                                 size_t n);
 

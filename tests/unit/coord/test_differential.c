@@ -502,9 +502,11 @@ static void do_close(void)
 static void do_unclose(void)
 {
     struct asked q;
-    bool back = once_in(2);
+    int64_t reach = coord_reach(&run.init.params), lost_ahead = 0;
+    if (once_in(2))
+        lost_ahead = once_in(2) ? reach : 2 * reach;
     for (size_t i = 0; i < PAIR_SIDES; i++)
-        q.s[i] = coord_unclose(pair_side(&run.pair, i), run.identity, back, &q.r[i]);
+        q.s[i] = coord_unclose(pair_side(&run.pair, i), run.identity, lost_ahead, &q.r[i]);
     run.opened += same_answers("unclose", &q) == COORD_OK;
     for (size_t i = 1; i < PAIR_SIDES; i++)
         assert_string_equal(q.r[0].err.text, q.r[i].err.text);

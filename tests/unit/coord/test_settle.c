@@ -140,6 +140,30 @@ static void a_shorter_settle_counts_once_the_longer_has_passed(void **state)
     assert_int_equal(described().later.settle_ms, A);
 }
 
+/* Said again, or longer by a little, it is the one that already waits. */
+static void a_settle_said_twice_waits_once(void **state)
+{
+    (void)state;
+    enum coord_status s;
+    pair.clock.ms = T0;
+    init(0);
+    ALL(s, coord_settle(c, SETUP_IDENTITY, SETTLE, &reply));
+    assert_int_equal(s, COORD_OK);
+    pair.clock.ms += A / 2;
+    ALL(s, coord_settle(c, SETUP_IDENTITY, SETTLE, &reply));
+    ALL(s, coord_settle(c, SETUP_IDENTITY, 2 * SETTLE, &reply));
+    struct coord_pool p = described();
+    assert_int_equal(coord_pool_settle(&p, T0 + A + 2 * S - 1), A);
+    assert_int_equal(coord_pool_settle(&p, T0 + A + 2 * S), 2 * SETTLE);
+    ALL(s, coord_settle(c, SETUP_IDENTITY, SETTLE, &reply)); /* that one nobody may have heard */
+    p = described();
+    assert_int_equal(coord_pool_settle(&p, T0 + A / 2 + A + 2 * S - 1), A);
+    ALL(s, coord_settle(c, SETUP_IDENTITY, A, &reply));
+    p = described();
+    assert_int_equal(p.later.settle_from_ms, 0);
+    assert_int_equal(coord_pool_settle(&p, pair.clock.ms), A);
+}
+
 /* ---- an operator's word ---------------------------------------------------------------------- */
 
 #define WORD_AFTER (4 * COORD_EVERY_MS + 2 * S)
@@ -327,6 +351,7 @@ int main(void)
         cmocka_unit_test(after_a_bet_no_gap_is_short),
         cmocka_unit_test(a_proven_rewind_is_no_bet),
         cmocka_unit_test(a_shorter_settle_counts_once_the_longer_has_passed),
+        cmocka_unit_test(a_settle_said_twice_waits_once),
         cmocka_unit_test(a_word_takes_a_reopening_back),
         cmocka_unit_test(a_word_waits_for_those_who_renew_seldom),
         cmocka_unit_test(a_word_is_not_taken_against_who_knows_more),

@@ -388,6 +388,40 @@ static void what_is_set_back_within_a_transaction_is_not_written(void **state)
     }
 }
 
+/* As cp does before it writes. */
+static void cut_short(void)
+{
+    assert_int_equal(truncate(stopped.f->db, 0), 0);
+}
+
+static void what_is_cut_short_within_a_transaction_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    remember(f, by_copying);
+    assert_int_equal(claim_stopped(f, "UPDATE worker SET who", cut_short), COORD_DOWN);
+    coord_says(&f->r, "expected the transaction to be written, found it cut short");
+    by_copying(f, stopped.bytes, stopped.n);
+    assert_int_equal(claim(f, &g), COORD_OK); /* what was to be written is not missed */
+}
+
+static void put_another_there(void)
+{
+    char copy[128];
+    (void)snprintf(copy, sizeof copy, "%s/copy", stopped.f->dir);
+    write_file(copy, stopped.bytes, stopped.n);
+    assert_int_equal(rename(copy, stopped.f->db), 0);
+}
+
+/* It was written to a file that is at the path no more: what is there now does not have it. */
+static void what_was_written_to_a_file_that_was_replaced_is_not_answered(void **state)
+{
+    struct fixture *f = *state;
+    remember(f, by_copying);
+    assert_int_equal(claim_stopped(f, "COMMIT", put_another_there), COORD_DOWN);
+    coord_says(&f->r, "found it set back");
+}
+
 static void go_on_for_long(void)
 {
     struct coord_grant g;
@@ -612,6 +646,8 @@ int main(void)
         TEST(another_branch_is_not_taken_for_what_was_read_before),
         TEST(rows_that_are_older_than_the_tally_are_seen),
         TEST(what_is_set_back_within_a_transaction_is_not_written),
+        TEST(what_is_cut_short_within_a_transaction_is_told),
+        TEST(what_was_written_to_a_file_that_was_replaced_is_not_answered),
         TEST(what_others_wrote_since_is_no_harm),
         TEST(a_file_written_anew_was_not_set_back),
         TEST(what_is_known_to_be_older_does_not_settle),

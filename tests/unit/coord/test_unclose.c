@@ -13,10 +13,11 @@ static enum coord_status shut(bool moved)
     return s;
 }
 
-static enum coord_status unclose(bool back)
+/* lost_ahead_ms 0: it was made again nowhere. */
+static enum coord_status unclose(int64_t lost_ahead_ms)
 {
     enum coord_status s;
-    ALL(s, coord_unclose(c, SETUP_IDENTITY, back, &reply));
+    ALL(s, coord_unclose(c, SETUP_IDENTITY, lost_ahead_ms, &reply));
     return s;
 }
 
@@ -54,13 +55,13 @@ static void a_closed_pool_goes_on_as_it_was(void **state)
     heard(SETUP_IDENTITY, &x, COORD_CLOSED);
     assert_true(described().closed && !has_moved());
     pair.clock.ms += 5000;
-    assert_int_equal(unclose(false), COORD_OK);
+    assert_int_equal(unclose(0), COORD_OK);
     assert_false(described().closed);
     assert_int_equal(reply.era, 1);
     assert_int_equal(renew(&x, 1, 2), COORD_HOW_RENEWED);
     assert_int_equal(claim(3, &y), COORD_OK);
-    assert_int_equal(unclose(false), COORD_OK); /* an open one stays open … */
-    assert_int_equal(unclose(true), COORD_OK);
+    assert_int_equal(unclose(0), COORD_OK); /* an open one stays open … */
+    assert_int_equal(unclose(A + 2 * S), COORD_OK);
     assert_int_equal(reply.era, 1); /* … and as it is */
 }
 
@@ -73,7 +74,7 @@ static void an_opened_pool_keeps_its_ranges(void **state)
     init(0);
     assert_int_equal(claim(1, &x), COORD_OK);
     assert_int_equal(shut(false), COORD_OK);
-    assert_int_equal(unclose(false), COORD_OK);
+    assert_int_equal(unclose(0), COORD_OK);
     pair.clock.ms = x.hi_ms;
     assert_int_equal(claim(2, &y), COORD_EXHAUSTED);
     pair.clock.ms += reply.wait_ms;
@@ -91,7 +92,7 @@ static void one_that_was_said_to_move_is_not_opened_beside_the_other(void **stat
     assert_int_equal(shut(true), COORD_OK);
     assert_int_equal(shut(false), COORD_OK); /* as `pool drain` does, once a second */
     assert_true(has_moved());
-    assert_int_equal(unclose(false), COORD_REFUSED);
+    assert_int_equal(unclose(0), COORD_REFUSED);
     assert_non_null(strstr(reply.err.text, "closed as moved"));
     assert_int_equal(claim(2, &y), COORD_CLOSED);
 }
@@ -106,7 +107,7 @@ static void one_that_comes_back_waits_for_what_was_granted_elsewhere(void **stat
     assert_int_equal(claim(1, &x), COORD_OK);
     assert_int_equal(shut(true), COORD_OK);
     pair.clock.ms += 10000;
-    assert_int_equal(unclose(true), COORD_OK);
+    assert_int_equal(unclose(A + 2 * S), COORD_OK);
     assert_false(described().closed || has_moved());
     assert_int_equal(described().later.cause, COORD_CAUSE_BACK);
     assert_int_equal(claim(2, &y), COORD_WAIT);
@@ -117,6 +118,41 @@ static void one_that_comes_back_waits_for_what_was_granted_elsewhere(void **stat
     pair.clock.ms = T0 + 10000 + A + 2 * S + 1;
     assert_int_equal(claim(2, &y), COORD_OK);
     assert_int_equal(y.lo_ms, T0 + 10000 + A + 2 * S + 1);
+}
+
+/* The pool in its place had a longer horizon than it has itself. */
+static void what_was_granted_elsewhere_may_last_longer(void **state)
+{
+    (void)state;
+    struct coord_grant elsewhere = {.worker = 1, .n = 7, .t0_ms = T0}, y;
+    pair.clock.ms = T0;
+    init(3);
+    assert_int_equal(shut(true), COORD_OK);
+    assert_int_equal(unclose(COORD_AHEAD_MAX_MS + 1), COORD_REFUSED);
+    assert_int_equal(unclose(-1), COORD_REFUSED);
+    assert_int_equal(unclose(4 * A), COORD_OK);
+    assert_int_equal(described().later.ahead_ms, 4 * A);
+    assert_int_equal(claim(2, &y), COORD_WAIT);
+    assert_int_equal(reply.wait_ms, 4 * A + 1);
+    elsewhere.hi_ms = T0 + 4 * A;
+    assert_int_equal(renew(&elsewhere, 1, 2), COORD_HOW_REASSERTED);
+    pair.clock.ms = T0 + 4 * A + 1;
+    assert_int_equal(claim(2, &y), COORD_OK);
+    assert_int_equal(y.lo_ms, T0 + 4 * A + 1);
+}
+
+/* It says less of the other than this one may have granted itself. */
+static void one_that_comes_back_waits_for_its_own_horizon_at_least(void **state)
+{
+    (void)state;
+    struct coord_grant y;
+    pair.clock.ms = T0;
+    init(3);
+    assert_int_equal(shut(true), COORD_OK);
+    assert_int_equal(unclose(1), COORD_OK);
+    assert_int_equal(described().later.ahead_ms, 0);
+    assert_int_equal(claim(2, &y), COORD_WAIT);
+    assert_int_equal(reply.wait_ms, A + 2 * S + 1);
 }
 
 /* It was granted and renewed by the pool in its place, and asks here once more. */
@@ -131,8 +167,8 @@ static void a_holder_that_knows_more_shows_that_it_moved(void **state)
     x.n += 5;
     heard(SETUP_IDENTITY, &x, COORD_CLOSED);
     assert_true(has_moved());
-    assert_int_equal(unclose(false), COORD_REFUSED);
-    assert_int_equal(unclose(true), COORD_OK);
+    assert_int_equal(unclose(0), COORD_REFUSED);
+    assert_int_equal(unclose(A + 2 * S), COORD_OK);
     pair.clock.ms += 1000;
     pair_restart(&pair);
     assert_int_equal(shut(false), COORD_OK); /* in the next era again */
@@ -158,7 +194,7 @@ static void so_does_a_holder_of_another_pool_that_can_issue(void **state)
     assert_false(has_moved());
     heard(SETUP_IDENTITY_OTHER, &can, COORD_WRONGPOOL);
     assert_true(has_moved());
-    assert_int_equal(unclose(false), COORD_REFUSED);
+    assert_int_equal(unclose(0), COORD_REFUSED);
 }
 
 /* Floors are stamped with the coordinator's time. */
@@ -170,9 +206,9 @@ static void it_is_opened_for_a_clock_that_agrees(void **state)
     init(3);
     assert_int_equal(shut(false), COORD_OK);
     pair_restart(&pair);
-    ALL(s, coord_unclose(c, SETUP_IDENTITY_OTHER, true, &reply));
+    ALL(s, coord_unclose(c, SETUP_IDENTITY_OTHER, A + 2 * S, &reply));
     assert_int_equal(s, COORD_WRONGPOOL);
-    assert_int_equal(unclose(false), COORD_OK);
+    assert_int_equal(unclose(0), COORD_OK);
     assert_int_equal(reply.era, 2); /* after a restart it waits like any other */
     struct coord_grant y;
     assert_int_equal(claim(2, &y), COORD_WAIT);
@@ -253,6 +289,8 @@ int main(void)
         cmocka_unit_test(an_opened_pool_keeps_its_ranges),
         cmocka_unit_test(one_that_was_said_to_move_is_not_opened_beside_the_other),
         cmocka_unit_test(one_that_comes_back_waits_for_what_was_granted_elsewhere),
+        cmocka_unit_test(what_was_granted_elsewhere_may_last_longer),
+        cmocka_unit_test(one_that_comes_back_waits_for_its_own_horizon_at_least),
         cmocka_unit_test(a_holder_that_knows_more_shows_that_it_moved),
         cmocka_unit_test(so_does_a_holder_of_another_pool_that_can_issue),
         cmocka_unit_test(it_is_opened_for_a_clock_that_agrees),

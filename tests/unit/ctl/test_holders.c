@@ -183,6 +183,18 @@ static void the_first_of_the_queue(void **state)
     assert_int_equal(ctl_holders_first(&s), 1);
 }
 
+/* A clock that is ahead by no more than two skews is the coordinator's, and so is one behind. */
+static void the_time_that_counts(void **state)
+{
+    (void)state;
+    struct coord_snapshot s = {.pool.params = coord_params_default};
+    int64_t skews = 2 * coord_params_default.max_skew_ms;
+    s.reply.now_ms = 100000;
+    assert_int_equal(ctl_holders_now(&s, 100000 - skews), 100000);
+    assert_int_equal(ctl_holders_now(&s, 100000 - skews - 1), 100000 - skews - 1);
+    assert_int_equal(ctl_holders_now(&s, 900000), 100000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +203,7 @@ int main(void)
         cmocka_unit_test(a_holder_cannot_speak_to_the_terminal),
         cmocka_unit_test(changes),
         cmocka_unit_test(the_end_of_a_pool),
+        cmocka_unit_test(the_time_that_counts),
         cmocka_unit_test(the_first_to_be_free),
         cmocka_unit_test(the_first_of_the_queue),
     };
