@@ -91,7 +91,9 @@ int ctl_pool_open(struct ctl_args *a)
     struct ctl_session s;
     struct coord_snapshot snap;
     int status = check(a);
-    if (status || (status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true)))
+    if (!status)
+        status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true);
+    if (status)
         return status;
     bool was_closed = s.pool.closed;
     enum coord_status r = COORD_OK;

@@ -44,23 +44,25 @@ static int64_t ceiling(const struct generator *g)
     return top;
 }
 
+/* The earlier of two ends; 0: none. */
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a > 0 && (b == 0 || a < b) ? a : b;
+}
+
 int64_t generators_ceiling(const struct generator *list)
 {
     int64_t least = 0;
-    for (const struct generator *g = list; g; g = g->after) {
-        int64_t top = ceiling(g);
-        least = top > 0 && (least == 0 || top < least) ? top : least;
-    }
+    for (const struct generator *g = list; g; g = g->after)
+        least = sooner(ceiling(g), least);
     return least;
 }
 
 int64_t generators_until(const struct generator *list)
 {
     int64_t least = 0;
-    for (const struct generator *g = list; g; g = g->after) {
-        int64_t end = g->kind->until ? g->kind->until(g) : 0;
-        least = end > 0 && (least == 0 || end < least) ? end : least;
-    }
+    for (const struct generator *g = list; g; g = g->after)
+        least = sooner(g->kind->until ? g->kind->until(g) : 0, least);
     return least;
 }
 

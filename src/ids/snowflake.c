@@ -89,15 +89,6 @@ bool snowflake_revoke(struct snowflake *s, uint32_t handle, int64_t *last)
     return true;
 }
 
-int64_t snowflake_ceiling(const struct snowflake *s)
-{
-    int64_t top = 0;
-    for (unsigned i = 0; i < s->nactive; i++)
-        if (s->member[i].hi > top)
-            top = s->member[i].hi;
-    return top;
-}
-
 /* ---- judging ----------------------------------------------------------------------------------
  */
 

@@ -144,7 +144,4 @@ int64_t snowflake_resumes(const struct snowflake *s);
 /* Most IDs out of one workerId in one millisecond. */
 uint32_t snowflake_peak(const struct snowflake *s);
 
-/* The highest ceiling of the active members, Unix ms; 0 without any. */
-int64_t snowflake_ceiling(const struct snowflake *s);
-
 #endif

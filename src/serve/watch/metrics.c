@@ -48,14 +48,13 @@ struct page {
     int64_t number[NUMBERS];
 };
 
-/* One of number, histogram, samples and figures says what the samples are. */
+/* One of number, histogram and samples says what the samples are. */
 struct row {
     struct exposition_family family;
     enum number number;
     unsigned decimals;              /* of number */
     size_t histogram;               /* offset in struct serve; never 0 */
-    void (*samples)(struct page *); /* those with labels */
-    void (*figures)(struct page *); /* whole families, whatever they are */
+    void (*samples)(struct page *); /* those with labels; without a family: whole families */
 };
 
 /* ---- families with labels ---------------------------------------------------------------------
@@ -360,7 +359,7 @@ static const struct row rows[] = {
       "Clock of the coordinator less this one."}, .number = SKEW_MS, .decimals = 3},
     {{"sidflake_sequence_exhausted", EXPOSITION_COUNTER, "",
       "Requests that found every ID of the millisecond given out."}, .number = EXHAUSTED},
-    {.figures = figures},
+    {.samples = figures},
     {{"sidflake_coordinator_up", EXPOSITION_GAUGE, "",
       "Whether the latest call of the coordinator was answered, and not refused."}, .number = UP},
     {{"sidflake_coordinator_answers", EXPOSITION_GAUGE, "",
@@ -450,9 +449,7 @@ void serve_put_metrics(struct serve *s, struct buf *out, bool openmetrics)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row *r = &rows[i];
         exposition_family(&p.e, &r->family);
-        if (r->figures)
-            r->figures(&p);
-        else if (r->samples)
+        if (r->samples)
             r->samples(&p);
         else if (r->histogram)
             exposition_histogram(&p.e, (const void *)((const char *)s + r->histogram), NULL, NULL);

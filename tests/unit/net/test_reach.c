@@ -102,23 +102,29 @@ static void a_link_that_owes_and_is_closed_is_lost(void **state)
 
 #define LARGE ((size_t)100 << 10)
 
-/* The one that took its place is there. */
-static void a_link_that_was_replaced_says_nothing_of_the_server(void **state)
+/* c has a reply on the shared link old that has it replaced, while slow waits on it. */
+static void outgrow(int old, int c, int slow)
 {
-    (void)state;
-    static char value[LARGE + 1], head[] = "VALUE big 0 102400\r\n";
-    int two = listen_at("127.0.0.2");
-    timeout_us = 400000;
-    start("127.0.0.2");
-    int c = dial(&b), slow = dial(&b), old = served_by(two, c, "share");
+    static char value[LARGE + 1];
     memset(value, 'x', LARGE);
     say(c, "fetch big\n");
     expect(old, "big\n");
     say(slow, "share slow\n");
     expect(old, "slow\n");
-    say(old, head);
+    say(old, "VALUE big 0 102400\r\n");
     say(old, value);
     say(old, "\r\nEND\r\n");
+}
+
+/* The one that took its place is there. */
+static void a_link_that_was_replaced_says_nothing_of_the_server(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    timeout_us = 400000;
+    start("127.0.0.2");
+    int c = dial(&b), slow = dial(&b), old = served_by(two, c, "share");
+    outgrow(old, c, slow);
     int new = accepted(two);
     pass(600); /* in vain: no reply to slow */
     expect_end(slow);
@@ -147,20 +153,12 @@ static bool has_next(void)
 static void a_link_whose_successor_is_not_there_yet_is_lost(void **state)
 {
     (void)state;
-    static char value[LARGE + 1], head[] = "VALUE big 0 102400\r\n";
     int two = listen_at("127.0.0.2");
     b.svc.probe = probe;
     timeout_us = 60000000; /* not by the probe either */
     start("127.0.0.2");
     int c = dial(&b), d = dial(&b), slow = dial(&b), old = served_by(two, c, "share");
-    memset(value, 'x', LARGE);
-    say(c, "fetch big\n");
-    expect(old, "big\n");
-    say(slow, "share slow\n");
-    expect(old, "slow\n");
-    say(old, head);
-    say(old, value);
-    say(old, "\r\nEND\r\n");
+    outgrow(old, c, slow);
     int new = let_in(two);
     NET_AWAIT(!has_next());
     served_at(new, d);

@@ -363,6 +363,36 @@ static void more_warnings_than_findings(void **state)
 /* ---- of IDs -----------------------------------------------------------------------------------
  */
 
+/* Of each generator the workerId that lasts longest, of all of them the one that ends first. */
+static void how_long_numbers_can_be_had(void **state)
+{
+    static struct snowflake_generator other;
+    struct rig *r = *state;
+    struct err e;
+    const struct generator *list = r->serve.issuer.generators; /* left and right have no workerId */
+    assert_int_equal(generators_ceiling(list), RIG_MS + 3600000);
+    assert_int_equal(generators_until(list), RIG_MS + 3600000);
+    assert_true(
+        snowflake_grant(&r->gen.ids, 2, 2, RIG_MS - 1, RIG_MS + 4000000, NULL)); /* a spare */
+    assert_int_equal(generators_ceiling(list), RIG_MS + 3600000);
+    assert_int_equal(generators_until(list), RIG_MS + 4000000);
+
+    snowflake_generator_init(&other, r->serve.facts.why);
+    snowflake_generator_start(&other, LAYOUT_EPOCH_DEFAULT_MS, 15, 2);
+    assert_int_equal(issuer_add(&r->serve.issuer, &other.base, "other:", NULL, 0, &e), ERR_OK);
+    assert_int_equal(generators_ceiling(list), RIG_MS + 3600000); /* it has none, and so no end */
+    assert_int_equal(generators_until(list), RIG_MS + 4000000);
+    assert_true(snowflake_grant(&other.ids, 1, 3, RIG_MS - 1, RIG_MS + 9, NULL));
+    assert_true(snowflake_grant(&other.ids, 2, 4, RIG_MS - 1, RIG_MS + 8, NULL));
+    assert_int_equal(generators_ceiling(list), RIG_MS + 9);
+    assert_int_equal(generators_until(list), RIG_MS + 9);
+    int64_t last;
+    assert_true(snowflake_revoke(&r->gen.ids, 1, &last) && snowflake_revoke(&r->gen.ids, 2, &last));
+    assert_true(snowflake_revoke(&other.ids, 1, &last) && snowflake_revoke(&other.ids, 2, &last));
+    assert_int_equal(generators_ceiling(list), 0);
+    assert_int_equal(generators_until(list), 0);
+}
+
 /* Every refusal has a text, and each that a client can wait out a time or a grant to wait for. */
 static void causes_of_ids(void **state)
 {
@@ -388,6 +418,7 @@ int main(void)
         TEST(its_figures_are_shown),
         TEST(its_health_is_told),
         TEST(more_warnings_than_findings),
+        TEST(how_long_numbers_can_be_had),
         TEST(causes_of_ids),
     };
     return cmocka_run_group_tests_name("serve/kinds", tests, NULL, NULL);
