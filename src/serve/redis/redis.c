@@ -225,6 +225,8 @@ enum serve_result rds_run(struct rds_call *c)
     enum serve_result (*fn)(struct rds_call *) = c->sub ? c->sub->fn : c->verb->fn;
     const char *refusal = c->sub ? c->sub->refusal : c->verb->refusal;
     enum serve_result r = fn ? fn(c) : rds_fail(c, SERVE_REFUSED, "%s", refusal);
+    if (r == RDS_PARKED && c->out->failed) /* no waiting makes room: it is over, see finish */
+        r = SERVE_REFUSED;
     if (r == RDS_PARKED)
         return r;
     c->ses->done = 0;

@@ -327,7 +327,8 @@ bool rds_forward(struct rds_service *svc, struct span in, struct net_turn *turn,
 
 /* A link is ready, and nothing is expected on it. SERVE_PASSED: what others have is on its way. */
 enum serve_result rds_merge(struct rds_call *c);
-void rds_merge_part(struct rds_session *ses, const struct frame *f, struct buf *out);
+/* As net_service.heard, of a reply to it. */
+bool rds_merge_part(struct rds_session *ses, const struct frame *f, struct buf *out);
 void rds_merge_end(struct rds_session *ses);
 /* A request has its answer, whatever it is: IDs that were drawn for it and not sent are nobody's.
  */

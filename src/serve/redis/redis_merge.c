@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#define BULK_MAX (sizeof "$20\r\n18446744073709551615\r\n" - 1) /* bytes of a number's */
+
 struct rds_merge {
     uint32_t keys;  /* of the request */
     uint32_t seen;  /* while IDs are drawn: keys looked at */
@@ -23,25 +25,33 @@ struct rds_merge {
     } item[];
 };
 
-static void put_due(struct rds_merge *m, struct buf *out, uint32_t at)
+/* false: out has no room for all of them. */
+static bool put_due(struct rds_merge *m, struct buf *out, uint32_t at)
 {
-    for (; m->given < m->n && m->item[m->given].before <= at; m->given++)
+    for (; m->given < m->n && m->item[m->given].before <= at; m->given++) {
+        if (out->cap - out->n < BULK_MAX)
+            return false;
         resp_put_bulk_u64(out, m->item[m->given].id);
+    }
+    return true;
 }
 
-void rds_merge_part(struct rds_session *ses, const struct frame *f, struct buf *out)
+bool rds_merge_part(struct rds_session *ses, const struct frame *f, struct buf *out)
 {
     struct rds_merge *m = ses->there ? ses->there->merge : NULL;
+    bool last = f->part.n == 0;
     if (!m)
-        return;
-    if (f->part.n == 0) {
-        put_due(m, out, UINT32_MAX);
-        rds_merge_end(ses);
-    } else if (f->part.p[0] == '*') {
+        return false;
+    if (!last && f->part.p[0] == '*') {
         resp_put_array(out, m->keys);
-    } else {
-        put_due(m, out, m->at++);
+        return false;
     }
+    if (!put_due(m, out, last ? UINT32_MAX : m->at))
+        return true;
+    m->at++;
+    if (last)
+        rds_merge_end(ses);
+    return false;
 }
 
 void rds_merge_end(struct rds_session *ses)

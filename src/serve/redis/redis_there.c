@@ -345,10 +345,10 @@ bool rds_heard(struct net_service *net, void *session, const struct frame *f, st
 {
     (void)net;
     if (f->kind == FRAME_RESP_MERGE)
-        rds_merge_part(session, f, out);
-    else if (((struct rds_session *)session)->there)
+        return rds_merge_part(session, f, out);
+    if (((struct rds_session *)session)->there)
         agreed(session, f);
-    return false; /* as long as a request is, out has room for all its IDs */
+    return false;
 }
 
 void rds_through_end(struct rds_session *ses)

@@ -282,6 +282,32 @@ static void other_refusals(void **state)
             "-ERR the clock is before the epoch, or past the end of the IDs' time field\r\n");
 }
 
+/* Which is told, whether it would have gone on in another turn or not. */
+static void a_reply_that_is_too_long(void **state)
+{
+    static const char *const asked[] = {"MGET id:1 id:2 id:3 id:4 id:5", "LPOP id:a 5"};
+    struct rig *r = *state;
+    size_t cap = r->out.cap;
+    for (size_t i = 0; i < 2 * sizeof asked / sizeof *asked; i++) {
+        r->out.cap = 70; /* of two */
+        r->turn.quota = i % 2 ? UINT32_MAX : 4;
+        rig_check(r, asked[i / 2], "-ERR the reply is too long: expected at most 70 bytes\r\n");
+        assert_int_equal(rig_session(r)->done, 0);
+        r->out.cap = cap;
+        r->turn.quota = UINT32_MAX;
+        rig_begins(r, "GET id:a", "$");
+        rig_check(r, "MULTI", "+OK\r\n");
+        rig_check(r, asked[i / 2], "+QUEUED\r\n");
+        r->out.cap = 70;
+        r->turn.quota = i % 2 ? UINT32_MAX : 4;
+        rig_check(r, "EXEC", "-ERR the reply is too long: expected at most 70 bytes\r\n");
+        assert_null(rig_session(r)->txn);
+        r->out.cap = cap;
+        r->turn.quota = UINT32_MAX;
+        rig_check(r, "PING", "+PONG\r\n");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +315,7 @@ int main(void)
         RIG_TEST(repeated_as_time_goes_on),
         RIG_TEST(getex_options),
         RIG_TEST(mget),
+        RIG_TEST(a_reply_that_is_too_long),
         RIG_TEST(batches),
         RIG_TEST(batch_errors),
         RIG_TEST(incrby),

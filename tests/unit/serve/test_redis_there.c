@@ -402,6 +402,43 @@ static void a_long_one_that_is_refused_stays_here(void **state)
     (void)close(link);
 }
 
+/* Inline, with a prefix of one letter: more IDs than a turn's output has room for. */
+static void all_ids_of_a_long_line_have_their_places(void **state)
+{
+    enum {
+        IDS = 21200,
+        LEFT = 29
+    };
+    static char line[(IDS + 2 * LEFT) * 3 + 64] = "MGET";
+    const size_t id = sizeof "$18\r\n\r\n" - 1 + 18, bulk = sizeof "$1\r\nx\r\n" - 1;
+    char tail[4096];
+    struct buf request;
+    struct err e;
+    (void)state;
+    snowflake_extend(&rig->gen.ids, 1, clock_wall_ms(clock_system()) + 3600000);
+    assert_int_equal(issuer_add(&rig->serve.issuer, &rig->gen.base, "i", NULL, 0, &e), ERR_OK);
+    start(rig->svc);
+    buf_init(&request, line, sizeof line - 1);
+    request.n = 4;
+    for (int i = 0; i < IDS + 2 * LEFT; i++)
+        buf_put_str(&request, i == IDS ? " k ia" : i == IDS + LEFT ? " l ia" : " ia");
+    BUF_PUT_LIT(&request, "\r\nQUIT\r\n");
+    assert_false(request.failed);
+    int client = dial(&b);
+    say_span(client, buf_span(&request));
+    int link = accepted();
+    expect(link, "*3\r\n$4\r\nMGET\r\n$1\r\nk\r\n$1\r\nl\r\n");
+    say_span(link, SPAN("*2\r\n$1\r\nx\r\n$1\r\ny\r\n"));
+    expect(client, "*21260\r\n");
+    assert_int_equal(rest_of(client, tail),
+                     (IDS + 2 * LEFT) * id + 2 * bulk + sizeof "+OK\r\n" - 1);
+    const char *y = tail + strlen(tail) - (sizeof "+OK\r\n" - 1) - LEFT * id - bulk;
+    assert_memory_equal(y, "$1\r\ny\r\n", bulk);
+    assert_memory_equal(y - LEFT * id - bulk, "$1\r\nx\r\n", bulk);
+    (void)close(client);
+    (void)close(link);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +458,7 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(the_replies_before_a_long_one_come_first, begin, end),
         cmocka_unit_test_setup_teardown(a_long_one_that_is_refused_stays_here, begin, end),
+        cmocka_unit_test_setup_teardown(all_ids_of_a_long_line_have_their_places, begin, end),
     };
     return cmocka_run_group_tests_name("serve/redis_there", tests, NULL, NULL);
 }
