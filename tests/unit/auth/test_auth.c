@@ -1,6 +1,7 @@
 /* Names and passwords, and the thread that checks them. */
 #include "auth/auth.h"
 #include "base/clock.h"
+#include "base/parcel.h"
 
 #include <semaphore.h>
 #include <setjmp.h>
@@ -33,6 +34,18 @@ static struct users users_of(const char *text)
     return u;
 }
 
+/* An answer's place among those that are remembered comes of the key. Of keys at random one in a few
+ * hundred has two of a test's passwords in one place, and the second displaces the first. */
+static void use_a_key_that_is_known(void)
+{
+    const char key[SECRET_DIGEST] = {1};
+    char mem[64];
+    struct buf b;
+    buf_init(&b, mem, sizeof mem);
+    parcel_put_bytes(&b, span_of(key, sizeof key));
+    auth_unpack(a, buf_span(&b));
+}
+
 static int begin(void **state)
 {
     struct users u = users_of("ann:" SECRET "\nbob:" CRYPT ":names=x\n");
@@ -41,6 +54,7 @@ static int begin(void **state)
     (void)sem_init(&answered, 0, 0);
     assert_int_equal(auth_new(&u, notify, NULL, &a, &e), ERR_OK);
     assert_int_equal(u.n, 0);
+    use_a_key_that_is_known();
     return 0;
 }
 
