@@ -415,6 +415,39 @@ static void so_are_those_of_the_user_that_keeps_most(void **state)
     drive_out(dial_as("login 1\n"), dial_as_the_other);
 }
 
+/* What it kept before, and what was closed for that, is past. */
+static void who_kept_most_before_is_not_the_one_now(void **state)
+{
+    (void)state;
+    static char part[PART];
+    int fd[8], other[2];
+    memset(part, 'x', sizeof part);
+    b.strangers = true;
+    b.conf.memory = 2 * (size_t)PART;
+    net_bench_start(&b, NULL);
+    int little = dial_as("login 1\n");
+    for (int i = 0; i < 8; i++) {
+        fd[i] = dial_as("login 1\n");
+        say_what_it_takes(fd[i], part, PART);
+        NET_AWAIT(kept() > 0 && kept() <= b.conf.memory);
+    }
+    NET_AWAIT(net_bench_ended(&b, NET_END_MEMORY) >= 6);
+    for (int i = 0; i < 8; i++)
+        (void)close(fd[i]);
+    NET_AWAIT(net_bench_connections(&b) == 1);
+    say(little, "a request that is not who");
+    for (int i = 0; i < 2; i++) {
+        other[i] = dial_as("login 2\n");
+        say_what_it_takes(other[i], part, PART);
+    }
+    NET_AWAIT(net_bench_ended(&b, NET_END_MEMORY) >= 7);
+    say(little, "le\n");
+    expect(little, "a request that is not whole\n");
+    (void)close(little);
+    for (int i = 0; i < 2; i++)
+        (void)close(other[i]);
+}
+
 static int dial_as_another_now(void)
 {
     int fd = dial_as("login 1\n");
@@ -443,6 +476,7 @@ int main(void)
         NET(those_are_closed_of_whom_all_together_keep_most),
         NET(so_are_those_of_the_user_that_keeps_most),
         NET(who_logs_in_anew_is_the_one_from_then_on),
+        NET(who_kept_most_before_is_not_the_one_now),
         BENCH(what_stands_in_a_shared_link_is_nobodys),
         BENCH(what_stands_in_ones_own_link_is_ones_own),
         BENCH(a_link_that_was_replaced_is_the_clients_that_keeps_it),

@@ -98,10 +98,31 @@ static void all_ids_of_a_long_line_stand_before_the_other_key(void **state)
     say_span(client, span_str(line));
     int link = accepted();
     expect_bytes(link, SPAN("gets k\r\n"));
+    assert_true(kept() > IDS * sizeof(uint64_t));
     say_span(link, SPAN("VALUE k 0 1 7\r\nx\r\nEND\r\n"));
     assert_in_range(rest_of(client, tail), (size_t)IDS * sizeof key, (size_t)IDS * 80);
     n = strlen(tail);
     assert_string_equal(tail + n - 23, "VALUE k 0 1 7\r\nx\r\nEND\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
+/* The IDs that were drawn for it are nobody's, and its keys not those of the next. */
+static void a_get_that_failed_leaves_nothing_to_the_next(void **state)
+{
+    (void)state;
+    snowflake_extend(&rig->gen.ids, 1, clock_wall_ms(clock_system()) + 3600000);
+    start(protocol_memcached.make(&rig->serve));
+    int client = dial(&b);
+    say_span(client, SPAN("get id:a k\r\n"));
+    int link = accepted();
+    expect_bytes(link, SPAN("get k\r\n"));
+    say_span(link, SPAN("SERVER_ERROR out of memory\r\n"));
+    expect_bytes(client, SPAN("SERVER_ERROR out of memory\r\n"));
+    say_span(client, SPAN("get l id:b\r\n"));
+    expect_bytes(link, SPAN("get l\r\n"));
+    say_span(link, SPAN("VALUE l 0 1\r\nx\r\nEND\r\n"));
+    expect_bytes(client, SPAN("VALUE l 0 1\r\nx\r\nVALUE id:b 0 "));
     (void)close(client);
     (void)close(link);
 }
@@ -162,6 +183,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(replies_come_before_memcached_waits_for_a_block, begin,
                                         end),
         cmocka_unit_test_setup_teardown(nor_for_a_packet, begin, end),
+        cmocka_unit_test_setup_teardown(a_get_that_failed_leaves_nothing_to_the_next, begin, end),
     };
     return cmocka_run_group_tests_name("serve/memcached_through", tests, NULL, NULL);
 }

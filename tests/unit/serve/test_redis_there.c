@@ -428,6 +428,7 @@ static void all_ids_of_a_long_line_have_their_places(void **state)
     say_span(client, buf_span(&request));
     int link = accepted();
     expect(link, "*3\r\n$4\r\nMGET\r\n$1\r\nk\r\n$1\r\nl\r\n");
+    assert_true(kept() > IDS * 2 * sizeof(uint64_t));
     say_span(link, SPAN("*2\r\n$1\r\nx\r\n$1\r\ny\r\n"));
     expect(client, "*21260\r\n");
     assert_int_equal(rest_of(client, tail),
@@ -435,6 +436,26 @@ static void all_ids_of_a_long_line_have_their_places(void **state)
     const char *y = tail + strlen(tail) - (sizeof "+OK\r\n" - 1) - LEFT * id - bulk;
     assert_memory_equal(y, "$1\r\ny\r\n", bulk);
     assert_memory_equal(y - LEFT * id - bulk, "$1\r\nx\r\n", bulk);
+    (void)close(client);
+    (void)close(link);
+}
+
+/* The IDs that were drawn for it are nobody's, and its keys not those of the next. */
+static void an_mget_that_failed_leaves_nothing_to_the_next(void **state)
+{
+    (void)state;
+    snowflake_extend(&rig->gen.ids, 1, clock_wall_ms(clock_system()) + 3600000);
+    start(rig->svc);
+    int client = dial(&b);
+    say(client, "MGET id:a k\r\n");
+    int link = accepted();
+    expect(link, "*2\r\n$4\r\nMGET\r\n$1\r\nk\r\n");
+    say(link, "-NOPERM no\r\n");
+    expect(client, "-NOPERM no\r\n");
+    say(client, "MGET l id:a m\r\n");
+    expect(link, "*3\r\n$4\r\nMGET\r\n$1\r\nl\r\n$1\r\nm\r\n");
+    say(link, "*2\r\n$1\r\nx\r\n$1\r\ny\r\n");
+    expect(client, "*3\r\n$1\r\nx\r\n$");
     (void)close(client);
     (void)close(link);
 }
@@ -459,6 +480,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_replies_before_a_long_one_come_first, begin, end),
         cmocka_unit_test_setup_teardown(a_long_one_that_is_refused_stays_here, begin, end),
         cmocka_unit_test_setup_teardown(all_ids_of_a_long_line_have_their_places, begin, end),
+        cmocka_unit_test_setup_teardown(an_mget_that_failed_leaves_nothing_to_the_next, begin, end),
     };
     return cmocka_run_group_tests_name("serve/redis_there", tests, NULL, NULL);
 }

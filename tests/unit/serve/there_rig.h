@@ -47,6 +47,25 @@ static inline bool heard(struct net_service *svc, void *session, const struct fr
     return inner->heard(inner, session, f, out);
 }
 
+static inline size_t holds(const struct net_service *svc, const void *session)
+{
+    (void)svc;
+    return inner->holds(inner, session);
+}
+
+static inline void do_kept(struct net_bench *n, void *arg)
+{
+    *(uint64_t *)arg = net_kept(n->net);
+}
+
+/* Bytes, of all connections. */
+static inline uint64_t kept(void)
+{
+    uint64_t n = 0;
+    net_bench_call(&b, do_kept, &n);
+    return n;
+}
+
 static inline void do_upstream(struct net_bench *n, void *arg)
 {
     struct err e;
@@ -67,6 +86,7 @@ static inline void start(struct net_service *svc)
     b.svc.open = opened;
     b.svc.close = closed;
     b.svc.heard = heard;
+    b.svc.holds = holds;
     b.svc.frame = svc->frame;
     server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(server, (struct sockaddr *)&in, sizeof in), 0);
