@@ -358,7 +358,7 @@ static void check_all(const char *yaml, const char *const *want, size_t n)
  * is in no file behind that. */
 static void test_all_at_odds(void **state)
 {
-#define USERS                                                                                      \
+#define GUARD                                                                                      \
     "expected auth.mode required, or listen.allow_unprotected true, for an address that "          \
     "other hosts can reach, found "
 #define OTHER "expected the address of another server, found "
@@ -376,8 +376,8 @@ static void test_all_at_odds(void **state)
         "listen.memcached",
         "f:5:29: expected each address once, found \"tcp://127.0.0.1:3\" again, also in "
         "listen.http",
-        "f:6:34: " USERS "\"tcp://0.0.0.0:4\"",
-        "f:7:30: " USERS "\"tcp://0.0.0.0:5\"",
+        "f:6:34: " GUARD "\"tcp://0.0.0.0:4\"",
+        "f:7:30: " GUARD "\"tcp://0.0.0.0:5\"",
         "f:7:47: expected each address once, found \"tcp://127.0.0.1:2\" again, also in "
         "listen.memcached",
         "f:8:26: expected coordinator.auto_init false, or sqlite:///PATH for coordinator.url, "
