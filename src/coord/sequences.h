@@ -79,6 +79,8 @@ bool seq_definition_parse(struct span s, struct seq_definition *out);
 
 /* The highest index up to max, a number; -1: max lies before start. */
 int64_t seq_max_index(const struct seq_definition *d, int64_t max);
+/* The highest that it can have, whatever its max. */
+int64_t seq_last_index(const struct seq_definition *d);
 /* index: up to what seq_max_index gave. */
 int64_t seq_number(const struct seq_definition *d, int64_t index);
 /* The first index whose number is not before that one, seen in the direction of counting; above
@@ -222,9 +224,9 @@ enum coord_status seq_drop(struct coord *c, const char *identity, const char *na
  * the latest reopening: grants go on behind it, and blocks of earlier eras are revoked there. */
 enum coord_status seq_reopen(struct coord *c, const char *identity, const char *name, int64_t above,
                              struct seq_grant *out, struct coord_reply *r);
-/* Numbers for somebody who is no sidecar: a take of the whole. */
-enum coord_status seq_reserve(struct coord *c, const char *identity, const char *name,
-                              const char *sub, const char *period, int64_t count,
+/* Numbers for somebody who is no sidecar: a take of the whole. caller_ms: his clock. */
+enum coord_status seq_reserve(struct coord *c, const char *identity, int64_t caller_ms,
+                              const char *name, const char *sub, const char *period, int64_t count,
                               struct coord_token token, struct seq_grant *out,
                               struct coord_reply *r);
 /* Closes the periods before this one for good, and drops the counters of what is closed or dropped.
