@@ -159,13 +159,15 @@ $(B)/%.o: %.c $(B)/flags
 	$(call say,CC,$<) $(COMPILE) $(INCLUDES) -MMD -MP -c -o $@ $<
 
 embed = @mkdir -p $(@D) && printf '  %-7s %s\n' EMBED $< && \
-	$1 $< | tools/embed $(basename $(notdir $@)) >$@.new && mv $@.new $@
+	$1 | tools/embed $(basename $(notdir $@)) >$@.new && mv $@.new $@
 # A server takes at most 16 KiB of a client that has not shown who it is, before it says so.
 uncommented = sed -e '/^--\[\[/,/^\]\]/d' -e '/^ *--/d' -e 's/^ *//'
 $(B)/gen/%_lua.c: src/%.lua tools/embed
-	$(call embed,$(uncommented))
+	$(call embed,$(uncommented) $<)
+$(B)/gen/coord/sequences_lua.c: src/coord/sequences.lua src/coord/pool.lua tools/join-lua tools/embed
+	$(call embed,tools/join-lua src/coord/pool.lua src/coord/sequences.lua | $(uncommented))
 $(B)/gen/%_html.c: src/%.html tools/embed
-	$(call embed,cat)
+	$(call embed,cat $<)
 
 $(EMBEDDED:=.o): %.o: %.c $(B)/flags
 	$(call say,CC,$<) $(COMPILE) -MMD -MP -c -o $@ $<

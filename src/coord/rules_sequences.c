@@ -416,18 +416,32 @@ enum coord_status rules_seq_give_back(struct rules *u, const struct seq_return *
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-enum coord_status rules_seq_rows(struct rules *u, const char *prefix, struct seq_rows *out)
+/* false: no memory. */
+static bool list(struct rules *u, const char *prefix, struct seq_rows *out)
 {
     char key[STORE_KEY_MAX] = "", after[STORE_KEY_MAX] = "", row[SEQ_ROW_MAX];
-    struct coord_pool pool;
-    enum coord_status s = rules_describe(u, &pool);
-    if (s != COORD_OK)
-        return s;
-    out->opening.era = u->pool.era;
     while (store_text_next(u->store, prefix, after, key, row, sizeof row)) {
         if (!seq_rows_add(out, span_str(key), span_str(row)))
-            return outcome_down(u->r, ERR_NOMEM, "no memory for a list");
+            return false;
         memcpy(after, key, sizeof after);
     }
-    return COORD_OK;
+    return true;
+}
+
+enum coord_status rules_seq_rows(struct rules *u, const char *prefix, struct seq_rows *out)
+{
+    char row[SEQ_ROW_MAX];
+    struct coord_pool pool;
+    enum coord_status s = rules_describe(u, &pool);
+    bool many = *prefix && prefix[strlen(prefix) - 1] == ' ', listed = true;
+    if (s != COORD_OK)
+        return s;
+    if (strcmp(u->identity, pool.identity) != 0)
+        return outcome_wrongpool(u->r, u->identity, span_str(pool.identity));
+    out->opening.era = u->pool.era;
+    if (many)
+        listed = list(u, prefix, out);
+    else if (store_text_get(u->store, prefix, row, sizeof row) != STORE_NONE)
+        listed = seq_rows_add(out, span_str(prefix), span_str(row));
+    return listed ? COORD_OK : outcome_down(u->r, ERR_NOMEM, "no memory for a list");
 }

@@ -226,7 +226,7 @@ static enum coord_status look(struct coord *c, const char *identity, const char 
     memset(out, 0, sizeof *out);
     if (!d || !is_identity(identity, r) || !are_names(name, "", "", r))
         return COORD_REFUSED;
-    enum coord_status s = d->rows(c, seq_state_key(key, name), &rows, r);
+    enum coord_status s = d->rows(c, identity, seq_state_key(key, name), &rows, r);
     out->how = SEQ_UNKNOWN;
     for (size_t i = 0; i < rows.n && s == COORD_OK; i++) {
         if (strcmp(rows.v[i].key, key) != 0)
@@ -425,7 +425,7 @@ enum coord_status seq_list(struct coord *c, const char *identity, struct seq_lis
     *out = (struct seq_list){.n = 0};
     if (!d || !is_identity(identity, r))
         return COORD_REFUSED;
-    enum coord_status s = d->rows(c, "seq ", &rows, r);
+    enum coord_status s = d->rows(c, identity, "seq ", &rows, r);
     if (s == COORD_OK)
         out->v = calloc(rows.n + 1, sizeof *out->v);
     for (size_t i = 0; i < rows.n && out->v; i++) {
@@ -478,7 +478,7 @@ enum coord_status seq_show(struct coord *c, const char *identity, const char *na
     *out = (struct seq_counters){.n = 0};
     if (!d || !is_identity(identity, r) || !are_names(name, "", "", r))
         return COORD_REFUSED;
-    enum coord_status s = d->rows(c, seq_state_key(key, name), &rows, r);
+    enum coord_status s = d->rows(c, identity, seq_state_key(key, name), &rows, r);
     for (size_t i = 0; i < rows.n && s == COORD_OK; i++) {
         out->found |= strcmp(rows.v[i].key, key) == 0;
         if (strcmp(rows.v[i].key, key) == 0)
@@ -488,7 +488,7 @@ enum coord_status seq_show(struct coord *c, const char *identity, const char *na
     seq_rows_clear(&rows);
     (void)snprintf(prefix, sizeof prefix, "num %s ", name);
     if (s == COORD_OK)
-        s = d->rows(c, prefix, &rows, r);
+        s = d->rows(c, identity, prefix, &rows, r);
     if (s == COORD_OK)
         s = read_counters(&rows, name, out, r);
     seq_rows_clear(&rows);

@@ -52,10 +52,10 @@ static enum coord_status operate(struct coord *coord, const char *identity,
     return transact_answer(&c, r);
 }
 
-static enum coord_status rows(struct coord *coord, const char *prefix, struct seq_rows *out,
-                              struct coord_reply *r)
+static enum coord_status rows(struct coord *coord, const char *identity, const char *prefix,
+                              struct seq_rows *out, struct coord_reply *r)
 {
-    struct transact_call c = transact_call_of(coord, STORE_READ, NULL);
+    struct transact_call c = transact_call_of(coord, STORE_READ, identity);
     while (transact_begins(&c)) {
         struct seq_rows found = {.n = 0};
         transact_ends(&c, rules_seq_rows(&c.u, prefix, &found));
