@@ -431,17 +431,15 @@ static bool list(struct rules *u, const char *prefix, struct seq_rows *out)
 enum coord_status rules_seq_rows(struct rules *u, const char *prefix, struct seq_rows *out)
 {
     char row[SEQ_ROW_MAX];
-    struct coord_pool pool;
-    enum coord_status s = rules_describe(u, &pool);
+    enum coord_status s = rules_enter(u);
     bool many = *prefix && prefix[strlen(prefix) - 1] == ' ', listed = true;
     if (s != COORD_OK)
         return s;
-    if (strcmp(u->identity, pool.identity) != 0)
-        return outcome_wrongpool(u->r, u->identity, span_str(pool.identity));
     out->opening.era = u->pool.era;
     if (many)
         listed = list(u, prefix, out);
     else if (store_text_get(u->store, prefix, row, sizeof row) != STORE_NONE)
         listed = seq_rows_add(out, span_str(prefix), span_str(row));
-    return listed ? COORD_OK : outcome_down(u->r, ERR_NOMEM, "no memory for a list");
+    return listed ? rules_answer(u, COORD_OK)
+                  : outcome_down(u->r, ERR_NOMEM, "no memory for a list");
 }

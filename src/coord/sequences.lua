@@ -196,6 +196,34 @@ if op == 'take' then
     end
 end
 
+-- ---- what is there, for people: nothing is changed, not even reopened ---------------------------
+
+local function head(...)
+    return {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), int(K), '0', '0', ...}
+end
+
+-- One row; or, of a prefix that ends with a space, those of one page of the hash, from the one on that
+-- was not told yet, as many as an answer holds.
+local function rows(prefix, cursor, told)
+    local one = string.sub(prefix, -1) ~= ' '
+    local row = one and redis.call('HGET', H, prefix)
+    if one then
+        return head(unpack(row and {prefix, row} or {}))
+    end
+    local page = redis.call('HSCAN', H, cursor, 'MATCH', prefix .. '*', 'COUNT', 100)
+    local out, found, from = head(), page[2], tonumber(told) * 2
+    local last = min(#found, from + 200)
+    for i = from + 1, last do
+        out[#out + 1] = found[i]
+    end
+    out[#out - max(last - from, 0) - 1] = last < #found and cursor or page[1]
+    out[#out - max(last - from, 0)] = last < #found and int(last / 2) or '0'
+    return out
+end
+if op == 'rows' then -- prefix, cursor, rows told -> OK cursor told (key, value)...
+    return rows(unpack(ARGV, 5))
+end
+
 --== what follows comes behind what every operation begins with
 
 -- ---- what reopenings mean -----------------------------------------------------------------------
@@ -524,25 +552,6 @@ local function operate(verb, name, sub, label, text, gen, index, base, flag)
     return out
 end
 
--- One row; or, of a prefix that ends with a space, those of one page of the hash, from the one on that
--- was not told yet, as many as an answer holds.
-local function rows(prefix, cursor, told)
-    local one = string.sub(prefix, -1) ~= ' '
-    local row = one and redis.call('HGET', H, prefix)
-    if one then
-        return reply('OK', '0', '0', unpack(row and {prefix, row} or {}))
-    end
-    local page = redis.call('HSCAN', H, cursor, 'MATCH', prefix .. '*', 'COUNT', 100)
-    local out, found, from = reply('OK', '0', '0'), page[2], tonumber(told) * 2
-    local last = min(#found, from + 200)
-    for i = from + 1, last do
-        out[#out + 1] = found[i]
-    end
-    out[#out - max(last - from, 0) - 1] = last < #found and cursor or page[1]
-    out[#out - max(last - from, 0)] = last < #found and int(last / 2) or '0'
-    return out
-end
-
 -- ---- all of them --------------------------------------------------------------------------------
 
 if op == 'take' or op == 'order' then
@@ -568,7 +577,5 @@ elseif op == 'back' then -- (name, sub, period, token, gen, lo, hi)... -> OK how
     return out
 elseif op == 'order' then -- verb, name, sub, period, text, gen, index, base, flag -> OK (what tell() says)
     return operate(unpack(ARGV, 5))
-elseif op == 'rows' then -- prefix, cursor, rows told -> OK cursor told (key, value)...
-    return rows(unpack(ARGV, 5))
 end
 return {'BADOP', int(T), op}

@@ -5,7 +5,7 @@
 #ifndef SIDFLAKE_UNIT_COORD_SEQ_RIG_H
 #define SIDFLAKE_UNIT_COORD_SEQ_RIG_H
 
-#include "coord/sequences.h"
+#include "coord/seq_rows.h"
 #include "pair_rig.h"
 
 #include <inttypes.h>
