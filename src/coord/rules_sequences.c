@@ -44,8 +44,7 @@ void rules_seq_believe(struct rules *u)
         store_text_set(u->store, FAITH, seq_faith_write(row, &f));
 }
 
-/* Whether nothing of note can have been forgotten since an era; 0: since before the pool's first. */
-static bool is_sound(const struct rules *u, const struct seq_place *p, int64_t era)
+bool rules_seq_is_sound(const struct rules *u, const struct seq_place *p, int64_t era)
 {
     const struct seq_faith *f = &p->faith;
     bool forgets = u->store->ops->forgets;
@@ -169,7 +168,7 @@ enum seq_how rules_seq_judge(struct rules *u, const struct seq_place *p, int64_t
     if (rules_seq_latest(u) >= p->ends_ms || (*p->period && strcmp(p->period, s->mark) < 0))
         return SEQ_CLOSED;
     bool fresh = is_new(u, p, begins);
-    if (!fresh && !is_sound(u, p, max64(c->era, s->ok)))
+    if (!fresh && !rules_seq_is_sound(u, p, max64(c->era, s->ok)))
         return SEQ_STOPPED;
     if (c->turn < s->bturn && begins <= s->bt_ms + skews)
         *next = max64(*next, s->base);

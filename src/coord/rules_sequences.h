@@ -43,6 +43,9 @@ struct seq_place {
 enum seq_how rules_seq_find(struct rules *u, const char *name, const char *sub, const char *period,
                             const char *text, struct seq_place *p);
 
+/* Whether nothing of note can have been forgotten since an era; 0: since before the pool's first. */
+bool rules_seq_is_sound(const struct rules *u, const struct seq_place *p, int64_t era);
+
 /* SEQ_LOOKED: *next could be granted, for all that the counter's past says. SEQ_WAIT: *wait_ms. */
 enum seq_how rules_seq_judge(struct rules *u, const struct seq_place *p, int64_t *next,
                              int64_t *wait_ms);

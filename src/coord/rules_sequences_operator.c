@@ -129,13 +129,15 @@ static enum seq_how set(struct rules *u, const struct seq_order *in, struct seq_
     return SEQ_DONE;
 }
 
-/* Its tombstone covers what any table may have granted. */
+/* Its tombstone covers what any table may have granted: by the line, or since nothing is lost. */
 static enum seq_how drop(struct rules *u, struct seq_place *p)
 {
     const struct seq_definition *d = &p->definition;
     struct seq_state *s = &p->state;
     struct line l = {d->begins_ms, d->rate, d->burst};
     int64_t until = rules_seq_latest(u) + 2 * u->pool.p.params.max_skew_ms;
+    if (!rules_seq_is_sound(u, p, s->ok))
+        return SEQ_STOPPED;
     if (d->reset != PERIOD_NEVER) {
         l.begins_ms = 0;
         until = period_longest_ms(d->reset);

@@ -217,7 +217,7 @@ struct seq_set {
 /* WAIT: the line is not there yet. All blocks of the sequence are revoked. */
 enum coord_status seq_set(struct coord *c, const char *identity, const struct seq_set *in,
                           struct seq_grant *out, struct coord_reply *r);
-/* Its name stays taken. */
+/* Its name stays taken. STOPPED: how far it was has to be said first, by seq_reopen. */
 enum coord_status seq_drop(struct coord *c, const char *identity, const char *name,
                            struct seq_grant *out, struct coord_reply *r);
 /* An operator's word that no number behind above was given out, by any counter of the sequence, at

@@ -466,9 +466,12 @@ local function set(p, index, back)
     return 'done'
 end
 
--- Its tombstone covers what any table may have granted.
+-- Its tombstone covers what any table may have granted: by the line, or since nothing is lost.
 local function drop(p)
     local s, d, ms = p.s, p.d, latest + 2 * S
+    if not sound(p, s.ok) then
+        return 'stopped'
+    end
     local from = d.begins
     if d.reset ~= 'never' then
         from, ms = 0, FORMS[d.reset][2] + FORMS[d.reset][3]

@@ -21,6 +21,7 @@ size_t sequences_lua_len;
 #define FORGETTING (ONE(PAIR_REDIS) | ONE(PAIR_TOY)) /* SQLite has no line */
 
 static unsigned asked = EACH;      /* who is */
+static bool alone;                 /* the toy, of whose fingerprint nobody else knows */
 static struct seq_opening opening; /* of the latest take */
 static struct seq_opening openings[PAIR_SIDES]; /* the same of each */
 
@@ -32,7 +33,7 @@ static struct seq_opening openings[PAIR_SIDES]; /* the same of each */
             struct seq_grant one;                                                                  \
             if (!(asked >> side & 1u))                                                             \
                 continue;                                                                          \
-            struct coord *c = pair_side(&pair, side);                                              \
+            struct coord *c = alone ? pair.toy : pair_side(&pair, side);                           \
             enum coord_status s_ = COORD_DOWN;                                                     \
             s_ = (call);                                                                           \
             if (first_)                                                                            \

@@ -4,7 +4,8 @@
  * by field, and all rows in the end. And what it is all for: no index of a counter is given out
  * twice.
  *
- * SEED=n replays a run, OPS=n sets its length.
+ * SEED=n replays a run, OPS=n sets the length of the first, ALONE=n of the second, which has the toy
+ * alone.
  *
  * Rounds are of three kinds. In a covered one the coordinator's clock stays within S of a time that
  * never goes back, every loss or rewind changes the fingerprint, and operators say what is true:
@@ -146,6 +147,12 @@ static const char *some_period(size_t name)
     return label;
 }
 
+/* One that it has, mostly. */
+static size_t some_sub(size_t name)
+{
+    return run.definition[name].subs > 0 || once_in(20) ? (size_t)below(3) : 0;
+}
+
 static struct seq_want some_want(size_t name, size_t sub)
 {
     static char texts[4][SEQ_TEXT_MAX];
@@ -200,7 +207,7 @@ static void note_opening(int64_t era, int64_t topen)
 
 static void do_take(void)
 {
-    size_t name = (size_t)below(NAMES), sub = (size_t)below(3);
+    size_t name = (size_t)below(NAMES), sub = some_sub(name);
     struct seq_want w = some_want(name, sub);
     const struct block *b = once_in(2) ? remember(&w, name, sub) : NULL;
     bool again = run.wants > 0 && once_in(5), deaf = once_in(6);
@@ -231,7 +238,7 @@ static void do_take(void)
     if (s != COORD_OK)
         return;
     memcpy(openings, told, sizeof openings);
-    opening = told[PAIR_REDIS];
+    opening = told[PAIR_TOY];
     note_opening(opening.era, opening.topen_ms);
     run.hows[g.how]++;
     if (!deaf && (g.how == SEQ_GRANTED || g.how == SEQ_AGAIN))
@@ -298,13 +305,24 @@ static void order_done(const struct seq_grant *g, enum coord_status s)
         run.hows[g->how]++;
 }
 
-/* As it was made first: after a loss it is made again so. */
+static bool is_dropped(size_t name)
+{
+    struct seq_counters all;
+    struct coord *c = alone ? pair.toy : pair_side(&pair, PAIR_TOY);
+    enum coord_status s = seq_show(c, SETUP_IDENTITY, names[name], &all, &reply);
+    bool dropped = s == COORD_OK && all.found && all.sequence.dropped;
+    if (s == COORD_OK)
+        free(all.v);
+    return dropped;
+}
+
+/* As it was made first: after a loss it is made again so; and as another behind a tombstone alone. */
 static void do_create(void)
 {
     size_t name = (size_t)below(NAMES);
     struct seq_grant g = {0};
     enum coord_status s = COORD_DOWN;
-    bool reuse = once_in(4);
+    bool reuse = once_in(4) && (run.kind == KIND_WILD || !run.made[name] || is_dropped(name));
     struct seq_definition d = run.definition[name];
     if (!run.made[name] || reuse || wild(4))
         d = some_definition();
@@ -328,7 +346,7 @@ static void do_create(void)
 
 static void do_set(void)
 {
-    size_t name = (size_t)below(NAMES), sub = (size_t)below(3);
+    size_t name = (size_t)below(NAMES), sub = some_sub(name);
     bool back = once_in(6);
     struct seq_grant g = {0};
     enum coord_status s = COORD_DOWN;
@@ -394,16 +412,45 @@ static void do_pass(void)
         pair.clock.ms += below(DAY) - DAY / 2;
 }
 
+/* The same of the toy alone. */
+static void restart(void)
+{
+    static uint64_t lives;
+    if (!alone)
+        pair_restart(&pair);
+    else
+        (void)snprintf(toy_of(pair.toy)->fingerprint, STORE_FINGERPRINT_MAX, "life%" PRIu64, ++lives);
+}
+
+static void backup(size_t slot)
+{
+    if (alone)
+        pair.kept[slot] = toy_of(pair.toy)->state;
+    else
+        pair_backup(&pair, slot);
+}
+
+static void restore(size_t slot, bool in_place)
+{
+    if (!alone) {
+        pair_restore(&pair, slot, in_place);
+        return;
+    }
+    toy_of(pair.toy)->state = pair.kept[slot];
+    if (!in_place)
+        restart();
+}
+
 static void do_fault(void)
 {
     size_t slot = (size_t)below(PAIR_BACKUPS);
-    if (once_in(3)) {
-        pair_restart(&pair);
+    if (once_in(6)) {
+        restart();
     } else if (once_in(2)) {
-        pair_backup(&pair, slot);
+        backup(slot);
         run.kept[slot] = true;
     } else if (run.kept[slot]) {
-        pair_restore(&pair, slot, wild(2));
+        restore(slot, wild(2));
         run.lost_pending = true;
     }
 }
@@ -433,6 +480,17 @@ static void same_rows(const char *prefix)
         seq_rows_clear(&rows[side]);
 }
 
+static void make_pool(void)
+{
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 3);
+    if (alone) {
+        toy_of(pair.toy)->state.made = false;
+        assert_int_equal(coord_init(pair.toy, &in, &reply), COORD_OK);
+    } else {
+        init(3);
+    }
+}
+
 static void begin_round(void)
 {
     run.kind = (enum kind)below(KINDS);
@@ -443,8 +501,8 @@ static void begin_round(void)
     memset(run.is_void, 0, sizeof run.is_void);
     memset(run.highest, 0, sizeof run.highest);
     memset(run.kept, 0, sizeof run.kept);
-    asked = run.kind == KIND_REFUSE ? EACH : FORGETTING;
-    init(3);
+    asked = alone ? ONE(PAIR_TOY) : run.kind == KIND_REFUSE ? EACH : FORGETTING;
+    make_pool();
     for (size_t i = 0; i < NAMES; i++)
         do_create();
 }
@@ -452,42 +510,66 @@ static void begin_round(void)
 static void one_operation(void)
 {
     static void (*const acts[])(void) = {
-        do_take, do_take, do_take, do_take, do_take,      do_take, do_take,
-        do_take, do_take, do_pass, do_pass, do_give_back, do_give_back,
-        do_order, do_create, do_set, do_word, do_fault,
+        do_take, do_take, do_take, do_take,      do_take,      do_take,  do_take,   do_take,
+        do_take, do_take, do_take, do_take,      do_take,      do_take,  do_take,   do_take,
+        do_pass, do_pass, do_pass, do_give_back, do_give_back, do_order, do_create, do_create,
+        do_set,  do_word, do_fault,
     };
     run.ops++;
     acts[below(sizeof acts / sizeof *acts)]();
 }
 
-static void all_answer_alike_and_nothing_is_twice(void **state)
+static void all_rows_agree(void)
 {
-    const char *seed = getenv("SEED"), *length = getenv("OPS");
-    uint64_t from = seed ? strtoull(seed, NULL, 10) : rng_u64(rng_system()) % 1000000000;
-    uint64_t ops = length ? strtoull(length, NULL, 10) : DEFAULT_OPS;
-    (void)state;
-    printf("SEED=%" PRIu64 "\n", from);
-    run.random = seeded_of(from);
+    same_rows("seq ");
+    for (size_t i = 0; i < NAMES; i++) {
+        char prefix[32];
+        (void)snprintf(prefix, sizeof prefix, "num %s ", names[i]);
+        same_rows(prefix);
+    }
+}
+
+static void play(uint64_t seed, uint64_t ops)
+{
+    printf("SEED=%" PRIu64 "\n", seed);
+    memset(&run, 0, sizeof run);
+    run.random = seeded_of(seed);
     while (run.ops < ops) {
         begin_round();
         for (size_t i = 0; i < ROUND_OPS; i++)
             one_operation();
-        same_rows("seq ");
-        for (size_t i = 0; i < NAMES; i++) {
-            char prefix[32];
-            (void)snprintf(prefix, sizeof prefix, "num %s ", names[i]);
-            same_rows(prefix);
-        }
+        if (!alone)
+            all_rows_agree();
     }
     for (enum seq_how h = SEQ_GRANTED; h < SEQ_HOWS; h++)
         printf("  %-14s %" PRIu64 "\n", seq_how_name(h), run.hows[h]);
     printf("  checked %" PRIu64 ", reopened %" PRIu64 ", words %" PRIu64 "\n", run.checked,
            run.reopened, run.words);
-    if (ops < DEFAULT_OPS)
-        return;
-    for (enum seq_how h = SEQ_GRANTED; h < SEQ_HOWS; h++)
+    assert_true(run.checked > ops / 20);
+}
+
+static uint64_t given(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void all_answer_alike_and_nothing_is_twice(void **state)
+{
+    uint64_t ops = given("OPS", DEFAULT_OPS);
+    (void)state;
+    play(given("SEED", rng_u64(rng_system()) % 1000000000), ops);
+    for (enum seq_how h = SEQ_GRANTED; h < SEQ_HOWS && ops >= DEFAULT_OPS; h++)
         assert_true(run.hows[h] > 0 || h == SEQ_UNREADABLE || h == SEQ_UNSAID);
-    assert_true(run.checked > ops / 20 && run.words > 0);
+}
+
+/* By itself it is much faster: more schedules of losses. */
+static void nothing_is_twice_in_a_store_that_forgets(void **state)
+{
+    (void)state;
+    alone = true;
+    toy_of(pair.toy)->conflicts_of_8 = 0;
+    play(given("SEED", rng_u64(rng_system()) % 1000000000), given("ALONE", 10 * DEFAULT_OPS));
 }
 
 int main(void)
@@ -496,6 +578,9 @@ int main(void)
         (void)printf("no redis-server\n");
         return 0;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_answer_alike_and_nothing_is_twice)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_answer_alike_and_nothing_is_twice),
+        cmocka_unit_test(nothing_is_twice_in_a_store_that_forgets),
+    };
     return cmocka_run_group_tests_name("coord/differential_sequences", tests, seq_setup, teardown);
 }

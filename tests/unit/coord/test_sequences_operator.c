@@ -300,6 +300,24 @@ static void a_tombstone_covers_what_was_lost(void **state)
     assert_int_equal(h.lo, BURST + (60 + 2 * S / 1000) * RATE);
 }
 
+/* Of a sequence that does not skip the rows say how far it was, where they are sound. */
+static void what_is_stopped_has_no_tombstone(void **state)
+{
+    (void)state;
+    begin(EACH);
+    (void)create("a", lossy(SEQ_LOSS_REFUSE), &g);
+    pair_backup(&pair, 0);
+    (void)take_of("a", 500, 1, &g);
+    pair_restore(&pair, 0, false);
+    assert_int_equal(drop("a", &h), SEQ_STOPPED);
+    assert_int_equal(reopen_above("a", 500, &h), SEQ_DONE);
+    assert_int_equal(drop("a", &h), SEQ_DONE);
+    struct seq_create in = remade("a", lossy(SEQ_LOSS_REFUSE));
+    in.fresh = true;
+    assert_int_equal(create_as(&in, &h), SEQ_DONE);
+    assert_int_equal(h.next, 500);
+}
+
 static void a_tombstone_of_periods(void **state)
 {
     (void)state;
@@ -510,6 +528,7 @@ int main(void)
         cmocka_unit_test(a_pool_that_was_reopened_wants_a_beginning),
         cmocka_unit_test(a_tombstone_covers_what_was_given_out),
         cmocka_unit_test(a_tombstone_covers_what_was_lost),
+        cmocka_unit_test(what_is_stopped_has_no_tombstone),
         cmocka_unit_test(a_tombstone_of_periods),
         cmocka_unit_test(what_was_dropped_is_swept),
         cmocka_unit_test(set_goes_forward),
