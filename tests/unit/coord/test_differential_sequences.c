@@ -109,7 +109,8 @@ static const struct block *some_block(void)
 
 static bool same_opening(const struct seq_opening *a, const struct seq_opening *b)
 {
-    return a->era == b->era && a->topen_ms == b->topen_ms;
+    return a->era == b->era && a->topen_ms == b->topen_ms &&
+           strcmp(a->fingerprint, b->fingerprint) == 0;
 }
 
 static void heard(const struct seq_want *w, size_t name, size_t sub, const struct seq_grant *g)
@@ -192,14 +193,13 @@ static int64_t some_clock(void)
     return max64(from + off[once_in(3) ? below(4) : below(2)], 0);
 }
 
-/* Era and loss as the pool has them now. */
-static void note_opening(int64_t era, int64_t topen)
+/* Whether the latest reopening came with a loss: it is of another store than before. */
+static void note_opening(const struct seq_opening *told)
 {
-    static int64_t last_era, last_topen;
-    if (era == last_era && topen == last_topen)
+    static struct seq_opening last;
+    if (same_opening(told, &last))
         return;
-    last_era = era;
-    last_topen = topen;
+    last = *told;
     run.lost = run.lost_pending;
     run.lost_pending = false;
     run.reopened++;
@@ -239,7 +239,7 @@ static void do_take(void)
         return;
     memcpy(openings, told, sizeof openings);
     opening = told[PAIR_TOY];
-    note_opening(opening.era, opening.topen_ms);
+    note_opening(&opening);
     run.hows[g.how]++;
     if (!deaf && (g.how == SEQ_GRANTED || g.how == SEQ_AGAIN))
         heard(&w, name, sub, &g);
@@ -393,7 +393,7 @@ static void do_word(void)
     ASK(s, &g, seq_take(c, SETUP_IDENTITY, &by, &w, &one, 1, &told, &reply));
     if (s != COORD_OK)
         return;
-    note_opening(told.era, told.topen_ms);
+    note_opening(&told);
     if (run.kind != KIND_WILD && run.lost)
         return;
     ASK(s, &g,
