@@ -18,13 +18,14 @@
 
 #include "coord/sequences.h"
 
-#define ANSWER_HEAD       5 /* status, T, era, queue, K; then what is the operation's own */
-#define ANSWER_TERMS      5 /* of a renewal: settle, from, to, born, ahead */
-#define ANSWER_OPENING    2 /* of a take: topen, fingerprint */
-#define ANSWER_GRANT      14 /* fields of one of its items, which sequences.lua names */
-#define ANSWER_FIELDS_MAX (ANSWER_HEAD + ANSWER_OPENING + ANSWER_GRANT * SEQ_ITEMS_MAX) /* a take's */
-#define ANSWER_ROWS       2 /* of rows: cursor, rows of it that were told before */
-#define ANSWER_NONCE_MAX  128
+#define ANSWER_HEAD    5  /* status, T, era, queue, K; then what is the operation's own */
+#define ANSWER_TERMS   5  /* of a renewal: settle, from, to, born, ahead */
+#define ANSWER_OPENING 2  /* of a take: topen, fingerprint */
+#define ANSWER_GRANT   14 /* fields of one of its items, which sequences.lua names */
+#define ANSWER_FIELDS_MAX                                                                          \
+    (ANSWER_HEAD + ANSWER_OPENING + ANSWER_GRANT * SEQ_ITEMS_MAX) /* a take's */
+#define ANSWER_ROWS      2 /* of rows: cursor, rows of it that were told before */
+#define ANSWER_NONCE_MAX 128
 
 struct answer {
     struct span f[ANSWER_FIELDS_MAX];
@@ -70,7 +71,8 @@ enum coord_status answer_head(const struct answer *a, const struct answer_to *to
 enum coord_status answer_odd(const struct answer *a, size_t i, const char *expected,
                              struct coord_reply *r);
 
-/* Of sequences.lua. items: what was asked; out, n of them, is filled where the answer is COORD_OK. */
+/* Of sequences.lua. items: what was asked; out, n of them, is filled where the answer is COORD_OK.
+ */
 enum coord_status answer_take(const struct answer *a, const struct answer_to *to,
                               const struct seq_want *items, struct seq_grant *out, size_t n,
                               struct seq_opening *opening, struct coord_reply *r);

@@ -1,5 +1,5 @@
 /*
- * Sources: the Redis commands AUTH, ROLE, SELECT, SCRIPT LOAD, EVALSHA, WAIT, MULTI.
+ * Sources: the Redis commands AUTH, ROLE, SELECT, TIME, SCRIPT LOAD, EVALSHA, WAIT, MULTI.
  */
 #include "coord/courier.h"
 
@@ -131,16 +131,18 @@ static enum coord_status begin(struct courier *c, struct coord_reply *r)
 
 /* ---- the script ----------------------------------------------------------------------------- */
 
-/* What is longer than a server takes of who has not logged in, it refuses by closing, and its reason
- * may be lost: a short word comes first. */
+/* What is longer than a server takes of who has not logged in, it refuses by closing, and its
+ * reason may be lost: a short word comes first. */
 static enum coord_status knock(struct courier *c, struct coord_reply *r)
 {
-    const char *argv[1] = {"PING"};
+    const char *argv[1] = {"TIME"};
     const size_t len[1] = {4};
     struct redisReply *reply;
     enum coord_status s = peer_ask(&c->peer, 1, argv, len, &reply, r);
-    if (s == COORD_OK && peer_said(reply).kind == PEER_ERROR)
-        s = peer_unwanted(reply, "PING", PEER_NO_SECRET, r);
+    if (s == COORD_OK && peer_said(reply).kind == PEER_ERROR) {
+        s = peer_unwanted(reply, "TIME", PEER_NO_SECRET, r);
+        courier_drop(c);
+    }
     peer_forget(&reply);
     return s;
 }

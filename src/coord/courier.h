@@ -34,7 +34,7 @@ enum courier_text {
 
 struct courier {
     struct redis_url to;
-    enum courier_text text; /* that courier_script runs */
+    enum courier_text text;                  /* that courier_script runs */
     struct sentinel sentinel;                /* where to.master is not empty */
     struct peer peer;                        /* the Redis; its clock is set before the first call */
     int64_t timeout_us;                      /* of a call */
@@ -42,8 +42,8 @@ struct courier {
     const char *password_of;                 /* as in coord_options; NULL: the URL's */
     struct redisReply *reply;                /* what the last answer points into, or NULL */
     char key[COURIER_KEYS][COURIER_KEY_MAX]; /* the script's, in its order */
-    char sha[COURIER_TEXTS][COURIER_SHA1_TEXT + 1]; /* of each script, as the server says; empty: not
-                                                       loaded yet */
+    char sha[COURIER_TEXTS][COURIER_SHA1_TEXT + 1]; /* of each script, as the server says; empty:
+                                                       not loaded yet */
     bool hidden; /* CONFIG GET was refused: it is not asked again, for a server notes who asks */
 };
 

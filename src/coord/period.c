@@ -47,7 +47,6 @@ struct date {
     int64_t year, month, day, hour; /* month and day from 1 */
 };
 
-
 /* Days since 1970-01-01; month may be 13. */
 static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {

@@ -2,8 +2,8 @@
  * The coordinator in Redis: each operation is one call of pool.lua, whose answer is believed only
  * as far as answer.h says.
  */
-#include "coord/outcome.h"
 #include "coord/remote.h"
+#include "coord/outcome.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static struct answer_to asked(const struct remote *m, const char *identity)
     return (struct answer_to){m->pool, identity};
 }
 
-static enum coord_status plainly(struct remote *m, const struct remote_call *c, const char *identity,
-                                 struct coord_reply *r)
+static enum coord_status plainly(struct remote *m, const struct remote_call *c,
+                                 const char *identity, struct coord_reply *r)
 {
     struct answer a;
     struct answer_to to = asked(m, identity);

@@ -67,15 +67,17 @@ void remote_call_begin_at(struct remote_call *c, const struct remote *m, const c
     remote_call_num(c, caller_ms > 0 ? caller_ms : 0);
 }
 
-void remote_call_begin(struct remote_call *c, const struct remote *m, const char *op, const char *identity)
+void remote_call_begin(struct remote_call *c, const struct remote *m, const char *op,
+                       const char *identity)
 {
     remote_call_begin_at(c, m, op, identity, clock_wall_ms(m->courier.peer.clock));
 }
 
 /* An answer counts once the replicas that it names have it. Where they have not, *a is what does
  * not count, and empty where there was none. */
-static enum coord_status ask(struct remote *m, const struct remote_call *c, const char **argv, size_t *len,
-                             struct answer *a, struct answer_terms *terms, struct coord_reply *r)
+static enum coord_status ask(struct remote *m, const struct remote_call *c, const char **argv,
+                             size_t *len, struct answer *a, struct answer_terms *terms,
+                             struct coord_reply *r)
 {
     a->n = 0; /* the one before is gone with its reply */
     enum coord_status s = courier_script(&m->courier, c->n, argv, len, a, r);
@@ -94,7 +96,8 @@ enum coord_status remote_run(struct remote *m, const struct remote_call *c, stru
     size_t len[COURIER_ARGS_MAX];
     char nonce[ANSWER_NONCE_MAX];
     if (c->text.failed)
-        return outcome_refused(r, "request: expected at most %d bytes, found more", REMOTE_CALL_BYTES);
+        return outcome_refused(r, "request: expected at most %d bytes, found more",
+                               REMOTE_CALL_BYTES);
     for (int i = 0; i < c->n; i++) {
         argv[i] = c->mem + c->at[i];
         len[i] = c->at[i + 1] - c->at[i];

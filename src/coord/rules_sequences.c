@@ -279,8 +279,8 @@ static enum seq_how take(struct rules *u, struct seq_place *p, const struct seq_
     struct seq_counter *c = &p->counter;
     int64_t lo, hi;
     note_seen(u, p, w->seen);
-    if (w->count > 0 && p->found && c->taken && c->era == u->pool.era &&
-        c->turn == p->state.turn && coord_token_equal(c->token, w->token)) {
+    if (w->count > 0 && p->found && c->taken && c->era == u->pool.era && c->turn == p->state.turn &&
+        coord_token_equal(c->token, w->token)) {
         out->lo = c->lo;
         out->hi = c->hi;
         return SEQ_AGAIN;
@@ -391,9 +391,8 @@ static enum seq_how give_back(struct rules *u, const struct seq_return *item)
     enum seq_how how = rules_seq_find(u, item->name, item->sub, item->period, "", &p);
     if (how != SEQ_LOOKED)
         return how;
-    if (!p.found || p.state.gen != item->gen || c->era != u->pool.era ||
-        c->turn != p.state.turn || !c->taken || !coord_token_equal(c->token, item->token) ||
-        item->hi != c->next - 1)
+    if (!p.found || p.state.gen != item->gen || c->era != u->pool.era || c->turn != p.state.turn ||
+        !c->taken || !coord_token_equal(c->token, item->token) || item->hi != c->next - 1)
         return SEQ_KEPT;
     c->next = item->lo;
     c->taken = false;

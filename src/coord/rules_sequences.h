@@ -43,7 +43,8 @@ struct seq_place {
 enum seq_how rules_seq_find(struct rules *u, const char *name, const char *sub, const char *period,
                             const char *text, struct seq_place *p);
 
-/* Whether nothing of note can have been forgotten since an era; 0: since before the pool's first. */
+/* Whether nothing of note can have been forgotten since an era; 0: since before the pool's first.
+ */
 bool rules_seq_is_sound(const struct rules *u, const struct seq_place *p, int64_t era);
 
 /* SEQ_LOOKED: *next could be granted, for all that the counter's past says. SEQ_WAIT: *wait_ms. */
@@ -58,8 +59,8 @@ int64_t rules_seq_line_when(const struct seq_place *p, int64_t index);
 /* The latest time that was seen, Unix ms. */
 int64_t rules_seq_latest(const struct rules *u);
 
-/* Counts the sub of a counter that has no record yet, of those of its latest period; false: they are
- * too many. */
+/* Counts the sub of a counter that has no record yet, of those of its latest period; false: they
+ * are too many. */
 bool rules_seq_count_sub(struct seq_place *p);
 
 /* Counts the change. */

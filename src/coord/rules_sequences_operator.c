@@ -198,12 +198,12 @@ static bool is_gone(const struct seq_state *s, const struct seq_counter_info *c)
 /* *rest: 1: there may be more of them. */
 static void drop_counters(struct rules *u, const struct seq_place *p, int64_t *rest)
 {
-    char prefix[SEQ_KEY_MAX], key[STORE_KEY_MAX] = "", after[STORE_KEY_MAX] = "", name[SEQ_NAME_MAX];
+    char prefix[SEQ_KEY_MAX], key[STORE_KEY_MAX] = "", after[STORE_KEY_MAX] = "",
+                              name[SEQ_NAME_MAX];
     char row[SEQ_ROW_MAX];
     size_t dropped = 0;
     (void)snprintf(prefix, sizeof prefix, "num %s ", p->name);
-    while (dropped < SWEEP_MAX &&
-           store_text_next(u->store, prefix, after, key, row, sizeof row)) {
+    while (dropped < SWEEP_MAX && store_text_next(u->store, prefix, after, key, row, sizeof row)) {
         struct seq_counter_info info;
         if (seq_counter_key_read(span_str(key), name, &info) && is_gone(&p->state, &info)) {
             store_text_drop(u->store, key);
@@ -239,8 +239,8 @@ static enum seq_how operate(struct rules *u, const struct seq_order *in, struct 
     if (in->verb == SEQ_VERB_CREATE)
         return create(u, in, p);
     bool whole = in->verb == SEQ_VERB_SET;
-    enum seq_how how = rules_seq_find(u, in->name, whole ? in->sub : "", whole ? in->period : "",
-                                      in->text, p);
+    enum seq_how how =
+        rules_seq_find(u, in->name, whole ? in->sub : "", whole ? in->period : "", in->text, p);
     if (!is_for(in, p, how))
         return how;
     if (p->state.gen != in->gen)

@@ -92,8 +92,9 @@ static enum err_code check_alone(const struct seq_definition *d, struct err *e)
         return err_set(e, ERR_INVALID,
                        "timezone: expected a sequence that begins anew, found --reset never");
     if (d->cycle && (!d->strict || d->loss == SEQ_LOSS_SKIP))
-        return err_set(e, ERR_INVALID, "cycle: expected --order strict and no --max-rate, since "
-                                       "numbers repeat, found one that %s",
+        return err_set(e, ERR_INVALID,
+                       "cycle: expected --order strict and no --max-rate, since "
+                       "numbers repeat, found one that %s",
                        d->strict ? "skips" : "is not strict");
     if (d->burst != (d->loss == SEQ_LOSS_SKIP ? seq_burst(d->rate) : 0))
         return err_set(e, ERR_INVALID, "burst: expected that of the rate, found %" PRId64,

@@ -72,8 +72,7 @@ char *seq_state_key(char *out, const char *name)
     return finish(&b);
 }
 
-char *seq_counter_key(char *out, const char *name, int64_t gen, const char *period,
-                      const char *sub)
+char *seq_counter_key(char *out, const char *name, int64_t gen, const char *period, const char *sub)
 {
     struct buf b;
     buf_init(&b, out, SEQ_KEY_MAX - 1);
@@ -99,9 +98,8 @@ char *seq_faith_write(char *out, const struct seq_faith *f)
 char *seq_state_write(char *out, const struct seq_state *s)
 {
     const int64_t v[STATE_NUMBERS] = {
-        s->gen,  s->turn, s->ok,      s->bturn,        s->bt_ms,       s->base,         s->max,
-        s->top,  s->seen, s->subs,    s->dropped,      s->revoked.turn, s->revoked.era,
-        s->revoked.from,
+        s->gen, s->turn, s->ok,   s->bturn,   s->bt_ms,        s->base,        s->max,
+        s->top, s->seen, s->subs, s->dropped, s->revoked.turn, s->revoked.era, s->revoked.from,
     };
     struct buf b;
     buf_init(&b, out, SEQ_ROW_MAX - 1);

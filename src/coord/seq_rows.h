@@ -22,8 +22,9 @@
 
 /* What the pool's reopenings mean to sequences that do not skip. */
 struct seq_faith {
-    int64_t from, to; /* nothing was lost at the reopenings between these eras, by operators' word */
-    int64_t lost;     /* the latest era that began with a loss which was proven */
+    int64_t from,
+        to;       /* nothing was lost at the reopenings between these eras, by operators' word */
+    int64_t lost; /* the latest era that began with a loss which was proven */
 };
 
 struct seq_state {

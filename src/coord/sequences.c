@@ -8,16 +8,16 @@
 #include <stdlib.h>
 
 static const char *const hows[SEQ_HOWS] = {
-    [SEQ_GRANTED] = "granted",       [SEQ_AGAIN] = "again",
-    [SEQ_LOOKED] = "looked",         [SEQ_DONE] = "done",
-    [SEQ_KEPT] = "kept",             [SEQ_WAIT] = "wait",
-    [SEQ_CLOSED] = "closed",         [SEQ_USED_UP] = "used-up",
-    [SEQ_STOPPED] = "stopped",       [SEQ_UNKNOWN] = "unknown",
-    [SEQ_DROPPED] = "dropped",       [SEQ_DIFFERS] = "differs",
-    [SEQ_NO_SUBS] = "no-subs",       [SEQ_TOO_MANY_SUBS] = "too-many-subs",
-    [SEQ_NO_PERIOD] = "no-period",   [SEQ_UNREADABLE] = "unreadable",
-    [SEQ_UNSAID] = "unsaid",         [SEQ_NO_BEGIN] = "no-begin",
-    [SEQ_LOWER] = "lower",           [SEQ_NOT_STOPPED] = "not-stopped",
+    [SEQ_GRANTED] = "granted",     [SEQ_AGAIN] = "again",
+    [SEQ_LOOKED] = "looked",       [SEQ_DONE] = "done",
+    [SEQ_KEPT] = "kept",           [SEQ_WAIT] = "wait",
+    [SEQ_CLOSED] = "closed",       [SEQ_USED_UP] = "used-up",
+    [SEQ_STOPPED] = "stopped",     [SEQ_UNKNOWN] = "unknown",
+    [SEQ_DROPPED] = "dropped",     [SEQ_DIFFERS] = "differs",
+    [SEQ_NO_SUBS] = "no-subs",     [SEQ_TOO_MANY_SUBS] = "too-many-subs",
+    [SEQ_NO_PERIOD] = "no-period", [SEQ_UNREADABLE] = "unreadable",
+    [SEQ_UNSAID] = "unsaid",       [SEQ_NO_BEGIN] = "no-begin",
+    [SEQ_LOWER] = "lower",         [SEQ_NOT_STOPPED] = "not-stopped",
 };
 
 const char *seq_how_name(enum seq_how h)
@@ -31,7 +31,8 @@ static const struct seq_driver *driver(struct coord *c, struct coord_reply *r)
 {
     memset(r, 0, sizeof *r);
     if (!c->driver->sequences)
-        (void)outcome_refused(r, "sequences: expected a coordinator with a pool, found one without");
+        (void)outcome_refused(r,
+                              "sequences: expected a coordinator with a pool, found one without");
     return c->driver->sequences;
 }
 
@@ -176,10 +177,9 @@ enum coord_status seq_give_back(struct coord *c, const char *identity,
         if (!are_names(v->name, v->sub, v->period, r))
             return COORD_REFUSED;
         if (!is_index(v->gen) || !is_index(v->lo) || !is_index(v->hi) || v->lo > v->hi)
-            return outcome_refused(r,
-                                   "sequence \"%s\": expected a block to give back, found %" PRId64
-                                   "..%" PRId64,
-                                   v->name, v->lo, v->hi);
+            return outcome_refused(
+                r, "sequence \"%s\": expected a block to give back, found %" PRId64 "..%" PRId64,
+                v->name, v->lo, v->hi);
     }
     return d->give_back(c, identity, items, how, n, r);
 }
@@ -280,7 +280,8 @@ enum coord_status seq_create(struct coord *c, const char *identity, const struct
     struct err e;
     char text[SEQ_TEXT_MAX];
     int64_t top = 0, max = d.increment > 0 ? SEQ_NUMBER_MAX : -SEQ_NUMBER_MAX;
-    d.burst = d.loss == SEQ_LOSS_SKIP && d.rate > 0 && d.rate <= LINE_RATE_MAX ? seq_burst(d.rate) : 0;
+    d.burst =
+        d.loss == SEQ_LOSS_SKIP && d.rate > 0 && d.rate <= LINE_RATE_MAX ? seq_burst(d.rate) : 0;
     max = in->has_max ? in->max : max;
     memset(out, 0, sizeof *out);
     enum coord_status s = look(c, identity, in->name, &found, &top, r);

@@ -94,10 +94,10 @@ enum seq_how {
     SEQ_AGAIN,   /* the same, once more: this token's take was granted before */
     SEQ_LOOKED,  /* nothing was wanted, and grants are to be had */
     SEQ_DONE,    /* given back, made, altered, set, dropped, ... */
-    SEQ_KEPT,    /* give back: it is not on top of the counter any more; create: it is there already,
-                    the same */
-    SEQ_WAIT,    /* not yet: ask again in wait_ms. The line, a beginning, a period not opened */
-    SEQ_CLOSED,  /* the period is over */
+    SEQ_KEPT,   /* give back: it is not on top of the counter any more; create: it is there already,
+                   the same */
+    SEQ_WAIT,   /* not yet: ask again in wait_ms. The line, a beginning, a period not opened */
+    SEQ_CLOSED, /* the period is over */
     SEQ_USED_UP, /* max allows no more, or not as many at once */
     SEQ_STOPPED, /* grants may have been forgotten: until nothing lost, or seq_reopen, is said */
     SEQ_UNKNOWN, /* no such sequence */
@@ -105,11 +105,11 @@ enum seq_how {
     SEQ_DIFFERS, /* it has another definition: text */
     SEQ_NO_SUBS, /* it has no subs */
     SEQ_TOO_MANY_SUBS,
-    SEQ_NO_PERIOD,  /* not a label of its periods, or it has none */
-    SEQ_UNREADABLE, /* its rows are not of the form that they must have: never handed out */
-    SEQ_UNSAID,     /* create: what happens after a loss has to be said here */
-    SEQ_NO_BEGIN,   /* create: the pool was reopened, so begins_ms has to be said, or `fresh` */
-    SEQ_LOWER,      /* set, alter: that would go back */
+    SEQ_NO_PERIOD,   /* not a label of its periods, or it has none */
+    SEQ_UNREADABLE,  /* its rows are not of the form that they must have: never handed out */
+    SEQ_UNSAID,      /* create: what happens after a loss has to be said here */
+    SEQ_NO_BEGIN,    /* create: the pool was reopened, so begins_ms has to be said, or `fresh` */
+    SEQ_LOWER,       /* set, alter: that would go back */
     SEQ_NOT_STOPPED, /* reopen: it skips, and never stops */
     SEQ_HOWS
 };
@@ -151,16 +151,16 @@ struct seq_opening {
 
 /* Strings are the caller's, NUL-terminated, none NULL. */
 struct seq_want {
-    const char *name, *sub; /* sub "": none */
-    const char *period;     /* a label; "": none, or the one that the coordinator's time is in */
-    const char *text;       /* the definition that is meant; "": whichever is there */
-    int64_t count;          /* numbers, up to SEQ_BLOCK_MAX; 0: only looks */
-    bool whole;             /* all of them or none; otherwise as many of them as there are */
-    bool known_before;      /* gen and n were told in an earlier opening than seq_caller's */
+    const char *name, *sub;   /* sub "": none */
+    const char *period;       /* a label; "": none, or the one that the coordinator's time is in */
+    const char *text;         /* the definition that is meant; "": whichever is there */
+    int64_t count;            /* numbers, up to SEQ_BLOCK_MAX; 0: only looks */
+    bool whole;               /* all of them or none; otherwise as many of them as there are */
+    bool known_before;        /* gen and n were told in an earlier opening than seq_caller's */
     struct coord_token token; /* of this take; a repeated one has the same */
     int64_t gen, n;           /* as told last of this counter; 0: never. Where the sequence has
                                  periods they count only with a label */
-    int64_t seen;             /* highest index + 1 that the caller was granted; 0: none. For people */
+    int64_t seen; /* highest index + 1 that the caller was granted; 0: none. For people */
 };
 
 struct seq_caller {
@@ -194,9 +194,9 @@ struct seq_create {
     const char *name;
     struct seq_definition definition; /* burst is filled in here */
     bool has_max;
-    int64_t max;   /* a number; not said: SEQ_NUMBER_MAX, or its negative where it counts down */
-    bool fresh;    /* --new: there was none of this name, ever; counts where the pool was reopened */
-    bool reuse;    /* of a name that was dropped */
+    int64_t max; /* a number; not said: SEQ_NUMBER_MAX, or its negative where it counts down */
+    bool fresh;  /* --new: there was none of this name, ever; counts where the pool was reopened */
+    bool reuse;  /* of a name that was dropped */
     bool no_older; /* an operator's word that no older data come back; for reuse */
 };
 
@@ -246,7 +246,7 @@ struct seq_info {
     int64_t top;  /* highest index + 1 that any of its counters ever granted, as far as is known */
     int64_t seen; /* the same that a sidecar told, where it is above top: so much was forgotten */
     int64_t subs; /* of the latest period */
-    int64_t ok_era; /* up to here operators have accounted for it */
+    int64_t ok_era;                /* up to here operators have accounted for it */
     char closed[PERIOD_LABEL_MAX]; /* periods before this one are closed; "": none */
 };
 

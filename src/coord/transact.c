@@ -16,7 +16,8 @@ void transact_init(struct transact *t, const struct coord_driver *driver, struct
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
-struct transact_call transact_call_of(struct coord *c, enum store_access access, const char *identity)
+struct transact_call transact_call_of(struct coord *c, enum store_access access,
+                                      const char *identity)
 {
     const struct transact *t = (const struct transact *)(void *)c;
     return (struct transact_call){
@@ -26,7 +27,6 @@ struct transact_call transact_call_of(struct coord *c, enum store_access access,
         .deadline_us = clock_mono_us(t->clock) + t->timeout_us,
     };
 }
-
 
 bool transact_begins(struct transact_call *c)
 {

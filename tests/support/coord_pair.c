@@ -34,7 +34,7 @@ static void replace(char *text, size_t cap, size_t *n, const char *from, const c
 /* What a command writes. */
 static void load_script(const char *command, char *text, size_t cap, size_t *n)
 {
-    FILE *f = popen(command, "r");
+    FILE *f = popen(command, "r"); /* lint: allow popen, of fixed commands */
     if (!f)
         die(command, "cannot run");
     *n = fread(text, 1, cap - 1, f);

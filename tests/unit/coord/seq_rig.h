@@ -1,6 +1,7 @@
 /*
- * Sequences of a pool in a real Redis, one in an SQLite file and a toy, asked the same: all that are
- * asked must agree. Included by one program each, since it brings the scripts that the driver runs.
+ * Sequences of a pool in a real Redis, one in an SQLite file and a toy, asked the same: all that
+ * are asked must agree. Included by one program each, since it brings the scripts that the driver
+ * runs.
  */
 #ifndef SIDFLAKE_UNIT_COORD_SEQ_RIG_H
 #define SIDFLAKE_UNIT_COORD_SEQ_RIG_H
@@ -92,7 +93,9 @@ static inline enum coord_status taken_at(int64_t caller_ms, const struct seq_ope
     struct seq_caller by = {.now_ms = caller_ms};
     bool latest = known && memcmp(known, &opening, sizeof opening) == 0;
     ASK(s, g,
-        (by.opening = latest ? openings[side] : known ? *known : (struct seq_opening){.era = 0},
+        (by.opening = latest  ? openings[side]
+                      : known ? *known
+                              : (struct seq_opening){.era = 0},
          s_ = seq_take(c, SETUP_IDENTITY, &by, w, &one, 1, &told, &reply),
          openings[side] = s_ == COORD_OK ? told : openings[side], s_));
     opening = openings[asked & ONE(PAIR_SQLITE) ? PAIR_SQLITE : PAIR_REDIS];
@@ -126,16 +129,16 @@ static inline enum seq_how give_back(const char *name, const struct seq_grant *g
                                     .hi = g->hi};
     struct seq_grant how;
     enum coord_status s = COORD_DOWN;
-    ASK(s, &how, (memset(&one, 0, sizeof one),
-                  seq_give_back(c, SETUP_IDENTITY, &item, &one.how, 1, &reply)));
+    ASK(s, &how,
+        (memset(&one, 0, sizeof one),
+         seq_give_back(c, SETUP_IDENTITY, &item, &one.how, 1, &reply)));
     assert_int_equal(s, COORD_OK);
     return how.how;
 }
 
 static inline struct seq_definition skipping(int64_t rate)
 {
-    return (struct seq_definition){
-        .start = 1, .increment = 1, .rate = rate, .loss = SEQ_LOSS_SKIP};
+    return (struct seq_definition){.start = 1, .increment = 1, .rate = rate, .loss = SEQ_LOSS_SKIP};
 }
 
 static inline struct seq_definition lossy(enum seq_loss loss)
@@ -181,12 +184,8 @@ static inline enum seq_how reopen_above(const char *name, int64_t above, struct 
 
 static inline enum seq_how set_to(const char *name, int64_t number, bool back, struct seq_grant *g)
 {
-    const struct seq_set in = {.name = name,
-                               .sub = "",
-                               .period = "",
-                               .number = number,
-                               .back = back,
-                               .no_older = back};
+    const struct seq_set in = {
+        .name = name, .sub = "", .period = "", .number = number, .back = back, .no_older = back};
     ORDER(g, seq_set(c, SETUP_IDENTITY, &in, &one, &reply));
     return g->how;
 }

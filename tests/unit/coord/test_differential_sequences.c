@@ -4,8 +4,8 @@
  * by field, and all rows in the end. And what it is all for: no index of a counter is given out
  * twice.
  *
- * SEED=n replays a run, OPS=n sets the length of the first, ALONE=n of the second, which has the toy
- * alone.
+ * SEED=n replays a run, OPS=n sets the length of the first, ALONE=n of the second, which has the
+ * toy alone.
  *
  * Rounds are of three kinds. In a covered one the coordinator's clock stays within S of a time that
  * never goes back, every loss or rewind changes the fingerprint, and operators say what is true:
@@ -56,10 +56,10 @@ static struct {
     struct seq_definition definition[NAMES];
     struct block block[BLOCKS];
     size_t blocks;
-    int64_t highest[NAMES];     /* index + 1 that anybody used */
-    bool lost_pending, lost;    /* since the pool was asked last; at the latest reopening */
-    bool kept[PAIR_BACKUPS];    /* backups that may come back */
-    struct seq_want want[64];   /* sent, to arrive once more */
+    int64_t highest[NAMES];   /* index + 1 that anybody used */
+    bool lost_pending, lost;  /* since the pool was asked last; at the latest reopening */
+    bool kept[PAIR_BACKUPS];  /* backups that may come back */
+    struct seq_want want[64]; /* sent, to arrive once more */
     size_t wants;
     struct seq_return back[64];
     size_t backs;
@@ -123,8 +123,14 @@ static void heard(const struct seq_want *w, size_t name, size_t sub, const struc
     if (run.blocks == BLOCKS)
         return;
     struct block *b = &run.block[run.blocks++];
-    *b = (struct block){.name = name, .sub = sub, .token = w->token, .gen = g->gen,
-                        .turn = g->turn, .lo = g->lo, .hi = g->hi, .n = g->n};
+    *b = (struct block){.name = name,
+                        .sub = sub,
+                        .token = w->token,
+                        .gen = g->gen,
+                        .turn = g->turn,
+                        .lo = g->lo,
+                        .hi = g->hi,
+                        .n = g->n};
     (void)snprintf(b->period, sizeof b->period, "%s", g->period);
     memcpy(b->opening, openings, sizeof b->opening);
     b->latest = opening;
@@ -233,8 +239,7 @@ static void do_take(void)
     const char *identity = wild(30) ? SETUP_IDENTITY_OTHER : SETUP_IDENTITY;
     ASK(s, &g,
         (by.opening = b ? b->opening[side] : (struct seq_opening){.era = 0},
-         seq_take(c, identity, &by, &w, &one, 1,
-                       &told[side], &reply)));
+         seq_take(c, identity, &by, &w, &one, 1, &told[side], &reply)));
     if (s != COORD_OK)
         return;
     memcpy(openings, told, sizeof openings);
@@ -254,16 +259,20 @@ static void do_give_back(void)
         item = run.back[below((int64_t)(run.backs < 64 ? run.backs : 64))];
     } else {
         size_t from = run.blocks > 6 && once_in(2) ? run.blocks - 6 : 0;
-        struct block *b = run.blocks ? &run.block[from + (size_t)below((int64_t)(run.blocks - from))]
-                                     : NULL;
+        struct block *b =
+            run.blocks ? &run.block[from + (size_t)below((int64_t)(run.blocks - from))] : NULL;
         if (!b || b->lo > b->hi)
             return;
         static char periods[64][PERIOD_LABEL_MAX];
         char *period = periods[run.backs % 64];
         memcpy(period, b->period, sizeof b->period);
-        item = (struct seq_return){.name = names[b->name], .sub = subs[b->sub], .period = period,
-                                   .token = b->token, .gen = b->gen,
-                                   .lo = b->lo + below(b->hi - b->lo + 1), .hi = b->hi};
+        item = (struct seq_return){.name = names[b->name],
+                                   .sub = subs[b->sub],
+                                   .period = period,
+                                   .token = b->token,
+                                   .gen = b->gen,
+                                   .lo = b->lo + below(b->hi - b->lo + 1),
+                                   .hi = b->hi};
         b->hi = item.lo - 1; /* never given out again, whatever becomes of it */
         run.back[run.backs++ % 64] = item;
     }
@@ -284,9 +293,12 @@ static void do_give_back(void)
 
 static struct seq_definition some_definition(void)
 {
-    struct seq_definition d = {.start = 1, .increment = 1, .begins_ms = run.truth + below(3000) - 1000};
+    struct seq_definition d = {
+        .start = 1, .increment = 1, .begins_ms = run.truth + below(3000) - 1000};
     bool skips = run.kind == KIND_SKIP || (run.kind == KIND_WILD && once_in(2));
-    d.loss = skips ? SEQ_LOSS_SKIP : run.kind == KIND_WILD && once_in(2) ? SEQ_LOSS_TRUST : SEQ_LOSS_REFUSE;
+    d.loss = skips                                 ? SEQ_LOSS_SKIP
+             : run.kind == KIND_WILD && once_in(2) ? SEQ_LOSS_TRUST
+                                                   : SEQ_LOSS_REFUSE;
     d.rate = skips ? (int64_t)(1 + below(once_in(2) ? 30 : 3000)) : 0;
     d.burst = skips ? seq_burst(d.rate) : 0;
     d.subs = once_in(2) ? below(3) : 0;
@@ -316,7 +328,8 @@ static bool is_dropped(size_t name)
     return dropped;
 }
 
-/* As it was made first: after a loss it is made again so; and as another behind a tombstone alone. */
+/* As it was made first: after a loss it is made again so; and as another behind a tombstone alone.
+ */
 static void do_create(void)
 {
     size_t name = (size_t)below(NAMES);
@@ -396,8 +409,7 @@ static void do_word(void)
     note_opening(&told);
     if (run.kind != KIND_WILD && run.lost)
         return;
-    ASK(s, &g,
-        (memset(&one, 0, sizeof one), coord_nothing_lost(c, SETUP_IDENTITY, &reply)));
+    ASK(s, &g, (memset(&one, 0, sizeof one), coord_nothing_lost(c, SETUP_IDENTITY, &reply)));
     run.words += s == COORD_OK;
 }
 
@@ -419,7 +431,8 @@ static void restart(void)
     if (!alone)
         pair_restart(&pair);
     else
-        (void)snprintf(toy_of(pair.toy)->fingerprint, STORE_FINGERPRINT_MAX, "life%" PRIu64, ++lives);
+        (void)snprintf(toy_of(pair.toy)->fingerprint, STORE_FINGERPRINT_MAX, "life%" PRIu64,
+                       ++lives);
 }
 
 static void backup(size_t slot)
@@ -510,10 +523,10 @@ static void begin_round(void)
 static void one_operation(void)
 {
     static void (*const acts[])(void) = {
-        do_take, do_take, do_take, do_take,      do_take,      do_take,  do_take,   do_take,
-        do_take, do_take, do_take, do_take,      do_take,      do_take,  do_take,   do_take,
-        do_pass, do_pass, do_pass, do_give_back, do_give_back, do_order, do_create, do_create,
-        do_set,  do_word, do_fault,
+        do_take,  do_take,   do_take,   do_take, do_take, do_take,      do_take,
+        do_take,  do_take,   do_take,   do_take, do_take, do_take,      do_take,
+        do_take,  do_take,   do_pass,   do_pass, do_pass, do_give_back, do_give_back,
+        do_order, do_create, do_create, do_set,  do_word, do_fault,
     };
     run.ops++;
     acts[below(sizeof acts / sizeof *acts)]();

@@ -1,6 +1,6 @@
 /*
- * What sidecars ask of sequences, each rule by the one schedule that needs it: of sequences.lua in a
- * real Redis, of an SQLite file and of a toy store. Where numbers skip to a line SQLite is not
+ * What sidecars ask of sequences, each rule by the one schedule that needs it: of sequences.lua in
+ * a real Redis, of an SQLite file and of a toy store. Where numbers skip to a line SQLite is not
  * asked, since it has none.
  */
 #include "seq_rig.h"
@@ -55,8 +55,8 @@ static void all_or_as_many_as_there_are(void **state)
 {
     (void)state;
     begin(EACH);
-    struct seq_create in = {.name = "a", .definition = lossy(SEQ_LOSS_REFUSE), .has_max = true,
-                            .max = 15};
+    struct seq_create in = {
+        .name = "a", .definition = lossy(SEQ_LOSS_REFUSE), .has_max = true, .max = 15};
     assert_int_equal(create_as(&in, &g), SEQ_DONE);
     struct seq_want w = want_of("a", 10, 1);
     assert_int_equal(take(&w, &g), SEQ_GRANTED);
@@ -80,8 +80,8 @@ static void a_cycle_begins_again(void **state)
 {
     (void)state;
     begin(EACH);
-    struct seq_create in = {.name = "a", .definition = lossy(SEQ_LOSS_REFUSE), .has_max = true,
-                            .max = 5};
+    struct seq_create in = {
+        .name = "a", .definition = lossy(SEQ_LOSS_REFUSE), .has_max = true, .max = 5};
     in.definition.strict = in.definition.cycle = true;
     (void)create_as(&in, &g);
     (void)take_of("a", 3, 1, &g);
@@ -105,17 +105,17 @@ static void each_item_comes_to_something_of_its_own(void **state)
     (void)state;
     begin(EACH);
     (void)create("a", skipping(RATE), &g);
-    const struct seq_want items[4] = {want_of("a", 3, 1), want_of("none", 3, 2),
-                                      want_of("a", 2, 3), want_of("a", 2, 3)};
+    const struct seq_want items[4] = {want_of("a", 3, 1), want_of("none", 3, 2), want_of("a", 2, 3),
+                                      want_of("a", 2, 3)};
     static const enum seq_how hows[4] = {SEQ_GRANTED, SEQ_UNKNOWN, SEQ_GRANTED, SEQ_AGAIN};
     static const int64_t los[4] = {0, 0, 3, 3};
     for (size_t side = 0; side < PAIR_SIDES; side++) {
         const struct seq_caller by = {.now_ms = pair.clock.ms};
         struct seq_grant out[4];
         struct seq_opening told;
-        assert_int_equal(seq_take(pair_side(&pair, side), SETUP_IDENTITY, &by, items, out, 4, &told,
-                                  &reply),
-                         COORD_OK);
+        assert_int_equal(
+            seq_take(pair_side(&pair, side), SETUP_IDENTITY, &by, items, out, 4, &told, &reply),
+            COORD_OK);
         for (size_t i = 0; i < 4; i++)
             assert_true(out[i].how == hows[i] && out[i].lo == los[i]);
         assert_true(told.era == 1 && told.topen_ms == T0 && *told.fingerprint);
@@ -312,7 +312,7 @@ static void what_was_known_before_does_not_reopen(void **state)
     assert_int_equal(described().later.more_era, 0);
     assert_int_equal(knowing(g.n + 1, true, 2, &opening), SEQ_STOPPED);
     assert_int_equal(opening.era, 2);
-    assert_int_equal(described().later.more_era, 2); /* no word will be taken */
+    assert_int_equal(described().later.more_era, 2);                   /* no word will be taken */
     assert_int_equal(knowing(g.n + 1, false, 2, &first), SEQ_STOPPED); /* of another opening */
     assert_int_equal(opening.era, 2);
 }
@@ -325,8 +325,8 @@ static void counts_that_say_nothing(void **state)
     (void)create("a", skipping(RATE), &g);
     (void)take_of("a", 1, 1, &g);
     (void)drop("a", &h);
-    struct seq_create in = {.name = "a", .definition = skipping(RATE), .reuse = true,
-                            .no_older = true};
+    struct seq_create in = {
+        .name = "a", .definition = skipping(RATE), .reuse = true, .no_older = true};
     assert_int_equal(create_as(&in, &h), SEQ_DONE);
     pair.clock.ms += 60000;
     (void)take_of("a", 1, 1, &h);
@@ -597,9 +597,15 @@ static void what_nobody_may_ask(void **state)
     memset(many, 'x', sizeof many - 1);
     many[sizeof many - 1] = '\0';
     struct seq_want bad[] = {
-        want_of("", 1, 1),  want_of("a b", 1, 1), want_of(many, 1, 1),
-        want_of("a", -1, 1), want_of("a", SEQ_BLOCK_MAX + 1, 1), want_of("a", 1, 1),
-        want_of("a", 1, 1), want_of("a", 1, 1), want_of("a", 1, 1),
+        want_of("", 1, 1),
+        want_of("a b", 1, 1),
+        want_of(many, 1, 1),
+        want_of("a", -1, 1),
+        want_of("a", SEQ_BLOCK_MAX + 1, 1),
+        want_of("a", 1, 1),
+        want_of("a", 1, 1),
+        want_of("a", 1, 1),
+        want_of("a", 1, 1),
     };
     bad[5].sub = "x y";
     bad[6].period = "today";
@@ -614,8 +620,7 @@ static void what_nobody_may_ask(void **state)
     struct seq_opening told;
     for (size_t side = 0; side < PAIR_SIDES; side++) {
         struct coord *c = pair_side(&pair, side);
-        assert_int_equal(seq_take(c, SETUP_IDENTITY, &by, &w, &h, 0, &told, &reply),
-                         COORD_REFUSED);
+        assert_int_equal(seq_take(c, SETUP_IDENTITY, &by, &w, &h, 0, &told, &reply), COORD_REFUSED);
         assert_int_equal(seq_take(c, SETUP_IDENTITY_OTHER, &by, &w, &h, 1, &told, &reply),
                          COORD_WRONGPOOL);
         assert_int_equal(coord_close(c, SETUP_IDENTITY, false, &reply), COORD_OK);

@@ -129,6 +129,19 @@ static void periods_behind_a_reopening_begin_anew(void **state)
     assert_int_equal(g.lo, 0);
 }
 
+/* Its numbers may be lower than what the operator says was given out. */
+static void what_was_taken_before_is_not_given_back(void **state)
+{
+    (void)state;
+    begin(EACH);
+    (void)create("a", lossy(SEQ_LOSS_REFUSE), &g);
+    (void)take_of("a", 10, 1, &g);
+    (void)reopen_above("a", 50, &h);
+    assert_int_equal(give_back("a", &g, 1, 0), SEQ_KEPT);
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_GRANTED);
+    assert_int_equal(g.lo, 50);
+}
+
 /* A retry of a take from before is no word on what was given out since. */
 static void a_repeat_of_before_grants_anew(void **state)
 {
@@ -326,10 +339,11 @@ static void a_tombstone_of_periods(void **state)
     d.reset = PERIOD_HOUR;
     (void)create("a", d, &g);
     (void)drop("a", &g);
-    assert_int_equal(create_as(&(struct seq_create){.name = "a", .definition = d, .reuse = true,
-                                                    .no_older = true},
-                               &g),
-                     SEQ_DONE);
+    assert_int_equal(
+        create_as(
+            &(struct seq_create){.name = "a", .definition = d, .reuse = true, .no_older = true},
+            &g),
+        SEQ_DONE);
     assert_int_equal(g.next, BURST + 65 * 60); /* a whole one, from its opening on */
 }
 
@@ -443,7 +457,9 @@ static void all_are_listed(void **state)
     (void)create("b", d, &g);
     d.subs = 1000;
     (void)create("a", d, &g);
-    enum { SUBS = 40 }; /* more would not fit into the toy */
+    enum {
+        SUBS = 40
+    }; /* more would not fit into the toy */
     for (int i = 0; i < SUBS; i++) {
         char name[8];
         struct seq_want w = want_of("a", 1, (uint8_t)(i + 1));
@@ -520,6 +536,7 @@ int main(void)
         cmocka_unit_test(a_word_is_for_one_reopening),
         cmocka_unit_test(an_operator_says_how_far_it_was),
         cmocka_unit_test(periods_behind_a_reopening_begin_anew),
+        cmocka_unit_test(what_was_taken_before_is_not_given_back),
         cmocka_unit_test(a_repeat_of_before_grants_anew),
         cmocka_unit_test(it_goes_on_unless_a_loss_shows),
         cmocka_unit_test(a_pool_made_again_trusts_nobody),
