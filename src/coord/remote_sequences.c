@@ -65,6 +65,7 @@ static enum coord_status give_back(struct coord *base, const char *identity,
         remote_call_str(&c, items[i].period);
         remote_call_token(&c, items[i].token);
         remote_call_num(&c, items[i].gen);
+        remote_call_num(&c, items[i].n);
         remote_call_num(&c, items[i].lo);
         remote_call_num(&c, items[i].hi);
     }

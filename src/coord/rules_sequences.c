@@ -392,7 +392,8 @@ static enum seq_how give_back(struct rules *u, const struct seq_return *item)
     if (how != SEQ_LOOKED)
         return how;
     if (!p.found || p.state.gen != item->gen || c->era != u->pool.era || c->turn != p.state.turn ||
-        !c->taken || !coord_token_equal(c->token, item->token) || item->hi != c->next - 1)
+        !c->taken || !coord_token_equal(c->token, item->token) || item->n != c->n ||
+        item->hi != c->next - 1)
         return SEQ_KEPT;
     c->next = item->lo;
     c->taken = false;

@@ -176,7 +176,8 @@ enum coord_status seq_give_back(struct coord *c, const char *identity,
         how[i] = SEQ_KEPT;
         if (!are_names(v->name, v->sub, v->period, r))
             return COORD_REFUSED;
-        if (!is_index(v->gen) || !is_index(v->lo) || !is_index(v->hi) || v->lo > v->hi)
+        if (!is_index(v->gen) || !is_index(v->n) || !is_index(v->lo) || !is_index(v->hi) ||
+            v->lo > v->hi)
             return outcome_refused(
                 r, "sequence \"%s\": expected a block to give back, found %" PRId64 "..%" PRId64,
                 v->name, v->lo, v->hi);

@@ -180,7 +180,7 @@ enum coord_status seq_take(struct coord *c, const char *identity, const struct s
 struct seq_return {
     const char *name, *sub, *period;
     struct coord_token token;
-    int64_t gen, lo, hi;
+    int64_t gen, n, lo, hi; /* gen and n: as told with that block */
 };
 
 /* how[0..n-1]: SEQ_DONE, SEQ_KEPT, or why the counter was not found. */

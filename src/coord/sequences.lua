@@ -384,16 +384,17 @@ local function take(out, w)
     tell(out, p, 'granted', w.text, lo, hi)
 end
 
--- Taken back only from the top, of what was taken last: told by its token, since a counter may stand at
--- the same number twice.
-local function give_back(name, sub, label, token, gen, lo, hi)
+-- Taken back only from the top, of what was taken last. That is told by its token and the count of
+-- changes: a counter may stand at the same number twice, and a late copy of a take that the line cuts
+-- off may end where the first one did, below which there are others' blocks by then.
+local function give_back(name, sub, label, token, gen, n, lo, hi)
     local how, p = find(name, sub, label, '')
     if how ~= 'looked' then
         return how
     end
     local s, c = p.s, p.c
     if not p.found or s.gen ~= tonumber(gen) or not fresh(c) or c.turn ~= s.turn or c.token ~= token
-        or tonumber(hi) ~= c.next - 1 then
+        or tonumber(n) ~= c.n or tonumber(hi) ~= c.next - 1 then
         return 'kept'
     end
     c.next, c.token = tonumber(lo), '-'
@@ -572,10 +573,10 @@ if op == 'take' then -- era, topen, fingerprint of the caller's counts, (name, s
         take(out, w)
     end
     return out
-elseif op == 'back' then -- (name, sub, period, token, gen, lo, hi)... -> OK how...
+elseif op == 'back' then -- (name, sub, period, token, gen, n, lo, hi)... -> OK how...
     local out = reply('OK')
-    for i = 5, #ARGV, 7 do
-        out[#out + 1] = give_back(unpack(ARGV, i, i + 6))
+    for i = 5, #ARGV, 8 do
+        out[#out + 1] = give_back(unpack(ARGV, i, i + 7))
     end
     return out
 elseif op == 'order' then -- verb, name, sub, period, text, gen, index, base, flag -> OK (what tell() says)

@@ -125,6 +125,7 @@ static inline enum seq_how give_back(const char *name, const struct seq_grant *g
                                     .period = g->period,
                                     .token = setup_token(token),
                                     .gen = g->gen,
+                                    .n = g->n,
                                     .lo = lo,
                                     .hi = g->hi};
     struct seq_grant how;

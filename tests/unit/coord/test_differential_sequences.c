@@ -271,6 +271,7 @@ static void do_give_back(void)
                                    .period = period,
                                    .token = b->token,
                                    .gen = b->gen,
+                                   .n = b->n,
                                    .lo = b->lo + below(b->hi - b->lo + 1),
                                    .hi = b->hi};
         b->hi = item.lo - 1; /* never given out again, whatever becomes of it */

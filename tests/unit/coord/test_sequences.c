@@ -520,6 +520,21 @@ static void what_is_on_top_is_taken_back(void **state)
     assert_int_equal(h.lo, 10);
 }
 
+/* What the line cuts off ends where the first one did, above another's block. */
+static void late_copies_take_nothing_of_others(void **state)
+{
+    (void)state;
+    begin(FORGETTING);
+    (void)create("a", skipping(RATE), &g);
+    (void)take_of("a", SEQ_BLOCK_MAX, 1, &g);
+    assert_int_equal(give_back("a", &g, 1, 500), SEQ_DONE);
+    assert_int_equal(take_of("a", 10, 2, &h), SEQ_GRANTED);
+    assert_int_equal(h.lo, 500);
+    assert_int_equal(take_of("a", SEQ_BLOCK_MAX, 1, &h), SEQ_GRANTED); /* whom nobody hears */
+    assert_true(h.lo == 510 && h.hi == g.hi);
+    assert_int_equal(give_back("a", &g, 1, 500), SEQ_KEPT);
+}
+
 static void what_is_not_on_top_is_kept(void **state)
 {
     (void)state;
@@ -660,6 +675,7 @@ int main(void)
         cmocka_unit_test(periods_that_are_closed_may_be_forgotten),
         cmocka_unit_test(a_clock_far_ahead_leaves_nothing_above_the_line),
         cmocka_unit_test(what_is_on_top_is_taken_back),
+        cmocka_unit_test(late_copies_take_nothing_of_others),
         cmocka_unit_test(what_is_not_on_top_is_kept),
         cmocka_unit_test(not_of_an_earlier_era),
         cmocka_unit_test(subs_are_counted),
