@@ -237,6 +237,34 @@ static void sqlite_stops_whatever_is_said(void **state)
     assert_int_equal(g.lo, 5000);
 }
 
+/* The same file with what it held before, which shows by what stands beside it. */
+static void an_older_file_in_its_place_shows(void **state)
+{
+    (void)state;
+    static char bytes[1 << 20];
+    begin(ONE(PAIR_SQLITE));
+    (void)create("a", lossy(SEQ_LOSS_REFUSE), &g);
+    coord_idle(pair.sqlite);
+    FILE *f = fopen(pair.db, "rb");
+    assert_non_null(f);
+    size_t n = fread(bytes, 1, sizeof bytes, f);
+    (void)fclose(f);
+    (void)take_of("a", 500, 1, &g);
+    coord_idle(pair.sqlite);
+    f = fopen(pair.db, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    (void)fclose(f);
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_STOPPED);
+    assert_int_equal(opening.era, 2);
+    let_renew();
+    assert_int_equal(coord_nothing_lost(pair.sqlite, SETUP_IDENTITY, &reply), COORD_REFUSED);
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_STOPPED);
+    assert_int_equal(reopen_above("a", 500, &g), SEQ_DONE);
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_GRANTED);
+    assert_int_equal(g.lo, 500);
+}
+
 static void a_pool_that_was_reopened_wants_a_beginning(void **state)
 {
     (void)state;
@@ -542,6 +570,7 @@ int main(void)
         cmocka_unit_test(a_pool_made_again_trusts_nobody),
         cmocka_unit_test(what_happens_after_a_loss_is_said),
         cmocka_unit_test(sqlite_stops_whatever_is_said),
+        cmocka_unit_test(an_older_file_in_its_place_shows),
         cmocka_unit_test(a_pool_that_was_reopened_wants_a_beginning),
         cmocka_unit_test(a_tombstone_covers_what_was_given_out),
         cmocka_unit_test(a_tombstone_covers_what_was_lost),
