@@ -18,14 +18,16 @@
 
 #include "coord/sequences.h"
 
-#define ANSWER_HEAD    5  /* status, T, era, queue, K; then what is the operation's own */
-#define ANSWER_TERMS   5  /* of a renewal: settle, from, to, born, ahead */
-#define ANSWER_OPENING 2  /* of a take: topen, fingerprint */
-#define ANSWER_GRANT   14 /* fields of one of its items, which sequences.lua names */
-#define ANSWER_FIELDS_MAX                                                                          \
-    (ANSWER_HEAD + ANSWER_OPENING + ANSWER_GRANT * SEQ_ITEMS_MAX) /* a take's */
-#define ANSWER_ROWS      2 /* of rows: cursor, rows of it that were told before */
-#define ANSWER_NONCE_MAX 128
+#define ANSWER_HEAD       5  /* status, T, era, queue, K; then what is the operation's own */
+#define ANSWER_TERMS      5  /* of a renewal: settle, from, to, born, ahead */
+#define ANSWER_OPENING    2  /* of a take: topen, fingerprint */
+#define ANSWER_GRANT      14 /* fields of one of its items, which sequences.lua names */
+#define ANSWER_FIELDS_MAX (ANSWER_HEAD + ANSWER_TERMS + 4 * COORD_RENEW_MAX) /* a renewal's */
+#define ANSWER_ROWS       2 /* of rows: cursor, rows of it that were told before */
+#define ANSWER_NONCE_MAX  128
+
+_Static_assert(ANSWER_HEAD + ANSWER_OPENING + ANSWER_GRANT * SEQ_ITEMS_MAX <= ANSWER_FIELDS_MAX,
+               "an answer to a take fits");
 
 struct answer {
     struct span f[ANSWER_FIELDS_MAX];

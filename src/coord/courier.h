@@ -22,9 +22,11 @@
 #define COURIER_KEYS      4
 #define COURIER_KEY_MAX   (COORD_POOL_NAME_MAX + 24)
 #define COURIER_ARGS_MAX                                                                           \
-    (10 + COURIER_KEYS + 11 * SEQ_ITEMS_MAX) /* a take's; the others are shorter */
+    (10 + COURIER_KEYS + 5 * COORD_RENEW_MAX) /* a renewal's; the others are shorter */
 #define COURIER_ARG_SCRIPT 1 /* places among the arguments of EVALSHA: the SHA1 … */
 #define COURIER_ARG_NONCE  (5 + COURIER_KEYS) /* … and ARGV[3] */
+
+_Static_assert(12 + COURIER_KEYS + 11 * SEQ_ITEMS_MAX <= COURIER_ARGS_MAX, "a take fits");
 
 enum courier_text {
     COURIER_POOL,      /* pool.lua */

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "coord/courier.h"
 
-#define REMOTE_CALL_BYTES 32768 /* 32 items of at most 940 bytes, and the head */
+#define REMOTE_CALL_BYTES 8192 /* 32 items of 112 bytes, or 8 of 560, and the head */
 
 struct remote {
     struct coord base;

@@ -36,7 +36,7 @@
 #define SEQ_INDEX_MAX   LINE_TOP
 #define SEQ_NUMBER_MAX  LINE_TOP /* numbers are from its negative to it, which JSON bears */
 #define SEQ_BLOCK_MAX   1000000  /* numbers of one grant */
-#define SEQ_ITEMS_MAX   32       /* of one call */
+#define SEQ_ITEMS_MAX   8        /* of one call: it takes no more room than a renewal */
 #define SEQ_SUBS_MAX    1000000  /* of one sequence and period */
 
 /* ---- definitions ----------------------------------------------------------------------------- */

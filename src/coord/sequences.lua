@@ -212,7 +212,7 @@ local function rows(prefix, cursor, told)
     end
     local page = redis.call('HSCAN', H, cursor, 'MATCH', prefix .. '*', 'COUNT', 100)
     local out, found, from = head(), page[2], tonumber(told) * 2
-    local last = min(#found, from + 200)
+    local last = min(#found, from + 100)
     for i = from + 1, last do
         out[#out + 1] = found[i]
     end
