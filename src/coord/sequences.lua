@@ -127,19 +127,23 @@ end
 
 -- ---- finding a counter --------------------------------------------------------------------------
 
+-- What was read, or written since: several items may be of one sequence, and each is looked at twice.
+local sequences, counters = {}, {}
+
 -- looked: it is found. s: the sequence, d: its definition, c: the counter.
 local function find(name, sub, label, text)
     local p = {name = name, sub = sub, seq = 'seq ' .. name,
         c = {era = 0, next = 0, n = 0, token = '-', lo = 0, hi = 0, turn = 0, gaps = 0}}
-    local row = redis.call('HGET', H, p.seq)
-    if not row then
+    local row = not sequences[name] and redis.call('HGET', H, p.seq)
+    if not row and not sequences[name] then
         return 'unknown', p
     end
-    local s = read(row, STATE_FORM, STATE)
-    local d = s and s.gen > 0 and read(s.text, DEFINITION_FORM, DEFINITION)
+    local s = sequences[name] or read(row, STATE_FORM, STATE)
+    local d = s and (s.d or s.gen > 0 and read(s.text, DEFINITION_FORM, DEFINITION))
     if not d then
         return 'unreadable', p
     end
+    s.d, sequences[name] = d, s
     p.s, p.d, p.skips = s, d, d.loss == 'skip'
     if s.dropped ~= 0 then
         return 'dropped', p
@@ -158,9 +162,9 @@ local function find(name, sub, label, text)
         return 'no-period', p
     end
     p.field = table.concat({'num', name, int(s.gen), p.period, sub ~= '' and sub or nil}, ' ')
-    row = redis.call('HGET', H, p.field)
-    local c = read(row, COUNTER_FORM, COUNTER)
-    p.c, p.found = c or p.c, c ~= nil
+    row = not counters[p.field] and redis.call('HGET', H, p.field)
+    local c = counters[p.field] or read(row, COUNTER_FORM, COUNTER)
+    p.c, p.found, counters[p.field] = c or p.c, c ~= nil, c
     return (c or not row) and 'looked' or 'unreadable', p
 end
 
@@ -297,12 +301,14 @@ local function judge(p)
 end
 
 local function save_state(p)
+    sequences[p.name] = p.s
     write(p.seq, p.s, STATE)
 end
 
 local function save(p)
     local c = p.c
     c.era, c.turn, c.n = pool.era, p.s.turn, c.n + 1
+    counters[p.field] = c
     write(p.field, c, COUNTER)
 end
 
@@ -336,17 +342,17 @@ local function measure(p, lo, count, whole)
     return 'looked', lo, min(lo + count - 1, top)
 end
 
--- Of the subs of its latest period; false: they are too many.
+-- The latest period with how many subs it has, with this one; nil: they are too many.
 local function count_sub(p)
-    local s = p.s
+    local per, subs = p.s.per, p.s.subs
     if p.found or p.sub == '' then
-        return true
+        return per, subs
+    elseif p.period > per then
+        per, subs = p.period, 0
     end
-    if p.period > s.per then
-        s.per, s.subs = p.period, 0
+    if subs < p.d.subs then
+        return per, subs + 1
     end
-    s.subs = s.subs + 1
-    return s.subs <= p.d.subs
 end
 
 -- A take that is repeated (the same token) gets what it got. What a caller has seen is for people.
@@ -363,13 +369,14 @@ local function take(out, w)
     if w.count > 0 and p.found and c.token == w.token and fresh(c) and c.turn == s.turn then
         return tell(out, p, 'again', w.text, c.lo, c.hi)
     end
-    local next, lo, hi, wait
+    local next, lo, hi, wait, per, subs
     how, next, wait = judge(p)
     if how == 'looked' then
         how, lo, hi, wait = measure(p, next, max(w.count, 1), w.whole)
     end
-    if how == 'looked' and not count_sub(p) then
-        how = 'too-many-subs'
+    if how == 'looked' then
+        per, subs = count_sub(p)
+        how = per and how or 'too-many-subs'
     end
     if how ~= 'looked' or w.count == 0 then
         return tell(out, p, how, w.text, 0, 0, next, wait)
@@ -377,6 +384,7 @@ local function take(out, w)
     c.gaps, c.next = c.gaps + max(lo - c.next, 0), hi + 1
     c.token, c.lo, c.hi = w.token, lo, hi
     save(p)
+    s.per, s.subs = per, subs
     if c.next > s.top or not p.found and p.sub ~= '' then
         s.top = max(s.top, c.next)
         save_state(p)
@@ -448,6 +456,7 @@ end
 local function set(p, index, back)
     local s, c = p.s, p.c
     local how, next, wait = judge(p)
+    local per, subs = count_sub(p)
     if how ~= 'looked' then
         return how, wait
     elseif index > s.max then
@@ -456,9 +465,10 @@ local function set(p, index, back)
         return 'wait', line_when(p, index) - now
     elseif index < next and not back then
         return 'lower'
-    elseif not count_sub(p) then
+    elseif not per then
         return 'too-many-subs'
     end
+    s.per, s.subs = per, subs
     c.gaps, c.next, c.token = c.gaps + max(index - c.next, 0), index, '-'
     revoke(s, pool.era + 1, 0)
     s.top = max(s.top, index)
