@@ -475,6 +475,26 @@ static void revocations_add_up(void **state)
     assert_true(g.revoked.turn == 3 && g.revoked.era == 3 && g.revoked.from == 0);
 }
 
+/* ---- reserve --------------------------------------------------------------------------------- */
+
+static void numbers_for_who_is_no_sidecar(void **state)
+{
+    (void)state;
+    begin(EACH);
+    struct seq_create in = {
+        .name = "a", .definition = lossy(SEQ_LOSS_REFUSE), .has_max = true, .max = 100};
+    (void)create_as(&in, &g);
+    ORDER(&g, seq_reserve(c, SETUP_IDENTITY, pair.clock.ms, "a", "", "", 60, setup_token(1), &one,
+                          &reply));
+    assert_true(g.how == SEQ_GRANTED && g.lo == 0 && g.hi == 59);
+    ORDER(&g, seq_reserve(c, SETUP_IDENTITY, pair.clock.ms, "a", "", "", 60, setup_token(2), &one,
+                          &reply));
+    assert_int_equal(g.how, SEQ_USED_UP); /* all or nothing */
+    ORDER(&g, seq_reserve(c, SETUP_IDENTITY, pair.clock.ms, "a", "", "", 60, setup_token(1), &one,
+                          &reply));
+    assert_int_equal(g.how, SEQ_AGAIN);
+}
+
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 static void all_are_listed(void **state)
@@ -581,6 +601,7 @@ int main(void)
         cmocka_unit_test(set_goes_back_by_two_words),
         cmocka_unit_test(set_goes_up_to_the_line),
         cmocka_unit_test(revocations_add_up),
+        cmocka_unit_test(numbers_for_who_is_no_sidecar),
         cmocka_unit_test(all_are_listed),
         cmocka_unit_test(rows_that_cannot_be_read),
     };
