@@ -473,11 +473,10 @@ static void do_fault(void)
 
 static void same_rows(const char *prefix)
 {
-    struct seq_rows rows[PAIR_SIDES];
+    struct seq_rows rows[PAIR_SIDES] = {{.n = 0}};
     size_t first = asked & ONE(PAIR_SQLITE) ? PAIR_SQLITE : PAIR_REDIS;
     for (size_t side = 0; side < PAIR_SIDES; side++) {
         struct coord *c = pair_side(&pair, side);
-        rows[side] = (struct seq_rows){.n = 0};
         if (!(asked >> side & 1u))
             continue;
         if (c->driver->sequences->rows(c, SETUP_IDENTITY, prefix, &rows[side], &reply) != COORD_OK)

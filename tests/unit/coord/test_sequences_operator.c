@@ -509,7 +509,7 @@ static void all_are_listed(void **state)
         SUBS = 40
     }; /* more would not fit into the toy */
     for (int i = 0; i < SUBS; i++) {
-        char name[8];
+        char name[16];
         struct seq_want w = want_of("a", 1, (uint8_t)(i + 1));
         (void)snprintf(name, sizeof name, "s%02d", i);
         w.sub = name;
@@ -517,7 +517,7 @@ static void all_are_listed(void **state)
     }
     asked = ONE(PAIR_REDIS);
     for (int i = 0; i < 700; i++) { /* its hash becomes a table, which is read in parts */
-        char name[8];
+        char name[16];
         struct seq_want w = want_of("a", 1, (uint8_t)i);
         (void)snprintf(name, sizeof name, "t%03d", i);
         w.sub = name;
