@@ -76,4 +76,5 @@ check-files: programs
 	@packaging/check-files
 
 check-packaging: $(if $(ARCH),,check-files) deb rpm $(if $(shell command -v buildah),image)
+	@tools/install-deps check
 	EMULATOR='$(EMULATOR)' packaging/check $(DIST) $(ARCH)

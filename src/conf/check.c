@@ -56,11 +56,16 @@ static enum err_code doubled(struct conf_load *l, struct place first, struct pla
 
 static enum err_code check_addresses(struct conf_load *l)
 {
-    for (struct place b = BEFORE_ALL; step(l->conf, &b);)
-        for (struct place a = BEFORE_ALL; step(l->conf, &a) && (a.of != b.of || a.item != b.item);)
-            if (same(l->conf, a, b))
-                return doubled(l, a, b);
-    return ERR_OK;
+    enum err_code rc = ERR_OK;
+    for (struct place b = BEFORE_ALL; !rc && step(l->conf, &b);) {
+        struct place a = BEFORE_ALL;
+        bool found = false;
+        while (!found && step(l->conf, &a) && (a.of != b.of || a.item != b.item))
+            found = same(l->conf, a, b);
+        if (found)
+            rc = conf_load_note(l, doubled(l, a, b));
+    }
+    return rc;
 }
 
 /* One request would make a link to us, which makes a link to us, until no slot is left. */
@@ -88,7 +93,7 @@ static enum err_code check_loops(struct conf_load *l)
 {
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < CONF_PROTOCOLS && !rc; i++)
-        rc = check_loop(l, &conf_protocols[i]);
+        rc = conf_load_note(l, check_loop(l, &conf_protocols[i]));
     return rc;
 }
 
@@ -124,7 +129,8 @@ static enum err_code check_names(struct conf_load *l)
 static enum err_code check_protected(struct conf_load *l)
 {
     char quoted[CONF_QUOTE_MAX];
-    for (struct place at = BEFORE_ALL; step(l->conf, &at);) {
+    enum err_code rc = ERR_OK;
+    for (struct place at = BEFORE_ALL; !rc && step(l->conf, &at);) {
         struct conf_address a;
         const char *text = text_of(l->conf, at);
         if (at.of->guards_itself || !conf_address_parse(span_str(text), &a) ||
@@ -135,9 +141,9 @@ static enum err_code check_protected(struct conf_load *l)
                       "expected auth.mode required, or listen.allow_unprotected true, for an "
                       "address that other hosts can reach, found %s",
                       conf_quote(quoted, span_str(text)));
-        return conf_load_blame(l, id_of(at), at.item, ERR_INVALID);
+        rc = conf_load_note(l, conf_load_blame(l, id_of(at), at.item, ERR_INVALID));
     }
-    return ERR_OK;
+    return rc;
 }
 
 /* Users are required somewhere, and there are none. */
@@ -175,17 +181,22 @@ static enum err_code check_auto_init(struct conf_load *l)
 /* ---- passwords --------------------------------------------------------------------------------
  */
 
+static enum err_code unusable(struct conf_load *l, enum conf_option_id id, enum err_code rc)
+{
+    return conf_load_note(l, conf_load_blame(l, id, CONF_WHOLE_VALUE, rc));
+}
+
 static enum err_code check_passwords(struct conf_load *l)
 {
     char password[PASSFILE_MAX + 1];
     enum err_code rc = conf_password(l->conf, password, l->e);
     if (rc)
-        rc = conf_load_blame(l, CONF_COORDINATOR_PASSWORD_FILE, CONF_WHOLE_VALUE, rc);
+        rc = unusable(l, CONF_COORDINATOR_PASSWORD_FILE, rc);
     for (size_t i = 0; i < CONF_PROTOCOLS && !rc; i++) {
         const struct conf_protocol *p = &conf_protocols[i];
         rc = conf_protocol_password(l->conf, p, password, l->e);
         if (rc)
-            rc = conf_load_blame(l, conf_option_id(p->password_file), CONF_WHOLE_VALUE, rc);
+            rc = unusable(l, conf_option_id(p->password_file), rc);
     }
     explicit_bzero(password, sizeof password);
     return rc;
@@ -201,16 +212,43 @@ static enum err_code missing(struct conf_load *l, const struct conf_option *what
 /* A user comes with a password, and where both are words a password with a user. */
 static enum err_code check_logins(struct conf_load *l)
 {
-    for (size_t i = 0; i < CONF_PROTOCOLS; i++) {
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < CONF_PROTOCOLS && !rc; i++) {
         const struct conf_protocol *p = &conf_protocols[i];
         bool user = conf_protocol_user(l->conf, p)[0] != '\0';
         bool password = conf_protocol_password_file(l->conf, p)[0] != '\0';
         if (user && !password)
-            return missing(l, p->password_file, p->user);
+            rc = conf_load_note(l, missing(l, p->password_file, p->user));
         if (password && !user && p->words)
-            return missing(l, p->user, p->password_file);
+            rc = conf_load_note(l, missing(l, p->user, p->password_file));
     }
-    return ERR_OK;
+    return rc;
+}
+
+/* ---- all --------------------------------------------------------------------------------------
+ */
+
+static bool stands_before(struct conf_mark a, struct conf_mark b)
+{
+    if (a.line == 0 || b.line == 0)
+        return a.line > b.line;
+    return a.line < b.line || (a.line == b.line && a.column < b.column);
+}
+
+/* The checks go over the options by what they mean; who reads of them goes over the file. */
+static void put_in_order(struct conf_load *l)
+{
+    char **text = l->errors->item;
+    for (size_t i = 1; i < l->errors->n; i++)
+        for (size_t k = i; k > 0 && stands_before(l->told[k].at, l->told[k - 1].at); k--) {
+            struct conf_told told = l->told[k];
+            char *moved = text[k];
+            l->told[k] = l->told[k - 1];
+            text[k] = text[k - 1];
+            l->told[k - 1] = told;
+            text[k - 1] = moved;
+        }
+    (void)err_set(&l->first, l->told[0].code, "%s", text[0]);
 }
 
 enum err_code conf_check(struct conf_load *l)
@@ -221,5 +259,7 @@ enum err_code conf_check(struct conf_load *l)
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && !rc; i++)
         rc = conf_load_note(l, checks[i](l));
+    if (!rc && l->errors && l->errors->n > 0)
+        put_in_order(l);
     return rc;
 }

@@ -133,9 +133,10 @@ struct conf {
  * ERR_IO: the file cannot be read. ERR_INVALID, ERR_RANGE: it, a variable or a set is wrong. In
  * both cases *c is empty, as after conf_clear. *e is the first that is wrong; errors, which the
  * caller clears, gets all, a line each: those of the file in its order, up to one of syntax, of the
- * environment, of the sets, and, if there were none, what is at odds. Of more than CONF_ERRORS_MAX
- * the rest is one line, which says that there are more. NULL: nobody asks. ERR_NOMEM: errors may
- * have some, and *e says what there was no memory for. On success the caller owns *c.
+ * environment, of the sets, and, if there were none, all that is at odds, in that order, too. Of
+ * more than CONF_ERRORS_MAX the rest is one line, which says that there are more. NULL: nobody
+ * asks. ERR_NOMEM: errors may have some, and *e says what there was no memory for. On success the
+ * caller owns *c.
  *
  * Looks at the system's clock (epoch) and reads the files of passwords to see that they can be
  * read.

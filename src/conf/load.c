@@ -25,8 +25,9 @@ enum err_code conf_load_blame(struct conf_load *l, enum conf_option_id id, size_
     char env[CONF_OPTION_ENV_MAX];
     const struct conf_option *o = &conf_options[id];
     enum conf_source source = l->source[id];
+    l->blamed = source == CONF_SOURCE_FILE ? mark_of(l, id, item) : (struct conf_mark){0};
     if (source == CONF_SOURCE_FILE)
-        return conf_marks_blame(l->name, mark_of(l, id, item), code, l->e);
+        return conf_marks_blame(l->name, l->blamed, code, l->e);
     struct err inner = *l->e;
     return err_set(l->e, code, "%s %s: %s", sources[source],
                    source == CONF_SOURCE_ENV ? conf_option_env(env, o) : o->path, inner.text);
@@ -38,8 +39,10 @@ enum err_code conf_load_note(struct conf_load *l, enum err_code rc)
         return rc;
     if (!l->first.code)
         l->first = *l->e;
+    l->told[l->errors->n] = (struct conf_told){l->blamed, rc};
     if (l->errors->n < CONF_ERRORS_MAX)
         return conf_list_add(l->errors, span_str(l->e->text), l->e);
+    l->told[l->errors->n].at = (struct conf_mark){0};
     (void)err_set(l->e, rc, "more is wrong than these %u: the rest is not told", CONF_ERRORS_MAX);
     enum err_code kept = conf_list_add(l->errors, span_str(l->e->text), l->e);
     return kept ? kept : rc;

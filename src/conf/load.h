@@ -18,14 +18,22 @@ enum conf_source {
     CONF_SOURCE_SET
 };
 
+/* Of an error that is told. */
+struct conf_told {
+    struct conf_mark at; /* 0, 0: it is none of the file */
+    enum err_code code;
+};
+
 struct conf_load {
     struct conf *conf;
     const char *name; /* of the file; NULL: there is none */
     struct conf_marks marks;
-    enum conf_source source[CONF_OPTIONS]; /* of the value in conf */
-    struct err *e;                         /* never NULL */
-    struct conf_list *errors;              /* all of them; NULL: the first is the end */
-    struct err first;                      /* of errors */
+    enum conf_source source[CONF_OPTIONS];      /* of the value in conf */
+    struct err *e;                              /* never NULL */
+    struct conf_list *errors;                   /* all of them; NULL: the first is the end */
+    struct err first;                           /* of errors */
+    struct conf_mark blamed;                    /* by the latest conf_load_blame */
+    struct conf_told told[CONF_ERRORS_MAX + 1]; /* of each of errors that conf_load_note took */
 };
 
 #define CONF_WHOLE_VALUE SIZE_MAX
@@ -40,7 +48,8 @@ enum err_code conf_load_blame(struct conf_load *l, enum conf_option_id id, size_
 enum err_code conf_load_note(struct conf_load *l, enum err_code rc) MUST_CHECK;
 
 /* What no single value shows: addresses given twice, options at odds with each other, a password
- * file that cannot be read. */
+ * file that cannot be read. To be called while no error is noted; notes all, in the order of the
+ * file, and then those of other sources. */
 enum err_code conf_check(struct conf_load *l) MUST_CHECK;
 
 /* Harmless oddities, into l->conf->warnings. */

@@ -9,7 +9,8 @@
  *     QUEUE_MORE:   C | D | E         has had a part, and wants more      the ms is used up again
  *
  * A turn costs more than its IDs where much of a reply is kept, so a quota is never small, and
- * after ROUND_US the sockets are looked at, where others may ask for little.
+ * after ROUND_US the sockets are looked at, where others may ask for little. And a request is read
+ * again in each turn, which is most of what one for thousands of IDs costs: so it has more of them.
  */
 #include "net/private.h"
 
@@ -19,6 +20,7 @@
 #define QUOTA_PER_ROUND 1024u /* IDs dealt out in one round of the queue */
 #define QUOTA_FRESH     16u   /* of whoever comes while others are in the queue … */
 #define QUOTA_LEAST     16u   /* … and of each round, however many they are */
+#define PER_ID          256u  /* bytes of input that a turn may read again for one more */
 #define ROUND_US        INT64_C(1000)
 #define RECHECK_US      INT64_C(50000) /* a clock that is waited for may be set meanwhile */
 
@@ -134,6 +136,11 @@ static uint32_t quota_of_round(const struct net *n)
     return QUOTA_PER_ROUND / sharers;
 }
 
+static uint32_t quota_of(const struct conn *c, uint32_t quota)
+{
+    return quota + (uint32_t)(kept_span(&c->in).n / PER_ID);
+}
+
 /* Who was told to wait for a time keeps his place, and it holds for the other line, too. */
 static void keep_place(struct conn *c, enum queue_line line)
 {
@@ -157,7 +164,7 @@ static void run_queue(struct net *n)
         struct conn *c = conn_of(n->queue[line].next);
         n->line = !line;
         park_leave(c);
-        conn_resume(c, quota);
+        conn_resume(c, quota_of(c, quota));
         if (c->state == CONN_QUEUED && c->until_ms > 0) {
             keep_place(c, line);
             return;

@@ -263,3 +263,26 @@ def after_one_given_up(case, protocol):
 def given_up(case):
     for protocol in ("redis", "memcached"):
         assert any([after_one_given_up(case, protocol) for _ in range(5)]), "none was parked"
+
+
+@test("replies to what came before a value do not wait for its end, and who is gone amid it is noticed")
+def pauses_amid(case):
+    server = case.memcached()
+    s = case.sidecar("static:7", {"upstream.memcached": "tcp://127.0.0.1:%d" % server.port,
+                                  "upstream.timeout": "500ms"})
+    large = b"x" * 100_000 + b"\r\n"
+    text = b"mg n v\r\nset k 0 0 100000\r\n" + large
+    packet = struct.pack("!BBHBBHLLQ", 0x80, 0, 1, 0, 0, 7, 1, 0, 0) + b"n" + \
+        struct.pack("!BBHBBHLLQ", 0x80, 1, 1, 8, 0, 0, 9 + len(large), 0, 0) + bytes(8) + b"k" + large
+    for data, first, reply in ((text, b"EN\r\n", b"STORED\r\n"), (packet, b"\x81\x00", b"\x81\x01")):
+        with s.mc() as r:
+            r.send(data[:80_000])
+            assert r.take(len(first)) == first
+            time.sleep(1)
+            r.send(data[80_000:])
+            until("its reply", lambda: reply in r.buf or r.fill())
+        with s.mc() as r:
+            r.send(data[:80_000])
+            assert r.take(len(first)) == first
+        until("it is gone", lambda: s.metric("sidflake_connections", protocol="memcached") == 0, 0.4)
+    assert "was lost" not in s.log()

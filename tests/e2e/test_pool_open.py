@@ -42,7 +42,7 @@ def opens(case):
         assert ctl_json(case, "pool", "status", *on)["closed"]
         case.ctl("pool", "drain", "--yes", "--timeout", "0", *on, expect=1)
         with Terminal([harness.SIDFLAKECTL, "pool", "open", *on], rows=10, cols=300) as t:
-            t.shows("[y/N]")
+            t.shows(r"\[y/N\]")
             t.keys("y\n")
             t.shows("^open: sidecars renew again; new ones get a workerId at once")
             assert t.end() == 0

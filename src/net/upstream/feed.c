@@ -99,6 +99,8 @@ static bool tell_some(struct feeding *d, struct relay *r)
     struct conn *c = r->c;
     size_t had = d->told.n;
     bool more = c->svc->heard(c->svc, c->session, &d->l->frame, &d->told);
+    if (c->svc->holds && d->l->frame.part.n == 0) /* what was there for this reply is given back */
+        memory_note(c);
     if (!d->told.failed)
         return more;
     buf_truncate(&d->told, had);

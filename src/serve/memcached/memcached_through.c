@@ -117,6 +117,13 @@ static struct net_step forward_canonical(struct mcd_call *c, const struct mc_can
     return passed(c, q->used);
 }
 
+/* While it has a part of a block, memcached keeps the replies to what came before it to itself, for
+ * as long as the client takes: so those come first. */
+static bool must_come_alone(const struct net_turn *turn, uint64_t whole)
+{
+    return whole > NET_IN_MAX && upstream_pending(turn) > 0;
+}
+
 /* It is expected to be answered from its beginning on: an error does not wait for its end. */
 static struct net_step forward_odd(struct mcd_call *c, const struct mc_there *there)
 {
@@ -124,6 +131,8 @@ static struct net_step forward_odd(struct mcd_call *c, const struct mc_there *th
     struct net_step step;
     if (whole > c->in.n && whole <= NET_IN_MAX)
         return (struct net_step){.verdict = NET_MORE};
+    if (must_come_alone(c->turn, whole))
+        return behind();
     if (!may_send(c, UPSTREAM_OWN, &step))
         return step;
     step = begin(c->s, c->in, whole, c->turn);
@@ -484,6 +493,8 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
     uint64_t whole = used + req.body;
     if (whole > in.n && whole <= NET_IN_MAX)
         return (struct net_step){.verdict = NET_MORE};
+    if (must_come_alone(turn, whole))
+        return behind();
     bool shared = whole <= NET_IN_MAX && req.canonical;
     enum upstream_ready is = upstream_ready(turn, shared ? UPSTREAM_BINARY : UPSTREAM_OWN);
     if (is == UPSTREAM_BUSY)

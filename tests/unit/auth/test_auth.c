@@ -34,8 +34,8 @@ static struct users users_of(const char *text)
     return u;
 }
 
-/* An answer's place among those that are remembered comes of the key. Of keys at random one in a few
- * hundred has two of a test's passwords in one place, and the second displaces the first. */
+/* An answer's place among those that are remembered comes of the key. Of keys at random one in a
+ * few hundred has two of a test's passwords in one place, and the second displaces the first. */
 static void use_a_key_that_is_known(void)
 {
     const char key[SECRET_DIGEST] = {1};

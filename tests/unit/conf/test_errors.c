@@ -354,6 +354,54 @@ static void check_all(const char *yaml, const char *const *want, size_t n)
     conf_list_clear(&errors);
 }
 
+/* What no single value shows: all of it, too, in the order of the file, whatever found it, and what
+ * is in no file behind that. */
+static void test_all_at_odds(void **state)
+{
+#define USERS                                                                                      \
+    "expected auth.mode required, or listen.allow_unprotected true, for an address that "          \
+    "other hosts can reach, found "
+#define OTHER "expected the address of another server, found "
+    static const char yaml[] = "upstream:\n"
+                               "  redis: tcp://127.0.0.1:1\n"
+                               "  memcached: tcp://127.0.0.1:2\n"
+                               "listen:\n"
+                               "  http: [tcp://127.0.0.1:3, tcp://127.0.0.1:3]\n"
+                               "  memcached: [tcp://127.0.0.1:2, tcp://0.0.0.0:4]\n"
+                               "  redis: [tcp://127.0.0.1:1, tcp://0.0.0.0:5, tcp://127.0.0.1:2]\n"
+                               "coordinator: {auto_init: true, url: \"redis://h:1/0\"}\n";
+    static const char *const want[] = {
+        "f:2:10: " OTHER "\"tcp://127.0.0.1:1\", where sidflake itself listens: see listen.redis",
+        "f:3:14: " OTHER "\"tcp://127.0.0.1:2\", where sidflake itself listens: see "
+        "listen.memcached",
+        "f:5:29: expected each address once, found \"tcp://127.0.0.1:3\" again, also in "
+        "listen.http",
+        "f:6:34: " USERS "\"tcp://0.0.0.0:4\"",
+        "f:7:30: " USERS "\"tcp://0.0.0.0:5\"",
+        "f:7:47: expected each address once, found \"tcp://127.0.0.1:2\" again, also in "
+        "listen.memcached",
+        "f:8:26: expected coordinator.auto_init false, or sqlite:///PATH for coordinator.url, "
+        "found "
+        "\"redis://h:1/0\"",
+        "--set upstream.redis_user: expected upstream.redis_password_file with "
+        "upstream.redis_user, "
+        "found none",
+    };
+    char *const sets[] = {strdup("upstream.redis_user=u")};
+    struct conf c;
+    struct err e;
+    struct conf_list errors = {.n = 0};
+    (void)state;
+    assert_int_equal(conf_load_text(&c, "f", span_str(yaml), sets, 1, NULL, &errors, &e),
+                     ERR_INVALID);
+    for (size_t i = 0; i < errors.n && i < sizeof want / sizeof *want; i++)
+        assert_string_equal(errors.item[i], want[i]);
+    assert_int_equal(errors.n, sizeof want / sizeof *want);
+    assert_string_equal(e.text, want[0]);
+    conf_list_clear(&errors);
+    free(sets[0]);
+}
+
 /* What libyaml takes for ever over: the file ends there, and what was wrong before is told. */
 static void test_depth(void **state)
 {
@@ -393,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_syntax),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_all_at_once),
+        cmocka_unit_test(test_all_at_odds),
         cmocka_unit_test(test_no_end_of_errors),
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_values),

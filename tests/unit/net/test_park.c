@@ -402,6 +402,30 @@ static void a_millisecond_is_dealt_out_in_few_turns(void **state)
     (void)close(other);
 }
 
+/* What is kept of a request is read again in each turn: a long one has more IDs in each. */
+static void who_asks_by_a_long_request_has_few_turns(void **state)
+{
+    (void)state;
+    enum {
+        HEAVY = 100,
+        LONG = 40000
+    };
+    static int heavy[HEAVY];
+    static char text[16 + LONG] = "take 60000\n";
+    memset(text + strlen(text), 'x', LONG);
+    start_at(HEAVY + 10);
+    all_queue(heavy, HEAVY, text);
+    for (int ms = 1; ms <= 30; ms++) {
+        uint64_t before = net_bench_turns(&b);
+        wall += 1000;
+        NET_AWAIT(is_dealt_out());
+        expect_silence(heavy[0], 2);
+        assert_true(net_bench_turns(&b) - before <= 16);
+    }
+    for (int i = 0; i < HEAVY; i++)
+        (void)close(heavy[i]);
+}
+
 /* The queue as it is due at once may be long: others are served in between. */
 static void a_long_queue_lets_others_in(void **state)
 {
@@ -512,6 +536,7 @@ int main(void)
         NET(the_queue_is_not_overtaken),
         NET(everybody_in_the_queue_gets_all),
         NET(a_millisecond_is_dealt_out_in_few_turns),
+        NET(who_asks_by_a_long_request_has_few_turns),
         NET(a_long_queue_lets_others_in),
         NET(the_queue_notices_that_the_clock_is_set),
     };

@@ -155,12 +155,78 @@ static void what_is_more_than_there_is_room_for_comes_whole(void **state)
     (void)close(server);
 }
 
+static void do_kept(struct net_bench *bench, void *arg)
+{
+    *(uint64_t *)arg = net_kept(bench->net);
+}
+
+static uint64_t kept(void)
+{
+    uint64_t n = 0;
+    net_bench_call(&b, do_kept, &n);
+    return n;
+}
+
+#define HELD ((size_t)12345)
+
+static size_t held; /* the loop's: for a reply under way */
+
+static struct net_step hold(struct net_service *svc, void *session, struct span in,
+                            struct net_turn *turn, struct buf *out)
+{
+    struct net_step step = merge(svc, session, in, turn, out);
+    if (step.verdict == NET_DONE)
+        held = HELD;
+    return step;
+}
+
+static size_t holds(const struct net_service *svc, const void *session)
+{
+    (void)svc, (void)session;
+    return held;
+}
+
+static bool let_go(struct net_service *svc, void *session, const struct frame *f, struct buf *out)
+{
+    (void)svc, (void)session, (void)out;
+    if (f->part.n == 0)
+        held = 0;
+    return false;
+}
+
+/* Else who has had a reply and asks for nothing more is closed for what others keep. */
+static void what_a_reply_took_does_not_count_behind_it(void **state)
+{
+    (void)state;
+    int server = listen_at("127.0.0.2");
+    held = 0;
+    b.svc.serve = hold;
+    b.svc.heard = let_go;
+    b.svc.holds = holds;
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "get\n");
+    int link = accepted(server);
+    expect(link, "get\n");
+    assert_true(kept() >= HELD);
+    say(link, "VALUE a 0 1\r\nx\r\n");
+    expect(c, "VALUE a 0 1\r\nx\r\n");
+    assert_true(kept() >= HELD);
+    say(link, "END\r\n");
+    expect(c, "END\r\n");
+    NET_AWAIT(kept() < HELD);
+    (void)close(c);
+    (void)close(link);
+    (void)close(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(many_parts_are_written_together),
         BENCH(what_is_more_than_is_put_together_comes_in_order),
         BENCH(what_is_more_than_there_is_room_for_comes_whole),
+        BENCH(what_a_reply_took_does_not_count_behind_it),
     };
     return cmocka_run_group_tests_name("net/told", tests, NULL, NULL);
 }

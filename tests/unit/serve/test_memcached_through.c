@@ -106,6 +106,50 @@ static void all_ids_of_a_long_line_stand_before_the_other_key(void **state)
     (void)close(link);
 }
 
+static char block[100000];
+
+static void comes_after_the_replies(struct span small, struct span reply, struct span large,
+                                    struct span stored)
+{
+    start(protocol_memcached.make(&rig->serve));
+    int client = dial(&b);
+    say_span(client, small);
+    say_span(client, large);
+    say_span(client, span_of(block, sizeof block - 1000));
+    int link = accepted();
+    expect_bytes(link, small);
+    expect_silence(link, 50);
+    say_span(link, reply);
+    expect_bytes(client, reply);
+    expect_bytes(link, large);
+    say_span(client, span_of(block, 1000 + 2));
+    for (size_t n = 0; n < sizeof block + 2; n += 2)
+        expect_bytes(link, SPAN("xx"));
+    say_span(link, stored);
+    expect_bytes(client, stored);
+    (void)close(client);
+    (void)close(link);
+}
+
+/* Else it keeps them back for as long as the client takes to send the rest. */
+static void replies_come_before_memcached_waits_for_a_block(void **state)
+{
+    (void)state;
+    memset(block, 'x', sizeof block);
+    comes_after_the_replies(SPAN("mg k v\r\n"), SPAN("EN\r\n"), SPAN("set k 0 0 100000\r\n"),
+                            SPAN("STORED\r\n"));
+}
+
+static void nor_for_a_packet(void **state)
+{
+    (void)state;
+    memset(block, 'x', sizeof block);
+    comes_after_the_replies(SPAN(GET("\0\0\1")), SPAN(MISS),
+                            SPAN("\x80\1\0\1\x08\0\0\0\0\1\x86\xab\0\0\0\0\0\0\0\0\0\0\0\0"
+                                 "\0\0\0\0\0\0\0\0k"),
+                            SPAN("\x81\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +159,9 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(all_ids_of_a_long_line_stand_before_the_other_key, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(replies_come_before_memcached_waits_for_a_block, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(nor_for_a_packet, begin, end),
     };
     return cmocka_run_group_tests_name("serve/memcached_through", tests, NULL, NULL);
 }
