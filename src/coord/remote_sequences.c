@@ -97,6 +97,7 @@ static enum coord_status operate(struct coord *base, const char *identity,
     remote_call_num(&c, in->index);
     remote_call_num(&c, in->base);
     remote_call_num(&c, in->flag);
+    remote_call_num(&c, in->top);
     enum coord_status s = run(m, &c, &a, r);
     if (s == COORD_OK)
         s = answer_order(&a, &to, out, r);

@@ -8,6 +8,23 @@
 
 #define SWEEP_MAX 500 /* counters dropped at once */
 
+/* ---- tombstones ------------------------------------------------------------------------------ */
+
+/* Highest index + 1 that any table may have granted by now, be it one that has no tombstone: by the
+ * line, or since nothing is lost. */
+static int64_t covered(const struct rules *u, const struct seq_place *p)
+{
+    const struct seq_definition *d = &p->definition;
+    const struct seq_state *s = &p->state;
+    struct line l = {d->begins_ms, d->rate, d->burst};
+    int64_t until = rules_seq_latest(u) + 2 * u->pool.p.params.max_skew_ms;
+    if (d->reset != PERIOD_NEVER) {
+        l.begins_ms = 0;
+        until = period_longest_ms(d->reset);
+    }
+    return p->skips ? max64(s->top, min64(line_at(&l, until), s->max) + 1) : s->top;
+}
+
 /* ---- create ---------------------------------------------------------------------------------- */
 
 /* The same but for a beginning that is not said. */
@@ -74,6 +91,10 @@ static enum seq_how create(struct rules *u, const struct seq_order *in, struct s
         return is_meant(p, &d) ? SEQ_KEPT : SEQ_DIFFERS;
     if (p->state.gen != in->gen)
         return p->known ? SEQ_DROPPED : SEQ_UNKNOWN;
+    if (p->known && !rules_seq_is_sound(u, p, p->state.ok))
+        return SEQ_STOPPED;
+    if (p->known && covered(u, p) > in->top)
+        return SEQ_DROPPED;
     return make(u, in, &d, p);
 }
 
@@ -129,22 +150,12 @@ static enum seq_how set(struct rules *u, const struct seq_order *in, struct seq_
     return SEQ_DONE;
 }
 
-/* Its tombstone covers what any table may have granted: by the line, or since nothing is lost. */
 static enum seq_how drop(struct rules *u, struct seq_place *p)
 {
-    const struct seq_definition *d = &p->definition;
-    struct seq_state *s = &p->state;
-    struct line l = {d->begins_ms, d->rate, d->burst};
-    int64_t until = rules_seq_latest(u) + 2 * u->pool.p.params.max_skew_ms;
-    if (!rules_seq_is_sound(u, p, s->ok))
+    if (!rules_seq_is_sound(u, p, p->state.ok))
         return SEQ_STOPPED;
-    if (d->reset != PERIOD_NEVER) {
-        l.begins_ms = 0;
-        until = period_longest_ms(d->reset);
-    }
-    if (p->skips)
-        s->top = max64(s->top, min64(line_at(&l, until), s->max) + 1);
-    s->dropped = 1;
+    p->state.top = covered(u, p);
+    p->state.dropped = 1;
     rules_seq_save_state(u, p);
     return SEQ_DONE;
 }
@@ -230,7 +241,8 @@ static bool is_for(const struct seq_order *in, const struct seq_place *p, enum s
 {
     if (in->verb == SEQ_VERB_SET)
         return how == SEQ_LOOKED;
-    return p->known && (how != SEQ_DROPPED || in->verb == SEQ_VERB_SWEEP) && how != SEQ_DIFFERS;
+    bool also_dropped = in->verb == SEQ_VERB_SWEEP || in->verb == SEQ_VERB_REOPEN;
+    return p->known && (how != SEQ_DROPPED || also_dropped) && how != SEQ_DIFFERS;
 }
 
 static enum seq_how operate(struct rules *u, const struct seq_order *in, struct seq_place *p,

@@ -1,5 +1,6 @@
 #include "coord/sequences.h"
 
+#include "base/int64.h"
 #include "coord/outcome.h"
 #include "coord/seq_rows.h"
 
@@ -256,6 +257,21 @@ static struct seq_order order(enum seq_verb verb, const char *name, const struct
                               .gen = found->gen};
 }
 
+#define LATER_MS (2 * COORD_MAX_SKEW_MS + 60000) /* a creation comes within this of a look */
+
+/* What it may have granted, index + 1: a table without its tombstone may have gone on. */
+static int64_t top_of(const struct seq_grant *dropped, int64_t top, int64_t now_ms)
+{
+    const struct seq_definition *d = &dropped->definition;
+    struct line l = {d->begins_ms, d->rate, d->burst};
+    if (d->loss != SEQ_LOSS_SKIP)
+        return top;
+    if (d->reset != PERIOD_NEVER)
+        l.begins_ms = 0;
+    int64_t until = d->reset == PERIOD_NEVER ? now_ms + LATER_MS : period_longest_ms(d->reset);
+    return max64(top, min64(line_at(&l, until), dropped->max) + 1);
+}
+
 /* The first index that lies behind all numbers of the sequence that was dropped. */
 static enum coord_status base_of(const struct seq_grant *dropped, int64_t top,
                                  const struct seq_definition *d, int64_t *base,
@@ -296,7 +312,8 @@ enum coord_status seq_create(struct coord *c, const char *identity, const struct
     o.flag = in->fresh;
     bool again = found.how == SEQ_DROPPED && in->reuse && in->no_older;
     o.gen = again ? found.gen : 0;
-    s = again ? base_of(&found, top, &d, &o.base, r) : COORD_OK;
+    o.top = again ? top_of(&found, top, r->now_ms) : 0;
+    s = again ? base_of(&found, o.top, &d, &o.base, r) : COORD_OK;
     if (s != COORD_OK)
         return s;
     if (o.base > o.index)
@@ -365,7 +382,7 @@ enum coord_status seq_reopen(struct coord *c, const char *identity, const char *
 {
     int64_t top;
     enum coord_status s = look(c, identity, name, out, &top, r);
-    if (s != COORD_OK || out->how != SEQ_LOOKED)
+    if (s != COORD_OK || (out->how != SEQ_LOOKED && out->how != SEQ_DROPPED))
         return s;
     if (!is_number(above))
         return outcome_refused(r, "above: expected up to 2^53-1, found %" PRId64, above);

@@ -200,7 +200,8 @@ struct seq_create {
     bool no_older; /* an operator's word that no older data come back; for reuse */
 };
 
-/* DONE, KEPT, DIFFERS, DROPPED (reuse or no_older was not said), UNSAID, NO_BEGIN. */
+/* DONE, KEPT, DIFFERS, DROPPED (reuse or no_older was not said), STOPPED (how far it was has to be
+ * said first, by seq_reopen), UNSAID, NO_BEGIN. */
 enum coord_status seq_create(struct coord *c, const char *identity, const struct seq_create *in,
                              struct seq_grant *out, struct coord_reply *r);
 /* max: a number, not before the one that is there. */
@@ -292,6 +293,7 @@ struct seq_order {
     enum seq_verb verb;
     const char *name, *sub, *period, *text;
     int64_t gen, index, base;
+    int64_t top; /* of the tombstone: base lies behind all indices below */
     bool flag;
 };
 

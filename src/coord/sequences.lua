@@ -412,8 +412,18 @@ end
 
 -- ---- what operators do --------------------------------------------------------------------------
 
+-- Highest index + 1 that any table may have granted by now, be it one that has no tombstone: by the
+-- line, or since nothing is lost.
+local function covered(p)
+    local s, d, from, ms = p.s, p.d, p.d.begins, latest + 2 * S
+    if d.reset ~= 'never' then
+        from, ms = 0, FORMS[d.reset][2] + FORMS[d.reset][3]
+    end
+    return p.skips and max(s.top, min(line({opens = from, d = d}, ms), s.max) + 1) or s.top
+end
+
 -- A tombstone is made again behind all that it covers, by who has seen it.
-local function create(p, known, text, gen, last, base, new)
+local function create(p, known, text, gen, last, base, new, top)
     local d = read(text, DEFINITION_FORM, DEFINITION)
     local s = p.s
     if not d or known == 'unreadable' and not s then
@@ -428,6 +438,10 @@ local function create(p, known, text, gen, last, base, new)
         return begun(p.d.begins) == s.text and 'kept' or 'differs'
     elseif (s and s.gen or 0) ~= gen then
         return s and 'dropped' or 'unknown'
+    elseif s and not sound(p, s.ok) then
+        return 'stopped'
+    elseif s and covered(p) > top then
+        return 'dropped'
     elseif d.begins == 0 and pool.era > 1 and not new then
         return 'no-begin'
     end
@@ -477,20 +491,11 @@ local function set(p, index, back)
     return 'done'
 end
 
--- Its tombstone covers what any table may have granted: by the line, or since nothing is lost.
 local function drop(p)
-    local s, d, ms = p.s, p.d, latest + 2 * S
-    if not sound(p, s.ok) then
+    if not sound(p, p.s.ok) then
         return 'stopped'
     end
-    local from = d.begins
-    if d.reset ~= 'never' then
-        from, ms = 0, FORMS[d.reset][2] + FORMS[d.reset][3]
-    end
-    if p.skips then
-        s.top = max(s.top, min(line({opens = from, d = d}, ms), s.max) + 1)
-    end
-    s.dropped = 1
+    p.s.top, p.s.dropped = covered(p), 1
     save_state(p)
     return 'done'
 end
@@ -533,14 +538,14 @@ local function sweep(p, label, cursor)
     return 'done', nil, tonumber(page[1])
 end
 
-local function operate(verb, name, sub, label, text, gen, index, base, flag)
+local function operate(verb, name, sub, label, text, gen, index, base, flag, top)
     local is_set = verb == 'set'
     gen, index, flag = tonumber(gen), tonumber(index), flag == '1'
     local how, p = find(name, is_set and sub or '', is_set and label or '', verb ~= 'create' and text or '')
     local wait, rest
     if verb == 'create' then
-        how = create(p, how, text, gen, index, tonumber(base), flag)
-    elseif p.s and (how == 'looked' or not is_set and how ~= 'differs' and (how ~= 'dropped' or verb == 'sweep')) then
+        how = create(p, how, text, gen, index, tonumber(base), flag, tonumber(top))
+    elseif p.s and (how == 'looked' or not is_set and how ~= 'differs' and (how ~= 'dropped' or verb == 'sweep' or verb == 'reopen')) then
         if p.s.gen ~= gen then
             how = 'differs'
         elseif verb == 'alter' and (p.d.cycle == 'yes' or index < p.s.max) then
@@ -589,7 +594,7 @@ elseif op == 'back' then -- (name, sub, period, token, gen, n, lo, hi)... -> OK 
         out[#out + 1] = give_back(unpack(ARGV, i, i + 7))
     end
     return out
-elseif op == 'order' then -- verb, name, sub, period, text, gen, index, base, flag -> OK (what tell() says)
+elseif op == 'order' then -- verb, name, sub, period, text, gen, index, base, flag, top -> OK (what tell() says)
     return operate(unpack(ARGV, 5))
 end
 return {'BADOP', int(T), op}

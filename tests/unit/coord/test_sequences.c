@@ -328,7 +328,7 @@ static void counts_that_say_nothing(void **state)
     struct seq_create in = {
         .name = "a", .definition = skipping(RATE), .reuse = true, .no_older = true};
     assert_int_equal(create_as(&in, &h), SEQ_DONE);
-    pair.clock.ms += 60000;
+    pair.clock.ms += 600000;
     (void)take_of("a", 1, 1, &h);
     assert_int_equal(h.gen, 2);
     assert_int_equal(knowing(100, false, 2, &opening), SEQ_GRANTED); /* gen 1 */
