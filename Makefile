@@ -159,13 +159,15 @@ $(B)/%.o: %.c $(B)/flags
 	$(call say,CC,$<) $(COMPILE) $(INCLUDES) -MMD -MP -c -o $@ $<
 
 embed = @mkdir -p $(@D) && printf '  %-7s %s\n' EMBED $< && \
-	$1 $< | tools/embed $(basename $(notdir $@)) >$@.new && mv $@.new $@
+	$1 | tools/embed $(basename $(notdir $@)) >$@.new && mv $@.new $@
 # A server takes at most 16 KiB of a client that has not shown who it is, before it says so.
 uncommented = sed -e '/^--\[\[/,/^\]\]/d' -e '/^ *--/d' -e 's/^ *//'
 $(B)/gen/%_lua.c: src/%.lua tools/embed
-	$(call embed,$(uncommented))
+	$(call embed,$(uncommented) $<)
+$(B)/gen/coord/sequences_lua.c: src/coord/sequences.lua src/coord/pool.lua tools/join-lua tools/embed
+	$(call embed,tools/join-lua src/coord/pool.lua src/coord/sequences.lua | $(uncommented))
 $(B)/gen/%_html.c: src/%.html tools/embed
-	$(call embed,cat)
+	$(call embed,cat $<)
 
 $(EMBEDDED:=.o): %.o: %.c $(B)/flags
 	$(call say,CC,$<) $(COMPILE) -MMD -MP -c -o $@ $<
@@ -255,11 +257,11 @@ include packaging/packaging.mk
 include tools/bench/bench.mk
 
 # Without those that wait for time to pass, or look far.
-SLOW_UNITS := auth/test_auth coord/test_differential coord/test_redis coord/test_replicas \
-	coord/test_sentinel coord/test_sqlite_back coord/test_sqlite_file lease/test_keeper \
-	lease/test_static_lives net/test_blocked net/test_bounds net/test_conn net/test_cut net/test_feed \
-	net/test_idle net/test_memory net/test_park net/test_probe net/test_sweep net/test_turns \
-	net/test_upstream
+SLOW_UNITS := auth/test_auth coord/test_differential coord/test_differential_sequences \
+	coord/test_redis coord/test_replicas coord/test_sentinel coord/test_sqlite_back \
+	coord/test_sqlite_file lease/test_keeper lease/test_static_lives net/test_blocked net/test_bounds \
+	net/test_conn net/test_cut net/test_feed net/test_idle net/test_memory net/test_park net/test_probe \
+	net/test_sweep net/test_turns net/test_upstream
 QUICK_BIN := $(filter-out $(SLOW_UNITS:%=$(B)/tests/unit/%),$(UNIT_SRC:%.c=$(B)/%))
 
 # Nor, under qemu-user, these; T=NAME runs them all the same.

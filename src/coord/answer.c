@@ -164,6 +164,18 @@ static enum coord_status head(const struct answer *a, const struct answer_to *to
     return w->status == COORD_CLOSED ? outcome_closed(r, to->pool) : w->status;
 }
 
+enum coord_status answer_head(const struct answer *a, const struct answer_to *to,
+                              struct coord_reply *r)
+{
+    return head(a, to, r);
+}
+
+enum coord_status answer_odd(const struct answer *a, size_t i, const char *expected,
+                             struct coord_reply *r)
+{
+    return odd(a, i, expected, r);
+}
+
 enum coord_status answer_plain(const struct answer *a, const struct answer_to *to,
                                struct coord_reply *r)
 {

@@ -16,12 +16,18 @@
 #ifndef SIDFLAKE_COORD_ANSWER_H
 #define SIDFLAKE_COORD_ANSWER_H
 
-#include "coord/coord.h"
+#include "coord/sequences.h"
 
-#define ANSWER_HEAD       5 /* status, T, era, queue, K; then what is the operation's own */
-#define ANSWER_TERMS      5 /* of a renewal: settle, from, to, born, ahead */
+#define ANSWER_HEAD       5  /* status, T, era, queue, K; then what is the operation's own */
+#define ANSWER_TERMS      5  /* of a renewal: settle, from, to, born, ahead */
+#define ANSWER_OPENING    2  /* of a take: topen, fingerprint */
+#define ANSWER_GRANT      14 /* fields of one of its items, which sequences.lua names */
 #define ANSWER_FIELDS_MAX (ANSWER_HEAD + ANSWER_TERMS + 4 * COORD_RENEW_MAX) /* a renewal's */
+#define ANSWER_ROWS       2 /* of rows: cursor, rows of it that were told before */
 #define ANSWER_NONCE_MAX  128
+
+_Static_assert(ANSWER_HEAD + ANSWER_OPENING + ANSWER_GRANT * SEQ_ITEMS_MAX <= ANSWER_FIELDS_MAX,
+               "an answer to a take fits");
 
 struct answer {
     struct span f[ANSWER_FIELDS_MAX];
@@ -59,6 +65,26 @@ enum coord_status answer_claim(const struct answer *a, const struct answer_to *t
 enum coord_status answer_renew(const struct answer *a, const struct answer_to *to,
                                struct coord_renewal *items, size_t n, struct coord_terms *terms,
                                struct coord_reply *r);
+
+/* Reads the head: COORD_OK, _WAIT, _EXHAUSTED, _LOST where the operation's own fields begin at
+ * ANSWER_HEAD, or what to answer. And what is said of field i that is not what was expected. */
+enum coord_status answer_head(const struct answer *a, const struct answer_to *to,
+                              struct coord_reply *r);
+enum coord_status answer_odd(const struct answer *a, size_t i, const char *expected,
+                             struct coord_reply *r);
+
+/* Of sequences.lua. items: what was asked; out, n of them, is filled where the answer is COORD_OK.
+ */
+enum coord_status answer_take(const struct answer *a, const struct answer_to *to,
+                              const struct seq_want *items, struct seq_grant *out, size_t n,
+                              struct seq_opening *opening, struct coord_reply *r);
+enum coord_status answer_back(const struct answer *a, const struct answer_to *to, enum seq_how *how,
+                              size_t n, struct coord_reply *r);
+enum coord_status answer_order(const struct answer *a, const struct answer_to *to,
+                               struct seq_grant *out, struct coord_reply *r);
+/* Rows are added to out; *cursor 0: they were the last. */
+enum coord_status answer_rows(const struct answer *a, const struct answer_to *to, int64_t *cursor,
+                              int64_t *told, struct seq_rows *out, struct coord_reply *r);
 
 /* release, evict, close, repair, settle, nothing lost: COORD_OK or COORD_LOST and nothing more. */
 enum coord_status answer_plain(const struct answer *a, const struct answer_to *to,

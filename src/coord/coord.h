@@ -337,6 +337,7 @@ struct coord_options {
 };
 
 struct coord;
+struct seq_driver;
 
 /* The driver's side. All MUST unless marked MAY; the wrappers below check the arguments. A driver
  * whose pool is in a store with transactions has its operations from transact.h. */
@@ -372,6 +373,7 @@ struct coord_driver {
     enum coord_status (*nothing_lost)(struct coord *c, const char *identity, struct coord_reply *r);
     enum coord_status (*snapshot)(struct coord *c, struct coord_snapshot *out,
                                   struct coord_reply *r);
+    const struct seq_driver *sequences; /* MAY: NULL where there is no pool (sequences.h) */
 };
 
 /* First member of each driver's own struct. */

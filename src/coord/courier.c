@@ -1,5 +1,5 @@
 /*
- * Sources: the Redis commands AUTH, ROLE, SELECT, SCRIPT LOAD, EVALSHA, WAIT, MULTI.
+ * Sources: the Redis commands AUTH, ROLE, SELECT, TIME, SCRIPT LOAD, EVALSHA, WAIT, MULTI.
  */
 #include "coord/courier.h"
 
@@ -14,9 +14,10 @@
 #include <stdlib.h>
 
 #define WAIT_LATE_MS 120
+#define UNKNOWN_MAX  16384 /* bytes of an argument that a server takes before a login */
 
-extern const char pool_lua[]; /* made from pool.lua */
-extern const size_t pool_lua_len;
+extern const char pool_lua[], sequences_lua[]; /* made from pool.lua and sequences.lua */
+extern const size_t pool_lua_len, sequences_lua_len;
 
 /* ---- the connection ------------------------------------------------------------------------- */
 
@@ -130,17 +131,39 @@ static enum coord_status begin(struct courier *c, struct coord_reply *r)
 
 /* ---- the script ----------------------------------------------------------------------------- */
 
+/* What is longer than a server takes of who has not logged in, it refuses by closing, and its
+ * reason may be lost: a short word comes first. */
+static enum coord_status knock(struct courier *c, struct coord_reply *r)
+{
+    const char *argv[1] = {"TIME"};
+    const size_t len[1] = {4};
+    struct redisReply *reply;
+    enum coord_status s = peer_ask(&c->peer, 1, argv, len, &reply, r);
+    if (s == COORD_OK && peer_said(reply).kind == PEER_ERROR) {
+        s = peer_unwanted(reply, "TIME", PEER_NO_SECRET, r);
+        courier_drop(c);
+    }
+    peer_forget(&reply);
+    return s;
+}
+
 static enum coord_status load(struct courier *c, struct coord_reply *r)
 {
-    const char *argv[3] = {"SCRIPT", "LOAD", pool_lua};
-    const size_t len[3] = {6, 4, pool_lua_len};
+    const struct span texts[COURIER_TEXTS] = {
+        [COURIER_POOL] = {pool_lua, pool_lua_len},
+        [COURIER_SEQUENCES] = {sequences_lua, sequences_lua_len},
+    };
+    const char *argv[3] = {"SCRIPT", "LOAD", texts[c->text].p};
+    const size_t len[3] = {6, 4, texts[c->text].n};
     struct redisReply *reply;
-    enum coord_status s = peer_ask(&c->peer, 3, argv, len, &reply, r);
+    enum coord_status s = len[2] < UNKNOWN_MAX ? COORD_OK : knock(c, r);
+    if (s == COORD_OK)
+        s = peer_ask(&c->peer, 3, argv, len, &reply, r);
     if (s != COORD_OK)
         return s;
     struct peer_said sha = peer_said(reply);
     if (sha.kind == PEER_TEXT && sha.text.n == COURIER_SHA1_TEXT) {
-        memcpy(c->sha, sha.text.p, COURIER_SHA1_TEXT);
+        memcpy(c->sha[c->text], sha.text.p, COURIER_SHA1_TEXT);
     } else {
         s = peer_unwanted(reply, "SCRIPT LOAD", PEER_NO_SECRET, r);
         courier_drop(c);
@@ -153,9 +176,9 @@ static enum coord_status evalsha(struct courier *c, int argc, const char **argv,
                                  struct coord_reply *r)
 {
     enum coord_status s = COORD_OK;
-    if (!c->sha[0])
+    if (!c->sha[c->text][0])
         s = load(c, r);
-    argv[COURIER_ARG_SCRIPT] = c->sha;
+    argv[COURIER_ARG_SCRIPT] = c->sha[c->text];
     len[COURIER_ARG_SCRIPT] = COURIER_SHA1_TEXT;
     return s == COORD_OK ? peer_ask(&c->peer, argc, argv, len, &c->reply, r) : s;
 }
@@ -170,7 +193,7 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
     s = evalsha(c, argc, argv, len, r);
     if (s == COORD_OK && peer_is_error(c->reply, "NOSCRIPT")) {
         peer_forget(&c->reply);
-        c->sha[0] = '\0';
+        c->sha[c->text][0] = '\0';
         s = evalsha(c, argc, argv, len, r);
     }
     if (s == COORD_OK && !coord_redis_answer(c->reply, a))

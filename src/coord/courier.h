@@ -26,8 +26,17 @@
 #define COURIER_ARG_SCRIPT 1 /* places among the arguments of EVALSHA: the SHA1 … */
 #define COURIER_ARG_NONCE  (5 + COURIER_KEYS) /* … and ARGV[3] */
 
+_Static_assert(12 + COURIER_KEYS + 11 * SEQ_ITEMS_MAX <= COURIER_ARGS_MAX, "a take fits");
+
+enum courier_text {
+    COURIER_POOL,      /* pool.lua */
+    COURIER_SEQUENCES, /* sequences.lua, with what they share */
+    COURIER_TEXTS
+};
+
 struct courier {
     struct redis_url to;
+    enum courier_text text;                  /* that courier_script runs */
     struct sentinel sentinel;                /* where to.master is not empty */
     struct peer peer;                        /* the Redis; its clock is set before the first call */
     int64_t timeout_us;                      /* of a call */
@@ -35,7 +44,8 @@ struct courier {
     const char *password_of;                 /* as in coord_options; NULL: the URL's */
     struct redisReply *reply;                /* what the last answer points into, or NULL */
     char key[COURIER_KEYS][COURIER_KEY_MAX]; /* the script's, in its order */
-    char sha[COURIER_SHA1_TEXT + 1]; /* of the script, as the server says; empty: not loaded yet */
+    char sha[COURIER_TEXTS][COURIER_SHA1_TEXT + 1]; /* of each script, as the server says; empty:
+                                                       not loaded yet */
     bool hidden; /* CONFIG GET was refused: it is not asked again, for a server notes who asks */
 };
 

@@ -28,7 +28,8 @@ KEYS  1 hash: identity era topen fl fs fp tmax closed adopt A A0 D0 S G K from t
 ARGV  1 operation   2 identity ("uuid|epoch|bits") that the caller is pinned to   3 nonce of a CONFIRM
       that K replicas acknowledged, or empty   4 the caller's clock   5... arguments
 Times are Unix ms, durations ms. Replies are flat arrays of strings: status, T, then what the status
-carries; the statuses stand at the end of this file, beside the operations.
+carries; the statuses stand at the end of this file, beside the operations. What stands between the
+marks {{ and }} is of workerIds alone: the rest is put before sequences.lua, too (tools/join-lua).
 ]]
 
 local H, FREE, EXP, WHO = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -74,7 +75,7 @@ local function confirm(K)
     return {'CONFIRM', int(T), fp .. '@' .. int(T), int(K)}
 end
 
--- To the tail of the queue; in pieces, since unpack() has a limit.
+--{{ To the tail of the queue; in pieces, since unpack() has a limit.
 local function enqueue(list)
     for i = 1, #list, 1000 do
         redis.call('RPUSH', FREE, unpack(list, i, math.min(i + 999, #list)))
@@ -123,7 +124,7 @@ if op == 'init' then
     return init(unpack(ARGV, 5))
 end
 
--- Every operation on an existing pool begins here.
+--}} Every operation on an existing pool begins here.
 
 local NAMES = {'identity', 'era', 'topen', 'fl', 'fs', 'fp', 'tmax', 'closed', 'adopt', 'sure',
     'A', 'A0', 'D0', 'S', 'G', 'K', 'from', 'to', 'born'}
@@ -234,7 +235,7 @@ local function in_pool(w)
     return number and int(number) == w and number >= pool.from and number <= pool.to
 end
 
--- nil: not a workerId of this pool, or a record that cannot be read; it is never handed out.
+--{{ nil: not a workerId of this pool, or a record that cannot be read; it is never handed out.
 local function get(w)
     if not in_pool(w) then
         return nil
@@ -280,7 +281,7 @@ local function set_free(r)
     redis.call('HDEL', WHO, r.w)
 end
 
--- Writes fields of the pool, given as name, number, ..., where they are others than before.
+--}} Writes fields of the pool, given as name, number, ..., where they are others than before.
 local function note(...)
     local given = {...}
     for i = 1, #given, 2 do
@@ -296,7 +297,7 @@ local function reach()
     return math.max(A + 2 * S, pool.ahead)
 end
 
--- A holder's pool may have been another one, and this one made anew after its loss. Only more is
+--{{ A holder's pool may have been another one, and this one made anew after its loss. Only more is
 -- learnt: one of a smaller pool, heard first, must not hide the others.
 local function learn(ahead, every)
     note('every', math.max(pool.every, every))
@@ -317,7 +318,7 @@ local function renewals()
 end
 local items = op == 'renew' and renewals() or {}
 
--- A holder knows more than the table, which takes its record for current, or which does not.
+--}}== A holder knows more than the table, which takes its record for current, or which does not.
 local function knows_more(current)
     for _, item in ipairs(items) do
         local r = item.r or {n = 0} -- of no workerId here: the pool was made again with others
@@ -350,7 +351,7 @@ local function hear_gone()
     note('closed', pool.closed == CLOSED and GONE or pool.closed)
 end
 
--- A holder of another pool of this ID space: of one that was here before, or of none of our business.
+--{{ A holder of another pool of this ID space: of one that was here before, or of none of our business.
 local function hear_stranger(ahead)
     for _, item in ipairs(items) do
         if item.hi > T then
@@ -378,7 +379,7 @@ if stranger then
     return {'WRONGPOOL', int(T), pool.identity}
 end
 
--- tmax bounds the age of what a restart lost only where the table is an older state of itself. A
+--}} tmax bounds the age of what a restart lost only where the table is an older state of itself. A
 -- holder that knows more than a table whose server did not change proves something worse: long floor.
 -- 4S: a clock that wanders within S of true time may have been fast at tmax, slow when a tenure that
 -- was lost began, fast when that was renewed, and slow now.
@@ -411,7 +412,7 @@ local function reply(status, ...)
     return {status, int(T), int(pool.era), int(redis.call('LLEN', FREE)), int(K), ...}
 end
 
--- Held workerIds whose range ended more than G, politeness and not safety, ago go back to the queue.
+--{{ Held workerIds whose range ended more than G, politeness and not safety, ago go back to the queue.
 local function reap()
     local limit = T - pool.G
     local due = redis.call('ZRANGEBYSCORE', EXP, '-inf', '(' .. int(limit), 'LIMIT', 0, REAP_MAX)

@@ -2,24 +2,13 @@
  * The coordinator in Redis: each operation is one call of pool.lua, whose answer is believed only
  * as far as answer.h says.
  */
-#include "coord/courier.h"
+#include "coord/remote.h"
 #include "coord/outcome.h"
-
-#include "base/buf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CALL_BYTES 8192             /* 32 items of at most 112 bytes, and the head */
 #define REPAIR_MAX COORD_REPAIR_MAX /* workerIds per script */
-
-struct remote {
-    struct coord base;
-    struct courier courier;
-    char pool[COORD_POOL_NAME_MAX];
-    char who[COORD_WHO_MAX];
-    size_t who_n;
-};
 
 static struct remote *remote_of(struct coord *c)
 {
@@ -31,129 +20,12 @@ static struct answer_to asked(const struct remote *m, const char *identity)
     return (struct answer_to){m->pool, identity};
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
-
-/* The arguments of EVALSHA, laid out one after another. */
-struct call {
-    struct buf text;
-    int n;
-    size_t at[COURIER_ARGS_MAX + 1];
-    char mem[CALL_BYTES];
-};
-
-static void call_put(struct call *c, struct span s)
-{
-    if (c->n == COURIER_ARGS_MAX) {
-        c->text.failed = true;
-        return;
-    }
-    buf_put_span(&c->text, s);
-    c->at[++c->n] = c->text.n;
-}
-
-static void call_str(struct call *c, const char *s)
-{
-    call_put(c, span_str(s));
-}
-
-static void call_num(struct call *c, int64_t v)
-{
-    char digits[24];
-    struct buf b;
-    buf_init(&b, digits, sizeof digits);
-    buf_put_i64(&b, v);
-    call_put(c, buf_span(&b));
-}
-
-/* Numbers parted by spaces, as one argument. */
-static void call_list(struct call *c, const uint16_t *v, size_t n)
-{
-    char text[REPAIR_MAX * 6];
-    struct buf b;
-    buf_init(&b, text, sizeof text);
-    for (size_t i = 0; i < n; i++) {
-        buf_put_u64(&b, v[i]);
-        buf_put_char(&b, ' ');
-    }
-    call_put(c, buf_span(&b));
-}
-
-static void call_token(struct call *c, struct coord_token t)
-{
-    char text[COORD_TOKEN_TEXT];
-    call_str(c, coord_token_text(text, t));
-}
-
-/* caller_ms: the caller's clock, at least 0; one that is set before 1970 counts as 1970. */
-static void call_begin_at(struct call *c, const struct remote *m, const char *op,
-                          const char *identity, int64_t caller_ms)
-{
-    buf_init(&c->text, c->mem, sizeof c->mem);
-    c->n = 0;
-    c->at[0] = 0;
-    call_str(c, "EVALSHA");
-    call_str(c, ""); /* known once the script is loaded */
-    call_num(c, COURIER_KEYS);
-    for (size_t i = 0; i < COURIER_KEYS; i++)
-        call_str(c, m->courier.key[i]);
-    call_str(c, op);
-    call_str(c, identity);
-    call_str(c, ""); /* the nonce: given where the server asks for one */
-    call_num(c, caller_ms > 0 ? caller_ms : 0);
-}
-
-static void call_begin(struct call *c, const struct remote *m, const char *op, const char *identity)
-{
-    call_begin_at(c, m, op, identity, clock_wall_ms(m->courier.peer.clock));
-}
-
-/* An answer counts once the replicas that it names have it. Where they have not, *a is what does
- * not count, and empty where there was none. */
-static enum coord_status ask(struct remote *m, const struct call *c, const char **argv, size_t *len,
-                             struct answer *a, struct answer_terms *terms, struct coord_reply *r)
-{
-    a->n = 0; /* the one before is gone with its reply */
-    enum coord_status s = courier_script(&m->courier, c->n, argv, len, a, r);
-    if (s == COORD_OK)
-        s = answer_terms(a, terms, r);
-    if (s == COORD_OK && terms->acks > 0)
-        s = courier_wait(&m->courier, terms->acks, r);
-    return s;
-}
-
-/* COORD_OK: *a is good until courier_end. */
-static enum coord_status run(struct remote *m, const struct call *c, struct answer *a,
-                             struct coord_reply *r)
-{
-    const char *argv[COURIER_ARGS_MAX];
-    size_t len[COURIER_ARGS_MAX];
-    char nonce[ANSWER_NONCE_MAX];
-    if (c->text.failed)
-        return outcome_refused(r, "request: expected at most %d bytes, found more", CALL_BYTES);
-    for (int i = 0; i < c->n; i++) {
-        argv[i] = c->mem + c->at[i];
-        len[i] = c->at[i + 1] - c->at[i];
-    }
-    courier_start(&m->courier);
-    struct answer_terms terms;
-    enum coord_status s = ask(m, c, argv, len, a, &terms, r);
-    if (s == COORD_OK && terms.nonce.n > 0) {
-        memcpy(nonce, terms.nonce.p, terms.nonce.n);
-        argv[COURIER_ARG_NONCE] = nonce;
-        len[COURIER_ARG_NONCE] = terms.nonce.n;
-        s = ask(m, c, argv, len, a, &terms, r);
-    }
-    if (s == COORD_OK && terms.nonce.n > 0)
-        s = outcome_down(r, ERR_BUSY, "expected one server to answer twice, found another");
-    return s;
-}
-
-static enum coord_status plainly(struct remote *m, const struct call *c, const char *identity,
-                                 struct coord_reply *r)
+static enum coord_status plainly(struct remote *m, const struct remote_call *c,
+                                 const char *identity, struct coord_reply *r)
 {
     struct answer a;
     struct answer_to to = asked(m, identity);
-    enum coord_status s = run(m, c, &a, r);
+    enum coord_status s = remote_run(m, c, &a, r);
     if (s == COORD_OK)
         s = answer_plain(&a, &to, r);
     return courier_end(&m->courier, s);
@@ -165,11 +37,11 @@ static enum coord_status remote_describe(struct coord *base, struct coord_pool *
                                          struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
-    struct call c;
+    struct remote_call c;
     struct answer a;
     struct answer_to to = asked(m, NULL);
-    call_begin(&c, m, "describe", "");
-    enum coord_status s = run(m, &c, &a, r);
+    remote_call_begin(&c, m, "describe", "");
+    enum coord_status s = remote_run(m, &c, &a, r);
     if (s == COORD_OK)
         s = answer_describe(&a, &to, pool, r);
     return courier_end(&m->courier, s);
@@ -205,14 +77,14 @@ static enum coord_status remote_init(struct coord *base, const struct coord_init
                             p->max_skew_ms,    p->grace_ms,         p->replicas,
                             p->worker_from,    p->worker_to,        in->lost_ahead_ms,
                             in->replicas_said, in->settle_ms,       !in->identity_said};
-    struct call c;
+    struct remote_call c;
     struct answer a;
     struct answer_to to = asked(m, in->identity);
-    call_begin(&c, m, "init", in->identity);
-    call_str(&c, in->mode == COORD_INIT_FRESH ? "fresh" : "after-loss");
+    remote_call_begin(&c, m, "init", in->identity);
+    remote_call_str(&c, in->mode == COORD_INIT_FRESH ? "fresh" : "after-loss");
     for (size_t i = 0; i < sizeof args / sizeof *args; i++)
-        call_num(&c, args[i]);
-    enum coord_status s = run(m, &c, &a, r);
+        remote_call_num(&c, args[i]);
+    enum coord_status s = remote_run(m, &c, &a, r);
     if (s == COORD_OK)
         s = answer_init(&a, &to, r);
     else
@@ -225,13 +97,13 @@ static enum coord_status remote_claim(struct coord *base, const char *identity, 
                                       struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
-    struct call c;
+    struct remote_call c;
     struct answer a;
     struct answer_to to = asked(m, identity);
-    call_begin_at(&c, m, "claim", identity, caller_ms);
-    call_token(&c, nxt);
-    call_put(&c, span_of(m->who, m->who_n));
-    enum coord_status s = run(m, &c, &a, r);
+    remote_call_begin_at(&c, m, "claim", identity, caller_ms);
+    remote_call_token(&c, nxt);
+    remote_call_put(&c, span_of(m->who, m->who_n));
+    enum coord_status s = remote_run(m, &c, &a, r);
     if (s == COORD_OK)
         s = answer_claim(&a, &to, caller_ms, out, r);
     return courier_end(&m->courier, s);
@@ -242,21 +114,21 @@ static enum coord_status remote_renew(struct coord *base, const char *identity,
                                       size_t n, struct coord_terms *terms, struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
-    struct call c;
+    struct remote_call c;
     struct answer a;
     struct answer_to to = asked(m, identity);
-    call_begin_at(&c, m, "renew", identity, by->now_ms);
-    call_num(&c, by->ahead_ms);
-    call_num(&c, by->every_ms);
-    call_put(&c, span_of(m->who, m->who_n));
+    remote_call_begin_at(&c, m, "renew", identity, by->now_ms);
+    remote_call_num(&c, by->ahead_ms);
+    remote_call_num(&c, by->every_ms);
+    remote_call_put(&c, span_of(m->who, m->who_n));
     for (size_t i = 0; i < n; i++) {
-        call_num(&c, items[i].worker);
-        call_token(&c, items[i].cur);
-        call_token(&c, items[i].nxt);
-        call_num(&c, items[i].hi_ms);
-        call_num(&c, (int64_t)items[i].n);
+        remote_call_num(&c, items[i].worker);
+        remote_call_token(&c, items[i].cur);
+        remote_call_token(&c, items[i].nxt);
+        remote_call_num(&c, items[i].hi_ms);
+        remote_call_num(&c, (int64_t)items[i].n);
     }
-    enum coord_status s = run(m, &c, &a, r);
+    enum coord_status s = remote_run(m, &c, &a, r);
     if (s == COORD_OK)
         s = answer_renew(&a, &to, items, n, terms, r);
     return courier_end(&m->courier, s);
@@ -266,16 +138,16 @@ static enum coord_status remote_release(struct coord *base, const char *identity
                                         const struct coord_release *item, struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
-    struct call c;
-    call_begin(&c, m, "release", identity);
-    call_num(&c, item->worker);
-    call_token(&c, item->cur);
-    call_token(&c, item->nxt);
+    struct remote_call c;
+    remote_call_begin(&c, m, "release", identity);
+    remote_call_num(&c, item->worker);
+    remote_call_token(&c, item->cur);
+    remote_call_token(&c, item->nxt);
     if (item->has_last)
-        call_num(&c, item->last_ms);
+        remote_call_num(&c, item->last_ms);
     else
-        call_str(&c, "");
-    call_num(&c, (int64_t)item->n);
+        remote_call_str(&c, "");
+    remote_call_num(&c, (int64_t)item->n);
     return plainly(m, &c, identity, r);
 }
 
@@ -283,9 +155,9 @@ static enum coord_status remote_evict(struct coord *base, const char *identity, 
                                       struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
-    struct call c;
-    call_begin(&c, m, "evict", identity);
-    call_num(&c, worker);
+    struct remote_call c;
+    remote_call_begin(&c, m, "evict", identity);
+    remote_call_num(&c, worker);
     return plainly(m, &c, identity, r);
 }
 
@@ -294,9 +166,9 @@ static enum coord_status said(struct coord *base, const char *op, const char *id
                               int64_t number, struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
-    struct call c;
-    call_begin(&c, m, op, identity);
-    call_num(&c, number);
+    struct remote_call c;
+    remote_call_begin(&c, m, op, identity);
+    remote_call_num(&c, number);
     return plainly(m, &c, identity, r);
 }
 
@@ -322,8 +194,8 @@ static enum coord_status remote_nothing_lost(struct coord *base, const char *ide
                                              struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
-    struct call c;
-    call_begin(&c, m, "nothing-lost", identity);
+    struct remote_call c;
+    remote_call_begin(&c, m, "nothing-lost", identity);
     return plainly(m, &c, identity, r);
 }
 
@@ -336,9 +208,9 @@ static enum coord_status remote_repair(struct coord *base, const char *identity,
     enum coord_status s = COORD_OK;
     size_t done = 0;
     do {
-        struct call c;
-        call_begin(&c, m, "repair", identity);
-        call_list(&c, workers + done, n - done < REPAIR_MAX ? n - done : REPAIR_MAX);
+        struct remote_call c;
+        remote_call_begin(&c, m, "repair", identity);
+        remote_call_list(&c, workers + done, n - done < REPAIR_MAX ? n - done : REPAIR_MAX);
         done += n - done < REPAIR_MAX ? n - done : REPAIR_MAX;
         s = plainly(m, &c, identity, r);
     } while (s == COORD_OK && done < n);
@@ -445,4 +317,5 @@ const struct coord_driver coord_redis = {
     .settle = remote_settle,
     .nothing_lost = remote_nothing_lost,
     .snapshot = remote_snapshot,
+    .sequences = &remote_sequences,
 };

@@ -457,6 +457,39 @@ enum coord_status rules_renew(struct rules *u, const struct coord_caller *by,
     return rules_answer(u, COORD_OK);
 }
 
+/* ---- what rules of other things begin with --------------------------------------------------- */
+
+enum coord_status rules_enter(struct rules *u)
+{
+    return enter(u, false);
+}
+
+bool rules_has_moved(const struct rules *u)
+{
+    return has_moved(u);
+}
+
+enum coord_status rules_arrive(struct rules *u, bool proof)
+{
+    return arrive(u, proof);
+}
+
+void rules_hear_more(struct rules *u)
+{
+    hear_more(u);
+    store_pool_set(u->store, &u->pool);
+}
+
+enum coord_status rules_on_time(struct rules *u)
+{
+    return check_skew(u, u->pool.p.params.max_skew_ms);
+}
+
+int64_t rules_followed(const struct rules *u)
+{
+    return followed(u);
+}
+
 /* ---- the others ----------------------------------------------------------------------------- */
 
 enum coord_status rules_release(struct rules *u, const struct coord_release *item)

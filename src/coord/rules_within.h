@@ -15,6 +15,19 @@ enum coord_status rules_come_in_on_time(struct rules *u);
 /* The head of an answer: to be called when all is changed that will be. Returns s. */
 enum coord_status rules_answer(struct rules *u, enum coord_status s);
 
+/* The parts of these, for an operation whose caller may know more than the table: entered, he is
+ * judged by the pool as it is found; proof: he is right, and the pool's opening is the one that he
+ * means; heard: he is right, whichever he means. */
+enum coord_status rules_enter(struct rules *u);
+bool rules_has_moved(const struct rules *u);
+enum coord_status rules_arrive(struct rules *u, bool proof);
+void rules_hear_more(struct rules *u);
+/* COORD_OK: the caller's clock is within S of T. */
+enum coord_status rules_on_time(struct rules *u);
+
+/* The time that is followed, Unix ms. */
+int64_t rules_followed(const struct rules *u);
+
 /* How far ahead of its time a table that was lost may have granted, ms. */
 int64_t rules_reach(const struct rules *u);
 

@@ -58,6 +58,11 @@ static const char *const texts[SQL_TEXTS] = {
     [SQL_ALL_QUEUE] = "SELECT worker FROM queue WHERE pool = ?1 ORDER BY seq",
     [SQL_ALL_DUE] = "SELECT worker FROM worker WHERE pool = ?1 AND due IS NOT NULL"
                     " ORDER BY worker",
+    [SQL_TEXT_GET] = "SELECT value FROM text WHERE pool = ?1 AND key = ?2",
+    [SQL_TEXT_SET] = "INSERT OR REPLACE INTO text VALUES(?1, ?2, ?3)",
+    [SQL_TEXT_DROP] = "DELETE FROM text WHERE pool = ?1 AND key = ?2",
+    [SQL_TEXT_NEXT] = "SELECT key, value FROM text WHERE pool = ?1 AND key >= ?2 AND key > ?3"
+                      " ORDER BY key LIMIT 1",
 };
 
 void sql_fail(struct sql *q, int rc)

@@ -4,6 +4,7 @@
  *   pool    one row per pool of the file: the fields of the script's hash
  *   worker  one row per workerId with a record; due is NULL where it is not in the index
  *   queue   the free list in order of seq, which only rises
+ *   text    one row per key of a pool: sequences, as seq_rows.h says
  *   tally   one row: how far the file is (tally.h)
  *   past    a row for each of the latest transactions: what an earlier program's tally lacks
  *
@@ -54,6 +55,10 @@ enum sql_text {
     SQL_ALL_RECORDS,
     SQL_ALL_QUEUE,
     SQL_ALL_DUE,
+    SQL_TEXT_GET,
+    SQL_TEXT_SET,
+    SQL_TEXT_DROP,
+    SQL_TEXT_NEXT,
     SQL_TEXTS
 };
 

@@ -5,6 +5,7 @@
 #include "coord/advice.h"
 #include "coord/outcome.h"
 #include "coord/transact.h"
+#include "coord/transact_sequences.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -196,4 +197,5 @@ const struct coord_driver coord_sqlite = {
     .settle = transact_settle,
     .nothing_lost = transact_nothing_lost,
     .snapshot = transact_snapshot,
+    .sequences = &transact_sequences,
 };

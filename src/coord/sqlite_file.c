@@ -45,7 +45,13 @@ static const char later[] =
     "ALTER TABLE pool ADD COLUMN every INT";
 static const char last[] = "ALTER TABLE pool ADD COLUMN cause INT";
 
+/* A table that it lacks, and does not mind either. */
+static const char texts[] =
+    "CREATE TABLE IF NOT EXISTS text(pool INT NOT NULL, key TEXT NOT NULL, value TEXT,"
+    " PRIMARY KEY(pool, key)) WITHOUT ROWID";
+
 #define THERE(name) "SELECT count(*) FROM pragma_table_info('pool') WHERE name = '" name "'"
+#define TABLE(name) "SELECT count(*) FROM sqlite_master WHERE name = '" name "'"
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
@@ -127,12 +133,13 @@ enum kind {
 /* Whoever comes first does it. */
 static enum kind add_later(struct sql *q)
 {
-    if (pragma(q, THERE("cause")) == 0) {
+    if (pragma(q, THERE("cause")) == 0 || pragma(q, TABLE("text")) == 0) {
         sql_run(q, SQL_BEGIN);
         if (pragma(q, THERE("every")) == 0)
             execute(q, later);
         if (pragma(q, THERE("cause")) == 0)
             execute(q, last);
+        execute(q, texts);
         sql_run(q, SQL_COMMIT);
     }
     return q->rc == SQLITE_OK ? KIND_OURS : KIND_BROKEN;

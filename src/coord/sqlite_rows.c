@@ -329,6 +329,55 @@ static bool next(struct store *s, enum store_list list, struct store_row *row)
     return true;
 }
 
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+static sqlite3_stmt *use_key(struct sql *q, enum sql_text what, const char *key)
+{
+    sqlite3_stmt *st = use_pool(q, what);
+    sql_bind_text(q, st, 2, key);
+    return st;
+}
+
+static enum store_found text_get(struct store *s, const char *key, char *out, size_t cap)
+{
+    struct sql *q = sql_of(s);
+    sqlite3_stmt *st = use_key(q, SQL_TEXT_GET, key);
+    bool row = sql_step(q, st);
+    bool good = row && sql_text_at(st, 0, out, cap);
+    sql_done(st);
+    if (!good)
+        out[0] = '\0';
+    return good ? STORE_FOUND : row ? STORE_UNREADABLE : STORE_NONE;
+}
+
+static void text_set(struct store *s, const char *key, const char *text)
+{
+    struct sql *q = sql_of(s);
+    sqlite3_stmt *st = use_key(q, SQL_TEXT_SET, key);
+    sql_bind_text(q, st, 3, text);
+    sql_finish(q, st);
+}
+
+static void text_drop(struct store *s, const char *key)
+{
+    struct sql *q = sql_of(s);
+    sql_finish(q, use_key(q, SQL_TEXT_DROP, key));
+}
+
+static bool text_next(struct store *s, const char *prefix, const char *after, char *key, char *text,
+                      size_t cap)
+{
+    struct sql *q = sql_of(s);
+    sqlite3_stmt *st = use_key(q, SQL_TEXT_NEXT, prefix);
+    sql_bind_text(q, st, 3, after);
+    bool row = sql_step(q, st) && sql_text_at(st, 0, key, STORE_KEY_MAX) &&
+               strncmp(key, prefix, strlen(prefix)) == 0;
+    if (row && !sql_text_at(st, 1, text, cap))
+        text[0] = '\0';
+    sql_done(st);
+    return row;
+}
+
 /* ---- the table ------------------------------------------------------------------------------ */
 
 const struct store_ops sqlite_ops = {
@@ -353,5 +402,9 @@ const struct store_ops sqlite_ops = {
     .queue_fill = queue_fill,
     .queue_remove = queue_remove,
     .queue_count = queue_count,
+    .text_get = text_get,
+    .text_set = text_set,
+    .text_drop = text_drop,
+    .text_next = text_next,
     .next = next,
 };

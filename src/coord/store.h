@@ -7,6 +7,7 @@
  *           (what the script has in its zset), or it has none
  *   who     a text beside a record
  *   queue   the free list, first in, first out
+ *   text    a text beside a key, for sequences: what else the script's hash has
  *
  * What every store promises
  *   - A transaction takes effect as a whole, at its commit, or not at all. What is committed
@@ -28,7 +29,8 @@
 
 #include "coord/coord.h"
 
-#define STORE_FINGERPRINT_MAX 96 /* NUL included */
+#define STORE_FINGERPRINT_MAX 96  /* NUL included */
+#define STORE_KEY_MAX         256 /* NUL included: of a text */
 
 /* First member of each store's own struct. */
 struct store {
@@ -158,6 +160,22 @@ struct store_ops {
                          uint16_t to);
     uint64_t (*queue_count)(struct store *s);
 
+    /* ---- texts: what seq_rows.h says ---- */
+
+    bool forgets; /* it may come back, whole, as it was before answers that it gave, and say so only
+                     by another fingerprint, as Redis may. Otherwise that is somebody's doing */
+
+    /* The text beside a key, into out of cap bytes; STORE_UNREADABLE: it is none, or too long. out
+     * is empty where it is not found. */
+    enum store_found (*text_get)(struct store *s, const char *key, char *out, size_t cap);
+    void (*text_set)(struct store *s, const char *key, const char *text);
+    void (*text_drop)(struct store *s, const char *key);
+    /* The first row, by the bytes of its key, which begins with prefix, behind the key `after`; ""
+     * is before all. key and text have STORE_KEY_MAX and cap bytes; text is empty where it is
+     * unreadable. false: there is none, or its key is too long. */
+    bool (*text_next)(struct store *s, const char *prefix, const char *after, char *key, char *text,
+                      size_t cap);
+
     /* ---- lists ---- */
 
     /* The next row of a list, one list after the other; false at its end. */
@@ -243,6 +261,28 @@ static inline void store_queue_remove(struct store *s, const uint8_t named[COORD
 static inline uint64_t store_queue_count(struct store *s)
 {
     return s->ops->queue_count(s);
+}
+
+static inline enum store_found store_text_get(struct store *s, const char *key, char *out,
+                                              size_t cap)
+{
+    return s->ops->text_get(s, key, out, cap);
+}
+
+static inline void store_text_set(struct store *s, const char *key, const char *text)
+{
+    s->ops->text_set(s, key, text);
+}
+
+static inline void store_text_drop(struct store *s, const char *key)
+{
+    s->ops->text_drop(s, key);
+}
+
+static inline bool store_text_next(struct store *s, const char *prefix, const char *after,
+                                   char *key, char *text, size_t cap)
+{
+    return s->ops->text_next(s, prefix, after, key, text, cap);
 }
 
 static inline bool store_next(struct store *s, enum store_list list, struct store_row *row)

@@ -1,19 +1,4 @@
-#include "coord/transact.h"
-
-#include "coord/rules.h"
-
-/* One operation: runs of the rules, one after the other, until the first that is no conflict. */
-struct call {
-    const struct transact *t;
-    enum store_access access;
-    const char *identity; /* NULL where the operation has none */
-    int64_t deadline_us;
-    bool over;
-    bool committed;           /* then results are the caller's */
-    enum coord_status status; /* of the latest run, as all that follows */
-    struct coord_reply reply;
-    struct rules u;
-};
+#include "coord/transact_call.h"
 
 void transact_init(struct transact *t, const struct coord_driver *driver, struct store *store,
                    const struct coord_options *o)
@@ -31,10 +16,11 @@ void transact_init(struct transact *t, const struct coord_driver *driver, struct
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
-static struct call call_of(struct coord *c, enum store_access access, const char *identity)
+struct transact_call transact_call_of(struct coord *c, enum store_access access,
+                                      const char *identity)
 {
     const struct transact *t = (const struct transact *)(void *)c;
-    return (struct call){
+    return (struct transact_call){
         .t = t,
         .access = access,
         .identity = identity,
@@ -42,8 +28,7 @@ static struct call call_of(struct coord *c, enum store_access access, const char
     };
 }
 
-/* true: c->u is ready for its rules, to be followed by ends() or turns_back(). */
-static bool begins(struct call *c)
+bool transact_begins(struct transact_call *c)
 {
     const struct transact *t = c->t;
     struct store *s = t->store;
@@ -67,8 +52,7 @@ static bool begins(struct call *c)
     return true;
 }
 
-/* said: by the rules, which is the answer once it is committed. */
-static void ends(struct call *c, enum coord_status said)
+void transact_ends(struct transact_call *c, enum coord_status said)
 {
     struct store *s = c->t->store;
     struct coord_reply failure = {.now_ms = c->reply.now_ms};
@@ -83,7 +67,7 @@ static void ends(struct call *c, enum coord_status said)
 }
 
 /* why: the answer, in c->reply as well. */
-static void turns_back(struct call *c, enum coord_status why)
+static void turns_back(struct transact_call *c, enum coord_status why)
 {
     struct store *s = c->t->store;
     s->ops->rollback(s);
@@ -91,7 +75,7 @@ static void turns_back(struct call *c, enum coord_status why)
     c->over = true;
 }
 
-static enum coord_status answer(const struct call *c, struct coord_reply *r)
+enum coord_status transact_answer(const struct transact_call *c, struct coord_reply *r)
 {
     *r = c->reply;
     return c->status;
@@ -102,145 +86,145 @@ static enum coord_status answer(const struct call *c, struct coord_reply *r)
 enum coord_status transact_describe(struct coord *coord, struct coord_pool *pool,
                                     struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_READ, NULL);
+    struct transact_call c = transact_call_of(coord, STORE_READ, NULL);
     struct coord_pool found;
-    while (begins(&c)) {
+    while (transact_begins(&c)) {
         found = *pool;
-        ends(&c, rules_describe(&c.u, &found));
+        transact_ends(&c, rules_describe(&c.u, &found));
     }
     if (c.committed)
         *pool = found;
-    return answer(&c, r);
+    return transact_answer(&c, r);
 }
 
 enum coord_status transact_new(struct coord *coord, const struct coord_init *in,
                                struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_CREATE, in->identity);
+    struct transact_call c = transact_call_of(coord, STORE_CREATE, in->identity);
     struct store *s = c.t->store;
-    while (begins(&c)) {
+    while (transact_begins(&c)) {
         enum coord_status said = rules_init(&c.u, in), word = COORD_OK;
         if (said == COORD_OK && s->ops->vouch)
             word = s->ops->vouch(s, in, &c.reply);
         if (word == COORD_OK)
-            ends(&c, said);
+            transact_ends(&c, said);
         else
             turns_back(&c, word);
     }
-    return answer(&c, r);
+    return transact_answer(&c, r);
 }
 
 enum coord_status transact_claim(struct coord *coord, const char *identity, int64_t caller_ms,
                                  struct coord_token nxt, struct coord_grant *out,
                                  struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_WRITE, identity);
+    struct transact_call c = transact_call_of(coord, STORE_WRITE, identity);
     struct coord_grant grant;
-    while (begins(&c)) {
+    while (transact_begins(&c)) {
         grant = *out;
         c.u.caller_ms = caller_ms;
-        ends(&c, rules_claim(&c.u, nxt, &grant));
+        transact_ends(&c, rules_claim(&c.u, nxt, &grant));
     }
     if (c.committed)
         *out = grant;
-    return answer(&c, r);
+    return transact_answer(&c, r);
 }
 
 enum coord_status transact_renew(struct coord *coord, const char *identity,
                                  const struct coord_caller *by, struct coord_renewal *items,
                                  size_t n, struct coord_terms *terms, struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_WRITE, identity);
+    struct transact_call c = transact_call_of(coord, STORE_WRITE, identity);
     struct coord_renewal mine[COORD_RENEW_MAX];
     struct coord_terms told;
-    while (begins(&c)) {
+    while (transact_begins(&c)) {
         memcpy(mine, items, n * sizeof *items);
         told = *terms;
         c.u.caller_ms = by->now_ms;
-        ends(&c, rules_renew(&c.u, by, mine, n, &told));
+        transact_ends(&c, rules_renew(&c.u, by, mine, n, &told));
     }
     if (c.committed) {
         memcpy(items, mine, n * sizeof *items);
         *terms = told;
     }
-    return answer(&c, r);
+    return transact_answer(&c, r);
 }
 
 enum coord_status transact_release(struct coord *coord, const char *identity,
                                    const struct coord_release *item, struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_WRITE, identity);
-    while (begins(&c))
-        ends(&c, rules_release(&c.u, item));
-    return answer(&c, r);
+    struct transact_call c = transact_call_of(coord, STORE_WRITE, identity);
+    while (transact_begins(&c))
+        transact_ends(&c, rules_release(&c.u, item));
+    return transact_answer(&c, r);
 }
 
 enum coord_status transact_evict(struct coord *coord, const char *identity, uint16_t worker,
                                  struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_WRITE, identity);
-    while (begins(&c))
-        ends(&c, rules_evict(&c.u, worker));
-    return answer(&c, r);
+    struct transact_call c = transact_call_of(coord, STORE_WRITE, identity);
+    while (transact_begins(&c))
+        transact_ends(&c, rules_evict(&c.u, worker));
+    return transact_answer(&c, r);
 }
 
 enum coord_status transact_close(struct coord *coord, const char *identity, bool moved,
                                  struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_WRITE, identity);
-    while (begins(&c))
-        ends(&c, rules_close(&c.u, moved));
-    return answer(&c, r);
+    struct transact_call c = transact_call_of(coord, STORE_WRITE, identity);
+    while (transact_begins(&c))
+        transact_ends(&c, rules_close(&c.u, moved));
+    return transact_answer(&c, r);
 }
 
 enum coord_status transact_unclose(struct coord *coord, const char *identity, int64_t lost_ahead_ms,
                                    struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_WRITE, identity);
-    while (begins(&c))
-        ends(&c, rules_unclose(&c.u, lost_ahead_ms));
-    return answer(&c, r);
+    struct transact_call c = transact_call_of(coord, STORE_WRITE, identity);
+    while (transact_begins(&c))
+        transact_ends(&c, rules_unclose(&c.u, lost_ahead_ms));
+    return transact_answer(&c, r);
 }
 
 enum coord_status transact_repair(struct coord *coord, const char *identity,
                                   const uint16_t *workers, size_t n, struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_WRITE, identity);
-    while (begins(&c))
-        ends(&c, rules_repair(&c.u, workers, n));
-    return answer(&c, r);
+    struct transact_call c = transact_call_of(coord, STORE_WRITE, identity);
+    while (transact_begins(&c))
+        transact_ends(&c, rules_repair(&c.u, workers, n));
+    return transact_answer(&c, r);
 }
 
 enum coord_status transact_settle(struct coord *coord, const char *identity, int64_t settle_ms,
                                   struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_WRITE, identity);
-    while (begins(&c))
-        ends(&c, rules_settle(&c.u, settle_ms));
-    return answer(&c, r);
+    struct transact_call c = transact_call_of(coord, STORE_WRITE, identity);
+    while (transact_begins(&c))
+        transact_ends(&c, rules_settle(&c.u, settle_ms));
+    return transact_answer(&c, r);
 }
 
 enum coord_status transact_nothing_lost(struct coord *coord, const char *identity,
                                         struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_WRITE, identity);
-    while (begins(&c))
-        ends(&c, rules_nothing_lost(&c.u));
-    return answer(&c, r);
+    struct transact_call c = transact_call_of(coord, STORE_WRITE, identity);
+    while (transact_begins(&c))
+        transact_ends(&c, rules_nothing_lost(&c.u));
+    return transact_answer(&c, r);
 }
 
 /* The lists of a run that was not committed are nobody's. */
 enum coord_status transact_snapshot(struct coord *coord, struct coord_snapshot *out,
                                     struct coord_reply *r)
 {
-    struct call c = call_of(coord, STORE_READ_ALL, NULL);
-    while (begins(&c)) {
+    struct transact_call c = transact_call_of(coord, STORE_READ_ALL, NULL);
+    while (transact_begins(&c)) {
         struct coord_snapshot found = {.nworkers = 0};
-        ends(&c, rules_snapshot(&c.u, &found));
+        transact_ends(&c, rules_snapshot(&c.u, &found));
         if (c.committed)
             *out = found;
         else
             coord_snapshot_clear(&found);
     }
-    return answer(&c, r);
+    return transact_answer(&c, r);
 }

@@ -5,8 +5,10 @@
 #include "coord_bounds.h"
 
 #include "coord/redis_reply.h"
+#include "coord/seq_rows.h"
 
 #include <hiredis/hiredis.h>
+#include <stdlib.h>
 
 static const struct answer_to to = {"p", "11111111-2222-4333-8444-555555555555|0|38.15.10"};
 
@@ -17,6 +19,8 @@ enum {
     ROSTER,
     MADE,
     RELEASED,
+    TAKEN,
+    LISTED,
     PLACES
 };
 
@@ -25,7 +29,8 @@ const char *fuzz_unreached(void)
     static const char *const names[PLACES] = {
         "expected a claim that is OK, found none", "expected a renewal that is OK, found none",
         "expected a description, found none",      "expected a snapshot, found none",
-        "expected an init that is OK, found none", "expected a release that is OK, found none"};
+        "expected an init that is OK, found none", "expected a release that is OK, found none",
+        "expected a take that is OK, found none",  "expected rows, found none"};
     return feed_unreached(names, PLACES);
 }
 
@@ -70,6 +75,45 @@ static void judge_pool(const struct answer *a)
         bounds_pool(&pool);
 }
 
+static void judge_take(const struct answer *a, size_t n)
+{
+    struct coord_reply r = {0};
+    struct seq_want items[SEQ_ITEMS_MAX];
+    struct seq_grant out[SEQ_ITEMS_MAX];
+    struct seq_opening opening = {.era = 0};
+    n = n < SEQ_ITEMS_MAX ? n : SEQ_ITEMS_MAX;
+    for (size_t i = 0; i < n; i++)
+        items[i] = (struct seq_want){.text = ""};
+    enum coord_status s = note(answer_take(a, &to, items, out, n, &opening, &r), TAKEN);
+    bounds_explained(s, &r);
+    if (s == COORD_OK && (memchr(opening.fingerprint, '\0', SEQ_OPENING_MAX) == NULL ||
+                          memchr(out[n - 1].text, '\0', SEQ_TEXT_MAX) == NULL || out[0].hi < 0))
+        abort();
+}
+
+/* What is listed is read as rows, too. */
+static void judge_rows(const struct answer *a)
+{
+    struct coord_reply r = {0};
+    struct seq_rows rows = {.n = 0};
+    int64_t cursor, told;
+    bounds_explained(note(answer_rows(a, &to, &cursor, &told, &rows, &r), LISTED), &r);
+    for (size_t i = 0; i < rows.n; i++) {
+        struct seq_state state;
+        struct seq_definition d;
+        struct seq_counter counter;
+        struct seq_counter_info info;
+        char name[SEQ_NAME_MAX];
+        if (seq_state_read(span_str(rows.v[i].value), &state, &d) && state.top > 0)
+            (void)seq_number(&d, state.top - 1);
+        (void)seq_counter_read(span_str(rows.v[i].value), &counter);
+        (void)seq_state_key_read(span_str(rows.v[i].key), name);
+        (void)seq_counter_key_read(span_str(rows.v[i].key), name, &info);
+    }
+    seq_rows_sort(&rows);
+    seq_rows_clear(&rows);
+}
+
 static void judge_snapshot(const redisReply *reply)
 {
     struct coord_reply r = {0};
@@ -104,6 +148,12 @@ static void judge(unsigned question, const redisReply *reply)
         break;
     case 4:
         bounds_explained(note(answer_init(&a, &to, &r), MADE), &r);
+        break;
+    case 6:
+        judge_take(&a, 1 + question / 8);
+        break;
+    case 7:
+        judge_rows(&a);
         break;
     default:
         judge_renew(&a, 1 + question / 8);

@@ -31,14 +31,16 @@ static void replace(char *text, size_t cap, size_t *n, const char *from, const c
     *n = *n - old + new;
 }
 
-static void load_script(char *text, size_t cap, size_t *n)
+/* What a command writes. */
+static void load_script(const char *command, char *text, size_t cap, size_t *n)
 {
-    FILE *f = fopen("src/coord/pool.lua", "rb");
+    FILE *f = popen(command, "r"); /* lint: allow popen, of fixed commands */
     if (!f)
-        die("src/coord/pool.lua", "run from the top of the source tree");
+        die(command, "cannot run");
     *n = fread(text, 1, cap - 1, f);
     text[*n] = '\0';
-    (void)fclose(f);
+    if (pclose(f) != 0)
+        die(command, "run from the top of the source tree");
     replace(text, cap, n,
             "    local t = redis.call('TIME')\n"
             "    return t[1] * 1000 + math.floor(t[2] / 1000)\n",
@@ -107,6 +109,11 @@ static void forget_answers(struct pair *p)
     p->sqlite = setup_open(url, PAIR_POOL, &p->clock.clock);
 }
 
+void pair_sequences(char *script, size_t cap, size_t *n)
+{
+    load_script("tools/join-lua src/coord/pool.lua src/coord/sequences.lua", script, cap, n);
+}
+
 /* ---- what tests do -------------------------------------------------------------------------- */
 
 void pair_open(struct pair *p, char *script, size_t cap, size_t *n)
@@ -114,7 +121,7 @@ void pair_open(struct pair *p, char *script, size_t cap, size_t *n)
     char url[128];
     const struct timeval limit = {10, 0};
     memset(p, 0, sizeof *p);
-    load_script(script, cap, n);
+    load_script("cat src/coord/pool.lua", script, cap, n);
     server_start(&p->server, false, NULL);
     p->side = redisConnectUnixWithTimeout(p->server.socket, limit);
     if (!p->side || p->side->err)

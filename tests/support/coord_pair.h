@@ -50,6 +50,9 @@ struct pair {
 void pair_open(struct pair *p, char *script, size_t cap, size_t *n);
 void pair_close(struct pair *p);
 
+/* The text of sequences.lua with what it shares, for who asks of sequences, too. */
+void pair_sequences(char *script, size_t cap, size_t *n);
+
 /* None has a pool, nor a backup. */
 void pair_wipe(struct pair *p, bool backups);
 

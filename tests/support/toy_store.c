@@ -1,6 +1,7 @@
 #include "support/toy_store.h"
 
 #include "coord/outcome.h"
+#include "coord/transact_sequences.h"
 #include "support/seeded.h"
 
 #include <limits.h>
@@ -278,6 +279,71 @@ static bool next(struct store *s, enum store_list list, struct store_row *row)
     return true;
 }
 
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/* The first place whose key is not before this one. */
+static size_t place_of(const struct toy_state *w, const char *key)
+{
+    size_t i = 0;
+    while (i < w->texts && strcmp(w->text[i].key, key) < 0)
+        i++;
+    return i;
+}
+
+static bool is_at(const struct toy_state *w, size_t i, const char *key)
+{
+    return i < w->texts && strcmp(w->text[i].key, key) == 0;
+}
+
+static enum store_found text_get(struct store *s, const char *key, char *out, size_t cap)
+{
+    const struct toy_state *w = rows(s);
+    size_t i = w ? place_of(w, key) : 0;
+    bool found = w && is_at(w, i, key);
+    (void)snprintf(out, cap, "%s", found ? w->text[i].value : "");
+    return found ? STORE_FOUND : STORE_NONE;
+}
+
+static void text_set(struct store *s, const char *key, const char *text)
+{
+    struct toy_state *w = rows(s);
+    if (!w)
+        return;
+    size_t i = place_of(w, key);
+    if (!is_at(w, i, key)) {
+        if (w->texts == TOY_TEXTS || strlen(key) >= sizeof w->text->key)
+            abort();
+        memmove(w->text + i + 1, w->text + i, (w->texts - i) * sizeof *w->text);
+        w->texts++;
+    }
+    (void)snprintf(w->text[i].key, sizeof w->text->key, "%s", key);
+    (void)snprintf(w->text[i].value, sizeof w->text->value, "%s", text);
+}
+
+static void text_drop(struct store *s, const char *key)
+{
+    struct toy_state *w = rows(s);
+    size_t i = w ? place_of(w, key) : 0;
+    if (!w || !is_at(w, i, key))
+        return;
+    w->texts--;
+    memmove(w->text + i, w->text + i + 1, (w->texts - i) * sizeof *w->text);
+}
+
+static bool text_next(struct store *s, const char *prefix, const char *after, char *key, char *text,
+                      size_t cap)
+{
+    const struct toy_state *w = rows(s);
+    size_t i = w ? place_of(w, prefix) : 0;
+    while (w && i < w->texts && strcmp(w->text[i].key, after) <= 0)
+        i++;
+    if (!w || i == w->texts || strncmp(w->text[i].key, prefix, strlen(prefix)) != 0)
+        return false;
+    (void)snprintf(key, STORE_KEY_MAX, "%s", w->text[i].key);
+    (void)snprintf(text, cap, "%s", w->text[i].value);
+    return true;
+}
+
 /* ---- the tables ----------------------------------------------------------------------------- */
 
 static const struct store_ops ops = {
@@ -302,6 +368,11 @@ static const struct store_ops ops = {
     .queue_fill = queue_fill,
     .queue_remove = queue_remove,
     .queue_count = queue_count,
+    .forgets = true,
+    .text_get = text_get,
+    .text_set = text_set,
+    .text_drop = text_drop,
+    .text_next = text_next,
     .next = next,
 };
 
@@ -328,6 +399,7 @@ static const struct coord_driver driver = {
     .settle = transact_settle,
     .nothing_lost = transact_nothing_lost,
     .snapshot = transact_snapshot,
+    .sequences = &transact_sequences,
 };
 
 struct coord *toy_open(const char *pool, struct setup_clock *clock)

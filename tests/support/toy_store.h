@@ -18,12 +18,17 @@
 
 #define TOY_WORKERS 16   /* workerIds 0..15 */
 #define TOY_QUEUE   1024 /* entries, doubled ones included */
+#define TOY_TEXTS   64
 
 struct toy_row {
     bool there;
     struct store_record record;
     int64_t due_ms; /* -1: not in the index */
     char who[COORD_WHO_MAX];
+};
+
+struct toy_text {
+    char key[128], value[640]; /* key "": there is none */
 };
 
 struct toy_state {
@@ -33,6 +38,8 @@ struct toy_state {
     struct toy_row row[TOY_WORKERS];
     size_t queued;
     uint32_t queue[TOY_QUEUE]; /* head first */
+    size_t texts;
+    struct toy_text text[TOY_TEXTS]; /* by key */
 };
 
 struct toy {

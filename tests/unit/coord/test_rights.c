@@ -2,6 +2,7 @@
  * A Redis that hides what the protocol needs, and one that allows no more than it needs: the rights
  * are those of the manual page, read from there.
  */
+#include "coord/sequences.h"
 #include "support/coord_says.h"
 #include "support/coord_setup.h"
 #include "support/fake_server.h"
@@ -231,6 +232,13 @@ static const char *use_as_sidecar(struct fixture *f, struct coord *c)
         .worker = f->g.worker, .cur = t, .nxt = setup_token(2), .n = f->g.n, .hi_ms = f->g.hi_ms};
     if (coord_renew(c, SETUP_IDENTITY, setup_now(), &item, 1, setup_terms(), &f->r) != COORD_OK)
         return "renew";
+    const struct seq_caller by = {.now_ms = now};
+    const struct seq_want want = {
+        .name = "a", .sub = "", .period = "", .text = "", .count = 1, .token = t};
+    struct seq_grant block;
+    struct seq_opening opening;
+    if (seq_take(c, SETUP_IDENTITY, &by, &want, &block, 1, &opening, &f->r) != COORD_OK)
+        return "take";
     struct coord_release gone = {
         .worker = f->g.worker, .cur = item.nxt, .nxt = item.nxt, .has_last = true, .last_ms = 1};
     return coord_release(c, SETUP_IDENTITY, &gone, &f->r) == COORD_OK ? NULL : "release";
@@ -250,6 +258,13 @@ static const char *use_as_operator(struct fixture *f, struct coord *c)
         return bad;
     if (coord_repair(c, SETUP_IDENTITY, all, 3, &f->r) != COORD_OK)
         return "repair";
+    const struct seq_create make = {
+        .name = "a", .definition = {.increment = 1, .loss = SEQ_LOSS_REFUSE, .subs = 1}};
+    struct seq_grant made;
+    if (seq_create(c, SETUP_IDENTITY, &make, &made, &f->r) != COORD_OK || made.how != SEQ_DONE ||
+        seq_drop(c, SETUP_IDENTITY, "a", &made, &f->r) != COORD_OK ||
+        seq_sweep(c, SETUP_IDENTITY, "a", "", &made, &f->r) != COORD_OK)
+        return "sequences";
     if (coord_evict(c, SETUP_IDENTITY, 7, &f->r) != COORD_LOST)
         return "evict";
     if (coord_snapshot(c, &s, &f->r) != COORD_OK)

@@ -1,0 +1,515 @@
+#include "coord/sequences.h"
+
+#include "base/int64.h"
+#include "coord/outcome.h"
+#include "coord/seq_rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const hows[SEQ_HOWS] = {
+    [SEQ_GRANTED] = "granted",     [SEQ_AGAIN] = "again",
+    [SEQ_LOOKED] = "looked",       [SEQ_DONE] = "done",
+    [SEQ_KEPT] = "kept",           [SEQ_WAIT] = "wait",
+    [SEQ_CLOSED] = "closed",       [SEQ_USED_UP] = "used-up",
+    [SEQ_STOPPED] = "stopped",     [SEQ_UNKNOWN] = "unknown",
+    [SEQ_DROPPED] = "dropped",     [SEQ_DIFFERS] = "differs",
+    [SEQ_NO_SUBS] = "no-subs",     [SEQ_TOO_MANY_SUBS] = "too-many-subs",
+    [SEQ_NO_PERIOD] = "no-period", [SEQ_UNREADABLE] = "unreadable",
+    [SEQ_UNSAID] = "unsaid",       [SEQ_NO_BEGIN] = "no-begin",
+    [SEQ_LOWER] = "lower",         [SEQ_NOT_STOPPED] = "not-stopped",
+};
+
+const char *seq_how_name(enum seq_how h)
+{
+    return (unsigned)h < SEQ_HOWS ? hows[h] : "odd";
+}
+
+/* ---- what is asked --------------------------------------------------------------------------- */
+
+static const struct seq_driver *driver(struct coord *c, struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!c->driver->sequences)
+        (void)outcome_refused(r,
+                              "sequences: expected a coordinator with a pool, found one without");
+    return c->driver->sequences;
+}
+
+static bool is_index(int64_t v)
+{
+    return v >= 0 && v <= SEQ_INDEX_MAX;
+}
+
+static bool is_number(int64_t v)
+{
+    return v >= -SEQ_NUMBER_MAX && v <= SEQ_NUMBER_MAX;
+}
+
+/* Cut, since it may be of any length. */
+static bool no(struct coord_reply *r, const char *what, const char *expected, const char *found)
+{
+    (void)outcome_refused(r, "%s: expected %s, found \"%.80s\"", what, expected, found);
+    return false;
+}
+
+static bool are_names(const char *name, const char *sub, const char *period, struct coord_reply *r)
+{
+    if (!seq_is_name(span_of(name, strnlen(name, SEQ_NAME_MAX))))
+        return no(r, "sequence", "a name of 1 to 64 letters, digits, '_', '.' and '-'", name);
+    if (*sub && !seq_is_sub(span_of(sub, strnlen(sub, SEQ_SUB_MAX))))
+        return no(r, "sub", "1 to 100 printable characters without a space", sub);
+    if (*period && !seq_is_period(span_of(period, strnlen(period, PERIOD_LABEL_MAX))))
+        return no(r, "period", "a date such as 2026-11-22", period);
+    return true;
+}
+
+static bool is_text(const char *s, size_t max)
+{
+    size_t n = strnlen(s, max), i = 0;
+    while (i < n && s[i] >= ' ' && s[i] <= '~')
+        i++;
+    return i == n && n < max;
+}
+
+static bool is_opening(const struct seq_opening *o)
+{
+    return is_index(o->era) && is_index(o->topen_ms) && is_text(o->fingerprint, SEQ_OPENING_MAX);
+}
+
+static bool is_want(const struct seq_want *w, struct coord_reply *r)
+{
+    if (!are_names(w->name, w->sub, w->period, r))
+        return false;
+    if (w->count < 0 || w->count > SEQ_BLOCK_MAX || !is_index(w->gen) || !is_index(w->n) ||
+        !is_index(w->seen)) {
+        (void)outcome_refused(r,
+                              "sequence \"%s\": expected 0 to %d numbers and counts of 0 to 2^53-1,"
+                              " found %" PRId64 ", %" PRId64 ", %" PRId64 " and %" PRId64,
+                              w->name, SEQ_BLOCK_MAX, w->count, w->gen, w->n, w->seen);
+        return false;
+    }
+    return is_text(w->text, SEQ_TEXT_MAX) || no(r, "definition", "printable text", w->text);
+}
+
+static bool is_identity(const char *identity, struct coord_reply *r)
+{
+    return (*identity && is_text(identity, COORD_IDENTITY_MAX) && !strchr(identity, ' ')) ||
+           no(r, "identity", "1 to 95 printable characters", identity);
+}
+
+static bool is_count(size_t n, struct coord_reply *r)
+{
+    if (n > 0 && n <= SEQ_ITEMS_MAX)
+        return true;
+    (void)outcome_refused(r, "sequences: expected 1 to %d at once, found %zu", SEQ_ITEMS_MAX, n);
+    return false;
+}
+
+/* ---- what is answered ------------------------------------------------------------------------ */
+
+/* It is as the rules make it: a driver that reads what it is told has no other judge. count 0: of
+ * no block. */
+static bool is_sound(const struct seq_grant *g, int64_t count)
+{
+    bool block = g->how == SEQ_GRANTED || g->how == SEQ_AGAIN;
+    if ((unsigned)g->how >= SEQ_HOWS || block != (g->hi > 0 || g->lo > 0 || block))
+        return false;
+    if (block && (count == 0 || g->lo > g->hi || g->hi > g->max || g->hi - g->lo >= SEQ_BLOCK_MAX ||
+                  (g->how == SEQ_GRANTED && g->hi - g->lo >= count)))
+        return false;
+    return (g->how == SEQ_WAIT) == (g->wait_ms > 0);
+}
+
+static bool read_definition(struct seq_grant *g)
+{
+    return !*g->text || (seq_definition_parse(span_str(g->text), &g->definition) &&
+                         g->max <= seq_last_index(&g->definition));
+}
+
+static enum coord_status judge(enum coord_status s, struct seq_grant *g, int64_t count,
+                               struct coord_reply *r)
+{
+    if (s != COORD_OK || (is_sound(g, count) && read_definition(g)))
+        return s;
+    return outcome_refused(r,
+                           "answer of the script: expected a block of up to %" PRId64
+                           " below max, and a definition, found %s of %" PRId64 "..%" PRId64
+                           ", max %" PRId64 ", wait %" PRId64 ", \"%.48s\"",
+                           count, seq_how_name(g->how), g->lo, g->hi, g->max, g->wait_ms, g->text);
+}
+
+/* ---- what sidecars do ------------------------------------------------------------------------ */
+
+enum coord_status seq_take(struct coord *c, const char *identity, const struct seq_caller *by,
+                           const struct seq_want *items, struct seq_grant *out, size_t n,
+                           struct seq_opening *opening, struct coord_reply *r)
+{
+    const struct seq_driver *d = driver(c, r);
+    *opening = (struct seq_opening){.era = 0};
+    if (!d || !is_identity(identity, r) || !is_count(n, r))
+        return COORD_REFUSED;
+    memset(out, 0, n * sizeof *out);
+    if (!is_index(by->now_ms) || !is_opening(&by->opening))
+        return outcome_refused(r, "sequences: expected a clock and an opening, found none");
+    for (size_t i = 0; i < n; i++) {
+        if (!is_want(&items[i], r))
+            return COORD_REFUSED;
+    }
+    enum coord_status s = d->take(c, identity, by, items, out, n, opening, r);
+    for (size_t i = 0; i < n && s == COORD_OK; i++)
+        s = judge(s, &out[i], items[i].count, r);
+    if (s != COORD_OK)
+        memset(out, 0, n * sizeof *out);
+    return s;
+}
+
+enum coord_status seq_give_back(struct coord *c, const char *identity,
+                                const struct seq_return *items, enum seq_how *how, size_t n,
+                                struct coord_reply *r)
+{
+    const struct seq_driver *d = driver(c, r);
+    if (!d || !is_identity(identity, r) || !is_count(n, r))
+        return COORD_REFUSED;
+    for (size_t i = 0; i < n; i++) {
+        const struct seq_return *v = &items[i];
+        how[i] = SEQ_KEPT;
+        if (!are_names(v->name, v->sub, v->period, r))
+            return COORD_REFUSED;
+        if (!is_index(v->gen) || !is_index(v->n) || !is_index(v->lo) || !is_index(v->hi) ||
+            v->lo > v->hi)
+            return outcome_refused(
+                r, "sequence \"%s\": expected a block to give back, found %" PRId64 "..%" PRId64,
+                v->name, v->lo, v->hi);
+    }
+    return d->give_back(c, identity, items, how, n, r);
+}
+
+enum coord_status seq_reserve(struct coord *c, const char *identity, int64_t caller_ms,
+                              const char *name, const char *sub, const char *period, int64_t count,
+                              struct coord_token token, struct seq_grant *out,
+                              struct coord_reply *r)
+{
+    const struct seq_caller by = {.now_ms = caller_ms};
+    const struct seq_want want = {.name = name,
+                                  .sub = sub,
+                                  .period = period,
+                                  .text = "",
+                                  .count = count,
+                                  .whole = true,
+                                  .token = token};
+    struct seq_opening opening;
+    return seq_take(c, identity, &by, &want, out, 1, &opening, r);
+}
+
+/* ---- what operators do ----------------------------------------------------------------------- */
+
+static enum coord_status operate(struct coord *c, const char *identity, const struct seq_order *in,
+                                 struct seq_grant *out, struct coord_reply *r)
+{
+    memset(out, 0, sizeof *out);
+    enum coord_status s = c->driver->sequences->operate(c, identity, in, out, r);
+    s = judge(s, out, 0, r);
+    if (s != COORD_OK)
+        memset(out, 0, sizeof *out);
+    return s;
+}
+
+/* The sequence as it is, so that what follows is meant for it, and counts in its indices. COORD_OK
+ * and out->text: it is there, dropped or not; its record is what out says. */
+static enum coord_status look(struct coord *c, const char *identity, const char *name,
+                              struct seq_grant *out, int64_t *top, struct coord_reply *r)
+{
+    struct seq_rows rows = {.n = 0};
+    struct seq_state state;
+    char key[SEQ_KEY_MAX];
+    const struct seq_driver *d = driver(c, r);
+    memset(out, 0, sizeof *out);
+    if (!d || !is_identity(identity, r) || !are_names(name, "", "", r))
+        return COORD_REFUSED;
+    enum coord_status s = d->rows(c, identity, seq_state_key(key, name), &rows, r);
+    out->how = SEQ_UNKNOWN;
+    for (size_t i = 0; i < rows.n && s == COORD_OK; i++) {
+        if (strcmp(rows.v[i].key, key) != 0)
+            continue;
+        out->how = SEQ_UNREADABLE;
+        if (!seq_state_read(span_str(rows.v[i].value), &state, &out->definition))
+            continue;
+        memcpy(out->text, state.text, sizeof out->text);
+        out->how = state.dropped ? SEQ_DROPPED : SEQ_LOOKED;
+        out->gen = state.gen;
+        out->max = state.max;
+        *top = state.top;
+    }
+    seq_rows_clear(&rows);
+    return s;
+}
+
+/* An order for the sequence that look() found. */
+static struct seq_order order(enum seq_verb verb, const char *name, const struct seq_grant *found)
+{
+    return (struct seq_order){.verb = verb,
+                              .name = name,
+                              .sub = "",
+                              .period = "",
+                              .text = found->text,
+                              .gen = found->gen};
+}
+
+#define LATER_MS (2 * COORD_MAX_SKEW_MS + 60000) /* a creation comes within this of a look */
+
+/* What it may have granted, index + 1: a table without its tombstone may have gone on. */
+static int64_t top_of(const struct seq_grant *dropped, int64_t top, int64_t now_ms)
+{
+    const struct seq_definition *d = &dropped->definition;
+    struct line l = {d->begins_ms, d->rate, d->burst};
+    if (d->loss != SEQ_LOSS_SKIP)
+        return top;
+    if (d->reset != PERIOD_NEVER)
+        l.begins_ms = 0;
+    int64_t until = d->reset == PERIOD_NEVER ? now_ms + LATER_MS : period_longest_ms(d->reset);
+    return max64(top, min64(line_at(&l, until), dropped->max) + 1);
+}
+
+/* The first index that lies behind all numbers of the sequence that was dropped. */
+static enum coord_status base_of(const struct seq_grant *dropped, int64_t top,
+                                 const struct seq_definition *d, int64_t *base,
+                                 struct coord_reply *r)
+{
+    const struct seq_definition *old = &dropped->definition;
+    *base = 0;
+    if ((old->increment > 0) != (d->increment > 0))
+        return outcome_refused(r, "reuse: expected it to count as the one that was dropped did, %s",
+                               old->increment > 0 ? "up" : "down");
+    if (top > 0) {
+        int64_t last = seq_number(old, top - 1);
+        *base = seq_index_from(d, last + (d->increment > 0 ? 1 : -1));
+    }
+    return COORD_OK;
+}
+
+enum coord_status seq_create(struct coord *c, const char *identity, const struct seq_create *in,
+                             struct seq_grant *out, struct coord_reply *r)
+{
+    struct seq_definition d = in->definition;
+    struct seq_grant found;
+    struct err e;
+    char text[SEQ_TEXT_MAX];
+    int64_t top = 0, max = d.increment > 0 ? SEQ_NUMBER_MAX : -SEQ_NUMBER_MAX;
+    d.burst =
+        d.loss == SEQ_LOSS_SKIP && d.rate > 0 && d.rate <= LINE_RATE_MAX ? seq_burst(d.rate) : 0;
+    max = in->has_max ? in->max : max;
+    memset(out, 0, sizeof *out);
+    enum coord_status s = look(c, identity, in->name, &found, &top, r);
+    if (s != COORD_OK)
+        return s;
+    if (seq_check(&d, max, &e))
+        return outcome_refused(r, "sequence \"%s\": %s", in->name, e.text);
+    struct seq_order o = order(SEQ_VERB_CREATE, in->name, &found);
+    o.text = seq_definition_text(text, &d);
+    o.index = seq_max_index(&d, max);
+    o.flag = in->fresh;
+    bool again = found.how == SEQ_DROPPED && in->reuse && in->no_older;
+    o.gen = again ? found.gen : 0;
+    o.top = again ? top_of(&found, top, r->now_ms) : 0;
+    s = again ? base_of(&found, o.top, &d, &o.base, r) : COORD_OK;
+    if (s != COORD_OK)
+        return s;
+    if (o.base > o.index)
+        return outcome_refused(r,
+                               "sequence \"%s\": expected a max behind all that was given out of "
+                               "the one that was dropped, found %" PRId64,
+                               in->name, max);
+    return operate(c, identity, &o, out, r);
+}
+
+enum coord_status seq_alter(struct coord *c, const char *identity, const char *name, int64_t max,
+                            struct seq_grant *out, struct coord_reply *r)
+{
+    int64_t top;
+    enum coord_status s = look(c, identity, name, out, &top, r);
+    if (s != COORD_OK || out->how != SEQ_LOOKED)
+        return s;
+    if (!is_number(max))
+        return outcome_refused(r, "max: expected up to 2^53-1, found %" PRId64, max);
+    const struct seq_grant found = *out;
+    struct seq_order o = order(SEQ_VERB_ALTER, name, &found);
+    o.index = seq_max_index(&found.definition, max);
+    if (o.index < found.max) {
+        out->how = SEQ_LOWER;
+        return s;
+    }
+    return operate(c, identity, &o, out, r);
+}
+
+enum coord_status seq_set(struct coord *c, const char *identity, const struct seq_set *in,
+                          struct seq_grant *out, struct coord_reply *r)
+{
+    int64_t top;
+    enum coord_status s = look(c, identity, in->name, out, &top, r);
+    if (s != COORD_OK || out->how != SEQ_LOOKED)
+        return s;
+    if (!are_names(in->name, in->sub, in->period, r))
+        return COORD_REFUSED;
+    const struct seq_grant found = *out;
+    struct seq_order o = order(SEQ_VERB_SET, in->name, &found);
+    o.sub = in->sub;
+    o.period = in->period;
+    o.flag = in->back && in->no_older;
+    o.index = is_number(in->number) ? seq_index_from(&found.definition, in->number) : -1;
+    if (!is_index(o.index) || o.index > found.max) {
+        out->how = SEQ_USED_UP;
+        return s;
+    }
+    return operate(c, identity, &o, out, r);
+}
+
+enum coord_status seq_drop(struct coord *c, const char *identity, const char *name,
+                           struct seq_grant *out, struct coord_reply *r)
+{
+    int64_t top;
+    enum coord_status s = look(c, identity, name, out, &top, r);
+    if (s != COORD_OK || out->how != SEQ_LOOKED)
+        return s;
+    const struct seq_grant found = *out;
+    struct seq_order o = order(SEQ_VERB_DROP, name, &found);
+    return operate(c, identity, &o, out, r);
+}
+
+enum coord_status seq_reopen(struct coord *c, const char *identity, const char *name, int64_t above,
+                             struct seq_grant *out, struct coord_reply *r)
+{
+    int64_t top;
+    enum coord_status s = look(c, identity, name, out, &top, r);
+    if (s != COORD_OK || (out->how != SEQ_LOOKED && out->how != SEQ_DROPPED))
+        return s;
+    if (!is_number(above))
+        return outcome_refused(r, "above: expected up to 2^53-1, found %" PRId64, above);
+    const struct seq_grant found = *out;
+    struct seq_order o = order(SEQ_VERB_REOPEN, name, &found);
+    o.index = seq_index_from(&found.definition, above + (found.definition.increment > 0 ? 1 : -1));
+    if (o.index > found.max + 1) {
+        out->how = SEQ_USED_UP;
+        return s;
+    }
+    return operate(c, identity, &o, out, r);
+}
+
+enum coord_status seq_sweep(struct coord *c, const char *identity, const char *name,
+                            const char *period, struct seq_grant *out, struct coord_reply *r)
+{
+    int64_t top;
+    enum coord_status s = look(c, identity, name, out, &top, r);
+    if (s != COORD_OK || (out->how != SEQ_LOOKED && out->how != SEQ_DROPPED))
+        return s;
+    if (!are_names(name, "", period, r))
+        return COORD_REFUSED;
+    const struct seq_grant found = *out;
+    struct seq_order o = order(SEQ_VERB_SWEEP, name, &found);
+    o.period = period;
+    do {
+        s = operate(c, identity, &o, out, r);
+        o.index = out->next;
+    } while (s == COORD_OK && out->how == SEQ_DONE && o.index > 0);
+    return s;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static void info_of(const struct seq_row *row, struct seq_info *out)
+{
+    struct seq_state s;
+    out->unreadable = !seq_state_read(span_str(row->value), &s, &out->definition);
+    if (out->unreadable)
+        return;
+    out->dropped = s.dropped != 0;
+    memcpy(out->text, s.text, sizeof out->text);
+    out->revoked = s.revoked;
+    out->gen = s.gen;
+    out->turn = s.turn;
+    out->max = s.max;
+    out->top = s.top;
+    out->seen = s.seen;
+    out->subs = s.subs;
+    out->ok_era = s.ok;
+    memcpy(out->closed, s.mark, sizeof out->closed);
+}
+
+enum coord_status seq_list(struct coord *c, const char *identity, struct seq_list *out,
+                           struct coord_reply *r)
+{
+    struct seq_rows rows = {.n = 0};
+    const struct seq_driver *d = driver(c, r);
+    *out = (struct seq_list){.n = 0};
+    if (!d || !is_identity(identity, r))
+        return COORD_REFUSED;
+    enum coord_status s = d->rows(c, identity, "seq ", &rows, r);
+    if (s == COORD_OK)
+        out->v = calloc(rows.n + 1, sizeof *out->v);
+    for (size_t i = 0; i < rows.n && out->v; i++) {
+        struct seq_info *info = &out->v[out->n];
+        if (!seq_state_key_read(span_str(rows.v[i].key), info->name))
+            continue;
+        info_of(&rows.v[i], info);
+        out->n++;
+    }
+    seq_rows_clear(&rows);
+    return s == COORD_OK && !out->v ? outcome_down(r, ERR_NOMEM, "no memory for a list") : s;
+}
+
+static bool counter_of(const struct seq_row *row, const char *name, int64_t era,
+                       struct seq_counter_info *out)
+{
+    char found[SEQ_NAME_MAX];
+    struct seq_counter c;
+    memset(out, 0, sizeof *out);
+    if (!seq_counter_key_read(span_str(row->key), found, out) || strcmp(found, name) != 0)
+        return false;
+    out->unreadable = !seq_counter_read(span_str(row->value), &c);
+    if (out->unreadable)
+        return true;
+    out->stale = c.era != era;
+    out->era = c.era;
+    out->next = c.next;
+    out->n = c.n;
+    out->gaps = c.gaps;
+    return true;
+}
+
+static enum coord_status read_counters(const struct seq_rows *rows, const char *name,
+                                       struct seq_counters *out, struct coord_reply *r)
+{
+    out->v = calloc(rows->n + 1, sizeof *out->v);
+    if (!out->v)
+        return outcome_down(r, ERR_NOMEM, "no memory for a list");
+    for (size_t i = 0; i < rows->n; i++)
+        out->n += counter_of(&rows->v[i], name, rows->opening.era, &out->v[out->n]);
+    return COORD_OK;
+}
+
+enum coord_status seq_show(struct coord *c, const char *identity, const char *name,
+                           struct seq_counters *out, struct coord_reply *r)
+{
+    struct seq_rows rows = {.n = 0};
+    char key[SEQ_KEY_MAX], prefix[SEQ_KEY_MAX];
+    const struct seq_driver *d = driver(c, r);
+    *out = (struct seq_counters){.n = 0};
+    if (!d || !is_identity(identity, r) || !are_names(name, "", "", r))
+        return COORD_REFUSED;
+    enum coord_status s = d->rows(c, identity, seq_state_key(key, name), &rows, r);
+    for (size_t i = 0; i < rows.n && s == COORD_OK; i++) {
+        out->found |= strcmp(rows.v[i].key, key) == 0;
+        if (strcmp(rows.v[i].key, key) == 0)
+            info_of(&rows.v[i], &out->sequence);
+    }
+    (void)snprintf(out->sequence.name, sizeof out->sequence.name, "%s", name);
+    seq_rows_clear(&rows);
+    (void)snprintf(prefix, sizeof prefix, "num %s ", name);
+    if (s == COORD_OK)
+        s = d->rows(c, identity, prefix, &rows, r);
+    if (s == COORD_OK)
+        s = read_counters(&rows, name, out, r);
+    seq_rows_clear(&rows);
+    return s;
+}
