@@ -126,42 +126,28 @@ static void scripts_that_are_gone_are_sent_again(void **state)
 
 #define ITEMS 2
 
+#define TEXT                                                                                       \
+    "start=1 increment=1 begins=5 rate=0 burst=0 subs=0 reset=never offset=0 loss=trust "          \
+    "order=sidecar cycle=no"
+
 static const char *const sound[ANSWER_HEAD + ANSWER_OPENING + ITEMS * ANSWER_GRANT] = {
-    "OK",
-    "1780000000000",
-    "3",
-    "4",
-    "0",
-    "1770000000000",
-    "print",
-    "granted",
-    "",
-    "1",
-    "0",
-    "",
-    "1000",
-    "10",
-    "19",
-    "2",
-    "20",
-    "0",
-    "0",
-    "0",
-    "0",
-    "wait",
-    "start=1 increment=1 begins=5 rate=0 burst=0 subs=0 reset=never offset=0 loss=trust"
-    " order=sidecar cycle=no",
-    "1",
-    "0",
-    "2026",
-    "1000",
-    "0",
-    "0",
-    "2",
-    "20",
-    "7",
-    "3",
-    "2",
+    "OK",    "1780000000000",
+    "3",     "4",
+    "0",     "1770000000000",
+    "print", "granted",
+    "",      "1",
+    "0",     "",
+    "1000",  "10",
+    "19",    "2",
+    "20",    "0",
+    "0",     "0",
+    "0",     "wait",
+    TEXT,    "1",
+    "0",     "2026",
+    "1000",  "0",
+    "0",     "2",
+    "20",    "7",
+    "3",     "2",
     "1",
 };
 
