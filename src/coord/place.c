@@ -62,12 +62,35 @@ static bool is_stranger(const char *real, const struct stat *file, uid_t who)
 /* What SQLite plays back when it opens the file, or reads the file by. */
 static const char *const beside[] = {"-journal", "-wal", "-shm"};
 
+/* By another name of the file nobody sees the journal of a transaction that was cut short by this
+ * one, nor who uses it: what was answered by one name is rolled back by the other. */
+static enum coord_status check_names(const char *path, struct coord_reply *r)
+{
+    struct statx st;
+    if (statx(AT_FDCWD, path, 0, STATX_TYPE | STATX_NLINK, &st) != 0 || !S_ISREG(st.stx_mode))
+        return COORD_OK;
+    if (st.stx_nlink > 1)
+        return outcome_refused(r,
+                               "%s: expected a file of one name, found %u hard links to it, and "
+                               "SQLite keeps a journal for each: remove the others",
+                               path, st.stx_nlink);
+    if (st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+        return outcome_refused(r,
+                               "%s: expected a file with its directory, found it mounted alone, "
+                               "and its journal would not be beside it: mount the directory",
+                               path);
+    return COORD_OK;
+}
+
 enum coord_status place_check(const char *path, bool create, struct coord_reply *r)
 {
     char real[PATH_MAX], name[PATH_MAX + 16];
     struct stat file, st;
     if (stat(path, &file) != 0 || !realpath(path, real))
         return create ? check_directory(path, r) : COORD_OK;
+    enum coord_status named = check_names(path, r);
+    if (named != COORD_OK)
+        return named;
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
         (void)snprintf(name, sizeof name, "%s%s", real, beside[i]);
         if (lstat(name, &st) == 0 && is_stranger(real, &file, st.st_uid))

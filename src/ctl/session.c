@@ -282,6 +282,26 @@ void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap)
     s->first_ms = ctl_holders_first(snap);
 }
 
+/* Of nodes of which the half may acknowledge without the other, each has a master that grants. */
+static void warn_of_halves(json_t *w, const struct coord_pool *p)
+{
+    unsigned long long half = (p->replicas + 1) / 2;
+    if (p->params.replicas >= half)
+        return;
+    const char *end =
+        "a failover may repeat IDs; make the pool with --replicas, of other workerIds";
+    if (p->params.replicas == 0)
+        json_array_append_new(w, json_sprintf("%llu replicas are connected, and none has to "
+                                              "acknowledge: %s",
+                                              (unsigned long long)p->replicas, end));
+    else
+        json_array_append_new(w, json_sprintf("%llu replicas are connected, and %u have to "
+                                              "acknowledge, fewer than the %llu that are half of "
+                                              "all nodes: %s",
+                                              (unsigned long long)p->replicas, p->params.replicas,
+                                              half, end));
+}
+
 json_t *ctl_session_warnings(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
@@ -308,11 +328,7 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
         json_array_append_new(w, json_sprintf("%llu replicas are connected, fewer than the %u that "
                                               "must acknowledge: nothing is granted or renewed",
                                               (unsigned long long)p->replicas, p->params.replicas));
-    if (p->replicas > 0 && p->params.replicas == 0)
-        json_array_append_new(w, json_sprintf("%llu replicas are connected, and none has to "
-                                              "acknowledge: a failover may repeat IDs; make the "
-                                              "pool with --replicas, of other workerIds",
-                                              (unsigned long long)p->replicas));
+    warn_of_halves(w, p);
     warn_of_floors(w, s);
     ctl_risks(s->risks, w);
     return w;

@@ -242,8 +242,11 @@ def unknown(case):
 
 
 def lose(master, replica):
+    def connected():
+        return int(re.search(b"connected_slaves:(\\d+)", master.ask("INFO", "replication")).group(1))
+    before = connected()
     replica.ask("REPLICAOF", "NO", "ONE")
-    until("no replica", lambda: b"connected_slaves:0" in master.ask("INFO", "replication"))
+    until("it is gone", lambda: connected() == before - 1)
 
 
 @test("--replicas 1, none connected: pool init, pool status and the sidecar say so; then one comes")
@@ -287,6 +290,19 @@ def replica_lost(case):
     s.wait_log("coordinator answers again", 15)
     until("a higher ceiling", lambda: s.metric("sidflake_reservation_seconds") > hi - 2)
     assert s.id() > first and s.metric("sidflake_pool_era") == 1
+
+
+@test("a replica that was added, so that two halves of the nodes could grant: pool status warns")
+def halves(case):
+    nodes = Nodes(case, 3)
+    url, late = nodes.node[0].url, nodes.node[3]
+    lose(nodes.node[0], late)
+    init(case, url, "--replicas", "1")
+    assert status(case, url)["warnings"] == []
+    late.ask("REPLICAOF", "127.0.0.1", str(nodes.node[0].port))
+    nodes.wait_in_step(nodes.node[0], 3)
+    w = status(case, url)["warnings"]
+    assert len(w) == 1 and "fewer than the 2 that are half of all nodes" in w[0], w
 
 
 @test("a server with replicas, or one that sentinels name: pool init wants --replicas said; 0 is warned of")

@@ -2,6 +2,8 @@
 #include "coord/tally.h"
 #include "sqlite_rig.h"
 
+#include <sys/mount.h>
+
 static sqlite3 *keep_in_wal(struct fixture *f)
 {
     struct sqlite3 *other = NULL;
@@ -377,6 +379,51 @@ static void what_cannot_be_opened_says_why(void **state)
     coord_free(c);
 }
 
+/* By another name of it SQLite would not play back what was cut short by this one. */
+static void a_file_of_two_names_is_not_used(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    char other[128], url[160];
+    (void)snprintf(other, sizeof other, "%s/other.db", f->dir);
+    (void)snprintf(url, sizeof url, "sqlite://%s", other);
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(link(f->db, other), 0);
+    assert_int_equal(claim(f, &g), COORD_REFUSED); /* be the file open or not */
+    coord_says(&f->r, "found 2 hard links");
+    struct coord *c = setup_open(url, "p", &f->clock.clock);
+    struct coord_pool p;
+    assert_int_equal(coord_describe(c, &p, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "other.db: expected a file of one name");
+    coord_free(c);
+    assert_int_equal(unlink(other), 0);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(g.worker, 1);
+    assert_int_equal(f->r.era, 1);
+}
+
+static void a_file_mounted_alone_is_not_used(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct coord_pool p;
+    char other[128], url[160];
+    (void)snprintf(other, sizeof other, "%s/other.db", f->dir);
+    (void)snprintf(url, sizeof url, "sqlite://%s", other);
+    assert_int_equal(make(f, 3), COORD_OK);
+    write_file(other, "", 0);
+    if (mount(f->db, other, NULL, MS_BIND, NULL) < 0)
+        skip();
+    struct coord *c = setup_open(url, "p", &f->clock.clock);
+    enum coord_status s = coord_describe(c, &p, &f->r);
+    coord_free(c);
+    assert_int_equal(umount(other), 0);
+    assert_int_equal(s, COORD_REFUSED);
+    coord_says(&f->r, "mount the directory");
+    assert_int_equal(claim(f, &g), COORD_OK);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -397,6 +444,8 @@ int main(void)
         TEST(a_damaged_file_is_named),
         TEST(somebody_elses_file_is_not_to_be_removed),
         TEST(what_cannot_be_opened_says_why),
+        TEST(a_file_of_two_names_is_not_used),
+        TEST(a_file_mounted_alone_is_not_used),
     };
     return cmocka_run_group_tests_name("coord/sqlite_file", tests, NULL, NULL);
 }
