@@ -165,17 +165,16 @@ bool sequence_asks(struct sequence *s, struct sequence_ask *out)
     return out->count > 0;
 }
 
-/* What a request comes to that can't be served from what is in hand. */
+/* What a request comes to that can't be served from what is in hand. What was asked for, and nobody
+ * knows of yet, makes way for what is waited for. */
 static enum sequence_status lacks(struct sequence *s, int64_t mono, int64_t n, bool whole)
 {
     bool refused = s->refused.cause && n >= s->refused.count;
-    if (!s->asked && (!refused || mono >= s->refused.until_ms)) {
-        double rate = rate_at(s, mono);
-        if (whole)
-            ask(s, n, true);
-        else
-            ask_block(s, rate);
-    }
+    bool due = !s->asked && (!refused || mono >= s->refused.until_ms);
+    if (whole && (due || s->ask.count > 0))
+        ask(s, n, true);
+    else if (due)
+        ask_block(s, rate_at(s, mono));
     bool over = refused && !s->refused.stands && mono >= s->refused.until_ms;
     return refused && !over ? SEQUENCE_REFUSED : SEQUENCE_EMPTY;
 }

@@ -2,6 +2,7 @@
  * lost, late and doubled, and kills: no number twice, and rising within each of them. */
 #include "support/blocks_rig.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -147,10 +148,99 @@ static void no_number_twice_and_all_rise(void **state)
     assert_true(given > (seed ? 100 : ROUNDS * 1000));
 }
 
+/* ---- strict ---------------------------------------------------------------------------------- */
+
+#define WAITING 6 /* requests of a holder at most */
+
+struct request {
+    int64_t ticket, n, floor; /* what somebody had been answered when it came */
+};
+
+static struct request waiting[BRIG_HOLDERS][WAITING];
+
+static void arrive(unsigned who, int64_t answered)
+{
+    struct request *q = waiting[who];
+    if (!rig.holder[who].seq[0].strict)
+        return;
+    for (unsigned i = 0; i < WAITING; i++)
+        if (q[i].ticket == 0) {
+            q[i].n = chance(4) ? seeded_in(&rig.rng, 2, 5) : 1;
+            q[i].floor = answered;
+            q[i].ticket = sequence_arrive(&rig.holder[who].seq[0], q[i].n);
+            return;
+        }
+}
+
+/* As the loop resumes who waits; some have gone. */
+static void serve(unsigned who, int64_t *answered)
+{
+    struct brig_holder *h = &rig.holder[who];
+    for (unsigned i = 0; i < WAITING; i++) {
+        struct request *q = &waiting[who][i];
+        int64_t index;
+        if (q->ticket > 0 && chance(20))
+            q->ticket = 0;
+        if (q->ticket == 0 ||
+            sequence_strict(&h->seq[0], rig.mono, q->ticket, q->n, &index) != SEQUENCE_OK)
+            continue;
+        if (index <= q->floor)
+            fail_msg("expected above %" PRId64 ", which was answered before, found %" PRId64,
+                     q->floor, index);
+        rig.may_fall = true; /* requests that wait together have no order */
+        brig_watch(h, 0, index, q->n);
+        q->ticket = 0;
+        *answered = index + q->n - 1 > *answered ? index + q->n - 1 : *answered;
+    }
+}
+
+static void strict_step(int64_t *answered)
+{
+    unsigned who = (unsigned)seeded_in(&rig.rng, 0, rig.nholders - 1);
+    int64_t index, dice = seeded_in(&rig.rng, 1, 1000);
+    struct brig_holder *h = &rig.holder[who];
+    if (dice <= 400)
+        arrive(who, *answered);
+    else if (dice <= 700)
+        (void)call(h);
+    else if (dice <= 900)
+        serve(who, answered);
+    else if (dice <= 980)
+        brig_pass(&rig, seeded_in(&rig.rng, 0, 60));
+    else if (dice <= 985) {
+        brig_start(h, chance(2));
+        memset(waiting[who], 0, sizeof waiting[who]);
+    } else if (dice <= 988)
+        brig_reopen(&rig, &rig.store.table);
+    else if (!h->seq[0].strict)
+        (void)sequence_next(&h->seq[0], rig.mono, 1, &index);
+}
+
+static void who_asks_after_an_answer_gets_a_higher_number(void **state)
+{
+    (void)state;
+    unsigned long given = 0;
+    for (uint64_t n = 1; n <= ROUNDS; n++) {
+        int64_t answered = -1;
+        memset(late, 0, sizeof late);
+        memset(waiting, 0, sizeof waiting);
+        brig_init(&rig, 2 + (unsigned)(n % 3), n);
+        rig.store.definition.strict = true;
+        (void)seq_definition_text(rig.store.text, &rig.store.definition);
+        for (unsigned i = 0; i < STEPS; i++)
+            strict_step(&answered);
+        given += rig.ngiven;
+        brig_clear(&rig);
+    }
+    print_message("# %lu strict numbers\n", given);
+    assert_true(given > ROUNDS * 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_number_twice_and_all_rise),
+        cmocka_unit_test(who_asks_after_an_answer_gets_a_higher_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
