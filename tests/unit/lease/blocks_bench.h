@@ -1,6 +1,6 @@
 /* What the tests of the blocks machine begin with: two holders, of which h is the first. */
-#ifndef SIDFLAKE_TESTS_BLOCKS_BENCH_H
-#define SIDFLAKE_TESTS_BLOCKS_BENCH_H
+#ifndef SIDFLAKE_UNIT_LEASE_BLOCKS_BENCH_H
+#define SIDFLAKE_UNIT_LEASE_BLOCKS_BENCH_H
 
 #include "support/blocks_rig.h"
 
