@@ -179,7 +179,7 @@ static void serve(unsigned who, int64_t *answered)
     for (unsigned i = 0; i < WAITING; i++) {
         struct request *q = &waiting[who][i];
         int64_t index;
-        if (q->ticket > 0 && chance(20))
+        if (q->ticket > 0 && chance(6))
             q->ticket = 0;
         if (q->ticket == 0 ||
             sequence_strict(&h->seq[0], rig.mono, q->ticket, q->n, &index) != SEQUENCE_OK)
