@@ -183,8 +183,9 @@ static void what_is_revoked_is_not_given_out(void **state)
     sequence_revoke(&s, 0, 5);
     assert_int_equal(take(3), 3);
     assert_int_equal(take(1), 10);
+    mark_store(&marks[1], 0); /* another block's by now */
     sequence_revoke(&s, 1, -1);
-    assert_int_equal(mark(1), 1); /* it may be another's by now */
+    assert_int_equal(mark(1), 0);
     assert_int_equal(take(1), -1);
     assert_int_equal(sequence_given(&s), 7);
 }
