@@ -1,0 +1,337 @@
+#include "ids/sequence.h"
+
+#include "base/int64.h"
+
+#include <string.h>
+
+#define WINDOW_MS 1000 /* over which the rate is taken */
+#define BURST_MS  100  /* what came in less counts as if it had taken so long */
+#define LOOKS     8    /* while what is in hand is used up, where nothing is asked for yet */
+
+void sequence_init(struct sequence *s, int64_t lasts_ms, int64_t max, int64_t mono)
+{
+    memset(s, 0, sizeof *s);
+    s->lasts_ms = lasts_ms;
+    s->max = max;
+    s->since_ms = mono;
+}
+
+void sequence_define(struct sequence *s, int64_t start, int64_t increment, bool strict)
+{
+    s->start = start;
+    s->increment = increment;
+    s->strict = strict;
+}
+
+static int64_t rest(const struct sequence_block *b)
+{
+    return b->hi - b->next + 1;
+}
+
+int64_t sequence_left(const struct sequence *s)
+{
+    int64_t left = 0;
+    for (unsigned i = 0; i < s->nblocks; i++)
+        left += rest(&s->block[i]);
+    return left;
+}
+
+int64_t sequence_given(const struct sequence *s)
+{
+    return s->given + (s->nblocks ? s->block[0].next - s->counted : 0);
+}
+
+/* ---- the blocks ------------------------------------------------------------------------------ */
+
+static void note_given(struct sequence *s, int64_t n)
+{
+    s->given += n;
+    s->taken += n;
+}
+
+static void count(struct sequence *s)
+{
+    if (s->nblocks == 0)
+        return;
+    note_given(s, s->block[0].next - s->counted);
+    s->counted = s->block[0].next;
+}
+
+/* The block in hand is over; what is left of it is a gap. */
+static void drop_first(struct sequence *s)
+{
+    struct sequence_block *b = &s->block[0];
+    count(s);
+    mark_store(b->mark, b->hi - b->lo + 1);
+    s->block[0] = s->block[1];
+    s->nblocks--;
+    if (s->nblocks)
+        s->counted = s->block[0].next;
+    else
+        memset(&s->block[0], 0, sizeof s->block[0]);
+    s->look = s->block[0].next;
+}
+
+static void drop_used(struct sequence *s)
+{
+    while (s->nblocks && rest(&s->block[0]) == 0)
+        drop_first(s);
+}
+
+static void give(struct sequence *s, int64_t n, int64_t *index)
+{
+    struct sequence_block *b = &s->block[0];
+    *index = b->next;
+    b->next += n;
+    mark_store(b->mark, b->next - b->lo);
+}
+
+/* From the first block into the second, which follows without a gap. */
+static void give_across(struct sequence *s, int64_t n, int64_t *index)
+{
+    int64_t first = rest(&s->block[0]), ignored;
+    give(s, first, index);
+    drop_first(s);
+    give(s, n - first, &ignored);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* Numbers a ms. A burst shows at once, an end of one after a while. */
+static double rate_at(struct sequence *s, int64_t mono)
+{
+    int64_t passed = mono - s->since_ms;
+    count(s);
+    if (passed >= WINDOW_MS) {
+        s->rate = (double)s->taken / (double)passed;
+        s->since_ms = mono;
+        s->taken = 0;
+        return s->rate;
+    }
+    double now = (double)s->taken / (double)max64(passed, BURST_MS);
+    return now > s->rate ? now : s->rate;
+}
+
+/* At most twice or half of the last one. */
+static int64_t size_for(const struct sequence *s, double rate)
+{
+    double needed = rate * (double)s->lasts_ms;
+    if (s->size == 0)
+        return min64(SEQUENCE_FIRST, s->max);
+    int64_t most = min64(s->size * 2, s->max);
+    int64_t least = max64(s->size / 2, 1);
+    int64_t size = needed < (double)most ? (int64_t)needed + 1 : most;
+    return max64(size, least);
+}
+
+static void ask(struct sequence *s, int64_t n, bool whole)
+{
+    s->asked = true;
+    s->ask = (struct sequence_ask){.count = n, .whole = whole};
+}
+
+static void ask_block(struct sequence *s, double rate)
+{
+    s->size = min64(size_for(s, rate), s->max);
+    ask(s, s->size, false);
+}
+
+/* A refusal that stands is asked about again, now and then. */
+static bool may_ask(const struct sequence *s, int64_t mono)
+{
+    return !s->asked && (!s->refused.cause || mono >= s->refused.until_ms);
+}
+
+/* By the time that is left, and where the next look is due. */
+static void look(struct sequence *s, int64_t mono)
+{
+    double rate = rate_at(s, mono);
+    int64_t left = sequence_left(s);
+    if (s->nblocks < 2 && may_ask(s, mono) && (double)left < rate * (double)s->lasts_ms)
+        ask_block(s, rate);
+    const struct sequence_block *b = &s->block[0];
+    if (s->nblocks == 0)
+        s->look = b->next;
+    else if (s->nblocks == 2 || s->asked)
+        s->look = b->hi + 1;
+    else
+        s->look = min64(b->hi + 1, b->next + max64(left / LOOKS, 1));
+}
+
+bool sequence_asks(struct sequence *s, struct sequence_ask *out)
+{
+    *out = s->ask;
+    s->ask.count = 0;
+    return out->count > 0;
+}
+
+/* What a request comes to that can't be served from what is in hand. What was asked for, and nobody
+ * knows of yet, makes way for what is waited for. */
+static enum sequence_status lacks(struct sequence *s, int64_t mono, int64_t n, bool whole)
+{
+    bool refused = s->refused.cause && n >= s->refused.count;
+    bool due = !s->asked && (!refused || mono >= s->refused.until_ms);
+    if (whole && (due || s->ask.count > 0))
+        ask(s, n, true);
+    else if (due)
+        ask_block(s, rate_at(s, mono));
+    bool over = refused && !s->refused.stands && mono >= s->refused.until_ms;
+    return refused && !over ? SEQUENCE_REFUSED : SEQUENCE_EMPTY;
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+/* What is left below is dropped first: numbers rise, also after a restart. */
+static void give_own(struct sequence *s, int64_t *index)
+{
+    while (s->nblocks)
+        drop_first(s);
+    *index = s->own_lo;
+    note_given(s, s->own_n);
+    s->own_n = 0;
+}
+
+static bool serve(struct sequence *s, int64_t n, int64_t *index)
+{
+    const struct sequence_block *b = s->block;
+    drop_used(s);
+    int64_t first = s->nblocks > 0 ? rest(&b[0]) : 0;
+    int64_t second = s->nblocks > 1 ? rest(&b[1]) : 0;
+    bool joined = second > 0 && b[0].hi + 1 == b[1].next;
+    if (n <= first) {
+        give(s, n, index);
+    } else if (joined && n <= first + second) {
+        give_across(s, n, index);
+    } else if (n <= second) {
+        drop_first(s);
+        give(s, n, index);
+    } else if (s->own_n == n) {
+        give_own(s, index);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+enum sequence_status sequence_next(struct sequence *s, int64_t mono, int64_t n, int64_t *index)
+{
+    if (!serve(s, n, index))
+        return lacks(s, mono, n, n > 1);
+    drop_used(s);
+    look(s, mono);
+    return SEQUENCE_OK;
+}
+
+enum sequence_status sequence_some(struct sequence *s, int64_t mono, int64_t most, int64_t *index,
+                                   int64_t *n)
+{
+    drop_used(s);
+    *n = s->nblocks ? min64(most, rest(&s->block[0])) : 1;
+    return sequence_next(s, mono, *n, index);
+}
+
+/* ---- strict ---------------------------------------------------------------------------------- */
+
+static void ask_more(struct sequence *s, int64_t n, bool whole)
+{
+    s->asked = true;
+    s->ask.count += n;
+    s->ask.whole |= whole;
+    s->ask.upto = s->tickets;
+}
+
+int64_t sequence_arrive(struct sequence *s, int64_t n)
+{
+    s->tickets++;
+    ask_more(s, n, false);
+    return s->tickets;
+}
+
+/* Whose block has come, and did not hold enough, asks anew. */
+enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t ticket, int64_t n,
+                                     int64_t *index)
+{
+    if (ticket <= s->own_upto && n <= s->own_n) {
+        *index = s->own_lo;
+        s->own_lo += n;
+        s->own_n -= n;
+        note_given(s, n);
+        return SEQUENCE_OK;
+    }
+    bool refused = s->refused.cause && n >= s->refused.count;
+    bool again = refused ? mono >= s->refused.until_ms : ticket <= s->own_upto;
+    if (again && !s->asked)
+        ask_more(s, n, n > 1);
+    return refused && (s->refused.stands || !again) ? SEQUENCE_REFUSED : SEQUENCE_EMPTY;
+}
+
+/* ---- what comes of it ------------------------------------------------------------------------ */
+
+static void answered(struct sequence *s)
+{
+    s->asked = s->ask.count > 0;
+    s->refused.cause = 0;
+}
+
+void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_block *b)
+{
+    answered(s);
+    drop_used(s);
+    if (s->nblocks == 2) {
+        mark_store(b->mark, b->hi - b->lo + 1);
+        return;
+    }
+    s->own_n = 0; /* below it: whoever wanted it asks again */
+    s->block[s->nblocks++] = *b;
+    if (s->nblocks == 1)
+        s->counted = b->next;
+    look(s, mono);
+}
+
+void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto)
+{
+    answered(s);
+    s->own_lo = lo;
+    s->own_n = hi - lo + 1;
+    s->own_upto = upto;
+}
+
+void sequence_refuse(struct sequence *s, const struct sequence_refusal *r, bool keeps_on)
+{
+    answered(s);
+    s->asked |= keeps_on;
+    s->refused = *r;
+    s->look = s->block[0].next; /* when to ask again is for the next request to see */
+}
+
+/* Its mark may be another block's by now. */
+static void forget(struct sequence *s, unsigned i)
+{
+    count(s);
+    if (i == 0)
+        s->block[0] = s->block[1];
+    s->nblocks--;
+    if (s->nblocks == 0)
+        memset(&s->block[0], 0, sizeof s->block[0]);
+    s->counted = s->look = s->block[0].next;
+}
+
+void sequence_revoke(struct sequence *s, uint32_t handle, int64_t hi)
+{
+    for (unsigned i = s->nblocks; i-- > 0;) {
+        struct sequence_block *b = &s->block[i];
+        if (b->handle != handle)
+            continue;
+        b->hi = min64(b->hi, max64(hi, b->next - 1));
+        s->look = min64(s->look, s->block[0].hi + 1);
+        if (hi < b->lo)
+            forget(s, i);
+    }
+}
+
+void sequence_let_go(struct sequence *s)
+{
+    s->own_n = 0;
+    while (s->nblocks)
+        forget(s, s->nblocks - 1);
+}

@@ -1,0 +1,434 @@
+#include "lease/blocks.h"
+
+#include "base/int64.h"
+#include "lease/blocks_slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_MAX_MS   5000
+#define RECHECK_MS       1000 /* somebody may have done something about a refusal that stands */
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+static const enum blocks_kind kinds[BLOCKS_REFUSALS] = {
+    [SEQ_WAIT] = BLOCKS_LATER,          [SEQ_CLOSED] = BLOCKS_NEVER,
+    [SEQ_USED_UP] = BLOCKS_NEVER,       [SEQ_STOPPED] = BLOCKS_NEVER,
+    [SEQ_UNKNOWN] = BLOCKS_MISS,        [SEQ_DROPPED] = BLOCKS_MISS,
+    [SEQ_DIFFERS] = BLOCKS_NEVER,       [SEQ_NO_SUBS] = BLOCKS_NEVER,
+    [SEQ_TOO_MANY_SUBS] = BLOCKS_NEVER, [SEQ_NO_PERIOD] = BLOCKS_NEVER,
+    [SEQ_UNREADABLE] = BLOCKS_NEVER,    [BLOCKS_AWAY] = BLOCKS_RETRY,
+    [BLOCKS_SHUT] = BLOCKS_RETRY,       [BLOCKS_BACK] = BLOCKS_RETRY,
+};
+
+enum blocks_kind blocks_kind_of(unsigned how)
+{
+    return how < BLOCKS_REFUSALS ? kinds[how] : BLOCKS_NEVER;
+}
+
+/* ---- taking over a page ---------------------------------------------------------------------- */
+
+static void take_over_counter(struct blocks_counter *c, const struct blockpage_record *r)
+{
+    if (c->open)
+        return;
+    *c = (struct blocks_counter){.open = true, .known = true, .text = "", .of = r->of};
+    c->start = r->start;
+    c->increment = r->increment;
+    c->definition = r->definition;
+    c->reset = r->reset;
+    c->offset_min = r->offset_min;
+}
+
+/* What was LEAVING may have gone back, and be granted again. */
+static void take_over_counts(struct blocks_counter *c, const struct blockpage_record *r)
+{
+    if (r->gen > c->gen || (r->gen == c->gen && r->n > c->n)) {
+        c->gen = r->gen;
+        c->n = r->n;
+        c->told = r->opening;
+    }
+    if (r->turn > c->turn) {
+        c->turn = r->turn;
+        c->top = 0;
+    }
+    if (r->turn == c->turn && r->state == PAGE_HELD && r->hi >= c->top) {
+        c->top = r->hi + 1;
+        c->latest = r->token;
+    }
+}
+
+static void take_over_slot(struct blocks *b, uint32_t i, unsigned k)
+{
+    struct blocks_counter *c = &b->counter[i];
+    struct blocks_slot *s = &c->slot[k];
+    struct blockpage_record r;
+    if (!blockpage_load(b->page, i * BLOCKS_SLOTS + k, &r) || r.state == PAGE_FREE)
+        return;
+    bool other = c->open && (!blocks_name_equal(&c->of, &r.of) || c->definition != r.definition);
+    take_over_counter(c, &r);
+    *s = (struct blocks_slot){.state = r.state,
+                              .unproven = true,
+                              .token = r.token,
+                              .gen = r.gen,
+                              .turn = r.turn,
+                              .era = r.era,
+                              .lo = r.lo,
+                              .hi = r.hi,
+                              .start = r.start,
+                              .increment = r.increment,
+                              .definition = r.definition};
+    if (!other)
+        take_over_counts(c, &r);
+    if (other || r.state == PAGE_LEAVING || blocks_used_up(b, s))
+        blocks_set_free(b, s);
+}
+
+enum err_code blocks_init(struct blocks *b, const struct blocks_config *conf,
+                          struct blockpage *page, struct rng *rng, int64_t mono, struct err *e)
+{
+    memset(b, 0, sizeof *b);
+    b->conf = *conf;
+    b->rng = rng;
+    b->page = page;
+    b->counter = calloc(conf->counters, sizeof *b->counter);
+    b->line = calloc(conf->counters, sizeof *b->line);
+    if (!b->counter || !b->line) {
+        blocks_clear(b);
+        return err_set(e, ERR_NOMEM, "no memory for %u sequences", conf->counters);
+    }
+    b->call_due = mono;
+    (void)blockpage_opening(page, &b->opening, &b->opened);
+    for (uint32_t i = 0; i < conf->counters; i++)
+        for (unsigned k = 0; k < BLOCKS_SLOTS; k++)
+            take_over_slot(b, i, k);
+    return ERR_OK;
+}
+
+void blocks_clear(struct blocks *b)
+{
+    free(b->counter);
+    free(b->line);
+    b->counter = NULL;
+    b->line = NULL;
+}
+
+void blocks_prove(struct blocks *b, bool so)
+{
+    b->proven = true;
+    for (uint32_t i = 0; !so && i < b->conf.counters; i++)
+        for (unsigned k = 0; k < BLOCKS_SLOTS; k++)
+            if (b->counter[i].slot[k].unproven)
+                blocks_set_free(b, &b->counter[i].slot[k]);
+}
+
+bool blocks_are_proven(const struct blocks *b)
+{
+    return b->proven && b->unproven == b->conf.counters;
+}
+
+/* ---- who wants something --------------------------------------------------------------------- */
+
+void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, const char *text)
+{
+    struct blocks_counter *c = &b->counter[i];
+    struct seq_definition d;
+    assert(!c->open);
+    *c = (struct blocks_counter){.open = true, .of = *of, .text = text};
+    if (!seq_definition_parse(span_str(text), &d))
+        return;
+    c->known = true;
+    c->strict = d.strict;
+    c->cycle = d.cycle;
+    c->reset = d.reset;
+    c->offset_min = d.offset_min;
+    c->start = d.start;
+    c->increment = d.increment;
+    c->definition = blockpage_hash(text);
+}
+
+bool blocks_close(struct blocks *b, uint32_t i)
+{
+    struct blocks_counter *c = &b->counter[i];
+    if (c->queued || blocks_wait_for_proof(c))
+        return false;
+    for (unsigned k = 0; k < BLOCKS_SLOTS; k++)
+        blocks_set_free(b, &c->slot[k]);
+    c->open = false;
+    return true;
+}
+
+uint32_t blocks_find(const struct blocks *b, const struct blocks_name *of)
+{
+    uint32_t i = 0;
+    while (i < b->conf.counters &&
+           !(b->counter[i].open && blocks_name_equal(&b->counter[i].of, of)))
+        i++;
+    return i;
+}
+
+/* Of a strict one, what is not granted yet is wanted by its requests all the same. */
+void blocks_want(struct blocks *b, uint32_t i, const struct blocks_want *w)
+{
+    struct blocks_counter *c = &b->counter[i];
+    if (b->stopping || !c->open)
+        return;
+    int64_t before = c->known && c->strict ? c->want.count : 0;
+    c->want.count = min64(before + w->count, SEQ_BLOCK_MAX);
+    c->want.whole = w->whole || (before > 0 && c->want.whole);
+    c->want.upto = max64(c->want.upto, w->upto);
+    blocks_queue(b, i);
+}
+
+/* ---- what came of it ------------------------------------------------------------------------- */
+
+static void back_off(struct blocks *b, int64_t mono)
+{
+    int64_t ms = min64(BACKOFF_FIRST_MS << (b->fails < 6 ? b->fails : 6), BACKOFF_MAX_MS);
+    b->fails++;
+    b->call_due = mono + ms - ms / 5 + (int64_t)rng_below(b->rng, (uint64_t)(2 * ms / 5) + 1);
+}
+
+static void learn_opening(struct blocks *b, const struct seq_opening *o)
+{
+    if (o->era == 0 || (b->opened && blockpage_same_opening(o, &b->opening)))
+        return;
+    b->opening = *o;
+    b->opened = blockpage_set_opening(b->page, o);
+}
+
+static void learn_definition(struct blocks *b, uint32_t i, const struct seq_grant *g)
+{
+    struct blocks_counter *c = &b->counter[i];
+    c->known = true;
+    c->strict = g->definition.strict;
+    c->cycle = g->definition.cycle;
+    c->reset = g->definition.reset;
+    c->offset_min = g->definition.offset_min;
+    c->start = g->definition.start;
+    c->increment = g->definition.increment;
+    c->definition = blockpage_hash(g->text);
+    if (c->strict &&
+        c->want.upto == 0) /* wanted by who did not know: his requests have no tickets */
+        c->want.count = 0;
+    blocks_post_known(b, i);
+}
+
+/* Blocks of an earlier making of the name, or of another definition, are of another sequence. */
+static void learn_sequence(struct blocks *b, uint32_t i, const struct seq_grant *g)
+{
+    struct blocks_counter *c = &b->counter[i];
+    if (g->gen == 0) /* unknown, unreadable: what was granted is ours all the same */
+        return;
+    bool other = c->known && blockpage_hash(g->text) != c->definition;
+    if (other || g->how == SEQ_DROPPED || (c->gen > 0 && g->gen != c->gen))
+        blocks_drop(b, c);
+    if (g->how != SEQ_DIFFERS && (other || !c->known))
+        learn_definition(b, i, g);
+}
+
+/* Where an operator has set it, or said how far it was. */
+static void learn_turn(struct blocks *b, struct blocks_counter *c, const struct seq_grant *g)
+{
+    const struct seq_revoked *r = &g->revoked;
+    for (unsigned k = 0; k < BLOCKS_SLOTS; k++) {
+        struct blocks_slot *s = &c->slot[k];
+        if (s->state == PAGE_HELD && s->turn < r->turn && s->era < r->era && s->hi >= r->from)
+            blocks_cut(b, s, r->from - 1);
+    }
+    if (g->gen == 0)
+        return;
+    if (g->turn != c->turn) {
+        c->top = 0;
+        memset(&c->latest, 0, sizeof c->latest);
+    }
+    c->turn = g->turn;
+    c->gen = g->gen;
+    c->n = g->n;
+    c->told = b->opened;
+}
+
+static void hold(struct blocks *b, uint32_t i, const struct seq_grant *g)
+{
+    struct blocks_counter *c = &b->counter[i];
+    struct blocks_slot *s = blocks_room(b, c);
+    if (!s) /* cannot be: there was room when it was asked for */
+        return;
+    blocks_set_free(b, s);
+    *s = (struct blocks_slot){.state = PAGE_HELD,
+                              .token = c->token,
+                              .gen = g->gen,
+                              .turn = g->turn,
+                              .era = b->opening.era,
+                              .lo = g->lo,
+                              .hi = g->hi,
+                              .start = c->start,
+                              .increment = c->increment,
+                              .definition = c->definition};
+    blocks_store(b, s);
+    blocks_mail_grant(b, s);
+}
+
+static void granted(struct blocks *b, uint32_t i, const struct seq_grant *g, int64_t mono)
+{
+    struct blocks_counter *c = &b->counter[i];
+    if (!c->cycle && g->lo < c->top) {
+        blocks_refuse(b, i, BLOCKS_BACK, mono + BACKOFF_FIRST_MS, false);
+        return;
+    }
+    c->top = g->hi + 1;
+    c->latest = c->token;
+    if (!c->strict && !c->taking.whole) {
+        hold(b, i, g);
+        return;
+    }
+    struct blocks_mail *m = blocks_post(b, BLOCKS_MAIL_OWN, i);
+    m->lo = g->lo;
+    m->hi = g->hi;
+    m->when = c->taking.upto;
+}
+
+/* What requests of a strict one wait for is wanted again with the next want. */
+static void refused(struct blocks *b, uint32_t i, const struct seq_grant *g, int64_t mono)
+{
+    struct blocks_counter *c = &b->counter[i];
+    int64_t ms = g->how == SEQ_WAIT ? max64(g->wait_ms, 1) : RECHECK_MS;
+    blocks_refuse(b, i, g->how, mono + ms, false);
+    c->want.count = c->strict ? min64(c->want.count + c->taking.count, SEQ_BLOCK_MAX) : 0;
+}
+
+/* true: it has more to ask. */
+static bool take_done(struct blocks *b, uint32_t i, const struct seq_grant *g, int64_t mono)
+{
+    struct blocks_counter *c = &b->counter[i];
+    bool newer = c->want.count > 0;
+    learn_sequence(b, i, g);
+    learn_turn(b, c, g);
+    c->taken = false;
+    bool is_grant = g->how == SEQ_GRANTED || g->how == SEQ_AGAIN;
+    if (is_grant)
+        granted(b, i, g, mono);
+    else if (g->how != SEQ_LOOKED)
+        refused(b, i, g, mono);
+    return (is_grant || g->how == SEQ_LOOKED || (newer && c->strict)) && c->want.count > 0;
+}
+
+/* All at the head of the line are repeated. */
+static void take_failed(struct blocks *b, const struct blocks_action *a, enum coord_status s,
+                        int64_t mono)
+{
+    unsigned how = s == COORD_CLOSED ? BLOCKS_SHUT : BLOCKS_AWAY;
+    back_off(b, mono);
+    for (size_t k = 0; k < a->nitems; k++)
+        blocks_refuse(b, a->counter[k], how, b->call_due, true);
+}
+
+static void takes_done(struct blocks *b, const struct blocks_action *a,
+                       const struct blocks_outcome *o, int64_t mono)
+{
+    if (o->status != COORD_OK) {
+        take_failed(b, a, o->status, mono);
+        return;
+    }
+    b->fails = 0;
+    learn_opening(b, &o->opening);
+    for (size_t k = 0; k < a->nitems; k++) {
+        bool more = take_done(b, a->counter[k], &o->grants[k], mono);
+        blocks_leave_line(b);
+        if (more)
+            blocks_queue(b, a->counter[k]);
+    }
+}
+
+static void return_done(struct blocks *b, const struct blocks_action *a, enum coord_status s,
+                        int64_t mono)
+{
+    if (s != COORD_OK && s != COORD_NOPOOL && s != COORD_WRONGPOOL) {
+        back_off(b, mono);
+        return;
+    }
+    b->fails = 0;
+    for (size_t k = 0; k < a->nitems; k++)
+        for (unsigned j = 0; j < BLOCKS_SLOTS; j++)
+            if (b->counter[a->counter[k]].slot[j].state == PAGE_LEAVING)
+                blocks_set_free(b, &b->counter[a->counter[k]].slot[j]);
+}
+
+void blocks_done(struct blocks *b, const struct blocks_action *a, const struct blocks_outcome *o,
+                 int64_t mono)
+{
+    if (a->serial == 0 || a->serial != b->under_way)
+        return;
+    b->under_way = 0;
+    if (o->reply.now_ms > 0) {
+        b->time_ms = o->reply.now_ms;
+        b->time_mono = mono;
+    }
+    if (a->kind == BLOCKS_RETURN)
+        return_done(b, a, o->status, mono);
+    else if (!b->stopping)
+        takes_done(b, a, o, mono);
+}
+
+int64_t blocks_time(const struct blocks *b, int64_t mono)
+{
+    return b->time_ms > 0 ? b->time_ms + (mono - b->time_mono) : 0;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static bool could_go_back(const struct blocks *b, const struct blocks_counter *c,
+                          const struct blocks_slot *s)
+{
+    return s->state == PAGE_HELD && !s->unproven && s->era == b->opening.era &&
+           s->turn == c->turn && s->gen == c->gen && !blocks_used_up(b, s);
+}
+
+static void leave(struct blocks *b, struct blocks_slot *s)
+{
+    s->state = PAGE_LEAVING;
+    b->gave_up = true;
+    blocks_store(b, s);
+}
+
+static void give_back_top(struct blocks *b, struct blocks_counter *c)
+{
+    for (unsigned k = 0; k < BLOCKS_SLOTS; k++) {
+        struct blocks_slot *top = &c->slot[k], *low = &c->slot[1 - k];
+        if (!could_go_back(b, c, top) || !coord_token_equal(top->token, c->latest))
+            continue;
+        if (could_go_back(b, c, low) && low->hi + 1 == top->lo && blocks_given(b, top) == 0)
+            leave(b, low);
+        leave(b, top);
+        return;
+    }
+}
+
+void blocks_stop(struct blocks *b, bool give_back, int64_t mono)
+{
+    b->stopping = true;
+    b->stop_by = mono + b->conf.stop_ms;
+    b->call_due = mono;
+    for (uint32_t i = 0; give_back && i < b->conf.counters; i++)
+        if (b->counter[i].open)
+            give_back_top(b, &b->counter[i]);
+}
+
+void blocks_lose(struct blocks *b, const char *identity)
+{
+    const struct page_home home = b->page->head.home;
+    blockpage_format(b->page, b->conf.counters * BLOCKS_SLOTS, &home, identity);
+    b->opening = (struct seq_opening){0};
+    b->opened = 0;
+    for (uint32_t i = 0; i < b->conf.counters; i++) {
+        struct blocks_counter *c = &b->counter[i];
+        memset(c->slot, 0, sizeof c->slot);
+        memset(&c->latest, 0, sizeof c->latest);
+        c->known = c->known && *c->text;
+        c->gen = c->n = c->turn = c->top = 0;
+        c->told = 0;
+    }
+    assert(b->nmail < BLOCKS_MAIL_MAX);
+    b->mail[b->nmail++] = (struct blocks_mail){.kind = BLOCKS_MAIL_LOST};
+}

@@ -1,0 +1,436 @@
+#include "ids/sequence.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LASTS 1000 /* ms */
+#define MAX   100000
+
+static struct sequence s;
+static int64_t mono;
+static volatile uint64_t marks[64];
+static uint32_t handles;
+
+static void begin(void)
+{
+    mono = 5000;
+    handles = 0;
+    memset((void *)marks, 0, sizeof marks);
+    sequence_init(&s, LASTS, MAX, mono);
+    sequence_define(&s, 1, 1, false);
+}
+
+static void grant(int64_t lo, int64_t n)
+{
+    const struct sequence_block b = {
+        .lo = lo, .next = lo, .hi = lo + n - 1, .handle = handles, .mark = &marks[handles]};
+    handles++;
+    sequence_grant(&s, mono, &b);
+}
+
+static int64_t mark(unsigned handle)
+{
+    int64_t n = -1;
+    assert_true(mark_load(&marks[handle], &n));
+    return n;
+}
+
+static int64_t take(int64_t n)
+{
+    int64_t index;
+    if (sequence_more(&s, n, &index) || sequence_next(&s, mono, n, &index) == SEQUENCE_OK)
+        return index;
+    return -1;
+}
+
+static int64_t asked(void)
+{
+    struct sequence_ask a;
+    return sequence_asks(&s, &a) ? a.count : 0;
+}
+
+/* ---- giving out ------------------------------------------------------------------------------ */
+
+static void each_number_is_marked_before_it_leaves(void **state)
+{
+    (void)state;
+    begin();
+    grant(100, 50);
+    for (int64_t i = 0; i < 50; i++) {
+        assert_int_equal(take(1), 100 + i);
+        assert_int_equal(mark(0), i + 1);
+    }
+    assert_int_equal(take(1), -1);
+    assert_int_equal(sequence_given(&s), 50);
+}
+
+static void a_number_is_counted_from_the_start(void **state)
+{
+    (void)state;
+    begin();
+    sequence_define(&s, 1000, -3, false);
+    assert_int_equal(sequence_number(&s, 0), 1000);
+    assert_int_equal(sequence_number(&s, 7), 979);
+}
+
+static void many_in_a_row_go_over_from_block_to_block(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    grant(10, 10);
+    assert_int_equal(take(7), 0);
+    assert_int_equal(take(6), 7);
+    assert_int_equal(mark(0), 10);
+    assert_int_equal(mark(1), 3);
+    assert_int_equal(take(7), 13);
+    assert_int_equal(sequence_given(&s), 20);
+}
+
+static void where_they_would_not_be_in_a_row_the_rest_is_dropped(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    grant(20, 10);
+    assert_int_equal(take(7), 0);
+    assert_int_equal(take(4), 20);
+    assert_int_equal(mark(0), 10);
+    assert_int_equal(sequence_given(&s), 11);
+}
+
+static void some_are_as_many_as_there_are(void **state)
+{
+    (void)state;
+    int64_t index, n;
+    begin();
+    grant(0, 10);
+    grant(20, 10);
+    assert_int_equal(take(7), 0);
+    assert_int_equal(sequence_some(&s, mono, 100, &index, &n), SEQUENCE_OK);
+    assert_true(index == 7 && n == 3);
+    assert_int_equal(sequence_some(&s, mono, 4, &index, &n), SEQUENCE_OK);
+    assert_true(index == 20 && n == 4);
+}
+
+/* What is left below would come after it, be it in the next life. */
+static void a_grant_of_its_own_drops_what_is_below(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    grant(10, 10);
+    assert_int_equal(take(1), 0);
+    (void)asked();
+    assert_int_equal(take(500), -1);
+    assert_int_equal(asked(), 500);
+    sequence_own(&s, 20, 519, 0);
+    assert_int_equal(take(1), 1);
+    assert_int_equal(take(500), 20);
+    assert_int_equal(mark(0), 10);
+    assert_int_equal(mark(1), 10);
+    assert_int_equal(take(1), -1);
+    assert_int_equal(sequence_given(&s), 502);
+}
+
+static void one_that_lies_below_a_block_is_not_used(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    assert_int_equal(take(500), -1);
+    sequence_own(&s, 10, 509, 0);
+    grant(510, 10);
+    assert_int_equal(take(10), 0);
+    assert_int_equal(take(1), 510);
+    assert_int_equal(take(500), -1);
+}
+
+static void a_third_block_is_dropped(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    grant(10, 10);
+    grant(20, 10);
+    assert_int_equal(mark(2), 10);
+    assert_int_equal(sequence_left(&s), 20);
+}
+
+static void a_block_that_was_taken_over_goes_on(void **state)
+{
+    (void)state;
+    begin();
+    const struct sequence_block b = {.lo = 0, .next = 4, .hi = 9, .mark = &marks[0]};
+    sequence_grant(&s, mono, &b);
+    assert_int_equal(take(1), 4);
+    assert_int_equal(mark(0), 5);
+    assert_int_equal(sequence_given(&s), 1);
+}
+
+static void what_is_revoked_is_not_given_out(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    grant(10, 10);
+    assert_int_equal(take(3), 0);
+    sequence_revoke(&s, 1, 14);
+    sequence_revoke(&s, 0, 5);
+    assert_int_equal(take(3), 3);
+    assert_int_equal(take(1), 10);
+    mark_store(&marks[1], 0); /* another block's by now */
+    sequence_revoke(&s, 1, -1);
+    assert_int_equal(mark(1), 0);
+    assert_int_equal(take(1), -1);
+    assert_int_equal(sequence_given(&s), 7);
+}
+
+static void what_is_let_go_is_not_given_out(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    grant(10, 10);
+    assert_int_equal(take(3), 0);
+    sequence_let_go(&s);
+    assert_int_equal(take(1), -1);
+    assert_int_equal(mark(0), 3);
+    assert_int_equal(sequence_given(&s), 3);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static void the_first_block_is_small(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(take(1), -1);
+    assert_int_equal(asked(), SEQUENCE_FIRST);
+    assert_int_equal(take(1), -1);
+    assert_int_equal(asked(), 0); /* it stands */
+}
+
+/* Gives out n numbers, one each `every` ms, with a store that answers at once. */
+static void run(int64_t *next, int64_t n, int64_t every)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (take(1) < 0) {
+            int64_t size = asked();
+            assert_true(size > 0);
+            grant(*next, size);
+            *next += size;
+            assert_true(take(1) >= 0);
+        }
+        int64_t more = asked();
+        if (more) {
+            handles %= 60;
+            grant(*next, more);
+            *next += more;
+        }
+        mono += every;
+    }
+}
+
+static void a_block_lasts_as_long_as_it_should(void **state)
+{
+    (void)state;
+    int64_t next = 0;
+    begin();
+    run(&next, 3000, 1); /* 1,000 a second */
+    assert_in_range(s.size, LASTS * 9 / 10, LASTS * 11 / 10);
+    run(&next, 3000, 10);
+    assert_in_range(s.size, LASTS / 12, LASTS / 8);
+}
+
+static void a_block_is_at_most_twice_or_half_of_the_last(void **state)
+{
+    (void)state;
+    int64_t next = 0, last = 0, up = 0;
+    begin();
+    for (unsigned i = 0; i < 20000; i++) {
+        run(&next, 1, i < 15000 ? 1 : 100);
+        if (last > 0 && s.size != last) {
+            assert_true(s.size <= 2 * last && s.size >= last / 2);
+            up += s.size > last;
+        }
+        last = s.size;
+    }
+    assert_true(up >= 4 && s.size <= 20);
+}
+
+static void a_block_is_at_most_as_large_as_is_allowed(void **state)
+{
+    (void)state;
+    int64_t next = 0;
+    begin();
+    s.max = 300;
+    run(&next, 20000, 0);
+    assert_int_equal(s.size, 300);
+}
+
+/* Not by a share of it: at one number a minute ten last ten minutes. */
+static void the_next_is_asked_for_by_the_time_left(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 1000);
+    for (unsigned i = 0; i < 998; i++) {
+        assert_int_equal(take(1), i);
+        assert_int_equal(asked(), 0);
+        mono += 60000;
+    }
+    begin();
+    grant(0, 1000000);
+    int64_t at = 0;
+    while (!s.asked && take(1) >= 0)
+        mono += ++at % 1000 == 0; /* 1,000,000 a second */
+    assert_true(at < 500000);
+}
+
+static void a_burst_is_seen_at_once(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 1000);
+    assert_int_equal(take(1), 0);
+    mono += 3600000;
+    for (unsigned i = 0; i < 500 && !s.asked; i++)
+        (void)take(1);
+    assert_true(s.asked);
+}
+
+static void a_refusal_holds_until_its_time(void **state)
+{
+    (void)state;
+    int64_t index;
+    begin();
+    assert_int_equal(take(1), -1);
+    (void)asked();
+    const struct sequence_refusal later = {.cause = 3, .until_ms = mono + 50, .count = 1};
+    sequence_refuse(&s, &later, false);
+    assert_int_equal(sequence_next(&s, mono, 1, &index), SEQUENCE_REFUSED);
+    assert_int_equal(asked(), 0);
+    mono += 50;
+    assert_int_equal(sequence_next(&s, mono, 1, &index), SEQUENCE_EMPTY);
+    assert_int_equal(asked() > 0, 1);
+    const struct sequence_refusal stands = {
+        .cause = 4, .stands = true, .until_ms = mono + 50, .count = 1};
+    sequence_refuse(&s, &stands, false);
+    mono += 50;
+    assert_int_equal(sequence_next(&s, mono, 1, &index), SEQUENCE_REFUSED);
+    assert_int_equal(asked() > 0, 1);
+    grant(0, 10);
+    assert_int_equal(take(1), 0);
+}
+
+static void who_is_away_is_not_asked_by_each(void **state)
+{
+    (void)state;
+    int64_t index;
+    begin();
+    assert_int_equal(take(1), -1);
+    (void)asked();
+    const struct sequence_refusal away = {.cause = 5, .until_ms = mono + 50, .count = 1};
+    sequence_refuse(&s, &away, true);
+    mono += 100;
+    assert_int_equal(sequence_next(&s, mono, 1, &index), SEQUENCE_EMPTY);
+    assert_int_equal(asked(), 0);
+}
+
+static void a_refused_crowd_does_not_refuse_one(void **state)
+{
+    (void)state;
+    int64_t index;
+    begin();
+    assert_int_equal(take(500), -1);
+    (void)asked();
+    const struct sequence_refusal many = {
+        .cause = 3, .stands = true, .until_ms = mono + 1000, .count = 500};
+    sequence_refuse(&s, &many, false);
+    assert_int_equal(sequence_next(&s, mono, 500, &index), SEQUENCE_REFUSED);
+    assert_int_equal(sequence_next(&s, mono, 1, &index), SEQUENCE_EMPTY);
+    assert_int_equal(asked() > 0, 1);
+}
+
+/* ---- strict ---------------------------------------------------------------------------------- */
+
+static void strict_requests_add_up(void **state)
+{
+    (void)state;
+    struct sequence_ask a;
+    begin();
+    sequence_define(&s, 1, 1, true);
+    (void)sequence_arrive(&s, 1);
+    (void)sequence_arrive(&s, 4);
+    assert_true(sequence_asks(&s, &a));
+    assert_true(a.count == 5 && a.upto == 2 && !a.whole);
+    (void)sequence_arrive(&s, 1);
+    assert_true(sequence_asks(&s, &a));
+    assert_true(a.count == 1 && a.upto == 3);
+}
+
+static void a_later_ticket_is_not_served_from_an_earlier_block(void **state)
+{
+    (void)state;
+    int64_t index;
+    begin();
+    sequence_define(&s, 1, 1, true);
+    int64_t a = sequence_arrive(&s, 1), b = sequence_arrive(&s, 1);
+    sequence_own(&s, 10, 19, a);
+    assert_int_equal(sequence_strict(&s, mono, b, 1, &index), SEQUENCE_EMPTY);
+    assert_int_equal(sequence_strict(&s, mono, a, 1, &index), SEQUENCE_OK);
+    assert_int_equal(index, 10);
+    sequence_own(&s, 20, 29, b);
+    assert_int_equal(sequence_strict(&s, mono, b, 1, &index), SEQUENCE_OK);
+    assert_int_equal(index, 20);
+}
+
+static void whose_block_was_too_small_asks_again(void **state)
+{
+    (void)state;
+    int64_t index;
+    struct sequence_ask ask;
+    begin();
+    sequence_define(&s, 1, 1, true);
+    int64_t a = sequence_arrive(&s, 5);
+    assert_true(sequence_asks(&s, &ask));
+    sequence_own(&s, 0, 2, a);
+    assert_int_equal(sequence_strict(&s, mono, a, 5, &index), SEQUENCE_EMPTY);
+    assert_true(sequence_asks(&s, &ask));
+    assert_true(ask.count == 5 && ask.whole);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_number_is_marked_before_it_leaves),
+        cmocka_unit_test(a_number_is_counted_from_the_start),
+        cmocka_unit_test(many_in_a_row_go_over_from_block_to_block),
+        cmocka_unit_test(where_they_would_not_be_in_a_row_the_rest_is_dropped),
+        cmocka_unit_test(some_are_as_many_as_there_are),
+        cmocka_unit_test(a_grant_of_its_own_drops_what_is_below),
+        cmocka_unit_test(one_that_lies_below_a_block_is_not_used),
+        cmocka_unit_test(a_third_block_is_dropped),
+        cmocka_unit_test(a_block_that_was_taken_over_goes_on),
+        cmocka_unit_test(what_is_revoked_is_not_given_out),
+        cmocka_unit_test(what_is_let_go_is_not_given_out),
+        cmocka_unit_test(the_first_block_is_small),
+        cmocka_unit_test(a_block_lasts_as_long_as_it_should),
+        cmocka_unit_test(a_block_is_at_most_twice_or_half_of_the_last),
+        cmocka_unit_test(a_block_is_at_most_as_large_as_is_allowed),
+        cmocka_unit_test(the_next_is_asked_for_by_the_time_left),
+        cmocka_unit_test(a_burst_is_seen_at_once),
+        cmocka_unit_test(a_refusal_holds_until_its_time),
+        cmocka_unit_test(who_is_away_is_not_asked_by_each),
+        cmocka_unit_test(a_refused_crowd_does_not_refuse_one),
+        cmocka_unit_test(strict_requests_add_up),
+        cmocka_unit_test(a_later_ticket_is_not_served_from_an_earlier_block),
+        cmocka_unit_test(whose_block_was_too_small_asks_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
