@@ -45,7 +45,7 @@
 
 #include <assert.h>
 
-#define BLOCKS_ITEMS    24                 /* of one call */
+#define BLOCKS_ITEMS    SEQ_ITEMS_MAX      /* of one call */
 #define BLOCKS_MAIL_MAX (4 * BLOCKS_ITEMS) /* from one event or outcome, and one next */
 #define BLOCKS_SLOTS    2                  /* of a counter: what is in hand, and what follows */
 
@@ -139,7 +139,9 @@ struct blocks_slot {
     bool unproven;
     uint32_t handle;
     struct coord_token token;
-    int64_t gen, turn, era, lo, hi, start, increment;
+    int64_t gen, turn, era;
+    int64_t n; /* changes of the counter, as told with it */
+    int64_t lo, hi, start, increment;
     uint64_t definition;
 };
 

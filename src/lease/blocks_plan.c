@@ -121,6 +121,7 @@ static void plan_return(struct blocks *b, struct blocks_action *a)
                                                       .period = c->of.period,
                                                       .token = top->token,
                                                       .gen = top->gen,
+                                                      .n = top->n,
                                                       .lo = low->lo + blocks_given(b, low),
                                                       .hi = top->hi};
     }

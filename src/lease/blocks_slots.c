@@ -63,7 +63,7 @@ void blocks_store(struct blocks *b, const struct blocks_slot *s)
                                        .gen = s->gen,
                                        .turn = s->turn,
                                        .era = s->era,
-                                       .n = c->n,
+                                       .n = s->n,
                                        .opening = c->told,
                                        .lo = s->lo,
                                        .hi = s->hi,

@@ -126,7 +126,7 @@ void brig_return(struct brig *r, const struct blocks_action *a, struct blocks_ou
         struct brig_counter *c = &s->table.counter[index_of(b->name, b->sub)];
         o->how[i] = SEQ_KEPT;
         if (!c->taken || c->era != s->opening.era || c->turn != s->turn || b->gen != s->gen ||
-            !coord_token_equal(c->token, b->token) || b->hi != c->next - 1)
+            b->n != c->n || !coord_token_equal(c->token, b->token) || b->hi != c->next - 1)
             continue;
         c->next = b->lo;
         c->taken = false;
