@@ -168,6 +168,24 @@ def away(case):
         new.stop()
 
 
+@row("Redis restarted with its data after two minutes in which no sidecar ran",
+     "new ones wait as if it had been away for as long")
+def unused(case):
+    clock = case.clock()
+    redis = case.pool(clock=clock, args=KEPT)
+    s = case.sidecar(redis, clock=clock)
+    s.stop()
+    clock.step(2 * MINUTE)
+    redis.kill()
+    event = time.monotonic()
+    redis.start()
+    new = newcomer(case, redis, HOUR + SKEWS, event, clock)
+    clock.step(101)
+    case.ctl("pool", "reopen", "--nothing-lost", "--yes", "--coordinator", redis.url,
+             env=clock.env, expect=0)
+    new.wait_ready()
+
+
 @row("Redis failed over, with `--replicas`", "sidecars go on; new ones wait 34 s", timeout=90)
 def failed_over(case):
     nodes = test_replicas.Nodes(case, 2)
