@@ -38,6 +38,12 @@ static inline bool mark_read(uint64_t mark, int64_t *unix_ms)
     return (mark & 0xFFFFF) == mark_check(ms);
 }
 
+/* Stores of one thread to memory that outlives the process: the compiler must keep their order. */
+static inline void mark_order_stores(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /* The cell is shared with another thread, or with whoever maps the page next. */
 static inline void mark_store(volatile uint64_t *cell, int64_t unix_ms)
 {

@@ -10,14 +10,9 @@ _Static_assert(sizeof(struct blockpage_slot) == 768, "slots keep to theirs");
 _Static_assert(offsetof(struct blockpage_copy, check) + 4 == sizeof(struct blockpage_copy),
                "no padding: every byte is checked");
 
-/* FNV-1a, as page.c's. */
 static uint32_t check_of(const void *p, size_t n)
 {
-    const uint8_t *b = p;
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ b[i]) * 16777619u;
-    return h;
+    return span_hash(span_of(p, n));
 }
 
 uint64_t blockpage_hash(const char *text)
@@ -80,12 +75,6 @@ enum page_verdict blockpage_judge(const struct blockpage *p, size_t bytes,
         return PAGE_FOREIGN;
     }
     return PAGE_BROKEN;
-}
-
-/* Stores of one thread to memory that outlives the process: the compiler must keep their order. */
-static void order_stores(void)
-{
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */
@@ -152,7 +141,7 @@ void blockpage_store(struct blockpage *p, unsigned slot, const struct blockpage_
     if (r->state == PAGE_HELD && (!old || old->state != PAGE_HELD))
         mark_store(&s->mark, 0);
     pack(to, r, (uint64_t)version + 1);
-    order_stores();
+    mark_order_stores();
     mark_store(&s->commit, version + 1);
 }
 
@@ -230,7 +219,7 @@ uint32_t blockpage_set_opening(struct blockpage *p, const struct seq_opening *of
     to->of = *of;
     to->serial = serial;
     to->check = check_of(to, offsetof(struct blockpage_opening, check));
-    order_stores();
+    mark_order_stores();
     mark_store(&h->opened, version + 1);
     return serial;
 }

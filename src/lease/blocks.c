@@ -131,6 +131,18 @@ bool blocks_are_proven(const struct blocks *b)
 
 /* ---- who wants something --------------------------------------------------------------------- */
 
+static void define(struct blocks_counter *c, const struct seq_definition *d, const char *text)
+{
+    c->known = true;
+    c->strict = d->strict;
+    c->cycle = d->cycle;
+    c->reset = d->reset;
+    c->offset_min = d->offset_min;
+    c->start = d->start;
+    c->increment = d->increment;
+    c->definition = blockpage_hash(text);
+}
+
 void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, const char *text)
 {
     struct blocks_counter *c = &b->counter[i];
@@ -139,14 +151,7 @@ void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, con
     *c = (struct blocks_counter){.open = true, .of = *of, .text = text};
     if (!seq_definition_parse(span_str(text), &d))
         return;
-    c->known = true;
-    c->strict = d.strict;
-    c->cycle = d.cycle;
-    c->reset = d.reset;
-    c->offset_min = d.offset_min;
-    c->start = d.start;
-    c->increment = d.increment;
-    c->definition = blockpage_hash(text);
+    define(c, &d, text);
 }
 
 bool blocks_close(struct blocks *b, uint32_t i)
@@ -202,14 +207,7 @@ static void learn_opening(struct blocks *b, const struct seq_opening *o)
 static void learn_definition(struct blocks *b, uint32_t i, const struct seq_grant *g)
 {
     struct blocks_counter *c = &b->counter[i];
-    c->known = true;
-    c->strict = g->definition.strict;
-    c->cycle = g->definition.cycle;
-    c->reset = g->definition.reset;
-    c->offset_min = g->definition.offset_min;
-    c->start = g->definition.start;
-    c->increment = g->definition.increment;
-    c->definition = blockpage_hash(g->text);
+    define(c, &g->definition, g->text);
     if (c->strict &&
         c->want.upto == 0) /* wanted by who did not know: his requests have no tickets */
         c->want.count = 0;

@@ -194,12 +194,6 @@ static const struct page_copy *current(const struct page_slot *s, bool *blank)
     return NULL;
 }
 
-/* Stores of one thread to memory that outlives the process: the compiler must keep their order. */
-static void order_stores(void)
-{
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
 void page_store(struct page *p, unsigned slot, const struct page_record *r)
 {
     struct page_slot *s = &p->slot[slot];
@@ -217,9 +211,9 @@ void page_store(struct page *p, unsigned slot, const struct page_record *r)
     memcpy(c.nxt, r->nxt.b, sizeof c.nxt);
     c.check = copy_check(&c);
     *to = c;
-    order_stores();
+    mark_order_stores();
     mark_store(&s->commit, (int64_t)c.version);
-    order_stores();
+    mark_order_stores();
 }
 
 bool page_load(const struct page *p, unsigned slot, struct page_record *out)
