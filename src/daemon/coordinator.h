@@ -14,6 +14,9 @@ enum err_code coordinator_open(const struct conf *c, const char *who, struct coo
 /* Whether its driver could read the URL, for conf_judges. */
 enum err_code coordinator_judge(struct span url, struct err *e) MUST_CHECK;
 
+/* Whether it is a definition, likewise. */
+enum err_code coordinator_judge_sequence(struct span line, struct err *e) MUST_CHECK;
+
 /* Whether coordinator_open would take the configuration. */
 enum err_code coordinator_check(const struct conf *c, struct err *e) MUST_CHECK;
 
