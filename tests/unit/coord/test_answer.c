@@ -64,6 +64,8 @@ static void statuses_have_their_texts(void **state)
         {"CLOSED,5,2,9,0", COORD_CLOSED, "closed"},
         {"NOINFO,5,no such field", COORD_REFUSED, "run_id and master_replid"},
         {"NOINFO,5,no such field", COORD_REFUSED, "found: no such field"},
+        {"REPLICA,5,10.0.0.1:6379", COORD_DOWN, "expected a master, found a replica of 10.0.0.1:6379"},
+        {"REPLICA,5", COORD_REFUSED, "expected 3 fields, found 2"},
         {"NOINFO,5", COORD_REFUSED, "expected 3 fields, found 2"},
         {"CONFIRM,5,abc,1", COORD_REFUSED, "another answer than a second CONFIRM"},
         {"CONFIRM,5,abc", COORD_REFUSED, "expected 4 fields, found 3"},

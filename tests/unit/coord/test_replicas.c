@@ -286,7 +286,62 @@ static void a_lone_master_takes_nothing_away(void **state)
     server_wait_followed(&f->node[1], 1);
     coord_came_to(&f->r, claim_in_the_end(f, 1), COORD_WAIT);
     coord_came_to(&f->r, claim(f, 0), COORD_DOWN);
-    coord_says(&f->r, "READONLY");
+    coord_says(&f->r, "expected a master, found a replica of 127.0.0.1:");
+}
+
+/* ---- replicas that may be written to ---------------------------------------------------------- */
+
+static void make_writable(struct fixture *f, size_t node)
+{
+    assert_true(SERVER_DO(&f->node[node], f->out, "CONFIG", "SET", "replica-read-only", "no"));
+}
+
+/* Nor is it reopened: of a copy it looks like a failover. */
+static void a_writable_replica_grants_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_pool p;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 9);
+    char master[64];
+    (void)snprintf(master, sizeof master, "expected a master, found a replica of 127.0.0.1:%d",
+                   f->node[0].port);
+    in.replicas_said = true;
+    make_writable(f, 1);
+    coord_came_to(&f->r, coord_init(f->c[1], &in, &f->r), COORD_DOWN);
+    coord_came_to(&f->r, coord_init(f->c[0], &in, &f->r), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    const struct coord_grant held = f->g;
+    struct coord_renewal item = setup_renewal(&held, 1, 2);
+    server_wait_followed(&f->node[0], NODES - 1);
+    coord_came_to(&f->r, claim(f, 1), COORD_DOWN);
+    coord_says(&f->r, master);
+    assert_true(coord_answered(COORD_DOWN, &f->r));
+    coord_came_to(&f->r, renew(f, 1, &item), COORD_DOWN);
+    assert_int_equal(item.hi_ms, held.hi_ms);
+    coord_came_to(&f->r, coord_describe(f->c[1], &p, &f->r), COORD_DOWN);
+    coord_says(&f->r, master);
+    assert_string_equal(field(f, 1, "era"), "1");
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_OK);
+}
+
+/* Connections stay when a master is told to follow another one, and when a replica is promoted. */
+static void a_master_that_is_deposed_grants_nothing_more(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 9);
+    in.replicas_said = true;
+    coord_came_to(&f->r, coord_init(f->c[0], &in, &f->r), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    struct coord_renewal item = setup_renewal(&f->g, 1, 2);
+    server_wait_followed(&f->node[0], NODES - 1);
+    make_writable(f, 0);
+    server_follow(&f->node[1], NULL);
+    server_follow(&f->node[0], &f->node[1]);
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_DOWN);
+    coord_says(&f->r, "expected a master, found a replica of");
+    coord_came_to(&f->r, claim(f, 0), COORD_DOWN);
+    coord_came_to(&f->r, renew(f, 1, &item), COORD_OK);
+    assert_int_equal(item.how, COORD_HOW_REASSERTED);
 }
 
 /* ---- servers that claim things --------------------------------------------------------------- */
@@ -431,6 +486,8 @@ int main(void)
         TEST(a_restarted_master_waits_for_its_replicas),
         TEST(of_two_masters_one_counts),
         TEST(a_lone_master_takes_nothing_away),
+        TEST(a_writable_replica_grants_nothing),
+        TEST(a_master_that_is_deposed_grants_nothing_more),
         cmocka_unit_test(every_count_but_enough_is_down_or_refused),
         cmocka_unit_test(a_pool_half_made_says_so),
         cmocka_unit_test(a_confirmation_is_asked_for_once_and_counted_twice),
