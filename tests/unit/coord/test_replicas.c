@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -158,6 +159,39 @@ static void a_paused_replica_stops_every_answer(void **state)
     coord_came_to(&f->r, coord_release(f->c[0], SETUP_IDENTITY, &gone, &f->r), COORD_LOST);
 }
 
+/* Twice max-skew goes by before the replicas have it, and meanwhile a range ends: what is granted
+ * begins above the time at which it was asked for first. */
+static void a_late_confirmation_is_no_clock_that_differs(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 9);
+    char url[SERVER_URL_MAX], record[64];
+    struct coord *patient =
+        setup_open_within(server_url(&f->node[0], url), "p", clock_system(), 10000);
+    in.params.replicas = 2;
+    in.params.max_skew_ms = 500;
+    coord_came_to(&f->r, coord_init(patient, &in, &f->r), COORD_OK);
+    assert_true(SERVER_DO(&f->node[0], f->out, "HSET", "sidflake:{p}:h", "sure", "0"));
+    (void)snprintf(record, sizeof record, "1 %" PRId64 " - 0 1",
+                   clock_wall_ms(clock_system()) + 500);
+    assert_true(SERVER_DO(&f->node[0], f->out, "HSET", "sidflake:{p}:h", "0", record));
+    server_signal(&f->node[2], SIGSTOP);
+    pid_t later = fork();
+    if (later == 0) {
+        (void)usleep(1000000);
+        server_signal(&f->node[2], SIGCONT);
+        _exit(0);
+    }
+    int64_t asked = clock_wall_ms(clock_system());
+    enum coord_status s = coord_claim(patient, SETUP_IDENTITY, asked, setup_token(1), &f->g, &f->r);
+    coord_free(patient);
+    assert_int_equal(waitpid(later, NULL, 0), later);
+    coord_came_to(&f->r, s, COORD_OK);
+    assert_in_range(f->r.now_ms - asked, 500, 10000);
+    assert_int_equal(f->g.worker, 0);
+    assert_true(f->g.lo_ms > asked);
+}
+
 static void a_renewal_repeated_is_the_same_one(void **state)
 {
     struct fixture *f = *state;
@@ -289,7 +323,8 @@ static void a_lone_master_takes_nothing_away(void **state)
     coord_says(&f->r, "expected a master, found a replica of 127.0.0.1:");
 }
 
-/* ---- replicas that may be written to ---------------------------------------------------------- */
+/* ---- replicas that may be written to ----------------------------------------------------------
+ */
 
 static void make_writable(struct fixture *f, size_t node)
 {
@@ -481,6 +516,7 @@ int main(void)
         TEST(answers_count_once_replicas_have_them),
         TEST(snapshots_are_read_of_replicated_pools),
         TEST(a_paused_replica_stops_every_answer),
+        TEST(a_late_confirmation_is_no_clock_that_differs),
         TEST(a_renewal_repeated_is_the_same_one),
         TEST(no_pool_is_made_on_one_server_alone),
         TEST(a_restarted_master_waits_for_its_replicas),
