@@ -86,7 +86,10 @@ static int take_over(const char *file)
     struct parcel_record r;
     sigset_t waiting, blocked;
     unsigned closing, n[PARCEL_LINK + 1] = {0};
+    static struct page proof; /* the bytes in the parcel stand anywhere */
     heir_init(&h);
+    if (h.page.page)
+        memcpy(&proof, h.page.page, sizeof proof);
     for (struct span in = h.records; parcel_next(&in, &r);)
         n[r.kind <= PARCEL_LINK ? r.kind : 0]++;
     FILE *f = fopen(file, "we");
@@ -96,10 +99,9 @@ static int take_over(const char *file)
                   "state=%d why=%d version=%s page=%d proof=%d listeners=%u connections=%u "
                   "logins=%u usr2=%d term=%d blocked=%d late=%d",
                   (int)h.state, (int)h.why.code, h.version, h.page.fd >= 0,
-                  h.page.page &&
-                      strcmp(((const struct page *)h.page.page)->head.identity, RIG_IDENTITY) == 0,
-                  n[PARCEL_LISTENER], n[PARCEL_CONNECTION], n[PARCEL_LOGINS],
-                  sigismember(&waiting, SIGUSR2), sigismember(&waiting, SIGTERM),
+                  strcmp(proof.head.identity, RIG_IDENTITY) == 0, n[PARCEL_LISTENER],
+                  n[PARCEL_CONNECTION], n[PARCEL_LOGINS], sigismember(&waiting, SIGUSR2),
+                  sigismember(&waiting, SIGTERM),
                   sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGCHLD),
                   h.left_us > clock_mono_us(clock_system()) ||
                       h.left_us < clock_mono_us(clock_system()) - 10000000);
