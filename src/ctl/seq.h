@@ -52,6 +52,10 @@ const char *ctl_seq_why(const struct ctl_session *s, const char *name, const str
 /* The counter that --sub and --period name, as a take of no number finds it; nothing is taken. */
 enum coord_status ctl_seq_look(struct ctl_session *s, const char *name, struct seq_grant *g);
 
+/* The number of an index, or of the nearest that it can have: what a coordinator says may be
+ * anything. */
+int64_t ctl_seq_at(const struct seq_definition *d, int64_t index);
+
 /* The number of an index, or null where it is above max; highest + 1 of nothing is null, too. */
 json_t *ctl_seq_number_json(const struct seq_definition *d, int64_t index, int64_t max);
 

@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 /* Prints what is there of "name, sub, period" with more, which it frees. */
 static int print_counter(const struct ctl_args *a, const char *period, json_t *more)
@@ -58,13 +58,13 @@ int ctl_seq_alter(struct ctl_args *a)
         return ctl_fail(CTL_BAD, "sequence \"%s\": expected a max %s its own, %" PRId64
                                  ", found %" PRId64 "%s",
                         name, g.definition.cycle ? "that is" : "behind",
-                        seq_number(&g.definition, g.max), a->seq.max,
+                        ctl_seq_at(&g.definition, g.max), a->seq.max,
                         g.definition.cycle ? ": one that cycles keeps its max" : "");
     }
     status = ctl_seq_close(&s, r, name, &g, SEQ_DONE, SEQ_DONE);
     if (status)
         return status;
-    int64_t max = seq_number(&g.definition, g.max);
+    int64_t max = ctl_seq_at(&g.definition, g.max);
     if (a->json)
         return ctl_print_json(CTL_OK,
                               json_pack("{s:s, s:I}", "name", name, "max", (json_int_t)max));
@@ -90,13 +90,25 @@ static int check_set(const struct ctl_args *a)
     return a->seq.back ? ctl_confirm(a, "seq set", question) : CTL_OK;
 }
 
-static int set_lower(const struct ctl_args *a, int64_t number, const struct seq_grant *g)
+/* The line may have raised it above what its record says: so it is asked once more. */
+static int set_lower(struct ctl_session *s, int64_t number)
 {
-    const struct seq_definition *d = &g->definition;
-    return ctl_fail(CTL_BAD,
-                    "sequence \"%s\": expected a number behind all that were granted, which end at "
-                    "%s, found %" PRId64 "; --back goes there all the same, and numbers repeat",
-                    a->rest[0], ctl_seq_highest(d, g->next), number);
+    const char *name = s->args->rest[0];
+    struct seq_grant g;
+    enum coord_status r = ctl_seq_look(s, name, &g);
+    char why[CTL_SEQ_WHY_MAX];
+    int status = CTL_BAD;
+    if (r != COORD_OK)
+        status = ctl_session_fail(s->args, r, &s->reply);
+    else if (!*g.text)
+        status = ctl_fail(CTL_BAD, "sequence \"%s\": %s", name, ctl_seq_why(s, name, &g, why));
+    else
+        (void)ctl_fail(CTL_BAD,
+                       "sequence \"%s\": expected its next number or one behind it, %" PRId64
+                       ", found %" PRId64 "; --back goes there all the same, and numbers repeat",
+                       name, ctl_seq_at(&g.definition, g.next), number);
+    coord_free(s->coord);
+    return status;
 }
 
 int ctl_seq_set(struct ctl_args *a)
@@ -113,14 +125,12 @@ int ctl_seq_set(struct ctl_args *a)
     if (status || (status = check_set(a)) || (status = ctl_seq_open(a, &s, in.name)))
         return status;
     enum coord_status r = seq_set(s.coord, s.pool.identity, &in, &g, &s.reply);
-    if (r == COORD_OK && g.how == SEQ_LOWER) {
-        coord_free(s.coord);
-        return set_lower(a, in.number, &g);
-    }
+    if (r == COORD_OK && g.how == SEQ_LOWER)
+        return set_lower(&s, in.number);
     status = ctl_seq_close(&s, r, in.name, &g, SEQ_DONE, SEQ_DONE);
     if (status)
         return status;
-    int64_t next = seq_number(&g.definition, g.next);
+    int64_t next = ctl_seq_at(&g.definition, g.next);
     if (a->json)
         return print_counter(a, g.period, json_pack("{s:I}", "next", (json_int_t)next));
     (void)printf("sequence \"%s\": the next number is %" PRId64
@@ -214,7 +224,7 @@ int ctl_seq_reopen(struct ctl_args *a)
 static int tell_reserved(const struct ctl_args *a, const struct seq_grant *g)
 {
     const struct seq_definition *d = &g->definition;
-    int64_t first = seq_number(d, g->lo), last = seq_number(d, g->hi);
+    int64_t first = ctl_seq_at(d, g->lo), last = ctl_seq_at(d, g->hi);
     char counter[256];
     if (a->json)
         return print_counter(a, g->period,

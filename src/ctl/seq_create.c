@@ -141,7 +141,7 @@ static int other_max(const char *name, const struct seq_create *in, const struct
         CTL_BAD,
         "sequence \"%s\": it is there already, the same but for its max: expected %" PRId64
         ", found %" PRId64 "; %s",
-        name, in->max, seq_number(d, g->max),
+        name, in->max, ctl_seq_at(d, g->max),
         lower ? "`seq alter --max` raises it" : "a max is never lowered");
 }
 

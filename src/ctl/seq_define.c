@@ -3,7 +3,9 @@
  */
 #include "ctl/seq.h"
 
+#include "base/buf.h"
 #include "base/dec.h"
+#include "base/int64.h"
 #include "coord/seq_rows.h"
 
 #include <inttypes.h>
@@ -181,7 +183,7 @@ char *ctl_seq_options(char *out, const struct seq_definition *d, int64_t max)
     buf_init(&b, out, CTL_SEQ_OPTIONS_MAX - 1);
     buf_printf(&b, "--start %" PRId64 " --increment %" PRId64, d->start, d->increment);
     if (max < seq_last_index(d))
-        buf_printf(&b, " --max %" PRId64, seq_number(d, max));
+        buf_printf(&b, " --max %" PRId64, ctl_seq_at(d, max));
     if (d->strict)
         buf_put_str(&b, " --order strict");
     if (d->cycle)
@@ -207,7 +209,7 @@ json_t *ctl_seq_definition_json(const struct seq_definition *d, int64_t max)
     bool skips = d->loss == SEQ_LOSS_SKIP;
     return json_pack("{s:I, s:I, s:I, s:s, s:b, s:s, s:s, s:I, s:s, s:o, s:s}", "start",
                      (json_int_t)d->start, "increment", (json_int_t)d->increment, "max",
-                     (json_int_t)seq_number(d, max), "order", d->strict ? "strict" : "sidecar",
+                     (json_int_t)ctl_seq_at(d, max), "order", d->strict ? "strict" : "sidecar",
                      "cycle", (int)d->cycle, "reset", period_reset_name(d->reset), "timezone",
                      ctl_seq_zone_text(d->offset_min), "max_subs", (json_int_t)d->subs, "on_loss",
                      loss_word(d->loss), "max_rate",
@@ -218,7 +220,12 @@ json_t *ctl_seq_definition_json(const struct seq_definition *d, int64_t max)
 json_t *ctl_seq_number_json(const struct seq_definition *d, int64_t index, int64_t max)
 {
     return index < 0 || index > max ? json_null()
-                                    : json_integer((json_int_t)seq_number(d, index));
+                                    : json_integer((json_int_t)ctl_seq_at(d, index));
+}
+
+int64_t ctl_seq_at(const struct seq_definition *d, int64_t index)
+{
+    return seq_number(d, max64(min64(index, seq_last_index(d)), 0));
 }
 
 const char *ctl_seq_highest(const struct seq_definition *d, int64_t top)
@@ -226,6 +233,6 @@ const char *ctl_seq_highest(const struct seq_definition *d, int64_t top)
     char *out = ctl_word();
     if (top <= 0)
         return "-";
-    (void)snprintf(out, CTL_WORD_MAX, "%" PRId64, seq_number(d, top - 1));
+    (void)snprintf(out, CTL_WORD_MAX, "%" PRId64, ctl_seq_at(d, top - 1));
     return out;
 }

@@ -3,6 +3,7 @@
  */
 #include "ctl/seq.h"
 
+#include "base/buf.h"
 #include "coord/seq_rows.h"
 
 #include <inttypes.h>
@@ -77,11 +78,11 @@ static void put_no_period(struct buf *b, const struct ctl_session *s, const stru
 static void put_used_up(struct buf *b, const struct seq_grant *g)
 {
     const struct seq_definition *d = &g->definition;
-    buf_printf(b, "used up: its max is %" PRId64 ", and ", seq_number(d, g->max));
+    buf_printf(b, "used up: its max is %" PRId64 ", and ", ctl_seq_at(d, g->max));
     if (g->next > g->max)
         buf_put_str(b, "all numbers are granted");
     else
-        buf_printf(b, "the next number is %" PRId64, seq_number(d, g->next));
+        buf_printf(b, "the next number is %" PRId64, ctl_seq_at(d, g->next));
     if (!d->cycle)
         buf_put_str(b, "; `seq alter --max` raises it");
 }
