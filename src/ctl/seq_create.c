@@ -84,11 +84,22 @@ static void note_loss(json_t *notes, const struct ctl_session *s, const struct s
                                "reopen`"));
 }
 
-static json_t *notes_of(const struct ctl_session *s, const struct seq_grant *g)
+/* One that was made again after a loss, or behind one that was dropped, may have none yet. */
+static void note_first(json_t *notes, struct ctl_session *s, const char *name)
+{
+    struct seq_grant now;
+    char why[CTL_SEQ_WHY_MAX];
+    if (ctl_seq_look(s, name, &now) == COORD_OK && now.how != SEQ_LOOKED)
+        json_array_append_new(notes,
+                              json_sprintf("no number now: %s", ctl_seq_why(s, name, &now, why)));
+}
+
+static json_t *notes_of(struct ctl_session *s, const char *name, const struct seq_grant *g)
 {
     const struct seq_definition *d = &g->definition;
     json_t *notes = json_array();
     note_loss(notes, s, g);
+    note_first(notes, s, name);
     if (d->reset != PERIOD_NEVER && d->offset_min != 0)
         json_array_append_new(notes, json_sprintf("each %s begins by %s, in summer as in winter",
                                                   period_reset_name(d->reset),
@@ -162,11 +173,11 @@ static int confirm(const struct ctl_args *a)
     return a->seq.fresh || a->seq.reuse ? ctl_confirm(a, "seq create", question) : CTL_OK;
 }
 
-static int tell(const struct ctl_session *s, const char *name, const struct seq_grant *g)
+static int tell(struct ctl_session *s, const char *name, const struct seq_grant *g)
 {
     bool made = g->how == SEQ_DONE;
     char options[CTL_SEQ_OPTIONS_MAX];
-    json_t *notes = notes_of(s, g), *one;
+    json_t *notes = notes_of(s, name, g), *one;
     size_t i;
     if (s->args->json)
         return ctl_print_json(
@@ -180,7 +191,7 @@ static int tell(const struct ctl_session *s, const char *name, const struct seq_
     return ctl_flush(CTL_OK);
 }
 
-static int finish(const struct ctl_session *s, const struct seq_create *in,
+static int finish(struct ctl_session *s, const struct seq_create *in,
                   const struct seq_grant *g)
 {
     char why[CTL_SEQ_WHY_MAX];

@@ -278,9 +278,9 @@ static int gaps_text(const struct seq_counters *c)
     (void)printf("sequence \"%s\": %" PRId64 " numbers were skipped, by its line, set and reopen\n",
                  q->name, skipped(c));
     if (q->revoked.turn > 0)
-        (void)printf("blocks that sidecars were granted before turn %" PRId64 " and era %" PRId64
-                     " are revoked from %" PRId64 " on: what was not given out of them is a gap\n",
-                     q->revoked.turn, q->revoked.era, ctl_seq_at(&q->definition, q->revoked.from));
+        (void)printf("sidecars lost what they had been granted before the latest set or reopen, from "
+                     "%" PRId64 " on: what they had not given out of it is a gap\n",
+                     ctl_seq_at(&q->definition, q->revoked.from));
     (void)puts("not known here: what sidecars hold of what they were granted, and what they lost "
                "with their state_dir");
     print_counters(c);
