@@ -40,7 +40,7 @@ static const struct opt {
 #define WHOLE     "a whole number, at most 2^53-1 from 0"
     /* clang-format off */
     {"coordinator", 0, KIND_TEXT, AT(coordinator), 0, 0, 0, "URL",
-     "pool, seq commands: else $SIDFLAKE_COORDINATOR_URL", NULL},
+     "pool and seq: else $SIDFLAKE_COORDINATOR_URL", NULL},
     {"pool", 0, KIND_TEXT, AT(pool), 0, 0, 0, "NAME",
      "else $SIDFLAKE_COORDINATOR_POOL, or default", NULL},
     {"password-file", 0, KIND_TEXT, AT(password_file), 0, 0, 0, "FILE",

@@ -7,7 +7,8 @@
 #include "coord/sequences.h"
 #include "ctl/session.h"
 
-/* ---- definitions as options: pure ------------------------------------------------------------- */
+/* ---- definitions as options: pure -------------------------------------------------------------
+ */
 
 /* "12" or "-12", up to SEQ_NUMBER_MAX. */
 bool ctl_seq_number(const char *text, int64_t *out);
@@ -33,7 +34,8 @@ char *ctl_seq_options(char *out, const struct seq_definition *d, int64_t max);
 /* As an object; NULL: no memory. */
 json_t *ctl_seq_definition_json(const struct seq_definition *d, int64_t max);
 
-/* ---- a pool whose sequences are looked after --------------------------------------------------- */
+/* ---- a pool whose sequences are looked after ---------------------------------------------------
+ */
 
 /* As ctl_session_open with describe, of a name that can be; name NULL: of all. */
 int ctl_seq_open(const struct ctl_args *a, struct ctl_session *s, const char *name);

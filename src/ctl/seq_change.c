@@ -35,11 +35,13 @@ static int read_second(const struct ctl_args *a, const char *command, const char
 {
     if (ctl_seq_number(a->rest[1], number))
         return CTL_OK;
-    return ctl_fail(CTL_USAGE, "%s: expected %s, a whole number, at most 2^53-1 from 0, found \"%s\"",
-                    command, what, a->rest[1]);
+    return ctl_fail(CTL_USAGE,
+                    "%s: expected %s, a whole number, at most 2^53-1 from 0, found \"%s\"", command,
+                    what, a->rest[1]);
 }
 
-/* ---- alter ------------------------------------------------------------------------------------- */
+/* ---- alter -------------------------------------------------------------------------------------
+ */
 
 int ctl_seq_alter(struct ctl_args *a)
 {
@@ -51,15 +53,13 @@ int ctl_seq_alter(struct ctl_args *a)
     int status = ctl_seq_open(a, &s, name);
     if (status)
         return status;
-    enum coord_status r =
-        seq_alter(s.coord, s.pool.identity, name, a->seq.max, &g, &s.reply);
+    enum coord_status r = seq_alter(s.coord, s.pool.identity, name, a->seq.max, &g, &s.reply);
     if (r == COORD_OK && g.how == SEQ_LOWER) {
         coord_free(s.coord);
-        return ctl_fail(CTL_BAD, "sequence \"%s\": expected a max %s its own, %" PRId64
-                                 ", found %" PRId64 "%s",
-                        name, g.definition.cycle ? "that is" : "behind",
-                        ctl_seq_at(&g.definition, g.max), a->seq.max,
-                        g.definition.cycle ? ": one that cycles keeps its max" : "");
+        return ctl_fail(
+            CTL_BAD, "sequence \"%s\": expected a max %s its own, %" PRId64 ", found %" PRId64 "%s",
+            name, g.definition.cycle ? "that is" : "behind", ctl_seq_at(&g.definition, g.max),
+            a->seq.max, g.definition.cycle ? ": one that cycles keeps its max" : "");
     }
     status = ctl_seq_close(&s, r, name, &g, SEQ_DONE, SEQ_DONE);
     if (status)
@@ -72,7 +72,8 @@ int ctl_seq_alter(struct ctl_args *a)
     return ctl_flush(CTL_OK);
 }
 
-/* ---- set ---------------------------------------------------------------------------------------- */
+/* ---- set ----------------------------------------------------------------------------------------
+ */
 
 static int check_set(const struct ctl_args *a)
 {
@@ -139,7 +140,8 @@ int ctl_seq_set(struct ctl_args *a)
     return ctl_flush(CTL_OK);
 }
 
-/* ---- drop --------------------------------------------------------------------------------------- */
+/* ---- drop ---------------------------------------------------------------------------------------
+ */
 
 int ctl_seq_drop(struct ctl_args *a)
 {
@@ -147,10 +149,11 @@ int ctl_seq_drop(struct ctl_args *a)
     struct seq_grant g;
     char question[256];
     const char *name = a->rest[0];
-    (void)snprintf(question, sizeof question,
-                   "Drop sequence \"%.64s\"? No number of it is granted any more, and its name stays "
-                   "taken.",
-                   name);
+    (void)snprintf(
+        question, sizeof question,
+        "Drop sequence \"%.64s\"? No number of it is granted any more, and its name stays "
+        "taken.",
+        name);
     int status = ctl_confirm(a, "seq drop", question);
     if (status || (status = ctl_seq_open(a, &s, name)))
         return status;
@@ -164,7 +167,8 @@ int ctl_seq_drop(struct ctl_args *a)
     return ctl_flush(CTL_OK);
 }
 
-/* ---- reopen -------------------------------------------------------------------------------------- */
+/* ---- reopen
+ * -------------------------------------------------------------------------------------- */
 
 /* With what is known of how far it was. */
 static int confirm_reopen(struct ctl_session *s, const char *name)
@@ -180,7 +184,8 @@ static int confirm_reopen(struct ctl_session *s, const char *name)
     if (!c.found || v->unreadable)
         return CTL_OK; /* which is told below */
     (void)snprintf(question, sizeof question,
-                   "Was no number of \"%.64s\" behind %" PRId64 " given out, by any of its counters? "
+                   "Was no number of \"%.64s\" behind %" PRId64
+                   " given out, by any of its counters? "
                    "If one was, numbers repeat. Granted, as far as is known here: up to %s%s%s; "
                    "sidecars lose what they were granted before, behind that.",
                    name, a->seq.above, ctl_seq_highest(&v->definition, v->top),
@@ -205,8 +210,7 @@ int ctl_seq_reopen(struct ctl_args *a)
         coord_free(s.coord);
         return status;
     }
-    enum coord_status r =
-        seq_reopen(s.coord, s.pool.identity, name, a->seq.above, &g, &s.reply);
+    enum coord_status r = seq_reopen(s.coord, s.pool.identity, name, a->seq.above, &g, &s.reply);
     status = ctl_seq_close(&s, r, name, &g, SEQ_DONE, SEQ_DONE);
     if (status)
         return status;
@@ -219,7 +223,8 @@ int ctl_seq_reopen(struct ctl_args *a)
     return ctl_flush(CTL_OK);
 }
 
-/* ---- reserve -------------------------------------------------------------------------------------- */
+/* ---- reserve
+ * -------------------------------------------------------------------------------------- */
 
 static int tell_reserved(const struct ctl_args *a, const struct seq_grant *g)
 {
@@ -261,7 +266,8 @@ int ctl_seq_reserve(struct ctl_args *a)
     return status ? status : tell_reserved(a, &g);
 }
 
-/* ---- sweep --------------------------------------------------------------------------------------- */
+/* ---- sweep
+ * --------------------------------------------------------------------------------------- */
 
 int ctl_seq_sweep(struct ctl_args *a)
 {
@@ -271,8 +277,8 @@ int ctl_seq_sweep(struct ctl_args *a)
     int status = ctl_seq_open(a, &s, name);
     if (status)
         return status;
-    enum coord_status r = seq_sweep(s.coord, s.pool.identity, name,
-                                    a->seq.before ? a->seq.before : "", &g, &s.reply);
+    enum coord_status r =
+        seq_sweep(s.coord, s.pool.identity, name, a->seq.before ? a->seq.before : "", &g, &s.reply);
     status = ctl_seq_close(&s, r, name, &g, SEQ_DONE, SEQ_DONE);
     if (status)
         return status;

@@ -98,9 +98,9 @@ static int tell(const struct ctl_args *a, struct checked *c)
     json_t *one;
     size_t i;
     if (a->json)
-        return ctl_print_json(status, json_pack("{s:I, s:I, s:O}", "sequences",
-                                                (json_int_t)c->sequences, "faults",
-                                                (json_int_t)c->faults, "found", c->list));
+        return ctl_print_json(status,
+                              json_pack("{s:I, s:I, s:O}", "sequences", (json_int_t)c->sequences,
+                                        "faults", (json_int_t)c->faults, "found", c->list));
     json_array_foreach(c->list, i, one)
     {
         (void)printf("%-24s %s\n", json_string_value(json_object_get(one, "name")),

@@ -40,13 +40,13 @@ static void note_skip(json_t *notes, const struct ctl_session *s, const struct s
     int64_t begins = max64(d->begins_ms, s->reply.now_ms);
     if (d->reset == PERIOD_NEVER)
         json_array_append_new(
-            notes, json_sprintf("after each restart of the coordinator grants pause for %s, and "
-                                "numbers skip to the line of %lld a second: a day from now to "
-                                "%lld, a year from now to %lld",
-                                pause, (long long)d->rate,
-                                (long long)highest_at(d, g->max, d->begins_ms, begins + DAY_MS),
-                                (long long)highest_at(d, g->max, d->begins_ms,
-                                                      begins + 365 * DAY_MS)));
+            notes,
+            json_sprintf("after each restart of the coordinator grants pause for %s, and "
+                         "numbers skip to the line of %lld a second: a day from now to "
+                         "%lld, a year from now to %lld",
+                         pause, (long long)d->rate,
+                         (long long)highest_at(d, g->max, d->begins_ms, begins + DAY_MS),
+                         (long long)highest_at(d, g->max, d->begins_ms, begins + 365 * DAY_MS)));
     else
         json_array_append_new(
             notes,
@@ -111,7 +111,8 @@ static json_t *notes_of(struct ctl_session *s, const char *name, const struct se
     return notes;
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
+/* ---- the command ------------------------------------------------------------------------------
+ */
 
 static int unsaid(const char *name)
 {
@@ -128,7 +129,8 @@ static int no_begin(const char *name)
     return ctl_fail(
         CTL_BAD,
         "sequence \"%s\": expected --begins TIME, or --new: the pool was reopened, or made again "
-        "after a loss, so there may have been one of this name. Where there was, all options as the "
+        "after a loss, so there may have been one of this name. Where there was, all options as "
+        "the "
         "line definition of its `seq show` had them; --new is your word that there never was",
         name);
 }
@@ -191,8 +193,7 @@ static int tell(struct ctl_session *s, const char *name, const struct seq_grant 
     return ctl_flush(CTL_OK);
 }
 
-static int finish(struct ctl_session *s, const struct seq_create *in,
-                  const struct seq_grant *g)
+static int finish(struct ctl_session *s, const struct seq_create *in, const struct seq_grant *g)
 {
     char why[CTL_SEQ_WHY_MAX];
     switch (g->how) {
@@ -200,7 +201,7 @@ static int finish(struct ctl_session *s, const struct seq_create *in,
         return tell(s, in->name, g);
     case SEQ_KEPT:
         return g->max == seq_max_index(&g->definition, in->max) ? tell(s, in->name, g)
-                                                               : other_max(in->name, in, g);
+                                                                : other_max(in->name, in, g);
     case SEQ_UNSAID:
         return unsaid(in->name);
     case SEQ_NO_BEGIN:

@@ -14,7 +14,8 @@
 
 #define SUBS_DEFAULT 100000
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ------------------------------------------------------------------------------------
+ */
 
 bool ctl_seq_number(const char *text, int64_t *out)
 {
@@ -68,7 +69,8 @@ enum err_code ctl_seq_check_name(const char *name, struct err *e)
                    name);
 }
 
-/* ---- what seq create is told -------------------------------------------------------------------- */
+/* ---- what seq create is told --------------------------------------------------------------------
+ */
 
 static enum err_code read_order(const char *text, bool *strict, struct err *e)
 {
@@ -170,7 +172,8 @@ enum err_code ctl_seq_define(const struct ctl_seq_args *in, struct seq_create *o
     return seq_check(&d, out->max, e);
 }
 
-/* ---- how it is said ---------------------------------------------------------------------------- */
+/* ---- how it is said ----------------------------------------------------------------------------
+ */
 
 static const char *loss_word(enum seq_loss loss)
 {
@@ -207,20 +210,18 @@ char *ctl_seq_options(char *out, const struct seq_definition *d, int64_t max)
 json_t *ctl_seq_definition_json(const struct seq_definition *d, int64_t max)
 {
     bool skips = d->loss == SEQ_LOSS_SKIP;
-    return json_pack("{s:I, s:I, s:I, s:s, s:b, s:s, s:s, s:I, s:s, s:o, s:s}", "start",
-                     (json_int_t)d->start, "increment", (json_int_t)d->increment, "max",
-                     (json_int_t)ctl_seq_at(d, max), "order", d->strict ? "strict" : "sidecar",
-                     "cycle", (int)d->cycle, "reset", period_reset_name(d->reset), "timezone",
-                     ctl_seq_zone_text(d->offset_min), "max_subs", (json_int_t)d->subs, "on_loss",
-                     loss_word(d->loss), "max_rate",
-                     skips ? json_integer((json_int_t)d->rate) : json_null(), "begins",
-                     ctl_time(d->begins_ms));
+    return json_pack(
+        "{s:I, s:I, s:I, s:s, s:b, s:s, s:s, s:I, s:s, s:o, s:s}", "start", (json_int_t)d->start,
+        "increment", (json_int_t)d->increment, "max", (json_int_t)ctl_seq_at(d, max), "order",
+        d->strict ? "strict" : "sidecar", "cycle", (int)d->cycle, "reset",
+        period_reset_name(d->reset), "timezone", ctl_seq_zone_text(d->offset_min), "max_subs",
+        (json_int_t)d->subs, "on_loss", loss_word(d->loss), "max_rate",
+        skips ? json_integer((json_int_t)d->rate) : json_null(), "begins", ctl_time(d->begins_ms));
 }
 
 json_t *ctl_seq_number_json(const struct seq_definition *d, int64_t index, int64_t max)
 {
-    return index < 0 || index > max ? json_null()
-                                    : json_integer((json_int_t)ctl_seq_at(d, index));
+    return index < 0 || index > max ? json_null() : json_integer((json_int_t)ctl_seq_at(d, index));
 }
 
 int64_t ctl_seq_at(const struct seq_definition *d, int64_t index)

@@ -40,7 +40,8 @@ static json_t *info_json(const struct seq_info *v)
                      "subs", (json_int_t)v->subs);
 }
 
-/* ---- list ---------------------------------------------------------------------------------------- */
+/* ---- list
+ * ---------------------------------------------------------------------------------------- */
 
 static json_t *list_json(const struct seq_list *list)
 {
@@ -84,7 +85,8 @@ int ctl_seq_list(struct ctl_args *a)
     return a->json ? status : ctl_flush(CTL_OK);
 }
 
-/* ---- show ---------------------------------------------------------------------------------------- */
+/* ---- show
+ * ---------------------------------------------------------------------------------------- */
 
 /* What a sequence is, and how it answers. */
 struct view {
@@ -102,7 +104,9 @@ static bool has_numbers(const struct view *v)
 
 static const char *how_now(const struct view *v)
 {
-    return v->closed ? "pool-closed" : v->now.how == SEQ_LOOKED ? "granted" : seq_how_name(v->now.how);
+    return v->closed                  ? "pool-closed"
+           : v->now.how == SEQ_LOOKED ? "granted"
+                                      : seq_how_name(v->now.how);
 }
 
 static json_t *counter_json(const struct seq_info *q, const struct seq_counter_info *c)
@@ -134,7 +138,8 @@ static json_t *revoked_json(const struct seq_info *q)
     if (v->turn == 0)
         return json_null();
     return json_pack("{s:I, s:I, s:o}", "before_turn", (json_int_t)v->turn, "before_era",
-                     (json_int_t)v->era, "from", ctl_seq_number_json(&q->definition, v->from, q->max));
+                     (json_int_t)v->era, "from",
+                     ctl_seq_number_json(&q->definition, v->from, q->max));
 }
 
 static int show_json(const struct view *v)
@@ -147,8 +152,8 @@ static int show_json(const struct view *v)
         "{s:s, s:s?, s:o, s:I, s:I, s:s?, s:o, s:o}", "answer", how_now(v), "why",
         has_numbers(v) ? NULL : v->why, "next",
         has_numbers(v) ? ctl_seq_number_json(&q->definition, v->now.next, q->max) : json_null(),
-        "era", (json_int_t)v->s->reply.era, "accounted_era", (json_int_t)q->ok_era,
-        "closed_before", *q->closed ? q->closed : NULL, "revoked", revoked_json(q), "counters",
+        "era", (json_int_t)v->s->reply.era, "accounted_era", (json_int_t)q->ok_era, "closed_before",
+        *q->closed ? q->closed : NULL, "revoked", revoked_json(q), "counters",
         counters_json(&v->c));
     if (json_object_update(j, more)) {
         json_decref(j);
@@ -168,7 +173,7 @@ static void print_counters(const struct seq_counters *c)
         (void)snprintf(next, sizeof next, "%" PRId64, ctl_seq_at(&c->sequence.definition, v->next));
         (void)printf("%-14s %-24s %-20s %" PRId64 "%s\n", *v->period ? v->period : "-",
                      *v->sub ? v->sub : "-",
-                     v->unreadable                  ? "unreadable"
+                     v->unreadable                ? "unreadable"
                      : v->next <= c->sequence.max ? next
                                                   : "used up",
                      v->gaps,
@@ -189,8 +194,9 @@ static int show_text(const struct view *v)
     (void)printf("highest      %s of %" PRId64 "\n", ctl_seq_highest(&q->definition, q->top),
                  ctl_seq_at(&q->definition, q->max));
     if (q->seen > q->top)
-        (void)printf("told         a sidecar was granted numbers up to %s, which is forgotten here\n",
-                     ctl_seq_highest(&q->definition, q->seen));
+        (void)printf(
+            "told         a sidecar was granted numbers up to %s, which is forgotten here\n",
+            ctl_seq_highest(&q->definition, q->seen));
     if (has_numbers(v))
         (void)printf("next         %" PRId64 "%s%s\n", ctl_seq_at(&q->definition, v->now.next),
                      *v->now.period ? " of " : "", v->now.period);
@@ -248,7 +254,8 @@ int ctl_seq_show(struct ctl_args *a)
     return status;
 }
 
-/* ---- gaps ---------------------------------------------------------------------------------------- */
+/* ---- gaps
+ * ---------------------------------------------------------------------------------------- */
 
 static int64_t skipped(const struct seq_counters *c)
 {
@@ -278,9 +285,10 @@ static int gaps_text(const struct seq_counters *c)
     (void)printf("sequence \"%s\": %" PRId64 " numbers were skipped, by its line, set and reopen\n",
                  q->name, skipped(c));
     if (q->revoked.turn > 0)
-        (void)printf("sidecars lost what they had been granted before the latest set or reopen, from "
-                     "%" PRId64 " on: what they had not given out of it is a gap\n",
-                     ctl_seq_at(&q->definition, q->revoked.from));
+        (void)printf(
+            "sidecars lost what they had been granted before the latest set or reopen, from "
+            "%" PRId64 " on: what they had not given out of it is a gap\n",
+            ctl_seq_at(&q->definition, q->revoked.from));
     (void)puts("not known here: what sidecars hold of what they were granted, and what they lost "
                "with their state_dir");
     print_counters(c);

@@ -26,15 +26,16 @@ int ctl_seq_open(const struct ctl_args *a, struct ctl_session *s, const char *na
     return ctl_session_open(a, s, CTL_SESSION_TIMEOUT_US, true);
 }
 
-/* ---- why not ------------------------------------------------------------------------------------ */
+/* ---- why not ------------------------------------------------------------------------------------
+ */
 
 /* "`sidflakectl seq WHAT NAME MORE ...`" */
 static void put_command(struct buf *b, const struct ctl_session *s, const char *what,
                         const char *name, const char *more)
 {
     char text[CTL_COMMAND_MAX], command[CTL_SEQ_OPTIONS_MAX];
-    (void)snprintf(command, sizeof command, "sidflakectl seq %s%s%s%s", what, *name ? " " : "", name,
-                   more);
+    (void)snprintf(command, sizeof command, "sidflakectl seq %s%s%s%s", what, *name ? " " : "",
+                   name, more);
     buf_printf(b, "`%s`", ctl_session_command(s->args, command, text));
 }
 
@@ -63,7 +64,7 @@ static void put_stopped(struct buf *b, const struct ctl_session *s, const char *
 static void put_no_period(struct buf *b, const struct ctl_session *s, const struct seq_grant *g)
 {
     const struct seq_definition *d = &g->definition;
-    const char *found = s->args->seq.period  ? s->args->seq.period
+    const char *found = s->args->seq.period   ? s->args->seq.period
                         : s->args->seq.before ? s->args->seq.before
                                               : "";
     char now[PERIOD_LABEL_MAX];
@@ -95,8 +96,9 @@ static const char *const plain[SEQ_HOWS] = {
     [SEQ_DONE] = "done",
     [SEQ_KEPT] = "it is as it was",
     [SEQ_CLOSED] = "that period is over: nothing is granted for it any more",
-    [SEQ_DROPPED] = "it was dropped, and its name stays taken: `seq create --reuse` makes it again, "
-                    "behind its numbers",
+    [SEQ_DROPPED] =
+        "it was dropped, and its name stays taken: `seq create --reuse` makes it again, "
+        "behind its numbers",
     [SEQ_DIFFERS] = "it has been made anew meanwhile; nothing was changed: look at it again",
     [SEQ_NO_SUBS] = "expected no sub: it was made without --subs",
     [SEQ_UNREADABLE] = "its record at the coordinator is not of the form that it must have: it is "

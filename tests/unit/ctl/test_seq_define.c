@@ -17,8 +17,9 @@ static void numbers(void **state)
     assert_true(ctl_seq_number("9007199254740991", &n) && n == SEQ_NUMBER_MAX);
     assert_true(ctl_seq_number("-9007199254740991", &n) && n == -SEQ_NUMBER_MAX);
     assert_true(ctl_seq_number("0", &n) && n == 0);
-    static const char *const wrong[] = {"",  "-",   "9007199254740992", "-9007199254740992", "1.0",
-                                        "x", "1 ", "0x1", "99999999999999999999"};
+    static const char *const wrong[] = {
+        "",   "-",   "9007199254740992",    "-9007199254740992", "1.0", "x",
+        "1 ", "0x1", "99999999999999999999"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_false(ctl_seq_number(wrong[i], &n));
 }
@@ -29,12 +30,12 @@ static void zones(void **state)
         const char *text;
         int minutes;
         const char *told;
-    } right[] = {{"UTC", 0, "UTC"},         {"Z", 0, "UTC"},        {"+00:00", 0, "UTC"},
-                 {"-00:00", 0, "UTC"},      {"+01:00", 60, "+01:00"}, {"-03:30", -210, "-03:30"},
+    } right[] = {{"UTC", 0, "UTC"},         {"Z", 0, "UTC"},           {"+00:00", 0, "UTC"},
+                 {"-00:00", 0, "UTC"},      {"+01:00", 60, "+01:00"},  {"-03:30", -210, "-03:30"},
                  {"+05:45", 345, "+05:45"}, {"+14:00", 840, "+14:00"}, {"-14:00", -840, "-14:00"}};
-    static const char *const wrong[] = {"",       "utc",    "+1:00",  "+0100", "01:00",  "+14:01",
-                                        "-14:01", "+01:60", "+01:0x", "+x1:00", "+01:000", "+01-00",
-                                        "CET",    "Europe/Berlin", "+99:99"};
+    static const char *const wrong[] = {"",        "utc",    "+1:00",  "+0100",         "01:00",
+                                        "+14:01",  "-14:01", "+01:60", "+01:0x",        "+x1:00",
+                                        "+01:000", "+01-00", "CET",    "Europe/Berlin", "+99:99"};
     int minutes = 7;
     (void)state;
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
@@ -148,8 +149,8 @@ static void options_make_it_again(void **state)
             fail_msg("%s: %s", all[i], e.text);
         (void)ctl_seq_options(told, &in.definition, seq_max_index(&in.definition, in.max));
         if (i < 2)
-            assert_string_equal(told, i == 1 ? "--start -7 --increment -3 --max -100 --on-loss trust"
-                                             : all[i]);
+            assert_string_equal(
+                told, i == 1 ? "--start -7 --increment -3 --max -100 --on-loss trust" : all[i]);
         assert_int_equal(define(told, &again, &e), ERR_OK);
         assert_string_equal(seq_definition_text(text[0], &in.definition),
                             seq_definition_text(text[1], &again.definition));
