@@ -94,12 +94,27 @@ static void note_first(json_t *notes, struct ctl_session *s, const char *name)
                               json_sprintf("no number now: %s", ctl_seq_why(s, name, &now, why)));
 }
 
+/* It had a life in another pool, of which this one, made as fresh, knows nothing: nor does it wait
+ * or skip, whatever is said of a loss. */
+static void note_earlier(json_t *notes, const struct ctl_session *s, const struct seq_grant *g)
+{
+    const struct seq_definition *d = &g->definition;
+    if (s->reply.era == 1 && d->begins_ms < s->pool.born_ms)
+        json_array_append_new(
+            notes,
+            json_sprintf("it begins before the pool was made, and so at %lld: if there was "
+                         "one in a pool that was lost, `sidflakectl seq set` it ahead of all "
+                         "that was given out, before a sidecar asks",
+                         (long long)d->start));
+}
+
 static json_t *notes_of(struct ctl_session *s, const char *name, const struct seq_grant *g)
 {
     const struct seq_definition *d = &g->definition;
     json_t *notes = json_array();
     note_loss(notes, s, g);
     note_first(notes, s, name);
+    note_earlier(notes, s, g);
     if (d->reset != PERIOD_NEVER && d->offset_min != 0)
         json_array_append_new(notes, json_sprintf("each %s begins by %s, in summer as in winter",
                                                   period_reset_name(d->reset),

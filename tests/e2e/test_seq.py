@@ -353,6 +353,16 @@ def made_again(case):
     assert seq.reserve("other", "1") == (1, 1)
 
 
+@test("a pool made with other workerIds in the place of one that was lost: create tells to set it ahead")
+def made_elsewhere(case):
+    seq = Seq(case, case.pool("--workers", "5-9").url)
+    assert "before the pool was made" not in seq.out("create", "a", *SKIP)
+    told = seq.out("create", "b", "--begins", "2026-01-01T00:00:00Z", *SKIP)
+    assert "it begins before the pool was made, and so at 1: if there was one in a pool that was lost" in told, told
+    assert seq.json("set", "b", "1000000")["next"] == 1000000
+    assert seq.reserve("b", "1") == (1000000, 1000000)
+
+
 @test("seq check tells rows that nobody reads, what was forgotten, and what is used up; show and list go on")
 def check_finds(case):
     redis = case.pool()
