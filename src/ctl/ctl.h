@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/passfile.h"
 #include "base/span.h"
-#include "coord/coord.h"
+#include "coord/sequences.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -25,6 +25,15 @@ enum ctl_exit {
     CTL_USAGE = 2,
     CTL_DOWN = 3,
     CTL_SIGNAL = 128
+};
+
+/* The options of the seq commands alone. */
+struct ctl_seq_args {
+    const char *order, *reset, *timezone, *on_loss, *sub, *period, *before;
+    bool cycle, subs, back, fresh, reuse, no_older;
+    bool has_max, has_rate, has_begins, has_above;
+    int64_t start, increment, max, rate, begins_ms, above;
+    uint32_t max_subs; /* 0: not given */
 };
 
 /* The options of all commands; each takes those that its row in ctl.c names. */
@@ -42,6 +51,7 @@ struct ctl_args {
     uint32_t worker;
     uint32_t count; /* -n; 0: not given */
     struct coord_params params;
+    struct ctl_seq_args seq;
     char **rest; /* nrest arguments that are no options */
     int nrest;
 };
@@ -57,6 +67,17 @@ int ctl_pool_open(struct ctl_args *a);
 int ctl_pool_set(struct ctl_args *a);
 int ctl_pool_reopen(struct ctl_args *a);
 int ctl_pool_drain(struct ctl_args *a);
+int ctl_seq_create(struct ctl_args *a);
+int ctl_seq_alter(struct ctl_args *a);
+int ctl_seq_set(struct ctl_args *a);
+int ctl_seq_drop(struct ctl_args *a);
+int ctl_seq_list(struct ctl_args *a);
+int ctl_seq_show(struct ctl_args *a);
+int ctl_seq_gaps(struct ctl_args *a);
+int ctl_seq_reserve(struct ctl_args *a);
+int ctl_seq_reopen(struct ctl_args *a);
+int ctl_seq_check(struct ctl_args *a);
+int ctl_seq_sweep(struct ctl_args *a);
 int ctl_decode(struct ctl_args *a);
 int ctl_range(struct ctl_args *a);
 int ctl_next(struct ctl_args *a);
