@@ -14,14 +14,14 @@ static void numbers(void **state)
 {
     int64_t n = 0;
     (void)state;
-    assert_true(ctl_seq_number("9007199254740991", &n) && n == SEQ_NUMBER_MAX);
-    assert_true(ctl_seq_number("-9007199254740991", &n) && n == -SEQ_NUMBER_MAX);
-    assert_true(ctl_seq_number("0", &n) && n == 0);
+    assert_true(seq_number_read(SPAN("9007199254740991"), &n) && n == SEQ_NUMBER_MAX);
+    assert_true(seq_number_read(SPAN("-9007199254740991"), &n) && n == -SEQ_NUMBER_MAX);
+    assert_true(seq_number_read(SPAN("0"), &n) && n == 0);
     static const char *const wrong[] = {
         "",   "-",   "9007199254740992",    "-9007199254740992", "1.0", "x",
         "1 ", "0x1", "99999999999999999999"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_false(ctl_seq_number(wrong[i], &n));
+        assert_false(seq_number_read(span_str(wrong[i]), &n));
 }
 
 static void zones(void **state)
@@ -39,13 +39,13 @@ static void zones(void **state)
     int minutes = 7;
     (void)state;
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
-        assert_true(ctl_seq_zone(right[i].text, &minutes));
+        assert_true(seq_zone_read(span_str(right[i].text), &minutes));
         assert_int_equal(minutes, right[i].minutes);
         assert_string_equal(ctl_seq_zone_text(minutes), right[i].told);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         minutes = 7;
-        assert_false(ctl_seq_zone(wrong[i], &minutes));
+        assert_false(seq_zone_read(span_str(wrong[i]), &minutes));
         assert_int_equal(minutes, 7);
     }
 }
@@ -63,7 +63,7 @@ static enum err_code define(const char *text, struct seq_create *out, struct err
         .rest_min = 1,
         .rest_max = 1,
     };
-    struct ctl_args a = {.seq = {.start = 1, .increment = 1}};
+    struct ctl_args a = {0};
     char *argv[64] = {NULL}, *rest = NULL;
     int argc = 0, status = -1;
     (void)snprintf(copy, sizeof copy, "create %s name", text);
@@ -73,7 +73,7 @@ static enum err_code define(const char *text, struct seq_create *out, struct err
     assert_true(ctl_parse(&command, argc, argv, &a, &status));
     assert_string_equal(a.rest[0], "name");
     memset(out, 0, sizeof *out);
-    return ctl_seq_define(&a.seq, out, e);
+    return seq_words_read(&a.seq.words, out, e);
 }
 
 static void definitions(void **state)
