@@ -13,7 +13,7 @@ static bool forgets(struct coord *c)
     return true;
 }
 
-static enum coord_status run(struct remote *m, const struct remote_call *c, struct answer *a,
+static enum coord_status run(struct remote *m, struct remote_call *c, struct answer *a,
                              struct coord_reply *r)
 {
     m->courier.text = COURIER_SEQUENCES;

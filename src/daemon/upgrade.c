@@ -147,12 +147,14 @@ static void took_too_long(void *arg)
 static void check(struct upgrade *u)
 {
     char name[64];
-    int parcel = rehearsal_parcel(u);
+    int parcel = rehearsal_parcel(u), why = errno;
     char **argv = with_test(u->o.argv), **envp = with_parcel(name, parcel);
-    int why = errno;
     u->child = 0;
-    u->said = memfile_new("sidflake check");
-    if (parcel >= 0 && argv && envp && u->said >= 0)
+    if (parcel >= 0 && (u->said = memfile_new("sidflake check")) < 0)
+        why = errno;
+    if (!argv || !envp)
+        why = ENOMEM;
+    else if (u->said >= 0)
         why = spawn(u, parcel, argv, envp);
     free(argv);
     free(envp);

@@ -109,7 +109,8 @@ enum blocks_mail_kind {
     BLOCKS_MAIL_OWN,     /* lo..hi for who wanted them whole; strict: for tickets up to upto */
     BLOCKS_MAIL_REVOKE,  /* of that grant nothing above hi */
     BLOCKS_MAIL_REFUSED, /* how, until */
-    BLOCKS_MAIL_LOST     /* of no counter, and of all: nothing that was granted */
+    BLOCKS_MAIL_LOST,    /* of no counter, and of all: nothing that was granted */
+    BLOCKS_MAIL_CLOSED   /* its place is free; of lease/sequences.h */
 };
 
 /* To the serving loop. */
