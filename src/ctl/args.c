@@ -2,7 +2,6 @@
  * sidflakectl: options.
  */
 #include "ctl/args.h"
-#include "ctl/seq.h"
 
 #include "base/dec.h"
 #include "base/timefmt.h"
@@ -108,34 +107,34 @@ static const struct opt {
     {"once", 0, KIND_FLAG, AT(once), 0, 0, 0, NULL, "print one look as plain text", NULL},
     {"no-color", 0, KIND_FLAG, AT(no_color), 0, 0, 0, NULL,
      "no colours on a terminal, either", NULL},
-    {"start", 0, KIND_COUNTING, AT(seq.start), 0, 0, 0, "N", "the first number (1)", WHOLE},
-    {"increment", 0, KIND_COUNTING, AT(seq.increment), 0, 0, 0, "N",
+    {"start", 0, KIND_COUNTING, AT(seq.words.start), AT(seq.words.has_start), 0, 0, "N", "the first number (1)", WHOLE},
+    {"increment", 0, KIND_COUNTING, AT(seq.words.increment), AT(seq.words.has_increment), 0, 0, "N",
      "from one number to the next; may be negative (1)", WHOLE},
-    {"max", 0, KIND_COUNTING, AT(seq.max), AT(seq.has_max), 0, 0, "M",
+    {"max", 0, KIND_COUNTING, AT(seq.words.max), AT(seq.words.has_max), 0, 0, "M",
      "the last; counting down, the lowest (2^53-1)", WHOLE},
-    {"cycle", 0, KIND_FLAG, AT(seq.cycle), 0, 0, 0, NULL,
+    {"cycle", 0, KIND_FLAG, AT(seq.words.cycle), 0, 0, 0, NULL,
      "begin again behind the last; --order strict alone", NULL},
-    {"order", 0, KIND_TEXT, AT(seq.order), 0, 0, 0, "WORD",
+    {"order", 0, KIND_TEXT, AT(seq.words.order), 0, 0, 0, "WORD",
      "rising in each sidecar, or strict: over all", NULL},
-    {"reset", 0, KIND_TEXT, AT(seq.reset), 0, 0, 0, "WORD",
+    {"reset", 0, KIND_TEXT, AT(seq.words.reset), 0, 0, 0, "WORD",
      "begin anew: never, hour, day, month, year (never)", NULL},
-    {"timezone", 0, KIND_TEXT, AT(seq.timezone), 0, 0, 0, "ZONE",
+    {"timezone", 0, KIND_TEXT, AT(seq.words.timezone), 0, 0, 0, "ZONE",
      "of --reset: UTC or an offset such as +01:00 (UTC)", NULL},
-    {"subs", 0, KIND_FLAG, AT(seq.subs), 0, 0, 0, NULL,
+    {"subs", 0, KIND_FLAG, AT(seq.words.subs), 0, 0, 0, NULL,
      "a counter for each sub: seq:NAME:SUB", NULL},
-    {"max-subs", 0, KIND_NUMBER, AT(seq.max_subs), 0, 1, SEQ_SUBS_MAX, "N",
+    {"max-subs", 0, KIND_NUMBER, AT(seq.words.max_subs), 0, 1, SEQ_SUBS_MAX, "N",
      "how many, in each period (100000)", "a number from 1 to 1000000"},
-    {"max-rate", 0, KIND_COUNTING, AT(seq.rate), AT(seq.has_rate), 0, 0, "R",
+    {"max-rate", 0, KIND_COUNTING, AT(seq.words.rate), AT(seq.words.has_rate), 0, 0, "R",
      "after a loss numbers skip to where R a second led", WHOLE},
-    {"on-loss", 0, KIND_TEXT, AT(seq.on_loss), 0, 0, 0, "WORD",
+    {"on-loss", 0, KIND_TEXT, AT(seq.words.on_loss), 0, 0, 0, "WORD",
      "refuse: grants stop; trust: nothing is ever lost", NULL},
-    {"begins", 0, KIND_TIME, AT(seq.begins_ms), AT(seq.has_begins), 0, 0, "RFC3339",
+    {"begins", 0, KIND_TIME, AT(seq.words.begins_ms), AT(seq.words.has_begins), 0, 0, "RFC3339",
      "nothing is granted before (now)", "a time as in RFC 3339, such as 2026-01-01T00:00:00Z"},
-    {"new", 0, KIND_FLAG, AT(seq.fresh), 0, 0, 0, NULL,
+    {"new", 0, KIND_FLAG, AT(seq.words.fresh), 0, 0, 0, NULL,
      "there was none of this name, before a loss either", NULL},
-    {"reuse", 0, KIND_FLAG, AT(seq.reuse), 0, 0, 0, NULL,
+    {"reuse", 0, KIND_FLAG, AT(seq.words.reuse), 0, 0, 0, NULL,
      "of one that was dropped, behind its numbers", NULL},
-    {"no-older-data", 0, KIND_FLAG, AT(seq.no_older), 0, 0, 0, NULL,
+    {"no-older-data", 0, KIND_FLAG, AT(seq.words.no_older), 0, 0, 0, NULL,
      "no older data of the coordinator ever come back", NULL},
     {"back", 0, KIND_FLAG, AT(seq.back), 0, 0, 0, NULL,
      "also to numbers that were given out: they repeat", NULL},
@@ -260,7 +259,7 @@ static bool store(struct ctl_args *a, const struct opt *o, const char *text)
         *(uint32_t *)(void *)to = (uint32_t)number;
         return true;
     case KIND_COUNTING:
-        return ctl_seq_number(text, (int64_t *)(void *)to);
+        return seq_number_read(span_str(text), (int64_t *)(void *)to);
     case KIND_HELP:
     case KIND_VERSION:
         break;

@@ -207,8 +207,7 @@ int main(int argc, char **argv)
     struct ctl_args a = {.pool = getenv("SIDFLAKE_COORDINATOR_POOL"),
                          .prefix = "id:",
                          .delay_ms = 1000,
-                         .params = coord_params_default,
-                         .seq = {.start = 1, .increment = 1}};
+                         .params = coord_params_default};
     (void)signal(SIGPIPE, SIG_IGN);
     if (argc < 2)
         return overview(stderr);

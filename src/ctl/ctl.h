@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/passfile.h"
 #include "base/span.h"
-#include "coord/sequences.h"
+#include "coord/seq_options.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -29,11 +29,10 @@ enum ctl_exit {
 
 /* The options of the seq commands alone. */
 struct ctl_seq_args {
-    const char *order, *reset, *timezone, *on_loss, *sub, *period, *before;
-    bool cycle, subs, back, fresh, reuse, no_older;
-    bool has_max, has_rate, has_begins, has_above;
-    int64_t start, increment, max, rate, begins_ms, above;
-    uint32_t max_subs; /* 0: not given */
+    struct seq_words words; /* of a definition, and for other commands max and no_older of them */
+    const char *sub, *period, *before;
+    bool back, has_above;
+    int64_t above;
 };
 
 /* The options of all commands; each takes those that its row in ctl.c names. */

@@ -10,21 +10,8 @@
 /* ---- definitions as options: pure -------------------------------------------------------------
  */
 
-/* "12" or "-12", up to SEQ_NUMBER_MAX. */
-bool ctl_seq_number(const char *text, int64_t *out);
-
-/* "UTC", "Z", "+01:00" or "-03:30", as minutes east of UTC. */
-bool ctl_seq_zone(const char *text, int *offset_min);
 /* "UTC", or as "+01:00", in a ctl_word. */
 const char *ctl_seq_zone_text(int offset_min);
-
-/* Whether such a name can be: ERR_INVALID says what not. */
-enum err_code ctl_seq_check_name(const char *name, struct err *e) MUST_CHECK;
-
-/* What seq create is told; out->name is left to the caller. ERR_INVALID or ERR_RANGE says what not.
- */
-enum err_code ctl_seq_define(const struct ctl_seq_args *in, struct seq_create *out,
-                             struct err *e) MUST_CHECK;
 
 /* "--start 1 --increment 1 ...": the options by which it is made again as it is. out has
  * CTL_SEQ_OPTIONS_MAX bytes. max: highest index. Returns out. */

@@ -33,7 +33,7 @@ static const char *counter_name(const struct ctl_args *a, const char *period, ch
 static int read_second(const struct ctl_args *a, const char *command, const char *what,
                        int64_t *number)
 {
-    if (ctl_seq_number(a->rest[1], number))
+    if (seq_number_read(span_str(a->rest[1]), number))
         return CTL_OK;
     return ctl_fail(CTL_USAGE,
                     "%s: expected %s, a whole number, at most 2^53-1 from 0, found \"%s\"", command,
@@ -48,18 +48,18 @@ int ctl_seq_alter(struct ctl_args *a)
     struct ctl_session s;
     struct seq_grant g;
     const char *name = a->rest[0];
-    if (!a->seq.has_max)
+    if (!a->seq.words.has_max)
         return ctl_fail(CTL_USAGE, "seq alter: expected --max M");
     int status = ctl_seq_open(a, &s, name);
     if (status)
         return status;
-    enum coord_status r = seq_alter(s.coord, s.pool.identity, name, a->seq.max, &g, &s.reply);
+    enum coord_status r = seq_alter(s.coord, s.pool.identity, name, a->seq.words.max, &g, &s.reply);
     if (r == COORD_OK && g.how == SEQ_LOWER) {
         coord_free(s.coord);
         return ctl_fail(
             CTL_BAD, "sequence \"%s\": expected a max %s its own, %" PRId64 ", found %" PRId64 "%s",
             name, g.definition.cycle ? "that is" : "behind", ctl_seq_at(&g.definition, g.max),
-            a->seq.max, g.definition.cycle ? ": one that cycles keeps its max" : "");
+            a->seq.words.max, g.definition.cycle ? ": one that cycles keeps its max" : "");
     }
     status = ctl_seq_close(&s, r, name, &g, SEQ_DONE, SEQ_DONE);
     if (status)
@@ -78,11 +78,11 @@ int ctl_seq_alter(struct ctl_args *a)
 static int check_set(const struct ctl_args *a)
 {
     char question[256];
-    if (a->seq.back && !a->seq.no_older)
+    if (a->seq.back && !a->seq.words.no_older)
         return ctl_fail(CTL_USAGE,
                         "--back: expected --no-older-data as well, your word that no data from "
                         "before this ever come back, since they would be taken for newer ones");
-    if (a->seq.no_older && !a->seq.back)
+    if (a->seq.words.no_older && !a->seq.back)
         return ctl_fail(CTL_USAGE, "--no-older-data: expected with --back, found without");
     (void)snprintf(question, sizeof question,
                    "Set \"%.64s\" to %s, though numbers behind it may have been given out? They "
@@ -121,7 +121,7 @@ int ctl_seq_set(struct ctl_args *a)
                          .sub = a->seq.sub ? a->seq.sub : "",
                          .period = a->seq.period ? a->seq.period : "",
                          .back = a->seq.back,
-                         .no_older = a->seq.no_older};
+                         .no_older = a->seq.words.no_older};
     int status = read_second(a, "seq set", "N", &in.number);
     if (status || (status = check_set(a)) || (status = ctl_seq_open(a, &s, in.name)))
         return status;

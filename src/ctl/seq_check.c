@@ -119,7 +119,7 @@ int ctl_seq_check(struct ctl_args *a)
     struct err e;
     int status = CTL_OK;
     for (int i = 0; i < a->nrest; i++)
-        if (ctl_seq_check_name(a->rest[i], &e))
+        if (seq_check_name(span_str(a->rest[i]), &e))
             return ctl_fail(CTL_USAGE, "%s", e.text);
     status = ctl_seq_open(a, &s, NULL);
     if (status)

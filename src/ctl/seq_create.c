@@ -162,7 +162,7 @@ static int confirm(const struct ctl_args *a)
 {
     const char *name = a->rest[0];
     char question[512];
-    if (a->seq.fresh)
+    if (a->seq.words.fresh)
         (void)snprintf(question, sizeof question,
                        "Was there never a sequence \"%s\" in this pool, nor in one that was lost? "
                        "If there was, its numbers repeat.",
@@ -172,7 +172,8 @@ static int confirm(const struct ctl_args *a)
                        "Make \"%s\" again, behind the numbers of the one that was dropped? If data "
                        "of the coordinator from before that come back, numbers repeat.",
                        name);
-    return a->seq.fresh || a->seq.reuse ? ctl_confirm(a, "seq create", question) : CTL_OK;
+    return a->seq.words.fresh || a->seq.words.reuse ? ctl_confirm(a, "seq create", question)
+                                                    : CTL_OK;
 }
 
 /* A pool that was made as fresh knows of none that was lost: it neither waits nor skips, whatever
@@ -236,7 +237,7 @@ int ctl_seq_create(struct ctl_args *a)
     struct seq_create in = {.name = a->rest[0]};
     struct seq_grant g;
     struct err e;
-    if (ctl_seq_check_name(in.name, &e) || ctl_seq_define(&a->seq, &in, &e))
+    if (seq_check_name(span_str(in.name), &e) || seq_words_read(&a->seq.words, &in, &e))
         return ctl_fail(CTL_USAGE, "seq create: %s", e.text);
     int status = confirm(a);
     if (status || (status = ctl_seq_open(a, &s, in.name)))

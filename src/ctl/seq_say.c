@@ -13,7 +13,7 @@
 int ctl_seq_open(const struct ctl_args *a, struct ctl_session *s, const char *name)
 {
     struct err e;
-    if (name && ctl_seq_check_name(name, &e))
+    if (name && seq_check_name(span_str(name), &e))
         return ctl_fail(CTL_USAGE, "%s", e.text);
     if (a->seq.sub && !seq_is_sub(span_str(a->seq.sub)))
         return ctl_fail(CTL_USAGE,
