@@ -2,7 +2,6 @@
  * sidflakectl: options.
  */
 #include "ctl/args.h"
-#include "ctl/seq.h"
 
 #include "base/dec.h"
 #include "base/timefmt.h"
@@ -299,6 +298,8 @@ static const struct opt *row_of(int val)
 
 static bool take(const struct ctl_command *c, const struct opt *o, struct ctl_args *a, int *status)
 {
+    if (!o && optopt >= '0' && optopt <= '9')
+        (void)ctl_fail(CTL_USAGE, "a negative number stands behind --: seq set NAME -- -5");
     if (!o) /* getopt has said why */
         return false;
     if (o->kind == KIND_HELP) {

@@ -29,7 +29,7 @@ enum ctl_exit {
 
 /* The options of the seq commands alone. */
 struct ctl_seq_args {
-    struct seq_words words; /* of a definition */
+    struct seq_words words; /* of a definition, and for other commands max and no_older of them */
     const char *sub, *period, *before;
     bool back, has_above;
     int64_t above;

@@ -7,7 +7,7 @@
 #include "coord/sequences.h"
 #include "ctl/session.h"
 
-/* ---- how definitions are said: pure -----------------------------------------------------------
+/* ---- definitions as options: pure -------------------------------------------------------------
  */
 
 /* "UTC", or as "+01:00", in a ctl_word. */

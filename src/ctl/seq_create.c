@@ -94,27 +94,12 @@ static void note_first(json_t *notes, struct ctl_session *s, const char *name)
                               json_sprintf("no number now: %s", ctl_seq_why(s, name, &now, why)));
 }
 
-/* It had a life in another pool, of which this one, made as fresh, knows nothing: nor does it wait
- * or skip, whatever is said of a loss. */
-static void note_earlier(json_t *notes, const struct ctl_session *s, const struct seq_grant *g)
-{
-    const struct seq_definition *d = &g->definition;
-    if (s->reply.era == 1 && d->begins_ms < s->pool.born_ms)
-        json_array_append_new(
-            notes,
-            json_sprintf("it begins before the pool was made, and so at %lld: if there was "
-                         "one in a pool that was lost, `sidflakectl seq set` it ahead of all "
-                         "that was given out, before a sidecar asks",
-                         (long long)d->start));
-}
-
 static json_t *notes_of(struct ctl_session *s, const char *name, const struct seq_grant *g)
 {
     const struct seq_definition *d = &g->definition;
     json_t *notes = json_array();
     note_loss(notes, s, g);
     note_first(notes, s, name);
-    note_earlier(notes, s, g);
     if (d->reset != PERIOD_NEVER && d->offset_min != 0)
         json_array_append_new(notes, json_sprintf("each %s begins by %s, in summer as in winter",
                                                   period_reset_name(d->reset),
@@ -191,6 +176,23 @@ static int confirm(const struct ctl_args *a)
                                                     : CTL_OK;
 }
 
+/* A pool that was made as fresh knows of none that was lost: it neither waits nor skips, whatever
+ * is said of a loss. */
+static int confirm_earlier(const struct ctl_session *s, const struct seq_create *in)
+{
+    char question[512];
+    const struct seq_definition *d = &in->definition;
+    if (s->reply.era != 1 || d->begins_ms == 0 || d->begins_ms >= s->pool.born_ms)
+        return CTL_OK;
+    (void)snprintf(
+        question, sizeof question,
+        "Make \"%s\" at %" PRId64 ", as one of which no number was given out? It begins "
+        "before this pool was made, on %s: if there was one in a pool that was lost, its "
+        "numbers repeat, unless `seq set` has it ahead of them before a sidecar asks.",
+        in->name, d->start, ctl_time(s->pool.born_ms));
+    return ctl_confirm(s->args, "seq create: it begins before the pool was made", question);
+}
+
 static int tell(struct ctl_session *s, const char *name, const struct seq_grant *g)
 {
     bool made = g->how == SEQ_DONE;
@@ -240,8 +242,11 @@ int ctl_seq_create(struct ctl_args *a)
     int status = confirm(a);
     if (status || (status = ctl_seq_open(a, &s, in.name)))
         return status;
-    enum coord_status r = seq_create(s.coord, s.pool.identity, &in, &g, &s.reply);
-    status = r == COORD_OK ? finish(&s, &in, &g) : ctl_session_fail(a, r, &s.reply);
+    status = confirm_earlier(&s, &in);
+    if (!status) {
+        enum coord_status r = seq_create(s.coord, s.pool.identity, &in, &g, &s.reply);
+        status = r == COORD_OK ? finish(&s, &in, &g) : ctl_session_fail(a, r, &s.reply);
+    }
     coord_free(s.coord);
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * sidflakectl seq: what can be said of a sequence, and how it is said.
+ * sidflakectl seq: how a sequence is said.
  */
 #include "ctl/seq.h"
 
@@ -9,9 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-/* ---- words ------------------------------------------------------------------------------------
- */
 
 const char *ctl_seq_zone_text(int offset_min)
 {
@@ -23,9 +20,6 @@ const char *ctl_seq_zone_text(int offset_min)
                    far % 60);
     return out;
 }
-
-/* ---- how it is said ----------------------------------------------------------------------------
- */
 
 static const char *loss_word(enum seq_loss loss)
 {

@@ -181,6 +181,7 @@ def altered(case):
         assert 'sequence "a": 48 numbers were skipped' in seq.out("gaps", "a")
         seq.run("create", "down", "--start", "0", "--increment", "-2", *REFUSE)
         assert seq.json("set", "down", "--", "-5")["next"] == -6
+        assert "a negative number stands behind --" in seq.run("set", "down", "-75", expect=2).stderr
     redis = Seq(case, case.pool().url)
     redis.run("create", "a", *SKIP)
     told = redis.refused("set", "a", "100000")
@@ -353,12 +354,18 @@ def made_again(case):
     assert seq.reserve("other", "1") == (1, 1)
 
 
-@test("a pool made with other workerIds in the place of one that was lost: create tells to set it ahead")
+@test("a pool made with other workerIds in the place of one that was lost: create asks, and tells to set it ahead")
 def made_elsewhere(case):
     seq = Seq(case, case.pool("--workers", "5-9").url)
-    assert "before the pool was made" not in seq.out("create", "a", *SKIP)
-    told = seq.out("create", "b", "--begins", "2026-01-01T00:00:00Z", *SKIP)
-    assert "it begins before the pool was made, and so at 1: if there was one in a pool that was lost" in told, told
+    seq.run("create", "a", *SKIP)
+    earlier = ("create", "b", "--begins", "2026-01-01T00:00:00Z", *SKIP)
+    assert "it begins before the pool was made: expected --yes" in seq.refused(*earlier, expect=2)
+    with Terminal([harness.SIDFLAKECTL, "seq", *earlier, "--coordinator", seq.url], rows=10, cols=500) as t:
+        t.shows("if there was one in a pool that was lost, its numbers repeat, unless `seq set`")
+        t.keys("n\n")
+        assert t.end() == 1
+    assert len(seq.json("list")) == 1
+    seq.run(*earlier, "--yes")
     assert seq.json("set", "b", "1000000")["next"] == 1000000
     assert seq.reserve("b", "1") == (1000000, 1000000)
 

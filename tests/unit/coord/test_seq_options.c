@@ -79,8 +79,7 @@ static void test_wrong(void **state)
         {"a --max-subs 0", "--max-subs: expected a number from 1 to 1000000, found \"0\""},
         {"a --begins now",
          "--begins: expected a time as in RFC 3339, such as 2026-01-01T00:00:00Z, found \"now\""},
-        {"a --begins 1969-01-01",
-         "--begins: expected a time after 1970, found 1969-01-01T00:00:00.000Z"},
+        {"a --begins 1969-01-01", "--begins: expected a time after 1970, found one before"},
         {"a --order any", "--order: expected sidecar or strict, found \"any\""},
         {"a --reset week", "--reset: expected never, hour, day, month or year, found \"week\""},
         {"a --timezone UTC", "--timezone: expected with --reset hour, day, month or year, whose "
