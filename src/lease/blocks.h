@@ -209,6 +209,9 @@ void blocks_done(struct blocks *b, const struct blocks_action *a, const struct b
 void blocks_open(struct blocks *b, uint32_t counter, const struct blocks_name *of,
                  const char *text);
 
+/* From here on it must have that definition: one that was taken over, or that was made again. */
+void blocks_pin(struct blocks *b, uint32_t counter, const char *text);
+
 /* Its place is free for another one: what is left of its blocks is a gap. false: a take is under
  * way, ask again later. */
 bool blocks_close(struct blocks *b, uint32_t counter);
