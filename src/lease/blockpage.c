@@ -268,8 +268,8 @@ void blockpage_set_witness(struct blockpage *p, unsigned slot, struct coord_toke
     int64_t version;
     if (!mark_load(&p->head.witnessed, &version))
         version = 0;
-    *to = (struct blockpage_witness){
-        .version = (uint64_t)version + 1, .token = token, .slot = slot};
+    *to =
+        (struct blockpage_witness){.version = (uint64_t)version + 1, .token = token, .slot = slot};
     to->check = check_of(to, offsetof(struct blockpage_witness, check));
     mark_order_stores();
     mark_store(&p->head.witnessed, version + 1);

@@ -81,19 +81,19 @@ struct blockpage_opening {
     uint32_t check;  /* of all before it */
 };
 
-/* The latest workerId's token that a coordinator has answered, as it stood in worker.page then: that
- * this area is of no earlier time than that answer. */
+/* The latest workerId's token that a coordinator has answered, as it stood in worker.page then:
+ * that this area is of no earlier time than that answer. */
 struct blockpage_witness {
     uint64_t version;
     struct coord_token token;
-    uint32_t slot; /* of worker.page */
+    uint32_t slot;  /* of worker.page */
     uint32_t check; /* of all before it */
 };
 
 /* The time of the file's latest change of status (st_ctim), by which it is known to be as it was
  * left. */
 struct blockpage_changed {
-    int64_t ns; /* Unix time; 0: it says nothing */
+    int64_t ns;     /* Unix time; 0: it says nothing */
     uint32_t check; /* of all before it */
     uint32_t none;
 };

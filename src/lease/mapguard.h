@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#define MAPGUARD_MAX  2  /* at once */
+#define MAPGUARD_MAX  2  /* at once; what is more is not guarded */
 #define MAPGUARD_LOST 74 /* EX_IOERR of sysexits.h */
 
 /* fd: the file, of n bytes, as long as p is guarded; path: for the log; msg: a literal. */

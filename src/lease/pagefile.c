@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TELLS_NOT    ": remove it if no later ID than now was given out"
+#define TELLS_NOT ": remove it if no later ID than now was given out"
 
 static bool name_files(struct pagefile *f, const char *dir)
 {

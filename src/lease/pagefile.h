@@ -71,8 +71,8 @@ bool pagefile_peek(const char *dir, const char *coordinator, struct page *out);
  * which cannot be read. */
 enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e) MUST_CHECK;
 
-/* From here on a store that the file does not take ends the process (mapguard.h), until f is closed.
- * Does nothing for a page in memory. */
+/* From here on a store that the file does not take ends the process (mapguard.h), until f is
+ * closed. Does nothing for a page in memory. */
 void pagefile_guard(const struct pagefile *f);
 
 /* Whether the next process will find the page: false where the file is not at its path any more,
