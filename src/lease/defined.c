@@ -20,9 +20,13 @@ enum err_code defined_init(struct defined *d, const struct seq_create *in, size_
         d->n = 0;
         return err_set(e, ERR_NOMEM, "no memory for %zu definitions of sequences", n);
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        const struct seq_definition *x = &in[i].definition;
         d->v[i] = (struct defined_one){
             .create = in[i], .dated = in[i].definition.begins_ms != 0, .due = mono};
+        if (x->loss == SEQ_LOSS_SKIP && x->rate > 0 && x->rate <= LINE_RATE_MAX)
+            d->v[i].create.definition.burst = seq_burst(x->rate);
+    }
     return ERR_OK;
 }
 

@@ -98,6 +98,13 @@ void said_mails(struct said *s, const struct blocks *b)
     }
 }
 
+void said_impossible(struct said *s, const struct defined_one *d, const char *why)
+{
+    if (said_is_news(s, d->create.name, BLOCKS_REFUSALS))
+        log_error("sequence cannot be made", kv_str("sequence", d->create.name),
+                  kv_str("why", why));
+}
+
 void said_defined(struct said *s, const struct defined_one *d, const struct seq_grant *g)
 {
     const char *name = d->create.name;

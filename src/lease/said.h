@@ -28,8 +28,10 @@ void said_refused(struct said *s, const char *name, unsigned how);
 /* What the machine's mails say. */
 void said_mails(struct said *s, const struct blocks *b);
 
-/* Likewise of one that the configuration defines, after its create. */
+/* Likewise of one that the configuration defines, after its create; and of one that cannot be made
+ * as it is defined. */
 void said_defined(struct said *s, const struct defined_one *d, const struct seq_grant *g);
+void said_impossible(struct said *s, const struct defined_one *d, const char *why);
 void said_served(struct said *s, const char *name);
 
 #endif

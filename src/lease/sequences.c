@@ -187,12 +187,13 @@ static void make_room(struct sequences *s, int64_t mono)
 
 /* ---- takes ----------------------------------------------------------------------------------- */
 
-static void log_trouble(struct sequences *s, const struct blocks_outcome *o, int64_t mono)
+static void log_trouble(struct sequences *s, enum coord_status status, const struct coord_reply *r,
+                        int64_t mono)
 {
     const struct trouble_call c = {.kind = LEASE_RENEW,
-                                   .status = o->status,
-                                   .answered = coord_answered(o->status, &o->reply),
-                                   .why = o->status == COORD_OK ? "" : o->reply.err.text,
+                                   .status = status,
+                                   .answered = coord_answered(status, r),
+                                   .why = status == COORD_OK ? "" : r->err.text,
                                    .mono_ms = mono};
     if (!trouble_is_news(&s->trouble, &c))
         return;
@@ -200,7 +201,7 @@ static void log_trouble(struct sequences *s, const struct blocks_outcome *o, int
         log_info("numbers of sequences can be had again", kv_str("coordinator", s->o.coord_name));
     else
         log_warn("no numbers of sequences can be had",
-                 kv_str("status", coord_status_name(o->status)),
+                 kv_str("status", coord_status_name(status)),
                  kv_i64("left", blocks_left(&s->blocks, false)), kv_str("why", c.why),
                  kv_str("coordinator", s->o.coord_name), kv_str("pool", s->o.pool_name));
 }
@@ -274,7 +275,7 @@ static void take_done(struct sequences *s, int64_t mono)
     if (s->outcome.status == COORD_OK)
         hold_unknown(s, wants, mono);
     said_mails(&s->said, &s->blocks);
-    log_trouble(s, &s->outcome, mono);
+    log_trouble(s, s->outcome.status, &s->outcome.reply, mono);
 }
 
 /* ---- giving back ----------------------------------------------------------------------------- */
@@ -331,8 +332,10 @@ static void create_done(struct sequences *s, int64_t mono)
 {
     struct defined_one *x = &s->defined.v[s->creating];
     defined_done(&s->defined, s->creating, s->status, &s->created, mono);
-    const struct blocks_outcome o = {.status = s->status, .reply = s->outcome.reply};
-    log_trouble(s, &o, mono);
+    if (s->status == COORD_REFUSED)
+        said_impossible(&s->said, x, s->outcome.reply.err.text);
+    else
+        log_trouble(s, s->status, &s->outcome.reply, mono);
     if (s->status != COORD_OK) {
         unsigned how = s->status == COORD_CLOSED ? BLOCKS_SHUT : BLOCKS_AWAY;
         places_refuse_held(&s->places, &s->supply, s->creating, how, x->due);
