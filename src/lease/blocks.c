@@ -300,6 +300,7 @@ static void refused(struct blocks *b, uint32_t i, const struct seq_grant *g, int
     struct blocks_counter *c = &b->counter[i];
     int64_t ms = g->how == SEQ_WAIT ? max64(g->wait_ms, 1) : RECHECK_MS;
     blocks_refuse(b, i, g->how, mono + ms, false);
+    b->mail[b->nmail - 1].lo = g->how == SEQ_USED_UP ? g->max : 0;
     c->want.count = c->strict ? min64(c->want.count + c->taking.count, SEQ_BLOCK_MAX) : 0;
 }
 

@@ -63,11 +63,6 @@ static struct sequences *of(struct supply *s)
     return (struct sequences *)(void *)s;
 }
 
-static struct clock *clock_of(const struct sequences *s)
-{
-    return s->o.clock ? s->o.clock : clock_system();
-}
-
 static const char *identity(const struct sequences *s)
 {
     const char *held = s->file.page ? s->file.page->head.identity : "";
@@ -416,11 +411,11 @@ static void make_blocks_call(struct sequences *s, struct coord *c, int64_t wall)
         return_blocks(s, c);
         return;
     }
-    int64_t started = clock_mono_us(clock_of(s));
+    int64_t started = clock_mono_us(s->o.clock);
     a->by.now_ms = wall;
     o->status =
         seq_take(c, identity(s), &a->by, a->wants, o->grants, a->nitems, &o->opening, &o->reply);
-    histogram_add(&s->report.take_us, clock_mono_us(clock_of(s)) - started, 1);
+    histogram_add(&s->report.take_us, clock_mono_us(s->o.clock) - started, 1);
 }
 
 static void make_call(struct supply *sup, struct coord *c, int64_t wall)
@@ -485,8 +480,7 @@ static void tell(struct supply *sup, const void *event)
 static void hear(struct supply *sup, int64_t mono)
 {
     (void)mono;
-    struct sequences *s = of(sup);
-    places_hear(&s->places, &s->defined);
+    places_hear(&of(sup)->places, &of(sup)->defined);
 }
 
 static void stop(struct supply *sup, bool give_back, int64_t mono)
@@ -562,6 +556,7 @@ enum err_code sequences_new(const struct sequences_options *o, int64_t mono, str
     s->supply.kind = &kind;
     s->supply.shared = &s->shared;
     s->o = *o;
+    s->o.clock = o->clock ? o->clock : clock_system();
     s->file.fd = -1;
     s->room_due = mono;
     sweep_init(&s->sweep, o->rng, mono);

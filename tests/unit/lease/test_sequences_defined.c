@@ -132,7 +132,7 @@ static void one_that_was_mended_is_served(void **state)
     make_pool();
     struct seq_definition d = skipping();
     make("orders", &d);
-    d.rate = 5000;
+    d.rate = 1000000;
     define_orders(&d);
     capture_begin();
     start();
@@ -235,7 +235,7 @@ static void while_nobody_answers_it_is_asked_again(void **state)
     end_life();
     define_orders(&d);
     start(); /* the state page names the pool */
-    toy_of(b.coord)->conflicts_of_8 = 8;
+    toy_of(b.coord)->loses = true;
     capture_begin();
     tell_open(0, "orders");
     tell_want(0, 5);
@@ -244,7 +244,7 @@ static void while_nobody_answers_it_is_asked_again(void **state)
     const struct blocks_mail *m = latest(BLOCKS_MAIL_REFUSED, 0);
     assert_non_null(m);
     assert_true(m->how == BLOCKS_AWAY && m->keeps_on && m->when > b.mono - 4000);
-    toy_of(b.coord)->conflicts_of_8 = 0;
+    toy_of(b.coord)->loses = false;
     pass(61000);
     assert_non_null(strstr(capture_end(), "no numbers of sequences can be had"));
     assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->hi, 4);

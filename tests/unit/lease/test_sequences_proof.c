@@ -51,7 +51,7 @@ static void assert_waits(void)
 
 static void away(bool on)
 {
-    toy_of(b.coord)->conflicts_of_8 = on ? 8 : 0;
+    toy_of(b.coord)->loses = on;
 }
 
 static void next_tick(void)
