@@ -154,6 +154,11 @@ void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, con
     define(c, &d, text);
 }
 
+void blocks_pin(struct blocks *b, uint32_t i, const char *text)
+{
+    b->counter[i].text = text;
+}
+
 bool blocks_close(struct blocks *b, uint32_t i)
 {
     struct blocks_counter *c = &b->counter[i];
@@ -295,6 +300,7 @@ static void refused(struct blocks *b, uint32_t i, const struct seq_grant *g, int
     struct blocks_counter *c = &b->counter[i];
     int64_t ms = g->how == SEQ_WAIT ? max64(g->wait_ms, 1) : RECHECK_MS;
     blocks_refuse(b, i, g->how, mono + ms, false);
+    b->mail[b->nmail - 1].lo = g->how == SEQ_USED_UP ? g->max : 0;
     c->want.count = c->strict ? min64(c->want.count + c->taking.count, SEQ_BLOCK_MAX) : 0;
 }
 
@@ -417,8 +423,7 @@ void blocks_stop(struct blocks *b, bool give_back, int64_t mono)
 
 void blocks_lose(struct blocks *b, const char *identity)
 {
-    const struct page_home home = b->page->head.home;
-    blockpage_format(b->page, b->conf.counters * BLOCKS_SLOTS, &home, identity);
+    blockpage_clear(b->page, identity);
     b->opening = (struct seq_opening){0};
     b->opened = 0;
     for (uint32_t i = 0; i < b->conf.counters; i++) {
