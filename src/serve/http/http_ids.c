@@ -80,7 +80,7 @@ static void put_ids(struct http_call *c, const struct generator_run *run, bool j
     for (uint32_t i = 0; i < run->n; i++) {
         if (json)
             buf_put_str(c->out, c->session->collected > 0 ? ",\"" : "\"");
-        buf_put_u64(c->out, generator_run_at(run, i));
+        buf_put_i64(c->out, generator_run_at(run, i));
         buf_put_char(c->out, (char)(json ? '"' : '\n'));
         c->session->collected++;
     }

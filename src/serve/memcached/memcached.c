@@ -66,7 +66,7 @@ struct net_step mcd_bad_delta(const struct mcd_call *c, const struct names_entry
 static enum issue_status get_one(struct mcd_call *c, struct span key, bool *hit,
                                  struct net_step *step)
 {
-    uint64_t id;
+    int64_t id;
     struct names_entry *name = mcd_id_of(c, key);
     if (!name)
         return ISSUE_OK;
@@ -121,7 +121,7 @@ static void note_recent(struct mcd_call *c)
 __attribute__((always_inline)) static inline bool
 get_recent(struct memcached *m, struct recent_request *q, struct net_turn *turn, struct buf *out)
 {
-    uint64_t id;
+    int64_t id;
     size_t start = out->n;
     if (!issuer_more(q->name, turn, &id))
         return false;
@@ -136,7 +136,7 @@ get_recent(struct memcached *m, struct recent_request *q, struct net_turn *turn,
 
 static struct net_step incr(struct mcd_call *c)
 {
-    uint64_t last;
+    int64_t last;
     struct net_step step;
     struct names_entry *name = mcd_id_of(c, c->req->key);
     if (!name)

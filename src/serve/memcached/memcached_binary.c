@@ -56,7 +56,7 @@ static struct net_step fail(const struct call *c)
 static struct net_step get(struct call *c)
 {
     char digits[DEC_U64_MAX];
-    uint64_t id;
+    int64_t id;
     struct net_step step;
     struct names_entry *name = id_of(c);
     if (!name && c->req->quiet)
@@ -68,7 +68,7 @@ static struct net_step get(struct call *c)
         return step;
     if (r != ISSUE_OK)
         return fail(c);
-    mcb_put_item(c->out, c->req, span_of(digits, dec_put_u64(digits, id)), id);
+    mcb_put_item(c->out, c->req, span_of(digits, dec_put_i64(digits, id)), (uint64_t)id);
     return done(c, SERVE_OK);
 }
 
@@ -89,7 +89,8 @@ static struct net_step missing(struct call *c)
 
 static struct net_step incr(struct call *c)
 {
-    uint64_t last, n = c->req->delta;
+    int64_t last;
+    uint64_t n = c->req->delta;
     struct net_step step;
     struct names_entry *name = id_of(c);
     if (!name)
@@ -103,7 +104,7 @@ static struct net_step incr(struct call *c)
     if (r != ISSUE_OK)
         return fail(c);
     if (!c->req->quiet)
-        mcb_put_number(c->out, c->req, last, last);
+        mcb_put_number(c->out, c->req, (uint64_t)last, (uint64_t)last);
     return done(c, SERVE_OK);
 }
 

@@ -24,13 +24,13 @@ static size_t id_digits(const struct mcd_call *c, const struct names_entry *name
                         char digits[DEC_U64_MAX])
 {
     const struct generator *g = name->generator;
-    return dec_put_u64(digits, g->kind->example(g, c->turn->wall_ms));
+    return dec_put_i64(digits, g->kind->example(g, c->turn->wall_ms));
 }
 
-static struct net_step put_id(struct mcd_call *c, uint64_t id)
+static struct net_step put_id(struct mcd_call *c, int64_t id)
 {
     char digits[DEC_U64_MAX];
-    struct mc_item item = {span_of(digits, dec_put_u64(digits, id)), id};
+    struct mc_item item = {span_of(digits, dec_put_i64(digits, id)), (uint64_t)id};
     mc_put_meta(c->out, c->req, c->req->meta.value ? SPAN("VA") : SPAN("HD"), &item);
     return mcd_done(c, SERVE_OK);
 }
@@ -38,7 +38,7 @@ static struct net_step put_id(struct mcd_call *c, uint64_t id)
 /* q is for misses: an ID is answered all the same. */
 struct net_step mcd_meta_get(struct mcd_call *c)
 {
-    uint64_t id;
+    int64_t id;
     struct net_step step;
     struct names_entry *name = id_of(c);
     if (!name) {
@@ -67,7 +67,8 @@ static struct net_step missing(struct mcd_call *c, struct span status)
 /* q is for success. */
 struct net_step mcd_meta_arithmetic(struct mcd_call *c)
 {
-    uint64_t last, n = c->req->delta;
+    int64_t last;
+    uint64_t n = c->req->delta;
     struct net_step step;
     struct names_entry *name = id_of(c);
     if (!name)

@@ -25,7 +25,7 @@ struct mcd_merge {
     bool with_cas;
     uint32_t n, given; /* IDs drawn, and those that stand in the reply */
     struct span left;  /* keys that the reply has not come to; while IDs are drawn, those to draw */
-    uint64_t *id;      /* behind the keys */
+    int64_t *id;      /* behind the keys */
     char keys[];
 };
 
@@ -194,7 +194,7 @@ static struct mcd_merge *begin_merge(struct mcd_call *c)
     *m =
         (struct mcd_merge){.bytes = bytes, .with_cas = c->req->with_cas, .left = {m->keys, keys.n}};
     memcpy(m->keys, keys.p, keys.n);
-    m->id = (uint64_t *)(void *)(m->keys + at);
+    m->id = (int64_t *)(void *)(m->keys + at);
     return m;
 }
 

@@ -336,12 +336,12 @@ static bool plain(const struct rds_service *svc, const struct rds_session *ses)
 static bool get_recent(struct rds_service *svc, struct recent_request *q, struct net_turn *turn,
                        struct buf *out)
 {
-    uint64_t id;
+    int64_t id;
     size_t start = out->n;
     if (!issuer_more(q->name, turn, &id))
         return false;
     if (!recent_put(q, id, out)) {
-        resp_put_bulk_u64(out, id);
+        resp_put_bulk_i64(out, id);
         recent_keep(q, id, out, start, sizeof "\r\n" - 1);
     }
     serve_count(svc->serve, SERVE_REDIS, RESP_GET - 1, SERVE_OK);

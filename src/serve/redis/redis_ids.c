@@ -17,7 +17,7 @@ enum serve_result rds_not_issued(struct rds_call *c, enum issue_status s)
 
 enum serve_result rds_get(struct rds_call *c)
 {
-    uint64_t id;
+    int64_t id;
     struct names_entry *name = rds_name(c, c->req->argv[1]);
     if (!name) {
         resp_put_null(c->out, c->ses->proto);
@@ -28,7 +28,7 @@ enum serve_result rds_get(struct rds_call *c)
         return rds_not_issued(c, s);
     if (c->cmd->verb == RESP_GET)
         c->name = name;
-    resp_put_bulk_u64(c->out, id);
+    resp_put_bulk_i64(c->out, id);
     return SERVE_OK;
 }
 
@@ -63,7 +63,7 @@ enum serve_result rds_mget(struct rds_call *c)
     if (c->out->n == c->start)
         resp_put_array(c->out, c->req->argc - 1);
     for (uint32_t i = 0; resp_next_arg(&w, &key); i++) {
-        uint64_t id;
+        int64_t id;
         if (i < c->ses->done)
             continue;
         struct names_entry *name = rds_name(c, key);
@@ -71,7 +71,7 @@ enum serve_result rds_mget(struct rds_call *c)
             enum issue_status s = issuer_next(rds_issuer(c), name, c->turn, &id, &c->step);
             if (s != ISSUE_OK)
                 return rds_not_issued(c, s);
-            resp_put_bulk_u64(c->out, id);
+            resp_put_bulk_i64(c->out, id);
             r = SERVE_OK;
         } else {
             resp_put_null(c->out, c->ses->proto);
@@ -136,7 +136,7 @@ static enum serve_result pop_many(struct rds_call *c, struct names_entry *name, 
         if (s != ISSUE_OK)
             return rds_not_issued(c, s);
         for (uint32_t i = 0; i < run.n; i++)
-            resp_put_bulk_u64(c->out, generator_run_at(&run, i));
+            resp_put_bulk_i64(c->out, generator_run_at(&run, i));
         ses->done += run.n;
     }
     return SERVE_OK;
@@ -166,7 +166,7 @@ enum serve_result rds_incr(struct rds_call *c)
 {
     struct span key = c->req->argv[1];
     int64_t n = 1;
-    uint64_t last;
+    int64_t last;
     if (c->req->argc > 2 && !rds_integer(c, c->req->argv[2], &n))
         return SERVE_INVALID;
     struct names_entry *name = rds_name(c, key);
@@ -177,6 +177,6 @@ enum serve_result rds_incr(struct rds_call *c)
     enum issue_status s = issuer_row(rds_issuer(c), name, c->turn, (uint32_t)n, &last, &c->step);
     if (s != ISSUE_OK)
         return rds_not_issued(c, s);
-    resp_put_integer(c->out, (int64_t)last);
+    resp_put_integer(c->out, last);
     return SERVE_OK;
 }

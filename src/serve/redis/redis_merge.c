@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#define BULK_MAX (sizeof "$20\r\n18446744073709551615\r\n" - 1) /* bytes of a number's */
+#define BULK_MAX (sizeof "$20\r\n-9223372036854775808\r\n" - 1) /* bytes of a number's */
 
 struct rds_merge {
     uint32_t keys;  /* of the request */
@@ -20,7 +20,7 @@ struct rds_merge {
     uint32_t given; /* IDs that stand in the reply */
     bool sent;
     struct {
-        uint64_t id;
+        int64_t id;
         uint32_t before; /* replies of others that stand before it */
     } item[];
 };
@@ -31,7 +31,7 @@ static bool put_due(struct rds_merge *m, struct buf *out, uint32_t at)
     for (; m->given < m->n && m->item[m->given].before <= at; m->given++) {
         if (out->cap - out->n < BULK_MAX)
             return false;
-        resp_put_bulk_u64(out, m->item[m->given].id);
+        resp_put_bulk_i64(out, m->item[m->given].id);
     }
     return true;
 }

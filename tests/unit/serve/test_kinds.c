@@ -8,7 +8,7 @@
 
 struct steps {
     struct generator base;
-    uint64_t latest;
+    int64_t latest;
     unsigned cause; /* that every request comes to */
 };
 
@@ -35,26 +35,23 @@ static const struct generator_cause causes[] = {
     {ISSUE_AGAIN, .say = say, .waits = true},
 };
 
-static unsigned next(struct generator *g, int64_t now_ms, uint32_t n, struct generator_run *out,
-                     int64_t *until_ms)
+static unsigned next(struct generator *g, struct generator_ask *ask, struct generator_run *out)
 {
     struct steps *s = (struct steps *)g;
     if (s->cause) {
-        *until_ms = now_ms + 5;
+        ask->until_ms = ask->now_ms + 5;
         return s->cause;
     }
-    *out = (struct generator_run){s->latest + 10, 10, n};
-    s->latest += 10 * n;
+    *out = (struct generator_run){s->latest + 10, 10, ask->n};
+    s->latest += 10 * (int64_t)ask->n;
     return 0;
 }
 
-static unsigned refuse(struct generator *g, int64_t now_ms, uint32_t n, struct generator_run *out,
-                       int64_t *until_ms)
+static unsigned refuse(struct generator *g, struct generator_ask *ask, struct generator_run *out)
 {
     (void)g;
-    (void)n;
     (void)out;
-    *until_ms = now_ms;
+    ask->until_ms = ask->now_ms;
     return 2;
 }
 
@@ -70,7 +67,7 @@ static unsigned peek(const struct generator *g, int64_t now_ms)
     return of(g)->cause;
 }
 
-static uint64_t example(const struct generator *g, int64_t now_ms)
+static int64_t example(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
     return of(g)->latest + 10;
@@ -78,13 +75,13 @@ static uint64_t example(const struct generator *g, int64_t now_ms)
 
 static void count(const struct generator *g, struct generator_counts *out)
 {
-    *out = (struct generator_counts){.issued = of(g)->latest / 10, .exhausted = 1};
+    *out = (struct generator_counts){.issued = (uint64_t)of(g)->latest / 10, .exhausted = 1};
 }
 
 static int64_t latest(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
-    return (int64_t)of(g)->latest;
+    return of(g)->latest;
 }
 
 static int64_t unknown(const struct generator *g, int64_t now_ms)
