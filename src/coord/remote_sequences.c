@@ -6,7 +6,7 @@ static struct remote *remote_of(struct coord *c)
     return (struct remote *)(void *)c;
 }
 
-static enum coord_status run(struct remote *m, const struct remote_call *c, struct answer *a,
+static enum coord_status run(struct remote *m, struct remote_call *c, struct answer *a,
                              struct coord_reply *r)
 {
     m->courier.text = COURIER_SEQUENCES;

@@ -61,6 +61,7 @@ static struct bench {
     struct keeper *keeper;
     struct workers *workers;
     struct pagefile file;
+    unsigned notified; /* atomic */
 
     unsigned char order[ORDER_MAX]; /* who had the first calls; the keeper's, to be read as far as
                                        reports tell of them */
@@ -233,6 +234,7 @@ static void begin_anew(void **state)
 static void notify(void *arg)
 {
     (void)arg;
+    (void)__atomic_add_fetch(&b.notified, 1, __ATOMIC_SEQ_CST);
 }
 
 static void start(void)
@@ -515,6 +517,20 @@ static void what_it_rests_with_is_proven_if_all_of_it_is(void **state)
     }
 }
 
+/* Whoever waits for the word that it rests hears it, also where it had not woken in between. */
+static void that_it_rests_is_told_after_each_pause(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 1000; i++) {
+        unsigned before = __atomic_load_n(&b.notified, __ATOMIC_SEQ_CST);
+        keeper_pause(b.keeper, true);
+        AWAIT(__atomic_load_n(&b.notified, __ATOMIC_SEQ_CST) != before);
+        AWAIT(b.report.paused);
+        keeper_pause(b.keeper, false);
+    }
+}
+
 /* Also those that no call has brought. */
 static void mails_and_events_are_each_ones_own_and_in_order(void **state)
 {
@@ -564,6 +580,7 @@ int main(void)
         SUPPLY(a_second_stop_waits_for_none),
         SUPPLY(it_rests_once_the_call_of_either_is_back_and_before_the_other_has_one),
         SUPPLY(what_it_rests_with_is_proven_if_all_of_it_is),
+        SUPPLY(that_it_rests_is_told_after_each_pause),
         SUPPLY(mails_and_events_are_each_ones_own_and_in_order),
         SUPPLY(no_mail_of_either_is_lost_while_nobody_takes),
     };
