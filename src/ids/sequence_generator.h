@@ -66,7 +66,8 @@ struct sequence_generator {
     struct names_entry entry;
     struct sequence_table *table;
     struct sequence_name of;
-    uint32_t hash, chain; /* of the table: place + 1 of the next with this bucket; 0: none */
+    uint32_t hash, chain; /* of the table: place + 1 of the next with this bucket, or of the next
+                             free one; 0: none */
     uint8_t state;        /* enum sequence_place */
     bool known;           /* what it is of was told */
     bool live;            /* there is such a counter, as far as is known: closed last */
@@ -77,13 +78,13 @@ struct sequence_generator {
     uint32_t present, next, head;
     int64_t begins_ms, ends_ms, next_opens_ms; /* of its period: Unix ms */
     int64_t ticket_base;                       /* tickets up to it are of others */
-    uint64_t opened;     /* the how manieth of the table */
     uint64_t uses, seen; /* seen: uses and numbers given, a round ago */
     uint64_t parked, refused;                  /* requests */
     bool has_limit;
     int64_t limit; /* its last number, where it is used up */
     struct sequence_family *family;
     struct link sibling; /* of the family */
+    struct link line;    /* of the table's `unknown` */
 };
 
 /* Its numbers are given out inline; those of one with periods are not, since it takes a look at the

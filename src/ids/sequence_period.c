@@ -59,6 +59,8 @@ static struct sequence_generator *turn_over(struct sequence_generator *head, int
     head->present = sequence_place_of(s) + 1;
     if (head->next == head->present)
         head->next = 0;
+    if (old && old != s)
+        sequence_follow(&s->numbers, &old->numbers, head->table->mono);
     return s;
 }
 
@@ -69,8 +71,8 @@ static void look_ahead(struct sequence_generator *head, struct sequence_generato
     if (!next)
         return;
     head->next = sequence_place_of(next) + 1;
-    if (next->numbers.nblocks == 0 && !next->numbers.asked)
-        sequence_follow(&next->numbers, &present->numbers);
+    sequence_follow(&next->numbers, &present->numbers, head->table->mono);
+    sequence_prepare(&next->numbers);
     sequence_table_note(next);
 }
 

@@ -13,6 +13,7 @@ void sequence_table_init(struct sequence_table *t, const struct sequence_options
     memset(t, 0, sizeof *t);
     t->base.kind = &sequence_table_kind;
     t->options = *o;
+    link_init(&t->unknown);
     t->fresh.base.kind = &sequence_kind;
     t->fresh.table = t;
     t->fresh.entry.generator = &t->fresh.base;
@@ -220,7 +221,10 @@ void sequence_places_close(struct sequence_generator *s)
     struct sequence_table *t = s->table;
     t->open--;
     t->closing++;
-    t->unknown -= !s->live;
+    if (!s->live) {
+        t->nunknown--;
+        link_remove(&s->line);
+    }
     s->state = SEQUENCE_CLOSING;
     s->to_close = true;
     sequence_let_go(&s->numbers);
@@ -236,6 +240,8 @@ void sequence_table_closed(struct sequence_table *t, uint32_t place)
     if (s->state != SEQUENCE_CLOSING)
         return;
     s->state = SEQUENCE_FREE;
+    s->chain = t->free;
+    t->free = place + 1;
     t->closing--;
 }
 
@@ -247,13 +253,13 @@ static bool may_close(const struct sequence_generator *s)
 /* Each that was used since it was passed has another round, as long as there are others. */
 void sequence_places_evict(struct sequence_table *t, const struct sequence_generator *but)
 {
-    for (uint32_t i = 0; i < 2 * t->options.counters; i++) {
+    for (uint32_t i = 0; i < 2 * t->top; i++) {
         struct sequence_generator *s = &t->place[t->hand];
-        t->hand = (t->hand + 1) % t->options.counters;
+        t->hand = (t->hand + 1) % t->top;
         uint64_t used = s->uses + (uint64_t)sequence_given(&s->numbers);
         if (s == but || !s->live || !may_close(s))
             continue;
-        if (used == s->seen || i >= t->options.counters) {
+        if (used == s->seen || i >= t->top) {
             t->evicted++;
             sequence_places_close(s);
             return;
@@ -265,14 +271,13 @@ void sequence_places_evict(struct sequence_table *t, const struct sequence_gener
 /* The one that stands longest, so that those which ask for it are answered first. */
 static void evict_unknown(struct sequence_table *t)
 {
-    struct sequence_generator *oldest = NULL;
-    for (uint32_t i = 0; i < t->options.counters; i++) {
-        struct sequence_generator *s = &t->place[i];
-        if (!s->live && may_close(s) && (!oldest || s->opened < oldest->opened))
-            oldest = s;
+    for (struct link *l = t->unknown.next; l != &t->unknown; l = l->next) {
+        struct sequence_generator *s = CONTAINER(l, struct sequence_generator, line);
+        if (may_close(s)) {
+            sequence_places_close(s);
+            return;
+        }
     }
-    if (oldest)
-        sequence_places_close(oldest);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -285,12 +290,12 @@ static uint32_t unknown_max(const struct sequence_table *t)
 
 static struct sequence_generator *free_place(struct sequence_table *t)
 {
-    if (t->open + t->closing == t->options.counters)
-        return NULL;
-    for (uint32_t i = 0; i < t->options.counters; i++)
-        if (t->place[i].state == SEQUENCE_FREE)
-            return &t->place[i];
-    return NULL;
+    if (t->free) {
+        struct sequence_generator *s = &t->place[t->free - 1];
+        t->free = s->chain;
+        return s;
+    }
+    return t->top < t->options.counters ? &t->place[t->top++] : NULL;
 }
 
 static void begin(struct sequence_table *t, struct sequence_generator *s,
@@ -306,12 +311,13 @@ static void begin(struct sequence_table *t, struct sequence_generator *s,
     s->state = SEQUENCE_OPEN;
     s->queued = queued;
     link_init(&s->sibling);
-    sequence_init(&s->numbers, t->options.lasts_ms, t->options.max, 0);
+    link_init(&s->line);
+    sequence_init(&s->numbers, t->options.lasts_ms, t->options.max, t->mono);
     s->numbers.tickets = s->ticket_base = t->tickets;
-    s->opened = ++t->opened;
     s->seen = UINT64_MAX;
     t->open++;
-    t->unknown++;
+    t->nunknown++;
+    link_append(&t->unknown, &s->line);
     enter(s);
 }
 
@@ -319,7 +325,7 @@ struct sequence_generator *sequence_places_open(struct sequence_table *t,
                                                 const struct sequence_name *of,
                                                 const struct sequence_generator *head)
 {
-    if (!head && t->unknown >= unknown_max(t)) {
+    if (!head && t->nunknown >= unknown_max(t)) {
         if (t->closing == 0)
             evict_unknown(t);
         return NULL;
@@ -340,9 +346,14 @@ struct sequence_generator *sequence_places_open(struct sequence_table *t,
 
 bool sequence_table_adopt(struct sequence_table *t, uint32_t place, const struct sequence_name *of)
 {
-    if (!prepare(t) || place >= t->options.counters || t->place[place].state != SEQUENCE_FREE ||
+    if (!prepare(t) || place >= t->options.counters || place < t->top ||
         sequence_places_find(t, of))
         return false;
+    for (; t->top < place; t->top++) {
+        t->place[t->top].chain = t->free;
+        t->free = t->top + 1;
+    }
+    t->top++;
     begin(t, &t->place[place], of);
     sequence_places_set_live(&t->place[place], true);
     return true;
@@ -385,10 +396,12 @@ void sequence_places_set_live(struct sequence_generator *s, bool live)
         return;
     s->live = live;
     if (!live) {
-        t->unknown++;
+        t->nunknown++;
+        link_append(&t->unknown, &s->line);
         return;
     }
-    t->unknown--;
+    t->nunknown--;
+    link_remove(&s->line);
     if (!s->family) {
         s->family = family_of(t, s->of.name);
         link_append(&s->family->members, &s->sibling);
@@ -397,7 +410,7 @@ void sequence_places_set_live(struct sequence_generator *s, bool live)
 
 void sequence_places_make_room(struct sequence_table *t, const struct sequence_generator *but)
 {
-    if (t->open - t->unknown > t->options.counters - unknown_max(t) && t->closing == 0)
+    if (t->open - t->nunknown > t->options.counters - unknown_max(t) && t->closing == 0)
         sequence_places_evict(t, but);
 }
 
@@ -421,6 +434,7 @@ enum sequence_cause sequence_table_place(struct sequence_generator **g, int64_t 
     struct sequence_table *t = s->table;
     enum sequence_cause cause = SEQUENCE_GIVEN;
     *until_mono = INT64_MAX;
+    t->mono = mono;
     if (s == &t->fresh)
         cause = open_fresh(t, &s);
     if (cause)

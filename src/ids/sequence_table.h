@@ -80,11 +80,14 @@ struct sequence_table {
     uint32_t *bucket;                 /* place + 1; 0: none */
     uint32_t buckets;                 /* a power of two */
     uint32_t *queue, queue_first, queued; /* a ring: places with something to tell */
-    uint32_t open, unknown;               /* places that are open; of those that are not live */
+    uint32_t top, free;      /* places from top on were never used; place + 1 of a free one below */
+    uint32_t open, nunknown; /* places that are open; of those that are not live, … */
+    struct link unknown;     /* … which stand here, the oldest first */
     uint32_t closing, hand;
     int64_t tickets;            /* the highest given */
+    int64_t mono;               /* of the latest request */
     int64_t time_ms, time_mono; /* the coordinator's, at a monotonic time; time_ms 0: not known */
-    uint64_t opened, evicted;   /* since start */
+    uint64_t evicted;           /* since start */
     struct sequence_told told;
     struct sequence_family *family; /* SEQUENCE_FAMILIES + 1 of them; NULL: none yet */
     uint32_t families;              /* with a name; the last one is for all others */
@@ -130,7 +133,8 @@ bool sequence_table_event(struct sequence_table *t, struct sequence_event *out);
 
 /* ---- what comes of it: of a place that is not open nothing is done but for closed ------------- */
 
-/* At the start: the place is this counter's already, and its blocks come. */
+/* At the start, in the order of places: the place is this counter's already, and its blocks come.
+ * false: it can't be. */
 bool sequence_table_adopt(struct sequence_table *t, uint32_t place, const struct sequence_name *of);
 
 struct sequence_facts {

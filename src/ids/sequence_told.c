@@ -102,7 +102,7 @@ void sequence_table_revoke(struct sequence_table *t, uint32_t place, uint32_t ha
 
 void sequence_table_let_go(struct sequence_table *t)
 {
-    for (uint32_t i = 0; t->place && i < t->options.counters; i++)
+    for (uint32_t i = 0; i < t->top; i++)
         if (t->place[i].state == SEQUENCE_OPEN)
             sequence_let_go(&t->place[i].numbers);
 }
