@@ -535,6 +535,7 @@ static void stop(struct app *a)
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
         free(a->serve.services[i]);
     names_clear(&a->serve.issuer.names);
+    generators_clear(&a->generators);
     print_tidy(a->serve.prints, INT64_MAX);
     pagefile_close(&a->page);
     coord_free(a->coord);

@@ -106,8 +106,8 @@ struct generator_figure {
     enum generator_figure_type type;
     const char *unit;   /* of the metric: base unit, or "" */
     const char *help;   /* without quotes and backslashes */
-    /* Of the metric: a further label, as name and value; NULL: none. Figures of one metric stand
-     * one behind the other. */
+    /* Of the metric: a further label, as name and value; NULL: none. Figures of one metric, which
+     * is the same literal, stand one behind the other. */
     const char *label, *label_value;
     unsigned decimals;  /* of the metric: value counts units of 10^-decimals */
     const char *stat;   /* row of memcached's `stats` */

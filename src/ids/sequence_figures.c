@@ -229,8 +229,10 @@ static const struct histogram *take_time(const struct generator *g)
     return &table(g)->told.take_us;
 }
 
+static const char takes_metric[] = "sidflake_sequence_takes";
+
 #define TAKE(of, fn)                                                                               \
-    {.metric = "sidflake_sequence_takes", .type = GENERATOR_COUNTER, .unit = "",                   \
+    {.metric = takes_metric, .type = GENERATOR_COUNTER, .unit = "",                   \
      .help = "What was asked of the coordinator for a counter, by what it came to.",               \
      .label = "outcome", .label_value = of, .stat = "takes_" of, .info = "takes_" of,              \
      .member = "takes_" of, .value = fn}

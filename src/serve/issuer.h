@@ -11,7 +11,8 @@
 #define SIDFLAKE_SERVE_ISSUER_H
 
 #include "ids/names.h"
-#include "ids/snowflake_generator.h" /* for issuer_more alone, which is inline */
+#include "ids/sequence_generator.h" /* for issuer_more alone, which is inline, as is … */
+#include "ids/snowflake_generator.h"
 #include "net/net.h"
 
 struct issuer {
@@ -35,7 +36,9 @@ enum issue_status issuer_next(struct issuer *i, struct names_entry *name, struct
 /* The usual case of issuer_next, inline; false: nothing was done, ask issuer_next. */
 static inline bool issuer_more(struct names_entry *name, struct net_turn *turn, int64_t *number)
 {
-    if (turn->quota == 0 || !snowflake_generator_more(name->generator, turn->wall_ms, number))
+    struct generator *g = name->generator;
+    if (turn->quota == 0 || (!snowflake_generator_more(g, turn->wall_ms, number) &&
+                             !sequence_generator_more(g, number)))
         return false;
     turn->quota--;
     name->issued++;

@@ -59,13 +59,12 @@ static struct net_step get(struct call *c)
     int64_t id;
     struct net_step step;
     struct names_entry *name = id_of(c);
-    if (!name && c->req->quiet)
-        return done(c, SERVE_MISS);
-    if (!name)
-        return error(c, MCB_NOT_FOUND, SERVE_MISS);
-    enum issue_status r = issuer_next(&c->m->serve->issuer, name, c->turn, &id, &step);
+    enum issue_status r =
+        name ? issuer_next(&c->m->serve->issuer, name, c->turn, &id, &step) : ISSUE_MISS;
     if (r == ISSUE_PARK)
         return step;
+    if (r == ISSUE_MISS)
+        return c->req->quiet ? done(c, SERVE_MISS) : error(c, MCB_NOT_FOUND, SERVE_MISS);
     if (r != ISSUE_OK)
         return fail(c);
     mcb_put_item(c->out, c->req, span_of(digits, dec_put_i64(digits, id)), (uint64_t)id);
@@ -74,8 +73,16 @@ static struct net_step get(struct call *c)
 
 static struct net_step touch(struct call *c)
 {
-    if (!id_of(c))
+    struct net_step step;
+    struct names_entry *name = id_of(c);
+    enum issue_status r =
+        name ? issuer_look(&c->m->serve->issuer, name, c->turn, &step) : ISSUE_MISS;
+    if (r == ISSUE_PARK)
+        return step;
+    if (r == ISSUE_MISS)
         return error(c, MCB_NOT_FOUND, SERVE_MISS);
+    if (r != ISSUE_OK)
+        return fail(c);
     mcb_put_item(c->out, c->req, NONE, 0);
     return done(c, SERVE_OK);
 }
@@ -101,6 +108,8 @@ static struct net_step incr(struct call *c)
         issuer_row(&c->m->serve->issuer, name, c->turn, (uint32_t)n, &last, &step);
     if (r == ISSUE_PARK)
         return step;
+    if (r == ISSUE_MISS)
+        return missing(c);
     if (r != ISSUE_OK)
         return fail(c);
     if (!c->req->quiet)

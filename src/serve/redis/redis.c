@@ -499,6 +499,11 @@ static struct net_service *make(struct serve *s)
     return &svc->net;
 }
 
+static void forget(struct net_service *net)
+{
+    recent_init(&((struct rds_service *)net)->recent);
+}
+
 /* Whoever looks by PING whether the Redis is there should know who answers. */
 static const char *note(const struct serve *s)
 {
@@ -509,6 +514,7 @@ const struct protocol protocol_redis = {
     .name = "redis",
     .title = "Redis",
     .make = make,
+    .forget = forget,
     .command = command_label,
     .for_ids = true,
     .logins = rds_logins,

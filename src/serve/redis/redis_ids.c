@@ -8,11 +8,22 @@
 
 enum serve_result rds_not_issued(struct rds_call *c, enum issue_status s)
 {
-    static const char *const prefix[] = {
-        [ISSUE_LOADING] = "LOADING", [ISSUE_AGAIN] = "TRYAGAIN", [ISSUE_NEVER] = "ERR"};
+    static const char *const prefix[] = {[ISSUE_LOADING] = "LOADING",
+                                         [ISSUE_AGAIN] = "TRYAGAIN",
+                                         [ISSUE_NEVER] = "ERR",
+                                         [ISSUE_MISS] = "ERR"};
     if (s == ISSUE_PARK)
         return RDS_PARKED;
     return rds_fail(c, SERVE_FAILED, "%s %s", prefix[s], refusal_text(rds_issuer(c)->refused));
+}
+
+/* The answer to who asks for one number; there is none of a name that nobody has made. */
+static enum serve_result no_number(struct rds_call *c, enum issue_status s)
+{
+    if (s != ISSUE_MISS)
+        return rds_not_issued(c, s);
+    resp_put_null(c->out, c->ses->proto);
+    return SERVE_MISS;
 }
 
 enum serve_result rds_get(struct rds_call *c)
@@ -25,7 +36,7 @@ enum serve_result rds_get(struct rds_call *c)
     }
     enum issue_status s = issuer_next(rds_issuer(c), name, c->turn, &id, &c->step);
     if (s != ISSUE_OK)
-        return rds_not_issued(c, s);
+        return no_number(c, s);
     if (c->cmd->verb == RESP_GET)
         c->name = name;
     resp_put_bulk_i64(c->out, id);
@@ -67,14 +78,15 @@ enum serve_result rds_mget(struct rds_call *c)
         if (i < c->ses->done)
             continue;
         struct names_entry *name = rds_name(c, key);
-        if (name) {
-            enum issue_status s = issuer_next(rds_issuer(c), name, c->turn, &id, &c->step);
-            if (s != ISSUE_OK)
-                return rds_not_issued(c, s);
+        enum issue_status s =
+            name ? issuer_next(rds_issuer(c), name, c->turn, &id, &c->step) : ISSUE_MISS;
+        if (s == ISSUE_OK) {
             resp_put_bulk_i64(c->out, id);
             r = SERVE_OK;
-        } else {
+        } else if (s == ISSUE_MISS) {
             resp_put_null(c->out, c->ses->proto);
+        } else {
+            return rds_not_issued(c, s);
         }
         c->ses->done++;
     }
@@ -133,6 +145,10 @@ static enum serve_result pop_many(struct rds_call *c, struct names_entry *name, 
         struct generator_run run;
         enum issue_status s =
             issuer_some(rds_issuer(c), name, c->turn, n - ses->done, &run, &c->step);
+        if (s == ISSUE_MISS && ses->done == 0) {
+            buf_truncate(c->out, c->start);
+            return pop_missing(c);
+        }
         if (s != ISSUE_OK)
             return rds_not_issued(c, s);
         for (uint32_t i = 0; i < run.n; i++)
@@ -161,7 +177,7 @@ enum serve_result rds_pop(struct rds_call *c)
 /* ---- INCR, INCRBY -----------------------------------------------------------------------------
  */
 
-/* INCRBY K n gives the last of n contiguous IDs: all of them are the caller's. */
+/* INCRBY K n gives the last of n numbers in a row: all of them are the caller's. */
 enum serve_result rds_incr(struct rds_call *c)
 {
     struct span key = c->req->argv[1];
@@ -173,10 +189,12 @@ enum serve_result rds_incr(struct rds_call *c)
     if (!name)
         return rds_refuse_write(c, key);
     if (n < 1 || n > issuer_run(rds_issuer(c), name))
-        return rds_fail(c, SERVE_INVALID, "ERR value is not an integer or out of range");
+        return rds_fail(c, SERVE_INVALID,
+                        "ERR value is not an integer or out of range: expected 1 to %u, found %lld",
+                        issuer_run(rds_issuer(c), name), (long long)n);
     enum issue_status s = issuer_row(rds_issuer(c), name, c->turn, (uint32_t)n, &last, &c->step);
     if (s != ISSUE_OK)
-        return rds_not_issued(c, s);
+        return no_number(c, s);
     resp_put_integer(c->out, last);
     return SERVE_OK;
 }
