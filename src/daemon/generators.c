@@ -8,7 +8,8 @@ static_assert(SEQUENCE_NAME_MAX == SEQ_NAME_MAX && SEQUENCE_SUB_MAX == SEQ_SUB_M
                   SEQUENCE_LABEL_MAX == PERIOD_LABEL_MAX && SEQUENCE_ROW_MAX <= SEQ_BLOCK_MAX,
               "a name there is one here");
 
-/* ---- periods, as the coordinator has them ----------------------------------------------------- */
+/* ---- periods, as the coordinator has them -----------------------------------------------------
+ */
 
 static bool label(int reset, int offset_min, int64_t ms, char out[SEQUENCE_LABEL_MAX])
 {
@@ -26,15 +27,17 @@ static bool find(int reset, int offset_min, struct span text, struct sequence_pe
 
 static const struct sequence_calendar calendar = {label, find};
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------
+ */
 
 static void init_sequences(struct sequence_table *t, const struct conf *c)
 {
-    sequence_table_init(t, &(struct sequence_options){.counters = c->sequences_counters,
-                                                      .lasts_ms = c->sequences_cache_lasts_us / 1000,
-                                                      .max = c->sequences_cache_max,
-                                                      .prefix = c->sequences_prefix,
-                                                      .calendar = &calendar});
+    sequence_table_init(t,
+                        &(struct sequence_options){.counters = c->sequences_counters,
+                                                   .lasts_ms = c->sequences_cache_lasts_us / 1000,
+                                                   .max = c->sequences_cache_max,
+                                                   .prefix = c->sequences_prefix,
+                                                   .calendar = &calendar});
 }
 
 enum err_code generators_open(struct generators *g, const struct conf *c, struct serve *s,
@@ -50,8 +53,7 @@ enum err_code generators_open(struct generators *g, const struct conf *c, struct
         {&g->ids.base, c->ids_prefix, &c->ids_names},
         {&g->sequences.base, c->sequences_prefix, &any},
     };
-    /* Without sequences the second row is left out. */
-    size_t n = sizeof rows / sizeof *rows - !c->sequences_prefix[0];
+    size_t n = sizeof rows / sizeof *rows - !generators_have_sequences(c);
     enum err_code r = ERR_OK;
     snowflake_generator_init(&g->ids, s->facts.why);
     init_sequences(&g->sequences, c);
@@ -65,6 +67,12 @@ enum err_code generators_open(struct generators *g, const struct conf *c, struct
 void generators_clear(struct generators *g)
 {
     sequence_table_clear(&g->sequences);
+}
+
+/* static:N keeps nothing, and so no counters. */
+bool generators_have_sequences(const struct conf *c)
+{
+    return c->sequences_prefix[0] && !conf_is_fixed(c);
 }
 
 uint64_t generators_issued(const struct serve *s)

@@ -14,6 +14,9 @@ struct generators {
     struct sequence_table sequences;
 };
 
+/* Whether there are sequences: the last row of the prefixes, and of the supplies. */
+bool generators_have_sequences(const struct conf *c);
+
 /* Adds all of them to the issuer, which they must outlive. */
 enum err_code generators_open(struct generators *g, const struct conf *c, struct serve *s,
                               struct err *e) MUST_CHECK;

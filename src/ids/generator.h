@@ -104,8 +104,8 @@ enum generator_figure_type {
 struct generator_figure {
     const char *metric; /* without _total; ends in the unit, if there is one */
     enum generator_figure_type type;
-    const char *unit;   /* of the metric: base unit, or "" */
-    const char *help;   /* without quotes and backslashes */
+    const char *unit; /* of the metric: base unit, or "" */
+    const char *help; /* without quotes and backslashes */
     /* Of the metric: a further label, as name and value; NULL: none. Figures of one metric, which
      * is the same literal, stand one behind the other. */
     const char *label, *label_value;

@@ -69,7 +69,8 @@ const struct names_prefix *names_prefix_of_kind(const struct names *n, struct sp
  * configured. */
 struct names_entry *names_find(struct names *n, struct span key);
 
-/* The same; part: of that name's generator, as generator_kind.entry; NULL where that has no parts. */
+/* The same; part: of that name's generator, as generator_kind.entry; NULL where that has no parts.
+ */
 struct names_entry *names_find_part(struct names *n, struct span key, struct span part);
 
 /* Configured name number i, below n->count, and its prefix. */

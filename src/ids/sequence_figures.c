@@ -37,7 +37,10 @@ static const struct sequence_generator *member(const struct link *l)
                                                                       sibling));
 }
 
-#define EACH(l, f) const struct link *l = (f)->members.next; l != &(f)->members; l = l->next
+#define EACH(l, f)                                                                                 \
+    const struct link *l = (f)->members.next;                                                      \
+    l != &(f)->members;                                                                            \
+    l = l->next
 
 static int64_t given(const struct generator *g, int64_t now_ms)
 {
@@ -232,10 +235,12 @@ static const struct histogram *take_time(const struct generator *g)
 static const char takes_metric[] = "sidflake_sequence_takes";
 
 #define TAKE(of, fn)                                                                               \
-    {.metric = takes_metric, .type = GENERATOR_COUNTER, .unit = "",                   \
-     .help = "What was asked of the coordinator for a counter, by what it came to.",               \
-     .label = "outcome", .label_value = of, .stat = "takes_" of, .info = "takes_" of,              \
-     .member = "takes_" of, .value = fn}
+    {                                                                                              \
+        .metric = takes_metric, .type = GENERATOR_COUNTER, .unit = "",                             \
+        .help = "What was asked of the coordinator for a counter, by what it came to.",            \
+        .label = "outcome", .label_value = of, .stat = "takes_" of, .info = "takes_" of,           \
+        .member = "takes_" of, .value = fn                                                         \
+    }
 
 static const struct generator_figure table_figures[] = {
     TAKE("granted", granted),

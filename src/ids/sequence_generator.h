@@ -15,7 +15,7 @@
 #include "ids/names.h"
 #include "ids/sequence.h"
 
-#define SEQUENCE_NAME_MAX  65  /* NUL included, as what follows */
+#define SEQUENCE_NAME_MAX  65 /* NUL included, as what follows */
 #define SEQUENCE_SUB_MAX   101
 #define SEQUENCE_LABEL_MAX 14
 #define SEQUENCE_ROW_MAX   1000000 /* numbers in a row */
@@ -78,7 +78,7 @@ struct sequence_generator {
     uint32_t present, next, head;
     int64_t begins_ms, ends_ms, next_opens_ms; /* of its period: Unix ms */
     int64_t ticket_base;                       /* tickets up to it are of others */
-    uint64_t uses, seen; /* seen: uses and numbers given, a round ago */
+    uint64_t uses, seen;                       /* seen: uses and numbers given, a round ago */
     uint64_t parked, refused;                  /* requests */
     bool has_limit;
     int64_t limit; /* its last number, where it is used up */

@@ -95,8 +95,7 @@ enum sequence_cause sequence_period_present(struct sequence_generator *head, int
     return SEQUENCE_GIVEN;
 }
 
-bool sequence_period_is_ahead(const struct sequence_generator *s, int64_t mono,
-                              int64_t *until_mono)
+bool sequence_period_is_ahead(const struct sequence_generator *s, int64_t mono, int64_t *until_mono)
 {
     const struct sequence_table *t = s->table;
     int64_t now_ms = t->time_ms + (mono - t->time_mono);

@@ -1,6 +1,6 @@
 /*
- * The counters that this sidecar gives out from, by name: each has a place, 0 .. counters - 1, which
- * whoever fetches their blocks knows it by.
+ * The counters that this sidecar gives out from, by name: each has a place, 0 .. counters - 1,
+ * which whoever fetches their blocks knows it by.
  *
  *     key -> place          free --open--> open --close--> closing --closed--> free
  *              |
@@ -76,9 +76,9 @@ struct sequence_family {
 struct sequence_table {
     struct generator base; /* gives out nothing itself; shown as what all have in common */
     struct sequence_options options;
-    struct sequence_generator *place; /* options.counters of them; NULL: none yet */
-    uint32_t *bucket;                 /* place + 1; 0: none */
-    uint32_t buckets;                 /* a power of two */
+    struct sequence_generator *place;     /* options.counters of them; NULL: none yet */
+    uint32_t *bucket;                     /* place + 1; 0: none */
+    uint32_t buckets;                     /* a power of two */
     uint32_t *queue, queue_first, queued; /* a ring: places with something to tell */
     uint32_t top, free;      /* places from top on were never used; place + 1 of a free one below */
     uint32_t open, nunknown; /* places that are open; of those that are not live, … */
@@ -131,7 +131,8 @@ struct sequence_event {
 /* The next thing to tell; false: nothing. */
 bool sequence_table_event(struct sequence_table *t, struct sequence_event *out);
 
-/* ---- what comes of it: of a place that is not open nothing is done but for closed ------------- */
+/* ---- what comes of it: of a place that is not open nothing is done but for closed -------------
+ */
 
 /* At the start, in the order of places: the place is this counter's already, and its blocks come.
  * false: it can't be. */

@@ -207,7 +207,8 @@ static int list(struct http_call *c)
     for (unsigned i = 0; i < names->n; i++) {
         const struct generator_kind *kind = names->prefix[i].generator->kind;
         if (kind->entry)
-            buf_printf(c->out, "/v1/%s/NAME ?n=N numbers, ?block=1 the last of N in a row; /status\n",
+            buf_printf(c->out,
+                       "/v1/%s/NAME ?n=N numbers, ?block=1 the last of N in a row; /status\n",
                        kind->name);
     }
     return 200;

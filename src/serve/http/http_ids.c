@@ -57,10 +57,9 @@ static struct names_entry *find_name(struct http_call *c, size_t behind, int *st
         *status = http_call_fail(c, 400, "two hexadecimal digits behind each % of a name", arg);
         return NULL;
     }
-    struct names_entry *name =
-        key.failed || !prefix
-            ? NULL
-            : names_find_part(&c->serve->issuer.names, buf_span(&key), date_of(c));
+    struct names_entry *name = key.failed || !prefix ? NULL
+                                                     : names_find_part(&c->serve->issuer.names,
+                                                                       buf_span(&key), date_of(c));
     if (!name)
         *status = http_call_fail(c, 404, expected, arg);
     if (name && !access_may(c->serve, &c->access, buf_span(&key))) {
@@ -115,8 +114,7 @@ static int collect(struct http_call *c, struct names_entry *name, uint32_t n, bo
 static int collect_block(struct http_call *c, struct names_entry *name, uint32_t n, bool json)
 {
     struct generator_run run = {0, 0, 1};
-    enum issue_status r =
-        issuer_row(&c->serve->issuer, name, c->turn, n, &run.first, &c->step);
+    enum issue_status r = issuer_row(&c->serve->issuer, name, c->turn, n, &run.first, &c->step);
     if (r == ISSUE_PARK) {
         buf_truncate(c->out, c->body); /* the route begins anew */
         return HTTP_PARKED;
@@ -134,8 +132,8 @@ static size_t status_at_end(const struct http_call *c)
     size_t n = sizeof status - 1;
     struct span name;
     const struct names_prefix *p = http_call_kind(c->serve, c->req->path, &name);
-    bool is = p && p->generator->kind->entry && name.n > n &&
-              memcmp(name.p + name.n - n, status, n) == 0;
+    bool is =
+        p && p->generator->kind->entry && name.n > n && memcmp(name.p + name.n - n, status, n) == 0;
     return is ? n : 0;
 }
 

@@ -27,7 +27,7 @@ struct mcd_merge {
     bool with_cas;
     uint32_t n, given; /* IDs drawn, and those that stand in the reply */
     struct span left;  /* keys that the reply has not come to; while IDs are drawn, those to draw */
-    int64_t *id;      /* behind the keys */
+    int64_t *id;       /* behind the keys */
     char keys[];
 };
 

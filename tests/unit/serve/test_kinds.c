@@ -191,7 +191,8 @@ static void numbers_go_in_strides_and_are_counted(void **state)
     rig_check(r, "GET right:x", "$2\r\n10\r\n");
     rig_check(r, "INCRBY left:x 3", ":40\r\n");
     rig_check(r, "LPOP left:x 2", "*2\r\n$2\r\n50\r\n$2\r\n60\r\n");
-    rig_check(r, "INCRBY left:x 102", "-ERR value is not an integer or out of range: expected 1 to 101, found 102\r\n");
+    rig_check(r, "INCRBY left:x 102",
+              "-ERR value is not an integer or out of range: expected 1 to 101, found 102\r\n");
     rig_check(r, "INCRBY left:x 101", ":1070\r\n");
     rig_check(r, "MGET right:x other id:x", rig_ids("*3\r\n$2\r\n20\r\n$-1\r\n", 0, 1));
     assert_string_equal(answer(r, memcached, "incr left:x 2\r\n"), "1090\r\n");

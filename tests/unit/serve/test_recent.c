@@ -108,8 +108,8 @@ static void small_ids_are_written_in_full(void **state)
 {
     (void)state;
     struct recent_request *q = known();
-    static const int64_t ids[] = {0,  1,   99999998, 99999999, 7,
-                                  -1, -10, -INT64_C(123456789012), -INT64_C(123456789013)};
+    static const int64_t ids[] = {
+        0, 1, 99999998, 99999999, 7, -1, -10, -INT64_C(123456789012), -INT64_C(123456789013)};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         check_reply(q, ids[i], true);
 }
