@@ -78,8 +78,9 @@ struct sequence_generator {
     uint32_t present, next, head;
     int64_t begins_ms, ends_ms, next_opens_ms; /* of its period: Unix ms */
     int64_t ticket_base;                       /* tickets up to it are of others */
-    uint64_t uses, seen;                       /* seen: uses and numbers given, a round ago */
-    uint64_t parked, refused;                  /* requests */
+    uint64_t uses, seen;      /* seen: uses and numbers given, at the latest look */
+    uint64_t used_at;         /* the eviction before which it was used last, as far as was seen */
+    uint64_t parked, refused; /* requests */
     bool has_limit;
     int64_t limit; /* its last number, where it is used up */
     struct sequence_family *family;

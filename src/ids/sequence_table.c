@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNKNOWN_MAX 64u /* places of names that nobody is known to have made, at most … */
-#define UNKNOWN_PER 4u  /* … and one in so many */
+#define UNKNOWN_MAX 64u   /* places of names that nobody is known to have made, at most … */
+#define UNKNOWN_PER 4u    /* … and one in so many */
+#define EVICT_LOOKS 4096u /* at so many it is looked for one to close */
 
 void sequence_table_init(struct sequence_table *t, const struct sequence_options *o)
 {
@@ -250,22 +251,38 @@ static bool may_close(const struct sequence_generator *s)
     return s->state == SEQUENCE_OPEN && !s->numbers.asked && !s->to_open;
 }
 
-/* Each that was used since it was passed has another round, as long as there are others. */
+/* Since the latest look, which was at some eviction. */
+static uint64_t uses(struct sequence_generator *s)
+{
+    uint64_t used = s->uses + (uint64_t)sequence_given(&s->numbers), n = used - s->seen;
+    s->seen = used;
+    if (n > 0)
+        s->used_at = s->table->evicted;
+    return n;
+}
+
+/* Of those that were not used for as many evictions, the one that was used least before. */
 void sequence_places_evict(struct sequence_table *t, const struct sequence_generator *but)
 {
-    for (uint32_t i = 0; i < 2 * t->top; i++) {
+    struct sequence_generator *victim = NULL;
+    uint64_t least = 0;
+    t->evicted++;
+    for (uint32_t i = 0; i < t->top && i < EVICT_LOOKS; i++) {
         struct sequence_generator *s = &t->place[t->hand];
         t->hand = (t->hand + 1) % t->top;
-        uint64_t used = s->uses + (uint64_t)sequence_given(&s->numbers);
         if (s == but || !s->live || !may_close(s))
             continue;
-        if (used == s->seen || i >= t->top) {
-            t->evicted++;
-            sequence_places_close(s);
-            return;
-        }
-        s->seen = used;
+        uint64_t n = uses(s);
+        if (victim &&
+            (s->used_at > victim->used_at || (s->used_at == victim->used_at && n >= least)))
+            continue;
+        victim = s;
+        least = n;
     }
+    if (victim)
+        sequence_places_close(victim);
+    else
+        t->evicted--;
 }
 
 /* The one that stands longest, so that those which ask for it are answered first. */
@@ -314,7 +331,7 @@ static void begin(struct sequence_table *t, struct sequence_generator *s,
     link_init(&s->line);
     sequence_init(&s->numbers, t->options.lasts_ms, t->options.max, t->mono);
     s->numbers.tickets = s->ticket_base = t->tickets;
-    s->seen = UINT64_MAX;
+    s->used_at = t->evicted;
     t->open++;
     t->nunknown++;
     link_append(&t->unknown, &s->line);
