@@ -323,7 +323,9 @@ static void begin(struct sequence_table *t, struct sequence_generator *s,
     s->base.kind = &sequence_kind;
     s->entry.generator = &s->base;
     s->table = t;
-    s->of = *of;
+    copy(s->of.name, span_str(of->name)); /* without what may stand behind them */
+    copy(s->of.sub, span_str(of->sub));
+    copy(s->of.period, span_str(of->period));
     s->hash = hash_of(of);
     s->state = SEQUENCE_OPEN;
     s->queued = queued;
