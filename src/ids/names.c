@@ -111,7 +111,18 @@ const struct names_prefix *names_prefix_of_kind(const struct names *n, struct sp
     return NULL;
 }
 
-struct names_entry *names_find(struct names *n, struct span key)
+/* Of generators by name the list has what stands before the first ':'. */
+static struct names_entry *find_generator(const struct names_prefix *p, struct span name,
+                                          struct span part)
+{
+    struct span listed = name;
+    listed = span_cut(&listed, ':');
+    if (p->count > 0 && *bucket_of(p, listed) == 0)
+        return NULL;
+    return p->generator->kind->entry(p->generator, name, part);
+}
+
+struct names_entry *names_find_part(struct names *n, struct span key, struct span part)
 {
     struct names_prefix *p = (struct names_prefix *)names_prefix_of(n, key);
     if (!p)
@@ -120,10 +131,19 @@ struct names_entry *names_find(struct names *n, struct span key)
     size_t length = name_length(rest);
     if (length == 0)
         return NULL;
+    if (p->generator->kind->entry)
+        return find_generator(p, span_of(rest.p, length), part);
+    if (part.n > 0)
+        return NULL;
     if (p->count == 0)
         return &p->other;
     uint32_t at = *bucket_of(p, span_of(rest.p, length));
     return at ? &p->entry[at - 1] : NULL;
+}
+
+struct names_entry *names_find(struct names *n, struct span key)
+{
+    return names_find_part(n, key, span_of("", 0));
 }
 
 const struct names_entry *names_at(const struct names *n, size_t i,

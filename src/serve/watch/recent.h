@@ -26,8 +26,8 @@
 #define RECENT_BYTES    96
 #define RECENT_LEAST    sizeof(uint64_t)
 #define RECENT_REPLY    128 /* bytes; a request of RECENT_BYTES has no longer one */
-#define RECENT_RANGE    100000000u
-#define RECENT_NONE     (UINT64_C(1) << 63) /* above any ID, and below none by RECENT_RANGE */
+#define RECENT_RANGE    100000000
+#define RECENT_NONE     (UINT64_C(1) << 63) /* no number is that, or above it by RECENT_RANGE */
 
 struct recent_request {
     char bytes[RECENT_BYTES];
@@ -95,9 +95,9 @@ static inline void recent_note(struct recent *r, struct span request, struct spa
 }
 
 /* Appends the reply with this ID to out; false: nothing was done, it has to be written in full. */
-static inline bool recent_put(const struct recent_request *q, uint64_t id, struct buf *out)
+static inline bool recent_put(const struct recent_request *q, int64_t id, struct buf *out)
 {
-    uint64_t low = id - q->base;
+    uint64_t low = (uint64_t)id - q->base;
     if (low >= RECENT_RANGE || out->failed || out->cap - out->n < RECENT_REPLY)
         return false;
     char *at = out->p + out->n;
@@ -109,16 +109,16 @@ static inline bool recent_put(const struct recent_request *q, uint64_t id, struc
 
 /* What stands in out from start on is the reply, written in full, with this ID; `after` bytes of it
  * follow the ID. */
-static inline void recent_keep(struct recent_request *q, uint64_t id, const struct buf *out,
+static inline void recent_keep(struct recent_request *q, int64_t id, const struct buf *out,
                                size_t start, size_t after)
 {
     size_t n = out->n - start;
-    if (out->failed || n > RECENT_REPLY || id < RECENT_RANGE) /* too few digits */
+    if (out->failed || n > RECENT_REPLY || id < RECENT_RANGE) /* too few digits, or a sign */
         return;
     memcpy(q->reply, out->p + start, n);
     q->reply_n = n;
     q->digits = n - after - 8;
-    q->base = id - id % RECENT_RANGE;
+    q->base = (uint64_t)(id - id % RECENT_RANGE);
 }
 
 #endif

@@ -20,7 +20,7 @@ static char no_worker[ERR_TEXT_MAX];
 static struct names_entry *name;
 static struct net_turn turn;
 static struct net_step step;
-static uint64_t first;
+static int64_t first;
 
 /* The turn begins at ms; the clock may stand elsewhere by then. */
 static void begin_turn(int64_t ms)

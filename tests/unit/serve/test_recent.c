@@ -58,25 +58,25 @@ static struct recent_request *known(void)
 }
 
 /* As a service does it. Returns whether the reply had to be written in full. */
-static bool reply(struct recent_request *q, uint64_t id, struct buf *out)
+static bool reply(struct recent_request *q, int64_t id, struct buf *out)
 {
     char text[RECENT_REPLY + 1];
     size_t start = out->n;
     if (recent_put(q, id, out))
         return false;
-    int n = snprintf(text, sizeof text, "VALUE %" PRIu64 "\r\nEND\r\n", id);
+    int n = snprintf(text, sizeof text, "VALUE %" PRId64 "\r\nEND\r\n", id);
     buf_put(out, text, (size_t)n);
     recent_keep(q, id, out, start, sizeof "\r\nEND\r\n" - 1);
     return true;
 }
 
-static void check_reply(struct recent_request *q, uint64_t id, bool in_full)
+static void check_reply(struct recent_request *q, int64_t id, bool in_full)
 {
     char mem[512], want[RECENT_REPLY];
     struct buf out;
     buf_init(&out, mem, sizeof mem);
     buf_put(&out, "before", 6);
-    int n = snprintf(want, sizeof want, "beforeVALUE %" PRIu64 "\r\nEND\r\n", id);
+    int n = snprintf(want, sizeof want, "beforeVALUE %" PRId64 "\r\nEND\r\n", id);
     assert_int_equal(reply(q, id, &out), in_full);
     assert_int_equal(out.n, n);
     assert_memory_equal(mem, want, (size_t)n);
@@ -86,20 +86,20 @@ static void a_reply_differs_in_its_last_digits_alone(void **state)
 {
     (void)state;
     struct recent_request *q = known();
-    check_reply(q, UINT64_C(6875412345678901234), true);
-    check_reply(q, UINT64_C(6875412345678901235), false);
-    check_reply(q, UINT64_C(6875412345699999999), false);
-    check_reply(q, UINT64_C(6875412345600000000), false);
-    check_reply(q, UINT64_C(6875412345700000000), true);
-    check_reply(q, UINT64_C(6875412345699999999), true);
+    check_reply(q, INT64_C(6875412345678901234), true);
+    check_reply(q, INT64_C(6875412345678901235), false);
+    check_reply(q, INT64_C(6875412345699999999), false);
+    check_reply(q, INT64_C(6875412345600000000), false);
+    check_reply(q, INT64_C(6875412345700000000), true);
+    check_reply(q, INT64_C(6875412345699999999), true);
     check_reply(q, INT64_MAX, true);
-    check_reply(q, UINT64_C(100000000), true); /* the least that has eight digits to change */
-    check_reply(q, UINT64_C(199999999), false);
-    check_reply(q, UINT64_C(1000000000), true);
-    uint64_t id = UINT64_C(6875412345678901234);
+    check_reply(q, INT64_C(100000000), true); /* the least that has eight digits to change */
+    check_reply(q, INT64_C(199999999), false);
+    check_reply(q, INT64_C(1000000000), true);
+    int64_t id = INT64_C(6875412345678901234);
     for (int i = 0; i < 20000; i++) { /* steps of workerId and time among them */
-        uint64_t next = id + (UINT64_C(1) << i % 27);
-        check_reply(q, next, next / RECENT_RANGE != q->base / RECENT_RANGE);
+        int64_t next = id + (INT64_C(1) << i % 27);
+        check_reply(q, next, next / RECENT_RANGE != (int64_t)q->base / RECENT_RANGE);
         id = next;
     }
 }
@@ -108,7 +108,8 @@ static void small_ids_are_written_in_full(void **state)
 {
     (void)state;
     struct recent_request *q = known();
-    static const uint64_t ids[] = {0, 1, 99999998, 99999999, 7};
+    static const int64_t ids[] = {
+        0, 1, 99999998, 99999999, 7, -1, -10, -INT64_C(123456789012), -INT64_C(123456789013)};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         check_reply(q, ids[i], true);
 }
@@ -116,10 +117,10 @@ static void small_ids_are_written_in_full(void **state)
 static void another_request_has_another_reply(void **state)
 {
     (void)state;
-    check_reply(known(), UINT64_C(6875412345678901234), true);
+    check_reply(known(), INT64_C(6875412345678901234), true);
     for (char key = 'b'; key <= 'e'; key++)
         note(key);
-    check_reply(recent_find(&recent, line('e')), UINT64_C(6875412345678901235), true);
+    check_reply(recent_find(&recent, line('e')), INT64_C(6875412345678901235), true);
 }
 
 static void a_full_output_is_left_alone(void **state)
@@ -129,16 +130,16 @@ static void a_full_output_is_left_alone(void **state)
     struct buf out;
     struct recent_request *q = known();
     buf_init(&out, mem, 20);
-    assert_true(reply(q, UINT64_C(6875412345678901234), &out)); /* does not fit, is not kept */
+    assert_true(reply(q, INT64_C(6875412345678901234), &out)); /* does not fit, is not kept */
     assert_true(out.failed && out.n == 0);
-    check_reply(q, UINT64_C(6875412345678901235), true);
-    assert_false(recent_put(q, UINT64_C(6875412345678901236), &out));
+    check_reply(q, INT64_C(6875412345678901235), true);
+    assert_false(recent_put(q, INT64_C(6875412345678901236), &out));
     assert_int_equal(out.n, 0);
     buf_init(&out, mem, sizeof mem - 1);
-    assert_false(recent_put(q, UINT64_C(6875412345678901236), &out));
+    assert_false(recent_put(q, INT64_C(6875412345678901236), &out));
     assert_false(out.failed);
     buf_init(&out, mem, sizeof mem);
-    assert_true(recent_put(q, UINT64_C(6875412345678901236), &out));
+    assert_true(recent_put(q, INT64_C(6875412345678901236), &out));
 }
 
 int main(void)
