@@ -283,6 +283,7 @@ static void the_log_says_when_ids_can_be_had_and_when_they_end(void **state)
     exchange();
     const char *log = logged();
     assert_logged(log, " ready held=1 ids_until=2026-05-28T", 1);
+    assert_logged(log, "ready", 1);
     assert_logged(log, "no IDs can be had", 1);
     capture_begin();
     b.captures = true;
