@@ -122,9 +122,9 @@ struct blocks_mail {
     uint32_t counter; /* its place, 0 .. */
     uint32_t handle;  /* names one grant, never used again */
     uint32_t given;   /* GRANT: so many of it were given out before */
-    int64_t lo, hi;   /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many, lo,
-                         where used up: its highest index */
-    int64_t when;     /* OWN: upto; REFUSED: mono, until */
+    int64_t lo, hi; /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many, lo,
+                       where used up: its highest index */
+    int64_t when;   /* OWN: upto; REFUSED: mono, until */
     int64_t start, increment;
     volatile uint64_t *mark; /* GRANT: how many were given out, stored before each is */
 };

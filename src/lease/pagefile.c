@@ -131,26 +131,77 @@ static enum err_code look(struct pagefile *f, const struct page_home *home, stru
     return ERR_OK;
 }
 
-static enum err_code set_aside(struct pagefile *f, struct err *e)
-{
-    char *aside = NULL;
-    if (asprintf(&aside, "%s.aside", f->path) < 0)
-        return err_set(e, ERR_NOMEM, "no memory for a path");
-    int r = rename(f->path, aside);
-    int why = errno;
-    free(aside);
-    if (r < 0)
-        return err_errno(e, why, "cannot rename %s to %s.aside", f->path, f->path);
-    unmap(f);
-    return ERR_OK;
-}
-
 static void begin_page(struct pagefile *f, const struct page_home *home)
 {
     page_format(f->page, home, (uint32_t)getpid());
     page_expect(f->page, 0, generation_there(&f->generation));
     if (f->found)
         page_replace(f->page, f->verdict == PAGE_BROKEN ? NULL : &f->old);
+}
+
+/* So that it can be looked at. Nothing hangs on it: some file systems have no links. */
+static void keep_old(const struct pagefile *f, const char *aside)
+{
+    (void)unlink(aside); /* of an earlier start */
+    if (link(f->path, aside) < 0)
+        log_warn("state page that is replaced is not kept", kv_str("file", aside),
+                 kv_str("why", strerror(errno)));
+}
+
+/* Makes p, which is locked before it has the name that others look for. */
+static enum err_code make_next(struct pagefile *p, struct page_home *home, struct err *e)
+{
+    (void)unlink(p->path); /* of a process that was killed here */
+    p->fd = open(p->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (p->fd < 0)
+        return err_errno(e, errno, "cannot make %s", p->path);
+    if (flock(p->fd, LOCK_EX | LOCK_NB) < 0)
+        return err_errno(e, errno, "cannot lock %s", p->path);
+    enum err_code r = map(p, e);
+    if (r)
+        return r;
+    (void)home_read_file(p->fd, NULL, home);
+    begin_page(p, home);
+    return ERR_OK;
+}
+
+/* The next page stands whole, with what goes over to it and its lock, before it takes the place of
+ * the one that was found, which is locked until then: so whoever is killed, has no room, or comes
+ * meanwhile, leaves or finds one of the two. */
+static enum err_code put_in_place(struct pagefile *f, char *next, const char *aside,
+                                  struct page_home *home, struct err *e)
+{
+    struct pagefile p = *f;
+    p.path = next;
+    enum err_code r = make_next(&p, home, e);
+    if (r == ERR_OK) {
+        keep_old(f, aside);
+        if (rename(next, f->path) < 0)
+            r = err_errno(e, errno, "cannot rename %s to %s", next, f->path);
+    }
+    if (r) {
+        unmap(&p);
+        (void)unlink(next);
+        return r;
+    }
+    unmap(f);
+    f->fd = p.fd;
+    f->page = p.page;
+    return ERR_OK;
+}
+
+static enum err_code replace(struct pagefile *f, struct page_home *home, struct err *e)
+{
+    char *next = NULL, *aside = NULL;
+    if (asprintf(&next, "%s.new", f->path) < 0)
+        next = NULL;
+    if (asprintf(&aside, "%s.aside", f->path) < 0)
+        aside = NULL;
+    enum err_code r = next && aside ? put_in_place(f, next, aside, home, e)
+                                    : err_set(e, ERR_NOMEM, "no memory for a path");
+    free(next);
+    free(aside);
+    return r;
 }
 
 /* Where only the page knows up to when IDs were issued: whether it does. */
@@ -183,15 +234,12 @@ static enum err_code open_in(struct pagefile *f, const char *dir, struct page_ho
         return r;
     bool own = f->found && f->verdict == PAGE_OWN;
     f->proven = own && same && left->page && memcmp(&f->old, left->page, sizeof f->old) == 0;
-    if (f->found && !own) {
-        if ((r = set_aside(f, e)) || (r = open_locked(f, e)))
-            return r;
-        (void)home_read_file(f->fd, NULL, home);
-    }
-    if ((r = map(f, e)))
-        return r;
-    if (!own)
+    if (f->found && !own)
+        r = replace(f, home, e);
+    else if ((r = map(f, e)) == ERR_OK && !own)
         begin_page(f, home);
+    if (r)
+        return r;
     f->page->head.pid = (uint32_t)getpid();
     if (!same && pagefile_begin_generation(f, e))
         log_warn("no new generation of the state page", kv_str("why", e->text));

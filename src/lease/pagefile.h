@@ -8,7 +8,8 @@
  *   - What becomes of the file meanwhile cannot make an ID appear twice: a store that it does not
  *     take ends the process before the ID has left, and a damaged or missing page is not taken over
  *     by the next one, which has another workerId.
- *   - A page that cannot be taken over is renamed to worker.page.aside, not overwritten.
+ *   - A page that cannot be taken over is replaced, not overwritten, in one step: at no moment does
+ *     the path lead to none, or to one that knows less. The old one is kept as worker.page.aside.
  *   - The generation outside the page is worker.generation (generation.h).
  */
 #ifndef SIDFLAKE_LEASE_PAGEFILE_H

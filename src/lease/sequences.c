@@ -4,9 +4,10 @@
 #include "base/int64.h"
 #include "base/log.h"
 #include "lease/blocks_left.h"
+#include "lease/period_sweep.h"
 #include "lease/places.h"
 #include "lease/said.h"
-#include "lease/sweep.h"
+
 #include "lease/trouble.h"
 #include "lease/witness.h"
 
@@ -51,7 +52,7 @@ struct sequences {
     struct seq_grant created;
     enum coord_status status; /* of the create */
     int64_t room_due;         /* monotonic ms */
-    struct sweep sweep;
+    struct period_sweep sweep;
     struct said said;
     struct trouble trouble;
     struct sequences_report report;
@@ -195,8 +196,7 @@ static void log_trouble(struct sequences *s, enum coord_status status, const str
     if (s->trouble.status == COORD_OK)
         log_info("numbers of sequences can be had again", kv_str("coordinator", s->o.coord_name));
     else
-        log_warn("no numbers of sequences can be had",
-                 kv_str("status", coord_status_name(status)),
+        log_warn("no numbers of sequences can be had", kv_str("status", coord_status_name(status)),
                  kv_i64("left", blocks_left(&s->blocks, false)), kv_str("why", c.why),
                  kv_str("coordinator", s->o.coord_name), kv_str("pool", s->o.pool_name));
 }
@@ -388,7 +388,7 @@ static enum work choose(struct sequences *s, int64_t mono, int64_t *until)
     enum work w = other_work(s, mono, until);
     if (w == WORK_NONE)
         w = blocks_work(s, mono, until);
-    if (w == WORK_NONE && s->runs && sweep_due(&s->sweep, &s->blocks, mono, until))
+    if (w == WORK_NONE && s->runs && period_sweep_due(&s->sweep, &s->blocks, mono, until))
         w = WORK_SWEEP;
     return w;
 }
@@ -428,7 +428,7 @@ static void make_call(struct supply *sup, struct coord *c, int64_t wall)
         s->status = seq_create(c, identity(s), &s->defined.v[s->creating].create, &s->created,
                                &s->outcome.reply);
     else if (s->work == WORK_SWEEP)
-        sweep_call(&s->sweep, c, identity(s));
+        period_sweep_call(&s->sweep, c, identity(s));
 }
 
 /* Said once: it does not come back. Numbers go on, since what is held is held by this process. */
@@ -559,7 +559,7 @@ enum err_code sequences_new(const struct sequences_options *o, int64_t mono, str
     s->o.clock = o->clock ? o->clock : clock_system();
     s->file.fd = -1;
     s->room_due = mono;
-    sweep_init(&s->sweep, o->rng, mono);
+    period_sweep_init(&s->sweep, o->rng, mono);
     enum err_code r = places_init(&s->places, o->counters, e);
     if (!r)
         r = defined_init(&s->defined, o->define, o->ndefine, o->rng, mono, e);

@@ -65,10 +65,12 @@ static void log_pool(const struct workers *w)
              kv_str("epoch", timefmt_rfc3339(epoch, p->epoch_ms)),
              kv_str("lasts_until", timefmt_rfc3339(end, p->epoch_ms + ((INT64_C(1) << 38) - 1))),
              kv_i64("horizon_ms", p->params.horizon_ms));
-    if (p->replicas > 0 && p->params.replicas == 0)
-        log_warn("the coordinator has replicas and none has to acknowledge: a failover may repeat "
-                 "IDs",
-                 kv_u64("replicas", p->replicas), kv_str("pool", w->o.pool_name));
+    uint64_t half = coord_acknowledge_short_of(p);
+    if (half > 0)
+        log_warn("fewer of the coordinator's replicas have to acknowledge than half of all nodes: "
+                 "a failover may repeat IDs",
+                 kv_u64("replicas", p->replicas), kv_u64("must_acknowledge", p->params.replicas),
+                 kv_u64("half", half), kv_str("pool", w->o.pool_name));
 }
 
 /* A renewal that is answered names each workerId that is lost; any other outcome by which one goes

@@ -334,7 +334,7 @@ static void tell_server(int64_t now)
     put(&w, "server");
     put(&w, "# Server\r\nrun_id:%s\r\n", data.run_id);
     put(&w, "replication");
-    put(&w, "# Replication\r\nmaster_replid:%s\r\n", data.replid);
+    put(&w, "# Replication\r\nrole:master\r\nmaster_replid:%s\r\n", data.replid);
     send_words(&w);
 }
 

@@ -1,7 +1,7 @@
 /*
- * What the tests of the supply of sequences begin with: a store in memory, and lives of a sidecar with
- * both of its supplies on one state_dir, run by hand as the keeper does. The clock stands unless it
- * is moved.
+ * What the tests of the supply of sequences begin with: a store in memory, and lives of a sidecar
+ * with both of its supplies on one state_dir, run by hand as the keeper does. The clock stands
+ * unless it is moved.
  */
 #ifndef SIDFLAKE_UNIT_LEASE_SEQUENCES_BENCH_H
 #define SIDFLAKE_UNIT_LEASE_SEQUENCES_BENCH_H
@@ -100,9 +100,14 @@ static inline void end_life(void)
 static inline int end(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-        "worker.page",         "worker.page.aside",    "worker.generation", "sequences.page",
-        "sequences.generation", "sequences.page.aside", "copy",              "copy2"};
+    static const char *const names[] = {"worker.page",
+                                        "worker.page.aside",
+                                        "worker.generation",
+                                        "sequences.page",
+                                        "sequences.generation",
+                                        "sequences.page.aside",
+                                        "copy",
+                                        "copy2"};
     end_life();
     coord_free(b.coord);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -241,8 +246,8 @@ static inline struct blocks_name name_of(const char *name)
 
 static inline void tell_open(uint32_t counter, const char *name)
 {
-    tell(&(struct sequences_event){
-        .kind = SEQUENCES_OPEN, .counter = counter, .of = name_of(name)});
+    tell(
+        &(struct sequences_event){.kind = SEQUENCES_OPEN, .counter = counter, .of = name_of(name)});
 }
 
 static inline void tell_want(uint32_t counter, int64_t count)

@@ -158,8 +158,7 @@ static void one_that_is_used_up_says_what_to_do(void **state)
 {
     (void)state;
     make_pool();
-    const struct seq_definition d = {
-        .start = 1, .increment = 1, .loss = SEQ_LOSS_TRUST};
+    const struct seq_definition d = {.start = 1, .increment = 1, .loss = SEQ_LOSS_TRUST};
     struct coord_reply r;
     struct seq_grant g;
     const struct seq_create in = {.name = "few", .definition = d, .has_max = true, .max = 3};

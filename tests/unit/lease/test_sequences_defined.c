@@ -143,8 +143,7 @@ static void one_that_was_mended_is_served(void **state)
     struct coord_reply r;
     struct seq_grant g;
     assert_int_equal(seq_drop(b.coord, SETUP_IDENTITY, "orders", &g, &r), COORD_OK);
-    struct seq_create in = {
-        .name = "orders", .definition = d, .reuse = true, .no_older = true};
+    struct seq_create in = {.name = "orders", .definition = d, .reuse = true, .no_older = true};
     assert_int_equal(seq_create(b.coord, SETUP_IDENTITY, &in, &g, &r), COORD_OK);
     assert_int_equal(g.how, SEQ_DONE);
     for (int i = 0; i < 10; i++) { /* its line has to come beyond what was dropped */
