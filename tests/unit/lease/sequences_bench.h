@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-#define COUNTERS 8
+#define COUNTERS 128 /* more than mails that may be posted at once */
 #define POOL     "default"
 
 static struct bench {
@@ -44,7 +44,7 @@ static struct bench {
     bool no_dir;
     struct blockfile_left left;
 
-    struct blocks_mail mail[256]; /* all that came in this life */
+    struct blocks_mail mail[2048]; /* all that came in this life */
     unsigned nmail;
     unsigned calls;
     bool finished;
@@ -310,7 +310,7 @@ static inline bool has_file(const char *name)
 /* Into the file that is there. */
 static inline void copy(const char *from, const char *to)
 {
-    static char data[1 << 16];
+    static char data[1 << 18];
     FILE *in = fopen(path_of(from), "r");
     FILE *out = fopen(path_of(to), has_file(to) ? "r+" : "w");
     assert_true(in && out);
