@@ -190,15 +190,16 @@ static inline void start(void)
     take_mails();
 }
 
-/* Of the supply that is due; false: neither is. */
+/* Of the supply that is due; false: neither is, nor was a mail posted. */
 static inline bool step(void)
 {
     int64_t until;
-    bool finished = true;
+    bool finished = true, posted = false;
     for (int i = 0; i < 2; i++)
         b.supply[i]->kind->hear(b.supply[i], b.mono);
     for (int i = 0; i < 2; i++) {
         enum supply_next n = b.supply[i]->kind->next(b.supply[i], b.mono, &until);
+        posted |= b.supply[0]->nmail + b.supply[1]->nmail > 0;
         take_mails();
         finished &= n == SUPPLY_FINISHED;
         if (n != SUPPLY_CALL)
@@ -210,7 +211,7 @@ static inline bool step(void)
         return true;
     }
     b.finished = finished;
-    return false;
+    return posted && !finished;
 }
 
 static inline void run(void)
