@@ -217,6 +217,9 @@ void blocks_pin(struct blocks *b, uint32_t counter, const char *text);
  * way, ask again later. */
 bool blocks_close(struct blocks *b, uint32_t counter);
 
+/* Before the first next: what was taken over at that place is not wanted. */
+void blocks_forget(struct blocks *b, uint32_t counter);
+
 /* The place of an open counter of that name; conf.counters: there is none. Looks at all of them. */
 uint32_t blocks_find(const struct blocks *b, const struct blocks_name *of);
 

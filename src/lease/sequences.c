@@ -208,34 +208,6 @@ static void count_takes(struct sequences *s, const struct blocks_outcome *o)
         s->report.takes[o->grants[k].how]++;
 }
 
-static void soften_refusals(struct sequences *s, uint32_t i, int64_t mono)
-{
-    for (unsigned m = 0; m < s->blocks.nmail; m++) {
-        struct blocks_mail *mail = &s->blocks.mail[m];
-        if (mail->counter != i || mail->kind != BLOCKS_MAIL_REFUSED)
-            continue;
-        mail->how = BLOCKS_AWAY;
-        mail->when = mono;
-        mail->keeps_on = true;
-    }
-}
-
-/* What the pool lacks is made again first, of what the configuration defines: its requests wait
- * for that instead of being told that there is none. */
-static void hold_unknown(struct sequences *s, const struct blocks_want *wants, int64_t mono)
-{
-    for (size_t k = 0; k < s->action.nitems; k++) {
-        uint32_t i = s->action.counter[k];
-        size_t d = s->places.v[i].defined;
-        enum seq_how how = s->outcome.grants[k].how;
-        if (d == DEFINED_NONE || (how != SEQ_UNKNOWN && how != SEQ_DIFFERS))
-            continue;
-        defined_lost(&s->defined, d, mono);
-        places_hold(&s->places, i, &wants[k]);
-        soften_refusals(s, i, mono);
-    }
-}
-
 /* What is used up meanwhile goes, too, which no mail says. */
 static void log_revoked(struct sequences *s, int64_t gone)
 {
@@ -268,8 +240,9 @@ static void take_done(struct sequences *s, int64_t mono)
     count_takes(s, &s->outcome);
     log_revoked(s, blocks_gone_since(&s->blocks, &s->action, &was));
     if (s->outcome.status == COORD_OK)
-        hold_unknown(s, wants, mono);
-    said_mails(&s->said, &s->blocks);
+        places_hold_unknown(&s->places, &s->defined, &s->blocks, &s->action, s->outcome.grants,
+                            wants, mono);
+    said_mails(&s->said, &s->blocks, mono);
     log_trouble(s, s->outcome.status, &s->outcome.reply, mono);
 }
 
@@ -336,7 +309,7 @@ static void create_done(struct sequences *s, int64_t mono)
         places_refuse_held(&s->places, &s->supply, s->creating, how, x->due);
         return;
     }
-    said_defined(&s->said, x, &s->created);
+    said_defined(&s->said, x, &s->created, mono);
     if (x->state == DEFINED_SO && s->runs)
         places_pin(&s->places, &s->blocks, s->creating, x->text);
 }
@@ -580,6 +553,20 @@ struct supply *sequences_supply(struct sequences *s)
 const struct blocks_name *sequences_found(const struct sequences *s, uint32_t counter)
 {
     return s->runs && s->blocks.counter[counter].open ? &s->blocks.counter[counter].of : NULL;
+}
+
+void sequences_forget(struct sequences *s, uint32_t counter)
+{
+    unsigned kept = 0;
+    if (!sequences_found(s, counter))
+        return;
+    drop(s, blocks_left_of(&s->blocks, counter));
+    blocks_forget(&s->blocks, counter);
+    places_forget(&s->places, counter);
+    for (unsigned i = 0; i < s->supply.nmail; i++)
+        if (sequences_mail(&s->supply.mail[i]).counter != counter)
+            s->supply.mail[kept++] = s->supply.mail[i];
+    s->supply.nmail = kept;
 }
 
 struct blockfile_left sequences_leave(const struct sequences *s)

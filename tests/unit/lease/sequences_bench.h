@@ -40,8 +40,8 @@ static struct bench {
     struct supply *supply[2];
     const struct seq_create *define;
     size_t ndefine;
-    bool cut; /* the coordinator is not reached: nothing is called */
     bool no_dir;
+    size_t forget; /* place + 1 of what the loop cannot have */
     struct blockfile_left left;
 
     struct blocks_mail mail[2048]; /* all that came in this life */
@@ -187,6 +187,8 @@ static inline void start(void)
     b.supply[1] = sequences_supply(b.sequences);
     b.nmail = 0;
     b.finished = false;
+    if (b.forget > 0)
+        sequences_forget(b.sequences, (uint32_t)b.forget - 1);
     take_mails();
 }
 
