@@ -319,6 +319,14 @@ static bool must_wait(struct upgrade *u, uint64_t lost)
     return true;
 }
 
+static void put_blocks(const struct upgrade *u, struct buf *parcel)
+{
+    if (!u->o.sequences || !u->proven)
+        return;
+    const struct blockfile_left left = sequences_leave(u->o.sequences);
+    heir_put_blocks(parcel, &left);
+}
+
 static void try_exchange(void *arg)
 {
     struct upgrade *u = arg;
@@ -331,6 +339,7 @@ static void try_exchange(void *arg)
                                      .page = u->proven ? u->o.page->page : NULL};
         parcel_put_head(&b, PARCEL_TAKE, (uint64_t)getpid());
         heir_put(&b, &left, clock_mono_us(u->o.clock));
+        put_blocks(u, &b);
         put_logins(u->o.auth, &b);
         uint64_t lost = net_pack(u->o.net, PARCEL_TAKE, &b);
         if (must_wait(u, lost)) {

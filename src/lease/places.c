@@ -126,6 +126,11 @@ void places_found(struct places *p, const struct blocks *b, const struct defined
     }
 }
 
+void places_forget(struct places *p, uint32_t i)
+{
+    p->v[i] = (struct place){.used = false};
+}
+
 bool places_wait(const struct places *p)
 {
     return p->nwait > 0;
@@ -234,6 +239,34 @@ bool places_settle(struct places *p, struct blocks *b, struct defined *d, struct
     memmove(p->busy + kept, p->busy + k, (p->nbusy - k) * sizeof *p->busy);
     p->nbusy -= k - kept;
     return more;
+}
+
+static void soften_refusals(struct blocks *b, uint32_t i, int64_t mono)
+{
+    for (unsigned m = 0; m < b->nmail; m++) {
+        struct blocks_mail *mail = &b->mail[m];
+        if (mail->counter != i || mail->kind != BLOCKS_MAIL_REFUSED)
+            continue;
+        mail->how = BLOCKS_AWAY;
+        mail->when = mono;
+        mail->keeps_on = true;
+    }
+}
+
+void places_hold_unknown(struct places *p, struct defined *d, struct blocks *b,
+                         const struct blocks_action *a, const struct seq_grant *answers,
+                         const struct blocks_want *wants, int64_t mono)
+{
+    for (size_t k = 0; k < a->nitems; k++) {
+        uint32_t i = a->counter[k];
+        size_t of = p->v[i].defined;
+        enum seq_how how = answers[k].how;
+        if (of == DEFINED_NONE || (how != SEQ_UNKNOWN && how != SEQ_DIFFERS))
+            continue;
+        defined_lost(d, of, mono);
+        places_hold(p, i, &wants[k]);
+        soften_refusals(b, i, mono);
+    }
 }
 
 void places_refuse_held(const struct places *p, struct supply *s, size_t d, unsigned how,

@@ -58,6 +58,8 @@ void places_hear(struct places *p, const struct defined *d);
 /* The counters that a machine has taken over. */
 void places_found(struct places *p, const struct blocks *b, const struct defined *d);
 
+void places_forget(struct places *p, uint32_t i);
+
 /* Tells the machine (NULL: there is none yet) what it can be told by now; *dropped: numbers of what
  * was closed. true: there is more, once the mails are taken. */
 bool places_settle(struct places *p, struct blocks *b, struct defined *d, struct supply *s,
@@ -68,6 +70,13 @@ bool places_wait(const struct places *p);
 
 /* The want goes to the machine when it is known what the pool has. */
 void places_hold(struct places *p, uint32_t i, const struct blocks_want *w);
+
+/* After a take, as it was answered, and what was wanted before: what the pool lacks is made again
+ * first, of what the configuration defines. Its requests wait for that instead of being told that
+ * there is none. */
+void places_hold_unknown(struct places *p, struct defined *d, struct blocks *b,
+                         const struct blocks_action *a, const struct seq_grant *answers,
+                         const struct blocks_want *wants, int64_t mono);
 
 /* Whoever waits for what was asked about definition d hears that it has come to nothing, and is
  * asked again at until. */

@@ -1,9 +1,9 @@
 #include "lease/said.h"
 
-#include "base/log.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#define UNKNOWN_MS 1000 /* between two names that are unknown */
 
 /* What to do about it; NULL: nothing is to be said. %s: the name. */
 static const char *const advice[BLOCKS_REFUSALS] = {
@@ -60,9 +60,12 @@ static const char *text_of(char *out, size_t cap, const char *form, const char *
     return out;
 }
 
-void said_refused(struct said *s, const char *name, unsigned how)
+void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
 {
     char text[256];
+    if (how == SEQ_UNKNOWN &&
+        (is_known(s, hash_of(name), how) || !log_limit_pass(&s->unknown, mono, UNKNOWN_MS, NULL)))
+        return;
     if (how >= BLOCKS_REFUSALS || !advice[how] || !said_is_news(s, name, how))
         return;
     bool unknown = how == SEQ_UNKNOWN || how == SEQ_DROPPED;
@@ -86,13 +89,13 @@ void said_served(struct said *s, const char *name)
         log_info("sequence served again", kv_str("sequence", name));
 }
 
-void said_mails(struct said *s, const struct blocks *b)
+void said_mails(struct said *s, const struct blocks *b, int64_t mono)
 {
     for (unsigned m = 0; m < b->nmail; m++) {
         const struct blocks_mail *mail = &b->mail[m];
         const char *name = b->counter[mail->counter].of.name;
         if (mail->kind == BLOCKS_MAIL_REFUSED)
-            said_refused(s, name, mail->how);
+            said_refused(s, name, mail->how, mono);
         else if (mail->kind == BLOCKS_MAIL_GRANT || mail->kind == BLOCKS_MAIL_OWN)
             said_served(s, name);
     }
@@ -105,7 +108,8 @@ void said_impossible(struct said *s, const struct defined_one *d, const char *wh
                   kv_str("why", why));
 }
 
-void said_defined(struct said *s, const struct defined_one *d, const struct seq_grant *g)
+void said_defined(struct said *s, const struct defined_one *d, const struct seq_grant *g,
+                  int64_t mono)
 {
     const char *name = d->create.name;
     char text[SEQ_TEXT_MAX];
@@ -114,7 +118,7 @@ void said_defined(struct said *s, const struct defined_one *d, const struct seq_
     if (d->state == DEFINED_SO)
         said_served(s, name);
     else if (d->state == DEFINED_REFUSED && g->how != SEQ_DIFFERS)
-        said_refused(s, name, g->how);
+        said_refused(s, name, g->how, mono);
     else if (d->state == DEFINED_REFUSED && said_is_news(s, name, SEQ_DIFFERS))
         log_error("sequence refused: it is another one than the configuration defines",
                   kv_str("sequence", name),

@@ -4,9 +4,10 @@
 #include "base/int64.h"
 #include "base/log.h"
 #include "lease/blocks_left.h"
-#include "lease/blocksweep.h"
+#include "lease/period_sweep.h"
 #include "lease/places.h"
 #include "lease/said.h"
+
 #include "lease/trouble.h"
 #include "lease/witness.h"
 
@@ -51,7 +52,7 @@ struct sequences {
     struct seq_grant created;
     enum coord_status status; /* of the create */
     int64_t room_due;         /* monotonic ms */
-    struct blocksweep sweep;
+    struct period_sweep sweep;
     struct said said;
     struct trouble trouble;
     struct sequences_report report;
@@ -207,34 +208,6 @@ static void count_takes(struct sequences *s, const struct blocks_outcome *o)
         s->report.takes[o->grants[k].how]++;
 }
 
-static void soften_refusals(struct sequences *s, uint32_t i, int64_t mono)
-{
-    for (unsigned m = 0; m < s->blocks.nmail; m++) {
-        struct blocks_mail *mail = &s->blocks.mail[m];
-        if (mail->counter != i || mail->kind != BLOCKS_MAIL_REFUSED)
-            continue;
-        mail->how = BLOCKS_AWAY;
-        mail->when = mono;
-        mail->keeps_on = true;
-    }
-}
-
-/* What the pool lacks is made again first, of what the configuration defines: its requests wait
- * for that instead of being told that there is none. */
-static void hold_unknown(struct sequences *s, const struct blocks_want *wants, int64_t mono)
-{
-    for (size_t k = 0; k < s->action.nitems; k++) {
-        uint32_t i = s->action.counter[k];
-        size_t d = s->places.v[i].defined;
-        enum seq_how how = s->outcome.grants[k].how;
-        if (d == DEFINED_NONE || (how != SEQ_UNKNOWN && how != SEQ_DIFFERS))
-            continue;
-        defined_lost(&s->defined, d, mono);
-        places_hold(&s->places, i, &wants[k]);
-        soften_refusals(s, i, mono);
-    }
-}
-
 /* What is used up meanwhile goes, too, which no mail says. */
 static void log_revoked(struct sequences *s, int64_t gone)
 {
@@ -267,8 +240,9 @@ static void take_done(struct sequences *s, int64_t mono)
     count_takes(s, &s->outcome);
     log_revoked(s, blocks_gone_since(&s->blocks, &s->action, &was));
     if (s->outcome.status == COORD_OK)
-        hold_unknown(s, wants, mono);
-    said_mails(&s->said, &s->blocks);
+        places_hold_unknown(&s->places, &s->defined, &s->blocks, &s->action, s->outcome.grants,
+                            wants, mono);
+    said_mails(&s->said, &s->blocks, mono);
     log_trouble(s, s->outcome.status, &s->outcome.reply, mono);
 }
 
@@ -335,7 +309,7 @@ static void create_done(struct sequences *s, int64_t mono)
         places_refuse_held(&s->places, &s->supply, s->creating, how, x->due);
         return;
     }
-    said_defined(&s->said, x, &s->created);
+    said_defined(&s->said, x, &s->created, mono);
     if (x->state == DEFINED_SO && s->runs)
         places_pin(&s->places, &s->blocks, s->creating, x->text);
 }
@@ -387,7 +361,7 @@ static enum work choose(struct sequences *s, int64_t mono, int64_t *until)
     enum work w = other_work(s, mono, until);
     if (w == WORK_NONE)
         w = blocks_work(s, mono, until);
-    if (w == WORK_NONE && s->runs && blocksweep_due(&s->sweep, &s->blocks, mono, until))
+    if (w == WORK_NONE && s->runs && period_sweep_due(&s->sweep, &s->blocks, mono, until))
         w = WORK_SWEEP;
     return w;
 }
@@ -427,7 +401,7 @@ static void make_call(struct supply *sup, struct coord *c, int64_t wall)
         s->status = seq_create(c, identity(s), &s->defined.v[s->creating].create, &s->created,
                                &s->outcome.reply);
     else if (s->work == WORK_SWEEP)
-        blocksweep_call(&s->sweep, c, identity(s));
+        period_sweep_call(&s->sweep, c, identity(s));
 }
 
 /* Said once: it does not come back. Numbers go on, since what is held is held by this process. */
@@ -558,7 +532,7 @@ enum err_code sequences_new(const struct sequences_options *o, int64_t mono, str
     s->o.clock = o->clock ? o->clock : clock_system();
     s->file.fd = -1;
     s->room_due = mono;
-    blocksweep_init(&s->sweep, o->rng, mono);
+    period_sweep_init(&s->sweep, o->rng, mono);
     enum err_code r = places_init(&s->places, o->counters, e);
     if (!r)
         r = defined_init(&s->defined, o->define, o->ndefine, o->rng, mono, e);
@@ -579,6 +553,20 @@ struct supply *sequences_supply(struct sequences *s)
 const struct blocks_name *sequences_found(const struct sequences *s, uint32_t counter)
 {
     return s->runs && s->blocks.counter[counter].open ? &s->blocks.counter[counter].of : NULL;
+}
+
+void sequences_forget(struct sequences *s, uint32_t counter)
+{
+    unsigned kept = 0;
+    if (!sequences_found(s, counter))
+        return;
+    drop(s, blocks_left_of(&s->blocks, counter));
+    blocks_forget(&s->blocks, counter);
+    places_forget(&s->places, counter);
+    for (unsigned i = 0; i < s->supply.nmail; i++)
+        if (sequences_mail(&s->supply.mail[i]).counter != counter)
+            s->supply.mail[kept++] = s->supply.mail[i];
+    s->supply.nmail = kept;
 }
 
 struct blockfile_left sequences_leave(const struct sequences *s)

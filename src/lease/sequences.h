@@ -73,6 +73,10 @@ struct supply *sequences_supply(struct sequences *s);
 /* Before the keeper starts: the counter whose blocks were taken over at that place; NULL: none. */
 const struct blocks_name *sequences_found(const struct sequences *s, uint32_t counter);
 
+/* Likewise: whoever gives out cannot have it at that place, which is free. Its numbers are a gap.
+ */
+void sequences_forget(struct sequences *s, uint32_t counter);
+
 /* For the heir: after the keeper has come to rest, when nothing is given out any more. */
 struct blockfile_left sequences_leave(const struct sequences *s);
 

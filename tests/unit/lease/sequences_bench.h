@@ -1,7 +1,7 @@
 /*
- * What the tests of the supply of sequences begin with: a store in memory, and lives of a sidecar with
- * both of its supplies on one state_dir, run by hand as the keeper does. The clock stands unless it
- * is moved.
+ * What the tests of the supply of sequences begin with: a store in memory, and lives of a sidecar
+ * with both of its supplies on one state_dir, run by hand as the keeper does. The clock stands
+ * unless it is moved.
  */
 #ifndef SIDFLAKE_UNIT_LEASE_SEQUENCES_BENCH_H
 #define SIDFLAKE_UNIT_LEASE_SEQUENCES_BENCH_H
@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-#define COUNTERS 8
+#define COUNTERS 128 /* more than mails that may be posted at once */
 #define POOL     "default"
 
 static struct bench {
@@ -40,11 +40,11 @@ static struct bench {
     struct supply *supply[2];
     const struct seq_create *define;
     size_t ndefine;
-    bool cut; /* the coordinator is not reached: nothing is called */
     bool no_dir;
+    size_t forget; /* place + 1 of what the loop cannot have */
     struct blockfile_left left;
 
-    struct blocks_mail mail[256]; /* all that came in this life */
+    struct blocks_mail mail[2048]; /* all that came in this life */
     unsigned nmail;
     unsigned calls;
     bool finished;
@@ -100,9 +100,14 @@ static inline void end_life(void)
 static inline int end(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-        "worker.page",         "worker.page.aside",    "worker.generation", "sequences.page",
-        "sequences.generation", "sequences.page.aside", "copy",              "copy2"};
+    static const char *const names[] = {"worker.page",
+                                        "worker.page.aside",
+                                        "worker.generation",
+                                        "sequences.page",
+                                        "sequences.generation",
+                                        "sequences.page.aside",
+                                        "copy",
+                                        "copy2"};
     end_life();
     coord_free(b.coord);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -182,18 +187,21 @@ static inline void start(void)
     b.supply[1] = sequences_supply(b.sequences);
     b.nmail = 0;
     b.finished = false;
+    if (b.forget > 0)
+        sequences_forget(b.sequences, (uint32_t)b.forget - 1);
     take_mails();
 }
 
-/* Of the supply that is due; false: neither is. */
+/* Of the supply that is due; false: neither is, nor was a mail posted. */
 static inline bool step(void)
 {
     int64_t until;
-    bool finished = true;
+    bool finished = true, posted = false;
     for (int i = 0; i < 2; i++)
         b.supply[i]->kind->hear(b.supply[i], b.mono);
     for (int i = 0; i < 2; i++) {
         enum supply_next n = b.supply[i]->kind->next(b.supply[i], b.mono, &until);
+        posted |= b.supply[0]->nmail + b.supply[1]->nmail > 0;
         take_mails();
         finished &= n == SUPPLY_FINISHED;
         if (n != SUPPLY_CALL)
@@ -205,7 +213,7 @@ static inline bool step(void)
         return true;
     }
     b.finished = finished;
-    return false;
+    return posted && !finished;
 }
 
 static inline void run(void)
@@ -241,8 +249,8 @@ static inline struct blocks_name name_of(const char *name)
 
 static inline void tell_open(uint32_t counter, const char *name)
 {
-    tell(&(struct sequences_event){
-        .kind = SEQUENCES_OPEN, .counter = counter, .of = name_of(name)});
+    tell(
+        &(struct sequences_event){.kind = SEQUENCES_OPEN, .counter = counter, .of = name_of(name)});
 }
 
 static inline void tell_want(uint32_t counter, int64_t count)
@@ -305,7 +313,7 @@ static inline bool has_file(const char *name)
 /* Into the file that is there. */
 static inline void copy(const char *from, const char *to)
 {
-    static char data[1 << 16];
+    static char data[1 << 18];
     FILE *in = fopen(path_of(from), "r");
     FILE *out = fopen(path_of(to), has_file(to) ? "r+" : "w");
     assert_true(in && out);

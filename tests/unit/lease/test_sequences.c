@@ -154,12 +154,31 @@ static void an_unknown_one_is_named_once_with_the_command(void **state)
     assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->lo, 0);
 }
 
+static void of_many_unknown_names_one_a_second_is_said(void **state)
+{
+    (void)state;
+    make_pool();
+    start();
+    capture_begin();
+    for (uint32_t i = 0; i < 20; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "none%u", i);
+        tell_open(i, name);
+        tell_want(i, 1);
+    }
+    run();
+    pass(1500);
+    tell_want(7, 1);
+    run();
+    assert_int_equal(times(capture_end(), "unknown sequence"), 2);
+    assert_int_equal(count(BLOCKS_MAIL_REFUSED), 21);
+}
+
 static void one_that_is_used_up_says_what_to_do(void **state)
 {
     (void)state;
     make_pool();
-    const struct seq_definition d = {
-        .start = 1, .increment = 1, .loss = SEQ_LOSS_TRUST};
+    const struct seq_definition d = {.start = 1, .increment = 1, .loss = SEQ_LOSS_TRUST};
     struct coord_reply r;
     struct seq_grant g;
     const struct seq_create in = {.name = "few", .definition = d, .has_max = true, .max = 3};
@@ -430,6 +449,7 @@ int main(void)
         SEQ(of_a_strict_sequence_they_add_up),
         SEQ(a_take_is_repeated_with_its_token),
         SEQ(an_unknown_one_is_named_once_with_the_command),
+        SEQ(of_many_unknown_names_one_a_second_is_said),
         SEQ(one_that_is_used_up_says_what_to_do),
         SEQ(a_place_is_free_once_that_is_said),
         SEQ(a_place_is_not_free_while_a_take_is_under_way),

@@ -143,8 +143,7 @@ static void one_that_was_mended_is_served(void **state)
     struct coord_reply r;
     struct seq_grant g;
     assert_int_equal(seq_drop(b.coord, SETUP_IDENTITY, "orders", &g, &r), COORD_OK);
-    struct seq_create in = {
-        .name = "orders", .definition = d, .reuse = true, .no_older = true};
+    struct seq_create in = {.name = "orders", .definition = d, .reuse = true, .no_older = true};
     assert_int_equal(seq_create(b.coord, SETUP_IDENTITY, &in, &g, &r), COORD_OK);
     assert_int_equal(g.how, SEQ_DONE);
     for (int i = 0; i < 10; i++) { /* its line has to come beyond what was dropped */
@@ -179,6 +178,77 @@ static void after_a_loss_it_is_made_again_as_it_was(void **state)
     for (unsigned i = 0; i < b.nmail; i++)
         assert_false(b.mail[i].kind == BLOCKS_MAIL_REFUSED && b.mail[i].how == SEQ_UNKNOWN);
     assert_true(latest(BLOCKS_MAIL_GRANT, 0)->lo > 1000000); /* above the line */
+}
+
+/* By somebody else. */
+static void make_anew(int64_t rate)
+{
+    struct coord_reply r;
+    struct seq_grant g;
+    struct seq_definition d = skipping();
+    d.rate = rate;
+    assert_int_equal(seq_drop(b.coord, SETUP_IDENTITY, "orders", &g, &r), COORD_OK);
+    const struct seq_create in = {
+        .name = "orders", .definition = d, .reuse = true, .no_older = true};
+    assert_int_equal(seq_create(b.coord, SETUP_IDENTITY, &in, &g, &r), COORD_OK);
+    assert_int_equal(g.how, SEQ_DONE);
+}
+
+static void assert_refused_otherwise(void)
+{
+    make_anew(1000000); /* other numbers by that name */
+    capture_begin();
+    for (int i = 0; i < 20; i++) { /* until its line is there */
+        tell_want(0, 5);
+        pass(30000);
+    }
+    (void)capture_end();
+    assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_DIFFERS);
+    assert_true(latest(BLOCKS_MAIL_GRANT, 0)->lo < 100);
+}
+
+static void what_is_made_anew_otherwise_is_refused(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    define_orders(&d);
+    start();
+    must_have(0, "orders", 5);
+    assert_refused_otherwise();
+}
+
+/* It begins later, of which the configuration says nothing. */
+static void what_is_made_anew_alike_is_served(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    define_orders(&d);
+    start();
+    must_have(0, "orders", 5);
+    pass(1000);
+    make_anew(d.rate);
+    capture_begin();
+    for (int i = 0; i < 20; i++) {
+        tell_want(0, 5);
+        pass(30000);
+    }
+    (void)capture_end();
+    assert_true(latest(BLOCKS_MAIL_GRANT, 0)->lo > 100);
+}
+
+static void that_holds_for_what_was_taken_over(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    define_orders(&d);
+    start();
+    must_have(0, "orders", 5);
+    killed();
+    run();
+    assert_refused_otherwise();
 }
 
 /* Then somebody has to say. */
@@ -281,6 +351,9 @@ int main(void)
         SEQ(what_cannot_be_is_named_with_the_reason),
         SEQ(one_that_was_mended_is_served),
         SEQ(after_a_loss_it_is_made_again_as_it_was),
+        SEQ(what_is_made_anew_otherwise_is_refused),
+        SEQ(what_is_made_anew_alike_is_served),
+        SEQ(that_holds_for_what_was_taken_over),
         SEQ(a_start_after_a_loss_does_not_know_when_it_began),
         SEQ(one_that_was_dropped_is_not_made_again),
         SEQ(while_nobody_answers_it_is_asked_again),

@@ -1,6 +1,6 @@
-/* The supply of sequences in the keeper's thread, beside workerIds, on a real SQLite pool: marks are
- * stored and events told meanwhile, processes are killed, and no number comes twice. To be clean under
- * ThreadSanitizer, too. */
+/* The supply of sequences in the keeper's thread, beside workerIds, on a real SQLite pool: marks
+ * are stored and events told meanwhile, processes are killed, and no number comes twice. To be
+ * clean under ThreadSanitizer, too. */
 #include "base/log.h"
 #include "lease/keeper.h"
 #include "lease/sequences.h"

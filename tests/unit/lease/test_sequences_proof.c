@@ -40,6 +40,7 @@ static void assert_dropped(int64_t numbers)
     assert_int_equal(report()->dropped, numbers);
     tell_want(0, 10);
     run();
+    assert_non_null(latest(BLOCKS_MAIL_KNOWN, 0));
     assert_true(latest(BLOCKS_MAIL_GRANT, 0)->lo >= 10);
 }
 
@@ -302,6 +303,35 @@ static void a_life_that_ends_before_the_proof_proves_nothing_for_the_next(void *
     assert_dropped(10 - GIVEN);
 }
 
+/* ---- what is not wanted, or not there ---------------------------------------------------------
+ */
+
+static void what_cannot_be_given_out_is_a_gap(void **state)
+{
+    (void)state;
+    live();
+    end_life();
+    b.forget = 1;
+    start();
+    assert_null(sequences_found(b.sequences, 0));
+    assert_int_equal(report()->dropped, 10 - GIVEN);
+    run();
+    assert_int_equal(count(BLOCKS_MAIL_GRANT), 0);
+    assert_int_equal(must_have(0, "orders", 10)->lo, 10);
+}
+
+static void of_one_that_was_used_up_it_is_told_what_it_is(void **state)
+{
+    (void)state;
+    live();
+    mark_store(latest(BLOCKS_MAIL_GRANT, 0)->mark, 10);
+    killed();
+    tell_want(0, 10);
+    run();
+    assert_non_null(latest(BLOCKS_MAIL_KNOWN, 0));
+    assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->lo, 10);
+}
+
 /* ---- the heir -------------------------------------------------------------------------------- */
 
 static void on_a_disk_the_heir_takes_it_over_at_once(void **state)
@@ -362,6 +392,9 @@ int main(void)
         DISK(nor_where_there_is_no_state_page_of_it),
         DISK(a_holder_that_it_had_forgotten_proves_nothing),
         DISK(a_life_that_ends_before_the_proof_proves_nothing_for_the_next),
+        DISK(what_cannot_be_given_out_is_a_gap),
+        TMPFS(what_cannot_be_given_out_is_a_gap),
+        TMPFS(of_one_that_was_used_up_it_is_told_what_it_is),
         DISK(on_a_disk_the_heir_takes_it_over_at_once),
         DISK(what_changed_since_is_as_after_a_restart),
         DISK(what_is_not_proven_is_not_left_as_proven),

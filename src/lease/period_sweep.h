@@ -2,15 +2,15 @@
  * Sweeping: now and then the counters of periods that are over, of sequences that this process has
  * numbers of, are dropped in the pool. Periods of the latest day stay, for people to look at.
  */
-#ifndef SIDFLAKE_LEASE_BLOCKSWEEP_H
-#define SIDFLAKE_LEASE_BLOCKSWEEP_H
+#ifndef SIDFLAKE_LEASE_PERIOD_SWEEP_H
+#define SIDFLAKE_LEASE_PERIOD_SWEEP_H
 
 #include "lease/blocks.h"
 
 #define SWEEP_EVERY_MS (INT64_C(6) * 3600000)
 #define SWEEP_KEPT_MS  (INT64_C(24) * 3600000)
 
-struct blocksweep {
+struct period_sweep {
     struct rng *rng;
     int64_t due;      /* mono: a round begins */
     bool on;          /* one is under way, and goes on at … */
@@ -19,12 +19,12 @@ struct blocksweep {
     char name[SEQ_NAME_MAX], period[PERIOD_LABEL_MAX]; /* what the call is about */
 };
 
-void blocksweep_init(struct blocksweep *s, struct rng *rng, int64_t mono);
+void period_sweep_init(struct period_sweep *s, struct rng *rng, int64_t mono);
 
 /* true: a call is to be made; else *until falls to when that may be. */
-bool blocksweep_due(struct blocksweep *s, const struct blocks *b, int64_t mono, int64_t *until);
+bool period_sweep_due(struct period_sweep *s, const struct blocks *b, int64_t mono, int64_t *until);
 
 /* Blocks. What it comes to does not matter: there is another one. */
-void blocksweep_call(const struct blocksweep *s, struct coord *c, const char *identity);
+void period_sweep_call(const struct period_sweep *s, struct coord *c, const char *identity);
 
 #endif

@@ -1,23 +1,23 @@
-#include "lease/blocksweep.h"
+#include "lease/period_sweep.h"
 
 #include "base/int64.h"
 
 #include <string.h>
 
 /* Not all sidecars at once. */
-static void set_due(struct blocksweep *s, int64_t mono)
+static void set_due(struct period_sweep *s, int64_t mono)
 {
     int64_t ms = SWEEP_EVERY_MS;
     s->due = mono + ms - ms / 2 + (int64_t)rng_below(s->rng, (uint64_t)ms);
 }
 
-void blocksweep_init(struct blocksweep *s, struct rng *rng, int64_t mono)
+void period_sweep_init(struct period_sweep *s, struct rng *rng, int64_t mono)
 {
-    *s = (struct blocksweep){.rng = rng};
+    *s = (struct period_sweep){.rng = rng};
     set_due(s, mono);
 }
 
-static bool is_seen(struct blocksweep *s, const char *name)
+static bool is_seen(struct period_sweep *s, const char *name)
 {
     uint64_t h = blockpage_hash(name), bit = UINT64_C(1) << (h >> 8) % 64;
     bool seen = s->seen[h % 8] & bit;
@@ -25,7 +25,7 @@ static bool is_seen(struct blocksweep *s, const char *name)
     return seen;
 }
 
-static bool is_for(struct blocksweep *s, const struct blocks_counter *c, int64_t now_ms)
+static bool is_for(struct period_sweep *s, const struct blocks_counter *c, int64_t now_ms)
 {
     return c->open && c->known && c->reset != PERIOD_NEVER &&
            period_label(c->reset, c->offset_min, now_ms - SWEEP_KEPT_MS, s->period) &&
@@ -33,7 +33,7 @@ static bool is_for(struct blocksweep *s, const struct blocks_counter *c, int64_t
 }
 
 /* Only who has counters is to wake for it. */
-bool blocksweep_due(struct blocksweep *s, const struct blocks *b, int64_t mono, int64_t *until)
+bool period_sweep_due(struct period_sweep *s, const struct blocks *b, int64_t mono, int64_t *until)
 {
     int64_t now_ms = blocks_time(b, mono);
     if (!s->on && mono < s->due) {
@@ -58,7 +58,7 @@ bool blocksweep_due(struct blocksweep *s, const struct blocks *b, int64_t mono, 
     return false;
 }
 
-void blocksweep_call(const struct blocksweep *s, struct coord *c, const char *identity)
+void period_sweep_call(const struct period_sweep *s, struct coord *c, const char *identity)
 {
     struct seq_grant g;
     struct coord_reply r;
