@@ -97,6 +97,8 @@ const struct names_prefix *names_prefix_of(const struct names *n, struct span ke
     const struct names_prefix *best = NULL;
     for (unsigned i = 0; i < n->n; i++) {
         const struct names_prefix *p = &n->prefix[i];
+        if (p->length > 0 && (key.n == 0 || key.p[0] != p->text[0])) /* nearly all of the others */
+            continue;
         if ((!best || p->length > best->length) && span_starts(key, span_of(p->text, p->length)))
             best = p;
     }
@@ -122,7 +124,8 @@ static struct names_entry *find_generator(const struct names_prefix *p, struct s
     return p->generator->kind->entry(p->generator, name, part);
 }
 
-struct names_entry *names_find_part(struct names *n, struct span key, struct span part)
+/* part: as generator_kind.entry. */
+static inline struct names_entry *find(struct names *n, struct span key, struct span part)
 {
     struct names_prefix *p = (struct names_prefix *)names_prefix_of(n, key);
     if (!p)
@@ -143,7 +146,12 @@ struct names_entry *names_find_part(struct names *n, struct span key, struct spa
 
 struct names_entry *names_find(struct names *n, struct span key)
 {
-    return names_find_part(n, key, span_of("", 0));
+    return find(n, key, span_of("", 0));
+}
+
+struct names_entry *names_find_part(struct names *n, struct span key, struct span part)
+{
+    return find(n, key, part);
 }
 
 const struct names_entry *names_at(const struct names *n, size_t i,

@@ -37,8 +37,11 @@ enum issue_status issuer_next(struct issuer *i, struct names_entry *name, struct
 static inline bool issuer_more(struct names_entry *name, struct net_turn *turn, int64_t *number)
 {
     struct generator *g = name->generator;
-    if (turn->quota == 0 || (!snowflake_generator_more(g, turn->wall_ms, number) &&
-                             !sequence_generator_more(g, number)))
+    if (turn->quota == 0)
+        return false;
+    bool more = snowflake_generator_is(g) ? snowflake_generator_more(g, turn->wall_ms, number)
+                                          : sequence_generator_more(g, number);
+    if (!more)
         return false;
     turn->quota--;
     name->issued++;

@@ -131,7 +131,7 @@ get_recent(struct memcached *m, struct recent_request *q, struct net_turn *turn,
     size_t start = out->n;
     if (!issuer_more(q->name, turn, &id))
         return false;
-    if (!recent_put(q, id, out)) {
+    if (!recent_put(q, id, out) && !recent_put_short(q, id, out)) {
         mc_put_value(out, q->key, id, false);
         mc_put_end(out);
         recent_keep(q, id, out, start, sizeof "\r\nEND\r\n" - 1);

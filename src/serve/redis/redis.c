@@ -340,7 +340,7 @@ static bool get_recent(struct rds_service *svc, struct recent_request *q, struct
     size_t start = out->n;
     if (!issuer_more(q->name, turn, &id))
         return false;
-    if (!recent_put(q, id, out)) {
+    if (!recent_put(q, id, out) && !recent_put_short(q, id, out)) {
         resp_put_bulk_i64(out, id);
         recent_keep(q, id, out, start, sizeof "\r\n" - 1);
     }

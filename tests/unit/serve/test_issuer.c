@@ -255,6 +255,61 @@ static void some_is_bounded_by_quota_and_millisecond(void **state)
     assert_true(step.until_ms == T0 + 1);
 }
 
+/* ---- a request's own word ---------------------------------------------------------------------
+ */
+
+static unsigned cause_of_all;
+static int64_t seen_ticket, seen_mono;
+
+static unsigned hand_out(struct generator *g, struct generator_ask *ask, struct generator_run *out)
+{
+    (void)g;
+    seen_ticket = *ask->ticket;
+    seen_mono = ask->mono_ms;
+    *ask->ticket = seen_ticket ? seen_ticket : 77;
+    *out = (struct generator_run){-5, -2, ask->n};
+    return cause_of_all;
+}
+
+static void say_no(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    buf_put_str(b, "no");
+}
+
+static void a_request_keeps_its_ticket_until_it_is_answered(void **state)
+{
+    (void)state;
+    static const struct generator_cause causes[] = {{ISSUE_OK},
+                                                    {ISSUE_AGAIN, .waits = true, .say = say_no},
+                                                    {ISSUE_MISS, .say = say_no}};
+    static const struct generator_kind kind = {
+        .causes = causes, .by_mono = true, .next = hand_out, .some = hand_out, .ncauses = 3};
+    static struct generator other = {.kind = &kind};
+    struct names_entry entry = {.generator = &other};
+    begin(1);
+    name = &entry;
+    cause_of_all = 1;
+    expect_park(NET_WAIT, INT64_MAX);
+    assert_int_equal(seen_ticket, 0);
+    assert_int_equal(turn.ticket, 77);
+    assert_true(seen_mono == clock_mono_ms(&clock_.clock));
+    expect_park(NET_WAIT, INT64_MAX);
+    assert_int_equal(seen_ticket, 77);
+    cause_of_all = 0;
+    assert_int_equal(issuer_row(&issuer, name, &turn, 3, &first, &step), ISSUE_OK);
+    assert_int_equal(first, -9); /* the last of three */
+    assert_int_equal(turn.ticket, 0);
+    cause_of_all = 2;
+    assert_int_equal(next(1), ISSUE_MISS);
+    assert_int_equal(turn.ticket, 0);
+    cause_of_all = 1;
+    turn.waited_us = MAX_WAIT;
+    assert_int_equal(next(1), ISSUE_AGAIN);
+    assert_int_equal(turn.ticket, 0);
+    assert_int_equal(entry.issued, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +325,7 @@ int main(void)
         cmocka_unit_test(a_wait_of_0_fails_at_once),
         cmocka_unit_test(a_quota_that_is_spent_yields),
         cmocka_unit_test(some_is_bounded_by_quota_and_millisecond),
+        cmocka_unit_test(a_request_keeps_its_ticket_until_it_is_answered),
     };
     return cmocka_run_group_tests_name("serve/issuer", tests, NULL, NULL);
 }

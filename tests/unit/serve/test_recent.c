@@ -62,9 +62,9 @@ static bool reply(struct recent_request *q, int64_t id, struct buf *out)
 {
     char text[RECENT_REPLY + 1];
     size_t start = out->n;
-    if (recent_put(q, id, out))
+    if (recent_put(q, id, out) || recent_put_short(q, id, out))
         return false;
-    int n = snprintf(text, sizeof text, "VALUE %" PRId64 "\r\nEND\r\n", id);
+    int n = snprintf(text, sizeof text, "VALUES %" PRId64 "\r\nEND\r\n", id);
     buf_put(out, text, (size_t)n);
     recent_keep(q, id, out, start, sizeof "\r\nEND\r\n" - 1);
     return true;
@@ -76,7 +76,7 @@ static void check_reply(struct recent_request *q, int64_t id, bool in_full)
     struct buf out;
     buf_init(&out, mem, sizeof mem);
     buf_put(&out, "before", 6);
-    int n = snprintf(want, sizeof want, "beforeVALUE %" PRId64 "\r\nEND\r\n", id);
+    int n = snprintf(want, sizeof want, "beforeVALUES %" PRId64 "\r\nEND\r\n", id);
     assert_int_equal(reply(q, id, &out), in_full);
     assert_int_equal(out.n, n);
     assert_memory_equal(mem, want, (size_t)n);
@@ -104,14 +104,25 @@ static void a_reply_differs_in_its_last_digits_alone(void **state)
     }
 }
 
-static void small_ids_are_written_in_full(void **state)
+static void short_numbers_differ_in_their_digits_alone(void **state)
 {
     (void)state;
     struct recent_request *q = known();
-    static const int64_t ids[] = {
-        0, 1, 99999998, 99999999, 7, -1, -10, -INT64_C(123456789012), -INT64_C(123456789013)};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        check_reply(q, ids[i], true);
+    static const struct {
+        int64_t number;
+        bool in_full;
+    } rows[] = {
+        {0, true},         {1, false},        {9, false},   {10, true},
+        {11, false},       {99, false},       {100, true},  {99999998, true},
+        {99999999, false}, {10000000, false}, {7, true},    {-1, true},
+        {-10, true},       {5, false},        {1234, true}, {9999, false},
+        {1000, false},     {999, true},       {0, true},    {INT64_C(6875412345678901234), true},
+        {100, true},       {100000000, true}, {101, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_reply(q, rows[i].number, rows[i].in_full);
+    for (int64_t n = 0; n < 120000; n++)
+        check_reply(q, n, n == 0 || n == 10 || n == 100 || n == 1000 || n == 10000 || n == 100000);
 }
 
 static void another_request_has_another_reply(void **state)
@@ -147,7 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(four_are_known_however_often_one_is_noted),
         cmocka_unit_test(a_reply_differs_in_its_last_digits_alone),
-        cmocka_unit_test(small_ids_are_written_in_full),
+        cmocka_unit_test(short_numbers_differ_in_their_digits_alone),
         cmocka_unit_test(another_request_has_another_reply),
         cmocka_unit_test(a_full_output_is_left_alone),
     };
