@@ -221,6 +221,13 @@ const char *coord_risk_text(unsigned risks, unsigned i)
     return i < COORD_RISKS && risks >> i & 1u ? texts[i] : NULL;
 }
 
+/* Of nodes of which the half may acknowledge without the other, each has a master that grants. */
+uint64_t coord_acknowledge_short_of(const struct coord_pool *p)
+{
+    uint64_t half = (p->replicas + 1) / 2; /* of them and their master */
+    return p->params.replicas < half ? half : 0;
+}
+
 /* ---- what a pool's numbers say --------------------------------------------------------------- */
 
 int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms)

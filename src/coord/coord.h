@@ -320,6 +320,10 @@ enum coord_risk {
 /* Number i of them in a sentence, with what to do; NULL where risks, or'ed, has it not. */
 const char *coord_risk_text(unsigned risks, unsigned i);
 
+/* How many of its nodes must acknowledge so that none of two halves grants by itself: half of all,
+ * rounded down; 0: as many must already. */
+uint64_t coord_acknowledge_short_of(const struct coord_pool *p);
+
 struct coord_options {
     struct span url;           /* redis://[USER:PASS@]HOST:PORT/DB, redis+unix:///PATH?db=N,
                                   redis+sentinel://[USER:PASS@]HOST:PORT,…/MASTER?db=N,

@@ -23,7 +23,7 @@
 #define T0          RIG_T0
 #define EVENTS_MAX  4096
 #define BATCHES_MAX 32
-#define PATIENCE_MS 30000
+#define PATIENCE_MS 10000
 #define HORIZON     INT64_C(3600000)
 
 /* ---- a supply that says what it is told to ----------------------------------------------------

@@ -141,6 +141,7 @@ static void what_is_put_in_comes_out(void **state)
     const struct pagefile_left left = {.fd = file, .page = page};
     put_head();
     heir_put(&b, &left, 4711);
+    heir_put_blocks(&b, &(struct blockfile_left){.known = true, .hash = 12});
     size_t at = parcel_begin(&b, PARCEL_LOGINS, -1);
     buf_put_str(&b, "digests");
     parcel_end(&b, at);
@@ -153,6 +154,7 @@ static void what_is_put_in_comes_out(void **state)
     assert_int_equal(h.left_us, 4711);
     assert_int_equal(h.page.fd, file);
     assert_memory_equal(h.page.page, page, sizeof page);
+    assert_true(h.blocks.known && h.blocks.hash == 12);
     assert_true(span_eq(h.logins, SPAN("digests")));
     assert_int_equal(h.records.n, b.n - 32);
     assert_true(is_open(file));
@@ -166,6 +168,16 @@ static void a_page_that_is_not_proven_goes_over_without_its_bytes(void **state)
     read_parcel();
     assert_int_equal(h.page.fd, file);
     assert_null(h.page.page);
+}
+
+static void blocks_that_are_not_proven_do_not_go_over(void **state)
+{
+    (void)state;
+    put_head();
+    heir_put_blocks(&b, &(struct blockfile_left){.hash = 12});
+    read_parcel();
+    assert_int_equal(h.state, HEIR_TAKES);
+    assert_false(h.blocks.known);
 }
 
 static void where_there_is_no_file_there_is_no_page(void **state)
@@ -594,6 +606,7 @@ int main(void)
         HEIR(without_the_variable_nothing_was_left),
         HEIR(what_is_put_in_comes_out),
         HEIR(a_page_that_is_not_proven_goes_over_without_its_bytes),
+        HEIR(blocks_that_are_not_proven_do_not_go_over),
         HEIR(where_there_is_no_file_there_is_no_page),
         HEIR(a_rehearsal_takes_nothing),
         HEIR(after_it_nothing_is_left),

@@ -14,14 +14,16 @@
 #define STEPS_MAX 40
 #define NOW       "static:7|default"
 
+enum what {
+    KILL,
+    FAIL,
+    ANOTHER
+};
+
 /* What happens before step `at`, the first being 1; 0: nothing. */
 static struct {
     unsigned at, done;
-    enum {
-        KILL,
-        FAIL,
-        ANOTHER
-    } what;
+    enum what what;
     struct pagefile second;
     enum err_code second_r;
 } plan;
@@ -74,7 +76,7 @@ int rename(const char *from, const char *to)
     return step() ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
-static void begin(unsigned at, int what)
+static void begin(unsigned at, enum what what)
 {
     memset(&plan, 0, sizeof plan);
     plan.second.fd = -1;
