@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 /* Of whoever is refused by the coordinator's side. */
 static unsigned cause_of(unsigned how)
@@ -59,7 +59,8 @@ void bridge_sequences_adopt(struct sequence_table *t, const struct sequences *s)
     }
 }
 
-/* ---- from the keeper -------------------------------------------------------------------------- */
+/* ---- from the keeper --------------------------------------------------------------------------
+ */
 
 static void known(struct sequence_table *t, const struct blocks_mail *m)
 {
@@ -155,7 +156,8 @@ void bridge_sequences_note(struct bridge *b, const void *report)
         sequence_table_time(b->sequences, r->time_ms, r->time_mono);
 }
 
-/* ---- to the keeper ---------------------------------------------------------------------------- */
+/* ---- to the keeper ----------------------------------------------------------------------------
+ */
 
 static struct sequences_event event_of(const struct sequence_event *e)
 {

@@ -44,7 +44,7 @@ static enum err_code add_sequences(struct supplies *s, const struct conf *c, con
         return r;
     s->list[SUPPLY_SEQUENCES] = sequences_supply(s->sequences);
     s->n++;
-    return r;
+    return ERR_OK;
 }
 
 enum err_code supplies_init(struct supplies *s, const struct conf *c, const char *coord_name,

@@ -362,13 +362,15 @@ static void pages_show_sequences(void **state)
     page[out.n] = '\0';
     static const char *const lines[] = {
         "sidflake_sequence_given_total{name=\"orders\"} 3\n",
-        "sidflake_sequence_takes_total{outcome=\"granted\"} 7\n"
+        "sidflake_sequence_takes_total{outcome=\"granted\"} 7\n",
         "sidflake_sequence_takes_total{outcome=\"looked\"} 0\n",
         "sidflake_sequence_take_seconds_bucket{le=\"+Inf\"} 0\n",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (!strstr(page, lines[i]))
             fail_msg("expected \"%s\" in:\n%s", lines[i], page);
+    const char *head = strstr(page, "# TYPE sidflake_sequence_takes");
+    assert_true(head && !strstr(head + 1, "# TYPE sidflake_sequence_takes counter"));
     assert_null(strstr(page, "prefix=\"seq:\""));
     buf_init(&out, page, sizeof page - 1);
     serve_put_status_json(&r->serve, &out);
