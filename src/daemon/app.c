@@ -5,6 +5,7 @@
 #include "base/resident.h"
 #include "base/timefmt.h"
 #include "conf/address.h"
+#include "conf/list.h"
 #include "conf/protocol_options.h"
 #include "daemon/behind.h"
 #include "daemon/bridge_sequences.h"
@@ -13,6 +14,7 @@
 #include "daemon/generators.h"
 #include "daemon/guard.h"
 #include "daemon/self.h"
+#include "daemon/state_page.h"
 #include "daemon/supervisor.h"
 #include "daemon/supplies.h"
 #include "daemon/upgrade.h"
@@ -92,39 +94,9 @@ static enum err_code open_coordinator(struct app *a, struct err *e)
     return r;
 }
 
-/* Without a state page a restart costs a workerId, no more: so only a second process is an error.
- * But nobody except the page knows up to which time a static workerId was used. */
 static enum err_code open_page(struct app *a, struct err *e)
 {
-    bool fixed = conf_is_fixed(a->conf);
-    enum pagefile_worth worth = fixed && !a->conf->coordinator_static_unsafe
-                                    ? PAGEFILE_KNOWS_ALONE
-                                    : PAGEFILE_SAVES_WAITING;
-    enum err_code r =
-        pagefile_inherit(&a->page, a->conf->state_dir, a->owner, worth, &a->start.heir->page, e);
-    if (r == ERR_BUSY)
-        return r;
-    if (r && worth == PAGEFILE_KNOWS_ALONE) {
-        struct err why = *e;
-        return err_set(e, r,
-                       "static:N: expected a state_dir that keeps the last time of an ID, or "
-                       "coordinator.static_unsafe; found: %.400s",
-                       why.text);
-    }
-    if (r) {
-        log_warn(fixed ? "no state page: IDs are repeated if the clock steps back over a restart"
-                       : "no state page: a restart will cost a workerId",
-                 kv_str("why", e->text));
-        struct err why = *e;
-        r = pagefile_memory(&a->page, true, e);
-        a->page.why = why;
-        return r;
-    }
-    pagefile_guard(&a->page);
-    if (a->page.found && a->page.verdict != PAGE_OWN)
-        log_warn("state page set aside", kv_str("file", a->page.path),
-                 kv_str("why", a->page.why.text));
-    return ERR_OK;
+    return state_page_open(&a->page, a->conf, a->owner, &a->start.heir->page, e);
 }
 
 static enum err_code make_services(struct app *a, struct err *e)
@@ -420,13 +392,17 @@ static enum err_code start_auth(struct app *a, struct err *e)
     return r;
 }
 
+static enum err_code make_supplies(struct app *a, struct err *e)
+{
+    enum err_code r =
+        supplies_init(&a->supplies, a->conf, a->coord_name, &a->page, &a->start.heir->blocks, e);
+    if (!r && a->supplies.sequences)
+        bridge_sequences_adopt(&a->generators.sequences, a->supplies.sequences);
+    return r;
+}
+
 static enum err_code start_keeper(struct app *a, struct err *e)
 {
-    enum err_code r = supplies_init(&a->supplies, a->conf, a->coord_name, &a->page, e);
-    if (r)
-        return r;
-    if (a->supplies.sequences)
-        bridge_sequences_adopt(&a->generators.sequences, a->supplies.sequences);
     const struct keeper_options o = {
         .supplies = a->supplies.list,
         .nsupplies = a->supplies.n,
@@ -435,7 +411,7 @@ static enum err_code start_keeper(struct app *a, struct err *e)
         .notify = wake_loop,
         .arg = a->net,
     };
-    r = keeper_start(&o, &a->keeper, e);
+    enum err_code r = keeper_start(&o, &a->keeper, e);
     a->bridge.keeper = a->keeper;
     return r;
 }
@@ -468,6 +444,12 @@ static enum err_code start_net(struct app *a, struct err *e)
         (r = net_on_signal(a->net, SIGCHLD, on_child, a, e)) ||
         (r = behind_open(a->net, &a->serve, c, e)))
         return r;
+    return ERR_OK;
+}
+
+static enum err_code listen_all(struct app *a, struct err *e)
+{
+    enum err_code r = ERR_OK;
     for (unsigned p = 0; p < SERVE_PROTOCOLS && !r; p++)
         r = listen_on(a, (enum serve_protocol)p, e);
     return r;
@@ -487,13 +469,15 @@ static enum err_code start(struct app *a, int *status, struct err *e)
     if ((r = open_page(a, e)) || (r = make_services(a, e)))
         return r;
     apply_limits(a);
-    if ((r = start_net(a, e)) || (r = start_auth(a, e)) || (r = start_keeper(a, e)))
+    if ((r = start_net(a, e)) || (r = listen_all(a, e)) || (r = start_auth(a, e)) ||
+        (r = make_supplies(a, e)) || (r = start_keeper(a, e)))
         return r;
     upgrade_init(&a->upgrade, &(struct upgrade_options){.argv = a->start.argv,
                                                         .net = a->net,
                                                         .auth = a->serve.auth,
                                                         .keeper = a->keeper,
                                                         .page = &a->page,
+                                                        .sequences = a->supplies.sequences,
                                                         .supervisor = &a->supervisor,
                                                         .clock = clock_system()});
     heir_signals();
@@ -548,19 +532,34 @@ static void stop(struct app *a)
     conf_clear(&a->reloaded);
 }
 
-enum err_code app_rehearse(const struct conf *c, struct heir *h, struct err *e)
+/* What is there to be run, beside a program that may be running: nothing of that one's is opened,
+ * but its page to be read. */
+static enum err_code rehearse(struct app *a, struct conf *c, struct err *e)
 {
-    enum err_code r = ERR_NOMEM;
+    bool warned, heir = a->start.heir->state == HEIR_REHEARSES;
+    enum err_code r = open_coordinator(a, e);
+    if (!r && heir && c->epoch_ms != CONF_EPOCH_OF_POOL)
+        r = heir_check_epoch(c->state_dir, a->owner, c->epoch_ms, e);
+    if (r || (r = state_page_test(c, a->owner, &warned, e)))
+        return r;
+    if (warned && (r = conf_list_add(&c->warnings, span_str(e->text), e)))
+        return r;
+    if ((r = pagefile_memory(&a->page, true, e)) || (r = make_services(a, e)))
+        return r;
+    apply_limits(a);
+    if ((r = start_net(a, e)) || (heir && (r = listen_all(a, e))) || (r = start_auth(a, e)))
+        return r;
+    return make_supplies(a, e);
+}
+
+enum err_code app_rehearse(struct conf *c, struct heir *h, struct err *e)
+{
     struct app *a = calloc(1, sizeof *a);
     if (!a)
-        return err_set(e, r, "no memory");
+        return err_set(e, ERR_NOMEM, "no memory");
     *a = (struct app){.conf = c, .start.heir = h, .page.fd = -1, .supervisor.fd = -1};
     log_setup(LOG_LVL_ERROR, c->log_format);
-    r = open_coordinator(a, e);
-    if (!r && c->epoch_ms != CONF_EPOCH_OF_POOL)
-        r = heir_check_epoch(c->state_dir, a->owner, c->epoch_ms, e);
-    if (!r && !(r = make_services(a, e)))
-        r = start_net(a, e);
+    enum err_code r = rehearse(a, c, e);
     stop(a);
     free(a);
     return r;

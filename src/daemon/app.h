@@ -25,8 +25,9 @@ struct app_start {
  * 0 after a stop, 1 where it could not start, 78 where the configuration cannot be carried out. */
 int app_run(const struct conf *c, const struct app_start *s);
 
-/* Whether app_run would come to its end: builds the parts that can be without disturbing the
- * program that asks, and listens for a moment on addresses that it does not listen on. */
-enum err_code app_rehearse(const struct conf *c, struct heir *h, struct err *e) MUST_CHECK;
+/* Whether app_run would come to its end: builds the parts, as far as that disturbs nobody, and says
+ * in c->warnings what it would go on without. A rehearsal (heir.h) also listens for a moment, on
+ * addresses that the program that asks does not listen on. */
+enum err_code app_rehearse(struct conf *c, struct heir *h, struct err *e) MUST_CHECK;
 
 #endif

@@ -154,14 +154,15 @@ static int say(enum action action)
     return finish_output();
 }
 
-static int test(const struct args *a, const struct conf *c, struct heir *h)
+static int test(const struct args *a, struct conf *c, struct heir *h)
 {
     struct err e;
+    enum err_code r = app_rehearse(c, h, &e);
     for (size_t i = 0; i < c->warnings.n; i++)
         (void)fprintf(stderr, "warning: %s\n", c->warnings.item[i]);
-    if (h->state == HEIR_REHEARSES && app_rehearse(c, h, &e)) {
+    if (r) {
         (void)fprintf(stderr, "%s\n", e.text);
-        return EXIT_CONFIG;
+        return r == ERR_NOMEM ? EXIT_FAILURE : EXIT_CONFIG;
     }
     (void)printf("%s: OK\n", a->file ? a->file : "defaults");
     if (h->state == HEIR_REHEARSES)

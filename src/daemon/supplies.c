@@ -24,13 +24,16 @@ static enum err_code read_definitions(struct supplies *s, const struct conf_list
     return r;
 }
 
+/* Their page is where that of the workerIds is, and under its lock. */
 static enum err_code add_sequences(struct supplies *s, const struct conf *c, const char *coord_name,
+                                   const struct pagefile *page, const struct blockfile_left *left,
                                    struct err *e)
 {
     enum err_code r = read_definitions(s, &c->sequences_define, e);
     if (r)
         return r;
-    const struct sequences_options o = {.state_dir = c->state_dir,
+    const struct sequences_options o = {.state_dir = page->fd < 0 ? NULL : c->state_dir,
+                                        .left = left,
                                         .coord_name = coord_name,
                                         .pool_name = c->coordinator_pool,
                                         .workers = s->workers,
@@ -48,7 +51,7 @@ static enum err_code add_sequences(struct supplies *s, const struct conf *c, con
 }
 
 enum err_code supplies_init(struct supplies *s, const struct conf *c, const char *coord_name,
-                            struct pagefile *page, struct err *e)
+                            struct pagefile *page, const struct blockfile_left *left, struct err *e)
 {
     bool pinned = c->epoch_ms != CONF_EPOCH_OF_POOL;
     const struct workers_options workers = {
@@ -73,7 +76,7 @@ enum err_code supplies_init(struct supplies *s, const struct conf *c, const char
     s->list[SUPPLY_WORKERS] = workers_supply(s->workers);
     s->n = 1;
     if (generators_have_sequences(c))
-        r = add_sequences(s, c, coord_name, e);
+        r = add_sequences(s, c, coord_name, page, left, e);
     if (r)
         supplies_clear(s);
     return r;

@@ -17,10 +17,12 @@ struct supplies {
     size_t n;                          /* … so many of them */
 };
 
-/* Takes over what the state page holds. coord_name: the coordinator's URL without secrets. It, conf
- * and page are not copied. On failure nothing is left behind. */
+/* Takes over what the state page holds, and that of sequences beside it. coord_name: the
+ * coordinator's URL without secrets. It, conf and page are not copied. left: as
+ * sequences_options. On failure nothing is left behind. */
 enum err_code supplies_init(struct supplies *s, const struct conf *c, const char *coord_name,
-                            struct pagefile *page, struct err *e) MUST_CHECK;
+                            struct pagefile *page, const struct blockfile_left *left,
+                            struct err *e) MUST_CHECK;
 
 /* After keeper_free. One that is all zero is allowed. */
 void supplies_clear(struct supplies *s);

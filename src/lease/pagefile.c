@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,6 +273,84 @@ bool pagefile_peek(const char *dir, const char *coordinator, struct page *out)
     *out = f.old;
     pagefile_close(&f);
     return ok;
+}
+
+/* A file in dir that is gone with its descriptor. */
+static int open_unnamed(const char *dir)
+{
+    char *path = NULL;
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) /* its file system has no such */
+        return fd;
+    if (asprintf(&path, "%s/worker.test.XXXXXX", dir) < 0)
+        return -1;
+    fd = mkostemp(path, O_CLOEXEC);
+    int why = errno;
+    if (fd >= 0)
+        (void)unlink(path);
+    free(path);
+    errno = why;
+    return fd;
+}
+
+/* 0, or why dir takes no file of our size. */
+static int takes_file(const char *dir)
+{
+    int fd = open_unnamed(dir);
+    if (fd < 0)
+        return errno;
+    int why = posix_fallocate(fd, 0, PAGE_SIZE_BYTES);
+    (void)close(fd);
+    return why;
+}
+
+/* Where there is no page. Of a dir that is missing the one above it counts. */
+static enum err_code test_dir(const char *dir, struct err *e)
+{
+    struct stat st;
+    if (stat(dir, &st) == 0 || errno != ENOENT) {
+        int why = takes_file(dir);
+        return why ? err_errno(e, why, "cannot make a file in state_dir %s", dir) : ERR_OK;
+    }
+    char *copy = strdup(dir);
+    if (!copy)
+        return err_set(e, ERR_NOMEM, "no memory for a path");
+    int why = takes_file(dirname(copy));
+    free(copy);
+    return why ? err_errno(e, why, "cannot make state_dir %s", dir) : ERR_OK;
+}
+
+/* As look and tells_all, of a page that may be in use: a slot that is half stored at one look is
+ * whole at the next. */
+static enum err_code test_page(struct pagefile *f, struct page_home *home,
+                               enum pagefile_worth worth, struct err *e)
+{
+    enum err_code r = home_read_boot(home, e);
+    (void)home_read_file(f->fd, NULL, home);
+    if (r || (r = look(f, home, e)) || worth != PAGEFILE_KNOWS_ALONE)
+        return r;
+    for (unsigned looks = 1; (r = tells_all(f, e)) && looks < 3; looks++)
+        if (look(f, home, e))
+            break;
+    return r;
+}
+
+enum err_code pagefile_test(const char *dir, const char *coordinator, enum pagefile_worth worth,
+                            struct err *e)
+{
+    struct pagefile f = {.fd = -1};
+    struct page_home home = {.coordinator = home_hash(coordinator, strlen(coordinator))};
+    enum err_code r = ERR_OK;
+    if (!name_files(&f, dir))
+        r = err_set(e, ERR_NOMEM, "no memory for a path");
+    else if ((f.fd = open(f.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)) >= 0)
+        r = test_page(&f, &home, worth, e);
+    else if (errno != ENOENT)
+        r = err_errno(e, errno, "cannot open %s", f.path);
+    if (!r && (f.fd < 0 || (f.found && f.verdict != PAGE_OWN)))
+        r = test_dir(dir, e);
+    pagefile_close(&f);
+    return r;
 }
 
 enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e)

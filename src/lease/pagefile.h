@@ -68,6 +68,11 @@ enum err_code pagefile_begin_generation(struct pagefile *f, struct err *e) MUST_
  * next process could take over. Slots may be half stored. */
 bool pagefile_peek(const char *dir, const char *coordinator, struct page *out);
 
+/* Whether pagefile_inherit would succeed if nobody ran on dir, as far as that can be seen without
+ * changing anything: whoever runs on it is not disturbed, and no error. */
+enum err_code pagefile_test(const char *dir, const char *coordinator, enum pagefile_worth worth,
+                            struct err *e) MUST_CHECK;
+
 /* A page that ends with the process. hidden: there may be one of an earlier process all the same,
  * which cannot be read. */
 enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e) MUST_CHECK;

@@ -457,8 +457,26 @@ def static_stateless(case):
     s = case.sidecar("static:1234", {"workers.spare": 0, "state_dir": "/proc/none"}, wait=False)
     s.wait_log("expected a state_dir that keeps the last time.*coordinator.static_unsafe")
     until("it has ended", lambda: not s.running())
+    told = case.sidflake("-t", "-c", s.conf, expect=78)
+    assert "expected a state_dir that keeps the last time" in told.stderr and not told.stdout, told
+    assert "/proc/none: No such file" in told.stderr, told
     s = case.sidecar("static:1234", {"workers.spare": 0, "state_dir": "/proc/none",
                                      "coordinator.static_unsafe": True})
     s.wait_log("warn +no state page: IDs are repeated if the clock steps back over a restart")
     assert "no state page: IDs are repeated if the clock steps back over a restart: " in s.http("/").text
     works(s, 1234)
+    told = case.sidflake("-t", "-c", s.conf, expect=0)
+    assert re.match("warning: state_dir: no state page: IDs are repeated .*/proc/none", told.stderr), told
+
+
+@test("static:N: -t beside the sidecar that runs, and on its damaged page afterwards")
+def static_tested(case):
+    s = case.sidecar("static:1234", {"workers.spare": 0})
+    page = os.path.join(s.state_dir, "worker.page")
+    told = case.sidflake("-t", "-c", s.conf, expect=0)
+    assert told.stderr == "" and told.stdout == s.conf + ": OK\n", told
+    s.id()
+    s.kill()
+    os.truncate(page, 100)
+    told = case.sidflake("-t", "-c", s.conf, expect=78)
+    assert page + " is damaged" in told.stderr, told
