@@ -19,8 +19,8 @@
 #define SQLITE_DEFAULT 5
 #define STEPS_MAX      1024
 
-extern const char pool_lua[];
-extern const size_t pool_lua_len;
+extern const char pool_lua[], sequences_lua[];
+extern const size_t pool_lua_len, sequences_lua_len;
 
 static struct server redis_server, other_server, sqlite_server;
 static struct world world;
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
     static struct stats ours;
     uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : number_in("SEEDS", SEEDS_DEFAULT);
     sqlite_every = number_in("SQLITE", SQLITE_DEFAULT);
-    script_open(pool_lua, pool_lua_len);
+    script_open(span_of(pool_lua, pool_lua_len), span_of(sequences_lua, sequences_lua_len));
     open_world(&ours);
     int status =
         getenv("SEED") ? run_one(number_in("SEED", 0)) : run_many(number_in("FROM", 0), seeds);
