@@ -417,10 +417,12 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
 enum coord_status courier_wait(struct courier *c, uint32_t n, struct coord_reply *r)
 {
     struct script_target *t = target;
-    (void)c;
+    enum courier_text text = c->text;
+    c->text = COURIER_POOL; /* of calls that are made meanwhile */
     depth++;
     bool enough = t->acknowledged(t, n);
     depth--;
+    c->text = text;
     return enough ? COORD_OK : outcome_down(r, ERR_BUSY, "WAIT: expected more replicas");
 }
 

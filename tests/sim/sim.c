@@ -11,6 +11,7 @@
 #include "sim/cases.h"
 #include "sim/crew.h"
 #include "sim/script.h"
+#include "sim/seqs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ extern const size_t pool_lua_len, sequences_lua_len;
 
 static struct server redis_server, other_server, sqlite_server;
 static struct world world;
+static struct seqs seqs;
 static uint64_t sqlite_every = SQLITE_DEFAULT;
 
 static uint64_t number_in(const char *name, uint64_t otherwise)
@@ -37,6 +39,7 @@ static void run(uint64_t seed, const uint8_t *skip)
     bool sqlite = sqlite_every > 0 && seed % sqlite_every == sqlite_every - 1;
     world.server = sqlite ? &sqlite_server : &redis_server;
     world.other = sqlite ? NULL : &other_server;
+    world.seqs = seed >= SEQS_FROM ? &seqs : NULL;
     world.unheard = number_in("UNHEARD", 0) > 0;
     schedule_run(&world, seed, skip);
 }
@@ -93,6 +96,11 @@ static void explain(uint64_t seed)
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
+static bool with_seqs(const struct stats *s)
+{
+    return s->seq_how[SEQ_GRANTED] > 0;
+}
+
 static void report(const struct stats *s, double took)
 {
     (void)printf("# %llu schedules, %llu steps, %llu calls, %llu IDs in %.1f s: %.0f schedules/s, "
@@ -113,6 +121,11 @@ static void report(const struct stats *s, double took)
     (void)printf("\n");
     for (unsigned f = 0; f < FAULTS; f++)
         (void)printf("# %10llu  %s\n", (unsigned long long)s->fault[f], fault_names[f]);
+    for (unsigned i = 0; i < SEQS_COUNTS && with_seqs(s); i++)
+        (void)printf("# %10llu  %s\n", (unsigned long long)s->seqs[i], seqs_names[i]);
+    for (unsigned i = 0; i < SEQ_HOWS && with_seqs(s); i++)
+        (void)printf("# %10llu  sequences that answer: %s\n", (unsigned long long)s->seq_how[i],
+                     seq_how_name((enum seq_how)i));
     (void)printf("# digest of all that was answered and issued: %016llx\n",
                  (unsigned long long)s->digest);
 }
@@ -153,6 +166,7 @@ static bool run_case(unsigned i, unsigned test)
 {
     world.server = &redis_server;
     world.other = NULL;
+    world.seqs = NULL;
     bool good = case_run(&world, i);
     if (!good) {
         (void)printf("# %s\n", world.why);
