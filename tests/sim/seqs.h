@@ -28,7 +28,7 @@
 #define SEQS_SUBS     3
 #define SEQS_PLACES   8 /* counters of a node at once */
 #define SEQS_WAITING  5 /* requests of a strict one at once */
-#define SEQS_NOTES    8
+#define SEQS_NOTES    4
 #define SEQS_MAILS    128
 #define SEQS_FLIGHTS  48
 #define SEQS_ALIEN    SEQS_VERSIONS /* added to the number of a version: what is no right cache */
@@ -78,7 +78,7 @@ struct seqs_place {
     struct sequence s;
     struct blocks_want want;
     struct seqs_request waiting[SEQS_WAITING];
-    struct seqs_note note[SEQS_NOTES];
+    struct seqs_note note[SEQS_NOTES], own; /* of the latest blocks, and OWN; hi below lo: none */
     unsigned notes;
     struct seq_revoked told; /* of what was revoked, as of the mails that were read */
 };

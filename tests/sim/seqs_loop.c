@@ -10,10 +10,7 @@
 
 /* ---- mails ------------------------------------------------------------------------------------ */
 
-static void keep_note(struct seqs_place *p, const struct seqs_note *note)
-{
-    p->note[p->notes++ % SEQS_NOTES] = *note;
-}
+static const struct seqs_note none = {.lo = 1};
 
 static void refuse(struct seqs_place *p, const struct blocks_mail *m)
 {
@@ -38,15 +35,18 @@ static void take_one(struct world *w, struct node *n, const struct seqs_mail *ma
         p->offset_min = (int)m->hi;
         break;
     case BLOCKS_MAIL_GRANT:
-        keep_note(p, &mail->note);
+        p->note[p->notes++ % SEQS_NOTES] = mail->note;
+        p->own = none;
         sequence_grant(&p->s, node_mono(w, n), &b);
         break;
     case BLOCKS_MAIL_OWN:
-        keep_note(p, &mail->note);
+        p->own = mail->note;
         sequence_own(&p->s, m->lo, m->hi, m->when);
         break;
     case BLOCKS_MAIL_REVOKE:
         sequence_revoke(&p->s, m->handle, m->hi);
+        if (m->handle == 0 && p->own.hi > m->hi)
+            p->own = none;
         break;
     case BLOCKS_MAIL_REFUSED:
         refuse(p, m);
@@ -108,6 +108,7 @@ static struct seqs_place *open_place(struct world *w, struct node *n, unsigned s
         p->open = p->open_due = true;
         p->spec = spec;
         p->sub = sub;
+        p->own = none;
         p->has_text = h->texts;
         p->text = h->version[spec] + (h->alien[spec] ? SEQS_ALIEN : 0);
         memcpy(p->period, period, PERIOD_LABEL_MAX);
@@ -149,6 +150,8 @@ static void choose_period(struct world *w, struct node *n, unsigned spec,
 
 static const struct seqs_note *note_at(const struct seqs_place *p, int64_t index)
 {
+    if (p->own.lo <= index && index <= p->own.hi)
+        return &p->own;
     for (unsigned i = 0; i < SEQS_NOTES && i < p->notes; i++) {
         const struct seqs_note *note = &p->note[(p->notes - 1 - i) % SEQS_NOTES];
         if (note->lo <= index && index <= note->hi)

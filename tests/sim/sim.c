@@ -158,6 +158,10 @@ static bool fails(uint64_t seed)
 {
     run(seed, NULL);
     world.stats->failures += world.failed;
+    if (world.failed && number_in("ALL", 0) > 0) {
+        (void)printf("# seed %llu: %s\n", (unsigned long long)seed, world.why);
+        (void)fflush(stdout);
+    }
     return world.failed;
 }
 
