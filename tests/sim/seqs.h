@@ -80,13 +80,12 @@ struct seqs_place {
     struct seqs_request waiting[SEQS_WAITING];
     struct seqs_note note[SEQS_NOTES], own; /* of the latest blocks, and OWN; hi below lo: none */
     unsigned notes;
-    struct seq_revoked told; /* of what was revoked, as of the mails that were read */
+    struct seq_revoked told; /* of what was revoked, once all mails about it were read */
 };
 
 struct seqs_mail {
     struct blocks_mail m;
     struct seqs_note note;   /* GRANT and OWN */
-    struct seq_revoked told; /* with the answer that it came of */
 };
 
 /* The file: what a copy of it has. */
@@ -159,6 +158,7 @@ struct seqs {
     struct seqs_spec spec[SEQS_SPECS];
     unsigned specs;
     int64_t lasts_ms, cache_max;
+    unsigned sizes; /* of requests: how large they can be */
     uint8_t weight[SEQS_COUNTS]; /* of faults */
     struct seqs_holder holder[WORLD_NODES];
     struct seqs_flight flight[SEQS_FLIGHTS];

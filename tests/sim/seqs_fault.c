@@ -34,6 +34,7 @@ const char *const seqs_names[SEQS_COUNTS] = {
     [SEQS_AREA_FLIP] = "bit of the blocks flipped",
     [SEQS_AREA_BACK] = "blocks put back in place as they were, on tmpfs",
     [SEQS_STATE_BACK] = "the whole page put back in place as it was, elsewhere",
+    [SEQS_STOP] = "SIGTERM, blocks given back",
     [SEQS_KILL_TORN] = "SIGKILL between two stores to the blocks",
     [SEQS_LOST] = "request or reply lost",
     [SEQS_DOUBLED] = "request run again, soon or much later",
@@ -218,6 +219,7 @@ void seqs_draw(struct world *w)
     q->specs = (unsigned)world_between(w, 1, SEQS_SPECS);
     q->lasts_ms = PICK(w, 1000, 1000, 60000);
     q->cache_max = PICK(w, 10, 1000, 1000, 100000);
+    q->sizes = (unsigned)PICK(w, 4, 6, 8, 10, 10);
     bool aliens = world_chance(w, 15);
     for (unsigned f = 0; f < SEQS_FAULTS; f++)
         q->weight[f] = world_chance(w, 60);
@@ -225,6 +227,7 @@ void seqs_draw(struct world *w)
     q->weight[SEQS_IN_PLACE] *= 4;
     q->weight[SEQS_STATE_BACK] *= 4;
     q->weight[SEQS_CLOCK_DAY] *= 2;
+    q->weight[SEQS_STOP] *= 10;
     for (unsigned i = 0; i < q->specs && !w->failed; i++) {
         struct seqs_spec *s = &q->spec[i];
         (void)snprintf(s->name, sizeof s->name, "%c", (char)('k' + (int)i));
@@ -500,6 +503,23 @@ static bool fault_area_flip(struct world *w)
     return true;
 }
 
+/* Given back, and the next one starts, where all goes well. */
+static bool fault_stop(struct world *w)
+{
+    struct node *n = world_some_node(w);
+    if (!node_runs(w, n) || n->stopping)
+        return false;
+    world_note(w, "node %u is told to end", node_number(w, n));
+    node_term(w, n, true);
+    for (unsigned i = 0; i < 4 && world_chance(w, 80) && node_runs(w, n); i++) {
+        seqs_keep(w, n);
+        if (node_runs(w, n))
+            schedule_keep(w, n);
+        w->now += world_between(w, 0, 20);
+    }
+    return true;
+}
+
 /* The blocks of this life's file, as they were. */
 static bool has_state_of_before(const struct seqs_holder *h)
 {
@@ -579,6 +599,7 @@ static bool (*const faults[SEQS_FAULTS])(struct world *) = {
     [SEQS_AREA_FLIP] = fault_area_flip,
     [SEQS_AREA_BACK] = fault_area_back,
     [SEQS_STATE_BACK] = fault_state_back,
+    [SEQS_STOP] = fault_stop,
 };
 
 void seqs_fault(struct world *w)

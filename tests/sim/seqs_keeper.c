@@ -175,7 +175,7 @@ void seqs_started(struct world *w, struct node *n)
     if (!w->seqs || !n->alive)
         return;
     struct seqs_holder *h = seqs_of(w, n);
-    const struct blocks_config conf = {.counters = SEQS_PLACES, .stop_ms = w->set.lease.stop_ms};
+    const struct blocks_config conf = {.counters = SEQS_PLACES, .stop_ms = 5000};
     struct err e;
     bool own = seqs_area_is_own(w, n), heir = h->heir;
     bool left = own && h->proof && memcmp(&h->handed, &h->area, sizeof h->area) == 0;
@@ -259,7 +259,6 @@ static void deliver(struct seqs_holder *h)
         struct seqs_mail *to = &h->mail[h->mails++];
         to->m = h->b.mail[i];
         to->note = note_of(h, &to->m);
-        to->told = h->told[to->m.counter];
     }
     h->b.nmail = 0;
 }

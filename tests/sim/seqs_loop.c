@@ -26,7 +26,6 @@ static void take_one(struct world *w, struct node *n, const struct seqs_mail *ma
     const struct blocks_mail *m = &mail->m;
     struct seqs_place *p = &h->place[m->counter];
     const struct sequence_block b = {m->lo, m->lo + m->given, m->hi, m->handle, m->mark};
-    p->told = mail->told;
     switch (m->kind) {
     case BLOCKS_MAIL_KNOWN:
         sequence_define(&p->s, m->start, m->increment, m->strict);
@@ -69,6 +68,12 @@ static void take_mails(struct world *w, struct node *n)
         take_one(w, n, &h->mail[i]);
     memmove(h->mail, h->mail + k, (h->mails - k) * sizeof *h->mail);
     h->mails -= k;
+    bool waits[SEQS_PLACES] = {false};
+    for (unsigned i = 0; i < h->mails; i++)
+        waits[h->mail[i].m.counter] = true;
+    for (unsigned i = 0; i < SEQS_PLACES; i++)
+        if (!waits[i])
+            h->place[i].told = h->told[i];
 }
 
 /* ---- places ----------------------------------------------------------------------------------- */
@@ -181,7 +186,7 @@ static void give(struct world *w, struct node *n, const struct seqs_place *p, in
 static void ask_some(struct world *w, struct node *n, struct seqs_place *p)
 {
     static const uint16_t sizes[] = {1, 1, 1, 1, 2, 3, 10, 60, 900, 3000};
-    int64_t index, k = sizes[world_draw(w, sizeof sizes / sizeof *sizes)];
+    int64_t index, k = sizes[world_draw(w, w->seqs->sizes)];
     enum sequence_status s;
     if (world_chance(w, 25))
         s = sequence_some(&p->s, node_mono(w, n), k, &index, &k);

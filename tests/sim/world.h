@@ -126,6 +126,7 @@ enum seqs_count {
     SEQS_AREA_FLIP,
     SEQS_AREA_BACK,
     SEQS_STATE_BACK,
+    SEQS_STOP,
     SEQS_KILL_TORN,
     SEQS_FAULTS,
     SEQS_LOST = SEQS_FAULTS,
