@@ -93,6 +93,11 @@ struct seqs_area {
     _Alignas(8) uint8_t bytes[SEQS_AREA];
     uint64_t generation; /* that it says it is of */
     int64_t noted_ctime; /* of the file, when it was formatted */
+    struct seqs_witness {
+        bool known;
+        unsigned slot; /* of workerIds, whose token the coordinator has answered */
+        struct coord_token token;
+    } witness;
 };
 
 struct seqs_holder {
@@ -114,7 +119,13 @@ struct seqs_holder {
     struct blocks b;
     bool has_b;
     bool settled;                /* what the page says is proven, or dropped */
-    uint8_t need[WORLD_WORKERS]; /* answered renewals until a workerId proves it */
+    struct coord_token found[LEASE_SLOTS]; /* of workerIds, in the page at the start … */
+    enum seqs_word {
+        SEQS_UNHEARD,
+        SEQS_LATEST, /* … which nobody has renewed since */
+        SEQS_DENIED,
+    } word[LEASE_SLOTS];
+    struct seqs_witness witness; /* of the area, at the start */
     bool back;                   /* the whole page was put back … */
     unsigned back_losses;        /* … when the world had had so many losses */
     bool finished;

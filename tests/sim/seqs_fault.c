@@ -32,8 +32,8 @@ const char *const seqs_names[SEQS_COUNTS] = {
     [SEQS_AREA_OLD] = "old copy of the blocks put in their place",
     [SEQS_AREA_CUT] = "blocks of the page cut",
     [SEQS_AREA_FLIP] = "bit of the blocks flipped",
-    [SEQS_AREA_BACK] = "blocks put back in place as they were, on tmpfs",
-    [SEQS_STATE_BACK] = "the whole page put back in place as it was, elsewhere",
+    [SEQS_AREA_BACK] = "blocks put back in place as they were",
+    [SEQS_STATE_BACK] = "the whole page put back in place as it was, not on tmpfs",
     [SEQS_STOP] = "SIGTERM, blocks given back",
     [SEQS_KILL_TORN] = "SIGKILL between two stores to the blocks",
     [SEQS_LOST] = "request or reply lost",
@@ -532,11 +532,20 @@ static void put_back(struct world *w, struct seqs_holder *h)
     h->ctime = (int64_t)++w->inodes;
 }
 
+/* Its witness is a token that was renewed since. */
+static bool is_older(const struct node *n, const struct seqs_holder *h)
+{
+    const struct seqs_witness *x = &h->backup.witness;
+    struct page_record r;
+    return !x->known || !page_load(&n->page, x->slot, &r) || r.state != PAGE_HELD ||
+           !coord_token_equal(r.cur, x->token);
+}
+
 static bool fault_area_back(struct world *w)
 {
     struct node *n = world_some_node(w);
     struct seqs_holder *h = seqs_of(w, n);
-    if (!h->tmpfs || !n->has_dir || !has_state_of_before(h))
+    if (!n->has_dir || !has_state_of_before(h) || !(h->tmpfs || is_older(n, h)))
         return false;
     if (n->alive)
         node_kill(w, n);
@@ -557,7 +566,7 @@ static bool was_renewed_since(struct world *w, const struct page *p)
         struct server_record now;
         if (!page_load(p, i, &r) || r.state != PAGE_HELD)
             continue;
-        if (!server_record(w->server, r.worker, &now) || now.n < r.n + 2)
+        if (!server_record(w->server, r.worker, &now) || now.n <= r.n)
             return false;
     }
     return true;

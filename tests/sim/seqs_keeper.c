@@ -4,9 +4,9 @@
  *
  * What proves the area of a process that was killed (a copy of it may have been put back):
  *   on tmpfs the file's ctime is the one noted when it was formatted, or not;
- *   elsewhere a workerId of the page beside it is renewed, by as many answers as its page needs
- *   before it is believed itself (lease_slot.unproven). One that was re-asserted proves nothing:
- *   there the coordinator believes the caller.
+ *   elsewhere the area names a token of a workerId that the coordinator had answered, its witness,
+ *   which stands in the page beside it, too, and the first renewal with it says that nobody has
+ *   renewed since.
  */
 #include "sim/seqs.h"
 
@@ -56,6 +56,7 @@ static void format(struct world *w, struct node *n, struct seqs_holder *h)
     blockpage_format(seqs_page(&h->area), SEQS_SLOTS, n->has_dir ? &home : &nowhere, "");
     h->area.noted_ctime = h->ctime = (int64_t)++w->inodes;
     h->area.generation = h->generation;
+    h->area.witness.known = false;
     h->has_file = n->has_dir;
 }
 
@@ -69,60 +70,67 @@ static void settle(struct world *w, struct seqs_holder *h, bool so, enum seqs_co
     seqs_count(w, so ? how : SEQS_UNPROVEN);
 }
 
-static bool waits(const struct seqs_holder *h)
+/* What is not held any more is not renewed. */
+static void give_up_words(const struct node *n, struct seqs_holder *h)
 {
-    for (unsigned i = 0; i < WORLD_WORKERS; i++)
-        if (h->need[i])
-            return true;
-    return false;
-}
-
-/* Whose page is not believed any more proves nothing, either. */
-static void forget_lost(const struct node *n, struct seqs_holder *h)
-{
-    bool held[WORLD_WORKERS] = {false};
     for (unsigned i = 0; i < LEASE_SLOTS; i++)
-        if (n->lease.slot[i].rec.state == PAGE_HELD)
-            held[n->lease.slot[i].rec.worker % WORLD_WORKERS] = true;
-    for (unsigned i = 0; i < WORLD_WORKERS; i++)
-        if (!held[i])
-            h->need[i] = 0;
+        if (h->word[i] == SEQS_UNHEARD && n->lease.slot[i].rec.state != PAGE_HELD)
+            h->word[i] = SEQS_DENIED;
 }
 
 static void look_for_proof(struct world *w, const struct node *n, struct seqs_holder *h)
 {
+    const struct seqs_witness *x = &h->witness;
     if (h->settled)
         return;
-    forget_lost(n, h);
-    if (!waits(h))
-        settle(w, h, false, SEQS_UNPROVEN);
+    give_up_words(n, h);
+    bool same = x->known && coord_token_equal(h->found[x->slot], x->token);
+    enum seqs_word word = same ? h->word[x->slot] : SEQS_DENIED;
+    if (word != SEQS_UNHEARD)
+        settle(w, h, word == SEQS_LATEST, SEQS_PROVEN_RENEWAL);
 }
 
+/* Of an area that is proven: in another one it would prove what may be older. */
+static void store_witness(const struct node *n, struct seqs_holder *h)
+{
+    for (unsigned i = 0; i < LEASE_SLOTS && h->settled; i++) {
+        const struct lease_slot *s = &n->lease.slot[i];
+        if (s->rec.state != PAGE_HELD || s->unproven)
+            continue;
+        h->area.witness = (struct seqs_witness){true, i, s->rec.cur};
+        return;
+    }
+}
+
+/* The first answer of each workerId that was found. A renewal that repeats what was about to be
+ * sent tells nothing of when that was answered, and one by which the coordinator learns of a holder
+ * that it has forgotten tells nothing at all. A coordinator that was set back after the page was,
+ * has the workerIds of that page again: not closed. */
 void seqs_renewed(struct world *w, struct node *n, const struct lease_action *a,
                   const struct lease_outcome *o)
 {
     struct seqs_holder *h = w->seqs ? seqs_of(w, n) : NULL;
-    if (!h || h->settled || a->kind != LEASE_RENEW || o->status != COORD_OK)
+    if (!h)
         return;
-    /* A coordinator that went back, too, has the workerIds of that page again: not closed. */
     bool closed = !h->back || h->back_losses == w->losses;
-    for (size_t i = 0; i < a->nitems && !h->settled; i++) {
-        uint8_t *need = &h->need[a->items[i].worker % WORLD_WORKERS];
-        bool shows = closed && (a->items[i].how == COORD_HOW_RENEWED ||
-                                a->items[i].how == COORD_HOW_AGAIN);
-        if (*need == 0)
-            continue;
-        *need = shows ? (uint8_t)(*need - 1) : 0;
-        if (shows && *need == 0)
-            settle(w, h, true, SEQS_PROVEN_RENEWAL);
+    for (size_t k = 0; a->kind == LEASE_RENEW && o->status == COORD_OK && k < a->nitems; k++) {
+        enum seqs_word *word = &h->word[a->slots[k]];
+        if (*word == SEQS_UNHEARD)
+            *word = closed && a->items[k].how == COORD_HOW_RENEWED ? SEQS_LATEST : SEQS_DENIED;
     }
+    give_up_words(n, h);
     h->due_mono = INT64_MIN;
 }
 
 static void begin_proof(struct world *w, const struct node *n, struct seqs_holder *h, bool own,
                         bool left)
 {
-    memset(h->need, 0, sizeof h->need);
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        h->found[i] = n->lease.slot[i].rec.cur;
+        h->word[i] = SEQS_UNHEARD;
+    }
+    give_up_words(n, h);
+    h->witness = h->area.witness;
     h->settled = false;
     bool any = false;
     for (unsigned i = 0; i < SEQS_PLACES; i++)
@@ -134,10 +142,6 @@ static void begin_proof(struct world *w, const struct node *n, struct seqs_holde
         settle(w, h, true, SEQS_PROVEN_UPGRADE);
     } else if (h->tmpfs) {
         settle(w, h, h->ctime == h->area.noted_ctime, SEQS_PROVEN_TMPFS);
-    } else {
-        for (unsigned i = 0; i < LEASE_SLOTS; i++)
-            if (n->lease.slot[i].rec.state == PAGE_HELD)
-                h->need[n->lease.slot[i].rec.worker % WORLD_WORKERS] = n->lease.slot[i].unproven;
     }
 }
 
@@ -323,6 +327,7 @@ static void decide(struct world *w, struct node *n)
         return;
     hear(w, n, h);
     look_for_proof(w, n, h);
+    store_witness(n, h);
     if (!n->lease.identity[0] && !n->stopping)
         return; /* whom to ask is not known yet */
     blocks_next(&h->b, mono, &h->action);
