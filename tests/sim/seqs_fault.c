@@ -420,10 +420,10 @@ static bool fault_in_place(struct world *w)
         return false;
     }
     world_note(w, "coordinator goes back to %lld, in place", (long long)(c->at_ms - WORLD_EPOCH));
-    (void)seqs_call_first(w, n);
+    enum coord_status status = seqs_call_first(w, n);
     if (server_number(s, "era") > era)
         return true;
-    if (w->set.replicas == 0)
+    if (status == COORD_OK)
         world_fail(w, "a rewind that a holder of blocks has proven goes unnoticed");
     (void)server_rewind_in_place(s, &s->old[SERVER_OLD - 1]);
     return false;
