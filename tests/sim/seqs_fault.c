@@ -224,7 +224,8 @@ void seqs_draw(struct world *w)
     for (unsigned f = 0; f < SEQS_FAULTS; f++)
         q->weight[f] = world_chance(w, 60);
     q->weight[SEQS_REOPEN] *= 4;
-    q->weight[SEQS_IN_PLACE] *= 4;
+    q->weight[SEQS_IN_PLACE] *= 6;
+    q->weight[SEQS_REUSE] *= 6;
     q->weight[SEQS_STATE_BACK] *= 4;
     q->weight[SEQS_CLOCK_DAY] *= 2;
     q->weight[SEQS_STOP] *= 10;
@@ -374,11 +375,16 @@ static bool fault_create_again(struct world *w)
 
 static struct node *about_to_take(struct world *w)
 {
-    struct node *n = world_some_node(w);
-    struct seqs_holder *h = seqs_of(w, n);
-    bool due = node_runs(w, n) && h->has_b && h->phase == KEEPER_SEND &&
-               h->action.kind == BLOCKS_TAKE;
-    return due ? n : NULL;
+    unsigned from = (unsigned)world_draw(w, w->set.nodes);
+    for (unsigned i = 0; i < w->set.nodes; i++) {
+        struct node *n = &w->node[(from + i) % w->set.nodes];
+        struct seqs_holder *h = seqs_of(w, n);
+        if (node_runs(w, n) && h->has_b && h->phase == KEEPER_READY)
+            seqs_keep_once(w, n);
+        if (node_runs(w, n) && h->phase == KEEPER_SEND && h->action.kind == BLOCKS_TAKE)
+            return n;
+    }
+    return NULL;
 }
 
 /* A count of this opening that is above the record's. */
