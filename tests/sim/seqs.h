@@ -62,7 +62,7 @@ struct seqs_note {
 struct seqs_request {
     int64_t ticket, n; /* ticket 0: none waits */
     int64_t floor;     /* highest index that somebody had been answered when it came; -1: none … */
-    unsigned epoch;    /* … since the sequence was set back, or before */
+    const void *of;    /* … of what, of the ledger: it may be another definition that answers */
 };
 
 /* A counter that a process gives out from. */

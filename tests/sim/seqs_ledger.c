@@ -266,7 +266,7 @@ void seqs_ledger_given(struct world *w, const struct node *n, const struct seqs_
     if (!is_promised(w, s) || v->definition.cycle || (trusts(s, told) && w->losses > 0))
         return;
     struct counter *c = counter_of(p->spec, text, p->sub, epoch_of(s, note->turn), p->period);
-    bool counts = strict && strict->epoch == c->epoch;
+    bool counts = strict && strict->of == c;
     if (text < s->versions && s->back_turn == 0 && !s->has_alien)
         check_tombstones(w, p, text, index, hi);
     const char *why = wrong(c, n, w, index, hi, strict != NULL, counts ? strict->floor : -1);
@@ -300,6 +300,7 @@ void seqs_ledger_asked(struct world *w, const struct seqs_place *p, struct seqs_
 {
     const struct seqs_spec *s = &w->seqs->spec[p->spec];
     unsigned text = p->has_text ? p->text : s->versions - 1;
-    r->epoch = s->back_turn > 0;
-    r->floor = counter_of(p->spec, text, p->sub, r->epoch, p->period)->answered;
+    const struct counter *c = counter_of(p->spec, text, p->sub, s->back_turn > 0, p->period);
+    r->of = c;
+    r->floor = c->answered;
 }
