@@ -144,6 +144,8 @@ static void choose_period(struct world *w, struct node *n, unsigned spec,
         &w->seqs->spec[spec].version[h->version[spec]].definition;
     int64_t at = blocks_time(&h->b, node_mono(w, n)), off = 0;
     memset(out, 0, PERIOD_LABEL_MAX);
+    if (d->reset == PERIOD_NEVER && world_chance(w, 1))
+        (void)period_label(PERIOD_HOUR, 0, w->now, out); /* a caller who names what there is not */
     if (d->reset == PERIOD_NEVER || at == 0)
         return;
     if (world_chance(w, 10))
