@@ -160,7 +160,7 @@ struct blocks_counter {
     struct blocks_want want;   /* count 0: nothing */
     struct blocks_want taking; /* what is asked with token; count 0: a look */
     bool taken;                /* it is under way, or to be repeated */
-    struct coord_token token, latest; /* latest: of the take that was granted last */
+    struct coord_token token, latest;   /* latest: of the take that was granted last */
     int64_t own_turn, own_era, own_end; /* of the latest OWN, which may not be given out yet:
                                            highest index + 1; 0: there is none */
     struct blocks_slot slot[BLOCKS_SLOTS];

@@ -362,9 +362,9 @@ static bool clock_is_within(const struct page *p, int64_t wall)
     return true;
 }
 
-/* That is seen through by its generation, or all that it holds is this node's still. Where the clock
- * has gone back since, or goes back later from above a range that the page knows, it is a limit, so
- * here it does not. */
+/* That is seen through by its generation, or all that it holds is this node's still. Where the
+ * clock has gone back since, or goes back later from above a range that the page knows, it is a
+ * limit, so here it does not. */
 bool fault_may_put_back(struct world *w, struct node *n, const struct page *before)
 {
     struct err why;

@@ -41,15 +41,15 @@ struct seqs_spec {
     char name[8];
     struct seq_create version[SEQS_VERSIONS], alien[SEQS_VERSIONS];
     char text[2 * SEQS_VERSIONS][SEQ_TEXT_MAX]; /* those of alien behind the others */
-    unsigned versions; /* the latest is the one that is configured */
-    bool dropped;      /* as far as the operators know */
+    unsigned versions;                          /* the latest is the one that is configured */
+    bool dropped;                               /* as far as the operators know */
     bool has_alien;    /* some nodes have another definition in their cache */
     bool is_void;      /* an operator's word was not kept: nothing is promised any more */
     int64_t back_turn; /* set back in this turn; 0: never */
     unsigned losses;   /* of the world, when it was */
     unsigned reused_at[SEQS_VERSIONS]; /* likewise, when this version was made behind a tombstone */
-    int64_t top[SEQS_VERSIONS]; /* the highest index that max ever allowed */
-    int64_t highest;            /* index + 1 that was granted to anybody, ever */
+    int64_t top[SEQS_VERSIONS];        /* the highest index that max ever allowed */
+    int64_t highest;                   /* index + 1 that was granted to anybody, ever */
 };
 
 /* What a place knows of a grant: whose numbers they are. */
@@ -61,16 +61,16 @@ struct seqs_note {
 
 struct seqs_request {
     int64_t ticket, n; /* ticket 0: none waits */
-    int64_t floor;     /* highest index that somebody had been answered when it came; -1: none … */
-    const void *of;    /* … of what, of the ledger: it may be another definition that answers */
+    int64_t floor;  /* highest index that somebody had been answered when it came; -1: none … */
+    const void *of; /* … of what, of the ledger: it may be another definition that answers */
 };
 
 /* A counter that a process gives out from. */
 struct seqs_place {
     bool open, open_due, closing, close_due, want_due;
     unsigned spec, sub;
-    unsigned text;               /* the version that is meant; SEQS_ALIEN added where it is one */
-    bool has_text;               /* or else whichever is there */
+    unsigned text; /* the version that is meant; SEQS_ALIEN added where it is one */
+    bool has_text; /* or else whichever is there */
     char period[PERIOD_LABEL_MAX];
     bool known;
     enum period_reset reset;
@@ -85,7 +85,7 @@ struct seqs_place {
 
 struct seqs_mail {
     struct blocks_mail m;
-    struct seqs_note note;   /* GRANT and OWN */
+    struct seqs_note note; /* GRANT and OWN */
 };
 
 /* The file: what a copy of it has. */
@@ -109,16 +109,16 @@ struct seqs_holder {
     int64_t ctime;
     bool has_backup;
     struct seqs_area backup;
-    struct page backup_page; /* of workerIds, at that time */
-    struct seqs_area handed; /* as the program before left it … */
-    bool proof, heir;        /* … proven, to one in the same process */
+    struct page backup_page;      /* of workerIds, at that time */
+    struct seqs_area handed;      /* as the program before left it … */
+    bool proof, heir;             /* … proven, to one in the same process */
     unsigned version[SEQS_SPECS]; /* of the definitions in its configuration, since its start */
     bool alien[SEQS_SPECS], texts;
 
     /* The process. */
     struct blocks b;
     bool has_b;
-    bool settled;                /* what the page says is proven, or dropped */
+    bool settled;                          /* what the page says is proven, or dropped */
     struct coord_token found[LEASE_SLOTS]; /* of workerIds, in the page at the start … */
     enum seqs_word {
         SEQS_UNHEARD,
@@ -169,7 +169,7 @@ struct seqs {
     struct seqs_spec spec[SEQS_SPECS];
     unsigned specs;
     int64_t lasts_ms, cache_max;
-    unsigned sizes; /* of requests: how large they can be */
+    unsigned sizes;              /* of requests: how large they can be */
     uint8_t weight[SEQS_COUNTS]; /* of faults */
     struct seqs_holder holder[WORLD_NODES];
     struct seqs_flight flight[SEQS_FLIGHTS];

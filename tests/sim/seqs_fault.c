@@ -55,7 +55,8 @@ const char *const seqs_names[SEQS_COUNTS] = {
     ((const int64_t[]){                                                                            \
         __VA_ARGS__})[world_draw(w, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))]
 
-/* ---- an operator's call ----------------------------------------------------------------------- */
+/* ---- an operator's call -----------------------------------------------------------------------
+ */
 
 struct order {
     const struct seqs_spec *s;
@@ -149,13 +150,15 @@ static const char *some_period(struct world *w, const struct seq_definition *d)
     return label;
 }
 
-/* ---- what is made ----------------------------------------------------------------------------- */
+/* ---- what is made -----------------------------------------------------------------------------
+ */
 
 static void draw_definition(struct world *w, struct seq_create *v)
 {
     struct seq_definition *d = &v->definition;
     int64_t loss = (int64_t)world_draw(w, 100);
-    *d = (struct seq_definition){.start = PICK(w, 1, 1, 100, -5), .increment = PICK(w, 1, 1, 3, -2)};
+    *d =
+        (struct seq_definition){.start = PICK(w, 1, 1, 100, -5), .increment = PICK(w, 1, 1, 3, -2)};
     d->loss = loss < 60 ? SEQ_LOSS_SKIP : loss < 80 ? SEQ_LOSS_REFUSE : SEQ_LOSS_TRUST;
     if (d->loss == SEQ_LOSS_SKIP) {
         d->rate = PICK(w, 1, 100, 1000, 10000, 1000000);
@@ -184,7 +187,7 @@ static void know(struct seqs_spec *s, const struct seq_grant *g)
     struct seq_definition *d = &s->alien[i].definition;
     d->begins_ms++;
     if (d->rate > 0) {
-        d->rate = d->rate == 1 ? 100 : d->rate / 10 + 1;
+        d->rate = d->rate == 1 ? 100 : 1;
         d->burst = seq_burst(d->rate);
     }
     (void)seq_definition_text(s->text[SEQS_ALIEN + i], d);
@@ -220,7 +223,7 @@ void seqs_draw(struct world *w)
     q->lasts_ms = PICK(w, 1000, 1000, 60000);
     q->cache_max = PICK(w, 10, 1000, 1000, 100000);
     q->sizes = (unsigned)PICK(w, 4, 6, 8, 10, 10);
-    bool aliens = world_chance(w, 15);
+    bool aliens = world_chance(w, 20);
     for (unsigned f = 0; f < SEQS_FAULTS; f++)
         q->weight[f] = world_chance(w, 60);
     q->weight[SEQS_REOPEN] *= 4;
@@ -247,7 +250,8 @@ void seqs_draw(struct world *w)
         seqs_count(w, SEQS_ALIENS);
 }
 
-/* ---- operators -------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------
+ */
 
 static bool no_older_data(struct world *w)
 {
@@ -327,8 +331,8 @@ static bool fault_alter(struct world *w)
     o.number = v->max + world_between(w, 0, 300) * v->definition.increment;
     if (order(w, "alter", call_alter, &o) == SEQ_HOWS)
         return false;
-    s->top[s->versions - 1] = max64(s->top[s->versions - 1],
-                                    seq_max_index(&v->definition, o.number));
+    s->top[s->versions - 1] =
+        max64(s->top[s->versions - 1], seq_max_index(&v->definition, o.number));
     v->max = o.out.how == SEQ_DONE ? o.number : v->max;
     return o.out.how == SEQ_DONE;
 }
@@ -371,7 +375,8 @@ static bool fault_create_again(struct world *w)
     return how == SEQ_DONE || how == SEQ_KEPT;
 }
 
-/* ---- the coordinator -------------------------------------------------------------------------- */
+/* ---- the coordinator --------------------------------------------------------------------------
+ */
 
 static struct node *about_to_take(struct world *w)
 {
@@ -458,7 +463,8 @@ static bool fault_clock_day(struct world *w)
     return called;
 }
 
-/* ---- the page --------------------------------------------------------------------------------- */
+/* ---- the page ---------------------------------------------------------------------------------
+ */
 
 static struct seqs_holder *dead_with_area(struct world *w)
 {
@@ -594,7 +600,8 @@ static bool fault_state_back(struct world *w)
     return true;
 }
 
-/* ---- which ------------------------------------------------------------------------------------ */
+/* ---- which ------------------------------------------------------------------------------------
+ */
 
 static bool (*const faults[SEQS_FAULTS])(struct world *) = {
     [SEQS_SET] = fault_set,

@@ -19,7 +19,8 @@ void seqs_count(struct world *w, enum seqs_count c)
     world_note(w, "sequences: %s", seqs_names[c]);
 }
 
-/* ---- the area --------------------------------------------------------------------------------- */
+/* ---- the area ---------------------------------------------------------------------------------
+ */
 
 static struct page_home home_of(const struct node *n, const struct seqs_holder *h)
 {
@@ -60,7 +61,8 @@ static void format(struct world *w, struct node *n, struct seqs_holder *h)
     h->has_file = n->has_dir;
 }
 
-/* ---- proof ------------------------------------------------------------------------------------ */
+/* ---- proof ------------------------------------------------------------------------------------
+ */
 
 static void settle(struct world *w, struct seqs_holder *h, bool so, enum seqs_count how)
 {
@@ -145,7 +147,8 @@ static void begin_proof(struct world *w, const struct node *n, struct seqs_holde
     }
 }
 
-/* ---- start and end ---------------------------------------------------------------------------- */
+/* ---- start and end ----------------------------------------------------------------------------
+ */
 
 static bool find_spec(const struct world *w, const char *name, unsigned *out)
 {
@@ -237,7 +240,8 @@ bool seqs_finished(const struct world *w, const struct node *n)
     return !w->seqs || seqs_of(w, n)->finished;
 }
 
-/* ---- mails ------------------------------------------------------------------------------------ */
+/* ---- mails ------------------------------------------------------------------------------------
+ */
 
 static struct seqs_note note_of(const struct seqs_holder *h, const struct blocks_mail *m)
 {
@@ -267,7 +271,8 @@ static void deliver(struct seqs_holder *h)
     h->b.nmail = 0;
 }
 
-/* ---- the keeper ------------------------------------------------------------------------------- */
+/* ---- the keeper -------------------------------------------------------------------------------
+ */
 
 static void hear_place(struct world *w, struct seqs_holder *h, uint32_t i)
 {
@@ -286,8 +291,7 @@ static void hear_place(struct world *w, struct seqs_holder *h, uint32_t i)
     p->open_due = p->want_due = false;
     p->want = (struct blocks_want){0};
     if (p->close_due && blocks_close(&h->b, i)) {
-        h->mail[h->mails++] =
-            (struct seqs_mail){.m = {.kind = BLOCKS_MAIL_CLOSED, .counter = i}};
+        h->mail[h->mails++] = (struct seqs_mail){.m = {.kind = BLOCKS_MAIL_CLOSED, .counter = i}};
         p->close_due = false;
     }
 }
@@ -367,7 +371,8 @@ void seqs_keep(struct world *w, struct node *n)
         seqs_round_trip(w, n);
 }
 
-/* ---- what came of it -------------------------------------------------------------------------- */
+/* ---- what came of it --------------------------------------------------------------------------
+ */
 
 /* A sidecar that has it in its configuration makes it where it is missing. */
 static void make_missing(struct world *w, struct node *n, struct seqs_holder *h, uint32_t i)
@@ -416,13 +421,14 @@ void seqs_time_out(struct world *w, struct node *n)
     seqs_answer(w, n, &seqs_of(w, n)->action, &down);
 }
 
-/* ---- a kill between two stores ---------------------------------------------------------------- */
+/* ---- a kill between two stores ----------------------------------------------------------------
+ */
 
 static void copy_some(void *to, const void *from, size_t n, uint64_t *left)
 {
     uint8_t *t = to;
     const uint8_t *f = from;
-    for (size_t i = 0; i < n && *left > 0; i++) {
+    for (size_t i = 0; i<n && * left> 0; i++) {
         *left -= t[i] != f[i];
         t[i] = f[i];
     }

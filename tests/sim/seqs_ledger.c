@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- every number ----------------------------------------------------------------------------- */
+/* ---- every number -----------------------------------------------------------------------------
+ */
 
 #define COUNTERS 512
 #define RUNS     768 /* of one counter: numbers without a gap */
@@ -110,9 +111,11 @@ static void use(struct counter *c, int64_t lo, int64_t hi)
     }
 }
 
-/* ---- which ones ------------------------------------------------------------------------------- */
+/* ---- which ones -------------------------------------------------------------------------------
+ */
 
-/* The definition of the name that this is the text of; a version that is none of them: 2 * those. */
+/* The definition of the name that this is the text of; a version that is none of them: 2 * those.
+ */
 static unsigned text_of(const struct seqs_spec *s, uint64_t definition)
 {
     unsigned i = 0;
@@ -146,7 +149,8 @@ static bool trusts(const struct seqs_spec *s, unsigned text)
     return v->version[i].definition.loss == SEQ_LOSS_TRUST;
 }
 
-/* ---- grants ----------------------------------------------------------------------------------- */
+/* ---- grants -----------------------------------------------------------------------------------
+ */
 
 /* The line, in another way than line.c: in 128 bits. */
 static __int128 line(const struct seq_definition *d, int64_t begins, int64_t ms)
@@ -201,7 +205,8 @@ void seqs_ledger_returned(struct world *w, unsigned spec, const struct seq_retur
     }
 }
 
-/* ---- what is given out ------------------------------------------------------------------------ */
+/* ---- what is given out ------------------------------------------------------------------------
+ */
 
 /* A name that was dropped goes on behind all that it gave out, as long as no tombstone was lost. */
 static void check_tombstones(struct world *w, const struct seqs_place *p, unsigned text,

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- mails ------------------------------------------------------------------------------------ */
+/* ---- mails ------------------------------------------------------------------------------------
+ */
 
 static const struct seqs_note none = {.lo = 1};
 
@@ -76,7 +77,8 @@ static void take_mails(struct world *w, struct node *n)
             h->place[i].told = h->told[i];
 }
 
-/* ---- places ----------------------------------------------------------------------------------- */
+/* ---- places -----------------------------------------------------------------------------------
+ */
 
 static bool is_place_of(const struct seqs_place *p, unsigned spec, unsigned sub, const char *period)
 {
@@ -140,8 +142,7 @@ static void choose_period(struct world *w, struct node *n, unsigned spec,
                           char out[PERIOD_LABEL_MAX])
 {
     struct seqs_holder *h = seqs_of(w, n);
-    const struct seq_definition *d =
-        &w->seqs->spec[spec].version[h->version[spec]].definition;
+    const struct seq_definition *d = &w->seqs->spec[spec].version[h->version[spec]].definition;
     int64_t at = blocks_time(&h->b, node_mono(w, n)), off = 0;
     memset(out, 0, PERIOD_LABEL_MAX);
     if (d->reset == PERIOD_NEVER && world_chance(w, 1))
@@ -153,7 +154,8 @@ static void choose_period(struct world *w, struct node *n, unsigned spec,
     (void)period_label(d->reset, d->offset_min, max64(at + off, 0), out);
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------------
+ */
 
 static const struct seqs_note *note_at(const struct seqs_place *p, int64_t index)
 {
@@ -222,8 +224,8 @@ static void resume(struct world *w, struct node *n, struct seqs_place *p)
         int64_t index;
         if (r->ticket > 0 && world_chance(w, 5))
             r->ticket = 0;
-        if (r->ticket == 0 || sequence_strict(&p->s, node_mono(w, n), r->ticket, r->n, &index) !=
-                                  SEQUENCE_OK)
+        if (r->ticket == 0 ||
+            sequence_strict(&p->s, node_mono(w, n), r->ticket, r->n, &index) != SEQUENCE_OK)
             continue;
         give(w, n, p, index, r->n, r);
         w->stats->seqs[SEQS_GIVEN_STRICT] += (uint64_t)r->n;

@@ -59,8 +59,7 @@ static struct seqs_flight *depart(struct world *w, const struct node *n)
     f->node = (uint8_t)node_number(w, n);
     f->life = n->life;
     f->serial = seqs_of(w, n)->serial;
-    if (n->partitioned ||
-        (w->set.weight[FAULT_NET_LOST_REQUEST] && world_chance(w, 4))) {
+    if (n->partitioned || (w->set.weight[FAULT_NET_LOST_REQUEST] && world_chance(w, 4))) {
         seqs_count(w, SEQS_LOST);
         f->used = false;
     }
@@ -88,7 +87,8 @@ void seqs_send_create(struct world *w, struct node *n, unsigned spec, unsigned t
     memcpy(c->identity, n->lease.identity, sizeof c->identity);
 }
 
-/* ---- the server ------------------------------------------------------------------------------- */
+/* ---- the server -------------------------------------------------------------------------------
+ */
 
 static enum coord_status take(struct coord *c, void *with)
 {

@@ -7,8 +7,8 @@
  *                  1000000000 on have
  *   SEED=n sim     one schedule, with its trace; MINIMAL=1 shrinks it first
  *
- * In the environment: JOBS=n, so many processes; ALL=1, tell and count failures instead of ending at
- * the first; SQLITE=n, one schedule of n runs against SQLite instead of Redis, 0: none.
+ * In the environment: JOBS=n, so many processes; ALL=1, tell and count failures instead of ending
+ * at the first; SQLITE=n, one schedule of n runs against SQLite instead of Redis, 0: none.
  */
 #include "sim/cases.h"
 #include "sim/crew.h"
@@ -215,7 +215,8 @@ static bool run_some(uint64_t from, uint64_t seeds, unsigned test)
     bool good = !r.failed && r.stats.schedules == seeds;
     (void)printf(
         "%sok %u - no %s twice and all invariants, in %llu schedules of %llu, %llu failed\n",
-        good ? "" : "not ", test, from < SEQS_FROM ? "ID" : "number", (unsigned long long)r.stats.schedules, (unsigned long long)seeds,
+        good ? "" : "not ", test, from < SEQS_FROM ? "ID" : "number",
+        (unsigned long long)r.stats.schedules, (unsigned long long)seeds,
         (unsigned long long)r.stats.failures);
     if (r.failed)
         explain(r.seed);
