@@ -107,7 +107,9 @@ struct seqs_holder {
     uint64_t generation; /* that stands outside it */
     uint64_t inode;
     int64_t ctime;
+    unsigned returns; /* give-backs that were sent, … */
     bool has_backup;
+    unsigned backup_returns; /* … and had been */
     struct seqs_area backup;
     struct page backup_page;      /* of workerIds, at that time */
     struct seqs_area handed;      /* as the program before left it … */

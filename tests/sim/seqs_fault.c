@@ -164,7 +164,7 @@ static void draw_definition(struct world *w, struct seq_create *v)
         d->rate = PICK(w, 1, 100, 1000, 10000, 1000000);
         d->burst = seq_burst(d->rate);
     }
-    d->strict = world_chance(w, 25);
+    d->strict = world_chance(w, 35);
     d->subs = world_chance(w, 40) ? world_between(w, 1, SEQS_SUBS) : 0;
     d->reset = world_chance(w, 35) ? PERIOD_HOUR : PERIOD_NEVER;
     d->offset_min = d->reset == PERIOD_HOUR ? (int)PICK(w, 0, 30, -90) : 0;
@@ -229,7 +229,8 @@ void seqs_draw(struct world *w)
     q->weight[SEQS_REOPEN] *= 4;
     q->weight[SEQS_IN_PLACE] *= 6;
     q->weight[SEQS_REUSE] *= 6;
-    q->weight[SEQS_STATE_BACK] *= 4;
+    q->weight[SEQS_STATE_BACK] *= 6;
+    q->weight[SEQS_AREA_BACK] *= 4;
     q->weight[SEQS_CLOCK_DAY] *= 2;
     q->weight[SEQS_STOP] *= 10;
     for (unsigned i = 0; i < q->specs && !w->failed; i++) {
@@ -532,10 +533,12 @@ static bool fault_stop(struct world *w)
     return true;
 }
 
-/* The blocks of this life's file, as they were. */
+/* The blocks of this file, as they were; of this life, or as they were before some went back, which
+ * takes a new generation. */
 static bool has_state_of_before(const struct seqs_holder *h)
 {
-    return h->has_file && h->has_backup && h->backup.generation == h->generation;
+    return h->has_file && h->has_backup &&
+           (h->backup.generation == h->generation || h->backup_returns != h->returns);
 }
 
 static void put_back(struct world *w, struct seqs_holder *h)
@@ -549,8 +552,8 @@ static bool is_older(const struct node *n, const struct seqs_holder *h)
 {
     const struct seqs_witness *x = &h->backup.witness;
     struct page_record r;
-    return !x->known || !page_load(&n->page, x->slot, &r) || r.state != PAGE_HELD ||
-           !coord_token_equal(r.cur, x->token);
+    return h->backup_returns != h->returns || !x->known || !page_load(&n->page, x->slot, &r) ||
+           r.state != PAGE_HELD || !coord_token_equal(r.cur, x->token);
 }
 
 static bool fault_area_back(struct world *w)
@@ -589,7 +592,8 @@ static bool fault_state_back(struct world *w)
     struct node *n = world_some_node(w);
     struct seqs_holder *h = seqs_of(w, n);
     if (w->server->sqlite || h->tmpfs || w->set.replicas > 0 || !has_state_of_before(h) ||
-        !fault_may_put_back(w, n, &h->backup_page) || !was_renewed_since(w, &h->backup_page))
+        !fault_may_put_back(w, n, &h->backup_page) ||
+        !(h->backup_returns != h->returns || was_renewed_since(w, &h->backup_page)))
         return false;
     if (n->alive)
         node_kill(w, n);

@@ -222,7 +222,7 @@ static void resume(struct world *w, struct node *n, struct seqs_place *p)
     for (unsigned i = 0; i < SEQS_WAITING && !w->failed; i++) {
         struct seqs_request *r = &p->waiting[i];
         int64_t index;
-        if (r->ticket > 0 && world_chance(w, 5))
+        if (r->ticket > 0 && world_chance(w, 8))
             r->ticket = 0;
         if (r->ticket == 0 ||
             sequence_strict(&p->s, node_mono(w, n), r->ticket, r->n, &index) != SEQUENCE_OK)
@@ -285,6 +285,7 @@ void seqs_serve(struct world *w, struct node *n)
     if (h->has_file && world_chance(w, 20)) {
         h->backup = h->area;
         h->backup_page = n->page;
+        h->backup_returns = h->returns;
         h->has_backup = true;
     }
 }

@@ -71,6 +71,7 @@ void seqs_send(struct world *w, struct node *n)
     struct seqs_holder *h = seqs_of(w, n);
     h->serial++;
     h->phase = KEEPER_WAIT;
+    h->returns += h->action.kind == BLOCKS_RETURN;
     copy_call(w, n, &depart(w, n)->call);
 }
 
@@ -172,7 +173,7 @@ static void run(struct world *w, struct seqs_flight *f)
 static void answer(struct world *w, struct seqs_flight *f)
 {
     struct node *n = &w->node[f->node];
-    bool lost = w->set.weight[FAULT_NET_LOST_REPLY] && world_chance(w, 6);
+    bool lost = w->set.weight[FAULT_NET_LOST_REPLY] && world_chance(w, 12);
     f->used = false;
     if (!awaited(w, f))
         return;
