@@ -381,6 +381,7 @@ void fault_put_back(struct world *w, struct node *n, const struct page *before)
     n->back = true;
     world_note(w, "node %u finds its page as it was before", node_number(w, n));
     node_start(w, n);
+    seqs_live(w, n);
     if (world_chance(w, 30)) /* what was not proven to the one is not to the other */
         node_upgrade(w, n);
     prove(w, n, world_chance(w, 50));

@@ -159,9 +159,9 @@ static void draw_definition(struct world *w, struct seq_create *v)
     int64_t loss = (int64_t)world_draw(w, 100);
     *d =
         (struct seq_definition){.start = PICK(w, 1, 1, 100, -5), .increment = PICK(w, 1, 1, 3, -2)};
-    d->loss = loss < 60 ? SEQ_LOSS_SKIP : loss < 80 ? SEQ_LOSS_REFUSE : SEQ_LOSS_TRUST;
+    d->loss = loss < 65 ? SEQ_LOSS_SKIP : loss < 85 ? SEQ_LOSS_REFUSE : SEQ_LOSS_TRUST;
     if (d->loss == SEQ_LOSS_SKIP) {
-        d->rate = PICK(w, 1, 100, 1000, 10000, 1000000);
+        d->rate = PICK(w, 1, 100, 100, 1000, 10000, 1000000);
         d->burst = seq_burst(d->rate);
     }
     d->strict = world_chance(w, 35);
@@ -222,7 +222,7 @@ void seqs_draw(struct world *w)
     q->specs = (unsigned)world_between(w, 1, SEQS_SPECS);
     q->lasts_ms = PICK(w, 1000, 1000, 60000);
     q->cache_max = PICK(w, 10, 1000, 1000, 100000);
-    q->sizes = (unsigned)PICK(w, 4, 6, 8, 10, 10);
+    q->sizes = (unsigned)PICK(w, 4, 6, 8, 10, 10, 10);
     bool aliens = world_chance(w, 20);
     for (unsigned f = 0; f < SEQS_FAULTS; f++)
         q->weight[f] = world_chance(w, 60);
@@ -516,23 +516,6 @@ static bool fault_area_flip(struct world *w)
     return true;
 }
 
-/* Given back, and the next one starts, where all goes well. */
-static bool fault_stop(struct world *w)
-{
-    struct node *n = world_some_node(w);
-    if (!node_runs(w, n) || n->stopping)
-        return false;
-    world_note(w, "node %u is told to end", node_number(w, n));
-    node_term(w, n, true);
-    for (unsigned i = 0; i < 4 && world_chance(w, 80) && node_runs(w, n); i++) {
-        seqs_keep(w, n);
-        if (node_runs(w, n))
-            schedule_keep(w, n);
-        w->now += world_between(w, 0, 20);
-    }
-    return true;
-}
-
 /* The blocks of this file, as they were; of this life, or as they were before some went back, which
  * takes a new generation. */
 static bool has_state_of_before(const struct seqs_holder *h)
@@ -556,19 +539,67 @@ static bool is_older(const struct node *n, const struct seqs_holder *h)
            r.state != PAGE_HELD || !coord_token_equal(r.cur, x->token);
 }
 
+static void find_before(struct world *w, struct node *n)
+{
+    if (n->alive)
+        node_kill(w, n);
+    put_back(w, seqs_of(w, n));
+    world_note(w, "node %u finds its blocks as they were before", node_number(w, n));
+    node_start(w, n);
+    seqs_live(w, n);
+    if (n->alive && world_chance(w, 30))
+        node_upgrade(w, n);
+}
+
 static bool fault_area_back(struct world *w)
 {
     struct node *n = world_some_node(w);
     struct seqs_holder *h = seqs_of(w, n);
     if (!n->has_dir || !has_state_of_before(h) || !(h->tmpfs || is_older(n, h)))
         return false;
-    if (n->alive)
-        node_kill(w, n);
-    put_back(w, h);
-    world_note(w, "node %u finds its blocks as they were before", node_number(w, n));
-    node_start(w, n);
-    if (n->alive && world_chance(w, 30))
-        node_upgrade(w, n);
+    find_before(w, n);
+    return true;
+}
+
+static void remember(const struct node *n, struct seqs_holder *h)
+{
+    h->backup = h->area;
+    h->backup_page = n->page;
+    h->backup_returns = h->returns;
+    h->has_backup = true;
+}
+
+/* Given back, and the next one starts, where all goes well. Or it is killed once the blocks went
+ * back, its workerIds not yet, and the blocks are put back as they were. */
+static bool fault_stop(struct world *w)
+{
+    struct node *n = world_some_node(w);
+    struct seqs_holder *h = seqs_of(w, n);
+    if (!node_runs(w, n) || n->stopping)
+        return false;
+    if (world_chance(w, 50)) { /* with a block of which nothing was given out */
+        seqs_serve(w, n);
+        seqs_keep(w, n);
+    }
+    if (w->failed || !node_runs(w, n))
+        return false;
+    world_note(w, "node %u is told to end", node_number(w, n));
+    remember(n, h);
+    node_term(w, n, true);
+    seqs_keep(w, n);
+    if (!w->failed && h->has_file && h->returns != h->backup_returns && world_chance(w, 30)) {
+        find_before(w, n);
+        return true;
+    }
+    for (unsigned i = 0; i < 4 && world_chance(w, 80) && !w->failed; i++) {
+        seqs_live(w, world_some_node(w)); /* who may be given what went back */
+        (void)seqs_net_step(w);
+        if (node_runs(w, n))
+            seqs_keep(w, n);
+        if (node_runs(w, n))
+            schedule_keep(w, n);
+        w->now += world_between(w, 0, 20);
+    }
     return true;
 }
 

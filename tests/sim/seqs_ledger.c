@@ -259,6 +259,9 @@ void seqs_ledger_given(struct world *w, const struct node *n, const struct seqs_
                node_number(w, n), (long long)index, (long long)hi, s->name, p->sub, p->period,
                (long long)note->turn, told);
     check_grant(w, n, p, note, index, hi);
+    if (told != text)
+        world_fail(w, "%s: node %u gives out of another definition than it is configured with",
+                   s->name, node_number(w, n));
     if (told == 2 * SEQS_VERSIONS)
         world_fail(w, "%s: node %u gives out of a definition that nobody made", s->name,
                    node_number(w, n));

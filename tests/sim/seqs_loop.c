@@ -216,11 +216,12 @@ static void arrive(struct world *w, struct seqs_place *p)
     }
 }
 
-/* As the loop resumes who waits; some have gone. */
+/* As the loop resumes who waits, in whatever order; some have gone. */
 static void resume(struct world *w, struct node *n, struct seqs_place *p)
 {
+    uint64_t from = world_draw(w, SEQS_WAITING);
     for (unsigned i = 0; i < SEQS_WAITING && !w->failed; i++) {
-        struct seqs_request *r = &p->waiting[i];
+        struct seqs_request *r = &p->waiting[(from + i) % SEQS_WAITING];
         int64_t index;
         if (r->ticket > 0 && world_chance(w, 8))
             r->ticket = 0;
