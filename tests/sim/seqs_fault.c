@@ -399,8 +399,10 @@ static bool proves_rewind(struct world *w, const struct node *n)
     const struct seqs_holder *h = seqs_of(w, n);
     const struct blocks_action *a = &h->action;
     struct server *s = w->server;
+    char fp[DATASET_TEXT_MAX + 1];
     if (a->by.opening.era != server_number(s, "era") ||
-        a->by.opening.topen_ms != server_number(s, "topen"))
+        a->by.opening.topen_ms != server_number(s, "topen") || !server_field(s, "fp", fp) ||
+        strcmp(fp, a->by.opening.fingerprint) != 0)
         return false;
     for (size_t i = 0; i < a->nitems; i++) {
         const struct seq_want *t = &a->wants[i];
