@@ -227,6 +227,10 @@ void seqs_send(struct world *w, struct node *n);
 void seqs_send_create(struct world *w, struct node *n, unsigned spec, unsigned text);
 bool seqs_net_step(struct world *w);
 void seqs_round_trip(struct world *w, struct node *n);
+/* What n is about to send, or has sent, as a call of its own; and the server runs it, which nobody
+ * hears of. */
+void seqs_copy_call(struct world *w, const struct node *n, struct seqs_call *c);
+void seqs_run_copy(struct world *w, struct seqs_call *c);
 /* Before any other, the server runs what n is about to send. */
 enum coord_status seqs_call_first(struct world *w, struct node *n);
 

@@ -35,6 +35,8 @@ const char *const seqs_names[SEQS_COUNTS] = {
     [SEQS_AREA_BACK] = "blocks put back in place as they were",
     [SEQS_STATE_BACK] = "the whole page put back in place as it was, not on tmpfs",
     [SEQS_STOP] = "SIGTERM, blocks given back",
+    [SEQS_RETURN_LATE] = "give-back run again once others had what went back",
+    [SEQS_REPLY_LOST] = "reply to a take lost, and others answered before it is repeated",
     [SEQS_KILL_TORN] = "SIGKILL between two stores to the blocks",
     [SEQS_LOST] = "request or reply lost",
     [SEQS_DOUBLED] = "request run again, soon or much later",
@@ -233,6 +235,7 @@ void seqs_draw(struct world *w)
     q->weight[SEQS_AREA_BACK] *= 4;
     q->weight[SEQS_CLOCK_DAY] *= 2;
     q->weight[SEQS_STOP] *= 10;
+    q->weight[SEQS_REPLY_LOST] *= 6;
     for (unsigned i = 0; i < q->specs && !w->failed; i++) {
         struct seqs_spec *s = &q->spec[i];
         (void)snprintf(s->name, sizeof s->name, "%c", (char)('k' + (int)i));
@@ -345,17 +348,22 @@ static bool fault_sweep(struct world *w)
     return order(w, "sweep", call_sweep, &o) == SEQ_DONE;
 }
 
+static bool reserve(struct world *w, struct order *o)
+{
+    o->token = coord_token_new(&w->rng);
+    if (order(w, "reserve", call_reserve, o) != SEQ_GRANTED)
+        return false;
+    unsigned spec = (unsigned)(o->s - w->seqs->spec);
+    seqs_ledger_granted(w, spec, &o->out);
+    seqs_ledger_reserved(w, spec, &o->out);
+    return true;
+}
+
 static bool fault_reserve(struct world *w)
 {
     struct order o = {.s = some_spec(w), .number = world_between(w, 1, 50)};
     o.period = some_period(w, definition_of(o.s));
-    o.token = coord_token_new(&w->rng);
-    if (order(w, "reserve", call_reserve, &o) != SEQ_GRANTED)
-        return false;
-    unsigned spec = (unsigned)(o.s - w->seqs->spec);
-    seqs_ledger_granted(w, spec, &o.out);
-    seqs_ledger_reserved(w, spec, &o.out);
-    return true;
+    return reserve(w, &o);
 }
 
 static bool fault_reopen(struct world *w)
@@ -466,6 +474,24 @@ static bool fault_clock_day(struct world *w)
     return called;
 }
 
+/* The first call of several that are the same: others are answered before it is repeated. */
+static bool fault_reply_lost(struct world *w)
+{
+    static struct seqs_call lost;
+    struct node *n = about_to_take(w);
+    if (!n || w->waiting || w->down_until > w->now)
+        return false;
+    seqs_copy_call(w, n, &lost);
+    seqs_run_copy(w, &lost);
+    seqs_time_out(w, n);
+    for (unsigned i = 0; i < 6 && !w->failed; i++)
+        seqs_live(w, world_some_node(w));
+    w->now += world_between(w, 100, 150);
+    for (unsigned i = 0; i < 3 && !w->failed; i++)
+        seqs_live(w, n);
+    return true;
+}
+
 /* ---- the page ---------------------------------------------------------------------------------
  */
 
@@ -563,6 +589,22 @@ static bool fault_area_back(struct world *w)
     return true;
 }
 
+/* Its call has come to a server that may give again what went back, and comes once more. */
+static void return_late(struct world *w, struct seqs_call *c)
+{
+    const struct seq_return *r = &c->action.returns[0];
+    unsigned i = 0;
+    while (i + 1 < w->seqs->specs && strcmp(w->seqs->spec[i].name, r->name) != 0)
+        i++;
+    if (*r->sub == '\0' && r->hi - r->lo < SEQ_BLOCK_MAX) {
+        struct order o = {.s = &w->seqs->spec[i], .period = r->period};
+        o.number = r->hi - r->lo + 1;
+        (void)reserve(w, &o);
+    }
+    seqs_run_copy(w, c);
+    seqs_count(w, SEQS_RETURN_LATE);
+}
+
 static void remember(const struct node *n, struct seqs_holder *h)
 {
     h->backup = h->area;
@@ -589,18 +631,26 @@ static bool fault_stop(struct world *w)
     remember(n, h);
     node_term(w, n, true);
     seqs_keep(w, n);
+    bool went = !w->failed && h->has_b && h->returns != h->backup_returns &&
+                h->action.kind == BLOCKS_RETURN;
+    if (went && world_chance(w, 30) && w->down_until <= w->now) {
+        static struct seqs_call again;
+        seqs_copy_call(w, n, &again);
+        return_late(w, &again);
+    }
     if (!w->failed && h->has_file && h->returns != h->backup_returns && world_chance(w, 30)) {
         find_before(w, n);
         return true;
     }
-    for (unsigned i = 0; i < 4 && world_chance(w, 80) && !w->failed; i++) {
-        seqs_live(w, world_some_node(w)); /* who may be given what went back */
+    for (unsigned i = 0; i < 6 && world_chance(w, 85) && !w->failed; i++) {
+        for (unsigned k = 0; k < 4 && !w->failed; k++)
+            seqs_live(w, world_some_node(w)); /* who may be given what went back */
         (void)seqs_net_step(w);
         if (node_runs(w, n))
             seqs_keep(w, n);
         if (node_runs(w, n))
             schedule_keep(w, n);
-        w->now += world_between(w, 0, 20);
+        w->now += world_between(w, 0, 150); /* it may be repeated */
     }
     return true;
 }
@@ -659,6 +709,7 @@ static bool (*const faults[SEQS_FAULTS])(struct world *) = {
     [SEQS_AREA_BACK] = fault_area_back,
     [SEQS_STATE_BACK] = fault_state_back,
     [SEQS_STOP] = fault_stop,
+    [SEQS_REPLY_LOST] = fault_reply_lost,
 };
 
 void seqs_fault(struct world *w)

@@ -23,7 +23,7 @@ static bool awaited(const struct world *w, const struct seqs_flight *f)
 }
 
 /* What the action names is the machine's, and the call may outlive it. */
-static void copy_call(struct world *w, const struct node *n, struct seqs_call *c)
+void seqs_copy_call(struct world *w, const struct node *n, struct seqs_call *c)
 {
     const struct seqs_holder *h = seqs_of(w, n);
     c->kind = h->action.kind == BLOCKS_TAKE ? SEQS_TAKE : SEQS_RETURN;
@@ -72,7 +72,7 @@ void seqs_send(struct world *w, struct node *n)
     h->serial++;
     h->phase = KEEPER_WAIT;
     h->returns += h->action.kind == BLOCKS_RETURN;
-    copy_call(w, n, &depart(w, n)->call);
+    seqs_copy_call(w, n, &depart(w, n)->call);
 }
 
 /* Nobody waits for it: what came of it shows at the next take. */
@@ -149,6 +149,14 @@ static void run_call(struct world *w, struct seqs_call *c)
         check(w, c);
     if (!s->sqlite || world_chance(w, 20))
         server_remember(s, w->now);
+}
+
+void seqs_run_copy(struct world *w, struct seqs_call *c)
+{
+    bool waits = w->waiting;
+    w->waiting = true; /* nothing comes between */
+    run_call(w, c);
+    w->waiting = waits;
 }
 
 static void run(struct world *w, struct seqs_flight *f)
@@ -230,11 +238,8 @@ void seqs_round_trip(struct world *w, struct node *n)
 enum coord_status seqs_call_first(struct world *w, struct node *n)
 {
     static struct seqs_call call;
-    bool waits = w->waiting;
-    w->waiting = true; /* nothing comes between */
-    copy_call(w, n, &call);
-    run_call(w, &call);
-    w->waiting = waits;
+    seqs_copy_call(w, n, &call);
+    seqs_run_copy(w, &call);
     seqs_answer(w, n, &call.action, &call.outcome);
     return call.outcome.status;
 }
