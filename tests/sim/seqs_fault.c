@@ -487,6 +487,8 @@ static bool fault_reply_lost(struct world *w)
     for (unsigned i = 0; i < 6 && !w->failed; i++)
         seqs_live(w, world_some_node(w));
     w->now += world_between(w, 100, 150);
+    if (node_runs(w, n) && !w->failed)
+        seqs_serve(w, n); /* more come, who must not share it */
     for (unsigned i = 0; i < 3 && !w->failed; i++)
         seqs_live(w, n);
     return true;
