@@ -221,6 +221,11 @@ void seqs_time_out(struct world *w, struct node *n);
 void seqs_kill_torn(struct world *w, struct node *n, const struct seqs_call *call);
 bool seqs_area_is_own(const struct world *w, const struct node *n);
 
+/* ---- seqs_loop.c ----------------------------------------------------------------------------- */
+
+/* A request of somebody for a number of that counter. */
+void seqs_request(struct world *w, struct node *n, const struct blocks_name *of);
+
 /* ---- seqs_net.c ------------------------------------------------------------------------------ */
 
 void seqs_send(struct world *w, struct node *n);

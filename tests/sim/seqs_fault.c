@@ -484,11 +484,17 @@ static bool fault_reply_lost(struct world *w)
     seqs_copy_call(w, n, &lost);
     seqs_run_copy(w, &lost);
     seqs_time_out(w, n);
-    for (unsigned i = 0; i < 6 && !w->failed; i++)
-        seqs_live(w, world_some_node(w));
+    const struct blocks_name *of = &lost.of[world_draw(w, lost.action.nitems)];
+    struct node *other = world_some_node(w);
+    for (unsigned i = 0; i < 3 && node_runs(w, other) && !other->stopping && !w->failed; i++) {
+        seqs_request(w, other, of);
+        seqs_live(w, other);
+    }
     w->now += world_between(w, 100, 150);
+    if (node_runs(w, n) && !n->stopping && !w->failed)
+        seqs_request(w, n, of); /* who must not share it */
     if (node_runs(w, n) && !w->failed)
-        seqs_serve(w, n); /* more come, who must not share it */
+        seqs_serve(w, n);
     for (unsigned i = 0; i < 3 && !w->failed; i++)
         seqs_live(w, n);
     return true;

@@ -234,6 +234,18 @@ static void resume(struct world *w, struct node *n, struct seqs_place *p)
     }
 }
 
+void seqs_request(struct world *w, struct node *n, const struct blocks_name *of)
+{
+    unsigned spec = 0, sub = *of->sub ? (unsigned)(*of->sub - 'a') + 1 : 0;
+    while (spec + 1 < w->seqs->specs && strcmp(w->seqs->spec[spec].name, of->name) != 0)
+        spec++;
+    struct seqs_place *p = place_of(w, n, spec, sub, of->period);
+    if (p && p->known && p->s.strict)
+        arrive(w, p);
+    else if (p)
+        ask_some(w, n, p);
+}
+
 static void request(struct world *w, struct node *n)
 {
     unsigned spec = (unsigned)world_draw(w, w->seqs->specs);
