@@ -171,7 +171,8 @@ struct seqs {
     struct seqs_spec spec[SEQS_SPECS];
     unsigned specs;
     int64_t lasts_ms, cache_max;
-    unsigned sizes;              /* of requests: how large they can be */
+    int64_t called; /* when the latest call came to the server; it may have waited for replicas */
+    unsigned sizes; /* of requests: how large they can be */
     uint8_t weight[SEQS_COUNTS]; /* of faults */
     struct seqs_holder holder[WORLD_NODES];
     struct seqs_flight flight[SEQS_FLIGHTS];

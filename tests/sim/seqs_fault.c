@@ -123,7 +123,9 @@ static enum seq_how order(struct world *w, const char *what,
     o->now_ms = max64(server_ms(w->server), 0);
     if (w->down_until > w->now)
         return SEQ_HOWS;
+    int64_t called = w->now;
     enum coord_status s = server_do(w->server, o->now_ms, call, o);
+    w->seqs->called = called;
     world_note(w, "operator: %s %s: %s, %s", what, o->s->name, coord_status_name(s),
                s == COORD_OK ? seq_how_name(o->out.how) : "");
     if (s == COORD_OK)
@@ -235,7 +237,7 @@ void seqs_draw(struct world *w)
     q->weight[SEQS_AREA_BACK] *= 4;
     q->weight[SEQS_CLOCK_DAY] *= 2;
     q->weight[SEQS_STOP] *= 10;
-    q->weight[SEQS_REPLY_LOST] *= 6;
+    q->weight[SEQS_REPLY_LOST] *= 12;
     for (unsigned i = 0; i < q->specs && !w->failed; i++) {
         struct seqs_spec *s = &q->spec[i];
         (void)snprintf(s->name, sizeof s->name, "%c", (char)('k' + (int)i));
@@ -474,27 +476,71 @@ static bool fault_clock_day(struct world *w)
     return called;
 }
 
-/* The first call of several that are the same: others are answered before it is repeated. */
-static bool fault_reply_lost(struct world *w)
+/* A counter that n gives out from, a strict one where it has any. */
+static bool some_counter(struct world *w, const struct node *n, struct blocks_name *of)
+{
+    const struct seqs_holder *h = seqs_of(w, n);
+    bool any = false;
+    for (unsigned i = 0; i < SEQS_PLACES; i++) {
+        const struct seqs_place *p = &h->place[i];
+        bool strict = p->known && p->s.strict;
+        if (!p->open || p->open_due || p->closing || (any && !strict))
+            continue;
+        any = true;
+        *of = h->b.counter[i].of;
+        if (strict && world_chance(w, 50))
+            break;
+    }
+    return any;
+}
+
+/* Somebody asks n for a number, and the take that it makes for it comes to the server, whose reply
+ * is lost. */
+static bool lose_reply(struct world *w, struct node *n, struct blocks_name *of)
 {
     static struct seqs_call lost;
-    struct node *n = about_to_take(w);
-    if (!n || w->waiting || w->down_until > w->now)
+    struct seqs_holder *h = seqs_of(w, n);
+    if (!node_runs(w, n) || n->stopping || !h->has_b)
+        return false;
+    if (h->phase == KEEPER_WAIT)
+        seqs_round_trip(w, n);
+    if (w->failed || !node_runs(w, n) || !some_counter(w, n, of))
+        return false;
+    seqs_request(w, n, of);
+    seqs_serve(w, n);
+    if (!w->failed && h->phase == KEEPER_READY)
+        seqs_keep_once(w, n);
+    if (w->failed || !node_runs(w, n) || h->phase != KEEPER_SEND || h->action.kind != BLOCKS_TAKE)
         return false;
     seqs_copy_call(w, n, &lost);
     seqs_run_copy(w, &lost);
     seqs_time_out(w, n);
-    const struct blocks_name *of = &lost.of[world_draw(w, lost.action.nitems)];
-    struct node *other = world_some_node(w);
-    for (unsigned i = 0; i < 3 && node_runs(w, other) && !other->stopping && !w->failed; i++) {
-        seqs_request(w, other, of);
+    return !w->failed;
+}
+
+/* Others are answered before that take is repeated, and who comes meanwhile must not share it. */
+static bool fault_reply_lost(struct world *w)
+{
+    unsigned from = (unsigned)world_draw(w, w->set.nodes);
+    struct node *n = NULL;
+    struct blocks_name of;
+    for (unsigned i = 0; i < w->set.nodes && !n && w->down_until <= w->now && !w->failed; i++)
+        if (lose_reply(w, &w->node[(from + i) % w->set.nodes], &of))
+            n = &w->node[(from + i) % w->set.nodes];
+    if (!n)
+        return false;
+    for (unsigned i = 0; i < 3 * w->set.nodes && !w->failed; i++) {
+        struct node *other = &w->node[i % w->set.nodes];
+        if (other == n || !node_runs(w, other) || other->stopping)
+            continue;
+        seqs_request(w, other, &of);
         seqs_live(w, other);
     }
-    w->now += world_between(w, 100, 150);
     if (node_runs(w, n) && !n->stopping && !w->failed)
-        seqs_request(w, n, of); /* who must not share it */
+        seqs_request(w, n, &of);
     if (node_runs(w, n) && !w->failed)
         seqs_serve(w, n);
+    w->now += world_between(w, 100, 150);
     for (unsigned i = 0; i < 3 && !w->failed; i++)
         seqs_live(w, n);
     return true;

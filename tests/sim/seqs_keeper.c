@@ -8,6 +8,7 @@
  *   which stands in the page beside it, too, and the first renewal with it says that nobody has
  *   renewed since.
  */
+#include "lease/blocks_slots.h"
 #include "sim/seqs.h"
 
 #include <stdio.h>
@@ -285,6 +286,10 @@ static void hear_place(struct world *w, struct seqs_holder *h, uint32_t i)
         memcpy(of.period, p->period, sizeof of.period);
         blocks_open(&h->b, i, &of, p->has_text ? s->text[p->text] : "");
         h->told[i] = (struct seq_revoked){0};
+        if (h->b.counter[i].known) { /* by its text */
+            blocks_post_known(&h->b, i);
+            deliver(h);
+        }
     }
     if (p->want_due)
         blocks_want(&h->b, i, &p->want);

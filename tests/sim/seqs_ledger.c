@@ -176,7 +176,7 @@ void seqs_ledger_granted(struct world *w, unsigned spec, const struct seq_grant 
         world_fail(w, "%s: granted for the period \"%s\", which is none", s->name, g->period);
         return;
     }
-    if (latest < max64(p.opens_ms, d->begins_ms) || w->now - skew >= p.ends_ms)
+    if (latest < max64(p.opens_ms, d->begins_ms) || w->seqs->called - skew >= p.ends_ms)
         world_fail(w, "%s: granted for the period \"%s\" (%lld..%lld), or a beginning, at %lld",
                    s->name, g->period, (long long)p.opens_ms, (long long)p.ends_ms,
                    (long long)w->now);

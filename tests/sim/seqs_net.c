@@ -142,7 +142,9 @@ static void run_call(struct world *w, struct seqs_call *c)
     struct server *s = w->server;
     name_items(c);
     memset(&c->outcome, 0, sizeof c->outcome);
+    int64_t called = w->now;
     c->outcome.status = server_do(s, c->wall_ms, calls[c->kind], c);
+    w->seqs->called = called;
     w->stats->calls++;
     world_digest(w, c->outcome.status);
     if (c->outcome.status == COORD_OK)
