@@ -249,7 +249,7 @@ void seqs_request(struct world *w, struct node *n, const struct blocks_name *of)
 static void request(struct world *w, struct node *n)
 {
     unsigned spec = (unsigned)world_draw(w, w->seqs->specs);
-    unsigned sub = w->seqs->spec[spec].version[0].definition.subs > 0
+    unsigned sub = w->seqs->spec[spec].version[0].definition.subs > 0 || world_chance(w, 1)
                        ? (unsigned)world_draw(w, SEQS_SUBS + 1)
                        : 0;
     char period[PERIOD_LABEL_MAX];
