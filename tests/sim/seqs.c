@@ -15,6 +15,13 @@ void seqs_begin(struct world *w)
         q->flight[i].used = false;
     seqs_ledger_clear();
     seqs_draw(w);
+    if (world_chance(w, 30))
+        return;
+    for (unsigned i = 0; i < w->set.nodes && !w->failed;
+         i++) { /* most are there from the beginning */
+        node_start(w, &w->node[i]);
+        schedule_keep(w, &w->node[i]);
+    }
 }
 
 /* A wild coordinator has shown no loss: a mistake of its own that nobody has seen is one. */

@@ -480,18 +480,17 @@ static bool fault_clock_day(struct world *w)
 static bool some_counter(struct world *w, const struct node *n, struct blocks_name *of)
 {
     const struct seqs_holder *h = seqs_of(w, n);
-    bool any = false;
-    for (unsigned i = 0; i < SEQS_PLACES; i++) {
-        const struct seqs_place *p = &h->place[i];
-        bool strict = p->known && p->s.strict;
-        if (!p->open || p->open_due || p->closing || (any && !strict))
-            continue;
-        any = true;
-        *of = h->b.counter[i].of;
-        if (strict && world_chance(w, 50))
-            break;
+    const struct seqs_place *found = NULL;
+    unsigned from = (unsigned)world_draw(w, SEQS_PLACES);
+    for (unsigned k = 0; k < SEQS_PLACES; k++) {
+        const struct seqs_place *p = &h->place[(from + k) % SEQS_PLACES];
+        if (p->open && !p->open_due && !p->closing &&
+            (!found || !(found->known && found->s.strict)))
+            found = p;
     }
-    return any;
+    if (found)
+        *of = h->b.counter[found - h->place].of;
+    return found != NULL;
 }
 
 /* Somebody asks n for a number, and the take that it makes for it comes to the server, whose reply
