@@ -224,6 +224,8 @@ bool seqs_area_is_own(const struct world *w, const struct node *n);
 
 /* ---- seqs_loop.c ----------------------------------------------------------------------------- */
 
+/* Most of those who wait for strict numbers have waited long enough. */
+void seqs_hang_up(struct world *w, struct node *n);
 /* A request of somebody for a number of that counter. */
 void seqs_request(struct world *w, struct node *n, const struct blocks_name *of);
 

@@ -535,10 +535,12 @@ static bool fault_reply_lost(struct world *w)
         seqs_request(w, other, &of);
         seqs_live(w, other);
     }
-    if (node_runs(w, n) && !n->stopping && !w->failed)
+    if (w->failed || !node_runs(w, n) || n->stopping)
+        return true;
+    seqs_hang_up(w, n);
+    for (unsigned i = 0; i < 3; i++)
         seqs_request(w, n, &of);
-    if (node_runs(w, n) && !w->failed)
-        seqs_serve(w, n);
+    seqs_serve(w, n);
     w->now += world_between(w, 100, 150);
     for (unsigned i = 0; i < 3 && !w->failed; i++)
         seqs_live(w, n);

@@ -234,6 +234,14 @@ static void resume(struct world *w, struct node *n, struct seqs_place *p)
     }
 }
 
+void seqs_hang_up(struct world *w, struct node *n)
+{
+    struct seqs_holder *h = seqs_of(w, n);
+    for (unsigned i = 0; i < SEQS_PLACES * SEQS_WAITING; i++)
+        if (world_chance(w, 60))
+            h->place[i / SEQS_WAITING].waiting[i % SEQS_WAITING].ticket = 0;
+}
+
 void seqs_request(struct world *w, struct node *n, const struct blocks_name *of)
 {
     unsigned spec = 0, sub = *of->sub ? (unsigned)(*of->sub - 'a') + 1 : 0;
