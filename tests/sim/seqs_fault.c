@@ -541,7 +541,7 @@ static bool fault_reply_lost(struct world *w)
     for (unsigned i = 0; i < 3; i++)
         seqs_request(w, n, &of);
     seqs_serve(w, n);
-    w->now += world_between(w, 100, 150);
+    w->now += max64(seqs_of(w, n)->b.call_due - node_mono(w, n), 0); /* it is due again */
     for (unsigned i = 0; i < 3 && !w->failed; i++)
         seqs_live(w, n);
     return true;
