@@ -123,6 +123,24 @@ static enum err_code check_names(struct conf_load *l)
     return conf_load_blame(l, CONF_IDS_NAMES, CONF_WHOLE_VALUE, ERR_RANGE);
 }
 
+/* A key is an ID or a number of a sequence. */
+static enum err_code check_prefixes(struct conf_load *l)
+{
+    char quoted[CONF_QUOTE_MAX];
+    const char *prefix = l->conf->sequences_prefix;
+    if (!*prefix || strcmp(prefix, l->conf->ids_prefix) != 0)
+        return ERR_OK;
+    enum conf_option_id of = CONF_SEQUENCES_PREFIX, other = CONF_IDS_PREFIX;
+    if (l->source[other] > l->source[of]) { /* a default is not at fault */
+        of = CONF_IDS_PREFIX;
+        other = CONF_SEQUENCES_PREFIX;
+    }
+    (void)err_set(l->e, ERR_INVALID, "expected another prefix than that of %s for %s, found %s",
+                  conf_options[other].path, conf_options[of].path,
+                  conf_quote(quoted, span_str(prefix)));
+    return conf_load_blame(l, of, CONF_WHOLE_VALUE, ERR_INVALID);
+}
+
 /* ---- who may connect --------------------------------------------------------------------------
  */
 
@@ -254,7 +272,7 @@ static void put_in_order(struct conf_load *l)
 enum err_code conf_check(struct conf_load *l)
 {
     static enum err_code (*const checks[])(struct conf_load *) = {
-        check_addresses, check_loops,     check_names,  check_protected,
+        check_addresses, check_loops,     check_names,  check_prefixes, check_protected,
         check_users,     check_auto_init, check_logins, check_passwords};
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && !rc; i++)

@@ -89,6 +89,12 @@ struct conf {
     char *ids_prefix;           /* 0..50 bytes of printable ASCII without spaces */
     struct conf_list ids_names; /* 0..1024 of 1..200 such bytes; empty: any name */
 
+    char *sequences_prefix;            /* as ids_prefix, and another; "": there are none */
+    int64_t sequences_cache_lasts_us;  /* 1 s..1 day */
+    unsigned sequences_cache_max;      /* numbers, 1..1000000 */
+    unsigned sequences_counters;       /* 1..65536 */
+    struct conf_list sequences_define; /* 0..1024 lines that conf_judges.sequence takes */
+
     char *coordinator_url;           /* scheme known, the rest is for the driver to read */
     char *coordinator_password_file; /* path, or "" */
     char *coordinator_pool;          /* 1..64 of [A-Za-z0-9_.-] */
@@ -144,10 +150,13 @@ struct conf {
 enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
                         char *const *envp, struct conf_list *errors, struct err *e) MUST_CHECK;
 
-/* Judges a coordinator.url that has a scheme: which there are, and all that follows, is for the
- * drivers to say, of which this room does not know. NULL: nobody does. Set before the first load.
- */
-extern enum err_code (*conf_url_judge)(struct span url, struct err *e);
+/* Who judges what this room knows nothing of: a coordinator.url that has a scheme, and an item of
+ * sequences.define. NULL: nobody does. Set before the first load. */
+struct conf_judges {
+    enum err_code (*url)(struct span url, struct err *e);
+    enum err_code (*sequence)(struct span item, struct err *e);
+};
+extern struct conf_judges conf_judges;
 
 /* The same with the file's content in memory; name stands for the file in errors. */
 enum err_code conf_load_text(struct conf *c, const char *name, struct span yaml, char *const *sets,

@@ -7,7 +7,7 @@
 #include "conf/address.h"
 #include "conf/protocol_options.h"
 #include "daemon/behind.h"
-#include "daemon/bridge.h"
+#include "daemon/bridge_sequences.h"
 #include "daemon/coordinator.h"
 #include "daemon/descriptors.h"
 #include "daemon/generators.h"
@@ -257,6 +257,7 @@ static enum err_code listen_on(struct app *a, enum serve_protocol p, struct err 
 static void drained(void *arg)
 {
     struct app *a = arg;
+    bridge_let_go(&a->bridge);
     keeper_stop(a->keeper, a->conf->lease_on_stop == CONF_ON_STOP_RETURN);
 }
 
@@ -424,9 +425,11 @@ static enum err_code start_keeper(struct app *a, struct err *e)
     enum err_code r = supplies_init(&a->supplies, a->conf, a->coord_name, &a->page, e);
     if (r)
         return r;
+    if (a->supplies.sequences)
+        bridge_sequences_adopt(&a->generators.sequences, a->supplies.sequences);
     const struct keeper_options o = {
         .supplies = a->supplies.list,
-        .nsupplies = SUPPLY_KINDS,
+        .nsupplies = a->supplies.n,
         .coord = a->coord,
         .clock = clock_system(),
         .notify = wake_loop,
@@ -445,12 +448,14 @@ static enum err_code start_net(struct app *a, struct err *e)
     if (r)
         return r;
     a->serve.net = a->net;
-    a->bridge = (struct bridge){.serve = &a->serve,
-                                .ids = &a->generators.ids,
-                                .net = a->net,
-                                .clock = clock_system(),
-                                .want_active = c->workers_active,
-                                .wait_below_ms = (c->clock_wait_below_us + 999) / 1000};
+    a->bridge =
+        (struct bridge){.serve = &a->serve,
+                        .ids = &a->generators.ids,
+                        .sequences = generators_have_sequences(c) ? &a->generators.sequences : NULL,
+                        .net = a->net,
+                        .clock = clock_system(),
+                        .want_active = c->workers_active,
+                        .wait_below_ms = (c->clock_wait_below_us + 999) / 1000};
     bridge_init(&a->bridge);
     net_on_notify(a->net, mail_came, a);
     net_inherit(a->net, a->start.heir->records);
@@ -535,6 +540,7 @@ static void stop(struct app *a)
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
         free(a->serve.services[i]);
     names_clear(&a->serve.issuer.names);
+    generators_clear(&a->generators);
     print_tidy(a->serve.prints, INT64_MAX);
     pagefile_close(&a->page);
     coord_free(a->coord);

@@ -11,8 +11,11 @@
 enum err_code coordinator_open(const struct conf *c, const char *who, struct coord **out,
                                struct err *e) MUST_CHECK;
 
-/* Whether its driver could read the URL, for conf_url_judge. */
+/* Whether its driver could read the URL, for conf_judges. */
 enum err_code coordinator_judge(struct span url, struct err *e) MUST_CHECK;
+
+/* Whether it is a definition, likewise. */
+enum err_code coordinator_judge_sequence(struct span line, struct err *e) MUST_CHECK;
 
 /* Whether coordinator_open would take the configuration. */
 enum err_code coordinator_check(const struct conf *c, struct err *e) MUST_CHECK;

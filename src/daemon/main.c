@@ -217,7 +217,7 @@ static int with_conf(const struct args *a, char *const *argv)
     int status;
     heir_init(&h);
     struct conf_list errors = {.n = 0};
-    conf_url_judge = coordinator_judge;
+    conf_judges = (struct conf_judges){coordinator_judge, coordinator_judge_sequence};
     enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &errors, &e);
     if (!rc && ((rc = check_users(&c, &e)) || (rc = coordinator_check(&c, &e))))
         conf_clear(&c);

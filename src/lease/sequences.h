@@ -19,6 +19,7 @@
 #define SIDFLAKE_LEASE_SEQUENCES_H
 
 #include "base/histogram.h"
+#include "lease/blockfile.h"
 #include "lease/blocks.h"
 #include "lease/supply.h"
 #include "lease/workers.h"
@@ -32,6 +33,8 @@ struct sequences_options {
     unsigned counters; /* most at once, 1 .. */
     int64_t stop_ms;
     struct rng *rng;
+    struct clock *clock;               /* for the time of a call; NULL: the system's */
+    const struct blockfile_left *left; /* by the program before in this process; NULL: nothing */
 };
 
 enum sequences_event_kind {
@@ -69,6 +72,13 @@ struct supply *sequences_supply(struct sequences *s);
 
 /* Before the keeper starts: the counter whose blocks were taken over at that place; NULL: none. */
 const struct blocks_name *sequences_found(const struct sequences *s, uint32_t counter);
+
+/* Likewise: whoever gives out cannot have it at that place, which is free. Its numbers are a gap.
+ */
+void sequences_forget(struct sequences *s, uint32_t counter);
+
+/* For the heir: after the keeper has come to rest, when nothing is given out any more. */
+struct blockfile_left sequences_leave(const struct sequences *s);
 
 /* A mail of theirs. */
 struct blocks_mail sequences_mail(const struct supply_mail *m);
