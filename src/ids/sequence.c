@@ -332,6 +332,8 @@ static void forget(struct sequence *s, unsigned i)
 
 void sequence_revoke(struct sequence *s, uint32_t handle, int64_t hi)
 {
+    if (handle == 0 && s->own_lo + s->own_n - 1 > hi)
+        s->own_n = 0;
     for (unsigned i = s->nblocks; i-- > 0;) {
         struct sequence_block *b = &s->block[i];
         if (b->handle != handle)

@@ -132,7 +132,8 @@ void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto);
 /* The ask came to nothing. keeps_on: it stands all the same, and is repeated. */
 void sequence_refuse(struct sequence *s, const struct sequence_refusal *r, bool keeps_on);
 
-/* Of that grant nothing above hi is given out any more. */
+/* Of that grant nothing above hi is given out any more; handle 0: of what sequence_own told, which
+ * is dropped where it has any. */
 void sequence_revoke(struct sequence *s, uint32_t handle, int64_t hi);
 
 /* Nothing of what is in hand is given out any more; what is left may go back. */

@@ -263,6 +263,8 @@ static void learn_turn(struct blocks *b, struct blocks_counter *c, const struct 
         if (s->state == PAGE_HELD && s->turn < r->turn && s->era < r->era && s->hi >= r->from)
             blocks_cut(b, s, r->from - 1);
     }
+    if (c->own_turn < r->turn && c->own_era < r->era && c->own_end > r->from)
+        blocks_cut_own(b, c, r->from - 1);
     if (g->gen == 0)
         return;
     if (g->turn != c->turn) {
@@ -314,6 +316,9 @@ static void granted(struct blocks *b, uint32_t i, const struct seq_grant *g, int
     m->lo = g->lo;
     m->hi = g->hi;
     m->when = c->taking.upto;
+    c->own_turn = g->turn;
+    c->own_era = b->opening.era;
+    c->own_end = g->hi + 1;
 }
 
 /* What requests of a strict one wait for is wanted again with the next want. */
@@ -453,7 +458,7 @@ void blocks_lose(struct blocks *b, const char *identity)
         memset(c->slot, 0, sizeof c->slot);
         memset(&c->latest, 0, sizeof c->latest);
         c->known = c->known && *c->text;
-        c->gen = c->n = c->turn = c->top = 0;
+        c->gen = c->n = c->turn = c->top = c->own_end = 0;
         c->told = 0;
     }
     assert(b->nmail < BLOCKS_MAIL_MAX);

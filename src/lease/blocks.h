@@ -46,7 +46,7 @@
 #include <assert.h>
 
 #define BLOCKS_ITEMS    SEQ_ITEMS_MAX      /* of one call */
-#define BLOCKS_MAIL_MAX (4 * BLOCKS_ITEMS) /* from one event or outcome, and one next */
+#define BLOCKS_MAIL_MAX (5 * BLOCKS_ITEMS) /* from one event or outcome, and one next */
 #define BLOCKS_SLOTS    2                  /* of a counter: what is in hand, and what follows */
 
 static_assert(BLOCKS_ITEMS <= SEQ_ITEMS_MAX, "one call carries them");
@@ -107,7 +107,7 @@ enum blocks_mail_kind {
     BLOCKS_MAIL_KNOWN,   /* what the counter is of: start, increment, strict, periods */
     BLOCKS_MAIL_GRANT,   /* give out lo + given .. hi, above all blocks before */
     BLOCKS_MAIL_OWN,     /* lo..hi for who wanted them whole; strict: for tickets up to upto */
-    BLOCKS_MAIL_REVOKE,  /* of that grant nothing above hi */
+    BLOCKS_MAIL_REVOKE,  /* of that grant nothing above hi; handle 0: of the latest OWN */
     BLOCKS_MAIL_REFUSED, /* how, until */
     BLOCKS_MAIL_LOST,    /* of no counter, and of all: nothing that was granted */
     BLOCKS_MAIL_CLOSED   /* its place is free; of lease/sequences.h */
@@ -161,7 +161,9 @@ struct blocks_counter {
     struct blocks_want want;   /* count 0: nothing */
     struct blocks_want taking; /* what is asked with token; count 0: a look */
     bool taken;                /* it is under way, or to be repeated */
-    struct coord_token token, latest; /* latest: of the take that was granted last */
+    struct coord_token token, latest;   /* latest: of the take that was granted last */
+    int64_t own_turn, own_era, own_end; /* of the latest OWN, which may not be given out yet:
+                                           highest index + 1; 0: there is none */
     struct blocks_slot slot[BLOCKS_SLOTS];
 };
 

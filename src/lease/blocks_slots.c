@@ -119,8 +119,19 @@ void blocks_cut(struct blocks *b, struct blocks_slot *s, int64_t hi)
     blocks_store(b, s);
 }
 
+/* Whoever wanted it whole may not have come for it yet, or be gone. */
+void blocks_cut_own(struct blocks *b, struct blocks_counter *c, int64_t hi)
+{
+    struct blocks_mail *m = blocks_post(b, BLOCKS_MAIL_REVOKE, (uint32_t)(c - b->counter));
+    m->handle = 0;
+    m->hi = hi;
+    c->own_end = 0;
+}
+
 void blocks_drop(struct blocks *b, struct blocks_counter *c)
 {
+    if (c->own_end > 0)
+        blocks_cut_own(b, c, -1);
     for (unsigned k = 0; k < BLOCKS_SLOTS; k++)
         if (c->slot[k].state == PAGE_HELD)
             blocks_cut(b, &c->slot[k], -1);

@@ -29,6 +29,8 @@ bool blocks_wait_for_proof(const struct blocks_counter *c);
 
 /* Nothing above hi is given out any more. */
 void blocks_cut(struct blocks *b, struct blocks_slot *s, int64_t hi);
+/* The same of its latest OWN. */
+void blocks_cut_own(struct blocks *b, struct blocks_counter *c, int64_t hi);
 /* Nothing of the counter. */
 void blocks_drop(struct blocks *b, struct blocks_counter *c);
 

@@ -364,7 +364,7 @@ static bool check_operation(const char *sha, int64_t now)
     put_operation(&w, now);
     tell_server(now);
     send_words(&w);
-    script_run(SCRIPT_KEYS, key_spans, (size_t)(w.n - first), w.span + first, &a);
+    script_run(COURIER_POOL, SCRIPT_KEYS, key_spans, (size_t)(w.n - first), w.span + first, &a);
     freeReplyObject(receive());
     redisReply *r = receive();
     bool good = same_answer(&a, r);
@@ -434,13 +434,13 @@ static bool check_numbers(unsigned long total)
         "end\n"
         "return {}";
     bool good = true;
-    script_open(text, sizeof text - 1);
+    script_open(span_str(text), span_of("", 0));
     for (unsigned long i = 0; i < total && good; i++) {
         char a[48], b[48];
         size_t n = number_text(a, sizeof a), m = draw(20) ? number_text(b, sizeof b) : 0;
         struct span args[2] = {span_of(a, n), span_of(b, m)};
         struct answer out;
-        script_run(0, NULL, 2, args, &out);
+        script_run(COURIER_POOL, 0, NULL, 2, args, &out);
         good = out.n == 0;
         if (!good)
             (void)printf("# %.*s, %.*s: %.*s gives %.*s\n", (int)n, a, (int)m, b, (int)out.f[0].n,
@@ -470,7 +470,7 @@ int main(void)
     (void)printf("1..3\n");
     bool c = check_numbers(commands / 5);
     (void)printf("%sok 1 - numbers and text, %lu of them\n", c ? "" : "not ", commands / 5);
-    script_open(pool_lua, pool_lua_len);
+    script_open(span_of(pool_lua, pool_lua_len), span_of("", 0));
     server_start(&server, false, NULL);
     redis = redisConnectUnix(server.socket);
     if (!redis || redis->err)

@@ -207,7 +207,7 @@ static void cmd_hset(struct command *c)
         if (text.n > sizeof e->text)
             full("byte of a value");
         memcpy(e->text, text.p, text.n);
-        e->ntext = (uint8_t)text.n;
+        e->ntext = (uint16_t)text.n;
     }
     put_number(c->out, added);
 }
@@ -226,6 +226,21 @@ static void cmd_hmget(struct command *c)
     for (size_t i = 0; i < c->argc; i++) {
         const struct dataset_element *e = element(c->k, c->argv[i]);
         put_item(c->out, !e, e ? span_of(e->text, e->ntext) : span_of(NULL, 0));
+    }
+}
+
+/* key cursor MATCH PREFIX* COUNT n: all of them at once, whatever n. */
+static void cmd_hscan(struct command *c)
+{
+    struct span prefix = c->argv[2];
+    prefix.n--;
+    c->out->kind = DATASET_PAGE;
+    for (unsigned i = 0; c->k && i < c->k->n; i++) {
+        const struct dataset_element *e = &c->k->e[i];
+        if (e->nsub < prefix.n || memcmp(e->sub, prefix.p, prefix.n) != 0)
+            continue;
+        put_item(c->out, false, sub_of(e));
+        put_item(c->out, false, span_of(e->text, e->ntext));
     }
 }
 
@@ -337,6 +352,7 @@ static const struct {
     {WORD("HGET"), DATASET_HASH, 1, 1, cmd_hget},
     {WORD("HSET"), DATASET_HASH, 2, 2, cmd_hset},
     {WORD("HDEL"), DATASET_HASH, 1, 1, cmd_remove},
+    {WORD("HSCAN"), DATASET_HASH, 5, 1, cmd_hscan},
     {WORD("TIME"), DATASET_NONE, 0, 1, cmd_time},
     {WORD("INFO"), DATASET_NONE, 0, 1, cmd_info},
     {WORD("EXISTS"), DATASET_NONE, 0, 1, cmd_exists},

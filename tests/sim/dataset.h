@@ -21,8 +21,8 @@
 #define DATASET_KEYS     6
 #define DATASET_ELEMENTS 176 /* of one key */
 #define DATASET_NAME_MAX 40
-#define DATASET_SUB_MAX  16  /* field, list element or zset member */
-#define DATASET_TEXT_MAX 100 /* value of a field */
+#define DATASET_SUB_MAX  40  /* field, list element or zset member */
+#define DATASET_TEXT_MAX 320 /* value of a field */
 #define DATASET_ARGS_MAX 200
 
 enum dataset_type {
@@ -35,7 +35,8 @@ enum dataset_type {
 struct dataset_element {
     char sub[DATASET_SUB_MAX]; /* zero-padded */
     double score;              /* zset */
-    uint8_t nsub, ntext;
+    uint8_t nsub;
+    uint16_t ntext;
     char text[DATASET_TEXT_MAX]; /* hash */
 };
 
@@ -61,6 +62,7 @@ enum dataset_kind {
     DATASET_TEXT,
     DATASET_ERROR, /* text */
     DATASET_ARRAY, /* of items, each with its own kind DATASET_NIL or DATASET_TEXT */
+    DATASET_PAGE,  /* a cursor, which is 0, and such an array */
 };
 
 struct dataset_item {
@@ -73,7 +75,7 @@ struct dataset_reply {
     long long number;
     struct span text;
     size_t n;
-    struct dataset_item item[DATASET_ELEMENTS];
+    struct dataset_item item[2 * DATASET_ELEMENTS];
     char scratch[128];
 };
 

@@ -33,7 +33,16 @@ bool fault_clock_all_back(struct world *w);
 bool fault_fixed_page(struct world *w);
 bool fault_fixed_n(struct world *w);
 
-/* fault_coordinator.c: what a coordinator loses, what only its answer shows, and operators. */
+/* fault_coordinator.c: a loss is allowed, and noted as one; some data set of before, or NULL. */
+bool fault_may_lose(struct world *w);
+const struct server_copy *fault_old_copy(struct world *w);
+
+/* The page of n with contents of before in the same file; the next start begins with them, and goes
+ * on until they are believed or not. */
+bool fault_may_put_back(struct world *w, struct node *n, const struct page *before);
+void fault_put_back(struct world *w, struct node *n, const struct page *before);
+
+/* What a coordinator loses, what only its answer shows, and operators. */
 bool fault_page_back(struct world *w);
 bool fault_redis_empty(struct world *w);
 bool fault_redis_suffix(struct world *w);

@@ -1,4 +1,5 @@
 #include "sim/fault.h"
+#include "sim/seqs.h"
 
 #include <stdlib.h>
 
@@ -8,7 +9,7 @@
 /* ---- the coordinator ------------------------------------------------------------------------- */
 
 /* What is lost is made up for by floors that follow this clock: it must be right within S. */
-static bool may_lose(struct world *w)
+bool fault_may_lose(struct world *w)
 {
     w->lossy = !w->wild;
     w->losses += w->lossy;
@@ -27,7 +28,7 @@ static const struct server_copy *recent_copy(struct world *w)
     return c->used && server_was(s, c) ? c : NULL;
 }
 
-static const struct server_copy *old_copy(struct world *w)
+const struct server_copy *fault_old_copy(struct world *w)
 {
     const struct server_copy *c = &w->server->old[world_draw(w, SERVER_OLD)];
     return c->used && server_was(w->server, c) ? c : recent_copy(w);
@@ -110,7 +111,7 @@ static void hear_all(struct world *w)
 
 static bool goes_back(struct world *w)
 {
-    return (w->set.settle_ms == 0 || w->unheard || all_can_be_heard(w)) && may_lose(w);
+    return (w->set.settle_ms == 0 || w->unheard || all_can_be_heard(w)) && fault_may_lose(w);
 }
 
 static void went_back(struct world *w)
@@ -134,7 +135,7 @@ static bool restart_with(struct world *w, const struct server_copy *c)
 
 bool fault_redis_empty(struct world *w)
 {
-    if (!may_lose(w))
+    if (!fault_may_lose(w))
         return false;
     server_restart_empty(w->server, world_chance(w, 30));
     w->no_pool = true;
@@ -148,7 +149,7 @@ bool fault_redis_suffix(struct world *w)
 
 bool fault_redis_old(struct world *w)
 {
-    return restart_with(w, old_copy(w));
+    return restart_with(w, fault_old_copy(w));
 }
 
 bool fault_redis_failover(struct world *w)
@@ -180,7 +181,7 @@ bool fault_redis_whole(struct world *w)
 
 bool fault_redis_flush(struct world *w)
 {
-    if (!may_lose(w))
+    if (!fault_may_lose(w))
         return false;
     server_lose_pool(w->server, true);
     w->no_pool = true;
@@ -189,7 +190,7 @@ bool fault_redis_flush(struct world *w)
 
 bool fault_redis_evict(struct world *w)
 {
-    if (!may_lose(w))
+    if (!fault_may_lose(w))
         return false;
     server_lose_pool(w->server, false);
     w->no_pool = true;
@@ -226,9 +227,9 @@ bool fault_redis_in_place(struct world *w)
 {
     struct server *s = w->server;
     struct node *n = world_some_node(w);
-    const struct server_copy *c = old_copy(w);
+    const struct server_copy *c = fault_old_copy(w);
     if (!c || s->sqlite || !node_runs(w, n) || n->phase != KEEPER_SEND ||
-        n->action.kind != LEASE_RENEW || n->wrong_pool || !may_lose(w))
+        n->action.kind != LEASE_RENEW || n->wrong_pool || !fault_may_lose(w))
         return false;
     server_backup(s, SERVER_OLD - 1, w->now);
     if (c != &s->old[SERVER_OLD - 1] && !server_rewind_in_place(s, c))
@@ -251,8 +252,8 @@ bool fault_redis_in_place(struct world *w)
 /* Whoever comes next sees it, a newcomer, too. */
 bool fault_file_in_place(struct world *w)
 {
-    const struct server_copy *c = old_copy(w);
-    if (!c || !w->server->sqlite || !may_lose(w))
+    const struct server_copy *c = fault_old_copy(w);
+    if (!c || !w->server->sqlite || !fault_may_lose(w))
         return false;
     world_note(w, "file goes back to %lld, in place", (long long)(c->at_ms - WORLD_EPOCH));
     return server_set_back(w->server, c);
@@ -361,27 +362,39 @@ static bool clock_is_within(const struct page *p, int64_t wall)
     return true;
 }
 
-/* The same file as before, with contents of before, while nobody runs. That is seen through by its
- * generation, or all that it holds is this node's still. Where the clock has gone back since, or
- * goes back later from above a range that the page knows, it is a limit, so here it does not. */
-bool fault_page_back(struct world *w)
+/* That is seen through by its generation, or all that it holds is this node's still. Where the
+ * clock has gone back since, or goes back later from above a range that the page knows, it is a
+ * limit, so here it does not. */
+bool fault_may_put_back(struct world *w, struct node *n, const struct page *before)
 {
-    struct node *n = world_some_node(w);
     struct err why;
-    if (!n->has_file || n->cut || !n->has_backup || n->wrong_pool ||
-        page_judge(&n->backup, &n->home, &why) != PAGE_OWN ||
-        node_wall(w, n) < ledger_latest(w, n) || !clock_is_within(&n->backup, node_wall(w, n)))
-        return false;
+    return n->has_file && !n->cut && !n->wrong_pool &&
+           page_judge(before, &n->home, &why) == PAGE_OWN &&
+           node_wall(w, n) >= ledger_latest(w, n) && clock_is_within(before, node_wall(w, n));
+}
+
+void fault_put_back(struct world *w, struct node *n, const struct page *before)
+{
     if (n->alive)
         node_kill(w, n);
-    n->page = n->backup;
+    n->page = *before;
     n->back = true;
     world_note(w, "node %u finds its page as it was before", node_number(w, n));
     node_start(w, n);
+    seqs_live(w, n);
     if (world_chance(w, 30)) /* what was not proven to the one is not to the other */
         node_upgrade(w, n);
     prove(w, n, world_chance(w, 50));
     n->back = false;
+}
+
+/* The same file as before, with contents of before, while nobody runs. */
+bool fault_page_back(struct world *w)
+{
+    struct node *n = world_some_node(w);
+    if (!n->has_backup || !fault_may_put_back(w, n, &n->backup))
+        return false;
+    fault_put_back(w, n, &n->backup);
     return true;
 }
 
@@ -430,7 +443,7 @@ bool fault_init_fresh(struct world *w)
 {
     struct node *n = world_some_node(w);
     struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_FRESH};
-    if (!is_heard_next(w, n) || !may_lose(w))
+    if (!is_heard_next(w, n) || !fault_may_lose(w))
         return false;
     server_lose_pool(w->server, true);
     memcpy(in.identity, w->identity, sizeof in.identity);
@@ -438,6 +451,7 @@ bool fault_init_fresh(struct world *w)
         return false;
     w->no_pool = false;
     (void)call_first(w, n);
+    seqs_made_fresh(w);
     return true;
 }
 
@@ -448,7 +462,7 @@ bool fault_init_stranger(struct world *w)
     struct node *n = world_some_node(w);
     struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_FRESH};
     char uuid[COORD_UUID_TEXT];
-    if (!is_heard_next(w, n) || !may_lose(w) ||
+    if (!is_heard_next(w, n) || !fault_may_lose(w) ||
         coord_identity_make(in.identity, span_str(coord_uuid_new(uuid, &w->rng)), WORLD_EPOCH,
                             NULL))
         return false;
@@ -459,6 +473,7 @@ bool fault_init_stranger(struct world *w)
     memcpy(w->identity, in.identity, sizeof in.identity);
     (void)server_claim(w->server, w->identity);
     (void)call_first(w, n);
+    seqs_made_fresh(w);
     server_remember(w->server, w->now); /* not before: a state without it is the mistake again */
     return true;
 }

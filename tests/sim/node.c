@@ -2,7 +2,7 @@
  * A machine and the process on it. What keeper.c, workers.c and bridge.c do with threads and
  * mailboxes is done here in steps; all they decide is left to the lease machine and the generator.
  */
-#include "sim/world.h"
+#include "sim/seqs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,13 +120,14 @@ void node_start(struct world *w, struct node *n)
     w->stats->takeovers += own && lease_held(&n->lease) > 0;
     w->stats->proven += n->file.proven && lease_held(&n->lease) > 0;
     deliver(n);
+    seqs_started(w, n);
     ledger_check(w, n);
 }
 
 void node_kill(struct world *w, struct node *n)
 {
-    (void)w;
     n->alive = false;
+    seqs_killed(w, n);
     if (!n->has_dir)
         n->has_file = false;
     ledger_pages_changed();
@@ -138,17 +139,18 @@ void node_upgrade(struct world *w, struct node *n)
     n->handed = n->page;
     n->proof = lease_proven(&n->lease);
     n->heir = true;
+    seqs_handed(w, n);
     node_kill(w, n);
     node_start(w, n);
 }
 
 void node_term(struct world *w, struct node *n, bool give_back)
 {
-    (void)w;
     if (n->stopping)
         return;
     n->stopping = n->stop_due = true;
     n->give_back = give_back;
+    seqs_told_to_stop(w, n);
     n->due_mono = INT64_MIN;
 }
 
@@ -181,6 +183,10 @@ static void decide(struct world *w, struct node *n)
     lease_next(&n->lease, mono, &n->action);
     if (n->action.kind == LEASE_IDLE) {
         n->due_mono = n->action.until;
+        return;
+    }
+    if (n->action.kind == LEASE_FINISHED && !seqs_finished(w, n)) {
+        n->due_mono = mono + 10; /* the other supply has something to give back */
         return;
     }
     world_note(w, "node %u decides to %s", node_number(w, n), action_names[n->action.kind]);
@@ -270,6 +276,7 @@ void node_answer(struct world *w, struct node *n, const struct server_call *call
     lease_done(&n->lease, a, o, node_mono(w, n), node_wall(w, n));
     (void)page_is_dated(w, n);
     book(w, n, a, o);
+    seqs_renewed(w, n, a, o);
     deliver(n);
     n->phase = KEEPER_READY;
     n->due_mono = INT64_MIN;

@@ -1,4 +1,4 @@
-#include "sim/world.h"
+#include "sim/seqs.h"
 
 #define HOUR_MS INT64_C(3600000)
 
@@ -198,6 +198,10 @@ void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
     } else {
         draw_setting(w);
     }
+    if (w->seqs) {
+        w->set.fixed = false;
+        w->set.weight[FAULT_WRONG_POOL] = 0; /* its sequences would be others */
+    }
     for (unsigned i = 0; i <= w->set.replicas; i++)
         w->server->group.member[i].clock_off = skewed(w);
     w->server->at = w->server->group.member;
@@ -210,6 +214,7 @@ void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
         fixed_place(w);
     }
     make_pool(w, w->server, w->identity, 0, w->set.params.worker_to);
+    seqs_begin(w);
     server_remember(w->server, w->now);
     if (!w->other)
         return;
@@ -271,7 +276,8 @@ void schedule_live(struct world *w, int64_t end, unsigned turns)
         int64_t next = end;
         for (unsigned k = 0; k < w->set.nodes; k++) {
             struct node *n = &w->node[k];
-            if (!node_runs(w, n))
+            seqs_live(w, n);
+            if (!node_runs(w, n) || w->failed)
                 continue;
             if (n->phase == KEEPER_READY && n->due_mono > node_mono(w, n)) {
                 int64_t due = n->due_mono - n->mono_off;
@@ -324,6 +330,8 @@ void schedule_meanwhile(struct world *w)
 {
     static const enum fault events[] = {FAULT_GROUP_FOLLOW, FAULT_GROUP_FOLLOW, FAULT_GROUP_CUT,
                                         FAULT_GROUP_SPLIT};
+    if (seqs_step(w))
+        return;
     uint64_t kind = world_draw(w, 100);
     if (kind < 15)
         w->now += world_between(w, 0, world_chance(w, 70) ? 3 : 6000);
@@ -342,6 +350,8 @@ void schedule_meanwhile(struct world *w)
 static void step(struct world *w)
 {
     failover_choose(w);
+    if (seqs_step(w))
+        return;
     if (world_chance(w, w->set.fault_percent)) {
         fault_step(w);
         return;

@@ -1,6 +1,5 @@
 #include "sim/script.h"
 
-#include "coord/courier.h"
 #include "coord/outcome.h"
 
 #include <lauxlib.h>
@@ -29,7 +28,7 @@ static size_t image_pages;
 static volatile sig_atomic_t written[HEAP_BYTES / PAGE_BYTES]; /* pages of the image, ever */
 
 static lua_State *lua;
-static int chunk = LUA_NOREF;
+static int chunk[COURIER_TEXTS];
 static struct dataset *store;
 static struct script_target *target;
 
@@ -156,14 +155,25 @@ static void push_text(lua_State *l, bool nil, struct span s)
         lua_pushlstring(l, s.n ? s.p : "", s.n);
 }
 
+static void push_items(lua_State *l, const struct dataset_reply *r)
+{
+    lua_createtable(l, (int)r->n, 0);
+    for (size_t i = 0; i < r->n; i++) {
+        push_text(l, r->item[i].nil, r->item[i].text);
+        lua_rawseti(l, -2, (int)i + 1);
+    }
+}
+
 static int push_reply(lua_State *l, const struct dataset_reply *r)
 {
     if (r->kind == DATASET_ARRAY) {
-        lua_createtable(l, (int)r->n, 0);
-        for (size_t i = 0; i < r->n; i++) {
-            push_text(l, r->item[i].nil, r->item[i].text);
-            lua_rawseti(l, -2, (int)i + 1);
-        }
+        push_items(l, r);
+    } else if (r->kind == DATASET_PAGE) {
+        lua_createtable(l, 2, 0);
+        push_text(l, false, SPAN("0"));
+        lua_rawseti(l, -2, 1);
+        push_items(l, r);
+        lua_rawseti(l, -2, 2);
     } else if (r->kind == DATASET_INT) {
         lua_pushnumber(l, (lua_Number)r->number);
     } else if (r->kind == DATASET_ERROR) {
@@ -269,7 +279,14 @@ static void open_libraries(void)
     lua_settop(lua, 0);
 }
 
-void script_open(const char *text, size_t n)
+static int compile(struct span text, const char *name)
+{
+    if (luaL_loadbuffer(lua, text.p, text.n, name) != 0)
+        die("does not compile", lua_tostring(lua, -1));
+    return luaL_ref(lua, LUA_REGISTRYINDEX);
+}
+
+void script_open(struct span pool, struct span sequences)
 {
     heap_used = 0;
     lua = lua_newstate(allocate, NULL);
@@ -277,9 +294,8 @@ void script_open(const char *text, size_t n)
         die("interpreter", "no memory");
     (void)lua_gc(lua, LUA_GCSTOP, 0);
     open_libraries();
-    if (luaL_loadbuffer(lua, text, n, "@pool.lua") != 0)
-        die("does not compile", lua_tostring(lua, -1));
-    chunk = luaL_ref(lua, LUA_REGISTRYINDEX);
+    chunk[COURIER_POOL] = compile(pool, "@pool.lua");
+    chunk[COURIER_SEQUENCES] = compile(sequences, "@sequences.lua");
     luaL_checkstack(lua, DATASET_ARGS_MAX, "no room for arguments");
     for (int i = 0; i < SPARE_TEXTS; i++) {
         (void)lua_pushfstring(lua, "spare %d", i);
@@ -292,7 +308,6 @@ void script_close(void)
 {
     drop_image();
     lua = NULL;
-    chunk = LUA_NOREF;
 }
 
 void script_on(struct dataset *s)
@@ -334,13 +349,13 @@ static void take_answer(struct answer *out)
     }
 }
 
-void script_run(size_t nkeys, const struct span *keys, size_t nargs, const struct span *args,
-                struct answer *out)
+void script_run(enum courier_text which, size_t nkeys, const struct span *keys, size_t nargs,
+                const struct span *args, struct answer *out)
 {
     restore_image();
     set_list("KEYS", nkeys, keys);
     set_list("ARGV", nargs, args);
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, chunk);
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, chunk[which]);
     if (lua_pcall(lua, 0, 1, 0) != 0)
         die("failed", lua_tostring(lua, -1));
     take_answer(out);
@@ -386,7 +401,6 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
                                  struct answer *a, struct coord_reply *r)
 {
     struct span s[COURIER_ARGS_MAX];
-    (void)c;
     if (!target)
         die("call", "expected a data set, found none");
     script_on(target->data(target));
@@ -395,7 +409,7 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
     for (int i = 0; i < argc; i++)
         s[i] = span_of(argv[i], len[i]);
     size_t first = 3 + COURIER_KEYS;
-    script_run(COURIER_KEYS, s + 3, (size_t)argc - first, s + first, a);
+    script_run(c->text, COURIER_KEYS, s + 3, (size_t)argc - first, s + first, a);
     keep_answer(a);
     return COORD_OK;
 }
@@ -403,10 +417,12 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
 enum coord_status courier_wait(struct courier *c, uint32_t n, struct coord_reply *r)
 {
     struct script_target *t = target;
-    (void)c;
+    enum courier_text text = c->text;
+    c->text = COURIER_POOL; /* of calls that are made meanwhile */
     depth++;
     bool enough = t->acknowledged(t, n);
     depth--;
+    c->text = text;
     return enough ? COORD_OK : outcome_down(r, ERR_BUSY, "WAIT: expected more replicas");
 }
 

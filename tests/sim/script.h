@@ -1,6 +1,6 @@
 /*
- * pool.lua, run in process on a data set of dataset.h: the real script, as src/coord/remote.c calls
- * it.
+ * pool.lua and sequences.lua, run in process on a data set of dataset.h: the real scripts, as
+ * src/coord/remote.c and remote_sequences.c call them.
  *
  * It takes the place of the connection (coord/courier.h), so that the requests that the driver
  * writes and the answers that it reads are the real ones, too.
@@ -12,11 +12,11 @@
 #ifndef SIDFLAKE_TESTS_SIM_SCRIPT_H
 #define SIDFLAKE_TESTS_SIM_SCRIPT_H
 
-#include "coord/answer.h"
+#include "coord/courier.h"
 #include "sim/dataset.h"
 
-/* Compiles a script of n bytes; ends the program where that fails. */
-void script_open(const char *text, size_t n);
+/* Compiles the scripts; ends the program where that fails. */
+void script_open(struct span pool, struct span sequences);
 void script_close(void);
 
 /* The data set that script_run works on from now on. */
@@ -34,7 +34,7 @@ struct script_target {
 struct script_target *script_to(struct script_target *t);
 
 /* Runs the script. The answer is good until the next script_run. */
-void script_run(size_t nkeys, const struct span *keys, size_t nargs, const struct span *args,
-                struct answer *out);
+void script_run(enum courier_text which, size_t nkeys, const struct span *keys, size_t nargs,
+                const struct span *args, struct answer *out);
 
 #endif

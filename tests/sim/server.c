@@ -81,6 +81,11 @@ void server_reset(struct server *s, unsigned n)
         poolfile_forget(&s->file, s->coord);
         reconnect(s);
     }
+    server_forget_copies(s);
+}
+
+void server_forget_copies(struct server *s)
+{
     for (unsigned i = 0; i < SERVER_RECENT; i++)
         s->recent[i].used = false;
     for (unsigned i = 0; i < SERVER_OLD; i++)
@@ -163,6 +168,15 @@ void server_run(struct server *s, struct server_call *c)
     s->caller_ms = c->wall_ms;
     server_ask(s->coord, c);
     (void)end(&v, c->outcome.status);
+}
+
+enum coord_status server_do(struct server *s, int64_t caller_ms,
+                            enum coord_status (*call)(struct coord *c, void *with), void *with)
+{
+    struct visit v;
+    begin(&v, s);
+    s->caller_ms = caller_ms;
+    return end(&v, call(s->coord, with));
 }
 
 enum coord_status server_init(struct server *s, const struct coord_init *in)
@@ -375,7 +389,7 @@ void server_double(struct server *s, uint16_t w, bool first)
 
 /* ---- a look inside --------------------------------------------------------------------------- */
 
-static bool field(struct server *s, const char *name, char out[DATASET_TEXT_MAX + 1])
+bool server_field(struct server *s, const char *name, char out[DATASET_TEXT_MAX + 1])
 {
     static struct dataset_reply r;
     struct span get[] = {SPAN("HGET"), SPAN(HASH), span_str(name)};
@@ -389,7 +403,7 @@ static bool field(struct server *s, const char *name, char out[DATASET_TEXT_MAX 
 int64_t server_number(struct server *s, const char *name)
 {
     char text[DATASET_TEXT_MAX + 1];
-    return field(s, name, text) ? strtoll(text, NULL, 10) : 0;
+    return server_field(s, name, text) ? strtoll(text, NULL, 10) : 0;
 }
 
 bool server_record(struct server *s, uint16_t w, struct server_record *out)
@@ -398,7 +412,7 @@ bool server_record(struct server *s, uint16_t w, struct server_record *out)
     long long era, hwm;
     unsigned long long n;
     (void)snprintf(name, sizeof name, "%u", w);
-    if (!field(s, name, text) ||
+    if (!server_field(s, name, text) ||
         sscanf(text, "%lld %lld %39s %*u %llu", &era, &hwm, token, &n) != 4)
         return false;
     *out = (struct server_record){era, hwm, token[0] != '-', n};

@@ -76,6 +76,10 @@ void server_ask(struct coord *c, struct server_call *call);
 /* The same as a call that comes to `at`. COORD_DOWN where `at` is not a master. */
 void server_run(struct server *s, struct server_call *c);
 
+/* Any other call of the driver, by somebody whose clock shows caller_ms. */
+enum coord_status server_do(struct server *s, int64_t caller_ms,
+                            enum coord_status (*call)(struct coord *c, void *with), void *with);
+
 /* An operator's calls. */
 enum coord_status server_init(struct server *s, const struct coord_init *in);
 /* A newcomer that goes at once. */
@@ -124,6 +128,12 @@ struct server_record {
 };
 
 bool server_record(struct server *s, uint16_t w, struct server_record *out);
+
+/* A field of the pool's hash; false where there is none. Redis alone. */
+bool server_field(struct server *s, const char *name, char out[DATASET_TEXT_MAX + 1]);
+
+/* No state of before is put in place any more. */
+void server_forget_copies(struct server *s);
 
 /* A number of the pool's, such as "topen"; 0 where there is none. Redis alone. */
 int64_t server_number(struct server *s, const char *field);

@@ -2,28 +2,33 @@
  * The deterministic simulation: random schedules of sidecars, a coordinator and everything that can
  * go wrong between them, with the invariants checked after every step.
  *
- *   sim [SEEDS]    that many schedules, from seed FROM (environment) on, as a test program (TAP)
+ *   sim [SEEDS]    that many schedules, from seed FROM (environment) on, as a test program (TAP);
+ *                  without a number in either place some with sequences, too, which seeds from
+ *                  1000000000 on have
  *   SEED=n sim     one schedule, with its trace; MINIMAL=1 shrinks it first
  *
- * In the environment: JOBS=n, so many processes; ALL=1, count failures instead of ending at the
- * first; SQLITE=n, one schedule of n runs against SQLite instead of Redis, 0: none.
+ * In the environment: JOBS=n, so many processes; ALL=1, tell and count failures instead of ending
+ * at the first; SQLITE=n, one schedule of n runs against SQLite instead of Redis, 0: none.
  */
 #include "sim/cases.h"
 #include "sim/crew.h"
 #include "sim/script.h"
+#include "sim/seqs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define SEEDS_DEFAULT  10000
 #define SQLITE_DEFAULT 5
+#define SEQS_DEFAULT   1000
 #define STEPS_MAX      1024
 
-extern const char pool_lua[];
-extern const size_t pool_lua_len;
+extern const char pool_lua[], sequences_lua[];
+extern const size_t pool_lua_len, sequences_lua_len;
 
 static struct server redis_server, other_server, sqlite_server;
 static struct world world;
+static struct seqs seqs;
 static uint64_t sqlite_every = SQLITE_DEFAULT;
 
 static uint64_t number_in(const char *name, uint64_t otherwise)
@@ -37,6 +42,7 @@ static void run(uint64_t seed, const uint8_t *skip)
     bool sqlite = sqlite_every > 0 && seed % sqlite_every == sqlite_every - 1;
     world.server = sqlite ? &sqlite_server : &redis_server;
     world.other = sqlite ? NULL : &other_server;
+    world.seqs = seed >= SEQS_FROM ? &seqs : NULL;
     world.unheard = number_in("UNHEARD", 0) > 0;
     schedule_run(&world, seed, skip);
 }
@@ -93,6 +99,11 @@ static void explain(uint64_t seed)
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
+static bool with_seqs(const struct stats *s)
+{
+    return s->seq_how[SEQ_GRANTED] > 0;
+}
+
 static void report(const struct stats *s, double took)
 {
     (void)printf("# %llu schedules, %llu steps, %llu calls, %llu IDs in %.1f s: %.0f schedules/s, "
@@ -113,6 +124,11 @@ static void report(const struct stats *s, double took)
     (void)printf("\n");
     for (unsigned f = 0; f < FAULTS; f++)
         (void)printf("# %10llu  %s\n", (unsigned long long)s->fault[f], fault_names[f]);
+    for (unsigned i = 0; i < SEQS_COUNTS && with_seqs(s); i++)
+        (void)printf("# %10llu  %s\n", (unsigned long long)s->seqs[i], seqs_names[i]);
+    for (unsigned i = 0; i < SEQ_HOWS && with_seqs(s); i++)
+        (void)printf("# %10llu  sequences that answer: %s\n", (unsigned long long)s->seq_how[i],
+                     seq_how_name((enum seq_how)i));
     (void)printf("# digest of all that was answered and issued: %016llx\n",
                  (unsigned long long)s->digest);
 }
@@ -124,6 +140,18 @@ static bool all_met(const struct stats *s)
             return false;
     return s->renewals[COORD_HOW_AGAIN] > 0 && s->renewals[COORD_HOW_REASSERTED] > 0 &&
            s->renewals[COORD_HOW_LOST] > 0 && s->rotations > 0 && s->takeovers > 0 && s->proven > 0;
+}
+
+/* The others are an operator's mistakes, or come of what no schedule has. */
+static bool all_met_of_sequences(const struct stats *s)
+{
+    for (unsigned i = 0; i < SEQS_COUNTS; i++)
+        if (s->seqs[i] == 0)
+            return false;
+    for (enum seq_how i = SEQ_GRANTED; i < SEQ_UNREADABLE; i++)
+        if (s->seq_how[i] == 0)
+            return false;
+    return true;
 }
 
 static void open_world(struct stats *stats)
@@ -145,6 +173,10 @@ static bool fails(uint64_t seed)
 {
     run(seed, NULL);
     world.stats->failures += world.failed;
+    if (world.failed && number_in("ALL", 0) > 0) {
+        (void)printf("# seed %llu: %s\n", (unsigned long long)seed, world.why);
+        (void)fflush(stdout);
+    }
     return world.failed;
 }
 
@@ -153,6 +185,7 @@ static bool run_case(unsigned i, unsigned test)
 {
     world.server = &redis_server;
     world.other = NULL;
+    world.seqs = NULL;
     bool good = case_run(&world, i);
     if (!good) {
         (void)printf("# %s\n", world.why);
@@ -164,8 +197,9 @@ static bool run_case(unsigned i, unsigned test)
     return good;
 }
 
-static int run_many(uint64_t from, uint64_t seeds)
+static bool run_some(uint64_t from, uint64_t seeds, unsigned test)
 {
+    static struct crew_result r;
     uint64_t jobs = number_in("JOBS", 1);
     struct crew_job job = {.from = from,
                            .seeds = seeds,
@@ -176,22 +210,33 @@ static int run_many(uint64_t from, uint64_t seeds)
                            .open = open_world,
                            .run = fails,
                            .close = close_world};
-    static struct crew_result r;
-    (void)printf("1..%u\n", 2 + CASES);
     crew_run(&job, &r);
     report(&r.stats, r.seconds);
     bool good = !r.failed && r.stats.schedules == seeds;
     (void)printf(
-        "%sok 1 - no ID twice and both invariants, in %llu schedules of %llu, %llu failed\n",
-        good ? "" : "not ", (unsigned long long)r.stats.schedules, (unsigned long long)seeds,
+        "%sok %u - no %s twice and all invariants, in %llu schedules of %llu, %llu failed\n",
+        good ? "" : "not ", test, from < SEQS_FROM ? "ID" : "number",
+        (unsigned long long)r.stats.schedules, (unsigned long long)seeds,
         (unsigned long long)r.stats.failures);
     if (r.failed)
         explain(r.seed);
-    bool met = r.failed || seeds < 1000 || all_met(&r.stats);
-    (void)printf("%sok 2 - every kind of fault was met\n", met ? "" : "not ");
+    bool met = r.failed || seeds < 1000 ||
+               (from < SEQS_FROM ? all_met(&r.stats) : all_met_of_sequences(&r.stats));
+    (void)printf("%sok %u - every kind of fault was met\n", met ? "" : "not ", test + 1);
+    return good && met;
+}
+
+/* more: so many with sequences behind those without. */
+static int run_many(uint64_t from, uint64_t seeds, uint64_t more)
+{
+    unsigned both = from < SEQS_FROM && more > 0 ? 2 : 0;
+    (void)printf("1..%u\n", 2 + both + CASES);
+    bool good = run_some(from, seeds, 1);
+    if (both)
+        good &= run_some(SEQS_FROM + from, more, 3);
     for (unsigned i = 0; i < CASES; i++)
-        good &= run_case(i, 3 + i);
-    return good && met ? 0 : 1;
+        good &= run_case(i, 3 + both + i);
+    return good ? 0 : 1;
 }
 
 static int run_one(uint64_t seed)
@@ -209,12 +254,13 @@ static int run_one(uint64_t seed)
 int main(int argc, char **argv)
 {
     static struct stats ours;
+    uint64_t more = argc > 1 || getenv("SEEDS") ? 0 : SEQS_DEFAULT;
     uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : number_in("SEEDS", SEEDS_DEFAULT);
     sqlite_every = number_in("SQLITE", SQLITE_DEFAULT);
-    script_open(pool_lua, pool_lua_len);
+    script_open(span_of(pool_lua, pool_lua_len), span_of(sequences_lua, sequences_lua_len));
     open_world(&ours);
-    int status =
-        getenv("SEED") ? run_one(number_in("SEED", 0)) : run_many(number_in("FROM", 0), seeds);
+    int status = getenv("SEED") ? run_one(number_in("SEED", 0))
+                                : run_many(number_in("FROM", 0), seeds, more);
     close_world();
     script_close();
     return status;

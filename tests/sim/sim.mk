@@ -2,6 +2,8 @@
 #
 # make sim SEEDS=100000 [FROM=n] [SQLITE=n] [JOBS=n]   that many schedules, on n processes; ALL=1 counts
 #                                                      failures and goes on
+# make sim FROM=1000000000 ...                         the same with sequences: seeds from there on have
+#                                                      them, and the others are as they were without
 # make sim SEED=n [MINIMAL=1]                          one, with its trace
 # UNHEARD=1 with either                                a data set older than a short settle is put in
 #                                                      place though not all holders can be heard: what

@@ -14,6 +14,7 @@
 #ifndef SIDFLAKE_TESTS_SIM_WORLD_H
 #define SIDFLAKE_TESTS_SIM_WORLD_H
 
+#include "coord/sequences.h"
 #include "ids/snowflake.h"
 #include "sim/server.h"
 
@@ -101,6 +102,49 @@ enum fault {
     FAULT_FIXED_N,
     FAULT_FIXED_REFUSED,
     FAULTS
+};
+
+/* From this seed on schedules have sequences, too. */
+#define SEQS_FROM UINT64_C(1000000000)
+
+/* What is counted of them; names are in seqs_fault.c. Those up to SEQS_FAULTS are faults. */
+enum seqs_count {
+    SEQS_SET,
+    SEQS_SET_BACK,
+    SEQS_DROP,
+    SEQS_REUSE,
+    SEQS_ALTER,
+    SEQS_SWEEP,
+    SEQS_RESERVE,
+    SEQS_REOPEN,
+    SEQS_CREATE_AGAIN,
+    SEQS_IN_PLACE,
+    SEQS_CLOCK_DAY,
+    SEQS_AREA_LOST,
+    SEQS_AREA_OLD,
+    SEQS_AREA_CUT,
+    SEQS_AREA_FLIP,
+    SEQS_AREA_BACK,
+    SEQS_STATE_BACK,
+    SEQS_STOP,
+    SEQS_RETURN_LATE,
+    SEQS_REPLY_LOST,
+    SEQS_KILL_TORN,
+    SEQS_FAULTS,
+    SEQS_LOST = SEQS_FAULTS,
+    SEQS_DOUBLED,
+    SEQS_REMADE,
+    SEQS_PROVEN_TMPFS,
+    SEQS_PROVEN_RENEWAL,
+    SEQS_PROVEN_UPGRADE,
+    SEQS_UNPROVEN,
+    SEQS_ALIENS,
+    SEQS_OTHER_POOL,
+    SEQS_GIVEN,
+    SEQS_GIVEN_STRICT,
+    SEQS_GIVEN_WHOLE,
+    SEQS_WENT_BACK,
+    SEQS_COUNTS
 };
 
 /* How one life issued one grant. */
@@ -210,6 +254,7 @@ struct stats {
     uint64_t fault[FAULTS];
     uint64_t grants, renewals[4], rotations, takeovers, proven;
     uint64_t status[COORD_DOWN + 1];
+    uint64_t seqs[SEQS_COUNTS], seq_how[SEQ_HOWS];
     uint64_t digest; /* sum over the schedules */
 };
 
@@ -239,6 +284,7 @@ struct world {
     bool failed;
     char why[256];
     bool trace;
+    struct seqs *seqs; /* NULL: the schedule has none */
     struct stats *stats;
 };
 

@@ -137,6 +137,21 @@ static void a_grant_of_its_own_drops_what_is_below(void **state)
     assert_int_equal(sequence_given(&s), 502);
 }
 
+static void a_grant_of_its_own_is_revoked_by_no_handle(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    assert_int_equal(take(500), -1);
+    sequence_own(&s, 10, 509, 0);
+    sequence_revoke(&s, 0, 509);
+    sequence_revoke(&s, 4711, -1);
+    assert_int_equal(s.own_n, 500);
+    sequence_revoke(&s, 0, 508);
+    assert_int_equal(take(500), -1);
+    assert_int_equal(take(1), 0);
+}
+
 static void one_that_lies_below_a_block_is_not_used(void **state)
 {
     (void)state;
@@ -414,6 +429,7 @@ int main(void)
         cmocka_unit_test(where_they_would_not_be_in_a_row_the_rest_is_dropped),
         cmocka_unit_test(some_are_as_many_as_there_are),
         cmocka_unit_test(a_grant_of_its_own_drops_what_is_below),
+        cmocka_unit_test(a_grant_of_its_own_is_revoked_by_no_handle),
         cmocka_unit_test(one_that_lies_below_a_block_is_not_used),
         cmocka_unit_test(a_third_block_is_dropped),
         cmocka_unit_test(a_block_that_was_taken_over_goes_on),

@@ -89,6 +89,33 @@ static void revoke(int64_t era, int64_t from)
     rig.store.revoked = (struct seq_revoked){rig.store.turn, era, from};
 }
 
+/* What was taken for one request, who has gone before he was served: it stands in no page. From an
+ * index that is not revoked it stays. */
+static void what_was_taken_whole_is_revoked_too(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        begin();
+        assert_int_not_equal(try(0, 50), SEQUENCE_OK);
+        brig_settle(h);
+        assert_int_equal(h->mails[BLOCKS_MAIL_OWN], 1);
+        brig_reopen(&rig, NULL);
+        if (i < 2)
+            revoke(rig.store.opening.era, i == 0 ? 5 : 50);
+        else
+            rig.store.gen++;
+        (void)asked(0);
+        rig.store.how = SEQ_STOPPED;
+        brig_settle(h);
+        assert_int_equal(h->mails[BLOCKS_MAIL_REVOKE], i != 1);
+        if (i == 1)
+            assert_int_equal(try(0, 50), SEQUENCE_OK);
+        else
+            assert_int_not_equal(try(0, 50), SEQUENCE_OK);
+        end();
+    }
+}
+
 static void a_set_drops_what_is_held(void **state)
 {
     (void)state;
@@ -389,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_count_outlives_the_process_with_its_opening),
         cmocka_unit_test(a_silent_rewind_is_proven),
         cmocka_unit_test(a_store_that_went_back_repeats_nothing_here),
+        cmocka_unit_test(what_was_taken_whole_is_revoked_too),
         cmocka_unit_test(a_set_drops_what_is_held),
         cmocka_unit_test(a_reopening_by_word_cuts_older_blocks),
         cmocka_unit_test(blocks_of_this_era_outlast_a_reopening_by_word),
