@@ -82,6 +82,7 @@ def goes_on(case):
                 s.wait_log("upgraded in place", timeout=20, after=at)
                 continue
             if turn % 3 == 0:
+                time.sleep(0.5)  # what was asked for in advance, and had not come yet, would be a gap
                 s.kill()
             else:
                 s.stop()
