@@ -33,6 +33,12 @@ const char *coord_status_name(enum coord_status s)
     return (size_t)s < sizeof status_names / sizeof *status_names ? status_names[s] : "unknown";
 }
 
+const char *coord_init_mode_name(enum coord_init_mode m)
+{
+    static const char *const names[] = {"fresh", "range", "after-loss"};
+    return names[m];
+}
+
 const struct coord_params coord_params_default = {
     .horizon_ms = 60 * 60 * 1000,
     .first_horizon_ms = 30 * 1000,

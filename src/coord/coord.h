@@ -223,10 +223,15 @@ struct coord_release {
     int64_t last_ms;             /* … and is this; at least lo - 1 of the grant */
 };
 
+/* Of what was before. */
 enum coord_init_mode {
-    COORD_INIT_FRESH,
-    COORD_INIT_AFTER_LOSS
+    COORD_INIT_FRESH,     /* there was nothing */
+    COORD_INIT_RANGE,     /* nobody had these workerIds; of sequences nothing is said */
+    COORD_INIT_AFTER_LOSS /* anything */
 };
+
+/* "fresh", "range", "after-loss". */
+const char *coord_init_mode_name(enum coord_init_mode m);
 
 struct coord_init {
     char identity[COORD_IDENTITY_MAX];

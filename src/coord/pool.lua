@@ -106,10 +106,10 @@ local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said, settle, ado
         redis.call('HSET', WHO, 'confirm', int(T))
         return confirm(K)
     end
-    -- Made after a loss: reopened, with no record of era 1. The horizon then may have been longer.
-    local lost = mode == 'after-loss'
+    -- Made after a loss, or of a range: reopened, with no record of era 1. The horizon may have been longer.
+    local lost, era = mode == 'after-loss', mode == 'fresh' and 1 or 2
     local more = lost and tonumber(ahead) > A + 2 * S and tonumber(ahead) or 0
-    local era, floor = lost and 2 or 1, lost and T + math.max(A + 2 * S, more) or 0
+    local floor = lost and T + math.max(A + 2 * S, more) or 0
     redis.call('DEL', FREE, EXP, WHO)
     redis.call('HSET', H, 'identity', identity, 'era', era, 'topen', int(T),
         'fl', int(floor), 'fs', int(floor), 'fp', fp, 'tmax', int(T), 'closed', 0,

@@ -81,7 +81,7 @@ static enum coord_status remote_init(struct coord *base, const struct coord_init
     struct answer a;
     struct answer_to to = asked(m, in->identity);
     remote_call_begin(&c, m, "init", in->identity);
-    remote_call_str(&c, in->mode == COORD_INIT_FRESH ? "fresh" : "after-loss");
+    remote_call_str(&c, coord_init_mode_name(in->mode));
     for (size_t i = 0; i < sizeof args / sizeof *args; i++)
         remote_call_num(&c, args[i]);
     enum coord_status s = remote_run(m, &c, &a, r);
