@@ -13,6 +13,13 @@ static const struct sequence_generator *at(const struct generator *g)
     return (const struct sequence_generator *)g;
 }
 
+/* Of one that has periods, whatever is told is of the present one. */
+static const struct sequence_generator *told(const struct generator *g)
+{
+    const struct sequence_generator *s = at(g);
+    return s->present ? &s->table->place[s->present - 1] : s;
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 static void say_waits(const struct generator *g, struct buf *b)
@@ -59,15 +66,15 @@ static void say_later(const struct generator *g, struct buf *b)
 
 static void say_closed(const struct generator *g, struct buf *b)
 {
-    buf_printf(b, "the period %s is over", at(g)->of.period);
+    buf_printf(b, "the period %s is over", told(g)->of.period);
 }
 
 static void say_used_up(const struct generator *g, struct buf *b)
 {
-    if (at(g)->numbers.refused.count > 1)
+    if (told(g)->numbers.refused.count > 1)
         BUF_PUT_LIT(b, "used up: there are not as many in a row up to its max");
-    else if (at(g)->has_limit)
-        buf_printf(b, "used up: max %lld was reached", (long long)at(g)->limit);
+    else if (told(g)->has_limit)
+        buf_printf(b, "used up: max %lld was reached", (long long)told(g)->limit);
     else
         BUF_PUT_LIT(b, "used up: its max was reached");
 }
@@ -111,7 +118,7 @@ static void say_too_many_subs(const struct generator *g, struct buf *b)
 
 static void say_no_period(const struct generator *g, struct buf *b)
 {
-    buf_printf(b, "the sequence %s has no period \"%s\"", at(g)->of.name, at(g)->of.period);
+    buf_printf(b, "the sequence %s has no period \"%s\"", told(g)->of.name, told(g)->of.period);
 }
 
 static void say_unreadable(const struct generator *g, struct buf *b)
@@ -260,19 +267,19 @@ static uint32_t run(const struct generator *g, uint32_t batch)
 static unsigned peek(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
-    return at(g)->numbers.nblocks > 0 ? SEQUENCE_GIVEN : at(g)->numbers.refused.cause;
+    return told(g)->numbers.nblocks > 0 ? SEQUENCE_GIVEN : told(g)->numbers.refused.cause;
 }
 
 static int64_t example(const struct generator *g, int64_t now_ms)
 {
-    const struct sequence *q = &at(g)->numbers;
+    const struct sequence *q = &told(g)->numbers;
     (void)now_ms;
     return sequence_number(q, q->nblocks > 0 ? q->block[0].next : 0);
 }
 
 static void count(const struct generator *g, struct generator_counts *out)
 {
-    *out = (struct generator_counts){.issued = (uint64_t)sequence_given(&at(g)->numbers)};
+    *out = (struct generator_counts){.issued = (uint64_t)sequence_given(&told(g)->numbers)};
 }
 
 /* ---- what is shown of one -------------------------------------------------------------------- */
@@ -280,18 +287,18 @@ static void count(const struct generator *g, struct generator_counts *out)
 static int64_t given(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
-    return sequence_given(&at(g)->numbers);
+    return sequence_given(&told(g)->numbers);
 }
 
 static int64_t left(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
-    return sequence_left(&at(g)->numbers);
+    return sequence_left(&told(g)->numbers);
 }
 
 static int64_t following(const struct generator *g, int64_t now_ms)
 {
-    const struct sequence *q = &at(g)->numbers;
+    const struct sequence *q = &told(g)->numbers;
     (void)now_ms;
     return q->nblocks > 0 ? sequence_number(q, q->block[0].next) : GENERATOR_UNKNOWN;
 }
@@ -299,7 +306,7 @@ static int64_t following(const struct generator *g, int64_t now_ms)
 static int64_t size(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
-    return at(g)->numbers.size > 0 ? at(g)->numbers.size : GENERATOR_UNKNOWN;
+    return told(g)->numbers.size > 0 ? told(g)->numbers.size : GENERATOR_UNKNOWN;
 }
 
 static const struct generator_figure figures[] = {

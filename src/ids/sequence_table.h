@@ -39,7 +39,7 @@ struct sequence_calendar {
 };
 
 struct sequence_options {
-    uint32_t counters;  /* most at once, 2 .. */
+    uint32_t counters;  /* most at once, 1 ..; one with periods takes two or three */
     int64_t lasts_ms;   /* how long a block is to last */
     int64_t max;        /* most numbers of one, 1 .. */
     const char *prefix; /* for people: "seq:"; not copied, as what follows */

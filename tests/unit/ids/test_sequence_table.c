@@ -18,6 +18,7 @@ static const struct fake_sequence sequences[] = {
     {.name = "few", .start = 1, .increment = 1, .top = 4},
     {.name = "strict", .start = 1, .increment = 1, .strict = true},
     {.name = "daily", .start = 1, .increment = 1, .daily = true},
+    {.name = "small", .start = 1, .increment = 1, .top = 1, .daily = true},
 };
 
 static struct sequence_table table;
@@ -279,14 +280,15 @@ static void who_waits_is_not_closed(void **state)
     (void)state;
     for (unsigned i = 0; i < 12; i++)
         gives(sub(i), 1);
-    supply.how = SEQUENCE_AWAY;
     assert_int_equal(ask_of(entry(sub(0))->generator, 500, false), SEQUENCE_WAITS);
-    for (unsigned i = 100; i < 120; i++) {
-        (void)ask_of(entry(sub(i))->generator, 1, false);
-        fake_supply_serve(&supply, mono);
-    }
-    assert_non_null(place_of(sub(0)));
-    assert_int_equal(place_of(sub(0))->state, SEQUENCE_OPEN);
+    fake_supply_hear(&supply);
+    const struct sequence_generator *s = place_of(sub(0));
+    supply.place[s - table.place].want.count = 0; /* nobody answers */
+    for (unsigned i = 12; i < 60; i++)
+        gives(sub(i), 1);
+    assert_true(table.evicted > 40);
+    assert_ptr_equal(place_of(sub(0)), s);
+    assert_int_equal(s->state, SEQUENCE_OPEN);
 }
 
 /* Until it is closed there, numbers may come that are its own. */
@@ -588,6 +590,17 @@ static void a_sequence_that_has_periods_no_more_is_asked_about_anew(void **state
     assert_ptr_equal(place_of("daily")->base.kind, &sequence_kind);
 }
 
+static void what_is_told_is_of_the_present_period(void **state)
+{
+    (void)state;
+    supply.time_ms = NOON;
+    gives("small", 1);
+    gives("small", 2);
+    refuses("small", SEQUENCE_USED_UP, "used up: max 2 was reached");
+    const struct generator *g = entry("small")->generator;
+    assert_int_equal(g->kind->figures[0].value(g, WALL), 2);
+}
+
 /* With places as few as can be: heads, their days, and what else is asked for. */
 static void periods_make_room_like_others(void **state)
 {
@@ -697,6 +710,7 @@ int main(void)
         TEST(a_clock_that_is_corrected_does_not_turn_the_day_back),
         TEST(a_period_that_is_named_is_had_once_it_has_begun),
         TEST(a_sequence_that_has_periods_no_more_is_asked_about_anew),
+        TEST(what_is_told_is_of_the_present_period),
         TEST(periods_make_room_like_others),
         TEST(what_is_shown_never_falls_and_has_few_names),
         TEST(waits_and_refusals_are_counted_once),

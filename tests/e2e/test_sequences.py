@@ -1,0 +1,194 @@
+"""Sequences: `seq:` numbers that count, as clients have them."""
+
+import json
+import signal
+import threading
+import time
+
+from harness import until
+from runner import test
+
+DEFINE = ["orders --max-rate 1000000 --subs", "strict --max-rate 1000000 --order strict",
+          "down --start 10 --increment -3 --max-rate 1000", "few --max 3 --on-loss refuse"]
+
+
+def options(**more):
+    return {"sequences.define": DEFINE, "limits.max_wait": "5s", **more}
+
+
+def sqlite(case):
+    url = "sqlite://" + case.path("pool.db")
+    case.ctl("pool", "init", "--coordinator", url, "--fresh", expect=0)
+    return url
+
+
+def sidecar(case, coordinator, **more):
+    s = case.sidecar(coordinator, options(**more))
+    s.wait_held(2)
+    return s
+
+
+def ask(s, *words):
+    with s.resp() as r:
+        return r.ask(*words)
+
+
+@test("numbers count over all protocols, on Redis and SQLite; a name that nobody made is a miss")
+def counts(case):
+    for coordinator in (case.pool(), sqlite(case)):
+        s = sidecar(case, coordinator)
+        with s.resp() as r, s.mc() as m:
+            assert [r.ask("INCR", "seq:orders") for _ in range(3)] == [1, 2, 3]
+            assert r.ask("GET", "seq:orders") == b"4"
+            assert m.ask("mg seq:orders v") == "VA 1" and m.line() == b"5"
+            assert m.id("seq:orders") == 6
+            assert s.http("/v1/seq/orders?n=2").text == "7\n8\n"
+            row = r.ask("INCRBY", "seq:orders", 100)  # what was in hand below is dropped
+            assert row >= 108
+            several = [int(n) for n in r.ask("LPOP", "seq:orders", 3)]
+            assert several[0] > row and several == sorted(set(several))
+            assert int(m.ask("incr seq:orders 9")) >= several[-1] + 9
+            assert r.ask("MGET", "seq:orders:a", "seq:none", "seq:down") == [b"1", None, b"10"]
+            assert r.ask("INCR", "seq:down") == 7 and r.ask("INCRBY", "seq:down", 3) == -2
+            assert r.ask("EXISTS", "seq:orders", "seq:none") == 1
+            assert r.ask("INCR", "seq:none") is None
+            assert s.http("/v1/seq/none").status == 404
+            assert m.ask("get seq:none") == "END" and m.ask("incr seq:none 1") == "NOT_FOUND"
+            assert [r.ask("INCR", "seq:few") for _ in range(3)] == [1, 2, 3]
+            assert "used up" in str(r.ask("INCR", "seq:few"))
+            assert "expected 1 to 1000000" in str(r.ask("INCRBY", "seq:orders", 2000000))
+            assert "expected seq:NAME" in str(r.ask("GET", "seq:a/b"))
+            info = r.ask("INFO", "sequences").decode()
+            assert "orders:given=" in info and "none" not in info, info
+        assert s.metric("sidflake_sequence_given_total", name="orders") == 121
+        assert "sequences" in json.loads(s.http("/v1/status").text)
+        s.stop()
+
+
+@test("SIGKILL, SIGUSR2 and SIGTERM in turn: the next number follows, none is skipped or repeated")
+def goes_on(case):
+    for coordinator in (case.pool(), sqlite(case)):
+        s = sidecar(case, coordinator)
+        expected = 0
+        for turn in range(6):
+            with s.resp() as r:
+                for _ in range(50):
+                    expected += 1
+                    found = r.ask("INCR", "seq:orders")
+                    assert found == expected, (turn, expected, found)
+            if turn % 3 == 1:
+                at = len(s.log())
+                s.popen.send_signal(signal.SIGUSR2)
+                s.wait_log("upgraded in place", timeout=20, after=at)
+                continue
+            if turn % 3 == 0:
+                time.sleep(0.5)  # what was asked for in advance, and had not come yet, would be a gap
+                s.kill()
+            else:
+                s.stop()
+            s.start()
+            s.wait_held(2, timeout=20)
+        s.stop()
+
+
+def pipelined(s, words, times, depth, out):
+    with s.resp() as r:
+        for _ in range(times // depth):
+            r.send(r.encode(*words) * depth)
+            out.extend(r.reply() for _ in range(depth))
+
+
+@test("two sidecars on one Redis, pipelines of GET, INCR, INCRBY and LPOP: none twice, each one's rise")
+def none_twice(case):
+    redis = case.pool()
+    both = [sidecar(case, redis), sidecar(case, redis)]
+    seen = []
+    for words, each in ((("GET", "seq:orders"), 1), (("INCR", "seq:orders"), 1),
+                        (("INCRBY", "seq:orders", 100), 100), (("LPOP", "seq:orders", 100), 100)):
+        outs = [[], []]
+        threads = [threading.Thread(target=pipelined, args=(s, words, 4000 // each, 20, o))
+                   for s, o in zip(both, outs)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        for out in outs:
+            numbers = []
+            for reply in out:
+                if words[0] == "INCRBY":
+                    numbers += range(reply - 99, reply + 1)
+                elif words[0] == "LPOP":
+                    numbers += map(int, reply)
+                else:
+                    numbers.append(int(reply))
+            assert numbers == sorted(numbers), "they do not rise"
+            seen += numbers
+    assert len(seen) == len(set(seen)) and len(seen) >= 4 * 4000, len(seen)
+
+
+@test("order: strict over three sidecars: never lower than a number that was answered before")
+def strict(case):
+    redis = case.pool()
+    three = [sidecar(case, redis) for _ in range(3)]
+    history, end = [], time.monotonic() + 3
+
+    def client(s):
+        with s.resp() as r:
+            while time.monotonic() < end:
+                asked = time.monotonic()
+                n = r.ask("INCR", "seq:strict")
+                history.append((asked, time.monotonic(), n))
+
+    threads = [threading.Thread(target=client, args=(s,)) for s in three for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    numbers = [n for _, _, n in history]
+    assert all(isinstance(n, int) for n in numbers) and len(set(numbers)) == len(numbers), numbers[:20]
+    assert len(numbers) > 100, len(numbers)
+    highest, answered = 0, sorted((done, n) for _, done, n in history)
+    at = 0
+    for asked, _, n in sorted(history):
+        while at < len(answered) and answered[at][0] < asked:
+            highest = max(highest, answered[at][1])
+            at += 1
+        assert n > highest, "%d was given out after %d was answered" % (n, highest)
+
+
+@test("Redis away: what is in hand goes on; then TRYAGAIN, and numbers again")
+def away(case):
+    redis = case.pool()
+    s = sidecar(case, redis, **{"limits.max_wait": "200ms"})
+    with s.resp() as r:
+        first = r.ask("INCR", "seq:orders")
+        redis.pause()
+        numbers = []
+        while isinstance(n := r.ask("INCR", "seq:orders"), int):
+            numbers.append(n)
+        assert numbers and numbers == list(range(first + 1, first + 1 + len(numbers)))
+        assert "TRYAGAIN" in str(n), n
+        redis.resume()
+        until("numbers come again", lambda: isinstance(r.ask("INCR", "seq:orders"), int), 60, 0.2)
+        assert r.ask("INCR", "seq:orders") > numbers[-1]
+
+
+@test("users have the sequences that their names allow; other keys pass through beside them")
+def rights(case):
+    line = case.ctl("passwd", "eve", "--names", "ord*", "--upstream", "all", stdin="word\n", expect=0).stdout
+    path = case.path("users")
+    with open(path, "w") as f:
+        f.write(line)
+    behind = case.redis()
+    s = sidecar(case, sqlite(case), **{"auth.mode": "required", "auth.users_file": path,
+                                       "upstream.redis": "tcp://127.0.0.1:%d" % behind.port})
+    with s.resp() as r:
+        assert r.ask("AUTH", "eve", "word") in (b"OK", "OK")
+        assert r.ask("INCR", "seq:orders") == 1
+        assert r.ask("INCR", "seq:orders:acme") == 1
+        assert "allowed" in str(r.ask("GET", "seq:down")) or "NOPERM" in str(r.ask("GET", "seq:down"))
+        assert r.ask("SET", "plain", "x") in (b"OK", "OK")
+        assert r.ask("MGET", "plain", "seq:orders", "seq:ordnone") == [b"x", b"2", None]
+        info = r.ask("INFO", "sequences")
+        assert b"orders:given=3" in info, info
+    assert behind.ask("EXISTS", "seq:orders") == 0
