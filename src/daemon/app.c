@@ -517,7 +517,6 @@ static void stop(struct app *a)
                  kv_u64("workers_kept", workers.held));
         keeper_free(a->keeper);
     }
-    supplies_clear(&a->supplies);
     auth_free(a->serve.auth);
     a->serve.auth = NULL;
     net_free(a->net);
@@ -525,6 +524,7 @@ static void stop(struct app *a)
         free(a->serve.services[i]);
     names_clear(&a->serve.issuer.names);
     generators_clear(&a->generators);
+    supplies_clear(&a->supplies); /* whose pages the marks are in */
     print_tidy(a->serve.prints, INT64_MAX);
     pagefile_close(&a->page);
     coord_free(a->coord);

@@ -45,17 +45,18 @@ static struct blocks_name blocks_name_of(const struct sequence_name *of)
     return name;
 }
 
-void bridge_sequences_adopt(struct sequence_table *t, const struct sequences *s)
+void bridge_sequences_adopt(struct sequence_table *t, struct sequences *s)
 {
     for (uint32_t i = 0; i < t->options.counters; i++) {
         const struct blocks_name *found = sequences_found(s, i);
         if (!found)
             continue;
         const struct sequence_name of = name_of(found);
-        if (!sequence_table_adopt(t, i, &of))
-            log_warn("numbers in the state page cannot be taken over",
-                     kv_str("sequence", found->name), kv_str("sub", found->sub),
-                     kv_str("period", found->period));
+        if (sequence_table_adopt(t, i, &of))
+            continue;
+        log_warn("numbers in the state page cannot be taken over", kv_str("sequence", of.name),
+                 kv_str("sub", of.sub), kv_str("period", of.period));
+        sequences_forget(s, i); /* or its numbers came to whoever has the place next */
     }
 }
 

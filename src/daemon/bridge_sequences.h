@@ -13,7 +13,7 @@
 #include "lease/sequences.h"
 
 /* Before the keeper starts: the counters that the state page has keep their places. */
-void bridge_sequences_adopt(struct sequence_table *t, const struct sequences *s);
+void bridge_sequences_adopt(struct sequence_table *t, struct sequences *s);
 
 void bridge_sequences_take(struct bridge *b, const struct supply_mail *m, const void *report);
 void bridge_sequences_note(struct bridge *b, const void *report);

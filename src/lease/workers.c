@@ -209,8 +209,7 @@ static void log_call(const struct lease_action *a, enum coord_status s)
 {
     char last[TIMEFMT_MAX];
     if (a->kind == LEASE_INIT && s == COORD_OK)
-        log_info("pool made",
-                 kv_str("mode", coord_init_mode_name(a->init.mode)));
+        log_info("pool made", kv_str("mode", coord_init_mode_name(a->init.mode)));
     else if (a->kind == LEASE_RELEASE)
         log_info("workerId given back", kv_u64("worker", a->release.worker),
                  kv_str("status", coord_status_name(s)),
