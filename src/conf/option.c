@@ -79,7 +79,7 @@ static bool name_ok(struct span s)
     return s.n >= 1 && s.n <= 200 && conf_text_graphic(s);
 }
 
-/* Whether it has a scheme: which there are, and all that follows, is for conf_url_judge to say. */
+/* Whether it has a scheme: which there are, and all that follows, is for conf_judges.url to say. */
 static bool url_ok(struct span s)
 {
     struct span rest = s, scheme = span_cut(&rest, ':');

@@ -400,7 +400,7 @@ static enum err_code set_list(const struct conf_option *o, struct conf *c, struc
     return rc;
 }
 
-enum err_code (*conf_url_judge)(struct span url, struct err *e);
+struct conf_judges conf_judges;
 
 enum err_code conf_value_set(const struct conf_option *o, struct conf *c, struct span text,
                              struct err *e)
@@ -411,8 +411,8 @@ enum err_code conf_value_set(const struct conf_option *o, struct conf *c, struct
     enum err_code rc = types[o->type].set(o, field_of(o, c), text);
     if (rc == ERR_NOMEM)
         return err_set(e, rc, "no memory for %s", o->path);
-    if (!rc && conf_option_id(o) == CONF_COORDINATOR_URL && conf_url_judge)
-        return conf_url_judge(text, e);
+    if (!rc && conf_option_id(o) == CONF_COORDINATOR_URL && conf_judges.url)
+        return conf_judges.url(text, e);
     return rc ? conf_value_expected(o, rc, conf_quote(quoted, text), e) : ERR_OK;
 }
 

@@ -11,10 +11,10 @@
 enum err_code coordinator_open(const struct conf *c, const char *who, struct coord **out,
                                struct err *e) MUST_CHECK;
 
-/* Whether its driver could read the URL, for conf_url_judge. */
+/* Whether its driver could read the URL, for conf_judges. */
 enum err_code coordinator_judge(struct span url, struct err *e) MUST_CHECK;
 
-/* Whether coordinator_open would take the configuration. */
+/* Whether coordinator_open would take the configuration, for conf_judges. */
 enum err_code coordinator_check(const struct conf *c, struct err *e) MUST_CHECK;
 
 #endif
