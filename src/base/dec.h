@@ -24,6 +24,15 @@ bool dec_canonical_i64(struct span s, int64_t *out);
 /* Writes v without NUL to out, which has room for DEC_U64_MAX bytes; returns the digits written. */
 size_t dec_put_u64(char *out, uint64_t v);
 
+/* The same with a '-' before a negative one. */
+static inline size_t dec_put_i64(char *out, int64_t v)
+{
+    if (v >= 0)
+        return dec_put_u64(out, (uint64_t)v);
+    *out = '-';
+    return 1 + dec_put_u64(out + 1, 0 - (uint64_t)v);
+}
+
 /* Writes v, below 10^8, as eight digits with leading zeros. */
 void dec_put_eight(char *out, uint32_t v);
 

@@ -129,6 +129,24 @@ static enum err_code check_names(struct conf_load *l)
     return conf_load_blame(l, CONF_IDS_NAMES, CONF_WHOLE_VALUE, ERR_RANGE);
 }
 
+/* A key is an ID or a number of a sequence. */
+static enum err_code check_prefixes(struct conf_load *l)
+{
+    char quoted[CONF_QUOTE_MAX];
+    const char *prefix = l->conf->sequences_prefix;
+    if (!*prefix || strcmp(prefix, l->conf->ids_prefix) != 0)
+        return ERR_OK;
+    enum conf_option_id of = CONF_SEQUENCES_PREFIX, other = CONF_IDS_PREFIX;
+    if (l->source[other] > l->source[of]) { /* a default is not at fault */
+        of = CONF_IDS_PREFIX;
+        other = CONF_SEQUENCES_PREFIX;
+    }
+    (void)err_set(l->e, ERR_INVALID, "expected another prefix than that of %s for %s, found %s",
+                  conf_options[other].path, conf_options[of].path,
+                  conf_quote(quoted, span_str(prefix)));
+    return conf_load_blame(l, of, CONF_WHOLE_VALUE, ERR_INVALID);
+}
+
 /* ---- who may connect --------------------------------------------------------------------------
  */
 
@@ -266,6 +284,7 @@ static const struct {
     {check_addresses, .n = 0},
     {check_loops, .n = 0},
     {check_names, {CONF_IDS_NAMES}, 1},
+    {check_prefixes, {CONF_IDS_PREFIX, CONF_SEQUENCES_PREFIX}, 2},
     {check_protected, {CONF_AUTH_MODE, CONF_LISTEN_ALLOW_UNPROTECTED}, 2},
     {check_users, {CONF_AUTH_MODE, CONF_AUTH_USERS_FILE}, 2},
     {check_users_file, {CONF_AUTH_USERS_FILE}, 1},

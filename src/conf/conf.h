@@ -89,6 +89,12 @@ struct conf {
     char *ids_prefix;           /* 0..50 bytes of printable ASCII without spaces */
     struct conf_list ids_names; /* 0..1024 of 1..200 such bytes; empty: any name */
 
+    char *sequences_prefix;            /* as ids_prefix, and another; "": there are none */
+    int64_t sequences_cache_lasts_us;  /* 1 s..1 day */
+    unsigned sequences_cache_max;      /* numbers, 1..1000000 */
+    unsigned sequences_counters;       /* 1..65536 */
+    struct conf_list sequences_define; /* 0..1024 lines that conf_judges.sequence takes */
+
     char *coordinator_url;           /* scheme known, the rest is for the driver to read */
     char *coordinator_password_file; /* path, or "" */
     char *coordinator_pool;          /* 1..64 of [A-Za-z0-9_.-] */
@@ -150,6 +156,8 @@ struct conf_judges {
     /* A coordinator.url that has a scheme: which there are, and all that follows, the drivers say.
      */
     enum err_code (*url)(struct span url, struct err *e);
+    /* An item of sequences.define. */
+    enum err_code (*sequence)(struct span item, struct err *e);
     /* The coordinator as all its options have it, each of which is right. */
     enum err_code (*coordinator)(const struct conf *c, struct err *e);
     /* The file at path, of auth.users_file. */

@@ -74,12 +74,18 @@ static bool pool_ok(struct span s)
     return true;
 }
 
+/* The rest is for conf_judges to say. */
+static bool sequence_ok(struct span s)
+{
+    return s.n >= 1 && s.n <= 400 && s.p[0] != '-';
+}
+
 static bool name_ok(struct span s)
 {
     return s.n >= 1 && s.n <= 200 && conf_text_graphic(s);
 }
 
-/* Whether it has a scheme: which there are, and all that follows, is for conf_judges.url to say. */
+/* Whether it has a scheme: which there are, and all that follows, is for conf_judges to say. */
 static bool url_ok(struct span s)
 {
     struct span rest = s, scheme = span_cut(&rest, ':');
@@ -180,6 +186,31 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_IDS_NAMES] = {IN("ids", "names"), FIELD(ids_names), .type = CONF_TYPE_LIST, .def = "",
                         .max = 1024, .ok = name_ok, .what = "1..200 bytes of " GRAPHIC,
                         .help = "the names that are IDs, others are a miss; [] accepts any"},
+
+    [CONF_SEQUENCES_PREFIX] = {IN("sequences", "prefix"), FIELD(sequences_prefix),
+                               .type = CONF_TYPE_STRING, .def = "seq:", .max = 50,
+                               .ok = conf_text_graphic, .what = "at most 50 bytes of " GRAPHIC,
+                               .help = "keys that begin so are numbers of sequences; \"\": there "
+                                       "are none"},
+    [CONF_SEQUENCES_CACHE_LASTS] = {IN("sequences", "cache_lasts"), FIELD(sequences_cache_lasts_us),
+                                    .type = CONF_TYPE_DURATION, .def = "1m", .min = SECOND,
+                                    .max = DAY,
+                                    .help = "for so long numbers are held at the present rate, "
+                                            "and so the coordinator may be away"},
+    [CONF_SEQUENCES_CACHE_MAX] = {IN("sequences", "cache_max"), FIELD(sequences_cache_max),
+                                  .type = CONF_TYPE_INT, .def = "1000000", .min = 1, .max = 1000000,
+                                  .help = "most numbers of one block, and so most that are lost "
+                                          "at once"},
+    [CONF_SEQUENCES_COUNTERS] = {IN("sequences", "counters"), FIELD(sequences_counters),
+                                 .type = CONF_TYPE_INT, .def = "1024", .min = 1, .max = 65536,
+                                 .help = "sequences, subs and periods whose numbers are held at "
+                                         "once"},
+    [CONF_SEQUENCES_DEFINE] = {IN("sequences", "define"), FIELD(sequences_define),
+                               .type = CONF_TYPE_LIST, .def = "", .max = 1024, .ok = sequence_ok,
+                               .what = "NAME and options as of sidflakectl seq create, at most "
+                                       "400 bytes",
+                               .help = "sequences that are made where they are missing: NAME "
+                                       "[--start 1] [--max-rate R] ..."},
 
     [CONF_COORDINATOR_URL] = {IN("coordinator", "url"), FIELD(coordinator_url),
                               .type = CONF_TYPE_STRING, .def = "sqlite:///var/lib/sidflake/pool.db",

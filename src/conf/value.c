@@ -345,6 +345,8 @@ enum err_code conf_value_expected(const struct conf_option *o, enum err_code cod
                    conf_value_range(range, o), o->path, found);
 }
 
+struct conf_judges conf_judges;
+
 enum err_code conf_value_add(const struct conf_option *o, struct conf *c, struct span item,
                              struct err *e)
 {
@@ -355,7 +357,10 @@ enum err_code conf_value_add(const struct conf_option *o, struct conf *c, struct
     if (l->n >= (size_t)o->max)
         return err_set(e, ERR_RANGE, "expected at most %lld items for %s, found more",
                        (long long)o->max, o->path);
-    return conf_list_add(l, item, e);
+    enum err_code rc = ERR_OK;
+    if (conf_option_id(o) == CONF_SEQUENCES_DEFINE && conf_judges.sequence)
+        rc = conf_judges.sequence(item, e);
+    return rc ? rc : conf_list_add(l, item, e);
 }
 
 static struct span trim(struct span s)
@@ -399,8 +404,6 @@ static enum err_code set_list(const struct conf_option *o, struct conf *c, struc
     }
     return rc;
 }
-
-struct conf_judges conf_judges;
 
 enum err_code conf_value_set(const struct conf_option *o, struct conf *c, struct span text,
                              struct err *e)

@@ -39,6 +39,7 @@ static const struct word {
     {"CONFIRM", COORD_REFUSED, SHAPE_CONFIRM},
     {"NOINFO", COORD_REFUSED, SHAPE_TEXT},
     {"REPLICAS", COORD_REFUSED, SHAPE_TEXT},
+    {"REPLICA", COORD_DOWN, SHAPE_TEXT},
     {"CORRUPT", COORD_REFUSED, SHAPE_TEXT},
     {"BADOP", COORD_REFUSED, SHAPE_TEXT},
 };
@@ -132,6 +133,11 @@ static enum coord_status without_pool(const struct answer *a, const struct word 
             "half of all nodes, rounded down, so that a failover loses no grant; "
             "or 0, so that one may repeat IDs",
             (int)(a->f[2].n < 20 ? a->f[2].n : 20), a->f[2].p);
+    if (w->status == COORD_DOWN)
+        return outcome_down(r, ERR_BUSY,
+                            "the server: expected a master, found a replica of %.*s: claims and "
+                            "renewals need the master",
+                            (int)(a->f[2].n < 160 ? a->f[2].n : 160), a->f[2].p);
     if (span_eq(a->f[0], SPAN("NOINFO")))
         return outcome_refused(r,
                                "INFO, asked by a script: expected run_id and master_replid, by "

@@ -33,6 +33,12 @@ const char *coord_status_name(enum coord_status s)
     return (size_t)s < sizeof status_names / sizeof *status_names ? status_names[s] : "unknown";
 }
 
+const char *coord_init_mode_name(enum coord_init_mode m)
+{
+    static const char *const names[] = {"fresh", "range", "after-loss"};
+    return names[m];
+}
+
 const struct coord_params coord_params_default = {
     .horizon_ms = 60 * 60 * 1000,
     .first_horizon_ms = 30 * 1000,
@@ -219,6 +225,13 @@ const char *coord_risk_text(unsigned risks, unsigned i)
         "appendonly yes",
     };
     return i < COORD_RISKS && risks >> i & 1u ? texts[i] : NULL;
+}
+
+/* Of nodes of which the half may acknowledge without the other, each has a master that grants. */
+uint64_t coord_acknowledge_short_of(const struct coord_pool *p)
+{
+    uint64_t half = (p->replicas + 1) / 2; /* of them and their master */
+    return p->params.replicas < half ? half : 0;
 }
 
 /* ---- what a pool's numbers say --------------------------------------------------------------- */

@@ -223,10 +223,15 @@ struct coord_release {
     int64_t last_ms;             /* … and is this; at least lo - 1 of the grant */
 };
 
+/* Of what was before. */
 enum coord_init_mode {
-    COORD_INIT_FRESH,
-    COORD_INIT_AFTER_LOSS
+    COORD_INIT_FRESH,     /* there was nothing */
+    COORD_INIT_RANGE,     /* nobody had these workerIds; of sequences nothing is said */
+    COORD_INIT_AFTER_LOSS /* anything */
 };
+
+/* "fresh", "range", "after-loss". */
+const char *coord_init_mode_name(enum coord_init_mode m);
 
 struct coord_init {
     char identity[COORD_IDENTITY_MAX];
@@ -319,6 +324,10 @@ enum coord_risk {
 
 /* Number i of them in a sentence, with what to do; NULL where risks, or'ed, has it not. */
 const char *coord_risk_text(unsigned risks, unsigned i);
+
+/* How many of its nodes must acknowledge so that none of two halves grants by itself: half of all,
+ * rounded down; 0: as many must already. */
+uint64_t coord_acknowledge_short_of(const struct coord_pool *p);
 
 struct coord_options {
     struct span url;           /* redis://[USER:PASS@]HOST:PORT/DB, redis+unix:///PATH?db=N,

@@ -24,7 +24,8 @@
 #define COURIER_ARGS_MAX                                                                           \
     (10 + COURIER_KEYS + 5 * COORD_RENEW_MAX) /* a renewal's; the others are shorter */
 #define COURIER_ARG_SCRIPT 1 /* places among the arguments of EVALSHA: the SHA1 … */
-#define COURIER_ARG_NONCE  (5 + COURIER_KEYS) /* … and ARGV[3] */
+#define COURIER_ARG_NONCE  (5 + COURIER_KEYS) /* … ARGV[3] … */
+#define COURIER_ARG_CALLER (6 + COURIER_KEYS) /* … and ARGV[4] */
 
 _Static_assert(12 + COURIER_KEYS + 11 * SEQ_ITEMS_MAX <= COURIER_ARGS_MAX, "a take fits");
 

@@ -50,21 +50,28 @@ local T = clock()
 
 -- Two things change when a server restarts, fails over or loads another data set.
 -- 40 hexadecimal digits, not all of them 0: what hides them may well give a constant instead.
-local function id_in(section, field)
-    local id = string.match(redis.call('INFO', section), field .. ':(%x+)')
+local function id_in(info, field)
+    local id = string.match(info, field .. ':(%x+)')
     return id and #id == 40 and string.find(id, '[^0]') and id
 end
 
+local replication
 local function fingerprint()
-    local run, repl = id_in('server', 'run_id'), id_in('replication', 'master_replid')
+    replication = redis.call('INFO', 'replication')
+    local run, repl = id_in(redis.call('INFO', 'server'), 'run_id'), id_in(replication, 'master_replid')
     return run and repl and run .. repl
 end
 
 -- A server that hides them is refused: it could not be told from another, nor from its own past.
 local told, fp = pcall(fingerprint)
 if not (told and fp) then
-    local why = type(fp) == 'table' and fp.err or fp
-    return {'NOINFO', int(T), why and tostring(why) or 'no such field of 40 digits'}
+    return {'NOINFO', int(T), tostring(type(fp) == 'table' and fp.err or fp or 'no such field of 40 digits')}
+end
+
+-- A replica that may be written to would grant from its copy of the pool what its master grants, too.
+if string.match(replication, 'role:(%a+)') ~= 'master' then
+    local host, port = string.match(replication, 'master_host:(%S+)%s+master_port:(%d+)')
+    return {'REPLICA', int(T), host and host .. ':' .. port or 'nobody'}
 end
 
 -- With replicas: the T of a CONFIRM that K of them acknowledged to this very server, or nil.
@@ -82,11 +89,6 @@ local function enqueue(list)
     end
 end
 
--- Replicas that are connected: to be promoted without having seen the latest grants.
-local function standby()
-    return tonumber(string.match(redis.call('INFO', 'replication'), 'connected_slaves:(%d+)') or 0)
-end
-
 local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said, settle, adopt)
     if redis.call('EXISTS', H) == 1 then
         return {'EXISTS', int(T)}
@@ -94,18 +96,20 @@ local function init(mode, A, A0, D0, S, G, K, from, to, ahead, said, settle, ado
     if math.abs(caller - T) > tonumber(S) then -- its floors and tmax are stamped now
         return {'SKEW', int(T), int(caller), int(S)}
     end
-    if tonumber(K) == 0 and said ~= '1' and standby() > 0 then
-        return {'REPLICAS', int(T), int(standby())}
+    -- Replicas that are connected may be promoted without having seen the latest grants.
+    local standby = tonumber(string.match(replication, 'connected_slaves:(%d+)') or 0)
+    if tonumber(K) == 0 and said ~= '1' and standby > 0 then
+        return {'REPLICAS', int(T), int(standby)}
     end
     -- The same holds as for a reopening: see CONFIRM below.
     if tonumber(K) > 0 and not confirmed then
         redis.call('HSET', WHO, 'confirm', int(T))
         return confirm(K)
     end
-    -- Made after a loss: reopened, with no record of era 1. The horizon then may have been longer.
-    local lost = mode == 'after-loss'
+    -- Made after a loss, or of a range: reopened, with no record of era 1. The horizon may have been longer.
+    local lost, era = mode == 'after-loss', mode == 'fresh' and 1 or 2
     local more = lost and tonumber(ahead) > A + 2 * S and tonumber(ahead) or 0
-    local era, floor = lost and 2 or 1, lost and T + math.max(A + 2 * S, more) or 0
+    local floor = lost and T + math.max(A + 2 * S, more) or 0
     redis.call('DEL', FREE, EXP, WHO)
     redis.call('HSET', H, 'identity', identity, 'era', era, 'topen', int(T),
         'fl', int(floor), 'fs', int(floor), 'fp', fp, 'tmax', int(T), 'closed', 0,
@@ -165,7 +169,7 @@ end
 local A, A0, D0, S, K = pool.A, pool.A0, pool.D0, pool.S, pool.K
 
 if op == 'describe' then
-    local _, online = string.gsub(redis.call('INFO', 'replication'), 'state=online', '')
+    local _, online = string.gsub(replication, 'state=online', '')
     local out = {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), '0', pool.identity,
         int(pool.topen), int(pool.fl), int(pool.fs), int(pool.tmax), int(pool.closed),
         int(A), int(A0), int(D0), int(S), int(pool.G), int(K), int(pool.from), int(pool.to),
@@ -185,11 +189,8 @@ end
 -- A pool made anew under no uuid of before takes that of the first holder that renews, as long as
 -- nobody has claimed from it: so the holders of a lost pool go on, and another epoch or layout still
 -- is refused. One that comes later is refused, too, and heard: see hear_stranger.
-local function space(id)
-    return string.match(id, '|.*')
-end
 local other = identity ~= pool.identity
-if other and not (op == 'renew' and space(identity) == space(pool.identity)) then
+if other and not (op == 'renew' and string.match(identity, '|.*') == string.match(pool.identity, '|.*')) then
     return {'WRONGPOOL', int(T), pool.identity}
 end
 local adopts = other and pool.adopt == 1

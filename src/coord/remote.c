@@ -20,8 +20,8 @@ static struct answer_to asked(const struct remote *m, const char *identity)
     return (struct answer_to){m->pool, identity};
 }
 
-static enum coord_status plainly(struct remote *m, const struct remote_call *c,
-                                 const char *identity, struct coord_reply *r)
+static enum coord_status plainly(struct remote *m, struct remote_call *c, const char *identity,
+                                 struct coord_reply *r)
 {
     struct answer a;
     struct answer_to to = asked(m, identity);
@@ -81,7 +81,7 @@ static enum coord_status remote_init(struct coord *base, const struct coord_init
     struct answer a;
     struct answer_to to = asked(m, in->identity);
     remote_call_begin(&c, m, "init", in->identity);
-    remote_call_str(&c, in->mode == COORD_INIT_FRESH ? "fresh" : "after-loss");
+    remote_call_str(&c, coord_init_mode_name(in->mode));
     for (size_t i = 0; i < sizeof args / sizeof *args; i++)
         remote_call_num(&c, args[i]);
     enum coord_status s = remote_run(m, &c, &a, r);
@@ -105,7 +105,7 @@ static enum coord_status remote_claim(struct coord *base, const char *identity, 
     remote_call_put(&c, span_of(m->who, m->who_n));
     enum coord_status s = remote_run(m, &c, &a, r);
     if (s == COORD_OK)
-        s = answer_claim(&a, &to, caller_ms, out, r);
+        s = answer_claim(&a, &to, c.caller_ms, out, r);
     return courier_end(&m->courier, s);
 }
 

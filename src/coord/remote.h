@@ -29,6 +29,7 @@ struct remote_call {
     struct buf text;
     int n;
     size_t at[COURIER_ARGS_MAX + 1];
+    int64_t caller_ms; /* of the request that was answered */
     char mem[REMOTE_CALL_BYTES];
 };
 
@@ -48,7 +49,7 @@ void remote_call_token(struct remote_call *c, struct coord_token t);
 void remote_call_list(struct remote_call *c, const uint16_t *v, size_t n);
 
 /* COORD_OK: *a is good until courier_end. By the script that m->courier.text names. */
-enum coord_status remote_run(struct remote *m, const struct remote_call *c, struct answer *a,
+enum coord_status remote_run(struct remote *m, struct remote_call *c, struct answer *a,
                              struct coord_reply *r);
 
 #endif

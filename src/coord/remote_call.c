@@ -54,6 +54,7 @@ void remote_call_begin_at(struct remote_call *c, const struct remote *m, const c
                           const char *identity, int64_t caller_ms)
 {
     buf_init(&c->text, c->mem, sizeof c->mem);
+    c->caller_ms = caller_ms > 0 ? caller_ms : 0;
     c->n = 0;
     c->at[0] = 0;
     remote_call_str(c, "EVALSHA");
@@ -64,7 +65,7 @@ void remote_call_begin_at(struct remote_call *c, const struct remote *m, const c
     remote_call_str(c, op);
     remote_call_str(c, identity);
     remote_call_str(c, ""); /* the nonce: given where the server asks for one */
-    remote_call_num(c, caller_ms > 0 ? caller_ms : 0);
+    remote_call_num(c, c->caller_ms);
 }
 
 void remote_call_begin(struct remote_call *c, const struct remote *m, const char *op,
@@ -88,13 +89,23 @@ static enum coord_status ask(struct remote *m, const struct remote_call *c, cons
     return s;
 }
 
+/* What was waited for counts, or it would be told as a clock that differs. In digits of 24. */
+static size_t stamp(struct remote_call *c, int64_t waited_ms, char *digits)
+{
+    struct buf b;
+    c->caller_ms = c->caller_ms + waited_ms > 0 ? c->caller_ms + waited_ms : 0;
+    buf_init(&b, digits, 24);
+    buf_put_i64(&b, c->caller_ms);
+    return b.n;
+}
+
 /* COORD_OK: *a is good until courier_end. */
-enum coord_status remote_run(struct remote *m, const struct remote_call *c, struct answer *a,
+enum coord_status remote_run(struct remote *m, struct remote_call *c, struct answer *a,
                              struct coord_reply *r)
 {
     const char *argv[COURIER_ARGS_MAX];
     size_t len[COURIER_ARGS_MAX];
-    char nonce[ANSWER_NONCE_MAX];
+    char nonce[ANSWER_NONCE_MAX], caller[24];
     if (c->text.failed)
         return outcome_refused(r, "request: expected at most %d bytes, found more",
                                REMOTE_CALL_BYTES);
@@ -103,12 +114,15 @@ enum coord_status remote_run(struct remote *m, const struct remote_call *c, stru
         len[i] = c->at[i + 1] - c->at[i];
     }
     courier_start(&m->courier);
+    int64_t began_ms = clock_wall_ms(m->courier.peer.clock);
     struct answer_terms terms;
     enum coord_status s = ask(m, c, argv, len, a, &terms, r);
     if (s == COORD_OK && terms.nonce.n > 0) {
         memcpy(nonce, terms.nonce.p, terms.nonce.n);
         argv[COURIER_ARG_NONCE] = nonce;
         len[COURIER_ARG_NONCE] = terms.nonce.n;
+        argv[COURIER_ARG_CALLER] = caller;
+        len[COURIER_ARG_CALLER] = stamp(c, clock_wall_ms(m->courier.peer.clock) - began_ms, caller);
         s = ask(m, c, argv, len, a, &terms, r);
     }
     if (s == COORD_OK && terms.nonce.n > 0)

@@ -6,7 +6,14 @@ static struct remote *remote_of(struct coord *c)
     return (struct remote *)(void *)c;
 }
 
-static enum coord_status run(struct remote *m, const struct remote_call *c, struct answer *a,
+/* A snapshot that it starts from, or a replica that takes its place, lacks the latest answers. */
+static bool forgets(struct coord *c)
+{
+    (void)c;
+    return true;
+}
+
+static enum coord_status run(struct remote *m, struct remote_call *c, struct answer *a,
                              struct coord_reply *r)
 {
     m->courier.text = COURIER_SEQUENCES;
@@ -129,6 +136,7 @@ static enum coord_status rows(struct coord *base, const char *identity, const ch
 }
 
 const struct seq_driver remote_sequences = {
+    .forgets = forgets,
     .take = take,
     .give_back = give_back,
     .operate = operate,

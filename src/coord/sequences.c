@@ -37,6 +37,11 @@ static const struct seq_driver *driver(struct coord *c, struct coord_reply *r)
     return c->driver->sequences;
 }
 
+bool seq_forgets(struct coord *c)
+{
+    return c->driver->sequences && c->driver->sequences->forgets(c);
+}
+
 static bool is_index(int64_t v)
 {
     return v >= 0 && v <= SEQ_INDEX_MAX;

@@ -147,6 +147,10 @@ struct seq_opening {
     char fingerprint[SEQ_OPENING_MAX];
 };
 
+/* Whether the store may forget what it answered, so that after a loss counters skip to their line.
+ * false: there is no line, whatever a definition says; or there are no sequences. */
+bool seq_forgets(struct coord *c);
+
 /* ---- what sidecars do ------------------------------------------------------------------------ */
 
 /* Strings are the caller's, NUL-terminated, none NULL. */
@@ -314,6 +318,7 @@ void seq_rows_sort(struct seq_rows *rows);
 
 /* The arguments have been checked, and out is all 0. definition is filled in by the wrappers. */
 struct seq_driver {
+    bool (*forgets)(struct coord *c); /* as seq_forgets */
     enum coord_status (*take)(struct coord *c, const char *identity, const struct seq_caller *by,
                               const struct seq_want *items, struct seq_grant *out, size_t n,
                               struct seq_opening *opening, struct coord_reply *r);

@@ -75,6 +75,7 @@ void sql_fail(struct sql *q, int rc)
                      : 0;
     errnum = errnum == ENOENT ? 0 : errnum; /* of its second try, without making the file */
     q->rc = rc;
+    q->errnum = errnum;
     (void)snprintf(q->why, sizeof q->why, "%s%s%s",
                    q->db ? sqlite3_errmsg(q->db) : sqlite3_errstr(rc), errnum ? ": " : "",
                    errnum ? strerror(errnum) : "");

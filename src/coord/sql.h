@@ -67,7 +67,8 @@ struct sql {
     struct sqlite3_stmt *stmt[SQL_TEXTS];
     int rc;        /* SQLite's extended result code; 0 while all is well */
     int64_t pool;  /* row of the pool that is worked on */
-    char why[256]; /* SQLite's text for rc, and the system's where it has one */
+    int errnum;    /* the system's, where it has one; 0 */
+    char why[256]; /* SQLite's text for rc, and that for errnum */
 };
 
 /* Keeps the first failure. rc: SQLite's. */

@@ -3,6 +3,7 @@
 #include "coord/sqlite.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -190,20 +191,34 @@ static int past_deadline(void *arg)
     return clock_mono_us(f->clock) > f->deadline_us;
 }
 
-/* SQLite has the same words for a file, a directory and a file system that cannot be written to. */
+/* SQLite has the same words for a file, a directory and a file system that cannot be written to,
+ * and for one that has no room for a journal: its second try, which makes none, hides why the first
+ * one failed. So it is tried once more, by a file without a name. 0: it cannot be told. */
 static int no_writing(const struct sqlite *f)
 {
     char dir[PATH_MAX];
     sole_directory(f->path, dir);
-    return access(f->path, W_OK) != 0 || access(dir, W_OK) != 0 ? errno : 0;
+    if ((access(f->path, W_OK) != 0 && errno != ENOENT) || access(dir, W_OK) != 0)
+        return errno;
+    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    int why = fd < 0 ? errno : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return why == ENOSPC || why == EDQUOT || why == EROFS || why == EACCES ? why : 0;
 }
 
 enum coord_status sqlite_failed(struct sqlite *f, bool committing, struct coord_reply *r)
 {
     int rc = f->sql.rc, primary = rc & 0xff;
-    char why[sizeof f->sql.why];
-    memcpy(why, f->sql.why, sizeof why);
+    int errnum = f->sql.errnum;
+    char why[sizeof f->sql.why + 64];
+    (void)snprintf(why, sizeof why, "%s", f->sql.why);
     sql_close(&f->sql);
+    if (errnum == 0 && (primary == SQLITE_READONLY || primary == SQLITE_CANTOPEN)) {
+        errnum = no_writing(f);
+        (void)snprintf(why + strlen(why), 64, "%s%s", errnum ? ": " : "",
+                       errnum ? strerror(errnum) : "");
+    }
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED || primary == SQLITE_INTERRUPT)
         return outcome_down(r, ERR_BUSY,
                             "%s: expected a lock within %" PRId64
@@ -218,12 +233,11 @@ enum coord_status sqlite_failed(struct sqlite *f, bool committing, struct coord_
                                "that used it",
                                f->path, why);
     /* A disk is full for the next one, too, wherever in a transaction that shows. */
-    if (committing || primary == SQLITE_FULL || primary == SQLITE_IOERR)
+    bool full = primary == SQLITE_FULL || errnum == ENOSPC || errnum == EDQUOT;
+    if (committing || full || primary == SQLITE_IOERR)
         return outcome_down(r, ERR_BUSY, "%s: expected the transaction to be written, found %s",
                             f->path, why);
-    int errnum = primary == SQLITE_READONLY ? no_writing(f) : 0;
-    return outcome_refused(r, "%s: expected a pool to work on, found %s%s%s", f->path, why,
-                           errnum ? ": " : "", errnum ? strerror(errnum) : "");
+    return outcome_refused(r, "%s: expected a pool to work on, found %s", f->path, why);
 }
 
 static enum coord_status missing(struct sqlite *f, int errnum, struct coord_reply *r)

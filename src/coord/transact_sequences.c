@@ -3,6 +3,11 @@
 #include "coord/rules_sequences.h"
 #include "coord/transact_call.h"
 
+static bool forgets(struct coord *c)
+{
+    return ((struct transact *)(void *)c)->store->ops->forgets;
+}
+
 static enum coord_status take(struct coord *coord, const char *identity,
                               const struct seq_caller *by, const struct seq_want *items,
                               struct seq_grant *out, size_t n, struct seq_opening *opening,
@@ -68,6 +73,7 @@ static enum coord_status rows(struct coord *coord, const char *identity, const c
 }
 
 const struct seq_driver transact_sequences = {
+    .forgets = forgets,
     .take = take,
     .give_back = give_back,
     .operate = operate,

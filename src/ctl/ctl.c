@@ -57,6 +57,40 @@ static const struct ctl_command commands[] = {
      "The pool stays closed until pool open; the same command goes on waiting, and\n"
      "closes the pool again where it was opened meanwhile. Asks first, unless it\n"
      "is closed already.\n"},
+    {"seq", "create", ctl_seq_create,
+     ON_POOL " start increment max cycle order reset timezone subs max-subs max-rate on-loss begins"
+             " new reuse no-older-data yes json", "NAME", 1, 1,
+     "Make a sequence",
+     "On a coordinator that may forget what it granted (Redis) one of --max-rate and\n"
+     "--on-loss has to be said; without, it is told what each means. --max-rate: at\n"
+     "least twice the peak. All but --max is for good: another rate is another name.\n"
+     "In a pool that was reopened --begins, as seq show had it, or --new is needed.\n"},
+    {"seq", "alter", ctl_seq_alter, ON_POOL " max json", "NAME", 1, 1,
+     "Raise --max, all that can be altered", NULL},
+    {"seq", "set", ctl_seq_set, ON_POOL " sub period back no-older-data yes json", "NAME N", 2, 2,
+     "Go on at N, which is ahead, or with --back behind",
+     "Blocks that sidecars hold are revoked. --back asks first. A negative N stands\n"
+     "behind --: set NAME -- -5\n"},
+    {"seq", "drop", ctl_seq_drop, ON_POOL " yes json", "NAME", 1, 1,
+     "End a sequence; its name stays taken", NULL},
+    {"seq", "list", ctl_seq_list, ON_POOL " json", "", 0, 0,
+     "Each sequence: state, highest number, definition", NULL},
+    {"seq", "show", ctl_seq_show, ON_POOL " sub period json", "NAME", 1, 1,
+     "A sequence: definition, counters, can numbers be had", NULL},
+    {"seq", "gaps", ctl_seq_gaps, ON_POOL " json", "NAME", 1, 1,
+     "How many numbers each counter has skipped",
+     "By the line, set and reopen. What sidecars hold, or lost with their state\n"
+     "directory, is granted and not skipped: the coordinator cannot tell it.\n"},
+    {"seq", "reserve", ctl_seq_reserve, ON_POOL " sub period json", "NAME N", 2, 2,
+     "Take N numbers in a row, up to 1000000", NULL},
+    {"seq", "reopen", ctl_seq_reopen, ON_POOL " above yes json", "NAME", 1, 1,
+     "Say how far it was, where grants stopped after a loss",
+     "Grants go on behind --above N, and what sidecars were granted before the loss\n"
+     "behind it is revoked. Said too low, numbers repeat.\n"},
+    {"seq", "check", ctl_seq_check, ON_POOL " json", "[NAME]...", 0, -1,
+     "Whether each has numbers; exit 1 if one has none", NULL},
+    {"seq", "sweep", ctl_seq_sweep, ON_POOL " before json", "NAME", 1, 1,
+     "Delete counters that are over", "Those of what was dropped, and of periods that are closed.\n"},
     {NULL, "decode", ctl_decode, "epoch " ON_POOL " connect user json", "ID...", 1, -1,
      "Time, workerId and sequence of IDs", OF_EPOCH},
     {NULL, "range", ctl_range, "from to epoch " ON_POOL " connect user json", "", 0, 0,
@@ -83,12 +117,15 @@ static int overview(FILE *out)
 {
     const char *group = "";
     (void)fputs("Usage: sidflakectl COMMAND [OPTION]...\n"
-                "Looks after pools of workerIds, and asks running sidecars.\n",
+                "Looks after pools of workerIds and sequences, and asks running sidecars.\n",
                 out);
     for (size_t i = 0; i < COMMANDS; i++) {
         const struct ctl_command *c = &commands[i];
         const char *heading =
-            c->group ? "Pools; all take --coordinator URL [--pool NAME] [--password-file FILE]"
+            c->group
+                ? (c->group[0] == 'p'
+                       ? "Pools; all take --coordinator URL [--pool NAME] [--password-file FILE]"
+                       : "Sequences; all take the same")
             : ctl_takes(c, "epoch")   ? "IDs"
             : ctl_takes(c, "connect") ? "Sidecars; all take --connect ADDRESS"
                                       : "Users";
@@ -96,7 +133,7 @@ static int overview(FILE *out)
             (void)fprintf(out, "\n%s:\n", heading);
         group = heading;
         (void)fprintf(out, "  %s%s%-*s %s\n", c->group ? c->group : "", c->group ? " " : "",
-                      c->group ? 8 : 13, c->name, c->about);
+                      13 - (c->group ? (int)strlen(c->group) + 1 : 0), c->name, c->about);
     }
     (void)fputs("\n  -V, --version   -h, --help; also after each command, for its options\n"
                 "\n"
@@ -127,26 +164,36 @@ static bool asks_about_group(int argc, char **argv)
     return argc == 2 || strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0;
 }
 
+/* The words that may stand in the place of one: of a group, or NULL: the first ones. */
+static size_t words_of(const char *group, const char *names[COMMANDS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const struct ctl_command *c = &commands[i];
+        if (group && c->group && strcmp(group, c->group) == 0)
+            names[n++] = c->name;
+        else if (!group && (!c->group || n == 0 || strcmp(names[n - 1], c->group) != 0))
+            names[n++] = c->group ? c->group : c->name;
+    }
+    return n;
+}
+
 static int unknown(int argc, char **argv)
 {
-    const char *names[COMMANDS + 1] = {"pool"};
-    size_t n = 1;
-    bool in_group = strcmp(argv[1], "pool") == 0;
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (in_group == (commands[i].group != NULL))
-            names[in_group ? i : n++] = commands[i].name;
-    if (in_group && asks_about_group(argc, argv))
+    const char *names[COMMANDS];
+    size_t n = words_of(argv[1], names);
+    const char *group = n > 0 ? argv[1] : "", *gap = n > 0 ? " " : "";
+    if (n > 0 && asks_about_group(argc, argv))
         return overview(argc == 2 ? stderr : stdout);
-    const char *word = in_group ? argv[2] : argv[1];
-    size_t of_group = 0;
-    while (of_group < COMMANDS && commands[of_group].group)
-        of_group++;
-    const char *meant = ctl_meant(word, names, in_group ? of_group : n);
+    const char *word = n > 0 ? argv[2] : argv[1];
+    if (n == 0)
+        n = words_of(NULL, names);
+    const char *meant = ctl_meant(word, names, n);
     if (!meant)
-        return ctl_fail(CTL_USAGE, "no such command: %s%s; see sidflakectl --help",
-                        in_group ? "pool " : "", word);
-    return ctl_fail(CTL_USAGE, "no such command: %s%s; did you mean %s%s?", in_group ? "pool " : "",
-                    word, in_group ? "pool " : "", meant);
+        return ctl_fail(CTL_USAGE, "no such command: %s%s%s; see sidflakectl --help", group, gap,
+                        word);
+    return ctl_fail(CTL_USAGE, "no such command: %s%s%s; did you mean %s%s%s?", group, gap, word,
+                    group, gap, meant);
 }
 
 static bool is_one_of(const char *word, const char *a, const char *b)
@@ -178,6 +225,6 @@ int main(int argc, char **argv)
     if (c->group && !a.coordinator)
         a.coordinator = getenv("SIDFLAKE_COORDINATOR_URL");
     if (c->group && !a.coordinator)
-        return ctl_fail(CTL_USAGE, "pool %s: expected --coordinator URL", c->name);
+        return ctl_fail(CTL_USAGE, "%s %s: expected --coordinator URL", c->group, c->name);
     return c->run(&a);
 }

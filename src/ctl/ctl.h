@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/passfile.h"
 #include "base/span.h"
-#include "coord/coord.h"
+#include "coord/seq_options.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -25,6 +25,14 @@ enum ctl_exit {
     CTL_USAGE = 2,
     CTL_DOWN = 3,
     CTL_SIGNAL = 128
+};
+
+/* The options of the seq commands alone. */
+struct ctl_seq_args {
+    struct seq_words words; /* of a definition, and for other commands max and no_older of them */
+    const char *sub, *period, *before;
+    bool back, has_above;
+    int64_t above;
 };
 
 /* The options of all commands; each takes those that its row in ctl.c names. */
@@ -42,6 +50,7 @@ struct ctl_args {
     uint32_t worker;
     uint32_t count; /* -n; 0: not given */
     struct coord_params params;
+    struct ctl_seq_args seq;
     char **rest; /* nrest arguments that are no options */
     int nrest;
 };
@@ -57,6 +66,17 @@ int ctl_pool_open(struct ctl_args *a);
 int ctl_pool_set(struct ctl_args *a);
 int ctl_pool_reopen(struct ctl_args *a);
 int ctl_pool_drain(struct ctl_args *a);
+int ctl_seq_create(struct ctl_args *a);
+int ctl_seq_alter(struct ctl_args *a);
+int ctl_seq_set(struct ctl_args *a);
+int ctl_seq_drop(struct ctl_args *a);
+int ctl_seq_list(struct ctl_args *a);
+int ctl_seq_show(struct ctl_args *a);
+int ctl_seq_gaps(struct ctl_args *a);
+int ctl_seq_reserve(struct ctl_args *a);
+int ctl_seq_reopen(struct ctl_args *a);
+int ctl_seq_check(struct ctl_args *a);
+int ctl_seq_sweep(struct ctl_args *a);
 int ctl_decode(struct ctl_args *a);
 int ctl_range(struct ctl_args *a);
 int ctl_next(struct ctl_args *a);

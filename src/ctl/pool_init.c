@@ -135,7 +135,7 @@ static int told(const struct ctl_args *a, const struct coord_init *in, bool made
     else
         (void)printf("made pool %s with workerIds %u to %u\n", identity, in->params.worker_from,
                      in->params.worker_to);
-    if (made && a->workers && !a->has_epoch && in->mode == COORD_INIT_FRESH)
+    if (made && a->workers && !a->has_epoch && in->mode != COORD_INIT_AFTER_LOSS)
         (void)printf(
             "its epoch is %s, as --epoch was not said: in the place of a pool that was lost, "
             "--epoch and --horizon have to be that one's\n",
@@ -156,7 +156,9 @@ int ctl_pool_init(struct ctl_args *a)
         (status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, false)))
         return status;
     in.params = a->params;
-    in.mode = a->after_loss ? COORD_INIT_AFTER_LOSS : COORD_INIT_FRESH;
+    in.mode = a->after_loss ? COORD_INIT_AFTER_LOSS
+              : a->fresh    ? COORD_INIT_FRESH
+                            : COORD_INIT_RANGE;
     in.identity_said = a->uuid != NULL;
     in.replicas_said = a->has_replicas;
     in.settle_ms = a->settle_ms;

@@ -282,11 +282,10 @@ void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap)
     s->first_ms = ctl_holders_first(snap);
 }
 
-/* Of nodes of which the half may acknowledge without the other, each has a master that grants. */
 static void warn_of_halves(json_t *w, const struct coord_pool *p)
 {
-    unsigned long long half = (p->replicas + 1) / 2;
-    if (p->params.replicas >= half)
+    unsigned long long half = coord_acknowledge_short_of(p);
+    if (half == 0)
         return;
     const char *end =
         "a failover may repeat IDs; make the pool with --replicas, of other workerIds";

@@ -8,7 +8,7 @@
 #include "conf/list.h"
 #include "conf/protocol_options.h"
 #include "daemon/behind.h"
-#include "daemon/bridge.h"
+#include "daemon/bridge_sequences.h"
 #include "daemon/coordinator.h"
 #include "daemon/descriptors.h"
 #include "daemon/generators.h"
@@ -229,6 +229,7 @@ static enum err_code listen_on(struct app *a, enum serve_protocol p, struct err 
 static void drained(void *arg)
 {
     struct app *a = arg;
+    bridge_let_go(&a->bridge);
     keeper_stop(a->keeper, a->conf->lease_on_stop == CONF_ON_STOP_RETURN);
 }
 
@@ -391,22 +392,22 @@ static enum err_code start_auth(struct app *a, struct err *e)
     return r;
 }
 
-static enum err_code make_supplies(struct app *a, struct err *e)
-{
-    return supplies_init(&a->supplies, a->conf, a->coord_name, &a->page, e);
-}
-
 static enum err_code start_keeper(struct app *a, struct err *e)
 {
+    enum err_code r = supplies_init(&a->supplies, a->conf, a->coord_name, &a->page, e);
+    if (r)
+        return r;
+    if (a->supplies.sequences)
+        bridge_sequences_adopt(&a->generators.sequences, a->supplies.sequences);
     const struct keeper_options o = {
         .supplies = a->supplies.list,
-        .nsupplies = SUPPLY_KINDS,
+        .nsupplies = a->supplies.n,
         .coord = a->coord,
         .clock = clock_system(),
         .notify = wake_loop,
         .arg = a->net,
     };
-    enum err_code r = keeper_start(&o, &a->keeper, e);
+    r = keeper_start(&o, &a->keeper, e);
     a->bridge.keeper = a->keeper;
     return r;
 }
@@ -419,12 +420,14 @@ static enum err_code start_net(struct app *a, struct err *e)
     if (r)
         return r;
     a->serve.net = a->net;
-    a->bridge = (struct bridge){.serve = &a->serve,
-                                .ids = &a->generators.ids,
-                                .net = a->net,
-                                .clock = clock_system(),
-                                .want_active = c->workers_active,
-                                .wait_below_ms = (c->clock_wait_below_us + 999) / 1000};
+    a->bridge =
+        (struct bridge){.serve = &a->serve,
+                        .ids = &a->generators.ids,
+                        .sequences = generators_have_sequences(c) ? &a->generators.sequences : NULL,
+                        .net = a->net,
+                        .clock = clock_system(),
+                        .want_active = c->workers_active,
+                        .wait_below_ms = (c->clock_wait_below_us + 999) / 1000};
     bridge_init(&a->bridge);
     net_on_notify(a->net, mail_came, a);
     net_inherit(a->net, a->start.heir->records);
@@ -463,7 +466,7 @@ static enum err_code start(struct app *a, int *status, struct err *e)
         return r;
     apply_limits(a);
     if ((r = start_net(a, e)) || (r = listen_all(a, e)) || (r = start_auth(a, e)) ||
-        (r = make_supplies(a, e)) || (r = start_keeper(a, e)))
+        (r = start_keeper(a, e)))
         return r;
     upgrade_init(&a->upgrade, &(struct upgrade_options){.argv = a->start.argv,
                                                         .net = a->net,
@@ -516,6 +519,7 @@ static void stop(struct app *a)
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
         free(a->serve.services[i]);
     names_clear(&a->serve.issuer.names);
+    generators_clear(&a->generators);
     print_tidy(a->serve.prints, INT64_MAX);
     pagefile_close(&a->page);
     coord_free(a->coord);
@@ -523,8 +527,9 @@ static void stop(struct app *a)
     conf_clear(&a->reloaded);
 }
 
-/* What is there to be run, beside a program that may be running: nothing of that one's is opened,
- * but its page to be read. */
+/* Beside a program that may be running: of what that one holds nothing is opened, but its page to
+ * be read. So there are no supplies, which lock their files; nothing else can keep them from being.
+ */
 static enum err_code rehearse(struct app *a, struct conf *c, struct err *e)
 {
     bool warned, heir = a->start.heir->state == HEIR_REHEARSES;
@@ -535,12 +540,12 @@ static enum err_code rehearse(struct app *a, struct conf *c, struct err *e)
         return r;
     if (warned && (r = conf_list_add(&c->warnings, span_str(e->text), e)))
         return r;
-    if ((r = pagefile_memory(&a->page, true, e)) || (r = make_services(a, e)))
+    if ((r = make_services(a, e)))
         return r;
     apply_limits(a);
-    if ((r = start_net(a, e)) || (heir && (r = listen_all(a, e))) || (r = start_auth(a, e)))
+    if ((r = start_net(a, e)) || (heir && (r = listen_all(a, e))))
         return r;
-    return make_supplies(a, e);
+    return start_auth(a, e);
 }
 
 enum err_code app_rehearse(struct conf *c, struct heir *h, struct err *e)

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/timefmt.h"
+#include "daemon/bridge_sequences.h"
 
 #include <assert.h>
 
@@ -126,6 +127,7 @@ static const struct {
     void (*note)(struct bridge *b, const void *report);
 } supplies[SUPPLY_KINDS] = {
     [SUPPLY_WORKERS] = {take_workers, note_workers},
+    [SUPPLY_SEQUENCES] = {bridge_sequences_take, bridge_sequences_note},
 };
 
 static void note_report(struct bridge *b, const struct keeper_report *r)
@@ -161,7 +163,9 @@ void bridge_take(struct bridge *b)
     struct supply_mail mails[32];
     struct keeper_report report;
     struct workers_report workers;
-    void *const reports[SUPPLY_KINDS] = {[SUPPLY_WORKERS] = &workers};
+    struct sequences_report sequences;
+    void *const reports[SUPPLY_KINDS] = {
+        [SUPPLY_WORKERS] = &workers, [SUPPLY_SEQUENCES] = b->sequences ? &sequences : NULL};
     size_t n;
     bool changed = false;
     do {
@@ -172,11 +176,20 @@ void bridge_take(struct bridge *b)
     } while (n == sizeof mails / sizeof *mails);
     note_report(b, &report);
     for (size_t i = 0; i < SUPPLY_KINDS; i++)
-        supplies[i].note(b, reports[i]);
+        if (reports[i])
+            supplies[i].note(b, reports[i]);
     tell_ready(b, clock_wall_ms(b->clock));
     serve_sample(b->serve);
     if (changed)
         net_wake(b->net);
+    if (b->sequences)
+        bridge_sequences_settle(b);
+}
+
+void bridge_let_go(struct bridge *b)
+{
+    if (b->sequences)
+        sequence_table_let_go(b->sequences);
 }
 
 /* ---- to the keeper ----------------------------------------------------------------------------
@@ -266,6 +279,8 @@ void bridge_settle(struct bridge *b)
         give_back(b, g);
     if (g->wants_renewal || g->wants_worker)
         urge(b, g);
+    if (b->sequences && b->sequences->queued > 0)
+        bridge_sequences_settle(b);
     bool seen = g->seen_ms != INT64_MIN; /* before the first request it is not a time */
     if (seen && (g->seen_ms < b->checked_ms || g->seen_ms - b->checked_ms >= CHECK_EVERY_MS))
         look_around(b, g->seen_ms);

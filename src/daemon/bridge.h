@@ -8,6 +8,7 @@
 #define SIDFLAKE_DAEMON_BRIDGE_H
 
 #include "base/log.h"
+#include "ids/sequence_table.h"
 #include "ids/snowflake_generator.h"
 #include "lease/keeper.h"
 #include "lease/workers.h"
@@ -15,8 +16,9 @@
 
 struct bridge {
     struct serve *serve;
-    struct snowflake_generator *ids; /* what the workerIds are for */
-    struct keeper *keeper;           /* NULL before it runs */
+    struct snowflake_generator *ids;  /* what the workerIds are for */
+    struct sequence_table *sequences; /* NULL: there are none, nor their supply */
+    struct keeper *keeper;            /* NULL before it runs */
     struct net *net;
     struct clock *clock;
     unsigned want_active;
@@ -40,7 +42,10 @@ void bridge_init(struct bridge *b);
 /* Takes what the keeper has sent. */
 void bridge_take(struct bridge *b);
 
-/* After each turn of the loop: passes on what the generator wants. Cheap when it wants nothing. */
+/* After each turn of the loop: passes on what the generators want. Cheap when they want nothing. */
 void bridge_settle(struct bridge *b);
+
+/* Nothing that could be given back is given out any more. */
+void bridge_let_go(struct bridge *b);
 
 #endif

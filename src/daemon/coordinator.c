@@ -1,5 +1,7 @@
 #include "daemon/coordinator.h"
 
+#include "coord/seq_options.h"
+
 #include <string.h>
 
 enum err_code coordinator_open(const struct conf *c, const char *who, struct coord **out,
@@ -36,6 +38,13 @@ enum err_code coordinator_judge(struct span url, struct err *e)
     if (!r)
         coord_free(coord);
     return r;
+}
+
+enum err_code coordinator_judge_sequence(struct span line, struct err *e)
+{
+    char name[SEQ_NAME_MAX];
+    struct seq_create create;
+    return seq_line_read(line, name, &create, e);
 }
 
 enum err_code coordinator_check(const struct conf *c, struct err *e)

@@ -14,7 +14,10 @@ enum err_code coordinator_open(const struct conf *c, const char *who, struct coo
 /* Whether its driver could read the URL, for conf_judges. */
 enum err_code coordinator_judge(struct span url, struct err *e) MUST_CHECK;
 
-/* Whether coordinator_open would take the configuration, for conf_judges. */
+/* Whether it is a definition, likewise. */
+enum err_code coordinator_judge_sequence(struct span line, struct err *e) MUST_CHECK;
+
+/* Whether coordinator_open would take the configuration, likewise. */
 enum err_code coordinator_check(const struct conf *c, struct err *e) MUST_CHECK;
 
 #endif

@@ -1,8 +1,49 @@
 #include "daemon/generators.h"
 
+#include "coord/sequences.h"
+
+#include <assert.h>
+
+static_assert(SEQUENCE_NAME_MAX == SEQ_NAME_MAX && SEQUENCE_SUB_MAX == SEQ_SUB_MAX &&
+                  SEQUENCE_LABEL_MAX == PERIOD_LABEL_MAX && SEQUENCE_ROW_MAX <= SEQ_BLOCK_MAX,
+              "a name there is one here");
+
+/* ---- periods, as the coordinator has them -----------------------------------------------------
+ */
+
+static bool label(int reset, int offset_min, int64_t ms, char out[SEQUENCE_LABEL_MAX])
+{
+    return period_label((enum period_reset)reset, offset_min, ms, out);
+}
+
+static bool find(int reset, int offset_min, struct span text, struct sequence_period *out)
+{
+    struct period p;
+    if (!period_find((enum period_reset)reset, offset_min, text, &p))
+        return false;
+    *out = (struct sequence_period){p.opens_ms, p.begins_ms, p.ends_ms};
+    return true;
+}
+
+static const struct sequence_calendar calendar = {label, find};
+
+/* ---- the table --------------------------------------------------------------------------------
+ */
+
+static void init_sequences(struct sequence_table *t, const struct conf *c)
+{
+    sequence_table_init(t,
+                        &(struct sequence_options){.counters = c->sequences_counters,
+                                                   .lasts_ms = c->sequences_cache_lasts_us / 1000,
+                                                   .max = c->sequences_cache_max,
+                                                   .prefix = c->sequences_prefix,
+                                                   .calendar = &calendar});
+}
+
 enum err_code generators_open(struct generators *g, const struct conf *c, struct serve *s,
                               struct err *e)
 {
+    static const struct conf_list any;
     /* A row for each prefix, that of IDs first. */
     const struct {
         struct generator *generator;
@@ -10,14 +51,28 @@ enum err_code generators_open(struct generators *g, const struct conf *c, struct
         const struct conf_list *names; /* without an item: any */
     } rows[] = {
         {&g->ids.base, c->ids_prefix, &c->ids_names},
+        {&g->sequences.base, c->sequences_prefix, &any},
     };
+    size_t n = sizeof rows / sizeof *rows - !generators_have_sequences(c);
     enum err_code r = ERR_OK;
     snowflake_generator_init(&g->ids, s->facts.why);
+    init_sequences(&g->sequences, c);
     g->ids.alone = s->facts.alone = conf_is_fixed(c);
-    for (size_t i = 0; !r && i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; !r && i < n; i++)
         r = issuer_add(&s->issuer, rows[i].generator, rows[i].prefix, rows[i].names->item,
                        rows[i].names->n, e);
     return r;
+}
+
+void generators_clear(struct generators *g)
+{
+    sequence_table_clear(&g->sequences);
+}
+
+/* static:N keeps nothing, and so no counters. */
+bool generators_have_sequences(const struct conf *c)
+{
+    return c->sequences_prefix[0] && !conf_is_fixed(c);
 }
 
 uint64_t generators_issued(const struct serve *s)

@@ -5,16 +5,24 @@
 #define SIDFLAKE_DAEMON_GENERATORS_H
 
 #include "conf/conf.h"
+#include "ids/sequence_table.h"
 #include "ids/snowflake_generator.h"
 #include "serve/serve.h"
 
 struct generators {
     struct snowflake_generator ids;
+    struct sequence_table sequences;
 };
+
+/* Whether there are sequences: the last row of the prefixes, and of the supplies. */
+bool generators_have_sequences(const struct conf *c);
 
 /* Adds all of them to the issuer, which they must outlive. */
 enum err_code generators_open(struct generators *g, const struct conf *c, struct serve *s,
                               struct err *e) MUST_CHECK;
+
+/* What they took since; names that were found are none any more. */
+void generators_clear(struct generators *g);
 
 /* Numbers given out since the start, of all. */
 uint64_t generators_issued(const struct serve *s);

@@ -55,6 +55,15 @@ void heir_put(struct buf *parcel, const struct pagefile_left *page, int64_t left
     parcel_end(parcel, begun);
 }
 
+void heir_put_blocks(struct buf *parcel, const struct blockfile_left *left)
+{
+    if (!left->known)
+        return;
+    size_t begun = parcel_begin(parcel, PARCEL_BLOCKS, -1);
+    parcel_put_u64(parcel, left->hash);
+    parcel_end(parcel, begun);
+}
+
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
@@ -101,6 +110,11 @@ static void read_page(struct heir *h, const struct parcel_record *r)
         h->page.page = page.p;
 }
 
+static void read_blocks(struct heir *h, struct span body)
+{
+    h->blocks.known = parcel_get_u64(&body, &h->blocks.hash);
+}
+
 static enum err_code read_parcel(struct heir *h)
 {
     struct parcel_head head;
@@ -123,6 +137,8 @@ static enum err_code read_parcel(struct heir *h)
             read_story(h, r.body);
         else if (r.kind == PARCEL_PAGE)
             read_page(h, &r);
+        else if (r.kind == PARCEL_BLOCKS)
+            read_blocks(h, r.body);
         else if (r.kind == PARCEL_LOGINS)
             h->logins = r.body;
     }

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parcel.h"
+#include "lease/blockfile.h"
 #include "lease/pagefile.h"
 
 #define HEIR_ENV    "SIDFLAKE_PARCEL"
@@ -31,6 +32,7 @@ struct heir {
     struct span whole;   /* mapped; empty: nothing */
     struct span records; /* in it */
     struct pagefile_left page;
+    struct blockfile_left blocks;
     struct span logins; /* for auth_unpack, in it */
     char version[32];   /* of the program that left it */
     int64_t left_us;    /* monotonic: when that one served last */
@@ -52,5 +54,9 @@ enum err_code heir_check_epoch(const char *state_dir, const char *owner, int64_t
 
 /* The records about the program that writes, for upgrade.c. page: with its proof, or NULL bytes. */
 void heir_put(struct buf *parcel, const struct pagefile_left *page, int64_t left_us);
+
+/* That of the state page of sequences; one that is not known is not written. A program that knows
+ * no sequences passes over it. */
+void heir_put_blocks(struct buf *parcel, const struct blockfile_left *left);
 
 #endif

@@ -226,8 +226,10 @@ static int with_conf(const struct args *a, char *const *argv)
     int status;
     heir_init(&h);
     struct conf_list errors = {.n = 0};
-    conf_judges = (struct conf_judges){
-        .url = coordinator_judge, .coordinator = coordinator_check, .users = judge_users};
+    conf_judges = (struct conf_judges){.url = coordinator_judge,
+                                       .sequence = coordinator_judge_sequence,
+                                       .coordinator = coordinator_check,
+                                       .users = judge_users};
     enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &errors, &e);
     if (!rc && (rc = warn_of_users(&c, &e)))
         conf_clear(&c);

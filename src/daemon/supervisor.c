@@ -100,7 +100,10 @@ void supervisor_reloaded(const struct supervisor *s)
 void supervisor_not_reloaded(const struct supervisor *s, const char *why)
 {
     char text[SUPERVISOR_STATUS_MAX];
-    (void)snprintf(text, sizeof text, "READY=1\nSTATUS=upgrade refused: %.200s", why);
+    int n = snprintf(text, sizeof text, "READY=1\nSTATUS=upgrade refused: %.200s", why);
+    for (char *c = text + sizeof "READY=1"; c < text + n; c++)
+        if (*c == '\n') /* what follows one is another word to it */
+            *c = ' ';
     tell(s, text);
 }
 

@@ -1,9 +1,51 @@
 #include "daemon/supplies.h"
 
+#include "coord/seq_options.h"
+#include "daemon/generators.h"
 #include "serve/serve.h"
+
+#include <stdlib.h>
 
 #define STOP_MS            3000
 #define ROTATION_JITTER_MS 30000
+
+static enum err_code read_definitions(struct supplies *s, const struct conf_list *lines,
+                                      struct err *e)
+{
+    enum err_code r = ERR_OK;
+    if (lines->n == 0)
+        return r;
+    s->define = calloc(lines->n, sizeof *s->define);
+    s->define_name = calloc(lines->n, sizeof *s->define_name);
+    if (!s->define || !s->define_name)
+        return err_set(e, ERR_NOMEM, "no memory for %zu sequences", lines->n);
+    for (size_t i = 0; i < lines->n && !r; i++)
+        r = seq_line_read(span_str(lines->item[i]), s->define_name[i], &s->define[i], e);
+    return r;
+}
+
+static enum err_code add_sequences(struct supplies *s, const struct conf *c, const char *coord_name,
+                                   struct err *e)
+{
+    enum err_code r = read_definitions(s, &c->sequences_define, e);
+    if (r)
+        return r;
+    const struct sequences_options o = {.state_dir = c->state_dir,
+                                        .coord_name = coord_name,
+                                        .pool_name = c->coordinator_pool,
+                                        .workers = s->workers,
+                                        .define = s->define,
+                                        .ndefine = c->sequences_define.n,
+                                        .counters = c->sequences_counters,
+                                        .stop_ms = STOP_MS,
+                                        .rng = rng_system()};
+    r = sequences_new(&o, clock_mono_ms(clock_system()), &s->sequences, e);
+    if (r)
+        return r;
+    s->list[SUPPLY_SEQUENCES] = sequences_supply(s->sequences);
+    s->n++;
+    return ERR_OK;
+}
 
 enum err_code supplies_init(struct supplies *s, const struct conf *c, const char *coord_name,
                             struct pagefile *page, struct err *e)
@@ -26,13 +68,22 @@ enum err_code supplies_init(struct supplies *s, const struct conf *c, const char
         .rng = rng_system(),
     };
     enum err_code r = workers_new(&workers, clock_mono_ms(clock_system()), &s->workers, e);
-    if (!r)
-        s->list[SUPPLY_WORKERS] = workers_supply(s->workers);
+    if (r)
+        return r;
+    s->list[SUPPLY_WORKERS] = workers_supply(s->workers);
+    s->n = 1;
+    if (generators_have_sequences(c))
+        r = add_sequences(s, c, coord_name, e);
+    if (r)
+        supplies_clear(s);
     return r;
 }
 
 void supplies_clear(struct supplies *s)
 {
+    sequences_free(s->sequences);
     workers_free(s->workers);
+    free(s->define);
+    free(s->define_name);
     *s = (struct supplies){0};
 }

@@ -5,11 +5,16 @@
 #define SIDFLAKE_DAEMON_SUPPLIES_H
 
 #include "conf/conf.h"
+#include "lease/sequences.h"
 #include "lease/workers.h"
 
 struct supplies {
     struct workers *workers;
-    struct supply *list[SUPPLY_KINDS]; /* for the keeper */
+    struct sequences *sequences;       /* NULL: there are none */
+    struct seq_create *define;         /* of the configuration, with … */
+    char (*define_name)[SEQ_NAME_MAX]; /* … their names */
+    struct supply *list[SUPPLY_KINDS]; /* for the keeper: … */
+    size_t n;                          /* … so many of them */
 };
 
 /* Takes over what the state page holds. coord_name: the coordinator's URL without secrets. It, conf

@@ -147,12 +147,14 @@ static void took_too_long(void *arg)
 static void check(struct upgrade *u)
 {
     char name[64];
-    int parcel = rehearsal_parcel(u);
+    int parcel = rehearsal_parcel(u), why = errno;
     char **argv = with_test(u->o.argv), **envp = with_parcel(name, parcel);
-    int why = errno;
     u->child = 0;
-    u->said = memfile_new("sidflake check");
-    if (parcel >= 0 && argv && envp && u->said >= 0)
+    if (parcel >= 0 && (u->said = memfile_new("sidflake check")) < 0)
+        why = errno;
+    if (!argv || !envp)
+        why = ENOMEM;
+    else if (u->said >= 0)
         why = spawn(u, parcel, argv, envp);
     free(argv);
     free(envp);
@@ -317,6 +319,14 @@ static bool must_wait(struct upgrade *u, uint64_t lost)
     return true;
 }
 
+static void put_blocks(const struct upgrade *u, struct buf *parcel)
+{
+    if (!u->o.sequences || !u->proven)
+        return;
+    const struct blockfile_left left = sequences_leave(u->o.sequences);
+    heir_put_blocks(parcel, &left);
+}
+
 static void try_exchange(void *arg)
 {
     struct upgrade *u = arg;
@@ -329,6 +339,7 @@ static void try_exchange(void *arg)
                                      .page = u->proven ? u->o.page->page : NULL};
         parcel_put_head(&b, PARCEL_TAKE, (uint64_t)getpid());
         heir_put(&b, &left, clock_mono_us(u->o.clock));
+        put_blocks(u, &b);
         put_logins(u->o.auth, &b);
         uint64_t lost = net_pack(u->o.net, PARCEL_TAKE, &b);
         if (must_wait(u, lost)) {

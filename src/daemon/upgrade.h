@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "daemon/supervisor.h"
 #include "lease/keeper.h"
+#include "lease/sequences.h"
 #include "net/net.h"
 
 #include <limits.h>
@@ -41,6 +42,7 @@ struct upgrade_options {
     const struct auth *auth; /* NULL: nobody logs in */
     struct keeper *keeper;
     const struct pagefile *page;
+    const struct sequences *sequences; /* NULL: there are none */
     struct supervisor *supervisor;
     struct clock *clock;
 };

@@ -21,6 +21,7 @@
 
 #include "base/buf.h"
 #include "base/histogram.h"
+#include "base/span.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,17 +35,31 @@ enum issue_status {
     ISSUE_LOADING, /* not yet: what it takes was not granted so far */
     ISSUE_AGAIN,   /* again later: it ends by itself */
     ISSUE_NEVER,   /* not before somebody does something about it */
+    ISSUE_MISS,    /* there is nothing of that name: answered as any key that isn't there */
 };
 
 struct generator;
+struct names_entry;
+
+/* What a request asks for. */
+struct generator_ask {
+    int64_t now_ms;  /* Unix ms */
+    int64_t mono_ms; /* monotonic ms, where the kind goes by it */
+    uint32_t n;      /* numbers, 1 .. */
+    /* The request's own word, which lasts as long as it waits: 0 at first, and again once there was
+     * a number or a refusal for it. */
+    int64_t *ticket;
+    int64_t until_ms; /* out, where there is a cause: the Unix ms at which to ask again; INT64_MAX:
+                         no time is known */
+};
 
 /* Numbers given out: first, first + stride ..., n of them. */
 struct generator_run {
-    uint64_t first, stride;
+    int64_t first, stride;
     uint32_t n;
 };
 
-static inline uint64_t generator_run_at(const struct generator_run *r, uint32_t i)
+static inline int64_t generator_run_at(const struct generator_run *r, uint32_t i)
 {
     return r->first + i * r->stride;
 }
@@ -89,8 +104,11 @@ enum generator_figure_type {
 struct generator_figure {
     const char *metric; /* without _total; ends in the unit, if there is one */
     enum generator_figure_type type;
-    const char *unit;   /* of the metric: base unit, or "" */
-    const char *help;   /* without quotes and backslashes */
+    const char *unit; /* of the metric: base unit, or "" */
+    const char *help; /* without quotes and backslashes */
+    /* Of the metric: a further label, as name and value; NULL: none. Figures of one metric, which
+     * is the same literal, stand one behind the other. */
+    const char *label, *label_value;
     unsigned decimals;  /* of the metric: value counts units of 10^-decimals */
     const char *stat;   /* row of memcached's `stats` */
     const char *info;   /* row of INFO */
@@ -123,23 +141,28 @@ struct generator_kind {
      * NULL: among what is told of IDs. */
     const char *section;
     const struct generator_cause *causes;
+    bool by_mono; /* it goes by monotonic time, too */
 
-    /* n numbers in a row, 1..run(), of now_ms. Returns the cause, 0: *out is filled. Any other
-     * leaves nothing issued, and sets *until_ms to the Unix ms at which to ask again; INT64_MAX: no
-     * time is known. */
-    unsigned (*next)(struct generator *g, int64_t now_ms, uint32_t n, struct generator_run *out,
-                     int64_t *until_ms);
-    /* The same, but 1..max of them, as many as can be had at once. */
-    unsigned (*some)(struct generator *g, int64_t now_ms, uint32_t max, struct generator_run *out,
-                     int64_t *until_ms);
+    /* n numbers in a row, 1..run(). Returns the cause, 0: *out is filled. Any other leaves nothing
+     * issued, and sets until_ms. */
+    unsigned (*next)(struct generator *g, struct generator_ask *ask, struct generator_run *out);
+    /* The same, but 1..n of them, as many as can be had at once. */
+    unsigned (*some)(struct generator *g, struct generator_ask *ask, struct generator_run *out);
+    /* MAY: whether there is something of that name, without spending a number: 0, or the cause. */
+    unsigned (*look)(struct generator *g, struct generator_ask *ask);
     /* Most numbers of next; batch: limits.batch. */
     uint32_t (*run)(const struct generator *g, uint32_t batch);
     /* The cause that a request would come to now, without spending a number; what only queues is
      * 0. */
     unsigned (*peek)(const struct generator *g, int64_t now_ms);
     /* A number as long as those that are given out now, for whoever asks how long they are. */
-    uint64_t (*example)(const struct generator *g, int64_t now_ms);
+    int64_t (*example)(const struct generator *g, int64_t now_ms);
     void (*count)(const struct generator *g, struct generator_counts *out);
+
+    /* MAY: each name is a generator of its own: the entry of this one, 1..200 printable bytes.
+     * part: of whatever it is divided into, as said apart from the name; "": none. It is there
+     * until something else is looked for, and longer only where names.h says so. */
+    struct names_entry *(*entry)(struct generator *g, struct span name, struct span part);
 
     /* MAY: workerId number i of those held, the active ones first; false: there is none. */
     bool (*worker)(const struct generator *g, unsigned i, struct generator_worker *out);

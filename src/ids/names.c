@@ -97,6 +97,8 @@ const struct names_prefix *names_prefix_of(const struct names *n, struct span ke
     const struct names_prefix *best = NULL;
     for (unsigned i = 0; i < n->n; i++) {
         const struct names_prefix *p = &n->prefix[i];
+        if (p->length > 0 && (key.n == 0 || key.p[0] != p->text[0])) /* nearly all of the others */
+            continue;
         if ((!best || p->length > best->length) && span_starts(key, span_of(p->text, p->length)))
             best = p;
     }
@@ -111,7 +113,19 @@ const struct names_prefix *names_prefix_of_kind(const struct names *n, struct sp
     return NULL;
 }
 
-struct names_entry *names_find(struct names *n, struct span key)
+/* Of generators by name the list has what stands before the first ':'. */
+static struct names_entry *find_generator(const struct names_prefix *p, struct span name,
+                                          struct span part)
+{
+    struct span listed = name;
+    listed = span_cut(&listed, ':');
+    if (p->count > 0 && *bucket_of(p, listed) == 0)
+        return NULL;
+    return p->generator->kind->entry(p->generator, name, part);
+}
+
+/* part: as generator_kind.entry. */
+static inline struct names_entry *find(struct names *n, struct span key, struct span part)
 {
     struct names_prefix *p = (struct names_prefix *)names_prefix_of(n, key);
     if (!p)
@@ -120,10 +134,24 @@ struct names_entry *names_find(struct names *n, struct span key)
     size_t length = name_length(rest);
     if (length == 0)
         return NULL;
+    if (p->generator->kind->entry)
+        return find_generator(p, span_of(rest.p, length), part);
+    if (part.n > 0)
+        return NULL;
     if (p->count == 0)
         return &p->other;
     uint32_t at = *bucket_of(p, span_of(rest.p, length));
     return at ? &p->entry[at - 1] : NULL;
+}
+
+struct names_entry *names_find(struct names *n, struct span key)
+{
+    return find(n, key, span_of("", 0));
+}
+
+struct names_entry *names_find_part(struct names *n, struct span key, struct span part)
+{
+    return find(n, key, part);
 }
 
 const struct names_entry *names_at(const struct names *n, size_t i,

@@ -6,9 +6,14 @@
  *   struct names     a row for each prefix ----> the generator that all its names draw on
  *   names_entry      a name                ----> the same, so that a key that was found is enough
  *
+ * Where each name is a generator of its own (generator_kind.entry), the row has the one that finds
+ * them.
+ *
  * Invariants
  *   - Numbers of one generator are unique across its names.
- *   - Rows and their names are made at start and never change afterwards.
+ *   - Rows and the names in them are made at start and never change afterwards. An entry that a
+ *     generator has found is another name's only once everybody was told to forget what was found
+ *     (protocol.forget); and one that was found and not issued from may be before the next search.
  */
 #ifndef SIDFLAKE_IDS_NAMES_H
 #define SIDFLAKE_IDS_NAMES_H
@@ -33,7 +38,7 @@ struct names_prefix {
     char *text;
     size_t length;
     struct generator *generator;
-    struct names_entry other; /* any other name, where any is accepted */
+    struct names_entry other; /* any other name, where any is accepted; not of generators by name */
     struct names_entry *entry;
     size_t count;     /* 0: any name is accepted */
     uint32_t *bucket; /* open addressing: index into entry + 1, or 0 */
@@ -63,6 +68,10 @@ const struct names_prefix *names_prefix_of_kind(const struct names *n, struct sp
  * empty name, one of over 200 bytes or with a byte that is not printable ASCII, or one that is not
  * configured. */
 struct names_entry *names_find(struct names *n, struct span key);
+
+/* The same; part: of that name's generator, as generator_kind.entry; NULL where that has no parts.
+ */
+struct names_entry *names_find_part(struct names *n, struct span key, struct span part);
 
 /* Configured name number i, below n->count, and its prefix. */
 const struct names_entry *names_at(const struct names *n, size_t i,

@@ -158,6 +158,20 @@ static void look(struct sequence *s, int64_t mono)
         s->look = min64(b->hi + 1, b->next + max64(left / LOOKS, 1));
 }
 
+void sequence_follow(struct sequence *s, const struct sequence *before, int64_t mono)
+{
+    s->rate = before->rate;
+    s->size = before->size;
+    s->since_ms = mono;
+    s->taken = 0;
+}
+
+void sequence_prepare(struct sequence *s)
+{
+    if (s->nblocks == 0 && !s->asked)
+        ask(s, max64(s->size, 1), false);
+}
+
 bool sequence_asks(struct sequence *s, struct sequence_ask *out)
 {
     *out = s->ask;

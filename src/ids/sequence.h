@@ -113,6 +113,12 @@ int64_t sequence_arrive(struct sequence *s, int64_t n);
 enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t ticket, int64_t n,
                                      int64_t *index);
 
+/* s takes before's place: numbers are wanted at the rate, and in blocks, of that. */
+void sequence_follow(struct sequence *s, const struct sequence *before, int64_t mono);
+
+/* Asks for a first block before anybody wants a number. */
+void sequence_prepare(struct sequence *s);
+
 /* What is to be asked for now; false: nothing. */
 bool sequence_asks(struct sequence *s, struct sequence_ask *out);
 

@@ -69,30 +69,34 @@ static const struct generator_cause causes[] = {
 /* ---- issuing ----------------------------------------------------------------------------------
  */
 
-static unsigned not_started(int64_t *until_ms)
+static unsigned not_started(struct generator_ask *ask)
 {
-    *until_ms = INT64_MAX;
+    ask->until_ms = INT64_MAX;
     return SNOWFLAKE_NO_WORKER;
 }
 
-static unsigned next(struct generator *g, int64_t now_ms, uint32_t n, struct generator_run *out,
-                     int64_t *until_ms)
+static unsigned next(struct generator *g, struct generator_ask *ask, struct generator_run *out)
 {
     struct snowflake_generator *s = (struct snowflake_generator *)g;
-    out->stride = 1;
-    out->n = n;
-    return s->started ? (unsigned)snowflake_next(&s->ids, now_ms, n, &out->first, until_ms)
-                      : not_started(until_ms);
+    uint64_t first = 0;
+    if (!s->started)
+        return not_started(ask);
+    enum snowflake_status r = snowflake_next(&s->ids, ask->now_ms, ask->n, &first, &ask->until_ms);
+    *out = (struct generator_run){(int64_t)first, 1, ask->n};
+    return r;
 }
 
-static unsigned some(struct generator *g, int64_t now_ms, uint32_t max, struct generator_run *out,
-                     int64_t *until_ms)
+static unsigned some(struct generator *g, struct generator_ask *ask, struct generator_run *out)
 {
     struct snowflake_generator *s = (struct snowflake_generator *)g;
-    out->stride = 1;
-    return s->started
-               ? (unsigned)snowflake_some(&s->ids, now_ms, max, &out->first, &out->n, until_ms)
-               : not_started(until_ms);
+    uint64_t first = 0;
+    uint32_t n = 0;
+    if (!s->started)
+        return not_started(ask);
+    enum snowflake_status r =
+        snowflake_some(&s->ids, ask->now_ms, ask->n, &first, &n, &ask->until_ms);
+    *out = (struct generator_run){(int64_t)first, 1, n};
+    return r;
 }
 
 static uint32_t run(const struct generator *g, uint32_t batch)
@@ -110,10 +114,10 @@ static unsigned peek(const struct generator *g, int64_t now_ms)
     return causes[s].status == ISSUE_PARK ? SNOWFLAKE_OK : s;
 }
 
-static uint64_t example(const struct generator *g, int64_t now_ms)
+static int64_t example(const struct generator *g, int64_t now_ms)
 {
     int64_t ms = now_ms - of(g)->ids.epoch_ms;
-    return layout_compose(ms > 0 ? ms : 0, 0, 0);
+    return (int64_t)layout_compose(ms > 0 ? ms : 0, 0, 0);
 }
 
 /* ---- what is shown ----------------------------------------------------------------------------

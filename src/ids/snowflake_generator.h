@@ -39,12 +39,15 @@ static inline void snowflake_generator_start(struct snowflake_generator *g, int6
     g->started = true;
 }
 
-/* The usual case, inline behind one test of the kind: as snowflake_more. false of any other kind.
- */
-static inline bool snowflake_generator_more(struct generator *g, int64_t now_ms, uint64_t *id)
+static inline bool snowflake_generator_is(const struct generator *g)
 {
-    return g->kind == &snowflake_kind &&
-           snowflake_more(&((struct snowflake_generator *)g)->ids, now_ms, 1, id);
+    return g->kind == &snowflake_kind;
+}
+
+/* The usual case, inline behind that test: as snowflake_more. */
+static inline bool snowflake_generator_more(struct generator *g, int64_t now_ms, int64_t *id)
+{
+    return snowflake_more(&((struct snowflake_generator *)g)->ids, now_ms, 1, (uint64_t *)id);
 }
 
 #endif

@@ -57,6 +57,16 @@ void blockpage_format(struct blockpage *p, unsigned slots, const struct page_hom
     p->head.check = head_check(&p->head);
 }
 
+void blockpage_clear(struct blockpage *p, const char *identity)
+{
+    const struct blockpage_head old = p->head;
+    blockpage_format(p, old.slots, &old.home, identity);
+    memcpy(p->head.witness, old.witness, sizeof old.witness);
+    p->head.witnessed = old.witnessed;
+    p->head.changed = old.changed;
+    p->head.generation = old.generation;
+}
+
 enum page_verdict blockpage_judge(const struct blockpage *p, size_t bytes,
                                   const struct page_home *home, struct err *why)
 {
@@ -222,4 +232,59 @@ uint32_t blockpage_set_opening(struct blockpage *p, const struct seq_opening *of
     mark_order_stores();
     mark_store(&h->opened, version + 1);
     return serial;
+}
+
+/* ---- what proves it -------------------------------------------------------------------------- */
+
+static const struct blockpage_witness *witness(const struct blockpage *p)
+{
+    int64_t version;
+    if (!mark_load(&p->head.witnessed, &version))
+        return NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct blockpage_witness *w = &p->head.witness[i];
+        if (w->version == (uint64_t)version &&
+            w->check == check_of(w, offsetof(struct blockpage_witness, check)))
+            return w;
+    }
+    return NULL;
+}
+
+bool blockpage_witness(const struct blockpage *p, unsigned *slot, struct coord_token *token)
+{
+    const struct blockpage_witness *w = witness(p);
+    if (!w)
+        return false;
+    *slot = w->slot;
+    *token = w->token;
+    return true;
+}
+
+void blockpage_set_witness(struct blockpage *p, unsigned slot, struct coord_token token)
+{
+    const struct blockpage_witness *old = witness(p);
+    struct blockpage_witness *to =
+        old == &p->head.witness[0] ? &p->head.witness[1] : &p->head.witness[0];
+    int64_t version;
+    if (!mark_load(&p->head.witnessed, &version))
+        version = 0;
+    *to =
+        (struct blockpage_witness){.version = (uint64_t)version + 1, .token = token, .slot = slot};
+    to->check = check_of(to, offsetof(struct blockpage_witness, check));
+    mark_order_stores();
+    mark_store(&p->head.witnessed, version + 1);
+}
+
+void blockpage_set_changed(struct blockpage *p, int64_t ns)
+{
+    struct blockpage_changed c = {.ns = ns};
+    c.check = check_of(&c, offsetof(struct blockpage_changed, check));
+    p->head.changed = c;
+}
+
+bool blockpage_changed(const struct blockpage *p, int64_t *ns)
+{
+    const struct blockpage_changed *c = &p->head.changed;
+    *ns = c->ns;
+    return c->ns != 0 && c->check == check_of(c, offsetof(struct blockpage_changed, check));
 }

@@ -81,6 +81,23 @@ struct blockpage_opening {
     uint32_t check;  /* of all before it */
 };
 
+/* The latest workerId's token that a coordinator has answered, as it stood in worker.page then:
+ * that this area is of no earlier time than that answer. */
+struct blockpage_witness {
+    uint64_t version;
+    struct coord_token token;
+    uint32_t slot;  /* of worker.page */
+    uint32_t check; /* of all before it */
+};
+
+/* The time of the file's latest change of status (st_ctim), by which it is known to be as it was
+ * left. */
+struct blockpage_changed {
+    int64_t ns;     /* Unix time; 0: it says nothing */
+    uint32_t check; /* of all before it */
+    uint32_t none;
+};
+
 struct blockpage_head {
     char magic[8];
     uint32_t version;
@@ -90,6 +107,10 @@ struct blockpage_head {
     uint32_t check;                    /* of all before it */
     struct blockpage_opening opening[2];
     volatile uint64_t opened; /* base/mark.h: version of the opening that counts */
+    struct blockpage_witness witness[2];
+    volatile uint64_t witnessed; /* base/mark.h: version of the witness that counts */
+    struct blockpage_changed changed;
+    struct page_generation generation;
 };
 
 struct blockpage {
@@ -105,6 +126,9 @@ size_t blockpage_size(unsigned slots);
 /* An empty area of blockpage_size(slots) bytes; identity: of the pool, "" where it is not known. */
 void blockpage_format(struct blockpage *p, unsigned slots, const struct page_home *home,
                       const char *identity);
+
+/* Empties all but its home, generation, witness and time of change. */
+void blockpage_clear(struct blockpage *p, const char *identity);
 
 /* As page_judge, of an area of that many bytes: of its head alone. */
 enum page_verdict blockpage_judge(const struct blockpage *p, size_t bytes,
@@ -124,6 +148,14 @@ int64_t blockpage_given(const struct blockpage *p, unsigned slot, int64_t size);
  * serial. false: none is known. */
 uint32_t blockpage_set_opening(struct blockpage *p, const struct seq_opening *o);
 bool blockpage_opening(const struct blockpage *p, struct seq_opening *out, uint32_t *serial);
+
+/* Which answered token this area was there with; false: none is known. */
+void blockpage_set_witness(struct blockpage *p, unsigned slot, struct coord_token token);
+bool blockpage_witness(const struct blockpage *p, unsigned *slot, struct coord_token *token);
+
+/* false: no time is known. */
+void blockpage_set_changed(struct blockpage *p, int64_t ns);
+bool blockpage_changed(const struct blockpage *p, int64_t *ns);
 
 bool blockpage_same_opening(const struct seq_opening *a, const struct seq_opening *b);
 bool blocks_name_equal(const struct blocks_name *a, const struct blocks_name *b);

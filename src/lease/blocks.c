@@ -86,6 +86,14 @@ static void take_over_slot(struct blocks *b, uint32_t i, unsigned k)
         blocks_set_free(b, s);
 }
 
+/* One of which nothing is left to be mailed is not known to the loop. */
+static void take_over_slots(struct blocks *b, uint32_t i)
+{
+    for (unsigned k = 0; k < BLOCKS_SLOTS; k++)
+        take_over_slot(b, i, k);
+    b->counter[i].known = blocks_wait_for_proof(&b->counter[i]);
+}
+
 enum err_code blocks_init(struct blocks *b, const struct blocks_config *conf,
                           struct blockpage *page, struct rng *rng, int64_t mono, struct err *e)
 {
@@ -102,8 +110,7 @@ enum err_code blocks_init(struct blocks *b, const struct blocks_config *conf,
     b->call_due = mono;
     (void)blockpage_opening(page, &b->opening, &b->opened);
     for (uint32_t i = 0; i < conf->counters; i++)
-        for (unsigned k = 0; k < BLOCKS_SLOTS; k++)
-            take_over_slot(b, i, k);
+        take_over_slots(b, i);
     return ERR_OK;
 }
 
@@ -115,13 +122,28 @@ void blocks_clear(struct blocks *b)
     b->line = NULL;
 }
 
+/* The loop has heard nothing of it, and what it is is asked anew. */
+static void forget_unproven(struct blocks *b, struct blocks_counter *c)
+{
+    c->known &= !blocks_wait_for_proof(c);
+    for (unsigned k = 0; k < BLOCKS_SLOTS; k++)
+        if (c->slot[k].unproven)
+            blocks_set_free(b, &c->slot[k]);
+}
+
 void blocks_prove(struct blocks *b, bool so)
 {
     b->proven = true;
     for (uint32_t i = 0; !so && i < b->conf.counters; i++)
-        for (unsigned k = 0; k < BLOCKS_SLOTS; k++)
-            if (b->counter[i].slot[k].unproven)
-                blocks_set_free(b, &b->counter[i].slot[k]);
+        forget_unproven(b, &b->counter[i]);
+}
+
+void blocks_forget(struct blocks *b, uint32_t i)
+{
+    struct blocks_counter *c = &b->counter[i];
+    for (unsigned k = 0; k < BLOCKS_SLOTS; k++)
+        blocks_set_free(b, &c->slot[k]);
+    c->open = false;
 }
 
 bool blocks_are_proven(const struct blocks *b)
@@ -152,6 +174,11 @@ void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, con
     if (!seq_definition_parse(span_str(text), &d))
         return;
     define(c, &d, text);
+}
+
+void blocks_pin(struct blocks *b, uint32_t i, const char *text)
+{
+    b->counter[i].text = text;
 }
 
 bool blocks_close(struct blocks *b, uint32_t i)
@@ -295,6 +322,7 @@ static void refused(struct blocks *b, uint32_t i, const struct seq_grant *g, int
     struct blocks_counter *c = &b->counter[i];
     int64_t ms = g->how == SEQ_WAIT ? max64(g->wait_ms, 1) : RECHECK_MS;
     blocks_refuse(b, i, g->how, mono + ms, false);
+    b->mail[b->nmail - 1].lo = g->how == SEQ_USED_UP ? g->max : 0;
     c->want.count = c->strict ? min64(c->want.count + c->taking.count, SEQ_BLOCK_MAX) : 0;
 }
 
@@ -417,8 +445,7 @@ void blocks_stop(struct blocks *b, bool give_back, int64_t mono)
 
 void blocks_lose(struct blocks *b, const char *identity)
 {
-    const struct page_home home = b->page->head.home;
-    blockpage_format(b->page, b->conf.counters * BLOCKS_SLOTS, &home, identity);
+    blockpage_clear(b->page, identity);
     b->opening = (struct seq_opening){0};
     b->opened = 0;
     for (uint32_t i = 0; i < b->conf.counters; i++) {

@@ -109,7 +109,8 @@ enum blocks_mail_kind {
     BLOCKS_MAIL_OWN,     /* lo..hi for who wanted them whole; strict: for tickets up to upto */
     BLOCKS_MAIL_REVOKE,  /* of that grant nothing above hi */
     BLOCKS_MAIL_REFUSED, /* how, until */
-    BLOCKS_MAIL_LOST     /* of no counter, and of all: nothing that was granted */
+    BLOCKS_MAIL_LOST,    /* of no counter, and of all: nothing that was granted */
+    BLOCKS_MAIL_CLOSED   /* its place is free; of lease/sequences.h */
 };
 
 /* To the serving loop. */
@@ -121,8 +122,9 @@ struct blocks_mail {
     uint32_t counter; /* its place, 0 .. */
     uint32_t handle;  /* names one grant, never used again */
     uint32_t given;   /* GRANT: so many of it were given out before */
-    int64_t lo, hi;   /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many */
-    int64_t when;     /* OWN: upto; REFUSED: mono, until */
+    int64_t lo, hi; /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many, lo,
+                       where used up: its highest index */
+    int64_t when;   /* OWN: upto; REFUSED: mono, until */
     int64_t start, increment;
     volatile uint64_t *mark; /* GRANT: how many were given out, stored before each is */
 };
@@ -208,9 +210,15 @@ void blocks_done(struct blocks *b, const struct blocks_action *a, const struct b
 void blocks_open(struct blocks *b, uint32_t counter, const struct blocks_name *of,
                  const char *text);
 
+/* From here on it must have that definition: one that was taken over, or that was made again. */
+void blocks_pin(struct blocks *b, uint32_t counter, const char *text);
+
 /* Its place is free for another one: what is left of its blocks is a gap. false: a take is under
  * way, ask again later. */
 bool blocks_close(struct blocks *b, uint32_t counter);
+
+/* Before the first next: what was taken over at that place is not wanted. */
+void blocks_forget(struct blocks *b, uint32_t counter);
 
 /* The place of an open counter of that name; conf.counters: there is none. Looks at all of them. */
 uint32_t blocks_find(const struct blocks *b, const struct blocks_name *of);

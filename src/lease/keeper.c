@@ -121,8 +121,11 @@ void keeper_pause(struct keeper *k, bool on)
 {
     (void)pthread_mutex_lock(&k->lock);
     k->pause = on;
+    bool rests = k->shared.paused; /* since a pause before: it did not wake, and says nothing */
     (void)pthread_cond_signal(&k->wake);
     (void)pthread_mutex_unlock(&k->lock);
+    if (on && rests)
+        k->o.notify(k->o.arg);
 }
 
 void keeper_stop(struct keeper *k, bool give_back)

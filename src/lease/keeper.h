@@ -28,8 +28,8 @@ struct keeper_options {
     size_t nsupplies;               /* 1..SUPPLY_MAX */
     struct coord *coord;            /* … the coordinator */
     struct clock *clock;
-    void (*notify)(void *arg); /* called when there is something to take, in the keeper's thread or
-                                  keeper_start */
+    void (*notify)(void *arg); /* called when there is something to take, in the keeper's thread,
+                                  keeper_start or keeper_pause */
     void *arg;
 };
 

@@ -44,16 +44,26 @@ void page_format(struct page *p, const struct page_home *home, uint32_t pid)
     p->head.check = head_check(&p->head);
 }
 
+bool page_generation_is(const struct page_generation *g, uint64_t there)
+{
+    const volatile uint64_t *word = g->word;
+    return there ? word[0] == there || word[1] == there : !word[0] && !word[1];
+}
+
+void page_generation_expect(struct page_generation *g, uint64_t there, uint64_t next)
+{
+    volatile uint64_t *word = g->word;
+    __atomic_store_n(&word[word[0] == there], next, __ATOMIC_RELEASE);
+}
+
 bool page_is_of(const struct page *p, uint64_t generation)
 {
-    const volatile uint64_t *word = p->head.generation.word;
-    return generation ? word[0] == generation || word[1] == generation : !word[0] && !word[1];
+    return page_generation_is(&p->head.generation, generation);
 }
 
 void page_expect(struct page *p, uint64_t there, uint64_t next)
 {
-    volatile uint64_t *word = p->head.generation.word;
-    __atomic_store_n(&word[word[0] == there], next, __ATOMIC_RELEASE);
+    page_generation_expect(&p->head.generation, there, next);
 }
 
 int64_t page_floor(const struct page *p)

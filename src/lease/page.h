@@ -135,9 +135,11 @@ void page_clear(struct page *p);
 
 /* Whether this is the page of the generation that stands outside it (0: none does), and not an
  * earlier state. */
+bool page_generation_is(const struct page_generation *g, uint64_t there);
 bool page_is_of(const struct page *p, uint64_t generation);
 
 /* next, not 0, may stand outside from now on, as may the one that stands there. */
+void page_generation_expect(struct page_generation *g, uint64_t there, uint64_t next);
 void page_expect(struct page *p, uint64_t there, uint64_t next);
 
 /* Where nothing but pages knows up to when IDs were issued. */

@@ -1,11 +1,11 @@
 #include "lease/pagefile.h"
 
 #include "base/log.h"
+#include "lease/home.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,54 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
-#define TELLS_NOT    ": remove it if no later ID than now was given out"
-#define NOT_AS_LEFT                                                                                \
-    "it is an earlier state of itself, put back in place, or %s is not the one it had"
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash_of(const void *p, size_t n)
-{
-    const uint8_t *b = p;
-    uint64_t h = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ b[i]) * UINT64_C(1099511628211);
-    return h;
-}
-
-static enum err_code read_boot_id(uint8_t out[16], struct err *e)
-{
-    char text[64];
-    int fd = open(BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(e, errno, "cannot open " BOOT_ID_FILE);
-    ssize_t n = read(fd, text, sizeof text);
-    (void)close(fd);
-    if (n < 36)
-        return err_set(e, ERR_IO, BOOT_ID_FILE ": expected 36 characters, found %zd", n);
-    unsigned nibbles = 0;
-    memset(out, 0, 16);
-    for (const char *c = text; c < text + n && nibbles < 32; c++) {
-        int v = *c >= '0' && *c <= '9' ? *c - '0' : *c >= 'a' && *c <= 'f' ? *c - 'a' + 10 : -1;
-        if (v >= 0) {
-            out[nibbles / 2] = (uint8_t)(out[nibbles / 2] << 4 | v);
-            nibbles++;
-        }
-    }
-    if (nibbles != 32)
-        return err_set(e, ERR_IO, BOOT_ID_FILE ": expected 32 hex digits, found %u", nibbles);
-    return ERR_OK;
-}
+#define TELLS_NOT ": remove it if no later ID than now was given out"
 
 static bool name_files(struct pagefile *f, const char *dir)
 {
     if (asprintf(&f->path, "%s/worker.page", dir) < 0)
         f->path = NULL;
-    if (asprintf(&f->generation, "%s/worker.generation", dir) < 0)
-        f->generation = NULL;
-    if (asprintf(&f->generation_new, "%s/worker.generation.new", dir) < 0)
-        f->generation_new = NULL;
-    return f->path && f->generation && f->generation_new;
+    return generation_name(&f->generation, dir, "worker.generation") && f->path;
 }
 
 /* Takes over the file that was left, with its lock, if it is the one at path. */
@@ -115,57 +74,11 @@ static enum err_code open_locked(struct pagefile *f, struct err *e)
     }
 }
 
-/* Which file it is: that of fd, or where fd is negative the one at path, for which no descriptor
- * has to be had. false: there is none. */
-static bool read_home(int fd, const char *path, struct page_home *home)
-{
-    struct stat st;
-    struct statx stx = {0};
-    if ((fd < 0 ? lstat(path, &st) : fstat(fd, &st)) < 0)
-        return false;
-    int r = fd < 0 ? statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &stx)
-                   : statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &stx);
-    home->device = st.st_dev;
-    home->inode = st.st_ino;
-    home->born_ns = 0;
-    if (r == 0 && stx.stx_mask & STATX_BTIME)
-        home->born_ns = (uint64_t)stx.stx_btime.tv_sec * 1000000000 + stx.stx_btime.tv_nsec;
-    return true;
-}
-
-/* ---- the generation ---------------------------------------------------------------------------
- */
-
-/* Of the file at path; 0: there is none. */
-static uint64_t generation_at(const char *path)
-{
-    struct page_home file = {.coordinator = 0};
-    if (!read_home(-1, path, &file))
-        return 0;
-    uint64_t h = hash_of(&file, sizeof file);
-    return h ? h : 1;
-}
-
 enum err_code pagefile_begin_generation(struct pagefile *f, struct err *e)
 {
-    struct stat st;
     if (f->fd < 0)
         return ERR_OK;
-    uint64_t there = generation_at(f->generation);
-    if (!page_is_of(f->page, there) && lstat(f->generation, &st) < 0)
-        return err_errno(e, errno, "cannot find %s", f->generation);
-    if (!page_is_of(f->page, there))
-        return err_set(e, ERR_INVALID, NOT_AS_LEFT, f->generation);
-    (void)unlink(f->generation_new); /* of a process that was killed here */
-    if (mknod(f->generation_new, S_IFREG | 0600, 0) < 0)
-        return err_errno(e, errno, "cannot make %s", f->generation_new);
-    uint64_t next = generation_at(f->generation_new);
-    if (!next)
-        return err_errno(e, errno, "cannot look at %s", f->generation_new);
-    page_expect(f->page, there, next);
-    if (rename(f->generation_new, f->generation) < 0)
-        return err_errno(e, errno, "cannot rename %s", f->generation_new);
-    return ERR_OK;
+    return generation_begin(&f->generation, &f->page->head.generation, e);
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
@@ -199,7 +112,7 @@ static enum err_code look(struct pagefile *f, const struct page_home *home, stru
     if (fstat(f->fd, &st) < 0)
         return err_errno(e, errno, "cannot look at %s", f->path);
     /* an empty one beside a generation was cut */
-    f->found = st.st_size != 0 || (!f->made && generation_at(f->generation));
+    f->found = st.st_size != 0 || (!f->made && generation_there(&f->generation));
     if (!f->found)
         return ERR_OK;
     ssize_t n = pread(f->fd, &f->old, sizeof f->old, 0);
@@ -207,9 +120,9 @@ static enum err_code look(struct pagefile *f, const struct page_home *home, stru
         return err_errno(e, errno, "cannot read %s", f->path);
     if (st.st_size == PAGE_SIZE_BYTES && n == (ssize_t)PAGE_SIZE_BYTES) {
         f->verdict = page_judge(&f->old, home, &f->why);
-        if (f->verdict == PAGE_OWN && !page_is_of(&f->old, generation_at(f->generation))) {
+        if (f->verdict == PAGE_OWN && !page_is_of(&f->old, generation_there(&f->generation))) {
             f->verdict = PAGE_FOREIGN;
-            (void)err_set(&f->why, ERR_INVALID, NOT_AS_LEFT, f->generation);
+            (void)err_set(&f->why, ERR_INVALID, GENERATION_NOT_AS_LEFT, f->generation.path);
         }
         return ERR_OK;
     }
@@ -219,26 +132,77 @@ static enum err_code look(struct pagefile *f, const struct page_home *home, stru
     return ERR_OK;
 }
 
-static enum err_code set_aside(struct pagefile *f, struct err *e)
-{
-    char *aside = NULL;
-    if (asprintf(&aside, "%s.aside", f->path) < 0)
-        return err_set(e, ERR_NOMEM, "no memory for a path");
-    int r = rename(f->path, aside);
-    int why = errno;
-    free(aside);
-    if (r < 0)
-        return err_errno(e, why, "cannot rename %s to %s.aside", f->path, f->path);
-    unmap(f);
-    return ERR_OK;
-}
-
 static void begin_page(struct pagefile *f, const struct page_home *home)
 {
     page_format(f->page, home, (uint32_t)getpid());
-    page_expect(f->page, 0, generation_at(f->generation));
+    page_expect(f->page, 0, generation_there(&f->generation));
     if (f->found)
         page_replace(f->page, f->verdict == PAGE_BROKEN ? NULL : &f->old);
+}
+
+/* So that it can be looked at. Nothing hangs on it: some file systems have no links. */
+static void keep_old(const struct pagefile *f, const char *aside)
+{
+    (void)unlink(aside); /* of an earlier start */
+    if (link(f->path, aside) < 0)
+        log_warn("state page that is replaced is not kept", kv_str("file", aside),
+                 kv_str("why", strerror(errno)));
+}
+
+/* Makes p, which is locked before it has the name that others look for. */
+static enum err_code make_next(struct pagefile *p, struct page_home *home, struct err *e)
+{
+    (void)unlink(p->path); /* of a process that was killed here */
+    p->fd = open(p->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (p->fd < 0)
+        return err_errno(e, errno, "cannot make %s", p->path);
+    if (flock(p->fd, LOCK_EX | LOCK_NB) < 0)
+        return err_errno(e, errno, "cannot lock %s", p->path);
+    enum err_code r = map(p, e);
+    if (r)
+        return r;
+    (void)home_read_file(p->fd, NULL, home);
+    begin_page(p, home);
+    return ERR_OK;
+}
+
+/* The next page stands whole, with what goes over to it and its lock, before it takes the place of
+ * the one that was found, which is locked until then: so whoever is killed, has no room, or comes
+ * meanwhile, leaves or finds one of the two. */
+static enum err_code put_in_place(struct pagefile *f, char *next, const char *aside,
+                                  struct page_home *home, struct err *e)
+{
+    struct pagefile p = *f;
+    p.path = next;
+    enum err_code r = make_next(&p, home, e);
+    if (r == ERR_OK) {
+        keep_old(f, aside);
+        if (rename(next, f->path) < 0)
+            r = err_errno(e, errno, "cannot rename %s to %s", next, f->path);
+    }
+    if (r) {
+        unmap(&p);
+        (void)unlink(next);
+        return r;
+    }
+    unmap(f);
+    f->fd = p.fd;
+    f->page = p.page;
+    return ERR_OK;
+}
+
+static enum err_code replace(struct pagefile *f, struct page_home *home, struct err *e)
+{
+    char *next = NULL, *aside = NULL;
+    if (asprintf(&next, "%s.new", f->path) < 0)
+        next = NULL;
+    if (asprintf(&aside, "%s.aside", f->path) < 0)
+        aside = NULL;
+    enum err_code r = next && aside ? put_in_place(f, next, aside, home, e)
+                                    : err_set(e, ERR_NOMEM, "no memory for a path");
+    free(next);
+    free(aside);
+    return r;
 }
 
 /* Where only the page knows up to when IDs were issued: whether it does. */
@@ -264,22 +228,19 @@ static enum err_code open_in(struct pagefile *f, const char *dir, struct page_ho
     if (!name_files(f, dir))
         return err_set(e, ERR_NOMEM, "no memory for a path");
     bool same = take_over(f, left);
-    if ((r = read_boot_id(home->boot, e)) || (!same && (r = open_locked(f, e))))
+    if ((r = home_read_boot(home, e)) || (!same && (r = open_locked(f, e))))
         return r;
-    (void)read_home(f->fd, NULL, home);
+    (void)home_read_file(f->fd, NULL, home);
     if ((r = look(f, home, e)) || (worth == PAGEFILE_KNOWS_ALONE && (r = tells_all(f, e))))
         return r;
     bool own = f->found && f->verdict == PAGE_OWN;
     f->proven = own && same && left->page && memcmp(&f->old, left->page, sizeof f->old) == 0;
-    if (f->found && !own) {
-        if ((r = set_aside(f, e)) || (r = open_locked(f, e)))
-            return r;
-        (void)read_home(f->fd, NULL, home);
-    }
-    if ((r = map(f, e)))
-        return r;
-    if (!own)
+    if (f->found && !own)
+        r = replace(f, home, e);
+    else if ((r = map(f, e)) == ERR_OK && !own)
         begin_page(f, home);
+    if (r)
+        return r;
     f->page->head.pid = (uint32_t)getpid();
     if (!same && pagefile_begin_generation(f, e))
         log_warn("no new generation of the state page", kv_str("why", e->text));
@@ -292,7 +253,7 @@ enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *
 {
     memset(f, 0, sizeof *f);
     f->fd = -1;
-    struct page_home home = {.coordinator = hash_of(coordinator, strlen(coordinator))};
+    struct page_home home = {.coordinator = home_hash(coordinator, strlen(coordinator))};
     enum err_code r = open_in(f, dir, &home, worth, left, e);
     if (r)
         pagefile_close(f);
@@ -302,12 +263,12 @@ enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *
 bool pagefile_peek(const char *dir, const char *coordinator, struct page *out)
 {
     struct pagefile f = {.fd = -1};
-    struct page_home home = {.coordinator = hash_of(coordinator, strlen(coordinator))};
+    struct page_home home = {.coordinator = home_hash(coordinator, strlen(coordinator))};
     struct err e;
-    bool ok = name_files(&f, dir) && !read_boot_id(home.boot, &e);
+    bool ok = name_files(&f, dir) && !home_read_boot(&home, &e);
     if (ok)
         f.fd = open(f.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    ok = ok && f.fd >= 0 && read_home(f.fd, NULL, &home) && !look(&f, &home, &e) && f.found &&
+    ok = ok && f.fd >= 0 && home_read_file(f.fd, NULL, &home) && !look(&f, &home, &e) && f.found &&
          f.verdict == PAGE_OWN;
     *out = f.old;
     pagefile_close(&f);
@@ -364,8 +325,8 @@ static enum err_code test_dir(const char *dir, struct err *e)
 static enum err_code test_page(struct pagefile *f, struct page_home *home,
                                enum pagefile_worth worth, struct err *e)
 {
-    enum err_code r = read_boot_id(home->boot, e);
-    (void)read_home(f->fd, NULL, home);
+    enum err_code r = home_read_boot(home, e);
+    (void)home_read_file(f->fd, NULL, home);
     if (r || (r = look(f, home, e)) || worth != PAGEFILE_KNOWS_ALONE)
         return r;
     for (unsigned looks = 1; (r = tells_all(f, e)) && looks < 3; looks++)
@@ -378,7 +339,7 @@ enum err_code pagefile_test(const char *dir, const char *coordinator, enum pagef
                             struct err *e)
 {
     struct pagefile f = {.fd = -1};
-    struct page_home home = {.coordinator = hash_of(coordinator, strlen(coordinator))};
+    struct page_home home = {.coordinator = home_hash(coordinator, strlen(coordinator))};
     enum err_code r = ERR_OK;
     if (!name_files(&f, dir))
         r = err_set(e, ERR_NOMEM, "no memory for a path");
@@ -411,47 +372,11 @@ enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e)
 /* ---- while it is open -------------------------------------------------------------------------
  */
 
-/* The guard's. What a handler uses has to be there beforehand. */
-static struct {
-    const char *page; /* NULL: nothing is guarded */
-    int fd;
-    struct log_last cut, failed;
-} guard;
-
-/* The kernel had no page of the file for a store, or a load. */
-static void cannot_store(int signo, siginfo_t *info, void *context)
-{
-    (void)context;
-    const char *at = info->si_addr;
-    struct stat st;
-    bool ours =
-        info->si_code > 0 && guard.page && at >= guard.page && at < guard.page + PAGE_SIZE_BYTES;
-    if (!ours) { /* it comes again, and ends the process as it would have */
-        (void)signal(signo, SIG_DFL);
-        if (info->si_code <= 0)
-            (void)raise(signo);
-        return;
-    }
-    bool cut = fstat(guard.fd, &st) == 0 && st.st_size < (off_t)PAGE_SIZE_BYTES;
-    log_last_words(cut ? &guard.cut : &guard.failed);
-    _exit(PAGEFILE_LOST);
-}
-
 void pagefile_guard(const struct pagefile *f)
 {
-    static const char msg[] = "state page lost: stopped before an ID could leave unrecorded";
-    struct sigaction sa = {.sa_sigaction = cannot_store, .sa_flags = SA_SIGINFO};
-    if (f->fd < 0)
-        return;
-    log_prepare(&guard.cut, msg,
-                LOG_KVS(kv_str("file", f->path), kv_str("why", "somebody has cut it short")));
-    log_prepare(&guard.failed, msg,
-                LOG_KVS(kv_str("file", f->path),
-                        kv_str("why", "its file system is full, read-only or failing")));
-    guard.fd = f->fd;
-    guard.page = (const char *)f->page;
-    (void)sigemptyset(&sa.sa_mask);
-    (void)sigaction(SIGBUS, &sa, NULL);
+    if (f->fd >= 0)
+        mapguard_add(f->page, PAGE_SIZE_BYTES, f->fd, f->path,
+                     "state page lost: stopped before an ID could leave unrecorded");
 }
 
 /* The slots change while others look, the head does not. */
@@ -475,20 +400,18 @@ bool pagefile_stands(const struct pagefile *f, struct err *why)
                       (long long)ours.st_size);
     else if (!head_stands(f->page, why))
         return false;
-    else if (page_is_of(f->page, generation_at(f->generation)))
+    else if (page_is_of(f->page, generation_there(&f->generation)))
         return true;
     else
-        (void)err_set(why, ERR_INVALID, NOT_AS_LEFT, f->generation);
+        (void)err_set(why, ERR_INVALID, GENERATION_NOT_AS_LEFT, f->generation.path);
     return false;
 }
 
 void pagefile_close(struct pagefile *f)
 {
-    if (f->page && guard.page == (const char *)f->page)
-        guard.page = NULL;
+    mapguard_remove(f->page);
     unmap(f);
     free(f->path);
-    free(f->generation);
-    free(f->generation_new);
-    f->path = f->generation = f->generation_new = NULL;
+    f->path = NULL;
+    generation_clear(&f->generation);
 }

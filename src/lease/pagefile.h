@@ -8,14 +8,15 @@
  *   - What becomes of the file meanwhile cannot make an ID appear twice: a store that it does not
  *     take ends the process before the ID has left, and a damaged or missing page is not taken over
  *     by the next one, which has another workerId.
- *   - A page that cannot be taken over is renamed to worker.page.aside, not overwritten.
- *   - The generation outside the page (page.h) is which file worker.generation is: its inode and
- *     birth, nothing within. A new one is renamed over it, so that no copy of either file, nor of
- *     both, written over what stands there brings an earlier generation back.
+ *   - A page that cannot be taken over is replaced, not overwritten, in one step: at no moment does
+ *     the path lead to none, or to one that knows less. The old one is kept as worker.page.aside.
+ *   - The generation outside the page is worker.generation (generation.h).
  */
 #ifndef SIDFLAKE_LEASE_PAGEFILE_H
 #define SIDFLAKE_LEASE_PAGEFILE_H
 
+#include "lease/generation.h"
+#include "lease/mapguard.h"
 #include "lease/page.h"
 
 struct pagefile {
@@ -23,7 +24,7 @@ struct pagefile {
     int fd;            /* -1: memory only, nothing survives the process */
     char *path;        /* of the file, or NULL */
     bool made;         /* the file was not there */
-    char *generation, *generation_new; /* likewise: the file that is it, and as it is made */
+    struct generation generation; /* likewise */
 
     /* What was there at start. */
     bool found;                /* some page, of whatever worth, or a hidden one */
@@ -76,13 +77,8 @@ enum err_code pagefile_test(const char *dir, const char *coordinator, enum pagef
  * which cannot be read. */
 enum err_code pagefile_memory(struct pagefile *f, bool hidden, struct err *e) MUST_CHECK;
 
-/* How a process ends that cannot store to its page: EX_IOERR of sysexits.h. */
-#define PAGEFILE_LOST 74
-
-/* From here on a store that the file does not take, because somebody has cut it short or because
- * its file system fails, ends the process at once with PAGEFILE_LOST and a line in the log, instead
- * of by a bare SIGBUS: what has no mark must not leave. Until f is closed; one per process, whose
- * threads must not block SIGBUS. Does nothing for a page in memory. */
+/* From here on a store that the file does not take ends the process (mapguard.h), until f is
+ * closed. Does nothing for a page in memory. */
 void pagefile_guard(const struct pagefile *f);
 
 /* Whether the next process will find the page: false where the file is not at its path any more,

@@ -39,6 +39,7 @@
 /* Each kind's place in the keeper's list. */
 enum {
     SUPPLY_WORKERS,
+    SUPPLY_SEQUENCES,
     SUPPLY_KINDS
 };
 

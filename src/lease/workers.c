@@ -23,6 +23,11 @@ struct workers {
     unsigned nretired;
     bool urge_renewal, urge_claim;
 
+    struct {
+        struct coord_token token;
+        enum workers_word word;
+    } found[LEASE_SLOTS]; /* in the page, at the start */
+
     struct lease lease;
     struct lease_action action; /* decided on */
     struct lease_outcome outcome;
@@ -60,10 +65,12 @@ static void log_pool(const struct workers *w)
              kv_str("epoch", timefmt_rfc3339(epoch, p->epoch_ms)),
              kv_str("lasts_until", timefmt_rfc3339(end, p->epoch_ms + ((INT64_C(1) << 38) - 1))),
              kv_i64("horizon_ms", p->params.horizon_ms));
-    if (p->replicas > 0 && p->params.replicas == 0)
-        log_warn("the coordinator has replicas and none has to acknowledge: a failover may repeat "
-                 "IDs",
-                 kv_u64("replicas", p->replicas), kv_str("pool", w->o.pool_name));
+    uint64_t half = coord_acknowledge_short_of(p);
+    if (half > 0)
+        log_warn("fewer of the coordinator's replicas have to acknowledge than half of all nodes: "
+                 "a failover may repeat IDs",
+                 kv_u64("replicas", p->replicas), kv_u64("must_acknowledge", p->params.replicas),
+                 kv_u64("half", half), kv_str("pool", w->o.pool_name));
 }
 
 /* A renewal that is answered names each workerId that is lost; any other outcome by which one goes
@@ -203,7 +210,7 @@ static void log_call(const struct lease_action *a, enum coord_status s)
     char last[TIMEFMT_MAX];
     if (a->kind == LEASE_INIT && s == COORD_OK)
         log_info("pool made",
-                 kv_str("mode", a->init.mode == COORD_INIT_FRESH ? "fresh" : "after-loss"));
+                 kv_str("mode", coord_init_mode_name(a->init.mode)));
     else if (a->kind == LEASE_RELEASE)
         log_info("workerId given back", kv_u64("worker", a->release.worker),
                  kv_str("status", coord_status_name(s)),
@@ -319,6 +326,52 @@ static void look_at_page(struct workers *w)
               kv_str("file", w->o.file->path), kv_str("why", e.text));
 }
 
+/* A renewal that repeats what the page says was about to be sent tells nothing of when that was
+ * answered, and one by which the coordinator learns of a holder that it has forgotten tells nothing
+ * at all. */
+static void hear_words(struct workers *w)
+{
+    const struct lease_action *a = &w->action;
+    bool answered = a->kind == LEASE_RENEW && w->outcome.status == COORD_OK;
+    for (size_t k = 0; answered && k < a->nitems; k++) {
+        enum workers_word *word = &w->found[a->slots[k]].word;
+        if (*word == WORKERS_UNHEARD)
+            *word = a->items[k].how == COORD_HOW_RENEWED ? WORKERS_LATEST : WORKERS_DENIED;
+    }
+}
+
+/* What is not held any more is not renewed. */
+static void give_up_words(struct workers *w)
+{
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        if (w->found[i].word == WORKERS_UNHEARD && w->lease.slot[i].rec.state != PAGE_HELD)
+            w->found[i].word = WORKERS_DENIED;
+}
+
+bool workers_witness(const struct workers *w, struct workers_witness *out)
+{
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        const struct lease_slot *x = &w->lease.slot[i];
+        if (x->rec.state != PAGE_HELD || x->unproven)
+            continue;
+        *out = (struct workers_witness){.slot = i, .token = x->rec.cur};
+        return true;
+    }
+    return false;
+}
+
+enum workers_word workers_word(const struct workers *w, const struct workers_witness *x)
+{
+    if (x->slot >= LEASE_SLOTS || !coord_token_equal(w->found[x->slot].token, x->token))
+        return WORKERS_DENIED;
+    return w->found[x->slot].word;
+}
+
+const char *workers_identity(const struct workers *w)
+{
+    return w->lease.identity;
+}
+
 /* The log has them first. */
 static void post(struct workers *w, const struct lease_action *a, const struct lease_outcome *o)
 {
@@ -331,7 +384,9 @@ static void post(struct workers *w, const struct lease_action *a, const struct l
 static void done(struct supply *s, int64_t mono, int64_t wall)
 {
     struct workers *w = of(s);
+    hear_words(w);
     lease_done(&w->lease, &w->action, &w->outcome, mono, wall);
+    give_up_words(w);
     (void)page_is_dated(w); /* of what was found to be lost */
     note(w, &w->action, &w->outcome, mono, wall);
     look_at_page(w);
@@ -364,6 +419,7 @@ static void hear(struct supply *s, int64_t mono)
         lease_urge_renewal(&w->lease, mono);
     if (w->urge_claim)
         lease_urge_claim(&w->lease, mono);
+    give_up_words(w);
     w->nretired = 0;
     w->urge_renewal = w->urge_claim = false;
 }
@@ -419,6 +475,9 @@ enum err_code workers_new(const struct workers_options *o, int64_t mono, struct 
     w->supply.shared = &w->shared;
     w->o = *o;
     lease_init(&w->lease, &o->lease, o->file, o->rng, mono);
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        w->found[i].token = w->lease.slot[i].rec.cur;
+    give_up_words(w);
     w->report.pool = w->lease.pool;
     if (o->file->fd < 0)
         memcpy(w->report.page, o->file->why.text, sizeof w->report.page);

@@ -52,6 +52,20 @@ struct workers_event {
 
 struct workers;
 
+/* A token of a workerId that the coordinator has answered, by which another page is told to be no
+ * older than that answer (lease/blockpage.h). */
+struct workers_witness {
+    unsigned slot;
+    struct coord_token token;
+};
+
+/* What the coordinator said of a token that the page had at the start. */
+enum workers_word {
+    WORKERS_UNHEARD,
+    WORKERS_LATEST, /* nobody has renewed with a later one */
+    WORKERS_DENIED  /* somebody may have, or nobody will ever say */
+};
+
 /* Takes over what the page holds: what that grants at once is posted. mono: monotonic ms. */
 enum err_code workers_new(const struct workers_options *o, int64_t mono, struct workers **out,
                           struct err *e) MUST_CHECK;
@@ -60,6 +74,15 @@ struct supply *workers_supply(struct workers *w);
 
 /* A mail of theirs. */
 struct lease_mail workers_mail(const struct supply_mail *m);
+
+/* For the other supplies: in the keeper's thread, or before it starts. */
+
+/* The token to remember now; false: nothing is held that is proven. */
+bool workers_witness(const struct workers *w, struct workers_witness *out);
+enum workers_word workers_word(const struct workers *w, const struct workers_witness *x);
+
+/* Of the pool that what is held is of; "": none is known. */
+const char *workers_identity(const struct workers *w);
 
 /* After keeper_free. NULL is allowed. */
 void workers_free(struct workers *w);

@@ -248,7 +248,7 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
             t->served += t->step.used > 0 && !t->step.passed; /* else a part of a long one */
         t->ended |= done && t->step.used > 0 && !t->step.begun;
         if (done) {
-            nt->waited_us = 0;
+            nt->waited_us = nt->ticket = 0;
             c->waiting_us = 0;
         }
         if (done || !t->step.partial)
@@ -372,6 +372,7 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     struct net_turn nt = {.clock = n->conf.clock,
                           .wall_ms = clock_wall_ms(n->conf.clock),
                           .waited_us = c->waiting_us ? now_us - c->waiting_us : 0,
+                          .ticket = c->ticket,
                           .quota = quota,
                           .conn = c};
     if (may_read)
@@ -380,6 +381,7 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
         serve_all(c, &t, &nt, &out);
     while (flush(c, &out, t.ready) && (nt.reply_start = 0, t.step.verdict == NET_DONE) && !t.over &&
            !is_over(c, &t));
+    c->ticket = nt.ticket;
     if (c->relay && c->state != CONN_DEAD)
         relay_send(c);
     count(c, &t, now_us);

@@ -89,6 +89,7 @@ struct net_turn {
     struct clock *clock;
     int64_t wall_ms;    /* read once per turn; serve may refresh it */
     int64_t waited_us;  /* how long the request at the front has been in WAIT */
+    int64_t ticket;     /* its own word, for serve: 0 at first, kept while it waits */
     uint32_t quota;     /* IDs that may be spent before YIELD; serve counts down */
     size_t reply_start; /* where in out the reply to the request at the front begins */
     struct conn *conn;  /* whose turn it is, for net/upstream/upstream.h */

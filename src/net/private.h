@@ -106,6 +106,7 @@ struct conn {
     int64_t begun_us;
     int64_t parked_us;  /* monotonic: when the request at the front was first held up; 0: was not */
     int64_t waiting_us; /* the same for its first WAIT */
+    int64_t ticket;     /* of net_turn, for the request at the front */
     int64_t until_ms;   /* QUEUED, WAITING: Unix ms */
     _Alignas(8) char session[];
 };

@@ -23,7 +23,7 @@ static struct net_step wait_for(enum net_verdict verdict, int64_t until_ms)
 
 /* What only queues does so without a limit; anything else waits up to max_wait. */
 static enum issue_status hold_up(struct issuer *i, const struct generator *g, unsigned cause,
-                                 int64_t until, const struct net_turn *turn, struct net_step *step)
+                                 int64_t until, struct net_turn *turn, struct net_step *step)
 {
     const struct generator_cause *c = &g->kind->causes[cause];
     if (c->status == ISSUE_PARK) {
@@ -32,6 +32,7 @@ static enum issue_status hold_up(struct issuer *i, const struct generator *g, un
     }
     if (!c->waits || turn->waited_us >= i->max_wait_us) {
         i->refused = (struct refusal){g, cause};
+        turn->ticket = 0;
         return c->status;
     }
     *step = wait_for(NET_WAIT, until);
@@ -56,26 +57,30 @@ static void count_wait(struct issuer *i, const struct generator_cause *c, int64_
  */
 
 /* next or some of a kind: of functions, not of a struct */
-typedef unsigned issue_fn(struct generator *g, int64_t now_ms, uint32_t n,
-                          struct generator_run *out, int64_t *until_ms);
+typedef unsigned issue_fn(struct generator *g, struct generator_ask *ask,
+                          struct generator_run *out);
 
 static enum issue_status issue(struct issuer *i, struct names_entry *name, issue_fn *fn,
                                struct net_turn *turn, uint32_t n, struct generator_run *out,
                                struct net_step *step)
 {
     struct generator *g = name->generator;
-    int64_t until = INT64_MAX;
-    unsigned cause = fn(g, turn->wall_ms, n, out, &until);
+    struct generator_ask ask = {
+        .now_ms = turn->wall_ms, .n = n, .ticket = &turn->ticket, .until_ms = INT64_MAX};
+    if (g->kind->by_mono)
+        ask.mono_ms = clock_mono_ms(turn->clock);
+    unsigned cause = fn(g, &ask, out);
     if (cause) {
         int64_t now = clock_wall_ms(turn->clock);
         if (now != turn->wall_ms) {
-            turn->wall_ms = now;
-            cause = fn(g, now, n, out, &until);
+            ask.now_ms = turn->wall_ms = now;
+            cause = fn(g, &ask, out);
         }
-        count_wait(i, &g->kind->causes[cause], until, now, turn);
+        count_wait(i, &g->kind->causes[cause], ask.until_ms, now, turn);
     }
     if (cause)
-        return hold_up(i, g, cause, until, turn, step);
+        return hold_up(i, g, cause, ask.until_ms, turn, step);
+    turn->ticket = 0;
     turn->quota -= out->n < turn->quota ? out->n : turn->quota;
     name->issued += out->n;
     return ISSUE_OK;
@@ -90,7 +95,7 @@ static bool used_up(const struct net_turn *turn, struct net_step *step)
 }
 
 enum issue_status issuer_row(struct issuer *i, struct names_entry *name, struct net_turn *turn,
-                             uint32_t n, uint64_t *last, struct net_step *step)
+                             uint32_t n, int64_t *last, struct net_step *step)
 {
     struct generator_run out;
     if (used_up(turn, step))
@@ -102,7 +107,7 @@ enum issue_status issuer_row(struct issuer *i, struct names_entry *name, struct 
 }
 
 enum issue_status issuer_next(struct issuer *i, struct names_entry *name, struct net_turn *turn,
-                              uint64_t *number, struct net_step *step)
+                              int64_t *number, struct net_step *step)
 {
     if (issuer_more(name, turn, number))
         return ISSUE_OK;
@@ -116,6 +121,22 @@ enum issue_status issuer_some(struct issuer *i, struct names_entry *name, struct
         return ISSUE_PARK;
     uint32_t n = max < turn->quota ? max : turn->quota;
     return issue(i, name, name->generator->kind->some, turn, n, out, step);
+}
+
+enum issue_status issuer_look(struct issuer *i, struct names_entry *name, struct net_turn *turn,
+                              struct net_step *step)
+{
+    struct generator *g = name->generator;
+    struct generator_ask ask = {
+        .now_ms = turn->wall_ms, .n = 1, .ticket = &turn->ticket, .until_ms = INT64_MAX};
+    if (!g->kind->look)
+        return ISSUE_OK;
+    ask.mono_ms = clock_mono_ms(turn->clock);
+    unsigned cause = g->kind->look(g, &ask);
+    if (cause)
+        return hold_up(i, g, cause, ask.until_ms, turn, step);
+    turn->ticket = 0;
+    return ISSUE_OK;
 }
 
 struct refusal issuer_ready(const struct issuer *i, int64_t wall_ms)

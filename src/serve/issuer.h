@@ -11,7 +11,8 @@
 #define SIDFLAKE_SERVE_ISSUER_H
 
 #include "ids/names.h"
-#include "ids/snowflake_generator.h" /* for issuer_more alone, which is inline */
+#include "ids/sequence_generator.h" /* for issuer_more alone, which is inline, as is … */
+#include "ids/snowflake_generator.h"
 #include "net/net.h"
 
 struct issuer {
@@ -30,12 +31,17 @@ enum err_code issuer_add(struct issuer *i, struct generator *g, const char *pref
 
 /* One number under this name. Fills *step with ISSUE_PARK; why it is refused is in i->refused. */
 enum issue_status issuer_next(struct issuer *i, struct names_entry *name, struct net_turn *turn,
-                              uint64_t *number, struct net_step *step);
+                              int64_t *number, struct net_step *step);
 
 /* The usual case of issuer_next, inline; false: nothing was done, ask issuer_next. */
-static inline bool issuer_more(struct names_entry *name, struct net_turn *turn, uint64_t *number)
+static inline bool issuer_more(struct names_entry *name, struct net_turn *turn, int64_t *number)
 {
-    if (turn->quota == 0 || !snowflake_generator_more(name->generator, turn->wall_ms, number))
+    struct generator *g = name->generator;
+    if (turn->quota == 0)
+        return false;
+    bool more = snowflake_generator_is(g) ? snowflake_generator_more(g, turn->wall_ms, number)
+                                          : sequence_generator_more(g, number);
+    if (!more)
         return false;
     turn->quota--;
     name->issued++;
@@ -44,11 +50,16 @@ static inline bool issuer_more(struct names_entry *name, struct net_turn *turn, 
 
 /* n numbers in a row, 1..issuer_run(): all of them are the caller's, and *last is the last. */
 enum issue_status issuer_row(struct issuer *i, struct names_entry *name, struct net_turn *turn,
-                             uint32_t n, uint64_t *last, struct net_step *step);
+                             uint32_t n, int64_t *last, struct net_step *step);
 
 /* 1..max numbers, as many as can be had at once. */
 enum issue_status issuer_some(struct issuer *i, struct names_entry *name, struct net_turn *turn,
                               uint32_t max, struct generator_run *out, struct net_step *step);
+
+/* Whether there is something of that name, without spending a number: ISSUE_OK, ISSUE_MISS, or as
+ * issuer_next. */
+enum issue_status issuer_look(struct issuer *i, struct names_entry *name, struct net_turn *turn,
+                              struct net_step *step);
 
 /* Most numbers of issuer_row. */
 static inline uint32_t issuer_run(const struct issuer *i, const struct names_entry *name)

@@ -37,6 +37,8 @@ struct protocol {
     const char *title; /* "Redis": for people */
     /* Makes the service that speaks it; s must outlive it. free() ends it. NULL: no memory. */
     struct net_service *(*make)(struct serve *s);
+    /* MAY: whatever the service has kept of names that were found (names.h) means nothing now. */
+    void (*forget)(struct net_service *svc);
     /* The label of the command that is counted at this index; NULL: none is. */
     const char *(*command)(unsigned index);
     /* Its clients come for IDs: their times and failures are those of the history. */

@@ -17,6 +17,13 @@ void serve_look_behind(const struct serve *s)
             upstream_look(s->services[i]);
 }
 
+void serve_forget(const struct serve *s)
+{
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
+        if (s->services[i] && protocol_of((enum serve_protocol)i)->forget)
+            protocol_of((enum serve_protocol)i)->forget(s->services[i]);
+}
+
 int64_t serve_difference(int64_t a, int64_t b)
 {
     int64_t d;

@@ -106,6 +106,9 @@ static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned 
 /* Requests of a protocol that ended so, over all commands. */
 uint64_t serve_requests(const struct serve *s, enum serve_protocol p, enum serve_result r);
 
+/* Whatever the services have kept of names that were found means nothing now: see names.h. */
+void serve_forget(const struct serve *s);
+
 /* To be called at any moment that is not hot: takes a sample of the history if it is time for one,
  * and frees what is kept of pages. */
 void serve_sample(struct serve *s);

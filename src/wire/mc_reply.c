@@ -12,7 +12,7 @@ static char *append(char *at, const char *p, size_t n)
 #define APPEND_LIT(at, literal) append((at), literal, sizeof(literal) - 1)
 
 /* The number is written where it is to stand behind a length of two digits, as an ID's is. */
-void mc_put_value(struct buf *b, struct span key, uint64_t id, bool with_cas)
+void mc_put_value(struct buf *b, struct span key, int64_t number, bool with_cas)
 {
     char *start = buf_room(b, MC_VALUE_ROOM(key.n)), *at = start;
     if (!at)
@@ -21,10 +21,10 @@ void mc_put_value(struct buf *b, struct span key, uint64_t id, bool with_cas)
     if (key.n)
         at = append(at, key.p, key.n);
     at = APPEND_LIT(at, " 0 ");
-    char *number = at + 2 + (with_cas ? 1 : 2);
-    size_t n = dec_put_u64(number, id);
+    char *digits = at + 2 + (with_cas ? 1 : 2);
+    size_t n = dec_put_i64(digits, number);
     if (n < 10)
-        number = memmove(number - 1, number, n);
+        digits = memmove(digits - 1, digits, n);
     else
         *at++ = n < 20 ? '1' : '2';
     *at++ = (char)('0' + n % 10);
@@ -32,18 +32,18 @@ void mc_put_value(struct buf *b, struct span key, uint64_t id, bool with_cas)
         *at = ' ';
     else
         memcpy(at, "\r\n", 2);
-    at = APPEND_LIT(number + n, "\r\n");
+    at = APPEND_LIT(digits + n, "\r\n");
     if (with_cas) {
-        at = append(at, number, n);
+        at = append(at, digits, n);
         at = APPEND_LIT(at, "\r\n");
     }
     buf_took(b, (size_t)(at - start));
 }
 
-void mc_put_number(struct buf *b, uint64_t v)
+void mc_put_number(struct buf *b, int64_t v)
 {
     char line[DEC_U64_MAX + 2];
-    size_t n = dec_put_u64(line, v);
+    size_t n = dec_put_i64(line, v);
     memcpy(line + n, "\r\n", 2);
     buf_put(b, line, n + 2);
 }

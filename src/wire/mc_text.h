@@ -127,7 +127,7 @@ size_t mc_swallow(struct mc_swallow *s, struct span in, bool *done, bool *bad);
 
 /* "VALUE key 0 len [cas]", the ID, both with CRLF; the cas unique is the ID. Wants
  * MC_VALUE_ROOM(key.n) bytes of room, though it may use less. */
-void mc_put_value(struct buf *b, struct span key, uint64_t id, bool with_cas);
+void mc_put_value(struct buf *b, struct span key, int64_t number, bool with_cas);
 #define MC_VALUE_ROOM(key_n) ((key_n) + 64)
 
 static inline void mc_put_end(struct buf *b)
@@ -135,7 +135,7 @@ static inline void mc_put_end(struct buf *b)
     BUF_PUT_LIT(b, "END\r\n");
 }
 
-void mc_put_number(struct buf *b, uint64_t v);
+void mc_put_number(struct buf *b, int64_t v);
 
 /* name must be one word; control characters in value are replaced by spaces. */
 void mc_put_stat(struct buf *b, struct span name, struct span value);

@@ -211,6 +211,7 @@ void resp_put_error(struct buf *b, struct span text); /* "ERR …", without '-';
 void resp_put_integer(struct buf *b, int64_t v);
 void resp_put_bulk(struct buf *b, struct span bytes);
 void resp_put_bulk_u64(struct buf *b, uint64_t v);
+void resp_put_bulk_i64(struct buf *b, int64_t v);
 void resp_put_null(struct buf *b, int proto);
 void resp_put_null_array(struct buf *b, int proto);
 void resp_put_array(struct buf *b, uint64_t n);          /* n elements are to follow */

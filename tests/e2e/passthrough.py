@@ -323,7 +323,8 @@ class MemcachedStream:
     def odd(self):
         """Words that are almost those of a request, with what may be its block."""
         r = self.rng
-        number = lambda: r.choice(("0", "1", "7", "7", "7", "07", "+7", "-1", "7x", "x", "", "\t7",
+        # 7: the length of the blocks below, and as a time seconds: longer than a stream takes
+        number = lambda: r.choice(("0", "8", "7", "7", "7", "07", "+7", "-1", "7x", "x", "", "\t7",
                                    "4294967303", "99999999999999999999", "2147483646", "noreply"))
         verb = r.choice(("set", "add", "append", "cas", "ms", "get", "gat", "touch", "incr", "delete",
                          "mg", "md", "ma", "verbosity", "SET", "nosuch", "mn", "version"))

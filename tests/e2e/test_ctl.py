@@ -679,8 +679,8 @@ def repair_all(case):
 @test("--help of each command, and what was meant")
 def helps(case):
     overview = case.ctl("--help", expect=0).stdout
-    names = re.findall(r"^  ((?:pool )?[a-z]+) +\S", overview, re.M)
-    assert len(names) == 16 and "pool drain" in names and "passwd" in names, names
+    names = re.findall(r"^  ((?:pool |seq )?[a-z]+) +\S", overview, re.M)
+    assert len(names) == 27 and "pool drain" in names and "passwd" in names, names
     for name in names:
         out = case.ctl(*name.split(), "--help", expect=0).stdout
         assert out.startswith("Usage: sidflakectl %s" % name), out

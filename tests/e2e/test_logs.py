@@ -49,7 +49,7 @@ def ends(case):
     assert lasts == ["20", "none"], s.log()  # nothing came of the spare
 
 
-@test("-READONLY, -NOREPLICAS: the server's words, once each, and it is there, not away")
+@test("a replica, -NOREPLICAS: why, once each, and it is there, not away")
 def not_ready(case):
     redis = case.pool()
     s = case.sidecar(redis, {"lease.renew_every": "1s", "coordinator.timeout": "500ms"})
@@ -59,7 +59,7 @@ def not_ready(case):
                 (("CONFIG", "SET", "min-replicas-to-write", "3"), ("CONFIG", "SET", "min-replicas-to-write", "0"),
                  "-NOREPLICAS Not enough good replicas to write."),
                 (("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE"),
-                 "-READONLY You can't write against a read only replica.")):
+                 "expected a master, found a replica of 127.0.0.1:1: claims and renewals need the master")):
             seen = len(s.log())
             assert r.ask(*on) == b"OK"
             s.wait_log("error coordinator not ready held=2 ids_until=20.*" + re.escape(said), after=seen)

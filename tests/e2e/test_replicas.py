@@ -292,7 +292,7 @@ def replica_lost(case):
     assert s.id() > first and s.metric("sidflake_pool_era") == 1
 
 
-@test("a replica that was added, so that two halves of the nodes could grant: pool status warns")
+@test("a replica that was added, so that two halves of the nodes could grant: pool status and log warn")
 def halves(case):
     nodes = Nodes(case, 3)
     url, late = nodes.node[0].url, nodes.node[3]
@@ -303,6 +303,7 @@ def halves(case):
     nodes.wait_in_step(nodes.node[0], 3)
     w = status(case, url)["warnings"]
     assert len(w) == 1 and "fewer than the 2 that are half of all nodes" in w[0], w
+    case.sidecar(url).wait_log("a failover may repeat IDs replicas=3 must_acknowledge=1 half=2")
 
 
 @test("a server with replicas, or one that sentinels name: pool init wants --replicas said; 0 is warned of")

@@ -216,7 +216,7 @@ static void turn(struct talk *t, int64_t waited_us)
         do {
             t->step = serve_once(t, &in, &nt, &out);
             if (t->step.verdict == NET_DONE)
-                nt.waited_us = 0;
+                nt.waited_us = nt.ticket = 0;
             if (t->step.verdict == NET_DONE || !t->step.partial)
                 nt.reply_start = out.n;
         } while (t->step.verdict == NET_DONE && out.n < FLUSH_AT);

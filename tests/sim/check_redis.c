@@ -278,7 +278,7 @@ static void put_operation(struct words *w, int64_t now)
     put_nonce(w, now);
     put(w, "%lld", (long long)now + (long long)draw(1100) - 550); /* the caller's clock */
     if (strcmp(op, "init") == 0) {
-        put(w, "%s", draw(2) ? "fresh" : "after-loss");
+        put(w, "%s", coord_init_mode_name((enum coord_init_mode)draw(3)));
         static const char *const params[] = {"60000", "15001", "20001", "500", "0"};
         for (unsigned i = 0; i < sizeof params / sizeof *params; i++)
             put(w, "%s", params[i]);
@@ -334,7 +334,7 @@ static void tell_server(int64_t now)
     put(&w, "server");
     put(&w, "# Server\r\nrun_id:%s\r\n", data.run_id);
     put(&w, "replication");
-    put(&w, "# Replication\r\nmaster_replid:%s\r\n", data.replid);
+    put(&w, "# Replication\r\nrole:master\r\nmaster_replid:%s\r\n", data.replid);
     send_words(&w);
 }
 

@@ -21,6 +21,8 @@
 struct session {
     uint64_t got;     /* tokens of the `take` at the front */
     int64_t until_ms; /* of the `until` at the front, or 0 */
+    int64_t first;    /* word of the `ticket` at the front, when it … */
+    bool came;        /* … came */
     bool known;
     uint32_t user; /* that it has said to be, or 0 */
     bool checked;  /* has a `check` at the front */
@@ -75,6 +77,21 @@ static struct net_step gate(struct net_bench *b, const struct net_turn *turn, si
         BUF_PUT_LIT(out, "open\n");
     else
         BUF_PUT_LIT(out, "late\n");
+    return done(used);
+}
+
+static struct net_step ticket(struct net_bench *b, struct session *s, struct net_turn *turn,
+                              size_t used, struct buf *out)
+{
+    if (!s->came) {
+        s->came = true;
+        s->first = turn->ticket;
+        turn->ticket = ++b->tickets;
+    }
+    if (!b->open)
+        return hold(NET_WAIT, INT64_MAX, false);
+    s->came = false;
+    buf_printf(out, "%lld %lld\n", (long long)s->first, (long long)turn->ticket);
     return done(used);
 }
 
@@ -138,6 +155,8 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
         return big(line, used, out);
     if (span_eq(line, SPAN("wait")) || span_eq(line, SPAN("half")))
         return gate(b, turn, used, line.p[0] == 'h', out);
+    if (span_eq(line, SPAN("ticket")))
+        return ticket(b, session, turn, used, out);
     if (span_eq(line, SPAN("hold")) && !b->open)
         return hold(NET_HOLD, 0, false);
     if (span_eq(line, SPAN("check"))) {

@@ -6,12 +6,15 @@
  *                                          the service's own serve, fed DEPTH requests at a time
  *                                          from memory, as a connection would; under callgrind the
  *                                          difference of two runs is exact, per request
+ *                                          memcached-seq, redis-seq: numbers of a block in hand
+ *   inproc numbers NUMBERS                 a sequence alone, one number per call
  *   inproc ids virtual|real MEMBERS IDS    the generator alone, one ID per call
  *   inproc some virtual|real MEMBERS IDS   … and up to 1,024 per call
  *
  * Prints one line of JSON.
  */
 #include "base/dec.h"
+#include "ids/sequence_table.h"
 #include "serve/serve.h"
 
 #include <stdio.h>
@@ -88,6 +91,8 @@ static const struct {
     {"memcached-differ", &protocol_memcached, SPAN("get id:"), true},
     {"redis", &protocol_redis, SPAN("*2\r\n$3\r\nGET\r\n$9\r\nid:"), false},
     {"redis-differ", &protocol_redis, SPAN("*2\r\n$3\r\nGET\r\n$9\r\nid:"), true},
+    {"memcached-seq", &protocol_memcached, SPAN("get seq:"), false},
+    {"redis-seq", &protocol_redis, SPAN("*2\r\n$3\r\nGET\r\n$10\r\nseq:"), false},
 };
 
 #define KINDS (sizeof kinds / sizeof *kinds)
@@ -135,17 +140,65 @@ static bool serve_all(struct net_service *svc, struct span block, uint64_t reque
     return true;
 }
 
+/* A block that lasts for ever, of a sequence that is at its hundred millionth number. */
+static bool add_sequence(struct sequence_table *t)
+{
+    static const struct sequence_name orders = {"orders", "", ""};
+    static volatile uint64_t mark;
+    const int64_t first = 100000000;
+    sequence_table_init(t,
+                        &(struct sequence_options){
+                            .counters = 16, .lasts_ms = 60000, .max = 1000000, .prefix = "seq:"});
+    if (!sequence_table_adopt(t, 0, &orders))
+        return false;
+    sequence_table_known(t, 0, &(struct sequence_facts){.start = 1, .increment = 1});
+    sequence_table_grant(t, 0, 0,
+                         &(struct sequence_block){first, first, INT64_C(1) << 42, 1, &mark});
+    return true;
+}
+
+static bool long_way(struct generator *g, int64_t *number)
+{
+    int64_t ticket = 0;
+    struct generator_ask ask = {.mono_ms = 0, .n = 1, .ticket = &ticket};
+    struct generator_run run;
+    if (g->kind->next(g, &ask, &run))
+        return false;
+    *number = run.first;
+    return true;
+}
+
+static int run_numbers(uint64_t numbers)
+{
+    static struct sequence_table t;
+    uint64_t n = 0, check = 0;
+    int64_t number = 0;
+    if (!add_sequence(&t))
+        return fprintf(stderr, "inproc: no memory\n"), 1;
+    struct generator *g = sequence_table_entry(&t.base, SPAN("orders"), SPAN(""))->generator;
+    int64_t begin = now_ns();
+    for (; n < numbers && (sequence_generator_more(g, &number) || long_way(g, &number)); n++)
+        check ^= (uint64_t)number;
+    double seconds = (double)(now_ns() - begin) / 1e9;
+    printf("{\"numbers\": %ju, \"rate\": %.0f, \"check\": %ju}\n", (uintmax_t)n,
+           (double)n / seconds, (uintmax_t)check);
+    sequence_table_clear(&t);
+    return 0;
+}
+
 static int run_serve(const char *protocol, uint64_t requests, uint64_t depth)
 {
     static struct serve s;
     static struct snowflake_generator gen;
+    static struct sequence_table sequences;
     struct err e;
     size_t kind = kind_of(protocol);
     if (kind == KINDS || depth < 1 || depth > DEPTH_MAX)
         return fprintf(stderr, "inproc: expected memcached or redis, and a depth of 1..1024\n"), 2;
     snowflake_generator_init(&gen, s.facts.why);
     gen.started = true;
-    if (issuer_add(&s.issuer, &gen.base, "id:", NULL, 0, &e))
+    if (!add_sequence(&sequences) || issuer_add(&s.issuer, &gen.base, "id:", NULL, 0, &e) ||
+        issuer_add(&s.issuer, &sequences.base, "seq:", NULL, 0, &e))
         return fprintf(stderr, "inproc: %s\n", e.text), 1;
     s.clock = &still.clock;
     s.facts.granted = true;
@@ -158,6 +211,7 @@ static int run_serve(const char *protocol, uint64_t requests, uint64_t depth)
         svc->close(svc, session);
     free(svc);
     names_clear(&s.issuer.names);
+    sequence_table_clear(&sequences);
     return ok ? 0 : 1;
 }
 
@@ -225,6 +279,8 @@ static int run_ids(bool some, const char *which, uint64_t members, uint64_t ids)
 int main(int argc, char **argv)
 {
     uint64_t a = 0, b = 0;
+    if (argc == 3 && strcmp(argv[1], "numbers") == 0 && dec_u64(span_str(argv[2]), &a))
+        return run_numbers(a);
     if (argc != 5)
         goto usage;
     bool serve = strcmp(argv[1], "serve") == 0, some = strcmp(argv[1], "some") == 0;
@@ -236,6 +292,7 @@ int main(int argc, char **argv)
         return run_ids(some, argv[2], a, b);
 usage:
     fprintf(stderr, "Usage: inproc serve memcached|redis REQUESTS DEPTH\n"
-                    "       inproc ids|some virtual|real MEMBERS IDS\n");
+                    "       inproc ids|some virtual|real MEMBERS IDS\n"
+                    "       inproc numbers NUMBERS\n");
     return 2;
 }

@@ -76,7 +76,7 @@ int http_call_refuse(struct http_call *c, struct refusal why)
     c->type = TYPE_TEXT;
     buf_put_str(c->out, refusal_text(why));
     buf_put_char(c->out, '\n');
-    return 503;
+    return refusal_status(why) == ISSUE_MISS ? 404 : 503;
 }
 
 static int not_found(struct http_call *c)
@@ -203,6 +203,14 @@ static int list(struct http_call *c)
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         buf_printf(c->out, "%s%-*s %s\n", routes[i].path, (int)(14 - strlen(routes[i].path)),
                    routes[i].arg, routes[i].help);
+    const struct names *names = &c->serve->issuer.names;
+    for (unsigned i = 0; i < names->n; i++) {
+        const struct generator_kind *kind = names->prefix[i].generator->kind;
+        if (kind->entry)
+            buf_printf(c->out,
+                       "/v1/%s/NAME ?n=N numbers, ?block=1 the last of N in a row; /status\n",
+                       kind->name);
+    }
     return 200;
 }
 

@@ -43,7 +43,8 @@ struct http_call {
 /* Replaces the body by "expected …, found "…"", as plain text; found is cut. Returns status. */
 int http_call_fail(struct http_call *c, int status, const char *expected, struct span found);
 
-/* Replaces the body by the reason why no ID can be had. Returns 503. */
+/* Replaces the body by the reason why no number can be had. Returns 503, or 404 where there is
+ * nothing of that name. */
 int http_call_refuse(struct http_call *c, struct refusal why);
 
 /* Whether IDs are to be had by this request: 200, else HTTP_PARKED or the status of the body

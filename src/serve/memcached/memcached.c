@@ -38,6 +38,12 @@ struct names_entry *mcd_id_of(const struct mcd_call *c, struct span key)
     return access_may(s, &c->s->access, key) ? names_find(&s->issuer.names, key) : NULL;
 }
 
+enum issue_status mcd_look(const struct mcd_call *c, struct names_entry *name,
+                           struct net_step *step)
+{
+    return name ? issuer_look(&c->m->serve->issuer, name, c->turn, step) : ISSUE_MISS;
+}
+
 struct net_step mcd_fail(const struct mcd_call *c)
 {
     if (!c->req->noreply)
@@ -66,7 +72,7 @@ struct net_step mcd_bad_delta(const struct mcd_call *c, const struct names_entry
 static enum issue_status get_one(struct mcd_call *c, struct span key, bool *hit,
                                  struct net_step *step)
 {
-    uint64_t id;
+    int64_t id;
     struct names_entry *name = mcd_id_of(c, key);
     if (!name)
         return ISSUE_OK;
@@ -76,7 +82,7 @@ static enum issue_status get_one(struct mcd_call *c, struct span key, bool *hit,
         c->name = name;
         *hit = true;
     }
-    return r;
+    return r == ISSUE_MISS ? ISSUE_OK : r;
 }
 
 static struct net_step get(struct mcd_call *c)
@@ -121,11 +127,11 @@ static void note_recent(struct mcd_call *c)
 __attribute__((always_inline)) static inline bool
 get_recent(struct memcached *m, struct recent_request *q, struct net_turn *turn, struct buf *out)
 {
-    uint64_t id;
+    int64_t id;
     size_t start = out->n;
     if (!issuer_more(q->name, turn, &id))
         return false;
-    if (!recent_put(q, id, out)) {
+    if (!recent_put(q, id, out) && !recent_put_short(q, id, out)) {
         mc_put_value(out, q->key, id, false);
         mc_put_end(out);
         recent_keep(q, id, out, start, sizeof "\r\nEND\r\n" - 1);
@@ -136,7 +142,7 @@ get_recent(struct memcached *m, struct recent_request *q, struct net_turn *turn,
 
 static struct net_step incr(struct mcd_call *c)
 {
-    uint64_t last;
+    int64_t last;
     struct net_step step;
     struct names_entry *name = mcd_id_of(c, c->req->key);
     if (!name)
@@ -147,6 +153,8 @@ static struct net_step incr(struct mcd_call *c)
         issuer_row(&c->m->serve->issuer, name, c->turn, (uint32_t)c->req->delta, &last, &step);
     if (r == ISSUE_PARK)
         return step;
+    if (r == ISSUE_MISS)
+        return mcd_answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
     if (r != ISSUE_OK)
         return mcd_fail(c);
     if (!c->req->noreply)
@@ -156,8 +164,13 @@ static struct net_step incr(struct mcd_call *c)
 
 static struct net_step touch(struct mcd_call *c)
 {
-    return mcd_id_of(c, c->req->key) ? mcd_answer(c, SPAN("TOUCHED\r\n"), SERVE_OK)
-                                     : mcd_answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
+    struct net_step step;
+    enum issue_status r = mcd_look(c, mcd_id_of(c, c->req->key), &step);
+    if (r == ISSUE_PARK)
+        return step;
+    if (r == ISSUE_MISS)
+        return mcd_answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
+    return r == ISSUE_OK ? mcd_answer(c, SPAN("TOUCHED\r\n"), SERVE_OK) : mcd_fail(c);
 }
 
 /* ---- refused writes ---------------------------------------------------------------------------
@@ -506,6 +519,11 @@ static const char *command_label(unsigned index)
     return index < MC_VERB_COUNT ? mc_verb_name((enum mc_verb)index) : NULL;
 }
 
+static void forget(struct net_service *svc)
+{
+    recent_init(&((struct memcached *)svc)->recent);
+}
+
 static struct net_service *make(struct serve *serve)
 {
     struct memcached *m = calloc(1, sizeof *m);
@@ -556,6 +574,7 @@ const struct protocol protocol_memcached = {
     .name = "memcached",
     .title = "memcached",
     .make = make,
+    .forget = forget,
     .command = command_label,
     .for_ids = true,
     .logins = mcd_logins,

@@ -95,6 +95,10 @@ struct net_step mcd_bad_delta(const struct mcd_call *c, const struct names_entry
 /* NULL: key is no ID. */
 struct names_entry *mcd_id_of(const struct mcd_call *c, struct span key);
 
+/* As issuer_look; name NULL: ISSUE_MISS. */
+enum issue_status mcd_look(const struct mcd_call *c, struct names_entry *name,
+                           struct net_step *step);
+
 /* Whether the request's user may have all of its keys that are IDs. */
 bool mcd_keys_allowed(const struct mcd_call *c);
 
@@ -147,7 +151,7 @@ struct net_step mcd_serve_text(struct memcached *m, struct mcd_session *s, struc
                                struct net_turn *turn, struct buf *out);
 
 /* Whether `stats` with these words is answered here, whatever is behind. */
-bool mcd_stats_are_ours(struct span words);
+bool mcd_stats_are_ours(const struct memcached *m, struct span words);
 
 /* Answers `stats` with its words, and to binary, where that isn't NULL; false: there is no such
  * form, and nothing was written. */

@@ -56,26 +56,33 @@ static struct net_step fail(const struct call *c)
 static struct net_step get(struct call *c)
 {
     char digits[DEC_U64_MAX];
-    uint64_t id;
+    int64_t id;
     struct net_step step;
     struct names_entry *name = id_of(c);
-    if (!name && c->req->quiet)
-        return done(c, SERVE_MISS);
-    if (!name)
-        return error(c, MCB_NOT_FOUND, SERVE_MISS);
-    enum issue_status r = issuer_next(&c->m->serve->issuer, name, c->turn, &id, &step);
+    enum issue_status r =
+        name ? issuer_next(&c->m->serve->issuer, name, c->turn, &id, &step) : ISSUE_MISS;
     if (r == ISSUE_PARK)
         return step;
+    if (r == ISSUE_MISS)
+        return c->req->quiet ? done(c, SERVE_MISS) : error(c, MCB_NOT_FOUND, SERVE_MISS);
     if (r != ISSUE_OK)
         return fail(c);
-    mcb_put_item(c->out, c->req, span_of(digits, dec_put_u64(digits, id)), id);
+    mcb_put_item(c->out, c->req, span_of(digits, dec_put_i64(digits, id)), (uint64_t)id);
     return done(c, SERVE_OK);
 }
 
 static struct net_step touch(struct call *c)
 {
-    if (!id_of(c))
+    struct net_step step;
+    struct names_entry *name = id_of(c);
+    enum issue_status r =
+        name ? issuer_look(&c->m->serve->issuer, name, c->turn, &step) : ISSUE_MISS;
+    if (r == ISSUE_PARK)
+        return step;
+    if (r == ISSUE_MISS)
         return error(c, MCB_NOT_FOUND, SERVE_MISS);
+    if (r != ISSUE_OK)
+        return fail(c);
     mcb_put_item(c->out, c->req, NONE, 0);
     return done(c, SERVE_OK);
 }
@@ -89,7 +96,8 @@ static struct net_step missing(struct call *c)
 
 static struct net_step incr(struct call *c)
 {
-    uint64_t last, n = c->req->delta;
+    int64_t last;
+    uint64_t n = c->req->delta;
     struct net_step step;
     struct names_entry *name = id_of(c);
     if (!name)
@@ -100,10 +108,12 @@ static struct net_step incr(struct call *c)
         issuer_row(&c->m->serve->issuer, name, c->turn, (uint32_t)n, &last, &step);
     if (r == ISSUE_PARK)
         return step;
+    if (r == ISSUE_MISS)
+        return missing(c);
     if (r != ISSUE_OK)
         return fail(c);
     if (!c->req->quiet)
-        mcb_put_number(c->out, c->req, last, last);
+        mcb_put_number(c->out, c->req, (uint64_t)last, (uint64_t)last);
     return done(c, SERVE_OK);
 }
 

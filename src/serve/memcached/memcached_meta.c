@@ -24,29 +24,38 @@ static size_t id_digits(const struct mcd_call *c, const struct names_entry *name
                         char digits[DEC_U64_MAX])
 {
     const struct generator *g = name->generator;
-    return dec_put_u64(digits, g->kind->example(g, c->turn->wall_ms));
+    return dec_put_i64(digits, g->kind->example(g, c->turn->wall_ms));
 }
 
-static struct net_step put_id(struct mcd_call *c, uint64_t id)
+static struct net_step put_id(struct mcd_call *c, int64_t id)
 {
     char digits[DEC_U64_MAX];
-    struct mc_item item = {span_of(digits, dec_put_u64(digits, id)), id};
+    struct mc_item item = {span_of(digits, dec_put_i64(digits, id)), (uint64_t)id};
     mc_put_meta(c->out, c->req, c->req->meta.value ? SPAN("VA") : SPAN("HD"), &item);
     return mcd_done(c, SERVE_OK);
+}
+
+static struct net_step no_value(struct mcd_call *c)
+{
+    if (!c->req->meta.quiet)
+        mc_put_meta(c->out, c->req, SPAN("EN"), NULL);
+    return mcd_done(c, SERVE_MISS);
 }
 
 /* q is for misses: an ID is answered all the same. */
 struct net_step mcd_meta_get(struct mcd_call *c)
 {
-    uint64_t id;
+    int64_t id;
     struct net_step step;
     struct names_entry *name = id_of(c);
-    if (!name) {
-        if (!c->req->meta.quiet)
-            mc_put_meta(c->out, c->req, SPAN("EN"), NULL);
-        return mcd_done(c, SERVE_MISS);
-    }
+    if (!name)
+        return no_value(c);
     if (!c->req->meta.value) {
+        enum issue_status there = mcd_look(c, name, &step);
+        if (there == ISSUE_PARK)
+            return step;
+        if (there != ISSUE_OK)
+            return there == ISSUE_MISS ? no_value(c) : mcd_fail(c);
         char digits[DEC_U64_MAX];
         struct mc_item item = {span_of(digits, id_digits(c, name, digits)), 0};
         mc_put_meta(c->out, c->req, SPAN("HD"), &item);
@@ -55,6 +64,8 @@ struct net_step mcd_meta_get(struct mcd_call *c)
     enum issue_status r = issuer_next(&c->m->serve->issuer, name, c->turn, &id, &step);
     if (r == ISSUE_PARK)
         return step;
+    if (r == ISSUE_MISS)
+        return no_value(c);
     return r == ISSUE_OK ? put_id(c, id) : mcd_fail(c);
 }
 
@@ -67,11 +78,13 @@ static struct net_step missing(struct mcd_call *c, struct span status)
 /* q is for success. */
 struct net_step mcd_meta_arithmetic(struct mcd_call *c)
 {
-    uint64_t last, n = c->req->delta;
+    int64_t last;
+    uint64_t n = c->req->delta;
     struct net_step step;
     struct names_entry *name = id_of(c);
+    struct span none = c->req->meta.create ? SPAN("NS") : SPAN("NF");
     if (!name)
-        return missing(c, c->req->meta.create ? SPAN("NS") : SPAN("NF"));
+        return missing(c, none);
     if (c->req->meta.mode == 'D' || c->req->meta.mode == '-')
         return mcd_answer(c, MCD_ONLY_UP, SERVE_REFUSED);
     if (!mcd_delta_fits(c->m, name, n))
@@ -80,6 +93,8 @@ struct net_step mcd_meta_arithmetic(struct mcd_call *c)
         issuer_row(&c->m->serve->issuer, name, c->turn, (uint32_t)n, &last, &step);
     if (r == ISSUE_PARK)
         return step;
+    if (r == ISSUE_MISS)
+        return missing(c, none);
     if (r != ISSUE_OK)
         return mcd_fail(c);
     return c->req->meta.quiet ? mcd_done(c, SERVE_OK) : put_id(c, last);

@@ -256,9 +256,12 @@ static bool is_form(struct span words, const char *form)
     return true;
 }
 
-bool mcd_stats_are_ours(struct span words)
+bool mcd_stats_are_ours(const struct memcached *m, struct span words)
 {
-    return is_form(words, "sidflake");
+    const struct generator *g = m->serve->issuer.generators;
+    while (g && !(g->kind->section && is_form(words, g->kind->section)))
+        g = g->after;
+    return g || is_form(words, "sidflake");
 }
 
 static bool put_table(const struct rows *r, struct span words)

@@ -19,13 +19,15 @@
 
 /* A `get` of IDs and others: the others are asked for upstream in one, whose reply passes through
  * with the IDs put in their places. The IDs are drawn first. */
+#define NO_NUMBER INT64_MIN /* of a key that is not there */
+
 struct mcd_merge {
     size_t bytes; /* allocated */
     bool sent;
     bool with_cas;
     uint32_t n, given; /* IDs drawn, and those that stand in the reply */
     struct span left;  /* keys that the reply has not come to; while IDs are drawn, those to draw */
-    uint64_t *id;      /* behind the keys */
+    int64_t *id;       /* behind the keys */
     char keys[];
 };
 
@@ -194,7 +196,7 @@ static struct mcd_merge *begin_merge(struct mcd_call *c)
     *m =
         (struct mcd_merge){.bytes = bytes, .with_cas = c->req->with_cas, .left = {m->keys, keys.n}};
     memcpy(m->keys, keys.p, keys.n);
-    m->id = (uint64_t *)(void *)(m->keys + at);
+    m->id = (int64_t *)(void *)(m->keys + at);
     return m;
 }
 
@@ -207,8 +209,10 @@ static enum issue_status draw(struct mcd_call *c, struct mcd_merge *m, struct ne
         struct names_entry *name = mcd_id_of(c, key);
         enum issue_status r =
             name ? issuer_next(&c->m->serve->issuer, name, c->turn, &m->id[m->n], step) : ISSUE_OK;
-        if (r != ISSUE_OK)
+        if (r != ISSUE_OK && r != ISSUE_MISS)
             return r;
+        if (r == ISSUE_MISS)
+            m->id[m->n] = NO_NUMBER;
         m->n += name != NULL;
         m->left = rest;
     }
@@ -261,6 +265,13 @@ static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
     return passed(c, c->used);
 }
 
+static void put_drawn(struct mcd_merge *g, struct span key, struct buf *out)
+{
+    int64_t number = g->id[g->given++];
+    if (number != NO_NUMBER)
+        mc_put_value(out, key, number, g->with_cas);
+}
+
 /* The values of the IDs that stand before the key of a VALUE line, or all that are left: of a long
  * line these are more than a turn's output. */
 bool mcd_heard(struct net_service *svc, void *session, const struct frame *f, struct buf *out)
@@ -280,7 +291,7 @@ bool mcd_heard(struct net_service *svc, void *session, const struct frame *f, st
             return false;
         }
         if (is_id(m, key) && g->given < g->n)
-            mc_put_value(out, key, g->id[g->given++], g->with_cas);
+            put_drawn(g, key, out);
         else if (f->part.n > 0 && span_eq(key, upto))
             return false;
     }
@@ -368,7 +379,7 @@ serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const s
     if (status == WIRE_CLOSE && is_long_get(in) && access_granted(&s->access))
         return mcd_begin_long(&c);
     struct mc_there there = mc_there(in);
-    bool ours = status == WIRE_REQ && req.verb == MC_STATS && mcd_stats_are_ours(req.args);
+    bool ours = status == WIRE_REQ && req.verb == MC_STATS && mcd_stats_are_ours(m, req.args);
     bool refused = ours || status == WIRE_CLOSE || !access_granted(&s->access) || there.forgets ||
                    there.binary ||
                    s->done > 0 || /* begun here, maybe before there was an upstream */
@@ -481,7 +492,7 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
      * read within the request behind it: nobody knows what comes of it. */
     bool local = status != WIRE_REQ || !access_granted(&s->access) || req.verb == MC_UNKNOWN ||
                  req.verb == MC_QUIT || req.verb == MC_SASL || req.verb == MC_NOOP ||
-                 (req.verb == MC_STATS && mcd_stats_are_ours(req.key)) ||
+                 (req.verb == MC_STATS && mcd_stats_are_ours(m, req.key)) ||
                  (req.key.n > 0 && is_id(m, req.key));
     if (local)
         return answer_binary(m, s, in, turn, out);

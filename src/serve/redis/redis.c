@@ -336,12 +336,12 @@ static bool plain(const struct rds_service *svc, const struct rds_session *ses)
 static bool get_recent(struct rds_service *svc, struct recent_request *q, struct net_turn *turn,
                        struct buf *out)
 {
-    uint64_t id;
+    int64_t id;
     size_t start = out->n;
     if (!issuer_more(q->name, turn, &id))
         return false;
-    if (!recent_put(q, id, out)) {
-        resp_put_bulk_u64(out, id);
+    if (!recent_put(q, id, out) && !recent_put_short(q, id, out)) {
+        resp_put_bulk_i64(out, id);
         recent_keep(q, id, out, start, sizeof "\r\n" - 1);
     }
     serve_count(svc->serve, SERVE_REDIS, RESP_GET - 1, SERVE_OK);
@@ -499,6 +499,11 @@ static struct net_service *make(struct serve *s)
     return &svc->net;
 }
 
+static void forget(struct net_service *net)
+{
+    recent_init(&((struct rds_service *)net)->recent);
+}
+
 /* Whoever looks by PING whether the Redis is there should know who answers. */
 static const char *note(const struct serve *s)
 {
@@ -509,6 +514,7 @@ const struct protocol protocol_redis = {
     .name = "redis",
     .title = "Redis",
     .make = make,
+    .forget = forget,
     .command = command_label,
     .for_ids = true,
     .logins = rds_logins,

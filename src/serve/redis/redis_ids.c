@@ -8,16 +8,27 @@
 
 enum serve_result rds_not_issued(struct rds_call *c, enum issue_status s)
 {
-    static const char *const prefix[] = {
-        [ISSUE_LOADING] = "LOADING", [ISSUE_AGAIN] = "TRYAGAIN", [ISSUE_NEVER] = "ERR"};
+    static const char *const prefix[] = {[ISSUE_LOADING] = "LOADING",
+                                         [ISSUE_AGAIN] = "TRYAGAIN",
+                                         [ISSUE_NEVER] = "ERR",
+                                         [ISSUE_MISS] = "ERR"};
     if (s == ISSUE_PARK)
         return RDS_PARKED;
     return rds_fail(c, SERVE_FAILED, "%s %s", prefix[s], refusal_text(rds_issuer(c)->refused));
 }
 
+/* The answer to who asks for one number; there is none of a name that nobody has made. */
+static enum serve_result no_number(struct rds_call *c, enum issue_status s)
+{
+    if (s != ISSUE_MISS)
+        return rds_not_issued(c, s);
+    resp_put_null(c->out, c->ses->proto);
+    return SERVE_MISS;
+}
+
 enum serve_result rds_get(struct rds_call *c)
 {
-    uint64_t id;
+    int64_t id;
     struct names_entry *name = rds_name(c, c->req->argv[1]);
     if (!name) {
         resp_put_null(c->out, c->ses->proto);
@@ -25,10 +36,10 @@ enum serve_result rds_get(struct rds_call *c)
     }
     enum issue_status s = issuer_next(rds_issuer(c), name, c->turn, &id, &c->step);
     if (s != ISSUE_OK)
-        return rds_not_issued(c, s);
+        return no_number(c, s);
     if (c->cmd->verb == RESP_GET)
         c->name = name;
-    resp_put_bulk_u64(c->out, id);
+    resp_put_bulk_i64(c->out, id);
     return SERVE_OK;
 }
 
@@ -63,18 +74,19 @@ enum serve_result rds_mget(struct rds_call *c)
     if (c->out->n == c->start)
         resp_put_array(c->out, c->req->argc - 1);
     for (uint32_t i = 0; resp_next_arg(&w, &key); i++) {
-        uint64_t id;
+        int64_t id;
         if (i < c->ses->done)
             continue;
         struct names_entry *name = rds_name(c, key);
-        if (name) {
-            enum issue_status s = issuer_next(rds_issuer(c), name, c->turn, &id, &c->step);
-            if (s != ISSUE_OK)
-                return rds_not_issued(c, s);
-            resp_put_bulk_u64(c->out, id);
+        enum issue_status s =
+            name ? issuer_next(rds_issuer(c), name, c->turn, &id, &c->step) : ISSUE_MISS;
+        if (s == ISSUE_OK) {
+            resp_put_bulk_i64(c->out, id);
             r = SERVE_OK;
-        } else {
+        } else if (s == ISSUE_MISS) {
             resp_put_null(c->out, c->ses->proto);
+        } else {
+            return rds_not_issued(c, s);
         }
         c->ses->done++;
     }
@@ -133,10 +145,14 @@ static enum serve_result pop_many(struct rds_call *c, struct names_entry *name, 
         struct generator_run run;
         enum issue_status s =
             issuer_some(rds_issuer(c), name, c->turn, n - ses->done, &run, &c->step);
+        if (s == ISSUE_MISS && ses->done == 0) {
+            buf_truncate(c->out, c->start);
+            return pop_missing(c);
+        }
         if (s != ISSUE_OK)
             return rds_not_issued(c, s);
         for (uint32_t i = 0; i < run.n; i++)
-            resp_put_bulk_u64(c->out, generator_run_at(&run, i));
+            resp_put_bulk_i64(c->out, generator_run_at(&run, i));
         ses->done += run.n;
     }
     return SERVE_OK;
@@ -161,22 +177,24 @@ enum serve_result rds_pop(struct rds_call *c)
 /* ---- INCR, INCRBY -----------------------------------------------------------------------------
  */
 
-/* INCRBY K n gives the last of n contiguous IDs: all of them are the caller's. */
+/* INCRBY K n gives the last of n numbers in a row: all of them are the caller's. */
 enum serve_result rds_incr(struct rds_call *c)
 {
     struct span key = c->req->argv[1];
     int64_t n = 1;
-    uint64_t last;
+    int64_t last;
     if (c->req->argc > 2 && !rds_integer(c, c->req->argv[2], &n))
         return SERVE_INVALID;
     struct names_entry *name = rds_name(c, key);
     if (!name)
         return rds_refuse_write(c, key);
     if (n < 1 || n > issuer_run(rds_issuer(c), name))
-        return rds_fail(c, SERVE_INVALID, "ERR value is not an integer or out of range");
+        return rds_fail(c, SERVE_INVALID,
+                        "ERR value is not an integer or out of range: expected 1 to %u, found %lld",
+                        issuer_run(rds_issuer(c), name), (long long)n);
     enum issue_status s = issuer_row(rds_issuer(c), name, c->turn, (uint32_t)n, &last, &c->step);
     if (s != ISSUE_OK)
-        return rds_not_issued(c, s);
-    resp_put_integer(c->out, (int64_t)last);
+        return no_number(c, s);
+    resp_put_integer(c->out, last);
     return SERVE_OK;
 }

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define INFO_MAX 8192 /* bytes of all sections */
+#define INFO_MAX 24576 /* bytes of all sections */
 
 static unsigned long long ull(uint64_t v)
 {

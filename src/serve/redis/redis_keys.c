@@ -11,30 +11,45 @@
 /* ---- about ID keys ----------------------------------------------------------------------------
  */
 
+/* ISSUE_OK: there is one, ISSUE_MISS: none. */
+static enum issue_status look(struct rds_call *c, struct span key)
+{
+    struct names_entry *name = rds_name(c, key);
+    return name ? issuer_look(rds_issuer(c), name, c->turn, &c->step) : ISSUE_MISS;
+}
+
 enum serve_result rds_exists(struct rds_call *c)
 {
     struct resp_walk w = resp_walk_from(c->req, 1);
     struct span key;
     int64_t n = 0;
-    while (resp_next_arg(&w, &key))
-        n += rds_name(c, key) != NULL;
+    while (resp_next_arg(&w, &key)) {
+        enum issue_status s = look(c, key);
+        if (s != ISSUE_OK && s != ISSUE_MISS)
+            return rds_not_issued(c, s);
+        n += s == ISSUE_OK;
+    }
     resp_put_integer(c->out, n);
     return n > 0 ? SERVE_OK : SERVE_MISS;
 }
 
 enum serve_result rds_type(struct rds_call *c)
 {
-    bool is_id = rds_name(c, c->req->argv[1]) != NULL;
-    resp_put_simple(c->out, is_id ? SPAN("string") : SPAN("none"));
-    return is_id ? SERVE_OK : SERVE_MISS;
+    enum issue_status s = look(c, c->req->argv[1]);
+    if (s != ISSUE_OK && s != ISSUE_MISS)
+        return rds_not_issued(c, s);
+    resp_put_simple(c->out, s == ISSUE_OK ? SPAN("string") : SPAN("none"));
+    return s == ISSUE_OK ? SERVE_OK : SERVE_MISS;
 }
 
 /* TTL, PTTL, EXPIRETIME, PEXPIRETIME: an ID key never expires. */
 enum serve_result rds_ttl(struct rds_call *c)
 {
-    bool is_id = rds_name(c, c->req->argv[1]) != NULL;
-    resp_put_integer(c->out, is_id ? -1 : -2);
-    return is_id ? SERVE_OK : SERVE_MISS;
+    enum issue_status s = look(c, c->req->argv[1]);
+    if (s != ISSUE_OK && s != ISSUE_MISS)
+        return rds_not_issued(c, s);
+    resp_put_integer(c->out, s == ISSUE_OK ? -1 : -2);
+    return s == ISSUE_OK ? SERVE_OK : SERVE_MISS;
 }
 
 /* ---- which keys there are: the configured names, for any other cannot be listed ---------------

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#define BULK_MAX (sizeof "$20\r\n18446744073709551615\r\n" - 1) /* bytes of a number's */
+#define BULK_MAX (sizeof "$20\r\n-9223372036854775808\r\n" - 1) /* bytes of a number's */
 
 struct rds_merge {
     uint32_t keys;  /* of the request */
@@ -20,18 +20,22 @@ struct rds_merge {
     uint32_t given; /* IDs that stand in the reply */
     bool sent;
     struct {
-        uint64_t id;
+        int64_t id;
         uint32_t before; /* replies of others that stand before it */
+        bool miss;       /* there is none */
     } item[];
 };
 
 /* false: out has no room for all of them. */
-static bool put_due(struct rds_merge *m, struct buf *out, uint32_t at)
+static bool put_due(struct rds_merge *m, int proto, struct buf *out, uint32_t at)
 {
     for (; m->given < m->n && m->item[m->given].before <= at; m->given++) {
         if (out->cap - out->n < BULK_MAX)
             return false;
-        resp_put_bulk_u64(out, m->item[m->given].id);
+        if (m->item[m->given].miss)
+            resp_put_null(out, proto);
+        else
+            resp_put_bulk_i64(out, m->item[m->given].id);
     }
     return true;
 }
@@ -46,7 +50,7 @@ bool rds_merge_part(struct rds_session *ses, const struct frame *f, struct buf *
         resp_put_array(out, m->keys);
         return false;
     }
-    if (!put_due(m, out, last ? UINT32_MAX : m->at))
+    if (!put_due(m, ses->proto, out, last ? UINT32_MAX : m->at))
         return true;
     m->at++;
     if (last)
@@ -90,8 +94,9 @@ static enum serve_result draw(struct rds_call *c, struct rds_merge *m)
         if (name) {
             enum issue_status s =
                 issuer_next(rds_issuer(c), name, c->turn, &m->item[m->n].id, &c->step);
-            if (s != ISSUE_OK)
+            if (s != ISSUE_OK && s != ISSUE_MISS)
                 return rds_not_issued(c, s);
+            m->item[m->n].miss = s == ISSUE_MISS;
             m->item[m->n].before = i - m->n;
             m->n++;
         }

@@ -179,13 +179,26 @@ static enum rds_at place(struct rds_call *c)
     return at;
 }
 
+/* A section that a kind of generator has to itself. */
+static bool is_section(const struct rds_call *c, struct span name)
+{
+    const struct generator *g = rds_issuer(c)->generators;
+    while (g && !(g->kind->section && span_eq_nocase(name, span_str(g->kind->section))))
+        g = g->after;
+    return g != NULL;
+}
+
 /* Asked of sidflake itself, whatever is behind; and what asks the same of memcached, so that
  * sidflakectl learns at once which of the two it speaks with. */
 static bool is_ours(const struct rds_call *c)
 {
     const struct resp_req *q = c->req;
-    return q->argc == 2 && q->seen == 2 && span_eq_nocase(q->argv[1], SPAN("sidflake")) &&
-           (rds_is_verb(c, RESP_INFO) || span_eq_nocase(q->argv[0], SPAN("stats")));
+    if (q->argc != 2 || q->seen != 2)
+        return false;
+    bool info = rds_is_verb(c, RESP_INFO);
+    return span_eq_nocase(q->argv[1], SPAN("sidflake"))
+               ? info || span_eq_nocase(q->argv[0], SPAN("stats"))
+               : info && is_section(c, q->argv[1]);
 }
 
 /* The client keeps its own link, which is reset, too. A RESET that is to be skipped is answered all

@@ -90,7 +90,8 @@ static void ids_issued(struct page *p)
 {
     const struct names *n = &p->s->issuer.names;
     for (unsigned i = 0; i < n->n; i++)
-        issued_with(p, &n->prefix[i], i > 0);
+        if (!n->prefix[i].generator->kind->entry) /* else each name shows its own */
+            issued_with(p, &n->prefix[i], i > 0);
 }
 
 static void requests_of(struct page *p, enum serve_protocol protocol, unsigned command,
@@ -265,6 +266,8 @@ static void put_figure(struct page *p, const struct generator *g, const struct g
     exposition_begin(&p->e);
     if (g->label)
         exposition_label(&p->e, "name", span_str(g->label));
+    if (f->label)
+        exposition_label(&p->e, f->label, span_str(f->label_value));
     exposition_end(&p->e, v, f->decimals);
 }
 
@@ -282,7 +285,8 @@ static void figures(struct page *p)
             const struct exposition_family family = {f->metric, types[f->type], f->unit, f->help};
             if (!f->metric)
                 continue;
-            exposition_family(&p->e, &family);
+            if (i == 0 || f[-1].metric != f->metric)
+                exposition_family(&p->e, &family);
             for (const struct generator *g = first; g; g = g->after)
                 if (g->kind == first->kind)
                     put_figure(p, g, f);

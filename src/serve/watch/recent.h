@@ -8,6 +8,8 @@
  *     reply   VALUE id:orders 0 18\r\n 6875412345 01785601 \r\nEND\r\n
  *                                               '- 8 digits: the ID less base
  *
+ * Of numbers below 10^8, as sequences give, those with as many digits differ in nothing else.
+ *
  * Invariants
  *   - An entry is the whole of a request, with its end: no other request begins with it.
  *   - Whether a session gives the request another meaning is asked by the service, each time.
@@ -26,8 +28,8 @@
 #define RECENT_BYTES    96
 #define RECENT_LEAST    sizeof(uint64_t)
 #define RECENT_REPLY    128 /* bytes; a request of RECENT_BYTES has no longer one */
-#define RECENT_RANGE    100000000u
-#define RECENT_NONE     (UINT64_C(1) << 63) /* above any ID, and below none by RECENT_RANGE */
+#define RECENT_RANGE    100000000
+#define RECENT_NONE     (UINT64_C(1) << 63) /* no number is that, or above it by RECENT_RANGE */
 
 struct recent_request {
     char bytes[RECENT_BYTES];
@@ -38,7 +40,11 @@ struct recent_request {
     char reply[RECENT_REPLY]; /* the latest that was written in full */
     size_t reply_n;
     size_t digits; /* where in reply the ID's last 8 begin */
-    uint64_t base; /* the ID of reply with those digits 0; RECENT_NONE: no reply yet */
+    uint64_t base; /* the ID of reply with those digits 0; RECENT_NONE: no reply of such a one */
+    /* Of a short number: reply is that of from .. less - 1, and of the 8 bytes at digits those are
+     * its own where mask is 0xff. less 0: no reply of such a one. */
+    int64_t from, less;
+    char mask[8];
 };
 
 struct recent {
@@ -91,13 +97,14 @@ static inline void recent_note(struct recent *r, struct span request, struct spa
     q->key = span_of(q->bytes + (key.p - request.p), key.n);
     q->name = name;
     q->base = RECENT_NONE;
+    q->less = 0;
     r->next = (r->next + 1) % RECENT_REQUESTS;
 }
 
 /* Appends the reply with this ID to out; false: nothing was done, it has to be written in full. */
-static inline bool recent_put(const struct recent_request *q, uint64_t id, struct buf *out)
+static inline bool recent_put(const struct recent_request *q, int64_t id, struct buf *out)
 {
-    uint64_t low = id - q->base;
+    uint64_t low = (uint64_t)id - q->base;
     if (low >= RECENT_RANGE || out->failed || out->cap - out->n < RECENT_REPLY)
         return false;
     char *at = out->p + out->n;
@@ -107,18 +114,57 @@ static inline bool recent_put(const struct recent_request *q, uint64_t id, struc
     return true;
 }
 
+/* The same for a short number. */
+static inline bool recent_put_short(const struct recent_request *q, int64_t id, struct buf *out)
+{
+    uint64_t digits, own, mask;
+    char eight[8];
+    if (id < q->from || id >= q->less || out->failed || out->cap - out->n < RECENT_REPLY)
+        return false;
+    char *at = out->p + out->n;
+    memcpy(at, q->reply, RECENT_REPLY);
+    dec_put_eight(eight, (uint32_t)id);
+    memcpy(&digits, eight, sizeof digits);
+    memcpy(&own, at + q->digits, sizeof own);
+    memcpy(&mask, q->mask, sizeof mask);
+    own = (own & ~mask) | (digits & mask);
+    memcpy(at + q->digits, &own, sizeof own);
+    out->n += q->reply_n;
+    return true;
+}
+
+/* n digits stand at the end of what is at digits. */
+static inline void recent_keep_short(struct recent_request *q, int64_t id)
+{
+    int64_t from = 1;
+    memset(q->mask, 0, sizeof q->mask);
+    q->mask[7] = (char)0xff;
+    for (int n = 1; from * 10 <= id; n++) {
+        from *= 10;
+        q->mask[7 - n] = (char)0xff;
+    }
+    q->from = from > 1 ? from : 0;
+    q->less = from * 10;
+}
+
 /* What stands in out from start on is the reply, written in full, with this ID; `after` bytes of it
  * follow the ID. */
-static inline void recent_keep(struct recent_request *q, uint64_t id, const struct buf *out,
+static inline void recent_keep(struct recent_request *q, int64_t id, const struct buf *out,
                                size_t start, size_t after)
 {
     size_t n = out->n - start;
-    if (out->failed || n > RECENT_REPLY || id < RECENT_RANGE) /* too few digits */
+    if (out->failed || n > RECENT_REPLY || id < 0 || n - after < 8)
         return;
     memcpy(q->reply, out->p + start, n);
     q->reply_n = n;
     q->digits = n - after - 8;
-    q->base = id - id % RECENT_RANGE;
+    q->base = RECENT_NONE;
+    q->less = 0;
+    if (id < RECENT_RANGE) {
+        recent_keep_short(q, id);
+        return;
+    }
+    q->base = (uint64_t)(id - id % RECENT_RANGE);
 }
 
 #endif

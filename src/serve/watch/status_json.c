@@ -142,6 +142,8 @@ static void names(struct json *j, const struct status *v)
     const struct names *n = &v->s->issuer.names;
     for (unsigned p = 0; p < n->n; p++) {
         const struct names_prefix *of = &n->prefix[p], *told = p > 0 ? of : NULL;
+        if (of->generator->kind->entry) /* each name shows its own */
+            continue;
         for (size_t i = 0; i < of->count; i++)
             put_name_row(j, told, span_of(of->entry[i].text, of->entry[i].length),
                          of->entry[i].issued);

@@ -78,6 +78,11 @@ static void test_defaults(void **state)
     assert_int_equal(c.auth_allow_gids.n, 0);
     assert_string_equal(c.ids_prefix, "id:");
     assert_int_equal(c.ids_names.n, 0);
+    assert_string_equal(c.sequences_prefix, "seq:");
+    assert_int_equal(c.sequences_cache_lasts_us, 60000000);
+    assert_int_equal(c.sequences_cache_max, 1000000);
+    assert_int_equal(c.sequences_counters, 1024);
+    assert_int_equal(c.sequences_define.n, 0);
     assert_string_equal(c.coordinator_url, "sqlite:///var/lib/sidflake/pool.db");
     assert_string_equal(c.coordinator_password_file, "");
     assert_string_equal(c.coordinator_pool, "default");
@@ -156,6 +161,8 @@ static const char every_option[] =
     "connections: 1000000, ping: "
     "there}\n"
     "ids: {prefix: '', names: [\"a,b\", '\"\\']}\n"
+    "sequences: {prefix: 's:', cache_lasts: 1d, cache_max: 1, counters: 65536, define: [\"a --max "
+    "9\"]}\n"
     "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms,\n"
     "  static_unsafe: true}\n"
     "workers: {active: 16, spare: 0}\nlease: {renew_every: 1h, on_stop: keep}\n"
@@ -190,6 +197,9 @@ static void test_values(void **state)
     assert_string_equal(c.ids_prefix, "");
     assert_string_equal(c.ids_names.item[0], "a,b");
     assert_string_equal(c.ids_names.item[1], "\"\\");
+    assert_string_equal(c.sequences_prefix, "s:");
+    assert_int_equal(c.sequences_cache_lasts_us, INT64_C(86400000000));
+    assert_string_equal(c.sequences_define.item[0], "a --max 9");
     assert_string_equal(c.coordinator_url, "redis://u:p@h:1/0");
     assert_int_equal(c.coordinator_timeout_us, 10000);
     assert_int_equal(c.lease_renew_every_us, INT64_C(3600000000));

@@ -132,6 +132,12 @@ static void test_blame(void **state)
     check_error((struct given){.set = {"listen.memcached=tcp://127.0.0.1:9464"}},
                 "--set listen.memcached: expected each address once, found "
                 "\"tcp://127.0.0.1:9464\" again, also in listen.http");
+    check_error((struct given){.set = {"ids.prefix=seq:"}},
+                "--set ids.prefix: expected another prefix than that of sequences.prefix for "
+                "ids.prefix, found \"seq:\"");
+    check_error((struct given){.yaml = "sequences: {prefix: \"id:\"}\n"},
+                "f.yaml:1:21: expected another prefix than that of ids.prefix for "
+                "sequences.prefix, found \"id:\"");
     check_error((struct given){.yaml = "coordinator: {auto_init: true}\n",
                                .env = {"SIDFLAKE_COORDINATOR_URL=static:1"}},
                 "f.yaml:1:26: expected coordinator.auto_init false, or sqlite:///PATH for "

@@ -696,7 +696,7 @@ static void begin_round(void)
     k->worker_from = (uint16_t)below(3);
     k->worker_to = (uint16_t)(k->worker_from + below(8));
     (void)snprintf(run.identity, sizeof run.identity, "%s", SETUP_IDENTITY);
-    do_init(once_in(3) ? COORD_INIT_AFTER_LOSS : COORD_INIT_FRESH, SETUP_IDENTITY);
+    do_init((enum coord_init_mode)below(3), SETUP_IDENTITY);
 }
 
 /* Weights of the operations, of 100. */

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -158,6 +159,39 @@ static void a_paused_replica_stops_every_answer(void **state)
     coord_came_to(&f->r, coord_release(f->c[0], SETUP_IDENTITY, &gone, &f->r), COORD_LOST);
 }
 
+/* Twice max-skew goes by before the replicas have it, and meanwhile a range ends: what is granted
+ * begins above the time at which it was asked for first. */
+static void a_late_confirmation_is_no_clock_that_differs(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 9);
+    char url[SERVER_URL_MAX], record[64];
+    struct coord *patient =
+        setup_open_within(server_url(&f->node[0], url), "p", clock_system(), 10000);
+    in.params.replicas = 2;
+    in.params.max_skew_ms = 500;
+    coord_came_to(&f->r, coord_init(patient, &in, &f->r), COORD_OK);
+    assert_true(SERVER_DO(&f->node[0], f->out, "HSET", "sidflake:{p}:h", "sure", "0"));
+    (void)snprintf(record, sizeof record, "1 %" PRId64 " - 0 1",
+                   clock_wall_ms(clock_system()) + 500);
+    assert_true(SERVER_DO(&f->node[0], f->out, "HSET", "sidflake:{p}:h", "0", record));
+    server_signal(&f->node[2], SIGSTOP);
+    pid_t later = fork();
+    if (later == 0) {
+        (void)usleep(1000000);
+        server_signal(&f->node[2], SIGCONT);
+        _exit(0);
+    }
+    int64_t asked = clock_wall_ms(clock_system());
+    enum coord_status s = coord_claim(patient, SETUP_IDENTITY, asked, setup_token(1), &f->g, &f->r);
+    coord_free(patient);
+    assert_int_equal(waitpid(later, NULL, 0), later);
+    coord_came_to(&f->r, s, COORD_OK);
+    assert_in_range(f->r.now_ms - asked, 500, 10000);
+    assert_int_equal(f->g.worker, 0);
+    assert_true(f->g.lo_ms > asked);
+}
+
 static void a_renewal_repeated_is_the_same_one(void **state)
 {
     struct fixture *f = *state;
@@ -286,7 +320,63 @@ static void a_lone_master_takes_nothing_away(void **state)
     server_wait_followed(&f->node[1], 1);
     coord_came_to(&f->r, claim_in_the_end(f, 1), COORD_WAIT);
     coord_came_to(&f->r, claim(f, 0), COORD_DOWN);
-    coord_says(&f->r, "READONLY");
+    coord_says(&f->r, "expected a master, found a replica of 127.0.0.1:");
+}
+
+/* ---- replicas that may be written to ----------------------------------------------------------
+ */
+
+static void make_writable(struct fixture *f, size_t node)
+{
+    assert_true(SERVER_DO(&f->node[node], f->out, "CONFIG", "SET", "replica-read-only", "no"));
+}
+
+/* Nor is it reopened: of a copy it looks like a failover. */
+static void a_writable_replica_grants_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_pool p;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 9);
+    char master[64];
+    (void)snprintf(master, sizeof master, "expected a master, found a replica of 127.0.0.1:%d",
+                   f->node[0].port);
+    in.replicas_said = true;
+    make_writable(f, 1);
+    coord_came_to(&f->r, coord_init(f->c[1], &in, &f->r), COORD_DOWN);
+    coord_came_to(&f->r, coord_init(f->c[0], &in, &f->r), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    const struct coord_grant held = f->g;
+    struct coord_renewal item = setup_renewal(&held, 1, 2);
+    server_wait_followed(&f->node[0], NODES - 1);
+    coord_came_to(&f->r, claim(f, 1), COORD_DOWN);
+    coord_says(&f->r, master);
+    assert_true(coord_answered(COORD_DOWN, &f->r));
+    coord_came_to(&f->r, renew(f, 1, &item), COORD_DOWN);
+    assert_int_equal(item.hi_ms, held.hi_ms);
+    coord_came_to(&f->r, coord_describe(f->c[1], &p, &f->r), COORD_DOWN);
+    coord_says(&f->r, master);
+    assert_string_equal(field(f, 1, "era"), "1");
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_OK);
+}
+
+/* Connections stay when a master is told to follow another one, and when a replica is promoted. */
+static void a_master_that_is_deposed_grants_nothing_more(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 9);
+    in.replicas_said = true;
+    coord_came_to(&f->r, coord_init(f->c[0], &in, &f->r), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    struct coord_renewal item = setup_renewal(&f->g, 1, 2);
+    server_wait_followed(&f->node[0], NODES - 1);
+    make_writable(f, 0);
+    server_follow(&f->node[1], NULL);
+    server_follow(&f->node[0], &f->node[1]);
+    coord_came_to(&f->r, renew(f, 0, &item), COORD_DOWN);
+    coord_says(&f->r, "expected a master, found a replica of");
+    coord_came_to(&f->r, claim(f, 0), COORD_DOWN);
+    coord_came_to(&f->r, renew(f, 1, &item), COORD_OK);
+    assert_int_equal(item.how, COORD_HOW_REASSERTED);
 }
 
 /* ---- servers that claim things --------------------------------------------------------------- */
@@ -426,11 +516,14 @@ int main(void)
         TEST(answers_count_once_replicas_have_them),
         TEST(snapshots_are_read_of_replicated_pools),
         TEST(a_paused_replica_stops_every_answer),
+        TEST(a_late_confirmation_is_no_clock_that_differs),
         TEST(a_renewal_repeated_is_the_same_one),
         TEST(no_pool_is_made_on_one_server_alone),
         TEST(a_restarted_master_waits_for_its_replicas),
         TEST(of_two_masters_one_counts),
         TEST(a_lone_master_takes_nothing_away),
+        TEST(a_writable_replica_grants_nothing),
+        TEST(a_master_that_is_deposed_grants_nothing_more),
         cmocka_unit_test(every_count_but_enough_is_down_or_refused),
         cmocka_unit_test(a_pool_half_made_says_so),
         cmocka_unit_test(a_confirmation_is_asked_for_once_and_counted_twice),

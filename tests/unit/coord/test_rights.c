@@ -135,13 +135,23 @@ extern const char pool_lua[];
 /* The script, with a server that says info of itself. */
 static void script_with_info(char *out, size_t cap, const char *info)
 {
-    static const char asks[] = "redis.call('INFO', section)";
-    const char *at = strstr(pool_lua, asks);
-    assert_non_null(at);
-    int n = snprintf(out, cap, "%.*s'%s'%s", (int)(at - pool_lua), pool_lua, info,
-                     at + sizeof asks - 1);
-    assert_true(n > 0 && (size_t)n < cap);
+    static const char *const asks[] = {"redis.call('INFO', 'replication')",
+                                       "redis.call('INFO', 'server')"};
+    const char *rest = pool_lua;
+    size_t n = 0;
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = strstr(rest, asks[i]);
+        assert_non_null(at);
+        n += (size_t)snprintf(out + n, cap - n, "%.*s'%s'", (int)(at - rest), rest, info);
+        assert_true(n < cap);
+        rest = at + strlen(asks[i]);
+    }
+    n += (size_t)snprintf(out + n, cap - n, "%s", rest);
+    assert_true(n < cap);
 }
+
+#define RUN_ID "run_id:0123456789012345678901234567890123456789 "
+#define REPLID "master_replid:0123456789012345678901234567890123456789"
 
 static void an_info_that_tells_nothing_is_refused(void **state)
 {
@@ -150,16 +160,14 @@ static void an_info_that_tells_nothing_is_refused(void **state)
     static const struct {
         const char *info, *answer;
     } cases[] = {
-        {"run_id:0123456789012345678901234567890123456789 "
-         "master_replid:0123456789012345678901234567890123456789",
-         "NOPOOL"},
-        {"run_id:0000000000000000000000000000000000000000 "
-         "master_replid:0123456789012345678901234567890123456789",
-         "NOINFO"},
-        {"run_id:0123456789012345678901234567890123456789 "
-         "master_replid:0000000000000000000000000000000000000000",
-         "NOINFO"},
-        {"run_id:1 master_replid:0123456789012345678901234567890123456789", "NOINFO"},
+        {RUN_ID "role:master " REPLID, "NOPOOL"},
+        {RUN_ID REPLID, "REPLICA\n"},
+        {RUN_ID "role:slave " REPLID, "nobody"},
+        {RUN_ID "role:slave master_host:fe80::1 master_port:7 " REPLID, "fe80::1:7"},
+        {RUN_ID "role:masterly " REPLID, "REPLICA\n"},
+        {"run_id:0000000000000000000000000000000000000000 role:master " REPLID, "NOINFO"},
+        {RUN_ID "role:master master_replid:0000000000000000000000000000000000000000", "NOINFO"},
+        {"run_id:1 role:master " REPLID, "NOINFO"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         script_with_info(script, sizeof script, cases[i].info);

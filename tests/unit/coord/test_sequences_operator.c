@@ -182,9 +182,9 @@ static void it_goes_on_unless_a_loss_shows(void **state)
     assert_int_equal(take_of("a", 10, 5, &g), SEQ_GRANTED);
 }
 
-static void make_again(unsigned sides)
+static void make_again(unsigned sides, enum coord_init_mode mode)
 {
-    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_AFTER_LOSS, 3);
+    struct coord_init in = setup_init(SETUP_IDENTITY, mode, 3);
     enum coord_status s;
     begin(sides);
     pair_wipe(&pair, true);
@@ -195,7 +195,7 @@ static void make_again(unsigned sides)
 static void a_pool_made_again_trusts_nobody(void **state)
 {
     (void)state;
-    make_again(FORGETTING);
+    make_again(FORGETTING, COORD_INIT_AFTER_LOSS);
     struct seq_definition d = lossy(SEQ_LOSS_TRUST);
     assert_int_equal(create("a", d, &g), SEQ_NO_BEGIN);
     d.begins_ms = T0 - DAY;
@@ -204,6 +204,22 @@ static void a_pool_made_again_trusts_nobody(void **state)
     assert_int_equal(reopen_above("a", 1000, &g), SEQ_DONE);
     assert_int_equal(take_of("a", 1, 1, &g), SEQ_GRANTED);
     assert_int_equal(g.lo, 1000);
+}
+
+/* Other workerIds say nothing of the sequences that a lost pool may have had. */
+static void a_pool_of_a_range_of_its_own_is_new_to_no_sequence(void **state)
+{
+    (void)state;
+    make_again(FORGETTING, COORD_INIT_RANGE);
+    struct seq_definition d = lossy(SEQ_LOSS_REFUSE), line = skipping(RATE);
+    assert_int_equal(create("a", d, &g), SEQ_NO_BEGIN);
+    d.begins_ms = line.begins_ms = T0 - DAY;
+    assert_int_equal(create("a", d, &g), SEQ_DONE);
+    assert_int_equal(take_of("a", 1, 1, &g), SEQ_STOPPED);
+    assert_int_equal(create("b", line, &g), SEQ_DONE);
+    pair.clock.ms += 60000;
+    assert_int_equal(take_of("b", 1, 2, &g), SEQ_GRANTED);
+    assert_true(g.lo >= RATE * (DAY / 1000));
 }
 
 /* ---- create ---------------------------------------------------------------------------------- */
@@ -618,6 +634,8 @@ int main(void)
         cmocka_unit_test(a_repeat_of_before_grants_anew),
         cmocka_unit_test(it_goes_on_unless_a_loss_shows),
         cmocka_unit_test(a_pool_made_again_trusts_nobody),
+        cmocka_unit_test(a_pool_of_a_range_of_its_own_is_new_to_no_sequence),
+        cmocka_unit_test(a_pool_of_a_range_of_its_own_is_new_to_no_sequence),
         cmocka_unit_test(what_happens_after_a_loss_is_said),
         cmocka_unit_test(sqlite_stops_whatever_is_said),
         cmocka_unit_test(an_older_file_in_its_place_shows),

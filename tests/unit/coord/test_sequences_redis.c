@@ -92,6 +92,27 @@ static void a_grant_counts_once_replicas_have_it(void **state)
     assert_int_equal(g.lo, 10);
 }
 
+/* It may be written to, and has a copy of what was counted. */
+static void a_replica_grants_nothing(void **state)
+{
+    (void)state;
+    struct seq_grant g;
+    char url[SERVER_URL_MAX];
+    make(0);
+    assert_int_equal(take(c, 1, &g), COORD_OK);
+    server_start(&replica, false, NULL);
+    server_follow(&replica, &master);
+    server_wait_followed(&master, 1);
+    assert_true(SERVER_DO(&replica, out, "CONFIG", "SET", "replica-read-only", "no"));
+    struct coord *there = setup_open(server_url(&replica, url), "p", clock_system());
+    assert_int_equal(take(there, 2, &g), COORD_DOWN);
+    coord_says(&reply, "expected a master, found a replica of 127.0.0.1:");
+    assert_true(g.hi == 0 && g.n == 0);
+    server_follow(&replica, NULL);
+    assert_int_equal(take(there, 2, &g), COORD_OK);
+    coord_free(there);
+}
+
 /* sequences.lua is longer than what a server takes of strangers before it says so. */
 static void a_missing_password_is_told(void **state)
 {
@@ -311,6 +332,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_grant_counts_once_replicas_have_it),
+        TEST(a_replica_grants_nothing),
         TEST(a_missing_password_is_told),
         TEST(scripts_that_are_gone_are_sent_again),
         cmocka_unit_test(a_sound_answer_is_read),

@@ -259,6 +259,53 @@ static void a_full_disk_is_told_and_survived(void **state)
     assert_int_equal(claim(f, &g), COORD_OK);
 }
 
+/* What a file system with as many inodes does: of a new pool, of an old one, and when there is
+ * room. */
+static void no_inode_left_is_told_and_survived(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    char filler[128];
+    if (mount("none", f->dir, "tmpfs", 0, "size=4m,nr_inodes=20") < 0) {
+        print_message("skipped: a file system to fill wants root\n");
+        skip();
+    }
+    enum coord_status made = make(f, 200), claimed = claim(f, &g);
+    int fillers = 0;
+    for (int fd = 0; fd >= 0; fillers += fd >= 0) {
+        (void)snprintf(filler, sizeof filler, "%s/filler%d", f->dir, fillers);
+        fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    enum coord_status full = claim(f, &g);
+    struct coord_reply told = f->r;
+    (void)unlink(f->db);
+    (void)snprintf(filler, sizeof filler, "%s/one-more", f->dir);
+    write_file(filler, "", 0); /* in its place */
+    enum coord_status none = make(f, 200);
+    struct coord_reply why = f->r;
+    (void)unlink(filler);
+    for (int i = 0; i < fillers; i++) {
+        (void)snprintf(filler, sizeof filler, "%s/filler%d", f->dir, i);
+        (void)unlink(filler);
+    }
+    enum coord_status later = make(f, 200);
+    coord_idle(f->c);
+    coord_free(f->c);
+    f->c = NULL;
+    assert_int_equal(umount2(f->dir, MNT_DETACH), 0);
+    assert_int_equal(made, COORD_OK);
+    assert_int_equal(claimed, COORD_OK);
+    assert_true(fillers > 0);
+    coord_came_to(&told, full, COORD_DOWN);
+    assert_true(coord_answered(full, &told));
+    coord_says(&told, "No space left on device");
+    coord_came_to(&why, none, COORD_DOWN);
+    coord_says(&why, "No space left on device");
+    assert_int_equal(later, COORD_OK);
+}
+
 /* ---- hostile contents ------------------------------------------------------------------------ */
 
 static void hostile_rows_are_never_handed_out(void **state)
@@ -439,6 +486,7 @@ int main(void)
         TEST(a_file_without_the_later_columns_gets_them),
         TEST(a_locked_file_is_down_for_no_longer_than_the_timeout),
         TEST(a_full_disk_is_told_and_survived),
+        TEST(no_inode_left_is_told_and_survived),
         TEST(hostile_rows_are_never_handed_out),
         TEST(flipped_bits_crash_nothing),
         TEST(a_damaged_file_is_named),

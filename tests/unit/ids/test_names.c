@@ -19,6 +19,7 @@ static void make(struct names *n, const char *prefix, char *const *list, size_t 
 {
     struct err e;
     memset(n, 0, sizeof *n);
+    gen.base.kind = more.base.kind = &snowflake_kind;
     assert_int_equal(names_add(n, &gen.base, prefix, list, count, &e), ERR_OK);
 }
 

@@ -317,7 +317,7 @@ static void a_store_that_the_file_does_not_take_ends_the_process(void **state)
     (void)state;
     int status = end_of(cut_to_nothing);
     assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), PAGEFILE_LOST);
+    assert_int_equal(WEXITSTATUS(status), MAPGUARD_LOST);
     status = end_of(bus_error_of_another);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGBUS);

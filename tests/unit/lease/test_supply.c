@@ -4,6 +4,7 @@
 #include "lease/keeper.h"
 #include "lease/supply.h"
 #include "lease/workers.h"
+#include "support/capture.h"
 #include "support/fake_coord.h"
 #include "support/lease_rig.h"
 
@@ -61,6 +62,7 @@ static struct bench {
     struct keeper *keeper;
     struct workers *workers;
     struct pagefile file;
+    unsigned notified; /* atomic */
 
     unsigned char order[ORDER_MAX]; /* who had the first calls; the keeper's, to be read as far as
                                        reports tell of them */
@@ -233,6 +235,7 @@ static void begin_anew(void **state)
 static void notify(void *arg)
 {
     (void)arg;
+    (void)__atomic_add_fetch(&b.notified, 1, __ATOMIC_SEQ_CST);
 }
 
 static void start(void)
@@ -515,6 +518,20 @@ static void what_it_rests_with_is_proven_if_all_of_it_is(void **state)
     }
 }
 
+/* Whoever waits for the word that it rests hears it, also where it had not woken in between. */
+static void that_it_rests_is_told_after_each_pause(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 1000; i++) {
+        unsigned before = __atomic_load_n(&b.notified, __ATOMIC_SEQ_CST);
+        keeper_pause(b.keeper, true);
+        AWAIT(__atomic_load_n(&b.notified, __ATOMIC_SEQ_CST) != before);
+        AWAIT(b.report.paused);
+        keeper_pause(b.keeper, false);
+    }
+}
+
 /* Also those that no call has brought. */
 static void mails_and_events_are_each_ones_own_and_in_order(void **state)
 {
@@ -549,6 +566,39 @@ static void no_mail_of_either_is_lost_while_nobody_takes(void **state)
     assert_true(b.number[0] >= 7 && b.number[1] >= SUPPLY_MAILS);
 }
 
+/* Said where two halves of the nodes could grant: replicas that are connected, and that must. */
+static bool warns_of_halves(uint64_t connected, uint32_t must)
+{
+    with_workers();
+    b.coord.pool.replicas = connected;
+    b.coord.pool.params.replicas = must;
+    log_setup(LOG_LVL_INFO, LOG_FMT_TEXT);
+    capture_begin();
+    start();
+    AWAIT(b.held > 0);
+    const char *text = capture_end();
+    log_setup(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    return strstr(text, "a failover may repeat IDs") != NULL;
+}
+
+static void replicas_that_suffice_are_not_warned_of(void **state)
+{
+    (void)state;
+    assert_false(warns_of_halves(2, 1));
+}
+
+static void fewer_than_half_that_acknowledge_are_warned_of(void **state)
+{
+    (void)state;
+    assert_true(warns_of_halves(3, 1));
+}
+
+static void replicas_of_which_none_acknowledges_are_warned_of(void **state)
+{
+    (void)state;
+    assert_true(warns_of_halves(1, 0));
+}
+
 #define SUPPLY(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -564,8 +614,12 @@ int main(void)
         SUPPLY(a_second_stop_waits_for_none),
         SUPPLY(it_rests_once_the_call_of_either_is_back_and_before_the_other_has_one),
         SUPPLY(what_it_rests_with_is_proven_if_all_of_it_is),
+        SUPPLY(that_it_rests_is_told_after_each_pause),
         SUPPLY(mails_and_events_are_each_ones_own_and_in_order),
         SUPPLY(no_mail_of_either_is_lost_while_nobody_takes),
+        SUPPLY(replicas_that_suffice_are_not_warned_of),
+        SUPPLY(fewer_than_half_that_acknowledge_are_warned_of),
+        SUPPLY(replicas_of_which_none_acknowledges_are_warned_of),
     };
     return cmocka_run_group_tests_name("lease/supply", tests, NULL, NULL);
 }

@@ -97,6 +97,26 @@ static void a_wake_for_nothing_does_not_lengthen_the_wait(void **state)
     (void)close(fd);
 }
 
+static void a_request_keeps_its_word_while_it_waits(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int one = dial(&b), other = dial(&b);
+    say(one, "ticket\nticket\n");
+    expect_silence(one, 20);
+    say(other, "ticket\n");
+    expect_silence(other, 20);
+    net_bench_call(&b, do_wake, NULL);
+    net_bench_open_gate(&b);
+    expect(one, "0 1\n0 3\n"); /* the next request has none yet */
+    expect(other, "0 2\n");
+    say(one, "ticket\n");
+    expect(one, "0 4\n");
+    (void)close(one);
+    (void)close(other);
+}
+
 static void an_unfinished_reply_is_kept_back(void **state)
 {
     (void)state;
@@ -524,6 +544,7 @@ int main(void)
         NET(requests_of_one_batch_wait_one_after_the_other),
         NET(a_wake_ends_the_wait_of_all),
         NET(a_wake_for_nothing_does_not_lengthen_the_wait),
+        NET(a_request_keeps_its_word_while_it_waits),
         NET(an_unfinished_reply_is_kept_back),
         NET(an_unfinished_reply_is_kept_behind_unsent_output),
         NET(an_unfinished_reply_is_kept_behind_a_partial_write),

@@ -20,7 +20,7 @@ static char no_worker[ERR_TEXT_MAX];
 static struct names_entry *name;
 static struct net_turn turn;
 static struct net_step step;
-static uint64_t first;
+static int64_t first;
 
 /* The turn begins at ms; the clock may stand elsewhere by then. */
 static void begin_turn(int64_t ms)
@@ -84,10 +84,10 @@ static void ids_are_of_the_turns_time(void **state)
     fake_clock_step(&clock_, 3); /* time goes on during a turn, and nobody looks */
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(next(1), ISSUE_OK);
-        assert_true(first == layout_compose(T0 - EPOCH, 7, i));
+        assert_true((uint64_t)first == layout_compose(T0 - EPOCH, 7, i));
     }
     assert_int_equal(next(1000), ISSUE_OK);
-    assert_true(first == layout_compose(T0 - EPOCH, 7, 3));
+    assert_true((uint64_t)first == layout_compose(T0 - EPOCH, 7, 3));
     assert_int_equal(clock_.reads, 0);
     assert_null(issuer_ready(&issuer, T0).by);
 }
@@ -104,7 +104,7 @@ static void a_full_millisecond_looks_at_the_clock_and_then_queues(void **state)
     expect_park(NET_QUEUE, T0 + 1);
     fake_clock_step(&clock_, 2);
     assert_int_equal(next(1), ISSUE_OK);
-    assert_true(first == layout_compose(T0 + 2 - EPOCH, 7, 0));
+    assert_true((uint64_t)first == layout_compose(T0 + 2 - EPOCH, 7, 0));
     assert_true(turn.wall_ms == T0 + 2); /* and the turn goes on with it */
     assert_int_equal(issuer.waited_us, 0);
 }
@@ -129,7 +129,7 @@ static void a_clock_far_behind_takes_the_spare(void **state)
     assert_int_equal(next(1), ISSUE_OK);
     begin_turn(T0 + 50);
     assert_int_equal(next(1), ISSUE_OK);
-    assert_true(first == layout_compose(T0 + 50 - EPOCH, 8, 0));
+    assert_true((uint64_t)first == layout_compose(T0 + 50 - EPOCH, 8, 0));
     assert_int_equal(gen.ids.nretired, 1);
 }
 
@@ -152,7 +152,7 @@ static void without_a_spare_it_waits_for_the_clock_and_fails(void **state)
     gen.alone = false;
     begin_turn(T0 + 40);
     assert_int_equal(next(1), ISSUE_OK);
-    assert_true(first == layout_compose(T0 + 40 - EPOCH, 7, 1));
+    assert_true((uint64_t)first == layout_compose(T0 + 40 - EPOCH, 7, 1));
 }
 
 /* Ten years behind, a request waits no longer than it may: that is the time that was lost. */
@@ -247,12 +247,66 @@ static void some_is_bounded_by_quota_and_millisecond(void **state)
     turn.quota = UINT32_MAX;
     assert_int_equal(issuer_some(&issuer, name, &turn, 5000, &run, &step), ISSUE_OK);
     assert_int_equal(run.n, 1014);
-    assert_true(run.first == layout_compose(T0 - EPOCH, 7, 10));
+    assert_true((uint64_t)run.first == layout_compose(T0 - EPOCH, 7, 10));
     assert_int_equal(run.stride, 1);
     assert_int_equal(name->issued, 1024);
     assert_int_equal(issuer_some(&issuer, name, &turn, 5000, &run, &step), ISSUE_PARK);
     assert_int_equal(step.verdict, NET_QUEUE);
     assert_true(step.until_ms == T0 + 1);
+}
+
+/* ---- a request's own word ---------------------------------------------------------------------
+ */
+
+static unsigned cause_of_all;
+static int64_t seen_ticket, seen_mono;
+
+static unsigned hand_out(struct generator *g, struct generator_ask *ask, struct generator_run *out)
+{
+    (void)g;
+    seen_ticket = *ask->ticket;
+    seen_mono = ask->mono_ms;
+    *ask->ticket = seen_ticket ? seen_ticket : 77;
+    *out = (struct generator_run){-5, -2, ask->n};
+    return cause_of_all;
+}
+
+static void say_no(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    buf_put_str(b, "no");
+}
+
+static void a_request_keeps_its_ticket_until_it_is_answered(void **state)
+{
+    (void)state;
+    static const struct generator_cause causes[] = {
+        {ISSUE_OK}, {ISSUE_AGAIN, .waits = true, .say = say_no}, {ISSUE_MISS, .say = say_no}};
+    static const struct generator_kind kind = {
+        .causes = causes, .by_mono = true, .next = hand_out, .some = hand_out, .ncauses = 3};
+    static struct generator other = {.kind = &kind};
+    struct names_entry entry = {.generator = &other};
+    begin(1);
+    name = &entry;
+    cause_of_all = 1;
+    expect_park(NET_WAIT, INT64_MAX);
+    assert_int_equal(seen_ticket, 0);
+    assert_int_equal(turn.ticket, 77);
+    assert_true(seen_mono == clock_mono_ms(&clock_.clock));
+    expect_park(NET_WAIT, INT64_MAX);
+    assert_int_equal(seen_ticket, 77);
+    cause_of_all = 0;
+    assert_int_equal(issuer_row(&issuer, name, &turn, 3, &first, &step), ISSUE_OK);
+    assert_int_equal(first, -9); /* the last of three */
+    assert_int_equal(turn.ticket, 0);
+    cause_of_all = 2;
+    assert_int_equal(next(1), ISSUE_MISS);
+    assert_int_equal(turn.ticket, 0);
+    cause_of_all = 1;
+    turn.waited_us = MAX_WAIT;
+    assert_int_equal(next(1), ISSUE_AGAIN);
+    assert_int_equal(turn.ticket, 0);
+    assert_int_equal(entry.issued, 3);
 }
 
 int main(void)
@@ -270,6 +324,7 @@ int main(void)
         cmocka_unit_test(a_wait_of_0_fails_at_once),
         cmocka_unit_test(a_quota_that_is_spent_yields),
         cmocka_unit_test(some_is_bounded_by_quota_and_millisecond),
+        cmocka_unit_test(a_request_keeps_its_ticket_until_it_is_answered),
     };
     return cmocka_run_group_tests_name("serve/issuer", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 struct steps {
     struct generator base;
-    uint64_t latest;
+    int64_t latest;
     unsigned cause; /* that every request comes to */
 };
 
@@ -35,26 +35,23 @@ static const struct generator_cause causes[] = {
     {ISSUE_AGAIN, .say = say, .waits = true},
 };
 
-static unsigned next(struct generator *g, int64_t now_ms, uint32_t n, struct generator_run *out,
-                     int64_t *until_ms)
+static unsigned next(struct generator *g, struct generator_ask *ask, struct generator_run *out)
 {
     struct steps *s = (struct steps *)g;
     if (s->cause) {
-        *until_ms = now_ms + 5;
+        ask->until_ms = ask->now_ms + 5;
         return s->cause;
     }
-    *out = (struct generator_run){s->latest + 10, 10, n};
-    s->latest += 10 * n;
+    *out = (struct generator_run){s->latest + 10, 10, ask->n};
+    s->latest += 10 * (int64_t)ask->n;
     return 0;
 }
 
-static unsigned refuse(struct generator *g, int64_t now_ms, uint32_t n, struct generator_run *out,
-                       int64_t *until_ms)
+static unsigned refuse(struct generator *g, struct generator_ask *ask, struct generator_run *out)
 {
     (void)g;
-    (void)n;
     (void)out;
-    *until_ms = now_ms;
+    ask->until_ms = ask->now_ms;
     return 2;
 }
 
@@ -70,7 +67,7 @@ static unsigned peek(const struct generator *g, int64_t now_ms)
     return of(g)->cause;
 }
 
-static uint64_t example(const struct generator *g, int64_t now_ms)
+static int64_t example(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
     return of(g)->latest + 10;
@@ -78,13 +75,13 @@ static uint64_t example(const struct generator *g, int64_t now_ms)
 
 static void count(const struct generator *g, struct generator_counts *out)
 {
-    *out = (struct generator_counts){.issued = of(g)->latest / 10, .exhausted = 1};
+    *out = (struct generator_counts){.issued = (uint64_t)of(g)->latest / 10, .exhausted = 1};
 }
 
 static int64_t latest(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
-    return (int64_t)of(g)->latest;
+    return of(g)->latest;
 }
 
 static int64_t unknown(const struct generator *g, int64_t now_ms)
@@ -194,7 +191,8 @@ static void numbers_go_in_strides_and_are_counted(void **state)
     rig_check(r, "GET right:x", "$2\r\n10\r\n");
     rig_check(r, "INCRBY left:x 3", ":40\r\n");
     rig_check(r, "LPOP left:x 2", "*2\r\n$2\r\n50\r\n$2\r\n60\r\n");
-    rig_check(r, "INCRBY left:x 102", "-ERR value is not an integer or out of range\r\n");
+    rig_check(r, "INCRBY left:x 102",
+              "-ERR value is not an integer or out of range: expected 1 to 101, found 102\r\n");
     rig_check(r, "INCRBY left:x 101", ":1070\r\n");
     rig_check(r, "MGET right:x other id:x", rig_ids("*3\r\n$2\r\n20\r\n$-1\r\n", 0, 1));
     assert_string_equal(answer(r, memcached, "incr left:x 2\r\n"), "1090\r\n");

@@ -121,7 +121,8 @@ static void incrby(void **state)
 {
     struct rig *r = *state;
     static const char range[] = "-ERR value is not an integer or out of range\r\n";
-    rig_check(r, "INCRBY id:a 101", range); /* RIG_BATCH */
+    rig_check(r, "INCRBY id:a 101",
+              "-ERR value is not an integer or out of range: expected 1 to 100, found 101\r\n");
     r->serve.issuer.batch = 8192;
     rig_check(r, "INCRBY id:a 1", rig_integer(0));
     rig_check(r, "INCRBY id:a 10", rig_integer(10));
@@ -129,9 +130,12 @@ static void incrby(void **state)
     rig_check(r, "INCRBY id:a 1012", rig_integer(1023));
     rig_at(r, 1);
     rig_begins(r, "INCRBY id:a 1024", ":");
-    rig_check(r, "INCRBY id:a 1025", range);
-    rig_check(r, "INCRBY id:a 0", range);
-    rig_check(r, "INCRBY id:a -1", range);
+    rig_check(r, "INCRBY id:a 1025",
+              "-ERR value is not an integer or out of range: expected 1 to 1024, found 1025\r\n");
+    rig_check(r, "INCRBY id:a 0",
+              "-ERR value is not an integer or out of range: expected 1 to 1024, found 0\r\n");
+    rig_check(r, "INCRBY id:a -1",
+              "-ERR value is not an integer or out of range: expected 1 to 1024, found -1\r\n");
     rig_check(r, "INCRBY id:a 9223372036854775808", range);
     rig_check(r, "INCRBY id:a 1a", range);
     rig_check(r, "INCRBY x 1a", range);

@@ -233,16 +233,16 @@ static void replies(void **state)
     char mem[1024];
     struct buf b;
     buf_init(&b, mem, sizeof mem);
-    mc_put_value(&b, SPAN("id:a"), UINT64_C(18446744073709551615), false);
+    mc_put_value(&b, SPAN("id:a"), INT64_MIN, false);
     mc_put_value(&b, SPAN("k"), 7, true);
-    mc_put_value(&b, SPAN("k"), UINT64_C(1234567890), true);
+    mc_put_value(&b, SPAN("k"), -12, true);
     mc_put_end(&b);
     mc_put_number(&b, 0);
     mc_put_stat(&b, SPAN("n"), SPAN("a\r\nb"));
     mc_put_server_error(&b, SPAN("no\nway"));
-    assert_true(span_eq(buf_span(&b), SPAN("VALUE id:a 0 20\r\n18446744073709551615\r\n"
+    assert_true(span_eq(buf_span(&b), SPAN("VALUE id:a 0 20\r\n-9223372036854775808\r\n"
                                            "VALUE k 0 1 7\r\n7\r\n"
-                                           "VALUE k 0 10 1234567890\r\n1234567890\r\n"
+                                           "VALUE k 0 3 -12\r\n-12\r\n"
                                            "END\r\n0\r\nSTAT n a  b\r\n"
                                            "SERVER_ERROR no way\r\n")));
     assert_false(b.failed);
@@ -256,11 +256,11 @@ static void value_wants_its_room(void **state)
     struct span key = SPAN(K250);
     struct buf b;
     buf_init(&b, mem, MC_VALUE_ROOM(MC_KEY_MAX));
-    mc_put_value(&b, key, UINT64_MAX, true);
+    mc_put_value(&b, key, INT64_MIN, true);
     assert_false(b.failed);
     assert_int_equal(b.n, 6 + 250 + 3 + 2 + 1 + 20 + 2 + 20 + 2);
     buf_init(&b, mem, MC_VALUE_ROOM(MC_KEY_MAX) - 1);
-    mc_put_value(&b, key, UINT64_MAX, true);
+    mc_put_value(&b, key, INT64_MIN, true);
     assert_true(b.failed);
     assert_int_equal(b.n, 0);
 }

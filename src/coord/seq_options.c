@@ -1,0 +1,293 @@
+#include "coord/seq_options.h"
+
+#include "base/dec.h"
+#include "base/timefmt.h"
+#include "coord/seq_rows.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define WORD_MAX 64 /* bytes of one, NUL included */
+
+/* ---- words ------------------------------------------------------------------------------------
+ */
+
+bool seq_number_read(struct span s, int64_t *out)
+{
+    int64_t v;
+    if (!dec_i64(s, &v) || v < -SEQ_NUMBER_MAX || v > SEQ_NUMBER_MAX)
+        return false;
+    *out = v;
+    return true;
+}
+
+static bool two_digits(const char *p, int *out)
+{
+    if (p[0] < '0' || p[0] > '9' || p[1] < '0' || p[1] > '9')
+        return false;
+    *out = 10 * (p[0] - '0') + (p[1] - '0');
+    return true;
+}
+
+bool seq_zone_read(struct span s, int *offset_min)
+{
+    int h, m;
+    if (span_eq(s, SPAN("UTC")) || span_eq(s, SPAN("Z"))) {
+        *offset_min = 0;
+        return true;
+    }
+    if (s.n != 6 || (s.p[0] != '+' && s.p[0] != '-') || s.p[3] != ':' || !two_digits(s.p + 1, &h) ||
+        !two_digits(s.p + 4, &m) || m > 59 || 60 * h + m > PERIOD_OFFSET_MAX)
+        return false;
+    *offset_min = (s.p[0] == '-' ? -1 : 1) * (60 * h + m);
+    return true;
+}
+
+enum err_code seq_check_name(struct span name, struct err *e)
+{
+    if (seq_is_name(name))
+        return ERR_OK;
+    return err_set(e, ERR_INVALID,
+                   "expected a name of 1 to 64 letters, digits, '_', '.' and '-', found \"%.*s\"",
+                   (int)(name.n < 80 ? name.n : 80), name.p);
+}
+
+/* ---- what they come to ------------------------------------------------------------------------
+ */
+
+static enum err_code read_order(const char *text, bool *strict, struct err *e)
+{
+    *strict = text && strcmp(text, "strict") == 0;
+    if (!text || *strict || strcmp(text, "sidecar") == 0)
+        return ERR_OK;
+    return err_set(e, ERR_INVALID, "--order: expected sidecar or strict, found \"%.80s\"", text);
+}
+
+static enum err_code read_periods(const struct seq_words *in, struct seq_definition *d,
+                                  struct err *e)
+{
+    if (in->reset && !period_reset_parse(span_str(in->reset), &d->reset))
+        return err_set(e, ERR_INVALID,
+                       "--reset: expected never, hour, day, month or year, found \"%.80s\"",
+                       in->reset);
+    if (!in->timezone)
+        return ERR_OK;
+    if (d->reset == PERIOD_NEVER)
+        return err_set(e, ERR_INVALID,
+                       "--timezone: expected with --reset hour, day, month or year, whose "
+                       "beginnings it moves, found without");
+    if (seq_zone_read(span_str(in->timezone), &d->offset_min))
+        return ERR_OK;
+    return err_set(e, ERR_INVALID,
+                   "--timezone: expected UTC, Z or an offset from it such as +01:00, up to 14:00, "
+                   "found \"%.80s\": periods keep one offset all the year, so the name of a zone, "
+                   "whose offset changes with summer time and by law, cannot be kept",
+                   in->timezone);
+}
+
+static enum err_code read_loss(const struct seq_words *in, struct seq_definition *d, struct err *e)
+{
+    if (in->has_rate && in->on_loss)
+        return err_set(e, ERR_INVALID, "expected one of --max-rate and --on-loss, found both");
+    if (in->has_rate)
+        d->loss = SEQ_LOSS_SKIP;
+    else if (!in->on_loss)
+        d->loss = SEQ_LOSS_UNSAID;
+    else if (strcmp(in->on_loss, "refuse") == 0)
+        d->loss = SEQ_LOSS_REFUSE;
+    else if (strcmp(in->on_loss, "trust") == 0)
+        d->loss = SEQ_LOSS_TRUST;
+    else
+        return err_set(e, ERR_INVALID,
+                       "--on-loss: expected refuse or trust, or --max-rate R in its place, found "
+                       "\"%.80s\"",
+                       in->on_loss);
+    d->rate = in->has_rate ? in->rate : 0;
+    d->burst = in->has_rate ? seq_burst(in->rate) : 0;
+    return ERR_OK;
+}
+
+/* What of an operator's words belongs together. */
+static enum err_code check_words(const struct seq_words *in, struct err *e)
+{
+    if (in->reuse && !in->no_older)
+        return err_set(e, ERR_INVALID,
+                       "--reuse: expected --no-older-data as well, your word that no data from "
+                       "before the name was dropped ever come back, since numbers would repeat");
+    if (in->no_older && !in->reuse)
+        return err_set(e, ERR_INVALID, "--no-older-data: expected with --reuse, found without");
+    if (in->fresh && in->has_begins)
+        return err_set(e, ERR_INVALID,
+                       "expected one of --new (there was none of this name) and --begins (when "
+                       "that one began), found both");
+    if (in->has_begins && in->begins_ms <= 0)
+        return err_set(e, ERR_RANGE, "--begins: expected a time after 1970, found one before");
+    return ERR_OK;
+}
+
+enum err_code seq_words_read(const struct seq_words *in, struct seq_create *out, struct err *e)
+{
+    struct seq_definition d = {.start = in->has_start ? in->start : 1,
+                               .increment = in->has_increment ? in->increment : 1,
+                               .cycle = in->cycle};
+    enum err_code code = check_words(in, e);
+    if (!code)
+        code = read_order(in->order, &d.strict, e);
+    if (!code)
+        code = read_periods(in, &d, e);
+    if (!code)
+        code = read_loss(in, &d, e);
+    if (code)
+        return code;
+    d.subs = in->max_subs > 0 ? (int64_t)in->max_subs : in->subs ? SEQ_SUBS_DEFAULT : 0;
+    d.begins_ms = in->has_begins ? in->begins_ms : 0;
+    *out = (struct seq_create){
+        .name = out->name,
+        .definition = d,
+        .has_max = in->has_max,
+        .max = in->has_max        ? in->max
+               : d.increment >= 0 ? SEQ_NUMBER_MAX
+                                  : -SEQ_NUMBER_MAX,
+        .fresh = in->fresh,
+        .reuse = in->reuse,
+        .no_older = in->no_older,
+    };
+    return seq_check(&d, out->max, e);
+}
+
+/* ---- as one line ------------------------------------------------------------------------------
+ */
+
+enum word_kind {
+    WORD_FLAG,
+    WORD_TEXT,
+    WORD_NUMBER,
+    WORD_COUNT,
+    WORD_TIME
+};
+
+#define AT(field) offsetof(struct seq_words, field)
+
+static const struct word {
+    const char *name;
+    enum word_kind kind;
+    size_t at, has; /* fields; has 0: there is none */
+} words[] = {
+    {"start", WORD_NUMBER, AT(start), AT(has_start)},
+    {"increment", WORD_NUMBER, AT(increment), AT(has_increment)},
+    {"max", WORD_NUMBER, AT(max), AT(has_max)},
+    {"cycle", WORD_FLAG, AT(cycle), 0},
+    {"order", WORD_TEXT, AT(order), 0},
+    {"reset", WORD_TEXT, AT(reset), 0},
+    {"timezone", WORD_TEXT, AT(timezone), 0},
+    {"subs", WORD_FLAG, AT(subs), 0},
+    {"max-subs", WORD_COUNT, AT(max_subs), 0},
+    {"max-rate", WORD_NUMBER, AT(rate), AT(has_rate)},
+    {"on-loss", WORD_TEXT, AT(on_loss), 0},
+    {"begins", WORD_TIME, AT(begins_ms), AT(has_begins)},
+    {"new", WORD_FLAG, AT(fresh), 0},
+};
+
+/* The next word up to a space, as a text of its own; n 0: there is none. */
+static struct span take(struct span *rest)
+{
+    struct span s = {rest->p, 0};
+    while (rest->n && *rest->p == ' ')
+        *rest = span_skip(*rest, 1);
+    s.p = rest->p;
+    while (s.n < rest->n && s.p[s.n] != ' ')
+        s.n++;
+    *rest = span_skip(*rest, s.n);
+    return s;
+}
+
+static const struct word *find(struct span s)
+{
+    if (!span_starts(s, SPAN("--")))
+        return NULL;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (span_eq(span_skip(s, 2), span_str(words[i].name)))
+            return &words[i];
+    return NULL;
+}
+
+static bool read_value(const struct word *w, struct span text, char *kept, struct seq_words *out)
+{
+    char *at = (char *)out + w->at;
+    int64_t v = 0;
+    if (text.n == 0 || text.n >= WORD_MAX)
+        return false;
+    if (w->kind == WORD_TEXT) {
+        memcpy(kept, text.p, text.n);
+        kept[text.n] = '\0';
+        memcpy(at, &kept, sizeof kept);
+        return true;
+    }
+    if (w->kind == WORD_TIME ? !timefmt_parse_rfc3339(text, &v) : !seq_number_read(text, &v))
+        return false;
+    if (w->kind == WORD_COUNT) {
+        uint32_t count = (uint32_t)v;
+        memcpy(at, &count, sizeof count);
+        return v >= 1 && v <= SEQ_SUBS_MAX;
+    }
+    memcpy(at, &v, sizeof v);
+    return true;
+}
+
+static const char *wanted(enum word_kind kind)
+{
+    switch (kind) {
+    case WORD_COUNT:
+        return "a number from 1 to 1000000";
+    case WORD_TIME:
+        return "a time as in RFC 3339, such as 2026-01-01T00:00:00Z";
+    case WORD_TEXT:
+        return "a word";
+    default:
+        return "a whole number up to 2^53-1";
+    }
+}
+
+static enum err_code read_option(struct span option, struct span *rest, char *kept,
+                                 struct seq_words *out, struct err *e)
+{
+    const struct word *w = find(option);
+    if (!w)
+        return err_set(e, ERR_INVALID,
+                       "expected an option of sidflakectl seq create, such as --start or "
+                       "--max-rate, found \"%.*s\"",
+                       (int)(option.n < 80 ? option.n : 80), option.p);
+    bool yes = true;
+    if (w->has || w->kind == WORD_FLAG)
+        memcpy((char *)out + (w->has ? w->has : w->at), &yes, sizeof yes);
+    if (w->kind == WORD_FLAG)
+        return ERR_OK;
+    struct span text = take(rest);
+    if (read_value(w, text, kept, out))
+        return ERR_OK;
+    return err_set(e, ERR_INVALID, "--%s: expected %s, found \"%.*s\"", w->name, wanted(w->kind),
+                   (int)(text.n < 80 ? text.n : 80), text.p);
+}
+
+enum err_code seq_line_read(struct span line, char *name, struct seq_create *out, struct err *e)
+{
+    char kept[sizeof words / sizeof *words][WORD_MAX];
+    struct seq_words said = {0};
+    struct span s = take(&line), option;
+    enum err_code r = seq_check_name(s, e);
+    size_t n = 0;
+    while (!r && (option = take(&line)).n) {
+        if (n == sizeof kept / sizeof *kept)
+            return err_set(e, ERR_INVALID,
+                           "expected each option once, found more options than "
+                           "there are");
+        r = read_option(option, &line, kept[n++], &said, e);
+    }
+    if (r)
+        return r;
+    memcpy(name, s.p, s.n);
+    name[s.n] = '\0';
+    out->name = name;
+    return seq_words_read(&said, out, e);
+}

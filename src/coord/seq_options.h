@@ -1,0 +1,43 @@
+/*
+ * Definitions of sequences as people write them: the options of `sidflakectl seq create`, also as
+ * one line, as in sequences.define:
+ *
+ *     orders --start 100 --max-rate 1000
+ *
+ * Pure.
+ */
+#ifndef SIDFLAKE_COORD_SEQ_OPTIONS_H
+#define SIDFLAKE_COORD_SEQ_OPTIONS_H
+
+#include "coord/sequences.h"
+
+#define SEQ_SUBS_DEFAULT 100000
+
+/* What was said of a definition; zero, and NULL, is what was not. Texts are the caller's. */
+struct seq_words {
+    const char *order, *reset, *timezone, *on_loss;
+    bool cycle, subs, fresh, reuse, no_older;
+    bool has_start, has_increment, has_max, has_rate, has_begins;
+    int64_t start, increment, max, rate, begins_ms;
+    uint32_t max_subs; /* 0: not said */
+};
+
+/* What the words come to; out->name is left as it is. ERR_INVALID or ERR_RANGE says what they
+ * should have been. */
+enum err_code seq_words_read(const struct seq_words *in, struct seq_create *out,
+                             struct err *e) MUST_CHECK;
+
+/* "NAME --option value ...": name has SEQ_NAME_MAX bytes, and out->name is it. */
+enum err_code seq_line_read(struct span line, char *name, struct seq_create *out,
+                            struct err *e) MUST_CHECK;
+
+/* Whether a sequence can have this name: ERR_INVALID says what was expected. */
+enum err_code seq_check_name(struct span name, struct err *e) MUST_CHECK;
+
+/* "12" or "-12", up to SEQ_NUMBER_MAX either way. */
+bool seq_number_read(struct span s, int64_t *out);
+
+/* "UTC", "Z", "+01:00" or "-03:30", as minutes east of UTC. */
+bool seq_zone_read(struct span s, int *offset_min);
+
+#endif

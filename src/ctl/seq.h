@@ -1,0 +1,55 @@
+/*
+ * sidflakectl seq: what its files share.
+ */
+#ifndef SIDFLAKE_CTL_SEQ_H
+#define SIDFLAKE_CTL_SEQ_H
+
+#include "coord/sequences.h"
+#include "ctl/session.h"
+
+/* ---- definitions as options: pure -------------------------------------------------------------
+ */
+
+/* "UTC", or as "+01:00", in a ctl_word. */
+const char *ctl_seq_zone_text(int offset_min);
+
+/* "--start 1 --increment 1 ...": the options by which it is made again as it is. out has
+ * CTL_SEQ_OPTIONS_MAX bytes. max: highest index. Returns out. */
+#define CTL_SEQ_OPTIONS_MAX 352
+char *ctl_seq_options(char *out, const struct seq_definition *d, int64_t max);
+
+/* As an object; NULL: no memory. */
+json_t *ctl_seq_definition_json(const struct seq_definition *d, int64_t max);
+
+/* ---- a pool whose sequences are looked after ---------------------------------------------------
+ */
+
+/* As ctl_session_open with describe, of a name that can be; name NULL: of all. */
+int ctl_seq_open(const struct ctl_args *a, struct ctl_session *s, const char *name);
+
+/* Frees the session, and tells what came of a call: CTL_OK where it was answered, and with one of
+ * the two that are as they should be; else the exit status, with the reason told. */
+int ctl_seq_close(struct ctl_session *s, enum coord_status r, const char *name,
+                  const struct seq_grant *g, enum seq_how good, enum seq_how also);
+
+/* Why there is no number, or what else is wrong, to follow "sequence NAME: ". out has
+ * CTL_SEQ_WHY_MAX bytes. Returns out. */
+#define CTL_SEQ_WHY_MAX 2048
+const char *ctl_seq_why(const struct ctl_session *s, const char *name, const struct seq_grant *g,
+                        char *out);
+
+/* The counter that --sub and --period name, as a take of no number finds it; nothing is taken. */
+enum coord_status ctl_seq_look(struct ctl_session *s, const char *name, struct seq_grant *g);
+
+/* The number of an index, or of the nearest that it can have: what a coordinator says may be
+ * anything. */
+int64_t ctl_seq_at(const struct seq_definition *d, int64_t index);
+
+/* The number of an index, or null where it is above max; highest + 1 of nothing is null, too. */
+json_t *ctl_seq_number_json(const struct seq_definition *d, int64_t index, int64_t max);
+
+/* The highest number that counters up to `top` (highest index + 1) have granted, as text in a
+ * ctl_word; "-": none. */
+const char *ctl_seq_highest(const struct seq_definition *d, int64_t top);
+
+#endif

@@ -1,0 +1,302 @@
+/* What is shown of sequences: of each by its name, and what all of them have in common. */
+#include "ids/sequence_places.h"
+
+static const struct sequence_table *table(const struct generator *g)
+{
+    return (const struct sequence_table *)g;
+}
+
+static const struct sequence_family *family(const struct generator *g)
+{
+    return (const struct sequence_family *)g;
+}
+
+/* ---- what a generator that gives out nothing has to have ------------------------------------- */
+
+static const struct generator_cause none[] = {{ISSUE_OK}};
+
+static unsigned peek(const struct generator *g, int64_t now_ms)
+{
+    (void)g;
+    (void)now_ms;
+    return 0;
+}
+
+static void count_none(const struct generator *g, struct generator_counts *out)
+{
+    (void)g;
+    *out = (struct generator_counts){0};
+}
+
+/* ---- a sequence ------------------------------------------------------------------------------ */
+
+static const struct sequence_generator *member(const struct link *l)
+{
+    return (const struct sequence_generator *)(const void *)((const char *)l -
+                                                             offsetof(struct sequence_generator,
+                                                                      sibling));
+}
+
+#define EACH(l, f)                                                                                 \
+    const struct link *l = (f)->members.next;                                                      \
+    l != &(f)->members;                                                                            \
+    l = l->next
+
+static int64_t given(const struct generator *g, int64_t now_ms)
+{
+    int64_t sum = (int64_t)family(g)->given;
+    (void)now_ms;
+    for (EACH(l, family(g)))
+        sum += sequence_given(&member(l)->numbers);
+    return sum;
+}
+
+static int64_t left(const struct generator *g, int64_t now_ms)
+{
+    int64_t sum = 0;
+    (void)now_ms;
+    for (EACH(l, family(g)))
+        sum += sequence_left(&member(l)->numbers);
+    return sum;
+}
+
+static int64_t counters(const struct generator *g, int64_t now_ms)
+{
+    int64_t n = 0;
+    (void)now_ms;
+    for (EACH(l, family(g)))
+        n++;
+    return n;
+}
+
+static int64_t size(const struct generator *g, int64_t now_ms)
+{
+    int64_t most = 0;
+    (void)now_ms;
+    for (EACH(l, family(g)))
+        most = member(l)->numbers.size > most ? member(l)->numbers.size : most;
+    return most;
+}
+
+static int64_t parked(const struct generator *g, int64_t now_ms)
+{
+    uint64_t sum = family(g)->parked;
+    (void)now_ms;
+    for (EACH(l, family(g)))
+        sum += member(l)->parked;
+    return (int64_t)sum;
+}
+
+static int64_t refused(const struct generator *g, int64_t now_ms)
+{
+    uint64_t sum = family(g)->refused;
+    (void)now_ms;
+    for (EACH(l, family(g)))
+        sum += member(l)->refused;
+    return (int64_t)sum;
+}
+
+static void count(const struct generator *g, struct generator_counts *out)
+{
+    *out = (struct generator_counts){.issued = (uint64_t)given(g, 0)};
+}
+
+static const struct generator_figure figures[] = {
+    {.metric = "sidflake_sequence_given",
+     .type = GENERATOR_COUNTER,
+     .unit = "",
+     .help = "Numbers given out of a sequence.",
+     .stat = "given",
+     .info = "given",
+     .member = "given",
+     .page = "given",
+     .value = given},
+    {.metric = "sidflake_sequence_left",
+     .type = GENERATOR_GAUGE,
+     .unit = "",
+     .help = "Numbers of a sequence that are in hand.",
+     .stat = "left",
+     .info = "left",
+     .member = "left",
+     .page = "left",
+     .value = left},
+    {.metric = "sidflake_sequence_block",
+     .type = GENERATOR_GAUGE,
+     .unit = "",
+     .help = "Numbers of the block that was asked for last, the largest of its counters.",
+     .stat = "block",
+     .info = "block",
+     .member = "block",
+     .value = size},
+    {.metric = "sidflake_sequence_counters",
+     .type = GENERATOR_GAUGE,
+     .unit = "",
+     .help = "Counters of a sequence that are open here: subs and periods.",
+     .stat = "counters",
+     .info = "counters",
+     .member = "counters",
+     .value = counters},
+    {.metric = "sidflake_sequence_parked",
+     .type = GENERATOR_COUNTER,
+     .unit = "",
+     .help = "Requests that had to wait for numbers.",
+     .stat = "parked",
+     .info = "parked",
+     .member = "parked",
+     .value = parked},
+    {.metric = "sidflake_sequence_refused",
+     .type = GENERATOR_COUNTER,
+     .unit = "",
+     .help = "Requests that were refused at once: used up, stopped, closed, not there.",
+     .stat = "refused",
+     .info = "refused",
+     .member = "refused",
+     .value = refused},
+};
+
+/* The first of its counters that is refused until somebody does something about it. */
+static bool is_refused(const struct generator *g, int64_t now_ms, struct buf *b)
+{
+    (void)now_ms;
+    for (EACH(l, family(g))) {
+        const struct sequence_generator *s = member(l);
+        unsigned cause = s->numbers.refused.cause;
+        if (!cause || s->numbers.refused.count > 1 ||
+            sequence_kind.causes[cause].status != ISSUE_NEVER)
+            continue;
+        buf_printf(b, "sequence %s: ", family(g)->name);
+        sequence_kind.causes[cause].say(&s->base, b);
+        return true;
+    }
+    return false;
+}
+
+static const struct generator_warning warnings[] = {{"sequence", is_refused}};
+
+const struct generator_kind sequence_family_kind = {
+    .name = "",
+    .section = "sequences",
+    .causes = none,
+    .peek = peek,
+    .count = count,
+    .figures = figures,
+    .warnings = warnings,
+    .ncauses = 1,
+    .nfigures = sizeof figures / sizeof *figures,
+    .nwarnings = 1,
+};
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+#define TAKES(name, which)                                                                         \
+    static int64_t name(const struct generator *g, int64_t now_ms)                                 \
+    {                                                                                              \
+        (void)now_ms;                                                                              \
+        return (int64_t)table(g)->told.takes[which];                                               \
+    }
+
+TAKES(granted, SEQUENCE_TAKE_GRANTED)
+TAKES(looked, SEQUENCE_TAKE_LOOKED)
+TAKES(later, SEQUENCE_TAKE_LATER)
+TAKES(used_up, SEQUENCE_TAKE_USED_UP)
+TAKES(unknown, SEQUENCE_TAKE_UNKNOWN)
+TAKES(not_granted, SEQUENCE_TAKE_REFUSED)
+TAKES(failed, SEQUENCE_TAKE_FAILED)
+
+static int64_t given_back(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return (int64_t)table(g)->told.given_back;
+}
+
+static int64_t dropped(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return (int64_t)table(g)->told.dropped;
+}
+
+static int64_t places(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return table(g)->open;
+}
+
+static int64_t evicted(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return (int64_t)table(g)->evicted;
+}
+
+static const struct histogram *take_time(const struct generator *g)
+{
+    return &table(g)->told.take_us;
+}
+
+static const char takes_metric[] = "sidflake_sequence_takes";
+
+#define TAKE(of, fn)                                                                               \
+    {                                                                                              \
+        .metric = takes_metric, .type = GENERATOR_COUNTER, .unit = "",                             \
+        .help = "What was asked of the coordinator for a counter, by what it came to.",            \
+        .label = "outcome", .label_value = of, .stat = "takes_" of, .info = "takes_" of,           \
+        .member = "takes_" of, .value = fn                                                         \
+    }
+
+static const struct generator_figure table_figures[] = {
+    TAKE("granted", granted),
+    TAKE("looked", looked),
+    TAKE("later", later),
+    TAKE("used_up", used_up),
+    TAKE("unknown", unknown),
+    TAKE("refused", not_granted),
+    TAKE("failed", failed),
+    {.metric = "sidflake_sequence_take_seconds",
+     .type = GENERATOR_HISTOGRAM,
+     .unit = "seconds",
+     .help = "Time of a call for numbers to the coordinator.",
+     .histogram = take_time},
+    {.metric = "sidflake_sequence_given_back",
+     .type = GENERATOR_COUNTER,
+     .unit = "",
+     .help = "Numbers given back to the coordinator.",
+     .stat = "given_back",
+     .info = "given_back",
+     .member = "given_back",
+     .value = given_back},
+    {.metric = "sidflake_sequence_gaps",
+     .type = GENERATOR_COUNTER,
+     .unit = "",
+     .help = "Numbers that were granted here and will not be given out.",
+     .stat = "gaps",
+     .info = "gaps",
+     .member = "gaps",
+     .value = dropped},
+    {.metric = "sidflake_sequence_places",
+     .type = GENERATOR_GAUGE,
+     .unit = "",
+     .help = "Counters that are open here, of sequences.counters.",
+     .stat = "places",
+     .info = "places",
+     .member = "places",
+     .value = places},
+    {.metric = "sidflake_sequence_evicted",
+     .type = GENERATOR_COUNTER,
+     .unit = "",
+     .help = "Counters that were closed to make room for others.",
+     .stat = "evicted",
+     .info = "evicted",
+     .member = "evicted",
+     .value = evicted},
+};
+
+const struct generator_kind sequence_table_kind = {
+    .name = "seq",
+    .section = "sequence_supply",
+    .causes = none,
+    .peek = peek,
+    .count = count_none,
+    .entry = sequence_table_entry,
+    .figures = table_figures,
+    .ncauses = 1,
+    .nfigures = sizeof table_figures / sizeof *table_figures,
+};

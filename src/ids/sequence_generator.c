@@ -1,0 +1,318 @@
+#include "ids/sequence_generator.h"
+
+#include "base/int64.h"
+#include "ids/sequence_table.h"
+
+static struct sequence_generator *of(struct generator *g)
+{
+    return (struct sequence_generator *)g;
+}
+
+static const struct sequence_generator *at(const struct generator *g)
+{
+    return (const struct sequence_generator *)g;
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+static void say_waits(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    BUF_PUT_LIT(b, "no number is in hand: the coordinator was asked for more, and has not answered "
+                   "yet");
+}
+
+static void say_full(const struct generator *g, struct buf *b)
+{
+    buf_printf(b, "all %u places of sequences.counters are in use, or being asked about",
+               at(g)->table->options.counters);
+}
+
+static void say_untimed(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    BUF_PUT_LIT(b, "the coordinator's time, which decides the period, is not known yet");
+}
+
+static void say_unmade(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    BUF_PUT_LIT(b, "no memory for sequences");
+}
+
+static void say_name(const struct generator *g, struct buf *b)
+{
+    const struct sequence_table *t = at(g)->table;
+    buf_printf(b,
+               "expected %sNAME or %sNAME:SUB, NAME of 1 to %d letters, digits, '_', '.' and '-', "
+               "SUB of 1 to %d bytes; found \"%s\"",
+               t->options.prefix, t->options.prefix, SEQUENCE_NAME_MAX - 1, SEQUENCE_SUB_MAX - 1,
+               t->found);
+}
+
+static void say_later(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    BUF_PUT_LIT(b, "no more numbers may be granted yet: the sequence is at its max rate, or it or "
+                   "its period has not begun");
+}
+
+static void say_closed(const struct generator *g, struct buf *b)
+{
+    buf_printf(b, "the period %s is over", at(g)->of.period);
+}
+
+static void say_used_up(const struct generator *g, struct buf *b)
+{
+    if (at(g)->numbers.refused.count > 1)
+        BUF_PUT_LIT(b, "used up: there are not as many in a row up to its max");
+    else if (at(g)->has_limit)
+        buf_printf(b, "used up: max %lld was reached", (long long)at(g)->limit);
+    else
+        BUF_PUT_LIT(b, "used up: its max was reached");
+}
+
+static void say_stopped(const struct generator *g, struct buf *b)
+{
+    buf_printf(b,
+               "stopped, since the coordinator may have forgotten numbers: sidflakectl pool reopen "
+               "--nothing-lost, or seq reopen %s --above N, lets it go on",
+               at(g)->of.name);
+}
+
+static void say_unknown(const struct generator *g, struct buf *b)
+{
+    buf_printf(b, "no such sequence: sidflakectl seq create %s makes it", at(g)->of.name);
+}
+
+static void say_dropped(const struct generator *g, struct buf *b)
+{
+    buf_printf(b, "the sequence %s was dropped", at(g)->of.name);
+}
+
+static void say_differs(const struct generator *g, struct buf *b)
+{
+    buf_printf(b,
+               "the sequence %s of the pool is another than sequences.define says: the log has "
+               "both",
+               at(g)->of.name);
+}
+
+static void say_no_subs(const struct generator *g, struct buf *b)
+{
+    buf_printf(b, at(g)->of.sub[0] ? "the sequence %s has no subs" : "the sequence %s has none",
+               at(g)->of.name);
+}
+
+static void say_too_many_subs(const struct generator *g, struct buf *b)
+{
+    buf_printf(b, "the sequence %s has as many subs as it may have", at(g)->of.name);
+}
+
+static void say_no_period(const struct generator *g, struct buf *b)
+{
+    buf_printf(b, "the sequence %s has no period \"%s\"", at(g)->of.name, at(g)->of.period);
+}
+
+static void say_unreadable(const struct generator *g, struct buf *b)
+{
+    buf_printf(b, "what the coordinator keeps of the sequence %s cannot be read", at(g)->of.name);
+}
+
+static void say_away(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    BUF_PUT_LIT(b, "no number is in hand, and the coordinator does not answer");
+}
+
+static void say_shut(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    BUF_PUT_LIT(b, "no number is in hand, and the pool is closed");
+}
+
+static void say_back(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    BUF_PUT_LIT(b, "the coordinator offers numbers that were given out here before");
+}
+
+static void say_other(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    BUF_PUT_LIT(b, "the coordinator refuses: see the log");
+}
+
+/* Of none the sidecar is less ready: whoever has IDs has them. */
+static const struct generator_cause causes[] = {
+    [SEQUENCE_GIVEN] = {ISSUE_OK},
+    [SEQUENCE_WAITS] = {ISSUE_AGAIN, .waits = true, .say = say_waits},
+    [SEQUENCE_FULL] = {ISSUE_AGAIN, .waits = true, .say = say_full},
+    [SEQUENCE_UNTIMED] = {ISSUE_LOADING, .waits = true, .say = say_untimed},
+    [SEQUENCE_UNMADE] = {ISSUE_AGAIN, .say = say_unmade},
+    [SEQUENCE_NAME] = {ISSUE_NEVER, .say = say_name},
+    [SEQUENCE_LATER] = {ISSUE_LOADING, .waits = true, .say = say_later},
+    [SEQUENCE_CLOSED] = {ISSUE_NEVER, .say = say_closed},
+    [SEQUENCE_USED_UP] = {ISSUE_NEVER, .say = say_used_up},
+    [SEQUENCE_STOPPED] = {ISSUE_NEVER, .say = say_stopped},
+    [SEQUENCE_UNKNOWN] = {ISSUE_MISS, .say = say_unknown},
+    [SEQUENCE_DROPPED] = {ISSUE_MISS, .say = say_dropped},
+    [SEQUENCE_DIFFERS] = {ISSUE_NEVER, .say = say_differs},
+    [SEQUENCE_NO_SUBS] = {ISSUE_NEVER, .say = say_no_subs},
+    [SEQUENCE_TOO_MANY_SUBS] = {ISSUE_NEVER, .say = say_too_many_subs},
+    [SEQUENCE_NO_PERIOD] = {ISSUE_NEVER, .say = say_no_period},
+    [SEQUENCE_UNREADABLE] = {ISSUE_NEVER, .say = say_unreadable},
+    [SEQUENCE_AWAY] = {ISSUE_AGAIN, .waits = true, .say = say_away},
+    [SEQUENCE_SHUT] = {ISSUE_AGAIN, .waits = true, .say = say_shut},
+    [SEQUENCE_BACK] = {ISSUE_AGAIN, .waits = true, .say = say_back},
+    [SEQUENCE_OTHER] = {ISSUE_NEVER, .say = say_other},
+};
+
+/* ---- issuing --------------------------------------------------------------------------------- */
+
+static int64_t wall_of(const struct generator_ask *ask, int64_t mono)
+{
+    return mono == INT64_MAX ? mono : ask->now_ms + max64(mono - ask->mono_ms, 0);
+}
+
+/* Who is told to wait is counted once. */
+static unsigned refuse(struct sequence_generator *s, struct generator_ask *ask, unsigned cause,
+                       int64_t until_mono)
+{
+    ask->until_ms = wall_of(ask, until_mono);
+    if (!causes[cause].waits)
+        s->refused++;
+    else if (*ask->ticket == 0)
+        s->parked++;
+    if (*ask->ticket == 0)
+        *ask->ticket = -1;
+    return cause;
+}
+
+static enum sequence_status strict(struct sequence_generator *s, struct generator_ask *ask,
+                                   int64_t *index)
+{
+    if (*ask->ticket <= s->ticket_base) {
+        s->parked += *ask->ticket == 0;
+        *ask->ticket = sequence_arrive(&s->numbers, ask->n);
+    }
+    return sequence_strict(&s->numbers, ask->mono_ms, *ask->ticket, ask->n, index);
+}
+
+static unsigned give(struct sequence_generator *s, struct generator_ask *ask, bool some,
+                     struct generator_run *out)
+{
+    struct sequence *q = &s->numbers;
+    int64_t index = 0, n = ask->n;
+    enum sequence_status r = q->strict ? strict(s, ask, &index)
+                             : some    ? sequence_some(q, ask->mono_ms, ask->n, &index, &n)
+                                       : sequence_next(q, ask->mono_ms, n, &index);
+    sequence_table_note(s);
+    if (r == SEQUENCE_EMPTY)
+        return refuse(s, ask, SEQUENCE_WAITS, INT64_MAX);
+    if (r == SEQUENCE_REFUSED)
+        return refuse(s, ask, q->refused.cause, q->refused.until_ms);
+    *out = (struct generator_run){sequence_number(q, index), q->increment, (uint32_t)n};
+    return SEQUENCE_GIVEN;
+}
+
+static unsigned issue(struct generator *g, struct generator_ask *ask, bool some,
+                      struct generator_run *out)
+{
+    struct sequence_generator *s = of(g);
+    int64_t until_mono;
+    enum sequence_cause cause = sequence_table_place(&s, ask->mono_ms, &until_mono);
+    return cause ? refuse(s, ask, cause, until_mono) : give(s, ask, some, out);
+}
+
+static unsigned next(struct generator *g, struct generator_ask *ask, struct generator_run *out)
+{
+    return issue(g, ask, false, out);
+}
+
+static unsigned some(struct generator *g, struct generator_ask *ask, struct generator_run *out)
+{
+    return issue(g, ask, true, out);
+}
+
+/* What is not known yet is asked for as if a number were wanted: there is none in hand that could
+ * be given out by that. */
+static unsigned look(struct generator *g, struct generator_ask *ask)
+{
+    struct sequence_generator *s = of(g);
+    struct generator_run ignored;
+    int64_t until_mono;
+    enum sequence_cause cause = sequence_table_place(&s, ask->mono_ms, &until_mono);
+    if (cause == SEQUENCE_NAME)
+        return SEQUENCE_UNKNOWN;
+    if (cause && !s->known)
+        return refuse(s, ask, cause, until_mono);
+    return s->known ? SEQUENCE_GIVEN : give(s, ask, false, &ignored);
+}
+
+static uint32_t run(const struct generator *g, uint32_t batch)
+{
+    (void)g;
+    (void)batch;
+    return SEQUENCE_ROW_MAX;
+}
+
+static unsigned peek(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return at(g)->numbers.nblocks > 0 ? SEQUENCE_GIVEN : at(g)->numbers.refused.cause;
+}
+
+static int64_t example(const struct generator *g, int64_t now_ms)
+{
+    const struct sequence *q = &at(g)->numbers;
+    (void)now_ms;
+    return sequence_number(q, q->nblocks > 0 ? q->block[0].next : 0);
+}
+
+static void count(const struct generator *g, struct generator_counts *out)
+{
+    *out = (struct generator_counts){.issued = (uint64_t)sequence_given(&at(g)->numbers)};
+}
+
+/* ---- what is shown of one -------------------------------------------------------------------- */
+
+static int64_t given(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return sequence_given(&at(g)->numbers);
+}
+
+static int64_t left(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return sequence_left(&at(g)->numbers);
+}
+
+static int64_t following(const struct generator *g, int64_t now_ms)
+{
+    const struct sequence *q = &at(g)->numbers;
+    (void)now_ms;
+    return q->nblocks > 0 ? sequence_number(q, q->block[0].next) : GENERATOR_UNKNOWN;
+}
+
+static int64_t size(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return at(g)->numbers.size > 0 ? at(g)->numbers.size : GENERATOR_UNKNOWN;
+}
+
+static const struct generator_figure figures[] = {
+    {.member = "given", .value = given},
+    {.member = "left", .value = left},
+    {.member = "next", .value = following},
+    {.member = "block_size", .value = size},
+};
+
+#define KIND                                                                                       \
+    .name = "seq", .causes = causes, .by_mono = true, .next = next, .some = some, .look = look,    \
+    .run = run, .peek = peek, .example = example, .count = count, .figures = figures,              \
+    .ncauses = sizeof causes / sizeof *causes, .nfigures = sizeof figures / sizeof *figures
+
+const struct generator_kind sequence_kind = {KIND};
+const struct generator_kind sequence_period_kind = {KIND};

@@ -1,0 +1,114 @@
+/* What whoever fetches blocks tells the table of sequences. */
+#include "ids/sequence_places.h"
+
+#include <string.h>
+
+/* The open place, or NULL: what is told of it comes too late. */
+static struct sequence_generator *open_at(struct sequence_table *t, uint32_t place)
+{
+    struct sequence_generator *s =
+        t->place && place < t->options.counters ? &t->place[place] : NULL;
+    return s && s->state == SEQUENCE_OPEN ? s : NULL;
+}
+
+void sequence_table_known(struct sequence_table *t, uint32_t place, const struct sequence_facts *f)
+{
+    struct sequence_generator *s = open_at(t, place);
+    if (!s)
+        return;
+    bool head = f->reset && !s->of.period[0];
+    s->known = true;
+    s->reset = f->reset;
+    s->offset_min = f->offset_min;
+    s->base.kind = head ? &sequence_period_kind : &sequence_kind;
+    sequence_define(&s->numbers, f->start, f->increment, f->strict);
+    if (head) {
+        s->numbers.asked = false; /* nothing comes of it */
+        s->numbers.refused.cause = 0;
+    }
+    if (s->of.period[0])
+        (void)sequence_period_fill(s, f->reset, f->offset_min);
+    sequence_places_set_live(s, true);
+    sequence_places_make_room(t, s);
+}
+
+void sequence_table_grant(struct sequence_table *t, uint32_t place, int64_t mono,
+                          const struct sequence_block *b)
+{
+    struct sequence_generator *s = open_at(t, place);
+    if (!s)
+        return;
+    s->has_limit = false;
+    sequence_grant(&s->numbers, mono, b);
+    sequence_table_note(s);
+}
+
+void sequence_table_own(struct sequence_table *t, uint32_t place, int64_t lo, int64_t hi,
+                        int64_t upto)
+{
+    struct sequence_generator *s = open_at(t, place);
+    if (!s)
+        return;
+    s->has_limit = false;
+    sequence_own(&s->numbers, lo, hi, upto);
+    sequence_table_note(s);
+}
+
+static bool says_gone(unsigned cause)
+{
+    return cause == SEQUENCE_UNKNOWN || cause == SEQUENCE_DROPPED || cause == SEQUENCE_NO_PERIOD;
+}
+
+/* Whatever was known of the sequence of a period that is not there is asked anew. */
+static void look_again(struct sequence_generator *s)
+{
+    struct sequence_generator *head = s->head ? &s->table->place[s->head - 1] : NULL;
+    if (!head)
+        return;
+    sequence_places_close(s);
+    sequence_places_close(head);
+}
+
+void sequence_table_refuse(struct sequence_table *t, uint32_t place,
+                           const struct sequence_refusal *r, bool keeps_on)
+{
+    struct sequence_generator *s = open_at(t, place);
+    if (!s)
+        return;
+    sequence_refuse(&s->numbers, r, keeps_on);
+    if (!says_gone(r->cause))
+        return;
+    s->known = false;
+    s->base.kind = &sequence_kind;
+    sequence_places_set_live(s, false);
+    look_again(s);
+}
+
+void sequence_table_limit(struct sequence_table *t, uint32_t place, int64_t number)
+{
+    struct sequence_generator *s = open_at(t, place);
+    if (!s)
+        return;
+    s->has_limit = true;
+    s->limit = number;
+}
+
+void sequence_table_revoke(struct sequence_table *t, uint32_t place, uint32_t handle, int64_t hi)
+{
+    struct sequence_generator *s = open_at(t, place);
+    if (s)
+        sequence_revoke(&s->numbers, handle, hi);
+}
+
+void sequence_table_let_go(struct sequence_table *t)
+{
+    for (uint32_t i = 0; i < t->top; i++)
+        if (t->place[i].state == SEQUENCE_OPEN)
+            sequence_let_go(&t->place[i].numbers);
+}
+
+void sequence_table_time(struct sequence_table *t, int64_t time_ms, int64_t mono)
+{
+    t->time_ms = time_ms;
+    t->time_mono = mono;
+}

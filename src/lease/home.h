@@ -1,0 +1,20 @@
+/*
+ * Which file a page is in, and of which boot: what page.h's home is made of.
+ */
+#ifndef SIDFLAKE_LEASE_HOME_H
+#define SIDFLAKE_LEASE_HOME_H
+
+#include "base/err.h"
+#include "lease/page.h"
+
+/* FNV-1a, 64 bits. */
+uint64_t home_hash(const void *p, size_t n);
+
+/* Fills in boot. */
+enum err_code home_read_boot(struct page_home *home, struct err *e) MUST_CHECK;
+
+/* Fills in device, inode and birth: of fd, or where fd is negative of the file at path, for which
+ * no descriptor has to be had. false: there is none. */
+bool home_read_file(int fd, const char *path, struct page_home *home);
+
+#endif

@@ -1,0 +1,66 @@
+#include "lease/period_sweep.h"
+
+#include "base/int64.h"
+
+#include <string.h>
+
+/* Not all sidecars at once. */
+static void set_due(struct period_sweep *s, int64_t mono)
+{
+    int64_t ms = SWEEP_EVERY_MS;
+    s->due = mono + ms - ms / 2 + (int64_t)rng_below(s->rng, (uint64_t)ms);
+}
+
+void period_sweep_init(struct period_sweep *s, struct rng *rng, int64_t mono)
+{
+    *s = (struct period_sweep){.rng = rng};
+    set_due(s, mono);
+}
+
+static bool is_seen(struct period_sweep *s, const char *name)
+{
+    uint64_t h = blockpage_hash(name), bit = UINT64_C(1) << (h >> 8) % 64;
+    bool seen = s->seen[h % 8] & bit;
+    s->seen[h % 8] |= bit;
+    return seen;
+}
+
+static bool is_for(struct period_sweep *s, const struct blocks_counter *c, int64_t now_ms)
+{
+    return c->open && c->known && c->reset != PERIOD_NEVER &&
+           period_label(c->reset, c->offset_min, now_ms - SWEEP_KEPT_MS, s->period) &&
+           !is_seen(s, c->of.name);
+}
+
+/* Only who has counters is to wake for it. */
+bool period_sweep_due(struct period_sweep *s, const struct blocks *b, int64_t mono, int64_t *until)
+{
+    int64_t now_ms = blocks_time(b, mono);
+    if (!s->on && mono < s->due) {
+        *until = min64(*until, s->due);
+        return false;
+    }
+    if (!s->on) {
+        memset(s->seen, 0, sizeof s->seen);
+        s->at = 0;
+        s->on = true;
+    }
+    while (now_ms > SWEEP_KEPT_MS && s->at < b->conf.counters) {
+        const struct blocks_counter *c = &b->counter[s->at++];
+        if (!is_for(s, c, now_ms))
+            continue;
+        memcpy(s->name, c->of.name, sizeof s->name);
+        return true;
+    }
+    s->on = false;
+    set_due(s, mono);
+    *until = min64(*until, s->due);
+    return false;
+}
+
+void period_sweep_call(const struct period_sweep *s, struct coord *c, const char *identity)
+{
+    struct seq_grant g;
+    struct coord_reply r;
+    (void)seq_sweep(c, identity, s->name, s->period, &g, &r);
+}

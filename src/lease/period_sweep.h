@@ -1,0 +1,30 @@
+/*
+ * Sweeping: now and then the counters of periods that are over, of sequences that this process has
+ * numbers of, are dropped in the pool. Periods of the latest day stay, for people to look at.
+ */
+#ifndef SIDFLAKE_LEASE_PERIOD_SWEEP_H
+#define SIDFLAKE_LEASE_PERIOD_SWEEP_H
+
+#include "lease/blocks.h"
+
+#define SWEEP_EVERY_MS (INT64_C(6) * 3600000)
+#define SWEEP_KEPT_MS  (INT64_C(24) * 3600000)
+
+struct period_sweep {
+    struct rng *rng;
+    int64_t due;      /* mono: a round begins */
+    bool on;          /* one is under way, and goes on at … */
+    uint32_t at;      /* … this counter */
+    uint64_t seen[8]; /* names that had their turn in it, by hash: one of several may be left out */
+    char name[SEQ_NAME_MAX], period[PERIOD_LABEL_MAX]; /* what the call is about */
+};
+
+void period_sweep_init(struct period_sweep *s, struct rng *rng, int64_t mono);
+
+/* true: a call is to be made; else *until falls to when that may be. */
+bool period_sweep_due(struct period_sweep *s, const struct blocks *b, int64_t mono, int64_t *until);
+
+/* Blocks. What it comes to does not matter: there is another one. */
+void period_sweep_call(const struct period_sweep *s, struct coord *c, const char *identity);
+
+#endif

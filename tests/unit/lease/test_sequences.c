@@ -1,0 +1,467 @@
+/* The supply of sequences: what it asks, tells and logs. */
+#include "sequences_bench.h"
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+static void without_a_counter_there_is_nothing(void **state)
+{
+    (void)state;
+    make_pool();
+    start();
+    run();
+    assert_false(has_file("sequences.page"));
+    assert_false(has_file("sequences.generation"));
+    assert_null(sequences_found(b.sequences, 0));
+    assert_true(b.supply[1]->kind->proven(b.supply[1]));
+    assert_int_equal(b.nmail, 0);
+    stop(true);
+    assert_true(b.finished);
+    assert_false(has_file("sequences.page"));
+}
+
+static void a_block_is_asked_for_and_mailed(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    const struct blocks_mail *m = must_have(2, "orders", 10);
+    assert_non_null(latest(BLOCKS_MAIL_KNOWN, 2));
+    assert_int_equal(m->lo, 0);
+    assert_int_equal(m->hi, 9);
+    assert_int_equal(m->start, 1);
+    assert_true(has_file("sequences.page"));
+    assert_int_equal(report()->takes[SEQ_GRANTED], 1);
+    assert_int_equal(report()->time_ms, b.clock.ms);
+    assert_int_equal(histogram_total(&report()->take_us), 2); /* what it is, and a block */
+    tell_want(2, 20);
+    run();
+    assert_int_equal(latest(BLOCKS_MAIL_GRANT, 2)->lo, 10);
+}
+
+static void what_is_wanted_before_the_pool_is_known_waits(void **state)
+{
+    (void)state;
+    start();
+    tell_open(0, "orders");
+    tell_want(0, 5);
+    capture_begin();
+    run();
+    (void)capture_end();
+    assert_int_equal(b.nmail, 0);
+    assert_false(has_file("sequences.page"));
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    pass(60000);
+    assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->hi, 4);
+}
+
+static void of_two_wants_that_were_not_heard_the_latter_counts(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    tell_open(0, "orders");
+    for (int i = 0; i < 1000; i++)
+        tell_want(0, 5);
+    tell_want(0, 7);
+    run();
+    assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->hi, 6);
+    assert_int_equal(count(BLOCKS_MAIL_GRANT), 1);
+}
+
+static void of_a_strict_sequence_they_add_up(void **state)
+{
+    (void)state;
+    make_pool();
+    struct seq_definition d = skipping();
+    d.strict = true;
+    make("orders", &d);
+    start();
+    tell_open(0, "orders");
+    tell(&(struct sequences_event){.kind = SEQUENCES_WANT, .want = {.count = 1}});
+    run(); /* it is not known yet that it is */
+    assert_true(latest(BLOCKS_MAIL_KNOWN, 0)->strict);
+    for (int64_t i = 1; i <= 3; i++)
+        tell(&(struct sequences_event){.kind = SEQUENCES_WANT, .want = {.count = 2, .upto = i}});
+    run();
+    assert_int_equal(count(BLOCKS_MAIL_OWN), 1);
+    assert_int_equal(latest(BLOCKS_MAIL_OWN, 0)->when, 3);
+    assert_int_equal(latest(BLOCKS_MAIL_OWN, 0)->hi, 5);
+}
+
+/* An answer that is lost grants the same block again. */
+static void a_take_is_repeated_with_its_token(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    assert_int_equal(must_have(0, "orders", 10)->hi, 9);
+    tell_want(0, 10);
+    toy_of(b.coord)->loses = true;
+    capture_begin();
+    run();
+    toy_of(b.coord)->loses = false;
+    pass(10000);
+    const char *log = capture_end();
+    assert_non_null(strstr(log, "no numbers of sequences can be had"));
+    assert_non_null(strstr(log, "numbers of sequences can be had again"));
+    assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, BLOCKS_AWAY);
+    assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->lo, 10);
+    assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->hi, 19);
+    assert_true(report()->takes_failed >= 1);
+}
+
+/* ---- unknown, refused ------------------------------------------------------------------------ */
+
+static unsigned times(const char *log, const char *part)
+{
+    unsigned n = 0;
+    for (const char *p = log; (p = strstr(p, part)); p++)
+        n++;
+    return n;
+}
+
+static void an_unknown_one_is_named_once_with_the_command(void **state)
+{
+    (void)state;
+    make_pool();
+    start();
+    capture_begin();
+    tell_open(0, "orders");
+    tell_want(0, 5);
+    run();
+    for (int i = 0; i < 5; i++) {
+        tell_want(0, 5);
+        pass(2000);
+    }
+    const char *log = capture_end();
+    assert_int_equal(times(log, "sidflakectl seq create orders"), 1);
+    assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_UNKNOWN);
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    capture_begin();
+    tell_want(0, 5);
+    pass(2000);
+    log = capture_end();
+    assert_int_equal(times(log, "sequence served again"), 1);
+    assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->lo, 0);
+}
+
+static void of_many_unknown_names_one_a_second_is_said(void **state)
+{
+    (void)state;
+    make_pool();
+    start();
+    capture_begin();
+    for (uint32_t i = 0; i < 20; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "none%u", i);
+        tell_open(i, name);
+        tell_want(i, 1);
+    }
+    run();
+    pass(1500);
+    tell_want(7, 1);
+    run();
+    assert_int_equal(times(capture_end(), "unknown sequence"), 2);
+    assert_int_equal(count(BLOCKS_MAIL_REFUSED), 21);
+}
+
+static void one_that_is_used_up_says_what_to_do(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = {.start = 1, .increment = 1, .loss = SEQ_LOSS_TRUST};
+    struct coord_reply r;
+    struct seq_grant g;
+    const struct seq_create in = {.name = "few", .definition = d, .has_max = true, .max = 3};
+    assert_int_equal(seq_create(b.coord, SETUP_IDENTITY, &in, &g, &r), COORD_OK);
+    start();
+    assert_int_equal(must_have(0, "few", 10)->hi, 2);
+    capture_begin();
+    tell_want(0, 10);
+    run();
+    assert_non_null(strstr(capture_end(), "sidflakectl seq alter few --max"));
+    assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_USED_UP);
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static void a_place_is_free_once_that_is_said(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    make("tickets", &d);
+    start();
+    must_have(0, "orders", 10);
+    tell_close(0);
+    run();
+    assert_non_null(latest(BLOCKS_MAIL_CLOSED, 0));
+    assert_int_equal(report()->dropped, 10);
+    b.nmail = 0;
+    assert_int_equal(must_have(0, "tickets", 3)->hi, 2);
+    killed();
+    run();
+    assert_string_equal(sequences_found(b.sequences, 0)->name, "tickets");
+}
+
+/* One that is under way comes back first. */
+static void a_place_is_not_free_while_a_take_is_under_way(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    must_have(0, "orders", 10);
+    tell_want(0, 10);
+    toy_of(b.coord)->loses = true;
+    capture_begin();
+    run();
+    tell_close(0);
+    run();
+    assert_null(latest(BLOCKS_MAIL_CLOSED, 0));
+    toy_of(b.coord)->loses = false;
+    pass(10000);
+    (void)capture_end();
+    assert_non_null(latest(BLOCKS_MAIL_CLOSED, 0));
+    assert_int_equal(b.mail[b.nmail - 1].kind, BLOCKS_MAIL_CLOSED);
+    assert_int_equal(report()->dropped, 20);
+}
+
+static void one_that_is_closed_before_it_was_heard_is_free_too(void **state)
+{
+    (void)state;
+    make_pool();
+    start();
+    tell_open(0, "orders");
+    tell_want(0, 5);
+    tell_close(0);
+    run();
+    assert_int_equal(count(BLOCKS_MAIL_CLOSED), 1);
+    assert_int_equal(count(BLOCKS_MAIL_REFUSED), 0);
+}
+
+static void many_that_are_opened_and_closed_at_once_post_in_turns(void **state)
+{
+    (void)state;
+    make_pool();
+    start();
+    capture_begin();
+    for (int round = 0; round < 5; round++) {
+        for (uint32_t i = 0; i < COUNTERS; i++) {
+            tell_open(i, "orders");
+            tell_want(i, 5);
+        }
+        run();
+        for (uint32_t i = 0; i < COUNTERS; i++)
+            tell_close(i);
+        run();
+        assert_int_equal(count(BLOCKS_MAIL_CLOSED), COUNTERS * (unsigned)(round + 1));
+    }
+    (void)capture_end();
+}
+
+/* ---- given back ------------------------------------------------------------------------------ */
+
+static void what_is_on_top_goes_back_at_a_stop(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    const struct blocks_mail *m = must_have(0, "orders", 10);
+    mark_store(m->mark, 4);
+    capture_begin();
+    stop(true);
+    assert_non_null(strstr(capture_end(), "blocks of numbers given back numbers=6"));
+    assert_true(b.finished);
+    assert_int_equal(report()->given_back, 6);
+    killed();
+    run();
+    assert_null(sequences_found(b.sequences, 0));
+    assert_int_equal(must_have(0, "orders", 10)->lo, 4);
+}
+
+/* As the coordinator hears it: in the page it is LEAVING, which no earlier state outlives. */
+static void states_of_before_are_worth_nothing_when_it_goes_back(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    must_have(0, "orders", 10);
+    copy("sequences.page", "copy");
+    stop(true);
+    end_life();
+    copy("copy", "sequences.page");
+    capture_begin();
+    start();
+    assert_non_null(strstr(capture_end(), "set aside"));
+    run();
+    assert_null(sequences_found(b.sequences, 0));
+}
+
+static void without_a_new_generation_nothing_goes_back(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    must_have(0, "orders", 10);
+    assert_int_equal(unlink(path_of("sequences.generation")), 0);
+    capture_begin();
+    stop(true);
+    const char *log = capture_end();
+    assert_non_null(strstr(log, "no block is given back"));
+    assert_true(b.finished);
+    assert_int_equal(report()->given_back, 0);
+    assert_int_equal(report()->dropped, 10);
+    end_life();
+    capture_begin();
+    start();
+    run();
+    (void)capture_end();
+    assert_int_equal(must_have(0, "orders", 10)->lo, 10);
+}
+
+static void without_giving_back_all_stays_for_the_next_start(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    const struct blocks_mail *m = must_have(0, "orders", 10);
+    mark_store(m->mark, 4);
+    stop(false);
+    assert_true(b.finished);
+    killed();
+    run();
+    assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->given, 4);
+}
+
+/* ---- the pool -------------------------------------------------------------------------------- */
+
+static void another_pool_has_other_numbers(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    must_have(0, "orders", 10);
+    stop(false);
+    end_life();
+    coord_free(b.coord);
+    b.coord = toy_open(POOL, &b.clock);
+    toy_of(b.coord)->conflicts_of_8 = 0;
+    struct coord_reply r;
+    struct coord_init in = setup_init(SETUP_IDENTITY_OTHER, COORD_INIT_FRESH, 7);
+    in.identity_said = true;
+    assert_int_equal(coord_init(b.coord, &in, &r), COORD_OK);
+    start();
+    capture_begin();
+    for (int i = 0; i < 60 && count(BLOCKS_MAIL_LOST) == 0; i++)
+        pass(60000);
+    const char *log = capture_end();
+    assert_int_equal(count(BLOCKS_MAIL_LOST), 1);
+    assert_non_null(strstr(log, "the pool is another one"));
+    assert_int_equal(report()->dropped, 10);
+    assert_int_equal(b.mail[b.nmail - 1].kind, BLOCKS_MAIL_LOST);
+    assert_true(b.supply[1]->kind->proven(b.supply[1]));
+    struct seq_definition later = d;
+    later.begins_ms = b.clock.ms; /* that pool was reopened */
+    make_in(SETUP_IDENTITY_OTHER, "orders", &later);
+    for (int i = 0; i < 3; i++) {
+        tell_want(0, 5);
+        pass(5000);
+    }
+    assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->hi - latest(BLOCKS_MAIL_GRANT, 0)->lo, 4);
+}
+
+static void periods_that_are_over_are_swept_now_and_then(void **state)
+{
+    (void)state;
+    make_pool();
+    struct seq_definition d = skipping();
+    d.reset = PERIOD_DAY;
+    make("daily", &d);
+    start();
+    struct blocks_name n = name_of("daily");
+    assert_true(period_label(PERIOD_DAY, 0, b.clock.ms, n.period));
+    tell(&(struct sequences_event){.kind = SEQUENCES_OPEN, .counter = 0, .of = n});
+    tell_want(0, 5);
+    run();
+    assert_non_null(latest(BLOCKS_MAIL_GRANT, 0));
+    struct seq_counters all;
+    struct coord_reply r;
+    for (int i = 0; i < 3 * 24 * 6; i++) {
+        pass(600000);
+        tell_want(0, 5);
+        run();
+    }
+    assert_int_equal(seq_show(b.coord, SETUP_IDENTITY, "daily", &all, &r), COORD_OK);
+    assert_int_equal(all.n, 0);
+    assert_true(strcmp(all.sequence.closed, n.period) > 0);
+    free(all.v);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void without_a_directory_blocks_end_with_the_process(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    b.no_dir = true;
+    start();
+    must_have(0, "orders", 10);
+    assert_false(has_file("sequences.page"));
+    assert_string_equal(report()->page, "");
+    killed();
+    run();
+    assert_int_equal(must_have(0, "orders", 10)->lo, 10);
+}
+
+#define SEQ(f) cmocka_unit_test_setup_teardown(f, begin_tmpfs, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SEQ(without_a_counter_there_is_nothing),
+        SEQ(a_block_is_asked_for_and_mailed),
+        SEQ(what_is_wanted_before_the_pool_is_known_waits),
+        SEQ(of_two_wants_that_were_not_heard_the_latter_counts),
+        SEQ(of_a_strict_sequence_they_add_up),
+        SEQ(a_take_is_repeated_with_its_token),
+        SEQ(an_unknown_one_is_named_once_with_the_command),
+        SEQ(of_many_unknown_names_one_a_second_is_said),
+        SEQ(one_that_is_used_up_says_what_to_do),
+        SEQ(a_place_is_free_once_that_is_said),
+        SEQ(a_place_is_not_free_while_a_take_is_under_way),
+        SEQ(one_that_is_closed_before_it_was_heard_is_free_too),
+        SEQ(many_that_are_opened_and_closed_at_once_post_in_turns),
+        SEQ(what_is_on_top_goes_back_at_a_stop),
+        SEQ(states_of_before_are_worth_nothing_when_it_goes_back),
+        SEQ(without_a_new_generation_nothing_goes_back),
+        SEQ(without_giving_back_all_stays_for_the_next_start),
+        SEQ(another_pool_has_other_numbers),
+        SEQ(periods_that_are_over_are_swept_now_and_then),
+        SEQ(without_a_directory_blocks_end_with_the_process),
+    };
+    return cmocka_run_group_tests_name("lease/sequences", tests, NULL, NULL);
+}

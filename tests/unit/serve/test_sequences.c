@@ -1,0 +1,412 @@
+/*
+ * Sequences through all protocols: what each request is answered, with a supply in memory.
+ */
+#include "base/mark.h"
+#include "serve/memcached/memcached.h"
+#include "support/fake_supply.h"
+#include "unit/serve/redis_rig.h"
+
+static const struct fake_sequence sequences[] = {
+    {.name = "orders", .start = 1, .increment = 1, .subs = true},
+    {.name = "down", .start = 10, .increment = -3},
+    {.name = "few", .start = 1, .increment = 1, .top = 2},
+    {.name = "strict", .start = 1, .increment = 1, .strict = true},
+    {.name = "daily", .start = 1, .increment = 1, .daily = true},
+};
+
+static struct sequence_table table;
+static struct fake_supply supply;
+static struct net_service *memcached, *http;
+
+static int begin(void **state)
+{
+    struct rig *r = rig_new(NULL);
+    struct err e;
+    sequence_table_init(&table, &(struct sequence_options){.counters = 16,
+                                                           .lasts_ms = 60000,
+                                                           .max = 1000,
+                                                           .prefix = "seq:",
+                                                           .calendar = &fake_calendar});
+    memset(&supply, 0, sizeof supply);
+    supply.table = &table;
+    supply.sequence = sequences;
+    supply.nsequences = sizeof sequences / sizeof *sequences;
+    supply.time_ms = 100 * FAKE_DAY_MS;
+    assert_int_equal(issuer_add(&r->serve.issuer, &table.base, "seq:", NULL, 0, &e), ERR_OK);
+    r->serve.services[SERVE_REDIS] = r->svc;
+    r->serve.services[SERVE_MEMCACHED] = memcached = protocol_memcached.make(&r->serve);
+    r->serve.services[SERVE_HTTP] = http = protocol_http.make(&r->serve);
+    assert_true(memcached && http);
+    *state = r;
+    return 0;
+}
+
+static int end(void **state)
+{
+    free(memcached);
+    free(http);
+    rig_free(*state);
+    sequence_table_clear(&table);
+    return 0;
+}
+
+static int64_t mono(struct rig *r)
+{
+    return clock_mono_ms(&r->clock);
+}
+
+/* Asks by Redis' protocol; what has to wait is served as often as it takes. */
+static void check(struct rig *r, const char *words, const char *expected)
+{
+    enum net_verdict v = rig_ask(r, words);
+    for (int i = 0; i < 10 && v == NET_WAIT; i++) {
+        fake_supply_serve(&supply, mono(r));
+        v = rig_pump(r);
+    }
+    assert_int_equal(v, NET_MORE);
+    rig_expect(r, expected);
+    fake_supply_serve(&supply, mono(r));
+}
+
+/* The same of another protocol, to the only request of a connection. */
+static const char *answer(struct rig *r, struct net_service *svc, struct span request)
+{
+    static char text[NET_OUT_MAX];
+    struct buf out;
+    struct net_step step;
+    void *session = calloc(1, svc->session_size);
+    assert_non_null(session);
+    buf_init(&out, text, sizeof text - 1);
+    struct net_turn turn = {.clock = &r->clock, .wall_ms = RIG_MS, .quota = UINT32_MAX};
+    for (int i = 0; i < 10; i++) {
+        step = svc->serve(svc, session, request, &turn, &out);
+        request = span_skip(request, step.used);
+        if (step.verdict == NET_DONE && request.n > 0) {
+            turn.ticket = 0;
+            turn.reply_start = out.n;
+            continue;
+        }
+        if (step.verdict != NET_WAIT)
+            break;
+        if (!step.partial)
+            turn.reply_start = out.n;
+        fake_supply_serve(&supply, mono(r));
+    }
+    assert_true(step.verdict == NET_DONE || step.verdict == NET_CLOSE);
+    text[out.n] = '\0';
+    if (svc->close)
+        svc->close(svc, session);
+    free(session);
+    fake_supply_serve(&supply, mono(r));
+    return text;
+}
+
+static void mc(struct rig *r, const char *request, const char *expected)
+{
+    assert_string_equal(answer(r, memcached, span_str(request)), expected);
+}
+
+static void web(struct rig *r, const char *path, const char *status, const char *body)
+{
+    char request[256];
+    (void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
+    const char *text = answer(r, http, span_str(request));
+    if (!strstr(text, status) || !strstr(text, body))
+        fail_msg("%s: expected %s, %s in:\n%s", path, status, body, text);
+}
+
+/* ---- Redis ------------------------------------------------------------------------------------
+ */
+
+static void redis_counts(void **state)
+{
+    struct rig *r = *state;
+    check(r, "INCR seq:orders", ":1\r\n");
+    check(r, "GET seq:orders", "$1\r\n2\r\n");
+    check(r, "INCRBY seq:orders 3", ":5\r\n");
+    check(r, "LPOP seq:orders 2", "*2\r\n$1\r\n6\r\n$1\r\n7\r\n");
+    check(r, "RPOP seq:orders", "$1\r\n8\r\n");
+    check(r, "MGET seq:orders other seq:orders:acme", "*3\r\n$1\r\n9\r\n$-1\r\n$1\r\n1\r\n");
+    check(r, "MGET seq:orders id:x", rig_ids("*2\r\n$2\r\n10\r\n", 0, 1));
+}
+
+static void redis_counts_down(void **state)
+{
+    struct rig *r = *state;
+    check(r, "GET seq:down", "$2\r\n10\r\n");
+    check(r, "INCRBY seq:down 4", ":-2\r\n"); /* 7, 4, 1, -2: all are the caller's */
+    check(r, "GET seq:down", "$2\r\n-5\r\n");
+    check(r, "LPOP seq:down 2", "*2\r\n$2\r\n-8\r\n$3\r\n-11\r\n");
+}
+
+static void redis_misses(void **state)
+{
+    struct rig *r = *state;
+    check(r, "GET seq:none", "$-1\r\n");
+    check(r, "INCR seq:none", "$-1\r\n");
+    check(r, "INCRBY seq:none 5", "$-1\r\n");
+    check(r, "LPOP seq:none", "$-1\r\n");
+    check(r, "LPOP seq:none 2", "*-1\r\n");
+    check(r, "SPOP seq:none 2", "*0\r\n");
+    check(r, "MGET seq:none seq:orders seq:none2", "*3\r\n$-1\r\n$1\r\n1\r\n$-1\r\n");
+    check(r, "EXISTS seq:none seq:orders seq:orders", ":2\r\n");
+    check(r, "EXISTS seq:few", ":1\r\n");
+    check(r, "TYPE seq:none", "+none\r\n");
+    check(r, "TYPE seq:orders", "+string\r\n");
+    check(r, "TTL seq:none", ":-2\r\n");
+    check(r, "TTL seq:down", ":-1\r\n");
+    check(r, "GET seq:orders", "$1\r\n2\r\n"); /* who looked has spent none */
+    rig_begins(r, "HELLO 3", "%7\r\n");
+    check(r, "INCR seq:none", "_\r\n");
+}
+
+static void redis_errors(void **state)
+{
+    struct rig *r = *state;
+    check(r, "INCRBY seq:orders 2000000",
+          "-ERR value is not an integer or out of range: expected 1 to 1000000, found 2000000\r\n");
+    check(r, "INCRBY seq:orders 0",
+          "-ERR value is not an integer or out of range: expected 1 to 1000000, found 0\r\n");
+    check(r, "GET seq:a/b",
+          "-ERR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 letters, digits, '_', '.' and "
+          "'-', SUB of 1 to 100 bytes; found \"a/b\"\r\n");
+    check(r, "INCR seq:few", ":1\r\n");
+    check(r, "INCR seq:few", ":2\r\n");
+    check(r, "INCR seq:few", ":3\r\n");
+    check(r, "INCR seq:few", "-ERR used up: max 3 was reached\r\n");
+    check(r, "GET seq:few:sub", "-ERR the sequence few has no subs\r\n");
+    check(r, "SET seq:orders 5", "-ERR id key 'seq:orders' is read-only\r\n");
+    supply.how = SEQUENCE_AWAY;
+    assert_int_equal(rig_ask(r, "GET seq:orders"), NET_WAIT);
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_pump(r), NET_WAIT);
+    r->turn.waited_us = r->serve.issuer.max_wait_us;
+    assert_int_equal(rig_pump(r), NET_MORE);
+    rig_expect(r, "-TRYAGAIN no number is in hand, and the coordinator does not answer\r\n");
+    supply.how = 0;
+    check(r, "GET seq:orders", "$1\r\n1\r\n");
+}
+
+/* What was put in between is no other's. */
+static void redis_in_a_transaction(void **state)
+{
+    struct rig *r = *state;
+    check(r, "MULTI", "+OK\r\n");
+    check(r, "INCR seq:strict", "+QUEUED\r\n");
+    check(r, "INCR seq:none", "+QUEUED\r\n");
+    check(r, "INCR seq:strict", "+QUEUED\r\n");
+    check(r, "EXEC", "*3\r\n:1\r\n$-1\r\n:2\r\n");
+}
+
+static void redis_info(void **state)
+{
+    struct rig *r = *state;
+    check(r, "INCRBY seq:orders 3", ":3\r\n");
+    check(r, "INFO sequences",
+          "$76\r\n# sequences\r\norders:given=3,left=10,block=20,counters=1,parked=1,refused=0"
+          "\r\n\r\n");
+}
+
+/* A request that comes again and again is known by its bytes: of a name that was closed it finds
+ * nothing any more. */
+static void a_request_that_is_known_again_is_no_other_names(void **state)
+{
+    struct rig *r = *state;
+    char words[64];
+    check(r, "GET seq:orders:a", "$1\r\n1\r\n");
+    check(r, "GET seq:orders:a", "$1\r\n2\r\n");
+    for (unsigned i = 0; i < 40; i++) {
+        (void)snprintf(words, sizeof words, "INCR seq:orders:b%u", i);
+        check(r, words, ":1\r\n");
+        if (supply.forgets > 0)
+            serve_forget(&r->serve);
+    }
+    assert_true(supply.forgets > 20);
+    check(r, "GET seq:orders:a", "$2\r\n31\r\n"); /* its own, behind a gap */
+}
+
+/* ---- memcached --------------------------------------------------------------------------------
+ */
+
+static void memcached_counts(void **state)
+{
+    struct rig *r = *state;
+    mc(r, "get seq:orders\r\n", "VALUE seq:orders 0 1\r\n1\r\nEND\r\n");
+    mc(r, "incr seq:orders 1\r\n", "2\r\n");
+    mc(r, "incr seq:orders 5\r\n", "7\r\n");
+    mc(r, "mg seq:orders v\r\n", "VA 1\r\n8\r\n");
+    mc(r, "mg seq:orders s\r\n", "HD s1\r\n");
+    mc(r, "ma seq:orders D2 v\r\n", "VA 2\r\n10\r\n");
+    mc(r, "get seq:orders#1 seq:none seq:orders#2\r\n",
+       "VALUE seq:orders#1 0 2\r\n11\r\nVALUE seq:orders#2 0 2\r\n12\r\nEND\r\n");
+    mc(r, "get seq:down\r\n", "VALUE seq:down 0 2\r\n10\r\nEND\r\n");
+    mc(r, "incr seq:down 5\r\n", "-5\r\n");
+    mc(r, "gets seq:down\r\n", "VALUE seq:down 0 2 -8\r\n-8\r\nEND\r\n");
+}
+
+static void memcached_misses(void **state)
+{
+    struct rig *r = *state;
+    mc(r, "get seq:none\r\n", "END\r\n");
+    mc(r, "incr seq:none 1\r\n", "NOT_FOUND\r\n");
+    mc(r, "touch seq:none 1\r\n", "NOT_FOUND\r\n");
+    mc(r, "touch seq:orders 1\r\n", "TOUCHED\r\n");
+    mc(r, "mg seq:none v\r\n", "EN\r\n");
+    mc(r, "mg seq:none s\r\n", "EN\r\n");
+    mc(r, "mg seq:none v q\r\nmn\r\n", "MN\r\n");
+    mc(r, "ma seq:none v\r\n", "NF\r\n");
+    mc(r, "ma seq:none N0 v\r\n", "NS\r\n");
+    mc(r, "get seq:a/b\r\n",
+       "SERVER_ERROR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 "
+       "letters, digits, '_', '.' and '-', SUB of 1 to 100 bytes; found "
+       "\"a/b\"\r\n");
+    mc(r, "incr seq:orders 2000000\r\n",
+       "CLIENT_ERROR invalid numeric delta argument: expected 1 to 1000000\r\n");
+}
+
+static const char *binary(struct rig *r, uint8_t opcode, const char *key, uint64_t delta)
+{
+    char packet[128] = {0};
+    size_t n = strlen(key), extras = opcode == 0x05 ? 20 : 0;
+    packet[0] = (char)0x80;
+    packet[1] = (char)opcode;
+    packet[3] = (char)n;
+    packet[4] = (char)extras;
+    packet[11] = (char)(n + extras);
+    for (int i = 0; opcode == 0x05 && i < 8; i++)
+        packet[24 + i] = (char)(delta >> (56 - 8 * i));
+    if (opcode == 0x05)
+        memset(packet + 40, 0xff, 4);
+    memcpy(packet + 24 + extras, key, n);
+    return answer(r, memcached, span_of(packet, 24 + extras + n));
+}
+
+static void memcached_binary(void **state)
+{
+    struct rig *r = *state;
+    assert_memory_equal(binary(r, 0x00, "seq:orders", 0) + 28, "1", 1);
+    assert_int_equal(binary(r, 0x05, "seq:orders", 2)[31], 3);
+    assert_int_equal(binary(r, 0x00, "seq:none", 0)[7], MCB_NOT_FOUND);
+    assert_int_equal(binary(r, 0x05, "seq:none", 1)[7], MCB_NOT_FOUND);
+    assert_string_equal(binary(r, 0x09, "seq:none", 0), "");
+    assert_memory_equal(binary(r, 0x00, "seq:down", 0) + 28, "10", 2);
+    assert_memory_equal(binary(r, 0x05, "seq:down", 5) + 24, "\xff\xff\xff\xff\xff\xff\xff\xfb", 8);
+}
+
+static void memcached_stats(void **state)
+{
+    struct rig *r = *state;
+    mc(r, "incr seq:orders 3\r\n", "3\r\n");
+    mc(r, "stats sequences\r\n",
+       "STAT orders:given 3\r\nSTAT orders:left 10\r\n"
+       "STAT orders:block 20\r\nSTAT orders:counters 1\r\n"
+       "STAT orders:parked 1\r\nSTAT orders:refused 0\r\nEND\r\n");
+}
+
+/* ---- HTTP -------------------------------------------------------------------------------------
+ */
+
+static void http_counts(void **state)
+{
+    struct rig *r = *state;
+    web(r, "/v1/seq/orders", " 200 ", "\r\n\r\n1\n");
+    web(r, "/v1/seq/orders?n=3", " 200 ", "\r\n\r\n2\n3\n4\n");
+    web(r, "/v1/seq/orders?n=3&block=1", " 200 ", "\r\n\r\n7\n");
+    web(r, "/v1/seq/orders:acme", " 200 ", "\r\n\r\n1\n");
+    web(r, "/v1/seq/down?n=5", " 200 ", "\r\n\r\n10\n7\n4\n1\n-2\n");
+    web(r, "/v1/seq/none", " 404 ", "no such sequence: sidflakectl seq create none makes it\n");
+    web(r, "/v1/seq/none?n=4&block=1", " 404 ", "no such sequence");
+    web(r, "/v1/seq/orders?n=1000001&block=1", " 400 ", "expected n from 1 to 1000000");
+    web(r, "/v1/seq/orders?n=500000&block=1", " 200 ", "\n");
+    web(r, "/v1/seq/a%2Fb", " 503 ", "expected seq:NAME");
+    web(r, "/v1/seq/few?n=4", " 503 ", "used up");
+    web(r, "/v1/id/x?n=2&block=1", " 200 ", "\n");
+}
+
+static void http_tells_one(void **state)
+{
+    struct rig *r = *state;
+    web(r, "/v1/seq/orders?n=3&block=1", " 200 ", "\r\n\r\n3\n");
+    web(r, "/v1/seq/orders/status", " 200 ",
+        "{\"given\":3,\"left\":10,\"next\":4,\"block_size\":20}\n");
+    web(r, "/v1/seq/orders", " 200 ", "\r\n\r\n4\n");
+    web(r, "/v1/seq/orders/status", " 200 ",
+        "{\"given\":4,\"left\":29,\"next\":5,\"block_size\":20}\n");
+    web(r, "/v1/seq/none/status", " 404 ", "no such sequence");
+    web(r, "/v1/id/x/status", " 200 ", "\n"); /* a name of IDs like any other */
+}
+
+static void http_takes_a_date(void **state)
+{
+    struct rig *r = *state;
+    web(r, "/v1/seq/daily", " 200 ", "\r\n\r\n1\n");
+    web(r, "/v1/seq/daily?date=d100", " 200 ", "\r\n\r\n2\n");
+    web(r, "/v1/seq/daily?date=d99", " 200 ", "\r\n\r\n1\n");
+    web(r, "/v1/seq/daily?date=d99999999999999", " 503 ", "expected");
+    web(r, "/v1/seq/orders?date=d99", " 503 ", "the sequence orders has no period \"d99\"");
+    web(r, "/v1/id/x?date=d99", " 404 ", "expected");
+}
+
+/* ---- what observes ----------------------------------------------------------------------------
+ */
+
+static void pages_show_sequences(void **state)
+{
+    static char page[1 << 20];
+    struct rig *r = *state;
+    struct buf out;
+    check(r, "INCRBY seq:orders 3", ":3\r\n");
+    table.told.takes[SEQUENCE_TAKE_GRANTED] = 7;
+    buf_init(&out, page, sizeof page - 1);
+    serve_put_metrics(&r->serve, &out, false);
+    page[out.n] = '\0';
+    static const char *const lines[] = {
+        "sidflake_sequence_given_total{name=\"orders\"} 3\n",
+        "sidflake_sequence_takes_total{outcome=\"granted\"} 7\n",
+        "sidflake_sequence_takes_total{outcome=\"looked\"} 0\n",
+        "sidflake_sequence_take_seconds_bucket{le=\"+Inf\"} 0\n",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!strstr(page, lines[i]))
+            fail_msg("expected \"%s\" in:\n%s", lines[i], page);
+    const char *head = strstr(page, "# TYPE sidflake_sequence_takes");
+    assert_true(head && !strstr(head + 1, "# TYPE sidflake_sequence_takes counter"));
+    assert_null(strstr(page, "prefix=\"seq:\""));
+    buf_init(&out, page, sizeof page - 1);
+    serve_put_status_json(&r->serve, &out);
+    page[out.n] = '\0';
+    assert_non_null(strstr(page, "\"sequences\":[{\"name\":\"orders\",\"given\":3,"));
+}
+
+static void none_was_asked_for(void **state)
+{
+    struct rig *r = *state;
+    for (unsigned i = 0; i < 4; i++)
+        rig_begins(r, "GET id:x", "$");
+    check(r, "EXISTS id:x", ":1\r\n");
+    assert_null(table.place);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(redis_counts),
+        TEST(redis_counts_down),
+        TEST(redis_misses),
+        TEST(redis_errors),
+        TEST(redis_in_a_transaction),
+        TEST(redis_info),
+        TEST(a_request_that_is_known_again_is_no_other_names),
+        TEST(memcached_counts),
+        TEST(memcached_misses),
+        TEST(memcached_binary),
+        TEST(memcached_stats),
+        TEST(http_counts),
+        TEST(http_tells_one),
+        TEST(http_takes_a_date),
+        TEST(pages_show_sequences),
+        TEST(none_was_asked_for),
+    };
+    return cmocka_run_group_tests_name("serve/sequences", tests, NULL, NULL);
+}
