@@ -23,6 +23,11 @@ static enum conf_option_id id_of(struct place at)
     return conf_option_id(at.of->listen);
 }
 
+static bool is_right(const struct conf_load *l, const struct conf_option *o)
+{
+    return !o || !l->wrong[conf_option_id(o)];
+}
+
 static bool same(const struct conf *c, struct place a, struct place b)
 {
     struct conf_address x, y;
@@ -30,12 +35,13 @@ static bool same(const struct conf *c, struct place a, struct place b)
            conf_address_parse(span_str(text_of(c, b)), &y) && conf_address_same(&x, &y);
 }
 
-/* Steps through the items of all lists of addresses; false after the last. */
-static bool step(const struct conf *c, struct place *at)
+/* Steps through the items of all lists of addresses that are right; false after the last. */
+static bool step(const struct conf_load *l, struct place *at)
 {
     at->item++;
     const struct conf_protocol *end = conf_protocols + CONF_PROTOCOLS;
-    while (at->of < end && at->item >= conf_protocol_listen(c, at->of)->n)
+    while (at->of < end &&
+           (!is_right(l, at->of->listen) || at->item >= conf_protocol_listen(l->conf, at->of)->n))
         *at = (struct place){at->of + 1, 0};
     return at->of < end;
 }
@@ -57,10 +63,10 @@ static enum err_code doubled(struct conf_load *l, struct place first, struct pla
 static enum err_code check_addresses(struct conf_load *l)
 {
     enum err_code rc = ERR_OK;
-    for (struct place b = BEFORE_ALL; !rc && step(l->conf, &b);) {
+    for (struct place b = BEFORE_ALL; !rc && step(l, &b);) {
         struct place a = BEFORE_ALL;
         bool found = false;
-        while (!found && step(l->conf, &a) && (a.of != b.of || a.item != b.item))
+        while (!found && step(l, &a) && (a.of != b.of || a.item != b.item))
             found = same(l->conf, a, b);
         if (found)
             rc = conf_load_note(l, doubled(l, a, b));
@@ -74,9 +80,9 @@ static enum err_code check_loop(struct conf_load *l, const struct conf_protocol 
     char quoted[CONF_QUOTE_MAX];
     struct conf_address to, at;
     const char *upstream = conf_protocol_upstream(l->conf, of);
-    if (!*upstream || !conf_address_parse(span_str(upstream), &to))
+    if (!*upstream || !is_right(l, of->upstream) || !conf_address_parse(span_str(upstream), &to))
         return ERR_OK;
-    for (struct place p = BEFORE_ALL; step(l->conf, &p);) {
+    for (struct place p = BEFORE_ALL; step(l, &p);) {
         if (!conf_address_parse(span_str(text_of(l->conf, p)), &at) ||
             !conf_address_reaches(&to, &at))
             continue;
@@ -148,7 +154,7 @@ static enum err_code check_protected(struct conf_load *l)
 {
     char quoted[CONF_QUOTE_MAX];
     enum err_code rc = ERR_OK;
-    for (struct place at = BEFORE_ALL; !rc && step(l->conf, &at);) {
+    for (struct place at = BEFORE_ALL; !rc && step(l, &at);) {
         struct conf_address a;
         const char *text = text_of(l->conf, at);
         if (at.of->guards_itself || !conf_address_parse(span_str(text), &a) ||
@@ -167,7 +173,7 @@ static enum err_code check_protected(struct conf_load *l)
 /* Users are required somewhere, and there are none. */
 static enum err_code check_users(struct conf_load *l)
 {
-    for (struct place at = BEFORE_ALL; step(l->conf, &at);) {
+    for (struct place at = BEFORE_ALL; step(l, &at);) {
         struct conf_address a;
         if (!conf_address_parse(span_str(text_of(l->conf, at)), &a) ||
             conf_address_auth(&a, l->conf) != CONF_AUTH_REQUIRED || l->conf->auth_users_file[0])
@@ -180,8 +186,23 @@ static enum err_code check_users(struct conf_load *l)
     return ERR_OK;
 }
 
+static enum err_code check_users_file(struct conf_load *l)
+{
+    enum err_code rc =
+        conf_judges.users ? conf_judges.users(l->conf->auth_users_file, l->e) : ERR_OK;
+    return rc && rc != ERR_NOMEM ? conf_load_blame(l, CONF_AUTH_USERS_FILE, CONF_WHOLE_VALUE, rc)
+                                 : rc;
+}
+
 /* ---- coordinator ------------------------------------------------------------------------------
  */
+
+static enum err_code check_coordinator(struct conf_load *l)
+{
+    enum err_code rc = conf_judges.coordinator ? conf_judges.coordinator(l->conf, l->e) : ERR_OK;
+    return rc && rc != ERR_NOMEM ? conf_load_blame(l, CONF_COORDINATOR_URL, CONF_WHOLE_VALUE, rc)
+                                 : rc;
+}
 
 static enum err_code check_auto_init(struct conf_load *l)
 {
@@ -201,17 +222,22 @@ static enum err_code check_auto_init(struct conf_load *l)
 
 static enum err_code unusable(struct conf_load *l, enum conf_option_id id, enum err_code rc)
 {
+    l->wrong[id] = true;
     return conf_load_note(l, conf_load_blame(l, id, CONF_WHOLE_VALUE, rc));
 }
 
 static enum err_code check_passwords(struct conf_load *l)
 {
     char password[PASSFILE_MAX + 1];
-    enum err_code rc = conf_password(l->conf, password, l->e);
+    enum err_code rc = ERR_OK;
+    if (!l->wrong[CONF_COORDINATOR_PASSWORD_FILE])
+        rc = conf_password(l->conf, password, l->e);
     if (rc)
         rc = unusable(l, CONF_COORDINATOR_PASSWORD_FILE, rc);
     for (size_t i = 0; i < CONF_PROTOCOLS && !rc; i++) {
         const struct conf_protocol *p = &conf_protocols[i];
+        if (!is_right(l, p->password_file))
+            continue;
         rc = conf_protocol_password(l->conf, p, password, l->e);
         if (rc)
             rc = unusable(l, conf_option_id(p->password_file), rc);
@@ -233,6 +259,8 @@ static enum err_code check_logins(struct conf_load *l)
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < CONF_PROTOCOLS && !rc; i++) {
         const struct conf_protocol *p = &conf_protocols[i];
+        if (!is_right(l, p->user) || !is_right(l, p->password_file))
+            continue;
         bool user = conf_protocol_user(l->conf, p)[0] != '\0';
         bool password = conf_protocol_password_file(l->conf, p)[0] != '\0';
         if (user && !password)
@@ -246,38 +274,35 @@ static enum err_code check_logins(struct conf_load *l)
 /* ---- all --------------------------------------------------------------------------------------
  */
 
-static bool stands_before(struct conf_mark a, struct conf_mark b)
-{
-    if (a.line == 0 || b.line == 0)
-        return a.line > b.line;
-    return a.line < b.line || (a.line == b.line && a.column < b.column);
-}
-
-/* The checks go over the options by what they mean; who reads of them goes over the file. */
-static void put_in_order(struct conf_load *l)
-{
-    char **text = l->errors->item;
-    for (size_t i = 1; i < l->errors->n; i++)
-        for (size_t k = i; k > 0 && stands_before(l->told[k].at, l->told[k - 1].at); k--) {
-            struct conf_told told = l->told[k];
-            char *moved = text[k];
-            l->told[k] = l->told[k - 1];
-            text[k] = text[k - 1];
-            l->told[k - 1] = told;
-            text[k - 1] = moved;
-        }
-    (void)err_set(&l->first, l->told[0].code, "%s", text[0]);
-}
+/* What each looks at; those of protocols, of which there is one for each, it looks for itself. */
+#define READS_MAX 3
+static const struct {
+    enum err_code (*fn)(struct conf_load *l);
+    enum conf_option_id reads[READS_MAX];
+    size_t n;
+} checks[] = {
+    {check_addresses, .n = 0},
+    {check_loops, .n = 0},
+    {check_names, {CONF_IDS_NAMES}, 1},
+    {check_prefixes, {CONF_IDS_PREFIX, CONF_SEQUENCES_PREFIX}, 2},
+    {check_protected, {CONF_AUTH_MODE, CONF_LISTEN_ALLOW_UNPROTECTED}, 2},
+    {check_users, {CONF_AUTH_MODE, CONF_AUTH_USERS_FILE}, 2},
+    {check_users_file, {CONF_AUTH_USERS_FILE}, 1},
+    {check_auto_init, {CONF_COORDINATOR_AUTO_INIT, CONF_COORDINATOR_URL}, 2},
+    {check_logins, .n = 0},
+    {check_passwords, .n = 0},
+    {check_coordinator, {CONF_COORDINATOR_URL, CONF_COORDINATOR_PASSWORD_FILE}, 2},
+};
 
 enum err_code conf_check(struct conf_load *l)
 {
-    static enum err_code (*const checks[])(struct conf_load *) = {
-        check_addresses, check_loops,     check_names,  check_prefixes, check_protected,
-        check_users,     check_auto_init, check_logins, check_passwords};
     enum err_code rc = ERR_OK;
-    for (size_t i = 0; i < sizeof checks / sizeof *checks && !rc; i++)
-        rc = conf_load_note(l, checks[i](l));
-    if (!rc && l->errors && l->errors->n > 0)
-        put_in_order(l);
+    for (size_t i = 0; i < sizeof checks / sizeof *checks && !rc; i++) {
+        bool right = true;
+        for (size_t k = 0; k < checks[i].n; k++)
+            right = right && !l->wrong[checks[i].reads[k]];
+        if (right)
+            rc = conf_load_note(l, checks[i].fn(l));
+    }
     return rc;
 }

@@ -138,23 +138,30 @@ struct conf {
  *
  * ERR_IO: the file cannot be read. ERR_INVALID, ERR_RANGE: it, a variable or a set is wrong. In
  * both cases *c is empty, as after conf_clear. *e is the first that is wrong; errors, which the
- * caller clears, gets all, a line each: those of the file in its order, up to one of syntax, of the
- * environment, of the sets, and, if there were none, all that is at odds, in that order, too. Of
- * more than CONF_ERRORS_MAX the rest is one line, which says that there are more. NULL: nobody
- * asks. ERR_NOMEM: errors may have some, and *e says what there was no memory for. On success the
- * caller owns *c.
+ * caller clears, gets all, a line each: those of the file in its order, be it in a value or between
+ * values that are right, up to one of syntax; then those of the environment and the sets. After one
+ * of syntax nothing is said of what is at odds: what it hides may put that right. Of more than
+ * CONF_ERRORS_MAX the rest is one line, which says that there are more. NULL: nobody asks.
+ * ERR_NOMEM: errors may have some, and *e says what there was no memory for. On success the caller
+ * owns *c.
  *
- * Looks at the system's clock (epoch) and reads the files of passwords to see that they can be
- * read.
+ * Looks at the system's clock (epoch) and reads the files of passwords and users to see that they
+ * can be read.
  */
 enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
                         char *const *envp, struct conf_list *errors, struct err *e) MUST_CHECK;
 
-/* Who judges what this room knows nothing of: a coordinator.url that has a scheme, and an item of
- * sequences.define. NULL: nobody does. Set before the first load. */
+/* What this room does not know of, and cannot judge. Each MAY. Set before the first load. */
 struct conf_judges {
+    /* A coordinator.url that has a scheme: which there are, and all that follows, the drivers say.
+     */
     enum err_code (*url)(struct span url, struct err *e);
+    /* An item of sequences.define. */
     enum err_code (*sequence)(struct span item, struct err *e);
+    /* The coordinator as all its options have it, each of which is right. */
+    enum err_code (*coordinator)(const struct conf *c, struct err *e);
+    /* The file at path, of auth.users_file. */
+    enum err_code (*users)(const char *path, struct err *e);
 };
 extern struct conf_judges conf_judges;
 

@@ -47,6 +47,7 @@ static enum err_code apply(struct conf_load *l, struct span name, struct span va
     seen[id] = true;
     l->source[id] = CONF_SOURCE_ENV;
     enum err_code rc = conf_value_set(o, l->conf, value, l->e);
+    l->wrong[id] |= rc != ERR_OK;
     return rc ? conf_load_blame(l, id, CONF_WHOLE_VALUE, rc) : ERR_OK;
 }
 

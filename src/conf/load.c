@@ -40,12 +40,45 @@ enum err_code conf_load_note(struct conf_load *l, enum err_code rc)
     if (!l->first.code)
         l->first = *l->e;
     l->told[l->errors->n] = (struct conf_told){l->blamed, rc};
+    l->blamed = (struct conf_mark){0};
     if (l->errors->n < CONF_ERRORS_MAX)
         return conf_list_add(l->errors, span_str(l->e->text), l->e);
     l->told[l->errors->n].at = (struct conf_mark){0};
     (void)err_set(l->e, rc, "more is wrong than these %u: the rest is not told", CONF_ERRORS_MAX);
     enum err_code kept = conf_list_add(l->errors, span_str(l->e->text), l->e);
     return kept ? kept : rc;
+}
+
+static bool stands_before(struct conf_mark a, struct conf_mark b)
+{
+    if (a.line == 0 || b.line == 0)
+        return a.line > b.line;
+    return a.line < b.line || (a.line == b.line && a.column < b.column);
+}
+
+/* The checks go over the options by what they mean; who reads of them goes over the file. */
+static void put_in_order(struct conf_load *l)
+{
+    char **text = l->errors->item;
+    for (size_t i = 1; i < l->errors->n; i++)
+        for (size_t k = i; k > 0 && stands_before(l->told[k].at, l->told[k - 1].at); k--) {
+            struct conf_told told = l->told[k];
+            char *moved = text[k];
+            l->told[k] = l->told[k - 1];
+            text[k] = text[k - 1];
+            l->told[k - 1] = told;
+            text[k - 1] = moved;
+        }
+    (void)err_set(&l->first, l->told[0].code, "%s", text[0]);
+}
+
+void conf_load_doubt(struct conf_load *l, struct span words)
+{
+    for (size_t i = 0; i < CONF_OPTIONS; i++) {
+        const struct conf_option *o = &conf_options[i];
+        if (span_eq(words, span_str(o->path)) || (o->group && span_eq(words, span_str(o->group))))
+            l->wrong[i] = true;
+    }
 }
 
 /* ---- defaults ---------------------------------------------------------------------------------
@@ -72,7 +105,6 @@ static enum err_code apply_text(struct conf_load *l, const struct conf_option *o
     enum err_code rc = ERR_OK;
     if (l->marks.of[id].value.line == 0)
         return ERR_OK;
-    l->source[id] = CONF_SOURCE_FILE;
     if (o->type != CONF_TYPE_LIST) {
         rc = conf_value_set(o, l->conf, span_str(text->text ? text->text : ""), l->e);
         return rc ? conf_load_blame(l, id, CONF_WHOLE_VALUE, rc) : ERR_OK;
@@ -90,6 +122,9 @@ static enum err_code apply_file(struct conf_load *l, struct span yaml)
 {
     struct conf_doc *d = NULL;
     enum err_code rc = conf_marks_read(l, yaml);
+    for (size_t i = 0; i < CONF_OPTIONS; i++)
+        if (l->marks.of[i].value.line)
+            l->source[i] = CONF_SOURCE_FILE;
     if (rc || l->first.code || l->marks.empty)
         return rc;
     rc = conf_doc_read(yaml, &d, l->e);
@@ -113,13 +148,16 @@ static enum err_code apply_set(struct conf_load *l, const char *set)
         return err_set(l->e, ERR_INVALID, "--set: expected PATH=VALUE, found %s",
                        conf_quote(quoted, path));
     const struct conf_option *o = conf_option_find(path);
-    if (!o)
+    if (!o) {
+        conf_load_doubt(l, conf_near_meant(near, path));
         return err_set(
             l->e, ERR_INVALID,
             "--set: expected the path of an option (--help-config lists them), found %s%s",
             conf_quote(quoted, path), conf_near(near, path));
+    }
     l->source[conf_option_id(o)] = CONF_SOURCE_SET;
     enum err_code rc = conf_value_set(o, l->conf, value, l->e);
+    l->wrong[conf_option_id(o)] |= rc != ERR_OK;
     return rc ? conf_load_blame(l, conf_option_id(o), CONF_WHOLE_VALUE, rc) : ERR_OK;
 }
 
@@ -136,9 +174,10 @@ static enum err_code load(struct conf_load *l, struct span yaml, char *const *se
         rc = conf_env_apply(l, envp);
     for (size_t i = 0; i < nsets && !rc; i++)
         rc = conf_load_note(l, apply_set(l, sets[i]));
-    if (!rc && !l->first.code) /* else what they look at may not be what was meant */
+    if (!rc && !l->cut)
         rc = conf_check(l);
     if (rc != ERR_NOMEM && l->first.code) {
+        put_in_order(l);
         *l->e = l->first;
         return l->first.code;
     }

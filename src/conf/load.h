@@ -29,6 +29,8 @@ struct conf_load {
     const char *name; /* of the file; NULL: there is none */
     struct conf_marks marks;
     enum conf_source source[CONF_OPTIONS];      /* of the value in conf */
+    bool wrong[CONF_OPTIONS];                   /* a value of it is, or may be: see conf_check */
+    bool cut;                                   /* the file was not read to its end */
     struct err *e;                              /* never NULL */
     struct conf_list *errors;                   /* all of them; NULL: the first is the end */
     struct err first;                           /* of errors */
@@ -47,9 +49,13 @@ enum err_code conf_load_blame(struct conf_load *l, enum conf_option_id id, size_
  * ERR_OK. */
 enum err_code conf_load_note(struct conf_load *l, enum err_code rc) MUST_CHECK;
 
-/* What no single value shows: addresses given twice, options at odds with each other, a password
- * file that cannot be read. To be called while no error is noted; notes all, in the order of the
- * file, and then those of other sources. */
+/* The option that words name, or all of the group, as conf_option_find: what was written for it did
+ * not reach it. words may name nothing. */
+void conf_load_doubt(struct conf_load *l, struct span words);
+
+/* What no single value shows: addresses given twice, options at odds with each other, a file of
+ * passwords or users that cannot be read. Of options that are wrong it says nothing, since what
+ * they were meant to be is not known. */
 enum err_code conf_check(struct conf_load *l) MUST_CHECK;
 
 /* Harmless oddities, into l->conf->warnings. */

@@ -49,6 +49,7 @@ enum err_code conf_marks_blame(const char *name, struct conf_mark at, enum err_c
 
 static enum err_code blame_here(struct walk *w, enum err_code code)
 {
+    w->load->blamed = here(w);
     return conf_marks_blame(w->name, here(w), code, w->e);
 }
 
@@ -74,6 +75,7 @@ static enum err_code syntax_error(struct walk *w)
                   problem, p->context ? " " : "", p->context ? p->context : "");
     struct conf_mark at = p->error == YAML_READER_ERROR ? mark_of_byte(w->yaml, p->problem_offset)
                                                         : mark_of(p->problem_mark);
+    w->load->blamed = at;
     return conf_marks_blame(w->name, at, ERR_INVALID, w->e);
 }
 
@@ -184,6 +186,7 @@ static enum err_code unknown_key(struct walk *w, const char *group)
     if (w->event.type == YAML_SCALAR_EVENT) {
         (void)snprintf(path, sizeof path, "%s%s%.*s", group ? group : "", group ? "." : "",
                        (int)min64((int64_t)scalar(w).n, (int64_t)sizeof path), scalar(w).p);
+        conf_load_doubt(w->load, conf_near_meant(near, span_str(path)));
         (void)conf_near(near, span_str(path));
     }
     (void)err_set(w->e, ERR_INVALID, "expected one of %s%s%s, found %s%s", keys,
@@ -191,9 +194,11 @@ static enum err_code unknown_key(struct walk *w, const char *group)
     return wrong_key(w);
 }
 
-static enum err_code seen_before(struct walk *w, struct conf_mark first)
+/* words: the option or group. */
+static enum err_code seen_before(struct walk *w, struct conf_mark first, const char *words)
 {
     char quoted[CONF_QUOTE_MAX];
+    conf_load_doubt(w->load, span_str(words));
     (void)err_set(w->e, ERR_INVALID, "expected each key once, found %s again after line %zu",
                   found(w, quoted), first.line);
     return wrong_key(w);
@@ -207,6 +212,12 @@ static bool is_text(struct walk *w)
     return scalar_event && !null_word && !memchr(scalar(w).p, '\0', scalar(w).n);
 }
 
+static enum err_code wrong_value(struct walk *w, const struct conf_option *o, enum err_code code)
+{
+    w->load->wrong[conf_option_id(o)] = true;
+    return wrong(w, code);
+}
+
 /* The event is the value, or an item of a list. */
 static enum err_code try(struct walk *w, const struct conf_option *o)
 {
@@ -215,7 +226,7 @@ static enum err_code try(struct walk *w, const struct conf_option *o)
     enum err_code rc = !is_text(w) ? conf_value_expected(o, ERR_INVALID, found(w, quoted), w->e)
                        : o->type == CONF_TYPE_LIST ? conf_value_add(o, c, scalar(w), w->e)
                                                    : conf_value_set(o, c, scalar(w), w->e);
-    return rc ? wrong(w, rc) : ERR_OK;
+    return rc ? wrong_value(w, o, rc) : ERR_OK;
 }
 
 static enum err_code walk_list(struct walk *w, const struct conf_option *o)
@@ -226,7 +237,7 @@ static enum err_code walk_list(struct walk *w, const struct conf_option *o)
     if (w->event.type != YAML_SEQUENCE_START_EVENT) {
         (void)err_set(w->e, ERR_INVALID, "expected a list for %s, found %s", o->path,
                       found(w, quoted));
-        return wrong(w, ERR_INVALID);
+        return wrong_value(w, o, ERR_INVALID);
     }
     of->item = calloc((size_t)o->max, sizeof *of->item);
     if (!of->item)
@@ -242,7 +253,7 @@ static enum err_code walk_list(struct walk *w, const struct conf_option *o)
             (void)err_set(w->e, ERR_RANGE, "expected at most %zu items for %s, found more", of->n,
                           o->path);
             over = true;
-            rc = wrong(w, ERR_RANGE);
+            rc = wrong_value(w, o, ERR_RANGE);
         } else {
             of->item[of->n++] = here(w);
             rc = try(w, o);
@@ -257,7 +268,7 @@ static enum err_code walk_option(struct walk *w, const struct conf_option *o)
 {
     struct conf_mark *value = &w->marks->of[conf_option_id(o)].value;
     if (value->line)
-        return seen_before(w, *value);
+        return seen_before(w, *value, o->path);
     enum err_code rc = next(w);
     if (rc)
         return rc;
@@ -273,13 +284,14 @@ static enum err_code walk_group(struct walk *w, const struct conf_option *first)
     char quoted[CONF_QUOTE_MAX];
     struct conf_mark *seen = &w->group[conf_option_id(first)];
     if (seen->line)
-        return seen_before(w, *seen);
+        return seen_before(w, *seen, first->group);
     *seen = here(w);
     enum err_code rc = next(w);
     if (rc || is_null(w))
         return rc;
     if (w->event.type == YAML_MAPPING_START_EVENT)
         return walk_mapping(w, first->group);
+    conf_load_doubt(w->load, span_str(first->group));
     (void)err_set(w->e, ERR_INVALID, "expected a mapping of options for %s, found %s", first->group,
                   found(w, quoted));
     return wrong(w, ERR_INVALID);
@@ -375,12 +387,16 @@ enum err_code conf_marks_read(struct conf_load *l, struct span yaml)
     if (too_many_directives(yaml, &excess)) {
         (void)err_set(l->e, ERR_RANGE, "expected at most %u lines that begin with %%, found more",
                       CONF_DIRECTIVES_MAX);
+        l->cut = true;
+        l->blamed = excess;
         return conf_load_note(l, conf_marks_blame(l->name, excess, ERR_RANGE, l->e));
     }
     if (!yaml_parser_initialize(&w.parser))
         return err_set(l->e, ERR_NOMEM, "no memory to read %s", conf_text_name(l->name));
     yaml_parser_set_input_string(&w.parser, (const unsigned char *)(yaml.n ? yaml.p : ""), yaml.n);
-    enum err_code rc = conf_load_note(l, walk_stream(&w));
+    enum err_code rc = walk_stream(&w);
+    l->cut = rc != ERR_OK;
+    rc = conf_load_note(l, rc);
     drop_event(&w);
     yaml_parser_delete(&w.parser);
     return rc;

@@ -49,10 +49,15 @@ static void consider(struct nearest *n, const char *text)
 }
 
 /* Of a short name nearly everything is near. */
+static bool is_near(const struct nearest *n)
+{
+    return n->distance <= NEAR && 2 * n->distance < n->found.n;
+}
+
 static char *tell(char out[CONF_NEAR_MAX], const struct nearest *n)
 {
     out[0] = '\0';
-    if (n->distance <= NEAR && 2 * n->distance < n->found.n)
+    if (is_near(n))
         (void)snprintf(out, CONF_NEAR_MAX, " (did you mean %s?)", n->text);
     return out;
 }
@@ -64,7 +69,7 @@ static struct span key_of(struct span path)
     return key.p ? key : path;
 }
 
-char *conf_near(char out[CONF_NEAR_MAX], struct span path)
+static struct nearest nearest_to(struct span path)
 {
     struct nearest n = {.found = path, .distance = SIZE_MAX};
     for (size_t i = 0; path.n <= LONG_MAX && i < CONF_OPTIONS; i++) {
@@ -78,7 +83,20 @@ char *conf_near(char out[CONF_NEAR_MAX], struct span path)
             (void)snprintf(n.text, sizeof n.text, "%s", o->path);
         }
     }
+    return n;
+}
+
+char *conf_near(char out[CONF_NEAR_MAX], struct span path)
+{
+    struct nearest n = nearest_to(path);
     return tell(out, &n);
+}
+
+struct span conf_near_meant(char mem[CONF_NEAR_MAX], struct span path)
+{
+    struct nearest n = nearest_to(path);
+    (void)snprintf(mem, CONF_NEAR_MAX, "%s", is_near(&n) ? n.text : "");
+    return span_str(mem);
 }
 
 char *conf_near_env(char out[CONF_NEAR_MAX], struct span name)

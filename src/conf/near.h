@@ -14,6 +14,8 @@
 
 /* path: "GROUP.KEY", "KEY" or "GROUP"; near is also the same key of another group. */
 char *conf_near(char out[CONF_NEAR_MAX], struct span path);
+/* The X alone, in mem; empty: nothing is near. */
+struct span conf_near_meant(char mem[CONF_NEAR_MAX], struct span path);
 /* The name of a variable. */
 char *conf_near_env(char out[CONF_NEAR_MAX], struct span name);
 

@@ -392,17 +392,14 @@ static enum err_code start_auth(struct app *a, struct err *e)
     return r;
 }
 
-static enum err_code make_supplies(struct app *a, struct err *e)
+static enum err_code start_keeper(struct app *a, struct err *e)
 {
     enum err_code r =
         supplies_init(&a->supplies, a->conf, a->coord_name, &a->page, &a->start.heir->blocks, e);
-    if (!r && a->supplies.sequences)
+    if (r)
+        return r;
+    if (a->supplies.sequences)
         bridge_sequences_adopt(&a->generators.sequences, a->supplies.sequences);
-    return r;
-}
-
-static enum err_code start_keeper(struct app *a, struct err *e)
-{
     const struct keeper_options o = {
         .supplies = a->supplies.list,
         .nsupplies = a->supplies.n,
@@ -411,7 +408,7 @@ static enum err_code start_keeper(struct app *a, struct err *e)
         .notify = wake_loop,
         .arg = a->net,
     };
-    enum err_code r = keeper_start(&o, &a->keeper, e);
+    r = keeper_start(&o, &a->keeper, e);
     a->bridge.keeper = a->keeper;
     return r;
 }
@@ -470,7 +467,7 @@ static enum err_code start(struct app *a, int *status, struct err *e)
         return r;
     apply_limits(a);
     if ((r = start_net(a, e)) || (r = listen_all(a, e)) || (r = start_auth(a, e)) ||
-        (r = make_supplies(a, e)) || (r = start_keeper(a, e)))
+        (r = start_keeper(a, e)))
         return r;
     upgrade_init(&a->upgrade, &(struct upgrade_options){.argv = a->start.argv,
                                                         .net = a->net,
@@ -532,8 +529,9 @@ static void stop(struct app *a)
     conf_clear(&a->reloaded);
 }
 
-/* What is there to be run, beside a program that may be running: nothing of that one's is opened,
- * but its page to be read. */
+/* Beside a program that may be running: of what that one holds nothing is opened, but its page to
+ * be read. So there are no supplies, which lock their files; nothing else can keep them from being.
+ */
 static enum err_code rehearse(struct app *a, struct conf *c, struct err *e)
 {
     bool warned, heir = a->start.heir->state == HEIR_REHEARSES;
@@ -544,12 +542,12 @@ static enum err_code rehearse(struct app *a, struct conf *c, struct err *e)
         return r;
     if (warned && (r = conf_list_add(&c->warnings, span_str(e->text), e)))
         return r;
-    if ((r = pagefile_memory(&a->page, true, e)) || (r = make_services(a, e)))
+    if ((r = make_services(a, e)))
         return r;
     apply_limits(a);
-    if ((r = start_net(a, e)) || (heir && (r = listen_all(a, e))) || (r = start_auth(a, e)))
+    if ((r = start_net(a, e)) || (heir && (r = listen_all(a, e))))
         return r;
-    return make_supplies(a, e);
+    return start_auth(a, e);
 }
 
 enum err_code app_rehearse(struct conf *c, struct heir *h, struct err *e)

@@ -17,7 +17,7 @@ enum err_code coordinator_judge(struct span url, struct err *e) MUST_CHECK;
 /* Whether it is a definition, likewise. */
 enum err_code coordinator_judge_sequence(struct span line, struct err *e) MUST_CHECK;
 
-/* Whether coordinator_open would take the configuration. */
+/* Whether coordinator_open would take the configuration, likewise. */
 enum err_code coordinator_check(const struct conf *c, struct err *e) MUST_CHECK;
 
 #endif

@@ -185,9 +185,17 @@ static bool is_in_vain(const struct conf *c, const struct users *users)
     return conf_protocol_upstreams(c) > 0 && users->n > 0 && c->auth_mode == CONF_AUTH_REQUIRED;
 }
 
-/* Read again by whoever needs them: here only to be refused, or warned of, with the rest of the
- * configuration. */
-static enum err_code check_users(struct conf *c, struct err *e)
+/* Read again by whoever needs them: here only to be refused with the rest of the configuration, or
+ * warned of. */
+static enum err_code judge_users(const char *path, struct err *e)
+{
+    struct users users;
+    enum err_code r = users_load(&users, path, e);
+    users_clear(&users);
+    return r;
+}
+
+static enum err_code warn_of_users(struct conf *c, struct err *e)
 {
     struct users users;
     enum err_code r = users_load(&users, c->auth_users_file, e);
@@ -218,9 +226,12 @@ static int with_conf(const struct args *a, char *const *argv)
     int status;
     heir_init(&h);
     struct conf_list errors = {.n = 0};
-    conf_judges = (struct conf_judges){coordinator_judge, coordinator_judge_sequence};
+    conf_judges = (struct conf_judges){.url = coordinator_judge,
+                                       .sequence = coordinator_judge_sequence,
+                                       .coordinator = coordinator_check,
+                                       .users = judge_users};
     enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &errors, &e);
-    if (!rc && ((rc = check_users(&c, &e)) || (rc = coordinator_check(&c, &e))))
+    if (!rc && (rc = warn_of_users(&c, &e)))
         conf_clear(&c);
     for (size_t i = 0; i < errors.n; i++)
         (void)fprintf(stderr, "%s\n", errors.item[i]);

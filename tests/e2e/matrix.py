@@ -15,7 +15,7 @@ import time
 
 import harness
 from procs import clean_env, die_with_parent
-from runner import Skip, need_node_modules
+from runner import Skip, need_node_modules, untimed
 
 DRIVERS = os.path.join(harness.HERE, "clients")
 LOCK = os.path.join(harness.HERE, "package-lock.json")
@@ -136,7 +136,7 @@ def built(name, *compiler, env=None):
     """The program of clients/NAME, made where it is older than its source."""
     os.makedirs(BUILT, exist_ok=True)
     program = os.path.join(BUILT, name.partition(".")[0])
-    with open(source(name)) as alone:
+    with open(source(name)) as alone, untimed():
         fcntl.flock(alone, fcntl.LOCK_EX)
         if not os.path.exists(program) or os.path.getmtime(program) < os.path.getmtime(alone.name):
             r = subprocess.run([a.format(program, alone.name) for a in compiler], text=True,

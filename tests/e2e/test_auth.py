@@ -305,7 +305,7 @@ def wrong_file(case):
     with open(path, "a") as f:
         f.write("eve:plain\n")
     r = case.sidflake("-t", "-c", s.conf, expect=78)
-    assert r.stderr.startswith("%s:4:5: expected a hash" % path), r.stderr
+    assert re.match(r"%s:\d+:\d+: %s:4:5: expected a hash" % (s.conf, path), r.stderr), r.stderr
     r = case.sidflake("-c", s.conf, expect=78)
     with s.resp() as r:
         assert r.ask("AUTH", "bob", "secret") == b"OK"

@@ -149,7 +149,7 @@ NODE = {
 
 
 def register(name, function, least, needs_node):
-    @test(name, timeout=300 if needs_node else runner.TIMEOUT_S)  # npm ci may be a part of it
+    @test(name, timeout=300 if needs_node else runner.TIMEOUT_S)
     def run(case):
         if needs_node:
             runner.need_node_modules()

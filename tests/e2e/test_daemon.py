@@ -74,10 +74,14 @@ upstream:
   redis: "http://x"
 listen:
   redis: ["tcp://127.0.0.1:70000"]
+auth:
+  mode: required
+  users_file: /nonexistent
 """, "many.yaml")
     told = case.sidflake("-t", "-c", many, expect=78).stderr.splitlines()
     assert [line.split(":")[1:3] for line in told] == [
-        ["2", "3"], ["4", "8"], ["5", "3"], ["7", "10"], ["9", "11"]], told
+        ["2", "3"], ["4", "8"], ["5", "3"], ["7", "10"], ["9", "11"], ["12", "15"]], told
+    assert "/nonexistent: expected a readable users file" in told[5], told
     assert "did you mean limits.batch?" in told[0] and "did you mean coordinator.pool?" in told[2], told
     r = case.sidflake("-t", "-c", case.path("missing.yaml"), expect=78)
     assert "missing.yaml" in r.stderr

@@ -167,7 +167,7 @@ def walk(case, client, setup):
 
 
 def register(client):
-    @test(client.name, beside=True, timeout=300)  # npm ci may be a part of it
+    @test(client.name, beside=True, timeout=300)
     def run(case):
         row = {}
         for setup in SETUPS:

@@ -11,7 +11,7 @@ import threading
 import harness
 import wire
 from procs import clean_env
-from runner import Skip, test
+from runner import Skip, test, untimed
 
 RELEASE = "5923515"  # version 0.1.0
 SIDECARS = 10
@@ -30,7 +30,7 @@ def release():
         raise Skip("the history does not have %s, which is version 0.1.0" % RELEASE)
     top = os.path.join(harness.TOP, "build", "0.1.0")
     os.makedirs(top, exist_ok=True)
-    with open(os.path.join(top, "lock"), "w") as lock:
+    with open(os.path.join(top, "lock"), "w") as lock, untimed():
         fcntl.flock(lock, fcntl.LOCK_EX)
         built = os.path.join(top, "build")
         if not os.path.exists(os.path.join(top, "done")):

@@ -84,31 +84,35 @@ enum rds_mute {
     RDS_MUTE_NEXT, /* CLIENT REPLY SKIP */
 };
 
-/* What a connection has to do with the upstream. */
+/* What a connection has to do with the upstream. It is in the midst of nothing while all of this is
+ * zero (rds_is_plain); several may hold at once. */
 struct rds_there {
-    /* States, each a byte. While one of them holds, requests take the long way: see rds_forwards.
-     * What is added here counts there, too. */
-    union {
-        uint64_t exceptional; /* 0: none holds */
-        struct {
-            bool multi;    /* the transaction under way is its */
-            bool ids;      /* the one under way here holds IDs */
-            bool watching; /* keys */
-            bool news;     /* acknowledgements of SUBSCRIBE may be on their way */
-            bool lapsed;   /* a password was taken for right while it was down */
-            bool tunnel;   /* what comes from there is passed on, uninterpreted */
-            uint8_t mute;  /* of enum rds_mute */
-        };
-    };
     struct rds_merge *merge; /* the mixed MGET under way; NULL: none */
+    bool multi;              /* the transaction under way is its */
+    bool ids;                /* the one under way here holds IDs */
+    bool watching;           /* keys */
+    bool news;               /* acknowledgements of SUBSCRIBE may be on their way */
+    bool lapsed;             /* a password was taken for right while it was down */
+    bool tunnel;             /* what comes from there is passed on, uninterpreted */
+    uint8_t mute;            /* of enum rds_mute */
     /* Protocols, 2 or 3; 0: there is none of it. */
     uint8_t asked;  /* by a HELLO under way: spoken if the reply is no error */
     uint8_t unsaid; /* spoken there, where a login came first: what else was agreed upon here is
                      * yet to be said */
+    uint8_t zero[7];
 };
 
-static_assert(offsetof(struct rds_there, merge) == sizeof(uint64_t),
-              "exceptional covers all states");
+static_assert(offsetof(struct rds_there, zero) + sizeof((struct rds_there){0}.zero) ==
+                  sizeof(struct rds_there),
+              "rds_is_plain compares no padding");
+
+/* What the next request means hangs on no request before it: whatever field is added to struct
+ * rds_there counts. */
+static inline bool rds_is_plain(const struct rds_there *t)
+{
+    static const struct rds_there nothing;
+    return memcmp(t, &nothing, sizeof nothing) == 0;
+}
 
 /* What follows of a request that is larger than a connection's input. */
 struct rds_rest {

@@ -57,10 +57,9 @@ bool rds_forwards(const struct rds_service *svc, const struct rds_session *ses,
                   const struct net_turn *turn)
 {
     const struct rds_there *t = ses->there;
-    bool plain = t && ses->passes && t->exceptional == 0 && !t->merge && !t->asked && !t->unsaid &&
-                 !ses->multi && !ses->subs && !upstream_subscribed(turn) &&
-                 (upstream_owns(turn) || (ses->proto == 2 && ses->db == 0));
-    return plain && access_passes(svc->serve, &ses->access);
+    bool plain = t && rds_is_plain(t) && !ses->multi && !ses->subs && !upstream_subscribed(turn);
+    bool shares = upstream_owns(turn) || (ses->proto == 2 && ses->db == 0);
+    return plain && ses->passes && shares && access_passes(svc->serve, &ses->access);
 }
 
 bool rds_forward(struct rds_service *svc, struct span in, struct net_turn *turn,

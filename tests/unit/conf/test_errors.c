@@ -403,6 +403,78 @@ static void test_all_at_odds(void **state)
     free(sets[0]);
 }
 
+static enum err_code no_users(const char *path, struct err *e)
+{
+    return *path ? err_set(e, ERR_IO, "%s: expected a readable users file", path) : ERR_OK;
+}
+
+static enum err_code no_coordinator(const struct conf *c, struct err *e)
+{
+    return err_set(e, ERR_INVALID, "nothing at %s", c->coordinator_url);
+}
+
+/* Values and what is at odds among those that are right, in one list, and in the file's order. */
+static void test_values_and_odds(void **state)
+{
+    (void)state;
+    check_all("coordinator: {auto_init: true, url: \"redis://h:1/0\"}\n"
+              "limits:\n  batch: 0\n"
+              "upstream: {redis_user: u}\n"
+              "log: {level: loud}\n",
+              (const char *[]){"f:1:26: expected coordinator.auto_init false, or sqlite:///PATH "
+                               "for coordinator.url, found \"redis://h:1/0\"",
+                               "f:3:10: expected an integer 1..8192 for limits.batch, found \"0\"",
+                               "f:4:24: expected upstream.redis_password_file with "
+                               "upstream.redis_user, found none",
+                               "f:5:14: expected error|warn|info|debug for log.level, found "
+                               "\"loud\""},
+              4);
+}
+
+/* What is wrong, or not where it belongs, is not held against others. */
+static void test_odds_of_what_is_wrong(void **state)
+{
+    static const char *const cases[] = {
+        "auth: {mode: required, users_file: [a]}\n",
+        "auth: {mode: required, users_fil: /u}\n",
+        "auth: {mode: required}\nauth: {users_file: /u}\n",
+        "auth: [a]\nlisten: {redis: [\"tcp://0.0.0.0:1\"]}\n",
+        "auths: {mode: required}\nlisten: {redis: [\"tcp://0.0.0.0:1\"]}\n",
+        "listen: {redis: [\"tcp://127.0.0.1:1\", \"tcp://127.0.0.1:1\", x]}\n",
+        "listen: {redis: [\"tcp://127.0.0.1:1\"]}\nupstream: {redis: 5}\n",
+        "coordinator: {url: \"redis://h:1/0\", auto_init: sure}\n",
+        "upstream: {redis_user: u, redis_password_file: [x]}\n",
+        "auth: {mode: required}\nstate_dir: \"x\n", /* what follows may put it right */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct conf c;
+        struct conf_list errors = {.n = 0};
+        assert_int_not_equal(
+            conf_load_text(&c, "f", span_str(cases[i]), NULL, 0, NULL, &errors, NULL), 0);
+        if (errors.n != 1)
+            fail_msg("%s%s\n%s", cases[i], errors.item[0], errors.item[errors.n - 1]);
+        conf_list_clear(&errors);
+    }
+}
+
+static void test_judges(void **state)
+{
+    static const char yaml[] = "log: {level: loud}\n"
+                               "auth: {mode: required, users_file: /none}\n"
+                               "coordinator: {url: \"redis://h:1/0\"}\n";
+    (void)state;
+    conf_judges.users = no_users;
+    conf_judges.coordinator = no_coordinator;
+    check_all(yaml,
+              (const char *[]){"f:1:14: expected error|warn|info|debug for log.level, found "
+                               "\"loud\"",
+                               "f:2:36: /none: expected a readable users file",
+                               "f:3:20: nothing at redis://h:1/0"},
+              3);
+    conf_judges = (struct conf_judges){.url = NULL};
+}
+
 /* What libyaml takes for ever over: the file ends there, and what was wrong before is told. */
 static void test_depth(void **state)
 {
@@ -443,6 +515,9 @@ int main(void)
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_all_at_once),
         cmocka_unit_test(test_all_at_odds),
+        cmocka_unit_test(test_values_and_odds),
+        cmocka_unit_test(test_odds_of_what_is_wrong),
+        cmocka_unit_test(test_judges),
         cmocka_unit_test(test_no_end_of_errors),
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_values),

@@ -45,7 +45,7 @@ static struct rds_there there;
 static int begin(void **state)
 {
     struct rig *r = rig_new(NULL);
-    there = (struct rds_there){.exceptional = 0};
+    there = (struct rds_there){.merge = NULL};
     login_begin(&r->serve);
     login_replace(&r->serve, "eve:" LOGIN_HASH ":upstream=all:keys=page:*\n");
     rig_session(r)->access = (struct access){

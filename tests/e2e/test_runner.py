@@ -1,0 +1,46 @@
+"""The runner of these tests: what a test builds takes nothing of its time, and has a limit of its own."""
+
+import signal
+import time
+
+import runner
+from procs import until
+from runner import test
+
+
+@test("a test's clock stands while it builds, and goes on afterwards", timeout=2)
+def stands(_case):
+    with runner.untimed():
+        time.sleep(2.5)
+    left = signal.getitimer(signal.ITIMER_REAL)[0]
+    assert 0 < left <= 2, "expected up to 2 s, found %.1f s" % left
+    assert 2.5 <= runner.CLOCK.untimed_s() < 20, runner.CLOCK.untimed_s()
+
+
+@test("a build that never ends is ended, and the test fails")
+def ends(_case):
+    try:
+        with runner.untimed(1):
+            time.sleep(30)
+    except TimeoutError:
+        pass
+    else:
+        raise AssertionError("expected an end after 1 s")
+    assert runner.CLOCK.untimed_s() < 20, runner.CLOCK.untimed_s()
+
+
+@test("a test that hangs is killed by the runner, though it has built before")
+def killed(_case):
+    def hangs(_):
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        with runner.untimed(1):
+            pass
+        time.sleep(60)
+    grace, runner.GRACE_S = runner.GRACE_S, 0.5
+    try:
+        run = runner.Run(runner.Test("hangs", hangs, 1, False), 1)
+        until("the runner's limit is reached", lambda: time.monotonic() > run.deadline(), 10)
+        passed, text = run.finish(hung=True)
+    finally:
+        runner.GRACE_S = grace
+    assert not passed and "hung" in text and run.seconds < 10, (text, run.seconds)
