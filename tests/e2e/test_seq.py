@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 import harness
 import ids
@@ -354,9 +355,19 @@ def made_again(case):
     assert seq.reserve("other", "1") == (1, 1)
 
 
-@test("a pool made with other workerIds in the place of one that was lost: create asks, and tells to set it ahead")
+@test("a pool made with other workerIds in the place of one that was lost is new to no sequence")
 def made_elsewhere(case):
     seq = Seq(case, case.pool("--workers", "5-9").url)
+    assert "--begins" in seq.refused("create", "a", *SKIP, expect=1)
+    assert seq.json("list") == []
+    seq.run("create", "b", "--begins", "2026-01-01T00:00:00Z", *SKIP)
+    time.sleep(4.5)  # the line is reached twice the skew later
+    assert seq.reserve("b", "1")[0] > 10**9
+
+
+@test("a beginning before the pool was made: create asks, and tells to set it ahead")
+def begins_before(case):
+    seq = Seq(case, case.pool().url)
     seq.run("create", "a", *SKIP)
     earlier = ("create", "b", "--begins", "2026-01-01T00:00:00Z", *SKIP)
     assert "it begins before the pool was made: expected --yes" in seq.refused(*earlier, expect=2)
