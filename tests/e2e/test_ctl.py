@@ -310,7 +310,7 @@ def top_of_pool(case):
     s = case.sidecar(redis, env={"POD_NAME": "shop-7"})
     s.wait_held(2)
     with pool_top(redis, rows=30, cols=120) as t:
-        t.shows(r"OPEN  era 1 since")
+        t.shows(r"OPEN  era 2 since")
         t.shows(r"Held +2 of 20  █.* 10\.0 %; 18 free")
         t.shows(r"Oldest .*: workerId \d of .* shop-7")
         t.shows(r"^ +0 +\S+ shop-7 .* s +█")
