@@ -325,7 +325,7 @@ def top_of_pool(case):
         t.shows(r"Held +20 of 20 .* 0 free")
         t.shows(r"WARNING +no workerId is free: the range that ends first is over and rested on 20")
         case.ctl("pool", "close", "--yes", "--coordinator", redis.url, expect=0)
-        t.shows(r"CLOSED  era 1")
+        t.shows(r"CLOSED  era 2")
         redis.kill()
         t.shows(r"NO ANSWER for .* (refused|No such)")
         t.keys("q")
