@@ -8,7 +8,7 @@
  */
 
 #define COUNTERS 512
-#define RUNS     768 /* of one counter: numbers without a gap */
+#define RUNS     4096 /* of one counter: numbers without a gap */
 #define RETURNED 256
 
 struct run {
