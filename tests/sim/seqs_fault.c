@@ -710,16 +710,26 @@ static bool fault_stop(struct world *w)
     return true;
 }
 
-/* The coordinator has had renewals of all that this page holds since: with none, what was given out
- * meanwhile is not closed. */
+static bool is_token(const char *text, struct coord_token t)
+{
+    char hex[2 * sizeof t.b + 1];
+    for (size_t i = 0; i < sizeof t.b; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", t.b[i]);
+    return strcmp(text, hex) == 0;
+}
+
+/* The coordinator has another token of each workerId that this page holds: with the same one, be it
+ * that it went back, too, what was given out meanwhile is not closed. */
 static bool was_renewed_since(struct world *w, const struct page *p)
 {
     for (unsigned i = 0; i < PAGE_SLOTS; i++) {
         struct page_record r;
-        struct server_record now;
+        char name[8], text[DATASET_TEXT_MAX + 1], token[40];
         if (!page_load(p, i, &r) || r.state != PAGE_HELD)
             continue;
-        if (!server_record(w->server, r.worker, &now) || now.n <= r.n)
+        (void)snprintf(name, sizeof name, "%u", r.worker);
+        if (server_field(w->server, name, text) && sscanf(text, "%*d %*d %39s", token) == 1 &&
+            (is_token(token, r.cur) || (r.renewing && is_token(token, r.nxt))))
             return false;
     }
     return true;
