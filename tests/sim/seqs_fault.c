@@ -288,11 +288,13 @@ static bool set(struct world *w, bool back)
         return false;
     s->highest = max64(s->highest, index);
     if (back) {
-        s->is_void |= s->back_turn > 0;
+        /* Known: a turn of before data were lost may have had this number, too. */
+        s->is_void |= s->back_turn > 0 || o.out.turn <= s->turns;
         s->back_turn = o.out.turn;
         s->losses = w->losses;
         server_forget_copies(w->server);
     }
+    s->turns = max64(s->turns, o.out.turn);
     return true;
 }
 
@@ -373,7 +375,10 @@ static bool fault_reopen(struct world *w)
     struct order o = {.s = some_spec(w)};
     const struct seq_definition *d = definition_of(o.s);
     o.number = o.s->highest > 0 ? seq_number(d, o.s->highest - 1) : d->start - d->increment;
-    return order(w, "reopen", call_reopen, &o) == SEQ_DONE;
+    struct seqs_spec *s = &w->seqs->spec[o.s - w->seqs->spec];
+    bool done = order(w, "reopen", call_reopen, &o) == SEQ_DONE;
+    s->turns = max64(s->turns, o.out.turn);
+    return done;
 }
 
 static bool fault_create_again(struct world *w)
