@@ -1,6 +1,5 @@
 /*
- * What happens to sequences: what operators do with them, and what goes wrong with them alone. What
- * a coordinator loses, and nodes, clocks and messages are the world's.
+ * What happens to sequences alone: what operators do with them, and what goes wrong with them.
  *
  * Operators keep their word: where numbers are given up (set --back), or a name is used again, no
  * older data are put in place any more; and who says above which number to go on knows the highest
@@ -288,7 +287,7 @@ static bool set(struct world *w, bool back)
         return false;
     s->highest = max64(s->highest, index);
     if (back) {
-        /* Known: a turn of before data were lost may have had this number, too. */
+        /* Within 2S a turn that was lost may have had this number, too. */
         s->is_void |= s->back_turn > 0 || o.out.turn <= s->turns;
         s->back_turn = o.out.turn;
         s->losses = w->losses;
@@ -375,9 +374,9 @@ static bool fault_reopen(struct world *w)
     struct order o = {.s = some_spec(w)};
     const struct seq_definition *d = definition_of(o.s);
     o.number = o.s->highest > 0 ? seq_number(d, o.s->highest - 1) : d->start - d->increment;
-    struct seqs_spec *s = &w->seqs->spec[o.s - w->seqs->spec];
+    int64_t *turns = &w->seqs->spec[o.s - w->seqs->spec].turns;
     bool done = order(w, "reopen", call_reopen, &o) == SEQ_DONE;
-    s->turns = max64(s->turns, o.out.turn);
+    *turns = max64(*turns, o.out.turn);
     return done;
 }
 
@@ -600,7 +599,7 @@ static bool fault_area_flip(struct world *w)
                     ? slot + offsetof(struct blockpage_slot, commit) + world_draw(w, 16)
                     : slot + world_draw(w, sizeof(struct blockpage_slot));
     uint8_t *byte = &h->area.bytes[world_chance(w, 80) ? at : world_draw(w, SEQS_AREA)];
-    *byte = (uint8_t)(*byte ^ 1u << world_draw(w, 8));
+    *byte ^= (uint8_t)(1u << world_draw(w, 8));
     return true;
 }
 
