@@ -109,15 +109,19 @@ static enum seq_how alter(struct rules *u, const struct seq_order *in, struct se
     return SEQ_DONE;
 }
 
-/* Blocks of earlier turns, of eras before era, from that index on. Who has missed an earlier
- * revocation is told of it with this one. */
-static void revoke(struct seq_state *s, int64_t era, int64_t from)
+/* Blocks of earlier turns, from that index on; with those of revocations before, for who has missed
+ * them. A turn that another branch of the past had, which is lost, must be an earlier one: so turns
+ * have the time in them, as long as two reopenings of which the latter loses an order behind the
+ * former are more than 2S apart; and eras, which branches count alike, do not tell. */
+static void revoke(const struct rules *u, struct seq_state *s, int64_t from)
 {
     struct seq_revoked *v = &s->revoked;
-    s->turn++;
+    const struct coord_pool *p = &u->pool.p;
+    int64_t opened = u->pool.era > 1 ? p->topen_ms + 3 * p->params.max_skew_ms : 0;
+    s->turn = max64(s->turn + 1, max64(u->now_ms, opened));
     *v = (struct seq_revoked){
         .turn = s->turn,
-        .era = max64(v->era, era),
+        .era = SEQ_INDEX_MAX,
         .from = v->turn ? min64(v->from, from) : from,
     };
 }
@@ -143,7 +147,7 @@ static enum seq_how set(struct rules *u, const struct seq_order *in, struct seq_
     c->gaps += max64(in->index - c->next, 0);
     c->next = in->index;
     c->taken = false;
-    revoke(&p->state, u->pool.era + 1, 0);
+    revoke(u, &p->state, 0);
     p->state.top = max64(p->state.top, in->index);
     rules_seq_save(u, p);
     rules_seq_save_state(u, p);
@@ -167,7 +171,7 @@ static enum seq_how reopen(struct rules *u, const struct seq_order *in, struct s
         return SEQ_NOT_STOPPED;
     if (in->index > s->max + 1)
         return SEQ_USED_UP;
-    revoke(s, u->pool.era, in->index);
+    revoke(u, s, in->index);
     s->bturn = s->turn;
     s->bt_ms = u->now_ms;
     s->base = in->index;

@@ -460,11 +460,11 @@ local function create(p, known, text, gen, last, base, new, top)
     return 'done'
 end
 
--- Who has missed an earlier revocation is told of it with this one.
-local function revoke(s, era, from)
-    s.turn = s.turn + 1
+-- With those before, for who has missed them. Turns have the time in them: one that was lost is earlier.
+local function revoke(s, from)
+    s.turn = max(s.turn + 1, T, pool.era > 1 and pool.topen + 3 * S or 0)
     s.rfrom = s.rturn > 0 and min(s.rfrom, from) or from
-    s.rturn, s.rera = s.turn, max(s.rera, era)
+    s.rturn, s.rera = s.turn, TOP
 end
 
 local function set(p, index, back)
@@ -484,7 +484,7 @@ local function set(p, index, back)
     end
     s.per, s.subs = per, subs
     c.gaps, c.next, c.token = c.gaps + max(index - c.next, 0), index, '-'
-    revoke(s, pool.era + 1, 0)
+    revoke(s, 0)
     s.top = max(s.top, index)
     save(p)
     save_state(p)
@@ -507,7 +507,7 @@ local function go_on(p, index)
     elseif index > s.max + 1 then
         return 'used-up'
     end
-    revoke(s, pool.era, index)
+    revoke(s, index)
     s.bturn, s.bt, s.base, s.ok, s.seen = s.turn, T, index, pool.era, 0
     s.top = max(s.top, index)
     save_state(p)

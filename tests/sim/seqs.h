@@ -46,6 +46,7 @@ struct seqs_spec {
     bool has_alien;    /* some nodes have another definition in their cache */
     bool is_void;      /* an operator's word was not kept: nothing is promised any more */
     int64_t back_turn; /* set back in this turn; 0: never */
+    int64_t turns;     /* the highest turn that an operator ever began, on any branch */
     unsigned losses;   /* of the world, when it was */
     unsigned reused_at[SEQS_VERSIONS]; /* likewise, when this version was made behind a tombstone */
     int64_t top[SEQS_VERSIONS];        /* the highest index that max ever allowed */

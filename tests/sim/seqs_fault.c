@@ -1,6 +1,5 @@
 /*
- * What happens to sequences: what operators do with them, and what goes wrong with them alone. What
- * a coordinator loses, and nodes, clocks and messages are the world's.
+ * What happens to sequences alone: what operators do with them, and what goes wrong with them.
  *
  * Operators keep their word: where numbers are given up (set --back), or a name is used again, no
  * older data are put in place any more; and who says above which number to go on knows the highest
@@ -288,11 +287,13 @@ static bool set(struct world *w, bool back)
         return false;
     s->highest = max64(s->highest, index);
     if (back) {
-        s->is_void |= s->back_turn > 0;
+        /* Within 2S a turn that was lost may have had this number, too. */
+        s->is_void |= s->back_turn > 0 || o.out.turn <= s->turns;
         s->back_turn = o.out.turn;
         s->losses = w->losses;
         server_forget_copies(w->server);
     }
+    s->turns = max64(s->turns, o.out.turn);
     return true;
 }
 
@@ -373,7 +374,10 @@ static bool fault_reopen(struct world *w)
     struct order o = {.s = some_spec(w)};
     const struct seq_definition *d = definition_of(o.s);
     o.number = o.s->highest > 0 ? seq_number(d, o.s->highest - 1) : d->start - d->increment;
-    return order(w, "reopen", call_reopen, &o) == SEQ_DONE;
+    int64_t *turns = &w->seqs->spec[o.s - w->seqs->spec].turns;
+    bool done = order(w, "reopen", call_reopen, &o) == SEQ_DONE;
+    *turns = max64(*turns, o.out.turn);
+    return done;
 }
 
 static bool fault_create_again(struct world *w)
@@ -595,7 +599,7 @@ static bool fault_area_flip(struct world *w)
                     ? slot + offsetof(struct blockpage_slot, commit) + world_draw(w, 16)
                     : slot + world_draw(w, sizeof(struct blockpage_slot));
     uint8_t *byte = &h->area.bytes[world_chance(w, 80) ? at : world_draw(w, SEQS_AREA)];
-    *byte = (uint8_t)(*byte ^ 1u << world_draw(w, 8));
+    *byte ^= (uint8_t)(1u << world_draw(w, 8));
     return true;
 }
 
@@ -710,16 +714,26 @@ static bool fault_stop(struct world *w)
     return true;
 }
 
-/* The coordinator has had renewals of all that this page holds since: with none, what was given out
- * meanwhile is not closed. */
+static bool is_token(const char *text, struct coord_token t)
+{
+    char hex[2 * sizeof t.b + 1];
+    for (size_t i = 0; i < sizeof t.b; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", t.b[i]);
+    return strcmp(text, hex) == 0;
+}
+
+/* The coordinator has another token of each workerId that this page holds: with the same one, be it
+ * that it went back, too, what was given out meanwhile is not closed. */
 static bool was_renewed_since(struct world *w, const struct page *p)
 {
     for (unsigned i = 0; i < PAGE_SLOTS; i++) {
         struct page_record r;
-        struct server_record now;
+        char name[8], text[DATASET_TEXT_MAX + 1], token[40];
         if (!page_load(p, i, &r) || r.state != PAGE_HELD)
             continue;
-        if (!server_record(w->server, r.worker, &now) || now.n <= r.n)
+        (void)snprintf(name, sizeof name, "%u", r.worker);
+        if (server_field(w->server, name, text) && sscanf(text, "%*d %*d %39s", token) == 1 &&
+            (is_token(token, r.cur) || (r.renewing && is_token(token, r.nxt))))
             return false;
     }
     return true;

@@ -8,7 +8,7 @@
  */
 
 #define COUNTERS 512
-#define RUNS     768 /* of one counter: numbers without a gap */
+#define RUNS     4096 /* of one counter: numbers without a gap */
 #define RETURNED 256
 
 struct run {
@@ -193,7 +193,8 @@ void seqs_ledger_returned(struct world *w, unsigned spec, const struct seq_retur
     returned[at].token = r->token;
     returned[at].lo = r->lo;
     returned[at].hi = r->hi;
-    if (!is_promised(w, s) || s->back_turn > 0 || s->version[0].definition.cycle)
+    if (!is_promised(w, s) || s->back_turn > 0 || s->version[0].definition.cycle ||
+        w->set.replicas > 0) /* others may have had it by the time that replicas have it */
         return;
     for (unsigned i = 0; i < ncounters; i++) {
         const struct counter *c = &counters[i];

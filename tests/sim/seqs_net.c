@@ -180,23 +180,34 @@ static void run(struct world *w, struct seqs_flight *f)
                coord_status_name(f->call.outcome.status));
 }
 
-static void answer(struct world *w, struct seqs_flight *f)
+/* Its place is not another call's before it was heard. */
+static void hear(struct world *w, struct seqs_flight *f, bool torn)
 {
     struct node *n = &w->node[f->node];
+    f->used = f->running = true;
+    name_items(&f->call);
+    if (torn)
+        seqs_kill_torn(w, n, &f->call);
+    else
+        seqs_answer(w, n, &f->call.action, &f->call.outcome);
+    f->used = f->running = false;
+}
+
+static void answer(struct world *w, struct seqs_flight *f)
+{
     bool lost = w->set.weight[FAULT_NET_LOST_REPLY] && world_chance(w, 12);
     f->used = false;
     if (!awaited(w, f))
         return;
-    if (!node_runs(w, n)) {
+    if (!node_runs(w, &w->node[f->node])) {
         f->used = true; /* it lies in the socket's buffer */
     } else if (lost) {
         seqs_count(w, SEQS_LOST);
     } else if (w->set.weight[FAULT_KILL_TORN] && world_chance(w, 3)) {
         seqs_count(w, SEQS_KILL_TORN);
-        seqs_kill_torn(w, n, &f->call);
+        hear(w, f, true);
     } else {
-        name_items(&f->call);
-        seqs_answer(w, n, &f->call.action, &f->call.outcome);
+        hear(w, f, false);
     }
 }
 
