@@ -57,12 +57,14 @@ static void count(struct sequence *s)
     s->counted = s->block[0].next;
 }
 
-/* The block in hand is over; what is left of it is a gap. */
+/* The block in hand is over; what is left of it is a gap. The mark of one that is used up says so
+ * already, and may be another block's by now. */
 static void drop_first(struct sequence *s)
 {
     struct sequence_block *b = &s->block[0];
     count(s);
-    mark_store(b->mark, b->hi - b->lo + 1);
+    if (rest(b) > 0)
+        mark_store(b->mark, b->hi - b->lo + 1);
     s->block[0] = s->block[1];
     s->nblocks--;
     if (s->nblocks)

@@ -68,6 +68,27 @@ static void each_number_is_marked_before_it_leaves(void **state)
     assert_int_equal(sequence_given(&s), 50);
 }
 
+/* Whoever grants sees that a block is used up by its mark, and puts another one in its place before
+ * the loop has looked. */
+static void a_used_up_block_leaves_the_mark_of_the_next_alone(void **state)
+{
+    (void)state;
+    int64_t index;
+    begin();
+    grant(0, 10);
+    for (int64_t i = 0; i < 9; i++)
+        assert_int_equal(take(1), i);
+    assert_true(sequence_more(&s, 1, &index));
+    assert_int_equal(mark(0), 10);
+    mark_store(&marks[0], 0);
+    const struct sequence_block b = {
+        .lo = 10, .next = 10, .hi = 19, .handle = 4711, .mark = &marks[0]};
+    sequence_grant(&s, mono, &b);
+    assert_int_equal(mark(0), 0);
+    assert_int_equal(take(1), 10);
+    assert_int_equal(mark(0), 1);
+}
+
 static void a_number_is_counted_from_the_start(void **state)
 {
     (void)state;
@@ -424,6 +445,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_number_is_marked_before_it_leaves),
+        cmocka_unit_test(a_used_up_block_leaves_the_mark_of_the_next_alone),
         cmocka_unit_test(a_number_is_counted_from_the_start),
         cmocka_unit_test(many_in_a_row_go_over_from_block_to_block),
         cmocka_unit_test(where_they_would_not_be_in_a_row_the_rest_is_dropped),
