@@ -1,6 +1,7 @@
 #include "lease/blocks.h"
 
 #include "base/int64.h"
+#include "lease/backoff.h"
 #include "lease/blocks_slots.h"
 
 #include <stdlib.h>
@@ -218,9 +219,9 @@ void blocks_want(struct blocks *b, uint32_t i, const struct blocks_want *w)
 
 static void back_off(struct blocks *b, int64_t mono)
 {
-    int64_t ms = min64(BACKOFF_FIRST_MS << (b->fails < 6 ? b->fails : 6), BACKOFF_MAX_MS);
+    int64_t ms = backoff_ms(BACKOFF_FIRST_MS, b->fails, BACKOFF_MAX_MS);
     b->fails++;
-    b->call_due = mono + ms - ms / 5 + (int64_t)rng_below(b->rng, (uint64_t)(2 * ms / 5) + 1);
+    b->call_due = mono + backoff_jitter(b->rng, ms);
 }
 
 static void learn_opening(struct blocks *b, const struct seq_opening *o)

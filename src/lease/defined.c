@@ -1,6 +1,7 @@
 #include "lease/defined.h"
 
 #include "base/int64.h"
+#include "lease/backoff.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,9 +60,9 @@ size_t defined_due(const struct defined *d, int64_t mono, int64_t *until)
 
 static void back_off(struct defined *d, struct defined_one *x, int64_t mono)
 {
-    int64_t ms = min64(BACKOFF_FIRST_MS << (x->fails < 6 ? x->fails : 6), BACKOFF_MAX_MS);
+    int64_t ms = backoff_ms(BACKOFF_FIRST_MS, x->fails, BACKOFF_MAX_MS);
     x->fails++;
-    x->due = mono + ms - ms / 5 + (int64_t)rng_below(d->rng, (uint64_t)(2 * ms / 5) + 1);
+    x->due = mono + backoff_jitter(d->rng, ms);
 }
 
 void defined_done(struct defined *d, size_t i, enum coord_status s, const struct seq_grant *g,

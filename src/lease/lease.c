@@ -1,6 +1,7 @@
 #include "lease/lease.h"
 
 #include "base/int64.h"
+#include "lease/backoff.h"
 #include "lease/slots.h"
 #include "lease/terms.h"
 #include "lease/traces.h"
@@ -12,10 +13,9 @@
 #define URGE_EVERY_MS    1000 /* a clock above a ceiling asks for a renewal with every request */
 #define WAIT_MAX_MS      5000 /* the queue moves on while one waits for its head */
 
-/* ms, give or take 20 %. */
 static int64_t jitter(struct lease *l, int64_t ms)
 {
-    return ms - ms / 5 + (int64_t)rng_below(l->rng, (uint64_t)(2 * ms / 5) + 1);
+    return backoff_jitter(l->rng, ms);
 }
 
 unsigned lease_held(const struct lease *l)
@@ -109,9 +109,9 @@ void lease_init(struct lease *l, const struct lease_config *conf, struct pagefil
 
 static void back_off(struct lease *l, int64_t mono)
 {
-    int64_t ms = BACKOFF_FIRST_MS << (l->fails < 6 ? l->fails : 6);
+    int64_t ms = backoff_ms(BACKOFF_FIRST_MS, l->fails, BACKOFF_MAX_MS);
     l->fails++;
-    l->call_due = mono + jitter(l, terms_within_settle(l, min64(ms, BACKOFF_MAX_MS)));
+    l->call_due = mono + jitter(l, terms_within_settle(l, ms));
 }
 
 /* No answer of this pool to us can be had: whoever holds nothing that is still good asks anew which
