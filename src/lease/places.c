@@ -47,16 +47,21 @@ void places_tell_open(struct places *p, uint32_t i, const struct blocks_name *of
     t->of = *of;
 }
 
-/* Only who wants numbers of a strict sequence has tickets. */
+/* Only who wants numbers of a strict sequence has tickets: there it is more than was wanted. */
+static void add_want(bool *wants, struct blocks_want *want, const struct blocks_want *w)
+{
+    int64_t before = *wants && w->upto > 0 ? want->count : 0;
+    bool whole = before > 0 && want->whole;
+    *wants = true;
+    *want = *w;
+    want->count = min64(before + w->count, SEQ_BLOCK_MAX);
+    want->whole |= whole;
+}
+
 void places_tell_want(struct places *p, uint32_t i, const struct blocks_want *w)
 {
     struct told *t = note(p, i);
-    int64_t before = t->wants && w->upto > 0 ? t->want.count : 0;
-    bool whole = before > 0 && t->want.whole;
-    t->wants = true;
-    t->want = *w;
-    t->want.count = min64(before + w->count, SEQ_BLOCK_MAX);
-    t->want.whole |= whole;
+    add_want(&t->wants, &t->want, w);
 }
 
 void places_tell_close(struct places *p, uint32_t i)
@@ -78,14 +83,9 @@ static void make_busy(struct places *p, uint32_t i)
 void places_hold(struct places *p, uint32_t i, const struct blocks_want *w)
 {
     struct place *x = &p->v[i];
-    int64_t before = x->wants && w->upto > 0 ? x->want.count : 0;
-    bool whole = before > 0 && x->want.whole;
     if (!x->used || x->closing)
         return;
-    x->wants = true;
-    x->want = *w;
-    x->want.count = min64(before + w->count, SEQ_BLOCK_MAX);
-    x->want.whole |= whole;
+    add_want(&x->wants, &x->want, w);
     make_busy(p, i);
 }
 
