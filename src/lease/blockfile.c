@@ -257,19 +257,15 @@ enum err_code blockfile_begin_generation(struct blockfile *f, struct err *e)
 /* Slots, opening and witness change while others look, the rest of the head does not. */
 bool blockfile_stands(const struct blockfile *f, struct err *why)
 {
-    struct stat ours, there;
+    int64_t bytes;
     if (!f->page || f->fd < 0)
         return true;
-    if (fstat(f->fd, &ours) < 0 || lstat(f->path, &there) < 0)
-        (void)err_errno(why, errno, "cannot find %s", f->path);
-    else if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
-        (void)err_set(why, ERR_INVALID, "another file was put in its place");
-    else if (blockpage_judge(f->page, (size_t)ours.st_size, &f->home, why) != PAGE_OWN)
+    if (!home_is_at(f->fd, f->path, &bytes, why) ||
+        blockpage_judge(f->page, (size_t)bytes, &f->home, why) != PAGE_OWN)
         return false;
-    else if (page_generation_is(&f->page->head.generation, generation_there(&f->generation)))
+    if (page_generation_is(&f->page->head.generation, generation_there(&f->generation)))
         return true;
-    else
-        (void)err_set(why, ERR_INVALID, GENERATION_NOT_AS_LEFT, f->generation.path);
+    (void)err_set(why, ERR_INVALID, GENERATION_NOT_AS_LEFT, f->generation.path);
     return false;
 }
 

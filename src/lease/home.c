@@ -56,3 +56,17 @@ bool home_read_file(int fd, const char *path, struct page_home *home)
         home->born_ns = (uint64_t)stx.stx_btime.tv_sec * 1000000000 + stx.stx_btime.tv_nsec;
     return true;
 }
+
+bool home_is_at(int fd, const char *path, int64_t *bytes, struct err *why)
+{
+    struct stat ours, there;
+    if (fstat(fd, &ours) < 0 || lstat(path, &there) < 0)
+        (void)err_errno(why, errno, "cannot find %s", path);
+    else if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
+        (void)err_set(why, ERR_INVALID, "another file was put in its place");
+    else {
+        *bytes = ours.st_size;
+        return true;
+    }
+    return false;
+}

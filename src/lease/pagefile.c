@@ -388,16 +388,14 @@ static bool head_stands(const struct page *p, struct err *why)
 
 bool pagefile_stands(const struct pagefile *f, struct err *why)
 {
-    struct stat ours, there;
+    int64_t bytes;
     if (f->fd < 0)
         return true;
-    if (fstat(f->fd, &ours) < 0 || lstat(f->path, &there) < 0)
-        (void)err_errno(why, errno, "cannot find %s", f->path);
-    else if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
-        (void)err_set(why, ERR_INVALID, "another file was put in its place");
-    else if (ours.st_size != PAGE_SIZE_BYTES)
+    if (!home_is_at(f->fd, f->path, &bytes, why))
+        return false;
+    if (bytes != PAGE_SIZE_BYTES)
         (void)err_set(why, ERR_CORRUPT, "expected %u bytes, found %lld", PAGE_SIZE_BYTES,
-                      (long long)ours.st_size);
+                      (long long)bytes);
     else if (!head_stands(f->page, why))
         return false;
     else if (page_is_of(f->page, generation_there(&f->generation)))
