@@ -26,11 +26,6 @@ static const char *const advice[BLOCKS_REFUSALS] = {
         "the store gives numbers that were given out here before: sidflakectl seq show %s",
 };
 
-static uint64_t hash_of(const char *name)
-{
-    return blockpage_hash(name);
-}
-
 static bool is_known(const struct said *s, uint64_t name, unsigned how)
 {
     for (unsigned i = 0; i < s->n; i++)
@@ -41,7 +36,7 @@ static bool is_known(const struct said *s, uint64_t name, unsigned how)
 
 bool said_is_news(struct said *s, const char *name, unsigned how)
 {
-    uint64_t hash = hash_of(name);
+    uint64_t hash = blockpage_hash(name);
     if (is_known(s, hash, how))
         return false;
     s->v[s->next].name = hash;
@@ -63,8 +58,8 @@ static const char *text_of(char *out, size_t cap, const char *form, const char *
 void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
 {
     char text[256];
-    if (how == SEQ_UNKNOWN &&
-        (is_known(s, hash_of(name), how) || !log_limit_pass(&s->unknown, mono, UNKNOWN_MS, NULL)))
+    if (how == SEQ_UNKNOWN && (is_known(s, blockpage_hash(name), how) ||
+                               !log_limit_pass(&s->unknown, mono, UNKNOWN_MS, NULL)))
         return;
     if (how >= BLOCKS_REFUSALS || !advice[how] || !said_is_news(s, name, how))
         return;
@@ -77,7 +72,7 @@ void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
 
 void said_served(struct said *s, const char *name)
 {
-    uint64_t hash = hash_of(name);
+    uint64_t hash = blockpage_hash(name);
     bool any = false;
     for (unsigned i = 0; i < s->n; i++) {
         if (s->v[i].name != hash)

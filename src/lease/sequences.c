@@ -7,7 +7,6 @@
 #include "lease/period_sweep.h"
 #include "lease/places.h"
 #include "lease/said.h"
-
 #include "lease/trouble.h"
 #include "lease/witness.h"
 
