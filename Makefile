@@ -266,8 +266,9 @@ QUICK_BIN := $(filter-out $(SLOW_UNITS:%=$(B)/tests/unit/%),$(UNIT_SRC:%.c=$(B)/
 
 # Nor, under qemu-user, these; T=NAME runs them all the same.
 #   coord/test_sqlite    makes a pool of 32,768 in one call, which has its own limit of time
+#   daemon/test_upgrade  runs itself as the next program, by execve(2), which the kernel cannot
 #   serve/test_process   reads /proc/self/stat, where qemu-user makes memory up
-NOT_EMULATED := coord/test_sqlite serve/test_process
+NOT_EMULATED := coord/test_sqlite daemon/test_upgrade serve/test_process
 EMULATED := $(filter-out $(NOT_EMULATED:%=$(B)/tests/unit/%),$(QUICK_BIN))
 UNIT_RUN = $(if $(and $(EMULATOR),$(filter $(T),%)),$(EMULATED),$(UNIT_CHOSEN))
 
