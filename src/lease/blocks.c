@@ -1,5 +1,6 @@
 #include "lease/blocks.h"
 
+#include "base/fnv.h"
 #include "base/int64.h"
 #include "lease/backoff.h"
 #include "lease/blocks_slots.h"
@@ -163,7 +164,7 @@ static void define(struct blocks_counter *c, const struct seq_definition *d, con
     c->offset_min = d->offset_min;
     c->start = d->start;
     c->increment = d->increment;
-    c->definition = blockpage_hash(text);
+    c->definition = fnv64_str(text);
 }
 
 void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, const char *text)
@@ -248,7 +249,7 @@ static void learn_sequence(struct blocks *b, uint32_t i, const struct seq_grant 
     struct blocks_counter *c = &b->counter[i];
     if (g->gen == 0) /* unknown, unreadable: what was granted is ours all the same */
         return;
-    bool other = c->known && blockpage_hash(g->text) != c->definition;
+    bool other = c->known && fnv64_str(g->text) != c->definition;
     if (other || g->how == SEQ_DROPPED || (c->gen > 0 && g->gen != c->gen))
         blocks_drop(b, c);
     if (g->how != SEQ_DIFFERS && (other || !c->known))

@@ -138,7 +138,7 @@ bool places_wait(const struct places *p)
 
 /* ---- what the machine is told ---------------------------------------------------------------- */
 
-static void take_mails(struct blocks *b, struct supply *s)
+void places_post(struct blocks *b, struct supply *s)
 {
     for (unsigned m = 0; m < b->nmail; m++)
         supply_post(s, &b->mail[m], sizeof b->mail[m]);
@@ -179,7 +179,7 @@ static void open_place(struct places *p, struct blocks *b, const struct defined_
     blocks_open(b, i, &x->of, d && d->state == DEFINED_SO ? d->text : "");
     if (b->counter[i].known)
         blocks_post_known(b, i);
-    take_mails(b, s);
+    places_post(b, s);
     x->open = true;
     p->nwait--;
 }

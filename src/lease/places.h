@@ -65,6 +65,9 @@ void places_forget(struct places *p, uint32_t i);
 bool places_settle(struct places *p, struct blocks *b, struct defined *d, struct supply *s,
                    int64_t mono, int64_t *dropped);
 
+/* The machine's mails become the supply's. */
+void places_post(struct blocks *b, struct supply *s);
+
 /* Whether some place is not open in the machine. */
 bool places_wait(const struct places *p);
 

@@ -1,5 +1,7 @@
 #include "lease/said.h"
 
+#include "base/fnv.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +38,7 @@ static bool is_known(const struct said *s, uint64_t name, unsigned how)
 
 bool said_is_news(struct said *s, const char *name, unsigned how)
 {
-    uint64_t hash = blockpage_hash(name);
+    uint64_t hash = fnv64_str(name);
     if (is_known(s, hash, how))
         return false;
     s->v[s->next].name = hash;
@@ -58,8 +60,8 @@ static const char *text_of(char *out, size_t cap, const char *form, const char *
 void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
 {
     char text[256];
-    if (how == SEQ_UNKNOWN && (is_known(s, blockpage_hash(name), how) ||
-                               !log_limit_pass(&s->unknown, mono, UNKNOWN_MS, NULL)))
+    if (how == SEQ_UNKNOWN &&
+        (is_known(s, fnv64_str(name), how) || !log_limit_pass(&s->unknown, mono, UNKNOWN_MS, NULL)))
         return;
     if (how >= BLOCKS_REFUSALS || !advice[how] || !said_is_news(s, name, how))
         return;
@@ -72,7 +74,7 @@ void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
 
 void said_served(struct said *s, const char *name)
 {
-    uint64_t hash = blockpage_hash(name);
+    uint64_t hash = fnv64_str(name);
     bool any = false;
     for (unsigned i = 0; i < s->n; i++) {
         if (s->v[i].name != hash)
