@@ -355,6 +355,9 @@ def settles(case):
     new = case.sidecar(redis, wait=False, clock=clock)
     waits = rest_ms(new, ", until 20")
     assert 20_000 < waits <= 35_000, waits
+    told = case.ctl("pool", "status", "--coordinator", redis.url, env=clock.env, expect=0).stdout
+    assert "reopened: new sidecars get a workerId from 20" in told, told
+    assert "nothing-lost" not in told + new.log(), "a word that is taken once nobody waits"
     clock.step(35)
     new.wait_ready()
 

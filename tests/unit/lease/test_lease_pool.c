@@ -428,12 +428,15 @@ static void a_wait_is_told_from_that_for_a_holder(void **state)
     }
 }
 
-/* It takes back the latest reopening alone. */
+/* It takes back the latest reopening alone, and is not taken at once. */
 static void a_word_is_named_where_it_helps(void **state)
 {
     (void)state;
-    const struct coord_reply r = {.now_ms = 1000, .era = 3};
     struct coord_pool p = {.params = coord_params_default, .later = {.era_before = 3}};
+    const int64_t from = coord_pool_word_from(&p, 3);
+    struct coord_reply r = {.now_ms = 1000, .era = 3, .wait_ms = from - 1000};
+    assert_false(terms_word_helps(&p, &r)); /* after a quick restart the wait is over before */
+    r.wait_ms++;
     assert_true(terms_word_helps(&p, &r));
     p.later.floor_short_before_ms = 1001; /* of the one before */
     assert_false(terms_word_helps(&p, &r));
