@@ -10,7 +10,7 @@
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MAX_MS   5000
-#define RECHECK_MS       1000 /* somebody may have done something about a refusal that stands */
+#define RECHECK_MS       1000 /* somebody may have done something about a refusal, be it to a clock */
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
@@ -327,7 +327,7 @@ static void granted(struct blocks *b, uint32_t i, const struct seq_grant *g, int
 static void refused(struct blocks *b, uint32_t i, const struct seq_grant *g, int64_t mono)
 {
     struct blocks_counter *c = &b->counter[i];
-    int64_t ms = g->how == SEQ_WAIT ? max64(g->wait_ms, 1) : RECHECK_MS;
+    int64_t ms = g->how == SEQ_WAIT ? min64(max64(g->wait_ms, 1), RECHECK_MS) : RECHECK_MS;
     blocks_refuse(b, i, g->how, mono + ms, false);
     b->mail[b->nmail - 1].lo = g->how == SEQ_USED_UP ? g->max : 0;
     c->want.count = c->strict ? min64(c->want.count + c->taking.count, SEQ_BLOCK_MAX) : 0;

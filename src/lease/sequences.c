@@ -429,10 +429,20 @@ static void look_at_page(struct sequences *s)
               kv_str("file", s->file.path), kv_str("why", e.text));
 }
 
+/* Of each answer: what a definition says is known without a take, but for the period of now. */
+static void note_time(struct sequences *s, int64_t mono)
+{
+    if (s->outcome.reply.now_ms <= 0)
+        return;
+    s->report.time_ms = s->outcome.reply.now_ms;
+    s->report.time_mono = mono;
+}
+
 static void done(struct supply *sup, int64_t mono, int64_t wall)
 {
     struct sequences *s = of(sup);
     (void)wall;
+    note_time(s, mono);
     if (works[s->work].done)
         works[s->work].done(s, mono);
     look_at_page(s);
@@ -476,10 +486,7 @@ static bool proven(const struct supply *sup)
 
 static const void *report(struct supply *sup)
 {
-    struct sequences *s = of(sup);
-    s->report.time_ms = s->blocks.time_ms;
-    s->report.time_mono = s->blocks.time_mono;
-    return &s->report;
+    return &of(sup)->report;
 }
 
 static const struct supply_kind kind = {.tell = tell,
