@@ -540,6 +540,7 @@ enum err_code sequences_new(const struct sequences_options *o, int64_t mono, str
     s->supply.kind = &kind;
     s->supply.shared = &s->shared;
     s->o = *o;
+    s->said.at = (struct recovery_place){o->coord_name, o->pool_name, o->password_file};
     s->o.clock = o->clock ? o->clock : clock_system();
     s->file.fd = -1;
     s->room_due = mono;
