@@ -590,6 +590,7 @@ static void a_page_of_another_coordinator_tells_of_no_lost_pool(void **state)
     lease_init(&l, &b.rig.lease.conf, &f, &b.rig.rng.rng, rig_mono(&b.rig));
     assert_string_equal(l.last_identity, "");
     assert_false(l.last_known);
+    assert_false(l.fresh_ok); /* nor that nobody ever issued: it held workerIds */
     end();
 }
 
