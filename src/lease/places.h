@@ -26,7 +26,7 @@ struct told {
     bool open, wants, close, listed;
 };
 
-struct place {
+struct counter_place {
     struct blocks_name of;
     struct blocks_want want; /* held back, where wants */
     size_t defined;          /* DEFINED_NONE: not by the configuration */
@@ -38,7 +38,7 @@ struct places {
     uint32_t counters;
     size_t bytes; /* of the memory, which begins at told: */
     struct told *told;
-    struct place *v;
+    struct counter_place *v;
     uint32_t *told_list, *busy;
     uint32_t ntold, nbusy;
     uint32_t nwait; /* places that are not open in the machine */
