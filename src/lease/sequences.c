@@ -526,6 +526,8 @@ static enum err_code find_area(struct sequences *s, int64_t mono, struct err *e)
         lose(s, mono);
     else if (s->file.proven)
         prove(s, true, "the state page is as it was left");
+    else if (s->file.in_memory)
+        prove(s, false, "somebody has changed the file since, or put a copy in its place");
     blocks_next(&s->blocks, mono, &a); /* nothing is asked for yet: mails of what is proven */
     places_post(&s->blocks, &s->supply);
     return ERR_OK;
