@@ -57,6 +57,8 @@ def counts(case):
             assert m.ask("get seq:none") == "END" and m.ask("incr seq:none 1") == "NOT_FOUND"
             assert [r.ask("INCR", "seq:few") for _ in range(3)] == [1, 2, 3]
             assert "used up" in str(r.ask("INCR", "seq:few"))
+            assert s.metric("sidflake_sequence_until_max", name="few") == 0
+            assert s.metric("sidflake_sequence_until_max", name="orders") > 9e15
             assert "expected 1 to 1000000" in str(r.ask("INCRBY", "seq:orders", 2000000))
             assert "expected seq:NAME" in str(r.ask("GET", "seq:a/b"))
             info = r.ask("INFO", "sequences").decode()
