@@ -266,8 +266,9 @@ QUICK_BIN := $(filter-out $(SLOW_UNITS:%=$(B)/tests/unit/%),$(UNIT_SRC:%.c=$(B)/
 
 # Nor, under qemu-user, these; T=NAME runs them all the same.
 #   coord/test_sqlite    makes a pool of 32,768 in one call, which has its own limit of time
+#   daemon/test_upgrade  runs itself as the next program, by execve(2), which the kernel cannot
 #   serve/test_process   reads /proc/self/stat, where qemu-user makes memory up
-NOT_EMULATED := coord/test_sqlite serve/test_process
+NOT_EMULATED := coord/test_sqlite daemon/test_upgrade serve/test_process
 EMULATED := $(filter-out $(NOT_EMULATED:%=$(B)/tests/unit/%),$(QUICK_BIN))
 UNIT_RUN = $(if $(and $(EMULATOR),$(filter $(T),%)),$(EMULATED),$(UNIT_CHOSEN))
 
@@ -288,6 +289,7 @@ sidflake starts here with conf/sidflake.dev.yaml, in the foreground. In another 
   printf 'get id:orders\r\nquit\r\n' | nc 127.0.0.1 11212    memcached protocol
   redis-cli -p 6380 GET id:orders                            Redis protocol, or, without redis-cli:
   printf 'GET id:orders\r\nQUIT\r\n' | nc 127.0.0.1 6380
+  redis-cli -p 6380 INCR seq:demo                            a number that counts: 1, 2, 3
   curl -s http://127.0.0.1:9464/metrics                      metrics; also /livez and /readyz
   http://127.0.0.1:9464/ in a browser                        status page
 

@@ -26,7 +26,7 @@
 
 struct sequences_options {
     const char *state_dir; /* NULL: blocks end with the process; not copied, as … */
-    const char *coord_name, *pool_name;
+    const char *coord_name, *pool_name, *password_file; /* as in struct workers_options */
     const struct workers *workers;   /* … they: what proves the page, and names the pool */
     const struct seq_create *define; /* … and they; has_max, fresh as for seq_create */
     size_t ndefine;
@@ -53,7 +53,7 @@ struct sequences_event {
 
 /* Counters are totals since start. */
 struct sequences_report {
-    int64_t time_ms, time_mono; /* blocks_time as of then: the coordinator's clock; 0: not known */
+    int64_t time_ms, time_mono; /* the coordinator's clock at its latest answer; 0: not known */
     uint64_t takes[SEQ_HOWS];   /* items of takes that were answered, by what they came to */
     uint64_t takes_failed;      /* calls without an answer that counts */
     uint64_t given_back;        /* numbers */

@@ -425,6 +425,17 @@ static void do_pass(void)
         pair.clock.ms += below(DAY) - DAY / 2;
 }
 
+/* A name of its own, after all that, by somebody who does not say when it begins. */
+static void do_create_late(void)
+{
+    struct seq_grant g = {0};
+    enum coord_status s = COORD_DOWN;
+    const struct seq_create in = {
+        .name = "late", .definition = {.start = 1, .increment = 1, .loss = SEQ_LOSS_REFUSE}};
+    ASK(s, &g, seq_create(c, SETUP_IDENTITY, &in, &one, &reply));
+    order_done(&g, s);
+}
+
 /* The same of the toy alone. */
 static void restart(void)
 {
@@ -551,6 +562,7 @@ static void play(uint64_t seed, uint64_t ops)
         begin_round();
         for (size_t i = 0; i < ROUND_OPS; i++)
             one_operation();
+        do_create_late();
         if (!alone)
             all_rows_agree();
     }

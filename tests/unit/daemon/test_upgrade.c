@@ -775,8 +775,11 @@ int main(int argc, char **argv)
 {
     if (argc > 3 && strcmp(argv[1], "heir") == 0)
         return argc > 4 ? rehearse(argv[2], argv[0]) : take_over(argv[3]);
-    for (int fd = STDERR_FILENO + 1; fd < 1000; fd++) /* of whoever runs the tests */
+    for (int fd = STDERR_FILENO + 1; fd < 1000; fd++) /* of whoever runs the tests … */
         (void)close(fd);
+    sigset_t none; /* … as are the signals that are blocked */
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
     const struct CMUnitTest tests[] = {
         UPGRADE(a_program_that_cannot_take_over_is_refused),
         UPGRADE(a_reason_of_several_lines_is_one_to_the_manager),

@@ -287,6 +287,24 @@ static void who_was_refused_is_asked_for_again(void **state)
 
 /* ---- what is refused ------------------------------------------------------------------------- */
 
+/* The clock by which that day is ahead may be wrong, or the sequence be made anew. */
+static void what_is_a_day_ahead_is_asked_about_again_all_the_same(void **state)
+{
+    (void)state;
+    begin();
+    rig.store.how = SEQ_WAIT;
+    rig.store.wait_ms = 86400000;
+    assert_int_equal(try(0, 1), SEQUENCE_EMPTY);
+    brig_settle(h);
+    assert_int_equal(try(0, 1), SEQUENCE_REFUSED);
+    rig.store.how = SEQ_LOOKED;
+    brig_pass(&rig, 1000);
+    assert_int_equal(try(0, 1), SEQUENCE_EMPTY);
+    brig_settle(h);
+    assert_int_equal(try(0, 1), SEQUENCE_OK);
+    end();
+}
+
 static void each_refusal_is_one_of_four_kinds(void **state)
 {
     (void)state;
@@ -366,6 +384,7 @@ int main(void)
         cmocka_unit_test(who_waits_shares_a_call),
         cmocka_unit_test(who_came_after_it_was_sent_does_not),
         cmocka_unit_test(who_was_refused_is_asked_for_again),
+        cmocka_unit_test(what_is_a_day_ahead_is_asked_about_again_all_the_same),
         cmocka_unit_test(each_refusal_is_one_of_four_kinds),
         cmocka_unit_test(blocks_in_hand_outlast_a_store_that_forgot),
         cmocka_unit_test(who_wants_less_than_was_refused_gets_it),

@@ -62,6 +62,24 @@ static void what_is_missing_is_made_at_the_start(void **state)
     assert_int_equal(latest(BLOCKS_MAIL_KNOWN, 0)->increment, 1);
 }
 
+/* By its definition alone all is known of one with periods but which of them is now. */
+static void the_time_is_known_once_one_was_made(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = {
+        .start = 1, .increment = 1, .loss = SEQ_LOSS_TRUST, .reset = PERIOD_DAY};
+    define_orders(&d);
+    start();
+    assert_int_equal(report()->time_ms, 0);
+    run();
+    tell_open(0, "orders");
+    tell_want(0, 1);
+    pass(500);
+    assert_int_equal(latest(BLOCKS_MAIL_KNOWN, 0)->lo, PERIOD_DAY);
+    assert_true(report()->time_ms + (b.mono - report()->time_mono) == b.clock.ms);
+}
+
 static void what_is_there_with_a_beginning_of_its_own_is_kept(void **state)
 {
     (void)state;
@@ -270,7 +288,9 @@ static void a_start_after_a_loss_does_not_know_when_it_began(void **state)
     run();
     const char *log = capture_end();
     assert_int_equal(times(log, "sequence refused"), 1);
-    assert_non_null(strstr(log, "seq create orders --new"));
+    assert_non_null(
+        strstr(log, "or, where there was none before, `sidflakectl seq create --coordinator "));
+    assert_non_null(strstr(log, " orders --new`"));
     assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_UNKNOWN);
 }
 
@@ -346,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SEQ(what_is_missing_is_made_at_the_start),
+        SEQ(the_time_is_known_once_one_was_made),
         SEQ(what_is_there_with_a_beginning_of_its_own_is_kept),
         SEQ(what_differs_is_refused_alone_and_both_are_named_once),
         SEQ(what_cannot_be_is_named_with_the_reason),
