@@ -328,6 +328,7 @@ static void begin(struct sequence_table *t, struct sequence_generator *s,
     copy(s->of.period, span_str(of->period));
     s->hash = hash_of(of);
     s->state = SEQUENCE_OPEN;
+    s->beyond = -1;
     s->queued = queued;
     link_init(&s->sibling);
     link_init(&s->line);

@@ -35,7 +35,7 @@ static void take_over_counter(struct blocks_counter *c, const struct blockpage_r
 {
     if (c->open)
         return;
-    *c = (struct blocks_counter){.open = true, .known = true, .text = "", .of = r->of};
+    *c = (struct blocks_counter){.open = true, .known = true, .text = "", .of = r->of, .beyond = -1};
     c->start = r->start;
     c->increment = r->increment;
     c->definition = r->definition;
@@ -172,7 +172,7 @@ void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, con
     struct blocks_counter *c = &b->counter[i];
     struct seq_definition d;
     assert(!c->open);
-    *c = (struct blocks_counter){.open = true, .of = *of, .text = text};
+    *c = (struct blocks_counter){.open = true, .of = *of, .text = text, .beyond = -1};
     if (!seq_definition_parse(span_str(text), &d))
         return;
     define(c, &d, text);
@@ -309,6 +309,7 @@ static void granted(struct blocks *b, uint32_t i, const struct seq_grant *g, int
         return;
     }
     c->top = g->hi + 1;
+    c->beyond = c->cycle ? -1 : g->max - g->hi;
     c->latest = c->token;
     if (!c->strict && !c->taking.whole) {
         hold(b, i, g);
@@ -318,6 +319,7 @@ static void granted(struct blocks *b, uint32_t i, const struct seq_grant *g, int
     m->lo = g->lo;
     m->hi = g->hi;
     m->when = c->taking.upto;
+    m->beyond = c->beyond;
     c->own_turn = g->turn;
     c->own_era = b->opening.era;
     c->own_end = g->hi + 1;

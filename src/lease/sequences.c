@@ -526,6 +526,8 @@ static enum err_code find_area(struct sequences *s, int64_t mono, struct err *e)
         lose(s, mono);
     else if (s->file.proven)
         prove(s, true, "the state page is as it was left");
+    else if (s->file.in_memory)
+        prove(s, false, "somebody has changed the file since, or put a copy in its place");
     blocks_next(&s->blocks, mono, &a); /* nothing is asked for yet: mails of what is proven */
     places_post(&s->blocks, &s->supply);
     return ERR_OK;
@@ -540,6 +542,7 @@ enum err_code sequences_new(const struct sequences_options *o, int64_t mono, str
     s->supply.kind = &kind;
     s->supply.shared = &s->shared;
     s->o = *o;
+    s->said.at = (struct recovery_place){o->coord_name, o->pool_name, o->password_file};
     s->o.clock = o->clock ? o->clock : clock_system();
     s->file.fd = -1;
     s->room_due = mono;

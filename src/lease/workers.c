@@ -242,13 +242,23 @@ static void make_call(struct supply *s, struct coord *c, int64_t wall)
     ask_risks(w, c);
 }
 
+/* There is none, or not the one that what is held came from. */
+static bool is_gone(const struct lease_action *a, const struct lease_outcome *o)
+{
+    const struct coord_terms *t = &o->terms;
+    for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++)
+        if (a->items[i].worker < t->worker_from || a->items[i].worker > t->worker_to)
+            return true;
+    return o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL;
+}
+
 /* A workerId whose range has not ended is lost where the coordinator forgot, or it says why. A pool
  * that is gone is one loss, whatever other calls were told before and between. */
 static bool forgot(struct workers *w, const struct lease_action *a, const struct lease_outcome *o)
 {
     if (a->kind != LEASE_RENEW)
         return false;
-    bool told = w->pool_gone, gone = o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL;
+    bool told = w->pool_gone, gone = is_gone(a, o);
     if (gone || o->status == COORD_OK)
         w->pool_gone = gone;
     if (gone)

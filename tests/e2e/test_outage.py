@@ -310,6 +310,32 @@ def in_its_place(case):
     assert min(values) == values[0]
 
 
+@test("a lost pool made again with a range that was typed wrongly: sidecars go on, and in the right one then")
+def mistyped(case):
+    redis = case.pool("--fresh", "--workers", "100-199", *QUICK)
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    values = [s.id()]
+    redis.ask("FLUSHALL")
+    right = shlex.split(s.wait_log(r"no pool .*`sidflakectl (pool init[^`]*)`").group(1))
+    wrong = list(right)
+    wrong[wrong.index("--workers") + 1] = "0-99"
+    case.ctl(*wrong, expect=0)
+    s.wait_log("the pool's workerIds are others than before")
+    lost = s.metric("sidflake_renewals_total", result="lost")
+    until("refused again", lambda: s.metric("sidflake_renewals_total", result="lost") > lost)
+    values.append(s.id())
+    assert s.held() == 2 and s.metric("sidflake_coordinator_data_loss_total") == 1
+    redis.ask("FLUSHALL")
+    case.ctl(*right, expect=0)
+    until("reasserted",
+          lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
+    values.append(s.id())
+    ids.check_increasing(values)
+    assert {ids.worker_of(v) for v in values} == {ids.worker_of(values[0])}
+    assert "workerId lost" not in s.log()
+
+
 KEPT = ("--appendonly", "yes", "--appendfsync", "always")
 
 

@@ -667,6 +667,24 @@ static void what_is_shown_never_falls_and_has_few_names(void **state)
     assert_int_equal(figure(family("n3"), "sidflake_sequence_given"), 1);
 }
 
+static void the_counter_that_ends_first_is_shown(void **state)
+{
+    static const char metric[] = "sidflake_sequence_until_max";
+    (void)state;
+    gives(sub(0), 1);
+    gives(sub(1), 1);
+    assert_true(figure(family("orders"), metric) == SEQUENCE_TOP);
+    uint32_t a = (uint32_t)(place_of(sub(0)) - table.place);
+    uint32_t b = (uint32_t)(place_of(sub(1)) - table.place);
+    sequence_table_beyond(&table, a, 70);
+    assert_int_equal(figure(family("orders"), metric), 70);
+    sequence_table_beyond(&table, b, 0);
+    assert_int_equal(figure(family("orders"), metric), 0);
+    sequence_table_beyond(&table, b, -1);
+    assert_int_equal(figure(family("orders"), metric), 70);
+    sequence_table_beyond(&table, table.options.counters, 5); /* too late: not open */
+}
+
 static void waits_and_refusals_are_counted_once(void **state)
 {
     (void)state;
@@ -713,6 +731,7 @@ int main(void)
         TEST(what_is_told_is_of_the_present_period),
         TEST(periods_make_room_like_others),
         TEST(what_is_shown_never_falls_and_has_few_names),
+        TEST(the_counter_that_ends_first_is_shown),
         TEST(waits_and_refusals_are_counted_once),
     };
     return cmocka_run_group_tests_name("ids/sequence_table", tests, NULL, NULL);

@@ -99,6 +99,24 @@ static void a_pool_that_is_gone_is_one_loss_of_data(void **state)
     }
 }
 
+/* … and so is one that was made again with other workerIds, whose holders go on for their ranges. */
+static void a_pool_made_again_with_others_is_no_second_loss(void **state)
+{
+    (void)state;
+    hold_two();
+    b.coord.missing = true;
+    call_until(FAKE_RENEW);
+    b.coord.missing = false;
+    memset(b.coord.worker, 0, sizeof b.coord.worker);
+    b.coord.pool.params.worker_from = 10;
+    b.coord.worker[10].hwm_ms = b.coord.worker[11].hwm_ms = INT64_MAX; /* they rest */
+    b.coord.pool.params.worker_to = 11;
+    for (unsigned i = 0; i < 3; i++)
+        call_until(FAKE_RENEW);
+    assert_int_equal(report()->held, 2);
+    assert_int_equal(report()->data_loss, 1);
+}
+
 static void a_loss_that_a_claim_hears_of_first_counts(void **state)
 {
     struct supply *s = workers_supply(b.workers);
@@ -121,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORKERS(a_pool_that_is_gone_is_one_loss_of_data),
+        WORKERS(a_pool_made_again_with_others_is_no_second_loss),
         WORKERS(a_loss_that_a_claim_hears_of_first_counts),
     };
     return cmocka_run_group_tests_name("lease/workers", tests, NULL, NULL);
