@@ -202,13 +202,15 @@ uint32_t blocks_find(const struct blocks *b, const struct blocks_name *of)
     return i;
 }
 
-/* Of a strict one, what is not asked for yet is wanted by its requests all the same. */
+/* Of a strict one, what is not asked for yet is wanted by its requests all the same; who has no
+ * ticket does not know yet that it is one, and comes again. */
 void blocks_want(struct blocks *b, uint32_t i, const struct blocks_want *w)
 {
     struct blocks_counter *c = &b->counter[i];
-    if (b->stopping || !c->open)
+    bool strict = c->known && c->strict;
+    if (b->stopping || !c->open || (strict && w->upto == 0))
         return;
-    int64_t before = c->known && c->strict ? c->want.count : 0;
+    int64_t before = strict ? c->want.count : 0;
     c->want.count = min64(before + w->count, SEQ_BLOCK_MAX);
     c->want.whole = w->whole || (before > 0 && c->want.whole);
     c->want.upto = max64(c->want.upto, w->upto);
