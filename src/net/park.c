@@ -60,8 +60,8 @@ static int64_t until_wall(const struct net *n, int64_t ms)
     return ms > wall / 1000 + 1000000 ? RECHECK_US : ms * 1000 <= wall ? 0 : ms * 1000 - wall;
 }
 
-/* Of one in WAIT. Whoever has waited for long enough in the same millisecond is resumed at once: each
- * time all of them are looked at. */
+/* Of one in WAIT. Whoever has waited for long enough in the same millisecond is resumed at once:
+ * each time all of them are looked at. */
 static int64_t delay_of(const struct conn *c, int64_t mono)
 {
     int64_t over_us = (c->waiting_us + c->net->conf.max_wait_us + 999) / 1000 * 1000;
@@ -189,8 +189,8 @@ static void run_queue(struct net *n)
 }
 
 /* Those in WAIT who may go on have a turn, in order, as whoever has more to do (turns.c): a change
- * came, their time has come, or max_wait has passed. They may be thousands, and each request is read
- * again. */
+ * came, their time has come, or max_wait has passed. They may be thousands, and each request is
+ * read again. */
 static void run_waiting(struct net *n, bool changed)
 {
     struct link *next;
