@@ -289,6 +289,7 @@ sidflake starts here with conf/sidflake.dev.yaml, in the foreground. In another 
   printf 'get id:orders\r\nquit\r\n' | nc 127.0.0.1 11212    memcached protocol
   redis-cli -p 6380 GET id:orders                            Redis protocol, or, without redis-cli:
   printf 'GET id:orders\r\nQUIT\r\n' | nc 127.0.0.1 6380
+  redis-cli -p 6380 INCR seq:demo                            a number that counts: 1, 2, 3
   curl -s http://127.0.0.1:9464/metrics                      metrics; also /livez and /readyz
   http://127.0.0.1:9464/ in a browser                        status page
 

@@ -1,11 +1,12 @@
 /*
- * A mark: a time in 8 bytes that tells a true one from a damaged one.
+ * A mark: a number in 8 bytes that tells a true one from a damaged one. Most are times; others
+ * count numbers that were given out, or versions of what stands beside them.
  *
  *    63 ....................... 20   19 ......... 0
  *   |  44 bits: Unix ms            |  20 check bits  |
  *
  * One aligned 8-byte store replaces it whole, so that a process killed at any instant leaves either
- * the old or the new one behind. 44 bits last until the year 2527.
+ * the old or the new one behind. As times 44 bits last until the year 2527.
  */
 #ifndef SIDFLAKE_BASE_MARK_H
 #define SIDFLAKE_BASE_MARK_H

@@ -46,15 +46,6 @@ static inline struct span span_skip(struct span s, size_t n)
     return (struct span){s.p ? s.p + n : s.p, s.n - n};
 }
 
-/* FNV-1a, 32 bits: no defence against those who look for collisions. */
-static inline uint32_t span_hash(struct span s)
-{
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < s.n; i++)
-        h = (h ^ (unsigned char)s.p[i]) * 16777619u;
-    return h;
-}
-
 /* Equal but for the case of ASCII letters: the locale has no say. */
 bool span_eq_nocase(struct span a, struct span b);
 

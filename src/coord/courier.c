@@ -75,21 +75,33 @@ static bool wants_login(const char *text)
     return strstr(text, "-NOAUTH ") || strstr(text, "Protocol error: unauthenticated ");
 }
 
-/* Where to look for the password that was refused, or to write the one that is wanted. */
+/* What helps with the answer of a Redis that refuses, NULL: nothing is known; *where: the place of
+ * the password comes behind it. */
+static const char *help_with(const struct courier *c, const char *text, bool *where)
+{
+    bool wanted = c->to.password.n == 0 && wants_login(text);
+    *where = wanted || strstr(text, "AUTH: expected an answer");
+    return wanted                     ? "name a password in"
+           : *where                   ? "the password is that of"
+           : strstr(text, "-NOPERM ") ? "sidflake.yaml(5) has the rights that are needed"
+           : strstr(text, "SELECT: expected an answer") ? "the database is that of the URL"
+                                                        : NULL;
+}
+
 static enum coord_status point(const struct courier *c, enum coord_status s, struct coord_reply *r)
 {
-    bool refused = strstr(r->err.text, "AUTH: expected an answer") != NULL;
-    bool wanted = c->to.password.n == 0 && wants_login(r->err.text);
-    if (s != COORD_REFUSED || !(refused || wanted))
+    bool where;
+    const char *help = help_with(c, r->err.text, &where);
+    const char *file = where && c->password_file ? c->password_file : "";
+    const char *of = c->password_of ? c->password_of : "the URL";
+    if (s != COORD_REFUSED || !help)
         return s;
     struct err e = r->err;
     size_t n = strlen(e.text);
     if (e.text[n - 1] == '.') /* of Redis's own sentence, which goes on */
         n--;
-    return outcome_refused(r, "%.*s; %s %s%s%s", (int)n, e.text,
-                           wanted ? "name a password in" : "the password is that of",
-                           c->password_of ? c->password_of : "the URL", c->password_file ? " " : "",
-                           c->password_file ? c->password_file : "");
+    return outcome_refused(r, "%.*s; %s%s%s%s%s", (int)n, e.text, help, where ? " " : "",
+                           where ? of : "", *file ? " " : "", file);
 }
 
 static_assert(PASSFILE_MAX <= REDIS_URL_SECRET_MAX, "what a file holds fits");

@@ -156,7 +156,7 @@ enum err_code seq_words_read(const struct seq_words *in, struct seq_create *out,
     return seq_check(&d, out->max, e);
 }
 
-/* ---- as one line ------------------------------------------------------------------------------
+/* ---- one by one ------------------------------------------------------------------------------
  */
 
 enum word_kind {
@@ -167,27 +167,97 @@ enum word_kind {
     WORD_TIME
 };
 
+static const char *const wanted[] = {
+    [WORD_TEXT] = "a word",
+    [WORD_NUMBER] = SEQ_NUMBER_EXPECTED,
+    [WORD_COUNT] = "a number from 1 to 1000000",
+    [WORD_TIME] = "a time as in RFC 3339, such as 2026-01-01T00:00:00Z",
+};
+static_assert(SEQ_SUBS_MAX == 1000000, "as it is said");
+
 #define AT(field) offsetof(struct seq_words, field)
 
 static const struct word {
     const char *name;
     enum word_kind kind;
     size_t at, has; /* fields; has 0: there is none */
+    bool once;      /* said of one making, and so of no definition that is written down */
 } words[] = {
-    {"start", WORD_NUMBER, AT(start), AT(has_start)},
-    {"increment", WORD_NUMBER, AT(increment), AT(has_increment)},
-    {"max", WORD_NUMBER, AT(max), AT(has_max)},
-    {"cycle", WORD_FLAG, AT(cycle), 0},
-    {"order", WORD_TEXT, AT(order), 0},
-    {"reset", WORD_TEXT, AT(reset), 0},
-    {"timezone", WORD_TEXT, AT(timezone), 0},
-    {"subs", WORD_FLAG, AT(subs), 0},
-    {"max-subs", WORD_COUNT, AT(max_subs), 0},
-    {"max-rate", WORD_NUMBER, AT(rate), AT(has_rate)},
-    {"on-loss", WORD_TEXT, AT(on_loss), 0},
-    {"begins", WORD_TIME, AT(begins_ms), AT(has_begins)},
-    {"new", WORD_FLAG, AT(fresh), 0},
+    {"start", WORD_NUMBER, AT(start), AT(has_start), false},
+    {"increment", WORD_NUMBER, AT(increment), AT(has_increment), false},
+    {"max", WORD_NUMBER, AT(max), AT(has_max), false},
+    {"cycle", WORD_FLAG, AT(cycle), 0, false},
+    {"order", WORD_TEXT, AT(order), 0, false},
+    {"reset", WORD_TEXT, AT(reset), 0, false},
+    {"timezone", WORD_TEXT, AT(timezone), 0, false},
+    {"subs", WORD_FLAG, AT(subs), 0, false},
+    {"max-subs", WORD_COUNT, AT(max_subs), 0, false},
+    {"max-rate", WORD_NUMBER, AT(rate), AT(has_rate), false},
+    {"on-loss", WORD_TEXT, AT(on_loss), 0, false},
+    {"begins", WORD_TIME, AT(begins_ms), AT(has_begins), false},
+    {"new", WORD_FLAG, AT(fresh), 0, false},
+    {"reuse", WORD_FLAG, AT(reuse), 0, true},
+    {"no-older-data", WORD_FLAG, AT(no_older), 0, true},
 };
+
+#define WORDS (sizeof words / sizeof *words)
+
+static const struct word *find(struct span name)
+{
+    for (size_t i = 0; i < WORDS; i++)
+        if (span_eq(name, span_str(words[i].name)))
+            return &words[i];
+    return NULL;
+}
+
+static bool read_value(const struct word *w, const char *text, char *at)
+{
+    int64_t v = 0;
+    if (w->kind == WORD_TEXT) {
+        memcpy(at, &text, sizeof text);
+        return true;
+    }
+    if (w->kind == WORD_TIME ? !timefmt_parse_rfc3339(span_str(text), &v)
+                             : !seq_number_read(span_str(text), &v))
+        return false;
+    if (w->kind == WORD_COUNT) {
+        uint32_t count = (uint32_t)v;
+        memcpy(at, &count, sizeof count);
+        return v >= 1 && v <= SEQ_SUBS_MAX;
+    }
+    memcpy(at, &v, sizeof v);
+    return true;
+}
+
+static enum err_code read_word(const struct word *w, const char *text, struct seq_words *out,
+                               struct err *e)
+{
+    bool yes = true;
+    if (w->has || w->kind == WORD_FLAG)
+        memcpy((char *)out + (w->has ? w->has : w->at), &yes, sizeof yes);
+    if (w->kind == WORD_FLAG || read_value(w, text, (char *)out + w->at))
+        return ERR_OK;
+    return err_set(e, ERR_INVALID, "--%s: expected %s, found \"%.80s\"", w->name, wanted[w->kind],
+                   text);
+}
+
+static enum err_code no_option(struct span found, struct err *e)
+{
+    return err_set(e, ERR_INVALID,
+                   "expected an option of sidflakectl seq create, such as --start or --max-rate, "
+                   "found \"%.*s\"",
+                   (int)(found.n < 80 ? found.n : 80), found.p);
+}
+
+enum err_code seq_word_read(const char *name, const char *text, struct seq_words *out,
+                            struct err *e)
+{
+    const struct word *w = find(span_str(name));
+    return w ? read_word(w, text, out, e) : no_option(span_str(name), e);
+}
+
+/* ---- as one line ------------------------------------------------------------------------------
+ */
 
 /* The next word up to a space, as a text of its own; n 0: there is none. */
 static struct span take(struct span *rest)
@@ -202,88 +272,46 @@ static struct span take(struct span *rest)
     return s;
 }
 
-static const struct word *find(struct span s)
+/* The texts of those that were found, which are empty of those that have no value. */
+struct texts {
+    bool found[WORDS];
+    char of[WORDS][WORD_MAX];
+};
+
+static enum err_code keep_text(const struct word *w, struct span *rest, char *kept, struct err *e)
 {
-    if (!span_starts(s, SPAN("--")))
-        return NULL;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (span_eq(span_skip(s, 2), span_str(words[i].name)))
-            return &words[i];
-    return NULL;
+    struct span text = take(rest);
+    if (text.n == 0 || text.n >= WORD_MAX || memchr(text.p, '\0', text.n))
+        return err_set(e, ERR_INVALID, "--%s: expected %s, found \"%.*s\"", w->name,
+                       wanted[w->kind], (int)(text.n < 80 ? text.n : 80), text.p);
+    memcpy(kept, text.p, text.n);
+    kept[text.n] = '\0';
+    return ERR_OK;
 }
 
-static bool read_value(const struct word *w, struct span text, char *kept, struct seq_words *out)
-{
-    char *at = (char *)out + w->at;
-    int64_t v = 0;
-    if (text.n == 0 || text.n >= WORD_MAX)
-        return false;
-    if (w->kind == WORD_TEXT) {
-        memcpy(kept, text.p, text.n);
-        kept[text.n] = '\0';
-        memcpy(at, &kept, sizeof kept);
-        return true;
-    }
-    if (w->kind == WORD_TIME ? !timefmt_parse_rfc3339(text, &v) : !seq_number_read(text, &v))
-        return false;
-    if (w->kind == WORD_COUNT) {
-        uint32_t count = (uint32_t)v;
-        memcpy(at, &count, sizeof count);
-        return v >= 1 && v <= SEQ_SUBS_MAX;
-    }
-    memcpy(at, &v, sizeof v);
-    return true;
-}
-
-static const char *wanted(enum word_kind kind)
-{
-    switch (kind) {
-    case WORD_COUNT:
-        return "a number from 1 to 1000000";
-    case WORD_TIME:
-        return "a time as in RFC 3339, such as 2026-01-01T00:00:00Z";
-    case WORD_TEXT:
-        return "a word";
-    default:
-        return "a whole number up to 2^53-1";
-    }
-}
-
-static enum err_code read_option(struct span option, struct span *rest, char *kept,
+static enum err_code read_option(struct span option, struct span *rest, struct texts *t,
                                  struct seq_words *out, struct err *e)
 {
-    const struct word *w = find(option);
-    if (!w)
-        return err_set(e, ERR_INVALID,
-                       "expected an option of sidflakectl seq create, such as --start or "
-                       "--max-rate, found \"%.*s\"",
-                       (int)(option.n < 80 ? option.n : 80), option.p);
-    bool yes = true;
-    if (w->has || w->kind == WORD_FLAG)
-        memcpy((char *)out + (w->has ? w->has : w->at), &yes, sizeof yes);
-    if (w->kind == WORD_FLAG)
-        return ERR_OK;
-    struct span text = take(rest);
-    if (read_value(w, text, kept, out))
-        return ERR_OK;
-    return err_set(e, ERR_INVALID, "--%s: expected %s, found \"%.*s\"", w->name, wanted(w->kind),
-                   (int)(text.n < 80 ? text.n : 80), text.p);
+    bool dashes = span_starts(option, SPAN("--"));
+    const struct word *w = dashes ? find(span_skip(option, 2)) : NULL;
+    if (!w || w->once)
+        return no_option(option, e);
+    size_t i = (size_t)(w - words);
+    if (t->found[i])
+        return err_set(e, ERR_INVALID, "--%s: expected once, found twice", w->name);
+    t->found[i] = true;
+    enum err_code r = w->kind == WORD_FLAG ? ERR_OK : keep_text(w, rest, t->of[i], e);
+    return r ? r : read_word(w, t->of[i], out, e);
 }
 
 enum err_code seq_line_read(struct span line, char *name, struct seq_create *out, struct err *e)
 {
-    char kept[sizeof words / sizeof *words][WORD_MAX];
+    struct texts texts = {.found = {false}};
     struct seq_words said = {0};
     struct span s = take(&line), option;
     enum err_code r = seq_check_name(s, e);
-    size_t n = 0;
-    while (!r && (option = take(&line)).n) {
-        if (n == sizeof kept / sizeof *kept)
-            return err_set(e, ERR_INVALID,
-                           "expected each option once, found more options than "
-                           "there are");
-        r = read_option(option, &line, kept[n++], &said, e);
-    }
+    while (!r && (option = take(&line)).n)
+        r = read_option(option, &line, &texts, &said, e);
     if (r)
         return r;
     memcpy(name, s.p, s.n);

@@ -11,7 +11,8 @@
 
 #include "coord/sequences.h"
 
-#define SEQ_SUBS_DEFAULT 100000
+#define SEQ_SUBS_DEFAULT    100000
+#define SEQ_NUMBER_EXPECTED "a whole number, at most 2^53-1 from 0"
 
 /* What was said of a definition; zero, and NULL, is what was not. Texts are the caller's. */
 struct seq_words {
@@ -21,6 +22,11 @@ struct seq_words {
     int64_t start, increment, max, rate, begins_ms;
     uint32_t max_subs; /* 0: not said */
 };
+
+/* Notes what option `name`, without its dashes, says; text is ignored where it has no value, and
+ * outlives *out else. ERR_INVALID says what it should have been. */
+enum err_code seq_word_read(const char *name, const char *text, struct seq_words *out,
+                            struct err *e) MUST_CHECK;
 
 /* What the words come to; out->name is left as it is. ERR_INVALID or ERR_RANGE says what they
  * should have been. */

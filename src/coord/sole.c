@@ -1,5 +1,6 @@
 #include "coord/sole.h"
 
+#include "base/fnv.h"
 #include "coord/tally.h"
 
 #include <errno.h>
@@ -51,13 +52,10 @@ static int absolute(const char *path, char out[PATH_MAX])
     return n > 0 ? 0 : EISDIR;
 }
 
-/* FNV-1a of what is left of the path below a directory, as an offset in a file. */
+/* A hash of what is left of the path below a directory, as an offset in a file. */
 static int64_t byte_of(const char *below)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
-    for (; *below; below++)
-        h = (h ^ (unsigned char)*below) * UINT64_C(1099511628211);
-    return (int64_t)(h >> 2);
+    return (int64_t)(fnv64_str(below) >> 2);
 }
 
 /* Those above the first may be closed to this user: then the others have to do. */

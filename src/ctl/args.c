@@ -19,6 +19,7 @@ enum kind {
     KIND_SECONDS, /* a duration, or a bare number of seconds */
     KIND_NUMBER,
     KIND_COUNTING, /* a number of a sequence, which may be negative */
+    KIND_WORD,     /* coord/seq_options.h knows how */
     KIND_HELP,
     KIND_VERSION
 };
@@ -31,12 +32,11 @@ static const struct opt {
     size_t offset;     /* of its value in struct ctl_args */
     size_t said;       /* of a bool that says that it was given; 0: none */
     uint32_t min, max; /* KIND_NUMBER; KIND_SECONDS: ms */
-    const char *value; /* what its value is called in --help */
+    const char *value; /* what its value is called in --help; NULL: it has none */
     const char *help;
     const char *expect; /* what the text must be */
 } opts[] = {
 #define AT(field) offsetof(struct ctl_args, field)
-#define WHOLE     "a whole number, at most 2^53-1 from 0"
     /* clang-format off */
     {"coordinator", 0, KIND_TEXT, AT(coordinator), 0, 0, 0, "URL",
      "pool and seq: else $SIDFLAKE_COORDINATOR_URL", NULL},
@@ -107,34 +107,34 @@ static const struct opt {
     {"once", 0, KIND_FLAG, AT(once), 0, 0, 0, NULL, "print one look as plain text", NULL},
     {"no-color", 0, KIND_FLAG, AT(no_color), 0, 0, 0, NULL,
      "no colours on a terminal, either", NULL},
-    {"start", 0, KIND_COUNTING, AT(seq.words.start), AT(seq.words.has_start), 0, 0, "N", "the first number (1)", WHOLE},
-    {"increment", 0, KIND_COUNTING, AT(seq.words.increment), AT(seq.words.has_increment), 0, 0, "N",
-     "from one number to the next; may be negative (1)", WHOLE},
-    {"max", 0, KIND_COUNTING, AT(seq.words.max), AT(seq.words.has_max), 0, 0, "M",
-     "the last; counting down, the lowest (2^53-1)", WHOLE},
-    {"cycle", 0, KIND_FLAG, AT(seq.words.cycle), 0, 0, 0, NULL,
+    {"start", 0, KIND_WORD, 0, 0, 0, 0, "N", "the first number (1)", NULL},
+    {"increment", 0, KIND_WORD, 0, 0, 0, 0, "N",
+     "from one number to the next; may be negative (1)", NULL},
+    {"max", 0, KIND_WORD, 0, 0, 0, 0, "M",
+     "the last; counting down, the lowest (2^53-1)", NULL},
+    {"cycle", 0, KIND_WORD, 0, 0, 0, 0, NULL,
      "begin again behind the last; --order strict alone", NULL},
-    {"order", 0, KIND_TEXT, AT(seq.words.order), 0, 0, 0, "WORD",
+    {"order", 0, KIND_WORD, 0, 0, 0, 0, "WORD",
      "rising in each sidecar, or strict: over all", NULL},
-    {"reset", 0, KIND_TEXT, AT(seq.words.reset), 0, 0, 0, "WORD",
+    {"reset", 0, KIND_WORD, 0, 0, 0, 0, "WORD",
      "begin anew: never, hour, day, month, year (never)", NULL},
-    {"timezone", 0, KIND_TEXT, AT(seq.words.timezone), 0, 0, 0, "ZONE",
+    {"timezone", 0, KIND_WORD, 0, 0, 0, 0, "ZONE",
      "of --reset: UTC or an offset such as +01:00 (UTC)", NULL},
-    {"subs", 0, KIND_FLAG, AT(seq.words.subs), 0, 0, 0, NULL,
+    {"subs", 0, KIND_WORD, 0, 0, 0, 0, NULL,
      "a counter for each sub: seq:NAME:SUB", NULL},
-    {"max-subs", 0, KIND_NUMBER, AT(seq.words.max_subs), 0, 1, SEQ_SUBS_MAX, "N",
-     "how many, in each period (100000)", "a number from 1 to 1000000"},
-    {"max-rate", 0, KIND_COUNTING, AT(seq.words.rate), AT(seq.words.has_rate), 0, 0, "R",
-     "after a loss numbers skip to where R a second led", WHOLE},
-    {"on-loss", 0, KIND_TEXT, AT(seq.words.on_loss), 0, 0, 0, "WORD",
+    {"max-subs", 0, KIND_WORD, 0, 0, 0, 0, "N",
+     "how many, in each period (100000)", NULL},
+    {"max-rate", 0, KIND_WORD, 0, 0, 0, 0, "R",
+     "after a loss numbers skip to where R a second led", NULL},
+    {"on-loss", 0, KIND_WORD, 0, 0, 0, 0, "WORD",
      "refuse: grants stop; trust: nothing is ever lost", NULL},
-    {"begins", 0, KIND_TIME, AT(seq.words.begins_ms), AT(seq.words.has_begins), 0, 0, "RFC3339",
-     "nothing is granted before (now)", "a time as in RFC 3339, such as 2026-01-01T00:00:00Z"},
-    {"new", 0, KIND_FLAG, AT(seq.words.fresh), 0, 0, 0, NULL,
+    {"begins", 0, KIND_WORD, 0, 0, 0, 0, "RFC3339",
+     "nothing is granted before (now)", NULL},
+    {"new", 0, KIND_WORD, 0, 0, 0, 0, NULL,
      "there was none of this name, before a loss either", NULL},
-    {"reuse", 0, KIND_FLAG, AT(seq.words.reuse), 0, 0, 0, NULL,
+    {"reuse", 0, KIND_WORD, 0, 0, 0, 0, NULL,
      "of one that was dropped, behind its numbers", NULL},
-    {"no-older-data", 0, KIND_FLAG, AT(seq.words.no_older), 0, 0, 0, NULL,
+    {"no-older-data", 0, KIND_WORD, 0, 0, 0, 0, NULL,
      "no older data of the coordinator ever come back", NULL},
     {"back", 0, KIND_FLAG, AT(seq.back), 0, 0, 0, NULL,
      "also to numbers that were given out: they repeat", NULL},
@@ -142,7 +142,7 @@ static const struct opt {
     {"period", 0, KIND_TEXT, AT(seq.period), 0, 0, 0, "DATE",
      "that of this period, such as 2026-11-22 (now)", NULL},
     {"above", 0, KIND_COUNTING, AT(seq.above), AT(seq.has_above), 0, 0, "N",
-     "no number behind this one was given out", WHOLE},
+     "no number behind this one was given out", SEQ_NUMBER_EXPECTED},
     {"before", 0, KIND_TEXT, AT(seq.before), 0, 0, 0, "DATE",
      "close its periods before this one for good", NULL},
     {"json", 0, KIND_FLAG, AT(json), 0, 0, 0, NULL, "answer in JSON", NULL},
@@ -150,7 +150,6 @@ static const struct opt {
     {"version", 'V', KIND_VERSION, 0, 0, 0, 0, NULL, NULL, NULL},
 /* clang-format on */
 #undef AT
-#undef WHOLE
 };
 
 #define ROWS 256 /* above all letters */
@@ -260,6 +259,7 @@ static bool store(struct ctl_args *a, const struct opt *o, const char *text)
         return true;
     case KIND_COUNTING:
         return seq_number_read(span_str(text), (int64_t *)(void *)to);
+    case KIND_WORD:
     case KIND_HELP:
     case KIND_VERSION:
         break;
@@ -276,7 +276,7 @@ static void make_long(struct option longs[OPTS + 1], char shorts[3 * OPTS + 1])
     size_t n = 0;
     for (size_t i = 0; i < OPTS; i++) {
         const struct opt *o = &opts[i];
-        bool bare = o->kind == KIND_FLAG || o->kind >= KIND_HELP;
+        bool bare = !o->value;
         longs[i] = (struct option){o->name, bare ? no_argument : required_argument, NULL,
                                    o->letter ? o->letter : ROWS + (int)i};
         if (o->letter)
@@ -316,7 +316,12 @@ static bool take(const struct ctl_command *c, const struct opt *o, struct ctl_ar
                        o->name, c->group ? c->group : "", c->group ? " " : "", c->name);
         return false;
     }
-    if (!store(a, o, optarg)) {
+    struct err e;
+    if (o->kind == KIND_WORD && seq_word_read(o->name, optarg, &a->seq.words, &e)) {
+        (void)ctl_fail(CTL_USAGE, "%s", e.text);
+        return false;
+    }
+    if (o->kind != KIND_WORD && !store(a, o, optarg)) {
         (void)ctl_fail(CTL_USAGE, "--%s: expected %s, found \"%s\"", o->name, o->expect, optarg);
         return false;
     }

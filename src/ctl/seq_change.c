@@ -35,8 +35,7 @@ static int read_second(const struct ctl_args *a, const char *command, const char
 {
     if (seq_number_read(span_str(a->rest[1]), number))
         return CTL_OK;
-    return ctl_fail(CTL_USAGE,
-                    "%s: expected %s, a whole number, at most 2^53-1 from 0, found \"%s\"", command,
+    return ctl_fail(CTL_USAGE, "%s: expected %s, " SEQ_NUMBER_EXPECTED ", found \"%s\"", command,
                     what, a->rest[1]);
 }
 

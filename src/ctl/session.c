@@ -253,6 +253,9 @@ static void warn_of_floors(json_t *w, const struct ctl_session *s)
             w, json_sprintf("reopened: new sidecars get a workerId from %s on: what was taken back "
                             "is the latest reopening alone, what was before it stays",
                             free));
+    else if (from >= p->floor_short_ms) /* nobody waits by then */
+        json_array_append_new(
+            w, json_sprintf("reopened: new sidecars get a workerId from %s on", free));
     else if (from > 0)
         json_array_append_new(
             w, json_sprintf("reopened: new sidecars get a workerId from %s on. If the "

@@ -95,6 +95,7 @@ static void granted(struct sequence_table *t, const struct blocks_mail *m, int64
                                                   .hi = m->hi,
                                                   .handle = m->handle,
                                                   .mark = m->mark});
+    sequence_table_beyond(t, m->counter, m->beyond);
 }
 
 /* What was found by the name of who had the place is nobody's any more. */
@@ -118,6 +119,7 @@ void bridge_sequences_take(struct bridge *b, const struct supply_mail *mail, con
         break;
     case BLOCKS_MAIL_OWN:
         sequence_table_own(t, m.counter, m.lo, m.hi, m.when, m.given > 0);
+        sequence_table_beyond(t, m.counter, m.beyond);
         break;
     case BLOCKS_MAIL_REVOKE:
         sequence_table_revoke(t, m.counter, m.handle, m.hi);

@@ -36,6 +36,7 @@ static enum err_code add_sequences(struct supplies *s, const struct conf *c, con
                                         .left = left,
                                         .coord_name = coord_name,
                                         .pool_name = c->coordinator_pool,
+                                        .password_file = conf_password_word(c),
                                         .workers = s->workers,
                                         .define = s->define,
                                         .ndefine = c->sequences_define.n,

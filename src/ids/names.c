@@ -1,5 +1,7 @@
 #include "ids/names.h"
 
+#include "base/fnv.h"
+
 #include <stdlib.h>
 
 /* The bucket that holds the name, or the empty one where it belongs. The names are the operator's:
@@ -7,7 +9,7 @@
 static uint32_t *bucket_of(const struct names_prefix *n, struct span name)
 {
     size_t mask = n->buckets - 1;
-    for (size_t i = span_hash(name) & mask;; i = (i + 1) & mask) {
+    for (size_t i = fnv32(name.p, name.n) & mask;; i = (i + 1) & mask) {
         uint32_t *b = &n->bucket[i];
         if (*b == 0)
             return b;

@@ -28,7 +28,8 @@
 
 #include <stddef.h>
 
-#define SEQUENCE_FIRST 10 /* numbers of the first block */
+#define SEQUENCE_TOP   INT64_C(9007199254740991) /* highest index */
+#define SEQUENCE_FIRST 10                        /* numbers of the first block */
 
 struct sequence_block {
     int64_t lo, next, hi;    /* indices; next is hi + 1 when all are given out */

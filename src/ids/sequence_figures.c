@@ -60,6 +60,17 @@ static int64_t left(const struct generator *g, int64_t now_ms)
     return sum;
 }
 
+/* Of the counter that ends first; one that never does, or of which it is not known, has all. */
+static int64_t until_max(const struct generator *g, int64_t now_ms)
+{
+    int64_t least = SEQUENCE_TOP;
+    (void)now_ms;
+    for (EACH(l, family(g)))
+        if (member(l)->beyond >= 0 && member(l)->beyond < least)
+            least = member(l)->beyond;
+    return least;
+}
+
 static int64_t counters(const struct generator *g, int64_t now_ms)
 {
     int64_t n = 0;
@@ -120,6 +131,14 @@ static const struct generator_figure figures[] = {
      .member = "left",
      .page = "left",
      .value = left},
+    {.metric = "sidflake_sequence_until_max",
+     .type = GENERATOR_GAUGE,
+     .unit = "",
+     .help = "Numbers that a sequence has until its max, of its counter that has fewest here.",
+     .stat = "until_max",
+     .info = "until_max",
+     .member = "until_max",
+     .value = until_max},
     {.metric = "sidflake_sequence_block",
      .type = GENERATOR_GAUGE,
      .unit = "",

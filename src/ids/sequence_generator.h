@@ -82,7 +82,8 @@ struct sequence_generator {
     uint64_t used_at;         /* the eviction before which it was used last, as far as was seen */
     uint64_t parked, refused; /* requests */
     bool has_limit;
-    int64_t limit; /* its last number, where it is used up */
+    int64_t limit;  /* its last number, where it is used up */
+    int64_t beyond; /* so many more it has, at the latest grant; -1: it never ends, or not known */
     struct sequence_family *family;
     struct link sibling; /* of the family */
     struct link line;    /* of the table's `unknown` */

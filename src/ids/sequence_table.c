@@ -1,5 +1,6 @@
 #include "ids/sequence_table.h"
 
+#include "base/fnv.h"
 #include "ids/sequence_places.h"
 
 #include <stdlib.h>
@@ -53,8 +54,7 @@ static bool prepare(struct sequence_table *t)
 /* Whoever makes names collide has a walk of `counters` steps from it at most. */
 static uint32_t hash_of(const struct sequence_name *of)
 {
-    return span_hash(span_str(of->name)) * 31 ^ span_hash(span_str(of->sub)) * 17 ^
-           span_hash(span_str(of->period));
+    return fnv32_str(of->name) * 31 ^ fnv32_str(of->sub) * 17 ^ fnv32_str(of->period);
 }
 
 static bool same(const struct sequence_name *a, const struct sequence_name *b)
@@ -328,6 +328,7 @@ static void begin(struct sequence_table *t, struct sequence_generator *s,
     copy(s->of.period, span_str(of->period));
     s->hash = hash_of(of);
     s->state = SEQUENCE_OPEN;
+    s->beyond = -1;
     s->queued = queued;
     link_init(&s->sibling);
     link_init(&s->line);

@@ -154,6 +154,8 @@ void sequence_table_own(struct sequence_table *t, uint32_t place, int64_t lo, in
 void sequence_table_refuse(struct sequence_table *t, uint32_t place,
                            const struct sequence_refusal *r, bool keeps_on);
 void sequence_table_limit(struct sequence_table *t, uint32_t place, int64_t number);
+/* So many more numbers there are behind what was granted last; -1: it never ends, or not known. */
+void sequence_table_beyond(struct sequence_table *t, uint32_t place, int64_t n);
 void sequence_table_revoke(struct sequence_table *t, uint32_t place, uint32_t handle, int64_t hi);
 
 /* Nothing that was granted counts any more: another pool is asked, or what is left goes back. */

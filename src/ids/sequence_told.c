@@ -54,6 +54,13 @@ void sequence_table_own(struct sequence_table *t, uint32_t place, int64_t lo, in
     sequence_table_note(s);
 }
 
+void sequence_table_beyond(struct sequence_table *t, uint32_t place, int64_t n)
+{
+    struct sequence_generator *s = open_at(t, place);
+    if (s)
+        s->beyond = n;
+}
+
 static bool says_gone(unsigned cause)
 {
     return cause == SEQUENCE_UNKNOWN || cause == SEQUENCE_DROPPED || cause == SEQUENCE_NO_PERIOD;

@@ -33,7 +33,8 @@ static void say_behind(const struct generator *g, struct buf *b)
                        "state_dir");
 }
 
-/* Which clock is wrong cannot be known from here; but a coordinator that answers is not away. */
+/* Which clock is wrong cannot be known from here; but a coordinator that answers is not away.
+ * Before it is asked once more, after the clock jumped, neither is known. */
 static void say_above(const struct generator *g, struct buf *b)
 {
     const struct snowflake_generator *s = of(g);
@@ -41,7 +42,8 @@ static void say_above(const struct generator *g, struct buf *b)
         BUF_PUT_LIT(b, "each range of time held has ended, and no other can be had: ");
         buf_put_str(b, s->why);
     } else if (s->ahead_ms == 0) {
-        BUF_PUT_LIT(b, "each range of time held has ended: the coordinator is away for too long");
+        BUF_PUT_LIT(b, "each range of time held has ended: the clock jumped ahead, or the "
+                       "coordinator is away");
     } else {
         BUF_PUT_LIT(b, "the clock is above every range of time held: it is ");
         human_put_duration(b, s->ahead_ms);

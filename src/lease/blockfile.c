@@ -1,5 +1,6 @@
 #include "lease/blockfile.h"
 
+#include "base/fnv.h"
 #include "base/log.h"
 #include "lease/home.h"
 #include "lease/mapguard.h"
@@ -86,14 +87,7 @@ static bool is_unchanged(const struct blockfile *f)
 
 static uint64_t hash_of(const struct blockfile *f)
 {
-    const char *p = (const char *)f->page;
-    uint64_t h = UINT64_C(14695981039346656037), word;
-    for (size_t i = 0; i + sizeof word <= size_of(f); i += sizeof word) {
-        memcpy(&word, p + i, sizeof word);
-        h = (h ^ word) * UINT64_C(1099511628211);
-        h ^= h >> 32;
-    }
-    return h;
+    return fnv64_words(f->page, size_of(f));
 }
 
 struct blockfile_left blockfile_leave(const struct blockfile *f)
@@ -168,7 +162,7 @@ enum err_code blockfile_open(struct blockfile *f, const char *dir, const char *c
     memset(f, 0, sizeof *f);
     f->fd = -1;
     f->slots = slots;
-    f->home.coordinator = home_hash(coordinator, strlen(coordinator));
+    f->home.coordinator = fnv64_str(coordinator);
     enum err_code r = home_read_boot(&f->home, e);
     if (!r && !name_files(f, dir))
         r = err_set(e, ERR_NOMEM, "no memory for a path");

@@ -1,5 +1,7 @@
 #include "lease/blockpage.h"
 
+#include "base/fnv.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -9,19 +11,6 @@ _Static_assert(sizeof(struct blockpage_head) <= 1024, "the head keeps to its pla
 _Static_assert(sizeof(struct blockpage_slot) == 768, "slots keep to theirs");
 _Static_assert(offsetof(struct blockpage_copy, check) + 4 == sizeof(struct blockpage_copy),
                "no padding: every byte is checked");
-
-static uint32_t check_of(const void *p, size_t n)
-{
-    return span_hash(span_of(p, n));
-}
-
-uint64_t blockpage_hash(const char *text)
-{
-    uint64_t h = UINT64_C(14695981039346656037);
-    for (; *text; text++)
-        h = (h ^ (uint8_t)*text) * UINT64_C(1099511628211);
-    return h;
-}
 
 bool blockpage_same_opening(const struct seq_opening *a, const struct seq_opening *b)
 {
@@ -42,7 +31,7 @@ size_t blockpage_size(unsigned slots)
 
 static uint32_t head_check(const struct blockpage_head *h)
 {
-    return check_of(h, offsetof(struct blockpage_head, check));
+    return fnv32(h, offsetof(struct blockpage_head, check));
 }
 
 void blockpage_format(struct blockpage *p, unsigned slots, const struct page_home *home,
@@ -96,7 +85,7 @@ static bool ends(const char *s, size_t n)
 
 static bool copy_whole(const struct blockpage_copy *c)
 {
-    return c->check == check_of(c, offsetof(struct blockpage_copy, check)) &&
+    return c->check == fnv32(c, offsetof(struct blockpage_copy, check)) &&
            c->state <= PAGE_LEAVING && c->reset < PERIOD_RESETS &&
            ends(c->of.name, sizeof c->of.name) && ends(c->of.sub, sizeof c->of.sub) &&
            ends(c->of.period, sizeof c->of.period) &&
@@ -136,7 +125,7 @@ static void pack(struct blockpage_copy *c, const struct blockpage_record *r, uin
     c->definition = r->definition;
     c->reset = (uint8_t)r->reset;
     c->offset_min = (int16_t)r->offset_min;
-    c->check = check_of(c, offsetof(struct blockpage_copy, check));
+    c->check = fnv32(c, offsetof(struct blockpage_copy, check));
 }
 
 void blockpage_store(struct blockpage *p, unsigned slot, const struct blockpage_record *r)
@@ -197,7 +186,7 @@ static const struct blockpage_opening *opened(const struct blockpage *p)
         return NULL;
     for (unsigned i = 0; i < 2; i++) {
         const struct blockpage_opening *o = &h->opening[i];
-        bool whole = o->check == check_of(o, offsetof(struct blockpage_opening, check)) &&
+        bool whole = o->check == fnv32(o, offsetof(struct blockpage_opening, check)) &&
                      ends(o->of.fingerprint, sizeof o->of.fingerprint);
         if (o->version == (uint64_t)version && whole)
             return o;
@@ -228,7 +217,7 @@ uint32_t blockpage_set_opening(struct blockpage *p, const struct seq_opening *of
     to->version = (uint64_t)version + 1;
     to->of = *of;
     to->serial = serial;
-    to->check = check_of(to, offsetof(struct blockpage_opening, check));
+    to->check = fnv32(to, offsetof(struct blockpage_opening, check));
     mark_order_stores();
     mark_store(&h->opened, version + 1);
     return serial;
@@ -244,7 +233,7 @@ static const struct blockpage_witness *witness(const struct blockpage *p)
     for (unsigned i = 0; i < 2; i++) {
         const struct blockpage_witness *w = &p->head.witness[i];
         if (w->version == (uint64_t)version &&
-            w->check == check_of(w, offsetof(struct blockpage_witness, check)))
+            w->check == fnv32(w, offsetof(struct blockpage_witness, check)))
             return w;
     }
     return NULL;
@@ -270,7 +259,7 @@ void blockpage_set_witness(struct blockpage *p, unsigned slot, struct coord_toke
         version = 0;
     *to =
         (struct blockpage_witness){.version = (uint64_t)version + 1, .token = token, .slot = slot};
-    to->check = check_of(to, offsetof(struct blockpage_witness, check));
+    to->check = fnv32(to, offsetof(struct blockpage_witness, check));
     mark_order_stores();
     mark_store(&p->head.witnessed, version + 1);
 }
@@ -278,7 +267,7 @@ void blockpage_set_witness(struct blockpage *p, unsigned slot, struct coord_toke
 void blockpage_set_changed(struct blockpage *p, int64_t ns)
 {
     struct blockpage_changed c = {.ns = ns};
-    c.check = check_of(&c, offsetof(struct blockpage_changed, check));
+    c.check = fnv32(&c, offsetof(struct blockpage_changed, check));
     p->head.changed = c;
 }
 
@@ -286,5 +275,5 @@ bool blockpage_changed(const struct blockpage *p, int64_t *ns)
 {
     const struct blockpage_changed *c = &p->head.changed;
     *ns = c->ns;
-    return c->ns != 0 && c->check == check_of(c, offsetof(struct blockpage_changed, check));
+    return c->ns != 0 && c->check == fnv32(c, offsetof(struct blockpage_changed, check));
 }

@@ -44,7 +44,7 @@ struct blockpage_record {
     uint32_t opening;         /* … in this opening, as blockpage_opening counts them */
     int64_t lo, hi;           /* indices */
     int64_t start, increment; /* number = start + index × increment */
-    uint64_t definition;      /* blockpage_hash of its text */
+    uint64_t definition;      /* fnv64_str of its text */
     enum period_reset reset;  /* of its periods */
     int offset_min;
 };
@@ -159,8 +159,5 @@ bool blockpage_changed(const struct blockpage *p, int64_t *ns);
 
 bool blockpage_same_opening(const struct seq_opening *a, const struct seq_opening *b);
 bool blocks_name_equal(const struct blocks_name *a, const struct blocks_name *b);
-
-/* Tells texts of definitions apart. */
-uint64_t blockpage_hash(const char *text);
 
 #endif

@@ -1,5 +1,6 @@
 #include "lease/blocks.h"
 
+#include "base/fnv.h"
 #include "base/int64.h"
 #include "lease/backoff.h"
 #include "lease/blocks_slots.h"
@@ -34,7 +35,7 @@ static void take_over_counter(struct blocks_counter *c, const struct blockpage_r
 {
     if (c->open)
         return;
-    *c = (struct blocks_counter){.open = true, .known = true, .text = "", .of = r->of};
+    *c = (struct blocks_counter){.open = true, .known = true, .text = "", .of = r->of, .beyond = -1};
     c->start = r->start;
     c->increment = r->increment;
     c->definition = r->definition;
@@ -163,7 +164,7 @@ static void define(struct blocks_counter *c, const struct seq_definition *d, con
     c->offset_min = d->offset_min;
     c->start = d->start;
     c->increment = d->increment;
-    c->definition = blockpage_hash(text);
+    c->definition = fnv64_str(text);
 }
 
 void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, const char *text)
@@ -171,7 +172,7 @@ void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, con
     struct blocks_counter *c = &b->counter[i];
     struct seq_definition d;
     assert(!c->open);
-    *c = (struct blocks_counter){.open = true, .of = *of, .text = text};
+    *c = (struct blocks_counter){.open = true, .of = *of, .text = text, .beyond = -1};
     if (!seq_definition_parse(span_str(text), &d))
         return;
     define(c, &d, text);
@@ -251,7 +252,7 @@ static void learn_sequence(struct blocks *b, uint32_t i, const struct seq_grant 
     struct blocks_counter *c = &b->counter[i];
     if (g->gen == 0) /* unknown, unreadable: what was granted is ours all the same */
         return;
-    bool other = c->known && blockpage_hash(g->text) != c->definition;
+    bool other = c->known && fnv64_str(g->text) != c->definition;
     if (other || g->how == SEQ_DROPPED || (c->gen > 0 && g->gen != c->gen))
         blocks_drop(b, c);
     if (g->how != SEQ_DIFFERS && (other || !c->known))
@@ -311,6 +312,7 @@ static void granted(struct blocks *b, uint32_t i, const struct seq_grant *g, int
         return;
     }
     c->top = g->hi + 1;
+    c->beyond = c->cycle ? -1 : g->max - g->hi;
     c->latest = c->token;
     if (!c->strict && !c->taking.whole) {
         hold(b, i, g);
@@ -320,6 +322,7 @@ static void granted(struct blocks *b, uint32_t i, const struct seq_grant *g, int
     m->lo = g->lo;
     m->hi = g->hi;
     m->when = c->taking.upto;
+    m->beyond = c->beyond;
     m->given = c->strict && c->taking.whole && c->taking.count <= c->taking.most;
     c->own_turn = g->turn;
     c->own_era = b->opening.era;

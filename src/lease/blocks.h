@@ -129,7 +129,12 @@ struct blocks_mail {
     int64_t lo, hi;   /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many, or
                          more, lo, where used up: its highest index */
     int64_t when;     /* OWN: upto; REFUSED: mono, until */
-    int64_t start, increment;
+    union {
+        int64_t start;
+        int64_t beyond; /* GRANT, OWN: so many more it has behind the latest; -1: it never ends, or
+                           not known */
+    };
+    int64_t increment;
     union {
         volatile uint64_t *mark; /* GRANT: how many were given out, stored before each is */
         int64_t upto;            /* REFUSED, strict: tickets up to it are */
@@ -163,6 +168,7 @@ struct blocks_counter {
     enum period_reset reset;
     int offset_min;
     int64_t start, increment;
+    int64_t beyond; /* as in a mail */
     uint64_t definition;
     int64_t gen, turn, n, top; /* as last told; top: highest index + 1 granted to us in this turn */
     uint32_t told;             /* the opening in which gen and n were */

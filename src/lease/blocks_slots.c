@@ -152,8 +152,7 @@ void blocks_mail_grant(struct blocks *b, struct blocks_slot *s)
     m->lo = s->lo;
     m->hi = s->hi;
     m->given = (uint32_t)blocks_given(b, s);
-    m->start = s->start;
-    m->increment = s->increment;
+    m->beyond = b->counter[at / BLOCKS_SLOTS].beyond;
     m->mark = &b->page->slot[at].mark;
 }
 

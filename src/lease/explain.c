@@ -156,6 +156,18 @@ static void explain_exhausted(const struct workers_options *k, const struct coor
     why[b.n] = '\0';
 }
 
+static void explain_closed(const struct workers_options *k, const struct err *found, char *why,
+                           size_t cap)
+{
+    struct buf b;
+    buf_init(&b, why, cap - 1);
+    buf_put_str(&b, found->text);
+    BUF_PUT_LIT(&b, "; ");
+    put_tool(k, "pool open", &b);
+    BUF_PUT_LIT(&b, " takes that back, unless it was made again elsewhere");
+    why[b.n] = '\0';
+}
+
 void explain(const struct workers_options *k, const struct lease *l, const struct lease_outcome *o,
              char *why, size_t cap)
 {
@@ -176,6 +188,9 @@ void explain(const struct workers_options *k, const struct lease *l, const struc
         break;
     case COORD_EXHAUSTED:
         explain_exhausted(k, &o->reply, why, cap);
+        break;
+    case COORD_CLOSED:
+        explain_closed(k, &o->reply.err, why, cap);
         break;
     default:
         (void)snprintf(why, cap, "%s", o->reply.err.text);

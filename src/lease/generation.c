@@ -1,5 +1,6 @@
 #include "lease/generation.h"
 
+#include "base/fnv.h"
 #include "lease/home.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ static uint64_t at(const char *path)
     struct page_home file = {.coordinator = 0};
     if (!home_read_file(-1, path, &file))
         return 0;
-    uint64_t h = home_hash(&file, sizeof file);
+    uint64_t h = fnv64(&file, sizeof file);
     return h ? h : 1;
 }
 

@@ -8,15 +8,6 @@
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
-uint64_t home_hash(const void *p, size_t n)
-{
-    const uint8_t *b = p;
-    uint64_t h = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ b[i]) * UINT64_C(1099511628211);
-    return h;
-}
-
 enum err_code home_read_boot(struct page_home *home, struct err *e)
 {
     char text[64];

@@ -7,9 +7,6 @@
 #include "base/err.h"
 #include "lease/page.h"
 
-/* FNV-1a, 64 bits. */
-uint64_t home_hash(const void *p, size_t n);
-
 /* Fills in boot. */
 enum err_code home_read_boot(struct page_home *home, struct err *e) MUST_CHECK;
 

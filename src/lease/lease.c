@@ -188,6 +188,7 @@ static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, st
     if (lease_held(l) == 1)
         l->renew_due = mono + jitter(l, terms_renew_every(l, true));
     slots_grant(l, i, last);
+    slots_revoke_outside(l);
 }
 
 /* A workerId that this process holds already was handed out twice: neither copy may grow. */
@@ -227,12 +228,24 @@ static void claim_done(struct lease *l, const struct lease_action *a, const stru
     }
 }
 
+/* None of the pool's, which was made again with others: nobody has it of this pool, so its range
+ * stays good, and is used until another workerId is had. */
+static bool is_outside(const struct lease *l, const struct lease_slot *s,
+                       const struct lease_outcome *o, int64_t wall)
+{
+    bool named = s->rec.worker >= o->terms.worker_from && s->rec.worker <= o->terms.worker_to;
+    return !named && !s->unproven && s->rec.hi_ms >= terms_over(l, &o->reply, wall);
+}
+
 static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal *item,
-                        const struct coord_reply *reply, int64_t wall)
+                        const struct lease_outcome *o, int64_t wall)
 {
     struct lease_slot *s = &l->slot[i];
     if (s->rec.state != PAGE_HELD || s->rec.worker != item->worker)
         return; /* retired while the renewal was under way: its release names both tokens */
+    s->outside = item->how == COORD_HOW_LOST && is_outside(l, s, o, wall);
+    if (s->outside)
+        return;
     if (item->how == COORD_HOW_LOST) {
         slots_revoke(l, i, item->released);
         return;
@@ -242,7 +255,7 @@ static void renewed_one(struct lease *l, unsigned i, const struct coord_renewal 
     s->rec.n = item->n;
     s->rec.hi_ms = max64(s->rec.hi_ms, item->hi_ms);
     s->t0_ms = item->t0_ms;
-    s->young = reply->now_ms - item->t0_ms < l->pool.params.mature_after_ms;
+    s->young = o->reply.now_ms - item->t0_ms < l->pool.params.mature_after_ms;
     page_store(l->page, i, &s->rec);
     if (!s->unproven)
         slots_post(l, LEASE_MAIL_EXTEND, i, 0);
@@ -296,7 +309,7 @@ static void renew_done(struct lease *l, const struct lease_action *a, const stru
     terms_learn_renewal(l, &o->terms);
     bool young = false, unproven = false;
     for (size_t k = 0; k < a->nitems; k++) {
-        renewed_one(l, a->slots[k], &a->items[k], &o->reply, wall);
+        renewed_one(l, a->slots[k], &a->items[k], o, wall);
         const struct lease_slot *s = &l->slot[a->slots[k]];
         young |= s->rec.state == PAGE_HELD && s->young;
         unproven |= s->unproven > 0;

@@ -113,6 +113,7 @@ struct lease_slot {
     uint32_t handle;
     int64_t t0_ms;    /* 0: not known yet */
     bool young;       /* gets short ranges, and is renewed more often */
+    bool outside;     /* HELD, and none of the pool's: good for its range, and not renewed */
     uint8_t unproven; /* HELD, but not granted before so many renewals: only a page says so */
     int64_t last_ms;  /* LEAVING, unproven: nothing above was issued, by the page */
 };

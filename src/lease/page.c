@@ -1,5 +1,7 @@
 #include "lease/page.h"
 
+#include "base/fnv.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -9,28 +11,14 @@ _Static_assert(sizeof(struct page_head) <= 256, "the head keeps to its place");
 _Static_assert(sizeof(struct page_copy) == 72, "no padding: every byte is checked");
 _Static_assert(sizeof(struct page) == PAGE_SIZE_BYTES, "one page");
 
-/* FNV-1a: each step is a bijection, so a single changed byte always shows. */
-static uint32_t check_on(uint32_t h, const void *p, size_t n)
-{
-    const uint8_t *b = p;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ b[i]) * 16777619u;
-    return h;
-}
-
-static uint32_t check_of(const void *p, size_t n)
-{
-    return check_on(2166136261u, p, n);
-}
-
 static uint32_t head_check(const struct page_head *h)
 {
-    return check_of(h, offsetof(struct page_head, check));
+    return fnv32(h, offsetof(struct page_head, check));
 }
 
 static uint32_t copy_check(const struct page_copy *c)
 {
-    return check_of(c, offsetof(struct page_copy, check));
+    return fnv32(c, offsetof(struct page_copy, check));
 }
 
 void page_format(struct page *p, const struct page_home *home, uint32_t pid)
@@ -133,10 +121,10 @@ void page_replace(struct page *p, const struct page *replaced)
 static uint32_t params_check(const struct page_head *h)
 {
     const struct page_params *p = &h->params;
-    uint32_t check = check_of(h->identity, sizeof h->identity);
-    check = check_on(check, p, offsetof(struct page_params, check));
-    check = p->settle_ms ? check_on(check, &p->settle_ms, sizeof p->settle_ms) : check;
-    return h->ahead_ms ? check_on(check, &h->ahead_ms, sizeof h->ahead_ms) : check;
+    uint32_t check = fnv32(h->identity, sizeof h->identity);
+    check = fnv32_on(check, p, offsetof(struct page_params, check));
+    check = p->settle_ms ? fnv32_on(check, &p->settle_ms, sizeof p->settle_ms) : check;
+    return h->ahead_ms ? fnv32_on(check, &h->ahead_ms, sizeof h->ahead_ms) : check;
 }
 
 static bool settle_fits(const struct coord_params *p, int64_t ms)

@@ -1,5 +1,6 @@
 #include "lease/pagefile.h"
 
+#include "base/fnv.h"
 #include "base/log.h"
 #include "lease/home.h"
 
@@ -253,7 +254,7 @@ enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *
 {
     memset(f, 0, sizeof *f);
     f->fd = -1;
-    struct page_home home = {.coordinator = home_hash(coordinator, strlen(coordinator))};
+    struct page_home home = {.coordinator = fnv64_str(coordinator)};
     enum err_code r = open_in(f, dir, &home, worth, left, e);
     if (r)
         pagefile_close(f);
@@ -263,7 +264,7 @@ enum err_code pagefile_inherit(struct pagefile *f, const char *dir, const char *
 bool pagefile_peek(const char *dir, const char *coordinator, struct page *out)
 {
     struct pagefile f = {.fd = -1};
-    struct page_home home = {.coordinator = home_hash(coordinator, strlen(coordinator))};
+    struct page_home home = {.coordinator = fnv64_str(coordinator)};
     struct err e;
     bool ok = name_files(&f, dir) && !home_read_boot(&home, &e);
     if (ok)
@@ -339,7 +340,7 @@ enum err_code pagefile_test(const char *dir, const char *coordinator, enum pagef
                             struct err *e)
 {
     struct pagefile f = {.fd = -1};
-    struct page_home home = {.coordinator = home_hash(coordinator, strlen(coordinator))};
+    struct page_home home = {.coordinator = fnv64_str(coordinator)};
     enum err_code r = ERR_OK;
     if (!name_files(&f, dir))
         r = err_set(e, ERR_NOMEM, "no memory for a path");

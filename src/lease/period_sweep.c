@@ -1,5 +1,6 @@
 #include "lease/period_sweep.h"
 
+#include "base/fnv.h"
 #include "base/int64.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ void period_sweep_init(struct period_sweep *s, struct rng *rng, int64_t mono)
 
 static bool is_seen(struct period_sweep *s, const char *name)
 {
-    uint64_t h = blockpage_hash(name), bit = UINT64_C(1) << (h >> 8) % 64;
+    uint64_t h = fnv64_str(name), bit = UINT64_C(1) << (h >> 8) % 64;
     bool seen = s->seen[h % 8] & bit;
     s->seen[h % 8] |= bit;
     return seen;

@@ -16,7 +16,7 @@ enum err_code places_init(struct places *p, uint32_t counters, struct err *e)
     if (m == MAP_FAILED)
         return err_set(e, ERR_NOMEM, "no memory for %u sequences", counters);
     p->told = m;
-    p->v = (struct place *)(void *)(p->told + counters);
+    p->v = (struct counter_place *)(void *)(p->told + counters);
     p->told_list = (uint32_t *)(void *)(p->v + counters);
     p->busy = p->told_list + counters;
     return ERR_OK;
@@ -84,7 +84,7 @@ static void make_busy(struct places *p, uint32_t i)
 
 void places_hold(struct places *p, uint32_t i, const struct blocks_want *w)
 {
-    struct place *x = &p->v[i];
+    struct counter_place *x = &p->v[i];
     if (!x->used || x->closing)
         return;
     add_want(&x->wants, &x->want, w);
@@ -94,10 +94,10 @@ void places_hold(struct places *p, uint32_t i, const struct blocks_want *w)
 static void hear_one(struct places *p, uint32_t i, const struct defined *d)
 {
     struct told *t = &p->told[i];
-    struct place *x = &p->v[i];
+    struct counter_place *x = &p->v[i];
     if (t->open && !x->used) {
         bool listed = x->listed;
-        *x = (struct place){.of = t->of, .used = true, .listed = listed};
+        *x = (struct counter_place){.of = t->of, .used = true, .listed = listed};
         x->defined = defined_find(d, t->of.name);
         p->nwait++;
     }
@@ -123,14 +123,14 @@ void places_found(struct places *p, const struct blocks *b, const struct defined
         const struct blocks_counter *c = &b->counter[i];
         if (!c->open)
             continue;
-        p->v[i] = (struct place){.of = c->of, .used = true, .open = true};
+        p->v[i] = (struct counter_place){.of = c->of, .used = true, .open = true};
         p->v[i].defined = defined_find(d, c->of.name);
     }
 }
 
 void places_forget(struct places *p, uint32_t i)
 {
-    p->v[i] = (struct place){.used = false};
+    p->v[i] = (struct counter_place){.used = false};
 }
 
 bool places_wait(const struct places *p)
@@ -140,15 +140,15 @@ bool places_wait(const struct places *p)
 
 /* ---- what the machine is told ---------------------------------------------------------------- */
 
-static void take_mails(struct blocks *b, struct supply *s)
+void places_post(struct blocks *b, struct supply *s)
 {
     for (unsigned m = 0; m < b->nmail; m++)
         supply_post(s, &b->mail[m], sizeof b->mail[m]);
     b->nmail = 0;
 }
 
-static void refuse(struct supply *s, uint32_t i, const struct place *x, unsigned how, int64_t until,
-                   bool keeps_on)
+static void refuse(struct supply *s, uint32_t i, const struct counter_place *x, unsigned how,
+                   int64_t until, bool keeps_on)
 {
     const struct blocks_mail m = {.kind = BLOCKS_MAIL_REFUSED,
                                   .counter = i,
@@ -164,25 +164,25 @@ static void refuse(struct supply *s, uint32_t i, const struct place *x, unsigned
 static void close_place(struct places *p, struct blocks *b, struct supply *s, uint32_t i,
                         int64_t *dropped)
 {
-    struct place *x = &p->v[i];
+    struct counter_place *x = &p->v[i];
     const struct blocks_mail m = {.kind = BLOCKS_MAIL_CLOSED, .counter = i};
     int64_t left = x->open ? blocks_left_of(b, i) : 0;
     if (x->open && !blocks_close(b, i))
         return;
     *dropped += left;
     p->nwait -= !x->open;
-    *x = (struct place){.listed = x->listed};
+    *x = (struct counter_place){.listed = x->listed};
     supply_post(s, &m, sizeof m);
 }
 
 static void open_place(struct places *p, struct blocks *b, const struct defined_one *d,
                        struct supply *s, uint32_t i)
 {
-    struct place *x = &p->v[i];
+    struct counter_place *x = &p->v[i];
     blocks_open(b, i, &x->of, d && d->state == DEFINED_SO ? d->text : "");
     if (b->counter[i].known)
         blocks_post_known(b, i);
-    take_mails(b, s);
+    places_post(b, s);
     x->open = true;
     p->nwait--;
 }
@@ -195,7 +195,7 @@ static unsigned refusal_of(const struct defined_one *d)
 
 /* One that is refused is wanted again by another want. */
 static void pass_want(struct blocks *b, const struct defined_one *d, struct supply *s,
-                      struct place *x, uint32_t i)
+                      struct counter_place *x, uint32_t i)
 {
     x->wants = false;
     if (d && d->state == DEFINED_REFUSED)
@@ -208,7 +208,7 @@ static void pass_want(struct blocks *b, const struct defined_one *d, struct supp
 static bool settle_one(struct places *p, struct blocks *b, struct defined *d, struct supply *s,
                        uint32_t i, int64_t mono, int64_t *dropped)
 {
-    struct place *x = &p->v[i];
+    struct counter_place *x = &p->v[i];
     struct defined_one *one = x->defined == DEFINED_NONE ? NULL : &d->v[x->defined];
     if (!x->used)
         return true;
@@ -276,7 +276,7 @@ void places_refuse_held(const struct places *p, struct supply *s, size_t d, unsi
                         int64_t until)
 {
     for (uint32_t k = 0; k < p->nbusy && s->nmail < PLACES_MAILS; k++) {
-        const struct place *x = &p->v[p->busy[k]];
+        const struct counter_place *x = &p->v[p->busy[k]];
         if (x->used && x->wants && x->defined == d)
             refuse(s, p->busy[k], x, how, until, true);
     }

@@ -26,7 +26,7 @@ struct told {
     bool open, wants, close, listed;
 };
 
-struct place {
+struct counter_place {
     struct blocks_name of;
     struct blocks_want want; /* held back, where wants */
     size_t defined;          /* DEFINED_NONE: not by the configuration */
@@ -38,7 +38,7 @@ struct places {
     uint32_t counters;
     size_t bytes; /* of the memory, which begins at told: */
     struct told *told;
-    struct place *v;
+    struct counter_place *v;
     uint32_t *told_list, *busy;
     uint32_t ntold, nbusy;
     uint32_t nwait; /* places that are not open in the machine */
@@ -64,6 +64,9 @@ void places_forget(struct places *p, uint32_t i);
  * was closed. true: there is more, once the mails are taken. */
 bool places_settle(struct places *p, struct blocks *b, struct defined *d, struct supply *s,
                    int64_t mono, int64_t *dropped);
+
+/* The machine's mails become the supply's. */
+void places_post(struct blocks *b, struct supply *s);
 
 /* Whether some place is not open in the machine. */
 bool places_wait(const struct places *p);

@@ -98,17 +98,17 @@ static void plan_init(struct lease *l, struct lease_action *a)
  * wait for comes second; the spare last. */
 static void plan(struct lease *l, int64_t mono, struct lease_action *a)
 {
-    unsigned held = lease_held(l);
+    unsigned held = lease_held(l), lasting = held - slots_outside(l);
     unsigned leaving = slots_first(l, PAGE_LEAVING);
     bool room = slots_first(l, PAGE_FREE) < LEASE_SLOTS;
-    bool claim_now = held < wanted(l) && room && mono >= l->claim_due;
+    bool claim_now = lasting < wanted(l) && room && mono >= l->claim_due;
     if (l->init_wanted) /* before the renewal that found no pool: it stays due */
         plan_init(l, a);
     else if (held > 0 && mono >= l->renew_due)
         plan_renewal(l, mono, a);
     else if (!l->described)
         a->kind = LEASE_DESCRIBE;
-    else if (claim_now && held < at_most_pool(l, l->conf.active))
+    else if (claim_now && lasting < at_most_pool(l, l->conf.active))
         plan_claim(l, a);
     else if (leaving < LEASE_SLOTS)
         plan_release(l, leaving, a);
@@ -118,7 +118,7 @@ static void plan(struct lease *l, int64_t mono, struct lease_action *a)
         plan_claim(l, a);
     else {
         a->until = held > 0 ? l->renew_due : INT64_MAX;
-        if (held < wanted(l) && room)
+        if (lasting < wanted(l) && room)
             a->until = min64(a->until, l->claim_due);
     }
 }

@@ -1,30 +1,56 @@
 #include "lease/said.h"
 
-#include <stdio.h>
+#include "base/fnv.h"
+
 #include <string.h>
 
 #define UNKNOWN_MS 1000 /* between two names that are unknown */
 
-/* What to do about it; NULL: nothing is to be said. %s: the name. */
-static const char *const advice[BLOCKS_REFUSALS] = {
-    [SEQ_CLOSED] = "the period that was asked for is over",
-    [SEQ_USED_UP] = "its max allows no more: sidflakectl seq alter %s --max M",
-    [SEQ_STOPPED] =
-        "the store may have forgotten grants: sidflakectl pool reopen --nothing-lost, or "
-        "sidflakectl seq reopen %s --above N",
-    [SEQ_UNKNOWN] = "there is none: sidflakectl seq create %s",
-    [SEQ_DROPPED] = "it was dropped: sidflakectl seq create %s --reuse",
-    [SEQ_DIFFERS] = "it has another definition than it had here: sidflakectl seq show %s",
-    [SEQ_NO_SUBS] = "it has no subs: seq:%s alone can be asked for",
-    [SEQ_TOO_MANY_SUBS] = "it has as many subs as it may have: sidflakectl seq show %s",
-    [SEQ_NO_PERIOD] = "what was asked for is no period of it",
-    [SEQ_UNREADABLE] = "its rows in the store cannot be read: sidflakectl seq check",
-    [SEQ_UNSAID] = "this store can forget: expected max_rate or on_loss in its definition",
-    [SEQ_NO_BEGIN] = "the pool was reopened: expected in its definition when it begins, or "
-                     "sidflakectl seq create %s --new",
-    [BLOCKS_BACK] =
-        "the store gives numbers that were given out here before: sidflakectl seq show %s",
+/* What is wrong, and a command that mends it, or tells more. No why:
+ * nothing is to be said. */
+static const struct advice {
+    const char *why;  /* what ends with ": " goes on with the command */
+    const char *what; /* the command; NULL: there is none */
+    const char *more; /* behind the name */
+} advice[BLOCKS_REFUSALS] = {
+    [SEQ_CLOSED] = {"the period that was asked for is over", NULL, ""},
+    [SEQ_USED_UP] = {"its max allows no more: ", "seq alter", " --max M"},
+    [SEQ_STOPPED] = {"the coordinator may have forgotten grants: how far it was is said by ",
+                     "seq reopen", " --above N"},
+    [SEQ_UNKNOWN] = {"there is none: ", "seq create", ""},
+    [SEQ_DROPPED] = {"it was dropped: where no older data of the coordinator ever come back, ",
+                     "seq create", " --reuse --no-older-data"},
+    [SEQ_DIFFERS] = {"it has another definition than it had here: ", "seq show", ""},
+    [SEQ_NO_SUBS] = {"it was made without --subs: it alone can be asked for: ", "seq show", ""},
+    [SEQ_TOO_MANY_SUBS] = {"it has as many subs as it may have: ", "seq show", ""},
+    [SEQ_NO_PERIOD] = {"what was asked for is no period of it: ", "seq show", ""},
+    [SEQ_UNREADABLE] = {"its rows at the coordinator cannot be read: ", "seq check", ""},
+    [SEQ_UNSAID] = {"this coordinator can forget: expected --max-rate or --on-loss in its "
+                    "definition, as explained by ",
+                    "seq create", ""},
+    [SEQ_NO_BEGIN] = {"the pool was reopened: expected --begins in its definition, as it was "
+                      "before, or, where there was none before, ",
+                      "seq create", " --new"},
+    [BLOCKS_BACK] = {"the coordinator gives numbers that were given out here before: ", "seq show",
+                     ""},
 };
+
+/* The command is told whole or not at all. */
+static void put_advice(const struct said *s, const struct advice *a, const char *name,
+                       struct buf *b)
+{
+    buf_put_str(b, a->why);
+    if (!a->what)
+        return;
+    struct buf whole = *b;
+    buf_put_char(&whole, '`');
+    recovery_put_tool(&whole, a->what, &s->at);
+    buf_printf(&whole, " %s%s`", name, a->more);
+    if (!whole.failed)
+        *b = whole;
+    else
+        buf_printf(b, "%s in sidflakectl(1)", a->what);
+}
 
 static bool is_known(const struct said *s, uint64_t name, unsigned how)
 {
@@ -36,7 +62,7 @@ static bool is_known(const struct said *s, uint64_t name, unsigned how)
 
 bool said_is_news(struct said *s, const char *name, unsigned how)
 {
-    uint64_t hash = blockpage_hash(name);
+    uint64_t hash = fnv64_str(name);
     if (is_known(s, hash, how))
         return false;
     s->v[s->next].name = hash;
@@ -46,33 +72,27 @@ bool said_is_news(struct said *s, const char *name, unsigned how)
     return true;
 }
 
-/* Of a literal with one %s at most. */
-static const char *text_of(char *out, size_t cap, const char *form, const char *name)
-{
-    const char *gap = strstr(form, "%s");
-    int before = gap ? (int)(gap - form) : (int)strlen(form);
-    (void)snprintf(out, cap, "%.*s%s%s", before, form, gap ? name : "", gap ? gap + 2 : "");
-    return out;
-}
-
 void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
 {
-    char text[256];
-    if (how == SEQ_UNKNOWN && (is_known(s, blockpage_hash(name), how) ||
-                               !log_limit_pass(&s->unknown, mono, UNKNOWN_MS, NULL)))
+    char text[LOG_LINE_MAX / 2];
+    struct buf b;
+    if (how == SEQ_UNKNOWN &&
+        (is_known(s, fnv64_str(name), how) || !log_limit_pass(&s->unknown, mono, UNKNOWN_MS, NULL)))
         return;
-    if (how >= BLOCKS_REFUSALS || !advice[how] || !said_is_news(s, name, how))
+    if (how >= BLOCKS_REFUSALS || !advice[how].why || !said_is_news(s, name, how))
         return;
+    buf_init(&b, text, sizeof text - 1);
+    put_advice(s, &advice[how], name, &b);
+    text[b.n] = '\0';
     bool unknown = how == SEQ_UNKNOWN || how == SEQ_DROPPED;
     log_write(unknown ? LOG_LVL_WARN : LOG_LVL_ERROR,
               unknown ? "unknown sequence" : "sequence refused",
-              LOG_KVS(kv_str("sequence", name),
-                      kv_str("why", text_of(text, sizeof text, advice[how], name))));
+              LOG_KVS(kv_str("sequence", name), kv_str("why", text)));
 }
 
 void said_served(struct said *s, const char *name)
 {
-    uint64_t hash = blockpage_hash(name);
+    uint64_t hash = fnv64_str(name);
     bool any = false;
     for (unsigned i = 0; i < s->n; i++) {
         if (s->v[i].name != hash)

@@ -8,12 +8,14 @@
 #include "base/log.h"
 #include "lease/blocks.h"
 #include "lease/defined.h"
+#include "lease/recovery.h"
 
 #define SAID_MAX 64
 
-/* Zero-initialised: nothing was. Names that nobody has made are as many as clients think of: one a
- * second is said. */
+/* Zero-initialised but for the place of the pool: nothing was. Names that nobody has made are as
+ * many as clients think of: one a second is said. */
 struct said {
+    struct recovery_place at; /* borrowed */
     struct log_limit unknown;
     struct {
         uint64_t name; /* hash */

@@ -20,7 +20,7 @@ static_assert(2 * BLOCKS_MAIL_MAX + 2 <= SUPPLY_MAILS, "places and machine post 
 static_assert(PLACES_MAILS == BLOCKS_MAIL_MAX, "one half is the places'");
 static_assert(sizeof(struct blocks_mail) <= SUPPLY_BODY, "one is the body of a mail");
 
-/* What a call is made for. All that may wait for a disk is one, too. */
+/* What a call is made for, a row each in `works`. All that may wait for a disk is one, too. */
 enum work {
     WORK_NONE,
     WORK_FINISHED,
@@ -28,7 +28,8 @@ enum work {
     WORK_PROVE,  /* it is known whether the area is right */
     WORK_ROOM,   /* the first counter was opened: the area is made */
     WORK_CREATE, /* a sequence of the configuration */
-    WORK_BLOCKS, /* action */
+    WORK_TAKE,   /* action */
+    WORK_RETURN, /* action */
     WORK_SWEEP,
 };
 
@@ -47,9 +48,8 @@ struct sequences {
     struct blocks_action action;
     struct blocks_outcome outcome;
     struct defined defined;
-    size_t creating; /* which of them */
-    struct seq_grant created;
-    enum coord_status status; /* of the create */
+    size_t creating;          /* which of them */
+    struct seq_grant created; /* where outcome.status is COORD_OK */
     int64_t room_due;         /* monotonic ms */
     struct period_sweep sweep;
     struct said said;
@@ -74,13 +74,6 @@ static const char *identity(const struct sequences *s)
 static void drop(struct sequences *s, int64_t numbers)
 {
     s->report.dropped += (uint64_t)max64(numbers, 0);
-}
-
-static void post(struct sequences *s)
-{
-    for (unsigned i = 0; i < s->blocks.nmail; i++)
-        supply_post(&s->supply, &s->blocks.mail[i], sizeof s->blocks.mail[i]);
-    s->blocks.nmail = 0;
 }
 
 struct blocks_mail sequences_mail(const struct supply_mail *m)
@@ -112,6 +105,12 @@ static bool may_prove(struct sequences *s)
     enum workers_word word = witness_word(s->file.page, s->o.workers);
     s->so = word == WORKERS_LATEST;
     return word != WORKERS_UNHEARD;
+}
+
+static void tell_proof(struct sequences *s, int64_t mono)
+{
+    (void)mono;
+    prove(s, s->so, s->so ? "nobody has renewed its workerId since" : "nothing proves them");
 }
 
 /* ---- the pool -------------------------------------------------------------------------------- */
@@ -200,6 +199,16 @@ static void log_trouble(struct sequences *s, enum coord_status status, const str
                  kv_str("coordinator", s->o.coord_name), kv_str("pool", s->o.pool_name));
 }
 
+static void call_take(struct sequences *s, struct coord *c)
+{
+    const struct blocks_action *a = &s->action;
+    struct blocks_outcome *o = &s->outcome;
+    int64_t started = clock_mono_us(s->o.clock);
+    o->status =
+        seq_take(c, identity(s), &a->by, a->wants, o->grants, a->nitems, &o->opening, &o->reply);
+    histogram_add(&s->report.take_us, clock_mono_us(s->o.clock) - started, 1);
+}
+
 static void count_takes(struct sequences *s, const struct blocks_outcome *o)
 {
     s->report.takes_failed += o->status != COORD_OK;
@@ -259,7 +268,7 @@ static bool page_is_dated(struct sequences *s)
     return !failed;
 }
 
-static void return_blocks(struct sequences *s, struct coord *c)
+static void call_return(struct sequences *s, struct coord *c)
 {
     const struct blocks_action *a = &s->action;
     struct blocks_outcome *o = &s->outcome;
@@ -292,16 +301,23 @@ static void return_done(struct sequences *s, int64_t mono)
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
+static void call_create(struct sequences *s, struct coord *c)
+{
+    s->outcome.status = seq_create(c, identity(s), &s->defined.v[s->creating].create, &s->created,
+                                   &s->outcome.reply);
+}
+
 static void create_done(struct sequences *s, int64_t mono)
 {
     struct defined_one *x = &s->defined.v[s->creating];
-    defined_done(&s->defined, s->creating, s->status, &s->created, mono);
-    if (s->status == COORD_REFUSED)
+    enum coord_status status = s->outcome.status;
+    defined_done(&s->defined, s->creating, status, &s->created, mono);
+    if (status == COORD_REFUSED)
         said_impossible(&s->said, x, s->outcome.reply.err.text);
     else
-        log_trouble(s, s->status, &s->outcome.reply, mono);
-    if (s->status != COORD_OK) {
-        unsigned how = s->status == COORD_CLOSED ? BLOCKS_SHUT : BLOCKS_AWAY;
+        log_trouble(s, status, &s->outcome.reply, mono);
+    if (status != COORD_OK) {
+        unsigned how = status == COORD_CLOSED ? BLOCKS_SHUT : BLOCKS_AWAY;
         places_refuse_held(&s->places, &s->supply, s->creating, how, x->due);
         return;
     }
@@ -310,21 +326,28 @@ static void create_done(struct sequences *s, int64_t mono)
         places_pin(&s->places, &s->blocks, s->creating, x->text);
 }
 
+static void call_sweep(struct sequences *s, struct coord *c)
+{
+    period_sweep_call(&s->sweep, c, identity(s));
+}
+
 /* ---- what is next ---------------------------------------------------------------------------- */
 
 static enum work blocks_work(struct sequences *s, int64_t mono, int64_t *until)
 {
+    static const enum work of[] = {[BLOCKS_IDLE] = WORK_NONE,
+                                   [BLOCKS_TAKE] = WORK_TAKE,
+                                   [BLOCKS_RETURN] = WORK_RETURN,
+                                   [BLOCKS_FINISHED] = WORK_FINISHED};
     if (!s->runs)
         return s->stopping ? WORK_FINISHED : WORK_NONE;
     if (s->blocks.proven && s->file.fd >= 0)
         witness_store(s->file.page, s->o.workers);
     blocks_next(&s->blocks, mono, &s->action);
-    post(s);
+    places_post(&s->blocks, &s->supply);
     if (s->action.kind == BLOCKS_IDLE)
         *until = min64(*until, s->action.until);
-    return s->action.kind == BLOCKS_IDLE       ? WORK_NONE
-           : s->action.kind == BLOCKS_FINISHED ? WORK_FINISHED
-                                               : WORK_BLOCKS;
+    return of[s->action.kind];
 }
 
 /* Before the pool is known there is nobody to ask. */
@@ -372,32 +395,24 @@ static enum supply_next next(struct supply *sup, int64_t mono, int64_t *until)
                                       : SUPPLY_CALL;
 }
 
-static void make_blocks_call(struct sequences *s, struct coord *c, int64_t wall)
-{
-    struct blocks_action *a = &s->action;
-    struct blocks_outcome *o = &s->outcome;
-    if (a->kind == BLOCKS_RETURN) {
-        return_blocks(s, c);
-        return;
-    }
-    int64_t started = clock_mono_us(s->o.clock);
-    a->by.now_ms = wall;
-    o->status =
-        seq_take(c, identity(s), &a->by, a->wants, o->grants, a->nitems, &o->opening, &o->reply);
-    histogram_add(&s->report.take_us, clock_mono_us(s->o.clock) - started, 1);
-}
+/* What each work asks the coordinator, and what becomes of the answer; NULL: nothing. */
+static const struct {
+    void (*call)(struct sequences *, struct coord *);
+    void (*done)(struct sequences *, int64_t mono);
+} works[] = {
+    [WORK_LOSE] = {NULL, lose},           [WORK_PROVE] = {NULL, tell_proof},
+    [WORK_ROOM] = {NULL, make_room},      [WORK_CREATE] = {call_create, create_done},
+    [WORK_TAKE] = {call_take, take_done}, [WORK_RETURN] = {call_return, return_done},
+    [WORK_SWEEP] = {call_sweep, NULL},
+};
 
 static void make_call(struct supply *sup, struct coord *c, int64_t wall)
 {
     struct sequences *s = of(sup);
     memset(&s->outcome, 0, sizeof s->outcome);
-    if (s->work == WORK_BLOCKS)
-        make_blocks_call(s, c, wall);
-    else if (s->work == WORK_CREATE)
-        s->status = seq_create(c, identity(s), &s->defined.v[s->creating].create, &s->created,
-                               &s->outcome.reply);
-    else if (s->work == WORK_SWEEP)
-        period_sweep_call(&s->sweep, c, identity(s));
+    s->action.by.now_ms = wall;
+    if (works[s->work].call)
+        works[s->work].call(s, c);
 }
 
 /* Said once: it does not come back. Numbers go on, since what is held is held by this process. */
@@ -425,21 +440,11 @@ static void done(struct supply *sup, int64_t mono, int64_t wall)
     struct sequences *s = of(sup);
     (void)wall;
     note_time(s, mono);
-    if (s->work == WORK_LOSE)
-        lose(s, mono);
-    else if (s->work == WORK_PROVE)
-        prove(s, s->so, s->so ? "nobody has renewed its workerId since" : "nothing proves them");
-    else if (s->work == WORK_ROOM)
-        make_room(s, mono);
-    else if (s->work == WORK_CREATE)
-        create_done(s, mono);
-    else if (s->work == WORK_BLOCKS && s->action.kind == BLOCKS_RETURN)
-        return_done(s, mono);
-    else if (s->work == WORK_BLOCKS)
-        take_done(s, mono);
+    if (works[s->work].done)
+        works[s->work].done(s, mono);
     look_at_page(s);
     if (s->runs)
-        post(s);
+        places_post(&s->blocks, &s->supply);
 }
 
 /* ---- the loop's side ------------------------------------------------------------------------- */
@@ -521,7 +526,7 @@ static enum err_code find_area(struct sequences *s, int64_t mono, struct err *e)
     else if (s->file.in_memory)
         prove(s, false, "somebody has changed the file since, or put a copy in its place");
     blocks_next(&s->blocks, mono, &a); /* nothing is asked for yet: mails of what is proven */
-    post(s);
+    places_post(&s->blocks, &s->supply);
     return ERR_OK;
 }
 
@@ -534,6 +539,7 @@ enum err_code sequences_new(const struct sequences_options *o, int64_t mono, str
     s->supply.kind = &kind;
     s->supply.shared = &s->shared;
     s->o = *o;
+    s->said.at = (struct recovery_place){o->coord_name, o->pool_name, o->password_file};
     s->o.clock = o->clock ? o->clock : clock_system();
     s->file.fd = -1;
     s->room_due = mono;

@@ -26,7 +26,7 @@
 
 struct sequences_options {
     const char *state_dir; /* NULL: blocks end with the process; not copied, as … */
-    const char *coord_name, *pool_name;
+    const char *coord_name, *pool_name, *password_file; /* as in struct workers_options */
     const struct workers *workers;   /* … they: what proves the page, and names the pool */
     const struct seq_create *define; /* … and they; has_max, fresh as for seq_create */
     size_t ndefine;

@@ -18,6 +18,23 @@ unsigned slots_first(const struct lease *l, enum page_state state)
     return i;
 }
 
+unsigned slots_outside(const struct lease *l)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        n += l->slot[i].rec.state == PAGE_HELD && l->slot[i].outside;
+    return n;
+}
+
+void slots_revoke_outside(struct lease *l)
+{
+    for (unsigned i = 0; i < LEASE_SLOTS; i++)
+        if (l->slot[i].rec.state == PAGE_HELD && l->slot[i].outside) {
+            slots_revoke(l, i, false);
+            return;
+        }
+}
+
 void slots_post(struct lease *l, enum lease_mail_kind kind, unsigned slot, int64_t last)
 {
     struct lease_slot *s = &l->slot[slot];

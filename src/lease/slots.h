@@ -11,6 +11,12 @@
 unsigned slots_count(const struct lease *l, enum page_state state);
 unsigned slots_first(const struct lease *l, enum page_state state);
 
+/* How many are held for the rest of their ranges alone. */
+unsigned slots_outside(const struct lease *l);
+
+/* One of them is not needed any more, if there is any. */
+void slots_revoke_outside(struct lease *l);
+
 /* A mail about slot i. last: LEASE_MAIL_GRANT, its last_ms. */
 void slots_post(struct lease *l, enum lease_mail_kind kind, unsigned i, int64_t last);
 

@@ -37,8 +37,8 @@ bool terms_epoch_agrees(struct lease *l, const char *identity, int64_t *epoch);
  * take what the clocks may differ by. Else it waits for the end of some holder's range. */
 bool terms_rest_of_reopening(const struct coord_pool *p, const struct coord_reply *r);
 
-/* Whether an operator's word would end it: the latest reopening can be taken back, and none before
- * it has a floor that would stay. */
+/* Whether an operator's word would end it: the latest reopening can be taken back before the wait
+ * is over, and none before it has a floor that would stay. */
 bool terms_word_helps(const struct coord_pool *p, const struct coord_reply *r);
 
 /* What any answer tells: the era. A pool that is missing, or of another era than before, may have

@@ -1,5 +1,7 @@
 #include "lease/trouble.h"
 
+#include "base/fnv.h"
+
 #define REMIND_MS 60000 /* a trouble that goes on is told again, one without failures is over */
 #define CHANGE_MS 10000
 
@@ -13,13 +15,13 @@ static unsigned needs(const struct trouble_call *c)
     return c->answered ? of[c->kind] : 0;
 }
 
-/* FNV-1a of what is no digit. */
+/* Of what is no digit. */
 static uint32_t reason_of(const char *why)
 {
-    uint32_t h = 2166136261u;
+    uint32_t h = FNV32_NOTHING;
     for (; *why; why++)
         if (*why < '0' || *why > '9')
-            h = (h ^ (unsigned char)*why) * 16777619u;
+            h = fnv32_byte(h, (uint8_t)*why);
     return h;
 }
 

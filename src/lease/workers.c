@@ -36,6 +36,7 @@ struct workers {
     bool page_lost;   /* that was logged */
     bool undated;     /* likewise: no new generation of the page can be had */
     bool range_told;  /* likewise: the pool's range is another one */
+    bool pool_gone;   /* likewise: there is none to renew with */
     int64_t asked_ms; /* monotonic: action was decided on */
     int64_t risks_ms; /* likewise: the server is asked again what it may lose; 0: it never was */
     unsigned risks;   /* as it said in the call that was made */
@@ -241,14 +242,27 @@ static void make_call(struct supply *s, struct coord *c, int64_t wall)
     ask_risks(w, c);
 }
 
-/* A workerId whose range has not ended is lost where the coordinator forgot, or it says why. */
-static bool forgot(const struct lease_action *a, const struct lease_outcome *o,
-                   enum coord_status before)
+/* There is none, or not the one that what is held came from. */
+static bool is_gone(const struct lease_action *a, const struct lease_outcome *o)
+{
+    const struct coord_terms *t = &o->terms;
+    for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++)
+        if (a->items[i].worker < t->worker_from || a->items[i].worker > t->worker_to)
+            return true;
+    return o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL;
+}
+
+/* A workerId whose range has not ended is lost where the coordinator forgot, or it says why. A pool
+ * that is gone is one loss, whatever other calls were told before and between. */
+static bool forgot(struct workers *w, const struct lease_action *a, const struct lease_outcome *o)
 {
     if (a->kind != LEASE_RENEW)
         return false;
-    if (o->status == COORD_NOPOOL || o->status == COORD_WRONGPOOL)
-        return before != o->status;
+    bool told = w->pool_gone, gone = is_gone(a, o);
+    if (gone || o->status == COORD_OK)
+        w->pool_gone = gone;
+    if (gone)
+        return !told;
     for (size_t i = 0; o->status == COORD_OK && i < a->nitems; i++) {
         const struct coord_renewal *x = &a->items[i];
         if (x->how == COORD_HOW_LOST && !x->released && x->hi_ms > o->reply.now_ms)
@@ -281,7 +295,7 @@ static void note(struct workers *w, const struct lease_action *a, const struct l
     struct workers_report *r = &w->report;
     uint64_t era = r->era;
     count_renewals(r, a, o);
-    if (forgot(a, o, r->status)) {
+    if (forgot(w, a, o)) {
         r->data_loss++;
         log_error("coordinator forgot what it had granted",
                   kv_str("status", coord_status_name(o->status)));

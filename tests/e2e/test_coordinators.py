@@ -330,10 +330,18 @@ def development(case):
     s = harness.Sidecar(case, "dev", "sqlite:build/dev/pool.db")
     s.argv = [harness.SIDFLAKE, "-c", conf]
     place = "tcp://127.0.0.1:%d"
-    s.start(["--set", "listen.memcached=%s,unix:build/dev/memcached.sock" % (place % s.mc_port),
-             "--set", "listen.redis=%s,unix:build/dev/redis.sock" % (place % s.resp_port),
-             "--set", "listen.http=" + place % s.http_port])
-    works(s)
+    argv = ["--set", "listen.memcached=%s,unix:build/dev/memcached.sock" % (place % s.mc_port),
+            "--set", "listen.redis=%s,unix:build/dev/redis.sock" % (place % s.resp_port),
+            "--set", "listen.http=" + place % s.http_port]
+    s.start(argv)
+    values = works(s)
+    with s.resp() as r:
+        assert [r.ask("INCR", "seq:demo") for _ in range(3)] == [1, 2, 3]
+    s.kill()
+    s.start(argv)
+    ids.check_increasing(values + works(s))
+    with s.resp() as r:
+        assert r.ask("INCR", "seq:demo") == 4
     assert stat.S_ISSOCK(os.stat(case.path("build/dev/redis.sock")).st_mode)
     assert s.stop() == 0
 

@@ -1,6 +1,7 @@
 """Sequences: `seq:` numbers that count, as clients have them."""
 
 import json
+import shlex
 import signal
 import threading
 import time
@@ -56,6 +57,8 @@ def counts(case):
             assert m.ask("get seq:none") == "END" and m.ask("incr seq:none 1") == "NOT_FOUND"
             assert [r.ask("INCR", "seq:few") for _ in range(3)] == [1, 2, 3]
             assert "used up" in str(r.ask("INCR", "seq:few"))
+            assert s.metric("sidflake_sequence_until_max", name="few") == 0
+            assert s.metric("sidflake_sequence_until_max", name="orders") > 9e15
             assert "expected 1 to 1000000" in str(r.ask("INCRBY", "seq:orders", 2000000))
             assert "expected seq:NAME" in str(r.ask("GET", "seq:a/b"))
             info = r.ask("INFO", "sequences").decode()
@@ -192,3 +195,28 @@ def rights(case):
         info = r.ask("INFO", "sequences")
         assert b"orders:given=3" in info, info
     assert behind.ask("EXISTS", "seq:orders") == 0
+
+
+@test("each command that the log prints of a refused sequence does what it says, as it stands")
+def printed(case):
+    url = sqlite(case)
+    s = sidecar(case, url)
+
+    def typed(pattern, *more):
+        command = shlex.split(s.wait_log(pattern + r"[^`]*`(?:sudo -u \S+ )?sidflakectl (seq [^`]*)`").group(1))
+        return case.ctl(*[{"M": "1000", "N": "500"}.get(word, word) for word in command], *more, expect=0)
+
+    def counts(name, value):
+        until("%s gives %d" % (name, value), lambda: ask(s, "INCR", "seq:" + name) == value)
+
+    assert ask(s, "INCR", "seq:new") is None
+    typed("sequence=new why=.there is none")
+    counts("new", 1)
+    assert [ask(s, "INCR", "seq:few") for _ in range(3)] == [1, 2, 3]
+    assert "used up" in str(ask(s, "INCR", "seq:few"))
+    typed("sequence=few why=.its max")
+    counts("few", 4)
+    case.ctl("seq", "drop", "new", "--yes", "--coordinator", url, expect=0)
+    until("it is dropped", lambda: ask(s, "INCR", "seq:new") is None)
+    typed("sequence=new why=.it was dropped", "--yes")
+    until("it is there again, behind its numbers", lambda: int(ask(s, "INCR", "seq:new") or 0) > 1)

@@ -1,3 +1,4 @@
+#include "base/fnv.h"
 #include "base/int64.h"
 #include "sim/seqs.h"
 
@@ -120,7 +121,7 @@ static unsigned text_of(const struct seqs_spec *s, uint64_t definition)
 {
     unsigned i = 0;
     while (i < 2 * SEQS_VERSIONS &&
-           !(i % SEQS_ALIEN < s->versions && blockpage_hash(s->text[i]) == definition))
+           !(i % SEQS_ALIEN < s->versions && fnv64_str(s->text[i]) == definition))
         i++;
     return i;
 }
@@ -292,7 +293,7 @@ void seqs_ledger_given(struct world *w, const struct node *n, const struct seqs_
 void seqs_ledger_reserved(struct world *w, unsigned spec, const struct seq_grant *g)
 {
     const struct seqs_spec *s = &w->seqs->spec[spec];
-    unsigned text = text_of(s, blockpage_hash(g->text));
+    unsigned text = text_of(s, fnv64_str(g->text));
     if (text == 2 * SEQS_VERSIONS || !is_promised(w, s) || g->definition.cycle ||
         (trusts(s, text) && w->losses > 0))
         return;

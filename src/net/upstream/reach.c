@@ -61,7 +61,7 @@ static void lost(struct upstream *up, enum upstream_trouble t, const char *why)
     up->said = SAID_LOST;
     up->said_of = t;
     log_warn("upstream lost", kv_str("protocol", up->svc->name), kv_str("why", why),
-             kv_u64("more", more));
+             kv_str("address", up->text), kv_u64("more", more));
 }
 
 static bool has_shared(const struct upstream *up)

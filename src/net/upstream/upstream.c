@@ -170,3 +170,8 @@ const char *upstream_why(const struct net_service *svc)
 {
     return svc->upstream->why;
 }
+
+const char *upstream_address(const struct net_service *svc)
+{
+    return svc->upstream->text;
+}

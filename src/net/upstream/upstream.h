@@ -105,6 +105,9 @@ const struct upstream_stats *upstream_stats(const struct net_service *svc);
 /* Why it cannot be reached: one line, "" where nothing has failed. */
 const char *upstream_why(const struct net_service *svc);
 
+/* As it was configured. */
+const char *upstream_address(const struct net_service *svc);
+
 /* Somebody looks at these: a server that is said to be away is tried, if it is time, so that the
  * next look tells what is so. Between requests of clients nothing else tries it. */
 void upstream_look(struct net_service *svc);

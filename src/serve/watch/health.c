@@ -261,6 +261,7 @@ static void away(struct judge *j, unsigned i, const struct upstream_stats *st)
     }
     BUF_PUT_LIT(b, ": ");
     buf_put_str(b, upstream_why(j->s->services[i]));
+    buf_printf(b, " (%s)", upstream_address(j->s->services[i]));
     end(j);
 }
 
@@ -332,7 +333,8 @@ static void recent(struct judge *j)
     add_up(j, &sum);
     if (sum.failed > 0) {
         human_put_count(begin(j, HEALTH_WARN, "requests"), (int64_t)sum.failed);
-        BUF_PUT_LIT(&j->text, " requests for IDs failed in the last 5 minutes");
+        buf_put_str(&j->text, sum.failed == 1 ? " request" : " requests");
+        BUF_PUT_LIT(&j->text, " for IDs failed in the last 5 minutes");
         end(j);
     }
     /* A prefix that is mistyped, here or in the application. */

@@ -72,10 +72,10 @@ static void test_wrong(void **state)
          "\"b\""},
         {"a --strat 1", "expected an option of sidflakectl seq create, such as --start or "
                         "--max-rate, found \"--strat\""},
-        {"a --start", "--start: expected a whole number up to 2^53-1, found \"\""},
-        {"a --start 1x", "--start: expected a whole number up to 2^53-1, found \"1x\""},
+        {"a --start", "--start: expected a whole number, at most 2^53-1 from 0, found \"\""},
+        {"a --start 1x", "--start: expected a whole number, at most 2^53-1 from 0, found \"1x\""},
         {"a --start 9007199254740993",
-         "--start: expected a whole number up to 2^53-1, found \"9007199254740993\""},
+         "--start: expected a whole number, at most 2^53-1 from 0, found \"9007199254740993\""},
         {"a --max-subs 0", "--max-subs: expected a number from 1 to 1000000, found \"0\""},
         {"a --begins now",
          "--begins: expected a time as in RFC 3339, such as 2026-01-01T00:00:00Z, found \"now\""},
@@ -90,8 +90,10 @@ static void test_wrong(void **state)
         {"a --new --begins 2026-01-01", "expected one of --new (there was none of this name) and "
                                         "--begins (when that one began), found both"},
         {"a --increment 0", "increment: expected another number than 0, found 0"},
-        {"a --new --new --new --new --new --new --new --new --new --new --new --new --new --new",
-         "expected each option once, found more options than there are"},
+        {"a --new --cycle --new", "--new: expected once, found twice"},
+        {"a --start 1 --start 2", "--start: expected once, found twice"},
+        {"a --reuse", "expected an option of sidflakectl seq create, such as --start or "
+                      "--max-rate, found \"--reuse\""},
     };
     struct seq_create c;
     struct err e;
@@ -102,6 +104,38 @@ static void test_wrong(void **state)
             fail_msg("\"%s\": expected an error, found %d", cases[i].text, r);
         assert_string_equal(e.text, cases[i].why);
     }
+}
+
+/* YAML knows how to say a NUL; numbers are not cut there. */
+static void test_bytes_of_no_text(void **state)
+{
+    struct seq_create c;
+    struct err e;
+    char name[SEQ_NAME_MAX];
+    (void)state;
+    assert_int_equal(seq_line_read(SPAN("a --start 1\0002"), name, &c, &e), ERR_INVALID);
+    assert_int_equal(seq_line_read(SPAN("a --start 12"), name, &c, &e), ERR_OK);
+}
+
+/* As sidflakectl has them: with those that no line may have, the latter of two counts. */
+static void test_one_by_one(void **state)
+{
+    struct seq_words w = {0};
+    struct err e;
+    (void)state;
+    assert_int_equal(seq_word_read("start", "1", &w, &e), ERR_OK);
+    assert_int_equal(seq_word_read("start", "-7", &w, &e), ERR_OK);
+    assert_int_equal(seq_word_read("max-subs", "5", &w, &e), ERR_OK);
+    assert_int_equal(seq_word_read("order", "strict", &w, &e), ERR_OK);
+    assert_int_equal(seq_word_read("reuse", NULL, &w, &e), ERR_OK);
+    assert_int_equal(seq_word_read("no-older-data", NULL, &w, &e), ERR_OK);
+    assert_true(w.has_start && w.start == -7 && w.max_subs == 5 && w.reuse && w.no_older);
+    assert_string_equal(w.order, "strict");
+    assert_false(w.has_max || w.fresh || w.cycle || w.has_begins);
+    assert_int_equal(seq_word_read("strat", "1", &w, &e), ERR_INVALID);
+    assert_int_equal(seq_word_read("start", "1x", &w, &e), ERR_INVALID);
+    assert_string_equal(e.text,
+                        "--start: expected a whole number, at most 2^53-1 from 0, found \"1x\"");
 }
 
 static void test_zones(void **state)
@@ -120,10 +154,9 @@ static void test_zones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_all),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_zones),
+        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_all),
+        cmocka_unit_test(test_wrong),      cmocka_unit_test(test_bytes_of_no_text),
+        cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_zones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* The SQLite driver and what may be wrong with its file. */
+#include "coord/place.h"
 #include "coord/tally.h"
 #include "sqlite_rig.h"
 
@@ -471,6 +472,17 @@ static void a_file_mounted_alone_is_not_used(void **state)
     assert_int_equal(claim(f, &g), COORD_OK);
 }
 
+/* A copy of a whole file system, mounted over the first one, has the same inodes and births. */
+static void a_place_is_a_device_and_an_inode_with_its_birth(void **state)
+{
+    const struct place here = {.device = 1, .inode = "2:3.4"};
+    const struct place others[] = {{.device = 2, .inode = "2:3.4"}, {.device = 1, .inode = "2:3.5"}};
+    (void)state;
+    assert_true(place_same(&here, &here));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(place_same(&here, &others[i]));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -494,6 +506,7 @@ int main(void)
         TEST(what_cannot_be_opened_says_why),
         TEST(a_file_of_two_names_is_not_used),
         TEST(a_file_mounted_alone_is_not_used),
+        TEST(a_place_is_a_device_and_an_inode_with_its_birth),
     };
     return cmocka_run_group_tests_name("coord/sqlite_file", tests, NULL, NULL);
 }

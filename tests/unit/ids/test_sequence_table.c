@@ -19,6 +19,7 @@ static const struct fake_sequence sequences[] = {
     {.name = "strict", .start = 1, .increment = 1, .strict = true},
     {.name = "daily", .start = 1, .increment = 1, .daily = true},
     {.name = "small", .start = 1, .increment = 1, .top = 1, .daily = true},
+    {.name = "nightly", .start = 1, .increment = 1, .strict = true, .daily = true},
 };
 
 static struct sequence_table table;
@@ -532,6 +533,25 @@ static void nobody_waits_when_a_period_begins(void **state)
     assert_int_equal(got.first, 1);
 }
 
+/* The next one's tickets begin where those of all were when it was opened. */
+static void who_waits_as_a_period_begins_arrives_in_it(void **state)
+{
+    (void)state;
+    supply.time_ms = 101 * FAKE_DAY_MS - 60000;
+    for (int64_t i = 1; i <= 5; i++)
+        gives("nightly", i);
+    assert_true(place_of("nightly")->next > 0);
+    (void)ask_of(entry("nightly")->generator, 1, false);
+    assert_int_equal(cause, SEQUENCE_WAITS);
+    fake_supply_hear(&supply); /* the answer comes when the day is over */
+    at_time(101 * FAKE_DAY_MS);
+    assert_int_equal(ask_of(entry("nightly")->generator, 1, false), SEQUENCE_WAITS);
+    fake_supply_answer(&supply, mono);
+    fake_supply_serve(&supply, mono);
+    assert_int_equal(ask_of(entry("nightly")->generator, 1, false), 0);
+    assert_int_equal(got.first, 1);
+}
+
 static void a_clock_that_is_corrected_does_not_turn_the_day_back(void **state)
 {
     (void)state;
@@ -667,6 +687,24 @@ static void what_is_shown_never_falls_and_has_few_names(void **state)
     assert_int_equal(figure(family("n3"), "sidflake_sequence_given"), 1);
 }
 
+static void the_counter_that_ends_first_is_shown(void **state)
+{
+    static const char metric[] = "sidflake_sequence_until_max";
+    (void)state;
+    gives(sub(0), 1);
+    gives(sub(1), 1);
+    assert_true(figure(family("orders"), metric) == SEQUENCE_TOP);
+    uint32_t a = (uint32_t)(place_of(sub(0)) - table.place);
+    uint32_t b = (uint32_t)(place_of(sub(1)) - table.place);
+    sequence_table_beyond(&table, a, 70);
+    assert_int_equal(figure(family("orders"), metric), 70);
+    sequence_table_beyond(&table, b, 0);
+    assert_int_equal(figure(family("orders"), metric), 0);
+    sequence_table_beyond(&table, b, -1);
+    assert_int_equal(figure(family("orders"), metric), 70);
+    sequence_table_beyond(&table, table.options.counters, 5); /* too late: not open */
+}
+
 static void waits_and_refusals_are_counted_once(void **state)
 {
     (void)state;
@@ -707,12 +745,14 @@ int main(void)
         TEST(its_numbers_are_not_given_out_inline),
         TEST(without_the_coordinators_time_there_is_no_period),
         TEST(nobody_waits_when_a_period_begins),
+        TEST(who_waits_as_a_period_begins_arrives_in_it),
         TEST(a_clock_that_is_corrected_does_not_turn_the_day_back),
         TEST(a_period_that_is_named_is_had_once_it_has_begun),
         TEST(a_sequence_that_has_periods_no_more_is_asked_about_anew),
         TEST(what_is_told_is_of_the_present_period),
         TEST(periods_make_room_like_others),
         TEST(what_is_shown_never_falls_and_has_few_names),
+        TEST(the_counter_that_ends_first_is_shown),
         TEST(waits_and_refusals_are_counted_once),
     };
     return cmocka_run_group_tests_name("ids/sequence_table", tests, NULL, NULL);

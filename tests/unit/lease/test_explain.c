@@ -69,11 +69,25 @@ static void the_command_is_whole_or_not_there(void **state)
     assert_true(twice > 100 && once > 100 && none > 100);
 }
 
+static void a_closed_pool_can_be_opened(void **state)
+{
+    static const struct lease l;
+    (void)state;
+    assert_string_equal(
+        explained(&l, "redis://h:6379/0",
+                  (struct lease_outcome){.status = COORD_CLOSED,
+                                         .reply = {.err = {.text = "found it closed"}}}),
+        "found it closed; `sidflakectl pool open --coordinator redis://h:6379/0 --pool p` takes "
+        "that "
+        "back, unless it was made again elsewhere");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_is_not_said_shorter_than_it_is),
         cmocka_unit_test(the_command_is_whole_or_not_there),
+        cmocka_unit_test(a_closed_pool_can_be_opened),
     };
     return cmocka_run_group_tests_name("lease/explain", tests, NULL, NULL);
 }

@@ -28,6 +28,69 @@ static void holders_of_a_lost_pool_go_on_to_their_ceilings(void **state)
     end();
 }
 
+static void make_again_with(uint16_t from, uint16_t to, int64_t floor)
+{
+    memset(b.coord.worker, 0, sizeof b.coord.worker);
+    b.coord.pool.params.worker_from = from;
+    b.coord.pool.params.worker_to = to;
+    b.coord.pool.born_ms++;
+    for (unsigned i = from; i <= to; i++)
+        b.coord.worker[i].hwm_ms = floor;
+}
+
+/* A command with a range that was typed wrongly must not end what holders have. */
+static void a_pool_made_again_with_others_takes_no_range(void **state)
+{
+    (void)state;
+    begin();
+    (void)rig_settle(&b.rig);
+    int64_t hi = rig_first(&b.rig)->hi_ms;
+    make_again_with(10, 19, hi + 60000);
+    while (rig_wall(&b.rig) < hi - 50) {
+        rig_pass(&b.rig, 50);
+        assert_int_equal(rig_held(&b.rig), 2);
+        assert_true(rig_first(&b.rig)->hi_ms == hi);
+    }
+    assert_true(count(FAKE_CLAIM) > 3);
+    assert_int_equal(b.rig.mails[LEASE_MAIL_REVOKE], 0);
+    rig_pass(&b.rig, 30000); /* nothing is left of them */
+    assert_int_equal(b.rig.mails[LEASE_MAIL_REVOKE], 2);
+    assert_int_equal(rig_held(&b.rig), 0);
+    rig_pass(&b.rig, 40000);
+    assert_int_equal(rig_held(&b.rig), 2);
+    assert_true(rig_first(&b.rig)->worker >= 10);
+    end();
+}
+
+/* One for one, so that a range never used before is changed over to at once. */
+static void who_has_another_gives_up_what_the_pool_has_not(void **state)
+{
+    (void)state;
+    begin();
+    (void)rig_settle(&b.rig);
+    make_again_with(10, 19, 0);
+    rig_pass(&b.rig, 7000);
+    assert_int_equal(rig_held(&b.rig), 2);
+    assert_int_equal(b.rig.mails[LEASE_MAIL_REVOKE], 2);
+    assert_int_equal(b.rig.mails[LEASE_MAIL_GRANT], 4);
+    assert_true(!rig_of_worker(&b.rig, 0) && !rig_of_worker(&b.rig, 1));
+    end();
+}
+
+/* What only a page says is not believed against a coordinator that answers. */
+static void what_is_not_proven_is_not_kept_outside_the_pool(void **state)
+{
+    (void)state;
+    begin();
+    (void)rig_settle(&b.rig);
+    rig_restart(&b.rig);
+    make_again_with(10, 19, RIG_T0 + 3600000);
+    rig_pass(&b.rig, 2000);
+    assert_int_equal(rig_held(&b.rig), 0);
+    assert_int_equal(rig_page_count(&b.rig, PAGE_HELD), 0);
+    end();
+}
+
 /* By a clock that is wrong for some seconds all ranges are over; by the coordinator's none is. */
 static void a_clock_that_is_ahead_gives_nothing_up(void **state)
 {
@@ -428,12 +491,15 @@ static void a_wait_is_told_from_that_for_a_holder(void **state)
     }
 }
 
-/* It takes back the latest reopening alone. */
+/* It takes back the latest reopening alone, and is not taken at once. */
 static void a_word_is_named_where_it_helps(void **state)
 {
     (void)state;
-    const struct coord_reply r = {.now_ms = 1000, .era = 3};
     struct coord_pool p = {.params = coord_params_default, .later = {.era_before = 3}};
+    const int64_t from = coord_pool_word_from(&p, 3);
+    struct coord_reply r = {.now_ms = 1000, .era = 3, .wait_ms = from - 1000};
+    assert_false(terms_word_helps(&p, &r)); /* after a quick restart the wait is over before */
+    r.wait_ms++;
     assert_true(terms_word_helps(&p, &r));
     p.later.floor_short_before_ms = 1001; /* of the one before */
     assert_false(terms_word_helps(&p, &r));
@@ -587,6 +653,7 @@ static void a_page_of_another_coordinator_tells_of_no_lost_pool(void **state)
     lease_init(&l, &b.rig.lease.conf, &f, &b.rig.rng.rng, rig_mono(&b.rig));
     assert_string_equal(l.last_identity, "");
     assert_false(l.last_known);
+    assert_false(l.fresh_ok); /* nor that nobody ever issued: it held workerIds */
     end();
 }
 
@@ -594,6 +661,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holders_of_a_lost_pool_go_on_to_their_ceilings),
+        cmocka_unit_test(a_pool_made_again_with_others_takes_no_range),
+        cmocka_unit_test(who_has_another_gives_up_what_the_pool_has_not),
+        cmocka_unit_test(what_is_not_proven_is_not_kept_outside_the_pool),
         cmocka_unit_test(a_clock_that_is_ahead_gives_nothing_up),
         cmocka_unit_test(another_pool_is_not_joined_while_ranges_are_good),
         cmocka_unit_test(another_pool_is_joined_when_the_ranges_end),

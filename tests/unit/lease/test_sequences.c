@@ -1,4 +1,5 @@
 /* The supply of sequences: what it asks, tells and logs. */
+#include "lease/said.h"
 #include "sequences_bench.h"
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -30,7 +31,7 @@ static void a_block_is_asked_for_and_mailed(void **state)
     assert_non_null(latest(BLOCKS_MAIL_KNOWN, 2));
     assert_int_equal(m->lo, 0);
     assert_int_equal(m->hi, 9);
-    assert_int_equal(m->start, 1);
+    assert_true(m->beyond == SEQ_NUMBER_MAX - 1 - 9); /* of 1 to that, behind the tenth */
     assert_true(has_file("sequences.page"));
     assert_int_equal(report()->takes[SEQ_GRANTED], 1);
     assert_int_equal(report()->time_ms, b.clock.ms);
@@ -142,7 +143,7 @@ static void an_unknown_one_is_named_once_with_the_command(void **state)
         pass(2000);
     }
     const char *log = capture_end();
-    assert_int_equal(times(log, "sidflakectl seq create orders"), 1);
+    assert_int_equal(times(log, "sidflakectl seq create --coordinator "), 1);
     assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_UNKNOWN);
     const struct seq_definition d = skipping();
     make("orders", &d);
@@ -188,8 +189,21 @@ static void one_that_is_used_up_says_what_to_do(void **state)
     capture_begin();
     tell_want(0, 10);
     run();
-    assert_non_null(strstr(capture_end(), "sidflakectl seq alter few --max"));
+    assert_non_null(strstr(capture_end(), " few --max M`"));
     assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_USED_UP);
+}
+
+static void a_command_that_does_not_fit_is_not_told_in_part(void **state)
+{
+    (void)state;
+    static char url[LOG_LINE_MAX] = "redis://";
+    memset(url + strlen(url), 'h', sizeof url - strlen(url) - 1);
+    struct said said = {.at = {url, "default", NULL}};
+    capture_begin();
+    said_refused(&said, "orders", SEQ_UNKNOWN, 0);
+    const char *log = capture_end();
+    assert_non_null(strstr(log, "there is none: seq create in sidflakectl(1)\""));
+    assert_null(strchr(log, '`'));
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -451,6 +465,7 @@ int main(void)
         SEQ(an_unknown_one_is_named_once_with_the_command),
         SEQ(of_many_unknown_names_one_a_second_is_said),
         SEQ(one_that_is_used_up_says_what_to_do),
+        SEQ(a_command_that_does_not_fit_is_not_told_in_part),
         SEQ(a_place_is_free_once_that_is_said),
         SEQ(a_place_is_not_free_while_a_take_is_under_way),
         SEQ(one_that_is_closed_before_it_was_heard_is_free_too),

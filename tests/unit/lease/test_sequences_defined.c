@@ -307,7 +307,9 @@ static void a_start_after_a_loss_does_not_know_when_it_began(void **state)
     run();
     const char *log = capture_end();
     assert_int_equal(times(log, "sequence refused"), 1);
-    assert_non_null(strstr(log, "seq create orders --new"));
+    assert_non_null(
+        strstr(log, "or, where there was none before, `sidflakectl seq create --coordinator "));
+    assert_non_null(strstr(log, " orders --new`"));
     assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_UNKNOWN);
 }
 

@@ -271,6 +271,27 @@ static void nor_where_there_is_no_state_page_of_it(void **state)
     assert_dropped(10 - GIVEN);
 }
 
+/* Of which renewal it was stored after is not known: it may be any earlier state. */
+static void nor_where_its_witness_is_damaged(void **state)
+{
+    (void)state;
+    live();
+    end_life();
+    struct blockpage_head h;
+    FILE *f = fopen(path_of("sequences.page"), "r+");
+    assert_true(f && fread(&h, sizeof h, 1, f) == 1);
+    h.witness[0].slot ^= 1;
+    h.witness[1].slot ^= 1;
+    assert_int_equal(fseek(f, 0, SEEK_SET), 0);
+    assert_int_equal(fwrite(&h, sizeof h, 1, f), 1);
+    (void)fclose(f);
+    capture_begin();
+    start();
+    run();
+    assert_non_null(strstr(capture_end(), "nothing proves them"));
+    assert_dropped(10 - GIVEN);
+}
+
 /* What the coordinator has forgotten it cannot vouch for. */
 static void a_holder_that_it_had_forgotten_proves_nothing(void **state)
 {
@@ -406,6 +427,7 @@ int main(void)
         DISK(on_a_disk_one_that_was_never_heard_proves_it_when_it_is),
         DISK(where_the_workerid_is_lost_no_proof_can_come),
         DISK(nor_where_there_is_no_state_page_of_it),
+        DISK(nor_where_its_witness_is_damaged),
         DISK(a_holder_that_it_had_forgotten_proves_nothing),
         DISK(a_life_that_ends_before_the_proof_proves_nothing_for_the_next),
         DISK(what_cannot_be_given_out_is_a_gap),

@@ -279,8 +279,8 @@ static void other_refusals(void **state)
                   "in: wait until it is 2026-01-01T00:00:01.100Z\r\n");
     rig_at(r, 3600001);
     refused(r, "GET id:a",
-            "-ERR each range of time held has ended: the coordinator is away for too "
-            "long\r\n");
+            "-ERR each range of time held has ended: the clock jumped ahead, or the coordinator is "
+            "away\r\n");
     r->us = r->turn.wall_ms = 0;
     refused(r, "GET id:a",
             "-ERR the clock is before the epoch, or past the end of the IDs' time field\r\n");

@@ -203,7 +203,9 @@ static void redis_info(void **state)
     struct rig *r = *state;
     check(r, "INCRBY seq:orders 3", ":3\r\n");
     check(r, "INFO sequences",
-          "$76\r\n# sequences\r\norders:given=3,left=10,block=20,counters=1,parked=1,refused=0"
+          "$103\r\n# "
+          "sequences\r\norders:given=3,left=10,until_max=9007199254740991,block=20,counters=1,"
+          "parked=1,refused=0"
           "\r\n\r\n");
 }
 
@@ -299,6 +301,7 @@ static void memcached_stats(void **state)
     mc(r, "incr seq:orders 3\r\n", "3\r\n");
     mc(r, "stats sequences\r\n",
        "STAT orders:given 3\r\nSTAT orders:left 10\r\n"
+       "STAT orders:until_max 9007199254740991\r\n"
        "STAT orders:block 20\r\nSTAT orders:counters 1\r\n"
        "STAT orders:parked 1\r\nSTAT orders:refused 0\r\nEND\r\n");
 }

@@ -129,7 +129,8 @@ static void failing(void **state)
     elapsed_ms += MINUTES(46);
     has("<section class=\"state fail\"");
     has("<h2>No IDs can be had</h2>");
-    has("<li>each range of time held has ended: the coordinator is away for too long");
+    has("<li>each range of time held has ended: the clock jumped ahead, or the coordinator is "
+        "away");
     has("<span class=\"mark fail\">\xe2\x9c\x97</span> lease failed");
     has("<span class=\"mark ok\">\xe2\x9c\x93</span> clock ok");
     has("class=\"bar fail\"");
