@@ -173,7 +173,7 @@ int ctl_seq_drop(struct ctl_args *a)
 static int confirm_reopen(struct ctl_session *s, const char *name)
 {
     struct seq_counters c;
-    char question[512];
+    char question[640];
     const struct ctl_args *a = s->args;
     enum coord_status r = seq_show(s->coord, s->pool.identity, name, &c, &s->reply);
     if (r != COORD_OK)
@@ -185,8 +185,9 @@ static int confirm_reopen(struct ctl_session *s, const char *name)
     (void)snprintf(question, sizeof question,
                    "Was no number of \"%.64s\" behind %" PRId64
                    " given out, by any of its counters? "
-                   "If one was, numbers repeat. Granted, as far as is known here: up to %s%s%s; "
-                   "sidecars lose what they were granted before, behind that.",
+                   "If one was, numbers repeat; and if one will be: a running sidecar gives out what "
+                   "it holds until it asks for more, and then loses what is behind that. "
+                   "Granted, as far as is known here: up to %s%s%s.",
                    name, a->seq.above, ctl_seq_highest(&v->definition, v->top),
                    v->seen > v->top ? "; by the word of a sidecar: up to " : "",
                    v->seen > v->top ? ctl_seq_highest(&v->definition, v->seen) : "");
@@ -200,7 +201,8 @@ int ctl_seq_reopen(struct ctl_args *a)
     const char *name = a->rest[0];
     if (!a->seq.has_above)
         return ctl_fail(CTL_USAGE,
-                        "seq reopen: expected --above N, the highest number that was given out");
+                        "seq reopen: expected --above N, the highest number that was given out, or that "
+                        "a running sidecar holds");
     int status = ctl_seq_open(a, &s, name);
     if (status)
         return status;

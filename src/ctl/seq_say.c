@@ -55,7 +55,7 @@ static void put_stopped(struct buf *b, const struct ctl_session *s, const char *
     buf_printf(b,
                "grants have stopped: the pool was reopened, this is era %" PRIu64
                ", and what was granted before may be forgotten. If nothing was: `%s`; else say the "
-               "highest number that anybody was given: ",
+               "highest number that anybody was given, or that a running sidecar holds: ",
                s->reply.era,
                ctl_session_command(s->args, "sidflakectl pool reopen --nothing-lost", text));
     put_command(b, s, "reopen", name, " --above N");

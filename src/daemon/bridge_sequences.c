@@ -82,7 +82,8 @@ static void refused(struct sequence_table *t, const struct blocks_mail *m)
                           &(struct sequence_refusal){.cause = cause_of(m->how),
                                                      .stands = kind >= BLOCKS_NEVER,
                                                      .until_ms = m->when,
-                                                     .count = m->hi},
+                                                     .count = m->hi,
+                                                     .upto = m->upto},
                           m->keeps_on);
 }
 
@@ -117,7 +118,7 @@ void bridge_sequences_take(struct bridge *b, const struct supply_mail *mail, con
         granted(t, &m, clock_mono_ms(b->clock));
         break;
     case BLOCKS_MAIL_OWN:
-        sequence_table_own(t, m.counter, m.lo, m.hi, m.when);
+        sequence_table_own(t, m.counter, m.lo, m.hi, m.when, m.given > 0);
         sequence_table_beyond(t, m.counter, m.beyond);
         break;
     case BLOCKS_MAIL_REVOKE:
@@ -167,11 +168,13 @@ static struct sequences_event event_of(const struct sequence_event *e)
     static const enum sequences_event_kind kinds[] = {[SEQUENCE_EVENT_OPEN] = SEQUENCES_OPEN,
                                                       [SEQUENCE_EVENT_WANT] = SEQUENCES_WANT,
                                                       [SEQUENCE_EVENT_CLOSE] = SEQUENCES_CLOSE};
-    return (struct sequences_event){
-        .kind = kinds[e->kind],
-        .counter = e->place,
-        .of = blocks_name_of(e->of),
-        .want = {.count = e->want.count, .whole = e->want.whole, .upto = e->want.upto}};
+    return (struct sequences_event){.kind = kinds[e->kind],
+                                    .counter = e->place,
+                                    .of = blocks_name_of(e->of),
+                                    .want = {.count = e->want.count,
+                                             .whole = e->want.whole,
+                                             .upto = e->want.upto,
+                                             .most = e->want.most}};
 }
 
 void bridge_sequences_settle(struct bridge *b)

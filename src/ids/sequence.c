@@ -177,7 +177,7 @@ void sequence_prepare(struct sequence *s)
 bool sequence_asks(struct sequence *s, struct sequence_ask *out)
 {
     *out = s->ask;
-    s->ask.count = 0;
+    s->ask = (struct sequence_ask){0};
     return out->count > 0;
 }
 
@@ -248,26 +248,29 @@ enum sequence_status sequence_some(struct sequence *s, int64_t mono, int64_t mos
 
 /* ---- strict ---------------------------------------------------------------------------------- */
 
-static void ask_more(struct sequence *s, int64_t n, bool whole)
-{
-    s->asked = true;
-    s->ask.count += n;
-    s->ask.whole |= whole;
-    s->ask.upto = s->tickets;
-}
-
+/* Less than many want in a row is of no use to any of them, and would be a gap. */
 int64_t sequence_arrive(struct sequence *s, int64_t n)
 {
     s->tickets++;
-    ask_more(s, n, false);
+    s->asked = true;
+    s->ask.count += n;
+    s->ask.most = max64(s->ask.most, n);
+    s->ask.whole = s->ask.most > 1;
+    s->ask.upto = s->tickets;
     return s->tickets;
 }
 
-/* Whose block has come, and did not hold enough, asks anew. */
-enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t ticket, int64_t n,
+static bool fits(const struct sequence *s, int64_t n)
+{
+    return s->own_whole ? n == s->own_n : n <= s->own_n;
+}
+
+/* Whoever was answered otherwise, and is still there, arrives anew: nobody else knows who is gone.
+ */
+enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t *ticket, int64_t n,
                                      int64_t *index)
 {
-    if (ticket <= s->own_upto && n <= s->own_n) {
+    if (*ticket <= s->own_upto && fits(s, n)) {
         *index = s->own_lo;
         s->own_lo += n;
         s->own_n -= n;
@@ -275,10 +278,11 @@ enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t t
         return SEQUENCE_OK;
     }
     bool refused = s->refused.cause && n >= s->refused.count;
-    bool again = refused ? mono >= s->refused.until_ms : ticket <= s->own_upto;
-    if (again && !s->asked)
-        ask_more(s, n, n > 1);
-    return refused && (s->refused.stands || !again) ? SEQUENCE_REFUSED : SEQUENCE_EMPTY;
+    if (refused && (s->refused.stands || mono < s->refused.until_ms))
+        return SEQUENCE_REFUSED;
+    if (*ticket <= s->answered)
+        *ticket = sequence_arrive(s, n);
+    return SEQUENCE_EMPTY;
 }
 
 /* ---- what comes of it ------------------------------------------------------------------------ */
@@ -304,9 +308,11 @@ void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_bloc
     look(s, mono);
 }
 
-void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto)
+void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto, bool whole)
 {
     answered(s);
+    s->answered = max64(s->answered, upto);
+    s->own_whole = whole;
     s->own_lo = lo;
     s->own_n = hi - lo + 1;
     s->own_upto = upto;
@@ -315,6 +321,8 @@ void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto)
 void sequence_refuse(struct sequence *s, const struct sequence_refusal *r, bool keeps_on)
 {
     answered(s);
+    if (!keeps_on)
+        s->answered = max64(s->answered, r->upto);
     s->asked |= keeps_on;
     s->refused = *r;
     s->look = s->block[0].next; /* when to ask again is for the next request to see */

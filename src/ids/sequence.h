@@ -40,8 +40,9 @@ struct sequence_block {
 /* What is to be had, and for whom. */
 struct sequence_ask {
     int64_t count; /* numbers, at least 1; of a strict sequence: more than before */
-    bool whole;    /* all of them in a row, for one request */
+    bool whole;    /* all of them in a row, for one request; strict: or none of them */
     int64_t upto;  /* strict: tickets up to it are known */
+    int64_t most;  /* strict: of one request, out of count */
 };
 
 enum sequence_status {
@@ -55,6 +56,7 @@ struct sequence_refusal {
     bool stands;      /* nothing changes it by itself */
     int64_t until_ms; /* mono: then it is worth asking again */
     int64_t count;    /* who wants so many, or more, is refused; 1: everybody */
+    int64_t upto;     /* strict: the last ticket that it is for */
 };
 
 struct sequence {
@@ -67,7 +69,9 @@ struct sequence {
 
     int64_t own_lo, own_n; /* strict: what is left of the latest block; own_n 0: nothing */
     int64_t own_upto;      /* strict: the last ticket that it is for */
+    bool own_whole;        /* strict: it is for one request, that wants as many */
     int64_t tickets;       /* strict: given so far */
+    int64_t answered;      /* strict: the last ticket that something has come of */
     int64_t given;         /* numbers in all, but for those since `counted` */
 
     int64_t counted;  /* index up to which they are counted */
@@ -109,9 +113,10 @@ enum sequence_status sequence_next(struct sequence *s, int64_t mono, int64_t n, 
 enum sequence_status sequence_some(struct sequence *s, int64_t mono, int64_t most, int64_t *index,
                                    int64_t *n);
 
-/* Strict: a request for n has arrived. Its ticket, with which it asks as often as it has to. */
+/* Strict: a request for n has arrived. Its ticket, with which it asks as often as it has to; of
+ * whom nothing has come by then it is another one. */
 int64_t sequence_arrive(struct sequence *s, int64_t n);
-enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t ticket, int64_t n,
+enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t *ticket, int64_t n,
                                      int64_t *index);
 
 /* s takes before's place: numbers are wanted at the rate, and in blocks, of that. */
@@ -127,8 +132,9 @@ bool sequence_asks(struct sequence *s, struct sequence_ask *out);
  * not fit is dropped, in its mark too. */
 void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_block *b);
 
-/* lo..hi for one request that wanted them whole; of a strict one, for tickets up to upto. */
-void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto);
+/* lo..hi for one request that wanted them whole; of a strict one, for tickets up to upto, or,
+ * whole, for one of them that wants as many. */
+void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto, bool whole);
 
 /* The ask came to nothing. keeps_on: it stands all the same, and is repeated. */
 void sequence_refuse(struct sequence *s, const struct sequence_refusal *r, bool keeps_on);

@@ -203,7 +203,7 @@ static enum sequence_status strict(struct sequence_generator *s, struct generato
         s->parked += *ask->ticket == 0;
         *ask->ticket = sequence_arrive(&s->numbers, ask->n);
     }
-    return sequence_strict(&s->numbers, ask->mono_ms, *ask->ticket, ask->n, index);
+    return sequence_strict(&s->numbers, ask->mono_ms, ask->ticket, ask->n, index);
 }
 
 static unsigned give(struct sequence_generator *s, struct generator_ask *ask, bool some,

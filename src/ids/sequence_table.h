@@ -147,8 +147,9 @@ struct sequence_facts {
 void sequence_table_known(struct sequence_table *t, uint32_t place, const struct sequence_facts *f);
 void sequence_table_grant(struct sequence_table *t, uint32_t place, int64_t mono,
                           const struct sequence_block *b);
+/* upto, whole: as of sequence_own. */
 void sequence_table_own(struct sequence_table *t, uint32_t place, int64_t lo, int64_t hi,
-                        int64_t upto);
+                        int64_t upto, bool whole);
 /* cause: an enum sequence_cause. limit, where has_limit: the last number. */
 void sequence_table_refuse(struct sequence_table *t, uint32_t place,
                            const struct sequence_refusal *r, bool keeps_on);

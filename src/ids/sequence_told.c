@@ -44,13 +44,13 @@ void sequence_table_grant(struct sequence_table *t, uint32_t place, int64_t mono
 }
 
 void sequence_table_own(struct sequence_table *t, uint32_t place, int64_t lo, int64_t hi,
-                        int64_t upto)
+                        int64_t upto, bool whole)
 {
     struct sequence_generator *s = open_at(t, place);
     if (!s)
         return;
     s->has_limit = false;
-    sequence_own(&s->numbers, lo, hi, upto);
+    sequence_own(&s->numbers, lo, hi, upto, whole);
     sequence_table_note(s);
 }
 

@@ -203,16 +203,19 @@ uint32_t blocks_find(const struct blocks *b, const struct blocks_name *of)
     return i;
 }
 
-/* Of a strict one, what is not granted yet is wanted by its requests all the same. */
+/* Of a strict one, what is not asked for yet is wanted by its requests all the same; who has no
+ * ticket does not know yet that it is one, and comes again. */
 void blocks_want(struct blocks *b, uint32_t i, const struct blocks_want *w)
 {
     struct blocks_counter *c = &b->counter[i];
-    if (b->stopping || !c->open)
+    bool strict = c->known && c->strict;
+    if (b->stopping || !c->open || (strict && w->upto == 0))
         return;
-    int64_t before = c->known && c->strict ? c->want.count : 0;
+    int64_t before = strict ? c->want.count : 0;
     c->want.count = min64(before + w->count, SEQ_BLOCK_MAX);
     c->want.whole = w->whole || (before > 0 && c->want.whole);
     c->want.upto = max64(c->want.upto, w->upto);
+    c->want.most = before > 0 ? max64(c->want.most, w->most) : w->most;
     blocks_queue(b, i);
 }
 
@@ -320,19 +323,32 @@ static void granted(struct blocks *b, uint32_t i, const struct seq_grant *g, int
     m->hi = g->hi;
     m->when = c->taking.upto;
     m->beyond = c->beyond;
+    m->given = c->strict && c->taking.whole && c->taking.count <= c->taking.most;
     c->own_turn = g->turn;
     c->own_era = b->opening.era;
     c->own_end = g->hi + 1;
 }
 
-/* What requests of a strict one wait for is wanted again with the next want. */
+/* Nobody knows which of a crowd there is enough for: the largest is asked for next, alone. */
+static bool ask_largest(struct blocks *b, struct blocks_counter *c, enum seq_how how)
+{
+    bool crowd = c->strict && c->taking.whole && c->taking.count > c->taking.most;
+    if (!crowd || (how != SEQ_WAIT && how != SEQ_USED_UP))
+        return false;
+    c->taking.count = c->taking.most;
+    c->token = coord_token_new(b->rng);
+    c->taken = true;
+    return true;
+}
+
 static void refused(struct blocks *b, uint32_t i, const struct seq_grant *g, int64_t mono)
 {
     struct blocks_counter *c = &b->counter[i];
     int64_t ms = g->how == SEQ_WAIT ? min64(max64(g->wait_ms, 1), RECHECK_MS) : RECHECK_MS;
     blocks_refuse(b, i, g->how, mono + ms, false);
     b->mail[b->nmail - 1].lo = g->how == SEQ_USED_UP ? g->max : 0;
-    c->want.count = c->strict ? min64(c->want.count + c->taking.count, SEQ_BLOCK_MAX) : 0;
+    if (!c->strict)
+        c->want.count = 0;
 }
 
 /* true: it has more to ask. */
@@ -346,6 +362,8 @@ static bool take_done(struct blocks *b, uint32_t i, const struct seq_grant *g, i
     bool is_grant = g->how == SEQ_GRANTED || g->how == SEQ_AGAIN;
     if (is_grant)
         granted(b, i, g, mono);
+    else if (ask_largest(b, c, g->how))
+        return true;
     else if (g->how != SEQ_LOOKED)
         refused(b, i, g, mono);
     return (is_grant || g->how == SEQ_LOOKED || (newer && c->strict)) && c->want.count > 0;

@@ -23,6 +23,9 @@
  *   - While it is not known what became of a take it is repeated with the same token, count and
  *     tickets: nobody who came later may share it. Each counter has one take under way, and one
  *     call is under way in all, which carries the wants of up to BLOCKS_ITEMS counters.
+ *   - Of a crowd that wants more than there is, the largest request is asked for by itself, and all
+ *     others arrive anew; so does who is refused, or got none. What nobody waits for any more is
+ * not asked for again.
  *   - An outcome is taken once, of the action that is under way: what comes late or twice changes
  *     nothing.
  *   - Numbers of one counter rise: what is granted below what this process was granted before, by
@@ -121,24 +124,29 @@ struct blocks_mail {
     bool keeps_on;    /* REFUSED: it is asked again without a further want */
     uint32_t counter; /* its place, 0 .. */
     uint32_t handle;  /* names one grant, never used again */
-    uint32_t given;   /* GRANT: so many of it were given out before */
-    int64_t lo, hi; /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many, lo,
-                       where used up: its highest index */
-    int64_t when;   /* OWN: upto; REFUSED: mono, until */
+    uint32_t given;   /* GRANT: so many of it were given out before; OWN, strict, 1: it is for one
+                         request, that wants as many */
+    int64_t lo, hi;   /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many, or
+                         more, lo, where used up: its highest index */
+    int64_t when;     /* OWN: upto; REFUSED: mono, until */
     union {
         int64_t start;
         int64_t beyond; /* GRANT, OWN: so many more it has behind the latest; -1: it never ends, or
                            not known */
     };
     int64_t increment;
-    volatile uint64_t *mark; /* GRANT: how many were given out, stored before each is */
+    union {
+        volatile uint64_t *mark; /* GRANT: how many were given out, stored before each is */
+        int64_t upto;            /* REFUSED, strict: tickets up to it are */
+    };
 };
 
 struct blocks_want {
     int64_t count; /* numbers, 1..SEQ_BLOCK_MAX; more is asked for as that. Of a strict sequence: in
-                      addition to what was wanted and not granted so far */
-    bool whole;    /* in a row, for one request */
+                      addition to what was wanted and not asked for so far */
+    bool whole;    /* in a row, for one request; strict: or none of them */
     int64_t upto;  /* strict: tickets that are known */
+    int64_t most;  /* strict: that one request wants, of count */
 };
 
 struct blocks_slot {

@@ -22,7 +22,10 @@ void blocks_refuse(struct blocks *b, uint32_t i, unsigned how, int64_t until, bo
     m->how = (uint8_t)how;
     m->when = until;
     m->keeps_on = keeps_on;
-    m->hi = b->counter[i].taking.whole ? b->counter[i].taking.count : 1;
+    const struct blocks_want *w = &b->counter[i].taking;
+    bool by_count = how == SEQ_WAIT || how == SEQ_USED_UP; /* others may be served */
+    m->hi = by_count && w->whole ? w->count : 1;
+    m->upto = w->upto;
 }
 
 void blocks_post_known(struct blocks *b, uint32_t i)

@@ -52,10 +52,12 @@ static void add_want(bool *wants, struct blocks_want *want, const struct blocks_
 {
     int64_t before = *wants && w->upto > 0 ? want->count : 0;
     bool whole = before > 0 && want->whole;
+    int64_t most = before > 0 ? want->most : 0;
     *wants = true;
     *want = *w;
     want->count = min64(before + w->count, SEQ_BLOCK_MAX);
     want->whole |= whole;
+    want->most = max64(want->most, most);
 }
 
 void places_tell_want(struct places *p, uint32_t i, const struct blocks_want *w)
@@ -153,7 +155,8 @@ static void refuse(struct supply *s, uint32_t i, const struct counter_place *x, 
                                   .how = (uint8_t)how,
                                   .when = until,
                                   .keeps_on = keeps_on,
-                                  .hi = x->want.whole ? x->want.count : 1};
+                                  .hi = 1,
+                                  .upto = x->want.upto};
     supply_post(s, &m, sizeof m);
 }
 

@@ -229,11 +229,8 @@ static void log_revoked(struct sequences *s, int64_t gone)
              kv_str("why", "an operator has set, dropped or reopened their sequence"));
 }
 
-/* Of a strict one the machine remembers how many. */
 static struct blocks_want wanted_of(const struct blocks_counter *c)
 {
-    if (c->strict)
-        return (struct blocks_want){.upto = max64(c->want.upto, c->taking.upto)};
     return c->taking.count > 0 ? c->taking : c->want;
 }
 

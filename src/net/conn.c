@@ -276,8 +276,6 @@ static void park(struct conn *c, const struct net_step *step, bool came)
         park_hold(c);
     else
         park_queue(c, came && step->verdict == NET_QUEUE ? QUEUE_CAME : QUEUE_MORE);
-    if (step->verdict == NET_WAIT)
-        park_arm(n);
 }
 
 /* What is left when nothing more can be served: to read on, to wait, or to close. */

@@ -178,6 +178,7 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     link_init(&n->broken);
     n->in = map_block(NET_IN_MAX);
     n->out = map_block(NET_OUT_MAX);
+    n->fires_us = INT64_MAX;
     n->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     n->loop = n->timer_fd >= 0 ? ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV) : NULL;
     if (!n->in || !n->out || !n->loop) {

@@ -29,36 +29,9 @@ static struct conn *conn_of(struct link *l)
     return CONTAINER(l, struct conn, park);
 }
 
-void park_queue(struct conn *c, enum queue_line line)
-{
-    struct link *head = &c->net->queue[line];
-    bool first = link_empty(head);
-    c->state = CONN_QUEUED;
-    sweep_watch(c);
-    link_append(head, &c->park);
-    if (first) /* it knows the time; whoever joins behind it waits for the same one */
-        park_arm(c->net);
-}
-
 static bool queue_empty(const struct net *n)
 {
     return link_empty(&n->queue[QUEUE_CAME]) && link_empty(&n->queue[QUEUE_MORE]);
-}
-
-void park_wait(struct conn *c)
-{
-    c->state = CONN_WAITING;
-    sweep_watch(c);
-    if (c->waiting_us == 0)
-        c->waiting_us = clock_mono_us(c->net->conf.clock);
-    link_append(&c->net->waiting, &c->park);
-}
-
-/* Until net_wake_one. */
-void park_hold(struct conn *c)
-{
-    c->state = CONN_WAITING;
-    sweep_watch(c);
 }
 
 uint32_t park_quota(const struct net *n)
@@ -87,39 +60,82 @@ static int64_t until_wall(const struct net *n, int64_t ms)
     return ms > wall / 1000 + 1000000 ? RECHECK_US : ms * 1000 <= wall ? 0 : ms * 1000 - wall;
 }
 
-static int64_t delay_of_waiting(const struct net *n)
+/* Of one in WAIT. Whoever has waited for long enough in the same millisecond is resumed at once: each
+ * time all of them are looked at. */
+static int64_t delay_of(const struct conn *c, int64_t mono)
 {
-    int64_t delay = INT64_MAX;
-    int64_t mono = clock_mono_us(n->conf.clock);
-    for (struct link *l = n->waiting.next; l != &n->waiting; l = l->next) {
-        const struct conn *c = conn_of(l);
-        int64_t left = c->waiting_us + n->conf.max_wait_us - mono;
-        delay = earliest(delay, left > 0 ? left : 0);
-        delay = earliest(delay, c->until_ms == INT64_MAX ? delay : until_wall(n, c->until_ms));
-    }
-    return delay;
+    int64_t over_us = (c->waiting_us + c->net->conf.max_wait_us + 999) / 1000 * 1000;
+    int64_t left = over_us > mono ? over_us - mono : 0;
+    return c->until_ms == INT64_MAX ? left : earliest(left, until_wall(c->net, c->until_ms));
 }
 
-/* Sets the timer for whoever waits; switches it off where nobody does. Either way it has not fired
- * yet afterwards (timerfd_settime(2)), and need not be read. */
-void park_arm(struct net *n)
+/* Of whoever is first in a line of the queue. */
+static int64_t delay_of_line(const struct net *n, const struct conn *first)
 {
-    if (n->resuming)
-        return;
-    int64_t delay = delay_of_waiting(n);
-    for (int i = 0; i < QUEUE_LINES; i++) {
-        if (link_empty(&n->queue[i]))
-            continue;
-        int64_t wait = until_wall(n, conn_of(n->queue[i].next)->until_ms);
-        delay = earliest(delay, earliest(wait, RECHECK_US));
-    }
+    return earliest(until_wall(n, first->until_ms), RECHECK_US);
+}
+
+/* Switches it off, where nobody waits. Either way it has not fired yet afterwards
+ * (timerfd_settime(2)), and need not be read. */
+static void set_timer(struct net *n, int64_t delay, int64_t mono)
+{
     struct itimerspec t = {0};
+    n->fires_us = delay == INT64_MAX ? delay : mono + delay;
     if (delay != INT64_MAX) {
         delay = delay > 0 ? delay : 1;
         t.it_value.tv_sec = delay / 1000000;
         t.it_value.tv_nsec = delay % 1000000 * 1000;
     }
     (void)timerfd_settime(n->timer_fd, 0, &t, NULL);
+}
+
+/* For one more who waits: those who do already are not looked at, who may be thousands. */
+static void arm_for(struct net *n, int64_t delay, int64_t mono)
+{
+    if (!n->resuming && mono + delay < n->fires_us)
+        set_timer(n, delay, mono);
+}
+
+/* Sets the timer for whoever waits. */
+static void arm(struct net *n)
+{
+    int64_t delay = INT64_MAX, mono = clock_mono_us(n->conf.clock);
+    for (const struct link *l = n->waiting.next; l != &n->waiting; l = l->next)
+        delay = earliest(delay, delay_of(CONTAINER(l, struct conn, park), mono));
+    for (int i = 0; i < QUEUE_LINES; i++)
+        if (!link_empty(&n->queue[i]))
+            delay = earliest(delay, delay_of_line(n, conn_of(n->queue[i].next)));
+    set_timer(n, delay, mono);
+}
+
+void park_queue(struct conn *c, enum queue_line line)
+{
+    struct net *n = c->net;
+    bool first = link_empty(&n->queue[line]);
+    c->state = CONN_QUEUED;
+    sweep_watch(c);
+    link_append(&n->queue[line], &c->park);
+    if (first) /* it knows the time; whoever joins behind it waits for the same one */
+        arm_for(n, delay_of_line(n, c), clock_mono_us(n->conf.clock));
+}
+
+void park_wait(struct conn *c)
+{
+    struct net *n = c->net;
+    int64_t mono = clock_mono_us(n->conf.clock);
+    c->state = CONN_WAITING;
+    sweep_watch(c);
+    if (c->waiting_us == 0)
+        c->waiting_us = mono;
+    link_append(&n->waiting, &c->park);
+    arm_for(n, delay_of(c, mono), mono);
+}
+
+/* Until net_wake_one. */
+void park_hold(struct conn *c)
+{
+    c->state = CONN_WAITING;
+    sweep_watch(c);
 }
 
 /* ---- resuming ---------------------------------------------------------------------------------
@@ -172,26 +188,21 @@ static void run_queue(struct net *n)
     }
 }
 
-/* Resumes those in WAIT who may go on: a change came, their time has come, or max_wait has passed.
- */
+/* Those in WAIT who may go on have a turn, in order, as whoever has more to do (turns.c): a change
+ * came, their time has come, or max_wait has passed. They may be thousands, and each request is read
+ * again. */
 static void run_waiting(struct net *n, bool changed)
 {
-    struct link due, *next;
+    struct link *next;
     int64_t mono = clock_mono_us(n->conf.clock);
-    link_init(&due);
     for (struct link *l = n->waiting.next; l != &n->waiting; l = next) {
         struct conn *c = conn_of(l);
         next = l->next;
         if (changed || mono >= c->waiting_us + n->conf.max_wait_us ||
             (c->until_ms != INT64_MAX && until_wall(n, c->until_ms) == 0)) {
-            link_remove(l);
-            link_append(&due, l);
+            park_leave(c);
+            turns_add(c);
         }
-    }
-    while (!link_empty(&due)) {
-        struct conn *c = conn_of(due.next);
-        park_leave(c);
-        conn_resume(c, UINT32_MAX);
     }
 }
 
@@ -199,19 +210,17 @@ static void run_waiting(struct net *n, bool changed)
  * and if nothing changed its head goes back to its place. */
 void park_fired(struct net *n)
 {
-    n->resuming = true;
     run_waiting(n, false);
+    n->resuming = true;
     run_queue(n);
     n->resuming = false;
-    park_arm(n);
+    arm(n);
 }
 
 void park_wake(struct net *n)
 {
-    n->resuming = true;
     run_waiting(n, true);
-    n->resuming = false;
-    park_arm(n);
+    arm(n);
 }
 
 void net_wake_one(struct conn *c)

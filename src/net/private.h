@@ -188,6 +188,7 @@ struct net {
     unsigned nspare;     /* … so many */
 
     int timer_fd; /* timerfd for QUEUE and WAIT: libev's own timers have 1 ms steps */
+    int64_t fires_us; /* monotonic: when it does; INT64_MAX: not */
     struct ev_io timer;
     struct ev_timer idle;   /* of idle.c */
     struct ev_timer resume; /* accepting again after the descriptors ran out */
@@ -210,7 +211,7 @@ struct net {
     void *drained_arg;
     bool draining;
     bool rests;    /* of upstreams_rest */
-    bool resuming; /* the timer is set once, when all have been resumed */
+    bool resuming; /* those in the queue: the timer is set once they have been */
 };
 
 /* conn.c */
@@ -335,7 +336,6 @@ void park_wait(struct conn *c);
 void park_hold(struct conn *c);
 void park_leave(struct conn *c);
 uint32_t park_quota(const struct net *n); /* of a turn that the queue does not give */
-void park_arm(struct net *n);
 void park_fired(struct net *n);
 void park_wake(struct net *n);
 

@@ -235,6 +235,32 @@ static bool ask_id_memcached(struct guest *g)
     return open_memcached(g) && exchange(g, "get id:x\r\n") && is_id(g, "VALUE id:x 0 ");
 }
 
+/* The number in the only line of the reply, which must be above the one before. */
+static bool is_number(struct guest *g)
+{
+    uint64_t number = g->in[0] == ':' ? strtoull(g->in + 1, NULL, 10) : 0;
+    if (number == 0)
+        return fails(g, "no number: %.120s", g->in);
+    if (number <= g->last_id) {
+        g->wrong++;
+        return fails(g, "number %ju after %ju", (uintmax_t)number, (uintmax_t)g->last_id);
+    }
+    g->last_id = number;
+    return true;
+}
+
+static bool ask_sequence(struct guest *g)
+{
+    return open_redis(g) && exchange(g, "*2\r\n$4\r\nINCR\r\n$8\r\nseq:good\r\n") && is_number(g);
+}
+
+/* Each waits for the coordinator. */
+static bool ask_strict(struct guest *g)
+{
+    return open_redis(g) && exchange(g, "*2\r\n$4\r\nINCR\r\n$10\r\nseq:strict\r\n") &&
+           is_number(g);
+}
+
 #define SECRET "guest-secret-%09ju" /* 22 bytes */
 
 static void redis_set(char *text, const char *key, uintmax_t n)
@@ -316,6 +342,7 @@ static const struct kind kinds[] = {
     {"ids-redis", ask_id_redis, 0, true},       {"ids-memcached", ask_id_memcached, 0, true},
     {"there-redis", ask_there_redis, 0, false}, {"there-memcached", ask_there_memcached, 0, false},
     {"own-redis", ask_own_redis, 20000, false}, {"login", ask_login, 200000, false},
+    {"ids-sequence", ask_sequence, 0, false},   {"strict", ask_strict, 0, false},
     {"livez", ask_livez, 500000, true},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
@@ -383,7 +410,8 @@ static void report(struct guest *g, bool last)
 
 static const char usage[] =
     "Usage: guests --redis ADDRESS --memcached ADDRESS --http ADDRESS [OPTION]...\n"
-    "  --also KIND            there-redis, there-memcached, own-redis or login; again for more\n"
+    "  --also KIND            there-redis, there-memcached, own-redis, login, ids-sequence or\n"
+    "                         strict; again for more\n"
     "  --user NAME --password WORD   they log in first\n"
     "  --logins N             users u0, u1 ... that the kind login uses in turn\n"
     "  --pause US             between two requests (2000)\n"

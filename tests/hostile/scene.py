@@ -330,7 +330,9 @@ def measure(case, load, seconds, settle):
             peak, row["attack"] = s.rss_kib(), {}
         else:
             peak, row["attack"] = watch_rss(s, swarm(world, seconds), seconds)
-        row.update(summary(guests.end()))
+        seen = guests.end()
+        row.update(summary(seen))
+        row["kinds"] = seen
     finally:
         guests.kill()
     row["rss_peak_kib"] = max(peak, row["rss_before_kib"])

@@ -17,7 +17,7 @@ static void refuse(struct seqs_place *p, const struct blocks_mail *m)
 {
     enum blocks_kind kind = blocks_kind_of(m->how);
     bool stands = kind == BLOCKS_NEVER || kind == BLOCKS_MISS;
-    const struct sequence_refusal why = {m->how, stands, m->when, m->hi};
+    const struct sequence_refusal why = {m->how, stands, m->when, m->hi, m->upto};
     sequence_refuse(&p->s, &why, m->keeps_on);
 }
 
@@ -41,7 +41,7 @@ static void take_one(struct world *w, struct node *n, const struct seqs_mail *ma
         break;
     case BLOCKS_MAIL_OWN:
         p->own = mail->note;
-        sequence_own(&p->s, m->lo, m->hi, m->when);
+        sequence_own(&p->s, m->lo, m->hi, m->when, m->given > 0);
         break;
     case BLOCKS_MAIL_REVOKE:
         sequence_revoke(&p->s, m->handle, m->hi);
@@ -226,7 +226,7 @@ static void resume(struct world *w, struct node *n, struct seqs_place *p)
         if (r->ticket > 0 && world_chance(w, 8))
             r->ticket = 0;
         if (r->ticket == 0 ||
-            sequence_strict(&p->s, node_mono(w, n), r->ticket, r->n, &index) != SEQUENCE_OK)
+            sequence_strict(&p->s, node_mono(w, n), &r->ticket, r->n, &index) != SEQUENCE_OK)
             continue;
         give(w, n, p, index, r->n, r);
         w->stats->seqs[SEQS_GIVEN_STRICT] += (uint64_t)r->n;
@@ -282,6 +282,7 @@ static void tell(struct seqs_place *p, int64_t *due)
     p->want.count = before + ask.count;
     p->want.whole = ask.whole || (before > 0 && p->want.whole);
     p->want.upto = max64(p->want.upto, ask.upto);
+    p->want.most = max64(before > 0 ? p->want.most : 0, ask.most);
     p->want_due = true;
     *due = INT64_MIN;
 }

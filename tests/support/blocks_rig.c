@@ -171,11 +171,11 @@ static void told(struct brig_holder *h, const struct blocks_mail *m)
         assert_true(brig_count(h, m->counter, PAGE_HELD) > 0);
         sequence_grant(s, h->rig->mono, &b);
     } else if (m->kind == BLOCKS_MAIL_OWN) {
-        sequence_own(s, m->lo, m->hi, m->when);
+        sequence_own(s, m->lo, m->hi, m->when, m->given > 0);
     } else if (m->kind == BLOCKS_MAIL_REFUSED) {
         bool stands =
             blocks_kind_of(m->how) == BLOCKS_NEVER || blocks_kind_of(m->how) == BLOCKS_MISS;
-        const struct sequence_refusal why = {m->how, stands, m->when, m->hi};
+        const struct sequence_refusal why = {m->how, stands, m->when, m->hi, m->upto};
         sequence_refuse(s, &why, m->keeps_on);
         h->told = *m;
     } else if (m->kind == BLOCKS_MAIL_REVOKE) {
@@ -239,7 +239,7 @@ void brig_next(struct brig_holder *h, struct blocks_action *a)
     struct sequence_ask ask;
     for (unsigned i = 0; i < BRIG_COUNTERS; i++)
         if (sequence_asks(&h->seq[i], &ask)) {
-            const struct blocks_want w = {ask.count, ask.whole, ask.upto};
+            const struct blocks_want w = {ask.count, ask.whole, ask.upto, ask.most};
             blocks_want(&h->m, i, &w);
         }
     blocks_next(&h->m, h->rig->mono, a);

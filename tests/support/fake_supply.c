@@ -68,8 +68,10 @@ static void refuse(struct fake_supply *f, uint32_t i, int64_t mono, unsigned how
 {
     bool keeps_on = how == SEQUENCE_AWAY;
     bool stands = how != SEQUENCE_AWAY && how != SEQUENCE_LATER;
-    sequence_table_refuse(f->table, i, &(struct sequence_refusal){how, stands, mono + 1000, count},
-                          keeps_on);
+    sequence_table_refuse(
+        f->table, i,
+        &(struct sequence_refusal){how, stands, mono + 1000, count, f->place[i].want.upto},
+        keeps_on);
     if (!keeps_on)
         f->place[i].want.count = 0;
 }
@@ -89,7 +91,7 @@ static void grant(struct fake_supply *f, uint32_t i, int64_t mono, const struct 
     struct sequence_block b = {.lo = c->next, .next = c->next, .hi = c->next + n - 1};
     c->next += n;
     if (s->strict || w->whole) {
-        sequence_table_own(f->table, i, b.lo, b.hi, w->upto);
+        sequence_table_own(f->table, i, b.lo, b.hi, w->upto, s->strict && w->whole && n <= w->most);
     } else {
         assert(f->handle + 1 < FAKE_MARKS);
         b.handle = ++f->handle;

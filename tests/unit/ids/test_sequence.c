@@ -149,7 +149,7 @@ static void a_grant_of_its_own_drops_what_is_below(void **state)
     (void)asked();
     assert_int_equal(take(500), -1);
     assert_int_equal(asked(), 500);
-    sequence_own(&s, 20, 519, 0);
+    sequence_own(&s, 20, 519, 0, false);
     assert_int_equal(take(1), 1);
     assert_int_equal(take(500), 20);
     assert_int_equal(mark(0), 10);
@@ -164,7 +164,7 @@ static void a_grant_of_its_own_is_revoked_by_no_handle(void **state)
     begin();
     grant(0, 10);
     assert_int_equal(take(500), -1);
-    sequence_own(&s, 10, 509, 0);
+    sequence_own(&s, 10, 509, 0, false);
     sequence_revoke(&s, 0, 509);
     sequence_revoke(&s, 4711, -1);
     assert_int_equal(s.own_n, 500);
@@ -179,7 +179,7 @@ static void one_that_lies_below_a_block_is_not_used(void **state)
     begin();
     grant(0, 10);
     assert_int_equal(take(500), -1);
-    sequence_own(&s, 10, 509, 0);
+    sequence_own(&s, 10, 509, 0, false);
     grant(510, 10);
     assert_int_equal(take(10), 0);
     assert_int_equal(take(1), 510);
@@ -404,10 +404,10 @@ static void strict_requests_add_up(void **state)
     (void)sequence_arrive(&s, 1);
     (void)sequence_arrive(&s, 4);
     assert_true(sequence_asks(&s, &a));
-    assert_true(a.count == 5 && a.upto == 2 && !a.whole);
+    assert_true(a.count == 5 && a.upto == 2 && a.whole && a.most == 4);
     (void)sequence_arrive(&s, 1);
     assert_true(sequence_asks(&s, &a));
-    assert_true(a.count == 1 && a.upto == 3);
+    assert_true(a.count == 1 && a.upto == 3 && !a.whole);
 }
 
 static void a_later_ticket_is_not_served_from_an_earlier_block(void **state)
@@ -417,12 +417,12 @@ static void a_later_ticket_is_not_served_from_an_earlier_block(void **state)
     begin();
     sequence_define(&s, 1, 1, true);
     int64_t a = sequence_arrive(&s, 1), b = sequence_arrive(&s, 1);
-    sequence_own(&s, 10, 19, a);
-    assert_int_equal(sequence_strict(&s, mono, b, 1, &index), SEQUENCE_EMPTY);
-    assert_int_equal(sequence_strict(&s, mono, a, 1, &index), SEQUENCE_OK);
+    sequence_own(&s, 10, 19, a, false);
+    assert_int_equal(sequence_strict(&s, mono, &b, 1, &index), SEQUENCE_EMPTY);
+    assert_int_equal(sequence_strict(&s, mono, &a, 1, &index), SEQUENCE_OK);
     assert_int_equal(index, 10);
-    sequence_own(&s, 20, 29, b);
-    assert_int_equal(sequence_strict(&s, mono, b, 1, &index), SEQUENCE_OK);
+    sequence_own(&s, 20, 29, b, false);
+    assert_int_equal(sequence_strict(&s, mono, &b, 1, &index), SEQUENCE_OK);
     assert_int_equal(index, 20);
 }
 
@@ -435,10 +435,24 @@ static void whose_block_was_too_small_asks_again(void **state)
     sequence_define(&s, 1, 1, true);
     int64_t a = sequence_arrive(&s, 5);
     assert_true(sequence_asks(&s, &ask));
-    sequence_own(&s, 0, 2, a);
-    assert_int_equal(sequence_strict(&s, mono, a, 5, &index), SEQUENCE_EMPTY);
+    sequence_own(&s, 0, 2, a, false);
+    assert_int_equal(sequence_strict(&s, mono, &a, 5, &index), SEQUENCE_EMPTY);
     assert_true(sequence_asks(&s, &ask));
-    assert_true(ask.count == 5 && ask.whole);
+    assert_true(ask.count == 5 && ask.whole && ask.upto == 2 && a == 2);
+}
+
+static void a_block_for_one_request_is_not_eaten_by_others(void **state)
+{
+    (void)state;
+    int64_t index;
+    begin();
+    sequence_define(&s, 1, 1, true);
+    int64_t a = sequence_arrive(&s, 1), b = sequence_arrive(&s, 5);
+    sequence_own(&s, 10, 14, b, true);
+    assert_int_equal(sequence_strict(&s, mono, &a, 1, &index), SEQUENCE_EMPTY);
+    assert_int_equal(a, 3);
+    assert_int_equal(sequence_strict(&s, mono, &b, 5, &index), SEQUENCE_OK);
+    assert_int_equal(index, 10);
 }
 
 int main(void)
@@ -468,6 +482,7 @@ int main(void)
         cmocka_unit_test(a_refused_crowd_does_not_refuse_one),
         cmocka_unit_test(strict_requests_add_up),
         cmocka_unit_test(a_later_ticket_is_not_served_from_an_earlier_block),
+        cmocka_unit_test(a_block_for_one_request_is_not_eaten_by_others),
         cmocka_unit_test(whose_block_was_too_small_asks_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ static const struct fake_sequence sequences[] = {
     {.name = "strict", .start = 1, .increment = 1, .strict = true},
     {.name = "daily", .start = 1, .increment = 1, .daily = true},
     {.name = "small", .start = 1, .increment = 1, .top = 1, .daily = true},
+    {.name = "nightly", .start = 1, .increment = 1, .strict = true, .daily = true},
 };
 
 static struct sequence_table table;
@@ -532,6 +533,25 @@ static void nobody_waits_when_a_period_begins(void **state)
     assert_int_equal(got.first, 1);
 }
 
+/* The next one's tickets begin where those of all were when it was opened. */
+static void who_waits_as_a_period_begins_arrives_in_it(void **state)
+{
+    (void)state;
+    supply.time_ms = 101 * FAKE_DAY_MS - 60000;
+    for (int64_t i = 1; i <= 5; i++)
+        gives("nightly", i);
+    assert_true(place_of("nightly")->next > 0);
+    (void)ask_of(entry("nightly")->generator, 1, false);
+    assert_int_equal(cause, SEQUENCE_WAITS);
+    fake_supply_hear(&supply); /* the answer comes when the day is over */
+    at_time(101 * FAKE_DAY_MS);
+    assert_int_equal(ask_of(entry("nightly")->generator, 1, false), SEQUENCE_WAITS);
+    fake_supply_answer(&supply, mono);
+    fake_supply_serve(&supply, mono);
+    assert_int_equal(ask_of(entry("nightly")->generator, 1, false), 0);
+    assert_int_equal(got.first, 1);
+}
+
 static void a_clock_that_is_corrected_does_not_turn_the_day_back(void **state)
 {
     (void)state;
@@ -725,6 +745,7 @@ int main(void)
         TEST(its_numbers_are_not_given_out_inline),
         TEST(without_the_coordinators_time_there_is_no_period),
         TEST(nobody_waits_when_a_period_begins),
+        TEST(who_waits_as_a_period_begins_arrives_in_it),
         TEST(a_clock_that_is_corrected_does_not_turn_the_day_back),
         TEST(a_period_that_is_named_is_had_once_it_has_begun),
         TEST(a_sequence_that_has_periods_no_more_is_asked_about_anew),

@@ -209,7 +209,7 @@ static void strict_begin(void)
     assert_true(h->seq[0].strict);
 }
 
-static enum sequence_status strict(int64_t ticket, int64_t n, int64_t *index)
+static enum sequence_status strict(int64_t *ticket, int64_t n, int64_t *index)
 {
     enum sequence_status s = sequence_strict(&h->seq[0], rig.mono, ticket, n, index);
     if (s == SEQUENCE_OK)
@@ -228,7 +228,7 @@ static void who_waits_shares_a_call(void **state)
     brig_settle(h);
     assert_int_equal(rig.store.takes, takes + 1);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(strict(t[i], i + 1, &index), SEQUENCE_OK);
+        assert_int_equal(strict(&t[i], i + 1, &index), SEQUENCE_OK);
     assert_int_equal(rig.store.table.counter[0].next, 6);
     assert_int_equal(brig_count(h, 0, PAGE_HELD), 0);
     end();
@@ -255,11 +255,11 @@ static void who_came_after_it_was_sent_does_not(void **state)
     assert_int_equal(a.wants[0].count, 2);
     brig_take(&rig, &a, &o);
     brig_done(h, &a, &o);
-    assert_int_equal(strict(later, 1, &index), SEQUENCE_EMPTY);
-    assert_int_equal(strict(early, 1, &index), SEQUENCE_OK);
-    assert_int_equal(strict(later, 1, &index), SEQUENCE_EMPTY); /* that of who is gone is a gap */
+    assert_int_equal(strict(&later, 1, &index), SEQUENCE_EMPTY);
+    assert_int_equal(strict(&early, 1, &index), SEQUENCE_OK);
+    assert_int_equal(strict(&later, 1, &index), SEQUENCE_EMPTY); /* that of who is gone is a gap */
     brig_settle(h);
-    assert_int_equal(strict(later, 1, &index), SEQUENCE_OK);
+    assert_int_equal(strict(&later, 1, &index), SEQUENCE_OK);
     assert_int_equal(index, 2);
     (void)gone;
     end();
@@ -275,13 +275,45 @@ static void who_was_refused_is_asked_for_again(void **state)
     rig.store.wait_ms = 30;
     brig_settle(h);
     assert_int_equal(h->told.how, SEQ_WAIT);
-    assert_int_equal(strict(a, 1, &index), SEQUENCE_REFUSED);
+    assert_int_equal(strict(&a, 1, &index), SEQUENCE_REFUSED);
     rig.store.how = SEQ_LOOKED;
     brig_pass(&rig, 30);
-    assert_int_equal(strict(a, 1, &index), SEQUENCE_EMPTY);
+    unsigned takes = rig.store.takes;
+    assert_int_equal(strict(&a, 1, &index), SEQUENCE_EMPTY);
+    assert_int_equal(strict(&b, 1, &index), SEQUENCE_EMPTY);
     brig_settle(h);
-    assert_int_equal(strict(a, 1, &index), SEQUENCE_OK);
-    assert_int_equal(strict(b, 1, &index), SEQUENCE_OK);
+    assert_int_equal(rig.store.takes, takes + 1);
+    assert_int_equal(strict(&a, 1, &index), SEQUENCE_OK);
+    assert_int_equal(strict(&b, 1, &index), SEQUENCE_OK);
+    end();
+}
+
+/* What one wants too much of is nothing to the others, nor to who comes later. */
+static void who_wants_too_much_is_refused_alone(void **state)
+{
+    (void)state;
+    int64_t index;
+    strict_begin();
+    rig.store.max = 9;
+    int64_t a = sequence_arrive(&h->seq[0], 1), much = sequence_arrive(&h->seq[0], 50),
+            b = sequence_arrive(&h->seq[0], 2);
+    for (unsigned i = 0; i < 4; i++) {
+        brig_settle(h);
+        assert_int_not_equal(strict(&much, 50, &index), SEQUENCE_OK);
+        if (a && strict(&a, 1, &index) == SEQUENCE_OK)
+            a = 0;
+        if (b && strict(&b, 2, &index) == SEQUENCE_OK)
+            b = 0;
+    }
+    assert_true(a == 0 && b == 0);
+    assert_int_equal(rig.store.table.counter[0].next, 3); /* and nothing is lost */
+    int64_t later = sequence_arrive(&h->seq[0], 7);
+    for (unsigned i = 0; i < 3; i++) {
+        brig_settle(h);
+        if (later && strict(&later, 7, &index) == SEQUENCE_OK)
+            later = 0;
+    }
+    assert_int_equal(later, 0);
     end();
 }
 
@@ -384,6 +416,7 @@ int main(void)
         cmocka_unit_test(who_waits_shares_a_call),
         cmocka_unit_test(who_came_after_it_was_sent_does_not),
         cmocka_unit_test(who_was_refused_is_asked_for_again),
+        cmocka_unit_test(who_wants_too_much_is_refused_alone),
         cmocka_unit_test(what_is_a_day_ahead_is_asked_about_again_all_the_same),
         cmocka_unit_test(each_refusal_is_one_of_four_kinds),
         cmocka_unit_test(blocks_in_hand_outlast_a_store_that_forgot),

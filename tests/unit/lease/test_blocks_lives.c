@@ -182,7 +182,7 @@ static void serve(unsigned who, int64_t *answered)
         if (q->ticket > 0 && chance(6))
             q->ticket = 0;
         if (q->ticket == 0 ||
-            sequence_strict(&h->seq[0], rig.mono, q->ticket, q->n, &index) != SEQUENCE_OK)
+            sequence_strict(&h->seq[0], rig.mono, &q->ticket, q->n, &index) != SEQUENCE_OK)
             continue;
         if (index <= q->floor)
             fail_msg("expected above %" PRId64 ", which was answered before, found %" PRId64,

@@ -45,7 +45,7 @@ static void a_pool_made_again_with_others_takes_no_range(void **state)
     begin();
     (void)rig_settle(&b.rig);
     int64_t hi = rig_first(&b.rig)->hi_ms;
-    make_again_with(10, 19, hi + 5000);
+    make_again_with(10, 19, hi + 60000);
     while (rig_wall(&b.rig) < hi - 50) {
         rig_pass(&b.rig, 50);
         assert_int_equal(rig_held(&b.rig), 2);
@@ -53,8 +53,10 @@ static void a_pool_made_again_with_others_takes_no_range(void **state)
     }
     assert_true(count(FAKE_CLAIM) > 3);
     assert_int_equal(b.rig.mails[LEASE_MAIL_REVOKE], 0);
-    rig_pass(&b.rig, 12000);
+    rig_pass(&b.rig, 30000); /* nothing is left of them */
     assert_int_equal(b.rig.mails[LEASE_MAIL_REVOKE], 2);
+    assert_int_equal(rig_held(&b.rig), 0);
+    rig_pass(&b.rig, 40000);
     assert_int_equal(rig_held(&b.rig), 2);
     assert_true(rig_first(&b.rig)->worker >= 10);
     end();

@@ -80,6 +80,25 @@ static void the_time_is_known_once_one_was_made(void **state)
     assert_true(report()->time_ms + (b.mono - report()->time_mono) == b.clock.ms);
 }
 
+/* Who wants its first number does not know that it is strict, and would have no use for it. */
+static void no_number_of_a_strict_one_is_taken_for_nobody(void **state)
+{
+    (void)state;
+    make_pool();
+    struct seq_definition d = skipping();
+    d.strict = true;
+    define_orders(&d);
+    start();
+    run();
+    tell_open(0, "orders");
+    tell_want(0, 10);
+    run();
+    assert_true(latest(BLOCKS_MAIL_KNOWN, 0)->strict);
+    tell(&(struct sequences_event){.kind = SEQUENCES_WANT, .want = {.count = 1, .upto = 1}});
+    run();
+    assert_int_equal(latest(BLOCKS_MAIL_OWN, 0)->lo, 0);
+}
+
 static void what_is_there_with_a_beginning_of_its_own_is_kept(void **state)
 {
     (void)state;
@@ -367,6 +386,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SEQ(what_is_missing_is_made_at_the_start),
         SEQ(the_time_is_known_once_one_was_made),
+        SEQ(no_number_of_a_strict_one_is_taken_for_nobody),
         SEQ(what_is_there_with_a_beginning_of_its_own_is_kept),
         SEQ(what_differs_is_refused_alone_and_both_are_named_once),
         SEQ(what_cannot_be_is_named_with_the_reason),

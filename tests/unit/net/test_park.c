@@ -219,6 +219,21 @@ static int64_t cpu_us(void)
     return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
 }
 
+static void whoever_comes_later_may_be_the_first(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b), other = dial(&b);
+    say(fd, "before\nwait\n");
+    expect(fd, "before\n");
+    expect_silence(fd, 20); /* it waits */
+    say(other, "until 30\n");
+    expect(other, "time\n");
+    (void)close(fd);
+    (void)close(other);
+}
+
 static void idle_waits_cost_nothing(void **state)
 {
     (void)state;
@@ -566,6 +581,7 @@ int main(void)
         NET(an_unfinished_reply_is_kept_behind_unsent_output),
         NET(an_unfinished_reply_is_kept_behind_a_partial_write),
         NET(a_wait_for_a_time_ends_then),
+        NET(whoever_comes_later_may_be_the_first),
         NET(a_hold_ends_with_a_wake_alone),
         NET(what_is_held_can_be_closed),
         NET(idle_waits_cost_nothing),

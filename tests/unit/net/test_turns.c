@@ -167,6 +167,40 @@ static void a_large_request_of_each_of_many_holds_up_nobody(void **state)
     end_crowd();
 }
 
+static void do_shut_gate(struct net_bench *bench, void *arg)
+{
+    (void)arg;
+    bench->open = false;
+}
+
+/* Of each of many who have waited for the same. */
+static void those_who_are_woken_at_once_hold_up_nobody(void **state)
+{
+    (void)state;
+    int least = MANY;
+    b.conf.max_wait_us = 60000000;
+    begin_crowd(0);
+    for (int try = 0; try < TRIES; try++) {
+        int done = 0;
+        for (int i = 0; i < MANY; i++)
+            say(crowd.fd[i], "wait\nspin 2000\n");
+        expect_silence(crowd.fd[MANY - 1], 20);
+        net_bench_open_gate(&b);
+        say(crowd.other, "hello\n");
+        expect(crowd.other, "hello\n");
+        for (int i = 0; i < MANY; i++) {
+            struct pollfd p = {.fd = crowd.fd[i], .events = POLLIN};
+            done += poll(&p, 1, 0);
+        }
+        for (int i = 0; i < MANY; i++)
+            expect(crowd.fd[i], "open\nspun\n");
+        net_bench_call(&b, do_shut_gate, NULL);
+        least = done < least ? done : least;
+    }
+    assert_true(least < MANY / 2);
+    end_crowd();
+}
+
 /* From another address than dial(), so that it is another party. */
 static int dial_from(const char *ip)
 {
@@ -536,6 +570,7 @@ int main(void)
         NET(others_are_served_in_between),
         NET(a_dear_request_of_each_of_many_holds_up_nobody),
         NET(a_large_request_of_each_of_many_holds_up_nobody),
+        NET(those_who_are_woken_at_once_hold_up_nobody),
         NET(the_loop_sleeps_when_the_last_is_closed),
         NET(who_asks_for_little_is_not_dear_however_long_it_took),
         NET(who_takes_a_while_in_a_crowd_is_less_dear_than_who_takes_long),
