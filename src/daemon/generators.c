@@ -1,5 +1,6 @@
 #include "daemon/generators.h"
 
+#include "coord/seq_rows.h"
 #include "coord/sequences.h"
 
 #include <assert.h>
@@ -25,7 +26,7 @@ static bool find(int reset, int offset_min, struct span text, struct sequence_pe
     return true;
 }
 
-static const struct sequence_calendar calendar = {label, find};
+static const struct sequence_calendar calendar = {label, find, seq_is_period};
 
 /* ---- the table --------------------------------------------------------------------------------
  */

@@ -57,6 +57,12 @@ static void say_name(const struct generator *g, struct buf *b)
                t->found);
 }
 
+static void say_date(const struct generator *g, struct buf *b)
+{
+    buf_printf(b, "expected the date of a period, such as 2026-11-22; found \"%s\"",
+               at(g)->table->found);
+}
+
 static void say_later(const struct generator *g, struct buf *b)
 {
     (void)g;
@@ -158,6 +164,7 @@ static const struct generator_cause causes[] = {
     [SEQUENCE_UNTIMED] = {ISSUE_LOADING, .waits = true, .say = say_untimed},
     [SEQUENCE_UNMADE] = {ISSUE_AGAIN, .say = say_unmade},
     [SEQUENCE_NAME] = {ISSUE_NEVER, .say = say_name},
+    [SEQUENCE_DATE] = {ISSUE_NEVER, .say = say_date},
     [SEQUENCE_LATER] = {ISSUE_LOADING, .waits = true, .say = say_later},
     [SEQUENCE_CLOSED] = {ISSUE_NEVER, .say = say_closed},
     [SEQUENCE_USED_UP] = {ISSUE_NEVER, .say = say_used_up},

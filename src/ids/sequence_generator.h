@@ -27,6 +27,7 @@ enum sequence_cause {
     SEQUENCE_UNTIMED, /* the coordinator's time is not known, and decides the period */
     SEQUENCE_UNMADE,  /* no memory for the table */
     SEQUENCE_NAME,    /* it can't be a name */
+    SEQUENCE_DATE,    /* or the label of a period */
     SEQUENCE_LATER,
     SEQUENCE_CLOSED,
     SEQUENCE_USED_UP,

@@ -117,18 +117,29 @@ static void copy(char *to, struct span s)
 }
 
 /* name[:sub]. false: it can't be one. */
-static bool split(struct span key, struct span part, struct sequence_name *of)
+static bool split(struct span key, struct sequence_name *of)
 {
     const char *colon = key.n > 0 ? memchr(key.p, ':', key.n) : NULL;
     struct span name = span_of(key.p, colon ? (size_t)(colon - key.p) : key.n);
     struct span sub = colon ? span_skip(key, name.n + 1) : span_of("", 0);
-    if (!is_name(name) || (colon && sub.n == 0) || sub.n >= SEQUENCE_SUB_MAX ||
-        part.n >= SEQUENCE_LABEL_MAX || (part.n > 0 && memchr(part.p, '\0', part.n)))
+    if (!is_name(name) || (colon && sub.n == 0) || sub.n >= SEQUENCE_SUB_MAX)
         return false;
     copy(of->name, name);
     copy(of->sub, sub);
-    copy(of->period, part);
     return true;
+}
+
+static bool is_label(const struct sequence_table *t, struct span part)
+{
+    return part.n == 0 ||
+           (part.n < SEQUENCE_LABEL_MAX && t->options.calendar->is_label(part));
+}
+
+static struct names_entry *not_one(struct sequence_table *t, struct span found)
+{
+    t->fresh.of.name[0] = '\0';
+    copy(t->found, span_of(found.p, found.n < sizeof t->found ? found.n : sizeof t->found - 1));
+    return &t->fresh.entry;
 }
 
 struct names_entry *sequence_table_entry(struct generator *g, struct span name, struct span part)
@@ -136,12 +147,14 @@ struct names_entry *sequence_table_entry(struct generator *g, struct span name, 
     struct sequence_table *t = (struct sequence_table *)g;
     struct sequence_generator *fresh = &t->fresh;
     t->found[0] = '\0';
+    t->found_date = false;
     fresh->entry.issued = 0;
-    if (!split(name, part, &fresh->of)) {
-        fresh->of.name[0] = '\0';
-        copy(t->found, span_of(name.p, name.n < sizeof t->found ? name.n : sizeof t->found - 1));
-        return &fresh->entry;
-    }
+    if (!split(name, &fresh->of))
+        return not_one(t, name);
+    t->found_date = !is_label(t, part);
+    if (t->found_date)
+        return not_one(t, part);
+    copy(fresh->of.period, part);
     struct sequence_generator *s = sequence_places_find(t, &fresh->of);
     return s ? &s->entry : &fresh->entry;
 }
@@ -439,7 +452,7 @@ void sequence_places_make_room(struct sequence_table *t, const struct sequence_g
 static enum sequence_cause open_fresh(struct sequence_table *t, struct sequence_generator **s)
 {
     if (t->found[0] || !t->fresh.of.name[0])
-        return SEQUENCE_NAME;
+        return t->found_date ? SEQUENCE_DATE : SEQUENCE_NAME;
     if (!prepare(t))
         return SEQUENCE_UNMADE;
     struct sequence_generator *there = sequence_places_find(t, &t->fresh.of);

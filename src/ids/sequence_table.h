@@ -36,6 +36,9 @@ struct sequence_period {
 struct sequence_calendar {
     bool (*label)(int reset, int offset_min, int64_t ms, char out[SEQUENCE_LABEL_MAX]);
     bool (*find)(int reset, int offset_min, struct span label, struct sequence_period *out);
+    /* Whether it is one of any reset. What is none is not asked of the coordinator, which would
+     * refuse the call whole, with all others' wants in it. */
+    bool (*is_label)(struct span text);
 };
 
 struct sequence_options {
@@ -93,7 +96,8 @@ struct sequence_table {
     uint32_t families;              /* with a name; the last one is for all others */
     bool others;
     struct sequence_generator fresh; /* the latest that was looked for and has no place */
-    char found[64];                  /* what is no name, for people */
+    char found[64];                  /* what is no name, for people; … */
+    bool found_date;                 /* … or no label */
 };
 
 extern const struct generator_kind sequence_table_kind, sequence_family_kind;

@@ -176,6 +176,17 @@ def away(case):
         assert r.ask("INCR", "seq:orders") > numbers[-1]
 
 
+@test("a date that is none, over and over: the sequences of others are served meanwhile")
+def dates(case):
+    s = sidecar(case, sqlite(case), **{"limits.max_wait": "500ms"})
+    for i in range(5):
+        reply = s.http("/v1/seq/orders?date=x%d" % i)
+        assert reply.status == 503 and "expected the date" in reply.text, reply.text
+        more = ask(s, "INCRBY", "seq:orders", 10000)  # more than is in hand
+        assert isinstance(more, int), more
+    assert s.metric("sidflake_sequence_takes_total", outcome="failed") == 0
+
+
 @test("users have the sequences that their names allow; other keys pass through beside them")
 def rights(case):
     line = case.ctl("passwd", "eve", "--names", "ord*", "--upstream", "all", stdin="word\n", expect=0).stdout

@@ -29,7 +29,12 @@ static bool find(int reset, int offset_min, struct span text, struct sequence_pe
     return true;
 }
 
-const struct sequence_calendar fake_calendar = {label, find};
+static bool is_label(struct span text)
+{
+    return text.n > 0 && text.p[0] == 'd';
+}
+
+const struct sequence_calendar fake_calendar = {label, find, is_label};
 
 /* ---- the store --------------------------------------------------------------------------------
  */

@@ -345,7 +345,13 @@ static void http_takes_a_date(void **state)
     web(r, "/v1/seq/daily", " 200 ", "\r\n\r\n1\n");
     web(r, "/v1/seq/daily?date=d100", " 200 ", "\r\n\r\n2\n");
     web(r, "/v1/seq/daily?date=d99", " 200 ", "\r\n\r\n1\n");
-    web(r, "/v1/seq/daily?date=d99999999999999", " 503 ", "expected");
+    web(r, "/v1/seq/daily?date=d99999999999999", " 503 ", "expected the date of a period");
+    web(r, "/v1/seq/a%2Fb?date=x", " 503 ", "expected seq:NAME");
+    unsigned opens = supply.opens;
+    web(r, "/v1/seq/daily?date=x", " 503 ",
+        "expected the date of a period, such as 2026-11-22; found \"x\"");
+    web(r, "/v1/seq/daily/status?date=x", " 503 ", "expected the date of a period");
+    assert_int_equal(supply.opens, opens); /* the coordinator never hears of it */
     web(r, "/v1/seq/orders?date=d99", " 503 ", "the sequence orders has no period \"d99\"");
     web(r, "/v1/id/x?date=d99", " 404 ", "expected");
 }
