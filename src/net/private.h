@@ -106,7 +106,8 @@ struct conn {
     int64_t begun_us;
     int64_t parked_us;  /* monotonic: when the request at the front was first held up; 0: was not */
     int64_t waiting_us; /* the same for its first WAIT */
-    int64_t ticket;     /* of net_turn, for the request at the front */
+    int64_t ticket;     /* of net_turn, for the request at the front, … */
+    uint32_t shared;    /* … and for so many behind it */
     int64_t until_ms;   /* QUEUED, WAITING: Unix ms */
     _Alignas(8) char session[];
 };

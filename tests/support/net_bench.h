@@ -49,6 +49,7 @@ struct net_bench {
     int64_t ms;       /* the tokens' millisecond … */
     uint32_t taken;   /* … and how many of them are gone */
     int64_t tickets;  /* given so far */
+    uint32_t share;   /* most that a ticket is given to behind the first */
     unsigned closed;  /* sessions ended */
     uint8_t tag;      /* of the door that the latest session came by */
     unsigned settled; /* turns */
