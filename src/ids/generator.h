@@ -69,6 +69,7 @@ struct generator_cause {
     enum issue_status status; /* PARK: who waits is served in order, and waits without a limit */
     bool waits;               /* of a refusal: limits.max_wait is waited before */
     bool of_clock;            /* the clock is behind, and *until_ms when it is no longer */
+    bool ends;                /* there are no more: who wants several has those that there were */
     /* Of a refusal: the check of /readyz that fails, a literal; NULL: the sidecar is ready all the
      * same. */
     const char *check;
@@ -203,6 +204,11 @@ struct refusal {
 static inline enum issue_status refusal_status(struct refusal r)
 {
     return r.by ? r.by->kind->causes[r.cause].status : ISSUE_OK;
+}
+
+static inline bool refusal_ends(struct refusal r)
+{
+    return r.by && r.by->kind->causes[r.cause].ends;
 }
 
 /* What to tell the client: one line, without the protocol's own prefix. Valid until the next call.

@@ -167,7 +167,7 @@ static const struct generator_cause causes[] = {
     [SEQUENCE_DATE] = {ISSUE_NEVER, .say = say_date},
     [SEQUENCE_LATER] = {ISSUE_LOADING, .waits = true, .say = say_later},
     [SEQUENCE_CLOSED] = {ISSUE_NEVER, .say = say_closed},
-    [SEQUENCE_USED_UP] = {ISSUE_NEVER, .say = say_used_up},
+    [SEQUENCE_USED_UP] = {ISSUE_NEVER, .ends = true, .say = say_used_up},
     [SEQUENCE_STOPPED] = {ISSUE_NEVER, .say = say_stopped},
     [SEQUENCE_UNKNOWN] = {ISSUE_MISS, .say = say_unknown},
     [SEQUENCE_DROPPED] = {ISSUE_MISS, .say = say_dropped},

@@ -134,13 +134,36 @@ static enum serve_result pop_missing(struct rds_call *c)
     return SERVE_MISS;
 }
 
+static void put_count(struct buf *b, const struct rds_call *c, uint32_t n)
+{
+    if (c->cmd->verb == RESP_SPOP)
+        resp_put_set(b, c->ses->proto, n);
+    else
+        resp_put_array(b, n);
+}
+
+/* As of a list that has fewer than are wanted: with n it began, and there are no more. */
+static enum serve_result pop_fewer(struct rds_call *c, uint32_t n)
+{
+    char text[2][DEC_U64_MAX + 3];
+    struct buf was, is;
+    buf_init(&was, text[0], sizeof text[0]);
+    buf_init(&is, text[1], sizeof text[1]);
+    put_count(&was, c, n);
+    put_count(&is, c, c->ses->done);
+    char *reply = c->out->p + c->start;
+    size_t behind = c->out->n - c->start - was.n;
+    memcpy(reply, is.p, is.n);
+    memmove(reply + is.n, reply + was.n, behind);
+    buf_truncate(c->out, c->start + is.n + behind);
+    return SERVE_OK;
+}
+
 static enum serve_result pop_many(struct rds_call *c, struct names_entry *name, uint32_t n)
 {
     struct rds_session *ses = c->ses;
-    if (c->out->n == c->start && c->cmd->verb == RESP_SPOP)
-        resp_put_set(c->out, ses->proto, n);
-    else if (c->out->n == c->start)
-        resp_put_array(c->out, n);
+    if (c->out->n == c->start)
+        put_count(c->out, c, n);
     while (ses->done < n) {
         struct generator_run run;
         enum issue_status s =
@@ -149,6 +172,9 @@ static enum serve_result pop_many(struct rds_call *c, struct names_entry *name, 
             buf_truncate(c->out, c->start);
             return pop_missing(c);
         }
+        if (s != ISSUE_OK && s != ISSUE_PARK && ses->done > 0 && !c->out->failed &&
+            refusal_ends(rds_issuer(c)->refused))
+            return pop_fewer(c, n);
         if (s != ISSUE_OK)
             return rds_not_issued(c, s);
         for (uint32_t i = 0; i < run.n; i++)

@@ -171,8 +171,9 @@ static void redis_errors(void **state)
           "-ERR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 letters, digits, '_', '.' and "
           "'-', SUB of 1 to 100 bytes; found \"a/b\"\r\n");
     check(r, "INCR seq:few", ":1\r\n");
-    check(r, "INCR seq:few", ":2\r\n");
-    check(r, "INCR seq:few", ":3\r\n");
+    check(r, "INCRBY seq:few 3", "-ERR used up: max 3 was reached\r\n");
+    check(r, "LPOP seq:few 12", "*2\r\n$1\r\n2\r\n$1\r\n3\r\n"); /* those that there are */
+    check(r, "LPOP seq:few 12", "-ERR used up: max 3 was reached\r\n");
     check(r, "INCR seq:few", "-ERR used up: max 3 was reached\r\n");
     check(r, "GET seq:few:sub", "-ERR the sequence few has no subs\r\n");
     check(r, "SET seq:orders 5", "-ERR id key 'seq:orders' is read-only\r\n");
@@ -370,6 +371,7 @@ static void http_counts(void **state)
     web(r, "/v1/seq/orders?n=1000001&block=1", " 400 ", "expected n from 1 to 1000000");
     web(r, "/v1/seq/orders?n=500000&block=1", " 200 ", "\n");
     web(r, "/v1/seq/a%2Fb", " 503 ", "expected seq:NAME");
+    web(r, "/v1/seq/few?n=4", " 200 ", "\r\n\r\n1\n2\n3\n"); /* as many as there are */
     web(r, "/v1/seq/few?n=4", " 503 ", "used up");
     web(r, "/v1/id/x?n=2&block=1", " 200 ", "\n");
 }
