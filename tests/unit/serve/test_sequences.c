@@ -82,7 +82,7 @@ static const char *answer(struct rig *r, struct net_service *svc, struct span re
         step = svc->serve(svc, session, request, &turn, &out);
         request = span_skip(request, step.used);
         if (step.verdict == NET_DONE && request.n > 0) {
-            turn.ticket = 0;
+            net_turn_answered(&turn);
             turn.reply_start = out.n;
             continue;
         }
@@ -214,6 +214,15 @@ static void pipelined_strict_ones_are_asked_for_at_once(void **state)
     assert_int_equal(rig_pump(r), NET_MORE);
     rig_expect(r, ":5\r\n");
     assert_true(r->turn.ticket == 0);
+}
+
+static void memcached_ones_likewise(void **state)
+{
+    struct rig *r = *state;
+    mc(r, "incr seq:strict 1\r\n", "1\r\n");
+    unsigned calls = supply.takes;
+    mc(r, "incr seq:strict 1\r\nincr seq:strict 1\r\nincr seq:strict 1\r\n", "2\r\n3\r\n4\r\n");
+    assert_int_equal(supply.takes, calls + 1);
 }
 
 /* Of others that stand behind it nothing is known: they are asked for when it is their turn. */
@@ -456,6 +465,7 @@ int main(void)
         TEST(redis_errors),
         TEST(redis_in_a_transaction),
         TEST(pipelined_strict_ones_are_asked_for_at_once),
+        TEST(memcached_ones_likewise),
         TEST(other_requests_are_not_asked_for_with_strict_ones),
         TEST(refused_ones_that_share_a_ticket_ask_once),
         TEST(redis_info),
