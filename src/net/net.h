@@ -246,6 +246,10 @@ void net_every(struct net *n, int64_t us, void (*fn)(void *arg), void *arg);
 /* What requests in WAIT wait for may have come. */
 void net_wake(struct net *n);
 
+/* Some of those have not had their turn since. It ends soon, whatever comes, with a turn as a rule
+ * (net_config.settle), or with a connection that is closed. */
+bool net_is_waking(const struct net *n);
+
 /* What the request of this connection, net_turn.conn, is in HOLD for has come. Not within a turn,
  * and not once its session was closed (svc->close). */
 void net_wake_one(struct conn *c);

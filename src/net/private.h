@@ -1,8 +1,8 @@
 /*
  * What the files of this room share, and nobody else includes.
  *
- * Invariant: a connection is on exactly one of the lists all+queue[i], all+waiting, all+turns,
- * all+ready, all+waiters, all+resting, all, or dead.
+ * Invariant: a connection is on exactly one of the lists all+queue[i], all+waiting, all+woken,
+ * all+due, all+turns, all+ready, all+waiters, all+resting, all, or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
@@ -158,6 +158,8 @@ struct net {
     struct net_listener *listeners;
     struct span left; /* records of the program before, until net_adopt */
     struct link all, dead, waiting;
+    struct link woken, due; /* WAITING no more: for a change that came, and since their time has */
+    bool wakes_again;       /* another has come before all of those had their turn */
     struct link queue[QUEUE_LINES], turns[TURNS_LINES];
     enum queue_line line;                 /* of the queue: whose turn is next */
     struct link ready;                    /* BEHIND, and may go on */
@@ -339,6 +341,13 @@ void park_leave(struct conn *c);
 uint32_t park_quota(const struct net *n); /* of a turn that the queue does not give */
 void park_fired(struct net *n);
 void park_wake(struct net *n);
+/* Those who wait no more have their turn, for a round. */
+void park_run_woken(struct net *n);
+
+static inline bool park_has_woken(const struct net *n)
+{
+    return !link_empty(&n->woken) || !link_empty(&n->due);
+}
 
 /* listener.c */
 void listeners_accept(struct net *n, bool on);
