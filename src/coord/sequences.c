@@ -493,6 +493,18 @@ static enum coord_status read_counters(const struct seq_rows *rows, const char *
     return COORD_OK;
 }
 
+/* Of one that was never made before, and has neither subs nor periods, there is one counter: its
+ * row is asked for by its key. Else a store may have to look through all that it has. */
+static const char *counters_of(const struct seq_counters *of, char prefix[SEQ_KEY_MAX])
+{
+    const struct seq_info *s = &of->sequence;
+    const struct seq_definition *d = &s->definition;
+    if (of->found && !s->unreadable && s->gen == 1 && d->subs == 0 && d->reset == PERIOD_NEVER)
+        return seq_counter_key(prefix, s->name, s->gen, "", "");
+    (void)snprintf(prefix, SEQ_KEY_MAX, "num %s ", s->name);
+    return prefix;
+}
+
 enum coord_status seq_show(struct coord *c, const char *identity, const char *name,
                            struct seq_counters *out, struct coord_reply *r)
 {
@@ -510,9 +522,8 @@ enum coord_status seq_show(struct coord *c, const char *identity, const char *na
     }
     (void)snprintf(out->sequence.name, sizeof out->sequence.name, "%s", name);
     seq_rows_clear(&rows);
-    (void)snprintf(prefix, sizeof prefix, "num %s ", name);
     if (s == COORD_OK)
-        s = d->rows(c, identity, prefix, &rows, r);
+        s = d->rows(c, identity, counters_of(out, prefix), &rows, r);
     if (s == COORD_OK)
         s = read_counters(&rows, name, out, r);
     seq_rows_clear(&rows);

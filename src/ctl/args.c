@@ -152,8 +152,9 @@ static const struct opt {
 #undef AT
 };
 
-#define ROWS 256 /* above all letters */
-#define OPTS (sizeof opts / sizeof *opts)
+#define ROWS     256 /* above all letters */
+#define WORD_MAX 24  /* letters of one that may be meant */
+#define OPTS     (sizeof opts / sizeof *opts)
 
 static bool has_word(const char *list, const char *word)
 {
@@ -328,6 +329,24 @@ static bool take(const struct ctl_command *c, const struct opt *o, struct ctl_ar
     return true;
 }
 
+/* Of an option that there is not; getopt has said so. */
+static void suggest(const struct ctl_command *c, const char *found)
+{
+    char word[WORD_MAX + 1];
+    const char *names[OPTS];
+    size_t n = 0, length = strcspn(found, "=");
+    if (length < 2 || length - 2 > WORD_MAX)
+        return;
+    memcpy(word, found + 2, length - 2);
+    word[length - 2] = '\0';
+    for (size_t i = 0; i < OPTS; i++)
+        if (ctl_takes(c, opts[i].name))
+            names[n++] = opts[i].name;
+    const char *meant = ctl_meant(word, names, n);
+    if (meant)
+        (void)ctl_fail(CTL_USAGE, "did you mean --%s?", meant);
+}
+
 bool ctl_parse(const struct ctl_command *c, int argc, char **argv, struct ctl_args *a, int *status)
 {
     struct option longs[OPTS + 1];
@@ -335,9 +354,12 @@ bool ctl_parse(const struct ctl_command *c, int argc, char **argv, struct ctl_ar
     int val;
     make_long(longs, shorts);
     *status = CTL_USAGE;
-    while ((val = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
+    while ((val = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        if (val == '?' && optopt == 0)
+            suggest(c, argv[optind - 1]);
         if (!take(c, row_of(val), a, status))
             return false;
+    }
     a->rest = argv + optind;
     a->nrest = argc - optind;
     if (a->nrest >= c->rest_min && (c->rest_max < 0 || a->nrest <= c->rest_max))
@@ -351,8 +373,6 @@ bool ctl_parse(const struct ctl_command *c, int argc, char **argv, struct ctl_ar
 
 /* ---- what was meant ----------------------------------------------------------------------------
  */
-
-#define WORD_MAX 24
 
 /* Levenshtein's distance; words of more than WORD_MAX letters are as far as can be. */
 static size_t distance(const char *a, const char *b)

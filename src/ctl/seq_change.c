@@ -182,15 +182,15 @@ static int confirm_reopen(struct ctl_session *s, const char *name)
     const struct seq_info *v = &c.sequence;
     if (!c.found || v->unreadable)
         return CTL_OK; /* which is told below */
-    (void)snprintf(question, sizeof question,
-                   "Was no number of \"%.64s\" behind %" PRId64
-                   " given out, by any of its counters? "
-                   "If one was, numbers repeat; and if one will be: a running sidecar gives out what "
-                   "it holds until it asks for more, and then loses what is behind that. "
-                   "Granted, as far as is known here: up to %s%s%s.",
-                   name, a->seq.above, ctl_seq_highest(&v->definition, v->top),
-                   v->seen > v->top ? "; by the word of a sidecar: up to " : "",
-                   v->seen > v->top ? ctl_seq_highest(&v->definition, v->seen) : "");
+    (void)snprintf(
+        question, sizeof question,
+        "Was no number of \"%.64s\" behind %" PRId64 " given out, by any of its counters? "
+        "If one was, numbers repeat; and if one will be: a running sidecar gives out what "
+        "it holds until it asks for more, and then loses what is behind that. "
+        "Granted, as far as is known here: up to %s%s%s.",
+        name, a->seq.above, ctl_seq_highest(&v->definition, v->top),
+        v->seen > v->top ? "; by the word of a sidecar: up to " : "",
+        v->seen > v->top ? ctl_seq_highest(&v->definition, v->seen) : "");
     return ctl_confirm(a, "seq reopen", question);
 }
 
@@ -200,9 +200,10 @@ int ctl_seq_reopen(struct ctl_args *a)
     struct seq_grant g;
     const char *name = a->rest[0];
     if (!a->seq.has_above)
-        return ctl_fail(CTL_USAGE,
-                        "seq reopen: expected --above N, the highest number that was given out, or that "
-                        "a running sidecar holds");
+        return ctl_fail(
+            CTL_USAGE,
+            "seq reopen: expected --above N, the highest number that was given out, or that "
+            "a running sidecar holds");
     int status = ctl_seq_open(a, &s, name);
     if (status)
         return status;

@@ -180,6 +180,7 @@ static struct sequences_event event_of(const struct sequence_event *e)
 void bridge_sequences_settle(struct bridge *b)
 {
     struct sequence_event e;
+    b->sequences->handing_out = net_is_waking(b->net);
     while (sequence_table_event(b->sequences, &e)) {
         const struct sequences_event told = event_of(&e);
         keeper_tell(b->keeper, SUPPLY_SEQUENCES, &told);

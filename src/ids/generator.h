@@ -47,7 +47,7 @@ struct generator_ask {
     int64_t mono_ms; /* monotonic ms, where the kind goes by it */
     uint32_t n;      /* numbers, 1 .. */
     /* The request's own word, which lasts as long as it waits: 0 at first, and again once there was
-     * a number or a refusal for it. */
+     * a number or a refusal for it, and for those that share it. */
     int64_t *ticket;
     int64_t until_ms; /* out, where there is a cause: the Unix ms at which to ask again; INT64_MAX:
                          no time is known */
@@ -149,6 +149,9 @@ struct generator_kind {
     unsigned (*next)(struct generator *g, struct generator_ask *ask, struct generator_run *out);
     /* The same, but 1..n of them, as many as can be had at once. */
     unsigned (*some)(struct generator *g, struct generator_ask *ask, struct generator_run *out);
+    /* MAY: behind the request that was told to wait, and has its ticket by this call, stand n like
+     * it, which are going to ask with the same ticket. true: what they want was asked for, too. */
+    bool (*expect)(struct generator *g, const struct generator_ask *ask, uint32_t n);
     /* MAY: whether there is something of that name, without spending a number: 0, or the cause. */
     unsigned (*look)(struct generator *g, struct generator_ask *ask);
     /* Most numbers of next; batch: limits.batch. */

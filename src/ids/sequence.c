@@ -260,6 +260,14 @@ int64_t sequence_arrive(struct sequence *s, int64_t n)
     return s->tickets;
 }
 
+bool sequence_expect(struct sequence *s, int64_t n)
+{
+    if (s->ask.count == 0)
+        return false;
+    s->ask.count += n;
+    return true;
+}
+
 static bool fits(const struct sequence *s, int64_t n)
 {
     return s->own_whole ? n == s->own_n : n <= s->own_n;

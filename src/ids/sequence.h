@@ -119,6 +119,9 @@ int64_t sequence_arrive(struct sequence *s, int64_t n);
 enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t *ticket, int64_t n,
                                      int64_t *index);
 
+/* So many more go to those that share the latest ticket. false: what that wants is under way. */
+bool sequence_expect(struct sequence *s, int64_t n);
+
 /* s takes before's place: numbers are wanted at the rate, and in blocks, of that. */
 void sequence_follow(struct sequence *s, const struct sequence *before, int64_t mono);
 

@@ -249,6 +249,16 @@ static unsigned some(struct generator *g, struct generator_ask *ask, struct gene
     return issue(g, ask, true, out);
 }
 
+/* The ticket is the latest, and what it asks for was not told yet. */
+static bool expect(struct generator *g, const struct generator_ask *ask, uint32_t n)
+{
+    struct sequence_generator *s = of(g);
+    if (s->present)
+        s = &s->table->place[s->present - 1];
+    return s->numbers.strict && *ask->ticket == s->numbers.tickets &&
+           sequence_expect(&s->numbers, (int64_t)n * ask->n);
+}
+
 /* What is not known yet is asked for as if a number were wanted: there is none in hand that could
  * be given out by that. */
 static unsigned look(struct generator *g, struct generator_ask *ask)
@@ -325,6 +335,7 @@ static const struct generator_figure figures[] = {
 
 #define KIND                                                                                       \
     .name = "seq", .causes = causes, .by_mono = true, .next = next, .some = some, .look = look,    \
+    .expect = expect,                                                                              \
     .run = run, .peek = peek, .example = example, .count = count, .figures = figures,              \
     .ncauses = sizeof causes / sizeof *causes, .nfigures = sizeof figures / sizeof *figures
 

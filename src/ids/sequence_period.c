@@ -48,8 +48,8 @@ static struct sequence_generator *at(const struct sequence_generator *head, uint
     return place ? &head->table->place[place - 1] : NULL;
 }
 
-/* What is left of one that is over is a gap. Whoever waits has a ticket of that, which may be higher
- * than what the present one has given: his request arrives there anew, with all others. */
+/* What is left of one that is over is a gap. Whoever waits has a ticket of that, which may be
+ * higher than what the present one has given: his request arrives there anew, with all others. */
 static struct sequence_generator *turn_over(struct sequence_generator *head, int64_t now_ms)
 {
     struct sequence_generator *old = at(head, head->present), *s = open_label(head, now_ms);

@@ -187,15 +187,29 @@ static bool event_of(struct sequence_generator *s, struct sequence_event *out)
     return true;
 }
 
+static bool is_held(const struct sequence_generator *s)
+{
+    return s->table->handing_out && s->state == SEQUENCE_OPEN && !s->to_open && !s->to_close &&
+           s->numbers.own_n > 0 && s->numbers.ask.count > 0;
+}
+
+static void take_first(struct sequence_table *t)
+{
+    t->place[t->queue[t->queue_first]].queued = false;
+    t->queue_first = (t->queue_first + 1) % t->options.counters;
+    t->queued--;
+}
+
 bool sequence_table_event(struct sequence_table *t, struct sequence_event *out)
 {
-    while (t->queued > 0) {
+    for (uint32_t left = t->queued; left > 0; left--) {
         struct sequence_generator *s = &t->place[t->queue[t->queue_first]];
-        if (event_of(s, out))
+        bool held = is_held(s);
+        if (!held && event_of(s, out))
             return true;
-        s->queued = false;
-        t->queue_first = (t->queue_first + 1) % t->options.counters;
-        t->queued--;
+        take_first(t);
+        if (held)
+            sequence_places_queue(s);
     }
     return false;
 }

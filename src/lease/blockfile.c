@@ -199,7 +199,7 @@ static enum err_code make_new(struct blockfile *f, const char *identity, struct 
         return r;
     if (!home_read_file(f->fd, NULL, &f->home))
         return err_errno(e, errno, "cannot look at %s", f->path_new);
-    blockpage_format(f->page, f->slots, &f->home, identity);
+    blockpage_begin(f->page, f->slots, &f->home, identity);
     page_generation_expect(&f->page->head.generation, 0, generation_there(&f->generation));
     if ((r = blockfile_begin_generation(f, e)))
         return r;
@@ -235,11 +235,17 @@ enum err_code blockfile_memory(struct blockfile *f, unsigned slots, const char *
         return err_errno(e, errno, "cannot map %zu bytes", size_of(f));
     f->page = p;
     f->proven = true;
-    blockpage_format(f->page, slots, &nowhere, identity);
+    blockpage_begin(f->page, slots, &nowhere, identity);
     return ERR_OK;
 }
 
 /* ---- while it is open ------------------------------------------------------------------------ */
+
+void blockfile_looked_at(struct blockfile *f)
+{
+    if (f->page && f->fd >= 0)
+        (void)madvise(f->page, size_of(f), MADV_DONTNEED); /* shared: nothing is lost */
+}
 
 enum err_code blockfile_begin_generation(struct blockfile *f, struct err *e)
 {

@@ -65,6 +65,9 @@ enum err_code blockfile_memory(struct blockfile *f, unsigned slots, const char *
 /* What it says is so, or was dropped: the next start may take it as it is found by then. */
 void blockfile_prove(struct blockfile *f);
 
+/* All of it was looked at once: what is not used need not stay resident. */
+void blockfile_looked_at(struct blockfile *f);
+
 /* As of pagefile.h. */
 enum err_code blockfile_begin_generation(struct blockfile *f, struct err *e) MUST_CHECK;
 bool blockfile_stands(const struct blockfile *f, struct err *why);

@@ -38,6 +38,12 @@ void blockpage_format(struct blockpage *p, unsigned slots, const struct page_hom
                       const char *identity)
 {
     memset(p, 0, blockpage_size(slots));
+    blockpage_begin(p, slots, home, identity);
+}
+
+void blockpage_begin(struct blockpage *p, unsigned slots, const struct page_home *home,
+                     const char *identity)
+{
     memcpy(p->head.magic, magic, sizeof magic);
     p->head.version = BLOCKPAGE_VERSION;
     p->head.slots = slots;

@@ -127,6 +127,10 @@ size_t blockpage_size(unsigned slots);
 void blockpage_format(struct blockpage *p, unsigned slots, const struct page_home *home,
                       const char *identity);
 
+/* The same of bytes that are all zero, of which the slots are not touched. */
+void blockpage_begin(struct blockpage *p, unsigned slots, const struct page_home *home,
+                     const char *identity);
+
 /* Empties all but its home, generation, witness and time of change. */
 void blockpage_clear(struct blockpage *p, const char *identity);
 

@@ -35,7 +35,8 @@ static void take_over_counter(struct blocks_counter *c, const struct blockpage_r
 {
     if (c->open)
         return;
-    *c = (struct blocks_counter){.open = true, .known = true, .text = "", .of = r->of, .beyond = -1};
+    *c =
+        (struct blocks_counter){.open = true, .known = true, .text = "", .of = r->of, .beyond = -1};
     c->start = r->start;
     c->increment = r->increment;
     c->definition = r->definition;
@@ -93,7 +94,8 @@ static void take_over_slots(struct blocks *b, uint32_t i)
 {
     for (unsigned k = 0; k < BLOCKS_SLOTS; k++)
         take_over_slot(b, i, k);
-    b->counter[i].known = blocks_wait_for_proof(&b->counter[i]);
+    if (b->counter[i].open)
+        b->counter[i].known = blocks_wait_for_proof(&b->counter[i]);
 }
 
 enum err_code blocks_init(struct blocks *b, const struct blocks_config *conf,
@@ -111,7 +113,7 @@ enum err_code blocks_init(struct blocks *b, const struct blocks_config *conf,
     }
     b->call_due = mono;
     (void)blockpage_opening(page, &b->opening, &b->opened);
-    for (uint32_t i = 0; i < conf->counters; i++)
+    for (uint32_t i = 0; i < conf->counters && !conf->empty; i++)
         take_over_slots(b, i);
     return ERR_OK;
 }
@@ -137,7 +139,8 @@ void blocks_prove(struct blocks *b, bool so)
 {
     b->proven = true;
     for (uint32_t i = 0; !so && i < b->conf.counters; i++)
-        forget_unproven(b, &b->counter[i]);
+        if (b->counter[i].open)
+            forget_unproven(b, &b->counter[i]);
 }
 
 void blocks_forget(struct blocks *b, uint32_t i)

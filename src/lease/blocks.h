@@ -57,6 +57,7 @@ static_assert(BLOCKS_ITEMS <= SEQ_ITEMS_MAX, "one call carries them");
 struct blocks_config {
     unsigned counters; /* most at once, 1 .. */
     int64_t stop_ms;   /* longest that giving back may take */
+    bool empty;        /* nothing is to be taken over: the slots are not even looked at */
 };
 
 /* What a counter's requests are refused with: an enum seq_how, or one of these. */

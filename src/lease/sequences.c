@@ -162,7 +162,9 @@ static enum err_code make_area(struct sequences *s, struct err *e)
 
 static enum err_code start_machine(struct sequences *s, int64_t mono, struct err *e)
 {
-    const struct blocks_config conf = {.counters = s->o.counters, .stop_ms = s->o.stop_ms};
+    const struct blocks_config conf = {.counters = s->o.counters,
+                                       .stop_ms = s->o.stop_ms,
+                                       .empty = !s->file.found || s->file.verdict != PAGE_OWN};
     enum err_code r = blocks_init(&s->blocks, &conf, s->file.page, s->o.rng, mono, e);
     s->runs = !r;
     return r;
@@ -518,6 +520,7 @@ static enum err_code find_area(struct sequences *s, int64_t mono, struct err *e)
         return ERR_OK;
     if ((r = start_machine(s, mono, e)))
         return r;
+    blockfile_looked_at(&s->file);
     places_found(&s->places, &s->blocks, &s->defined);
     if (pool_is_another(s))
         lose(s, mono);

@@ -45,8 +45,7 @@ bool terms_rest_of_reopening(const struct coord_pool *p, const struct coord_repl
 bool terms_word_helps(const struct coord_pool *p, const struct coord_reply *r)
 {
     int64_t from = coord_pool_word_from(p, r->era);
-    return from > 0 && from < r->now_ms + r->wait_ms &&
-           p->later.floor_short_before_ms <= r->now_ms;
+    return from > 0 && from < r->now_ms + r->wait_ms && p->later.floor_short_before_ms <= r->now_ms;
 }
 
 /* A shorter one is kept to as long as this process lives, since data of its time may come back. */

@@ -232,6 +232,15 @@ static bool is_over(struct conn *c, struct turn *t)
     return t->over;
 }
 
+uint32_t net_turn_like(const struct net_turn *t, uint32_t most)
+{
+    uint32_t n = 0;
+    struct span behind = t->behind;
+    for (; t->front.n > 0 && n < most && span_starts(behind, t->front); n++)
+        behind = span_skip(behind, t->front.n);
+    return n;
+}
+
 /* Serves requests until one cannot be, the output is large enough to be sent first, or the time is
  * over. */
 static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struct buf *out)
@@ -248,7 +257,7 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
             t->served += t->step.used > 0 && !t->step.passed; /* else a part of a long one */
         t->ended |= done && t->step.used > 0 && !t->step.begun;
         if (done) {
-            nt->waited_us = nt->ticket = 0;
+            net_turn_answered(nt);
             c->waiting_us = 0;
         }
         if (done || !t->step.partial)
@@ -371,6 +380,7 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
                           .wall_ms = clock_wall_ms(n->conf.clock),
                           .waited_us = c->waiting_us ? now_us - c->waiting_us : 0,
                           .ticket = c->ticket,
+                          .shared = c->shared,
                           .quota = quota,
                           .conn = c};
     if (may_read)
@@ -380,6 +390,7 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
     while (flush(c, &out, t.ready) && (nt.reply_start = 0, t.step.verdict == NET_DONE) && !t.over &&
            !is_over(c, &t));
     c->ticket = nt.ticket;
+    c->shared = nt.shared;
     if (c->relay && c->state != CONN_DEAD)
         relay_send(c);
     count(c, &t, now_us);

@@ -25,12 +25,14 @@ static void free_dead(struct ev_loop *loop, struct ev_prepare *w, int revents)
     (void)loop;
     (void)revents;
     struct net *n = CONTAINER(w, struct net, prepare);
+    if (park_has_woken(n))
+        park_run_woken(n);
     if (n->nturns > 0)
         turns_run(n);
     if (!link_empty(&n->upstreams))
         upstreams_flush(n);
     n->now_us = 0;
-    if (n->nturns > 0 || net_may_go_on(n))
+    if (n->nturns > 0 || park_has_woken(n) || net_may_go_on(n))
         ev_idle_start(n->loop, &n->awake);
     else
         ev_idle_stop(n->loop, &n->awake);
@@ -167,6 +169,8 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     for (int i = 0; i < QUEUE_LINES; i++)
         link_init(&n->queue[i]);
     link_init(&n->waiting);
+    link_init(&n->woken);
+    link_init(&n->due);
     link_init(&n->ready);
     link_init(&n->roomy);
     link_init(&n->resting);
@@ -302,6 +306,11 @@ void net_every(struct net *n, int64_t us, void (*fn)(void *arg), void *arg)
 void net_wake(struct net *n)
 {
     park_wake(n);
+}
+
+bool net_is_waking(const struct net *n)
+{
+    return !link_empty(&n->woken);
 }
 
 const char *net_end_name(enum net_end e)

@@ -90,10 +90,27 @@ struct net_turn {
     int64_t wall_ms;    /* read once per turn; serve may refresh it */
     int64_t waited_us;  /* how long the request at the front has been in WAIT */
     int64_t ticket;     /* its own word, for serve: 0 at first, kept while it waits */
+    uint32_t shared;    /* so many requests behind it have the same ticket; set by serve */
     uint32_t quota;     /* IDs that may be spent before YIELD; serve counts down */
     size_t reply_start; /* where in out the reply to the request at the front begins */
     struct conn *conn;  /* whose turn it is, for net/upstream/upstream.h */
+    /* The request at the front, and what has come behind it; empty where its service does not say.
+     */
+    struct span front, behind;
 };
+
+/* The request at the front was answered: its ticket is the next one's, where that shares it. */
+static inline void net_turn_answered(struct net_turn *t)
+{
+    t->waited_us = 0;
+    if (t->shared > 0)
+        t->shared--;
+    else
+        t->ticket = 0;
+}
+
+/* How many requests of the same bytes as the one at the front stand right behind it, up to most. */
+uint32_t net_turn_like(const struct net_turn *t, uint32_t most);
 
 /* A protocol, as the connection sees it. */
 struct net_service {
@@ -228,6 +245,10 @@ void net_every(struct net *n, int64_t us, void (*fn)(void *arg), void *arg);
 
 /* What requests in WAIT wait for may have come. */
 void net_wake(struct net *n);
+
+/* Some of those have not had their turn since. It ends soon, whatever comes, with a turn as a rule
+ * (net_config.settle), or with a connection that is closed. */
+bool net_is_waking(const struct net *n);
 
 /* What the request of this connection, net_turn.conn, is in HOLD for has come. Not within a turn,
  * and not once its session was closed (svc->close). */

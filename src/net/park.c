@@ -60,8 +60,8 @@ static int64_t until_wall(const struct net *n, int64_t ms)
     return ms > wall / 1000 + 1000000 ? RECHECK_US : ms * 1000 <= wall ? 0 : ms * 1000 - wall;
 }
 
-/* Of one in WAIT. Whoever has waited for long enough in the same millisecond is resumed at once: each
- * time all of them are looked at. */
+/* Of one in WAIT. Whoever has waited for long enough in the same millisecond is resumed at once:
+ * each time all of them are looked at. */
 static int64_t delay_of(const struct conn *c, int64_t mono)
 {
     int64_t over_us = (c->waiting_us + c->net->conf.max_wait_us + 999) / 1000 * 1000;
@@ -188,38 +188,64 @@ static void run_queue(struct net *n)
     }
 }
 
-/* Those in WAIT who may go on have a turn, in order, as whoever has more to do (turns.c): a change
- * came, their time has come, or max_wait has passed. They may be thousands, and each request is read
- * again. */
-static void run_waiting(struct net *n, bool changed)
+/* Those in WAIT who may go on: a change came, their time has come, or max_wait has passed. They may
+ * be thousands, and each request is read again: so they are resumed in rounds, between which others
+ * are served. */
+static void end_waiting(struct net *n, bool changed)
 {
     struct link *next;
     int64_t mono = clock_mono_us(n->conf.clock);
     for (struct link *l = n->waiting.next; l != &n->waiting; l = next) {
         struct conn *c = conn_of(l);
         next = l->next;
-        if (changed || mono >= c->waiting_us + n->conf.max_wait_us ||
-            (c->until_ms != INT64_MAX && until_wall(n, c->until_ms) == 0)) {
-            park_leave(c);
-            turns_add(c);
-        }
+        bool due = mono >= c->waiting_us + n->conf.max_wait_us ||
+                   (c->until_ms != INT64_MAX && until_wall(n, c->until_ms) == 0);
+        if (!changed && !due)
+            continue;
+        link_remove(l);
+        link_append(changed ? &n->woken : &n->due, l);
     }
+}
+
+static void resume_first(struct link *list)
+{
+    if (link_empty(list))
+        return;
+    struct conn *c = conn_of(list->next);
+    park_leave(c);
+    conn_resume(c, UINT32_MAX);
+}
+
+void park_run_woken(struct net *n)
+{
+    int64_t over_us = clock_mono_us(n->conf.clock) + ROUND_US;
+    while (park_has_woken(n) && clock_mono_us(n->conf.clock) < over_us) {
+        resume_first(&n->woken);
+        resume_first(&n->due);
+    }
+    if (n->wakes_again && link_empty(&n->woken))
+        park_wake(n);
 }
 
 /* The queue is run whatever made the timer fire: a clock that was set meanwhile changes everything,
  * and if nothing changed its head goes back to its place. */
 void park_fired(struct net *n)
 {
-    run_waiting(n, false);
+    end_waiting(n, false);
     n->resuming = true;
     run_queue(n);
     n->resuming = false;
     arm(n);
 }
 
+/* Changes may come more often than all who wait have had their turn: then the next is for all who
+ * wait by the end of that. They would have stood behind the others anyhow. */
 void park_wake(struct net *n)
 {
-    run_waiting(n, true);
+    n->wakes_again = !link_empty(&n->woken);
+    if (n->wakes_again)
+        return;
+    end_waiting(n, true);
     arm(n);
 }
 

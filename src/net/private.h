@@ -1,8 +1,8 @@
 /*
  * What the files of this room share, and nobody else includes.
  *
- * Invariant: a connection is on exactly one of the lists all+queue[i], all+waiting, all+turns,
- * all+ready, all+waiters, all+resting, all, or dead.
+ * Invariant: a connection is on exactly one of the lists all+queue[i], all+waiting, all+woken,
+ * all+due, all+turns, all+ready, all+waiters, all+resting, all, or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
 #define SIDFLAKE_NET_PRIVATE_H
@@ -106,7 +106,8 @@ struct conn {
     int64_t begun_us;
     int64_t parked_us;  /* monotonic: when the request at the front was first held up; 0: was not */
     int64_t waiting_us; /* the same for its first WAIT */
-    int64_t ticket;     /* of net_turn, for the request at the front */
+    int64_t ticket;     /* of net_turn, for the request at the front, … */
+    uint32_t shared;    /* … and for so many behind it */
     int64_t until_ms;   /* QUEUED, WAITING: Unix ms */
     _Alignas(8) char session[];
 };
@@ -157,6 +158,8 @@ struct net {
     struct net_listener *listeners;
     struct span left; /* records of the program before, until net_adopt */
     struct link all, dead, waiting;
+    struct link woken, due; /* WAITING no more: for a change that came, and since their time has */
+    bool wakes_again;       /* another has come before all of those had their turn */
     struct link queue[QUEUE_LINES], turns[TURNS_LINES];
     enum queue_line line;                 /* of the queue: whose turn is next */
     struct link ready;                    /* BEHIND, and may go on */
@@ -187,7 +190,7 @@ struct net {
     struct spare *spare; /* of block.c: blocks of NET_BLOCK bytes that no connection needs now … */
     unsigned nspare;     /* … so many */
 
-    int timer_fd; /* timerfd for QUEUE and WAIT: libev's own timers have 1 ms steps */
+    int timer_fd;     /* timerfd for QUEUE and WAIT: libev's own timers have 1 ms steps */
     int64_t fires_us; /* monotonic: when it does; INT64_MAX: not */
     struct ev_io timer;
     struct ev_timer idle;   /* of idle.c */
@@ -338,6 +341,13 @@ void park_leave(struct conn *c);
 uint32_t park_quota(const struct net *n); /* of a turn that the queue does not give */
 void park_fired(struct net *n);
 void park_wake(struct net *n);
+/* Those who wait no more have their turn, for a round. */
+void park_run_woken(struct net *n);
+
+static inline bool park_has_woken(const struct net *n)
+{
+    return !link_empty(&n->woken) || !link_empty(&n->due);
+}
 
 /* listener.c */
 void listeners_accept(struct net *n, bool on);

@@ -90,8 +90,10 @@ void turns_run(struct net *n)
 void turns_between(struct net *n)
 {
     int64_t round_us = n->round_us, since_us = n->turns_us > round_us ? n->turns_us : round_us;
-    if (n->nturns == 0 || n->now_us - since_us <= ROUND_US)
+    bool none = n->nturns == 0 && !park_has_woken(n);
+    if (none || n->now_us - since_us <= ROUND_US)
         return;
+    park_run_woken(n);
     turns_run(n);
     n->round_us = round_us; /* what came is no less for that */
 }

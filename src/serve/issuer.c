@@ -1,5 +1,7 @@
 #include "serve/issuer.h"
 
+#define EXPECT_MAX 1000 /* requests behind one that waits, of which something is asked for */
+
 enum err_code issuer_add(struct issuer *i, struct generator *g, const char *prefix,
                          char *const *list, size_t count, struct err *e)
 {
@@ -21,6 +23,13 @@ static struct net_step wait_for(enum net_verdict verdict, int64_t until_ms)
     return (struct net_step){.verdict = verdict, .until_ms = until_ms};
 }
 
+/* Its request was answered; others may have the same. */
+static void end_ticket(struct net_turn *turn)
+{
+    if (turn->shared == 0)
+        turn->ticket = 0;
+}
+
 /* What only queues does so without a limit; anything else waits up to max_wait. */
 static enum issue_status hold_up(struct issuer *i, const struct generator *g, unsigned cause,
                                  int64_t until, struct net_turn *turn, struct net_step *step)
@@ -32,7 +41,7 @@ static enum issue_status hold_up(struct issuer *i, const struct generator *g, un
     }
     if (!c->waits || turn->waited_us >= i->max_wait_us) {
         i->refused = (struct refusal){g, cause};
-        turn->ticket = 0;
+        end_ticket(turn);
         return c->status;
     }
     *step = wait_for(NET_WAIT, until);
@@ -60,6 +69,14 @@ static void count_wait(struct issuer *i, const struct generator_cause *c, int64_
 typedef unsigned issue_fn(struct generator *g, struct generator_ask *ask,
                           struct generator_run *out);
 
+/* Requests that are pipelined have all arrived: they need not wait for one answer each. */
+static void expect(struct generator *g, const struct generator_ask *ask, struct net_turn *turn)
+{
+    uint32_t n = net_turn_like(turn, EXPECT_MAX);
+    if (n > 0 && g->kind->expect(g, ask, n))
+        turn->shared = n;
+}
+
 static enum issue_status issue(struct issuer *i, struct names_entry *name, issue_fn *fn,
                                struct net_turn *turn, uint32_t n, struct generator_run *out,
                                struct net_step *step)
@@ -67,6 +84,7 @@ static enum issue_status issue(struct issuer *i, struct names_entry *name, issue
     struct generator *g = name->generator;
     struct generator_ask ask = {
         .now_ms = turn->wall_ms, .n = n, .ticket = &turn->ticket, .until_ms = INT64_MAX};
+    int64_t before = turn->ticket;
     if (g->kind->by_mono)
         ask.mono_ms = clock_mono_ms(turn->clock);
     unsigned cause = fn(g, &ask, out);
@@ -77,10 +95,12 @@ static enum issue_status issue(struct issuer *i, struct names_entry *name, issue
             cause = fn(g, &ask, out);
         }
         count_wait(i, &g->kind->causes[cause], ask.until_ms, now, turn);
+        if (turn->ticket != before && turn->ticket > 0 && g->kind->expect)
+            expect(g, &ask, turn);
     }
     if (cause)
         return hold_up(i, g, cause, ask.until_ms, turn, step);
-    turn->ticket = 0;
+    end_ticket(turn);
     turn->quota -= out->n < turn->quota ? out->n : turn->quota;
     name->issued += out->n;
     return ISSUE_OK;
@@ -135,7 +155,7 @@ enum issue_status issuer_look(struct issuer *i, struct names_entry *name, struct
     unsigned cause = g->kind->look(g, &ask);
     if (cause)
         return hold_up(i, g, cause, ask.until_ms, turn, step);
-    turn->ticket = 0;
+    end_ticket(turn);
     return ISSUE_OK;
 }
 

@@ -687,6 +687,11 @@ def helps(case):
         assert max(map(len, out.split("\n"))) < 80, out
     assert "did you mean pool list?" in case.ctl("pool", "lst", expect=2).stderr
     assert "did you mean decode?" in case.ctl("decoed", "1", expect=2).stderr
+    for wrong in ("--horzion", "--horzion=2h"):
+        assert "did you mean --horizon?" in case.ctl("pool", "init", wrong, "2h", expect=2).stderr
+    for other in ("--zzz", "--", "-q"):
+        assert "did you mean --" not in case.ctl("pool", "init", other, expect=2).stderr
+    assert "did you mean" not in case.ctl("pool", "status", "--horzion", "2h", expect=2).stderr  # takes none
     assert "pool list --help" in case.ctl("pool", "list", "--worker", "1", "--coordinator",
                                           "redis://x", expect=2).stderr
     assert case.ctl("pool", "--help", expect=0).stdout == overview

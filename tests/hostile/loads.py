@@ -33,12 +33,13 @@ def partial(command):
     return b"*2\r\n$%d\r\n%s\r\n$65000\r\n" % (len(command), command.encode()) + 64_900 * b"x"
 
 
-SEQUENCES = ["good --on-loss refuse", "strict --on-loss refuse --order strict",
-             "other --on-loss refuse --order strict", "slow --max-rate 1", "subs --on-loss refuse --subs"]
+SEQUENCES = ["good --on-loss refuse", "strict --on-loss refuse --order strict", "slow --max-rate 1"]
 
 
-def sequences(name, what, **more):
-    return Load(name, 4, what, extra=("ids-sequence", "strict"),
+def sequences(name, what, again, connections=2000, **more):
+    """All that they ask for waits for the coordinator."""
+    return Load(name, 4, "%d connections pipelining %s" % (connections, what), again=again,
+                connections=connections, extra=("ids-sequence",),
                 options={"sequences.define": SEQUENCES}, **more)
 
 
@@ -100,26 +101,14 @@ LOADS = [
     Load("slots-head", 8, "4,096 connections: half a request for HTTP", to="http", connections=4096,
          first=b"GET /livez HTTP/1.1\r\nHost:", seconds=6),
 ]
+UNMADE = ["seq:n%d" % i for i in range(2000)]
 LOADS += [
-    sequences("seq-idle", "nobody hostile, good clients of sequences", idle=True, connections=0),
-    sequences("seq-strict", "2,000 connections: `INCR` of the good client's strict sequence", again=1500 * E("INCR", "seq:strict"), connections=2000),
-    sequences("seq-strict-other", "2,000 connections: `INCR` of another strict sequence", again=1500 * E("INCR", "seq:other"), connections=2000),
-    sequences("seq-strict-large", "200 connections: `INCRBY` 1,000,000 of the strict sequence", again=1500 * E("INCRBY", "seq:strict", "1000000"), connections=200),
-    sequences("seq-row-large", "200 connections: `INCRBY` 1,000,000 of the good one's sequence", again=1500 * E("INCRBY", "seq:good", "1000000"), connections=200),
-    sequences("seq-unknown", "4 connections: 1,000 names that nobody made", again=b"".join(E("GET", "seq:n%d" % i) for i in range(1000)), connections=4),
-    sequences("seq-unknown-many", "2,000 connections: 1,000 names that nobody made", again=b"".join(E("GET", "seq:n%d" % i) for i in range(1000)), connections=2000),
-    sequences("seq-unknown-mget", "200 connections: `MGET` of 2,000 names that nobody made", again=E("MGET", *["seq:n%d" % i for i in range(2000)]), connections=200),
-    sequences("seq-exists", "200 connections: `EXISTS` of 2,000 names that nobody made", again=E("EXISTS", *["seq:n%d" % i for i in range(2000)]), connections=200),
-    sequences("seq-exists-strict", "200 connections: `EXISTS` of 2,000 names, then one that waits", again=E("EXISTS", *(2000*["id:x"]), "seq:nobody"), connections=200),
-    sequences("seq-mget-wait", "400 connections: `MGET` of 3,000 IDs and a strict number", again=E("MGET", *(2000*["none"]), "seq:other"), connections=400),
-    sequences("seq-late", "2,000 connections: a sequence at its max rate", again=1500 * E("GET", "seq:slow"), connections=2000),
-    sequences("seq-late-mget", "400 connections: 60 KB of keys before one at its max rate", again=E("EXISTS", *(4000*["seq:good"]), "seq:gone"), connections=400),
-    sequences("seq-http", "60 connections: `/v1/seq/other?n=1000`", again=500 * b"GET /v1/seq/other?n=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n", connections=60, to="http"),
-    sequences("seq-http-block", "60 connections: block=1", again=500 * b"GET /v1/seq/other?n=1000&block=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", connections=60, to="http"),
-    sequences("seq-subs", "200 connections: 5,000 subs", again=b"".join(E("GET", "seq:subs:n%d" % i) for i in range(5000)), connections=200),
-    sequences("seq-mc", "2,000 connections: memcached incr strict", again=1500 * b"incr seq:strict 1\r\n", connections=2000, to="memcached"),
-    sequences("seq-mc-get", "400 connections: `get` of 6,000 keys before a strict number", again=b"get" + 6000*b" nokey" + b" seq:other\r\n", connections=400, to="memcached"),
-    sequences("seq-gone", "500 connections: INCRBY strict 1000, then gone", again=1500 * E("INCRBY", "seq:strict", "1000"), connections=500, gone_ms=1),
+    sequences("seq-strict", "`INCR` of a strict sequence", 1500 * E("INCR", "seq:strict")),
+    sequences("seq-strict-mc", "`incr` of a strict sequence", 1500 * b"incr seq:strict 1\r\n",
+              to="memcached"),
+    sequences("seq-late", "`GET` of a sequence at its max rate", 1500 * E("GET", "seq:slow")),
+    sequences("seq-unmade", "`EXISTS` of 2,000 sequences that nobody made", E("EXISTS", *UNMADE),
+              connections=200),
 ]
 # Their replies come from memcached alone, so that nothing but sidflake is to be taken.
 assert PASSWORD and len({x.name for x in LOADS}) == len(LOADS)

@@ -330,9 +330,7 @@ def measure(case, load, seconds, settle):
             peak, row["attack"] = s.rss_kib(), {}
         else:
             peak, row["attack"] = watch_rss(s, swarm(world, seconds), seconds)
-        seen = guests.end()
-        row.update(summary(seen))
-        row["kinds"] = seen
+        row.update(summary(guests.end()))
     finally:
         guests.kill()
     row["rss_peak_kib"] = max(peak, row["rss_before_kib"])

@@ -86,7 +86,10 @@ static struct net_step ticket(struct net_bench *b, struct session *s, struct net
     if (!s->came) {
         s->came = true;
         s->first = turn->ticket;
-        turn->ticket = ++b->tickets;
+        if (turn->ticket == 0) {
+            turn->ticket = ++b->tickets;
+            turn->shared = net_turn_like(turn, b->share);
+        }
     }
     if (!b->open)
         return hold(NET_WAIT, INT64_MAX, false);
@@ -155,6 +158,8 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
         return big(line, used, out);
     if (span_eq(line, SPAN("wait")) || span_eq(line, SPAN("half")))
         return gate(b, turn, used, line.p[0] == 'h', out);
+    turn->front = span_of(in.p, used);
+    turn->behind = span_skip(in, used);
     if (span_eq(line, SPAN("ticket")))
         return ticket(b, session, turn, used, out);
     if (span_eq(line, SPAN("hold")) && !b->open)

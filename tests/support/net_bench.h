@@ -8,7 +8,8 @@
  *   wait         NET_WAIT until the gate is open: "open"; or until max_wait has passed: "late"
  *   half         the same, but "half " is written before the wait and kept back
  *   ticket       the same as wait, and then the words that this request had when it came and when
- *                it went on: "0 7", 7 being how many have asked so
+ *                it went on: "0 7", 7 being how many have asked so; up to net_bench.share of the
+ *                same that had come with it share its word
  *   hold         NET_HOLD until the gate is open: what a TEXT is answered
  *   check        the same as hold, and is what net_service.checked says of a stranger
  *   until N      NET_WAIT for N ms from now at most: "time"
@@ -49,6 +50,7 @@ struct net_bench {
     int64_t ms;       /* the tokens' millisecond … */
     uint32_t taken;   /* … and how many of them are gone */
     int64_t tickets;  /* given so far */
+    uint32_t share;   /* most that a ticket is given to behind the first */
     unsigned closed;  /* sessions ended */
     uint8_t tag;      /* of the door that the latest session came by */
     unsigned settled; /* turns */

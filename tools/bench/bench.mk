@@ -7,13 +7,14 @@
 # Programs are built as $(VARIANT) says; numbers of another than release mean little.
 
 BENCH ?=
-BENCH_PROGRAMS := $(addprefix $(B)/tools/bench/,load bare inproc claims count_malloc.so)
+BENCH_PROGRAMS := $(addprefix $(B)/tools/bench/,load bare inproc claims takes count_malloc.so)
 bench_objects = $(addprefix $(B)/tools/bench/,$(addsuffix .o,$(1)))
 
 $(B)/tools/bench/load: $(call bench_objects,load drive shape latency idset) $(LIB)
 $(B)/tools/bench/bare: $(call bench_objects,bare) $(LIB)
 $(B)/tools/bench/inproc: $(call bench_objects,inproc) $(LIB)
 $(B)/tools/bench/claims: $(call bench_objects,claims) $(LIB)
+$(B)/tools/bench/takes: $(call bench_objects,takes) $(LIB)
 $(filter-out %.so,$(BENCH_PROGRAMS)):
 	$(call say,LD,$@) $(LINK) -o $@ $^ $(LIBS)
 
@@ -30,4 +31,4 @@ bench:
 	@$(MAKE) --no-print-directory $(PARALLEL) bench-programs
 	@tools/bench/bench --build $(B) $(BENCH)
 
--include $(patsubst %,$(B)/tools/bench/%.d,load drive shape latency idset bare inproc claims)
+-include $(patsubst %,$(B)/tools/bench/%.d,load drive shape latency idset bare inproc claims takes)

@@ -5,22 +5,30 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#define WORDS (LAYOUT_SEQUENCES / 64)
-#define BYTES ((size_t)IDSET_MS * IDSET_WORKERS * WORDS * sizeof(uint64_t))
+#define WORDS        (LAYOUT_SEQUENCES / 64)
+#define BYTES        ((size_t)IDSET_MS * IDSET_WORKERS * WORDS * sizeof(uint64_t))
+#define NUMBER_BYTES ((size_t)IDSET_NUMBERS / 8)
+
+static uint64_t *reserve(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
 
 bool idset_init(struct idset *s)
 {
-    void *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
-    *s = (struct idset){.bits = p == MAP_FAILED ? NULL : p, .first = -1};
-    return s->bits != NULL;
+    *s = (struct idset){.bits = reserve(BYTES), .numbers = reserve(NUMBER_BYTES), .first = -1};
+    return s->bits && s->numbers;
 }
 
 void idset_clear(struct idset *s)
 {
     if (s->bits)
         (void)munmap(s->bits, BYTES);
-    s->bits = NULL;
+    if (s->numbers)
+        (void)munmap(s->numbers, NUMBER_BYTES);
+    s->bits = s->numbers = NULL;
 }
 
 /* The place of a workerId, or IDSET_WORKERS where there is none left. */
@@ -36,9 +44,18 @@ static unsigned place_of(struct idset *s, uint32_t worker)
     return s->workers - 1;
 }
 
+static enum idset_verdict note(uint64_t *word, uint64_t bit)
+{
+    bool seen = *word & bit;
+    *word |= bit;
+    return seen ? IDSET_DUPLICATE : IDSET_NEW;
+}
+
 enum idset_verdict idset_add(struct idset *s, uint64_t id)
 {
     struct layout_parts p;
+    if (id < IDSET_NUMBERS)
+        return note(&s->numbers[id / 64], UINT64_C(1) << id % 64);
     if (!layout_decompose(id, &p))
         return IDSET_OUTSIDE;
     if (s->first < 0)
@@ -48,8 +65,5 @@ enum idset_verdict idset_add(struct idset *s, uint64_t id)
     if (ms < 0 || ms >= IDSET_MS || worker == IDSET_WORKERS)
         return IDSET_OUTSIDE;
     uint64_t *word = s->bits + ((size_t)ms * IDSET_WORKERS + worker) * WORDS + p.sequence / 64;
-    uint64_t bit = UINT64_C(1) << p.sequence % 64;
-    bool seen = *word & bit;
-    *word |= bit;
-    return seen ? IDSET_DUPLICATE : IDSET_NEW;
+    return note(word, UINT64_C(1) << p.sequence % 64);
 }

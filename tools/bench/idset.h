@@ -2,6 +2,7 @@
  * Which IDs were received: exact, one bit for each that there can be.
  *
  *   bit [millisecond since the first ID, less a margin] [workerId, as met] [sequence]
+ *   bit [number]      of what is below IDSET_NUMBERS: of a sequence, since no ID is so small
  *
  * Invariants
  *   - No duplicate is missed within IDSET_MS of the first ID; an ID outside of that is told.
@@ -16,6 +17,7 @@
 #define IDSET_MS      (1 << 17) /* 131 s */
 #define IDSET_MARGIN  1000      /* ms before the first ID that another workerId may be behind */
 #define IDSET_WORKERS 64
+#define IDSET_NUMBERS (UINT64_C(1) << 33)
 
 enum idset_verdict {
     IDSET_NEW,
@@ -24,8 +26,9 @@ enum idset_verdict {
 };
 
 struct idset {
-    uint64_t *bits; /* [IDSET_MS][IDSET_WORKERS][1024 / 64] */
-    int64_t first;  /* time field of the first bit row; -1: none yet */
+    uint64_t *bits;    /* [IDSET_MS][IDSET_WORKERS][1024 / 64] */
+    uint64_t *numbers; /* [IDSET_NUMBERS / 64] */
+    int64_t first;     /* time field of the first bit row; -1: none yet */
     uint32_t worker[IDSET_WORKERS];
     unsigned workers;
 };

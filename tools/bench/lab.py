@@ -133,7 +133,7 @@ class Server:
 
 
 class Sidecar(Server):
-    def __init__(self, lab, name, active=1, sets=(), env=None, before=()):
+    def __init__(self, lab, name, active=1, sets=(), env=None, before=(), program=None):
         base = os.path.join(lab.dir, name)
         os.makedirs(base + ".state", exist_ok=True)
         unix = {p: f"unix:{base}.{p}" for p in ("mc", "redis", "http")}
@@ -143,7 +143,7 @@ class Sidecar(Server):
                     f"listen.http={unix['http']}",
                     f"coordinator.url={lab.coordinator_url}", "coordinator.pool=bench",
                     f"workers.active={active}", f"state_dir={base}.state", *sets]
-        argv = [*before, lab.program("sidflake")]
+        argv = [*before, program or lab.program("sidflake")]
         for s in settings:
             argv += ["--set", s]
         self.active = active
@@ -167,8 +167,8 @@ class Sidecar(Server):
 
 
 class Lab:
-    def __init__(self, build, quick):
-        self.build, self.quick = build, quick
+    def __init__(self, build, quick, before=None):
+        self.build, self.quick, self.before = build, quick, before
         self.dir = tempfile.mkdtemp(prefix="sfbench-")
         self.servers = []
         self.cache = {}

@@ -386,6 +386,8 @@ static struct net_step parse(struct memcached *m, struct mcd_session *s, struct 
             return mcd_begin_swallow(&c, req.error, SERVE_INVALID);
         return mcd_answer(&c, req.error, SERVE_INVALID);
     case WIRE_REQ:
+        turn->front = span_of(in.p, c.used);
+        turn->behind = span_skip(in, c.used);
         break;
     }
     return carry_out(&c);

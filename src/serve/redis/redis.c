@@ -370,6 +370,8 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
                           : (struct net_step){.verdict = NET_DONE, .used = used};
     if (ses->id == 0)
         begin(svc, ses, turn);
+    turn->front = span_of(in.p, used);
+    turn->behind = span_skip(in, used);
     struct rds_call c = {.svc = svc,
                          .ses = ses,
                          .req = &svc->req,

@@ -620,6 +620,23 @@ static void all_are_listed(void **state)
     free(all.v);
 }
 
+/* However much there is else in the pool. Of an earlier making something may be left. */
+static void of_a_plain_one_the_only_row_is_looked_at(void **state)
+{
+    (void)state;
+    static char out[1 << 16];
+    struct seq_counters all;
+    begin(ONE(PAIR_REDIS));
+    (void)create("a", lossy(SEQ_LOSS_TRUST), &g);
+    assert_int_equal(take_of("a", 5, 1, &g), SEQ_GRANTED);
+    assert_true(SERVER_DO(&pair.server, out, "CONFIG", "RESETSTAT"));
+    assert_int_equal(seq_show(pair.redis, SETUP_IDENTITY, "a", &all, &reply), COORD_OK);
+    assert_true(all.n == 1 && all.v[0].next == 5 && all.v[0].gen == 1 && !all.v[0].unreadable);
+    free(all.v);
+    assert_true(SERVER_DO(&pair.server, out, "INFO", "commandstats"));
+    assert_null(strstr(out, "cmdstat_hscan"));
+}
+
 /* What somebody else wrote is never handed out. */
 static void rows_that_cannot_be_read(void **state)
 {
@@ -676,6 +693,7 @@ int main(void)
         cmocka_unit_test(a_turn_that_was_lost_is_an_earlier_one),
         cmocka_unit_test(numbers_for_who_is_no_sidecar),
         cmocka_unit_test(all_are_listed),
+        cmocka_unit_test(of_a_plain_one_the_only_row_is_looked_at),
         cmocka_unit_test(rows_that_cannot_be_read),
     };
     return cmocka_run_group_tests_name("coord/sequences_operator", tests, seq_setup, teardown);

@@ -476,7 +476,8 @@ static void a_file_mounted_alone_is_not_used(void **state)
 static void a_place_is_a_device_and_an_inode_with_its_birth(void **state)
 {
     const struct place here = {.device = 1, .inode = "2:3.4"};
-    const struct place others[] = {{.device = 2, .inode = "2:3.4"}, {.device = 1, .inode = "2:3.5"}};
+    const struct place others[] = {{.device = 2, .inode = "2:3.4"},
+                                   {.device = 1, .inode = "2:3.5"}};
     (void)state;
     assert_true(place_same(&here, &here));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

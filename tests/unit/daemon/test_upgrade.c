@@ -1,10 +1,8 @@
 /*
  * An upgrade, step by step. The next program is this one: run with -t, or in the place of a child
- * of the test, it plays what its arguments say.
+ * of the test, it plays what its arguments say. To be clean under ThreadSanitizer, too.
  *
  *   NAME heir ROLE FILE [-t]
- *
- * To be clean under ThreadSanitizer, too.
  */
 #include "base/log.h"
 #include "daemon/heir.h"

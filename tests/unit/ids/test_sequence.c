@@ -410,6 +410,19 @@ static void strict_requests_add_up(void **state)
     assert_true(a.count == 1 && a.upto == 3 && !a.whole);
 }
 
+static void those_behind_a_request_add_up_while_it_is_not_told(void **state)
+{
+    (void)state;
+    struct sequence_ask a;
+    begin();
+    sequence_define(&s, 1, 1, true);
+    int64_t t = sequence_arrive(&s, 1);
+    assert_true(sequence_expect(&s, 15));
+    assert_true(sequence_asks(&s, &a) && a.count == 16 && a.upto == t && !a.whole);
+    assert_false(sequence_expect(&s, 15)); /* it is under way */
+    assert_false(sequence_asks(&s, &a));
+}
+
 static void a_later_ticket_is_not_served_from_an_earlier_block(void **state)
 {
     (void)state;
@@ -481,6 +494,7 @@ int main(void)
         cmocka_unit_test(who_is_away_is_not_asked_by_each),
         cmocka_unit_test(a_refused_crowd_does_not_refuse_one),
         cmocka_unit_test(strict_requests_add_up),
+        cmocka_unit_test(those_behind_a_request_add_up_while_it_is_not_told),
         cmocka_unit_test(a_later_ticket_is_not_served_from_an_earlier_block),
         cmocka_unit_test(a_block_for_one_request_is_not_eaten_by_others),
         cmocka_unit_test(whose_block_was_too_small_asks_again),

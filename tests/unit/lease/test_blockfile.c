@@ -1,9 +1,11 @@
 /* The file of blocks, on a disk and on tmpfs: what is taken over, and what proves it. */
 #include "lease/blockfile.h"
+#include "lease/blocks.h"
 #include "support/capture.h"
 #include "support/coord_setup.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -494,6 +496,54 @@ static void a_witness_is_the_latest_stored_whole(void **state)
     blockfile_close(&f);
 }
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static long resident_kib(void)
+{
+    long pages = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    assert_true(f && fscanf(f, "%ld %ld", &pages, &resident) == 2);
+    (void)fclose(f);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+#define MANY     20000 /* counters: 30 MiB of file, 14 of the machine's */
+#define MANY_KIB 4096
+
+static void start_many(struct blockfile *f, bool empty)
+{
+    struct blocks b;
+    struct err e;
+    const struct blocks_config conf = {.counters = MANY, .empty = empty};
+    struct blocks_action a;
+    assert_int_equal(blocks_init(&b, &conf, f->page, rng_system(), 0, &e), ERR_OK);
+    blocks_prove(&b, empty);
+    blocks_next(&b, 0, &a);
+    blocks_stop(&b, true, 0);
+    blocks_clear(&b);
+}
+
+/* Neither in what is made, nor once it was taken over. */
+static void places_that_are_not_used_take_no_memory(void **state)
+{
+    (void)state;
+    struct blockfile f;
+    struct err e;
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20); /* or the second time it is memory used before */
+    long before = resident_kib();
+    assert_int_equal(blockfile_open(&f, dir, COORDINATOR, MANY * BLOCKS_SLOTS, NULL, &e), ERR_OK);
+    assert_int_equal(blockfile_make(&f, SETUP_IDENTITY, &e), ERR_OK);
+    start_many(&f, true);
+    assert_true(resident_kib() - before < MANY_KIB);
+    blockfile_close(&f);
+    assert_int_equal(blockfile_open(&f, dir, COORDINATOR, MANY * BLOCKS_SLOTS, NULL, &e), ERR_OK);
+    assert_non_null(f.page);
+    start_many(&f, false);
+    blockfile_looked_at(&f);
+    assert_true(resident_kib() - before < MANY_KIB);
+    blockfile_close(&f);
+}
+
 #define ON_DISK(f)  cmocka_unit_test_setup_teardown(f, on_disk, remove_dir)
 #define ON_TMPFS(f) cmocka_unit_test_setup_teardown(f, on_tmpfs, remove_dir)
 
@@ -520,6 +570,8 @@ int main(void)
         ON_DISK(a_store_that_it_does_not_take_ends_the_process),
         ON_DISK(it_is_missed_when_it_is_not_there_as_it_was),
         ON_DISK(a_witness_is_the_latest_stored_whole),
+        ON_DISK(places_that_are_not_used_take_no_memory),
+        ON_TMPFS(places_that_are_not_used_take_no_memory),
     };
     return cmocka_run_group_tests_name("lease/blockfile", tests, NULL, NULL);
 }

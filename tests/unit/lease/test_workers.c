@@ -1,6 +1,6 @@
 /* What the supply of workerIds tells of calls, one after the other, without a thread. */
-#include "lease/workers.h"
 #include "base/log.h"
+#include "lease/workers.h"
 #include "support/fake_clock.h"
 #include "support/fake_coord.h"
 #include "support/lease_rig.h"
@@ -99,7 +99,7 @@ static void a_pool_that_is_gone_is_one_loss_of_data(void **state)
     }
 }
 
-/* … and so is one that was made again with other workerIds, whose holders go on for their ranges. */
+/* … and so is one made again with other workerIds, whose holders go on for their ranges. */
 static void a_pool_made_again_with_others_is_no_second_loss(void **state)
 {
     (void)state;

@@ -119,6 +119,25 @@ static void a_request_keeps_its_word_while_it_waits(void **state)
     (void)close(other);
 }
 
+static void requests_that_had_come_with_one_may_share_its_word(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    b.share = 2;
+    net_bench_start(&b, NULL);
+    int one = dial(&b), other = dial(&b);
+    say(one, "ticket\nticket\nticket\nticket\n");
+    expect_silence(one, 20);
+    say(other, "ticket\nbig 1\nticket\n");
+    expect_silence(other, 20);
+    net_bench_call(&b, do_wake, NULL);
+    net_bench_open_gate(&b);
+    expect(one, "0 1\n1 1\n1 1\n0 3\n"); /* two share it, and no more */
+    expect(other, "0 2\nx\n0 4\n");       /* what stands behind another one does not */
+    (void)close(one);
+    (void)close(other);
+}
+
 static void an_unfinished_reply_is_kept_back(void **state)
 {
     (void)state;
@@ -577,6 +596,7 @@ int main(void)
         NET(a_wake_ends_the_wait_of_all),
         NET(a_wake_for_nothing_does_not_lengthen_the_wait),
         NET(a_request_keeps_its_word_while_it_waits),
+        NET(requests_that_had_come_with_one_may_share_its_word),
         NET(an_unfinished_reply_is_kept_back),
         NET(an_unfinished_reply_is_kept_behind_unsent_output),
         NET(an_unfinished_reply_is_kept_behind_a_partial_write),

@@ -130,7 +130,7 @@ static inline enum net_verdict rig_pump(struct rig *r)
         r->in = rest;
         r->n = left;
         if (r->step.verdict == NET_DONE)
-            r->turn.waited_us = r->turn.ticket = 0;
+            net_turn_answered(&r->turn);
         if (r->step.verdict == NET_DONE || !r->step.partial)
             r->turn.reply_start = r->out.n;
         goes_on = r->step.verdict == NET_DONE ||

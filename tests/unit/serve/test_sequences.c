@@ -82,7 +82,7 @@ static const char *answer(struct rig *r, struct net_service *svc, struct span re
         step = svc->serve(svc, session, request, &turn, &out);
         request = span_skip(request, step.used);
         if (step.verdict == NET_DONE && request.n > 0) {
-            turn.ticket = 0;
+            net_turn_answered(&turn);
             turn.reply_start = out.n;
             continue;
         }
@@ -197,6 +197,63 @@ static void redis_in_a_transaction(void **state)
     check(r, "INCR seq:none", "+QUEUED\r\n");
     check(r, "INCR seq:strict", "+QUEUED\r\n");
     check(r, "EXEC", "*3\r\n:1\r\n$-1\r\n:2\r\n");
+}
+
+/* All of them had arrived: none waits for a call of its own. Who comes later does. */
+static void pipelined_strict_ones_are_asked_for_at_once(void **state)
+{
+    struct rig *r = *state;
+    static const struct span three =
+        SPAN("INCR seq:strict\r\nINCR seq:strict\r\nINCR seq:strict\r\n");
+    check(r, "INCR seq:strict", ":1\r\n");
+    assert_int_equal(rig_send(r, three), NET_WAIT);
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_send(r, SPAN("INCR seq:strict\r\n")), NET_WAIT);
+    rig_expect(r, ":2\r\n:3\r\n:4\r\n");
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_pump(r), NET_MORE);
+    rig_expect(r, ":5\r\n");
+    assert_true(r->turn.ticket == 0);
+}
+
+static void memcached_ones_likewise(void **state)
+{
+    struct rig *r = *state;
+    mc(r, "incr seq:strict 1\r\n", "1\r\n");
+    unsigned calls = supply.takes;
+    mc(r, "incr seq:strict 1\r\nincr seq:strict 1\r\nincr seq:strict 1\r\n", "2\r\n3\r\n4\r\n");
+    assert_int_equal(supply.takes, calls + 1);
+}
+
+/* Of others that stand behind it nothing is known: they are asked for when it is their turn. */
+static void other_requests_are_not_asked_for_with_strict_ones(void **state)
+{
+    struct rig *r = *state;
+    check(r, "INCR seq:strict", ":1\r\n");
+    assert_int_equal(rig_send(r, SPAN("INCR seq:strict\r\nINCRBY seq:strict 2\r\n")), NET_WAIT);
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_pump(r), NET_WAIT);
+    rig_expect(r, ":2\r\n");
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_pump(r), NET_MORE);
+    rig_expect(r, ":4\r\n");
+}
+
+/* So many answers of the kind that says why are not so many gaps. */
+static void refused_ones_that_share_a_ticket_ask_once(void **state)
+{
+    struct rig *r = *state;
+    struct sequence_event e;
+    int64_t asked = 0;
+    check(r, "INCR seq:strict", ":1\r\n");
+    assert_int_equal(rig_send(r, SPAN("INCR seq:strict\r\nINCR seq:strict\r\n")), NET_WAIT);
+    r->turn.waited_us = r->serve.issuer.max_wait_us;
+    assert_int_equal(rig_pump(r), NET_WAIT);
+    r->turn.waited_us = r->serve.issuer.max_wait_us;
+    assert_int_equal(rig_pump(r), NET_MORE);
+    while (sequence_table_event(&table, &e))
+        asked += e.want.count;
+    assert_int_equal(asked, 2);
 }
 
 static void redis_info(void **state)
@@ -407,6 +464,10 @@ int main(void)
         TEST(redis_misses),
         TEST(redis_errors),
         TEST(redis_in_a_transaction),
+        TEST(pipelined_strict_ones_are_asked_for_at_once),
+        TEST(memcached_ones_likewise),
+        TEST(other_requests_are_not_asked_for_with_strict_ones),
+        TEST(refused_ones_that_share_a_ticket_ask_once),
         TEST(redis_info),
         TEST(a_request_that_is_known_again_is_no_other_names),
         TEST(memcached_counts),

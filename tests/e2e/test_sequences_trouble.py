@@ -1,0 +1,178 @@
+"""Sequences where something is wrong: copies put back, wants that cannot be met, clocks, losses."""
+
+import os
+import re
+import shutil
+import tempfile
+import threading
+import time
+
+from harness import SIDFLAKECTL, until
+from runner import test
+
+
+def sidecar(case, coordinator, define, **more):
+    options = {"sequences.define": define, "limits.max_wait": "300ms"}
+    state = more.pop("state", None)
+    clock = more.pop("clock", None)
+    options.update(more)
+    s = case.sidecar(coordinator, options, state=state, clock=clock)
+    s.wait_held(2)
+    return s
+
+
+def ask(s, *words):
+    with s.resp() as r:
+        return r.ask(*words)
+
+
+def is_number(reply):
+    return isinstance(reply, int)
+
+
+@test("one with periods by itself has its first number at once, after a restart too")
+def alone_with_periods(case):
+    file = "sqlite://" + case.path("pool.db")
+    case.ctl("pool", "init", "--coordinator", file, "--fresh", expect=0)
+    for coordinator in (case.pool(), file):
+        s = sidecar(case, coordinator, ["day --reset day --on-loss refuse --subs"])
+        assert [ask(s, "INCR", "seq:day"), ask(s, "INCR", "seq:day:acme")] == [1, 1]
+        s.kill()
+        s.start()
+        s.wait_held(2)
+        assert [ask(s, "INCR", "seq:day"), ask(s, "INCR", "seq:day:acme")] == [2, 2]
+
+
+@test("a page that was put back on tmpfs since the latest renewal gives no number twice")
+def put_back_on_tmpfs(case):
+    where = tempfile.mkdtemp(prefix="sidflake-", dir="/dev/shm")
+    try:
+        s = sidecar(case, case.pool(), ["orders --on-loss refuse"], state=where + "/s",
+                    **{"lease.renew_every": "20s"})
+        page, copy = where + "/s/sequences.page", where + "/copy"
+        seen = [ask(s, "INCR", "seq:orders") for _ in range(100)]
+        until("what was asked for in advance came", lambda: os.path.exists(page))
+        time.sleep(0.3)
+        shutil.copyfile(page, copy)
+        seen += [ask(s, "INCR", "seq:orders") for _ in range(5)]
+        s.kill()
+        with open(copy, "rb") as old, open(page, "r+b") as f:
+            f.write(old.read())
+        s.start()
+        s.wait_held(2)
+        more = [ask(s, "INCR", "seq:orders") for _ in range(10)]
+        assert all(map(is_number, more)) and not set(more) & set(seen), (seen[-5:], more)
+        s.wait_log("blocks of numbers dropped numbers=[0-9]+ why=\"somebody has changed the file")
+    finally:
+        shutil.rmtree(where)
+
+
+@test("who wants more of a strict one than there is keeps nobody else from numbers, and loses none")
+def strict_and_too_much(case):
+    redis = case.pool()
+    s = sidecar(case, redis, ["few --order strict --on-loss refuse --max 50",
+                              "slow --order strict --max-rate 100"])
+    assert "used up" in str(ask(s, "INCRBY", "seq:few", 51))
+    assert ask(s, "INCRBY", "seq:few", 30) == 30 and ask(s, "INCRBY", "seq:few", 19) == 49
+    assert "used up" in str(ask(s, "INCRBY", "seq:few", 2))
+    assert ask(s, "INCR", "seq:few") == 50 and "used up" in str(ask(s, "INCR", "seq:few"))
+    assert "LOADING" in str(ask(s, "INCRBY", "seq:slow", 5000))
+    assert ask(s, "INCR", "seq:slow") == 1
+    end, replies = time.monotonic() + 2, []
+
+    def clumsy():
+        with s.resp() as r:
+            while time.monotonic() < end:
+                r.ask("INCRBY", "seq:slow", 5000)
+
+    thread = threading.Thread(target=clumsy)
+    thread.start()
+    with s.resp() as r:
+        while time.monotonic() < end:
+            replies.append(r.ask("INCR", "seq:slow"))
+    thread.join()
+    numbers = [n for n in replies if is_number(n)]
+    assert len(numbers) > 50 and len(numbers) == len(replies), (len(numbers), replies[-3:])
+    assert numbers == list(range(2, len(numbers) + 2)), "numbers were lost"
+
+
+@test("one that begins in a day and is made again to begin now is served at once")
+def made_again_to_begin_now(case):
+    redis = case.pool()
+    s = sidecar(case, redis, [])
+
+    def seq(*args):
+        case.ctl("seq", args[0], "--coordinator", redis.url, *args[1:], expect=0)
+
+    begins = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
+    seq("create", "orders", "--on-loss", "refuse", "--begins", begins)
+    assert "LOADING" in str(ask(s, "INCR", "seq:orders"))
+    seq("drop", "orders", "--yes")
+    seq("create", "orders", "--on-loss", "refuse", "--reuse", "--no-older-data", "--yes")
+    until("it is served", lambda: is_number(ask(s, "INCR", "seq:orders")), 5, 0.1)
+
+
+@test("Redis's clock is a day ahead for a moment: periods go on as soon as it is right")
+def a_day_ahead(case):
+    clock = case.clock()
+    redis = case.redis(clock=clock)
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+    s = sidecar(case, redis, ["day --reset day --max-rate 1000"])
+    numbers = [ask(s, "INCR", "seq:day")]
+    clock.step(86400)
+    for _ in range(5):
+        numbers.append(ask(s, "INCRBY", "seq:day", 100))
+    clock.step(-86400)
+    until("numbers of today come", lambda: is_number(ask(s, "INCR", "seq:day")), 5, 0.1)
+    numbers += [ask(s, "INCR", "seq:day") for _ in range(20)]
+    given = [n for n in numbers if is_number(n)]
+    assert given == sorted(set(given)) and all(map(is_number, numbers[-20:])), numbers
+
+
+@test("FLUSHALL and the log's pool init, older data, then the newer again: none twice", timeout=90)
+def data_sets(case):
+    redis = case.redis(args=("--dir", case.dir, "--dbfilename", "dump.rdb"))
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+    both = [sidecar(case, redis, ["orders --max-rate 2000 --subs"]) for _ in range(2)]
+    seen = set()
+
+    def take(seconds):
+        end, n = time.monotonic() + seconds, 0
+        while time.monotonic() < end:
+            for s in both:
+                for key, count in (("seq:orders", 1), ("seq:orders", 20), ("seq:orders:acme", 1)):
+                    last = ask(s, "INCRBY", key, count)
+                    if not is_number(last):
+                        continue
+                    new = {(key, i) for i in range(last - count + 1, last + 1)}
+                    assert not new & seen, sorted(new & seen)[:3]
+                    seen.update(new)
+                    n += 1
+        return n
+
+    def save(name):
+        redis.ask("SAVE")
+        shutil.copyfile(case.path("dump.rdb"), case.path(name))
+
+    def put_back(name):
+        redis.kill()
+        shutil.copyfile(case.path(name), case.path("dump.rdb"))
+        redis.start()
+
+    def goes_on():  # grants pause for 2S, blocks in hand do not
+        until("numbers come", lambda: take(0.5) > 20, 20)
+        take(5)
+
+    assert take(2) > 0
+    save("old")
+    take(2)
+    save("new")
+    redis.ask("FLUSHALL")
+    take(2)
+    command = both[0].wait_log("sidflakectl (pool init [^\"`\n]*--after-loss[^\"`\n]*)", 30).group(0)
+    case.run("sh", "-c", re.sub("^sidflakectl", SIDFLAKECTL, command), expect=0)
+    goes_on()
+    save("again")
+    for name in ("old", "new", "again"):
+        put_back(name)
+        goes_on()
