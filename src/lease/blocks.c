@@ -35,7 +35,8 @@ static void take_over_counter(struct blocks_counter *c, const struct blockpage_r
 {
     if (c->open)
         return;
-    *c = (struct blocks_counter){.open = true, .known = true, .text = "", .of = r->of, .beyond = -1};
+    *c =
+        (struct blocks_counter){.open = true, .known = true, .text = "", .of = r->of, .beyond = -1};
     c->start = r->start;
     c->increment = r->increment;
     c->definition = r->definition;

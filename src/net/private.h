@@ -188,7 +188,7 @@ struct net {
     struct spare *spare; /* of block.c: blocks of NET_BLOCK bytes that no connection needs now … */
     unsigned nspare;     /* … so many */
 
-    int timer_fd; /* timerfd for QUEUE and WAIT: libev's own timers have 1 ms steps */
+    int timer_fd;     /* timerfd for QUEUE and WAIT: libev's own timers have 1 ms steps */
     int64_t fires_us; /* monotonic: when it does; INT64_MAX: not */
     struct ev_io timer;
     struct ev_timer idle;   /* of idle.c */

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#define WORDS (LAYOUT_SEQUENCES / 64)
-#define BYTES ((size_t)IDSET_MS * IDSET_WORKERS * WORDS * sizeof(uint64_t))
+#define WORDS        (LAYOUT_SEQUENCES / 64)
+#define BYTES        ((size_t)IDSET_MS * IDSET_WORKERS * WORDS * sizeof(uint64_t))
 #define NUMBER_BYTES ((size_t)IDSET_NUMBERS / 8)
 
 static uint64_t *reserve(size_t bytes)
@@ -18,8 +18,7 @@ static uint64_t *reserve(size_t bytes)
 
 bool idset_init(struct idset *s)
 {
-    *s = (struct idset){
-        .bits = reserve(BYTES), .numbers = reserve(NUMBER_BYTES), .first = -1};
+    *s = (struct idset){.bits = reserve(BYTES), .numbers = reserve(NUMBER_BYTES), .first = -1};
     return s->bits && s->numbers;
 }
 

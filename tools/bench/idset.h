@@ -28,7 +28,7 @@ enum idset_verdict {
 struct idset {
     uint64_t *bits;    /* [IDSET_MS][IDSET_WORKERS][1024 / 64] */
     uint64_t *numbers; /* [IDSET_NUMBERS / 64] */
-    int64_t first;  /* time field of the first bit row; -1: none yet */
+    int64_t first;     /* time field of the first bit row; -1: none yet */
     uint32_t worker[IDSET_WORKERS];
     unsigned workers;
 };

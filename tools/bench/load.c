@@ -134,9 +134,8 @@ static void print_result(const struct drive_result *r)
     printf("\"requests\": %ju, \"seconds\": %.6f, \"rate\": %.1f, \"ids_rate\": %.1f, ",
            (uintmax_t)r->requests, r->seconds, (double)r->requests / seconds,
            (double)r->ids / seconds);
-    printf("\"p50_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, ",
-           latency_us(&r->latency, 0.5), latency_us(&r->latency, 0.99),
-           latency_us(&r->latency, 0.999));
+    printf("\"p50_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, ", latency_us(&r->latency, 0.5),
+           latency_us(&r->latency, 0.99), latency_us(&r->latency, 0.999));
     printf("\"p9999_us\": %.2f, \"max_us\": %.2f, ", latency_us(&r->latency, 0.9999),
            (double)r->latency.max_ns / 1000);
     printf("\"checked\": %ju, \"duplicates\": %ju, \"outside\": %ju}\n", (uintmax_t)r->checked,
