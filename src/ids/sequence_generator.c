@@ -335,9 +335,9 @@ static const struct generator_figure figures[] = {
 
 #define KIND                                                                                       \
     .name = "seq", .causes = causes, .by_mono = true, .next = next, .some = some, .look = look,    \
-    .expect = expect,                                                                              \
-    .run = run, .peek = peek, .example = example, .count = count, .figures = figures,              \
-    .ncauses = sizeof causes / sizeof *causes, .nfigures = sizeof figures / sizeof *figures
+    .expect = expect, .run = run, .peek = peek, .example = example, .count = count,                \
+    .figures = figures, .ncauses = sizeof causes / sizeof *causes,                                 \
+    .nfigures = sizeof figures / sizeof *figures
 
 const struct generator_kind sequence_kind = {KIND};
 const struct generator_kind sequence_period_kind = {KIND};

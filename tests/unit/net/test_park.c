@@ -133,7 +133,7 @@ static void requests_that_had_come_with_one_may_share_its_word(void **state)
     net_bench_call(&b, do_wake, NULL);
     net_bench_open_gate(&b);
     expect(one, "0 1\n1 1\n1 1\n0 3\n"); /* two share it, and no more */
-    expect(other, "0 2\nx\n0 4\n");       /* what stands behind another one does not */
+    expect(other, "0 2\nx\n0 4\n");      /* what stands behind another one does not */
     (void)close(one);
     (void)close(other);
 }
