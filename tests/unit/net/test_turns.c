@@ -167,10 +167,15 @@ static void a_large_request_of_each_of_many_holds_up_nobody(void **state)
     end_crowd();
 }
 
-static void do_shut_gate(struct net_bench *bench, void *arg)
+static void do_set_gate(struct net_bench *bench, void *open)
 {
-    (void)arg;
-    bench->open = false;
+    bench->open = *(bool *)open;
+    net_wake(bench->net);
+}
+
+static void set_gate(bool open)
+{
+    net_bench_call(&b, do_set_gate, &open);
 }
 
 /* Of each of many who have waited for the same. */
@@ -185,7 +190,7 @@ static void those_who_are_woken_at_once_hold_up_nobody(void **state)
         for (int i = 0; i < MANY; i++)
             say(crowd.fd[i], "wait\nspin 2000\n");
         expect_silence(crowd.fd[MANY - 1], 20);
-        net_bench_open_gate(&b);
+        set_gate(true);
         say(crowd.other, "hello\n");
         expect(crowd.other, "hello\n");
         for (int i = 0; i < MANY; i++) {
@@ -194,10 +199,10 @@ static void those_who_are_woken_at_once_hold_up_nobody(void **state)
         }
         for (int i = 0; i < MANY; i++)
             expect(crowd.fd[i], "open\nspun\n");
-        net_bench_call(&b, do_shut_gate, NULL);
+        set_gate(false);
         least = done < least ? done : least;
     }
-    assert_true(least < MANY);
+    assert_true(least < MANY / 2);
     end_crowd();
 }
 
