@@ -168,9 +168,11 @@ class StrictContest(Contest):
     """With the processor time that the coordinator spends on each number."""
 
     def measure(self, server, *args, **load):
-        redis = self.lab.coordinator()
+        redis, side = self.lab.coordinator(), sidecar(self.lab)
+        takes = granted(side)
         result, used = cpu_per(redis, lambda: self.lab.load(server, *args, **load))
         result["redis_us"] = used / max(1, result["all"]) * 1e6
+        result["takes"] = granted(side) - takes
         return result
 
 
@@ -190,6 +192,8 @@ def strict(lab, depth, bound):
            depth=depth)
     for name in c.results:
         row.note(f"{name}: Redis spends {c.median(name, 'redis_us'):.2f} us on a number")
+    taken = sum(c.values("strict", "takes"))
+    row.note(f"strict: {sum(c.values('strict', 'all')) / max(1, taken):.1f} numbers of a call")
     c.tell(row)
     return row
 
