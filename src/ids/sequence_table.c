@@ -131,8 +131,7 @@ static bool split(struct span key, struct sequence_name *of)
 
 static bool is_label(const struct sequence_table *t, struct span part)
 {
-    return part.n == 0 ||
-           (part.n < SEQUENCE_LABEL_MAX && t->options.calendar->is_label(part));
+    return part.n == 0 || (part.n < SEQUENCE_LABEL_MAX && t->options.calendar->is_label(part));
 }
 
 static struct names_entry *not_one(struct sequence_table *t, struct span found)
