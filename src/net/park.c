@@ -207,21 +207,24 @@ static void end_waiting(struct net *n, bool changed)
     }
 }
 
-static void resume_first(struct link *list)
+/* false: there is none. */
+static bool resume_first(struct link *list)
 {
     if (link_empty(list))
-        return;
+        return false;
     struct conn *c = conn_of(list->next);
     park_leave(c);
     conn_resume(c, UINT32_MAX);
+    return true;
 }
 
 void park_run_woken(struct net *n)
 {
     int64_t over_us = clock_mono_us(n->conf.clock) + ROUND_US;
-    while (park_has_woken(n) && clock_mono_us(n->conf.clock) < over_us) {
-        resume_first(&n->woken);
-        resume_first(&n->due);
+    bool more = true;
+    while (more && clock_mono_us(n->conf.clock) < over_us) {
+        more = resume_first(&n->woken);
+        more |= resume_first(&n->due);
     }
     if (n->wakes_again && link_empty(&n->woken))
         park_wake(n);

@@ -344,9 +344,11 @@ void park_wake(struct net *n);
 /* Those who wait no more have their turn, for a round. */
 void park_run_woken(struct net *n);
 
+/* Whether that is to be called: those who were woken may be gone by then, and another change have
+ * come before. */
 static inline bool park_has_woken(const struct net *n)
 {
-    return !link_empty(&n->woken) || !link_empty(&n->due);
+    return !link_empty(&n->woken) || !link_empty(&n->due) || n->wakes_again;
 }
 
 /* listener.c */

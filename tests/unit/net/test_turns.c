@@ -206,6 +206,35 @@ static void those_who_are_woken_at_once_hold_up_nobody(void **state)
     end_crowd();
 }
 
+static void do_close_who_was_woken(struct net_bench *bench, void *arg)
+{
+    struct net *n = bench->net;
+    struct conn *first = CONTAINER(n->waiting.next, struct conn, park);
+    (void)arg;
+    link_remove(&first->park);
+    link_append(&n->woken, &first->park);
+    bench->open = true;
+    net_wake(n);
+    conn_close(first);
+}
+
+/* Whoever waited by then would have had a turn behind those who are gone. */
+static void a_change_counts_though_those_who_were_woken_are_gone(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int first = dial(&b), other = dial(&b);
+    say(first, "wait\n");
+    expect_silence(first, 20);
+    say(other, "wait\n");
+    expect_silence(other, 20);
+    net_bench_call(&b, do_close_who_was_woken, NULL);
+    expect(other, "open\n");
+    (void)close(first);
+    (void)close(other);
+}
+
 /* From another address than dial(), so that it is another party. */
 static int dial_from(const char *ip)
 {
@@ -576,6 +605,7 @@ int main(void)
         NET(a_dear_request_of_each_of_many_holds_up_nobody),
         NET(a_large_request_of_each_of_many_holds_up_nobody),
         NET(those_who_are_woken_at_once_hold_up_nobody),
+        NET(a_change_counts_though_those_who_were_woken_are_gone),
         NET(the_loop_sleeps_when_the_last_is_closed),
         NET(who_asks_for_little_is_not_dear_however_long_it_took),
         NET(who_takes_a_while_in_a_crowd_is_less_dear_than_who_takes_long),
