@@ -6,7 +6,8 @@
 #include <assert.h>
 
 static_assert(SEQUENCE_NAME_MAX == SEQ_NAME_MAX && SEQUENCE_SUB_MAX == SEQ_SUB_MAX &&
-                  SEQUENCE_LABEL_MAX == PERIOD_LABEL_MAX && SEQUENCE_ROW_MAX <= SEQ_BLOCK_MAX,
+                  SEQUENCE_LABEL_MAX == PERIOD_LABEL_MAX && SEQUENCE_ROW_MAX <= SEQ_BLOCK_MAX &&
+                  SEQUENCE_TOP == SEQ_INDEX_MAX,
               "a name there is one here");
 
 /* ---- periods, as the coordinator has them -----------------------------------------------------

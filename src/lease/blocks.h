@@ -24,8 +24,8 @@
  *     tickets: nobody who came later may share it. Each counter has one take under way, and one
  *     call is under way in all, which carries the wants of up to BLOCKS_ITEMS counters.
  *   - Of a crowd that wants more than there is, the largest request is asked for by itself, and all
- *     others arrive anew; so does who is refused, or got none. What nobody waits for any more is
- * not asked for again.
+ *     others arrive anew; so does who is refused, or got none. What nobody waits for any more
+ *     is not asked for again.
  *   - An outcome is taken once, of the action that is under way: what comes late or twice changes
  *     nothing.
  *   - Numbers of one counter rise: what is granted below what this process was granted before, by

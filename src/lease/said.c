@@ -6,8 +6,7 @@
 
 #define UNKNOWN_MS 1000 /* between two names that are unknown */
 
-/* What is wrong, and a command that mends it, or tells more. No why:
- * nothing is to be said. */
+/* What is wrong, and a command that mends it, or tells more. No why: nothing is to be said. */
 static const struct advice {
     const char *why;  /* what ends with ": " goes on with the command */
     const char *what; /* the command; NULL: there is none */

@@ -210,19 +210,25 @@ static bool open_memcached(struct guest *g)
     return expect(g, text, "STORED\r\n");
 }
 
-/* The ID in the second line of the reply, which must be above the one before. */
+/* It must be above the one before. */
+static bool rises(struct guest *g, const char *what, uint64_t number)
+{
+    if (number <= g->last_id) {
+        g->wrong++;
+        return fails(g, "%s %ju after %ju", what, (uintmax_t)number, (uintmax_t)g->last_id);
+    }
+    g->last_id = number;
+    return true;
+}
+
+/* The ID in the second line of the reply. */
 static bool is_id(struct guest *g, const char *begins)
 {
     const char *line = strchr(g->in, '\n');
     uint64_t id = line ? strtoull(line + 1, NULL, 10) : 0;
     if (strncmp(g->in, begins, strlen(begins)) != 0 || id == 0)
         return fails(g, "no ID: %.120s", g->in);
-    if (id <= g->last_id) {
-        g->wrong++;
-        return fails(g, "ID %ju after %ju", (uintmax_t)id, (uintmax_t)g->last_id);
-    }
-    g->last_id = id;
-    return true;
+    return rises(g, "ID", id);
 }
 
 static bool ask_id_redis(struct guest *g)
@@ -235,18 +241,13 @@ static bool ask_id_memcached(struct guest *g)
     return open_memcached(g) && exchange(g, "get id:x\r\n") && is_id(g, "VALUE id:x 0 ");
 }
 
-/* The number in the only line of the reply, which must be above the one before. */
+/* The number in the only line of the reply. */
 static bool is_number(struct guest *g)
 {
     uint64_t number = g->in[0] == ':' ? strtoull(g->in + 1, NULL, 10) : 0;
     if (number == 0)
         return fails(g, "no number: %.120s", g->in);
-    if (number <= g->last_id) {
-        g->wrong++;
-        return fails(g, "number %ju after %ju", (uintmax_t)number, (uintmax_t)g->last_id);
-    }
-    g->last_id = number;
-    return true;
+    return rises(g, "number", number);
 }
 
 static bool ask_sequence(struct guest *g)
