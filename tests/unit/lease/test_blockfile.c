@@ -523,10 +523,14 @@ static void start_many(struct blockfile *f, bool empty)
     blocks_clear(&b);
 }
 
-/* Neither in what is made, nor once it was taken over. */
+/* Neither in what is made, nor once it was taken over. ThreadSanitizer keeps notes of all that is read, and those
+ * are resident: what it counts there is not the program's. */
 static void places_that_are_not_used_take_no_memory(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip();
+#endif
     struct blockfile f;
     struct err e;
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 20); /* or the second time it is memory used before */
