@@ -41,12 +41,13 @@ bool trouble_is_news(struct trouble *t, const struct trouble_call *c)
         return is_over(t, c);
     uint32_t reason = reason_of(c->why);
     bool began = t->status == COORD_OK;
-    bool same = t->status == c->status && t->answered == c->answered && t->reason == reason;
+    bool state = t->status != c->status || t->answered != c->answered;
+    bool same = !state && t->reason == reason;
     t->failed_ms = c->mono_ms;
     if (needs(c) > t->needs)
         t->needs = needs(c);
-    if (!began && !log_limit_pass(same ? &t->remind : &t->change, c->mono_ms,
-                                  same ? REMIND_MS : CHANGE_MS, NULL))
+    struct log_limit *limit = same ? &t->remind : state ? &t->state : &t->why;
+    if (!began && !log_limit_pass(limit, c->mono_ms, same ? REMIND_MS : CHANGE_MS, NULL))
         return false;
     t->remind.next_ms = c->mono_ms + REMIND_MS;
     t->status = c->status;

@@ -12,7 +12,9 @@
  *     answered that needs as much as those that failed, or when none has failed for a minute; and
  *     one in which nobody answered when somebody does.
  *   - Two reasons that differ in nothing but numbers are one.
- *   - A trouble that keeps changing is told twice at once, and then every ten seconds.
+ *   - A trouble that keeps changing is told twice at once, and then every ten seconds. Another
+ * state has such a limit of its own: reasons that take turns (a connection reset, or closed) hold
+ * back no "no pool".
  *
  * Pure: it is told the time and writes nothing.
  */
@@ -24,12 +26,12 @@
 
 /* Zero-initialised: all is well. */
 struct trouble {
-    enum coord_status status; /* as told; COORD_OK: none */
-    bool answered;            /* likewise */
-    uint32_t reason;          /* likewise, without its numbers */
-    unsigned needs;           /* most that a call needed which failed since it began */
-    int64_t failed_ms;        /* monotonic: the latest failure */
-    struct log_limit remind, change;
+    enum coord_status status;            /* as told; COORD_OK: none */
+    bool answered;                       /* likewise */
+    uint32_t reason;                     /* likewise, without its numbers */
+    unsigned needs;                      /* most that a call needed which failed since it began */
+    int64_t failed_ms;                   /* monotonic: the latest failure */
+    struct log_limit remind, state, why; /* the same again; another state; another reason */
 };
 
 /* A call and what became of it. */

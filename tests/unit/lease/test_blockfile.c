@@ -523,8 +523,8 @@ static void start_many(struct blockfile *f, bool empty)
     blocks_clear(&b);
 }
 
-/* Neither in what is made, nor once it was taken over. ThreadSanitizer keeps notes of all that is read, and those
- * are resident: what it counts there is not the program's. */
+/* Neither in what is made, nor once it was taken over. ThreadSanitizer keeps notes of all that is
+ * read, and those are resident: what it counts there is not the program's. */
 static void places_that_are_not_used_take_no_memory(void **state)
 {
     (void)state;

@@ -122,6 +122,18 @@ static void reasons_that_take_turns_fill_no_log(void **state)
     assert_int_equal(fails(LEASE_RENEW, "full") + fails(LEASE_RENEW, "locked"), 1);
 }
 
+/* Who accepts and hangs up is heard of in two ways, as the kernel has it. */
+static void reasons_that_take_turns_hold_back_no_other_state(void **state)
+{
+    (void)state;
+    assert_true(came(LEASE_RENEW, COORD_DOWN, false, "closed"));
+    assert_true(came(LEASE_RENEW, COORD_DOWN, false, "reset"));
+    assert_false(came(LEASE_RENEW, COORD_DOWN, false, "closed"));
+    assert_true(came(LEASE_RENEW, COORD_NOPOOL, true, "no pool"));
+    assert_false(came(LEASE_RENEW, COORD_DOWN, false, "reset"));
+    assert_false(came(LEASE_RENEW, COORD_NOPOOL, true, "made it is not"));
+}
+
 static void each_state_has_words_of_its_own(void **state)
 {
     static const enum coord_status states[] = {
@@ -151,6 +163,7 @@ int main(void)
         TEST(another_reason_is_told),
         TEST(numbers_make_no_other_reason),
         TEST(reasons_that_take_turns_fill_no_log),
+        TEST(reasons_that_take_turns_hold_back_no_other_state),
         TEST(each_state_has_words_of_its_own),
     };
     return cmocka_run_group_tests_name("lease/trouble", tests, NULL, NULL);
