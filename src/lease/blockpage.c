@@ -1,6 +1,7 @@
 #include "lease/blockpage.h"
 
 #include "base/fnv.h"
+#include "lease/pair.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -9,8 +10,9 @@ static const char magic[8] = "SIDFBLKS";
 
 _Static_assert(sizeof(struct blockpage_head) <= 1024, "the head keeps to its place");
 _Static_assert(sizeof(struct blockpage_slot) == 768, "slots keep to theirs");
-_Static_assert(offsetof(struct blockpage_copy, check) + 4 == sizeof(struct blockpage_copy),
-               "no padding: every byte is checked");
+PAIR_COPY(struct blockpage_copy);
+PAIR_COPY(struct blockpage_opening);
+PAIR_COPY(struct blockpage_witness);
 
 bool blockpage_same_opening(const struct seq_opening *a, const struct seq_opening *b)
 {
@@ -89,33 +91,29 @@ static bool ends(const char *s, size_t n)
     return memchr(s, '\0', n) != NULL;
 }
 
-static bool copy_whole(const struct blockpage_copy *c)
+static bool possible(const struct blockpage_copy *c)
 {
-    return c->check == fnv32(c, offsetof(struct blockpage_copy, check)) &&
-           c->state <= PAGE_LEAVING && c->reset < PERIOD_RESETS &&
+    return c->state <= PAGE_LEAVING && c->reset < PERIOD_RESETS &&
            ends(c->of.name, sizeof c->of.name) && ends(c->of.sub, sizeof c->of.sub) &&
            ends(c->of.period, sizeof c->of.period) &&
            (c->state == PAGE_FREE ||
             (c->lo >= 0 && c->lo <= c->hi && c->hi <= SEQ_INDEX_MAX && c->increment != 0));
 }
 
-/* The copy that the commit names, or NULL; *blank: nothing was ever committed. */
-static const struct blockpage_copy *current(const struct blockpage_slot *s, bool *blank)
+/* The copy that counts, if it can be. */
+static const struct blockpage_copy *current(const struct blockpage_slot *s)
 {
-    int64_t version;
-    *blank = s->commit == 0;
-    if (*blank || !mark_load(&s->commit, &version))
-        return NULL;
-    for (unsigned i = 0; i < 2; i++)
-        if (s->copy[i].version == (uint64_t)version && copy_whole(&s->copy[i]))
-            return &s->copy[i];
-    return NULL;
+    const struct blockpage_copy *c = pair_current(&s->commit, s->copy, sizeof *c);
+    return c && possible(c) ? c : NULL;
 }
 
-static void pack(struct blockpage_copy *c, const struct blockpage_record *r, uint64_t version)
+void blockpage_store(struct blockpage *p, unsigned slot, const struct blockpage_record *r)
 {
-    memset(c, 0, sizeof *c);
-    c->version = version;
+    struct blockpage_slot *s = &p->slot[slot];
+    const struct blockpage_copy *old = current(s);
+    if (r->state == PAGE_HELD && (!old || old->state != PAGE_HELD))
+        mark_store(&s->mark, 0);
+    struct blockpage_copy *c = pair_begin(&s->commit, s->copy, sizeof *c);
     c->state = (uint8_t)r->state;
     c->of = r->of;
     memcpy(c->token, r->token.b, sizeof c->token);
@@ -131,32 +129,15 @@ static void pack(struct blockpage_copy *c, const struct blockpage_record *r, uin
     c->definition = r->definition;
     c->reset = (uint8_t)r->reset;
     c->offset_min = (int16_t)r->offset_min;
-    c->check = fnv32(c, offsetof(struct blockpage_copy, check));
-}
-
-void blockpage_store(struct blockpage *p, unsigned slot, const struct blockpage_record *r)
-{
-    struct blockpage_slot *s = &p->slot[slot];
-    bool blank;
-    int64_t version = 0;
-    const struct blockpage_copy *old = current(s, &blank);
-    struct blockpage_copy *to = old == &s->copy[0] ? &s->copy[1] : &s->copy[0];
-    if (!mark_load(&s->commit, &version))
-        version = 0;
-    if (r->state == PAGE_HELD && (!old || old->state != PAGE_HELD))
-        mark_store(&s->mark, 0);
-    pack(to, r, (uint64_t)version + 1);
-    mark_order_stores();
-    mark_store(&s->commit, version + 1);
+    pair_commit(&s->commit, c, sizeof *c);
 }
 
 bool blockpage_load(const struct blockpage *p, unsigned slot, struct blockpage_record *out)
 {
-    bool blank;
-    const struct blockpage_copy *c = current(&p->slot[slot], &blank);
+    const struct blockpage_copy *c = current(&p->slot[slot]);
     *out = (struct blockpage_record){.state = PAGE_FREE};
     if (!c)
-        return blank;
+        return p->slot[slot].commit == 0;
     *out = (struct blockpage_record){.state = (enum page_state)c->state,
                                      .of = c->of,
                                      .gen = c->gen,
@@ -184,25 +165,15 @@ int64_t blockpage_given(const struct blockpage *p, unsigned slot, int64_t size)
 
 /* ---- the opening ----------------------------------------------------------------------------- */
 
-static const struct blockpage_opening *opened(const struct blockpage *p)
+static const struct blockpage_opening *opened(const struct blockpage_head *h)
 {
-    int64_t version;
-    const struct blockpage_head *h = &p->head;
-    if (!mark_load(&h->opened, &version))
-        return NULL;
-    for (unsigned i = 0; i < 2; i++) {
-        const struct blockpage_opening *o = &h->opening[i];
-        bool whole = o->check == fnv32(o, offsetof(struct blockpage_opening, check)) &&
-                     ends(o->of.fingerprint, sizeof o->of.fingerprint);
-        if (o->version == (uint64_t)version && whole)
-            return o;
-    }
-    return NULL;
+    const struct blockpage_opening *o = pair_current(&h->opened, h->opening, sizeof *o);
+    return o && ends(o->of.fingerprint, sizeof o->of.fingerprint) ? o : NULL;
 }
 
 bool blockpage_opening(const struct blockpage *p, struct seq_opening *out, uint32_t *serial)
 {
-    const struct blockpage_opening *o = opened(p);
+    const struct blockpage_opening *o = opened(&p->head);
     *out = o ? o->of : (struct seq_opening){0};
     *serial = o ? o->serial : 0;
     return o != NULL;
@@ -211,43 +182,22 @@ bool blockpage_opening(const struct blockpage *p, struct seq_opening *out, uint3
 uint32_t blockpage_set_opening(struct blockpage *p, const struct seq_opening *of)
 {
     struct blockpage_head *h = &p->head;
-    const struct blockpage_opening *old = opened(p);
+    const struct blockpage_opening *old = opened(h);
     if (old && blockpage_same_opening(&old->of, of))
         return old->serial;
-    struct blockpage_opening *to = old == &h->opening[0] ? &h->opening[1] : &h->opening[0];
-    int64_t version;
-    if (!mark_load(&h->opened, &version))
-        version = 0;
-    uint32_t serial = (uint32_t)version + 1; /* whatever became of the one before */
-    memset(to, 0, sizeof *to);
-    to->version = (uint64_t)version + 1;
+    struct blockpage_opening *to = pair_begin(&h->opened, h->opening, sizeof *to);
     to->of = *of;
-    to->serial = serial;
-    to->check = fnv32(to, offsetof(struct blockpage_opening, check));
-    mark_order_stores();
-    mark_store(&h->opened, version + 1);
-    return serial;
+    to->serial = (uint32_t)to->version; /* whatever became of the one before */
+    pair_commit(&h->opened, to, sizeof *to);
+    return to->serial;
 }
 
 /* ---- what proves it -------------------------------------------------------------------------- */
 
-static const struct blockpage_witness *witness(const struct blockpage *p)
-{
-    int64_t version;
-    if (!mark_load(&p->head.witnessed, &version))
-        return NULL;
-    for (unsigned i = 0; i < 2; i++) {
-        const struct blockpage_witness *w = &p->head.witness[i];
-        if (w->version == (uint64_t)version &&
-            w->check == fnv32(w, offsetof(struct blockpage_witness, check)))
-            return w;
-    }
-    return NULL;
-}
-
 bool blockpage_witness(const struct blockpage *p, unsigned *slot, struct coord_token *token)
 {
-    const struct blockpage_witness *w = witness(p);
+    const struct blockpage_head *h = &p->head;
+    const struct blockpage_witness *w = pair_current(&h->witnessed, h->witness, sizeof *w);
     if (!w)
         return false;
     *slot = w->slot;
@@ -257,17 +207,11 @@ bool blockpage_witness(const struct blockpage *p, unsigned *slot, struct coord_t
 
 void blockpage_set_witness(struct blockpage *p, unsigned slot, struct coord_token token)
 {
-    const struct blockpage_witness *old = witness(p);
-    struct blockpage_witness *to =
-        old == &p->head.witness[0] ? &p->head.witness[1] : &p->head.witness[0];
-    int64_t version;
-    if (!mark_load(&p->head.witnessed, &version))
-        version = 0;
-    *to =
-        (struct blockpage_witness){.version = (uint64_t)version + 1, .token = token, .slot = slot};
-    to->check = fnv32(to, offsetof(struct blockpage_witness, check));
-    mark_order_stores();
-    mark_store(&p->head.witnessed, version + 1);
+    struct blockpage_head *h = &p->head;
+    struct blockpage_witness *w = pair_begin(&h->witnessed, h->witness, sizeof *w);
+    w->token = token;
+    w->slot = slot;
+    pair_commit(&h->witnessed, w, sizeof *w);
 }
 
 void blockpage_set_changed(struct blockpage *p, int64_t ns)

@@ -1,6 +1,7 @@
 #include "lease/page.h"
 
 #include "base/fnv.h"
+#include "lease/pair.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -8,17 +9,12 @@
 static const char magic[8] = "SIDFPAGE";
 
 _Static_assert(sizeof(struct page_head) <= 256, "the head keeps to its place");
-_Static_assert(sizeof(struct page_copy) == 72, "no padding: every byte is checked");
+PAIR_COPY(struct page_copy);
 _Static_assert(sizeof(struct page) == PAGE_SIZE_BYTES, "one page");
 
 static uint32_t head_check(const struct page_head *h)
 {
     return fnv32(h, offsetof(struct page_head, check));
-}
-
-static uint32_t copy_check(const struct page_copy *c)
-{
-    return fnv32(c, offsetof(struct page_copy, check));
 }
 
 void page_format(struct page *p, const struct page_home *home, uint32_t pid)
@@ -174,53 +170,34 @@ bool page_params(const struct page *p, struct coord_params *out, int64_t *settle
     return true;
 }
 
-static bool copy_whole(const struct page_copy *c)
+/* The copy that counts, if it can be. */
+static const struct page_copy *current(const struct page_slot *s)
 {
-    return c->check == copy_check(c) && c->state <= PAGE_LEAVING && c->worker < COORD_WORKERS;
-}
-
-/* The copy that the commit names, or NULL; *blank: nothing was ever committed. */
-static const struct page_copy *current(const struct page_slot *s, bool *blank)
-{
-    int64_t version;
-    *blank = s->commit == 0;
-    if (*blank || !mark_load(&s->commit, &version))
-        return NULL;
-    for (unsigned i = 0; i < 2; i++)
-        if (s->copy[i].version == (uint64_t)version && copy_whole(&s->copy[i]))
-            return &s->copy[i];
-    return NULL;
+    const struct page_copy *c = pair_current(&s->commit, s->copy, sizeof *c);
+    return c && c->state <= PAGE_LEAVING && c->worker < COORD_WORKERS ? c : NULL;
 }
 
 void page_store(struct page *p, unsigned slot, const struct page_record *r)
 {
     struct page_slot *s = &p->slot[slot];
-    bool blank;
-    const struct page_copy *old = current(s, &blank);
-    struct page_copy *to = old == &s->copy[0] ? &s->copy[1] : &s->copy[0];
-    struct page_copy c = {.version = old ? old->version + 1 : 1,
-                          .n = r->n,
-                          .lo_ms = r->lo_ms,
-                          .hi_ms = r->hi_ms,
-                          .worker = r->worker,
-                          .state = (uint8_t)r->state,
-                          .renewing = r->renewing};
-    memcpy(c.cur, r->cur.b, sizeof c.cur);
-    memcpy(c.nxt, r->nxt.b, sizeof c.nxt);
-    c.check = copy_check(&c);
-    *to = c;
-    mark_order_stores();
-    mark_store(&s->commit, (int64_t)c.version);
-    mark_order_stores();
+    struct page_copy *c = pair_begin(&s->commit, s->copy, sizeof *c);
+    c->n = r->n;
+    c->lo_ms = r->lo_ms;
+    c->hi_ms = r->hi_ms;
+    memcpy(c->cur, r->cur.b, sizeof c->cur);
+    memcpy(c->nxt, r->nxt.b, sizeof c->nxt);
+    c->worker = r->worker;
+    c->state = (uint8_t)r->state;
+    c->renewing = r->renewing;
+    pair_commit(&s->commit, c, sizeof *c);
 }
 
 bool page_load(const struct page *p, unsigned slot, struct page_record *out)
 {
-    bool blank;
-    const struct page_copy *c = current(&p->slot[slot], &blank);
+    const struct page_copy *c = current(&p->slot[slot]);
     memset(out, 0, sizeof *out);
     if (!c)
-        return blank;
+        return p->slot[slot].commit == 0;
     out->state = (enum page_state)c->state;
     out->worker = c->worker;
     out->renewing = c->renewing != 0;
