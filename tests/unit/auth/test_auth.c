@@ -377,11 +377,30 @@ static void test_forget(void **state)
     check("bob", "secret", AUTH_YES, true);
 }
 
+/* What a wrong password for that name costs in time of the processor: the least of three questions,
+ * since the processor's clock tells of what else the machine does, too. */
+static clock_t cost(const char *name, const char *password)
+{
+    clock_t least = 0;
+    for (int i = 0; i < 3; i++) {
+        char again[16];
+        uint32_t id;
+        bool waited;
+        clock_t before = clock();
+        (void)snprintf(again, sizeof again, "%s%d", password, i);
+        assert_int_equal(ask(name, again, &id, &waited), AUTH_NO);
+        clock_t is = clock() - before;
+        if (i == 0 || is < least)
+            least = is;
+    }
+    return least;
+}
+
 /* A name that nobody has is compared with the hash of one that somebody has, always the same one's,
  * and by no means always the same for all names. */
 static void test_stand_in(void **state)
 {
-    static const char text[] = "ann:" SECRET "\nslow:$argon2id$v=19$m=65536,t=1,p=1$c29tZXNhbHQ$"
+    static const char text[] = "ann:" SECRET "\nslow:$argon2id$v=19$m=16384,t=1,p=1$c29tZXNhbHQ$"
                                "pZFwD26TasTmNEoaHqZzemrts7a4Bfvk\n";
     unsigned slow[2] = {0};
     bool was[16];
@@ -389,14 +408,12 @@ static void test_stand_in(void **state)
     for (int life = 0; life < 2; life++) {
         struct users u = users_of(text);
         auth_replace(a, &u);
+        clock_t half = cost("slow", life ? "x" : "y") / 2;
+        assert_in_range(cost("ann", life ? "x" : "y"), 0, half);
         for (unsigned i = 0; i < 16; i++) {
             char name[16];
-            uint32_t id;
-            bool waited;
             (void)snprintf(name, sizeof name, "n%u", i);
-            clock_t before = clock();
-            assert_int_equal(ask(name, life ? "x" : "y", &id, &waited), AUTH_NO);
-            bool is = clock() - before > CLOCKS_PER_SEC / 100; /* of the processor */
+            bool is = cost(name, life ? "x" : "y") > half;
             if (life == 1)
                 assert_true(was[i] == is);
             was[i] = is;
