@@ -12,6 +12,7 @@
 
 #define REPLACED "%s: expected one file, found it replaced just now"
 #define TICK_OPS 10000 /* virtual machine instructions between two looks at the deadline */
+#define LOOK_MS  2     /* between two looks at a lock that another program holds */
 
 #define APPLICATION 0x53464c4b /* "SFLK": SQLite's application_id of these files */
 #define VERSION     1          /* of the tables below: SQLite's user_version */
@@ -191,6 +192,18 @@ static int past_deadline(void *arg)
     return clock_mono_us(f->clock) > f->deadline_us;
 }
 
+/* By SQLite's own handler who has waited long looks ever more rarely, each 100 ms in the end, and
+ * those who have just come take the lock before him: of three sidecars with one strict sequence
+ * somebody waited a second in vain. So all look equally often. */
+static int wait_for_lock(void *arg, int looks)
+{
+    const struct sqlite *f = arg;
+    if (looks >= f->timeout_us / (LOOK_MS * 1000))
+        return 0;
+    (void)sqlite3_sleep(LOOK_MS);
+    return 1;
+}
+
 /* SQLite has the same words for a file, a directory and a file system that cannot be written to,
  * and for one that has no room for a journal: its second try, which makes none, hides why the first
  * one failed. So it is tried once more, by a file without a name. 0: it cannot be told. */
@@ -251,11 +264,10 @@ static int connect_file(struct sqlite *f, bool create)
 {
     struct sql *q = &f->sql;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
-    int64_t ms = f->timeout_us / 1000;
     int rc = sqlite3_open_v2(f->path, &q->db, flags, NULL);
     if (rc == SQLITE_OK) {
         (void)sqlite3_extended_result_codes(q->db, 1);
-        (void)sqlite3_busy_timeout(q->db, ms > INT_MAX ? INT_MAX : (int)ms);
+        (void)sqlite3_busy_handler(q->db, wait_for_lock, f);
         (void)sqlite3_db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
         sqlite3_progress_handler(q->db, TICK_OPS, past_deadline, f);
     }

@@ -211,6 +211,48 @@ static void processes_never_get_the_same_worker(void **state)
     assert_int_equal(count, PROCESSES * CLAIMS);
 }
 
+/* ---- waiting for the lock -------------------------------------------------------------------- */
+
+static int longest_us, slept_us;
+
+/* In place of a sleep. */
+static int note_sleep(sqlite3_vfs *v, int us)
+{
+    (void)v;
+    longest_us = us > longest_us ? us : longest_us;
+    slept_us += us;
+    return us;
+}
+
+/* However long somebody has waited, he looks as often as those who have just come: or else they
+ * take the lock before him, again and again. */
+static void all_who_wait_look_equally_often(void **state)
+{
+    struct fixture *f = *state;
+    struct flock reserved = {.l_type = F_WRLCK, .l_start = 0x40000001, .l_len = 1};
+    struct coord_grant g;
+    sqlite3_vfs *usual = sqlite3_vfs_find(NULL), noting = *usual;
+    assert_int_equal(make(f, 2), COORD_OK);
+    coord_idle(f->c);
+    noting.zName = "noting";
+    noting.xSleep = note_sleep;
+    assert_int_equal(sqlite3_vfs_register(&noting, 1), SQLITE_OK);
+    int fd = open(f->db, O_RDWR | O_CLOEXEC);
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &reserved), 0);
+    struct coord *c = setup_open_within(f->url, "p", &f->clock.clock, 5000);
+    assert_int_equal(coord_claim(c, SETUP_IDENTITY, f->clock.ms, setup_token(1), &g, &f->r),
+                     COORD_DOWN);
+    coord_says(&f->r, "expected a lock within 5000 ms");
+    assert_in_range(longest_us, 1, 2000);
+    assert_in_range(slept_us, 5000000 - 2000, 5000000);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(coord_claim(c, SETUP_IDENTITY, f->clock.ms, setup_token(1), &g, &f->r),
+                     COORD_OK);
+    coord_free(c);
+    assert_int_equal(sqlite3_vfs_unregister(&noting), SQLITE_OK);
+    assert_int_equal(sqlite3_vfs_register(usual, 1), SQLITE_OK);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -224,6 +266,7 @@ int main(void)
         TEST(a_deleted_file_is_noticed),
         TEST(a_restored_file_reopens_the_pool),
         TEST(processes_never_get_the_same_worker),
+        TEST(all_who_wait_look_equally_often),
     };
     return cmocka_run_group_tests_name("coord/sqlite", tests, NULL, NULL);
 }
