@@ -71,6 +71,7 @@ struct sequence_generator {
                              free one; 0: none */
     uint8_t state;        /* enum sequence_place */
     bool known;           /* what it is of was told */
+    bool adopted;         /* its numbers were there at the start */
     bool live;            /* there is such a counter, as far as is known: closed last */
     bool queued, to_open, to_close;
     int reset, offset_min; /* of its sequence's periods; reset 0: it has none */

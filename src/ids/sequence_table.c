@@ -401,6 +401,7 @@ bool sequence_table_adopt(struct sequence_table *t, uint32_t place, const struct
     }
     t->top++;
     begin(t, &t->place[place], of);
+    t->place[place].adopted = true;
     sequence_places_set_live(&t->place[place], true);
     return true;
 }

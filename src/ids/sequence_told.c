@@ -11,6 +11,20 @@ static struct sequence_generator *open_at(struct sequence_table *t, uint32_t pla
     return s && s->state == SEQUENCE_OPEN ? s : NULL;
 }
 
+/* What period a request is for that names none is known, at a start, by what the numbers that were
+ * found are of: nobody else may be there to say it. */
+static void open_head(const struct sequence_generator *s, const struct sequence_facts *f)
+{
+    struct sequence_table *t = s->table;
+    struct sequence_name of = s->of;
+    of.period[0] = '\0';
+    struct sequence_generator *head = sequence_places_find(t, &of);
+    if (!head && (t->free || t->top < t->options.counters))
+        head = sequence_places_open(t, &of, s);
+    if (head && !head->known)
+        sequence_table_known(t, sequence_place_of(head), f);
+}
+
 void sequence_table_known(struct sequence_table *t, uint32_t place, const struct sequence_facts *f)
 {
     struct sequence_generator *s = open_at(t, place);
@@ -26,8 +40,8 @@ void sequence_table_known(struct sequence_table *t, uint32_t place, const struct
         s->numbers.asked = false; /* nothing comes of it */
         s->numbers.refused.cause = 0;
     }
-    if (s->of.period[0])
-        (void)sequence_period_fill(s, f->reset, f->offset_min);
+    if (s->of.period[0] && sequence_period_fill(s, f->reset, f->offset_min) && s->adopted)
+        open_head(s, f);
     sequence_places_set_live(s, true);
     sequence_places_make_room(t, s);
 }

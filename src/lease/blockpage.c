@@ -13,6 +13,7 @@ _Static_assert(sizeof(struct blockpage_slot) == 768, "slots keep to theirs");
 PAIR_COPY(struct blockpage_copy);
 PAIR_COPY(struct blockpage_opening);
 PAIR_COPY(struct blockpage_witness);
+PAIR_COPY(struct blockpage_time);
 
 bool blockpage_same_opening(const struct seq_opening *a, const struct seq_opening *b)
 {
@@ -213,6 +214,27 @@ void blockpage_set_witness(struct blockpage *p, unsigned slot, struct coord_toke
     w->slot = slot;
     pair_commit(&h->witnessed, w, sizeof *w);
 }
+
+/* ---- the coordinator's time ------------------------------------------------------------------ */
+
+void blockpage_set_time(struct blockpage *p, int64_t ms, int64_t mono)
+{
+    struct blockpage_head *h = &p->head;
+    struct blockpage_time *t = pair_begin(&h->timed, h->time, sizeof *t);
+    t->ms = ms;
+    t->mono = mono;
+    pair_commit(&h->timed, t, sizeof *t);
+}
+
+bool blockpage_time(const struct blockpage *p, int64_t mono, int64_t *ms)
+{
+    const struct blockpage_time *t = pair_current(&p->head.timed, p->head.time, sizeof *t);
+    bool known = t && t->ms > 0 && t->ms <= MARK_MAX_MS && t->mono >= 0 && t->mono <= mono;
+    *ms = known ? t->ms + (mono - t->mono) : 0;
+    return known;
+}
+
+/* ---- when it was changed --------------------------------------------------------------------- */
 
 void blockpage_set_changed(struct blockpage *p, int64_t ns)
 {

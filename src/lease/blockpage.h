@@ -98,6 +98,16 @@ struct blockpage_changed {
     uint32_t none;
 };
 
+/* What the coordinator's clock was, by its latest answer: what period it is is known by that after
+ * a restart, too, since an area is worth something only within one boot. */
+struct blockpage_time {
+    uint64_t version;
+    int64_t ms;   /* Unix time, 1 .. */
+    int64_t mono; /* when that was, monotonic ms of this boot */
+    uint32_t none;
+    uint32_t check; /* of all before it */
+};
+
 struct blockpage_head {
     char magic[8];
     uint32_t version;
@@ -111,6 +121,8 @@ struct blockpage_head {
     volatile uint64_t witnessed; /* base/mark.h: version of the witness that counts */
     struct blockpage_changed changed;
     struct page_generation generation;
+    struct blockpage_time time[2];
+    volatile uint64_t timed; /* base/mark.h: version of the time that counts */
 };
 
 struct blockpage {
@@ -156,6 +168,10 @@ bool blockpage_opening(const struct blockpage *p, struct seq_opening *out, uint3
 /* Which answered token this area was there with; false: none is known. */
 void blockpage_set_witness(struct blockpage *p, unsigned slot, struct coord_token token);
 bool blockpage_witness(const struct blockpage *p, unsigned *slot, struct coord_token *token);
+
+/* The coordinator's time; false: it is not known, or is of no earlier time of this boot. */
+void blockpage_set_time(struct blockpage *p, int64_t ms, int64_t mono);
+bool blockpage_time(const struct blockpage *p, int64_t mono, int64_t *ms);
 
 /* false: no time is known. */
 void blockpage_set_changed(struct blockpage *p, int64_t ns);

@@ -113,6 +113,8 @@ enum err_code blocks_init(struct blocks *b, const struct blocks_config *conf,
     }
     b->call_due = mono;
     (void)blockpage_opening(page, &b->opening, &b->opened);
+    (void)blockpage_time(page, mono, &b->time_ms);
+    b->time_mono = mono;
     for (uint32_t i = 0; i < conf->counters && !conf->empty; i++)
         take_over_slots(b, i);
     return ERR_OK;
@@ -422,6 +424,7 @@ void blocks_done(struct blocks *b, const struct blocks_action *a, const struct b
     if (o->reply.now_ms > 0) {
         b->time_ms = o->reply.now_ms;
         b->time_mono = mono;
+        blockpage_set_time(b->page, b->time_ms, mono);
     }
     if (a->kind == BLOCKS_RETURN)
         return_done(b, a, o->status, mono);

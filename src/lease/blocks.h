@@ -198,7 +198,7 @@ struct blocks {
     bool gave_up;      /* a new generation of the page is due: whoever begins it clears this */
     int64_t call_due;  /* mono: no call before, after a failure */
     unsigned fails;    /* calls in a row that came to nothing */
-    int64_t time_ms, time_mono; /* the coordinator's time at its latest answer; 0: none yet */
+    int64_t time_ms, time_mono; /* the coordinator's time by its latest answer; 0: none yet */
     bool stopping;
     int64_t stop_by; /* mono */
 

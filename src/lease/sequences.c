@@ -231,18 +231,15 @@ static void log_revoked(struct sequences *s, int64_t gone)
              kv_str("why", "an operator has set, dropped or reopened their sequence"));
 }
 
-static struct blocks_want wanted_of(const struct blocks_counter *c)
-{
-    return c->taking.count > 0 ? c->taking : c->want;
-}
-
 static void take_done(struct sequences *s, int64_t mono)
 {
     struct blocks_want wants[BLOCKS_ITEMS];
     struct blocks_was was;
     blocks_note_left(&s->blocks, &s->action, &was);
-    for (size_t k = 0; k < s->action.nitems; k++)
-        wants[k] = wanted_of(&s->blocks.counter[s->action.counter[k]]);
+    for (size_t k = 0; k < s->action.nitems; k++) {
+        const struct blocks_counter *c = &s->blocks.counter[s->action.counter[k]];
+        wants[k] = c->taking.count > 0 ? c->taking : c->want;
+    }
     blocks_done(&s->blocks, &s->action, &s->outcome, mono);
     count_takes(s, &s->outcome);
     log_revoked(s, blocks_gone_since(&s->blocks, &s->action, &was));
@@ -522,6 +519,7 @@ static enum err_code find_area(struct sequences *s, int64_t mono, struct err *e)
         return r;
     blockfile_looked_at(&s->file);
     places_found(&s->places, &s->blocks, &s->defined);
+    s->report.time_ms = blocks_time(&s->blocks, s->report.time_mono = mono);
     if (pool_is_another(s))
         lose(s, mono);
     else if (s->file.proven)

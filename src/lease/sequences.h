@@ -53,7 +53,7 @@ struct sequences_event {
 
 /* Counters are totals since start. */
 struct sequences_report {
-    int64_t time_ms, time_mono; /* the coordinator's clock at its latest answer; 0: not known */
+    int64_t time_ms, time_mono; /* the coordinator's clock by its latest answer; 0: not known */
     uint64_t takes[SEQ_HOWS];   /* items of takes that were answered, by what they came to */
     uint64_t takes_failed;      /* calls without an answer that counts */
     uint64_t given_back;        /* numbers */

@@ -43,6 +43,27 @@ def alone_with_periods(case):
         assert [ask(s, "INCR", "seq:day"), ask(s, "INCR", "seq:day:acme")] == [2, 2]
 
 
+@test("one with periods is served after a SIGKILL with Redis away: today's numbers were in hand")
+def periods_without_redis(case):
+    where = tempfile.mkdtemp(prefix="sidflake-", dir="/dev/shm")
+    try:
+        redis = case.pool()
+        s = sidecar(case, redis, ["day --reset day --on-loss refuse --subs"], state=where + "/s")
+        page = where + "/s/sequences.page"
+        seen = [ask(s, "INCR", "seq:day:acme") for _ in range(20)]
+        until("what was asked for in advance came", lambda: os.path.exists(page))
+        time.sleep(0.3)
+        redis.stop()
+        s.kill()
+        s.start()
+        s.wait_listening()
+        seen += [ask(s, "INCR", "seq:day:acme") for _ in range(3)]
+        assert seen == list(range(1, 24)), seen
+        assert "LOADING" in str(ask(s, "INCR", "seq:day")) or "TRYAGAIN" in str(ask(s, "INCR", "seq:day"))
+    finally:
+        shutil.rmtree(where)
+
+
 @test("a page that was put back on tmpfs since the latest renewal gives no number twice")
 def put_back_on_tmpfs(case):
     where = tempfile.mkdtemp(prefix="sidflake-", dir="/dev/shm")

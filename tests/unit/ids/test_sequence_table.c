@@ -532,6 +532,24 @@ static void without_the_coordinators_time_there_is_no_period(void **state)
     gives("daily", 1);
 }
 
+/* The coordinator is away: whoever was found says what periods there are. */
+static void after_a_start_what_was_found_tells_the_period(void **state)
+{
+    (void)state;
+    const struct sequence_name of = {"daily", "", "d100"};
+    static uint64_t mark;
+    assert_true(sequence_table_adopt(&table, 2, &of));
+    supply.place[2] = (struct fake_place){.open = true, .of = of};
+    sequence_table_known(&table, 2,
+                         &(struct sequence_facts){.start = 1, .increment = 1, .reset = FAKE_DAILY});
+    sequence_table_grant(&table, 2, mono, &(struct sequence_block){0, 7, 99, 1, &mark});
+    assert_int_equal(ask_of(entry("daily")->generator, 1, false), SEQUENCE_UNTIMED);
+    sequence_table_time(&table, NOON, mono); /* as the page has it */
+    assert_int_equal(ask_of(entry("daily")->generator, 1, false), 0);
+    assert_int_equal(got.first, 8);
+    assert_int_equal(place_of("daily")->present, 3);
+}
+
 static void nobody_waits_when_a_period_begins(void **state)
 {
     (void)state;
@@ -766,6 +784,7 @@ int main(void)
         TEST(the_coordinators_time_decides_the_period),
         TEST(its_numbers_are_not_given_out_inline),
         TEST(without_the_coordinators_time_there_is_no_period),
+        TEST(after_a_start_what_was_found_tells_the_period),
         TEST(nobody_waits_when_a_period_begins),
         TEST(who_waits_as_a_period_begins_arrives_in_it),
         TEST(a_clock_that_is_corrected_does_not_turn_the_day_back),

@@ -175,6 +175,26 @@ static void openings_are_numbered(void **state)
     assert_int_equal(blockpage_set_opening(p, &a), 5);
 }
 
+static void the_coordinators_time_goes_on_with_the_monotonic_clock(void **state)
+{
+    (void)state;
+    int64_t ms;
+    assert_false(blockpage_time(p, 1000, &ms));
+    assert_int_equal(ms, 0);
+    blockpage_set_time(p, 5000000, 1000);
+    assert_true(blockpage_time(p, 1000, &ms) && ms == 5000000);
+    assert_true(blockpage_time(p, 1300, &ms) && ms == 5000300);
+    assert_false(blockpage_time(p, 999, &ms)); /* of no earlier time of this boot */
+    blockpage_set_time(p, 4000000, 2000);      /* it was set back */
+    assert_true(blockpage_time(p, 2001, &ms) && ms == 4000001);
+    p->head.time[0].ms ^= 1;
+    p->head.time[1].ms ^= 1;
+    assert_false(blockpage_time(p, 2001, &ms));
+    blockpage_set_time(p, 4000000, 2000);
+    blockpage_clear(p, "another");
+    assert_false(blockpage_time(p, 2001, &ms));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +205,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_mark_begins_anew_with_its_block, setup, teardown),
         cmocka_unit_test_setup_teardown(an_area_is_judged_by_its_head, setup, teardown),
         cmocka_unit_test_setup_teardown(openings_are_numbered, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_coordinators_time_goes_on_with_the_monotonic_clock,
+                                        setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

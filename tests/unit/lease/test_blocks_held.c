@@ -406,6 +406,10 @@ static void the_coordinators_time_goes_on(void **state)
     assert_int_equal(blocks_time(&h->m, rig.mono), 0);
     use(0, 1);
     assert_true(blocks_time(&h->m, rig.mono + 500) == BRIG_T0 + 500);
+    brig_start(h, true);
+    assert_true(blocks_time(&h->m, rig.mono + 500) == BRIG_T0 + 500);
+    brig_start(h, false);
+    assert_int_equal(blocks_time(&h->m, rig.mono), 0);
     end();
 }
 
