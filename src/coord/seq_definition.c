@@ -29,12 +29,20 @@ int64_t seq_max_index(const struct seq_definition *d, int64_t max)
 {
     int64_t far = d->increment > 0 ? max - d->start : d->start - max;
     int64_t step = d->increment > 0 ? d->increment : -d->increment;
-    return far < 0 ? -1 : min64(far / step, SEQ_INDEX_MAX);
+    return far < 0 ? -1 : min64(far / step, SEQ_INDEX_MAX - 1);
 }
 
 int64_t seq_last_index(const struct seq_definition *d)
 {
     return seq_max_index(d, d->increment > 0 ? SEQ_NUMBER_MAX : -SEQ_NUMBER_MAX);
+}
+
+bool seq_has_index(int64_t start, int64_t increment, int64_t index)
+{
+    const struct seq_definition d = {.start = start, .increment = increment};
+    bool counts = start >= -SEQ_NUMBER_MAX && start <= SEQ_NUMBER_MAX && increment != 0 &&
+                  increment >= -SEQ_NUMBER_MAX && increment <= SEQ_NUMBER_MAX;
+    return counts && index >= 0 && index <= seq_last_index(&d);
 }
 
 int64_t seq_number(const struct seq_definition *d, int64_t index)

@@ -59,15 +59,33 @@ static bool no(struct coord_reply *r, const char *what, const char *expected, co
     return false;
 }
 
+static bool is_name(const char *name)
+{
+    return seq_is_name(span_of(name, strnlen(name, SEQ_NAME_MAX)));
+}
+
+static bool is_sub(const char *sub)
+{
+    return !*sub || seq_is_sub(span_of(sub, strnlen(sub, SEQ_SUB_MAX)));
+}
+
+static bool is_period(const char *period)
+{
+    return !*period || seq_is_period(span_of(period, strnlen(period, PERIOD_LABEL_MAX)));
+}
+
+bool seq_are_names(const char *name, const char *sub, const char *period)
+{
+    return is_name(name) && is_sub(sub) && is_period(period);
+}
+
 static bool are_names(const char *name, const char *sub, const char *period, struct coord_reply *r)
 {
-    if (!seq_is_name(span_of(name, strnlen(name, SEQ_NAME_MAX))))
+    if (!is_name(name))
         return no(r, "sequence", "a name of 1 to 64 letters, digits, '_', '.' and '-'", name);
-    if (*sub && !seq_is_sub(span_of(sub, strnlen(sub, SEQ_SUB_MAX))))
+    if (!is_sub(sub))
         return no(r, "sub", "1 to 100 printable characters without a space", sub);
-    if (*period && !seq_is_period(span_of(period, strnlen(period, PERIOD_LABEL_MAX))))
-        return no(r, "period", "a date such as 2026-11-22", period);
-    return true;
+    return is_period(period) || no(r, "period", "a date such as 2026-11-22", period);
 }
 
 static bool is_text(const char *s, size_t max)
@@ -78,7 +96,7 @@ static bool is_text(const char *s, size_t max)
     return i == n && n < max;
 }
 
-static bool is_opening(const struct seq_opening *o)
+bool seq_is_opening(const struct seq_opening *o)
 {
     return is_index(o->era) && is_index(o->topen_ms) && is_text(o->fingerprint, SEQ_OPENING_MAX);
 }
@@ -121,8 +139,9 @@ static bool is_sound(const struct seq_grant *g, int64_t count)
     bool block = g->how == SEQ_GRANTED || g->how == SEQ_AGAIN;
     if ((unsigned)g->how >= SEQ_HOWS || block != (g->hi > 0 || g->lo > 0 || block))
         return false;
-    if (block && (count == 0 || g->lo > g->hi || g->hi > g->max || g->hi - g->lo >= SEQ_BLOCK_MAX ||
-                  (g->how == SEQ_GRANTED && g->hi - g->lo >= count)))
+    if (block &&
+        (g->gen == 0 || !*g->text || count == 0 || g->lo > g->hi || g->hi > g->max ||
+         g->hi - g->lo >= SEQ_BLOCK_MAX || (g->how == SEQ_GRANTED && g->hi - g->lo >= count)))
         return false;
     return (g->how == SEQ_WAIT) == (g->wait_ms > 0);
 }
@@ -156,7 +175,7 @@ enum coord_status seq_take(struct coord *c, const char *identity, const struct s
     if (!d || !is_identity(identity, r) || !is_count(n, r))
         return COORD_REFUSED;
     memset(out, 0, n * sizeof *out);
-    if (!is_index(by->now_ms) || !is_opening(&by->opening))
+    if (!is_index(by->now_ms) || !seq_is_opening(&by->opening))
         return outcome_refused(r, "sequences: expected a clock and an opening, found none");
     for (size_t i = 0; i < n; i++) {
         if (!is_want(&items[i], r))

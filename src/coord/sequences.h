@@ -79,8 +79,11 @@ bool seq_definition_parse(struct span s, struct seq_definition *out);
 
 /* The highest index up to max, a number; -1: max lies before start. */
 int64_t seq_max_index(const struct seq_definition *d, int64_t max);
-/* The highest that it can have, whatever its max. */
+/* The highest that it can have, whatever its max: below SEQ_INDEX_MAX, since the next one, with
+ * which a counter says that it is used up, is an index as well. */
 int64_t seq_last_index(const struct seq_definition *d);
+/* Whether one that counts so can have that index; the first two may be anything. */
+bool seq_has_index(int64_t start, int64_t increment, int64_t index);
 /* index: up to what seq_max_index gave. */
 int64_t seq_number(const struct seq_definition *d, int64_t index);
 /* The first index whose number is not before that one, seen in the direction of counting; above
@@ -150,6 +153,10 @@ struct seq_opening {
 /* Whether the store may forget what it answered, so that after a loss counters skip to their line.
  * false: there is no line, whatever a definition says; or there are no sequences. */
 bool seq_forgets(struct coord *c);
+
+/* Whether calls can carry them: else they are refused, with all that they carry. */
+bool seq_is_opening(const struct seq_opening *o);
+bool seq_are_names(const char *name, const char *sub, const char *period);
 
 /* ---- what sidecars do ------------------------------------------------------------------------ */
 

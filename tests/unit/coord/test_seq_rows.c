@@ -100,9 +100,25 @@ static void numbers_and_indices(void **state)
     assert_int_equal(seq_max_index(&d, 139), 3);
     assert_int_equal(seq_max_index(&d, 99), -1);
     d = (struct seq_definition){.start = SEQ_NUMBER_MAX, .increment = -1};
-    assert_int_equal(seq_max_index(&d, -SEQ_NUMBER_MAX), SEQ_INDEX_MAX);
+    assert_int_equal(seq_max_index(&d, -SEQ_NUMBER_MAX), SEQ_INDEX_MAX - 1);
     assert_int_equal(seq_number(&d, SEQ_INDEX_MAX), 0);
     assert_int_equal(seq_index_from(&d, SEQ_NUMBER_MAX - 1), 1);
+}
+
+/* Whatever it is that is read. */
+static void which_indices_there_can_be(void **state)
+{
+    (void)state;
+    assert_true(seq_has_index(1, 1, 0));
+    assert_true(seq_has_index(-SEQ_NUMBER_MAX, 1, SEQ_INDEX_MAX - 1));
+    assert_false(seq_has_index(-SEQ_NUMBER_MAX, 1, SEQ_INDEX_MAX));
+    assert_true(seq_has_index(1, -2, SEQ_INDEX_MAX / 2 + 1));
+    assert_false(seq_has_index(1, -2, SEQ_INDEX_MAX / 2 + 2));
+    assert_false(seq_has_index(1, 1, -1));
+    assert_false(seq_has_index(1, 0, 0));
+    assert_false(seq_has_index(1, INT64_MIN, 0));
+    assert_false(seq_has_index(INT64_MAX, 1, 0));
+    assert_false(seq_has_index(INT64_MIN, -1, 0));
 }
 
 static void rows_come_back(void **state)
@@ -243,6 +259,7 @@ int main(void)
         cmocka_unit_test(what_is_no_definition),
         cmocka_unit_test(what_can_be_none),
         cmocka_unit_test(numbers_and_indices),
+        cmocka_unit_test(which_indices_there_can_be),
         cmocka_unit_test(rows_come_back),
         cmocka_unit_test(what_is_no_row),
         cmocka_unit_test(random_rows),

@@ -100,6 +100,27 @@ static void a_cycle_begins_again(void **state)
     assert_int_equal(g.how, SEQ_LOWER);
 }
 
+/* The next one, by which a counter says so, is no index any more, unless that was thought of. */
+static void behind_the_last_index_there_is_none(void **state)
+{
+    (void)state;
+    begin(EACH);
+    struct seq_create in = {.name = "a", .definition = lossy(SEQ_LOSS_REFUSE)};
+    in.definition.start = -10;
+    assert_int_equal(create_as(&in, &g), SEQ_DONE);
+    assert_int_equal(g.max, seq_last_index(&in.definition));
+    const struct seq_set last = {
+        .name = "a", .sub = "", .period = "", .number = seq_number(&in.definition, g.max)};
+    ORDER(&g, seq_set(c, SETUP_IDENTITY, &last, &one, &reply));
+    assert_int_equal(g.how, SEQ_DONE);
+    assert_int_equal(take_of("a", 1, 1, &g), SEQ_GRANTED);
+    assert_true(g.lo == g.max && g.hi == g.max);
+    struct seq_want w = want_of("a", 1, 2);
+    w.seen = g.hi + 1;
+    assert_int_equal(take(&w, &g), SEQ_USED_UP);
+    assert_true(g.next == g.max + 1);
+}
+
 static void each_item_comes_to_something_of_its_own(void **state)
 {
     (void)state;
@@ -659,6 +680,7 @@ int main(void)
         cmocka_unit_test(a_take_that_is_repeated_grants_nothing_new),
         cmocka_unit_test(all_or_as_many_as_there_are),
         cmocka_unit_test(a_cycle_begins_again),
+        cmocka_unit_test(behind_the_last_index_there_is_none),
         cmocka_unit_test(each_item_comes_to_something_of_its_own),
         cmocka_unit_test(nothing_before_its_beginning),
         cmocka_unit_test(nothing_above_the_line),

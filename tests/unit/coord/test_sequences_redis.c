@@ -298,7 +298,7 @@ static enum coord_status told(struct seq_grant g)
 static void a_block_that_cannot_be_is_refused(void **state)
 {
     (void)state;
-    const struct seq_grant good = {.how = SEQ_GRANTED, .max = 1000, .lo = 10, .hi = 19};
+    const struct seq_grant good = {.how = SEQ_GRANTED, .gen = 1, .max = 1000, .lo = 10, .hi = 19};
     struct seq_grant g = good;
     assert_int_equal(told(g), COORD_OK);
     g.hi = 20; /* ten were asked for */
@@ -321,6 +321,9 @@ static void a_block_that_cannot_be_is_refused(void **state)
     g.lo = g.hi = 0;
     assert_int_equal(told(g), COORD_OK);
     g.wait_ms = 0;
+    assert_int_equal(told(g), COORD_REFUSED);
+    g = good;
+    g.gen = 0; /* of which sequence? */
     assert_int_equal(told(g), COORD_REFUSED);
     g = good;
     g.max = SEQ_INDEX_MAX; /* with an increment of 2 its number is none */
