@@ -12,7 +12,8 @@
  *   - One that cannot be taken over is renamed to sequences.page.aside: its numbers are a gap.
  *   - The generation outside it is sequences.generation (generation.h). Each start begins one.
  *   - An older state of it, put back in place, is told by the time of its latest change of status,
- *     where only others change that: on tmpfs, where stores through a mapping do not. There what
+ *     where only others change that: on tmpfs, where stores through a mapping do not, if what
+ *     is stored to was loaded from before (blockpage.c). There what
  *     is not `proven` never is: a copy may be younger than all that anybody else can tell it by.
  *     Elsewhere somebody else has to say, for as long as `proven` is not set.
  */

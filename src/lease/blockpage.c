@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#define LEAST_PAGE 4096 /* bytes of memory that are mapped at once, at least */
+
 static const char magic[8] = "SIDFBLKS";
 
 _Static_assert(sizeof(struct blockpage_head) <= 1024, "the head keeps to its place");
@@ -32,6 +34,16 @@ size_t blockpage_size(unsigned slots)
     return sizeof(struct blockpage) + slots * sizeof(struct blockpage_slot);
 }
 
+/* Before a store to memory that may not be mapped yet: on tmpfs that would change the file's time,
+ * by which it is proven, unless a load has come first. */
+static void load_first(const void *p, size_t n)
+{
+    const volatile uint8_t *b = p;
+    for (size_t i = 0; i < n; i += LEAST_PAGE)
+        (void)b[i];
+    (void)b[n - 1];
+}
+
 static uint32_t head_check(const struct blockpage_head *h)
 {
     return fnv32(h, offsetof(struct blockpage_head, check));
@@ -40,6 +52,7 @@ static uint32_t head_check(const struct blockpage_head *h)
 void blockpage_format(struct blockpage *p, unsigned slots, const struct page_home *home,
                       const char *identity)
 {
+    load_first(p, blockpage_size(slots));
     memset(p, 0, blockpage_size(slots));
     blockpage_begin(p, slots, home, identity);
 }
@@ -92,13 +105,28 @@ static bool ends(const char *s, size_t n)
     return memchr(s, '\0', n) != NULL;
 }
 
+static bool are_counts(const int64_t *v, size_t n)
+{
+    size_t i = 0;
+    while (i < n && v[i] >= 0 && v[i] <= SEQ_INDEX_MAX)
+        i++;
+    return i == n;
+}
+
+/* It can have been granted: what is told of it in a call would be refused with the whole call. */
+static bool grantable(const struct blockpage_copy *c)
+{
+    const int64_t counts[] = {c->gen, c->turn, c->era, c->n, c->lo};
+    return are_counts(counts, sizeof counts / sizeof *counts) && c->lo <= c->hi &&
+           c->hi - c->lo < SEQ_BLOCK_MAX && seq_has_index(c->start, c->increment, c->hi) &&
+           seq_are_names(c->of.name, c->of.sub, c->of.period);
+}
+
 static bool possible(const struct blockpage_copy *c)
 {
     return c->state <= PAGE_LEAVING && c->reset < PERIOD_RESETS &&
            ends(c->of.name, sizeof c->of.name) && ends(c->of.sub, sizeof c->of.sub) &&
-           ends(c->of.period, sizeof c->of.period) &&
-           (c->state == PAGE_FREE ||
-            (c->lo >= 0 && c->lo <= c->hi && c->hi <= SEQ_INDEX_MAX && c->increment != 0));
+           ends(c->of.period, sizeof c->of.period) && (c->state == PAGE_FREE || grantable(c));
 }
 
 /* The copy that counts, if it can be. */
@@ -111,6 +139,7 @@ static const struct blockpage_copy *current(const struct blockpage_slot *s)
 void blockpage_store(struct blockpage *p, unsigned slot, const struct blockpage_record *r)
 {
     struct blockpage_slot *s = &p->slot[slot];
+    load_first(s, sizeof *s);
     const struct blockpage_copy *old = current(s);
     if (r->state == PAGE_HELD && (!old || old->state != PAGE_HELD))
         mark_store(&s->mark, 0);
@@ -169,7 +198,7 @@ int64_t blockpage_given(const struct blockpage *p, unsigned slot, int64_t size)
 static const struct blockpage_opening *opened(const struct blockpage_head *h)
 {
     const struct blockpage_opening *o = pair_current(&h->opened, h->opening, sizeof *o);
-    return o && ends(o->of.fingerprint, sizeof o->of.fingerprint) ? o : NULL;
+    return o && seq_is_opening(&o->of) ? o : NULL;
 }
 
 bool blockpage_opening(const struct blockpage *p, struct seq_opening *out, uint32_t *serial)
@@ -240,6 +269,7 @@ void blockpage_set_changed(struct blockpage *p, int64_t ns)
 {
     struct blockpage_changed c = {.ns = ns};
     c.check = fnv32(&c, offsetof(struct blockpage_changed, check));
+    load_first(&p->head, sizeof p->head);
     p->head.changed = c;
 }
 

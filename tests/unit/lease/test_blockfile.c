@@ -319,6 +319,50 @@ static void put_back(void)
     copy(copy_path, page_path);
 }
 
+/* Memory that is not mapped yet: to store there without a load before changes the file's time. */
+static void on_tmpfs_it_is_proven_wherever_blocks_were_stored(void **state)
+{
+    (void)state;
+    const struct seq_opening o = {1, 2, "run:1"};
+    struct blockpage_record r = {
+        .state = PAGE_HELD, .of = {.name = "orders"}, .hi = 99, .increment = 1};
+    struct blockfile f;
+    struct err e;
+    live(7);
+    for (unsigned slot = SLOTS; slot-- > 0;) {
+        next_tick();
+        open_ok(&f);
+        assert_true(f.proven);
+        blockfile_looked_at(&f);
+        blockfile_prove(&f);
+        blockpage_store(f.page, slot, &r);
+        mark_store(&f.page->slot[slot].mark, 1);
+        blockfile_close(&f);
+    }
+    for (unsigned what = 0; what < 3; what++) {
+        next_tick();
+        open_ok(&f);
+        assert_true(f.proven);
+        blockfile_looked_at(&f);
+        blockfile_prove(&f);
+        if (what == 0)
+            blockpage_clear(f.page, "pool");
+        else if (what == 1)
+            (void)blockpage_set_opening(f.page, &o);
+        blockfile_close(&f);
+    }
+    next_tick();
+    assert_int_equal(unlink(page_path), 0);
+    open_ok(&f);
+    assert_int_equal(blockfile_make(&f, "pool", &e), ERR_OK);
+    next_tick();
+    blockpage_store(f.page, SLOTS - 1, &r);
+    blockfile_close(&f);
+    open_ok(&f);
+    assert_true(f.proven);
+    blockfile_close(&f);
+}
+
 static void on_tmpfs_a_copy_put_back_is_not_proven(void **state)
 {
     (void)state;
@@ -565,6 +609,7 @@ int main(void)
         ON_DISK(each_start_begins_a_generation),
         ON_DISK(without_its_generation_it_begins_no_other),
         ON_TMPFS(on_tmpfs_the_time_of_its_change_proves_it),
+        ON_TMPFS(on_tmpfs_it_is_proven_wherever_blocks_were_stored),
         ON_TMPFS(on_tmpfs_a_copy_put_back_is_not_proven),
         ON_TMPFS(on_tmpfs_modes_and_lengths_that_are_changed_unprove_it),
         ON_TMPFS(what_came_to_it_meanwhile_is_not_proven_with_it),

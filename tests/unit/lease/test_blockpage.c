@@ -112,6 +112,56 @@ static void damage_is_seen(void **state)
     assert_false(blockpage_load(p, 0, &r));
 }
 
+/* Of right check values all the same: asked of the coordinator it would be refused, and with it
+ * whatever else is asked in that call. */
+static void what_nobody_can_have_been_granted_is_a_gap(void **state)
+{
+    (void)state;
+    const struct blockpage_record good = record_of(1);
+    struct blockpage_record bad[12], r;
+    for (size_t i = 0; i < 12; i++)
+        bad[i] = good;
+    bad[0].gen = -1;
+    bad[1].turn = SEQ_INDEX_MAX + 1;
+    bad[2].era = INT64_MIN;
+    bad[3].n = -5;
+    bad[4].lo = -1;
+    bad[5].lo = bad[5].hi + 1;
+    bad[6].hi = bad[6].lo + SEQ_BLOCK_MAX;
+    bad[7].increment = INT64_MIN;
+    bad[8].start = INT64_MAX;
+    bad[9].of.name[0] = ' ';
+    bad[10].of.sub[1] = '\n';
+    bad[11].of.period[0] = 'x';
+    for (size_t i = 0; i < 12; i++) {
+        blockpage_store(p, 0, &bad[i]);
+        assert_false(blockpage_load(p, 0, &r));
+        assert_int_equal(r.state, PAGE_FREE);
+    }
+    blockpage_store(p, 0, &good);
+    assert_true(blockpage_load(p, 0, &r));
+    bad[4].state = PAGE_FREE; /* of what is free nothing is told */
+    blockpage_store(p, 0, &bad[4]);
+    assert_true(blockpage_load(p, 0, &r));
+}
+
+static void an_opening_that_no_call_can_tell_is_none(void **state)
+{
+    (void)state;
+    const struct seq_opening good = {1, 2, "run:1"};
+    struct seq_opening bad[3] = {good, good, good}, o;
+    uint32_t serial;
+    bad[0].era = -1;
+    bad[1].topen_ms = SEQ_INDEX_MAX + 1;
+    bad[2].fingerprint[0] = '\n';
+    (void)blockpage_set_opening(p, &good);
+    assert_true(blockpage_opening(p, &o, &serial));
+    for (size_t i = 0; i < 3; i++) {
+        (void)blockpage_set_opening(p, &bad[i]);
+        assert_false(blockpage_opening(p, &o, &serial));
+    }
+}
+
 static void a_mark_begins_anew_with_its_block(void **state)
 {
     (void)state;
@@ -202,6 +252,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_store_that_was_cut_short_leaves_the_old_record, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(damage_is_seen, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_nobody_can_have_been_granted_is_a_gap, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_opening_that_no_call_can_tell_is_none, setup, teardown),
         cmocka_unit_test_setup_teardown(a_mark_begins_anew_with_its_block, setup, teardown),
         cmocka_unit_test_setup_teardown(an_area_is_judged_by_its_head, setup, teardown),
         cmocka_unit_test_setup_teardown(openings_are_numbered, setup, teardown),
