@@ -137,12 +137,14 @@ void bridge_sequences_take(struct bridge *b, const struct supply_mail *mail, con
 }
 
 static const uint8_t take_of[SEQ_HOWS] = {
-    [SEQ_GRANTED] = SEQUENCE_TAKE_GRANTED, [SEQ_AGAIN] = SEQUENCE_TAKE_GRANTED,
-    [SEQ_LOOKED] = SEQUENCE_TAKE_LOOKED,   [SEQ_DONE] = SEQUENCE_TAKE_REFUSED,
-    [SEQ_KEPT] = SEQUENCE_TAKE_REFUSED,    [SEQ_WAIT] = SEQUENCE_TAKE_LATER,
-    [SEQ_CLOSED] = SEQUENCE_TAKE_REFUSED,  [SEQ_USED_UP] = SEQUENCE_TAKE_USED_UP,
-    [SEQ_STOPPED] = SEQUENCE_TAKE_REFUSED, [SEQ_UNKNOWN] = SEQUENCE_TAKE_UNKNOWN,
-    [SEQ_DROPPED] = SEQUENCE_TAKE_UNKNOWN, [SEQ_DIFFERS] = SEQUENCE_TAKE_REFUSED,
+    [SEQ_GRANTED] = SEQUENCE_TAKE_GRANTED,    [SEQ_AGAIN] = SEQUENCE_TAKE_GRANTED,
+    [SEQ_LOOKED] = SEQUENCE_TAKE_LOOKED,      [SEQ_DONE] = SEQUENCE_TAKE_REFUSED,
+    [SEQ_KEPT] = SEQUENCE_TAKE_REFUSED,       [SEQ_WAIT] = SEQUENCE_TAKE_LATER,
+    [SEQ_CLOSED] = SEQUENCE_TAKE_MISTAKEN,    [SEQ_USED_UP] = SEQUENCE_TAKE_USED_UP,
+    [SEQ_STOPPED] = SEQUENCE_TAKE_REFUSED,    [SEQ_UNKNOWN] = SEQUENCE_TAKE_UNKNOWN,
+    [SEQ_DROPPED] = SEQUENCE_TAKE_UNKNOWN,    [SEQ_DIFFERS] = SEQUENCE_TAKE_REFUSED,
+    [SEQ_NO_SUBS] = SEQUENCE_TAKE_MISTAKEN,   [SEQ_TOO_MANY_SUBS] = SEQUENCE_TAKE_REFUSED,
+    [SEQ_NO_PERIOD] = SEQUENCE_TAKE_MISTAKEN,
 };
 
 void bridge_sequences_note(struct bridge *b, const void *report)
@@ -151,7 +153,7 @@ void bridge_sequences_note(struct bridge *b, const void *report)
     struct sequence_told *told = &b->sequences->told;
     memset(told->takes, 0, sizeof told->takes);
     for (unsigned how = 0; how < SEQ_HOWS; how++)
-        told->takes[how <= SEQ_DIFFERS ? take_of[how] : SEQUENCE_TAKE_REFUSED] += r->takes[how];
+        told->takes[how <= SEQ_NO_PERIOD ? take_of[how] : SEQUENCE_TAKE_REFUSED] += r->takes[how];
     told->takes[SEQUENCE_TAKE_FAILED] = r->takes_failed;
     told->given_back = r->given_back;
     told->dropped = r->dropped;

@@ -35,6 +35,7 @@ enum issue_status {
     ISSUE_LOADING, /* not yet: what it takes was not granted so far */
     ISSUE_AGAIN,   /* again later: it ends by itself */
     ISSUE_NEVER,   /* not before somebody does something about it */
+    ISSUE_WRONG,   /* never: what was asked for can't be, whose mistake it is who asked */
     ISSUE_MISS,    /* there is nothing of that name: answered as any key that isn't there */
 };
 

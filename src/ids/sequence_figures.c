@@ -219,6 +219,7 @@ TAKES(looked, SEQUENCE_TAKE_LOOKED)
 TAKES(later, SEQUENCE_TAKE_LATER)
 TAKES(used_up, SEQUENCE_TAKE_USED_UP)
 TAKES(unknown, SEQUENCE_TAKE_UNKNOWN)
+TAKES(mistaken, SEQUENCE_TAKE_MISTAKEN)
 TAKES(not_granted, SEQUENCE_TAKE_REFUSED)
 TAKES(failed, SEQUENCE_TAKE_FAILED)
 
@@ -267,6 +268,7 @@ static const struct generator_figure table_figures[] = {
     TAKE("later", later),
     TAKE("used_up", used_up),
     TAKE("unknown", unknown),
+    TAKE("mistaken", mistaken),
     TAKE("refused", not_granted),
     TAKE("failed", failed),
     {.metric = "sidflake_sequence_take_seconds",

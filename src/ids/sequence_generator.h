@@ -42,6 +42,7 @@ enum sequence_cause {
     SEQUENCE_AWAY,
     SEQUENCE_SHUT,
     SEQUENCE_BACK,
+    SEQUENCE_OVER,  /* SEQUENCE_CLOSED, of a period that the request has named */
     SEQUENCE_OTHER, /* none of these */
     SEQUENCE_CAUSES
 };

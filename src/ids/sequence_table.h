@@ -56,6 +56,7 @@ enum sequence_take {
     SEQUENCE_TAKE_LATER,
     SEQUENCE_TAKE_USED_UP,
     SEQUENCE_TAKE_UNKNOWN,
+    SEQUENCE_TAKE_MISTAKEN, /* by a sub or a date that the sequence can't have */
     SEQUENCE_TAKE_REFUSED,
     SEQUENCE_TAKE_FAILED, /* not known to have come to anything */
     SEQUENCE_TAKES

@@ -96,7 +96,10 @@ void sequence_table_refuse(struct sequence_table *t, uint32_t place,
     struct sequence_generator *s = open_at(t, place);
     if (!s)
         return;
-    sequence_refuse(&s->numbers, r, keeps_on);
+    struct sequence_refusal why = *r;
+    if (r->cause == SEQUENCE_CLOSED && s->of.period[0] && !s->head)
+        why.cause = SEQUENCE_OVER;
+    sequence_refuse(&s->numbers, &why, keeps_on);
     if (!says_gone(r->cause))
         return;
     s->known = false;

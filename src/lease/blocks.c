@@ -172,15 +172,20 @@ static void define(struct blocks_counter *c, const struct seq_definition *d, con
     c->definition = fnv64_str(text);
 }
 
+static bool is_whole(const struct blocks_name *of)
+{
+    return !of->sub[0] && !of->period[0];
+}
+
+/* That its sequence is there says nothing of a sub or a period, which clients may think of. */
 void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, const char *text)
 {
     struct blocks_counter *c = &b->counter[i];
     struct seq_definition d;
     assert(!c->open);
     *c = (struct blocks_counter){.open = true, .of = *of, .text = text, .beyond = -1};
-    if (!seq_definition_parse(span_str(text), &d))
-        return;
-    define(c, &d, text);
+    if (is_whole(of) && seq_definition_parse(span_str(text), &d))
+        define(c, &d, text);
 }
 
 void blocks_pin(struct blocks *b, uint32_t i, const char *text)
@@ -251,6 +256,14 @@ static void learn_definition(struct blocks *b, uint32_t i, const struct seq_gran
     blocks_post_known(b, i);
 }
 
+/* Whether the counter is there, or would be made by a take: by a sub or a date that its sequence
+ * can't have, or that is over, there is none, and nothing is known by that name. */
+static bool is_there(const struct blocks_counter *c, enum seq_how how)
+{
+    return is_whole(&c->of) || how == SEQ_LOOKED || how == SEQ_GRANTED || how == SEQ_AGAIN ||
+           how == SEQ_USED_UP;
+}
+
 /* Blocks of an earlier making of the name, or of another definition, are of another sequence. */
 static void learn_sequence(struct blocks *b, uint32_t i, const struct seq_grant *g)
 {
@@ -260,7 +273,10 @@ static void learn_sequence(struct blocks *b, uint32_t i, const struct seq_grant 
     bool other = c->known && fnv64_str(g->text) != c->definition;
     if (other || g->how == SEQ_DROPPED || (c->gen > 0 && g->gen != c->gen))
         blocks_drop(b, c);
-    if (g->how != SEQ_DIFFERS && (other || !c->known))
+    if (g->how == SEQ_DIFFERS || (c->known && !other))
+        return;
+    c->known = is_there(c, g->how);
+    if (c->known)
         learn_definition(b, i, g);
 }
 

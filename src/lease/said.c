@@ -4,25 +4,44 @@
 
 #include <string.h>
 
-#define UNKNOWN_MS 1000 /* between two names that are unknown */
+#define CLIENTS_MS 1000 /* between two that are whatever clients think of */
+
+/* Whose business it is. */
+enum whose {
+    OPERATORS, /* a sequence is refused */
+    UNKNOWN,   /* there is no such sequence */
+    MISTAKEN   /* a client asks it for what it can't have; others are served meanwhile */
+};
+
+static const struct {
+    enum log_level level;
+    const char *text;
+    bool limited;
+} lines[] = {
+    [OPERATORS] = {LOG_LVL_ERROR, "sequence refused", false},
+    [UNKNOWN] = {LOG_LVL_WARN, "unknown sequence", true},
+    [MISTAKEN] = {LOG_LVL_WARN, "sequence asked for what it cannot have", true},
+};
 
 /* What is wrong, and a command that mends it, or tells more. No why: nothing is to be said. */
 static const struct advice {
     const char *why;  /* what ends with ": " goes on with the command */
     const char *what; /* the command; NULL: there is none */
     const char *more; /* behind the name */
+    enum whose whose;
 } advice[BLOCKS_REFUSALS] = {
-    [SEQ_CLOSED] = {"the period that was asked for is over", NULL, ""},
+    [SEQ_CLOSED] = {"the period that was asked for is over", NULL, "", MISTAKEN},
     [SEQ_USED_UP] = {"its max allows no more: ", "seq alter", " --max M"},
     [SEQ_STOPPED] = {"the coordinator may have forgotten grants: how far it was is said by ",
                      "seq reopen", " --above N"},
-    [SEQ_UNKNOWN] = {"there is none: ", "seq create", ""},
+    [SEQ_UNKNOWN] = {"there is none: ", "seq create", "", UNKNOWN},
     [SEQ_DROPPED] = {"it was dropped: where no older data of the coordinator ever come back, ",
-                     "seq create", " --reuse --no-older-data"},
+                     "seq create", " --reuse --no-older-data", UNKNOWN},
     [SEQ_DIFFERS] = {"it has another definition than it had here: ", "seq show", ""},
-    [SEQ_NO_SUBS] = {"it was made without --subs: it alone can be asked for: ", "seq show", ""},
+    [SEQ_NO_SUBS] = {"it was made without --subs: it alone can be asked for: ", "seq show", "",
+                     MISTAKEN},
     [SEQ_TOO_MANY_SUBS] = {"it has as many subs as it may have: ", "seq show", ""},
-    [SEQ_NO_PERIOD] = {"what was asked for is no period of it: ", "seq show", ""},
+    [SEQ_NO_PERIOD] = {"what was asked for is no period of it: ", "seq show", "", MISTAKEN},
     [SEQ_UNREADABLE] = {"its rows at the coordinator cannot be read: ", "seq check", ""},
     [SEQ_UNSAID] = {"this coordinator can forget: expected --max-rate or --on-loss in its "
                     "definition, as explained by ",
@@ -75,17 +94,16 @@ void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
 {
     char text[LOG_LINE_MAX / 2];
     struct buf b;
-    if (how == SEQ_UNKNOWN &&
-        (is_known(s, fnv64_str(name), how) || !log_limit_pass(&s->unknown, mono, UNKNOWN_MS, NULL)))
+    if (how >= BLOCKS_REFUSALS || !advice[how].why || is_known(s, fnv64_str(name), how))
         return;
-    if (how >= BLOCKS_REFUSALS || !advice[how].why || !said_is_news(s, name, how))
+    enum whose whose = advice[how].whose;
+    if (lines[whose].limited && !log_limit_pass(&s->clients, mono, CLIENTS_MS, NULL))
         return;
+    (void)said_is_news(s, name, how);
     buf_init(&b, text, sizeof text - 1);
     put_advice(s, &advice[how], name, &b);
     text[b.n] = '\0';
-    bool unknown = how == SEQ_UNKNOWN || how == SEQ_DROPPED;
-    log_write(unknown ? LOG_LVL_WARN : LOG_LVL_ERROR,
-              unknown ? "unknown sequence" : "sequence refused",
+    log_write(lines[whose].level, lines[whose].text,
               LOG_KVS(kv_str("sequence", name), kv_str("why", text)));
 }
 
@@ -94,7 +112,8 @@ void said_served(struct said *s, const char *name)
     uint64_t hash = fnv64_str(name);
     bool any = false;
     for (unsigned i = 0; i < s->n; i++) {
-        if (s->v[i].name != hash)
+        if (s->v[i].name != hash ||
+            (s->v[i].how < BLOCKS_REFUSALS && advice[s->v[i].how].whose == MISTAKEN))
             continue;
         any = true;
         s->v[i].name = 0;

@@ -1,5 +1,6 @@
 /*
- * What the log has said of sequences that are refused: each once by name, until it is served again.
+ * What the log has said of sequences that are refused: each once by name, until it is served again;
+ * and of what clients ask them for by mistake, once.
  * Of the latest SAID_MAX.
  */
 #ifndef SIDFLAKE_LEASE_SAID_H
@@ -12,11 +13,11 @@
 
 #define SAID_MAX 64
 
-/* Zero-initialised but for the place of the pool: nothing was. Names that nobody has made are as
- * many as clients think of: one a second is said. */
+/* Zero-initialised but for the place of the pool: nothing was. Names that nobody has made, subs and
+ * dates that there can't be are as many as clients think of: one a second is said. */
 struct said {
     struct recovery_place at; /* borrowed */
-    struct log_limit unknown;
+    struct log_limit clients;
     struct {
         uint64_t name; /* hash */
         unsigned how;

@@ -97,6 +97,12 @@ struct serve {
     size_t nhttp_hosts;
 };
 
+/* What a request came to that got no number: whose mistake it is who asked fails nothing here. */
+static inline enum serve_result serve_not_issued(enum issue_status s)
+{
+    return s == ISSUE_WRONG ? SERVE_INVALID : SERVE_FAILED;
+}
+
 static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned command,
                                enum serve_result r)
 {

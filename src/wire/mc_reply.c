@@ -68,9 +68,19 @@ void mc_put_stat(struct buf *b, struct span name, struct span value)
     BUF_PUT_LIT(b, "\r\n");
 }
 
-void mc_put_server_error(struct buf *b, struct span why)
+static void put_error(struct buf *b, struct span whose, struct span why)
 {
-    BUF_PUT_LIT(b, "SERVER_ERROR ");
+    buf_put_span(b, whose);
     put_text(b, why);
     BUF_PUT_LIT(b, "\r\n");
+}
+
+void mc_put_server_error(struct buf *b, struct span why)
+{
+    put_error(b, SPAN("SERVER_ERROR "), why);
+}
+
+void mc_put_client_error(struct buf *b, struct span why)
+{
+    put_error(b, SPAN("CLIENT_ERROR "), why);
 }

@@ -181,10 +181,39 @@ def dates(case):
     s = sidecar(case, sqlite(case), **{"limits.max_wait": "500ms"})
     for i in range(5):
         reply = s.http("/v1/seq/orders?date=x%d" % i)
-        assert reply.status == 503 and "expected the date" in reply.text, reply.text
+        assert reply.status == 400 and "expected the date" in reply.text, reply.text
         more = ask(s, "INCRBY", "seq:orders", 10000)  # more than is in hand
         assert isinstance(more, int), more
     assert s.metric("sidflake_sequence_takes_total", outcome="failed") == 0
+
+
+@test("subs, dates and names that can't be, over and over: they take no place from others, and fail nothing")
+def mistakes(case):
+    define = ["a", "b", "c", "day --reset day", "tenants --subs"]
+    s = case.sidecar(sqlite(case), {"sequences.define": define, "sequences.counters": "10",
+                                    "limits.max_wait": "5s"})
+    s.wait_held(2)
+    with s.resp() as r, s.mc() as m:
+        def served(n):
+            for name in ("a", "b", "c", "day", "tenants:acme"):
+                assert (got := r.ask("INCR", "seq:" + name)) == n, (name, n, got)
+        served(1)
+        for i in range(40):
+            assert "no subs" in str(r.ask("GET", "seq:a:w%d" % i))
+            assert "no subs" in str(r.ask("INCR", "seq:day:w%d" % i))
+            assert m.ask("get seq:b:w%d" % i).startswith("CLIENT_ERROR the sequence b has no subs")
+            assert s.http("/v1/seq/a?date=2026-01-%02d" % (i % 28 + 1)).status == 400
+            reply = s.http("/v1/seq/day?date=2025-01-%02d" % (i % 28 + 1))
+            assert reply.status == 400 and "is over" in reply.text, reply.text
+            assert r.ask("INCR", "seq:none%d" % i) is None
+        served(2)
+    assert s.metric("sidflake_sequence_evicted_total") == 0
+    assert s.metric("sidflake_sequence_takes_total", outcome="refused") == 0
+    assert s.metric("sidflake_sequence_takes_total", outcome="mistaken") >= 100
+    requests = [row for row in s.http("/metrics").text.splitlines() if row.startswith("sidflake_requests_total{")]
+    assert not [row for row in requests if "failed" in row and "readyz" not in row], requests
+    assert len([row for row in requests if 'result="invalid"' in row]) >= 3, requests
+    assert s.log().count("cannot have") <= 12 and "served again" not in s.log()
 
 
 @test("users have the sequences that their names allow; other keys pass through beside them")

@@ -76,7 +76,10 @@ int http_call_refuse(struct http_call *c, struct refusal why)
     c->type = TYPE_TEXT;
     buf_put_str(c->out, refusal_text(why));
     buf_put_char(c->out, '\n');
-    return refusal_status(why) == ISSUE_MISS ? 404 : 503;
+    if (refusal_ends(why))
+        return 410;
+    enum issue_status s = refusal_status(why);
+    return s == ISSUE_MISS ? 404 : s == ISSUE_WRONG ? 400 : 503;
 }
 
 static int not_found(struct http_call *c)
@@ -302,9 +305,9 @@ static enum serve_result result_of(int status)
         int status;
         enum serve_result result;
     } table[] = {
-        {200, SERVE_OK},      {404, SERVE_MISS},    {405, SERVE_REFUSED},
-        {401, SERVE_REFUSED}, {403, SERVE_REFUSED}, {421, SERVE_REFUSED},
-        {501, SERVE_REFUSED}, {500, SERVE_FAILED},  {503, SERVE_FAILED},
+        {200, SERVE_OK},      {404, SERVE_MISS},    {405, SERVE_REFUSED}, {401, SERVE_REFUSED},
+        {403, SERVE_REFUSED}, {421, SERVE_REFUSED}, {501, SERVE_REFUSED}, {500, SERVE_FAILED},
+        {503, SERVE_FAILED},  {410, SERVE_FAILED},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].status == status)

@@ -46,9 +46,11 @@ enum issue_status mcd_look(const struct mcd_call *c, struct names_entry *name,
 
 struct net_step mcd_fail(const struct mcd_call *c)
 {
+    struct refusal why = c->m->serve->issuer.refused;
+    bool wrong = refusal_status(why) == ISSUE_WRONG;
     if (!c->req->noreply)
-        mc_put_server_error(c->out, span_str(refusal_text(c->m->serve->issuer.refused)));
-    return mcd_done(c, SERVE_FAILED);
+        (wrong ? mc_put_client_error : mc_put_server_error)(c->out, span_str(refusal_text(why)));
+    return mcd_done(c, serve_not_issued(refusal_status(why)));
 }
 
 bool mcd_delta_fits(const struct memcached *m, const struct names_entry *name, uint64_t n)

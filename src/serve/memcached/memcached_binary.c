@@ -45,9 +45,10 @@ static struct net_step error(const struct call *c, enum mcb_status status, enum 
 /* Temporary, so that no client gives the server up for it. */
 static struct net_step fail(const struct call *c)
 {
-    struct span text = span_str(refusal_text(c->m->serve->issuer.refused));
-    mcb_put(c->out, c->req, MCB_TEMPORARY, NONE, text, 0);
-    return done(c, SERVE_FAILED);
+    struct refusal why = c->m->serve->issuer.refused;
+    enum mcb_status status = refusal_status(why) == ISSUE_WRONG ? MCB_INVALID : MCB_TEMPORARY;
+    mcb_put(c->out, c->req, status, NONE, span_str(refusal_text(why)), 0);
+    return done(c, serve_not_issued(refusal_status(why)));
 }
 
 /* ---- IDs ---------------------------------------------------------------------------------------

@@ -11,10 +11,12 @@ enum serve_result rds_not_issued(struct rds_call *c, enum issue_status s)
     static const char *const prefix[] = {[ISSUE_LOADING] = "LOADING",
                                          [ISSUE_AGAIN] = "TRYAGAIN",
                                          [ISSUE_NEVER] = "ERR",
+                                         [ISSUE_WRONG] = "ERR",
                                          [ISSUE_MISS] = "ERR"};
     if (s == ISSUE_PARK)
         return RDS_PARKED;
-    return rds_fail(c, SERVE_FAILED, "%s %s", prefix[s], refusal_text(rds_issuer(c)->refused));
+    return rds_fail(c, serve_not_issued(s), "%s %s", prefix[s],
+                    refusal_text(rds_issuer(c)->refused));
 }
 
 /* The answer to who asks for one number; there is none of a name that nobody has made. */

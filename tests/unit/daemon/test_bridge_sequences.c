@@ -222,8 +222,8 @@ static void each_refusal_is_told_as_what_it_is(void **state)
         {SEQ_WAIT, ISSUE_PARK, ISSUE_LOADING},         {SEQ_CLOSED, ISSUE_NEVER, ISSUE_NEVER},
         {SEQ_USED_UP, ISSUE_NEVER, ISSUE_NEVER},       {SEQ_STOPPED, ISSUE_NEVER, ISSUE_NEVER},
         {SEQ_UNKNOWN, ISSUE_MISS, ISSUE_MISS},         {SEQ_DROPPED, ISSUE_MISS, ISSUE_MISS},
-        {SEQ_DIFFERS, ISSUE_NEVER, ISSUE_NEVER},       {SEQ_NO_SUBS, ISSUE_NEVER, ISSUE_NEVER},
-        {SEQ_TOO_MANY_SUBS, ISSUE_NEVER, ISSUE_NEVER}, {SEQ_NO_PERIOD, ISSUE_NEVER, ISSUE_NEVER},
+        {SEQ_DIFFERS, ISSUE_NEVER, ISSUE_NEVER},       {SEQ_NO_SUBS, ISSUE_WRONG, ISSUE_WRONG},
+        {SEQ_TOO_MANY_SUBS, ISSUE_NEVER, ISSUE_NEVER}, {SEQ_NO_PERIOD, ISSUE_WRONG, ISSUE_WRONG},
         {SEQ_UNREADABLE, ISSUE_NEVER, ISSUE_NEVER},    {SEQ_UNSAID, ISSUE_NEVER, ISSUE_NEVER},
         {BLOCKS_AWAY, ISSUE_PARK, ISSUE_AGAIN},        {BLOCKS_SHUT, ISSUE_PARK, ISSUE_AGAIN},
         {BLOCKS_BACK, ISSUE_PARK, ISSUE_AGAIN},
@@ -322,6 +322,34 @@ static void periods_are_those_of_the_coordinators_time(void **state)
     assert_int_equal(event[1].counter, event[0].counter);
 }
 
+/* Of a date that the request has named it is that one's mistake; else the coordinator's clock is
+ * ahead, and somebody has to know. */
+static void a_period_that_is_over_is_whose_mistake_it_is(void **state)
+{
+    (void)state;
+    const struct span key = SPAN("seq:daily"), date = SPAN("2026-05-01");
+    struct names_entry *named = names_find_part(&serve.issuer.names, key, date);
+    turn.clock = &clock_.clock;
+    turn.quota = UINT32_MAX;
+    assert_int_equal(issuer_next(&serve.issuer, named, &turn, &number, &step), ISSUE_PARK);
+    mail((struct blocks_mail){
+        .kind = BLOCKS_MAIL_REFUSED, .how = SEQ_CLOSED, .when = INT64_MAX, .hi = 1});
+    named = names_find_part(&serve.issuer.names, key, date);
+    assert_int_equal(issuer_next(&serve.issuer, named, &turn, &number, &step), ISSUE_WRONG);
+    assert_string_equal(refusal_text(serve.issuer.refused), "the period 2026-05-01 is over");
+    turn.ticket = 0;
+    (void)get("seq:daily");
+    mail((struct blocks_mail){
+        .kind = BLOCKS_MAIL_KNOWN, .counter = 1, .start = 1, .increment = 1, .lo = PERIOD_DAY});
+    report.time_ms = T0;
+    report.time_mono = clock_mono_ms(&clock_.clock);
+    bridge_sequences_note(&bridge, &report);
+    (void)get("seq:daily");
+    mail((struct blocks_mail){
+        .kind = BLOCKS_MAIL_REFUSED, .counter = 2, .how = SEQ_CLOSED, .when = INT64_MAX, .hi = 1});
+    assert_int_equal(get("seq:daily"), ISSUE_NEVER);
+}
+
 static void what_is_reported_is_shown(void **state)
 {
     (void)state;
@@ -338,7 +366,8 @@ static void what_is_reported_is_shown(void **state)
     assert_int_equal(t->takes[SEQUENCE_TAKE_LATER], 1);
     assert_int_equal(t->takes[SEQUENCE_TAKE_USED_UP], 1);
     assert_int_equal(t->takes[SEQUENCE_TAKE_UNKNOWN], 2);
-    assert_int_equal(t->takes[SEQUENCE_TAKE_REFUSED], SEQ_HOWS - 7);
+    assert_int_equal(t->takes[SEQUENCE_TAKE_MISTAKEN], 3);
+    assert_int_equal(t->takes[SEQUENCE_TAKE_REFUSED], SEQ_HOWS - 10);
     assert_int_equal(t->takes[SEQUENCE_TAKE_FAILED], 7);
     assert_true(t->given_back == 8 && t->dropped == 9);
 }
@@ -397,6 +426,7 @@ int main(void)
         TEST(a_strict_one_is_asked_for_with_tickets),
         TEST(a_place_that_was_closed_is_forgotten),
         TEST(periods_are_those_of_the_coordinators_time),
+        TEST(a_period_that_is_over_is_whose_mistake_it_is),
         TEST(what_is_reported_is_shown),
         TEST(nothing_is_given_out_once_it_goes_back),
         TEST(another_pool_has_other_numbers),

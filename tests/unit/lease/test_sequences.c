@@ -175,6 +175,33 @@ static void of_many_unknown_names_one_a_second_is_said(void **state)
     assert_int_equal(count(BLOCKS_MAIL_REFUSED), 21);
 }
 
+/* Clients think of as many as they like: none of them counts as there, and the log says it once. */
+static void of_subs_that_cannot_be_nothing_is_known(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    (void)must_have(0, "orders", 5);
+    capture_begin();
+    for (uint32_t i = 1; i < 10; i++) {
+        struct sequences_event e = {.kind = SEQUENCES_OPEN, .counter = i, .of = name_of("orders")};
+        (void)snprintf(e.of.sub, sizeof e.of.sub, "s%u", i);
+        tell(&e);
+        tell_want(i, 1);
+        run();
+        pass(2000);
+        assert_null(latest(BLOCKS_MAIL_KNOWN, i));
+        assert_int_equal(latest(BLOCKS_MAIL_REFUSED, i)->how, SEQ_NO_SUBS);
+        (void)must_have(0, "orders", 5); /* it is served all the while */
+    }
+    const char *log = capture_end();
+    assert_int_equal(times(log, "sequence asked for what it cannot have"), 1);
+    assert_int_equal(times(log, "sequence refused"), 0);
+    assert_int_equal(times(log, "served again"), 0);
+}
+
 static void one_that_is_used_up_says_what_to_do(void **state)
 {
     (void)state;
@@ -464,6 +491,7 @@ int main(void)
         SEQ(a_take_is_repeated_with_its_token),
         SEQ(an_unknown_one_is_named_once_with_the_command),
         SEQ(of_many_unknown_names_one_a_second_is_said),
+        SEQ(of_subs_that_cannot_be_nothing_is_known),
         SEQ(one_that_is_used_up_says_what_to_do),
         SEQ(a_command_that_does_not_fit_is_not_told_in_part),
         SEQ(a_place_is_free_once_that_is_said),

@@ -99,6 +99,23 @@ static void no_number_of_a_strict_one_is_taken_for_nobody(void **state)
     assert_int_equal(latest(BLOCKS_MAIL_OWN, 0)->lo, 0);
 }
 
+static void of_a_sub_it_says_nothing(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    struct sequences_event e = {.kind = SEQUENCES_OPEN, .of = name_of("orders")};
+    define_orders(&d);
+    start();
+    run();
+    (void)snprintf(e.of.sub, sizeof e.of.sub, "acme");
+    tell(&e);
+    tell_want(0, 10);
+    pass(500);
+    assert_null(latest(BLOCKS_MAIL_KNOWN, 0));
+    assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_NO_SUBS);
+}
+
 static void what_is_there_with_a_beginning_of_its_own_is_kept(void **state)
 {
     (void)state;
@@ -386,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SEQ(what_is_missing_is_made_at_the_start),
         SEQ(the_time_is_known_once_one_was_made),
+        SEQ(of_a_sub_it_says_nothing),
         SEQ(no_number_of_a_strict_one_is_taken_for_nobody),
         SEQ(what_is_there_with_a_beginning_of_its_own_is_kept),
         SEQ(what_differs_is_refused_alone_and_both_are_named_once),

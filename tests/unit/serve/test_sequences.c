@@ -317,7 +317,7 @@ static void memcached_misses(void **state)
     mc(r, "ma seq:none v\r\n", "NF\r\n");
     mc(r, "ma seq:none N0 v\r\n", "NS\r\n");
     mc(r, "get seq:a/b\r\n",
-       "SERVER_ERROR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 "
+       "CLIENT_ERROR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 "
        "letters, digits, '_', '.' and '-', SUB of 1 to 100 bytes; found "
        "\"a/b\"\r\n");
     mc(r, "incr seq:orders 2000000\r\n",
@@ -379,9 +379,9 @@ static void http_counts(void **state)
     web(r, "/v1/seq/none?n=4&block=1", " 404 ", "no such sequence");
     web(r, "/v1/seq/orders?n=1000001&block=1", " 400 ", "expected n from 1 to 1000000");
     web(r, "/v1/seq/orders?n=500000&block=1", " 200 ", "\n");
-    web(r, "/v1/seq/a%2Fb", " 503 ", "expected seq:NAME");
+    web(r, "/v1/seq/a%2Fb", " 400 ", "expected seq:NAME");
     web(r, "/v1/seq/few?n=4", " 200 ", "\r\n\r\n1\n2\n3\n"); /* as many as there are */
-    web(r, "/v1/seq/few?n=4", " 503 ", "used up");
+    web(r, "/v1/seq/few?n=4", " 410 ", "used up");
     web(r, "/v1/id/x?n=2&block=1", " 200 ", "\n");
 }
 
@@ -404,14 +404,14 @@ static void http_takes_a_date(void **state)
     web(r, "/v1/seq/daily", " 200 ", "\r\n\r\n1\n");
     web(r, "/v1/seq/daily?date=d100", " 200 ", "\r\n\r\n2\n");
     web(r, "/v1/seq/daily?date=d99", " 200 ", "\r\n\r\n1\n");
-    web(r, "/v1/seq/daily?date=d99999999999999", " 503 ", "expected the date of a period");
-    web(r, "/v1/seq/a%2Fb?date=x", " 503 ", "expected seq:NAME");
+    web(r, "/v1/seq/daily?date=d99999999999999", " 400 ", "expected the date of a period");
+    web(r, "/v1/seq/a%2Fb?date=x", " 400 ", "expected seq:NAME");
     unsigned opens = supply.opens;
-    web(r, "/v1/seq/daily?date=x", " 503 ",
+    web(r, "/v1/seq/daily?date=x", " 400 ",
         "expected the date of a period, such as 2026-11-22; found \"x\"");
-    web(r, "/v1/seq/daily/status?date=x", " 503 ", "expected the date of a period");
+    web(r, "/v1/seq/daily/status?date=x", " 400 ", "expected the date of a period");
     assert_int_equal(supply.opens, opens); /* the coordinator never hears of it */
-    web(r, "/v1/seq/orders?date=d99", " 503 ", "the sequence orders has no period \"d99\"");
+    web(r, "/v1/seq/orders?date=d99", " 400 ", "the sequence orders has no period \"d99\"");
     web(r, "/v1/id/x?date=d99", " 404 ", "expected");
 }
 
