@@ -320,6 +320,8 @@ static void memcached_misses(void **state)
        "CLIENT_ERROR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 "
        "letters, digits, '_', '.' and '-', SUB of 1 to 100 bytes; found "
        "\"a/b\"\r\n");
+    assert_int_equal(serve_requests(&r->serve, SERVE_MEMCACHED, SERVE_INVALID), 1);
+    assert_int_equal(serve_requests(&r->serve, SERVE_MEMCACHED, SERVE_FAILED), 0);
     mc(r, "incr seq:orders 2000000\r\n",
        "CLIENT_ERROR invalid numeric delta argument: expected 1 to 1000000\r\n");
 }
