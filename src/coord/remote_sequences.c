@@ -1,5 +1,9 @@
 /* Sequences in Redis: each operation is one call of sequences.lua. */
+#include "coord/outcome.h"
 #include "coord/remote.h"
+
+#include <inttypes.h>
+#include <string.h>
 
 static struct remote *remote_of(struct coord *c)
 {
@@ -111,6 +115,19 @@ static enum coord_status operate(struct coord *base, const char *identity,
     return courier_end(&m->courier, s);
 }
 
+/* One row comes in one part: who says otherwise would keep the asker asking. */
+static enum coord_status one_part(const char *prefix, int64_t cursor, int64_t told,
+                                  struct coord_reply *r)
+{
+    bool many = *prefix && prefix[strlen(prefix) - 1] == ' ';
+    if (many || (cursor == 0 && told == 0))
+        return COORD_OK;
+    return outcome_refused(r,
+                           "answer of the script: expected one row, found a part of more, up to "
+                           "%" PRId64,
+                           cursor);
+}
+
 /* Each part has the whole timeout. */
 static enum coord_status rows(struct coord *base, const char *identity, const char *prefix,
                               struct seq_rows *out, struct coord_reply *r)
@@ -129,6 +146,8 @@ static enum coord_status rows(struct coord *base, const char *identity, const ch
         s = run(m, &c, &a, r);
         if (s == COORD_OK)
             s = answer_rows(&a, &to, &cursor, &told, out, r);
+        if (s == COORD_OK)
+            s = one_part(prefix, cursor, told, r);
         s = courier_end(&m->courier, s);
     } while (s == COORD_OK && (cursor != 0 || told != 0));
     seq_rows_sort(out);

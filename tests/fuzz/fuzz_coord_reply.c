@@ -21,6 +21,8 @@ enum {
     RELEASED,
     TAKEN,
     LISTED,
+    GIVEN_BACK,
+    ORDERED,
     PLACES
 };
 
@@ -30,7 +32,8 @@ const char *fuzz_unreached(void)
         "expected a claim that is OK, found none", "expected a renewal that is OK, found none",
         "expected a description, found none",      "expected a snapshot, found none",
         "expected an init that is OK, found none", "expected a release that is OK, found none",
-        "expected a take that is OK, found none",  "expected rows, found none"};
+        "expected a take that is OK, found none",  "expected rows, found none",
+        "expected blocks given back, found none",  "expected an order that is OK, found none"};
     return feed_unreached(names, PLACES);
 }
 
@@ -91,6 +94,29 @@ static void judge_take(const struct answer *a, size_t n)
         abort();
 }
 
+static void judge_back(const struct answer *a, size_t n)
+{
+    struct coord_reply r = {0};
+    enum seq_how how[SEQ_ITEMS_MAX];
+    n = n < SEQ_ITEMS_MAX ? n : SEQ_ITEMS_MAX;
+    enum coord_status s = note(answer_back(a, &to, how, n, &r), GIVEN_BACK);
+    bounds_explained(s, &r);
+    for (size_t i = 0; i < n && s == COORD_OK; i++)
+        feed_must(how[i] > SEQ_GRANTED && how[i] < SEQ_HOWS, "nothing is granted by giving back");
+}
+
+static void judge_order(const struct answer *a)
+{
+    struct coord_reply r = {0};
+    struct seq_grant g = {.how = SEQ_HOWS};
+    enum coord_status s = note(answer_order(a, &to, &g, &r), ORDERED);
+    bounds_explained(s, &r);
+    feed_must(s != COORD_OK ||
+                  (g.how < SEQ_HOWS && memchr(g.text, '\0', SEQ_TEXT_MAX) &&
+                   memchr(g.period, '\0', PERIOD_LABEL_MAX) && g.next >= 0 && g.wait_ms >= 0),
+              "an order comes to something there is");
+}
+
 /* What is listed is read as rows, too. */
 static void judge_rows(const struct answer *a)
 {
@@ -143,8 +169,13 @@ static void judge(unsigned question, const redisReply *reply)
     case 2:
         judge_pool(&a);
         break;
-    case 3:
-        bounds_explained(note(answer_plain(&a, &to, &r), RELEASED), &r);
+    case 3: /* of what has no fields of its own, and of what has */
+        if (question / 8 == 0)
+            bounds_explained(note(answer_plain(&a, &to, &r), RELEASED), &r);
+        else if (question / 8 == 1)
+            judge_order(&a);
+        else
+            judge_back(&a, question / 8 - 1);
         break;
     case 4:
         bounds_explained(note(answer_init(&a, &to, &r), MADE), &r);

@@ -8,7 +8,9 @@
  * not know the command: it quotes the request, password and all.
  *
  * Checked, beside coord_bounds.h
- *   - What is sent is whole requests, and a question is asked at most four times.
+ *   - What is sent is whole requests, and a question is asked at most four times. A list comes in
+ *     parts, each of which is a question.
+ *   - What a take grants is at most what was wanted, and of a definition that can be.
  *   - OK is answered only after an OK of the script, and, where that names K replicas, after WAIT K
  *     on the same connection came to K or more.
  *   - The password is in no error's text.
@@ -16,6 +18,7 @@
 #include "coord_bounds.h"
 
 #include "coord/redis_reply.h"
+#include "coord/sequences.h"
 #include "support/fake_clock.h"
 
 #include <dlfcn.h>
@@ -42,6 +45,7 @@ static struct {
     struct stream sent, told; /* by the driver, and by the server */
     unsigned asked;           /* times that the script was called, over all connections */
     bool leaked;              /* the input itself holds the password */
+    bool confirmed;           /* by replicas */
 } server;
 
 /* ---- the server ------------------------------------------------------------------------------
@@ -184,11 +188,11 @@ static void confirmed(redisReply **asked, size_t nasked, redisReply **told, size
               "a grant that names replicas is waited for");
     feed_must(told[i]->type == REDIS_REPLY_INTEGER && told[i]->integer >= number(reply, 4),
               "a grant counts once as many replicas have it");
-    feed_reached(8); /* behind the calls */
+    server.confirmed = true;
 }
 
 /* scripted: the call is one of the script's, and came to OK. */
-static void look_back(bool scripted)
+static void look_back(bool scripted, unsigned questions)
 {
     enum {
         MAX = 64
@@ -204,7 +208,8 @@ static void look_back(bool scripted)
                   "a request is an array");
         server.asked += says(asked[i], 0, "EVALSHA");
     }
-    feed_must(server.asked <= ASKED_MAX, "a question is not asked over and over");
+    feed_must(questions == 0 || server.asked <= questions * ASKED_MAX,
+              "a question is not asked over and over");
     if (scripted)
         confirmed(asked, nasked, told, ntold);
     for (size_t i = 0; i < nasked; i++)
@@ -284,13 +289,70 @@ static enum coord_status do_snapshot(struct coord *c, struct coord_reply *r)
     return status;
 }
 
+static enum coord_status do_take(struct coord *c, struct coord_reply *r)
+{
+    const struct seq_caller by = {.now_ms = BOUNDS_CALLER_MS};
+    const struct seq_want want = {
+        .name = "a", .sub = "", .period = "", .text = "", .count = 10, .token = {{1}}};
+    struct seq_grant g;
+    struct seq_opening o;
+    enum coord_status s = seq_take(c, IDENTITY, &by, &want, &g, 1, &o, r);
+    if (s == COORD_OK && g.how == SEQ_GRANTED)
+        feed_must(g.lo <= g.hi && g.hi - g.lo < 10 &&
+                      seq_has_index(g.definition.start, g.definition.increment, g.hi),
+                  "a block is of numbers that there are, and no longer than was wanted");
+    return s;
+}
+
+static enum coord_status do_give_back(struct coord *c, struct coord_reply *r)
+{
+    const struct seq_return item = {.name = "a", .sub = "", .period = "", .lo = 1, .hi = 2};
+    enum seq_how how;
+    return seq_give_back(c, IDENTITY, &item, &how, 1, r);
+}
+
+static enum coord_status do_create(struct coord *c, struct coord_reply *r)
+{
+    const struct seq_create in = {
+        .name = "a",
+        .definition = {.start = 1, .increment = 1, .begins_ms = 1, .loss = SEQ_LOSS_REFUSE}};
+    struct seq_grant g;
+    return seq_create(c, IDENTITY, &in, &g, r);
+}
+
+static enum coord_status do_show(struct coord *c, struct coord_reply *r)
+{
+    struct seq_counters all;
+    enum coord_status s = seq_show(c, IDENTITY, "a", &all, r);
+    feed_must(s == COORD_OK || !all.v, "what is not OK leaves nothing to free");
+    free(all.v);
+    return s;
+}
+
+static enum coord_status do_list(struct coord *c, struct coord_reply *r)
+{
+    struct seq_list all;
+    enum coord_status s = seq_list(c, IDENTITY, &all, r);
+    feed_must(s == COORD_OK || !all.v, "what is not OK leaves nothing to free");
+    free(all.v);
+    return s;
+}
+
+/* Those behind the first eight are chosen by 0x80 and more. */
 static const struct {
     enum coord_status (*call)(struct coord *c, struct coord_reply *r);
     bool scripted;
-} calls[] = {{do_claim, true},   {do_renew, true}, {do_describe, true}, {do_init, true},
-             {do_release, true}, {do_evict, true}, {do_repair, true},   {do_snapshot, false}};
+    unsigned questions; /* 0: as many as there are parts */
+} calls[] = {{do_claim, true, 1},     {do_renew, true, 1},     {do_describe, true, 1},
+             {do_init, true, 1},      {do_release, true, 1},   {do_evict, true, 1},
+             {do_repair, true, 1},    {do_snapshot, false, 1}, {do_take, true, 1},
+             {do_give_back, true, 1}, {do_create, true, 2},    {do_show, true, 0},
+             {do_list, true, 0}};
 
-#define CALLS (sizeof calls / sizeof *calls)
+enum {
+    CALLS = sizeof calls / sizeof *calls,
+    OF_WORKERS = 8 /* the first of them */
+};
 
 const char *fuzz_unreached(void)
 {
@@ -303,6 +365,11 @@ const char *fuzz_unreached(void)
         "expected an eviction that is OK, found none",
         "expected a repair that is OK, found none",
         "expected a snapshot, found none",
+        "expected a take that is OK, found none",
+        "expected a give-back that is OK, found none",
+        "expected a creation that is OK, found none",
+        "expected a sequence that is shown, found none",
+        "expected a list of sequences, found none",
         "expected an answer that replicas have acknowledged, found none",
         "expected a script that had to be loaded again, found none",
     };
@@ -312,15 +379,18 @@ const char *fuzz_unreached(void)
 static void ask(struct coord *c, uint8_t which)
 {
     struct coord_reply r = {0};
-    unsigned i = which % CALLS;
+    unsigned i = which < 128 ? which % OF_WORKERS : OF_WORKERS + which % (CALLS - OF_WORKERS);
     server.asked = 0;
+    server.confirmed = false;
     enum coord_status s = calls[i].call(c, &r);
     bounds_explained(s, &r);
     feed_must(server.leaked || !strstr(r.err.text, PASSWORD), "no error tells the password");
-    look_back(calls[i].scripted && s == COORD_OK);
+    look_back(calls[i].scripted && s == COORD_OK, calls[i].questions);
     if (s == COORD_OK)
         feed_reached(i);
-    if (s == COORD_OK && server.asked > 1)
+    if (server.confirmed)
+        feed_reached(CALLS);
+    if (s == COORD_OK && server.asked > 1 && calls[i].questions == 1)
         feed_reached(CALLS + 1);
 }
 
