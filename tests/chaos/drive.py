@@ -7,6 +7,7 @@ import signal
 import time
 import traceback
 
+import counting
 from schedule import Schedule
 
 RECOVER_S = 120  # generous: a machine may be busy with other things
@@ -115,6 +116,17 @@ def result(say, passed, text, details=()):
     return passed
 
 
+def numbers(world, say):
+    if not world.numbers:
+        return True
+    got, wrong = counting.judge([s.numbers for s in world.everyone()])
+    silent = [name for name, n in got.items() if n == 0]
+    return result(say, not wrong and not silent,
+                  "%s: none of %d numbers was received twice, nor of %d strict ones, or below an "
+                  "answer" % (world.name, got["plain"], got["strict"]),
+                  wrong + ["no number ever of " + name for name in silent])
+
+
 def judge(world, doubled, say):
     """The TAP lines; whether all is well."""
     verdict = Verdict(world)
@@ -126,6 +138,7 @@ def judge(world, doubled, say):
     passed = [
         result(say, not doubled and world.ids > 0, "%s: none of %d IDs was received twice" % (
             n, world.ids), [doubled] if doubled else []),
+        numbers(world, say),
         result(say, not verdict.silent and not world.failures,
                n + ": every sidecar gives IDs after the last fault",
                world.failures + ["no ID ever from " + s for s in verdict.silent]),

@@ -159,11 +159,11 @@ def copied(w):
     c.skew = s.skew
     c.set_clock(0)
     c.start()
-    c.hammer.start()
+    c.start_clients()
     try:
         yield w.rng.uniform(2, 4)
     finally:
-        c.hammer.stop()
+        c.stop_clients()
         c.kill()
 
 

@@ -39,6 +39,7 @@ REWINDS = re.compile("old RDB|last second")
 
 
 class Recovery:
+    numbers = False  # of two pools there are two of each
     lane = 4
     pools = tuple(POOLS)
     more_faults = ()

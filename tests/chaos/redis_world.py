@@ -73,6 +73,7 @@ class Redis(Proc):
 
 class RedisWorld(World):
     name = "redis"
+    numbers = True
     skews = (0, -0.5, 0.5)
 
     def setup(self):

@@ -81,6 +81,7 @@ class Node(Redis):
 
 class ReplicatedWorld(RedisWorld):
     name = "replicated"
+    numbers = True
     lane = 2
     isolated = True
     replicas = 1
@@ -214,5 +215,6 @@ class ReplicatedWorld(RedisWorld):
 
 class UnreplicatedWorld(ReplicatedWorld):
     name = "replicated0"
+    numbers = False  # what two masters grant at once is not rising
     lane = 3
     replicas = 0

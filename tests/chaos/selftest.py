@@ -1,4 +1,4 @@
-"""The checker must find a doubled ID wherever it hides, and none where there is none."""
+"""The checkers must find what is wrong wherever it hides, and nothing where there is nothing."""
 
 import os
 import random
@@ -6,6 +6,7 @@ import re
 import struct
 import subprocess
 
+import counting
 from world import CHECKER
 
 MINUTE = 60 * 1000000
@@ -77,8 +78,38 @@ def judge(directory):
     return None
 
 
+# (what, lines of numbers.a and numbers.b: SEQUENCE LIFE BEGUN ENDED FIRST COUNT, what is found)
+NUMBERS = (
+    ("a gap, and two that ask at once", ["plain 1 0 9 1 5", "plain 1 10 19 20 1", "strict 1 0 9 2 1"],
+     ["plain 1 5 15 6 3", "strict 1 5 15 1 1"], None),
+    ("twice", ["plain 1 0 9 1 5", "plain 1 10 19 9 1"], ["plain 1 50 59 5 1"], "plain: twice"),
+    ("twice within a long one", ["plain 1 0 9 1 50", "plain 1 10 19 60 1"],
+     ["plain 1 20 29 2 1", "plain 1 30 39 40 2"], "plain: twice"),
+    ("falls", ["plain 1 0 9 8 1", "plain 1 10 19 7 1"], [], "plain: does not rise"),
+    ("falls on another connection", ["plain 1 0 9 8 1", "plain 2 10 19 7 1"], [], None),
+    ("below an answer", ["strict 1 0 9 8 1"], ["strict 1 10 19 7 1"], "strict: FOUND"),
+    ("below an answer, long ago", ["strict 1 0 9 8 1", "strict 1 50 59 9 1"],
+     ["strict 1 10 90 7 1"], "strict: FOUND"),
+    ("begun before the answer", ["strict 1 0 9 8 1"], ["strict 1 9 19 7 1"], None),
+)
+
+
+def judge_numbers(directory):
+    paths = [os.path.join(directory, "numbers." + x) for x in "ab"]
+    for what, *files, expected in NUMBERS:
+        for path, lines in zip(paths, files):
+            with open(path, "w", encoding="ascii") as f:
+                f.write("".join(line + "\n" for line in lines) + "plain 1 99")
+        wrong = counting.judge(paths)[1]
+        begins = (expected or "").replace("FOUND", "Given")
+        if (not wrong) != (expected is None) or (wrong and not wrong[0].startswith(begins)):
+            return "%s: expected %s, found %s" % (what, expected, wrong)
+    return None
+
+
 def run(directory, say):
-    wrong = judge(directory)
-    say("%sok - the checker finds a doubled ID" % ("not " if wrong else ""))
-    if wrong:
-        say("# " + wrong.replace("\n", "\n# "))
+    for what, wrong in (("checker finds a doubled ID", judge(directory)),
+                        ("numbers that cannot be are found", judge_numbers(directory))):
+        say("%sok - %s" % ("not " if wrong else "", what))
+        if wrong:
+            say("# " + wrong.replace("\n", "\n# "))

@@ -4,7 +4,9 @@ stepped, it is for all of them and for the coordinator at once."""
 import os
 import shutil
 import sqlite3
+import time
 
+import counting
 import faults
 from faults import HOUR, MS, YEAR, fill
 from schedule import table
@@ -12,17 +14,21 @@ from world import POOL, RANGE, SKEW_S, World
 
 fault, FAULTS = table()
 OLD_PAGE = [f for f in faults.FAULTS if f.run is faults.old_page]
+STOPPED_S = 3  # without a number: grants have stopped, since something was lost
+MARGIN = 1000000  # more than sidecars hold, or were given and did not get to anybody
 SMALL_KIB = 6144  # room for the file, its log and a state page
 
 
 class SqliteWorld(World):
     name = "sqlite"
+    numbers = True
     lane = 1
 
     def setup(self):
         small = self.mount_small("full", SMALL_KIB)
         self.file = os.path.join(small or self.dir, "pool.db")
         self.latest = 0  # the largest offset that the clock ever had
+        self.given = {}  # sequence -> its highest number, the highest that was said, since when
         self.init("--workers", "0-%d" % (RANGE - 1))
         self.add_sidecars()
 
@@ -52,6 +58,25 @@ class SqliteWorld(World):
         if self.clocks.get(0) < self.latest - 2 * SKEW_S:
             self.must_stop()
             self.clocks.set(0, self.latest + 1)
+
+    def look(self, suffering, coordinator):
+        super().look(suffering, coordinator)
+        for name in counting.SEQUENCES if self.numbers else ():
+            self.reopen(name)
+
+    def reopen(self, name):
+        """Here nothing skips: what may have been lost an operator has to say."""
+        highest = max(counting.latest(s.numbers, name) for s in self.everyone())
+        before, said, since = self.given.get(name, (0, 0, time.monotonic()))
+        if highest != before or time.monotonic() - since < STOPPED_S:
+            self.given[name] = highest, said, since if highest == before else time.monotonic()
+            return
+        above = max(highest, said) + MARGIN
+        status, text = self.ctl("seq", "reopen", name, "--above", str(above), "--yes",
+                                "--coordinator", self.coordinator)
+        self.note("seq reopen %s: status %d: %s" % (name, status, text))
+        self.counts["seq reopen, since no numbers come"] += status == 0
+        self.given[name] = highest, above, time.monotonic()
 
     def heal(self):
         self.catch_up()

@@ -17,8 +17,10 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
+import counting
 import procs  # of tests/e2e
 import wire
 from procs import Proc, until
@@ -105,6 +107,8 @@ class Sidecar(Proc):
             "coordinator": {"url": url, "pool": world.pool_of(index), "timeout": "400ms"},
             "lease": {"renew_every": "1s"}, "workers": {"active": 1, "spare": 1},
             "state_dir": self.state_dir}
+        if world.numbers:
+            self.options["sequences"] = counting.OPTIONS
         self.options.update(options or {})
         self.conf = world.path(name + ".yaml")
         super().__init__(world, name, host.wrap([SIDFLAKE, "-c", self.conf]),
@@ -113,11 +117,28 @@ class Sidecar(Proc):
             HAMMER, "--out", self.receipts, "--sidecar", str(index), "--resp", self.resp,
             "--memcached", self.mc, "--slow", str(world.slow)] + ([] if world.isolated else [
                 "--resp-port", str(self.resp_port), "--memcached-port", str(self.mc_port)]))
+        self.numbers = world.path(name + ".numbers")
+        self.counter = Proc(world, name + "-counter", [
+            sys.executable, counting.__file__, "--out", self.numbers, "--resp", self.resp,
+            "--pause", "%g" % (0.002 * world.slow)])
 
     def start(self, extra_args=()):
+        """Unless another fault has started it meanwhile."""
+        if self.running():
+            return self
         with open(self.conf, "w") as f:
             json.dump(self.options, f)  # JSON is YAML
         return super().start(extra_args)
+
+    def start_clients(self):
+        self.hammer.start()
+        if self.world.numbers:
+            self.counter.start()
+
+    def stop_clients(self):
+        for p in (self.hammer, self.counter):
+            if p.running():
+                p.stop()
 
     def page(self):
         return os.path.join(self.state_dir, "worker.page")
@@ -169,6 +190,7 @@ class World:
     name = "world"
     lane = 0  # 0..7, another one for each topology that runs at the same time
     skews = (0,)  # of the sidecars' clocks, in turn
+    numbers = False  # clients count, too (counting.py)
     isolated = False  # sidecars are in networks of their own: TCP to them is not tried
     forgotten_s = FORGOTTEN_S  # after which every range and floor has passed
     hurry_s = (10, 20)  # that time passes for those who wait: while somebody is ready, or nobody
@@ -281,7 +303,7 @@ class World:
                 self.sidecars.append(s.start())
         for s in self.sidecars:
             until(s.name + " is ready", s.ready, 30, 0.05)
-            s.hammer.start()
+            s.start_clients()
 
     def everyone(self):
         return self.sidecars + ([self.clone] if self.clone else [])
@@ -378,8 +400,7 @@ class World:
 
     def stop_hammers(self):
         for s in self.everyone():
-            if s.hammer.running():
-                s.hammer.stop()
+            s.stop_clients()
 
     def close(self):
         for p in reversed(self.procs):
