@@ -202,9 +202,9 @@ static void give_own(struct sequence *s, int64_t *index)
 {
     while (s->nblocks)
         drop_first(s);
-    *index = s->own_lo;
-    note_given(s, s->own_n);
-    s->own_n = 0;
+    *index = s->own[0].lo;
+    note_given(s, s->own[0].n);
+    s->own[0].n = 0;
 }
 
 static bool serve(struct sequence *s, int64_t n, int64_t *index)
@@ -221,7 +221,7 @@ static bool serve(struct sequence *s, int64_t n, int64_t *index)
     } else if (n <= second) {
         drop_first(s);
         give(s, n, index);
-    } else if (s->own_n == n) {
+    } else if (s->own[0].n == n) {
         give_own(s, index);
     } else {
         return false;
@@ -268,9 +268,26 @@ bool sequence_expect(struct sequence *s, int64_t n)
     return true;
 }
 
-static bool fits(const struct sequence *s, int64_t n)
+static bool fits(const struct sequence_own *o, int64_t ticket, int64_t n)
 {
-    return s->own_whole ? n == s->own_n : n <= s->own_n;
+    return ticket <= o->upto && (o->whole ? n == o->n : n <= o->n);
+}
+
+static void own_nothing(struct sequence *s)
+{
+    for (unsigned i = 0; i < SEQUENCE_OWN; i++)
+        s->own[i].n = 0;
+}
+
+bool sequence_has_next(const struct sequence *s)
+{
+    return s->own[1].n > 0;
+}
+
+static void own_follows(struct sequence *s)
+{
+    s->own[0] = s->own[1];
+    s->own[1].n = 0;
 }
 
 /* Whoever was answered otherwise, and is still there, arrives anew: nobody else knows who is gone.
@@ -278,11 +295,16 @@ static bool fits(const struct sequence *s, int64_t n)
 enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t *ticket, int64_t n,
                                      int64_t *index)
 {
-    if (*ticket <= s->own_upto && fits(s, n)) {
-        *index = s->own_lo;
-        s->own_lo += n;
-        s->own_n -= n;
+    struct sequence_own *o = s->own;
+    while (o < s->own + SEQUENCE_OWN && !fits(o, *ticket, n))
+        o++;
+    if (o < s->own + SEQUENCE_OWN) {
+        *index = o->lo;
+        o->lo += n;
+        o->n -= n;
         note_given(s, n);
+        if (s->own[0].n == 0)
+            own_follows(s);
         return SEQUENCE_OK;
     }
     bool refused = s->refused.cause && n >= s->refused.count;
@@ -309,7 +331,7 @@ void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_bloc
         mark_store(b->mark, b->hi - b->lo + 1);
         return;
     }
-    s->own_n = 0; /* below it: whoever wanted it asks again */
+    own_nothing(s); /* below it: whoever wanted it asks again */
     s->block[s->nblocks++] = *b;
     if (s->nblocks == 1)
         s->counted = b->next;
@@ -320,10 +342,12 @@ void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto, bool
 {
     answered(s);
     s->answered = max64(s->answered, upto);
-    s->own_whole = whole;
-    s->own_lo = lo;
-    s->own_n = hi - lo + 1;
-    s->own_upto = upto;
+    struct sequence_own *o = s->own;
+    if (s->strict && o[1].n > 0)
+        own_follows(s); /* whoever has not come for what was left had time enough */
+    if (s->strict && o[0].n > 0)
+        o++;
+    *o = (struct sequence_own){.lo = lo, .n = hi - lo + 1, .upto = upto, .whole = whole};
 }
 
 void sequence_refuse(struct sequence *s, const struct sequence_refusal *r, bool keeps_on)
@@ -350,8 +374,9 @@ static void forget(struct sequence *s, unsigned i)
 
 void sequence_revoke(struct sequence *s, uint32_t handle, int64_t hi)
 {
-    if (handle == 0 && s->own_lo + s->own_n - 1 > hi)
-        s->own_n = 0;
+    for (unsigned i = 0; i < SEQUENCE_OWN && handle == 0; i++)
+        if (s->own[i].lo + s->own[i].n - 1 > hi)
+            s->own[i].n = 0;
     for (unsigned i = s->nblocks; i-- > 0;) {
         struct sequence_block *b = &s->block[i];
         if (b->handle != handle)
@@ -365,7 +390,7 @@ void sequence_revoke(struct sequence *s, uint32_t handle, int64_t hi)
 
 void sequence_let_go(struct sequence *s)
 {
-    s->own_n = 0;
+    own_nothing(s);
     while (s->nblocks)
         forget(s, s->nblocks - 1);
 }

@@ -37,6 +37,16 @@ struct sequence_block {
     volatile uint64_t *mark; /* next - lo, by base/mark.h; whoever grants owns it */
 };
 
+/* What is left of a block that is in no page: of one for whoever wanted it in a row, or, strict,
+ * for all who had arrived before it was asked for. Of these one may come while the one before is
+ * being handed out. */
+#define SEQUENCE_OWN 2
+struct sequence_own {
+    int64_t lo, n; /* n 0: nothing */
+    int64_t upto;  /* strict: the last ticket that it is for */
+    bool whole;    /* strict: it is for one request, that wants as many */
+};
+
 /* What is to be had, and for whom. */
 struct sequence_ask {
     int64_t count; /* numbers, at least 1; of a strict sequence: more than before */
@@ -67,12 +77,10 @@ struct sequence {
     int64_t lasts_ms, max; /* how long a block is to last; most numbers of one */
     bool strict;
 
-    int64_t own_lo, own_n; /* strict: what is left of the latest block; own_n 0: nothing */
-    int64_t own_upto;      /* strict: the last ticket that it is for */
-    bool own_whole;        /* strict: it is for one request, that wants as many */
-    int64_t tickets;       /* strict: given so far */
-    int64_t answered;      /* strict: the last ticket that something has come of */
-    int64_t given;         /* numbers in all, but for those since `counted` */
+    struct sequence_own own[SEQUENCE_OWN]; /* in the order in which they came */
+    int64_t tickets;                       /* strict: given so far */
+    int64_t answered;                      /* strict: the last ticket that something has come of */
+    int64_t given;                         /* numbers in all, but for those since `counted` */
 
     int64_t counted;  /* index up to which they are counted */
     int64_t since_ms; /* since then … */
@@ -148,6 +156,10 @@ void sequence_revoke(struct sequence *s, uint32_t handle, int64_t hi);
 
 /* Nothing of what is in hand is given out any more; what is left may go back. */
 void sequence_let_go(struct sequence *s);
+
+/* Whether of what came for those who wait, strict, one block is being handed out, and the next one
+ * is there. */
+bool sequence_has_next(const struct sequence *s);
 
 /* Numbers in hand, those that were taken for one request not included; and given out so far. */
 int64_t sequence_left(const struct sequence *s);

@@ -80,7 +80,9 @@ struct sequence_generator {
      * next; 0: none. Of these: its own. */
     uint32_t present, next, head;
     int64_t begins_ms, ends_ms, next_opens_ms; /* of its period: Unix ms */
-    int64_t ticket_base;                       /* tickets up to it are of others */
+    int64_t told_at; /* strict: since then what it wants is known, and nothing has come of it; mono;
+                        0: nothing stands */
+    int64_t ticket_base;      /* tickets up to it are of others */
     uint64_t uses, seen;      /* seen: uses and numbers given, at the latest look */
     uint64_t used_at;         /* the eviction before which it was used last, as far as was seen */
     uint64_t parked, refused; /* requests */

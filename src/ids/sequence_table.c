@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define UNKNOWN_MAX 64u   /* places of names that nobody is known to have made, at most … */
+#define TOLD_MS     1000  /* longest that a want waits for what comes of the one before */
 #define UNKNOWN_PER 4u    /* … and one in so many */
 #define EVICT_LOOKS 4096u /* at so many it is looked for one to close */
 
@@ -180,16 +181,22 @@ static bool event_of(struct sequence_generator *s, struct sequence_event *out)
         out->kind = SEQUENCE_EVENT_CLOSE;
     } else if (s->state == SEQUENCE_OPEN && sequence_asks(&s->numbers, &out->want)) {
         out->kind = SEQUENCE_EVENT_WANT;
+        s->told_at = s->numbers.strict ? s->table->mono : 0;
     } else {
         return false;
     }
     return true;
 }
 
+/* What a strict one wants adds up until something has come of what it wanted before: so a call is
+ * for all who came meanwhile, and of two that follow each other neither takes the other's place.
+ * Whatever becomes of a call, nobody waits for that alone. */
 static bool is_held(const struct sequence_generator *s)
 {
-    return s->table->handing_out && s->state == SEQUENCE_OPEN && !s->to_open && !s->to_close &&
-           s->numbers.own_n > 0 && s->numbers.ask.count > 0;
+    const struct sequence_table *t = s->table;
+    bool stands = s->told_at > 0 && t->mono - s->told_at < TOLD_MS;
+    return s->state == SEQUENCE_OPEN && !s->to_open && !s->to_close && s->numbers.ask.count > 0 &&
+           (stands || (t->handing_out && sequence_has_next(&s->numbers)));
 }
 
 static void take_first(struct sequence_table *t)

@@ -88,9 +88,7 @@ struct sequence_table {
     uint32_t open, nunknown; /* places that are open; of those that are not live, … */
     struct link unknown;     /* … which stand here, the oldest first */
     uint32_t closing, hand;
-    /* Set by whoever takes events: some who were told of numbers have not had their turn yet. What
-     * strict sequences want, that have some of those left, is told later: what comes of it takes
-     * their place. */
+    /* Set by whoever takes events: some who were told of numbers have not had their turn yet. */
     bool handing_out;
     int64_t tickets;            /* the highest given */
     int64_t mono;               /* of the latest request */

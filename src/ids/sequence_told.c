@@ -32,6 +32,7 @@ void sequence_table_known(struct sequence_table *t, uint32_t place, const struct
         return;
     bool head = f->reset && !s->of.period[0];
     s->known = true;
+    s->told_at = 0;
     s->reset = f->reset;
     s->offset_min = f->offset_min;
     s->base.kind = head ? &sequence_period_kind : &sequence_kind;
@@ -64,6 +65,7 @@ void sequence_table_own(struct sequence_table *t, uint32_t place, int64_t lo, in
     if (!s)
         return;
     s->has_limit = false;
+    s->told_at = 0;
     sequence_own(&s->numbers, lo, hi, upto, whole);
     sequence_table_note(s);
 }
@@ -99,6 +101,8 @@ void sequence_table_refuse(struct sequence_table *t, uint32_t place,
     struct sequence_refusal why = *r;
     if (r->cause == SEQUENCE_CLOSED && s->of.period[0] && !s->head)
         why.cause = SEQUENCE_OVER;
+    if (!keeps_on)
+        s->told_at = 0;
     sequence_refuse(&s->numbers, &why, keeps_on);
     if (!says_gone(r->cause))
         return;

@@ -79,7 +79,8 @@ struct seqs_place {
     struct sequence s;
     struct blocks_want want;
     struct seqs_request waiting[SEQS_WAITING];
-    struct seqs_note note[SEQS_NOTES], own; /* of the latest blocks, and OWN; hi below lo: none */
+    /* Of the latest blocks; and of what came by OWN, the latest first; hi below lo: none. */
+    struct seqs_note note[SEQS_NOTES], own[SEQUENCE_OWN];
     unsigned notes;
     struct seq_revoked told; /* of what was revoked, once all mails about it were read */
 };

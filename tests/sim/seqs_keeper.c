@@ -171,7 +171,7 @@ static void take_over_places(struct world *w, struct seqs_holder *h)
         if (!c->open || !find_spec(w, c->of.name, &p->spec))
             continue;
         p->open = true;
-        p->own.lo = 1;
+        p->own[0].lo = p->own[1].lo = 1;
         p->sub = c->of.sub[0] ? (unsigned)(c->of.sub[0] - 'a') + 1 : 0;
         memcpy(p->period, c->of.period, sizeof p->period);
         sequence_init(&p->s, w->seqs->lasts_ms, w->seqs->cache_max, 0);

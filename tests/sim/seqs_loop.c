@@ -21,6 +21,12 @@ static void refuse(struct seqs_place *p, const struct blocks_mail *m)
     sequence_refuse(&p->s, &why, m->keeps_on);
 }
 
+static void own_nothing(struct seqs_place *p)
+{
+    for (unsigned i = 0; i < SEQUENCE_OWN; i++)
+        p->own[i] = none;
+}
+
 static void take_one(struct world *w, struct node *n, const struct seqs_mail *mail)
 {
     struct seqs_holder *h = seqs_of(w, n);
@@ -36,17 +42,19 @@ static void take_one(struct world *w, struct node *n, const struct seqs_mail *ma
         break;
     case BLOCKS_MAIL_GRANT:
         p->note[p->notes++ % SEQS_NOTES] = mail->note;
-        p->own = none;
+        own_nothing(p);
         sequence_grant(&p->s, node_mono(w, n), &b);
         break;
     case BLOCKS_MAIL_OWN:
-        p->own = mail->note;
+        p->own[1] = p->s.strict ? p->own[0] : none;
+        p->own[0] = mail->note;
         sequence_own(&p->s, m->lo, m->hi, m->when, m->given > 0);
         break;
     case BLOCKS_MAIL_REVOKE:
         sequence_revoke(&p->s, m->handle, m->hi);
-        if (m->handle == 0 && p->own.hi > m->hi)
-            p->own = none;
+        for (unsigned i = 0; i < SEQUENCE_OWN && m->handle == 0; i++)
+            if (p->own[i].hi > m->hi)
+                p->own[i] = none;
         break;
     case BLOCKS_MAIL_REFUSED:
         refuse(p, m);
@@ -115,7 +123,7 @@ static struct seqs_place *open_place(struct world *w, struct node *n, unsigned s
         p->open = p->open_due = true;
         p->spec = spec;
         p->sub = sub;
-        p->own = none;
+        own_nothing(p);
         p->has_text = h->texts;
         p->text = h->version[spec] + (h->alien[spec] ? SEQS_ALIEN : 0);
         memcpy(p->period, period, PERIOD_LABEL_MAX);
@@ -159,8 +167,9 @@ static void choose_period(struct world *w, struct node *n, unsigned spec,
 
 static const struct seqs_note *note_at(const struct seqs_place *p, int64_t index)
 {
-    if (p->own.lo <= index && index <= p->own.hi)
-        return &p->own;
+    for (unsigned i = 0; i < SEQUENCE_OWN; i++)
+        if (p->own[i].lo <= index && index <= p->own[i].hi)
+            return &p->own[i];
     for (unsigned i = 0; i < SEQS_NOTES && i < p->notes; i++) {
         const struct seqs_note *note = &p->note[(p->notes - 1 - i) % SEQS_NOTES];
         if (note->lo <= index && index <= note->hi)

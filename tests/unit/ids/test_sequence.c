@@ -167,7 +167,7 @@ static void a_grant_of_its_own_is_revoked_by_no_handle(void **state)
     sequence_own(&s, 10, 509, 0, false);
     sequence_revoke(&s, 0, 509);
     sequence_revoke(&s, 4711, -1);
-    assert_int_equal(s.own_n, 500);
+    assert_int_equal(s.own[0].n, 500);
     sequence_revoke(&s, 0, 508);
     assert_int_equal(take(500), -1);
     assert_int_equal(take(1), 0);
@@ -468,6 +468,40 @@ static void a_block_for_one_request_is_not_eaten_by_others(void **state)
     assert_int_equal(index, 10);
 }
 
+/* The next call's block comes while the first one's is handed out: each has his number all the
+ * same, and none is lost. */
+static void a_block_that_comes_meanwhile_takes_nobodys_number(void **state)
+{
+    (void)state;
+    int64_t index, a[3], b[3], late;
+    struct sequence_ask out;
+    begin();
+    sequence_define(&s, 1, 1, true);
+    for (int i = 0; i < 3; i++)
+        a[i] = sequence_arrive(&s, 1);
+    assert_true(sequence_asks(&s, &out) && out.count == 3);
+    for (int i = 0; i < 3; i++)
+        b[i] = sequence_arrive(&s, 1);
+    assert_true(sequence_asks(&s, &out) && out.count == 3);
+    sequence_own(&s, 0, 2, a[2], false);
+    assert_int_equal(sequence_strict(&s, mono, &a[0], 1, &index), SEQUENCE_OK);
+    assert_false(sequence_has_next(&s));
+    sequence_own(&s, 3, 5, b[2], false);
+    assert_true(sequence_has_next(&s));
+    late = sequence_arrive(&s, 1);
+    assert_int_equal(sequence_strict(&s, mono, &late, 1, &index), SEQUENCE_EMPTY);
+    for (int i = 0; i < 3; i++) { /* in any order */
+        assert_int_equal(sequence_strict(&s, mono, &b[i], 1, &index), SEQUENCE_OK);
+        assert_int_equal(index, 3 + i);
+    }
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(sequence_strict(&s, mono, &a[i], 1, &index), SEQUENCE_OK);
+        assert_int_equal(index, i);
+    }
+    assert_int_equal(sequence_strict(&s, mono, &late, 1, &index), SEQUENCE_EMPTY);
+    assert_int_equal(sequence_given(&s), 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +532,7 @@ int main(void)
         cmocka_unit_test(a_later_ticket_is_not_served_from_an_earlier_block),
         cmocka_unit_test(a_block_for_one_request_is_not_eaten_by_others),
         cmocka_unit_test(whose_block_was_too_small_asks_again),
+        cmocka_unit_test(a_block_that_comes_meanwhile_takes_nobodys_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -428,25 +428,25 @@ static void who_comes_later_has_no_number_of_an_earlier_call(void **state)
     assert_int_equal(got.first, 3);
 }
 
-/* What comes of a call takes the place of what is left of the one before. */
-static void nothing_strict_is_asked_for_while_numbers_are_handed_out(void **state)
+static void what_a_strict_one_wants_adds_up_while_a_call_stands(void **state)
 {
     (void)state;
-    int64_t one = 0, two = 0, three = 0;
-    (void)strict_ask(&one);
+    struct sequence_event e;
+    int64_t t[4] = {0};
+    (void)strict_ask(&t[0]);
     fake_supply_serve(&supply, mono);
-    (void)strict_ask(&one);
-    (void)strict_ask(&two);
-    fake_supply_serve(&supply, mono);
-    assert_int_equal(strict_ask(&one), 0);
-    (void)strict_ask(&three);
+    (void)strict_ask(&t[0]);
+    assert_true(sequence_table_event(&table, &e) && e.want.count == 1);
+    assert_true(strict_ask(&t[1]) && strict_ask(&t[2]) && !sequence_table_event(&table, &e));
+    sequence_table_own(&table, 0, 0, 0, t[0], false);
+    assert_true(sequence_table_event(&table, &e) && e.want.count == 2);
+    sequence_table_own(&table, 0, 1, 2, t[2], false);
     table.handing_out = true;
-    gives("orders", 1); /* others have theirs */
-    assert_int_equal(strict_ask(&two), 0);
-    assert_int_equal(got.first, 2);
-    table.handing_out = false;
-    fake_supply_serve(&supply, mono);
-    assert_int_equal(strict_ask(&three), 0);
+    assert_true(strict_ask(&t[3]) && !sequence_table_event(&table, &e)); /* two blocks are there */
+    assert_true(strict_ask(&t[0]) == 0 && got.first == 1);
+    assert_true(sequence_table_event(&table, &e) && e.want.count == 1);
+    t[0] = 0, mono += 1000; /* whatever became of that call */
+    assert_true(strict_ask(&t[0]) && sequence_table_event(&table, &e) && e.want.count == 1);
 }
 
 /* It keeps its ticket: another would be of a later call each time, for ever. */
@@ -778,7 +778,7 @@ int main(void)
         TEST(a_dropped_one_is_missed_and_may_come_again),
         TEST(what_a_page_had_keeps_its_place),
         TEST(who_comes_later_has_no_number_of_an_earlier_call),
-        TEST(nothing_strict_is_asked_for_while_numbers_are_handed_out),
+        TEST(what_a_strict_one_wants_adds_up_while_a_call_stands),
         TEST(who_asks_again_has_the_same_ticket),
         TEST(tickets_are_of_one_counter),
         TEST(the_coordinators_time_decides_the_period),
