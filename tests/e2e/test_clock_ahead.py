@@ -1,0 +1,153 @@
+"""A coordinator's clock that was ahead, and is right again: who is served meanwhile and afterwards,
+for how long, and what is said. Rows of README's table of outages, measured as those of
+test_outage_table.py are; who is told how long the pool refuses everybody has the status to read.
+"""
+
+import json
+import re
+
+import ids
+from harness import until
+from test_outage_table import HOUR, MINUTE, SKEWS, left, old_sidecar, refused, row
+
+AHEAD = (1, HOUR, 48 * HOUR)  # seconds: within two skews, and beyond the horizon
+PATIENCE = 30
+SAID = "the coordinator's clock is behind its own past"
+
+
+class Hosts:
+    """Hosts whose clocks differ: time goes by on all of them. A sidecar is on the first."""
+
+    def __init__(self, *clocks):
+        self.env, self.clocks = clocks[0].env, clocks
+
+    def step(self, seconds):
+        for clock in self.clocks:
+            clock.step(seconds)
+
+
+def status(case, url, clock):
+    return json.loads(case.ctl("pool", "status", "--json", "--coordinator", url, env=clock.env,
+                               expect=0).stdout)
+
+
+def renewed(*sidecars):
+    for s in sidecars:
+        n = s.metric("sidflake_renewals_total", result="renewed")
+        until("renewed", lambda: s.metric("sidflake_renewals_total", result="renewed") > n + 1,
+              PATIENCE)
+
+
+def all_go_on(*sidecars):
+    for s in sidecars:
+        s.wait_ready(PATIENCE)
+    renewed(*sidecars)
+
+
+def says_how_long(case, url, clock, by):
+    """Of a clock that was ahead by so many seconds, and is right."""
+    [warning] = [w for w in status(case, url, clock)["warnings"] if "has shown before" in w]
+    until_ms = ids.ms_of(re.search(r"refused until it is ([-0-9T:.]+Z)", warning).group(1))
+    seconds = (until_ms - clock.ms()) / 1000
+    assert by - SKEWS - PATIENCE < seconds <= by + PATIENCE, (by, seconds)
+
+
+@row("Redis's clock ahead, and right again",
+     "sidecars go on; new ones are refused while it is ahead by more than 2 s", timeout=120)
+def alone(case):
+    for by in AHEAD:
+        clock = case.clock()
+        redis = case.pool(clock=clock)
+        s = case.sidecar(redis)
+        s.wait_held(2)
+        values = [s.id()]
+        clock.step(by)
+        renewed(s)
+        assert left(s) < MINUTE, left(s)  # by its own clock, which is right
+        new = case.sidecar(redis, wait=by == 1)
+        if by > 1:
+            new.wait_log("clocks differ", PATIENCE)
+        values.append(s.id())
+        clock.step(-by)
+        all_go_on(s, new)
+        ids.check_distinct(values + [s.id(), new.id()])
+        assert status(case, redis.url, clock)["warnings"] == []
+        s.stop()
+        new.stop()
+
+
+def unnoticed(case, url, clock, *sidecars):
+    all_go_on(*sidecars)
+    assert status(case, url, clock)["warnings"] == []
+
+
+@row("Redis's clock ahead, a sidecar's with it, and right again",
+     "by less than 4 s: unnoticed. By more: nothing is granted or renewed until 4 s before the time "
+     "that both have shown. Sidecars serve to the end of their ranges, an hour at most, and the one "
+     "that was ahead, with a spare, for up to an hour beyond that time", timeout=240)
+def together(case):
+    for by in AHEAD:
+        right, wrong = case.clock(), case.clock()
+        redis = case.pool(clock=wrong)
+        every = Hosts(right, wrong)
+        old = old_sidecar(case, redis, every)
+        fast = case.sidecar(redis, clock=wrong)
+        fast.wait_held(2)
+        values = [old.id(), fast.id()]
+        wrong.step(by)
+        renewed(old, fast)
+        values += [old.id(), fast.id()]
+        assert left(old) <= HOUR + SKEWS, left(old)
+        wrong.step(-by)
+        values += [old.id(), fast.id()]
+        new = case.sidecar(redis, clock=right, wait=False)
+        if by == 1:
+            unnoticed(case, redis.url, right, old, fast, new)
+        else:
+            for s in (old, new):
+                s.wait_log(SAID, PATIENCE)
+            says_how_long(case, redis.url, right, by)
+            assert left(old) <= HOUR and by < left(fast) <= by + HOUR
+            every.step(by - 2 * PATIENCE)
+            assert refused(old) == (by > HOUR) and new.ready_status() == 503
+            values.append(fast.id())
+            every.step(2 * PATIENCE)
+            all_go_on(old, fast, new)
+        ids.check_distinct(values + [s.id() for s in (old, fast, new)])
+        for s in (old, fast, new):
+            s.stop()
+
+
+@row("SQLite: the host's clock ahead, and right again",
+     "by less than 4 s: unnoticed. By more: nothing is granted or renewed until 4 s before the time "
+     "that it has shown. Sidecars with a spare serve for up to an hour beyond that time, others not "
+     "until then", timeout=240)
+def sqlite(case):
+    for by in AHEAD:
+        clock = case.clock()
+        url = "sqlite://" + case.path("pool%d.db" % by)
+        case.ctl("pool", "init", "--fresh", "--coordinator", url, env=clock.env, expect=0)
+        s = old_sidecar(case, url, clock)
+        bare = case.sidecar(url, {"workers.spare": 0}, clock=clock)
+        values = [s.id(), bare.id()]
+        clock.step(by)
+        renewed(s, bare)
+        values += [s.id(), bare.id()]
+        clock.step(-by)
+        values.append(s.id())
+        new = case.sidecar(url, clock=clock, wait=False)
+        if by == 1:
+            unnoticed(case, url, clock, s, bare, new)
+        else:
+            for each in (s, bare, new):
+                each.wait_log(SAID, PATIENCE)
+            says_how_long(case, url, clock, by)
+            assert refused(bare) and by < left(s) <= by + HOUR
+            clock.step(by - 2 * PATIENCE)
+            values.append(s.id())
+            assert refused(bare) and new.ready_status() == 503
+            clock.step(2 * PATIENCE)
+            all_go_on(s, bare, new)
+        ids.check_distinct(values + [each.id() for each in (s, bare, new)])
+        for each in (s, bare, new):
+            each.stop()
