@@ -1,6 +1,7 @@
 #include "coord/coord.h"
 
 #include "base/buf.h"
+#include "base/int64.h"
 #include "coord/outcome.h"
 
 #include <ctype.h>
@@ -242,6 +243,18 @@ int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms)
     int64_t settle = later->settle_ms > 0 ? later->settle_ms : p->params.horizon_ms;
     bool before = now_ms < later->settle_from_ms && later->settle_before_ms > settle;
     return before ? later->settle_before_ms : settle;
+}
+
+int64_t coord_pool_behind_until(const struct coord_pool *p, int64_t now_ms)
+{
+    int64_t until = p->tmax_ms - 2 * p->params.max_skew_ms;
+    return now_ms < until ? until : 0;
+}
+
+int64_t coord_pool_ahead(const struct coord_pool *p, int64_t now_ms)
+{
+    int64_t was = coord_pool_behind_until(p, now_ms) ? p->tmax_ms - now_ms : 0;
+    return max64(was + coord_reach(&p->params), p->later.ahead_ms);
 }
 
 const char *coord_pool_cause(const struct coord_pool *p)

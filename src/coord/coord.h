@@ -285,6 +285,14 @@ enum coord_fault {
     COORD_FAULTS
 };
 
+/* Until when the pool refuses all calls, since its clock is behind what it has shown before: Unix
+ * ms; 0: it does not. */
+int64_t coord_pool_behind_until(const struct coord_pool *p, int64_t now_ms);
+
+/* How far ahead of its time, which is now_ms, the pool may have granted: more than coord_reach
+ * where its clock was ahead, or a pool was lost to it that could more. ms. */
+int64_t coord_pool_ahead(const struct coord_pool *p, int64_t now_ms);
+
 /* The settle that a reopening at now_ms would go by. */
 int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms);
 

@@ -59,7 +59,10 @@ static void print_options(const struct ctl_session *s)
     buf_init(&b, text, sizeof text - 1);
     recovery_put_pool(&b, &s->pool, s->reply.now_ms);
     text[b.n] = '\0';
-    if (!b.failed)
+    if (coord_pool_ahead(&s->pool, s->reply.now_ms) > COORD_AHEAD_MAX_MS)
+        (void)printf("options      none while the coordinator's clock is so far behind: any pool "
+                     "of these workerIds would repeat IDs\n");
+    else if (!b.failed)
         (void)printf("options     --after-loss%s\n", text);
 }
 

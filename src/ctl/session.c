@@ -127,6 +127,16 @@ int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, c
     int status = ctl_session_open(a, s, CTL_SESSION_TIMEOUT_US, true);
     if (status || s->pool.closed)
         return status;
+    int64_t until = coord_pool_behind_until(&s->pool, s->reply.now_ms);
+    if (until > 0) {
+        coord_free(s->coord);
+        s->coord = NULL;
+        return ctl_fail(CTL_BAD,
+                        "the coordinator's clock is behind a time that it has shown before: the "
+                        "pool grants and renews nothing until it is %s, and cannot be closed "
+                        "before; ranges may last until %s",
+                        ctl_time(until), ctl_time(ctl_session_last_range(s)));
+    }
     (void)snprintf(
         question, sizeof question,
         "Close pool \"%.64s\" at %s%s? %llu workerIds are held, none is renewed then, and "
@@ -142,11 +152,12 @@ int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, c
     return status;
 }
 
-/* No range that is recorded ends later than T + A + 2S, and none that was lost than the floors. */
+/* No range that is recorded ends later than T + A + 2S, by the latest T that ever was, and none
+ * that was lost than the floors. */
 int64_t ctl_session_last_range(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
-    int64_t ends = s->reply.now_ms + coord_reach(&p->params);
+    int64_t ends = max64(s->reply.now_ms, p->tmax_ms) + coord_reach(&p->params);
     return max64(ends, max64(p->floor_ms, p->floor_short_ms));
 }
 
@@ -161,7 +172,8 @@ int64_t ctl_session_lost_ahead(const struct ctl_args *a)
 int64_t ctl_session_grants_from(const struct ctl_session *s)
 {
     int64_t floor = s->reply.era > 1 ? s->pool.floor_short_ms + 1 : 0;
-    return max64(s->reply.now_ms, s->first_ms ? s->first_ms : floor);
+    int64_t now = max64(s->reply.now_ms, coord_pool_behind_until(&s->pool, s->reply.now_ms));
+    return max64(now, s->first_ms ? s->first_ms : floor);
 }
 
 int64_t ctl_session_ceiling(const struct coord_pool *p, const struct coord_worker *w)
@@ -179,17 +191,21 @@ static void warn_of_clocks(json_t *w, const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
     int64_t skew = s->reply.now_ms - s->asked_ms;
-    int64_t behind = p->tmax_ms - s->reply.now_ms;
+    int64_t until = coord_pool_behind_until(p, s->reply.now_ms);
     if (skew > p->params.max_skew_ms || skew < -p->params.max_skew_ms)
         json_array_append_new(
             w, json_sprintf("the coordinator's clock is %s %s this host's, more than max-skew: "
                             "claims from here are refused",
                             ctl_span(skew > 0 ? skew : -skew), skew > 0 ? "ahead of" : "behind"));
-    if (behind > 2 * p->params.max_skew_ms)
+    if (until > 0)
         json_array_append_new(
             w, json_sprintf("the coordinator's clock is %s behind a time that it has shown "
-                            "before, with a sidecar's: all calls are refused until it is %s",
-                            ctl_span(behind), ctl_time(p->tmax_ms - 2 * p->params.max_skew_ms)));
+                            "before, with a sidecar's: all calls are refused until it is %s, and "
+                            "sidecars go on to the end of their ranges. IDs with times up to %s "
+                            "may exist: a pool that is made anew, with other options than `pool "
+                            "status` prints, repeats them",
+                            ctl_span(p->tmax_ms - s->reply.now_ms), ctl_time(until),
+                            ctl_time(ctl_session_last_range(s))));
 }
 
 static void warn_of_closed(json_t *w, const struct ctl_session *s)

@@ -52,9 +52,11 @@ static void put_identity(struct buf *b, const char *identity, int64_t epoch_ms)
 
 void recovery_put_pool(struct buf *b, const struct coord_pool *p, int64_t now_ms)
 {
-    int64_t settle_ms = coord_pool_settle(p, now_ms);
+    int64_t settle_ms = coord_pool_settle(p, now_ms), ahead_ms = coord_pool_ahead(p, now_ms);
     put_identity(b, p->identity, p->epoch_ms);
-    put_params(b, &p->params, settle_ms < p->params.horizon_ms ? settle_ms : 0, p->later.ahead_ms);
+    put_params(b, &p->params, settle_ms < p->params.horizon_ms ? settle_ms : 0,
+               ahead_ms > coord_reach(&p->params) ? ahead_ms : 0);
+    b->failed |= ahead_ms > COORD_AHEAD_MAX_MS;
 }
 
 void recovery_put_place(struct buf *b, const struct recovery_place *at)

@@ -27,7 +27,7 @@ void recovery_put_command(struct buf *b, const struct lease *l, const struct rec
 
 /* " --uuid ... --epoch ... --workers ...", all that a pool which is there was made with or has
  * learnt since, to make it elsewhere; the settle is the one that counts at now_ms, coordinator's
- * time. */
+ * time. b is failed, too, where its clock was ahead by more than --ahead can say. */
 void recovery_put_pool(struct buf *b, const struct coord_pool *p, int64_t now_ms);
 
 /* " --coordinator ... --pool ...", for a shell, behind any command for a pool; likewise. */

@@ -8,6 +8,7 @@ import re
 
 import ids
 from harness import until
+from runner import test
 from test_outage_table import HOUR, MINUTE, SKEWS, left, old_sidecar, refused, row
 
 AHEAD = (1, HOUR, 48 * HOUR)  # seconds: within two skews, and beyond the horizon
@@ -151,3 +152,57 @@ def sqlite(case):
         ids.check_distinct(values + [each.id() for each in (s, bare, new)])
         for each in (s, bare, new):
             each.stop()
+
+
+# ---- what an operator does of it ------------------------------------------------------------------
+
+def was_ahead(case, by, **options):
+    """A Redis, a sidecar of its host and the clock of both, which was ahead and is right."""
+    clock = case.clock()
+    redis = case.pool(clock=clock)
+    s = case.sidecar(redis, options, clock=clock)
+    s.wait_held(2)
+    clock.step(by)
+    renewed(s)
+    value = s.id()
+    clock.step(-by)
+    return redis, s, clock, value
+
+
+@test("ahead by an hour: a pool made anew with the options of pool status waits for all of it")
+def made_anew(case):
+    redis, s, clock, value = was_ahead(case, HOUR)
+    args = ("--coordinator", redis.url)
+    text = case.ctl("pool", "status", *args, env=clock.env, expect=0).stdout
+    options = re.search(r"^options +(.*)$", text, re.M).group(1)
+    s.kill()
+    redis.ask("FLUSHALL")
+    case.ctl("pool", "init", *args, *options.split(), env=clock.env, expect=0)
+    grants_s = (ids.ms_of(status(case, redis.url, clock)["grants_from"]) - clock.ms()) / 1000
+    assert 2 * HOUR - PATIENCE <= grants_s <= 2 * HOUR + SKEWS + PATIENCE, grants_s
+    assert ids.time_of(value) < clock.ms() + grants_s * 1000
+
+
+@test("ahead by two days: pool status has no options; it is said until when ranges may last")
+def no_options(case):
+    redis, _, clock, value = was_ahead(case, 48 * HOUR)
+    args = ("--coordinator", redis.url)
+    text = case.ctl("pool", "status", *args, env=clock.env, expect=0).stdout
+    assert "--after-loss" not in text and "options      none" in text, text
+    for command in ("close", "drain"):
+        said = case.ctl("pool", command, "--yes", *args, env=clock.env, expect=1).stderr
+        times = [ids.ms_of(t) for t in re.findall(r"until (?:it is )?([-0-9T:.]+Z)", said)]
+        assert "cannot be closed" in said and len(times) == 2, said
+        assert times[0] < ids.time_of(value) + 1000 * PATIENCE and ids.time_of(value) < times[1]
+
+
+@test("ahead by two days: a second pool, with workerIds that nobody had, serves at once")
+def second_pool(case):
+    redis, s, clock, value = was_ahead(case, 48 * HOUR)
+    case.ctl("pool", "init", "--coordinator", redis.url, "--pool", "second", "--workers", "1000-1999",
+             env=clock.env, expect=0)
+    s.stop()
+    s.options["coordinator.pool"] = "second"
+    s.write_conf()
+    s.start()
+    assert ids.worker_of(s.id()) >= 1000 > ids.worker_of(value)

@@ -1,6 +1,7 @@
 /* Who holds what, in each order; and what happened between two snapshots. */
 #include "ctl/changes.h"
 #include "ctl/holders.h"
+#include "ctl/session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,6 +100,20 @@ static void changes(void **state)
     assert_int_equal(c.claims, 2);
     assert_int_equal(c.returns, 2);
     memcpy(workers, before, sizeof before);
+}
+
+static void a_clock_that_was_ahead_counts(void **state)
+{
+    (void)state;
+    struct ctl_session s = {.pool.params = coord_params_default,
+                            .reply = {.now_ms = 1000000, .era = 1}};
+    s.pool.tmax_ms = 1004000; /* two skews */
+    assert_int_equal(ctl_session_grants_from(&s), 1000000);
+    s.pool.tmax_ms = 9000000;
+    assert_int_equal(ctl_session_grants_from(&s), 8996000);
+    assert_int_equal(ctl_session_last_range(&s), 9000000 + 3600000 + 4000);
+    s.first_ms = 9500000;
+    assert_int_equal(ctl_session_grants_from(&s), 9500000);
 }
 
 static void ends(const struct coord_snapshot *s, int64_t after, int64_t end, uint64_t held)
@@ -202,6 +217,7 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(a_holder_cannot_speak_to_the_terminal),
         cmocka_unit_test(changes),
+        cmocka_unit_test(a_clock_that_was_ahead_counts),
         cmocka_unit_test(the_end_of_a_pool),
         cmocka_unit_test(the_time_that_counts),
         cmocka_unit_test(the_first_to_be_free),

@@ -82,6 +82,36 @@ static void a_pool_that_is_there_is_said_to_the_millisecond(void **state)
     assert_null(strstr(text, "--settle")); /* the horizon, which is none */
 }
 
+/* What was granted by that time counts, as far as --ahead can say. */
+static void a_pool_whose_clock_was_ahead_is_made_again_behind_that(void **state)
+{
+    (void)state;
+    char text[512];
+    struct buf b;
+    struct coord_pool p = {.identity = IDENTITY, .params = coord_params_default};
+    const int64_t now = INT64_C(1800000000000), hour = 3600000, skews = 4000;
+    const struct {
+        int64_t ahead_ms;
+        const char *expected; /* NULL: there are none */
+    } cases[] = {
+        {0, ""},
+        {skews, ""},
+        {skews + 1, " --ahead 3608001ms"},
+        {hour, " --ahead 7204s"},
+        {COORD_AHEAD_MAX_MS - hour - skews, " --ahead 1442m"},
+        {COORD_AHEAD_MAX_MS - hour - skews + 1, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        p.tmax_ms = now + cases[i].ahead_ms;
+        buf_init(&b, text, sizeof text - 1);
+        recovery_put_pool(&b, &p, now);
+        text[b.n] = '\0';
+        assert_int_equal(b.failed, !cases[i].expected);
+        if (cases[i].expected)
+            assert_string_equal(strstr(text, " --replicas 0") + 13, cases[i].expected);
+    }
+}
+
 static void what_is_not_known_is_left_out(void **state)
 {
     (void)state;
@@ -178,6 +208,7 @@ int main(void)
         cmocka_unit_test(all_that_the_pool_was_is_said),
         cmocka_unit_test(a_file_is_named_from_the_root_and_by_who_may),
         cmocka_unit_test(a_pool_that_is_there_is_said_to_the_millisecond),
+        cmocka_unit_test(a_pool_whose_clock_was_ahead_is_made_again_behind_that),
         cmocka_unit_test(what_is_not_known_is_left_out),
         cmocka_unit_test(the_word_names_its_pool),
         cmocka_unit_test(the_epoch_of_the_configuration_is_said),
