@@ -178,7 +178,7 @@ def away(case):
 
 @test("a date that is none, over and over: the sequences of others are served meanwhile")
 def dates(case):
-    s = sidecar(case, sqlite(case), **{"limits.max_wait": "500ms"})
+    s = sidecar(case, sqlite(case), **{"limits.max_wait": "10s"})
     for i in range(5):
         reply = s.http("/v1/seq/orders?date=x%d" % i)
         assert reply.status == 400 and "expected the date" in reply.text, reply.text

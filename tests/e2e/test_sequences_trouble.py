@@ -12,7 +12,7 @@ from runner import test
 
 
 def sidecar(case, coordinator, define, **more):
-    options = {"sequences.define": define, "limits.max_wait": "300ms"}
+    options = {"sequences.define": define, "limits.max_wait": "1s"}
     state = more.pop("state", None)
     clock = more.pop("clock", None)
     options.update(more)
@@ -93,6 +93,7 @@ def strict_and_too_much(case):
     redis = case.pool()
     s = sidecar(case, redis, ["few --order strict --on-loss refuse --max 50",
                               "slow --order strict --max-rate 100"])
+    until("both are made", lambda: ask(s, "EXISTS", "seq:few", "seq:slow") == 2)
     assert "used up" in str(ask(s, "INCRBY", "seq:few", 51))
     assert ask(s, "INCRBY", "seq:few", 30) == 30 and ask(s, "INCRBY", "seq:few", 19) == 49
     assert "used up" in str(ask(s, "INCRBY", "seq:few", 2))
