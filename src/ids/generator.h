@@ -164,7 +164,8 @@ struct generator_kind {
     int64_t (*example)(const struct generator *g, int64_t now_ms);
     void (*count)(const struct generator *g, struct generator_counts *out);
 
-    /* MAY: each name is a generator of its own: the entry of this one, 1..200 printable bytes.
+    /* MAY: each name is a generator of its own: the entry of this one, 1..200 printable bytes;
+     * empty: what can't be one.
      * part: of whatever it is divided into, as said apart from the name; "": none. It is there
      * until something else is looked for, and longer only where names.h says so. */
     struct names_entry *(*entry)(struct generator *g, struct span name, struct span part);

@@ -115,12 +115,15 @@ const struct names_prefix *names_prefix_of_kind(const struct names *n, struct sp
     return NULL;
 }
 
-/* Of generators by name the list has what stands before the first ':'. */
-static struct names_entry *find_generator(const struct names_prefix *p, struct span name,
+/* Of generators by name the list has what stands before the first ':'. What can't be a name is none
+ * of a server's behind either, which would count it without a word: their kind says what is wrong,
+ * of an empty name, as nobody has promised that it can be shown. */
+static struct names_entry *find_generator(const struct names_prefix *p, struct span rest,
                                           struct span part)
 {
-    struct span listed = name;
+    struct span listed = rest, name = span_of(rest.p, name_length(rest));
     listed = span_cut(&listed, ':');
+    listed = span_cut(&listed, '#');
     if (p->count > 0 && *bucket_of(p, listed) == 0)
         return NULL;
     return p->generator->kind->entry(p->generator, name, part);
@@ -133,12 +136,10 @@ static inline struct names_entry *find(struct names *n, struct span key, struct 
     if (!p)
         return NULL;
     struct span rest = span_skip(key, p->length);
-    size_t length = name_length(rest);
-    if (length == 0)
-        return NULL;
     if (p->generator->kind->entry)
-        return find_generator(p, span_of(rest.p, length), part);
-    if (part.n > 0)
+        return find_generator(p, rest, part);
+    size_t length = name_length(rest);
+    if (length == 0 || part.n > 0)
         return NULL;
     if (p->count == 0)
         return &p->other;

@@ -66,7 +66,7 @@ const struct names_prefix *names_prefix_of_kind(const struct names *n, struct sp
 
 /* The entry that a key counts under, or NULL where nothing is given out by it: another prefix, an
  * empty name, one of over 200 bytes or with a byte that is not printable ASCII, or one that is not
- * configured. */
+ * configured. Of generators by name the first three are an entry that gives out nothing. */
 struct names_entry *names_find(struct names *n, struct span key);
 
 /* The same; part: of that name's generator, as generator_kind.entry; NULL where that has no parts.

@@ -286,3 +286,27 @@ def pauses_amid(case):
             assert r.take(len(first)) == first
         until("it is gone", lambda: s.metric("sidflake_connections", protocol="memcached") == 0, 0.4)
     assert "was lost" not in s.log()
+
+
+@test("a reply that is dropped and breaks off costs its client nothing; half a value costs the connection")
+def breaks_off(case):
+    with Puppet() as puppet:
+        s = before_puppet(case, puppet, {"upstream.redis": "",
+                                         "upstream.memcached": "tcp://127.0.0.1:%d" % puppet.port})
+        with s.mc() as quiet, s.mc() as asks:
+            quiet.send(b"set k 0 0 1 noreply\r\nv\r\n")
+            link = puppet.accept()
+            assert puppet.hear(link).startswith(b"set k 0 0 1")
+            link.sendall(b"STO")
+            time.sleep(0.2)  # read before the end
+            link.close()
+            assert quiet.id() > 0 and quiet.silent()
+            asks.send(b"get k\r\n")
+            link = puppet.accept()
+            assert puppet.hear(link).startswith(b"get k")
+            link.sendall(b"VALUE k 0 9\r\nhalf")
+            time.sleep(0.2)
+            link.close()
+            assert asks.rest() in (b"", b"VALUE k 0 9\r\nhalf")
+            assert quiet.id() > 0
+        s.assert_running()

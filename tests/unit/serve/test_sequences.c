@@ -160,6 +160,18 @@ static void redis_misses(void **state)
     check(r, "INCR seq:none", "_\r\n");
 }
 
+/* A server behind would count them. */
+static void no_names(struct rig *r)
+{
+    char text[300];
+    (void)snprintf(text, sizeof text, "INCR seq:orders:%0200d", 1);
+    rig_begins(r, text, "-ERR expected seq:NAME");
+    rig_begins(r, "INCR seq:", "-ERR expected seq:NAME");
+    rig_begins(r, "GET seq:#a", "-ERR expected seq:NAME");
+    rig_begins(r, "INCR seq:orders:m\xc3\xbcnchen", "-ERR expected seq:NAME");
+    rig_begins(r, "SET seq:orders:m\xc3\xbcnchen 1", "-ERR id key ");
+}
+
 static void redis_errors(void **state)
 {
     struct rig *r = *state;
@@ -170,6 +182,7 @@ static void redis_errors(void **state)
     check(r, "GET seq:a/b",
           "-ERR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 letters, digits, '_', '.' and "
           "'-', SUB of 1 to 100 bytes; found \"a/b\"\r\n");
+    no_names(r);
     check(r, "INCR seq:few", ":1\r\n");
     check(r, "INCRBY seq:few 3", "-ERR used up: max 3 was reached\r\n");
     check(r, "LPOP seq:few 12", "*2\r\n$1\r\n2\r\n$1\r\n3\r\n"); /* those that there are */
