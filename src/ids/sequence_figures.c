@@ -71,6 +71,24 @@ static int64_t until_max(const struct generator *g, int64_t now_ms)
     return least;
 }
 
+/* Of the counter that is the first to end, at the rate of this sidecar when it last looked: one
+ * that has gone idle since keeps its rate, and whoever else takes of it is not in it. */
+static int64_t used_up_s(const struct generator *g, int64_t now_ms)
+{
+    int64_t least = GENERATOR_UNKNOWN;
+    (void)now_ms;
+    for (EACH(l, family(g))) {
+        const struct sequence_generator *s = member(l);
+        double numbers = (double)s->beyond + (double)sequence_left(&s->numbers);
+        if (s->beyond < 0 || s->beyond >= SEQUENCE_TOP || (numbers > 0 && s->numbers.rate <= 0))
+            continue;
+        int64_t lasts = numbers > 0 ? (int64_t)(numbers / s->numbers.rate / 1000) : 0;
+        if (least == GENERATOR_UNKNOWN || lasts < least)
+            least = lasts;
+    }
+    return least;
+}
+
 static int64_t counters(const struct generator *g, int64_t now_ms)
 {
     int64_t n = 0;
@@ -139,6 +157,12 @@ static const struct generator_figure figures[] = {
      .info = "until_max",
      .member = "until_max",
      .value = until_max},
+    {.metric = "sidflake_sequence_used_up_seconds",
+     .type = GENERATOR_GAUGE,
+     .unit = "seconds",
+     .help = "Time until a sequence reaches its max at the latest rate of this sidecar, of its "
+             "counter that is the first; absent where none of them is known to end.",
+     .value = used_up_s},
     {.metric = "sidflake_sequence_block",
      .type = GENERATOR_GAUGE,
      .unit = "",
