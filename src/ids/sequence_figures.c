@@ -71,6 +71,8 @@ static int64_t until_max(const struct generator *g, int64_t now_ms)
     return least;
 }
 
+#define LASTS_MAX_S INT64_C(1000000000000000) /* what lasts longer is not told apart */
+
 /* Of the counter that is the first to end, at the rate of this sidecar when it last looked: one
  * that has gone idle since keeps its rate, and whoever else takes of it is not in it. */
 static int64_t used_up_s(const struct generator *g, int64_t now_ms)
@@ -82,7 +84,8 @@ static int64_t used_up_s(const struct generator *g, int64_t now_ms)
         double numbers = (double)s->beyond + (double)sequence_left(&s->numbers);
         if (s->beyond < 0 || s->beyond >= SEQUENCE_TOP || (numbers > 0 && s->numbers.rate <= 0))
             continue;
-        int64_t lasts = numbers > 0 ? (int64_t)(numbers / s->numbers.rate / 1000) : 0;
+        double seconds = numbers > 0 ? numbers / s->numbers.rate / 1000 : 0;
+        int64_t lasts = seconds < LASTS_MAX_S ? (int64_t)seconds : LASTS_MAX_S;
         if (least == GENERATOR_UNKNOWN || lasts < least)
             least = lasts;
     }
