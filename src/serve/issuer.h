@@ -52,6 +52,18 @@ static inline bool issuer_more(struct names_entry *name, struct net_turn *turn, 
 enum issue_status issuer_row(struct issuer *i, struct names_entry *name, struct net_turn *turn,
                              uint32_t n, int64_t *last, struct net_step *step);
 
+/* Of one of several keys; others: some before it were served. Where there are no more it is missing
+ * then, as from a list that has fewer: an error would lose what they had. */
+static inline enum issue_status issuer_one_of(struct issuer *i, struct names_entry *name,
+                                              struct net_turn *turn, bool others, int64_t *number,
+                                              struct net_step *step)
+{
+    enum issue_status s = issuer_next(i, name, turn, number, step);
+    if (s == ISSUE_OK || s == ISSUE_PARK || s == ISSUE_MISS || !others)
+        return s;
+    return refusal_ends(i->refused) ? ISSUE_MISS : s;
+}
+
 /* 1..max numbers, as many as can be had at once. */
 enum issue_status issuer_some(struct issuer *i, struct names_entry *name, struct net_turn *turn,
                               uint32_t max, struct generator_run *out, struct net_step *step);

@@ -78,7 +78,7 @@ static enum issue_status get_one(struct mcd_call *c, struct span key, bool *hit,
     struct names_entry *name = mcd_id_of(c, key);
     if (!name)
         return ISSUE_OK;
-    enum issue_status r = issuer_next(&c->m->serve->issuer, name, c->turn, &id, step);
+    enum issue_status r = issuer_one_of(&c->m->serve->issuer, name, c->turn, *hit, &id, step);
     if (r == ISSUE_OK) {
         mc_put_value(c->out, key, id, c->req->with_cas);
         c->name = name;

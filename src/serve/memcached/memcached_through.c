@@ -208,7 +208,8 @@ static enum issue_status draw(struct mcd_call *c, struct mcd_merge *m, struct ne
             return ISSUE_OK;
         struct names_entry *name = mcd_id_of(c, key);
         enum issue_status r =
-            name ? issuer_next(&c->m->serve->issuer, name, c->turn, &m->id[m->n], step) : ISSUE_OK;
+            name ? issuer_one_of(&c->m->serve->issuer, name, c->turn, m->n > 0, &m->id[m->n], step)
+                 : ISSUE_OK;
         if (r != ISSUE_OK && r != ISSUE_MISS)
             return r;
         if (r == ISSUE_MISS)

@@ -81,7 +81,7 @@ enum serve_result rds_mget(struct rds_call *c)
             continue;
         struct names_entry *name = rds_name(c, key);
         enum issue_status s =
-            name ? issuer_next(rds_issuer(c), name, c->turn, &id, &c->step) : ISSUE_MISS;
+            name ? issuer_one_of(rds_issuer(c), name, c->turn, i > 0, &id, &c->step) : ISSUE_MISS;
         if (s == ISSUE_OK) {
             resp_put_bulk_i64(c->out, id);
             r = SERVE_OK;

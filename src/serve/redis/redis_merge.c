@@ -93,7 +93,7 @@ static enum serve_result draw(struct rds_call *c, struct rds_merge *m)
         struct names_entry *name = i < m->seen ? NULL : rds_name(c, key);
         if (name) {
             enum issue_status s =
-                issuer_next(rds_issuer(c), name, c->turn, &m->item[m->n].id, &c->step);
+                issuer_one_of(rds_issuer(c), name, c->turn, m->n > 0, &m->item[m->n].id, &c->step);
             if (s != ISSUE_OK && s != ISSUE_MISS)
                 return rds_not_issued(c, s);
             m->item[m->n].miss = s == ISSUE_MISS;

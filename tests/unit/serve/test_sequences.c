@@ -252,6 +252,18 @@ static void other_requests_are_not_asked_for_with_strict_ones(void **state)
     rig_expect(r, ":4\r\n");
 }
 
+/* Who asks for more by keys than there are has those that there are. */
+static void of_several_keys_the_last_ones_are_missing(void **state)
+{
+    struct rig *r = *state;
+    check(r, "MGET seq:few seq:few", "*2\r\n$1\r\n1\r\n$1\r\n2\r\n");
+    check(r, "MGET seq:few seq:few seq:orders", "*3\r\n$1\r\n3\r\n$-1\r\n$1\r\n1\r\n");
+    check(r, "MGET seq:few seq:orders", "-ERR used up: max 3 was reached\r\n");
+    mc(r, "get seq:orders seq:few\r\n", "VALUE seq:orders 0 1\r\n2\r\nEND\r\n");
+    mc(r, "get seq:few seq:orders\r\n", "SERVER_ERROR used up: max 3 was reached\r\n");
+    check(r, "INCR seq:orders", ":3\r\n"); /* none was lost */
+}
+
 /* So many answers of the kind that says why are not so many gaps. */
 static void refused_ones_that_share_a_ticket_ask_once(void **state)
 {
@@ -482,6 +494,7 @@ int main(void)
         TEST(pipelined_strict_ones_are_asked_for_at_once),
         TEST(memcached_ones_likewise),
         TEST(other_requests_are_not_asked_for_with_strict_ones),
+        TEST(of_several_keys_the_last_ones_are_missing),
         TEST(refused_ones_that_share_a_ticket_ask_once),
         TEST(redis_info),
         TEST(a_request_that_is_known_again_is_no_other_names),
