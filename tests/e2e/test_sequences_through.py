@@ -437,6 +437,25 @@ def given_up(case):
     s.assert_running()
 
 
+@test("of several keys, some there, those are missing of which there are no more: no number is lost")
+def no_more(case):
+    redis, memcached = case.redis(), case.memcached()
+    s = case.sidecar(case.pool(), {"sequences.define": ["few --max 4 --on-loss refuse"], "limits.max_wait": "10s",
+                                   "upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                                   "upstream.memcached": "tcp://127.0.0.1:%d" % memcached.port})
+    s.wait_held(2)
+    with s.resp() as r, s.mc() as m:
+        assert r.ask("SET", "k", "v") in (b"OK", "OK") and m.ask("set k 0 0 1\r\nw") == "STORED"
+        assert r.ask("MGET", "seq:few", "k", "seq:few") == [b"1", b"v", b"2"]
+        got = m.get("seq:few", "k")
+        assert [(k, v) for k, v, _ in got] == [("seq:few", "3"), ("k", "w")], got
+        assert r.ask("MGET", "k", "seq:few", "seq:few", "k") == [b"v", b"4", None, b"v"]
+        assert "used up" in str(r.ask("MGET", "k", "seq:few"))
+        assert [k for k, _, _ in m.get("id:a", "seq:few", "k")] == ["id:a", "k"]
+        assert m.ask("get k seq:few").startswith("SERVER_ERROR used up")
+        assert r.ask("GET", "k") == b"v" and m.ask("get seq:few").startswith("SERVER_ERROR used up")
+
+
 GONE = [
     [("INCR", "seq:strict")], [("GET", "k"), ("GET", "seq:strict"), ("GET", "k")],
     [("MGET", "k", "seq:strict", "id:x", "k")], [("MULTI",), ("INCR", "seq:strict"), ("INCR", "id:x"), ("EXEC",)],
