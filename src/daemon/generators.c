@@ -27,7 +27,7 @@ static bool find(int reset, int offset_min, struct span text, struct sequence_pe
     return true;
 }
 
-static const struct sequence_calendar calendar = {label, find, seq_is_period};
+const struct sequence_calendar generators_calendar = {label, find, seq_is_period};
 
 /* ---- the table --------------------------------------------------------------------------------
  */
@@ -39,7 +39,7 @@ static void init_sequences(struct sequence_table *t, const struct conf *c)
                                                    .lasts_ms = c->sequences_cache_lasts_us / 1000,
                                                    .max = c->sequences_cache_max,
                                                    .prefix = c->sequences_prefix,
-                                                   .calendar = &calendar});
+                                                   .calendar = &generators_calendar});
 }
 
 enum err_code generators_open(struct generators *g, const struct conf *c, struct serve *s,

@@ -14,6 +14,9 @@ struct generators {
     struct sequence_table sequences;
 };
 
+/* Periods, as the coordinator has them. */
+extern const struct sequence_calendar generators_calendar;
+
 /* Whether there are sequences: the last row of the prefixes, and of the supplies. */
 bool generators_have_sequences(const struct conf *c);
 

@@ -78,15 +78,20 @@ static bool is_known(const struct said *s, uint64_t name, unsigned how)
     return false;
 }
 
+static void note(struct said *s, uint64_t name, unsigned how)
+{
+    s->v[s->next].name = name;
+    s->v[s->next].how = how;
+    s->next = (s->next + 1) % SAID_MAX;
+    s->n = s->n < SAID_MAX ? s->n + 1 : SAID_MAX;
+}
+
 bool said_is_news(struct said *s, const char *name, unsigned how)
 {
     uint64_t hash = fnv64_str(name);
     if (is_known(s, hash, how))
         return false;
-    s->v[s->next].name = hash;
-    s->v[s->next].how = how;
-    s->next = (s->next + 1) % SAID_MAX;
-    s->n = s->n < SAID_MAX ? s->n + 1 : SAID_MAX;
+    note(s, hash, how);
     return true;
 }
 
@@ -94,12 +99,13 @@ void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
 {
     char text[LOG_LINE_MAX / 2];
     struct buf b;
-    if (how >= BLOCKS_REFUSALS || !advice[how].why || is_known(s, fnv64_str(name), how))
+    uint64_t hash = fnv64_str(name);
+    if (how >= BLOCKS_REFUSALS || !advice[how].why || is_known(s, hash, how))
         return;
     enum whose whose = advice[how].whose;
     if (lines[whose].limited && !log_limit_pass(&s->clients, mono, CLIENTS_MS, NULL))
         return;
-    (void)said_is_news(s, name, how);
+    note(s, hash, how);
     buf_init(&b, text, sizeof text - 1);
     put_advice(s, &advice[how], name, &b);
     text[b.n] = '\0';

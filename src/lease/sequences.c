@@ -519,7 +519,8 @@ static enum err_code find_area(struct sequences *s, int64_t mono, struct err *e)
         return r;
     blockfile_looked_at(&s->file);
     places_found(&s->places, &s->blocks, &s->defined);
-    s->report.time_ms = blocks_time(&s->blocks, s->report.time_mono = mono);
+    s->report.time_ms = blocks_time(&s->blocks, mono);
+    s->report.time_mono = mono;
     if (pool_is_another(s))
         lose(s, mono);
     else if (s->file.proven)

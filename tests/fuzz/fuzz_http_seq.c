@@ -14,6 +14,7 @@
 
 #include "coord/period.h"
 #include "coord/seq_rows.h"
+#include "daemon/generators.h"
 #include "serve/serve.h"
 #include "support/fake_supply.h"
 #include "wire/http_request.h"
@@ -89,22 +90,6 @@ static int64_t told(struct clock *c)
 
 static struct clock clock_of_input = {told, told};
 
-static bool label(int reset, int offset_min, int64_t ms, char out[SEQUENCE_LABEL_MAX])
-{
-    return period_label((enum period_reset)reset, offset_min, ms, out);
-}
-
-static bool find(int reset, int offset_min, struct span text, struct sequence_period *out)
-{
-    struct period p;
-    if (!period_find((enum period_reset)reset, offset_min, text, &p))
-        return false;
-    *out = (struct sequence_period){p.opens_ms, p.begins_ms, p.ends_ms};
-    return true;
-}
-
-static const struct sequence_calendar calendar = {label, find, seq_is_period};
-
 static void open_all(void)
 {
     struct err e;
@@ -120,7 +105,7 @@ static void open_all(void)
                                                              .lasts_ms = 60000,
                                                              .max = 1000,
                                                              .prefix = "seq:",
-                                                             .calendar = &calendar});
+                                                             .calendar = &generators_calendar});
     w.supply.table = &w.table;
     w.supply.sequence = sequences;
     w.supply.nsequences = SEQUENCES;
