@@ -4,16 +4,17 @@
 
 #include <string.h>
 
-#define WINDOW_MS 1000 /* over which the rate is taken */
-#define BURST_MS  100  /* what came in less counts as if it had taken so long */
-#define LOOKS     8    /* while what is in hand is used up, where nothing is asked for yet */
+#define WINDOW_MS 1000     /* over which the rate is taken */
+#define BURST_MS  100      /* what came in less counts as if it had taken so long */
+#define PACE_MS   21600000 /* from six hours on, to twice as many, the pace is taken */
+#define LOOKS     8        /* while what is in hand is used up, where nothing is asked for yet */
 
 void sequence_init(struct sequence *s, int64_t lasts_ms, int64_t max, int64_t mono)
 {
     memset(s, 0, sizeof *s);
     s->lasts_ms = lasts_ms;
     s->max = max;
-    s->since_ms = mono;
+    s->since_ms = s->since[0].mono = s->since[1].mono = mono;
 }
 
 void sequence_define(struct sequence *s, int64_t start, int64_t increment, bool strict)
@@ -65,6 +66,7 @@ static void drop_first(struct sequence *s)
     count(s);
     if (rest(b) > 0)
         mark_store(b->mark, b->hi - b->lo + 1);
+    s->dropped += rest(b);
     s->block[0] = s->block[1];
     s->nblocks--;
     if (s->nblocks)
@@ -99,11 +101,27 @@ static void give_across(struct sequence *s, int64_t n, int64_t *index)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
+double sequence_pace(const struct sequence *s, int64_t mono)
+{
+    const struct sequence_since *from = &s->since[0];
+    int64_t passed = max64(mono - from->mono, WINDOW_MS);
+    return (double)(sequence_given(s) - from->given) / (double)passed;
+}
+
+static void keep_pace(struct sequence *s, int64_t mono)
+{
+    if (mono - s->since[1].mono < PACE_MS)
+        return;
+    s->since[0] = s->since[1];
+    s->since[1] = (struct sequence_since){mono, sequence_given(s)};
+}
+
 /* Numbers a ms. A burst shows at once, an end of one after a while. */
 static double rate_at(struct sequence *s, int64_t mono)
 {
     int64_t passed = mono - s->since_ms;
     count(s);
+    keep_pace(s, mono);
     if (passed >= WINDOW_MS) {
         s->rate = (double)s->taken / (double)passed;
         s->since_ms = mono;
@@ -166,6 +184,10 @@ void sequence_follow(struct sequence *s, const struct sequence *before, int64_t 
     s->size = before->size;
     s->since_ms = mono;
     s->taken = 0;
+    for (int i = 0; i < 2; i++) {
+        s->since[i] = before->since[i];
+        s->since[i].given += sequence_given(s) - sequence_given(before);
+    }
 }
 
 void sequence_prepare(struct sequence *s)
@@ -268,15 +290,23 @@ bool sequence_expect(struct sequence *s, int64_t n)
     return true;
 }
 
-static bool fits(const struct sequence_own *o, int64_t ticket, int64_t n)
+/* Less than some want was asked for as that, since there are no more. */
+static bool fits(const struct sequence_own *o, int64_t ticket, bool some, int64_t n)
 {
-    return ticket <= o->upto && (o->whole ? n == o->n : n <= o->n);
+    int64_t want = some && o->n > 0 ? min64(n, o->n) : n;
+    return ticket <= o->upto && (o->whole ? want == o->n : want <= o->n);
+}
+
+static void own_is_gone(struct sequence *s, struct sequence_own *o)
+{
+    s->dropped += o->n;
+    o->n = 0;
 }
 
 static void own_nothing(struct sequence *s)
 {
     for (unsigned i = 0; i < SEQUENCE_OWN; i++)
-        s->own[i].n = 0;
+        own_is_gone(s, &s->own[i]);
 }
 
 bool sequence_has_next(const struct sequence *s)
@@ -286,33 +316,56 @@ bool sequence_has_next(const struct sequence *s)
 
 static void own_follows(struct sequence *s)
 {
+    own_is_gone(s, &s->own[0]);
     s->own[0] = s->own[1];
     s->own[1].n = 0;
 }
 
+static void give_of(struct sequence *s, struct sequence_own *o, int64_t n, int64_t *index)
+{
+    *index = o->lo;
+    o->lo += n;
+    o->n -= n;
+    note_given(s, n);
+    if (s->own[0].n == 0)
+        own_follows(s);
+}
+
 /* Whoever was answered otherwise, and is still there, arrives anew: nobody else knows who is gone.
  */
+static enum sequence_status strict(struct sequence *s, int64_t mono, int64_t *ticket, bool some,
+                                   int64_t *n, int64_t *index)
+{
+    struct sequence_own *o = s->own;
+    const struct sequence_refusal *r = &s->refused;
+    keep_pace(s, mono);
+    while (o < s->own + SEQUENCE_OWN && !fits(o, *ticket, some, *n))
+        o++;
+    if (o < s->own + SEQUENCE_OWN) {
+        *n = min64(*n, o->n);
+        give_of(s, o, *n, index);
+        return SEQUENCE_OK;
+    }
+    bool refused = r->cause && *n >= r->count;
+    bool fewer = refused && some && r->stands && r->count > 1;
+    if (refused && !fewer && (r->stands || mono < r->until_ms))
+        return SEQUENCE_REFUSED;
+    if (*ticket <= s->answered)
+        *ticket = sequence_arrive(s, fewer ? r->count - 1 : *n);
+    return SEQUENCE_EMPTY;
+}
+
 enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t *ticket, int64_t n,
                                      int64_t *index)
 {
-    struct sequence_own *o = s->own;
-    while (o < s->own + SEQUENCE_OWN && !fits(o, *ticket, n))
-        o++;
-    if (o < s->own + SEQUENCE_OWN) {
-        *index = o->lo;
-        o->lo += n;
-        o->n -= n;
-        note_given(s, n);
-        if (s->own[0].n == 0)
-            own_follows(s);
-        return SEQUENCE_OK;
-    }
-    bool refused = s->refused.cause && n >= s->refused.count;
-    if (refused && (s->refused.stands || mono < s->refused.until_ms))
-        return SEQUENCE_REFUSED;
-    if (*ticket <= s->answered)
-        *ticket = sequence_arrive(s, n);
-    return SEQUENCE_EMPTY;
+    return strict(s, mono, ticket, false, &n, index);
+}
+
+enum sequence_status sequence_strict_some(struct sequence *s, int64_t mono, int64_t *ticket,
+                                          int64_t most, int64_t *index, int64_t *n)
+{
+    *n = most;
+    return strict(s, mono, ticket, true, n, index);
 }
 
 /* ---- what comes of it ------------------------------------------------------------------------ */
@@ -329,6 +382,7 @@ void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_bloc
     drop_used(s);
     if (s->nblocks == 2) {
         mark_store(b->mark, b->hi - b->lo + 1);
+        s->dropped += rest(b);
         return;
     }
     own_nothing(s); /* below it: whoever wanted it asks again */
@@ -347,6 +401,7 @@ void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto, bool
         own_follows(s); /* whoever has not come for what was left had time enough */
     if (s->strict && o[0].n > 0)
         o++;
+    own_is_gone(s, o);
     *o = (struct sequence_own){.lo = lo, .n = hi - lo + 1, .upto = upto, .whole = whole};
 }
 
@@ -376,7 +431,7 @@ void sequence_revoke(struct sequence *s, uint32_t handle, int64_t hi)
 {
     for (unsigned i = 0; i < SEQUENCE_OWN && handle == 0; i++)
         if (s->own[i].lo + s->own[i].n - 1 > hi)
-            s->own[i].n = 0;
+            own_is_gone(s, &s->own[i]);
     for (unsigned i = s->nblocks; i-- > 0;) {
         struct sequence_block *b = &s->block[i];
         if (b->handle != handle)

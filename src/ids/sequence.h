@@ -62,8 +62,8 @@ enum sequence_status {
 };
 
 struct sequence_refusal {
-    unsigned cause;   /* of whoever refuses; 0: none */
-    bool stands;      /* nothing changes it by itself */
+    unsigned cause; /* of whoever refuses; 0: none */
+    bool stands;    /* nothing changes it by itself; of a count: there are no more up to the end */
     int64_t until_ms; /* mono: then it is worth asking again */
     int64_t count;    /* who wants so many, or more, is refused; 1: everybody */
     int64_t upto;     /* strict: the last ticket that it is for */
@@ -81,12 +81,17 @@ struct sequence {
     int64_t tickets;                       /* strict: given so far */
     int64_t answered;                      /* strict: the last ticket that something has come of */
     int64_t given;                         /* numbers in all, but for those since `counted` */
+    int64_t dropped; /* numbers that nobody will have, but for those of a grant that is revoked or
+                        let go: whoever granted them counts these */
 
     int64_t counted;  /* index up to which they are counted */
     int64_t since_ms; /* since then … */
     int64_t taken;    /* … so many were given out, counted likewise; */
     double rate;      /* before that so many a ms */
-    int64_t size;     /* of the latest block asked for; 0: none was */
+    struct sequence_since {
+        int64_t mono, given;
+    } since[2];   /* what the pace is taken from: the one before, and the latest */
+    int64_t size; /* of the latest block asked for; 0: none was */
 
     struct sequence_ask ask; /* not taken yet; count 0: none */
     bool asked;              /* one stands, taken or not */
@@ -122,15 +127,18 @@ enum sequence_status sequence_some(struct sequence *s, int64_t mono, int64_t mos
                                    int64_t *n);
 
 /* Strict: a request for n has arrived. Its ticket, with which it asks as often as it has to; of
- * whom nothing has come by then it is another one. */
+ * whom nothing has come by then it is another one. _some: 1..most, fewer only where there are no
+ * more up to the end. */
 int64_t sequence_arrive(struct sequence *s, int64_t n);
 enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t *ticket, int64_t n,
                                      int64_t *index);
+enum sequence_status sequence_strict_some(struct sequence *s, int64_t mono, int64_t *ticket,
+                                          int64_t most, int64_t *index, int64_t *n);
 
 /* So many more go to those that share the latest ticket. false: what that wants is under way. */
 bool sequence_expect(struct sequence *s, int64_t n);
 
-/* s takes before's place: numbers are wanted at the rate, and in blocks, of that. */
+/* s takes before's place: numbers are wanted at the rate and pace, and in blocks, of that. */
 void sequence_follow(struct sequence *s, const struct sequence *before, int64_t mono);
 
 /* Asks for a first block before anybody wants a number. */
@@ -164,5 +172,8 @@ bool sequence_has_next(const struct sequence *s);
 /* Numbers in hand, those that were taken for one request not included; and given out so far. */
 int64_t sequence_left(const struct sequence *s);
 int64_t sequence_given(const struct sequence *s);
+
+/* Numbers a ms of the latest hours, be there bursts and breaks in them. */
+double sequence_pace(const struct sequence *s, int64_t mono);
 
 #endif

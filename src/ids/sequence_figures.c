@@ -73,20 +73,34 @@ static int64_t until_max(const struct generator *g, int64_t now_ms)
 
 #define LASTS_MAX_S INT64_C(1000000000000000) /* what lasts longer is not told apart */
 
-/* Of the counter that is the first to end, at the rate of this sidecar when it last looked: one
- * that has gone idle since keeps its rate, and whoever else takes of it is not in it. */
+/* As the coordinator's time has it, which goes on while nobody asks. */
+static int64_t mono_at(const struct sequence_table *t, int64_t now_ms)
+{
+    int64_t mono = t->time_ms ? t->time_mono + (now_ms - t->time_ms) : 0;
+    return mono > t->mono ? mono : t->mono;
+}
+
+/* A counter that never ends, that nobody takes of, or whose period is over before, has no such
+ * time. */
+static int64_t lasts_s(const struct sequence_generator *s, int64_t now_ms)
+{
+    double numbers = (double)s->beyond + (double)sequence_left(&s->numbers);
+    double pace = sequence_pace(&s->numbers, mono_at(s->table, now_ms));
+    if (s->beyond < 0 || s->beyond >= SEQUENCE_TOP || (numbers > 0 && pace <= 0))
+        return GENERATOR_UNKNOWN;
+    double seconds = numbers > 0 ? numbers / pace / 1000 : 0;
+    if (s->ends_ms > 0 && seconds * 1000 >= (double)(s->ends_ms - now_ms))
+        return GENERATOR_UNKNOWN;
+    return seconds < LASTS_MAX_S ? (int64_t)seconds : LASTS_MAX_S;
+}
+
+/* Of the counter that is the first to end, at the pace of this sidecar alone. */
 static int64_t used_up_s(const struct generator *g, int64_t now_ms)
 {
     int64_t least = GENERATOR_UNKNOWN;
-    (void)now_ms;
     for (EACH(l, family(g))) {
-        const struct sequence_generator *s = member(l);
-        double numbers = (double)s->beyond + (double)sequence_left(&s->numbers);
-        if (s->beyond < 0 || s->beyond >= SEQUENCE_TOP || (numbers > 0 && s->numbers.rate <= 0))
-            continue;
-        double seconds = numbers > 0 ? numbers / s->numbers.rate / 1000 : 0;
-        int64_t lasts = seconds < LASTS_MAX_S ? (int64_t)seconds : LASTS_MAX_S;
-        if (least == GENERATOR_UNKNOWN || lasts < least)
+        int64_t lasts = lasts_s(member(l), now_ms);
+        if (lasts != GENERATOR_UNKNOWN && (least == GENERATOR_UNKNOWN || lasts < least))
             least = lasts;
     }
     return least;
@@ -163,8 +177,11 @@ static const struct generator_figure figures[] = {
     {.metric = "sidflake_sequence_used_up_seconds",
      .type = GENERATOR_GAUGE,
      .unit = "seconds",
-     .help = "Time until a sequence reaches its max at the latest rate of this sidecar, of its "
-             "counter that is the first; absent where none of them is known to end.",
+     .help = "Time until a sequence reaches its max at this sidecar's rate of the latest hours, of "
+             "its counter that is the first; absent where none does, or not within its period.",
+     .stat = "used_up_seconds",
+     .info = "used_up_seconds",
+     .member = "used_up_seconds",
      .value = used_up_s},
     {.metric = "sidflake_sequence_block",
      .type = GENERATOR_GAUGE,
@@ -259,7 +276,7 @@ static int64_t given_back(const struct generator *g, int64_t now_ms)
 static int64_t dropped(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
-    return (int64_t)table(g)->told.dropped;
+    return (int64_t)(table(g)->told.dropped + table(g)->dropped);
 }
 
 static int64_t places(const struct generator *g, int64_t now_ms)

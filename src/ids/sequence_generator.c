@@ -52,9 +52,12 @@ static void say_name(const struct generator *g, struct buf *b)
     const struct sequence_table *t = at(g)->table;
     buf_printf(b,
                "expected %sNAME or %sNAME:SUB, NAME of 1 to %d letters, digits, '_', '.' and '-', "
-               "SUB of 1 to %d bytes; found \"%s\"",
-               t->options.prefix, t->options.prefix, SEQUENCE_NAME_MAX - 1, SEQUENCE_SUB_MAX - 1,
-               t->found);
+               "SUB of 1 to %d printable bytes; found ",
+               t->options.prefix, t->options.prefix, SEQUENCE_NAME_MAX - 1, SEQUENCE_SUB_MAX - 1);
+    if (t->found[0])
+        buf_printf(b, "\"%s\"", t->found);
+    else
+        BUF_PUT_LIT(b, "none, or one with another byte");
 }
 
 static void say_date(const struct generator *g, struct buf *b)
@@ -77,8 +80,10 @@ static void say_closed(const struct generator *g, struct buf *b)
 
 static void say_used_up(const struct generator *g, struct buf *b)
 {
-    if (told(g)->numbers.refused.count > 1)
-        BUF_PUT_LIT(b, "used up: there are not as many in a row up to its max");
+    const struct sequence *q = &told(g)->numbers;
+    int64_t row = max64(q->refused.count - 1, sequence_left(q));
+    if (row > 0)
+        buf_printf(b, "used up: up to its max there are at most %lld in a row", (long long)row);
     else if (told(g)->has_limit)
         buf_printf(b, "used up: max %lld was reached", (long long)told(g)->limit);
     else
@@ -205,13 +210,14 @@ static unsigned refuse(struct sequence_generator *s, struct generator_ask *ask, 
 }
 
 static enum sequence_status strict(struct sequence_generator *s, struct generator_ask *ask,
-                                   int64_t *index)
+                                   bool some, int64_t *index, int64_t *n)
 {
     if (*ask->ticket <= s->ticket_base) {
         s->parked += *ask->ticket == 0;
         *ask->ticket = sequence_arrive(&s->numbers, ask->n);
     }
-    return sequence_strict(&s->numbers, ask->mono_ms, ask->ticket, ask->n, index);
+    return some ? sequence_strict_some(&s->numbers, ask->mono_ms, ask->ticket, ask->n, index, n)
+                : sequence_strict(&s->numbers, ask->mono_ms, ask->ticket, ask->n, index);
 }
 
 static unsigned give(struct sequence_generator *s, struct generator_ask *ask, bool some,
@@ -219,7 +225,7 @@ static unsigned give(struct sequence_generator *s, struct generator_ask *ask, bo
 {
     struct sequence *q = &s->numbers;
     int64_t index = 0, n = ask->n;
-    enum sequence_status r = q->strict ? strict(s, ask, &index)
+    enum sequence_status r = q->strict ? strict(s, ask, some, &index, &n)
                              : some    ? sequence_some(q, ask->mono_ms, ask->n, &index, &n)
                                        : sequence_next(q, ask->mono_ms, n, &index);
     sequence_table_note(s);

@@ -262,6 +262,7 @@ void sequence_places_close(struct sequence_generator *s)
     s->state = SEQUENCE_CLOSING;
     s->to_close = true;
     sequence_let_go(&s->numbers);
+    sequence_table_note(s);
     leave(s);
     forget_period(s);
     leave_family(s);
@@ -507,6 +508,8 @@ void sequence_table_note(struct sequence_generator *g)
     struct sequence_table *t = g->table;
     if (g->numbers.tickets > t->tickets)
         t->tickets = g->numbers.tickets;
+    t->dropped += (uint64_t)g->numbers.dropped;
+    g->numbers.dropped = 0;
     if (g->numbers.ask.count > 0)
         sequence_places_queue(g);
 }

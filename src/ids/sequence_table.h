@@ -94,6 +94,7 @@ struct sequence_table {
     int64_t mono;               /* of the latest request */
     int64_t time_ms, time_mono; /* the coordinator's, at a monotonic time; time_ms 0: not known */
     uint64_t evicted;           /* since start */
+    uint64_t dropped;           /* numbers, by those who gave out: struct sequence has which */
     struct sequence_told told;
     struct sequence_family *family; /* SEQUENCE_FAMILIES + 1 of them; NULL: none yet */
     uint32_t families;              /* with a name; the last one is for all others */
@@ -117,7 +118,7 @@ struct names_entry *sequence_table_entry(struct generator *g, struct span name, 
 enum sequence_cause sequence_table_place(struct sequence_generator **g, int64_t mono,
                                          int64_t *until_mono);
 
-/* After a request: what it has asked for is to be told. */
+/* After a request: what it has asked for is to be told, and what it has dropped is counted. */
 void sequence_table_note(struct sequence_generator *g);
 
 /* ---- events ---------------------------------------------------------------------------------- */

@@ -62,8 +62,10 @@ void sequence_table_own(struct sequence_table *t, uint32_t place, int64_t lo, in
                         int64_t upto, bool whole)
 {
     struct sequence_generator *s = open_at(t, place);
-    if (!s)
+    if (!s) {
+        t->dropped += (uint64_t)(hi - lo + 1);
         return;
+    }
     s->has_limit = false;
     s->told_at = 0;
     sequence_own(&s->numbers, lo, hi, upto, whole);
@@ -103,6 +105,8 @@ void sequence_table_refuse(struct sequence_table *t, uint32_t place,
         why.cause = SEQUENCE_OVER;
     if (!keeps_on)
         s->told_at = 0;
+    if (r->cause == SEQUENCE_USED_UP && r->count == 1)
+        s->beyond = 0; /* others may have had the last one */
     sequence_refuse(&s->numbers, &why, keeps_on);
     if (!says_gone(r->cause))
         return;
@@ -124,15 +128,20 @@ void sequence_table_limit(struct sequence_table *t, uint32_t place, int64_t numb
 void sequence_table_revoke(struct sequence_table *t, uint32_t place, uint32_t handle, int64_t hi)
 {
     struct sequence_generator *s = open_at(t, place);
-    if (s)
-        sequence_revoke(&s->numbers, handle, hi);
+    if (!s)
+        return;
+    sequence_revoke(&s->numbers, handle, hi);
+    sequence_table_note(s);
 }
 
 void sequence_table_let_go(struct sequence_table *t)
 {
-    for (uint32_t i = 0; i < t->top; i++)
-        if (t->place[i].state == SEQUENCE_OPEN)
-            sequence_let_go(&t->place[i].numbers);
+    for (uint32_t i = 0; i < t->top; i++) {
+        if (t->place[i].state != SEQUENCE_OPEN)
+            continue;
+        sequence_let_go(&t->place[i].numbers);
+        sequence_table_note(&t->place[i]);
+    }
 }
 
 void sequence_table_time(struct sequence_table *t, int64_t time_ms, int64_t mono)

@@ -362,12 +362,22 @@ static bool ask_largest(struct blocks *b, struct blocks_counter *c, enum seq_how
     return true;
 }
 
+/* Fewer in a row than were asked for may be had, until others have had them. */
+static void tell_what_is_left(const struct blocks_counter *c, const struct seq_grant *g,
+                              struct blocks_mail *m)
+{
+    int64_t left = g->max + 1 - (c->cycle ? 0 : g->next);
+    m->lo = g->max;
+    m->hi = min64(m->hi, max64(left, 0) + 1);
+}
+
 static void refused(struct blocks *b, uint32_t i, const struct seq_grant *g, int64_t mono)
 {
     struct blocks_counter *c = &b->counter[i];
     int64_t ms = g->how == SEQ_WAIT ? min64(max64(g->wait_ms, 1), RECHECK_MS) : RECHECK_MS;
     blocks_refuse(b, i, g->how, mono + ms, false);
-    b->mail[b->nmail - 1].lo = g->how == SEQ_USED_UP ? g->max : 0;
+    if (g->how == SEQ_USED_UP)
+        tell_what_is_left(c, g, &b->mail[b->nmail - 1]);
     if (!c->strict)
         c->want.count = 0;
 }

@@ -118,6 +118,27 @@ def strict_and_too_much(case):
     assert numbers == list(range(2, len(numbers) + 2)), "numbers were lost"
 
 
+@test("where a strict one ends a batch has what is left, and is told how many; what is skipped is a gap")
+def ends_and_gaps(case):
+    file = "sqlite://" + case.path("pool.db")
+    case.ctl("pool", "init", "--coordinator", file, "--fresh", expect=0)
+    for coordinator in (case.pool(), file):
+        s = sidecar(case, coordinator, ["few --order strict --on-loss refuse --max 10", "orders --on-loss refuse",
+                                        "round --order strict --on-loss refuse --max 3 --cycle"])
+        with s.resp() as r:
+            assert [int(n) for n in r.ask("LPOP", "seq:few", 7)] == list(range(1, 8))
+            assert "at most 3 in a row" in str(r.ask("INCRBY", "seq:few", 5))
+            assert [int(n) for n in r.ask("LPOP", "seq:few", 7)] == [8, 9, 10]
+            assert "max 10 was reached" in str(r.ask("LPOP", "seq:few", 7))
+            assert [int(n) for n in r.ask("LPOP", "seq:round", 7)] == [1, 2, 3, 1, 2, 3, 1]
+            assert r.ask("INCR", "seq:orders") == 1
+            last = r.ask("INCRBY", "seq:orders", 1000)
+        until("the rest is in hand", lambda: s.metric("sidflake_sequence_left", name="orders") > 0)
+        assert s.metric("sidflake_sequence_gaps_total") == last - 1001 > 0
+        assert s.metric("sidflake_sequence_used_up_seconds", name="few") == 0
+        assert not s.metrics().find("sidflake_sequence_used_up_seconds", name="round")
+
+
 @test("one that begins in a day and is made again to begin now is served at once")
 def made_again_to_begin_now(case):
     redis = case.pool()

@@ -71,7 +71,8 @@ static void take_one(struct brig *r, const struct seq_want *w, struct seq_grant 
         g->how = SEQ_AGAIN;
         g->lo = c->lo;
         g->hi = c->hi;
-    } else if (s->how == SEQ_LOOKED && w->count > 0 && lo > s->max) {
+    } else if (s->how == SEQ_LOOKED && w->count > 0 &&
+               lo > s->max - (w->whole ? w->count - 1 : 0)) {
         g->how = SEQ_USED_UP;
     } else if (s->how == SEQ_LOOKED && w->count > 0 &&
                (hi < lo || (w->whole && hi - lo + 1 < w->count))) {

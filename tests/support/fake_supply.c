@@ -89,7 +89,7 @@ static void grant(struct fake_supply *f, uint32_t i, int64_t mono, const struct 
     int64_t left = s->top ? s->top - c->next + 1 : n;
     if (left <= 0 || (w->whole && left < n)) {
         sequence_table_limit(f->table, i, s->start + s->top * s->increment);
-        refuse(f, i, mono, SEQUENCE_USED_UP, left <= 0 ? 1 : n);
+        refuse(f, i, mono, SEQUENCE_USED_UP, left <= 0 ? 1 : left + 1);
         return;
     }
     n = n < left ? n : left;

@@ -197,6 +197,53 @@ static void a_third_block_is_dropped(void **state)
     assert_int_equal(sequence_left(&s), 20);
 }
 
+/* What a grant is left with that is revoked or let go is counted by whoever granted it. */
+static void what_is_dropped_is_counted(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    grant(10, 10);
+    grant(20, 10); /* a third one */
+    assert_int_equal(s.dropped, 10);
+    assert_int_equal(take(1), 0);
+    grant(30, 5);
+    assert_int_equal(s.dropped, 15);
+    assert_int_equal(take(20), -1);
+    sequence_own(&s, 40, 59, 0, false);
+    assert_int_equal(take(20), 40); /* over the 19 that were in hand */
+    assert_int_equal(s.dropped, 34);
+    sequence_own(&s, 60, 79, 0, false);
+    sequence_own(&s, 80, 99, 0, false); /* in the place of what nobody came for */
+    assert_int_equal(s.dropped, 54);
+    sequence_revoke(&s, 0, 90);
+    assert_int_equal(s.dropped, 74);
+    grant(100, 10);
+    sequence_revoke(&s, handles - 1, 104);
+    assert_int_equal(take(1), 100);
+    sequence_let_go(&s);
+    assert_int_equal(s.dropped, 74);
+    assert_int_equal(sequence_given(&s), 22);
+}
+
+static void what_a_strict_one_drops_is_counted(void **state)
+{
+    (void)state;
+    int64_t index;
+    begin();
+    sequence_define(&s, 1, 1, true);
+    int64_t a = sequence_arrive(&s, 1);
+    sequence_own(&s, 0, 4, a, false); /* for five, of whom four are gone */
+    assert_int_equal(sequence_strict(&s, mono, &a, 1, &index), SEQUENCE_OK);
+    sequence_own(&s, 5, 9, a, false);
+    assert_int_equal(s.dropped, 0);
+    sequence_own(&s, 10, 14, a, false);
+    assert_int_equal(s.dropped, 4);
+    sequence_let_go(&s);
+    assert_int_equal(s.dropped, 14);
+    assert_int_equal(sequence_given(&s), 1);
+}
+
 static void a_block_that_was_taken_over_goes_on(void **state)
 {
     (void)state;
@@ -393,6 +440,48 @@ static void a_refused_crowd_does_not_refuse_one(void **state)
     assert_int_equal(asked() > 0, 1);
 }
 
+#define HOUR 3600000
+
+/* Ten an hour, all at once: as many as in the hours before, and not as in that moment. */
+static void the_pace_is_that_of_hours(void **state)
+{
+    (void)state;
+    struct sequence next;
+    begin();
+    for (int64_t h = 0; h < 30; h++) {
+        mono += HOUR;
+        grant(h * 10, 10);
+        assert_int_equal(take(10), h * 10);
+        assert_float_equal(sequence_pace(&s, mono) * HOUR, 10, 1.7);
+    }
+    assert_float_equal(sequence_pace(&s, mono + HOUR / 2) * HOUR, 10, 1.7);
+    assert_true(sequence_pace(&s, mono + 100 * HOUR) * HOUR < 1.2); /* idle since */
+    sequence_init(&next, LASTS, MAX, mono);
+    sequence_follow(&next, &s, mono);
+    assert_float_equal(sequence_pace(&next, mono) * HOUR, 10, 1.7);
+}
+
+static void the_pace_of_a_strict_one_is_known(void **state)
+{
+    (void)state;
+    int64_t index;
+    begin();
+    sequence_define(&s, 1, 1, true);
+    for (int64_t h = 0; h < 30; h++) {
+        mono += HOUR;
+        int64_t a = sequence_arrive(&s, 4);
+        sequence_own(&s, h * 4, h * 4 + 3, a, true);
+        assert_int_equal(sequence_strict(&s, mono, &a, 4, &index), SEQUENCE_OK);
+        assert_float_equal(sequence_pace(&s, mono) * HOUR, 4, h < 6 ? 0.001 : 0.7);
+    }
+    mono += 13 * HOUR; /* what came before is forgotten with two more looks */
+    for (int64_t i = 0; i < 2; i++, mono += 7 * HOUR) {
+        int64_t a = sequence_arrive(&s, 1);
+        assert_int_equal(sequence_strict(&s, mono, &a, 1, &index), SEQUENCE_EMPTY);
+    }
+    assert_true(sequence_pace(&s, mono) == 0);
+}
+
 /* ---- strict ---------------------------------------------------------------------------------- */
 
 static void strict_requests_add_up(void **state)
@@ -515,6 +604,8 @@ int main(void)
         cmocka_unit_test(a_grant_of_its_own_is_revoked_by_no_handle),
         cmocka_unit_test(one_that_lies_below_a_block_is_not_used),
         cmocka_unit_test(a_third_block_is_dropped),
+        cmocka_unit_test(what_is_dropped_is_counted),
+        cmocka_unit_test(what_a_strict_one_drops_is_counted),
         cmocka_unit_test(a_block_that_was_taken_over_goes_on),
         cmocka_unit_test(what_is_revoked_is_not_given_out),
         cmocka_unit_test(what_is_let_go_is_not_given_out),
@@ -527,6 +618,8 @@ int main(void)
         cmocka_unit_test(a_refusal_holds_until_its_time),
         cmocka_unit_test(who_is_away_is_not_asked_by_each),
         cmocka_unit_test(a_refused_crowd_does_not_refuse_one),
+        cmocka_unit_test(the_pace_is_that_of_hours),
+        cmocka_unit_test(the_pace_of_a_strict_one_is_known),
         cmocka_unit_test(strict_requests_add_up),
         cmocka_unit_test(those_behind_a_request_add_up_while_it_is_not_told),
         cmocka_unit_test(a_later_ticket_is_not_served_from_an_earlier_block),

@@ -7,19 +7,27 @@
 
 #include <cmocka.h>
 
-static int64_t figure(const struct sequence_table *t, const char *metric)
+#define HOUR    INT64_C(3600000)
+#define WALL    INT64_C(1790000000000)
+#define USED_UP "sidflake_sequence_used_up_seconds"
+
+static struct sequence_table t;
+
+static int64_t figure_of(const struct generator *g, const char *metric, int64_t now_ms)
 {
-    const struct generator *g = t->base.after;
     for (unsigned i = 0; i < g->kind->nfigures; i++)
         if (strcmp(g->kind->figures[i].metric, metric) == 0)
-            return g->kind->figures[i].value(g, 0);
+            return g->kind->figures[i].value(g, now_ms);
     return -1;
 }
 
-static void the_time_until_the_max_is_shown(void **state)
+static int64_t used_up(int64_t now_ms)
 {
-    static const char metric[] = "sidflake_sequence_used_up_seconds";
-    struct sequence_table t;
+    return figure_of(t.base.after, USED_UP, now_ms);
+}
+
+static int begin(void **state)
+{
     (void)state;
     sequence_table_init(&t, &(struct sequence_options){.counters = 16,
                                                        .lasts_ms = 60000,
@@ -28,27 +36,110 @@ static void the_time_until_the_max_is_shown(void **state)
                                                        .calendar = &fake_calendar});
     assert_true(sequence_table_adopt(&t, 0, &(struct sequence_name){.name = "few", .sub = "a"}));
     assert_true(sequence_table_adopt(&t, 1, &(struct sequence_name){.name = "few", .sub = "b"}));
-    assert_true(figure(&t, metric) == GENERATOR_UNKNOWN);
-    sequence_table_beyond(&t, 0, 100000);
-    assert_true(figure(&t, metric) == GENERATOR_UNKNOWN); /* nobody takes any */
-    t.place[0].numbers.rate = 0.25;
-    assert_int_equal(figure(&t, metric), 400);
-    sequence_table_beyond(&t, 1, SEQUENCE_TOP); /* it has no end */
-    t.place[1].numbers.rate = 1e15;
-    assert_int_equal(figure(&t, metric), 400);
-    sequence_table_beyond(&t, 1, 2000);
-    t.place[1].numbers.rate = 1;
-    assert_int_equal(figure(&t, metric), 2);
-    t.place[1].numbers.rate = 0.001;
-    assert_int_equal(figure(&t, metric), 400);
-    sequence_table_beyond(&t, 1, 0); /* there is none left, whatever the rate */
-    t.place[1].numbers.rate = 0;
-    assert_int_equal(figure(&t, metric), 0);
-    sequence_table_clear(&t);
+    t.mono = HOUR;
+    return 0;
 }
+
+static int end(void **state)
+{
+    (void)state;
+    sequence_table_clear(&t);
+    return 0;
+}
+
+/* So many of it were given out since the start, which was an hour ago. */
+static void given(uint32_t place, int64_t n)
+{
+    t.place[place].numbers.given = n;
+}
+
+static void the_time_until_the_max_is_shown(void **state)
+{
+    (void)state;
+    assert_true(used_up(0) == GENERATOR_UNKNOWN);
+    sequence_table_beyond(&t, 0, 100000);
+    assert_true(used_up(0) == GENERATOR_UNKNOWN); /* nobody takes any */
+    given(0, 900000);
+    assert_int_equal(used_up(0), 400);
+    sequence_table_beyond(&t, 1, SEQUENCE_TOP); /* it has no end */
+    given(1, SEQUENCE_TOP);
+    assert_int_equal(used_up(0), 400);
+    sequence_table_beyond(&t, 1, 2000);
+    given(1, 3600000);
+    assert_int_equal(used_up(0), 2);
+    given(1, 3600);
+    assert_int_equal(used_up(0), 400);
+    sequence_table_beyond(&t, 1, 0); /* there is none left, whatever the pace */
+    given(1, 0);
+    assert_int_equal(used_up(0), 0);
+}
+
+static void who_is_idle_lasts_longer(void **state)
+{
+    (void)state;
+    sequence_table_beyond(&t, 0, 100000);
+    given(0, 900000);
+    sequence_table_time(&t, WALL, HOUR);
+    assert_int_equal(used_up(WALL), 400);
+    assert_int_equal(used_up(WALL + 9 * HOUR), 4000);
+    assert_int_equal(used_up(WALL - 9 * HOUR), 400); /* a clock that is wrong */
+}
+
+/* Of what begins anew before it has come to its end there is no end. */
+static void one_that_begins_anew_before_has_no_end(void **state)
+{
+    (void)state;
+    sequence_table_beyond(&t, 0, 100000);
+    given(0, 900000);
+    t.place[0].ends_ms = WALL + 401000;
+    assert_int_equal(used_up(WALL), 400);
+    assert_true(used_up(WALL + 2000) == GENERATOR_UNKNOWN);
+    sequence_table_beyond(&t, 0, 0);
+    assert_int_equal(used_up(WALL + 2000), 0);
+}
+
+/* By others, as far as this sidecar knows. */
+static void one_that_is_used_up_has_none_until_its_max(void **state)
+{
+    (void)state;
+    struct sequence_refusal r = {.cause = SEQUENCE_USED_UP, .stands = true, .count = 4};
+    sequence_table_beyond(&t, 0, 1000);
+    sequence_table_refuse(&t, 0, &r, false);
+    assert_int_equal(figure_of(t.base.after, "sidflake_sequence_until_max", 0), 1000);
+    r.count = 1;
+    sequence_table_refuse(&t, 0, &r, false);
+    assert_int_equal(figure_of(t.base.after, "sidflake_sequence_until_max", 0), 0);
+    assert_int_equal(used_up(0), 0);
+}
+
+/* Whoever has them: the keeper what it drops, and the loop. */
+static void gaps_are_all_that_were_dropped(void **state)
+{
+    (void)state;
+    static const char metric[] = "sidflake_sequence_gaps";
+    t.told.dropped = 100;
+    sequence_table_own(&t, 0, 0, 9, 0, false);
+    sequence_table_own(&t, 0, 10, 29, 0, false);
+    assert_int_equal(figure_of(&t.base, metric, 0), 110);
+    sequence_table_revoke(&t, 0, 0, 28);
+    assert_int_equal(figure_of(&t.base, metric, 0), 130);
+    sequence_table_own(&t, 1, 0, 4, 0, false);
+    sequence_table_let_go(&t);
+    assert_int_equal(figure_of(&t.base, metric, 0), 135);
+    sequence_table_own(&t, 7, 0, 1, 0, false); /* it was closed meanwhile */
+    assert_int_equal(figure_of(&t.base, metric, 0), 137);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_time_until_the_max_is_shown)};
+    const struct CMUnitTest tests[] = {
+        TEST(the_time_until_the_max_is_shown),
+        TEST(who_is_idle_lasts_longer),
+        TEST(one_that_begins_anew_before_has_no_end),
+        TEST(one_that_is_used_up_has_none_until_its_max),
+        TEST(gaps_are_all_that_were_dropped),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -317,6 +317,31 @@ static void who_wants_too_much_is_refused_alone(void **state)
     end();
 }
 
+/* Two of whom each takes what there is: the second one has what the first has left. */
+static void where_it_ends_some_are_those_that_are_left(void **state)
+{
+    (void)state;
+    int64_t index, n;
+    strict_begin();
+    rig.store.max = 9;
+    int64_t a = sequence_arrive(&h->seq[0], 7), b = sequence_arrive(&h->seq[0], 7), got = 0;
+    for (unsigned i = 0; i < 6; i++, brig_settle(h)) {
+        int64_t *t = got == 0 ? &a : &b;
+        if (got == 10 ||
+            sequence_strict_some(&h->seq[0], rig.mono, t, 7, &index, &n) != SEQUENCE_OK)
+            continue;
+        assert_true(index == got && n == (got == 0 ? 7 : 3));
+        got += n;
+    }
+    assert_int_equal(got, 10);
+    int64_t c = sequence_arrive(&h->seq[0], 7);
+    brig_settle(h);
+    assert_int_equal(sequence_strict_some(&h->seq[0], rig.mono, &c, 7, &index, &n),
+                     SEQUENCE_REFUSED);
+    assert_int_equal(h->seq[0].refused.count, 1);
+    end();
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 /* The clock by which that day is ahead may be wrong, or the sequence be made anew. */
@@ -394,7 +419,8 @@ static void who_wants_less_than_was_refused_gets_it(void **state)
     use(0, 1);
     assert_int_equal(try(0, 200), SEQUENCE_EMPTY);
     brig_settle(h);
-    assert_int_equal(h->told.how, SEQ_WAIT); /* the rig's word for less than the whole */
+    assert_int_equal(h->told.how, SEQ_USED_UP);
+    assert_int_equal(h->told.hi, 99 + 1 - SEQUENCE_FIRST + 1); /* fewer can be had */
     assert_int_equal(try(0, 200), SEQUENCE_REFUSED);
     assert_int_equal(brig_must(h, 0, 1), 1);
     end();
@@ -417,6 +443,7 @@ int main(void)
         cmocka_unit_test(who_came_after_it_was_sent_does_not),
         cmocka_unit_test(who_was_refused_is_asked_for_again),
         cmocka_unit_test(who_wants_too_much_is_refused_alone),
+        cmocka_unit_test(where_it_ends_some_are_those_that_are_left),
         cmocka_unit_test(what_is_a_day_ahead_is_asked_about_again_all_the_same),
         cmocka_unit_test(each_refusal_is_one_of_four_kinds),
         cmocka_unit_test(blocks_in_hand_outlast_a_store_that_forgot),

@@ -181,10 +181,13 @@ static void redis_errors(void **state)
           "-ERR value is not an integer or out of range: expected 1 to 1000000, found 0\r\n");
     check(r, "GET seq:a/b",
           "-ERR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 letters, digits, '_', '.' and "
-          "'-', SUB of 1 to 100 bytes; found \"a/b\"\r\n");
+          "'-', SUB of 1 to 100 printable bytes; found \"a/b\"\r\n");
     no_names(r);
+    check(r, "GET seq:orders:\xff",
+          "-ERR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 letters, digits, '_', '.' and "
+          "'-', SUB of 1 to 100 printable bytes; found none, or one with another byte\r\n");
     check(r, "INCR seq:few", ":1\r\n");
-    check(r, "INCRBY seq:few 3", "-ERR used up: max 3 was reached\r\n");
+    check(r, "INCRBY seq:few 3", "-ERR used up: up to its max there are at most 2 in a row\r\n");
     check(r, "LPOP seq:few 12", "*2\r\n$1\r\n2\r\n$1\r\n3\r\n"); /* those that there are */
     check(r, "LPOP seq:few 12", "-ERR used up: max 3 was reached\r\n");
     check(r, "INCR seq:few", "-ERR used up: max 3 was reached\r\n");
@@ -343,7 +346,7 @@ static void memcached_misses(void **state)
     mc(r, "ma seq:none N0 v\r\n", "NS\r\n");
     mc(r, "get seq:a/b\r\n",
        "CLIENT_ERROR expected seq:NAME or seq:NAME:SUB, NAME of 1 to 64 "
-       "letters, digits, '_', '.' and '-', SUB of 1 to 100 bytes; found "
+       "letters, digits, '_', '.' and '-', SUB of 1 to 100 printable bytes; found "
        "\"a/b\"\r\n");
     assert_int_equal(serve_requests(&r->serve, SERVE_MEMCACHED, SERVE_INVALID), 1);
     assert_int_equal(serve_requests(&r->serve, SERVE_MEMCACHED, SERVE_FAILED), 0);
