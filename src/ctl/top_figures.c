@@ -86,6 +86,47 @@ static unsigned chart_width(const struct paint *p)
     return left < TOP_HISTORY ? left : TOP_HISTORY;
 }
 
+#define ENDS_SOON_S (7 * 86400.0) /* as SidflakeSequenceEnding */
+
+/* The first one to end, where that is soon. */
+static void paint_ending(const struct sidecar *s, struct paint *p)
+{
+    const json_t *row, *first = NULL;
+    double least = ENDS_SOON_S;
+    char name[80];
+    size_t i;
+    json_array_foreach(json_object_get(s->now, "sequences"), i, row)
+    {
+        double lasts = ctl_status_number(row, "used_up_seconds");
+        if (!(lasts < least)) /* nor where it is not known */
+            continue;
+        least = lasts;
+        first = row;
+    }
+    if (!first)
+        return;
+    ctl_status_text(first, "name", name, sizeof name);
+    if (least > 0)
+        paint_put(p, PAINT_WARN, "; %s lasts for %s", name, top_span(least));
+    else
+        paint_put(p, PAINT_BAD, "; %s is USED UP", name);
+}
+
+/* Nothing where there are no sequences. */
+static void paint_numbers(const struct sidecar *s, struct paint *p)
+{
+    if (json_array_size(json_object_get(s->now, "sequences")) == 0)
+        return;
+    top_label(p, "Numbers");
+    paint_right(p, TOP_LABEL + 12, PAINT_STRONG, "%s",
+                top_per_s(sidecar_grown_sum(s, "sequences", "given", NULL, NULL)));
+    paint_put(p, PAINT_PLAIN, "  %s in hand, %s gaps",
+              top_count(ctl_status_sum(s->now, "sequences", "left", NULL, NULL)),
+              top_count(ctl_status_sum(s->now, "sequence_supply", "gaps", NULL, NULL)));
+    paint_ending(s, p);
+    paint_kinds(s, p, "by sequence", "sequences", "given", "name");
+}
+
 void sidecar_paint_rates(const struct sidecar *s, struct paint *p)
 {
     struct kind k[KINDS];
@@ -112,6 +153,7 @@ void sidecar_paint_rates(const struct sidecar *s, struct paint *p)
     paint_put(p, PAINT_PLAIN, "peak %s of 1,024 in a millisecond; used up for %s request%s",
               top_count(sidecar_number(s, "ids.sequence_peak")), top_count(exhausted),
               exhausted == 1 ? "" : "s");
+    paint_numbers(s, p);
     paint_next(p);
 }
 

@@ -87,6 +87,24 @@ def top_upstreams(case):
         assert "Upstream" not in t.screen.text()
 
 
+@test("top: the numbers of sequences, and which one ends")
+def top_numbers(case):
+    s = case.sidecar(case.pool(), {"sequences.define": ["few --max 9 --on-loss refuse", "orders --on-loss refuse"]})
+    with on_top(s) as t, s.resp() as r:
+        t.shows(r"READY")
+        assert "Numbers" not in t.screen.text()
+        for _ in range(9):
+            until("a number", lambda: isinstance(r.ask("INCR", "seq:few"), int))
+        t.shows(r"^ Numbers +[\d.]+ /s +\d+ in hand, 0 gaps; few is USED UP$")
+
+        def counts():
+            for _ in range(5):
+                r.ask("INCR", "seq:orders")
+            t.read(0.05)
+            return re.search(r"^ by sequence +orders [\d.]+ /s", t.screen.text(), re.M)
+        until("orders has a rate", counts)
+
+
 @test("top: what needs attention, whole where there is room; nothing is said twice, or of one that is away")
 def top_findings(case):
     s = case.sidecar(case.pool(), {"upstream.redis": "unix:" + case.path("nobody.sock"), "state_dir": "/proc/none"})
