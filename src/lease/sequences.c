@@ -425,20 +425,14 @@ static void look_at_page(struct sequences *s)
               kv_str("file", s->file.path), kv_str("why", e.text));
 }
 
-/* Of each answer: what a definition says is known without a take, but for the period of now. */
-static void note_time(struct sequences *s, int64_t mono)
-{
-    if (s->outcome.reply.now_ms <= 0)
-        return;
-    s->report.time_ms = s->outcome.reply.now_ms;
-    s->report.time_mono = mono;
-}
-
 static void done(struct supply *sup, int64_t mono, int64_t wall)
 {
     struct sequences *s = of(sup);
     (void)wall;
-    note_time(s, mono);
+    if (s->outcome.reply.now_ms > 0) {
+        s->report.time_ms = s->outcome.reply.now_ms;
+        s->report.time_mono = mono;
+    }
     if (works[s->work].done)
         works[s->work].done(s, mono);
     look_at_page(s);
@@ -480,9 +474,13 @@ static bool proven(const struct supply *sup)
     return !s->runs || blocks_are_proven(&s->blocks);
 }
 
+/* Who takes little would go by the time of hours ago, where this host was asleep meanwhile or the
+ * coordinator's clock was set: renewals tell it too. */
 static const void *report(struct supply *sup)
 {
-    return &of(sup)->report;
+    struct sequences *s = of(sup);
+    workers_time(s->o.workers, &s->report.time_ms, &s->report.time_mono);
+    return &s->report;
 }
 
 static const struct supply_kind kind = {.tell = tell,

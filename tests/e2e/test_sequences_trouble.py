@@ -1,5 +1,6 @@
 """Sequences where something is wrong: copies put back, wants that cannot be met, clocks, losses."""
 
+import json
 import os
 import re
 import shutil
@@ -170,6 +171,20 @@ def a_day_ahead(case):
     numbers += [ask(s, "INCR", "seq:day") for _ in range(20)]
     given = [n for n in numbers if is_number(n)]
     assert given == sorted(set(given)) and all(map(is_number, numbers[-20:])), numbers
+
+
+@test("a host that slept, or clocks that were set: who takes little is in the right period after a renewal")
+def slept(case):
+    file = "sqlite://" + case.path("pool.db")
+    clock = case.clock()
+    case.ctl("pool", "init", "--coordinator", file, "--fresh", env=clock.env, expect=0)
+    s = sidecar(case, file, ["hour --reset hour --on-loss refuse"], clock=clock)
+    assert [ask(s, "INCR", "seq:hour") for _ in range(60)] == list(range(1, 61))
+    until("it holds more than a few", lambda: json.loads(s.http("/v1/seq/hour/status").text)["left"] > 50)
+    clock.step(5 * 3600)
+    renewed = s.metric("sidflake_renewals_total", result="renewed")
+    until("it renews", lambda: s.metric("sidflake_renewals_total", result="renewed") > renewed + 2)
+    assert ask(s, "INCR", "seq:hour") == 1
 
 
 @test("FLUSHALL and the log's pool init, older data, then the newer again: none twice", timeout=90)

@@ -41,6 +41,28 @@ static void a_block_is_asked_for_and_mailed(void **state)
     assert_int_equal(latest(BLOCKS_MAIL_GRANT, 2)->lo, 10);
 }
 
+/* This host was asleep, or that clock was set: who takes little would be in the period of before.
+ */
+static void the_coordinators_time_is_known_by_renewals_too(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    must_have(0, "orders", 10);
+    unsigned granted = (unsigned)report()->takes[SEQ_GRANTED];
+    b.clock.ms += 3 * 3600000;
+    pass(25000);
+    assert_int_equal(report()->takes[SEQ_GRANTED], granted);
+    assert_true(report()->time_ms + (b.mono - report()->time_mono) == b.clock.ms);
+    b.clock.ms += 3 * 3600000;
+    pass(10);
+    tell_want(0, 20); /* what this is told is newer */
+    run();
+    assert_true(report()->time_ms + (b.mono - report()->time_mono) == b.clock.ms);
+}
+
 static void what_is_wanted_before_the_pool_is_known_waits(void **state)
 {
     (void)state;
@@ -485,6 +507,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SEQ(without_a_counter_there_is_nothing),
         SEQ(a_block_is_asked_for_and_mailed),
+        SEQ(the_coordinators_time_is_known_by_renewals_too),
         SEQ(what_is_wanted_before_the_pool_is_known_waits),
         SEQ(of_two_wants_that_were_not_heard_the_latter_counts),
         SEQ(of_a_strict_sequence_they_add_up),
