@@ -63,7 +63,7 @@ static void print_options(const struct ctl_session *s)
         (void)printf("options      none while the coordinator's clock is so far behind: any pool "
                      "of these workerIds would repeat IDs\n");
     else if (!b.failed)
-        (void)printf("options     --after-loss%s\n", text);
+        (void)printf("options      --after-loss%s\n", text);
 }
 
 static void print_status(const struct ctl_session *s)

@@ -250,6 +250,7 @@ def status(case):
     assert abs(j["lifetime_ms"] - (end_ms - ids.now_ms())) < 60000, j
     text = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
     assert j["identity"] in text and "32766" in text, text
+    assert all(line[12] == " " != line[13] for line in text.splitlines()), text
 
 
 @test("pool status: its line of options makes the same pool elsewhere, to the millisecond")
