@@ -190,6 +190,13 @@ UNIT_CHOSEN = $(filter $(foreach t,$(T),$(B)/tests/unit/$(t) $(B)/tests/$(t)),$(
 FUZZ_VARIANT = $(if $(filter san tsan debug,$(VARIANT)),$(VARIANT),$(if $(EMULATOR),debug,$(if $(P_SAN),san,debug)))
 FUZZ_REPLAYS = $(FUZZ_SRC:%.c=build/$(FUZZ_VARIANT)$(SUFFIX)/%)
 
+# What tests are built with, and run with: whichever target asks for them.
+.PHONY: unit-deps test-deps
+unit-deps test-deps:
+	@tools/install-deps build $(@:-deps=)
+
+$(UNIT_BIN:=.o) $(FUZZ_BIN:=.o) $(SUPPORT_OBJ): | unit-deps
+
 $(B)/tests/%: INCLUDES := -Itests
 
 $(SUPPORT:.a=.list): OBJECTS = $(SUPPORT_OBJ)
@@ -226,7 +233,7 @@ test:
 run-all:
 	@$(RUN_TESTS) --unit $(UNIT_BIN) --fuzz $(FUZZ_REPLAYS) --e2e $(E2E) $(CHAOS_RUN)
 
-e2e: programs
+e2e: programs | test-deps
 	@$(RUN_TESTS) --e2e $(E2E)
 
 replay:
@@ -237,7 +244,7 @@ include tests/fuzz/fuzz.mk
 
 .PHONY: lint format
 lint:
-	@tools/install-deps build test lint
+	@tools/install-deps build unit lint
 	@tools/lint-selftest
 	@tools/lint
 

@@ -23,11 +23,11 @@ $(CHAOS_SHIM): tests/chaos/clockshim.c $(B)/flags
 chaos-programs: programs $(CHAOS_BIN) $(CHAOS_SHIM)
 test-programs: chaos-programs
 
-chaos: chaos-programs
+chaos: chaos-programs | test-deps
 	@SIDFLAKE_BUILD=$(B) $(CHAOS_RUN) $(if $(SEED),--seed $(SEED))
 
 MINUTES ?= 30
-soak: chaos-programs
+soak: chaos-programs | test-deps
 	@SIDFLAKE_BUILD=$(B) $(CHAOS_RUN) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) \
 		$(if $(TOPOLOGY),--topology $(TOPOLOGY)) $(if $(SIDECARS),--sidecars $(SIDECARS))
 

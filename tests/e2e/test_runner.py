@@ -1,10 +1,12 @@
 """The runner of these tests: what a test builds takes nothing of its time, and has a limit of its own."""
 
 import signal
+import subprocess
 import time
 
+import harness
 import runner
-from procs import until
+from procs import clean_env, until
 from runner import test
 
 
@@ -44,3 +46,14 @@ def killed(_case):
     finally:
         runner.GRACE_S = grace
     assert not passed and "hung" in text and run.seconds < 10, (text, run.seconds)
+
+
+@test("a target that builds or runs tests installs what they need")
+def installs(_case):
+    for target, job in (("unit", "unit"), ("quick", "unit"), ("lint", "lint"), ("sim", "unit"), ("replay", "unit"),
+                        ("e2e", "test"), ("model", "test"), ("mutants", "test"), ("chaos", "test"),
+                        ("soak", "test"), ("hostile", "test"), ("differential", "test"), ("storm", "test")):
+        said = subprocess.run(["make", "-n", target], cwd=harness.TOP, env=clean_env({"MAKEFLAGS": ""}), text=True,
+                              capture_output=True, timeout=60, check=True).stdout
+        jobs = [line.split()[1:] for line in said.splitlines() if line.startswith("tools/install-deps ")]
+        assert any(job in asked for asked in jobs), (target, jobs)

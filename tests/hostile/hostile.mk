@@ -16,7 +16,7 @@ e2e: hostile-programs
 
 # SECONDS has another default elsewhere: only what was asked for counts.
 HOSTILE_SECONDS := $(if $(findstring command,$(origin SECONDS)),$(SECONDS))
-hostile: hostile-programs
+hostile: hostile-programs | test-deps
 	@SIDFLAKE_BUILD=$(B) tests/hostile/run --json build/hostile.json \
 		$(if $(ONLY),--only '$(ONLY)') $(if $(HOSTILE_SECONDS),--seconds $(HOSTILE_SECONDS))
 

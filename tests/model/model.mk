@@ -4,8 +4,7 @@
 
 BOUNDS ?= small
 .PHONY: model
-model:
-	@tools/install-deps test
+model: | test-deps
 	@tests/model/run $(if $(filter large,$(BOUNDS)),--large)
 
 # Nothing of it is built by a variant.

@@ -32,6 +32,7 @@ $(B)/tests/sim/lua: FORCE
 	@echo $(SIM_LUA) | cmp -s - $@ || echo $(SIM_LUA) >$@
 
 $(B)/tests/sim/script.o $(SIM_BIN): $(B)/tests/sim/lua
+$(SIM_OBJ) $(SIM_BIN:=.o): | unit-deps
 
 # script.o stands in for coord/redis_peer.c, the connection to a server, so it comes before the library.
 $(SIM_BIN): %: %.o $(SIM_OBJ) $(SUPPORT) $(LIB)
