@@ -338,8 +338,10 @@ void lease_done(struct lease *l, const struct lease_action *a, const struct leas
                 int64_t mono, int64_t wall)
 {
     terms_learn_answer(l, o);
-    if (o->status == COORD_NOPOOL)
+    if (o->status == COORD_NOPOOL) {
+        terms_learn_loss(l, &o->reply, wall);
         l->init_wanted = lease_may_init(l);
+    }
     switch (a->kind) {
     case LEASE_DESCRIBE:
         describe_done(l, o, mono, wall);

@@ -95,4 +95,5 @@ void recovery_put_command(struct buf *b, const struct lease *l, const struct rec
     put_identity(b, l->last_identity, epoch_ms);
     if (l->last_known)
         put_params(b, &l->last_params, l->last_settle_ms, l->last_ahead_ms);
+    b->failed |= l->last_ahead_ms > COORD_AHEAD_MAX_MS;
 }

@@ -102,6 +102,17 @@ void terms_learn_answer(struct lease *l, const struct lease_outcome *o)
     l->era = era > 0 ? era : l->era;
 }
 
+void terms_learn_loss(struct lease *l, const struct coord_reply *r, int64_t wall)
+{
+    const struct coord_params *p = &l->last_params;
+    int64_t left = terms_left(l, r->now_ms > 0 ? r->now_ms : wall);
+    if (!l->last_known || left <= coord_reach(p))
+        return;
+    left += p->max_skew_ms;
+    l->last_ahead_ms = max64(l->last_ahead_ms, left);
+    l->ahead_ms = max64(l->ahead_ms, min64(left, COORD_AHEAD_MAX_MS));
+}
+
 static bool same_range(const struct coord_terms *t, uint16_t from, uint16_t to)
 {
     return t->worker_from == from && t->worker_to == to;

@@ -45,6 +45,11 @@ bool terms_word_helps(const struct coord_pool *p, const struct coord_reply *r);
  * been made again by the next answer, and is described anew. */
 void terms_learn_answer(struct lease *l, const struct lease_outcome *o);
 
+/* That the pool is lost: where its clock was ahead with this one, it had granted farther ahead of
+ * the time than its parameters allow. The pool that is made in its place learns so, by whom it is
+ * made and by each renewal. */
+void terms_learn_loss(struct lease *l, const struct coord_reply *r, int64_t wall);
+
 /* What an answered renewal tells: the settle, in l->range whether the workerIds are others than
  * those of what is held, and whether the pool is to be described anew, being another one by now:
  * lost and made again between two renewals, it has the identity and the era of the one before. */

@@ -1,4 +1,5 @@
 #include "lease/recovery.h"
+#include "lease/terms.h"
 
 #include <limits.h>
 #include <pwd.h>
@@ -112,6 +113,37 @@ static void a_pool_whose_clock_was_ahead_is_made_again_behind_that(void **state)
     }
 }
 
+/* What it was granted itself tells a holder by how much it was ahead, and so does the pool that is
+ * made again by what each holder says. */
+static void a_holder_that_was_granted_more_says_so(void **state)
+{
+    (void)state;
+    const int64_t now = INT64_C(1800000000000), hour = 3600000, reach = hour + 4000;
+    const struct {
+        int64_t left_ms, last_ms, told_ms; /* of its range; what follows */
+    } cases[] = {
+        {reach, 0, 0},
+        {reach + 1, reach + 2001, reach + 2001},
+        {25 * hour, 25 * hour + 2000, COORD_AHEAD_MAX_MS}, /* more than can be told */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lease l = {.last_identity = IDENTITY, .last_params = coord_params_default};
+        struct coord_reply r = {.now_ms = now}; /* its own clock may be wrong */
+        l.slot[1].rec =
+            (struct page_record){.state = PAGE_HELD, .hi_ms = now - 1 + cases[i].left_ms};
+        terms_learn_loss(&l, &r, now - 10 * hour);
+        assert_int_equal(l.last_ahead_ms, 0); /* of a pool that it does not know */
+        l.last_known = true;
+        terms_learn_loss(&l, &r, now - 10 * hour);
+        assert_int_equal(l.last_ahead_ms, cases[i].last_ms);
+        assert_int_equal(l.ahead_ms, cases[i].told_ms);
+        bool whole = cases[i].last_ms <= COORD_AHEAD_MAX_MS;
+        assert_int_equal(*command(&l, "redis://h:6379/0", 1000) != '\0', whole);
+        terms_learn_loss(&l, &(struct coord_reply){.now_ms = 0}, now + hour);
+        assert_int_equal(l.last_ahead_ms, cases[i].last_ms); /* it only rises */
+    }
+}
+
 static void what_is_not_known_is_left_out(void **state)
 {
     (void)state;
@@ -209,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_file_is_named_from_the_root_and_by_who_may),
         cmocka_unit_test(a_pool_that_is_there_is_said_to_the_millisecond),
         cmocka_unit_test(a_pool_whose_clock_was_ahead_is_made_again_behind_that),
+        cmocka_unit_test(a_holder_that_was_granted_more_says_so),
         cmocka_unit_test(what_is_not_known_is_left_out),
         cmocka_unit_test(the_word_names_its_pool),
         cmocka_unit_test(the_epoch_of_the_configuration_is_said),
