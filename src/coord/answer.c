@@ -36,6 +36,7 @@ static const struct word {
     {"EARLY", COORD_REFUSED, SHAPE_TIME},
     {"MORE", COORD_REFUSED, SHAPE_TIME},
     {"NONE", COORD_REFUSED, SHAPE_TIME},
+    {"NOTAHEAD", COORD_REFUSED, SHAPE_BARE},
     {"CONFIRM", COORD_REFUSED, SHAPE_CONFIRM},
     {"NOINFO", COORD_REFUSED, SHAPE_TEXT},
     {"REPLICAS", COORD_REFUSED, SHAPE_TEXT},
@@ -126,6 +127,8 @@ static enum coord_status without_pool(const struct answer *a, const struct word 
         return outcome_more(r, t[0]);
     if (span_eq(a->f[0], SPAN("NONE")))
         return outcome_none(r, t[0]);
+    if (span_eq(a->f[0], SPAN("NOTAHEAD")))
+        return outcome_not_ahead(r);
     if (span_eq(a->f[0], SPAN("REPLICAS")))
         return outcome_refused(
             r,
@@ -369,7 +372,7 @@ static bool renewed(const struct answer *a, size_t i, struct coord_renewal *item
     item->how = item->released ? COORD_HOW_LOST : (enum coord_how)how;
     if (item->how == COORD_HOW_LOST)
         return true;
-    if (v[0] < item->hi_ms || v[0] - r->now_ms > AHEAD_MAX_MS) {
+    if (v[0] < item->hi_ms || (v[0] > item->hi_ms && v[0] - r->now_ms > AHEAD_MAX_MS)) {
         (void)odd(a, i + 1, "a ceiling not below the one held and at most 25 h ahead", r);
         return false;
     }

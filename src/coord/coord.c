@@ -253,8 +253,8 @@ int64_t coord_pool_behind_until(const struct coord_pool *p, int64_t now_ms)
 
 int64_t coord_pool_ahead(const struct coord_pool *p, int64_t now_ms)
 {
-    int64_t was = coord_pool_behind_until(p, now_ms) ? p->tmax_ms - now_ms : 0;
-    return max64(was + coord_reach(&p->params), p->later.ahead_ms);
+    int64_t was = max64(coord_pool_behind_until(p, now_ms) ? p->tmax_ms : 0, p->later.fence_ms);
+    return max64(max64(was - now_ms, 0) + coord_reach(&p->params), p->later.ahead_ms);
 }
 
 const char *coord_pool_cause(const struct coord_pool *p)
@@ -522,6 +522,15 @@ enum coord_status coord_nothing_lost(struct coord *c, const char *identity, stru
     if (!c->driver->nothing_lost)
         return absent(r, "reopen");
     return is_identity(identity, r) ? c->driver->nothing_lost(c, identity, r) : COORD_REFUSED;
+}
+
+enum coord_status coord_clock_was_ahead(struct coord *c, const char *identity,
+                                        struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    if (!c->driver->clock_was_ahead)
+        return absent(r, "reopen");
+    return is_identity(identity, r) ? c->driver->clock_was_ahead(c, identity, r) : COORD_REFUSED;
 }
 
 enum coord_status coord_snapshot(struct coord *c, struct coord_snapshot *out, struct coord_reply *r)

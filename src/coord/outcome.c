@@ -75,6 +75,15 @@ enum coord_status outcome_badclock(struct coord_reply *r, int64_t tmax_ms)
                 timefmt_rfc3339(past, tmax_ms), timefmt_rfc3339(now, r->now_ms));
 }
 
+enum coord_status outcome_not_ahead(struct coord_reply *r)
+{
+    char now[TIMEFMT_MAX];
+    return outcome_refused(r,
+                           "clock was ahead: expected the coordinator's clock to be behind a time "
+                           "that it has shown before, found none later than %s: the pool goes on",
+                           timefmt_rfc3339(now, r->now_ms));
+}
+
 enum coord_status outcome_skew(struct coord_reply *r, int64_t caller_ms, int64_t max_skew_ms)
 {
     char theirs[TIMEFMT_MAX];

@@ -27,6 +27,7 @@ enum coord_status outcome_early(struct coord_reply *r, int64_t from_ms);
 enum coord_status outcome_more(struct coord_reply *r, int64_t topen_ms);
 enum coord_status outcome_none(struct coord_reply *r, int64_t topen_ms);
 enum coord_status outcome_badclock(struct coord_reply *r, int64_t tmax_ms);
+enum coord_status outcome_not_ahead(struct coord_reply *r);
 enum coord_status outcome_skew(struct coord_reply *r, int64_t caller_ms, int64_t max_skew_ms);
 
 enum coord_status outcome_refused(struct coord_reply *r, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -20,7 +20,7 @@ its hwm to a floor above all that may have been granted and lost:
          D0, so it had a range of A0 only (T + A0 + 2S); where that cannot be shown, a bet on
          `settle` (below), or where the pool makes none, fs = fl
 
-What is bet on settle, an operator's word, whose clock counts and other pools' holders: see rules.h.
+What is bet on settle, operators' words, whose clock counts and other pools' holders: see rules.h.
 
 KEYS  1 hash: identity era topen fl fs fp tmax closed adopt A A0 D0 S G K from to, those of LATER, and
         per workerId "era hwm token t0 n" (token "-": free; no field: free since the pool was made)
@@ -143,6 +143,7 @@ local LATER = {
     'ahead',                 -- of T, what a holder's pool may have granted, where it is above ours
     'every',                 -- longest time between two renewals that a holder told
     'cause',                 -- of the latest reopening: MOVED, or what follows it; 2 is SQLite's
+    'fence',                 -- tmax of a clock that was ahead, by an operator's word
 }
 local BET, WORD = 1, 2
 local MOVED, HOLDER, STRANGER, BACK = 1, 3, 4, 5
@@ -204,7 +205,7 @@ local stranger = other and not adopts
 -- else may be written before: tmax tells how old the table is that this server began with.
 if K > 0 then
     put('beat', int(T))
-    if not confirmed and (fp ~= pool.fp or T - (pool.sure or 0) > D0 / 4) then
+    if not confirmed and (fp ~= pool.fp or math.abs(T - (pool.sure or 0)) > D0 / 4) then
         return confirm(K)
     end
 end
@@ -213,19 +214,16 @@ if adopts then
     redis.call('HDEL', H, 'adopt')
 end
 
-local behind = T < pool.tmax - 2 * S
-if behind and not stranger then
-    return {'REDISCLOCK', int(T), int(pool.tmax)}
-end
--- The time that is followed.
-local now = T - caller > 2 * S and caller or T
-
 local skewed = math.abs(caller - T) > S
 local SKEW = {'SKEW', int(T), int(caller), int(S)}
-
-if skewed and (op == 'claim' or op == 'settle' or op == 'nothing-lost' or op == 'unclose') then
+local behind, word = T < pool.tmax - 2 * S, op == 'clock-was-ahead'
+if behind and not stranger and not word then
+    return {'REDISCLOCK', int(T), int(pool.tmax)}
+end
+if skewed and (word or op == 'claim' or op == 'settle' or op == 'nothing-lost' or op == 'unclose') then
     return SKEW
 end
+local now = T - caller > 2 * S and caller or T -- the time that is followed
 
 local function owned(r)
     return r.token ~= '-'
@@ -258,10 +256,7 @@ local function fresh(r)
 end
 
 local function high(r)
-    if fresh(r) then
-        return r.hwm
-    end
-    return math.max(r.hwm, owned(r) and pool.fl or pool.fs)
+    return fresh(r) and r.hwm or math.max(r.hwm, owned(r) and pool.fl or pool.fs)
 end
 
 -- Writes r as a record of this era, one change on.
@@ -303,21 +298,18 @@ end
 local function learn(ahead, every)
     note('every', math.max(pool.every, every))
     if ahead > reach() then
-        note('ahead', ahead, 'more', pool.era, 'fl', math.max(pool.fl, pool.topen + ahead),
-            'fs', math.max(pool.fs, pool.topen + ahead))
+        local floor = math.max(pool.topen, pool.fence) + ahead
+        note('ahead', ahead, 'more', pool.era, 'fl', math.max(pool.fl, floor),
+            'fs', math.max(pool.fs, floor))
     end
 end
 
--- The items of a renewal, five arguments each, behind the name of who renews.
-local function renewals()
-    local items = {}
-    for i = 8, #ARGV, 5 do
-        items[#items + 1] = {r = get(ARGV[i]), cur = ARGV[i + 1], nxt = ARGV[i + 2],
-            hi = tonumber(ARGV[i + 3]), n = tonumber(ARGV[i + 4])}
-    end
-    return items
+-- Of a renewal, five arguments each, behind the name of who renews.
+local items = {}
+for i = 8, op == 'renew' and #ARGV or 0, 5 do
+    items[#items + 1] = {r = get(ARGV[i]), cur = ARGV[i + 1], nxt = ARGV[i + 2],
+        hi = tonumber(ARGV[i + 3]), n = tonumber(ARGV[i + 4])}
 end
-local items = op == 'renew' and renewals() or {}
 
 --}}== A holder knows more than the table, which takes its record for current, or which does not.
 local function knows_more(current)
@@ -337,10 +329,12 @@ end
 
 local function reopen(proof, floor, cause)
     local whole = K > 0 and (pool.sure or 0) or pool.tmax
-    local young = T - whole < D0 - 4 * S and not proof and T >= pool.lent
-    local bet = not young and not proof and math.max(settle(), A0) < A
+    local fence = pool.fence + reach() -- nobody was granted more, whatever the clock was
+    local sound = not proof and T >= fence
+    local young = T - whole < D0 - 4 * S and sound and T >= pool.lent
+    local bet = not young and sound and math.max(settle(), A0) < A
     note('fl0', pool.fl, 'fs0', pool.fs, 'era0', pool.era + 1, 'trust', bet and BET or 0,
-        'lent', bet and T + reach() or pool.lent, 'fl', math.max(pool.fl, floor))
+        'lent', bet and T + reach() or pool.lent, 'fl', math.max(pool.fl, floor, fence))
     local short = (young and T + A0 + 2 * S) or (bet and T + math.max(settle(), A0) + 2 * S)
     note('fs', math.max(pool.fs, short or pool.fl), 'era', pool.era + 1, 'topen', T,
         'cause', cause)
@@ -385,6 +379,9 @@ end
 -- 4S: a clock that wanders within S of true time may have been fast at tmax, slow when a tenure that
 -- was lost began, fast when that was renewed, and slow now.
 local proof = fp == pool.fp and knows_more(true)
+if behind and word then
+    note('fence', math.max(pool.fence, pool.tmax), 'tmax', T, 'sure', 0)
+end
 if fp ~= pool.fp and skewed then
     return SKEW
 end
@@ -401,9 +398,7 @@ if proof or knows_more(false) then
     note('more', pool.era, 'trust', 0, 'fs', pool.trust == BET and math.max(pool.fs, pool.fl) or pool.fs)
     hear_gone()
 end
-if now > pool.tmax then
-    put('tmax', int(now))
-end
+note('tmax', math.max(pool.tmax, now))
 if confirmed and math.min(confirmed, now) > (pool.sure or 0) then
     put('sure', int(math.min(confirmed, now)))
 end
@@ -483,6 +478,7 @@ local function renew_one(item)
         r.hwm, r.t0, r.n = math.max(high(r), item.hi), T, math.max(r.n, item.n)
         how = 'reasserted'
     end
+    r.t0 = r.t0 > T + 2 * S and T or r.t0 -- by a clock that was ahead it would be young until then
     local hi = math.max(math.min(r.hwm, item.hi), now + (now - r.t0 >= D0 and A or A0))
     if again then
         return how, math.min(r.hwm, hi)
@@ -635,6 +631,9 @@ local OPERATIONS = {
     repair = repair,   -- W..., parted by spaces             -> OK
     settle = set_settle,                 -- ms               -> OK
     ['nothing-lost'] = nothing_lost,     --                  -> OK | MORE topen | NONE topen | EARLY from
+    ['clock-was-ahead'] = function()     --                  -> OK | NOTAHEAD
+        return pool.fence > T and reply('OK') or {'NOTAHEAD', int(T)}
+    end,
 }
 local run = OPERATIONS[op]
 return run and run(unpack(ARGV, 5)) or {'BADOP', int(T), op}

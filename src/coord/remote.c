@@ -199,6 +199,15 @@ static enum coord_status remote_nothing_lost(struct coord *base, const char *ide
     return plainly(m, &c, identity, r);
 }
 
+static enum coord_status remote_clock_was_ahead(struct coord *base, const char *identity,
+                                                struct coord_reply *r)
+{
+    struct remote *m = remote_of(base);
+    struct remote_call c;
+    remote_call_begin(&c, m, "clock-was-ahead", identity);
+    return plainly(m, &c, identity, r);
+}
+
 /* Each part has the whole timeout: a repair of all workerIds is an operator's, and may take long.
  */
 static enum coord_status remote_repair(struct coord *base, const char *identity,
@@ -316,6 +325,7 @@ const struct coord_driver coord_redis = {
     .repair = remote_repair,
     .settle = remote_settle,
     .nothing_lost = remote_nothing_lost,
+    .clock_was_ahead = remote_clock_was_ahead,
     .snapshot = remote_snapshot,
     .sequences = &remote_sequences,
 };

@@ -39,7 +39,8 @@ static enum coord_status check_skew(struct rules *u, int64_t most)
     return (skew < 0 ? -skew : skew) > most ? outcome_skew(u->r, u->caller_ms, most) : COORD_OK;
 }
 
-static enum coord_status enter(struct rules *u, bool renewing)
+/* The pool is there, and is the one that the caller means. */
+static enum coord_status meet(struct rules *u, bool renewing)
 {
     struct coord_pool *p = &u->pool.p;
     enum coord_status s = find(u);
@@ -52,9 +53,19 @@ static enum coord_status enter(struct rules *u, bool renewing)
         u->pool.adopt = false;
         store_pool_set(u->store, &u->pool);
     }
-    if (u->now_ms < p->tmax_ms - 2 * p->params.max_skew_ms)
-        return outcome_badclock(u->r, p->tmax_ms);
     return COORD_OK;
+}
+
+/* T is behind what it has been. */
+static bool is_behind(const struct rules *u)
+{
+    return u->now_ms < u->pool.p.tmax_ms - 2 * u->pool.p.params.max_skew_ms;
+}
+
+static enum coord_status enter(struct rules *u, bool renewing)
+{
+    enum coord_status s = meet(u, renewing);
+    return s == COORD_OK && is_behind(u) ? outcome_badclock(u->r, u->pool.p.tmax_ms) : s;
 }
 
 /* How far ahead of its time a table that was lost may have granted. */
@@ -83,9 +94,11 @@ void rules_reopen(struct rules *u, bool proof, int64_t floor, enum coord_cause c
     struct coord_later *l = &p->later;
     int64_t now = u->now_ms, skews = 2 * k->max_skew_ms;
     int64_t settle = max64(coord_pool_settle(p, now), k->first_horizon_ms);
-    bool young = now - p->tmax_ms < k->mature_after_ms - 2 * skews && !proof && now >= l->lent_ms;
+    int64_t fence = l->fence_ms + rules_reach(u);
+    bool sound = !proof && now >= fence;
+    bool young = now - p->tmax_ms < k->mature_after_ms - 2 * skews && sound && now >= l->lent_ms;
     bool older = is_set_back(u);
-    bool bet = !young && !proof && !older && settle < k->horizon_ms;
+    bool bet = !young && sound && !older && settle < k->horizon_ms;
     u->pool.era++;
     l->cause = older ? COORD_CAUSE_SET_BACK : cause;
     l->more_era = older ? u->pool.era : l->more_era; /* no word says otherwise */
@@ -95,7 +108,7 @@ void rules_reopen(struct rules *u, bool proof, int64_t floor, enum coord_cause c
     l->trust = bet ? COORD_TRUST_BET : COORD_TRUST_NONE;
     l->lent_ms = bet ? now + rules_reach(u) : l->lent_ms;
     p->topen_ms = now;
-    p->floor_ms = max64(p->floor_ms, floor);
+    p->floor_ms = max64(p->floor_ms, max64(floor, fence));
     int64_t floor_short = young ? now + k->first_horizon_ms + skews : now + settle + skews;
     p->floor_short_ms = max64(p->floor_short_ms, young || bet ? floor_short : p->floor_ms);
     memcpy(u->pool.fingerprint, u->fingerprint, strlen(u->fingerprint) + 1);
@@ -304,6 +317,8 @@ static enum coord_how renew_one(struct rules *u, struct store_record *r,
         r->t0_ms = u->now_ms;
         r->n = max64(r->n, (int64_t)item->n);
     }
+    if (r->t0_ms > u->now_ms + 2 * k->max_skew_ms)
+        r->t0_ms = u->now_ms;
     bool mature = followed(u) - r->t0_ms >= k->mature_after_ms;
     *hi = max64(min64(r->hwm_ms, item->hi_ms),
                 followed(u) + (mature ? k->horizon_ms : k->first_horizon_ms));
@@ -354,8 +369,9 @@ static void learn(struct rules *u, const struct coord_caller *by)
         return;
     l->ahead_ms = by->ahead_ms;
     l->more_era = u->pool.era;
-    p->floor_ms = max64(p->floor_ms, p->topen_ms + l->ahead_ms);
-    p->floor_short_ms = max64(p->floor_short_ms, p->topen_ms + l->ahead_ms);
+    int64_t floor = max64(p->topen_ms, l->fence_ms) + l->ahead_ms;
+    p->floor_ms = max64(p->floor_ms, floor);
+    p->floor_short_ms = max64(p->floor_short_ms, floor);
 }
 
 /* A holder knows more than the table: where fs rests on trust, it does not any more. */
@@ -421,7 +437,7 @@ static void hear_stranger(struct rules *u, int64_t ahead_ms, const struct coord_
         p->moved |= p->closed && items[i].hi_ms > u->now_ms;
     if (p->moved != moved)
         store_pool_set(u->store, &u->pool);
-    if (has_moved(u) || u->now_ms < p->tmax_ms - 2 * skew || u->now_ms >= floor)
+    if (has_moved(u) || is_behind(u) || u->now_ms >= floor)
         return;
     for (size_t i = 0; i < n; i++) {
         struct store_record r;
@@ -455,6 +471,26 @@ enum coord_status rules_renew(struct rules *u, const struct coord_caller *by,
                                   p->born_ms, p->later.ahead_ms};
     renew_all(u, h.records, h.known, items, n);
     return rules_answer(u, COORD_OK);
+}
+
+/* An operator's word: before the pool may be reopened, so that this goes by the fence. */
+enum coord_status rules_clock_was_ahead(struct rules *u)
+{
+    struct coord_pool *p = &u->pool.p;
+    enum coord_status s = meet(u, false);
+    if (s == COORD_OK)
+        s = check_skew(u, p->params.max_skew_ms);
+    if (s != COORD_OK)
+        return s;
+    if (is_behind(u)) {
+        p->later.fence_ms = max64(p->later.fence_ms, p->tmax_ms);
+        p->tmax_ms = u->now_ms;
+        store_pool_set(u->store, &u->pool);
+    }
+    s = arrive(u, false);
+    if (s == COORD_OK && p->later.fence_ms <= u->now_ms)
+        return outcome_not_ahead(u->r);
+    return s == COORD_OK ? rules_answer(u, COORD_OK) : s;
 }
 
 /* ---- what rules of other things begin with --------------------------------------------------- */

@@ -39,6 +39,13 @@
  * holder that knows more than the table is heard whatever its clock: it proves that something was
  * lost, T is right or nothing helps, and the next claim would not know of it.
  *
+ * Where the caller's clock was ahead, too, tmax is, and a T that is right again is refused until
+ * then: it could as well be T that is behind, by which young tenures count as old. An operator's
+ * word says which. As long as the table was not rewound it knows all that was granted meanwhile,
+ * and goes on by T. What it may come to lack was granted up to the fence, tmax as it was then, or
+ * lies below A + 2S of it: so until that time each reopening has that for a floor, and bets on
+ * nothing. It needs a caller whose clock agrees, and is given no pool but one that is behind.
+ *
  * A holder of another pool of the same ID space may be one of a pool that was here before, in the
  * place of which this one was made as if there had been none. What it was granted then ends by the
  * floors that a pool made after a loss has, born + A + 2S, or more where its horizon was longer;
@@ -85,6 +92,7 @@ enum coord_status rules_unclose(struct rules *u, int64_t lost_ahead_ms);
 enum coord_status rules_repair(struct rules *u, const uint16_t *workers, size_t n);
 enum coord_status rules_settle(struct rules *u, int64_t settle_ms);
 enum coord_status rules_nothing_lost(struct rules *u);
+enum coord_status rules_clock_was_ahead(struct rules *u);
 enum coord_status rules_snapshot(struct rules *u, struct coord_snapshot *out);
 
 #endif

@@ -77,7 +77,7 @@ static enum seq_how find_state(struct rules *u, const char *name, struct seq_pla
 
 int64_t rules_seq_latest(const struct rules *u)
 {
-    return max64(u->now_ms, u->pool.p.tmax_ms);
+    return max64(u->now_ms, max64(u->pool.p.tmax_ms, u->pool.p.later.fence_ms));
 }
 
 static bool find_period(const struct rules *u, const char *period, struct seq_place *p)

@@ -70,7 +70,7 @@ end
 
 -- ---- periods ------------------------------------------------------------------------------------
 
-local latest = max(T, pool.tmax)
+local latest = max(T, pool.tmax, pool.fence)
 local FORMS = { -- length of a label, lead, length
     hour = {13, 300000, DAY / 24},
     day = {10, 7200000, DAY},

@@ -196,6 +196,7 @@ const struct coord_driver coord_sqlite = {
     .repair = transact_repair,
     .settle = transact_settle,
     .nothing_lost = transact_nothing_lost,
+    .clock_was_ahead = transact_clock_was_ahead,
     .snapshot = transact_snapshot,
     .sequences = &transact_sequences,
 };

@@ -45,7 +45,8 @@ static const char later[] =
     "ALTER TABLE pool ADD COLUMN more INT; ALTER TABLE pool ADD COLUMN trust INT;"
     "ALTER TABLE pool ADD COLUMN lent INT; ALTER TABLE pool ADD COLUMN ahead INT;"
     "ALTER TABLE pool ADD COLUMN every INT";
-static const char last[] = "ALTER TABLE pool ADD COLUMN cause INT";
+static const char cause[] = "ALTER TABLE pool ADD COLUMN cause INT";
+static const char fence[] = "ALTER TABLE pool ADD COLUMN fence INT";
 
 /* A table that it lacks, and does not mind either. */
 static const char texts[] =
@@ -135,12 +136,14 @@ enum kind {
 /* Whoever comes first does it. */
 static enum kind add_later(struct sql *q)
 {
-    if (pragma(q, THERE("cause")) == 0 || pragma(q, TABLE("text")) == 0) {
+    if (pragma(q, THERE("fence")) == 0 || pragma(q, TABLE("text")) == 0) {
         sql_run(q, SQL_BEGIN);
         if (pragma(q, THERE("every")) == 0)
             execute(q, later);
         if (pragma(q, THERE("cause")) == 0)
-            execute(q, last);
+            execute(q, cause);
+        if (pragma(q, THERE("fence")) == 0)
+            execute(q, fence);
         execute(q, texts);
         sql_run(q, SQL_COMMIT);
     }

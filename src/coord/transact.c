@@ -213,6 +213,15 @@ enum coord_status transact_nothing_lost(struct coord *coord, const char *identit
     return transact_answer(&c, r);
 }
 
+enum coord_status transact_clock_was_ahead(struct coord *coord, const char *identity,
+                                           struct coord_reply *r)
+{
+    struct transact_call c = transact_call_of(coord, STORE_WRITE, identity);
+    while (transact_begins(&c))
+        transact_ends(&c, rules_clock_was_ahead(&c.u));
+    return transact_answer(&c, r);
+}
+
 /* The lists of a run that was not committed are nobody's. */
 enum coord_status transact_snapshot(struct coord *coord, struct coord_snapshot *out,
                                     struct coord_reply *r)

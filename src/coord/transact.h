@@ -57,6 +57,8 @@ enum coord_status transact_settle(struct coord *c, const char *identity, int64_t
                                   struct coord_reply *r);
 enum coord_status transact_nothing_lost(struct coord *c, const char *identity,
                                         struct coord_reply *r);
+enum coord_status transact_clock_was_ahead(struct coord *c, const char *identity,
+                                           struct coord_reply *r);
 enum coord_status transact_snapshot(struct coord *c, struct coord_snapshot *out,
                                     struct coord_reply *r);
 

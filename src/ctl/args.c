@@ -73,6 +73,8 @@ static const struct opt {
      "farthest that any pool lost before granted ahead", "a duration such as 24h"},
     {"nothing-lost", 0, KIND_FLAG, AT(nothing_lost), 0, 0, 0, NULL,
      "the coordinator came back with all it knew", NULL},
+    {"clock-was-ahead", 0, KIND_FLAG, AT(clock_was_ahead), 0, 0, 0, NULL,
+     "the coordinator's clock was ahead, and is right", NULL},
     {"worker", 0, KIND_NUMBER, AT(worker), AT(has_worker), 0, COORD_WORKERS - 1, "N",
      "the workerId", "a workerId from 0 to 32767"},
     {"yes", 0, KIND_FLAG, AT(yes), 0, 0, 0, NULL, "do not ask", NULL},

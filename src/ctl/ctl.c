@@ -34,11 +34,15 @@ static const struct ctl_command commands[] = {
     {"pool", "set", ctl_pool_set, ON_POOL " settle json", "", 0, 0,
      "Change what can be changed: --settle",
      "A shorter one counts once the one before it has passed.\n"},
-    {"pool", "reopen", ctl_pool_reopen, ON_POOL " nothing-lost yes json", "", 0, 0,
-     "Say that a coordinator which came back lost nothing",
-     "New sidecars then get workerIds at once. Taken four renewals after it came\n"
-     "back, and not where a sidecar knows more than it. Wrongly said it repeats\n"
-     "IDs of sidecars that cannot reach the coordinator.\n"},
+    {"pool", "reopen", ctl_pool_reopen, ON_POOL " nothing-lost clock-was-ahead yes json", "", 0, 0,
+     "Say what a coordinator cannot know, so that the pool goes on",
+     "--nothing-lost: it came back with all that it knew. New sidecars then get\n"
+     "workerIds at once. Taken four renewals after it came back, and not where a\n"
+     "sidecar knows more than it. Wrongly said it repeats IDs of sidecars that cannot\n"
+     "reach the coordinator.\n"
+     "--clock-was-ahead: its clock is right, and was ahead, so that it is behind a time\n"
+     "that it has shown, and refuses all. Wrongly said, while it is the clock that is\n"
+     "behind, IDs may repeat if the coordinator loses its latest writes.\n"},
     {"pool", "close", ctl_pool_close, ON_POOL " moved yes json", "", 0, 0,
      "No more grants and renewals, before a pool moves",
      "With --moved, pool open does not take it back by mistake. Asks first, unless it\n"

@@ -39,7 +39,7 @@ struct ctl_seq_args {
 struct ctl_args {
     const char *coordinator, *pool, *password_file, *connect, *prefix, *uuid;
     const char *workers, *from, *to, *sort, *user, *names, *upstream, *keys;
-    bool nothing_lost, has_settle, has_ahead;
+    bool nothing_lost, clock_was_ahead, has_settle, has_ahead;
     bool fresh, after_loss, if_missing, repair, yes, json, reverse, once, no_color;
     bool moved, moved_back, even_if_alive;
     bool has_epoch, has_worker, has_timeout, has_horizon, has_max_skew, has_replicas;

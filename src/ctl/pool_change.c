@@ -122,27 +122,16 @@ int ctl_pool_set(struct ctl_args *a)
     return ctl_flush(CTL_OK);
 }
 
-int ctl_pool_reopen(struct ctl_args *a)
+static int say_nothing_lost(struct ctl_session *s)
 {
-    struct ctl_session s;
-    char question[256];
-    if (!a->nothing_lost)
-        return ctl_fail(CTL_USAGE, "pool reopen: expected --nothing-lost");
-    (void)snprintf(question, sizeof question,
-                   "Did the coordinator of pool \"%.64s\" come back with all that it knew before? "
-                   "If not, IDs may repeat.",
-                   ctl_session_pool(a));
-    int status = ctl_confirm(a, "pool reopen", question);
-    if (status || (status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true)))
-        return status;
-    enum coord_status r = coord_nothing_lost(s.coord, s.pool.identity, &s.reply);
+    const struct ctl_args *a = s->args;
+    enum coord_status r = coord_nothing_lost(s->coord, s->pool.identity, &s->reply);
     if (r == COORD_OK) /* an earlier reopening's floors stay */
-        r = coord_describe(s.coord, &s.pool, &s.reply);
-    coord_free(s.coord);
+        r = coord_describe(s->coord, &s->pool, &s->reply);
     if (r != COORD_OK)
-        return ctl_session_fail(a, r, &s.reply);
-    int64_t floor = s.pool.floor_short_ms;
-    int64_t stays = floor > s.reply.now_ms ? floor + 1 : 0;
+        return ctl_session_fail(a, r, &s->reply);
+    int64_t floor = s->pool.floor_short_ms;
+    int64_t stays = floor > s->reply.now_ms ? floor + 1 : 0;
     if (a->json)
         return ctl_print_json(CTL_OK, json_pack("{s:b, s:s?}", "taken_back", 1, "grants_from",
                                                 stays ? ctl_time(stays) : NULL));
@@ -156,4 +145,43 @@ int ctl_pool_reopen(struct ctl_args *a)
             "pool %s: taken back: new sidecars get workerIds as before the coordinator was away\n",
             ctl_session_pool(a));
     return ctl_flush(CTL_OK);
+}
+
+static int say_clock_was_ahead(struct ctl_session *s)
+{
+    const struct ctl_args *a = s->args;
+    enum coord_status r = coord_clock_was_ahead(s->coord, s->pool.identity, &s->reply);
+    if (r == COORD_OK) /* it may have been reopened by that, or while it was ahead */
+        r = coord_describe(s->coord, &s->pool, &s->reply);
+    if (r != COORD_OK)
+        return ctl_session_fail(a, r, &s->reply);
+    const char *fence = ctl_time(s->pool.later.fence_ms),
+               *from = ctl_time(ctl_session_grants_from(s));
+    if (a->json)
+        return ctl_print_json(CTL_OK, json_pack("{s:b, s:s, s:s}", "goes_on", 1, "was_at", fence,
+                                                "grants_from", from));
+    (void)printf("pool %s: goes on; its clock was at %s. New sidecars get a workerId from %s on\n",
+                 ctl_session_pool(a), fence, from);
+    return ctl_flush(CTL_OK);
+}
+
+int ctl_pool_reopen(struct ctl_args *a)
+{
+    struct ctl_session s;
+    char question[320];
+    if (a->nothing_lost == a->clock_was_ahead)
+        return ctl_fail(CTL_USAGE, "pool reopen: expected --nothing-lost or --clock-was-ahead");
+    (void)snprintf(question, sizeof question,
+                   a->nothing_lost
+                       ? "Did the coordinator of pool \"%.64s\" come back with all that it knew "
+                         "before? If not, IDs may repeat."
+                       : "Is the clock of the coordinator of pool \"%.64s\" right now, and was it "
+                         "ahead before? If it is behind, IDs may repeat.",
+                   ctl_session_pool(a));
+    int status = ctl_confirm(a, "pool reopen", question);
+    if (status || (status = ctl_session_open(a, &s, CTL_SESSION_TIMEOUT_US, true)))
+        return status;
+    status = a->nothing_lost ? say_nothing_lost(&s) : say_clock_was_ahead(&s);
+    coord_free(s.coord);
+    return status;
 }

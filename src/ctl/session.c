@@ -157,7 +157,8 @@ int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, c
 int64_t ctl_session_last_range(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
-    int64_t ends = max64(s->reply.now_ms, p->tmax_ms) + coord_reach(&p->params);
+    int64_t latest = max64(p->tmax_ms, p->later.fence_ms);
+    int64_t ends = max64(s->reply.now_ms, latest) + coord_reach(&p->params);
     return max64(ends, max64(p->floor_ms, p->floor_short_ms));
 }
 
@@ -192,6 +193,7 @@ static void warn_of_clocks(json_t *w, const struct ctl_session *s)
     const struct coord_pool *p = &s->pool;
     int64_t skew = s->reply.now_ms - s->asked_ms;
     int64_t until = coord_pool_behind_until(p, s->reply.now_ms);
+    char command[CTL_COMMAND_MAX];
     if (skew > p->params.max_skew_ms || skew < -p->params.max_skew_ms)
         json_array_append_new(
             w, json_sprintf("the coordinator's clock is %s %s this host's, more than max-skew: "
@@ -201,10 +203,12 @@ static void warn_of_clocks(json_t *w, const struct ctl_session *s)
         json_array_append_new(
             w, json_sprintf("the coordinator's clock is %s behind a time that it has shown "
                             "before, with a sidecar's: all calls are refused until it is %s, and "
-                            "sidecars go on to the end of their ranges. IDs with times up to %s "
-                            "may exist: a pool that is made anew, with other options than `pool "
-                            "status` prints, repeats them",
+                            "sidecars go on to the end of their ranges. If it is right now, and "
+                            "was ahead: `%s`. IDs with times up to %s may exist: a pool that is "
+                            "made anew, with other options than `pool status` prints, repeats them",
                             ctl_span(p->tmax_ms - s->reply.now_ms), ctl_time(until),
+                            ctl_session_command(
+                                s->args, "sidflakectl pool reopen --clock-was-ahead", command),
                             ctl_time(ctl_session_last_range(s))));
 }
 

@@ -4,7 +4,9 @@ test_outage_table.py are; who is told how long the pool refuses everybody has th
 """
 
 import json
+import os
 import re
+import shlex
 
 import ids
 from harness import until
@@ -84,7 +86,7 @@ def unnoticed(case, url, clock, *sidecars):
 
 @row("Redis's clock ahead, a sidecar's with it, and right again",
      "by less than 4 s: unnoticed. By more: nothing is granted or renewed until 4 s before the time "
-     "that both have shown. Sidecars serve to the end of their ranges, an hour at most, and the one "
+     "that both have shown, or `sidflakectl pool reopen --clock-was-ahead`. Sidecars serve to the end of their ranges, an hour at most, and the one "
      "that was ahead, with a spare, for up to an hour beyond that time", timeout=240)
 def together(case):
     for by in AHEAD:
@@ -121,7 +123,7 @@ def together(case):
 
 @row("SQLite: the host's clock ahead, and right again",
      "by less than 4 s: unnoticed. By more: nothing is granted or renewed until 4 s before the time "
-     "that it has shown. Sidecars with a spare serve for up to an hour beyond that time, others not "
+     "that it has shown, or the same word. Sidecars with a spare serve for up to an hour beyond that time, others not "
      "until then", timeout=240)
 def sqlite(case):
     for by in AHEAD:
@@ -196,13 +198,62 @@ def no_options(case):
         assert times[0] < ids.time_of(value) + 1000 * PATIENCE and ids.time_of(value) < times[1]
 
 
-@test("ahead by two days: a second pool, with workerIds that nobody had, serves at once")
-def second_pool(case):
-    redis, s, clock, value = was_ahead(case, 48 * HOUR)
-    case.ctl("pool", "init", "--coordinator", redis.url, "--pool", "second", "--workers", "1000-1999",
-             env=clock.env, expect=0)
-    s.stop()
-    s.options["coordinator.pool"] = "second"
-    s.write_conf()
-    s.start()
-    assert ids.worker_of(s.id()) >= 1000 > ids.worker_of(value)
+def says_it_is_right(case, url, clock):
+    """By the command that pool status prints, as it stands."""
+    [warning] = [w for w in status(case, url, clock)["warnings"] if "has shown before" in w]
+    command = shlex.split(re.search(r"`sidflakectl (pool reopen [^`]*)`", warning).group(1))
+    assert "--clock-was-ahead" in command and url in command, command
+    return case.ctl(*command, "--yes", env=clock.env, expect=0).stdout
+
+
+@test("ahead by two days: an operator's word has everybody served at once; the next restart waits for all of it")
+def word(case):
+    right, wrong = case.clock(), case.clock()
+    redis = case.pool(clock=wrong, args=("--appendonly", "yes", "--appendfsync", "always"))
+    old, fast = case.sidecar(redis, clock=right), case.sidecar(redis, clock=wrong)
+    fast.wait_held(2)
+    say = ("pool", "reopen", "--clock-was-ahead", "--yes", "--coordinator", redis.url)
+    assert "expected the coordinator's clock to be behind" in case.ctl(*say, env=right.env, expect=1).stderr
+    values = [old.id(), fast.id()]
+    wrong.step(48 * HOUR)
+    renewed(fast)
+    values.append(fast.id())
+    late = ids.time_of(values[-1])
+    wrong.step(-48 * HOUR)
+    old.wait_log(SAID, PATIENCE)
+    right.step(-HOUR)
+    assert "this host's clock" in case.ctl(*say, env=right.env, expect=1).stderr
+    right.step(HOUR)
+    said = says_it_is_right(case, redis.url, right)
+    assert "goes on; its clock was at 20" in said, said
+    new = case.sidecar(redis, clock=right)
+    all_go_on(old, fast, new)
+    values += [s.id() for s in (old, fast, new) for _ in range(20)]
+    ids.check_distinct(values)
+    assert status(case, redis.url, right)["warnings"] == []
+    redis.kill()
+    redis.start()
+    all_go_on(old)
+    assert ids.ms_of(status(case, redis.url, right)["grants_from"]) > late + 1000 * (HOUR - PATIENCE)
+
+
+@test("SQLite, ahead by an hour: the same word; a file that is lost then is made again for all of it")
+def word_sqlite(case):
+    clock = case.clock()
+    url = "sqlite://" + case.path("pool.db")
+    s = case.sidecar(url, {"coordinator.auto_init": True}, clock=clock)
+    s.wait_held(2)
+    clock.step(HOUR)
+    renewed(s)
+    values = [s.id()]
+    clock.step(-HOUR)
+    s.wait_log(SAID, PATIENCE)
+    says_it_is_right(case, url, clock)
+    new = case.sidecar(url, clock=clock)
+    all_go_on(s, new)
+    values += [s.id(), new.id()]
+    ids.check_distinct(values)
+    new.stop()
+    os.unlink(case.path("pool.db"))
+    s.wait_log("pool made mode=after-loss", PATIENCE)
+    assert ids.ms_of(status(case, url, clock)["grants_from"]) > ids.time_of(values[0])

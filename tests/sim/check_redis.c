@@ -283,10 +283,11 @@ static void put_nonce(struct words *w, int64_t now)
 static void put_operation(struct words *w, int64_t now)
 {
     static const char *const ids[] = {"u1|5|38.15.10", "u2|5|38.15.10", "u1|6|38.15.10"};
-    static const char *const ops[] = {"init",         "describe", "claim",   "claim",   "renew",
-                                      "renew",        "release",  "release", "evict",   "settle",
-                                      "nothing-lost", "repair",   "close",   "unclose", "nonsense"};
-    const char *op = ops[draw(draw(20) ? 11 : 15)];
+    static const char *const ops[] = {"init",  "describe", "claim",           "claim",
+                                      "renew", "renew",    "release",         "release",
+                                      "evict", "settle",   "nothing-lost",    "repair",
+                                      "close", "unclose",  "clock-was-ahead", "nonsense"};
+    const char *op = ops[draw(draw(20) ? 11 : 16)];
     put(w, "%s", op);
     put(w, "%s", ids[draw(40) ? 0 : draw(3)]);
     put_nonce(w, now);
@@ -318,7 +319,8 @@ static void put_operation(struct words *w, int64_t now)
         }
     } else if (strcmp(op, "settle") == 0) {
         put(w, "%llu", 15001 + (unsigned long long)draw(45000));
-    } else if (strcmp(op, "describe") != 0 && strcmp(op, "nothing-lost") != 0) {
+    } else if (strcmp(op, "describe") != 0 && strcmp(op, "nothing-lost") != 0 &&
+               strcmp(op, "clock-was-ahead") != 0) {
         put_worker(w);
         put_token(w);
         put_token(w);

@@ -49,6 +49,7 @@ const char *const fault_names[FAULTS] = {
     [FAULT_REDIS_CLOCK_WILD] =
         "coordinator's clock wrong by up to years, where nothing is ever lost",
     [FAULT_REDIS_CLOCK_DAY] = "coordinator's clock a day ahead while holders renew",
+    [FAULT_REDIS_CLOCK_AHEAD] = "coordinator's clock ahead with nodes', and right by a word",
     [FAULT_REDIS_DOWN] = "coordinator down for 1 s to hours",
     [FAULT_QUEUE_DOUBLED] = "queue entry doubled",
     [FAULT_QUEUE_LOST] = "queue lost",
@@ -143,6 +144,7 @@ static const struct {
     [FAULT_REDIS_CLOCK] = {fault_redis_clock, 20},
     [FAULT_REDIS_CLOCK_WILD] = {fault_redis_clock_wild, 6},
     [FAULT_REDIS_CLOCK_DAY] = {fault_redis_clock_day, 30},
+    [FAULT_REDIS_CLOCK_AHEAD] = {fault_redis_clock_ahead, 30},
     [FAULT_REDIS_DOWN] = {fault_redis_down, 5},
     [FAULT_QUEUE_DOUBLED] = {fault_queue_doubled, 20},
     [FAULT_QUEUE_LOST] = {fault_queue_lost, 3},
@@ -205,6 +207,7 @@ void fault_draw_rewinds(struct world *w)
         FAULT_OP_EVICT,
         FAULT_NET_LOST_REPLY,
         FAULT_REDIS_CLOCK_DAY,
+        FAULT_REDIS_CLOCK_AHEAD,
         FAULT_OP_SETTLE,
         FAULT_OP_WORD,
         FAULT_NET_LATE,

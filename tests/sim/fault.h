@@ -56,6 +56,7 @@ bool fault_file_in_place(struct world *w);
 bool fault_redis_clock(struct world *w);
 bool fault_redis_clock_wild(struct world *w);
 bool fault_redis_clock_day(struct world *w);
+bool fault_redis_clock_ahead(struct world *w);
 bool fault_redis_down(struct world *w);
 bool fault_queue_doubled(struct world *w);
 bool fault_queue_lost(struct world *w);

@@ -1,6 +1,8 @@
 #include "sim/fault.h"
 #include "sim/seqs.h"
 
+#include "base/int64.h"
+
 #include <stdlib.h>
 
 #define HOUR_MS INT64_C(3600000)
@@ -133,9 +135,15 @@ static bool restart_with(struct world *w, const struct server_copy *c)
     return true;
 }
 
+/* By a sidecar that does not know that the clock was ahead; an operator does. */
+static bool is_made_again_unawares(const struct world *w)
+{
+    return w->set.lease.auto_init && w->fence_ms > w->now;
+}
+
 bool fault_redis_empty(struct world *w)
 {
-    if (!fault_may_lose(w))
+    if (is_made_again_unawares(w) || !fault_may_lose(w))
         return false;
     server_restart_empty(w->server, world_chance(w, 30));
     w->no_pool = true;
@@ -181,7 +189,7 @@ bool fault_redis_whole(struct world *w)
 
 bool fault_redis_flush(struct world *w)
 {
-    if (!fault_may_lose(w))
+    if (is_made_again_unawares(w) || !fault_may_lose(w))
         return false;
     server_lose_pool(w->server, true);
     w->no_pool = true;
@@ -190,7 +198,7 @@ bool fault_redis_flush(struct world *w)
 
 bool fault_redis_evict(struct world *w)
 {
-    if (!fault_may_lose(w))
+    if (is_made_again_unawares(w) || !fault_may_lose(w))
         return false;
     server_lose_pool(w->server, false);
     w->no_pool = true;
@@ -283,6 +291,15 @@ bool fault_redis_clock_wild(struct world *w)
     return true;
 }
 
+/* It refuses all, since its clock was ahead with others. */
+static bool is_behind(struct world *w)
+{
+    struct coord_pool p;
+    uint64_t era;
+    return server_pool(w->server, &p, &era) &&
+           coord_pool_behind_until(&p, server_ms(w->server)) > 0;
+}
+
 /* For as long as holders call whose clocks are right: losses may come later all the same, and when
  * it is right again nobody is refused. */
 bool fault_redis_clock_day(struct world *w)
@@ -291,7 +308,7 @@ bool fault_redis_clock_day(struct world *w)
     struct server *s = w->server;
     int64_t before = s->at->clock_off;
     bool called = false;
-    if (w->wild || w->waiting)
+    if (w->wild || w->waiting || is_behind(w))
         return false;
     s->at->clock_off = 24 * HOUR_MS + world_between(w, 0, p->horizon_ms);
     for (unsigned i = 0; i < 3; i++) {
@@ -306,6 +323,42 @@ bool fault_redis_clock_day(struct world *w)
     if (!s->sqlite && server_number(s, "tmax") > server_ms(s) + 2 * p->max_skew_ms)
         world_fail(w, "the coordinator's clock was a day ahead, and is believed");
     return called;
+}
+
+/* With some of those who call. Data of before, put in place later, would not know how far: what
+ * comes back is of a time since. */
+static void is_ahead_for_a_while(struct world *w)
+{
+    struct member *at = w->server->at;
+    int64_t ahead =
+        world_between(w, 2 * w->set.params.max_skew_ms + 1, 2 * w->set.params.horizon_ms);
+    bool with[WORLD_NODES];
+    at->clock_off += ahead;
+    for (unsigned i = 0; i < w->set.nodes; i++) {
+        with[i] = world_chance(w, 50);
+        w->node[i].wall_off += with[i] ? ahead : 0;
+    }
+    schedule_live(w, w->now + world_between(w, 0, 150000), 60);
+    w->fence_ms = max64(w->fence_ms, server_ms(w->server));
+    server_forget_copies(w->server);
+    server_remember(w->server, w->now);
+    at->clock_off -= ahead;
+    for (unsigned i = 0; i < w->set.nodes; i++)
+        w->node[i].wall_off -= with[i] ? ahead : 0;
+}
+
+bool fault_redis_clock_ahead(struct world *w)
+{
+    if (w->wild || w->waiting || w->seqs || w->set.replicas > 0 || w->down_until > w->now)
+        return false;
+    if (!is_behind(w)) {
+        is_ahead_for_a_while(w);
+        if (!is_behind(w) || world_chance(w, 30))
+            return true;
+    }
+    bool taken = server_clock_was_ahead(w->server, w->identity) == COORD_OK;
+    server_remember(w->server, w->now);
+    return taken;
 }
 
 bool fault_redis_down(struct world *w)
@@ -404,6 +457,9 @@ static bool init_after_loss(struct world *w, bool other)
 {
     struct coord_init in = {
         .params = w->set.params, .mode = COORD_INIT_AFTER_LOSS, .settle_ms = w->set.settle_ms};
+    if (w->fence_ms > w->now) /* as `pool status` has said */
+        in.lost_ahead_ms =
+            w->fence_ms - w->now + coord_reach(&w->set.params) + w->set.params.max_skew_ms;
     char uuid[COORD_UUID_TEXT];
     char identity[COORD_IDENTITY_MAX];
     memcpy(identity, w->identity, sizeof identity);
@@ -443,7 +499,7 @@ bool fault_init_fresh(struct world *w)
 {
     struct node *n = world_some_node(w);
     struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_FRESH};
-    if (!is_heard_next(w, n) || !fault_may_lose(w))
+    if (w->fence_ms > w->now || !is_heard_next(w, n) || !fault_may_lose(w))
         return false;
     server_lose_pool(w->server, true);
     memcpy(in.identity, w->identity, sizeof in.identity);
@@ -462,7 +518,7 @@ bool fault_init_stranger(struct world *w)
     struct node *n = world_some_node(w);
     struct coord_init in = {.params = w->set.params, .mode = COORD_INIT_FRESH};
     char uuid[COORD_UUID_TEXT];
-    if (!is_heard_next(w, n) || !fault_may_lose(w) ||
+    if (w->fence_ms > w->now || !is_heard_next(w, n) || !fault_may_lose(w) ||
         coord_identity_make(in.identity, span_str(coord_uuid_new(uuid, &w->rng)), WORLD_EPOCH,
                             NULL))
         return false;

@@ -184,7 +184,7 @@ void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
     begin_stream(w, 0);
     w->failed = w->wild = w->lossy = w->no_pool = w->waiting = false;
     w->losses = 0;
-    w->word_era = 0;
+    w->word_era = w->fence_ms = 0;
     w->digest = seed;
     w->down_until = 0;
     w->ntenure = 0;

@@ -245,6 +245,14 @@ enum coord_status server_nothing_lost(struct server *s, const char *identity)
     return end(&v, coord_nothing_lost(s->coord, identity, &r));
 }
 
+enum coord_status server_clock_was_ahead(struct server *s, const char *identity)
+{
+    struct coord_reply r;
+    struct visit v;
+    begin(&v, s);
+    return end(&v, coord_clock_was_ahead(s->coord, identity, &r));
+}
+
 bool server_pool(struct server *s, struct coord_pool *out, uint64_t *era)
 {
     struct coord_reply r;

@@ -93,6 +93,7 @@ enum coord_status server_repair(struct server *s, const char *identity, const ui
 
 enum coord_status server_settle(struct server *s, const char *identity, int64_t ms);
 enum coord_status server_nothing_lost(struct server *s, const char *identity);
+enum coord_status server_clock_was_ahead(struct server *s, const char *identity);
 
 /* The pool as it describes itself; false: there is none. */
 bool server_pool(struct server *s, struct coord_pool *out, uint64_t *era);

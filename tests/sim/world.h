@@ -71,6 +71,7 @@ enum fault {
     FAULT_REDIS_CLOCK,
     FAULT_REDIS_CLOCK_WILD,
     FAULT_REDIS_CLOCK_DAY,
+    FAULT_REDIS_CLOCK_AHEAD,
     FAULT_REDIS_DOWN,
     FAULT_QUEUE_DOUBLED,
     FAULT_QUEUE_LOST,
@@ -273,6 +274,7 @@ struct world {
     unsigned losses; /* how often that may have been */
     bool unheard;    /* what a bet gives up is done as well, and breaks I1: expected to fail */
     int64_t word_era; /* began with a restart that lost nothing; 0: none did, or something was */
+    int64_t fence_ms; /* the latest time that its clock has shown, being ahead of it with others */
     bool no_pool;     /* as far as the operator knows */
     bool waiting;     /* a call waits for replicas, and others are made meanwhile */
     struct node node[WORLD_NODES];

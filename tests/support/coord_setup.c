@@ -97,3 +97,9 @@ void setup_forget_tally(const char *dir)
     if (d)
         (void)closedir(d);
 }
+
+uint64_t setup_wanted(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}

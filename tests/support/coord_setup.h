@@ -46,4 +46,7 @@ struct coord_token setup_token(uint8_t fill);
 /* That of a grant, with the tokens that cur and nxt fill. */
 struct coord_renewal setup_renewal(const struct coord_grant *g, uint8_t cur, uint8_t nxt);
 
+/* The number that the environment has under this name, or otherwise. */
+uint64_t setup_wanted(const char *name, uint64_t otherwise);
+
 #endif

@@ -398,6 +398,7 @@ static const struct coord_driver driver = {
     .repair = transact_repair,
     .settle = transact_settle,
     .nothing_lost = transact_nothing_lost,
+    .clock_was_ahead = transact_clock_was_ahead,
     .snapshot = transact_snapshot,
     .sequences = &transact_sequences,
 };

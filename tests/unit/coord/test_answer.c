@@ -296,7 +296,7 @@ static void terms_out_of_range_are_refused(void **state)
 #define DESCRIBED "OK,100,2,3,0," SETUP_IDENTITY ",10,20,15,99,0,"
 #define PARAMS    "3600000,30000,120000,2000,60000,0,"
 
-#define LATER "1,2,3,4,5,6,7,8,9,10,11,12,"
+#define LATER "1,2,3,4,5,6,7,8,9,10,11,12,13,"
 
 static void descriptions_are_read(void **state)
 {
@@ -330,7 +330,7 @@ static void descriptions_are_read(void **state)
         DESCRIBED "3600000,30000,120000,2000,60000,101,1,4,7," LATER "2,0",
         "OK,100,2,3,0,x|1|38.15.10,10,20,15,99,0," PARAMS "1,4,7," LATER "2,0",
         "OK,100,2,3,0," SETUP_IDENTITY SETUP_IDENTITY ",10,20,15,99,0," PARAMS "1,4,7," LATER "2,0",
-        DESCRIBED PARAMS "1,4,7,1,2,3,4,5,6,7,8,9,10,11,2,5",
+        DESCRIBED PARAMS "1,4,7,1,2,3,4,5,6,7,8,9,10,11,12,2,5",
         "LOST,100,2,3,0",
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {

@@ -573,17 +573,11 @@ static void play(uint64_t seed, uint64_t ops)
     assert_true(run.checked > ops / 20);
 }
 
-static uint64_t given(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 static void all_answer_alike_and_nothing_is_twice(void **state)
 {
-    uint64_t ops = given("OPS", DEFAULT_OPS);
+    uint64_t ops = setup_wanted("OPS", DEFAULT_OPS);
     (void)state;
-    play(given("SEED", rng_u64(rng_system()) % 1000000000), ops);
+    play(setup_wanted("SEED", rng_u64(rng_system()) % 1000000000), ops);
     for (enum seq_how h = SEQ_GRANTED; h < SEQ_HOWS && ops >= DEFAULT_OPS; h++)
         assert_true(run.hows[h] > 0 || h == SEQ_UNREADABLE || h == SEQ_UNSAID);
 }
@@ -594,7 +588,8 @@ static void nothing_is_twice_in_a_store_that_forgets(void **state)
     (void)state;
     alone = true;
     toy_of(pair.toy)->conflicts_of_8 = 0;
-    play(given("SEED", rng_u64(rng_system()) % 1000000000), given("ALONE", 10 * DEFAULT_OPS));
+    play(setup_wanted("SEED", rng_u64(rng_system()) % 1000000000),
+         setup_wanted("ALONE", 10 * DEFAULT_OPS));
 }
 
 int main(void)
