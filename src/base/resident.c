@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define APART (1 << 20) /* bytes that are mapped by themselves, and unmapped once they are free */
+
 /* Segments that cannot be written are as they are in the file. The kernel's own page has no file.
  */
 static int trim_object(struct dl_phdr_info *o, size_t size, void *arg)
@@ -30,6 +32,7 @@ static int trim_object(struct dl_phdr_info *o, size_t size, void *arg)
 
 void resident_trim(void)
 {
+    (void)mallopt(M_MMAP_THRESHOLD, APART);
     (void)malloc_trim(0);
     (void)dl_iterate_phdr(trim_object, NULL);
 }

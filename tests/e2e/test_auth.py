@@ -386,6 +386,16 @@ def slow_check(case):
         assert s.rss_kib() < 64 * 1024 or harness.sanitized(), "the memory of checks is given back"
 
 
+@test("a password as sidflakectl hashes it, checked once: the memory that it took is given back")
+def given_back(case):
+    s = sidecar(case, users=case.ctl("passwd", "eve", stdin="x\n", expect=0).stdout)
+    before = s.rss_kib()
+    with s.resp() as eve:
+        assert eve.ask("AUTH", "eve", "x") == b"OK"
+    assert s.peak_kib() > before + 16 * 1024, "a check takes 19 MiB"
+    assert s.rss_kib() < before + 2 * 1024 or harness.sanitized(), (before, s.rss_kib())
+
+
 @test("hundreds of wrong passwords at once: each is answered, and others are served meanwhile")
 def many_checks(case):
     s = sidecar(case)
