@@ -22,11 +22,11 @@ static const struct sequence_generator *told(const struct generator *g)
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
+/* Before the pool is known nobody is asked: that it was is not said. */
 static void say_waits(const struct generator *g, struct buf *b)
 {
     (void)g;
-    BUF_PUT_LIT(b, "no number is in hand: the coordinator was asked for more, and has not answered "
-                   "yet");
+    BUF_PUT_LIT(b, "no number is in hand: none has come from the coordinator yet");
 }
 
 static void say_full(const struct generator *g, struct buf *b)
@@ -137,10 +137,11 @@ static void say_unreadable(const struct generator *g, struct buf *b)
     buf_printf(b, "what the coordinator keeps of the sequence %s cannot be read", at(g)->of.name);
 }
 
+/* Down, without a pool, or refusing: the log tells which. */
 static void say_away(const struct generator *g, struct buf *b)
 {
     (void)g;
-    BUF_PUT_LIT(b, "no number is in hand, and the coordinator does not answer");
+    BUF_PUT_LIT(b, "no number is in hand, and the coordinator grants none: see the log");
 }
 
 static void say_shut(const struct generator *g, struct buf *b)

@@ -199,9 +199,14 @@ static void redis_errors(void **state)
     assert_int_equal(rig_pump(r), NET_WAIT);
     r->turn.waited_us = r->serve.issuer.max_wait_us;
     assert_int_equal(rig_pump(r), NET_MORE);
-    rig_expect(r, "-TRYAGAIN no number is in hand, and the coordinator does not answer\r\n");
+    rig_expect(r,
+               "-TRYAGAIN no number is in hand, and the coordinator grants none: see the log\r\n");
     supply.how = 0;
     check(r, "GET seq:orders", "$1\r\n1\r\n");
+    assert_int_equal(rig_ask(r, "GET seq:one-more"), NET_WAIT);
+    r->turn.waited_us = r->serve.issuer.max_wait_us;
+    assert_int_equal(rig_pump(r), NET_MORE);
+    rig_expect(r, "-TRYAGAIN no number is in hand: none has come from the coordinator yet\r\n");
 }
 
 /* What was put in between is no other's. */
