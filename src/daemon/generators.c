@@ -51,18 +51,19 @@ enum err_code generators_open(struct generators *g, const struct conf *c, struct
         struct generator *generator;
         const char *prefix;
         const struct conf_list *names; /* without an item: any */
+        bool there;
     } rows[] = {
-        {&g->ids.base, c->ids_prefix, &c->ids_names},
-        {&g->sequences.base, c->sequences_prefix, &any},
+        {&g->ids.base, c->ids_prefix, &c->ids_names, true},
+        {&g->sequences.base, c->sequences_prefix, &any, generators_have_sequences(c)},
     };
-    size_t n = sizeof rows / sizeof *rows - !generators_have_sequences(c);
     enum err_code r = ERR_OK;
     snowflake_generator_init(&g->ids, s->facts.why);
     init_sequences(&g->sequences, c);
     g->ids.alone = s->facts.alone = conf_is_fixed(c);
-    for (size_t i = 0; !r && i < n; i++)
-        r = issuer_add(&s->issuer, rows[i].generator, rows[i].prefix, rows[i].names->item,
-                       rows[i].names->n, e);
+    for (size_t i = 0; !r && i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].there)
+            r = issuer_add(&s->issuer, rows[i].generator, rows[i].prefix, rows[i].names->item,
+                           rows[i].names->n, e);
     return r;
 }
 
