@@ -3,6 +3,7 @@
 import base64
 import os
 import re
+import resource
 import select
 import signal
 import socket
@@ -626,7 +627,10 @@ def secret_files(case):
             r = case.sidflake(*args, expect=status)
             assert (said in r.stderr) if said else "chmod" not in r.stderr, (option, mode, r.stderr)
         os.chmod(path, 0o600)
+    most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (most[1], most[1]))  # most shells have it at 0
     s = sidecar(case)
+    resource.setrlimit(resource.RLIMIT_CORE, most)
     with open("/proc/%d/limits" % s.pid) as f:
         assert re.search(r"Max core file size +0 ", f.read())
     os.chmod(s.options["auth.users_file"], 0o620)

@@ -106,7 +106,7 @@ def undecided(case):
     r = case.ctl("pool", "init", "--coordinator", redis.url, "--after-loss", expect=2)
     assert "expected --workers FROM-TO" in r.stderr, r.stderr
     for bad in (("--horizon", "1s"), ("--max-skew", "20s"), ("--epoch", "2099-01-01T00:00:00Z"),
-                ("--epoch", "yesterday"), ("--nonsense",)):
+                ("--epoch", "yesterday"), ("--settle", "29s"), ("--nonsense",)):
         r = case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", *bad, expect=2)
         assert bad[0].lstrip("-") in r.stderr, (bad, r.stderr)
     assert redis.ask("DBSIZE") == 0
@@ -274,6 +274,10 @@ def clock_behind(case):
     [w] = ctl_json(case, redis, "status")["warnings"]
     assert "clock is 59 min" in w and "all calls are refused until" in w, w
     assert "repeats them" in w, w
+    for command in ("close", "drain"):
+        r = case.ctl("pool", command, "--coordinator", redis.url, "--yes", expect=1)
+        assert "cannot be closed before; ranges may last until 2" in r.stderr, r.stderr
+    assert not ctl_json(case, redis, "status")["closed"]
 
 
 @test("pool list: who holds what; --json")

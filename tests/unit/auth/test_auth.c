@@ -347,6 +347,12 @@ static void test_delay(void **state)
         wait_answer();
     assert_true(clock_mono_us(clock_system()) - before >= QUEUE_DELAY_US);
     assert_int_equal(l.refused, 2);
+    before = clock_mono_us(clock_system()); /* and longer each time */
+    assert_int_equal(once(&l, 1, "ann", "wrong", &id), AUTH_PENDING);
+    while (once(&l, 1, "ann", "wrong", &id) == AUTH_PENDING)
+        wait_answer();
+    assert_true(clock_mono_us(clock_system()) - before >= 2 * QUEUE_DELAY_US);
+    assert_int_equal(l.refused, 3);
     assert_int_equal(once(&l, 1, "ann", "secret", &id), AUTH_YES);
     assert_int_equal(l.refused, 0);
 }

@@ -268,6 +268,9 @@ static void rows_are_read(void **state)
     assert_int_equal(how[0], SEQ_KEPT);
     a.f[5] = SPAN("granted");
     assert_int_equal(answer_back(&a, &to, how, 1, &reply), COORD_REFUSED);
+    static const char *const more[] = {"OK", "1", "3", "4", "0", "kept", "kept"};
+    a = answer_of(more, 7);
+    assert_int_equal(answer_back(&a, &to, how, 1, &reply), COORD_REFUSED);
 }
 
 /* ---- what a driver says ---------------------------------------------------------------------- */

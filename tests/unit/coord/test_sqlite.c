@@ -1,4 +1,5 @@
 /* The SQLite driver where it differs from Redis: files. The rules are test_differential's. */
+#include "coord/sequences.h"
 #include "coord/sqlite.h"
 #include "sqlite_rig.h"
 
@@ -88,6 +89,107 @@ static void pools_of_one_file_are_apart(void **state)
     assert_int_equal(coord_claim(other, SETUP_IDENTITY_OTHER, f->clock.ms, setup_token(2), &g, &r),
                      COORD_WAIT);
     assert_int_equal(r.wait_ms, 3600000 + 4000 + 1);
+    coord_free(other);
+}
+
+/* Of the same workerIds: each has its own record, and its own place in queue and index. */
+static void nor_do_they_share_workers(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant ours, theirs, g;
+    struct coord_snapshot snap;
+    struct coord_reply r;
+    struct coord *other = setup_open(f->url, "q", &f->clock.clock);
+    struct coord_init in = setup_init(SETUP_IDENTITY_OTHER, COORD_INIT_FRESH, 0);
+    assert_int_equal(make(f, 1), COORD_OK);
+    assert_int_equal(coord_init(other, &in, &r), COORD_OK);
+    assert_int_equal(claim(f, &ours), COORD_OK);
+    f->clock.ms += 1000;
+    assert_int_equal(
+        coord_claim(other, SETUP_IDENTITY_OTHER, f->clock.ms, setup_token(2), &theirs, &r),
+        COORD_OK);
+    assert_int_equal(theirs.worker, 0);
+    assert_int_equal(ours.worker, 0);
+    assert_true(theirs.hi_ms > ours.hi_ms);
+    assert_int_equal(coord_claim(other, SETUP_IDENTITY_OTHER, f->clock.ms, setup_token(3), &g, &r),
+                     COORD_EXHAUSTED);
+    assert_int_equal(coord_snapshot(f->c, &snap, &f->r), COORD_OK);
+    assert_int_equal(snap.nworkers, 1);
+    assert_true(snap.workers[0].hwm_ms == ours.hi_ms);
+    assert_int_equal(snap.nqueue, 1);
+    assert_int_equal(snap.nindex, 1);
+    assert_int_equal(f->r.free, 1);
+    coord_snapshot_clear(&snap);
+    /* a hint that is wrong is taken out of the index, and only there */
+    query(f, "UPDATE worker SET token = NULL, due = 1"
+             " WHERE pool = (SELECT id FROM pool WHERE name = 'p')");
+    assert_int_equal(claim(f, &g), COORD_OK);
+    assert_int_equal(coord_snapshot(other, &snap, &r), COORD_OK);
+    assert_int_equal(snap.nindex, 1);
+    coord_snapshot_clear(&snap);
+    coord_free(other);
+}
+
+/* As many as are looked at in one go, whom nobody of their own pool reaps. */
+static void nor_those_who_are_due(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct coord_reply r;
+    struct coord *other = setup_open(f->url, "q", &f->clock.clock);
+    struct coord_init in = setup_init(SETUP_IDENTITY_OTHER, COORD_INIT_FRESH, 31);
+    struct coord_init one = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 40);
+    one.params.worker_from = 40;
+    assert_int_equal(coord_init(f->c, &one, &f->r), COORD_OK);
+    assert_int_equal(coord_init(other, &in, &r), COORD_OK);
+    for (uint8_t i = 0; i < 32; i++)
+        assert_int_equal(
+            coord_claim(other, SETUP_IDENTITY_OTHER, f->clock.ms, setup_token(i + 1u), &g, &r),
+            COORD_OK);
+    f->clock.ms += 1000;
+    assert_int_equal(claim(f, &g), COORD_OK);
+    f->clock.ms = g.hi_ms + (INT64_C(2) * 3600000);
+    assert_int_equal(claim(f, &g), COORD_OK);
+    coord_free(other);
+}
+
+static int64_t first_of(struct coord *c, const char *identity, const struct fixture *f)
+{
+    struct seq_grant g;
+    struct coord_reply r;
+    assert_int_equal(seq_reserve(c, identity, f->clock.ms, "s", "", "", 10,
+                                 coord_token_new(rng_system()), &g, &r),
+                     COORD_OK);
+    assert_int_equal(g.how, SEQ_GRANTED);
+    return seq_number(&g.definition, g.lo);
+}
+
+static void nor_sequences(void **state)
+{
+    struct fixture *f = *state;
+    struct seq_grant g;
+    struct seq_list list;
+    struct coord_reply r;
+    struct coord *other = setup_open(f->url, "q", &f->clock.clock);
+    struct coord_init pool = setup_init(SETUP_IDENTITY_OTHER, COORD_INIT_FRESH, 5);
+    struct seq_create in = {.name = "s", .definition = {.start = 1, .increment = 1}};
+    assert_int_equal(make(f, 5), COORD_OK);
+    assert_int_equal(coord_init(other, &pool, &r), COORD_OK);
+    assert_int_equal(seq_create(f->c, SETUP_IDENTITY, &in, &g, &r), COORD_OK);
+    assert_int_equal(g.how, SEQ_DONE);
+    assert_true(first_of(f->c, SETUP_IDENTITY, f) == 1);
+    assert_int_equal(seq_list(other, SETUP_IDENTITY_OTHER, &list, &r), COORD_OK);
+    assert_int_equal(list.n, 0);
+    free(list.v);
+    in.definition.start = 1000;
+    assert_int_equal(seq_create(other, SETUP_IDENTITY_OTHER, &in, &g, &r), COORD_OK);
+    assert_int_equal(g.how, SEQ_DONE);
+    assert_true(first_of(other, SETUP_IDENTITY_OTHER, f) == 1000);
+    assert_true(first_of(f->c, SETUP_IDENTITY, f) == 11);
+    assert_int_equal(seq_drop(f->c, SETUP_IDENTITY, "s", &g, &r), COORD_OK);
+    assert_int_equal(g.how, SEQ_DONE);
+    assert_int_equal(seq_sweep(f->c, SETUP_IDENTITY, "s", "", &g, &r), COORD_OK);
+    assert_true(first_of(other, SETUP_IDENTITY_OTHER, f) == 1010);
     coord_free(other);
 }
 
@@ -261,6 +363,9 @@ int main(void)
         TEST(refusals_name_both_sides),
         TEST(a_file_has_no_replicas),
         TEST(pools_of_one_file_are_apart),
+        TEST(nor_do_they_share_workers),
+        TEST(nor_those_who_are_due),
+        TEST(nor_sequences),
         TEST(a_full_pool_is_made_and_shown),
         TEST(only_init_makes_a_file),
         TEST(a_deleted_file_is_noticed),

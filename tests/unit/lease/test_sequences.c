@@ -1,4 +1,5 @@
 /* The supply of sequences: what it asks, tells and logs. */
+#include "lease/period_sweep.h"
 #include "lease/said.h"
 #include "sequences_bench.h"
 
@@ -455,6 +456,26 @@ static void another_pool_has_other_numbers(void **state)
     assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->hi - latest(BLOCKS_MAIL_GRANT, 0)->lo, 4);
 }
 
+/* By the answer that brings others, too. */
+static void what_is_revoked_counts_as_dropped(void **state)
+{
+    struct seq_grant g;
+    struct coord_reply r;
+    const struct seq_set ahead = {.name = "orders", .sub = "", .period = "", .number = 1000};
+    (void)state;
+    make_pool();
+    const struct seq_definition d = {.start = 1, .increment = 1, .loss = SEQ_LOSS_REFUSE};
+    make("orders", &d);
+    start();
+    must_have(0, "orders", 10);
+    assert_int_equal(seq_set(b.coord, SETUP_IDENTITY, &ahead, &g, &r), COORD_OK);
+    assert_int_equal(g.how, SEQ_DONE);
+    tell_want(0, 50);
+    run();
+    assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->lo, 999);
+    assert_int_equal(report()->dropped, 10);
+}
+
 static void periods_that_are_over_are_swept_now_and_then(void **state)
 {
     (void)state;
@@ -479,6 +500,9 @@ static void periods_that_are_over_are_swept_now_and_then(void **state)
     assert_int_equal(seq_show(b.coord, SETUP_IDENTITY, "daily", &all, &r), COORD_OK);
     assert_int_equal(all.n, 0);
     assert_true(strcmp(all.sequence.closed, n.period) > 0);
+    /* who counts in yesterday's still may */
+    assert_true(period_label(PERIOD_DAY, 0, b.clock.ms - SWEEP_KEPT_MS, n.period));
+    assert_true(strcmp(all.sequence.closed, n.period) <= 0);
     free(all.v);
 }
 
@@ -526,6 +550,7 @@ int main(void)
         SEQ(without_a_new_generation_nothing_goes_back),
         SEQ(without_giving_back_all_stays_for_the_next_start),
         SEQ(another_pool_has_other_numbers),
+        SEQ(what_is_revoked_counts_as_dropped),
         SEQ(periods_that_are_over_are_swept_now_and_then),
         SEQ(without_a_directory_blocks_end_with_the_process),
     };

@@ -1,6 +1,8 @@
 /* Looking a server up: what its addresses are good for, and for how long. */
+#include "net/upstream/resolve.h"
 #include "unit/net/upstream_rig.h"
 
+#include <netdb.h>
 #include <stdatomic.h>
 
 /* ---- a clock that the test sets forward ------------------------------------------------------ */
@@ -113,12 +115,44 @@ static void failures_at_old_addresses_do_not_count_against_new_ones(void **state
     (void)close(five);
 }
 
+static int six(const char *host, const char *service, const struct addrinfo *hints,
+               struct addrinfo **list)
+{
+    struct addrinfo numeric = *hints;
+    (void)host;
+    numeric.ai_flags = AI_NUMERICHOST;
+    for (int i = 1; i <= 6; i++) {
+        char one[16];
+        (void)snprintf(one, sizeof one, "127.0.0.%d", i);
+        if (getaddrinfo(one, service, &numeric, list))
+            return EAI_FAIL;
+        list = &(*list)->ai_next;
+    }
+    return 0;
+}
+
+static void of_many_addresses_the_first_are_kept(void **state)
+{
+    struct resolved r;
+    (void)state;
+    resolve(six, "many", 1, false, &r);
+    assert_int_equal(r.n, ADDRESSES);
+    assert_null(r.why);
+    for (uint32_t i = 0; i < ADDRESSES; i++) {
+        struct sockaddr_in in;
+        memcpy(&in, &r.addr[i], sizeof in);
+        assert_int_equal(r.len[i], sizeof in);
+        assert_int_equal(ntohl(in.sin_addr.s_addr), 0x7f000001 + i);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(an_old_address_is_not_used_for_ever),
         BENCH(a_lookup_that_fails_many_fails_once),
         BENCH(failures_at_old_addresses_do_not_count_against_new_ones),
+        cmocka_unit_test(of_many_addresses_the_first_are_kept),
     };
     return cmocka_run_group_tests_name("net/find", tests, NULL, NULL);
 }

@@ -93,6 +93,8 @@ static void sites(void **state)
         {LOCAL "Origin: http://localhost:9464\r\n", 200, 200},
         {LOCAL "Origin: https://localhost:9464\r\n", 200, 200},
         {LOCAL "Origin: http://localhost\r\n", 403, 403},
+        {LOCAL "Origin: http://localhost:9464.evil.example\r\n", 403, 403},
+        {LOCAL "Origin: https://localhost:9464.evil.example\r\n", 403, 403},
         {LOCAL "Origin: http://evil.example\r\n", 403, 403},
         {LOCAL "Origin: null\r\n", 403, 403},
         {LOCAL "Origin: http://evil.example\r\nSec-Fetch-Dest: document\r\n", 403, 403},

@@ -130,6 +130,14 @@ static void parks_midway(void **state)
     assert_int_equal(*at, '\0');
 }
 
+static bool packs(void)
+{
+    char mem[256];
+    struct buf b;
+    buf_init(&b, mem, sizeof mem);
+    return svc->pack(svc, session, &b);
+}
+
 /* A quota of two IDs a turn. */
 static void yields(void **state)
 {
@@ -140,6 +148,7 @@ static void yields(void **state)
         struct net_step step = run(&in);
         assert_int_equal(step.verdict, NET_YIELD);
         assert_true(step.partial);
+        assert_false(packs()); /* what is written of it would be lost, and its head */
     }
     turn.quota = 2;
     assert_int_equal(run(&in).verdict, NET_MORE);

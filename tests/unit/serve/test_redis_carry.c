@@ -318,6 +318,26 @@ static void what_is_not_understood_is_refused(void **state)
     assert_false(r->svc->unpack(r->svc, r->session, whole));
 }
 
+/* A name that ends behind them, and a kind that is none. */
+static void subscriptions_that_are_not_whole_are_refused(void **state)
+{
+    struct rig *r = *state;
+    rig_begins(r, "SUBSCRIBE one two", "*3\r\n");
+    struct span whole = pack(r);
+    char *two = memmem(packed_mem, whole.n, "two", 3);
+    assert_non_null(two);
+    for (int i = 1; i <= 3; i++) {
+        rig_disconnect(r);
+        rig_connect(r);
+        two[-i] = (char)(two[-i] + 4);
+        assert_false(r->svc->unpack(r->svc, r->session, whole));
+        two[-i] = (char)(two[-i] - 4);
+    }
+    rig_disconnect(r);
+    rig_connect(r);
+    assert_true(r->svc->unpack(r->svc, r->session, whole));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +353,7 @@ int main(void)
         RIG_TEST(an_exec_under_way_goes_on),
         RIG_TEST(subscriptions_go_over),
         RIG_TEST(a_request_half_read_through_goes_on),
+        RIG_TEST(subscriptions_that_are_not_whole_are_refused),
         RIG_TEST(what_is_not_understood_is_refused),
     };
     return cmocka_run_group_tests_name("serve/redis_carry", tests, NULL, NULL);

@@ -203,6 +203,24 @@ static void limits(void **state)
     free(words);
 }
 
+/* However little each of them costs. */
+static void many_requests_are_carried_out_in_turns(void **state)
+{
+    struct rig *r = *state;
+    struct net_step step;
+    unsigned turns = 0;
+    rig_check(r, "MULTI", "+OK\r\n");
+    for (int i = 0; i < 300; i++)
+        rig_check(r, "PING", "+QUEUED\r\n");
+    do {
+        step = r->svc->serve(r->svc, r->session, SPAN("EXEC\r\n"), &r->turn, &r->out);
+        turns++;
+    } while (step.verdict == NET_YIELD);
+    assert_int_equal(step.verdict, NET_DONE);
+    assert_int_equal(turns, 3);
+    assert_int_equal(r->out.n, strlen("*300\r\n") + 300 * strlen("+PONG\r\n"));
+}
+
 /* 200 times 240 commands do not fit: one error, and what comes behind is not carried out. */
 static void reply_too_long(void **state)
 {
@@ -285,6 +303,7 @@ int main(void)
         RIG_TEST(refused_midway),
         RIG_TEST(closed_while_parked),
         RIG_TEST(limits),
+        RIG_TEST(many_requests_are_carried_out_in_turns),
         RIG_TEST(reply_too_long),
         RIG_TEST(subscriptions),
         RIG_TEST(subscriptions_resp3),

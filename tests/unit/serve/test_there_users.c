@@ -1,0 +1,223 @@
+/* What goes to the server behind of users whose rights are limited; the test plays it. */
+#include "login.h"
+#include "serve/memcached/memcached.h"
+#include "unit/serve/there_rig.h"
+
+static uint32_t user; /* whoever connects is */
+
+static void opened_by_user(struct net_service *svc, void *session, uint8_t mark)
+{
+    struct rds_session *ses = session;
+    struct mcd_session *s = session;
+    (void)svc;
+    (void)mark;
+    inner->open(inner, session, ACCESS_REQUIRED);
+    if (inner == rig->svc)
+        ses->access.user = user;
+    else
+        s->access.user = user;
+}
+
+static void start_with(struct net_service *svc, const char *rights)
+{
+    char line[256];
+    (void)snprintf(line, sizeof line, "eve:" LOGIN_HASH "%s\n", rights);
+    login_begin(&rig->serve);
+    login_replace(&rig->serve, line);
+    user = auth_user_named(rig->serve.auth, SPAN("eve"))->id;
+    start(svc);
+    b.svc.open = opened_by_user;
+}
+
+static int end_users(void **state)
+{
+    int r = 0;
+    net_bench_stop(&b);
+    login_end(&rig->serve);
+    (void)close(server);
+    if (inner != rig->svc)
+        free(inner);
+    rig_free(rig);
+    (void)state;
+    return r;
+}
+
+/* Nothing was on the way to the server before that. */
+static void nothing_goes_there(int client, int link, const char *request, const char *reply)
+{
+    say(client, request);
+    expect(client, reply);
+    expect_silence(link, 20);
+}
+
+#define NO_KEY                                                                                     \
+    "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
+#define GET_PAGE "*2\r\n$3\r\nGET\r\n$6\r\npage:1\r\n"
+#define GET_NONE "*2\r\n$3\r\nGET\r\n$5\r\nother\r\n"
+
+/* Of the form of one that may. */
+static void redis_looks_at_each_key(void **state)
+{
+    (void)state;
+    start_with(rig->svc, ":upstream=read:keys=page:*");
+    int client = dial(&b);
+    say(client, GET_PAGE);
+    int link = accepted();
+    for (int i = 0; i < 3; i++) {
+        expect(link, GET_PAGE);
+        say(link, "$-1\r\n");
+        expect(client, "$-1\r\n");
+        nothing_goes_there(client, link, GET_NONE, NO_KEY);
+        say(client, GET_PAGE);
+    }
+    (void)close(client);
+    (void)close(link);
+}
+
+#define NOT_ALLOWED "CLIENT_ERROR not allowed to this user\r\n"
+
+static int memcached_link(int client)
+{
+    say(client, "get page:1\r\n");
+    int link = accepted();
+    expect(link, "get page:1\r\n");
+    say(link, "END\r\n");
+    expect(client, "END\r\n");
+    return link;
+}
+
+static void memcached_looks_at_each_key(void **state)
+{
+    (void)state;
+    start_with(protocol_memcached.make(&rig->serve), ":upstream=read:keys=page:*");
+    int client = dial(&b);
+    int link = memcached_link(client);
+    nothing_goes_there(client, link, "get other\r\n", NOT_ALLOWED);
+    nothing_goes_there(client, link, "get page:1 other\r\n", NOT_ALLOWED);
+    nothing_goes_there(client, link, "delete page:1\r\n", NOT_ALLOWED);
+    (void)close(client);
+    (void)close(link);
+}
+
+static void an_id_that_is_not_allowed_is_asked_for_nowhere(void **state)
+{
+    static const char no[] = "CLIENT_ERROR id key is not allowed to this user\r\n";
+    (void)state;
+    start_with(protocol_memcached.make(&rig->serve), ":names=orders:upstream=all");
+    int client = dial(&b);
+    int link = memcached_link(client);
+    nothing_goes_there(client, link, "get k id:secret l\r\n", no);
+    nothing_goes_there(client, link, "get id:orders k id:secret\r\n", no);
+    (void)close(client);
+    (void)close(link);
+}
+
+/* ---- lines that are longer than a connection's input ------------------------------------------
+ */
+
+static char line[2 << 20];
+
+/* "get page:1 page:1 ..." of about n bytes. */
+static size_t long_get(size_t n)
+{
+    size_t at = 3;
+    memcpy(line, "get", 3);
+    for (; at < n; at += 7)
+        memcpy(line + at, " page:1", 7);
+    return at;
+}
+
+static void say_long(int client, size_t n, const char *end)
+{
+    size_t at = long_get(n);
+    say_span(client, span_of(line, at));
+    say(client, end);
+}
+
+/* The line that comes there, whose values are sent. */
+static void answer_line(int link)
+{
+    char last = 0;
+    while (last != '\n')
+        assert_int_equal(recv(link, &last, 1, 0), 1);
+    say(link, "VALUE page:1 0 1\r\nx\r\nEND\r\n");
+}
+
+static void a_long_get_is_told_that_alone(const char *rights, const char *last, const char *why)
+{
+    start_with(protocol_memcached.make(&rig->serve), rights);
+    int client = dial(&b);
+    say_long(client, 3 * NET_IN_MAX / 2, last);
+    int link = accepted();
+    answer_line(link);
+    expect(client, why);
+    say(client, "get page:1\r\n");
+    answer_line(link);
+    expect(client, "VALUE page:1 0 1\r\nx\r\nEND\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
+static void a_long_get_is_passed_on(void **state)
+{
+    (void)state;
+    a_long_get_is_told_that_alone(":upstream=read:keys=page:*", "\r\n",
+                                  "VALUE page:1 0 1\r\nx\r\nEND\r\n");
+}
+
+static void of_a_long_get_each_key_is_looked_at(void **state)
+{
+    (void)state;
+    a_long_get_is_told_that_alone(":upstream=read:keys=page:*", " other\r\n", NOT_ALLOWED);
+}
+
+static void a_long_get_has_no_id(void **state)
+{
+    (void)state;
+    a_long_get_is_told_that_alone(
+        ":upstream=read", " id:a\r\n",
+        "CLIENT_ERROR ids are not among so many keys: get them by a shorter line\r\n");
+}
+
+static void who_may_not_read_there_sends_no_long_get(void **state)
+{
+    (void)state;
+    start_with(protocol_memcached.make(&rig->serve), ":upstream=none");
+    int client = dial(&b);
+    say_long(client, 3 * NET_IN_MAX / 2, "\r\n");
+    expect(client, NOT_ALLOWED);
+    struct pollfd p = {.fd = server, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 50), 0);
+    (void)close(client);
+}
+
+static void a_get_has_an_end(void **state)
+{
+    char tail[4096];
+    (void)state;
+    start_with(protocol_memcached.make(&rig->serve), ":upstream=all");
+    int client = dial(&b);
+    say_span(client, span_of(line, long_get((1 << 20) - 100)));
+    int link = accepted();
+    expect_silence(client, 50);
+    (void)send(client, line, 200000, MSG_NOSIGNAL);
+    assert_int_equal(rest_of(client, tail), 0);
+    (void)close(client);
+    (void)close(link);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end_users)
+    const struct CMUnitTest tests[] = {
+        TEST(redis_looks_at_each_key),
+        TEST(memcached_looks_at_each_key),
+        TEST(an_id_that_is_not_allowed_is_asked_for_nowhere),
+        TEST(a_long_get_is_passed_on),
+        TEST(of_a_long_get_each_key_is_looked_at),
+        TEST(a_long_get_has_no_id),
+        TEST(who_may_not_read_there_sends_no_long_get),
+        TEST(a_get_has_an_end),
+    };
+    return cmocka_run_group_tests_name("serve/there_users", tests, NULL, NULL);
+}
