@@ -280,6 +280,18 @@ static void learn_sequence(struct blocks *b, uint32_t i, const struct seq_grant 
         learn_definition(b, i, g);
 }
 
+/* The store was told of our count, so it knows what it lost. Told to the next one, it would say
+ * that this one lost something, too, and nobody could take that one's reopening back. */
+static void forget_count(struct blocks *b, struct blocks_counter *c)
+{
+    c->n = 0;
+    for (unsigned k = 0; k < BLOCKS_SLOTS; k++) {
+        c->slot[k].n = 0;
+        if (c->slot[k].state == PAGE_HELD)
+            blocks_store(b, &c->slot[k]);
+    }
+}
+
 /* Where an operator has set it, or said how far it was. */
 static void learn_turn(struct blocks *b, struct blocks_counter *c, const struct seq_grant *g)
 {
@@ -291,6 +303,8 @@ static void learn_turn(struct blocks *b, struct blocks_counter *c, const struct 
     }
     if (c->own_turn < r->turn && c->own_era < r->era && c->own_end > r->from)
         blocks_cut_own(b, c, r->from - 1);
+    if (g->how == SEQ_UNKNOWN && c->n > 0)
+        forget_count(b, c);
     if (g->gen == 0)
         return;
     if (g->turn != c->turn) {

@@ -31,7 +31,8 @@
  *   - Numbers of one counter rise: what is granted below what this process was granted before, by
  *     the same definition and turn, is not used. So a store that went back repeats nothing here.
  *   - A change count is told with the opening in which it was heard, and as of an earlier one once
- *     there was another.
+ *     there was another. Who answers that there is no such sequence has heard of it, and no other
+ *     does.
  *   - Only what lies on top of its counter goes back: the block of the latest take, of this era and
  *     turn, and what lies below without a gap; told by that take's token.
  *   - Once a block is LEAVING the page needs a new generation before the coordinator hears of it,

@@ -47,6 +47,28 @@ static void a_count_outlives_the_process_with_its_opening(void **state)
     end();
 }
 
+/* It knows by now what it lost, and what the next one lost is not told by that. */
+static void a_store_without_the_sequence_is_told_of_a_count_once(void **state)
+{
+    (void)state;
+    begin();
+    use(0, 3);
+    rig.store.how = SEQ_UNKNOWN;
+    brig_reopen(&rig, NULL);
+    struct seq_want w = asked(0);
+    assert_true(w.n == 1 && w.gen == 1);
+    brig_settle(h);
+    brig_reopen(&rig, NULL);
+    w = asked(0);
+    assert_true(w.n == 0 && w.seen > 0);
+    brig_start(h, true);
+    w = asked(0);
+    assert_true(w.n == 0);
+    rig.store.how = SEQ_LOOKED;
+    assert_int_equal(brig_must(h, 0, 1), 3); /* what was granted is there still */
+    end();
+}
+
 /* The table is an earlier one, and nothing but a count tells it. */
 static void a_silent_rewind_is_proven(void **state)
 {
@@ -418,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_count_is_of_the_opening_in_which_it_was_told),
         cmocka_unit_test(a_count_outlives_the_process_with_its_opening),
+        cmocka_unit_test(a_store_without_the_sequence_is_told_of_a_count_once),
         cmocka_unit_test(a_silent_rewind_is_proven),
         cmocka_unit_test(a_store_that_went_back_repeats_nothing_here),
         cmocka_unit_test(what_was_taken_whole_is_revoked_too),
