@@ -87,6 +87,12 @@ bool resp_next_arg(struct resp_walk *w, struct span *arg);
  * ended. *bad: it broke the protocol; send s->error and close. */
 size_t resp_swallow(struct resp_swallow *s, struct span in, bool *done, bool *bad);
 
+/* An option, in either case: whether Redis takes arg for it, which compares them as C strings. */
+static inline bool resp_is_word(struct span arg, const char *word)
+{
+    return span_eq_nocase(span_cut(&arg, '\0'), span_str(word));
+}
+
 /* Commands. The order of the enum means nothing; RESP_OTHER is a command that Redis knows and we
  * treat like its kin, by flags. */
 enum resp_verb {

@@ -73,7 +73,7 @@ static uint32_t find_option(struct resp_req *req, const struct option *options, 
             skip--;
             continue;
         }
-        while (o->name && !span_eq_nocase(arg, span_str(o->name)))
+        while (o->name && !resp_is_word(arg, o->name))
             o++;
         if (!o->name)
             return 0;

@@ -118,8 +118,8 @@ static bool hello_options(struct rds_call *c, struct hello *h)
     struct resp_walk w = resp_walk_from(c->req, 2);
     struct span option;
     while (resp_next_arg(&w, &option)) {
-        bool setname = span_eq_nocase(option, SPAN("setname"));
-        bool auth = span_eq_nocase(option, SPAN("auth"));
+        bool setname = resp_is_word(option, "setname");
+        bool auth = resp_is_word(option, "auth");
         const char *fault = NULL;
         if (!(setname && resp_next_arg(&w, &h->client)) &&
             !(auth && resp_next_arg(&w, &h->name) && resp_next_arg(&w, &h->password))) {

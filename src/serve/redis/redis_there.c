@@ -141,8 +141,8 @@ static void follow_hello(struct rds_call *c, bool heard)
     if (c->req->argc > 1 && (!dec_canonical_i64(c->req->argv[1], &proto) || proto < 2 || proto > 3))
         return;
     while (resp_next_arg(&w, &option)) {
-        bool auth = span_eq_nocase(option, SPAN("auth"));
-        if ((!auth && !span_eq_nocase(option, SPAN("setname"))) || !resp_next_arg(&w, &value) ||
+        bool auth = resp_is_word(option, "auth");
+        if ((!auth && !resp_is_word(option, "setname")) || !resp_next_arg(&w, &value) ||
             (auth ? !resp_next_arg(&w, &value) : !rds_name_is_plain(value)))
             return;
         if (!auth && !rds_name_fault(value))
@@ -185,9 +185,8 @@ static uint32_t expect_loud(struct rds_call *c)
     struct rds_there *t = c->ses->there;
     bool refused = c->ses->proto == 2 && upstream_subscribed(c->turn);
     struct span arg = rds_is_sub(c, "reply") && !refused ? c->req->argv[2] : span_of("", 0);
-    struct span mode = span_cut(&arg, '\0'); /* Redis compares it as a C string */
-    bool skip = span_eq_nocase(mode, SPAN("skip")), off = span_eq_nocase(mode, SPAN("off"));
-    if (span_eq_nocase(mode, SPAN("on"))) {
+    bool skip = resp_is_word(arg, "skip"), off = resp_is_word(arg, "off");
+    if (resp_is_word(arg, "on")) {
         t->mute = RDS_LOUD;
         return 1;
     }

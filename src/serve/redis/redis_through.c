@@ -60,7 +60,7 @@ bool rds_has_password(const struct rds_call *c)
     struct span arg;
     bool found = rds_is_verb(c, RESP_AUTH);
     while (!found && rds_is_verb(c, RESP_HELLO) && resp_next_arg(&w, &arg))
-        found = span_eq_nocase(arg, SPAN("auth"));
+        found = resp_is_word(arg, "auth");
     return found;
 }
 
@@ -309,6 +309,14 @@ static void forget_command(struct rds_call *c)
     c->sub = NULL;
 }
 
+/* Redis finds commands by a hash of the whole name, and compares that up to a NUL: of MSET\0 with
+ * whatever behind, some are its MSET. So of these nobody knows what they are. */
+static bool is_cut(const struct rds_call *c)
+{
+    struct span name = c->req->argv[0];
+    return name.n > 0 && memchr(name.p, '\0', name.n);
+}
+
 #define APART " not supported behind MONITOR, SYNC, PSYNC and REPLCONF: connect again"
 
 /* Why it may not go there, or NULL. Who has rights that are limited had others when it began. */
@@ -321,6 +329,8 @@ static const char *barred_in_tunnel(struct rds_call *c)
         return "ERR an ID key is" APART;
     if (login && a->mode != ACCESS_OFF)
         return "ERR a login is" APART;
+    if (is_cut(c))
+        return "ERR a command with a NUL in its name is" APART;
     if (!access_granted(a) || access_limits(c->svc->serve, a))
         return "ERR a user whose rights are limited is" APART;
     return NULL;
@@ -354,7 +364,7 @@ enum serve_result rds_through(struct rds_call *c)
     bool known = rds_find(c);
     if (ses->there->tunnel)
         return within_tunnel(c, known);
-    bool barred = !known && c->cmd && !rds_allowed(c);
+    bool barred = !known && (c->cmd ? !rds_allowed(c) : is_cut(c));
     if (barred || !access_granted(&ses->access)) {
         buf_truncate(c->out, c->start);
         ses->dirty |= barred && ses->there->multi;

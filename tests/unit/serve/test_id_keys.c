@@ -97,6 +97,59 @@ static void who_wants_no_replies_has_no_id_asked_for_there(void **state)
     (void)close(link);
 }
 
+/* Redis reads the words of requests as C strings, and finds commands by a hash of all bytes. */
+static void none_is_behind_a_word_that_ends_at_a_nul(void **state)
+{
+    static const struct {
+        const char *request, *answer;
+    } table[] = {
+        {"SORT l \"STORE\\x00x\" id:a\r\nQUIT\r\n",
+         "-ERR ID keys cannot be used together with others, but in MGET\r\n+OK\r\n"},
+        {"\"MSET\\x00x\" a 1 id:a 2\r\nQUIT\r\n",
+         "-ERR unknown command 'MSET', with args beginning with: 'a' '1' 'id:a' '2' \r\n+OK\r\n"},
+    };
+    char got[4096];
+    (void)state;
+    start(rig->svc);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        int client = dial(&b);
+        say(client, table[i].request);
+        (void)rest_of(client, got);
+        assert_string_equal(got, table[i].answer);
+        (void)close(client);
+    }
+    int client = dial(&b);
+    say(client, "MONITOR\r\n");
+    int link = accepted();
+    expect(link, "MONITOR\r\n");
+    say(link, "+OK\r\n");
+    expect(client, "+OK\r\n");
+    say(client, "\"MSET\\x00x\" a 1 id:a 2\r\n");
+    (void)rest_of(client, got);
+    assert_memory_equal(got, "-ERR a command with a NUL in its name is not supported behind", 61);
+    assert_int_equal(rest_of(link, got), 0);
+    (void)close(client);
+    (void)close(link);
+}
+
+static void behind_a_command_with_a_nul_a_transaction_is_lost(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b);
+    say(client, "MULTI\r\nGET k\r\n");
+    int link = accepted();
+    expect(link, "*1\r\n$5\r\nMULTI\r\nGET k\r\n");
+    say(link, "+OK\r\n+QUEUED\r\n");
+    expect(client, "+OK\r\n+QUEUED\r\n");
+    say(client, "\"MSET\\x00x\" id:a 2\r\nEXEC\r\n");
+    expect(link, "*1\r\n$7\r\nDISCARD\r\n");
+    expect(client, "-ERR unknown command 'MSET', with args beginning with: 'id:a' '2' \r\n"
+                   "-EXECABORT ");
+    (void)close(client);
+    (void)close(link);
+}
+
 /* Of a request of more than 64 KiB, so many bytes stand before the ID among its keys. */
 static void put_long(struct buf *req, const char *name, uint32_t keys, size_t filler)
 {
@@ -236,6 +289,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(within_multi_monitor_is_a_request_like_others, begin, end),
         cmocka_unit_test_setup_teardown(while_subscribed_there_are_none, begin, end),
         cmocka_unit_test_setup_teardown(who_wants_no_replies_has_no_id_asked_for_there, begin, end),
+        cmocka_unit_test_setup_teardown(none_is_behind_a_word_that_ends_at_a_nul, begin, end),
+        cmocka_unit_test_setup_teardown(behind_a_command_with_a_nul_a_transaction_is_lost, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(no_key_is_behind_what_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(the_replies_before_are_given_first, begin, end),
         cmocka_unit_test_setup_teardown(no_odd_line_goes_there, begin, end),

@@ -127,6 +127,70 @@ static void a_get_that_failed_leaves_nothing_to_the_next(void **state)
     (void)close(link);
 }
 
+static void do_grant(struct net_bench *n, void *arg)
+{
+    (void)n, (void)arg;
+    snowflake_extend(&rig->gen.ids, 1, clock_wall_ms(clock_system()) + 3600000);
+}
+
+/* The same of one that waited for an ID when the server went. */
+static void a_get_that_was_given_up_leaves_nothing_to_the_next(void **state)
+{
+    const struct linger none = {.l_onoff = 1};
+    const int yes = 1;
+    struct sockaddr_in in;
+    socklen_t n = sizeof in;
+    (void)state;
+    rig->serve.issuer.max_wait_us = 1000000;
+    start(protocol_memcached.make(&rig->serve));
+    assert_int_equal(getsockname(server, (struct sockaddr *)&in, &n), 0);
+    int client = dial(&b);
+    say_span(client, SPAN("get k id:a\r\n"));
+    int link = accepted();
+    expect_silence(client, 200);
+    (void)close(server);
+    (void)setsockopt(link, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    (void)close(link);
+    expect_bytes(client, SPAN("SERVER_ERROR upstream unavailable\r\n"));
+    server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    assert_int_equal(bind(server, (struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(listen(server, 8), 0);
+    net_bench_call(&b, do_grant, NULL);
+    (void)poll(NULL, 0, 1200); /* it is tried once a second */
+    say_span(client, SPAN("get l id:b\r\n"));
+    link = accepted();
+    expect_bytes(link, SPAN("get l\r\n"));
+    say_span(link, SPAN("VALUE l 0 1\r\nx\r\nEND\r\n"));
+    expect_bytes(client, SPAN("VALUE l 0 1\r\nx\r\nVALUE id:b 0 "));
+    (void)close(client);
+    (void)close(link);
+}
+
+/* He was given nothing of it. */
+static void who_wanted_no_reply_stays_when_one_breaks_off(void **state)
+{
+    static char error[600] = "SERVER_ERROR ";
+    (void)state;
+    memset(error + 13, 'x', sizeof error - 13);
+    start(protocol_memcached.make(&rig->serve));
+    int client = dial(&b);
+    say_span(client, SPAN("set k 0 0 1 noreply\r\nx\r\n"));
+    int link = accepted();
+    expect_bytes(link, SPAN("set k 0 0 1\r\nx\r\n"));
+    say_span(link, span_of(error, sizeof error));
+    expect_silence(client, 100);
+    (void)close(link);
+    expect_silence(client, 1200); /* a server that closes at once is tried once a second */
+    say_span(client, SPAN("get k\r\n"));
+    link = accepted();
+    expect_bytes(link, SPAN("get k\r\n"));
+    say_span(link, SPAN("END\r\n"));
+    expect_bytes(client, SPAN("END\r\n"));
+    (void)close(client);
+    (void)close(link);
+}
+
 static char block[100000];
 
 static void comes_after_the_replies(struct span small, struct span reply, struct span large,
@@ -184,6 +248,9 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(nor_for_a_packet, begin, end),
         cmocka_unit_test_setup_teardown(a_get_that_failed_leaves_nothing_to_the_next, begin, end),
+        cmocka_unit_test_setup_teardown(a_get_that_was_given_up_leaves_nothing_to_the_next, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(who_wanted_no_reply_stays_when_one_breaks_off, begin, end),
     };
     return cmocka_run_group_tests_name("serve/memcached_through", tests, NULL, NULL);
 }

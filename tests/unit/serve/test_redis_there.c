@@ -59,9 +59,13 @@ static void the_protocol_is_what_the_server_has_agreed_to(void **state)
         const char *asked, *reply;
         uint8_t proto;
     } table[] = {
-        {"HELLO 3\r\n", "%0\r\n", 3}, {"HELLO 2 AUTH nobody wrong\r\n", "-WRONGPASS\r\n", 3},
-        {"HELLO\r\n", "%0\r\n", 3},   {"HELLO 2\r\n", "-NOPERM\r\n", 3},
-        {"HELLO 2\r\n", "*0\r\n", 2}, {"HELLO 3 AUTH nobody wrong\r\n", "-WRONGPASS\r\n", 2},
+        {"HELLO 3\r\n", "%0\r\n", 3},
+        {"HELLO 2 AUTH nobody wrong\r\n", "-WRONGPASS\r\n", 3},
+        {"HELLO\r\n", "%0\r\n", 3},
+        {"HELLO 2\r\n", "-NOPERM\r\n", 3},
+        {"HELLO 2\r\n", "*0\r\n", 2},
+        {"HELLO 3 AUTH nobody wrong\r\n", "-WRONGPASS\r\n", 2},
+        {"HELLO 3 \"SETNAME\\x00x\" we\r\n", "%0\r\n", 3},
     };
     (void)state;
     start(rig->svc);
@@ -205,6 +209,7 @@ static void behind_monitor_an_answer_from_here_is_the_last(void **state)
         "AUTH a b c\r\n",
         "HELLO 3 AUTH a\r\n",
         "HELLO x AUTH a b\r\n",
+        "HELLO 3 \"AUTH\\x00x\" a b\r\n", /* as Redis reads it */
     };
     (void)state;
     start(rig->svc);

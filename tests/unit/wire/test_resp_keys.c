@@ -45,6 +45,17 @@ static void streams(void **state)
     check("XREADGROUP GROUP g streams STREAMS secret >", "secret");
 }
 
+/* Redis compares them as C strings. */
+static void options_end_at_a_nul(void **state)
+{
+    (void)state;
+    check("XREAD COUNT \"1\" \"streams\\x00\" a 0", "a");
+    check("XREADGROUP \"GROUP\\x00x\" g c STREAMS a >", "a");
+    check("SORT a \"store\\x00x\" b", "a b");
+    check("SORT a \"stor\\x00e\" b", "a");
+    check("MIGRATE h 1 \"\" 0 9 \"keys\\x00\" a b", "a b");
+}
+
 static void what_does_not_parse_names_none(void **state)
 {
     (void)state;
@@ -53,7 +64,6 @@ static void what_does_not_parse_names_none(void **state)
     check("XREADGROUP GROUP g c CLAIM 5 STREAMS a >", "");
     check("XREADGROUP GROUP g c COUNT 5 NOACK STREAMS", "");
     check("XREADGROUP GROUP g c COUNT 5 NOACK BLOCK STREAMS", "");
-    check("XREAD COUNT \"1\" \"streams\\x00\" a 0", "");
     check("SORT a BY store STORE", "a");
     check("SORT a NOSUCH STORE b", "a");
 }
@@ -180,6 +190,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams),
+        cmocka_unit_test(options_end_at_a_nul),
         cmocka_unit_test(what_does_not_parse_names_none),
         cmocka_unit_test(stores_and_migrates),
         cmocka_unit_test(what_follows),
