@@ -373,7 +373,7 @@ static bool renewed(const struct answer *a, size_t i, struct coord_renewal *item
     if (item->how == COORD_HOW_LOST)
         return true;
     if (v[0] < item->hi_ms || (v[0] > item->hi_ms && v[0] - r->now_ms > AHEAD_MAX_MS)) {
-        (void)odd(a, i + 1, "a ceiling not below the one held and at most 25 h ahead", r);
+        (void)odd(a, i + 1, "the ceiling that is held, or a later one at most 25 h ahead", r);
         return false;
     }
     if (v[1] < 1) {

@@ -287,8 +287,8 @@ enum coord_fault {
     COORD_FAULTS
 };
 
-/* Until when the pool refuses all calls, since its clock is behind what it has shown before: Unix
- * ms; 0: it does not. */
+/* Until when the pool grants no workerId, since its clock is behind what it has shown before: Unix
+ * ms; 0: it is not. */
 int64_t coord_pool_behind_until(const struct coord_pool *p, int64_t now_ms);
 
 /* How far ahead of its time, which is now_ms, the pool may have granted: more than coord_reach

@@ -27,9 +27,8 @@ KEYS  1 hash: identity era topen fl fs fp tmax closed adopt A A0 D0 S G K from t
       2 list of free workerIds (a hint)   3 zset of held ones by hwm (a hint)   4 hash W -> holder
 ARGV  1 operation   2 identity ("uuid|epoch|bits") that the caller is pinned to   3 nonce of a CONFIRM
       that K replicas acknowledged, or empty   4 the caller's clock   5... arguments
-Times are Unix ms, durations ms. Replies are flat arrays of strings: status, T, then what the status
-carries; the statuses stand at the end of this file, beside the operations. What stands between the
-marks {{ and }} is of workerIds alone: the rest is put before sequences.lua, too (tools/join-lua).
+Times are Unix ms, durations ms. Replies are arrays of strings: status, T, what goes with the status
+(below). What is not between the marks {{ and }} is put before sequences.lua, too (tools/join-lua).
 ]]
 
 local H, FREE, EXP, WHO = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -48,8 +47,7 @@ end
 
 local T = clock()
 
--- Two things change when a server restarts, fails over or loads another data set.
--- 40 hexadecimal digits, not all of them 0: what hides them may well give a constant instead.
+-- Changes when a server restarts, fails over or loads other data: 40 digits, and not a constant of 0.
 local function id_in(info, field)
     local id = string.match(info, field .. ':(%x+)')
     return id and #id == 40 and string.find(id, '[^0]') and id
@@ -217,9 +215,8 @@ end
 local skewed = math.abs(caller - T) > S
 local SKEW = {'SKEW', int(T), int(caller), int(S)}
 local behind, word = T < pool.tmax - 2 * S, op == 'clock-was-ahead'
-if behind and not stranger and not word then
-    return {'REDISCLOCK', int(T), int(pool.tmax)}
-end
+-- For a clock that is not behind: what need not, see rules.h.
+local waits = not ({renew = not skewed, release = true, take = true, back = true, order = true})[op]
 if skewed and (word or op == 'claim' or op == 'settle' or op == 'nothing-lost' or op == 'unclose') then
     return SKEW
 end
@@ -259,7 +256,6 @@ local function high(r)
     return fresh(r) and r.hwm or math.max(r.hwm, owned(r) and pool.fl or pool.fs)
 end
 
--- Writes r as a record of this era, one change on.
 local function save(r)
     r.era, r.n = pool.era, r.n + 1
     put(r.w, table.concat({int(r.era), int(r.hwm), r.token, int(r.t0), int(r.n)}, ' '))
@@ -309,6 +305,7 @@ local items = {}
 for i = 8, op == 'renew' and #ARGV or 0, 5 do
     items[#items + 1] = {r = get(ARGV[i]), cur = ARGV[i + 1], nxt = ARGV[i + 2],
         hi = tonumber(ARGV[i + 3]), n = tonumber(ARGV[i + 4])}
+    waits = waits or not (items[#items].r and fresh(items[#items].r))
 end
 
 --}}== A holder knows more than the table, which takes its record for current, or which does not.
@@ -381,6 +378,8 @@ end
 local proof = fp == pool.fp and knows_more(true)
 if behind and word then
     note('fence', math.max(pool.fence, pool.tmax), 'tmax', T, 'sure', 0)
+elseif behind and (waits or fp ~= pool.fp or proof or knows_more(false)) then
+    return {'REDISCLOCK', int(T), int(pool.tmax)}
 end
 if fp ~= pool.fp and skewed then
     return SKEW
@@ -478,7 +477,8 @@ local function renew_one(item)
         r.hwm, r.t0, r.n = math.max(high(r), item.hi), T, math.max(r.n, item.n)
         how = 'reasserted'
     end
-    r.t0 = r.t0 > T + 2 * S and T or r.t0 -- by a clock that was ahead it would be young until then
+    -- By a clock that was ahead it would be young until then; as it is to be where tmax is.
+    r.t0 = r.t0 > T + 2 * S and not behind and T or r.t0
     local hi = math.max(math.min(r.hwm, item.hi), now + (now - r.t0 >= D0 and A or A0))
     if again then
         return how, math.min(r.hwm, hi)
@@ -590,8 +590,7 @@ local function repair(...)
     return reply('OK')
 end
 
--- An operator's: how long a bet lasts from now on. One that was said before goes on waiting, also
--- where it is said once more.
+-- An operator's: how long a bet lasts from now on. One that was said before goes on waiting.
 local function set_settle(ms)
     local before, said = settle(), pool.settle > 0 and pool.settle or A
     ms = math.min(math.max(tonumber(ms), A0), A)

@@ -32,15 +32,20 @@ static int64_t followed(const struct rules *u)
     return ahead ? u->caller_ms : u->now_ms;
 }
 
+static bool is_skewed(const struct rules *u, int64_t most)
+{
+    int64_t skew = u->caller_ms - u->now_ms;
+    return (skew < 0 ? -skew : skew) > most;
+}
+
 /* COORD_OK: the caller's clock is within S of T. */
 static enum coord_status check_skew(struct rules *u, int64_t most)
 {
-    int64_t skew = u->caller_ms - u->now_ms;
-    return (skew < 0 ? -skew : skew) > most ? outcome_skew(u->r, u->caller_ms, most) : COORD_OK;
+    return is_skewed(u, most) ? outcome_skew(u->r, u->caller_ms, most) : COORD_OK;
 }
 
 /* The pool is there, and is the one that the caller means. */
-static enum coord_status meet(struct rules *u, bool renewing)
+static enum coord_status admit(struct rules *u, bool renewing)
 {
     struct coord_pool *p = &u->pool.p;
     enum coord_status s = find(u);
@@ -57,15 +62,14 @@ static enum coord_status meet(struct rules *u, bool renewing)
 }
 
 /* T is behind what it has been. */
-static bool is_behind(const struct rules *u)
+bool rules_is_behind(const struct rules *u)
 {
     return u->now_ms < u->pool.p.tmax_ms - 2 * u->pool.p.params.max_skew_ms;
 }
 
-static enum coord_status enter(struct rules *u, bool renewing)
+static enum coord_status check_past(struct rules *u)
 {
-    enum coord_status s = meet(u, renewing);
-    return s == COORD_OK && is_behind(u) ? outcome_badclock(u->r, u->pool.p.tmax_ms) : s;
+    return rules_is_behind(u) ? outcome_badclock(u->r, u->pool.p.tmax_ms) : COORD_OK;
 }
 
 /* How far ahead of its time a table that was lost may have granted. */
@@ -136,16 +140,20 @@ static enum coord_status arrive(struct rules *u, bool proof)
 /* Both of them, for an operation that proves nothing. */
 enum coord_status rules_come_in(struct rules *u)
 {
-    enum coord_status s = enter(u, false);
+    enum coord_status s = admit(u, false);
+    if (s == COORD_OK)
+        s = check_past(u);
     return s == COORD_OK ? arrive(u, false) : s;
 }
 
 /* The same for one that needs a caller whose clock agrees. */
 enum coord_status rules_come_in_on_time(struct rules *u)
 {
-    enum coord_status s = enter(u, false);
+    enum coord_status s = admit(u, false);
     if (s == COORD_OK)
         s = check_skew(u, u->pool.p.params.max_skew_ms);
+    if (s == COORD_OK)
+        s = check_past(u);
     return s == COORD_OK ? arrive(u, false) : s;
 }
 
@@ -317,7 +325,7 @@ static enum coord_how renew_one(struct rules *u, struct store_record *r,
         r->t0_ms = u->now_ms;
         r->n = max64(r->n, (int64_t)item->n);
     }
-    if (r->t0_ms > u->now_ms + 2 * k->max_skew_ms)
+    if (r->t0_ms > u->now_ms + 2 * k->max_skew_ms && !rules_is_behind(u))
         r->t0_ms = u->now_ms;
     bool mature = followed(u) - r->t0_ms >= k->mature_after_ms;
     *hi = max64(min64(r->hwm_ms, item->hi_ms),
@@ -406,13 +414,30 @@ static bool knows_more(const struct rules *u, const struct heard *h, bool curren
     return false;
 }
 
+static bool any_stale(const struct rules *u, const struct heard *h)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (!h->known[i] || !fresh(u, &h->records[i]))
+            return true;
+    return false;
+}
+
+/* COORD_OK: what is to be renewed is, whatever the clock showed before. */
+static enum coord_status may_renew(struct rules *u, const struct heard *h, bool proof)
+{
+    bool skewed = is_skewed(u, u->pool.p.params.max_skew_ms);
+    return skewed || proof || has_moved(u) || any_stale(u, h) ? check_past(u) : COORD_OK;
+}
+
 /* COORD_OK: the pool is in the era in which the items are to be judged. */
 static enum coord_status hear(struct rules *u, const struct coord_caller *by, struct heard *h)
 {
     for (size_t i = 0; i < h->n; i++)
         h->known[i] = rules_get(u, h->items[i].worker, &h->records[i]);
     bool proof = !has_moved(u) && knows_more(u, h, true);
-    enum coord_status s = arrive(u, proof);
+    enum coord_status s = may_renew(u, h, proof);
+    if (s == COORD_OK)
+        s = arrive(u, proof);
     if (s != COORD_OK)
         return s;
     struct coord_later before = u->pool.p.later;
@@ -437,7 +462,7 @@ static void hear_stranger(struct rules *u, int64_t ahead_ms, const struct coord_
         p->moved |= p->closed && items[i].hi_ms > u->now_ms;
     if (p->moved != moved)
         store_pool_set(u->store, &u->pool);
-    if (has_moved(u) || is_behind(u) || u->now_ms >= floor)
+    if (has_moved(u) || rules_is_behind(u) || u->now_ms >= floor)
         return;
     for (size_t i = 0; i < n; i++) {
         struct store_record r;
@@ -458,7 +483,7 @@ enum coord_status rules_renew(struct rules *u, const struct coord_caller *by,
 {
     struct heard h = {.items = items, .n = n};
     const struct coord_pool *p = &u->pool.p;
-    enum coord_status s = enter(u, true);
+    enum coord_status s = admit(u, true);
     if (s == COORD_WRONGPOOL && coord_same_space(u->identity, p->identity))
         hear_stranger(u, by->ahead_ms, items, n);
     if (s == COORD_OK)
@@ -473,41 +498,17 @@ enum coord_status rules_renew(struct rules *u, const struct coord_caller *by,
     return rules_answer(u, COORD_OK);
 }
 
-/* An operator's word: before the pool may be reopened, so that this goes by the fence. */
-enum coord_status rules_clock_was_ahead(struct rules *u)
-{
-    struct coord_pool *p = &u->pool.p;
-    enum coord_status s = meet(u, false);
-    if (s == COORD_OK)
-        s = check_skew(u, p->params.max_skew_ms);
-    if (s != COORD_OK)
-        return s;
-    if (is_behind(u)) {
-        p->later.fence_ms = max64(p->later.fence_ms, p->tmax_ms);
-        p->tmax_ms = u->now_ms;
-        store_pool_set(u->store, &u->pool);
-    }
-    s = arrive(u, false);
-    if (s == COORD_OK && p->later.fence_ms <= u->now_ms)
-        return outcome_not_ahead(u->r);
-    return s == COORD_OK ? rules_answer(u, COORD_OK) : s;
-}
-
 /* ---- what rules of other things begin with --------------------------------------------------- */
 
 enum coord_status rules_enter(struct rules *u)
 {
-    return enter(u, false);
+    return admit(u, false);
 }
 
-bool rules_has_moved(const struct rules *u)
+enum coord_status rules_arrive(struct rules *u, bool proof, bool heard)
 {
-    return has_moved(u);
-}
-
-enum coord_status rules_arrive(struct rules *u, bool proof)
-{
-    return arrive(u, proof);
+    enum coord_status s = has_moved(u) || proof || heard ? check_past(u) : COORD_OK;
+    return s == COORD_OK ? arrive(u, proof && !has_moved(u)) : s;
 }
 
 void rules_hear_more(struct rules *u)
@@ -531,7 +532,9 @@ int64_t rules_followed(const struct rules *u)
 enum coord_status rules_release(struct rules *u, const struct coord_release *item)
 {
     struct store_record r;
-    enum coord_status s = rules_come_in(u);
+    enum coord_status s = rules_enter(u);
+    if (s == COORD_OK)
+        s = rules_arrive(u, false, false);
     if (s != COORD_OK)
         return s;
     if (!rules_get(u, item->worker, &r) || !fresh(u, &r) || !r.held ||

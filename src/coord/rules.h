@@ -46,6 +46,14 @@
  * lies below A + 2S of it: so until that time each reopening has that for a floor, and bets on
  * nothing. It needs a caller whose clock agrees, and is given no pool but one that is behind.
  *
+ * A clock that is behind what it has shown before was ahead, with a caller's, or is wrong now.
+ * Nobody begins a tenure by it, and it reopens nothing: tmax says how much a table lacks that comes
+ * back, and knows nothing of what began by such a clock. What needs no tmax goes on, as long as
+ * nobody knows more than the table:
+ *     a renewal of records of this era, by a caller whose clock is within S of T: a table that
+ *     lacks it says held, for which fl counts; and a release, which ends a tenure
+ *     numbers, which have no time in them: lines are of T, and T says what period it is
+ *
  * A holder of another pool of the same ID space may be one of a pool that was here before, in the
  * place of which this one was made as if there had been none. What it was granted then ends by the
  * floors that a pool made after a loss has, born + A + 2S, or more where its horizon was longer;

@@ -109,3 +109,23 @@ enum coord_status rules_nothing_lost(struct rules *u)
     store_pool_set(u->store, &u->pool);
     return rules_answer(u, COORD_OK);
 }
+
+/* Before the pool may be reopened, so that this goes by the fence. */
+enum coord_status rules_clock_was_ahead(struct rules *u)
+{
+    struct coord_pool *p = &u->pool.p;
+    enum coord_status s = rules_enter(u);
+    if (s == COORD_OK)
+        s = rules_on_time(u);
+    if (s != COORD_OK)
+        return s;
+    if (rules_is_behind(u)) {
+        p->later.fence_ms = max64(p->later.fence_ms, p->tmax_ms);
+        p->tmax_ms = u->now_ms;
+        store_pool_set(u->store, &u->pool);
+    }
+    s = rules_arrive(u, false, false);
+    if (s == COORD_OK && p->later.fence_ms <= u->now_ms)
+        return outcome_not_ahead(u->r);
+    return s == COORD_OK ? rules_answer(u, COORD_OK) : s;
+}

@@ -80,6 +80,11 @@ int64_t rules_seq_latest(const struct rules *u)
     return max64(u->now_ms, max64(u->pool.p.tmax_ms, u->pool.p.later.fence_ms));
 }
 
+int64_t rules_seq_today(const struct rules *u)
+{
+    return rules_is_behind(u) ? u->now_ms : max64(u->now_ms, u->pool.p.tmax_ms);
+}
+
 static bool find_period(const struct rules *u, const char *period, struct seq_place *p)
 {
     const struct seq_definition *d = &p->definition;
@@ -89,7 +94,7 @@ static bool find_period(const struct rules *u, const char *period, struct seq_pl
     p->period[0] = '\0';
     if (d->reset == PERIOD_NEVER)
         return !*period;
-    if (!*period && !period_label(d->reset, d->offset_min, rules_seq_latest(u), p->period))
+    if (!*period && !period_label(d->reset, d->offset_min, rules_seq_today(u), p->period))
         return false;
     if (*period)
         (void)snprintf(p->period, sizeof p->period, "%s", period);
@@ -165,7 +170,7 @@ enum seq_how rules_seq_judge(struct rules *u, const struct seq_place *p, int64_t
         *wait_ms = begins - now;
         return SEQ_WAIT;
     }
-    if (rules_seq_latest(u) >= p->ends_ms || (*p->period && strcmp(p->period, s->mark) < 0))
+    if (rules_seq_today(u) >= p->ends_ms || (*p->period && strcmp(p->period, s->mark) < 0))
         return SEQ_CLOSED;
     bool fresh = is_new(u, p, begins);
     if (!fresh && !rules_seq_is_sound(u, p, max64(c->era, s->ok)))
@@ -366,8 +371,7 @@ enum coord_status rules_seq_take(struct rules *u, const struct seq_opening *know
     if (s != COORD_OK)
         return s;
     listen(u, known, items, n, &now, &before);
-    bool moved = rules_has_moved(u);
-    s = rules_arrive(u, now && !moved);
+    s = rules_arrive(u, now, before);
     if (s != COORD_OK)
         return s;
     if (now || before)
@@ -404,7 +408,9 @@ static enum seq_how give_back(struct rules *u, const struct seq_return *item)
 enum coord_status rules_seq_give_back(struct rules *u, const struct seq_return *items,
                                       enum seq_how *how, size_t n)
 {
-    enum coord_status s = rules_come_in(u);
+    enum coord_status s = rules_enter(u);
+    if (s == COORD_OK)
+        s = rules_arrive(u, false, false);
     if (s != COORD_OK)
         return s;
     rules_seq_believe(u);

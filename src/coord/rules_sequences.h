@@ -58,6 +58,8 @@ int64_t rules_seq_line_when(const struct seq_place *p, int64_t index);
 
 /* The latest time that was seen, Unix ms. */
 int64_t rules_seq_latest(const struct rules *u);
+/* By which it is told what period it is, Unix ms: the latest, unless the clock is behind that. */
+int64_t rules_seq_today(const struct rules *u);
 
 /* Counts the sub of a counter that has no record yet, of those of its latest period; false: they
  * are too many. */

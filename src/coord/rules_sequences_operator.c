@@ -194,8 +194,8 @@ static enum seq_how close_before(struct rules *u, const char *period, struct seq
         return SEQ_DONE;
     if (!period_find(d->reset, d->offset_min, span_str(period), &found))
         return SEQ_NO_PERIOD;
-    if (found.begins_ms > rules_seq_latest(u)) {
-        *wait_ms = found.begins_ms - rules_seq_latest(u);
+    if (found.begins_ms > rules_seq_today(u)) {
+        *wait_ms = found.begins_ms - rules_seq_today(u);
         return SEQ_WAIT;
     }
     if (strcmp(period, s->mark) > 0) {
@@ -280,7 +280,9 @@ enum coord_status rules_seq_operate(struct rules *u, const struct seq_order *in,
 {
     struct seq_place p;
     int64_t rest = 0;
-    enum coord_status s = rules_come_in(u);
+    enum coord_status s = rules_enter(u);
+    if (s == COORD_OK)
+        s = rules_arrive(u, false, false);
     if (s == COORD_OK)
         s = rules_on_time(u);
     if (s != COORD_OK)

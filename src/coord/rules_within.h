@@ -15,13 +15,15 @@ enum coord_status rules_come_in_on_time(struct rules *u);
 /* The head of an answer: to be called when all is changed that will be. Returns s. */
 enum coord_status rules_answer(struct rules *u, enum coord_status s);
 
-/* The parts of these, for an operation whose caller may know more than the table: entered, he is
+/* The parts of these, for what has no time in it: a clock that is behind its own past keeps nobody
+ * out but where the pool is to be reopened. The caller may know more than the table: entered, he is
  * judged by the pool as it is found; proof: he is right, and the pool's opening is the one that he
- * means; heard: he is right, whichever he means. */
+ * means; heard: he is right, and means another one. */
 enum coord_status rules_enter(struct rules *u);
-bool rules_has_moved(const struct rules *u);
-enum coord_status rules_arrive(struct rules *u, bool proof);
+enum coord_status rules_arrive(struct rules *u, bool proof, bool heard);
 void rules_hear_more(struct rules *u);
+/* T is behind what it has shown before. */
+bool rules_is_behind(const struct rules *u);
 /* COORD_OK: the caller's clock is within S of T. */
 enum coord_status rules_on_time(struct rules *u);
 

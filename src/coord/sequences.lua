@@ -70,7 +70,7 @@ end
 
 -- ---- periods ------------------------------------------------------------------------------------
 
-local latest = max(T, pool.tmax, pool.fence)
+local latest, today = max(T, pool.tmax, pool.fence), max(T, behind and 0 or pool.tmax)
 local FORMS = { -- length of a label, lead, length
     hour = {13, 300000, DAY / 24},
     day = {10, 7200000, DAY},
@@ -154,7 +154,7 @@ local function find(name, sub, label, text)
     end
     p.opens, p.ends, p.period = d.begins, math.huge, '-'
     if d.reset ~= 'never' then
-        p.period = label ~= '' and label or label_at(d, latest) or ''
+        p.period = label ~= '' and label or label_at(d, today) or ''
         local opens, _, ends = period(d, p.period)
         p.opens, p.ends = opens, ends
     end
@@ -277,13 +277,13 @@ local function line_when(p, index)
 end
 
 -- looked: `next` could be granted. A period's label says when its line begins, its end is judged by
--- the latest time that was seen. There is no record: nobody can have been granted anything only where
--- no table was lost since the counter began.
+-- the latest time that was seen, unless the clock is behind that. There is no record: nobody can have
+-- been granted anything only where no table was lost since the counter began.
 local function judge(p)
     local s, c, begins = p.s, p.c, max(p.d.begins, p.opens)
     if now < begins then
         return 'wait', c.next, begins - now
-    elseif latest >= p.ends or p.period < s.mark then
+    elseif today >= p.ends or p.period < s.mark then
         return 'closed', c.next
     end
     local new = not p.found and (pool.era == 1 or pool.topen < begins - 2 * S)
@@ -521,8 +521,8 @@ local function sweep(p, label, cursor)
         local _, begins = period(p.d, label)
         if not begins then
             return 'no-period'
-        elseif begins > latest then
-            return 'wait', begins - latest
+        elseif begins > today then
+            return 'wait', begins - today
         elseif label > s.mark then
             s.mark = label
             save_state(p)

@@ -133,8 +133,8 @@ int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, c
         s->coord = NULL;
         return ctl_fail(CTL_BAD,
                         "the coordinator's clock is behind a time that it has shown before: the "
-                        "pool grants and renews nothing until it is %s, and cannot be closed "
-                        "before; ranges may last until %s",
+                        "pool grants nothing until it is %s, and cannot be closed before; ranges "
+                        "may last until %s",
                         ctl_time(until), ctl_time(ctl_session_last_range(s)));
     }
     (void)snprintf(
@@ -202,9 +202,9 @@ static void warn_of_clocks(json_t *w, const struct ctl_session *s)
     if (until > 0)
         json_array_append_new(
             w, json_sprintf("the coordinator's clock is %s behind a time that it has shown "
-                            "before, with a sidecar's: all calls are refused until it is %s, and "
-                            "sidecars go on to the end of their ranges. If it is right now, and "
-                            "was ahead: `%s`. IDs with times up to %s may exist: a pool that is "
+                            "before, with a sidecar's: no workerId is granted until it is %s, and "
+                            "sidecars go on. If it is right now, and was ahead: `%s`. IDs with "
+                            "times up to %s may exist: a pool that is "
                             "made anew, with other options than `pool status` prints, repeats them",
                             ctl_span(p->tmax_ms - s->reply.now_ms), ctl_time(until),
                             ctl_session_command(

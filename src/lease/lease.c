@@ -216,6 +216,7 @@ static void claim_done(struct lease *l, const struct lease_action *a, const stru
         break;
     case COORD_EXHAUSTED:
     case COORD_SKEW:
+    case COORD_BADCLOCK:
         l->claim_due = mono + jitter(l, lease_held(l) ? 2 * BACKOFF_MAX_MS : 1000);
         break;
     case COORD_NOPOOL:

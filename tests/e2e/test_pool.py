@@ -272,7 +272,7 @@ def clock_behind(case):
     redis = case.pool()
     redis.ask("HSET", "sidflake:{default}:h", "tmax", "%d" % (ids.now_ms() + 3600_000))
     [w] = ctl_json(case, redis, "status")["warnings"]
-    assert "clock is 59 min" in w and "all calls are refused until" in w, w
+    assert "clock is 59 min" in w and "no workerId is granted until" in w, w
     assert "repeats them" in w, w
     for command in ("close", "drain"):
         r = case.ctl("pool", command, "--coordinator", redis.url, "--yes", expect=1)

@@ -187,6 +187,48 @@ def slept(case):
     assert ask(s, "INCR", "seq:hour") == 1
 
 
+@test("the host's clock is a day ahead for a moment: numbers are had by whom there is, and by whom is new")
+def host_a_day_ahead(case):
+    clock = case.clock()
+    file = "sqlite://" + case.path("pool.db")
+    case.ctl("pool", "init", "--coordinator", file, "--fresh", env=clock.env, expect=0)
+    define = ["plain", "day --reset day"]
+    s = sidecar(case, file, define, clock=clock)
+    seen = {"plain": set(), "day": set()}
+
+    def take(of, name, n):
+        last = ask(of, "INCRBY", "seq:" + name, n)
+        if not is_number(last):
+            return False
+        new = set(range(last - n + 1, last + 1))
+        assert not new & seen[name], sorted(new & seen[name])[:3]
+        seen[name] |= new
+        return True
+
+    for name in seen:
+        until("a number comes", lambda: take(s, name, 1))
+    clock.step(86400)
+    seen_today, seen["day"] = seen["day"], set()
+    for name in seen:
+        until("a number of that day comes", lambda: take(s, name, 500))
+    clock.step(-86400)
+    seen["day"] = seen_today
+    time.sleep(2)  # what is in hand is of that day until the coordinator has answered
+    new = case.sidecar(file, {"sequences.define": define, "limits.max_wait": "1s"}, wait=False,
+                       clock=clock)
+    new.wait_listening()
+    for of in (s, new):
+        for name in seen:
+            for _ in range(8):  # more than is in hand
+                until("numbers of this day come", lambda: take(of, name, 500), 5, 0.1)
+    assert new.ready_status() == 503, "a workerId was had"
+    s.kill()
+    s.start(wait=False)
+    s.wait_listening()
+    for name in seen:
+        until("numbers come after a SIGKILL", lambda: take(s, name, 500), 5, 0.1)
+
+
 @test("FLUSHALL and the log's pool init, older data, then the newer again: none twice", timeout=90)
 def data_sets(case):
     redis = case.redis(args=("--dir", case.dir, "--dbfilename", "dump.rdb"))

@@ -28,11 +28,8 @@ static void a_word_has_the_pool_go_on(void **state)
 {
     (void)state;
     struct coord_grant x, y;
-    enum coord_status s;
     was_a_day_ahead(&x);
     assert_int_equal(claim(11, &y), COORD_BADCLOCK);
-    assert_int_equal(renew_at(T0 + 1000, &x, 2, 3, &s), COORD_HOW_LOST);
-    assert_int_equal(s, COORD_BADCLOCK);
     assert_int_equal(word(), COORD_OK);
     assert_int_equal(reply.era, 1);
     assert_int_equal(described().later.fence_ms, T0 + DAY);
