@@ -472,7 +472,7 @@ static void the_pace_of_a_strict_one_is_known(void **state)
         int64_t a = sequence_arrive(&s, 4);
         sequence_own(&s, h * 4, h * 4 + 3, a, true);
         assert_int_equal(sequence_strict(&s, mono, &a, 4, &index), SEQUENCE_OK);
-        assert_float_equal(sequence_pace(&s, mono) * HOUR, 4, h < 6 ? 0.001 : 0.7);
+        assert_float_equal(sequence_pace(&s, mono) * HOUR, 4, h < 6 ? 0.001F : 0.7F);
     }
     mono += 13 * HOUR; /* what came before is forgotten with two more looks */
     for (int64_t i = 0; i < 2; i++, mono += 7 * HOUR) {
