@@ -17,7 +17,7 @@ struct generators {
 /* Periods, as the coordinator has them. */
 extern const struct sequence_calendar generators_calendar;
 
-/* Whether there are sequences: the last row of the prefixes, and of the supplies. */
+/* Whether there are sequences: a row of the prefixes, and the last one of the supplies. */
 bool generators_have_sequences(const struct conf *c);
 
 /* Adds all of them to the issuer, which they must outlive. */
