@@ -147,6 +147,7 @@ static int64_t size_for(const struct sequence *s, double rate)
 static void ask(struct sequence *s, int64_t n, bool whole)
 {
     s->asked = true;
+    s->awaited = false;
     s->ask = (struct sequence_ask){.count = n, .whole = whole};
 }
 
@@ -156,10 +157,15 @@ static void ask_block(struct sequence *s, double rate)
     ask(s, s->size, false);
 }
 
-/* A refusal that stands is asked about again, now and then. */
-static bool may_ask(const struct sequence *s, int64_t mono)
+static bool refuses(const struct sequence *s, int64_t n)
 {
-    return !s->asked && (!s->refused.cause || mono >= s->refused.until_ms);
+    return s->refused.cause && n >= s->refused.count;
+}
+
+/* A refusal that stands is asked about again, now and then. */
+static bool may_ask(const struct sequence *s, int64_t mono, int64_t n)
+{
+    return !s->asked && (!refuses(s, n) || mono >= s->refused.until_ms);
 }
 
 /* By the time that is left, and where the next look is due. */
@@ -167,7 +173,7 @@ static void look(struct sequence *s, int64_t mono)
 {
     double rate = rate_at(s, mono);
     int64_t left = sequence_left(s);
-    if (s->nblocks < 2 && may_ask(s, mono) && (double)left < rate * (double)s->lasts_ms)
+    if (s->nblocks < 2 && may_ask(s, mono, 1) && (double)left < rate * (double)s->lasts_ms)
         ask_block(s, rate);
     const struct sequence_block *b = &s->block[0];
     if (s->nblocks == 0)
@@ -203,16 +209,17 @@ bool sequence_asks(struct sequence *s, struct sequence_ask *out)
     return out->count > 0;
 }
 
-/* What a request comes to that can't be served from what is in hand. What was asked for, and nobody
- * knows of yet, makes way for what is waited for. */
+/* What a request comes to that can't be served from what is in hand. What was asked for in advance,
+ * and nobody knows of yet, makes way for what is waited for; what another waits for does not. */
 static enum sequence_status lacks(struct sequence *s, int64_t mono, int64_t n, bool whole)
 {
-    bool refused = s->refused.cause && n >= s->refused.count;
-    bool due = !s->asked && (!refused || mono >= s->refused.until_ms);
-    if (whole && (due || s->ask.count > 0))
+    bool refused = refuses(s, n), due = may_ask(s, mono, n);
+    bool in_advance = s->ask.count > 0 && !s->awaited;
+    if (whole && (due || in_advance))
         ask(s, n, true);
     else if (due)
         ask_block(s, rate_at(s, mono));
+    s->awaited = true;
     bool over = refused && !s->refused.stands && mono >= s->refused.until_ms;
     return refused && !over ? SEQUENCE_REFUSED : SEQUENCE_EMPTY;
 }
@@ -282,6 +289,12 @@ int64_t sequence_arrive(struct sequence *s, int64_t n)
     return s->tickets;
 }
 
+bool sequence_may_arrive(const struct sequence *s, int64_t mono, int64_t n)
+{
+    bool over = !s->refused.stands && mono >= s->refused.until_ms;
+    return !refuses(s, n) || over || may_ask(s, mono, n);
+}
+
 bool sequence_expect(struct sequence *s, int64_t n)
 {
     if (s->ask.count == 0)
@@ -346,7 +359,7 @@ static enum sequence_status strict(struct sequence *s, int64_t mono, int64_t *ti
         give_of(s, o, *n, index);
         return SEQUENCE_OK;
     }
-    bool refused = r->cause && *n >= r->count;
+    bool refused = refuses(s, *n);
     bool fewer = refused && some && r->stands && r->count > 1;
     if (refused && !fewer && (r->stands || mono < r->until_ms))
         return SEQUENCE_REFUSED;
@@ -407,10 +420,9 @@ void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto, bool
 
 void sequence_refuse(struct sequence *s, const struct sequence_refusal *r, bool keeps_on)
 {
-    answered(s);
+    s->asked = keeps_on || s->ask.count > 0;
     if (!keeps_on)
         s->answered = max64(s->answered, r->upto);
-    s->asked |= keeps_on;
     s->refused = *r;
     s->look = s->block[0].next; /* when to ask again is for the next request to see */
 }

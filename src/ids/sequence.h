@@ -94,7 +94,8 @@ struct sequence {
     int64_t size; /* of the latest block asked for; 0: none was */
 
     struct sequence_ask ask; /* not taken yet; count 0: none */
-    bool asked;              /* one stands, taken or not */
+    bool asked;              /* one stands, taken or not … */
+    bool awaited;            /* … and somebody waits for what comes of it; not of a strict one */
     struct sequence_refusal refused;
 };
 
@@ -130,6 +131,9 @@ enum sequence_status sequence_some(struct sequence *s, int64_t mono, int64_t mos
  * whom nothing has come by then it is another one. _some: 1..most, fewer only where there are no
  * more up to the end. */
 int64_t sequence_arrive(struct sequence *s, int64_t n);
+/* false: it would be refused at once. What it wants is not asked for, or others, who are asked for
+ * in the same call, were refused with it. */
+bool sequence_may_arrive(const struct sequence *s, int64_t mono, int64_t n);
 enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t *ticket, int64_t n,
                                      int64_t *index);
 enum sequence_status sequence_strict_some(struct sequence *s, int64_t mono, int64_t *ticket,

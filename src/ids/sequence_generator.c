@@ -214,6 +214,8 @@ static enum sequence_status strict(struct sequence_generator *s, struct generato
                                    bool some, int64_t *index, int64_t *n)
 {
     if (*ask->ticket <= s->ticket_base) {
+        if (!some && !sequence_may_arrive(&s->numbers, ask->mono_ms, ask->n))
+            return SEQUENCE_REFUSED;
         s->parked += *ask->ticket == 0;
         *ask->ticket = sequence_arrive(&s->numbers, ask->n);
     }

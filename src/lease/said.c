@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define CLIENTS_MS 1000 /* between two that are whatever clients think of */
+#define CLIENTS_MS 1000  /* between two that are whatever clients think of */
+#define AGAIN_MS   60000 /* from saying that one is refused to saying so again */
 
 /* Whose business it is. */
 enum whose {
@@ -70,28 +71,32 @@ static void put_advice(const struct said *s, const struct advice *a, const char 
         buf_printf(b, "%s in sidflakectl(1)", a->what);
 }
 
-static bool is_known(const struct said *s, uint64_t name, unsigned how)
+static struct said_one *find(struct said *s, uint64_t name, unsigned how)
 {
     for (unsigned i = 0; i < s->n; i++)
         if (s->v[i].name == name && s->v[i].how == how)
-            return true;
-    return false;
+            return &s->v[i];
+    return NULL;
 }
 
-static void note(struct said *s, uint64_t name, unsigned how)
+/* o: where it was noted before; NULL: it was not. */
+static void note(struct said *s, struct said_one *o, uint64_t name, unsigned how, int64_t mono)
 {
-    s->v[s->next].name = name;
-    s->v[s->next].how = how;
-    s->next = (s->next + 1) % SAID_MAX;
-    s->n = s->n < SAID_MAX ? s->n + 1 : SAID_MAX;
+    if (!o) {
+        o = &s->v[s->next];
+        s->next = (s->next + 1) % SAID_MAX;
+        s->n = s->n < SAID_MAX ? s->n + 1 : SAID_MAX;
+    }
+    *o = (struct said_one){.name = name, .how = how, .again_at = mono + AGAIN_MS};
 }
 
 bool said_is_news(struct said *s, const char *name, unsigned how)
 {
     uint64_t hash = fnv64_str(name);
-    if (is_known(s, hash, how))
+    struct said_one *o = find(s, hash, how);
+    if (o && !o->served)
         return false;
-    note(s, hash, how);
+    note(s, o, hash, how, 0);
     return true;
 }
 
@@ -100,12 +105,13 @@ void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
     char text[LOG_LINE_MAX / 2];
     struct buf b;
     uint64_t hash = fnv64_str(name);
-    if (how >= BLOCKS_REFUSALS || !advice[how].why || is_known(s, hash, how))
+    struct said_one *o = find(s, hash, how);
+    if (how >= BLOCKS_REFUSALS || !advice[how].why || (o && (!o->served || mono < o->again_at)))
         return;
     enum whose whose = advice[how].whose;
     if (lines[whose].limited && !log_limit_pass(&s->clients, mono, CLIENTS_MS, NULL))
         return;
-    note(s, hash, how);
+    note(s, o, hash, how, mono);
     buf_init(&b, text, sizeof text - 1);
     put_advice(s, &advice[how], name, &b);
     text[b.n] = '\0';
@@ -118,14 +124,20 @@ void said_served(struct said *s, const char *name)
     uint64_t hash = fnv64_str(name);
     bool any = false;
     for (unsigned i = 0; i < s->n; i++) {
-        if (s->v[i].name != hash ||
-            (s->v[i].how < BLOCKS_REFUSALS && advice[s->v[i].how].whose == MISTAKEN))
+        struct said_one *o = &s->v[i];
+        if (o->name != hash || o->served ||
+            (o->how < BLOCKS_REFUSALS && advice[o->how].whose == MISTAKEN))
             continue;
-        any = true;
-        s->v[i].name = 0;
+        any = o->served = true;
     }
     if (any)
         log_info("sequence served again", kv_str("sequence", name));
+}
+
+/* What wants more in a row than its max leaves is refused alone, and told so. */
+static bool is_refused(const struct blocks_mail *m)
+{
+    return m->kind == BLOCKS_MAIL_REFUSED && !(m->how == SEQ_USED_UP && m->hi > 1);
 }
 
 void said_mails(struct said *s, const struct blocks *b, int64_t mono)
@@ -133,7 +145,7 @@ void said_mails(struct said *s, const struct blocks *b, int64_t mono)
     for (unsigned m = 0; m < b->nmail; m++) {
         const struct blocks_mail *mail = &b->mail[m];
         const char *name = b->counter[mail->counter].of.name;
-        if (mail->kind == BLOCKS_MAIL_REFUSED)
+        if (is_refused(mail))
             said_refused(s, name, mail->how, mono);
         else if (mail->kind == BLOCKS_MAIL_GRANT || mail->kind == BLOCKS_MAIL_OWN)
             said_served(s, name);

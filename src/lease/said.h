@@ -18,9 +18,11 @@
 struct said {
     struct recovery_place at; /* borrowed */
     struct log_limit clients;
-    struct {
+    struct said_one {
         uint64_t name; /* hash */
         unsigned how;
+        bool served;      /* again, since; then it is news once more … */
+        int64_t again_at; /* … but not before this time, mono ms: subs may take turns */
     } v[SAID_MAX];
     unsigned n, next;
 };

@@ -168,7 +168,8 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     link_init(&n->dead);
     for (int i = 0; i < QUEUE_LINES; i++)
         link_init(&n->queue[i]);
-    link_init(&n->waiting);
+    for (int i = 0; i < WAITING_LINES; i++)
+        link_init(&n->waiting[i]);
     link_init(&n->woken);
     link_init(&n->due);
     link_init(&n->ready);

@@ -100,8 +100,9 @@ static void arm_for(struct net *n, int64_t delay, int64_t mono)
 static void arm(struct net *n)
 {
     int64_t delay = INT64_MAX, mono = clock_mono_us(n->conf.clock);
-    for (const struct link *l = n->waiting.next; l != &n->waiting; l = l->next)
-        delay = earliest(delay, delay_of(CONTAINER(l, struct conn, park), mono));
+    for (int i = 0; i < WAITING_LINES; i++)
+        for (const struct link *l = n->waiting[i].next; l != &n->waiting[i]; l = l->next)
+            delay = earliest(delay, delay_of(CONTAINER(l, struct conn, park), mono));
     for (int i = 0; i < QUEUE_LINES; i++)
         if (!link_empty(&n->queue[i]))
             delay = earliest(delay, delay_of_line(n, conn_of(n->queue[i].next)));
@@ -123,11 +124,12 @@ void park_wait(struct conn *c)
 {
     struct net *n = c->net;
     int64_t mono = clock_mono_us(n->conf.clock);
+    enum waiting_line line = c->waiting_us ? WAITING_AGAIN : WAITING_CAME;
     c->state = CONN_WAITING;
     sweep_watch(c);
     if (c->waiting_us == 0)
         c->waiting_us = mono;
-    link_append(&n->waiting, &c->park);
+    link_append(&n->waiting[line], &c->park);
     arm_for(n, delay_of(c, mono), mono);
 }
 
@@ -191,11 +193,11 @@ static void run_queue(struct net *n)
 /* Those in WAIT who may go on: a change came, their time has come, or max_wait has passed. They may
  * be thousands, and each request is read again: so they are resumed in rounds, between which others
  * are served. */
-static void end_waiting(struct net *n, bool changed)
+static void end_line(struct net *n, struct link *line, bool changed)
 {
     struct link *next;
     int64_t mono = clock_mono_us(n->conf.clock);
-    for (struct link *l = n->waiting.next; l != &n->waiting; l = next) {
+    for (struct link *l = line->next; l != line; l = next) {
         struct conn *c = conn_of(l);
         next = l->next;
         bool due = mono >= c->waiting_us + n->conf.max_wait_us ||
@@ -205,6 +207,14 @@ static void end_waiting(struct net *n, bool changed)
         link_remove(l);
         link_append(changed ? &n->woken : &n->due, l);
     }
+}
+
+/* Who was resumed in vain comes first: or whoever was served, and comes again, had the next one,
+ * too. */
+static void end_waiting(struct net *n, bool changed)
+{
+    end_line(n, &n->waiting[WAITING_AGAIN], changed);
+    end_line(n, &n->waiting[WAITING_CAME], changed);
 }
 
 /* false: there is none. */

@@ -1,7 +1,7 @@
 /*
  * What the files of this room share, and nobody else includes.
  *
- * Invariant: a connection is on exactly one of the lists all+queue[i], all+waiting, all+woken,
+ * Invariant: a connection is on exactly one of the lists all+queue[i], all+waiting[i], all+woken,
  * all+due, all+turns, all+ready, all+waiters, all+resting, all, or dead.
  */
 #ifndef SIDFLAKE_NET_PRIVATE_H
@@ -71,6 +71,12 @@ enum queue_line {
     QUEUE_CAME, /* asks, and has had nothing yet */
     QUEUE_MORE, /* has had a part */
     QUEUE_LINES
+};
+
+enum waiting_line {
+    WAITING_CAME,  /* for the first time */
+    WAITING_AGAIN, /* was resumed in vain, and so came before all of those */
+    WAITING_LINES
 };
 
 struct conn {
@@ -157,7 +163,8 @@ struct net {
     struct ev_loop *loop;
     struct net_listener *listeners;
     struct span left; /* records of the program before, until net_adopt */
-    struct link all, dead, waiting;
+    struct link all, dead;
+    struct link waiting[WAITING_LINES];
     struct link woken, due; /* WAITING no more: for a change that came, and since their time has */
     bool wakes_again;       /* another has come before all of those had their turn */
     struct link queue[QUEUE_LINES], turns[TURNS_LINES];

@@ -387,3 +387,48 @@ def half_closed(case):
         r.send(b"GET a\r\nBLPOP k 0\r\nPING\r\n")
         r.sock.shutdown(socket.SHUT_WR)
         assert r.reply() == b"1" and r.rest() == b""
+
+
+# ---- sequences --------------------------------------------------------------------------------
+
+
+@test("who pipelines very many in a row, or more than there are, takes no sequence from others", timeout=180)
+def many_in_a_row(case):
+    define = ["good --on-loss refuse", "few --on-loss refuse --max 100000"]
+    define += ["s" + d + " --order strict" for d in define]
+    s = case.sidecar(case.pool(), {"sequences.define": define, "limits.max_wait": "5s"})
+    s.wait_held(2)
+    for name, many in (("good", 100000), ("sgood", 100000), ("few", 999999), ("sfew", 999999)):
+        with Flood(s.resp_port, 1, wire.Resp.encode("INCRBY", "seq:" + name, many) * 1000), s.resp() as r:
+            replies = [r.ask(*words) for _ in range(8) for words in (
+                ("INCR", "seq:" + name), ("INCRBY", "seq:" + name, 50), ("LPOP", "seq:" + name, 5))]
+        assert not [x for x in replies if isinstance(x, wire.Error)], (name, replies)
+    assert s.log().count("sequence refused") <= 2, "what one client wants too much of is not the max"
+
+
+@test("a flood of names that nobody made takes no place, no number and no line from others", timeout=120)
+def unmade(case):
+    names = ["a%d" % i for i in range(6)]
+    define = [name + " --on-loss refuse" for name in names + ["t --subs"]]
+    s = case.sidecar(case.pool(), {"sequences.define": define, "sequences.counters": "16",
+                                   "limits.max_wait": "5s"})
+    s.wait_held(2)
+    given = ["seq:" + name for name in names] + ["seq:t:%d" % i for i in range(4)]
+    unmade = ["seq:x%d" % i for i in range(3000)]
+    flood = b"".join(wire.Resp.encode("INCR", name) for name in unmade)
+    with s.resp() as r:
+        assert [r.ask("INCR", name) for name in given] == [1] * len(given)
+        before, begun = resident(s), time.monotonic()
+        with Flood(s.resp_port, 20, flood), Flood(s.mc_port, 5, ("get %s\r\n" % " ".join(unmade[:200])).encode()):
+            for n in range(2, 40):
+                assert [r.ask("INCR", name) for name in given] == [n] * len(given), n
+                time.sleep(0.05)
+            assert r.ask("INCR", "seq:t:new") == 1, "who is new has a place all the same"
+        took = time.monotonic() - begun
+        assert s.metric("sidflake_sequence_takes_total", outcome="unknown") > 50
+        assert s.metric("sidflake_sequence_evicted_total") == 0
+        assert s.metric("sidflake_sequence_places") <= 16
+        for shown in (s.http("/metrics").text, s.http("/v1/status").text, r.ask("INFO", "sequences").decode()):
+            assert "x1" not in shown
+    assert s.log().count("unknown sequence") <= took + 2
+    assert resident(s) < before + 8 or harness.sanitized(), (resident(s), before)

@@ -162,6 +162,9 @@ static struct net_step toy(struct net_service *svc, void *session, struct span i
     turn->behind = span_skip(in, used);
     if (span_eq(line, SPAN("ticket")))
         return ticket(b, session, turn, used, out);
+    if (span_eq(line, SPAN("piece")) && b->pieces == 0)
+        return hold(NET_WAIT, INT64_MAX, false);
+    b->pieces -= span_eq(line, SPAN("piece"));
     if (span_eq(line, SPAN("hold")) && !b->open)
         return hold(NET_HOLD, 0, false);
     if (span_eq(line, SPAN("check"))) {

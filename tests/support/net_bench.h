@@ -10,6 +10,7 @@
  *   ticket       the same as wait, and then the words that this request had when it came and when
  *                it went on: "0 7", 7 being how many have asked so; up to net_bench.share of the
  *                same that had come with it share its word
+ *   piece        NET_WAIT until there is a piece, which it takes: "piece"
  *   hold         NET_HOLD until the gate is open: what a TEXT is answered
  *   check        the same as hold, and is what net_service.checked says of a stranger
  *   until N      NET_WAIT for N ms from now at most: "time"
@@ -51,6 +52,7 @@ struct net_bench {
     uint32_t taken;   /* … and how many of them are gone */
     int64_t tickets;  /* given so far */
     uint32_t share;   /* most that a ticket is given to behind the first */
+    unsigned pieces;  /* that are there */
     unsigned closed;  /* sessions ended */
     uint8_t tag;      /* of the door that the latest session came by */
     unsigned settled; /* turns */

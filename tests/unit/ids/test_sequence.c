@@ -482,6 +482,59 @@ static void the_pace_of_a_strict_one_is_known(void **state)
     assert_true(sequence_pace(&s, mono) == 0);
 }
 
+static void what_is_waited_for_makes_no_way(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(take(1), -1);
+    assert_int_equal(take(500), -1); /* who comes later has to wait for the next one */
+    assert_int_equal(asked(), SEQUENCE_FIRST);
+    grant(0, SEQUENCE_FIRST);
+    assert_int_equal(take(1), 0);
+    assert_int_equal(take(500), -1);
+    assert_int_equal(take(600), -1);
+    assert_int_equal(asked(), 500);
+}
+
+static void what_is_asked_for_in_advance_makes_way(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(take(1), -1);
+    (void)asked();
+    grant(0, SEQUENCE_FIRST);
+    mono += 10;
+    assert_int_equal(take(SEQUENCE_FIRST / 2), 0); /* at this rate it does not last */
+    assert_true(s.ask.count > 0);
+    assert_int_equal(take(500), -1);
+    assert_int_equal(asked(), 500);
+}
+
+/* Or all who arrive meanwhile were asked for, and refused, together with it. */
+static void who_is_refused_at_once_has_not_arrived(void **state)
+{
+    (void)state;
+    struct sequence_ask ask;
+    begin();
+    sequence_define(&s, 1, 1, true);
+    int64_t many = sequence_arrive(&s, 500);
+    assert_true(sequence_asks(&s, &ask));
+    sequence_refuse(
+        &s,
+        &(struct sequence_refusal){
+            .cause = 3, .stands = true, .until_ms = mono + 1000, .count = 500, .upto = many},
+        false);
+    assert_false(sequence_may_arrive(&s, mono, 500));
+    assert_true(sequence_may_arrive(&s, mono, 499));
+    mono += 1000;
+    assert_true(sequence_may_arrive(&s, mono, 500)); /* now and then it is asked for again, … */
+    (void)sequence_arrive(&s, 500);
+    assert_false(sequence_may_arrive(&s, mono, 500)); /* … once */
+    assert_true(sequence_asks(&s, &ask) && ask.count == 500);
+    sequence_own(&s, 0, 499, ask.upto, true); /* more are allowed by now */
+    assert_true(sequence_may_arrive(&s, mono, 500));
+}
+
 /* ---- strict ---------------------------------------------------------------------------------- */
 
 static void strict_requests_add_up(void **state)
@@ -620,6 +673,9 @@ int main(void)
         cmocka_unit_test(a_refused_crowd_does_not_refuse_one),
         cmocka_unit_test(the_pace_is_that_of_hours),
         cmocka_unit_test(the_pace_of_a_strict_one_is_known),
+        cmocka_unit_test(what_is_waited_for_makes_no_way),
+        cmocka_unit_test(what_is_asked_for_in_advance_makes_way),
+        cmocka_unit_test(who_is_refused_at_once_has_not_arrived),
         cmocka_unit_test(strict_requests_add_up),
         cmocka_unit_test(those_behind_a_request_add_up_while_it_is_not_told),
         cmocka_unit_test(a_later_ticket_is_not_served_from_an_earlier_block),

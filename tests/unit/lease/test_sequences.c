@@ -243,6 +243,39 @@ static void one_that_is_used_up_says_what_to_do(void **state)
     assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_USED_UP);
 }
 
+/* Its max has not been reached: others go on, and whoever wants less. */
+static void of_too_many_in_a_row_nothing_is_said(void **state)
+{
+    (void)state;
+    struct said said = {.at = {"redis://h", "default", NULL}};
+    struct blocks_counter counter = {.of = name_of("few")};
+    struct blocks machine = {.counter = &counter, .nmail = 1};
+    machine.mail[0] =
+        (struct blocks_mail){.kind = BLOCKS_MAIL_REFUSED, .how = SEQ_USED_UP, .hi = 500};
+    capture_begin();
+    said_mails(&said, &machine, 0);
+    assert_int_equal(times(capture_end(), "few"), 0);
+    machine.mail[0].hi = 1;
+    capture_begin();
+    said_mails(&said, &machine, 0);
+    assert_int_equal(times(capture_end(), "sequence refused"), 1);
+}
+
+/* A client may ask for one sub that is refused and one that is served in turn. */
+static void what_is_refused_and_served_in_turn_is_said_once_a_minute(void **state)
+{
+    (void)state;
+    struct said said = {.at = {"redis://h", "default", NULL}};
+    capture_begin();
+    for (int64_t mono = 0; mono < 120000; mono += 100) {
+        said_refused(&said, "orders", SEQ_TOO_MANY_SUBS, mono);
+        said_served(&said, "orders");
+    }
+    const char *log = capture_end();
+    assert_int_equal(times(log, "sequence refused"), 2);
+    assert_int_equal(times(log, "sequence served again"), 2);
+}
+
 static void a_command_that_does_not_fit_is_not_told_in_part(void **state)
 {
     (void)state;
@@ -540,6 +573,8 @@ int main(void)
         SEQ(of_many_unknown_names_one_a_second_is_said),
         SEQ(of_subs_that_cannot_be_nothing_is_known),
         SEQ(one_that_is_used_up_says_what_to_do),
+        SEQ(of_too_many_in_a_row_nothing_is_said),
+        SEQ(what_is_refused_and_served_in_turn_is_said_once_a_minute),
         SEQ(a_command_that_does_not_fit_is_not_told_in_part),
         SEQ(a_place_is_free_once_that_is_said),
         SEQ(a_place_is_not_free_while_a_take_is_under_way),

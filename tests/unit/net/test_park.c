@@ -99,6 +99,40 @@ static void a_wake_for_nothing_does_not_lengthen_the_wait(void **state)
     (void)close(fd);
 }
 
+static void do_give(struct net_bench *bench, void *arg)
+{
+    bench->pieces += *(unsigned *)arg;
+    net_wake(bench->net);
+}
+
+/* Who asks for more and more is never before the others. */
+static void who_waits_is_before_who_was_served(void **state)
+{
+    (void)state;
+    unsigned give = 1;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int greedy = dial(&b), other = dial(&b), third = dial(&b);
+    say(greedy, "come\npiece\npiece\npiece\n");
+    expect(greedy, "come\n");
+    say(other, "come\npiece\n");
+    expect(other, "come\n");
+    say(third, "come\npiece\n");
+    expect(third, "come\n");
+    net_bench_call(&b, do_give, &give);
+    expect(greedy, "piece\n");
+    net_bench_call(&b, do_give, &give);
+    expect(other, "piece\n");
+    net_bench_call(&b, do_give, &give);
+    expect(third, "piece\n");
+    give = 2;
+    net_bench_call(&b, do_give, &give);
+    expect(greedy, "piece\npiece\n");
+    (void)close(greedy);
+    (void)close(other);
+    (void)close(third);
+}
+
 static void a_request_keeps_its_word_while_it_waits(void **state)
 {
     (void)state;
@@ -595,6 +629,7 @@ int main(void)
         NET(requests_of_one_batch_wait_one_after_the_other),
         NET(a_wake_ends_the_wait_of_all),
         NET(a_wake_for_nothing_does_not_lengthen_the_wait),
+        NET(who_waits_is_before_who_was_served),
         NET(a_request_keeps_its_word_while_it_waits),
         NET(requests_that_had_come_with_one_may_share_its_word),
         NET(an_unfinished_reply_is_kept_back),

@@ -1,0 +1,64 @@
+/* Many who want numbers of one sequence, and some of them more than there are. */
+#include "support/fake_supply.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct fake_sequence sequences[] = {
+    {.name = "strict", .start = 1, .increment = 1, .top = 400, .strict = true},
+};
+
+static struct sequence_table table;
+static struct fake_supply supply;
+static int64_t mono;
+
+static unsigned ask_for(uint32_t n, int64_t *ticket, struct generator_run *out)
+{
+    struct generator_ask ask = {
+        .now_ms = 1790000000123, .mono_ms = mono, .n = n, .ticket = ticket, .until_ms = INT64_MAX};
+    struct generator *g =
+        sequence_table_entry(&table.base, SPAN("strict"), span_of("", 0))->generator;
+    *out = (struct generator_run){0};
+    return g->kind->next(g, &ask, out);
+}
+
+/* They would be asked for in one call, and refused in one. */
+static void who_is_refused_at_once_is_not_asked_for_with_others(void **state)
+{
+    (void)state;
+    struct generator_run run;
+    int64_t many = 0, one = 0;
+    assert_int_equal(ask_for(500, &many, &run), SEQUENCE_WAITS);
+    for (int i = 0; i < 3; i++) { /* it is known; it is asked for; it is refused */
+        fake_supply_serve(&supply, mono);
+        (void)ask_for(500, &many, &run);
+    }
+    many = 0;
+    assert_int_equal(ask_for(500, &many, &run), SEQUENCE_USED_UP);
+    assert_int_equal(ask_for(1, &one, &run), SEQUENCE_WAITS);
+    fake_supply_serve(&supply, mono);
+    assert_int_equal(ask_for(1, &one, &run), SEQUENCE_GIVEN);
+    assert_int_equal(run.first, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_refused_at_once_is_not_asked_for_with_others)};
+    mono = 5000;
+    sequence_table_init(&table, &(struct sequence_options){.counters = 16,
+                                                           .lasts_ms = 60000,
+                                                           .max = 1000,
+                                                           .prefix = "seq:",
+                                                           .calendar = &fake_calendar});
+    supply.table = &table;
+    supply.sequence = sequences;
+    supply.nsequences = sizeof sequences / sizeof *sequences;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    sequence_table_clear(&table);
+    return failed;
+}
