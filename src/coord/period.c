@@ -38,6 +38,11 @@ bool period_reset_parse(struct span s, enum period_reset *out)
     return false;
 }
 
+int64_t period_lead_ms(enum period_reset r)
+{
+    return forms[r].lead_ms;
+}
+
 int64_t period_longest_ms(enum period_reset r)
 {
     return forms[r].longest_ms + forms[r].lead_ms;

@@ -50,7 +50,9 @@ bool period_label(enum period_reset r, int offset_min, int64_t ms, char out[PERI
 /* false: not a label of such a period, in the one form that period_label writes. */
 bool period_find(enum period_reset r, int offset_min, struct span label, struct period *out);
 
-/* The longest time for which such periods are open, ms; 0: PERIOD_NEVER. */
+/* For how long its numbers may be granted before it begins, ms; 0: PERIOD_NEVER. */
+int64_t period_lead_ms(enum period_reset r);
+/* The longest time for which such periods are open, likewise. */
 int64_t period_longest_ms(enum period_reset r);
 
 #endif

@@ -283,12 +283,13 @@ static struct seq_order order(enum seq_verb verb, const char *name, const struct
 
 #define LATER_MS (2 * COORD_MAX_SKEW_MS + 60000) /* a creation comes within this of a look */
 
-/* What it may have granted, index + 1: a table without its tombstone may have gone on. */
-static int64_t top_of(const struct seq_grant *dropped, int64_t top, int64_t now_ms)
+/* What it may have granted, index + 1: a table without its tombstone may have gone on, where it can
+ * forget that. */
+static int64_t top_of(struct coord *c, const struct seq_grant *dropped, int64_t top, int64_t now_ms)
 {
     const struct seq_definition *d = &dropped->definition;
     struct line l = {d->begins_ms, d->rate, d->burst};
-    if (d->loss != SEQ_LOSS_SKIP)
+    if (d->loss != SEQ_LOSS_SKIP || !seq_forgets(c))
         return top;
     if (d->reset != PERIOD_NEVER)
         l.begins_ms = 0;
@@ -311,6 +312,15 @@ static enum coord_status base_of(const struct seq_grant *dropped, int64_t top,
         *base = seq_index_from(d, last + (d->increment > 0 ? 1 : -1));
     }
     return COORD_OK;
+}
+
+/* Of one that skips, whether numbers from base on may be granted by the time a period begins. Its
+ * line is the same in each, and so a period would give none, or none at first, for ever. */
+static bool reaches(struct coord *c, const struct seq_definition *d, int64_t base)
+{
+    const struct line l = {0, d->rate, d->burst};
+    return d->reset == PERIOD_NEVER || d->loss != SEQ_LOSS_SKIP || !seq_forgets(c) ||
+           base <= line_at(&l, period_lead_ms(d->reset));
 }
 
 enum coord_status seq_create(struct coord *c, const char *identity, const struct seq_create *in,
@@ -336,7 +346,7 @@ enum coord_status seq_create(struct coord *c, const char *identity, const struct
     o.flag = in->fresh;
     bool again = found.how == SEQ_DROPPED && in->reuse && in->no_older;
     o.gen = again ? found.gen : 0;
-    o.top = again ? top_of(&found, top, r->now_ms) : 0;
+    o.top = again ? top_of(c, &found, top, r->now_ms) : 0;
     s = again ? base_of(&found, o.top, &d, &o.base, r) : COORD_OK;
     if (s != COORD_OK)
         return s;
@@ -345,6 +355,14 @@ enum coord_status seq_create(struct coord *c, const char *identity, const struct
                                "sequence \"%s\": expected a max behind all that was given out of "
                                "the one that was dropped, found %" PRId64,
                                in->name, max);
+    if (!reaches(c, &d, o.base))
+        return outcome_refused(r,
+                               "sequence \"%s\": expected another name, or --on-loss refuse, since "
+                               "it would go on from %" PRId64
+                               " in each %s, behind all that was given out of the one that was "
+                               "dropped, which a line of %" PRId64 " a second reaches too late",
+                               in->name, seq_number(&d, o.base), period_reset_name(d.reset),
+                               d.rate);
     return operate(c, identity, &o, out, r);
 }
 

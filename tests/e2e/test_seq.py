@@ -244,6 +244,18 @@ def dropped(case):
         assert len(seq.json("show", "a")["counters"]) == 2
         seq.run("sweep", "a")
         assert len(seq.json("show", "a")["counters"]) == 1
+        hourly = ("create", "hour", "--reset", "hour", "--reuse", "--no-older-data", "--yes")
+        seq.run("create", "hour", "--reset", "hour", *SKIP)
+        seq.reserve("hour", "10")
+        seq.run("drop", "hour", "--yes")
+        if seq.url.startswith("sqlite"):
+            seq.run(*hourly, *SKIP)
+            assert seq.reserve("hour", "1") == (11, 11)
+        else:
+            told = seq.refused(*hourly, *SKIP)
+            assert "it would go on from 391001 in each hour" in told and "--on-loss refuse" in told, told
+            seq.run(*hourly, *REFUSE)
+            assert seq.reserve("hour", "1") == (391001, 391001)
         for command in ("show",), ("gaps",), ("drop", "--yes"), ("alter", "--max", "5"), ("sweep",):
             told = seq.refused(command[0], "none", *command[1:])
             assert "there is none of this name: `sidflakectl seq create none --coordinator %s" % seq.url in told, told

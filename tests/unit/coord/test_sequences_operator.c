@@ -413,12 +413,33 @@ static void a_tombstone_of_periods(void **state)
     d.reset = PERIOD_HOUR;
     (void)create("a", d, &g);
     (void)drop("a", &g);
-    assert_int_equal(
-        create_as(
-            &(struct seq_create){.name = "a", .definition = d, .reuse = true, .no_older = true},
-            &g),
-        SEQ_DONE);
+    struct seq_create in = remade("a", d);
+    enum coord_status status; /* by a line like that one's it had no number in any hour */
+    ASK(status, &g, seq_create(c, SETUP_IDENTITY, &in, &one, &reply));
+    assert_int_equal(status, COORD_REFUSED);
+    in.definition.rate = 13;
+    ASK(status, &g, seq_create(c, SETUP_IDENTITY, &in, &one, &reply));
+    assert_int_equal(status, COORD_REFUSED);
+    in.definition.rate = 14; /* in five minutes it is there */
+    ASK(status, &g, seq_create(c, SETUP_IDENTITY, &in, &one, &reply));
+    assert_int_equal(status, COORD_OK);
+    assert_int_equal(g.how, SEQ_DONE);
     assert_int_equal(g.next, BURST + 65 * 60); /* a whole one, from its opening on */
+}
+
+/* It has no line, and nothing in it is made up for. */
+static void a_tombstone_that_cannot_be_forgotten(void **state)
+{
+    (void)state;
+    begin(ONE(PAIR_SQLITE));
+    struct seq_definition d = skipping(1);
+    d.reset = PERIOD_HOUR;
+    (void)create("a", d, &g);
+    (void)take_of("a", 10, 1, &h);
+    (void)drop("a", &g);
+    const struct seq_create in = remade("a", d);
+    assert_int_equal(create_as(&in, &g), SEQ_DONE);
+    assert_int_equal(g.next, 10);
 }
 
 static void what_was_dropped_is_swept(void **state)
@@ -685,6 +706,7 @@ int main(void)
         cmocka_unit_test(what_is_stopped_has_no_tombstone),
         cmocka_unit_test(a_tombstone_of_another_branch),
         cmocka_unit_test(a_tombstone_of_periods),
+        cmocka_unit_test(a_tombstone_that_cannot_be_forgotten),
         cmocka_unit_test(what_was_dropped_is_swept),
         cmocka_unit_test(set_goes_forward),
         cmocka_unit_test(set_goes_back_by_two_words),
