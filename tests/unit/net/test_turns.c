@@ -209,7 +209,7 @@ static void those_who_are_woken_at_once_hold_up_nobody(void **state)
 static void do_close_who_was_woken(struct net_bench *bench, void *arg)
 {
     struct net *n = bench->net;
-    struct conn *first = CONTAINER(n->waiting.next, struct conn, park);
+    struct conn *first = CONTAINER(n->waiting[WAITING_CAME].next, struct conn, park);
     (void)arg;
     link_remove(&first->park);
     link_append(&n->woken, &first->park);
