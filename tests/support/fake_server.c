@@ -73,10 +73,10 @@ void fake_server_start(struct fake_server *s, const char *bytes, size_t n, int d
 
 /* ---- replies by command ---------------------------------------------------------------------- */
 
-/* The reply for this command, or NULL. TIME is asked before a long script. */
+/* The reply for this command, or NULL. */
 static const char *choose(const struct fake_reply *replies, bool *used, const char *command)
 {
-    const char *bytes = strcasecmp(command, "TIME") == 0 ? "*2\r\n$1\r\n1\r\n$1\r\n0\r\n" : NULL;
+    const char *bytes = NULL;
     for (size_t i = 0; replies[i].command && i < REPLIES_MAX; i++) {
         if (strcasecmp(replies[i].command, command) != 0)
             continue;
