@@ -33,7 +33,8 @@ static const struct advice {
 } advice[BLOCKS_REFUSALS] = {
     [SEQ_CLOSED] = {"the period that was asked for is over", NULL, "", MISTAKEN},
     [SEQ_USED_UP] = {"its max allows no more: ", "seq alter", " --max M"},
-    [SEQ_STOPPED] = {"the coordinator may have forgotten grants: how far it was is said by ",
+    [SEQ_STOPPED] = {"the coordinator may have forgotten grants: that it has not is said by `pool "
+                     "reopen --nothing-lost`, how far this one was by ",
                      "seq reopen", " --above N"},
     [SEQ_UNKNOWN] = {"there is none: ", "seq create", "", UNKNOWN},
     [SEQ_DROPPED] = {"it was dropped: where no older data of the coordinator ever come back, ",
@@ -47,9 +48,9 @@ static const struct advice {
     [SEQ_UNSAID] = {"this coordinator can forget: expected --max-rate or --on-loss in its "
                     "definition, as explained by ",
                     "seq create", ""},
-    [SEQ_NO_BEGIN] = {"the pool was reopened: expected --begins in its definition, as it was "
-                      "before, or, where there was none before, ",
-                      "seq create", " --new"},
+    [SEQ_NO_BEGIN] = {"the pool was reopened: expected in its definition --begins, as it was "
+                      "before, or --new where there was none before; of one that is there tells ",
+                      "seq show", ""},
     [BLOCKS_BACK] = {"the coordinator gives numbers that were given out here before: ", "seq show",
                      ""},
 };
