@@ -38,11 +38,11 @@ static const struct ctl_command commands[] = {
      "Say what a coordinator cannot know, so that the pool goes on",
      "--nothing-lost: it came back with all that it knew. New sidecars then get\n"
      "workerIds at once. Taken four renewals after it came back, and not where a\n"
-     "sidecar knows more than it. Wrongly said it repeats IDs of sidecars that cannot\n"
-     "reach the coordinator.\n"
-     "--clock-was-ahead: its clock is right, and was ahead, so that it is behind a time\n"
-     "that it has shown, and refuses all. Wrongly said, while it is the clock that is\n"
-     "behind, IDs may repeat if the coordinator loses its latest writes.\n"},
+     "sidecar knows more than it. Wrongly said it repeats IDs of sidecars that\n"
+     "cannot reach the coordinator.\n"
+     "--clock-was-ahead: its clock is right, and was ahead, so that it is behind a\n"
+     "time that it has shown, and grants nothing. Wrongly said, while it is behind,\n"
+     "IDs may repeat if the coordinator loses its latest writes.\n"},
     {"pool", "close", ctl_pool_close, ON_POOL " moved yes json", "", 0, 0,
      "No more grants and renewals, before a pool moves",
      "With --moved, pool open does not take it back by mistake. Asks first, unless it\n"

@@ -150,7 +150,7 @@ def made_again_to_begin_now(case):
 
     begins = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
     seq("create", "orders", "--on-loss", "refuse", "--begins", begins)
-    assert "LOADING" in str(ask(s, "INCR", "seq:orders"))
+    until("it waits for its beginning", lambda: "LOADING" in str(ask(s, "INCR", "seq:orders")), 5, 0.1)
     seq("drop", "orders", "--yes")
     seq("create", "orders", "--on-loss", "refuse", "--reuse", "--no-older-data", "--yes")
     until("it is served", lambda: is_number(ask(s, "INCR", "seq:orders")), 5, 0.1)

@@ -122,7 +122,7 @@ static int six(const char *host, const char *service, const struct addrinfo *hin
     (void)host;
     numeric.ai_flags = AI_NUMERICHOST;
     for (int i = 1; i <= 6; i++) {
-        char one[16];
+        char one[32];
         (void)snprintf(one, sizeof one, "127.0.0.%d", i);
         if (getaddrinfo(one, service, &numeric, list))
             return EAI_FAIL;
