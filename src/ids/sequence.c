@@ -157,7 +157,7 @@ static void ask_block(struct sequence *s, double rate)
     ask(s, s->size, false);
 }
 
-static bool refuses(const struct sequence *s, int64_t n)
+bool sequence_refuses(const struct sequence *s, int64_t n)
 {
     return s->refused.cause && n >= s->refused.count;
 }
@@ -165,7 +165,7 @@ static bool refuses(const struct sequence *s, int64_t n)
 /* A refusal that stands is asked about again, now and then. */
 static bool may_ask(const struct sequence *s, int64_t mono, int64_t n)
 {
-    return !s->asked && (!refuses(s, n) || mono >= s->refused.until_ms);
+    return !s->asked && (!sequence_refuses(s, n) || mono >= s->refused.until_ms);
 }
 
 /* By the time that is left, and where the next look is due. */
@@ -213,7 +213,7 @@ bool sequence_asks(struct sequence *s, struct sequence_ask *out)
  * and nobody knows of yet, makes way for what is waited for; what another waits for does not. */
 static enum sequence_status lacks(struct sequence *s, int64_t mono, int64_t n, bool whole)
 {
-    bool refused = refuses(s, n), due = may_ask(s, mono, n);
+    bool refused = sequence_refuses(s, n), due = may_ask(s, mono, n);
     bool in_advance = s->ask.count > 0 && !s->awaited;
     if (whole && (due || in_advance))
         ask(s, n, true);
@@ -292,7 +292,7 @@ int64_t sequence_arrive(struct sequence *s, int64_t n)
 bool sequence_may_arrive(const struct sequence *s, int64_t mono, int64_t n)
 {
     bool over = !s->refused.stands && mono >= s->refused.until_ms;
-    return !refuses(s, n) || over || may_ask(s, mono, n);
+    return !sequence_refuses(s, n) || over || may_ask(s, mono, n);
 }
 
 bool sequence_expect(struct sequence *s, int64_t n)
@@ -359,7 +359,7 @@ static enum sequence_status strict(struct sequence *s, int64_t mono, int64_t *ti
         give_of(s, o, *n, index);
         return SEQUENCE_OK;
     }
-    bool refused = refuses(s, *n);
+    bool refused = sequence_refuses(s, *n);
     bool fewer = refused && some && r->stands && r->count > 1;
     if (refused && !fewer && (r->stands || mono < r->until_ms))
         return SEQUENCE_REFUSED;

@@ -127,6 +127,9 @@ enum sequence_status sequence_next(struct sequence *s, int64_t mono, int64_t n, 
 enum sequence_status sequence_some(struct sequence *s, int64_t mono, int64_t most, int64_t *index,
                                    int64_t *n);
 
+/* That so many can't be had is what was heard last, be it time to ask again or not. */
+bool sequence_refuses(const struct sequence *s, int64_t n);
+
 /* Strict: a request for n has arrived. Its ticket, with which it asks as often as it has to; of
  * whom nothing has come by then it is another one. _some: 1..most, fewer only where there are no
  * more up to the end. */

@@ -223,6 +223,13 @@ static enum sequence_status strict(struct sequence_generator *s, struct generato
                 : sequence_strict(&s->numbers, ask->mono_ms, ask->ticket, ask->n, index);
 }
 
+/* What is told of one who waits: while it is asked again whether a refusal still holds, it does. */
+static unsigned waits_for(const struct sequence *q, int64_t n)
+{
+    unsigned heard = sequence_refuses(q, n) ? q->refused.cause : SEQUENCE_WAITS;
+    return causes[heard].waits ? heard : SEQUENCE_WAITS;
+}
+
 static unsigned give(struct sequence_generator *s, struct generator_ask *ask, bool some,
                      struct generator_run *out)
 {
@@ -233,7 +240,7 @@ static unsigned give(struct sequence_generator *s, struct generator_ask *ask, bo
                                        : sequence_next(q, ask->mono_ms, n, &index);
     sequence_table_note(s);
     if (r == SEQUENCE_EMPTY)
-        return refuse(s, ask, SEQUENCE_WAITS, INT64_MAX);
+        return refuse(s, ask, waits_for(q, ask->n), INT64_MAX);
     if (r == SEQUENCE_REFUSED)
         return refuse(s, ask, q->refused.cause, q->refused.until_ms);
     *out = (struct generator_run){sequence_number(q, index), q->increment, (uint32_t)n};

@@ -45,10 +45,28 @@ static void who_is_refused_at_once_is_not_asked_for_with_others(void **state)
     assert_int_equal(run.first, 1);
 }
 
+/* Or who waits as long as it takes to ask again, and no longer, is told less than is known. */
+static void a_refusal_is_told_while_it_is_asked_again(void **state)
+{
+    (void)state;
+    struct generator_run run;
+    int64_t one = 0;
+    supply.how = SEQUENCE_LATER;
+    assert_int_equal(ask_for(1, &one, &run), SEQUENCE_WAITS);
+    fake_supply_serve(&supply, mono);
+    assert_int_equal(ask_for(1, &one, &run), SEQUENCE_LATER);
+    mono += 3600000;
+    assert_int_equal(ask_for(1, &one, &run), SEQUENCE_LATER);
+    supply.how = 0;
+    fake_supply_serve(&supply, mono);
+    assert_int_equal(ask_for(1, &one, &run), SEQUENCE_GIVEN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_is_refused_at_once_is_not_asked_for_with_others)};
+        cmocka_unit_test(who_is_refused_at_once_is_not_asked_for_with_others),
+        cmocka_unit_test(a_refusal_is_told_while_it_is_asked_again)};
     mono = 5000;
     sequence_table_init(&table, &(struct sequence_options){.counters = 16,
                                                            .lasts_ms = 60000,
