@@ -1,6 +1,6 @@
 /*
  * What is resident of this process: of an idle sidecar 4.0 MiB instead of 5.1, of one that has
- * checked a password 4 instead of 23.
+ * checked a password 2.9 instead of 22.3.
  */
 #ifndef SIDFLAKE_BASE_RESIDENT_H
 #define SIDFLAKE_BASE_RESIDENT_H

@@ -133,8 +133,7 @@ struct coord_later {
     int64_t ahead_ms;   /* of T, what a holder's pool may have granted, where it is above A + 2S */
     int64_t every_ms;   /* longest time between two renewals that a holder told */
     int64_t cause;      /* enum coord_cause, of the latest reopening */
-    int64_t
-        fence_ms; /* latest time seen of a clock that was ahead, by an operator's word; else 0 */
+    int64_t fence_ms;   /* latest time seen of a clock that was said to have been ahead; 0: none */
 };
 
 #define COORD_LATERS (sizeof(struct coord_later) / sizeof(int64_t))
@@ -463,8 +462,9 @@ enum coord_status coord_settle(struct coord *c, const char *identity, int64_t se
                                struct coord_reply *r);
 /* An operator's word that nothing was lost at the latest reopening, whose floors are taken back. */
 enum coord_status coord_nothing_lost(struct coord *c, const char *identity, struct coord_reply *r);
-/* An operator's word that the coordinator's clock is right, and was ahead: a pool that refuses all
- * calls until then goes on, if the caller's clock agrees with it. Said again it changes nothing. */
+/* An operator's word that the coordinator's clock is right, and was ahead: a pool that grants
+ * nothing until then goes on, if the caller's clock agrees with it. Said again it changes nothing.
+ */
 enum coord_status coord_clock_was_ahead(struct coord *c, const char *identity,
                                         struct coord_reply *r);
 enum coord_status coord_snapshot(struct coord *c, struct coord_snapshot *out,

@@ -190,22 +190,26 @@ static enum coord_status remote_settle(struct coord *base, const char *identity,
     return said(base, "settle", identity, settle_ms, r);
 }
 
-static enum coord_status remote_nothing_lost(struct coord *base, const char *identity,
-                                             struct coord_reply *r)
+/* One without. */
+static enum coord_status word(struct coord *base, const char *op, const char *identity,
+                              struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
     struct remote_call c;
-    remote_call_begin(&c, m, "nothing-lost", identity);
+    remote_call_begin(&c, m, op, identity);
     return plainly(m, &c, identity, r);
+}
+
+static enum coord_status remote_nothing_lost(struct coord *base, const char *identity,
+                                             struct coord_reply *r)
+{
+    return word(base, "nothing-lost", identity, r);
 }
 
 static enum coord_status remote_clock_was_ahead(struct coord *base, const char *identity,
                                                 struct coord_reply *r)
 {
-    struct remote *m = remote_of(base);
-    struct remote_call c;
-    remote_call_begin(&c, m, "clock-was-ahead", identity);
-    return plainly(m, &c, identity, r);
+    return word(base, "clock-was-ahead", identity, r);
 }
 
 /* Each part has the whole timeout: a repair of all workerIds is an operator's, and may take long.

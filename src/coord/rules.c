@@ -64,7 +64,7 @@ static enum coord_status admit(struct rules *u, bool renewing)
 /* T is behind what it has been. */
 bool rules_is_behind(const struct rules *u)
 {
-    return u->now_ms < u->pool.p.tmax_ms - 2 * u->pool.p.params.max_skew_ms;
+    return coord_pool_behind_until(&u->pool.p, u->now_ms) > 0;
 }
 
 static enum coord_status check_past(struct rules *u)
@@ -511,6 +511,12 @@ enum coord_status rules_arrive(struct rules *u, bool proof, bool heard)
     return s == COORD_OK ? arrive(u, proof && !has_moved(u)) : s;
 }
 
+enum coord_status rules_come_in_behind(struct rules *u)
+{
+    enum coord_status s = rules_enter(u);
+    return s == COORD_OK ? rules_arrive(u, false, false) : s;
+}
+
 void rules_hear_more(struct rules *u)
 {
     hear_more(u);
@@ -532,9 +538,7 @@ int64_t rules_followed(const struct rules *u)
 enum coord_status rules_release(struct rules *u, const struct coord_release *item)
 {
     struct store_record r;
-    enum coord_status s = rules_enter(u);
-    if (s == COORD_OK)
-        s = rules_arrive(u, false, false);
+    enum coord_status s = rules_come_in_behind(u);
     if (s != COORD_OK)
         return s;
     if (!rules_get(u, item->worker, &r) || !fresh(u, &r) || !r.held ||

@@ -39,12 +39,13 @@
  * holder that knows more than the table is heard whatever its clock: it proves that something was
  * lost, T is right or nothing helps, and the next claim would not know of it.
  *
- * Where the caller's clock was ahead, too, tmax is, and a T that is right again is refused until
- * then: it could as well be T that is behind, by which young tenures count as old. An operator's
- * word says which. As long as the table was not rewound it knows all that was granted meanwhile,
- * and goes on by T. What it may come to lack was granted up to the fence, tmax as it was then, or
- * lies below A + 2S of it: so until that time each reopening has that for a floor, and bets on
- * nothing. It needs a caller whose clock agrees, and is given no pool but one that is behind.
+ * Where the caller's clock was ahead, too, tmax is, and by a T that is right again nobody is
+ * granted a workerId until then: it could as well be T that is behind, by which young tenures count
+ * as old. An operator's word says which. As long as the table was not rewound it knows all that was
+ * granted meanwhile, and goes on by T. What it may come to lack was granted up to the fence, tmax
+ * as it was then, or lies below A + 2S of it: so until that time each reopening has that for a
+ * floor, and bets on nothing. It needs a caller whose clock agrees, and is given no pool but one
+ * that is behind.
  *
  * A clock that is behind what it has shown before was ahead, with a caller's, or is wrong now.
  * Nobody begins a tenure by it, and it reopens nothing: tmax says how much a table lacks that comes

@@ -408,9 +408,7 @@ static enum seq_how give_back(struct rules *u, const struct seq_return *item)
 enum coord_status rules_seq_give_back(struct rules *u, const struct seq_return *items,
                                       enum seq_how *how, size_t n)
 {
-    enum coord_status s = rules_enter(u);
-    if (s == COORD_OK)
-        s = rules_arrive(u, false, false);
+    enum coord_status s = rules_come_in_behind(u);
     if (s != COORD_OK)
         return s;
     rules_seq_believe(u);

@@ -21,6 +21,8 @@ enum coord_status rules_answer(struct rules *u, enum coord_status s);
  * means; heard: he is right, and means another one. */
 enum coord_status rules_enter(struct rules *u);
 enum coord_status rules_arrive(struct rules *u, bool proof, bool heard);
+/* Both, for an operation that proves nothing. */
+enum coord_status rules_come_in_behind(struct rules *u);
 void rules_hear_more(struct rules *u);
 /* T is behind what it has shown before. */
 bool rules_is_behind(const struct rules *u);
