@@ -29,6 +29,12 @@ static void say_waits(const struct generator *g, struct buf *b)
     BUF_PUT_LIT(b, "no number is in hand: none has come from the coordinator yet");
 }
 
+static void say_spent(const struct generator *g, struct buf *b)
+{
+    (void)g;
+    BUF_PUT_LIT(b, "too few numbers are in hand: more have not come from the coordinator yet");
+}
+
 static void say_full(const struct generator *g, struct buf *b)
 {
     buf_printf(b, "all %u places of sequences.counters are in use, or being asked about",
@@ -165,7 +171,8 @@ static void say_other(const struct generator *g, struct buf *b)
 /* Of none the sidecar is less ready: whoever has IDs has them. */
 static const struct generator_cause causes[] = {
     [SEQUENCE_GIVEN] = {ISSUE_OK},
-    [SEQUENCE_WAITS] = {ISSUE_AGAIN, .waits = true, .say = say_waits},
+    [SEQUENCE_WAITS] = {ISSUE_LOADING, .waits = true, .say = say_waits},
+    [SEQUENCE_SPENT] = {ISSUE_AGAIN, .waits = true, .say = say_spent},
     [SEQUENCE_FULL] = {ISSUE_AGAIN, .waits = true, .say = say_full},
     [SEQUENCE_UNTIMED] = {ISSUE_LOADING, .waits = true, .say = say_untimed},
     [SEQUENCE_UNMADE] = {ISSUE_AGAIN, .say = say_unmade},
@@ -226,8 +233,10 @@ static enum sequence_status strict(struct sequence_generator *s, struct generato
 /* What is told of one who waits: while it is asked again whether a refusal still holds, it does. */
 static unsigned waits_for(const struct sequence *q, int64_t n)
 {
-    unsigned heard = sequence_refuses(q, n) ? q->refused.cause : SEQUENCE_WAITS;
-    return causes[heard].waits ? heard : SEQUENCE_WAITS;
+    unsigned heard = sequence_refuses(q, n) ? q->refused.cause : SEQUENCE_GIVEN;
+    if (heard && causes[heard].waits)
+        return heard;
+    return sequence_given(q) + sequence_left(q) > 0 ? SEQUENCE_SPENT : SEQUENCE_WAITS;
 }
 
 static unsigned give(struct sequence_generator *s, struct generator_ask *ask, bool some,

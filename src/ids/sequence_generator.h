@@ -22,7 +22,8 @@
 
 enum sequence_cause {
     SEQUENCE_GIVEN,
-    SEQUENCE_WAITS,   /* more was asked for */
+    SEQUENCE_WAITS,   /* the first ones were asked for */
+    SEQUENCE_SPENT,   /* more was asked for */
     SEQUENCE_FULL,    /* all places are taken, or all that names have which nobody knows yet */
     SEQUENCE_UNTIMED, /* the coordinator's time is not known, and decides the period */
     SEQUENCE_UNMADE,  /* no memory for the table */

@@ -281,7 +281,7 @@ static void who_waits_is_not_closed(void **state)
     (void)state;
     for (unsigned i = 0; i < 12; i++)
         gives(sub(i), 1);
-    assert_int_equal(ask_of(entry(sub(0))->generator, 500, false), SEQUENCE_WAITS);
+    assert_int_equal(ask_of(entry(sub(0))->generator, 500, false), SEQUENCE_SPENT);
     fake_supply_hear(&supply);
     const struct sequence_generator *s = place_of(sub(0));
     supply.place[s - table.place].want.count = 0; /* nobody answers */
@@ -357,7 +357,7 @@ static void after_a_stop_nothing_in_hand_is_given_out(void **state)
     gives("orders", 1);
     sequence_table_let_go(&table);
     assert_false(sequence_generator_more(entry("orders")->generator, &number));
-    assert_int_equal(ask_of(entry("orders")->generator, 1, false), SEQUENCE_WAITS);
+    assert_int_equal(ask_of(entry("orders")->generator, 1, false), SEQUENCE_SPENT);
 }
 
 static void a_dropped_one_is_missed_and_may_come_again(void **state)
@@ -581,7 +581,7 @@ static void who_waits_as_a_period_begins_arrives_in_it(void **state)
         gives("nightly", i);
     assert_true(place_of("nightly")->next > 0);
     (void)ask_of(entry("nightly")->generator, 1, false);
-    assert_int_equal(cause, SEQUENCE_WAITS);
+    assert_int_equal(cause, SEQUENCE_SPENT);
     fake_supply_hear(&supply); /* the answer comes when the day is over */
     at_time(101 * FAKE_DAY_MS);
     assert_int_equal(ask_of(entry("nightly")->generator, 1, false), SEQUENCE_WAITS);
