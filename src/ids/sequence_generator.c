@@ -275,14 +275,13 @@ static unsigned some(struct generator *g, struct generator_ask *ask, struct gene
     return issue(g, ask, true, out);
 }
 
-/* The ticket is the latest, and what it asks for was not told yet. */
+/* The ticket, which this call has given, is the latest. */
 static bool expect(struct generator *g, const struct generator_ask *ask, uint32_t n)
 {
     struct sequence_generator *s = of(g);
     if (s->present)
         s = &s->table->place[s->present - 1];
-    return s->numbers.strict && *ask->ticket == s->numbers.tickets &&
-           sequence_expect(&s->numbers, (int64_t)n * ask->n);
+    return s->numbers.strict && sequence_expect(&s->numbers, (int64_t)n * ask->n);
 }
 
 /* What is not known yet is asked for as if a number were wanted: there is none in hand that could

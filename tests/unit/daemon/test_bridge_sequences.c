@@ -4,6 +4,7 @@
  */
 #include "daemon/bridge_sequences.h"
 #include "daemon/generators.h"
+#include "serve/redis/redis.h"
 #include "support/fake_clock.h"
 #include "support/fake_coord.h"
 #include "support/lease_rig.h"
@@ -257,6 +258,41 @@ static void of_what_is_used_up_the_last_number_is_told(void **state)
     assert_string_equal(refusal_text(serve.issuer.refused), "used up: max 1000 was reached");
 }
 
+/* What ends by itself is over with its time; of what does not, whoever comes hears it while it is
+ * asked again. */
+static void what_never_changes_is_told_until_something_else_is(void **state)
+{
+    (void)state;
+    const struct blocks_mail refused = {.kind = BLOCKS_MAIL_REFUSED, .hi = 1};
+    for (int stands = 0; stands < 2; stands++) {
+        struct blocks_mail m = refused;
+        turn.ticket = turn.waited_us = 0;
+        (void)get("seq:orders");
+        m.how = stands ? SEQ_STOPPED : SEQ_WAIT;
+        m.when = clock_mono_ms(&clock_.clock) + 1000;
+        mail(m);
+        fake_clock_pass(&clock_, 2000000);
+        assert_int_equal(get("seq:orders"), stands ? ISSUE_NEVER : ISSUE_PARK);
+    }
+}
+
+/* Who wants as many as cannot be had is told so, and nobody else. */
+static void too_many_in_a_row_are_refused_alone(void **state)
+{
+    (void)state;
+    int64_t last;
+    ask("seq:orders");
+    mail((struct blocks_mail){.kind = BLOCKS_MAIL_KNOWN, .start = 1, .increment = 1});
+    mail((struct blocks_mail){.kind = BLOCKS_MAIL_REFUSED,
+                              .how = SEQ_USED_UP,
+                              .when = clock_mono_ms(&clock_.clock) + 1000,
+                              .hi = 50});
+    struct names_entry *orders = names_find(&serve.issuer.names, SPAN("seq:orders"));
+    assert_int_equal(issuer_row(&serve.issuer, orders, &turn, 50, &last, &step), ISSUE_NEVER);
+    turn.ticket = 0;
+    assert_int_equal(get("seq:orders"), ISSUE_PARK);
+}
+
 static void a_strict_one_is_asked_for_with_tickets(void **state)
 {
     (void)state;
@@ -278,6 +314,27 @@ static void a_strict_one_is_asked_for_with_tickets(void **state)
     assert_int_equal(turn.ticket, 0);
 }
 
+/* Of numbers in a row nothing is left over for others: it would be out of order. */
+static void those_in_a_row_are_for_who_wants_as_many(void **state)
+{
+    (void)state;
+    int64_t last, others = 0, own;
+    ask("seq:strict");
+    mail((struct blocks_mail){.kind = BLOCKS_MAIL_KNOWN, .strict = true, .increment = 1});
+    struct names_entry *strict = names_find(&serve.issuer.names, SPAN("seq:strict"));
+    assert_int_equal(issuer_row(&serve.issuer, strict, &turn, 5, &last, &step), ISSUE_PARK);
+    own = turn.ticket;
+    turn.ticket = others;
+    assert_int_equal(issuer_row(&serve.issuer, strict, &turn, 3, &last, &step), ISSUE_PARK);
+    others = turn.ticket;
+    mail((struct blocks_mail){
+        .kind = BLOCKS_MAIL_OWN, .lo = 5, .hi = 9, .when = others, .given = 1});
+    assert_int_equal(issuer_row(&serve.issuer, strict, &turn, 3, &last, &step), ISSUE_PARK);
+    turn.ticket = own;
+    assert_int_equal(issuer_row(&serve.issuer, strict, &turn, 5, &last, &step), ISSUE_OK);
+    assert_int_equal(last, 9);
+}
+
 static void a_place_that_was_closed_is_forgotten(void **state)
 {
     (void)state;
@@ -295,7 +352,15 @@ static void a_place_that_was_closed_is_forgotten(void **state)
     }
     assert_int_equal(event[nevents - 1].kind, SEQUENCES_CLOSE);
     assert_int_equal(event[nevents - 1].counter, 0);
+    struct net_service *svc = protocol_redis.make(&serve);
+    assert_non_null(svc);
+    serve.services[SERVE_REDIS] = svc;
+    struct recent_request *known = ((struct rds_service *)svc)->recent.request;
+    known->n = RECENT_LEAST;
     mail((struct blocks_mail){.kind = BLOCKS_MAIL_CLOSED, .counter = 0});
+    assert_true(known->n == SIZE_MAX);
+    serve.services[SERVE_REDIS] = NULL;
+    free(svc);
     ask("seq:none4");
     assert_int_equal(event[nevents - 2].kind, SEQUENCES_OPEN);
     assert_int_equal(event[nevents - 2].counter, 0);
@@ -423,7 +488,10 @@ int main(void)
         TEST(a_key_is_opened_and_wanted_and_served),
         TEST(each_refusal_is_told_as_what_it_is),
         TEST(of_what_is_used_up_the_last_number_is_told),
+        TEST(what_never_changes_is_told_until_something_else_is),
+        TEST(too_many_in_a_row_are_refused_alone),
         TEST(a_strict_one_is_asked_for_with_tickets),
+        TEST(those_in_a_row_are_for_who_wants_as_many),
         TEST(a_place_that_was_closed_is_forgotten),
         TEST(periods_are_those_of_the_coordinators_time),
         TEST(a_period_that_is_over_is_whose_mistake_it_is),

@@ -191,6 +191,33 @@ static void the_longest_prefix_leads_to_its_generator(void **state)
     names_clear(&n);
 }
 
+static struct names_entry *entry_of(struct generator *g, struct span name, struct span part)
+{
+    static struct names_entry found;
+    (void)part;
+    found = (struct names_entry){.generator = g};
+    return name.n > 0 ? &found : NULL;
+}
+
+/* Of a kind whose generators are found by name, the list says which names, and not which subs. */
+static void with_a_list_others_are_not_asked_for(void **state)
+{
+    (void)state;
+    struct names n = {0};
+    struct err e;
+    const struct generator_kind kind = {.name = "seq", .entry = entry_of};
+    struct generator g = {.kind = &kind};
+    char orders[] = "orders", *list[] = {orders};
+    assert_int_equal(names_add(&n, &g, "seq:", list, 1, &e), ERR_OK);
+    assert_int_equal(names_add(&n, &g, "any:", NULL, 0, &e), ERR_OK);
+    assert_non_null(find(&n, "seq:orders"));
+    assert_non_null(find(&n, "seq:orders:acme#1"));
+    assert_null(find(&n, "seq:others"));
+    assert_null(find(&n, "seq:orders2:acme"));
+    assert_non_null(find(&n, "any:others"));
+    names_clear(&n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +229,7 @@ int main(void)
         cmocka_unit_test(with_a_list_only_its_names_are_ids),
         cmocka_unit_test(a_long_list_is_found_whole),
         cmocka_unit_test(prefix_and_list_are_copied),
+        cmocka_unit_test(with_a_list_others_are_not_asked_for),
         cmocka_unit_test(the_longest_prefix_leads_to_its_generator),
     };
     return cmocka_run_group_tests_name("ids/names", tests, NULL, NULL);

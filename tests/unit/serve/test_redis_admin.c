@@ -151,6 +151,8 @@ static void config(void **state)
     rig_begins(r, "CONFIG GET *", "%22\r\n");
     rig_check(r, "CONFIG GET", "-ERR wrong number of arguments for 'config|get' command\r\n");
     rig_begins(r, "CONFIG REWRITE", "-ERR ");
+    rig_begins(r, "CONFIG GET a b c d e f g h i j k l m n o p", "%0\r\n");
+    rig_begins(r, "CONFIG GET a b c d e f g h i j k l m n o p save", "-ERR too many patterns");
 }
 
 #define GET_INFO "$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"
