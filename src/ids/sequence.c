@@ -291,8 +291,8 @@ int64_t sequence_arrive(struct sequence *s, int64_t n)
 
 bool sequence_may_arrive(const struct sequence *s, int64_t mono, int64_t n)
 {
-    bool over = !s->refused.stands && mono >= s->refused.until_ms;
-    return !sequence_refuses(s, n) || over || may_ask(s, mono, n);
+    bool others = s->refused.stands && s->ask.most >= s->refused.count; /* they ask already */
+    return !sequence_refuses(s, n) || (mono >= s->refused.until_ms && !others);
 }
 
 bool sequence_expect(struct sequence *s, int64_t n)
@@ -383,15 +383,17 @@ enum sequence_status sequence_strict_some(struct sequence *s, int64_t mono, int6
 
 /* ---- what comes of it ------------------------------------------------------------------------ */
 
-static void answered(struct sequence *s)
+/* By so many numbers: whether there are more than these in a row they do not tell. */
+static void answered(struct sequence *s, int64_t n)
 {
     s->asked = s->ask.count > 0;
-    s->refused.cause = 0;
+    if (sequence_refuses(s, n))
+        s->refused.cause = 0;
 }
 
 void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_block *b)
 {
-    answered(s);
+    answered(s, b->hi - b->lo + 1);
     drop_used(s);
     if (s->nblocks == 2) {
         mark_store(b->mark, b->hi - b->lo + 1);
@@ -407,7 +409,7 @@ void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_bloc
 
 void sequence_own(struct sequence *s, int64_t lo, int64_t hi, int64_t upto, bool whole)
 {
-    answered(s);
+    answered(s, hi - lo + 1);
     s->answered = max64(s->answered, upto);
     struct sequence_own *o = s->own;
     if (s->strict && o[1].n > 0)

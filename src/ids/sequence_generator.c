@@ -309,7 +309,8 @@ static uint32_t run(const struct generator *g, uint32_t batch)
 static unsigned peek(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
-    return told(g)->numbers.nblocks > 0 ? SEQUENCE_GIVEN : told(g)->numbers.refused.cause;
+    const struct sequence *q = &told(g)->numbers;
+    return q->nblocks == 0 && sequence_refuses(q, 1) ? q->refused.cause : SEQUENCE_GIVEN;
 }
 
 static int64_t example(const struct generator *g, int64_t now_ms)

@@ -535,6 +535,35 @@ static void who_is_refused_at_once_has_not_arrived(void **state)
     assert_true(sequence_may_arrive(&s, mono, 500));
 }
 
+/* Or who wants one has three calls made for it: with those who want too many, they alone, it alone.
+ */
+static void a_few_that_come_say_nothing_of_many(void **state)
+{
+    (void)state;
+    struct sequence_ask ask;
+    begin();
+    sequence_define(&s, 1, 1, true);
+    int64_t many = sequence_arrive(&s, 500);
+    assert_true(sequence_asks(&s, &ask));
+    sequence_refuse(
+        &s,
+        &(struct sequence_refusal){
+            .cause = 3, .stands = true, .until_ms = mono + 1000, .count = 401, .upto = many},
+        false);
+    int64_t one = sequence_arrive(&s, 1);
+    assert_true(sequence_asks(&s, &ask) && ask.count == 1);
+    sequence_own(&s, 0, 0, one, false);
+    assert_false(sequence_may_arrive(&s, mono, 401));
+    assert_true(sequence_may_arrive(&s, mono, 400));
+    (void)sequence_arrive(&s, 1);
+    mono += 1000;
+    assert_true(sequence_may_arrive(&s, mono, 401)); /* be somebody asking all the time */
+    many = sequence_arrive(&s, 500);
+    assert_true(sequence_asks(&s, &ask) && ask.count == 501);
+    sequence_own(&s, 1, 501, many, false);
+    assert_false(sequence_refuses(&s, 401));
+}
+
 /* ---- strict ---------------------------------------------------------------------------------- */
 
 static void strict_requests_add_up(void **state)
@@ -676,6 +705,7 @@ int main(void)
         cmocka_unit_test(what_is_waited_for_makes_no_way),
         cmocka_unit_test(what_is_asked_for_in_advance_makes_way),
         cmocka_unit_test(who_is_refused_at_once_has_not_arrived),
+        cmocka_unit_test(a_few_that_come_say_nothing_of_many),
         cmocka_unit_test(strict_requests_add_up),
         cmocka_unit_test(those_behind_a_request_add_up_while_it_is_not_told),
         cmocka_unit_test(a_later_ticket_is_not_served_from_an_earlier_block),
