@@ -129,22 +129,39 @@ static enum err_code check_names(struct conf_load *l)
     return conf_load_blame(l, CONF_IDS_NAMES, CONF_WHOLE_VALUE, ERR_RANGE);
 }
 
-/* A key is an ID or a number of a sequence. */
-static enum err_code check_prefixes(struct conf_load *l)
+/* The prefix of a kind of generator that is there: an option NAME.prefix, which is right. NULL:
+ * this option is none. */
+static const char *prefix_of(const struct conf_load *l, enum conf_option_id id)
+{
+    const struct conf_option *o = &conf_options[id];
+    if (strcmp(o->key, "prefix") != 0 || l->wrong[id])
+        return NULL;
+    const char *prefix = *(char *const *)((const char *)l->conf + o->offset);
+    return *prefix ? prefix : NULL;
+}
+
+static enum err_code shared(struct conf_load *l, enum conf_option_id of, enum conf_option_id other)
 {
     char quoted[CONF_QUOTE_MAX];
-    const char *prefix = l->conf->sequences_prefix;
-    if (!*prefix || strcmp(prefix, l->conf->ids_prefix) != 0)
-        return ERR_OK;
-    enum conf_option_id of = CONF_SEQUENCES_PREFIX, other = CONF_IDS_PREFIX;
-    if (l->source[other] > l->source[of]) { /* a default is not at fault */
-        of = CONF_IDS_PREFIX;
-        other = CONF_SEQUENCES_PREFIX;
-    }
     (void)err_set(l->e, ERR_INVALID, "expected another prefix than that of %s for %s, found %s",
                   conf_options[other].path, conf_options[of].path,
-                  conf_quote(quoted, span_str(prefix)));
-    return conf_load_blame(l, of, CONF_WHOLE_VALUE, ERR_INVALID);
+                  conf_quote(quoted, span_str(prefix_of(l, of))));
+    return conf_load_note(l, conf_load_blame(l, of, CONF_WHOLE_VALUE, ERR_INVALID));
+}
+
+/* A key is of one kind. */
+static enum err_code check_prefixes(struct conf_load *l)
+{
+    enum err_code rc = ERR_OK;
+    for (enum conf_option_id b = 0; b < CONF_OPTIONS && !rc; b++) {
+        for (enum conf_option_id a = 0; a < b && !rc && prefix_of(l, b); a++) {
+            if (!prefix_of(l, a) || strcmp(prefix_of(l, a), prefix_of(l, b)) != 0)
+                continue;
+            /* A default is not at fault. */
+            rc = l->source[a] > l->source[b] ? shared(l, a, b) : shared(l, b, a);
+        }
+    }
+    return rc;
 }
 
 /* ---- who may connect --------------------------------------------------------------------------
@@ -284,7 +301,7 @@ static const struct {
     {check_addresses, .n = 0},
     {check_loops, .n = 0},
     {check_names, {CONF_IDS_NAMES}, 1},
-    {check_prefixes, {CONF_IDS_PREFIX, CONF_SEQUENCES_PREFIX}, 2},
+    {check_prefixes, .n = 0},
     {check_protected, {CONF_AUTH_MODE, CONF_LISTEN_ALLOW_UNPROTECTED}, 2},
     {check_users, {CONF_AUTH_MODE, CONF_AUTH_USERS_FILE}, 2},
     {check_users_file, {CONF_AUTH_USERS_FILE}, 1},

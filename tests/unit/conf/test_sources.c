@@ -84,6 +84,10 @@ static void test_lists(void **state)
     assert_int_equal(c.listen_redis.n, 2);
     assert_string_equal(c.listen_redis.item[1], "tcp://localhost:1");
     conf_clear(&c);
+    /* Of the one all keys are IDs, of the other none is a number. */
+    g = (struct given){.set = {"ids.prefix=", "sequences.prefix="}};
+    c = load_good(&g);
+    conf_clear(&c);
     /* As in a file. */
     g = (struct given){
         .yaml = "ids: {names: [x]}\n", .env = {"SIDFLAKE_IDS_NAMES=[]"}, .set = {"listen.http=[]"}};

@@ -1,5 +1,6 @@
 #include "coord/coord.h"
 
+#include "conf/option.h"
 #include "support/coord_setup.h"
 
 #include <inttypes.h>
@@ -183,6 +184,14 @@ static void urls_choose_the_driver(void **state)
             fail_msg("%s: %s", good[i], e.text);
     }
     assert_int_equal(try_open("redis://user@h", "p", "secret", &e), ERR_OK);
+}
+
+/* conf knows no driver, so the forms stand there once more. */
+static void the_option_says_each_drivers_form(void **state)
+{
+    (void)state;
+    for (size_t i = 0; coord_drivers[i]; i++)
+        assert_says(conf_options[CONF_COORDINATOR_URL].what, coord_drivers[i]->forms);
 }
 
 static void bad_urls_are_refused_without_their_secrets(void **state)
@@ -501,6 +510,7 @@ int main(void)
         cmocka_unit_test(odd_identities_are_refused),
         cmocka_unit_test(parameters_keep_their_ranges),
         cmocka_unit_test(urls_choose_the_driver),
+        cmocka_unit_test(the_option_says_each_drivers_form),
         cmocka_unit_test(bad_urls_are_refused_without_their_secrets),
         cmocka_unit_test(a_scheme_that_none_has),
         cmocka_unit_test(other_options_are_checked),
