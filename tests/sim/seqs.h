@@ -244,7 +244,7 @@ void seqs_run_copy(struct world *w, struct seqs_call *c);
 /* Before any other, the server runs what n is about to send. */
 enum coord_status seqs_call_first(struct world *w, struct node *n);
 
-/* ---- seqs_fault.c ---------------------------------------------------------------------------- */
+/* ---- seqs_operator.c, seqs_fault.c ----------------------------------------------------------- */
 
 void seqs_draw(struct world *w); /* settings; makes the sequences */
 void seqs_fault(struct world *w);
