@@ -329,6 +329,8 @@ static const char *barred_in_tunnel(struct rds_call *c)
         return "ERR an ID key is" APART;
     if (login && a->mode != ACCESS_OFF)
         return "ERR a login is" APART;
+    if (rds_is_verb(c, RESP_RESET) && (a->mode == ACCESS_REQUIRED || upstream_logs_in(c->turn)))
+        return "ERR a RESET, which logs out, is" APART; /* the client here, or us there */
     if (is_cut(c))
         return "ERR a command with a NUL in its name is" APART;
     if (!access_granted(a) || access_limits(c->svc->serve, a))

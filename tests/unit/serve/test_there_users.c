@@ -74,6 +74,24 @@ static void redis_looks_at_each_key(void **state)
     (void)close(link);
 }
 
+/* That would be of no effect here, and whoever has the connection next would be this user. */
+static void redis_is_not_reset_behind_monitor(void **state)
+{
+    (void)state;
+    start_with(rig->svc, ":upstream=all");
+    int client = dial(&b);
+    say(client, "PSYNC ? -1\r\n");
+    int link = accepted();
+    expect(link, "PSYNC ? -1\r\n");
+    say(link, "-NOPERM\r\n");
+    expect(client, "-NOPERM\r\n");
+    say(client, "RESET\r\n");
+    expect(client, "-ERR a RESET, which logs out, is not supported behind MONITOR");
+    expect_end(link);
+    (void)close(client);
+    (void)close(link);
+}
+
 #define NOT_ALLOWED "CLIENT_ERROR not allowed to this user\r\n"
 
 static int memcached_link(int client)
@@ -211,6 +229,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end_users)
     const struct CMUnitTest tests[] = {
         TEST(redis_looks_at_each_key),
+        TEST(redis_is_not_reset_behind_monitor),
         TEST(memcached_looks_at_each_key),
         TEST(an_id_that_is_not_allowed_is_asked_for_nowhere),
         TEST(a_long_get_is_passed_on),
