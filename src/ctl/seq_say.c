@@ -49,15 +49,30 @@ static void put_wait(struct buf *b, const struct ctl_session *s, const struct se
         buf_printf(b, ", by its line of %" PRId64 " numbers a second", g->definition.rate);
 }
 
+/* Whether the pool takes the word that nothing was lost. Asked anew: what has just stopped may have
+ * reopened it. */
+static bool takes_word(const struct ctl_session *s)
+{
+    struct coord_pool pool;
+    struct coord_reply reply;
+    return coord_describe(s->coord, &pool, &reply) != COORD_OK ||
+           coord_pool_word_from(&pool, reply.era) > 0;
+}
+
 static void put_stopped(struct buf *b, const struct ctl_session *s, const char *name)
 {
     char text[CTL_COMMAND_MAX];
+    bool word = takes_word(s);
     buf_printf(b,
                "grants have stopped: the pool was reopened, this is era %" PRIu64
-               ", and what was granted before may be forgotten. If nothing was: `%s`; else say the "
-               "highest number that anybody was given, or that a running sidecar holds: ",
-               s->reply.era,
-               ctl_session_command(s->args, "sidflakectl pool reopen --nothing-lost", text));
+               ", and what was granted before may be forgotten. ",
+               s->reply.era);
+    if (word)
+        buf_printf(b, "If nothing was: `%s`; else say",
+                   ctl_session_command(s->args, "sidflakectl pool reopen --nothing-lost", text));
+    else
+        buf_put_str(b, "Say");
+    buf_put_str(b, " the highest number that anybody was given, or that a running sidecar holds: ");
     put_command(b, s, "reopen", name, " --above N");
 }
 

@@ -358,6 +358,9 @@ def made_again(case):
     assert "no number now: not yet: expected at " in notes, notes
     notes = "\n".join(seq.json("create", "refuse", *definitions["refuse"])["notes"])
     assert "no number now: grants have stopped" in notes, notes
+    told = seq.run("check", "refuse", expect=1).stdout
+    assert "nothing-lost" not in told and "`sidflakectl seq reopen refuse --above N" in told, told
+    case.ctl("pool", "reopen", "--nothing-lost", "--yes", "--coordinator", redis.url, env=clock.env, expect=1)
     clock.step(5)
     first, _ = seq.reserve("skip", "1")
     assert 11_000 < first < 12_500, first
