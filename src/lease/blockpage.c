@@ -84,9 +84,12 @@ enum page_verdict blockpage_judge(const struct blockpage *p, size_t bytes,
     const struct blockpage_head *h = &p->head;
     if (bytes < sizeof *p || memcmp(h->magic, magic, sizeof magic) != 0)
         (void)err_set(why, ERR_CORRUPT, "these are no blocks: expected \"SIDFBLKS\"");
-    else if (h->version != BLOCKPAGE_VERSION || bytes != blockpage_size(h->slots))
-        (void)err_set(why, ERR_UNSUPPORTED, "expected version %u, found %u, %u slots in %zu bytes",
-                      BLOCKPAGE_VERSION, h->version, h->slots, bytes);
+    else if (h->version != BLOCKPAGE_VERSION)
+        (void)err_set(why, ERR_UNSUPPORTED, "expected version %u, found %u", BLOCKPAGE_VERSION,
+                      h->version);
+    else if (bytes != blockpage_size(h->slots))
+        (void)err_set(why, ERR_CORRUPT, "expected %zu bytes for its %u slots, found %zu",
+                      blockpage_size(h->slots), h->slots, bytes);
     else if (h->check != head_check(h) || h->identity[sizeof h->identity - 1])
         (void)err_set(why, ERR_CORRUPT, "the head's check value does not match its contents");
     else if (memcmp(&h->home, home, sizeof *home) == 0)

@@ -236,7 +236,7 @@ static void what_is_foreign_or_broken_is_set_aside(void **state)
     assert_aside(PAGE_BROKEN, "no blocks");
     live(7);
     assert_int_equal(truncate(page_path, 3000), 0);
-    assert_aside(PAGE_BROKEN, "3000 bytes");
+    assert_aside(PAGE_BROKEN, "found 3000");
     live(7);
     assert_int_equal(blockfile_open(&f, dir, COORDINATOR, SLOTS + 2, NULL, &e), ERR_OK);
     assert_null(f.page);

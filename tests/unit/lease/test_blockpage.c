@@ -192,6 +192,8 @@ static void an_area_is_judged_by_its_head(void **state)
     size_t size = blockpage_size(SLOTS);
     assert_int_equal(blockpage_judge(p, size, &home, &why), PAGE_OWN);
     assert_int_equal(blockpage_judge(p, size - 1, &home, &why), PAGE_BROKEN);
+    assert_non_null(strstr(why.text, "bytes")); /* the version is what it was */
+    assert_null(strstr(why.text, "version"));
     assert_int_equal(blockpage_judge(p, 10, &home, &why), PAGE_BROKEN);
     other.inode++;
     assert_int_equal(blockpage_judge(p, size, &other, &why), PAGE_FOREIGN);
