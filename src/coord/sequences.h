@@ -255,7 +255,8 @@ struct seq_info {
     struct seq_definition definition;
     struct seq_revoked revoked;
     int64_t gen, turn, max;
-    int64_t top;  /* highest index + 1 that any of its counters ever granted, as far as is known */
+    int64_t top;  /* highest index + 1 that any of its counters ever granted, or that set or reopen
+                     skipped, as far as is known: none at or above it was granted */
     int64_t seen; /* the same that a sidecar told, where it is above top: so much was forgotten */
     int64_t subs; /* of the latest period */
     int64_t ok_era;                /* up to here operators have accounted for it */

@@ -48,7 +48,7 @@ int64_t ctl_seq_at(const struct seq_definition *d, int64_t index);
 /* The number of an index, or null where it is above max; highest + 1 of nothing is null, too. */
 json_t *ctl_seq_number_json(const struct seq_definition *d, int64_t index, int64_t max);
 
-/* The highest number that counters up to `top` (highest index + 1) have granted, as text in a
+/* The highest number below `top`, of which none at or above it was granted, as text in a
  * ctl_word; "-": none. */
 const char *ctl_seq_highest(const struct seq_definition *d, int64_t top);
 

@@ -104,9 +104,13 @@ static void say_stopped(const struct generator *g, struct buf *b)
                at(g)->of.name);
 }
 
+/* What can't be a name is none, where it is only looked at. */
 static void say_unknown(const struct generator *g, struct buf *b)
 {
-    buf_printf(b, "no such sequence: sidflakectl seq create %s makes it", at(g)->of.name);
+    if (!at(g)->of.name[0])
+        say_name(g, b);
+    else
+        buf_printf(b, "no such sequence: sidflakectl seq create %s makes it", at(g)->of.name);
 }
 
 static void say_dropped(const struct generator *g, struct buf *b)

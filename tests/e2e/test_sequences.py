@@ -54,6 +54,11 @@ def counts(case):
             assert r.ask("EXISTS", "seq:orders", "seq:none") == 1
             assert r.ask("INCR", "seq:none") is None
             assert s.http("/v1/seq/none").status == 404
+            assert r.ask("INCR", "seq:orders:a/status") == 1
+            assert json.loads(s.http("/v1/seq/orders:a/status").text)["next"] == 2  # of the sub "a"
+            assert s.http("/v1/seq/orders:a%2Fstatus").text == "2\n"
+            reply = s.http("/v1/seq/orders:/status")
+            assert reply.status == 404 and 'found "orders:"' in reply.text, reply.text
             assert m.ask("get seq:none") == "END" and m.ask("incr seq:none 1") == "NOT_FOUND"
             assert [r.ask("INCR", "seq:few") for _ in range(3)] == [1, 2, 3]
             assert "used up" in str(r.ask("INCR", "seq:few"))
@@ -63,7 +68,7 @@ def counts(case):
             assert "expected seq:NAME" in str(r.ask("GET", "seq:a/b"))
             info = r.ask("INFO", "sequences").decode()
             assert "orders:given=" in info and "none" not in info, info
-        assert s.metric("sidflake_sequence_given_total", name="orders") == 121
+        assert s.metric("sidflake_sequence_given_total", name="orders") == 123
         assert "sequences" in json.loads(s.http("/v1/status").text)
         s.stop()
 
