@@ -438,8 +438,9 @@ enum coord_status seq_reopen(struct coord *c, const char *identity, const char *
     return operate(c, identity, &o, out, r);
 }
 
-enum coord_status seq_sweep(struct coord *c, const char *identity, const char *name,
-                            const char *period, struct seq_grant *out, struct coord_reply *r)
+enum coord_status seq_sweep_part(struct coord *c, const char *identity, const char *name,
+                                 const char *period, int64_t *cursor, struct seq_grant *out,
+                                 struct coord_reply *r)
 {
     int64_t top;
     enum coord_status s = look(c, identity, name, out, &top, r);
@@ -450,11 +451,23 @@ enum coord_status seq_sweep(struct coord *c, const char *identity, const char *n
     const struct seq_grant found = *out;
     struct seq_order o = order(SEQ_VERB_SWEEP, name, &found);
     o.period = period;
-    do {
-        s = operate(c, identity, &o, out, r);
-        o.index = out->next;
-    } while (s == COORD_OK && out->how == SEQ_DONE && o.index > 0);
+    o.index = *cursor;
+    s = operate(c, identity, &o, out, r);
+    *cursor = s == COORD_OK && out->how == SEQ_DONE ? out->next : 0;
     return s;
+}
+
+enum coord_status seq_sweep(struct coord *c, const char *identity, const char *name,
+                            const char *period, struct seq_grant *out, struct coord_reply *r)
+{
+    int64_t cursor = 0;
+    for (int i = 0; i < SEQ_PARTS_MAX; i++) {
+        enum coord_status s = seq_sweep_part(c, identity, name, period, &cursor, out, r);
+        if (s != COORD_OK || cursor == 0)
+            return s;
+    }
+    return outcome_refused(r, "answer of the script: expected an end within %d parts, found none",
+                           SEQ_PARTS_MAX);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */

@@ -38,6 +38,7 @@
 #define SEQ_BLOCK_MAX   1000000  /* numbers of one grant */
 #define SEQ_ITEMS_MAX   8        /* of one call: it takes no more room than a renewal */
 #define SEQ_SUBS_MAX    1000000  /* of one sequence and period */
+#define SEQ_PARTS_MAX   100000   /* of a list, or a sweep: who has more keeps the asker asking */
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
@@ -245,6 +246,10 @@ enum coord_status seq_reserve(struct coord *c, const char *identity, int64_t cal
  * period "": the latter only. WAIT: it has not begun. */
 enum coord_status seq_sweep(struct coord *c, const char *identity, const char *name,
                             const char *period, struct seq_grant *out, struct coord_reply *r);
+/* One part of it, for who has more to do meanwhile. *cursor: 0 at first, and when it is done. */
+enum coord_status seq_sweep_part(struct coord *c, const char *identity, const char *name,
+                                 const char *period, int64_t *cursor, struct seq_grant *out,
+                                 struct coord_reply *r);
 
 /* A sequence, or a counter of one, as the store has it. */
 struct seq_info {

@@ -37,6 +37,8 @@ static bool is_for(struct period_sweep *s, const struct blocks_counter *c, int64
 bool period_sweep_due(struct period_sweep *s, const struct blocks *b, int64_t mono, int64_t *until)
 {
     int64_t now_ms = blocks_time(b, mono);
+    if (s->cursor > 0)
+        return true;
     if (!s->on && mono < s->due) {
         *until = min64(*until, s->due);
         return false;
@@ -51,6 +53,7 @@ bool period_sweep_due(struct period_sweep *s, const struct blocks *b, int64_t mo
         if (!is_for(s, c, now_ms))
             continue;
         memcpy(s->name, c->of.name, sizeof s->name);
+        s->parts = 0;
         return true;
     }
     s->on = false;
@@ -59,9 +62,11 @@ bool period_sweep_due(struct period_sweep *s, const struct blocks *b, int64_t mo
     return false;
 }
 
-void period_sweep_call(const struct period_sweep *s, struct coord *c, const char *identity)
+void period_sweep_call(struct period_sweep *s, struct coord *c, const char *identity)
 {
     struct seq_grant g;
     struct coord_reply r;
-    (void)seq_sweep(c, identity, s->name, s->period, &g, &r);
+    (void)seq_sweep_part(c, identity, s->name, s->period, &s->cursor, &g, &r);
+    if (++s->parts == SEQ_PARTS_MAX)
+        s->cursor = 0;
 }

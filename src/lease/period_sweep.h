@@ -16,7 +16,9 @@ struct period_sweep {
     bool on;          /* one is under way, and goes on at … */
     uint32_t at;      /* … this counter */
     uint64_t seen[8]; /* names that had their turn in it, by hash: one of several may be left out */
-    char name[SEQ_NAME_MAX], period[PERIOD_LABEL_MAX]; /* what the call is about */
+    char name[SEQ_NAME_MAX], period[PERIOD_LABEL_MAX]; /* what the call is about … */
+    int64_t cursor; /* … and where in the pool it goes on; 0: it is over */
+    int parts;
 };
 
 void period_sweep_init(struct period_sweep *s, struct rng *rng, int64_t mono);
@@ -24,7 +26,8 @@ void period_sweep_init(struct period_sweep *s, struct rng *rng, int64_t mono);
 /* true: a call is to be made; else *until falls to when that may be. */
 bool period_sweep_due(struct period_sweep *s, const struct blocks *b, int64_t mono, int64_t *until);
 
-/* Blocks. What it comes to does not matter: there is another one. */
-void period_sweep_call(const struct period_sweep *s, struct coord *c, const char *identity);
+/* Blocks, for one part of the pool: between two of them others are asked for. What it comes to does
+ * not matter: there is another one. */
+void period_sweep_call(struct period_sweep *s, struct coord *c, const char *identity);
 
 #endif

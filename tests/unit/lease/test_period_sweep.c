@@ -1,0 +1,117 @@
+/* Sweeping a pool of many counters, and one that has no end. */
+#include "lease/period_sweep.h"
+
+#include "coord/seq_rows.h"
+#include "support/seeded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NOW_MS   INT64_C(1790000000123)
+#define IDENTITY "identity"
+
+static struct blocks_counter counter;
+static struct blocks blocks;
+static struct seeded rng;
+static struct period_sweep sweep;
+
+/* ---- a store ----------------------------------------------------------------------------------
+ */
+
+static int64_t from, next; /* of the latest part: where it began, and what it answered */
+static int parts;
+
+static enum coord_status rows(struct coord *c, const char *identity, const char *prefix,
+                              struct seq_rows *out, struct coord_reply *r)
+{
+    static const char state[] =
+        "1 0 1 0 0 0 9 1 0 0 0 0 0 0 - - start=1 increment=1 begins=1 rate=0 burst=0 subs=0 "
+        "reset=day offset=0 loss=refuse order=sidecar cycle=no";
+    (void)c, (void)identity, (void)r;
+    assert_true(seq_rows_add(out, span_str(prefix), span_str(state)));
+    return COORD_OK;
+}
+
+static enum coord_status operate(struct coord *c, const char *identity, const struct seq_order *in,
+                                 struct seq_grant *out, struct coord_reply *r)
+{
+    (void)c, (void)identity, (void)r;
+    from = in->index;
+    out->how = SEQ_DONE;
+    out->next = next;
+    parts++;
+    return COORD_OK;
+}
+
+static const struct seq_driver sequences = {.rows = rows, .operate = operate};
+static const struct coord_driver driver = {.sequences = &sequences};
+static struct coord store = {.driver = &driver};
+
+/* ---- what is asked ----------------------------------------------------------------------------
+ */
+
+static int setup(void **state)
+{
+    (void)state;
+    counter = (struct blocks_counter){
+        .open = true, .known = true, .reset = PERIOD_DAY, .of = {.name = "daily"}};
+    blocks = (struct blocks){.conf.counters = 1, .counter = &counter, .time_ms = NOW_MS};
+    rng = seeded_of(1);
+    period_sweep_init(&sweep, &rng.rng, 0);
+    from = next = parts = 0;
+    return 0;
+}
+
+static bool is_due(void)
+{
+    int64_t until = INT64_MAX;
+    return period_sweep_due(&sweep, &blocks, 2 * SWEEP_EVERY_MS, &until);
+}
+
+static void a_part_at_a_time_is_asked_for(void **state)
+{
+    (void)state;
+    assert_true(is_due());
+    next = 7;
+    period_sweep_call(&sweep, &store, IDENTITY);
+    assert_int_equal(parts, 1);
+    assert_true(is_due());
+    next = 0;
+    period_sweep_call(&sweep, &store, IDENTITY);
+    assert_int_equal(from, 7);
+    assert_false(is_due());
+}
+
+static void one_without_an_end_is_left_for_the_next_time(void **state)
+{
+    (void)state;
+    next = 7;
+    while (is_due() && parts <= SEQ_PARTS_MAX)
+        period_sweep_call(&sweep, &store, IDENTITY);
+    assert_int_equal(parts, SEQ_PARTS_MAX);
+}
+
+static void an_operators_sweep_has_an_end_too(void **state)
+{
+    struct seq_grant g;
+    struct coord_reply r;
+    (void)state;
+    next = 7;
+    assert_int_equal(seq_sweep(&store, IDENTITY, "daily", "", &g, &r), COORD_REFUSED);
+    assert_int_equal(parts, SEQ_PARTS_MAX);
+    assert_non_null(strstr(r.err.text, "expected an end"));
+}
+
+#define SWEEP(f) cmocka_unit_test_setup(f, setup)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {SWEEP(a_part_at_a_time_is_asked_for),
+                                       SWEEP(one_without_an_end_is_left_for_the_next_time),
+                                       SWEEP(an_operators_sweep_has_an_end_too)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
