@@ -86,20 +86,32 @@ const char *access_user_name(const struct serve *s, const struct access *a)
     return u ? u->name : "default";
 }
 
+/* Whether the user may have numbers of this name. */
+static bool has(const struct user *u, struct span name)
+{
+    struct span rest = u->names;
+    while (rest.p)
+        if (glob_match(span_cut(&rest, ','), name, false))
+            return true;
+    return !u->names.p;
+}
+
 bool access_may(const struct serve *s, const struct access *a, struct span key)
 {
     if (a->mode < ACCESS_REQUIRED)
         return true;
     const struct user *u = user_of(s, a);
     const struct names_prefix *prefix = names_prefix_of(&s->issuer.names, key);
-    if (!u || !u->names.p || !prefix)
+    if (!u || !prefix)
         return u;
     key = span_skip(key, prefix->length);
-    struct span name = span_cut(&key, '#'), rest = u->names;
-    while (rest.p)
-        if (glob_match(span_cut(&rest, ','), name, false))
-            return true;
-    return false;
+    return has(u, span_cut(&key, '#'));
+}
+
+bool access_sees(const struct serve *s, const struct access *a, const struct generator *g)
+{
+    const struct user *u = user_of(s, a);
+    return !g->label || a->mode < ACCESS_REQUIRED || (u && has(u, span_str(g->label)));
 }
 
 bool access_plain(const struct serve *s, const struct access *a)

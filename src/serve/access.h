@@ -71,6 +71,10 @@ void access_logout(struct access *a);
  * are required. */
 bool access_may(const struct serve *s, const struct access *a, struct span key);
 
+/* Whether the user may be told of this generator, in INFO and `stats`: where it has a label, that
+ * is a name that he may have. */
+bool access_sees(const struct serve *s, const struct access *a, const struct generator *g);
+
 /* Who it is, for the program that takes over: a name and the hash of a password, whose owner has
  * shown that he knows it, and what he may. There it is that user's who has both and may as much.
  * mode is not among it: open sets that. false: not understood, or there is no such user. */

@@ -251,7 +251,7 @@ static struct net_step flush_all(struct mcd_call *c)
 
 static struct net_step stats(struct mcd_call *c)
 {
-    if (mcd_stats(c->m, c->req->args, NULL, c->out)) {
+    if (mcd_stats(c->m, &c->s->access, c->req->args, NULL, c->out)) {
         struct net_step step = mcd_done(c, SERVE_OK);
         step.cost = NET_DEAR;
         return step;

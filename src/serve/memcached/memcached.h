@@ -153,10 +153,10 @@ struct net_step mcd_serve_text(struct memcached *m, struct mcd_session *s, struc
 /* Whether `stats` with these words is answered here, whatever is behind. */
 bool mcd_stats_are_ours(const struct memcached *m, struct span words);
 
-/* Answers `stats` with its words, and to binary, where that isn't NULL; false: there is no such
- * form, and nothing was written. */
-bool mcd_stats(struct memcached *m, struct span words, const struct mcb_req *binary,
-               struct buf *out);
+/* Answers `stats` with its words, as far as they are for who, and to binary, where that isn't NULL;
+ * false: there is no such form, and nothing was written. */
+bool mcd_stats(struct memcached *m, const struct access *who, struct span words,
+               const struct mcb_req *binary, struct buf *out);
 
 /* memcached_greeting.c: as protocol.logins. */
 extern const struct greeting_form mcd_logins[];

@@ -159,7 +159,7 @@ static struct net_step sasl(struct call *c)
 
 static struct net_step stats(struct call *c)
 {
-    if (mcd_stats(c->m, c->req->key, c->req, c->out)) {
+    if (mcd_stats(c->m, &c->s->access, c->req->key, c->req, c->out)) {
         struct net_step step = done(c, SERVE_OK);
         step.cost = NET_DEAR;
         return step;

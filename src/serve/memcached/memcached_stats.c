@@ -12,6 +12,7 @@
 
 struct rows {
     struct memcached *m;
+    const struct access *who;
     const struct mcb_req *binary; /* NULL: text */
     struct buf *out;
 };
@@ -150,10 +151,13 @@ static void put_figure(const struct rows *r, const struct generator *g,
 /* Of the kinds of this section; NULL: of those without one. */
 static void put_figures(const struct rows *r, const char *section)
 {
-    for (const struct generator *g = r->m->serve->issuer.generators; g; g = g->after)
-        for (unsigned i = 0; g->kind->section == section && i < g->kind->nfigures; i++)
+    const struct serve *s = r->m->serve;
+    for (const struct generator *g = s->issuer.generators; g; g = g->after) {
+        bool shown = g->kind->section == section && access_sees(s, r->who, g);
+        for (unsigned i = 0; shown && i < g->kind->nfigures; i++)
             if (g->kind->figures[i].stat)
                 put_figure(r, g, &g->kind->figures[i]);
+    }
 }
 
 static void put_sidflake(const struct rows *r)
@@ -295,10 +299,10 @@ static void put_end(const struct rows *r)
         mc_put_end(r->out);
 }
 
-bool mcd_stats(struct memcached *m, struct span words, const struct mcb_req *binary,
-               struct buf *out)
+bool mcd_stats(struct memcached *m, const struct access *who, struct span words,
+               const struct mcb_req *binary, struct buf *out)
 {
-    const struct rows r = {m, binary, out};
+    const struct rows r = {m, who, binary, out};
     if (put_table(&r, words)) {
         put_end(&r);
         return true;

@@ -157,7 +157,7 @@ static void put_figures(struct rds_call *c, const struct generator *g, struct bu
 static void put_section(struct rds_call *c, const char *section, struct buf *b)
 {
     for (const struct generator *g = rds_issuer(c)->generators; g; g = g->after)
-        if (g->kind->section == section)
+        if (g->kind->section == section && access_sees(c->svc->serve, &c->ses->access, g))
             put_figures(c, g, b);
 }
 

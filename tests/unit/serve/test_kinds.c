@@ -4,6 +4,7 @@
  */
 #include "serve/memcached/memcached.h"
 #include "serve/watch/health.h"
+#include "unit/serve/login.h"
 #include "unit/serve/redis_rig.h"
 
 struct steps {
@@ -157,13 +158,16 @@ static int end(void **state)
     return 0;
 }
 
-/* What a service answers to the only request of a connection. */
-static const char *answer(struct rig *r, struct net_service *svc, const char *request)
+/* What memcached, to eve, or a service answers to the only request of a connection. */
+static const char *answer_to(struct rig *r, struct net_service *svc, const struct access *eve,
+                             const char *request)
 {
     static char text[NET_OUT_MAX];
     struct buf out;
     void *session = calloc(1, svc->session_size);
     assert_non_null(session);
+    if (eve)
+        ((struct mcd_session *)session)->access = *eve;
     buf_init(&out, text, sizeof text - 1);
     struct net_turn turn = {.clock = &r->clock, .wall_ms = RIG_MS, .quota = UINT32_MAX};
     struct net_step step = svc->serve(svc, session, span_str(request), &turn, &out);
@@ -173,6 +177,11 @@ static const char *answer(struct rig *r, struct net_service *svc, const char *re
         svc->close(svc, session);
     free(session);
     return text;
+}
+
+static const char *answer(struct rig *r, struct net_service *svc, const char *request)
+{
+    return answer_to(r, svc, NULL, request);
 }
 
 static void has(const char *text, const char *what)
@@ -391,6 +400,29 @@ static void how_long_numbers_can_be_had(void **state)
     assert_int_equal(generators_until(list), 0);
 }
 
+/* As he is refused their numbers. */
+static void a_user_is_told_of_those_that_he_may_have(void **state)
+{
+    struct rig *r = *state;
+    login_begin(&r->serve);
+    login_replace(&r->serve, "eve:" LOGIN_HASH ":names=x,le*\nann:" LOGIN_HASH "\n");
+    struct access eve = {.mode = ACCESS_REQUIRED,
+                         .user = auth_user_named(r->serve.auth, SPAN("eve"))->id},
+                  ann = {.mode = ACCESS_REQUIRED,
+                         .user = auth_user_named(r->serve.auth, SPAN("ann"))->id};
+    struct access *redis = &((struct rds_session *)r->session)->access;
+    *redis = eve;
+    rig_check(r, "INFO steps", "$32\r\n# Steps\r\nleft:latest=0,again=0\r\n\r\n");
+    assert_string_equal(answer_to(r, memcached, &eve, "stats steps\r\n"),
+                        "STAT left:latest 0\r\nEND\r\n");
+    *redis = ann;
+    rig_check(r, "INFO steps",
+              "$56\r\n# Steps\r\nleft:latest=0,again=0\r\nright:latest=0,again=0\r\n\r\n");
+    has(answer_to(r, memcached, &ann, "stats steps\r\n"), "right:latest");
+    *redis = (struct access){.mode = ACCESS_OFF};
+    login_end(&r->serve);
+}
+
 /* Every refusal has a text, and each that a client can wait out a time or a grant to wait for. */
 static void causes_of_ids(void **state)
 {
@@ -414,6 +446,7 @@ int main(void)
         TEST(another_kind_is_never_taken_for_ids),
         TEST(who_waits),
         TEST(its_figures_are_shown),
+        TEST(a_user_is_told_of_those_that_he_may_have),
         TEST(its_health_is_told),
         TEST(more_warnings_than_findings),
         TEST(how_long_numbers_can_be_had),
