@@ -206,7 +206,7 @@ static void redis_errors(void **state)
     assert_int_equal(rig_ask(r, "GET seq:one-more"), NET_WAIT);
     r->turn.waited_us = r->serve.issuer.max_wait_us;
     assert_int_equal(rig_pump(r), NET_MORE);
-    rig_expect(r, "-TRYAGAIN no number is in hand: none has come from the coordinator yet\r\n");
+    rig_expect(r, "-LOADING no number is in hand: none has come from the coordinator yet\r\n");
 }
 
 /* What was put in between is no other's. */
