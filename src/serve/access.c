@@ -6,6 +6,36 @@
 #define SAY_EVERY_MS 10000 /* of refused passwords: one line, and how many */
 #define ANSWERS      64u   /* told of at a time */
 
+void access_open(struct net_service *svc, void *session, uint8_t tag)
+{
+    struct access *a = session;
+    (void)svc;
+    a->mode = tag;
+}
+
+/* Nobody has come yet. */
+bool access_stranger(const struct net_service *svc, const void *session)
+{
+    const struct access *a = session;
+    (void)svc;
+    return a->mode == ACCESS_REQUIRED && a->user == 0;
+}
+
+uint32_t access_user(const struct net_service *svc, const void *session)
+{
+    const struct access *a = session;
+    (void)svc;
+    return a->user;
+}
+
+/* The first password is being looked at. */
+bool access_checked(const struct net_service *svc, const void *session)
+{
+    const struct access *a = session;
+    (void)svc;
+    return a->login.ask && a->login.refused == 0;
+}
+
 bool access_stands(const struct serve *s, const struct access *a)
 {
     return a->mode != ACCESS_REQUIRED || a->user == 0 || auth_user(s->auth, a->user);

@@ -25,30 +25,24 @@ enum access_mode {
     ACCESS_CLOSED,   /* HTTP: probes and metrics, and no IDs */
 };
 
-/* Of a connection: part of its session, mode set by the service's open. */
+/* Of a connection: its session begins with it. */
 struct access {
     struct auth_login login;
     uint32_t user; /* id in the users file; 0: nobody yet */
     uint8_t mode;  /* enum access_mode */
 };
 
-/* Whether nobody has come yet: as net_service.stranger says it of a session. */
-static inline bool access_is_stranger(const struct access *a)
-{
-    return a->mode == ACCESS_REQUIRED && a->user == 0;
-}
-
-/* Whether the first password is being looked at: as net_service.checked says it. */
-static inline bool access_is_checked(const struct access *a)
-{
-    return a->login.ask && a->login.refused == 0;
-}
-
 /* Whether requests are to be answered. */
 static inline bool access_granted(const struct access *a)
 {
     return a->mode < ACCESS_REQUIRED || (a->mode == ACCESS_REQUIRED && a->user != 0);
 }
+
+/* As net_service.open, stranger, user and checked. */
+void access_open(struct net_service *svc, void *session, uint8_t tag);
+bool access_stranger(const struct net_service *svc, const void *session);
+uint32_t access_user(const struct net_service *svc, const void *session);
+bool access_checked(const struct net_service *svc, const void *session);
 
 /* For net_service.stands: false: the session's user is gone, has another password, or may less. */
 bool access_stands(const struct serve *s, const struct access *a);

@@ -163,7 +163,7 @@ void upstreams_free(struct net *n)
 
 const struct upstream_stats *upstream_stats(const struct net_service *svc)
 {
-    return &svc->upstream->stats;
+    return svc && svc->upstream ? &svc->upstream->stats : NULL;
 }
 
 const char *upstream_why(const struct net_service *svc)

@@ -100,6 +100,8 @@ struct upstream_stats {
     uint64_t most;        /* upstream.connections: those but the shared ones; 0: no limit */
     int64_t full_us;      /* monotonic: somebody was refused one for that last; 0: never */
 };
+
+/* NULL: there is none behind it. svc may be NULL. */
 const struct upstream_stats *upstream_stats(const struct net_service *svc);
 
 /* Why it cannot be reached: one line, "" where nothing has failed. */

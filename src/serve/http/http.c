@@ -18,7 +18,9 @@
 #include "serve/http/http_call.h"
 #include "serve/watch/health.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -107,8 +109,7 @@ static int metrics(struct http_call *c)
 static void put_upstreams(struct http_call *c)
 {
     for (size_t i = 0; i < SERVE_PROTOCOLS; i++) {
-        const struct net_service *svc = c->serve->services[i];
-        const struct upstream_stats *st = svc && svc->upstream ? upstream_stats(svc) : NULL;
+        const struct upstream_stats *st = upstream_stats(c->serve->services[i]);
         if (!st || (!st->up && st->errors > 0))
             continue;
         BUF_PUT_LIT(c->out, "[+]");
@@ -402,12 +403,6 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
         .verdict = req.keep_alive ? NET_DONE : NET_CLOSE, .used = used, .cost = NET_DEAR};
 }
 
-static void opened(struct net_service *svc, void *session, uint8_t tag)
-{
-    (void)svc;
-    ((struct http_session *)session)->access.mode = tag;
-}
-
 static void closed(struct net_service *svc, void *session)
 {
     access_close(((struct http *)svc)->serve, &((struct http_session *)session)->access);
@@ -440,6 +435,8 @@ static bool unpack(struct net_service *svc, void *session, struct span packed)
     return parcel_get_u64(&packed, &version) && version == PACKED && packed.n == 0;
 }
 
+static_assert(offsetof(struct http_session, access) == 0, "access_open and the others take it");
+
 static struct net_service *make(struct serve *s)
 {
     struct http *h = calloc(1, sizeof *h);
@@ -450,7 +447,7 @@ static struct net_service *make(struct serve *s)
         .name = protocol_http.name,
         .session_size = sizeof(struct http_session),
         .serve = serve_one,
-        .open = opened,
+        .open = access_open,
         .close = closed,
         .stands = stands,
         .pack = pack,

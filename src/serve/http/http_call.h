@@ -20,8 +20,8 @@
 
 /* State of a connection. */
 struct http_session {
-    uint32_t collected; /* IDs in the unfinished reply at the front */
-    struct access access;
+    struct access access; /* first */
+    uint32_t collected;   /* IDs in the unfinished reply at the front */
 };
 
 struct http_call {

@@ -13,6 +13,7 @@
 #include "wire/mc_meta.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -464,30 +465,6 @@ static struct net_step serve_one(struct net_service *svc, void *session, struct 
     return mcd_serve_text(m, s, in, turn, out);
 }
 
-static void open_session(struct net_service *svc, void *session, uint8_t tag)
-{
-    (void)svc;
-    ((struct mcd_session *)session)->access.mode = tag;
-}
-
-static bool is_stranger(const struct net_service *svc, const void *session)
-{
-    (void)svc;
-    return access_is_stranger(&((const struct mcd_session *)session)->access);
-}
-
-static uint32_t user_of(const struct net_service *svc, const void *session)
-{
-    (void)svc;
-    return ((const struct mcd_session *)session)->access.user;
-}
-
-static bool is_checked(const struct net_service *svc, const void *session)
-{
-    (void)svc;
-    return access_is_checked(&((const struct mcd_session *)session)->access);
-}
-
 static size_t holds(const struct net_service *svc, const void *session)
 {
     const struct mcd_session *s = session;
@@ -528,6 +505,8 @@ static void forget(struct net_service *svc)
     recent_init(&((struct memcached *)svc)->recent);
 }
 
+static_assert(offsetof(struct mcd_session, access) == 0, "access_open and the others take it");
+
 static struct net_service *make(struct serve *serve)
 {
     struct memcached *m = calloc(1, sizeof *m);
@@ -551,10 +530,10 @@ static struct net_service *make(struct serve *serve)
         .name = protocol_memcached.name,
         .session_size = sizeof(struct mcd_session),
         .serve = serve_one,
-        .open = open_session,
-        .stranger = is_stranger,
-        .user = user_of,
-        .checked = is_checked,
+        .open = access_open,
+        .stranger = access_stranger,
+        .user = access_user,
+        .checked = access_checked,
         .holds = holds,
         .close = close_session,
         .stands = stands,

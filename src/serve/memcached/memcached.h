@@ -48,16 +48,16 @@ enum mcd_state {
 };
 
 struct mcd_session {
+    struct access access;      /* first */
     size_t done;               /* bytes of the keys of the `get` at the front that are answered */
     struct mc_swallow swallow; /* a data block under way; of binary only .left */
     struct span answer;        /* what its end is answered with: static text, or kept … */
     char *kept;                /* … allocated; NULL: not */
-    struct access access;
-    bool plain;    /* of access_plain; false but with MCD_TEXT */
-    uint8_t state; /* enum mcd_state */
-    bool noreply;  /* … or with nothing */
-    bool passing;  /* binary: a value is under way */
-    uint8_t verb;  /* and what that is counted as */
+    bool plain;                /* of access_plain; false but with MCD_TEXT */
+    uint8_t state;             /* enum mcd_state */
+    bool noreply;              /* … or with nothing */
+    bool passing;              /* binary: a value is under way */
+    uint8_t verb;              /* and what that is counted as */
     uint8_t result;
     uint8_t opcode;          /* binary: of the request, for the answer */
     uint8_t error;           /* binary: enum mcb_status, instead of answer */

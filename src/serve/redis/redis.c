@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -407,30 +408,6 @@ static struct net_step serve(struct net_service *net, void *session, struct span
     return serve_parsed(svc, ses, in, turn, out);
 }
 
-static void opened(struct net_service *net, void *session, uint8_t tag)
-{
-    (void)net;
-    ((struct rds_session *)session)->access.mode = tag;
-}
-
-static bool is_stranger(const struct net_service *net, const void *session)
-{
-    (void)net;
-    return access_is_stranger(&((const struct rds_session *)session)->access);
-}
-
-static uint32_t user_of(const struct net_service *net, const void *session)
-{
-    (void)net;
-    return ((const struct rds_session *)session)->access.user;
-}
-
-static bool is_checked(const struct net_service *net, const void *session)
-{
-    (void)net;
-    return access_is_checked(&((const struct rds_session *)session)->access);
-}
-
 static size_t holds(const struct net_service *net, const void *session)
 {
     (void)net;
@@ -464,6 +441,8 @@ static void closed(struct net_service *net, void *session)
     ses->rest = NULL;
 }
 
+static_assert(offsetof(struct rds_session, access) == 0, "access_open and the others take it");
+
 static struct net_service *make(struct serve *s)
 {
     /* Whatever else it says, it says to one that was let in: LOADING, NOPERM, MISCONF, BUSY. */
@@ -477,10 +456,10 @@ static struct net_service *make(struct serve *s)
     svc->net = (struct net_service){.name = protocol_redis.name,
                                     .session_size = sizeof(struct rds_session),
                                     .serve = serve,
-                                    .open = opened,
-                                    .stranger = is_stranger,
-                                    .user = user_of,
-                                    .checked = is_checked,
+                                    .open = access_open,
+                                    .stranger = access_stranger,
+                                    .user = access_user,
+                                    .checked = access_checked,
                                     .holds = holds,
                                     .listens = listens,
                                     .close = closed,

@@ -127,10 +127,10 @@ struct rds_rest {
 
 /* Zeroed at accept, set up by the first request. */
 struct rds_session {
-    uint64_t id;   /* CLIENT ID; 0: no request yet */
-    bool plain;    /* of access_plain: a GET has no other meaning than for others */
-    bool forwards; /* the same: a foreign request of a known form has not */
-    struct access access;
+    struct access access;  /* first */
+    uint64_t id;           /* CLIENT ID; 0: no request yet */
+    bool plain;            /* of access_plain: a GET has no other meaning than for others */
+    bool forwards;         /* the same: a foreign request of a known form has not */
     int64_t since_ms;      /* Unix ms of the first request */
     struct rds_txn *txn;   /* NULL: nothing queued */
     struct rds_subs *subs; /* NULL: subscribed to nothing */

@@ -281,8 +281,7 @@ static void full(struct judge *j, unsigned i, const struct upstream_stats *st)
 static void upstreams(struct judge *j)
 {
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
-        const struct net_service *svc = j->s->services[i];
-        const struct upstream_stats *st = svc && svc->upstream ? upstream_stats(svc) : NULL;
+        const struct upstream_stats *st = upstream_stats(j->s->services[i]);
         if (st && !st->up && st->errors > 0)
             away(j, i, st);
         if (st && st->full_us > 0 && j->now_us - st->full_us < MINUTES_US(5))

@@ -174,10 +174,11 @@ static void put_upstreams(struct page *p, size_t offset, bool flag)
 {
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
         const struct net_service *svc = p->s->services[i];
+        const struct upstream_stats *st = upstream_stats(svc);
         uint64_t v = 0;
-        if (!svc || !svc->upstream)
+        if (!st)
             continue;
-        const char *at = (const char *)upstream_stats(svc) + offset;
+        const char *at = (const char *)st + offset;
         if (flag)
             v = *(const bool *)at;
         else
@@ -196,7 +197,7 @@ static void upstream_state(struct page *p)
     int64_t now = clock_mono_us(p->s->clock);
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
         const struct net_service *svc = p->s->services[i];
-        const struct upstream_stats *st = svc && svc->upstream ? upstream_stats(svc) : NULL;
+        const struct upstream_stats *st = upstream_stats(svc);
         if (!st || st->since_us == 0)
             continue;
         exposition_begin(&p->e);

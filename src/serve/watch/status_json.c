@@ -197,7 +197,7 @@ static void upstreams(struct json *j, const struct status *v)
 {
     for (unsigned i = 0; i < SERVE_PROTOCOLS; i++) {
         const struct net_service *svc = v->s->services[i];
-        const struct upstream_stats *st = svc && svc->upstream ? upstream_stats(svc) : NULL;
+        const struct upstream_stats *st = upstream_stats(svc);
         if (!st)
             continue;
         bool away = !st->up && st->errors > 0;
