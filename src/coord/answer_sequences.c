@@ -139,7 +139,8 @@ enum coord_status answer_rows(const struct answer *a, const struct answer_to *to
         if (a->f[i].n >= SEQ_KEY_MAX || a->f[i + 1].n >= SEQ_ROW_MAX)
             continue; /* nobody can have asked for it */
         if (!seq_rows_add(out, a->f[i], a->f[i + 1]))
-            return outcome_down(r, ERR_NOMEM, "no memory for a list");
+            return outcome_down(r, ERR_NOMEM, "no memory for a list, or more than %d rows",
+                                SEQ_ROWS_MAX);
     }
     return COORD_OK;
 }

@@ -116,42 +116,35 @@ static enum coord_status operate(struct coord *base, const char *identity,
 }
 
 /* One row comes in one part: who says otherwise would keep the asker asking. */
-static enum coord_status one_part(const char *prefix, int64_t cursor, int64_t told,
+static enum coord_status one_part(const char *prefix, const struct seq_rows *found,
                                   struct coord_reply *r)
 {
     bool many = *prefix && prefix[strlen(prefix) - 1] == ' ';
-    if (many || (cursor == 0 && told == 0))
+    if (many || (found->cursor == 0 && found->told == 0))
         return COORD_OK;
     return outcome_refused(r,
                            "answer of the script: expected one row, found a part of more, up to "
                            "%" PRId64,
-                           cursor);
+                           found->cursor);
 }
 
-/* Each part has the whole timeout. */
 static enum coord_status rows(struct coord *base, const char *identity, const char *prefix,
                               struct seq_rows *out, struct coord_reply *r)
 {
     struct remote *m = remote_of(base);
     struct answer_to to = {m->pool, identity};
-    int64_t cursor = 0, told = 0;
-    enum coord_status s;
-    do {
-        struct remote_call c;
-        struct answer a;
-        remote_call_begin(&c, m, "rows", identity);
-        remote_call_str(&c, prefix);
-        remote_call_num(&c, cursor);
-        remote_call_num(&c, told);
-        s = run(m, &c, &a, r);
-        if (s == COORD_OK)
-            s = answer_rows(&a, &to, &cursor, &told, out, r);
-        if (s == COORD_OK)
-            s = one_part(prefix, cursor, told, r);
-        s = courier_end(&m->courier, s);
-    } while (s == COORD_OK && (cursor != 0 || told != 0));
-    seq_rows_sort(out);
-    return s;
+    struct remote_call c;
+    struct answer a;
+    remote_call_begin(&c, m, "rows", identity);
+    remote_call_str(&c, prefix);
+    remote_call_num(&c, out->cursor);
+    remote_call_num(&c, out->told);
+    enum coord_status s = run(m, &c, &a, r);
+    if (s == COORD_OK)
+        s = answer_rows(&a, &to, &out->cursor, &out->told, out, r);
+    if (s == COORD_OK)
+        s = one_part(prefix, out, r);
+    return courier_end(&m->courier, s);
 }
 
 const struct seq_driver remote_sequences = {

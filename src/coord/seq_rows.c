@@ -264,6 +264,8 @@ void seq_rows_clear(struct seq_rows *rows)
 
 bool seq_rows_add(struct seq_rows *rows, struct span key, struct span value)
 {
+    if (rows->n >= SEQ_ROWS_MAX)
+        return false;
     if ((rows->n & (rows->n - 1)) == 0) { /* full: it has room for a power of two */
         size_t room = rows->n ? 2 * rows->n : 1;
         struct seq_row *v = realloc(rows->v, room * sizeof *v);

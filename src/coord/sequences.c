@@ -240,6 +240,27 @@ static enum coord_status operate(struct coord *c, const char *identity, const st
     return s;
 }
 
+static enum coord_status no_end(struct coord_reply *r)
+{
+    return outcome_refused(r, "answer of the script: expected an end within %d parts, found none",
+                           SEQ_PARTS_MAX);
+}
+
+/* All parts; each has the whole timeout. The caller clears *out. */
+static enum coord_status read_rows(struct coord *c, const char *identity, const char *prefix,
+                                   struct seq_rows *out, struct coord_reply *r)
+{
+    for (int i = 0; i < SEQ_PARTS_MAX; i++) {
+        enum coord_status s = c->driver->sequences->rows(c, identity, prefix, out, r);
+        bool ends = out->cursor == 0 && out->told == 0;
+        if (s == COORD_OK && !ends)
+            continue;
+        seq_rows_sort(out);
+        return s;
+    }
+    return no_end(r);
+}
+
 /* The sequence as it is, so that what follows is meant for it, and counts in its indices. COORD_OK
  * and out->text: it is there, dropped or not; its record is what out says. */
 static enum coord_status look(struct coord *c, const char *identity, const char *name,
@@ -248,11 +269,10 @@ static enum coord_status look(struct coord *c, const char *identity, const char 
     struct seq_rows rows = {.n = 0};
     struct seq_state state;
     char key[SEQ_KEY_MAX];
-    const struct seq_driver *d = driver(c, r);
     memset(out, 0, sizeof *out);
-    if (!d || !is_identity(identity, r) || !are_names(name, "", "", r))
+    if (!driver(c, r) || !is_identity(identity, r) || !are_names(name, "", "", r))
         return COORD_REFUSED;
-    enum coord_status s = d->rows(c, identity, seq_state_key(key, name), &rows, r);
+    enum coord_status s = read_rows(c, identity, seq_state_key(key, name), &rows, r);
     out->how = SEQ_UNKNOWN;
     for (size_t i = 0; i < rows.n && s == COORD_OK; i++) {
         if (strcmp(rows.v[i].key, key) != 0)
@@ -466,8 +486,7 @@ enum coord_status seq_sweep(struct coord *c, const char *identity, const char *n
         if (s != COORD_OK || cursor == 0)
             return s;
     }
-    return outcome_refused(r, "answer of the script: expected an end within %d parts, found none",
-                           SEQ_PARTS_MAX);
+    return no_end(r);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -495,11 +514,10 @@ enum coord_status seq_list(struct coord *c, const char *identity, struct seq_lis
                            struct coord_reply *r)
 {
     struct seq_rows rows = {.n = 0};
-    const struct seq_driver *d = driver(c, r);
     *out = (struct seq_list){.n = 0};
-    if (!d || !is_identity(identity, r))
+    if (!driver(c, r) || !is_identity(identity, r))
         return COORD_REFUSED;
-    enum coord_status s = d->rows(c, identity, "seq ", &rows, r);
+    enum coord_status s = read_rows(c, identity, "seq ", &rows, r);
     if (s == COORD_OK)
         out->v = calloc(rows.n + 1, sizeof *out->v);
     for (size_t i = 0; i < rows.n && out->v; i++) {
@@ -560,11 +578,10 @@ enum coord_status seq_show(struct coord *c, const char *identity, const char *na
 {
     struct seq_rows rows = {.n = 0};
     char key[SEQ_KEY_MAX], prefix[SEQ_KEY_MAX];
-    const struct seq_driver *d = driver(c, r);
     *out = (struct seq_counters){.n = 0};
-    if (!d || !is_identity(identity, r) || !are_names(name, "", "", r))
+    if (!driver(c, r) || !is_identity(identity, r) || !are_names(name, "", "", r))
         return COORD_REFUSED;
-    enum coord_status s = d->rows(c, identity, seq_state_key(key, name), &rows, r);
+    enum coord_status s = read_rows(c, identity, seq_state_key(key, name), &rows, r);
     for (size_t i = 0; i < rows.n && s == COORD_OK; i++) {
         out->found |= strcmp(rows.v[i].key, key) == 0;
         if (strcmp(rows.v[i].key, key) == 0)
@@ -573,7 +590,7 @@ enum coord_status seq_show(struct coord *c, const char *identity, const char *na
     (void)snprintf(out->sequence.name, sizeof out->sequence.name, "%s", name);
     seq_rows_clear(&rows);
     if (s == COORD_OK)
-        s = d->rows(c, identity, counters_of(out, prefix), &rows, r);
+        s = read_rows(c, identity, counters_of(out, prefix), &rows, r);
     if (s == COORD_OK)
         s = read_counters(&rows, name, out, r);
     seq_rows_clear(&rows);

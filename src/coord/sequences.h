@@ -38,6 +38,7 @@
 #define SEQ_BLOCK_MAX   1000000  /* numbers of one grant */
 #define SEQ_ITEMS_MAX   8        /* of one call: it takes no more room than a renewal */
 #define SEQ_SUBS_MAX    1000000  /* of one sequence and period */
+#define SEQ_ROWS_MAX    4194304  /* of a list: a few hundred MiB */
 #define SEQ_PARTS_MAX   100000   /* of a list, or a sweep: who has more keeps the asker asking */
 
 /* ---- definitions ----------------------------------------------------------------------------- */
@@ -319,13 +320,14 @@ struct seq_row {
 };
 
 struct seq_rows {
-    struct seq_row *v; /* by key, ascending as bytes, none twice */
+    struct seq_row *v; /* sorted: by key, ascending as bytes, none twice */
     size_t n;
     struct seq_opening opening; /* era only */
+    int64_t cursor, told;       /* where the next part begins; both 0: there is none */
 };
 
 void seq_rows_clear(struct seq_rows *rows);
-/* Copies a row behind the others; false: no memory. */
+/* Copies a row behind the others; false: no memory, or they are SEQ_ROWS_MAX. */
 bool seq_rows_add(struct seq_rows *rows, struct span key, struct span value);
 void seq_rows_sort(struct seq_rows *rows);
 
@@ -341,6 +343,7 @@ struct seq_driver {
     enum coord_status (*operate)(struct coord *c, const char *identity, const struct seq_order *in,
                                  struct seq_grant *out, struct coord_reply *r);
     /* Rows whose key begins with prefix, where that ends with a space; else the one of that key. */
+    /* One part, behind what is there. */
     enum coord_status (*rows)(struct coord *c, const char *identity, const char *prefix,
                               struct seq_rows *out, struct coord_reply *r);
 };

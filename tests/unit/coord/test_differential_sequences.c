@@ -482,6 +482,16 @@ static void do_fault(void)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
+static bool read_rows(struct coord *c, const char *prefix, struct seq_rows *rows)
+{
+    do {
+        if (c->driver->sequences->rows(c, SETUP_IDENTITY, prefix, rows, &reply) != COORD_OK)
+            return false;
+    } while (rows->cursor > 0 || rows->told > 0);
+    seq_rows_sort(rows);
+    return true;
+}
+
 static void same_rows(const char *prefix)
 {
     struct seq_rows rows[PAIR_SIDES] = {{.n = 0}};
@@ -490,7 +500,7 @@ static void same_rows(const char *prefix)
         struct coord *c = pair_side(&pair, side);
         if (!(asked >> side & 1u))
             continue;
-        if (c->driver->sequences->rows(c, SETUP_IDENTITY, prefix, &rows[side], &reply) != COORD_OK)
+        if (!read_rows(c, prefix, &rows[side]))
             break;
         if (rows[side].n != rows[first].n)
             fail_msg("after %" PRIu64 " operations: %zu rows, and %zu", run.ops, rows[side].n,

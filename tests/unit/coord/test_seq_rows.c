@@ -249,6 +249,11 @@ static void rows_are_sorted_and_none_is_twice(void **state)
     assert_string_equal(rows.v[0].key, "a");
     assert_string_equal(rows.v[2].key, "c");
     assert_string_equal(rows.v[2].value, "v");
+    size_t n = rows.n;
+    rows.n = SEQ_ROWS_MAX; /* or who lists them takes all memory */
+    assert_false(seq_rows_add(&rows, SPAN("d"), SPAN("v")));
+    assert_int_equal(rows.n, SEQ_ROWS_MAX);
+    rows.n = n;
     seq_rows_clear(&rows);
 }
 

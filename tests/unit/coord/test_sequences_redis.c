@@ -289,6 +289,34 @@ static enum coord_status say(struct coord *base, const char *identity, const str
 static const struct seq_driver liar = {.take = say};
 static const struct coord_driver lying = {.sequences = &liar};
 
+static int parts;
+
+static enum coord_status say_more(struct coord *base, const char *identity, const char *prefix,
+                                  struct seq_rows *rows, struct coord_reply *r)
+{
+    (void)base, (void)identity, (void)prefix, (void)r;
+    parts++;
+    rows->cursor = 7;
+    return COORD_OK;
+}
+
+static void a_list_without_an_end_is_given_up(void **state)
+{
+    (void)state;
+    static const struct seq_driver endless = {.rows = say_more};
+    static const struct coord_driver of = {.sequences = &endless};
+    struct coord fake = {.driver = &of};
+    struct seq_list list;
+    struct seq_counters all;
+    assert_int_equal(seq_list(&fake, SETUP_IDENTITY, &list, &reply), COORD_REFUSED);
+    assert_non_null(strstr(reply.err.text, "expected an end"));
+    assert_int_equal(parts, SEQ_PARTS_MAX);
+    free(list.v);
+    assert_int_equal(seq_show(&fake, SETUP_IDENTITY, "a", &all, &reply), COORD_REFUSED);
+    assert_int_equal(parts, 2 * SEQ_PARTS_MAX);
+    free(all.v);
+}
+
 static enum coord_status told(struct seq_grant g)
 {
     struct coord fake = {.driver = &lying};
@@ -344,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_sound_answer_is_read),
         cmocka_unit_test(what_no_script_says_is_refused),
         cmocka_unit_test(rows_are_read),
+        cmocka_unit_test(a_list_without_an_end_is_given_up),
         cmocka_unit_test(a_block_that_cannot_be_is_refused),
     };
     if (!server_available()) {
