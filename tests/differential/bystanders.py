@@ -12,6 +12,7 @@ import socket
 import struct
 
 import binary
+import users
 from wire import Resp
 
 THERE = b"81288171662"  # what the server behind has under ID_KEY begins so: nobody is told it
@@ -23,6 +24,13 @@ PAUSE = 0.0005  # seconds between two batches of one bystander
 
 class Trouble(Exception):
     """A bystander did not get what it was due."""
+
+
+def log_in(sock, protocol, name):
+    request, reply = users.opening(protocol, name, False)
+    sock.sendall(request)
+    found = sock.recv(len(reply), socket.MSG_WAITALL)
+    assert found == reply, "logging in: expected %r, found %r" % (reply, found)
 
 
 class Pattern:
@@ -50,10 +58,11 @@ class Bystander:
     """A connection with at most one batch of requests under way. A protocol's own has request(),
     which gives the bytes of one request and a list of its replies: bytes, or a Pattern."""
 
-    pause, late = PAUSE, LATE
+    pause, late, protocol = PAUSE, LATE, "text"
 
-    def __init__(self, address, name, seed, depth, ids):
-        """address: a path, or (host, port). ids: the set of all that any of them got."""
+    def __init__(self, address, name, seed, depth, ids, user=None):
+        """address: a path, or (host, port). ids: the set of all that any of them got. user: whom it
+        logs in as."""
         self.name, self.rng, self.depth, self.ids = name, random.Random(seed), depth, ids
         self.key = b"by-" + name
         self.n, self.count, self.value, self.replies = 0, 0, None, 0
@@ -63,6 +72,8 @@ class Bystander:
         self.sock = socket.socket(family, socket.SOCK_STREAM)
         self.sock.settimeout(5)
         self.sock.connect(address)
+        if user:
+            log_in(self.sock, self.protocol, user)
         self.sock.setblocking(False)
 
     def close(self):
@@ -169,6 +180,8 @@ class TextBystander(Bystander):
 
 
 class PacketBystander(Bystander):
+    protocol = "binary"
+
     @staticmethod
     def packet(opcode, opaque, status=0, extras=b"", key=b"", value=b"", cas=rb"[\0-\xff]{8}"):
         """A Pattern, for nobody knows the cas."""
@@ -204,6 +217,8 @@ class PacketBystander(Bystander):
 
 
 class RespBystander(Bystander):
+    protocol = "resp"
+
     @staticmethod
     def bulk(v):
         return b"$%d\r\n%s\r\n" % (len(v), v)

@@ -1,6 +1,6 @@
 # The sidecar held against real servers by random streams, included by the Makefile.
 #
-# make differential SECONDS=60 [MODE=text|meta|binary|resp] [SEED=n]   for each mode; SEED: of the first stream
+# make differential SECONDS=60 [MODE=text|meta|binary|resp[-users]] [SEED=n]   for each mode; SEED: of the first stream
 # make differential SEED=n ROUNDS=1 MODE=text                         replays one
 # make storm [STORM_CONNECTIONS=3000] [STORM_UPGRADES=6] [VARIANT=san]  the storm of test_storm.py
 

@@ -14,6 +14,7 @@ import socket
 import time
 
 import judge
+import users
 from bystanders import SECRET, THERE, Trouble
 from grammar import TAG
 from worlds import MODES, SLOTS, World
@@ -37,7 +38,9 @@ class Stream:
         self.tag = b"~%08x" % random.Random(seed * 1000003 + nonce).getrandbits(32)
         self.cut = rng if rng.random() < 0.25 else None
         self.vanishes = rng.random() < 0.06
-        made = mode.maker(rng.getrandbits(64), self.tag).make()
+        maker = mode.maker(rng.getrandbits(64), self.tag)
+        made = maker.make()
+        self.user = maker.user
         self.only = list(range(len(made))) if only is None else only
         self.requests = [made[i] for i in self.only]
 
@@ -57,7 +60,8 @@ class Failure(Exception):
     def report(self):
         lines = [self.what]
         for s in self.streams[:3]:
-            lines.append("SEED=%d%s:" % (s.seed, ", and then gone" if s.vanishes else ""))
+            lines.append("SEED=%d%s%s:" % (s.seed, " of " + s.user.decode() if s.user else "",
+                                           ", and then gone" if s.vanishes else ""))
             for r in s.requests:
                 lines.append("  %r" % (r if len(r) < 200 else r[:100] + b" ... " + r[-50:]))
         if len(self.streams) > 1:
@@ -119,9 +123,15 @@ class Pair:
         request, marker = stream.mode.marker(slot, stream.requests)
         self.data = data = b"".join(stream.requests) + request
         cut = random.Random(stream.seed) if stream.cut else None
-        self.side = Attacker(world.address, data, marker, cut)
-        self.direct = None if stream.vanishes else Attacker(world.direct.sock, data, marker, None)
+        self.side = Attacker(world.address, self.opening(False) + data, marker, cut)
+        self.direct = None if stream.vanishes else Attacker(
+            world.direct.sock, self.opening(True) + data, marker, None)
         self.sides = [a for a in (self.direct, self.side) if a]
+
+    def opening(self, directly, which=0):
+        """The login that a stream begins with, or the answer to it."""
+        mode, user = self.stream.mode, self.stream.user
+        return users.opening(mode.protocol, user, directly)[which] if user else b""
 
     def advance(self, now):
         """True when both have come to an end."""
@@ -140,6 +150,8 @@ class Pair:
 
     def verdict(self, harm):
         """What is wrong, or None. harm: to others."""
+        for a in self.sides:
+            a.got = a.got.removeprefix(self.opening(a is self.direct, 1))
         got = bytes(self.side.got)
         if SECRET in got:
             return "a client got what is a bystander's: %s" % judge.shown(got, got[:got.find(SECRET)])
@@ -148,13 +160,14 @@ class Pair:
                 got, got[:got.find(THERE)])
         if not self.direct:
             return None
-        theirs = judge.attributable(self.stream.mode.name, b"".join(self.stream.requests), got)
+        theirs = judge.attributable(self.stream.mode.protocol, b"".join(self.stream.requests), got)
         strange = {t for t in TAG.findall(theirs) if t not in self.data and t not in self.direct.got}
         if strange:
             return "a client got what is another's, %r: %s" % (
                 strange, judge.shown(got, got[:got.find(min(strange))]))
-        wrong = None if harm else judge.difference(self.stream.mode.name, self.direct, self.side)
-        if wrong and judge.allowed(self.stream.mode.name, self.stream.requests, self.direct, self.side):
+        harm = harm or not users.compared(self.stream.mode.protocol, self.stream.user)
+        wrong = None if harm else judge.difference(self.stream.mode.protocol, self.direct, self.side)
+        if wrong and judge.allowed(self.stream.mode, self.stream.requests, self.direct, self.side):
             self.excused, wrong = True, None
         return wrong
 

@@ -30,7 +30,10 @@ FOR_ALL = re.compile(rb"cache_memlimit +[0-9]")
 
 
 class Maker:
-    """One stream's requests. A protocol's own Maker has one(), which gives one request."""
+    """One stream's requests. A protocol's own Maker has one(), which gives one request. user: who has
+    logged in before them, or None."""
+
+    user = None
 
     def __init__(self, seed, tag):
         self.rng = random.Random(seed)

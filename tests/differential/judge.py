@@ -7,6 +7,7 @@ beside it never.
 
 import re
 
+import users
 from grammar import TAG
 
 # What no two servers answer alike, masked on both sides.
@@ -59,7 +60,7 @@ class Allowed:
         self.found = found and re.compile(found, re.S)
 
     def fits(self, mode, requests, direct, side):
-        return mode in self.modes and bool(self.request(b"".join(requests))) and \
+        return (mode.protocol in self.modes or mode.name in self.modes) and bool(self.request(b"".join(requests))) and \
             (self.end is None or side.end == (direct.end if self.end == ALIKE else self.end)) and \
             self.direct in (None, direct.end) and \
             (self.found is None or bool(self.found.search(side.got)))
@@ -79,30 +80,35 @@ def unmarked(data):
     return False
 
 
-COUNT = re.compile(rb"([*$])(0|[1-9][0-9]{0,8})\r.", re.S)  # Redis looks at no LF
-WORD = re.compile(rb'"([^"]*)"|\'([^\']*)\'|([^\s"\']+)')
+COUNT = re.compile(rb"([*$])(0|[1-9][0-9]{0,8}|-[1-9][0-9]{0,17})\r.", re.S)  # Redis looks at no LF
+WORD = re.compile(rb'"([^"]*)"|\'([^\']*)\'|([^\s"\'][^ \t\r\n"\']*)')
 
 
 def words_of(data):
     """The requests that a stream's bytes are, each a list of words, as far as Redis reads them."""
+    return (words for words, _ in requests_of(data))
+
+
+def requests_of(data):
+    """The same, and of each whether it is a line, without a count."""
     at = 0
     while at < len(data):
         if data[at:at + 1] != b"*":
             end = data.find(b"\n", at) + 1 or len(data)
-            yield [b"".join(groups) for groups in WORD.findall(data[at:end])]
+            yield [b"".join(groups) for groups in WORD.findall(data[at:end])], True
             at = end
             continue
         head, words = COUNT.match(data, at), []
         for _ in range(int(head.group(2)) if head else 0):
             head = COUNT.match(data, head.end() if not words else at)
-            if not head or head.group(1) != b"$" or head.end() + int(head.group(2)) > len(data):
+            if not head or head.group(1) != b"$" or int(head.group(2)) < 0 or head.end() + int(head.group(2)) > len(data):
                 return
             at = head.end() + int(head.group(2)) + 2  # whatever stands where the end of line should
             words.append(data[head.end():at - 2])
         if not head:
             return
         at = at if words else head.end()
-        yield words
+        yield words, False
 
 
 KEYLESS = re.compile(rb"(?i)(?:ping|echo|select|client|command|config|multi|exec|discard|unwatch|reset|quit|auth|"
@@ -117,6 +123,11 @@ def nameless(data):
     """Whether a request for Redis has a key that is empty: it is every stream's."""
     return any(words and not KEYLESS.match(words[0]) and b"" in words[KEYS.get(words[0].upper(), slice(1, 2))]
                for words in words_of(data))
+
+
+def cut_name(data):
+    """Whether there is a line with a NUL in its name."""
+    return any(line and words and b"\0" in words[0] for words, line in requests_of(data))
 
 
 def from_all(data):
@@ -207,6 +218,23 @@ def broken(data):
 
 LINES, ALL = ("text", "meta"), ("text", "meta", "binary", "resp")
 ALLOWED = (
+    # ---- users
+    Allowed("no right", ("resp-users",), rb"", "directly ann is refused next to nothing", rb"-NOPERM |is not allowed to user"),
+    Allowed("commands", ("resp-users",), rb"(?i)command", "counted here, for who may not everything", rb"(?m)^:\d+\r$", ALIKE),
+    Allowed("what is unknown", ("resp-users",), rb"", "Redis says so before it asks for a login, and also of the commands "
+            "that it has been made to forget", rb"-NOAUTH|-ERR wrong number of arguments for '(?i:%s)'" % b"|".join(map(str.encode, users.REDIS_GONE)), ALIKE),
+    Allowed("much before a login", ("resp-users",), rb"\$ *\d{5}|\* *\d\d|.{1000}", "other limits than Redis's", direct="closed"),
+    Allowed("4 KiB before a login", ("resp-users",), rb".{2000}", "closed, a limit", end="closed"),
+    Allowed("refused to the mute", ("resp-users",), rb"(?i)reply.*(?:off|skip).*subscribe", "nobody hears of what ann may not", end=ALIKE),
+    Allowed("login within MULTI", ("resp-users",), rb"(?i)(?:multi|subscribe).*(?:auth|hello)", "refused, a limit",
+            rb"-ERR a login (?:within a transaction|while subscribed) is not supported"),
+    Allowed("login behind REPLCONF", ("resp-users",), rb"(?i)(?:replconf|monitor|sync).*(?:auth|hello|reset)", "refused, a limit",
+            rb"-ERR a (?:login|RESET, which logs out,) is not supported behind MONITOR", "closed"),
+    Allowed("the same of the mute", ("resp-users",), rb"(?i)reply.*(?:replconf|monitor|sync).*(?:auth|hello|reset)",
+            "closed, and not told why", end="closed"),
+    Allowed("nul in a line", ("resp-users",), rb"(?:^|\n)[^*\n][^\n]*\0",
+            "Redis waits for ever, as below: here it is refused for want of a login or of a right, or counted", direct="quiet"),
+    # ---- all
     Allowed("ids", ALL, rb"id:|aW.*6", "an ID key is answered here, and goes with no other in most commands"),
     Allowed("sasl", ("binary",), rb"\x80[\x20-\x22]", "answered here: users are sidflake's"),
     Allowed("lengths", LINES + ("binary",), unfit,
@@ -258,9 +286,10 @@ ALLOWED = (
             "the same: here the line is that request", rb"\+OK\r\n$", "closed", "quiet"),
     Allowed("nul in a line without a count", ("resp",), rb"(?:^|\n)[^*\n][^\n]*\0",
             "the same: here a PING or ECHO with one is answered", end="marker", direct="quiet"),
-    Allowed("nul in a name in a line", ("resp",), rb"\0",
+    Allowed("nul in a name in a line", ("resp",), cut_name,
             "the same: here it is known that no such command is, and what comes behind is read",
             rb"-ERR unknown command '", direct="quiet"),
+    Allowed("nul in a line of the mute", ("resp",), rb"(?i)reply.*(?:off|skip).*\0", "the same, and nobody is told", direct="quiet"),
     Allowed("nul in a name behind REPLCONF", ("resp",), rb"(?i)(?:replconf|monitor|sync).*\0",
             "nobody knows what command it is, and an error from here ends the connection there",
             rb"-ERR a command with a NUL in its name is not supported behind MONITOR", "closed"),
@@ -275,6 +304,8 @@ ALLOWED = (
     Allowed("long line", ("resp",), rb"[^\n]{60000}|[^\r]{60000}",
             "Redis takes a line of more than 64 KiB if all of it has come at once",
             rb"-ERR Protocol error: too big [^\r]*\r\n$"),
+    Allowed("long line at once", ("resp",), rb"[^\n]{60000}", "the same, where it comes there at once", rb"-ERR unknown command",
+            direct="closed"),
     Allowed("error to the mute", ("resp",), rb"(?i)reply.*(?:off|skip)",
             "Redis says nothing to who wants no replies, even where it cannot go on; here the error is "
             "told, and the connection closed", rb"-ERR Protocol error: [^\r]*\r\n$"),

@@ -7,29 +7,27 @@ import socket
 
 import binary
 import bystanders
+import users
 from bystanders import ID_KEY, THERE
 from memcached_lines import Meta, Text
 from memcached_packets import Packets
 from procs import Proc, until
 from resp_requests import Resp as RespMaker
+from users import REDIS_GONE
 from wire import Resp
 
 SLOTS = 32  # streams at a time
 DEPTHS = (1, 4, 12)  # of the bystanders' batches
 
-# Commands that change the server for all are unknown there: none of the streams may have another's
-# keys go away.
-REDIS_GONE = ("FLUSHALL", "FLUSHDB", "SWAPDB", "SHUTDOWN", "DEBUG", "REPLICAOF", "SLAVEOF", "FAILOVER",
-              "MIGRATE", "SAVE", "BGSAVE", "BGREWRITEAOF", "MODULE", "ACL", "MONITOR", "SYNC", "PSYNC", "RANDOMKEY")
-
 
 class Memcached(Proc):
-    def __init__(self, case, name):
+    def __init__(self, case, name, authfile=None):
+        name = case.fresh_name(name)  # at the path of another, that one would be taken for it
         self.sock = case.path(name)
         # -F: flush_all would take the bystanders' keys away, and so would a memory that is full
         super().__init__(case, name, [
             "memcached", "-s", self.sock, "-a", "0777", "-F", "-m", "2048", "-c", "4096", "-t", "2", "-u",
-            pwd.getpwuid(os.geteuid()).pw_name])
+            pwd.getpwuid(os.geteuid()).pw_name] + (["-Y", authfile] if authfile else []))
         self.log_path = os.devnull  # a request may have it log everything
         self.start()
         until("memcached accepts connections", self.up)
@@ -40,11 +38,21 @@ class Memcached(Proc):
 
 
 class Mode:
-    """One protocol: who makes its streams, who looks on, and the request that ends each stream."""
+    """One protocol: who makes its streams, who looks on, and the request that ends each stream. With
+    users its clients have to log in."""
 
-    def __init__(self, name, maker, looking_on, marker, upstream):
-        self.name, self.maker, self.looking_on, self.upstream = name, maker, looking_on, upstream
+    def __init__(self, protocol, maker, looking_on, marker, upstream, with_users=False):
+        self.protocol, self.maker, self.looking_on, self.upstream = protocol, maker, looking_on, upstream
         self.marker = marker  # of (slot, requests): request, and what its answer holds
+        self.with_users, self.name = with_users, protocol + ("-users" if with_users else "")
+        self.asks_directly = with_users and protocol != "binary"  # see users.opening
+        if with_users:
+            self.maker = users.maker_of(protocol, maker, [
+                b"by-" + self.watcher(i, life) for i in range(len(looking_on)) for life in (1, 2)])
+
+    def watcher(self, i, life):
+        """The name of a bystander."""
+        return b"%s%d-%d" % (self.looking_on[i].__name__[:4].lower().encode(), i, life)
 
 
 def slot_value(slot):
@@ -71,11 +79,12 @@ def resp_marker(slot, requests):
 
 
 TEXT, PACKET, RESP = bystanders.TextBystander, bystanders.PacketBystander, bystanders.RespBystander
-MODES = {m.name: m for m in (
-    Mode("text", Text, (TEXT, TEXT, TEXT), text_marker, "memcached"),
-    Mode("meta", Meta, (TEXT, TEXT, TEXT), text_marker, "memcached"),
-    Mode("binary", Packets, (PACKET, PACKET, TEXT), packet_marker, "memcached"),
-    Mode("resp", RespMaker, (RESP, RESP, RESP), resp_marker, "redis"))}
+PROTOCOLS = (
+    ("text", Text, (TEXT, TEXT, TEXT), text_marker, "memcached"),
+    ("meta", Meta, (TEXT, TEXT, TEXT), text_marker, "memcached"),
+    ("binary", Packets, (PACKET, PACKET, TEXT), packet_marker, "memcached"),
+    ("resp", RespMaker, (RESP, RESP, RESP), resp_marker, "redis"))
+MODES = {m.name: m for m in (Mode(*p, with_users) for with_users in (False, True) for p in PROTOCOLS)}
 
 
 class World:
@@ -89,17 +98,25 @@ class World:
                        "--proto-max-bulk-len", "512mb"]
             for name in REDIS_GONE:
                 options += ["--rename-command", name, ""]
-            self.direct, self.behind = (case.redis(args=options) for _ in range(2))
+            self.direct = case.redis(args=options + list(users.REDIS_ARGS if mode.with_users else ()))
+            self.behind = case.redis(args=options)
         else:
-            self.direct, self.behind = Memcached(case, "d"), Memcached(case, "b")
+            self.direct = Memcached(case, "d", self.file("authfile", users.AUTHFILE) if mode.asks_directly else None)
+            self.behind = Memcached(case, "b")
         self.set_markers()
         self.renew()
 
     def set_markers(self):
         """Again from time to time: a broken request may eat up the one behind it."""
-        for server in (self.direct, self.behind):
-            self.set_markers_of(server.sock)
+        self.set_markers_of(self.direct.sock, self.mode.asks_directly)
+        self.set_markers_of(self.behind.sock, False)
         self.look_at_ids()
+
+    def file(self, name, text):
+        path = self.case.path(name)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as f:
+            f.write(text)
+        return path
 
     def look_at_ids(self):
         """The server behind has a value of its own under an ID key, which nothing changes."""
@@ -120,10 +137,12 @@ class World:
             raise bystanders.Trouble("%r under an ID key: expected %r, found %r" % (ID_KEY, want, found))
         self.has_ids = True
 
-    def set_markers_of(self, path):
+    def set_markers_of(self, path, with_login):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
             s.connect(path)
             s.settimeout(5)
+            if with_login:
+                bystanders.log_in(s, self.mode.protocol, b"dan")
             for slot in range(SLOTS):
                 v = slot_value(slot)
                 s.sendall(Resp.encode("SET", b"mark%d" % slot, v) if self.mode.upstream == "redis" else
@@ -144,11 +163,13 @@ class World:
             self.case.procs.remove(self.sidecar)
             os.unlink(self.sidecar.log_path)
         self.lives += 1
-        self.sidecar = self.case.sidecar("static:7", {
-            "upstream." + self.mode.upstream: "unix://" + self.behind.sock, "upstream.timeout": self.timeout,
-            "log.level": "info", "limits.connections": 4096})
-        self.watchers = [kind(self.address, b"%s%d-%d" % (kind.__name__[:4].lower().encode(), i, self.lives),
-                              self.lives * 10 + i, DEPTHS[i], self.ids)
+        options = {"upstream." + self.mode.upstream: "unix://" + self.behind.sock, "upstream.timeout": self.timeout,
+                   "log.level": "info", "limits.connections": 4096}
+        if self.mode.with_users:
+            options.update({"auth.mode": "required", "auth.users_file": self.file("users", users.FILE)})
+        self.sidecar = self.case.sidecar("static:7", options)
+        self.watchers = [kind(self.address, self.mode.watcher(i, self.lives), self.lives * 10 + i, DEPTHS[i], self.ids,
+                              b"bob" if self.mode.with_users else None)
                          for i, kind in enumerate(self.mode.looking_on)]
 
     def gone(self):

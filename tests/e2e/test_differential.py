@@ -36,3 +36,19 @@ def packets(case):
 @test("random Redis requests: as Redis answers, and no harm to bystanders", timeout=240)
 def resp(case):
     held(case, "resp")
+
+
+@test("clients that log in, text and meta: neither another's keys nor his replies", timeout=480)
+def lines_with_users(case):
+    held(case, "text-users")
+    held(case, "meta-users")
+
+
+@test("clients that log in, binary: neither another's keys nor his replies", timeout=240)
+def packets_with_users(case):
+    held(case, "binary-users")
+
+
+@test("clients that log in to Redis: neither another's keys nor his replies", timeout=240)
+def resp_with_users(case):
+    held(case, "resp-users")

@@ -36,7 +36,7 @@ def put_server(kind, server, path, through):
 def plain(name):
     """A test's name without what differs from run to run."""
     name = re.sub(r"[A-Za-z0-9]{24,}", "X", name)
-    return re.sub(r"\d{4,}|\d+\.\d{2,}|(?<=seed[ =])-?\d+|(?<=#)\d+|(?<=window: )\d+", "N", name)[:100]
+    return re.sub(r"\d{4,}|\d+\.\d{2,}|(?<=seed[ =])-?\d+|(?<=#)\d+|(?<=CYCLE )\d+|(?<=window: )\d+", "N", name)[:100]
 
 
 def read_tap(output):
