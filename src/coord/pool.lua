@@ -468,9 +468,11 @@ local function renew_one(item)
             return 'LOST'
         end
     elseif not again then
-        -- Nobody else can have claimed above topen + 3S before now, nor been granted beyond the
-        -- upper bound; and a table that knows later changes of W knows better than this holder.
+        -- Nobody else can have claimed above topen + 3S before now, but by a clock that was ahead,
+        -- nor been granted beyond the upper bound; and a table that knows later changes of W, or of
+        -- a range above this one, knows better than this holder.
         local later = r.n > item.n and r.token ~= item.nxt
+            or r.hwm > item.hi and item.hi < math.max(pool.tmax, pool.fence) + 3 * S
         if later or item.hi < pool.topen + 3 * S or item.hi > pool.topen + reach() then
             return 'LOST'
         end

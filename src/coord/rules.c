@@ -299,12 +299,12 @@ enum coord_status rules_claim(struct rules *u, struct coord_token nxt, struct co
 static bool reasserts(const struct rules *u, const struct store_record *r,
                       const struct coord_renewal *item)
 {
-    const struct coord_params *k = &u->pool.p.params;
-    int64_t topen = u->pool.p.topen_ms;
-    bool known_later =
-        (uint64_t)r->n > item->n && !(r->held && coord_token_equal(r->token, item->nxt));
-    return !known_later && item->hi_ms >= topen + 3 * k->max_skew_ms &&
-           item->hi_ms <= topen + rules_reach(u);
+    const struct coord_pool *p = &u->pool.p;
+    int64_t skews = 3 * p->params.max_skew_ms, shown = max64(p->tmax_ms, p->later.fence_ms);
+    bool later = (uint64_t)r->n > item->n && !(r->held && coord_token_equal(r->token, item->nxt));
+    bool above = r->hwm_ms > item->hi_ms && item->hi_ms < shown + skews; /* its clock was ahead */
+    return !later && !above && item->hi_ms >= p->topen_ms + skews &&
+           item->hi_ms <= p->topen_ms + rules_reach(u);
 }
 
 /* Fills *hi with the ceiling; *r is the record as it is afterwards. */

@@ -173,6 +173,28 @@ static void a_tenure_of_then_grows_old(void **state)
     assert_int_equal(y.hi_ms, T0 + 1000 + D0 + A);
 }
 
+/* x was lost by a table that was set back, and its workerId granted to another, above it, while the
+ * clock was ahead: x's next ranges would be of that time. */
+static void who_was_passed_over_meanwhile_is_lost(void **state)
+{
+    (void)state;
+    struct coord_grant x, y;
+    pair.clock.ms = T0;
+    init(1);
+    pair_backup(&pair, 1);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    for (uint8_t i = 1; i < 9; i++)
+        assert_int_equal(renew(&x, i, (uint8_t)(i + 1)), COORD_HOW_RENEWED);
+    pair_restore(&pair, 1, false);
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    pair.clock.ms = T0 + DAY;
+    assert_int_equal(claim(11, &y), COORD_OK);
+    assert_int_equal(y.worker, x.worker);
+    pair.clock.ms = T0 + 1000;
+    assert_int_equal(word(), COORD_OK);
+    assert_int_equal(renew(&x, 9, 10), COORD_HOW_LOST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +206,7 @@ int main(void)
         cmocka_unit_test(a_word_for_data_that_came_back_goes_by_the_fence),
         cmocka_unit_test(what_is_learnt_counts_from_the_fence),
         cmocka_unit_test(a_tenure_of_then_grows_old),
+        cmocka_unit_test(who_was_passed_over_meanwhile_is_lost),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
