@@ -207,7 +207,7 @@ static enum coord_status renew(struct coord *c, const char *identity, const stru
     struct fake_coord *f = of(c);
     struct fake_coord_fault fault;
     struct fake_coord_call *call = enter(f, FAKE_RENEW);
-    call->ahead_ms = by->ahead_ms;
+    call->by = *by;
     *terms = (struct coord_terms){.settle_ms = f->pool.later.settle_ms,
                                   .worker_from = f->pool.params.worker_from,
                                   .worker_to = f->pool.params.worker_to,

@@ -46,7 +46,7 @@ struct fake_coord_call {
     bool identity_said;
     struct coord_params params;
     int64_t lost_ahead_ms, settle_ms;
-    int64_t ahead_ms; /* RENEW */
+    struct coord_caller by; /* RENEW */
     struct coord_release release;
     struct coord_renewal items[COORD_RENEW_MAX]; /* as asked */
     size_t nitems;

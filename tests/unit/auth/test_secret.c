@@ -30,6 +30,16 @@ static void test_matches(void **state)
     }
 }
 
+/* Longer than what crypt(3) takes. */
+static void test_too_long(void **state)
+{
+    (void)state;
+    static char longest[4096];
+    memset(longest, 'a', sizeof longest);
+    for (size_t i = 0; i < sizeof of_secret / sizeof *of_secret; i++)
+        assert_false(secret_matches(of_secret[i], span_of(longest, sizeof longest)));
+}
+
 static void test_well_formed(void **state)
 {
 #define SALT_HASH "c29tZXNhbHQ$S3Lajg55evZVboE7O39Ij0iCFwMgZQQ4"
@@ -116,9 +126,9 @@ static void test_equal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matches), cmocka_unit_test(test_well_formed),
-        cmocka_unit_test(test_make),    cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_matches),     cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_well_formed), cmocka_unit_test(test_make),
+        cmocka_unit_test(test_digest),      cmocka_unit_test(test_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -532,7 +532,7 @@ static void a_longer_horizon_of_before_is_told(void **state)
         assert_true(count(FAKE_DESCRIBE) > before);
         for (unsigned i = 0; i < b.coord.ncalls; i++)
             if (b.coord.call[i].op == FAKE_RENEW)
-                assert_int_equal(b.coord.call[i].ahead_ms, ahead);
+                assert_int_equal(b.coord.call[i].by.ahead_ms, ahead);
         assert_int_equal(b.rig.lease.ahead_ms, ahead);
         end();
     }

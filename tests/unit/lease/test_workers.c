@@ -133,6 +133,16 @@ static void a_loss_that_a_claim_hears_of_first_counts(void **state)
     assert_int_equal(report()->data_loss, 1);
 }
 
+/* As it is when the call is made. */
+static void a_renewal_tells_the_clock_of_its_caller(void **state)
+{
+    (void)state;
+    hold_two();
+    call_until(FAKE_RENEW);
+    const struct fake_coord_call *last = fake_coord_latest(&b.coord, FAKE_RENEW);
+    assert_true(last->by.now_ms == clock_wall_ms(&b.clock.clock));
+}
+
 #define WORKERS(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -141,6 +151,7 @@ int main(void)
         WORKERS(a_pool_that_is_gone_is_one_loss_of_data),
         WORKERS(a_pool_made_again_with_others_is_no_second_loss),
         WORKERS(a_loss_that_a_claim_hears_of_first_counts),
+        WORKERS(a_renewal_tells_the_clock_of_its_caller),
     };
     return cmocka_run_group_tests_name("lease/workers", tests, NULL, NULL);
 }

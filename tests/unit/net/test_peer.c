@@ -44,6 +44,28 @@ static void all_of_loopback_is_one(void **state)
     assert_int_equal(strncmp(other.text, "127.9.8.7:", 10), 0);
 }
 
+/* Whoever has a /64 has all addresses in it. */
+static void of_ipv6_the_first_half_is_who_it_is(void **state)
+{
+    (void)state;
+    struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    socklen_t n = sizeof to;
+    int server = socket(AF_INET6, SOCK_STREAM, 0), client = socket(AF_INET6, SOCK_STREAM, 0);
+    if (server < 0 || bind(server, (struct sockaddr *)&to, n) < 0)
+        skip(); /* there is none here */
+    struct net_peer peer;
+    assert_int_equal(listen(server, 1), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&to, &n), 0);
+    assert_int_equal(connect(client, (struct sockaddr *)&to, sizeof to), 0);
+    int accepted = accept(server, NULL, NULL);
+    peer_of(accepted, &peer);
+    assert_true(peer.id[0] == AF_INET6 && peer.id[1] == 0);
+    assert_int_equal(strncmp(peer.text, "[::1]:", 6), 0);
+    (void)close(accepted);
+    (void)close(client);
+    (void)close(server);
+}
+
 static struct net_peer peer_of_pair(void)
 {
     int fd[2];
@@ -78,6 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_of_loopback_is_one),
+        cmocka_unit_test(of_ipv6_the_first_half_is_who_it_is),
         cmocka_unit_test(a_process_is_one_of_its_own),
         cmocka_unit_test(nobody_is_known_without_a_connection),
     };
