@@ -27,7 +27,7 @@ enum serve_result {
     SERVE_MISS,    /* a read of a key that is no ID */
     SERVE_REFUSED, /* understood, but not offered: a write, TRACKING */
     SERVE_INVALID, /* not understood: syntax, unknown command, arguments */
-    SERVE_FAILED,  /* an ID was asked for, and could not be had */
+    SERVE_FAILED,  /* an ID or a number was asked for, and could not be had */
     SERVE_PASSED,  /* forwarded to the upstream */
     SERVE_AWAY,    /* it would have been forwarded, but the upstream cannot be reached */
     SERVE_RESULTS

@@ -151,4 +151,4 @@ def behind(case):
     assert m.value("sidflake_requests_total", protocol="redis", command="get", result="away") >= 1
     assert not re.search('(redis|memcached)".*result="failed"', s.http("/metrics").text)
     page = s.http("/").text
-    assert "requests for IDs failed" not in page and "Servers behind: IDs go on without them" in page, page
+    assert "requests for IDs or numbers failed" not in page and "Servers behind: IDs go on without them" in page, page

@@ -339,7 +339,7 @@ def away_is_no_failure(case):
         assert page.value("sidflake_requests_total", protocol=protocol, command=command, result="away") == n
     assert 'result="failed"' not in s.http("/metrics").text.split("sidflake_requests_total", 1)[1].split("# ")[0]
     html = s.http("/").text
-    assert "requests for IDs failed" not in html
+    assert "requests for IDs or numbers failed" not in html
     for name in ("Redis", "memcached"):
         assert re.search("the %s behind cannot be reached for [0-9.]+ m?s: " % name, html), html
     assert s.ready_status() == 200

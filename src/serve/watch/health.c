@@ -333,7 +333,7 @@ static void recent(struct judge *j)
     if (sum.failed > 0) {
         human_put_count(begin(j, HEALTH_WARN, "requests"), (int64_t)sum.failed);
         buf_put_str(&j->text, sum.failed == 1 ? " request" : " requests");
-        BUF_PUT_LIT(&j->text, " for IDs failed in the last 5 minutes");
+        BUF_PUT_LIT(&j->text, " for IDs or numbers failed in the last 5 minutes");
         end(j);
     }
     /* A prefix that is mistyped, here or in the application. */

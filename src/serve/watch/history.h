@@ -26,7 +26,7 @@
 /* Since start. */
 struct history_totals {
     uint64_t issued;    /* IDs */
-    uint64_t failed;    /* requests for IDs that came to nothing */
+    uint64_t failed;    /* requests for IDs or numbers that came to nothing */
     uint64_t missed;    /* reads of keys that are no IDs */
     uint64_t exhausted; /* requests that found the millisecond used up */
     uint64_t rollbacks, rotations;

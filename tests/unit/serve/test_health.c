@@ -176,13 +176,13 @@ static void the_last_minutes(void **state)
 {
     (void)state;
     s.requests[SERVE_REDIS][3][SERVE_FAILED] = 1;
-    warns("1 request for IDs failed in the last 5 minutes");
+    warns("1 request for IDs or numbers failed in the last 5 minutes");
     s.requests[SERVE_REDIS][3][SERVE_FAILED] = 1200;
     s.requests[SERVE_HTTP][1][SERVE_FAILED] = 7; /* /readyz */
-    warns("1,200 requests for IDs failed in the last 5 minutes");
+    warns("1,200 requests for IDs or numbers failed in the last 5 minutes");
     serve_sample(&s);
     elapsed_ms += MINUTES(4);
-    warns("1,200 requests for IDs failed in the last 5 minutes");
+    warns("1,200 requests for IDs or numbers failed in the last 5 minutes");
     serve_sample(&s);
     elapsed_ms += MINUTES(2);
     well();
