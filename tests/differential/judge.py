@@ -150,12 +150,12 @@ def attributable(mode, data, got):
     if mode == "resp":
         return b"" if nameless(data) else got
     if data[:1] == b"\x80":
-        return b"" if broken(data) or not all(map(tagged, packets_of(data))) else got
+        return b"" if broken(data) or anybodys(data) else got
     out, at, loose = [], 0, unmarked(data)
     for found in iter(lambda: VALUE.search(got, at), None):
         key, end = found.group(1), found.end() + int(found.group(2) or found.group(3))
-        anybodys = not TAG.search(key) if key else loose
-        out.append(got[at:found.start() if anybodys else end])
+        theirs = not TAG.search(key) if key else loose
+        out.append(got[at:found.start() if theirs else end])
         at = end
     return b"".join(out) + got[at:]
 
@@ -182,6 +182,11 @@ def tagged(packet):
     """Whether its key, if it has one, has a tag."""
     at, n = 24 + packet[4], int.from_bytes(packet[2:4], "big")
     return n == 0 or bool(TAG.search(packet[at:at + n]))
+
+
+def anybodys(data):
+    """Whether a packet has a key without a tag: what that holds is chance."""
+    return data[:1] == b"\x80" and not all(map(tagged, packets_of(data)))
 
 
 def unfit(data):
@@ -258,6 +263,7 @@ ALLOWED = (
     # ---- memcached, lines
     Allowed("anybody's key", LINES, unmarked, "what a key holds that has no stream's tag is chance",
             end=ALIKE),
+    Allowed("anybody's key", ("binary",), anybodys, "the same of packets", end=ALIKE),
     Allowed("long line", LINES + ("binary",), rb"[^\n]{2000}",
             "a line of more than 2,048 bytes closes the connection; in memcached that depends on how much of "
             "it has come at once", end="closed"),
