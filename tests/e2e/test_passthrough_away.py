@@ -3,6 +3,7 @@ has to understand it. And subscriptions, whose replies are counted by what they 
 
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -343,3 +344,22 @@ def away_is_no_failure(case):
     for name in ("Redis", "memcached"):
         assert re.search("the %s behind cannot be reached for [0-9.]+ m?s: " % name, html), html
     assert s.ready_status() == 200
+
+
+@test("memcached hangs: behind quiet requests no mark says that they missed, or were done")
+def quiet(case):
+    server = case.memcached()
+    s = behind(case, None, server, {"upstream.timeout": "400ms"})
+    key, noop, extras = b"k", binary.request(binary.NOOP), b"\0" * 8
+    asked = [binary.request(op, key, *rest) + noop for op, *rest in (
+        (binary.GETQ,), (binary.GETKQ,), (binary.SETQ, b"v", extras), (binary.DELETEQ,))]
+    asked += [b"mg k v q\r\nmn\r\n", b"ms k 1 q\r\nv\r\nmn\r\n", b"md k q\r\nmn\r\n"]
+    for request in asked:
+        with s.mc() as m, s.mc() as before:
+            assert before.ask("set k 0 0 1\r\nv") == "STORED"
+            os.kill(server.popen.pid, signal.SIGSTOP)
+            try:
+                m.send(request)
+                assert m.rest() == b""
+            finally:
+                os.kill(server.popen.pid, signal.SIGCONT)

@@ -267,11 +267,10 @@ static void lose(struct upstream *up, const struct expect *x, bool begun)
 {
     struct relay *r = x->r;
     struct span lost = up->svc->lost;
-    bool dropped = (x->flags & UPSTREAM_DROP) == UPSTREAM_DROP,
-         loud = !dropped && !(x->flags & UPSTREAM_SILENT);
-    if (r->c && ((begun && !dropped) || (loud && (lost.n == 0 || x->kind >= FRAME_MC_BINARY))))
+    bool dropped = (x->flags & UPSTREAM_DROP) == UPSTREAM_DROP;
+    if (r->c && !dropped && (begun || lost.n == 0 || x->kind >= FRAME_MC_BINARY))
         conn_close(r->c);
-    for (uint32_t i = 0; i < x->n && loud && r->c; i++)
+    for (uint32_t i = 0; i < x->n && !dropped && r->c; i++)
         (void)conn_deliver(r->c, lost);
     if (r->c && r->pending == x->n)
         r->l = NULL;

@@ -131,8 +131,8 @@ enum upstream_ready {
 /* Whoever has needed a link of its own has one from then on, whatever lane is asked for. */
 enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane);
 
+/* 1 << 0 comes from programs of 0.1.0 at an upgrade, and says nothing. */
 enum upstream_flag {
-    UPSTREAM_SILENT = 1 << 0,  /* the reply may be empty: if it is lost, the client is not told */
     UPSTREAM_SKIP = 1 << 1,    /* the reply is not for the client; an error closes it */
     UPSTREAM_PATIENT = 1 << 2, /* the reply may take any time; if there is none, the next one */
     UPSTREAM_NEWS = 1 << 3,    /* messages and acknowledgements of RESP2 may come before the reply,

@@ -515,7 +515,7 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
         return unavailable_binary(m, s, &req, used, turn, in, out);
     s->kind = req.quiet ? FRAME_MC_NOOP : req.verb == MC_STATS ? FRAME_MC_STATS : FRAME_MC_BINARY;
     struct net_step step = begin(s, in, whole, turn);
-    upstream_expect(turn, (enum frame_kind)s->kind, 1, req.quiet ? UPSTREAM_SILENT : 0);
+    upstream_expect(turn, (enum frame_kind)s->kind, 1, 0);
     send_mark(m, s, turn);
     serve_count(m->serve, SERVE_MEMCACHED, req.verb, SERVE_PASSED);
     return step;

@@ -146,7 +146,7 @@ static inline struct net_step through(struct net_service *svc, void *session, st
     }
     upstream_send(turn, span_of(in.p + skip, used - skip));
     upstream_expect(turn, fetch ? FRAME_MC_VALUES : FRAME_MC_LINE, !mute && !block,
-                    also            ? UPSTREAM_SILENT
+                    also            ? UPSTREAM_CLEARS
                     : wait || block ? UPSTREAM_PATIENT
                                     : 0);
     return sent;
