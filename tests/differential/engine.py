@@ -165,7 +165,8 @@ class Pair:
         if strange:
             return "a client got what is another's, %r: %s" % (
                 strange, judge.shown(got, got[:got.find(min(strange))]))
-        harm = harm or not users.compared(self.stream.mode.protocol, self.stream.user)
+        mode = self.stream.mode
+        harm = harm or (mode.with_users and not users.compared(mode.protocol, self.stream.user))
         wrong = None if harm else judge.difference(self.stream.mode.protocol, self.direct, self.side)
         if wrong and judge.allowed(self.stream.mode, self.stream.requests, self.direct, self.side):
             self.excused, wrong = True, None
