@@ -342,8 +342,8 @@ struct seq_driver {
                                    struct coord_reply *r);
     enum coord_status (*operate)(struct coord *c, const char *identity, const struct seq_order *in,
                                  struct seq_grant *out, struct coord_reply *r);
-    /* Rows whose key begins with prefix, where that ends with a space, else the one of that key: one
-     * part of them, behind what is there. */
+    /* Rows whose key begins with prefix, where that ends with a space, else the one of that key:
+     * one part of them, behind what is there. */
     enum coord_status (*rows)(struct coord *c, const char *identity, const char *prefix,
                               struct seq_rows *out, struct coord_reply *r);
 };
