@@ -397,6 +397,30 @@ static void each_refusal_is_one_of_four_kinds(void **state)
     }
 }
 
+/* Who wants fewer in a row may have them, where it is by how many there are; else nobody has any.
+ */
+static void a_refusal_is_of_so_many_or_of_all(void **state)
+{
+    (void)state;
+    static const struct {
+        enum seq_how how;
+        int64_t of;
+    } rows[] = {
+        {SEQ_WAIT, 5}, {SEQ_USED_UP, 5}, {SEQ_CLOSED, 1}, {SEQ_STOPPED, 1}, {SEQ_DROPPED, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t index;
+        strict_begin();
+        rig.store.how = rows[i].how;
+        rig.store.wait_ms = 250;
+        int64_t t = sequence_arrive(&h->seq[0], 5);
+        brig_settle(h);
+        assert_int_not_equal(strict(&t, 5, &index), SEQUENCE_OK);
+        assert_int_equal(h->told.how, rows[i].how);
+        assert_int_equal(h->told.hi, rows[i].of);
+        end();
+    }
+}
+
 static void blocks_in_hand_outlast_a_store_that_forgot(void **state)
 {
     (void)state;
@@ -446,6 +470,7 @@ int main(void)
         cmocka_unit_test(where_it_ends_some_are_those_that_are_left),
         cmocka_unit_test(what_is_a_day_ahead_is_asked_about_again_all_the_same),
         cmocka_unit_test(each_refusal_is_one_of_four_kinds),
+        cmocka_unit_test(a_refusal_is_of_so_many_or_of_all),
         cmocka_unit_test(blocks_in_hand_outlast_a_store_that_forgot),
         cmocka_unit_test(who_wants_less_than_was_refused_gets_it),
     };
