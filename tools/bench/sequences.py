@@ -177,6 +177,8 @@ class StrictContest(Contest):
 
 
 def strict(lab, depth, bound):
+    """A round is the script, some 65 us of Redis' time for one number as for hundreds, and then those
+    who waited, one by one: the sidecar's time for each is more than what the bound leaves in all."""
     side, redis = sidecar(lab), lab.coordinator()
     row = Row("strict", f"strict: INCR {STRICT}, 50 unix connections, " +
               (f"pipeline {depth}" if depth > 1 else "unpipelined")
