@@ -136,7 +136,7 @@ static const char *prefix_of(const struct conf_load *l, enum conf_option_id id)
     const struct conf_option *o = &conf_options[id];
     if (strcmp(o->key, "prefix") != 0 || l->wrong[id])
         return NULL;
-    const char *prefix = *(char *const *)((const char *)l->conf + o->offset);
+    const char *prefix = *(char *const *)(const void *)((const char *)l->conf + o->offset);
     return *prefix ? prefix : NULL;
 }
 
