@@ -257,6 +257,9 @@ void seqs_ledger_clear(void);
  * above the line, before the beginning or for a period that is not open. */
 void seqs_ledger_granted(struct world *w, unsigned spec, const struct seq_grant *g);
 
+/* The same, told again: it may not have been heard before. */
+void seqs_ledger_again(struct world *w, unsigned spec, const struct seq_grant *g);
+
 /* n numbers from index on are given out: never twice within a definition of the name, since it was
  * set back, sub and period; each node's rise; none of a block that went back, or was revoked.
  * strict: the request; NULL where it is not of a strict one. */

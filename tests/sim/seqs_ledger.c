@@ -161,6 +161,12 @@ static __int128 line(const struct seq_definition *d, int64_t begins, int64_t ms)
     return (__int128)d->burst - 1 + (__int128)d->rate * (ms - begins) / 1000;
 }
 
+void seqs_ledger_again(struct world *w, unsigned spec, const struct seq_grant *g)
+{
+    struct seqs_spec *s = &w->seqs->spec[spec];
+    s->highest = max64(s->highest, g->hi + 1);
+}
+
 void seqs_ledger_granted(struct world *w, unsigned spec, const struct seq_grant *g)
 {
     struct seqs_spec *s = &w->seqs->spec[spec];
@@ -223,7 +229,7 @@ static void check_tombstones(struct world *w, const struct seqs_place *p, unsign
 }
 
 static void check_grant(struct world *w, const struct node *n, const struct seqs_place *p,
-                        const struct seqs_note *note, int64_t index, int64_t hi)
+                        const struct seqs_note *note, bool lost, int64_t index, int64_t hi)
 {
     const char *name = w->seqs->spec[p->spec].name;
     for (unsigned i = 0; i < nreturned && i < RETURNED; i++)
@@ -231,7 +237,7 @@ static void check_grant(struct world *w, const struct node *n, const struct seqs
             index <= returned[i].hi)
             world_fail(w, "%s: node %u gives out %lld..%lld, which went back", name,
                        node_number(w, n), (long long)index, (long long)hi);
-    if (note->turn < p->told.turn && note->era < p->told.era && hi >= p->told.from)
+    if (!lost && note->turn < p->told.turn && note->era < p->told.era && hi >= p->told.from)
         world_fail(w, "%s: node %u gives out %lld..%lld of turn %lld, which was revoked", name,
                    node_number(w, n), (long long)index, (long long)hi, (long long)note->turn);
 }
@@ -260,20 +266,23 @@ void seqs_ledger_given(struct world *w, const struct node *n, const struct seqs_
     world_note(w, "node %u gives out %lld..%lld of %s, sub %u, period \"%s\", turn %lld, text %u",
                node_number(w, n), (long long)index, (long long)hi, s->name, p->sub, p->period,
                (long long)note->turn, told);
-    check_grant(w, n, p, note, index, hi);
+    bool known = told % SEQS_ALIEN < s->versions;
+    bool lost =
+        known && trusts(s, told) && w->losses > 0; /* where nothing could be, by its maker */
+    check_grant(w, n, p, note, lost, index, hi);
     if (told != text)
         world_fail(w, "%s: node %u gives out of another definition than it is configured with",
                    s->name, node_number(w, n));
     if (told == 2 * SEQS_VERSIONS)
         world_fail(w, "%s: node %u gives out of a definition that nobody made", s->name,
                    node_number(w, n));
-    if (told % SEQS_ALIEN >= s->versions)
+    if (!known)
         return;
     const struct seq_create *v = &s->version[told % SEQS_ALIEN];
     if (hi > s->top[told % SEQS_ALIEN])
         world_fail(w, "%s: node %u gives out %lld, above the max", s->name, node_number(w, n),
                    (long long)hi);
-    if (!is_promised(w, s) || v->definition.cycle || (trusts(s, told) && w->losses > 0))
+    if (!is_promised(w, s) || v->definition.cycle || lost)
         return;
     struct counter *c = counter_of(p->spec, text, p->sub, epoch_of(s, note->turn), p->period);
     bool counts = strict && strict->of == c;

@@ -130,6 +130,9 @@ static void check(struct world *w, const struct seqs_call *c)
         unsigned spec = spec_of(w, c->of[i].name);
         if (c->kind == SEQS_TAKE && c->outcome.grants[i].how == SEQ_GRANTED)
             seqs_ledger_granted(w, spec, &c->outcome.grants[i]);
+        /* Of one that too few replicas had acknowledged nothing was heard before. */
+        if (c->kind == SEQS_TAKE && c->outcome.grants[i].how == SEQ_AGAIN)
+            seqs_ledger_again(w, spec, &c->outcome.grants[i]);
         if (c->kind == SEQS_RETURN && c->outcome.how[i] == SEQ_DONE)
             seqs_ledger_returned(w, spec, &c->action.returns[i]);
     }
