@@ -160,15 +160,15 @@ class Pair:
                 got, got[:got.find(THERE)])
         if not self.direct:
             return None
-        theirs = judge.attributable(self.stream.mode.protocol, b"".join(self.stream.requests), got)
+        mode = self.stream.mode
+        theirs = judge.attributable(mode.protocol, b"".join(self.stream.requests), got)
         strange = {t for t in TAG.findall(theirs) if t not in self.data and t not in self.direct.got}
         if strange:
             return "a client got what is another's, %r: %s" % (
                 strange, judge.shown(got, got[:got.find(min(strange))]))
-        mode = self.stream.mode
         harm = harm or (mode.with_users and not users.compared(mode.protocol, self.stream.user))
-        wrong = None if harm else judge.difference(self.stream.mode.protocol, self.direct, self.side)
-        if wrong and judge.allowed(self.stream.mode, self.stream.requests, self.direct, self.side):
+        wrong = None if harm else judge.difference(mode.protocol, self.direct, self.side)
+        if wrong and judge.allowed(mode, self.stream.requests, self.direct, self.side):
             self.excused, wrong = True, None
         return wrong
 

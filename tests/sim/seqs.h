@@ -241,6 +241,8 @@ void seqs_round_trip(struct world *w, struct node *n);
  * hears of. */
 void seqs_copy_call(struct world *w, const struct node *n, struct seqs_call *c);
 void seqs_run_copy(struct world *w, struct seqs_call *c);
+/* Which of them has this name. */
+unsigned seqs_spec_of(const struct world *w, const char *name);
 /* Before any other, the server runs what n is about to send. */
 enum coord_status seqs_call_first(struct world *w, struct node *n);
 

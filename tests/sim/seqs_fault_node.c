@@ -121,11 +121,8 @@ bool seqs_fault_area_back(struct world *w)
 static void return_late(struct world *w, struct seqs_call *c)
 {
     const struct seq_return *r = &c->action.returns[0];
-    unsigned i = 0;
-    while (i + 1 < w->seqs->specs && strcmp(w->seqs->spec[i].name, r->name) != 0)
-        i++;
     if (*r->sub == '\0' && r->hi - r->lo < SEQ_BLOCK_MAX)
-        (void)seqs_reserve(w, i, r->period, r->hi - r->lo + 1);
+        (void)seqs_reserve(w, seqs_spec_of(w, r->name), r->period, r->hi - r->lo + 1);
     seqs_run_copy(w, c);
     seqs_count(w, SEQS_RETURN_LATE);
 }
@@ -210,10 +207,8 @@ bool seqs_fault_stop(struct world *w)
 
 static bool is_token(const char *text, struct coord_token t)
 {
-    char hex[2 * sizeof t.b + 1];
-    for (size_t i = 0; i < sizeof t.b; i++)
-        (void)snprintf(hex + 2 * i, 3, "%02x", t.b[i]);
-    return strcmp(text, hex) == 0;
+    char hex[COORD_TOKEN_TEXT];
+    return strcmp(text, coord_token_text(hex, t)) == 0;
 }
 
 /* The coordinator has another token of each workerId that this page holds: with the same one, be it

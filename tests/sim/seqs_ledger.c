@@ -175,7 +175,7 @@ void seqs_ledger_granted(struct world *w, unsigned spec, const struct seq_grant 
     struct period p = {.opens_ms = d->begins_ms, .ends_ms = INT64_MAX};
     /* Of a coordinator that was a day ahead the caller's clock counts, which is right within S. */
     int64_t latest = w->now + (off > skew ? 3 * skew : skew);
-    s->highest = max64(s->highest, g->hi + 1);
+    seqs_ledger_again(w, spec, g);
     if (w->wild)
         return;
     if (d->reset != PERIOD_NEVER &&

@@ -116,7 +116,7 @@ static enum coord_status create(struct coord *c, void *with)
 static enum coord_status (*const calls[])(struct coord *, void *) = {
     [SEQS_TAKE] = take, [SEQS_RETURN] = give_back, [SEQS_CREATE] = create};
 
-static unsigned spec_of(const struct world *w, const char *name)
+unsigned seqs_spec_of(const struct world *w, const char *name)
 {
     unsigned i = 0;
     while (i + 1 < w->seqs->specs && strcmp(w->seqs->spec[i].name, name) != 0)
@@ -127,7 +127,7 @@ static unsigned spec_of(const struct world *w, const char *name)
 static void check(struct world *w, const struct seqs_call *c)
 {
     for (size_t i = 0; i < c->action.nitems; i++) {
-        unsigned spec = spec_of(w, c->of[i].name);
+        unsigned spec = seqs_spec_of(w, c->of[i].name);
         if (c->kind == SEQS_TAKE && c->outcome.grants[i].how == SEQ_GRANTED)
             seqs_ledger_granted(w, spec, &c->outcome.grants[i]);
         /* Of one that too few replicas had acknowledged nothing was heard before. */

@@ -34,7 +34,16 @@ static bool is_label(struct span text)
     return text.n > 0 && text.p[0] == 'd';
 }
 
-const struct sequence_calendar fake_calendar = {label, find, is_label};
+static const struct sequence_calendar calendar = {label, find, is_label};
+
+void fake_supply_table(struct sequence_table *t, uint32_t counters)
+{
+    sequence_table_init(t, &(struct sequence_options){.counters = counters,
+                                                      .lasts_ms = 60000,
+                                                      .max = 1000,
+                                                      .prefix = "seq:",
+                                                      .calendar = &calendar});
+}
 
 /* ---- the store --------------------------------------------------------------------------------
  */

@@ -64,6 +64,8 @@ void fake_supply_serve(struct fake_supply *f, int64_t mono);
 /* Frees what is to be closed. */
 void fake_supply_close(struct fake_supply *f);
 
-extern const struct sequence_calendar fake_calendar;
+/* An empty table for so many counters, with the calendar of this store. sequence_table_clear() ends
+ * it. */
+void fake_supply_table(struct sequence_table *t, uint32_t counters);
 
 #endif

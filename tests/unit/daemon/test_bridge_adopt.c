@@ -1,18 +1,9 @@
 /* What the loop begins with after a start: the counters that the state page has. */
 #include "daemon/bridge_sequences.h"
-#include "daemon/generators.h"
+#include "support/fake_supply.h"
 #include "unit/lease/sequences_bench.h"
 
 static struct sequence_table table;
-
-static void begin_table(void)
-{
-    sequence_table_init(&table, &(struct sequence_options){.counters = COUNTERS,
-                                                           .lasts_ms = 60000,
-                                                           .max = 1000,
-                                                           .prefix = "seq:",
-                                                           .calendar = &generators_calendar});
-}
 
 /* A life that had numbers of two, and the next one. */
 static void live(void)
@@ -31,7 +22,7 @@ static void what_the_page_has_is_at_its_place(void **state)
 {
     (void)state;
     live();
-    begin_table();
+    fake_supply_table(&table, COUNTERS);
     bridge_sequences_adopt(&table, b.sequences);
     assert_string_equal(table.place[0].of.name, "orders");
     assert_string_equal(table.place[1].of.name, "tickets");
@@ -44,7 +35,7 @@ static void what_cannot_be_adopted_is_forgotten(void **state)
 {
     (void)state;
     live();
-    begin_table();
+    fake_supply_table(&table, COUNTERS);
     assert_true(sequence_table_adopt(&table, 0, &(struct sequence_name){.name = "others"}));
     capture_begin();
     bridge_sequences_adopt(&table, b.sequences);

@@ -510,6 +510,18 @@ static void what_is_asked_for_in_advance_makes_way(void **state)
     assert_int_equal(asked(), 500);
 }
 
+/* 500 in a row were asked for, and `from` or more cannot be had. Their ticket. */
+static int64_t many_are_refused(int64_t from)
+{
+    struct sequence_ask ask;
+    int64_t many = sequence_arrive(&s, 500);
+    assert_true(sequence_asks(&s, &ask));
+    const struct sequence_refusal refusal = {
+        .cause = 3, .stands = true, .until_ms = mono + 1000, .count = from, .upto = many};
+    sequence_refuse(&s, &refusal, false);
+    return many;
+}
+
 /* Or all who arrive meanwhile were asked for, and refused, together with it. */
 static void who_is_refused_at_once_has_not_arrived(void **state)
 {
@@ -517,13 +529,7 @@ static void who_is_refused_at_once_has_not_arrived(void **state)
     struct sequence_ask ask;
     begin();
     sequence_define(&s, 1, 1, true);
-    int64_t many = sequence_arrive(&s, 500);
-    assert_true(sequence_asks(&s, &ask));
-    sequence_refuse(
-        &s,
-        &(struct sequence_refusal){
-            .cause = 3, .stands = true, .until_ms = mono + 1000, .count = 500, .upto = many},
-        false);
+    (void)many_are_refused(500);
     assert_false(sequence_may_arrive(&s, mono, 500));
     assert_true(sequence_may_arrive(&s, mono, 499));
     mono += 1000;
@@ -543,13 +549,7 @@ static void a_few_that_come_say_nothing_of_many(void **state)
     struct sequence_ask ask;
     begin();
     sequence_define(&s, 1, 1, true);
-    int64_t many = sequence_arrive(&s, 500);
-    assert_true(sequence_asks(&s, &ask));
-    sequence_refuse(
-        &s,
-        &(struct sequence_refusal){
-            .cause = 3, .stands = true, .until_ms = mono + 1000, .count = 401, .upto = many},
-        false);
+    int64_t many = many_are_refused(401);
     int64_t one = sequence_arrive(&s, 1);
     assert_true(sequence_asks(&s, &ask) && ask.count == 1);
     sequence_own(&s, 0, 0, one, false);

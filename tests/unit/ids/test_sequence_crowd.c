@@ -89,11 +89,7 @@ int main(void)
         cmocka_unit_test(a_refusal_is_told_while_it_is_asked_again),
         cmocka_unit_test(who_waits_is_told_whether_any_numbers_have_come)};
     mono = 5000;
-    sequence_table_init(&table, &(struct sequence_options){.counters = 16,
-                                                           .lasts_ms = 60000,
-                                                           .max = 1000,
-                                                           .prefix = "seq:",
-                                                           .calendar = &fake_calendar});
+    fake_supply_table(&table, 16);
     supply.table = &table;
     supply.sequence = sequences;
     supply.nsequences = sizeof sequences / sizeof *sequences;

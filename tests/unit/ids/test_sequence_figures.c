@@ -29,11 +29,7 @@ static int64_t used_up(int64_t now_ms)
 static int begin(void **state)
 {
     (void)state;
-    sequence_table_init(&t, &(struct sequence_options){.counters = 16,
-                                                       .lasts_ms = 60000,
-                                                       .max = 1000,
-                                                       .prefix = "seq:",
-                                                       .calendar = &fake_calendar});
+    fake_supply_table(&t, 16);
     assert_true(sequence_table_adopt(&t, 0, &(struct sequence_name){.name = "few", .sub = "a"}));
     assert_true(sequence_table_adopt(&t, 1, &(struct sequence_name){.name = "few", .sub = "b"}));
     t.mono = HOUR;

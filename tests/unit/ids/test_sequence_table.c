@@ -31,11 +31,7 @@ static unsigned cause;
 
 static int begin_with(uint32_t counters)
 {
-    sequence_table_init(&table, &(struct sequence_options){.counters = counters,
-                                                           .lasts_ms = 60000,
-                                                           .max = 1000,
-                                                           .prefix = "seq:",
-                                                           .calendar = &fake_calendar});
+    fake_supply_table(&table, counters);
     memset(&supply, 0, sizeof supply);
     supply.table = &table;
     supply.sequence = sequences;

@@ -22,11 +22,7 @@ static int begin(void **state)
 {
     struct rig *r = rig_new(NULL);
     struct err e;
-    sequence_table_init(&table, &(struct sequence_options){.counters = 16,
-                                                           .lasts_ms = 60000,
-                                                           .max = 1000,
-                                                           .prefix = "seq:",
-                                                           .calendar = &fake_calendar});
+    fake_supply_table(&table, 16);
     memset(&supply, 0, sizeof supply);
     supply.table = &table;
     supply.sequence = sequences;
