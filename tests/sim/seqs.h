@@ -43,12 +43,13 @@ struct seqs_spec {
     char text[2 * SEQS_VERSIONS][SEQ_TEXT_MAX]; /* those of alien behind the others */
     unsigned versions;                          /* the latest is the one that is configured */
     bool dropped;                               /* as far as the operators know */
-    bool has_alien;    /* some nodes have another definition in their cache */
-    bool is_void;      /* an operator's word was not kept: nothing is promised any more */
-    int64_t back_turn; /* set back in this turn; 0: never */
-    int64_t turns;     /* the highest turn that an operator ever began, on any branch */
-    unsigned losses;   /* of the world, when it was */
-    unsigned reused_at[SEQS_VERSIONS]; /* likewise, when this version was made behind a tombstone */
+    bool has_alien;      /* some nodes have another definition in their cache */
+    bool is_void;        /* an operator's word was not kept: nothing is promised any more */
+    int64_t back_turn;   /* set back in this turn; 0: never */
+    int64_t turns;       /* the highest turn that an operator ever began, on any branch */
+    unsigned losses;     /* of the world, when it was */
+    unsigned dropped_at; /* likewise */
+    unsigned reused_at[SEQS_VERSIONS]; /* when the tombstone was made that this version is behind */
     int64_t top[SEQS_VERSIONS];        /* the highest index that max ever allowed */
     int64_t highest;                   /* index + 1 that was granted to anybody, ever */
 };
@@ -87,7 +88,8 @@ struct seqs_place {
 
 struct seqs_mail {
     struct blocks_mail m;
-    struct seqs_note note; /* GRANT and OWN */
+    struct seqs_note note; /* GRANT and OWN, … */
+    int64_t revoked; /* … in what turn the coordinator that granted it knew of a revocation */
 };
 
 /* The file: what a copy of it has. */

@@ -268,6 +268,7 @@ static void deliver(struct seqs_holder *h)
         struct seqs_mail *to = &h->mail[h->mails++];
         to->m = h->b.mail[i];
         to->note = note_of(h, &to->m);
+        to->revoked = h->told[to->m.counter].turn;
     }
     h->b.nmail = 0;
 }

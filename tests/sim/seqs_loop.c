@@ -27,6 +27,13 @@ static void own_nothing(struct seqs_place *p)
         p->own[i] = none;
 }
 
+/* Who grants and knows of no such revocation has lost it: what he grants cannot be meant by it. */
+static void forget_revoked(struct seqs_place *p, const struct seqs_mail *mail)
+{
+    if (mail->revoked < p->told.turn)
+        p->told = (struct seq_revoked){0};
+}
+
 static void take_one(struct world *w, struct node *n, const struct seqs_mail *mail)
 {
     struct seqs_holder *h = seqs_of(w, n);
@@ -42,12 +49,14 @@ static void take_one(struct world *w, struct node *n, const struct seqs_mail *ma
         break;
     case BLOCKS_MAIL_GRANT:
         p->note[p->notes++ % SEQS_NOTES] = mail->note;
+        forget_revoked(p, mail);
         own_nothing(p);
         sequence_grant(&p->s, node_mono(w, n), &b);
         break;
     case BLOCKS_MAIL_OWN:
         p->own[1] = p->s.strict ? p->own[0] : none;
         p->own[0] = mail->note;
+        forget_revoked(p, mail);
         sequence_own(&p->s, m->lo, m->hi, m->when, m->given > 0);
         break;
     case BLOCKS_MAIL_REVOKE:

@@ -273,7 +273,9 @@ bool seqs_fault_drop(struct world *w)
     struct order o = {.s = some_spec(w)};
     if (!world_chance(w, 30) || order(w, "drop", call_drop, &o) != SEQ_DONE)
         return false;
-    w->seqs->spec[o.s - w->seqs->spec].dropped = true;
+    struct seqs_spec *s = &w->seqs->spec[o.s - w->seqs->spec];
+    s->dropped_at = s->dropped ? s->dropped_at : w->losses;
+    s->dropped = true;
     return true;
 }
 
@@ -285,7 +287,7 @@ bool seqs_fault_reuse(struct world *w)
         return false;
     server_forget_copies(w->server);
     s->dropped = false;
-    s->reused_at[s->versions - 1] = w->losses;
+    s->reused_at[s->versions - 1] = s->dropped_at;
     return true;
 }
 
@@ -297,12 +299,13 @@ bool seqs_fault_alter(struct world *w)
     if (!v->has_max || v->definition.cycle)
         return false;
     o.number = v->max + world_between(w, 0, 300) * v->definition.increment;
-    if (order(w, "alter", call_alter, &o) == SEQ_HOWS)
-        return false;
-    s->top[s->versions - 1] =
-        max64(s->top[s->versions - 1], seq_max_index(&v->definition, o.number));
-    v->max = o.out.how == SEQ_DONE ? o.number : v->max;
-    return o.out.how == SEQ_DONE;
+    bool asked = w->down_until <= w->now;
+    bool done = order(w, "alter", call_alter, &o) == SEQ_DONE;
+    if (asked) /* also unheard: too few replicas acknowledge what is done all the same */
+        s->top[s->versions - 1] =
+            max64(s->top[s->versions - 1], seq_max_index(&v->definition, o.number));
+    v->max = done ? o.number : v->max;
+    return done;
 }
 
 bool seqs_fault_sweep(struct world *w)
