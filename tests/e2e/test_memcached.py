@@ -120,7 +120,9 @@ def stats(case):
         assert m.stats("settings")["maxconns"] == "4096"
         m.stats("conns")
         assert m.ask("stats reset") == "RESET"
-        assert int(m.stats()["get_hits"]) == 0
+        assert int(m.stats()["get_hits"]) == 0 and int(m.stats()["bytes_read"]) < 40
+        m.id()
+        assert int(m.stats()["get_hits"]) == 1
         assert re.fullmatch(r"VERSION \d+(\.\d+)*", m.ask("version"))
         m.send(b"quit\r\n")
         assert m.rest() == b""

@@ -25,11 +25,19 @@
  * and libmemcached takes a version that begins with 0 for a broken server. */
 #define MCD_VERSION "1.6.18"
 
+/* What `stats` counts from: who asks for `stats reset` sets back what clients see, and no metric.
+ */
+struct mcd_since {
+    uint64_t requests[SERVE_COMMANDS][SERVE_RESULTS];
+    uint64_t bytes_in, bytes_out;
+};
+
 struct memcached {
     struct net_service svc;
     struct serve *serve;
     struct recent recent;  /* plain gets of one ID */
     struct mc_canon canon; /* of the request at the front: here, since it need not be cleared */
+    struct mcd_since since;
 };
 
 enum mcd_state {

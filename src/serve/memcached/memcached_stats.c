@@ -41,16 +41,16 @@ static void put_str(const struct rows *r, const char *name, const char *v)
     put(r, span_str(name), span_str(v));
 }
 
-static uint64_t result_of(const struct serve *s, enum mc_verb verb, enum serve_result r)
+static uint64_t result_of(const struct memcached *m, enum mc_verb verb, enum serve_result r)
 {
-    return s->requests[SERVE_MEMCACHED][verb][r];
+    return m->serve->requests[SERVE_MEMCACHED][verb][r] - m->since.requests[verb][r];
 }
 
-static uint64_t requests_of(const struct serve *s, enum mc_verb verb)
+static uint64_t requests_of(const struct memcached *m, enum mc_verb verb)
 {
     uint64_t n = 0;
     for (unsigned r = 0; r < SERVE_RESULTS; r++)
-        n += result_of(s, verb, (enum serve_result)r);
+        n += result_of(m, verb, (enum serve_result)r);
     return n;
 }
 
@@ -82,31 +82,31 @@ static void put_traffic(const struct rows *r)
     static const enum mc_verb gets[] = {MC_GET, MC_GETS, MC_GAT, MC_GATS, MC_META_GET};
     static const enum mc_verb sets[] = {MC_SET,     MC_ADD, MC_REPLACE, MC_APPEND,
                                         MC_PREPEND, MC_CAS, MC_META_SET};
-    const struct serve *s = r->m->serve;
+    const struct memcached *m = r->m;
     uint64_t get = 0, hits = 0, misses = 0, set = 0;
     for (size_t i = 0; i < sizeof gets / sizeof *gets; i++) {
-        get += requests_of(s, gets[i]);
-        hits += result_of(s, gets[i], SERVE_OK);
-        misses += result_of(s, gets[i], SERVE_MISS);
+        get += requests_of(m, gets[i]);
+        hits += result_of(m, gets[i], SERVE_OK);
+        misses += result_of(m, gets[i], SERVE_MISS);
     }
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-        set += requests_of(s, sets[i]);
-    put_u64(r, "max_connections", s->max_connections);
-    put_u64(r, "curr_connections", r->m->svc.connections);
-    put_u64(r, "total_connections", r->m->svc.accepted);
-    put_u64(r, "rejected_connections", r->m->svc.refused);
+        set += requests_of(m, sets[i]);
+    put_u64(r, "max_connections", m->serve->max_connections);
+    put_u64(r, "curr_connections", m->svc.connections);
+    put_u64(r, "total_connections", m->svc.accepted);
+    put_u64(r, "rejected_connections", m->svc.refused);
     put_u64(r, "cmd_get", get);
     put_u64(r, "cmd_set", set);
-    put_u64(r, "cmd_flush", requests_of(s, MC_FLUSH_ALL));
-    put_u64(r, "cmd_touch", requests_of(s, MC_TOUCH));
+    put_u64(r, "cmd_flush", requests_of(m, MC_FLUSH_ALL));
+    put_u64(r, "cmd_touch", requests_of(m, MC_TOUCH));
     put_u64(r, "get_hits", hits);
     put_u64(r, "get_misses", misses);
     put_u64(r, "incr_hits",
-            result_of(s, MC_INCR, SERVE_OK) + result_of(s, MC_META_ARITHMETIC, SERVE_OK));
+            result_of(m, MC_INCR, SERVE_OK) + result_of(m, MC_META_ARITHMETIC, SERVE_OK));
     put_u64(r, "incr_misses",
-            result_of(s, MC_INCR, SERVE_MISS) + result_of(s, MC_META_ARITHMETIC, SERVE_MISS));
-    put_u64(r, "bytes_read", r->m->svc.bytes_in);
-    put_u64(r, "bytes_written", r->m->svc.bytes_out);
+            result_of(m, MC_INCR, SERVE_MISS) + result_of(m, MC_META_ARITHMETIC, SERVE_MISS));
+    put_u64(r, "bytes_read", m->svc.bytes_in - m->since.bytes_in);
+    put_u64(r, "bytes_written", m->svc.bytes_out - m->since.bytes_out);
     put_u64(r, "limit_maxbytes", 0);
     put_u64(r, "threads", 1);
     put_u64(r, "bytes", 0);
@@ -199,9 +199,9 @@ static void put_connections(const struct rows *r)
 
 static void reset(struct memcached *m)
 {
-    struct serve *s = m->serve;
-    memset(s->requests[SERVE_MEMCACHED], 0, sizeof s->requests[SERVE_MEMCACHED]);
-    m->svc.bytes_in = m->svc.bytes_out = 0;
+    memcpy(m->since.requests, m->serve->requests[SERVE_MEMCACHED], sizeof m->since.requests);
+    m->since.bytes_in = m->svc.bytes_in;
+    m->since.bytes_out = m->svc.bytes_out;
 }
 
 static void put_general(const struct rows *r)

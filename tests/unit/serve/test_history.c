@@ -62,7 +62,7 @@ static void differences(void **state)
     assert_null(history_get(&h, 2, S(140), HISTORY_SPAN_US));
 }
 
-/* `stats reset` lowers counters; a time that stands still is none. */
+/* Nor does a time that stands still. */
 static void nothing_goes_back(void **state)
 {
     (void)state;
