@@ -194,7 +194,11 @@ static enum coord_status failed(const struct peer *p, const char *doing, struct 
 {
     if (p->context->err == REDIS_ERR_IO && (errno == EAGAIN || errno == ETIMEDOUT))
         return timed_out(p, doing, r);
-    return unreachable(p, doing, p->context->errstr, r);
+    bool is_redis = p->context->err != REDIS_ERR_PROTOCOL;
+    char why[sizeof p->context->errstr + 64];
+    (void)snprintf(why, sizeof why, "%s%s",
+                   is_redis ? "" : "expected a Redis server's, found: ", p->context->errstr);
+    return unreachable(p, doing, why, r);
 }
 
 enum coord_status peer_join(struct peer *p, struct coord_reply *r)
