@@ -396,6 +396,29 @@ def hidden_logins(case):
     assert redis.ask("ACL", "LOG") == [], redis.ask("ACL", "LOG")
 
 
+@test("who is subscribed in RESP3 hears no more once he is another user, nor after that one is gone")
+def subscribed_as_another(case):
+    redis = case.redis()
+    s = with_users(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port},
+                   users="ann:%s:upstream=all\nbob:%s\n" % (CRYPT, CRYPT))
+    for begin in (("SUBSCRIBE", "c"), ("PSUBSCRIBE", "*"), ("SSUBSCRIBE", "c")):
+        for login in (("AUTH", "bob", "secret"), ("HELLO", "3", "AUTH", "bob", "secret"),
+                      ("HELLO", "2", "AUTH", "bob", "secret")):
+            with s.resp() as r:
+                assert r.ask("HELLO", 3, "AUTH", "ann", "secret")[b"proto"] == 3
+                assert r.ask(*begin)[2] == 1
+                for again in (("AUTH", "ann", "secret"), ("HELLO", "3", "AUTH", "ann", "secret")):
+                    assert not isinstance(r.ask(*again), wire.Error)
+                error(r.ask("AUTH", "bob", "wrong"), "WRONGPASS ")
+                redis.ask(*("SPUBLISH" if begin[0][0] == "S" == begin[0][1] else "PUBLISH", "c", "m"))
+                assert r.reply()[-1] == b"m"
+                r.send(r.encode(*login) + r.encode("GET", "id:a"))
+                r.reply()
+                assert r.rest() == b"", (begin, login)
+            until("nobody is subscribed", lambda: b" sub=0 psub=0 ssub=0 " in redis.ask("CLIENT", "LIST") and
+                  redis.ask("PUBLISH", "c", "m") == redis.ask("SPUBLISH", "c", "m") == 0)
+
+
 @test("who cannot be blocked is told that the server hangs, and who is blocked is not")
 def patience(case):
     with Puppet() as puppet:

@@ -232,7 +232,8 @@ static enum serve_result reset(struct rds_call *c)
     return r;
 }
 
-/* With a password that is ours; a protocol that comes with it has to hold there, too. */
+/* With a password that is ours; a protocol that comes with it has to hold there, too. What somebody
+ * has subscribed to in RESP3 is no other user's to hear, and nothing tells when it has ended. */
 static enum serve_result log_in(struct rds_call *c)
 {
     uint8_t proto = c->ses->proto;
@@ -242,9 +243,12 @@ static enum serve_result log_in(struct rds_call *c)
         upstream_owns(c->turn) ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
+    uint32_t user = c->ses->access.user;
     enum serve_result r = rds_here(c);
     if (is == UPSTREAM_READY && c->ses->proto != proto)
         rds_send_state(c, proto);
+    if (upstream_subscribed(c->turn) && c->ses->access.user != user)
+        c->close = true;
     return r;
 }
 
