@@ -64,8 +64,8 @@ enum frame_verdict {
 struct frame {
     uint8_t kind;  /* of enum frame_kind; the caller's to set */
     bool watch;    /* RESP: messages and acknowledgements of RESP2, too, are pushes; the caller's */
-    bool own;      /* memcached: it is all for one client, whatever it is; the caller's. Else what
-                    * is no such reply as is expected is BAD: it is somebody else's */
+    bool own;      /* it is all for one client, whatever it is; the caller's. Else what is no such
+                    * reply as is expected is BAD, and of RESP a push: it is somebody else's */
     bool begun;    /* some of it was used */
     bool skipping; /* up to and with the end of the line */
     bool merging;  /* RESP: the header of a merge is read; memcached: its part was told */

@@ -162,8 +162,9 @@ static enum frame_verdict element(struct frame *f, struct span rest, size_t *n)
     struct span line = span_of(rest.p, 1); /* of a long text */
     bool whole = header(rest, &line);
     enum shape shape = (enum shape)kind_of(rest.p[0]).shape;
+    bool stray = rest.p[0] == '>' && !f->own; /* it would be taken for part of somebody's reply */
     *n = 0;
-    if (shape == SHAPE_BAD || (!whole && shape != SHAPE_LINE && rest.n >= FRAME_HOLD))
+    if (shape == SHAPE_BAD || stray || (!whole && shape != SHAPE_LINE && rest.n >= FRAME_HOLD))
         return FRAME_BAD;
     if (!whole && rest.n < FRAME_HOLD)
         return FRAME_MORE;

@@ -259,6 +259,25 @@ def wrong_kind(case):
             s.stop()
 
 
+@test("a push on the link that clients of Redis share is nobody's reply: the link breaks")
+def stray_push(case):
+    for push in (b">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$4\r\nevil\r\n", b">1\r\n+x\r\n"):
+        with Puppet() as puppet:
+            s = behind(case, redis=puppet)
+            with s.resp() as a, s.resp() as b:
+                a.send(a.encode("GET", "a"))
+                link = puppet.accept()
+                puppet.hear(link, 0.1)
+                b.send(b.encode("MGET", "b", "id:b"))
+                puppet.hear(link, 0.1)
+                link.sendall(b"$1\r\nx\r\n" + push + b"*1\r\n$1\r\ny\r\n")
+                assert a.reply() == b"x" and a.silent()
+                got = b.rest()
+                assert got == b"", "expected the end of the connection, found %r" % got
+            s.assert_running()
+            s.stop()
+
+
 @test("random streams of requests that are almost some are answered as by memcached, beside others")
 def same_streams(case):
     direct, other = case.memcached(), case.memcached()
