@@ -100,13 +100,18 @@ static void print_status(const struct ctl_session *s)
     json_decref(w);
 }
 
-/* Where they cannot be read, all else is told all the same. */
+/* Where they cannot be read, that is a warning, and all else is told all the same; static:N has
+ * none. */
 static void look_at_workers(struct ctl_session *s)
 {
     struct coord_snapshot snap;
     struct coord_reply r;
-    if (coord_snapshot(s->coord, &snap, &r) != COORD_OK)
+    if (!s->coord->driver->snapshot)
         return;
+    if (coord_snapshot(s->coord, &snap, &r) != COORD_OK) {
+        s->unread = r.err;
+        return;
+    }
     ctl_session_look(s, &snap);
     coord_snapshot_clear(&snap);
 }

@@ -335,6 +335,8 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
         json_array_append_new(w, json_sprintf("the time field of the IDs ends on %s",
                                               ctl_time(layout_end_ms(p->epoch_ms))));
     warn_of_lost(w, s);
+    if (s->unread.text[0])
+        json_array_append_new(w, json_sprintf("the workerIds cannot be read: %s", s->unread.text));
     if (s->reply.free == 0 && s->first_ms > 0)
         json_array_append_new(w, json_sprintf("no workerId is free: the range that ends first is "
                                               "over and rested on %s, if its holder is gone",

@@ -17,7 +17,8 @@ struct ctl_session {
     int64_t first_ms; /* as ctl_holders_first */
     uint64_t lost;    /* as COORD_FAULT_LOST counts */
 
-    unsigned risks; /* as coord_risks, where the caller asked */
+    unsigned risks;    /* as coord_risks, where the caller asked */
+    struct err unread; /* why the workerIds could not be read; "" where they were */
 };
 
 /* Connects; with describe, reads the pool as well. timeout_us: of each call. CTL_OK, and the caller

@@ -7,6 +7,7 @@ import shlex
 import time
 
 import ids
+import wire
 from harness import SIDFLAKECTL, rest_ms, until
 from runner import test
 from terminal import Terminal
@@ -501,6 +502,20 @@ def risky(case):
     redis.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
     redis.ask("CONFIG", "SET", "appendonly", "yes")
     assert ctl_json(case, redis, "status")["warnings"] == []
+
+
+@test("pool status of a Redis without memory: it says that the workerIds cannot be read, and tells the rest")
+def without_memory(case):
+    redis = case.pool()
+    assert ctl_json(case, redis, "status")["warnings"] == []
+    with wire.Resp(redis.sock) as r:
+        assert r.ask("CONFIG", "SET", "maxmemory", "1") == b"OK"
+    said = "found -OOM command not allowed when used memory > 'maxmemory'"
+    told = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
+    assert re.search("warning +the workerIds cannot be read: .*" + re.escape(said), told), told
+    warnings = ctl_json(case, redis, "status")["warnings"]
+    assert len(warnings) == 1 and said in warnings[0], warnings
+    assert said in case.ctl("pool", "list", "--coordinator", redis.url, expect=1).stderr
 
 
 @test("decode and range: the epoch of the pool at --coordinator, or of the sidecar at --connect; what they warn of")
