@@ -81,8 +81,9 @@ static int tell(const struct ctl_session *s, bool was_closed)
     if (!was_closed)
         (void)puts("the pool is open already: nothing was changed");
     else
-        (void)printf("open: sidecars renew again; new ones get a workerId %s%s%s\n",
-                     waits ? "from " : "at once", waits ? ctl_time(from) : "", waits ? " on" : "");
+        (void)printf("open: sidecars renew again; new ones get a workerId %s%s%s%s\n",
+                     waits ? "from " : "at once", waits ? ctl_time(from) : "", waits ? " on" : "",
+                     waits && s->reply.free == 0 ? ", if its holder is gone: none is free" : "");
     return ctl_flush(CTL_OK);
 }
 

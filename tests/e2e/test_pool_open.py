@@ -14,11 +14,11 @@ def ctl_json(case, *args, **kwargs):
     return json.loads(case.ctl(*args, "--json", **kwargs).stdout)
 
 
-def coordinators(case):
+def coordinators(case, *args):
     """A pool in Redis, and one in an SQLite file."""
     url = "sqlite://" + case.path("pool.db")
-    case.ctl("pool", "init", "--coordinator", url, "--fresh", expect=0)
-    return case.pool().url, url
+    case.ctl("pool", "init", "--coordinator", url, *(args or ("--fresh",)), expect=0)
+    return case.pool(*args).url, url
 
 
 @test("pool open takes pool close and drain back: Redis and SQLite; it asks, and says what it means")
@@ -50,6 +50,16 @@ def opens(case):
         first = [s.id() for _ in range(20)]
         assert not set(first) & {second.id() for _ in range(20)}
         assert "open already" in case.ctl("pool", "open", *on, expect=0).stdout
+
+
+@test("pool open: of a pool without a free workerId it is not said that new sidecars get one")
+def opens_what_is_held(case):
+    for url in coordinators(case, "--fresh", "--workers", "0-1"):
+        on = ("--coordinator", url)
+        case.sidecar(url).wait_held(2)
+        case.ctl("pool", "close", "--yes", *on, expect=0)
+        told = case.ctl("pool", "open", "--yes", *on, expect=0).stdout
+        assert re.search(r"new ones get a workerId from 20\S+ on, if its holder is gone: none is free$", told), told
 
 
 @test("pool open: not beside the pool that was made in its place; once that one is closed, new sidecars wait")
