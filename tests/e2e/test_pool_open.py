@@ -1,6 +1,7 @@
 """Pools that were closed, and are opened again."""
 
 import json
+import os
 import re
 
 import harness
@@ -120,3 +121,25 @@ def open_after_a_move_unsaid(case):
     until("seen", lambda: ctl_json(case, "pool", "status", *on)["moved"])
     refused = case.ctl("pool", "open", "--yes", *on, expect=1).stderr
     assert "a sidecar was heard since that has workerIds of another pool" in refused, refused
+
+
+@test("a pool that moves as sidflakectl(1) says: who finds it by the URL of before goes on, another URL waits")
+def moves(case):
+    old, new = case.pool(), case.redis()
+    place = case.path("redis")  # the name that leads to either
+    os.symlink(old.sock, place)
+    s, other = case.sidecar("redis+unix://" + place), case.sidecar(old)
+    s.wait_held(2)
+    other.wait_held(2)
+    case.ctl("pool", "close", "--moved", "--yes", "--coordinator", old.url, expect=0)
+    status = case.ctl("pool", "status", "--coordinator", old.url, expect=0).stdout
+    options = re.search("^options +(.*)$", status, re.M).group(1).split()
+    case.ctl("pool", "init", "--coordinator", new.url, "--pool", "default", *options, expect=0)
+    os.unlink(place)
+    os.symlink(new.sock, place)
+    s.wait_log("pool reopened: .* era=2", timeout=20)
+    s.id()
+    assert s.worker() in new.held()
+    assert other.stop() == 0
+    case.sidecar(new, wait=False).wait_log("every free workerId rests for 1 h 0 min")
+    s.id()
