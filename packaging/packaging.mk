@@ -27,8 +27,10 @@ endif
 CLEAN_ENV = env $(addprefix -u ,MAKEFLAGS MAKELEVEL MFLAGS ARCH SYSROOT EMULATOR) \
 	SOURCE_DATE_EPOCH=$(SOURCE_EPOCH) $(CROSS_ENV)
 
-# prepared JOB: what the job needs, and the source.
-prepared = @$(MAKE) --no-print-directory deps && tools/install-deps $(1) && SOURCE=$(SOURCE) packaging/stage $(STAGED)
+# What the job needs, and the source. In a target of its own, since what a recipe asks of git and dpkg is asked
+# before its first line runs.
+ready-%:
+	@$(MAKE) --no-print-directory deps && tools/install-deps $* && SOURCE=$(SOURCE) packaging/stage $(STAGED)
 
 .PHONY: deb rpm image alerts release check-files check-packaging
 
@@ -37,8 +39,7 @@ ifneq ($(filter deb rpm image check-packaging,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
-deb:
-	$(call prepared,deb)
+deb: ready-deb
 	cp -r $(STAGED)/packaging/debian $(STAGED)/debian
 	rm -f $(foreach e,deb changes buildinfo,$(DIST)/*_$(DEB_ARCH).$(e))
 	cd $(STAGED) && $(CLEAN_ENV) dpkg-buildpackage -b -us -uc $(ARCH:%=-d -a%)
@@ -46,8 +47,7 @@ deb:
 	@ls -l $(DIST)/*_$(DEB_ARCH).deb
 
 # Debian's rpmbuild knows no installed rpm, so that it cannot check BuildRequires.
-rpm:
-	$(call prepared,rpm)
+rpm: ready-rpm
 	rm -rf $(DIST)/rpmbuild $(DIST)/*.$(RPM_ARCH).rpm $(if $(ARCH),,$(DIST)/*.src.rpm)
 	mkdir -p $(DIST)/rpmbuild/SOURCES
 	tar -c --sort=name --owner=0 --group=0 --mtime=@$(SOURCE_EPOCH) -C $(DIST) sidflake-$(VERSION) | \
@@ -59,8 +59,7 @@ rpm:
 	@rm -rf $(STAGED) $(DIST)/rpmbuild
 	@ls -l $(DIST)/*.$(RPM_ARCH).rpm
 
-image:
-	$(call prepared,image)
+image: ready-image
 	$(CLEAN_ENV) REVISION=$(shell git rev-parse HEAD 2>/dev/null) \
 		packaging/image/build $(STAGED) $(DIST) $(IMAGE) $(ARCH)
 	@rm -rf $(STAGED)

@@ -57,3 +57,15 @@ def installs(_case):
                               capture_output=True, timeout=60, check=True).stdout
         jobs = [line.split()[1:] for line in said.splitlines() if line.startswith("tools/install-deps ")]
         assert any(job in asked for asked in jobs), (target, jobs)
+
+
+@test("what takes its sources from the history installs git, and before a recipe asks for the commit")
+def has_git(_case):
+    for job in ("test", "deb", "rpm", "image", "files"):
+        said = subprocess.run(["tools/install-deps", "list", job], cwd=harness.TOP, text=True, capture_output=True,
+                              timeout=60, check=True).stdout.split()
+        assert "git" in said, (job, said)
+    rules = subprocess.run(["make", "-qp", "help"], cwd=harness.TOP, env=clean_env({"MAKEFLAGS": ""}), text=True,
+                           capture_output=True, timeout=60).stdout
+    for target in ("deb", "rpm", "image"):
+        assert "\n%s: ready-%s\n" % (target, target) in rules, target
