@@ -32,6 +32,7 @@ enum parcel_kind {
     PARCEL_STORY,        /* who left it, and when: heir.h */
     PARCEL_LOGINS,       /* passwords that are known, as digests: auth/auth.h */
     PARCEL_BLOCKS = 8,   /* what proves the state page of sequences: heir.h */
+    PARCEL_PLACE = 9,    /* in a rehearsal, where the state page is: heir.h */
     PARCEL_LINK = 7, /* of the connection before it, to its server: net/carry.c; 5 was another */
 };
 

@@ -64,6 +64,16 @@ void heir_put_blocks(struct buf *parcel, const struct blockfile_left *left)
     parcel_end(parcel, begun);
 }
 
+void heir_put_place(struct buf *parcel, int fd)
+{
+    struct stat st;
+    bool there = fd >= 0 && fstat(fd, &st) == 0;
+    size_t begun = parcel_begin(parcel, PARCEL_PLACE, -1);
+    parcel_put_u64(parcel, there ? st.st_dev : 0);
+    parcel_put_u64(parcel, there ? st.st_ino : 0);
+    parcel_end(parcel, begun);
+}
+
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
@@ -115,6 +125,29 @@ static void read_blocks(struct heir *h, struct span body)
     h->blocks.known = parcel_get_u64(&body, &h->blocks.hash);
 }
 
+static void read_place(struct heir *h, struct span body)
+{
+    struct pagefile_place *p = &h->place;
+    h->placed = parcel_get_u64(&body, &p->device) && parcel_get_u64(&body, &p->inode);
+}
+
+static void read_record(struct heir *h, const struct parcel_record *r)
+{
+    bool rehearsal = h->state == HEIR_REHEARSES;
+    if (rehearsal && r->kind == PARCEL_PLACE)
+        read_place(h, r->body);
+    else if (rehearsal)
+        return;
+    else if (r->kind == PARCEL_STORY)
+        read_story(h, r->body);
+    else if (r->kind == PARCEL_PAGE)
+        read_page(h, r);
+    else if (r->kind == PARCEL_BLOCKS)
+        read_blocks(h, r->body);
+    else if (r->kind == PARCEL_LOGINS)
+        h->logins = r->body;
+}
+
 static enum err_code read_parcel(struct heir *h)
 {
     struct parcel_head head;
@@ -132,16 +165,8 @@ static enum err_code read_parcel(struct heir *h)
     }
     h->state = rehearsal ? HEIR_REHEARSES : HEIR_TAKES;
     h->records = in;
-    while (!rehearsal && parcel_next(&in, &r)) {
-        if (r.kind == PARCEL_STORY)
-            read_story(h, r.body);
-        else if (r.kind == PARCEL_PAGE)
-            read_page(h, &r);
-        else if (r.kind == PARCEL_BLOCKS)
-            read_blocks(h, r.body);
-        else if (r.kind == PARCEL_LOGINS)
-            h->logins = r.body;
-    }
+    while (parcel_next(&in, &r))
+        read_record(h, &r);
     return ERR_OK;
 }
 
@@ -176,6 +201,11 @@ enum err_code heir_check_epoch(const char *state_dir, const char *owner, int64_t
         return ERR_OK;
     return err_set(e, ERR_INVALID, "epoch: expected %s, of the workerIds that are held, found %s",
                    timefmt_rfc3339(want, held_ms), timefmt_rfc3339(found, epoch_ms));
+}
+
+enum err_code heir_check_page(const struct heir *h, const char *state_dir, struct err *e)
+{
+    return h->placed ? pagefile_alone(state_dir, &h->place, e) : ERR_OK;
 }
 
 void heir_clear(struct heir *h)

@@ -32,6 +32,8 @@ struct heir {
     struct span whole;   /* mapped; empty: nothing */
     struct span records; /* in it */
     struct pagefile_left page;
+    struct pagefile_place place; /* in a rehearsal: of the page of the program that asks */
+    bool placed;                 /* which has said so */
     struct blockfile_left blocks;
     struct span logins; /* for auth_unpack, in it */
     char version[32];   /* of the program that left it */
@@ -51,6 +53,15 @@ void heir_block(void);
  * they would be taken over, and be of no use. owner: as pagefile_inherit's coordinator. */
 enum err_code heir_check_epoch(const char *state_dir, const char *owner, int64_t epoch_ms,
                                struct err *e) MUST_CHECK;
+
+/* In a rehearsal: ERR_BUSY where another process than the one that asks runs on state_dir, which
+ * the heir could not do then. */
+enum err_code heir_check_page(const struct heir *h, const char *state_dir,
+                              struct err *e) MUST_CHECK;
+
+/* For a rehearsal: which file the state page is; -1: it is in memory. A program that does not know
+ * the record passes over it. */
+void heir_put_place(struct buf *parcel, int fd);
 
 /* The records about the program that writes, for upgrade.c. page: with its proof, or NULL bytes. */
 void heir_put(struct buf *parcel, const struct pagefile_left *page, int64_t left_us);

@@ -70,6 +70,7 @@ static int rehearsal_parcel(struct upgrade *u)
     if (!memfile_room(&b, PARCEL_MAX))
         return -1;
     parcel_put_head(&b, PARCEL_REHEARSE, (uint64_t)getpid());
+    heir_put_place(&b, u->o.page->fd);
     (void)net_pack(u->o.net, PARCEL_REHEARSE, &b);
     int fd = memfile_seal(&b, parcel_name);
     memfile_room_free(&b);

@@ -49,6 +49,16 @@ static void open_or_make(struct pagefile *f)
         f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
+static enum err_code busy(const struct pagefile *f, struct err *e)
+{
+    struct page_head h = {0};
+    ssize_t n = pread(f->fd, &h, sizeof h, 0);
+    return err_set(e, ERR_BUSY,
+                   "%s is locked by a running process, pid %u: expected a "
+                   "state_dir of its own for each sidecar",
+                   f->path, n == (ssize_t)sizeof h ? h.pid : 0);
+}
+
 /* Opens and locks path. The file may be renamed by another process between the two: then again. */
 static enum err_code open_locked(struct pagefile *f, struct err *e)
 {
@@ -57,17 +67,9 @@ static enum err_code open_locked(struct pagefile *f, struct err *e)
         open_or_make(f);
         if (f->fd < 0)
             return err_errno(e, errno, "cannot open %s", f->path);
-        if (flock(f->fd, LOCK_EX | LOCK_NB) < 0) {
-            int why = errno;
-            struct page_head h = {0};
-            if (why != EWOULDBLOCK)
-                return err_errno(e, why, "cannot lock %s", f->path);
-            ssize_t n = pread(f->fd, &h, sizeof h, 0);
-            return err_set(e, ERR_BUSY,
-                           "%s is locked by a running process, pid %u: expected a "
-                           "state_dir of its own for each sidecar",
-                           f->path, n == (ssize_t)sizeof h ? h.pid : 0);
-        }
+        if (flock(f->fd, LOCK_EX | LOCK_NB) < 0)
+            return errno == EWOULDBLOCK ? busy(f, e)
+                                        : err_errno(e, errno, "cannot lock %s", f->path);
         if (fstat(f->fd, &ours) == 0 && stat(f->path, &there) == 0 && ours.st_ino == there.st_ino &&
             ours.st_dev == there.st_dev)
             return ERR_OK;
@@ -350,6 +352,21 @@ enum err_code pagefile_test(const char *dir, const char *coordinator, enum pagef
         r = err_errno(e, errno, "cannot open %s", f.path);
     if (!r && (f.fd < 0 || (f.found && f.verdict != PAGE_OWN)))
         r = test_dir(dir, e);
+    pagefile_close(&f);
+    return r;
+}
+
+enum err_code pagefile_alone(const char *dir, const struct pagefile_place *ours, struct err *e)
+{
+    struct pagefile f = {.fd = -1};
+    struct stat st;
+    enum err_code r = ERR_OK;
+    if (!name_files(&f, dir))
+        r = err_set(e, ERR_NOMEM, "no memory for a path");
+    else if ((f.fd = open(f.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)) >= 0 && fstat(f.fd, &st) == 0 &&
+             (st.st_dev != ours->device || st.st_ino != ours->inode) &&
+             flock(f.fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        r = busy(&f, e);
     pagefile_close(&f);
     return r;
 }

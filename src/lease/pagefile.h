@@ -40,6 +40,11 @@ struct pagefile_left {
     const void *page; /* its bytes when nobody wrote any more; NULL: some slot was not proven */
 };
 
+/* Which file a page is in; both 0: none, it is in memory. */
+struct pagefile_place {
+    uint64_t device, inode;
+};
+
 /* How much hangs on the page. */
 enum pagefile_worth {
     PAGEFILE_SAVES_WAITING, /* a coordinator knows what was granted; a broken page costs workerIds
@@ -72,6 +77,11 @@ bool pagefile_peek(const char *dir, const char *coordinator, struct page *out);
  * changing anything: whoever runs on it is not disturbed, and no error. */
 enum err_code pagefile_test(const char *dir, const char *coordinator, enum pagefile_worth worth,
                             struct err *e) MUST_CHECK;
+
+/* ERR_BUSY, as from pagefile_inherit: the page in dir is not the one at ours, and another process
+ * runs on it. Whoever would start on that one in this very moment may be refused. */
+enum err_code pagefile_alone(const char *dir, const struct pagefile_place *ours,
+                             struct err *e) MUST_CHECK;
 
 /* A page that ends with the process. hidden: there may be one of an earlier process all the same,
  * which cannot be read. */

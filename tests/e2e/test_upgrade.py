@@ -541,6 +541,29 @@ def term_and_upgrade(case):
         assert redis.held() == [], "round %d: %r" % (i, redis.held())
 
 
+@test("a state_dir in which another sidecar runs by now: refused, IDs go on, also those of static:N")
+def another_runs_there(case):
+    redis = case.pool()
+    for url in (redis.url, "static:7"):
+        s, other = case.sidecar(url), case.sidecar(redis)
+        before, mine = s.id(), dict(s.options)
+        s.options["state_dir"] = other.state_dir  # a mistake in the configuration
+        s.write_conf()
+        told = upgrade(s, "upgrade refused.*")
+        assert "worker.page is locked by a running process, pid %d" % other.pid in told, told
+        assert s.id() > before
+        s.options = mine
+        s.write_conf()
+        os.rename(s.state_dir, s.state_dir + ".moved")
+        successor = case.sidecar(redis, state=s.state_dir)
+        assert "pid %d" % successor.pid in upgrade(s, "upgrade refused.*")
+        assert s.id() > before and other.id() and successor.id()
+        successor.stop()
+        os.rename(s.state_dir, s.state_dir + ".left")
+        os.rename(s.state_dir + ".moved", s.state_dir)
+        assert 'workerIds="taken over"' in upgrade(s)
+
+
 @test("a state page that is replaced: as after a restart, no ID twice")
 def not_proven(case):
     s = case.sidecar(case.pool())

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -188,6 +189,27 @@ static void where_there_is_no_file_there_is_no_page(void **state)
     read_parcel();
     assert_no_page();
     assert_int_equal(h.left_us, 1);
+}
+
+/* A parcel of a program that does not say so keeps nobody from anything. */
+static void a_rehearsal_is_told_where_the_page_is(void **state)
+{
+    (void)state;
+    struct stat st;
+    struct err e;
+    parcel_put_head(&b, PARCEL_REHEARSE, (uint64_t)getppid());
+    heir_put_place(&b, file);
+    read_parcel();
+    assert_int_equal(fstat(file, &st), 0);
+    assert_true(h.placed && h.place.device == st.st_dev && h.place.inode == st.st_ino);
+    heir_clear(&h);
+    assert_true(!h.placed && heir_check_page(&h, "/nonexistent", &e) == ERR_OK);
+    buf_init(&b, mem, sizeof mem);
+    parcel_put_head(&b, PARCEL_REHEARSE, (uint64_t)getppid());
+    heir_put_place(&b, -1);
+    read_parcel();
+    assert_true(h.placed && h.place.device == 0 && h.place.inode == 0);
+    assert_int_equal(heir_check_page(&h, "/nonexistent", &e), ERR_OK);
 }
 
 /* The program that asks goes on, and what is its own stays so. */
@@ -608,6 +630,7 @@ int main(void)
         HEIR(a_page_that_is_not_proven_goes_over_without_its_bytes),
         HEIR(blocks_that_are_not_proven_do_not_go_over),
         HEIR(where_there_is_no_file_there_is_no_page),
+        HEIR(a_rehearsal_is_told_where_the_page_is),
         HEIR(a_rehearsal_takes_nothing),
         HEIR(after_it_nothing_is_left),
         HEIR(what_is_no_descriptor_is_nothing),

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -169,6 +170,37 @@ static void without_anything_left_it_is_opened_as_ever(void **state)
     pagefile_close(&f);
 }
 
+static bool alone(const struct pagefile_place *ours)
+{
+    struct err e;
+    enum err_code r = pagefile_alone(dir, ours, &e);
+    assert_true(r == ERR_OK || (r == ERR_BUSY && strstr(e.text, "worker.page is locked by")));
+    return r == ERR_OK;
+}
+
+/* Of another one it counts whether somebody runs on it; and the look leaves no lock. */
+static void who_runs_on_a_page_of_another_place_is_seen(void **state)
+{
+    (void)state;
+    struct stat st;
+    assert_int_equal(fstat(before.fd, &st), 0);
+    struct pagefile_place ours = {.device = st.st_dev, .inode = st.st_ino}, none = {0, 0};
+    assert_true(alone(&ours));
+    ours.inode++;
+    assert_false(alone(&ours));
+    assert_false(alone(&none));
+    pagefile_close(&before);
+    before.page = NULL;
+    before.fd = -1;
+    assert_false(alone(&none)); /* the lock is with whom it was left to */
+    (void)close(left.fd);
+    left.fd = -1;
+    assert_true(alone(&none));
+    assert_false(locked());
+    assert_int_equal(unlink(page_path), 0);
+    assert_true(alone(&none));
+}
+
 #define LEFT(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -182,6 +214,7 @@ int main(void)
         LEFT(another_file_at_the_path_is_opened_as_ever),
         LEFT(a_copy_at_the_path_is_foreign),
         LEFT(without_anything_left_it_is_opened_as_ever),
+        LEFT(who_runs_on_a_page_of_another_place_is_seen),
     };
     return cmocka_run_group_tests_name("lease/pagefile_inherit", tests, NULL, NULL);
 }
