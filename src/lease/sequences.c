@@ -143,7 +143,8 @@ static void tell_page_lost(struct sequences *s, const char *why)
     memcpy(s->report.page, why, strnlen(why, sizeof s->report.page - 1));
 }
 
-/* Without a file what is left of blocks ends with the process, no more. */
+/* Where worker.page is another's, so is the directory, and the sequences.page in it.
+ * Without a file what is left of blocks ends with the process, no more. */
 static enum err_code make_area(struct sequences *s, struct err *e)
 {
     const char *id = workers_identity(s->o.workers);
@@ -151,7 +152,7 @@ static enum err_code make_area(struct sequences *s, struct err *e)
     if (s->file.page)
         return ERR_OK;
     if (s->o.state_dir && !s->page_lost) {
-        if (!blockfile_make(&s->file, id, e))
+        if (workers_page_stands(s->o.workers, e) && !blockfile_make(&s->file, id, e))
             return ERR_OK;
         log_warn("no state page of sequences: a restart drops what is left of blocks",
                  kv_str("why", e->text));

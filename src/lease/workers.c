@@ -389,6 +389,11 @@ const char *workers_identity(const struct workers *w)
     return w->lease.identity;
 }
 
+bool workers_page_stands(const struct workers *w, struct err *why)
+{
+    return pagefile_stands(w->o.file, why);
+}
+
 void workers_time(const struct workers *w, int64_t *ms, int64_t *mono)
 {
     if (w->time_ms == 0 || w->time_mono < *mono)

@@ -84,6 +84,9 @@ enum workers_word workers_word(const struct workers *w, const struct workers_wit
 /* Of the pool that what is held is of; "": none is known. */
 const char *workers_identity(const struct workers *w);
 
+/* As pagefile_stands: whether state_dir still is the one that the lock of their page is for. */
+bool workers_page_stands(const struct workers *w, struct err *why);
+
 /* The coordinator's time was *ms at *mono: what the latest answer here says, unless it is older. */
 void workers_time(const struct workers *w, int64_t *ms, int64_t *mono);
 

@@ -89,6 +89,22 @@ def put_back_on_tmpfs(case):
         shutil.rmtree(where)
 
 
+@test("a sidecar whose state_dir was moved away leaves the page of the one that runs there now in its place")
+def moved_away(case):
+    redis, define = case.pool(), ["orders --on-loss refuse"]
+    s = sidecar(case, redis, define, state=case.path("d"))
+    os.rename(s.state_dir, s.state_dir + ".moved")
+    there = sidecar(case, redis, define, state=s.state_dir)
+    seen = [ask(there, "INCR", "seq:orders") for _ in range(10)] + [ask(s, "INCR", "seq:orders") for _ in range(10)]
+    s.wait_log("no state page of sequences: .* why=\"another file was put in its place\"")
+    there.kill()
+    there.start()
+    there.wait_held(2)
+    seen += [ask(there, "INCR", "seq:orders") for _ in range(10)]
+    assert all(map(is_number, seen)) and len(set(seen)) == len(seen), seen
+    assert "state page of sequences" not in there.log(), there.log()[-1000:]
+
+
 @test("who wants more of a strict one than there is keeps nobody else from numbers, and loses none")
 def strict_and_too_much(case):
     redis = case.pool()

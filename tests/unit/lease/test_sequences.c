@@ -557,6 +557,22 @@ static void without_a_directory_blocks_end_with_the_process(void **state)
     assert_int_equal(must_have(0, "orders", 10)->lo, 10);
 }
 
+/* The directory is another sidecar's by then, or nobody's. */
+static void where_the_state_page_is_gone_none_of_blocks_is_made(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    make("orders", &d);
+    start();
+    assert_int_equal(rename(path_of("worker.page"), path_of("copy")), 0);
+    capture_begin();
+    must_have(0, "orders", 10);
+    assert_non_null(strstr(capture_end(), "no state page of sequences"));
+    assert_false(has_file("sequences.page"));
+    assert_string_not_equal(report()->page, "");
+}
+
 #define SEQ(f) cmocka_unit_test_setup_teardown(f, begin_tmpfs, end)
 
 int main(void)
@@ -588,6 +604,7 @@ int main(void)
         SEQ(what_is_revoked_counts_as_dropped),
         SEQ(periods_that_are_over_are_swept_now_and_then),
         SEQ(without_a_directory_blocks_end_with_the_process),
+        SEQ(where_the_state_page_is_gone_none_of_blocks_is_made),
     };
     return cmocka_run_group_tests_name("lease/sequences", tests, NULL, NULL);
 }
