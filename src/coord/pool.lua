@@ -166,9 +166,9 @@ for i, value in ipairs(redis.call('HMGET', H, unpack(NAMES))) do
     end
 end
 local A, A0, D0, S, K = pool.A, pool.A0, pool.D0, pool.S, pool.K
+local _, online = string.gsub(replication, 'state=online', '')
 
 if op == 'describe' then
-    local _, online = string.gsub(replication, 'state=online', '')
     local out = {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), '0', pool.identity,
         int(pool.topen), int(pool.fl), int(pool.fs), int(pool.tmax), int(pool.closed),
         int(A), int(A0), int(D0), int(S), int(pool.G), int(K), int(pool.from), int(pool.to),
@@ -176,8 +176,7 @@ if op == 'describe' then
     for _, name in ipairs(LATER) do
         out[#out + 1] = int(pool[name])
     end
-    out[#out + 1] = int(redis.call('ZCARD', EXP))
-    out[#out + 1] = int(online)
+    out[#out + 1], out[#out + 2] = int(redis.call('ZCARD', EXP)), int(online)
     return out
 end
 
@@ -197,13 +196,14 @@ local stranger = other and not adopts
 
 -- With replicas, an answer counts only after K of them have acknowledged all that was written before
 -- it, so something is written before every answer. And a server that is new to the pool may be one
--- whose predecessor goes on granting with the replicas that still follow it. K replicas that
--- acknowledge a CONFIRM follow this server, so the predecessor's grants from then on count for
--- nothing, and those before have ceilings below the floors of a reopening with a T of now. Nothing
--- else may be written before: tmax tells how old the table is that this server began with.
+-- whose predecessor goes on granting with the replicas that still follow it. K that acknowledge a
+-- CONFIRM follow this server, so the predecessor's grants from then on count for nothing, and those
+-- before have ceilings below the floors of a reopening with a T of now. Nothing else may be written
+-- before: tmax tells how old the table is; nor a claim where too few listen, which is taken in vain.
 if K > 0 then
     put('beat', int(T))
-    if not confirmed and (fp ~= pool.fp or math.abs(T - (pool.sure or 0)) > D0 / 4) then
+    local unheard = online < K and op == 'claim'
+    if not confirmed and (fp ~= pool.fp or unheard or math.abs(T - (pool.sure or 0)) > D0 / 4) then
         return confirm(K)
     end
 end

@@ -292,6 +292,22 @@ def replica_lost(case):
     assert s.id() > first and s.metric("sidflake_pool_era") == 1
 
 
+@test("a replica lost: what newcomers claim meanwhile takes no workerIds")
+def claims_in_vain(case):
+    nodes = Nodes(case, 1)
+    master, replica = nodes.node
+    init(case, master.url, "--replicas", "1", "--workers", "0-7")
+    case.sidecar(master).wait_held(2)
+    lose(master, replica)
+    new = case.sidecar(master, wait=False)
+    not_ready(new, "expected 1 replicas to acknowledge, found 0")
+    time.sleep(3)
+    assert master.held() == [0, 1], master.held()
+    replica.ask("REPLICAOF", "127.0.0.1", str(master.port))
+    nodes.wait_in_step(master, 1)
+    new.wait_ready(20)
+
+
 @test("a replica that was added, so that two halves of the nodes could grant: pool status and log warn")
 def halves(case):
     nodes = Nodes(case, 3)

@@ -32,7 +32,7 @@ static uint64_t draw(uint64_t bound)
 
 struct words {
     int n;
-    char text[ARGS_MAX][112];
+    char text[ARGS_MAX][224];
     const char *argv[ARGS_MAX];
     size_t len[ARGS_MAX];
     struct span span[ARGS_MAX];
@@ -350,7 +350,7 @@ static void tell_server(int64_t now)
     put(&w, "server");
     put(&w, "# Server\r\nrun_id:%s\r\n", data.run_id);
     put(&w, "replication");
-    put(&w, "# Replication\r\nrole:master\r\nmaster_replid:%s\r\n", data.replid);
+    put(&w, "# Replication\r\nrole:master\r\nmaster_replid:%s\r\n" DATASET_LISTENERS, data.replid);
     send_words(&w);
 }
 

@@ -170,7 +170,7 @@ static void cmd_info(struct command *c)
     buf_put_span(&b, server ? SPAN("# Server\r\nrun_id:")
                             : SPAN("# Replication\r\nrole:master\r\nmaster_replid:"));
     buf_put_span(&b, span_str(server ? c->s->run_id : c->s->replid));
-    buf_put_span(&b, server ? SPAN("\r\ntcp_port:6379\r\n") : SPAN("\r\n"));
+    buf_put_span(&b, server ? SPAN("\r\ntcp_port:6379\r\n") : SPAN("\r\n" DATASET_LISTENERS));
     c->out->kind = DATASET_TEXT;
     c->out->text = buf_span(&b);
 }

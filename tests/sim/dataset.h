@@ -25,6 +25,11 @@
 #define DATASET_TEXT_MAX 320 /* value of a field */
 #define DATASET_ARGS_MAX 200
 
+/* In what INFO tells: replicas are connected, as many as a pool may ask for. Whether they
+ * acknowledge is another thing, and the group's. */
+#define DATASET_LISTENERS                                                                          \
+    "slave0:state=online\r\nslave1:state=online\r\nslave2:state=online\r\nslave3:state=online\r\n"
+
 enum dataset_type {
     DATASET_NONE,
     DATASET_HASH,
@@ -76,7 +81,7 @@ struct dataset_reply {
     struct span text;
     size_t n;
     struct dataset_item item[2 * DATASET_ELEMENTS];
-    char scratch[128];
+    char scratch[224];
 };
 
 void dataset_reset(struct dataset *s); /* no keys; the server's own stays */

@@ -323,6 +323,27 @@ static void a_lone_master_takes_nothing_away(void **state)
     coord_says(&f->r, "expected a master, found a replica of 127.0.0.1:");
 }
 
+/* Whoever is not heard asks again, with another token: each time a workerId would be gone. */
+static void a_claim_that_nobody_listens_to_takes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    coord_came_to(&f->r, make(f, 1), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    server_follow(&f->node[1], NULL);
+    server_follow(&f->node[2], NULL);
+    server_wait_followed(&f->node[0], 0);
+    for (unsigned i = 0; i < 3; i++) {
+        coord_came_to(&f->r, claim(f, 0), COORD_DOWN);
+        coord_says(&f->r, "WAIT: expected 1 replicas to acknowledge, found 0");
+    }
+    assert_true(SERVER_DO(&f->node[0], f->out, "LLEN", "sidflake:{p}:free"));
+    assert_string_equal(f->out, "9");
+    server_follow(&f->node[1], &f->node[0]);
+    server_wait_followed(&f->node[0], 1);
+    coord_came_to(&f->r, claim_in_the_end(f, 0), COORD_OK);
+    assert_int_equal(f->g.worker, 1);
+}
+
 /* ---- replicas that may be written to ----------------------------------------------------------
  */
 
@@ -522,6 +543,7 @@ int main(void)
         TEST(a_restarted_master_waits_for_its_replicas),
         TEST(of_two_masters_one_counts),
         TEST(a_lone_master_takes_nothing_away),
+        TEST(a_claim_that_nobody_listens_to_takes_nothing),
         TEST(a_writable_replica_grants_nothing),
         TEST(a_master_that_is_deposed_grants_nothing_more),
         cmocka_unit_test(every_count_but_enough_is_down_or_refused),
