@@ -211,8 +211,10 @@ static void claim_done(struct lease *l, const struct lease_action *a, const stru
         else
             claimed(l, a->slots[0], &o->grant, a->token, mono);
         break;
-    case COORD_WAIT:
-        l->claim_due = mono + jitter(l, 10 + min64(o->reply.wait_ms, WAIT_MAX_MS));
+    case COORD_WAIT: /* where it was reopened just now, the next one knows what is waited for */
+        l->claim_due = mono;
+        if (l->described)
+            l->claim_due += jitter(l, 10 + min64(o->reply.wait_ms, WAIT_MAX_MS));
         break;
     case COORD_EXHAUSTED:
     case COORD_SKEW:

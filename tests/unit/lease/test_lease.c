@@ -74,6 +74,22 @@ static void claims_that_come_to_nothing_are_repeated_later(void **state)
     }
 }
 
+/* Why is told by what the pool is now: so it is described, and asked again at once, but once. */
+static void who_waits_of_a_pool_reopened_just_now_asks_why_at_once(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(rig_step(&b.rig), LEASE_DESCRIBE);
+    b.coord.reopened++;
+    upset(FAKE_CLAIM, COORD_WAIT);
+    upset(FAKE_CLAIM, COORD_WAIT);
+    assert_int_equal(rig_step(&b.rig), LEASE_CLAIM);
+    assert_int_equal(rig_step(&b.rig), LEASE_DESCRIBE);
+    assert_int_equal(rig_step(&b.rig), LEASE_CLAIM);
+    assert_int_equal(rig_step(&b.rig), LEASE_IDLE);
+    end();
+}
+
 static void a_coordinator_that_stays_down_is_asked_less_and_less(void **state)
 {
     (void)state;
@@ -526,6 +542,7 @@ int main(void)
         cmocka_unit_test(as_many_are_claimed_as_are_wanted),
         cmocka_unit_test(no_more_are_claimed_than_the_pool_has),
         cmocka_unit_test(claims_that_come_to_nothing_are_repeated_later),
+        cmocka_unit_test(who_waits_of_a_pool_reopened_just_now_asks_why_at_once),
         cmocka_unit_test(a_coordinator_that_stays_down_is_asked_less_and_less),
         cmocka_unit_test(a_workerid_that_is_held_already_is_not_taken_again),
         cmocka_unit_test(young_tenures_are_renewed_every_5_s_and_mature_ones_every_20_s),
