@@ -11,6 +11,7 @@ static_assert(SNOWFLAKE_MEMBERS >= PAGE_SLOTS, "every grant has room in the gene
 #define URGE_EVERY_US  1000000
 #define CHECK_EVERY_MS 1000
 #define LOG_EVERY_MS   1000
+#define REMIND_MS      60000 /* what lasts as long as a coordinator's outage */
 
 void bridge_init(struct bridge *b)
 {
@@ -238,7 +239,8 @@ static void urge(struct bridge *b, struct snowflake *g)
         return;
     if (g->wants_renewal) {
         tell_workers(b, WORKERS_URGE_RENEWAL, 0);
-        log_warn("clock is above a ceiling: renewing", kv_u64("held", b->serve->facts.held));
+        if (log_limit_pass(&b->ceiling_log, clock_mono_ms(b->clock), REMIND_MS, NULL))
+            log_warn("clock is above a ceiling: renewing", kv_u64("held", b->serve->facts.held));
     }
     if (g->wants_worker) {
         tell_workers(b, WORKERS_URGE_CLAIM, 0);

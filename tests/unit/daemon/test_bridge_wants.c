@@ -76,6 +76,19 @@ static void a_clock_above_a_ceiling_has_it_renewed(void **state)
     assert_logged(logged(), "clock is above a ceiling: renewing", 1);
 }
 
+/* The coordinator may be away for hours: it is asked once a second, and told once a minute. */
+static void a_ceiling_that_stays_below_the_clock_is_told_now_and_then(void **state)
+{
+    (void)state;
+    grant(1);
+    assert_int_equal(issue(), SNOWFLAKE_OK);
+    pass_ms(HORIZON + 1);
+    for (int i = 0; i < 90; i++, pass_ms(1000))
+        assert_int_equal(issue(), SNOWFLAKE_CEILING);
+    assert_int_equal(told(WORKERS_URGE_RENEWAL), 90);
+    assert_logged(logged(), "clock is above a ceiling: renewing", 2);
+}
+
 static void a_jump_forward_by_more_than_max_skew_is_noticed_once(void **state)
 {
     (void)state;
@@ -150,6 +163,7 @@ int main(void)
         BRIDGE(a_workerid_that_was_rotated_is_given_back_once),
         BRIDGE(a_workerid_is_asked_for_once_a_second),
         BRIDGE(a_clock_above_a_ceiling_has_it_renewed),
+        BRIDGE(a_ceiling_that_stays_below_the_clock_is_told_now_and_then),
         BRIDGE(a_jump_forward_by_more_than_max_skew_is_noticed_once),
         BRIDGE(drift_is_no_jump),
         BRIDGE(a_clock_that_steps_back_is_told_once_a_second),
