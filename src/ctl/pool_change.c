@@ -66,7 +66,7 @@ int ctl_pool_release(struct ctl_args *a)
     if (r == COORD_LOST)
         return ctl_fail(CTL_BAD, "workerId %u is not held", a->worker);
     if (r != COORD_OK)
-        return ctl_session_fail(a, r, &s.reply);
+        return ctl_session_fail_change(a, r, &s.reply);
     if (a->json)
         return ctl_print_json(CTL_OK,
                               json_pack("{s:i, s:b}", "worker", (int)a->worker, "released", 1));
@@ -85,7 +85,7 @@ int ctl_pool_close(struct ctl_args *a)
         r = coord_describe(s.coord, &s.pool, &s.reply);
     coord_free(s.coord);
     if (r != COORD_OK)
-        return ctl_session_fail(a, r, &s.reply);
+        return ctl_session_fail_change(a, r, &s.reply);
     const char *ends = ctl_time(ctl_session_last_range(&s));
     if (a->json)
         return ctl_print_json(CTL_OK, json_pack("{s:b, s:s}", "closed", 1, "ranges_end_by", ends));
@@ -111,7 +111,7 @@ int ctl_pool_set(struct ctl_args *a)
     if (status)
         return status;
     if (r != COORD_OK)
-        return ctl_session_fail(a, r, &s.reply);
+        return ctl_session_fail_change(a, r, &s.reply);
     const struct coord_later *l = &s.pool.later;
     bool pending = l->settle_from_ms > s.reply.now_ms;
     const char *from = ctl_time(pending ? l->settle_from_ms : s.reply.now_ms);
@@ -129,7 +129,7 @@ static int say_nothing_lost(struct ctl_session *s)
     if (r == COORD_OK) /* an earlier reopening's floors stay */
         r = coord_describe(s->coord, &s->pool, &s->reply);
     if (r != COORD_OK)
-        return ctl_session_fail(a, r, &s->reply);
+        return ctl_session_fail_change(a, r, &s->reply);
     int64_t floor = s->pool.floor_short_ms;
     int64_t stays = floor > s->reply.now_ms ? floor + 1 : 0;
     if (a->json)
@@ -154,7 +154,7 @@ static int say_clock_was_ahead(struct ctl_session *s)
     if (r == COORD_OK) /* it may have been reopened by that, or while it was ahead */
         r = coord_describe(s->coord, &s->pool, &s->reply);
     if (r != COORD_OK)
-        return ctl_session_fail(a, r, &s->reply);
+        return ctl_session_fail_change(a, r, &s->reply);
     const char *fence = ctl_time(s->pool.later.fence_ms),
                *from = ctl_time(ctl_session_grants_from(s));
     if (a->json)

@@ -130,7 +130,7 @@ int ctl_pool_drain(struct ctl_args *a)
     enum coord_status r = coord_close(s.coord, s.pool.identity, a->moved, &s.reply);
     if (r != COORD_OK) {
         coord_free(s.coord);
-        return ctl_session_fail(a, r, &s.reply);
+        return ctl_session_fail_change(a, r, &s.reply);
     }
     /* The second Ctrl-C ends it at once. */
     (void)sigaction(SIGINT, &on, NULL);

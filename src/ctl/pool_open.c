@@ -111,7 +111,7 @@ int ctl_pool_open(struct ctl_args *a)
     if (status)
         return status;
     if (r != COORD_OK)
-        return ctl_session_fail(a, r, &s.reply);
+        return ctl_session_fail_change(a, r, &s.reply);
     s.pool = snap.pool;
     ctl_session_look(&s, &snap);
     coord_snapshot_clear(&snap);

@@ -76,6 +76,17 @@ int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct
     return ctl_fail(s == COORD_DOWN ? CTL_DOWN : CTL_BAD, "%s", e.text);
 }
 
+int ctl_session_fail_change(const struct ctl_args *a, enum coord_status s,
+                            const struct coord_reply *r)
+{
+    struct err e;
+    if (s != COORD_DOWN)
+        return ctl_session_fail(a, s, r);
+    ctl_session_why(a, s, r, &e);
+    return ctl_fail(CTL_DOWN,
+                    "%s; it may have been done all the same, as pool status and list tell", e.text);
+}
+
 int ctl_session_open(const struct ctl_args *a, struct ctl_session *s, int64_t timeout_us,
                      bool describe)
 {

@@ -42,6 +42,11 @@ const char *ctl_session_url(const struct ctl_args *a, char out[1025]);
 
 /* Tells what an answer other than OK is, and returns the exit status for it. */
 int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r);
+
+/* The same of what changes the pool: without an answer, or without that of its replicas, it may
+ * have been done. */
+int ctl_session_fail_change(const struct ctl_args *a, enum coord_status s,
+                            const struct coord_reply *r);
 /* The text of that alone, for a view. */
 void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r,
                      struct err *out);

@@ -308,6 +308,17 @@ def claims_in_vain(case):
     new.wait_ready(20)
 
 
+@test("a replica lost: whoever closes the pool hears that it may be closed all the same; it is")
+def done_all_the_same(case):
+    nodes = Nodes(case, 1)
+    master, replica = nodes.node
+    init(case, master.url, "--replicas", "1")
+    lose(master, replica)
+    r = case.ctl("pool", "close", "--yes", "--coordinator", master.url, expect=3)
+    assert "it may have been done all the same" in r.stderr, r.stderr
+    assert status(case, master.url)["closed"]
+
+
 @test("a replica that was added, so that two halves of the nodes could grant: pool status and log warn")
 def halves(case):
     nodes = Nodes(case, 3)
