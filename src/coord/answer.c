@@ -247,6 +247,7 @@ enum {
     D_LATER,
     D_HELD = D_LATER + COORD_LATERS,
     D_REPLICAS,
+    D_UNMET,
     D_COUNT
 };
 
@@ -280,6 +281,7 @@ static enum coord_status pool_from(const struct answer *a, const int64_t *v,
     memcpy(&pool->later, &v[D_LATER], sizeof pool->later);
     pool->held = (uint64_t)v[D_HELD];
     pool->replicas = (uint64_t)v[D_REPLICAS];
+    pool->unmet = v[D_UNMET] != 0;
     return outcome_of_pool(pool, r);
 }
 

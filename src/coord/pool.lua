@@ -170,13 +170,13 @@ local _, online = string.gsub(replication, 'state=online', '')
 
 if op == 'describe' then
     local out = {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), '0', pool.identity,
-        int(pool.topen), int(pool.fl), int(pool.fs), int(pool.tmax), int(pool.closed),
-        int(A), int(A0), int(D0), int(S), int(pool.G), int(K), int(pool.from), int(pool.to),
-        int(pool.born)}
+        int(pool.topen), int(pool.fl), int(pool.fs), int(pool.tmax), int(pool.closed), int(A), int(A0),
+        int(D0), int(S), int(pool.G), int(K), int(pool.from), int(pool.to), int(pool.born)}
     for _, name in ipairs(LATER) do
         out[#out + 1] = int(pool[name])
     end
     out[#out + 1], out[#out + 2] = int(redis.call('ZCARD', EXP)), int(online)
+    out[#out + 1] = fp == pool.fp and '0' or '1'
     return out
 end
 

@@ -51,7 +51,8 @@ static enum coord_status read_pool(const struct roster *in, const struct answer_
         a.f[a.n++] = value.p ? value : SPAN("0");
     }
     a.f[a.n++] = number[2];
-    a.f[a.n++] = SPAN("0"); /* replicas: the server's, not the pool's */
+    a.f[a.n++] = SPAN("0"); /* replicas, and whether it is new: the server's, not the pool's */
+    a.f[a.n++] = SPAN("0");
     return answer_describe(&a, to, &out->pool, r);
 }
 

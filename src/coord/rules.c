@@ -585,6 +585,7 @@ enum coord_status rules_describe(struct rules *u, struct coord_pool *out)
         return s;
     *out = u->pool.p;
     out->held = store_due_count(u->store);
+    out->unmet = false;
     (void)rules_answer(u, COORD_OK);
     return outcome_of_pool(out, u->r);
 }
@@ -592,9 +593,6 @@ enum coord_status rules_describe(struct rules *u, struct coord_pool *out)
 enum coord_status rules_snapshot(struct rules *u, struct coord_snapshot *out)
 {
     enum coord_status s = rules_describe(u, &out->pool);
-    if (s != COORD_OK)
-        return s;
-    if (!store_all(u->store, u->pool.era, out))
-        return outcome_down(u->r, ERR_NOMEM, "no memory for a snapshot");
-    return COORD_OK;
+    bool whole = s != COORD_OK || store_all(u->store, u->pool.era, out);
+    return whole ? s : outcome_down(u->r, ERR_NOMEM, "no memory for a snapshot");
 }

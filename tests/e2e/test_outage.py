@@ -130,6 +130,30 @@ def fewer_in_an_outage(case):
     ids.check_increasing(values + [s.id() for _ in range(20)])
 
 
+@test("Redis back after an hour, and nobody has asked: pool status says for how long new sidecars will wait")
+def nobody_asked(case):
+    clock = case.clock()
+    redis = case.pool(clock=clock, args=("--appendonly", "yes", "--appendfsync", "always"))
+
+    def status():
+        out = case.ctl("pool", "status", "--json", "--coordinator", redis.url, env=clock.env, expect=0)
+        return json.loads(out.stdout)
+    assert status()["warnings"] == []
+    for away, wait in ((5, 34), (3600, 3604)):
+        redis.kill()
+        clock.step(away)
+        redis.start()
+        j = status()
+        told = [w for w in j["warnings"] if "whoever asks next reopens it" in w]
+        assert len(told) == 1, j
+        assert abs(ids.ms_of(j["grants_from"]) - clock.ms() - wait * 1000) < 2000, j
+        new = case.sidecar(redis, clock=clock, wait=False)
+        assert wait - 3 <= rest_ms(new) / 1000 <= wait + 1
+        new.stop()
+        assert not [w for w in status()["warnings"] if "whoever asks next" in w]
+        clock.step(wait)
+
+
 @test("start with Redis down and no state: retries with backoff, then serves")
 def not_there(case):
     port = harness.free_port()

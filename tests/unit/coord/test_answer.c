@@ -303,7 +303,7 @@ static void descriptions_are_read(void **state)
     (void)state;
     struct coord_reply r = {0};
     struct coord_pool p = {.held = 0};
-    struct answer a = answer_of(DESCRIBED PARAMS "1,4,7," LATER "2,5");
+    struct answer a = answer_of(DESCRIBED PARAMS "1,4,7," LATER "2,5,1");
     assert_int_equal(answer_describe(&a, &to, &p, &r), COORD_OK);
     assert_string_equal(p.identity, SETUP_IDENTITY);
     assert_int_equal(p.topen_ms, 10);
@@ -320,17 +320,19 @@ static void descriptions_are_read(void **state)
     assert_int_equal(p.later.every_ms, 11);
     assert_int_equal(p.held, 2);
     assert_int_equal(p.replicas, 5);
+    assert_true(p.unmet);
     assert_int_equal(p.epoch_ms, 1767225600000);
     static const char *const odd[] = {
-        DESCRIBED PARAMS "1,4,7," LATER "2",
-        DESCRIBED PARAMS "1,4,7," LATER "2,3,4",
-        DESCRIBED PARAMS "1,32768,7," LATER "2,0",
-        DESCRIBED PARAMS "5,4,7," LATER "2,0",
-        DESCRIBED "360000000,30000,120000,2000,60000,0,1,4,7," LATER "2,0",
-        DESCRIBED "3600000,30000,120000,2000,60000,101,1,4,7," LATER "2,0",
-        "OK,100,2,3,0,x|1|38.15.10,10,20,15,99,0," PARAMS "1,4,7," LATER "2,0",
-        "OK,100,2,3,0," SETUP_IDENTITY SETUP_IDENTITY ",10,20,15,99,0," PARAMS "1,4,7," LATER "2,0",
-        DESCRIBED PARAMS "1,4,7,1,2,3,4,5,6,7,8,9,10,11,12,2,5",
+        DESCRIBED PARAMS "1,4,7," LATER "2,3",
+        DESCRIBED PARAMS "1,4,7," LATER "2,3,0,4",
+        DESCRIBED PARAMS "1,32768,7," LATER "2,0,0",
+        DESCRIBED PARAMS "5,4,7," LATER "2,0,0",
+        DESCRIBED "360000000,30000,120000,2000,60000,0,1,4,7," LATER "2,0,0",
+        DESCRIBED "3600000,30000,120000,2000,60000,101,1,4,7," LATER "2,0,0",
+        "OK,100,2,3,0,x|1|38.15.10,10,20,15,99,0," PARAMS "1,4,7," LATER "2,0,0",
+        "OK,100,2,3,0," SETUP_IDENTITY SETUP_IDENTITY ",10,20,15,99,0," PARAMS "1,4,7," LATER
+        "2,0,0",
+        DESCRIBED PARAMS "1,4,7,1,2,3,4,5,6,7,8,9,10,11,12,2,5,0",
         "LOST,100,2,3,0",
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
