@@ -37,6 +37,15 @@ int64_t sequence_left(const struct sequence *s)
     return left;
 }
 
+int64_t sequence_last(const struct sequence *s)
+{
+    int64_t last = s->nblocks ? s->block[s->nblocks - 1].hi : -1;
+    for (unsigned i = 0; i < SEQUENCE_OWN; i++)
+        if (s->own[i].n > 0)
+            last = max64(last, s->own[i].lo + s->own[i].n - 1);
+    return last;
+}
+
 int64_t sequence_given(const struct sequence *s)
 {
     return s->given + (s->nblocks ? s->block[0].next - s->counted : 0);

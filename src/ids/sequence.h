@@ -178,6 +178,9 @@ bool sequence_has_next(const struct sequence *s);
 
 /* Numbers in hand, those that were taken for one request not included; and given out so far. */
 int64_t sequence_left(const struct sequence *s);
+
+/* Index of the last number that is in hand: blocks need not adjoin. -1: none is. */
+int64_t sequence_last(const struct sequence *s);
 int64_t sequence_given(const struct sequence *s);
 
 /* Numbers a ms of the latest hours, be there bursts and breaks in them. */

@@ -60,6 +60,22 @@ static int64_t left(const struct generator *g, int64_t now_ms)
     return sum;
 }
 
+/* Of the counter that is the farthest. What `seq reopen` is told must not be before it. */
+static int64_t last(const struct generator *g, int64_t now_ms)
+{
+    int64_t farthest = -1, number = GENERATOR_UNKNOWN;
+    (void)now_ms;
+    for (EACH(l, family(g))) {
+        const struct sequence *q = &member(l)->numbers;
+        int64_t index = sequence_last(q);
+        if (index > farthest) {
+            farthest = index;
+            number = sequence_number(q, index);
+        }
+    }
+    return number;
+}
+
 /* Of the counter that ends first; one that never does, or of which it is not known, has all. */
 static int64_t until_max(const struct generator *g, int64_t now_ms)
 {
@@ -166,6 +182,7 @@ static const struct generator_figure figures[] = {
      .member = "left",
      .page = "left",
      .value = left},
+    {.stat = "last", .info = "last", .member = "last", .value = last},
     {.metric = "sidflake_sequence_until_max",
      .type = GENERATOR_GAUGE,
      .unit = "",

@@ -350,6 +350,14 @@ static int64_t following(const struct generator *g, int64_t now_ms)
     return q->nblocks > 0 ? sequence_number(q, q->block[0].next) : GENERATOR_UNKNOWN;
 }
 
+static int64_t last(const struct generator *g, int64_t now_ms)
+{
+    const struct sequence *q = &told(g)->numbers;
+    int64_t index = sequence_last(q);
+    (void)now_ms;
+    return index >= 0 ? sequence_number(q, index) : GENERATOR_UNKNOWN;
+}
+
 static int64_t size(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
@@ -357,9 +365,8 @@ static int64_t size(const struct generator *g, int64_t now_ms)
 }
 
 static const struct generator_figure figures[] = {
-    {.member = "given", .value = given},
-    {.member = "left", .value = left},
-    {.member = "next", .value = following},
+    {.member = "given", .value = given},     {.member = "left", .value = left},
+    {.member = "next", .value = following},  {.member = "last", .value = last},
     {.member = "block_size", .value = size},
 };
 

@@ -292,3 +292,25 @@ def data_sets(case):
     for name in ("old", "new", "again"):
         put_back(name)
         goes_on()
+
+
+@test("above `last` of each sidecar, where two took in turn and older data were put back, nothing comes twice")
+def reopened_above_what_is_held(case):
+    redis = case.redis()
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+    both = [sidecar(case, redis, ["refuse --on-loss refuse"], **{"lease.renew_every": "20s"}) for _ in "ab"]
+    redis.ask("SAVE")
+    shutil.copy(case.path("dump.rdb"), case.path("old.rdb"))
+    seen = [ask(s, "INCR", "seq:refuse") for _ in range(6) for s in both for _ in range(6)]
+    until("each holds what the other's divide", lambda: all(
+        s.metric("sidflake_sequence_left", name="refuse") > 80 for s in both))
+    redis.kill()
+    shutil.copy(case.path("old.rdb"), case.path("dump.rdb"))
+    redis.start()
+    last = [next(q["last"] for q in json.loads(s.http("/v1/status").text)["sequences"]) for s in both]
+    assert last == [json.loads(s.http("/v1/seq/refuse/status").text)["last"] for s in both]
+    case.ctl("seq", "reopen", "refuse", "--above", str(max(last)), "--yes", "--coordinator", redis.url, expect=0)
+    case.ctl("seq", "reserve", "refuse", "1000", "--coordinator", redis.url, expect=0)
+    left = [int(s.metric("sidflake_sequence_left", name="refuse")) for s in both]
+    seen += [int(n) for s, n in zip(both, left) for n in ask(s, "LPOP", "seq:refuse", n)]
+    assert len(seen) == len(set(seen)) == 72 + sum(left) and max(seen) == max(last), (last, left, max(seen))

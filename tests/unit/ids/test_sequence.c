@@ -197,6 +197,22 @@ static void a_third_block_is_dropped(void **state)
     assert_int_equal(sequence_left(&s), 20);
 }
 
+/* Blocks need not adjoin: what is left does not tell how far they go. */
+static void the_last_in_hand_is_told(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(sequence_last(&s), -1);
+    grant(0, 10);
+    grant(50, 10);
+    assert_int_equal(take(1), 0);
+    assert_int_equal(sequence_last(&s), 59);
+    sequence_own(&s, 100, 111, 0, true);
+    assert_int_equal(sequence_last(&s), 111);
+    assert_int_equal(take(12), 100);
+    assert_int_equal(sequence_last(&s), -1);
+}
+
 /* What a grant is left with that is revoked or let go is counted by whoever granted it. */
 static void what_is_dropped_is_counted(void **state)
 {
@@ -686,6 +702,7 @@ int main(void)
         cmocka_unit_test(a_grant_of_its_own_is_revoked_by_no_handle),
         cmocka_unit_test(one_that_lies_below_a_block_is_not_used),
         cmocka_unit_test(a_third_block_is_dropped),
+        cmocka_unit_test(the_last_in_hand_is_told),
         cmocka_unit_test(what_is_dropped_is_counted),
         cmocka_unit_test(what_a_strict_one_drops_is_counted),
         cmocka_unit_test(a_block_that_was_taken_over_goes_on),

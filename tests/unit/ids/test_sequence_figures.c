@@ -16,7 +16,7 @@ static struct sequence_table t;
 static int64_t figure_of(const struct generator *g, const char *metric, int64_t now_ms)
 {
     for (unsigned i = 0; i < g->kind->nfigures; i++)
-        if (strcmp(g->kind->figures[i].metric, metric) == 0)
+        if (g->kind->figures[i].metric && strcmp(g->kind->figures[i].metric, metric) == 0)
             return g->kind->figures[i].value(g, now_ms);
     return -1;
 }

@@ -688,9 +688,11 @@ static const struct sequence_family *family(const char *name)
 
 static int64_t figure(const struct sequence_family *f, const char *metric)
 {
-    for (unsigned i = 0; f && i < f->base.kind->nfigures; i++)
-        if (strcmp(f->base.kind->figures[i].metric, metric) == 0)
-            return f->base.kind->figures[i].value(&f->base, WALL);
+    for (unsigned i = 0; f && i < f->base.kind->nfigures; i++) {
+        const struct generator_figure *g = &f->base.kind->figures[i];
+        if (g->metric && strcmp(g->metric, metric) == 0)
+            return g->value(&f->base, WALL);
+    }
     return -1;
 }
 

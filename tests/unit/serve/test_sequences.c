@@ -290,8 +290,9 @@ static void redis_info(void **state)
     struct rig *r = *state;
     check(r, "INCRBY seq:orders 3", ":3\r\n");
     check(r, "INFO sequences",
-          "$103\r\n# "
-          "sequences\r\norders:given=3,left=10,until_max=9007199254740991,block=20,counters=1,"
+          "$111\r\n# "
+          "sequences\r\norders:given=3,left=10,last=13,until_max=9007199254740991,block=20,"
+          "counters=1,"
           "parked=1,refused=0"
           "\r\n\r\n");
 }
@@ -389,7 +390,7 @@ static void memcached_stats(void **state)
     struct rig *r = *state;
     mc(r, "incr seq:orders 3\r\n", "3\r\n");
     mc(r, "stats sequences\r\n",
-       "STAT orders:given 3\r\nSTAT orders:left 10\r\n"
+       "STAT orders:given 3\r\nSTAT orders:left 10\r\nSTAT orders:last 13\r\n"
        "STAT orders:until_max 9007199254740991\r\n"
        "STAT orders:block 20\r\nSTAT orders:counters 1\r\n"
        "STAT orders:parked 1\r\nSTAT orders:refused 0\r\nEND\r\n");
@@ -421,10 +422,10 @@ static void http_tells_one(void **state)
     struct rig *r = *state;
     web(r, "/v1/seq/orders?n=3&block=1", " 200 ", "\r\n\r\n3\n");
     web(r, "/v1/seq/orders/status", " 200 ",
-        "{\"given\":3,\"left\":10,\"next\":4,\"block_size\":20}\n");
+        "{\"given\":3,\"left\":10,\"next\":4,\"last\":13,\"block_size\":20}\n");
     web(r, "/v1/seq/orders", " 200 ", "\r\n\r\n4\n");
     web(r, "/v1/seq/orders/status", " 200 ",
-        "{\"given\":4,\"left\":29,\"next\":5,\"block_size\":20}\n");
+        "{\"given\":4,\"left\":29,\"next\":5,\"last\":33,\"block_size\":20}\n");
     web(r, "/v1/seq/none/status", " 404 ", "no such sequence");
     web(r, "/v1/id/x/status", " 200 ", "\n"); /* a name of IDs like any other */
 }
