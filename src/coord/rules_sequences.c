@@ -55,6 +55,15 @@ bool rules_seq_is_sound(const struct rules *u, const struct seq_place *p, int64_
     return era == u->pool.era || (f->to == u->pool.era && era >= f->from);
 }
 
+enum seq_how rules_seq_halt(const struct rules *u, const struct seq_place *p, int64_t era)
+{
+    const struct seq_faith *f = &p->faith;
+    int64_t now = u->pool.era, from = f->to == now - 1 ? f->from : now - 1;
+    bool trusts = u->store->ops->forgets && p->definition.loss == SEQ_LOSS_TRUST;
+    bool word = !trusts && coord_pool_word_from(&u->pool.p, (uint64_t)now) > 0;
+    return word && era >= from ? SEQ_STOPPED : SEQ_FORGOTTEN;
+}
+
 /* ---- finding a counter ----------------------------------------------------------------------- */
 
 static enum seq_how find_state(struct rules *u, const char *name, struct seq_place *p)
@@ -174,7 +183,7 @@ enum seq_how rules_seq_judge(struct rules *u, const struct seq_place *p, int64_t
         return SEQ_CLOSED;
     bool fresh = is_new(u, p, begins);
     if (!fresh && !rules_seq_is_sound(u, p, max64(c->era, s->ok)))
-        return SEQ_STOPPED;
+        return rules_seq_halt(u, p, max64(c->era, s->ok));
     if (c->turn < s->bturn && begins <= s->bt_ms + skews)
         *next = max64(*next, s->base);
     if (p->skips && !fresh && c->era != u->pool.era)

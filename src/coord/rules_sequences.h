@@ -47,6 +47,10 @@ enum seq_how rules_seq_find(struct rules *u, const char *name, const char *sub, 
  */
 bool rules_seq_is_sound(const struct rules *u, const struct seq_place *p, int64_t era);
 
+/* Why not: SEQ_STOPPED, where the word that nothing was lost would be taken, and reach as far back;
+ * else SEQ_FORGOTTEN. */
+enum seq_how rules_seq_halt(const struct rules *u, const struct seq_place *p, int64_t era);
+
 /* SEQ_LOOKED: *next could be granted, for all that the counter's past says. SEQ_WAIT: *wait_ms. */
 enum seq_how rules_seq_judge(struct rules *u, const struct seq_place *p, int64_t *next,
                              int64_t *wait_ms);

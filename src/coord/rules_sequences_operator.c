@@ -92,7 +92,7 @@ static enum seq_how create(struct rules *u, const struct seq_order *in, struct s
     if (p->state.gen != in->gen)
         return p->known ? SEQ_DROPPED : SEQ_UNKNOWN;
     if (p->known && !rules_seq_is_sound(u, p, p->state.ok))
-        return SEQ_STOPPED;
+        return rules_seq_halt(u, p, p->state.ok);
     if (p->known && covered(u, p) > in->top)
         return SEQ_DROPPED;
     return make(u, in, &d, p);
@@ -157,7 +157,7 @@ static enum seq_how set(struct rules *u, const struct seq_order *in, struct seq_
 static enum seq_how drop(struct rules *u, struct seq_place *p)
 {
     if (!rules_seq_is_sound(u, p, p->state.ok))
-        return SEQ_STOPPED;
+        return rules_seq_halt(u, p, p->state.ok);
     p->state.top = covered(u, p);
     p->state.dropped = 1;
     rules_seq_save_state(u, p);

@@ -8,24 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const hows[SEQ_HOWS] = {
-    [SEQ_GRANTED] = "granted",     [SEQ_AGAIN] = "again",
-    [SEQ_LOOKED] = "looked",       [SEQ_DONE] = "done",
-    [SEQ_KEPT] = "kept",           [SEQ_WAIT] = "wait",
-    [SEQ_CLOSED] = "closed",       [SEQ_USED_UP] = "used-up",
-    [SEQ_STOPPED] = "stopped",     [SEQ_UNKNOWN] = "unknown",
-    [SEQ_DROPPED] = "dropped",     [SEQ_DIFFERS] = "differs",
-    [SEQ_NO_SUBS] = "no-subs",     [SEQ_TOO_MANY_SUBS] = "too-many-subs",
-    [SEQ_NO_PERIOD] = "no-period", [SEQ_UNREADABLE] = "unreadable",
-    [SEQ_UNSAID] = "unsaid",       [SEQ_NO_BEGIN] = "no-begin",
-    [SEQ_LOWER] = "lower",         [SEQ_NOT_STOPPED] = "not-stopped",
-};
-
-const char *seq_how_name(enum seq_how h)
-{
-    return (unsigned)h < SEQ_HOWS ? hows[h] : "odd";
-}
-
 /* ---- what is asked --------------------------------------------------------------------------- */
 
 static const struct seq_driver *driver(struct coord *c, struct coord_reply *r)

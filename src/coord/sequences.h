@@ -103,12 +103,14 @@ enum seq_how {
                    the same */
     SEQ_WAIT,   /* not yet: ask again in wait_ms. The line, a beginning, a period not opened */
     SEQ_CLOSED, /* the period is over */
-    SEQ_USED_UP, /* max allows no more, or not as many at once */
-    SEQ_STOPPED, /* grants may have been forgotten: until nothing lost, or seq_reopen, is said */
-    SEQ_UNKNOWN, /* no such sequence */
-    SEQ_DROPPED, /* there was one */
-    SEQ_DIFFERS, /* it has another definition: text */
-    SEQ_NO_SUBS, /* it has no subs */
+    SEQ_USED_UP,   /* max allows no more, or not as many at once */
+    SEQ_STOPPED,   /* grants may have been forgotten: until nothing lost, or seq_reopen, is said */
+    SEQ_FORGOTTEN, /* likewise; what is forgotten, or how far back, is such that seq_reopen alone
+                      helps: no word that nothing was lost is taken for it */
+    SEQ_UNKNOWN,   /* no such sequence */
+    SEQ_DROPPED,   /* there was one */
+    SEQ_DIFFERS,   /* it has another definition: text */
+    SEQ_NO_SUBS,   /* it has no subs */
     SEQ_TOO_MANY_SUBS,
     SEQ_NO_PERIOD,   /* not a label of its periods, or it has none */
     SEQ_UNREADABLE,  /* its rows are not of the form that they must have: never handed out */

@@ -26,9 +26,8 @@ their identity. Only max rises.
 KEYS, ARGV 1-4: pool.lua's. All rows are in its hash; seq_rows.h has their forms, and period.h periods.
 ]]
 
-local TOP = 2^53 - 1
+local TOP, DAY = 2^53 - 1, 86400000
 local floor, max, min, match = math.floor, math.max, math.min, string.match
-local DAY = 86400000
 
 local function fresh(r)
     return r.era == pool.era
@@ -256,6 +255,12 @@ local function sound(p, era)
     return p.skips or era == pool.era or faith.to == pool.era and era >= faith.from
 end
 
+-- Why not: stopped, where the word that nothing was lost would be taken, and reach as far back.
+local function halt(p, era)
+    local word = p.d.loss ~= 'trust' and pool.era0 == pool.era and pool.more ~= pool.era
+    return word and era >= (faith.to == pool.era - 1 and faith.from or pool.era - 1) and 'stopped' or 'forgotten'
+end
+
 -- ---- what a counter's past allows ---------------------------------------------------------------
 
 -- Exact: seconds and milliseconds apart.
@@ -288,7 +293,7 @@ local function judge(p)
     end
     local new = not p.found and (pool.era == 1 or pool.topen < begins - 2 * S)
     if not new and not sound(p, max(c.era, s.ok)) then
-        return 'stopped', c.next
+        return halt(p, max(c.era, s.ok)), c.next
     end
     local next = c.next
     if c.turn < s.bturn and begins <= s.bt + 2 * S then
@@ -350,9 +355,7 @@ local function count_sub(p)
     elseif p.period > per then
         per, subs = p.period, 0
     end
-    if subs < p.d.subs then
-        return per, subs + 1
-    end
+    return subs < p.d.subs and per or nil, subs + 1
 end
 
 -- A take that is repeated (the same token) gets what it got. What a caller has seen is for people.
@@ -439,7 +442,7 @@ local function create(p, known, text, gen, last, base, new, top)
     elseif (s and s.gen or 0) ~= gen then
         return s and 'dropped' or 'unknown'
     elseif s and not sound(p, s.ok) then
-        return 'stopped'
+        return halt(p, s.ok)
     elseif s and covered(p) > top then
         return 'dropped'
     elseif d.begins == 0 and pool.era > 1 and not new then
@@ -493,7 +496,7 @@ end
 
 local function drop(p)
     if not sound(p, p.s.ok) then
-        return 'stopped'
+        return halt(p, p.s.ok)
     end
     p.s.top, p.s.dropped = covered(p), 1
     save_state(p)
@@ -565,20 +568,16 @@ local function operate(verb, name, sub, label, text, gen, index, base, flag, top
     end
     local out = reply('OK')
     tell(out, p, how, '', 0, 0, rest, wait)
-    if verb == 'sweep' then
-        out[#out - 4] = int(rest or 0)
-    end
+    out[#out - 4] = verb == 'sweep' and int(rest or 0) or out[#out - 4]
     return out
 end
 
 -- ---- all of them --------------------------------------------------------------------------------
 
-if op == 'take' or op == 'order' then
-    if op == 'order' and skewed then
-        return SKEW
-    elseif pool.closed ~= 0 then
-        return reply('CLOSED')
-    end
+if op == 'order' and skewed then
+    return SKEW
+elseif (op == 'take' or op == 'order') and pool.closed ~= 0 then
+    return reply('CLOSED')
 end
 believe()
 if op == 'take' then -- era, topen, fingerprint of the caller's counts, (name, sub, period, text, count,

@@ -49,20 +49,9 @@ static void put_wait(struct buf *b, const struct ctl_session *s, const struct se
         buf_printf(b, ", by its line of %" PRId64 " numbers a second", g->definition.rate);
 }
 
-/* Whether the pool takes the word that nothing was lost. Asked anew: what has just stopped may have
- * reopened it. */
-static bool takes_word(const struct ctl_session *s)
-{
-    struct coord_pool pool;
-    struct coord_reply reply;
-    return coord_describe(s->coord, &pool, &reply) != COORD_OK ||
-           coord_pool_word_from(&pool, reply.era) > 0;
-}
-
-static void put_stopped(struct buf *b, const struct ctl_session *s, const char *name)
+static void put_stopped(struct buf *b, const struct ctl_session *s, const char *name, bool word)
 {
     char text[CTL_COMMAND_MAX];
-    bool word = takes_word(s);
     buf_printf(b,
                "grants have stopped: the pool was reopened, this is era %" PRIu64
                ", and what was granted before may be forgotten. ",
@@ -135,7 +124,8 @@ const char *ctl_seq_why(const struct ctl_session *s, const char *name, const str
         put_wait(&b, s, g);
         break;
     case SEQ_STOPPED:
-        put_stopped(&b, s, name);
+    case SEQ_FORGOTTEN:
+        put_stopped(&b, s, name, g->how == SEQ_STOPPED);
         break;
     case SEQ_UNKNOWN:
         buf_put_str(&b, "there is none of this name: ");

@@ -104,6 +104,14 @@ static void say_stopped(const struct generator *g, struct buf *b)
                at(g)->of.name);
 }
 
+static void say_forgotten(const struct generator *g, struct buf *b)
+{
+    buf_printf(b,
+               "stopped, since the coordinator may have forgotten numbers: sidflakectl seq reopen "
+               "%s --above N lets it go on",
+               at(g)->of.name);
+}
+
 /* What can't be a name is none, where it is only looked at. */
 static void say_unknown(const struct generator *g, struct buf *b)
 {
@@ -186,6 +194,7 @@ static const struct generator_cause causes[] = {
     [SEQUENCE_CLOSED] = {ISSUE_NEVER, .say = say_closed},
     [SEQUENCE_USED_UP] = {ISSUE_NEVER, .ends = true, .say = say_used_up},
     [SEQUENCE_STOPPED] = {ISSUE_NEVER, .say = say_stopped},
+    [SEQUENCE_FORGOTTEN] = {ISSUE_NEVER, .say = say_forgotten},
     [SEQUENCE_UNKNOWN] = {ISSUE_MISS, .say = say_unknown},
     [SEQUENCE_DROPPED] = {ISSUE_MISS, .say = say_dropped},
     [SEQUENCE_DIFFERS] = {ISSUE_NEVER, .say = say_differs},

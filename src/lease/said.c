@@ -36,6 +36,9 @@ static const struct advice {
     [SEQ_STOPPED] = {"the coordinator may have forgotten grants: that it has not is said by `pool "
                      "reopen --nothing-lost`, how far this one was by ",
                      "seq reopen", " --above N"},
+    [SEQ_FORGOTTEN] =
+        {"the coordinator may have forgotten grants: how far this one was is said by ",
+         "seq reopen", " --above N"},
     [SEQ_UNKNOWN] = {"there is none: ", "seq create", "", UNKNOWN},
     [SEQ_DROPPED] = {"it was dropped: where no older data of the coordinator ever come back, ",
                      "seq create", " --reuse --no-older-data", UNKNOWN},

@@ -440,3 +440,40 @@ def words(case):
         told = case.ctl("seq", command, "--help", expect=0).stdout
         assert told.startswith("Usage: sidflakectl seq " + command), told
         assert max(map(len, told.split("\n"))) < 80, told
+
+
+@test("a pool made again: neither the log, a client's error nor check asks for a word that would not help")
+def no_word_that_does_not_help(case):
+    redis = case.pool()
+    define = "refuse --on-loss refuse --begins 2026-11-01T00:00:00Z"
+    s = case.sidecar(redis, {"sequences.define": [define]})
+    s.wait_held(2)
+    redis.ask("FLUSHALL")
+    case.ctl("pool", "init", "--coordinator", redis.url, "--after-loss", "--workers", "0-32767", expect=0)
+    seq = Seq(case, redis.url)
+
+    def told():
+        with s.resp() as r:
+            harness.until("it is refused", lambda: "stopped" in str(r.ask("INCRBY", "seq:refuse", 1000)))
+            yield str(r.ask("INCRBY", "seq:refuse", 1000))
+        yield s.http("/readyz?verbose").text
+        yield seq.run("check", "refuse", expect=1).stdout
+
+    for words in told():
+        assert "seq reopen refuse --above N" in words and "nothing-lost" not in words, words
+    assert "nothing-lost" not in s.wait_log("sequence refused sequence=refuse why=(.*)").group(1)
+    redis.ask("SAVE")
+    redis.kill()
+    redis.start()
+    harness.until("it is another era", lambda: seq.json("show", "refuse")["era"] == 3)
+    seq.run("create", "new", "--new", "--yes", *REFUSE)
+    for words in told():
+        assert "seq reopen refuse --above N" in words and "nothing-lost" not in words, words
+    redis.ask("SAVE")
+    redis.kill()
+    redis.start()
+    harness.until("it is the next era", lambda: "era 4" in seq.run("check", "new", expect=1).stdout)
+    assert "`sidflakectl pool reopen --nothing-lost" in seq.run("check", "new", expect=1).stdout
+    for words in told():
+        assert "seq reopen refuse --above N" in words and "refuse: stopped, since the coordinator may have forgotten " \
+            "numbers: sidflakectl pool" not in words, words

@@ -331,10 +331,10 @@ static void what_was_known_before_does_not_reopen(void **state)
     assert_int_equal(opening.era, 2);
     assert_int_equal(knowing(g.n, true, 2, &opening), SEQ_STOPPED); /* as much as the table */
     assert_int_equal(described().later.more_era, 0);
-    assert_int_equal(knowing(g.n + 1, true, 2, &opening), SEQ_STOPPED);
+    assert_int_equal(knowing(g.n + 1, true, 2, &opening), SEQ_FORGOTTEN);
     assert_int_equal(opening.era, 2);
-    assert_int_equal(described().later.more_era, 2);                   /* no word will be taken */
-    assert_int_equal(knowing(g.n + 1, false, 2, &first), SEQ_STOPPED); /* of another opening */
+    assert_int_equal(described().later.more_era, 2);                     /* no word will be taken */
+    assert_int_equal(knowing(g.n + 1, false, 2, &first), SEQ_FORGOTTEN); /* of another opening */
     assert_int_equal(opening.era, 2);
 }
 

@@ -63,8 +63,32 @@ static void a_word_is_for_one_reopening(void **state)
     (void)take_of("a", 1, 4, &g);
     let_renew();
     assert_int_equal(nothing_lost(), COORD_OK);
-    assert_int_equal(take_of("a", 1, 4, &g), SEQ_STOPPED);
-    assert_int_equal(take_of("c", 1, 5, &g), SEQ_STOPPED);
+    assert_int_equal(take_of("a", 1, 4, &g), SEQ_FORGOTTEN);
+    assert_int_equal(take_of("c", 1, 5, &g), SEQ_FORGOTTEN);
+}
+
+/* Who is told to say so has nothing left to say where it is not taken, or does not reach as far. */
+static void a_word_is_asked_for_where_it_helps(void **state)
+{
+    (void)state;
+    begin(EACH);
+    (void)create("a", lossy(SEQ_LOSS_REFUSE), &g);
+    (void)create("b", lossy(SEQ_LOSS_REFUSE), &g);
+    (void)take_of("a", 1, 1, &g);
+    pair_restart(&pair);
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_STOPPED); /* not yet taken, but it will be */
+    assert_int_equal(drop("b", &g), SEQ_STOPPED);
+    pair_restart(&pair);
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_FORGOTTEN); /* the one before is not covered */
+    assert_int_equal(drop("b", &g), SEQ_FORGOTTEN);
+    assert_int_equal(reopen_above("b", 10, &g), SEQ_DONE);
+    let_renew();
+    assert_int_equal(nothing_lost(), COORD_OK);
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_FORGOTTEN);
+    assert_int_equal(take_of("b", 1, 3, &g), SEQ_GRANTED);
+    pair_restart(&pair);
+    assert_int_equal(take_of("b", 1, 4, &g), SEQ_STOPPED); /* the words of two reopenings join */
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_FORGOTTEN);
 }
 
 static void an_operator_says_how_far_it_was(void **state)
@@ -171,10 +195,10 @@ static void it_goes_on_unless_a_loss_shows(void **state)
     w.gen = 1;
     w.n = g.n + 1;
     assert_int_equal(taken_at(pair.clock.ms, &opening, &w, &h), COORD_OK);
-    assert_int_equal(h.how, SEQ_STOPPED);
+    assert_int_equal(h.how, SEQ_FORGOTTEN);
     assert_int_equal(opening.era, 3);
     pair_restart(&pair);
-    assert_int_equal(take_of("a", 10, 4, &g), SEQ_STOPPED); /* it stays so */
+    assert_int_equal(take_of("a", 10, 4, &g), SEQ_FORGOTTEN); /* it stays so */
     assert_int_equal(reopen_above("a", 50, &g), SEQ_DONE);
     assert_int_equal(take_of("a", 10, 4, &g), SEQ_GRANTED);
     assert_int_equal(g.lo, 50);
@@ -200,7 +224,7 @@ static void a_pool_made_again_trusts_nobody(void **state)
     assert_int_equal(create("a", d, &g), SEQ_NO_BEGIN);
     d.begins_ms = T0 - DAY;
     assert_int_equal(create("a", d, &g), SEQ_DONE);
-    assert_int_equal(take_of("a", 1, 1, &g), SEQ_STOPPED);
+    assert_int_equal(take_of("a", 1, 1, &g), SEQ_FORGOTTEN);
     assert_int_equal(reopen_above("a", 1000, &g), SEQ_DONE);
     assert_int_equal(take_of("a", 1, 1, &g), SEQ_GRANTED);
     assert_int_equal(g.lo, 1000);
@@ -215,7 +239,7 @@ static void a_pool_of_a_range_of_its_own_is_new_to_no_sequence(void **state)
     assert_int_equal(create("a", d, &g), SEQ_NO_BEGIN);
     d.begins_ms = line.begins_ms = T0 - DAY;
     assert_int_equal(create("a", d, &g), SEQ_DONE);
-    assert_int_equal(take_of("a", 1, 1, &g), SEQ_STOPPED);
+    assert_int_equal(take_of("a", 1, 1, &g), SEQ_FORGOTTEN);
     assert_int_equal(create("b", line, &g), SEQ_DONE);
     pair.clock.ms += 60000;
     assert_int_equal(take_of("b", 1, 2, &g), SEQ_GRANTED);
@@ -271,11 +295,11 @@ static void an_older_file_in_its_place_shows(void **state)
     assert_non_null(f);
     assert_int_equal(fwrite(bytes, 1, n, f), n);
     (void)fclose(f);
-    assert_int_equal(take_of("a", 1, 2, &g), SEQ_STOPPED);
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_FORGOTTEN);
     assert_int_equal(opening.era, 2);
     let_renew();
     assert_int_equal(coord_nothing_lost(pair.sqlite, SETUP_IDENTITY, &reply), COORD_REFUSED);
-    assert_int_equal(take_of("a", 1, 2, &g), SEQ_STOPPED);
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_FORGOTTEN);
     assert_int_equal(reopen_above("a", 500, &g), SEQ_DONE);
     assert_int_equal(take_of("a", 1, 2, &g), SEQ_GRANTED);
     assert_int_equal(g.lo, 500);
@@ -689,6 +713,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_stops_at_a_reopening),
         cmocka_unit_test(a_word_is_for_one_reopening),
+        cmocka_unit_test(a_word_is_asked_for_where_it_helps),
         cmocka_unit_test(an_operator_says_how_far_it_was),
         cmocka_unit_test(periods_behind_a_reopening_begin_anew),
         cmocka_unit_test(what_was_taken_before_is_not_given_back),
