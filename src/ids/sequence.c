@@ -24,6 +24,11 @@ void sequence_define(struct sequence *s, int64_t start, int64_t increment, bool 
     s->strict = strict;
 }
 
+static bool wants_few(int64_t n)
+{
+    return n <= SEQUENCE_FEW;
+}
+
 static int64_t rest(const struct sequence_block *b)
 {
     return b->hi - b->next + 1;
@@ -191,6 +196,8 @@ static void look(struct sequence *s, int64_t mono)
         s->look = b->hi + 1;
     else
         s->look = min64(b->hi + 1, b->next + max64(left / LOOKS, 1));
+    if (s->kept > 0 && s->nblocks > 0)
+        s->look = min64(s->look, max64(b->hi + 1 - s->kept, b->next));
 }
 
 void sequence_follow(struct sequence *s, const struct sequence *before, int64_t mono)
@@ -219,15 +226,20 @@ bool sequence_asks(struct sequence *s, struct sequence_ask *out)
 }
 
 /* What a request comes to that can't be served from what is in hand. What was asked for in advance,
- * and nobody knows of yet, makes way for what is waited for; what another waits for does not. */
+ * and nobody knows of yet, makes way for what is waited for; what another waits for does not. Each
+ * grant of its own drops the block, and who pipelines takes a whole one: who wants few would wait
+ * for all who want more, one call each. So a block is asked for between them, and of that what the
+ * others want is kept. */
 static enum sequence_status lacks(struct sequence *s, int64_t mono, int64_t n, bool whole)
 {
     bool refused = sequence_refuses(s, n), due = may_ask(s, mono, n);
     bool in_advance = s->ask.count > 0 && !s->awaited;
     if (whole && (due || in_advance))
-        ask(s, n, true);
+        ask(s, s->few ? min64(2 * s->few, size_for(s, rate_at(s, mono))) : n, !s->few);
     else if (due)
         ask_block(s, rate_at(s, mono));
+    else if (wants_few(n) && !refused)
+        s->few += n;
     s->awaited = true;
     bool over = refused && !s->refused.stands && mono >= s->refused.until_ms;
     return refused && !over ? SEQUENCE_REFUSED : SEQUENCE_EMPTY;
@@ -249,7 +261,8 @@ static bool serve(struct sequence *s, int64_t n, int64_t *index)
 {
     const struct sequence_block *b = s->block;
     drop_used(s);
-    int64_t first = s->nblocks > 0 ? rest(&b[0]) : 0;
+    int64_t kept = wants_few(n) ? 0 : s->kept;
+    int64_t first = s->nblocks > 0 ? rest(&b[0]) - kept : 0;
     int64_t second = s->nblocks > 1 ? rest(&b[1]) : 0;
     bool joined = second > 0 && b[0].hi + 1 == b[1].next;
     if (n <= first) {
@@ -271,6 +284,8 @@ enum sequence_status sequence_next(struct sequence *s, int64_t mono, int64_t n, 
 {
     if (!serve(s, n, index))
         return lacks(s, mono, n, n > 1);
+    if (wants_few(n))
+        s->kept = max64(s->kept - n, 0);
     drop_used(s);
     look(s, mono);
     return SEQUENCE_OK;
@@ -411,6 +426,8 @@ void sequence_grant(struct sequence *s, int64_t mono, const struct sequence_bloc
     }
     own_nothing(s); /* below it: whoever wanted it asks again */
     s->block[s->nblocks++] = *b;
+    s->kept = s->nblocks == 1 ? min64(s->few, rest(b)) : 0;
+    s->few = 0;
     if (s->nblocks == 1)
         s->counted = b->next;
     look(s, mono);
@@ -435,6 +452,7 @@ void sequence_refuse(struct sequence *s, const struct sequence_refusal *r, bool 
     if (!keeps_on)
         s->answered = max64(s->answered, r->upto);
     s->refused = *r;
+    s->kept = s->few = 0;
     s->look = s->block[0].next; /* when to ask again is for the next request to see */
 }
 

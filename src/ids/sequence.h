@@ -30,6 +30,7 @@
 
 #define SEQUENCE_TOP   INT64_C(9007199254740991) /* highest index */
 #define SEQUENCE_FIRST 10                        /* numbers of the first block */
+#define SEQUENCE_FEW   100                       /* who wants no more is not behind who does */
 
 struct sequence_block {
     int64_t lo, next, hi;    /* indices; next is hi + 1 when all are given out */
@@ -96,6 +97,8 @@ struct sequence {
     struct sequence_ask ask; /* not taken yet; count 0: none */
     bool asked;              /* one stands, taken or not … */
     bool awaited;            /* … and somebody waits for what comes of it; not of a strict one */
+    int64_t few;  /* so many are wanted by who wants few, and waits for what others asked for; */
+    int64_t kept; /* of the block in hand so many, the last, are for who wants few */
     struct sequence_refusal refused;
 };
 

@@ -197,6 +197,50 @@ static void a_third_block_is_dropped(void **state)
     assert_int_equal(sequence_left(&s), 20);
 }
 
+/* Each grant of its own drops the block that others wait for. */
+static void who_wants_few_is_not_behind_all_who_want_many(void **state)
+{
+    struct sequence_ask a;
+    (void)state;
+    begin();
+    grant(0, 10);
+    assert_int_equal(take(10), 0);
+    assert_int_equal(take(500), -1);
+    assert_int_equal(take(1), -1);
+    assert_true(sequence_asks(&s, &a));
+    assert_true(a.whole && a.count == 500);
+    sequence_own(&s, 10, 509, 0, true);
+    assert_int_equal(take(500), 10);
+    assert_int_equal(take(500), -1);
+    assert_true(sequence_asks(&s, &a));
+    assert_true(!a.whole && a.count == 2);
+    grant(510, 2);
+    assert_int_equal(take(500), -1);
+    assert_true(sequence_asks(&s, &a));
+    assert_true(a.whole && a.count == 500); /* nor are these behind those */
+    assert_int_equal(take(1), 510);
+}
+
+/* Who pipelines would have all of a block before the next in line has his turn. */
+static void what_few_are_wanted_is_kept_of_a_block(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    assert_int_equal(take(10), 0);
+    assert_int_equal(take(500), -1);
+    assert_int_equal(take(3), -1);
+    grant(10, 600);
+    assert_int_equal(take(500), 10);
+    assert_int_equal(take(98), 510);
+    assert_int_equal(take(2), 608);
+    assert_int_equal(take(1), -1);
+    grant(610, 600); /* nobody waits any more but for one */
+    assert_int_equal(take(600), -1);
+    assert_int_equal(take(599), 610);
+    assert_int_equal(take(1), 1209);
+}
+
 /* Blocks need not adjoin: what is left does not tell how far they go. */
 static void the_last_in_hand_is_told(void **state)
 {
@@ -703,6 +747,8 @@ int main(void)
         cmocka_unit_test(one_that_lies_below_a_block_is_not_used),
         cmocka_unit_test(a_third_block_is_dropped),
         cmocka_unit_test(the_last_in_hand_is_told),
+        cmocka_unit_test(who_wants_few_is_not_behind_all_who_want_many),
+        cmocka_unit_test(what_few_are_wanted_is_kept_of_a_block),
         cmocka_unit_test(what_is_dropped_is_counted),
         cmocka_unit_test(what_a_strict_one_drops_is_counted),
         cmocka_unit_test(a_block_that_was_taken_over_goes_on),
