@@ -90,6 +90,17 @@ static int check_set(const struct ctl_args *a)
     return a->seq.back ? ctl_confirm(a, "seq set", question) : CTL_OK;
 }
 
+/* Which number is the next was not asked. */
+static int beyond_max(struct ctl_session *s, int64_t number, const struct seq_grant *g)
+{
+    coord_free(s->coord);
+    return ctl_fail(CTL_BAD,
+                    "sequence \"%s\": expected a number from its start, %" PRId64
+                    ", to its max, %" PRId64 ", found %" PRId64 "; `seq alter --max` raises that",
+                    s->args->rest[0], ctl_seq_at(&g->definition, 0),
+                    ctl_seq_at(&g->definition, g->max), number);
+}
+
 /* The line may have raised it above what its record says: so it is asked once more. */
 static int set_lower(struct ctl_session *s, int64_t number)
 {
@@ -127,6 +138,8 @@ int ctl_seq_set(struct ctl_args *a)
     enum coord_status r = seq_set(s.coord, s.pool.identity, &in, &g, &s.reply);
     if (r == COORD_OK && g.how == SEQ_LOWER)
         return set_lower(&s, in.number);
+    if (r == COORD_OK && g.how == SEQ_USED_UP)
+        return beyond_max(&s, in.number, &g);
     status = ctl_seq_close(&s, r, in.name, &g, SEQ_DONE, SEQ_DONE);
     if (status)
         return status;
@@ -213,6 +226,8 @@ int ctl_seq_reopen(struct ctl_args *a)
         return status;
     }
     enum coord_status r = seq_reopen(s.coord, s.pool.identity, name, a->seq.above, &g, &s.reply);
+    if (r == COORD_OK && g.how == SEQ_USED_UP)
+        return beyond_max(&s, a->seq.above, &g);
     status = ctl_seq_close(&s, r, name, &g, SEQ_DONE, SEQ_DONE);
     if (status)
         return status;

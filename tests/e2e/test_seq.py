@@ -171,7 +171,9 @@ def altered(case):
         assert "expected with --back" in seq.refused("set", "a", "160", "--no-older-data", expect=2)
         words = ("--back", "--no-older-data")
         assert "expected --yes where there is no terminal" in seq.refused("set", "a", "1", *words, expect=2)
-        assert "used up" in seq.refused("set", "a", "201")
+        for words_of in ("set", "a", "201"), ("reopen", "a", "--above", "201", "--yes"):
+            told = seq.refused(*words_of)
+            assert "expected a number from its start, 1, to its max, 200, found 201; `seq alter" in told, told
         for bad in "", "x", "1e3", "9007199254740992":
             assert "seq set: expected N, a whole number" in seq.refused("set", "a", bad, expect=2)
         assert seq.reserve("a", "1") == (150, 150)
