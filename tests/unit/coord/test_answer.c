@@ -370,11 +370,11 @@ static void snapshots_are_read(void **state)
     struct coord_snapshot s;
     struct coord_reply r;
     assert_int_equal(read_roster(HASH_POOL ",7,2 50 " TOKEN " 40 3,3,1 60 - 0 1,5,junk",
-                                 "3,9,x,3,07", "7,y,5,1", "7,{},3,,8,{},z,{}", &s, &r),
+                                 "3,9,x,3,07,32767,32768", "7,y,5,1", "7,{},3,,8,{},z,{}", &s, &r),
                      COORD_OK);
     assert_true(s.pool.closed);
     assert_int_equal(s.pool.held, 4);
-    assert_int_equal(r.free, 5);
+    assert_int_equal(r.free, 7);
     assert_int_equal(s.nworkers, 3);
     assert_int_equal(s.workers[0].worker, 3);
     assert_false(s.workers[0].held);
@@ -389,8 +389,8 @@ static void snapshots_are_read(void **state)
     assert_int_equal(s.workers[2].t0_ms, 40);
     assert_int_equal(s.workers[2].n, 3);
     assert_string_equal(s.workers[2].who, "{}");
-    const uint32_t queue[] = {3, 9, UINT32_MAX, 3, UINT32_MAX};
-    assert_int_equal(s.nqueue, 5);
+    const uint32_t queue[] = {3, 9, UINT32_MAX, 3, UINT32_MAX, 32767, UINT32_MAX};
+    assert_int_equal(s.nqueue, 7);
     assert_memory_equal(s.queue, queue, sizeof queue);
     const uint16_t index[] = {1, 5, 7};
     assert_int_equal(s.nindex, 3);

@@ -1,6 +1,7 @@
 #include "coord/coord.h"
 
 #include "conf/option.h"
+#include "coord/redis_url.h"
 #include "support/coord_setup.h"
 
 #include <inttypes.h>
@@ -44,6 +45,23 @@ static void tokens_go_to_text_and_back(void **state)
     assert_false(coord_token_parse(SPAN("001FA0ff0102030405060708090a0b0c"), &back));
     assert_false(coord_token_parse(SPAN("001fa0ff0102030405060708090a0b0\0"), &back));
     assert_false(coord_token_equal(coord_token_new(rng_system()), coord_token_new(rng_system())));
+}
+
+static void fill_with_ones(struct rng *r, void *out, size_t n)
+{
+    (void)r;
+    memset(out, 0xff, n);
+}
+
+/* Whoever can guess a token is taken for its holder; two pools of one UUID are one. */
+static void each_byte_is_drawn(void **state)
+{
+    (void)state;
+    struct rng ones = {fill_with_ones};
+    char token[COORD_TOKEN_TEXT], uuid[COORD_UUID_TEXT];
+    assert_string_equal(coord_token_text(token, coord_token_new(&ones)),
+                        "ffffffffffffffffffffffffffffffff");
+    assert_string_equal(coord_uuid_new(uuid, &ones), "ffffffff-ffff-4fff-bfff-ffffffffffff");
 }
 
 static void identities_are_made_and_read(void **state)
@@ -192,6 +210,35 @@ static void the_option_says_each_drivers_form(void **state)
     (void)state;
     for (size_t i = 0; coord_drivers[i]; i++)
         assert_says(conf_options[CONF_COORDINATOR_URL].what, coord_drivers[i]->forms);
+}
+
+static void a_redis_url_has_its_parts(void **state)
+{
+    static const struct {
+        const char *url, *user, *password, *host, *master;
+        unsigned port, db;
+    } all[] = {
+        {"redis://h", "", "", "h", "", 6379, 0},
+        {"redis://u:p%40q@[::1]:7/5", "u", "p@q", "::1", "", 7, 5},
+        {"redis://u:p@q@h/?db=6", "u", "p@q", "h", "", 6379, 6},
+        {"redis://:p@h", "", "p", "h", "", 6379, 0},
+        {"redis+unix://u:p@/run/r@1?db=2", "u", "p", "/run/r@1", "", 0, 2},
+        {"redis+sentinel://u:p@h,i:7/m?db=3", "u", "p", "h", "m", 26379, 3},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct redis_url a;
+        struct err e;
+        assert_int_equal(redis_url_parse(&a, span_str(all[i].url), &e), ERR_OK);
+        assert_int_equal(a.user.n, strlen(all[i].user));
+        assert_memory_equal(a.user.b, all[i].user, a.user.n);
+        assert_int_equal(a.password.n, strlen(all[i].password));
+        assert_memory_equal(a.password.b, all[i].password, a.password.n);
+        assert_string_equal(a.node[0].host, all[i].host);
+        assert_string_equal(a.master, all[i].master);
+        assert_int_equal(a.node[0].port, all[i].port);
+        assert_int_equal(a.db, all[i].db);
+    }
 }
 
 static void bad_urls_are_refused_without_their_secrets(void **state)
@@ -506,11 +553,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_value_has_a_name),
         cmocka_unit_test(tokens_go_to_text_and_back),
+        cmocka_unit_test(each_byte_is_drawn),
         cmocka_unit_test(identities_are_made_and_read),
         cmocka_unit_test(odd_identities_are_refused),
         cmocka_unit_test(parameters_keep_their_ranges),
         cmocka_unit_test(urls_choose_the_driver),
         cmocka_unit_test(the_option_says_each_drivers_form),
+        cmocka_unit_test(a_redis_url_has_its_parts),
         cmocka_unit_test(bad_urls_are_refused_without_their_secrets),
         cmocka_unit_test(a_scheme_that_none_has),
         cmocka_unit_test(other_options_are_checked),

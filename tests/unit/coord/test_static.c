@@ -42,6 +42,10 @@ static void describes_a_pool_of_one(void **state)
     assert_int_equal(p.params.horizon_ms, coord_params_default.horizon_ms);
     assert_int_equal(p.held, 1);
     assert_int_equal(f->r.now_ms, SETUP_T0_MS);
+    struct coord_renewal item = {.worker = 7};
+    struct coord_terms t;
+    assert_int_equal(coord_renew(f->c, IDENTITY_7, setup_now(), &item, 1, &t, &f->r), COORD_OK);
+    assert_int_equal(t.born_ms, p.born_ms);
     struct coord *c = setup_open("static:32767?epoch=2020-01-01T00:00:00Z", "p", &f->clock.clock);
     assert_int_equal(coord_describe(c, &p, &f->r), COORD_OK);
     assert_string_equal(p.identity, "00000000-0000-0000-0000-000000032767|1577836800000|38.15.10");

@@ -68,10 +68,11 @@ static void verbs_of_reading_differ_as_memcacheds_do(void **state)
 {
     (void)state;
     expect("gets id:a\r\n", "VALUE id:a 0 11 " ID0 "\r\n" ID0 "\r\nEND\r\n");
-    expect("gat 60 id:a\r\n", "VALUE id:a 0 11\r\n" ID1 "\r\nEND\r\n");
-    expect("gats 0 id:a\r\n", "VALUE id:a 0 11 " ID2 "\r\n" ID2 "\r\nEND\r\n");
-    expect("GET id:a  \n", "VALUE id:a 0 11\r\n33554439171\r\nEND\r\n");
-    expect("Gets id:a\r\n", "VALUE id:a 0 11 33554439172\r\n33554439172\r\nEND\r\n");
+    expect("gets id:a\r\n", "VALUE id:a 0 11 " ID1 "\r\n" ID1 "\r\nEND\r\n");
+    expect("gat 60 id:a\r\n", "VALUE id:a 0 11\r\n" ID2 "\r\nEND\r\n");
+    expect("gats 0 id:a\r\n", "VALUE id:a 0 11 33554439171\r\n33554439171\r\nEND\r\n");
+    expect("GET id:a  \n", "VALUE id:a 0 11\r\n33554439172\r\nEND\r\n");
+    expect("Gets id:a\r\n", "VALUE id:a 0 11 33554439173\r\n33554439173\r\nEND\r\n");
     expect("gets a\r\n", "END\r\n");
     expect("gat 0 a\r\n", "END\r\n");
 }
@@ -86,8 +87,8 @@ static void incr_gives_the_last_of_a_block(void **state)
     turn.wall_ms = T0 + 1;
     expect("incr id:a 1024\r\n", "33587994623\r\n");
     assert_true(layout_compose(1001, 7, 1023) == 33587994623);
-    static const char *const bad[] = {"0", "1025", "18446744073709551615"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const bad[] = {"0", "1025", "4294967297", "18446744073709551615"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char request[64];
         (void)snprintf(request, sizeof request, "incr id:a %s\r\n", bad[i]);
         expect(request, "CLIENT_ERROR invalid numeric delta argument: expected 1 to 1024\r\n");
@@ -174,6 +175,7 @@ static void data_blocks_may_come_in_pieces_of_any_size(void **state)
     for (size_t at = 0; at < sizeof block; at += 997) {
         feed(block + at, sizeof block - at < 997 ? sizeof block - at : 997);
         assert_int_equal(input_n, 0); /* nothing of it is kept */
+        assert_true(step.begun);      /* limits.request_timeout holds for it */
     }
     feed("\r", 1);
     check_output("a block", "");
@@ -290,14 +292,15 @@ static void a_get_that_fails_in_its_middle_ends_with_the_error(void **state)
 {
     (void)state;
     turn.quota = 2;
-    feed("get id:a id:b id:c id:d\r\nget y\r\n", 32);
+    feed("get id:a id:b id:c id:d\r\nget id:y\r\n", 35);
     assert_int_equal(step.verdict, NET_YIELD);
     check_output("the first part", "VALUE id:a 0 11\r\n" ID0 "\r\nVALUE id:b 0 11\r\n" ID1 "\r\n");
     take_worker_away();
     turn.quota = 5;
     turn.waited_us = 100000;
     run();
-    check_output("the rest", "SERVER_ERROR no workerId is held yet\r\nEND\r\n");
+    check_output("the rest", "SERVER_ERROR no workerId is held yet\r\n"
+                             "SERVER_ERROR no workerId is held yet\r\n");
     expect("get id:a\r\n", "SERVER_ERROR no workerId is held yet\r\n"); /* nothing is left over */
 }
 

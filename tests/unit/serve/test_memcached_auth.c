@@ -169,6 +169,19 @@ static void known_requests(void **state)
     assert_int_equal(gen.ids.stats.issued, 2);
 }
 
+/* A connection that closes takes its question along: whoever has its memory next is not told of it. */
+static void a_login_ends_with_its_connection(void **state)
+{
+    void *who;
+    (void)state;
+    struct net_step step = svc->serve(svc, session, SPAN(LOGIN), &turn, &out);
+    assert_int_equal(step.verdict, NET_HOLD);
+    svc->close(svc, session);
+    connect_again(ACCESS_REQUIRED);
+    check("set any 0 0 9\r\nbob wrong\r\n", "CLIENT_ERROR authentication failure\r\n");
+    assert_false(auth_answered(serve.auth, &who)); /* of two in turn */
+}
+
 /* One binary request with its answer's status; extras are none. */
 static unsigned binary(uint8_t opcode, const char *key, const char *value, size_t value_n)
 {
@@ -292,6 +305,7 @@ int main(void)
         TEST(before_login), TEST(login),          TEST(cut),
         TEST(names),        TEST(known_requests), TEST(not_required),
         TEST(sasl),         TEST(meta),           TEST(rights_to_the_server_behind),
+        TEST(a_login_ends_with_its_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

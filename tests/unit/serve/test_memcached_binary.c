@@ -172,9 +172,9 @@ static void incr_gives_the_last_of_a_block(void **state)
     expect_answer("05 00 " ID2 ": =");
     expect_silence();
     assert_int_equal(ISSUED, 4);
-    static const uint64_t bad[] = {0, 1025, UINT64_MAX, 65};
-    for (size_t i = 0; i < 4; i++) {
-        serve.issuer.batch = i == 3 ? 64 : 1024; /* limits.batch */
+    static const uint64_t bad[] = {0, 1025, UINT64_MAX, UINT32_MAX + UINT64_C(2), 65};
+    for (size_t i = 0; i < 5; i++) {
+        serve.issuer.batch = i == 4 ? 64 : 1024; /* limits.batch */
         write_delta(i == 0 ? INCRQ : INCR, "id:a", bad[i], 0);
         send_all();
         assert_non_null(strstr(answer(), " 04 0: =Invalid arguments"));

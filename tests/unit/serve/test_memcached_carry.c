@@ -49,6 +49,8 @@ static void the_protocol_goes_over(void **state)
         become(all[i].was);
         carry(true);
         assert_int_equal(state_of_session(), all[i].with);
+        bool binary = all[i].with == MCD_BINARY_THROUGH;
+        assert_int_equal(svc->speaks(session), binary ? UPSTREAM_BINARY : UPSTREAM_TEXT);
         become(all[i].was);
         carry(false);
         assert_int_equal(state_of_session(), all[i].without);
@@ -71,6 +73,16 @@ static void a_reply_ends_where_it_was_begun(void **state)
     turn.wall_ms = T0 + 1;
     run();
     check_output("the rest", "VALUE id:b 0 11\r\n33587993600\r\nEND\r\n");
+}
+
+/* Whatever the program before says, it is a place within the request. */
+static void a_place_behind_the_request_is_its_end(void **state)
+{
+    (void)state;
+    ((struct mcd_session *)session)->done = 1000;
+    carry(false);
+    expect("get id:a\r\n", "END\r\n");
+    expect("get id:a\r\n", "VALUE id:a 0 11\r\n" ID0 "\r\nEND\r\n");
 }
 
 /* It is refused when its last byte has come, wherever that is. Whether a server is there by then is
@@ -117,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         MC(the_protocol_goes_over),
         MC(a_reply_ends_where_it_was_begun),
+        MC(a_place_behind_the_request_is_its_end),
         MC(a_binary_value_that_is_passed_over_goes_over),
         MC(what_is_being_forwarded_does_not),
     };

@@ -107,6 +107,26 @@ static void all_ids_of_a_long_line_stand_before_the_other_key(void **state)
     (void)close(link);
 }
 
+/* One that is known by its bytes waits its turn as any other. */
+static void an_id_does_not_overtake_what_is_due(void **state)
+{
+    (void)state;
+    snowflake_extend(&rig->gen.ids, 1, clock_wall_ms(clock_system()) + 3600000);
+    start(protocol_memcached.make(&rig->serve));
+    int client = dial(&b);
+    for (int i = 0; i < 2; i++) {
+        say_span(client, SPAN("get id:a\r\n"));
+        expect_to(client, "VALUE id:a 0 ", "\r\nEND\r\n");
+    }
+    say_span(client, SPAN("get k\r\nget id:a\r\n"));
+    int link = accepted();
+    expect_bytes(link, SPAN("get k\r\n"));
+    say_span(link, SPAN("VALUE k 0 1\r\nx\r\nEND\r\n"));
+    expect_bytes(client, SPAN("VALUE k 0 1\r\nx\r\nEND\r\nVALUE id:a 0 "));
+    (void)close(client);
+    (void)close(link);
+}
+
 /* The IDs that were drawn for it are nobody's, and its keys not those of the next. */
 static void a_get_that_failed_leaves_nothing_to_the_next(void **state)
 {
@@ -247,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(replies_come_before_memcached_waits_for_a_block, begin,
                                         end),
         cmocka_unit_test_setup_teardown(nor_for_a_packet, begin, end),
+        cmocka_unit_test_setup_teardown(an_id_does_not_overtake_what_is_due, begin, end),
         cmocka_unit_test_setup_teardown(a_get_that_failed_leaves_nothing_to_the_next, begin, end),
         cmocka_unit_test_setup_teardown(a_get_that_was_given_up_leaves_nothing_to_the_next, begin,
                                         end),

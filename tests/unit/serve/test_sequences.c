@@ -334,6 +334,22 @@ static void memcached_counts(void **state)
     mc(r, "gets seq:down\r\n", "VALUE seq:down 0 2 -8\r\n-8\r\nEND\r\n");
 }
 
+/* As for Redis above. */
+static void memcached_knows_again_no_other_names(void **state)
+{
+    struct rig *r = *state;
+    char request[64];
+    mc(r, "get seq:orders:a\r\n", "VALUE seq:orders:a 0 1\r\n1\r\nEND\r\n");
+    mc(r, "get seq:orders:a\r\n", "VALUE seq:orders:a 0 1\r\n2\r\nEND\r\n");
+    for (unsigned i = 0; i < 40; i++) {
+        (void)snprintf(request, sizeof request, "incr seq:orders:b%u 1\r\n", i);
+        mc(r, request, "1\r\n");
+        if (supply.forgets > 0)
+            serve_forget(&r->serve);
+    }
+    mc(r, "get seq:orders:a\r\n", "VALUE seq:orders:a 0 2\r\n31\r\nEND\r\n");
+}
+
 static void memcached_misses(void **state)
 {
     struct rig *r = *state;
@@ -504,6 +520,7 @@ int main(void)
         TEST(redis_info),
         TEST(a_request_that_is_known_again_is_no_other_names),
         TEST(memcached_counts),
+        TEST(memcached_knows_again_no_other_names),
         TEST(memcached_misses),
         TEST(memcached_binary),
         TEST(memcached_stats),

@@ -130,6 +130,32 @@ static void an_id_that_is_not_allowed_is_asked_for_nowhere(void **state)
     (void)close(link);
 }
 
+static void become(const char *name)
+{
+    user = auth_user_named(rig->serve.auth, span_str(name))->id;
+}
+
+/* A get that another user was answered is known by its bytes, in front of a server, too. */
+static void an_id_that_another_has_had_is_not_allowed(void **state)
+{
+    (void)state;
+    snowflake_extend(&rig->gen.ids, 1, clock_wall_ms(clock_system()) + 3600000);
+    start_with(protocol_memcached.make(&rig->serve), "");
+    login_replace(&rig->serve, LOGIN_USERS);
+    become("ann");
+    int ann = dial(&b);
+    for (int i = 0; i < 3; i++) {
+        say(ann, "get id:a\r\n");
+        expect_to(ann, "VALUE id:a 0 ", "\r\nEND\r\n");
+    }
+    become("bob");
+    int bob = dial(&b);
+    say(bob, "get id:a\r\n");
+    expect(bob, "CLIENT_ERROR id key is not allowed to this user\r\n");
+    (void)close(ann);
+    (void)close(bob);
+}
+
 /* ---- lines that are longer than a connection's input ------------------------------------------
  */
 
@@ -232,6 +258,7 @@ int main(void)
         TEST(redis_is_not_reset_behind_monitor),
         TEST(memcached_looks_at_each_key),
         TEST(an_id_that_is_not_allowed_is_asked_for_nowhere),
+        TEST(an_id_that_another_has_had_is_not_allowed),
         TEST(a_long_get_is_passed_on),
         TEST(of_a_long_get_each_key_is_looked_at),
         TEST(a_long_get_has_no_id),

@@ -135,6 +135,20 @@ static inline void say_span(int fd, struct span s)
     }
 }
 
+/* What comes up to the first end begins so. */
+static inline void expect_to(int fd, const char *start, const char *last)
+{
+    char got[256];
+    size_t n = 0, tail = strlen(last);
+    while (n < tail || memcmp(got + n - tail, last, tail) != 0) {
+        assert_true(n < sizeof got);
+        assert_int_equal(recv(fd, got + n, 1, 0), 1);
+        n++;
+    }
+    assert_true(n >= strlen(start));
+    assert_memory_equal(got, start, strlen(start));
+}
+
 /* All that comes up to the end, of which the last is kept. */
 static inline size_t rest_of(int fd, char tail[4096])
 {

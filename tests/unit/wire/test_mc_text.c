@@ -208,6 +208,11 @@ static void long_lines(void **state)
         check(long_line(gets[i], "id:k ", WIRE_LINE_MAX + 1), "CLOSE\n");
     }
     check(long_line("get ", "k", MC_LINE_MAX + 1), FORMAT "\n");
+    char indented[101 + sizeof "get "];
+    (void)snprintf(indented, sizeof indented, "%101sget ", "");
+    check(long_line(indented, "k ", MC_LINE_MAX + 1), "CLOSE\n");
+    wirefeed_check(WIREFEED_MEMCACHED, long_line(indented + 1, "k ", MC_LINE_MAX + 1), 2, &log);
+    assert_memory_equal(log.text, "REQ get ", 8);
 
     /* It is not waited for a byte more than may come. */
     check(span_of(long_line("set ", "k ", 9999).p, MC_LINE_MAX - 1), "LEFT bytes=2047\n");
