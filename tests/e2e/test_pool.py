@@ -117,8 +117,10 @@ def undecided(case):
 def some_workers(case):
     redis = case.pool("--workers", "200-299")
     assert redis.queue() == list(range(200, 300))
-    case.ctl("pool", "init", "--coordinator", redis.url, "--pool", "p", "--workers", "5-4",
-             expect=2)
+    for bad in ("5-4", "5", "0-32768", "65536-65539", "-1-5"):
+        r = case.ctl("pool", "init", "--coordinator", redis.url, "--pool", "p", f"--workers={bad}",
+                     expect=2)
+        assert "expected FROM-TO within 0-32767" in r.stderr, r.stderr
 
 
 ODD = ("--workers", "200-299", "--horizon", "24h", "--first-horizon", "45s", "--mature-after", "3m",

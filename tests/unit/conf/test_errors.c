@@ -201,6 +201,8 @@ static void test_addresses(void **state)
         {"listen: {http_hosts: [a..b]}\n", "1:23: " HOST "\"a..b\""},
         {"listen: {http_hosts: [.a]}\n", "1:23: " HOST "\".a\""},
         {"listen: {http_hosts: [\"*.\"]}\n", "1:23: " HOST "\"*.\""},
+        {"auth: {allow_uids: [4294967295]}\n", /* (uid_t)-1 is no user */
+         "1:21: expected a number, 0..4294967294 for auth.allow_uids, found \"4294967295\""},
         {"auth: {allow_uids: [1, -1]}\n",
          "1:24: expected a number, 0..4294967294 for auth.allow_uids, found \"-1\""},
         {"coordinator: {url: redis}\n", "1:20: " URL "\"redis\""},

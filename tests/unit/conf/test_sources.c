@@ -4,7 +4,10 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 /* cmocka.h wants those before it */
 #include <cmocka.h>
 
@@ -242,8 +245,47 @@ static void test_oddities(void **state)
     check_warning("lease: {renew_every: 1s}\n", "coordinator.timeout: not below lease.renew_every");
     check_warning("upstream: {redis: \"tcp://h:1\", buffer: 17MiB}\n",
                   "f.yaml:1:40: upstream.buffer: what the links that clients share keep");
+    check_warning("upstream: {redis: \"tcp://h:1\", memcached: \"tcp://h:2\", buffer: 9MiB}\n",
+                  "f.yaml:1:64: upstream.buffer: what the links that clients share keep");
     check_warning("limits: {max_wait: 14ms}\n",
                   "f.yaml:1:20: limits.max_wait: below clock.wait_below");
+}
+
+#define SECRETS "build/test_sources.secrets"
+#define SHOWN   ": everybody on this host may read the file"
+
+/* Of each option that names a file of secrets, it is that file that is looked at. */
+static void test_files_that_are_shown(void **state)
+{
+    static const struct {
+        const char *yaml, *start;
+    } all[] = {
+        {"auth: {mode: required, users_file: " SECRETS "}\n",
+         "f.yaml:1:36: auth.users_file" SHOWN},
+        {"coordinator: {password_file: " SECRETS "}\n",
+         "f.yaml:1:30: coordinator.password_file" SHOWN},
+        {"upstream: {redis: \"unix:/r\", redis_password_file: " SECRETS "}\n",
+         "f.yaml:1:51: upstream.redis_password_file" SHOWN},
+        {"upstream: {memcached: \"unix:/m\", memcached_user: u, memcached_password_file: " SECRETS
+         "}\n",
+         "f.yaml:1:78: upstream.memcached_password_file" SHOWN},
+    };
+    (void)state;
+    FILE *f = fopen(SECRETS, "w");
+    assert_non_null(f);
+    assert_true(fputs("secret\n", f) >= 0);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct given g = {.yaml = all[i].yaml};
+        assert_int_equal(fchmod(fileno(f), 0640), 0);
+        assert_int_equal(fflush(f), 0);
+        struct conf c = load_good(&g);
+        assert_int_equal(c.warnings.n, 0);
+        conf_clear(&c);
+        assert_int_equal(fchmod(fileno(f), 0644), 0);
+        check_warning(all[i].yaml, all[i].start);
+    }
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(unlink(SECRETS), 0);
 }
 
 int main(void)
@@ -256,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_unknown_variables),
         cmocka_unit_test(test_service_links),
         cmocka_unit_test(test_oddities),
+        cmocka_unit_test(test_files_that_are_shown),
         cmocka_unit_test(test_long_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

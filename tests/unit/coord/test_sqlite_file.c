@@ -310,6 +310,30 @@ static void no_inode_left_is_told_and_survived(void **state)
 
 /* ---- hostile contents ------------------------------------------------------------------------ */
 
+/* Cut to its lowest bits each would be a pool of other workerIds, and with no floor at all one
+ * would grant what earlier holders still issue from. */
+static void a_pool_of_numbers_that_cannot_be_grants_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    static const char *const odd[] = {
+        "w_to = 65539", "w_to = 32768", "w_from = 65536", "k = 65536", "fl = NULL", "fs = NULL",
+        "born = NULL",  "closed = ''",  "s = -1",
+    };
+    assert_int_equal(make(f, 3), COORD_OK);
+    query(f, "CREATE TABLE sound AS SELECT * FROM pool");
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        char sql[128];
+        (void)snprintf(sql, sizeof sql, "UPDATE pool SET %s", odd[i]);
+        query(f, sql);
+        if (claim(f, &g) != COORD_REFUSED)
+            fail_msg("%s: expected a refusal, found a grant", odd[i]);
+        coord_says(&f->r, "sound row");
+        query(f, "DELETE FROM pool; INSERT INTO pool SELECT * FROM sound");
+    }
+    assert_int_equal(claim(f, &g), COORD_OK);
+}
+
 static void hostile_rows_are_never_handed_out(void **state)
 {
     struct fixture *f = *state;
@@ -501,6 +525,7 @@ int main(void)
         TEST(a_locked_file_is_down_for_no_longer_than_the_timeout),
         TEST(a_full_disk_is_told_and_survived),
         TEST(no_inode_left_is_told_and_survived),
+        TEST(a_pool_of_numbers_that_cannot_be_grants_nothing),
         TEST(hostile_rows_are_never_handed_out),
         TEST(flipped_bits_crash_nothing),
         TEST(a_damaged_file_is_named),

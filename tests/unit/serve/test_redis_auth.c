@@ -91,6 +91,18 @@ static void login(void **state)
     check(r, "GET id:a", NOAUTH);
 }
 
+/* A password without a name is the default user's, and has that one's rights. */
+static void a_password_alone(void **state)
+{
+    struct rig *r = *state;
+    login_replace(&r->serve, "ann:" LOGIN_HASH "\ndefault:" LOGIN_HASH ":names=b\n");
+    check(r, "AUTH secret", "+OK\r\n");
+    check(r, "GET id:a", "-ERR id key 'id:a' is not allowed to user 'default'\r\n");
+    check(r, "GET id:b", rig_ids("", 0, 1));
+    login_replace(&r->serve, "ann:" LOGIN_HASH "\n");
+    check(r, "AUTH secret", WRONGPASS);
+}
+
 static void hello(void **state)
 {
     struct rig *r = *state;
@@ -216,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(before_login), TEST(login), TEST(hello),          TEST(pipeline), TEST(within_multi),
         TEST(names),        TEST(off),   TEST(known_requests), TEST(reload),   TEST(accept_any),
+        TEST(a_password_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* The status as JSON: whole whatever the state, hostile texts included; members and their units. */
+#include "net/upstream/links.h"
 #include "status_rig.h"
 
 #include <jansson.h>
@@ -115,6 +116,55 @@ static void what_is_not_known(void **state)
     json_decref(j);
 }
 
+static void a_coordinator_that_refuses(void **state)
+{
+    (void)state;
+    s.facts.serves = false;
+    (void)snprintf(s.facts.why, sizeof s.facts.why, "no pool");
+    json_t *j = status();
+    string(j, "coordinator", "state", "refuses");
+    string(j, "coordinator", "why", "no pool");
+    assert_true(json_is_true(member(j, NULL, "ready"))); /* IDs go on */
+    json_decref(j);
+}
+
+static json_t *server(json_t *j, unsigned i)
+{
+    return json_array_get(member(j, NULL, "upstreams"), i);
+}
+
+/* One that is up, and was away before; one that is away; one that nobody has asked for anything. */
+static void servers_behind(void **state)
+{
+    static struct upstream there[SERVE_PROTOCOLS];
+    int64_t now_us = clock_mono_us(&rig_clock);
+    (void)state;
+    memset(there, 0, sizeof there);
+    for (unsigned i = 0; i < SERVE_PROTOCOLS; i++)
+        services[i].upstream = &there[i];
+    (void)snprintf(there[0].why, sizeof there[0].why, "refused");
+    (void)snprintf(there[1].why, sizeof there[1].why, "timed out");
+    there[0].stats = (struct upstream_stats){
+        .up = true, .since_us = now_us - 5000, .connections = 2, .requests = 70, .errors = 3};
+    there[1].stats = (struct upstream_stats){.since_us = now_us - 7000000, .errors = 4};
+    s.requests[1][0][SERVE_AWAY] = 6;
+    s.requests[1][0][SERVE_MISS] = 8;
+    json_t *j = status(), *up = server(j, 0), *away = server(j, 1), *unasked = server(j, 2);
+    string(up, NULL, "state", "up");
+    string(up, NULL, "why", NULL);
+    number(up, NULL, "state_ms", 5);
+    number(up, NULL, "connections", 2);
+    number(up, NULL, "requests_total", 70);
+    number(up, NULL, "errors_total", 3);
+    string(away, NULL, "state", "away");
+    string(away, NULL, "why", "timed out");
+    number(away, NULL, "state_ms", 7000);
+    number(away, NULL, "away_total", 6);
+    string(unasked, NULL, "state", "unasked");
+    assert_true(json_is_null(member(unasked, NULL, "state_ms")));
+    json_decref(j);
+}
+
 #define EVERY 255
 
 /* Each byte but NUL in each text from outside, and none of them is more than a text. */
@@ -195,6 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_well),
         TEST(what_is_not_known),
+        TEST(a_coordinator_that_refuses),
+        TEST(servers_behind),
         TEST(hostile_texts),
         TEST(the_longest_status),
         TEST(what_does_not_fit_fails_the_buffer),
