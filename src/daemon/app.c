@@ -60,6 +60,12 @@ struct app {
     struct descriptors room;
 };
 
+static void tell_oddities(const struct conf *c)
+{
+    for (size_t i = 0; i < c->warnings.n; i++)
+        log_warn("configuration", kv_str("warning", c->warnings.item[i]));
+}
+
 static void settle(void *arg)
 {
     bridge_settle(arg);
@@ -295,11 +301,8 @@ static void reload(struct app *a)
     }
     struct users users = {.n = 0};
     bool refused = refuse_reload(a->conf, &new);
-    if (!refused && users_load(&users, new.auth_users_file, &e)) {
-        log_error("reload refused, nothing changed", kv_str("why", e.text));
-        refused = true;
-    }
-    if (!refused && behind_greet(&a->serve, &new, &e)) {
+    if (!refused && (users_load(&users, new.auth_users_file, &e) ||
+                     behind_greet(&a->serve, &new, &e))) {
         log_error("reload refused, nothing changed", kv_str("why", e.text));
         users_clear(&users);
         refused = true;
@@ -316,6 +319,7 @@ static void reload(struct app *a)
     a->reloaded = new;
     a->conf = &a->reloaded;
     log_setup(a->conf->log_level, a->conf->log_format);
+    tell_oddities(a->conf);
     apply_limits(a);
     struct net_config nc = net_config(a);
     net_reconfigure(a->net, &nc);
@@ -578,8 +582,7 @@ int app_run(const struct conf *c, const struct app_start *s)
     a->page.fd = -1;
     supervisor_init(&a->supervisor);
     log_setup(c->log_level, c->log_format);
-    for (size_t i = 0; i < c->warnings.n; i++)
-        log_warn("configuration", kv_str("warning", c->warnings.item[i]));
+    tell_oddities(c);
     (void)signal(SIGPIPE, SIG_IGN);
     guard_cores(c);
     if (start(a, &status, &e)) {

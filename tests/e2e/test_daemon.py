@@ -312,6 +312,8 @@ def reload(case):
         assert isinstance(r.ask("LPOP", "id:orders", 30), wire.Error)
         reload_with({"limits.batch": "lots", "workers.active": 1}, "reload refused.*lots")
         assert len(r.ask("LPOP", "id:orders", 20)) == 20
+        reload_with({"limits.batch": 20, "limits.max_wait": "14ms"},  # as a start tells it
+                    "warn +configuration warning=.*limits.max_wait: below clock.wait_below")
 
 
 @test("a file that nests without end, or is all directives: -t, start, SIGHUP refuse it at once")
