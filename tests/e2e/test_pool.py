@@ -110,6 +110,9 @@ def undecided(case):
                 ("--epoch", "yesterday"), ("--settle", "29s"), ("--nonsense",)):
         r = case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", *bad, expect=2)
         assert bad[0].lstrip("-") in r.stderr, (bad, r.stderr)
+    for said in (("--fresh",), ("--workers", "5-9")):
+        r = case.ctl("pool", "init", "--coordinator", redis.url, *said, "--ahead", "1h", expect=2)
+        assert "--ahead: expected with --after-loss alone" in r.stderr, r.stderr
     assert redis.ask("DBSIZE") == 0
 
 
@@ -254,6 +257,25 @@ def status(case):
     text = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
     assert j["identity"] in text and "32766" in text, text
     assert all(line[12] == " " != line[13] for line in text.splitlines()), text
+
+
+@test("pool set --settle: a shorter one counts once the one before it has passed, a longer one at once")
+def settle(case):
+    redis = case.pool()
+
+    def from_now(told):
+        return ids.ms_of(told) - ids.now_ms()
+    said = ctl_json(case, redis, "set", "--settle", "30m")
+    assert said["settle_ms"] == 1800_000 and 3590_000 < from_now(said["counts_from"]) < 3605_000, said
+    text = case.ctl("pool", "status", "--coordinator", redis.url, expect=0).stdout
+    assert re.search(r"^settle +1h, the horizon; 30m from %s on$" % said["counts_from"], text, re.M), text
+    text = case.ctl("pool", "set", "--coordinator", redis.url, "--settle", "30m", expect=0).stdout
+    assert text == "settle is 30m, from %s on\n" % said["counts_from"], text
+    said = ctl_json(case, redis, "set", "--settle", "1h")
+    assert said["settle_ms"] == 3600_000 and abs(from_now(said["counts_from"])) < 10_000, said
+    for bad in ("29s", "61m"):
+        r = case.ctl("pool", "set", "--coordinator", redis.url, "--settle", bad, expect=2)
+        assert "--settle: expected first-horizon to horizon" in r.stderr, r.stderr
 
 
 @test("pool status: its line of options makes the same pool elsewhere, to the millisecond")
