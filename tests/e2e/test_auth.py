@@ -287,10 +287,12 @@ def unprotected(case):
         case.sidflake("-t", "--set", option + "=" + where, "--set", "listen.allow_unprotected=true",
                       expect=0)
     case.sidflake("-t", "--set", "listen.redis=" + where, "--set", "auth.mode=accept_any", expect=78)
-    s = case.sidecar("static:7", {"listen.http": [where], "workers.spare": 0}, wait=False)
-    s.http_port = port
-    s.wait_ready()
-    assert s.http("/v1/id/a").status == 403 and s.http("/metrics").status == 200
+    for mode in "off", "accept_any":
+        s = case.sidecar("static:7", {"listen.http": [where + "?auth=" + mode], "workers.spare": 0}, wait=False)
+        s.http_port = port
+        s.wait_ready()
+        assert s.http("/v1/id/a").status == 403 and s.http("/metrics").status == 200, mode
+        s.stop()
     port = free_port()
     s = case.sidecar("static:7", {"listen.http": ["tcp://0.0.0.0:%d" % port],
                                   "listen.allow_unprotected": True, "workers.spare": 0}, wait=False)

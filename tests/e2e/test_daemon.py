@@ -310,7 +310,15 @@ def reload(case):
         assert len(r.ask("LPOP", "id:orders", 20)) == 20
         reload_with({"limits.batch": 30, "workers.active": 2}, "reload refused.*workers.active")
         assert isinstance(r.ask("LPOP", "id:orders", 30), wire.Error)
-        reload_with({"limits.batch": "lots", "workers.active": 1}, "reload refused.*lots")
+        reload_with({"limits.batch": 20, "workers.active": 1}, "configuration reloaded")
+        before = dict(s.options)
+        for option, value in (("listen.socket_mode", "0600"), ("lease.renew_every", "19s"),
+                              ("auth.mode", "accept_any"), ("upstream.timeout", "4s"), ("ids.prefix", "x:"),
+                              ("sequences.cache_max", 7), ("coordinator.timeout", "3s"),
+                              ("clock.wait_below", "9ms")):
+            reload_with({"limits.batch": 30, option: value}, "reload refused.*option=" + re.escape(option))
+            s.options = dict(before)
+        reload_with({"limits.batch": "lots"}, "reload refused.*lots")
         assert len(r.ask("LPOP", "id:orders", 20)) == 20
         reload_with({"limits.batch": 20, "limits.max_wait": "14ms"},  # as a start tells it
                     "warn +configuration warning=.*limits.max_wait: below clock.wait_below")

@@ -149,6 +149,8 @@ def there_already(case):
             "--increment 1 --max 500 --reset day --timezone -03:30 --on-loss refuse --begins 20" in told, told
         told = seq.refused("create", "a", "--max", "900", "--reset", "day", "--timezone", "-03:30", *REFUSE)
         assert "expected 900, found 500" in told and "seq alter" in told, told
+        told = seq.refused("create", "a", "--max", "400", "--reset", "day", "--timezone", "-03:30", *REFUSE)
+        assert "expected 400, found 500" in told and "never lowered" in told, told
         # what show tells makes it again as it was
         options = re.search("^definition +(.*)$", seq.out("show", "a"), re.M).group(1).split()
         assert seq.json("create", "a", *options)["made"] is False
@@ -263,15 +265,28 @@ def dropped(case):
             assert "there is none of this name: `sidflakectl seq create none --coordinator %s" % seq.url in told, told
 
 
+def forget(redis, name, seen):
+    """What a sidecar says that it was granted is ahead of top, which stands before it in the row."""
+    key = ("sidflake:{default}:h", "seq " + name)
+    row = redis.ask("HGET", *key).decode().split(" ")
+    row[8] = str(seen)
+    redis.ask("HSET", *key, " ".join(row))
+
+
 @test("seq asks on a terminal what gives up safety; no means that nothing is changed")
 def asks(case):
-    seq = Seq(case, case.pool().url)
+    redis = case.pool()
+    seq = Seq(case, redis.url)
     seq.run("create", "a", *REFUSE)
     seq.reserve("a", "10")
+    seq.run("create", "forgot", *REFUSE)
+    seq.reserve("forgot", "1")
+    forget(redis, "forgot", 3)
     questions = {
         ("drop", "a"): "Drop sequence \"a\"",
         ("set", "a", "3", "--back", "--no-older-data"): "They repeat",
-        ("reopen", "a", "--above", "7"): "Granted, as far as is known here: up to 10",
+        ("reopen", "a", "--above", "7"): r"Granted, as far as is known here: up to 10\.",
+        ("reopen", "forgot", "--above", "1"): "known here: up to 1; by the word of a sidecar: up to 3",
         ("create", "b", "--new", *REFUSE): "Was there never a sequence \"b\"",
     }
     for args, question in questions.items():
@@ -281,7 +296,7 @@ def asks(case):
             t.keys("n\n")
             t.shows("nothing was changed")
             assert t.end() == 1
-    assert seq.reserve("a", "1") == (11, 11) and len(seq.json("list")) == 1
+    assert seq.reserve("a", "1") == (11, 11) and len(seq.json("list")) == 2
     with Terminal([harness.SIDFLAKECTL, "seq", "drop", "a", "--coordinator", seq.url], rows=10, cols=300) as t:
         t.shows(r"\[y/N\]")
         t.keys("y\n")
@@ -408,9 +423,7 @@ def check_finds(case):
     hash_key = "sidflake:{default}:h"
     redis.ask("HSET", hash_key, "seq odd", "no row \x1b[2J")
     redis.ask("HSET", hash_key, "num counter 1 -", "9 9 \x1b[2J")
-    row = redis.ask("HGET", hash_key, "seq forgot").decode().split(" ")
-    row[8] = "2"  # what a sidecar says that it was granted; top, before it, is 0
-    redis.ask("HSET", hash_key, "seq forgot", " ".join(row))
+    forget(redis, "forgot", 2)
     report = seq.json("check", expect=1)
     found = [(f["name"], f["answer"]) for f in report["found"]]
     assert found == [("counter", "unreadable"), ("counter", "unreadable"), ("forgot", "forgetful"), ("full", "used-up"),

@@ -4,6 +4,8 @@
  */
 #include "seq_rig.h"
 
+#include <sqlite3.h>
+
 #define RATE  100
 #define BURST 1000
 
@@ -704,6 +706,36 @@ static void rows_that_cannot_be_read(void **state)
     free(list.v);
 }
 
+static void write_text(const char *key, const char *value)
+{
+    sqlite3 *db = NULL;
+    char sql[256];
+    (void)snprintf(sql, sizeof sql, "UPDATE text SET value = %s WHERE key = '%s'", value, key);
+    assert_int_equal(sqlite3_open(pair.db, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_changes(db), 1);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* One that is no text, or a longer one than any, is not one that is missing: the numbers would
+ * begin anew. */
+static void rows_of_sqlite_that_cannot_be_read(void **state)
+{
+    static const char *const odd[] = {"'1 x 3'", "NULL", "7", "zeroblob(9)", "hex(zeroblob(9999))"};
+    (void)state;
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        begin(ONE(PAIR_SQLITE));
+        (void)create("a", lossy(SEQ_LOSS_TRUST), &g);
+        assert_int_equal(take_of("a", 5, 1, &g), SEQ_GRANTED);
+        write_text("num a 1 -", odd[i]);
+        assert_int_equal(take_of("a", 1, 2, &g), SEQ_UNREADABLE);
+        assert_int_equal(set_to("a", 50, false, &g), SEQ_UNREADABLE);
+        write_text("seq a", odd[i]);
+        assert_int_equal(take_of("a", 1, 2, &g), SEQ_UNREADABLE);
+        assert_int_equal(create("a", lossy(SEQ_LOSS_TRUST), &g), SEQ_UNREADABLE);
+    }
+}
+
 int main(void)
 {
     if (!server_available()) {
@@ -742,6 +774,7 @@ int main(void)
         cmocka_unit_test(all_are_listed),
         cmocka_unit_test(of_a_plain_one_the_only_row_is_looked_at),
         cmocka_unit_test(rows_that_cannot_be_read),
+        cmocka_unit_test(rows_of_sqlite_that_cannot_be_read),
     };
     return cmocka_run_group_tests_name("coord/sequences_operator", tests, seq_setup, teardown);
 }

@@ -345,12 +345,14 @@ static void hostile_rows_are_never_handed_out(void **state)
              "INSERT INTO worker(pool, worker, era, hwm, token, t0, n)"
              " VALUES(1, 1, 1, 5, 'no token', 0, 1);"
              "UPDATE queue SET worker = 'x' WHERE worker = 2;"
-             "INSERT INTO queue(pool, worker) VALUES(1, 0), (1, 99), (1, -1), (1, NULL)");
+             "INSERT INTO queue(pool, worker) VALUES(1, 0), (1, 99), (1, -1), (1, NULL),"
+             " (1, 4294967299)");
     assert_int_equal(coord_snapshot(f->c, &s, &f->r), COORD_OK);
     assert_int_equal(s.nworkers, 2);
     assert_true(s.workers[0].unreadable);
     assert_true(s.workers[1].unreadable);
     assert_int_equal(s.queue[1], UINT32_MAX);
+    assert_int_equal(s.queue[s.nqueue - 1], UINT32_MAX);
     coord_snapshot_clear(&s);
     assert_int_equal(claim(f, &g), COORD_OK);
     assert_int_equal(g.worker, 3);

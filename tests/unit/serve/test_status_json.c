@@ -116,6 +116,52 @@ static void what_is_not_known(void **state)
     json_decref(j);
 }
 
+/* None has the name of another's. */
+static void each_number_is_its_own(void **state)
+{
+    static const struct {
+        const char *object, *name;
+        int n;
+    } all[] = {
+        {"renewals", "renewed_total", 11}, {"renewals", "again_total", 12},
+        {"renewals", "reasserted_total", 13}, {"renewals", "lost_total", 14},
+        {"renewals", "failed_total", 15}, {"coordinator", "data_loss_total", 16},
+        {"clock", "jumps_total", 17}, {"pool", "era", 18}, {"pool", "free", 19},
+        {"pool", "size", 20}, {"pool", "max_skew_ms", 21}, {"workers", "held", 22},
+        {"workers", "wanted", 23}, {"hour", "requests_failed", 24}, {"hour", "reads_missed", 25},
+        {"workers", "active", 1},
+    };
+    struct serve_facts *f = &s.facts;
+    (void)state;
+    f->renewals_renewed = 11;
+    f->renewals_again = 12;
+    f->renewals_reasserted = 13;
+    f->renewals_lost = 14;
+    f->renewals_failed = 15;
+    f->data_loss = 16;
+    f->clock_jumps = 17;
+    f->era = 18;
+    f->pool_free = 19;
+    f->pool_size = 20;
+    f->max_skew_ms = 21;
+    f->held = 22;
+    f->wanted = 23;
+    s.requests[SERVE_REDIS][0][SERVE_FAILED] = 24;
+    s.requests[SERVE_REDIS][0][SERVE_MISS] = 25;
+    services[SERVE_REDIS].connections = 26;
+    services[SERVE_REDIS].accepted = 27;
+    services[SERVE_REDIS].refused = 28;
+    json_t *j = status();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        number(j, all[i].object, all[i].name, all[i].n);
+    json_t *redis = json_array_get(member(j, NULL, "protocols"), SERVE_REDIS);
+    number(redis, NULL, "connections", 26);
+    number(redis, NULL, "accepted_total", 27);
+    number(redis, NULL, "refused_total", 28);
+    number(json_array_get(member(j, NULL, "worker_ids"), 0), NULL, "left_ms", (double)MINUTES(45));
+    json_decref(j);
+}
+
 static void a_coordinator_that_refuses(void **state)
 {
     (void)state;
@@ -245,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_well),
         TEST(what_is_not_known),
+        TEST(each_number_is_its_own),
         TEST(a_coordinator_that_refuses),
         TEST(servers_behind),
         TEST(hostile_texts),
