@@ -223,6 +223,31 @@ def copied(case):
     assert redis.record(0)["hwm"] > ids.now_ms(), "its range stays taken"
 
 
+@test("a state page of another pool of the same Redis is set aside: no ID by what is held there")
+def another_pool(case):
+    redis = case.pool()
+    case.ctl("pool", "init", "--coordinator", redis.url, "--pool", "other", "--workers", "100-109",
+             expect=0)
+    s = case.sidecar(redis)
+    s.wait_held(2)
+    assert ids.worker_of(s.id()) == 0
+    s.kill()
+    s.options["coordinator.pool"] = "other"
+    s.write_conf()
+    s.start()
+    s.wait_log("state page set aside")
+    assert {ids.worker_of(s.id()) for _ in range(20)} == {100}
+    s.kill()
+    redis.kill()
+    s.options["coordinator.pool"] = "default"
+    s.write_conf()
+    said = len(s.log())
+    s.start(wait=False)
+    s.wait_log("listening protocol=http", after=said)
+    with s.resp() as r:
+        assert isinstance(r.ask("GET", "id:orders"), wire.Error)
+
+
 @test("a lost state page costs a workerId, no more")
 def lost(case):
     redis, s, after = damaged(case, os.unlink)
