@@ -301,8 +301,8 @@ static void reload(struct app *a)
     }
     struct users users = {.n = 0};
     bool refused = refuse_reload(a->conf, &new);
-    if (!refused && (users_load(&users, new.auth_users_file, &e) ||
-                     behind_greet(&a->serve, &new, &e))) {
+    if (!refused &&
+        (users_load(&users, new.auth_users_file, &e) || behind_greet(&a->serve, &new, &e))) {
         log_error("reload refused, nothing changed", kv_str("why", e.text));
         users_clear(&users);
         refused = true;

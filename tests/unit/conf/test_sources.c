@@ -260,8 +260,7 @@ static void test_files_that_are_shown(void **state)
     static const struct {
         const char *yaml, *start;
     } all[] = {
-        {"auth: {mode: required, users_file: " SECRETS "}\n",
-         "f.yaml:1:36: auth.users_file" SHOWN},
+        {"auth: {mode: required, users_file: " SECRETS "}\n", "f.yaml:1:36: auth.users_file" SHOWN},
         {"coordinator: {password_file: " SECRETS "}\n",
          "f.yaml:1:30: coordinator.password_file" SHOWN},
         {"upstream: {redis: \"unix:/r\", redis_password_file: " SECRETS "}\n",

@@ -317,8 +317,8 @@ static void a_pool_of_numbers_that_cannot_be_grants_nothing(void **state)
     struct fixture *f = *state;
     struct coord_grant g;
     static const char *const odd[] = {
-        "w_to = 65539", "w_to = 32768", "w_from = 65536", "k = 65536", "fl = NULL", "fs = NULL",
-        "born = NULL",  "closed = ''",  "s = -1",
+        "w_to = 65539", "w_to = 32768", "w_from = 65536", "k = 65536", "fl = NULL",
+        "fs = NULL",    "born = NULL",  "closed = ''",    "s = -1",
     };
     assert_int_equal(make(f, 3), COORD_OK);
     query(f, "CREATE TABLE sound AS SELECT * FROM pool");

@@ -169,7 +169,8 @@ static void known_requests(void **state)
     assert_int_equal(gen.ids.stats.issued, 2);
 }
 
-/* A connection that closes takes its question along: whoever has its memory next is not told of it. */
+/* A connection that closes takes its question along: whoever has its memory next is not told of it.
+ */
 static void a_login_ends_with_its_connection(void **state)
 {
     void *who;
@@ -302,9 +303,15 @@ static void rights_to_the_server_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(before_login), TEST(login),          TEST(cut),
-        TEST(names),        TEST(known_requests), TEST(not_required),
-        TEST(sasl),         TEST(meta),           TEST(rights_to_the_server_behind),
+        TEST(before_login),
+        TEST(login),
+        TEST(cut),
+        TEST(names),
+        TEST(known_requests),
+        TEST(not_required),
+        TEST(sasl),
+        TEST(meta),
+        TEST(rights_to_the_server_behind),
         TEST(a_login_ends_with_its_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

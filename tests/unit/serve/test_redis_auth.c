@@ -226,8 +226,16 @@ static void accept_any(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(before_login), TEST(login), TEST(hello),          TEST(pipeline), TEST(within_multi),
-        TEST(names),        TEST(off),   TEST(known_requests), TEST(reload),   TEST(accept_any),
+        TEST(before_login),
+        TEST(login),
+        TEST(hello),
+        TEST(pipeline),
+        TEST(within_multi),
+        TEST(names),
+        TEST(off),
+        TEST(known_requests),
+        TEST(reload),
+        TEST(accept_any),
         TEST(a_password_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,12 +123,21 @@ static void each_number_is_its_own(void **state)
         const char *object, *name;
         int n;
     } all[] = {
-        {"renewals", "renewed_total", 11}, {"renewals", "again_total", 12},
-        {"renewals", "reasserted_total", 13}, {"renewals", "lost_total", 14},
-        {"renewals", "failed_total", 15}, {"coordinator", "data_loss_total", 16},
-        {"clock", "jumps_total", 17}, {"pool", "era", 18}, {"pool", "free", 19},
-        {"pool", "size", 20}, {"pool", "max_skew_ms", 21}, {"workers", "held", 22},
-        {"workers", "wanted", 23}, {"hour", "requests_failed", 24}, {"hour", "reads_missed", 25},
+        {"renewals", "renewed_total", 11},
+        {"renewals", "again_total", 12},
+        {"renewals", "reasserted_total", 13},
+        {"renewals", "lost_total", 14},
+        {"renewals", "failed_total", 15},
+        {"coordinator", "data_loss_total", 16},
+        {"clock", "jumps_total", 17},
+        {"pool", "era", 18},
+        {"pool", "free", 19},
+        {"pool", "size", 20},
+        {"pool", "max_skew_ms", 21},
+        {"workers", "held", 22},
+        {"workers", "wanted", 23},
+        {"hour", "requests_failed", 24},
+        {"hour", "reads_missed", 25},
         {"workers", "active", 1},
     };
     struct serve_facts *f = &s.facts;
@@ -289,14 +298,10 @@ static void what_does_not_fit_fails_the_buffer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_well),
-        TEST(what_is_not_known),
-        TEST(each_number_is_its_own),
-        TEST(a_coordinator_that_refuses),
-        TEST(servers_behind),
-        TEST(hostile_texts),
-        TEST(the_longest_status),
-        TEST(what_does_not_fit_fails_the_buffer),
+        TEST(what_is_well),           TEST(what_is_not_known),
+        TEST(each_number_is_its_own), TEST(a_coordinator_that_refuses),
+        TEST(servers_behind),         TEST(hostile_texts),
+        TEST(the_longest_status),     TEST(what_does_not_fit_fails_the_buffer),
     };
     return cmocka_run_group_tests_name("serve/status_json", tests, NULL, NULL);
 }
