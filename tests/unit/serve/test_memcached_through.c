@@ -114,12 +114,16 @@ static void an_id_does_not_overtake_what_is_due(void **state)
     snowflake_extend(&rig->gen.ids, 1, clock_wall_ms(clock_system()) + 3600000);
     start(protocol_memcached.make(&rig->serve));
     int client = dial(&b);
+    say_span(client, SPAN("get k\r\n"));
+    int link = accepted();
+    expect_bytes(link, SPAN("get k\r\n"));
+    say_span(link, SPAN("END\r\n"));
+    expect_bytes(client, SPAN("END\r\n"));
     for (int i = 0; i < 2; i++) {
         say_span(client, SPAN("get id:a\r\n"));
         expect_to(client, "VALUE id:a 0 ", "\r\nEND\r\n");
     }
     say_span(client, SPAN("get k\r\nget id:a\r\n"));
-    int link = accepted();
     expect_bytes(link, SPAN("get k\r\n"));
     say_span(link, SPAN("VALUE k 0 1\r\nx\r\nEND\r\n"));
     expect_bytes(client, SPAN("VALUE k 0 1\r\nx\r\nEND\r\nVALUE id:a 0 "));
