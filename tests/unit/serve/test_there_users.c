@@ -144,14 +144,16 @@ static void an_id_that_another_has_had_is_not_allowed(void **state)
     login_replace(&rig->serve, LOGIN_USERS);
     become("ann");
     int ann = dial(&b);
-    for (int i = 0; i < 3; i++) {
-        say(ann, "get id:a\r\n");
-        expect_to(ann, "VALUE id:a 0 ", "\r\nEND\r\n");
-    }
+    say(ann, "get id:a\r\n");
+    expect_to(ann, "VALUE id:a 0 ", "\r\nEND\r\n");
     become("bob");
     int bob = dial(&b);
-    say(bob, "get id:a\r\n");
-    expect(bob, "CLIENT_ERROR id key is not allowed to this user\r\n");
+    for (int i = 0; i < 30; i++) { /* within a millisecond, now and then */
+        say(ann, "get id:a\r\n");
+        say(bob, "get id:a\r\n");
+        expect_to(ann, "VALUE id:a 0 ", "\r\nEND\r\n");
+        expect(bob, "CLIENT_ERROR id key is not allowed to this user\r\n");
+    }
     (void)close(ann);
     (void)close(bob);
 }
