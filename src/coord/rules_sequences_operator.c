@@ -172,9 +172,10 @@ static enum seq_how reopen(struct rules *u, const struct seq_order *in, struct s
     if (in->index > s->max + 1)
         return SEQ_USED_UP;
     revoke(u, s, in->index);
+    bool again = s->bt_ms == SEQ_INDEX_MAX; /* labels of before may come again, by another offset */
     s->bturn = s->turn;
-    s->bt_ms = u->now_ms;
-    s->base = in->index;
+    s->bt_ms = max64(s->bt_ms, u->now_ms);
+    s->base = again ? max64(s->base, in->index) : in->index;
     s->ok = u->pool.era;
     s->top = max64(s->top, in->index);
     s->seen = 0;

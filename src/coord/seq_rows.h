@@ -31,7 +31,8 @@ struct seq_state {
     int64_t gen, turn;
     int64_t ok; /* the era in which it was made, or an operator said how far it is */
     int64_t bturn, bt_ms, base; /* counters of before that turn begin at base, unless they opened
-                                   after bt */
+                                   after bt; bt SEQ_INDEX_MAX: all, of a name that was dropped
+                                   and made again */
     int64_t max, top, seen, subs, dropped;
     struct seq_revoked revoked;
     char per[PERIOD_LABEL_MAX];  /* of subs; "" where it is "-", as in mark */

@@ -511,8 +511,8 @@ local function go_on(p, index)
         return 'used-up'
     end
     revoke(s, index)
-    s.bturn, s.bt, s.base, s.ok, s.seen = s.turn, T, index, pool.era, 0
-    s.top = max(s.top, index)
+    s.base = s.bt == TOP and max(s.base, index) or index -- made again: labels of before, by another clock, maybe
+    s.bturn, s.bt, s.ok, s.seen, s.top = s.turn, max(s.bt, T), pool.era, 0, max(s.top, index)
     save_state(p)
     return 'done'
 end
