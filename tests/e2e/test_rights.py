@@ -1,5 +1,7 @@
 """What users may of the servers behind: nothing, reading, all, and by keys."""
 
+import os
+
 import harness
 import wire
 from binary import Binary, request
@@ -309,3 +311,27 @@ def binary_rights(case):
             assert c.reply().status == 4 and c.rest() == b"", user
     with wire.Memcached(("127.0.0.1", memcached.port)) as direct:
         assert direct.get("secret")
+
+
+@test("RESET in front of a Redis with a password: logged out here, and there whom sidflake logs in as")
+def resets(case):
+    users, password = case.path("users"), case.path("redis.password")
+    for path, text in ((users, "ann:%s:upstream=all\n" % CRYPT), (password, "there\n")):
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, 0o600)
+    redis = case.redis(args=("--requirepass", "there"))
+    s = case.sidecar("static:7", {
+        "auth.mode": "required", "auth.users_file": users, "workers.spare": 0,
+        "upstream.redis": "tcp://127.0.0.1:%d" % redis.port, "upstream.redis_password_file": password})
+    for before in (("SELECT", 1), ("MULTI",), ("SUBSCRIBE", "c"), ("WATCH", "k"), ("HELLO", 3)):
+        with login(s, "ann") as r:
+            assert r.ask("SET", "k", "v") == b"OK"
+            r.ask(*before)
+            assert r.ask("RESET") == b"RESET"
+            for words in (("GET", "k"), ("ACL", "WHOAMI"), ("GET", "id:a"), ("AUTH", "there")):
+                reply = r.ask(*words)
+                assert isinstance(reply, wire.Error), (before, words, reply)
+                assert str(reply).split()[0] in ("NOAUTH", "WRONGPASS"), (before, words, reply)
+            assert r.ask("AUTH", "ann", "secret") == b"OK"
+            assert r.ask("GET", "k") == b"v" and r.ask("ACL", "WHOAMI") == b"default", before
