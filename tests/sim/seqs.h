@@ -114,6 +114,7 @@ struct seqs_holder {
     unsigned returns; /* give-backs that were sent, … */
     bool has_backup;
     unsigned backup_returns; /* … and had been */
+    unsigned backup_losses;  /* of the world, by then */
     struct seqs_area backup;
     struct page backup_page;      /* of workerIds, at that time */
     struct seqs_area handed;      /* as the program before left it … */

@@ -127,11 +127,12 @@ static void return_late(struct world *w, struct seqs_call *c)
     seqs_count(w, SEQS_RETURN_LATE);
 }
 
-static void remember(const struct node *n, struct seqs_holder *h)
+static void remember(const struct world *w, const struct node *n, struct seqs_holder *h)
 {
     h->backup = h->area;
     h->backup_page = n->page;
     h->backup_returns = h->returns;
+    h->backup_losses = w->losses;
     h->has_backup = true;
 }
 
@@ -173,7 +174,7 @@ bool seqs_fault_stop(struct world *w)
     if (w->failed || !node_runs(w, n))
         return false;
     world_note(w, "node %u is told to end", node_number(w, n));
-    remember(n, h);
+    remember(w, n, h);
     node_term(w, n, true);
     if (world_chance(w, 25) && kill_leaving(w, n))
         return true;
@@ -211,18 +212,33 @@ static bool is_token(const char *text, struct coord_token t)
     return strcmp(text, coord_token_text(hex, t)) == 0;
 }
 
-/* The coordinator has another token of each workerId that this page holds: with the same one, be it
- * that it went back, too, what was given out meanwhile is not closed. */
-static bool was_renewed_since(struct world *w, const struct page *p)
+static bool is_of(const char *token, const struct page_record *r)
 {
+    return is_token(token, r->cur) || (r->renewing && is_token(token, r->nxt));
+}
+
+static bool holds_by(const struct page *p, const char *token)
+{
+    struct page_record r;
+    for (unsigned i = 0; i < PAGE_SLOTS; i++)
+        if (page_load(p, i, &r) && r.state == PAGE_HELD && is_of(token, &r))
+            return true;
+    return false;
+}
+
+/* The coordinator has a later token of each workerId that the page held then: with the same one, or
+ * an earlier one, since it went back, too, what was given out meanwhile is not closed. */
+static bool was_renewed_since(struct world *w, const struct node *n, const struct page *p)
+{
+    bool went_back = w->losses != seqs_of(w, n)->backup_losses;
     for (unsigned i = 0; i < PAGE_SLOTS; i++) {
         struct page_record r;
         char name[8], text[DATASET_TEXT_MAX + 1], token[40];
         if (!page_load(p, i, &r) || r.state != PAGE_HELD)
             continue;
         (void)snprintf(name, sizeof name, "%u", r.worker);
-        if (server_field(w->server, name, text) && sscanf(text, "%*d %*d %39s", token) == 1 &&
-            (is_token(token, r.cur) || (r.renewing && is_token(token, r.nxt))))
+        bool has = server_field(w->server, name, text) && sscanf(text, "%*d %*d %39s", token) == 1;
+        if (has ? is_of(token, &r) || (went_back && !holds_by(&n->page, token)) : went_back)
             return false;
     }
     return true;
@@ -234,7 +250,7 @@ bool seqs_fault_state_back(struct world *w)
     struct seqs_holder *h = seqs_of(w, n);
     if (w->server->sqlite || h->tmpfs || w->set.replicas > 0 || !has_state_of_before(h) ||
         !fault_may_put_back(w, n, &h->backup_page) ||
-        !(h->backup_returns != h->returns || was_renewed_since(w, &h->backup_page)))
+        !(h->backup_returns != h->returns || was_renewed_since(w, n, &h->backup_page)))
         return false;
     if (n->alive)
         node_kill(w, n);
