@@ -361,6 +361,9 @@ bool fault_redis_clock_ahead(struct world *w)
             return true;
     }
     bool taken = server_clock_was_ahead(w->server, w->identity) == COORD_OK;
+    if (taken) /* a copy from before would look as of now when the time comes that it was ahead to
+                */
+        server_forget_copies(w->server);
     server_remember(w->server, w->now);
     return taken;
 }
