@@ -79,13 +79,16 @@ empty :=
 PROBED := build/probed-$(subst /,_,$(subst $(empty) $(empty),_,$(strip $(CC)))).mk
 BUILDLESS := clean distclean help lint format deps run test dist uninstall deb rpm image alerts release
 
-$(PROBED): tools/probe-flags tools/check-build Makefile
+$(PROBED): tools/probe-flags Makefile
 	@mkdir -p build
-	@CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' ARCH='$(ARCH)' tools/check-build
 	@CC='$(CC)' tools/probe-flags 'P_WARN=$(WARN_WANTED)' 'P_HARDEN=$(HARDEN_WANTED)' \
 		'LD:P_HARDEN_LD=$(HARDEN_LD_WANTED)' 'LD:P_SAN=$(SAN_WANTED)' >$@.new && mv $@.new $@
 
 ifneq ($(filter-out $(BUILDLESS),$(or $(MAKECMDGOALS),all)),)
+MISSING := $(if $(wildcard $(PROBED)),,$(shell CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' ARCH='$(ARCH)' tools/check-build 2>&1))
+ifneq ($(MISSING),)
+$(error $(MISSING))
+endif
 include $(PROBED)
 endif
 
