@@ -291,8 +291,9 @@ ALLOWED = (
     Allowed("nul in a line", ("resp",), rb"\0",
             "Redis looks for a line's end with strchr, so that it waits for ever: here it is an error at "
             "once", rb"-ERR Protocol error: [^\r]*\r\n$"),
-    Allowed("nul, and much behind it", ("resp",), rb"\0.{60000}",
-            "the same, and Redis gives up when there are 64 KiB: here what is behind may wait"),
+    Allowed("nul, and much behind it", ("resp",), rb"\0.{60000}|(?:\A|\n)(?=.{60000})[^\n]*\0",
+            "the same, and Redis gives up when there are 64 KiB of what is no line to it: here what is behind "
+            "may wait, or be a line"),
     Allowed("nul, and far in a request", ("resp",), rb".{65000}.*\0",
             "the same, and Redis has what came before: an error would be taken for a reply to it", end="closed"),
     Allowed("nul behind a quit", ("resp",), rb"(?im)^\s*quit[^\n]*\0",
