@@ -304,7 +304,7 @@ ALLOWED = (
             "the same: here it is known that no such command is, and what comes behind is read",
             rb"-ERR unknown command '", direct="quiet"),
     Allowed("nul in a line of the mute", ("resp",), rb"(?i)reply.*(?:off|skip).*\0", "the same, and nobody is told", direct="quiet"),
-    Allowed("nul in a name behind REPLCONF", ("resp",), rb"(?i)(?:replconf|monitor|sync).*\0",
+    Allowed("nul in a name behind REPLCONF", ("resp",), rb"(?i)(?:replconf|monitor|sync).*(?:\0|\\x00)",
             "nobody knows what command it is, and an error from here ends the connection there",
             rb"-ERR a command with a NUL in its name is not supported behind MONITOR", "closed"),
     Allowed("commands", ("resp",), rb"(?i)command", "told in a random order", rb"\*\d+\r\n\*10\r\n"),
