@@ -245,6 +245,12 @@ int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms)
     return before ? later->settle_before_ms : settle;
 }
 
+bool coord_pool_is_young(const struct coord_pool *p, int64_t now_ms)
+{
+    const struct coord_params *k = &p->params;
+    return now_ms - p->tmax_ms < k->mature_after_ms - 4 * k->max_skew_ms;
+}
+
 int64_t coord_pool_behind_until(const struct coord_pool *p, int64_t now_ms)
 {
     int64_t until = p->tmax_ms - 2 * p->params.max_skew_ms;

@@ -299,6 +299,9 @@ int64_t coord_pool_ahead(const struct coord_pool *p, int64_t now_ms);
 /* The settle that a reopening at now_ms would go by. */
 int64_t coord_pool_settle(const struct coord_pool *p, int64_t now_ms);
 
+/* Whether what was lost since tmax, by now_ms, can be but of young tenures. */
+bool coord_pool_is_young(const struct coord_pool *p, int64_t now_ms);
+
 /* The cause of the latest reopening, to follow "reopened: "; "": there was none, or it is not
  * known.
  */

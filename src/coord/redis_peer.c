@@ -194,10 +194,10 @@ static enum coord_status failed(const struct peer *p, const char *doing, struct 
 {
     if (p->context->err == REDIS_ERR_IO && (errno == EAGAIN || errno == ETIMEDOUT))
         return timed_out(p, doing, r);
-    bool is_redis = p->context->err != REDIS_ERR_PROTOCOL;
+    if (p->context->err != REDIS_ERR_PROTOCOL)
+        return unreachable(p, doing, p->context->errstr, r);
     char why[sizeof p->context->errstr + 64];
-    (void)snprintf(why, sizeof why, "%s%s",
-                   is_redis ? "" : "expected a Redis server's, found: ", p->context->errstr);
+    (void)snprintf(why, sizeof why, "expected a Redis server's, found: %s", p->context->errstr);
     return unreachable(p, doing, why, r);
 }
 

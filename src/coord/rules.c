@@ -100,7 +100,7 @@ void rules_reopen(struct rules *u, bool proof, int64_t floor, enum coord_cause c
     int64_t settle = max64(coord_pool_settle(p, now), k->first_horizon_ms);
     int64_t fence = l->fence_ms + rules_reach(u);
     bool sound = !proof && now >= fence;
-    bool young = now - p->tmax_ms < k->mature_after_ms - 2 * skews && sound && now >= l->lent_ms;
+    bool young = coord_pool_is_young(p, now) && sound && now >= l->lent_ms;
     bool older = is_set_back(u);
     bool bet = !young && sound && !older && settle < k->horizon_ms;
     u->pool.era++;
@@ -585,7 +585,6 @@ enum coord_status rules_describe(struct rules *u, struct coord_pool *out)
         return s;
     *out = u->pool.p;
     out->held = store_due_count(u->store);
-    out->unmet = false;
     (void)rules_answer(u, COORD_OK);
     return outcome_of_pool(out, u->r);
 }
@@ -593,6 +592,9 @@ enum coord_status rules_describe(struct rules *u, struct coord_pool *out)
 enum coord_status rules_snapshot(struct rules *u, struct coord_snapshot *out)
 {
     enum coord_status s = rules_describe(u, &out->pool);
-    bool whole = s != COORD_OK || store_all(u->store, u->pool.era, out);
-    return whole ? s : outcome_down(u->r, ERR_NOMEM, "no memory for a snapshot");
+    if (s != COORD_OK)
+        return s;
+    if (!store_all(u->store, u->pool.era, out))
+        return outcome_down(u->r, ERR_NOMEM, "no memory for a snapshot");
+    return COORD_OK;
 }

@@ -190,7 +190,7 @@ static int64_t wait_of_reopening(const struct ctl_session *s)
     int64_t now = s->reply.now_ms, rest = k->first_horizon_ms;
     if (!p->unmet)
         return 0;
-    if (now - p->tmax_ms >= k->mature_after_ms - 4 * k->max_skew_ms)
+    if (!coord_pool_is_young(p, now))
         rest = max64(rest, coord_pool_settle(p, now));
     return rest + 2 * k->max_skew_ms;
 }

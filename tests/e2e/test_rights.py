@@ -1,12 +1,11 @@
 """What users may of the servers behind: nothing, reading, all, and by keys."""
 
-import os
-
 import harness
 import wire
 from binary import Binary, request
 from runner import test
-from test_auth import CRYPT
+from test_auth import CRYPT, sidecar as with_users
+from test_upstream import password_file
 
 RIGHTS = {"none": "", "named": ":names=orders", "read": ":upstream=read",
           "page": ":upstream=read:keys=page:*,x", "all": ":upstream=all",
@@ -315,15 +314,10 @@ def binary_rights(case):
 
 @test("RESET in front of a Redis with a password: logged out here, and there whom sidflake logs in as")
 def resets(case):
-    users, password = case.path("users"), case.path("redis.password")
-    for path, text in ((users, "ann:%s:upstream=all\n" % CRYPT), (password, "there\n")):
-        with open(path, "w") as f:
-            f.write(text)
-        os.chmod(path, 0o600)
     redis = case.redis(args=("--requirepass", "there"))
-    s = case.sidecar("static:7", {
-        "auth.mode": "required", "auth.users_file": users, "workers.spare": 0,
-        "upstream.redis": "tcp://127.0.0.1:%d" % redis.port, "upstream.redis_password_file": password})
+    s = with_users(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                          "upstream.redis_password_file": password_file(case, "redis.password", "there")},
+                   users="ann:%s:upstream=all\n" % CRYPT)
     for before in (("SELECT", 1), ("MULTI",), ("SUBSCRIBE", "c"), ("WATCH", "k"), ("HELLO", 3)):
         with login(s, "ann") as r:
             assert r.ask("SET", "k", "v") == b"OK"
