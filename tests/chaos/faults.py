@@ -3,6 +3,7 @@
 A fault returns nothing, or, where it cannot be done here, why.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -147,6 +148,12 @@ def succeeded(w):
 
 # ---- the state directory -----------------------------------------------------------------------
 
+def copy_if_there(path, to):
+    """A file that is written beside another, and then renamed, may be gone since it was listed."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copy2(path, to)
+
+
 @fault("state_dir copied while in use, a second sidecar on the copy", "clone")
 def copied(w):
     s = w.rng.choice(w.sidecars)
@@ -154,7 +161,7 @@ def copied(w):
     shutil.rmtree(c.state_dir, ignore_errors=True)
     if not os.path.isdir(s.state_dir):
         return
-    shutil.copytree(s.state_dir, c.state_dir)
+    shutil.copytree(s.state_dir, c.state_dir, copy_function=copy_if_there)
     c.options["coordinator"] = s.options["coordinator"]
     c.skew = s.skew
     c.set_clock(0)
