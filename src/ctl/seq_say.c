@@ -39,14 +39,23 @@ static void put_command(struct buf *b, const struct ctl_session *s, const char *
     buf_printf(b, "`%s`", ctl_session_command(s->args, command, text));
 }
 
+/* For its beginning, for that of a period that was named, or for the line. */
 static void put_wait(struct buf *b, const struct ctl_session *s, const struct seq_grant *g)
 {
-    buf_printf(b, "not yet: expected at %s or later, in %s", ctl_time(s->reply.now_ms + g->wait_ms),
+    const struct seq_definition *d = &g->definition;
+    const char *before = s->args->seq.before, *label = before ? before : g->period;
+    int64_t now = s->reply.now_ms;
+    struct period p;
+    buf_printf(b, "not yet: expected at %s or later, in %s", ctl_time(now + g->wait_ms),
                ctl_span(g->wait_ms));
-    if (s->reply.now_ms < g->definition.begins_ms)
-        buf_printf(b, "; it begins at %s", ctl_time(g->definition.begins_ms));
-    else if (seq_forgets(s->coord) && g->definition.loss == SEQ_LOSS_SKIP)
-        buf_printf(b, ", by its line of %" PRId64 " numbers a second", g->definition.rate);
+    if (now < d->begins_ms)
+        buf_printf(b, "; it begins at %s", ctl_time(d->begins_ms));
+    else if (period_find(d->reset, d->offset_min, span_str(label), &p) &&
+             now < (before ? p.begins_ms : p.opens_ms))
+        buf_printf(b, "; its %s %s begins at %s", period_reset_name(d->reset), label,
+                   ctl_time(p.begins_ms));
+    else if (seq_forgets(s->coord) && d->loss == SEQ_LOSS_SKIP)
+        buf_printf(b, ", by its line of %" PRId64 " numbers a second", d->rate);
 }
 
 static void put_stopped(struct buf *b, const struct ctl_session *s, const char *name, bool word)

@@ -208,6 +208,10 @@ def subs_and_periods(case):
         assert seq.json("reserve", "a", "1", "--sub", "b:c", "--period", day)["first"] == 1
         assert "expected at most 2 subs" in seq.refused("reserve", "a", "1", "--sub", "third")
         assert 'sequence "a:acme of %s": 4 to 5' % day in seq.out("reserve", "a", "2", "--sub", "acme")
+        seq.run("create", "skips", "--reset", "month", *SKIP)
+        for told in seq.refused("reserve", "skips", "1", "--period", "2999-01"), seq.refused(
+                "sweep", "skips", "--before", "2999-01"):
+            assert "its month 2999-01 begins at 2999-01-01T00:00" in told and "line" not in told, told
         assert "that period is over" in seq.refused("reserve", "a", "1", "--period", "2026-01-01")
         assert "not yet" in seq.refused("reserve", "a", "1", "--period", "2999-01-01")
         told = seq.refused("reserve", "a", "1", "--period", "2026-02-30")
@@ -224,7 +228,7 @@ def subs_and_periods(case):
         assert shown["next"] == 6 and shown["subs"] == 2, shown
         assert [(c["sub"], c["next"]) for c in shown["counters"]] == [(None, 1), ("acme", 6), ("b:c", 2)], shown
         told = seq.refused("sweep", "a", "--before", "2999-01-01")
-        assert "not yet" in told, told
+        assert "not yet" in told and "; its day 2999-01-01 begins at 2998-12-31T18:30:00.000Z" in told, told
         assert seq.json("sweep", "a", "--before", day) == {"name": "a", "swept": True, "closed_before": day}
         assert seq.json("show", "a")["closed_before"] == day
 
