@@ -138,7 +138,7 @@ struct seq_grant {
     struct seq_definition definition;
     char period[PERIOD_LABEL_MAX]; /* that was meant; "": none */
     int64_t gen;                   /* how often the name was made; 1 .. */
-    int64_t turn;                  /* of a block: counts set and reopen */
+    int64_t turn;                  /* of a block: rises with set and reopen */
     int64_t max;                   /* highest index */
     int64_t lo, hi;                /* GRANTED, AGAIN: the block */
     int64_t n;                     /* changes of the counter */
