@@ -139,7 +139,8 @@ def redis_rights(case):
             check(r, "own", True, w)
         for w in ("SET x v", "MSET own:1 a x b", "COPY own:1 x", "COPY x own:1", "BLPOP own:l x 1",
                   "LMPOP 2 own:l x LEFT", "ZUNIONSTORE own:z 1 x", "ZUNIONSTORE x 1 own:y",
-                  "OBJECT HELP", "LMPOP nonsense own:l LEFT", "RENAME own:2 x"):
+                  "OBJECT HELP", "LMPOP nonsense own:l LEFT",
+                  "ZUNIONSTORE own:z 1.5 x", "ZDIFFSTORE own:z 4294967297 x", "RENAME own:2 x"):
             check(r, "own", False, w)
         assert r.ask("SET", "own:big", "y" * 300000) == b"OK"
         assert refused(r.ask("MSET", "own:a", "y" * 300000, "secret", "z")), "a key not seen yet"

@@ -47,11 +47,14 @@ static bool hides_keys(const struct resp_cmd *cmd)
 }
 
 /* All keys were seen: of a request that is larger than the input the last arg may be cut, and what
- * tells where there are more keys may be that one, or behind it. */
+ * tells where there are more keys may be that one, or behind it. Where a count behind the first key
+ * (ZUNIONSTORE) is none to us, the server may read it otherwise. */
 static unsigned keys_of(const struct rds_call *c, struct resp_range ranges[RESP_RANGES])
 {
     unsigned n = resp_key_ranges(c->cmd, c->req, ranges);
-    if (c->req->truncated && c->cmd->flags & RESP_F_MOVABLEKEYS)
+    bool movable = c->cmd->flags & RESP_F_MOVABLEKEYS;
+    bool uncounted = movable && c->cmd->first > 0 && n < 2 && !hides_keys(c->cmd);
+    if ((c->req->truncated && movable) || uncounted)
         return 0;
     for (unsigned i = 0; i < n; i++)
         if (ranges[i].to >= c->req->seen - c->req->truncated)

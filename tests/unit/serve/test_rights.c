@@ -100,6 +100,20 @@ static void keys_that_a_command_names_in_other_args(void **state)
         assert_int_equal(redis(*state, hidden[i]), RDS_RIGHTS_REFUSED);
 }
 
+/* Redis has an error for each; who takes one for a number would find other keys. */
+static void a_count_of_keys_that_is_none(void **state)
+{
+    static const char *const odd[] = {
+        "ZUNIONSTORE page:z +1 other\r\n",
+        "ZINTERSTORE page:z 1.5 other\r\n",
+        "ZDIFFSTORE page:z 4294967297 other\r\n",
+        "ZUNIONSTORE page:z 2 page:1\r\n",
+    };
+    assert_int_equal(redis(*state, "ZUNIONSTORE page:z 1 page:1\r\n"), RDS_RIGHTS_PASS);
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        assert_int_equal(redis(*state, odd[i]), RDS_RIGHTS_REFUSED);
+}
+
 static void ids_are_no_keys_wherever_they_stand(void **state)
 {
     assert_int_equal(redis(*state, "MGET page:1 id:a\r\n"), RDS_RIGHTS_PASS);
@@ -159,6 +173,7 @@ int main(void)
         cmocka_unit_test(classes),
         cmocka_unit_test(keys),
         EVE(keys_that_a_command_names_in_other_args),
+        EVE(a_count_of_keys_that_is_none),
         EVE(ids_are_no_keys_wherever_they_stand),
         EVE(what_is_rejected_spoils_the_transaction),
         EVE(mn_goes_there_as_it_is_alone),
