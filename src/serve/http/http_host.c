@@ -7,18 +7,23 @@
  */
 #include "serve/http/http_call.h"
 
+#include "base/dec.h"
+
 #include <arpa/inet.h>
 #include <unistd.h>
 
-/* "NAME", "NAME:PORT", "[V6]:PORT": without the port. */
-static struct span without_port(struct span host)
+/* "NAME", "NAME:PORT", "[V6]:PORT": cuts the port off. false: what stands there is none. */
+static bool cut_port(struct span *host)
 {
-    if (host.n > 0 && host.p[0] == '[') {
-        const char *end = memchr(host.p, ']', host.n);
-        return end ? span_of(host.p, (size_t)(end - host.p) + 1) : host;
-    }
-    const char *colon = host.n > 0 ? memchr(host.p, ':', host.n) : NULL;
-    return colon ? span_of(host.p, (size_t)(colon - host.p)) : host;
+    const char *six = host->n > 0 && host->p[0] == '[' ? memchr(host->p, ']', host->n) : NULL;
+    size_t n = six ? (size_t)(six - host->p) + 1 : 0;
+    while (!six && n < host->n && host->p[n] != ':')
+        n++;
+    struct span port = span_skip(*host, n);
+    uint64_t ignored;
+    host->n = n;
+    return port.n == 0 ||
+           (port.p[0] == ':' && (port.n == 1 || dec_u64(span_skip(port, 1), &ignored)));
 }
 
 static bool is_address(struct span host)
@@ -48,7 +53,8 @@ static bool is_ours(const struct serve *s, struct span host)
 {
     static const char *const usual[] = {"localhost", "*.localhost", "*.svc", "*.svc.cluster.local"};
     char own[256] = "";
-    host = without_port(host);
+    if (!cut_port(&host))
+        return false;
     if (!is_address(host) && host.n > 1 && host.p[host.n - 1] == '.')
         host.n--;
     if (host.n == 0 || is_address(host) || !memchr(host.p, '.', host.n))

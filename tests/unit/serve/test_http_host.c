@@ -18,24 +18,12 @@ static void hosts(void **state)
 {
     static char extra[] = "ids.example.com", wild[] = "*.lan";
     static char *const list[] = {extra, wild};
-    static const char *const right[] = {"127.0.0.1",
-                                        "127.0.0.1:9464",
-                                        "[::1]",
-                                        "[fd00::1]:9464",
-                                        "localhost",
-                                        "LOCALHOST:1",
-                                        "a.localhost",
-                                        "sidflake",
-                                        "sidflake:80",
-                                        "sidflake.ns.svc",
-                                        "sidflake.ns.svc.cluster.local",
-                                        "x.ns.SVC.",
-                                        "localhost.",
-                                        "ids.example.com",
-                                        "Ids.Example.Com:9464",
-                                        "a.lan",
-                                        "a.b.lan",
-                                        "pod-1.own"};
+    static const char *const right[] = {
+        "127.0.0.1",  "127.0.0.1:9464", "[::1]",           "[fd00::1]:9464",
+        "127.0.0.1:", "localhost",      "LOCALHOST:1",     "a.localhost",
+        "sidflake",   "sidflake:80",    "sidflake.ns.svc", "sidflake.ns.svc.cluster.local",
+        "x.ns.SVC.",  "localhost.",     "ids.example.com", "Ids.Example.Com:9464",
+        "a.lan",      "a.b.lan",        "pod-1.own"};
     static const char *const wrong[] = {"evil.example",
                                         "evil.example:9464",
                                         "127.0.0.1.evil.example",
@@ -49,7 +37,11 @@ static void hosts(void **state)
                                         "svc.example",
                                         "[evil.example]",
                                         "xlocalhost.com",
-                                        "evil.example."};
+                                        "evil.example.",
+                                        "[::1].evil.example",
+                                        "[::1]evil.example:80",
+                                        "localhost:evil.example",
+                                        "127.0.0.1:80:evil.example"};
     char text[128];
     (void)state;
     s.http_hosts = list;
