@@ -127,11 +127,28 @@ static struct span trim(struct span s)
     return s;
 }
 
+static bool is_of_zero(char c)
+{
+    return c == '0' || c == '.';
+}
+
+/* Among an item's parameters q=0, or 0.000: "not acceptable" (RFC 9110, 12.4.2). */
+static bool is_unwanted(struct span parameters)
+{
+    while (parameters.p) {
+        struct span one = trim(span_cut(&parameters, ';'));
+        struct span name = span_cut(&one, '=');
+        if (span_eq_nocase(name, SPAN("q")))
+            return span_starts(one, SPAN("0")) && all(one, is_of_zero);
+    }
+    return false;
+}
+
 bool http_list_has(struct span list, struct span token)
 {
     while (list.p) {
         struct span item = span_cut(&list, ',');
-        if (span_eq_nocase(trim(span_cut(&item, ';')), token))
+        if (span_eq_nocase(trim(span_cut(&item, ';')), token) && !is_unwanted(item))
             return true;
     }
     return false;

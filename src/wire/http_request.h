@@ -59,7 +59,8 @@ enum wire_status http_parse(struct span in, struct http_req *req, size_t *used);
  * *value is untouched then. A name without '=' has an empty value. */
 bool http_query_get(struct span query, struct span name, struct span *value);
 
-/* true if list, a comma-separated header value, has token, in either case, at an item's beginning:
+/* true if list, a comma-separated header value, has token, in either case, at the beginning of an
+ * item that is not one of ";q=0":
  * "close", or "text/plain" in "text/plain; version=0.0.4;q=0.5". */
 bool http_list_has(struct span list, struct span token);
 

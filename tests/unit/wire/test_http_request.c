@@ -233,6 +233,13 @@ static void lists(void **state)
     assert_false(http_list_has(accept, SPAN("text")));
     assert_false(http_list_has(accept, SPAN("version=1.0.0")));
     assert_false(http_list_has(span_of(NULL, 0), SPAN("text")));
+    static const char *const unwanted[] = {"a/b;q=0", "a/b; Q=0.000", "c, a/b ;v=1; q=0."};
+    for (size_t i = 0; i < sizeof unwanted / sizeof *unwanted; i++)
+        assert_false(http_list_has(span_str(unwanted[i]), SPAN("a/b")));
+    static const char *const wanted[] = {"a/b;q=0.001", "a/b;q=", "a/b;q=.0", "a/b;qq=0",
+                                         "a/b;q=0, a/b"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        assert_true(http_list_has(span_str(wanted[i]), SPAN("a/b")));
 }
 
 int main(void)
