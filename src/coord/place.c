@@ -62,13 +62,16 @@ static bool is_stranger(const char *real, const struct stat *file, uid_t who)
 /* What SQLite plays back when it opens the file, or reads the file by. */
 static const char *const beside[] = {"-journal", "-wal", "-shm"};
 
-/* By another name of the file nobody sees the journal of a transaction that was cut short by this
- * one, nor who uses it: what was answered by one name is rolled back by the other. */
+/* A device is no pool, but read as an empty file. By another name of a file nobody sees the journal
+ * of a transaction that was cut short by this one, nor who uses it: what was answered by one name
+ * is rolled back by the other. */
 static enum coord_status check_names(const char *path, struct coord_reply *r)
 {
     struct statx st;
-    if (statx(AT_FDCWD, path, 0, STATX_TYPE | STATX_NLINK, &st) != 0 || !S_ISREG(st.stx_mode))
-        return COORD_OK;
+    if (statx(AT_FDCWD, path, 0, STATX_TYPE | STATX_NLINK, &st) != 0 || S_ISDIR(st.stx_mode))
+        return COORD_OK; /* of which SQLite has a word */
+    if (!S_ISREG(st.stx_mode))
+        return outcome_refused(r, "%s: expected a file, found a device, a pipe or a socket", path);
     if (st.stx_nlink > 1)
         return outcome_refused(r,
                                "%s: expected a file of one name, found %u hard links to it, and "

@@ -18,9 +18,9 @@ int place_find(const char *path, struct place *out);
 bool place_same(const struct place *a, const struct place *b);
 
 /* COORD_OK; or with create there is no directory to make the file in, of which SQLite says no more
- * than "unable to open"; or the file has another name, a hard link or a mount of it alone; or there
- * stands beside it what SQLite plays back, left by somebody who may make files there and not write
- * to the pool's. */
+ * than "unable to open"; or it is no file, as /dev/zero, which SQLite takes for an empty one; or it
+ * has another name, a hard link or a mount of it alone; or there stands beside it what SQLite plays
+ * back, left by somebody who may make files there and not write to the pool's. */
 enum coord_status place_check(const char *path, bool create, struct coord_reply *r);
 
 /* Makes the file, empty, if there is none: whoever may read it may lock it, and hold up all

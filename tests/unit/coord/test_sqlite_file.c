@@ -438,6 +438,11 @@ static void what_cannot_be_opened_says_why(void **state)
     assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_REFUSED);
     coord_says(&f->r, "Is a directory");
     assert_int_equal(rmdir(f->db), 0);
+    assert_int_equal(symlink("/dev/zero", f->db), 0);
+    assert_int_equal(coord_describe(f->c, &p, &f->r), COORD_REFUSED);
+    coord_says(&f->r, "expected a file, found a device, a pipe or a socket");
+    assert_int_equal(make(f, 1), COORD_REFUSED);
+    assert_int_equal(unlink(f->db), 0);
     assert_int_equal(symlink("/dev/full/none", f->db), 0);
     assert_int_equal(make(f, 1), COORD_REFUSED);
     coord_says(&f->r, "Not a directory");
