@@ -140,15 +140,17 @@ static void note_report(struct bridge *b, const struct keeper_report *r)
 }
 
 /* After each call to the coordinator, so that an end is told though nobody asks for an ID. Of a
- * clock that stepped back tell_behind says more. */
+ * clock that stepped back tell_behind says more, and of a start without a workerId the keeper: not
+ * of what no grant ends, as a time field that has. */
 static void tell_ready(struct bridge *b, int64_t now_ms)
 {
     char until[TIMEFMT_MAX];
     const struct issuer *i = &b->serve->issuer;
     struct refusal r = issuer_ready(i, now_ms);
     bool ready = !r.by;
-    bool behind = r.by && r.by->kind->causes[r.cause].of_clock;
-    if (ready == b->ready || behind || b->finished)
+    const struct generator_cause *cause = ready ? NULL : &r.by->kind->causes[r.cause];
+    bool told = ready == b->ready && (ready || b->was_ready || cause->waits);
+    if (told || (cause && cause->of_clock) || b->finished)
         return;
     b->ready = ready;
     if (ready)

@@ -27,7 +27,7 @@ struct bridge {
     bool finished;       /* the keeper has stopped */
     bool paused, proven; /* as its report says */
     bool ready;          /* the log has said that IDs can be had, and not that they have ended */
-    bool was_ready;      /* ... ever */
+    bool was_ready;      /* ... ever, or why not was told */
     int64_t checked_ms;  /* wall ms at which the clocks were compared last */
     int64_t offset_us;   /* wall less monotonic time then */
     int64_t urge_due_us; /* monotonic: the next urgent request to the keeper may be sent */

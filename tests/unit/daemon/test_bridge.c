@@ -292,6 +292,22 @@ static void the_log_says_when_ids_can_be_had_and_when_they_end(void **state)
     assert_logged(logged(), "ready again held=1", 1);
 }
 
+/* Nobody else would tell: its workerId is held. */
+static void a_start_behind_the_end_of_the_time_field_is_told_once(void **state)
+{
+    (void)state;
+    b.report.pool.epoch_ms = T0 - (INT64_C(1) << 38);
+    (void)fresh();
+    exchange();
+    grant(1);
+    (void)fresh();
+    exchange();
+    const char *log = logged();
+    assert_logged(log, "no IDs can be had", 1);
+    assert_logged(log, "past the end of the IDs' time field", 1);
+    assert_logged(log, "ready", 0);
+}
+
 static void the_end_of_a_stop_is_not_told_as_a_loss(void **state)
 {
     (void)state;
@@ -337,6 +353,7 @@ int main(void)
         BRIDGE(a_clock_that_is_ahead_of_the_coordinators_is_known_while_that_answers),
         BRIDGE(a_tenure_begins_with_the_first_grant_that_tells_and_with_each_after_it),
         BRIDGE(the_log_says_when_ids_can_be_had_and_when_they_end),
+        BRIDGE(a_start_behind_the_end_of_the_time_field_is_told_once),
         BRIDGE(the_end_of_a_stop_is_not_told_as_a_loss),
         BRIDGE(a_pause_is_passed_on),
     };
