@@ -26,6 +26,11 @@ void advice_put_tool(struct buf *b, const char *url)
     BUF_PUT_LIT(b, "sidflakectl");
 }
 
+bool advice_may_be_logged(const char *word)
+{
+    return !strpbrk(word, "'\"\\");
+}
+
 void advice_put_url(struct buf *b, const char *url)
 {
     char cwd[PATH_MAX], whole[2 * PATH_MAX];

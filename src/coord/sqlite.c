@@ -45,11 +45,12 @@ static enum coord_status used_before(const struct sqlite *f, const struct coord_
         buf_put_str(&b, timefmt_rfc3339(epoch, epoch_ms));
     BUF_PUT_LIT(&b, " --fresh");
     command[b.n] = '\0';
+    bool whole = !b.failed && advice_may_be_logged(f->path) && advice_may_be_logged(f->pool);
     return outcome_refused(r,
                            "%.64s: expected a path that nobody used before, found one that was, or "
                            "where that cannot be told: if it was not, make the pool with `%s`, "
                            "else with the command in the log of a sidecar that used it",
-                           f->path, b.failed ? "sidflakectl pool init" : command);
+                           f->path, whole ? command : "sidflakectl pool init");
 }
 
 enum coord_status sqlite_vouch(struct store *s, const struct coord_init *in, struct coord_reply *r)

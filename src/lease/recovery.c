@@ -74,6 +74,8 @@ void recovery_put_tool(struct buf *b, const char *what, const struct recovery_pl
     buf_put_char(b, ' ');
     buf_put_str(b, what);
     recovery_put_place(b, at);
+    b->failed |= !advice_may_be_logged(at->url) || !advice_may_be_logged(at->pool) ||
+                 (at->password_file && !advice_may_be_logged(at->password_file));
 }
 
 void recovery_put_word(struct buf *b, const struct recovery_place *at)

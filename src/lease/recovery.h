@@ -4,7 +4,7 @@
  * Invariants
  *   - It carries all that the lost pool was: uuid, epoch, workerIds, times, replicas, settle. The
  *     pool made with a part left out could hand out workerIds of another range, or too early.
- *   - It is told whole or not at all.
+ *   - It is told whole or not at all, and not where a log would show it with escapes.
  *   - Where the parameters are not known it carries none: `pool init --after-loss` asks for the
  *     range and, without a horizon, waits as long as any pool can have granted ahead.
  *   - Where no pool was known it carries the epoch of the configuration, if that names one.

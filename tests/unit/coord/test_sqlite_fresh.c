@@ -109,18 +109,27 @@ static void the_command_for_a_path_that_was_used_is_one_for_a_shell(void **state
     char path[200], long_path[700], expected[200];
     struct coord_init in = setup_init(SETUP_IDENTITY_EPOCH, COORD_INIT_FRESH, 3);
     in.unattended = true;
-    (void)snprintf(path, sizeof path, "sqlite:%s/.it's a pool-tally.4", f->dir);
+    (void)snprintf(path, sizeof path, "sqlite:%s/.its a pool-tally.4", f->dir);
     int fd = open(path + strlen("sqlite:"), O_RDWR | O_CREAT, 0600);
     assert_true(fd >= 0);
     (void)close(fd);
-    (void)snprintf(path, sizeof path, "sqlite:%s/it's a pool", f->dir);
+    (void)snprintf(path, sizeof path, "sqlite:%s/its a pool", f->dir);
     struct coord *c = setup_open(path, "p", &f->clock.clock);
     assert_int_equal(coord_init(c, &in, &f->r), COORD_REFUSED);
     (void)snprintf(expected, sizeof expected,
-                   "`sidflakectl pool init --coordinator 'sqlite:%s/it'\\''s a pool' --pool p "
+                   "`sidflakectl pool init --coordinator 'sqlite:%s/its a pool' --pool p "
                    "--epoch 2023-11-14T22:13:20.000Z --fresh`",
                    f->dir);
     coord_says(&f->r, expected);
+    coord_free(c);
+    (void)snprintf(path, sizeof path, "sqlite:%s/.it's-tally.4", f->dir);
+    fd = open(path + strlen("sqlite:"), O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    (void)close(fd);
+    (void)snprintf(path, sizeof path, "sqlite:%s/it's", f->dir);
+    c = setup_open(path, "p", &f->clock.clock); /* which a log would show otherwise */
+    assert_int_equal(coord_init(c, &in, &f->r), COORD_REFUSED);
+    assert_null(strstr(f->r.err.text, "--fresh"));
     coord_free(c);
     (void)snprintf(long_path, sizeof long_path, "sqlite:%s/%0600d/pool.db", f->dir, 0);
     c = setup_open(long_path, "p", &f->clock.clock); /* a half of it is told by none */
