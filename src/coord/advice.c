@@ -26,6 +26,13 @@ void advice_put_tool(struct buf *b, const char *url)
     BUF_PUT_LIT(b, "sidflakectl");
 }
 
+void advice_put_fresh(struct buf *b, const char *url)
+{
+    BUF_PUT_LIT(b, " --fresh");
+    if (strncmp(url, "redis+sentinel:", 15) == 0)
+        BUF_PUT_LIT(b, " --replicas N");
+}
+
 bool advice_may_be_logged(const char *word)
 {
     return !strpbrk(word, "'\"\\");

@@ -15,6 +15,10 @@ void advice_put_tool(struct buf *b, const char *url);
 /* The URL as a word of the shell; the path of an SQLite file from the root on. */
 void advice_put_url(struct buf *b, const char *url);
 
+/* " --fresh", for a pool init; where sentinels fail over " --replicas N" with it, which has to be
+ * said and is refused until a number stands for N. */
+void advice_put_fresh(struct buf *b, const char *url);
+
 /* false: a log would escape it, or what a shell has it quoted by, and nobody could copy the command
  * from there. */
 bool advice_may_be_logged(const char *word);

@@ -43,7 +43,7 @@ static enum coord_status used_before(const struct sqlite *f, const struct coord_
     BUF_PUT_LIT(&b, " --epoch ");
     if (coord_identity_epoch(in->identity, &epoch_ms, NULL) == ERR_OK)
         buf_put_str(&b, timefmt_rfc3339(epoch, epoch_ms));
-    BUF_PUT_LIT(&b, " --fresh");
+    advice_put_fresh(&b, url);
     command[b.n] = '\0';
     bool whole = !b.failed && advice_may_be_logged(f->path) && advice_may_be_logged(f->pool);
     return outcome_refused(r,

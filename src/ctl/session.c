@@ -4,6 +4,7 @@
 #include "ctl/session.h"
 
 #include "base/int64.h"
+#include "coord/advice.h"
 #include "ctl/holders.h"
 #include "ids/layout.h"
 #include "lease/recovery.h"
@@ -44,14 +45,18 @@ const char *ctl_session_command(const struct ctl_args *a, const char *what,
 /* The command is whole, with the coordinator, or no more than a word. */
 static void why_no_pool(const struct ctl_args *a, struct err *out)
 {
-    char text[CTL_COMMAND_MAX];
+    char text[CTL_COMMAND_MAX], url[URL_MAX], fresh[32];
     const char *command = ctl_session_command(a, "sidflakectl pool init", text);
+    struct buf b;
     if (strlen(command) > ERR_TEXT_MAX - NO_POOL_MAX)
         command = "sidflakectl pool init";
+    buf_init(&b, fresh, sizeof fresh - 1);
+    advice_put_fresh(&b, ctl_session_url(a, url));
+    fresh[b.n] = '\0';
     (void)err_set(out, ERR_NOT_FOUND,
-                  "no pool \"%s\": make it with `%s --fresh` if there never was one, else with the "
+                  "no pool \"%s\": make it with `%s%s` if there never was one, else with the "
                   "command that the log of a sidecar which used it has",
-                  ctl_session_pool(a), command);
+                  ctl_session_pool(a), command, fresh);
 }
 
 void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r,

@@ -1,6 +1,7 @@
 #include "lease/explain.h"
 
 #include "base/timefmt.h"
+#include "coord/advice.h"
 #include "lease/recovery.h"
 #include "lease/terms.h"
 
@@ -40,9 +41,12 @@ static bool put_no_pool(const struct workers_options *k, const struct lease *l, 
     put_why_not_made(k, l, b);
     BUF_PUT_LIT(b, ": make it with `");
     recovery_put_command(b, l, &at);
-    buf_put_str(b, l->last_identity[0] ? "`" : " --fresh` if there never was one");
     if (!l->last_identity[0])
-        buf_put_str(b, ", else with the command that the log of a sidecar which used it has");
+        advice_put_fresh(b, at.url);
+    buf_put_char(b, '`');
+    if (!l->last_identity[0])
+        buf_put_str(b, " if there never was one, else with the command that the log of a sidecar "
+                       "which used it has");
     else if (!l->last_known)
         buf_put_str(b, " and the --workers and --horizon that it had");
     return !b->failed;

@@ -69,6 +69,17 @@ static void the_command_is_whole_or_not_there(void **state)
     assert_true(twice > 100 && once > 100 && none > 100);
 }
 
+/* pool init takes no other where sentinels fail over; N is whoever types it to say. */
+static void of_sentinels_the_command_asks_for_replicas(void **state)
+{
+    static const struct lease l;
+    const struct lease_outcome o = {.status = COORD_NOPOOL};
+    (void)state;
+    assert_non_null(strstr(explained(&l, "redis://h:6379/0", o), " --pool p --fresh` if there"));
+    assert_non_null(strstr(explained(&l, "redis+sentinel://h:26379/m", o),
+                           " --pool p --fresh --replicas N` if there"));
+}
+
 static void a_closed_pool_can_be_opened(void **state)
 {
     static const struct lease l;
@@ -87,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_is_not_said_shorter_than_it_is),
         cmocka_unit_test(the_command_is_whole_or_not_there),
+        cmocka_unit_test(of_sentinels_the_command_asks_for_replicas),
         cmocka_unit_test(a_closed_pool_can_be_opened),
     };
     return cmocka_run_group_tests_name("lease/explain", tests, NULL, NULL);
