@@ -29,6 +29,7 @@ void generators_count(const struct generator *list, struct generator_counts *sum
         struct generator_counts one;
         g->kind->count(g, &one);
         sum->issued += one.issued;
+        sum->counted += one.counted;
         sum->exhausted += one.exhausted;
         sum->rollbacks += one.rollbacks;
         sum->rotations += one.rotations;

@@ -88,7 +88,8 @@ struct generator_worker {
 
 /* Since the start. Of workerIds and milliseconds 0 for a kind that has none. */
 struct generator_counts {
-    uint64_t issued;
+    uint64_t issued;    /* IDs */
+    uint64_t counted;   /* numbers that are none: of sequences */
     uint64_t exhausted; /* requests that found the millisecond used up */
     uint64_t rollbacks; /* times that the clock was seen behind where it had been */
     uint64_t rotations; /* workerIds given up because the clock stepped back */

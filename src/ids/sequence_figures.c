@@ -160,7 +160,7 @@ static int64_t refused(const struct generator *g, int64_t now_ms)
 
 static void count(const struct generator *g, struct generator_counts *out)
 {
-    *out = (struct generator_counts){.issued = (uint64_t)given(g, 0)};
+    *out = (struct generator_counts){.counted = (uint64_t)given(g, 0)};
 }
 
 static const struct generator_figure figures[] = {

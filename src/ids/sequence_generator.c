@@ -335,7 +335,7 @@ static int64_t example(const struct generator *g, int64_t now_ms)
 
 static void count(const struct generator *g, struct generator_counts *out)
 {
-    *out = (struct generator_counts){.issued = (uint64_t)sequence_given(&told(g)->numbers)};
+    *out = (struct generator_counts){.counted = (uint64_t)sequence_given(&told(g)->numbers)};
 }
 
 /* ---- what is shown of one -------------------------------------------------------------------- */

@@ -87,7 +87,7 @@ static void stats(struct rds_call *c, struct buf *b)
                "pubsub_patterns:0\r\nlatest_fork_usec:0\r\ntotal_error_replies:%llu\r\n",
                ull(c->svc->net.accepted), ull(requests(s, SERVE_RESULTS)),
                ull(c->svc->net.bytes_in), ull(c->svc->net.bytes_out), ull(c->svc->net.refused),
-               ull(sum.issued), ull(requests(s, SERVE_MISS)),
+               ull(sum.issued + sum.counted), ull(requests(s, SERVE_MISS)),
                ull(requests(s, SERVE_REFUSED) + requests(s, SERVE_INVALID) +
                    requests(s, SERVE_FAILED) + requests(s, SERVE_AWAY)));
 }

@@ -293,9 +293,9 @@ static void upstreams(struct judge *j)
  */
 
 struct sums {
-    uint64_t issued, failed, missed; /* in 5 minutes */
-    double exhausted;                /* a second, in 5 minutes */
-    uint64_t rotations;              /* in an hour */
+    uint64_t given, failed, missed; /* in 5 minutes; IDs and numbers were given */
+    double exhausted;               /* a second, in 5 minutes */
+    uint64_t rotations;             /* in an hour */
 };
 
 static void add_up(const struct judge *j, struct sums *sum)
@@ -306,7 +306,7 @@ static void add_up(const struct judge *j, struct sums *sum)
     for (size_t i = 0; p; i++) {
         sum->rotations += p->rotations;
         if (j->live->end_us - p->end_us < MINUTES_US(5)) {
-            sum->issued += p->issued;
+            sum->given += p->issued + p->counted;
             sum->failed += p->failed;
             sum->missed += p->missed;
             sum->exhausted += p->exhausted;
@@ -337,7 +337,7 @@ static void recent(struct judge *j)
         end(j);
     }
     /* A prefix that is mistyped, here or in the application. */
-    if (sum.missed >= MISSED_MANY && sum.missed > sum.issued) {
+    if (sum.missed >= MISSED_MANY && sum.missed > sum.given) {
         human_put_count(begin(j, HEALTH_WARN, "misses"), (int64_t)sum.missed);
         BUF_PUT_LIT(&j->text, " reads in the last 5 minutes were of keys that are no IDs: those "
                               "begin with ");

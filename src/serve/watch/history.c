@@ -47,6 +47,7 @@ void history_since(const struct history *h, int64_t now_us, const struct history
         .end_us = now_us,
         .length_us = now_us > h->before_us ? now_us - h->before_us : 0,
         .issued = growth(t->issued, b->issued),
+        .counted = growth(t->counted, b->counted),
         .failed = small_growth(t->failed, b->failed),
         .missed = small_growth(t->missed, b->missed),
         .exhausted = small_growth(t->exhausted, b->exhausted),

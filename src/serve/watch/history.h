@@ -26,6 +26,7 @@
 /* Since start. */
 struct history_totals {
     uint64_t issued;    /* IDs */
+    uint64_t counted;   /* numbers of sequences */
     uint64_t failed;    /* requests for IDs or numbers that came to nothing */
     uint64_t missed;    /* reads of keys that are no IDs */
     uint64_t exhausted; /* requests that found the millisecond used up */
@@ -43,7 +44,7 @@ enum history_percentile {
 struct history_sample {
     int64_t end_us; /* monotonic */
     int64_t length_us;
-    uint64_t issued;
+    uint64_t issued, counted;
     uint32_t failed, missed, exhausted, rollbacks, rotations; /* at most UINT32_MAX */
     uint32_t percentile_ns[HISTORY_PERCENTILES];              /* 0: there were no requests */
 };

@@ -18,6 +18,7 @@ static void total(const struct serve *s, struct history_totals *t)
     struct generator_counts sum;
     generators_count(s->issuer.generators, &sum);
     *t = (struct history_totals){.issued = sum.issued,
+                                 .counted = sum.counted,
                                  .exhausted = sum.exhausted,
                                  .rollbacks = sum.rollbacks,
                                  .rotations = sum.rotations};

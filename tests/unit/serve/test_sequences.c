@@ -494,6 +494,29 @@ static void pages_show_sequences(void **state)
     assert_non_null(strstr(page, "\"sequences\":[{\"name\":\"orders\",\"given\":3,"));
 }
 
+static bool status_has(struct rig *r, const char *text)
+{
+    static char page[1 << 20];
+    struct buf out;
+    buf_init(&out, page, sizeof page - 1);
+    serve_put_status_json(&r->serve, &out);
+    page[out.n] = '\0';
+    return strstr(page, text);
+}
+
+/* Nor are reads that missed too many beside them. */
+static void numbers_are_no_ids(void **state)
+{
+    struct rig *r = *state;
+    check(r, "INCRBY seq:orders 150", ":150\r\n");
+    assert_true(status_has(r, "\"issued_total\":0,\"exhausted_total\":0"));
+    assert_true(status_has(r, "\"ids_issued\":0,"));
+    r->serve.requests[SERVE_REDIS][0][SERVE_MISS] = 140;
+    assert_false(status_has(r, "keys that are no IDs"));
+    r->serve.requests[SERVE_REDIS][0][SERVE_MISS] = 151;
+    assert_true(status_has(r, "keys that are no IDs"));
+}
+
 static void none_was_asked_for(void **state)
 {
     struct rig *r = *state;
@@ -528,6 +551,7 @@ int main(void)
         TEST(http_tells_one),
         TEST(http_takes_a_date),
         TEST(pages_show_sequences),
+        TEST(numbers_are_no_ids),
         TEST(none_was_asked_for),
     };
     return cmocka_run_group_tests_name("serve/sequences", tests, NULL, NULL);
