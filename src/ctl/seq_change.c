@@ -179,14 +179,18 @@ int ctl_seq_drop(struct ctl_args *a)
     return ctl_flush(CTL_OK);
 }
 
+#define KNOWN_MAX 128
+
 /* ---- reopen
  * -------------------------------------------------------------------------------------- */
 
-/* With what is known of how far it was. */
-static int confirm_reopen(struct ctl_session *s, const char *name)
+/* With what is known of how far it was, which goes to known: "" where that is not farther than is
+ * said. */
+static int confirm_reopen(struct ctl_session *s, const char *name, char known[KNOWN_MAX])
 {
     struct seq_counters c;
     char question[640];
+    known[0] = '\0';
     const struct ctl_args *a = s->args;
     enum coord_status r = seq_show(s->coord, s->pool.identity, name, &c, &s->reply);
     if (r != COORD_OK)
@@ -195,6 +199,9 @@ static int confirm_reopen(struct ctl_session *s, const char *name)
     const struct seq_info *v = &c.sequence;
     if (!c.found || v->unreadable)
         return CTL_OK; /* which is told below */
+    if (v->top > seq_index_from(&v->definition, a->seq.above) + 1)
+        (void)snprintf(known, KNOWN_MAX, ", or behind what a counter had by then, at most %s",
+                       ctl_seq_highest(&v->definition, v->top));
     (void)snprintf(
         question, sizeof question,
         "Was no number of \"%.64s\" behind %" PRId64 " given out, by any of its counters? "
@@ -211,6 +218,7 @@ int ctl_seq_reopen(struct ctl_args *a)
 {
     struct ctl_session s;
     struct seq_grant g;
+    char known[KNOWN_MAX];
     const char *name = a->rest[0];
     if (!a->seq.has_above)
         return ctl_fail(
@@ -220,7 +228,7 @@ int ctl_seq_reopen(struct ctl_args *a)
     int status = ctl_seq_open(a, &s, name);
     if (status)
         return status;
-    status = confirm_reopen(&s, name);
+    status = confirm_reopen(&s, name, known);
     if (status) {
         coord_free(s.coord);
         return status;
@@ -235,8 +243,8 @@ int ctl_seq_reopen(struct ctl_args *a)
         return ctl_print_json(CTL_OK, json_pack("{s:s, s:b, s:I}", "name", name, "reopened", 1,
                                                 "above", (json_int_t)a->seq.above));
     (void)printf("sequence \"%s\": grants go on behind %" PRId64
-                 "; what sidecars were granted before, behind it, is revoked\n",
-                 name, a->seq.above);
+                 "%s; what sidecars were granted before, behind %" PRId64 ", is revoked\n",
+                 name, a->seq.above, known, a->seq.above);
     return ctl_flush(CTL_OK);
 }
 

@@ -33,10 +33,10 @@ static void check_rows(struct checked *c, const struct seq_counters *v)
         bad += v->v[i].unreadable;
     if (q->seen > q->top) {
         (void)snprintf(why, sizeof why,
-                       "a sidecar was granted numbers up to %s, and the coordinator knows of none "
-                       "behind %s: it has forgotten some",
-                       ctl_seq_highest(&q->definition, q->seen),
-                       ctl_seq_highest(&q->definition, q->top));
+                       "a sidecar was granted numbers up to %s, and the coordinator knows of none"
+                       "%s%s: it has forgotten some",
+                       ctl_seq_highest(&q->definition, q->seen), q->top > 0 ? " behind " : "",
+                       q->top > 0 ? ctl_seq_highest(&q->definition, q->top) : "");
         put(c, q->name, "forgetful", true, why);
     }
     if (bad > 0) {

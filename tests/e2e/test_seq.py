@@ -385,8 +385,11 @@ def made_again(case):
     clock.step(5)
     first, _ = seq.reserve("skip", "1")
     assert 11_000 < first < 12_500, first
-    seq.run("reopen", "refuse", "--above", "10", "--yes")
+    assert 'on behind 10; what' in seq.out("reopen", "refuse", "--above", "10", "--yes")
     assert seq.reserve("refuse", "1") == (11, 11)
+    assert 'on behind 7, or behind what a counter had by then, at most 11; what' in \
+        seq.out("reopen", "refuse", "--above", "7", "--yes")
+    assert seq.reserve("refuse", "1") == (12, 12)
     assert seq.json("create", "other", "--new", "--yes", *SKIP)["made"] is True
     assert seq.reserve("other", "1") == (1, 1)
 
@@ -433,6 +436,7 @@ def check_finds(case):
     assert found == [("counter", "unreadable"), ("counter", "unreadable"), ("forgot", "forgetful"), ("full", "used-up"),
                      ("odd", "unreadable")], found
     assert report["faults"] == 5 and report["sequences"] == 4, report
+    assert report["found"][2]["why"].endswith("the coordinator knows of none: it has forgotten some"), report
     states = {v["name"]: v["state"] for v in seq.json("list")}
     assert states == {"counter": "open", "forgot": "forgetful", "full": "used-up", "odd": "unreadable"}, states
     assert "a sidecar was granted numbers up to 2" in seq.out("show", "forgot")
