@@ -112,12 +112,15 @@ static int make_identity(const struct ctl_args *a, char out[COORD_IDENTITY_MAX])
 }
 
 /* Made, or found where that is no error (then identity is that of the pool found). */
-static int told(const struct ctl_args *a, const struct coord_init *in, bool made,
-                const char *identity, int64_t from_ms, unsigned risks)
+static int told(const struct ctl_session *s, const struct coord_init *in, bool made,
+                int64_t from_ms)
 {
+    const struct ctl_args *a = s->args;
+    const char *identity = made ? in->identity : s->pool.identity;
     json_t *warnings = json_array(), *one;
     size_t i;
-    ctl_risks(risks, warnings);
+    ctl_spare_replicas(&s->pool, warnings);
+    ctl_risks(s->risks, warnings);
     if (a->json && made)
         return ctl_print_json(CTL_OK,
                               json_pack("{s:b, s:s, s:i, s:i, s:s, s:o}", "made", 1, "identity",
@@ -150,6 +153,7 @@ static int told(const struct ctl_args *a, const struct coord_init *in, bool made
 int ctl_pool_init(struct ctl_args *a)
 {
     struct ctl_session s;
+    struct coord_reply described;
     struct coord_init in = {0};
     int status = check_init(a);
     if (status || (status = make_identity(a, in.identity)) ||
@@ -168,6 +172,8 @@ int ctl_pool_init(struct ctl_args *a)
     bool found = r == COORD_EXISTS && a->if_missing;
     if (found)
         r = coord_describe(s.coord, &s.pool, &s.reply);
+    else if (r == COORD_OK) /* for warnings alone */
+        (void)coord_describe(s.coord, &s.pool, &described);
     if (r == COORD_OK)
         (void)coord_risks(s.coord, &s.risks);
     coord_free(s.coord);
@@ -175,5 +181,5 @@ int ctl_pool_init(struct ctl_args *a)
         return ctl_session_fail(a, r, &s.reply);
     if (in.mode == COORD_INIT_AFTER_LOSS)
         from += in.lost_ahead_ms;
-    return told(a, &in, !found, found ? s.pool.identity : in.identity, from, s.risks);
+    return told(&s, &in, !found, from);
 }

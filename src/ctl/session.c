@@ -346,6 +346,18 @@ void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap)
     s->first_ms = ctl_holders_first(snap);
 }
 
+void ctl_spare_replicas(const struct coord_pool *p, json_t *to)
+{
+    unsigned k = p->params.replicas;
+    if (k > 0 && p->replicas == k)
+        json_array_append_new(
+            to,
+            json_sprintf("%u replica%s connected, as many as must acknowledge: when one is gone, "
+                         "nothing is granted or renewed%s",
+                         k, k == 1 ? " is" : "s are",
+                         k == 1 ? "; three nodes are the fewest of which one may be" : ""));
+}
+
 static void warn_of_halves(json_t *w, const struct coord_pool *p)
 {
     unsigned long long half = coord_acknowledge_short_of(p);
@@ -393,6 +405,7 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
         json_array_append_new(w, json_sprintf("%llu replicas are connected, fewer than the %u that "
                                               "must acknowledge: nothing is granted or renewed",
                                               (unsigned long long)p->replicas, p->params.replicas));
+    ctl_spare_replicas(p, w);
     warn_of_halves(w, p);
     warn_of_unmet(w, s);
     warn_of_floors(w, s);

@@ -54,6 +54,9 @@ void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct
 /* What the workerIds themselves tell, for the warnings, and how many are free. */
 void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap);
 
+/* Appends that there is no replica to spare, where it is so. */
+void ctl_spare_replicas(const struct coord_pool *p, json_t *to);
+
 /* The texts of coord_risks, appended to an array. */
 void ctl_risks(unsigned risks, json_t *to);
 
