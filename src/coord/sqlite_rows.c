@@ -42,95 +42,42 @@ static uint64_t count_of(struct sql *q, enum sql_text what)
 
 /* ---- the pool ------------------------------------------------------------------------------- */
 
-/* Columns era to born, and those of later, in the order of the statements. */
-#define POOL_NUMBERS (16 + COORD_LATERS)
-
-static bool pool_unpack(struct store_pool *out, const int64_t v[POOL_NUMBERS])
-{
-    struct coord_params *params = &out->p.params;
-    if (v[12] > UINT16_MAX || v[13] >= COORD_WORKERS || v[14] >= COORD_WORKERS)
-        return false;
-    out->era = v[0];
-    out->p.topen_ms = v[1];
-    out->p.floor_ms = v[2];
-    out->p.floor_short_ms = v[3];
-    out->p.tmax_ms = v[4];
-    out->p.closed = v[5] != 0;
-    out->p.moved = v[5] == COORD_CLOSED_MOVED;
-    out->adopt = v[6] != 0;
-    params->horizon_ms = v[7];
-    params->first_horizon_ms = v[8];
-    params->mature_after_ms = v[9];
-    params->max_skew_ms = v[10];
-    params->grace_ms = v[11];
-    params->replicas = (uint32_t)v[12];
-    params->worker_from = (uint16_t)v[13];
-    params->worker_to = (uint16_t)v[14];
-    out->p.born_ms = v[15];
-    memcpy(&out->p.later, v + POOL_NUMBERS - COORD_LATERS, sizeof out->p.later);
-    return true;
-}
-
-static void pool_pack(const struct store_pool *in, int64_t v[POOL_NUMBERS])
-{
-    const struct coord_params *params = &in->p.params;
-    const int64_t all[POOL_NUMBERS] = {
-        in->era,
-        in->p.topen_ms,
-        in->p.floor_ms,
-        in->p.floor_short_ms,
-        in->p.tmax_ms,
-        in->p.moved ? COORD_CLOSED_MOVED : in->p.closed,
-        in->adopt,
-        params->horizon_ms,
-        params->first_horizon_ms,
-        params->mature_after_ms,
-        params->max_skew_ms,
-        params->grace_ms,
-        params->replicas,
-        params->worker_from,
-        params->worker_to,
-        in->p.born_ms,
-    };
-    memcpy(v, all, sizeof all);
-    memcpy(v + POOL_NUMBERS - COORD_LATERS, &in->p.later, sizeof in->p.later);
-}
-
 /* Number i is one of later, in a row that nobody has written since. */
 static bool not_yet(sqlite3_stmt *st, size_t i, int64_t *out)
 {
     *out = 0;
-    return i >= POOL_NUMBERS - COORD_LATERS && sqlite3_column_type(st, 3 + (int)i) == SQLITE_NULL;
+    return i >= STORE_POOL_NUMBERS - COORD_LATERS &&
+           sqlite3_column_type(st, 3 + (int)i) == SQLITE_NULL;
 }
 
 static enum store_found pool_get(struct store *s, const char *name, struct store_pool *out)
 {
     struct sql *q = sql_of(s);
     sqlite3_stmt *st = sql_use(q, SQL_POOL_GET);
-    int64_t v[POOL_NUMBERS];
+    int64_t v[STORE_POOL_NUMBERS];
     memset(out, 0, sizeof *out);
     sql_bind_text(q, st, 1, name);
     bool row = sql_step(q, st);
     bool good = row && sql_number_at(st, 0, &q->pool) &&
                 sql_text_at(st, 1, out->p.identity, sizeof out->p.identity) &&
                 sql_text_at(st, 2, out->fingerprint, sizeof out->fingerprint);
-    for (size_t i = 0; good && i < POOL_NUMBERS; i++)
+    for (size_t i = 0; good && i < STORE_POOL_NUMBERS; i++)
         good = sql_number_at(st, 3 + (int)i, &v[i]) || not_yet(st, i, &v[i]);
     sql_done(st);
     if (!row)
         return STORE_NONE;
-    return good && pool_unpack(out, v) ? STORE_FOUND : STORE_UNREADABLE;
+    return good && store_pool_unpack(out, v) ? STORE_FOUND : STORE_UNREADABLE;
 }
 
 static void pool_set(struct store *s, const struct store_pool *p)
 {
     struct sql *q = sql_of(s);
     sqlite3_stmt *st = use_pool(q, SQL_POOL_SET);
-    int64_t v[POOL_NUMBERS];
-    pool_pack(p, v);
+    int64_t v[STORE_POOL_NUMBERS];
+    store_pool_pack(p, v);
     sql_bind_text(q, st, 2, p->p.identity);
     sql_bind_text(q, st, 3, p->fingerprint);
-    for (size_t i = 0; i < POOL_NUMBERS; i++)
+    for (size_t i = 0; i < STORE_POOL_NUMBERS; i++)
         sql_bind_number(q, st, 4 + (int)i, v[i]);
     sql_finish(q, st);
 }

@@ -55,6 +55,14 @@ struct store_pool {
     char fingerprint[STORE_FINGERPRINT_MAX];
 };
 
+/* Its numbers in an order: era topen fl fs tmax closed adopt A A0 D0 S G K from to born, and those
+ * of struct coord_later. */
+#define STORE_POOL_NUMBERS (16 + COORD_LATERS)
+
+void store_pool_pack(const struct store_pool *in, int64_t v[STORE_POOL_NUMBERS]);
+/* false: one of them is out of its range. Identity and fingerprint are left alone. */
+bool store_pool_unpack(struct store_pool *out, const int64_t v[STORE_POOL_NUMBERS]);
+
 struct store_record {
     uint16_t worker;
     bool held;

@@ -47,7 +47,7 @@ bool transact_begins(struct transact_call *c)
         .who = t->who,
         .fingerprint = s->ops->fingerprint(s),
         .now_ms = c->reply.now_ms,
-        .caller_ms = c->reply.now_ms,
+        .caller_ms = t->callers ? clock_wall_ms(t->callers) : c->reply.now_ms,
     };
     return true;
 }

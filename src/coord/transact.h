@@ -10,7 +10,7 @@
  *   - Each run of the rules starts from what the caller gave: rules_renew writes into its items,
  * and a second run would take the n of the first for what a holder knows of a table that was lost.
  *   - Each run has a time of its own, read behind the lock; the caller's clock is the caller's in
- *     all of them, or the run's time where the operation tells none.
+ *     all of them, or, where the operation tells none, `callers`, or the run's time.
  *   - Of a run that was not committed the caller sees nothing but the store's reason.
  *   - A conflict is run again until the call's time is up, so a store without luck should wait a
  *     little, at random, before it says so.
@@ -23,8 +23,9 @@
 /* First member of such a driver's own struct. */
 struct transact {
     struct coord base;
-    struct store *store; /* the driver's */
-    struct clock *clock; /* of deadlines */
+    struct store *store;   /* the driver's */
+    struct clock *clock;   /* of deadlines */
+    struct clock *callers; /* theirs, of a store whose time is another host's; NULL: its own */
     int64_t timeout_us;
     char pool[COORD_POOL_NAME_MAX];
     char who[COORD_WHO_MAX];

@@ -322,6 +322,13 @@ struct script_target *script_to(struct script_target *t)
     return before;
 }
 
+struct dataset *script_data(void)
+{
+    if (!target)
+        die("call", "expected a data set, found none");
+    return target->data(target);
+}
+
 static void set_list(const char *name, size_t n, const struct span *items)
 {
     lua_createtable(lua, (int)n, 0);
@@ -401,9 +408,7 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
                                  struct answer *a, struct coord_reply *r)
 {
     struct span s[COURIER_ARGS_MAX];
-    if (!target)
-        die("call", "expected a data set, found none");
-    script_on(target->data(target));
+    script_on(script_data());
     if (!store)
         return outcome_down(r, ERR_IO, "expected a master, found none");
     for (int i = 0; i < argc; i++)

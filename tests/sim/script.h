@@ -33,6 +33,9 @@ struct script_target {
 /* Where calls go from now on; returns where they went before. NULL: they end the program. */
 struct script_target *script_to(struct script_target *t);
 
+/* The data set of a call that begins, by the target's function. */
+struct dataset *script_data(void);
+
 /* Runs the script. The answer is good until the next script_run. */
 void script_run(enum courier_text which, size_t nkeys, const struct span *keys, size_t nargs,
                 const struct span *args, struct answer *out);

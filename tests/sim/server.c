@@ -1,6 +1,7 @@
 #include "sim/server.h"
 
 #include "lease/ask.h"
+#include "sim/twin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,13 @@ static void reconnect(struct server *s)
     coord_free(s->coord);
     if (coord_open(&o, &s->coord, &e))
         die(url, e.text);
+    coord_free(s->twin);
+    s->twin = s->sqlite ? NULL : twin_open(&o);
+}
+
+static struct coord *driver(const struct server *s)
+{
+    return s->in_c && s->twin && s->group.n == 1 ? s->twin : s->coord;
 }
 
 void server_open(struct server *s, bool sqlite)
@@ -65,6 +73,7 @@ void server_open(struct server *s, bool sqlite)
 void server_close(struct server *s)
 {
     coord_free(s->coord);
+    coord_free(s->twin);
     for (unsigned i = 0; i < SERVER_RECENT; i++)
         poolfile_drop(&s->recent[i].file);
     for (unsigned i = 0; i < SERVER_OLD; i++)
@@ -166,7 +175,7 @@ void server_run(struct server *s, struct server_call *c)
     struct visit v;
     begin(&v, s);
     s->caller_ms = c->wall_ms;
-    server_ask(s->coord, c);
+    server_ask(driver(s), c);
     (void)end(&v, c->outcome.status);
 }
 
@@ -176,7 +185,7 @@ enum coord_status server_do(struct server *s, int64_t caller_ms,
     struct visit v;
     begin(&v, s);
     s->caller_ms = caller_ms;
-    return end(&v, call(s->coord, with));
+    return end(&v, call(driver(s), with));
 }
 
 enum coord_status server_init(struct server *s, const struct coord_init *in)
@@ -184,7 +193,7 @@ enum coord_status server_init(struct server *s, const struct coord_init *in)
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    return end(&v, coord_init(s->coord, in, &r));
+    return end(&v, coord_init(driver(s), in, &r));
 }
 
 enum coord_status server_claim(struct server *s, const char *identity)
@@ -194,7 +203,7 @@ enum coord_status server_claim(struct server *s, const char *identity)
     struct visit v;
     begin(&v, s);
     return end(
-        &v, coord_claim(s->coord, identity, server_ms(s), (struct coord_token){.b = {1}}, &g, &r));
+        &v, coord_claim(driver(s), identity, server_ms(s), (struct coord_token){.b = {1}}, &g, &r));
 }
 
 enum coord_status server_evict(struct server *s, const char *identity, uint16_t w)
@@ -202,7 +211,7 @@ enum coord_status server_evict(struct server *s, const char *identity, uint16_t 
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    return end(&v, coord_evict(s->coord, identity, w, &r));
+    return end(&v, coord_evict(driver(s), identity, w, &r));
 }
 
 enum coord_status server_close_pool(struct server *s, const char *identity)
@@ -210,7 +219,7 @@ enum coord_status server_close_pool(struct server *s, const char *identity)
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    return end(&v, coord_close(s->coord, identity, false, &r));
+    return end(&v, coord_close(driver(s), identity, false, &r));
 }
 
 enum coord_status server_unclose_pool(struct server *s, const char *identity, int64_t lost_ahead_ms)
@@ -218,7 +227,7 @@ enum coord_status server_unclose_pool(struct server *s, const char *identity, in
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    return end(&v, coord_unclose(s->coord, identity, lost_ahead_ms, &r));
+    return end(&v, coord_unclose(driver(s), identity, lost_ahead_ms, &r));
 }
 
 enum coord_status server_repair(struct server *s, const char *identity, const uint16_t *w, size_t n)
@@ -226,7 +235,7 @@ enum coord_status server_repair(struct server *s, const char *identity, const ui
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    return end(&v, coord_repair(s->coord, identity, w, n, &r));
+    return end(&v, coord_repair(driver(s), identity, w, n, &r));
 }
 
 enum coord_status server_settle(struct server *s, const char *identity, int64_t ms)
@@ -234,7 +243,7 @@ enum coord_status server_settle(struct server *s, const char *identity, int64_t 
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    return end(&v, coord_settle(s->coord, identity, ms, &r));
+    return end(&v, coord_settle(driver(s), identity, ms, &r));
 }
 
 enum coord_status server_nothing_lost(struct server *s, const char *identity)
@@ -242,7 +251,7 @@ enum coord_status server_nothing_lost(struct server *s, const char *identity)
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    return end(&v, coord_nothing_lost(s->coord, identity, &r));
+    return end(&v, coord_nothing_lost(driver(s), identity, &r));
 }
 
 enum coord_status server_clock_was_ahead(struct server *s, const char *identity)
@@ -250,7 +259,7 @@ enum coord_status server_clock_was_ahead(struct server *s, const char *identity)
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    return end(&v, coord_clock_was_ahead(s->coord, identity, &r));
+    return end(&v, coord_clock_was_ahead(driver(s), identity, &r));
 }
 
 bool server_pool(struct server *s, struct coord_pool *out, uint64_t *era)
@@ -258,7 +267,7 @@ bool server_pool(struct server *s, struct coord_pool *out, uint64_t *era)
     struct coord_reply r;
     struct visit v;
     begin(&v, s);
-    enum coord_status status = end(&v, coord_describe(s->coord, out, &r));
+    enum coord_status status = end(&v, coord_describe(driver(s), out, &r));
     *era = r.era;
     return status == COORD_OK;
 }

@@ -2,8 +2,8 @@
  * The coordinator of a simulation: one that can lose, rewind and damage what it knows.
  *
  * Invariants
- *   - Every call runs the real code: remote.c and pool.lua on a data set in memory, or sqlite.c on
- *     a file.
+ *   - Every call runs the real code: remote.c and pool.lua on a data set in memory, the rules in C
+ *     on the same, or sqlite.c on a file.
  *   - Everything is done to one member of the group, `at`. There is one alone, but for the
  *     schedules about replicas.
  *   - Data that were replaced show as another fingerprint, as a restart, a failover or another file
@@ -33,7 +33,8 @@ struct server_copy {
 };
 
 struct server {
-    struct coord *coord;
+    struct coord *coord, *twin; /* twin.h; NULL of SQLite */
+    bool in_c;                  /* calls go to twin, where there are no replicas */
     bool sqlite;
     struct clock clock; /* SQLite's; of Redis's driver: the caller's */
     int64_t caller_ms;  /* what that shows during a call */

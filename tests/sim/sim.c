@@ -8,7 +8,9 @@
  *   SEED=n sim     one schedule, with its trace; MINIMAL=1 shrinks it first
  *
  * In the environment: JOBS=n, so many processes; ALL=1, tell and count failures instead of ending
- * at the first; SQLITE=n, one schedule of n runs against SQLite instead of Redis, 0: none.
+ * at the first; SQLITE=n, one schedule of n runs against SQLite instead of Redis, 0: none; TWIN=n,
+ * of n seeds one has its calls to Redis run by the rules in C, where there are no replicas, 0:
+ * none.
  */
 #include "sim/cases.h"
 #include "sim/crew.h"
@@ -20,6 +22,8 @@
 
 #define SEEDS_DEFAULT  10000
 #define SQLITE_DEFAULT 5
+#define TWIN_DEFAULT   0
+#define TWIN_SEEDS     300 /* that are run by both */
 #define SEQS_DEFAULT   1000
 #define STEPS_MAX      1024
 
@@ -29,7 +33,7 @@ extern const size_t pool_lua_len, sequences_lua_len;
 static struct server redis_server, other_server, sqlite_server;
 static struct world world;
 static struct seqs seqs;
-static uint64_t sqlite_every = SQLITE_DEFAULT;
+static uint64_t sqlite_every = SQLITE_DEFAULT, twin_every = TWIN_DEFAULT;
 
 static uint64_t number_in(const char *name, uint64_t otherwise)
 {
@@ -43,6 +47,7 @@ static void run(uint64_t seed, const uint8_t *skip)
     world.server = sqlite ? &sqlite_server : &redis_server;
     world.other = sqlite ? NULL : &other_server;
     world.seqs = seed >= SEQS_FROM ? &seqs : NULL;
+    redis_server.in_c = other_server.in_c = twin_every > 0 && seed % twin_every == 0;
     world.unheard = number_in("UNHEARD", 0) > 0;
     schedule_run(&world, seed, skip);
 }
@@ -197,6 +202,29 @@ static bool run_case(unsigned i, unsigned test)
     return good;
 }
 
+/* What a schedule comes to does not depend on who runs its calls. */
+static bool run_twins(uint64_t from, uint64_t seeds, unsigned test)
+{
+    uint64_t files = sqlite_every, twins = twin_every, differ = 0;
+    sqlite_every = 0;
+    for (uint64_t seed = from; seed < from + seeds; seed++) {
+        uint64_t digest[2];
+        for (twin_every = 0; twin_every < 2; twin_every++) {
+            run(seed, NULL);
+            digest[twin_every] = world.digest;
+        }
+        if (digest[0] != digest[1] && differ++ == 0)
+            (void)printf("# seed %llu: another end with TWIN=1\n", (unsigned long long)seed);
+    }
+    sqlite_every = files;
+    twin_every = twins;
+    (void)printf(
+        "%sok %u - scripts and rules in C come to the same in %llu schedules, not in %llu\n",
+        differ ? "not " : "", test, (unsigned long long)(seeds - differ),
+        (unsigned long long)differ);
+    return differ == 0;
+}
+
 static bool run_some(uint64_t from, uint64_t seeds, unsigned test)
 {
     static struct crew_result r;
@@ -229,11 +257,14 @@ static bool run_some(uint64_t from, uint64_t seeds, unsigned test)
 /* more: so many with sequences behind those without. */
 static int run_many(uint64_t from, uint64_t seeds, uint64_t more)
 {
-    unsigned both = from < SEQS_FROM && more > 0 ? 2 : 0;
+    unsigned both = from < SEQS_FROM && more > 0 ? 4 : 0;
     (void)printf("1..%u\n", 2 + both + CASES);
     bool good = run_some(from, seeds, 1);
-    if (both)
+    if (both) {
         good &= run_some(SEQS_FROM + from, more, 3);
+        good &= run_twins(from, TWIN_SEEDS, 5);
+        good &= run_twins(SEQS_FROM + from, TWIN_SEEDS, 6);
+    }
     for (unsigned i = 0; i < CASES; i++)
         good &= run_case(i, 3 + both + i);
     return good ? 0 : 1;
@@ -257,6 +288,7 @@ int main(int argc, char **argv)
     uint64_t more = argc > 1 || getenv("SEEDS") ? 0 : SEQS_DEFAULT;
     uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : number_in("SEEDS", SEEDS_DEFAULT);
     sqlite_every = number_in("SQLITE", SQLITE_DEFAULT);
+    twin_every = number_in("TWIN", TWIN_DEFAULT);
     script_open(span_of(pool_lua, pool_lua_len), span_of(sequences_lua, sequences_lua_len));
     open_world(&ours);
     int status = getenv("SEED") ? run_one(number_in("SEED", 0))

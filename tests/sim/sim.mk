@@ -1,7 +1,8 @@
 # The deterministic simulation, included by the Makefile.
 #
 # make sim SEEDS=100000 [FROM=n] [SQLITE=n] [JOBS=n]   that many schedules, on n processes; ALL=1 counts
-#                                                      failures and goes on
+#                                                      failures and goes on; TWIN=1 has the rules in C
+#                                                      run what goes to Redis (tests/sim/twin.h)
 # make sim FROM=1000000000 ...                         the same with sequences: seeds from there on have
 #                                                      them, and the others are as they were without
 # make sim SEED=n [MINIMAL=1]                          one, with its trace
@@ -48,7 +49,7 @@ endif
 # JOBS has a default in the Makefile that is not meant for this.
 SEEDS ?= 100000
 SIM_SETTINGS = SEEDS=$(SEEDS) $(if $(filter command,$(origin JOBS)),JOBS=$(JOBS)) \
-	$(foreach v,SEED MINIMAL FROM SQLITE ALL UNHEARD,$(if $($(v)),$(v)=$($(v))))
+	$(foreach v,SEED MINIMAL FROM SQLITE TWIN ALL UNHEARD,$(if $($(v)),$(v)=$($(v))))
 .PHONY: sim
 sim: $(B)/tests/sim/sim
 	$(SIM_SETTINGS) $(B)/tests/sim/sim
