@@ -2,6 +2,7 @@
 and no ID is given out twice. It is built from the history."""
 
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -126,6 +127,38 @@ def sqlite(case):
 @test("0.1.0 in a pool that this version has made: they claim and renew side by side", timeout=300)
 def beside(case):
     rolls(case, case.redis().url, harness.BUILD)
+
+
+@test("sequences in a pool that 0.1.0 serves, repairs and reopens: none begins anew, each does as it was made to",
+      timeout=300)
+def sequences(case):
+    old, redis = release(), case.redis()
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", expect=0)
+
+    def seq(*args, expect=0):
+        return case.ctl("seq", args[0], "--coordinator", redis.url, "--json", *args[1:], expect=expect)
+
+    def take(name):
+        return json.loads(seq("reserve", name, "10").stdout)["first"]
+
+    for name, *loss in (("skip", "--max-rate", "100"), ("stop", "--on-loss", "refuse"), ("on", "--on-loss", "trust")):
+        seq("create", name, *loss)
+        assert take(name) == 1
+    s = harness.Sidecar(case, "s", redis.url, {"lease.renew_every": "3s"})
+    s.argv[0] = os.path.join(old, "sidflake")
+    s.start()
+    s.wait_held(2)
+    case.run(os.path.join(old, "sidflakectl"), "pool", "check", "--coordinator", redis.url, "--repair", expect=0)
+    assert take("skip") == take("stop") == 11
+    redis.ask("SAVE")
+    assert take("skip") == take("stop") == take("on") + 10 == 21  # which is lost
+    redis.kill()
+    redis.start()
+    s.wait_log("pool reopened", timeout=30)
+    assert "grants have stopped" in seq("reserve", "stop", "10", expect=1).stderr
+    assert take("on") == 11  # by the operator's word nothing was
+    harness.until("the line is there", lambda: seq("reserve", "skip", "1", expect=None).returncode == 0, 20)
+    assert take("skip") > 1000 + 400  # what it may have at once, and in 2S
 
 
 def ask(r, m):
