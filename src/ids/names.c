@@ -94,6 +94,11 @@ static size_t name_length(struct span s)
     return i;
 }
 
+bool names_alike(struct span a, struct span b)
+{
+    return span_eq(span_cut(&a, '#'), span_cut(&b, '#'));
+}
+
 const struct names_prefix *names_prefix_of(const struct names *n, struct span key)
 {
     const struct names_prefix *best = NULL;

@@ -64,6 +64,9 @@ const struct names_prefix *names_prefix_of(const struct names *n, struct span ke
 /* The first prefix whose generator is of the kind of this name, or NULL. */
 const struct names_prefix *names_prefix_of_kind(const struct names *n, struct span kind);
 
+/* Whether two keys differ in nothing but what stands behind '#'. */
+bool names_alike(struct span a, struct span b);
+
 /* The entry that a key counts under, or NULL where nothing is given out by it: another prefix, an
  * empty name, one of over 200 bytes or with a byte that is not printable ASCII, or one that is not
  * configured. Of generators by name the first three are an entry that gives out nothing. */

@@ -381,6 +381,9 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
                           .waited_us = c->waiting_us ? now_us - c->waiting_us : 0,
                           .ticket = c->ticket,
                           .shared = c->shared,
+                          .keys = c->keys,
+                          .keys_each = c->keys_each,
+                          .whose = c->whose,
                           .quota = quota,
                           .conn = c};
     if (may_read)
@@ -391,6 +394,9 @@ static void turn(struct conn *c, bool may_read, uint32_t quota)
            !is_over(c, &t));
     c->ticket = nt.ticket;
     c->shared = nt.shared;
+    c->keys = nt.keys;
+    c->keys_each = nt.keys_each;
+    c->whose = nt.whose;
     if (c->relay && c->state != CONN_DEAD)
         relay_send(c);
     count(c, &t, now_us);

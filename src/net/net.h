@@ -91,6 +91,10 @@ struct net_turn {
     int64_t waited_us;  /* how long the request at the front has been in WAIT */
     int64_t ticket;     /* its own word, for serve: 0 at first, kept while it waits */
     uint32_t shared;    /* so many requests behind it have the same ticket; set by serve */
+    uint32_t keys;      /* likewise: so many keys of it, behind the one that waits, … */
+    uint32_t keys_each; /* … and all but the first of each request that shares it … */
+    const void *whose;  /* … where they are of the one that it is of */
+    bool arrived;       /* its ticket is new; of serve's alone */
     uint32_t quota;     /* IDs that may be spent before YIELD; serve counts down */
     size_t reply_start; /* where in out the reply to the request at the front begins */
     struct conn *conn;  /* whose turn it is, for net/upstream/upstream.h */
@@ -103,10 +107,12 @@ struct net_turn {
 static inline void net_turn_answered(struct net_turn *t)
 {
     t->waited_us = 0;
-    if (t->shared > 0)
+    if (t->shared > 0) {
         t->shared--;
-    else
-        t->ticket = 0;
+        t->keys = t->keys_each;
+    } else {
+        t->ticket = t->keys = 0;
+    }
 }
 
 /* How many requests of the same bytes as the one at the front stand right behind it, up to most. */

@@ -114,7 +114,9 @@ struct conn {
     int64_t waiting_us; /* the same for its first WAIT */
     int64_t ticket;     /* of net_turn, for the request at the front, … */
     uint32_t shared;    /* … and for so many behind it */
-    int64_t until_ms;   /* QUEUED, WAITING: Unix ms */
+    uint32_t keys, keys_each;
+    const void *whose;
+    int64_t until_ms; /* QUEUED, WAITING: Unix ms */
     _Alignas(8) char session[];
 };
 

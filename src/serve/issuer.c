@@ -1,6 +1,7 @@
 #include "serve/issuer.h"
 
-#define EXPECT_MAX 1000 /* requests behind one that waits, of which something is asked for */
+#define EXPECT_MAX                                                                                 \
+    1000 /* requests, or keys, behind one that waits, of which something is asked for */
 
 enum err_code issuer_add(struct issuer *i, struct generator *g, const char *prefix,
                          char *const *list, size_t count, struct err *e)
@@ -23,10 +24,12 @@ static struct net_step wait_for(enum net_verdict verdict, int64_t until_ms)
     return (struct net_step){.verdict = verdict, .until_ms = until_ms};
 }
 
-/* Its request was answered; others may have the same. */
+/* Its request was answered, or one key of it; others may have the same. */
 static void end_ticket(struct net_turn *turn)
 {
-    if (turn->shared == 0)
+    if (turn->keys > 0)
+        turn->keys--;
+    else if (turn->shared == 0)
         turn->ticket = 0;
 }
 
@@ -77,6 +80,25 @@ static void expect(struct generator *g, const struct generator_ask *ask, struct 
         turn->shared = n;
 }
 
+/* So have the keys of one request. */
+void issuer_ahead(struct names_entry *name, struct net_turn *turn, uint32_t keys)
+{
+    struct generator *g = name->generator;
+    struct generator_ask ask = {.n = keys < EXPECT_MAX ? keys : EXPECT_MAX,
+                                .ticket = &turn->ticket};
+    if (keys == 0 || !g->kind->expect(g, &ask, turn->shared + 1))
+        return;
+    turn->keys = turn->keys_each = ask.n;
+    turn->whose = name;
+}
+
+static void arrive(struct generator *g, const struct generator_ask *ask, struct net_turn *turn)
+{
+    turn->arrived = true;
+    turn->keys = turn->keys_each = 0;
+    expect(g, ask, turn);
+}
+
 static enum issue_status issue(struct issuer *i, struct names_entry *name, issue_fn *fn,
                                struct net_turn *turn, uint32_t n, struct generator_run *out,
                                struct net_step *step)
@@ -84,7 +106,10 @@ static enum issue_status issue(struct issuer *i, struct names_entry *name, issue
     struct generator *g = name->generator;
     struct generator_ask ask = {
         .now_ms = turn->wall_ms, .n = n, .ticket = &turn->ticket, .until_ms = INT64_MAX};
+    if (turn->keys > 0 && turn->whose != name)
+        turn->ticket = turn->keys = 0;
     int64_t before = turn->ticket;
+    turn->arrived = false;
     if (g->kind->by_mono)
         ask.mono_ms = clock_mono_ms(turn->clock);
     unsigned cause = fn(g, &ask, out);
@@ -96,7 +121,7 @@ static enum issue_status issue(struct issuer *i, struct names_entry *name, issue
         }
         count_wait(i, &g->kind->causes[cause], ask.until_ms, now, turn);
         if (turn->ticket != before && turn->ticket > 0 && g->kind->expect)
-            expect(g, &ask, turn);
+            arrive(g, &ask, turn);
     }
     if (cause)
         return hold_up(i, g, cause, ask.until_ms, turn, step);

@@ -64,6 +64,10 @@ static inline enum issue_status issuer_one_of(struct issuer *i, struct names_ent
     return refusal_ends(i->refused) ? ISSUE_MISS : s;
 }
 
+/* Once one of several keys waits, and turn->arrived: so many keys right behind it are of the same
+ * name, and are answered with it. name: as it was asked with. */
+void issuer_ahead(struct names_entry *name, struct net_turn *turn, uint32_t keys);
+
 /* 1..max numbers, as many as can be had at once. */
 enum issue_status issuer_some(struct issuer *i, struct names_entry *name, struct net_turn *turn,
                               uint32_t max, struct generator_run *out, struct net_step *step);

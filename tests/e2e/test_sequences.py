@@ -164,6 +164,18 @@ def strict(case):
         assert n > highest, "%d was given out after %d was answered" % (n, highest)
 
 
+@test("order: strict by hundreds of keys of one request: they rise, and come by few calls")
+def strict_by_keys(case):
+    s = sidecar(case, case.pool())
+    keys = ["seq:strict#%d" % i for i in range(400)]
+    with s.resp() as r:
+        first = r.ask("INCR", "seq:strict")
+        many = [int(n) for n in r.ask("MGET", *keys)]
+    with s.mc() as m:
+        more = [int(v) for _, v, _ in m.get(*keys)]
+    assert many + more == list(range(first + 1, first + 801)), (first, many[:3], more[:3])
+
+
 @test("Redis away: what is in hand goes on; then TRYAGAIN, and numbers again")
 def away(case):
     redis = case.pool()

@@ -71,8 +71,18 @@ struct net_step mcd_bad_delta(const struct mcd_call *c, const struct names_entry
 /* ---- reads ------------------------------------------------------------------------------------
  */
 
-/* One key of a get. ISSUE_OK: answered, or a miss, which is answered by silence. */
-static enum issue_status get_one(struct mcd_call *c, struct span key, bool *hit,
+uint32_t mcd_alike(struct span keys, struct span key)
+{
+    uint32_t n = 0;
+    struct span next;
+    while (mc_next_key(&keys, &next) && names_alike(next, key))
+        n++;
+    return n;
+}
+
+/* One key of a get, before the others. ISSUE_OK: answered, or a miss, which is answered by silence.
+ */
+static enum issue_status get_one(struct mcd_call *c, struct span key, struct span others, bool *hit,
                                  struct net_step *step)
 {
     int64_t id;
@@ -85,6 +95,8 @@ static enum issue_status get_one(struct mcd_call *c, struct span key, bool *hit,
         c->name = name;
         *hit = true;
     }
+    if (r == ISSUE_PARK && c->turn->arrived)
+        issuer_ahead(name, c->turn, mcd_alike(others, key));
     return r == ISSUE_MISS ? ISSUE_OK : r;
 }
 
@@ -102,7 +114,7 @@ static struct net_step get(struct mcd_call *c)
             break;
         enum issue_status r = ISSUE_PARK;
         if (c->out->n < c->turn->reply_start + PART_BYTES)
-            r = get_one(c, key, &hit, &step);
+            r = get_one(c, key, keys, &hit, &step);
         if (r == ISSUE_PARK) {
             c->s->done = c->req->keys.n - left;
             return step;

@@ -102,6 +102,8 @@ struct net_step mcd_bad_delta(const struct mcd_call *c, const struct names_entry
 
 /* NULL: key is no ID. */
 struct names_entry *mcd_id_of(const struct mcd_call *c, struct span key);
+/* How many keys at the front of these are of the name of that one. */
+uint32_t mcd_alike(struct span keys, struct span key);
 
 /* As issuer_look; name NULL: ISSUE_MISS. */
 enum issue_status mcd_look(const struct mcd_call *c, struct names_entry *name,

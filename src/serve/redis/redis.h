@@ -252,6 +252,8 @@ static inline struct names_entry *rds_name(const struct rds_call *c, struct span
 enum serve_result rds_get(struct rds_call *c);
 enum serve_result rds_getex(struct rds_call *c);
 enum serve_result rds_mget(struct rds_call *c);
+/* How many keys right behind that one, which w came by last, are of its name. */
+uint32_t rds_alike(struct resp_walk w, struct span key);
 enum serve_result rds_pop(struct rds_call *c);
 enum serve_result rds_incr(struct rds_call *c);
 

@@ -67,6 +67,20 @@ enum serve_result rds_getex(struct rds_call *c)
     return rds_get(c);
 }
 
+uint32_t rds_alike(struct resp_walk w, struct span key)
+{
+    char mem[2 * NAMES_LENGTH_MAX]; /* an argument may live until the next is looked at */
+    uint32_t n = 0;
+    struct span next, name = span_cut(&key, '#');
+    if (name.n > sizeof mem)
+        return 0;
+    memcpy(mem, name.p, name.n);
+    name.p = mem;
+    while (resp_next_arg(&w, &next) && names_alike(next, name))
+        n++;
+    return n;
+}
+
 /* One ID per key that is one, null for the others. */
 enum serve_result rds_mget(struct rds_call *c)
 {
@@ -88,6 +102,8 @@ enum serve_result rds_mget(struct rds_call *c)
         } else if (s == ISSUE_MISS) {
             resp_put_null(c->out, c->ses->proto);
         } else {
+            if (s == ISSUE_PARK && c->turn->arrived)
+                issuer_ahead(name, c->turn, rds_alike(w, key));
             return rds_not_issued(c, s);
         }
         c->ses->done++;

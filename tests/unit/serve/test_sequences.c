@@ -242,6 +242,41 @@ static void memcached_ones_likewise(void **state)
     assert_int_equal(supply.takes, calls + 1);
 }
 
+/* All keys of a request have arrived with it, be there others of its bytes behind it or not. */
+static void keys_of_strict_ones_are_asked_for_at_once(void **state)
+{
+    struct rig *r = *state;
+    check(r, "MGET seq:strict seq:strict#2 id:x", rig_ids("*3\r\n$1\r\n1\r\n$1\r\n2\r\n", 0, 1));
+    mc(r, "get seq:strict\r\n", "VALUE seq:strict 0 1\r\n3\r\nEND\r\n");
+    unsigned calls = supply.takes;
+    mc(r, "get seq:strict#1 seq:strict#2\r\nget seq:strict#1 seq:strict#2\r\n",
+       "VALUE seq:strict#1 0 1\r\n4\r\nVALUE seq:strict#2 0 1\r\n5\r\nEND\r\n"
+       "VALUE seq:strict#1 0 1\r\n6\r\nVALUE seq:strict#2 0 1\r\n7\r\nEND\r\n");
+    assert_int_equal(supply.takes, calls + 1);
+    check(r, "MGET seq:strict seq:strict seq:orders seq:strict",
+          "*4\r\n$1\r\n8\r\n$1\r\n9\r\n$1\r\n1\r\n$2\r\n10\r\n"); /* none was a gap */
+    assert_true(r->turn.ticket == 0 && r->turn.keys == 0);
+}
+
+/* Nor is one of another name behind them answered by what they asked for. */
+static void a_key_of_another_name_has_no_part_in_a_ticket(void **state)
+{
+    struct rig *r = *state;
+    struct names_entry other = {0};
+    check(r, "INCR seq:strict", ":1\r\n");
+    assert_int_equal(rig_ask(r, "MGET seq:strict seq:strict"), NET_WAIT);
+    assert_true(r->turn.ticket > 0 && r->turn.keys == 1);
+    int64_t ticket = r->turn.ticket;
+    r->turn.whose = &other; /* as if that one's, whose rights are gone, were passed over */
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_pump(r), NET_WAIT);
+    assert_true(r->turn.ticket > ticket);
+    fake_supply_serve(&supply, mono(r));
+    (void)rig_pump(r);
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_pump(r), NET_MORE);
+}
+
 /* Of others that stand behind it nothing is known: they are asked for when it is their turn. */
 static void other_requests_are_not_asked_for_with_strict_ones(void **state)
 {
@@ -536,6 +571,8 @@ int main(void)
         TEST(redis_errors),
         TEST(redis_in_a_transaction),
         TEST(pipelined_strict_ones_are_asked_for_at_once),
+        TEST(keys_of_strict_ones_are_asked_for_at_once),
+        TEST(a_key_of_another_name_has_no_part_in_a_ticket),
         TEST(memcached_ones_likewise),
         TEST(other_requests_are_not_asked_for_with_strict_ones),
         TEST(of_several_keys_the_last_ones_are_missing),
