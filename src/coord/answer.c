@@ -133,7 +133,7 @@ static enum coord_status without_pool(const struct answer *a, const struct word 
         return outcome_refused(
             r,
             "init: expected --replicas to be said of a server with %.*s of them: "
-            "half of all nodes, rounded down, so that a failover loses no grant; "
+            "half of all nodes, rounded down, so that no failover repeats an ID; "
             "or 0, so that one may repeat IDs",
             (int)(a->f[2].n < 20 ? a->f[2].n : 20), a->f[2].p);
     if (w->status == COORD_DOWN)

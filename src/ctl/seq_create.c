@@ -21,9 +21,10 @@ static const char three[] =
     "                     until an operator says that nothing was lost, by `sidflakectl pool\n"
     "                     reopen --nothing-lost`, or how far numbers were, by `sidflakectl seq\n"
     "                     reopen NAME --above N`.\n"
-    "  --on-loss trust    your word that this server loses nothing: numbers just go on. If it\n"
-    "                     loses something all the same, they repeat. Where a loss shows, and in a\n"
-    "                     pool that is made again, as refuse.\n";
+    "  --on-loss trust    your word that this server loses nothing, and that no replica takes its\n"
+    "                     place that lags: numbers just go on. If something is lost all the same,\n"
+    "                     they repeat. Where that shows, and in a pool that is made again, as\n"
+    "                     refuse.\n";
 
 /* ---- what it means --------------------------------------------------------------------------- */
 
