@@ -16,8 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DEFAULT_EPOCH_MS INT64_C(1767225600000)             /* 2026-01-01T00:00:00Z */
-#define AHEAD_MS         (INT64_C(3652) * 24 * 3600 * 1000) /* ten years */
+#define AHEAD_MS (INT64_C(3652) * 24 * 3600 * 1000) /* ten years */
 
 struct fixed {
     struct coord base;
@@ -40,7 +39,7 @@ static enum err_code read_url(struct span url, uint64_t *worker, int64_t *epoch_
         return err_set(e, ERR_INVALID,
                        "coordinator url: expected static:N with N of 0 to %u, found \"%.*s\"",
                        COORD_WORKERS - 1, (int)(url.n < 64 ? url.n : 64), url.p);
-    *epoch_ms = DEFAULT_EPOCH_MS;
+    *epoch_ms = LAYOUT_EPOCH_DEFAULT_MS;
     if (!rest.p)
         return ERR_OK;
     if (span_starts(rest, SPAN("epoch=")) &&
