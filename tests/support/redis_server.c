@@ -107,7 +107,9 @@ void server_start(struct server *s, bool aof, const char *const *args)
     s->aof = aof;
     for (size_t i = 0; args && args[i] && i < SERVER_ARGS_MAX; i++)
         s->args[i] = args[i];
-    (void)snprintf(s->dir, sizeof s->dir, "/tmp/sidflake-redis-XXXXXX");
+    const char *tmp = getenv("TMPDIR"); /* taken away though this process is killed */
+    (void)snprintf(s->dir, sizeof s->dir, "%s/sidflake-redis-XXXXXX",
+                   tmp && strlen(tmp) < 40 ? tmp : "/tmp");
     if (!mkdtemp(s->dir))
         die(s->dir);
     (void)snprintf(s->socket, sizeof s->socket, "%s/s", s->dir);
