@@ -237,7 +237,7 @@ enum coord_status seq_set(struct coord *c, const char *identity, const struct se
 enum coord_status seq_drop(struct coord *c, const char *identity, const char *name,
                            struct seq_grant *out, struct coord_reply *r);
 /* An operator's word that no number behind above was given out, by any counter of the sequence, at
- * the latest reopening: grants go on behind it, and blocks of earlier eras are revoked there. */
+ * the latest reopening: grants go on behind it, and blocks of before are revoked there. */
 enum coord_status seq_reopen(struct coord *c, const char *identity, const char *name, int64_t above,
                              struct seq_grant *out, struct coord_reply *r);
 /* Numbers for somebody who is no sidecar: a take of the whole. caller_ms: his clock. */

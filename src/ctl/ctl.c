@@ -73,10 +73,11 @@ static const struct ctl_command commands[] = {
      "Raise --max, all that can be altered", NULL},
     {"seq", "set", ctl_seq_set, ON_POOL " sub period back no-older-data yes json", "NAME N", 2, 2,
      "Go on at N, which is ahead, or with --back behind",
-     "Blocks that sidecars hold are revoked. --back asks first. A negative N stands\n"
-     "behind --: set NAME -- -5\n"},
+     "Blocks that sidecars hold are revoked once they ask for more: until then they\n"
+     "are given out. --back asks first. A negative N stands behind --: set NAME -- -5\n"},
     {"seq", "drop", ctl_seq_drop, ON_POOL " yes json", "NAME", 1, 1,
-     "End a sequence; its name stays taken", NULL},
+     "End a sequence; its name stays taken",
+     "What sidecars hold they give out until they ask for more.\n"},
     {"seq", "list", ctl_seq_list, ON_POOL " json", "", 0, 0,
      "Each sequence: state, highest number, definition", NULL},
     {"seq", "show", ctl_seq_show, ON_POOL " sub period json", "NAME", 1, 1,
@@ -90,7 +91,7 @@ static const struct ctl_command commands[] = {
     {"seq", "reopen", ctl_seq_reopen, ON_POOL " above yes json", "NAME", 1, 1,
      "Say how far it was, where grants stopped after a loss",
      "Grants go on behind --above N, and what sidecars were granted before the loss\n"
-     "behind it is revoked. Said too low, numbers repeat.\n"},
+     "behind it is revoked once they ask for more. Said too low, numbers repeat.\n"},
     {"seq", "check", ctl_seq_check, ON_POOL " json", "[NAME]...", 0, -1,
      "Whether each has numbers; exit 1 if one has none", NULL},
     {"seq", "sweep", ctl_seq_sweep, ON_POOL " before json", "NAME", 1, 1,

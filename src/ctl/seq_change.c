@@ -147,7 +147,7 @@ int ctl_seq_set(struct ctl_args *a)
     if (a->json)
         return print_counter(a, g.period, json_pack("{s:I}", "next", (json_int_t)next));
     (void)printf("sequence \"%s\": the next number is %" PRId64
-                 "; blocks that sidecars hold of it are revoked\n",
+                 "; sidecars give out what they hold until they ask for more\n",
                  counter_name(a, g.period, counter), next);
     return ctl_flush(CTL_OK);
 }
@@ -175,7 +175,10 @@ int ctl_seq_drop(struct ctl_args *a)
         return status;
     if (a->json)
         return ctl_print_json(CTL_OK, json_pack("{s:s, s:b}", "name", name, "dropped", 1));
-    (void)printf("sequence \"%s\" is dropped; its name stays taken\n", name);
+    (void)printf(
+        "sequence \"%s\" is dropped; its name stays taken, and sidecars give out what they "
+        "hold of it until they ask for more\n",
+        name);
     return ctl_flush(CTL_OK);
 }
 
@@ -243,7 +246,8 @@ int ctl_seq_reopen(struct ctl_args *a)
         return ctl_print_json(CTL_OK, json_pack("{s:s, s:b, s:I}", "name", name, "reopened", 1,
                                                 "above", (json_int_t)a->seq.above));
     (void)printf("sequence \"%s\": grants go on behind %" PRId64
-                 "%s; what sidecars were granted before, behind %" PRId64 ", is revoked\n",
+                 "%s; what sidecars were granted before, behind %" PRId64
+                 ", is revoked once they ask for more\n",
                  name, a->seq.above, known, a->seq.above);
     return ctl_flush(CTL_OK);
 }

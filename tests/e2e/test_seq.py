@@ -6,6 +6,7 @@ import time
 
 import harness
 import ids
+from harness import until
 from runner import test
 from terminal import Terminal
 
@@ -166,7 +167,7 @@ def altered(case):
         assert "expected --max M" in seq.refused("alter", "a", expect=2)
         assert seq.json("alter", "a", "--max", "200") == {"name": "a", "max": 200}
         assert seq.reserve("a", "101") == (1, 101)
-        assert "the next number is 150; blocks that sidecars hold of it are revoked" in seq.out("set", "a", "150")
+        assert "the next number is 150; sidecars give out what they hold until they ask for more" in seq.out("set", "a", "150")
         told = seq.refused("set", "a", "120")
         assert "expected its next number or one behind it, 150, found 120" in told and "--back" in told, told
         assert "expected --no-older-data as well" in seq.refused("set", "a", "120", "--back", expect=2)
@@ -194,6 +195,23 @@ def altered(case):
     at = ids.ms_of(re.search("expected at (\\S+) or later", told).group(1))
     assert 980_000 < at - ids.now_ms() <= 990_000, told  # 99,999 - 999 at 100 a second
     assert "by its line" in redis.refused("reserve", "a", "5000")
+
+
+@test("seq set and drop beside a sidecar: it gives out what it holds, as is said, until it asks for more")
+def held(case):
+    for seq in both(case):
+        s = case.sidecar(seq.url, {"sequences.define": ["a " + " ".join(REFUSE), "b " + " ".join(REFUSE)],
+                                   "limits.max_wait": "5s"})
+        changes = {"a": (("set", "a", "5000"), 5000, 5001), "b": (("drop", "b", "--yes"), None, None)}
+        with s.resp() as r:
+            for name, (change, *then) in changes.items():
+                until("a number of " + name, lambda: r.ask("INCR", "seq:" + name) == 1)
+                assert "until they ask for more" in seq.out(*change)
+                numbers = [r.ask("INCR", "seq:" + name)]
+                while numbers[-1] == len(numbers) + 1 and len(numbers) < 100:
+                    numbers.append(r.ask("INCR", "seq:" + name))
+                assert 1 < len(numbers) < 100, numbers
+                assert [numbers[-1], r.ask("INCR", "seq:" + name)] == then, numbers
 
 
 @test("seq reserve: counters of subs and periods; counts, names and dates that cannot be")
