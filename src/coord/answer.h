@@ -16,7 +16,7 @@
 #ifndef SIDFLAKE_COORD_ANSWER_H
 #define SIDFLAKE_COORD_ANSWER_H
 
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 
 #define ANSWER_HEAD       5  /* status, T, era, queue, K; then what is the operation's own */
 #define ANSWER_TERMS      5  /* of a renewal: settle, from, to, born, ahead */

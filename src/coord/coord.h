@@ -398,7 +398,7 @@ struct coord_driver {
                                          struct coord_reply *r);
     enum coord_status (*snapshot)(struct coord *c, struct coord_snapshot *out,
                                   struct coord_reply *r);
-    const struct seq_driver *sequences; /* MAY: NULL where there is no pool (sequences.h) */
+    const struct seq_driver *sequences; /* MAY: NULL where there is no pool (seq_calls.h) */
 };
 
 /* First member of each driver's own struct. */

@@ -1,5 +1,5 @@
 /* Definitions of sequences: what can be one, and its text. */
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 
 #include "base/dec.h"
 #include "base/int64.h"

@@ -9,7 +9,7 @@
 #ifndef SIDFLAKE_COORD_SEQ_OPTIONS_H
 #define SIDFLAKE_COORD_SEQ_OPTIONS_H
 
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 
 #define SEQ_SUBS_DEFAULT    100000
 #define SEQ_NUMBER_EXPECTED "a whole number, at most 2^53-1 from 0"

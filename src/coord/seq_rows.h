@@ -15,7 +15,7 @@
 #ifndef SIDFLAKE_COORD_SEQ_ROWS_H
 #define SIDFLAKE_COORD_SEQ_ROWS_H
 
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 
 #define SEQ_KEY_MAX 224 /* NUL included, as below */
 #define SEQ_ROW_MAX 640

@@ -3,7 +3,7 @@
 #ifndef SIDFLAKE_COORD_TRANSACT_SEQUENCES_H
 #define SIDFLAKE_COORD_TRANSACT_SEQUENCES_H
 
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 
 extern const struct seq_driver transact_sequences;
 

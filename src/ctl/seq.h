@@ -4,7 +4,7 @@
 #ifndef SIDFLAKE_CTL_SEQ_H
 #define SIDFLAKE_CTL_SEQ_H
 
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 #include "ctl/session.h"
 
 /* ---- definitions as options: pure -------------------------------------------------------------

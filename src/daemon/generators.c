@@ -1,7 +1,7 @@
 #include "daemon/generators.h"
 
+#include "coord/seq_calls.h"
 #include "coord/seq_rows.h"
-#include "coord/sequences.h"
 
 #include <assert.h>
 

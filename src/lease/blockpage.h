@@ -23,7 +23,7 @@
 #ifndef SIDFLAKE_LEASE_BLOCKPAGE_H
 #define SIDFLAKE_LEASE_BLOCKPAGE_H
 
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 #include "lease/page.h"
 
 #define BLOCKPAGE_VERSION 1u

@@ -38,13 +38,13 @@
  *   - Once a block is LEAVING the page needs a new generation before the coordinator hears of it,
  * so that states of the page in which it was HELD are not taken over: gave_up.
  *
- * Numbers are told as indices (coord/sequences.h). Times: mono is monotonic ms.
+ * Numbers are told as indices (coord/seq_calls.h). Times: mono is monotonic ms.
  */
 #ifndef SIDFLAKE_LEASE_BLOCKS_H
 #define SIDFLAKE_LEASE_BLOCKS_H
 
 #include "base/rng.h"
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 #include "lease/blockpage.h"
 
 #include <assert.h>

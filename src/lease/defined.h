@@ -14,7 +14,7 @@
 #define SIDFLAKE_LEASE_DEFINED_H
 
 #include "base/rng.h"
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 
 #define DEFINED_NONE SIZE_MAX
 

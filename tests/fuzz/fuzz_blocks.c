@@ -1,7 +1,7 @@
 /*
  * Any bytes as an area of blocks, and any life on top of it: it is judged, taken over by a blocks
  * machine, proven or not, given out from, and left behind by kills, while a hostile coordinator
- * answers what the input says, within the bounds that coord/sequences.h keeps.
+ * answers what the input says, within the bounds that coord/seq_calls.h keeps.
  *
  *   | flags | the area, as blocks_make.h says | events ... |
  *

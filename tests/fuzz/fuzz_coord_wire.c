@@ -18,7 +18,7 @@
 #include "coord_bounds.h"
 
 #include "coord/redis_reply.h"
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 #include "support/fake_clock.h"
 
 #include <dlfcn.h>

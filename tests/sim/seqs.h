@@ -14,7 +14,7 @@
  *     than a keeper does, whose calls come one after another.
  *
  * What is checked is at the end of this file. Times are Unix ms of true time unless a name says
- * otherwise; numbers are told as indices (coord/sequences.h).
+ * otherwise; numbers are told as indices (coord/seq_calls.h).
  */
 #ifndef SIDFLAKE_TESTS_SIM_SEQS_H
 #define SIDFLAKE_TESTS_SIM_SEQS_H

@@ -14,7 +14,7 @@
 #ifndef SIDFLAKE_TESTS_SIM_WORLD_H
 #define SIDFLAKE_TESTS_SIM_WORLD_H
 
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 #include "ids/snowflake.h"
 #include "sim/server.h"
 

@@ -9,7 +9,7 @@
  * Prints one line of JSON: {"grants": N, "seconds": S, "rate": R}.
  */
 #include "base/dec.h"
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * A Redis that hides what the protocol needs, and one that allows no more than it needs: the rights
  * are those of the manual page, read from there.
  */
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 #include "support/coord_says.h"
 #include "support/coord_setup.h"
 #include "support/fake_server.h"

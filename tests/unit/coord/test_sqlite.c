@@ -1,5 +1,5 @@
 /* The SQLite driver where it differs from Redis: files. The rules are test_differential's. */
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 #include "coord/sqlite.h"
 #include "sqlite_rig.h"
 

@@ -22,8 +22,8 @@
  *
  * Indices and counts are 0..SEQ_INDEX_MAX, times Unix milliseconds.
  */
-#ifndef SIDFLAKE_COORD_SEQUENCES_H
-#define SIDFLAKE_COORD_SEQUENCES_H
+#ifndef SIDFLAKE_COORD_SEQ_CALLS_H
+#define SIDFLAKE_COORD_SEQ_CALLS_H
 
 #include "coord/coord.h"
 #include "coord/line.h"

@@ -1,4 +1,4 @@
-#include "coord/sequences.h"
+#include "coord/seq_calls.h"
 
 #include "base/int64.h"
 #include "coord/outcome.h"
