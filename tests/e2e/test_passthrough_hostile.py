@@ -1,5 +1,6 @@
 """Pass-through between clients and servers that mean no good, or are merely slow."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -176,6 +177,42 @@ def goes_in_time(case):
         attacker.join()
         slow = sum(t for t in took if t > 0.05)
         assert slow < 1.5, "%s: waited %.1f s of 4, at most %.2f" % (protocol, slow, max(took))
+
+
+def accept_all(puppet, stop):
+    while not stop.is_set():
+        try:
+            puppet.accept_soon()
+        except OSError:
+            pass
+
+
+@test("what links held whose clients are long gone is given back, without anybody's coming or going")
+def links_later(case):
+    if sanitized():  # whose allocator gives nothing back
+        return
+    with Puppet() as puppet:
+        puppet.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s = before_puppet(case, puppet, {"upstream.timeout": "10s"})
+        stop, request = threading.Event(), wire.Resp.encode("GET", "k" * 8000)
+        server = threading.Thread(target=accept_all, args=(puppet, stop))
+        server.start()
+        before, end = s.rss_kib(), time.monotonic() + 7
+        while time.monotonic() < end:  # each time the shared link is left, and makes way
+            crowd = [s.resp(unix=True) for _ in range(120)]
+            with contextlib.suppress(BrokenPipeError):  # one that had to make room
+                for r in crowd:
+                    r.send(request)
+            time.sleep(0.05)
+            for r in crowd:
+                r.close()
+        most = s.rss_kib()
+        assert most > before + 8192, "%d KiB of links" % (most - before)
+        until("given back, of %d KiB" % (most - before),
+              lambda: s.rss_kib() < before + (most - before) // 4, 25, 0.1)
+        stop.set()
+        server.join()
+        s.assert_running()
 
 
 @test("a server that reads nothing: bounded memory, IDs go on, an error in time")

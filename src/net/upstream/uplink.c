@@ -490,8 +490,11 @@ void upstreams_flush(struct net *n)
         while (!link_empty(&n->dirty))
             link_send(CONTAINER(n->dirty.next, struct upstream_link, dirty));
     } while (net_may_go_on(n) && !turns_crowded(n));
+    if (link_empty(&n->broken))
+        return;
     while (!link_empty(&n->broken))
         link_free(CONTAINER(n->broken.next, struct upstream_link, all));
+    sweep_slack(n); /* their clients may have gone long before */
 }
 
 void link_replace(struct upstream_link *l)
