@@ -235,7 +235,12 @@ enum coord_status sqlite_failed(struct sqlite *f, bool committing, struct coord_
         (void)snprintf(why + strlen(why), 64, "%s%s", errnum ? ": " : "",
                        errnum ? strerror(errnum) : "");
     }
-    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED || primary == SQLITE_INTERRUPT)
+    if (primary == SQLITE_INTERRUPT) /* by past_deadline */
+        return outcome_down(r, ERR_BUSY,
+                            "%s: expected to be through within %" PRId64
+                            " ms, found it to take longer: the host or its disk is slow",
+                            f->path, f->timeout_us / 1000);
+    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
         return outcome_down(r, ERR_BUSY,
                             "%s: expected a lock within %" PRId64
                             " ms, found %s: lslocks(8) tells by whom",

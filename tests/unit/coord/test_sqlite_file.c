@@ -237,6 +237,17 @@ static void a_locked_file_is_down_for_no_longer_than_the_timeout(void **state)
     assert_int_equal(g.worker, 0);
 }
 
+/* Nobody holds a lock then, whom lslocks could tell. */
+static void who_takes_too_long_is_not_told_to_look_for_a_lock(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_init in = setup_init(SETUP_IDENTITY, COORD_INIT_FRESH, 32767);
+    struct coord *c = setup_open_within(f->url, "p", clock_system(), 1);
+    assert_int_equal(coord_init(c, &in, &f->r), COORD_DOWN);
+    coord_says(&f->r, "expected to be through within 1 ms");
+    coord_free(c);
+}
+
 /* A limit on the size of files stands for a full disk. */
 static void a_full_disk_is_told_and_survived(void **state)
 {
@@ -530,6 +541,7 @@ int main(void)
         TEST(an_empty_file_is_no_pool_yet),
         TEST(a_file_without_the_later_columns_gets_them),
         TEST(a_locked_file_is_down_for_no_longer_than_the_timeout),
+        TEST(who_takes_too_long_is_not_told_to_look_for_a_lock),
         TEST(a_full_disk_is_told_and_survived),
         TEST(no_inode_left_is_told_and_survived),
         TEST(a_pool_of_numbers_that_cannot_be_grants_nothing),
