@@ -71,7 +71,7 @@ class Memcached:
         put_server("memcached", os.path.join(self.source, "memcached-debug"),
                    os.path.join(home, "memcached-debug"), through)
 
-    def command(self, unit, _slot):
+    def command(self, unit, _slot, _but):
         return ["./testapp"] if unit == "testapp" else ["perl", "t/%s.t" % unit]
 
     def read(self, output, _home):
@@ -81,7 +81,7 @@ class Memcached:
 class Redis:
     """tests/ of Redis' source, built with `make` there: a unit of runtest at a time."""
     kind = "redis"
-    seconds = 300
+    seconds = 900  # for a unit; runtest itself ends what stands still
     LINE = re.compile(r"^\[(ok|err|skip|ignore|exception|TIMEOUT)\]: (.*)$")
 
     def __init__(self, source):
@@ -100,9 +100,10 @@ class Redis:
         put_server("redis", os.path.join(self.source, "src", "redis-server"),
                    os.path.join(home, "src", "redis-server"), through)
 
-    def command(self, unit, slot):
+    def command(self, unit, slot, but):
         return ["tclsh", "tests/test_helper.tcl", "--single", unit, "--clients", "1", "--durable",
-                "--timeout", "120", "--baseport", str(7111 + 1200 * slot), "--portcount", "1000"]
+                "--timeout", "300", "--baseport", str(7111 + 1200 * slot), "--portcount", "1000"] + [
+                    word for test in but for word in ("--skiptest", test)]
 
     def read(self, output, _home):
         found, part = [], output.split("The following tests failed:")[0]
@@ -142,7 +143,7 @@ class Served:
         link_all(self.source, home)
         put_server(self.kind, self.server[0], os.path.join(home, "outsiders-server"), through)
 
-    def command(self, unit, slot):
+    def command(self, unit, slot, _but):
         port = str(6611 + 13 * slot)
         server = ["./outsiders-server"] + [w.replace("PORT", port) for w in self.server[1:]]
         return [sys.executable, os.path.join(HERE, "served.py"), port, shlex.join(server)] + [
@@ -215,12 +216,14 @@ SUITES = {"memcached": Memcached, "redis": Redis, "memccapable": Memccapable,
           "pymemcache": Pymemcache, "redis-py": RedisPy}
 
 
-def run(suite, unit, slot, home, through, logs):
-    """Runs a unit; returns its output. Whatever it started has ended when this returns."""
+def run(suite, unit, slot, home, through, logs, but):
+    """Runs a unit, through sidflake without the tests `but`; returns [(test, verdict)].
+    Whatever it started has ended when this returns."""
     token = "%d.%d.%d" % (os.getpid(), slot, time.monotonic_ns())
     env = dict(os.environ, TERM="dumb", LC_ALL="C.UTF-8", OUTSIDERS_LOGS=logs, OUTSIDERS_RUN=token)
     suite.prepare(home, through)
-    command = ["timeout", "-k", "5", str(suite.seconds)] + suite.command(unit, slot)
+    command = ["timeout", "-k", "5", str(suite.seconds)] + suite.command(
+        unit, slot, but if through else ())
     with open(os.path.join(logs, "output"), "w+", encoding="utf-8", errors="replace") as output:
         done = subprocess.run(command, cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=output,
                               stderr=subprocess.STDOUT, start_new_session=True, check=False)
