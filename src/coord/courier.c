@@ -23,7 +23,15 @@ extern const size_t pool_lua_len, sequences_lua_len;
 
 void courier_drop(struct courier *c)
 {
+    c->history[0] = '\0';
     peer_drop(&c->peer);
+}
+
+bool courier_counts(struct courier *c)
+{
+    bool before = c->counts;
+    c->counts = true;
+    return before;
 }
 
 void courier_clear(struct courier *c)
@@ -141,6 +149,61 @@ static enum coord_status begin(struct courier *c, struct coord_reply *r)
     return join(c, r);
 }
 
+/* ---- whose history it is ----------------------------------------------------------------------
+ */
+
+static const char *const about[] = {"INFO", "replication"};
+
+/* The replication id among what INFO says. */
+static bool history_in(const struct redisReply *reply, char out[COURIER_SHA1_TEXT + 1])
+{
+    static const char name[] = "master_replid:";
+    struct peer_said said = peer_said(reply);
+    const char *at =
+        said.kind == PEER_TEXT ? memmem(said.text.p, said.text.n, name, strlen(name)) : NULL;
+    if (!at)
+        return false;
+    at += strlen(name);
+    if (said.text.p + said.text.n - at < COURIER_SHA1_TEXT)
+        return false;
+    memcpy(out, at, COURIER_SHA1_TEXT);
+    out[COURIER_SHA1_TEXT] = '\0';
+    return true;
+}
+
+/* Before the script writes. */
+static enum coord_status learn_history(struct courier *c, struct coord_reply *r)
+{
+    const char *argv[2] = {about[0], about[1]};
+    const size_t len[2] = {strlen(about[0]), strlen(about[1])};
+    struct redisReply *reply;
+    if (!c->counts || c->history[0])
+        return COORD_OK;
+    enum coord_status s = peer_ask(&c->peer, 2, argv, len, &reply, r);
+    if (s == COORD_OK && !history_in(reply, c->history)) {
+        s = peer_unwanted(reply, "INFO replication", PEER_NO_SECRET, r);
+        courier_drop(c);
+    }
+    peer_forget(&reply);
+    return s;
+}
+
+/* And after replicas have said that they have it. */
+static enum coord_status same_history(const struct courier *c, const struct redisReply *reply,
+                                      struct coord_reply *r)
+{
+    char now[COURIER_SHA1_TEXT + 1];
+    if (!history_in(reply, now))
+        return peer_unwanted(reply, "INFO replication", PEER_NO_SECRET, r);
+    if (strcmp(now, c->history) == 0)
+        return COORD_OK;
+    return outcome_down(
+        r, ERR_BUSY,
+        "WAIT: expected the replicas of one history, found %.8s... and then %.8s...: "
+        "the server was another's replica in between, or nobody had asked",
+        c->history[0] ? c->history : "none", now);
+}
+
 /* ---- the script ----------------------------------------------------------------------------- */
 
 /* What is longer than a server takes of who has not logged in, it refuses by closing, and its
@@ -200,6 +263,8 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
 {
     peer_forget(&c->reply);
     enum coord_status s = begin(c, r);
+    if (s == COORD_OK)
+        s = learn_history(c, r);
     if (s != COORD_OK)
         return point(c, s, r);
     s = evalsha(c, argc, argv, len, r);
@@ -242,17 +307,28 @@ enum coord_status courier_wait(struct courier *c, uint32_t n, struct coord_reply
 {
     char count[16];
     char ms[24];
-    struct redisReply *reply;
+    struct redisReply *count_said = NULL, *history_said = NULL;
     if (!c->peer.context) /* a count of another connection says nothing of this one's writes */
         return outcome_down(r, ERR_IO, "WAIT: expected the script's connection, found none");
     (void)snprintf(count, sizeof count, "%" PRIu32, n);
     (void)snprintf(ms, sizeof ms, "%" PRId64, wait_ms(c));
-    const char *argv[3] = {"WAIT", count, ms};
-    const size_t len[3] = {4, strlen(count), strlen(ms)};
-    enum coord_status s = peer_ask(&c->peer, 3, argv, len, &reply, r);
+    const char *wait[3] = {"WAIT", count, ms};
+    const char *ask[2] = {about[0], about[1]};
+    enum coord_status s = peer_put(&c->peer, 3, wait, r);
     if (s == COORD_OK)
-        s = waited(reply, n, r);
-    peer_forget(&reply);
+        s = peer_put(&c->peer, 2, ask, r);
+    if (s == COORD_OK)
+        s = peer_send(&c->peer, r);
+    if (s == COORD_OK)
+        s = peer_take(&c->peer, &count_said, r);
+    if (s == COORD_OK)
+        s = peer_take(&c->peer, &history_said, r);
+    if (s == COORD_OK)
+        s = waited(count_said, n, r);
+    if (s == COORD_OK)
+        s = same_history(c, history_said, r);
+    peer_forget(&count_said);
+    peer_forget(&history_said);
     return blame(c, s, r);
 }
 

@@ -9,6 +9,8 @@
  *   - A connection is used again only after a reply that was understood. After anything else it is
  *     dropped, so that no late reply is taken for the answer to a later question.
  *   - A request is sent once. Whether one without an answer took effect is not known.
+ *   - What replicas acknowledge is the history that the script wrote to: a server that was made
+ *     another's replica in between, and a master again, has another replication id for good.
  */
 #ifndef SIDFLAKE_COORD_COURIER_H
 #define SIDFLAKE_COORD_COURIER_H
@@ -47,6 +49,8 @@ struct courier {
     char key[COURIER_KEYS][COURIER_KEY_MAX]; /* the script's, in its order */
     char sha[COURIER_TEXTS][COURIER_SHA1_TEXT + 1]; /* of each script, as the server says; empty:
                                                        not loaded yet */
+    bool counts; /* an answer counts with replicas alone: from then on each connection knows … */
+    char history[COURIER_SHA1_TEXT + 1]; /* … its server's replication id; empty: not asked yet */
     bool hidden; /* CONFIG GET was refused: it is not asked again, for a server notes who asks */
 };
 
@@ -55,6 +59,9 @@ void courier_drop(struct courier *c);
 
 /* Drops the connection and forgets the secrets; the memory is the caller's. */
 void courier_clear(struct courier *c);
+
+/* Answers from here on count with replicas alone; whether that was known before. */
+bool courier_counts(struct courier *c);
 
 /* The time of a call begins. */
 void courier_start(struct courier *c);
@@ -66,7 +73,8 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
                                  struct answer *a, struct coord_reply *r);
 
 /* COORD_OK: at least n replicas have acknowledged all that this connection's script wrote. Else
- * COORD_DOWN or COORD_REFUSED. Source: the Redis command WAIT. */
+ * COORD_DOWN or COORD_REFUSED. COORD_DOWN as well where courier_counts was not called before
+ * the script was. Sources: the Redis commands WAIT and INFO. */
 enum coord_status courier_wait(struct courier *c, uint32_t n, struct coord_reply *r);
 
 /* Ends a call that came to s, whatever that was; returns s. */

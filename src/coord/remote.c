@@ -44,6 +44,8 @@ static enum coord_status remote_describe(struct coord *base, struct coord_pool *
     enum coord_status s = remote_run(m, &c, &a, r);
     if (s == COORD_OK)
         s = answer_describe(&a, &to, pool, r);
+    if (s == COORD_OK && pool->params.replicas > 0)
+        (void)courier_counts(&m->courier);
     return courier_end(&m->courier, s);
 }
 
@@ -84,6 +86,8 @@ static enum coord_status remote_init(struct coord *base, const struct coord_init
     remote_call_str(&c, coord_init_mode_name(in->mode));
     for (size_t i = 0; i < sizeof args / sizeof *args; i++)
         remote_call_num(&c, args[i]);
+    if (p->replicas > 0)
+        (void)courier_counts(&m->courier);
     enum coord_status s = remote_run(m, &c, &a, r);
     if (s == COORD_OK)
         s = answer_init(&a, &to, r);

@@ -74,16 +74,26 @@ void remote_call_begin(struct remote_call *c, const struct remote *m, const char
     remote_call_begin_at(c, m, op, identity, clock_wall_ms(m->courier.peer.clock));
 }
 
-/* An answer counts once the replicas that it names have it. Where they have not, *a is what does
- * not count, and empty where there was none. */
-static enum coord_status ask(struct remote *m, const struct remote_call *c, const char **argv,
+static enum coord_status say(struct remote *m, const struct remote_call *c, const char **argv,
                              size_t *len, struct answer *a, struct answer_terms *terms,
                              struct coord_reply *r)
 {
     a->n = 0; /* the one before is gone with its reply */
     enum coord_status s = courier_script(&m->courier, c->n, argv, len, a, r);
-    if (s == COORD_OK)
-        s = answer_terms(a, terms, r);
+    return s == COORD_OK ? answer_terms(a, terms, r) : s;
+}
+
+/* An answer counts once the replicas that it names have it. Where they have not, *a is what does
+ * not count, and empty where there was none. Who did not know of replicas, since he renews a page
+ * before all else, says it again, with the same tokens: his server's history was not asked before.
+ */
+static enum coord_status ask(struct remote *m, const struct remote_call *c, const char **argv,
+                             size_t *len, struct answer *a, struct answer_terms *terms,
+                             struct coord_reply *r)
+{
+    enum coord_status s = say(m, c, argv, len, a, terms, r);
+    if (s == COORD_OK && terms->acks > 0 && !courier_counts(&m->courier))
+        s = say(m, c, argv, len, a, terms, r);
     if (s == COORD_OK && terms->acks > 0)
         s = courier_wait(&m->courier, terms->acks, r);
     return s;

@@ -2,6 +2,7 @@
  * K >= 1: answers of the Redis driver count once the replicas have them. Against real masters with
  * real replicas, and against servers that claim things.
  */
+#include "coord/remote.h"
 #include "support/coord_says.h"
 #include "support/coord_setup.h"
 #include "support/fake_server.h"
@@ -400,6 +401,30 @@ static void a_master_that_is_deposed_grants_nothing_more(void **state)
     assert_int_equal(item.how, COORD_HOW_REASSERTED);
 }
 
+/* The answer is held up on its way, while somebody makes the master a replica of another, and a
+ * master again, whom that one follows: it counts what is not in its data any more. */
+static void a_master_that_was_a_replica_meanwhile_counts_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct courier *c = &((struct remote *)(void *)f->c[0])->courier;
+    struct coord_renewal item;
+    struct coord_reply r;
+    coord_came_to(&f->r, make(f, 1), COORD_OK);
+    coord_came_to(&f->r, claim(f, 0), COORD_OK);
+    item = setup_renewal(&f->g, 1, 2);
+    coord_came_to(&f->r, renew(f, 0, &item),
+                  COORD_OK); /* the connection is there, and its script */
+    server_follow(&f->node[1], NULL);
+    server_follow(&f->node[0], &f->node[1]);
+    server_wait_followed(&f->node[1], 1);
+    server_follow(&f->node[0], NULL);
+    server_follow(&f->node[1], &f->node[0]);
+    server_wait_followed(&f->node[0], NODES - 1);
+    courier_start(c);
+    assert_int_equal(courier_wait(c, 1, &r), COORD_DOWN);
+    coord_says(&r, "expected the replicas of one history");
+}
+
 /* ---- servers that claim things --------------------------------------------------------------- */
 
 #define SHA     "$40\r\n0123456789012345678901234567890123456789\r\n"
@@ -408,6 +433,9 @@ static void a_master_that_is_deposed_grants_nothing_more(void **state)
 #define GRANT(k)                                                                                   \
     "*10\r\n" TEXT("OK") TIME TEXT("1") TEXT("5") TEXT(k) TEXT("7") TEXT("1779999999000")          \
         TEXT("1780000030000") TEXT("1") TIME
+#define HISTORY(x)        /* 31 digits */ "$71\r\n# Replication\r\nmaster_replid:012345678" x "\r\n\r\n"
+#define ONE               HISTORY("9012345678901234567890123456789")
+#define OTHER             HISTORY("9012345678901234567890123456780")
 #define CONFIRM(nonce, k) "*4\r\n" TEXT("CONFIRM") TIME TEXT(nonce) TEXT(k)
 
 struct script {
@@ -416,7 +444,8 @@ struct script {
     const char *says;
 };
 
-static void follow_script(const struct script *s, size_t i)
+/* knows: that replicas have to acknowledge. */
+static void follow_script(const struct script *s, bool knows, size_t i)
 {
     struct fake_server fake;
     struct coord_grant g;
@@ -425,6 +454,8 @@ static void follow_script(const struct script *s, size_t i)
     fake_server_script(&fake, s->reply);
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", fake.port);
     struct coord *c = setup_open(url, "p", clock_system());
+    if (knows)
+        (void)courier_counts(&((struct remote *)(void *)c)->courier);
     enum coord_status got = coord_claim(c, SETUP_IDENTITY, 1780000000000, setup_token(1), &g, &r);
     coord_free(c);
     fake_server_stop(&fake);
@@ -441,39 +472,63 @@ static void every_count_but_enough_is_down_or_refused(void **state)
 {
     (void)state;
     static const struct script scripts[] = {
-        {{LOAD, {"EVALSHA", GRANT("0")}}, COORD_OK, ""},
-        {{LOAD, {"EVALSHA", GRANT("2")}, {"WAIT", ":2\r\n"}}, COORD_OK, ""},
-        {{LOAD, {"EVALSHA", GRANT("2")}, {"WAIT", ":3\r\n"}}, COORD_OK, ""},
-        {{LOAD, {"EVALSHA", GRANT("2")}, {"WAIT", ":1\r\n"}}, COORD_DOWN, "expected 2 replicas to"},
-        {{LOAD, {"EVALSHA", GRANT("2")}, {"WAIT", ":-1\r\n"}}, COORD_DOWN, "found -1"},
-        {{LOAD, {"EVALSHA", GRANT("2")}, {"WAIT", "+2\r\n"}}, COORD_REFUSED, "WAIT"},
-        {{LOAD, {"EVALSHA", GRANT("2")}, {"WAIT", "*1\r\n:2\r\n"}}, COORD_REFUSED, "WAIT"},
-        {{LOAD, {"EVALSHA", GRANT("2")}, {"WAIT", NULL}}, COORD_DOWN, "closed"},
-        {{LOAD, {"EVALSHA", GRANT("2")}, {"WAIT", "-UNBLOCKED x\r\n"}}, COORD_DOWN, "UNBLOCKED"},
-        {{LOAD, {"EVALSHA", GRANT("2")}, {"WAIT", "-NOPERM x\r\n"}}, COORD_REFUSED, "WAIT"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("0")}}, COORD_OK, ""},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("2")}, {"WAIT", ":2\r\n"}}, COORD_OK, ""},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("2")}, {"WAIT", ":3\r\n"}}, COORD_OK, ""},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("2")}, {"WAIT", ":1\r\n"}},
+         COORD_DOWN,
+         "expected 2 replicas to"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("2")}, {"WAIT", ":-1\r\n"}},
+         COORD_DOWN,
+         "found -1"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("2")}, {"WAIT", "+2\r\n"}}, COORD_REFUSED, "WAIT"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("2")}, {"WAIT", "*1\r\n:2\r\n"}},
+         COORD_REFUSED,
+         "WAIT"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("2")}, {"WAIT", NULL}}, COORD_DOWN, "closed"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("2")}, {"WAIT", "-UNBLOCKED x\r\n"}},
+         COORD_DOWN,
+         "UNBLOCKED"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("2")}, {"WAIT", "-NOPERM x\r\n"}},
+         COORD_REFUSED,
+         "WAIT"},
         {{LOAD,
+          {"INFO", ONE},
           {"EVALSHA", GRANT("2")},
           {"WAIT", "-ERR WAIT cannot be used with replica instances.\r\n"}},
          COORD_DOWN,
          "found a replica"},
-        {{LOAD, {"EVALSHA", GRANT("101")}, {"WAIT", ":200\r\n"}}, COORD_REFUSED, "replicas"},
-        {{LOAD, {"EVALSHA", GRANT("-1")}, {"WAIT", ":1\r\n"}}, COORD_REFUSED, "decimal"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("101")}, {"WAIT", ":200\r\n"}},
+         COORD_REFUSED,
+         "replicas"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", GRANT("-1")}, {"WAIT", ":1\r\n"}},
+         COORD_REFUSED,
+         "decimal"},
     };
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
-        follow_script(&scripts[i], i);
+        follow_script(&scripts[i], true, i);
 }
 
 static void a_confirmation_is_asked_for_once_and_counted_twice(void **state)
 {
     (void)state;
     static const struct script scripts[] = {
-        {{LOAD, {"EVALSHA", CONFIRM("ab", "1")}, {"EVALSHA", GRANT("1")}, {"WAIT", ":1\r\n"}},
+        {{LOAD,
+          {"INFO", ONE},
+          {"EVALSHA", CONFIRM("ab", "1")},
+          {"EVALSHA", GRANT("1")},
+          {"WAIT", ":1\r\n"}},
          COORD_OK,
          ""},
-        {{LOAD, {"EVALSHA", CONFIRM("ab", "1")}, {"EVALSHA", GRANT("1")}, {"WAIT", ":0\r\n"}},
+        {{LOAD,
+          {"INFO", ONE},
+          {"EVALSHA", CONFIRM("ab", "1")},
+          {"EVALSHA", GRANT("1")},
+          {"WAIT", ":0\r\n"}},
          COORD_DOWN,
          "found 0"},
         {{LOAD,
+          {"INFO", ONE},
           {"EVALSHA", CONFIRM("ab", "1")},
           {"EVALSHA", GRANT("1")},
           {"WAIT", ":1\r\n"},
@@ -481,17 +536,54 @@ static void a_confirmation_is_asked_for_once_and_counted_twice(void **state)
          COORD_DOWN,
          "found 0"},
         {{LOAD,
+          {"INFO", ONE},
           {"EVALSHA", CONFIRM("ab", "1")},
           {"EVALSHA", CONFIRM("cd", "1")},
           {"EVALSHA", GRANT("1")},
           {"WAIT", ":1\r\n"}},
          COORD_DOWN,
          "found another"},
-        {{LOAD, {"EVALSHA", CONFIRM("ab", "0")}, {"WAIT", ":1\r\n"}}, COORD_REFUSED, "replicas"},
-        {{LOAD, {"EVALSHA", CONFIRM("", "1")}, {"WAIT", ":1\r\n"}}, COORD_REFUSED, "nonce"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", CONFIRM("ab", "0")}, {"WAIT", ":1\r\n"}},
+         COORD_REFUSED,
+         "replicas"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", CONFIRM("", "1")}, {"WAIT", ":1\r\n"}},
+         COORD_REFUSED,
+         "nonce"},
     };
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
-        follow_script(&scripts[i], i);
+        follow_script(&scripts[i], true, i);
+}
+
+/* Whoever renews a page begins with that: he asks for the history, and says it again. */
+static void who_did_not_know_says_it_again(void **state)
+{
+    (void)state;
+    static const struct script one = {
+        {LOAD, {"EVALSHA", GRANT("1")}, {"INFO", ONE}, {"EVALSHA", GRANT("1")}, {"WAIT", ":1\r\n"}},
+        COORD_OK,
+        ""};
+    follow_script(&one, false, 0);
+}
+
+static void acknowledgements_of_another_history_count_for_nothing(void **state)
+{
+    (void)state;
+#define REST                                                                                       \
+    {"EVALSHA", GRANT("1")},                                                                       \
+    {                                                                                              \
+        "WAIT", ":1\r\n"                                                                           \
+    }
+    static const struct script scripts[] = {
+        {{LOAD, {"INFO", ONE}, {"INFO", ONE}, REST}, COORD_OK, ""},
+        {{LOAD, {"INFO", ONE}, {"INFO", OTHER}, REST}, COORD_DOWN, "replicas of one history"},
+        {{LOAD, {"INFO", ONE}, {"INFO", "$0\r\n\r\n"}, REST}, COORD_REFUSED, "INFO replication"},
+        {{LOAD, {"INFO", ONE}, {"INFO", ":1\r\n"}, REST}, COORD_REFUSED, "INFO replication"},
+        {{LOAD, {"INFO", "$17\r\nmaster_replid:012\r\n"}, REST}, COORD_REFUSED, "INFO replication"},
+        {{LOAD, {"INFO", "-NOPERM x\r\n"}, REST}, COORD_REFUSED, "INFO replication"},
+    };
+#undef REST
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
+        follow_script(&scripts[i], true, i);
 }
 
 /* Whether the pool is there is told as far as it is known. */
@@ -500,19 +592,24 @@ static void a_pool_half_made_says_so(void **state)
     (void)state;
     static const struct script scripts[] = {
         {{LOAD,
+          {"INFO", ONE},
           {"EVALSHA", CONFIRM("ab", "1")},
           {"WAIT", ":1\r\n"},
           {"EVALSHA", "*5\r\n" TEXT("OK") TIME TEXT("1") TEXT("10") TEXT("1")},
           {"WAIT", ":0\r\n"}},
          COORD_DOWN,
          "the pool was made, but on this server alone (WAIT: expected 1"},
-        {{LOAD, {"EVALSHA", CONFIRM("ab", "1")}, {"WAIT", ":0\r\n"}},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", CONFIRM("ab", "1")}, {"WAIT", ":0\r\n"}},
          COORD_DOWN,
          "no pool was made (WAIT: expected 1"},
-        {{LOAD, {"EVALSHA", CONFIRM("ab", "1")}, {"WAIT", ":1\r\n"}, {"EVALSHA", NULL}},
+        {{LOAD,
+          {"INFO", ONE},
+          {"EVALSHA", CONFIRM("ab", "1")},
+          {"WAIT", ":1\r\n"},
+          {"EVALSHA", NULL}},
          COORD_DOWN,
          "answer of"},
-        {{LOAD, {"EVALSHA", NULL}}, COORD_DOWN, "answer of"},
+        {{LOAD, {"INFO", ONE}, {"EVALSHA", NULL}}, COORD_DOWN, "answer of"},
     };
     struct fixture *f = &fixture;
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
@@ -546,9 +643,12 @@ int main(void)
         TEST(a_claim_that_nobody_listens_to_takes_nothing),
         TEST(a_writable_replica_grants_nothing),
         TEST(a_master_that_is_deposed_grants_nothing_more),
+        TEST(a_master_that_was_a_replica_meanwhile_counts_nothing),
         cmocka_unit_test(every_count_but_enough_is_down_or_refused),
         cmocka_unit_test(a_pool_half_made_says_so),
         cmocka_unit_test(a_confirmation_is_asked_for_once_and_counted_twice),
+        cmocka_unit_test(who_did_not_know_says_it_again),
+        cmocka_unit_test(acknowledgements_of_another_history_count_for_nothing),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     if (!server_available()) {
