@@ -195,7 +195,7 @@ static const struct word {
     {"max-rate", WORD_NUMBER, AT(rate), AT(has_rate), false},
     {"on-loss", WORD_TEXT, AT(on_loss), 0, false},
     {"begins", WORD_TIME, AT(begins_ms), AT(has_begins), false},
-    {"new", WORD_FLAG, AT(fresh), 0, false},
+    {"new", WORD_FLAG, AT(fresh), 0, true},
     {"reuse", WORD_FLAG, AT(reuse), 0, true},
     {"no-older-data", WORD_FLAG, AT(no_older), 0, true},
 };

@@ -87,7 +87,6 @@ void defined_done(struct defined *d, size_t i, enum coord_status s, const struct
         return;
     memcpy(x->text, g->text, sizeof x->text);
     x->create.definition.begins_ms = g->definition.begins_ms;
-    x->create.fresh = false; /* from here on there was one */
 }
 
 void defined_lost(struct defined *d, size_t i, int64_t mono)

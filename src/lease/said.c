@@ -52,7 +52,7 @@ static const struct advice {
                     "definition, as explained by ",
                     "seq create", ""},
     [SEQ_NO_BEGIN] = {"the pool was reopened: expected in its definition --begins, as it was "
-                      "before, or --new where there was none before; of one that is there tells ",
+                      "before, or of now where there was none; of one that is there tells ",
                       "seq show", ""},
     [BLOCKS_BACK] = {"the coordinator gives numbers that were given out here before: ", "seq show",
                      ""},

@@ -234,25 +234,6 @@ static void after_a_loss_it_is_made_again_as_it_was(void **state)
     assert_true(latest(BLOCKS_MAIL_GRANT, 0)->lo > 1000000); /* above the line */
 }
 
-/* What is true once: else all would have the first numbers again. */
-static void the_word_that_it_is_new_is_for_one_making(void **state)
-{
-    (void)state;
-    make_pool();
-    const struct seq_definition d = skipping();
-    define_orders(&d);
-    define[0].fresh = true;
-    start();
-    assert_int_equal(must_have(0, "orders", 5)->lo, 0);
-    pass(3600000);
-    forget_sequences();
-    pass(60000);
-    tell_want(0, 5);
-    for (int i = 0; i < 10; i++)
-        pass(5000);
-    assert_true(latest(BLOCKS_MAIL_GRANT, 0)->lo > 1000000);
-}
-
 /* By somebody else. */
 static void make_anew(int64_t rate)
 {
@@ -344,7 +325,7 @@ static void a_start_after_a_loss_does_not_know_when_it_began(void **state)
     const char *log = capture_end();
     assert_int_equal(times(log, "sequence refused"), 1);
     assert_non_null(
-        strstr(log, "expected in its definition --begins, as it was before, or --new "));
+        strstr(log, "expected in its definition --begins, as it was before, or of now "));
     assert_non_null(strstr(log, " orders`"));
     assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_UNKNOWN);
 }
@@ -429,7 +410,6 @@ int main(void)
         SEQ(what_cannot_be_is_named_with_the_reason),
         SEQ(one_that_was_mended_is_served),
         SEQ(after_a_loss_it_is_made_again_as_it_was),
-        SEQ(the_word_that_it_is_new_is_for_one_making),
         SEQ(what_is_made_anew_otherwise_is_refused),
         SEQ(what_is_made_anew_alike_is_served),
         SEQ(that_holds_for_what_was_taken_over),
