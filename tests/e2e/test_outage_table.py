@@ -364,4 +364,5 @@ def more(case):
 
 ROWS["memory of a running sidecar cloned (a VM snapshot restored twice)"] = \
     "not closable by any local issuer: both copies issue until the second renewal that the " \
-    "coordinator answers, so for two intervals, and up to the horizon while it is away"
+    "coordinator answers, so for two intervals, and up to the horizon while it is away. Numbers of " \
+    "sequences that it held repeat where it is restored once"

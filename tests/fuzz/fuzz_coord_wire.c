@@ -8,11 +8,13 @@
  * not know the command: it quotes the request, password and all.
  *
  * Checked, beside coord_bounds.h
- *   - What is sent is whole requests, and a question is asked at most four times. A list comes in
- *     parts, each of which is a question.
+ *   - What is sent is whole requests, and a question is asked at most six times: before replicas
+ *     are known of, then, and confirmed, each before and after the script was loaded again. A list
+ *     comes in parts, each of which is a question.
  *   - What a take grants is at most what was wanted, and of a definition that can be.
  *   - OK is answered only after an OK of the script, and, where that names K replicas, after WAIT K
- *     on the same connection came to K or more.
+ *     on the same connection came to K or more, and the server's history was the same before the
+ *     script and after that.
  *   - The password is in no error's text.
  */
 #include "coord_bounds.h"
@@ -31,7 +33,7 @@
 #define IDENTITY   "11111111-2222-4333-8444-555555555555|0|38.15.10"
 #define TIMEOUT_US 2000 /* waited for in earnest, where the server keeps a client waiting */
 #define TALK_MAX   ((size_t)256 << 10)
-#define ASKED_MAX  4
+#define ASKED_MAX  6
 
 /* One direction of the latest connection, as it came. */
 struct stream {
@@ -173,6 +175,22 @@ static long long number(const redisReply *r, size_t i)
     return i < r->elements && r->element[i]->str ? strtoll(r->element[i]->str, NULL, 10) : -1;
 }
 
+static const char *history(const redisReply *r)
+{
+    const char *at = r->type == REDIS_REPLY_STRING || r->type == REDIS_REPLY_STATUS
+                         ? strstr(r->str, "master_replid:")
+                         : NULL;
+    return at ? at : "";
+}
+
+/* What was asked for before the script, on this connection. */
+static const char *history_before(redisReply **asked, redisReply **told, size_t script)
+{
+    while (script > 0 && !says(asked[script - 1], 0, "INFO"))
+        script--;
+    return script > 0 ? history(told[script - 1]) : "";
+}
+
 static void confirmed(redisReply **asked, size_t nasked, redisReply **told, size_t ntold)
 {
     size_t i = nasked;
@@ -188,6 +206,10 @@ static void confirmed(redisReply **asked, size_t nasked, redisReply **told, size
               "a grant that names replicas is waited for");
     feed_must(told[i]->type == REDIS_REPLY_INTEGER && told[i]->integer >= number(reply, 4),
               "a grant counts once as many replicas have it");
+    const char *before = history_before(asked, told, i - 1);
+    feed_must(i + 1 < nasked && i + 1 < ntold && says(asked[i + 1], 0, "INFO") && *before &&
+                  strncmp(before, history(told[i + 1]), sizeof "master_replid:" + 39) == 0,
+              "what they have is the history that the script wrote to");
     server.confirmed = true;
 }
 
@@ -390,7 +412,7 @@ static void ask(struct coord *c, uint8_t which)
         feed_reached(i);
     if (server.confirmed)
         feed_reached(CALLS);
-    if (s == COORD_OK && server.asked > 1 && calls[i].questions == 1)
+    if (s == COORD_OK && server.asked > 1 && !server.confirmed && calls[i].questions == 1)
         feed_reached(CALLS + 1);
 }
 
