@@ -285,6 +285,8 @@ ALLOWED = (
     Allowed("overtaken", LINES, rb"(?:^|\n) *m[gsdae] [^\n]* q[^\n]*\n(?:.*\n)?[^\n]*\x80",
             "a line that cannot be a request is answered here, and does not wait for quiet ones",
             rb"ERROR\r\n"),
+    Allowed("overtaken by a get", LINES, rb"(?:^|\n) *m[gsdae] [^\n]* q[^\n]*\n(?:.*\n)?g[ea]ts? [^\n]{200}",
+            "the same of a get that is refused here", rb"CLIENT_ERROR"),
     # ---- Redis
     Allowed("empty key", ("resp",), nameless, "all streams share it, so that what it holds is chance; a DEL "
             "that names an ID, too, is refused here", end=ALIKE),
