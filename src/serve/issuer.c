@@ -1,7 +1,6 @@
 #include "serve/issuer.h"
 
-#define EXPECT_MAX                                                                                 \
-    1000 /* requests, or keys, behind one that waits, of which something is asked for */
+#define EXPECT_MAX 1000 /* requests, or keys, behind one that waits, that are asked for with it */
 
 enum err_code issuer_add(struct issuer *i, struct generator *g, const char *prefix,
                          char *const *list, size_t count, struct err *e)

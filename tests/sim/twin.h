@@ -2,7 +2,7 @@
  * The rules in C on a data set of dataset.h, in the rows that the scripts write: what one of the
  * two has written the other reads, so any call may be run by either.
  *
- * They are one twin of the other, and in a simulation some ten times as fast. Replicas are the
+ * They are one twin of the other, and in a simulation some three times as fast. Replicas are the
  * scripts' alone.
  *
  * Invariants
