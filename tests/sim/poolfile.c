@@ -1,5 +1,6 @@
 #include "sim/poolfile.h"
 
+#include "sim/poolvfs.h"
 #include "support/coord_setup.h"
 
 #include <errno.h>
@@ -44,6 +45,12 @@ static int on_open(sqlite3 *db, char **why, const void *unused)
     int rc = sqlite3_create_function_v2(db, "watched", 0, SQLITE_UTF8, NULL, no_function, NULL,
                                         NULL, on_close);
     return rc ? rc : sqlite3_exec(db, SETTINGS, NULL, NULL, NULL);
+}
+
+void poolfile_mapped(bool mapped)
+{
+    if (poolvfs_use(mapped) != SQLITE_OK)
+        die("sqlite3_vfs_register", "failed");
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

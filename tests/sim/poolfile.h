@@ -23,6 +23,10 @@ struct poolfile_copy {
     size_t n;
 };
 
+/* Files that are opened from now on are mapped, and have neither locks nor a journal (poolvfs.h);
+ * false, as it is at first: SQLite's own way. */
+void poolfile_mapped(bool mapped);
+
 /* Makes a directory for it, without a file; ends the program where anything fails. */
 void poolfile_open(struct poolfile *f);
 

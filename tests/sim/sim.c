@@ -10,7 +10,7 @@
  * In the environment: JOBS=n, so many processes; ALL=1, tell and count failures instead of ending
  * at the first; SQLITE=n, one schedule of n runs against SQLite instead of Redis, 0: none; TWIN=n,
  * of n seeds one has its calls to Redis run by the rules in C, where there are no replicas, 0:
- * none.
+ * none; LOCKS=1, files are opened in SQLite's own way, with locks and journal.
  */
 #include "sim/cases.h"
 #include "sim/crew.h"
@@ -23,7 +23,7 @@
 #define SEEDS_DEFAULT  10000
 #define SQLITE_DEFAULT 5
 #define TWIN_DEFAULT   0
-#define TWIN_SEEDS     300 /* that are run by both */
+#define BOTH_SEEDS     300 /* that are run in two ways */
 #define SEQS_DEFAULT   1000
 #define STEPS_MAX      1024
 
@@ -202,26 +202,40 @@ static bool run_case(unsigned i, unsigned test)
     return good;
 }
 
-/* What a schedule comes to does not depend on who runs its calls. */
-static bool run_twins(uint64_t from, uint64_t seeds, unsigned test)
+/* Two ways to run a schedule, which must come to the same. */
+struct ways {
+    const char *them;
+    uint64_t sqlite_every;
+    void (*go)(bool second);
+};
+
+static void by_rules_in_c(bool second)
 {
-    uint64_t files = sqlite_every, twins = twin_every, differ = 0;
-    sqlite_every = 0;
+    twin_every = second;
+}
+
+static const struct ways scripts = {"scripts and rules in C", 0, by_rules_in_c},
+                         files = {"files with locks and mapped ones", 1, poolfile_mapped};
+
+static bool run_both(const struct ways *w, uint64_t from, uint64_t seeds, unsigned test)
+{
+    uint64_t every = sqlite_every, twins = twin_every, differ = 0;
+    sqlite_every = w->sqlite_every;
     for (uint64_t seed = from; seed < from + seeds; seed++) {
         uint64_t digest[2];
-        for (twin_every = 0; twin_every < 2; twin_every++) {
+        for (unsigned i = 0; i < 2; i++) {
+            w->go(i);
             run(seed, NULL);
-            digest[twin_every] = world.digest;
+            digest[i] = world.digest;
         }
         if (digest[0] != digest[1] && differ++ == 0)
-            (void)printf("# seed %llu: another end with TWIN=1\n", (unsigned long long)seed);
+            (void)printf("# seed %llu: another end in the second way\n", (unsigned long long)seed);
     }
-    sqlite_every = files;
+    sqlite_every = every;
     twin_every = twins;
-    (void)printf(
-        "%sok %u - scripts and rules in C come to the same in %llu schedules, not in %llu\n",
-        differ ? "not " : "", test, (unsigned long long)(seeds - differ),
-        (unsigned long long)differ);
+    (void)printf("%sok %u - %s come to the same in %llu schedules, not in %llu\n",
+                 differ ? "not " : "", test, w->them, (unsigned long long)(seeds - differ),
+                 (unsigned long long)differ);
     return differ == 0;
 }
 
@@ -257,13 +271,14 @@ static bool run_some(uint64_t from, uint64_t seeds, unsigned test)
 /* more: so many with sequences behind those without. */
 static int run_many(uint64_t from, uint64_t seeds, uint64_t more)
 {
-    unsigned both = from < SEQS_FROM && more > 0 ? 4 : 0;
+    unsigned both = from < SEQS_FROM && more > 0 ? 5 : 0;
     (void)printf("1..%u\n", 2 + both + CASES);
     bool good = run_some(from, seeds, 1);
     if (both) {
         good &= run_some(SEQS_FROM + from, more, 3);
-        good &= run_twins(from, TWIN_SEEDS, 5);
-        good &= run_twins(SEQS_FROM + from, TWIN_SEEDS, 6);
+        good &= run_both(&scripts, from, BOTH_SEEDS, 5);
+        good &= run_both(&scripts, SEQS_FROM + from, BOTH_SEEDS, 6);
+        good &= run_both(&files, from, BOTH_SEEDS / 4, 7);
     }
     for (unsigned i = 0; i < CASES; i++)
         good &= run_case(i, 3 + both + i);
@@ -290,6 +305,7 @@ int main(int argc, char **argv)
     sqlite_every = number_in("SQLITE", SQLITE_DEFAULT);
     twin_every = number_in("TWIN", TWIN_DEFAULT);
     script_open(span_of(pool_lua, pool_lua_len), span_of(sequences_lua, sequences_lua_len));
+    poolfile_mapped(number_in("LOCKS", 0) == 0);
     open_world(&ours);
     int status = getenv("SEED") ? run_one(number_in("SEED", 0))
                                 : run_many(number_in("FROM", 0), seeds, more);
