@@ -36,8 +36,10 @@ local op, identity, nonce = ARGV[1], ARGV[2], ARGV[3]
 local caller = tonumber(ARGV[4])
 local REAP_MAX, POP_MAX = 32, 64
 
+local texts = {} -- of numbers, most of which are written more than once
 local function int(x)
-    return string.format('%.0f', x)
+    texts[x] = texts[x] or string.format('%.0f', x)
+    return texts[x]
 end
 
 local function clock()
@@ -49,14 +51,15 @@ local T = clock()
 
 -- Changes when a server restarts, fails over or loads other data: 40 digits, and not a constant of 0.
 local function id_in(info, field)
-    local id = string.match(info, field .. ':(%x+)')
+    local _, before = string.find(info, field, 1, true)
+    local id = before and string.match(info, '^%x+', before + 1)
     return id and #id == 40 and string.find(id, '[^0]') and id
 end
 
 local replication
 local function fingerprint()
     replication = redis.call('INFO', 'replication')
-    local run, repl = id_in(redis.call('INFO', 'server'), 'run_id'), id_in(replication, 'master_replid')
+    local run, repl = id_in(redis.call('INFO', 'server'), 'run_id:'), id_in(replication, 'master_replid:')
     return run and repl and run .. repl
 end
 
@@ -129,9 +132,8 @@ end
 --}} Every operation on an existing pool begins here.
 
 local NAMES = {'identity', 'era', 'topen', 'fl', 'fs', 'fp', 'tmax', 'closed', 'adopt', 'sure',
-    'A', 'A0', 'D0', 'S', 'G', 'K', 'from', 'to', 'born'}
--- Numbers that are 0 where they are missing, as in a pool made by a script of before.
-local LATER = {
+    'A', 'A0', 'D0', 'S', 'G', 'K', 'from', 'to', 'born',
+    -- LATER: numbers that are 0 where they are missing, as in a pool made by a script of before
     'settle',                -- how long a bet lasts; 0: A, which is none
     'settle0', 'settle_t',   -- the one before, which counts until then
     'fl0', 'fs0', 'era0',    -- floors before the latest reopening, and the era that it began
@@ -143,20 +145,14 @@ local LATER = {
     'cause',                 -- of the latest reopening: MOVED, or what follows it; 2 is SQLite's
     'fence',                 -- tmax of a clock that was ahead, by an operator's word
 }
-local BET, WORD = 1, 2
+local LATER, BET, WORD = 20, 1, 2
 local MOVED, HOLDER, STRANGER, BACK = 1, 3, 4, 5
 local CLOSED, GONE = 1, 2 -- what `closed` is: GONE where the pool was made again elsewhere
-local TEXT = {identity = true, fp = true}
-local OPTIONAL = {adopt = true, sure = true}
+local TEXT, OPTIONAL = {identity = true, fp = true}, {adopt = true, sure = true}
 local pool = {}
-for _, name in ipairs(LATER) do
-    NAMES[#NAMES + 1] = name
-end
-for i, value in ipairs(redis.call('HMGET', H, unpack(NAMES))) do
-    local name = NAMES[i]
-    if i > #NAMES - #LATER then
-        value = value or '0'
-    end
+local row = redis.call('HMGET', H, unpack(NAMES))
+for i = 1, #NAMES do
+    local name, value = NAMES[i], row[i] or i >= LATER and '0'
     pool[name] = value and (TEXT[name] and value or tonumber(value))
     if not pool[name] and not OPTIONAL[name] then
         if name == 'identity' and redis.call('EXISTS', H) == 0 then
@@ -166,16 +162,20 @@ for i, value in ipairs(redis.call('HMGET', H, unpack(NAMES))) do
     end
 end
 local A, A0, D0, S, K = pool.A, pool.A0, pool.D0, pool.S, pool.K
-local _, online = string.gsub(replication, 'state=online', '')
+
+local function online()
+    local _, n = string.gsub(replication, 'state=online', '')
+    return n
+end
 
 if op == 'describe' then
     local out = {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), '0', pool.identity,
         int(pool.topen), int(pool.fl), int(pool.fs), int(pool.tmax), int(pool.closed), int(A), int(A0),
         int(D0), int(S), int(pool.G), int(K), int(pool.from), int(pool.to), int(pool.born)}
-    for _, name in ipairs(LATER) do
-        out[#out + 1] = int(pool[name])
+    for i = LATER, #NAMES do
+        out[i + 1] = int(pool[NAMES[i]])
     end
-    out[#out + 1], out[#out + 2] = int(redis.call('ZCARD', EXP)), int(online)
+    out[#out + 1], out[#out + 2] = int(redis.call('ZCARD', EXP)), int(online())
     out[#out + 1] = fp == pool.fp and '0' or '1'
     return out
 end
@@ -202,7 +202,7 @@ local stranger = other and not adopts
 -- before: tmax tells how old the table is; nor a claim where too few listen, which is taken in vain.
 if K > 0 then
     put('beat', int(T))
-    local unheard = online < K and op == 'claim'
+    local unheard = op == 'claim' and online() < K
     if not confirmed and (fp ~= pool.fp or unheard or math.abs(T - (pool.sure or 0)) > D0 / 4) then
         return confirm(K)
     end
@@ -226,6 +226,10 @@ local function owned(r)
     return r.token ~= '-'
 end
 
+local function fresh(r)
+    return r.era == pool.era
+end
+
 local function in_pool(w)
     local number = string.match(w, '^%d+$') and tonumber(w)
     return number and int(number) == w and number >= pool.from and number <= pool.to
@@ -246,10 +250,6 @@ local function get(w)
     end
     return {w = w, era = tonumber(era), hwm = tonumber(hwm), token = token, t0 = tonumber(t0),
         n = tonumber(n)}
-end
-
-local function fresh(r)
-    return r.era == pool.era
 end
 
 local function high(r)

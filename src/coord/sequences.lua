@@ -29,10 +29,6 @@ KEYS, ARGV 1-4: pool.lua's. All rows are in its hash; seq_rows.h has their forms
 local TOP, DAY = 2^53 - 1, 86400000
 local floor, max, min, match = math.floor, math.max, math.min, string.match
 
-local function fresh(r)
-    return r.era == pool.era
-end
-
 -- ---- rows ---------------------------------------------------------------------------------------
 
 local WORDS = {per = 1, mark = 1, text = 1, token = 1, reset = 1, loss = 1, order = 1, cycle = 1}
@@ -50,19 +46,21 @@ local FAITH = {'from', 'to', 'lost'}
 -- nil: it is not of that form.
 local function read(text, form, names)
     local v, r = {match(text or '', form)}, {}
-    for i, name in ipairs(names) do
-        r[name] = WORDS[name] and v[i] or tonumber(v[i])
-        if not r[name] or not WORDS[name] and math.abs(r[name]) > TOP then
+    for i = 1, #names do
+        local word, value = WORDS[names[i]], v[i]
+        value = word and value or value and value + 0
+        if not value or not word and (value > TOP or value < -TOP) then
             return nil
         end
+        r[names[i]] = value
     end
     return r
 end
 
 local function write(field, r, names)
     local v = {}
-    for i, name in ipairs(names) do
-        v[i] = WORDS[name] and r[name] or int(r[name])
+    for i = 1, #names do
+        v[i] = WORDS[names[i]] and r[names[i]] or int(r[names[i]])
     end
     put(field, table.concat(v, ' '))
 end
@@ -261,6 +259,13 @@ local function halt(p, era)
     return word and era >= (faith.to == pool.era - 1 and faith.from or pool.era - 1) and 'stopped' or 'forgotten'
 end
 
+if op == 'order' and skewed then
+    return SKEW
+elseif (op == 'take' or op == 'order') and pool.closed ~= 0 then
+    return reply('CLOSED')
+end
+believe()
+
 -- ---- what a counter's past allows ---------------------------------------------------------------
 
 -- Exact: seconds and milliseconds apart.
@@ -322,14 +327,15 @@ end
 local function tell(out, p, how, text, lo, hi, next, wait)
     local s = p.s or {text = '', gen = 0, turn = 0, max = 0, rturn = 0, rera = 0, rfrom = 0}
     local label = p.period ~= '-' and p.period or ''
-    for _, value in ipairs({how, s.text ~= text and s.text or '', int(s.gen), int(s.turn), label,
+    local told, n = {how, s.text ~= text and s.text or '', int(s.gen), int(s.turn), label,
         int(s.max), int(lo or 0), int(hi or 0), int(p.c.n), int(max(next or 0, p.c.next)),
-        int(wait or 0), int(s.rturn), int(s.rera), int(s.rfrom)}) do
-        out[#out + 1] = value
+        int(wait or 0), int(s.rturn), int(s.rera), int(s.rfrom)}, #out
+    for i = 1, #told do
+        out[n + i] = told[i]
     end
 end
 
--- ---- take ---------------------------------------------------------------------------------------
+-- ---- take, and back ------------------------------------------------------------------------------
 
 -- looked: from lo to hi, where count numbers are wanted, or as many as there are.
 local function measure(p, lo, count, whole)
@@ -395,6 +401,15 @@ local function take(out, w)
     tell(out, p, 'granted', w.text, lo, hi)
 end
 
+if op == 'take' then -- era, topen, fingerprint of the caller's counts, (name, sub, period, text, count,
+    -- whole, counted before, token, gen, n, seen)... -> OK topen fingerprint (what tell() says)...
+    local out = reply('OK', int(pool.topen), fp)
+    for _, w in ipairs(wants) do
+        take(out, w)
+    end
+    return out
+end
+
 -- Taken back only from the top, of what was taken last. That is told by its token and the count of
 -- changes: a counter may stand at the same number twice, and a late copy of a take that the line cuts
 -- off may end where the first one did, below which there are others' blocks by then.
@@ -411,6 +426,14 @@ local function give_back(name, sub, label, token, gen, n, lo, hi)
     c.next, c.token = tonumber(lo), '-'
     save(p)
     return 'done'
+end
+
+if op == 'back' then -- (name, sub, period, token, gen, n, lo, hi)... -> OK how...
+    local out = reply('OK')
+    for i = 5, #ARGV, 8 do
+        out[#out + 1] = give_back(unpack(ARGV, i, i + 7))
+    end
+    return out
 end
 
 -- ---- what operators do --------------------------------------------------------------------------
@@ -541,6 +564,7 @@ local function sweep(p, label, cursor)
     return 'done', nil, tonumber(page[1])
 end
 
+-- -> OK (what tell() says)
 local function operate(verb, name, sub, label, text, gen, index, base, flag, top)
     local is_set = verb == 'set'
     gen, index, flag = tonumber(gen), tonumber(index), flag == '1'
@@ -572,28 +596,4 @@ local function operate(verb, name, sub, label, text, gen, index, base, flag, top
     return out
 end
 
--- ---- all of them --------------------------------------------------------------------------------
-
-if op == 'order' and skewed then
-    return SKEW
-elseif (op == 'take' or op == 'order') and pool.closed ~= 0 then
-    return reply('CLOSED')
-end
-believe()
-if op == 'take' then -- era, topen, fingerprint of the caller's counts, (name, sub, period, text, count,
-    -- whole, counted before, token, gen, n, seen)... -> OK topen fingerprint (what tell() says)...
-    local out = reply('OK', int(pool.topen), fp)
-    for _, w in ipairs(wants) do
-        take(out, w)
-    end
-    return out
-elseif op == 'back' then -- (name, sub, period, token, gen, n, lo, hi)... -> OK how...
-    local out = reply('OK')
-    for i = 5, #ARGV, 8 do
-        out[#out + 1] = give_back(unpack(ARGV, i, i + 7))
-    end
-    return out
-elseif op == 'order' then -- verb, name, sub, period, text, gen, index, base, flag, top -> OK (what tell() says)
-    return operate(unpack(ARGV, 5))
-end
-return {'BADOP', int(T), op}
+return op == 'order' and operate(unpack(ARGV, 5)) or {'BADOP', int(T), op}

@@ -716,6 +716,11 @@ static void rows_that_cannot_be_read(void **state)
     assert_true(SERVER_DO(&pair.server, out, "HSET", "sidflake:{p}:h", "num a 1 -",
                           "1 9007199254740992 3 - 0 0 0 0"));
     assert_int_equal(take_of("a", 1, 1, &g), SEQ_UNREADABLE);
+    assert_true(SERVER_DO(&pair.server, out, "HSET", "sidflake:{p}:h", "seq a",
+                          "1 0 1 0 0 0 9 1 0 0 0 0 0 0 - - start=-9007199254740992 increment=1 "
+                          "begins=1 rate=0 burst=0 subs=0 reset=never offset=0 loss=trust "
+                          "order=sidecar cycle=no"));
+    assert_int_equal(take_of("a", 1, 1, &g), SEQ_UNREADABLE);
     assert_true(SERVER_DO(&pair.server, out, "HSET", "sidflake:{p}:h", "seq a", "1 2 3"));
     assert_int_equal(take_of("a", 1, 1, &g), SEQ_UNREADABLE);
     assert_int_equal(create("a", lossy(SEQ_LOSS_TRUST), &g), SEQ_UNREADABLE);
