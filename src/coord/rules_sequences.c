@@ -187,7 +187,8 @@ enum seq_how rules_seq_judge(struct rules *u, const struct seq_place *p, int64_t
     if (c->turn < s->bturn && begins <= s->bt_ms + skews)
         *next = max64(*next, s->base);
     if (p->skips && !fresh && c->era != u->pool.era)
-        *next = max64(*next, rules_seq_line(p, u->pool.p.topen_ms + skews) + 1);
+        *next =
+            max64(*next, min64(rules_seq_line(p, u->pool.p.topen_ms + skews), LINE_TOP - 1) + 1);
     return SEQ_LOOKED;
 }
 

@@ -305,7 +305,7 @@ local function judge(p)
         next = max(next, s.base)
     end
     if p.skips and not new and not fresh(c) then
-        next = max(next, line(p, pool.topen + 2 * S) + 1)
+        next = max(next, min(line(p, pool.topen + 2 * S), TOP - 1) + 1)
     end
     return 'looked', next
 end
