@@ -134,6 +134,8 @@ struct coord_later {
     int64_t every_ms;   /* longest time between two renewals that a holder told */
     int64_t cause;      /* enum coord_cause, of the latest reopening */
     int64_t fence_ms;   /* latest time seen of a clock that was said to have been ahead; 0: none */
+    int64_t least_ms;   /* shortest settle that was raised since, since data of its time may come
+                           back; 0: none */
 };
 
 #define COORD_LATERS (sizeof(struct coord_later) / sizeof(int64_t))

@@ -144,6 +144,7 @@ local NAMES = {'identity', 'era', 'topen', 'fl', 'fs', 'fp', 'tmax', 'closed', '
     'every',                 -- longest time between two renewals that a holder told
     'cause',                 -- of the latest reopening: MOVED, or what follows it; 2 is SQLite's
     'fence',                 -- tmax of a clock that was ahead, by an operator's word
+    'least',                 -- shortest settle that was raised since; 0: none
 }
 local LATER, BET, WORD = 20, 1, 2
 local MOVED, HOLDER, STRANGER, BACK = 1, 3, 4, 5
@@ -164,8 +165,7 @@ end
 local A, A0, D0, S, K = pool.A, pool.A0, pool.D0, pool.S, pool.K
 
 local function online()
-    local _, n = string.gsub(replication, 'state=online', '')
-    return n
+    return select(2, string.gsub(replication, 'state=online', ''))
 end
 
 if op == 'describe' then
@@ -601,7 +601,7 @@ local function set_settle(ms)
     elseif ms >= before then
         note('settle0', 0, 'settle_t', 0)
     end
-    note('settle', ms)
+    note('settle', ms, 'least', ms > said and math.min(pool.least > 0 and pool.least or A, said) or pool.least)
     return reply('OK')
 end
 

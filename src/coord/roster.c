@@ -17,7 +17,7 @@ static const char *const fields[] = {
 /* Those that a pool made by version 0.1.0 lacks. */
 static const char *const later[COORD_LATERS] = {
     "settle", "settle0", "settle_t", "fl0",   "fs0",   "era0",  "more",
-    "trust",  "lent",    "ahead",    "every", "cause", "fence",
+    "trust",  "lent",    "ahead",    "every", "cause", "fence", "least",
 };
 
 static struct span field(const struct roster_list *hash, const char *name)

@@ -17,7 +17,8 @@
  *     while ranges of before a bet may last, no gap counts as short: what was lost with the last
  *     writes may be a re-assertion, and that has a long range
  * A shorter settle counts once the longer one before it has passed, so that all who renew know of
- * it.
+ * it. The shortest that was raised since is kept, and who comes later renews by that one, too: data
+ * of its time may come back.
  *
  * An operator's word that nothing was lost takes the latest reopening's floors back. Holders that
  * know better would be heard within four of their renewals, so it is not taken before, nor once

@@ -79,6 +79,8 @@ enum coord_status rules_settle(struct rules *u, int64_t settle_ms)
     int64_t before = coord_pool_settle(&u->pool.p, u->now_ms);
     int64_t said = l->settle_ms > 0 ? l->settle_ms : k->horizon_ms;
     l->settle_ms = min64(max64(settle_ms, k->first_horizon_ms), k->horizon_ms);
+    if (l->settle_ms > said)
+        l->least_ms = min64(l->least_ms > 0 ? l->least_ms : k->horizon_ms, said);
     if (l->settle_ms < said) {
         l->settle_before_ms = before;
         l->settle_from_ms = u->now_ms + before + 2 * k->max_skew_ms;

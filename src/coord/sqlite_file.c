@@ -47,6 +47,7 @@ static const char later[] =
     "ALTER TABLE pool ADD COLUMN every INT";
 static const char cause[] = "ALTER TABLE pool ADD COLUMN cause INT";
 static const char fence[] = "ALTER TABLE pool ADD COLUMN fence INT";
+static const char least[] = "ALTER TABLE pool ADD COLUMN least INT";
 
 /* A table that it lacks, and does not mind either. */
 static const char texts[] =
@@ -136,7 +137,7 @@ enum kind {
 /* Whoever comes first does it. */
 static enum kind add_later(struct sql *q)
 {
-    if (pragma(q, THERE("fence")) == 0 || pragma(q, TABLE("text")) == 0) {
+    if (pragma(q, THERE("least")) == 0 || pragma(q, TABLE("text")) == 0) {
         sql_run(q, SQL_BEGIN);
         if (pragma(q, THERE("every")) == 0)
             execute(q, later);
@@ -144,6 +145,8 @@ static enum kind add_later(struct sql *q)
             execute(q, cause);
         if (pragma(q, THERE("fence")) == 0)
             execute(q, fence);
+        if (pragma(q, THERE("least")) == 0)
+            execute(q, least);
         execute(q, texts);
         sql_run(q, SQL_COMMIT);
     }

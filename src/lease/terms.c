@@ -91,6 +91,7 @@ void terms_learn_pool(struct lease *l, const struct coord_pool *p)
         terms_learn_range(l, &p->params);
     terms_learn_ahead(l, &p->params);
     learn_settle(l, p->later.settle_ms);
+    learn_settle(l, p->later.least_ms);
     remember(l, &p->params, p->later.settle_ms, p->later.ahead_ms);
 }
 

@@ -543,10 +543,11 @@ bool fault_op_settle(struct world *w)
     const struct coord_params *p = &w->set.params;
     struct coord_pool pool;
     uint64_t era;
-    if (w->set.settle_ms == 0 || !server_pool(w->server, &pool, &era) ||
-        pool.later.settle_ms <= p->first_horizon_ms)
+    if (w->set.settle_ms == 0 || !server_pool(w->server, &pool, &era))
         return false;
-    int64_t ms = world_between(w, p->first_horizon_ms, pool.later.settle_ms);
+    bool longer = world_chance(w, 40);
+    int64_t ms = longer ? world_between(w, pool.later.settle_ms, p->horizon_ms)
+                        : world_between(w, p->first_horizon_ms, pool.later.settle_ms);
     bool done = server_settle(w->server, w->identity, ms) == COORD_OK;
     server_remember(w->server, w->now);
     return done;

@@ -110,7 +110,7 @@ static void rollback(struct store *s)
 static const char *const fields[STORE_POOL_NUMBERS] = {
     "era", "topen", "fl",   "fs",    "tmax", "closed", "adopt",  "A",       "A0",       "D0",
     "S",   "G",     "K",    "from",  "to",   "born",   "settle", "settle0", "settle_t", "fl0",
-    "fs0", "era0",  "more", "trust", "lent", "ahead",  "every",  "cause",   "fence"};
+    "fs0", "era0",  "more", "trust", "lent", "ahead",  "every",  "cause",   "fence",    "least"};
 
 static enum store_found pool_get(struct store *s, const char *name, struct store_pool *out)
 {

@@ -140,6 +140,29 @@ static void a_shorter_settle_counts_once_the_longer_has_passed(void **state)
     assert_int_equal(described().later.settle_ms, A);
 }
 
+/* Data of a time with the shorter one may come back, and whoever starts since is to know of it. */
+static void the_shortest_that_was_raised_is_kept(void **state)
+{
+    (void)state;
+    enum coord_status s;
+    pair.clock.ms = T0;
+    init(0);
+    assert_int_equal(described().later.least_ms, 0);
+    ALL(s, coord_settle(c, SETUP_IDENTITY, 2 * SETTLE, &reply));
+    assert_int_equal(s, COORD_OK);
+    assert_int_equal(described().later.least_ms, 0);
+    ALL(s, coord_settle(c, SETUP_IDENTITY, 3 * SETTLE, &reply));
+    assert_int_equal(described().later.least_ms, 2 * SETTLE);
+    ALL(s, coord_settle(c, SETUP_IDENTITY, SETTLE, &reply));
+    assert_int_equal(described().later.least_ms, 2 * SETTLE);
+    ALL(s, coord_settle(c, SETUP_IDENTITY, A, &reply));
+    assert_int_equal(described().later.least_ms, SETTLE);
+    ALL(s, coord_settle(c, SETUP_IDENTITY, 2 * SETTLE, &reply));
+    ALL(s, coord_settle(c, SETUP_IDENTITY, A, &reply));
+    assert_int_equal(described().later.least_ms, SETTLE);
+    assert_int_equal(described().later.settle_ms, A);
+}
+
 /* Said again, or longer by a little, it is the one that already waits. */
 static void a_settle_said_twice_waits_once(void **state)
 {
@@ -351,6 +374,7 @@ int main(void)
         cmocka_unit_test(after_a_bet_no_gap_is_short),
         cmocka_unit_test(a_proven_rewind_is_no_bet),
         cmocka_unit_test(a_shorter_settle_counts_once_the_longer_has_passed),
+        cmocka_unit_test(the_shortest_that_was_raised_is_kept),
         cmocka_unit_test(a_settle_said_twice_waits_once),
         cmocka_unit_test(a_word_takes_a_reopening_back),
         cmocka_unit_test(a_word_waits_for_those_who_renew_seldom),

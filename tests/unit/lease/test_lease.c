@@ -407,6 +407,19 @@ static void between_renewals_and_tries_is_a_quarter_of_settle(void **state)
     end();
 }
 
+static void who_starts_later_keeps_to_a_shorter_settle_of_before(void **state)
+{
+    (void)state;
+    begin();
+    b.coord.pool.later.least_ms = 12000;
+    (void)rig_settle(&b.rig);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_true(b.rig.lease.renew_due - rig_mono(&b.rig) <= 3000);
+        rig_pass(&b.rig, 500);
+    }
+    end();
+}
+
 /* Told by a description that comes before it, which somebody who waits asks for. */
 static void a_renewal_is_brought_forward_when_a_shorter_settle_is_learnt(void **state)
 {
@@ -559,6 +572,7 @@ int main(void)
         cmocka_unit_test(a_release_after_an_unanswered_renewal_names_both_tokens),
         cmocka_unit_test(the_answer_of_a_renewal_does_not_revive_the_retired),
         cmocka_unit_test(between_renewals_and_tries_is_a_quarter_of_settle),
+        cmocka_unit_test(who_starts_later_keeps_to_a_shorter_settle_of_before),
         cmocka_unit_test(a_renewal_is_brought_forward_when_a_shorter_settle_is_learnt),
         cmocka_unit_test(a_renewal_tells_how_far_ahead_its_pool_grants),
         cmocka_unit_test(a_pool_with_other_workerids_is_told),
