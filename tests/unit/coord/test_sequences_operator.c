@@ -4,8 +4,6 @@
  */
 #include "seq_rig.h"
 
-#include <sqlite3.h>
-
 #define RATE  100
 #define BURST 1000
 
@@ -703,62 +701,6 @@ static void of_a_plain_one_the_only_row_is_looked_at(void **state)
     assert_null(strstr(out, "cmdstat_hscan"));
 }
 
-/* What somebody else wrote is never handed out. */
-static void rows_that_cannot_be_read(void **state)
-{
-    static const char *const odd[][2] = {
-        {"num a 1 -", "1 x 3"},
-        {"num a 1 -", "1 9007199254740992 3 - 0 0 0 0"},
-        {"seq a",
-         "1 0 1 0 0 0 9 1 0 0 0 0 0 0 - - start=-9007199254740992 increment=1 begins=1 rate=0 "
-         "burst=0 subs=0 reset=never offset=0 loss=trust order=sidecar cycle=no"},
-        {"seq a", "1 2 3"}};
-    (void)state;
-    char out[256];
-    begin(ONE(PAIR_REDIS));
-    (void)create("a", lossy(SEQ_LOSS_TRUST), &g);
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        assert_true(SERVER_DO(&pair.server, out, "HSET", "sidflake:{p}:h", odd[i][0], odd[i][1]));
-        assert_int_equal(take_of("a", 1, 1, &g), SEQ_UNREADABLE);
-        assert_int_equal(set_to("a", 50, false, &g), SEQ_UNREADABLE);
-    }
-    assert_int_equal(create("a", lossy(SEQ_LOSS_TRUST), &g), SEQ_UNREADABLE);
-    struct seq_list list;
-    assert_int_equal(seq_list(pair.redis, SETUP_IDENTITY, &list, &reply), COORD_OK);
-    assert_true(list.n == 1 && list.v[0].unreadable);
-    free(list.v);
-}
-
-static void write_text(const char *key, const char *value)
-{
-    sqlite3 *db = NULL;
-    char sql[256];
-    (void)snprintf(sql, sizeof sql, "UPDATE text SET value = %s WHERE key = '%s'", value, key);
-    assert_int_equal(sqlite3_open(pair.db, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_changes(db), 1);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
-/* One that is no text, or a longer one than any, is not one that is missing: the numbers would
- * begin anew. */
-static void rows_of_sqlite_that_cannot_be_read(void **state)
-{
-    static const char *const odd[] = {"'1 x 3'", "NULL", "7", "zeroblob(9)", "hex(zeroblob(9999))"};
-    (void)state;
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        begin(ONE(PAIR_SQLITE));
-        (void)create("a", lossy(SEQ_LOSS_TRUST), &g);
-        assert_int_equal(take_of("a", 5, 1, &g), SEQ_GRANTED);
-        write_text("num a 1 -", odd[i]);
-        assert_int_equal(take_of("a", 1, 2, &g), SEQ_UNREADABLE);
-        assert_int_equal(set_to("a", 50, false, &g), SEQ_UNREADABLE);
-        write_text("seq a", odd[i]);
-        assert_int_equal(take_of("a", 1, 2, &g), SEQ_UNREADABLE);
-        assert_int_equal(create("a", lossy(SEQ_LOSS_TRUST), &g), SEQ_UNREADABLE);
-    }
-}
-
 int main(void)
 {
     if (!server_available()) {
@@ -775,7 +717,6 @@ int main(void)
         cmocka_unit_test(a_repeat_of_before_grants_anew),
         cmocka_unit_test(it_goes_on_unless_a_loss_shows),
         cmocka_unit_test(a_pool_made_again_trusts_nobody),
-        cmocka_unit_test(a_pool_of_a_range_of_its_own_is_new_to_no_sequence),
         cmocka_unit_test(a_pool_of_a_range_of_its_own_is_new_to_no_sequence),
         cmocka_unit_test(what_happens_after_a_loss_is_said),
         cmocka_unit_test(sqlite_stops_whatever_is_said),
@@ -797,8 +738,6 @@ int main(void)
         cmocka_unit_test(numbers_for_who_is_no_sidecar),
         cmocka_unit_test(all_are_listed),
         cmocka_unit_test(of_a_plain_one_the_only_row_is_looked_at),
-        cmocka_unit_test(rows_that_cannot_be_read),
-        cmocka_unit_test(rows_of_sqlite_that_cannot_be_read),
     };
     return cmocka_run_group_tests_name("coord/sequences_operator", tests, seq_setup, teardown);
 }
