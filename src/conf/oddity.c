@@ -21,6 +21,13 @@ static bool nobody_connects(const struct conf *c)
     return (c->listen_socket_mode & 0222) == 0;
 }
 
+/* 0660 that a tool which reads and writes YAML 1.1 has taken for a number arrives as 432, which is
+ * read as octal again: 0600 to 0777 become such modes, nobody's, or none at all. */
+static bool owner_shut_out(const struct conf *c)
+{
+    return !nobody_connects(c) && (c->listen_socket_mode & 0200) == 0;
+}
+
 static bool any_of_mode(const struct conf *c, const struct conf_list *l, enum conf_auth mode)
 {
     struct conf_address a;
@@ -146,6 +153,9 @@ static const struct {
     {CONF_LISTEN_MEMCACHED, nobody_served, "no list has an address: no client can connect"},
     {CONF_LISTEN_SOCKET_MODE, nobody_connects,
      "no write permission for anybody: no client can connect to a UNIX socket"},
+    {CONF_LISTEN_SOCKET_MODE, owner_shut_out,
+     "others can connect to a UNIX socket, and its owner cannot: 0660 without quotation marks "
+     "becomes 432 on its way through some tools"},
     {CONF_AUTH_USERS_FILE, users_unused, "no listener requires users: nobody has to log in"},
     {CONF_AUTH_USERS_FILE, users_shown,
      "everybody on this host may read the file, and try passwords on its hashes: chmod 0600 or "

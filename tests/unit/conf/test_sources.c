@@ -227,6 +227,9 @@ static void test_oddities(void **state)
                   "f.yaml:1:21: listen.memcached: no list has an address");
     check_warning("listen: {socket_mode: 0444}\n",
                   "f.yaml:1:23: listen.socket_mode: no write permission");
+    check_warning("listen: {socket_mode: 432}\n", /* 0660, in decimal */
+                  "f.yaml:1:23: listen.socket_mode: others can connect to a UNIX socket, and its "
+                  "owner cannot");
     check_warning("auth: {users_file: /u}\n",
                   "f.yaml:1:20: auth.users_file: no listener requires users");
     check_warning("auth: {mode: accept_any}\nupstream: {memcached: \"unix:/m\"}\n",
