@@ -29,6 +29,7 @@ struct stand {
     uint64_t held;   /* workerIds whose range has not ended */
     int64_t last_ms; /* until when somebody may issue, if nobody returns anything; 0: nobody */
     int64_t now_ms;  /* as ctl_holders_now */
+    int64_t left_ms; /* until a holder whose clock is behind by S is past last_ms, too */
     int64_t took_ms; /* to find out */
 };
 
@@ -43,6 +44,7 @@ static enum coord_status look(struct ctl_session *s, struct stand *out)
         return r;
     out->now_ms = ctl_holders_now(&snap, clock_wall_ms(clock_system()));
     out->last_ms = ctl_holders_end(&snap, out->now_ms - snap.pool.params.max_skew_ms, &out->held);
+    out->left_ms = out->last_ms + snap.pool.params.max_skew_ms - out->now_ms;
     coord_snapshot_clear(&snap);
     out->took_ms = clock_mono_ms(clock_system()) - began;
     return COORD_OK;
@@ -78,7 +80,7 @@ static int wait_for_all(const struct ctl_args *a, struct ctl_session *s, struct 
             ctl_progress_show(&progress, "no answer: %s", s->reply.err.text);
         else
             ctl_progress_show(&progress, "%s held; the last range ends in %s", ctl_number(st->held),
-                              ctl_span(st->last_ms - st->now_ms));
+                              ctl_span(st->left_ms));
         rest(st, left);
     }
     ctl_progress_end(&progress);
