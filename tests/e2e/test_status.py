@@ -189,3 +189,6 @@ def headers(case):
     assert head.status == 200 and not head.text and int(head.headers["content-length"]) > 10000
     plain = s.http("/", {"Accept": "text/plain"})
     assert plain.headers["content-type"].startswith("text/plain") and "/metrics" in plain.text
+    for path in re.findall(r"^/(\S*[a-z]) ", plain.text, re.M):
+        if path != "healthz":  # the same as readyz
+            assert re.search(r'href="%s[?"]' % path, page.text), "expected a link to /%s on the page" % path
