@@ -159,11 +159,13 @@ static void paint_head(const struct sidecar *s, struct paint *p)
     (void)snprintf(what, sizeof what, "sidflake %s  %s",
                    ctl_status_text(s->now, "version", version, sizeof version),
                    ctl_clean(url, sizeof url, span_str(s->url)));
-    double started = sidecar_seconds(s, "started_unix_ms");
+    /* By its own count: either clock may have been set meanwhile. */
+    double up = sidecar_seconds(s, "uptime_ms");
+    int64_t age_us = clock_mono_us(clock_system()) - s->answered_us;
     (void)snprintf(right, sizeof right, "%.8s UTC", ctl_time(wall) + 11);
-    if (!isnan(started))
-        (void)snprintf(right, sizeof right, "up %s   %.8s UTC",
-                       top_span((double)wall / 1000 - started), ctl_time(wall) + 11);
+    if (!isnan(up))
+        (void)snprintf(right, sizeof right, "up %s   %.8s UTC", top_span(up + (double)age_us / 1e6),
+                       ctl_time(wall) + 11);
     top_head(p, what, right);
 }
 

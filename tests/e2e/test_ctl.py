@@ -153,6 +153,18 @@ def top_states(case):
         assert not re.search(rb"[\x80-\xff]", t.raw)
 
 
+@test("top: for how long a sidecar is up, whatever the clock of who looks, and of both")
+def top_up(case):
+    clock, other = case.clock(), case.clock()
+    s = case.sidecar(case.pool(), clock=clock)
+    for here, there in ((-3600, 0), (86400, 0), (3600, 3600)):
+        other.set(here)
+        clock.set(there)
+        out = case.ctl("top", "--once", "--connect", "http://127.0.0.1:%d" % s.http_port,
+                       env=other.env).stdout
+        assert re.search(r"\bup [\d.]+ s ", out), out.splitlines()[0]
+
+
 @test("top: every size of terminal, resized as it runs")
 def top_resize(case):
     s = case.sidecar(case.pool())
