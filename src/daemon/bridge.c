@@ -76,7 +76,7 @@ static_assert(SERVE_RISKS == COORD_RISKS, "what is told of one is told of the ot
 static void note_pool(struct serve_facts *f, const struct coord_pool *p)
 {
     memcpy(f->identity, p->identity, sizeof f->identity);
-    if (!p->identity[0])
+    if (!serve_pool_known(f)) /* a state page has no more than the identity */
         return;
     f->horizon_ms = p->params.horizon_ms;
     f->first_horizon_ms = p->params.first_horizon_ms;

@@ -42,8 +42,8 @@ struct serve_facts {
     bool serves;            /* likewise, and with the pool that is ours: it refused nothing */
     char coordinator[1025]; /* its URL without secrets */
     char pool[65];
-    char identity[96]; /* "": not known yet */
-    uint64_t era, pool_free;
+    char identity[96];       /* "": not known yet */
+    uint64_t era, pool_free; /* era 0: neither is known yet */
     char why[ERR_TEXT_MAX];  /* why there is no workerId; one line, "" when unknown */
     bool granted;            /* a workerId was held at least once */
     bool alone;              /* static:N: nobody gives another workerId */
@@ -65,6 +65,12 @@ struct serve_facts {
     uint32_t pool_size; /* workerIds, free or not */
     struct histogram coordinator_requests;
 };
+
+/* Whether the coordinator has told of the pool: era, parameters, and how many are free. */
+static inline bool serve_pool_known(const struct serve_facts *f)
+{
+    return f->identity[0] != '\0' && f->era > 0;
+}
 
 /* A row of CONFIG GET and `stats settings`: what was configured, as text. */
 struct serve_setting {

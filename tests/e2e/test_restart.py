@@ -1,5 +1,6 @@
 """What a sidecar goes on with after it was killed."""
 
+import json
 import os
 import re
 import shutil
@@ -68,6 +69,11 @@ def restart_without_redis(case, down, up):
     after = [restarted(s)] + [s.id() for _ in range(100)]
     ids.check_increasing(before + after)
     assert {ids.worker_of(v) for v in before + after} == {0}
+    # of the pool nothing is known yet
+    status = json.loads(s.http("/v1/status").text)
+    assert [status["pool"][k] for k in ("era", "free", "size", "horizon_ms")] == [None] * 4, status
+    assert not [f for f in status["findings"] if f["name"] == "pool"], status["findings"]
+    assert not re.search("^sidflake_pool_", s.http("/metrics").text, re.M)
     assert s.metric("sidflake_coordinator_up") == 0
     up(redis)
     return redis, s, after

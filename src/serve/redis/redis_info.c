@@ -179,13 +179,14 @@ static void sidflake(struct rds_call *c, struct buf *b)
     put_workers(issuer->generators, b);
     buf_printf(b,
                "coordinator:%s\r\ncoordinator_state:%s\r\npool:%s\r\npool_identity:%s\r\n"
-               "pool_era:%llu\r\npool_free:%llu\r\nrotations:%llu\r\nclock_rollbacks:%llu\r\n",
+               "rotations:%llu\r\nclock_rollbacks:%llu\r\n",
                f->coordinator,
                f->up         ? "up"
                : f->answered ? "down"
                              : "never reached",
-               f->pool, f->identity, ull(f->era), ull(f->pool_free), ull(sum.rotations),
-               ull(sum.rollbacks));
+               f->pool, f->identity, ull(sum.rotations), ull(sum.rollbacks));
+    if (serve_pool_known(f))
+        buf_printf(b, "pool_era:%llu\r\npool_free:%llu\r\n", ull(f->era), ull(f->pool_free));
 }
 
 static const struct {

@@ -404,7 +404,7 @@ static void gather_serve(const struct serve *s, int64_t now_ms, int64_t v[NUMBER
     struct generator_counts sum;
     generators_count(s->issuer.generators, &sum);
     int64_t ceiling = generators_ceiling(s->issuer.generators);
-    bool pool = f->identity[0] != '\0';
+    bool pool = serve_pool_known(f);
     v[HELD] = f->held;
     v[RESERVATION_MS] = ceiling > 0 ? serve_difference(ceiling, now_ms) : UNKNOWN;
     v[TENURE_MS] = f->tenure_start_ms != 0 ? serve_difference(now_ms, f->tenure_start_ms) : UNKNOWN;

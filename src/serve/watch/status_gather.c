@@ -97,10 +97,10 @@ static void gather_workers(struct status *v)
 static void gather_pool(struct status *v)
 {
     const struct serve_facts *f = &v->s->facts;
-    bool pool = f->identity[0] != '\0';
+    bool pool = serve_pool_known(f);
     v->coordinator = f->coordinator;
     v->pool = f->pool;
-    v->identity = pool ? f->identity : "not known yet";
+    v->identity = f->identity[0] ? f->identity : "not known yet";
     v->answered = f->answered;
     v->up_word = f->serves ? "up" : f->up ? "refuses" : f->answered ? "down" : "no answer yet";
     v->pool_free = pool ? (int64_t)f->pool_free : STATUS_UNKNOWN;

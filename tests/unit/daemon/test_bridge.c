@@ -181,6 +181,11 @@ static void reports_become_facts(void **state)
     (void)state;
     const struct serve_facts *f = &b.serve.facts;
     struct workers_report *r = &b.report;
+    (void)fresh();
+    exchange();
+    assert_string_equal(f->identity, RIG_IDENTITY); /* by a state page, which has no more of it */
+    assert_false(serve_pool_known(f));
+    assert_int_equal(f->pool_size, 0);
     r->era = 3;
     r->free = 99;
     r->held = 2;
@@ -244,6 +249,7 @@ static void a_clock_that_is_ahead_of_the_coordinators_is_known_while_that_answer
         bool up;
         int64_t ahead_ms;
     } cases[] = {{-2001, true, 2001}, {-2000, true, 0}, {-2001, false, 0}, {2001, true, 0}};
+    b.report.era = 1;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         b.report.skew_ms = cases[i].skew_ms;
         b.report.up = cases[i].up;

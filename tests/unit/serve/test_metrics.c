@@ -227,6 +227,9 @@ static void a_coordinator_that_refuses_is_not_up(void **state)
     s.facts.pool_free = 0; /* static:N: none is ever free, and nothing is wrong */
     s.facts.pool_size = 1;
     assert_null(strstr(page(false), "\nsidflake_pool_free"));
+    s.facts.pool_size = 32768; /* a restart while the coordinator is away */
+    s.facts.era = 0;
+    assert_null(strstr(page(false), "\nsidflake_pool_"));
 }
 
 /* What is not known is absent; what has not happened is 0. */
