@@ -227,7 +227,7 @@ PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
 RUN_TESTS = tools/run-tests $(if $(filter san tsan,$(VARIANT))$(ARCH),--slow 3) $(if $(EMULATOR),--under '$(EMULATOR)')
 
-.PHONY: test run-all unit quick e2e replay
+.PHONY: test run-all unit quick quick-programs e2e replay
 test:
 	@tools/install-deps build test
 	@$(MAKE) --no-print-directory $(PARALLEL) test-programs || { echo '0 passed, 1 failed'; exit 1; }
@@ -286,9 +286,12 @@ UNIT_RUN = $(if $(and $(EMULATOR),$(filter $(T),%)),$(EMULATED),$(UNIT_CHOSEN))
 unit: $(UNIT_RUN)
 	@$(RUN_TESTS) --unit $(UNIT_RUN)
 
-quick: $(QUICK_BIN)
+quick:
+	@$(MAKE) --no-print-directory $(PARALLEL) quick-programs
 	@$(RUN_TESTS) --unit $(QUICK_BIN)
 	@$(MAKE) --no-print-directory lint
+
+quick-programs: $(QUICK_BIN)
 
 # ---- for people --------------------------------------------------------------------------------
 
