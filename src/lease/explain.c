@@ -19,7 +19,7 @@ static struct recovery_place place_of(const struct workers_options *k)
 static void put_why_not_made(const struct workers_options *k, const struct lease *l, struct buf *b)
 {
     const struct pagefile *f = k->file;
-    if (!l->conf.auto_init || lease_may_init(l))
+    if (!l->conf.auto_init)
         return;
     if (f->found && f->verdict == PAGE_BROKEN)
         buf_printf(b,
@@ -58,6 +58,10 @@ static void explain_no_pool(const struct workers_options *k, const struct lease 
 {
     struct buf b;
     bool told = false;
+    if (lease_may_init(l)) { /* by its next call */
+        (void)snprintf(why, cap, "no pool \"%s\" yet: auto_init makes it", k->pool_name);
+        return;
+    }
     for (int with_url = 1; !told && with_url >= 0; with_url--) {
         buf_init(&b, why, cap - 1);
         told = put_no_pool(k, l, with_url, &b);

@@ -80,6 +80,16 @@ static void of_sentinels_the_command_asks_for_replicas(void **state)
                            " --pool p --fresh --replicas N` if there"));
 }
 
+/* Who asks in between is not sent to make it by hand. */
+static void a_pool_that_is_made_by_the_next_call_needs_no_command(void **state)
+{
+    static const struct lease l = {.conf.auto_init = true, .fresh_ok = true};
+    (void)state;
+    assert_string_equal(
+        explained(&l, "sqlite:/p.db", (struct lease_outcome){.status = COORD_NOPOOL}),
+        "no pool \"p\" yet: auto_init makes it");
+}
+
 static void a_closed_pool_can_be_opened(void **state)
 {
     static const struct lease l;
@@ -99,6 +109,7 @@ int main(void)
         cmocka_unit_test(a_wait_is_not_said_shorter_than_it_is),
         cmocka_unit_test(the_command_is_whole_or_not_there),
         cmocka_unit_test(of_sentinels_the_command_asks_for_replicas),
+        cmocka_unit_test(a_pool_that_is_made_by_the_next_call_needs_no_command),
         cmocka_unit_test(a_closed_pool_can_be_opened),
     };
     return cmocka_run_group_tests_name("lease/explain", tests, NULL, NULL);
