@@ -297,6 +297,40 @@ static void test_file_errors(void **state)
     (void)unlink(name);
 }
 
+/* What commands that are printed say of a password: its file, a word for one, or nothing. */
+static void test_password_word(void **state)
+{
+    static char bare[] = "coordinator.url=redis://h:6379/0",
+                in_url[] = "coordinator.url=redis://:secret@h:6379/0";
+    (void)state;
+    struct conf c = load(NULL, NULL, SETS(bare), 1, NULL);
+    assert_string_equal(conf_password_word(&c), "");
+    conf_clear(&c);
+    c = load(NULL, NULL, SETS(in_url), 1, NULL);
+    assert_string_equal(conf_password_word(&c), "FILE");
+    conf_clear(&c);
+    c = load(NULL, NULL, SETS(bare), 1, NULL);
+    free(c.coordinator_password_file);
+    c.coordinator_password_file = strdup("/p");
+    assert_string_equal(conf_password_word(&c), "/p");
+    conf_clear(&c);
+}
+
+/* Of one workerId there is none to spare. */
+static void test_spare(void **state)
+{
+    static char fixed[] = "coordinator.url=static:5";
+    (void)state;
+    struct conf c = load(NULL, NULL, NULL, 0, NULL);
+    assert_int_equal(conf_spare(&c), c.workers_spare);
+    assert_true(c.workers_spare > 0);
+    conf_clear(&c);
+    c = load(NULL, NULL, SETS(fixed), 1, NULL);
+    assert_true(c.workers_spare > 0);
+    assert_int_equal(conf_spare(&c), 0);
+    conf_clear(&c);
+}
+
 /* What a password file may be is base/test_passfile's; here, that it is read and blamed. */
 static void test_password(void **state)
 {
@@ -404,6 +438,8 @@ int main(void)
         cmocka_unit_test(test_empty_files),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_file_errors),
+        cmocka_unit_test(test_password_word),
+        cmocka_unit_test(test_spare),
         cmocka_unit_test(test_password),
         cmocka_unit_test(test_upstream_logins),
         cmocka_unit_test(test_http_guards_itself),

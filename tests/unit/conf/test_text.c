@@ -104,9 +104,9 @@ static void test_yaml(void **state)
     FILE *out = open_memstream(&text, &n);
     (void)state;
     assert_non_null(out);
-    conf_text_put_yaml(SPAN("a\"\\\xc3\xa4\xf0\x9f\x98\x80"), out);
+    conf_text_put_yaml(SPAN("a\"\\\xc3\xa4\xf0\x9f\x98\x80\x7f"), out);
     assert_int_equal(fclose(out), 0);
-    assert_string_equal(text, "\"a\\\"\\\\\\U000000E4\\U0001F600\"");
+    assert_string_equal(text, "\"a\\\"\\\\\\U000000E4\\U0001F600\\U0000007F\"");
     free(text);
 }
 

@@ -102,6 +102,24 @@ static void changes(void **state)
     memcpy(workers, before, sizeof before);
 }
 
+/* By the range that it was granted: a young tenure has short ones, also a moment before it is not
+ * young. And never later than now. */
+static void when_a_holder_has_renewed(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t age_ms, range_ms;
+    } table[] = {{0, 30000}, {119999, 30000}, {120000, 3600000}};
+    const struct coord_snapshot of = {.pool.params = coord_params_default};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct coord_worker w = {.t0_ms = 1000};
+        int64_t at = w.t0_ms + table[i].age_ms;
+        w.hwm_ms = at + table[i].range_ms;
+        assert_int_equal(ctl_holder_renewed(&of, &w, INT64_MAX), at);
+        assert_int_equal(ctl_holder_renewed(&of, &w, at - 7), at - 7);
+    }
+}
+
 static void a_clock_that_was_ahead_counts(void **state)
 {
     (void)state;
@@ -217,6 +235,7 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(a_holder_cannot_speak_to_the_terminal),
         cmocka_unit_test(changes),
+        cmocka_unit_test(when_a_holder_has_renewed),
         cmocka_unit_test(a_clock_that_was_ahead_counts),
         cmocka_unit_test(the_end_of_a_pool),
         cmocka_unit_test(the_time_that_counts),

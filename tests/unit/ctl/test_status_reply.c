@@ -164,6 +164,9 @@ static void quantiles(void **state)
     read_histogram("[10,20]", "[1,1,1]", &h);
     ctl_histogram_since(&h, &before);
     near(h.count[2], 3);
+    read_histogram("[10,30]", "[10,14,0]", &h); /* another program, with other bounds */
+    ctl_histogram_since(&h, &before);
+    near(h.count[2], 24);
 }
 
 static void a_histogram_must_rise_and_have_an_end(void **state)

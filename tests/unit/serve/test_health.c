@@ -98,6 +98,19 @@ static void the_coordinator(void **state)
     well();
 }
 
+/* A clock that stepped back says nothing of the coordinator. */
+static void the_coordinator_away_and_the_clock_behind(void **state)
+{
+    (void)state;
+    elapsed_ms = -1000;
+    s.facts.up = s.facts.serves = false;
+    judge();
+    assert_int_equal(h.n, 2);
+    assert_string_equal(h.finding[0].name, "ids");
+    assert_true(h.ready.by->kind->causes[h.ready.cause].of_clock);
+    assert_non_null(strstr(h.finding[1].text, "the coordinator is away; IDs can be had until "));
+}
+
 static void the_lease(void **state)
 {
     (void)state;
@@ -213,6 +226,12 @@ static void reads_of_what_is_no_id(void **state)
     assert_string_equal(h.finding[0].name, "misses");
     gen.ids.stats.issued = 100104;
     well();
+    gen.ids.stats.issued = 0;
+    struct history_sample live;
+    serve_sample_now(&s, &live);
+    live.counted = 100104;
+    health_judge(&s, START_MS + elapsed_ms, &live, &h);
+    assert_int_equal(h.n, 0);
 }
 
 /* A second generator of the same kind, under a prefix of its own, whose range ends earlier. */
@@ -322,6 +341,7 @@ int main(void)
         TEST(all_is_well),
         TEST(no_ids),
         TEST(the_coordinator),
+        TEST(the_coordinator_away_and_the_clock_behind),
         TEST(the_lease),
         TEST(bounds),
         TEST(troubles_of_the_last_hour),

@@ -30,6 +30,20 @@ static void become(enum mcd_state state)
     ((struct mcd_session *)session)->state = (uint8_t)state;
 }
 
+/* Of a program that packs more than is known here, nothing is known. */
+static void what_has_more_behind_it_is_refused(void **state)
+{
+    (void)state;
+    static char mem[8192];
+    struct buf b;
+    buf_init(&b, mem, sizeof mem);
+    become(MCD_TEXT);
+    assert_true(svc->pack(svc, session, &b));
+    buf_put_char(&b, '\0');
+    become(MCD_NEW);
+    assert_false(svc->unpack(svc, session, buf_span(&b)));
+}
+
 /* Its first byte decided it: 0x80 later on is a bad command, and a letter a bad magic. Whether
  * there is a server behind may have changed. */
 static void the_protocol_goes_over(void **state)
@@ -127,6 +141,7 @@ static void what_is_being_forwarded_does_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        MC(what_has_more_behind_it_is_refused),
         MC(the_protocol_goes_over),
         MC(a_reply_ends_where_it_was_begun),
         MC(a_place_behind_the_request_is_its_end),

@@ -243,6 +243,25 @@ static void a_transaction_goes_on(void **state)
     rig_begins(r, "EXEC", "-EXECABORT");
 }
 
+/* What is refused behind the exchange has an error in its own place, not in that of all. */
+static void an_exec_goes_on_with_a_request_that_is_refused(void **state)
+{
+    struct rig *r = *state;
+    int64_t last;
+    r->serve.issuer.batch = 1024;
+    rig_check(r, "MULTI", "+OK\r\n");
+    rig_check(r, "INCRBY id:a 1024", "+QUEUED\r\n");
+    rig_check(r, "MGET id:a", "+QUEUED\r\n");
+    assert_int_equal(rig_ask(r, "EXEC"), NET_QUEUE);
+    carry(r);
+    assert_true(snowflake_revoke(&r->gen.ids, 1, &last));
+    r->turn.waited_us = r->serve.issuer.max_wait_us;
+    assert_int_equal(rig_pump(r), NET_MORE);
+    const char *head = rig_both("*2\r\n", rig_integer(1023));
+    assert_memory_equal(r->out.p, head, strlen(head));
+    assert_memory_equal(r->out.p + strlen(head), "-LOADING ", 9);
+}
+
 /* It waits for the next millisecond with a part of its reply written. */
 static void an_exec_under_way_goes_on(void **state)
 {
@@ -350,6 +369,7 @@ int main(void)
         RIG_TEST(keys_that_are_watched_still_are),
         RIG_TEST(a_client_id_is_given_out_once),
         RIG_TEST(a_transaction_goes_on),
+        RIG_TEST(an_exec_goes_on_with_a_request_that_is_refused),
         RIG_TEST(an_exec_under_way_goes_on),
         RIG_TEST(subscriptions_go_over),
         RIG_TEST(a_request_half_read_through_goes_on),

@@ -61,6 +61,36 @@ static void an_id_among_others_is_from_here(void **state)
     expect(client, "*2\r\n$1\r\nx\r\n$18\r\n");
 }
 
+/* More IDs than a millisecond has: the request waits for the next one, and what it has drawn by
+ * then is its own, once. */
+static void more_ids_than_a_millisecond_has_are_drawn_once(void **state)
+{
+    enum {
+        IDS = LAYOUT_SEQUENCES + 100
+    };
+    static char text[64 * IDS], got[64 * IDS];
+    struct buf asked;
+    (void)state;
+    buf_init(&asked, text, sizeof text);
+    buf_printf(&asked, "*%d\r\n$4\r\nMGET\r\n", IDS + 2);
+    for (int i = 0; i < IDS; i++)
+        BUF_PUT_LIT(&asked, "$4\r\nid:a\r\n");
+    BUF_PUT_LIT(&asked, "$1\r\nk\r\n");
+    say_span(client, buf_span(&asked));
+    expect(own, "*2\r\n$4\r\nMGET\r\n$1\r\nk\r\n");
+    say(own, "*1\r\n$1\r\nx\r\n");
+    expect(client, "*1125\r\n");
+    for (int i = 0; i < IDS; i++) {
+        char *one = got + (size_t)i * 25;
+        assert_int_equal(recv(client, one, 25, MSG_WAITALL), 25);
+        assert_memory_equal(one, "$18\r\n", 5);
+        assert_true(i == 0 || memcmp(one - 25, one, 25) < 0);
+    }
+    expect(client, "$1\r\nx\r\n");
+    say(client, "ECHO x\r\n"); /* nothing more */
+    expect(client, "$1\r\nx\r\n");
+}
+
 static void what_is_mute_has_no_reply(void **state)
 {
     (void)state;
@@ -96,11 +126,35 @@ static void within_multi_it_is_queued(void **state)
     expect(own, "*1\r\n$5\r\nMULTI\r\n" GET(1, "k"));
 }
 
+/* A client that has shared the link with others, and speaks RESP3 from then on. */
+static void another_protocol_has_a_link_of_its_own(void **state)
+{
+    (void)state;
+    int other = dial(&b), link = -1;
+    say(other, GET(1, "k"));
+    int shared = accepted();
+    expect(shared, GET(1, "k"));
+    say(shared, "$1\r\n0\r\n");
+    expect(other, "$1\r\n0\r\n");
+    say(other, "HELLO 3\r\n");
+    expect_to(other, "%7\r\n", "*0\r\n");
+    say(other, GET(1, "k"));
+    link = accepted();
+    expect(link, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n" GET(1, "k"));
+    (void)close(other);
+    (void)close(link);
+    (void)close(shared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_id_is_from_here, begin_known, end_known),
         cmocka_unit_test_setup_teardown(an_id_among_others_is_from_here, begin_known, end_known),
+        cmocka_unit_test_setup_teardown(more_ids_than_a_millisecond_has_are_drawn_once, begin_known,
+                                        end_known),
+        cmocka_unit_test_setup_teardown(another_protocol_has_a_link_of_its_own, begin_known,
+                                        end_known),
         cmocka_unit_test_setup_teardown(what_is_mute_has_no_reply, begin_known, end_known),
         cmocka_unit_test_setup_teardown(what_is_behind_a_hello_waits, begin_known, end_known),
         cmocka_unit_test_setup_teardown(within_multi_it_is_queued, begin_known, end_known),
