@@ -1,5 +1,6 @@
 """SIGUSR2: a program takes the place of another, and no client notices."""
 
+import contextlib
 import fcntl
 import glob
 import json
@@ -539,6 +540,31 @@ def term_and_upgrade(case):
         time.sleep(i * 0.00015)
         assert s.stop() == 0, "round %d" % i
         assert redis.held() == [], "round %d: %r" % (i, redis.held())
+
+
+def unread(s):
+    """A client that asks for much and reads nothing: a stop waits for it."""
+    r = s.resp()
+    r.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    r.sock.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            r.sock.send(r.encode("LPOP", "id:orders", 1000))
+    return r
+
+
+@test("SIGUSR2 while it drains, or just before: it stops all the same, and nobody takes over")
+def upgrade_while_draining(case):
+    redis = case.pool()
+    for signals in ((signal.SIGTERM, signal.SIGUSR2), (signal.SIGUSR2, signal.SIGTERM)):
+        s = case.sidecar(redis)
+        s.wait_held(2)
+        with unread(s):
+            for signo, pattern in zip(signals, ("stopping|upgrading in place", "stopping signal")):
+                s.send(signo)
+                s.wait_log(pattern)
+            assert s.wait() == 0
+        assert "upgraded in place" not in s.log() and redis.held() == [], redis.held()
 
 
 @test("a state_dir in which another sidecar runs by now: refused, IDs go on, also those of static:N")
