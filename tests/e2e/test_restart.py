@@ -121,7 +121,7 @@ def batches(sidecar, seconds):
     end = time.monotonic() + seconds
     out = []
     with sidecar.resp() as r:
-        while time.monotonic() < end:
+        while not out or time.monotonic() < end:
             out += [int(v) for v in r.ask("LPOP", "id:orders", "50")]
     return out
 
