@@ -164,6 +164,38 @@ static enum err_code check_prefixes(struct conf_load *l)
     return rc;
 }
 
+/* ---- sequences ---------------------------------------------------------------------------------
+ */
+
+static struct span sequence_of(const struct conf_list *lines, size_t i)
+{
+    struct span line = span_str(lines->item[i]);
+    while (span_starts(line, SPAN(" ")))
+        line = span_skip(line, 1);
+    return span_cut(&line, ' ');
+}
+
+/* Of two that differ the pool would have whichever was made first. */
+static enum err_code check_sequences(struct conf_load *l)
+{
+    char quoted[CONF_QUOTE_MAX];
+    const struct conf_list *lines = &l->conf->sequences_define;
+    enum err_code rc = ERR_OK;
+    for (size_t b = 0; b < lines->n && !rc; b++) {
+        struct span name = sequence_of(lines, b);
+        size_t a = 0;
+        while (a < b && !span_eq(sequence_of(lines, a), name))
+            a++;
+        if (a == b)
+            continue;
+        (void)err_set(l->e, ERR_INVALID,
+                      "expected each sequence once for sequences.define, found %s again",
+                      conf_quote(quoted, name));
+        rc = conf_load_note(l, conf_load_blame(l, CONF_SEQUENCES_DEFINE, b, ERR_INVALID));
+    }
+    return rc;
+}
+
 /* ---- who may connect --------------------------------------------------------------------------
  */
 
@@ -302,6 +334,7 @@ static const struct {
     {check_loops, .n = 0},
     {check_names, {CONF_IDS_NAMES}, 1},
     {check_prefixes, .n = 0},
+    {check_sequences, {CONF_SEQUENCES_DEFINE}, 1},
     {check_protected, {CONF_AUTH_MODE, CONF_LISTEN_ALLOW_UNPROTECTED}, 2},
     {check_users, {CONF_AUTH_MODE, CONF_AUTH_USERS_FILE}, 2},
     {check_users_file, {CONF_AUTH_USERS_FILE}, 1},

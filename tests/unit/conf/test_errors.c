@@ -189,6 +189,8 @@ static void test_addresses(void **state)
         {"upstream: {redis: \"tcp://h:1?auth=off\"}\n", "1:19: " UPSTREAM "\"tcp://h:1?auth=off\""},
         {"upstream: {redis: \"unix:///s?auth=required\"}\n",
          "1:19: " UPSTREAM "\"unix:///s?auth=required\""},
+        {"sequences:\n  define: [\"a --max 9\", \"ab\", \" a\", \"b\"]\n",
+         "2:31: expected each sequence once for sequences.define, found \"a\" again"},
         {"upstream: {redis: \"tcp://127.0.0.1:6380\"}\n",
          "1:19: " LOOP "\"tcp://127.0.0.1:6380\", where sidflake itself listens: see listen.redis"},
         {"upstream:\n  memcached: unix:a\nlisten: {http: [\"unix:a\"]}\n",
