@@ -30,6 +30,9 @@ void sequence_places_queue(struct sequence_generator *s);
 /* There is such a counter, or there is none, as far as is known. */
 void sequence_places_set_live(struct sequence_generator *s, bool live);
 
+/* There is such a sequence, whatever is known of its counter: from now on it has a row. */
+void sequence_places_show(struct sequence_generator *s);
+
 /* Closes the live one that was not used for longest, but not this one. make_room: where those that
  * are live have taken the others' share. */
 void sequence_places_evict(struct sequence_table *t, const struct sequence_generator *but);

@@ -444,6 +444,14 @@ static struct sequence_family *family_of(struct sequence_table *t, const char *n
     return &t->family[SEQUENCE_FAMILIES];
 }
 
+void sequence_places_show(struct sequence_generator *s)
+{
+    if (s->family)
+        return;
+    s->family = family_of(s->table, s->of.name);
+    link_append(&s->family->members, &s->sibling);
+}
+
 void sequence_places_set_live(struct sequence_generator *s, bool live)
 {
     struct sequence_table *t = s->table;
@@ -457,10 +465,7 @@ void sequence_places_set_live(struct sequence_generator *s, bool live)
     }
     t->nunknown--;
     link_remove(&s->line);
-    if (!s->family) {
-        s->family = family_of(t, s->of.name);
-        link_append(&s->family->members, &s->sibling);
-    }
+    sequence_places_show(s);
 }
 
 void sequence_places_make_room(struct sequence_table *t, const struct sequence_generator *but)

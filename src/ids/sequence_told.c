@@ -108,6 +108,8 @@ void sequence_table_refuse(struct sequence_table *t, uint32_t place,
     if (r->cause == SEQUENCE_USED_UP && r->count == 1)
         s->beyond = 0; /* others may have had the last one */
     sequence_refuse(&s->numbers, &why, keeps_on);
+    if (sequence_kind.causes[why.cause].status == ISSUE_NEVER)
+        sequence_places_show(s); /* it is there, though nothing may be known of it */
     if (!says_gone(r->cause))
         return;
     s->known = false;

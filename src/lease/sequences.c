@@ -321,6 +321,8 @@ static void create_done(struct sequences *s, int64_t mono)
         places_refuse_held(&s->places, &s->supply, s->creating, how, x->due);
         return;
     }
+    if (x->state == DEFINED_REFUSED)
+        s->report.takes[s->created.how]++;
     said_defined(&s->said, x, &s->created, mono);
     if (x->state == DEFINED_SO && s->runs)
         places_pin(&s->places, &s->blocks, s->creating, x->text);

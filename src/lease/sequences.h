@@ -54,7 +54,8 @@ struct sequences_event {
 /* Counters are totals since start. */
 struct sequences_report {
     int64_t time_ms, time_mono; /* the coordinator's clock by its latest answer; 0: not known */
-    uint64_t takes[SEQ_HOWS];   /* items of takes that were answered, by what they came to */
+    uint64_t takes[SEQ_HOWS];   /* items of takes that were answered, by what they came to, and
+                                   definitions that were refused */
     uint64_t takes_failed;      /* calls without an answer that counts */
     uint64_t given_back;        /* numbers */
     uint64_t dropped;           /* numbers that became a gap: not proven, revoked, left behind */

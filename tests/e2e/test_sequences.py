@@ -134,6 +134,21 @@ def none_twice(case):
     assert len(seen) == len(set(seen)) and len(seen) >= 4 * 4000, len(seen)
 
 
+@test("two sidecars define one name otherwise: the second refuses it alone, and page, log and metrics say so")
+def otherwise(case):
+    redis = case.pool()
+    first = case.sidecar(redis, {"sequences.define": ["few --max-rate 10", "more --max-rate 10"]})
+    assert ask(first, "INCR", "seq:few") == 1
+    second = case.sidecar(redis, {"sequences.define": ["few --start 7 --max-rate 10"]})
+    assert "another than sequences.define says" in str(ask(second, "INCR", "seq:few"))
+    assert isinstance(ask(second, "INCR", "seq:more"), int)
+    second.wait_log("sequence refused: it is another one than the configuration defines")
+    until("the page names it", lambda: "sequence few: the sequence few of the pool is another" in
+          second.http("/readyz?verbose").text)
+    assert second.metric("sidflake_sequence_takes_total", outcome="refused") == 1  # alerts go by that
+    assert "few:given=0," in ask(second, "INFO", "sequences").decode()
+
+
 @test("order: strict over three sidecars: never lower than a number that was answered before")
 def strict(case):
     redis = case.pool()

@@ -108,6 +108,31 @@ static void one_that_is_used_up_has_none_until_its_max(void **state)
     assert_int_equal(used_up(0), 0);
 }
 
+/* One that the configuration defines otherwise is never known here: it is shown all the same. */
+static void one_that_is_refused_from_the_start_is_shown(void **state)
+{
+    char text[200];
+    struct buf b;
+    int64_t until;
+    const struct sequence_refusal r = {.cause = SEQUENCE_DIFFERS, .stands = true, .count = 1};
+    const struct generator *few = t.base.after, *odd;
+    (void)state;
+    assert_null(few->after);
+    struct sequence_generator *s =
+        (struct sequence_generator *)sequence_table_entry(&t.base, SPAN("odd:a"), SPAN(""))
+            ->generator;
+    assert_int_equal(sequence_table_place(&s, HOUR, &until), SEQUENCE_GIVEN);
+    assert_null(few->after);
+    sequence_table_refuse(&t, (uint32_t)(s - t.place), &r, false);
+    assert_non_null(odd = few->after);
+    assert_string_equal(odd->label, "odd");
+    assert_int_equal(figure_of(odd, "sidflake_sequence_counters", 0), 1);
+    buf_init(&b, text, sizeof text);
+    assert_true(odd->kind->warnings[0].say(odd, 0, &b));
+    assert_memory_equal(text, "sequence odd: ", 14);
+    assert_false(s->live); /* of names that clients think of it takes the share */
+}
+
 /* Whoever has them: the keeper what it drops, and the loop. */
 static void gaps_are_all_that_were_dropped(void **state)
 {
@@ -135,6 +160,7 @@ int main(void)
         TEST(who_is_idle_lasts_longer),
         TEST(one_that_begins_anew_before_has_no_end),
         TEST(one_that_is_used_up_has_none_until_its_max),
+        TEST(one_that_is_refused_from_the_start_is_shown),
         TEST(gaps_are_all_that_were_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
