@@ -34,13 +34,12 @@ static bool is_plain(struct span s, const char *without)
 /* ---- rights -----------------------------------------------------------------------------------
  */
 
-static enum err_code read_globs(const struct line *l, struct span rest, const char *without,
-                                struct span *out)
+static enum err_code read_globs(const struct line *l, struct span rest, struct span *out)
 {
     *out = rest;
     while (rest.p) {
         struct span glob = span_cut(&rest, ',');
-        if (glob.n == 0 || glob.n > USERS_GLOB_MAX || !is_plain(glob, without))
+        if (glob.n == 0 || glob.n > USERS_GLOB_MAX || !is_plain(glob, ""))
             return wrong(l, glob.p, ERR_INVALID,
                          "a pattern of 1..256 printable bytes without spaces",
                          glob.n ? "something else" : "none");
@@ -50,7 +49,7 @@ static enum err_code read_globs(const struct line *l, struct span rest, const ch
 
 static enum err_code read_names(const struct line *l, struct user *u, struct span value)
 {
-    return read_globs(l, value, ":", &u->names);
+    return read_globs(l, value, &u->names);
 }
 
 static bool is_field(struct span s)
@@ -66,7 +65,7 @@ static enum err_code read_keys(const struct line *l, struct user *u, struct span
         if (is_field(span_skip(value, i + 1)) && value.p[i] == ':')
             return wrong(l, value.p + i + 1, ERR_INVALID, "keys= at the end of the line",
                          "another field behind it");
-    return read_globs(l, value, "", &u->keys);
+    return read_globs(l, value, &u->keys);
 }
 
 static enum err_code read_upstream(const struct line *l, struct user *u, struct span value)
@@ -89,6 +88,29 @@ static const struct {
 
 #define FIELDS (sizeof fields / sizeof *fields)
 
+/* WORD=, be it no field that there is. */
+static bool is_word(struct span s)
+{
+    size_t i = 0;
+    while (i < s.n && s.p[i] >= 'a' && s.p[i] <= 'z')
+        i++;
+    return i < s.n && s.p[i] == '=';
+}
+
+/* Names may hold ':', before the subs of sequences: it parts fields where one follows. */
+static struct span cut_field(struct span *rest)
+{
+    struct span field = *rest;
+    for (size_t i = 0; i < rest->n; i++) {
+        if (rest->p[i] != ':' || !is_word(span_skip(*rest, i + 1)))
+            continue;
+        *rest = span_skip(*rest, i + 1);
+        return span_of(field.p, i);
+    }
+    *rest = span_of(NULL, 0);
+    return field;
+}
+
 /* What follows the hash. */
 static enum err_code read_rights(const struct line *l, struct user *u, struct span rest)
 {
@@ -101,7 +123,7 @@ static enum err_code read_rights(const struct line *l, struct user *u, struct sp
         if (i < FIELDS && fields[i].read == read_keys)
             rest = span_of(NULL, 0);
         else
-            field = span_cut(&rest, ':');
+            field = cut_field(&rest);
         if (i == FIELDS)
             return wrong(l, field.p, ERR_INVALID, "names=GLOB,..., upstream=WORD or keys=GLOB,...",
                          "another field");

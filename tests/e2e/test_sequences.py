@@ -251,6 +251,7 @@ def mistakes(case):
 @test("users have the sequences that their names allow; other keys pass through beside them")
 def rights(case):
     line = case.ctl("passwd", "eve", "--names", "ord*", "--upstream", "all", stdin="word\n", expect=0).stdout
+    line += case.ctl("passwd", "acme", "--names", "*:acme", stdin="word\n", expect=0).stdout
     path = case.path("users")
     with open(path, "w") as f:
         f.write(line)
@@ -267,6 +268,12 @@ def rights(case):
         info = r.ask("INFO", "sequences")
         assert b"orders:given=3" in info, info
     assert behind.ask("EXISTS", "seq:orders") == 0
+    with s.resp() as r:
+        assert r.ask("AUTH", "acme", "word") in (b"OK", "OK")
+        assert r.ask("INCR", "seq:orders:acme") == 2
+        for key in ("seq:orders", "seq:orders#:acme", "seq:orders:b#:acme", "seq:orders:acme2", "id:orders#:acme"):
+            assert "not allowed" in str(r.ask("GET", key)), key
+        assert b"orders" not in r.ask("INFO", "sequences")  # what all of its subs come to
 
 
 @test("each command that the log prints of a refused sequence does what it says, as it stands")

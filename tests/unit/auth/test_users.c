@@ -46,7 +46,8 @@ static void test_rights(void **state)
 {
     struct users u =
         read_good("a:" CRYPT5 ":upstream=all\nb:" CRYPT5
-                  ":upstream=read:names=o:keys=page:*,x\nc:" CRYPT5 ":names=o:upstream=none\n");
+                  ":upstream=read:names=o:keys=page:*,x\nc:" CRYPT5 ":names=o:upstream=none\n"
+                  "d:" CRYPT5 ":names=o:acme,*::x,p:upstream:upstream=read:keys=k:\n");
     (void)state;
     assert_int_equal(u.user[0].upstream, USER_ALL);
     assert_null(u.user[0].keys.p);
@@ -54,6 +55,9 @@ static void test_rights(void **state)
     assert_true(span_eq(u.user[1].names, SPAN("o")));
     assert_true(span_eq(u.user[1].keys, SPAN("page:*,x")));
     assert_int_equal(u.user[2].upstream, USER_NONE);
+    assert_true(span_eq(u.user[3].names, SPAN("o:acme,*::x,p:upstream"))); /* of subs */
+    assert_int_equal(u.user[3].upstream, USER_READ);
+    assert_true(span_eq(u.user[3].keys, SPAN("k:")));
     users_clear(&u);
 }
 
@@ -69,6 +73,8 @@ static void test_keep(void **state)
         {":names=a", "", true},
         {":names=a,b", ":names=b,c,a", true},
         {":names=a,b", ":names=a", false},
+        {":names=a,b:c", ":names=b:c,a:upstream=read", true},
+        {":names=a:b", ":names=a", false},
         {"", ":upstream=read", true},
         {":upstream=all", ":upstream=read", false},
         {":upstream=read", "", false},
@@ -112,6 +118,8 @@ static void test_bad(void **state)
         {"a:" CRYPT5 ":", "f:1:59: expected names=GLOB,..., upstream=WORD or keys=GLOB,..., found "
                           "another field"},
         {"a:" CRYPT5 ":names=a:names=b", "f:1:67: expected each field once, found it again"},
+        {"a:" CRYPT5 ":names=a:b,c:key=d",
+         "f:1:71: expected names=GLOB,..., upstream=WORD or keys=GLOB,..., found another field"},
         {"a:" CRYPT5 ":upstream=", "f:1:68: expected none, read or all, found none"},
         {"a:" CRYPT5 ":upstream=write", "f:1:68: expected none, read or all, found something else"},
         {"a:" CRYPT5 ":keys=x",
