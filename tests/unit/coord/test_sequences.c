@@ -47,6 +47,7 @@ static void a_take_that_is_repeated_grants_nothing_new(void **state)
     (void)take_of("a", 10, 1, &g);
     assert_int_equal(take_of("a", 10, 1, &h), SEQ_AGAIN);
     assert_true(h.lo == g.lo && h.hi == g.hi && h.n == g.n && h.next == 10);
+    assert_int_equal(take_of("a", 0, 1, &h), SEQ_LOOKED);
     (void)take_of("a", 10, 2, &h);
     assert_int_equal(take_of("a", 10, 1, &h), SEQ_GRANTED); /* a gap: another's came between */
     assert_int_equal(h.lo, 20);
@@ -445,7 +446,10 @@ static void each_period_begins_anew(void **state)
     assert_int_equal(take_day("2026-05-28", 4), SEQ_GRANTED);
     pair.clock.ms = midnight;
     assert_int_equal(take_day("2026-05-28", 5), SEQ_CLOSED);
-    assert_int_equal(take_of("a", 1, 6, &g), SEQ_GRANTED);
+    struct seq_want known = want_of("a", 1, 6);
+    known.gen = g.gen;
+    known.n = 4; /* as yesterday's was: of today's it proves nothing */
+    assert_int_equal(taken_at(midnight, &opening, &known, &g), COORD_OK);
     assert_true(g.lo == 1 && strcmp(g.period, "2026-05-29") == 0);
     pair.clock.ms = midnight - 1; /* its end was seen */
     assert_int_equal(take_day("2026-05-28", 7), SEQ_CLOSED);
@@ -573,8 +577,11 @@ static void what_is_on_top_is_taken_back(void **state)
     assert_int_equal(take_of("a", 6, 2, &h), SEQ_GRANTED);
     assert_true(h.lo == 4 && h.hi == 9);
     assert_int_equal(give_back("a", &g, 1, 4), SEQ_KEPT); /* as high, and another's */
-    assert_int_equal(take_of("a", 1, 3, &h), SEQ_GRANTED);
+    assert_int_equal(take_of("a", 3, 3, &h), SEQ_GRANTED);
     assert_int_equal(h.lo, 10);
+    assert_int_equal(give_back("a", &h, 3, 11), SEQ_DONE);
+    assert_int_equal(take_of("a", 3, 3, &h), SEQ_GRANTED); /* what went back is not told again */
+    assert_int_equal(h.lo, 11);
 }
 
 /* What the line cuts off ends where the first one did, above another's block. */
@@ -656,6 +663,57 @@ static void subs_are_counted_by_period(void **state)
     pair.clock.ms = midnight;
     assert_int_equal(take_sub("a", "bolt", 3), SEQ_GRANTED);
     assert_int_equal(take_sub("a", "acme", 4), SEQ_TOO_MANY_SUBS);
+    struct seq_want ahead = want_of("a", 1, 5); /* of both, once the next one may be had */
+    ahead.sub = "bolt";
+    ahead.period = "2026-05-30";
+    pair.clock.ms = midnight + 23 * HOUR;
+    assert_int_equal(take(&ahead, &g), SEQ_GRANTED);
+    assert_int_equal(take_sub("a", "cog", 6), SEQ_TOO_MANY_SUBS);
+    ahead.sub = "cog";
+    assert_int_equal(take(&ahead, &g), SEQ_TOO_MANY_SUBS);
+}
+
+/* ---- what operators say -----------------------------------------------------------------------
+ */
+
+/* The making that was looked at may be gone by the time the order comes. */
+static void an_order_is_for_one_making(void **state)
+{
+    (void)state;
+    begin(EACH);
+    const struct seq_create again = {
+        .name = "a", .definition = lossy(SEQ_LOSS_REFUSE), .reuse = true, .no_older = true};
+    (void)create("a", again.definition, &g);
+    (void)drop("a", &g);
+    assert_int_equal(create_as(&again, &g), SEQ_DONE);
+    struct seq_order o = {
+        .verb = SEQ_VERB_DROP, .name = "a", .sub = "", .period = "", .text = "", .gen = 1};
+    ORDER(&h, c->driver->sequences->operate(c, SETUP_IDENTITY, &o, &one, &reply));
+    assert_int_equal(h.how, SEQ_DIFFERS);
+    o.gen = 2;
+    ORDER(&h, c->driver->sequences->operate(c, SETUP_IDENTITY, &o, &one, &reply));
+    assert_int_equal(h.how, SEQ_DONE);
+}
+
+/* Whatever sidecars knew before. */
+static void how_far_it_was_is_what_an_operator_says(void **state)
+{
+    (void)state;
+    begin(EACH);
+    (void)create("a", lossy(SEQ_LOSS_REFUSE), &g);
+    (void)take_of("a", 10, 1, &g);
+    pair_restart(&pair);
+    struct seq_want w = want_of("a", 1, 2);
+    w.seen = 31;
+    assert_int_equal(take(&w, &g), SEQ_STOPPED);
+    assert_int_equal(reopen_above("a", 20, &g), SEQ_DONE);
+    for (size_t side = 0; side < PAIR_SIDES; side++) {
+        struct seq_counters all;
+        assert_int_equal(seq_show(pair_side(&pair, side), SETUP_IDENTITY, "a", &all, &reply),
+                         COORD_OK);
+        assert_true(all.sequence.seen == 0 && all.sequence.top == 20);
+        free(all.v);
+    }
 }
 
 /* ---- what the wrappers refuse ---------------------------------------------------------------- */
@@ -740,6 +798,8 @@ int main(void)
         cmocka_unit_test(not_of_an_earlier_era),
         cmocka_unit_test(subs_are_counted),
         cmocka_unit_test(subs_are_counted_by_period),
+        cmocka_unit_test(an_order_is_for_one_making),
+        cmocka_unit_test(how_far_it_was_is_what_an_operator_says),
         cmocka_unit_test(what_nobody_may_ask),
     };
     return cmocka_run_group_tests_name("coord/sequences", tests, seq_setup, teardown);

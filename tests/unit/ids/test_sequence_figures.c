@@ -21,6 +21,14 @@ static int64_t figure_of(const struct generator *g, const char *metric, int64_t 
     return -1;
 }
 
+static bool is_warned_of(const struct generator *g)
+{
+    char text[200];
+    struct buf b;
+    buf_init(&b, text, sizeof text);
+    return g->kind->warnings[0].say(g, 0, &b);
+}
+
 static int64_t used_up(int64_t now_ms)
 {
     return figure_of(t.base.after, USED_UP, now_ms);
@@ -102,8 +110,10 @@ static void one_that_is_used_up_has_none_until_its_max(void **state)
     sequence_table_beyond(&t, 0, 1000);
     sequence_table_refuse(&t, 0, &r, false);
     assert_int_equal(figure_of(t.base.after, "sidflake_sequence_until_max", 0), 1000);
+    assert_false(is_warned_of(t.base.after)); /* who wants fewer in a row has them */
     r.count = 1;
     sequence_table_refuse(&t, 0, &r, false);
+    assert_true(is_warned_of(t.base.after));
     assert_int_equal(figure_of(t.base.after, "sidflake_sequence_until_max", 0), 0);
     assert_int_equal(used_up(0), 0);
 }

@@ -498,15 +498,16 @@ static void the_coordinators_time_decides_the_period(void **state)
 {
     (void)state;
     supply.time_ms = NOON; /* the wall clock here is decades ahead */
-    gives("daily", 1);
-    gives("daily", 2);
+    for (int64_t i = 1; i <= 300; i++)
+        gives("daily", i);
     struct sequence_generator *head = place_of("daily");
     assert_ptr_equal(head->base.kind, &sequence_period_kind);
     assert_string_equal(table.place[head->present - 1].of.period, "d100");
+    int64_t size = table.place[head->present - 1].numbers.size;
     at_time(NOON + FAKE_DAY_MS);
     gives("daily", 1);
     assert_string_equal(table.place[head->present - 1].of.period, "d101");
-    assert_int_equal(supply.closes, 1);
+    assert_true(table.place[head->present - 1].numbers.size >= size / 2 && supply.closes == 1);
 }
 
 static void its_numbers_are_not_given_out_inline(void **state)
@@ -565,7 +566,7 @@ static void nobody_waits_when_a_period_begins(void **state)
     gives("daily", 303);
     at_time(101 * FAKE_DAY_MS);
     assert_int_equal(ask_of(entry("daily")->generator, 1, false), 0);
-    assert_int_equal(got.first, 1);
+    assert_true(got.first == 1 && place_of("daily")->next == 0);
 }
 
 /* The next one's tickets begin where those of all were when it was opened. */
@@ -592,9 +593,10 @@ static void a_clock_that_is_corrected_does_not_turn_the_day_back(void **state)
     (void)state;
     supply.time_ms = 101 * FAKE_DAY_MS - 60000;
     gives("daily", 1);
+    gives("daily", 2);
     at_time(101 * FAKE_DAY_MS + 5);
     gives("daily", 1);
-    sequence_table_time(&table, 101 * FAKE_DAY_MS - 900, mono);
+    sequence_table_time(&table, supply.time_ms = 101 * FAKE_DAY_MS - 900, mono);
     gives("daily", 2);
     supply.time_ms = NOON - FAKE_DAY_MS; /* it was wrong by more than that */
     sequence_table_time(&table, supply.time_ms, mono);

@@ -95,6 +95,19 @@ static void one_without_an_end_is_left_for_the_next_time(void **state)
     assert_int_equal(parts, SEQ_PARTS_MAX);
 }
 
+/* Of all its counters, subs and periods, one is enough. */
+static void a_sequence_is_swept_once(void **state)
+{
+    struct blocks_counter two[2] = {counter, counter};
+    (void)state;
+    blocks.conf.counters = 2;
+    blocks.counter = two;
+    assert_true(is_due());
+    period_sweep_call(&sweep, &store, IDENTITY);
+    assert_false(is_due());
+    assert_int_equal(parts, 1);
+}
+
 static void an_operators_sweep_has_an_end_too(void **state)
 {
     struct seq_grant g;
@@ -110,8 +123,8 @@ static void an_operators_sweep_has_an_end_too(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {SWEEP(a_part_at_a_time_is_asked_for),
-                                       SWEEP(one_without_an_end_is_left_for_the_next_time),
-                                       SWEEP(an_operators_sweep_has_an_end_too)};
+    const struct CMUnitTest tests[] = {
+        SWEEP(a_part_at_a_time_is_asked_for), SWEEP(one_without_an_end_is_left_for_the_next_time),
+        SWEEP(a_sequence_is_swept_once), SWEEP(an_operators_sweep_has_an_end_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
