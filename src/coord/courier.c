@@ -7,6 +7,7 @@
 #include "coord/outcome.h"
 #include "coord/redis_reply.h"
 #include "coord/risk.h"
+#include "coord/roster.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -382,11 +383,56 @@ bool courier_risks(struct courier *c, unsigned *out)
 
 #define SNAP_COMMANDS 7 /* MULTI, what redis_reply.h takes apart, EXEC */
 
-static enum coord_status send_snapshot(struct courier *c, struct coord_reply *r)
+/* n of them, from the first on; none where there is no pool that has any. */
+struct snap_workers {
+    uint16_t from;
+    size_t n;
+};
+
+static enum coord_status ask_workers(struct courier *c, struct snap_workers *out,
+                                     struct coord_reply *r)
+{
+    const char *argv[4] = {"HMGET", c->key[0], "from", "to"};
+    const size_t len[4] = {5, strlen(c->key[0]), 4, 2};
+    int64_t from, to;
+    *out = (struct snap_workers){0};
+    enum coord_status s = peer_ask(&c->peer, 4, argv, len, &c->reply, r);
+    if (s == COORD_OK && answer_number(peer_item(c->reply, 0).text, &from) &&
+        answer_number(peer_item(c->reply, 1).text, &to) && from <= to && to < COORD_WORKERS)
+        *out = (struct snap_workers){.from = (uint16_t)from, .n = (size_t)(to - from + 1)};
+    return s;
+}
+
+/* HMGET of all that is wanted of the hash. */
+static enum coord_status put_fields(struct courier *c, const struct snap_workers *w,
+                                    struct coord_reply *r)
+{
+    struct {
+        const char *argv[2 + ROSTER_OWN + COORD_WORKERS];
+        char number[COORD_WORKERS][8];
+    } *ask = malloc(sizeof *ask);
+    size_t n = 0;
+    if (!ask)
+        return outcome_down(r, ERR_NOMEM, "no memory for a snapshot");
+    ask->argv[n++] = "HMGET";
+    ask->argv[n++] = c->key[0];
+    for (size_t i = 0; i < ROSTER_OWN; i++)
+        ask->argv[n++] = roster_field(i);
+    for (size_t i = 0; i < w->n; i++) {
+        (void)snprintf(ask->number[i], sizeof ask->number[i], "%zu", (w->from + i) % COORD_WORKERS);
+        ask->argv[n++] = ask->number[i];
+    }
+    enum coord_status s = peer_put(&c->peer, (int)n, ask->argv, r);
+    free(ask);
+    return s;
+}
+
+static enum coord_status send_snapshot(struct courier *c, const struct snap_workers *w,
+                                       struct coord_reply *r)
 {
     const char *const commands[SNAP_COMMANDS][4] = {
         {"MULTI"},
-        {"HGETALL", c->key[0]},
+        {NULL}, /* the hash */
         {"LRANGE", c->key[1], "0", "-1"},
         {"ZRANGE", c->key[2], "0", "-1"},
         {"HGETALL", c->key[3]},
@@ -400,7 +446,7 @@ static enum coord_status send_snapshot(struct courier *c, struct coord_reply *r)
             argv[argc] = commands[i][argc];
             argc++;
         }
-        enum coord_status s = peer_put(&c->peer, argc, argv, r);
+        enum coord_status s = argc > 0 ? peer_put(&c->peer, argc, argv, r) : put_fields(c, w, r);
         if (s != COORD_OK)
             return s;
     }
@@ -410,10 +456,13 @@ static enum coord_status send_snapshot(struct courier *c, struct coord_reply *r)
 enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to,
                                    struct coord_snapshot *out, struct coord_reply *r)
 {
+    struct snap_workers w;
     courier_start(c);
     enum coord_status s = begin(c, r);
     if (s == COORD_OK)
-        s = send_snapshot(c, r);
+        s = ask_workers(c, &w, r);
+    if (s == COORD_OK)
+        s = send_snapshot(c, &w, r);
     for (int i = 0; i < SNAP_COMMANDS && s == COORD_OK; i++) {
         peer_forget(&c->reply);
         s = peer_take(&c->peer, &c->reply, r);
@@ -421,6 +470,6 @@ enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to
             s = peer_unwanted(c->reply, "snapshot", PEER_NO_SECRET, r);
     }
     if (s == COORD_OK)
-        s = coord_redis_roster(c->reply, to, out, r);
+        s = coord_redis_roster(c->reply, w.from, to, out, r);
     return courier_end(c, point(c, s, r));
 }

@@ -349,10 +349,11 @@ static bool time_of(const redisReply *reply, int64_t *ms)
     return true;
 }
 
-enum coord_status coord_redis_roster(const struct redisReply *exec, const struct answer_to *to,
-                                     struct coord_snapshot *out, struct coord_reply *r)
+enum coord_status coord_redis_roster(const struct redisReply *exec, uint16_t from,
+                                     const struct answer_to *to, struct coord_snapshot *out,
+                                     struct coord_reply *r)
 {
-    struct roster in = {0};
+    struct roster in = {.from = from};
     if (!exec || exec->type != REDIS_REPLY_ARRAY || exec->elements != SNAP_PARTS)
         return outcome_refused(r, "EXEC: expected an array of %d replies, found another",
                                SNAP_PARTS);

@@ -11,7 +11,7 @@ struct redisReader;
 struct redisReply;
 
 /* No array of more elements is made from a reply: a length is only a number until its elements have
- * come. A pool's hash has 65,557 at most. */
+ * come. A snapshot's longest is the holders, two for each workerId. */
 #define COORD_REDIS_ELEMENTS_MAX (1 << 20)
 
 /* Makes the reader refuse longer arrays as out of memory. */
@@ -21,8 +21,9 @@ void coord_redis_bound(struct redisReader *reader);
  */
 bool coord_redis_answer(const struct redisReply *reply, struct answer *out);
 
-/* A reply of EXEC to what snapshot asks. */
-enum coord_status coord_redis_roster(const struct redisReply *exec, const struct answer_to *to,
-                                     struct coord_snapshot *out, struct coord_reply *r);
+/* A reply of EXEC to what snapshot asks, of workerIds that begin with from. */
+enum coord_status coord_redis_roster(const struct redisReply *exec, uint16_t from,
+                                     const struct answer_to *to, struct coord_snapshot *out,
+                                     struct coord_reply *r);
 
 #endif

@@ -4,10 +4,12 @@
 #include "base/dec.h"
 #include "coord/outcome.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* The pool's own fields in the order in which the script's description of a pool has them. */
+/* The pool's own fields in the order in which the script's description of a pool has them; "", of
+ * which there is none, stands for the length of the queue. */
 static const char *const fields[] = {
     "era", "",   "K",  "identity", "topen", "fl", "fs",   "tmax", "closed",
     "A",   "A0", "D0", "S",        "G",     "K",  "from", "to",   "born",
@@ -20,13 +22,24 @@ static const char *const later[COORD_LATERS] = {
     "trust",  "lent",    "ahead",    "every", "cause", "fence", "least",
 };
 
-static struct span field(const struct roster_list *hash, const char *name)
+static_assert(FIELDS + COORD_LATERS == ROSTER_OWN, "as many as the header says");
+
+const char *roster_field(size_t i)
 {
-    for (size_t i = 0; i + 1 < hash->n; i += 2) {
-        if (span_eq(hash->v[i], span_str(name)))
-            return hash->v[i + 1];
-    }
-    return (struct span){NULL, 0};
+    return i < FIELDS ? fields[i] : later[i - FIELDS];
+}
+
+static struct span field(const struct roster *in, size_t i)
+{
+    return i < in->hash.n ? in->hash.v[i] : (struct span){NULL, 0};
+}
+
+static bool is_empty(const struct roster *in)
+{
+    for (size_t i = 0; i < in->hash.n; i++)
+        if (in->hash.v[i].p)
+            return false;
+    return true;
 }
 
 static enum coord_status read_pool(const struct roster *in, const struct answer_to *to,
@@ -40,14 +53,14 @@ static enum coord_status read_pool(const struct roster *in, const struct answer_
         number[i] = span_of(digits[i], dec_put_u64(digits[i], counted[i]));
     a.f[1] = number[0];
     for (size_t i = 0; i < FIELDS; i++) {
-        struct span value = *fields[i] ? field(&in->hash, fields[i]) : number[1];
+        struct span value = *fields[i] ? field(in, i) : number[1];
         if (!value.p)
             return outcome_refused(r, "hash of the pool: expected a field %s, found none",
                                    fields[i]);
         a.f[a.n++] = value;
     }
     for (size_t i = 0; i < COORD_LATERS; i++) {
-        struct span value = field(&in->hash, later[i]);
+        struct span value = field(in, FIELDS + i);
         a.f[a.n++] = value.p ? value : SPAN("0");
     }
     a.f[a.n++] = number[2];
@@ -87,36 +100,22 @@ static bool read_record(struct span s, struct coord_worker *w)
     return true;
 }
 
-/* Where each workerId's record stands in the hash: index of its field plus 1, or 0. */
-static size_t place(const struct roster_list *hash, uint32_t *at)
-{
-    size_t n = 0;
-    for (size_t i = 0; i + 1 < hash->n; i += 2) {
-        uint16_t w;
-        if (!worker_of(hash->v[i], &w))
-            continue;
-        n += at[w] == 0;
-        at[w] = (uint32_t)i + 1;
-    }
-    return n;
-}
-
 static bool read_workers(const struct roster *in, struct coord_snapshot *out)
 {
-    uint32_t *at = calloc(COORD_WORKERS, sizeof *at);
-    size_t n = at ? place(&in->hash, at) : 0;
+    size_t n = 0;
+    for (size_t i = ROSTER_OWN; i < in->hash.n; i++)
+        n += in->hash.v[i].p != NULL;
     out->workers = calloc(n ? n : 1, sizeof *out->workers);
-    for (uint32_t w = 0; at && out->workers && w < COORD_WORKERS; w++) {
-        if (at[w] == 0)
+    for (size_t i = ROSTER_OWN; out->workers && i < in->hash.n; i++) {
+        struct span record = in->hash.v[i];
+        if (!record.p)
             continue;
         struct coord_worker *x = &out->workers[out->nworkers++];
-        x->worker = (uint16_t)w;
-        x->unreadable = !read_record(in->hash.v[at[w]], x);
+        x->worker = (uint16_t)(in->from + i - ROSTER_OWN);
+        x->unreadable = !read_record(record, x);
         x->stale = !x->unreadable && x->era != out->reply.era;
     }
-    bool done = at && out->workers;
-    free(at);
-    return done;
+    return out->workers != NULL;
 }
 
 static int by_worker(const void *key, const void *element)
@@ -171,13 +170,19 @@ enum coord_status roster_read(const struct roster *in, const struct answer_to *t
                               struct coord_snapshot *out, struct coord_reply *r)
 {
     r->now_ms = in->now_ms;
-    if (in->hash.n == 0)
+    if (is_empty(in))
         return outcome_nopool(r, to->pool);
     enum coord_status s = read_pool(in, to, out, r);
     if (s != COORD_OK)
         return s;
+    const struct coord_params *p = &out->pool.params;
+    if (in->from != p->worker_from || in->hash.n != ROSTER_OWN + 1u + p->worker_to - in->from)
+        return outcome_down(r, ERR_BUSY,
+                            "expected the workerIds that were asked for, found %u to %u: the pool "
+                            "was made again meanwhile",
+                            p->worker_from, p->worker_to);
     out->reply = *r;
     if (!read_workers(in, out) || !read_who(in, out) || !read_hints(in, out))
-        return outcome_down(r, ERR_NOMEM, "no memory for a snapshot of %zu fields", in->hash.n);
+        return outcome_down(r, ERR_NOMEM, "no memory for a snapshot");
     return COORD_OK;
 }

@@ -3,6 +3,8 @@
  * memory of the snapshot.
  *
  * Invariants
+ *   - Of the hash only these fields are asked for: it has the rows of the pool's sequences, too, of
+ *     which there may be millions, and a server serves nobody while it tells them all.
  *   - The keys may hold anything: an entry that cannot be read is shown as such or left out, and
  *     only a hash without the pool's own fields makes no snapshot.
  *   - Spans need to live only until the call returns.
@@ -12,13 +14,19 @@
 
 #include "coord/answer.h"
 
+#define ROSTER_OWN 31 /* fields of the pool itself; then one for each workerId */
+
+/* The name of field i, 0..ROSTER_OWN-1. */
+const char *roster_field(size_t i);
+
 struct roster_list {
     struct span *v;
     size_t n;
 };
 
 struct roster {
-    struct roster_list hash;  /* field, value, field, value … */
+    struct roster_list hash;  /* values of the fields, in their order; p is NULL: there is none */
+    uint16_t from;            /* the first of the workerIds */
     struct roster_list queue; /* head first */
     struct roster_list index;
     struct roster_list who; /* workerId, JSON … */

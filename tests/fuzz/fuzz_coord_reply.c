@@ -145,7 +145,7 @@ static void judge_snapshot(const redisReply *reply)
     struct coord_reply r = {0};
     struct coord_snapshot s = {.nworkers = 0};
     static struct coord_audit audit;
-    enum coord_status status = note(coord_redis_roster(reply, &to, &s, &r), ROSTER);
+    enum coord_status status = note(coord_redis_roster(reply, 0, &to, &s, &r), ROSTER);
     bounds_explained(status, &r);
     if (status == COORD_OK)
         (void)coord_audit(&s, &audit);

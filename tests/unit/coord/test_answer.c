@@ -1,8 +1,9 @@
 /* What the script's answers come to: right ones, wrong ones, and the raw keys of a snapshot. */
 #include "coord/answer.h"
 #include "coord/roster.h"
-#include "support/coord_says.h"
 
+#include "base/dec.h"
+#include "support/coord_says.h"
 #include "support/coord_setup.h"
 
 #include <setjmp.h>
@@ -347,18 +348,34 @@ static void descriptions_are_read(void **state)
 #define HASH_POOL                                                                                  \
     "identity," SETUP_IDENTITY ",era,2,topen,10,fl,20,fs,15,fp,xyz,tmax,99,closed,1,A,3600000,"    \
     "A0,30000,D0,120000,S,2000,G,60000,K,0,from,0,to,9,born,7"
-#define TOKEN "00000000000000000000000000000001"
+#define WORKERS 10
+#define TOKEN   "00000000000000000000000000000001"
+
+/* Of field i of a hash: name, value, name, value ... */
+static struct span value_of(const struct answer *hash, size_t i)
+{
+    char digits[DEC_U64_MAX];
+    struct span name = i < ROSTER_OWN ? span_str(roster_field(i))
+                                      : span_of(digits, dec_put_u64(digits, i - ROSTER_OWN));
+    for (size_t k = 0; k + 1 < hash->n; k += 2)
+        if (span_eq(hash->f[k], name))
+            return hash->f[k + 1];
+    return (struct span){NULL, 0};
+}
 
 static enum coord_status read_roster(const char *hash, const char *queue, const char *index,
                                      const char *who, struct coord_snapshot *s,
                                      struct coord_reply *r)
 {
     struct answer parts[4] = {answer_of(hash), answer_of(queue), answer_of(index), answer_of(who)};
-    const struct roster in = {.hash = {parts[0].f, parts[0].n},
+    struct span values[ROSTER_OWN + WORKERS];
+    const struct roster in = {.hash = {values, ROSTER_OWN + WORKERS},
                               .queue = {parts[1].f, parts[1].n},
                               .index = {parts[2].f, parts[2].n},
                               .who = {parts[3].f, parts[3].n},
                               .now_ms = 100};
+    for (size_t i = 0; i < ROSTER_OWN + WORKERS; i++)
+        values[i] = value_of(&parts[0], i);
     memset(s, 0, sizeof *s);
     memset(r, 0, sizeof *r);
     return roster_read(&in, &to, s, r);
@@ -429,6 +446,21 @@ static void a_hash_without_a_pool_makes_no_snapshot(void **state)
     coord_snapshot_clear(&s);
 }
 
+static void a_pool_made_again_with_others_meanwhile_is_asked_once_more(void **state)
+{
+    (void)state;
+    struct coord_snapshot s;
+    struct coord_reply r;
+    static const char *const others[] = {"to,8,", "to,10,", "from,1,"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char hash[512];
+        (void)snprintf(hash, sizeof hash, "%s" HASH_POOL, others[i]);
+        assert_int_equal(read_roster(hash, "", "", "", &s, &r), COORD_DOWN);
+        coord_says(&r, "made again meanwhile");
+        coord_snapshot_clear(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +478,7 @@ int main(void)
         cmocka_unit_test(snapshots_are_read),
         cmocka_unit_test(records_of_another_form_are_unreadable),
         cmocka_unit_test(a_hash_without_a_pool_makes_no_snapshot),
+        cmocka_unit_test(a_pool_made_again_with_others_meanwhile_is_asked_once_more),
     };
     return cmocka_run_group_tests_name("coord/answer", tests, NULL, NULL);
 }

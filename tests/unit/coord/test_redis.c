@@ -206,6 +206,27 @@ static void refusals_name_both_sides(void **state)
     assert_int_equal(coord_evict(f->c, SETUP_IDENTITY, 0, &f->r), COORD_LOST);
 }
 
+/* There may be millions, and a server serves nobody while it tells them all. */
+static void sequences_are_not_asked_for_with_the_workers(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_snapshot s;
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 4), COORD_OK);
+    assert_int_equal(claim(f), COORD_OK);
+    DO("HSET", "sidflake:{p}:h", "4", "odd");
+    DO("EVAL", "redis.call('HSET', KEYS[1], 'num x 1 -', string.rep('x', 4194304))", "1",
+       "sidflake:{p}:h");
+    DO("CONFIG", "SET", "client-output-buffer-limit", "normal 1048576 0 0");
+    assert_int_equal(coord_snapshot(f->c, &s, &f->r), COORD_OK);
+    DO("CONFIG", "SET", "client-output-buffer-limit", "normal 0 0 0");
+    assert_int_equal(s.nworkers, 2);
+    assert_true(s.workers[0].held);
+    assert_string_equal(s.workers[0].who, SETUP_WHO);
+    assert_int_equal(s.workers[1].worker, 4);
+    assert_true(s.workers[1].unreadable);
+    coord_snapshot_clear(&s);
+}
+
 static void damaged_hints_cost_no_safety(void **state)
 {
     struct fixture *f = *state;
@@ -676,6 +697,7 @@ int main(void)
         TEST(renewals_of_many_are_one_request),
         TEST(a_pool_is_not_made_by_a_clock_that_is_off),
         TEST(refusals_name_both_sides),
+        TEST(sequences_are_not_asked_for_with_the_workers),
         TEST(damaged_hints_cost_no_safety),
         TEST(all_of_a_full_pool_is_repaired_in_parts),
         cmocka_unit_test_setup_teardown(a_killed_server_with_its_data_reopens, setup_aof, teardown),
