@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define URL_MAX     1025
-#define NO_POOL_MAX 256 /* bytes of what stands around the command */
+#define NO_POOL_MAX 320 /* bytes of what stands around the command */
 
 const char *ctl_session_pool(const struct ctl_args *a)
 {
@@ -54,8 +54,9 @@ static void why_no_pool(const struct ctl_args *a, struct err *out)
     advice_put_fresh(&b, ctl_session_url(a, url));
     fresh[b.n] = '\0';
     (void)err_set(out, ERR_NOT_FOUND,
-                  "no pool \"%s\": make it with `%s%s` if there never was one, else with the "
-                  "command that the log of a sidecar which used it has",
+                  "no pool \"%s\": make it with `%s%s` if its applications never had IDs, from "
+                  "another URL or pool either, else with the command that the log of a sidecar "
+                  "which used it has",
                   ctl_session_pool(a), command, fresh);
 }
 

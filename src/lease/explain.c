@@ -45,8 +45,8 @@ static bool put_no_pool(const struct workers_options *k, const struct lease *l, 
         advice_put_fresh(b, at.url);
     buf_put_char(b, '`');
     if (!l->last_identity[0])
-        buf_put_str(b, " if there never was one, else with the command that the log of a sidecar "
-                       "which used it has");
+        buf_put_str(b, " if its applications never had IDs, from another URL or pool either, else "
+                       "with the command that the log of a sidecar which used it has");
     else if (!l->last_known)
         buf_put_str(b, " and the --workers and --horizon that it had");
     return !b->failed;

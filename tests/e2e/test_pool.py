@@ -25,7 +25,8 @@ def no_pool(case):
     s.wait_listening()
     command = "sidflakectl pool init --coordinator %s --pool default" % redis.url
     s.wait_log("error .*" + command.replace(".", r"\."))
-    assert command in s.http("/readyz").text
+    fresh = "`%s --fresh` if its applications never had IDs, from another URL or pool either" % command
+    assert fresh in s.http("/readyz").text
     with s.resp() as r:
         assert command in str(r.ask("GET", "id:orders"))
     case.ctl(*command.split()[1:], "--fresh", expect=0)
@@ -92,7 +93,7 @@ def told_to_make(case):
     redis = case.redis()
     for on in (("--coordinator", redis.url, "--pool", "a-b"), ("--coordinator", redis.url)):
         told = case.ctl("pool", "status", *on, expect=1).stderr
-        command = re.search("make it with `(sidflakectl [^`]*)` if there never was one", told).group(1)
+        command = re.search("make it with `(sidflakectl [^`]*)` if its applications never had IDs", told).group(1)
         case.run("sh", "-c", command.replace("sidflakectl", SIDFLAKECTL, 1), expect=0)
         case.ctl("pool", "status", *on, expect=0)
     assert "at least 1 argument" in case.ctl("decode", expect=2).stderr

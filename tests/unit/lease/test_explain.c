@@ -75,9 +75,9 @@ static void of_sentinels_the_command_asks_for_replicas(void **state)
     static const struct lease l;
     const struct lease_outcome o = {.status = COORD_NOPOOL};
     (void)state;
-    assert_non_null(strstr(explained(&l, "redis://h:6379/0", o), " --pool p --fresh` if there"));
+    assert_non_null(strstr(explained(&l, "redis://h:6379/0", o), " --pool p --fresh` if its"));
     assert_non_null(strstr(explained(&l, "redis+sentinel://h:26379/m", o),
-                           " --pool p --fresh --replicas N` if there"));
+                           " --pool p --fresh --replicas N` if its"));
 }
 
 /* Who asks in between is not sent to make it by hand. */
