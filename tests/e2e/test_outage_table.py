@@ -252,7 +252,8 @@ def put_back(case):
         redis.ask("RESTORE", key, 0, dump)
     new = case.sidecar(redis, {"workers.spare": 0})
     assert new.worker() == s.worker()
-    until("one of them has another", lambda: new.worker() != s.worker(), 60)
+    until("one of them loses it", lambda: "workerId lost" in s.log() + new.log(), 60)
+    until("and has another", lambda: s.held() == new.held() == 1 and new.worker() != s.worker())
 
 
 @row("sidecar killed, restarted with its `state_dir`",
