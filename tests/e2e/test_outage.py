@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import socket
 import threading
@@ -332,6 +333,38 @@ def in_its_place(case):
     values.append(new.id())
     ids.check_distinct(values)
     assert min(values) == values[0]
+
+
+@test("a new range after a command with --ahead, as the runbook says: nobody waits, and who runs changes over")
+def in_its_place_after_two(case):
+    redis = case.pool("--fresh", "--workers", "0-9", "--horizon", "2h")
+    stays = case.sidecar(redis)
+    stays.wait_held(2)
+    values = [stays.id()]
+
+    def lost():
+        seen = len(stays.log())
+        redis.ask("FLUSHALL")
+        command = r"no pool .*`sidflakectl (pool init[^`]*)`"
+        stays.wait_log(command, after=seen)
+        return shlex.split(re.findall(command, stays.log()[seen:])[-1])
+    told = lost()
+    told[told.index("--horizon") + 1] = "1m"  # by mistake
+    case.ctl(*told, expect=0)
+    until("reasserted", lambda: stays.metric("sidflake_renewals_total", result="reasserted") >= 2)
+    told = lost()
+    ahead = told.index("--ahead")
+    assert told[ahead + 1] == "7204s", told
+    told[told.index("--horizon") + 1] = told[ahead + 1]
+    del told[ahead:ahead + 2]
+    told.remove("--after-loss")
+    told[told.index("--workers") + 1] = "16384-32767"
+    case.ctl(*told, expect=0)
+    values.append(case.sidecar(redis).id())
+    until("changed over", lambda: len(redis.held()) == 4, 30)
+    values.append(stays.id())
+    assert min(map(ids.worker_of, values[1:])) >= 16384, values
+    ids.check_distinct(values)
 
 
 @test("a lost pool made again with a range that was typed wrongly: sidecars go on, and in the right one then")
