@@ -189,6 +189,7 @@ static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, st
         l->renew_due = mono + jitter(l, terms_renew_every(l, true));
     slots_grant(l, i, last);
     slots_revoke_outside(l);
+    l->described = l->described && terms_is_learnt(l);
 }
 
 /* A workerId that this process holds already was handed out twice: neither copy may grow. */

@@ -81,6 +81,29 @@ void terms_learn_range(struct lease *l, const struct coord_params *p)
     l->range_to = p->worker_to;
 }
 
+/* Made again with other workerIds, by mistake perhaps: until one of them is held, what would have
+ * to be made, were that one deleted, is the pool that those which are held came from. */
+static bool holds_others_alone(const struct lease *l, const struct coord_params *p)
+{
+    bool any = false;
+    for (unsigned i = 0; i < LEASE_SLOTS; i++) {
+        const struct page_record *r = &l->slot[i].rec;
+        if (r->state != PAGE_HELD)
+            continue;
+        if (r->worker >= p->worker_from && r->worker <= p->worker_to)
+            return false;
+        any = true;
+    }
+    return any && l->last_known;
+}
+
+bool terms_is_learnt(const struct lease *l)
+{
+    const struct coord_params *last = &l->last_params, *now = &l->pool.params;
+    return !l->last_known ||
+           (last->worker_from == now->worker_from && last->worker_to == now->worker_to);
+}
+
 void terms_learn_pool(struct lease *l, const struct coord_pool *p)
 {
     if (lease_held(l) == 0) {
@@ -92,7 +115,8 @@ void terms_learn_pool(struct lease *l, const struct coord_pool *p)
     terms_learn_ahead(l, &p->params);
     learn_settle(l, p->later.settle_ms);
     learn_settle(l, p->later.least_ms);
-    remember(l, &p->params, p->later.settle_ms, p->later.ahead_ms);
+    if (!holds_others_alone(l, &p->params))
+        remember(l, &p->params, p->later.settle_ms, p->later.ahead_ms);
 }
 
 void terms_learn_answer(struct lease *l, const struct lease_outcome *o)

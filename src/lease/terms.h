@@ -19,8 +19,12 @@ void terms_learn_ahead(struct lease *l, const struct coord_params *p);
 /* The same of one whose workerIds are to be told from those that a renewal finds. */
 void terms_learn_range(struct lease *l, const struct coord_params *p);
 
-/* All that a pool as it was described teaches; the page remembers its parameters. */
+/* All that a pool as it was described teaches; the page remembers its parameters, unless all that
+ * is held are workerIds which that pool has not. */
 void terms_learn_pool(struct lease *l, const struct coord_pool *p);
+
+/* false: the page remembers another pool than the one that was described last. */
+bool terms_is_learnt(const struct lease *l);
 
 /* ms from wall until the last range that is held has ended; 0: nothing is held, or all have. */
 int64_t terms_left(const struct lease *l, int64_t wall);

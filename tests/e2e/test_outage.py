@@ -383,8 +383,13 @@ def mistyped(case):
     until("refused again", lambda: s.metric("sidflake_renewals_total", result="lost") > lost)
     values.append(s.id())
     assert s.held() == 2 and s.metric("sidflake_coordinator_data_loss_total") == 1
+    seen = len(s.log())
     redis.ask("FLUSHALL")
-    case.ctl(*right, expect=0)
+    command = r"no pool .*`sidflakectl (pool init[^`]*)`"
+    s.wait_log(command, after=seen)
+    told = shlex.split(re.findall(command, s.log()[seen:])[-1])
+    assert told == right, (told, right)
+    case.ctl(*told, expect=0)
     until("reasserted",
           lambda: s.metric("sidflake_renewals_total", result="reasserted") >= 2)
     values.append(s.id())
