@@ -62,10 +62,11 @@ static int put_user(const struct ctl_args *a, const char *hash)
     char line[TEXT_MAX];
     struct users users;
     struct err e;
-    if ((a->names && begins_field(a->names)) || (a->upstream && strchr(a->upstream, ':')))
-        return ctl_fail(CTL_USAGE, "passwd: expected no ':' in --upstream, and in --names none "
-                                   "with a word and '=' behind it, where it would begin another "
-                                   "field");
+    if (strchr(a->rest[0], ':') || (a->names && begins_field(a->names)) ||
+        (a->upstream && strchr(a->upstream, ':')))
+        return ctl_fail(CTL_USAGE, "passwd: expected no ':' in the name and in --upstream, and in "
+                                   "--names none with a word and '=' behind it, where it would "
+                                   "begin another field");
     int n = snprintf(line, sizeof line, "%s:%s%s%s%s%s%s%s", a->rest[0], hash,
                      a->names ? ":names=" : "", a->names ? a->names : "",
                      a->upstream ? ":upstream=" : "", a->upstream ? a->upstream : "",

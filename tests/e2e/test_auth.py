@@ -231,7 +231,7 @@ def ctl(case):
     full = case.ctl("passwd", "eve", "--keys", "a:*,b", "--upstream", "read", stdin="x\n", expect=0)
     assert full.stdout.endswith(":upstream=read:keys=a:*,b\n"), full.stdout
     case.ctl("passwd", "eve", "--keys", "a:*,b", stdin="x\n", expect=2)
-    case.ctl("passwd", "a:b", stdin="x\n", expect=2)
+    assert "no ':' in the name" in case.ctl("passwd", "a:b", stdin="x\n", expect=2).stderr
     for given in (("--names", "o:upstream=all"), ("--upstream", "read:keys=*")):  # no other field
         case.ctl("passwd", "eve", *given, stdin="x\n", expect=2)
     case.ctl("passwd", "a", stdin="\n", expect=2)
