@@ -1,6 +1,7 @@
 """A server behind that answers, and does not serve: nothing is shared there, and it is said why.
 One that was lost, and that nobody asks: who looks is told what is so."""
 
+import contextlib
 import re
 
 import wire
@@ -96,3 +97,21 @@ def looked_at(case):
         until("it is back", lambda: told() == ("[+]upstream.redis ok", 1))
         assert s.log().count("upstream reached") == 2
         assert r.ask("GET", "a") is None
+
+
+@test("a server that lets in nobody else: the log has its words, whoever it still serves")
+def lets_in_no_more(case):
+    redis, server = case.redis(args=("--maxclients", "4")), case.memcached(args=("-c", "40", "-t", "1"))
+    s = case.sidecar("static:7", {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                                  "upstream.memcached": "tcp://127.0.0.1:%d" % server.port})
+    with s.resp() as r, s.mc() as m, contextlib.ExitStack() as hogs:
+        assert r.ask("GET", "a") is None and m.get("a") == []
+        for _ in range(40):
+            hogs.enter_context(s.resp()).send(wire.Resp.encode("BLPOP", "none", 0))
+            hogs.enter_context(s.mc()).send(b"mg a\r\n")
+        for protocol, words in ("redis", "ERR max number of clients"), ("memcached", "ERROR Too many open"):
+            s.wait_log("own upstream connection was lost protocol=%s why=\"it answers, but refuses: %s"
+                       % (protocol, words))
+            assert s.metric("sidflake_upstream_up", protocol=protocol) == 1
+        assert r.ask("GET", "a") is None and m.get("a") == []
+    assert "upstream lost" not in s.log()

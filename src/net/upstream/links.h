@@ -83,6 +83,7 @@ struct upstream_link {
     bool used;     /* something was sent */
     bool heard;    /* a reply has come that is no refusal … */
     bool refused;  /* … or was counted as one */
+    bool denied;   /* one that is has come */
     bool done;     /* retired, and nothing is expected */
     bool mute;     /* the last request has no reply: nothing shows that the server took it */
     bool optional; /* a client's own, still opening: if it is refused, the shared one will do */
@@ -179,7 +180,8 @@ struct upstream {
     enum upstream_trouble said_of; /* SAID_LOST: of what kind */
     struct log_limit limit[TROUBLES];
     char why[ERR_TEXT_MAX];
-    char *text; /* its address, as configured */
+    char denial[160]; /* the latest refusal that came in the place of a reply */
+    char *text;       /* its address, as configured */
     unsigned naddr, at;
     struct sockaddr_storage addr[ADDRESSES];
     socklen_t addr_n[ADDRESSES];

@@ -135,10 +135,12 @@ void upstream_unready(struct upstream *up, unsigned lane, const char *why)
 }
 
 /* On a client's own link, that may lack a login of the client's: of one that serves others it says
- * nothing. */
+ * nothing, unless the link breaks: one that lets in no more says so, and closes. */
 void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
 {
     struct upstream *up = l->up;
+    l->denied = true;
+    (void)snprintf(up->denial, sizeof up->denial, "%s", why);
     if (l->refused || (alien ? has_shared(up) : up->stats.up))
         return;
     l->refused = true;
@@ -183,6 +185,7 @@ void upstream_look(struct net_service *svc)
 void upstream_broke(const struct upstream_link *l, const char *why)
 {
     uint64_t more = 0;
+    char text[ERR_TEXT_MAX];
     struct upstream *up = l->up;
     up->stats.errors++;
     if (l->lane < UPSTREAM_SHARED && is_replaced(l)) {
@@ -194,8 +197,11 @@ void upstream_broke(const struct upstream_link *l, const char *why)
             hold_back(&up->lane[l->lane], upstream_now_us(up));
         lost(up, TROUBLE_SHARED, why);
     } else if (may_say(up, TROUBLE_OWN, &more)) {
+        bool denied = l->denied && !l->heard;
+        (void)snprintf(text, sizeof text, "%s%s%s", denied ? up->denial : "", denied ? "; " : "",
+                       why);
         log_warn("a client's own upstream connection was lost", kv_str("protocol", up->svc->name),
-                 kv_str("why", why), kv_u64("more", more));
+                 kv_str("why", text), kv_u64("more", more));
     }
 }
 
