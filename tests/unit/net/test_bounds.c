@@ -153,6 +153,25 @@ static void the_same_holds_on_a_shared_link(void **state)
     (void)close(two);
 }
 
+/* Of the two it is he who takes his time, and he has all that he wants. */
+static void a_server_is_not_late_for_who_does_not_take_its_reply(void **state)
+{
+    (void)state;
+    timeout_us = 300000;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "up");
+    say(c, "up a\n");
+    expect(link, "a\n");
+    say_much(link);
+    pass(1000);
+    assert_int_equal(net_bench_connections(&b), 1);
+    assert_int_equal(stats()->errors, 0);
+    (void)close(c);
+    (void)close(link);
+    (void)close(two);
+}
+
 /* More than is read at once, and than is kept. */
 static void what_had_arrived_before_a_drain_is_answered(void **state)
 {
@@ -666,6 +685,7 @@ int main(void)
         BENCH(the_same_holds_on_a_shared_link),
         BENCH(what_can_never_be_whole_is_not_waited_for),
         BENCH(a_reply_due_to_another_request_has_the_servers_time),
+        BENCH(a_server_is_not_late_for_who_does_not_take_its_reply),
         BENCH(what_had_arrived_before_a_drain_is_answered),
         BENCH(a_line_that_is_long_by_bytes_makes_shares_smaller),
         BENCH(a_shared_link_makes_way_when_another_was_let_in),

@@ -77,6 +77,24 @@ static void a_server_that_came_back_is_noticed_by_who_looks(void **state)
     (void)close(two);
 }
 
+/* As a server that ends does: what it has let in goes on. */
+static void a_server_that_lets_nobody_else_in_is_there_while_the_shared_link_is(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), own = dial(&b), link = served_by(two, c, "share");
+    (void)close(two);
+    say(own, "up one\n");
+    expect(own, "down\n");
+    assert_why("refused");
+    assert_true(is_up());
+    served_at(link, c);
+    (void)close(link);
+    (void)close(own);
+    (void)close(c);
+}
+
 static void a_link_that_owes_and_is_closed_is_lost(void **state)
 {
     (void)state;
@@ -181,6 +199,7 @@ int main(void)
         BENCH(an_idle_link_that_is_closed_says_nothing),
         BENCH(a_server_that_is_gone_is_noticed_though_nobody_asks),
         BENCH(a_server_that_came_back_is_noticed_by_who_looks),
+        BENCH(a_server_that_lets_nobody_else_in_is_there_while_the_shared_link_is),
         BENCH(a_link_that_owes_and_is_closed_is_lost),
         BENCH(a_link_that_was_replaced_says_nothing_of_the_server),
         BENCH(a_link_whose_successor_is_not_there_yet_is_lost),

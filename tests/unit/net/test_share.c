@@ -297,6 +297,30 @@ static void those_who_wait_for_room_go_on_in_their_order(void **state)
     (void)close(server);
 }
 
+/* Nothing of theirs was sent, so that another link will do. */
+static void those_who_wait_for_room_go_on_on_another_link_when_theirs_breaks(void **state)
+{
+    bool full = true;
+    (void)state;
+    server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int first = dial(&b), second = dial(&b);
+    link_fd = served_by(server, first, "share");
+    net_bench_call(&b, do_fill, &full);
+    uint64_t turns = net_bench_turns(&b);
+    say(second, "share a\n");
+    NET_AWAIT(net_bench_turns(&b) > turns);
+    (void)close(link_fd);
+    link_fd = accepted(server);
+    expect(link_fd, "a\n");
+    say(link_fd, "OK\r\n");
+    expect(second, "OK\r\n");
+    (void)close(first);
+    (void)close(second);
+    (void)close(link_fd);
+    (void)close(server);
+}
+
 /* ---- who pays for what is sent ----------------------------------------------------------------
  */
 
@@ -425,6 +449,7 @@ int main(void)
         BENCH(those_who_may_go_on_have_a_round_at_a_time),
         BENCH(who_was_answered_goes_on_in_the_next_round_where_that_took_one),
         BENCH(those_who_wait_for_room_go_on_in_their_order),
+        BENCH(those_who_wait_for_room_go_on_on_another_link_when_theirs_breaks),
         BENCH(what_one_sends_on_his_own_link_is_sent_in_his_turn),
         BENCH(who_has_filled_his_link_in_a_turn_goes_on_behind_it),
         BENCH(what_a_server_has_said_before_it_went_is_delivered),

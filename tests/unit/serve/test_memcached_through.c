@@ -79,6 +79,40 @@ static void the_value_of_what_is_refused_is_not_read_as_requests(void **state)
     (void)close(client);
 }
 
+/* The same of text. */
+static void the_block_of_what_is_refused_is_not_read_as_requests(void **state)
+{
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    (void)close(server);
+    server = -1;
+    int client = dial(&b);
+    say_span(client, SPAN("set k 0 0 14\r\nget id:a\r\nmn\r\n\r\nmn\r\n"));
+    expect_bytes(client, SPAN("SERVER_ERROR upstream unavailable\r\nMN\r\n"));
+    expect_silence(client, 20);
+    (void)close(client);
+}
+
+/* Of those of one the replies tell the IDs where to stand. */
+static void a_get_of_ids_and_others_waits_for_the_one_before_it(void **state)
+{
+    (void)state;
+    snowflake_extend(&rig->gen.ids, 1, clock_wall_ms(clock_system()) + 3600000);
+    start(protocol_memcached.make(&rig->serve));
+    int client = dial(&b);
+    say_span(client, SPAN("get id:a k\r\nget l id:b\r\n"));
+    int link = accepted();
+    expect_bytes(link, SPAN("get k\r\n"));
+    expect_silence(link, 50);
+    say_span(link, SPAN("END\r\n"));
+    expect_to(client, "VALUE id:a 0 ", "\r\nEND\r\n");
+    expect_bytes(link, SPAN("get l\r\n"));
+    say_span(link, SPAN("END\r\n"));
+    expect_to(client, "VALUE id:b 0 ", "\r\nEND\r\n");
+    (void)close(client);
+    (void)close(link);
+}
+
 /* Of a line of 64 KiB, more IDs than a turn's output has room for stand before the other key. */
 static void all_ids_of_a_long_line_stand_before_the_other_key(void **state)
 {
@@ -215,6 +249,22 @@ static void who_wanted_no_reply_stays_when_one_breaks_off(void **state)
     (void)close(link);
 }
 
+/* An error in words would be half a header, and the next reply the rest of it. */
+static void who_waits_for_a_packet_is_closed_when_it_will_not_come(void **state)
+{
+    const struct span plain = SPAN(GET("\0\0\0"));
+    char got;
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    int client = dial(&b);
+    say_span(client, plain);
+    int link = accepted();
+    expect_bytes(link, plain);
+    (void)close(link);
+    assert_int_equal(recv(client, &got, 1, 0), 0);
+    (void)close(client);
+}
+
 static char block[100000];
 
 static void comes_after_the_replies(struct span small, struct span reply, struct span large,
@@ -266,6 +316,10 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(the_value_of_what_is_refused_is_not_read_as_requests, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(the_block_of_what_is_refused_is_not_read_as_requests, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_get_of_ids_and_others_waits_for_the_one_before_it, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(all_ids_of_a_long_line_stand_before_the_other_key, begin,
                                         end),
         cmocka_unit_test_setup_teardown(replies_come_before_memcached_waits_for_a_block, begin,
@@ -276,6 +330,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_get_that_was_given_up_leaves_nothing_to_the_next, begin,
                                         end),
         cmocka_unit_test_setup_teardown(who_wanted_no_reply_stays_when_one_breaks_off, begin, end),
+        cmocka_unit_test_setup_teardown(who_waits_for_a_packet_is_closed_when_it_will_not_come,
+                                        begin, end),
     };
     return cmocka_run_group_tests_name("serve/memcached_through", tests, NULL, NULL);
 }

@@ -88,6 +88,7 @@ static inline void start(struct net_service *svc)
     b.svc.heard = heard;
     b.svc.holds = holds;
     b.svc.frame = svc->frame;
+    b.svc.lost = svc->lost;
     server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(server, (struct sockaddr *)&in, sizeof in), 0);
     assert_int_equal(listen(server, 8), 0);

@@ -234,11 +234,13 @@ static void test_binary(void **state)
     check_binary(FRAME_MC_BINARY, SPAN("\x81"), "m");
     check_binary(FRAME_MC_STATS,
                  SPAN(HEAD("\20", "\0", "\2") "ab" HEAD("\20", "\0", "\1") "c" HEAD(
-                     "\20", "\0", "\0") HEAD("\20", "\1", "\2") "no"),
-                 "..");
+                     "\20", "\0", "\0") HEAD("\20", "\1", "\2") "no" HEAD("\20", "\1", "\0")),
+                 "...");
     check_binary(FRAME_MC_NOOP,
                  SPAN(HEAD("\15", "\0", "\1") "x" HEAD("\12", "\0", "\0") HEAD("\12", "\0", "\0")),
                  "..");
+    /* our own is left out, and what it would bring with it would be the client's */
+    check_binary(FRAME_MC_NOOP, SPAN(HEAD("\12", "\0", "\1") "x"), "b");
 }
 
 /* Our own NOOP is known by what only we know of it: a client's, or one in what it stored, is not.
