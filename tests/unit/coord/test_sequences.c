@@ -3,7 +3,6 @@
  * a real Redis, of an SQLite file and of a toy store. Where numbers skip to a line SQLite is not
  * asked, since it has none.
  */
-#include "coord/line.h"
 #include "seq_rig.h"
 
 #define RATE  100
@@ -242,20 +241,6 @@ static void clocks_wander(void **state)
     pair.clock.ms -= 2 * S; /* slow, and true time goes on */
     pair_restore(&pair, 0, false);
     assert_true(first_granted("a", 2) > highest);
-}
-
-/* A line that has reached the end leaves nothing, and what is next can still be told. */
-static void a_line_ends_behind_the_last_index(void **state)
-{
-    (void)state;
-    begin(FORGETTING);
-    struct seq_definition d = skipping(5700000); /* for 50 years */
-    d.begins_ms = 1;
-    assert_int_equal(create("a", d, &g), SEQ_DONE);
-    (void)take_of("a", 1, 1, &g);
-    pair_restart(&pair);
-    assert_int_equal(take_of("a", 1, 2, &g), SEQ_USED_UP);
-    assert_true(g.next == LINE_TOP && g.next == g.max + 1);
 }
 
 /* ---- rule 3: a record that is missing -------------------------------------------------------- */
@@ -780,7 +765,6 @@ int main(void)
         cmocka_unit_test(whatever_was_forgotten_lies_below),
         cmocka_unit_test(only_the_first_touch_skips),
         cmocka_unit_test(clocks_wander),
-        cmocka_unit_test(a_line_ends_behind_the_last_index),
         cmocka_unit_test(a_sub_is_new_unless_a_table_was_lost),
         cmocka_unit_test(it_is_new_only_behind_the_margin),
         cmocka_unit_test(a_silent_rewind_shows),

@@ -1,7 +1,8 @@
 /*
- * Rows of sequences that cannot be read: such a sequence grants nothing, and is not taken for one
- * that is missing.
+ * What cannot be read, or nearly: a sequence whose rows are odd grants nothing, and is not taken
+ * for one that is missing; and answers at the end of what numbers there are.
  */
+#include "coord/line.h"
 #include "seq_rig.h"
 
 #include <sqlite3.h>
@@ -64,6 +65,20 @@ static void rows_of_sqlite_that_cannot_be_read(void **state)
     }
 }
 
+/* A line that has reached the end leaves nothing, and what is next can still be told. */
+static void a_line_ends_behind_the_last_index(void **state)
+{
+    (void)state;
+    begin(FORGETTING);
+    struct seq_definition d = skipping(5700000); /* for 50 years */
+    d.begins_ms = 1;
+    assert_int_equal(create("a", d, &g), SEQ_DONE);
+    (void)take_of("a", 1, 1, &g);
+    pair_restart(&pair);
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_USED_UP);
+    assert_true(g.next == LINE_TOP && g.next == g.max + 1);
+}
+
 int main(void)
 {
     if (!server_available()) {
@@ -73,6 +88,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_that_cannot_be_read),
         cmocka_unit_test(rows_of_sqlite_that_cannot_be_read),
+        cmocka_unit_test(a_line_ends_behind_the_last_index),
     };
     return cmocka_run_group_tests_name("coord/sequences_rows", tests, seq_setup, teardown);
 }
