@@ -75,6 +75,8 @@ def restart_without_redis(case, down, up):
     assert not [f for f in status["findings"] if f["name"] == "pool"], status["findings"]
     assert not re.search("^sidflake_pool_", s.http("/metrics").text, re.M)
     assert s.metric("sidflake_coordinator_up") == 0
+    told = s.http("/metrics").text + s.http("/readyz?verbose").text
+    assert "sidflake_pool_free" not in told and "left in the pool" not in told, told
     up(redis)
     return redis, s, after
 

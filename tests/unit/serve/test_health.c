@@ -163,6 +163,12 @@ static void bounds(void **state)
     warns("3,275 of 32,768 workerIds are left in the pool");
     s.facts.pool_free = 3276;
     well();
+    s.facts.pool_free = s.facts.era =
+        0; /* of a state page, before the coordinator has said a word */
+    well();
+    s.facts.era = 1;
+    warns("0 of 32,768 workerIds are left in the pool");
+    s.facts.pool_free = 3276;
     elapsed_ms += LAYOUT_TIME_MAX - MINUTES(24 * 60 * 182);
     s.facts.tenure_start_ms += elapsed_ms;
     snowflake_extend(&gen.ids, 1, START_MS + elapsed_ms + MINUTES(45));

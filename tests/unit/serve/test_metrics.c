@@ -232,6 +232,16 @@ static void a_coordinator_that_refuses_is_not_up(void **state)
     assert_null(strstr(page(false), "\nsidflake_pool_"));
 }
 
+/* A pool that a state page tells of; the coordinator has not said a word yet. */
+static void of_a_state_page_alone_nothing_is_free_or_not(void **state)
+{
+    (void)state;
+    s.facts.era = s.facts.pool_free = 0;
+    assert_null(strstr(page(false), "\nsidflake_pool_free"));
+    assert_null(strstr(page(false), "\nsidflake_pool_era"));
+    present(page(false), "sidflake_pool_horizon_seconds 360");
+}
+
 /* What is not known is absent; what has not happened is 0. */
 static void nothing_known(void **state)
 {
@@ -388,11 +398,17 @@ static void no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FULL(values),         FULL(dialects),
-        EMPTY(nothing_known), FULL(a_coordinator_that_refuses_is_not_up),
-        EMPTY(bounds),        FULL(all_commands),
-        FULL(hostile_times),  FULL(past_the_ceiling),
-        FULL(many_names),     FULL(the_longest_page),
+        FULL(values),
+        FULL(dialects),
+        FULL(of_a_state_page_alone_nothing_is_free_or_not),
+        EMPTY(nothing_known),
+        FULL(a_coordinator_that_refuses_is_not_up),
+        EMPTY(bounds),
+        FULL(all_commands),
+        FULL(hostile_times),
+        FULL(past_the_ceiling),
+        FULL(many_names),
+        FULL(the_longest_page),
         FULL(no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
