@@ -163,7 +163,8 @@ static void trouble(struct judge *j)
     struct buf *b = begin(j, HEALTH_WARN, "lease");
     buf_put_str(b, j->f->data_loss > 0
                        ? "the coordinator forgot what it had granted, "
-                       : "a workerId was released by hand, or lost to somebody else, ");
+                       : "a workerId was lost: its range was over, somebody else has it, or it was "
+                         "released by hand, ");
     human_put_duration(b, (j->now_us - j->f->trouble_us) / 1000);
     BUF_PUT_LIT(b, " ago");
     end(j);

@@ -144,7 +144,8 @@ static void troubles_of_the_last_hour(void **state)
     (void)state;
     s.facts.trouble_us = START_US + MINUTES(3) * 1000;
     s.facts.renewals_lost = 1;
-    warns("a workerId was released by hand, or lost to somebody else, 7 min ago");
+    warns("a workerId was lost: its range was over, somebody else has it, or it was released by "
+          "hand, 7 min ago");
     s.facts.data_loss = 1;
     warns("the coordinator forgot what it had granted, 7 min ago");
     s.facts.trouble_us -= HISTORY_SPAN_US;
