@@ -1,12 +1,14 @@
 """Sequences: `seq:` numbers that count, as clients have them."""
 
 import json
+import os
+import re
 import shlex
 import signal
 import threading
 import time
 
-from harness import until
+from harness import TOP, until
 from runner import test
 
 DEFINE = ["orders --max-rate 1000000 --subs", "strict --max-rate 1000000 --order strict",
@@ -299,3 +301,24 @@ def printed(case):
     until("it is dropped", lambda: ask(s, "INCR", "seq:new") is None)
     typed("sequence=new why=.it was dropped", "--yes")
     until("it is there again, behind its numbers", lambda: int(ask(s, "INCR", "seq:new") or 0) > 1)
+
+
+@test("the volumes of the manifests, the chart and the compose file have room for the state pages, old and new")
+def fits(case):
+    s = sidecar(case, case.pool())
+    assert ask(s, "INCR", "seq:orders") == 1
+    s.kill()
+    for page in ("worker.page", "sequences.page"):
+        with open(os.path.join(s.state_dir, page), "r+b") as f:
+            f.write(b"damage")
+    s.start()
+    until("numbers go on", lambda: isinstance(ask(s, "INCR", "seq:orders"), int))
+    there = os.listdir(s.state_dir)
+    assert {"worker.page.aside", "sequences.page", "sequences.page.aside"} <= set(there), there
+    taken = sum(os.stat(os.path.join(s.state_dir, name)).st_blocks * 512 for name in there)
+    for file, size in (("kubernetes/base/deployment.yaml", r"sizeLimit: (\d+)Mi"),
+                       ("helm/sidflake/values.yaml", r"sizeLimit: (\d+)Mi"),
+                       ("examples/compose/compose.yaml", r"size=(\d+)m")):
+        with open(os.path.join(TOP, "packaging", file)) as f:
+            room = [int(n) << 20 for n in re.findall(size, f.read())]
+        assert room and min(room) > taken, (file, room, taken)
