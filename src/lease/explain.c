@@ -176,6 +176,18 @@ static void explain_closed(const struct workers_options *k, const struct err *fo
     why[b.n] = '\0';
 }
 
+/* Which clock was wrong is an operator's to know. */
+static void explain_behind(const struct workers_options *k, const struct err *found, char *why,
+                           size_t cap)
+{
+    struct buf b;
+    buf_init(&b, why, cap - 1);
+    buf_put_str(&b, found->text);
+    BUF_PUT_LIT(&b, ": one that is behind is to be set right; if it was ahead then, see ");
+    put_tool(k, "pool reopen --clock-was-ahead", &b);
+    why[b.n] = '\0';
+}
+
 void explain(const struct workers_options *k, const struct lease *l, const struct lease_outcome *o,
              char *why, size_t cap)
 {
@@ -199,6 +211,9 @@ void explain(const struct workers_options *k, const struct lease *l, const struc
         break;
     case COORD_CLOSED:
         explain_closed(k, &o->reply.err, why, cap);
+        break;
+    case COORD_BADCLOCK:
+        explain_behind(k, &o->reply.err, why, cap);
         break;
     default:
         (void)snprintf(why, cap, "%s", o->reply.err.text);

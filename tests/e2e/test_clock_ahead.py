@@ -222,7 +222,8 @@ def word(case):
     late = ids.time_of(values[-1])
     wrong.step(-48 * HOUR)
     new = case.sidecar(redis, clock=right, wait=False)
-    new.wait_log(SAID, PATIENCE)
+    printed = new.wait_log(SAID + ".*`sidflakectl (pool reopen --clock-was-ahead[^`]*)`", PATIENCE).group(1)
+    assert printed in new.http("/readyz").text and printed in new.http("/").text
     right.step(-HOUR)
     assert "this host's clock" in case.ctl(*say, env=right.env, expect=1).stderr
     right.step(HOUR)

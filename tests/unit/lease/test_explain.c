@@ -103,6 +103,18 @@ static void a_closed_pool_can_be_opened(void **state)
         "back, unless it was made again elsewhere");
 }
 
+static void of_a_clock_that_was_ahead_it_can_be_said(void **state)
+{
+    static const struct lease l;
+    (void)state;
+    assert_string_equal(
+        explained(&l, "redis://h:6379/0",
+                  (struct lease_outcome){.status = COORD_BADCLOCK,
+                                         .reply = {.err = {.text = "found it behind"}}}),
+        "found it behind: one that is behind is to be set right; if it was ahead then, see "
+        "`sidflakectl pool reopen --clock-was-ahead --coordinator redis://h:6379/0 --pool p`");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +123,7 @@ int main(void)
         cmocka_unit_test(of_sentinels_the_command_asks_for_replicas),
         cmocka_unit_test(a_pool_that_is_made_by_the_next_call_needs_no_command),
         cmocka_unit_test(a_closed_pool_can_be_opened),
+        cmocka_unit_test(of_a_clock_that_was_ahead_it_can_be_said),
     };
     return cmocka_run_group_tests_name("lease/explain", tests, NULL, NULL);
 }
