@@ -221,18 +221,21 @@ static void give_back(struct bridge *b, struct snowflake *g)
 }
 
 /* Of the earliest time at which somebody held can issue again, which is by then maybe over: the
- * clock is right again, or what was held is given up. */
-static void tell_behind(const struct bridge *b, const struct snowflake *g)
+ * clock is right again, or what was held is given up. The same is told now and then. */
+static void tell_behind(struct bridge *b, const struct snowflake *g)
 {
     char until[TIMEFMT_MAX];
-    int64_t behind_ms = snowflake_resumes(g) - g->seen_ms;
-    if (behind_ms > 0)
+    int64_t resumes_ms = snowflake_resumes(g), behind_ms = resumes_ms - g->seen_ms;
+    if (resumes_ms != b->behind_ms)
+        b->behind_log.next_ms = 0;
+    b->behind_ms = resumes_ms;
+    if (behind_ms > 0 && log_limit_pass(&b->behind_log, clock_mono_ms(b->clock), REMIND_MS, NULL))
         log_warn(b->serve->facts.alone
                      ? "clock stepped back: no IDs until it is as late again, or with an N in "
                        "static:N that no sidecar ever had, and another state_dir"
                      : "clock stepped back and no workerId can stand in: claiming another",
                  kv_i64("behind_ms", behind_ms),
-                 kv_str("until", timefmt_rfc3339(until, snowflake_resumes(g))));
+                 kv_str("until", timefmt_rfc3339(until, resumes_ms)));
 }
 
 static void urge(struct bridge *b, struct snowflake *g)

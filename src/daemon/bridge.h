@@ -33,7 +33,8 @@ struct bridge {
     int64_t urge_due_us; /* monotonic: the next urgent request to the keeper may be sent */
     uint64_t rotations;  /* as seen last */
     int64_t max_skew_ms; /* a forward jump of the clock by more is answered by a renewal */
-    struct log_limit rollback_log, ceiling_log;
+    struct log_limit rollback_log, ceiling_log, behind_log;
+    int64_t behind_ms; /* Unix ms: until when the clock was behind as behind_log had it last */
 };
 
 /* The fields above `finished` are the caller's to set before. */

@@ -60,7 +60,26 @@ static void a_workerid_is_asked_for_once_a_second(void **state)
     bridge_settle(&b.bridge);
     assert_int_equal(told(WORKERS_URGE_CLAIM), 2);
     assert_int_equal(told(WORKERS_URGE_RENEWAL), 0);
-    assert_logged(logged(), "no workerId can stand in: claiming another", 2);
+    assert_logged(logged(), "no workerId can stand in: claiming another", 1);
+}
+
+/* It may be so for a day: one that is behind another time is another. */
+static void a_clock_that_stays_behind_is_told_now_and_then(void **state)
+{
+    (void)state;
+    grant(1);
+    assert_int_equal(issue(), SNOWFLAKE_OK);
+    log_anew();
+    fake_clock_step(&b.clock, -3600000);
+    for (int i = 0; i < 70; i++, pass_ms(1000))
+        assert_int_equal(issue(), SNOWFLAKE_STALLED);
+    assert_int_equal(told(WORKERS_URGE_CLAIM), 70);
+    fake_clock_step(&b.clock, 3600000);
+    assert_int_equal(issue(), SNOWFLAKE_OK);
+    pass_ms(1000);
+    fake_clock_step(&b.clock, -3600000);
+    assert_int_equal(issue(), SNOWFLAKE_STALLED);
+    assert_logged(logged(), "no workerId can stand in: claiming another", 3);
 }
 
 static void a_clock_above_a_ceiling_has_it_renewed(void **state)
@@ -162,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BRIDGE(a_workerid_that_was_rotated_is_given_back_once),
         BRIDGE(a_workerid_is_asked_for_once_a_second),
+        BRIDGE(a_clock_that_stays_behind_is_told_now_and_then),
         BRIDGE(a_clock_above_a_ceiling_has_it_renewed),
         BRIDGE(a_ceiling_that_stays_below_the_clock_is_told_now_and_then),
         BRIDGE(a_jump_forward_by_more_than_max_skew_is_noticed_once),
