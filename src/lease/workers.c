@@ -32,6 +32,7 @@ struct workers {
     struct lease_action action; /* decided on */
     struct lease_outcome outcome;
     struct workers_report report;
+    char lacks[ERR_TEXT_MAX]; /* why the latest claim had no workerId; "": it had one */
     struct trouble trouble, claims;
     bool page_lost;   /* that was logged */
     bool undated;     /* likewise: no new generation of the page can be had */
@@ -290,6 +291,17 @@ static bool serves(enum coord_status s)
            s == COORD_EXISTS;
 }
 
+/* What a claim is refused for is so until one is not, whatever else is answered between. */
+static void say_why(struct workers *w, const struct lease_action *a, const struct lease_outcome *o)
+{
+    struct workers_report *r = &w->report;
+    explain(&w->o, &w->lease, o, r->why, sizeof r->why);
+    if (a->kind == LEASE_CLAIM)
+        memcpy(w->lacks, r->why, sizeof w->lacks);
+    else if (!r->why[0])
+        memcpy(r->why, w->lacks, sizeof r->why);
+}
+
 static void note(struct workers *w, const struct lease_action *a, const struct lease_outcome *o,
                  int64_t mono, int64_t wall)
 {
@@ -315,7 +327,7 @@ static void note(struct workers *w, const struct lease_action *a, const struct l
     if (era > 0 && r->era != era)
         log_warn("pool reopened: its server restarted, failed over or lost data",
                  kv_u64("era", r->era), kv_u64("era_before", era));
-    explain(&w->o, &w->lease, o, w->report.why, sizeof w->report.why);
+    say_why(w, a, o);
     /* A pool that answers, but that this process must not use, is as good as another one. */
     bool unusable = o->status == COORD_OK && w->lease.trouble.code;
     const struct trouble_call came = {.kind = a->kind,

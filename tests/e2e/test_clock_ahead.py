@@ -259,3 +259,28 @@ def word_sqlite(case):
     os.unlink(case.path("pool.db"))
     s.wait_log("pool made mode=after-loss", PATIENCE)
     assert ids.ms_of(status(case, url, clock)["grants_from"]) > ids.time_of(values[0])
+
+
+@test("ahead by a day for a moment, without a spare: it is said all the time what ends it, and that does")
+def without_spare(case):
+    clock = case.clock()
+    redis = case.pool(clock=clock)
+    s = case.sidecar(redis, {"workers.spare": 0}, clock=clock)
+    values = [s.id()]
+    clock.step(24 * HOUR)
+    renewed(s)
+    values.append(s.id())
+    clock.step(-24 * HOUR)
+    assert refused(s)
+
+    def said():
+        return re.search("`sidflakectl (pool reopen --clock-was-ahead[^`]*)`", s.http("/readyz?verbose").text)
+
+    command = shlex.split(until("it is said", said, PATIENCE).group(1))
+    for _ in range(3):
+        renewed(s)
+        assert said()
+    case.ctl(*command, "--yes", env=clock.env, expect=0)
+    until("there are IDs", lambda: not refused(s), PATIENCE)
+    ids.check_distinct(values + [s.id() for _ in range(20)])
+    assert not said()

@@ -145,6 +145,34 @@ static void a_renewal_tells_the_clock_of_its_caller(void **state)
 
 #define WORKERS(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
+/* Renewals are answered meanwhile, or not: page and probes say it all the time. */
+static void what_a_claim_is_refused_for_is_said_until_one_is_served(void **state)
+{
+    char lacks[ERR_TEXT_MAX];
+    (void)state;
+    fake_coord_fail(&b.coord, FAKE_CLAIM, COORD_OK, true);
+    for (int i = 0; i < 2; i++)
+        fake_coord_fail(&b.coord, FAKE_CLAIM, COORD_EXHAUSTED, false);
+    while (report()->status != COORD_EXHAUSTED)
+        call();
+    assert_int_equal(report()->held, 1);
+    memcpy(lacks, report()->why, sizeof lacks);
+    assert_non_null(strstr(lacks, "the pool has no free workerId"));
+    call_until(FAKE_RENEW);
+    assert_int_equal(report()->status, COORD_OK);
+    assert_string_equal(report()->why, lacks);
+    fake_coord_fail(&b.coord, FAKE_RENEW, COORD_DOWN, false);
+    call_until(FAKE_RENEW);
+    assert_string_not_equal(report()->why, lacks);
+    call_until(FAKE_RENEW);
+    assert_string_equal(report()->why, lacks);
+    while (report()->held < 2)
+        call();
+    assert_string_equal(report()->why, "");
+    call_until(FAKE_RENEW);
+    assert_string_equal(report()->why, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +180,7 @@ int main(void)
         WORKERS(a_pool_made_again_with_others_is_no_second_loss),
         WORKERS(a_loss_that_a_claim_hears_of_first_counts),
         WORKERS(a_renewal_tells_the_clock_of_its_caller),
+        WORKERS(what_a_claim_is_refused_for_is_said_until_one_is_served),
     };
     return cmocka_run_group_tests_name("lease/workers", tests, NULL, NULL);
 }
