@@ -56,6 +56,27 @@ static void a_claimer_whose_clock_is_off_is_refused(void **state)
     assert_int_equal(claim_at(T0 - S, 2, &x), COORD_OK);
 }
 
+/* Log and page say it, and whoever waits asks again then. */
+static void of_those_that_rest_the_first_is_waited_for(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) {
+        struct coord_grant x[2], y;
+        pair.clock.ms = T0;
+        init(1);
+        for (uint8_t i = 0; i < 2; i++)
+            assert_int_equal(claim(i + 1, &x[i]), COORD_OK);
+        for (uint8_t i = 0; i < 2; i++)
+            assert_int_equal(release(&x[i], i + 1, i + 1, T0 + (i == first ? 10000 : 20000)),
+                             COORD_OK);
+        assert_int_equal(claim(3, &y), COORD_WAIT);
+        assert_int_equal(reply.wait_ms, 10001);
+        pair.clock.ms += reply.wait_ms;
+        assert_int_equal(claim(3, &y), COORD_OK);
+        assert_int_equal(y.worker, x[first].worker);
+    }
+}
+
 /* Its next rewind is told by the count, so what it lost once must not lower it. */
 static void a_holder_of_a_rewound_table_keeps_its_count(void **state)
 {
@@ -461,6 +482,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pool_made_after_a_loss_waits_for_all_that_was_granted),
         cmocka_unit_test(a_claimer_whose_clock_is_off_is_refused),
+        cmocka_unit_test(of_those_that_rest_the_first_is_waited_for),
         cmocka_unit_test(a_holder_of_a_rewound_table_keeps_its_count),
         cmocka_unit_test(a_holder_of_a_rewound_table_has_its_name_again),
         cmocka_unit_test(a_renewal_that_was_answered_before_a_reopening_reasserts),
