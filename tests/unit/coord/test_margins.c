@@ -94,6 +94,26 @@ static void a_holder_of_a_rewound_table_keeps_its_count(void **state)
     assert_int_equal(x.n, 4);
 }
 
+/* What the table records then covers all that others may have been granted by the one that was
+ * lost. */
+static void a_reassertion_that_is_repeated_uncovers_no_more(void **state)
+{
+    (void)state;
+    struct coord_grant x, late;
+    pair.clock.ms = T0;
+    init(0);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    late = x;
+    pair_restart(&pair);
+    assert_int_equal(renew(&x, 1, 2), COORD_HOW_REASSERTED);
+    assert_int_equal(x.hi_ms, T0 + A0);
+    assert_int_equal(renew(&late, 1, 2), COORD_HOW_AGAIN);
+    assert_int_equal(late.hi_ms, T0 + A0);
+    pair.clock.ms += D0; /* now it is old enough, for what was recorded */
+    assert_int_equal(renew(&late, 1, 2), COORD_HOW_AGAIN);
+    assert_int_equal(late.hi_ms, T0 + A + 2 * S);
+}
+
 static const char *first_holder(void)
 {
     static char who[64];
@@ -482,6 +502,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pool_made_after_a_loss_waits_for_all_that_was_granted),
         cmocka_unit_test(a_claimer_whose_clock_is_off_is_refused),
+        cmocka_unit_test(a_reassertion_that_is_repeated_uncovers_no_more),
         cmocka_unit_test(of_those_that_rest_the_first_is_waited_for),
         cmocka_unit_test(a_holder_of_a_rewound_table_keeps_its_count),
         cmocka_unit_test(a_holder_of_a_rewound_table_has_its_name_again),

@@ -209,9 +209,14 @@ static void a_stranger_takes_no_pool_whose_identity_was_said(void **state)
         ALL(s, (item = setup_renewal(&x, 91, 92),
                 coord_renew(c, SETUP_IDENTITY_OTHER, &by, &item, 1, setup_terms(), &reply)));
         assert_int_equal(s, said ? COORD_WRONGPOOL : COORD_OK);
-        assert_string_equal(described().identity, said ? SETUP_IDENTITY : SETUP_IDENTITY_OTHER);
+        const char *taken = said ? SETUP_IDENTITY : SETUP_IDENTITY_OTHER;
+        assert_string_equal(described().identity, taken);
+        ALL(s, (item = setup_renewal(&own, 1, 2), /* one was taken: the next is refused */
+                coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply)));
+        assert_int_equal(s, said ? COORD_OK : COORD_WRONGPOOL);
+        assert_string_equal(described().identity, taken);
     }
-    assert_int_equal(renew(&own, 1, 2), COORD_HOW_REASSERTED);
+    assert_int_equal(renew(&own, 1, 2), COORD_HOW_AGAIN);
 }
 
 /* By a clock that is behind its own past no floor can be made. */
