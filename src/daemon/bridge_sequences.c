@@ -152,6 +152,7 @@ void bridge_sequences_note(struct bridge *b, const void *report)
     told->given_back = r->given_back;
     told->dropped = r->dropped;
     told->take_us = r->take_us;
+    memcpy(told->page, r->page, sizeof told->page);
     if (r->time_ms > 0)
         sequence_table_time(b->sequences, r->time_ms, r->time_mono);
 }

@@ -371,6 +371,19 @@ static const struct generator_figure table_figures[] = {
      .value = evicted},
 };
 
+static bool has_no_page(const struct generator *g, int64_t now_ms, struct buf *b)
+{
+    const char *why = table(g)->told.page;
+    (void)now_ms;
+    if (!why[0])
+        return false;
+    BUF_PUT_LIT(b, "no state page of sequences: a restart leaves a gap in the numbers: ");
+    buf_put_str(b, why);
+    return true;
+}
+
+static const struct generator_warning table_warnings[] = {{"sequences_page", has_no_page}};
+
 const struct generator_kind sequence_table_kind = {
     .name = "seq",
     .section = "sequence_supply",
@@ -379,6 +392,8 @@ const struct generator_kind sequence_table_kind = {
     .count = count_none,
     .entry = sequence_table_entry,
     .figures = table_figures,
+    .warnings = table_warnings,
     .ncauses = 1,
     .nfigures = sizeof table_figures / sizeof *table_figures,
+    .nwarnings = 1,
 };

@@ -24,6 +24,7 @@
 #ifndef SIDFLAKE_IDS_SEQUENCE_TABLE_H
 #define SIDFLAKE_IDS_SEQUENCE_TABLE_H
 
+#include "base/err.h"
 #include "ids/sequence_generator.h"
 
 #define SEQUENCE_FAMILIES 64 /* sequences that are shown by name; the others are shown as one */
@@ -67,6 +68,7 @@ struct sequence_told {
     uint64_t takes[SEQUENCE_TAKES];
     uint64_t given_back, dropped; /* numbers */
     struct histogram take_us;
+    char page[ERR_TEXT_MAX]; /* why a restart finds nothing of what is held, or "" */
 };
 
 /* A sequence, whatever its counters: a generator that gives out nothing, and is shown. */

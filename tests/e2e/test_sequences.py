@@ -322,3 +322,16 @@ def fits(case):
         with open(os.path.join(TOP, "packaging", file)) as f:
             room = [int(n) << 20 for n in re.findall(size, f.read())]
         assert room and min(room) > taken, (file, room, taken)
+
+
+@test("a state_dir without room for the page of sequences: log, page and probe say what that costs")
+def no_room(case):
+    said = "no state page of sequences: a restart leaves a gap in the numbers: "
+    s = case.sidecar(case.pool(), options())
+    s.wait_held(2)
+    assert said not in s.http("/readyz?verbose").text
+    os.mkdir(os.path.join(s.state_dir, "sequences.page.new"))  # which cannot be made then
+    assert ask(s, "INCR", "seq:orders") == 1
+    s.wait_log("no state page of sequences: a restart drops what is left of blocks")
+    until("it is said", lambda: "[!]sequences_page: " + said in s.http("/readyz?verbose").text)
+    assert said in s.http("/").text

@@ -437,6 +437,26 @@ static void what_is_reported_is_shown(void **state)
     assert_true(t->given_back == 8 && t->dropped == 9);
 }
 
+static void that_a_restart_finds_nothing_is_warned_of(void **state)
+{
+    (void)state;
+    char text[ERR_TEXT_MAX + 128];
+    const struct generator *g = &generators.sequences.base;
+    const struct generator_warning *w = g->kind->warnings;
+    for (unsigned lost = 0; lost < 2; lost++) {
+        struct buf b;
+        buf_init(&b, text, sizeof text - 1);
+        (void)snprintf(report.page, sizeof report.page, "%s", lost ? "it is full" : "");
+        bridge_sequences_note(&bridge, &report);
+        assert_int_equal(w->say(g, 0, &b), lost);
+        text[b.n] = '\0';
+        assert_string_equal(text, lost
+                                      ? "no state page of sequences: a restart leaves a gap in the "
+                                        "numbers: it is full"
+                                      : "");
+    }
+}
+
 static void nothing_is_given_out_once_it_goes_back(void **state)
 {
     (void)state;
@@ -496,6 +516,7 @@ int main(void)
         TEST(periods_are_those_of_the_coordinators_time),
         TEST(a_period_that_is_over_is_whose_mistake_it_is),
         TEST(what_is_reported_is_shown),
+        TEST(that_a_restart_finds_nothing_is_warned_of),
         TEST(nothing_is_given_out_once_it_goes_back),
         TEST(another_pool_has_other_numbers),
         TEST(without_sequences_there_are_none),
