@@ -259,8 +259,13 @@ static void the_retired_is_released_with_its_exact_last(void **state)
     assert_true(c->release.has_last && c->release.last_ms == RIG_T0 + 77);
     assert_true(b.coord.worker[worker].hwm_ms == RIG_T0 + 77);
     assert_int_equal(rig_page_count(&b.rig, PAGE_LEAVING), 0);
-    lease_retire(&b.rig.lease, g->handle, rig_mono(&b.rig)); /* again: nobody is held by it */
+    uint32_t handle = g->handle;
+    lease_retire(&b.rig.lease, handle, rig_mono(&b.rig)); /* again: nobody is held by it */
     assert_int_equal(rig_page_count(&b.rig, PAGE_HELD), 1);
+    rig_pass(&b.rig, 60000);
+    assert_int_equal(rig_page_count(&b.rig, PAGE_HELD), 2); /* in its slot another one */
+    lease_retire(&b.rig.lease, handle, rig_mono(&b.rig));
+    assert_int_equal(rig_page_count(&b.rig, PAGE_HELD), 2);
     end();
 }
 
@@ -397,10 +402,12 @@ static void between_renewals_and_tries_is_a_quarter_of_settle(void **state)
         assert_true(b.rig.lease.renew_due - rig_mono(&b.rig) <= 3000);
         rig_pass(&b.rig, 500);
     }
+    assert_true(fake_coord_latest(&b.coord, FAKE_RENEW)->by.every_ms <= 3000); /* and says so */
     b.coord.pool.later.settle_ms = 0; /* a longer one is not gone by: older data may come back */
-    for (unsigned i = 0; i < 30; i++) {
+    for (unsigned i = 0; i < 30; i++)
         upset(FAKE_RENEW, COORD_DOWN);
-        rig_pass(&b.rig, 3000);
+    for (unsigned i = 0; i < 200; i++) {
+        rig_pass(&b.rig, 500);
         assert_true(b.rig.lease.call_due - rig_mono(&b.rig) <= 3000);
         assert_true(b.rig.lease.renew_due - rig_mono(&b.rig) <= 3000);
     }
