@@ -206,6 +206,39 @@ static void set_back_and_there_again(void)
     stopped.put(stopped.f, own, n);
 }
 
+/* The same, and the newcomer is answered twice: the highest name is of a later number. */
+static void set_back_and_there_again_later(void)
+{
+    static char own[1 << 20];
+    struct coord_grant g;
+    struct coord_reply r;
+    struct fixture *f = stopped.f;
+    size_t n = read_file(f->db, own, sizeof own);
+    set_back_and_go_on();
+    struct coord *newcomer = setup_open(f->url, "p", &f->clock.clock);
+    assert_int_equal(coord_claim(newcomer, SETUP_IDENTITY, f->clock.ms, setup_token(10), &g, &r),
+                     COORD_OK);
+    coord_free(newcomer);
+    stopped.put(f, own, n);
+}
+
+static void another_branch_that_is_farther_is_seen(void **state)
+{
+    struct fixture *f = *state;
+    void (*const ways[])(struct fixture *, const void *, size_t) = {by_copying, by_sqlite};
+    struct coord_grant g;
+    for (size_t i = 0; i < 2; i++) {
+        remember(f, ways[i]);
+        assert_int_equal(claim_stopped(f, "COMMIT", set_back_and_there_again_later), COORD_DOWN);
+        coord_says(&f->r, "found it set back");
+        assert_int_equal(stopped.newcomers, COORD_OK);
+        assert_int_equal(claim(f, &g), COORD_WAIT); /* nor is what it was granted given again */
+        assert_int_equal(f->r.era, 2);
+        remove_file(f);
+        setup_forget_tally(f->dir);
+    }
+}
+
 static void another_branch_with_the_same_number_is_seen(void **state)
 {
     struct fixture *f = *state;
@@ -638,6 +671,7 @@ int main(void)
         TEST(a_file_set_back_in_part_is_seen_at_once),
         TEST(what_was_set_back_before_its_answer_is_not_answered),
         TEST(another_branch_with_the_same_number_is_seen),
+        TEST(another_branch_that_is_farther_is_seen),
         TEST(another_branch_with_the_number_of_who_was_killed_is_seen),
         TEST(what_was_answered_before_unnamed_transactions_is_not_forgotten),
         TEST(another_branch_is_seen_by_who_was_answered),
