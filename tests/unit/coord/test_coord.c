@@ -502,7 +502,7 @@ static void the_audit_finds_each_fault(void **state)
         {.worker = 200, .held = true},              /* not of the pool */
     };
     uint32_t queue[] = {0, 0, 4, 5, 6, 7, 8, 9, 9, 10, UINT32_MAX};
-    uint16_t index[] = {1, 4, 5, 7};
+    uint16_t index[] = {1, 4, 5, 7, 201}; /* the last one is none of the pool's, either */
     const struct coord_snapshot s = {
         .pool.params.worker_to = 9,
         .workers = workers,
@@ -510,15 +510,15 @@ static void the_audit_finds_each_fault(void **state)
         .queue = queue,
         .nqueue = 11,
         .index = index,
-        .nindex = 4,
+        .nindex = 5,
     };
-    assert_int_equal(coord_audit(&s, &a), 6); /* the doubled and the queued are no harm */
+    assert_int_equal(coord_audit(&s, &a), 7); /* the doubled and the queued are no harm */
     assert_int_equal(a.free, 5);              /* 0, 5, 7, 8, 9 */
     assert_int_equal(a.count[COORD_FAULT_DOUBLED], 2);
     assert_int_equal(a.count[COORD_FAULT_LOST], 1);
     assert_int_equal(a.count[COORD_FAULT_ORPHANED], 1);
     assert_int_equal(a.count[COORD_FAULT_QUEUED], 1);
-    assert_int_equal(a.count[COORD_FAULT_INDEXED], 1);
+    assert_int_equal(a.count[COORD_FAULT_INDEXED], 2);
     assert_int_equal(a.count[COORD_FAULT_UNREADABLE], 1);
     assert_int_equal(a.strangers, 2);
     assert_int_equal(a.faults[0], 1 << COORD_FAULT_DOUBLED);
@@ -531,6 +531,7 @@ static void the_audit_finds_each_fault(void **state)
     assert_int_equal(a.faults[7], 0);
     assert_int_equal(a.faults[9], 1 << COORD_FAULT_DOUBLED);
     assert_int_equal(a.faults[200], 0);
+    assert_int_equal(a.faults[201], 1 << COORD_FAULT_INDEXED);
 }
 
 static void an_unused_pool_lacks_nothing(void **state)
