@@ -41,6 +41,20 @@ static void a_wait_is_not_said_shorter_than_it_is(void **state)
                                table[i].said));
 }
 
+/* Another word helps than after a reopening, or none. */
+static void of_a_pool_made_again_that_is_said(void **state)
+{
+    static struct lease l = {
+        .described = true,
+        .pool = {.born_ms = 1000, .topen_ms = 1000, .floor_ms = 5000, .floor_short_ms = 5000}};
+    const struct lease_outcome o = {.status = COORD_WAIT,
+                                    .reply = {.now_ms = 2000, .wait_ms = 3001, .era = 2}};
+    (void)state;
+    assert_non_null(strstr(explained(&l, "redis://h:6379/0", o), "the pool was lost, and made"));
+    l.pool.topen_ms = 1500;
+    assert_non_null(strstr(explained(&l, "redis://h:6379/0", o), "the pool was reopened"));
+}
+
 /* With a URL that fits once the command goes first; with one that does not fit there is none. */
 static void the_command_is_whole_or_not_there(void **state)
 {
@@ -119,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_is_not_said_shorter_than_it_is),
+        cmocka_unit_test(of_a_pool_made_again_that_is_said),
         cmocka_unit_test(the_command_is_whole_or_not_there),
         cmocka_unit_test(of_sentinels_the_command_asks_for_replicas),
         cmocka_unit_test(a_pool_that_is_made_by_the_next_call_needs_no_command),
