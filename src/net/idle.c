@@ -52,7 +52,9 @@ static void set_timer(struct net *n)
         return;
     int64_t now = clock_mono_us(n->conf.clock);
     int64_t left = quietest(n)->moved_us + n->conf.idle_timeout_us - now;
-    ev_timer_set(&n->idle, left > 1000 ? (double)left / 1e6 : 1e-3, 0.);
+    left = left > 1000 ? left : 1000;
+    n->idle_due_us = now + left;
+    ev_timer_set(&n->idle, (double)left / 1e6, 0.);
     ev_timer_start(n->loop, &n->idle);
 }
 
@@ -61,7 +63,10 @@ static void timed_out(struct ev_loop *loop, struct ev_timer *w, int revents)
     (void)loop;
     (void)revents;
     struct net *n = CONTAINER(w, struct net, idle);
-    int64_t limit = clock_mono_us(n->conf.clock) - n->conf.idle_timeout_us;
+    int64_t now = clock_mono_us(n->conf.clock), limit = now - n->conf.idle_timeout_us;
+    int64_t still_us = net_stood_still(n->idle_due_us, now);
+    for (struct link *l = n->quiet.next; still_us > 0 && l != &n->quiet; l = l->next)
+        net_excuse(&CONTAINER(l, struct conn, quiet)->moved_us, still_us, now);
     while (!link_empty(&n->quiet) && quietest(n)->moved_us <= limit) {
         struct conn *c = quietest(n);
         if (is_idle(c))

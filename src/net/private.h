@@ -18,6 +18,9 @@
 #include <sys/stat.h>
 
 #define NET_SIGNALS 8
+#define NET_STILL_US                                                                               \
+    INT64_C(100000)      /* a timer that is later than that: the process was stopped               \
+                          */
 #define TURNS_LINES 2    /* of turns.c */
 #define NET_BLOCK   4096 /* bytes: what is left of a turn is rarely more */
 
@@ -205,7 +208,8 @@ struct net {
     struct ev_timer idle;   /* of idle.c */
     struct ev_timer resume; /* accepting again after the descriptors ran out */
     struct ev_timer after, every;
-    struct ev_timer sweep; /* runs while connections are watched */
+    struct ev_timer sweep;             /* runs while connections are watched */
+    int64_t idle_due_us, sweep_due_us; /* monotonic: when these two are to fire */
     struct ev_prepare prepare;
     struct ev_idle awake; /* active: somebody is in turns, or may go on */
     struct ev_idle spin;  /* active: the loop polls without sleeping … */
@@ -225,6 +229,19 @@ struct net {
     bool rests;    /* of upstreams_rest */
     bool resuming; /* those in the queue: the timer is set once they have been */
 };
+
+/* A timer that judges who is late, and is late itself: the process was stopped. That is nobody's
+ * delay but ours, and what came meanwhile is not read yet. For how long it stood still, or 0. */
+static inline int64_t net_stood_still(int64_t due_us, int64_t now_us)
+{
+    return now_us - due_us > NET_STILL_US ? now_us - due_us : 0;
+}
+
+/* What began at *since_us did so later by as much. */
+static inline void net_excuse(int64_t *since_us, int64_t still_us, int64_t now_us)
+{
+    *since_us = *since_us + still_us < now_us ? *since_us + still_us : now_us;
+}
 
 /* conn.c */
 struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t tag); /* or NULL */

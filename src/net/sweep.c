@@ -135,7 +135,18 @@ static void set_timer(struct net *n, double after)
 {
     ev_timer_stop(n->loop, &n->sweep);
     ev_timer_set(&n->sweep, after, 0.);
+    n->sweep_due_us = clock_mono_us(n->conf.clock) + (int64_t)(after * 1e6);
     ev_timer_start(n->loop, &n->sweep);
+}
+
+static void excuse_all(struct net *n, int64_t still_us, int64_t now_us)
+{
+    for (struct link *l = n->watched.next; still_us > 0 && l != &n->watched; l = l->next) {
+        struct conn *c = CONTAINER(l, struct conn, watch);
+        net_excuse(&c->since_us, still_us, now_us);
+        if (c->begun_us > 0)
+            net_excuse(&c->begun_us, still_us, now_us);
+    }
 }
 
 static void swept(struct ev_loop *loop, struct ev_timer *w, int revents)
@@ -145,6 +156,7 @@ static void swept(struct ev_loop *loop, struct ev_timer *w, int revents)
     struct net *n = CONTAINER(w, struct net, sweep);
     struct piece p = {.n = 0};
     int64_t now_us = clock_mono_us(n->conf.clock);
+    excuse_all(n, net_stood_still(n->sweep_due_us, now_us), now_us);
     if (n->unswept == 0)
         n->unswept = n->nwatched;
     for (unsigned i = 0; i < PIECE && p.heard < HEARD && n->unswept > 0; i++) {

@@ -158,6 +158,7 @@ struct upstream {
     uint32_t extras; /* among them: those that were optional, and those that were replaced */
     struct upstream_stats stats;
     struct ev_timer tick; /* runs while something is expected */
+    int64_t due_us;       /* monotonic: when it is to fire */
     int64_t timeout_us;
     size_t buffer;
     int64_t hurry_us;   /* monotonic: until then nobody may hold up others for long */

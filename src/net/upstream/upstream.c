@@ -67,13 +67,15 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
     (void)revents;
     struct upstream *up = CONTAINER(w, struct upstream, tick);
-    int64_t now = upstream_now_us(up);
+    int64_t now = upstream_now_us(up), still_us = net_stood_still(up->due_us, now);
     bool busy = false;
     struct link left;
     link_take(&left, &up->links);
     while (!link_empty(&left)) {
         struct upstream_link *l =
             CONTAINER(link_take_first(&left, &up->links), struct upstream_link, all);
+        net_excuse(&l->since_us, still_us, now);
+        net_excuse(&l->stalled_us, still_us, now);
         const char *why = overdue(l, now, &busy);
         if (why)
             link_fail(l, why);
@@ -88,8 +90,10 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
 void upstream_tick_anew(struct upstream *up)
 {
     int64_t us = up->timeout_us / 4 < TICK_MAX_US ? up->timeout_us / 4 : TICK_MAX_US;
-    if (cut_hurries(up, upstream_now_us(up)) && us > TICK_HURRY)
+    int64_t now = upstream_now_us(up);
+    if (cut_hurries(up, now) && us > TICK_HURRY)
         us = TICK_HURRY;
+    up->due_us = now + us;
     up->tick.repeat = (double)us / 1e6;
     ev_timer_again(up->net->loop, &up->tick);
 }
