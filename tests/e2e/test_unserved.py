@@ -3,11 +3,12 @@ One that was lost, and that nobody asks: who looks is told what is so."""
 
 import contextlib
 import re
+import time
 
 import wire
 from procs import until
 from runner import test
-from test_upstream import SECRET, away, closed, in_front, password_file
+from test_upstream import SECRET, Fake, away, closed, in_front, password_file, reload
 
 
 def unserved(s, protocol, why):
@@ -115,3 +116,33 @@ def lets_in_no_more(case):
             assert s.metric("sidflake_upstream_up", protocol=protocol) == 1
         assert r.ask("GET", "a") is None and m.get("a") == []
     assert "upstream lost" not in s.log()
+
+
+@test("a server that refuses in other words, and another login that it refuses: the log says so",
+      beside=True)
+def other_words(case):
+    words = [b"-NOAUTH Authentication required.\r\n"]
+    path = password_file(case, "redis.password", SECRET)
+    with Fake(lambda number, asked: words[0]) as fake:
+        s = in_front(case, fake.port, {"upstream.redis_password_file": path})
+
+        def told(text, n=1):
+            def asked():
+                with s.resp() as c:
+                    away(c.ask("GET", "a"))
+                return sum(text in l for l in s.log().splitlines() if "upstream lost" in l) == n
+            until("%d lines with %s" % (n, text), asked, 15, 0.1)
+
+        told("NOAUTH")
+        password_file(case, "redis.password", "another")
+        words[0] = b"-WRONGPASS invalid username-password pair\r\n"
+        reload(s)
+        since = time.monotonic()
+        told("WRONGPASS")
+        assert time.monotonic() - since < 5, "at once after a reload"
+        password_file(case, "redis.password", "a third")
+        reload(s)
+        told("WRONGPASS", 2)
+        words[0] = b"-ERR max number of clients reached\r\n"
+        told("max number of clients")
+        assert s.log().count("upstream lost") == 4

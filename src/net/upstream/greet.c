@@ -57,6 +57,8 @@ bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
     g->g.bytes.p = bytes;
     g->g.secret.p = bytes ? bytes + (said->secret.p - said->bytes.p) : NULL;
     up->refused[lane] = (struct backoff){0, 0};
+    up->said_why[0] = '\0'; /* what comes of this one is told, and at once */
+    up->limit[TROUBLE_LOGIN] = (struct log_limit){.next_ms = 0};
     if (up->next[lane])
         link_drop(up->next[lane]);
     if (up->shared[lane]) {
@@ -122,6 +124,12 @@ static void quote(char why[160], const char *what, const struct upstream_greetin
             *c = '?';
 }
 
+static void fail_by(struct upstream_link *l, const char *reply)
+{
+    upstream_says(l->up, reply);
+    link_fail(l, reply);
+}
+
 static void refused(struct upstream_link *l, const struct upstream_greeting *g, struct span reply)
 {
     char why[160];
@@ -130,7 +138,7 @@ static void refused(struct upstream_link *l, const struct upstream_greeting *g, 
                            ? "one more connection was refused"
                            : "it answers, but refuses";
     quote(why, what, g, reply);
-    link_fail(l, why);
+    fail_by(l, why);
 }
 
 static bool lets_in(const struct upstream_greeting *g, struct span reply, bool error)
@@ -159,11 +167,11 @@ static void judge(struct upstream_link *l, struct span in)
     }
     struct span reply = span_of(in.p, used);
     if (v != FRAME_DONE || l->frame.push)
-        link_fail(l, GREET_ALIEN);
+        fail_by(l, GREET_ALIEN);
     else if (!lets_in(g, reply, l->frame.error))
         refused(l, g, reply);
     else if (used < in.n)
-        link_fail(l, "it sent something unasked");
+        fail_by(l, "it sent something unasked");
     else if (l->state == LINK_PROBING || !begin(l, LINK_PROBING))
         link_opened(l);
 }

@@ -178,7 +178,8 @@ struct upstream {
         SAID_LOST,
         SAID_REACHED
     } said;                        /* by the log */
-    enum upstream_trouble said_of; /* SAID_LOST: of what kind */
+    enum upstream_trouble said_of; /* SAID_LOST: of what kind … */
+    char said_why[160];            /* … and how; a refusal is no longer */
     struct log_limit limit[TROUBLES];
     char why[ERR_TEXT_MAX];
     char denial[160]; /* the latest refusal that came in the place of a reply */
@@ -233,6 +234,8 @@ bool upstream_waits(const struct upstream *up, unsigned lane, unsigned speaks); 
 void upstream_missed(struct upstream *up, uint32_t round, const char *why);
 void upstream_lookup_failed(struct upstream *up, const char *why); /* of its name */
 void upstream_connected(struct upstream *up);
+/* The server's reply to a greeting: words that are not those in the log are told, too. */
+void upstream_says(struct upstream *up, const char *why);
 /* The login was, or a shared link that was probed. */
 void upstream_refused(const struct upstream_link *l, const char *why);
 /* A reply says so before another has come; alien: it is of another kind. */

@@ -50,7 +50,7 @@ static void found(struct upstream *up, bool is_up)
 }
 
 /* Said once, until the log has said that it is back, or the reason is of another kind: a server
- * that broke off may let nobody in when it comes again. */
+ * that broke off may let nobody in when it comes again. So may one that refuses in other words. */
 static void lost(struct upstream *up, enum upstream_trouble t, const char *why)
 {
     uint64_t more = 0;
@@ -60,6 +60,7 @@ static void lost(struct upstream *up, enum upstream_trouble t, const char *why)
         return;
     up->said = SAID_LOST;
     up->said_of = t;
+    (void)snprintf(up->said_why, sizeof up->said_why, "%s", why);
     log_warn("upstream lost", kv_str("protocol", up->svc->name), kv_str("why", why),
              kv_str("address", up->text), kv_u64("more", more));
 }
@@ -105,6 +106,12 @@ void upstream_connected(struct upstream *up)
     up->round++;
     up->missed = 0;
     up->connects = (struct backoff){0, 0};
+}
+
+void upstream_says(struct upstream *up, const char *why)
+{
+    if (strcmp(up->said_why, why) != 0)
+        up->said_of = TROUBLES;
 }
 
 /* A client's own link may be let in where a shared one is not: it logs in by itself. */
