@@ -3,6 +3,7 @@ One that was lost, and that nobody asks: who looks is told what is so."""
 
 import contextlib
 import re
+import socket
 import time
 
 import wire
@@ -146,3 +147,22 @@ def other_words(case):
         words[0] = b"-ERR max number of clients reached\r\n"
         told("max number of clients")
         assert s.log().count("upstream lost") == 4
+
+
+class Protected(Fake):
+    """A Redis that whoever comes from another host finds in protected mode."""
+
+    SAYS = b"-DENIED Redis is running in protected mode because " + 1014 * b"x" + b"\r\n"  # 7.0's length
+
+    def serve(self, s, number):
+        s.sendall(self.SAYS)
+        s.shutdown(socket.SHUT_WR)
+
+
+@test("a Redis in protected mode says so in more than a KiB, and closes: its words are told", beside=True)
+def protected(case):
+    with Protected(None) as fake:
+        s = in_front(case, fake.port)
+        with s.resp() as r:
+            away(r.ask("GET", "a"), "it answers, but refuses: DENIED Redis is running in protected mode")
+        unserved(s, "redis", "DENIED Redis is running in protected mode")

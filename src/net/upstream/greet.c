@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define REPLY_MAX 1024 /* bytes */
+#define REPLY_MAX 2048 /* bytes: -DENIED of a Redis in protected mode has more than 1024 */
 
 /* ---- the greetings ----------------------------------------------------------------------------
  */
