@@ -17,12 +17,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#define NET_SIGNALS 8
-#define NET_STILL_US                                                                               \
-    INT64_C(100000)      /* a timer that is later than that: the process was stopped               \
-                          */
-#define TURNS_LINES 2    /* of turns.c */
-#define NET_BLOCK   4096 /* bytes: what is left of a turn is rarely more */
+#define NET_SIGNALS  8
+#define NET_STILL_US INT64_C(100000) /* of a timer, late by more: the process was stopped */
+#define TURNS_LINES  2               /* of turns.c */
+#define NET_BLOCK    4096            /* bytes: what is left of a turn is rarely more */
 
 /* block.c: bytes that outlive a turn: those from at up to n, in memory of its own. All 0: none. */
 struct kept {
