@@ -113,9 +113,11 @@ static void hear_all(struct world *w)
     world_count(w, FAULT_BET_WON);
 }
 
-static bool goes_back(struct world *w)
+/* To a pool of another name, too, whose successor's holders it takes for strangers: not heard. */
+static bool goes_back(struct world *w, const struct server_copy *c)
 {
-    return (w->set.settle_ms == 0 || w->unheard || all_can_be_heard(w)) && fault_may_lose(w);
+    bool heard = c->at_ms > w->named_ms && all_can_be_heard(w);
+    return (w->set.settle_ms == 0 || w->unheard || heard) && fault_may_lose(w);
 }
 
 static void went_back(struct world *w)
@@ -126,7 +128,7 @@ static void went_back(struct world *w)
 
 static bool restart_with(struct world *w, const struct server_copy *c)
 {
-    if (!c || !goes_back(w))
+    if (!c || !goes_back(w, c))
         return false;
     world_note(w, "coordinator goes back to %lld", (long long)(c->at_ms - WORLD_EPOCH));
     if (!server_restart(w->server, c, world_chance(w, 30)))
@@ -167,7 +169,7 @@ bool fault_redis_old(struct world *w)
 bool fault_redis_failover(struct world *w)
 {
     const struct server_copy *c = recent_copy(w);
-    if (!c || !goes_back(w))
+    if (!c || !goes_back(w, c))
         return false;
     if (!server_restart(w->server, c, false))
         return false;
@@ -475,6 +477,7 @@ static bool init_after_loss(struct world *w, bool other)
     w->no_pool = false;
     if (server_init(w->server, &in) != COORD_OK)
         return false;
+    w->named_ms = other ? w->now : w->named_ms;
     memcpy(w->identity, identity, sizeof identity);
     server_remember(w->server, w->now);
     return true;
@@ -530,6 +533,7 @@ bool fault_init_stranger(struct world *w)
     if (server_init(w->server, &in) != COORD_OK)
         return false;
     w->no_pool = false;
+    w->named_ms = w->now;
     memcpy(w->identity, in.identity, sizeof in.identity);
     (void)server_claim(w->server, w->identity);
     (void)call_first(w, n);
