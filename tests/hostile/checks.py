@@ -54,16 +54,16 @@ def others(s, protocols=("redis", "memcached")):
 def all_that_comes(address, data, quiet=0.3, most=5.0):
     """What a server says to data until it has been quiet for a while, or closes."""
     with wire.Stream(address, most) as c:
-        c.send(data)
         got = b""
         try:
+            c.send(data)
             while True:
                 part = c.sock.recv(1 << 16)
                 if not part:
                     return got + b"<closed>"
                 got += part
                 c.sock.settimeout(quiet)
-        except (socket.timeout, ConnectionResetError):
+        except (socket.timeout, ConnectionResetError, BrokenPipeError):  # closed before it was sent
             return got
 
 
