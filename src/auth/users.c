@@ -97,17 +97,18 @@ static bool is_word(struct span s)
     return i < s.n && s.p[i] == '=';
 }
 
-/* Names may hold ':', before the subs of sequences: it parts fields where one follows. */
+size_t users_field_end(struct span line)
+{
+    size_t i = 0;
+    while (i < line.n && !(line.p[i] == ':' && is_word(span_skip(line, i + 1))))
+        i++;
+    return i;
+}
+
 static struct span cut_field(struct span *rest)
 {
-    struct span field = *rest;
-    for (size_t i = 0; i < rest->n; i++) {
-        if (rest->p[i] != ':' || !is_word(span_skip(*rest, i + 1)))
-            continue;
-        *rest = span_skip(*rest, i + 1);
-        return span_of(field.p, i);
-    }
-    *rest = span_of(NULL, 0);
+    struct span field = span_of(rest->p, users_field_end(*rest));
+    *rest = field.n < rest->n ? span_skip(*rest, field.n + 1) : span_of(NULL, 0);
     return field;
 }
 

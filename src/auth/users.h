@@ -54,6 +54,10 @@ enum err_code users_load(struct users *u, const char *path, struct err *e) MUST_
 
 void users_clear(struct users *u);
 
+/* Where the first field of those that follow a hash ends, with ':' or with the line. Names may hold
+ * ':', before the subs of sequences: it parts fields where WORD= follows. */
+size_t users_field_end(struct span line);
+
 /* NULL: there is none of that name. */
 struct user *users_find(const struct users *u, struct span name);
 

@@ -15,6 +15,11 @@ void advice_put_tool(struct buf *b, const char *url);
 /* The URL as a word of the shell; the path of an SQLite file from the root on. */
 void advice_put_url(struct buf *b, const char *url);
 
+/* When such a command is right; another URL or pool may be mistyped. */
+#define ADVICE_WHEN_FRESH                                                                          \
+    "if its applications never had IDs, from another URL or pool either, else with the command "   \
+    "that the log of a sidecar which used it has"
+
 /* " --fresh", for a pool init; where sentinels fail over " --replicas N" with it, which has to be
  * said and is refused until a number stands for N. */
 void advice_put_fresh(struct buf *b, const char *url);

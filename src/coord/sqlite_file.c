@@ -37,25 +37,28 @@ static const char tables[] =
                                                          VERSION) ";"
                                                                   "COMMIT";
 
-/* Columns that a file of an earlier program lacks, and that program does not mind; NULL is 0. */
-static const char later[] =
-    "ALTER TABLE pool ADD COLUMN settle INT; ALTER TABLE pool ADD COLUMN settle0 INT;"
-    "ALTER TABLE pool ADD COLUMN settle_t INT; ALTER TABLE pool ADD COLUMN fl0 INT;"
-    "ALTER TABLE pool ADD COLUMN fs0 INT; ALTER TABLE pool ADD COLUMN era0 INT;"
-    "ALTER TABLE pool ADD COLUMN more INT; ALTER TABLE pool ADD COLUMN trust INT;"
-    "ALTER TABLE pool ADD COLUMN lent INT; ALTER TABLE pool ADD COLUMN ahead INT;"
-    "ALTER TABLE pool ADD COLUMN every INT";
-static const char cause[] = "ALTER TABLE pool ADD COLUMN cause INT";
-static const char fence[] = "ALTER TABLE pool ADD COLUMN fence INT";
-static const char least[] = "ALTER TABLE pool ADD COLUMN least INT";
+#define THERE(name) "SELECT count(*) FROM pragma_table_info('pool') WHERE name = '" name "'"
+#define TABLE(name) "SELECT count(*) FROM sqlite_master WHERE name = '" name "'"
+
+#define ADD(name) "ALTER TABLE pool ADD COLUMN " name " INT;"
+
+/* Columns that a file of an earlier program lacks, and that program does not mind; NULL is 0. Those
+ * of one row came together, and the one that is looked for is the last of them. */
+static const struct {
+    const char *there, *add;
+} later[] = {
+    {THERE("every"), ADD("settle") ADD("settle0") ADD("settle_t") ADD("fl0") ADD("fs0") ADD("era0")
+                         ADD("more") ADD("trust") ADD("lent") ADD("ahead") ADD("every")},
+    {THERE("cause"), ADD("cause")},
+    {THERE("fence"), ADD("fence")},
+    {THERE("least"), ADD("least")},
+};
+#define LATER (sizeof later / sizeof *later)
 
 /* A table that it lacks, and does not mind either. */
 static const char texts[] =
     "CREATE TABLE IF NOT EXISTS text(pool INT NOT NULL, key TEXT NOT NULL, value TEXT,"
     " PRIMARY KEY(pool, key)) WITHOUT ROWID";
-
-#define THERE(name) "SELECT count(*) FROM pragma_table_info('pool') WHERE name = '" name "'"
-#define TABLE(name) "SELECT count(*) FROM sqlite_master WHERE name = '" name "'"
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
@@ -137,16 +140,11 @@ enum kind {
 /* Whoever comes first does it. */
 static enum kind add_later(struct sql *q)
 {
-    if (pragma(q, THERE("least")) == 0 || pragma(q, TABLE("text")) == 0) {
+    if (pragma(q, later[LATER - 1].there) == 0 || pragma(q, TABLE("text")) == 0) {
         sql_run(q, SQL_BEGIN);
-        if (pragma(q, THERE("every")) == 0)
-            execute(q, later);
-        if (pragma(q, THERE("cause")) == 0)
-            execute(q, cause);
-        if (pragma(q, THERE("fence")) == 0)
-            execute(q, fence);
-        if (pragma(q, THERE("least")) == 0)
-            execute(q, least);
+        for (size_t i = 0; i < LATER; i++)
+            if (pragma(q, later[i].there) == 0)
+                execute(q, later[i].add);
         execute(q, texts);
         sql_run(q, SQL_COMMIT);
     }

@@ -45,24 +45,14 @@ static int read_new(char *out, size_t cap)
     return same ? CTL_OK : ctl_fail(CTL_BAD, "passwd: the two are not the same");
 }
 
-/* ":word=" within it. */
-static bool begins_field(const char *text)
-{
-    while ((text = strchr(text, ':'))) {
-        text++;
-        if (text[strspn(text, "abcdefghijklmnopqrstuvwxyz")] == '=')
-            return true;
-    }
-    return false;
-}
-
 /* The reader of users files judges the line: what it refuses is not printed. */
 static int put_user(const struct ctl_args *a, const char *hash)
 {
     char line[TEXT_MAX];
     struct users users;
     struct err e;
-    if (strchr(a->rest[0], ':') || (a->names && begins_field(a->names)) ||
+    if (strchr(a->rest[0], ':') ||
+        (a->names && users_field_end(span_str(a->names)) < strlen(a->names)) ||
         (a->upstream && strchr(a->upstream, ':')))
         return ctl_fail(CTL_USAGE, "passwd: expected no ':' in the name and in --upstream, and in "
                                    "--names none with a word and '=' behind it, where it would "

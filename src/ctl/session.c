@@ -53,10 +53,7 @@ static void why_no_pool(const struct ctl_args *a, struct err *out)
     buf_init(&b, fresh, sizeof fresh - 1);
     advice_put_fresh(&b, ctl_session_url(a, url));
     fresh[b.n] = '\0';
-    (void)err_set(out, ERR_NOT_FOUND,
-                  "no pool \"%s\": make it with `%s%s` if its applications never had IDs, from "
-                  "another URL or pool either, else with the command that the log of a sidecar "
-                  "which used it has",
+    (void)err_set(out, ERR_NOT_FOUND, "no pool \"%s\": make it with `%s%s` " ADVICE_WHEN_FRESH,
                   ctl_session_pool(a), command, fresh);
 }
 

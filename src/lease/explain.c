@@ -45,8 +45,7 @@ static bool put_no_pool(const struct workers_options *k, const struct lease *l, 
         advice_put_fresh(b, at.url);
     buf_put_char(b, '`');
     if (!l->last_identity[0])
-        buf_put_str(b, " if its applications never had IDs, from another URL or pool either, else "
-                       "with the command that the log of a sidecar which used it has");
+        BUF_PUT_LIT(b, " " ADVICE_WHEN_FRESH);
     else if (!l->last_known)
         buf_put_str(b, " and the --workers and --horizon that it had");
     return !b->failed;
@@ -164,27 +163,17 @@ static void explain_exhausted(const struct workers_options *k, const struct coor
     why[b.n] = '\0';
 }
 
-static void explain_closed(const struct workers_options *k, const struct err *found, char *why,
-                           size_t cap)
+/* What was found, and the command that may help, with the words around it. */
+static void explain_with(const struct workers_options *k, const struct err *found,
+                         const char *before, const char *command, const char *behind, char *why,
+                         size_t cap)
 {
     struct buf b;
     buf_init(&b, why, cap - 1);
     buf_put_str(&b, found->text);
-    BUF_PUT_LIT(&b, "; ");
-    put_tool(k, "pool open", &b);
-    BUF_PUT_LIT(&b, " takes that back, unless it was made again elsewhere");
-    why[b.n] = '\0';
-}
-
-/* Which clock was wrong is an operator's to know. */
-static void explain_behind(const struct workers_options *k, const struct err *found, char *why,
-                           size_t cap)
-{
-    struct buf b;
-    buf_init(&b, why, cap - 1);
-    buf_put_str(&b, found->text);
-    BUF_PUT_LIT(&b, ": one that is behind is to be set right; if it was ahead then, see ");
-    put_tool(k, "pool reopen --clock-was-ahead", &b);
+    buf_put_str(&b, before);
+    put_tool(k, command, &b);
+    buf_put_str(&b, behind);
     why[b.n] = '\0';
 }
 
@@ -210,10 +199,14 @@ void explain(const struct workers_options *k, const struct lease *l, const struc
         explain_exhausted(k, &o->reply, why, cap);
         break;
     case COORD_CLOSED:
-        explain_closed(k, &o->reply.err, why, cap);
+        explain_with(k, &o->reply.err, "; ", "pool open",
+                     " takes that back, unless it was made again elsewhere", why, cap);
         break;
     case COORD_BADCLOCK:
-        explain_behind(k, &o->reply.err, why, cap);
+        /* Which clock was wrong is an operator's to know. */
+        explain_with(k, &o->reply.err,
+                     ": one that is behind is to be set right; if it was ahead then, see ",
+                     "pool reopen --clock-was-ahead", "", why, cap);
         break;
     default:
         (void)snprintf(why, cap, "%s", o->reply.err.text);

@@ -185,7 +185,8 @@ static void skew(struct judge *j)
 
 static void pool(struct judge *j)
 {
-    if (j->f->era == 0 || j->f->pool_size <= 1 || j->f->pool_free >= j->f->pool_size / POOL_SHARE)
+    if (!serve_pool_known(j->f) || j->f->pool_size <= 1 ||
+        j->f->pool_free >= j->f->pool_size / POOL_SHARE)
         return;
     struct buf *b = begin(j, HEALTH_WARN, "pool");
     human_put_count(b, (int64_t)j->f->pool_free);
