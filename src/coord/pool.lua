@@ -289,14 +289,19 @@ local function reach()
     return math.max(A + 2 * S, pool.ahead)
 end
 
---{{ A holder's pool may have been another one, and this one made anew after its loss. Only more is
+--{{ Behind the latest reopening somebody was granted more than the table takes for the most there is.
+local function raise(ahead)
+    local floor = math.max(pool.topen, pool.fence) + ahead
+    note('more', pool.era, 'fl', math.max(pool.fl, floor), 'fs', math.max(pool.fs, floor))
+end
+
+-- A holder's pool may have been another one, and this one made anew after its loss. Only more is
 -- learnt: one of a smaller pool, heard first, must not hide the others.
 local function learn(ahead, every)
     note('every', math.max(pool.every, every))
     if ahead > reach() then
-        local floor = math.max(pool.topen, pool.fence) + ahead
-        note('ahead', ahead, 'more', pool.era, 'fl', math.max(pool.fl, floor),
-            'fs', math.max(pool.fs, floor))
+        note('ahead', ahead)
+        raise(ahead)
     end
 end
 
@@ -343,16 +348,36 @@ local function hear_gone()
     note('closed', pool.closed == CLOSED and GONE or pool.closed)
 end
 
---{{ A holder of another pool of this ID space: of one that was here before, or of none of our business.
+-- A holder knows more than the table: where fs rests on trust, it does not any more.
+local function hear_more()
+    if pool.trust == WORD then -- what was freed since counts as current, and would have no floor
+        reopen(true, pool.topen + reach(), HOLDER)
+    end
+    note('more', pool.era, 'trust', 0, 'fs', pool.trust == BET and math.max(pool.fs, pool.fl) or pool.fs)
+    hear_gone()
+end
+
+--{{ A holder of another pool of this ID space: of one that was here before, or that was made since in
+-- this one's place, or of none of our business.
 local function hear_stranger(ahead)
+    local floor, later = pool.born + math.max(reach(), ahead), false
     for _, item in ipairs(items) do
+        later = later or item.hi > floor
         if item.hi > T then
             hear_gone()
         end
     end
-    local floor = pool.born + math.max(reach(), ahead)
-    if fp ~= pool.fp or behind or T >= floor then
+    if fp ~= pool.fp or behind then
         return -- a new server reopens first, and the stranger asks again before that one's floors pass
+    end
+    if later and pool.cause ~= 0 then -- what the server came back with may be older than that pool
+        hear_more()
+        if ahead > reach() then
+            raise(ahead)
+        end
+    end
+    if T >= floor then
+        return
     end
     for _, item in ipairs(items) do
         local r = item.r and item.hi <= floor and get(item.r.w)
@@ -391,11 +416,7 @@ if op == 'renew' then
     learn(tonumber(ARGV[5]), tonumber(ARGV[6]))
 end
 if proof or knows_more(false) then
-    if pool.trust == WORD then -- what was freed since counts as current, and would have no floor
-        reopen(true, pool.topen + reach(), HOLDER)
-    end
-    note('more', pool.era, 'trust', 0, 'fs', pool.trust == BET and math.max(pool.fs, pool.fl) or pool.fs)
-    hear_gone()
+    hear_more()
 end
 note('tmax', math.max(pool.tmax, now))
 if confirmed and math.min(confirmed, now) > (pool.sure or 0) then

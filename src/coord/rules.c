@@ -367,19 +367,26 @@ static void renew_all(struct rules *u, struct store_record *records, const bool 
     }
 }
 
+/* Behind the latest reopening somebody was granted more than the table takes for the most there is.
+ */
+static void raise_floors(struct rules *u, int64_t ahead_ms)
+{
+    struct coord_pool *p = &u->pool.p;
+    int64_t floor = max64(p->topen_ms, p->later.fence_ms) + ahead_ms;
+    p->later.more_era = u->pool.era;
+    p->floor_ms = max64(p->floor_ms, floor);
+    p->floor_short_ms = max64(p->floor_short_ms, floor);
+}
+
 /* A holder's pool may have been another one than this, which was made anew after a loss. */
 static void learn(struct rules *u, const struct coord_caller *by)
 {
-    struct coord_pool *p = &u->pool.p;
-    struct coord_later *l = &p->later;
+    struct coord_later *l = &u->pool.p.later;
     l->every_ms = max64(l->every_ms, by->every_ms);
     if (by->ahead_ms <= rules_reach(u))
         return;
     l->ahead_ms = by->ahead_ms;
-    l->more_era = u->pool.era;
-    int64_t floor = max64(p->topen_ms, l->fence_ms) + l->ahead_ms;
-    p->floor_ms = max64(p->floor_ms, floor);
-    p->floor_short_ms = max64(p->floor_short_ms, floor);
+    raise_floors(u, by->ahead_ms);
 }
 
 /* A holder knows more than the table: where fs rests on trust, it does not any more. */
@@ -429,6 +436,12 @@ static enum coord_status may_renew(struct rules *u, const struct heard *h, bool 
     return skewed || proof || has_moved(u) || any_stale(u, h) ? check_past(u) : COORD_OK;
 }
 
+static void set_if_new(struct rules *u, const struct coord_pool *before)
+{
+    if (memcmp(before, &u->pool.p, sizeof *before) != 0)
+        store_pool_set(u->store, &u->pool);
+}
+
 /* COORD_OK: the pool is in the era in which the items are to be judged. */
 static enum coord_status hear(struct rules *u, const struct coord_caller *by, struct heard *h)
 {
@@ -440,29 +453,42 @@ static enum coord_status hear(struct rules *u, const struct coord_caller *by, st
         s = arrive(u, proof);
     if (s != COORD_OK)
         return s;
-    struct coord_later before = u->pool.p.later;
-    bool moved = u->pool.p.moved;
+    struct coord_pool before = u->pool.p;
     learn(u, by);
     if (proof || knows_more(u, h, false))
         hear_more(u);
-    if (memcmp(&before, &u->pool.p.later, sizeof before) != 0 || u->pool.p.moved != moved)
-        store_pool_set(u->store, &u->pool);
+    set_if_new(u, &before);
     return COORD_OK;
 }
 
+/* What the server came back with may be older than a pool that was made in this one's place: its
+ * holders are granted what ends too late for one from before this pool. */
+static void hear_later(struct rules *u, int64_t ahead_ms)
+{
+    if (!u->pool.p.later.cause)
+        return;
+    hear_more(u);
+    if (ahead_ms > rules_reach(u))
+        raise_floors(u, ahead_ms);
+}
+
 /* A holder of another pool of the same ID space: it may live from one that this pool was made in
- * the place of, as if there had been none. */
+ * the place of, as if there had been none; or from one that was made since. */
 static void hear_stranger(struct rules *u, int64_t ahead_ms, const struct coord_renewal *items,
                           size_t n)
 {
     struct coord_pool *p = &u->pool.p;
     int64_t skew = p->params.max_skew_ms, floor = p->born_ms + max64(rules_reach(u), ahead_ms);
-    bool moved = p->moved;
+    struct coord_pool before = *p;
+    bool waits = has_moved(u) || rules_is_behind(u); /* to be heard when that is over */
+    int64_t latest = 0;
     for (size_t i = 0; i < n; i++)
-        p->moved |= p->closed && items[i].hi_ms > u->now_ms;
-    if (p->moved != moved)
-        store_pool_set(u->store, &u->pool);
-    if (has_moved(u) || rules_is_behind(u) || u->now_ms >= floor)
+        latest = max64(latest, items[i].hi_ms);
+    p->moved |= p->closed && latest > u->now_ms;
+    if (!waits && latest > floor)
+        hear_later(u, ahead_ms);
+    set_if_new(u, &before);
+    if (waits || u->now_ms >= floor)
         return;
     for (size_t i = 0; i < n; i++) {
         struct store_record r;
@@ -547,34 +573,6 @@ enum coord_status rules_release(struct rules *u, const struct coord_release *ite
     if (item->has_last && (uint64_t)r.n <= item->n + 1)
         r.hwm_ms = min64(r.hwm_ms, max64(item->last_ms, u->pool.p.floor_short_ms));
     rules_set_free(u, &r);
-    return rules_answer(u, COORD_OK);
-}
-
-enum coord_status rules_init(struct rules *u, const struct coord_init *in)
-{
-    const struct coord_params *k = &in->params;
-    if (store_pool_get(u->store, u->name, &u->pool) != STORE_NONE)
-        return outcome_exists(u->r, u->name);
-    enum coord_status s = check_skew(u, k->max_skew_ms);
-    if (s != COORD_OK) /* its floors and tmax are stamped now */
-        return s;
-    bool lost = in->mode == COORD_INIT_AFTER_LOSS;
-    int64_t own = coord_reach(k), ahead = max64(own, in->lost_ahead_ms);
-    u->pool = (struct store_pool){
-        .p = {.params = *k,
-              .born_ms = u->now_ms,
-              .topen_ms = u->now_ms,
-              .tmax_ms = u->now_ms,
-              .floor_ms = lost ? u->now_ms + ahead : 0,
-              .floor_short_ms = lost ? u->now_ms + ahead : 0,
-              .later = {.settle_ms = in->settle_ms, .ahead_ms = lost && ahead > own ? ahead : 0}},
-        .era = in->mode == COORD_INIT_FRESH ? 1 : 2, /* 1: it was never reopened */
-        .adopt = !in->identity_said,
-    };
-    memcpy(u->pool.p.identity, in->identity, sizeof u->pool.p.identity);
-    memcpy(u->pool.fingerprint, u->fingerprint, strlen(u->fingerprint) + 1);
-    store_pool_add(u->store, u->name, &u->pool);
-    store_queue_fill(u->store, k->worker_from, k->worker_to);
     return rules_answer(u, COORD_OK);
 }
 

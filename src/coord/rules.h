@@ -67,6 +67,12 @@
  *     where its ceiling is above the floors: it was granted since this pool was born
  *     where it names none of this pool's workerIds
  *
+ * Such a ceiling may be of a pool that was made in this one's place, if this one's data came back
+ * after that. They did not where it was never reopened; else the stranger is as one who knows more
+ * than the table: there is no bet, nor any word, and the long floor counts, by its horizon where
+ * that is longer. One that lives beside can do as much, until that floor has passed; its horizon
+ * is not learnt for good. It is heard in time where it renews as often as this pool's settle asks.
+ *
  * Invariants
  *   - Each call stands within one transaction of the caller's, which is committed whatever the
  *     status, unless the store has failed: what the rules changed before they refused stays. After

@@ -3,6 +3,34 @@
 #include "coord/outcome.h"
 #include "coord/rules_within.h"
 
+enum coord_status rules_init(struct rules *u, const struct coord_init *in)
+{
+    const struct coord_params *k = &in->params;
+    if (store_pool_get(u->store, u->name, &u->pool) != STORE_NONE)
+        return outcome_exists(u->r, u->name);
+    bool lost = in->mode == COORD_INIT_AFTER_LOSS;
+    int64_t own = coord_reach(k), ahead = max64(own, in->lost_ahead_ms);
+    u->pool = (struct store_pool){
+        .p = {.params = *k,
+              .born_ms = u->now_ms,
+              .topen_ms = u->now_ms,
+              .tmax_ms = u->now_ms,
+              .floor_ms = lost ? u->now_ms + ahead : 0,
+              .floor_short_ms = lost ? u->now_ms + ahead : 0,
+              .later = {.settle_ms = in->settle_ms, .ahead_ms = lost && ahead > own ? ahead : 0}},
+        .era = in->mode == COORD_INIT_FRESH ? 1 : 2, /* 1: it was never reopened */
+        .adopt = !in->identity_said,
+    };
+    enum coord_status s = rules_on_time(u);
+    if (s != COORD_OK) /* its floors and tmax are stamped now */
+        return s;
+    memcpy(u->pool.p.identity, in->identity, sizeof u->pool.p.identity);
+    memcpy(u->pool.fingerprint, u->fingerprint, strlen(u->fingerprint) + 1);
+    store_pool_add(u->store, u->name, &u->pool);
+    store_queue_fill(u->store, k->worker_from, k->worker_to);
+    return rules_answer(u, COORD_OK);
+}
+
 enum coord_status rules_evict(struct rules *u, uint16_t worker)
 {
     struct store_record r;

@@ -27,6 +27,7 @@ const char *const fault_names[FAULTS] = {
     [FAULT_REDIS_SUFFIX] = "coordinator restarted without its last writes",
     [FAULT_REDIS_WHOLE] = "coordinator restarted with all data",
     [FAULT_REDIS_OLD] = "old backup of the coordinator restored",
+    [FAULT_REDIS_BEFORE] = "pool made again under another name, then its old data restored",
     [FAULT_REDIS_FLUSH] = "FLUSHALL, or file deleted",
     [FAULT_REDIS_EVICT] = "hash evicted, queue and index left",
     [FAULT_REDIS_FAILOVER] = "failover to a lagging replica",
@@ -131,6 +132,7 @@ static const struct {
     [FAULT_REDIS_SUFFIX] = {fault_redis_suffix, 15},
     [FAULT_REDIS_WHOLE] = {fault_redis_whole, 10},
     [FAULT_REDIS_OLD] = {fault_redis_old, 15},
+    [FAULT_REDIS_BEFORE] = {fault_redis_before, 5},
     [FAULT_REDIS_FLUSH] = {fault_redis_flush, 6},
     [FAULT_REDIS_EVICT] = {fault_redis_evict, 4},
     [FAULT_REDIS_FAILOVER] = {fault_redis_failover, 15},
@@ -199,6 +201,7 @@ void fault_draw_rewinds(struct world *w)
         FAULT_REDIS_SUFFIX,
         FAULT_REDIS_SUFFIX,
         FAULT_REDIS_OLD,
+        FAULT_REDIS_BEFORE,
         FAULT_REDIS_WHOLE,
         FAULT_REDIS_FAILOVER,
         FAULT_REDIS_IN_PLACE,
@@ -243,7 +246,7 @@ void fault_draw_failovers(struct world *w)
         if (of_group(f))
             weight[f] = faults[f].weight;
     weight[FAULT_REDIS_FAILOVER] = weight[FAULT_REDIS_CLOCK_WILD] = weight[FAULT_INIT_FRESH] = 0;
-    weight[FAULT_INIT_STRANGER] = 0;
+    weight[FAULT_INIT_STRANGER] = weight[FAULT_REDIS_BEFORE] = 0;
     weight[FAULT_INIT_SAME] = faults[FAULT_INIT_SAME].weight;
 }
 

@@ -48,6 +48,7 @@ bool fault_redis_empty(struct world *w);
 bool fault_redis_suffix(struct world *w);
 bool fault_redis_whole(struct world *w);
 bool fault_redis_old(struct world *w);
+bool fault_redis_before(struct world *w);
 bool fault_redis_flush(struct world *w);
 bool fault_redis_evict(struct world *w);
 bool fault_redis_failover(struct world *w);

@@ -38,9 +38,10 @@ const struct server_copy *fault_old_copy(struct world *w)
 
 /* ---- bets on settle ---- */
 
-static bool of_pool(const struct world *w, const struct node *n)
+/* Of whatever pool that was ever made here, since all have one ID space. */
+static bool calls_here(const struct world *w, const struct node *n)
 {
-    return !n->partitioned && !n->wrong_pool && strcmp(n->lease.identity, w->identity) == 0;
+    return !n->partitioned && !n->wrong_pool && coord_same_space(n->lease.identity, w->identity);
 }
 
 static bool holds(const struct node *n, uint16_t worker)
@@ -59,7 +60,8 @@ static bool all_can_be_heard(const struct world *w)
     for (unsigned i = 0; i < w->set.nodes; i++) {
         const struct node *n = &w->node[i];
         struct range r[NODE_RANGES];
-        bool reaches = node_runs(w, n) && of_pool(w, n) && !n->stopping && n->wall_off < settle / 2;
+        bool reaches =
+            node_runs(w, n) && calls_here(w, n) && !n->stopping && n->wall_off < settle / 2;
         if (ledger_latest(w, n) >= w->now + settle / 2)
             return false;
         for (unsigned k = ledger_ranges(w, n, r); k-- > 0;)
@@ -70,14 +72,32 @@ static bool all_can_be_heard(const struct world *w)
     return w->down_until <= w->now;
 }
 
+/* Whoever holds something of this pool knows of its reopening; of one of another name, the pool
+ * grants nothing before it ends. */
+static bool is_heard(const struct world *w, const struct node *n, const struct coord_pool *p,
+                     uint64_t era)
+{
+    if (!node_runs(w, n) || lease_held(&n->lease) == 0)
+        return true;
+    if (strcmp(n->lease.identity, p->identity) == 0)
+        return n->lease.era >= era;
+    struct range r[NODE_RANGES];
+    for (unsigned k = ledger_ranges(w, n, r); k-- > 0;)
+        if (r[k].lo <= r[k].hi && r[k].hi > p->floor_short_ms)
+            return false;
+    return true;
+}
+
 /* The pool is reopened, and by a quarter of settle every holder is heard. One made without a uuid
  * may have taken another's name meanwhile: it refuses whoever knew it by its own, who may try
- * anything else in vain before the renewal, and has as long again for that. */
+ * anything else in vain before the renewal, and has as long again for that; so do all who know of
+ * another pool alone, made in this one's place after it was copied. */
 static void hear_all(struct world *w)
 {
     struct coord_pool p;
     uint64_t era;
-    (void)server_repair(w->server, w->identity, NULL, 0);
+    if (server_pool(w->server, &p, &era))
+        (void)server_repair(w->server, p.identity, NULL, 0);
     if (!server_pool(w->server, &p, &era) || p.later.trust != COORD_TRUST_BET)
         return;
     int64_t settle = coord_pool_settle(&p, server_ms(w->server));
@@ -96,39 +116,44 @@ static void hear_all(struct world *w)
         coord_pool_behind_until(&p, server_ms(w->server)) > 0; /* nobody is, nor granted */
     for (unsigned i = 0; i < w->set.nodes && !w->failed; i++) {
         struct node *n = &w->node[i];
-        if (!node_runs(w, n) || lease_held(&n->lease) == 0 || n->lease.era >= era)
+        if (is_heard(w, n, &p, era))
             continue;
-        bool asks_it = of_pool(w, n) && strcmp(n->lease.identity, p.identity) == 0 && !behind;
+        bool asks_it = calls_here(w, n) && strcmp(n->lease.identity, p.identity) == 0 && !behind;
         if (passed && lossless && ran[i] && asks_it && n->phase != KEEPER_WAIT &&
             n->lease.settle_ms == settle)
             world_fail(w, "node %u was not heard within a quarter of settle", i);
-        for (unsigned k = 0; k < 20 && node_runs(w, n) && n->lease.era < era; k++) {
+        for (unsigned k = 0; k < 20 && !is_heard(w, n, &p, era); k++) {
             n->urge_renewal = true;
             n->due_mono = INT64_MIN;
             w->now += 100;
             schedule_keep(w, n);
+            (void)server_pool(w->server, &p, &now);
         }
+        if (lossless && calls_here(w, n) && !behind && !is_heard(w, n, &p, era))
+            world_fail(w, "node %u was not heard", i);
     }
     w->set.weight[FAULT_KILL_TORN] = kills;
     world_count(w, FAULT_BET_WON);
 }
 
-/* To a pool of another name, too, whose successor's holders it takes for strangers: not heard. */
-static bool goes_back(struct world *w, const struct server_copy *c)
+static bool goes_back(struct world *w)
 {
-    bool heard = c->at_ms > w->named_ms && all_can_be_heard(w);
-    return (w->set.settle_ms == 0 || w->unheard || heard) && fault_may_lose(w);
+    return (w->set.settle_ms == 0 || w->unheard || all_can_be_heard(w)) && fault_may_lose(w);
 }
 
 static void went_back(struct world *w)
 {
+    struct coord_pool p;
+    uint64_t era;
+    if (server_pool(w->server, &p, &era)) /* which may be one of another name */
+        memcpy(w->identity, p.identity, sizeof w->identity);
     if (w->set.settle_ms > 0 && !w->unheard)
         hear_all(w);
 }
 
 static bool restart_with(struct world *w, const struct server_copy *c)
 {
-    if (!c || !goes_back(w, c))
+    if (!c || !goes_back(w))
         return false;
     world_note(w, "coordinator goes back to %lld", (long long)(c->at_ms - WORLD_EPOCH));
     if (!server_restart(w->server, c, world_chance(w, 30)))
@@ -169,7 +194,7 @@ bool fault_redis_old(struct world *w)
 bool fault_redis_failover(struct world *w)
 {
     const struct server_copy *c = recent_copy(w);
-    if (!c || !goes_back(w, c))
+    if (!c || !goes_back(w))
         return false;
     if (!server_restart(w->server, c, false))
         return false;
@@ -477,7 +502,6 @@ static bool init_after_loss(struct world *w, bool other)
     w->no_pool = false;
     if (server_init(w->server, &in) != COORD_OK)
         return false;
-    w->named_ms = other ? w->now : w->named_ms;
     memcpy(w->identity, identity, sizeof identity);
     server_remember(w->server, w->now);
     return true;
@@ -491,6 +515,22 @@ bool fault_init_same(struct world *w)
 bool fault_init_other(struct world *w)
 {
     return init_after_loss(w, true);
+}
+
+/* It is lost, made again under another name, and serves for a while: then its old data come back,
+ * which know nothing of whoever was granted something meanwhile. */
+bool fault_redis_before(struct world *w)
+{
+    const struct coord_params *p = &w->set.params;
+    if (was_ahead(w) || w->no_pool || !fault_may_lose(w))
+        return false;
+    server_backup(w->server, SERVER_OLD - 1, w->now);
+    server_lose_pool(w->server, true);
+    if (!init_after_loss(w, true))
+        return false;
+    w->now += p->horizon_ms + 2 * p->max_skew_ms + world_between(w, 0, p->horizon_ms);
+    schedule_live(w, w->now + p->mature_after_ms + world_between(w, 0, p->first_horizon_ms), 150);
+    return restart_with(w, &w->server->old[SERVER_OLD - 1]);
 }
 
 /* Its renewal is under way, and will be heard: a clock that shows a time before 1970 is refused. */
@@ -533,7 +573,6 @@ bool fault_init_stranger(struct world *w)
     if (server_init(w->server, &in) != COORD_OK)
         return false;
     w->no_pool = false;
-    w->named_ms = w->now;
     memcpy(w->identity, in.identity, sizeof in.identity);
     (void)server_claim(w->server, w->identity);
     (void)call_first(w, n);

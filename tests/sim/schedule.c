@@ -184,7 +184,6 @@ void schedule_begin(struct world *w, uint64_t seed, const struct setting *given)
     begin_stream(w, 0);
     w->failed = w->wild = w->lossy = w->no_pool = w->waiting = false;
     w->losses = 0;
-    w->named_ms = INT64_MIN;
     w->word_era = w->fence_ms = 0;
     w->digest = seed;
     w->down_until = 0;

@@ -50,6 +50,7 @@ enum fault {
     FAULT_REDIS_SUFFIX,
     FAULT_REDIS_WHOLE,
     FAULT_REDIS_OLD,
+    FAULT_REDIS_BEFORE,
     FAULT_REDIS_FLUSH,
     FAULT_REDIS_EVICT,
     FAULT_REDIS_FAILOVER,
@@ -269,7 +270,6 @@ struct world {
     int64_t now;
     struct server *server, *other;
     char identity[COORD_IDENTITY_MAX], other_identity[COORD_IDENTITY_MAX];
-    int64_t named_ms; /* true time at which a pool of that identity was made in place of another */
     int64_t down_until;
     bool wild;       /* the server's clock was wrong by more than S: nothing may be lost any more */
     bool lossy;      /* something was lost: its clock must stay within S */

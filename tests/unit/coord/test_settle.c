@@ -365,6 +365,86 @@ static void who_knows_more_later_finds_what_was_freed(void **state)
     is_safe(&x);
 }
 
+/* A holder whom this pool does not know of, and cannot have had before it was born. */
+static void a_stranger(int64_t hi_ms, int64_t ahead_ms)
+{
+    const struct coord_caller by = {.now_ms = pair.clock.ms, .ahead_ms = ahead_ms};
+    const struct coord_grant g = {.worker = 2, .n = 1, .hi_ms = hi_ms};
+    const struct coord_renewal before = setup_renewal(&g, 91, 92);
+    struct coord_renewal item;
+    enum coord_status s;
+    ALL(s, (item = before,
+            coord_renew(c, SETUP_IDENTITY_OTHER, &by, &item, 1, setup_terms(), &reply)));
+    assert_int_equal(s, COORD_WRONGPOOL);
+}
+
+/* It is `since_born` old, and comes back as it was once a workerId had been granted. */
+static void come_back(int64_t since_born)
+{
+    struct coord_grant x;
+    pair.clock.ms = T0;
+    init_settling(2);
+    assert_int_equal(claim(1, &x), COORD_OK);
+    pair_backup(&pair, 0);
+    pair.clock.ms = T0 + since_born;
+    pair_restore(&pair, 0, false);
+}
+
+/* The data that came back are older than a pool that was made in this one's place. */
+static void a_later_pools_holder_ends_the_bet(void **state)
+{
+    (void)state;
+    struct coord_grant y;
+    for (unsigned later = 0; later < 2; later++) {
+        come_back(A);
+        a_stranger(T0 + 2 * A, 0); /* a new server reopens first */
+        assert_int_equal(claim(11, &y), COORD_WAIT);
+        assert_int_equal(described().later.trust, COORD_TRUST_BET);
+        int64_t opened = pair.clock.ms;
+        pair.clock.ms += 3 * S; /* all that was granted before this pool was born has ended */
+        a_stranger(T0 + A + 2 * S + later, A + 2 * S);
+        assert_int_equal(described().later.trust, later ? COORD_TRUST_NONE : COORD_TRUST_BET);
+        assert_int_equal(described().floor_short_ms, opened + (later ? A : SETTLE) + 2 * S);
+        assert_int_equal(waits(12, &y), (later ? A : SETTLE) + 1 - S);
+    }
+    pair.clock.ms += WORD_AFTER;
+    assert_int_equal(nothing_lost(), COORD_REFUSED);
+    says("something was lost");
+}
+
+/* Its horizon may have been longer; and where there was no bet, too. */
+static void a_later_pools_horizon_counts_from_the_reopening(void **state)
+{
+    (void)state;
+    struct coord_grant y;
+    come_back(DAY);
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    for (unsigned again = 0; again < 2; again++) {
+        a_stranger(T0 + DAY + 2 * S + 1, DAY + 2 * S);
+        assert_int_equal(described().floor_ms, T0 + DAY + DAY + 2 * S);
+        assert_int_equal(described().floor_short_ms, T0 + DAY + DAY + 2 * S);
+    }
+    assert_int_equal(described().later.ahead_ms,
+                     0); /* one that lives beside is not believed for good */
+}
+
+/* And a word that nothing was lost is not taken, or taken back. */
+static void a_later_pools_holder_brings_the_floors_back(void **state)
+{
+    (void)state;
+    struct coord_grant y;
+    come_back(A);
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    int64_t opened = pair.clock.ms;
+    pair.clock.ms += WORD_AFTER;
+    assert_int_equal(nothing_lost(), COORD_OK);
+    uint64_t era = reply.era;
+    a_stranger(T0 + 2 * A, A + 2 * S);
+    assert_int_equal(described().floor_short_ms, opened + A + 2 * S);
+    assert_int_equal(claim(12, &y), COORD_WAIT);
+    assert_int_equal(reply.era, era + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,10 +463,13 @@ int main(void)
         cmocka_unit_test(the_floor_of_an_earlier_reopening_stays),
         cmocka_unit_test(who_knows_more_later_brings_the_floors_back),
         cmocka_unit_test(who_knows_more_later_finds_what_was_freed),
+        cmocka_unit_test(a_later_pools_holder_ends_the_bet),
+        cmocka_unit_test(a_later_pools_horizon_counts_from_the_reopening),
+        cmocka_unit_test(a_later_pools_holder_brings_the_floors_back),
     };
     if (!server_available()) {
         (void)fprintf(stderr, "skipped: no redis-server\n");
         return 0;
     }
-    return cmocka_run_group_tests_name("coord/margins", tests, setup, teardown);
+    return cmocka_run_group_tests_name("coord/settle", tests, setup, teardown);
 }

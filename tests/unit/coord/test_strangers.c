@@ -130,6 +130,7 @@ static void a_stranger_who_is_nothing_to_us_stops_nobody(void **state)
 {
     (void)state;
     const struct coord_grant later = {.worker = 0, .n = 7, .hi_ms = T0 + A + 2 * S + 1};
+    const struct coord_grant longer = {.worker = 0, .n = 7, .hi_ms = T0 + DAY + 1};
     const struct coord_grant beside = {.worker = 4, .n = 7, .hi_ms = T0 + A - 1000};
     const struct coord_grant x = {.worker = 0, .n = 7, .hi_ms = T0 + A - 1000};
     struct coord_grant y;
@@ -140,6 +141,8 @@ static void a_stranger_who_is_nothing_to_us_stops_nobody(void **state)
     assert_int_equal(claim(2, &y), COORD_OK);
     pair.clock.ms += 5000;
     hears(SETUP_IDENTITY_OTHER, 0, &later, 1, &ms);
+    assert_int_equal(ms, 0);
+    hears(SETUP_IDENTITY_OTHER, DAY, &longer, 1, &ms); /* nothing can have come back */
     assert_int_equal(ms, 0);
     pair.clock.ms += 20 * A0;
     hears(SETUP_IDENTITY_OTHER, 0, &beside, 1, &ms);
