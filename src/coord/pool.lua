@@ -357,8 +357,7 @@ local function hear_more()
     hear_gone()
 end
 
---{{ A holder of another pool of this ID space: of one that was here before, or that was made since in
--- this one's place, or of none of our business.
+--{{ A holder of another pool of this ID space: of one before, of one made since, or of none of our business.
 local function hear_stranger(ahead)
     local floor, later = pool.born + math.max(reach(), ahead), false
     for _, item in ipairs(items) do
