@@ -23,7 +23,7 @@ static int64_t wall_of(struct clock *c)
 {
     const struct server *s =
         (const struct server *)(const void *)((char *)c - offsetof(struct server, clock));
-    return (s->sqlite ? server_ms(s) : s->caller_ms) * 1000;
+    return (s->sqlite ? server_ms(s) : *s->true_ms + s->caller_off) * 1000;
 }
 
 static int64_t still(struct clock *c)
@@ -116,6 +116,7 @@ struct visit {
     struct member *m;
     uint64_t runs, written;
     struct script_target *before;
+    int64_t caller_off; /* of the call within which this one is, while that waits */
 };
 
 static struct visit *visit_of(struct script_target *t)
@@ -152,15 +153,19 @@ static bool visit_acknowledged(struct script_target *t, uint32_t n)
 /* Operators have the coordinator's clock. */
 static void begin(struct visit *v, struct server *s)
 {
-    s->caller_ms = server_ms(s);
-    *v = (struct visit){
-        .target = {visit_data, visit_acknowledged}, .s = s, .m = s->at, .runs = s->at->runs};
+    *v = (struct visit){.target = {visit_data, visit_acknowledged},
+                        .s = s,
+                        .m = s->at,
+                        .runs = s->at->runs,
+                        .caller_off = s->caller_off};
+    s->caller_off = s->at->clock_off;
     v->before = script_to(s->sqlite ? NULL : &v->target);
 }
 
 static enum coord_status end(const struct visit *v, enum coord_status status)
 {
     v->s->at = v->m;
+    v->s->caller_off = v->caller_off;
     (void)script_to(v->before);
     return status;
 }
@@ -174,7 +179,7 @@ void server_run(struct server *s, struct server_call *c)
 {
     struct visit v;
     begin(&v, s);
-    s->caller_ms = c->wall_ms;
+    s->caller_off = c->wall_ms - *s->true_ms;
     server_ask(driver(s), c);
     (void)end(&v, c->outcome.status);
 }
@@ -184,7 +189,7 @@ enum coord_status server_do(struct server *s, int64_t caller_ms,
 {
     struct visit v;
     begin(&v, s);
-    s->caller_ms = caller_ms;
+    s->caller_off = caller_ms - *s->true_ms;
     return end(&v, call(driver(s), with));
 }
 

@@ -37,7 +37,7 @@ struct server {
     bool in_c;                  /* calls go to twin, where there are no replicas */
     bool sqlite;
     struct clock clock; /* SQLite's; of Redis's driver: the caller's */
-    int64_t caller_ms;  /* what that shows during a call */
+    int64_t caller_off; /* ms, from the time: what that shows during a call */
     struct poolfile file;
 
     const int64_t *true_ms; /* the time */
