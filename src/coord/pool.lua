@@ -359,9 +359,10 @@ end
 
 --{{ A holder of another pool of this ID space: of one before, of one made since, or of none of our business.
 local function hear_stranger(ahead)
-    local floor, later = pool.born + math.max(reach(), ahead), false
+    local most = math.max(reach(), ahead)
+    local floor, top, later = pool.born + most, math.max(pool.topen, pool.fence) + most, false
     for _, item in ipairs(items) do
-        later = later or item.hi > floor
+        later = later or (item.hi > floor and item.hi <= top)
         if item.hi > T then
             hear_gone()
         end
@@ -369,11 +370,9 @@ local function hear_stranger(ahead)
     if fp ~= pool.fp or behind then
         return -- a new server reopens first, and the stranger asks again before that one's floors pass
     end
-    if later and pool.cause ~= 0 then -- what the server came back with may be older than that pool
+    if later then -- what the server came back with may be older than that pool
+        raise(most)
         hear_more()
-        if ahead > reach() then
-            raise(ahead)
-        end
     end
     if T >= floor then
         return

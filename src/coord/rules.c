@@ -462,14 +462,12 @@ static enum coord_status hear(struct rules *u, const struct coord_caller *by, st
 }
 
 /* What the server came back with may be older than a pool that was made in this one's place: its
- * holders are granted what ends too late for one from before this pool. */
-static void hear_later(struct rules *u, int64_t ahead_ms)
+ * holders are granted what ends too late for one from before this pool, and was granted before the
+ * latest reopening. */
+static bool is_later(const struct rules *u, int64_t hi_ms, int64_t most_ms)
 {
-    if (!u->pool.p.later.cause)
-        return;
-    hear_more(u);
-    if (ahead_ms > rules_reach(u))
-        raise_floors(u, ahead_ms);
+    const struct coord_pool *p = &u->pool.p;
+    return hi_ms > p->born_ms + most_ms && hi_ms <= max64(p->topen_ms, p->later.fence_ms) + most_ms;
 }
 
 /* A holder of another pool of the same ID space: it may live from one that this pool was made in
@@ -478,15 +476,19 @@ static void hear_stranger(struct rules *u, int64_t ahead_ms, const struct coord_
                           size_t n)
 {
     struct coord_pool *p = &u->pool.p;
-    int64_t skew = p->params.max_skew_ms, floor = p->born_ms + max64(rules_reach(u), ahead_ms);
+    int64_t most = max64(rules_reach(u), ahead_ms);
+    int64_t skew = p->params.max_skew_ms, floor = p->born_ms + most;
     struct coord_pool before = *p;
     bool waits = has_moved(u) || rules_is_behind(u); /* to be heard when that is over */
-    int64_t latest = 0;
-    for (size_t i = 0; i < n; i++)
-        latest = max64(latest, items[i].hi_ms);
-    p->moved |= p->closed && latest > u->now_ms;
-    if (!waits && latest > floor)
-        hear_later(u, ahead_ms);
+    bool later = false;
+    for (size_t i = 0; i < n; i++) {
+        p->moved |= p->closed && items[i].hi_ms > u->now_ms;
+        later |= is_later(u, items[i].hi_ms, most);
+    }
+    if (later && !waits) {
+        raise_floors(u, most);
+        hear_more(u);
+    }
     set_if_new(u, &before);
     if (waits || u->now_ms >= floor)
         return;

@@ -68,10 +68,13 @@
  *     where it names none of this pool's workerIds
  *
  * Such a ceiling may be of a pool that was made in this one's place, if this one's data came back
- * after that. They did not where it was never reopened; else the stranger is as one who knows more
- * than the table: there is no bet, nor any word, and the long floor counts, by its horizon where
- * that is longer. One that lives beside can do as much, until that floor has passed; its horizon
- * is not learnt for good. It is heard in time where it renews as often as this pool's settle asks.
+ * after that. They did so no later than at the latest reopening, and what was granted before that
+ * ends by topen + A + 2S, or by a longer horizon of theirs. Where it does end by then, the stranger
+ * is as one who knows more than the table: there is no bet, nor any word, and no gap is short,
+ * since how short is this pool's notion, and the other one's tenures may have been of other
+ * lengths. One that lives beside can do as much, until these floors have passed, if it was granted
+ * its range before the reopening; its horizon is not learnt for good. It is heard in time where it
+ * renews as often as this pool's settle asks.
  *
  * Invariants
  *   - Each call stands within one transaction of the caller's, which is committed whatever the

@@ -378,46 +378,75 @@ static void a_stranger(int64_t hi_ms, int64_t ahead_ms)
     assert_int_equal(s, COORD_WRONGPOOL);
 }
 
-/* It is `since_born` old, and comes back as it was once a workerId had been granted. */
-static void come_back(int64_t since_born)
+/* It is `since_born` old, and comes back as it was `gap` ago, when two workerIds were granted. */
+static void come_back(int64_t since_born, int64_t gap)
 {
     struct coord_grant x;
     pair.clock.ms = T0;
     init_settling(2);
     assert_int_equal(claim(1, &x), COORD_OK);
+    pair.clock.ms = T0 + since_born - gap;
+    assert_int_equal(claim(2, &x), COORD_OK);
     pair_backup(&pair, 0);
     pair.clock.ms = T0 + since_born;
     pair_restore(&pair, 0, false);
 }
 
-/* The data that came back are older than a pool that was made in this one's place. */
+/* The data that came back are older than a pool that was made in this one's place. What is above
+ * the first floors cannot be of one before; and above the reopening's, of none that was replaced.
+ */
 static void a_later_pools_holder_ends_the_bet(void **state)
 {
     (void)state;
+    const int64_t opened = T0 + A;
+    const struct {
+        int64_t hi_ms;
+        bool heard;
+    } strangers[] = {
+        {T0 + A + 2 * S, false},
+        {T0 + A + 2 * S + 1, true},
+        {opened + A + 2 * S, true},
+        {opened + A + 2 * S + 1, false},
+    };
     struct coord_grant y;
-    for (unsigned later = 0; later < 2; later++) {
-        come_back(A);
+    for (unsigned i = 0; i < sizeof strangers / sizeof *strangers; i++) {
+        bool heard = strangers[i].heard;
+        come_back(A, D0);
         a_stranger(T0 + 2 * A, 0); /* a new server reopens first */
         assert_int_equal(claim(11, &y), COORD_WAIT);
         assert_int_equal(described().later.trust, COORD_TRUST_BET);
-        int64_t opened = pair.clock.ms;
         pair.clock.ms += 3 * S; /* all that was granted before this pool was born has ended */
-        a_stranger(T0 + A + 2 * S + later, A + 2 * S);
-        assert_int_equal(described().later.trust, later ? COORD_TRUST_NONE : COORD_TRUST_BET);
-        assert_int_equal(described().floor_short_ms, opened + (later ? A : SETTLE) + 2 * S);
-        assert_int_equal(waits(12, &y), (later ? A : SETTLE) + 1 - S);
+        a_stranger(strangers[i].hi_ms, A + 2 * S);
+        assert_int_equal(described().later.trust, heard ? COORD_TRUST_NONE : COORD_TRUST_BET);
+        assert_int_equal(described().floor_short_ms, opened + (heard ? A : SETTLE) + 2 * S);
+        assert_int_equal(waits(12, &y), (heard ? A : SETTLE) + 1 - S);
+        assert_int_equal(nothing_lost(), COORD_REFUSED);
+        if (heard)
+            says("something was lost");
     }
-    pair.clock.ms += WORD_AFTER;
-    assert_int_equal(nothing_lost(), COORD_REFUSED);
-    says("something was lost");
 }
 
-/* Its horizon may have been longer; and where there was no bet, too. */
+/* How short a gap may be is this pool's notion: the other one's tenures may grow old sooner. */
+static void beside_a_later_pools_holder_no_gap_is_short(void **state)
+{
+    (void)state;
+    struct coord_grant y;
+    come_back(A, 10000);
+    assert_int_equal(claim(11, &y), COORD_WAIT);
+    assert_int_equal(described().floor_short_ms, T0 + A + A0 + 2 * S);
+    a_stranger(T0 + A + 2 * S, A + 2 * S);
+    assert_int_equal(described().floor_short_ms,
+                     T0 + A + A0 + 2 * S); /* of one before, it may be */
+    a_stranger(T0 + A + 10 * A0, A + 2 * S);
+    assert_int_equal(described().floor_short_ms, T0 + A + A + 2 * S);
+}
+
+/* Its horizon may have been longer. */
 static void a_later_pools_horizon_counts_from_the_reopening(void **state)
 {
     (void)state;
     struct coord_grant y;
-    come_back(DAY);
+    come_back(DAY, D0);
     assert_int_equal(claim(11, &y), COORD_WAIT);
     for (unsigned again = 0; again < 2; again++) {
         a_stranger(T0 + DAY + 2 * S + 1, DAY + 2 * S);
@@ -433,7 +462,7 @@ static void a_later_pools_holder_brings_the_floors_back(void **state)
 {
     (void)state;
     struct coord_grant y;
-    come_back(A);
+    come_back(A, D0);
     assert_int_equal(claim(11, &y), COORD_WAIT);
     int64_t opened = pair.clock.ms;
     pair.clock.ms += WORD_AFTER;
@@ -464,6 +493,7 @@ int main(void)
         cmocka_unit_test(who_knows_more_later_brings_the_floors_back),
         cmocka_unit_test(who_knows_more_later_finds_what_was_freed),
         cmocka_unit_test(a_later_pools_holder_ends_the_bet),
+        cmocka_unit_test(beside_a_later_pools_holder_no_gap_is_short),
         cmocka_unit_test(a_later_pools_horizon_counts_from_the_reopening),
         cmocka_unit_test(a_later_pools_holder_brings_the_floors_back),
     };
