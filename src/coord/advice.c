@@ -15,7 +15,7 @@ void advice_put_tool(struct buf *b, const char *url)
 {
     char text[1024];
     struct passwd own, *found = NULL;
-    if (is_file(url) && geteuid() != 0) {
+    if (is_file(url) && geteuid() != 0 && access("/usr/bin/sudo", X_OK) == 0) {
         BUF_PUT_LIT(b, "sudo -u ");
         if (getpwuid_r(geteuid(), &own, text, sizeof text, &found) == 0 && found)
             buf_put_word(b, own.pw_name);

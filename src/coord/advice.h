@@ -8,8 +8,8 @@
 #include "base/buf.h"
 
 /* "sidflakectl"; for an SQLite file as this process's user, whose the file is or is to be. Root may
- * do anything, and leaves files to the owner of their directory, so that nobody has to become it.
- */
+ * do anything, and leaves files to the owner of their directory, so that nobody has to become it:
+ * where no sudo is, as in the image, the command is root's or already that user's. */
 void advice_put_tool(struct buf *b, const char *url);
 
 /* The URL as a word of the shell; the path of an SQLite file from the root on. */
