@@ -91,13 +91,13 @@ enum template_kind {
 
 struct template_step {
     uint8_t kind;        /* enum template_kind */
-    uint8_t least, most; /* characters that it writes; SEQ of variable width: most of any number */
+    uint8_t least, most; /* characters that it writes */
     uint8_t base;        /* SEQ, WORKER */
     uint8_t of;          /* CHECK: the step of SEQ that it is over; TEMPLATE_STEPS: all before */
     uint8_t text_n;      /* bytes in struct template.text: LITERAL, ARG's name */
     uint8_t default_n;   /* ARG: behind the name; 0: there is none */
     uint16_t text;       /* where they begin */
-    struct template_chars chars; /* ARG, SUB, RAND; of the others what they can write */
+    struct template_chars chars; /* that it can write; LITERAL: none */
     struct check_digit check;    /* CHECK */
 };
 
@@ -110,7 +110,8 @@ struct template
     bool has_worker; /* there is @{worker} */
     bool has_rand;   /* there is @{rand} */
     uint8_t reset;   /* enum template_reset */
-    uint8_t head;    /* steps before the first one of variable width; n: there is none */
+    uint8_t flex;    /* the last step of variable width; n: there is none */
+    uint8_t longest; /* bytes, of any number */
     int64_t last_number;
     struct template_step step[TEMPLATE_STEPS];
     char text[TEMPLATE_TEXT_MAX + TEMPLATE_OUT_MAX]; /* literals, arguments' names and defaults */
@@ -134,8 +135,8 @@ bool template_apart(const struct template *a, const struct template *b);
 /* What is written. Spans and random source are the caller's, and are not kept. */
 struct template_values {
     int64_t number;
-    struct span period; /* label of the period that the number is of, as coord/period.h has it;
-                           empty: there are none */
+    const char *period; /* label of the period that the number is of, as coord/period.h has it, in
+                           the form that is the reset's; "": there are none */
     struct span sub;    /* empty: none */
     int32_t worker;     /* workerId; -1: none is held */
     int64_t now_ms;     /* Unix ms */
@@ -150,8 +151,8 @@ enum err_code template_check(const struct template *t, const struct template_val
 
 /* Writes to out, which has room bytes, without NUL; returns how many, or 0 and *e:
  *   ERR_INVALID    the caller's arguments or sub are not what the template wants
- *   ERR_RANGE      the number, the workerId or the time is too large for its width, or room is too
- *                  small: TEMPLATE_OUT_MAX is always enough
+ *   ERR_RANGE      the number, the workerId or the time is too large for its width, or room is less
+ *                  than the longest text has: TEMPLATE_OUT_MAX is always enough
  *   ERR_NOT_FOUND  no workerId is held
  * Arguments that the protocols know themselves are passed over: template_is_reserved. */
 size_t template_write(const struct template *t, const struct template_values *v, char *out,
