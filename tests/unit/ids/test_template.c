@@ -146,6 +146,23 @@ static void random_characters_are_of_their_class(void **state)
     assert_int_equal(seen['d'] + seen['x'] + seen['0'], 0);
 }
 
+/* 256 bytes into 68 characters leave 52. */
+static void random_characters_are_equally_likely(void **state)
+{
+    (void)state;
+    struct template t = parsed("@{rand,width=200,chars=0-9A-z}@{seq}", TEMPLATE_NEVER);
+    struct template_values v = values(7);
+    char out[TEMPLATE_OUT_MAX];
+    struct err e;
+    unsigned last = 0;
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(template_write(&t, &v, out, sizeof out, &e), 201);
+        for (int k = 0; k < 200; k++)
+            last += out[k] >= 'k';
+    }
+    assert_in_range(last, 4400, 5000); /* 16 of 68 of 20,000; else 3,750 */
+}
+
 static void longest_and_last_are_known(void **state)
 {
     (void)state;
@@ -511,6 +528,7 @@ int main(void)
         cmocka_unit_test(each_part_writes_its_value),
         cmocka_unit_test(dates_are_the_periods),
         cmocka_unit_test(random_characters_are_of_their_class),
+        cmocka_unit_test(random_characters_are_equally_likely),
         cmocka_unit_test(longest_and_last_are_known),
         cmocka_unit_test(what_could_repeat_is_refused),
         cmocka_unit_test(a_period_that_the_text_does_not_tell_is_refused),
