@@ -72,15 +72,21 @@ static unsigned verhoeff(const struct check_digit *c, struct span s)
 
 static unsigned damm(const struct check_digit *c, struct span s)
 {
-    static const char table[10][11] = {"0317598642", "7092154863", "4206871359", "1750983426",
-                                       "6123045978", "3674209581", "5869720134", "8945362017",
-                                       "9438617205", "2581436790"};
+    /* clang-format off */
+    static const unsigned char table[10][10] = {
+        {0, 3, 1, 7, 5, 9, 8, 6, 4, 2}, {7, 0, 9, 2, 1, 5, 4, 8, 6, 3},
+        {4, 2, 0, 6, 8, 7, 1, 3, 5, 9}, {1, 7, 5, 0, 9, 8, 3, 4, 2, 6},
+        {6, 1, 2, 3, 0, 4, 5, 9, 7, 8}, {3, 6, 7, 4, 2, 0, 9, 5, 8, 1},
+        {5, 8, 6, 9, 7, 2, 0, 1, 3, 4}, {8, 9, 4, 5, 3, 6, 2, 0, 1, 7},
+        {9, 4, 3, 8, 6, 1, 7, 2, 0, 5}, {2, 5, 8, 1, 4, 3, 6, 7, 9, 0},
+    };
+    /* clang-format on */
     (void)c;
     unsigned interim = 0;
     for (size_t i = 0; i < s.n; i++) {
         int digit = value_of(s.p[i], false);
         if (digit >= 0)
-            interim = (unsigned)(table[interim][digit] - '0');
+            interim = table[interim][digit];
     }
     return interim;
 }
@@ -114,24 +120,28 @@ static unsigned mod37_2(const struct check_digit *c, struct span s)
 static unsigned mod97_10(const struct check_digit *c, struct span s)
 {
     (void)c;
-    unsigned rest = 0;
+    uint64_t rest = 0; /* cut once it is long: divisions are slow */
     for (size_t i = 0; i < s.n; i++) {
         int v = value_of(s.p[i], true);
         if (v >= 0)
-            rest = (rest * (v < 10 ? 10 : 100) + (unsigned)v) % 97;
+            rest = rest * (v < 10 ? 10 : 100) + (unsigned)v;
+        if (rest > UINT64_MAX / 1000)
+            rest %= 97;
     }
-    return 98 - rest * 100 % 97;
+    return 98 - (unsigned)(rest % 97 * 100 % 97);
 }
 
 static unsigned linear(const struct check_digit *c, struct span s)
 {
-    uint64_t n = 0; /* mod b */
+    uint64_t n = 0; /* as above */
     for (size_t i = 0; i < s.n; i++) {
         int digit = value_of(s.p[i], false);
         if (digit >= 0)
-            n = (n * 10 + (unsigned)digit) % c->b;
+            n = n * 10 + (unsigned)digit;
+        if (n > UINT64_MAX / 100)
+            n %= c->b;
     }
-    return (unsigned)(n * c->a % c->b % c->c);
+    return (unsigned)(n % c->b * c->a % c->b % c->c);
 }
 static_assert((uint64_t)CHECK_DIGIT_FACTOR_MAX * CHECK_DIGIT_FACTOR_MAX < UINT64_MAX, "n * a");
 

@@ -43,18 +43,43 @@ unsigned template_digits(uint64_t v, unsigned base)
     return n;
 }
 
+/* v's digits are the last of sixteen. */
+static bool put_decimal(char *out, size_t n, uint64_t v)
+{
+    static const uint64_t limits[] = {1,
+                                      10,
+                                      100,
+                                      1000,
+                                      10000,
+                                      100000,
+                                      1000000,
+                                      10000000,
+                                      100000000,
+                                      1000000000,
+                                      10000000000,
+                                      100000000000,
+                                      1000000000000,
+                                      10000000000000,
+                                      100000000000000,
+                                      1000000000000000};
+    char text[16];
+    if (n < sizeof text && v >= limits[n])
+        return false;
+    for (; n > sizeof text; n--)
+        *out++ = '0';
+    memset(text, '0', 8);
+    if (v >= 100000000)
+        dec_put_eight(text, (uint32_t)(v / 100000000));
+    dec_put_eight(text + 8, (uint32_t)(v % 100000000));
+    memcpy(out, text + sizeof text - n, n);
+    return true;
+}
+
 bool template_put_number(char *out, size_t n, uint64_t v, unsigned base)
 {
+    if (base == 10 && v < UINT64_C(10000000000000000)) /* which nearly all are */
+        return put_decimal(out, n, v);
     const char *digits = template_alphabet(base);
-    char text[DEC_U64_MAX];
-    if (base == 10) { /* which nearly all are */
-        size_t some = dec_put_u64(text, v);
-        if (some > n)
-            return false;
-        memset(out, '0', n - some);
-        memcpy(out + n - some, text, some);
-        return true;
-    }
     for (size_t i = n; i-- > 0; v /= base)
         out[i] = digits[v % base];
     return v == 0;

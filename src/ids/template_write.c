@@ -239,7 +239,8 @@ static enum err_code check_values(const struct template *t, const struct templat
 size_t template_write(const struct template *t, const struct template_values *v, char *out,
                       size_t room, struct err *e)
 {
-    struct writing w = {.t = t, .v = v, .out = out, .e = e};
+    struct writing w; /* of which at is filled in on the way */
+    w.t = t, w.v = v, w.e = e;
     if (check_values(t, v, room, e))
         return 0;
     size_t at = 0;

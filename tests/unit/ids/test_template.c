@@ -110,6 +110,10 @@ static void each_part_writes_its_value(void **state)
     expect("@{seq}-@{ms}", 7, "7-1780000000123");
     expect("a@@b@@{@{seq}", 7, "a@b@{7");
     expect("@{seq}-@{seq,width=3,base=16}", 26, "26-01A");
+    expect("9-@{seq,width=3}-12@{check,damm,of=seq}", 572, "9-572-124");
+    expect("@{seq,width=20}", TEMPLATE_NUMBER_MAX, "00009007199254740991");
+    expect("@{seq,width=16}", 12345678, "0000000012345678");
+    expect("@{seq,width=1}", 9, "9");
 }
 
 static void dates_are_the_periods(void **state)
