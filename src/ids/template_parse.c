@@ -61,7 +61,8 @@ static bool keep(struct parser *p, struct span text)
 {
     if (text.n > sizeof p->t->text - p->used)
         return false;
-    memcpy(p->t->text + p->used, text.p, text.n);
+    if (text.n > 0)
+        memcpy(p->t->text + p->used, text.p, text.n);
     p->used += text.n;
     return true;
 }
