@@ -128,7 +128,7 @@ FORCE:
 PROGRAMS := sidflake sidflakectl
 MAINS := src/daemon/main.c src/ctl/ctl.c
 SRC := $(filter-out $(MAINS),$(sort $(wildcard src/*/*.c src/*/*/*.c)))
-LUA := $(sort $(wildcard src/*/*.lua))
+LUA := $(filter-out src/coord/periods.lua,$(sort $(wildcard src/*/*.lua)))
 HTML := $(sort $(wildcard src/*/*/*.html))
 EMBEDDED := $(LUA:src/%.lua=$(B)/gen/%_lua) $(HTML:src/%.html=$(B)/gen/%_html)
 OBJ := $(SRC:%.c=$(B)/%.o) $(EMBEDDED:=.o)
@@ -167,7 +167,8 @@ embed = @mkdir -p $(@D) && printf '  %-7s %s\n' EMBED $< && \
 uncommented = sed -e '/^--\[\[/,/^\]\]/d' -e '/^ *--/d' -e 's/^ *//' -e "s/  *-- [^']*\$$//"
 $(B)/gen/%_lua.c: src/%.lua tools/embed
 	$(call embed,$(uncommented) $<)
-$(B)/gen/coord/sequences_lua.c: src/coord/sequences.lua src/coord/pool.lua tools/join-lua tools/embed
+$(B)/gen/coord/sequences_lua.c: src/coord/sequences.lua src/coord/periods.lua src/coord/pool.lua tools/join-lua \
+	tools/embed
 	$(call embed,tools/join-lua src/coord/pool.lua src/coord/sequences.lua | $(uncommented))
 $(B)/gen/%_html.c: src/%.html tools/embed
 	$(call embed,cat $<)

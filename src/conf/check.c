@@ -129,12 +129,13 @@ static enum err_code check_names(struct conf_load *l)
     return conf_load_blame(l, CONF_IDS_NAMES, CONF_WHOLE_VALUE, ERR_RANGE);
 }
 
-/* The prefix of a kind of generator that is there: an option NAME.prefix, which is right. NULL:
- * this option is none. */
+/* The prefix of a kind of generator that is there: an option NAME.prefix or NAME.kinds_prefix,
+ * which is right. NULL: this option is none. */
 static const char *prefix_of(const struct conf_load *l, enum conf_option_id id)
 {
     const struct conf_option *o = &conf_options[id];
-    if (strcmp(o->key, "prefix") != 0 || l->wrong[id])
+    size_t n = strlen(o->key), word = sizeof "prefix" - 1;
+    if (n < word || strcmp(o->key + n - word, "prefix") != 0 || l->wrong[id])
         return NULL;
     const char *prefix = *(char *const *)(const void *)((const char *)l->conf + o->offset);
     return *prefix ? prefix : NULL;

@@ -90,6 +90,7 @@ struct conf {
     struct conf_list ids_names; /* 0..1024 of 1..200 such bytes; empty: any name */
 
     char *sequences_prefix;            /* as ids_prefix, and another; "": there are none */
+    char *sequences_numbers_prefix;    /* likewise, of what their templates write */
     int64_t sequences_cache_lasts_us;  /* 1 s..1 day */
     unsigned sequences_cache_max;      /* numbers, 1..1000000 */
     unsigned sequences_counters;       /* 1..65536 */

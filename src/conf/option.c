@@ -192,6 +192,12 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
                                .ok = conf_text_graphic, .what = "at most 50 bytes of " GRAPHIC,
                                .help = "keys that begin so are numbers of sequences; \"\": there "
                                        "are none"},
+    [CONF_SEQUENCES_NUMBERS_PREFIX] = {IN("sequences", "numbers_prefix"),
+                                       FIELD(sequences_numbers_prefix), .type = CONF_TYPE_STRING,
+                                       .def = "no:", .max = 50, .ok = conf_text_graphic,
+                                       .what = "at most 50 bytes of " GRAPHIC,
+                                       .help = "keys that begin so are numbers of sequences as "
+                                               "their templates write them; \"\": there are none"},
     [CONF_SEQUENCES_CACHE_LASTS] = {IN("sequences", "cache_lasts"), FIELD(sequences_cache_lasts_us),
                                     .type = CONF_TYPE_DURATION, .def = "1m", .min = SECOND,
                                     .max = DAY,

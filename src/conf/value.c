@@ -378,6 +378,20 @@ static bool is_bracketed(struct span s)
     return s.n > 2 && s.p[0] == '[' && s.p[s.n - 1] == ']';
 }
 
+/* Up to the next comma that is not one of a part of a template, @{...}. */
+static struct span cut_item(struct span *rest)
+{
+    struct span item = {rest->p, 0};
+    bool part = false;
+    while (item.n < rest->n && (part || rest->p[item.n] != ',')) {
+        bool opens = rest->p[item.n] == '{' && item.n > 0 && rest->p[item.n - 1] == '@';
+        part = opens || (part && rest->p[item.n] != '}');
+        item.n++;
+    }
+    *rest = item.n < rest->n ? span_skip(*rest, item.n + 1) : span_of(NULL, 0);
+    return item;
+}
+
 /* Built aside, so that a bad item leaves the field as it was. */
 static enum err_code set_list(const struct conf_option *o, struct conf *c, struct span text,
                               struct err *e)
@@ -395,7 +409,7 @@ static enum err_code set_list(const struct conf_option *o, struct conf *c, struc
     if (rest.n == 0 || span_eq(rest, SPAN("[]"))) /* as in a file */
         rest.p = NULL;
     while (rest.p && !rc)
-        rc = conf_value_add(o, c, trim(span_cut(&rest, ',')), e);
+        rc = conf_value_add(o, c, trim(cut_item(&rest)), e);
     if (rc) {
         conf_list_clear(l);
         *l = before;

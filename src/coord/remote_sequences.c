@@ -109,6 +109,8 @@ static enum coord_status operate(struct coord *base, const char *identity,
     remote_call_num(&c, in->base);
     remote_call_num(&c, in->flag);
     remote_call_num(&c, in->top);
+    remote_call_num(&c, in->kept);
+    remote_call_str(&c, in->to);
     enum coord_status s = run(m, &c, &a, r);
     if (s == COORD_OK)
         s = answer_order(&a, &to, out, r);

@@ -110,7 +110,7 @@ static bool find_period(const struct rules *u, const char *period, struct seq_pl
     if (!period_find(d->reset, d->offset_min, span_str(p->period), &found))
         return false;
     p->opens_ms = found.opens_ms;
-    p->ends_ms = found.ends_ms;
+    p->ends_ms = found.ends_ms + d->back_h * 3600000;
     return true;
 }
 

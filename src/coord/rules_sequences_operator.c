@@ -20,7 +20,7 @@ static int64_t covered(const struct rules *u, const struct seq_place *p)
     int64_t until = rules_seq_latest(u) + 2 * u->pool.p.params.max_skew_ms;
     if (d->reset != PERIOD_NEVER) {
         l.begins_ms = 0;
-        until = period_longest_ms(d->reset);
+        until = seq_open_ms(d);
     }
     return p->skips ? max64(s->top, min64(line_at(&l, until), s->max) + 1) : s->top;
 }
@@ -47,6 +47,15 @@ static void write_first(struct rules *u, struct seq_place *p)
     *p = made;
 }
 
+/* A template that it had, and does not have by the text, is kept: no other may write its texts. */
+static void keep_template(struct rules *u, const struct seq_order *in,
+                          const struct seq_definition *had, const struct seq_definition *has)
+{
+    char key[SEQ_KEY_MAX];
+    if (had->template[0] && strcmp(had->template, has->template) != 0)
+        store_text_set(u->store, seq_template_key(key, in->name, in->kept), had->template);
+}
+
 static enum seq_how make(struct rules *u, const struct seq_order *in, struct seq_definition *d,
                          struct seq_place *p)
 {
@@ -69,6 +78,8 @@ static enum seq_how make(struct rules *u, const struct seq_order *in, struct seq
         .top = in->base,
     };
     (void)seq_definition_text(s->text, d);
+    if (again)
+        keep_template(u, in, &p->definition, d);
     p->definition = *d;
     p->known = true;
     rules_seq_save_state(u, p);
@@ -105,6 +116,14 @@ static enum seq_how alter(struct rules *u, const struct seq_order *in, struct se
     if (p->definition.cycle || in->index < p->state.max)
         return SEQ_LOWER;
     p->state.max = in->index;
+    if (*in->to) {
+        struct seq_definition to;
+        if (!seq_definition_parse(span_str(in->to), &to))
+            return SEQ_UNREADABLE;
+        keep_template(u, in, &p->definition, &to);
+        memcpy(p->state.text, in->to, strlen(in->to) + 1);
+        p->definition = to;
+    }
     rules_seq_save_state(u, p);
     return SEQ_DONE;
 }

@@ -3,6 +3,8 @@
 #include "base/int64.h"
 #include "coord/outcome.h"
 #include "coord/seq_rows.h"
+#include "coord/seq_template.h"
+#include "coord/seq_within.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -102,6 +104,11 @@ static bool is_identity(const char *identity, struct coord_reply *r)
 {
     return (*identity && is_text(identity, COORD_IDENTITY_MAX) && !strchr(identity, ' ')) ||
            no(r, "identity", "1 to 95 printable characters", identity);
+}
+
+bool seq_may_ask(struct coord *c, const char *identity, const char *name, struct coord_reply *r)
+{
+    return driver(c, r) && is_identity(identity, r) && (!name || are_names(name, "", "", r));
 }
 
 static bool is_count(size_t n, struct coord_reply *r)
@@ -228,9 +235,8 @@ static enum coord_status no_end(struct coord_reply *r)
                            SEQ_PARTS_MAX);
 }
 
-/* All parts; each has the whole timeout. The caller clears *out. */
-static enum coord_status read_rows(struct coord *c, const char *identity, const char *prefix,
-                                   struct seq_rows *out, struct coord_reply *r)
+enum coord_status seq_read_rows(struct coord *c, const char *identity, const char *prefix,
+                                struct seq_rows *out, struct coord_reply *r)
 {
     for (int i = 0; i < SEQ_PARTS_MAX; i++) {
         enum coord_status s = c->driver->sequences->rows(c, identity, prefix, out, r);
@@ -252,9 +258,9 @@ static enum coord_status look(struct coord *c, const char *identity, const char 
     struct seq_state state;
     char key[SEQ_KEY_MAX];
     memset(out, 0, sizeof *out);
-    if (!driver(c, r) || !is_identity(identity, r) || !are_names(name, "", "", r))
+    if (!seq_may_ask(c, identity, name, r))
         return COORD_REFUSED;
-    enum coord_status s = read_rows(c, identity, seq_state_key(key, name), &rows, r);
+    enum coord_status s = seq_read_rows(c, identity, seq_state_key(key, name), &rows, r);
     out->how = SEQ_UNKNOWN;
     for (size_t i = 0; i < rows.n && s == COORD_OK; i++) {
         if (strcmp(rows.v[i].key, key) != 0)
@@ -280,10 +286,61 @@ static struct seq_order order(enum seq_verb verb, const char *name, const struct
                               .sub = "",
                               .period = "",
                               .text = found->text,
+                              .to = "",
                               .gen = found->gen};
 }
 
 #define LATER_MS (2 * COORD_MAX_SKEW_MS + 60000) /* a creation comes within this of a look */
+
+static enum coord_status not_apart(const char *name, const char *template, const char *had,
+                                   const char *why, struct coord_reply *r)
+{
+    return outcome_refused(r,
+                           "sequence \"%s\": expected a template with a literal at a fixed place "
+                           "that differs from all that it had, so that none writes another's "
+                           "texts, found \"%.120s\" beside \"%.120s\"%s%s",
+                           name, template, had, *why ? ": " : "", why);
+}
+
+/* Whether none writes a text of the other; the earlier one was taken as it is. */
+static bool are_apart(const char *name, const struct seq_definition *d, const char *had,
+                      const struct template *t, struct err *e)
+{
+    struct seq_definition was = *d;
+    struct template earlier;
+    (void)snprintf(was.template, sizeof was.template, "%s", had);
+    e->text[0] = '\0';
+    return !seq_template_parse(name, &was, d->start, &earlier, e) && template_apart(t, &earlier);
+}
+
+/* Holds the template of d, where it has one, against those that its name had before, the latest of
+ * which stands in `found`; *kept: under which number that is to be kept. */
+static enum coord_status check_template(struct coord *c, const char *identity, const char *name,
+                                        const struct seq_definition *d, int64_t max,
+                                        const struct seq_definition *found, int64_t *kept,
+                                        struct coord_reply *r)
+{
+    struct seq_rows rows = {.n = 0};
+    char prefix[SEQ_KEY_MAX];
+    struct template t;
+    struct err e;
+    if (d->template[0] && seq_template_parse(name, d, max, &t, &e))
+        return outcome_refused(r, "sequence \"%s\": %s", name, e.text);
+    (void)snprintf(prefix, sizeof prefix, "tpl %s ", name);
+    enum coord_status s = seq_read_rows(c, identity, prefix, &rows, r);
+    *kept = (int64_t)rows.n;
+    if (s == COORD_OK && rows.n >= SEQ_KEPT_MAX)
+        s = outcome_refused(r, "sequence \"%s\": expected at most %d templates, found as many",
+                            name, SEQ_KEPT_MAX);
+    for (size_t i = 0; i <= rows.n && s == COORD_OK && d->template[0]; i++) {
+        const char *had = i < rows.n ? rows.v[i].value : found->template;
+        bool same = strcmp(had, d->template) == 0;
+        if (*had && !(same && i == rows.n) && (same || !are_apart(name, d, had, &t, &e)))
+            s = not_apart(name, d->template, had, same ? "it was left for another one" : e.text, r);
+    }
+    seq_rows_clear(&rows);
+    return s;
+}
 
 /* What it may have granted, index + 1: a table without its tombstone may have gone on, where it can
  * forget that. */
@@ -295,7 +352,7 @@ static int64_t top_of(struct coord *c, const struct seq_grant *dropped, int64_t 
         return top;
     if (d->reset != PERIOD_NEVER)
         l.begins_ms = 0;
-    int64_t until = d->reset == PERIOD_NEVER ? now_ms + LATER_MS : period_longest_ms(d->reset);
+    int64_t until = d->reset == PERIOD_NEVER ? now_ms + LATER_MS : seq_open_ms(d);
     return max64(top, min64(line_at(&l, until), dropped->max) + 1);
 }
 
@@ -350,6 +407,8 @@ enum coord_status seq_create(struct coord *c, const char *identity, const struct
     o.gen = again ? found.gen : 0;
     o.top = again ? top_of(c, &found, top, r->now_ms) : 0;
     s = again ? base_of(&found, o.top, &d, &o.base, r) : COORD_OK;
+    if (s == COORD_OK && (d.template[0] || again))
+        s = check_template(c, identity, in->name, &d, max, &found.definition, &o.kept, r);
     if (s != COORD_OK)
         return s;
     if (o.base > o.index)
@@ -384,6 +443,35 @@ enum coord_status seq_alter(struct coord *c, const char *identity, const char *n
         out->how = SEQ_LOWER;
         return s;
     }
+    return operate(c, identity, &o, out, r);
+}
+
+enum coord_status seq_alter_template(struct coord *c, const char *identity, const char *name,
+                                     const char *template, struct seq_grant *out,
+                                     struct coord_reply *r)
+{
+    int64_t top;
+    char text[SEQ_TEXT_MAX];
+    enum coord_status s = look(c, identity, name, out, &top, r);
+    if (s != COORD_OK || out->how != SEQ_LOOKED)
+        return s;
+    const struct seq_grant found = *out;
+    struct seq_definition to = found.definition;
+    if (strcmp(template, to.template) == 0) {
+        out->how = SEQ_KEPT;
+        return s;
+    }
+    (void)snprintf(to.template, sizeof to.template, "%s", template);
+    if (strlen(template) > TEMPLATE_TEXT_MAX || !*template)
+        return outcome_refused(r, "template: expected 1 to %d bytes, found %zu", TEMPLATE_TEXT_MAX,
+                               strlen(template));
+    struct seq_order o = order(SEQ_VERB_ALTER, name, &found);
+    o.index = found.max;
+    s = check_template(c, identity, name, &to, seq_number(&to, found.max), &found.definition,
+                       &o.kept, r);
+    if (s != COORD_OK)
+        return s;
+    o.to = seq_definition_text(text, &to);
     return operate(c, identity, &o, out, r);
 }
 
@@ -469,112 +557,4 @@ enum coord_status seq_sweep(struct coord *c, const char *identity, const char *n
             return s;
     }
     return no_end(r);
-}
-
-/* ---- lists ----------------------------------------------------------------------------------- */
-
-static void info_of(const struct seq_row *row, struct seq_info *out)
-{
-    struct seq_state s;
-    out->unreadable = !seq_state_read(span_str(row->value), &s, &out->definition);
-    if (out->unreadable)
-        return;
-    out->dropped = s.dropped != 0;
-    memcpy(out->text, s.text, sizeof out->text);
-    out->revoked = s.revoked;
-    out->gen = s.gen;
-    out->turn = s.turn;
-    out->max = s.max;
-    out->top = s.top;
-    out->seen = s.seen;
-    out->subs = s.subs;
-    out->ok_era = s.ok;
-    memcpy(out->closed, s.mark, sizeof out->closed);
-}
-
-enum coord_status seq_list(struct coord *c, const char *identity, struct seq_list *out,
-                           struct coord_reply *r)
-{
-    struct seq_rows rows = {.n = 0};
-    *out = (struct seq_list){.n = 0};
-    if (!driver(c, r) || !is_identity(identity, r))
-        return COORD_REFUSED;
-    enum coord_status s = read_rows(c, identity, "seq ", &rows, r);
-    if (s == COORD_OK)
-        out->v = calloc(rows.n + 1, sizeof *out->v);
-    for (size_t i = 0; i < rows.n && out->v; i++) {
-        struct seq_info *info = &out->v[out->n];
-        if (!seq_state_key_read(span_str(rows.v[i].key), info->name))
-            continue;
-        info_of(&rows.v[i], info);
-        out->n++;
-    }
-    seq_rows_clear(&rows);
-    return s == COORD_OK && !out->v ? outcome_down(r, ERR_NOMEM, "no memory for a list") : s;
-}
-
-static bool counter_of(const struct seq_row *row, const char *name, int64_t era,
-                       struct seq_counter_info *out)
-{
-    char found[SEQ_NAME_MAX];
-    struct seq_counter c;
-    memset(out, 0, sizeof *out);
-    if (!seq_counter_key_read(span_str(row->key), found, out) || strcmp(found, name) != 0)
-        return false;
-    out->unreadable = !seq_counter_read(span_str(row->value), &c);
-    if (out->unreadable)
-        return true;
-    out->stale = c.era != era;
-    out->era = c.era;
-    out->next = c.next;
-    out->n = c.n;
-    out->gaps = c.gaps;
-    return true;
-}
-
-static enum coord_status read_counters(const struct seq_rows *rows, const char *name,
-                                       struct seq_counters *out, struct coord_reply *r)
-{
-    out->v = calloc(rows->n + 1, sizeof *out->v);
-    if (!out->v)
-        return outcome_down(r, ERR_NOMEM, "no memory for a list");
-    for (size_t i = 0; i < rows->n; i++)
-        out->n += counter_of(&rows->v[i], name, rows->opening.era, &out->v[out->n]);
-    return COORD_OK;
-}
-
-/* Of one that was never made before, and has neither subs nor periods, there is one counter: its
- * row is asked for by its key. Else a store may have to look through all that it has. */
-static const char *counters_of(const struct seq_counters *of, char prefix[SEQ_KEY_MAX])
-{
-    const struct seq_info *s = &of->sequence;
-    const struct seq_definition *d = &s->definition;
-    if (of->found && !s->unreadable && s->gen == 1 && d->subs == 0 && d->reset == PERIOD_NEVER)
-        return seq_counter_key(prefix, s->name, s->gen, "", "");
-    (void)snprintf(prefix, SEQ_KEY_MAX, "num %s ", s->name);
-    return prefix;
-}
-
-enum coord_status seq_show(struct coord *c, const char *identity, const char *name,
-                           struct seq_counters *out, struct coord_reply *r)
-{
-    struct seq_rows rows = {.n = 0};
-    char key[SEQ_KEY_MAX], prefix[SEQ_KEY_MAX];
-    *out = (struct seq_counters){.n = 0};
-    if (!driver(c, r) || !is_identity(identity, r) || !are_names(name, "", "", r))
-        return COORD_REFUSED;
-    enum coord_status s = read_rows(c, identity, seq_state_key(key, name), &rows, r);
-    for (size_t i = 0; i < rows.n && s == COORD_OK; i++) {
-        out->found |= strcmp(rows.v[i].key, key) == 0;
-        if (strcmp(rows.v[i].key, key) == 0)
-            info_of(&rows.v[i], &out->sequence);
-    }
-    (void)snprintf(out->sequence.name, sizeof out->sequence.name, "%s", name);
-    seq_rows_clear(&rows);
-    if (s == COORD_OK)
-        s = read_rows(c, identity, counters_of(out, prefix), &rows, r);
-    if (s == COORD_OK)
-        s = read_counters(&rows, name, out, r);
-    seq_rows_clear(&rows);
-    return s;
 }

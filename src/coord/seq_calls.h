@@ -28,16 +28,19 @@
 #include "coord/coord.h"
 #include "coord/line.h"
 #include "coord/period.h"
+#include "ids/template.h"
 
 #define SEQ_NAME_MAX    65  /* NUL included: 1..64 of letters, digits, '_', '.' and '-' */
 #define SEQ_SUB_MAX     101 /* NUL included: printable, without a space */
-#define SEQ_TEXT_MAX    288 /* NUL included: a definition as text */
+#define SEQ_TEXT_MAX    568 /* NUL included: a definition as text */
 #define SEQ_OPENING_MAX 96  /* NUL included: a fingerprint */
 #define SEQ_INDEX_MAX   LINE_TOP
 #define SEQ_NUMBER_MAX  LINE_TOP /* numbers are from its negative to it, which JSON bears */
 #define SEQ_BLOCK_MAX   1000000  /* numbers of one grant */
 #define SEQ_ITEMS_MAX   8        /* of one call: it takes no more room than a renewal */
 #define SEQ_SUBS_MAX    1000000  /* of one sequence and period */
+#define SEQ_BACK_MAX    876000   /* hours: a hundred years */
+#define SEQ_KEPT_MAX    16       /* templates that a name had before */
 #define SEQ_ROWS_MAX    4194304  /* of a list: a few hundred MiB */
 #define SEQ_PARTS_MAX   100000   /* of a list, or a sweep: who has more keeps the asker asking */
 
@@ -64,9 +67,16 @@ struct seq_definition {
     enum period_reset reset; /* when a counter begins anew */
     int offset_min;          /* of its periods from UTC; 0 where there are none */
     enum seq_loss loss;
-    bool strict; /* numbers rise over all sidecars, not within each one */
-    bool cycle;  /* begins again behind max; strict only, and not SKIP */
+    bool strict;    /* numbers rise over all sidecars, not within each one */
+    bool cycle;     /* begins again behind max; strict only, and not SKIP */
+    int64_t back_h; /* numbers of a period are granted for so many hours after its end,
+                       0..SEQ_BACK_MAX; 0 where there are no periods */
+    char template[TEMPLATE_TEXT_MAX + 1]; /* how they are written (coord/seq_template.h); "": there
+                                             is none */
 };
+
+/* For how long a period is open, ms, until the latest hour in which its numbers are granted. */
+int64_t seq_open_ms(const struct seq_definition *d);
 
 /* B: R × 10 s, at least 1,000. */
 int64_t seq_burst(int64_t rate);
@@ -222,6 +232,11 @@ enum coord_status seq_create(struct coord *c, const char *identity, const struct
 /* max: a number, not before the one that is there. */
 enum coord_status seq_alter(struct coord *c, const char *identity, const char *name, int64_t max,
                             struct seq_grant *out, struct coord_reply *r);
+/* From here on numbers are written by this template, whose texts none of the earlier ones can have
+ * written; these are kept. DONE, or KEPT: it is the one that is there. */
+enum coord_status seq_alter_template(struct coord *c, const char *identity, const char *name,
+                                     const char *template, struct seq_grant *out,
+                                     struct coord_reply *r);
 
 struct seq_set {
     const char *name, *sub, *period;
@@ -300,7 +315,7 @@ enum coord_status seq_show(struct coord *c, const char *identity, const char *na
 
 enum seq_verb {
     SEQ_VERB_CREATE, /* text, index: max, flag: fresh; gen: of the tombstone, with base */
-    SEQ_VERB_ALTER,  /* index: max */
+    SEQ_VERB_ALTER,  /* index: max; to: another definition, or "" */
     SEQ_VERB_SET,    /* index, sub, period, flag: back */
     SEQ_VERB_DROP,
     SEQ_VERB_REOPEN, /* index: the first that may be granted */
@@ -313,7 +328,10 @@ struct seq_order {
     enum seq_verb verb;
     const char *name, *sub, *period, *text;
     int64_t gen, index, base;
-    int64_t top; /* of the tombstone: base lies behind all indices below */
+    int64_t top;  /* of the tombstone: base lies behind all indices below */
+    int64_t kept; /* ALTER, CREATE: a template that it does not have any more is kept under this
+                     number */
+    const char *to;
     bool flag;
 };
 

@@ -18,6 +18,13 @@ static const char *const losses[SEQ_LOSSES] = {
     [SEQ_LOSS_TRUST] = "trust",
 };
 
+#define HOUR_MS INT64_C(3600000)
+
+int64_t seq_open_ms(const struct seq_definition *d)
+{
+    return period_longest_ms(d->reset) + d->back_h * HOUR_MS;
+}
+
 int64_t seq_burst(int64_t rate)
 {
     return max64(10 * rate, BURST_MIN);
@@ -76,6 +83,7 @@ static enum err_code check_numbers(const struct seq_definition *d, struct err *e
         {"begins", 0, COORD_HORIZON_MAX_MS * 366 * 9999, d->begins_ms},
         {"subs", 0, SEQ_SUBS_MAX, d->subs},
         {"offset from UTC", -PERIOD_OFFSET_MAX, PERIOD_OFFSET_MAX, d->offset_min},
+        {"date-back, in hours", 0, d->reset == PERIOD_NEVER ? 0 : SEQ_BACK_MAX, d->back_h},
         {"max-rate", d->loss == SEQ_LOSS_SKIP, d->loss == SEQ_LOSS_SKIP ? LINE_RATE_MAX : 0,
          d->rate},
     };
@@ -117,7 +125,7 @@ static enum err_code check_lasts(const struct seq_definition *d, int64_t top, st
     if (d->loss != SEQ_LOSS_SKIP)
         return ERR_OK;
     if (d->reset != PERIOD_NEVER)
-        seconds = period_longest_ms(d->reset) / 1000;
+        seconds = seq_open_ms(d) / 1000;
     if ((top - d->burst) / d->rate >= seconds)
         return ERR_OK;
     return err_set(e, ERR_RANGE,
@@ -147,13 +155,17 @@ enum err_code seq_check(const struct seq_definition *d, int64_t max, struct err 
 
 char *seq_definition_text(char *out, const struct seq_definition *d)
 {
-    (void)snprintf(out, SEQ_TEXT_MAX,
-                   "start=%" PRId64 " increment=%" PRId64 " begins=%" PRId64 " rate=%" PRId64
-                   " burst=%" PRId64 " subs=%" PRId64 " reset=%s offset=%d loss=%s order=%s"
-                   " cycle=%s",
-                   d->start, d->increment, d->begins_ms, d->rate, d->burst, d->subs,
-                   period_reset_name(d->reset), d->offset_min, losses[d->loss],
-                   d->strict ? "strict" : "sidecar", d->cycle ? "yes" : "no");
+    int n = snprintf(out, SEQ_TEXT_MAX,
+                     "start=%" PRId64 " increment=%" PRId64 " begins=%" PRId64 " rate=%" PRId64
+                     " burst=%" PRId64 " subs=%" PRId64 " reset=%s offset=%d loss=%s order=%s"
+                     " cycle=%s",
+                     d->start, d->increment, d->begins_ms, d->rate, d->burst, d->subs,
+                     period_reset_name(d->reset), d->offset_min, losses[d->loss],
+                     d->strict ? "strict" : "sidecar", d->cycle ? "yes" : "no");
+    if (d->back_h > 0)
+        n += snprintf(out + n, SEQ_TEXT_MAX - (size_t)n, " back=%" PRId64, d->back_h);
+    if (d->template[0])
+        (void)snprintf(out + n, SEQ_TEXT_MAX - (size_t)n, " template=%s", d->template);
     return out;
 }
 
@@ -186,6 +198,30 @@ static bool word(struct span *rest, const char *name, const char *const *words, 
     return false;
 }
 
+static bool is_template(struct span s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] <= ' ' || s.p[i] > '~')
+            return false;
+    return s.n > 0 && s.n <= TEMPLATE_TEXT_MAX;
+}
+
+/* What older versions have not, and take such a definition for unreadable: " back=9600
+ * template=...", or one of them, or none. */
+static bool parse_more(struct span rest, struct seq_definition *d)
+{
+    struct span text;
+    if (rest.p && span_starts(rest, SPAN("back=")) &&
+        (!number(&rest, "back", &d->back_h) || d->back_h <= 0))
+        return false;
+    if (!rest.p)
+        return true;
+    if (!value(&rest, "template", &text) || rest.p || !is_template(text))
+        return false;
+    memcpy(d->template, text.p, text.n);
+    return true;
+}
+
 bool seq_definition_parse(struct span s, struct seq_definition *out)
 {
     static const char *const orders[] = {"sidecar", "strict"}, *const cycles[] = {"no", "yes"};
@@ -201,7 +237,7 @@ bool seq_definition_parse(struct span s, struct seq_definition *out)
         !period_reset_parse(reset, &d.reset) || !number(&rest, "offset", &offset) ||
         !word(&rest, "loss", losses, SEQ_LOSSES, &loss) ||
         !word(&rest, "order", orders, 2, &order) || !word(&rest, "cycle", cycles, 2, &cycle) ||
-        rest.p != NULL || offset < -PERIOD_OFFSET_MAX || offset > PERIOD_OFFSET_MAX)
+        !parse_more(rest, &d) || offset < -PERIOD_OFFSET_MAX || offset > PERIOD_OFFSET_MAX)
         return false;
     d.offset_min = (int)offset;
     d.loss = (enum seq_loss)loss;

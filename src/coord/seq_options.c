@@ -3,12 +3,13 @@
 #include "base/dec.h"
 #include "base/timefmt.h"
 #include "coord/seq_rows.h"
+#include "coord/seq_template.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-#define WORD_MAX 64 /* bytes of one, NUL included */
+#define WORD_MAX (TEMPLATE_TEXT_MAX + 3) /* bytes of one, quotes and NUL included */
 
 /* ---- words ------------------------------------------------------------------------------------
  */
@@ -108,6 +109,41 @@ static enum err_code read_loss(const struct seq_words *in, struct seq_definition
     return ERR_OK;
 }
 
+/* "400d" or "36h", as hours. */
+static bool read_back(const char *text, int64_t *hours)
+{
+    size_t n = strlen(text);
+    bool days = n > 0 && text[n - 1] == 'd';
+    if (n < 2 || (!days && text[n - 1] != 'h') || !seq_number_read(span_of(text, n - 1), hours) ||
+        *hours < 0 || *hours > SEQ_BACK_MAX / (days ? 24 : 1))
+        return false;
+    *hours *= days ? 24 : 1;
+    return true;
+}
+
+/* Who asks for a date has the number and the date of one document: it may be made out late. */
+static enum err_code read_template(const struct seq_words *in, struct seq_definition *d,
+                                   struct err *e)
+{
+    if (in->template && (!*in->template || strlen(in->template) > TEMPLATE_TEXT_MAX))
+        return err_set(e, ERR_RANGE, "--template: expected 1 to %d bytes, found %zu",
+                       TEMPLATE_TEXT_MAX, strlen(in->template));
+    if (in->template)
+        memcpy(d->template, in->template, strlen(in->template) + 1);
+    if (in->template && d->reset != PERIOD_NEVER)
+        d->back_h = SEQ_BACK_DEFAULT_H;
+    if (!in->date_back)
+        return ERR_OK;
+    if (d->reset == PERIOD_NEVER)
+        return err_set(e, ERR_INVALID,
+                       "--date-back: expected with --reset hour, day, month or year, whose numbers "
+                       "it grants later, found without");
+    if (read_back(in->date_back, &d->back_h))
+        return ERR_OK;
+    return err_set(e, ERR_INVALID, "--date-back: expected 0d to %dd or 0h to %dh, found \"%.80s\"",
+                   SEQ_BACK_MAX / 24, SEQ_BACK_MAX, in->date_back);
+}
+
 /* What of an operator's words belongs together. */
 static enum err_code check_words(const struct seq_words *in, struct err *e)
 {
@@ -138,6 +174,8 @@ enum err_code seq_words_read(const struct seq_words *in, struct seq_create *out,
         code = read_periods(in, &d, e);
     if (!code)
         code = read_loss(in, &d, e);
+    if (!code)
+        code = read_template(in, &d, e);
     if (code)
         return code;
     d.subs = in->max_subs > 0 ? (int64_t)in->max_subs : in->subs ? SEQ_SUBS_DEFAULT : 0;
@@ -153,7 +191,9 @@ enum err_code seq_words_read(const struct seq_words *in, struct seq_create *out,
         .reuse = in->reuse,
         .no_older = in->no_older,
     };
-    return seq_check(&d, out->max, e);
+    struct template ignored;
+    code = seq_check(&d, out->max, e);
+    return code || !d.template[0] ? code : seq_template_parse(out->name, &d, out->max, &ignored, e);
 }
 
 /* ---- one by one ------------------------------------------------------------------------------
@@ -194,6 +234,8 @@ static const struct word {
     {"max-subs", WORD_COUNT, AT(max_subs), 0, false},
     {"max-rate", WORD_NUMBER, AT(rate), AT(has_rate), false},
     {"on-loss", WORD_TEXT, AT(on_loss), 0, false},
+    {"template", WORD_TEXT, AT(template), 0, false},
+    {"date-back", WORD_TEXT, AT(date_back), 0, false},
     {"begins", WORD_TIME, AT(begins_ms), AT(has_begins), false},
     {"new", WORD_FLAG, AT(fresh), 0, true},
     {"reuse", WORD_FLAG, AT(reuse), 0, true},
@@ -284,6 +326,9 @@ static enum err_code keep_text(const struct word *w, struct span *rest, char *ke
     if (text.n == 0 || text.n >= WORD_MAX || memchr(text.p, '\0', text.n))
         return err_set(e, ERR_INVALID, "--%s: expected %s, found \"%.*s\"", w->name,
                        wanted[w->kind], (int)(text.n < 80 ? text.n : 80), text.p);
+    char quote = *text.p; /* as in a shell's line */
+    if (text.n > 2 && (quote == '\'' || quote == '"') && text.p[text.n - 1] == quote)
+        text = span_of(text.p + 1, text.n - 2);
     memcpy(kept, text.p, text.n);
     kept[text.n] = '\0';
     return ERR_OK;

@@ -12,11 +12,12 @@
 #include "coord/seq_calls.h"
 
 #define SEQ_SUBS_DEFAULT    100000
+#define SEQ_BACK_DEFAULT_H  (400 * 24) /* of one with a template and periods */
 #define SEQ_NUMBER_EXPECTED "a whole number, at most 2^53-1 from 0"
 
 /* What was said of a definition; zero, and NULL, is what was not. Texts are the caller's. */
 struct seq_words {
-    const char *order, *reset, *timezone, *on_loss;
+    const char *order, *reset, *timezone, *on_loss, *template, *date_back;
     bool cycle, subs, fresh, reuse, no_older;
     bool has_start, has_increment, has_max, has_rate, has_begins;
     int64_t start, increment, max, rate, begins_ms;

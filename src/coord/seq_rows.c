@@ -85,6 +85,16 @@ char *seq_counter_key(char *out, const char *name, int64_t gen, const char *peri
     return finish(&b);
 }
 
+char *seq_template_key(char *out, const char *name, int64_t n)
+{
+    struct buf b;
+    buf_init(&b, out, SEQ_KEY_MAX - 1);
+    buf_put_str(&b, "tpl ");
+    buf_put_str(&b, name);
+    put_number(&b, n);
+    return finish(&b);
+}
+
 char *seq_faith_write(char *out, const struct seq_faith *f)
 {
     struct buf b;

@@ -6,6 +6,7 @@
  *     seq NAME                         gen turn ok bturn bt base max top seen subs dropped rturn
  *                                      rera rfrom per mark TEXT
  *     num NAME GEN PERIOD [SUB]        era next n token lo hi turn gaps
+ *     tpl NAME N                       the template that it had before, 0 ..
  *
  * Numbers are 0..2^53-1. A period, per or mark is "-" where there is none, as is a token.
  *
@@ -18,7 +19,7 @@
 #include "coord/seq_calls.h"
 
 #define SEQ_KEY_MAX 224 /* NUL included, as below */
-#define SEQ_ROW_MAX 640
+#define SEQ_ROW_MAX 896
 
 /* What the pool's reopenings mean to sequences that do not skip. */
 struct seq_faith {
@@ -51,6 +52,7 @@ struct seq_counter {
 char *seq_state_key(char *out, const char *name);
 char *seq_counter_key(char *out, const char *name, int64_t gen, const char *period,
                       const char *sub);
+char *seq_template_key(char *out, const char *name, int64_t n);
 char *seq_faith_write(char *out, const struct seq_faith *f);
 char *seq_state_write(char *out, const struct seq_state *s);
 char *seq_counter_write(char *out, const struct seq_counter *c);

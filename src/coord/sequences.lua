@@ -31,16 +31,16 @@ local floor, max, min, match = math.floor, math.max, math.min, string.match
 
 -- ---- rows ---------------------------------------------------------------------------------------
 
-local WORDS = {per = 1, mark = 1, text = 1, token = 1, reset = 1, loss = 1, order = 1, cycle = 1}
+local WORDS = {per = 1, mark = 1, text = 1, token = 1, reset = 1, loss = 1, order = 1, cycle = 1, more = 1}
 local STATE = {'gen', 'turn', 'ok', 'bturn', 'bt', 'base', 'max', 'top', 'seen', 'subs', 'dropped',
     'rturn', 'rera', 'rfrom', 'per', 'mark', 'text'}
 local STATE_FORM = '^' .. string.rep('(%d+) ', 14) .. '(%S+) (%S+) (.+)$'
 local COUNTER = {'era', 'next', 'n', 'token', 'lo', 'hi', 'turn', 'gaps'}
 local COUNTER_FORM = '^(%d+) (%d+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+)$'
 local DEFINITION = {'start', 'increment', 'begins', 'rate', 'burst', 'subs', 'reset', 'offset', 'loss',
-    'order', 'cycle'}
+    'order', 'cycle', 'more'}
 local DEFINITION_FORM = '^start=(%-?%d+) increment=(%-?%d+) begins=(%d+) rate=(%d+) burst=(%d+) ' ..
-    'subs=(%d+) reset=(%l+) offset=(%-?%d+) loss=(%l+) order=(%l+) cycle=(%l+)$'
+    'subs=(%d+) reset=(%l+) offset=(%-?%d+) loss=(%l+) order=(%l+) cycle=(%l+)(.*)$'
 local FAITH = {'from', 'to', 'lost'}
 
 -- nil: it is not of that form.
@@ -57,6 +57,19 @@ local function read(text, form, names)
     return r
 end
 
+-- What older ones have not, as `more`: hours that a period is open behind its end, and a template.
+local function definition(text)
+    local d = read(text, DEFINITION_FORM, DEFINITION)
+    local back, template = match(d and d.more or '', '^ back=([1-9]%d*)(.*)$')
+    template = match(template or d and d.more or '', '^ template=(%S+)$')
+    if d and d.more ~= (back and ' back=' .. back or '') .. (template and ' template=' .. template or '') then
+        return nil
+    elseif d then
+        d.back, d.template = tonumber(back or 0) * 3600000, template
+    end
+    return d
+end
+
 local function write(field, r, names)
     local v = {}
     for i = 1, #names do
@@ -68,59 +81,7 @@ end
 -- ---- periods ------------------------------------------------------------------------------------
 
 local latest, today = max(T, pool.tmax, pool.fence), max(T, behind and 0 or pool.tmax)
-local FORMS = { -- length of a label, lead, length
-    hour = {13, 300000, DAY / 24},
-    day = {10, 7200000, DAY},
-    month = {7, 7200000, 31 * DAY},
-    year = {4, DAY, 366 * DAY},
-}
-
--- Days since 1970-01-01, of a year that begins in March.
-local function days(y, m, d)
-    if m > 2 then
-        m = m - 3
-    else
-        y, m = y - 1, m + 9
-    end
-    return 365 * y + floor(y / 4) - floor(y / 100) + floor(y / 400) + floor((153 * m + 2) / 5) + d - 719469
-end
-
-local function label_at(d, ms)
-    local t = ms + d.offset * 60000
-    if t < 0 or t >= 253402300800000 then
-        return nil
-    end
-    local all = floor(t / DAY) + 719468
-    local a = all % 146097
-    local y = floor((a - floor(a / 1460) + floor(a / 36524) - floor(a / 146096)) / 365)
-    local b = a - (365 * y + floor(y / 4) - floor(y / 100))
-    local m = floor((5 * b + 2) / 153)
-    local text = string.format('%04d-%02d-%02dT%02d', floor(all / 146097) * 400 + y + (m >= 10 and 1 or 0),
-        m < 10 and m + 3 or m - 9, b - floor((153 * m + 2) / 5) + 1, floor(t % DAY / 3600000))
-    return string.sub(text, 1, FORMS[d.reset][1])
-end
-
--- When its numbers may be granted, when it begins and when it ends; nil: not a label of that form.
-local function period(d, label)
-    local form = FORMS[d.reset]
-    local whole = label .. string.sub('0000-01-01T00', #label + 1)
-    local y, m, day, h = match(whole, '^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d)$')
-    if not form or not y or #label ~= form[1] then
-        return nil
-    end
-    y, m, day, h = tonumber(y), tonumber(m), tonumber(day), tonumber(h)
-    if y < 1970 or m < 1 or m > 12 or h > 23 or day < 1 or day > days(y, m + 1, 1) - days(y, m, 1) then
-        return nil
-    end
-    local first, length = days(y, m, day), form[3]
-    if d.reset == 'month' then
-        length = (days(y, m + 1, 1) - first) * DAY
-    elseif d.reset == 'year' then
-        length = (days(y + 1, 1, 1) - first) * DAY
-    end
-    local begins = first * DAY + h * 3600000 - d.offset * 60000
-    return max(begins - form[2], 0), begins, begins + length
-end
+--<< periods.lua
 
 -- ---- finding a counter --------------------------------------------------------------------------
 
@@ -136,7 +97,7 @@ local function find(name, sub, label, text)
         return 'unknown', p
     end
     local s = sequences[name] or read(row, STATE_FORM, STATE)
-    local d = s and (s.d or s.gen > 0 and read(s.text, DEFINITION_FORM, DEFINITION))
+    local d = s and (s.d or s.gen > 0 and definition(s.text))
     if not d then
         return 'unreadable', p
     end
@@ -153,7 +114,7 @@ local function find(name, sub, label, text)
     if d.reset ~= 'never' then
         p.period = label ~= '' and label or label_at(d, today) or ''
         local opens, _, ends = period(d, p.period)
-        p.opens, p.ends = opens, ends
+        p.opens, p.ends = opens, ends and ends + d.back
     end
     if not p.opens or d.reset == 'never' and label ~= '' then
         return 'no-period', p
@@ -443,15 +404,21 @@ end
 local function covered(p)
     local s, d, from, ms = p.s, p.d, p.d.begins, latest + 2 * S
     if d.reset ~= 'never' then
-        from, ms = 0, FORMS[d.reset][2] + FORMS[d.reset][3]
+        from, ms = 0, FORMS[d.reset][2] + FORMS[d.reset][3] + d.back
     end
     return p.skips and max(s.top, min(line({opens = from, d = d}, ms), s.max) + 1) or s.top
 end
 
+-- A template that it had, and has no more, stays: no other may write its texts.
+local function keep(p, d, kept)
+    if p.d and p.d.template and p.d.template ~= d.template then
+        put('tpl ' .. p.name .. ' ' .. kept, p.d.template)
+    end
+end
+
 -- A tombstone is made again behind all that it covers, by who has seen it.
-local function create(p, known, text, gen, last, base, new, top)
-    local d = read(text, DEFINITION_FORM, DEFINITION)
-    local s = p.s
+local function create(p, known, text, gen, last, base, new, top, kept)
+    local d, s = definition(text), p.s
     if not d or known == 'unreadable' and not s then
         return 'unreadable'
     elseif d.loss == 'unsaid' then
@@ -473,6 +440,7 @@ local function create(p, known, text, gen, last, base, new, top)
     end
     new = new or pool.era == 1 or pool.topen < (d.begins > 0 and d.begins or T) - 2 * S
     local turn = s and s.turn + 1 or 0
+    keep(p, d, kept)
     p.s = {gen = gen + 1, turn = turn, ok = new and pool.era or 0, bturn = turn, bt = s and TOP or 0,
         base = base, max = last, top = base, seen = 0, subs = 0, dropped = 0, rturn = 0, rera = 0,
         rfrom = 0, per = '-', mark = '-', text = begun(T)}
@@ -540,6 +508,21 @@ local function go_on(p, index)
     return 'done'
 end
 
+local function alter(p, index, text, kept)
+    local d = text ~= '' and definition(text)
+    if p.d.cycle == 'yes' or index < p.s.max then
+        return 'lower'
+    elseif text ~= '' and not d then
+        return 'unreadable'
+    elseif d then
+        keep(p, d, kept)
+        p.s.text, p.s.d = text, d
+    end
+    p.s.max = index
+    save_state(p)
+    return 'done'
+end
+
 -- A part of the hash, from a cursor on, which is answered.
 local function sweep(p, label, cursor)
     local s = p.s
@@ -565,21 +548,18 @@ local function sweep(p, label, cursor)
 end
 
 -- -> OK (what tell() says)
-local function operate(verb, name, sub, label, text, gen, index, base, flag, top)
+local function operate(verb, name, sub, label, text, gen, index, base, flag, top, kept, to)
     local is_set = verb == 'set'
     gen, index, flag = tonumber(gen), tonumber(index), flag == '1'
     local how, p = find(name, is_set and sub or '', is_set and label or '', verb ~= 'create' and text or '')
     local wait, rest
     if verb == 'create' then
-        how = create(p, how, text, gen, index, tonumber(base), flag, tonumber(top))
+        how = create(p, how, text, gen, index, tonumber(base), flag, tonumber(top), kept)
     elseif p.s and (how == 'looked' or not is_set and how ~= 'differs' and (how ~= 'dropped' or verb == 'sweep' or verb == 'reopen')) then
         if p.s.gen ~= gen then
             how = 'differs'
-        elseif verb == 'alter' and (p.d.cycle == 'yes' or index < p.s.max) then
-            how = 'lower'
         elseif verb == 'alter' then
-            p.s.max, how = index, 'done'
-            save_state(p)
+            how = alter(p, index, to, kept)
         elseif is_set then
             how, wait = set(p, index, flag)
         elseif verb == 'drop' then

@@ -62,15 +62,19 @@ static const struct ctl_command commands[] = {
      "closes the pool again where it was opened meanwhile. Asks first, unless it\n"
      "is closed already.\n"},
     {"seq", "create", ctl_seq_create,
-     ON_POOL " start increment max cycle order reset timezone subs max-subs max-rate on-loss begins"
-             " new reuse no-older-data yes json", "NAME", 1, 1,
+     ON_POOL " start increment max cycle order reset timezone subs max-subs max-rate on-loss"
+             " template date-back begins new reuse no-older-data yes json", "NAME", 1, 1,
      "Make a sequence",
      "On a coordinator that may forget what it granted (Redis) one of --max-rate and\n"
      "--on-loss has to be said; without, it is told what each means. --max-rate: at\n"
-     "least twice the peak. All but --max is for good: another rate is another name.\n"
+     "least twice the peak. All but --max and --template is for good: another rate\n"
+     "is another name. With a template --date-back is 400d.\n"
      "In a pool that was reopened --begins, as seq show had it, or --new is needed.\n"},
-    {"seq", "alter", ctl_seq_alter, ON_POOL " max json", "NAME", 1, 1,
-     "Raise --max, all that can be altered", NULL},
+    {"seq", "alter", ctl_seq_alter, ON_POOL " max template json", "NAME", 1, 1,
+     "Raise --max, or write numbers by another --template",
+     "The template differs from all that it had in a literal at a fixed place, so\n"
+     "that none writes another's texts. Earlier versions of the sidecar, which know\n"
+     "no templates, give out no more numbers of a sequence that has one.\n"},
     {"seq", "set", ctl_seq_set, ON_POOL " sub period back no-older-data yes json", "NAME N", 2, 2,
      "Go on at N, which is ahead, or with --back behind",
      "Blocks that sidecars hold are revoked once they ask for more: until then they\n"

@@ -42,16 +42,36 @@ static int read_second(const struct ctl_args *a, const char *command, const char
 /* ---- alter -------------------------------------------------------------------------------------
  */
 
+static int alter_template(struct ctl_session *s, const char *name)
+{
+    struct seq_grant g;
+    const struct ctl_args *a = s->args;
+    const char *template = a->seq.words.template;
+    enum coord_status r =
+        seq_alter_template(s->coord, s->pool.identity, name, template, &g, &s->reply);
+    int status = ctl_seq_close(s, r, name, &g, SEQ_DONE, SEQ_KEPT);
+    if (status)
+        return status;
+    if (a->json)
+        return ctl_print_json(CTL_OK, json_pack("{s:s, s:s}", "name", name, "template", template));
+    (void)printf("sequence \"%s\": its numbers are written by %s; sidecars learn it with the next "
+                 "numbers that they ask for\n",
+                 name, template);
+    return ctl_flush(CTL_OK);
+}
+
 int ctl_seq_alter(struct ctl_args *a)
 {
     struct ctl_session s;
     struct seq_grant g;
     const char *name = a->rest[0];
-    if (!a->seq.words.has_max)
-        return ctl_fail(CTL_USAGE, "seq alter: expected --max M");
+    if (a->seq.words.has_max == (a->seq.words.template != NULL))
+        return ctl_fail(CTL_USAGE, "seq alter: expected --max M or --template TEXT, one of them");
     int status = ctl_seq_open(a, &s, name);
     if (status)
         return status;
+    if (a->seq.words.template)
+        return alter_template(&s, name);
     enum coord_status r = seq_alter(s.coord, s.pool.identity, name, a->seq.words.max, &g, &s.reply);
     if (r == COORD_OK && g.how == SEQ_LOWER) {
         coord_free(s.coord);

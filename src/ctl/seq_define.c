@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/int64.h"
+#include "coord/seq_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,6 +25,18 @@ const char *ctl_seq_zone_text(int offset_min)
 static const char *loss_word(enum seq_loss loss)
 {
     return loss == SEQ_LOSS_TRUST ? "trust" : loss == SEQ_LOSS_SKIP ? "skip" : "refuse";
+}
+
+/* As a shell takes it. */
+static void put_template(struct buf *b, const char *template)
+{
+    buf_put_str(b, " --template '");
+    for (const char *c = template; *c; c++)
+        if (*c == '\'')
+            buf_put_str(b, "'\\''");
+        else
+            buf_put_char(b, *c);
+    buf_put_char(b, '\'');
 }
 
 char *ctl_seq_options(char *out, const struct seq_definition *d, int64_t max)
@@ -47,22 +60,38 @@ char *ctl_seq_options(char *out, const struct seq_definition *d, int64_t max)
         buf_printf(&b, " --max-rate %" PRId64, d->rate);
     else if (d->loss != SEQ_LOSS_UNSAID)
         buf_printf(&b, " --on-loss %s", loss_word(d->loss));
+    if (d->back_h != (d->template[0] && d->reset != PERIOD_NEVER ? SEQ_BACK_DEFAULT_H : 0))
+        buf_printf(&b, " --date-back %" PRId64 "%s", d->back_h / (d->back_h % 24 ? 1 : 24),
+                   d->back_h % 24 ? "h" : "d");
     if (d->begins_ms > 0)
         buf_printf(&b, " --begins %s", ctl_time(d->begins_ms));
+    if (d->template[0])
+        put_template(&b, d->template);
     out[b.n] = '\0';
     return out;
+}
+
+/* Of what not all have there is no member where it is not. */
+static json_t *with_more(json_t *j, const struct seq_definition *d)
+{
+    if (j && d->back_h > 0)
+        json_object_set_new(j, "date_back_hours", json_integer((json_int_t)d->back_h));
+    if (j && d->template[0])
+        json_object_set_new(j, "template", json_string(d->template));
+    return j;
 }
 
 json_t *ctl_seq_definition_json(const struct seq_definition *d, int64_t max)
 {
     bool skips = d->loss == SEQ_LOSS_SKIP;
-    return json_pack(
+    json_t *j = json_pack(
         "{s:I, s:I, s:I, s:s, s:b, s:s, s:s, s:I, s:s, s:o, s:s}", "start", (json_int_t)d->start,
         "increment", (json_int_t)d->increment, "max", (json_int_t)ctl_seq_at(d, max), "order",
         d->strict ? "strict" : "sidecar", "cycle", (int)d->cycle, "reset",
         period_reset_name(d->reset), "timezone", ctl_seq_zone_text(d->offset_min), "max_subs",
         (json_int_t)d->subs, "on_loss", loss_word(d->loss), "max_rate",
         skips ? json_integer((json_int_t)d->rate) : json_null(), "begins", ctl_time(d->begins_ms));
+    return with_more(j, d);
 }
 
 json_t *ctl_seq_number_json(const struct seq_definition *d, int64_t index, int64_t max)

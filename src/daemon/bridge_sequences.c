@@ -63,6 +63,8 @@ static void known(struct sequence_table *t, const struct blocks_mail *m)
                          &(struct sequence_facts){.start = m->start,
                                                   .increment = m->increment,
                                                   .strict = m->strict,
+                                                  .formed = m->given > 0,
+                                                  .template = m->template,
                                                   .reset = (int)m->lo,
                                                   .offset_min = (int)m->hi});
 }
@@ -171,7 +173,8 @@ static struct sequences_event event_of(const struct sequence_event *e)
                                     .want = {.count = e->want.count,
                                              .whole = e->want.whole,
                                              .upto = e->want.upto,
-                                             .most = e->want.most}};
+                                             .most = e->want.most,
+                                             .look = e->look}};
 }
 
 void bridge_sequences_settle(struct bridge *b)

@@ -55,10 +55,14 @@ enum err_code generators_open(struct generators *g, const struct conf *c, struct
     } rows[] = {
         {&g->ids.base, c->ids_prefix, &c->ids_names, true},
         {&g->sequences.base, c->sequences_prefix, &any, generators_have_sequences(c)},
+        {&g->numbers.base, c->sequences_numbers_prefix, &any,
+         generators_have_sequences(c) && c->sequences_numbers_prefix[0]},
     };
     enum err_code r = ERR_OK;
     snowflake_generator_init(&g->ids, s->facts.why);
     init_sequences(&g->sequences, c);
+    number_table_init(&g->numbers, &g->sequences, &g->ids.base, rng_system(),
+                      c->sequences_numbers_prefix);
     g->ids.alone = s->facts.alone = conf_is_fixed(c);
     for (size_t i = 0; !r && i < sizeof rows / sizeof *rows; i++)
         if (rows[i].there)
@@ -69,6 +73,7 @@ enum err_code generators_open(struct generators *g, const struct conf *c, struct
 
 void generators_clear(struct generators *g)
 {
+    number_table_clear(&g->numbers);
     sequence_table_clear(&g->sequences);
 }
 

@@ -5,6 +5,7 @@
 #define SIDFLAKE_DAEMON_GENERATORS_H
 
 #include "conf/conf.h"
+#include "ids/number_generator.h"
 #include "ids/sequence_table.h"
 #include "ids/snowflake_generator.h"
 #include "serve/serve.h"
@@ -12,6 +13,7 @@
 struct generators {
     struct snowflake_generator ids;
     struct sequence_table sequences;
+    struct number_table numbers;
 };
 
 /* Periods, as the coordinator has them. */

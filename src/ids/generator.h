@@ -20,6 +20,7 @@
 #define SIDFLAKE_IDS_GENERATOR_H
 
 #include "base/buf.h"
+#include "base/dec.h"
 #include "base/histogram.h"
 #include "base/span.h"
 
@@ -138,6 +139,8 @@ struct generator_warning {
     bool (*say)(const struct generator *g, int64_t now_ms, struct buf *out);
 };
 
+#define GENERATOR_TEXT_MAX 256 /* bytes of a number as it is written, at most */
+
 struct generator_kind {
     const char *name; /* of a number over HTTP: /v1/NAME/orders */
     /* Where its figures are shown: a section of INFO, `stats` of that name, a list in the JSON.
@@ -164,6 +167,10 @@ struct generator_kind {
     /* A number as long as those that are given out now, for whoever asks how long they are. */
     int64_t (*example)(const struct generator *g, int64_t now_ms);
     void (*count)(const struct generator *g, struct generator_counts *out);
+    /* MAY: it gives out texts: how a number of the latest run is written, in bytes. NULL: as a
+     * decimal. */
+    size_t (*write)(const struct generator *g, int64_t number, int64_t now_ms,
+                    char out[GENERATOR_TEXT_MAX]);
 
     /* MAY: each name is a generator of its own: the entry of this one, 1..200 printable bytes;
      * empty: what can't be one.
@@ -197,6 +204,20 @@ struct generator {
     const char *label;       /* which of its kind it is; NULL: there is no other */
     struct generator *after; /* in the list of all, or NULL */
 };
+
+/* A number as it is written, in mem; whether it is more than its digits. */
+static inline struct span generator_text(const struct generator *g, int64_t number, int64_t now_ms,
+                                         char mem[GENERATOR_TEXT_MAX])
+{
+    if (g->kind->write)
+        return span_of(mem, g->kind->write(g, number, now_ms, mem));
+    return span_of(mem, dec_put_i64(mem, number));
+}
+
+static inline bool generator_is_text(const struct generator *g)
+{
+    return g->kind->write != NULL;
+}
 
 /* Why a request was, or would be, refused. */
 struct refusal {

@@ -96,30 +96,63 @@ static int64_t mono_at(const struct sequence_table *t, int64_t now_ms)
     return mono > t->mono ? mono : t->mono;
 }
 
-/* A counter that never ends, that nobody takes of, or whose period is over before, has no such
- * time. */
-static int64_t lasts_s(const struct sequence_generator *s, int64_t now_ms)
+/* How long so many numbers of a counter last; -1: they never end. What nobody takes of, or whose
+ * period is over before, has no such time. */
+static int64_t lasts_s(const struct sequence_generator *s, int64_t numbers, int64_t now_ms)
 {
-    double numbers = (double)s->beyond + (double)sequence_left(&s->numbers);
     double pace = sequence_pace(&s->numbers, mono_at(s->table, now_ms));
-    if (s->beyond < 0 || s->beyond >= SEQUENCE_TOP || (numbers > 0 && pace <= 0))
+    if (numbers < 0 || numbers >= SEQUENCE_TOP || (numbers > 0 && pace <= 0))
         return GENERATOR_UNKNOWN;
-    double seconds = numbers > 0 ? numbers / pace / 1000 : 0;
+    double seconds = numbers > 0 ? (double)numbers / pace / 1000 : 0;
     if (s->ends_ms > 0 && seconds * 1000 >= (double)(s->ends_ms - now_ms))
         return GENERATOR_UNKNOWN;
     return seconds < LASTS_MAX_S ? (int64_t)seconds : LASTS_MAX_S;
 }
 
+static int64_t max_lasts_s(const struct sequence_generator *s, int64_t now_ms)
+{
+    bool ends = s->beyond >= 0 && s->beyond < SEQUENCE_TOP;
+    return lasts_s(s, ends ? s->beyond + sequence_left(&s->numbers) : -1, now_ms);
+}
+
+static int64_t width_lasts_s(const struct sequence_generator *s, int64_t now_ms)
+{
+    return lasts_s(s, sequence_until_width(s), now_ms);
+}
+
 /* Of the counter that is the first to end, at the pace of this sidecar alone. */
-static int64_t used_up_s(const struct generator *g, int64_t now_ms)
+static int64_t first_s(const struct generator *g, int64_t now_ms,
+                       int64_t (*lasts)(const struct sequence_generator *s, int64_t now_ms))
 {
     int64_t least = GENERATOR_UNKNOWN;
     for (EACH(l, family(g))) {
-        int64_t lasts = lasts_s(member(l), now_ms);
-        if (lasts != GENERATOR_UNKNOWN && (least == GENERATOR_UNKNOWN || lasts < least))
-            least = lasts;
+        int64_t s = lasts(member(l), now_ms);
+        if (s != GENERATOR_UNKNOWN && (least == GENERATOR_UNKNOWN || s < least))
+            least = s;
     }
     return least;
+}
+
+static int64_t used_up_s(const struct generator *g, int64_t now_ms)
+{
+    return first_s(g, now_ms, max_lasts_s);
+}
+
+static int64_t width_used_up_s(const struct generator *g, int64_t now_ms)
+{
+    return first_s(g, now_ms, width_lasts_s);
+}
+
+/* Of the counter that has fewest; unknown where there is no template that ends. */
+static int64_t until_width(const struct generator *g, int64_t now_ms)
+{
+    int64_t least = SEQUENCE_TOP;
+    (void)now_ms;
+    for (EACH(l, family(g))) {
+        int64_t n = sequence_until_width(member(l));
+        least = n < least ? n : least;
+    }
+    return least < SEQUENCE_TOP ? least : GENERATOR_UNKNOWN;
 }
 
 static int64_t counters(const struct generator *g, int64_t now_ms)
@@ -200,6 +233,25 @@ static const struct generator_figure figures[] = {
      .info = "used_up_seconds",
      .member = "used_up_seconds",
      .value = used_up_s},
+    {.metric = "sidflake_sequence_until_width",
+     .type = GENERATOR_GAUGE,
+     .unit = "",
+     .help =
+         "Numbers that a sequence has until its template takes no more, of its counter that has "
+         "fewest here; absent where there is no template, or one that takes any.",
+     .stat = "until_width",
+     .info = "until_width",
+     .member = "until_width",
+     .value = until_width},
+    {.metric = "sidflake_sequence_width_seconds",
+     .type = GENERATOR_GAUGE,
+     .unit = "seconds",
+     .help = "Time until numbers of a sequence are too large for its template, as "
+             "sidflake_sequence_used_up_seconds.",
+     .stat = "width_seconds",
+     .info = "width_seconds",
+     .member = "width_seconds",
+     .value = width_used_up_s},
     {.metric = "sidflake_sequence_block",
      .type = GENERATOR_GAUGE,
      .unit = "",

@@ -1,6 +1,7 @@
 #include "ids/sequence_generator.h"
 
 #include "base/int64.h"
+#include "ids/sequence_causes.h"
 #include "ids/sequence_table.h"
 
 static struct sequence_generator *of(struct generator *g)
@@ -180,34 +181,10 @@ static void say_other(const struct generator *g, struct buf *b)
     BUF_PUT_LIT(b, "the coordinator refuses: see the log");
 }
 
-/* Of none the sidecar is less ready: whoever has IDs has them. */
-static const struct generator_cause causes[] = {
-    [SEQUENCE_GIVEN] = {ISSUE_OK},
-    [SEQUENCE_WAITS] = {ISSUE_LOADING, .waits = true, .say = say_waits},
-    [SEQUENCE_SPENT] = {ISSUE_AGAIN, .waits = true, .say = say_spent},
-    [SEQUENCE_FULL] = {ISSUE_AGAIN, .waits = true, .say = say_full},
-    [SEQUENCE_UNTIMED] = {ISSUE_LOADING, .waits = true, .say = say_untimed},
-    [SEQUENCE_UNMADE] = {ISSUE_AGAIN, .say = say_unmade},
-    [SEQUENCE_NAME] = {ISSUE_WRONG, .say = say_name},
-    [SEQUENCE_DATE] = {ISSUE_WRONG, .say = say_date},
-    [SEQUENCE_LATER] = {ISSUE_LOADING, .waits = true, .say = say_later},
-    [SEQUENCE_CLOSED] = {ISSUE_NEVER, .say = say_closed},
-    [SEQUENCE_USED_UP] = {ISSUE_NEVER, .ends = true, .say = say_used_up},
-    [SEQUENCE_STOPPED] = {ISSUE_NEVER, .say = say_stopped},
-    [SEQUENCE_FORGOTTEN] = {ISSUE_NEVER, .say = say_forgotten},
-    [SEQUENCE_UNKNOWN] = {ISSUE_MISS, .say = say_unknown},
-    [SEQUENCE_DROPPED] = {ISSUE_MISS, .say = say_dropped},
-    [SEQUENCE_DIFFERS] = {ISSUE_NEVER, .say = say_differs},
-    [SEQUENCE_NO_SUBS] = {ISSUE_WRONG, .say = say_no_subs},
-    [SEQUENCE_TOO_MANY_SUBS] = {ISSUE_NEVER, .say = say_too_many_subs},
-    [SEQUENCE_NO_PERIOD] = {ISSUE_WRONG, .say = say_no_period},
-    [SEQUENCE_UNREADABLE] = {ISSUE_NEVER, .say = say_unreadable},
-    [SEQUENCE_AWAY] = {ISSUE_AGAIN, .waits = true, .say = say_away},
-    [SEQUENCE_SHUT] = {ISSUE_AGAIN, .waits = true, .say = say_shut},
-    [SEQUENCE_BACK] = {ISSUE_AGAIN, .waits = true, .say = say_back},
-    [SEQUENCE_OVER] = {ISSUE_WRONG, .say = say_closed},
-    [SEQUENCE_OTHER] = {ISSUE_NEVER, .say = say_other},
-};
+#define ROW(cause, what, may_wait, is_end, text)                                                   \
+    [cause] = {.status = what, .waits = may_wait, .ends = is_end, .say = text},
+
+static const struct generator_cause causes[] = {SEQUENCE_CAUSE_ROWS(ROW)};
 
 /* ---- issuing --------------------------------------------------------------------------------- */
 
@@ -217,8 +194,8 @@ static int64_t wall_of(const struct generator_ask *ask, int64_t mono)
 }
 
 /* Who is told to wait is counted once. */
-static unsigned refuse(struct sequence_generator *s, struct generator_ask *ask, unsigned cause,
-                       int64_t until_mono)
+unsigned sequence_generator_refuse(struct sequence_generator *s, struct generator_ask *ask,
+                                   unsigned cause, int64_t until_mono)
 {
     ask->until_ms = wall_of(ask, until_mono);
     if (!causes[cause].waits)
@@ -252,8 +229,8 @@ static unsigned waits_for(const struct sequence *q, int64_t n)
     return sequence_given(q) + sequence_left(q) > 0 ? SEQUENCE_SPENT : SEQUENCE_WAITS;
 }
 
-static unsigned give(struct sequence_generator *s, struct generator_ask *ask, bool some,
-                     struct generator_run *out)
+unsigned sequence_generator_give(struct sequence_generator *s, struct generator_ask *ask, bool some,
+                                 struct generator_run *out)
 {
     struct sequence *q = &s->numbers;
     int64_t index = 0, n = ask->n;
@@ -262,9 +239,9 @@ static unsigned give(struct sequence_generator *s, struct generator_ask *ask, bo
                                        : sequence_next(q, ask->mono_ms, n, &index);
     sequence_table_note(s);
     if (r == SEQUENCE_EMPTY)
-        return refuse(s, ask, waits_for(q, ask->n), INT64_MAX);
+        return sequence_generator_refuse(s, ask, waits_for(q, ask->n), INT64_MAX);
     if (r == SEQUENCE_REFUSED)
-        return refuse(s, ask, q->refused.cause, q->refused.until_ms);
+        return sequence_generator_refuse(s, ask, q->refused.cause, q->refused.until_ms);
     *out = (struct generator_run){sequence_number(q, index), q->increment, (uint32_t)n};
     return SEQUENCE_GIVEN;
 }
@@ -275,7 +252,8 @@ static unsigned issue(struct generator *g, struct generator_ask *ask, bool some,
     struct sequence_generator *s = of(g);
     int64_t until_mono;
     enum sequence_cause cause = sequence_table_place(&s, ask->mono_ms, &until_mono);
-    return cause ? refuse(s, ask, cause, until_mono) : give(s, ask, some, out);
+    return cause ? sequence_generator_refuse(s, ask, cause, until_mono)
+                 : sequence_generator_give(s, ask, some, out);
 }
 
 static unsigned next(struct generator *g, struct generator_ask *ask, struct generator_run *out)
@@ -308,8 +286,8 @@ static unsigned look(struct generator *g, struct generator_ask *ask)
     if (cause == SEQUENCE_NAME)
         return SEQUENCE_UNKNOWN;
     if (cause && !s->known)
-        return refuse(s, ask, cause, until_mono);
-    return s->known ? SEQUENCE_GIVEN : give(s, ask, false, &ignored);
+        return sequence_generator_refuse(s, ask, cause, until_mono);
+    return s->known ? SEQUENCE_GIVEN : sequence_generator_give(s, ask, false, &ignored);
 }
 
 static uint32_t run(const struct generator *g, uint32_t batch)
@@ -371,6 +349,16 @@ static int64_t size(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
     return told(g)->numbers.size > 0 ? told(g)->numbers.size : GENERATOR_UNKNOWN;
+}
+
+int64_t sequence_until_width(const struct sequence_generator *s)
+{
+    const struct sequence *q = &s->numbers;
+    int64_t last = s->template ? template_last_number(s->template) : TEMPLATE_NUMBER_MAX;
+    if (last >= TEMPLATE_NUMBER_MAX || q->increment <= 0)
+        return SEQUENCE_TOP;
+    int64_t fit = last >= q->start ? (last - q->start) / q->increment + 1 : 0;
+    return max64(fit - (sequence_left(q) > 0 ? q->block[0].next : s->top), 0);
 }
 
 static const struct generator_figure figures[] = {

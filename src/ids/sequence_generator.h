@@ -14,6 +14,7 @@
 #include "base/ring.h"
 #include "ids/names.h"
 #include "ids/sequence.h"
+#include "ids/template.h"
 
 #define SEQUENCE_NAME_MAX  65 /* NUL included, as what follows */
 #define SEQUENCE_SUB_MAX   101
@@ -76,7 +77,8 @@ struct sequence_generator {
     bool known;           /* what it is of was told */
     bool adopted;         /* its numbers were there at the start */
     bool live;            /* there is such a counter, as far as is known: closed last */
-    bool queued, to_open, to_close;
+    bool queued, to_open, to_close, to_look;
+    bool formed;           /* it is known whether it has a template, … */
     int reset, offset_min; /* of its sequence's periods; reset 0: it has none */
     /* Of one that has periods, and names none: places + 1 of those of the present one and of the
      * next; 0: none. Of these: its own. */
@@ -91,6 +93,8 @@ struct sequence_generator {
     bool has_limit;
     int64_t limit;  /* its last number, where it is used up */
     int64_t beyond; /* so many more it has, at the latest grant; -1: it never ends, or not known */
+    int64_t top;    /* highest index + 1 that was granted here */
+    const struct template *template; /* … and this is it, or NULL */
     struct sequence_family *family;
     struct link sibling; /* of the family */
     struct link line;    /* of the table's `unknown` */
@@ -99,6 +103,16 @@ struct sequence_generator {
 /* Its numbers are given out inline; those of one with periods are not, since it takes a look at the
  * time. */
 extern const struct generator_kind sequence_kind, sequence_period_kind;
+
+/* Of a place that was found: as generator_kind.next and some, and why not. */
+unsigned sequence_generator_give(struct sequence_generator *s, struct generator_ask *ask, bool some,
+                                 struct generator_run *out);
+unsigned sequence_generator_refuse(struct sequence_generator *s, struct generator_ask *ask,
+                                   unsigned cause, int64_t until_mono);
+
+/* So many numbers there are until its template takes no more, those in hand and those to come;
+ * SEQUENCE_TOP: it takes any, or there is none. */
+int64_t sequence_until_width(const struct sequence_generator *s);
 
 /* The usual case, inline behind one test of the kind: one more of the block in hand. */
 static inline bool sequence_generator_more(struct generator *g, int64_t *number)

@@ -179,6 +179,10 @@ static bool event_of(struct sequence_generator *s, struct sequence_event *out)
     } else if (s->to_close) {
         s->to_close = false;
         out->kind = SEQUENCE_EVENT_CLOSE;
+    } else if (s->state == SEQUENCE_OPEN && s->to_look) {
+        s->to_look = false;
+        out->kind = SEQUENCE_EVENT_WANT;
+        out->look = true;
     } else if (s->state == SEQUENCE_OPEN && sequence_asks(&s->numbers, &out->want)) {
         out->kind = SEQUENCE_EVENT_WANT;
         s->told_at = s->numbers.strict ? s->table->mono : 0;

@@ -136,6 +136,7 @@ struct sequence_event {
     uint32_t place;
     const struct sequence_name *of;
     struct sequence_ask want;
+    bool look; /* WANT: nothing, but to be told what it is */
 };
 
 /* The next thing to tell; false: nothing. */
@@ -152,6 +153,8 @@ struct sequence_facts {
     int64_t start, increment;
     bool strict;
     int reset, offset_min;
+    bool formed;                     /* it is known whether it has a template */
+    const struct template *template; /* NULL: none; of whoever fetches, and outlives the table */
 };
 
 void sequence_table_known(struct sequence_table *t, uint32_t place, const struct sequence_facts *f);

@@ -32,6 +32,8 @@ void sequence_table_known(struct sequence_table *t, uint32_t place, const struct
         return;
     bool head = f->reset && !s->of.period[0];
     s->known = true;
+    s->formed = f->formed;
+    s->template = f->template;
     s->told_at = 0;
     s->reset = f->reset;
     s->offset_min = f->offset_min;
@@ -54,6 +56,7 @@ void sequence_table_grant(struct sequence_table *t, uint32_t place, int64_t mono
     if (!s)
         return;
     s->has_limit = false;
+    s->top = b->hi + 1;
     sequence_grant(&s->numbers, mono, b);
     sequence_table_note(s);
 }
@@ -68,6 +71,7 @@ void sequence_table_own(struct sequence_table *t, uint32_t place, int64_t lo, in
     }
     s->has_limit = false;
     s->told_at = 0;
+    s->top = hi + 1;
     sequence_own(&s->numbers, lo, hi, upto, whole);
     sequence_table_note(s);
 }

@@ -123,6 +123,7 @@ enum err_code blocks_init(struct blocks *b, const struct blocks_config *conf,
 
 void blocks_clear(struct blocks *b)
 {
+    templates_clear(&b->templates);
     free(b->counter);
     free(b->line);
     b->counter = NULL;
@@ -161,7 +162,8 @@ bool blocks_are_proven(const struct blocks *b)
 
 /* ---- who wants something --------------------------------------------------------------------- */
 
-static void define(struct blocks_counter *c, const struct seq_definition *d, const char *text)
+static void define(struct blocks *b, struct blocks_counter *c, const struct seq_definition *d,
+                   const char *text)
 {
     c->known = true;
     c->strict = d->strict;
@@ -170,7 +172,10 @@ static void define(struct blocks_counter *c, const struct seq_definition *d, con
     c->offset_min = d->offset_min;
     c->start = d->start;
     c->increment = d->increment;
-    c->definition = fnv64_str(text);
+    c->definition = seq_definition_hash(span_str(text));
+    c->whole = fnv64_str(text);
+    c->back_ms = d->back_h * 3600000;
+    c->template = templates_find(&b->templates, c->of.name, d, text);
 }
 
 static bool is_whole(const struct blocks_name *of)
@@ -186,7 +191,7 @@ void blocks_open(struct blocks *b, uint32_t i, const struct blocks_name *of, con
     assert(!c->open);
     *c = (struct blocks_counter){.open = true, .of = *of, .text = text, .beyond = -1};
     if (is_whole(of) && seq_definition_parse(span_str(text), &d))
-        define(c, &d, text);
+        define(b, c, &d, text);
 }
 
 void blocks_pin(struct blocks *b, uint32_t i, const char *text)
@@ -220,7 +225,12 @@ void blocks_want(struct blocks *b, uint32_t i, const struct blocks_want *w)
 {
     struct blocks_counter *c = &b->counter[i];
     bool strict = c->known && c->strict;
-    if (b->stopping || !c->open || (strict && w->upto == 0))
+    if (b->stopping || !c->open)
+        return;
+    c->look |= w->look;
+    if (c->look)
+        blocks_queue(b, i);
+    if (w->count == 0 || (strict && w->upto == 0))
         return;
     int64_t before = strict ? c->want.count : 0;
     c->want.count = min64(before + w->count, SEQ_BLOCK_MAX);
@@ -250,7 +260,7 @@ static void learn_opening(struct blocks *b, const struct seq_opening *o)
 static void learn_definition(struct blocks *b, uint32_t i, const struct seq_grant *g)
 {
     struct blocks_counter *c = &b->counter[i];
-    define(c, &g->definition, g->text);
+    define(b, c, &g->definition, g->text);
     if (c->strict &&
         c->want.upto == 0) /* wanted by who did not know: his requests have no tickets */
         c->want.count = 0;
@@ -265,17 +275,29 @@ static bool is_there(const struct blocks_counter *c, enum seq_how how)
            how == SEQ_USED_UP;
 }
 
+/* What the page does not have is of no use to most; a template that is another one is. */
+static bool needs_whole(const struct blocks_counter *c, const struct seq_grant *g)
+{
+    return c->whole != 0 || c->taking.count == 0 || g->definition.template[0];
+}
+
 /* Blocks of an earlier making of the name, or of another definition, are of another sequence. */
 static void learn_sequence(struct blocks *b, uint32_t i, const struct seq_grant *g)
 {
     struct blocks_counter *c = &b->counter[i];
     if (g->gen == 0) /* unknown, unreadable: what was granted is ours all the same */
         return;
-    bool other = c->known && fnv64_str(g->text) != c->definition;
+    bool other = c->known && seq_definition_hash(span_str(g->text)) != c->definition;
     if (other || g->how == SEQ_DROPPED || (c->gen > 0 && g->gen != c->gen))
         blocks_drop(b, c);
-    if (g->how == SEQ_DIFFERS || (c->known && !other))
+    bool news = other || (c->whole != fnv64_str(g->text) && needs_whole(c, g));
+    if (g->how == SEQ_DIFFERS)
         return;
+    if (c->known && !news) {
+        c->whole = fnv64_str(g->text);
+        c->back_ms = g->definition.back_h * 3600000;
+        return;
+    }
     c->known = is_there(c, g->how);
     if (c->known)
         learn_definition(b, i, g);

@@ -46,6 +46,7 @@
 #include "base/rng.h"
 #include "coord/seq_calls.h"
 #include "lease/blockpage.h"
+#include "lease/templates.h"
 
 #include <assert.h>
 
@@ -127,7 +128,8 @@ struct blocks_mail {
     uint32_t counter; /* its place, 0 .. */
     uint32_t handle;  /* names one grant, never used again */
     uint32_t given;   /* GRANT: so many of it were given out before; OWN, strict, 1: it is for one
-                         request, that wants as many */
+                         request, that wants as many; KNOWN, 1: with its template, which the page
+                         has not */
     int64_t lo, hi;   /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many, or
                          more, lo, where used up: its highest index */
     int64_t when;     /* OWN: upto; REFUSED: mono, until */
@@ -138,8 +140,9 @@ struct blocks_mail {
     };
     int64_t increment;
     union {
-        volatile uint64_t *mark; /* GRANT: how many were given out, stored before each is */
-        int64_t upto;            /* REFUSED, strict: tickets up to it are */
+        volatile uint64_t *mark;         /* GRANT: how many were given out, stored before each is */
+        int64_t upto;                    /* REFUSED, strict: tickets up to it are */
+        const struct template *template; /* KNOWN, given: NULL: it has none */
     };
 };
 
@@ -149,6 +152,7 @@ struct blocks_want {
     bool whole;    /* in a row, for one request; strict: or none of them */
     int64_t upto;  /* strict: tickets that are known */
     int64_t most;  /* strict: that one request wants, of count */
+    bool look;     /* none, but to know what the sequence is: count is 0 */
 };
 
 struct blocks_slot {
@@ -170,8 +174,13 @@ struct blocks_counter {
     enum period_reset reset;
     int offset_min;
     int64_t start, increment;
-    int64_t beyond; /* as in a mail */
-    uint64_t definition;
+    int64_t beyond;      /* as in a mail */
+    uint64_t definition; /* seq_definition_hash */
+    uint64_t whole;      /* hash of its text, template and all; 0: it was not heard, but is known by
+                            the page; then back_ms is not known, nor … */
+    const struct template *template;
+    int64_t back_ms;
+    bool look;
     int64_t gen, turn, n, top; /* as last told; top: highest index + 1 granted to us in this turn */
     uint32_t told;             /* the opening in which gen and n were */
     struct blocks_want want;   /* count 0: nothing */
@@ -188,8 +197,9 @@ struct blocks {
     struct rng *rng;
     struct blockpage *page;
     struct blocks_counter *counter; /* conf.counters of them */
-    uint32_t *line;                 /* counters that want something, first come, first served: */
-    uint32_t first, nline;          /* a ring of conf.counters */
+    struct templates templates;
+    uint32_t *line;        /* counters that want something, first come, first served: */
+    uint32_t first, nline; /* a ring of conf.counters */
     uint32_t serial, handles;
     uint32_t under_way; /* serial of the action whose outcome is awaited; 0: none */
     struct seq_opening opening;

@@ -29,9 +29,13 @@ static void begin_take(struct blocks *b, struct blocks_counter *c)
         return;
     c->taken = true;
     c->token = coord_token_new(b->rng);
-    c->taking = c->known ? c->want : (struct blocks_want){0};
-    if (c->known)
-        c->want = (struct blocks_want){.upto = c->want.upto};
+    bool looks = !c->known || c->look;
+    c->look = false;
+    c->taking = (struct blocks_want){0};
+    if (looks)
+        return;
+    c->taking = c->want;
+    c->want = (struct blocks_want){.upto = c->want.upto};
 }
 
 static void plan_item(struct blocks *b, uint32_t i, struct blocks_action *a)
@@ -57,7 +61,7 @@ static bool is_idle(struct blocks *b, uint32_t i)
 {
     struct blocks_counter *c = &b->counter[i];
     bool holds = c->known && !c->strict && !c->want.whole;
-    if (c->taken)
+    if (c->taken || c->look)
         return false;
     bool nowhere = c->known && c->reset != PERIOD_NEVER && !c->of.period[0];
     return nowhere || c->want.count == 0 || (holds && !blocks_room(b, c));

@@ -33,6 +33,8 @@ void blocks_post_known(struct blocks *b, uint32_t i)
     const struct blocks_counter *c = &b->counter[i];
     struct blocks_mail *m = blocks_post(b, BLOCKS_MAIL_KNOWN, i);
     m->strict = c->strict;
+    m->given = c->whole != 0;
+    m->template = c->template;
     m->lo = c->reset;
     m->hi = c->offset_min;
 }

@@ -28,8 +28,9 @@ static bool is_seen(struct period_sweep *s, const char *name)
 
 static bool is_for(struct period_sweep *s, const struct blocks_counter *c, int64_t now_ms)
 {
-    return c->open && c->known && c->reset != PERIOD_NEVER &&
-           period_label(c->reset, c->offset_min, now_ms - SWEEP_KEPT_MS, s->period) &&
+    return c->open && c->known && c->whole != 0 && c->reset != PERIOD_NEVER &&
+           now_ms > SWEEP_KEPT_MS + c->back_ms &&
+           period_label(c->reset, c->offset_min, now_ms - SWEEP_KEPT_MS - c->back_ms, s->period) &&
            !is_seen(s, c->of.name);
 }
 

@@ -1,6 +1,8 @@
 /*
  * Sweeping: now and then the counters of periods that are over, of sequences that this process has
- * numbers of, are dropped in the pool. Periods of the latest day stay, for people to look at.
+ * numbers of, are dropped in the pool. Periods of the latest day stay, for people to look at,
+ * behind those that numbers are still granted of. Of what is known by the page alone it is not
+ * known how long that is.
  */
 #ifndef SIDFLAKE_LEASE_PERIOD_SWEEP_H
 #define SIDFLAKE_LEASE_PERIOD_SWEEP_H

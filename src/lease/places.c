@@ -50,6 +50,12 @@ void places_tell_open(struct places *p, uint32_t i, const struct blocks_name *of
 /* Only who wants numbers of a strict sequence has tickets: there it is more than was wanted. */
 static void add_want(bool *wants, struct blocks_want *want, const struct blocks_want *w)
 {
+    if (w->look) {
+        want->count = *wants ? want->count : 0;
+        *wants = want->look = true;
+        return;
+    }
+    bool look = *wants && want->look;
     int64_t before = *wants && w->upto > 0 ? want->count : 0;
     bool whole = before > 0 && want->whole;
     int64_t most = before > 0 ? want->most : 0;
@@ -57,6 +63,7 @@ static void add_want(bool *wants, struct blocks_want *want, const struct blocks_
     *want = *w;
     want->count = min64(before + w->count, SEQ_BLOCK_MAX);
     want->whole |= whole;
+    want->look = look;
     want->most = max64(want->most, most);
 }
 

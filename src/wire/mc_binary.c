@@ -190,9 +190,13 @@ static const struct {
     enum mcb_status status;
     const char *text;
 } texts[] = {
-    {MCB_NOT_FOUND, "Not found"},     {MCB_INVALID, "Invalid arguments"},
-    {MCB_NOT_STORED, "Not stored."},  {MCB_AUTH_ERROR, "Auth failure."},
-    {MCB_UNKNOWN, "Unknown command"}, {MCB_TEMPORARY, "Temporary failure"},
+    {MCB_NOT_FOUND, "Not found"},
+    {MCB_INVALID, "Invalid arguments"},
+    {MCB_NOT_STORED, "Not stored."},
+    {MCB_AUTH_ERROR, "Auth failure."},
+    {MCB_NO_NUMBER, "Non-numeric server-side value for incr or decr"},
+    {MCB_UNKNOWN, "Unknown command"},
+    {MCB_TEMPORARY, "Temporary failure"},
 };
 
 void mcb_put_error(struct buf *b, const struct mcb_req *req, enum mcb_status status)

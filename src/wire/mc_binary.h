@@ -31,6 +31,7 @@ enum mcb_status {
     MCB_NOT_FOUND = 0x01,
     MCB_INVALID = 0x04,
     MCB_NOT_STORED = 0x05,
+    MCB_NO_NUMBER = 0x06,
     MCB_AUTH_ERROR = 0x20,
     MCB_UNKNOWN = 0x81,
     MCB_TEMPORARY = 0x86,

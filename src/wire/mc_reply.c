@@ -40,6 +40,21 @@ void mc_put_value(struct buf *b, struct span key, int64_t number, bool with_cas)
     buf_took(b, (size_t)(at - start));
 }
 
+void mc_put_text(struct buf *b, struct span key, struct span text, int64_t number, bool with_cas)
+{
+    BUF_PUT_LIT(b, "VALUE ");
+    buf_put_span(b, key);
+    BUF_PUT_LIT(b, " 0 ");
+    buf_put_u64(b, text.n);
+    if (with_cas) {
+        buf_put_char(b, ' ');
+        buf_put_i64(b, number);
+    }
+    BUF_PUT_LIT(b, "\r\n");
+    buf_put_span(b, text);
+    BUF_PUT_LIT(b, "\r\n");
+}
+
 void mc_put_number(struct buf *b, int64_t v)
 {
     char line[DEC_U64_MAX + 2];

@@ -128,6 +128,8 @@ size_t mc_swallow(struct mc_swallow *s, struct span in, bool *done, bool *bad);
 /* "VALUE key 0 len [cas]", the ID, both with CRLF; the cas unique is the ID. Wants
  * MC_VALUE_ROOM(key.n) bytes of room, though it may use less. */
 void mc_put_value(struct buf *b, struct span key, int64_t number, bool with_cas);
+/* The same of a number that is written otherwise. */
+void mc_put_text(struct buf *b, struct span key, struct span text, int64_t number, bool with_cas);
 #define MC_VALUE_ROOM(key_n) ((key_n) + 64)
 
 static inline void mc_put_end(struct buf *b)

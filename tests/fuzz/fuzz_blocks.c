@@ -461,7 +461,7 @@ static void call(void)
     for (uint32_t i = 0; i < COUNTERS; i++)
         if (sequence_asks(&w.counter[i].seq, &ask))
             blocks_want(&w.machine, i,
-                        &(struct blocks_want){ask.count, ask.whole, ask.upto, ask.most});
+                        &(struct blocks_want){ask.count, ask.whole, ask.upto, ask.most, false});
     blocks_next(&w.machine, w.mono, &a);
     take_mail();
     compare_area();

@@ -240,7 +240,7 @@ void brig_next(struct brig_holder *h, struct blocks_action *a)
     struct sequence_ask ask;
     for (unsigned i = 0; i < BRIG_COUNTERS; i++)
         if (sequence_asks(&h->seq[i], &ask)) {
-            const struct blocks_want w = {ask.count, ask.whole, ask.upto, ask.most};
+            const struct blocks_want w = {ask.count, ask.whole, ask.upto, ask.most, false};
             blocks_want(&h->m, i, &w);
         }
     blocks_next(&h->m, h->rig->mono, a);

@@ -7,6 +7,7 @@
  */
 #include "base/dec.h"
 #include "base/hex.h"
+#include "base/json.h"
 #include "base/timefmt.h"
 #include "serve/http/http_call.h"
 
@@ -53,7 +54,12 @@ static struct names_entry *find_name(struct http_call *c, size_t behind, int *st
     buf_init(&key, text, sizeof text);
     if (prefix)
         buf_put(&key, prefix->text, prefix->length);
-    if (!hex_put_unescaped(&key, arg)) {
+    bool whole = hex_put_unescaped(&key, arg);
+    if (prefix && generator_is_text(prefix->generator) && c->req->query.n > 0) {
+        buf_put_char(&key, '?'); /* what it is written with */
+        whole = hex_put_unescaped(&key, c->req->query) && whole;
+    }
+    if (!whole) {
         *status = http_call_fail(c, 400, "two hexadecimal digits behind each % of a name", arg);
         return NULL;
     }
@@ -84,13 +90,20 @@ static uint32_t count_of(struct http_call *c, uint32_t most, int *status)
 }
 
 /* Behind those collected before. */
-static void put_ids(struct http_call *c, const struct generator_run *run, bool json)
+static void put_ids(struct http_call *c, const struct names_entry *name,
+                    const struct generator_run *run, bool json)
 {
     for (uint32_t i = 0; i < run->n; i++) {
+        char mem[GENERATOR_TEXT_MAX];
+        struct span text =
+            generator_text(name->generator, generator_run_at(run, i), c->turn->wall_ms, mem);
+        if (json && c->session->collected > 0)
+            buf_put_char(c->out, ',');
         if (json)
-            buf_put_str(c->out, c->session->collected > 0 ? ",\"" : "\"");
-        buf_put_i64(c->out, generator_run_at(run, i));
-        buf_put_char(c->out, (char)(json ? '"' : '\n'));
+            json_put_string(c->out, text);
+        else
+            buf_put_span(c->out, text);
+        buf_put_str(c->out, json ? "" : "\n");
         c->session->collected++;
     }
 }
@@ -107,7 +120,7 @@ static int collect(struct http_call *c, struct names_entry *name, uint32_t n, bo
             break;
         if (r != ISSUE_OK)
             return http_call_refuse(c, c->serve->issuer.refused);
-        put_ids(c, &run, json);
+        put_ids(c, name, &run, json);
     }
     return 200;
 }
@@ -123,7 +136,7 @@ static int collect_block(struct http_call *c, struct names_entry *name, uint32_t
     }
     if (r != ISSUE_OK)
         return http_call_refuse(c, c->serve->issuer.refused);
-    put_ids(c, &run, json);
+    put_ids(c, name, &run, json);
     return 200;
 }
 
@@ -178,6 +191,8 @@ int http_call_id(struct http_call *c)
     if (behind > 0)
         return put_status(c, name);
     const struct issuer *issuer = &c->serve->issuer;
+    if (block && generator_is_text(name->generator))
+        return http_call_fail(c, 400, "no block of what has a text each", SPAN("block"));
     uint32_t n = count_of(c, block ? issuer_run(issuer, name) : issuer->batch, &status);
     if (n == 0)
         return status;

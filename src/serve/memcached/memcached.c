@@ -90,11 +90,15 @@ static enum issue_status get_one(struct mcd_call *c, struct span key, struct spa
     if (!name)
         return ISSUE_OK;
     enum issue_status r = issuer_one_of(&c->m->serve->issuer, name, c->turn, *hit, &id, step);
-    if (r == ISSUE_OK) {
+    if (r == ISSUE_OK && generator_is_text(name->generator)) {
+        char text[GENERATOR_TEXT_MAX];
+        mc_put_text(c->out, key, generator_text(name->generator, id, c->turn->wall_ms, text), id,
+                    c->req->with_cas);
+    } else if (r == ISSUE_OK) {
         mc_put_value(c->out, key, id, c->req->with_cas);
         c->name = name;
-        *hit = true;
     }
+    *hit |= r == ISSUE_OK;
     if (r == ISSUE_PARK && c->turn->arrived)
         issuer_ahead(name, c->turn, mcd_alike(others, key));
     return r == ISSUE_MISS ? ISSUE_OK : r;
@@ -162,6 +166,8 @@ static struct net_step incr(struct mcd_call *c)
     struct names_entry *name = mcd_id_of(c, c->req->key);
     if (!name)
         return mcd_answer(c, SPAN("NOT_FOUND\r\n"), SERVE_MISS);
+    if (generator_is_text(name->generator))
+        return mcd_answer(c, MCD_NO_NUMBER, SERVE_REFUSED);
     if (!mcd_delta_fits(c->m, name, c->req->delta))
         return mcd_bad_delta(c, name);
     enum issue_status r =

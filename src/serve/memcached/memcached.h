@@ -88,6 +88,7 @@ struct mcd_call {
 typedef struct net_step mcd_handler(struct mcd_call *); /* of functions, not of a struct */
 
 #define MCD_ONLY_UP     SPAN("CLIENT_ERROR ids only go up\r\n")
+#define MCD_NO_NUMBER   SPAN("CLIENT_ERROR cannot increment or decrement non-numeric value\r\n")
 #define MCD_UNAVAILABLE SPAN("SERVER_ERROR upstream unavailable\r\n")
 #define MCD_NOT_ALLOWED SPAN("CLIENT_ERROR not allowed to this user\r\n")
 

@@ -56,7 +56,7 @@ static struct net_step fail(const struct call *c)
 
 static struct net_step get(struct call *c)
 {
-    char digits[DEC_U64_MAX];
+    char mem[GENERATOR_TEXT_MAX];
     int64_t id;
     struct net_step step;
     struct names_entry *name = id_of(c);
@@ -68,7 +68,8 @@ static struct net_step get(struct call *c)
         return c->req->quiet ? done(c, SERVE_MISS) : error(c, MCB_NOT_FOUND, SERVE_MISS);
     if (r != ISSUE_OK)
         return fail(c);
-    mcb_put_item(c->out, c->req, span_of(digits, dec_put_i64(digits, id)), (uint64_t)id);
+    mcb_put_item(c->out, c->req, generator_text(name->generator, id, c->turn->wall_ms, mem),
+                 (uint64_t)id);
     return done(c, SERVE_OK);
 }
 
@@ -103,6 +104,8 @@ static struct net_step incr(struct call *c)
     struct names_entry *name = id_of(c);
     if (!name)
         return missing(c);
+    if (generator_is_text(name->generator))
+        return error(c, MCB_NO_NUMBER, SERVE_REFUSED);
     if (!mcd_delta_fits(c->m, name, n))
         return error(c, MCB_INVALID, SERVE_INVALID);
     enum issue_status r =

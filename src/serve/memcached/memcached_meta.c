@@ -19,18 +19,11 @@ static struct names_entry *id_of(const struct mcd_call *c)
     return mcd_id_of(c, mc_meta_key(c->req, scratch));
 }
 
-/* How long an ID is now, for whoever asks without having one. */
-static size_t id_digits(const struct mcd_call *c, const struct names_entry *name,
-                        char digits[DEC_U64_MAX])
+static struct net_step put_id(struct mcd_call *c, const struct names_entry *name, int64_t id)
 {
-    const struct generator *g = name->generator;
-    return dec_put_i64(digits, g->kind->example(g, c->turn->wall_ms));
-}
-
-static struct net_step put_id(struct mcd_call *c, int64_t id)
-{
-    char digits[DEC_U64_MAX];
-    struct mc_item item = {span_of(digits, dec_put_i64(digits, id)), (uint64_t)id};
+    char mem[GENERATOR_TEXT_MAX];
+    struct span text = generator_text(name->generator, id, c->turn->wall_ms, mem);
+    struct mc_item item = {text, (uint64_t)id};
     mc_put_meta(c->out, c->req, c->req->meta.value ? SPAN("VA") : SPAN("HD"), &item);
     return mcd_done(c, SERVE_OK);
 }
@@ -56,8 +49,10 @@ struct net_step mcd_meta_get(struct mcd_call *c)
             return step;
         if (there != ISSUE_OK)
             return there == ISSUE_MISS ? no_value(c) : mcd_fail(c);
-        char digits[DEC_U64_MAX];
-        struct mc_item item = {span_of(digits, id_digits(c, name, digits)), 0};
+        char mem[GENERATOR_TEXT_MAX]; /* one that is as long as those of now */
+        const struct generator *g = name->generator;
+        int64_t example = g->kind->example(g, c->turn->wall_ms);
+        struct mc_item item = {generator_text(g, example, c->turn->wall_ms, mem), 0};
         mc_put_meta(c->out, c->req, SPAN("HD"), &item);
         return mcd_done(c, SERVE_OK);
     }
@@ -66,7 +61,7 @@ struct net_step mcd_meta_get(struct mcd_call *c)
         return step;
     if (r == ISSUE_MISS)
         return no_value(c);
-    return r == ISSUE_OK ? put_id(c, id) : mcd_fail(c);
+    return r == ISSUE_OK ? put_id(c, name, id) : mcd_fail(c);
 }
 
 static struct net_step missing(struct mcd_call *c, struct span status)
@@ -87,6 +82,8 @@ struct net_step mcd_meta_arithmetic(struct mcd_call *c)
         return missing(c, none);
     if (c->req->meta.mode == 'D' || c->req->meta.mode == '-')
         return mcd_answer(c, MCD_ONLY_UP, SERVE_REFUSED);
+    if (generator_is_text(name->generator))
+        return mcd_answer(c, MCD_NO_NUMBER, SERVE_REFUSED);
     if (!mcd_delta_fits(c->m, name, n))
         return mcd_bad_delta(c, name);
     enum issue_status r =
@@ -97,7 +94,7 @@ struct net_step mcd_meta_arithmetic(struct mcd_call *c)
         return missing(c, none);
     if (r != ISSUE_OK)
         return mcd_fail(c);
-    return c->req->meta.quiet ? mcd_done(c, SERVE_OK) : put_id(c, last);
+    return c->req->meta.quiet ? mcd_done(c, SERVE_OK) : put_id(c, name, last);
 }
 
 struct net_step mcd_meta_noop(struct mcd_call *c)

@@ -28,6 +28,15 @@ static enum serve_result no_number(struct rds_call *c, enum issue_status s)
     return SERVE_MISS;
 }
 
+static void put(struct rds_call *c, const struct names_entry *name, int64_t number)
+{
+    char text[GENERATOR_TEXT_MAX];
+    if (generator_is_text(name->generator))
+        resp_put_bulk(c->out, generator_text(name->generator, number, c->turn->wall_ms, text));
+    else
+        resp_put_bulk_i64(c->out, number);
+}
+
 enum serve_result rds_get(struct rds_call *c)
 {
     int64_t id;
@@ -39,9 +48,9 @@ enum serve_result rds_get(struct rds_call *c)
     enum issue_status s = issuer_next(rds_issuer(c), name, c->turn, &id, &c->step);
     if (s != ISSUE_OK)
         return no_number(c, s);
-    if (c->cmd->verb == RESP_GET)
+    if (c->cmd->verb == RESP_GET && !generator_is_text(name->generator))
         c->name = name;
-    resp_put_bulk_i64(c->out, id);
+    put(c, name, id);
     return SERVE_OK;
 }
 
@@ -97,7 +106,7 @@ enum serve_result rds_mget(struct rds_call *c)
         enum issue_status s =
             name ? issuer_one_of(rds_issuer(c), name, c->turn, i > 0, &id, &c->step) : ISSUE_MISS;
         if (s == ISSUE_OK) {
-            resp_put_bulk_i64(c->out, id);
+            put(c, name, id);
             r = SERVE_OK;
         } else if (s == ISSUE_MISS) {
             resp_put_null(c->out, c->ses->proto);
@@ -196,7 +205,7 @@ static enum serve_result pop_many(struct rds_call *c, struct names_entry *name, 
         if (s != ISSUE_OK)
             return rds_not_issued(c, s);
         for (uint32_t i = 0; i < run.n; i++)
-            resp_put_bulk_i64(c->out, generator_run_at(&run, i));
+            put(c, name, generator_run_at(&run, i));
         ses->done += run.n;
     }
     return SERVE_OK;
@@ -232,6 +241,8 @@ enum serve_result rds_incr(struct rds_call *c)
     struct names_entry *name = rds_name(c, key);
     if (!name)
         return rds_refuse_write(c, key);
+    if (generator_is_text(name->generator))
+        return rds_fail(c, SERVE_INVALID, "ERR value is not an integer or out of range");
     if (n < 1 || n > issuer_run(rds_issuer(c), name))
         return rds_fail(c, SERVE_INVALID,
                         "ERR value is not an integer or out of range: expected 1 to %u, found %lld",

@@ -5,8 +5,8 @@
  */
 #include "base/human.h"
 #include "base/timefmt.h"
+#include "serve/watch/page_template.h"
 #include "serve/watch/status.h"
-#include "serve/watch/template.h"
 
 extern const char status_html[];
 extern const size_t status_html_len;
@@ -210,7 +210,7 @@ static bool put_field(void *status, struct span tag, struct buf *out)
 void serve_put_status(struct serve *s, const char *nonce, struct buf *out)
 {
     struct status v;
-    struct template t = {.arg = &v, .put = put_field, .item = status_item};
+    struct page_template t = {.arg = &v, .put = put_field, .item = status_item};
     status_gather(&v, s, nonce);
-    template_put(&t, span_of(status_html, status_html_len), out);
+    page_template_put(&t, span_of(status_html, status_html_len), out);
 }

@@ -79,6 +79,7 @@ static void test_defaults(void **state)
     assert_string_equal(c.ids_prefix, "id:");
     assert_int_equal(c.ids_names.n, 0);
     assert_string_equal(c.sequences_prefix, "seq:");
+    assert_string_equal(c.sequences_numbers_prefix, "no:");
     assert_int_equal(c.sequences_cache_lasts_us, 60000000);
     assert_int_equal(c.sequences_cache_max, 1000000);
     assert_int_equal(c.sequences_counters, 1024);
@@ -161,7 +162,8 @@ static const char every_option[] =
     "connections: 1000000, ping: "
     "there}\n"
     "ids: {prefix: '', names: [\"a,b\", '\"\\']}\n"
-    "sequences: {prefix: 's:', cache_lasts: 1d, cache_max: 1, counters: 65536, define: [\"a --max "
+    "sequences: {prefix: 's:', numbers_prefix: 'n:', cache_lasts: 1d, cache_max: 1, counters: "
+    "65536, define: [\"a --max "
     "9\"]}\n"
     "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms,\n"
     "  static_unsafe: true}\n"
@@ -198,6 +200,7 @@ static void test_values(void **state)
     assert_string_equal(c.ids_names.item[0], "a,b");
     assert_string_equal(c.ids_names.item[1], "\"\\");
     assert_string_equal(c.sequences_prefix, "s:");
+    assert_string_equal(c.sequences_numbers_prefix, "n:");
     assert_int_equal(c.sequences_cache_lasts_us, INT64_C(86400000000));
     assert_string_equal(c.sequences_define.item[0], "a --max 9");
     assert_string_equal(c.coordinator_url, "redis://u:p@h:1/0");

@@ -671,8 +671,13 @@ static void an_order_is_for_one_making(void **state)
     (void)create("a", again.definition, &g);
     (void)drop("a", &g);
     assert_int_equal(create_as(&again, &g), SEQ_DONE);
-    struct seq_order o = {
-        .verb = SEQ_VERB_DROP, .name = "a", .sub = "", .period = "", .text = "", .gen = 1};
+    struct seq_order o = {.verb = SEQ_VERB_DROP,
+                          .name = "a",
+                          .sub = "",
+                          .period = "",
+                          .text = "",
+                          .to = "",
+                          .gen = 1};
     ORDER(&h, c->driver->sequences->operate(c, SETUP_IDENTITY, &o, &one, &reply));
     assert_int_equal(h.how, SEQ_DIFFERS);
     o.gen = 2;

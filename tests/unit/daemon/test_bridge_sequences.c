@@ -94,7 +94,7 @@ static struct generators generators;
 static struct bridge bridge;
 static struct conf conf;
 static struct fake_coord coord;
-static char seq[] = "seq:", id[] = "id:", redis[] = "redis://x";
+static char seq[] = "seq:", none[] = "", id[] = "id:", redis[] = "redis://x";
 static uint64_t mark;
 
 static void notify(void *arg)
@@ -116,6 +116,7 @@ static int begin(void **state)
     fake_clock_init(&clock_, T0);
     conf = (struct conf){.ids_prefix = id,
                          .sequences_prefix = seq,
+                         .sequences_numbers_prefix = none,
                          .sequences_cache_lasts_us = 60000000,
                          .sequences_cache_max = 1000000,
                          .sequences_counters = 16,

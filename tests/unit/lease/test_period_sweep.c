@@ -58,7 +58,7 @@ static int setup(void **state)
 {
     (void)state;
     counter = (struct blocks_counter){
-        .open = true, .known = true, .reset = PERIOD_DAY, .of = {.name = "daily"}};
+        .open = true, .known = true, .whole = 1, .reset = PERIOD_DAY, .of = {.name = "daily"}};
     blocks = (struct blocks){.conf.counters = 1, .counter = &counter, .time_ms = NOW_MS};
     rng = seeded_of(1);
     period_sweep_init(&sweep, &rng.rng, 0);

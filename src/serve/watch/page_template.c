@@ -1,4 +1,4 @@
-#include "serve/watch/template.h"
+#include "serve/watch/page_template.h"
 
 static struct span entity(char c)
 {
@@ -80,9 +80,9 @@ static bool cut_section(struct span *text, struct span name, struct span *inside
     return false;
 }
 
-static void put(const struct template *t, struct span text, struct buf *out, unsigned depth);
+static void put(const struct page_template *t, struct span text, struct buf *out, unsigned depth);
 
-static void put_section(const struct template *t, struct span tag, struct span inside,
+static void put_section(const struct page_template *t, struct span tag, struct span inside,
                         struct buf *out, unsigned depth)
 {
     struct span name = span_skip(tag, 1);
@@ -98,7 +98,7 @@ static void put_section(const struct template *t, struct span tag, struct span i
     }
 }
 
-static void put(const struct template *t, struct span text, struct buf *out, unsigned depth)
+static void put(const struct page_template *t, struct span text, struct buf *out, unsigned depth)
 {
     struct span before, tag, inside;
     while (next_tag(&text, &before, &tag) && !out->failed) {
@@ -114,7 +114,7 @@ static void put(const struct template *t, struct span text, struct buf *out, uns
     buf_put_span(out, before);
 }
 
-void template_put(const struct template *t, struct span text, struct buf *out)
+void page_template_put(const struct page_template *t, struct span text, struct buf *out)
 {
     put(t, text, out, TEMPLATE_DEPTH);
 }

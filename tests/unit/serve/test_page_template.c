@@ -1,4 +1,4 @@
-#include "serve/watch/template.h"
+#include "serve/watch/page_template.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static int item(void *arg, struct span list, size_t i)
     return span_eq(list, SPAN("none")) ? 0 : -1;
 }
 
-static const struct template t = {.put = put_value, .item = item};
+static const struct page_template t = {.put = put_value, .item = item};
 static char memory[4096];
 
 static struct buf page(const char *text, size_t cap)
@@ -48,7 +48,7 @@ static struct buf page(const char *text, size_t cap)
     memset(memory, '#', sizeof memory);
     buf_init(&b, memory, cap);
     BUF_PUT_LIT(&b, "<");
-    template_put(&t, span_str(text), &b);
+    page_template_put(&t, span_str(text), &b);
     return b;
 }
 

@@ -11,15 +11,14 @@
  *     buffer.
  *   - Sections nest at most TEMPLATE_DEPTH deep.
  */
-#ifndef SIDFLAKE_SERVE_WATCH_TEMPLATE_H
-#define SIDFLAKE_SERVE_WATCH_TEMPLATE_H
+#ifndef SIDFLAKE_SERVE_WATCH_PAGE_TEMPLATE_H
+#define SIDFLAKE_SERVE_WATCH_PAGE_TEMPLATE_H
 
 #include "base/buf.h"
 
 #define TEMPLATE_DEPTH 8
 
-struct template
-{
+struct page_template {
     void *arg;
     /* MUST: appends a value, not escaped. false: no such name. */
     bool (*put)(void *arg, struct span name, struct buf *out);
@@ -29,6 +28,6 @@ struct template
 };
 
 /* Appends text with its values, escaped for HTML: in content, and in attributes within quotes. */
-void template_put(const struct template *t, struct span text, struct buf *out);
+void page_template_put(const struct page_template *t, struct span text, struct buf *out);
 
 #endif
