@@ -165,6 +165,7 @@ struct template_part {
     enum template_kind kind;
     struct span name; /* ARG: its name, in the template; else empty */
     struct span text; /* in what was read */
+    uint64_t value;   /* WORKER: the workerId; MS: Unix ms; else 0 */
 };
 
 /* A text taken apart. Spans end with the text and the template. */

@@ -94,17 +94,23 @@ static struct span first_of(const struct cut *c, enum template_kind kind, uint8_
     return span_of("", 0);
 }
 
+/* Of digits; above TEMPLATE_NUMBER_MAX: too many. */
+static uint64_t value_of(struct span s, unsigned base)
+{
+    const char *digits = template_alphabet(base);
+    uint64_t v = 0;
+    for (size_t i = 0; i < s.n && v <= TEMPLATE_NUMBER_MAX; i++)
+        v = v * base + (uint64_t)(strchr(digits, s.p[i]) - digits);
+    return v;
+}
+
 static enum err_code read_number(const struct cut *c, int64_t *out)
 {
     uint8_t base = 10;
     struct span s = first_of(c, TEMPLATE_SEQ, &base);
-    const char *digits = template_alphabet(base);
-    uint64_t v = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        v = v * base + (uint64_t)(strchr(digits, s.p[i]) - digits);
-        if (v > (uint64_t)c->t->last_number)
-            return refuse(c, s, "a number up to 2^53-1, or what the template is wide enough for,");
-    }
+    uint64_t v = value_of(s, base);
+    if (v > (uint64_t)c->t->last_number)
+        return refuse(c, s, "a number up to 2^53-1, or what the template is wide enough for,");
     *out = (int64_t)v;
     return ERR_OK;
 }
@@ -216,6 +222,9 @@ static void add_part(const struct cut *c, unsigned i, struct template_reading *o
         .kind = (enum template_kind)s->kind,
         .name = s->kind == TEMPLATE_ARG ? template_step_text(c->t, s) : span_of("", 0),
         .text = c->of[i],
+        .value = s->kind == TEMPLATE_WORKER ? value_of(c->of[i], s->base)
+                 : s->kind == TEMPLATE_MS   ? value_of(c->of[i], 10)
+                                            : 0,
     };
     if (s->kind == TEMPLATE_SUB)
         out->sub = c->of[i];

@@ -206,10 +206,12 @@ enum err_code template_check(const struct template *t, const struct template_val
     char out[TEMPLATE_OUT_MAX];
     struct writing w = {.t = t, .v = v, .out = out, .e = e};
     enum err_code code = v->args.n ? check_names(t, v->args, e) : ERR_OK;
+    if (!t->takes_args && !t->has_sub && !t->has_worker)
+        return code;
     for (unsigned i = 0; i < t->n && !code; i++) {
         const struct template_step *s = &t->step[i];
-        bool said = s->kind == TEMPLATE_ARG || s->kind == TEMPLATE_SUB ||
-                    s->kind == TEMPLATE_WORKER || s->kind == TEMPLATE_MS;
+        bool said =
+            s->kind == TEMPLATE_ARG || s->kind == TEMPLATE_SUB || s->kind == TEMPLATE_WORKER;
         size_t n;
         if (said)
             code = writers[s->kind](&w, s, &n);
