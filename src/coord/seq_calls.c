@@ -321,13 +321,11 @@ static enum coord_status check_template(struct coord *c, const char *identity, c
                                         struct coord_reply *r)
 {
     struct seq_rows rows = {.n = 0};
-    char prefix[SEQ_KEY_MAX];
     struct template t;
     struct err e;
     if (d->template[0] && seq_template_parse(name, d, max, &t, &e))
         return outcome_refused(r, "sequence \"%s\": %s", name, e.text);
-    (void)snprintf(prefix, sizeof prefix, "tpl %s ", name);
-    enum coord_status s = seq_read_rows(c, identity, prefix, &rows, r);
+    enum coord_status s = seq_templates(c, identity, name, &rows, r);
     *kept = (int64_t)rows.n;
     if (s == COORD_OK && rows.n >= SEQ_KEPT_MAX)
         s = outcome_refused(r, "sequence \"%s\": expected at most %d templates, found as many",

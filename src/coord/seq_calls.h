@@ -347,6 +347,10 @@ struct seq_rows {
 };
 
 void seq_rows_clear(struct seq_rows *rows);
+/* The templates that a sequence had before the one that it has, by value; the caller clears *out,
+ * which is empty at first, whatever the status. */
+enum coord_status seq_templates(struct coord *c, const char *identity, const char *name,
+                                struct seq_rows *out, struct coord_reply *r);
 /* Copies a row behind the others; false: no memory, or they are SEQ_ROWS_MAX. */
 bool seq_rows_add(struct seq_rows *rows, struct span key, struct span value);
 void seq_rows_sort(struct seq_rows *rows);

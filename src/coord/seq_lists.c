@@ -111,3 +111,13 @@ enum coord_status seq_show(struct coord *c, const char *identity, const char *na
     seq_rows_clear(&rows);
     return s;
 }
+
+enum coord_status seq_templates(struct coord *c, const char *identity, const char *name,
+                                struct seq_rows *out, struct coord_reply *r)
+{
+    char prefix[SEQ_KEY_MAX];
+    if (!seq_may_ask(c, identity, name, r))
+        return COORD_REFUSED;
+    (void)snprintf(prefix, sizeof prefix, "tpl %s ", name);
+    return seq_read_rows(c, identity, prefix, out, r);
+}

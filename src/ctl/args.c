@@ -147,6 +147,8 @@ static const struct opt {
     {"sub", 0, KIND_TEXT, AT(seq.sub), 0, 0, 0, "SUB", "the counter of this sub", NULL},
     {"period", 0, KIND_TEXT, AT(seq.period), 0, 0, 0, "DATE",
      "that of this period, such as 2026-11-22 (now)", NULL},
+    {"seq", 0, KIND_TEXT, AT(seq.name), 0, 0, 0, "NAME",
+     "a text of this sequence, by its template", NULL},
     {"above", 0, KIND_COUNTING, AT(seq.above), AT(seq.has_above), 0, 0, "N",
      "no number behind this one was given out", SEQ_NUMBER_EXPECTED},
     {"before", 0, KIND_TEXT, AT(seq.before), 0, 0, 0, "DATE",

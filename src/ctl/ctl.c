@@ -100,8 +100,12 @@ static const struct ctl_command commands[] = {
      "Whether each has numbers; exit 1 if one has none", NULL},
     {"seq", "sweep", ctl_seq_sweep, ON_POOL " before json", "NAME", 1, 1,
      "Delete counters that are over", "Those of what was dropped, and of periods that are closed.\n"},
-    {NULL, "decode", ctl_decode, "epoch " ON_POOL " connect user json", "ID...", 1, -1,
-     "Time, workerId and sequence of IDs", OF_EPOCH},
+    {NULL, "decode", ctl_decode, "epoch " ON_POOL " connect user seq template reset json",
+     "ID...", 1, -1, "Time, workerId and sequence of IDs, or the parts of texts",
+     OF_EPOCH
+     "Texts are those of a sequence's template: of --seq, as its pool has it, with\n"
+     "those that it had before, or of --template. Exit 1 where one is none, or its\n"
+     "check digit is wrong.\n"},
     {NULL, "range", ctl_range, "from to epoch " ON_POOL " connect user json", "", 0, 0,
      "Smallest and largest ID of a time span", "For WHERE id BETWEEN.\n" OF_EPOCH},
     {NULL, "next", ctl_next, "connect prefix count user password-file json", "NAME", 1, 1,

@@ -31,6 +31,7 @@ enum ctl_exit {
 struct ctl_seq_args {
     struct seq_words words; /* of a definition, and for other commands max and no_older of them */
     const char *sub, *period, *before;
+    const char *name; /* --seq: whose text it is */
     bool back, has_above;
     int64_t above;
 };
@@ -78,6 +79,7 @@ int ctl_seq_reopen(struct ctl_args *a);
 int ctl_seq_check(struct ctl_args *a);
 int ctl_seq_sweep(struct ctl_args *a);
 int ctl_decode(struct ctl_args *a);
+int ctl_decode_text(struct ctl_args *a); /* with --template, or --seq */
 int ctl_range(struct ctl_args *a);
 int ctl_next(struct ctl_args *a);
 int ctl_ping(struct ctl_args *a);

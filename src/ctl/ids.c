@@ -104,6 +104,8 @@ static json_t *tell(const struct ctl_args *a, const struct space *of, const char
 int ctl_decode(struct ctl_args *a)
 {
     struct space of;
+    if (a->seq.name || a->seq.words.template)
+        return ctl_decode_text(a);
     int status = find_space(a, "decode", &of);
     if (status)
         return status;

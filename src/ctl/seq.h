@@ -41,6 +41,25 @@ const char *ctl_seq_why(const struct ctl_session *s, const char *name, const str
 /* The counter that --sub and --period name, as a take of no number finds it; nothing is taken. */
 enum coord_status ctl_seq_look(struct ctl_session *s, const char *name, struct seq_grant *g);
 
+/* How its numbers are written, by seq_form.c; times are ms. */
+#define CTL_SEQ_FAR_MS (INT64_C(1000) * 365 * 86400 * 1000)
+struct ctl_seq_form {
+    bool unreadable; /* its template is none that is known here: why */
+    struct err why;
+    size_t longest;     /* characters, of numbers up to last */
+    int64_t last;       /* the last number that it can have */
+    int64_t left;       /* numbers of the counter, up to there; -1: not known */
+    int64_t ends_in_ms; /* when they will be used up, at the counter's rate so far, at most
+                           CTL_SEQ_FAR_MS; 0: now, or not known */
+    bool outlasts;      /* the counter's period, which ends before */
+};
+
+/* max: highest index; now: of a counter that has numbers, or NULL. false: it has no template. */
+bool ctl_seq_form(const char *name, const struct seq_definition *d, int64_t max,
+                  const struct seq_grant *now, int64_t now_ms, struct ctl_seq_form *out);
+json_t *ctl_seq_form_json(const struct ctl_seq_form *f);
+void ctl_seq_form_print(const struct ctl_seq_form *f);
+
 /* The number of an index, or of the nearest that it can have: what a coordinator says may be
  * anything. */
 int64_t ctl_seq_at(const struct seq_definition *d, int64_t index);

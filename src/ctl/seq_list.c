@@ -132,6 +132,13 @@ static json_t *counters_json(const struct seq_counters *c)
     return list;
 }
 
+static bool find_form(const struct view *v, struct ctl_seq_form *out)
+{
+    const struct seq_info *q = &v->c.sequence;
+    return ctl_seq_form(q->name, &q->definition, q->max, has_numbers(v) ? &v->now : NULL,
+                        v->s->reply.now_ms, out);
+}
+
 static json_t *revoked_json(const struct seq_info *q)
 {
     const struct seq_revoked *v = &q->revoked;
@@ -145,16 +152,18 @@ static json_t *revoked_json(const struct seq_info *q)
 static int show_json(const struct view *v)
 {
     const struct seq_info *q = &v->c.sequence;
+    struct ctl_seq_form form;
     json_t *j = info_json(q);
     if (q->unreadable)
         return ctl_print_json(CTL_OK, j);
+    bool formed = find_form(v, &form);
     json_t *more = json_pack(
-        "{s:s, s:s?, s:o, s:I, s:I, s:s?, s:o, s:o}", "answer", how_now(v), "why",
+        "{s:s, s:s?, s:o, s:o, s:I, s:I, s:s?, s:o, s:o}", "answer", how_now(v), "why",
         has_numbers(v) ? NULL : v->why, "next",
         has_numbers(v) ? ctl_seq_number_json(&q->definition, v->now.next, q->max) : json_null(),
-        "era", (json_int_t)v->s->reply.era, "accounted_era", (json_int_t)q->ok_era, "closed_before",
-        *q->closed ? q->closed : NULL, "revoked", revoked_json(q), "counters",
-        counters_json(&v->c));
+        "form", formed ? ctl_seq_form_json(&form) : json_null(), "era", (json_int_t)v->s->reply.era,
+        "accounted_era", (json_int_t)q->ok_era, "closed_before", *q->closed ? q->closed : NULL,
+        "revoked", revoked_json(q), "counters", counters_json(&v->c));
     if (json_object_update(j, more)) {
         json_decref(j);
         j = NULL;
@@ -186,6 +195,7 @@ static void print_counters(const struct seq_counters *c)
 static int show_text(const struct view *v)
 {
     const struct seq_info *q = &v->c.sequence;
+    struct ctl_seq_form form;
     char options[CTL_SEQ_OPTIONS_MAX];
     (void)printf("name         %s\nstate        %s\n", q->name, state_of(q));
     if (q->unreadable)
@@ -202,6 +212,8 @@ static int show_text(const struct view *v)
                      *v->now.period ? " of " : "", v->now.period);
     else
         (void)printf("next         none: %s\n", v->why);
+    if (find_form(v, &form))
+        ctl_seq_form_print(&form);
     if (q->gen > 1)
         (void)printf("generation   %" PRId64 "\n", q->gen);
     if (*q->closed)
