@@ -132,6 +132,20 @@ struct generator_part {
 
 #define GENERATOR_PARTS 8 /* most of one number */
 
+/* A text that a number was written as, taken apart. What it points to lasts until the generator is
+ * called again. */
+#define GENERATOR_READ_PARTS 40
+
+struct generator_reading {
+    struct span of; /* the name whose number it is */
+    unsigned n;
+    struct generator_read_part {
+        struct span name, text;
+        bool said; /* by the caller, who chose the name */
+    } part[GENERATOR_READ_PARTS];
+    char number[24], period[32], worker[24], time[32];
+};
+
 /* Something to warn the operator of. */
 struct generator_warning {
     const char *name; /* of the finding, a literal */
@@ -189,6 +203,12 @@ struct generator_kind {
      * be told yet. */
     int (*decode)(const struct generator *g, uint64_t number,
                   struct generator_part out[GENERATOR_PARTS]);
+
+    /* MAY: takes a text apart, as one of the name, "": of any that is known here. true: *out is
+     * filled; false: it is none, and where a check digit of one is wrong, or it is none of that
+     * name, why is said, and out->of filled in. */
+    bool (*read)(const struct generator *g, struct span text, struct span name,
+                 struct generator_reading *out, struct buf *why);
 
     const struct generator_figure *figures;
     const struct generator_warning *warnings;

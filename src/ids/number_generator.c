@@ -373,5 +373,6 @@ const struct generator_kind number_table_kind = {
     .count = count,
     .write = write,
     .entry = entry,
+    .read = number_table_read,
     .ncauses = 1,
 };

@@ -60,7 +60,12 @@ int http_call_host(struct http_call *c, bool guarded);
 const struct names_prefix *http_call_kind(const struct serve *s, struct span path,
                                           struct span *name);
 
-/* GET /v1/id/NAME?n=N and GET /v1/decode/ID. */
+static inline bool http_call_wants_json(const struct http_call *c)
+{
+    return http_list_has(c->req->accept, HTTP_TYPE_JSON);
+}
+
+/* GET /v1/id/NAME?n=N and GET /v1/decode/TEXT. */
 int http_call_id(struct http_call *c);
 int http_call_decode(struct http_call *c);
 

@@ -1,6 +1,6 @@
 /*
- * IDs over HTTP: /v1/id/NAME gives them out, /v1/decode/ID takes one apart. id is the name of a
- * kind of generators, and any other kind's stands there likewise.
+ * IDs over HTTP: /v1/id/NAME gives them out. id is the name of a kind of generators, and any other
+ * kind's stands there likewise.
  *
  * As text, one ID or key=value a line; as JSON where the client accepts it, with IDs as strings,
  * since a JSON number of 63 bits loses its last digits in JavaScript (RFC 8259, 6).
@@ -8,17 +8,11 @@
 #include "base/dec.h"
 #include "base/hex.h"
 #include "base/json.h"
-#include "base/timefmt.h"
 #include "serve/http/http_call.h"
 
 #include <stdio.h>
 
 #define KEY_MAX 512 /* bytes of prefix and name; conf allows 50 and 200 */
-
-static bool wants_json(const struct http_call *c)
-{
-    return http_list_has(c->req->accept, HTTP_TYPE_JSON);
-}
 
 /* ---- giving out -------------------------------------------------------------------------------
  */
@@ -182,7 +176,7 @@ static bool wants_block(const struct http_call *c)
 
 int http_call_id(struct http_call *c)
 {
-    bool json = wants_json(c), block = wants_block(c);
+    bool json = http_call_wants_json(c), block = wants_block(c);
     size_t behind = status_at_end(c);
     int status = http_call_admit(c);
     struct names_entry *name = status == 200 ? find_name(c, behind, &status) : NULL;
@@ -204,42 +198,4 @@ int http_call_id(struct http_call *c)
     if (json && status == 200)
         BUF_PUT_LIT(c->out, "]}\n");
     return status;
-}
-
-/* ---- taking apart -----------------------------------------------------------------------------
- */
-
-static void put_part(struct http_call *c, const struct generator_part *p, bool json)
-{
-    char text[TIMEFMT_MAX];
-    buf_printf(c->out, json ? ",\"%s\":" : "%s=", p->name);
-    if (p->is_time)
-        buf_printf(c->out, json ? "\"%s\"" : "%s", timefmt_rfc3339(text, p->value));
-    else
-        buf_put_i64(c->out, p->value);
-    buf_put_str(c->out, json ? "" : "\n");
-}
-
-int http_call_decode(struct http_call *c)
-{
-    uint64_t id;
-    struct generator_part part[GENERATOR_PARTS];
-    bool json = wants_json(c);
-    int n = 0, status = http_call_admit(c);
-    if (status != 200)
-        return status;
-    const struct generator *g = dec_u64(c->arg, &id) ? c->serve->issuer.generators : NULL;
-    for (; g; g = g->after)
-        if (g->kind->decode && (n = g->kind->decode(g, id, part)))
-            break;
-    if (n == 0)
-        return http_call_fail(c, 400, "an ID from 0 to 9223372036854775807", c->arg);
-    if (n < 0)
-        return http_call_refuse(c, (struct refusal){g, g->kind->peek(g, c->turn->wall_ms)});
-    c->type = json ? HTTP_TYPE_JSON : c->type;
-    buf_printf(c->out, json ? "{\"id\":\"%llu\"" : "id=%llu\n", (unsigned long long)id);
-    for (int i = 0; i < n; i++)
-        put_part(c, &part[i], json);
-    buf_put_str(c->out, json ? "}\n" : "");
-    return 200;
 }

@@ -1,0 +1,73 @@
+/*
+ * Texts that numbers were written as, by the templates of the sequences that are known here.
+ */
+#include "ids/number_generator.h"
+
+#include "base/timefmt.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+static void add(struct generator_reading *out, struct span name, struct span text, bool said)
+{
+    if (text.n > 0 && out->n < GENERATOR_READ_PARTS)
+        out->part[out->n++] = (struct generator_read_part){name, text, said};
+}
+
+static struct span shown(const struct template_part *p, struct generator_reading *out)
+{
+    if (p->kind == TEMPLATE_MS)
+        return span_str(timefmt_rfc3339(out->time, (int64_t)p->value));
+    if (p->kind != TEMPLATE_WORKER)
+        return p->text;
+    (void)snprintf(out->worker, sizeof out->worker, "%" PRIu64, p->value);
+    return span_str(out->worker);
+}
+
+static void fill(const struct sequence_generator *s, const struct template_reading *r,
+                 struct generator_reading *out)
+{
+    *out = (struct generator_reading){.of = span_str(s->of.name)};
+    (void)snprintf(out->number, sizeof out->number, "%" PRId64, r->number);
+    (void)snprintf(out->period, sizeof out->period, "%s", r->period);
+    add(out, SPAN("number"), span_str(out->number), false);
+    add(out, SPAN("period"), span_str(out->period), false);
+    add(out, SPAN("sub"), r->sub, false);
+    for (unsigned i = 0; i < r->n; i++) {
+        const struct template_part *p = &r->part[i];
+        if (p->kind == TEMPLATE_ARG)
+            add(out, p->name, p->text, true);
+        else if (p->kind >= TEMPLATE_WORKER)
+            add(out, span_str(template_kind_name(p->kind)), shown(p, out), false);
+    }
+}
+static_assert(TEMPLATE_WORKER > TEMPLATE_SUB && TEMPLATE_CHECK > TEMPLATE_WORKER,
+              "behind what number, period and sub have told stands what is shown as it is");
+
+/* One place for each counter, of which those of one sequence have the same template. */
+bool number_table_read(const struct generator *g, struct span text, struct span name,
+                       struct generator_reading *out, struct buf *why)
+{
+    const struct sequence_table *q = ((const struct number_table *)g)->sequences;
+    const struct template *tried = NULL;
+    struct template_reading r;
+    struct err e;
+    for (uint32_t i = 0; q->place && i < q->options.counters; i++) {
+        const struct sequence_generator *s = &q->place[i];
+        if (s->state != SEQUENCE_OPEN || !s->template || s->template == tried ||
+            (name.n > 0 && !span_eq(name, span_str(s->of.name))))
+            continue;
+        tried = s->template;
+        enum err_code code = template_read(tried, text, &r, &e);
+        if (code == ERR_OK) {
+            fill(s, &r, out);
+            return true;
+        }
+        if ((code == ERR_CORRUPT || name.n > 0) && buf_span(why).n == 0) {
+            *out = (struct generator_reading){.of = span_str(s->of.name)};
+            buf_printf(why, "no number of the sequence %s: %s", s->of.name, e.text);
+        }
+    }
+    return false;
+}
