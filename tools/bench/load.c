@@ -16,7 +16,7 @@
 static const char usage[] =
     "Usage: load -a ADDRESS -k KIND [OPTION]...\n"
     "  -a tcp://HOST:PORT | unix:///PATH\n"
-    "  -k mc-get | mc-set | mc-cas | resp-get | resp-incr | resp-lpop\n"
+    "  -k mc-get | mc-set | mc-cas | resp-get | resp-text | resp-incr | resp-lpop\n"
     "  -K KEY          (id:orders)\n"
     "  -N KEYS         requests have so many keys in turn: KEY#0, KEY#1 ... (1: KEY)\n"
     "  -n COUNT        keys of each get, IDs of each LPOP (1)\n"

@@ -14,6 +14,8 @@ from report import Row, short, spread
 from throughput import Contest, sizes, verify
 
 SEQ, STRICT = "seq:orders", "seq:strict"
+NO = "no:invoice"
+FIVE_PARTS = "INV-@{date,%Y%m%d}-@{seq,width=12}@{check,damm}"
 CONNECTIONS = 50
 
 
@@ -32,6 +34,7 @@ def made(lab):
         create(lab, "orders")
         create(lab, "strict", "--order", "strict")
         create(lab, "many", "--subs")
+        create(lab, "invoice", "--reset", "day", "--template", FIVE_PARTS)
         return True
     return lab.once("the sequences", make)
 
@@ -53,6 +56,7 @@ def sidecar(lab):
         side = lab.sidecar("sidflake-seq", active=16, sets=["limits.max_wait=5s"]).ready()
         counts(side, SEQ)
         counts(side, STRICT)
+        counts(side, NO)
         return side
     return lab.once("the sidecar with sequences", make)
 
@@ -80,11 +84,13 @@ def sockets(lab, depth):
     c = Contest(lab, *sizes(lab), connections=CONNECTIONS, depth=depth)
     c.enter("GET seq", side, side.unix["redis"], "resp-get", key=SEQ)
     c.enter("GET id", side, side.unix["redis"], "resp-get")
+    c.enter("GET no", side, side.unix["redis"], "resp-text", key=NO)
     c.enter("get seq", side, side.unix["mc"], "mc-get", key=SEQ)
     c.enter("redis INCR", redis, redis.unix["redis"], "resp-incr")
     c.enter("bare", bare, bare.unix["resp"], "resp-get")
     c.run()
     c.target(row, "GET seq", "GET id", 0.95)
+    c.target(row, "GET no", "GET seq", 0.8)
     verify(lab, row, side, side.unix["redis"], "resp-get", key=SEQ, connections=CONNECTIONS,
            depth=depth)
     for peer in ("redis INCR", "bare"):

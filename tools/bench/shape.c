@@ -110,6 +110,12 @@ static const char *check_bulk(const struct shape *s, uint32_t line, struct span 
     return is_number(text, id) ? NULL : "a number";
 }
 
+/* Of a number that is written otherwise. */
+static const char *check_text(const struct shape *s, uint32_t line, struct span text, uint64_t *id)
+{
+    return line % 2 == 0 ? check_bulk(s, line, text, id) : text.n > 0 ? NULL : "a text";
+}
+
 static bool bulk_has_id(const struct shape *s, uint32_t line)
 {
     (void)s;
@@ -194,6 +200,7 @@ static const struct {
     {{.kind = "mc-set", .check = check_store, .has_id = has_none}, init_store},
     {{.kind = "mc-cas", .check = check_store, .has_id = has_none}, init_store},
     {{.kind = "resp-get", .check = check_bulk, .has_id = bulk_has_id}, init_get},
+    {{.kind = "resp-text", .check = check_text, .has_id = has_none}, init_get},
     {{.kind = "resp-incr", .check = check_integer, .has_id = integer_has_id}, init_incr},
     {{.kind = "resp-lpop", .check = check_array, .has_id = array_has_id}, init_lpop},
 };

@@ -5,6 +5,7 @@
  *
  *   mc-get     VALUE KEY 0 LEN / NUMBER  per key, END        3 lines for one key
  *   resp-get   $LEN / NUMBER                                 2
+ *   resp-text  $LEN / any text                               2
  *   resp-incr  :NUMBER                                       1
  *   resp-lpop  *COUNT, then $LEN / NUMBER per ID             2 * COUNT + 1
  *   mc-set     STORED                                        1
