@@ -18,6 +18,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <resolv.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -201,8 +202,21 @@ static enum coord_status failed(const struct peer *p, const char *doing, struct 
     return unreachable(p, doing, why, r);
 }
 
+/* Of this thread alone: a resolver that is silent would be asked for 20 s, whatever the deadline.
+ * resolv.conf is read here each time, or glibc would read it later, over what is set. */
+static void hurry_resolver(struct timeval left)
+{
+    if (res_init() != 0)
+        return;
+    _res.retrans = left.tv_sec < 1 ? 1 : (int)left.tv_sec; /* s, for each server */
+    _res.retry = 1;
+    _res.options |= RES_NORELOAD;
+}
+
 enum coord_status peer_join(struct peer *p, struct coord_reply *r)
 {
+    if (p->at.port != 0)
+        hurry_resolver(left_timeval(p));
     p->context = p->at.port == 0 ? redisConnectUnixWithTimeout(p->at.host, left_timeval(p))
                                  : redisConnectWithTimeout(p->at.host, p->at.port, left_timeval(p));
     if (!p->context)

@@ -4,7 +4,8 @@
  *
  * Invariants
  *   - One deadline, set by peer_allow, bounds everything asked until it is set again: connecting,
- *     sending, waiting. Only the look-up of a name is not bounded.
+ *     sending, waiting. A name is looked up beyond it: each server in resolv.conf is asked once for
+ *     IPv4 and once for IPv6, for as long, and for a second at least (resolver(3)).
  *   - A request is sent once. Whether one without an answer took effect is not known, and such a
  *     connection is dropped, so that no late reply is taken for the answer to a later question.
  *   - Declares no more of hiredis than names.

@@ -556,14 +556,22 @@ def unread(s):
 @test("SIGUSR2 while it drains, or just before: it stops all the same, and nobody takes over")
 def upgrade_while_draining(case):
     redis = case.pool()
+    agree = case.path("agree")
+    os.mkfifo(agree)
     for signals in ((signal.SIGTERM, signal.SIGUSR2), (signal.SIGUSR2, signal.SIGTERM)):
-        s = case.sidecar(redis)
+        s = own_program(case, redis)
         s.wait_held(2)
+        # Agrees only once both signals were heard: a check that is done before the SIGTERM comes
+        # is an upgrade like any other.
+        replace(s.argv[0], "#!/bin/sh\nread line <%s\necho 'takes over: 1'\n" % agree)
+        said = os.open(agree, os.O_RDWR)
         with unread(s):
             for signo, pattern in zip(signals, ("stopping|upgrading in place", "stopping signal")):
                 s.send(signo)
                 s.wait_log(pattern)
+            os.write(said, b"yes\n")
             assert s.wait() == 0
+        os.close(said)
         assert "upgraded in place" not in s.log() and redis.held() == [], redis.held()
 
 

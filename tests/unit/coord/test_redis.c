@@ -5,6 +5,7 @@
 #include "support/redis_server.h"
 
 #include <inttypes.h>
+#include <resolv.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -530,6 +531,18 @@ static void an_absent_server_is_named(void **state)
     coord_says(&f->r, "/nonexistent/s");
 }
 
+/* What glibc asks it by, in this thread, after whatever resolv.conf says. */
+static void a_silent_resolver_is_left_within_the_timeout(void **state)
+{
+    struct fixture *f = *state;
+    for (unsigned again = 0; again < 2; again++) {
+        assert_int_equal(describe_url(f, "redis://localhost:%d", f->server.port), COORD_NOPOOL);
+        assert_in_range(_res.retrans, 1, TIMEOUT_MS / 1000);
+        assert_int_equal(_res.retry, 1);
+        assert_true(_res.options & RES_NORELOAD);
+    }
+}
+
 static void a_busy_server_is_down_and_a_full_one_refuses(void **state)
 {
     struct fixture *f = *state;
@@ -712,6 +725,8 @@ int main(void)
         TEST(a_stopped_server_is_down_within_the_timeout),
         TEST(an_absent_server_is_named),
         TEST(a_busy_server_is_down_and_a_full_one_refuses),
+        cmocka_unit_test_setup_teardown(a_silent_resolver_is_left_within_the_timeout, setup,
+                                        teardown),
         cmocka_unit_test(no_word_of_a_server_tells_the_password),
         cmocka_unit_test(hostile_servers_are_survived),
         cmocka_unit_test(a_dripping_server_is_down_within_the_timeout),
