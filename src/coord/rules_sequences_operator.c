@@ -113,17 +113,15 @@ static enum seq_how create(struct rules *u, const struct seq_order *in, struct s
 
 static enum seq_how alter(struct rules *u, const struct seq_order *in, struct seq_place *p)
 {
+    struct seq_definition to = p->definition;
     if (p->definition.cycle || in->index < p->state.max)
         return SEQ_LOWER;
+    if (*in->to && !seq_definition_parse(span_str(in->to), &to))
+        return SEQ_UNREADABLE;
+    keep_template(u, in, &p->definition, &to);
+    (void)seq_definition_text(p->state.text, &to);
     p->state.max = in->index;
-    if (*in->to) {
-        struct seq_definition to;
-        if (!seq_definition_parse(span_str(in->to), &to))
-            return SEQ_UNREADABLE;
-        keep_template(u, in, &p->definition, &to);
-        memcpy(p->state.text, in->to, strlen(in->to) + 1);
-        p->definition = to;
-    }
+    p->definition = to;
     rules_seq_save_state(u, p);
     return SEQ_DONE;
 }

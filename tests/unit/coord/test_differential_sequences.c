@@ -48,12 +48,12 @@ static const char *const subs[3] = {"", "acme", "~"};
 
 static struct {
     struct seeded random;
-    uint64_t ops, hows[SEQ_HOWS], checked, reopened, words;
+    uint64_t ops, hows[SEQ_HOWS], checked, reopened, words, templates;
     /* of this round */
     enum kind kind;
     int64_t truth;
-    bool made[NAMES], is_void[NAMES]; /* ever made; set back */
-    struct seq_definition definition[NAMES];
+    bool made[NAMES], is_void[NAMES];                       /* ever made; set back */
+    struct seq_definition definition[NAMES], before[NAMES]; /* before: another template came */
     struct block block[BLOCKS];
     size_t blocks;
     int64_t highest[NAMES];   /* index + 1 that anybody used */
@@ -145,7 +145,7 @@ static const char *some_period(size_t name)
     static size_t turn;
     char *label = text[turn++ % 4];
     const struct seq_definition *d = &run.definition[name];
-    int64_t away = (below(3) - 1) * INT64_C(3600000);
+    int64_t away = (below(6) - 4) * INT64_C(3600000);
     label[0] = '\0';
     if (wild(20))
         (void)snprintf(label, PERIOD_LABEL_MAX, "2026-0%d-31", (int)below(9));
@@ -292,6 +292,16 @@ static void do_give_back(void)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
+/* One of those that are apart, or are not; or that its sequence cannot have. "": none. */
+static void some_template(struct seq_definition *d)
+{
+    static const char *const begins[] = {"A-", "B-", "a-", "C-", "AB", "D-", "E-", ""};
+    const char *date = d->reset == PERIOD_HOUR && !once_in(9) ? "@{date,%Y%m%d%H}-" : "";
+    d->template[0] = '\0';
+    if (!once_in(3))
+        (void)snprintf(d->template, sizeof d->template, "%s%s@{seq}", begins[below(8)], date);
+}
+
 static struct seq_definition some_definition(void)
 {
     struct seq_definition d = {
@@ -305,6 +315,8 @@ static struct seq_definition some_definition(void)
     d.subs = once_in(2) ? below(3) : 0;
     d.reset = once_in(3) ? PERIOD_HOUR : PERIOD_NEVER;
     d.offset_min = d.reset == PERIOD_HOUR ? (int)below(61) - 30 : 0;
+    d.back_h = d.reset == PERIOD_HOUR && once_in(2) ? 1 + below(3) : 0;
+    some_template(&d);
     if (wild(3))
         d.begins_ms = 0;
     if (!skips && wild(3))
@@ -373,6 +385,57 @@ static void do_set(void)
     ASK(s, &g, seq_set(c, SETUP_IDENTITY, &in, &one, &reply));
     order_done(&g, s);
     run.is_void[name] |= back && s == COORD_OK && g.how == SEQ_DONE;
+}
+
+/* From one definition to another, by its driver alone: it counts where the former is there. */
+static void alter_from(size_t name, const struct seq_definition *from,
+                       const struct seq_definition *to)
+{
+    char text[SEQ_TEXT_MAX], next[SEQ_TEXT_MAX] = "none";
+    struct seq_grant g = {0};
+    enum coord_status s = COORD_DOWN;
+    struct seq_order o = {.verb = SEQ_VERB_ALTER,
+                          .name = names[name],
+                          .sub = "",
+                          .period = "",
+                          .text = seq_definition_text(text, from),
+                          .to = wild(9) ? next : seq_definition_text(next, to),
+                          .gen = 1 + below(2),
+                          .index = once_in(4) ? below(30000) : SEQ_INDEX_MAX - 1,
+                          .kept = below(SEQ_KEPT_MAX)};
+    ASK(s, &g,
+        (memset(&one, 0, sizeof one),
+         c->driver->sequences->operate(c, SETUP_IDENTITY, &o, &one, &reply)));
+    order_done(&g, s);
+    if (s == COORD_OK && g.how == SEQ_DONE)
+        run.definition[name] = *to;
+}
+
+/* The template of a sequence, which some time ago was another one, or is. */
+static void do_template(void)
+{
+    size_t name = (size_t)below(NAMES);
+    struct seq_definition to = run.definition[name];
+    struct seq_grant g = {0};
+    enum coord_status s = COORD_DOWN;
+    if (!run.made[name])
+        return;
+    some_template(&to);
+    if (once_in(3)) {
+        alter_from(name, &run.before[name], &to);
+        return;
+    }
+    run.before[name] = run.definition[name];
+    if (once_in(3)) {
+        alter_from(name, &run.definition[name], &to);
+        return;
+    }
+    ASK(s, &g, seq_alter_template(c, SETUP_IDENTITY, names[name], to.template, &one, &reply));
+    order_done(&g, s);
+    if (s == COORD_OK && g.how == SEQ_DONE) {
+        run.definition[name] = to;
+        run.templates++;
+    }
 }
 
 static void do_order(void)
@@ -533,6 +596,7 @@ static void begin_round(void)
     run.lost = run.lost_pending = false;
     memset(run.made, 0, sizeof run.made);
     memset(run.is_void, 0, sizeof run.is_void);
+    memset(run.before, 0, sizeof run.before);
     memset(run.highest, 0, sizeof run.highest);
     memset(run.kept, 0, sizeof run.kept);
     asked = alone ? ONE(PAIR_TOY) : run.kind == KIND_REFUSE ? EACH : FORGETTING;
@@ -544,10 +608,10 @@ static void begin_round(void)
 static void one_operation(void)
 {
     static void (*const acts[])(void) = {
-        do_take,  do_take,   do_take,   do_take, do_take, do_take,      do_take,
-        do_take,  do_take,   do_take,   do_take, do_take, do_take,      do_take,
-        do_take,  do_take,   do_pass,   do_pass, do_pass, do_give_back, do_give_back,
-        do_order, do_create, do_create, do_set,  do_word, do_fault,
+        do_take, do_take, do_take,  do_take,      do_take,      do_take,  do_take,   do_take,
+        do_take, do_take, do_take,  do_take,      do_take,      do_take,  do_take,   do_take,
+        do_pass, do_pass, do_pass,  do_give_back, do_give_back, do_order, do_create, do_create,
+        do_set,  do_word, do_fault, do_template,  do_template,
     };
     run.ops++;
     acts[below(sizeof acts / sizeof *acts)]();
@@ -559,6 +623,8 @@ static void all_rows_agree(void)
     for (size_t i = 0; i < NAMES; i++) {
         char prefix[32];
         (void)snprintf(prefix, sizeof prefix, "num %s ", names[i]);
+        same_rows(prefix);
+        (void)snprintf(prefix, sizeof prefix, "tpl %s ", names[i]);
         same_rows(prefix);
     }
 }
@@ -578,9 +644,10 @@ static void play(uint64_t seed, uint64_t ops)
     }
     for (enum seq_how h = SEQ_GRANTED; h < SEQ_HOWS; h++)
         printf("  %-14s %" PRIu64 "\n", seq_how_name(h), run.hows[h]);
-    printf("  checked %" PRIu64 ", reopened %" PRIu64 ", words %" PRIu64 "\n", run.checked,
-           run.reopened, run.words);
-    assert_true(run.checked > ops / 20);
+    printf("  checked %" PRIu64 ", reopened %" PRIu64 ", words %" PRIu64 ", templates %" PRIu64
+           "\n",
+           run.checked, run.reopened, run.words, run.templates);
+    assert_true(run.checked > ops / 20 && run.templates >= ops / 1000);
 }
 
 static void all_answer_alike_and_nothing_is_twice(void **state)
