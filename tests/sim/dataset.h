@@ -22,7 +22,7 @@
 #define DATASET_ELEMENTS 176 /* of one key */
 #define DATASET_NAME_MAX 40
 #define DATASET_SUB_MAX  40  /* field, list element or zset member */
-#define DATASET_TEXT_MAX 320 /* value of a field */
+#define DATASET_TEXT_MAX 384 /* value of a field */
 #define DATASET_ARGS_MAX 200
 
 /* In what INFO tells: replicas are connected, as many as a pool may ask for. Whether they

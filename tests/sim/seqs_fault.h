@@ -12,6 +12,7 @@ bool seqs_fault_set_back(struct world *w);
 bool seqs_fault_drop(struct world *w);
 bool seqs_fault_reuse(struct world *w);
 bool seqs_fault_alter(struct world *w);
+bool seqs_fault_template(struct world *w);
 bool seqs_fault_sweep(struct world *w);
 bool seqs_fault_reserve(struct world *w);
 bool seqs_fault_reopen(struct world *w);

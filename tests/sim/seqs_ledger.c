@@ -1,5 +1,5 @@
-#include "base/fnv.h"
 #include "base/int64.h"
+#include "coord/seq_template.h"
 #include "sim/seqs.h"
 
 #include <stdio.h>
@@ -120,8 +120,8 @@ static void use(struct counter *c, int64_t lo, int64_t hi)
 static unsigned text_of(const struct seqs_spec *s, uint64_t definition)
 {
     unsigned i = 0;
-    while (i < 2 * SEQS_VERSIONS &&
-           !(i % SEQS_ALIEN < s->versions && fnv64_str(s->text[i]) == definition))
+    while (i < 2 * SEQS_VERSIONS && !(i % SEQS_ALIEN < s->versions &&
+                                      seq_definition_hash(span_str(s->text[i])) == definition))
         i++;
     return i;
 }
@@ -183,6 +183,7 @@ void seqs_ledger_granted(struct world *w, unsigned spec, const struct seq_grant 
         world_fail(w, "%s: granted for the period \"%s\", which is none", s->name, g->period);
         return;
     }
+    p.ends_ms += d->reset != PERIOD_NEVER ? d->back_h * INT64_C(3600000) : 0;
     if (latest < max64(p.opens_ms, d->begins_ms) || w->seqs->called - skew >= p.ends_ms)
         world_fail(w, "%s: granted for the period \"%s\" (%lld..%lld), or a beginning, at %lld",
                    s->name, g->period, (long long)p.opens_ms, (long long)p.ends_ms,
@@ -302,7 +303,7 @@ void seqs_ledger_given(struct world *w, const struct node *n, const struct seqs_
 void seqs_ledger_reserved(struct world *w, unsigned spec, const struct seq_grant *g)
 {
     const struct seqs_spec *s = &w->seqs->spec[spec];
-    unsigned text = text_of(s, fnv64_str(g->text));
+    unsigned text = text_of(s, seq_definition_hash(span_str(g->text)));
     if (text == 2 * SEQS_VERSIONS || !is_promised(w, s) || g->definition.cycle ||
         (trusts(s, text) && w->losses > 0))
         return;

@@ -166,8 +166,8 @@ static void choose_period(struct world *w, struct node *n, unsigned spec,
         (void)period_label(PERIOD_HOUR, 0, w->now, out); /* a caller who names what there is not */
     if (d->reset == PERIOD_NEVER || at == 0)
         return;
-    if (world_chance(w, 10))
-        off = world_chance(w, 50) ? INT64_C(3600000) : -INT64_C(3600000);
+    if (world_chance(w, d->back_h > 0 ? 30 : 10))
+        off = world_between(w, -d->back_h - 1, 1) * INT64_C(3600000);
     (void)period_label(d->reset, d->offset_min, max64(at + off, 0), out);
 }
 

@@ -10,6 +10,7 @@
 #include "base/int64.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define HOUR_MS INT64_C(3600000)
 
@@ -25,7 +26,8 @@ struct order {
     const char *identity;
     const struct seq_create *create;
     struct seq_set set;
-    const char *period;
+    const char *period, *template;
+    char lost[PERIOD_LABEL_MAX]; /* of a record that a sweep dropped, though it is not closed */
     int64_t number, now_ms;
     struct coord_token token;
     struct seq_grant out;
@@ -56,10 +58,47 @@ static enum coord_status call_alter(struct coord *c, void *with)
     return seq_alter(c, o->identity, o->s->name, o->number, &o->out, &o->reply);
 }
 
+static enum coord_status call_template(struct coord *c, void *with)
+{
+    struct order *o = with;
+    return seq_alter_template(c, o->identity, o->s->name, o->template, &o->out, &o->reply);
+}
+
+static bool has(const struct seq_counters *all, const struct seq_counter_info *k)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (all->v[i].gen == k->gen && strcmp(all->v[i].period, k->period) == 0 &&
+            strcmp(all->v[i].sub, k->sub) == 0)
+            return true;
+    return false;
+}
+
+/* Of what is not closed for good a record stays. */
+static void look_for_lost(struct order *o, const struct seq_counters *before,
+                          const struct seq_counters *after)
+{
+    const struct seq_info *s = &after->sequence;
+    for (size_t i = 0; i < before->n; i++) {
+        const struct seq_counter_info *k = &before->v[i];
+        if (!s->dropped && k->gen == s->gen && strcmp(k->period, s->closed) >= 0 && !has(after, k))
+            memcpy(o->lost, k->period, sizeof o->lost);
+    }
+}
+
 static enum coord_status call_sweep(struct coord *c, void *with)
 {
     struct order *o = with;
-    return seq_sweep(c, o->identity, o->s->name, o->period, &o->out, &o->reply);
+    struct seq_counters before, after;
+    struct coord_reply r;
+    if (seq_show(c, o->identity, o->s->name, &before, &r) != COORD_OK)
+        before = (struct seq_counters){.n = 0};
+    enum coord_status s = seq_sweep(c, o->identity, o->s->name, o->period, &o->out, &o->reply);
+    if (s == COORD_OK && seq_show(c, o->identity, o->s->name, &after, &r) == COORD_OK) {
+        look_for_lost(o, &before, &after);
+        free(after.v);
+    }
+    free(before.v);
+    return s;
 }
 
 static enum coord_status call_reopen(struct coord *c, void *with)
@@ -109,13 +148,24 @@ static const char *some_period(struct world *w, const struct seq_definition *d)
 {
     static char label[PERIOD_LABEL_MAX];
     label[0] = '\0';
-    int64_t at = w->now + PICK(w, 0, 0, 0, -HOUR_MS, HOUR_MS);
+    int64_t at = w->now + PICK(w, 0, 0, 0, -HOUR_MS, HOUR_MS, -d->back_h * HOUR_MS);
     (void)period_label(d->reset, d->offset_min, at, label);
     return label;
 }
 
 /* ---- what is made -----------------------------------------------------------------------------
  */
+
+/* Numbers are written so; of one that cannot have a template "" is. */
+static void draw_template(struct world *w, const struct seq_definition *d,
+                          char out[TEMPLATE_TEXT_MAX + 1])
+{
+    const char *date = d->reset == PERIOD_HOUR ? "@{date,%Y%m%d%H}" : "";
+    out[0] = '\0';
+    if (d->start > 0 && d->increment > 0 && !d->cycle)
+        (void)snprintf(out, TEMPLATE_TEXT_MAX + 1, "%c%s-@{seq}", (int)PICK(w, 'A', 'B', 'C', 'D'),
+                       date);
+}
 
 static void draw_definition(struct world *w, struct seq_create *v)
 {
@@ -132,6 +182,7 @@ static void draw_definition(struct world *w, struct seq_create *v)
     d->subs = world_chance(w, 40) ? world_between(w, 1, SEQS_SUBS) : 0;
     d->reset = world_chance(w, 35) ? PERIOD_HOUR : PERIOD_NEVER;
     d->offset_min = d->reset == PERIOD_HOUR ? (int)PICK(w, 0, 30, -90) : 0;
+    d->back_h = d->reset == PERIOD_HOUR ? PICK(w, 0, 1, 3) : 0;
     d->begins_ms = w->now + PICK(w, -10 * w->set.params.max_skew_ms, -HOUR_MS, 0, 2000, 60000);
     v->has_max = d->loss != SEQ_LOSS_SKIP && world_chance(w, 60);
     v->max = d->start + PICK(w, 20, 300, 5000) * d->increment;
@@ -168,6 +219,8 @@ static enum seq_how make_version(struct world *w, struct seqs_spec *s, bool reus
         v->has_max = v->definition.cycle = false;
         v->definition.begins_ms = max64(v->definition.begins_ms, w->now);
     }
+    if (world_chance(w, 50))
+        draw_template(w, &v->definition, v->definition.template);
     v->name = s->name;
     v->reuse = v->no_older = reuse;
     struct order o = {.s = s, .create = v};
@@ -308,11 +361,32 @@ bool seqs_fault_alter(struct world *w)
     return done;
 }
 
+/* Configurations follow, or not: then who has it in his is refused what he wants. */
+bool seqs_fault_template(struct world *w)
+{
+    struct seqs_spec *s = some_spec(w);
+    struct seq_create *v = &s->version[s->versions - 1];
+    char template[TEMPLATE_TEXT_MAX + 1];
+    draw_template(w, &v->definition, template);
+    struct order o = {.s = s, .template = template};
+    if (!template[0] || order(w, "template", call_template, &o) != SEQ_DONE)
+        return false;
+    if (!world_chance(w, 70))
+        return true;
+    memcpy(v->definition.template, template, sizeof template);
+    (void)seq_definition_text(s->text[s->versions - 1], &v->definition);
+    return true;
+}
+
 bool seqs_fault_sweep(struct world *w)
 {
     struct order o = {.s = some_spec(w)};
     o.period = world_chance(w, 30) ? "" : some_period(w, definition_of(o.s));
-    return order(w, "sweep", call_sweep, &o) == SEQ_DONE;
+    bool done = order(w, "sweep", call_sweep, &o) == SEQ_DONE;
+    if (done && o.lost[0] && w->set.replicas == 0) /* nothing came between */
+        world_fail(w, "%s: a sweep drops the period \"%s\", which is not closed", o.s->name,
+                   o.lost);
+    return done;
 }
 
 bool seqs_reserve(struct world *w, unsigned spec, const char *period, int64_t n)

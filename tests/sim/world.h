@@ -116,6 +116,7 @@ enum seqs_count {
     SEQS_DROP,
     SEQS_REUSE,
     SEQS_ALTER,
+    SEQS_TEMPLATE,
     SEQS_SWEEP,
     SEQS_RESERVE,
     SEQS_REOPEN,
