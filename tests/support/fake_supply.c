@@ -125,13 +125,17 @@ static void answer(struct fake_supply *f, uint32_t i, int64_t mono)
         refuse(f, i, mono, how, 1);
         return;
     }
-    if (!p->known) {
+    if (!p->known || p->look) {
+        bool formed = !s->late || p->look;
         p->known = true;
+        p->look = false;
         sequence_table_known(f->table, i,
                              &(struct sequence_facts){.start = s->start,
                                                       .increment = s->increment,
                                                       .strict = s->strict,
-                                                      .reset = s->daily ? FAKE_DAILY : 0});
+                                                      .reset = s->daily ? FAKE_DAILY : 0,
+                                                      .formed = formed,
+                                                      .template = formed ? s->template : NULL});
         if (s->strict && p->want.upto == 0) /* no request of his has a ticket */
             p->want.count = 0;
     }
@@ -160,6 +164,7 @@ void fake_supply_hear(struct fake_supply *f)
             int64_t before = adds ? p->want.count : 0;
             p->want = e.want;
             p->want.count += before;
+            p->look |= e.look;
             f->wants++;
         } else {
             f->closes++;
@@ -174,7 +179,7 @@ void fake_supply_answer(struct fake_supply *f, int64_t mono)
     if (f->time_ms > 0)
         sequence_table_time(f->table, f->time_ms, mono);
     for (uint32_t i = 0; i < FAKE_PLACES; i++)
-        if (f->place[i].open && f->place[i].want.count > 0)
+        if (f->place[i].open && (f->place[i].want.count > 0 || f->place[i].look))
             answer(f, i, mono);
 }
 

@@ -18,6 +18,8 @@ struct fake_sequence {
     int64_t start, increment;
     int64_t top; /* highest index; 0: none */
     bool strict, subs, daily;
+    const struct template *template; /* NULL: none */
+    bool late;                       /* whether it has one is told once that is asked for */
 };
 
 #define FAKE_DAILY  2
@@ -29,7 +31,7 @@ struct fake_counter {
 };
 
 struct fake_place {
-    bool open, known;
+    bool open, known, look;
     struct sequence_name of;
     struct sequence_ask want; /* count 0: nothing */
 };
