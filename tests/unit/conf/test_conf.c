@@ -430,6 +430,21 @@ static void test_http_guards_itself(void **state)
     conf_clear(&c);
 }
 
+/* A template has them, too. */
+static void test_commas_within_a_part_are_no_ends(void **state)
+{
+    char set[] =
+        "sequences.define=a --template @{date,%Y}-@{seq,width=5},b --max 9 , c @,d {,e @{f,";
+    static const char *const items[] = {"a --template @{date,%Y}-@{seq,width=5}", "b --max 9",
+                                        "c @", "d {", "e @{f,"};
+    (void)state;
+    struct conf c = load(NULL, NULL, SETS(set), 1, NULL);
+    assert_int_equal(c.sequences_define.n, COUNT(items));
+    for (size_t i = 0; i < COUNT(items); i++)
+        assert_string_equal(c.sequences_define.item[i], items[i]);
+    conf_clear(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_password),
         cmocka_unit_test(test_upstream_logins),
         cmocka_unit_test(test_http_guards_itself),
+        cmocka_unit_test(test_commas_within_a_part_are_no_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

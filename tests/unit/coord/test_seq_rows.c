@@ -60,6 +60,48 @@ static void what_is_no_definition(void **state)
     assert_false(seq_definition_parse(span_str(bad), &e));
 }
 
+/* What older versions do not know stands at the end, or is not there. */
+static void a_template_and_hours_back_come_back(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        " back=0",        " back=01",    " back=-1",       " back=x",      " back=876001",
+        " back=3 ",       " template=",  " template=A B",  " template=A ", " template=A back=3",
+        " back=3 back=3", " back=3 x=1", " template=\x7f", " templates=A",
+    };
+    char text[SEQ_TEXT_MAX], again[2 * SEQ_TEXT_MAX];
+    struct seq_definition e, d = {.start = -SEQ_NUMBER_MAX,
+                                  .increment = -SEQ_NUMBER_MAX,
+                                  .begins_ms = INT64_C(9999999999999),
+                                  .rate = LINE_RATE_MAX,
+                                  .burst = seq_burst(LINE_RATE_MAX),
+                                  .loss = SEQ_LOSS_SKIP,
+                                  .subs = SEQ_SUBS_MAX,
+                                  .reset = PERIOD_MONTH,
+                                  .offset_min = -PERIOD_OFFSET_MAX,
+                                  .back_h = SEQ_BACK_MAX};
+    memset(d.template, '~', TEMPLATE_TEXT_MAX);
+    assert_true(seq_definition_parse(span_str(seq_definition_text(text, &d)), &e));
+    assert_string_equal(seq_definition_text(again, &e), text);
+    assert_int_equal(e.back_h, SEQ_BACK_MAX);
+    assert_string_equal(e.template, d.template);
+    d.back_h = 0;
+    d.template[0] = '\0';
+    (void)seq_definition_text(text, &d);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        (void)snprintf(again, sizeof again, "%s%s", text, bad[i]);
+        if (seq_definition_parse(span_str(again), &e))
+            fail_msg("\"%s\" was read", bad[i]);
+    }
+    (void)snprintf(again, sizeof again, "%s template=%0256d", text, 0);
+    assert_false(seq_definition_parse(span_str(again), &e));
+    d.reset = PERIOD_NEVER; /* no period has an end */
+    d.offset_min = 0;
+    (void)snprintf(again, sizeof again, "%s back=3", seq_definition_text(text, &d));
+    assert_true(seq_definition_parse(span_str(text), &e));
+    assert_false(seq_definition_parse(span_str(again), &e));
+}
+
 static void what_can_be_none(void **state)
 {
     (void)state;
@@ -262,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_definition_comes_back),
         cmocka_unit_test(what_is_no_definition),
+        cmocka_unit_test(a_template_and_hours_back_come_back),
         cmocka_unit_test(what_can_be_none),
         cmocka_unit_test(numbers_and_indices),
         cmocka_unit_test(which_indices_there_can_be),

@@ -108,6 +108,35 @@ static void a_sequence_is_swept_once(void **state)
     assert_int_equal(parts, 1);
 }
 
+static void closes(const char *period)
+{
+    period_sweep_init(&sweep, &rng.rng, 0);
+    assert_true(is_due());
+    assert_string_equal(sweep.period, period);
+}
+
+/* It is 2026-09-22 by then. */
+static void what_is_still_granted_stays(void **state)
+{
+    (void)state;
+    closes("2026-09-21");
+    counter.back_ms = INT64_C(400) * 24 * 3600000;
+    closes("2025-08-17");
+    counter.back_ms = NOW_MS + 2 * SWEEP_EVERY_MS - SWEEP_KEPT_MS - 1;
+    closes("1970-01-01");
+    counter.back_ms++;
+    period_sweep_init(&sweep, &rng.rng, 0);
+    assert_false(is_due());
+}
+
+/* By the page alone it is not known how long periods are open. */
+static void who_knows_no_definition_sweeps_nothing(void **state)
+{
+    (void)state;
+    counter.whole = 0;
+    assert_false(is_due());
+}
+
 static void an_operators_sweep_has_an_end_too(void **state)
 {
     struct seq_grant g;
@@ -123,8 +152,11 @@ static void an_operators_sweep_has_an_end_too(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        SWEEP(a_part_at_a_time_is_asked_for), SWEEP(one_without_an_end_is_left_for_the_next_time),
-        SWEEP(a_sequence_is_swept_once), SWEEP(an_operators_sweep_has_an_end_too)};
+    const struct CMUnitTest tests[] = {SWEEP(a_part_at_a_time_is_asked_for),
+                                       SWEEP(one_without_an_end_is_left_for_the_next_time),
+                                       SWEEP(a_sequence_is_swept_once),
+                                       SWEEP(what_is_still_granted_stays),
+                                       SWEEP(who_knows_no_definition_sweeps_nothing),
+                                       SWEEP(an_operators_sweep_has_an_end_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
