@@ -39,6 +39,8 @@ struct defined {
     struct defined_one *v;
     size_t n;
     struct rng *rng;
+    int64_t
+        call_due; /* mono ms: no call about any of them before, after one that nobody answered */
 };
 
 /* in, and the names in it, outlive it. ERR_NOMEM. */
