@@ -1,6 +1,7 @@
 /*
  * Sweeping: now and then the counters of periods that are over, of sequences that this process has
- * numbers of, are dropped in the pool. Periods of the latest day stay, for people to look at.
+ * numbers of, are dropped in the pool. Periods of the latest day stay, for people to look at, and
+ * by a clock that has jumped nothing is closed, since nobody could open it again.
  */
 #ifndef SIDFLAKE_LEASE_PERIOD_SWEEP_H
 #define SIDFLAKE_LEASE_PERIOD_SWEEP_H
@@ -12,9 +13,12 @@
 
 struct period_sweep {
     struct rng *rng;
-    int64_t due;      /* mono: a round begins */
-    bool on;          /* one is under way, and goes on at … */
-    uint32_t at;      /* … this counter */
+    int64_t due; /* mono: a round begins */
+    int64_t
+        time_ms;  /* the coordinator's time as the round before began, or at first; 0: not known */
+    int64_t mono; /* likewise */
+    bool on;      /* one is under way, and goes on at … */
+    uint32_t at;  /* … this counter */
     uint64_t seen[8]; /* names that had their turn in it, by hash: one of several may be left out */
     char name[SEQ_NAME_MAX], period[PERIOD_LABEL_MAX]; /* what the call is about … */
     int64_t cursor; /* … and where in the pool it goes on; 0: it is over */

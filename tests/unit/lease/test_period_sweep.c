@@ -66,10 +66,15 @@ static int setup(void **state)
     return 0;
 }
 
-static bool is_due(void)
+static bool is_due_at(int64_t mono)
 {
     int64_t until = INT64_MAX;
-    return period_sweep_due(&sweep, &blocks, 2 * SWEEP_EVERY_MS, &until);
+    return period_sweep_due(&sweep, &blocks, mono, &until);
+}
+
+static bool is_due(void)
+{
+    return is_due_at(2 * SWEEP_EVERY_MS);
 }
 
 static void a_part_at_a_time_is_asked_for(void **state)
@@ -108,6 +113,27 @@ static void a_sequence_is_swept_once(void **state)
     assert_int_equal(parts, 1);
 }
 
+/* What is closed is so for good: a year of it by a clock that is wrong for a moment would be a year
+ * without numbers. */
+static void a_clock_that_has_jumped_closes_nothing(void **state)
+{
+    (void)state;
+    assert_false(is_due_at(1));
+    blocks.time_ms += INT64_C(400) * 24 * 3600000;
+    assert_false(is_due());
+    blocks.time_ms = NOW_MS;
+    assert_true(is_due_at(4 * SWEEP_EVERY_MS));
+    assert_string_equal(sweep.period, "2026-09-21");
+}
+
+static void one_that_was_set_a_little_ahead_does_not_hinder(void **state)
+{
+    (void)state;
+    assert_false(is_due_at(1));
+    blocks.time_ms += 3600000;
+    assert_true(is_due());
+}
+
 static void an_operators_sweep_has_an_end_too(void **state)
 {
     struct seq_grant g;
@@ -123,8 +149,11 @@ static void an_operators_sweep_has_an_end_too(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        SWEEP(a_part_at_a_time_is_asked_for), SWEEP(one_without_an_end_is_left_for_the_next_time),
-        SWEEP(a_sequence_is_swept_once), SWEEP(an_operators_sweep_has_an_end_too)};
+    const struct CMUnitTest tests[] = {SWEEP(a_part_at_a_time_is_asked_for),
+                                       SWEEP(one_without_an_end_is_left_for_the_next_time),
+                                       SWEEP(a_sequence_is_swept_once),
+                                       SWEEP(a_clock_that_has_jumped_closes_nothing),
+                                       SWEEP(one_that_was_set_a_little_ahead_does_not_hinder),
+                                       SWEEP(an_operators_sweep_has_an_end_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
