@@ -196,8 +196,17 @@ static void paint_state(const struct sidecar *s, struct paint *p)
     paint_next(p);
 }
 
-/* What needs attention though IDs can be had. Of one that is not ready the line above has said it,
- * of servers behind their own lines do. */
+/* Of a server behind that is away its own line does. */
+static bool is_said_below(const struct sidecar *s, const char *name)
+{
+    const size_t n = sizeof "upstream." - 1;
+    return strncmp(name, "upstream.", n) == 0 &&
+           ctl_status_is(ctl_status_row(s->now, "upstreams", "protocol", name + n), "state",
+                         "away");
+}
+
+/* What needs attention though IDs can be had. Of one that is not ready the line above has said it.
+ */
 static void paint_findings(const struct sidecar *s, struct paint *p)
 {
     const json_t *list = json_object_get(s->now, "findings");
@@ -205,7 +214,7 @@ static void paint_findings(const struct sidecar *s, struct paint *p)
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
         ctl_status_text(one, "name", name, sizeof name);
-        if (ctl_status_is(one, "state", "fail") || strncmp(name, "upstream.", 9) == 0)
+        if (ctl_status_is(one, "state", "fail") || is_said_below(s, name))
             continue;
         paint_put(p, PAINT_WARN, " WARNING");
         paint_tab(p, TOP_LABEL);

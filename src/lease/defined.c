@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define BACKOFF_FIRST_MS 1000
-#define BACKOFF_MAX_MS   60000
+#define BACKOFF_MAX_MS   5000  /* as of blocks: numbers wait for it */
 #define RECHECK_MS       60000 /* somebody may have done something about a refusal */
 
 enum err_code defined_init(struct defined *d, const struct seq_create *in, size_t n,
@@ -49,20 +49,24 @@ size_t defined_due(const struct defined *d, int64_t mono, int64_t *until)
 {
     for (size_t i = 0; i < d->n; i++) {
         const struct defined_one *x = &d->v[i];
+        int64_t due = max64(x->due, d->call_due);
         if (x->state != DEFINED_ASKED)
             continue;
-        if (mono >= x->due)
+        if (mono >= due)
             return i;
-        *until = min64(*until, x->due);
+        *until = min64(*until, due);
     }
     return DEFINED_NONE;
 }
 
+/* What may be wrong with this one says nothing of the others. */
 static void back_off(struct defined *d, struct defined_one *x, int64_t mono)
 {
     int64_t ms = backoff_ms(BACKOFF_FIRST_MS, x->fails, BACKOFF_MAX_MS);
     x->fails++;
     x->due = mono + backoff_jitter(d->rng, ms);
+    if (x->status != COORD_REFUSED)
+        d->call_due = x->due;
 }
 
 void defined_done(struct defined *d, size_t i, enum coord_status s, const struct seq_grant *g,

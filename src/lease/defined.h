@@ -39,6 +39,7 @@ struct defined {
     struct defined_one *v;
     size_t n;
     struct rng *rng;
+    int64_t call_due; /* mono ms: no call about any of them before; the latest had no answer */
 };
 
 /* in, and the names in it, outlive it. ERR_NOMEM. */

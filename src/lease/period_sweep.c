@@ -34,20 +34,35 @@ static bool is_for(struct period_sweep *s, const struct blocks_counter *c, int64
            !is_seen(s, c->of.name);
 }
 
+/* One that is ahead by less closes nothing that is open. */
+static bool keeps_pace(const struct period_sweep *s, int64_t now_ms, int64_t mono)
+{
+    return now_ms - s->time_ms - (mono - s->mono) < SWEEP_KEPT_MS / 2;
+}
+
+static void note_time(struct period_sweep *s, int64_t now_ms, int64_t mono)
+{
+    s->time_ms = now_ms;
+    s->mono = mono;
+}
+
 /* Only who has counters is to wake for it. */
 bool period_sweep_due(struct period_sweep *s, const struct blocks *b, int64_t mono, int64_t *until)
 {
     int64_t now_ms = blocks_time(b, mono);
     if (s->cursor > 0)
         return true;
+    if (s->time_ms == 0)
+        note_time(s, now_ms, mono);
     if (!s->on && mono < s->due) {
         *until = min64(*until, s->due);
         return false;
     }
     if (!s->on) {
         memset(s->seen, 0, sizeof s->seen);
-        s->at = 0;
+        s->at = keeps_pace(s, now_ms, mono) ? 0 : b->conf.counters;
         s->on = true;
+        note_time(s, now_ms, mono);
     }
     while (now_ms > SWEEP_KEPT_MS && s->at < b->conf.counters) {
         const struct blocks_counter *c = &b->counter[s->at++];

@@ -2,7 +2,8 @@
  * Sweeping: now and then the counters of periods that are over, of sequences that this process has
  * numbers of, are dropped in the pool. Periods of the latest day stay, for people to look at,
  * behind those that numbers are still granted of. Of what is known by the page alone it is not
- * known how long that is.
+ * known how long that is. By a clock that has jumped nothing is closed, since nobody could open it
+ * again.
  */
 #ifndef SIDFLAKE_LEASE_PERIOD_SWEEP_H
 #define SIDFLAKE_LEASE_PERIOD_SWEEP_H
@@ -14,7 +15,9 @@
 
 struct period_sweep {
     struct rng *rng;
-    int64_t due;      /* mono: a round begins */
+    int64_t due; /* mono: a round begins */
+    /* Coordinator's time and mono as the round before began, or at first; time 0: not known. */
+    int64_t time_ms, mono;
     bool on;          /* one is under way, and goes on at … */
     uint32_t at;      /* … this counter */
     uint64_t seen[8]; /* names that had their turn in it, by hash: one of several may be left out */

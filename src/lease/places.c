@@ -279,12 +279,14 @@ void places_hold_unknown(struct places *p, struct defined *d, struct blocks *b,
     }
 }
 
-void places_refuse_held(const struct places *p, struct supply *s, size_t d, unsigned how,
+void places_refuse_held(const struct places *p, struct supply *s, size_t d, enum coord_status why,
                         int64_t until)
 {
+    unsigned how = why == COORD_CLOSED ? BLOCKS_SHUT : BLOCKS_AWAY;
     for (uint32_t k = 0; k < p->nbusy && s->nmail < PLACES_MAILS; k++) {
         const struct counter_place *x = &p->v[p->busy[k]];
-        if (x->used && x->wants && x->defined == d)
+        bool about = why == COORD_REFUSED ? x->defined == d : x->defined != DEFINED_NONE;
+        if (x->used && x->wants && about)
             refuse(s, p->busy[k], x, how, until, true);
     }
 }

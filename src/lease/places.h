@@ -81,9 +81,9 @@ void places_hold_unknown(struct places *p, struct defined *d, struct blocks *b,
                          const struct blocks_action *a, const struct seq_grant *answers,
                          const struct blocks_want *wants, int64_t mono);
 
-/* Whoever waits for what was asked about definition d hears that it has come to nothing, and is
- * asked again at until. */
-void places_refuse_held(const struct places *p, struct supply *s, size_t d, unsigned how,
+/* Whoever waits for what was asked about definition d, or about any where it is not that one that
+ * is refused, hears that it has come to nothing, and is asked again at until. */
+void places_refuse_held(const struct places *p, struct supply *s, size_t d, enum coord_status why,
                         int64_t until);
 
 /* Counters of definition d must have this text, which outlives them. */

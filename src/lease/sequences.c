@@ -317,8 +317,7 @@ static void create_done(struct sequences *s, int64_t mono)
     else
         log_trouble(s, status, &s->outcome.reply, mono);
     if (status != COORD_OK) {
-        unsigned how = status == COORD_CLOSED ? BLOCKS_SHUT : BLOCKS_AWAY;
-        places_refuse_held(&s->places, &s->supply, s->creating, how, x->due);
+        places_refuse_held(&s->places, &s->supply, s->creating, status, x->due);
         return;
     }
     if (x->state == DEFINED_REFUSED)

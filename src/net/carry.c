@@ -5,6 +5,7 @@
  * process lacks (but the standard ones): so the flag tells what was not taken over yet, and nothing
  * is taken twice.
  */
+#include "net/passed_fd.h"
 #include "net/private.h"
 #include "net/upstream/links.h"
 
@@ -260,6 +261,7 @@ static struct conn *adopt(struct net *n, const struct parcel_record *r,
         (void)close(r->fd);
         return NULL;
     }
+    (void)passed_fd_refuse(r->fd); /* the program before may not have */
     c->eof = flags & FLAG_EOF;
     c->closing = flags & FLAG_CLOSING;
     *links = flags & FLAG_LINK;

@@ -45,7 +45,7 @@ void conn_close(struct conn *c)
     c->state = CONN_DEAD;
     if (c->relay) /* it asks who that was, and what has not been taken */
         relay_closed(c);
-    (void)close(c->rd.fd);
+    net_hang_up(n, c->rd.fd);
     kept_free(n, &c->in);
     kept_free(n, &c->out);
     n->bytes -= c->held;
@@ -139,7 +139,7 @@ static size_t room_behind(const struct net *net, size_t n)
 static bool fill(struct conn *c, size_t *n, bool *full)
 {
     size_t room = conn_is_stranger(c) ? NET_BLOCK - *n : room_behind(c->net, *n);
-    ssize_t r = recv(c->rd.fd, c->net->in + *n, room, MSG_DONTWAIT);
+    ssize_t r = net_recv(c->net, c->rd.fd, c->net->in + *n, room);
     if (r > 0) {
         idle_touch(c);
         *n += (size_t)r;
@@ -176,7 +176,7 @@ size_t conn_hear(struct conn *c)
     struct net *n = c->net;
     size_t heard = 0;
     ssize_t r;
-    while (may_hear(c) && (r = recv(c->rd.fd, n->in, NET_IN_MAX, MSG_DONTWAIT)) > 0) {
+    while (may_hear(c) && (r = net_recv(n, c->rd.fd, n->in, NET_IN_MAX)) > 0) {
         idle_touch(c);
         heard += (size_t)r;
         c->svc->bytes_in += (uint64_t)r;
@@ -505,12 +505,12 @@ static void writable(struct ev_loop *loop, struct ev_io *w, int revents)
 /* ---- birth ------------------------------------------------------------------------------------
  */
 
-void conn_refuse(struct net_service *svc, int fd, struct span why)
+void conn_refuse(const struct net *n, struct net_service *svc, int fd, struct span why)
 {
     svc->refused++;
     if (why.n > 0)
         (void)send(fd, why.p, why.n, MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)close(fd);
+    net_hang_up(n, fd);
 }
 
 struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t tag)
@@ -556,7 +556,7 @@ void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t tag)
     if (room_for(n, svc, fd) && conn_new(n, svc, fd, tag))
         svc->accepted++;
     else
-        conn_refuse(svc, fd, svc->refusal);
+        conn_refuse(n, svc, fd, svc->refusal);
 }
 
 /* What another program had read but not dealt with, and written but not sent; the last held bytes

@@ -1,4 +1,5 @@
 #include "net/addr.h"
+#include "net/passed_fd.h"
 #include "net/private.h"
 
 #include <errno.h>
@@ -87,7 +88,7 @@ static void acceptable(struct ev_loop *loop, struct ev_io *w, int revents)
             if (let_in(l, fd))
                 conn_accepted(l->net, l->svc, fd, l->door.tag);
             else
-                conn_refuse(l->svc, fd, SPAN(""));
+                conn_refuse(l->net, l->svc, fd, SPAN(""));
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
@@ -228,6 +229,8 @@ static enum err_code add(struct net *n, int fd, struct span address, const struc
     l->svc = svc;
     l->door = *door;
     l->next = n->listeners;
+    if (a->is_unix && !passed_fd_refuse(fd)) /* inherited, too */
+        n->fds_come = true;
     peer_watch_client(fd); /* whoever is accepted inherits it */
     n->listeners = l;
     ev_io_init(&l->accept, acceptable, fd, EV_READ);

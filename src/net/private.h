@@ -11,11 +11,13 @@
 #include "base/ring.h"
 #include "net/addr.h"
 #include "net/net.h"
+#include "net/passed_fd.h"
 #include "net/upstream/upstream.h"
 
 #include <ev.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define NET_SIGNALS  8
 #define NET_STILL_US INT64_C(100000) /* of a timer, late by more: the process was stopped */
@@ -224,9 +226,24 @@ struct net {
     void (*on_drained)(void *arg);
     void *drained_arg;
     bool draining;
+    bool fds_come; /* of passed_fd.h: the kernel does not refuse them */
     bool rests;    /* of upstreams_rest */
     bool resuming; /* those in the queue: the timer is set once they have been */
 };
+
+/* Where the kernel does not refuse descriptors, they have to be looked for. */
+static inline ssize_t net_recv(const struct net *n, int fd, void *to, size_t room)
+{
+    return n->fds_come ? passed_fd_recv(fd, to, room) : recv(fd, to, room, MSG_DONTWAIT);
+}
+
+static inline void net_hang_up(const struct net *n, int fd)
+{
+    if (n->fds_come)
+        passed_fd_close(fd);
+    else
+        (void)close(fd);
+}
 
 /* A timer that judges who is late, and is late itself: the process was stopped. That is nobody's
  * delay but ours, and what came meanwhile is not read yet. For how long it stood still, or 0. */
@@ -244,7 +261,7 @@ static inline void net_excuse(int64_t *since_us, int64_t still_us, int64_t now_u
 /* conn.c */
 struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t tag); /* or NULL */
 void conn_accepted(struct net *n, struct net_service *svc, int fd, uint8_t tag);
-void conn_refuse(struct net_service *svc, int fd, struct span why);
+void conn_refuse(const struct net *n, struct net_service *svc, int fd, struct span why);
 /* look: it may be within a request of which a part was forwarded. */
 void conn_restore(struct conn *c, struct span in, struct span out, size_t held, bool look);
 bool conn_deliver(struct conn *c, struct span bytes); /* false: it is closed */

@@ -119,6 +119,15 @@ def top_findings(case):
         s.kill()
         t.shows("NO ANSWER for")
         assert "WARNING" not in t.screen.text(), t.screen.text()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % case.redis().port,
+                                   "upstream.connections": 1})
+    with s.resp() as r, s.resp() as another:
+        assert r.ask("SELECT", 1) == b"OK"
+        with contextlib.suppress(wire.Closed):
+            another.ask("WATCH", "a")
+        with on_top(s, rows=50, cols=200) as t:
+            t.shows("^ WARNING +upstream.connections is reached: a client was refused one more than 1 to the Redis")
+            t.shows("^ Upstream +redis +up for")
 
 
 @test("top: a sidecar that has no workerId, one that goes away, one that comes back")

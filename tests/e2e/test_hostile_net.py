@@ -3,6 +3,7 @@
 Sizes are modest and limits generous: orders of magnitude are at stake, on a busy machine.
 """
 
+import contextlib
 import multiprocessing
 import os
 import selectors
@@ -432,3 +433,48 @@ def unmade(case):
             assert "x1" not in shown
     assert s.log().count("unknown sequence") <= took + 2
     assert resident(s) < before + 8 or harness.sanitized(), (resident(s), before)
+
+
+# ---- descriptors that come along ----------------------------------------------------------------
+
+
+def lingering(seconds, keep):
+    """A socket whose last close waits: it has sent what its peer does not read."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        c = socket.create_connection(server.getsockname())
+        keep.append(server.accept()[0])
+    c.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            c.send(bytes(1 << 16))
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, seconds))
+    return c
+
+
+@test("a descriptor that comes along, and whose last close would wait, holds up nobody")
+def descriptors_along(case):
+    preloaded = [{}]
+    if not harness.sanitized():  # whose library has to be the first
+        library = case.path("old_kernel.so")
+        case.run(os.environ.get("CC") or "cc", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC",
+                 "-o", library, os.path.join(harness.HERE, "old_kernel.c"), expect=0)
+        preloaded.append({"LD_PRELOAD": library})
+    for env in preloaded:
+        s = harness.Sidecar(case, "old" if env else "s", "static:7", env=env).start()
+        seconds, keep = 20, []
+        u = socket.socket(socket.AF_UNIX)
+        u.connect(s.resp_sock)
+        refused = False
+        with s.resp() as r, lingering(seconds, keep) as c:
+            try:
+                socket.send_fds(u, [b"PING\r\n"], [c.fileno()])
+            except PermissionError:
+                refused = True
+            c.close()
+            began = time.monotonic()
+            if not refused:
+                u.settimeout(seconds / 2)
+                assert u.recv(100) == b""
+            assert int(r.ask("GET", "id:orders")) > 0
+            assert time.monotonic() - began < seconds / 2
+            assert not (refused and env)

@@ -241,19 +241,28 @@ def lost(case):
 
 
 @row("the pool's keys put back within a Redis that runs (`RESTORE`, `SWAPDB`, a backup piped in)",
-     "not seen before a sidecar renews: a new one may repeat its IDs until then. Put data back by a "
-     "restart ([what to do](packaging/prometheus/RUNBOOK.md#sidflakedataloss))")
+     "not seen before a sidecar renews: a new one may repeat its IDs until then, and numbers for "
+     "longer. Put data back by a restart ([what to do](packaging/prometheus/RUNBOOK.md#sidflakedataloss))")
 def put_back(case):
     redis = case.pool()
     dumps = [(key, redis.ask("DUMP", key)) for key in redis.ask("KEYS", "sidflake:*")]
-    s = case.sidecar(redis, {"workers.spare": 0})
+    options = {"workers.spare": 0, "sequences.define": ["orders --on-loss refuse"], "limits.max_wait": "5s"}
+
+    def number(of):
+        with of.resp() as r:
+            return r.ask("INCR", "seq:orders")
+
+    s = case.sidecar(redis, options)
+    numbers = {number(s) for _ in range(50)}
     redis.ask("DEL", *redis.ask("KEYS", "sidflake:*"))
     for key, dump in dumps:
         redis.ask("RESTORE", key, 0, dump)
-    new = case.sidecar(redis, {"workers.spare": 0})
+    new = case.sidecar(redis, options)
     assert new.worker() == s.worker()
+    assert number(new) in numbers
     until("one of them loses it", lambda: "workerId lost" in s.log() + new.log(), 60)
     until("and has another", lambda: s.held() == new.held() == 1 and new.worker() != s.worker())
+    assert number(new) in numbers
 
 
 @row("sidecar killed, restarted with its `state_dir`",

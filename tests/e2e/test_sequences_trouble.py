@@ -246,6 +246,31 @@ def host_a_day_ahead(case):
         until("numbers come after a SIGKILL", lambda: take(s, name, 500), 5, 0.1)
 
 
+@test("Redis was started with a clock an hour ahead: after the runbook's word and a restart numbers come at once")
+def started_ahead(case):
+    clock = case.clock()
+    redis = case.redis(clock=clock, args=("--appendonly", "yes"))
+    case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", env=clock.env, expect=0)
+    s = sidecar(case, redis, ["skip --max-rate 1000"], clock=clock)
+    numbers = [ask(s, "INCR", "seq:skip")]
+    s.stop()
+    redis.stop()
+    clock.step(3600)
+    redis.start()
+    s.start(wait=False)
+    s.wait_log("pool reopened")
+    clock.step(-3600)
+    until("it waits for its line", lambda: "LOADING no more" in str(ask(s, "INCR", "seq:skip")))
+    told = case.ctl("seq", "check", "--coordinator", redis.url, env=clock.env).stdout
+    assert re.search(r"in (1 h 0|59) min.* by its line", told), told
+    case.ctl("pool", "reopen", "--clock-was-ahead", "--yes", "--coordinator", redis.url, env=clock.env, expect=0)
+    redis.stop()
+    redis.start()
+    until("numbers come", lambda: is_number(ask(s, "INCR", "seq:skip")), 15)
+    numbers += [ask(s, "INCR", "seq:skip") for _ in range(20)]
+    assert numbers == sorted(set(numbers)), numbers
+
+
 @test("FLUSHALL and the log's pool init, older data, then the newer again: none twice", timeout=90)
 def data_sets(case):
     redis = case.redis(args=("--dir", case.dir, "--dbfilename", "dump.rdb"))

@@ -149,6 +149,38 @@ def other_words(case):
         assert s.log().count("upstream lost") == 4
 
 
+@test("a server that hangs, while all have connections of their own: it is lost, and back", beside=True)
+def hangs_for_owners(case):
+    redis, server = case.redis(), case.memcached()
+    s = case.sidecar("static:7", {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port,
+                                  "upstream.memcached": "tcp://127.0.0.1:%d" % server.port,
+                                  "upstream.timeout": "300ms"})
+
+    def up():
+        return [s.metric("sidflake_upstream_up", protocol=p) for p in ("redis", "memcached")]
+
+    def ask():
+        with contextlib.suppress(wire.Closed), s.resp() as r:
+            r.ask("SELECT", 1)
+        with contextlib.suppress(wire.Closed), s.mc() as m:
+            m.ask("mg a")
+        return up()
+
+    assert ask() == [1, 1]
+    for shares in False, True:
+        if shares:
+            with s.resp() as r, s.mc() as m:
+                assert r.ask("GET", "a") is None and m.get("a") == []
+        redis.pause(), server.pause()
+        until("both are lost", lambda: ask() == [0, 0])
+        for p in "redis", "memcached":
+            assert re.search(r"\[!\]upstream\.%s: .* cannot be reached for .*: no reply in time" % p,
+                             s.http("/readyz?verbose").text)
+        redis.resume(), server.resume()
+        until("both are back", lambda: up() == [1, 1])
+    assert "upstream lost protocol=redis" in s.log() and "upstream lost protocol=memcached" in s.log()
+
+
 class Protected(Fake):
     """A Redis that whoever comes from another host finds in protected mode."""
 

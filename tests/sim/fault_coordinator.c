@@ -89,9 +89,10 @@ static bool is_heard(const struct world *w, const struct node *n, const struct c
 }
 
 /* The pool is reopened, and by a quarter of settle every holder is heard. One made without a uuid
- * may have taken another's name meanwhile: it refuses whoever knew it by its own, who may try
- * anything else in vain before the renewal, and has as long again for that; so do all who know of
- * another pool alone, made in this one's place after it was copied. */
+ * may have taken another's name meanwhile: it refuses whoever knew it by its own, and had refused
+ * until then whoever knew that name; they may try anything else in vain before the renewal, and
+ * have as long again for that; so do all who know of another pool alone, made in this one's place
+ * after it was copied. */
 static void hear_all(struct world *w)
 {
     struct coord_pool p;
@@ -103,9 +104,11 @@ static void hear_all(struct world *w)
     int64_t settle = coord_pool_settle(&p, server_ms(w->server));
     int64_t quarter = w->now + settle / 4 + 1; /* who is due just then has its turn */
     bool lossless = !w->set.weight[FAULT_NET_LOST_REQUEST] && !w->set.weight[FAULT_NET_LOST_REPLY];
-    bool ran[WORLD_NODES];
-    for (unsigned i = 0; i < w->set.nodes; i++)
+    bool ran[WORLD_NODES], knew[WORLD_NODES];
+    for (unsigned i = 0; i < w->set.nodes; i++) {
         ran[i] = node_runs(w, &w->node[i]);
+        knew[i] = strcmp(w->node[i].lease.identity, p.identity) == 0;
+    }
     uint8_t kills = w->set.weight[FAULT_KILL_TORN]; /* who is killed meanwhile is not heard */
     w->set.weight[FAULT_KILL_TORN] = 0;
     schedule_live(w, quarter, 600);
@@ -118,11 +121,12 @@ static void hear_all(struct world *w)
         struct node *n = &w->node[i];
         if (is_heard(w, n, &p, era))
             continue;
-        bool asks_it = calls_here(w, n) && strcmp(n->lease.identity, p.identity) == 0 && !behind;
+        bool knows = knew[i] && strcmp(n->lease.identity, p.identity) == 0;
+        bool asks_it = calls_here(w, n) && knows && !behind;
         if (passed && lossless && ran[i] && asks_it && n->phase != KEEPER_WAIT &&
             n->lease.settle_ms == settle)
             world_fail(w, "node %u was not heard within a quarter of settle", i);
-        bool strange = calls_here(w, n) && strcmp(n->lease.identity, p.identity) != 0;
+        bool strange = calls_here(w, n) && !knows;
         for (unsigned k = 0; k < 60 && !is_heard(w, n, &p, era); k++) { /* 5 s: it backs off */
             n->urge_renewal = true;
             n->due_mono = INT64_MIN;

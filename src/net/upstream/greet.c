@@ -104,6 +104,16 @@ bool greet(struct upstream_link *l)
     return begin(l, LINK_GREETING) || begin(l, LINK_PROBING);
 }
 
+void greet_again(struct upstream_link *l)
+{
+    bool idle = l->state == LINK_OPEN && l->fifo_n == 0 && !l->framing && !l->in.p && !l->out.p;
+    if (!idle)
+        return;
+    l->since_us = upstream_now_us(l->up);
+    upstream_tick(l->up);
+    (void)begin(l, LINK_PROBING);
+}
+
 /* The server's words, one line without what a log or a client could stumble over, and never with
  * the password in them. */
 static void quote(char why[160], const char *what, const struct upstream_greeting *g,

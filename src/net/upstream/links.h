@@ -243,6 +243,7 @@ void upstream_unserved(struct upstream_link *l, const char *why, bool alien);
 void upstream_serves(struct upstream *up);    /* a shared link was let in */
 void upstream_heard(struct upstream_link *l); /* it has brought a reply that is no refusal */
 void upstream_broke(const struct upstream_link *l, const char *why);
+void upstream_doubt(struct upstream *up);                  /* a client's own has timed out */
 void upstream_short(struct upstream *up, const char *why); /* it is we who cannot */
 void upstream_unready(struct upstream *up, unsigned lane, const char *why); /* a successor's end */
 
@@ -263,6 +264,7 @@ bool link_dial_elsewhere(struct upstream_link *l, const char *why);
 /* It has connected. false: there is nothing to say. */
 bool greet(struct upstream_link *l);
 void greet_hear(struct upstream_link *l);
+void greet_again(struct upstream_link *l); /* a shared one, if nothing else is expected on it */
 /* Whether the reply is one of a server that does not serve this connection, and if so what follows
  * for what is known of it. */
 bool greet_is_refusal(struct upstream_link *l, struct span reply);

@@ -180,13 +180,30 @@ static bool is_replaced(const struct upstream_link *l)
     return now && now != l && now->state == LINK_OPEN;
 }
 
+/* By a shared link, if there is none. */
+static void attempt(struct upstream *up)
+{
+    if (!up->shared[up->spoken] && !up->net->rests && !up->net->draining)
+        (void)link_new(up, NULL, up->spoken);
+}
+
 /* Who tries nothing is told by nobody that it is back, and a timer would wake us for ever. */
 void upstream_look(struct net_service *svc)
 {
     struct upstream *up = svc->upstream;
     bool away = !up->stats.up && up->stats.since_us > 0;
-    if (away && !up->shared[up->spoken] && !up->net->rests && !up->net->draining)
-        (void)link_new(up, NULL, up->spoken);
+    if (away)
+        attempt(up);
+}
+
+/* It may have been that client's command; but where all have links of their own, nobody else would
+ * notice a server that hangs. So what is shared is asked, where nothing is due on it that tells. */
+void upstream_doubt(struct upstream *up)
+{
+    for (unsigned i = 0; i < UPSTREAM_SHARED; i++)
+        if (up->shared[i])
+            greet_again(up->shared[i]);
+    attempt(up);
 }
 
 void upstream_broke(const struct upstream_link *l, const char *why)
@@ -195,6 +212,8 @@ void upstream_broke(const struct upstream_link *l, const char *why)
     char text[ERR_TEXT_MAX];
     struct upstream *up = l->up;
     up->stats.errors++;
+    if (!*up->why)
+        set_why(up, why);
     if (l->lane < UPSTREAM_SHARED && is_replaced(l)) {
         if (may_say(up, TROUBLE_RETIRED, &more))
             log_warn("an upstream connection was lost that another has replaced",

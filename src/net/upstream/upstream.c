@@ -68,7 +68,7 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
     (void)revents;
     struct upstream *up = CONTAINER(w, struct upstream, tick);
     int64_t now = upstream_now_us(up), still_us = net_stood_still(up->due_us, now);
-    bool busy = false;
+    bool busy = false, doubt = false;
     struct link left;
     link_take(&left, &up->links);
     while (!link_empty(&left)) {
@@ -77,9 +77,12 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
         net_excuse(&l->since_us, still_us, now);
         net_excuse(&l->stalled_us, still_us, now);
         const char *why = overdue(l, now, &busy);
+        doubt |= why && l->owner;
         if (why)
             link_fail(l, why);
     }
+    if (doubt)
+        upstream_doubt(up);
     if (busy)
         upstream_tick_anew(up);
     else

@@ -92,7 +92,8 @@ bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
 struct upstream_stats {
     bool up; /* it has let a shared link in, or answered otherwise than with a refusal, and since
                 then neither were all its addresses in vain, nor was a shared link refused or did
-                one break off; what becomes of a client's own is no matter */
+                one break off; what becomes of a client's own is no matter, but that the shared
+                one is asked where it timed out */
     int64_t since_us;     /* monotonic: since when it is up, or not; 0: neither was found yet */
     uint64_t connections; /* open now */
     uint64_t requests;    /* replies that were asked for */

@@ -66,10 +66,15 @@ static int setup(void **state)
     return 0;
 }
 
-static bool is_due(void)
+static bool is_due_at(int64_t mono)
 {
     int64_t until = INT64_MAX;
-    return period_sweep_due(&sweep, &blocks, 2 * SWEEP_EVERY_MS, &until);
+    return period_sweep_due(&sweep, &blocks, mono, &until);
+}
+
+static bool is_due(void)
+{
+    return is_due_at(2 * SWEEP_EVERY_MS);
 }
 
 static void a_part_at_a_time_is_asked_for(void **state)
@@ -137,6 +142,27 @@ static void who_knows_no_definition_sweeps_nothing(void **state)
     assert_false(is_due());
 }
 
+/* What is closed is so for good: a year of it by a clock that is wrong for a moment would be a year
+ * without numbers. */
+static void a_clock_that_has_jumped_closes_nothing(void **state)
+{
+    (void)state;
+    assert_false(is_due_at(1));
+    blocks.time_ms += INT64_C(400) * 24 * 3600000;
+    assert_false(is_due());
+    blocks.time_ms = NOW_MS;
+    assert_true(is_due_at(4 * SWEEP_EVERY_MS));
+    assert_string_equal(sweep.period, "2026-09-21");
+}
+
+static void one_that_was_set_a_little_ahead_does_not_hinder(void **state)
+{
+    (void)state;
+    assert_false(is_due_at(1));
+    blocks.time_ms += 3600000;
+    assert_true(is_due());
+}
+
 static void an_operators_sweep_has_an_end_too(void **state)
 {
     struct seq_grant g;
@@ -157,6 +183,8 @@ int main(void)
                                        SWEEP(a_sequence_is_swept_once),
                                        SWEEP(what_is_still_granted_stays),
                                        SWEEP(who_knows_no_definition_sweeps_nothing),
+                                       SWEEP(a_clock_that_has_jumped_closes_nothing),
+                                       SWEEP(one_that_was_set_a_little_ahead_does_not_hinder),
                                        SWEEP(an_operators_sweep_has_an_end_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -377,6 +377,38 @@ static void while_nobody_answers_it_is_asked_again(void **state)
     assert_int_equal(latest(BLOCKS_MAIL_GRANT, 0)->hi, 4);
 }
 
+/* However many there are, one call tells that nobody answers, and who waits for any hears of it. */
+static void after_an_outage_all_are_had_within_seconds(void **state)
+{
+    (void)state;
+    make_pool();
+    start();
+    run();
+    end_life();
+    const struct seq_definition d = {.start = 1, .increment = 1, .loss = SEQ_LOSS_TRUST};
+    define_orders(&d);
+    define[1] = (struct seq_create){.name = "few", .definition = d};
+    b.ndefine = 2;
+    start();
+    toy_of(b.coord)->loses = true;
+    capture_begin();
+    tell_open(0, "orders");
+    tell_open(1, "few");
+    tell_want(0, 5);
+    tell_want(1, 5);
+    for (int i = 0; i < 600; i++)
+        pass(1000);
+    const struct blocks_mail *m[] = {latest(BLOCKS_MAIL_REFUSED, 0),
+                                     latest(BLOCKS_MAIL_REFUSED, 1)};
+    assert_true(m[0] && m[0]->how == BLOCKS_AWAY && m[0]->keeps_on);
+    assert_true(m[1] && m[1]->how == BLOCKS_AWAY && m[1]->when == m[0]->when);
+    toy_of(b.coord)->loses = false;
+    pass(6000);
+    (void)capture_end();
+    assert_non_null(latest(BLOCKS_MAIL_GRANT, 0));
+    assert_non_null(latest(BLOCKS_MAIL_GRANT, 1));
+}
+
 /* Taken over before it is known what the pool has: pinned once it is. */
 static void what_was_taken_over_is_pinned_too(void **state)
 {
@@ -417,6 +449,7 @@ int main(void)
         SEQ(a_start_after_a_loss_does_not_know_when_it_began),
         SEQ(one_that_was_dropped_is_not_made_again),
         SEQ(while_nobody_answers_it_is_asked_again),
+        SEQ(after_an_outage_all_are_had_within_seconds),
         SEQ(what_was_taken_over_is_pinned_too),
     };
     return cmocka_run_group_tests_name("lease/sequences_defined", tests, NULL, NULL);

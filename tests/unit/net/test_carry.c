@@ -60,6 +60,25 @@ static void who_came_by_a_door_that_is_gone_is_closed(void **state)
     (void)close(fd);
 }
 
+/* So may who is let in by it. */
+static void who_may_not_come_by_it_any_more_is_closed(void **state)
+{
+    (void)state;
+    uint32_t own = getuid(), other = own + 1;
+    a.door.uids = &own;
+    b.door.uids = &other;
+    a.door.nuids = b.door.nuids = 1;
+    net_bench_start(&a, address);
+    int fd = dial(&a);
+    say(fd, "x\n");
+    expect(fd, "x\n");
+    assert_int_equal(leave(), 2);
+    take_over(address);
+    assert_int_equal(taken, 0);
+    expect_end(fd);
+    (void)close(fd);
+}
+
 static void who_came_by_a_door_goes_on_by_it(void **state)
 {
     (void)state;
@@ -271,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CARRY(connections_go_on_where_they_were),
         CARRY(who_came_by_a_door_that_is_gone_is_closed),
+        CARRY(who_may_not_come_by_it_any_more_is_closed),
         CARRY(who_came_by_a_door_goes_on_by_it),
         CARRY(output_not_sent_yet_goes_over),
         CARRY(a_connection_that_cannot_be_carried_is_told_apart),

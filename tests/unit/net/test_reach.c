@@ -155,6 +155,85 @@ static void a_link_that_was_replaced_says_nothing_of_the_server(void **state)
     (void)close(two);
 }
 
+/* own asks on a link of its own, which keeps silent until its time is over. */
+static void has_no_answer(int server, int own)
+{
+    say(own, "up slow\n");
+    int link = accepted(server);
+    expect(link, "slow\n");
+    expect_end(own);
+    (void)close(link);
+    (void)close(own);
+}
+
+/* Where all have links of their own, nobody else would notice a server that hangs. */
+static void who_has_no_answer_on_a_link_of_his_own_has_a_shared_one_tried(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    timeout_us = 300000;
+    start("127.0.0.2");
+    has_no_answer(two, dial(&b));
+    assert_why("no reply in time"); /* already: the page has it */
+    int link = let_in(two);
+    NET_AWAIT(is_up());
+    (void)close(link);
+    (void)close(two);
+}
+
+static void who_has_no_answer_on_a_link_of_his_own_has_the_shared_one_asked(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    timeout_us = 300000;
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "share");
+    has_no_answer(two, dial(&b));
+    expect(link, "version\r\n");
+    say(c, "share more\n"); /* waits for that, as for any link that is not let in yet */
+    say(link, "VERSION 1\r\n");
+    expect(link, "more\n");
+    say(link, "OK\r\n");
+    expect(c, "OK\r\n");
+    assert_true(is_up());
+    has_no_answer(two, dial(&b));
+    expect(link, "version\r\n"); /* in vain */
+    NET_AWAIT(!is_up());
+    assert_why("no reply in time");
+    expect_end(link);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+/* What is due on it tells, and what is there of a reply is no answer to the question. */
+static void a_shared_link_on_which_something_is_due_is_not_asked(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    timeout_us = 300000;
+    start("127.0.0.2");
+    int c = dial(&b), own = dial(&b), link = served_by(two, c, "share");
+    say(own, "up slow\n");
+    int other = accepted(two);
+    pass(150);
+    say(c, "share more\n");
+    expect(link, "more\n");
+    expect_end(own);
+    say(link, "OK\r\n");
+    expect(c, "OK\r\n");
+    served_at(link, c);
+    assert_true(is_up());
+    (void)close(other);
+    (void)close(link);
+    (void)close(own);
+    (void)close(c);
+    (void)close(two);
+}
+
 static void do_find_next(struct net_bench *n, void *arg)
 {
     *(bool *)arg = n->svc.upstream->next[UPSTREAM_TEXT] != NULL;
@@ -203,6 +282,9 @@ int main(void)
         BENCH(a_link_that_owes_and_is_closed_is_lost),
         BENCH(a_link_that_was_replaced_says_nothing_of_the_server),
         BENCH(a_link_whose_successor_is_not_there_yet_is_lost),
+        BENCH(who_has_no_answer_on_a_link_of_his_own_has_a_shared_one_tried),
+        BENCH(who_has_no_answer_on_a_link_of_his_own_has_the_shared_one_asked),
+        BENCH(a_shared_link_on_which_something_is_due_is_not_asked),
     };
     return cmocka_run_group_tests_name("net/reach", tests, NULL, NULL);
 }

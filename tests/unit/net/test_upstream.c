@@ -3,6 +3,7 @@
 #include "unit/net/upstream_rig.h"
 
 #include <errno.h>
+#include <sys/un.h>
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -269,6 +270,32 @@ static void what_we_are_short_of_delays_nobody(void **state)
     (void)close(c);
     (void)close(d);
     (void)close(two);
+}
+
+/* Of a UNIX socket: nobody was refused, there is only no place for one more at the moment. */
+static void a_queue_that_is_full_delays_nobody(void **state)
+{
+    (void)state;
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    (void)snprintf(un.sun_path, sizeof un.sun_path, "/tmp/sidflake-full-%ld", (long)getpid());
+    int server = socket(AF_UNIX, SOCK_STREAM, 0), ahead = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(server, (struct sockaddr *)&un, sizeof un), 0);
+    assert_int_equal(listen(server, 0), 0);
+    assert_int_equal(connect(ahead, (struct sockaddr *)&un, sizeof un), 0);
+    (void)snprintf(address, sizeof address, "unix://%s", un.sun_path);
+    net_bench_start(&b, NULL);
+    net_bench_call(&b, do_upstream, address);
+    int c = dial(&b);
+    say(c, "up one\n");
+    expect(c, "down\n");
+    assert_why("Resource temporarily unavailable");
+    (void)close(accepted(server));
+    int own = served_by(server, c, "up"); /* at once */
+    (void)close(own);
+    (void)close(c);
+    (void)close(ahead);
+    (void)close(server);
+    (void)unlink(un.sun_path);
 }
 
 static void own_links_that_break_delay_nobody(void **state)
@@ -634,6 +661,7 @@ int main(void)
         BENCH(a_server_that_is_away_for_long_is_tried_each_second),
         BENCH(attempts_at_the_same_time_fail_once),
         BENCH(what_we_are_short_of_delays_nobody),
+        BENCH(a_queue_that_is_full_delays_nobody),
         BENCH(own_links_that_break_delay_nobody),
         BENCH(a_server_that_is_gone_without_a_word_is_noticed),
         BENCH(what_was_answered_leaves_no_port_behind),

@@ -52,6 +52,18 @@ static void who_is_looked_at_each_time(void **state)
     assert_true(access_plain(&serve, &any) && access_passes(&serve, &any));
 }
 
+/* Who keeps a place that others ask for: room.c. */
+static void whose_first_password_is_looked_at(void **state)
+{
+    (void)state;
+    struct access a = {.mode = ACCESS_REQUIRED};
+    assert_false(access_checked(NULL, &a));
+    a.login.ask = (struct auth_ask *)(void *)&a;
+    assert_true(access_checked(NULL, &a));
+    a.login.refused = 1;
+    assert_false(access_checked(NULL, &a));
+}
+
 /* Whether eve of the rights `was` is still somebody to a program whose users are `now`. */
 static bool goes_over(const char *was, const char *now)
 {
@@ -109,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_is_looked_at_each_time, begin, end),
+        cmocka_unit_test_setup_teardown(whose_first_password_is_looked_at, begin, end),
         cmocka_unit_test_setup_teardown(who_may_less_by_now_does_not_go_over, begin, end),
         cmocka_unit_test_setup_teardown(whoever_is_nobody_goes_over_as_that, begin, end),
     };

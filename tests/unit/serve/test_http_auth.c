@@ -93,6 +93,22 @@ static void wrong(void **state)
     assert_int_equal(gen.ids.stats.issued, 0);
 }
 
+/* What he has asked goes with his connection: an answer would be for whoever has its place. */
+static void who_has_gone_is_not_answered(void **state)
+{
+    struct span in = span_str(AS(ANN, "/v1/id/orders"));
+    unsigned answers = 0;
+    void *who;
+    (void)state;
+    assert_int_equal(run(&in).verdict, NET_HOLD);
+    svc->close(svc, session);
+    svc->open(svc, session, ACCESS_REQUIRED);
+    check(AS(BOB, "/v1/id/orders"), "200 "); /* looked at behind the other */
+    while (auth_answered(s.auth, &who))
+        answers++;
+    assert_int_equal(answers, 0); /* he has had his own */
+}
+
 static void closed(void **state)
 {
     (void)state;
@@ -118,7 +134,8 @@ static void not_required(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {LOGIN_TEST(nobody), LOGIN_TEST(users), LOGIN_TEST(wrong),
+    const struct CMUnitTest tests[] = {LOGIN_TEST(nobody), LOGIN_TEST(users),
+                                       LOGIN_TEST(wrong),  LOGIN_TEST(who_has_gone_is_not_answered),
                                        LOGIN_TEST(closed), LOGIN_TEST(not_required)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,14 +215,19 @@ static void sasl(void **state)
 {
     enum {
         GET = 0x00,
+        FLUSH = 0x08,
         VERSION = 0x0b,
         NOOP = 0x0a,
+        STAT = 0x10,
         LIST = 0x20,
         AUTH = 0x21
     };
     (void)state;
     assert_int_equal(binary(GET, "id:a", "", 0), MCB_AUTH_ERROR);
     assert_int_equal(binary(NOOP, "", "", 0), MCB_AUTH_ERROR);
+    assert_int_equal(binary(STAT, "", "", 0), MCB_AUTH_ERROR);
+    assert_int_equal(binary(STAT, "sidflake", "", 0), MCB_AUTH_ERROR);
+    assert_int_equal(binary(FLUSH, "", "", 0), MCB_AUTH_ERROR);
     assert_int_equal(binary(VERSION, "", "", 0), MCB_OK);
     assert_int_equal(binary(LIST, "", "", 0), MCB_OK);
     assert_int_equal(binary(AUTH, PLAIN("\0ann\0wrong")), MCB_AUTH_ERROR);

@@ -4,6 +4,7 @@
 #include "base/mark.h"
 #include "serve/memcached/memcached.h"
 #include "support/fake_supply.h"
+#include "unit/serve/login.h"
 #include "unit/serve/redis_rig.h"
 
 static const struct fake_sequence sequences[] = {
@@ -17,6 +18,7 @@ static const struct fake_sequence sequences[] = {
 static struct sequence_table table;
 static struct fake_supply supply;
 static struct net_service *memcached, *http;
+static struct access who; /* asks by another protocol than Redis' */
 
 static int begin(void **state)
 {
@@ -72,6 +74,7 @@ static const char *answer(struct rig *r, struct net_service *svc, struct span re
     struct net_step step;
     void *session = calloc(1, svc->session_size);
     assert_non_null(session);
+    *(struct access *)session = who;
     buf_init(&out, text, sizeof text - 1);
     struct net_turn turn = {.clock = &r->clock, .wall_ms = RIG_MS, .quota = UINT32_MAX};
     for (int i = 0; i < 10; i++) {
@@ -447,6 +450,27 @@ static void memcached_stats(void **state)
        "STAT orders:parked 1\r\nSTAT orders:refused 0\r\nEND\r\n");
 }
 
+/* Their names, too, are for those alone who may have numbers of them. */
+static void a_user_sees_what_he_may_have(void **state)
+{
+    struct rig *r = *state;
+    mc(r, "incr seq:orders 3\r\n", "3\r\n");
+    mc(r, "incr seq:down 1\r\n", "10\r\n");
+    login_begin(&r->serve);
+    const struct user *bob = auth_user_named(r->serve.auth, SPAN("bob"));
+    who = (struct access){.mode = ACCESS_REQUIRED, .user = bob->id};
+    const char *text = answer(r, memcached, SPAN("stats sequences\r\n"));
+    assert_non_null(strstr(text, "STAT orders:given 3\r\n"));
+    assert_null(strstr(text, "down"));
+    rig_session(r)->access = who;
+    assert_int_equal(rig_ask(r, "INFO sequences"), NET_MORE);
+    r->mem[r->out.n] = '\0';
+    assert_non_null(strstr(r->mem, "orders:given=3,"));
+    assert_null(strstr(r->mem, "down"));
+    who = (struct access){.mode = ACCESS_OFF};
+    login_end(&r->serve);
+}
+
 /* ---- HTTP -------------------------------------------------------------------------------------
  */
 
@@ -584,6 +608,7 @@ int main(void)
         TEST(memcached_misses),
         TEST(memcached_binary),
         TEST(memcached_stats),
+        TEST(a_user_sees_what_he_may_have),
         TEST(http_counts),
         TEST(http_tells_one),
         TEST(http_takes_a_date),
