@@ -131,7 +131,9 @@ static void answer(struct fake_supply *f, uint32_t i, int64_t mono)
                              &(struct sequence_facts){.start = s->start,
                                                       .increment = s->increment,
                                                       .strict = s->strict,
-                                                      .reset = s->daily ? FAKE_DAILY : 0});
+                                                      .reset = s->daily ? FAKE_DAILY : 0,
+                                                      .formed = true,
+                                                      .template = s->template});
         if (s->strict && p->want.upto == 0) /* no request of his has a ticket */
             p->want.count = 0;
     }

@@ -18,6 +18,7 @@ struct fake_sequence {
     int64_t start, increment;
     int64_t top; /* highest index; 0: none */
     bool strict, subs, daily;
+    const struct template *template; /* NULL: none */
 };
 
 #define FAKE_DAILY  2

@@ -94,11 +94,11 @@ static enum issue_status get_one(struct mcd_call *c, struct span key, struct spa
         char text[GENERATOR_TEXT_MAX];
         mc_put_text(c->out, key, generator_text(name->generator, id, c->turn->wall_ms, text), id,
                     c->req->with_cas);
+        c->name = issuer_may_recall(name, key) ? name : NULL;
     } else if (r == ISSUE_OK) {
         mc_put_value(c->out, key, id, c->req->with_cas);
-    }
-    if (r == ISSUE_OK && issuer_may_recall(name, key))
         c->name = name;
+    }
     *hit |= r == ISSUE_OK;
     if (r == ISSUE_PARK && c->turn->arrived)
         issuer_ahead(name, c->turn, mcd_alike(others, key));

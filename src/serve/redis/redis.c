@@ -334,6 +334,22 @@ static bool plain(const struct rds_service *svc, const struct rds_session *ses)
     return !ses->multi && !ses->passes && !ses->subs && access_plain(svc->serve, &ses->access);
 }
 
+/* What rds_get does, for the request noted; false: nothing was done, it has to be parsed. */
+static bool get_recent(struct rds_service *svc, struct recent_request *q, struct net_turn *turn,
+                       struct buf *out)
+{
+    int64_t id;
+    size_t start = out->n;
+    if (!issuer_more(q->name, turn, &id))
+        return false;
+    if (!recent_put(q, id, out) && !recent_put_short(q, id, out)) {
+        resp_put_bulk_i64(out, id);
+        recent_keep(q, id, out, start, sizeof "\r\n" - 1);
+    }
+    serve_count(svc->serve, SERVE_REDIS, RESP_GET - 1, SERVE_OK);
+    return true;
+}
+
 /* A text of that number, which is written where it belongs behind a length of two digits: nearly
  * all have one. out has room. */
 static void put_text(struct buf *out, const struct generator *g, int64_t number, int64_t now_ms)
@@ -352,10 +368,9 @@ static void put_text(struct buf *out, const struct generator *g, int64_t number,
     buf_took(out, TEXT_HEAD + n + 2);
 }
 
-/* The same of a text, which costs more than the call. */
-__attribute__((noinline)) static bool get_recent_text(struct rds_service *svc,
-                                                      const struct recent_request *q,
-                                                      struct net_turn *turn, struct buf *out)
+/* The same of a text, which costs more than a call. */
+static bool get_recent_text(struct rds_service *svc, const struct recent_request *q,
+                            struct net_turn *turn, struct buf *out)
 {
     int64_t number;
     if (out->failed || out->cap - out->n < TEXT_HEAD + GENERATOR_TEXT_MAX + 2 ||
@@ -366,27 +381,8 @@ __attribute__((noinline)) static bool get_recent_text(struct rds_service *svc,
     return true;
 }
 
-/* What rds_get does, for the request noted; false: nothing was done, it has to be parsed. */
-static bool get_recent(struct rds_service *svc, struct recent_request *q, struct net_turn *turn,
-                       struct buf *out)
-{
-    int64_t id;
-    size_t start = out->n;
-    if (!issuer_more(q->name, turn, &id))
-        return get_recent_text(svc, q, turn, out);
-    if (!recent_put(q, id, out) && !recent_put_short(q, id, out)) {
-        resp_put_bulk_i64(out, id);
-        recent_keep(q, id, out, start, sizeof "\r\n" - 1);
-    }
-    serve_count(svc->serve, SERVE_REDIS, RESP_GET - 1, SERVE_OK);
-    return true;
-}
-
-/* Not inline, so that the usual request does not pay for this one's frame. */
-__attribute__((noinline)) static struct net_step serve_parsed(struct rds_service *svc,
-                                                              struct rds_session *ses,
-                                                              struct span in, struct net_turn *turn,
-                                                              struct buf *out)
+static struct net_step serve_parsed(struct rds_service *svc, struct rds_session *ses,
+                                    struct span in, struct net_turn *turn, struct buf *out)
 {
     size_t used;
     enum wire_status status = resp_parse(in, &svc->req, &used);
@@ -423,6 +419,22 @@ __attribute__((noinline)) static struct net_step serve_parsed(struct rds_service
     return finish(&c, r);
 }
 
+/* Not inline, so that the usual request does not pay for this one's frame, nor for telling it what
+ * was found: that was the latest. */
+__attribute__((noinline)) static struct net_step serve_other(struct rds_service *svc,
+                                                             struct rds_session *ses,
+                                                             struct span in, struct net_turn *turn,
+                                                             struct buf *out)
+{
+    const struct recent_request *q = &svc->recent.request[svc->recent.at];
+    struct net_step step;
+    if (ses->plain && recent_is(q, in) && get_recent_text(svc, q, turn, out))
+        return (struct net_step){.verdict = NET_DONE, .used = q->n};
+    if (ses->forwards && rds_forward(svc, in, turn, &step))
+        return step;
+    return serve_parsed(svc, ses, in, turn, out);
+}
+
 static struct net_step serve(struct net_service *net, void *session, struct span in,
                              struct net_turn *turn, struct buf *out)
 {
@@ -435,10 +447,7 @@ static struct net_step serve(struct net_service *net, void *session, struct span
     struct recent_request *q = ses->plain ? recent_find(&svc->recent, in) : NULL;
     if (q && get_recent(svc, q, turn, out))
         return (struct net_step){.verdict = NET_DONE, .used = q->n};
-    struct net_step step;
-    if (ses->forwards && rds_forward(svc, in, turn, &step))
-        return step;
-    return serve_parsed(svc, ses, in, turn, out);
+    return serve_other(svc, ses, in, turn, out);
 }
 
 static size_t holds(const struct net_service *net, const void *session)
