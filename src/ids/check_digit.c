@@ -13,9 +13,10 @@ static int value_of(char c, bool letters)
 /* ---- from the right ---------------------------------------------------------------------------
  */
 
-static unsigned luhn(const struct check_digit *c, struct span s)
+static uint64_t luhn(const struct check_digit *c, uint64_t state, struct span s)
 {
     (void)c;
+    (void)state;
     unsigned sum = 0, factor = 2;
     for (size_t i = s.n; i-- > 0;) {
         int digit = value_of(s.p[i], false);
@@ -28,9 +29,10 @@ static unsigned luhn(const struct check_digit *c, struct span s)
     return (10 - sum % 10) % 10;
 }
 
-static unsigned gs1(const struct check_digit *c, struct span s)
+static uint64_t gs1(const struct check_digit *c, uint64_t state, struct span s)
 {
     (void)c;
+    (void)state;
     unsigned sum = 0, factor = 3;
     for (size_t i = s.n; i-- > 0;) {
         int digit = value_of(s.p[i], false);
@@ -49,10 +51,11 @@ static unsigned pentagon(unsigned a, unsigned b)
     return (a < 5) == (b < 5) ? turned % 5 : 5 + turned % 5;
 }
 
-static unsigned verhoeff(const struct check_digit *c, struct span s)
+static uint64_t verhoeff(const struct check_digit *c, uint64_t state, struct span s)
 {
     static const unsigned char permutation[] = {1, 5, 7, 6, 2, 8, 3, 0, 9, 4};
     (void)c;
+    (void)state;
     unsigned sum = 0, place = 1;
     for (size_t i = s.n; i-- > 0;) {
         int digit = value_of(s.p[i], false);
@@ -70,7 +73,7 @@ static unsigned verhoeff(const struct check_digit *c, struct span s)
 /* ---- from the left ----------------------------------------------------------------------------
  */
 
-static unsigned damm(const struct check_digit *c, struct span s)
+static uint64_t damm(const struct check_digit *c, uint64_t state, struct span s)
 {
     /* clang-format off */
     static const unsigned char table[10][10] = {
@@ -82,65 +85,84 @@ static unsigned damm(const struct check_digit *c, struct span s)
     };
     /* clang-format on */
     (void)c;
-    unsigned interim = 0;
     for (size_t i = 0; i < s.n; i++) {
         int digit = value_of(s.p[i], false);
         if (digit >= 0)
-            interim = table[interim][digit];
+            state = table[state][digit];
     }
-    return interim;
+    return state;
 }
 
 /* ISO 7064's pure systems of radix 2: digit i from the right, which is 1 behind the check's, counts
  * 2^i times, and all of it comes to 1. */
-static unsigned pure(struct span s, bool letters, unsigned modulus)
+static uint64_t pure(uint64_t sum, struct span s, bool letters, unsigned modulus)
 {
-    unsigned sum = 0;
     for (size_t i = 0; i < s.n; i++) {
         int v = value_of(s.p[i], letters);
         if (v >= 0)
             sum = (sum + (unsigned)v) * 2 % modulus;
     }
-    return (modulus + 1 - sum) % modulus;
+    return sum;
 }
 
-static unsigned mod11_2(const struct check_digit *c, struct span s)
+static uint64_t mod11_2(const struct check_digit *c, uint64_t state, struct span s)
 {
     (void)c;
-    return pure(s, false, 11);
+    return pure(state, s, false, 11);
 }
 
-static unsigned mod37_2(const struct check_digit *c, struct span s)
+static uint64_t mod37_2(const struct check_digit *c, uint64_t state, struct span s)
 {
     (void)c;
-    return pure(s, true, 37);
+    return pure(state, s, true, 37);
+}
+
+static unsigned end_mod11_2(const struct check_digit *c, uint64_t sum)
+{
+    (void)c;
+    return (unsigned)(11 + 1 - sum) % 11;
+}
+
+static unsigned end_mod37_2(const struct check_digit *c, uint64_t sum)
+{
+    (void)c;
+    return (unsigned)(37 + 1 - sum) % 37;
 }
 
 /* The number that the text is, with letters as two digits, and two zeros behind. */
-static unsigned mod97_10(const struct check_digit *c, struct span s)
+static uint64_t mod97_10(const struct check_digit *c, uint64_t rest, struct span s)
 {
     (void)c;
-    uint64_t rest = 0; /* cut once it is long: divisions are slow */
-    for (size_t i = 0; i < s.n; i++) {
+    for (size_t i = 0; i < s.n; i++) { /* cut once it is long: divisions are slow */
         int v = value_of(s.p[i], true);
         if (v >= 0)
             rest = rest * (v < 10 ? 10 : 100) + (unsigned)v;
         if (rest > UINT64_MAX / 1000)
             rest %= 97;
     }
+    return rest;
+}
+
+static unsigned end_mod97_10(const struct check_digit *c, uint64_t rest)
+{
+    (void)c;
     return 98 - (unsigned)(rest % 97 * 100 % 97);
 }
 
-static unsigned linear(const struct check_digit *c, struct span s)
+static uint64_t linear(const struct check_digit *c, uint64_t n, struct span s)
 {
-    uint64_t n = 0; /* as above */
-    for (size_t i = 0; i < s.n; i++) {
+    for (size_t i = 0; i < s.n; i++) { /* as above */
         int digit = value_of(s.p[i], false);
         if (digit >= 0)
             n = n * 10 + (unsigned)digit;
         if (n > UINT64_MAX / 100)
             n %= c->b;
     }
+    return n;
+}
+
+static unsigned end_linear(const struct check_digit *c, uint64_t n)
+{
     return (unsigned)(n % c->b * c->a % c->b % c->c);
 }
 static_assert((uint64_t)CHECK_DIGIT_FACTOR_MAX * CHECK_DIGIT_FACTOR_MAX < UINT64_MAX, "n * a");
@@ -148,20 +170,33 @@ static_assert((uint64_t)CHECK_DIGIT_FACTOR_MAX * CHECK_DIGIT_FACTOR_MAX < UINT64
 /* ---- all of them ------------------------------------------------------------------------------
  */
 
+static unsigned end_same(const struct check_digit *c, uint64_t state)
+{
+    (void)c;
+    return (unsigned)state;
+}
+
+#define DIGITS "0123456789"
+
+/* of: what text comes to, behind one that comes to state; 0: nothing. */
 static const struct row {
     const char *name, *alphabet;
-    unsigned (*of)(const struct check_digit *c, struct span s);
+    uint64_t (*of)(const struct check_digit *c, uint64_t state, struct span text);
+    unsigned (*end)(const struct check_digit *c, uint64_t state);
+    bool from_right; /* of does not take a state */
     bool letters;
     bool number; /* written as one of digits, not as a character of its alphabet */
 } rows[CHECK_KINDS] = {
-    [CHECK_LUHN] = {"luhn", "0123456789", luhn, false, false},
-    [CHECK_GS1] = {"gs1", "0123456789", gs1, false, false},
-    [CHECK_DAMM] = {"damm", "0123456789", damm, false, false},
-    [CHECK_VERHOEFF] = {"verhoeff", "0123456789", verhoeff, false, false},
-    [CHECK_MOD11_2] = {"mod11-2", "0123456789X", mod11_2, false, false},
-    [CHECK_MOD37_2] = {"mod37-2", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ*", mod37_2, true, false},
-    [CHECK_MOD97_10] = {"mod97-10", "0123456789", mod97_10, true, true},
-    [CHECK_LINEAR] = {"linear", "0123456789", linear, false, true},
+    [CHECK_LUHN] = {"luhn", DIGITS, luhn, end_same, .from_right = true},
+    [CHECK_GS1] = {"gs1", DIGITS, gs1, end_same, .from_right = true},
+    [CHECK_DAMM] = {"damm", DIGITS, damm, end_same},
+    [CHECK_VERHOEFF] = {"verhoeff", DIGITS, verhoeff, end_same, .from_right = true},
+    [CHECK_MOD11_2] = {"mod11-2", DIGITS "X", mod11_2, end_mod11_2},
+    [CHECK_MOD37_2] = {"mod37-2", DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZ*", mod37_2, end_mod37_2,
+                       .letters = true},
+    [CHECK_MOD97_10] = {"mod97-10", DIGITS, mod97_10, end_mod97_10, .letters = true,
+                        .number = true},
+    [CHECK_LINEAR] = {"linear", DIGITS, linear, end_linear, .number = true},
 };
 
 bool check_kind_parse(struct span name, enum check_kind *out)
@@ -203,14 +238,26 @@ size_t check_digit_width(const struct check_digit *c)
     return width;
 }
 
-void check_digit_write(const struct check_digit *c, struct span text, char *out)
+bool check_digit_begin(const struct check_digit *c, struct span beginning, uint64_t *state)
 {
     const struct row *row = &rows[c->kind];
-    unsigned v = row->of(c, text);
+    *state = row->from_right ? 0 : row->of(c, 0, beginning);
+    return !row->from_right;
+}
+
+void check_digit_end(const struct check_digit *c, uint64_t state, struct span rest, char *out)
+{
+    const struct row *row = &rows[c->kind];
+    unsigned v = row->end(c, row->of(c, state, rest));
     if (!row->number) {
         *out = row->alphabet[v];
         return;
     }
     for (size_t i = check_digit_width(c); i-- > 0; v /= 10)
         out[i] = (char)('0' + v % 10);
+}
+
+void check_digit_write(const struct check_digit *c, struct span text, char *out)
+{
+    check_digit_end(c, 0, text, out);
 }

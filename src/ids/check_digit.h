@@ -66,4 +66,9 @@ const char *check_digit_alphabet(const struct check_digit *c);
 /* Writes that of text to out, which has room for check_digit_width. */
 void check_digit_write(const struct check_digit *c, struct span text, char *out);
 
+/* The same in two parts, for texts that begin alike. *state is what the beginning comes to, if it
+ * can be told without the rest; false: it can't. */
+bool check_digit_begin(const struct check_digit *c, struct span beginning, uint64_t *state);
+void check_digit_end(const struct check_digit *c, uint64_t state, struct span rest, char *out);
+
 #endif

@@ -168,6 +168,10 @@ struct generator_kind {
     unsigned (*next)(struct generator *g, struct generator_ask *ask, struct generator_run *out);
     /* The same, but 1..n of them, as many as can be had at once. */
     unsigned (*some)(struct generator *g, struct generator_ask *ask, struct generator_run *out);
+    /* MAY: one number of who said nothing but the name that g was found by, where nothing stands in
+     * its way; mono_ms may be as old as the turn. false: next is to be asked, and nothing was
+     * issued. */
+    bool (*more)(struct generator *g, int64_t now_ms, int64_t mono_ms, int64_t *number);
     /* MAY: behind the request that was told to wait, and has its ticket by this call, stand n like
      * it, which are going to ask with the same ticket. true: what they want was asked for, too. */
     bool (*expect)(struct generator *g, const struct generator_ask *ask, uint32_t n);

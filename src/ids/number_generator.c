@@ -10,6 +10,7 @@
 #include <string.h>
 
 static_assert(TEMPLATE_OUT_MAX <= GENERATOR_TEXT_MAX, "a text has room");
+static_assert(SEQUENCE_LABEL_MAX == TEMPLATE_PERIOD_MAX, "both have labels of periods");
 
 static struct number_generator *of(struct generator *g)
 {
@@ -90,10 +91,12 @@ static struct names_entry *entry(struct generator *g, struct span name, struct s
 /* ---- writing ----------------------------------------------------------------------------------
  */
 
-static int32_t worker_of(const struct number_table *t)
+static int32_t worker_of(const struct number_generator *n)
 {
+    const struct number_table *t = n->table;
     struct generator_worker w;
-    bool any = t->ids && t->ids->kind->worker && t->ids->kind->worker(t->ids, 0, &w) && w.active;
+    bool any = n->from->template->has_worker && t->ids && t->ids->kind->worker &&
+               t->ids->kind->worker(t->ids, 0, &w) && w.active;
     return any ? (int32_t)w.worker : -1;
 }
 
@@ -104,7 +107,7 @@ static struct template_values values(const struct number_generator *n, int64_t n
     return (struct template_values){.number = number,
                                     .period = n->from->of.period,
                                     .sub = span_str(n->from->of.sub),
-                                    .worker = worker_of(t),
+                                    .worker = worker_of(n),
                                     .now_ms = now_ms,
                                     .rng = t->rng,
                                     .args = span_str(t->args)};
@@ -114,12 +117,20 @@ static struct template_values values(const struct number_generator *n, int64_t n
 static size_t write(const struct generator *g, int64_t number, int64_t now_ms,
                     char out[GENERATOR_TEXT_MAX])
 {
-    const struct number_generator *n = at(g);
+    struct number_generator *n = of((struct generator *)g); /* it remembers */
+    const struct template *t = n->from->template;
+    const char *period = n->from->of.period;
     struct err e;
-    if (!n->from->template)
+    if (!t)
         return dec_put_i64(out, number);
+    size_t size = template_stencil_put(&n->stencil, t, period, number, out);
+    if (size > 0)
+        return size;
     const struct template_values v = values(n, number, now_ms);
-    return template_write(n->from->template, &v, out, GENERATOR_TEXT_MAX, &e);
+    size = template_write(t, &v, out, GENERATOR_TEXT_MAX, &e);
+    if (size > 0)
+        template_stencil_make(&n->stencil, t, &v, span_of(out, size));
+    return size;
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------
@@ -282,6 +293,37 @@ static unsigned some(struct generator *g, struct generator_ask *ask, struct gene
     return issue(g, ask, true, out);
 }
 
+/* What the caller and the others say is looked at where the template asks for it. */
+static bool fits(const struct number_generator *n, int64_t now_ms)
+{
+    const struct template *t = n->from->template;
+    struct err e;
+    if (!t->takes_args && !t->has_sub && !t->has_worker)
+        return true;
+    const struct template_values v = values(n, 0, now_ms);
+    return !template_check(t, &v, &e);
+}
+
+/* Whoever is known again by the name alone has no arguments. All that have no place share one
+ * generator, and so have no name by which they could be. */
+static bool more(struct generator *g, int64_t now_ms, int64_t mono_ms, int64_t *number)
+{
+    struct number_generator *n = of(g);
+    struct sequence_generator *s = n->of;
+    int64_t until_mono, index;
+    if (n == &n->table->fresh || sequence_table_place(&s, mono_ms, &until_mono) || !s->template)
+        return false;
+    n->from = s;
+    n->table->args[0] = '\0';
+    const struct sequence *q = &s->numbers;
+    if (!fits(n, now_ms) ||
+        sequence_number(q, q->block[0].next) > template_last_number(s->template) ||
+        !sequence_more(&s->numbers, 1, &index))
+        return false;
+    *number = sequence_number(q, index);
+    return true;
+}
+
 static bool expect(struct generator *g, const struct generator_ask *ask, uint32_t n)
 {
     return sequence_kind.expect(&of(g)->of->base, ask, n);
@@ -345,6 +387,7 @@ const struct generator_kind number_kind = {
     .by_mono = true,
     .next = next,
     .some = some,
+    .more = more,
     .expect = expect,
     .look = look,
     .run = run,

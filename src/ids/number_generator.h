@@ -18,6 +18,7 @@
 
 #include "base/rng.h"
 #include "ids/sequence_table.h"
+#include "ids/template_stencil.h"
 
 enum number_cause {
     NUMBER_UNFORMED = SEQUENCE_CAUSES, /* whether there is a template is asked for */
@@ -37,6 +38,7 @@ struct number_generator {
     struct sequence_generator *of;   /* as it was found by name */
     struct sequence_generator *from; /* whose numbers it gave out, or would */
     unsigned cause;                  /* of the latest refusal */
+    struct template_stencil stencil; /* of the latest text that could be one */
 };
 
 struct number_table {

@@ -203,11 +203,12 @@ static writer *const writers[TEMPLATE_KINDS] = {
 enum err_code template_check(const struct template *t, const struct template_values *v,
                              struct err *e)
 {
-    char out[TEMPLATE_OUT_MAX];
-    struct writing w = {.t = t, .v = v, .out = out, .e = e};
     enum err_code code = v->args.n ? check_names(t, v->args, e) : ERR_OK;
     if (!t->takes_args && !t->has_sub && !t->has_worker)
         return code;
+    char out[TEMPLATE_OUT_MAX];
+    struct writing w; /* without at, which none of these looks at */
+    w.t = t, w.v = v, w.out = out, w.e = e;
     for (unsigned i = 0; i < t->n && !code; i++) {
         const struct template_step *s = &t->step[i];
         bool said =

@@ -88,6 +88,7 @@ const char *net_end_name(enum net_end e);
 struct net_turn {
     struct clock *clock;
     int64_t wall_ms;    /* read once per turn; serve may refresh it */
+    int64_t mono_ms;    /* read by the first in a turn that goes by it; 0: not yet */
     int64_t waited_us;  /* how long the request at the front has been in WAIT */
     int64_t ticket;     /* its own word, for serve: 0 at first, kept while it waits */
     uint32_t shared;    /* so many requests behind it have the same ticket; set by serve */

@@ -150,6 +150,20 @@ enum issue_status issuer_row(struct issuer *i, struct names_entry *name, struct 
     return r;
 }
 
+bool issuer_more_text(struct names_entry *name, struct net_turn *turn, int64_t *number)
+{
+    struct generator *g = name->generator;
+    if (!g->kind->more || turn->quota == 0)
+        return false;
+    if (turn->mono_ms == 0)
+        turn->mono_ms = clock_mono_ms(turn->clock);
+    if (!g->kind->more(g, turn->wall_ms, turn->mono_ms, number))
+        return false;
+    turn->quota--;
+    name->issued++;
+    return true;
+}
+
 enum issue_status issuer_next(struct issuer *i, struct names_entry *name, struct net_turn *turn,
                               int64_t *number, struct net_step *step)
 {

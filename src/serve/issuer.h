@@ -48,6 +48,18 @@ static inline bool issuer_more(struct names_entry *name, struct net_turn *turn, 
     return true;
 }
 
+/* The same of those that give out texts, for a request that was answered before
+ * (issuer_may_recall). */
+bool issuer_more_text(struct names_entry *name, struct net_turn *turn, int64_t *number);
+
+/* Whether a request for one number by this key, which the name was found by, may be known again by
+ * its bytes: nothing but the name is said by it. */
+static inline bool issuer_may_recall(const struct names_entry *name, struct span key)
+{
+    return !generator_is_text(name->generator) ||
+           (name->generator->kind->more && !memchr(key.p, '?', key.n));
+}
+
 /* n numbers in a row, 1..issuer_run(): all of them are the caller's, and *last is the last. */
 enum issue_status issuer_row(struct issuer *i, struct names_entry *name, struct net_turn *turn,
                              uint32_t n, int64_t *last, struct net_step *step);

@@ -114,6 +114,34 @@ def errors(case):
         s.stop()
 
 
+@test("a GET no: that is known by its bytes is answered as any other")
+def known(case):
+    for coordinator in stores(case):
+        s = sidecar(case, coordinator, ["few --on-loss refuse --template FEW-NO-@{seq,width=3}",
+                                        "area --on-loss refuse --template "
+                                        "@{arg,a,width=1,default=x}-@{seq,width=8}"])
+        with s.resp() as r, s.mc() as m:
+            for n in range(1, 1000):
+                text = b"FEW-NO-%03d" % n
+                if n % 7 == 0:
+                    assert r.ask("LPOP", "no:few") == text
+                elif n % 5 == 0:
+                    assert m.ask("get no:few") == "VALUE no:few 0 10"
+                    assert m.line() == text and m.line() == b"END"
+                else:
+                    assert r.ask("GET", "no:few") == text
+            for _ in range(3):
+                assert "takes numbers up to 999" in str(r.ask("GET", "no:few"))
+                assert m.ask("get no:few").startswith("SERVER_ERROR ")
+            assert r.ask("GET", "seq:few") == b"1000"
+            for n in range(1, 30, 3):  # what one has said is not what the next says
+                assert r.ask("GET", "no:area") == b"x-%08d" % n
+                assert r.ask("GET", "no:area?a=b") == b"b-%08d" % (n + 1)
+                assert m.ask("get no:area?a=c").startswith("VALUE ") and \
+                    m.line() == b"c-%08d" % (n + 2) and m.line() == b"END"
+        s.stop()
+
+
 def at_end_of_day(case, clock, zone):
     """Three seconds before a day's end in that zone, by the clock; returns which day that is."""
     hours, minutes = (int(x) for x in (zone[1:] if zone != "UTC" else "00:00").split(":"))

@@ -48,7 +48,7 @@ enum serve_result rds_get(struct rds_call *c)
     enum issue_status s = issuer_next(rds_issuer(c), name, c->turn, &id, &c->step);
     if (s != ISSUE_OK)
         return no_number(c, s);
-    if (c->cmd->verb == RESP_GET && !generator_is_text(name->generator))
+    if (c->cmd->verb == RESP_GET && issuer_may_recall(name, c->req->argv[1]))
         c->name = name;
     put(c, name, id);
     return SERVE_OK;
