@@ -63,8 +63,8 @@ void passed_fd_close(int fd)
     int family = 0;
     socklen_t len = sizeof family;
     (void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
-    if (family == AF_UNIX && shutdown(fd, SHUT_RD) == 0) /* then nothing comes any more */
-        while (passed_fd_recv(fd, unread, sizeof unread) > 0 || errno == EPROTO)
-            errno = 0;
+    ssize_t r = family == AF_UNIX && shutdown(fd, SHUT_RD) == 0; /* then nothing comes any more */
+    while (r > 0 || (r < 0 && errno == EPROTO))
+        r = passed_fd_recv(fd, unread, sizeof unread);
     (void)close(fd);
 }

@@ -282,7 +282,7 @@ static void a_queue_that_is_full_delays_nobody(void **state)
     assert_int_equal(bind(server, (struct sockaddr *)&un, sizeof un), 0);
     assert_int_equal(listen(server, 0), 0);
     assert_int_equal(connect(ahead, (struct sockaddr *)&un, sizeof un), 0);
-    (void)snprintf(address, sizeof address, "unix://%s", un.sun_path);
+    (void)snprintf(address, sizeof address, "unix://%.50s", un.sun_path);
     net_bench_start(&b, NULL);
     net_bench_call(&b, do_upstream, address);
     int c = dial(&b);
