@@ -135,7 +135,8 @@ bool access_may(const struct serve *s, const struct access *a, struct span key)
     if (!u || !prefix)
         return u;
     key = span_skip(key, prefix->length);
-    return has(u, span_cut(&key, '#'));
+    struct span name = span_cut(&key, '#');
+    return has(u, generator_is_text(prefix->generator) ? span_cut(&name, '?') : name);
 }
 
 bool access_sees(const struct serve *s, const struct access *a, const struct generator *g)

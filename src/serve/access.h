@@ -62,7 +62,7 @@ bool access_answered(const struct serve *s);
 void access_logout(struct access *a);
 
 /* Whether the user may have IDs by this key; true for a key that is no ID. Nobody may where users
- * are required. */
+ * are required. What a text is to be written with, behind '?', is not looked at. */
 bool access_may(const struct serve *s, const struct access *a, struct span key);
 
 /* Whether the user may be told of this generator, in INFO and `stats`: where it has a label, that
