@@ -329,10 +329,13 @@ static bool expect(struct generator *g, const struct generator_ask *ask, uint32_
     return sequence_kind.expect(&of(g)->of->base, ask, n);
 }
 
+/* What is told behind it is of the present period. */
 static unsigned look(struct generator *g, struct generator_ask *ask)
 {
     struct number_generator *n = of(g);
-    n->cause = sequence_kind.look(&n->of->base, ask);
+    struct sequence_generator *s = n->of;
+    n->cause = sequence_kind.look(&s->base, ask);
+    n->from = s->present ? &s->table->place[s->present - 1] : s;
     return n->cause;
 }
 
@@ -372,8 +375,9 @@ static int64_t left(const struct generator *g, int64_t now_ms)
 
 static int64_t until_width(const struct generator *g, int64_t now_ms)
 {
+    int64_t n = sequence_until_width(at(g)->from);
     (void)now_ms;
-    return sequence_until_width(at(g)->from);
+    return n < SEQUENCE_TOP ? n : GENERATOR_UNKNOWN;
 }
 
 static const struct generator_figure figures[] = {

@@ -53,7 +53,7 @@ bool number_table_read(const struct generator *g, struct span text, struct span 
     const struct template *tried = NULL;
     struct template_reading r;
     struct err e;
-    for (uint32_t i = 0; q->place && i < q->options.counters; i++) {
+    for (uint32_t i = 0; i < q->top; i++) {
         const struct sequence_generator *s = &q->place[i];
         if (s->state != SEQUENCE_OPEN || !s->template || s->template == tried ||
             (name.n > 0 && !span_eq(name, span_str(s->of.name))))
