@@ -86,10 +86,11 @@ static unsigned chart_width(const struct paint *p)
     return left < TOP_HISTORY ? left : TOP_HISTORY;
 }
 
-#define ENDS_SOON_S (7 * 86400.0) /* as SidflakeSequenceEnding */
+#define ENDS_SOON_S (7 * 86400.0) /* as SidflakeSequenceEnding, SidflakeTemplateEnding */
 
 /* The first one to end, where that is soon. */
-static void paint_ending(const struct sidecar *s, struct paint *p)
+static void paint_ending(const struct sidecar *s, struct paint *p, const char *member,
+                         const char *what)
 {
     const json_t *row, *first = NULL;
     double least = ENDS_SOON_S;
@@ -97,7 +98,7 @@ static void paint_ending(const struct sidecar *s, struct paint *p)
     size_t i;
     json_array_foreach(json_object_get(s->now, "sequences"), i, row)
     {
-        double lasts = ctl_status_number(row, "used_up_seconds");
+        double lasts = ctl_status_number(row, member);
         if (!(lasts < least)) /* nor where it is not known */
             continue;
         least = lasts;
@@ -107,9 +108,9 @@ static void paint_ending(const struct sidecar *s, struct paint *p)
         return;
     ctl_status_text(first, "name", name, sizeof name);
     if (least > 0)
-        paint_put(p, PAINT_WARN, "; %s lasts for %s", name, top_span(least));
+        paint_put(p, PAINT_WARN, "; %s%s lasts for %s", what, name, top_span(least));
     else
-        paint_put(p, PAINT_BAD, "; %s is USED UP", name);
+        paint_put(p, PAINT_BAD, "; %s%s is USED UP", what, name);
 }
 
 /* Nothing where there are no sequences. */
@@ -123,7 +124,8 @@ static void paint_numbers(const struct sidecar *s, struct paint *p)
     paint_put(p, PAINT_PLAIN, "  %s in hand, %s gaps",
               top_count(ctl_status_sum(s->now, "sequences", "left", NULL, NULL)),
               top_count(ctl_status_sum(s->now, "sequence_supply", "gaps", NULL, NULL)));
-    paint_ending(s, p);
+    paint_ending(s, p, "used_up_seconds", "");
+    paint_ending(s, p, "width_seconds", "template of ");
     paint_kinds(s, p, "by sequence", "sequences", "given", "name");
 }
 

@@ -303,7 +303,23 @@ static bool is_refused(const struct generator *g, int64_t now_ms, struct buf *b)
     return false;
 }
 
-static const struct generator_warning warnings[] = {{"sequence", is_refused}};
+/* The first of its counters whose next number its template does not take: that one goes on. */
+static bool is_too_wide(const struct generator *g, int64_t now_ms, struct buf *b)
+{
+    (void)now_ms;
+    for (EACH(l, family(g))) {
+        const struct sequence_generator *s = member(l);
+        if (!s->template || sequence_until_width(s) > 0)
+            continue;
+        buf_printf(b, "sequence %s: used up: its template takes numbers up to %lld",
+                   family(g)->name, (long long)template_last_number(s->template));
+        return true;
+    }
+    return false;
+}
+
+static const struct generator_warning warnings[] = {{"sequence", is_refused},
+                                                    {"template", is_too_wide}};
 
 const struct generator_kind sequence_family_kind = {
     .name = "",
@@ -315,7 +331,7 @@ const struct generator_kind sequence_family_kind = {
     .warnings = warnings,
     .ncauses = 1,
     .nfigures = sizeof figures / sizeof *figures,
-    .nwarnings = 1,
+    .nwarnings = sizeof warnings / sizeof *warnings,
 };
 
 /* ---- all of them ----------------------------------------------------------------------------- */

@@ -89,8 +89,9 @@ def top_upstreams(case):
 
 @test("top: the numbers of sequences, and which one ends")
 def top_numbers(case):
-    s = case.sidecar(case.pool(), {"sequences.define": ["few --max 9 --on-loss refuse", "orders --on-loss refuse"]})
-    with on_top(s) as t, s.resp() as r:
+    s = case.sidecar(case.pool(), {"sequences.define": ["few --max 9 --on-loss refuse", "orders --on-loss refuse",
+                                                        "wide --on-loss refuse --template W@{seq,width=1}"]})
+    with on_top(s, cols=120) as t, s.resp() as r:
         t.shows(r"READY")
         assert "Numbers" not in t.screen.text()
         for _ in range(9):
@@ -103,6 +104,10 @@ def top_numbers(case):
             t.read(0.05)
             return re.search(r"^ by sequence +orders [\d.]+ /s", t.screen.text(), re.M)
         until("orders has a rate", counts)
+        until("all that the template takes", lambda: isinstance(r.ask("LPOP", "no:wide", 9), list))
+        t.shows(r"^ Numbers .*; few is USED UP; template of wide is USED UP$")
+        assert "[!]template: sequence wide: used up: its template takes numbers up to 9\n" in s.http(
+            "/readyz?verbose").text
 
 
 @test("top: what needs attention, whole where there is room; nothing is said twice, or of one that is away")

@@ -14,14 +14,20 @@ FAMILIES = """ids_issued_total requests_total request_duration_seconds_bucket co
 worker_range_seconds workers_held reservation_seconds tenure_age_seconds pool_era renewals_total rotations_total
 state_page clock_rollbacks_total clock_rollback_seconds_bucket clock_wait_seconds_total clock_skew_seconds
 sequence_exhausted_total sequence_peak coordinator_up coordinator_answers coordinator_request_seconds_bucket
-coordinator_data_loss_total pool_free pool_horizon_seconds pool_first_horizon_seconds lifetime_seconds build_info""".split()
+coordinator_data_loss_total pool_free pool_horizon_seconds pool_first_horizon_seconds lifetime_seconds build_info
+sequence_given_total sequence_left sequence_until_max sequence_used_up_seconds sequence_until_width
+sequence_width_seconds sequence_block sequence_counters sequence_parked_total sequence_refused_total
+sequence_takes_total sequence_take_seconds_bucket sequence_given_back_total sequence_gaps_total sequence_places
+sequence_evicted_total""".split()
 
 
 @test("/metrics: every family of the contract, in text and in OpenMetrics")
 def metrics(case):
-    s = case.sidecar(case.pool())
+    s = case.sidecar(case.pool(), {"sequences.define": ["few --max 99 --on-loss refuse --template F@{seq,width=2}"]})
     s.wait_held(2)
     s.id()
+    with s.resp() as r:  # of those for which it is known when they end
+        until("a number", lambda: isinstance(r.ask("LPOP", "no:few", 5), list))
     page = s.http("/metrics")
     assert page.status == 200
     assert page.headers["content-type"].startswith("text/plain; version=0.0.4"), page.headers

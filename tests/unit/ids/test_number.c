@@ -327,6 +327,44 @@ static void the_date_is_the_periods(void **state)
     gives_of("daily?date=2017-03-04", "2017-03-05", "2017030500001");
 }
 
+/* Of one that is known again, at so many ms behind noon; "": it has to be asked for as any other.
+ */
+static void gives_again(struct generator *g, int64_t ms, const char *text)
+{
+    char out[GENERATOR_TEXT_MAX];
+    int64_t number;
+    size_t n = 0;
+    if (number_kind.more(g, NOON, MONO + ms, &number))
+        n = number_kind.write(g, number, NOON, out);
+    if (n != strlen(text) || memcmp(out, text, n) != 0)
+        fail_msg("%d ms behind noon: expected \"%s\", found \"%.*s\"", (int)ms, text, (int)n, out);
+}
+
+/* Numbers of the next day wait by then: nobody has to be asked as the day ends. */
+static void known_again_it_has_the_text_of_the_day_that_is(void **state)
+{
+    const int64_t midnight = FAKE_DAY_MS / 2, before = midnight - 3600000;
+    (void)state;
+    gives("daily", "2026112200001");
+    struct generator *g = found("daily", "");
+    gives_again(g, 0, "2026112200002");
+    gives_again(g, before, "2026112200003");
+    supply.time_ms = NOON + before;
+    fake_supply_serve(&supply, MONO + before);
+    gives_again(g, midnight - 1, "2026112200004");
+    gives_again(g, midnight, "2026112300001");
+    gives_again(g, midnight - 1, "2026112300002"); /* a reading that is older */
+    gives_again(g, 3 * midnight, "");
+}
+
+static int64_t until_width(const struct generator *g)
+{
+    for (unsigned i = 0; i < g->kind->nfigures; i++)
+        if (strcmp(g->kind->figures[i].member, "until_width") == 0)
+            return g->kind->figures[i].value(g, NOON);
+    return -1;
+}
+
 static void what_is_shown_is_the_sequences(void **state)
 {
     struct generator_counts c;
@@ -335,9 +373,50 @@ static void what_is_shown_is_the_sequences(void **state)
     struct generator *g = found("few", "");
     g->kind->count(g, &c);
     assert_true(c.issued == 0 && c.counted == 0);
-    for (unsigned i = 0; i < g->kind->nfigures; i++)
-        if (strcmp(g->kind->figures[i].member, "until_width") == 0)
-            assert_int_equal(g->kind->figures[i].value(g, NOON), 8);
+    assert_int_equal(until_width(g), 8);
+}
+
+static void what_is_told_of_one_is_of_its_present_period(void **state)
+{
+    char out[GENERATOR_TEXT_MAX];
+    (void)state;
+    gives("daily", "2026112200001");
+    struct generator *g = found("daily", "");
+    assert_int_equal(g->kind->look(g, &ask), 0);
+    size_t n = g->kind->write(g, g->kind->example(g, NOON), NOON, out);
+    assert_true(span_eq(span_of(out, n), SPAN("2026112200002")));
+    assert_int_equal(until_width(g), 99998);
+    gives("tenant:acme", "acme/1");
+    assert_true(until_width(found("tenant:acme", "")) == GENERATOR_UNKNOWN);
+    gives("daily", "2026112200002");
+}
+
+static bool warns(const struct generator *family, const char *text)
+{
+    char mem[200];
+    struct buf b;
+    bool any = false;
+    for (unsigned i = 0; i < family->kind->nwarnings; i++) {
+        buf_init(&b, mem, sizeof mem - 1);
+        if (!family->kind->warnings[i].say(family, NOON, &b))
+            continue;
+        mem[b.n] = '\0';
+        assert_string_equal(mem, text);
+        any = true;
+    }
+    return any;
+}
+
+static void one_that_is_too_wide_is_warned_of(void **state)
+{
+    (void)state;
+    gives("few", "F1");
+    const struct generator *family = table.base.after;
+    assert_false(warns(family, ""));
+    assert_int_equal(take_of("few", "", 8), 0);
+    assert_true(warns(family, "sequence few: used up: its template takes numbers up to 9"));
+    assert_int_equal(bare("few"), 10); /* the counter goes on */
+    assert_true(warns(family, "sequence few: used up: its template takes numbers up to 9"));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -353,7 +432,10 @@ int main(void)
         TEST(what_is_too_wide_is_not_spent),
         TEST(a_strict_one_has_no_text_that_is_too_wide),
         TEST(the_date_is_the_periods),
+        TEST(known_again_it_has_the_text_of_the_day_that_is),
         TEST(what_is_shown_is_the_sequences),
+        TEST(what_is_told_of_one_is_of_its_present_period),
+        TEST(one_that_is_too_wide_is_warned_of),
     };
     for (int i = 0; i < SEQUENCES; i++)
         if (forms[i])
