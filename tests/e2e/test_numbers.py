@@ -6,8 +6,10 @@ import time
 import binary
 from harness import until
 from runner import test
+from test_auth import CRYPT, basic
 from test_memcached_binary import binary_to
 from test_sequences import ask, sqlite
+from test_upgrade import upgrading
 
 NO_NUMBER = 6  # the binary protocol's status of what is no number
 FORMS = {
@@ -58,12 +60,13 @@ def in_use(case):
             assert [m.line() for _ in range(4)] == \
                 [b"QJ000009", b"VALUE %s 0 14 2" % policy.encode(), b"010-6541-00002", b"END"]
             assert m.ask("mg no:qj v s") == "VA 8 s8" and m.line() == b"QJ000010"
-            assert m.ask("mg no:qj s") == "HD s8"
+            assert m.ask("mg no:qj s") == "HD s8" and m.ask("mg no:order s") == "HD s13"
             assert b.ask(binary.GET, b"no:qj").value == b"QJ000011"
             assert s.http("/v1/no/policy?area=010&unit=6541&n=2").text == \
                 "010-6541-00003\n010-6541-00004\n"
             reply = s.http("/v1/no/order?n=2&date=2017-03-04", headers={"Accept": "application/json"})
             assert json.loads(reply.text) == {"ids": ["2017030400002", "2017030400003"]}
+            assert json.loads(s.http("/v1/no/qj/status").text)["until_width"] == 999999 - 11
             for sub in ("acme", "zoo"):
                 assert r.ask("GET", "no:tenant:%s" % sub) == b"%s/1" % sub.encode()
             assert s.http("/v1/no/tenant:acme?n=2").text == "acme/2\nacme/3\n"
@@ -142,12 +145,12 @@ def known(case):
         s.stop()
 
 
-def at_end_of_day(case, clock, zone):
-    """Three seconds before a day's end in that zone, by the clock; returns which day that is."""
+def at_end_of_day(clock, zone, before=3):
+    """So many seconds before a day's end in that zone, by the clock; returns which day that is."""
     hours, minutes = (int(x) for x in (zone[1:] if zone != "UTC" else "00:00").split(":"))
     offset = (-1 if zone[0] == "-" else 1) * (3600 * hours + 60 * minutes)
     local = clock.ms() / 1000 + offset
-    clock.step(86400 - local % 86400 - 3)
+    clock.step(86400 - local % 86400 - before)
     return time.strftime("%Y%m%d", time.gmtime(clock.ms() / 1000 + offset))
 
 
@@ -155,10 +158,10 @@ def at_end_of_day(case, clock, zone):
 def day_ends(case):
     for zone, on_redis in (("UTC", False), ("+08:00", True), ("-03:30", False)):
         clock = case.clock()
-        day = at_end_of_day(case, clock, zone)
+        day = at_end_of_day(clock, zone)
         url = case.redis(clock=clock).url if on_redis else "sqlite://" + case.path(zone + ".db")
         case.ctl("pool", "init", "--coordinator", url, "--fresh", env=clock.env, expect=0)
-        day = at_end_of_day(case, clock, zone) if not on_redis else day
+        day = at_end_of_day(clock, zone) if not on_redis else day
         s = sidecar(case, url, ["day --reset day --timezone %s --on-loss refuse "
                                 "--template @{date,%%Y%%m%%d}-@{seq,width=6}" % zone], clock=clock)
         until_ms = clock.ms() + 12000
@@ -184,6 +187,95 @@ def day_ends(case):
             late = r.ask("GET", "no:day?date=" + dated).decode()
             assert late[:8] == days[0] and late not in texts
         s.stop()
+
+
+def checked(day, n):
+    return b"%s-%06d-%d" % (day.encode(), n, n * 9 % 31 % 10)
+
+
+@test("a day's end amid requests that are known by their bytes: each byte of what follows, in Redis and memcached",
+      timeout=120)
+def day_ends_known(case):
+    clock = case.clock()
+    url = "sqlite://" + case.path("end.db")
+    day = at_end_of_day(clock, "UTC", 12)
+    case.ctl("pool", "init", "--coordinator", url, "--fresh", env=clock.env, expect=0)
+    s = sidecar(case, url, ["day --reset day --on-loss refuse --template "
+                            "@{date,%Y%m%d}-@{seq,width=6}-@{check,linear,9,31,10,of=seq}"], clock=clock)
+    time.sleep(max(0, 86400 - clock.ms() / 1000 % 86400 - 2))
+    end = time.time() + 20
+    counts = {}
+    with s.resp() as r, s.mc() as m:
+        got = r.encode("GET", "no:day")
+        while len(counts) < 2 or counts[max(counts)] < 40:  # in one hundred on both days
+            assert time.time() < end, counts
+            for request, before, after in ((got, b"$17\r\n", b"\r\n"),
+                                           (b"get no:day\r\n", b"VALUE no:day 0 17\r\n", b"\r\nEND\r\n")):
+                c = r if request == got else m
+                c.send(request * 2)
+                for _ in range(2):
+                    found = c.take(len(before) + 17 + len(after))
+                    today = found[len(before):len(before) + 8].decode()
+                    assert not counts or today >= max(counts), (today, counts)
+                    counts[today] = counts.get(today, 0) + 1
+                    assert found == before + checked(today, counts[today]) + after, (found, counts)
+            time.sleep(0.15)
+    assert min(counts) == day and counts[day] > 4, (day, counts)
+    s.stop()
+
+
+@test("SIGUSR2 amid requests that are known by their bytes: each text once, and none left out")
+def upgraded(case):
+    for coordinator in stores(case):
+        s = sidecar(case, coordinator, ["qj --on-loss refuse --template QJ@{seq,width=6}@{check,luhn}",
+                                        "bare --on-loss refuse"])
+        texts = []
+        with s.resp() as r, s.mc() as m:
+            for _ in range(4):
+                for _ in upgrading(s):
+                    r.send(r.encode("GET", "no:qj") * 20)
+                    texts += [r.reply() for _ in range(20)]
+                    m.send(b"get no:qj\r\n" * 20)
+                    texts += [m.values()[0][1].encode() for _ in range(20)]
+        for n, text in enumerate(texts):
+            assert text[:8] == b"QJ%06d" % (n + 1), (n, texts[max(n - 3, 0):n + 3])
+        assert all(luhn(t[2:].decode()) for t in texts), texts
+        s.stop()
+
+
+def luhn(digits):
+    doubled = (int(d) * (1 + i % 2) for i, d in enumerate(reversed(digits)))
+    return sum(n // 10 + n % 10 for n in doubled) % 10 == 0
+
+
+@test("names= of a user are held against name and sub, whatever is said behind '?'")
+def rights(case):
+    path = case.path("users")
+    with open(path, "w") as f:
+        f.write("ann:%s\neve:%s:names=policy\nacme:%s:names=*:acme\n" % (CRYPT, CRYPT, CRYPT))
+    s = sidecar(case, case.pool(), options={"auth.mode": "required", "auth.users_file": path})
+    policy = "no:policy?area=010&unit=6541"
+    with s.resp() as ann, s.resp() as eve, s.resp() as acme, s.mc() as m:
+        for r, name in ((ann, "ann"), (eve, "eve"), (acme, "acme")):
+            assert r.ask("AUTH", name, "secret") == b"OK"
+        assert [eve.ask("GET", policy) for _ in range(2)] == [b"010-6541-00001", b"010-6541-00002"]
+        assert m.ask("set any 0 0 10\r\neve secret") == "STORED"
+        assert m.ask("get " + policy).startswith("VALUE ") and m.line() == b"010-6541-00003"
+        assert m.line() == b"END"
+        reply = s.http("/v1/no/policy?area=010&unit=6541&n=2", basic("eve", "secret"))
+        assert (reply.status, reply.text) == (200, "010-6541-00004\n010-6541-00005\n"), reply.text
+        for n in range(1, 4):  # known by its bytes to who may
+            assert ann.ask("GET", "no:qj") == b"QJ%06d" % n
+            assert "not allowed" in str(eve.ask("GET", "no:qj"))
+            assert m.ask("get no:qj").startswith("CLIENT_ERROR ")
+        assert acme.ask("GET", "no:tenant:acme") == b"acme/1"
+        for key in ("no:tenant:zoo?sub=:acme", "no:tenant:zoo?n=:acme", "no:qj?block=:acme",
+                    "no:tenant:zoo#:acme", "no:tenant:zoo#?:acme"):
+            assert "not allowed" in str(acme.ask("GET", key)), key
+        assert s.http("/v1/no/tenant:zoo?sub=:acme", basic("acme", "secret")).status == 403
+        assert s.http("/v1/no/tenant:acme", basic("acme", "secret")).text == "acme/2\n"
+        assert ann.ask("GET", "no:tenant:zoo") == b"zoo/1"
+    s.stop()
 
 
 @test("a restart after a SIGKILL goes on with the next text: none is skipped or repeated")

@@ -36,6 +36,19 @@ def upgrade(s, pattern="upgraded in place.*", timeout=20):
     return line
 
 
+def upgrading(s):
+    """Goes on until an upgrade has been, and a little longer."""
+    at = len(s.log())
+    s.popen.send_signal(signal.SIGUSR2)
+    end = time.monotonic() + 20
+    while "upgraded in place" not in s.log()[at:]:
+        s.assert_running()
+        assert time.monotonic() < end, s.log()[at:]
+        yield
+    for _ in range(5):
+        yield
+
+
 class Load:
     """Clients of all protocols and kinds of sockets. None of them may fail; each keeps its IDs, and
     the longest time that a request took."""
