@@ -189,6 +189,10 @@ def day_ends(case):
         s.stop()
 
 
+def day_of(ms):
+    return time.strftime("%Y%m%d", time.gmtime(ms / 1000))
+
+
 def checked(day, n):
     return b"%s-%06d-%d" % (day.encode(), n, n * 9 % 31 % 10)
 
@@ -212,11 +216,12 @@ def day_ends_known(case):
             for request, before, after in ((got, b"$17\r\n", b"\r\n"),
                                            (b"get no:day\r\n", b"VALUE no:day 0 17\r\n", b"\r\nEND\r\n")):
                 c = r if request == got else m
+                least = day_of(clock.ms() - 500)
                 c.send(request * 2)
                 for _ in range(2):
                     found = c.take(len(before) + 17 + len(after))
                     today = found[len(before):len(before) + 8].decode()
-                    assert not counts or today >= max(counts), (today, counts)
+                    assert max([least, *counts]) <= today <= day_of(clock.ms() + 500), (today, least, counts)
                     counts[today] = counts.get(today, 0) + 1
                     assert found == before + checked(today, counts[today]) + after, (found, counts)
             time.sleep(0.15)
