@@ -363,6 +363,31 @@ static void a_tombstone_covers_what_was_given_out(void **state)
     assert_int_equal(s, COORD_REFUSED); /* the other way round there is no behind */
 }
 
+/* Who looked before the other had made it. */
+static void two_make_it_at_once(void **state)
+{
+    (void)state;
+    char text[SEQ_TEXT_MAX];
+    struct seq_definition d = lossy(SEQ_LOSS_REFUSE);
+    begin(EACH);
+    assert_int_equal(create("a", d, &g), SEQ_DONE);
+    enum coord_status s = COORD_DOWN;
+    struct seq_order o = {.verb = SEQ_VERB_CREATE,
+                          .name = "a",
+                          .sub = "",
+                          .period = "",
+                          .text = seq_definition_text(text, &d),
+                          .index = seq_last_index(&d)};
+    ASK(s, &h, c->driver->sequences->operate(c, SETUP_IDENTITY, &o, &one, &reply));
+    assert_int_equal(s, COORD_OK);
+    assert_int_equal(h.how, SEQ_KEPT);
+    assert_int_equal(h.gen, g.gen);
+    d.start++;
+    o.text = seq_definition_text(text, &d);
+    ASK(s, &h, c->driver->sequences->operate(c, SETUP_IDENTITY, &o, &one, &reply));
+    assert_int_equal(h.how, SEQ_DIFFERS);
+}
+
 static void a_tombstone_covers_what_was_lost(void **state)
 {
     (void)state;
@@ -723,6 +748,7 @@ int main(void)
         cmocka_unit_test(an_older_file_in_its_place_shows),
         cmocka_unit_test(a_pool_that_was_reopened_wants_a_beginning),
         cmocka_unit_test(a_tombstone_covers_what_was_given_out),
+        cmocka_unit_test(two_make_it_at_once),
         cmocka_unit_test(a_tombstone_covers_what_was_lost),
         cmocka_unit_test(what_is_stopped_has_no_tombstone),
         cmocka_unit_test(a_tombstone_of_another_branch),
