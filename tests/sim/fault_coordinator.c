@@ -73,14 +73,15 @@ static bool all_can_be_heard(const struct world *w)
 }
 
 /* Whoever holds something of this pool knows of its reopening; of one of another name, the pool
- * grants nothing before it ends. */
+ * grants nothing before it ends. Who knew of as many already knows a time that was lost: he is
+ * heard by a renewal alone. */
 static bool is_heard(const struct world *w, const struct node *n, const struct coord_pool *p,
                      uint64_t era)
 {
     if (!node_runs(w, n) || lease_held(&n->lease) == 0)
         return true;
     if (strcmp(n->lease.identity, p->identity) == 0)
-        return n->lease.era >= era;
+        return n->lease.era >= era && n->renewed;
     struct range r[NODE_RANGES];
     for (unsigned k = ledger_ranges(w, n, r); k-- > 0;)
         if (r[k].lo <= r[k].hi && r[k].hi > p->floor_short_ms)
@@ -108,6 +109,7 @@ static void hear_all(struct world *w)
     for (unsigned i = 0; i < w->set.nodes; i++) {
         ran[i] = node_runs(w, &w->node[i]);
         knew[i] = strcmp(w->node[i].lease.identity, p.identity) == 0;
+        w->node[i].renewed = knew[i] && w->node[i].lease.era < era;
     }
     uint8_t kills = w->set.weight[FAULT_KILL_TORN]; /* who is killed meanwhile is not heard */
     w->set.weight[FAULT_KILL_TORN] = 0;
