@@ -215,20 +215,6 @@ int64_t ctl_session_ceiling(const struct coord_pool *p, const struct coord_worke
 
 #define LIFETIME_WARN_MS (INT64_C(180) * 86400000)
 
-/* Where Redis was reopened by a clock that was ahead, who was held then is judged by that time, and
- * passed over; after another restart he is judged by the time that it is. An SQLite file has one
- * host, with one clock for all. */
-static const char *before_the_word(const struct ctl_session *s)
-{
-    const struct coord_pool *p = &s->pool;
-    bool one_host = strncmp(s->args->coordinator, "sqlite:", 7) == 0;
-    return one_host || p->unmet || p->topen_ms <= s->reply.now_ms
-               ? ""
-               : "restart Redis with its data first, since it was started while its clock was "
-                 "ahead, "
-                 "and sidecars lose what they held before; then ";
-}
-
 /* Which clock is wrong cannot be known from here: how they stand to each other is said. */
 static void warn_of_clocks(json_t *w, const struct ctl_session *s)
 {
@@ -243,16 +229,15 @@ static void warn_of_clocks(json_t *w, const struct ctl_session *s)
                             ctl_span(skew > 0 ? skew : -skew), skew > 0 ? "ahead of" : "behind"));
     if (until > 0)
         json_array_append_new(
-            w,
-            json_sprintf(
-                "the coordinator's clock is %s behind a time that it has shown "
-                "before, with a sidecar's: no workerId is granted until it is %s, and "
-                "sidecars go on. If it is right now, and was ahead: %s`%s`. IDs with "
-                "times up to %s may exist: a pool that is "
-                "made anew, with other options than `pool status` prints, repeats them",
-                ctl_span(p->tmax_ms - s->reply.now_ms), ctl_time(until), before_the_word(s),
-                ctl_session_command(s->args, "sidflakectl pool reopen --clock-was-ahead", command),
-                ctl_time(ctl_session_last_range(s))));
+            w, json_sprintf("the coordinator's clock is %s behind a time that it has shown "
+                            "before, with a sidecar's: no workerId is granted until it is %s, and "
+                            "sidecars go on. If it is right now, and was ahead: `%s`. IDs with "
+                            "times up to %s may exist: a pool that is "
+                            "made anew, with other options than `pool status` prints, repeats them",
+                            ctl_span(p->tmax_ms - s->reply.now_ms), ctl_time(until),
+                            ctl_session_command(
+                                s->args, "sidflakectl pool reopen --clock-was-ahead", command),
+                            ctl_time(ctl_session_last_range(s))));
 }
 
 static void warn_of_closed(json_t *w, const struct ctl_session *s)

@@ -211,7 +211,7 @@ bool fault_redis_failover(struct world *w)
 }
 
 /* Of a table that was reopened since it lost anything, the next era can be taken back. */
-bool fault_redis_whole(struct world *w)
+static void restart_whole(struct world *w)
 {
     struct coord_pool p;
     uint64_t era;
@@ -220,6 +220,11 @@ bool fault_redis_whole(struct world *w)
                  server_pool(w->server, &p, &era);
     w->word_era = there ? (int64_t)era + 1 : 0;
     server_restart_whole(w->server, world_chance(w, 30));
+}
+
+bool fault_redis_whole(struct world *w)
+{
+    restart_whole(w);
     if (!w->wild && world_chance(w, 50))
         w->server->at->clock_off = fault_within_skew(w);
     return true;
@@ -363,8 +368,8 @@ bool fault_redis_clock_day(struct world *w)
     return called;
 }
 
-/* With some of those who call. Data of before, put in place later, would not know how far: what
- * comes back is of a time since. */
+/* With some of those who call, and a restart, or one that it begins with. Data of before, put in
+ * place later, would not know how far: what comes back is of a time since. */
 static void is_ahead_for_a_while(struct world *w)
 {
     struct member *at = w->server->at;
@@ -376,7 +381,14 @@ static void is_ahead_for_a_while(struct world *w)
         with[i] = world_chance(w, 50);
         w->node[i].wall_off += with[i] ? ahead : 0;
     }
+    unsigned restarts = world_chance(w, 50) ? 0 : (unsigned)world_between(w, 1, 2);
+    if (restarts == 1)
+        restart_whole(w);
     schedule_live(w, w->now + world_between(w, 0, 150000), 60);
+    if (restarts == 2) {
+        restart_whole(w);
+        schedule_live(w, w->now + world_between(w, 0, 30000), 20);
+    }
     w->fence_ms = max64(w->fence_ms, server_ms(w->server));
     server_forget_copies(w->server);
     server_remember(w->server, w->now);
