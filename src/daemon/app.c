@@ -50,8 +50,8 @@ struct app {
     struct pagefile page;
     struct supplies supplies;
     struct keeper *keeper;
-    char coord_name[1025]; /* as long as coordinator.url may be */
-    char owner[1025 + 80]; /* of the state page: coordinator and pool */
+    char coord_name[COORD_URL_MAX];
+    char owner[COORD_URL_MAX + COORD_POOL_NAME_MAX]; /* of the state page: coordinator and pool */
     struct self self;
     struct serve_setting settings[SETTINGS];
     char setting_text[SETTINGS][TIMEFMT_MAX];

@@ -72,6 +72,10 @@ static uint64_t renewals(const struct serve_facts *f)
 }
 
 static_assert(SERVE_RISKS == COORD_RISKS, "what is told of one is told of the other");
+static_assert(sizeof((struct serve_facts *)0)->coordinator >= COORD_URL_MAX &&
+                  sizeof((struct serve_facts *)0)->pool >= COORD_POOL_NAME_MAX &&
+                  sizeof((struct serve_facts *)0)->identity == COORD_IDENTITY_MAX,
+              "as long as the coordinator has them");
 
 static void note_pool(struct serve_facts *f, const struct coord_pool *p)
 {

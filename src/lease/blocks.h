@@ -53,8 +53,6 @@
 #define BLOCKS_MAIL_MAX (5 * BLOCKS_ITEMS) /* from one event or outcome, and one next */
 #define BLOCKS_SLOTS    2                  /* of a counter: what is in hand, and what follows */
 
-static_assert(BLOCKS_ITEMS <= SEQ_ITEMS_MAX, "one call carries them");
-
 struct blocks_config {
     unsigned counters; /* most at once, 1 .. */
     int64_t stop_ms;   /* longest that giving back may take */
