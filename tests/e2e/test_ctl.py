@@ -372,6 +372,13 @@ def top_of_pool(case):
     case.ctl("top", "--coordinator", redis.url, expect=3)
 
 
+@test("top of a pool: its name is shown whole, however long")
+def top_long_name(case):
+    redis, name = case.redis(), "a" + 62 * "-" + "z"
+    case.ctl("pool", "init", "--fresh", "--pool", name, "--coordinator", redis.url, expect=0)
+    assert "sidflake pool %s " % name in case.ctl("top", "--pool", name, "--coordinator", redis.url, expect=0).stdout
+
+
 # ---- drain --------------------------------------------------------------------------------------
 
 
