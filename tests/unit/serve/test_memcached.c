@@ -364,6 +364,9 @@ static void stats_tell_what_happened(void **state)
     expect("get id:a x\r\nget x\r\nincr id:a 1\r\nincr x 1\r\nset id:a 0 0 1\r\nx\r\n",
            "VALUE id:a 0 11\r\n" ID0 "\r\nEND\r\nEND\r\n" ID1
            "\r\nNOT_FOUND\r\nCLIENT_ERROR id key is read-only\r\n");
+    feed("stats\r\n", 7); /* whose pool has not been described: only the era is told */
+    assert_null(memmem(out.p, out.n, "pool_era", 8));
+    memcpy(serve.facts.identity, "i", 2);
     feed("stats\r\n", 7);
     static const char *const lines[] = {
         "STAT version " MCD_VERSION "\r\n",
