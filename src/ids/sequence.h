@@ -15,7 +15,7 @@
  *   - Each block's mark holds how many of its numbers were given out, or dropped, before they are
  *     returned: one 8-byte store.
  *   - More is asked for when what is in hand lasts less than `lasts_ms` at the present rate. That
- * is looked at when numbers are taken: there is no timer.
+ *     is looked at when numbers are taken: there is no timer.
  *   - One ask stands at a time; of a strict sequence those that follow add up.
  *   - Strict: a number goes only to a request whose ticket was known when its block was asked for.
  *
