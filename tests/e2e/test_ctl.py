@@ -733,6 +733,7 @@ def repair_all(case):
 @test("--help of each command, and what was meant")
 def helps(case):
     overview = case.ctl("--help", expect=0).stdout
+    assert max(map(len, overview.split("\n"))) < 80, overview
     names = re.findall(r"^  ((?:pool |seq )?[a-z]+) +\S", overview, re.M)
     assert len(names) == 27 and "pool drain" in names and "passwd" in names, names
     for name in names:
