@@ -413,7 +413,16 @@ static void stats_have_forms(void **state)
     expect("stats detail\r\nstats detailx\r\nstats foo\r\n",
            "CLIENT_ERROR usage: stats detail on|off|dump\r\nERROR\r\nERROR\r\n");
     expect("stats cachedump 1 1\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n");
+    svc->bytes_in = 100;
+    svc->bytes_out = 200;
     expect("get x\r\nstats reset\r\n", "END\r\nRESET\r\n");
+    svc->bytes_in += 3;
+    svc->bytes_out += 5;
+    feed("stats\r\n", 7);
+    static const char *const lines[] = {"STAT bytes_read 3\r\n", "STAT bytes_written 5\r\n",
+                                        "STAT cmd_get 0\r\n", "STAT get_misses 0\r\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        expect_stat(lines[i]);
     assert_int_equal(counted(MC_GET, SERVE_MISS), 1); /* a metric never falls */
 }
 
