@@ -35,6 +35,7 @@ enum parcel_kind {
     PARCEL_LINK,       /* of the connection before it, to its server: net/carry.c */
     PARCEL_BLOCKS,     /* what proves the state page of sequences: heir.h */
     PARCEL_PLACE,      /* in a rehearsal, where the state page is: heir.h */
+    PARCEL_LOST,       /* a connection that cannot be carried, to be closed: net/carry.c */
 };
 
 struct parcel_head {

@@ -1,4 +1,5 @@
 /* Listeners and connections that go from one loop to another, as from one program to the next. */
+#include "net/private.h"
 #include "unit/net/carry_rig.h"
 
 static void connections_go_on_where_they_were(void **state)
@@ -123,6 +124,35 @@ static void a_connection_that_cannot_be_carried_is_told_apart(void **state)
     take_over(NULL);
     assert_int_equal(taken, 0);
     expect_end(fd);
+}
+
+static void do_have_descriptors_come(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    n->net->fds_come = true;
+}
+
+/* As execve would close it as the kernel does, with the descriptors that are unread on it. */
+static void where_descriptors_come_the_next_program_closes_it(void **state)
+{
+    (void)state;
+    struct parcel_record r = {.fd = -1};
+    net_bench_start(&a, address);
+    int fd = dial(&a);
+    say(fd, "x\n");
+    expect(fd, "x\n");
+    net_bench_call(&a, do_have_descriptors_come, NULL);
+    carries = false;
+    assert_int_equal(leave(), 2);
+    assert_int_equal(lost, 1);
+    for (struct span in = buf_span(&parcel); parcel_next(&in, &r);)
+        continue;
+    assert_true(fcntl(r.fd, F_GETFD) >= 0);
+    take_over(address);
+    assert_true(taken == 0 && not_taken == 0);
+    assert_int_equal(fcntl(r.fd, F_GETFD), -1);
+    expect_end(fd);
+    (void)close(fd);
 }
 
 static void a_parcel_too_small_leaves_connections_out(void **state)
@@ -294,6 +324,7 @@ int main(void)
         CARRY(who_came_by_a_door_goes_on_by_it),
         CARRY(output_not_sent_yet_goes_over),
         CARRY(a_connection_that_cannot_be_carried_is_told_apart),
+        CARRY(where_descriptors_come_the_next_program_closes_it),
         CARRY(a_parcel_too_small_leaves_connections_out),
         CARRY(a_socket_file_stays_and_takes_a_new_mode),
         CARRY(a_listener_that_nobody_wants_is_closed_with_its_file),
