@@ -483,6 +483,18 @@ def descriptors_along(case):
             assert int(r.ask("GET", "id:orders")) > 0
             assert time.monotonic() - began < seconds / 2
             assert not (refused and env)
+            if refused:
+                continue
+        with s.resp() as r, s.resp(unix=True) as deaf, lingering(seconds, keep) as c:
+            deaf.send(wire.Resp.encode("LPOP", "id:x", 1024) * 100)
+            time.sleep(0.5)  # it is not read from any more
+            socket.send_fds(deaf.sock, [b"PING\r\n"], [c.fileno()])
+            c.close()
+            began = time.monotonic()
+            deaf.close()
+            until("it is gone", lambda: conns(s) == 1)
+            assert int(r.ask("GET", "id:orders")) > 0
+            assert time.monotonic() - began < seconds / 2
 
 
 @test("descriptors for which a full sidecar has no room, and that would wait, hold up nobody")
