@@ -68,7 +68,7 @@ static struct net_step get(struct call *c)
         return c->req->quiet ? done(c, SERVE_MISS) : error(c, MCB_NOT_FOUND, SERVE_MISS);
     if (r != ISSUE_OK)
         return fail(c);
-    mcb_put_item(c->out, c->req, span_of(digits, dec_put_i64(digits, id)), (uint64_t)id);
+    mcb_put_item(c->out, c->req, span_of(digits, dec_put_i64(digits, id)), mc_cas(id));
     return done(c, SERVE_OK);
 }
 
@@ -114,7 +114,7 @@ static struct net_step incr(struct call *c)
     if (r != ISSUE_OK)
         return fail(c);
     if (!c->req->quiet)
-        mcb_put_number(c->out, c->req, (uint64_t)last, (uint64_t)last);
+        mcb_put_number(c->out, c->req, (uint64_t)last, mc_cas(last));
     return done(c, SERVE_OK);
 }
 

@@ -30,7 +30,7 @@ static size_t id_digits(const struct mcd_call *c, const struct names_entry *name
 static struct net_step put_id(struct mcd_call *c, int64_t id)
 {
     char digits[DEC_U64_MAX];
-    struct mc_item item = {span_of(digits, dec_put_i64(digits, id)), (uint64_t)id};
+    struct mc_item item = {span_of(digits, dec_put_i64(digits, id)), mc_cas(id)};
     mc_put_meta(c->out, c->req, c->req->meta.value ? SPAN("VA") : SPAN("HD"), &item);
     return mcd_done(c, SERVE_OK);
 }

@@ -369,7 +369,7 @@ static void memcached_counts(void **state)
        "VALUE seq:orders#1 0 2\r\n11\r\nVALUE seq:orders#2 0 2\r\n12\r\nEND\r\n");
     mc(r, "get seq:down\r\n", "VALUE seq:down 0 2\r\n10\r\nEND\r\n");
     mc(r, "incr seq:down 5\r\n", "-5\r\n");
-    mc(r, "gets seq:down\r\n", "VALUE seq:down 0 2 -8\r\n-8\r\nEND\r\n");
+    mc(r, "gets seq:down\r\n", "VALUE seq:down 0 2 9223372036854775800\r\n-8\r\nEND\r\n");
 }
 
 /* As for Redis above. */
