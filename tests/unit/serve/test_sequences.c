@@ -219,6 +219,35 @@ static void redis_in_a_transaction(void **state)
     check(r, "EXEC", "*3\r\n:1\r\n$-1\r\n:2\r\n");
 }
 
+/* All of its requests have arrived: those for one number of the same share a call. */
+static void a_transactions_strict_ones_are_asked_for_at_once(void **state)
+{
+    struct rig *r = *state;
+    check(r, "INCR seq:strict", ":1\r\n");
+    check(r, "MULTI", "+OK\r\n");
+    for (int i = 0; i < 3; i++)
+        check(r, "INCRBY seq:strict 1", "+QUEUED\r\n"); /* as some clients have INCR */
+    assert_int_equal(rig_ask(r, "EXEC"), NET_WAIT);
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_pump(r), NET_MORE);
+    rig_expect(r, "*3\r\n:2\r\n:3\r\n:4\r\n");
+    check(r, "MULTI", "+OK\r\n");
+    for (int i = 0; i < 2; i++)
+        check(r, "INCRBY seq:strict 20", "+QUEUED\r\n");
+    assert_int_equal(rig_ask(r, "EXEC"), NET_WAIT);
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_pump(r), NET_MORE);
+    rig_expect(r, "*2\r\n:24\r\n:44\r\n");
+    assert_true(r->turn.ticket == 0 && r->turn.keys == 0);
+    check(r, "MULTI", "+OK\r\n");
+    check(r, "INCR seq:strict", "+QUEUED\r\n");
+    check(r, "INCR seq:strict", "+QUEUED\r\n");
+    check(r, "INCRBY seq:strict 2", "+QUEUED\r\n");
+    check(r, "INCR seq:orders", "+QUEUED\r\n");
+    check(r, "INCR seq:strict", "+QUEUED\r\n");
+    check(r, "EXEC", "*5\r\n:45\r\n:46\r\n:48\r\n:1\r\n:49\r\n");
+}
+
 /* All of them had arrived: none waits for a call of its own. Who comes later does. */
 static void pipelined_strict_ones_are_asked_for_at_once(void **state)
 {
@@ -594,6 +623,7 @@ int main(void)
         TEST(redis_misses),
         TEST(redis_errors),
         TEST(redis_in_a_transaction),
+        TEST(a_transactions_strict_ones_are_asked_for_at_once),
         TEST(pipelined_strict_ones_are_asked_for_at_once),
         TEST(keys_of_strict_ones_are_asked_for_at_once),
         TEST(a_key_of_another_name_has_no_part_in_a_ticket),
