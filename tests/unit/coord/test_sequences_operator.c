@@ -153,6 +153,28 @@ static void periods_behind_a_reopening_begin_anew(void **state)
     assert_int_equal(g.lo, 0);
 }
 
+/* By a clock that is behind the one that was lost it may have opened before. */
+static void a_period_that_opens_within_the_margin_does_not(void **state)
+{
+    (void)state;
+    struct seq_definition d = lossy(SEQ_LOSS_REFUSE);
+    struct seq_want w = want_of("a", 1, 2);
+    struct period next;
+    char label[PERIOD_LABEL_MAX];
+    begin(EACH);
+    d.reset = PERIOD_DAY;
+    assert_true(period_label(PERIOD_DAY, 0, T0 + DAY, label));
+    assert_true(period_find(PERIOD_DAY, 0, span_str(label), &next));
+    (void)create("a", d, &g);
+    pair.clock.ms = next.opens_ms - 2 * S;
+    pair_restart(&pair);
+    assert_int_equal(reopen_above("a", 50, &g), SEQ_DONE);
+    pair.clock.ms = next.opens_ms;
+    w.period = label;
+    assert_int_equal(take(&w, &g), SEQ_GRANTED);
+    assert_int_equal(g.lo, 50);
+}
+
 /* Its numbers may be lower than what the operator says was given out. */
 static void what_was_taken_before_is_not_given_back(void **state)
 {
@@ -738,6 +760,7 @@ int main(void)
         cmocka_unit_test(a_word_is_asked_for_where_it_helps),
         cmocka_unit_test(an_operator_says_how_far_it_was),
         cmocka_unit_test(periods_behind_a_reopening_begin_anew),
+        cmocka_unit_test(a_period_that_opens_within_the_margin_does_not),
         cmocka_unit_test(what_was_taken_before_is_not_given_back),
         cmocka_unit_test(a_repeat_of_before_grants_anew),
         cmocka_unit_test(it_goes_on_unless_a_loss_shows),

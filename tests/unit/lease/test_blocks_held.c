@@ -123,7 +123,7 @@ static void what_was_taken_whole_is_revoked_too(void **state)
         assert_int_equal(h->mails[BLOCKS_MAIL_OWN], 1);
         brig_reopen(&rig, NULL);
         if (i < 2)
-            revoke(rig.store.opening.era, i == 0 ? 5 : 50);
+            revoke(rig.store.opening.era, i == 0 ? 49 : 50);
         else
             rig.store.gen++;
         (void)asked(0);

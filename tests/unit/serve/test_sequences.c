@@ -510,6 +510,7 @@ static void http_counts(void **state)
     web(r, "/v1/seq/orders?n=3", " 200 ", "\r\n\r\n2\n3\n4\n");
     web(r, "/v1/seq/orders?n=3&block=1", " 200 ", "\r\n\r\n7\n");
     web(r, "/v1/seq/orders:acme", " 200 ", "\r\n\r\n1\n");
+    web(r, "/v1/seq/orders:acme?n=2&block=0", " 200 ", "\r\n\r\n2\n3\n");
     web(r, "/v1/seq/down?n=5", " 200 ", "\r\n\r\n10\n7\n4\n1\n-2\n");
     web(r, "/v1/seq/none", " 404 ", "no such sequence: sidflakectl seq create none makes it\n");
     web(r, "/v1/seq/none?n=4&block=1", " 404 ", "no such sequence");
