@@ -55,7 +55,8 @@ static void test_all(void **state)
     assert_int_equal(c.definition.loss, SEQ_LOSS_TRUST);
     assert_int_equal(line("a --max-rate 1000 --subs", &c, &e), ERR_OK);
     assert_int_equal(c.definition.rate, 1000);
-    assert_int_equal(c.definition.burst, seq_burst(1000));
+    assert_int_equal(c.definition.burst, 10000);
+    assert_int_equal(seq_burst(99), 1000);
     assert_int_equal(c.definition.subs, SEQ_SUBS_DEFAULT);
 }
 
