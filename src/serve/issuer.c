@@ -185,7 +185,7 @@ enum issue_status issuer_look(struct issuer *i, struct names_entry *name, struct
 
 struct refusal issuer_ready(const struct issuer *i, int64_t wall_ms)
 {
-    for (const struct generator *g = i->generators; g; g = g->after) {
+    for (struct generator *g = i->generators; g; g = g->after) {
         unsigned cause = g->kind->peek(g, wall_ms);
         if (cause && g->kind->causes[cause].check)
             return (struct refusal){g, cause};
