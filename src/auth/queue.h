@@ -3,8 +3,8 @@
  *
  *     party A  [fresh fresh fresh ...] [again]      each party in turn, whatever it has waiting;
  *     party B  [fresh]                              within it, who has had no wrong answer yet
- * first delayed  50 ms [x x] 100 ms [x] ... 1.6 s     who has had some waits first, whoever else
- * does
+ * first delayed  50 ms [x x] 100 ms [x] ... 1.6 s     who has had some waits first, whatever
+ *                                                     others do
  *
  * Pure: it is given the time, and knows no thread.
  *

@@ -30,10 +30,12 @@ enum parcel_kind {
     PARCEL_CONNECTION,   /* … these */
     PARCEL_PAGE,         /* the state page's file and its bytes: heir.h */
     PARCEL_STORY,        /* who left it, and when: heir.h */
-    PARCEL_LOGINS,       /* passwords that are known, as digests: auth/auth.h */
-    PARCEL_BLOCKS = 8,   /* what proves the state page of sequences: heir.h */
-    PARCEL_PLACE = 9,    /* in a rehearsal, where the state page is: heir.h */
-    PARCEL_LINK = 7, /* of the connection before it, to its server: net/carry.c; 5 was another */
+    /* 5 is a link of 0.1.0, which nobody else reads */
+    PARCEL_LOGINS = 6, /* passwords that are known, as digests: auth/auth.h */
+    PARCEL_LINK,       /* of the connection before it, to its server: net/carry.c */
+    PARCEL_BLOCKS,     /* what proves the state page of sequences: heir.h */
+    PARCEL_PLACE,      /* in a rehearsal, where the state page is: heir.h */
+    PARCEL_LOST,       /* a connection that cannot be carried, to be closed: net/carry.c */
 };
 
 struct parcel_head {

@@ -1,47 +1,21 @@
 #include "conf/near.h"
 
+#include "base/distance.h"
 #include "conf/option.h"
 
 #include <stdio.h>
 
-#define NEAR     2  /* changes of one byte */
-#define LONG_MAX 64 /* bytes of what is compared */
-
-static size_t min3(size_t a, size_t b, size_t c)
-{
-    size_t least = a < b ? a : b;
-    return least < c ? least : c;
-}
-
-/* Changes of one byte that make one of the other; SIZE_MAX: it is too long to say. */
-static size_t distance(struct span a, struct span b)
-{
-    size_t row[LONG_MAX + 1];
-    if (b.n > LONG_MAX)
-        return SIZE_MAX;
-    for (size_t k = 0; k <= b.n; k++)
-        row[k] = k;
-    for (size_t i = 0; i < a.n; i++) {
-        size_t corner = row[0]; /* of the row before */
-        row[0] = i + 1;
-        for (size_t k = 0; k < b.n; k++) {
-            size_t changed = corner + (a.p[i] != b.p[k]);
-            corner = row[k + 1];
-            row[k + 1] = min3(changed, corner + 1, row[k] + 1);
-        }
-    }
-    return row[b.n];
-}
+#define NEAR 2 /* changes of one byte */
 
 struct nearest {
     struct span found;
     size_t distance;
-    char text[LONG_MAX];
+    char text[DISTANCE_MAX];
 };
 
 static void consider(struct nearest *n, const char *text)
 {
-    size_t d = distance(n->found, span_str(text));
+    size_t d = distance_between(n->found, span_str(text));
     if (d == 0 || d >= n->distance) /* what it is is wrong, and not its name */
         return;
     n->distance = d;
@@ -72,7 +46,7 @@ static struct span key_of(struct span path)
 static struct nearest nearest_to(struct span path)
 {
     struct nearest n = {.found = path, .distance = SIZE_MAX};
-    for (size_t i = 0; path.n <= LONG_MAX && i < CONF_OPTIONS; i++) {
+    for (size_t i = 0; path.n <= DISTANCE_MAX && i < CONF_OPTIONS; i++) {
         const struct conf_option *o = &conf_options[i];
         consider(&n, o->path);
         if (conf_option_opens(o))
@@ -103,7 +77,7 @@ char *conf_near_env(char out[CONF_NEAR_MAX], struct span name)
 {
     char env[CONF_OPTION_ENV_MAX];
     struct nearest n = {.found = name, .distance = SIZE_MAX};
-    for (size_t i = 0; name.n <= LONG_MAX && i < CONF_OPTIONS; i++)
+    for (size_t i = 0; name.n <= DISTANCE_MAX && i < CONF_OPTIONS; i++)
         consider(&n, conf_option_env(env, &conf_options[i]));
     return tell(out, &n);
 }

@@ -1,8 +1,5 @@
 /*
  * What somebody may have meant who named no option.
- *
- * Source: V. I. Levenshtein, "Binary codes capable of correcting deletions, insertions and
- * reversals", 1966.
  */
 #ifndef SIDFLAKE_CONF_NEAR_H
 #define SIDFLAKE_CONF_NEAR_H

@@ -38,15 +38,28 @@ bool advice_may_be_logged(const char *word)
     return !strpbrk(word, "'\"\\");
 }
 
+/* lead, and the path from the root on, of one that does not begin there; false: it cannot be told.
+ */
+static bool from_root(const char *lead, const char *path, char *out, size_t cap)
+{
+    char cwd[PATH_MAX];
+    if (*path == '/' || !getcwd(cwd, sizeof cwd))
+        return false;
+    (void)snprintf(out, cap, "%s%s%s%s", lead, cwd, cwd[1] ? "/" : "",
+                   path + (strncmp(path, "./", 2) == 0 ? 2 : 0));
+    return true;
+}
+
 void advice_put_url(struct buf *b, const char *url)
 {
-    char cwd[PATH_MAX], whole[2 * PATH_MAX];
-    const char *path = is_file(url) ? url + 7 : "/";
-    if (*path == '/' || !getcwd(cwd, sizeof cwd)) {
-        buf_put_word(b, url);
-        return;
-    }
-    (void)snprintf(whole, sizeof whole, "sqlite://%s%s%s", cwd, cwd[1] ? "/" : "",
-                   path + (strncmp(path, "./", 2) == 0 ? 2 : 0));
-    buf_put_word(b, whole);
+    char whole[2 * PATH_MAX];
+    bool led = is_file(url) && from_root("sqlite://", url + 7, whole, sizeof whole);
+    buf_put_word(b, led ? whole : url);
+}
+
+void advice_put_file(struct buf *b, const char *file)
+{
+    char whole[2 * PATH_MAX];
+    bool led = access(file, F_OK) == 0 && from_root("", file, whole, sizeof whole);
+    buf_put_word(b, led ? whole : file);
 }

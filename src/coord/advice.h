@@ -15,6 +15,10 @@ void advice_put_tool(struct buf *b, const char *url);
 /* The URL as a word of the shell; the path of an SQLite file from the root on. */
 void advice_put_url(struct buf *b, const char *url);
 
+/* The path of a file as a word of the shell, from the root on; as it stands where there is no such
+ * file, which then is a word for one. */
+void advice_put_file(struct buf *b, const char *file);
+
 /* When such a command is right; another URL or pool may be mistyped. */
 #define ADVICE_WHEN_FRESH                                                                          \
     "if its applications never had IDs, from another URL or pool either, else with the command "   \

@@ -32,6 +32,7 @@
 #define COORD_IDENTITY_MAX  96   /* "uuid|epoch|38.15.10", NUL included */
 #define COORD_WHO_MAX       512  /* the holder's JSON, NUL included */
 #define COORD_POOL_NAME_MAX 65   /* NUL included */
+#define COORD_URL_MAX       1025 /* NUL included: as long as coordinator.url may be */
 #define COORD_RENEW_MAX     32   /* items of one renewal */
 #define COORD_REPAIR_MAX    1024 /* workerIds repaired in one step: some ms each */
 #define COORD_REPLICAS_MAX  100u
@@ -204,7 +205,8 @@ enum coord_how {
     COORD_HOW_LOST,
     COORD_HOW_RENEWED,
     COORD_HOW_AGAIN,
-    COORD_HOW_REASSERTED
+    COORD_HOW_REASSERTED,
+    COORD_HOWS
 };
 
 struct coord_renewal {

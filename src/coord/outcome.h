@@ -15,20 +15,26 @@
  * pool is larger. */
 #define COORD_NUMBER_MAX INT64_C(9007199254740991)
 
+/* pool: its name. */
 enum coord_status outcome_nopool(struct coord_reply *r, const char *pool);
 enum coord_status outcome_exists(struct coord_reply *r, const char *pool);
 enum coord_status outcome_closed(struct coord_reply *r, const char *pool);
-enum coord_status outcome_gone(struct coord_reply *r);
 enum coord_status outcome_wrongpool(struct coord_reply *r, const char *asked, struct span found);
 
-/* r->now_ms is the coordinator's time. */
-/* An operator's word is not taken. */
+/* In these r->now_ms is the coordinator's time already; times are Unix ms. */
+enum coord_status outcome_badclock(struct coord_reply *r, int64_t tmax_ms);
+enum coord_status outcome_skew(struct coord_reply *r, int64_t caller_ms, int64_t max_skew_ms);
+
+/* COORD_REFUSED, likewise: an operator's word is not taken. That nothing was lost: before from_ms;
+ * somebody knows more; there is no reopening to take back. That the clock was ahead: it is not
+ * behind. That a pool was made again nowhere: it was. */
 enum coord_status outcome_early(struct coord_reply *r, int64_t from_ms);
 enum coord_status outcome_more(struct coord_reply *r, int64_t topen_ms);
 enum coord_status outcome_none(struct coord_reply *r, int64_t topen_ms);
-enum coord_status outcome_badclock(struct coord_reply *r, int64_t tmax_ms);
 enum coord_status outcome_not_ahead(struct coord_reply *r);
-enum coord_status outcome_skew(struct coord_reply *r, int64_t caller_ms, int64_t max_skew_ms);
+enum coord_status outcome_gone(struct coord_reply *r);
+
+/* With a text of the caller's. */
 
 enum coord_status outcome_refused(struct coord_reply *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 enum coord_status outcome_down(struct coord_reply *r, enum err_code code, const char *fmt, ...)

@@ -400,7 +400,7 @@ end
 -- was lost began, fast when that was renewed, and slow now.
 local proof = fp == pool.fp and knows_more(true)
 if behind and word then
-    note('fence', math.max(pool.fence, pool.tmax), 'tmax', T, 'sure', 0)
+    note('fence', math.max(pool.fence, pool.tmax), 'tmax', T, 'sure', 0, 'topen', math.min(pool.topen, T))
 elseif behind and (waits or fp ~= pool.fp or proof or knows_more(false)) then
     return {'REDISCLOCK', int(T), int(pool.tmax)}
 end

@@ -10,11 +10,6 @@
 
 #define REPAIR_MAX COORD_REPAIR_MAX /* workerIds per script */
 
-static struct remote *remote_of(struct coord *c)
-{
-    return (struct remote *)(void *)c;
-}
-
 static struct answer_to asked(const struct remote *m, const char *identity)
 {
     return (struct answer_to){m->pool, identity};

@@ -33,6 +33,11 @@ struct remote_call {
     char mem[REMOTE_CALL_BYTES];
 };
 
+static inline struct remote *remote_of(struct coord *c)
+{
+    return (struct remote *)(void *)c;
+}
+
 extern const struct seq_driver remote_sequences;
 
 /* caller_ms: the caller's clock; one that is set before 1970 counts as 1970. Without: the driver's

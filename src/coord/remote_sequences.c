@@ -5,11 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static struct remote *remote_of(struct coord *c)
-{
-    return (struct remote *)(void *)c;
-}
-
 /* A snapshot that it starts from, or a replica that takes its place, lacks the latest answers. */
 static bool forgets(struct coord *c)
 {

@@ -152,6 +152,7 @@ enum coord_status rules_clock_was_ahead(struct rules *u)
     if (rules_is_behind(u)) {
         p->later.fence_ms = max64(p->later.fence_ms, p->tmax_ms);
         p->tmax_ms = u->now_ms;
+        p->topen_ms = min64(p->topen_ms, u->now_ms); /* or it was reopened by that clock */
         store_pool_set(u->store, &u->pool);
     }
     s = rules_arrive(u, false, false);

@@ -62,11 +62,13 @@ enum coord_status sqlite_vouch(struct store *s, const struct coord_init *in, str
     case SOLE_FIRST:
         return COORD_OK;
     case SOLE_OTHERS:
-        return outcome_refused(r,
-                               "%s: expected to be alone where a pool is made, found another "
-                               "sidecar that uses this file: its log has the command that makes "
-                               "the pool again, and with coordinator.auto_init it does so itself",
-                               f->path);
+        return outcome_refused(
+            r,
+            "%s: expected to be alone where a pool is made, found another "
+            "sidecar that uses this file: if \"%s\" is its pool, too, its log has "
+            "the command that makes that again, and with coordinator.auto_init "
+            "it does so itself; if not, see pool init in sidflakectl(1)",
+            f->path, f->pool);
     default:
         return used_before(f, in, r);
     }

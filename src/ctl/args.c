@@ -4,6 +4,7 @@
 #include "ctl/args.h"
 
 #include "base/dec.h"
+#include "base/distance.h"
 #include "base/timefmt.h"
 
 #include <getopt.h>
@@ -382,36 +383,12 @@ bool ctl_parse(const struct ctl_command *c, int argc, char **argv, struct ctl_ar
 /* ---- what was meant ----------------------------------------------------------------------------
  */
 
-/* Levenshtein's distance; words of more than WORD_MAX letters are as far as can be. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[WORD_MAX + 1], n = strlen(b);
-    if (strlen(a) > WORD_MAX || n > WORD_MAX)
-        return WORD_MAX;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            corner = row[j];
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
-
 const char *ctl_meant(const char *word, const char *const *words, size_t n)
 {
     const char *best = NULL;
-    size_t least = WORD_MAX;
+    size_t least = SIZE_MAX;
     for (size_t i = 0; i < n; i++) {
-        size_t d = distance(word, words[i]);
+        size_t d = distance_between(span_str(word), span_str(words[i]));
         if (d < least && 3 * d <= strlen(words[i]) + 2) {
             least = d;
             best = words[i];

@@ -150,10 +150,9 @@ static int overview(FILE *out)
     }
     (void)fputs("\n  -V, --version   -h, --help; also after each command, for its options\n"
                 "\n"
-                "The environment gives defaults: SIDFLAKE_COORDINATOR_URL, "
-                "SIDFLAKE_COORDINATOR_POOL.\n"
-                "Exit status: 0; 1 not as it should be, or refused; 2 wrong arguments; 3 no "
-                "answer.\n",
+                "The environment gives defaults: SIDFLAKE_COORDINATOR_URL and\n"
+                "SIDFLAKE_COORDINATOR_POOL. Exit status: 0; 1 not as it should be, or refused;\n"
+                "2 wrong arguments; 3 no answer.\n",
                 out);
     return out == stdout ? ctl_flush(CTL_OK) : CTL_USAGE;
 }

@@ -11,11 +11,9 @@
 
 #include <stdio.h>
 
-#define URL_MAX 1025
-
 static int refuse_moved(const struct ctl_args *a)
 {
-    char command[CTL_COMMAND_MAX], url[URL_MAX];
+    char command[CTL_COMMAND_MAX], url[COORD_URL_MAX];
     return ctl_fail(
         CTL_BAD,
         "pool \"%.64s\" at %.256s was closed as moved, or a sidecar was heard since that "
@@ -53,7 +51,7 @@ static int64_t both_end(const struct ctl_session *s)
 static int confirm(const struct ctl_session *s)
 {
     const struct ctl_args *a = s->args;
-    char url[URL_MAX], question[URL_MAX + 512];
+    char url[COORD_URL_MAX], question[COORD_URL_MAX + 512];
     const char *at = ctl_session_url(a, url);
     if (a->moved_back)
         (void)snprintf(question, sizeof question,

@@ -15,10 +15,10 @@ int ctl_seq_open(const struct ctl_args *a, struct ctl_session *s, const char *na
     struct err e;
     if (name && seq_check_name(span_str(name), &e))
         return ctl_fail(CTL_USAGE, "%s", e.text);
-    if (a->seq.sub && !seq_is_sub(span_str(a->seq.sub)))
+    if (a->seq.sub && (!seq_is_sub(span_str(a->seq.sub)) || strchr(a->seq.sub, '#')))
         return ctl_fail(CTL_USAGE,
-                        "--sub: expected 1 to 100 printable characters without a space, found "
-                        "\"%.120s\"",
+                        "--sub: expected 1 to 100 printable characters without a space and without "
+                        "'#', which keys are read up to, found \"%.120s\"",
                         a->seq.sub);
     if (a->seq.period && !seq_is_period(span_str(a->seq.period)))
         return ctl_fail(CTL_USAGE, "--period: expected a date such as 2026-11-22, found \"%.80s\"",

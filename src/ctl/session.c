@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define URL_MAX     1025
 #define NO_POOL_MAX 320 /* bytes of what stands around the command */
 
 const char *ctl_session_pool(const struct ctl_args *a)
@@ -20,17 +19,17 @@ const char *ctl_session_pool(const struct ctl_args *a)
     return a->pool ? a->pool : "default";
 }
 
-const char *ctl_session_url(const struct ctl_args *a, char out[URL_MAX])
+const char *ctl_session_url(const struct ctl_args *a, char out[COORD_URL_MAX])
 {
-    if (coord_url_public(span_str(a->coordinator), out, URL_MAX))
-        (void)snprintf(out, URL_MAX, "the coordinator");
+    if (coord_url_public(span_str(a->coordinator), out, COORD_URL_MAX))
+        (void)snprintf(out, COORD_URL_MAX, "the coordinator");
     return out;
 }
 
 const char *ctl_session_command(const struct ctl_args *a, const char *what,
                                 char out[CTL_COMMAND_MAX])
 {
-    char url[URL_MAX];
+    char url[COORD_URL_MAX];
     struct buf b;
     struct recovery_place at = {.url = ctl_session_url(a, url),
                                 .pool = ctl_session_pool(a),
@@ -45,7 +44,7 @@ const char *ctl_session_command(const struct ctl_args *a, const char *what,
 /* The command is whole, with the coordinator, or no more than a word. */
 static void why_no_pool(const struct ctl_args *a, struct err *out)
 {
-    char text[CTL_COMMAND_MAX], url[URL_MAX], fresh[32];
+    char text[CTL_COMMAND_MAX], url[COORD_URL_MAX], fresh[32];
     const char *command = ctl_session_command(a, "sidflakectl pool init", text);
     struct buf b;
     if (strlen(command) > ERR_TEXT_MAX - NO_POOL_MAX)
@@ -60,7 +59,7 @@ static void why_no_pool(const struct ctl_args *a, struct err *out)
 void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r,
                      struct err *out)
 {
-    char at[URL_MAX];
+    char at[COORD_URL_MAX];
     (void)ctl_session_url(a, at);
     if (s == COORD_NOPOOL)
         why_no_pool(a, out);
@@ -137,7 +136,7 @@ int ctl_session_snapshot(const struct ctl_args *a, struct ctl_session *s,
 
 int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, const char *command)
 {
-    char url[URL_MAX], question[URL_MAX + 512];
+    char url[COORD_URL_MAX], question[COORD_URL_MAX + 512];
     int status = ctl_session_open(a, s, CTL_SESSION_TIMEOUT_US, true);
     if (status || s->pool.closed)
         return status;

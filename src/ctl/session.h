@@ -38,7 +38,7 @@ int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, c
 
 /* The name of the pool, and its coordinator's URL without the password. */
 const char *ctl_session_pool(const struct ctl_args *a);
-const char *ctl_session_url(const struct ctl_args *a, char out[1025]);
+const char *ctl_session_url(const struct ctl_args *a, char out[COORD_URL_MAX]);
 
 /* Tells what an answer other than OK is, and returns the exit status for it. */
 int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r);

@@ -316,9 +316,9 @@ static void paint_table(const struct pool *v, struct paint *p)
 static void pool_paint(const void *view, struct paint *p)
 {
     const struct pool *v = view;
-    char what[200], url[1025], right[32], shown[100];
+    char what[200], url[COORD_URL_MAX], right[32], pool[COORD_POOL_NAME_MAX], shown[100];
     (void)snprintf(what, sizeof what, "sidflake pool %s  %s",
-                   ctl_clean(right, sizeof right, span_str(ctl_session_pool(v->a))),
+                   ctl_clean(pool, sizeof pool, span_str(ctl_session_pool(v->a))),
                    ctl_clean(shown, sizeof shown, span_str(ctl_session_url(v->a, url))));
     (void)snprintf(right, sizeof right, "%.8s UTC", ctl_time(clock_wall_ms(clock_system())) + 11);
     top_head(p, what, right);

@@ -50,8 +50,8 @@ struct app {
     struct pagefile page;
     struct supplies supplies;
     struct keeper *keeper;
-    char coord_name[1025]; /* as long as coordinator.url may be */
-    char owner[1025 + 80]; /* of the state page: coordinator and pool */
+    char coord_name[COORD_URL_MAX];
+    char owner[COORD_URL_MAX + COORD_POOL_NAME_MAX]; /* of the state page: coordinator and pool */
     struct self self;
     struct serve_setting settings[SETTINGS];
     char setting_text[SETTINGS][TIMEFMT_MAX];
@@ -320,6 +320,7 @@ static void reload(struct app *a)
     a->conf = &a->reloaded;
     log_setup(a->conf->log_level, a->conf->log_format);
     tell_oddities(a->conf);
+    guard_cores(a->conf);
     apply_limits(a);
     struct net_config nc = net_config(a);
     net_reconfigure(a->net, &nc);
@@ -578,8 +579,7 @@ int app_run(const struct conf *c, const struct app_start *s)
         log_error("cannot start", kv_str("why", "no memory"));
         return EXIT_FAILURE;
     }
-    *a = (struct app){.conf = c, .start = *s};
-    a->page.fd = -1;
+    *a = (struct app){.conf = c, .start = *s, .page.fd = -1};
     supervisor_init(&a->supervisor);
     log_setup(c->log_level, c->log_format);
     tell_oddities(c);

@@ -5,6 +5,10 @@
 #include "net/upstream/upstream.h"
 #include "serve/greeting.h"
 
+#include <assert.h>
+
+static_assert(SERVE_PROTOCOLS == CONF_PROTOCOLS, "each protocol has its options");
+
 static const struct conf_protocol *options_of(enum serve_protocol p)
 {
     return conf_protocol_find(serve_protocol_name(p));

@@ -72,6 +72,10 @@ static uint64_t renewals(const struct serve_facts *f)
 }
 
 static_assert(SERVE_RISKS == COORD_RISKS, "what is told of one is told of the other");
+static_assert(sizeof((struct serve_facts *)0)->coordinator >= COORD_URL_MAX &&
+                  sizeof((struct serve_facts *)0)->pool >= COORD_POOL_NAME_MAX &&
+                  sizeof((struct serve_facts *)0)->identity == COORD_IDENTITY_MAX,
+              "as long as the coordinator has them");
 
 static void note_pool(struct serve_facts *f, const struct coord_pool *p)
 {
@@ -225,7 +229,7 @@ static void give_back(struct bridge *b, struct snowflake *g)
 static void tell_behind(struct bridge *b, const struct snowflake *g)
 {
     char until[TIMEFMT_MAX];
-    int64_t resumes_ms = snowflake_resumes(g), behind_ms = resumes_ms - g->seen_ms;
+    int64_t resumes_ms = snowflake_resumes(g), behind_ms = resumes_ms - clock_wall_ms(b->clock);
     if (resumes_ms != b->behind_ms)
         b->behind_log.next_ms = 0;
     b->behind_ms = resumes_ms;
@@ -284,11 +288,11 @@ void bridge_settle(struct bridge *b)
     struct snowflake *g = &b->ids->ids;
     if (g->nretired > 0)
         give_back(b, g);
-    if (g->wants_renewal || g->wants_worker)
-        urge(b, g);
     if (b->sequences && b->sequences->queued > 0)
         bridge_sequences_settle(b);
     bool seen = g->seen_ms != INT64_MIN; /* before the first request it is not a time */
     if (seen && (g->seen_ms < b->checked_ms || g->seen_ms - b->checked_ms >= CHECK_EVERY_MS))
         look_around(b, g->seen_ms);
+    if (g->wants_renewal || g->wants_worker) /* after who looks around, who wants the same */
+        urge(b, g);
 }

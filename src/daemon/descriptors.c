@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "conf/protocol_options.h"
+#include "net/passed_fd.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -46,12 +47,13 @@ static unsigned slots_wanted(const struct conf *c)
 }
 
 /* Soft limits are low by default; a daemon may raise its own to the hard one (systemd's advice).
- * With an upstream each client may have a link of its own there. */
+ * With an upstream each client may have a link of its own there. And what clients send along has to
+ * find room: see passed_fd.h. */
 struct descriptors descriptors_fit(const struct conf *c)
 {
     struct descriptors d = {c->limits_connections, slots_wanted(c)};
     rlim_t each = conf_protocol_upstreams(c) > 0 ? 2 : 1;
-    rlim_t spare = SPARE + (rlim_t)d.slots;
+    rlim_t spare = SPARE + passed_fd_most() + (rlim_t)d.slots;
     rlim_t want = each * c->limits_connections + spare, have = raise_limit(want);
     make_table(have < want ? have : want);
     if (have >= want)

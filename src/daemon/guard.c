@@ -3,6 +3,7 @@
 #include "base/dec.h"
 #include "base/idmap.h"
 #include "base/log.h"
+#include "conf/protocol_options.h"
 
 #include <sys/resource.h>
 
@@ -23,10 +24,18 @@ void guard_read_ids(const struct conf_list *list, bool groups, struct guard_ids 
     }
 }
 
+static bool has_secrets(const struct conf *c)
+{
+    bool any = *c->auth_users_file || *conf_password_word(c);
+    for (size_t i = 0; i < CONF_PROTOCOLS; i++)
+        any |= *conf_protocol_password_file(c, &conf_protocols[i]) != '\0';
+    return any;
+}
+
 void guard_cores(const struct conf *c)
 {
     struct rlimit rl;
-    if ((!*c->auth_users_file && !*c->coordinator_password_file) || getrlimit(RLIMIT_CORE, &rl) < 0)
+    if (!has_secrets(c) || getrlimit(RLIMIT_CORE, &rl) < 0)
         return;
     rl.rlim_cur = 0;
     if (setrlimit(RLIMIT_CORE, &rl) < 0)

@@ -18,7 +18,8 @@ struct guard_ids {
  * one that nobody has: were it left out, a list of it alone would let in anybody. */
 void guard_read_ids(const struct conf_list *list, bool groups, struct guard_ids *out);
 
-/* No core files where passwords, or digests of them, are in memory. */
+/* No core files where passwords, or digests of them, are in memory; at the start, and after each
+ * reload, which may have brought some. */
 void guard_cores(const struct conf *c);
 
 #endif

@@ -2,7 +2,7 @@
  * The daemon's arguments. What they come to is app's.
  *
  * Exit status: 0, 1 (no memory, standard output cannot be written), 2 (usage), 78 (configuration:
- * EX_CONFIG of sysexits.h), 74 (the state page is lost: EX_IOERR, see lease/pagefile.h), or what
+ * EX_CONFIG of sysexits.h), 74 (the state page is lost: EX_IOERR, see lease/mapguard.h), or what
  * app_run returns.
  */
 #include "auth/users.h"
@@ -43,8 +43,8 @@ static const char help_text[] =
     "By default it listens on 127.0.0.1: port 11212 for memcached, 6380 for Redis,\n"
     "9464 for HTTP. It stays in the foreground and logs to standard error.\n"
     "SIGTERM and SIGINT drain connections and stop, a second one stops at once;\n"
-    "SIGHUP reads the configuration again; SIGUSR2 runs the program anew, as after an\n"
-    "upgrade, without a gap: sockets, connections and workerIds are taken over.\n"
+    "SIGHUP reads the configuration again; SIGUSR2 runs the program anew, as after\n"
+    "an upgrade, without a gap: sockets, connections and workerIds are taken over.\n"
     "\n"
     "Exit status: 0 after a stop, 1 if it could not start or print, 2 for wrong\n"
     "arguments, 74 if the state page cannot be written to any more, 78 for a wrong\n"

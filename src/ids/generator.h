@@ -180,8 +180,9 @@ struct generator_kind {
     /* Most numbers of next; batch: limits.batch. */
     uint32_t (*run)(const struct generator *g, uint32_t batch);
     /* The cause that a request would come to now, without spending a number; what only queues is
-     * 0. */
-    unsigned (*peek)(const struct generator *g, int64_t now_ms);
+     * 0. What a request would have its supply do, is wanted all the same: where traffic goes by
+     * readiness there may be none. */
+    unsigned (*peek)(struct generator *g, int64_t now_ms);
     /* A number as long as those that are given out now, for whoever asks how long they are. */
     int64_t (*example)(const struct generator *g, int64_t now_ms);
     void (*count)(const struct generator *g, struct generator_counts *out);

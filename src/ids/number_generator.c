@@ -347,7 +347,7 @@ static uint32_t run(const struct generator *g, uint32_t batch)
     return 1;
 }
 
-static unsigned peek(const struct generator *g, int64_t now_ms)
+static unsigned peek(struct generator *g, int64_t now_ms)
 {
     return sequence_kind.peek(&at(g)->of->base, now_ms);
 }
@@ -406,7 +406,7 @@ const struct generator_kind number_kind = {
 
 static const struct generator_cause none[] = {{ISSUE_OK}};
 
-static unsigned peek_none(const struct generator *g, int64_t now_ms)
+static unsigned peek_none(struct generator *g, int64_t now_ms)
 {
     (void)g;
     (void)now_ms;

@@ -301,15 +301,25 @@ enum sequence_status sequence_some(struct sequence *s, int64_t mono, int64_t mos
 
 /* ---- strict ---------------------------------------------------------------------------------- */
 
-/* Less than many want in a row is of no use to any of them, and would be a gap. */
+/* Less than many want in a row is of no use to any of them, and would be a gap. For whom a call has
+ * no room something else comes of it, and he arrives anew: where that was one who wants few, the
+ * next call is not for who wants more, be it for nobody. */
 int64_t sequence_arrive(struct sequence *s, int64_t n)
 {
+    bool first = s->ask.count == 0, few_wait = s->few > 0;
     s->tickets++;
     s->asked = true;
-    s->ask.count += n;
-    s->ask.most = max64(s->ask.most, n);
-    s->ask.whole = s->ask.most > 1;
     s->ask.upto = s->tickets;
+    s->few = first ? 0 : s->few;
+    if (first && few_wait && !wants_few(n)) {
+        s->ask.count = 1;
+    } else if (s->ask.count + n <= SEQUENCE_ROW_MAX) {
+        s->ask.count += n;
+        s->ask.most = max64(s->ask.most, n);
+        s->ask.whole = s->ask.most > 1;
+    } else if (wants_few(n)) {
+        s->few += n;
+    }
     return s->tickets;
 }
 
@@ -319,12 +329,11 @@ bool sequence_may_arrive(const struct sequence *s, int64_t mono, int64_t n)
     return !sequence_refuses(s, n) || (mono >= s->refused.until_ms && !others);
 }
 
-bool sequence_expect(struct sequence *s, int64_t n)
+bool sequence_expect(struct sequence *s, int64_t requests, int64_t n)
 {
-    if (s->ask.count == 0)
-        return false;
-    s->ask.count += n;
-    return true;
+    int64_t room = s->ask.count > 0 ? (SEQUENCE_ROW_MAX - s->ask.count) / n : 0;
+    s->ask.count += min64(requests, room) * n;
+    return room > 0;
 }
 
 /* Less than some want was asked for as that, since there are no more. */
@@ -346,9 +355,9 @@ static void own_nothing(struct sequence *s)
         own_is_gone(s, &s->own[i]);
 }
 
-bool sequence_has_next(const struct sequence *s)
+bool sequence_may_wait(const struct sequence *s)
 {
-    return s->own[1].n > 0;
+    return s->own[1].n > 0 || (s->strict && s->ask.most == 0);
 }
 
 static void own_follows(struct sequence *s)

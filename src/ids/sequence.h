@@ -15,7 +15,7 @@
  *   - Each block's mark holds how many of its numbers were given out, or dropped, before they are
  *     returned: one 8-byte store.
  *   - More is asked for when what is in hand lasts less than `lasts_ms` at the present rate. That
- * is looked at when numbers are taken: there is no timer.
+ *     is looked at when numbers are taken: there is no timer.
  *   - One ask stands at a time; of a strict sequence those that follow add up.
  *   - Strict: a number goes only to a request whose ticket was known when its block was asked for.
  *
@@ -31,6 +31,8 @@
 #define SEQUENCE_TOP   INT64_C(9007199254740991) /* highest index */
 #define SEQUENCE_FIRST 10                        /* numbers of the first block */
 #define SEQUENCE_FEW   100                       /* who wants no more is not behind who does */
+
+#define SEQUENCE_ROW_MAX 1000000 /* numbers in a row, and of one call for a strict sequence */
 
 struct sequence_block {
     int64_t lo, next, hi;    /* indices; next is hi + 1 when all are given out */
@@ -145,8 +147,9 @@ enum sequence_status sequence_strict(struct sequence *s, int64_t mono, int64_t *
 enum sequence_status sequence_strict_some(struct sequence *s, int64_t mono, int64_t *ticket,
                                           int64_t most, int64_t *index, int64_t *n);
 
-/* So many more go to those that share the latest ticket. false: what that wants is under way. */
-bool sequence_expect(struct sequence *s, int64_t n);
+/* So many more, or as many as there is room for, that want n each share the latest ticket. false:
+ * there is no room, or what that wants is under way. */
+bool sequence_expect(struct sequence *s, int64_t requests, int64_t n);
 
 /* s takes before's place: numbers are wanted at the rate and pace, and in blocks, of that. */
 void sequence_follow(struct sequence *s, const struct sequence *before, int64_t mono);
@@ -175,9 +178,10 @@ void sequence_revoke(struct sequence *s, uint32_t handle, int64_t hi);
 /* Nothing of what is in hand is given out any more; what is left may go back. */
 void sequence_let_go(struct sequence *s);
 
-/* Whether of what came for those who wait, strict, one block is being handed out, and the next one
- * is there. */
-bool sequence_has_next(const struct sequence *s);
+/* Whether what a strict one asks for can wait until all who were told of numbers have had their
+ * turn: of what came for them one block is being handed out, and the next one is there; or a call
+ * is kept for those who want few, who may not have arrived anew yet. */
+bool sequence_may_wait(const struct sequence *s);
 
 /* Numbers in hand, those that were taken for one request not included; and given out so far. */
 int64_t sequence_left(const struct sequence *s);

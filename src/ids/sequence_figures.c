@@ -15,7 +15,7 @@ static const struct sequence_family *family(const struct generator *g)
 
 static const struct generator_cause none[] = {{ISSUE_OK}};
 
-static unsigned peek(const struct generator *g, int64_t now_ms)
+static unsigned peek(struct generator *g, int64_t now_ms)
 {
     (void)g;
     (void)now_ms;

@@ -272,7 +272,7 @@ static bool expect(struct generator *g, const struct generator_ask *ask, uint32_
     struct sequence_generator *s = of(g);
     if (s->present)
         s = &s->table->place[s->present - 1];
-    return s->numbers.strict && sequence_expect(&s->numbers, (int64_t)n * ask->n);
+    return s->numbers.strict && sequence_expect(&s->numbers, n, ask->n);
 }
 
 /* What is not known yet is asked for as if a number were wanted: there is none in hand that could
@@ -297,7 +297,7 @@ static uint32_t run(const struct generator *g, uint32_t batch)
     return SEQUENCE_ROW_MAX;
 }
 
-static unsigned peek(const struct generator *g, int64_t now_ms)
+static unsigned peek(struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
     const struct sequence *q = &told(g)->numbers;

@@ -19,7 +19,6 @@
 #define SEQUENCE_NAME_MAX  65 /* NUL included, as what follows */
 #define SEQUENCE_SUB_MAX   101
 #define SEQUENCE_LABEL_MAX 14
-#define SEQUENCE_ROW_MAX   1000000 /* numbers in a row */
 
 enum sequence_cause {
     SEQUENCE_GIVEN,

@@ -200,7 +200,7 @@ static bool is_held(const struct sequence_generator *s)
     const struct sequence_table *t = s->table;
     bool stands = s->told_at > 0 && t->mono - s->told_at < TOLD_MS;
     return s->state == SEQUENCE_OPEN && !s->to_open && !s->to_close && s->numbers.ask.count > 0 &&
-           (stands || (t->handing_out && sequence_has_next(&s->numbers)));
+           (stands || (t->handing_out && sequence_may_wait(&s->numbers)));
 }
 
 static void take_first(struct sequence_table *t)

@@ -109,10 +109,12 @@ static uint32_t run(const struct generator *g, uint32_t batch)
 
 /* A clock that is behind by less than wait_below is waited for in order, as a full millisecond is.
  */
-static unsigned peek(const struct generator *g, int64_t now_ms)
+static unsigned peek(struct generator *g, int64_t now_ms)
 {
-    enum snowflake_status s =
-        of(g)->started ? snowflake_peek(&of(g)->ids, now_ms) : SNOWFLAKE_NO_WORKER;
+    struct snowflake *ids = &((struct snowflake_generator *)g)->ids;
+    enum snowflake_status s = of(g)->started ? snowflake_peek(ids, now_ms) : SNOWFLAKE_NO_WORKER;
+    ids->wants_worker |= s == SNOWFLAKE_STALLED;
+    ids->wants_renewal |= s == SNOWFLAKE_CEILING;
     return causes[s].status == ISSUE_PARK ? SNOWFLAKE_OK : s;
 }
 

@@ -7,7 +7,7 @@
  *   - Whoever holds worker.page holds it; a lock of its own keeps out who has come by a second
  *     worker.page in the same directory.
  *   - There is none before it is made, and it is put in place whole: who is killed meanwhile has
- * left none, or an empty one.
+ *     left none, or an empty one.
  *   - It is preallocated, and its stores are guarded (mapguard.h), as the state page's are.
  *   - One that cannot be taken over is renamed to sequences.page.aside: its numbers are a gap.
  *   - The generation outside it is sequences.generation (generation.h). Each start begins one.

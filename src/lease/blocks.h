@@ -36,7 +36,7 @@
  *   - Only what lies on top of its counter goes back: the block of the latest take, of this era and
  *     turn, and what lies below without a gap; told by that take's token.
  *   - Once a block is LEAVING the page needs a new generation before the coordinator hears of it,
- * so that states of the page in which it was HELD are not taken over: gave_up.
+ *     so that states of the page in which it was HELD are not taken over: gave_up.
  *
  * Numbers are told as indices (coord/seq_calls.h). Times: mono is monotonic ms.
  */
@@ -53,8 +53,6 @@
 #define BLOCKS_ITEMS    SEQ_ITEMS_MAX      /* of one call */
 #define BLOCKS_MAIL_MAX (5 * BLOCKS_ITEMS) /* from one event or outcome, and one next */
 #define BLOCKS_SLOTS    2                  /* of a counter: what is in hand, and what follows */
-
-static_assert(BLOCKS_ITEMS <= SEQ_ITEMS_MAX, "one call carries them");
 
 struct blocks_config {
     unsigned counters; /* most at once, 1 .. */

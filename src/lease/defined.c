@@ -47,7 +47,8 @@ size_t defined_find(const struct defined *d, const char *name)
 
 size_t defined_due(const struct defined *d, int64_t mono, int64_t *until)
 {
-    for (size_t i = 0; i < d->n; i++) {
+    for (size_t k = 0; k < d->n; k++) {
+        size_t i = (d->wanted + k) % d->n;
         const struct defined_one *x = &d->v[i];
         int64_t due = max64(x->due, d->call_due);
         if (x->state != DEFINED_ASKED)
@@ -109,4 +110,6 @@ void defined_urge(struct defined *d, size_t i, int64_t mono)
 {
     if (d->v[i].state == DEFINED_REFUSED && mono >= d->v[i].due)
         defined_lost(d, i, mono);
+    if (d->v[i].state == DEFINED_ASKED)
+        d->wanted = i;
 }

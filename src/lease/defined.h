@@ -37,7 +37,7 @@ struct defined_one {
 
 struct defined {
     struct defined_one *v;
-    size_t n;
+    size_t n, wanted; /* wanted: the latest that was; it comes first */
     struct rng *rng;
     int64_t call_due; /* mono ms: no call about any of them before; the latest had no answer */
 };
@@ -50,7 +50,7 @@ void defined_clear(struct defined *d);
 /* DEFINED_NONE: the configuration knows none of that name. */
 size_t defined_find(const struct defined *d, const char *name);
 
-/* The first that is to be asked for now; else DEFINED_NONE, and *until falls to when one is. */
+/* One that is to be asked for now; else DEFINED_NONE, and *until falls to when one is. */
 size_t defined_due(const struct defined *d, int64_t mono, int64_t *until);
 
 /* What came of its create. */
@@ -61,7 +61,8 @@ void defined_done(struct defined *d, size_t i, enum coord_status s, const struct
 void defined_lost(struct defined *d, size_t i, int64_t mono);
 void defined_lose_all(struct defined *d, int64_t mono);
 
-/* Somebody wants it: one that is refused is looked at again, now and then. */
+/* Somebody wants it: it comes before others, and one that is refused is looked at again, now and
+ * then. */
 void defined_urge(struct defined *d, size_t i, int64_t mono);
 
 #endif

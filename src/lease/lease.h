@@ -29,7 +29,7 @@
  *     them proven.
  *   - While the outcome of a renewal is unknown it is repeated with the same pair of tokens.
  *   - Between two renewals, and two tries of one, at most a quarter of the pool's settle goes by:
- * by that a coordinator that has forgotten the holder hears it in time.
+ *     by that a coordinator that has forgotten the holder hears it in time.
  *
  * Times: mono is monotonic ms, wall and everything named _ms otherwise Unix ms.
  */

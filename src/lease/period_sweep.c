@@ -20,9 +20,9 @@ void period_sweep_init(struct period_sweep *s, struct rng *rng, int64_t mono)
 
 static bool is_seen(struct period_sweep *s, const char *name)
 {
-    uint64_t h = fnv64_str(name), bit = UINT64_C(1) << (h >> 8) % 64;
-    bool seen = s->seen[h % 8] & bit;
-    s->seen[h % 8] |= bit;
+    uint64_t h = fnv64_str(name) * s->salt >> 55, bit = UINT64_C(1) << h % 64;
+    bool seen = s->seen[h / 64] & bit;
+    s->seen[h / 64] |= bit;
     return seen;
 }
 
@@ -60,6 +60,7 @@ bool period_sweep_due(struct period_sweep *s, const struct blocks *b, int64_t mo
     }
     if (!s->on) {
         memset(s->seen, 0, sizeof s->seen);
+        s->salt = rng_u64(s->rng) | 1;
         s->at = keeps_pace(s, now_ms, mono) ? 0 : b->conf.counters;
         s->on = true;
         note_time(s, now_ms, mono);

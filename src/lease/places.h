@@ -8,7 +8,7 @@
  * Invariants
  *   - Each place is in each list once at most; memory of places that nobody uses is not touched.
  *   - A counter of a sequence that the configuration defines is opened, and wants something, once
- * it is known what the pool has by that name.
+ *     it is known what the pool has by that name.
  *   - settle and refuse_held post PLACES_MAILS at most.
  */
 #ifndef SIDFLAKE_LEASE_PLACES_H

@@ -30,12 +30,6 @@ static void put_params(struct buf *b, const struct coord_params *p, int64_t sett
         put_duration(b, " --ahead ", ahead_ms);
 }
 
-static void put_option(struct buf *b, const char *option, const char *word)
-{
-    buf_put_str(b, option);
-    buf_put_word(b, word);
-}
-
 static void put_epoch(struct buf *b, int64_t epoch_ms)
 {
     char epoch[TIMEFMT_MAX];
@@ -63,9 +57,12 @@ void recovery_put_place(struct buf *b, const struct recovery_place *at)
 {
     BUF_PUT_LIT(b, " --coordinator ");
     advice_put_url(b, at->url);
-    if (at->password_file && at->password_file[0])
-        put_option(b, " --password-file ", at->password_file);
-    put_option(b, " --pool ", at->pool);
+    if (at->password_file && at->password_file[0]) {
+        BUF_PUT_LIT(b, " --password-file ");
+        advice_put_file(b, at->password_file);
+    }
+    BUF_PUT_LIT(b, " --pool ");
+    buf_put_word(b, at->pool);
 }
 
 void recovery_put_tool(struct buf *b, const char *what, const struct recovery_place *at)

@@ -94,8 +94,7 @@ static void prove(struct sequences *s, bool so, const char *why)
         log_info("blocks of numbers taken over", kv_i64("numbers", numbers), kv_str("why", why));
     else if (numbers > 0)
         log_warn("blocks of numbers dropped", kv_i64("numbers", numbers), kv_str("why", why));
-    if (!so)
-        drop(s, numbers);
+    drop(s, so ? 0 : numbers);
 }
 
 static bool may_prove(struct sequences *s)
@@ -378,7 +377,9 @@ static enum work choose(struct sequences *s, int64_t mono, int64_t *until)
                       &gone))
         *until = mono; /* the loop hears first */
     drop(s, gone);
-    enum work w = other_work(s, mono, until);
+    enum work w = s->work == WORK_CREATE ? blocks_work(s, mono, until) : WORK_NONE;
+    if (w == WORK_NONE) /* numbers wait for no more than one of the others */
+        w = other_work(s, mono, until);
     if (w == WORK_NONE)
         w = blocks_work(s, mono, until);
     if (w == WORK_NONE && s->runs && period_sweep_due(&s->sweep, &s->blocks, mono, until))

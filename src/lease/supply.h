@@ -15,16 +15,17 @@
  *
  * Invariants
  *   - All but tell run in the keeper's thread; tell runs in the serving loop's. tell, hear, stop
- * and next are called with the keeper's lock held, so they wait for nothing; call and done without.
+ *     and next are called with the keeper's lock held, so they wait for nothing; call and done
+ *     without.
  *   - A next that says CALL is followed by that call and its done before anything but tell; unless
  *     the keeper ends, after a second stop.
  *   - Each supply is asked again after what any of them has heard or done: one may look at another,
  *     as long as it is the keeper's thread that looks.
  *   - Only call talks to the coordinator. What must be in the state page before a call is there
- * when next returns.
+ *     when next returns.
  *   - hear, stop, next and done may post mails, together SUPPLY_MAILS at most. The keeper takes
- * them before it makes a call or sleeps, and after done; they arrive in that order, and with the
- *     report as it is then.
+ *     them before it makes a call or sleeps, and after done; they arrive in that order, and with
+ *     the report as it is then.
  *
  * Times: mono is monotonic ms, wall Unix ms.
  */

@@ -13,8 +13,8 @@
  *     one in which nobody answered when somebody does.
  *   - Two reasons that differ in nothing but numbers are one.
  *   - A trouble that keeps changing is told twice at once, and then every ten seconds. Another
- * state has such a limit of its own: reasons that take turns (a connection reset, or closed) hold
- * back no "no pool".
+ *     state has such a limit of its own: reasons that take turns (a connection reset, or closed)
+ *     hold back no "no pool".
  *
  * Pure: it is told the time and writes nothing.
  */

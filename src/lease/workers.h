@@ -26,10 +26,10 @@ struct workers_report {
     bool serves;              /* … by the pool that is ours, if only with none free: no refusal */
     enum coord_status status; /* of the latest call */
     char why[ERR_TEXT_MAX];   /* why no workerId can be had, or ""; one line */
-    uint64_t renewals[4];     /* by enum coord_how: LOST, RENEWED, AGAIN, REASSERTED */
-    uint64_t renewals_failed; /* calls without an answer that counts */
-    uint64_t data_loss;       /* times that the coordinator had forgotten what it granted */
-    int64_t skew_ms;          /* coordinator's clock less ours, at the latest answer */
+    uint64_t renewals[COORD_HOWS]; /* by enum coord_how */
+    uint64_t renewals_failed;      /* calls without an answer that counts */
+    uint64_t data_loss;            /* times that the coordinator had forgotten what it granted */
+    int64_t skew_ms;               /* coordinator's clock less ours, at the latest answer */
     uint64_t era;
     uint64_t free; /* workerIds in the pool's queue */
     unsigned held;

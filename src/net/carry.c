@@ -115,6 +115,16 @@ static bool pack_conn(const struct conn *c, struct buf *b)
     return false;
 }
 
+/* Its descriptor alone, for the next program to close: with execve the kernel would, and all that
+ * is unread on it (see passed_fd.h). */
+static void pack_lost(const struct conn *c, struct buf *b)
+{
+    size_t before = b->n;
+    parcel_end(b, parcel_begin(b, PARCEL_LOST, c->rd.fd));
+    if (b->failed)
+        buf_truncate(b, before);
+}
+
 uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel)
 {
     uint64_t lost = 0;
@@ -122,8 +132,14 @@ uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel
         pack_listener(l, purpose, parcel);
     if (purpose == PARCEL_REHEARSE)
         return 0;
-    for (struct link *l = n->all.next; l != &n->all; l = l->next)
-        lost += !pack_conn(CONTAINER(l, struct conn, all), parcel);
+    for (struct link *l = n->all.next; l != &n->all; l = l->next) {
+        const struct conn *c = CONTAINER(l, struct conn, all);
+        if (pack_conn(c, parcel))
+            continue;
+        lost++;
+        if (n->fds_come)
+            pack_lost(c, parcel);
+    }
     return lost;
 }
 
@@ -258,7 +274,7 @@ static struct conn *adopt(struct net *n, const struct parcel_record *r,
         return NULL;
     struct conn *c = conn_new(n, svc, r->fd, (uint8_t)tag);
     if (!c) {
-        (void)close(r->fd);
+        passed_fd_close(r->fd);
         return NULL;
     }
     (void)passed_fd_refuse(r->fd); /* the program before may not have */
@@ -283,7 +299,7 @@ static void give_up(const struct parcel_record *r)
         return;
     if (read_listener(r, &l) && own_path(&l, path, sizeof path, &st))
         (void)unlink(path);
-    (void)close(r->fd);
+    passed_fd_close(r->fd);
 }
 
 void net_inherit(struct net *n, struct span records)

@@ -16,6 +16,15 @@ bool passed_fd_refuse(int fd)
     return setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off) == 0;
 }
 
+unsigned passed_fd_most(void)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool refused = fd >= 0 && passed_fd_refuse(fd);
+    if (fd >= 0)
+        (void)close(fd);
+    return refused ? 0 : RIGHTS_MAX;
+}
+
 static void close_at_once(int fd)
 {
     struct linger none = {0};

@@ -16,6 +16,10 @@
 /* fd: a unix socket; whoever is accepted by it inherits this. false: this kernel does not know. */
 bool passed_fd_refuse(int fd);
 
+/* How many may come at once; 0: the kernel refuses them. For so many there has to be room: those
+ * that find none are closed by the kernel, as we receive the message, and may linger. */
+unsigned passed_fd_most(void);
+
 /* As recv(2) with MSG_DONTWAIT, of any socket; EPROTO: descriptors came along. */
 ssize_t passed_fd_recv(int fd, void *to, size_t room);
 

@@ -246,10 +246,11 @@ static inline void net_hang_up(const struct net *n, int fd)
 }
 
 /* A timer that judges who is late, and is late itself: the process was stopped. That is nobody's
- * delay but ours, and what came meanwhile is not read yet. For how long it stood still, or 0. */
+ * delay but ours, and what came meanwhile is not read yet. For how long it stood still, and a
+ * moment in which that is read; or 0. */
 static inline int64_t net_stood_still(int64_t due_us, int64_t now_us)
 {
-    return now_us - due_us > NET_STILL_US ? now_us - due_us : 0;
+    return now_us - due_us > NET_STILL_US ? now_us - due_us + NET_STILL_US : 0;
 }
 
 /* What began at *since_us did so later by as much. */

@@ -6,9 +6,9 @@
  *   - Where users are required, nothing but the protocol's own ways in is answered before one has
  *     come: each service asks access_granted for every request.
  *   - A session is plain only if access_plain says so: requests of others are parsed, and their
- * keys looked at, each time.
+ *     keys looked at, each time.
  *   - A session has a user for as long as that user may all that he could when he logged in. When
- * the users change net_review closes all others, whatever they do; so no request asks again.
+ *     the users change net_review closes all others, whatever they do; so no request asks again.
  */
 #ifndef SIDFLAKE_SERVE_ACCESS_H
 #define SIDFLAKE_SERVE_ACCESS_H

@@ -80,14 +80,14 @@ static void expect(struct generator *g, const struct generator_ask *ask, struct 
 }
 
 /* So have the keys of one request. */
-void issuer_ahead(struct names_entry *name, struct net_turn *turn, uint32_t keys)
+void issuer_ahead(struct names_entry *name, struct net_turn *turn, uint32_t keys, uint32_t each)
 {
     struct generator *g = name->generator;
-    struct generator_ask ask = {.n = keys < EXPECT_MAX ? keys : EXPECT_MAX,
-                                .ticket = &turn->ticket};
-    if (keys == 0 || !g->kind->expect(g, &ask, turn->shared + 1))
+    struct generator_ask ask = {.n = each, .ticket = &turn->ticket};
+    uint32_t n = keys < EXPECT_MAX ? keys : EXPECT_MAX;
+    if (n == 0 || !g->kind->expect(g, &ask, (turn->shared + 1) * n))
         return;
-    turn->keys = turn->keys_each = ask.n;
+    turn->keys = turn->keys_each = n;
     turn->whose = name;
 }
 
@@ -199,7 +199,7 @@ enum issue_status issuer_look(struct issuer *i, struct names_entry *name, struct
 
 struct refusal issuer_ready(const struct issuer *i, int64_t wall_ms)
 {
-    for (const struct generator *g = i->generators; g; g = g->after) {
+    for (struct generator *g = i->generators; g; g = g->after) {
         unsigned cause = g->kind->peek(g, wall_ms);
         if (cause && g->kind->causes[cause].check)
             return (struct refusal){g, cause};

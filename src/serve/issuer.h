@@ -77,8 +77,8 @@ static inline enum issue_status issuer_one_of(struct issuer *i, struct names_ent
 }
 
 /* Once one of several keys waits, and turn->arrived: so many keys right behind it are of the same
- * name, and are answered with it. name: as it was asked with. */
-void issuer_ahead(struct names_entry *name, struct net_turn *turn, uint32_t keys);
+ * name, for so many numbers each, and are answered with it. name: as it was asked with. */
+void issuer_ahead(struct names_entry *name, struct net_turn *turn, uint32_t keys, uint32_t each);
 
 /* 1..max numbers, as many as can be had at once. */
 enum issue_status issuer_some(struct issuer *i, struct names_entry *name, struct net_turn *turn,

@@ -27,7 +27,7 @@
  *     is left out. Meta commands are not here: which of their flags a version knows decides whether
  *     the block behind them is one.
  *   - A line has less than 2,048 bytes, its end included: memcached closes on longer ones. The
- * block is there, and ends in CRLF.
+ *     block is there, and ends in CRLF.
  *   - What is written reads as itself.
  *
  * Sources: memcached's doc/protocol.txt; words, spaces, ends of lines and limits compared with

@@ -125,7 +125,13 @@ size_t mc_swallow(struct mc_swallow *s, struct span in, bool *done, bool *bad);
 
 /* Replies. A writer that finds no room leaves *b failed; see base/buf.h. */
 
-/* "VALUE key 0 len [cas]", the ID, both with CRLF; the cas unique is the ID. Wants
+/* The cas unique of a number: itself, without the sign, which clients' do not have. */
+static inline uint64_t mc_cas(int64_t number)
+{
+    return (uint64_t)number & INT64_MAX;
+}
+
+/* "VALUE key 0 len [cas]", the ID, both with CRLF. Wants
  * MC_VALUE_ROOM(key.n) bytes of room, though it may use less. */
 void mc_put_value(struct buf *b, struct span key, int64_t number, bool with_cas);
 /* The same of a number that is written otherwise. */

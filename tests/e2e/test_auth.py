@@ -642,6 +642,38 @@ def secret_files(case):
         assert r.ask("AUTH", "ann", "secret") == b"OK"
 
 
+@test("no core files once a password is in memory, whichever and be it by a reload; else as the system has it")
+def cores(case):
+    password = case.path("password")
+    with open(os.open(password, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+        f.write("secret")
+
+    def may_write(s):
+        with open("/proc/%d/limits" % s.pid) as f:
+            return re.search(r"Max core file size +(\d+|unlimited) ", f.read())[1] != "0"
+
+    behind = {"workers.spare": 0, "upstream.redis": "tcp://127.0.0.1:9", "upstream.memcached": "tcp://127.0.0.1:9"}
+    most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (most[1], most[1]))  # most shells have it at 0
+    try:
+        s = case.sidecar("static:7", behind)
+        assert may_write(s)
+        for url, options in (("redis://:secret@127.0.0.1:9/0", {}), ("redis://127.0.0.1:9/0", {
+                "coordinator.password_file": password}), ("static:8", {
+                    **behind, "upstream.redis_password_file": password}), ("static:9", {
+                        **behind, "upstream.memcached_user": "ann", "upstream.memcached_password_file": password})):
+            other = case.sidecar(url, options, wait=False)
+            other.wait_listening()
+            assert not may_write(other), (url, options)
+        s.options["upstream.redis_password_file"] = password
+        s.write_conf()
+        s.popen.send_signal(signal.SIGHUP)
+        until("it is reloaded", lambda: "configuration reloaded" in s.log())
+        assert not may_write(s)
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, most)
+
+
 @test("a user namespace: the number of those it does not know lets nobody in")
 def namespace(case):
     probe = subprocess.run(["unshare", "--user", "--map-root-user", "true"], check=False)

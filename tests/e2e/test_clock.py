@@ -115,6 +115,18 @@ def no_spare(case):
     until("0 is back in the queue", lambda: redis.queue()[-1] == 0)
 
 
+@test("back by 20 s without a spare, and nobody asks: a look at /readyz has another workerId claimed")
+def nobody_asks(case):
+    clock = case.clock()
+    s = case.sidecar(case.pool(), {"workers.spare": 0}, clock=clock)
+    value = s.id()
+    clock.step(20)
+    value = max(value, s.id())
+    clock.step(-20)
+    until("it is ready", lambda: s.ready_status() == 200)
+    assert ids.worker_of(s.id()) != ids.worker_of(value)
+
+
 @test("back by 1 h with neither spare nor Redis: an error after max_wait, then on in time")
 def nothing_left(case):
     clock = case.clock()

@@ -284,3 +284,33 @@ def without_spare(case):
     until("there are IDs", lambda: not refused(s), PATIENCE)
     ids.check_distinct(values + [s.id() for _ in range(20)])
     assert not said()
+
+
+@test("a host boots a day ahead, with Redis and a sidecar: by the word others go on")
+def boots_ahead(case):
+    right, wrong = case.clock(), case.clock()
+    redis = case.pool(clock=wrong, args=("--appendonly", "yes", "--appendfsync", "always"))
+    old = old_sidecar(case, redis, Hosts(right, wrong), options={"sequences.define": ["orders --max-rate 100"]})
+    with old.resp() as r:
+        assert r.ask("INCR", "seq:orders") == 1
+    values = [old.id()]
+    redis.kill()
+    old.pause()  # nobody else asks while it is ahead
+    wrong.step(24 * HOUR)
+    redis.start()
+    new = case.sidecar(redis, clock=wrong, wait=False)
+    new.wait_log("every free workerId rests", PATIENCE)
+    wrong.step(-24 * HOUR)
+    old.resume()
+    old.wait_log(SAID, PATIENCE)
+    says_it_is_right(case, redis.url, right)
+    until("reasserted", lambda: old.metric("sidflake_renewals_total", result="reasserted") >= 2, PATIENCE)
+    renewed(old)
+    assert old.metric("sidflake_renewals_total", result="lost") == 0 and left(old) > HOUR - MINUTE
+    ids.check_increasing(values + [old.id() for _ in range(20)])
+
+    def number():
+        with old.resp() as r:
+            return isinstance(r.ask("INCR", "seq:orders"), int)
+
+    until("numbers go on", number, PATIENCE)

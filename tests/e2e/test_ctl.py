@@ -377,6 +377,13 @@ def top_of_pool(case):
     case.ctl("top", "--coordinator", redis.url, expect=3)
 
 
+@test("top of a pool: its name is shown whole, however long")
+def top_long_name(case):
+    redis, name = case.redis(), "a" + 62 * "-" + "z"
+    case.ctl("pool", "init", "--fresh", "--pool", name, "--coordinator", redis.url, expect=0)
+    assert "sidflake pool %s " % name in case.ctl("top", "--pool", name, "--coordinator", redis.url, expect=0).stdout
+
+
 # ---- drain --------------------------------------------------------------------------------------
 
 
@@ -731,6 +738,7 @@ def repair_all(case):
 @test("--help of each command, and what was meant")
 def helps(case):
     overview = case.ctl("--help", expect=0).stdout
+    assert max(map(len, overview.split("\n"))) < 80, overview
     names = re.findall(r"^  ((?:pool |seq )?[a-z]+) +\S", overview, re.M)
     assert len(names) == 27 and "pool drain" in names and "passwd" in names, names
     for name in names:

@@ -128,7 +128,8 @@ def shipped(case):
 def usage(case):
     for bad in (["--nonsense"], ["extra"], ["-c"], ["--set", "novalue"]):
         assert case.sidflake(*bad, expect=2).stderr
-    assert "--dump-config" in case.sidflake("--help", expect=0).stdout
+    help_text = case.sidflake("--help", expect=0).stdout
+    assert "--dump-config" in help_text and max(map(len, help_text.split("\n"))) < 80, help_text
     assert "limits.max_wait" in case.sidflake("--help-config", expect=0).stdout
     assert re.fullmatch(r"sidflake \d+\.\d+\.\d+\n", case.sidflake("-V", expect=0).stdout)
     case.ctl("--help", expect=0)

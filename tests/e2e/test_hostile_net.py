@@ -6,6 +6,7 @@ Sizes are modest and limits generous: orders of magnitude are at stake, on a bus
 import contextlib
 import multiprocessing
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -16,7 +17,7 @@ import warnings
 import harness
 import wire
 from harness import until
-from runner import test
+from runner import Skip, test
 from test_upgrade import upgrade
 
 
@@ -399,8 +400,8 @@ def many_in_a_row(case):
     define += ["s" + d + " --order strict" for d in define]
     s = case.sidecar(case.pool(), {"sequences.define": define, "limits.max_wait": "5s"})
     s.wait_held(2)
-    for name, many in (("good", 100000), ("sgood", 100000), ("few", 999999), ("sfew", 999999)):
-        with Flood(s.resp_port, 1, wire.Resp.encode("INCRBY", "seq:" + name, many) * 1000), s.resp() as r:
+    for name, many in (("good", 100000), ("sgood", 100000), ("sgood", 1000000), ("few", 999999), ("sfew", 999999)):
+        with Flood(s.resp_port, 3, wire.Resp.encode("INCRBY", "seq:" + name, many) * 1000), s.resp() as r:
             replies = [r.ask(*words) for _ in range(8) for words in (
                 ("INCR", "seq:" + name), ("INCRBY", "seq:" + name, 50), ("LPOP", "seq:" + name, 5))]
         assert not [x for x in replies if isinstance(x, wire.Error)], (name, replies)
@@ -451,15 +452,19 @@ def lingering(seconds, keep):
     return c
 
 
+def old_kernel(case):
+    """The environment in which a sidecar's kernel does not refuse them."""
+    if harness.sanitized():
+        raise Skip("a sanitizer's library has to be the first")
+    library = case.path("old_kernel.so")
+    case.run(os.environ.get("CC") or "cc", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC",
+             "-o", library, os.path.join(harness.HERE, "old_kernel.c"), expect=0)
+    return {"LD_PRELOAD": library}
+
+
 @test("a descriptor that comes along, and whose last close would wait, holds up nobody")
 def descriptors_along(case):
-    preloaded = [{}]
-    if not harness.sanitized():  # whose library has to be the first
-        library = case.path("old_kernel.so")
-        case.run(os.environ.get("CC") or "cc", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC",
-                 "-o", library, os.path.join(harness.HERE, "old_kernel.c"), expect=0)
-        preloaded.append({"LD_PRELOAD": library})
-    for env in preloaded:
+    for env in [{}] if harness.sanitized() else [{}, old_kernel(case)]:
         s = harness.Sidecar(case, "old" if env else "s", "static:7", env=env).start()
         seconds, keep = 20, []
         u = socket.socket(socket.AF_UNIX)
@@ -478,3 +483,67 @@ def descriptors_along(case):
             assert int(r.ask("GET", "id:orders")) > 0
             assert time.monotonic() - began < seconds / 2
             assert not (refused and env)
+            if refused:
+                continue
+        with s.resp() as r, s.resp(unix=True) as deaf, lingering(seconds, keep) as c:
+            deaf.send(wire.Resp.encode("LPOP", "id:x", 1024) * 100)
+            time.sleep(0.5)  # it is not read from any more
+            socket.send_fds(deaf.sock, [b"PING\r\n"], [c.fileno()])
+            c.close()
+            began = time.monotonic()
+            deaf.close()
+            until("it is gone", lambda: conns(s) == 1)
+            assert int(r.ask("GET", "id:orders")) > 0
+            assert time.monotonic() - began < seconds / 2
+
+
+@test("descriptors for which a full sidecar has no room, and that would wait, hold up nobody")
+def descriptors_without_room(case):
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard < 2000:
+        raise Skip("2000 descriptors are needed, RLIMIT_NOFILE gives %d" % hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    s = harness.Sidecar(case, "s", "static:7", env=old_kernel(case))
+    s.argv = ["prlimit", "--nofile=1024:1024"] + s.argv
+    s.start()
+    with contextlib.ExitStack() as all_of_them, s.resp() as r:
+        held = [all_of_them.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(1000)]
+        for u in held:
+            u.connect(s.resp_sock)
+        until("all places are taken", lambda: "limits.connections is reached" in s.log())
+        keep = []
+        along = [lingering(20, keep) for _ in range(253)]
+        for u in held:
+            with contextlib.suppress(BrokenPipeError):  # it made room
+                socket.send_fds(u, [b"PING\r\n"], [c.fileno() for c in along])
+                break
+        began = time.monotonic()
+        for c in along:
+            c.close()
+        assert s.http("/livez").status == 200
+        assert time.monotonic() - began < 10
+
+
+@test("an upgrade does not wait for descriptors that are unread on connections that it gives up")
+def descriptors_at_an_upgrade(case):
+    redis = case.redis()
+    s = harness.Sidecar(case, "s", "static:7", {
+        "upstream.redis": "tcp://127.0.0.1:%d" % redis.port}, env=old_kernel(case)).start()
+    encode = wire.Resp.encode
+    keep = []
+    with s.resp() as good, s.resp(unix=True) as amid, s.resp(unix=True) as barred:
+        assert good.ask("SET", "large", "x" * 8000000) == b"OK"
+        amid.send(encode("SELECT", 0) + encode("GET", "large"))  # and does not take it
+        barred.send(encode("BLPOP", "none", 0) + encode("PING"))  # its listener will be gone
+        time.sleep(0.5)
+        for c in (amid, barred):
+            with lingering(20, keep) as along:
+                socket.send_fds(c.sock, [b"PING\r\n"], [along.fileno()])
+        s.options["listen.redis"] = s.options["listen.redis"][:1]
+        s.write_conf()
+        began = time.monotonic()
+        s.send(signal.SIGUSR2)
+        s.wait_log("connections that cannot be carried are closed number=1")
+        s.wait_log("upgraded in place")
+        assert int(good.ask("GET", "id:orders")) > 0
+        assert time.monotonic() - began < 10

@@ -136,6 +136,15 @@ def none_twice(case):
     assert len(seen) == len(set(seen)) and len(seen) >= 4 * 4000, len(seen)
 
 
+@test("one that cycles begins again behind its last, has no end, and fewer in a row than it has numbers")
+def cycles(case):
+    s = sidecar(case, case.pool(), **{"sequences.define": ["abc --max 3 --order strict --cycle --on-loss trust"]})
+    assert [ask(s, "INCR", "seq:abc") for _ in range(4)] == [1, 2, 3, 1]
+    assert s.metric("sidflake_sequence_until_max", name="abc") > 9e15
+    assert "at most 3 in a row" in str(ask(s, "INCRBY", "seq:abc", 4))
+    assert ask(s, "INCRBY", "seq:abc", 3) == 3
+
+
 @test("two sidecars define one name otherwise: the second refuses it alone, and page, log and metrics say so")
 def otherwise(case):
     redis = case.pool()

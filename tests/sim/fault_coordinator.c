@@ -73,14 +73,15 @@ static bool all_can_be_heard(const struct world *w)
 }
 
 /* Whoever holds something of this pool knows of its reopening; of one of another name, the pool
- * grants nothing before it ends. */
+ * grants nothing before it ends. Who knew of as many already knows a time that was lost: he is
+ * heard by a renewal alone. */
 static bool is_heard(const struct world *w, const struct node *n, const struct coord_pool *p,
                      uint64_t era)
 {
     if (!node_runs(w, n) || lease_held(&n->lease) == 0)
         return true;
     if (strcmp(n->lease.identity, p->identity) == 0)
-        return n->lease.era >= era;
+        return n->lease.era >= era && n->renewed;
     struct range r[NODE_RANGES];
     for (unsigned k = ledger_ranges(w, n, r); k-- > 0;)
         if (r[k].lo <= r[k].hi && r[k].hi > p->floor_short_ms)
@@ -108,6 +109,7 @@ static void hear_all(struct world *w)
     for (unsigned i = 0; i < w->set.nodes; i++) {
         ran[i] = node_runs(w, &w->node[i]);
         knew[i] = strcmp(w->node[i].lease.identity, p.identity) == 0;
+        w->node[i].renewed = knew[i] && w->node[i].lease.era < era;
     }
     uint8_t kills = w->set.weight[FAULT_KILL_TORN]; /* who is killed meanwhile is not heard */
     w->set.weight[FAULT_KILL_TORN] = 0;
@@ -209,7 +211,7 @@ bool fault_redis_failover(struct world *w)
 }
 
 /* Of a table that was reopened since it lost anything, the next era can be taken back. */
-bool fault_redis_whole(struct world *w)
+static void restart_whole(struct world *w)
 {
     struct coord_pool p;
     uint64_t era;
@@ -218,6 +220,11 @@ bool fault_redis_whole(struct world *w)
                  server_pool(w->server, &p, &era);
     w->word_era = there ? (int64_t)era + 1 : 0;
     server_restart_whole(w->server, world_chance(w, 30));
+}
+
+bool fault_redis_whole(struct world *w)
+{
+    restart_whole(w);
     if (!w->wild && world_chance(w, 50))
         w->server->at->clock_off = fault_within_skew(w);
     return true;
@@ -361,8 +368,8 @@ bool fault_redis_clock_day(struct world *w)
     return called;
 }
 
-/* With some of those who call. Data of before, put in place later, would not know how far: what
- * comes back is of a time since. */
+/* With some of those who call, and a restart, or one that it begins with. Data of before, put in
+ * place later, would not know how far: what comes back is of a time since. */
 static void is_ahead_for_a_while(struct world *w)
 {
     struct member *at = w->server->at;
@@ -374,7 +381,14 @@ static void is_ahead_for_a_while(struct world *w)
         with[i] = world_chance(w, 50);
         w->node[i].wall_off += with[i] ? ahead : 0;
     }
+    unsigned restarts = world_chance(w, 50) ? 0 : (unsigned)world_between(w, 1, 2);
+    if (restarts == 1)
+        restart_whole(w);
     schedule_live(w, w->now + world_between(w, 0, 150000), 60);
+    if (restarts == 2) {
+        restart_whole(w);
+        schedule_live(w, w->now + world_between(w, 0, 30000), 20);
+    }
     w->fence_ms = max64(w->fence_ms, server_ms(w->server));
     server_forget_copies(w->server);
     server_remember(w->server, w->now);

@@ -91,6 +91,9 @@ static void run(struct world *w, struct flight *f)
     world_digest(w, f->call.outcome.status);
     f->answered = true;
     check_answer(w, f);
+    if (!f->other_pool && awaited(w, f) && f->call.action.kind == LEASE_RENEW &&
+        f->call.outcome.status == COORD_OK)
+        w->node[f->node].renewed = true;
     if (!f->other_pool && (!s->sqlite || world_chance(w, 20)))
         server_remember(s, w->now);
 }

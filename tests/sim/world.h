@@ -192,6 +192,7 @@ struct node {
     bool proof; /* … to the one that starts now, with its word that all of it was proven */
     bool heir;  /* that is the next program in the same process */
     bool wrong_pool, partitioned;
+    bool renewed; /* the coordinator has run a renewal of it since it was reopened */
     uint8_t side; /* the member of the coordinator that it talks to */
 
     /* What its holder was granted per workerId, as told by replies: I2's yardstick. */

@@ -9,7 +9,7 @@
  *   - The loop never waits: the one lock is held for a few instructions.
  *   - One question is under way at a time; who asks meanwhile gets its answer.
  *   - Freeing does not wait for an answer, which may take minutes where nobody gives one: the
- * thread sees to what is its own, and calls nobody any more.
+ *     thread sees to what is its own, and calls nobody any more.
  */
 #ifndef SIDFLAKE_NET_UPSTREAM_RESOLVE_H
 #define SIDFLAKE_NET_UPSTREAM_RESOLVE_H

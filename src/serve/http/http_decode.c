@@ -136,7 +136,7 @@ int http_call_decode(struct http_call *c)
     if (status != 200)
         return status;
     bool named = http_query_get(c->req->query, SPAN("seq"), &name);
-    const struct generator *g = !named && dec_u64(c->arg, &id) ? c->serve->issuer.generators : NULL;
+    struct generator *g = !named && dec_u64(c->arg, &id) ? c->serve->issuer.generators : NULL;
     for (; g; g = g->after)
         if (g->kind->decode && (n = g->kind->decode(g, id, part)))
             break;

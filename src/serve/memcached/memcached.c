@@ -101,7 +101,7 @@ static enum issue_status get_one(struct mcd_call *c, struct span key, struct spa
     }
     *hit |= r == ISSUE_OK;
     if (r == ISSUE_PARK && c->turn->arrived)
-        issuer_ahead(name, c->turn, mcd_alike(others, key));
+        issuer_ahead(name, c->turn, mcd_alike(others, key), 1);
     return r == ISSUE_MISS ? ISSUE_OK : r;
 }
 

@@ -69,7 +69,7 @@ static struct net_step get(struct call *c)
     if (r != ISSUE_OK)
         return fail(c);
     mcb_put_item(c->out, c->req, generator_text(name->generator, id, c->turn->wall_ms, mem),
-                 (uint64_t)id);
+                 mc_cas(id));
     return done(c, SERVE_OK);
 }
 
@@ -117,7 +117,7 @@ static struct net_step incr(struct call *c)
     if (r != ISSUE_OK)
         return fail(c);
     if (!c->req->quiet)
-        mcb_put_number(c->out, c->req, (uint64_t)last, (uint64_t)last);
+        mcb_put_number(c->out, c->req, (uint64_t)last, mc_cas(last));
     return done(c, SERVE_OK);
 }
 

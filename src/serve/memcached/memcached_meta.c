@@ -23,7 +23,7 @@ static struct net_step put_id(struct mcd_call *c, const struct names_entry *name
 {
     char mem[GENERATOR_TEXT_MAX];
     struct span text = generator_text(name->generator, id, c->turn->wall_ms, mem);
-    struct mc_item item = {text, (uint64_t)id};
+    struct mc_item item = {text, mc_cas(id)};
     mc_put_meta(c->out, c->req, c->req->meta.value ? SPAN("VA") : SPAN("HD"), &item);
     return mcd_done(c, SERVE_OK);
 }

@@ -179,7 +179,8 @@ static void put_sidflake(const struct rows *r)
     put_u64(r, "sidflake_coordinator_up", s->facts.serves);
     put_str(r, "sidflake_pool", s->facts.pool);
     put_str(r, "sidflake_pool_identity", s->facts.identity);
-    put_u64(r, "sidflake_pool_era", s->facts.era);
+    if (serve_pool_known(&s->facts))
+        put_u64(r, "sidflake_pool_era", s->facts.era);
 }
 
 static void put_settings(const struct rows *r)

@@ -211,7 +211,7 @@ static enum issue_status draw(struct mcd_call *c, struct mcd_merge *m, struct ne
             name ? issuer_one_of(&c->m->serve->issuer, name, c->turn, m->n > 0, &m->id[m->n], step)
                  : ISSUE_OK;
         if (r == ISSUE_PARK && c->turn->arrived)
-            issuer_ahead(name, c->turn, mcd_alike(rest, key));
+            issuer_ahead(name, c->turn, mcd_alike(rest, key), 1);
         if (r != ISSUE_OK && r != ISSUE_MISS)
             return r;
         if (r == ISSUE_MISS)

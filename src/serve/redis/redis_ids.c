@@ -112,7 +112,7 @@ enum serve_result rds_mget(struct rds_call *c)
             resp_put_null(c->out, c->ses->proto);
         } else {
             if (s == ISSUE_PARK && c->turn->arrived)
-                issuer_ahead(name, c->turn, rds_alike(w, key));
+                issuer_ahead(name, c->turn, rds_alike(w, key), 1);
             return rds_not_issued(c, s);
         }
         c->ses->done++;

@@ -95,7 +95,7 @@ static enum serve_result draw(struct rds_call *c, struct rds_merge *m)
             enum issue_status s =
                 issuer_one_of(rds_issuer(c), name, c->turn, m->n > 0, &m->item[m->n].id, &c->step);
             if (s == ISSUE_PARK && c->turn->arrived)
-                issuer_ahead(name, c->turn, rds_alike(w, key));
+                issuer_ahead(name, c->turn, rds_alike(w, key), 1);
             if (s != ISSUE_OK && s != ISSUE_MISS)
                 return rds_not_issued(c, s);
             m->item[m->n].miss = s == ISSUE_MISS;

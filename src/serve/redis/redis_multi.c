@@ -7,6 +7,7 @@
  * An EXEC whose requests have to wait is parked like any other request: its reply so far is kept
  * back, and it goes on with the request at `at`.
  */
+#include "base/dec.h"
 #include "serve/redis/redis.h"
 
 #include <stdlib.h>
@@ -130,6 +131,20 @@ enum serve_result rds_queue(struct rds_call *c)
 /* ---- EXEC -------------------------------------------------------------------------------------
  */
 
+/* A request waits, and those of the same bytes behind it have arrived, too. */
+static void expect_alike(struct rds_call *c, struct span rest, size_t used)
+{
+    struct span one = span_of(rest.p, used), behind = span_skip(rest, used);
+    uint32_t n = 0, argc = c->req->argc;
+    int64_t each = 1;
+    bool row = c->cmd->verb == RESP_INCRBY && dec_canonical_i64(c->req->argv[2], &each);
+    struct names_entry *name = row || argc == 2 ? rds_name(c, c->req->argv[1]) : NULL;
+    for (; span_starts(behind, one); n++)
+        behind = span_skip(behind, used);
+    if (name)
+        issuer_ahead(name, c->turn, n, (uint32_t)each);
+}
+
 /* Carries out the request at t->at, which was read before: it is whole and known. *left: 0 if it
  * is as dear as many. */
 static enum serve_result run_next(struct rds_call *exec, struct rds_txn *t, int *left)
@@ -149,6 +164,8 @@ static enum serve_result run_next(struct rds_call *exec, struct rds_txn *t, int 
     if (c.verb && c.verb->dear)
         *left = 0;
     t->under_way = r == RDS_PARKED;
+    if (t->under_way && c.turn->arrived)
+        expect_alike(&c, rest, used);
     if (t->under_way)
         exec->step = c.step;
     else

@@ -197,6 +197,7 @@ static void test_service_links(void **state)
         "SIDFLAKE_PORT_6380_TCP_PROTO=tcp",
         "SIDFLAKE_PORT_6380_TCP_PORT=6380",
         "SIDFLAKE_PORT_6380_UDP_ADDR=10.0.0.1",
+        "SIDFLAKE_PORT_6380_SCTP_ADDR=10.0.0.1",
         "SIDFLAKE_REDIS_SERVICE_HOST=10.0.0.1",
         "SIDFLAKE_REDIS_PORT_6380_TCP_ADDR=10.0.0.1",
     };

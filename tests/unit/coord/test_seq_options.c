@@ -55,7 +55,8 @@ static void test_all(void **state)
     assert_int_equal(c.definition.loss, SEQ_LOSS_TRUST);
     assert_int_equal(line("a --max-rate 1000 --subs", &c, &e), ERR_OK);
     assert_int_equal(c.definition.rate, 1000);
-    assert_int_equal(c.definition.burst, seq_burst(1000));
+    assert_int_equal(c.definition.burst, 10000);
+    assert_int_equal(seq_burst(99), 1000);
     assert_int_equal(c.definition.subs, SEQ_SUBS_DEFAULT);
 }
 
@@ -86,6 +87,10 @@ static void test_wrong(void **state)
         {"a --max-rate 5 --on-loss trust", "expected one of --max-rate and --on-loss, found both"},
         {"a --on-loss skip",
          "--on-loss: expected refuse or trust, or --max-rate R in its place, found \"skip\""},
+        {"a --reset hour --max-rate 1000 --max 3000000",
+         "max: expected enough for a whole period at max-rate, to which numbers skip after a loss, "
+         "found 2999999 numbers at 1000 a second, which last 0 days: a lower --max-rate, a larger "
+         "--max, or --on-loss refuse"},
         {"a --increment 0", "increment: expected another number than 0, found 0"},
         {"a --cycle --subs --cycle", "--cycle: expected once, found twice"},
         {"a --start 1 --start 2", "--start: expected once, found twice"},

@@ -502,6 +502,7 @@ static void periods_that_are_closed_may_be_forgotten(void **state)
     (void)take_of("a", 1, 2, &h);
     ORDER(&h, seq_sweep(c, SETUP_IDENTITY, "a", "2026-05-29", &one, &reply));
     assert_int_equal(h.how, SEQ_DONE);
+    ORDER(&h, seq_sweep(c, SETUP_IDENTITY, "a", "2026-05-28", &one, &reply)); /* stays closed */
     for (size_t side = 0; side < PAIR_SIDES; side++) {
         assert_int_equal(seq_show(pair_side(&pair, side), SETUP_IDENTITY, "a", &all, &reply),
                          COORD_OK);

@@ -153,6 +153,28 @@ static void periods_behind_a_reopening_begin_anew(void **state)
     assert_int_equal(g.lo, 0);
 }
 
+/* By a clock that is behind the one that was lost it may have opened before. */
+static void a_period_that_opens_within_the_margin_does_not(void **state)
+{
+    (void)state;
+    struct seq_definition d = lossy(SEQ_LOSS_REFUSE);
+    struct seq_want w = want_of("a", 1, 2);
+    struct period next;
+    char label[PERIOD_LABEL_MAX];
+    begin(EACH);
+    d.reset = PERIOD_DAY;
+    assert_true(period_label(PERIOD_DAY, 0, T0 + DAY, label));
+    assert_true(period_find(PERIOD_DAY, 0, span_str(label), &next));
+    (void)create("a", d, &g);
+    pair.clock.ms = next.opens_ms - 2 * S;
+    pair_restart(&pair);
+    assert_int_equal(reopen_above("a", 50, &g), SEQ_DONE);
+    pair.clock.ms = next.opens_ms;
+    w.period = label;
+    assert_int_equal(take(&w, &g), SEQ_GRANTED);
+    assert_int_equal(g.lo, 50);
+}
+
 /* Its numbers may be lower than what the operator says was given out. */
 static void what_was_taken_before_is_not_given_back(void **state)
 {
@@ -361,6 +383,31 @@ static void a_tombstone_covers_what_was_given_out(void **state)
     enum coord_status s = COORD_DOWN;
     ASK(s, &g, seq_create(c, SETUP_IDENTITY, &in, &one, &reply));
     assert_int_equal(s, COORD_REFUSED); /* the other way round there is no behind */
+}
+
+/* Who looked before the other had made it. */
+static void two_make_it_at_once(void **state)
+{
+    (void)state;
+    char text[SEQ_TEXT_MAX];
+    struct seq_definition d = lossy(SEQ_LOSS_REFUSE);
+    begin(EACH);
+    assert_int_equal(create("a", d, &g), SEQ_DONE);
+    enum coord_status s = COORD_DOWN;
+    struct seq_order o = {.verb = SEQ_VERB_CREATE,
+                          .name = "a",
+                          .sub = "",
+                          .period = "",
+                          .text = seq_definition_text(text, &d),
+                          .index = seq_last_index(&d)};
+    ASK(s, &h, c->driver->sequences->operate(c, SETUP_IDENTITY, &o, &one, &reply));
+    assert_int_equal(s, COORD_OK);
+    assert_int_equal(h.how, SEQ_KEPT);
+    assert_int_equal(h.gen, g.gen);
+    d.start++;
+    o.text = seq_definition_text(text, &d);
+    ASK(s, &h, c->driver->sequences->operate(c, SETUP_IDENTITY, &o, &one, &reply));
+    assert_int_equal(h.how, SEQ_DIFFERS);
 }
 
 static void a_tombstone_covers_what_was_lost(void **state)
@@ -713,6 +760,7 @@ int main(void)
         cmocka_unit_test(a_word_is_asked_for_where_it_helps),
         cmocka_unit_test(an_operator_says_how_far_it_was),
         cmocka_unit_test(periods_behind_a_reopening_begin_anew),
+        cmocka_unit_test(a_period_that_opens_within_the_margin_does_not),
         cmocka_unit_test(what_was_taken_before_is_not_given_back),
         cmocka_unit_test(a_repeat_of_before_grants_anew),
         cmocka_unit_test(it_goes_on_unless_a_loss_shows),
@@ -723,6 +771,7 @@ int main(void)
         cmocka_unit_test(an_older_file_in_its_place_shows),
         cmocka_unit_test(a_pool_that_was_reopened_wants_a_beginning),
         cmocka_unit_test(a_tombstone_covers_what_was_given_out),
+        cmocka_unit_test(two_make_it_at_once),
         cmocka_unit_test(a_tombstone_covers_what_was_lost),
         cmocka_unit_test(what_is_stopped_has_no_tombstone),
         cmocka_unit_test(a_tombstone_of_another_branch),

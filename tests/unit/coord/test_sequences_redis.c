@@ -92,6 +92,31 @@ static void a_grant_counts_once_replicas_have_it(void **state)
     assert_int_equal(g.lo, 10);
 }
 
+/* A sidecar whose clock is wrong has those of its definitions that are there: nothing is decided.
+ */
+static void one_that_is_there_is_kept_by_any_clock(void **state)
+{
+    (void)state;
+    struct setup_clock clock;
+    struct seq_create seq = {
+        .name = "a",
+        .definition = {.start = 1, .increment = 1, .rate = 100, .loss = SEQ_LOSS_SKIP}};
+    struct seq_grant g;
+    char url[SERVER_URL_MAX];
+    make(0);
+    setup_clock_init(&clock, clock_wall_ms(clock_system()) + 3600000);
+    struct coord *off = setup_open(server_url(&master, url), "p", &clock.clock);
+    assert_int_equal(seq_create(off, SETUP_IDENTITY, &seq, &g, &reply), COORD_OK);
+    assert_int_equal(g.how, SEQ_KEPT);
+    assert_int_equal(g.gen, 1);
+    assert_int_equal(g.definition.rate, 100);
+    seq.definition.rate++;
+    assert_int_equal(seq_create(off, SETUP_IDENTITY, &seq, &g, &reply), COORD_SKEW);
+    seq.name = "b";
+    assert_int_equal(seq_create(off, SETUP_IDENTITY, &seq, &g, &reply), COORD_SKEW);
+    coord_free(off);
+}
+
 /* It may be written to, and has a copy of what was counted. */
 static void a_replica_grants_nothing(void **state)
 {
@@ -366,6 +391,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_grant_counts_once_replicas_have_it),
+        TEST(one_that_is_there_is_kept_by_any_clock),
         TEST(a_replica_grants_nothing),
         TEST(a_missing_password_is_told),
         TEST(scripts_that_are_gone_are_sent_again),

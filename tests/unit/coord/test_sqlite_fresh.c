@@ -18,7 +18,8 @@ static void fresh_is_not_concluded_beside_a_holder(void **state)
     assert_int_equal(claim(f, &g), COORD_OK);
     remove_file(f); /* under a holder */
     assert_int_equal(make_unattended(other, &f->r), COORD_REFUSED);
-    coord_says(&f->r, "another sidecar that uses this file");
+    coord_says(&f->r,
+               "another sidecar that uses this file: if \"p\" is its pool, too, its log has");
     assert_int_equal(access(f->db, F_OK), -1);
     coord_free(f->c); /* it has ended, but what it was granted outlives it in its page */
     f->c = setup_open(f->url, "p", &f->clock.clock);

@@ -195,6 +195,30 @@ static void who_was_passed_over_meanwhile_is_lost(void **state)
     assert_int_equal(renew(&x, 9, 10), COORD_HOW_LOST);
 }
 
+/* Redis' host boots with a clock that is a day ahead, and a sidecar of that host asks: y, whose
+ * clock is right, goes on. */
+static void who_was_held_when_it_reopened_ahead_goes_on(void **state)
+{
+    (void)state;
+    struct coord_grant y, z;
+    enum coord_status s;
+    pair.clock.ms = T0;
+    init(3);
+    assert_int_equal(claim(1, &y), COORD_OK);
+    pair.clock.ms = T0 + D0;
+    assert_int_equal(renew(&y, 1, 2), COORD_HOW_RENEWED);
+    pair_restart(&pair);
+    pair.clock.ms = T0 + D0 + DAY;
+    assert_int_equal(claim(11, &z), COORD_WAIT);
+    pair.clock.ms = T0 + D0 + 1000;
+    (void)renew_at(pair.clock.ms, &y, 2, 3, &s);
+    assert_int_equal(s, COORD_BADCLOCK);
+    assert_int_equal(word(), COORD_OK);
+    assert_int_equal(described().topen_ms, T0 + D0 + 1000);
+    assert_int_equal(renew(&y, 2, 3), COORD_HOW_REASSERTED);
+    assert_int_equal(claim(11, &z), COORD_WAIT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +231,7 @@ int main(void)
         cmocka_unit_test(what_is_learnt_counts_from_the_fence),
         cmocka_unit_test(a_tenure_of_then_grows_old),
         cmocka_unit_test(who_was_passed_over_meanwhile_is_lost),
+        cmocka_unit_test(who_was_held_when_it_reopened_ahead_goes_on),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

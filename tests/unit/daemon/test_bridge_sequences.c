@@ -328,6 +328,9 @@ static void those_in_a_row_are_for_who_wants_as_many(void **state)
     turn.ticket = others;
     assert_int_equal(issuer_row(&serve.issuer, strict, &turn, 3, &last, &step), ISSUE_PARK);
     others = turn.ticket;
+    bridge_settle(&bridge);
+    const struct blocks_want *want = &event[nevents - 1].want;
+    assert_true(want->count == 8 && want->whole && want->most == 5 && want->upto == others);
     mail((struct blocks_mail){
         .kind = BLOCKS_MAIL_OWN, .lo = 5, .hi = 9, .when = others, .given = 1});
     assert_int_equal(issuer_row(&serve.issuer, strict, &turn, 3, &last, &step), ISSUE_PARK);

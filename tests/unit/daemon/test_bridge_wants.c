@@ -63,6 +63,26 @@ static void a_workerid_is_asked_for_once_a_second(void **state)
     assert_logged(logged(), "no workerId can stand in: claiming another", 1);
 }
 
+/* Where traffic goes by readiness, nobody else asks. */
+static void who_looks_whether_it_is_ready_has_one_asked_for(void **state)
+{
+    (void)state;
+    struct issuer issuer = {.generators = &b.ids.base};
+    grant(1);
+    assert_int_equal(issue(), SNOWFLAKE_OK);
+    log_anew();
+    fake_clock_step(&b.clock, -60000);
+    assert_non_null(issuer_ready(&issuer, clock_wall_ms(&b.clock.clock)).by);
+    bridge_settle(&b.bridge);
+    assert_int_equal(told(WORKERS_URGE_CLAIM), 1);
+    assert_logged(logged(), "no workerId can stand in: claiming another", 1);
+    fake_clock_step(&b.clock, 60000 + HORIZON + 2);
+    pass_ms(1000);
+    assert_non_null(issuer_ready(&issuer, clock_wall_ms(&b.clock.clock)).by);
+    bridge_settle(&b.bridge);
+    assert_int_equal(told(WORKERS_URGE_RENEWAL), 1);
+}
+
 /* It may be so for a day: one that is behind another time is another. */
 static void a_clock_that_stays_behind_is_told_now_and_then(void **state)
 {
@@ -181,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BRIDGE(a_workerid_that_was_rotated_is_given_back_once),
         BRIDGE(a_workerid_is_asked_for_once_a_second),
+        BRIDGE(who_looks_whether_it_is_ready_has_one_asked_for),
         BRIDGE(a_clock_that_stays_behind_is_told_now_and_then),
         BRIDGE(a_clock_above_a_ceiling_has_it_renewed),
         BRIDGE(a_ceiling_that_stays_below_the_clock_is_told_now_and_then),

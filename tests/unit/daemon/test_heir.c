@@ -161,6 +161,20 @@ static void what_is_put_in_comes_out(void **state)
     assert_true(is_open(file));
 }
 
+/* Of version 0.1.0, behind a connection: what was in the place of its logins would be its address.
+ */
+static void a_link_of_an_earlier_version_is_none_of_its_records(void **state)
+{
+    (void)state;
+    put_head();
+    size_t at = parcel_begin(&b, (enum parcel_kind)5, -1);
+    parcel_put_bytes(&b, SPAN("an address of thirty-two bytes.."));
+    parcel_end(&b, at);
+    read_parcel();
+    assert_int_equal(h.state, HEIR_TAKES);
+    assert_int_equal(h.logins.n, 0);
+}
+
 static void a_page_that_is_not_proven_goes_over_without_its_bytes(void **state)
 {
     (void)state;
@@ -627,6 +641,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HEIR(without_the_variable_nothing_was_left),
         HEIR(what_is_put_in_comes_out),
+        HEIR(a_link_of_an_earlier_version_is_none_of_its_records),
         HEIR(a_page_that_is_not_proven_goes_over_without_its_bytes),
         HEIR(blocks_that_are_not_proven_do_not_go_over),
         HEIR(where_there_is_no_file_there_is_no_page),

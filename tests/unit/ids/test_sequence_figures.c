@@ -1,3 +1,4 @@
+#include "ids/sequence_places.h"
 #include "support/fake_supply.h"
 
 #include <setjmp.h>
@@ -161,6 +162,38 @@ static void gaps_are_all_that_were_dropped(void **state)
     assert_int_equal(figure_of(&t.base, metric, 0), 137);
 }
 
+static void who_was_closed_is_counted_all_the_same(void **state)
+{
+    (void)state;
+    t.place[0].parked = 3;
+    t.place[0].refused = 4;
+    given(0, 5);
+    t.place[1].parked = t.place[1].refused = 1;
+    sequence_places_close(&t.place[0]);
+    assert_int_equal(figure_of(t.base.after, "sidflake_sequence_counters", 0), 1);
+    assert_int_equal(figure_of(t.base.after, "sidflake_sequence_parked", 0), 4);
+    assert_int_equal(figure_of(t.base.after, "sidflake_sequence_refused", 0), 5);
+    assert_int_equal(figure_of(t.base.after, "sidflake_sequence_given", 0), 5);
+}
+
+/* A start that finds the numbers of some leaves the places between them to others. */
+static void places_between_those_that_were_found_are_free(void **state)
+{
+    (void)state;
+    const struct sequence_name far = {.name = "far"};
+    char name[] = "few:0";
+    int64_t until;
+    assert_true(sequence_table_adopt(&t, 5, &far));
+    sequence_places_close(&t.place[1]); /* or what nobody knows has no place */
+    for (name[4] = '0'; name[4] < '3'; name[4]++) {
+        struct sequence_generator *s =
+            (struct sequence_generator *)sequence_table_entry(&t.base, span_str(name), SPAN(""))
+                ->generator;
+        assert_int_equal(sequence_table_place(&s, HOUR, &until), SEQUENCE_GIVEN);
+        assert_in_range(s - t.place, 2, 4);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -172,6 +205,8 @@ int main(void)
         TEST(one_that_is_used_up_has_none_until_its_max),
         TEST(one_that_is_refused_from_the_start_is_shown),
         TEST(gaps_are_all_that_were_dropped),
+        TEST(who_was_closed_is_counted_all_the_same),
+        TEST(places_between_those_that_were_found_are_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -342,6 +342,22 @@ static void where_it_ends_some_are_those_that_are_left(void **state)
     end();
 }
 
+/* More than a call may ask for would be refused, with what all others want in it. */
+static void what_adds_up_is_asked_for_up_to_what_one_may_have(void **state)
+{
+    (void)state;
+    struct blocks_action a;
+    const struct blocks_want many = {
+        .count = SEQ_BLOCK_MAX - 1, .whole = true, .upto = 9, .most = SEQ_BLOCK_MAX - 1};
+    strict_begin();
+    blocks_want(&h->m, 0, &many);
+    blocks_want(&h->m, 0, &many);
+    blocks_next(&h->m, rig.mono, &a);
+    assert_int_equal(a.kind, BLOCKS_TAKE);
+    assert_int_equal(a.wants[0].count, SEQ_BLOCK_MAX);
+    end();
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 /* The clock by which that day is ahead may be wrong, or the sequence be made anew. */
@@ -468,6 +484,7 @@ int main(void)
         cmocka_unit_test(who_was_refused_is_asked_for_again),
         cmocka_unit_test(who_wants_too_much_is_refused_alone),
         cmocka_unit_test(where_it_ends_some_are_those_that_are_left),
+        cmocka_unit_test(what_adds_up_is_asked_for_up_to_what_one_may_have),
         cmocka_unit_test(what_is_a_day_ahead_is_asked_about_again_all_the_same),
         cmocka_unit_test(each_refusal_is_one_of_four_kinds),
         cmocka_unit_test(a_refusal_is_of_so_many_or_of_all),

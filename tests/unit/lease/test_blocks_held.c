@@ -123,7 +123,7 @@ static void what_was_taken_whole_is_revoked_too(void **state)
         assert_int_equal(h->mails[BLOCKS_MAIL_OWN], 1);
         brig_reopen(&rig, NULL);
         if (i < 2)
-            revoke(rig.store.opening.era, i == 0 ? 5 : 50);
+            revoke(rig.store.opening.era, i == 0 ? 49 : 50);
         else
             rig.store.gen++;
         (void)asked(0);
@@ -369,6 +369,38 @@ static void what_is_leaving_is_never_given_out_again(void **state)
     end();
 }
 
+/* Lower numbers are those of who comes next, where it has reached the coordinator. */
+static void what_went_back_may_be_had_after_a_kill(void **state)
+{
+    (void)state;
+    struct blocks_action a;
+    struct blocks_outcome o;
+    begin();
+    use(0, 4);
+    blocks_stop(&h->m, true, rig.mono);
+    brig_next(h, &a);
+    assert_int_equal(a.kind, BLOCKS_RETURN);
+    brig_return(&rig, &a, &o);
+    assert_int_equal(rig.store.table.counter[0].next, 4);
+    brig_start(h, true);
+    assert_int_equal(brig_must(h, 0, 1), 4);
+    end();
+}
+
+/* Of the two blocks that are found each has a count of its own. */
+static void the_latest_count_is_told_after_a_restart(void **state)
+{
+    (void)state;
+    begin();
+    for (unsigned i = 1; i < SEQUENCE_FIRST && brig_count(h, 0, PAGE_HELD) < 2; i++, brig_settle(h))
+        use(0, 1);
+    assert_int_equal(brig_count(h, 0, PAGE_HELD), 2);
+    brig_start(h, true);
+    brig_settle(h);
+    assert_int_equal(asked(0).n, rig.store.table.counter[0].n);
+    end();
+}
+
 static void a_return_that_is_not_answered_ends_in_time(void **state)
 {
     (void)state;
@@ -458,6 +490,8 @@ int main(void)
         cmocka_unit_test(what_others_took_since_keeps_it),
         cmocka_unit_test(blocks_of_an_earlier_era_do_not_go_back),
         cmocka_unit_test(what_is_leaving_is_never_given_out_again),
+        cmocka_unit_test(what_went_back_may_be_had_after_a_kill),
+        cmocka_unit_test(the_latest_count_is_told_after_a_restart),
         cmocka_unit_test(a_return_that_is_not_answered_ends_in_time),
         cmocka_unit_test(a_stop_without_it_leaves_all_for_the_next_start),
         cmocka_unit_test(a_place_is_free_for_another_counter),

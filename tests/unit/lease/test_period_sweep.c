@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -142,6 +143,29 @@ static void who_knows_no_definition_sweeps_nothing(void **state)
     assert_false(is_due());
 }
 
+/* In a round two names may have one hash; in the next one they have others. */
+static void none_of_many_sequences_is_left_out_for_ever(void **state)
+{
+    static struct blocks_counter many[64];
+    bool swept[64] = {false};
+    size_t n = 0;
+    (void)state;
+    blocks.conf.counters = 64;
+    blocks.counter = many;
+    for (int i = 0; i < 64; i++) {
+        many[i] = counter;
+        (void)snprintf(many[i].of.name, sizeof many[i].of.name, "hourly%d", i);
+    }
+    for (int64_t round = 1; round <= 20; round++)
+        while (is_due_at(round * 2 * SWEEP_EVERY_MS)) {
+            period_sweep_call(&sweep, &store, IDENTITY);
+            bool *its = &swept[sweep.at - 1];
+            n += !*its;
+            *its = true;
+        }
+    assert_int_equal(n, 64);
+}
+
 /* What is closed is so for good: a year of it by a clock that is wrong for a moment would be a year
  * without numbers. */
 static void a_clock_that_has_jumped_closes_nothing(void **state)
@@ -183,6 +207,7 @@ int main(void)
                                        SWEEP(a_sequence_is_swept_once),
                                        SWEEP(what_is_still_granted_stays),
                                        SWEEP(who_knows_no_definition_sweeps_nothing),
+                                       SWEEP(none_of_many_sequences_is_left_out_for_ever),
                                        SWEEP(a_clock_that_has_jumped_closes_nothing),
                                        SWEEP(one_that_was_set_a_little_ahead_does_not_hinder),
                                        SWEEP(an_operators_sweep_has_an_end_too)};

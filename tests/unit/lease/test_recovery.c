@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -205,6 +207,22 @@ static void a_password_is_named_by_its_file(void **state)
     assert_string_equal(
         with_password(&l, "redis://h", "/a b", 1000),
         "sidflakectl pool init --coordinator redis://h --password-file '/a b' --pool p");
+    assert_non_null(strstr(with_password(&l, "redis://h", "FILE", 1000), "-file FILE --pool"));
+}
+
+/* It is typed elsewhere. */
+static void a_password_file_is_named_from_the_root(void **state)
+{
+    (void)state;
+    static struct lease l;
+    char expected[PATH_MAX + 64], file[] = "a password XXXXXX", cwd[PATH_MAX];
+    int fd = mkstemp(file);
+    assert_true(fd >= 0 && getcwd(cwd, sizeof cwd));
+    (void)snprintf(expected, sizeof expected, " --password-file '%s/%s' --pool p", cwd, file);
+    const char *told = with_password(&l, "redis://h", file, 1000);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(close(fd), 0);
+    assert_non_null(strstr(told, expected));
 }
 
 /* A command is typed elsewhere, and by somebody else: with sudo, where there is one. */
@@ -254,6 +272,7 @@ int main(void)
         cmocka_unit_test(the_epoch_of_the_configuration_is_said),
         cmocka_unit_test(a_url_is_one_word_of_a_shell),
         cmocka_unit_test(a_password_is_named_by_its_file),
+        cmocka_unit_test(a_password_file_is_named_from_the_root),
     };
     return cmocka_run_group_tests_name("lease/recovery", tests, NULL, NULL);
 }

@@ -62,6 +62,33 @@ static void what_is_missing_is_made_at_the_start(void **state)
     assert_int_equal(latest(BLOCKS_MAIL_KNOWN, 0)->increment, 1);
 }
 
+/* Each takes two calls, and a store that is far away some seconds for all of them. */
+static void numbers_do_not_wait_for_all_that_is_made(void **state)
+{
+    (void)state;
+    static struct seq_create many[20];
+    static char names[20][8];
+    struct seq_list made;
+    struct coord_reply r;
+    make_pool();
+    for (unsigned i = 0; i < 20; i++) {
+        (void)snprintf(names[i], sizeof names[i], "s%u", i);
+        many[i] = (struct seq_create){.name = names[i], .definition = skipping()};
+    }
+    b.define = many;
+    b.ndefine = 20;
+    start();
+    tell_open(0, "s15");
+    tell_want(0, 5);
+    while (!latest(BLOCKS_MAIL_GRANT, 0))
+        assert_true(step());
+    assert_int_equal(seq_list(b.coord, SETUP_IDENTITY, &made, &r), COORD_OK);
+    assert_in_range(made.n, 1, 4);
+    free(made.v);
+    run();
+    assert_int_equal(info_of("s14").definition.rate, skipping().rate);
+}
+
 /* By its definition alone all is known of one with periods but which of them is now. */
 static void the_time_is_known_once_one_was_made(void **state)
 {
@@ -435,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SEQ(what_is_missing_is_made_at_the_start),
+        SEQ(numbers_do_not_wait_for_all_that_is_made),
         SEQ(the_time_is_known_once_one_was_made),
         SEQ(of_a_sub_it_says_nothing),
         SEQ(no_number_of_a_strict_one_is_taken_for_nobody),

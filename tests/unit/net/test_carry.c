@@ -1,4 +1,5 @@
 /* Listeners and connections that go from one loop to another, as from one program to the next. */
+#include "net/private.h"
 #include "unit/net/carry_rig.h"
 
 static void connections_go_on_where_they_were(void **state)
@@ -123,6 +124,73 @@ static void a_connection_that_cannot_be_carried_is_told_apart(void **state)
     take_over(NULL);
     assert_int_equal(taken, 0);
     expect_end(fd);
+}
+
+static void do_have_descriptors_come(struct net_bench *n, void *arg)
+{
+    (void)arg;
+    n->net->fds_come = true;
+}
+
+/* As execve would close it as the kernel does, with the descriptors that are unread on it. */
+static void where_descriptors_come_the_next_program_closes_it(void **state)
+{
+    (void)state;
+    struct parcel_record r = {.fd = -1};
+    net_bench_start(&a, address);
+    int fd = dial(&a);
+    say(fd, "x\n");
+    expect(fd, "x\n");
+    net_bench_call(&a, do_have_descriptors_come, NULL);
+    carries = false;
+    assert_int_equal(leave(), 2);
+    assert_int_equal(lost, 1);
+    for (struct span in = buf_span(&parcel); parcel_next(&in, &r);)
+        continue;
+    assert_true(fcntl(r.fd, F_GETFD) >= 0);
+    take_over(address);
+    assert_true(taken == 0 && not_taken == 0);
+    assert_int_equal(fcntl(r.fd, F_GETFD), -1);
+    expect_end(fd);
+    (void)close(fd);
+}
+
+#define SO_PASSRIGHTS 83 /* asm-generic/socket.h of Linux 6.16 */
+
+/* As the program before does not know it. */
+static void do_let_descriptors_come(struct net_bench *n, void *arg)
+{
+    const int on = 1;
+    const struct conn *c = CONTAINER(n->net->all.next, struct conn, all);
+    *(bool *)arg = setsockopt(c->rd.fd, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof on) == 0;
+}
+
+static void do_see_whether_they_come(struct net_bench *n, void *arg)
+{
+    int *on = arg;
+    socklen_t size = sizeof *on;
+    const struct conn *c = CONTAINER(n->net->all.next, struct conn, all);
+    assert_int_equal(getsockopt(c->rd.fd, SOL_SOCKET, SO_PASSRIGHTS, on, &size), 0);
+}
+
+static void what_is_taken_over_is_sent_no_descriptors_any_more(void **state)
+{
+    (void)state;
+    bool can;
+    int on = 1;
+    net_bench_start(&a, address);
+    int fd = dial(&a);
+    say(fd, "x\n");
+    expect(fd, "x\n");
+    net_bench_call(&a, do_let_descriptors_come, &can);
+    if (!can)
+        skip();
+    assert_int_equal(leave(), 2);
+    take_over(address);
+    assert_int_equal(taken, 1);
+    net_bench_call(&b, do_see_whether_they_come, &on);
+    assert_int_equal(on, 0);
+    (void)close(fd);
 }
 
 static void a_parcel_too_small_leaves_connections_out(void **state)
@@ -294,6 +362,8 @@ int main(void)
         CARRY(who_came_by_a_door_goes_on_by_it),
         CARRY(output_not_sent_yet_goes_over),
         CARRY(a_connection_that_cannot_be_carried_is_told_apart),
+        CARRY(where_descriptors_come_the_next_program_closes_it),
+        CARRY(what_is_taken_over_is_sent_no_descriptors_any_more),
         CARRY(a_parcel_too_small_leaves_connections_out),
         CARRY(a_socket_file_stays_and_takes_a_new_mode),
         CARRY(a_listener_that_nobody_wants_is_closed_with_its_file),

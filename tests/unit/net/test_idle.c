@@ -187,6 +187,30 @@ static void another_limit_begins_nobodys_time_anew(void **state)
     (void)close(c);
 }
 
+/* The process is stopped, and c asks for something meanwhile. */
+static void do_stand_still(struct net_bench *bench, void *c)
+{
+    (void)bench;
+    pass(2 * IDLE_MS);
+    say(*(int *)c, "late\n");
+}
+
+/* Also who has been silent longest, whose time the timer was set to. */
+static void what_comes_while_we_stand_still_is_read_first(void **state)
+{
+    (void)state;
+    begin_idle("127.0.0.2");
+    int c = dial(&b);
+    pass(IDLE_MS / 2);
+    say(c, "x\n");
+    expect(c, "x\n");
+    pass(IDLE_MS * 3 / 4); /* the timer was set anew, for this one */
+    net_bench_call(&b, do_stand_still, &c);
+    expect(c, "late\n");
+    expect_end(c); /* and is set once more */
+    (void)close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +222,7 @@ int main(void)
         BENCH(who_listens_is_not_idle),
         BENCH(who_was_silent_before_there_was_a_limit_has_all_of_its_time),
         BENCH(another_limit_begins_nobodys_time_anew),
+        BENCH(what_comes_while_we_stand_still_is_read_first),
     };
     return cmocka_run_group_tests_name("net/idle", tests, NULL, NULL);
 }

@@ -208,6 +208,46 @@ static void who_has_no_answer_on_a_link_of_his_own_has_the_shared_one_asked(void
     (void)close(two);
 }
 
+/* Of memcached there is one for binary, too. */
+static void each_shared_link_is_asked(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    timeout_us = 300000;
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b);
+    int link = served_by(two, c, "share"), other = served_by(two, d, "other");
+    has_no_answer(two, dial(&b));
+    expect(link, "version\r\n");
+    expect(other, "version\r\n");
+    (void)close(link);
+    (void)close(other);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
+/* However long nobody has used it. */
+static void a_shared_link_that_is_asked_has_all_of_the_time(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.svc.probe = probe;
+    timeout_us = 800000;
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "share");
+    has_no_answer(two, dial(&b));
+    expect(link, "version\r\n");
+    pass(300); /* it is looked at each 200 */
+    say(link, "VERSION 1\r\n");
+    served_at(link, c);
+    assert_true(is_up());
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
 /* What is due on it tells, and what is there of a reply is no answer to the question. */
 static void a_shared_link_on_which_something_is_due_is_not_asked(void **state)
 {
@@ -284,6 +324,8 @@ int main(void)
         BENCH(a_link_whose_successor_is_not_there_yet_is_lost),
         BENCH(who_has_no_answer_on_a_link_of_his_own_has_a_shared_one_tried),
         BENCH(who_has_no_answer_on_a_link_of_his_own_has_the_shared_one_asked),
+        BENCH(each_shared_link_is_asked),
+        BENCH(a_shared_link_that_is_asked_has_all_of_the_time),
         BENCH(a_shared_link_on_which_something_is_due_is_not_asked),
     };
     return cmocka_run_group_tests_name("net/reach", tests, NULL, NULL);

@@ -8,6 +8,7 @@
  *   block TEXT  as mute, and it may take any time
  *   wait TEXT   as up, and the reply may take any time
  *   share TEXT  the same on a link that all share
+ *   other TEXT  on the other one that all share
  *   fetch TEXT  likewise; values come back
  *   quick TEXT  as share, by upstream_forward where that does it
  *   part TEXT   as up, but it is the first part of a request whose rest never comes
@@ -123,7 +124,8 @@ static inline struct net_step through(struct net_service *svc, void *session, st
     bool wait = span_starts(in, SPAN("wait ")), block = span_starts(in, SPAN("block "));
     bool own = also || mute || wait || block || span_starts(in, SPAN("up "));
     bool fetch = span_starts(in, SPAN("fetch ")), quick = span_starts(in, SPAN("quick "));
-    bool shared = fetch || quick || span_starts(in, SPAN("share "));
+    bool other = span_starts(in, SPAN("other "));
+    bool shared = fetch || quick || other || span_starts(in, SPAN("share "));
     const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
     if (within && in.n == 0)
         return (struct net_step){.verdict = NET_MORE, .begun = true};
@@ -137,7 +139,9 @@ static inline struct net_step through(struct net_service *svc, void *session, st
     if (quick &&
         upstream_forward(turn, UPSTREAM_TEXT, span_of(in.p + skip, used - skip), FRAME_MC_LINE))
         return sent;
-    enum upstream_ready is = upstream_ready(turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
+    enum upstream_ready is = upstream_ready(turn, own     ? UPSTREAM_OWN
+                                                  : other ? UPSTREAM_BINARY
+                                                          : UPSTREAM_TEXT);
     if (is == UPSTREAM_BUSY)
         return behind;
     if (is == UPSTREAM_DOWN) {
@@ -230,7 +234,8 @@ static inline bool nobody_comes(int server)
 }
 
 /* For b.svc, before start: shared links are probed. Without it none is. */
-static const struct upstream_greeting probe[] = {
+static const struct upstream_greeting probe[UPSTREAM_SHARED] = {
+    {.bytes = SPAN("version\r\n"), .kind = FRAME_MC_LINE, .ok = SPAN("VERSION ")},
     {.bytes = SPAN("version\r\n"), .kind = FRAME_MC_LINE, .ok = SPAN("VERSION ")}};
 
 /* The next link, which is a shared one. */
@@ -261,7 +266,8 @@ static inline int served_by(int server, int client, const char *how)
     char text[64];
     (void)snprintf(text, sizeof text, "%s hello\n", how);
     say(client, text);
-    int link = strcmp(how, "share") == 0 ? let_in(server) : accepted(server);
+    bool shares = strcmp(how, "share") == 0 || strcmp(how, "other") == 0;
+    int link = shares ? let_in(server) : accepted(server);
     expect(link, "hello\n");
     say(link, "STORED\r\n");
     expect(client, "STORED\r\n");

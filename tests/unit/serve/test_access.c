@@ -49,7 +49,10 @@ static void who_is_looked_at_each_time(void **state)
     }
     struct access nobody = of("nobody"), any = {.mode = ACCESS_OFF};
     assert_false(access_plain(&serve, &nobody) || access_passes(&serve, &nobody));
+    assert_false(access_may(&serve, &nobody, SPAN("id:a")));
     assert_true(access_plain(&serve, &any) && access_passes(&serve, &any));
+    assert_false(access_may(&serve, &nobody, SPAN("id:a")));
+    assert_true(access_may(&serve, &any, SPAN("id:a")));
 }
 
 /* Who keeps a place that others ask for: room.c. */

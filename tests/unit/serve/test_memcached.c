@@ -364,6 +364,9 @@ static void stats_tell_what_happened(void **state)
     expect("get id:a x\r\nget x\r\nincr id:a 1\r\nincr x 1\r\nset id:a 0 0 1\r\nx\r\n",
            "VALUE id:a 0 11\r\n" ID0 "\r\nEND\r\nEND\r\n" ID1
            "\r\nNOT_FOUND\r\nCLIENT_ERROR id key is read-only\r\n");
+    feed("stats\r\n", 7); /* whose pool has not been described: only the era is told */
+    assert_null(memmem(out.p, out.n, "pool_era", 8));
+    memcpy(serve.facts.identity, "i", 2);
     feed("stats\r\n", 7);
     static const char *const lines[] = {
         "STAT version " MCD_VERSION "\r\n",
@@ -410,7 +413,16 @@ static void stats_have_forms(void **state)
     expect("stats detail\r\nstats detailx\r\nstats foo\r\n",
            "CLIENT_ERROR usage: stats detail on|off|dump\r\nERROR\r\nERROR\r\n");
     expect("stats cachedump 1 1\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n");
+    svc->bytes_in = 100;
+    svc->bytes_out = 200;
     expect("get x\r\nstats reset\r\n", "END\r\nRESET\r\n");
+    svc->bytes_in += 3;
+    svc->bytes_out += 5;
+    feed("stats\r\n", 7);
+    static const char *const lines[] = {"STAT bytes_read 3\r\n", "STAT bytes_written 5\r\n",
+                                        "STAT cmd_get 0\r\n", "STAT get_misses 0\r\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        expect_stat(lines[i]);
     assert_int_equal(counted(MC_GET, SERVE_MISS), 1); /* a metric never falls */
 }
 

@@ -95,10 +95,13 @@ static void client(void **state)
                "+GETNAME\r\n");
 }
 
-#define SELF(cmd, resp)                                                                            \
-    "id=1 addr=0.0.0.0:0 laddr=0.0.0.0:0 fd=-1 name=svc age=5 idle=0 flags=N db=2 sub=0 psub=0 "   \
+#define SELF_AT(age, cmd, resp)                                                                    \
+    "id=1 addr=0.0.0.0:0 laddr=0.0.0.0:0 fd=-1 name=svc age=" age                                  \
+    " idle=0 flags=N db=2 sub=0 psub=0 "                                                           \
     "ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 "    \
     "tot-mem=0 events=r cmd=client|" cmd " user=default redir=-1 resp=" resp "\n\r\n"
+
+#define SELF(cmd, resp) SELF_AT("5", cmd, resp)
 
 static void client_list(void **state)
 {
@@ -109,6 +112,7 @@ static void client_list(void **state)
     rig_check(r, "CLIENT INFO", "$243\r\n" SELF("info", "2"));
     rig_check(r, "CLIENT LIST", "$243\r\n" SELF("list", "2"));
     rig_check(r, "CLIENT LIST ID 7 1", "$243\r\n" SELF("list", "2"));
+    rig_check(r, "CLIENT LIST ID 1 7", "$243\r\n" SELF("list", "2"));
     rig_check(r, "CLIENT LIST ID 7", "$0\r\n\r\n");
     rig_check(r, "CLIENT LIST ID x", "-ERR Invalid client ID\r\n");
     rig_check(r, "CLIENT LIST TYPE normal", "$243\r\n" SELF("list", "2"));
@@ -117,6 +121,27 @@ static void client_list(void **state)
     rig_check(r, "CLIENT LIST FOO", "-ERR syntax error\r\n");
     rig_begins(r, "HELLO 3", "%7\r\n");
     rig_check(r, "CLIENT INFO", "=247\r\ntxt:" SELF("info", "3"));
+    rig_at(r, -5999); /* the clock stepped back */
+    rig_check(r, "CLIENT INFO", "=247\r\ntxt:" SELF_AT("0", "info", "3"));
+    rig_begins(r, "SUBSCRIBE c", ">3\r\n");
+    rig_check(r, "CLIENT LIST TYPE normal", "=4\r\ntxt:\r\n");
+    rig_begins(r, "CLIENT LIST TYPE pubsub", "=247\r\ntxt:id=1 ");
+}
+
+/* Of replies that were errors all are counted, whoever's fault it was. */
+static void info_counts_errors(void **state)
+{
+    struct rig *r = *state;
+    static const enum serve_result errors[] = {SERVE_REFUSED, SERVE_INVALID, SERVE_FAILED,
+                                               SERVE_AWAY};
+    for (size_t i = 0; i < SERVE_RESULTS; i++)
+        r->serve.requests[SERVE_REDIS][0][i] = 1000;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        r->serve.requests[SERVE_REDIS][1][errors[i]] = (uint64_t)1 << i;
+    assert_int_equal(rig_ask(r, "INFO stats"), NET_MORE);
+    r->mem[r->out.n] = '\0';
+    assert_non_null(strstr(r->mem, "\r\ntotal_error_replies:4015\r\n"));
+    assert_non_null(strstr(r->mem, "\r\nkeyspace_misses:1000\r\n"));
 }
 
 static void ids_of_clients(void **state)
@@ -264,11 +289,13 @@ static void info_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG_TEST(hello),     RIG_TEST(connection),   RIG_TEST(reset),
-        RIG_TEST(client),    RIG_TEST(client_list),  RIG_TEST(ids_of_clients),
-        RIG_TEST(config),    RIG_TEST(command),      RIG_TEST(diagnostics),
-        RIG_TEST(info),      RIG_TEST(info_loading), RIG_NAMES_TEST(info_names),
-        RIG_TEST(info_fits),
+        RIG_TEST(hello),        RIG_TEST(connection),
+        RIG_TEST(reset),        RIG_TEST(client),
+        RIG_TEST(client_list),  RIG_TEST(ids_of_clients),
+        RIG_TEST(config),       RIG_TEST(command),
+        RIG_TEST(diagnostics),  RIG_TEST(info),
+        RIG_TEST(info_loading), RIG_NAMES_TEST(info_names),
+        RIG_TEST(info_fits),    RIG_TEST(info_counts_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

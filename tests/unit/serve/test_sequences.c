@@ -219,6 +219,35 @@ static void redis_in_a_transaction(void **state)
     check(r, "EXEC", "*3\r\n:1\r\n$-1\r\n:2\r\n");
 }
 
+/* All of its requests have arrived: those for one number of the same share a call. */
+static void a_transactions_strict_ones_are_asked_for_at_once(void **state)
+{
+    struct rig *r = *state;
+    check(r, "INCR seq:strict", ":1\r\n");
+    check(r, "MULTI", "+OK\r\n");
+    for (int i = 0; i < 3; i++)
+        check(r, "INCRBY seq:strict 1", "+QUEUED\r\n"); /* as some clients have INCR */
+    assert_int_equal(rig_ask(r, "EXEC"), NET_WAIT);
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_pump(r), NET_MORE);
+    rig_expect(r, "*3\r\n:2\r\n:3\r\n:4\r\n");
+    check(r, "MULTI", "+OK\r\n");
+    for (int i = 0; i < 2; i++)
+        check(r, "INCRBY seq:strict 20", "+QUEUED\r\n");
+    assert_int_equal(rig_ask(r, "EXEC"), NET_WAIT);
+    fake_supply_serve(&supply, mono(r));
+    assert_int_equal(rig_pump(r), NET_MORE);
+    rig_expect(r, "*2\r\n:24\r\n:44\r\n");
+    assert_true(r->turn.ticket == 0 && r->turn.keys == 0);
+    check(r, "MULTI", "+OK\r\n");
+    check(r, "INCR seq:strict", "+QUEUED\r\n");
+    check(r, "INCR seq:strict", "+QUEUED\r\n");
+    check(r, "INCRBY seq:strict 2", "+QUEUED\r\n");
+    check(r, "INCR seq:orders", "+QUEUED\r\n");
+    check(r, "INCR seq:strict", "+QUEUED\r\n");
+    check(r, "EXEC", "*5\r\n:45\r\n:46\r\n:48\r\n:1\r\n:49\r\n");
+}
+
 /* All of them had arrived: none waits for a call of its own. Who comes later does. */
 static void pipelined_strict_ones_are_asked_for_at_once(void **state)
 {
@@ -369,7 +398,7 @@ static void memcached_counts(void **state)
        "VALUE seq:orders#1 0 2\r\n11\r\nVALUE seq:orders#2 0 2\r\n12\r\nEND\r\n");
     mc(r, "get seq:down\r\n", "VALUE seq:down 0 2\r\n10\r\nEND\r\n");
     mc(r, "incr seq:down 5\r\n", "-5\r\n");
-    mc(r, "gets seq:down\r\n", "VALUE seq:down 0 2 -8\r\n-8\r\nEND\r\n");
+    mc(r, "gets seq:down\r\n", "VALUE seq:down 0 2 9223372036854775800\r\n-8\r\nEND\r\n");
 }
 
 /* As for Redis above. */
@@ -481,6 +510,7 @@ static void http_counts(void **state)
     web(r, "/v1/seq/orders?n=3", " 200 ", "\r\n\r\n2\n3\n4\n");
     web(r, "/v1/seq/orders?n=3&block=1", " 200 ", "\r\n\r\n7\n");
     web(r, "/v1/seq/orders:acme", " 200 ", "\r\n\r\n1\n");
+    web(r, "/v1/seq/orders:acme?n=2&block=0", " 200 ", "\r\n\r\n2\n3\n");
     web(r, "/v1/seq/down?n=5", " 200 ", "\r\n\r\n10\n7\n4\n1\n-2\n");
     web(r, "/v1/seq/none", " 404 ", "no such sequence: sidflakectl seq create none makes it\n");
     web(r, "/v1/seq/none?n=4&block=1", " 404 ", "no such sequence");
@@ -594,6 +624,7 @@ int main(void)
         TEST(redis_misses),
         TEST(redis_errors),
         TEST(redis_in_a_transaction),
+        TEST(a_transactions_strict_ones_are_asked_for_at_once),
         TEST(pipelined_strict_ones_are_asked_for_at_once),
         TEST(keys_of_strict_ones_are_asked_for_at_once),
         TEST(a_key_of_another_name_has_no_part_in_a_ticket),

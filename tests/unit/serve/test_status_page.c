@@ -1,6 +1,7 @@
 #include "status_rig.h"
 
 #include "base/events.h"
+#include "net/upstream/links.h"
 
 #define HOSTILE "<script>\"'&"
 #define ESCAPED "&lt;script&gt;&quot;&#39;&amp;"
@@ -121,6 +122,10 @@ static void healthy(void **state)
     has("up 10 min");
     has("until 2034-09-17 10:58:26 UTC");
     has_not("A new tenure");
+    elapsed_ms += MINUTES(20);
+    has("aria-label=\"41 % left"); /* who is renewed has more soon */
+    has("class=\"bar ok\"");
+    has_not("class=\"bar warn\"");
 }
 
 static void failing(void **state)
@@ -211,6 +216,8 @@ static void an_hour(void **state)
     has("in the hour 36,000</span>");
     has("rollbacks 24</span>");
     has("p50 15 \xc2\xb5s</span>"); /* those of HTTP do not count */
+    has("<line class=\"rule\" x2=\"100%\" y1=\"50%\"");
+    has_not("<line class=\"rule\" x2=\"100%\" y1=\"100%\""); /* there is the base */
     const char *path = strstr(page(), "<path class=\"one\" d=\"M3600 0");
     size_t steps = 0;
     for (; path && *path != '>'; path++)
@@ -219,6 +226,43 @@ static void an_hour(void **state)
     has_not("before the start");
     assert_in_range(strlen(text), 20000, 60000);
     well_formed(text);
+}
+
+/* What is under way tells it once it is long enough. */
+static void now(void **state)
+{
+    (void)state;
+    serve_sample(&s);
+    elapsed_ms += 15000;
+    gen.ids.stats.issued += 150;
+    serve_sample(&s);
+    elapsed_ms += 4999;
+    gen.ids.stats.issued += 500;
+    has("<dt>IDs a second</dt><dd>10</dd>");
+    elapsed_ms += 1;
+    has("<dt>IDs a second</dt><dd>100</dd>");
+}
+
+static void servers_behind(void **state)
+{
+    (void)state;
+    static struct upstream there[2];
+    services[SERVE_MEMCACHED].upstream = &there[0];
+    services[SERVE_REDIS].upstream = &there[1];
+    there[1].stats.errors = 1;
+    has("<span class=\"mark info\">\xe2\x80\x93</span> not asked for yet");
+    has("<span class=\"mark warn\">\xe2\x9c\x97</span> unreachable");
+    there[1].stats.up = true;
+    has("<span class=\"mark ok\">\xe2\x9c\x93</span> reached");
+    has_not("unreachable");
+}
+
+/* How long ago is told by the clock that does not step. */
+static void an_event_of_a_clock_that_stepped(void **state)
+{
+    (void)state;
+    events_add(LOG_LVL_WARN, START_MS + MINUTES(60), START_US / 1000, "stepped", SPAN(""));
+    has("<td class=\"nowrap soft\">10 min</td><td class=\"mark warn\">warn</td><td>stepped");
 }
 
 static void fifty_events(void **state)
@@ -253,8 +297,12 @@ static void no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(forms),        TEST(healthy), TEST(failing),      TEST(warning), TEST(unknown),
-        TEST(from_outside), TEST(an_hour), TEST(fifty_events), TEST(no_room),
+        TEST(forms),          TEST(healthy),
+        TEST(failing),        TEST(warning),
+        TEST(unknown),        TEST(from_outside),
+        TEST(an_hour),        TEST(now),
+        TEST(servers_behind), TEST(an_event_of_a_clock_that_stepped),
+        TEST(fifty_events),   TEST(no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
