@@ -213,7 +213,7 @@ int http_call_decode(struct http_call *c)
     int n = 0, status = http_call_admit(c);
     if (status != 200)
         return status;
-    const struct generator *g = dec_u64(c->arg, &id) ? c->serve->issuer.generators : NULL;
+    struct generator *g = dec_u64(c->arg, &id) ? c->serve->issuer.generators : NULL;
     for (; g; g = g->after)
         if (g->kind->decode && (n = g->kind->decode(g, id, part)))
             break;
