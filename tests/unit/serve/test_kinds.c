@@ -62,7 +62,7 @@ static uint32_t run(const struct generator *g, uint32_t batch)
     return batch + 1;
 }
 
-static unsigned peek(const struct generator *g, int64_t now_ms)
+static unsigned peek(struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
     return of(g)->cause;

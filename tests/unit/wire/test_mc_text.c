@@ -247,7 +247,7 @@ static void replies(void **state)
     mc_put_server_error(&b, SPAN("no\nway"));
     assert_true(span_eq(buf_span(&b), SPAN("VALUE id:a 0 20\r\n-9223372036854775808\r\n"
                                            "VALUE k 0 1 7\r\n7\r\n"
-                                           "VALUE k 0 3 -12\r\n-12\r\n"
+                                           "VALUE k 0 3 9223372036854775796\r\n-12\r\n"
                                            "END\r\n0\r\nSTAT n a  b\r\n"
                                            "SERVER_ERROR no way\r\n")));
     assert_false(b.failed);
@@ -258,14 +258,15 @@ static void value_wants_its_room(void **state)
 {
     (void)state;
     char mem[MC_VALUE_ROOM(MC_KEY_MAX) + 1];
+    const int64_t longest = -INT64_C(1000000000000000000); /* as a number, and as its cas */
     struct span key = SPAN(K250);
     struct buf b;
     buf_init(&b, mem, MC_VALUE_ROOM(MC_KEY_MAX));
-    mc_put_value(&b, key, INT64_MIN, true);
+    mc_put_value(&b, key, longest, true);
     assert_false(b.failed);
-    assert_int_equal(b.n, 6 + 250 + 3 + 2 + 1 + 20 + 2 + 20 + 2);
+    assert_int_equal(b.n, 6 + 250 + 3 + 2 + 1 + 19 + 2 + 20 + 2);
     buf_init(&b, mem, MC_VALUE_ROOM(MC_KEY_MAX) - 1);
-    mc_put_value(&b, key, INT64_MIN, true);
+    mc_put_value(&b, key, longest, true);
     assert_true(b.failed);
     assert_int_equal(b.n, 0);
 }
