@@ -27,15 +27,6 @@ static int64_t covered(const struct rules *u, const struct seq_place *p)
 
 /* ---- create ---------------------------------------------------------------------------------- */
 
-/* The same but for a beginning that is not said. */
-static bool is_meant(const struct seq_place *p, const struct seq_definition *d)
-{
-    char text[SEQ_TEXT_MAX];
-    struct seq_definition meant = *d;
-    meant.begins_ms = d->begins_ms ? d->begins_ms : p->definition.begins_ms;
-    return strcmp(seq_definition_text(text, &meant), p->state.text) == 0;
-}
-
 /* The counter of now, where it has one without a sub. */
 static void write_first(struct rules *u, struct seq_place *p)
 {
@@ -99,7 +90,8 @@ static enum seq_how create(struct rules *u, const struct seq_order *in, struct s
     if (d.loss == SEQ_LOSS_UNSAID)
         d.loss = SEQ_LOSS_REFUSE;
     if (p->known && !p->state.dropped)
-        return is_meant(p, &d) ? SEQ_KEPT : SEQ_DIFFERS;
+        return seq_definition_means(&d, p->definition.begins_ms, p->state.text) ? SEQ_KEPT
+                                                                                : SEQ_DIFFERS;
     if (p->state.gen != in->gen)
         return p->known ? SEQ_DROPPED : SEQ_UNKNOWN;
     if (p->known && !rules_seq_is_sound(u, p, p->state.ok))

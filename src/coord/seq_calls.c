@@ -380,14 +380,6 @@ static bool reaches(struct coord *c, const struct seq_definition *d, int64_t bas
            base <= line_at(&l, period_lead_ms(d->reset));
 }
 
-/* Whether it is the one that is there: of no beginning of its own, it has that one's. */
-static bool is_kept(const struct seq_grant *found, struct seq_definition d)
-{
-    char text[SEQ_TEXT_MAX];
-    d.begins_ms = d.begins_ms > 0 ? d.begins_ms : found->definition.begins_ms;
-    return found->how == SEQ_LOOKED && strcmp(seq_definition_text(text, &d), found->text) == 0;
-}
-
 enum coord_status seq_create(struct coord *c, const char *identity, const struct seq_create *in,
                              struct seq_grant *out, struct coord_reply *r)
 {
@@ -405,8 +397,9 @@ enum coord_status seq_create(struct coord *c, const char *identity, const struct
         return s;
     if (seq_check(&d, max, &e))
         return outcome_refused(r, "sequence \"%s\": %s", in->name, e.text);
-    if (is_kept(&found, d)) { /* no order, which clocks apart are refused, and a closed pool */
-        *out = found;
+    if (found.how == SEQ_LOOKED &&
+        seq_definition_means(&d, found.definition.begins_ms, found.text)) {
+        *out = found; /* no order, which clocks apart are refused, and a closed pool */
         out->how = SEQ_KEPT;
         return COORD_OK;
     }

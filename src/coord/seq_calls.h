@@ -88,6 +88,8 @@ enum err_code seq_check(const struct seq_definition *d, int64_t max, struct err 
 char *seq_definition_text(char *out, const struct seq_definition *d);
 /* false: it is not what seq_definition_text writes of one that can be, whatever its max. */
 bool seq_definition_parse(struct span s, struct seq_definition *out);
+/* Whether d is the one of that text; without a beginning of its own it has that one's. */
+bool seq_definition_means(const struct seq_definition *d, int64_t begins_ms, const char *text);
 
 /* The highest index up to max, a number; -1: max lies before start. */
 int64_t seq_max_index(const struct seq_definition *d, int64_t max);

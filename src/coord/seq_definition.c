@@ -246,3 +246,11 @@ bool seq_definition_parse(struct span s, struct seq_definition *out)
     *out = d;
     return check_alone(&d, &e) == ERR_OK;
 }
+
+bool seq_definition_means(const struct seq_definition *d, int64_t begins_ms, const char *text)
+{
+    char own[SEQ_TEXT_MAX];
+    struct seq_definition meant = *d;
+    meant.begins_ms = d->begins_ms ? d->begins_ms : begins_ms;
+    return strcmp(seq_definition_text(own, &meant), text) == 0;
+}

@@ -8,8 +8,7 @@
  *
  * Invariants
  *   - Each run of the rules starts from what the caller gave: rules_renew writes into its items,
- *     and a second run would take the n of the first for what a holder knows of a table that was
- * lost.
+ *     and a second run would take the n of the first for what a holder knows of a lost table.
  *   - Each run has a time of its own, read behind the lock; the caller's clock is the caller's in
  *     all of them, or, where the operation tells none, `callers`, or the run's time.
  *   - Of a run that was not committed the caller sees nothing but the store's reason.

@@ -20,9 +20,9 @@ struct period_sweep {
     int64_t time_ms, mono;
     bool on;     /* one is under way, and goes on at … */
     uint32_t at; /* … this counter */
-    uint64_t
-        seen[8]; /* names that had their turn in it, by hash: one of several may be left out … */
-    uint64_t salt; /* … but by another hash in each round, or it would be for ever */
+    /* Names that had their turn in it, by a hash of the round's own: one of several may be left
+     * out, and not for ever. */
+    uint64_t seen[8], salt;
     char name[SEQ_NAME_MAX], period[PERIOD_LABEL_MAX]; /* what the call is about … */
     int64_t cursor; /* … and where in the pool it goes on; 0: it is over */
     int parts;

@@ -94,7 +94,8 @@ static void prove(struct sequences *s, bool so, const char *why)
         log_info("blocks of numbers taken over", kv_i64("numbers", numbers), kv_str("why", why));
     else if (numbers > 0)
         log_warn("blocks of numbers dropped", kv_i64("numbers", numbers), kv_str("why", why));
-    drop(s, so ? 0 : numbers);
+    if (!so)
+        drop(s, numbers);
 }
 
 static bool may_prove(struct sequences *s)
@@ -377,11 +378,10 @@ static enum work choose(struct sequences *s, int64_t mono, int64_t *until)
                       &gone))
         *until = mono; /* the loop hears first */
     drop(s, gone);
-    enum work w = s->work == WORK_CREATE ? blocks_work(s, mono, until) : WORK_NONE;
-    if (w == WORK_NONE) /* numbers wait for no more than one of the others */
-        w = other_work(s, mono, until);
+    bool made = s->work == WORK_CREATE; /* numbers wait for no more than one of the others */
+    enum work w = made ? blocks_work(s, mono, until) : other_work(s, mono, until);
     if (w == WORK_NONE)
-        w = blocks_work(s, mono, until);
+        w = made ? other_work(s, mono, until) : blocks_work(s, mono, until);
     if (w == WORK_NONE && s->runs && period_sweep_due(&s->sweep, &s->blocks, mono, until))
         w = WORK_SWEEP;
     return w;

@@ -164,11 +164,13 @@ static size_t arrived(const struct conn *c)
     return ioctl(c->rd.fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
 }
 
-/* There is something, and room for it. */
+/* There is something, and room for it. Behind what was read before a few bytes may fill a socket:
+ * the kernel counts a segment as a whole until all of it is read. */
 static bool may_hear(const struct conn *c)
 {
-    size_t most = kept_span(&c->in).n + NET_IN_MAX;
-    return most <= NET_HEARD_MAX && memory_has_room(c->net, 2 * most) && arrived(c) >= HEAR_FROM;
+    size_t before = kept_span(&c->in).n, most = before + NET_IN_MAX;
+    return most <= NET_HEARD_MAX && memory_has_room(c->net, 2 * most) &&
+           arrived(c) >= (before > 0 ? 1 : HEAR_FROM);
 }
 
 size_t conn_hear(struct conn *c)

@@ -33,10 +33,13 @@ void mc_put_value(struct buf *b, struct span key, int64_t number, bool with_cas)
     else
         memcpy(at, "\r\n", 2);
     at = APPEND_LIT(digits + n, "\r\n");
-    if (with_cas && number < 0)
+    if (with_cas && number < 0) { /* its cas takes the place of its digits */
         at = APPEND_LIT(digits + dec_put_u64(digits, mc_cas(number)), "\r\n");
-    if (with_cas)
         at = APPEND_LIT(at + dec_put_i64(at, number), "\r\n");
+    } else if (with_cas) {
+        at = append(at, digits, n);
+        at = APPEND_LIT(at, "\r\n");
+    }
     buf_took(b, (size_t)(at - start));
 }
 

@@ -109,7 +109,7 @@ static void hear_all(struct world *w)
     for (unsigned i = 0; i < w->set.nodes; i++) {
         ran[i] = node_runs(w, &w->node[i]);
         knew[i] = strcmp(w->node[i].lease.identity, p.identity) == 0;
-        w->node[i].renewed = knew[i] && w->node[i].lease.era < era;
+        w->node[i].renewed = !reopened || (knew[i] && w->node[i].lease.era < era);
     }
     uint8_t kills = w->set.weight[FAULT_KILL_TORN]; /* who is killed meanwhile is not heard */
     w->set.weight[FAULT_KILL_TORN] = 0;

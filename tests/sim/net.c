@@ -91,8 +91,9 @@ static void run(struct world *w, struct flight *f)
     world_digest(w, f->call.outcome.status);
     f->answered = true;
     check_answer(w, f);
-    if (!f->other_pool && awaited(w, f) && f->call.action.kind == LEASE_RENEW &&
-        f->call.outcome.status == COORD_OK)
+    enum coord_status status = f->call.outcome.status;
+    bool ran = status == COORD_OK || status == COORD_CLOSED; /* which grants nothing */
+    if (!f->other_pool && awaited(w, f) && f->call.action.kind == LEASE_RENEW && ran)
         w->node[f->node].renewed = true;
     if (!f->other_pool && (!s->sqlite || world_chance(w, 20)))
         server_remember(s, w->now);

@@ -86,19 +86,25 @@ static inline void do_pack(struct net_bench *n, void *purpose)
 }
 
 /* Every descriptor of the records becomes another that stays open over execve, as if this were the
- * next program already. Returns how many there are. */
-static inline unsigned leave(void)
+ * next program already. They are the loop's, which may close them. */
+static inline void do_leave(struct net_bench *n, void *count)
 {
     enum parcel_purpose purpose = PARCEL_TAKE;
     struct parcel_record r;
-    unsigned n = 0;
-    net_bench_call(&a, do_pack, &purpose);
-    assert_false(parcel.failed);
-    for (struct span in = buf_span(&parcel); parcel_next(&in, &r); n++) {
+    do_pack(n, &purpose);
+    for (struct span in = buf_span(&parcel); parcel_next(&in, &r); (*(unsigned *)count)++) {
         int64_t fd = dup(r.fd);
         assert_true(fd >= 0);
         memcpy(mem + (r.body.p - mem) - 16, &fd, sizeof fd);
     }
+}
+
+/* Returns how many records there are. */
+static inline unsigned leave(void)
+{
+    unsigned n = 0;
+    net_bench_call(&a, do_leave, &n);
+    assert_false(parcel.failed);
     return n;
 }
 
