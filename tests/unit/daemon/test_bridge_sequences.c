@@ -492,7 +492,7 @@ static void without_sequences_there_are_none(void **state)
     (void)state;
     struct err e;
     struct serve other = {.clock = serve.clock};
-    struct generators none = {0};
+    struct generators closed = {0};
     struct conf c = conf;
     char fixed[] = "static:3", empty[] = "";
     assert_true(generators_have_sequences(&c));
@@ -500,7 +500,7 @@ static void without_sequences_there_are_none(void **state)
     assert_false(generators_have_sequences(&c));
     c = conf;
     c.sequences_prefix = empty;
-    assert_int_equal(generators_open(&none, &c, &other, &e), ERR_OK);
+    assert_int_equal(generators_open(&closed, &c, &other, &e), ERR_OK);
     assert_null(names_find(&other.issuer.names, SPAN("seq:orders")));
     names_clear(&other.issuer.names);
 }
