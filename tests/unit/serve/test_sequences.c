@@ -331,7 +331,7 @@ static void of_several_keys_the_last_ones_are_missing(void **state)
     check(r, "MGET seq:few seq:few seq:orders", "*3\r\n$1\r\n3\r\n$-1\r\n$1\r\n1\r\n");
     check(r, "MGET seq:few seq:orders", "-ERR used up: max 3 was reached\r\n");
     mc(r, "get seq:orders seq:few\r\n", "VALUE seq:orders 0 1\r\n2\r\nEND\r\n");
-    mc(r, "get seq:few seq:orders\r\n", "SERVER_ERROR used up: max 3 was reached\r\n");
+    mc(r, "get seq:few seq:orders\r\n", "CLIENT_ERROR used up: max 3 was reached\r\n");
     check(r, "INCR seq:orders", ":3\r\n"); /* none was lost */
 }
 
