@@ -52,9 +52,9 @@ static enum err_code receive_all(int fd, int64_t until_us, char **text, size_t *
     for (;;) {
         if (*n + 1 >= cap) {
             cap = cap ? 2 * cap : 32768;
-            char *more = cap <= 2 * CTL_HTTP_BYTES_MAX ? realloc(*text, cap) : NULL;
+            char *more = cap <= CTL_HTTP_BYTES_MAX ? realloc(*text, cap) : NULL;
             if (!more)
-                return err_set(e, ERR_NOMEM, "expected an answer of at most %u bytes, found more",
+                return err_set(e, ERR_NOMEM, "expected an answer of less than %u bytes, found more",
                                CTL_HTTP_BYTES_MAX);
             *text = more;
         }

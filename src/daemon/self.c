@@ -8,15 +8,23 @@
 #include <string.h>
 #include <unistd.h>
 
+/* ASCII that stands in JSON as it is. */
+static bool is_plain(char c)
+{
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
 void self_describe(struct self *s)
 {
     char host[sizeof s->host] = "?", since[TIMEFMT_MAX];
     const char *pod = getenv("POD_NAME");
     (void)gethostname(host, sizeof host - 1);
     for (char *c = host; *c; c++)
-        if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
+        if (!is_plain(*c))
             *c = '?';
-    bool plain = pod && strlen(pod) < sizeof s->host && !strpbrk(pod, "\"\\\n\r\t");
+    bool plain = pod && strlen(pod) < sizeof s->host;
+    for (const char *c = pod; plain && *c; c++)
+        plain = is_plain(*c);
     (void)snprintf(s->host, sizeof s->host, "%s", plain && pod[0] ? pod : host);
     (void)snprintf(
         s->who, sizeof s->who,

@@ -255,6 +255,12 @@ static inline enum issue_status refusal_status(struct refusal r)
     return r.by ? r.by->kind->causes[r.cause].status : ISSUE_OK;
 }
 
+/* Nobody is given any of that kind, and the sidecar is not ready; else it is this name's alone. */
+static inline bool refusal_is_of_all(struct refusal r)
+{
+    return r.by && r.by->kind->causes[r.cause].check;
+}
+
 static inline bool refusal_ends(struct refusal r)
 {
     return r.by && r.by->kind->causes[r.cause].ends;

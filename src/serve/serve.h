@@ -103,10 +103,11 @@ struct serve {
     size_t nhttp_hosts;
 };
 
-/* What a request came to that got no number: whose mistake it is who asked fails nothing here. */
+/* What a request came to that got no number: whose mistake it is who asked fails nothing here, nor
+ * does what nobody has made. */
 static inline enum serve_result serve_not_issued(enum issue_status s)
 {
-    return s == ISSUE_WRONG ? SERVE_INVALID : SERVE_FAILED;
+    return s == ISSUE_WRONG ? SERVE_INVALID : s == ISSUE_MISS ? SERVE_MISS : SERVE_FAILED;
 }
 
 static inline void serve_count(struct serve *s, enum serve_protocol p, unsigned command,

@@ -148,7 +148,7 @@ void mc_put_number(struct buf *b, int64_t v);
 /* name must be one word; control characters in value are replaced by spaces. */
 void mc_put_stat(struct buf *b, struct span name, struct span value);
 
-/* "SERVER_ERROR why", and of the client's mistakes "CLIENT_ERROR why"; control characters are
+/* "SERVER_ERROR why", and of this request alone "CLIENT_ERROR why"; control characters are
  * replaced by spaces. */
 void mc_put_server_error(struct buf *b, struct span why);
 void mc_put_client_error(struct buf *b, struct span why);

@@ -181,6 +181,21 @@ for row_of_table in CLIENTS:
     register(row_of_table)
 
 
+@test("a sequence that is used up takes no other key from a memcached client", timeout=300)
+def used_up(case):
+    """But from php-memcache, to which any error to a get is a server that is gone."""
+    s = case.sidecar(case.pool(), {"sequences.define": ["few --max 1 --on-loss refuse"]})
+    s.wait_held(2)
+    with s.mc() as m:
+        assert m.get("seq:few")[0][1] == "1"
+    for client in CLIENTS:
+        if client.server == "memcached" and client.key != "memcache":
+            with Driver(case, client, "127.0.0.1:%d" % s.mc_port) as driver:
+                (kind, text), = driver.ask("get", "seq:few")
+                assert kind != "s", "%s: found %s:%s" % (client.name, kind, text)
+                (kind, text), = driver.ask("get", KEY)
+                assert kind == "s", "%s: expected an ID, found %s:%s" % (client.name, kind, text)
+
 @test("CLIENTS.md has a row for each client, and no other")
 def rows(case):
     found = sorted(clients_table.read())

@@ -452,8 +452,8 @@ def no_more(case):
         assert r.ask("MGET", "k", "seq:few", "seq:few", "k") == [b"v", b"4", None, b"v"]
         assert "used up" in str(r.ask("MGET", "k", "seq:few"))
         assert [k for k, _, _ in m.get("id:a", "seq:few", "k")] == ["id:a", "k"]
-        assert m.ask("get k seq:few").startswith("SERVER_ERROR used up")
-        assert r.ask("GET", "k") == b"v" and m.ask("get seq:few").startswith("SERVER_ERROR used up")
+        assert m.ask("get k seq:few").startswith("CLIENT_ERROR used up")
+        assert r.ask("GET", "k") == b"v" and m.ask("get seq:few").startswith("CLIENT_ERROR used up")
 
 
 GONE = [

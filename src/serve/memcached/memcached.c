@@ -3,8 +3,8 @@
  * for a key that is an ID and for one that is not.
  *
  * A `get` of many keys is answered key by key: what stands in the output is final, so that a
- * request that has to wait in its middle goes on there, and one that fails there ends with
- * SERVER_ERROR.
+ * request that has to wait in its middle goes on there, and one that fails there ends with an
+ * error.
  */
 #include "serve/memcached/memcached.h"
 
@@ -45,12 +45,14 @@ enum issue_status mcd_look(const struct mcd_call *c, struct names_entry *name,
     return name ? issuer_look(&c->m->serve->issuer, name, c->turn, step) : ISSUE_MISS;
 }
 
+/* As memcached itself has CLIENT_ERROR for a value that can't be counted up: some clients take
+ * SERVER_ERROR for a server that is gone, and ask it for nothing any more. */
 struct net_step mcd_fail(const struct mcd_call *c)
 {
     struct refusal why = c->m->serve->issuer.refused;
-    bool wrong = refusal_status(why) == ISSUE_WRONG;
+    bool all = refusal_is_of_all(why);
     if (!c->req->noreply)
-        (wrong ? mc_put_client_error : mc_put_server_error)(c->out, span_str(refusal_text(why)));
+        (all ? mc_put_server_error : mc_put_client_error)(c->out, span_str(refusal_text(why)));
     return mcd_done(c, serve_not_issued(refusal_status(why)));
 }
 

@@ -19,15 +19,6 @@ enum serve_result rds_not_issued(struct rds_call *c, enum issue_status s)
                     refusal_text(rds_issuer(c)->refused));
 }
 
-/* The answer to who asks for one number; there is none of a name that nobody has made. */
-static enum serve_result no_number(struct rds_call *c, enum issue_status s)
-{
-    if (s != ISSUE_MISS)
-        return rds_not_issued(c, s);
-    resp_put_null(c->out, c->ses->proto);
-    return SERVE_MISS;
-}
-
 static void put(struct rds_call *c, const struct names_entry *name, int64_t number)
 {
     char text[GENERATOR_TEXT_MAX];
@@ -41,13 +32,14 @@ enum serve_result rds_get(struct rds_call *c)
 {
     int64_t id;
     struct names_entry *name = rds_name(c, c->req->argv[1]);
-    if (!name) {
+    enum issue_status s =
+        name ? issuer_next(rds_issuer(c), name, c->turn, &id, &c->step) : ISSUE_MISS;
+    if (s == ISSUE_MISS) {
         resp_put_null(c->out, c->ses->proto);
         return SERVE_MISS;
     }
-    enum issue_status s = issuer_next(rds_issuer(c), name, c->turn, &id, &c->step);
     if (s != ISSUE_OK)
-        return no_number(c, s);
+        return rds_not_issued(c, s);
     if (c->cmd->verb == RESP_GET && issuer_may_recall(name, c->req->argv[1]))
         c->name = name;
     put(c, name, id);
@@ -230,7 +222,8 @@ enum serve_result rds_pop(struct rds_call *c)
 /* ---- INCR, INCRBY -----------------------------------------------------------------------------
  */
 
-/* INCRBY K n gives the last of n numbers in a row: all of them are the caller's. */
+/* INCRBY K n gives the last of n numbers in a row: all of them are the caller's. Where there are
+ * none of that name it is an error: Redis never answers INCR with null, and its clients trip. */
 enum serve_result rds_incr(struct rds_call *c)
 {
     struct span key = c->req->argv[1];
@@ -249,7 +242,7 @@ enum serve_result rds_incr(struct rds_call *c)
                         issuer_run(rds_issuer(c), name), (long long)n);
     enum issue_status s = issuer_row(rds_issuer(c), name, c->turn, (uint32_t)n, &last, &c->step);
     if (s != ISSUE_OK)
-        return no_number(c, s);
+        return rds_not_issued(c, s);
     resp_put_integer(c->out, last);
     return SERVE_OK;
 }

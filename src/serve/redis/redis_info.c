@@ -181,7 +181,8 @@ static void sidflake(struct rds_call *c, struct buf *b)
                "coordinator:%s\r\ncoordinator_state:%s\r\npool:%s\r\npool_identity:%s\r\n"
                "rotations:%llu\r\nclock_rollbacks:%llu\r\n",
                f->coordinator,
-               f->up         ? "up"
+               f->serves     ? "up"
+               : f->up       ? "refuses"
                : f->answered ? "down"
                              : "never reached",
                f->pool, f->identity, ull(sum.rotations), ull(sum.rollbacks));

@@ -398,7 +398,7 @@ static void two_make_it_at_once(void **state)
                           .name = "a",
                           .sub = "",
                           .period = "",
-                          .kept = "",
+                          .to = "",
                           .text = seq_definition_text(text, &d),
                           .index = seq_last_index(&d)};
     ASK(s, &h, c->driver->sequences->operate(c, SETUP_IDENTITY, &o, &one, &reply));

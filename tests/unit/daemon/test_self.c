@@ -44,7 +44,8 @@ static void who_it_is(void **state)
 /* It would be two members, or none. */
 static void what_is_no_name_is_left_out(void **state)
 {
-    static const char *const odd[] = {"a\"b", "a\\", "a\nb", "a\tb", "a\rb"};
+    static const char *const odd[] = {"a\"b", "a\\",   "a\nb",  "a\tb",
+                                      "a\rb", "a\x1b", "a\x7f", "a\xff"};
     char longer[129];
     (void)state;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)

@@ -223,18 +223,17 @@ static void a_refusal_is_told_by_its_class(void **state)
 {
     static const struct {
         unsigned cause;
-        const char *redis;
-    } rows[] = {{2, "-LOADING no step of left\r\n"},
-                {3, "-TRYAGAIN no step of left\r\n"},
-                {4, "-ERR no step of left\r\n"}};
+        const char *redis, *memcached;
+    } rows[] = {{2, "-LOADING no step of left\r\n", "SERVER_ERROR no step of left\r\n"},
+                {3, "-TRYAGAIN no step of left\r\n", "CLIENT_ERROR no step of left\r\n"},
+                {4, "-ERR no step of left\r\n", "CLIENT_ERROR no step of left\r\n"}};
     struct rig *r = *state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         left.cause = rows[i].cause;
         rig_check(r, "GET left:x", rows[i].redis);
         rig_check(r, "INCRBY left:x 2", rows[i].redis);
         rig_begins(r, "GET right:x", "$2\r\n"); /* the other one goes on */
-        assert_string_equal(answer(r, memcached, "get left:x\r\n"),
-                            "SERVER_ERROR no step of left\r\n");
+        assert_string_equal(answer(r, memcached, "get left:x\r\n"), rows[i].memcached);
         const char *page = answer(r, http, "GET /v1/step/x HTTP/1.1\r\nHost: localhost\r\n\r\n");
         has(page, "HTTP/1.1 503 ");
         has(page, "\r\n\r\nno step of left\n");

@@ -262,6 +262,21 @@ static void info_loading(void **state)
              true);
 }
 
+/* As on the page and in /v1/status. */
+static void info_coordinator(void **state)
+{
+    struct rig *r = *state;
+    struct serve_facts *f = &r->serve.facts;
+    f->answered = f->up = f->serves = false;
+    info_has(r, "INFO", "\r\ncoordinator_state:never reached\r\n", true);
+    f->answered = true;
+    info_has(r, "INFO", "\r\ncoordinator_state:down\r\n", true);
+    f->up = true;
+    info_has(r, "INFO", "\r\ncoordinator_state:refuses\r\n", true);
+    f->serves = true;
+    info_has(r, "INFO", "\r\ncoordinator_state:up\r\n", true);
+}
+
 static void info_names(void **state)
 {
     struct rig *r = *state;
@@ -289,13 +304,11 @@ static void info_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG_TEST(hello),        RIG_TEST(connection),
-        RIG_TEST(reset),        RIG_TEST(client),
-        RIG_TEST(client_list),  RIG_TEST(ids_of_clients),
-        RIG_TEST(config),       RIG_TEST(command),
-        RIG_TEST(diagnostics),  RIG_TEST(info),
-        RIG_TEST(info_loading), RIG_NAMES_TEST(info_names),
-        RIG_TEST(info_fits),    RIG_TEST(info_counts_errors),
+        RIG_TEST(hello),     RIG_TEST(connection),       RIG_TEST(reset),
+        RIG_TEST(client),    RIG_TEST(client_list),      RIG_TEST(ids_of_clients),
+        RIG_TEST(config),    RIG_TEST(command),          RIG_TEST(diagnostics),
+        RIG_TEST(info),      RIG_TEST(info_loading),     RIG_NAMES_TEST(info_names),
+        RIG_TEST(info_fits), RIG_TEST(info_coordinator), RIG_TEST(info_counts_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,12 +138,14 @@ static void redis_counts_down(void **state)
     check(r, "LPOP seq:down 2", "*2\r\n$2\r\n-8\r\n$3\r\n-11\r\n");
 }
 
+#define NO_SUCH "-ERR no such sequence: sidflakectl seq create none makes it\r\n"
+
 static void redis_misses(void **state)
 {
     struct rig *r = *state;
     check(r, "GET seq:none", "$-1\r\n");
-    check(r, "INCR seq:none", "$-1\r\n");
-    check(r, "INCRBY seq:none 5", "$-1\r\n");
+    check(r, "INCR seq:none", NO_SUCH);
+    check(r, "INCRBY seq:none 5", NO_SUCH);
     check(r, "LPOP seq:none", "$-1\r\n");
     check(r, "LPOP seq:none 2", "*-1\r\n");
     check(r, "SPOP seq:none 2", "*0\r\n");
@@ -156,7 +158,9 @@ static void redis_misses(void **state)
     check(r, "TTL seq:down", ":-1\r\n");
     check(r, "GET seq:orders", "$1\r\n2\r\n"); /* who looked has spent none */
     rig_begins(r, "HELLO 3", "%7\r\n");
-    check(r, "INCR seq:none", "_\r\n");
+    check(r, "GET seq:none", "_\r\n");
+    check(r, "INCR seq:none", NO_SUCH);
+    assert_int_equal(serve_requests(&r->serve, SERVE_REDIS, SERVE_FAILED), 0);
 }
 
 /* A server behind would count them. */
@@ -216,7 +220,7 @@ static void redis_in_a_transaction(void **state)
     check(r, "INCR seq:strict", "+QUEUED\r\n");
     check(r, "INCR seq:none", "+QUEUED\r\n");
     check(r, "INCR seq:strict", "+QUEUED\r\n");
-    check(r, "EXEC", "*3\r\n:1\r\n$-1\r\n:2\r\n");
+    check(r, "EXEC", "*3\r\n:1\r\n" NO_SUCH ":2\r\n");
 }
 
 /* All of its requests have arrived: those for one number of the same share a call. */
@@ -331,7 +335,7 @@ static void of_several_keys_the_last_ones_are_missing(void **state)
     check(r, "MGET seq:few seq:few seq:orders", "*3\r\n$1\r\n3\r\n$-1\r\n$1\r\n1\r\n");
     check(r, "MGET seq:few seq:orders", "-ERR used up: max 3 was reached\r\n");
     mc(r, "get seq:orders seq:few\r\n", "VALUE seq:orders 0 1\r\n2\r\nEND\r\n");
-    mc(r, "get seq:few seq:orders\r\n", "SERVER_ERROR used up: max 3 was reached\r\n");
+    mc(r, "get seq:few seq:orders\r\n", "CLIENT_ERROR used up: max 3 was reached\r\n");
     check(r, "INCR seq:orders", ":3\r\n"); /* none was lost */
 }
 
