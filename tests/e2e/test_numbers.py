@@ -110,7 +110,7 @@ def errors(case):
             assert r.ask("LPOP", "no:few", 5) == [b"F6", b"F7", b"F8", b"F9"]
             for _ in range(3):
                 assert "takes numbers up to 9" in str(r.ask("GET", "no:few"))
-            assert m.ask("get no:few").startswith("SERVER_ERROR ")
+            assert m.ask("get no:few").startswith("CLIENT_ERROR ")
             assert s.metric("sidflake_sequence_until_width", name="few") == 0
             assert r.ask("GET", "seq:few") == b"10"  # the counter goes on
             assert s.metric("sidflake_sequence_until_max", name="few") > 1e15
@@ -135,7 +135,7 @@ def known(case):
                     assert r.ask("GET", "no:few") == text
             for _ in range(3):
                 assert "takes numbers up to 999" in str(r.ask("GET", "no:few"))
-                assert m.ask("get no:few").startswith("SERVER_ERROR ")
+                assert m.ask("get no:few").startswith("CLIENT_ERROR ")
             assert r.ask("GET", "seq:few") == b"1000"
             for n in range(1, 30, 3):  # what one has said is not what the next says
                 assert r.ask("GET", "no:area") == b"x-%08d" % n
