@@ -22,7 +22,8 @@
  *   - In no state does a client that has gone stay unnoticed: who is not read from is asked about
  *     (sweep.c), and who is gone without a word is found by TCP's keepalive.
  *   - An idle connection holds no buffers. One that is not read from holds at most NET_IN_MAX bytes
- *     of input, NET_HEARD_MAX while it is blocked at a server, and NET_OUT_MAX of output.
+ *     of input, NET_HEARD_MAX while it is blocked at a server or takes no replies, and NET_OUT_MAX
+ *     of output.
  *   - What is kept for all of them has a limit, and above it who keeps most is closed (memory.c).
  *   - Nothing here blocks. Nothing wakes an idle process; with busy_poll it is idle that much
  *     later.
@@ -44,7 +45,7 @@ struct upstream_greeting;
 
 #define NET_IN_MAX    WIRE_IN_MAX
 #define NET_OUT_MAX   ((size_t)512 << 10) /* room for any one reply */
-#define NET_HEARD_MAX ((size_t)1 << 20)   /* input behind a request that is blocked at a server */
+#define NET_HEARD_MAX ((size_t)4 << 20)   /* input behind what may wait for ever */
 
 /* What became of one call of serve. */
 enum net_verdict {

@@ -16,6 +16,9 @@
  * for ever on a link of the client's own ends with that, as a real server ends it. Where a socket
  * holds no more, that stands at the client's behind what it could not send; so what comes behind
  * such a command is read, up to a bound.
+ *
+ * So is what a client sends that takes no replies: many send a whole pipeline before they take the
+ * first, and would wait for us as we for them. A unix socket holds little of it.
  */
 #include "net/private.h"
 #include "net/upstream/links.h"
@@ -99,6 +102,13 @@ static bool is_blocked_there(const struct conn *c)
     return c->state == CONN_BEHIND && c->relay->own && c->relay->l && c->relay->l->patient > 0;
 }
 
+/* Who has yet to log in has no room for more, and who is closed after its replies is not asked. */
+static bool is_to_be_heard(const struct conn *c)
+{
+    return is_blocked_there(c) ||
+           (c->state == CONN_FLUSHING && !c->closing && !conn_is_stranger(c));
+}
+
 /* Looks at the first in the list: it goes to the end, or off it. */
 static void look(struct conn *c, int64_t now_us, struct piece *p)
 {
@@ -110,7 +120,7 @@ static void look(struct conn *c, int64_t now_us, struct piece *p)
     n->nwatched++;
     if (c->state == CONN_READING || c->unread || now_us - c->active_us < SWEEP_US)
         return; /* the last may have sent something and hung up */
-    if (is_blocked_there(c))
+    if (is_to_be_heard(c))
         p->heard += conn_hear(c);
     if (c->state == CONN_DEAD)
         return;

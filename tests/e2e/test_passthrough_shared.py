@@ -7,6 +7,8 @@ import socket
 import threading
 import time
 
+import redis as redispy
+
 import wire
 from harness import until
 from runner import test
@@ -222,3 +224,25 @@ def as_redis(case):
                 SEED + i, data, want, got)
             b.check(data)
     b.check("the end")
+
+
+@test("a pipeline of megabytes is sent whole before the first reply is taken, also over a unix socket")
+def pipeline(case):
+    n, value = 20000, "x" * 100
+    redis = case.redis()
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port})
+    s.wait_held(2)
+    for where in ({"port": s.resp_port}, {"unix_socket_path": s.resp_sock}):
+        client = redispy.Redis(socket_timeout=20, **where)
+        for transaction in (False, True):
+            several = client.pipeline(transaction)
+            for i in range(n):
+                several.set("k%d" % i, value)
+            assert several.execute() == n * [True]
+        several = client.pipeline(False)
+        for i in range(n):
+            several.get("k%d" % i)
+            several.get("id:x")
+        found = several.execute()
+        assert found[::2] == n * [value.encode()] and len(set(found[1::2])) == n
+        client.close()

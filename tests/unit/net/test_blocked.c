@@ -101,15 +101,38 @@ static void more_than_is_heard_waits_where_it_is(void **state)
 {
     (void)state;
     struct waiting w = begin_waiting();
+    size_t n = strlen(w.much), times = NET_HEARD_MAX / n + 1;
     all_is_heard(&w);
-    say(w.client, w.much);
+    for (size_t i = 1; i < times; i++)
+        say(w.client, w.much);
     pass(2500); /* two sweeps */
-    assert_in_range(net_bench_bytes_in(&b), strlen(w.much), NET_HEARD_MAX + strlen("wait a\n"));
+    assert_in_range(net_bench_bytes_in(&b), n * (times - 1), NET_HEARD_MAX + strlen("wait a\n"));
     say(w.link, "STORED\r\n");
     expect(w.client, "STORED\r\n");
-    expect_much(w.client, w.much);
-    expect_much(w.client, w.much);
+    for (size_t i = 0; i < times; i++)
+        expect_much(w.client, w.much);
     end_waiting(&w);
+}
+
+/* As many clients do with a pipeline. A unix socket holds a few hundred KiB, and we as much. */
+static void who_sends_all_before_it_takes_the_first_is_heard(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/sidflake-blocked-XXXXXX", path[64], address[80];
+    char *much = lines();
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/s", dir);
+    (void)snprintf(address, sizeof address, "unix://%s", path);
+    net_bench_start(&b, address);
+    int client = dial(&b);
+    for (int i = 0; i < 4; i++)
+        say(client, much);
+    for (int i = 0; i < 4; i++)
+        expect_much(client, much);
+    (void)close(client);
+    (void)unlink(path);
+    (void)rmdir(dir);
+    free(much);
 }
 
 enum {
@@ -166,6 +189,7 @@ int main(void)
         BENCH(a_few_bytes_behind_much_are_heard),
         BENCH(all_that_was_said_meanwhile_is_answered_in_its_order),
         BENCH(more_than_is_heard_waits_where_it_is),
+        BENCH(who_sends_all_before_it_takes_the_first_is_heard),
         BENCH(what_comes_piece_by_piece_is_heard_soon),
         BENCH(what_is_asked_behind_it_has_a_time_again),
     };

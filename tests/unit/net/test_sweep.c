@@ -250,6 +250,29 @@ static void strangers_have_little_to_say(void **state)
     (void)close(known);
 }
 
+/* Nor is what they send taken in where they take no replies. */
+static void strangers_who_do_not_read_are_not_heard(void **state)
+{
+    (void)state;
+    char line[8001], address[64];
+    memset(line, 'x', 8000);
+    line[8000] = '\n';
+    (void)snprintf(address, sizeof address, "unix:///tmp/sidflake-unread-%ld", (long)getpid());
+    b.strangers = true;
+    net_bench_start(&b, address);
+    int stranger = dial(&b);
+    say(stranger, "big 400000\n");
+    NET_AWAIT(net_bench_bytes_in(&b) > 0);
+    (void)poll(NULL, 0, 100);
+    uint64_t before = net_bench_bytes_in(&b);
+    while (send(stranger, line, sizeof line, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof line)
+        continue;
+    (void)poll(NULL, 0, 2500); /* two sweeps */
+    assert_int_equal(net_bench_bytes_in(&b), before);
+    assert_int_equal(net_bench_connections(&b), 1);
+    (void)close(stranger);
+}
+
 /* Replies of several sizes fill a socket: of some the kernel takes a part alone, and then half a
  * request behind them is not what their client tarries with. */
 static void who_does_not_take_replies_does_not_tarry(void **state)
@@ -454,6 +477,7 @@ int main(void)
         NET(so_have_strangers_who_are_not_read_from),
         NET(a_check_does_not_keep_who_does_not_read),
         NET(strangers_have_little_to_say),
+        NET(strangers_who_do_not_read_are_not_heard),
         NET(who_does_not_take_replies_does_not_tarry),
         NET(a_request_begun_has_a_time),
         NET(who_does_not_wait_for_a_turn_any_more_is_looked_at),
