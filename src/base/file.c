@@ -46,3 +46,9 @@ bool file_is_shown(const char *path)
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IROTH);
 }
+
+bool file_is_pipe(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}

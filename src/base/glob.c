@@ -1,5 +1,8 @@
 #include "base/glob.h"
 
+#include <assert.h>
+#include <string.h>
+
 static unsigned char fold(char c, bool nocase)
 {
     return (unsigned char)(nocase && c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
@@ -62,4 +65,43 @@ bool glob_match(struct span p, struct span s, bool nocase)
     while (at < p.n && p.p[at] == '*')
         at++;
     return at == p.n;
+}
+
+void glob_init(struct glob *g, struct span p)
+{
+    assert(p.n <= GLOB_MAX);
+    memset(g, 0, sizeof *g);
+    g->pattern = p;
+    for (size_t at = 0, next; at < p.n; at = next) {
+        unsigned word = g->atoms / 64;
+        uint64_t bit = UINT64_C(1) << g->atoms % 64;
+        next = at;
+        if (p.p[at] == '*') {
+            g->starred = true;
+            g->stays[word] |= bit;
+            next++;
+            continue;
+        }
+        for (unsigned c = 0; c < 256; c++) {
+            next = at;
+            g->goes[c][word] |= atom_has(p, &next, (char)c, false) ? bit : 0;
+        }
+        g->atoms++;
+    }
+}
+
+/* All places that what was read so far may have led to, at once (Baeza-Yates and Gonnet 1992).
+ * Without a star there is one, and with one no more than 128. */
+bool glob_has(const struct glob *g, struct span s)
+{
+    uint64_t low = 1, high = 0;
+    if (!g->starred)
+        return glob_match(g->pattern, s, false);
+    for (size_t i = 0; i < s.n; i++) {
+        const uint64_t *goes = g->goes[(unsigned char)s.p[i]];
+        uint64_t from_low = low & goes[0], from_high = high & goes[1];
+        low = (low & g->stays[0]) | from_low << 1;
+        high = (high & g->stays[1]) | from_high << 1 | from_low >> 63;
+    }
+    return (g->atoms < 64 ? low >> g->atoms : high >> (g->atoms - 64)) & 1;
 }

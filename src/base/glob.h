@@ -17,4 +17,18 @@
 /* nocase: ASCII letters match in either case. */
 bool glob_match(struct span pattern, struct span s, bool nocase);
 
+/* A pattern that many texts are held against: a byte of these takes the same time, whatever the
+ * pattern. Its bits are places in the pattern, between atoms, which are all but stars. */
+struct glob {
+    struct span pattern; /* must outlive it */
+    unsigned atoms;
+    bool starred;
+    uint64_t stays[2];     /* where there is a star */
+    uint64_t goes[256][2]; /* where the next atom has this byte */
+};
+
+/* pattern: of at most GLOB_MAX bytes. */
+void glob_init(struct glob *g, struct span pattern);
+bool glob_has(const struct glob *g, struct span s);
+
 #endif

@@ -7,17 +7,26 @@
 #include "base/json.h"
 #include "base/timefmt.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define LINE_BYTES LOG_LINE_MAX /* at most PIPE_BUF, so that a pipe takes a line whole */
-#define TAIL_BYTES 16 /* kept free for the longest ending: `","cut":true}` and a newline */
+#define GRACE_MS   100 /* for a slow reader, as journald may be; once none came, lines are lost */
+#define TAIL_BYTES 16  /* kept free for the longest ending: `","cut":true}` and a newline */
 
 /* Atomic because a reload changes them while the keeper may be writing a line. */
 static atomic_uint conf_level = LOG_LVL_INFO;
 static atomic_uint conf_format = LOG_FMT_TEXT;
 static atomic_bool conf_journal = false;
+
+/* Of one line at a time, since two could find the same room in a pipe. */
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t lost; /* since one was written */
+static int lost_why;  /* errno */
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 static const char syslog_priority[] = {'3', '4', '6', '7'};
@@ -172,10 +181,24 @@ static struct span compose(char *mem, enum log_level level, const char *msg,
     return buf_span(&l.b);
 }
 
-static void write_out(struct span line)
+/* Does not wait for who reads the log: the loop writes it. false: errno says why. */
+static bool write_out(struct span line, int grace_ms)
 {
-    ssize_t n = write(STDERR_FILENO, line.p, line.n);
-    (void)n; /* nowhere is left to say that the log is gone */
+    struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    errno = EAGAIN;
+    return poll(&fd, 1, grace_ms) > 0 && write(STDERR_FILENO, line.p, line.n) == (ssize_t)line.n;
+}
+
+/* Says first how many were lost before it. */
+static bool catch_up(void)
+{
+    char mem[LINE_BYTES];
+    if (lost > 0 && !write_out(compose(mem, LOG_LVL_WARN, "lines of the log were lost",
+                                       LOG_KVS(kv_u64("number", lost)), true),
+                               0))
+        return false;
+    lost = 0;
+    return true;
 }
 
 void log_write(enum log_level level, const char *msg, const struct log_kv *kv)
@@ -185,7 +208,22 @@ void log_write(enum log_level level, const char *msg, const struct log_kv *kv)
     if (level > atomic_load(&conf_level))
         return;
     char mem[LINE_BYTES];
-    write_out(compose(mem, level, msg, kv, true));
+    struct span line = compose(mem, level, msg, kv, true);
+    (void)pthread_mutex_lock(&writing);
+    if (!catch_up() || !write_out(line, GRACE_MS)) {
+        lost++;
+        lost_why = errno;
+    }
+    (void)pthread_mutex_unlock(&writing);
+}
+
+uint64_t log_lost(int *why)
+{
+    (void)pthread_mutex_lock(&writing);
+    uint64_t n = lost;
+    *why = lost_why;
+    (void)pthread_mutex_unlock(&writing);
+    return n;
 }
 
 void log_prepare(struct log_last *last, const char *msg, const struct log_kv *kv)
@@ -195,7 +233,7 @@ void log_prepare(struct log_last *last, const char *msg, const struct log_kv *kv
 
 void log_last_words(const struct log_last *last)
 {
-    write_out(span_of(last->line, last->n));
+    (void)write_out(span_of(last->line, last->n), 0);
 }
 
 bool log_limit_pass(struct log_limit *l, int64_t mono_ms, int64_t every_ms, uint64_t *held)

@@ -11,6 +11,8 @@
  *   - A line has at most 2,048 bytes; a longer one is cut between two characters, ends in
  *     cut=true, and is still well-formed JSON where it was to be.
  *   - Any thread may log; lines do not mix.
+ *   - Nobody waits for who reads the log, be it a pipe or a terminal that is stopped: what it does
+ *     not take is lost, and counted; how much is the next line that it takes.
  *   - A msg is a literal, the same each time, so that it can be searched for; what varies is a key.
  *   - The latest lines at info and above are kept, too, for the status page (base/events.h).
  */
@@ -70,6 +72,10 @@ void log_setup(enum log_level level, enum log_format format);
 
 /* kv ends with a NULL key. Never fails: a line that cannot be written is lost. */
 void log_write(enum log_level level, const char *msg, const struct log_kv *kv);
+
+/* How many lines were lost since one was written; *why is the errno of the last, EAGAIN where
+ * nobody reads. */
+uint64_t log_lost(int *why);
 
 #define LOG_KVS(...)        ((const struct log_kv[]){__VA_ARGS__ __VA_OPT__(, ){.key = NULL}})
 #define log_error(msg, ...) log_write(LOG_LVL_ERROR, msg, LOG_KVS(__VA_ARGS__))

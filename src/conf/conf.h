@@ -152,6 +152,10 @@ struct conf {
 enum err_code conf_load(struct conf *c, const char *file, char *const *sets, size_t nsets,
                         char *const *envp, struct conf_list *errors, struct err *e) MUST_CHECK;
 
+/* The same by who can't wait, as a loop that serves. ERR_INVALID, too: the file is a pipe. */
+enum err_code conf_reload(struct conf *c, const char *file, char *const *sets, size_t nsets,
+                          char *const *envp, struct err *e) MUST_CHECK;
+
 /* What this room does not know of, and cannot judge. Each MAY. Set before the first load. */
 struct conf_judges {
     /* A coordinator.url that has a scheme: which there are, and all that follows, the drivers say.

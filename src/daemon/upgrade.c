@@ -302,17 +302,17 @@ static void put_logins(const struct auth *auth, struct buf *parcel)
     parcel_end(parcel, begun);
 }
 
-/* lost: connections that cannot be carried as they are now. While that may be for what their
- * clients do, such as half a value that is sent, all go on. Then nothing is forwarded, and shared
- * links run dry; whoever's own request has not ended by then must not hold up the others. */
-static bool must_wait(struct upgrade *u, uint64_t lost)
+/* While some are stuck, and that may be for what their clients do, such as half a value that is
+ * sent, all go on. Then nothing is forwarded, and shared links run dry; whoever's own request has
+ * not ended by then must not hold up the others. */
+static bool must_wait(struct upgrade *u)
 {
-    uint64_t expecting = net_expecting(u->o.net);
-    if (lost == 0)
+    uint64_t stuck = net_stuck(u->o.net), expecting = net_expecting(u->o.net);
+    if (stuck == 0)
         return false;
     if (u->rests)
         return u->waits++ < (expecting > 0 ? WAITS : HURRIES);
-    if (lost > expecting && u->waits++ < WAITS)
+    if (stuck > expecting && u->waits++ < WAITS)
         return true;
     u->rests = true;
     u->waits = 0;
@@ -335,6 +335,12 @@ static void try_exchange(void *arg)
     int why = ENOMEM;
     if (u->step != UPGRADE_EXCHANGING)
         return;
+    if (must_wait(u)) {
+        heir_signals();
+        net_after(u->o.net, WAIT_US << (u->waits < WAIT_LOG ? u->waits : WAIT_LOG), hold_signals,
+                  u);
+        return;
+    }
     if (memfile_room(&b, PARCEL_MAX)) {
         struct pagefile_left left = {.fd = u->o.page->fd,
                                      .page = u->proven ? u->o.page->page : NULL};
@@ -343,13 +349,6 @@ static void try_exchange(void *arg)
         put_blocks(u, &b);
         put_logins(u->o.auth, &b);
         uint64_t lost = net_pack(u->o.net, PARCEL_TAKE, &b);
-        if (must_wait(u, lost)) {
-            memfile_room_free(&b);
-            heir_signals();
-            net_after(u->o.net, WAIT_US << (u->waits < WAIT_LOG ? u->waits : WAIT_LOG),
-                      hold_signals, u);
-            return;
-        }
         if (lost > 0)
             log_warn("connections that cannot be carried are closed", kv_u64("number", lost));
         why = exchange(u, &b);

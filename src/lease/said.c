@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-#define CLIENTS_MS 1000  /* between two that are whatever clients think of */
+#define FEW        16    /* so many lines are news to an operator, … */
+#define CLIENTS_MS 1000  /* … with so much between two that are whatever clients think of; … */
+#define MORE_MS    10000 /* … more of them have no others make room for them in what is shown */
 #define AGAIN_MS   60000 /* from saying that one is refused to saying so again */
 
 /* Whose business it is. */
@@ -113,7 +115,8 @@ void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
     if (how >= BLOCKS_REFUSALS || !advice[how].why || (o && (!o->served || mono < o->again_at)))
         return;
     enum whose whose = advice[how].whose;
-    if (lines[whose].limited && !log_limit_pass(&s->clients, mono, CLIENTS_MS, NULL))
+    int64_t every = s->n < FEW ? CLIENTS_MS : MORE_MS;
+    if (lines[whose].limited && !log_limit_pass(&s->clients, mono, every, NULL))
         return;
     note(s, o, hash, how, mono);
     buf_init(&b, text, sizeof text - 1);

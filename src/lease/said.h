@@ -14,7 +14,8 @@
 #define SAID_MAX 64
 
 /* Zero-initialised but for the place of the pool: nothing was. Names that nobody has made, subs and
- * dates that there can't be are as many as clients think of: one a second is said. */
+ * dates that there can't be are as many as clients think of: one a second is said, and
+ * one in ten after the first few. */
 struct said {
     struct recovery_place at; /* borrowed */
     struct log_limit clients;

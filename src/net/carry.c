@@ -13,6 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define LITTLE ((size_t)4 << 10) /* bytes kept for a connection */
+#define MUCH   ((size_t)64 << 10)
+
 /* Bits of a connection's state. */
 #define FLAG_EOF     1u
 #define FLAG_CLOSING 2u
@@ -71,6 +74,11 @@ static bool is_whole(const struct conn *c)
     return has_link(c) ? link_is_whole(r->l) : r->pending == 0;
 }
 
+static bool pack_session(const struct conn *c, struct buf *b)
+{
+    return is_whole(c) && c->svc->pack && c->svc->pack(c->svc, c->session, b);
+}
+
 static void pack_link(const struct conn *c, struct buf *b)
 {
     const struct relay *r = c->relay;
@@ -105,7 +113,7 @@ static bool pack_conn(const struct conn *c, struct buf *b)
     parcel_put_u64(b, c->tag);
     parcel_put_bytes(b, kept_span(&c->in));
     parcel_put_bytes(b, kept_span(&c->out));
-    bool ok = is_whole(c) && c->svc->pack && c->svc->pack(c->svc, c->session, b);
+    bool ok = pack_session(c, b);
     parcel_end(b, begun);
     if (ok && has_link(c))
         pack_link(c, b);
@@ -125,22 +133,54 @@ static void pack_lost(const struct conn *c, struct buf *b)
         buf_truncate(b, before);
 }
 
+/* About; without what the kernel keeps. */
+static size_t kept_for(const struct conn *c)
+{
+    return kept_span(&c->in).n + kept_span(&c->out).n + c->held;
+}
+
+/* Those for whom from .. to - 1 bytes are kept. Returns how many they are. */
+static uint64_t pack_those(const struct net *n, size_t from, size_t to, struct buf *parcel,
+                           uint64_t *lost)
+{
+    uint64_t those = 0;
+    for (struct link *l = n->all.next; l != &n->all; l = l->next) {
+        const struct conn *c = CONTAINER(l, struct conn, all);
+        size_t kept = kept_for(c);
+        if (kept < from || kept >= to)
+            continue;
+        those++;
+        if (pack_conn(c, parcel))
+            continue;
+        ++*lost;
+        if (n->fds_come)
+            pack_lost(c, parcel);
+    }
+    return those;
+}
+
+/* Those for whom little is kept come first: others may have more than there is room for. */
 uint64_t net_pack(struct net *n, enum parcel_purpose purpose, struct buf *parcel)
 {
-    uint64_t lost = 0;
+    uint64_t lost = 0, left = n->connections;
     for (const struct net_listener *l = n->listeners; l; l = l->next)
         pack_listener(l, purpose, parcel);
     if (purpose == PARCEL_REHEARSE)
         return 0;
-    for (struct link *l = n->all.next; l != &n->all; l = l->next) {
-        const struct conn *c = CONTAINER(l, struct conn, all);
-        if (pack_conn(c, parcel))
-            continue;
-        lost++;
-        if (n->fds_come)
-            pack_lost(c, parcel);
-    }
+    for (size_t from = 0, to = LITTLE; left > 0 && from < to;
+         from = to, to = to < MUCH ? MUCH : SIZE_MAX)
+        left -= pack_those(n, from, to, parcel, &lost);
     return lost;
+}
+
+uint64_t net_stuck(const struct net *n)
+{
+    uint64_t stuck = 0;
+    struct buf none;
+    buf_init(&none, NULL, 0);
+    for (const struct link *l = n->all.next; l != &n->all; l = l->next)
+        stuck += !pack_session(CONTAINER(l, struct conn, all), &none);
+    return stuck;
 }
 
 uint64_t net_expecting(const struct net *n)

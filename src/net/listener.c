@@ -156,6 +156,8 @@ static enum err_code clear_stale(const struct sockaddr_un *un, struct err *e)
     int r = connect(fd, (const struct sockaddr *)un, sizeof *un);
     int why = errno;
     (void)close(fd);
+    if (r < 0 && (why == EACCES || why == EPERM)) /* by the file's permissions or a rule's */
+        return err_errno(e, why, "cannot ask whether anybody listens on %s", un->sun_path);
     if (r == 0 || why != ECONNREFUSED)
         return err_set(e, ERR_BUSY, "%s: another process listens on it", un->sun_path);
     if (unlink(un->sun_path) < 0)

@@ -118,12 +118,12 @@ static void look(struct conn *c, int64_t now_us, struct piece *p)
         return;
     link_append(&n->watched, &c->watch);
     n->nwatched++;
-    if (c->state == CONN_READING || c->unread || now_us - c->active_us < SWEEP_US)
-        return; /* the last may have sent something and hung up */
+    if (c->state == CONN_READING || c->unread)
+        return;
     if (is_to_be_heard(c))
         p->heard += conn_hear(c);
-    if (c->state == CONN_DEAD)
-        return;
+    if (c->state == CONN_DEAD || now_us - c->active_us < SWEEP_US)
+        return; /* the last may have sent something and hung up */
     p->fd[p->n] = (struct pollfd){.fd = c->rd.fd, .events = POLLRDHUP};
     p->conn[p->n++] = c;
 }

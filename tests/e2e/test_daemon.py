@@ -325,6 +325,16 @@ def reload(case):
                     "warn +configuration warning=.*limits.max_wait: below clock.wait_below")
 
 
+@test("SIGHUP: the configuration has become a pipe: refused at once, and all are served")
+def reload_pipe(case):
+    s = case.sidecar(case.pool())
+    os.unlink(s.conf)
+    os.mkfifo(s.conf)  # nobody writes to it: whoever opens it waits
+    s.popen.send_signal(signal.SIGHUP)
+    s.wait_log("reload refused, nothing changed.*%s: expected a file, found a pipe" % re.escape(s.conf))
+    assert s.id() > 0
+
+
 @test("a file that nests without end, or is all directives: -t, start, SIGHUP refuse it at once")
 def deep(case):
     files = {"lists": "x: " + "[" * 200000, "mappings": "x: " + "{a: " * 60000,

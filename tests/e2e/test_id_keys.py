@@ -76,6 +76,11 @@ def still_tunnels(case):
         sync.send(ENCODE("SYNC"))
         assert sync.take(1) == b"\n", "a sign of life, before the data"
         assert sync.line().lstrip(b"\n").startswith(b"$"), "then those"
+    slow.ask("BGSAVE")  # for which it has to wait
+    with away.resp() as sync:
+        sync.send(ENCODE("PSYNC", "?", "-1"))
+        assert sync.take(1) == b"\n", "a sign of life, before it is told from where it goes on"
+        assert sync.line().lstrip(b"\n").startswith(b"+FULLRESYNC ")
     assert "upstream lost" not in away.log(), away.log()
     replica = case.redis(args=["--replicaof", "127.0.0.1 %d" % s.resp_port])
     until("the replica follows", lambda: b"master_link_status:up" in replica.ask("INFO", "replication"))

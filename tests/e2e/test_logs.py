@@ -1,5 +1,7 @@
 """What the log says of a coordinator in trouble, and when; the page and the probes beside it."""
 
+import fcntl
+import os
 import re
 import resource
 import shutil
@@ -152,3 +154,28 @@ def behind(case):
     assert not re.search('(redis|memcached)".*result="failed"', s.http("/metrics").text)
     page = s.http("/").text
     assert "requests for IDs or numbers failed" not in page and "Servers behind: IDs go on without them" in page, page
+
+
+@test("nobody reads the log: all are served, the page says so, and the next line how many were lost")
+def unread(case):
+    s = case.sidecar("static:7")
+    s.stop()
+    kept, s.log_path = s.log_path, case.path("log.fifo")
+    os.mkfifo(s.log_path)
+    reader = os.open(s.log_path, os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 8192)
+    try:
+        s.start()
+        for _ in range(200):
+            s.popen.send_signal(signal.SIGHUP)
+            assert s.id() > 0
+        told = s.http("/readyz?verbose").text
+        assert re.search(r"\[!\]log: lines of the log are lost, \d+ by now: nobody reads it\n", told), told
+        assert os.read(reader, 65536)
+        s.popen.send_signal(signal.SIGHUP)
+        until("it is told", lambda: "[!]log" not in s.http("/readyz?verbose").text)
+        assert re.match(rb"\S+ warn  lines of the log were lost number=\d+\n", os.read(reader, 65536))
+        assert s.stop() == 0
+    finally:
+        os.close(reader)
+        s.log_path = kept

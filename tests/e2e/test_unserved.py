@@ -74,6 +74,7 @@ def answers_only(case):
     with swapped.resp() as r, swapped.resp() as own, swapped.mc() as m, swapped.mc() as mine:
         away(r.ask("GET", "a"), "it does not speak the protocol")
         closed(own, "EVAL", "return 1", 0)
+        swapped.wait_log('own upstream connection was lost protocol=redis why="it does not speak the protocol"')
         assert m.ask("get a") == "SERVER_ERROR upstream unavailable"
         mine.send(b"verbosity 0\r\n")
         assert mine.line().startswith(b"-")

@@ -1,5 +1,6 @@
 """SIGUSR2 with real servers behind: what passes through goes on, too."""
 
+import contextlib
 import random
 import signal
 import struct
@@ -237,6 +238,56 @@ def half_a_value(case):
             assert longest < 0.6, "others waited for %.0f ms" % (1000 * longest)
             assert ("are closed" in s.log()[at:]) == (seconds == 0)
         assert half.rest() == b"" and end == b"STORED" and late.ask("get none") == "END"
+
+
+def cpu_ms(s):
+    """Processor time of the loop's thread."""
+    with open("/proc/%d/task/%d/schedstat" % (s.pid, s.pid)) as f:
+        return int(f.read().split()[0]) / 1e6
+
+
+def keep_much(s, sizes):
+    """Clients who have sent so much of a request, and have nothing more to say."""
+    half = wire.Resp.encode("SET", "k", "x" * 64_000)
+    clients = [s.resp() for _ in sizes]
+    for c, n in zip(clients, sizes):
+        c.send(half[:n])
+    until("all is kept", lambda: s.metric("sidflake_connections_kept_bytes") >= sum(sizes))
+    return clients
+
+
+@test("SIGUSR2: what is kept for many is not copied again and again while somebody is waited for")
+def much_is_kept(case):
+    s = case.sidecar(case.pool(), {"upstream.memcached": "tcp://127.0.0.1:%d" % case.memcached().port})
+    with contextlib.ExitStack() as stack:
+        for c in keep_much(s, 450 * [63_000]):
+            stack.enter_context(c)
+        at_once = cpu_ms(s)
+        upgrade(s)
+        at_once = cpu_ms(s) - at_once
+        half = stack.enter_context(s.mc())
+        half.send(b"set k 0 0 900000\r\n" + 500_000 * b"x")
+        time.sleep(0.2)
+        waited = cpu_ms(s)
+        upgrade(s)
+        waited = cpu_ms(s) - waited
+        assert "are closed number=1" in s.log()
+    assert waited < 5 * at_once, "%.0f ms of the loop where nobody is waited for, %.0f else" % (
+        at_once, waited)
+
+
+@test("SIGUSR2: where not all that is kept goes over, who keeps little stays")
+def parcel_is_full(case):
+    s = case.sidecar(case.pool(), {"upstream.redis": "tcp://127.0.0.1:%d" % case.redis().port,
+                                   "limits.memory": "128MiB"})
+    with contextlib.ExitStack() as stack:
+        for c in keep_much(s, 1100 * [63_000] + [2 ** n for n in range(15, 5, -1) for _ in "abc"]):
+            stack.enter_context(c)
+        r, sub = (stack.enter_context(s.resp()) for _ in "rs")
+        assert r.ask("SET", "a", "1") == b"OK" and sub.ask("SUBSCRIBE", "ch")[2] == 1
+        upgrade(s)
+        assert "connections that cannot be carried are closed" in s.log()
+        assert r.ask("PUBLISH", "ch", "there") == 1 and sub.reply() == [b"message", b"ch", b"there"]
 
 
 @test("SIGUSR2: who takes nothing on a shared connection holds up others for a moment")

@@ -223,7 +223,7 @@ void upstream_broke(const struct upstream_link *l, const char *why)
             hold_back(&up->lane[l->lane], upstream_now_us(up));
         lost(up, TROUBLE_SHARED, why);
     } else if (may_say(up, TROUBLE_OWN, &more)) {
-        bool denied = l->denied && !l->heard;
+        bool denied = l->denied && !l->heard && strcmp(up->denial, why) != 0;
         (void)snprintf(text, sizeof text, "%s%s%s", denied ? up->denial : "", denied ? "; " : "",
                        why);
         log_warn("a client's own upstream connection was lost", kv_str("protocol", up->svc->name),

@@ -90,13 +90,13 @@ static bool pattern_ok(struct rds_call *c, struct span pattern)
 }
 
 /* Counts the keys from entry `from` to before `to` that match, and writes them if put. */
-static uint64_t match_keys(struct rds_call *c, struct span pattern, size_t from, size_t to,
+static uint64_t match_keys(struct rds_call *c, const struct glob *pattern, size_t from, size_t to,
                            bool put)
 {
     struct key k;
     uint64_t n = 0;
     for (size_t i = from; i < to; i++) {
-        if (!glob_match(pattern, key_of(c, i, &k), false))
+        if (!glob_has(pattern, key_of(c, i, &k)))
             continue;
         n++;
         if (put)
@@ -107,8 +107,10 @@ static uint64_t match_keys(struct rds_call *c, struct span pattern, size_t from,
 
 static void put_keys(struct rds_call *c, struct span pattern, size_t from, size_t to)
 {
-    resp_put_array(c->out, match_keys(c, pattern, from, to, false));
-    (void)match_keys(c, pattern, from, to, true);
+    struct glob g;
+    glob_init(&g, pattern);
+    resp_put_array(c->out, match_keys(c, &g, from, to, false));
+    (void)match_keys(c, &g, from, to, true);
 }
 
 enum serve_result rds_keys(struct rds_call *c)

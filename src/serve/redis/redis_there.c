@@ -211,11 +211,11 @@ static void expect_acks(struct rds_call *c)
     upstream_expect_acks(c->turn, c->req->argc > 1 ? c->req->argc - 1 : UPSTREAM_ACKS_ALL);
 }
 
-/* What SYNC is answered with is no RESP: a line's end each second while there are no data yet. But
- * within a transaction, or while subscribed, it is a request like others. */
+/* What SYNC and PSYNC are answered with is no RESP: a line's end each second while there are no
+ * data yet. But within a transaction, or while subscribed, they are requests like others. */
 static bool is_sync(const struct rds_call *c)
 {
-    return c->cmd && strcmp(c->cmd->name, "sync") == 0;
+    return c->cmd && (strcmp(c->cmd->name, "sync") == 0 || strcmp(c->cmd->name, "psync") == 0);
 }
 
 /* The request was sent. Returns whether a reply is to come. */

@@ -1,8 +1,12 @@
 #include "serve/watch/health.h"
 
 #include "base/human.h"
+#include "base/log.h"
 #include "base/timefmt.h"
 #include "net/upstream/upstream.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define HOUR_US           HISTORY_SPAN_US
 #define MINUTES_US(n)     (INT64_C(60000000) * (n))
@@ -291,6 +295,22 @@ static void upstreams(struct judge *j)
     }
 }
 
+/* The one place that is left to say that the log is gone. */
+static void lost_lines(struct judge *j)
+{
+    int why;
+    char text[96];
+    uint64_t n = log_lost(&why);
+    if (n == 0)
+        return;
+    struct buf *b = begin(j, HEALTH_WARN, "log");
+    BUF_PUT_LIT(b, "lines of the log are lost, ");
+    human_put_count(b, (int64_t)n);
+    BUF_PUT_LIT(b, " by now: ");
+    buf_put_str(b, why == EAGAIN ? "nobody reads it" : strerror_r(why, text, sizeof text));
+    end(j);
+}
+
 /* ---- the last minutes --------------------------------------------------------------------------
  */
 
@@ -376,8 +396,8 @@ void health_judge(const struct serve *s, int64_t now_ms, const struct history_sa
                   struct health *h)
 {
     static void (*const judges[])(struct judge *) = {
-        not_ready,   coordinator, reservation, spares,    trouble, skew,       pool,
-        connections, risks,       state_page,  upstreams, recent,  generators,
+        not_ready,   coordinator, reservation, spares,    trouble,    skew,   pool,
+        connections, risks,       state_page,  upstreams, lost_lines, recent, generators,
     };
     struct judge j = {
         .s = s, .f = &s->facts, .now_ms = now_ms, .now_us = live->end_us, .live = live, .h = h};

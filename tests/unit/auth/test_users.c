@@ -203,6 +203,11 @@ static void test_load(void **state)
     (void)unlink(path);
     assert_int_equal(users_load(&u, path, &e), ERR_IO);
     assert_int_equal(users_load(&u, "/tmp", &e), ERR_IO);
+    /* To which nobody writes, which is as if it were empty: that would send all users away. */
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(users_load(&u, path, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, ": expected a users file, found a pipe"));
+    (void)unlink(path);
     assert_null(u.user);
 }
 

@@ -3,6 +3,7 @@
 #include "base/timefmt.h"
 #include "support/capture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -219,6 +220,39 @@ static void a_lost_line_is_no_failure(void **state)
     assert_string_equal(capture_end(), "");
 }
 
+/* A pipe that is full: who would wait for its reader, waits for ever. */
+static void nobody_waits_for_who_reads(void **state)
+{
+    (void)state;
+    int pipes[2], before = dup(STDERR_FILENO), why;
+    char mem[64 << 10];
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(fcntl(pipes[1], F_SETPIPE_SZ, 8192), 8192);
+    assert_true(dup2(pipes[1], STDERR_FILENO) >= 0);
+    (void)alarm(10);
+    for (int i = 0; i < 400; i++)
+        log_error("nobody reads this, and so it is too much by and by");
+    (void)alarm(0);
+    uint64_t n = log_lost(&why);
+    assert_in_range(n, 200, 399);
+    assert_int_equal(why, EAGAIN);
+    assert_true(read(pipes[0], mem, sizeof mem) > 0);
+    log_error("again");
+    ssize_t got = read(pipes[0], mem, sizeof mem - 1);
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    assert_true(got > 0);
+    mem[got] = '\0';
+    char expected[64];
+    (void)snprintf(expected, sizeof expected, " warn  lines of the log were lost number=%d\n",
+                   (int)n);
+    assert_non_null(strstr(mem, expected));
+    assert_non_null(strstr(mem, " error again\n"));
+    assert_int_equal(log_lost(&why), 0);
+    (void)close(before);
+    (void)close(pipes[0]);
+    (void)close(pipes[1]);
+}
+
 static void limit_lets_one_through(void **state)
 {
     (void)state;
@@ -277,6 +311,7 @@ int main(void)
         cmocka_unit_test_setup(escapes_are_cut_whole, plain),
         cmocka_unit_test_setup(threads_do_not_mix_lines, plain),
         cmocka_unit_test_setup(a_lost_line_is_no_failure, plain),
+        cmocka_unit_test_setup(nobody_waits_for_who_reads, plain),
         cmocka_unit_test(limit_lets_one_through),
         cmocka_unit_test_setup(a_line_can_be_made_beforehand, plain),
         cmocka_unit_test(names),

@@ -198,6 +198,24 @@ static void of_many_unknown_names_one_a_second_is_said(void **state)
     assert_int_equal(count(BLOCKS_MAIL_REFUSED), 21);
 }
 
+/* They would be all that the status page has of the log. */
+static void of_names_without_end_few_are_said(void **state)
+{
+    (void)state;
+    make_pool();
+    start();
+    capture_begin();
+    for (uint32_t i = 0; i < 40; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "none%u", i);
+        tell_open(i, name);
+        tell_want(i, 1);
+        run();
+        pass(1500);
+    }
+    assert_in_range(times(capture_end(), "unknown sequence"), 18, 20);
+}
+
 /* Clients think of as many as they like: none of them counts as there, and the log says it once. */
 static void of_subs_that_cannot_be_nothing_is_known(void **state)
 {
@@ -587,6 +605,7 @@ int main(void)
         SEQ(a_take_is_repeated_with_its_token),
         SEQ(an_unknown_one_is_named_once_with_the_command),
         SEQ(of_many_unknown_names_one_a_second_is_said),
+        SEQ(of_names_without_end_few_are_said),
         SEQ(of_subs_that_cannot_be_nothing_is_known),
         SEQ(one_that_is_used_up_says_what_to_do),
         SEQ(of_too_many_in_a_row_nothing_is_said),

@@ -118,12 +118,12 @@ static void more_than_is_heard_waits_where_it_is(void **state)
 static void who_sends_all_before_it_takes_the_first_is_heard(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/sidflake-blocked-XXXXXX", path[64], address[80];
+    char dir[] = "/tmp/sidflake-blocked-XXXXXX", path[64], where[80];
     char *much = lines();
     assert_non_null(mkdtemp(dir));
     (void)snprintf(path, sizeof path, "%s/s", dir);
-    (void)snprintf(address, sizeof address, "unix://%s", path);
-    net_bench_start(&b, address);
+    (void)snprintf(where, sizeof where, "unix://%s", path);
+    net_bench_start(&b, where);
     int client = dial(&b);
     for (int i = 0; i < 4; i++)
         say(client, much);

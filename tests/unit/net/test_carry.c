@@ -111,6 +111,18 @@ static void output_not_sent_yet_goes_over(void **state)
     expect_end(slow);
 }
 
+static void do_count_stuck(struct net_bench *n, void *stuck)
+{
+    *(uint64_t *)stuck = net_stuck(n->net);
+}
+
+static uint64_t count_stuck(void)
+{
+    uint64_t stuck = 99;
+    net_bench_call(&a, do_count_stuck, &stuck);
+    return stuck;
+}
+
 static void a_connection_that_cannot_be_carried_is_told_apart(void **state)
 {
     (void)state;
@@ -118,7 +130,9 @@ static void a_connection_that_cannot_be_carried_is_told_apart(void **state)
     int fd = dial(&a);
     say(fd, "x\n");
     expect(fd, "x\n");
+    assert_int_equal(count_stuck(), 0);
     carries = false;
+    assert_int_equal(count_stuck(), 1);
     assert_int_equal(leave(), 1);
     assert_int_equal(lost, 1);
     take_over(NULL);
@@ -205,6 +219,35 @@ static void a_parcel_too_small_leaves_connections_out(void **state)
     assert_true(records > 1 && records < 21 && lost == 21 - records);
     take_over(NULL);
     assert_int_equal(taken, records - 1);
+}
+
+/* Of the records one does not fit. */
+static void who_keeps_little_has_room_before_who_keeps_much(void **state)
+{
+    (void)state;
+    char much[8000];
+    memset(much, 'x', sizeof much);
+    net_bench_start(&a, NULL);
+    int large = dial(&a);
+    assert_int_equal(write(large, much, sizeof much), sizeof much);
+    NET_AWAIT(net_bench_bytes_in(&a) == sizeof much);
+    int small = dial(&a);
+    say(small, "wor");
+    NET_AWAIT(net_bench_bytes_in(&a) == sizeof much + 3);
+    enum parcel_purpose purpose = PARCEL_TAKE;
+    net_bench_call(&a, do_pack, &purpose);
+    assert_int_equal(lost, 0);
+    parcel.cap = parcel.n - 1;
+    parcel.n = 0;
+    assert_int_equal(leave(), 2);
+    assert_int_equal(lost, 1);
+    assert_int_equal(count_stuck(), 0); /* to wait would not help */
+    take_over(NULL);
+    say(small, "ld\n");
+    expect(small, "world\n");
+    expect_end(large);
+    (void)close(small);
+    (void)close(large);
 }
 
 static bool is_there(void)
@@ -365,6 +408,7 @@ int main(void)
         CARRY(where_descriptors_come_the_next_program_closes_it),
         CARRY(what_is_taken_over_is_sent_no_descriptors_any_more),
         CARRY(a_parcel_too_small_leaves_connections_out),
+        CARRY(who_keeps_little_has_room_before_who_keeps_much),
         CARRY(a_socket_file_stays_and_takes_a_new_mode),
         CARRY(a_listener_that_nobody_wants_is_closed_with_its_file),
         CARRY(a_listener_whose_file_is_gone_is_made_anew),

@@ -135,6 +135,24 @@ static void a_socket_in_use_is_left_alone(void **state)
     (void)close(fd);
 }
 
+/* Nobody may connect to it, so whether anybody listens is not known, and not said. */
+static void a_socket_that_may_not_be_asked_is_left_alone(void **state)
+{
+    (void)state;
+    struct err e;
+    leave_a_stale_socket();
+    assert_int_equal(chmod(path, 0), 0);
+    uid_t before = geteuid();
+    if (before == 0)
+        assert_int_equal(chmod(dir, 0777) | seteuid(65534), 0);
+    enum err_code r = listen_again(address, &e);
+    assert_int_equal(seteuid(before), 0);
+    assert_int_equal(r, ERR_IO);
+    assert_non_null(strstr(e.text, "cannot ask whether anybody listens on "));
+    assert_non_null(strstr(e.text, "Permission denied"));
+    assert_true(is_there());
+}
+
 /* Its queue is full: connecting fails, though somebody listens. */
 static void a_busy_socket_is_not_taken_for_a_stale_one(void **state)
 {
@@ -420,6 +438,7 @@ int main(void)
         NET(modes_are_as_asked_for),
         NET(a_stale_socket_file_is_replaced),
         NET(a_socket_in_use_is_left_alone),
+        NET(a_socket_that_may_not_be_asked_is_left_alone),
         NET(a_busy_socket_is_not_taken_for_a_stale_one),
         NET(another_file_is_left_alone),
         NET(only_its_own_file_is_removed),

@@ -2,6 +2,8 @@
 
 #include "base/glob.h"
 
+#include <time.h>
+
 static void questions(void **state)
 {
     struct rig *r = *state;
@@ -156,6 +158,10 @@ static void writes(void **state)
 
 static void check_glob(const char *pattern, const char *s, bool expected)
 {
+    struct glob g;
+    glob_init(&g, span_str(pattern));
+    if (glob_has(&g, span_str(s)) != glob_match(span_str(pattern), span_str(s), false))
+        fail_msg("%s and %s: as a glob otherwise", pattern, s);
     if (glob_match(span_str(pattern), span_str(s), false) != expected)
         fail_msg("%s %s %s", pattern, expected ? "does not match" : "matches", s);
 }
@@ -194,6 +200,69 @@ static void glob_is_quick(void **state)
     check_glob("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", s, false);
 }
 
+/* By a fixed seed. */
+static unsigned draw(unsigned bound)
+{
+    static uint64_t x = 1;
+    x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)(x >> 33) % bound;
+}
+
+static void some(char *to, size_t n, const char *from)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[draw((unsigned)strlen(from))];
+    to[n] = '\0';
+}
+
+/* Long patterns are made of pieces of the text, or they would never match. */
+static void a_glob_matches_as_one_text_does(void **state)
+{
+    (void)state;
+    char pattern[GLOB_MAX + 1], s[251];
+    for (int i = 0; i < 20000; i++) {
+        bool is_long = i % 4 == 0;
+        size_t n = draw(is_long ? 250 : 8), at = 0;
+        some(s, n, "ab-");
+        some(pattern, draw(9), "aabb**??[]^-\\");
+        for (size_t k = 0; is_long && at < GLOB_MAX && k < n; k++) {
+            unsigned how = draw(20);
+            pattern[at++] = how == 0 ? '*' : how == 1 ? '?' : s[k];
+            k += how == 0 ? draw(10) : 0;
+            pattern[at] = '\0';
+        }
+        check_glob(pattern, s, glob_match(span_str(pattern), span_str(s), false));
+    }
+}
+
+/* Of a thousand long names, as many as there may be, whatever the pattern. */
+static clock_t time_of(const char *pattern)
+{
+    struct glob g;
+    char s[201];
+    unsigned found = 0;
+    clock_t begun = clock();
+    some(s, 200, "abcdefgh");
+    glob_init(&g, span_str(pattern));
+    for (int i = 0; i < 1000; i++)
+        found += glob_has(&g, span_str(s));
+    assert_true(found == 0 || found == 1000);
+    return clock() - begun;
+}
+
+static void no_pattern_is_dear(void **state)
+{
+    (void)state;
+    static const char dear[] = "*[a-h][a-h][a-h][a-h][a-h][a-h][a-h][a-h][a-h][a-h][a-h][a-h]"
+                               "[a-h][a-h][a-h][a-h][a-h][a-h][a-h][a-h][a-h][a-h][a-h][a-h]!";
+    clock_t cheap = 0, all = 0;
+    for (int i = 0; i < 10; i++) {
+        cheap += time_of("*");
+        all += time_of(dear);
+    }
+    assert_true(all < 8 * cheap);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +275,8 @@ int main(void)
         RIG_TEST(writes),
         cmocka_unit_test(globs),
         cmocka_unit_test(glob_is_quick),
+        cmocka_unit_test(a_glob_matches_as_one_text_does),
+        cmocka_unit_test(no_pattern_is_dear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,6 +246,26 @@ static void behind_monitor_the_replies_that_are_due_come_first(void **state)
     (void)close(link);
 }
 
+/* Redis waits with the one for what it does for others, and with the other for the data. */
+static void a_sign_of_life_comes_before_the_answer(void **state)
+{
+    static const char *const asked[] = {"PSYNC ? -1\r\n", "SYNC\r\n"};
+    (void)state;
+    start(rig->svc);
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        int client = dial(&b);
+        say(client, asked[i]);
+        int link = accepted();
+        expect(link, asked[i]);
+        say(link, "\n");
+        expect(client, "\n");
+        say(link, "\n+FULLRESYNC x 0\r\n");
+        expect(client, "\n+FULLRESYNC x 0\r\n");
+        (void)close(client);
+        (void)close(link);
+    }
+}
+
 /* Where it is refused, or queued, what is answered here waits for that. */
 static void a_sync_that_is_none_has_a_reply(void **state)
 {
@@ -478,6 +498,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(behind_monitor_an_answer_from_here_is_the_last, begin, end),
         cmocka_unit_test_setup_teardown(behind_monitor_the_replies_that_are_due_come_first, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(a_sign_of_life_comes_before_the_answer, begin, end),
         cmocka_unit_test_setup_teardown(a_sync_that_is_none_has_a_reply, begin, end),
         cmocka_unit_test_setup_teardown(what_is_skipped_is_one_request, begin, end),
         cmocka_unit_test_setup_teardown(who_is_mute_and_subscribed_is_known_before_he_is_loud,
