@@ -304,7 +304,7 @@ def top_hostile(case):
         ("HTTP/1.0 401 No\r\n\r\n", "expected --user NAME --password-file FILE"),
         ("HTTP/1.0 421 No\r\n\r\nwhy\x1b", "expected status 200, found 421: why?"),
         ("SSH-2.0-x\r\n", "expected an answer of HTTP/1"),
-        (head + ',"x":"' + "x" * 3000000, "expected an answer of at most"),
+        (head + ',"x":"' + "x" * 3000000, "expected an answer of less than"),
     ]
     for answer, expected in answers:
         with Answers(answer) as url:
