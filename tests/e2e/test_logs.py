@@ -126,7 +126,7 @@ def misses(case):
             assert m.ask("get if:orders") == "END" and r.ask("GET", "if:orders") is None
     assert s.metric("sidflake_requests_total", protocol="redis", command="get", result="miss") == 60
     said = "120 reads in the last 5 minutes were of keys that are no IDs: those begin with "
-    assert "[!]misses: " + said + '"id:", "seq:"\n' in s.http("/readyz?verbose").text
+    assert "[!]misses: " + said + '"id:", "seq:", "no:"\n' in s.http("/readyz?verbose").text
     page = s.http("/").text
     assert said in page and ">misses</th>" in page, page
 
