@@ -45,8 +45,7 @@ enum issue_status mcd_look(const struct mcd_call *c, struct names_entry *name,
     return name ? issuer_look(&c->m->serve->issuer, name, c->turn, step) : ISSUE_MISS;
 }
 
-/* As memcached itself has CLIENT_ERROR for a value that can't be counted up: some clients take
- * SERVER_ERROR for a server that is gone, and ask it for nothing any more. */
+/* To some clients SERVER_ERROR is a server that is gone, which they ask for nothing any more. */
 struct net_step mcd_fail(const struct mcd_call *c)
 {
     struct refusal why = c->m->serve->issuer.refused;
