@@ -108,12 +108,27 @@ void listeners_accept(struct net *n, bool on)
     }
 }
 
-static void remove_own_file(const struct net_listener *l)
+/* 1: it is the one that was made; 0: it is gone, or another's; -1: that cannot be seen. */
+static int file_is_own(const struct net_listener *l)
 {
     struct stat now;
-    if (l->path && lstat(l->path, &now) == 0 && now.st_ino == l->file.st_ino &&
-        now.st_dev == l->file.st_dev)
+    if (lstat(l->path, &now) < 0)
+        return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    return now.st_ino == l->file.st_ino && now.st_dev == l->file.st_dev;
+}
+
+static void remove_own_file(const struct net_listener *l)
+{
+    if (l->path && file_is_own(l) > 0)
         (void)unlink(l->path);
+}
+
+const char *net_lost_file(const struct net *n)
+{
+    for (const struct net_listener *l = n->listeners; l; l = l->next)
+        if (l->path && file_is_own(l) == 0)
+            return l->path;
+    return NULL;
 }
 
 static void free_listener(struct net_listener *l)

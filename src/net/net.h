@@ -284,6 +284,10 @@ uint64_t net_kept(const struct net *n);
 /* Connections open, over all services. */
 uint64_t net_connections(const struct net *n);
 
+/* The path of a socket file that is gone or another's by now, so that nobody can come by it; or
+ * NULL. Until the next call that changes the listeners. */
+const char *net_lost_file(const struct net *n);
+
 /* ---- carry.c: to and from a parcel (base/parcel.h), for a program that takes the place of this
  * one
  *

@@ -179,3 +179,18 @@ def unread(case):
     finally:
         os.close(reader)
         s.log_path = kept
+
+
+@test("a socket file that is gone, or another's: the page and the probe say so, until an upgrade makes it anew")
+def lost_file(case):
+    s = case.sidecar("static:7")
+    told = "[!]listen: the socket file %s is gone, or another's: nobody can connect there until SIGUSR2 or a restart\n" \
+        % s.resp_sock
+    assert "[!]listen" not in s.http("/readyz?verbose").text
+    os.unlink(s.resp_sock)
+    assert told in s.http("/readyz?verbose").text and "is gone, or another" in s.http("/").text
+    s.popen.send_signal(signal.SIGUSR2)
+    s.wait_log("upgraded in place")
+    assert "[!]listen" not in s.http("/readyz?verbose").text
+    with s.resp(unix=True) as r:
+        assert int(r.ask("GET", "id:orders")) > 0

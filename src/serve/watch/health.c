@@ -295,6 +295,18 @@ static void upstreams(struct judge *j)
     }
 }
 
+static void socket_file(struct judge *j)
+{
+    const char *path = j->s->net ? net_lost_file(j->s->net) : NULL;
+    if (!path)
+        return;
+    struct buf *b = begin(j, HEALTH_WARN, "listen");
+    BUF_PUT_LIT(b, "the socket file ");
+    buf_put_str(b, path);
+    BUF_PUT_LIT(b, " is gone, or another's: nobody can connect there until SIGUSR2 or a restart");
+    end(j);
+}
+
 /* The one place that is left to say that the log is gone. */
 static void lost_lines(struct judge *j)
 {
@@ -396,8 +408,8 @@ void health_judge(const struct serve *s, int64_t now_ms, const struct history_sa
                   struct health *h)
 {
     static void (*const judges[])(struct judge *) = {
-        not_ready,   coordinator, reservation, spares,    trouble,    skew,   pool,
-        connections, risks,       state_page,  upstreams, lost_lines, recent, generators,
+        not_ready, coordinator, reservation, spares,    trouble,    skew,   pool,       connections,
+        risks,     state_page,  socket_file, upstreams, lost_lines, recent, generators,
     };
     struct judge j = {
         .s = s, .f = &s->facts, .now_ms = now_ms, .now_us = live->end_us, .live = live, .h = h};

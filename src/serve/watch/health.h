@@ -34,7 +34,7 @@ enum health_state {
     HEALTH_FAIL
 };
 
-#define HEALTH_FINDINGS_MAX 23
+#define HEALTH_FINDINGS_MAX 24
 
 struct health_finding {
     enum health_state state; /* WARN or FAIL */

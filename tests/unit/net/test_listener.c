@@ -82,6 +82,45 @@ static void a_socket_file_is_made_and_removed(void **state)
     assert_false(is_there());
 }
 
+/* As a killed process leaves it. */
+static void leave_a_stale_socket(void)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof un), 0);
+    (void)close(fd);
+    assert_true(is_there());
+}
+
+static void do_find_lost(struct net_bench *n, void *found)
+{
+    *(const char **)found = net_lost_file(n->net);
+}
+
+static const char *lost(void)
+{
+    const char *found;
+    net_bench_call(&b, do_find_lost, &found);
+    return found;
+}
+
+/* Nobody can come by it, and nothing else would tell. */
+static void a_socket_file_that_is_lost_is_told(void **state)
+{
+    (void)state;
+    char other[112];
+    net_bench_start(&b, address);
+    assert_null(lost());
+    (void)snprintf(other, sizeof other, "%s-moved", path);
+    assert_int_equal(rename(path, other), 0);
+    assert_string_equal(lost(), path);
+    leave_a_stale_socket(); /* another's */
+    assert_string_equal(lost(), path);
+    assert_int_equal(rename(other, path), 0);
+    assert_null(lost());
+}
+
 static void modes_are_as_asked_for(void **state)
 {
     (void)state;
@@ -98,17 +137,6 @@ static void modes_are_as_asked_for(void **state)
         assert_int_equal(st.st_mode & 0777, modes[i]);
         net_free(n);
     }
-}
-
-/* As a killed process leaves it. */
-static void leave_a_stale_socket(void)
-{
-    struct sockaddr_un un = {.sun_family = AF_UNIX};
-    (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof un), 0);
-    (void)close(fd);
-    assert_true(is_there());
 }
 
 static void a_stale_socket_file_is_replaced(void **state)
@@ -435,6 +463,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         NET(a_socket_file_is_made_and_removed),
+        NET(a_socket_file_that_is_lost_is_told),
         NET(modes_are_as_asked_for),
         NET(a_stale_socket_file_is_replaced),
         NET(a_socket_in_use_is_left_alone),
