@@ -36,6 +36,12 @@ local op, identity, nonce = ARGV[1], ARGV[2], ARGV[3]
 local caller = tonumber(ARGV[4])
 local REAP_MAX, POP_MAX = 32, 64
 
+-- As the store's other readers take it; nil: what tonumber takes for one, such as nan, would undo floors.
+local function number(text)
+    local n = string.match(text or '', '^%d+$') and tonumber(text)
+    return n and n < 2^53 and n or nil
+end
+
 local texts = {} -- of numbers, most of which are written more than once
 local function int(x)
     texts[x] = texts[x] or string.format('%.0f', x)
@@ -154,7 +160,7 @@ local pool = {}
 local row = redis.call('HMGET', H, unpack(NAMES))
 for i = 1, #NAMES do
     local name, value = NAMES[i], row[i] or i >= LATER and '0'
-    pool[name] = value and (TEXT[name] and value or tonumber(value))
+    pool[name] = TEXT[name] and value or number(value)
     if not pool[name] and not OPTIONAL[name] then
         if name == 'identity' and redis.call('EXISTS', H) == 0 then
             return {'NOPOOL', int(T)}
@@ -212,8 +218,7 @@ if adopts then
     redis.call('HDEL', H, 'adopt')
 end
 
-local skewed = math.abs(caller - T) > S
-local SKEW = {'SKEW', int(T), int(caller), int(S)}
+local skewed, SKEW = math.abs(caller - T) > S, {'SKEW', int(T), int(caller), int(S)}
 local behind, word = T < pool.tmax - 2 * S, op == 'clock-was-ahead'
 -- For a clock that is not behind: what need not, see rules.h.
 local waits = not ({renew = not skewed, release = true, take = true, back = true, order = true})[op]
@@ -231,8 +236,8 @@ local function fresh(r)
 end
 
 local function in_pool(w)
-    local number = string.match(w, '^%d+$') and tonumber(w)
-    return number and int(number) == w and number >= pool.from and number <= pool.to
+    local n = number(w)
+    return n and int(n) == w and n >= pool.from and n <= pool.to
 end
 
 --{{ nil: not a workerId of this pool, or a record that cannot be read; it is never handed out.
@@ -245,11 +250,8 @@ local function get(w)
         return {w = w, era = 1, hwm = 0, token = '-', t0 = 0, n = 0}
     end
     local era, hwm, token, t0, n = string.match(text, '^(%d+) (%d+) (%S+) (%d+) (%d+)$')
-    if not era then
-        return nil
-    end
-    return {w = w, era = tonumber(era), hwm = tonumber(hwm), token = token, t0 = tonumber(t0),
-        n = tonumber(n)}
+    local r = {w = w, era = number(era), hwm = number(hwm), token = token, t0 = number(t0), n = number(n)}
+    return r.era and r.hwm and r.t0 and r.n and r
 end
 
 local function high(r)
@@ -305,8 +307,7 @@ local function learn(ahead, every)
     end
 end
 
--- Of a renewal, five arguments each, behind the name of who renews.
-local items = {}
+local items = {} -- of a renewal, five arguments each, behind the name of who renews
 for i = 8, op == 'renew' and #ARGV or 0, 5 do
     items[#items + 1] = {r = get(ARGV[i]), cur = ARGV[i + 1], nxt = ARGV[i + 2],
         hi = tonumber(ARGV[i + 3]), n = tonumber(ARGV[i + 4])}

@@ -228,6 +228,52 @@ static void sequences_are_not_asked_for_with_the_workers(void **state)
     coord_snapshot_clear(&s);
 }
 
+#define TOO_LARGE "9007199254740992"
+
+/* Each is a number to Lua, but for the last; an era that does not rise, and a floor that is none,
+ * would undo a reopening. */
+static void odd_numbers_of_a_pool_are_refused(void **state)
+{
+    static const char *const fields[] = {"era", "topen", "fl", "fs", "tmax", "S", "settle"};
+    static const char *const odd[] = {"nan", "inf", "-1",      "0x10", "1e3",
+                                      "1.5", " 5",  TOO_LARGE, ""};
+    struct fixture *f = *state;
+    char was[64];
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 4), COORD_OK);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        DO("HGET", "sidflake:{p}:h", fields[i]);
+        (void)snprintf(was, sizeof was, "%s", f->out);
+        for (size_t k = 0; k < sizeof odd / sizeof *odd; k++) {
+            DO("HSET", "sidflake:{p}:h", fields[i], odd[k]);
+            assert_int_equal(claim(f), COORD_REFUSED);
+            coord_says(&f->r, fields[i]);
+        }
+        DO("HSET", "sidflake:{p}:h", fields[i], was);
+    }
+    assert_int_equal(claim(f), COORD_OK);
+}
+
+/* What no answer can tell makes a record unreadable: the others of a renewal are renewed. */
+static void a_record_of_odd_numbers_costs_its_own_holder_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_token t = setup_token(1);
+    struct coord_renewal items[2];
+    assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 1), COORD_OK);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(claim_with(f, t), COORD_OK);
+        items[i] = renewal_of(&f->g, t);
+    }
+    DO("EVAL",
+       "local r = redis.call('HGET', KEYS[1], '0') "
+       "redis.call('HSET', KEYS[1], '0', (string.gsub(r, '%d+$', ARGV[1])))",
+       "1", "sidflake:{p}:h", TOO_LARGE);
+    assert_int_equal(coord_renew(f->c, SETUP_IDENTITY, setup_now(), items, 2, setup_terms(), &f->r),
+                     COORD_OK);
+    assert_int_equal(items[0].how, COORD_HOW_LOST);
+    assert_int_equal(items[1].how, COORD_HOW_RENEWED);
+}
+
 static void damaged_hints_cost_no_safety(void **state)
 {
     struct fixture *f = *state;
@@ -712,6 +758,8 @@ int main(void)
         TEST(refusals_name_both_sides),
         TEST(sequences_are_not_asked_for_with_the_workers),
         TEST(damaged_hints_cost_no_safety),
+        TEST(odd_numbers_of_a_pool_are_refused),
+        TEST(a_record_of_odd_numbers_costs_its_own_holder_alone),
         TEST(all_of_a_full_pool_is_repaired_in_parts),
         cmocka_unit_test_setup_teardown(a_killed_server_with_its_data_reopens, setup_aof, teardown),
         TEST(a_killed_server_without_its_data_is_made_anew),
