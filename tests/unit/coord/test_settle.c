@@ -99,6 +99,30 @@ static void after_a_bet_no_gap_is_short(void **state)
     assert_int_equal(described().later.trust, COORD_TRUST_BET);
 }
 
+/* ... as long as any that is re-asserted can be, which is what a holder's pool may have granted. */
+static void after_a_bet_no_gap_is_short_for_who_was_granted_more(void **state)
+{
+    (void)state;
+    const struct coord_grant stranger = {.worker = 2, .n = 1, .hi_ms = T0};
+    struct coord_grant x, y;
+    grow_old(&x);
+    const struct coord_caller by = {.now_ms = pair.clock.ms, .ahead_ms = 4 * A};
+    const struct coord_renewal before = setup_renewal(&stranger, 91, 92);
+    struct coord_renewal item;
+    enum coord_status s;
+    ALL(s, (item = before, coord_renew(c, SETUP_IDENTITY, &by, &item, 1, setup_terms(), &reply)));
+    assert_int_equal(s, COORD_OK);
+    pair.clock.ms = T0 + 5 * A; /* the floors that this raised have passed */
+    pair_restart(&pair);
+    assert_int_equal(waits(11, &y), SETTLE + 2 * S + 1);
+    pair.clock.ms += A + 4 * S;
+    assert_int_equal(release(&y, 11, 11, pair.clock.ms), COORD_OK);
+    pair_restart(&pair);
+    assert_int_equal(claim(12, &y), COORD_WAIT);
+    assert_int_equal(reply.wait_ms, SETTLE + 2 * S + 1);
+    assert_int_equal(described().later.trust, COORD_TRUST_BET);
+}
+
 static void a_proven_rewind_is_no_bet(void **state)
 {
     (void)state;
@@ -481,6 +505,7 @@ int main(void)
         cmocka_unit_test(who_knows_more_ends_the_bet),
         cmocka_unit_test(who_knows_more_and_is_lost_ends_the_bet),
         cmocka_unit_test(after_a_bet_no_gap_is_short),
+        cmocka_unit_test(after_a_bet_no_gap_is_short_for_who_was_granted_more),
         cmocka_unit_test(a_proven_rewind_is_no_bet),
         cmocka_unit_test(a_shorter_settle_counts_once_the_longer_has_passed),
         cmocka_unit_test(the_shortest_that_was_raised_is_kept),

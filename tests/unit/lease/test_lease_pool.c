@@ -62,9 +62,12 @@ static void a_pool_made_again_with_others_takes_no_range(void **state)
     end();
 }
 
-/* One for one, so that a range never used before is changed over to at once. */
+/* One for one, so that a range never used before is changed over to at once; and then it is that
+ * pool which would have to be made again. */
 static void who_has_another_gives_up_what_the_pool_has_not(void **state)
 {
+    struct coord_params known;
+    int64_t settle_ms, ahead_ms;
     (void)state;
     begin();
     (void)rig_settle(&b.rig);
@@ -74,6 +77,9 @@ static void who_has_another_gives_up_what_the_pool_has_not(void **state)
     assert_int_equal(b.rig.mails[LEASE_MAIL_REVOKE], 2);
     assert_int_equal(b.rig.mails[LEASE_MAIL_GRANT], 4);
     assert_true(!rig_of_worker(&b.rig, 0) && !rig_of_worker(&b.rig, 1));
+    assert_true(page_params(b.rig.file.page, &known, &settle_ms, &ahead_ms));
+    assert_int_equal(known.worker_from, 10);
+    assert_int_equal(known.worker_to, 19);
     end();
 }
 
