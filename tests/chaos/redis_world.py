@@ -77,7 +77,7 @@ class RedisWorld(World):
     skews = (0, -0.5, 0.5)
 
     def setup(self):
-        self.mount_small("full", 256)
+        self.mount_small("full", 512)  # two state_dirs, with pages set aside
         self.redis = Redis(self, "redis").start()
         self.proxies = [Proxy(self.free_port(), ("127.0.0.1", self.redis.port),
                               self.rng.random()) for _ in range(self.nsidecars + 1)]

@@ -90,7 +90,7 @@ class ReplicatedWorld(RedisWorld):
     electing = False
 
     def setup(self):
-        self.mount_small("full", 256)
+        self.mount_small("full", 512)  # two state_dirs, with pages set aside
         try:
             self.net = Net(2 * NODES)
         except OSError as e:

@@ -150,25 +150,40 @@ def locked(w):
     yield 0.3
 
 
-def copy_of(source, to):
-    """By SQLite itself, as .backup and .restore of its shell do."""
-    source, to = sqlite3.connect(source, timeout=5), sqlite3.connect(to, timeout=5)
+def is_copied(source, to):
+    """By SQLite itself, as .backup and .restore of its shell do; or not, within a second."""
+    end = time.monotonic() + 1
+    source, to = sqlite3.connect(source, timeout=0.2), sqlite3.connect(to, timeout=0.2)
+
+    def in_time(*_):
+        if time.monotonic() > end:
+            raise TimeoutError
+
     try:
-        source.backup(to)
+        source.backup(to, progress=in_time)
+    except TimeoutError:
+        return False
     finally:
         source.close()
         to.close()
+    return True
+
+
+def copy_of(source, to):
+    """Who is stopped in the midst of a transaction holds it up, and goes on by another turn."""
+    while not is_copied(source, to):
+        yield 0.2
 
 
 @fault("the file set back in place under sidecars that run, and a newcomer", "coordinator disk")
 def set_back(w):
     kept = w.path("back.db")
-    copy_of(w.file, kept)
+    yield from copy_of(w.file, kept)
     yield w.rng.uniform(0.2, 2)
     w.sidecars[0].renew_life()  # it claims, which is forgotten next
     yield w.rng.uniform(0.6, 1.5)
     inode = os.stat(w.file).st_ino
-    copy_of(kept, w.file)
+    yield from copy_of(kept, w.file)
     if os.stat(w.file).st_ino != inode:
         return "expected the file to be the same one, found another"
     w.sidecars[-1].renew_life()
@@ -179,7 +194,7 @@ def set_back(w):
 @fault("all SIGKILLed, an old copy of the file put in its place", "coordinator disk sidecar:* clone")
 def old_copy(w):
     kept = w.path("old.db")
-    copy_of(w.file, kept)
+    yield from copy_of(w.file, kept)
     yield w.rng.uniform(0.2, 2)
     w.sidecars[0].renew_life()
     yield w.rng.uniform(0.2, 0.6)
