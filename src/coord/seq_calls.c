@@ -298,19 +298,22 @@ static enum coord_status not_apart(const char *name, const char *template, const
     return outcome_refused(r,
                            "sequence \"%s\": expected a template with a literal at a fixed place "
                            "that differs from all that it had, so that none writes another's "
-                           "texts, found \"%.120s\" beside \"%.120s\"%s%s",
-                           name, template, had, *why ? ": " : "", why);
+                           "texts, found \"%.120s\" beside \"%.120s\"%s",
+                           name, template, had, why);
 }
 
-/* Whether none writes a text of the other; the earlier one was taken as it is. */
-static bool are_apart(const char *name, const struct seq_definition *d, const char *had,
-                      const struct template *t, struct err *e)
+/* Whether none writes a text of the other. The earlier one was taken by a definition that is not
+ * kept: so it is read by the shortest period that it can tell, by which least of a date is text. */
+static bool are_apart(const char *name, const char *had, const struct template *t)
 {
-    struct seq_definition was = *d;
+    struct seq_definition was = {.subs = 1};
     struct template earlier;
+    struct err ignored;
     (void)snprintf(was.template, sizeof was.template, "%s", had);
-    e->text[0] = '\0';
-    return !seq_template_parse(name, &was, d->start, &earlier, e) && template_apart(t, &earlier);
+    for (was.reset = PERIOD_NEVER; was.reset < PERIOD_RESETS; was.reset++)
+        if (!seq_template_parse(name, &was, 0, &earlier, &ignored))
+            return template_apart(t, &earlier);
+    return false;
 }
 
 /* Holds the template of d, where it has one, against those that its name had before, the latest of
@@ -333,8 +336,8 @@ static enum coord_status check_template(struct coord *c, const char *identity, c
     for (size_t i = 0; i <= rows.n && s == COORD_OK && d->template[0]; i++) {
         const char *had = i < rows.n ? rows.v[i].value : found->template;
         bool same = strcmp(had, d->template) == 0;
-        if (*had && !(same && i == rows.n) && (same || !are_apart(name, d, had, &t, &e)))
-            s = not_apart(name, d->template, had, same ? "it was left for another one" : e.text, r);
+        if (*had && !(same && i == rows.n) && (same || !are_apart(name, had, &t)))
+            s = not_apart(name, d->template, had, same ? ": it was left for another one" : "", r);
     }
     seq_rows_clear(&rows);
     return s;

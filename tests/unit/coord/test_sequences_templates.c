@@ -154,6 +154,38 @@ static void what_a_dropped_one_had_counts(void **state)
     assert_int_equal(alter("a", "C-@{seq}"), SEQ_DONE);
 }
 
+/* A date's %d is a day's, and text once a month is all that counts. */
+static void what_a_dropped_one_had_counts_by_any_reset(void **state)
+{
+    enum coord_status s = COORD_DOWN;
+    (void)state;
+    begin(EACH);
+    struct seq_definition d = formed("D@{date,%Y%m%d}-@{seq}");
+    d.reset = PERIOD_DAY;
+    (void)create("a", d, &g);
+    (void)take_of("a", 1000, 1, &g);
+    (void)drop("a", &g);
+    d = formed("D@{date,%Y%m}28-@{seq,base=16}"); /* 1024 as 400 */
+    d.reset = PERIOD_MONTH;
+    struct seq_create in = again(d);
+    ASK(s, &g, seq_create(c, SETUP_IDENTITY, &in, &one, &reply));
+    assert_int_equal(s, COORD_REFUSED);
+    assert_non_null(strstr(reply.err.text, "that differs from all"));
+    in.definition.template[0] = 'M';
+    assert_int_equal(create_as(&in, &g), SEQ_DONE);
+    d = formed("S@{seq}/@{sub}");
+    d.subs = 3;
+    (void)drop("a", &g);
+    in = again(d);
+    assert_int_equal(create_as(&in, &g), SEQ_DONE);
+    (void)drop("a", &g);
+    in = again(formed("S@{seq}"));
+    ASK(s, &g, seq_create(c, SETUP_IDENTITY, &in, &one, &reply));
+    assert_int_equal(s, COORD_REFUSED);
+    in = again(formed("T@{seq}"));
+    assert_int_equal(create_as(&in, &g), SEQ_DONE);
+}
+
 /* ---- what is open behind its end --------------------------------------------------------------
  */
 
@@ -257,6 +289,7 @@ int main(void)
         cmocka_unit_test(there_is_an_end_of_them),
         cmocka_unit_test(what_was_seen_must_be_there),
         cmocka_unit_test(what_a_dropped_one_had_counts),
+        cmocka_unit_test(what_a_dropped_one_had_counts_by_any_reset),
         cmocka_unit_test(a_period_is_open_for_so_long_behind_its_end),
         cmocka_unit_test(what_is_still_open_is_not_swept),
         cmocka_unit_test(a_tombstone_covers_what_is_open_behind),
