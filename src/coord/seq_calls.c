@@ -444,8 +444,13 @@ enum coord_status seq_alter(struct coord *c, const char *identity, const char *n
     if (!is_number(max))
         return outcome_refused(r, "max: expected up to 2^53-1, found %" PRId64, max);
     const struct seq_grant found = *out;
+    const struct seq_definition *d = &found.definition;
+    struct template t;
+    struct err e;
+    if (d->template[0] && seq_template_parse(name, d, max, &t, &e))
+        return outcome_refused(r, "sequence \"%s\": %s", name, e.text);
     struct seq_order o = order(SEQ_VERB_ALTER, name, &found);
-    o.index = seq_max_index(&found.definition, max);
+    o.index = seq_max_index(d, max);
     if (o.index < found.max) {
         out->how = SEQ_LOWER;
         return s;

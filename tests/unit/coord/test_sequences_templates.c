@@ -186,6 +186,24 @@ static void what_a_dropped_one_had_counts_by_any_reset(void **state)
     assert_int_equal(create_as(&in, &g), SEQ_DONE);
 }
 
+/* Nor is there another end of one that counts down: no text has a sign. */
+static void numbers_stay_such_as_are_written(void **state)
+{
+    enum coord_status s = COORD_DOWN;
+    (void)state;
+    begin(EACH);
+    struct seq_definition d = formed("A-@{seq}");
+    d.start = 5;
+    d.increment = -1;
+    struct seq_create in = {.name = "a", .definition = d, .has_max = true, .max = 3};
+    assert_int_equal(create_as(&in, &g), SEQ_DONE);
+    ASK(s, &g, seq_alter(c, SETUP_IDENTITY, "a", -1, &one, &reply));
+    assert_int_equal(s, COORD_REFUSED);
+    assert_non_null(strstr(reply.err.text, "not negative"));
+    ORDER(&g, seq_alter(c, SETUP_IDENTITY, "a", 0, &one, &reply));
+    assert_int_equal(g.how, SEQ_DONE);
+}
+
 /* ---- what is open behind its end --------------------------------------------------------------
  */
 
@@ -290,6 +308,7 @@ int main(void)
         cmocka_unit_test(what_was_seen_must_be_there),
         cmocka_unit_test(what_a_dropped_one_had_counts),
         cmocka_unit_test(what_a_dropped_one_had_counts_by_any_reset),
+        cmocka_unit_test(numbers_stay_such_as_are_written),
         cmocka_unit_test(a_period_is_open_for_so_long_behind_its_end),
         cmocka_unit_test(what_is_still_open_is_not_swept),
         cmocka_unit_test(a_tombstone_covers_what_is_open_behind),
