@@ -98,6 +98,10 @@ def errors(case):
                 assert m.ask("get " + key).startswith("CLIENT_ERROR "), key
                 path = "/v1/no/" + key[3:].replace("a/b", "a%2Fb")
                 assert s.http(path).status == 400, key
+            for path in ("policy?area=010%26unit=6541", "policy?area=010&unit=6541%23x", "policy%3Farea=010&unit=6541",
+                         "order?date=2017-03-04%26n=2", "order%3Fdate=2017-03-04", "qj%23?area=010", "tenant:a%3Fn=2"):
+                reply = s.http("/v1/no/" + path)  # what is one argument's, or the name's, is no more of them
+                assert reply.status == 400 and "found" in reply.text, (path, reply.text)
             assert r.ask("GET", "no:none") is None and s.http("/v1/no/none").status == 404
             assert r.ask("GET", "no:qj") == b"QJ000001"
             assert r.ask("GET", "no:policy?area=010&unit=6541") == b"010-6541-00001"

@@ -35,6 +35,28 @@ static struct span date_of(const struct http_call *c)
     return date;
 }
 
+static size_t count_char(struct span s, char c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++)
+        n += s.p[i] == c;
+    return n;
+}
+
+/* Percent-decodes it behind the key. Of marks, which divide a key, there are those alone that stand
+ * there as themselves: who encodes what somebody says, has one argument of it, and all of it. NULL:
+ * it is there; else what was expected. */
+static const char *put_decoded(struct buf *key, struct span s, const char *marks)
+{
+    size_t before = buf_span(key).n;
+    if (!hex_put_unescaped(key, s))
+        return "two hexadecimal digits behind each % of a name";
+    for (; *marks; marks++)
+        if (count_char(span_skip(buf_span(key), before), *marks) != count_char(s, *marks))
+            return "neither %3F nor %23 in a name, and neither %26 nor %23 in an argument";
+    return NULL;
+}
+
 /* The entry that the path names, without `behind` it, or NULL and *status. */
 static struct names_entry *find_name(struct http_call *c, size_t behind, int *status)
 {
@@ -48,13 +70,16 @@ static struct names_entry *find_name(struct http_call *c, size_t behind, int *st
     buf_init(&key, text, sizeof text);
     if (prefix)
         buf_put(&key, prefix->text, prefix->length);
-    bool whole = hex_put_unescaped(&key, arg);
-    if (prefix && generator_is_text(prefix->generator) && c->req->query.n > 0) {
+    bool is_text = prefix && generator_is_text(prefix->generator);
+    struct span said = arg;
+    const char *wrong = put_decoded(&key, said, is_text ? "?#" : "");
+    if (is_text && !wrong && c->req->query.n > 0) {
         buf_put_char(&key, '?'); /* what it is written with */
-        whole = hex_put_unescaped(&key, c->req->query) && whole;
+        said = c->req->query;
+        wrong = put_decoded(&key, said, "&#");
     }
-    if (!whole) {
-        *status = http_call_fail(c, 400, "two hexadecimal digits behind each % of a name", arg);
+    if (wrong) {
+        *status = http_call_fail(c, 400, wrong, said);
         return NULL;
     }
     struct names_entry *name = key.failed || !prefix ? NULL

@@ -1,9 +1,10 @@
 /*
  * Numbers by template over Redis and memcached: requests that are known again by their bytes are
- * answered as any others.
+ * answered as any others. Over HTTP: what is encoded stays where it is.
  */
 #include "ids/number_generator.h"
 #include "serve/memcached/memcached.h"
+#include "serve/protocol.h"
 #include "support/fake_supply.h"
 #include "unit/serve/login.h"
 #include "unit/serve/redis_rig.h"
@@ -20,7 +21,7 @@ static struct fake_sequence sequences[TEMPLATES] = {
 static struct sequence_table table;
 static struct number_table numbers;
 static struct fake_supply supply;
-static struct net_service *memcached;
+static struct net_service *memcached, *http;
 static void *talk; /* session of memcached's */
 
 static void begin_talk(enum access_mode mode)
@@ -59,7 +60,8 @@ static int begin(void **state)
     assert_int_equal(issuer_add(&r->serve.issuer, &numbers.base, "no:", NULL, 0, &e), ERR_OK);
     r->serve.services[SERVE_REDIS] = r->svc;
     r->serve.services[SERVE_MEMCACHED] = memcached = protocol_memcached.make(&r->serve);
-    assert_non_null(memcached);
+    r->serve.services[SERVE_HTTP] = http = protocol_http.make(&r->serve);
+    assert_true(memcached && http);
     begin_talk(ACCESS_OFF);
     *state = r;
     return 0;
@@ -69,6 +71,7 @@ static int end(void **state)
 {
     end_talk();
     free(memcached);
+    free(http);
     rig_free(*state);
     number_table_clear(&numbers);
     sequence_table_clear(&table);
@@ -225,6 +228,49 @@ static void one_that_made_room_is_looked_for_again(void **state)
     mc(r, "get no:tenant:a\r\n", "VALUE no:tenant:a 0 4\r\na/32\r\nEND\r\n");
 }
 
+/* ---- HTTP -------------------------------------------------------------------------------------
+ */
+
+static void web(struct rig *r, const char *path, const char *status, const char *body)
+{
+    static char text[NET_OUT_MAX];
+    char request[256];
+    int n = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
+    struct net_turn turn = {.clock = &r->clock, .wall_ms = RIG_MS, .quota = UINT32_MAX};
+    struct buf out;
+    struct net_step step = {.verdict = NET_WAIT};
+    void *session = calloc(1, http->session_size);
+    assert_non_null(session);
+    buf_init(&out, text, sizeof text - 1);
+    for (int i = 0, used = 0; i < 10 && step.verdict == NET_WAIT; i++) {
+        step = http->serve(http, session, span_of(request + used, (size_t)(n - used)), &turn, &out);
+        used += (int)step.used;
+        fake_supply_serve(&supply, clock_mono_ms(&r->clock));
+    }
+    text[out.n] = '\0';
+    if (!strstr(text, status) || !strstr(text, body))
+        fail_msg("%s: expected %s, %s in:\n%s", path, status, body, text);
+    free(session);
+}
+
+/* Who passes on what somebody says encodes it, and has one argument of it, or an error. */
+static void what_is_encoded_divides_nothing(void **state)
+{
+    struct rig *r = *state;
+    static const char *const wrong[] = {"/v1/no/area?a=b%26date=1970-01-01",
+                                        "/v1/no/area?a=b%23c",
+                                        "/v1/no/area%3Fa=b",
+                                        "/v1/no/area%23?a=b",
+                                        "/v1/no/few?%26",
+                                        "/v1/no/tenant:a%3Fn=2"};
+    web(r, "/v1/no/area?a=%62", " 200 ", "\r\n\r\nb-00000001\n");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        web(r, wrong[i], " 400 ", "expected neither %3F nor %23 in a name");
+    web(r, "/v1/no/area?a=%2", " 400 ", "expected two hexadecimal digits");
+    web(r, "/v1/no/area?%61=c", " 200 ", "\r\n\r\nc-00000002\n");
+    web(r, "/v1/no/tenant%3Aa", " 200 ", "\r\n\r\na/1\n");
+}
+
 /* ---- users ------------------------------------------------------------------------------------
  */
 
@@ -303,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nobody_is_looked_for_who_is_known, begin, end),
         cmocka_unit_test_setup_teardown(memcached_has_arguments_of_each_request, begin, end),
         cmocka_unit_test_setup_teardown(one_that_made_room_is_looked_for_again, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_encoded_divides_nothing, begin, end),
         cmocka_unit_test_setup_teardown(rights_are_to_what_stands_before_the_arguments, begin_users,
                                         end_users),
         cmocka_unit_test_setup_teardown(what_is_known_to_others_is_no_right, begin_users,
