@@ -137,7 +137,10 @@ struct generator_part {
 #define GENERATOR_READ_PARTS 40
 
 struct generator_reading {
-    struct span of; /* the name whose number it is */
+    struct span of;    /* the name whose number it is */
+    struct span sub;   /* empty: none, or none that it tells */
+    uint32_t at;       /* how far it was looked: 0 at first */
+    const void *tried; /* likewise */
     unsigned n;
     struct generator_read_part {
         struct span name, text;
@@ -209,11 +212,12 @@ struct generator_kind {
     int (*decode)(const struct generator *g, uint64_t number,
                   struct generator_part out[GENERATOR_PARTS]);
 
-    /* MAY: takes a text apart, as one of the name, "": of any that is known here. true: *out is
-     * filled; false: it is none, and where a check digit of one is wrong, or it is none of that
-     * name, why is said, and out->of filled in. */
-    bool (*read)(const struct generator *g, struct span text, struct span name,
-                 struct generator_reading *out, struct buf *why);
+    /* MAY: takes a text apart that a number of `name`, "": of any that is known here, may have been
+     * written as. It is asked until there is no other, since not everybody may know of each: ERR_OK:
+     * *out is filled; ERR_CORRUPT: out->of is, whose check digit is wrong, or which was named, and
+     * why is said where nothing was yet; ERR_NOT_FOUND: there is no other. */
+    enum err_code (*read)(const struct generator *g, struct span text, struct span name,
+                          struct generator_reading *out, struct buf *why);
 
     const struct generator_figure *figures;
     const struct generator_warning *warnings;

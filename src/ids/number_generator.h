@@ -56,8 +56,8 @@ struct number_table {
 extern const struct generator_kind number_table_kind, number_kind;
 
 /* number_reading.c: generator_kind.read of the table. */
-bool number_table_read(const struct generator *g, struct span text, struct span name,
-                       struct generator_reading *out, struct buf *why);
+enum err_code number_table_read(const struct generator *g, struct span text, struct span name,
+                                struct generator_reading *out, struct buf *why);
 
 /* sequences, ids, rng and prefix outlive t. */
 void number_table_init(struct number_table *t, struct sequence_table *sequences,

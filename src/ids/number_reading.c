@@ -28,7 +28,9 @@ static struct span shown(const struct template_part *p, struct generator_reading
 static void fill(const struct sequence_generator *s, const struct template_reading *r,
                  struct generator_reading *out)
 {
-    *out = (struct generator_reading){.of = span_str(s->of.name)};
+    out->of = span_str(s->of.name);
+    out->sub = r->sub;
+    out->n = 0;
     (void)snprintf(out->number, sizeof out->number, "%" PRId64, r->number);
     (void)snprintf(out->period, sizeof out->period, "%s", r->period);
     add(out, SPAN("number"), span_str(out->number), false);
@@ -46,28 +48,29 @@ static_assert(TEMPLATE_WORKER > TEMPLATE_SUB && TEMPLATE_CHECK > TEMPLATE_WORKER
               "behind what number, period and sub have told stands what is shown as it is");
 
 /* One place for each counter, of which those of one sequence have the same template. */
-bool number_table_read(const struct generator *g, struct span text, struct span name,
-                       struct generator_reading *out, struct buf *why)
+enum err_code number_table_read(const struct generator *g, struct span text, struct span name,
+                                struct generator_reading *out, struct buf *why)
 {
     const struct sequence_table *q = ((const struct number_table *)g)->sequences;
-    const struct template *tried = NULL;
     struct template_reading r;
     struct err e;
-    for (uint32_t i = 0; i < q->top; i++) {
-        const struct sequence_generator *s = &q->place[i];
-        if (s->state != SEQUENCE_OPEN || !s->template || s->template == tried ||
+    while (out->at < q->top) {
+        const struct sequence_generator *s = &q->place[out->at++];
+        if (s->state != SEQUENCE_OPEN || !s->template || s->template == out->tried ||
             (name.n > 0 && !span_eq(name, span_str(s->of.name))))
             continue;
-        tried = s->template;
-        enum err_code code = template_read(tried, text, &r, &e);
+        out->tried = s->template;
+        enum err_code code = template_read(s->template, text, &r, &e);
         if (code == ERR_OK) {
             fill(s, &r, out);
-            return true;
+            return ERR_OK;
         }
         if ((code == ERR_CORRUPT || name.n > 0) && buf_span(why).n == 0) {
-            *out = (struct generator_reading){.of = span_str(s->of.name)};
+            out->of = span_str(s->of.name);
+            out->sub = span_of("", 0);
             buf_printf(why, "no number of the sequence %s: %s", s->of.name, e.text);
+            return ERR_CORRUPT;
         }
     }
-    return false;
+    return ERR_NOT_FOUND;
 }

@@ -3,8 +3,10 @@
 import json
 
 from runner import test
+from test_auth import CRYPT, basic
 from test_numbers import sidecar, stores
 from test_seq import both
+from test_sequences import sqlite
 
 SN = "SN-@{seq}-@{check,linear,9,31,10,of=seq}"
 DAY = "INV-@{date,%Y%m%d}-@{seq,width=5}@{check,damm}"
@@ -73,6 +75,34 @@ def over_http(case):
         assert "seq=order\nnumber=1\nperiod=" in body, body  # ... unless it is said
         assert s.http("/v1/decode/SN-417-2?seq=policy").status == 400
         assert s.http("/v1/decode/nothing").status == 400
+
+
+@test("a text is taken apart for who may have such numbers, whoever else's it may be, too")
+def rights(case):
+    path = case.path("users")
+    with open(path, "w") as f:
+        f.write("ann:%s\neve:%s:names=mine\nacme:%s:names=*:acme\n" % (CRYPT, CRYPT, CRYPT))
+    s = sidecar(case, sqlite(case), ["hidden --on-loss refuse --template N-@{seq}-@{check,luhn}",
+                                     "mine --on-loss refuse --template N-@{arg,a,width=1}-@{seq,width=1}",
+                                     "tenant --subs --on-loss refuse --template @{sub}/@{seq}"],
+                options={"auth.mode": "required", "auth.users_file": path})
+
+    def decode(user, text):
+        reply = s.http("/v1/decode/" + text, basic(user, "secret"))
+        return reply.status, reply.text
+
+    for path in ("hidden", "mine?a=1", "mine?a=1", "tenant:acme"):  # which are known in this order
+        assert s.http("/v1/no/" + path, basic("ann", "secret")).status == 200
+    assert decode("ann", "N-1-8") == (200, "text=N-1-8\nseq=hidden\nnumber=1\ncheck=8\n")
+    for text in ("N-1-8", "N-1-2"):  # the second would be wrong of the other one
+        assert decode("eve", text) == (200, "text=%s\nseq=mine\nnumber=%s\nargument.a=1\n" % (text, text[-1]))
+    status, why = decode("eve", "N-11-2")
+    assert status == 400 and "luhn" not in why and "hidden" not in why, why
+    assert "luhn" in decode("ann", "N-11-2")[1]
+    assert decode("acme", "acme%2F1") == (200, "text=acme/1\nseq=tenant\nnumber=1\nsub=acme\n")
+    assert decode("acme", "zoo%2F1")[0] == 400
+    assert decode("acme", "zoo%2F1?seq=tenant")[0] == 400 and decode("acme", "acme%2F1?seq=tenant")[0] == 200
+    s.stop()
 
 
 @test("seq show says how long texts get, and how many numbers are left for the template")

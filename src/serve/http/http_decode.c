@@ -81,8 +81,9 @@ static void put_lines(struct http_call *c, struct span text, const char *kind,
     BUF_PUT_LIT(c->out, "\n");
 }
 
-/* Whether this user may have numbers of that name: others are not told that there is one. */
-static bool may_know(const struct http_call *c, const struct generator *g, struct span name)
+/* Whether this user may have such numbers: others are not told that there are any. */
+static bool may_know(const struct http_call *c, const struct generator *g,
+                     const struct generator_reading *r)
 {
     const struct names *n = &c->serve->issuer.names;
     char mem[TEXT_MAX];
@@ -91,27 +92,36 @@ static bool may_know(const struct http_call *c, const struct generator *g, struc
     for (unsigned i = 0; i < n->n; i++)
         if (n->prefix[i].generator == g)
             buf_put(&key, n->prefix[i].text, n->prefix[i].length);
-    buf_put_span(&key, name);
+    buf_put_span(&key, r->of);
+    buf_put_str(&key, r->sub.n > 0 ? ":" : "");
+    buf_put_span(&key, r->sub);
     return !key.failed && access_may(c->serve, &c->access, buf_span(&key));
 }
 
-/* 0: no generator knows such a text. */
-static int decode_text(struct http_call *c, struct span text, struct span name, struct buf *why)
+/* false: no generator knows such a text; what is said of it is of one that this user may know. */
+static bool decode_text(struct http_call *c, struct span text, struct span name, struct buf *why)
 {
-    struct generator_reading r;
     for (const struct generator *g = c->serve->issuer.generators; g; g = g->after) {
-        bool reads = g->kind->read && g->kind->read(g, text, name, &r, why);
-        if (why->n > 0 && !may_know(c, g, r.of))
-            buf_truncate(why, 0);
-        if (!reads || !may_know(c, g, r.of))
+        struct generator_reading r = {.at = 0};
+        enum err_code code = ERR_NOT_FOUND;
+        size_t said = why->n;
+        while (g->kind->read && (code = g->kind->read(g, text, name, &r, why)) != ERR_NOT_FOUND) {
+            bool may = may_know(c, g, &r);
+            if (may && code == ERR_OK)
+                break;
+            if (!may)
+                buf_truncate(why, said);
+            said = why->n;
+        }
+        if (code != ERR_OK)
             continue;
         if (http_call_wants_json(c))
             put_json(c, text, "seq", &r);
         else
             put_lines(c, text, "seq", &r);
-        return 200;
+        return true;
     }
-    return 0;
+    return false;
 }
 
 static bool reads_texts(const struct http_call *c)
@@ -148,12 +158,9 @@ int http_call_decode(struct http_call *c)
     }
     buf_init(&text, mem, sizeof mem);
     buf_init(&why, why_mem, sizeof why_mem);
-    if (hex_put_unescaped(&text, c->arg) && !text.failed)
-        status = decode_text(c, buf_span(&text), name, &why);
-    else
-        status = 0;
-    if (status)
-        return status;
+    if (hex_put_unescaped(&text, c->arg) && !text.failed &&
+        decode_text(c, buf_span(&text), name, &why))
+        return 200;
     if (buf_span(&why).n > 0) {
         buf_put_span(c->out, buf_span(&why));
         buf_put_char(c->out, '\n');
