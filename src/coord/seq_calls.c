@@ -316,6 +316,15 @@ static bool are_apart(const char *name, const char *had, const struct template *
     return false;
 }
 
+/* As d, whose numbers go on with that of an index: what writes them has to be wide enough for it.
+ */
+static struct seq_definition going_on(const struct seq_definition *d, int64_t index)
+{
+    struct seq_definition from = *d;
+    from.start = seq_number(d, index);
+    return from;
+}
+
 /* Holds the template of d, where it has one, against those that its name had before, the latest of
  * which stands in `found`; *kept: under which number that is to be kept. */
 static enum coord_status check_template(struct coord *c, const char *identity, const char *name,
@@ -414,8 +423,9 @@ enum coord_status seq_create(struct coord *c, const char *identity, const struct
     o.gen = again ? found.gen : 0;
     o.top = again ? top_of(c, &found, top, r->now_ms) : 0;
     s = again ? base_of(&found, o.top, &d, &o.base, r) : COORD_OK;
+    const struct seq_definition from = going_on(&d, o.base);
     if (s == COORD_OK && (d.template[0] || again))
-        s = check_template(c, identity, in->name, &d, max, &found.definition, &o.kept, r);
+        s = check_template(c, identity, in->name, &from, max, &found.definition, &o.kept, r);
     if (s != COORD_OK)
         return s;
     if (o.base > o.index)
@@ -479,7 +489,9 @@ enum coord_status seq_alter_template(struct coord *c, const char *identity, cons
                                strlen(template));
     struct seq_order o = order(SEQ_VERB_ALTER, name, &found);
     o.index = found.max;
-    s = check_template(c, identity, name, &to, seq_number(&to, found.max), &found.definition,
+    bool begins = to.reset != PERIOD_NEVER || to.subs > 0 || to.increment < 0; /* with the widest */
+    const struct seq_definition from = going_on(&to, begins ? 0 : min64(top, found.max));
+    s = check_template(c, identity, name, &from, seq_number(&to, found.max), &found.definition,
                        &o.kept, r);
     if (s != COORD_OK)
         return s;

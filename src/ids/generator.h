@@ -213,9 +213,9 @@ struct generator_kind {
                   struct generator_part out[GENERATOR_PARTS]);
 
     /* MAY: takes a text apart that a number of `name`, "": of any that is known here, may have been
-     * written as. It is asked until there is no other, since not everybody may know of each: ERR_OK:
-     * *out is filled; ERR_CORRUPT: out->of is, whose check digit is wrong, or which was named, and
-     * why is said where nothing was yet; ERR_NOT_FOUND: there is no other. */
+     * written as. It is asked until there is no other, since not everybody may know of each:
+     * ERR_OK: *out is filled; ERR_CORRUPT: out->of is, whose check digit is wrong, or which was
+     * named, and why is said where nothing was yet; ERR_NOT_FOUND: there is no other. */
     enum err_code (*read)(const struct generator *g, struct span text, struct span name,
                           struct generator_reading *out, struct buf *why);
 

@@ -87,6 +87,33 @@ static void it_must_be_apart_from_all_before(void **state)
     assert_int_equal(g.how, SEQ_UNKNOWN);
 }
 
+/* Where numbers do not begin anew somewhere, those that are past need no room. */
+static void it_is_wide_enough_for_what_is_next(void **state)
+{
+    enum coord_status s = COORD_DOWN;
+    (void)state;
+    begin(EACH);
+    (void)create("a", formed("A@{seq}"), &g);
+    (void)take_of("a", 999, 1, &g);
+    refused("a", "B@{seq,width=3}", "wide enough for the first number, 1000");
+    assert_int_equal(alter("a", "B@{seq,width=4}"), SEQ_DONE);
+    struct seq_definition d = formed("A@{seq}");
+    d.subs = 3;
+    (void)create("b", d, &g);
+    struct seq_want w = want_of("b", 999, 2);
+    w.sub = "x";
+    assert_int_equal(take(&w, &g), SEQ_GRANTED);
+    assert_int_equal(alter("b", "B@{seq,width=3}"), SEQ_DONE);
+    (void)drop("a", &g);
+    struct seq_create in = {.name = "a", .reuse = true, .no_older = true};
+    in.definition = formed("C@{seq,width=3}");
+    ASK(s, &g, seq_create(c, SETUP_IDENTITY, &in, &one, &reply));
+    assert_int_equal(s, COORD_REFUSED);
+    assert_non_null(strstr(reply.err.text, "wide enough"));
+    in.definition = formed("C@{seq,width=4}");
+    assert_int_equal(create_as(&in, &g), SEQ_DONE);
+}
+
 /* From none on. As many as are kept, and then no more. */
 static void there_is_an_end_of_them(void **state)
 {
@@ -304,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_one_comes_in_place_of_it),
         cmocka_unit_test(it_must_be_apart_from_all_before),
+        cmocka_unit_test(it_is_wide_enough_for_what_is_next),
         cmocka_unit_test(there_is_an_end_of_them),
         cmocka_unit_test(what_was_seen_must_be_there),
         cmocka_unit_test(what_a_dropped_one_had_counts),
