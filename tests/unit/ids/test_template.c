@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -111,6 +112,7 @@ static void each_part_writes_its_value(void **state)
     expect("a@@b@@{@{seq}", 7, "a@b@{7");
     expect("@{seq}-@{seq,width=3,base=16}", 26, "26-01A");
     expect("9-@{seq,width=3}-12@{check,damm,of=seq}", 572, "9-572-124");
+    expect("@{seq,base=36,width=2}-@{seq,width=3}@{check,damm,of=seq}", 572, "FW-5724");
     expect("@{seq,width=20}", TEMPLATE_NUMBER_MAX, "00009007199254740991");
     expect("@{seq,width=16}", 12345678, "0000000012345678");
     expect("@{seq,width=1}", 9, "9");
@@ -267,6 +269,11 @@ static void check_digits_pass_over_no_letters(void **state)
     expect_refused("@{check,luhn}@{seq}", "a part that it is over");
     expect_refused("12@{check,luhn}@{seq}", "a part that it is over");
     expect_refused("@{check,luhn,of=seq}@{seq}", "expected @{seq} before");
+    for (const char *c = "&#%+"; *c; c++) {
+        char wrong[64];
+        (void)snprintf(wrong, sizeof wrong, "@{arg,a,width=1,chars=a%cb}@{seq,width=1}", *c);
+        expect_refused(wrong, "expected none of & # % +");
+    }
     expect_refused("@{seq,base=36}@{check,luhn,of=seq}", "found @{seq} with letters");
     (void)parsed("@{sub}-@{seq}@{check,damm,of=seq}", TEMPLATE_NEVER);
     (void)parsed("ab-@{seq}@{check,mod37-2}@{check,mod97-10}", TEMPLATE_NEVER);
