@@ -474,6 +474,24 @@ static void after_a_reboot_everything_is_released_without_last(void **state)
     end();
 }
 
+/* Either of the two tokens may be the right one. */
+static void after_a_reboot_what_was_being_renewed_is_released(void **state)
+{
+    (void)state;
+    (void)begin_used();
+    for (unsigned i = 0; i < 50; i++)
+        fake_coord_fail(&b.coord, FAKE_RENEW, COORD_DOWN, true);
+    rig_pass(&b.rig, 7000);
+    assert_true(count(FAKE_RENEW) > 0 && b.rig.lease.fails > 0);
+    rig_reboot(&b.rig);
+    (void)rig_settle(&b.rig);
+    assert_int_equal(count(FAKE_RELEASE), 2);
+    for (unsigned i = 0; i < b.coord.ncalls; i++)
+        if (b.coord.call[i].op == FAKE_RELEASE)
+            assert_int_equal(b.coord.call[i].status, COORD_OK);
+    end();
+}
+
 static void another_pools_page_is_not_released_to_this_one(void **state)
 {
     (void)state;
@@ -733,6 +751,7 @@ int main(void)
         cmocka_unit_test(handles_of_two_lives_may_agree_but_grants_do_not_repeat),
         cmocka_unit_test(a_mark_below_the_floor_is_not_told_at_a_release),
         cmocka_unit_test(after_a_reboot_everything_is_released_without_last),
+        cmocka_unit_test(after_a_reboot_what_was_being_renewed_is_released),
         cmocka_unit_test(another_pools_page_is_not_released_to_this_one),
         cmocka_unit_test(a_stop_returns_everything_with_its_exact_last),
         cmocka_unit_test(a_stop_that_keeps_leaves_the_page_as_it_is),
