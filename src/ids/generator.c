@@ -2,6 +2,15 @@
 
 #include "base/err.h"
 
+const struct generator_cause generator_no_causes[1] = {{ISSUE_OK}};
+
+unsigned generator_peek_none(struct generator *g, int64_t now_ms)
+{
+    (void)g;
+    (void)now_ms;
+    return 0;
+}
+
 const char *refusal_text(struct refusal r)
 {
     static char text[ERR_TEXT_MAX + 64];

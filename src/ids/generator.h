@@ -248,6 +248,10 @@ static inline bool generator_is_text(const struct generator *g)
     return g->kind->write != NULL;
 }
 
+/* Causes and peek of a kind of which nobody asks for numbers, as of a family: it refuses none. */
+extern const struct generator_cause generator_no_causes[1];
+unsigned generator_peek_none(struct generator *g, int64_t now_ms);
+
 /* Why a request was, or would be, refused. */
 struct refusal {
     const struct generator *by;

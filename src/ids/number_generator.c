@@ -404,19 +404,10 @@ const struct generator_kind number_kind = {
     .nfigures = sizeof figures / sizeof *figures,
 };
 
-static const struct generator_cause none[] = {{ISSUE_OK}};
-
-static unsigned peek_none(struct generator *g, int64_t now_ms)
-{
-    (void)g;
-    (void)now_ms;
-    return 0;
-}
-
 const struct generator_kind number_table_kind = {
     .name = "no",
-    .causes = none,
-    .peek = peek_none,
+    .causes = generator_no_causes,
+    .peek = generator_peek_none,
     .count = count,
     .write = write,
     .entry = entry,

@@ -13,15 +13,6 @@ static const struct sequence_family *family(const struct generator *g)
 
 /* ---- what a generator that gives out nothing has to have ------------------------------------- */
 
-static const struct generator_cause none[] = {{ISSUE_OK}};
-
-static unsigned peek(struct generator *g, int64_t now_ms)
-{
-    (void)g;
-    (void)now_ms;
-    return 0;
-}
-
 static void count_none(const struct generator *g, struct generator_counts *out)
 {
     (void)g;
@@ -324,8 +315,8 @@ static const struct generator_warning warnings[] = {{"sequence", is_refused},
 const struct generator_kind sequence_family_kind = {
     .name = "",
     .section = "sequences",
-    .causes = none,
-    .peek = peek,
+    .causes = generator_no_causes,
+    .peek = generator_peek_none,
     .count = count,
     .figures = figures,
     .warnings = warnings,
@@ -455,8 +446,8 @@ static const struct generator_warning table_warnings[] = {{"sequences_page", has
 const struct generator_kind sequence_table_kind = {
     .name = "seq",
     .section = "sequence_supply",
-    .causes = none,
-    .peek = peek,
+    .causes = generator_no_causes,
+    .peek = generator_peek_none,
     .count = count_none,
     .entry = sequence_table_entry,
     .figures = table_figures,
