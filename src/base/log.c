@@ -8,10 +8,12 @@
 #include "base/timefmt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LINE_BYTES LOG_LINE_MAX /* at most PIPE_BUF, so that a pipe takes a line whole */
@@ -181,12 +183,30 @@ static struct span compose(char *mem, enum log_level level, const char *msg,
     return buf_span(&l.b);
 }
 
+/* A terminal that has room may have it for less than a line, and another process may be faster to
+ * fill a pipe. So it is opened once more, as one that does not wait: O_NONBLOCK on what is there
+ * would be others', too. -1: a file, a socket, or not ours to open. */
+static int open_apart(void)
+{
+    struct stat st;
+    if (fstat(STDERR_FILENO, &st) < 0 || !(S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
+        return -1;
+    return open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 /* Does not wait for who reads the log: the loop writes it. false: errno says why. */
 static bool write_out(struct span line, int grace_ms)
 {
-    struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    struct pollfd pfd = {.fd = STDERR_FILENO, .events = POLLOUT};
     errno = EAGAIN;
-    return poll(&fd, 1, grace_ms) > 0 && write(STDERR_FILENO, line.p, line.n) == (ssize_t)line.n;
+    if (poll(&pfd, 1, grace_ms) <= 0)
+        return false;
+    int fd = open_apart();
+    errno = EAGAIN;
+    bool all = write(fd < 0 ? STDERR_FILENO : fd, line.p, line.n) == (ssize_t)line.n;
+    if (fd >= 0)
+        (void)close(fd);
+    return all;
 }
 
 /* Says first how many were lost before it. */

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -253,6 +255,86 @@ static void nobody_waits_for_who_reads(void **state)
     (void)close(pipes[1]);
 }
 
+/* A terminal that nobody reads has room for less than a line before it has none. */
+static void nor_for_who_has_the_terminal(void **state)
+{
+    (void)state;
+    static char text[900];
+    int ours = posix_openpt(O_RDWR | O_NOCTTY), before = dup(STDERR_FILENO), why;
+    assert_true(ours >= 0);
+    assert_int_equal(grantpt(ours), 0);
+    assert_int_equal(unlockpt(ours), 0);
+    int theirs = open(ptsname(ours), O_RDWR | O_NOCTTY);
+    assert_true(theirs >= 0);
+    assert_true(dup2(theirs, STDERR_FILENO) >= 0);
+    (void)alarm(10);
+    for (size_t i = 0; i < 3000; i++) {
+        text[i % (sizeof text - 1)] = 'x';
+        log_error("too much", kv_str("text", text));
+    }
+    (void)alarm(0);
+    uint64_t n = log_lost(&why);
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    assert_in_range(n, 1500, 2999);
+    assert_int_equal(why, EAGAIN);
+    assert_non_null(
+        strstr(written(LOG_LVL_ERROR, "again", LOG_KVS()), "lines of the log were lost"));
+    (void)close(before);
+    (void)close(theirs);
+    (void)close(ours);
+}
+
+/* As journald has it. */
+static void nor_for_who_has_the_socket(void **state)
+{
+    (void)state;
+    int fd[2], before = dup(STDERR_FILENO), why;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    assert_true(dup2(fd[1], STDERR_FILENO) >= 0);
+    (void)alarm(10);
+    for (int i = 0; i < 9000; i++)
+        log_error("nobody reads this, and so it is too much by and by");
+    (void)alarm(0);
+    uint64_t n = log_lost(&why);
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    assert_in_range(n, 1000, 8999);
+    assert_int_equal(why, EAGAIN);
+    (void)written(LOG_LVL_ERROR, "again", LOG_KVS());
+    (void)close(before);
+    (void)close(fd[0]);
+    (void)close(fd[1]);
+}
+
+static void *read_soon(void *fd)
+{
+    char mem[64 << 10];
+    const struct timespec soon = {.tv_nsec = 20000000};
+    (void)nanosleep(&soon, NULL);
+    return read(*(int *)fd, mem, sizeof mem) > 0 ? fd : NULL;
+}
+
+static void who_reads_slowly_loses_nothing(void **state)
+{
+    (void)state;
+    int pipes[2], before = dup(STDERR_FILENO), why;
+    pthread_t reader;
+    void *has_read;
+    assert_int_equal(pipe2(pipes, O_NONBLOCK), 0);
+    while (write(pipes[1], "full", 4) > 0)
+        continue;
+    assert_int_equal(pthread_create(&reader, NULL, read_soon, &pipes[0]), 0);
+    assert_true(dup2(pipes[1], STDERR_FILENO) >= 0);
+    log_error("read soon");
+    uint64_t n = log_lost(&why);
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    assert_int_equal(pthread_join(reader, &has_read), 0);
+    assert_non_null(has_read);
+    assert_int_equal(n, 0);
+    (void)close(before);
+    (void)close(pipes[0]);
+    (void)close(pipes[1]);
+}
+
 static void limit_lets_one_through(void **state)
 {
     (void)state;
@@ -312,6 +394,9 @@ int main(void)
         cmocka_unit_test_setup(threads_do_not_mix_lines, plain),
         cmocka_unit_test_setup(a_lost_line_is_no_failure, plain),
         cmocka_unit_test_setup(nobody_waits_for_who_reads, plain),
+        cmocka_unit_test_setup(nor_for_who_has_the_terminal, plain),
+        cmocka_unit_test_setup(nor_for_who_has_the_socket, plain),
+        cmocka_unit_test_setup(who_reads_slowly_loses_nothing, plain),
         cmocka_unit_test(limit_lets_one_through),
         cmocka_unit_test_setup(a_line_can_be_made_beforehand, plain),
         cmocka_unit_test(names),
