@@ -111,6 +111,31 @@ static void output_not_sent_yet_goes_over(void **state)
     expect_end(slow);
 }
 
+/* More than a turn takes: of who sends all before it takes the first reply. */
+static void what_was_heard_goes_over(void **state)
+{
+    (void)state;
+    static char big[400001], line[8002], back[sizeof line];
+    memset(line, 'x', 8000);
+    line[8000] = '\n';
+    net_bench_start(&a, address);
+    int fd = dial(&a);
+    say(fd, "big 400000\n");
+    for (int i = 0; i < 200; i++)
+        say(fd, line);
+    NET_AWAIT(net_bench_bytes_in(&a) > 3 * NET_IN_MAX);
+    (void)leave();
+    assert_int_equal(lost, 0);
+    take_over(address);
+    assert_int_equal(taken, 1);
+    assert_int_equal(recv(fd, big, sizeof big, MSG_WAITALL), sizeof big);
+    for (int i = 0; i < 200; i++) {
+        assert_int_equal(recv(fd, back, 8001, MSG_WAITALL), 8001);
+        assert_string_equal(back, line);
+    }
+    (void)close(fd);
+}
+
 static void do_count_stuck(struct net_bench *n, void *stuck)
 {
     *(uint64_t *)stuck = net_stuck(n->net);
@@ -404,6 +429,7 @@ int main(void)
         CARRY(who_may_not_come_by_it_any_more_is_closed),
         CARRY(who_came_by_a_door_goes_on_by_it),
         CARRY(output_not_sent_yet_goes_over),
+        CARRY(what_was_heard_goes_over),
         CARRY(a_connection_that_cannot_be_carried_is_told_apart),
         CARRY(where_descriptors_come_the_next_program_closes_it),
         CARRY(what_is_taken_over_is_sent_no_descriptors_any_more),

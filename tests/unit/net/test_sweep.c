@@ -69,6 +69,24 @@ static void whoever_shut_one_side_is_answered_all_the_same(void **state)
     (void)close(fd);
 }
 
+/* As nc -N does behind a pipeline: that nobody sends more is not that nobody reads. */
+static void whoever_shut_one_side_has_replies_that_he_takes_late(void **state)
+{
+    (void)state;
+    static char sink[400001];
+    char address[64];
+    (void)snprintf(address, sizeof address, "unix:///tmp/sidflake-shut-%ld", (long)getpid());
+    net_bench_start(&b, address);
+    int fd = dial(&b);
+    say(fd, "big 400000\n");
+    NET_AWAIT(net_bench_bytes_in(&b) == sizeof "big 400000");
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    (void)poll(NULL, 0, 2500); /* two sweeps */
+    assert_int_equal(recv(fd, sink, sizeof sink, MSG_WAITALL), sizeof sink);
+    expect_end(fd);
+    (void)close(fd);
+}
+
 static void many_are_looked_at_in_pieces(void **state)
 {
     (void)state;
@@ -471,6 +489,7 @@ int main(void)
         NET(the_reset_are_noticed_behind_unread_input),
         NET(whoever_left_a_unix_socket_is_noticed),
         NET(whoever_shut_one_side_is_answered_all_the_same),
+        NET(whoever_shut_one_side_has_replies_that_he_takes_late),
         NET(many_are_looked_at_in_pieces),
         NET(a_round_knows_who_has_gone_since_it_began),
         NET(strangers_have_a_time_to_log_in),
