@@ -169,7 +169,7 @@ static size_t arrived(const struct conn *c)
 static bool may_hear(const struct conn *c)
 {
     size_t before = kept_span(&c->in).n, most = before + NET_IN_MAX;
-    return most <= NET_HEARD_MAX && memory_has_room(c->net, 2 * most) &&
+    return c->state != CONN_DEAD && most <= NET_HEARD_MAX && memory_has_room(c, 2 * most) &&
            arrived(c) >= (before > 0 ? 1 : HEAR_FROM);
 }
 
@@ -182,10 +182,9 @@ size_t conn_hear(struct conn *c)
         idle_touch(c);
         heard += (size_t)r;
         c->svc->bytes_in += (uint64_t)r;
-        if (!kept_add(n, &c->in, span_of(n->in, (size_t)r))) {
+        if (!kept_add(n, &c->in, span_of(n->in, (size_t)r)))
             conn_close(c);
-            break;
-        }
+        memory_check(n);
     }
     return heard;
 }

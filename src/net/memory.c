@@ -154,14 +154,19 @@ static void find_holders(struct conn *c, void *arg)
         v->of[v->n++] = c;
 }
 
-/* Of those that keep most, all together, the ones that do, as many as there is room for: closing
- * one may close another. false: nobody keeps anything. */
-static bool choose(const struct net *n, struct victims *v)
+static void weigh_all(const struct net *n, struct victims *v)
 {
     *v = (struct victims){.n = 0};
     each(n, weigh_anew, NULL);
     each(n, weigh, NULL);
     each(n, find_heaviest, v);
+}
+
+/* Of those that keep most, all together, the ones that do, as many as there is room for: closing
+ * one may close another. false: nobody keeps anything. */
+static bool choose(const struct net *n, struct victims *v)
+{
+    weigh_all(n, v);
     if (v->heaviest)
         each(n, find_most, v);
     if (v->most > 0)
@@ -209,6 +214,14 @@ void memory_evict(struct net *n)
         }
     if (closed > 0)
         tell(n, was, closed);
+}
+
+void memory_weigh(struct net *n)
+{
+    struct victims v = {.n = 0};
+    if (n->bytes > n->conf.memory / 2)
+        weigh_all(n, &v);
+    n->heaviest = v.heaviest ? v.heaviest->lot : NULL;
 }
 
 void memory_note(struct conn *c)

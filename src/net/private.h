@@ -187,9 +187,11 @@ struct net {
     size_t nwatched, unswept;             /* in that list; in this round not looked at yet */
     bool heard;                           /* something, in this round */
     uint64_t connections;
-    uint32_t walk; /* of conns_each, the latest */
-    size_t bytes;  /* of memory.c */
-    size_t peak;   /* of what was in use since it was given back */
+    uint32_t walk;              /* of conns_each, the latest */
+    size_t bytes;               /* of memory.c */
+    size_t peak;                /* of what was in use since it was given back */
+    const struct lot *heaviest; /* of which most was kept when they were weighed, if that was much;
+                                   not to be looked into */
     struct log_limit evictions, refusals, tardy, displaced[ROOM_PLACES];
     int64_t now_us;   /* monotonic: end of the latest turn since the loop looked; 0: none was */
     int64_t round_us; /* the same: begin of the first, or of a list's round */
@@ -346,6 +348,7 @@ static inline void turns_came(struct net *n)
 
 /* memory.c: what is kept, all together */
 void memory_evict(struct net *n);
+void memory_weigh(struct net *n); /* a round of the sweep begins */
 void memory_note(struct conn *c); /* of a service with holds: asks it */
 bool memory_is_slack(const struct net *n);
 void memory_trim(struct net *n);
@@ -357,9 +360,13 @@ static inline void memory_add(struct net *n, size_t bytes)
     n->peak = all > n->peak ? all : n->peak;
 }
 
-static inline bool memory_has_room(const struct net *n, size_t bytes)
+/* For so much more of c's, which stands still for good without; if need be by those of whom most is
+ * kept, unless it is one of them: they wait for each other. */
+static inline bool memory_has_room(const struct conn *c, size_t bytes)
 {
-    return n->conf.memory == 0 || n->bytes + bytes <= n->conf.memory;
+    const struct net *n = c->net;
+    return n->conf.memory == 0 || n->bytes + bytes <= n->conf.memory ||
+           (n->heaviest && c->lot && c->lot != n->heaviest);
 }
 
 static inline void memory_check(struct net *n)

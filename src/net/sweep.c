@@ -167,8 +167,10 @@ static void swept(struct ev_loop *loop, struct ev_timer *w, int revents)
     struct piece p = {.n = 0};
     int64_t now_us = clock_mono_us(n->conf.clock);
     excuse_all(n, net_stood_still(n->sweep_due_us, now_us), now_us);
-    if (n->unswept == 0)
+    if (n->unswept == 0) {
         n->unswept = n->nwatched;
+        memory_weigh(n);
+    }
     for (unsigned i = 0; i < PIECE && p.heard < HEARD && n->unswept > 0; i++) {
         n->unswept--;
         look(CONTAINER(n->watched.next, struct conn, watch), now_us, &p);

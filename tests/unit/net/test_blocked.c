@@ -5,6 +5,7 @@
 
 #define MUCH   ((size_t)600 << 10) /* bytes: more than sockets hold */
 #define LENGTH 20000               /* of a line: a turn takes some, and a part of another */
+#define OTHERS 90                  /* 200 KB or so of each are more than may be kept */
 
 /* Lines that are answered here, each another one. To be freed. */
 static char *lines(void)
@@ -135,6 +136,43 @@ static void who_sends_all_before_it_takes_the_first_is_heard(void **state)
     free(much);
 }
 
+/* Each as a user of its own. */
+static int dial_as(const char *login)
+{
+    int fd = dial(&b);
+    say(fd, login);
+    expect(fd, "welcome\n");
+    return fd;
+}
+
+/* What is kept for others, who take nothing either, is not in its way: they keep more. */
+static void it_is_heard_though_others_keep_all_that_may_be(void **state)
+{
+    (void)state;
+    char path[64], *much = lines();
+    int others[OTHERS];
+    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
+    b.strangers = true;
+    b.conf.memory = (size_t)8 << 20;
+    net_bench_start(&b, path);
+    for (int i = 0; i < OTHERS; i++) {
+        others[i] = dial_as("login 1\n");
+        say(others[i], "big 400000\n");
+    }
+    NET_AWAIT(net_bench_ended(&b, NET_END_MEMORY) > 0);
+    int client = dial_as("login 2\n");
+    (void)setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = 20},
+                     sizeof(struct timeval));
+    for (int i = 0; i < 3; i++)
+        say(client, much);
+    for (int i = 0; i < 3; i++)
+        expect_much(client, much);
+    (void)close(client);
+    for (int i = 0; i < OTHERS; i++)
+        (void)close(others[i]);
+    free(much);
+}
+
 enum {
     PIECES = 20,
     PIECE = 16000 /* bytes: more than would be left where it is */
@@ -190,6 +228,7 @@ int main(void)
         BENCH(all_that_was_said_meanwhile_is_answered_in_its_order),
         BENCH(more_than_is_heard_waits_where_it_is),
         BENCH(who_sends_all_before_it_takes_the_first_is_heard),
+        BENCH(it_is_heard_though_others_keep_all_that_may_be),
         BENCH(what_comes_piece_by_piece_is_heard_soon),
         BENCH(what_is_asked_behind_it_has_a_time_again),
     };
