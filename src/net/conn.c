@@ -545,8 +545,7 @@ struct conn *conn_new(struct net *n, struct net_service *svc, int fd, uint8_t ta
     c->stranger = svc->stranger && svc->stranger(svc, c->session);
     if (c->stranger && n->conf.login_timeout_us > 0)
         sweep_watch(c);
-    if (svc->slots == 0)
-        room_enter(c, c->stranger ? ROOM_STRANGERS : ROOM_GUESTS);
+    room_enter(c, svc->slots > 0 ? ROOM_SLOTTED : c->stranger ? ROOM_STRANGERS : ROOM_GUESTS);
     return c;
 }
 

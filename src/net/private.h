@@ -92,7 +92,7 @@ struct conn {
     struct link watch;   /* net.watched, or none */
     struct link slot;    /* net.slotted, or none */
     struct link place;   /* in lot */
-    struct lot *lot;     /* of room.c; NULL: none, and it is not asked to make room */
+    struct lot *lot;     /* of room.c; NULL: none, for want of memory */
     uint32_t user;       /* whose it is in that; 0: nobody's */
     struct relay *relay; /* NULL: nothing was forwarded yet */
     enum conn_state state;
@@ -128,8 +128,9 @@ struct conn {
 
 enum room_kind {
     ROOM_STRANGERS,
-    ROOM_GUESTS, /* nobody asks them who they are */
-    ROOM_KNOWN,  /* have logged in: whoever comes does not take their place */
+    ROOM_GUESTS,  /* nobody asks them who they are */
+    ROOM_KNOWN,   /* have logged in: whoever comes does not take their place */
+    ROOM_SLOTTED, /* of a service with slots: a lot for what is kept alone */
     ROOM_KINDS
 };
 
@@ -279,7 +280,7 @@ void conn_drain(struct conn *c);
 void conn_end(struct conn *c, enum net_end why);
 
 void room_init(struct net *n);
-void room_enter(struct conn *c, enum room_kind kind); /* one without a slot; leaves another */
+void room_enter(struct conn *c, enum room_kind kind); /* leaves another */
 void room_leave(struct conn *c);                      /* twice does no harm */
 /* There is a place for whoever holds the other end of fd; if need be another's, who is closed. */
 bool room_for(struct net *n, const struct net_service *svc, int fd);

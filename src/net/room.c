@@ -9,7 +9,8 @@
  *
  * Of a party (net_peer.id) the strangers are one lot, and the guests, whom nobody asks who they
  * are, another. Of those who have logged in there is one for each user of each party, and a
- * connection is in that of the one who it is now.
+ * connection is in that of the one who it is now. Those with slots make room among themselves, and
+ * are a lot only for what is kept.
  *
  * The same lots tell who makes room for a link of another's own to the server behind (uplink.c),
  * and whose connections are closed when too much is kept (memory.c).

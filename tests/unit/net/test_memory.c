@@ -393,6 +393,18 @@ static void those_are_closed_of_whom_all_together_keep_most(void **state)
     drive_out(dial(&inside), dial_there);
 }
 
+/* As HTTP has them: with places of their own they would each be weighed alone. */
+static void so_are_those_that_have_slots(void **state)
+{
+    (void)state;
+    struct net_bench inside = {.door = b.door};
+    b.conf.memory = 100000;
+    b.svc.slots = 100;
+    net_bench_start(&b, NULL);
+    net_bench_inside(&b, &inside);
+    drive_out(dial(&inside), dial_there);
+}
+
 static int dial_as(const char *login)
 {
     int fd = dial(&b);
@@ -474,6 +486,7 @@ int main(void)
         NET(those_who_keep_most_are_closed),
         NET(so_are_those_who_take_nothing),
         NET(those_are_closed_of_whom_all_together_keep_most),
+        NET(so_are_those_that_have_slots),
         NET(so_are_those_of_the_user_that_keeps_most),
         NET(who_logs_in_anew_is_the_one_from_then_on),
         NET(who_kept_most_before_is_not_the_one_now),
