@@ -93,7 +93,7 @@ static void note_workers(struct bridge *b, const void *report)
 {
     const struct workers_report *r = report;
     struct serve_facts *f = &b->serve->facts;
-    uint64_t renewed = renewals(f), troubles = f->data_loss + f->renewals_lost;
+    uint64_t renewed = renewals(f), forgot = f->data_loss, lost = f->renewals_lost;
     f->answered = r->answered;
     f->up = r->up && r->answered;
     f->serves = r->serves;
@@ -112,7 +112,8 @@ static void note_workers(struct bridge *b, const void *report)
         f->risk[i] = coord_risk_text(r->risks, i);
     int64_t now = clock_mono_us(b->clock);
     f->renewed_us = renewals(f) > renewed ? now : f->renewed_us;
-    f->trouble_us = f->data_loss + f->renewals_lost > troubles ? now : f->trouble_us;
+    f->forgot_us = f->data_loss > forgot ? now : f->forgot_us;
+    f->lost_us = f->renewals_lost > lost ? now : f->lost_us;
     bool ahead = f->up && f->max_skew_ms > 0 && r->skew_ms < -f->max_skew_ms;
     b->ids->ahead_ms = ahead ? -r->skew_ms : 0;
     memcpy(f->why, r->why, sizeof f->why);

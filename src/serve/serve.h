@@ -53,7 +53,8 @@ struct serve_facts {
     uint64_t renewals_renewed, renewals_again, renewals_reasserted, renewals_lost, renewals_failed;
     uint64_t data_loss;
     uint64_t clock_jumps;    /* forward, of the wall clock against the monotonic one */
-    int64_t trouble_us;      /* monotonic: data loss, or a workerId lost, was told last; 0: never */
+    int64_t forgot_us;       /* monotonic: data loss was told last; 0: never */
+    int64_t lost_us;         /* monotonic: a workerId lost was told last; 0: never */
     int64_t renewed_us;      /* monotonic: a renewal was answered last; 0: never */
     unsigned wanted;         /* workerIds, active and spare */
     char page[ERR_TEXT_MAX]; /* why the next start will find no state page, or "" */

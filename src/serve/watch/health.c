@@ -159,19 +159,29 @@ static void spares(struct judge *j)
     end(j);
 }
 
-static void trouble(struct judge *j)
+static void ago(struct judge *j, struct buf *b, int64_t us)
 {
-    bool lately = j->f->trouble_us > 0 && j->now_us - j->f->trouble_us < HOUR_US;
-    if (!lately || j->f->data_loss + j->f->renewals_lost == 0)
+    BUF_PUT_LIT(b, ", ");
+    human_put_duration(b, (j->now_us - us) / 1000);
+    BUF_PUT_LIT(b, " ago");
+}
+
+static void happened(struct judge *j, int64_t at_us, const char *what)
+{
+    if (at_us == 0 || j->now_us - at_us >= HOUR_US)
         return;
     struct buf *b = begin(j, HEALTH_WARN, "lease");
-    buf_put_str(b, j->f->data_loss > 0
-                       ? "the coordinator forgot what it had granted, "
-                       : "a workerId was lost: its range was over, somebody else has it, or it was "
-                         "released by hand, ");
-    human_put_duration(b, (j->now_us - j->f->trouble_us) / 1000);
-    BUF_PUT_LIT(b, " ago");
+    buf_put_str(b, what);
+    ago(j, b, at_us);
     end(j);
+}
+
+static void trouble(struct judge *j)
+{
+    happened(j, j->f->forgot_us, "the coordinator forgot what it had granted");
+    happened(j, j->f->lost_us,
+             "a workerId was lost: its range was over, somebody else has it, or it was released by "
+             "hand");
 }
 
 static void skew(struct judge *j)
@@ -246,13 +256,6 @@ static void state_page(struct judge *j)
                          "coordinator is away: ");
     buf_put_str(b, j->f->page);
     end(j);
-}
-
-static void ago(struct judge *j, struct buf *b, int64_t us)
-{
-    BUF_PUT_LIT(b, ", ");
-    human_put_duration(b, (j->now_us - us) / 1000);
-    BUF_PUT_LIT(b, " ago");
 }
 
 static void away(struct judge *j, unsigned i, const struct upstream_stats *st)

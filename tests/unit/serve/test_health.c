@@ -142,13 +142,19 @@ static void what_a_server_is_set_up_to_lose(void **state)
 static void troubles_of_the_last_hour(void **state)
 {
     (void)state;
-    s.facts.trouble_us = START_US + MINUTES(3) * 1000;
-    s.facts.renewals_lost = 1;
-    warns("a workerId was lost: its range was over, somebody else has it, or it was released by "
-          "hand, 7 min ago");
-    s.facts.data_loss = 1;
-    warns("the coordinator forgot what it had granted, 7 min ago");
-    s.facts.trouble_us -= HISTORY_SPAN_US;
+    static const char lost[] = "a workerId was lost: its range was over, somebody else has it, or "
+                               "it was released by hand, 7 min ago";
+    s.facts.lost_us = START_US + MINUTES(3) * 1000;
+    warns(lost);
+    s.facts.forgot_us = START_US + MINUTES(1) * 1000;
+    judge();
+    assert_int_equal(h.n, 2);
+    assert_string_equal(h.finding[0].text, "the coordinator forgot what it had granted, 9 min ago");
+    assert_string_equal(h.finding[1].text, lost);
+    /* What was forgotten two hours ago is not why one is lost now. */
+    s.facts.forgot_us -= 2 * HISTORY_SPAN_US;
+    warns(lost);
+    s.facts.lost_us -= HISTORY_SPAN_US;
     well();
 }
 
@@ -324,8 +330,7 @@ static void everything(void **state)
     f->up = f->serves = false;
     f->skew_ms = INT32_MIN;
     f->pool_free = 0;
-    f->data_loss = 1;
-    f->trouble_us = rig_mono(NULL);
+    f->forgot_us = f->lost_us = rig_mono(NULL);
     memset(s.facts.why, 'x', sizeof s.facts.why - 1);
     memset(f->page, 'x', sizeof f->page - 1);
     f->risk[0] = f->risk[1] = f->page;
@@ -337,7 +342,7 @@ static void everything(void **state)
     judge();
     assert_int_equal(h.state, HEALTH_FAIL);
     assert_int_equal(h.finding[0].state, HEALTH_FAIL);
-    assert_in_range(h.n, 11, HEALTH_FINDINGS_MAX);
+    assert_in_range(h.n, 12, HEALTH_FINDINGS_MAX);
     for (size_t i = 0; i < h.n; i++)
         assert_in_range(strlen(h.finding[i].text), 10, sizeof h.finding[i].text - 1);
 }
