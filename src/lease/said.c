@@ -32,12 +32,12 @@ static const struct advice {
     const char *what; /* the command; NULL: there is none */
     const char *more; /* behind the name */
     enum whose whose;
+    const char *other; /* between the word that nothing was lost, which comes first, and what */
 } advice[BLOCKS_REFUSALS] = {
     [SEQ_CLOSED] = {"the period that was asked for is over", NULL, "", MISTAKEN},
     [SEQ_USED_UP] = {"its max allows no more: ", "seq alter", " --max M"},
-    [SEQ_STOPPED] = {"the coordinator may have forgotten grants: that it has not is said by `pool "
-                     "reopen --nothing-lost`, how far this one was by ",
-                     "seq reopen", " --above N"},
+    [SEQ_STOPPED] = {"the coordinator may have forgotten grants: that it has not is said by ",
+                     "seq reopen", " --above N", .other = ", how far this one was by "},
     [SEQ_FORGOTTEN] =
         {"the coordinator may have forgotten grants: how far this one was is said by ",
          "seq reopen", " --above N"},
@@ -60,21 +60,30 @@ static const struct advice {
                      ""},
 };
 
-/* The command is told whole or not at all. */
+/* A command is told whole or not at all. */
+static void put_command(const struct said *s, const char *what, const char *name, const char *more,
+                        struct buf *b)
+{
+    struct buf whole = *b;
+    buf_put_char(&whole, '`');
+    recovery_put_tool(&whole, what, &s->at);
+    buf_printf(&whole, "%s%s%s`", *name ? " " : "", name, more);
+    if (!whole.failed)
+        *b = whole;
+    else
+        buf_printf(b, "%s in sidflakectl(1)", what);
+}
+
 static void put_advice(const struct said *s, const struct advice *a, const char *name,
                        struct buf *b)
 {
     buf_put_str(b, a->why);
-    if (!a->what)
-        return;
-    struct buf whole = *b;
-    buf_put_char(&whole, '`');
-    recovery_put_tool(&whole, a->what, &s->at);
-    buf_printf(&whole, " %s%s`", name, a->more);
-    if (!whole.failed)
-        *b = whole;
-    else
-        buf_printf(b, "%s in sidflakectl(1)", a->what);
+    if (a->other) {
+        put_command(s, "pool reopen --nothing-lost", "", "", b);
+        buf_put_str(b, a->other);
+    }
+    if (a->what)
+        put_command(s, a->what, name, a->more, b);
 }
 
 static struct said_one *find(struct said *s, uint64_t name, unsigned how)

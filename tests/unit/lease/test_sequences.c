@@ -294,6 +294,20 @@ static void what_is_refused_and_served_in_turn_is_said_once_a_minute(void **stat
     assert_int_equal(times(log, "sequence served again"), 2);
 }
 
+/* Without pool and coordinator either would be taken by another pool. */
+static void one_that_has_stopped_names_the_pool_in_both_commands(void **state)
+{
+    (void)state;
+    struct said said = {.at = {"redis://h", "eu", "/etc/pw"}};
+    capture_begin();
+    said_refused(&said, "orders", SEQ_STOPPED, 0);
+    assert_non_null(strstr(capture_end(),
+                           "that it has not is said by `sidflakectl pool reopen --nothing-lost "
+                           "--coordinator redis://h --password-file /etc/pw --pool eu`, how far "
+                           "this one was by `sidflakectl seq reopen --coordinator redis://h "
+                           "--password-file /etc/pw --pool eu orders --above N`"));
+}
+
 static void a_command_that_does_not_fit_is_not_told_in_part(void **state)
 {
     (void)state;
@@ -610,6 +624,7 @@ int main(void)
         SEQ(one_that_is_used_up_says_what_to_do),
         SEQ(of_too_many_in_a_row_nothing_is_said),
         SEQ(what_is_refused_and_served_in_turn_is_said_once_a_minute),
+        SEQ(one_that_has_stopped_names_the_pool_in_both_commands),
         SEQ(a_command_that_does_not_fit_is_not_told_in_part),
         SEQ(a_place_is_free_once_that_is_said),
         SEQ(a_place_is_not_free_while_a_take_is_under_way),
