@@ -371,7 +371,7 @@ static void mail_came(void *arg)
     if (again) /* after what else there is to do */
         checked(a);
     bridge_take(&a->bridge);
-    supervisor_holds(&a->supervisor, a->serve.facts.held, a->serve.facts.why);
+    supervisor_holds(&a->supervisor, a->serve.facts.held, bridge_why(&a->bridge));
     if (a->bridge.finished)
         net_break(a->net);
     else if (a->bridge.paused)

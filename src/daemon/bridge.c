@@ -194,6 +194,13 @@ void bridge_take(struct bridge *b)
         bridge_sequences_settle(b);
 }
 
+const char *bridge_why(const struct bridge *b)
+{
+    if (b->serve->facts.held == 0)
+        return b->serve->facts.why;
+    return b->ready ? "" : refusal_text(issuer_ready(&b->serve->issuer, clock_wall_ms(b->clock)));
+}
+
 void bridge_let_go(struct bridge *b)
 {
     if (b->sequences)

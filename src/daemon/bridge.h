@@ -43,6 +43,9 @@ void bridge_init(struct bridge *b);
 /* Takes what the keeper has sent. */
 void bridge_take(struct bridge *b);
 
+/* Why no IDs can be had; "": they can, or nothing is known yet. Till the next call. */
+const char *bridge_why(const struct bridge *b);
+
 /* After each turn of the loop: passes on what the generators want. Cheap when they want nothing. */
 void bridge_settle(struct bridge *b);
 

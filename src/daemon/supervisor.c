@@ -112,7 +112,9 @@ void supervisor_holds(struct supervisor *s, uint64_t workers, const char *why)
     char text[SUPERVISOR_STATUS_MAX];
     if (s->fd < 0)
         return;
-    if (workers > 0)
+    if (workers > 0 && why[0])
+        (void)snprintf(text, sizeof text, "STATUS=no IDs: %.200s", why);
+    else if (workers > 0)
         (void)snprintf(text, sizeof text, "STATUS=serving with %" PRIu64 " workerIds", workers);
     else
         (void)snprintf(text, sizeof text, "STATUS=no workerId: %.200s",

@@ -39,7 +39,8 @@ void supervisor_reloaded(const struct supervisor *s);
 /* The same, and a line of `systemctl status` that stands until what is held changes. */
 void supervisor_not_reloaded(const struct supervisor *s, const char *why);
 
-/* The line of `systemctl status`, told when it changes. why: there is no workerId; may be empty. */
+/* The line of `systemctl status`, told when it changes. why: no IDs can be had, with those
+ * workerIds or without one; empty where they can, or that is not known. */
 void supervisor_holds(struct supervisor *s, uint64_t workers, const char *why);
 
 #endif

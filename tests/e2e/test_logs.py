@@ -10,6 +10,7 @@ import time
 
 import wire
 from harness import until
+from procs import Manager
 from runner import test
 
 
@@ -28,7 +29,8 @@ def at_ms(text):
 def ends(case):
     redis = case.redis()
     case.ctl("pool", "init", "--coordinator", redis.url, "--fresh", "--first-horizon", "16s", expect=0)
-    s = case.sidecar(redis, {"coordinator.timeout": "500ms"})
+    manager = Manager(case)
+    s = case.sidecar(redis, {"coordinator.timeout": "500ms"}, env={"NOTIFY_SOCKET": manager.path})
     ready = s.wait_log(r"info  ready held=[12] ids_until=(\S+Z)")
     assert at_ms(ready.group(1)) > time.time() * 1000 and s.log().index("ready held") > 0
     s.wait_held(2)
@@ -40,8 +42,12 @@ def ends(case):
     s.wait_log("error no IDs can be had why=.*each range of time held has ended", timeout=30)
     assert time.time() * 1000 > at_ms(down.group(1)), "before the time that was told"
     assert s.ready_status() == 503
+    manager.wait("STATUS=serving with 2 workerIds")
+    manager.wait("STATUS=no IDs: each range of time held has ended")
+    manager.heard.clear()
     redis.resume()
     s.wait_log("info  ready again held=", timeout=30)
+    manager.wait("STATUS=serving with ")
     assert len(lines(s, " ready held=")) == 1 and len(lines(s, "no IDs can be had")) == 1, s.log()
     s.wait_held(2)
     s.id()

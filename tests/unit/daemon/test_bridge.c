@@ -282,9 +282,14 @@ static void the_log_says_when_ids_can_be_had_and_when_they_end(void **state)
     (void)state;
     (void)fresh();
     exchange(); /* none yet: nothing has ended */
+    memcpy(b.report.why, "no pool", sizeof "no pool");
+    (void)fresh();
+    exchange();
+    assert_string_equal(bridge_why(&b.bridge), "no pool");
     grant(1);
     (void)fresh();
     exchange();
+    assert_string_equal(bridge_why(&b.bridge), "");
     (void)put(fresh(), LEASE_MAIL_REVOKE, 1);
     exchange();
     (void)fresh();
@@ -313,6 +318,7 @@ static void a_start_behind_the_end_of_the_time_field_is_told_once(void **state)
     const char *log = logged();
     assert_logged(log, "no IDs can be had", 1);
     assert_logged(log, "past the end of the IDs' time field", 1);
+    assert_non_null(strstr(bridge_why(&b.bridge), "past the end of the IDs' time field"));
     assert_logged(log, "ready", 0);
 }
 

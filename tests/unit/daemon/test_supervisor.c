@@ -153,6 +153,10 @@ static void what_is_held_is_told_when_it_changes(void **state)
     assert_string_equal(heard(), "STATUS=serving with 2 workerIds");
     supervisor_holds(&s, 2, "");
     assert_string_equal(heard(), "");
+    supervisor_holds(&s, 2, "each range has ended");
+    assert_string_equal(heard(), "STATUS=no IDs: each range has ended");
+    supervisor_holds(&s, 2, "");
+    assert_string_equal(heard(), "STATUS=serving with 2 workerIds");
     supervisor_not_reloaded(&s, "one\ntwo\nREADY=0");
     assert_string_equal(heard(), "READY=1\nSTATUS=upgrade refused: one two READY=0");
     supervisor_holds(&s, 2, ""); /* that stands until this changes */
