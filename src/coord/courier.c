@@ -103,14 +103,17 @@ static enum coord_status point(const struct courier *c, enum coord_status s, str
     const char *help = help_with(c, r->err.text, &where);
     const char *file = where && c->password_file ? c->password_file : "";
     const char *of = c->password_of ? c->password_of : "the URL";
+    /* The commands that are logged name no user. */
+    bool unnamed = where && c->to.password.n > 0 && c->to.user.n == 0;
     if (s != COORD_REFUSED || !help)
         return s;
     struct err e = r->err;
     size_t n = strlen(e.text);
     if (e.text[n - 1] == '.') /* of Redis's own sentence, which goes on */
         n--;
-    return outcome_refused(r, "%.*s; %s%s%s%s%s", (int)n, e.text, help, where ? " " : "",
-                           where ? of : "", *file ? " " : "", file);
+    return outcome_refused(r, "%.*s; %s%s%s%s%s%s", (int)n, e.text, help, where ? " " : "",
+                           where ? of : "", *file ? " " : "", file,
+                           unnamed ? ", for the user default: the URL names none" : "");
 }
 
 static_assert(PASSFILE_MAX <= REDIS_URL_SECRET_MAX, "what a file holds fits");

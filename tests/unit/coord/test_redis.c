@@ -443,8 +443,12 @@ static void users_and_passwords_are_sent(void **state)
     coord_says(&f->r, "found -NOAUTH Authentication required; name a password in the URL");
     assert_int_equal(describe_url(f, "redis://:hunter2@127.0.0.1:%d", port), COORD_REFUSED);
     coord_says(&f->r, "AUTH: expected an answer, found -WRONGPASS invalid username-password pair "
-                      "or user is disabled; the password is that of the URL");
+                      "or user is disabled; the password is that of the URL, for the user "
+                      "default: the URL names none");
     assert_null(strstr(f->r.err.text, "hunter2"));
+    assert_int_equal(describe_url(f, "redis://app:hunter2@127.0.0.1:%d", port), COORD_REFUSED);
+    coord_says(&f->r, "the password is that of the URL");
+    assert_null(strstr(f->r.err.text, "default"));
     assert_int_equal(describe_url(f, "redis://weak:weak@127.0.0.1:%d", port), COORD_REFUSED);
     coord_says(&f->r, "found -NOPERM ");
     coord_says(&f->r, "; sidflake.yaml(5) has the rights that are needed");
