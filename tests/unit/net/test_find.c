@@ -90,6 +90,28 @@ static void fill(int server, const char *host, int fd[CROWD])
     }
 }
 
+/* Who asked has waited for as long as it may: the next address is for who comes next. */
+static void an_address_that_says_nothing_is_not_followed_by_the_next(void **state)
+{
+    (void)state;
+    int full = listen_at("127.0.0.2"), three = listen_at("127.0.0.3"), fd[CROWD];
+    timeout_us = 300000;
+    fill(full, "127.0.0.2", fd);
+    name_is("127.0.0.2", "127.0.0.3", 0);
+    start("server.example");
+    int c = dial(&b);
+    say(c, "share one\n");
+    expect(c, "down\n");
+    assert_true(nobody_comes(three));
+    pass(100);
+    (void)close(served_by(three, c, "share"));
+    for (int i = 0; i < CROWD; i++)
+        (void)close(fd[i]);
+    (void)close(c);
+    (void)close(full);
+    (void)close(three);
+}
+
 /* Of two old addresses one had refused, and one said nothing, when there were two new ones. The
  * first of those refuses: that is one of two, not two of two. */
 static void failures_at_old_addresses_do_not_count_against_new_ones(void **state)
@@ -151,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BENCH(an_old_address_is_not_used_for_ever),
         BENCH(a_lookup_that_fails_many_fails_once),
+        BENCH(an_address_that_says_nothing_is_not_followed_by_the_next),
         BENCH(failures_at_old_addresses_do_not_count_against_new_ones),
         cmocka_unit_test(of_many_addresses_the_first_are_kept),
     };
