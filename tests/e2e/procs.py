@@ -7,6 +7,7 @@ Invariants
 
 import ctypes
 import glob
+import itertools
 import os
 import random
 import re
@@ -209,3 +210,29 @@ class Manager:
     def wait(self, what, timeout=10):
         until("the service manager hears " + what,
               lambda: [m for m in self.listen() if m.startswith(what)], timeout)
+
+
+class Answers:
+    """A server that answers each connection with the next of some texts, at last always with the last."""
+
+    def __init__(self, *texts):
+        self.texts = texts
+
+    def __enter__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.pid = os.fork()
+        if self.pid == 0:
+            for text in itertools.chain(self.texts, itertools.repeat(self.texts[-1])):
+                c, _ = self.listener.accept()
+                try:
+                    c.recv(65536)
+                    c.sendall(text.encode())
+                except OSError:
+                    pass
+                c.close()
+        return "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+
+    def __exit__(self, *_):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.listener.close()

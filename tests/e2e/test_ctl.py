@@ -15,6 +15,7 @@ import harness
 import ids
 import wire
 from harness import until
+from procs import Answers
 from runner import test
 from terminal import Terminal
 
@@ -321,31 +322,16 @@ def top_hostile(case):
             assert "\x1b" not in out and "?[31m" in out, out
 
 
-class Answers:
-    """A server that answers every connection with the same bytes."""
-
-    def __init__(self, text):
-        self.text = text
-
-    def __enter__(self):
-        import socket
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.pid = os.fork()
-        if self.pid == 0:
-            while True:
-                c, _ = self.listener.accept()
-                try:
-                    c.recv(65536)
-                    c.sendall(self.text.encode())
-                except OSError:
-                    pass
-                c.close()
-        return "http://127.0.0.1:%d" % self.listener.getsockname()[1]
-
-    def __exit__(self, *_):
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        self.listener.close()
+@test("top: the fastest comes first; how much a workerId was granted is not taken for another's")
+def top_looks(case):
+    def look(i, worker, left_ms):
+        names = [{"name": n, "issued_total": i * k} for n, k in (("few", 10), ("many", 1000), ("some", 100))]
+        ids_of = [{"worker": worker, "use": "active", "left_ms": left_ms}]
+        return "HTTP/1.0 200 OK\r\n\r\n" + json.dumps({"version": "1", "ready": True, "names": names, "pool": {
+            "horizon_ms": 3600000, "first_horizon_ms": 30000}, "worker_ids": ids_of})
+    with Answers(look(1, 7, 3000000), look(2, 8, 20000)) as url:
+        out = case.ctl("top", "--connect", url, "-d", "0.1", "--once", expect=0).stdout
+    assert re.search(r"by name +many .*, some .*, few (.|\n)* 8  active .* 20 s left of 30 s", out), out
 
 
 @test("top of a pool: counts, the next to expire, oldest and youngest, warnings, order by key")

@@ -319,6 +319,7 @@ def reload(case):
                               ("clock.wait_below", "9ms")):
             reload_with({"limits.batch": 30, option: value}, "reload refused.*option=" + re.escape(option))
             s.options = dict(before)
+        reload_with({"lease.on_stop": "keep", "listen.busy_poll": "1us"}, "configuration reloaded")
         reload_with({"limits.batch": "lots"}, "reload refused.*lots")
         assert len(r.ask("LPOP", "id:orders", 20)) == 20
         reload_with({"limits.batch": 20, "limits.max_wait": "14ms"},  # as a start tells it

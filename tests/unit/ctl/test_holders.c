@@ -108,10 +108,14 @@ static void when_a_holder_has_renewed(void **state)
 {
     (void)state;
     static const struct {
-        int64_t age_ms, range_ms;
-    } table[] = {{0, 30000}, {119999, 30000}, {120000, 3600000}};
-    const struct coord_snapshot of = {.pool.params = coord_params_default};
+        int64_t age_ms, range_ms, horizon_ms;
+    } table[] = {{0, 30000, 3600000},
+                 {119999, 30000, 3600000},
+                 {120000, 3600000, 3600000},
+                 {119999, 30000, 60000}};
+    struct coord_snapshot of = {.pool.params = coord_params_default};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        of.pool.params.horizon_ms = table[i].horizon_ms;
         struct coord_worker w = {.t0_ms = 1000};
         int64_t at = w.t0_ms + table[i].age_ms;
         w.hwm_ms = at + table[i].range_ms;
