@@ -1,6 +1,7 @@
 #include "conf/address.h"
 #include "conf/load.h"
 #include "conf/protocol_options.h"
+#include "ids/layout.h"
 
 /* ---- addresses --------------------------------------------------------------------------------
  */
@@ -321,6 +322,14 @@ static enum err_code check_logins(struct conf_load *l)
     return rc;
 }
 
+static enum err_code check_layout(struct conf_load *l)
+{
+    struct layout bits;
+    if (!l->conf->layout[0] || layout_parse(span_str(l->conf->layout), &bits, l->e) == ERR_OK)
+        return ERR_OK;
+    return conf_load_blame(l, CONF_LAYOUT, CONF_WHOLE_VALUE, l->e->code);
+}
+
 /* ---- all --------------------------------------------------------------------------------------
  */
 
@@ -340,6 +349,7 @@ static const struct {
     {check_users, {CONF_AUTH_MODE, CONF_AUTH_USERS_FILE}, 2},
     {check_users_file, {CONF_AUTH_USERS_FILE}, 1},
     {check_auto_init, {CONF_COORDINATOR_AUTO_INIT, CONF_COORDINATOR_URL}, 2},
+    {check_layout, {CONF_LAYOUT}, 1},
     {check_logins, .n = 0},
     {check_passwords, .n = 0},
     {check_coordinator, {CONF_COORDINATOR_URL, CONF_COORDINATOR_PASSWORD_FILE}, 2},

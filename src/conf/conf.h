@@ -112,6 +112,7 @@ struct conf {
     int64_t clock_wait_below_us; /* 0..1 s */
 
     int64_t epoch_ms; /* Unix ms, 2000-01-01..now, or CONF_EPOCH_OF_POOL */
+    char *layout;     /* as layout_parse reads it, or "": the pool's */
     char *state_dir;  /* path, not "" */
 
     unsigned limits_connections;       /* 1..1000000 */

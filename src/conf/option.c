@@ -269,6 +269,10 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_EPOCH] = {TOP("epoch"), FIELD(epoch_ms), .type = CONF_TYPE_TIME, .def = "",
                     .min = YEAR2000,
                     .help = "time 0 of the IDs, in RFC 3339; \"\" takes the pool's"},
+    [CONF_LAYOUT] = {TOP("layout"), FIELD(layout), .type = CONF_TYPE_STRING, .def = "", .max = 95,
+                     .what = "a layout",
+                     .help = "bits of the IDs, such as \"twitter\" or \"time:41 worker:10 "
+                             "sequence:12\"; \"\" takes the pool's"},
     [CONF_STATE_DIR] = {TOP("state_dir"), FIELD(state_dir), .type = CONF_TYPE_STRING,
                         .def = "/var/lib/sidflake", .min = 1, .max = PATH_MAX - 32,
                         .what = "a non-empty path",

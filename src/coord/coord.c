@@ -113,6 +113,16 @@ enum err_code coord_params_check(const struct coord_params *p, struct err *e)
     return ERR_OK;
 }
 
+enum err_code coord_params_fit(const struct coord_params *p, const struct layout *l, struct err *e)
+{
+    if (p->worker_to < layout_workers(l))
+        return ERR_OK;
+    return err_set(e, ERR_RANGE,
+                   "workers: expected FROM-TO within 0-%u, for which the layout has room, found "
+                   "%u-%u",
+                   layout_workers(l) - 1, p->worker_from, p->worker_to);
+}
+
 static enum err_code check_options(const struct coord_options *o, struct err *e)
 {
     if (o->pool.n == 0 || o->pool.n >= COORD_POOL_NAME_MAX)
@@ -345,11 +355,13 @@ enum coord_status coord_describe(struct coord *c, struct coord_pool *pool, struc
 enum coord_status coord_init(struct coord *c, const struct coord_init *in, struct coord_reply *r)
 {
     struct err e;
+    struct layout layout;
     int64_t epoch_ms;
     memset(r, 0, sizeof *r);
     if (!is_identity(in->identity, r))
         return COORD_REFUSED;
-    if (coord_identity_epoch(in->identity, &epoch_ms, &e) || coord_params_check(&in->params, &e))
+    if (coord_identity_read(in->identity, &epoch_ms, &layout, &e) ||
+        coord_params_check(&in->params, &e) || coord_params_fit(&in->params, &layout, &e))
         return outcome_refused(r, "%s", e.text);
     if (in->settle_ms != 0 &&
         (in->settle_ms < in->params.first_horizon_ms || in->settle_ms > in->params.horizon_ms))

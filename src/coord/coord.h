@@ -29,14 +29,13 @@
 #include <stdint.h>
 
 #define COORD_WORKERS       LAYOUT_WORKERS
-#define COORD_IDENTITY_MAX  96   /* "uuid|epoch|38.15.10", NUL included */
+#define COORD_IDENTITY_MAX  96   /* "uuid|epoch|layout", NUL included */
 #define COORD_WHO_MAX       512  /* the holder's JSON, NUL included */
 #define COORD_POOL_NAME_MAX 65   /* NUL included */
 #define COORD_URL_MAX       1025 /* NUL included: as long as coordinator.url may be */
 #define COORD_RENEW_MAX     32   /* items of one renewal */
 #define COORD_REPAIR_MAX    1024 /* workerIds repaired in one step: some ms each */
 #define COORD_REPLICAS_MAX  100u
-#define COORD_LAYOUT        LAYOUT_NAME
 
 /* What a call came to. The first four are answers of a working pool. */
 enum coord_status {
@@ -93,6 +92,10 @@ static inline int64_t coord_reach(const struct coord_params *p)
 
 /* Whether the parameters keep what the protocol assumes of them: S > 0, 3S < A0 <= A, D0 > 4S, … */
 enum err_code coord_params_check(const struct coord_params *p, struct err *e) MUST_CHECK;
+
+/* Whether the workerIds fit into the layout's field for them. */
+enum err_code coord_params_fit(const struct coord_params *p, const struct layout *l,
+                               struct err *e) MUST_CHECK;
 
 #define COORD_EVERY_MS 24000 /* time between two renewals, where no holder told a longer one */
 
@@ -163,9 +166,10 @@ enum coord_cause {
 struct coord_pool {
     char identity[COORD_IDENTITY_MAX];
     struct coord_params params;
-    int64_t born_ms;  /* when the pool was made */
-    int64_t epoch_ms; /* time 0 of its IDs; from the identity */
-    int64_t topen_ms; /* last reopening; the birth counts as one */
+    int64_t born_ms;      /* when the pool was made */
+    int64_t epoch_ms;     /* time 0 of its IDs; from the identity, as is … */
+    struct layout layout; /* … this */
+    int64_t topen_ms;     /* last reopening; the birth counts as one */
     int64_t floor_ms; /* fl: records that say held count as used up to here, if older than era */
     int64_t floor_short_ms; /* fs: the same for records that say free */
     int64_t tmax_ms;        /* latest time seen */
@@ -428,11 +432,12 @@ enum err_code coord_url_public(struct span url, char *out, size_t cap) MUST_CHEC
 /* A random UUID (RFC 9562, version 4). Returns out. */
 char *coord_uuid_new(char out[COORD_UUID_TEXT], struct rng *r);
 
-/* Builds and reads "uuid|epoch|38.15.10". uuid is 36 characters of the usual form. */
+/* Builds and reads "uuid|epoch|layout": a UUID in its usual form, 36 characters, Unix ms, and the
+ * layout's name. What is not read leaves both as they were. */
 enum err_code coord_identity_make(char out[COORD_IDENTITY_MAX], struct span uuid, int64_t epoch_ms,
+                                  const struct layout *layout, struct err *e) MUST_CHECK;
+enum err_code coord_identity_read(const char *identity, int64_t *epoch_ms, struct layout *layout,
                                   struct err *e) MUST_CHECK;
-enum err_code coord_identity_epoch(const char *identity, int64_t *epoch_ms,
-                                   struct err *e) MUST_CHECK;
 /* Epoch and layout of two identities: what must be the same for their IDs to share a space. */
 bool coord_same_space(const char *a, const char *b);
 

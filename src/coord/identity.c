@@ -91,8 +91,9 @@ static bool is_uuid(struct span s)
 #define EPOCH_MAX_MS INT64_C(253402300799999)
 
 enum err_code coord_identity_make(char out[COORD_IDENTITY_MAX], struct span uuid, int64_t epoch_ms,
-                                  struct err *e)
+                                  const struct layout *layout, struct err *e)
 {
+    char name[LAYOUT_NAME_MAX];
     struct buf b;
     if (!is_uuid(uuid))
         return err_set(e, ERR_INVALID,
@@ -106,23 +107,36 @@ enum err_code coord_identity_make(char out[COORD_IDENTITY_MAX], struct span uuid
     buf_put_span(&b, uuid);
     buf_put_char(&b, '|');
     buf_put_i64(&b, epoch_ms);
-    BUF_PUT_LIT(&b, "|" COORD_LAYOUT);
+    buf_put_char(&b, '|');
+    buf_put_str(&b, layout_name(name, layout));
     buf_put_char(&b, '\0');
     return ERR_OK;
 }
 
-enum err_code coord_identity_epoch(const char *identity, int64_t *epoch_ms, struct err *e)
+/* One layout has one name: another spelling of it would be another identity. */
+static bool read_layout(struct span name, struct layout *out)
+{
+    char again[LAYOUT_NAME_MAX];
+    return name.n < LAYOUT_NAME_MAX && layout_parse(name, out, NULL) == ERR_OK &&
+           span_eq(name, span_str(layout_name(again, out)));
+}
+
+enum err_code coord_identity_read(const char *identity, int64_t *epoch_ms, struct layout *layout,
+                                  struct err *e)
 {
     struct span rest = {identity, strnlen(identity, COORD_IDENTITY_MAX)};
     struct span uuid = span_cut(&rest, '|');
     struct span epoch = rest.p ? span_cut(&rest, '|') : rest;
+    struct layout l;
     int64_t ms;
     if (!is_uuid(uuid) || !dec_canonical_i64(epoch, &ms) || ms < 0 || ms > EPOCH_MAX_MS ||
-        !rest.p || !span_eq(rest, SPAN(COORD_LAYOUT)))
+        !rest.p || !read_layout(rest, &l))
         return err_set(e, ERR_INVALID,
-                       "identity: expected UUID|EPOCH_MS|" COORD_LAYOUT ", found \"%.*s\"",
+                       "identity: expected UUID|EPOCH_MS|LAYOUT, as 38.15.10 or t41.w10.s12, found "
+                       "\"%.*s\"",
                        COORD_IDENTITY_MAX, identity);
     *epoch_ms = ms;
+    *layout = l;
     return ERR_OK;
 }
 

@@ -146,8 +146,8 @@ enum coord_status outcome_down(struct coord_reply *r, enum err_code code, const 
 enum coord_status outcome_of_pool(struct coord_pool *pool, struct coord_reply *r)
 {
     struct err e;
-    if (coord_identity_epoch(pool->identity, &pool->epoch_ms, &e) ||
-        coord_params_check(&pool->params, &e))
+    if (coord_identity_read(pool->identity, &pool->epoch_ms, &pool->layout, &e) ||
+        coord_params_check(&pool->params, &e) || coord_params_fit(&pool->params, &pool->layout, &e))
         return outcome_refused(r, "the pool: %s", e.text);
     return COORD_OK;
 }

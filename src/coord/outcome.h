@@ -41,7 +41,7 @@ enum coord_status outcome_down(struct coord_reply *r, enum err_code code, const 
     PRINTF_LIKE(3, 4);
 
 /* An identity and parameters that this program can serve, or COORD_REFUSED: what a pool says of
- * itself is not believed unseen. Fills pool->epoch_ms. */
+ * itself is not believed unseen. Fills pool->epoch_ms and layout. */
 enum coord_status outcome_of_pool(struct coord_pool *pool, struct coord_reply *r);
 
 #endif

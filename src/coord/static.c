@@ -5,7 +5,9 @@
  * ends so far ahead that it bounds nothing but a clock gone wild. What has been used before is the
  * state page's to know.
  *
- * URL: static:N[?epoch=RFC3339], N 0..32767; without an epoch 2026-01-01T00:00:00Z.
+ * URL: static:N[?epoch=RFC3339][&layout=LAYOUT], N 0..32767, or up to what the layout has room for;
+ * without an epoch 2026-01-01T00:00:00Z, without a layout the usual one. LAYOUT is a name: that of
+ * a preset, or as in an identity.
  */
 #include "coord/outcome.h"
 
@@ -31,31 +33,47 @@ static struct fixed *fixed_of(struct coord *c)
     return (struct fixed *)(void *)c;
 }
 
-static enum err_code read_url(struct span url, uint64_t *worker, int64_t *epoch_ms, struct err *e)
+static enum err_code read_option(struct span one, int64_t *epoch_ms, struct layout *layout,
+                                 struct err *e)
+{
+    if (span_starts(one, SPAN("layout=")))
+        return layout_parse(span_skip(one, sizeof "layout=" - 1), layout, e);
+    if (span_starts(one, SPAN("epoch=")) &&
+        timefmt_parse_rfc3339(span_skip(one, sizeof "epoch=" - 1), epoch_ms))
+        return ERR_OK;
+    return err_set(e, ERR_INVALID,
+                   "coordinator url: expected static:N?epoch=YYYY-MM-DDTHH:MM:SSZ&layout=NAME, "
+                   "found \"%.*s\"",
+                   (int)(one.n < 64 ? one.n : 64), one.p);
+}
+
+static enum err_code read_url(struct span url, uint64_t *worker, int64_t *epoch_ms,
+                              struct layout *layout, struct err *e)
 {
     struct span rest = span_skip(url, sizeof "static:" - 1);
     struct span number = span_cut(&rest, '?');
-    if (!dec_u64(number, worker) || *worker >= COORD_WORKERS)
-        return err_set(e, ERR_INVALID,
-                       "coordinator url: expected static:N with N of 0 to %u, found \"%.*s\"",
-                       COORD_WORKERS - 1, (int)(url.n < 64 ? url.n : 64), url.p);
     *epoch_ms = LAYOUT_EPOCH_DEFAULT_MS;
-    if (!rest.p)
-        return ERR_OK;
-    if (span_starts(rest, SPAN("epoch=")) &&
-        timefmt_parse_rfc3339(span_skip(rest, sizeof "epoch=" - 1), epoch_ms))
+    *layout = layout_usual;
+    while (rest.p) {
+        enum err_code r = read_option(span_cut(&rest, '&'), epoch_ms, layout, e);
+        if (r)
+            return r;
+    }
+    uint32_t room = layout_workers(layout) < COORD_WORKERS ? layout_workers(layout) : COORD_WORKERS;
+    if (dec_u64(number, worker) && *worker < room)
         return ERR_OK;
     return err_set(e, ERR_INVALID,
-                   "coordinator url: expected static:N?epoch=YYYY-MM-DDTHH:MM:SSZ, found \"?%.*s\"",
-                   (int)(rest.n < 64 ? rest.n : 64), rest.p);
+                   "coordinator url: expected static:N with N of 0 to %u, found \"%.*s\"", room - 1,
+                   (int)(url.n < 64 ? url.n : 64), url.p);
 }
 
 static enum err_code fixed_open(const struct coord_options *o, struct coord **out, struct err *e)
 {
+    struct layout layout;
     uint64_t worker;
     int64_t epoch_ms;
     char uuid[64];
-    enum err_code code = read_url(o->url, &worker, &epoch_ms, e);
+    enum err_code code = read_url(o->url, &worker, &epoch_ms, &layout, e);
     if (code)
         return code;
     struct fixed *f = calloc(1, sizeof *f);
@@ -65,7 +83,7 @@ static enum err_code fixed_open(const struct coord_options *o, struct coord **ou
     f->clock = o->clock;
     f->worker = (uint16_t)worker;
     (void)snprintf(uuid, sizeof uuid, "00000000-0000-0000-0000-%012" PRIu64, worker);
-    code = coord_identity_make(f->identity, span_str(uuid), epoch_ms, e);
+    code = coord_identity_make(f->identity, span_str(uuid), epoch_ms, &layout, e);
     if (code) {
         free(f);
         return code;

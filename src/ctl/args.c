@@ -53,6 +53,8 @@ static const struct opt {
      "its workerIds; alone: never used before: no wait", NULL},
     {"epoch", 0, KIND_TIME, AT(epoch_ms), AT(has_epoch), 0, 0, "RFC3339",
      "time 0 of the IDs (2026-01-01T00:00:00Z)", "a time as in RFC 3339, such as 2026-01-01T00:00:00Z"},
+    {"layout", 0, KIND_TEXT, AT(layout), 0, 0, 0, "LAYOUT",
+     "bits of the IDs: a name, or fields (sidflake)", NULL},
     {"uuid", 0, KIND_TEXT, AT(uuid), 0, 0, 0, "UUID", "of the pool (at random)", NULL},
     {"if-missing", 0, KIND_FLAG, AT(if_missing), 0, 0, 0, NULL,
      "a pool that is there already is no error", NULL},

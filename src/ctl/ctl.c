@@ -10,17 +10,21 @@
 
 #define ON_POOL "coordinator pool password-file"
 #define OF_EPOCH                                                                                   \
-    "The epoch is that of the pool at --coordinator, or of the sidecar at --connect;\n"            \
-    "without either, and without --epoch, that of a pool made without another.\n"
+    "Epoch and layout are those of the pool at --coordinator, or of the sidecar at\n"              \
+    "--connect; else --epoch and --layout, or those of a pool made without.\n"
 
 /* clang-format off */
 static const struct ctl_command commands[] = {
     {"pool", "init", ctl_pool_init,
-     ON_POOL " fresh after-loss workers epoch uuid if-missing horizon first-horizon mature-after"
+     ON_POOL " fresh after-loss workers epoch layout uuid if-missing horizon first-horizon mature-after"
              " max-skew grace replicas settle ahead json", "", 0, 0,
      "Make a pool",
      "Which is true of its ID space has to be said: --fresh, --after-loss or\n"
-     "--workers. On a terminal it is asked otherwise.\n"},
+     "--workers. On a terminal it is asked otherwise.\n"
+     "--layout: sidflake, twitter, discord, instagram, sonyflake, baidu, js53, rack,\n"
+     "or fields from the highest bit down, \"time:41 worker:5+5 sequence:12\", with\n"
+     "the time in ms or in units, time:39,unit=10ms, and zero:N for bits that are\n"
+     "always 0.\n"},
     {"pool", "status", ctl_pool_status, ON_POOL " json", "", 0, 0,
      "Counts, identity, parameters, clock skew, warnings", NULL},
     {"pool", "list", ctl_pool_list, ON_POOL " sort reverse json", "", 0, 0,
@@ -100,13 +104,13 @@ static const struct ctl_command commands[] = {
      "Whether each has numbers; exit 1 if one has none", NULL},
     {"seq", "sweep", ctl_seq_sweep, ON_POOL " before json", "NAME", 1, 1,
      "Delete counters that are over", "Those of what was dropped, and of periods that are closed.\n"},
-    {NULL, "decode", ctl_decode, "epoch " ON_POOL " connect user seq template reset json",
+    {NULL, "decode", ctl_decode, "epoch layout " ON_POOL " connect user seq template reset json",
      "ID...", 1, -1, "Time, workerId and sequence of IDs, or the parts of texts",
      OF_EPOCH
      "Texts are those of a sequence's template: of --seq, as its pool has it, with\n"
      "those that it had before, or of --template. Exit 1 where one is none, or its\n"
      "check digit is wrong.\n"},
-    {NULL, "range", ctl_range, "from to epoch " ON_POOL " connect user json", "", 0, 0,
+    {NULL, "range", ctl_range, "from to epoch layout " ON_POOL " connect user json", "", 0, 0,
      "Smallest and largest ID of a time span", "For WHERE id BETWEEN.\n" OF_EPOCH},
     {NULL, "next", ctl_next, "connect prefix count user password-file json", "NAME", 1, 1,
      "An ID, or -n of them", NULL},

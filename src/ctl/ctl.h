@@ -38,7 +38,7 @@ struct ctl_seq_args {
 
 /* The options of all commands; each takes those that its row in ctl.c names. */
 struct ctl_args {
-    const char *coordinator, *pool, *password_file, *connect, *prefix, *uuid;
+    const char *coordinator, *pool, *password_file, *connect, *prefix, *uuid, *layout;
     const char *workers, *from, *to, *sort, *user, *names, *upstream, *keys;
     bool nothing_lost, clock_was_ahead, has_settle, has_ahead;
     bool fresh, after_loss, if_missing, repair, yes, json, reverse, once, no_color;
@@ -88,7 +88,7 @@ int ctl_passwd(struct ctl_args *a);
 
 /* The epoch of the pool of the sidecar at --connect. CTL_OK, or the exit status, with the reason
  * told. */
-int ctl_sidecar_epoch(const struct ctl_args *a, int64_t *epoch_ms);
+int ctl_sidecar_space(const struct ctl_args *a, int64_t *epoch_ms, struct layout *layout);
 
 /* --settle, where it was given, is one that such a pool can have: CTL_OK, or the exit status. */
 int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p);

@@ -15,6 +15,7 @@
 /* What is known of the pool that IDs are of. */
 struct space {
     int64_t epoch_ms;
+    struct layout layout;
     int64_t now_ms;  /* the coordinator's time where it was asked */
     int64_t skew_ms; /* so far ahead of it a sound ID may be */
     unsigned from, to;
@@ -29,6 +30,7 @@ static int ask_pool(const struct ctl_args *a, struct space *out)
         return status;
     coord_free(s.coord);
     out->epoch_ms = s.pool.epoch_ms;
+    out->layout = s.pool.layout;
     out->now_ms = s.reply.now_ms;
     out->skew_ms = s.pool.params.max_skew_ms;
     out->from = s.pool.params.worker_from;
@@ -36,23 +38,36 @@ static int ask_pool(const struct ctl_args *a, struct space *out)
     return CTL_OK;
 }
 
+static int ask_sidecar(const struct ctl_args *a, struct space *out)
+{
+    int status = ctl_sidecar_space(a, &out->epoch_ms, &out->layout);
+    out->to = layout_workers(&out->layout) - 1;
+    return status;
+}
+
 static int find_space(const struct ctl_args *a, const char *command, struct space *out)
 {
-    int said = a->has_epoch + (a->coordinator != NULL) + (a->connect != NULL);
+    struct err e;
+    int said = (a->has_epoch || a->layout) + (a->coordinator != NULL) + (a->connect != NULL);
     *out = (struct space){.epoch_ms = a->has_epoch ? a->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS,
+                          .layout = layout_usual,
                           .now_ms = clock_wall_ms(clock_system()),
                           .skew_ms = coord_params_default.max_skew_ms,
-                          .to = LAYOUT_WORKERS - 1,
-                          .assumed = said == 0};
+                          .assumed = !a->has_epoch && !a->coordinator && !a->connect};
     if (said > 1)
-        return ctl_fail(CTL_USAGE,
-                        "%s: expected one of --epoch, --coordinator and --connect, found %d",
-                        command, said);
+        return ctl_fail(
+            CTL_USAGE,
+            "%s: expected --epoch and --layout, --coordinator or --connect, found %d of "
+            "these",
+            command, said);
+    if (a->layout && layout_parse(span_str(a->layout), &out->layout, &e))
+        return ctl_fail(CTL_USAGE, "%s", e.text);
+    out->to = layout_workers(&out->layout) - 1;
     if (a->coordinator)
         return ask_pool(a, out);
     if (a->connect)
-        return ctl_sidecar_epoch(a, &out->epoch_ms);
-    if (isatty(STDOUT_FILENO)) /* somebody reads it */
+        return ask_sidecar(a, out);
+    if (!a->has_epoch && isatty(STDOUT_FILENO)) /* somebody reads it */
         (void)ctl_fail(CTL_OK,
                        "the epoch is taken to be %s; --coordinator, --connect or --epoch says",
                        ctl_time(out->epoch_ms));
@@ -91,14 +106,23 @@ static json_t *tell(const struct ctl_args *a, const struct space *of, const char
 {
     int64_t ms = of->epoch_ms + p->time;
     json_t *warnings = judge(of, id, p);
+    unsigned low = (unsigned)(of->layout.worker_bits - of->layout.worker_high);
     if (a->json)
         return json_pack("{s:s, s:s, s:I, s:i, s:i, s:o}", "id", id, "time", ctl_time(ms),
                          "unix_ms", (json_int_t)ms, "worker", (int)p->worker, "sequence",
                          (int)p->sequence, "warnings", warnings);
     json_decref(warnings);
-    (void)printf("%s time=%s unix_ms=%lld worker=%u sequence=%u\n", id, ctl_time(ms), (long long)ms,
-                 p->worker, p->sequence);
+    (void)printf("%s time=%s unix_ms=%lld worker=%u", id, ctl_time(ms), (long long)ms, p->worker);
+    if (of->layout.worker_high > 0)
+        (void)printf(" (%u+%u)", p->worker >> low, p->worker & ((1u << low) - 1));
+    (void)printf(" sequence=%u\n", p->sequence);
     return NULL;
+}
+
+static uint64_t largest(const struct layout *l)
+{
+    return layout_compose(l, layout_lasts_ms(l) - 1, layout_workers(l) - 1,
+                          layout_sequences(l) - 1);
 }
 
 int ctl_decode(struct ctl_args *a)
@@ -113,12 +137,14 @@ int ctl_decode(struct ctl_args *a)
     for (int i = 0; i < a->nrest; i++) {
         struct layout_parts p;
         uint64_t id;
-        if (!dec_u64(span_str(a->rest[i]), &id) || !layout_decompose(id, &p)) {
+        char fields[LAYOUT_FIELDS_MAX];
+        if (!dec_u64(span_str(a->rest[i]), &id) || !layout_decompose(&of.layout, id, &p)) {
             json_decref(list);
             return ctl_fail(CTL_USAGE,
-                            "decode: expected an ID from 0 to 9223372036854775807, found "
+                            "decode: expected an ID of the layout \"%s\", from 0 to %llu, found "
                             "\"%s\"",
-                            a->rest[i]);
+                            layout_fields(fields, &of.layout),
+                            (unsigned long long)largest(&of.layout), a->rest[i]);
         }
         json_t *one = tell(a, &of, a->rest[i], &p);
         if (a->json)
@@ -145,17 +171,19 @@ int ctl_range(struct ctl_args *a)
     if (status)
         return status;
     int64_t epoch = of.epoch_ms;
-    if (from > to || from < epoch || to > layout_end_ms(epoch))
+    const struct layout *l = &of.layout;
+    int64_t end = layout_end_ms(l, epoch);
+    if (from > to || from < epoch || to > end)
         return ctl_fail(CTL_USAGE, "range: expected %s <= --from <= --to <= %s, found %s and %s",
-                        ctl_time(epoch), ctl_time(layout_end_ms(epoch)), ctl_time(from),
-                        ctl_time(to));
+                        ctl_time(epoch), ctl_time(end), ctl_time(from), ctl_time(to));
     if (to > of.now_ms)
         (void)ctl_fail(CTL_OK, "--to is %s in the future: more IDs of that time are to come",
                        ctl_span(to - of.now_ms));
-    (void)snprintf(lo, sizeof lo, "%llu", (unsigned long long)layout_compose(from - epoch, 0, 0));
-    (void)snprintf(
-        hi, sizeof hi, "%llu",
-        (unsigned long long)layout_compose(to - epoch, LAYOUT_WORKERS - 1, LAYOUT_SEQUENCES - 1));
+    (void)snprintf(lo, sizeof lo, "%llu",
+                   (unsigned long long)layout_compose(l, from - epoch, 0, 0));
+    (void)snprintf(hi, sizeof hi, "%llu",
+                   (unsigned long long)layout_compose(l, to - epoch, layout_workers(l) - 1,
+                                                      layout_sequences(l) - 1));
     if (a->json)
         return ctl_print_json(CTL_OK, json_pack("{s:s, s:s}", "smallest", lo, "largest", hi));
     (void)printf("%s %s\n", lo, hi);

@@ -43,6 +43,17 @@ static bool ask_mode(struct ctl_args *a)
     return true;
 }
 
+/* The layout that was asked for; without --workers the pool has as many as it has room for. */
+static bool read_layout(struct ctl_args *a, struct layout *out, struct err *e)
+{
+    *out = layout_usual;
+    if (a->layout && layout_parse(span_str(a->layout), out, e))
+        return false;
+    if (!a->workers && layout_workers(out) < COORD_WORKERS)
+        a->params.worker_to = (uint16_t)(layout_workers(out) - 1);
+    return !coord_params_fit(&a->params, out, e);
+}
+
 static bool parse_workers(const char *text, struct coord_params *p)
 {
     struct span rest = span_str(text);
@@ -97,18 +108,35 @@ int ctl_check_settle(const struct ctl_args *a, const struct coord_params *p)
     return CTL_OK;
 }
 
-static int make_identity(const struct ctl_args *a, char out[COORD_IDENTITY_MAX])
+static int make_identity(struct ctl_args *a, char out[COORD_IDENTITY_MAX])
 {
     char uuid[COORD_UUID_TEXT];
+    struct layout layout;
     struct err e;
+    int64_t now = clock_wall_ms(clock_system());
     int64_t epoch = a->has_epoch ? a->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS;
-    if (epoch > clock_wall_ms(clock_system()))
+    if (epoch > now)
         return ctl_fail(CTL_USAGE, "--epoch: expected a time in the past, found %s",
                         ctl_time(epoch));
+    if (!read_layout(a, &layout, &e))
+        return ctl_fail(CTL_USAGE, "%s", e.text);
+    if (layout_end_ms(&layout, epoch) < now)
+        return ctl_fail(CTL_USAGE,
+                        "--epoch: expected one from which the layout's time, %s, is not over, "
+                        "found %s",
+                        ctl_span(layout_lasts_ms(&layout)), ctl_time(epoch));
     struct span id = a->uuid ? span_str(a->uuid) : span_str(coord_uuid_new(uuid, rng_system()));
-    if (coord_identity_make(out, id, epoch, &e))
+    if (coord_identity_make(out, id, epoch, &layout, &e))
         return ctl_fail(CTL_USAGE, "%s", e.text);
     return CTL_OK;
+}
+
+static int64_t end_of(const char *identity)
+{
+    struct layout layout = layout_usual;
+    int64_t epoch_ms = 0;
+    (void)!coord_identity_read(identity, &epoch_ms, &layout, NULL); /* it was made here */
+    return layout_end_ms(&layout, epoch_ms);
 }
 
 /* Made, or found where that is no error (then identity is that of the pool found). */
@@ -136,12 +164,12 @@ static int told(const struct ctl_session *s, const struct coord_init *in, bool m
     if (!made)
         (void)puts("the pool exists already: nothing was changed");
     else
-        (void)printf("made pool %s with workerIds %u to %u\n", identity, in->params.worker_from,
-                     in->params.worker_to);
+        (void)printf("made pool %s with workerIds %u to %u, IDs until %s\n", identity,
+                     in->params.worker_from, in->params.worker_to, ctl_time(end_of(identity)));
     if (made && a->workers && !a->has_epoch && in->mode != COORD_INIT_AFTER_LOSS)
         (void)printf(
             "its epoch is %s, as --epoch was not said: in the place of a pool that was lost, "
-            "--epoch and --horizon have to be that one's\n",
+            "--epoch, --layout and --horizon have to be that one's\n",
             ctl_time(LAYOUT_EPOCH_DEFAULT_MS));
     if (made && in->mode == COORD_INIT_AFTER_LOSS)
         (void)printf(

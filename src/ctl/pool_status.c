@@ -13,19 +13,21 @@
 static json_t *status_json(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
+    char layout[LAYOUT_FIELDS_MAX];
     int64_t word = coord_pool_word_from(p, s->reply.era);
     return json_pack(
-        "{s:s, s:I, s:s, s:b, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, "
+        "{s:s, s:I, s:s, s:s, s:b, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, "
         "s:{s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i,s:i}, s:I, s:s, s:s, s:o}",
         "identity", p->identity, "era", (json_int_t)s->reply.era, "epoch", ctl_time(p->epoch_ms),
-        "closed", (int)p->closed, "moved", (int)p->moved, "workers",
-        (json_int_t)(p->params.worker_to - p->params.worker_from) + 1, "free",
-        (json_int_t)s->reply.free, "held", (json_int_t)p->held, "made", ctl_time(p->born_ms),
-        "opened", ctl_time(p->topen_ms), "opened_because", coord_pool_cause(p), "lasts_until",
-        ctl_time(layout_end_ms(p->epoch_ms)), "lifetime_ms",
-        (json_int_t)(layout_end_ms(p->epoch_ms) - s->reply.now_ms), "clock_skew_ms",
-        (json_int_t)(s->reply.now_ms - s->asked_ms), "replicas_connected", (json_int_t)p->replicas,
-        "parameters", "settle_ms", (json_int_t)coord_pool_settle(p, s->reply.now_ms), "horizon_ms",
+        "layout", layout_fields(layout, &p->layout), "closed", (int)p->closed, "moved",
+        (int)p->moved, "workers", (json_int_t)(p->params.worker_to - p->params.worker_from) + 1,
+        "free", (json_int_t)s->reply.free, "held", (json_int_t)p->held, "made",
+        ctl_time(p->born_ms), "opened", ctl_time(p->topen_ms), "opened_because",
+        coord_pool_cause(p), "lasts_until", ctl_time(layout_end_ms(&p->layout, p->epoch_ms)),
+        "lifetime_ms", (json_int_t)(layout_end_ms(&p->layout, p->epoch_ms) - s->reply.now_ms),
+        "clock_skew_ms", (json_int_t)(s->reply.now_ms - s->asked_ms), "replicas_connected",
+        (json_int_t)p->replicas, "parameters", "settle_ms",
+        (json_int_t)coord_pool_settle(p, s->reply.now_ms), "horizon_ms",
         (json_int_t)p->params.horizon_ms, "first_horizon_ms",
         (json_int_t)p->params.first_horizon_ms, "mature_after_ms",
         (json_int_t)p->params.mature_after_ms, "max_skew_ms", (json_int_t)p->params.max_skew_ms,
@@ -70,6 +72,7 @@ static void print_status(const struct ctl_session *s)
 {
     const struct coord_pool *p = &s->pool;
     const struct coord_params *q = &p->params;
+    char layout[LAYOUT_FIELDS_MAX];
     (void)printf("identity     %s\n", p->identity);
     (void)printf("workerIds    %u to %u: %llu held, %llu free\n", q->worker_from, q->worker_to,
                  (unsigned long long)p->held, (unsigned long long)s->reply.free);
@@ -80,9 +83,10 @@ static void print_status(const struct ctl_session *s)
                  : p->closed ? ", closed"
                              : "",
                  *cause ? "; reopened: " : "", cause);
+    (void)printf("layout       %s\n", layout_fields(layout, &p->layout));
     (void)printf("epoch        %s; IDs last until %s (%s)\n", ctl_time(p->epoch_ms),
-                 ctl_time(layout_end_ms(p->epoch_ms)),
-                 ctl_span(layout_end_ms(p->epoch_ms) - s->reply.now_ms));
+                 ctl_time(layout_end_ms(&p->layout, p->epoch_ms)),
+                 ctl_span(layout_end_ms(&p->layout, p->epoch_ms) - s->reply.now_ms));
     (void)printf("horizon      %s; %s for the first %s\n", ctl_duration(q->horizon_ms),
                  ctl_duration(q->first_horizon_ms), ctl_duration(q->mature_after_ms));
     (void)printf("max skew     %s; grace %s\n", ctl_duration(q->max_skew_ms),

@@ -381,9 +381,9 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
     uint64_t size = (uint64_t)(p->params.worker_to - p->params.worker_from) + 1;
     warn_of_closed(w, s);
     warn_of_clocks(w, s);
-    if (layout_end_ms(p->epoch_ms) - s->reply.now_ms < LIFETIME_WARN_MS)
+    if (layout_end_ms(&p->layout, p->epoch_ms) - s->reply.now_ms < LIFETIME_WARN_MS)
         json_array_append_new(w, json_sprintf("the time field of the IDs ends on %s",
-                                              ctl_time(layout_end_ms(p->epoch_ms))));
+                                              ctl_time(layout_end_ms(&p->layout, p->epoch_ms))));
     warn_of_lost(w, s);
     if (s->unread.text[0])
         json_array_append_new(w, json_sprintf("the workerIds cannot be read: %s", s->unread.text));

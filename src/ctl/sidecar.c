@@ -183,7 +183,7 @@ static int ask_figure(const struct ctl_args *a, const struct figure *what, char 
     return ctl_fail(CTL_DOWN, "%s: no answer that a sidecar gives", address_of(a));
 }
 
-int ctl_sidecar_epoch(const struct ctl_args *a, int64_t *epoch_ms)
+int ctl_sidecar_space(const struct ctl_args *a, int64_t *epoch_ms, struct layout *layout)
 {
     static const struct figure identity = {"STAT sidflake_pool_identity ", "pool_identity:"};
     char line[ANSWER_MAX];
@@ -195,7 +195,7 @@ int ctl_sidecar_epoch(const struct ctl_args *a, int64_t *epoch_ms)
     if (!*value)
         return ctl_fail(CTL_BAD, "%s: this sidecar has found no pool yet, and knows no epoch",
                         address_of(a));
-    if (coord_identity_epoch(value, epoch_ms, &e))
+    if (coord_identity_read(value, epoch_ms, layout, &e))
         return ctl_fail(CTL_BAD, "%s: %s", address_of(a), e.text);
     return CTL_OK;
 }

@@ -215,7 +215,8 @@ static void paint_counts(const struct pool *v, struct paint *p)
     if (q->replicas > 0)
         paint_put(p, PAINT_PLAIN, "%u of %llu replicas must acknowledge; ", q->replicas,
                   (unsigned long long)v->s.pool.replicas);
-    paint_put(p, PAINT_PLAIN, "IDs last until %.10s", ctl_time(layout_end_ms(v->s.pool.epoch_ms)));
+    paint_put(p, PAINT_PLAIN, "IDs last until %.10s",
+              ctl_time(layout_end_ms(&v->s.pool.layout, v->s.pool.epoch_ms)));
 }
 
 static const char *holder_text(struct ctl_holder *h, char out[140])

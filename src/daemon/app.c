@@ -541,8 +541,8 @@ static enum err_code rehearse(struct app *a, struct conf *c, struct err *e)
 {
     bool warned, heir = a->start.heir->state == HEIR_REHEARSES;
     enum err_code r = open_coordinator(a, e);
-    if (!r && heir && c->epoch_ms != CONF_EPOCH_OF_POOL)
-        r = heir_check_epoch(c->state_dir, a->owner, c->epoch_ms, e);
+    if (!r && heir)
+        r = heir_check_space(c, a->owner, e);
     if (!r)
         r = heir_check_page(a->start.heir, c->state_dir, e);
     if (r || (r = state_page_test(c, a->owner, &warned, e)))

@@ -31,9 +31,10 @@ static void tell_workers(struct bridge *b, enum workers_event_kind kind, uint32_
 
 static void pool_known(struct bridge *b, const struct coord_pool *pool)
 {
-    /* A pool that was replaced before anything was granted may have another epoch. */
+    /* A pool that was replaced before anything was granted may have another epoch, or layout. */
     if (!b->ids->started || !b->serve->facts.granted)
-        snowflake_generator_start(b->ids, pool->epoch_ms, b->wait_below_ms, b->want_active);
+        snowflake_generator_start(b->ids, pool->epoch_ms, &pool->layout, b->wait_below_ms,
+                                  b->want_active);
     b->max_skew_ms = pool->params.max_skew_ms;
 }
 

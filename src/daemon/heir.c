@@ -190,17 +190,25 @@ void heir_init(struct heir *h)
         h->state = HEIR_NONE;
 }
 
-enum err_code heir_check_epoch(const char *state_dir, const char *owner, int64_t epoch_ms,
-                               struct err *e)
+enum err_code heir_check_space(const struct conf *c, const char *owner, struct err *e)
 {
-    char want[TIMEFMT_MAX], found[TIMEFMT_MAX];
+    char want[TIMEFMT_MAX], found[TIMEFMT_MAX], bits[LAYOUT_FIELDS_MAX];
     struct page p;
+    struct layout held, layout;
     int64_t held_ms;
-    if (!pagefile_peek(state_dir, owner, &p) || !page_holds(&p) ||
-        coord_identity_epoch(p.head.identity, &held_ms, e) || held_ms == epoch_ms)
+    if (!pagefile_peek(c->state_dir, owner, &p) || !page_holds(&p) ||
+        coord_identity_read(p.head.identity, &held_ms, &held, e))
         return ERR_OK;
-    return err_set(e, ERR_INVALID, "epoch: expected %s, of the workerIds that are held, found %s",
-                   timefmt_rfc3339(want, held_ms), timefmt_rfc3339(found, epoch_ms));
+    if (c->epoch_ms != CONF_EPOCH_OF_POOL && c->epoch_ms != held_ms)
+        return err_set(e, ERR_INVALID,
+                       "epoch: expected %s, of the workerIds that are held, found %s",
+                       timefmt_rfc3339(want, held_ms), timefmt_rfc3339(found, c->epoch_ms));
+    if (!c->layout[0] || layout_parse(span_str(c->layout), &layout, e) ||
+        layout_equal(&layout, &held))
+        return ERR_OK;
+    return err_set(e, ERR_INVALID,
+                   "layout: expected \"%s\", of the workerIds that are held, found \"%s\"",
+                   layout_fields(bits, &held), c->layout);
 }
 
 enum err_code heir_check_page(const struct heir *h, const char *state_dir, struct err *e)

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/parcel.h"
+#include "conf/conf.h"
 #include "lease/blockfile.h"
 #include "lease/pagefile.h"
 
@@ -49,10 +50,10 @@ void heir_clear(struct heir *h);
 void heir_signals(void);
 void heir_block(void);
 
-/* In a rehearsal: an error where the page in state_dir holds workerIds of another epoch (Unix ms):
- * they would be taken over, and be of no use. owner: as pagefile_inherit's coordinator. */
-enum err_code heir_check_epoch(const char *state_dir, const char *owner, int64_t epoch_ms,
-                               struct err *e) MUST_CHECK;
+/* In a rehearsal: an error where the page in the state_dir of c holds workerIds of another epoch or
+ * layout than c asks for: they would be taken over, and be of no use. owner: as pagefile_inherit's
+ * coordinator. */
+enum err_code heir_check_space(const struct conf *c, const char *owner, struct err *e) MUST_CHECK;
 
 /* In a rehearsal: ERR_BUSY where another process than the one that asks runs on state_dir, which
  * the heir could not do then. */

@@ -55,6 +55,9 @@ enum err_code supplies_init(struct supplies *s, const struct conf *c, const char
                             struct pagefile *page, const struct blockfile_left *left, struct err *e)
 {
     bool pinned = c->epoch_ms != CONF_EPOCH_OF_POOL;
+    struct layout layout = layout_usual;
+    if (c->layout[0] && layout_parse(span_str(c->layout), &layout, e))
+        return e->code;
     const struct workers_options workers = {
         .lease = {.active = c->workers_active,
                   .spare = conf_spare(c),
@@ -63,6 +66,8 @@ enum err_code supplies_init(struct supplies *s, const struct conf *c, const char
                   .stop_ms = STOP_MS,
                   .epoch_pinned = pinned,
                   .epoch_ms = pinned ? c->epoch_ms : LAYOUT_EPOCH_DEFAULT_MS,
+                  .layout_pinned = c->layout[0] != '\0',
+                  .layout = layout,
                   .auto_init = c->coordinator_auto_init,
                   .page_knows_alone = conf_is_fixed(c)},
         .coord_name = coord_name,

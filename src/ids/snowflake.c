@@ -4,11 +4,14 @@
 
 #include <string.h>
 
-void snowflake_init(struct snowflake *s, int64_t epoch_ms, int64_t wait_below_ms,
-                    unsigned want_active)
+void snowflake_init(struct snowflake *s, int64_t epoch_ms, const struct layout *layout,
+                    int64_t wait_below_ms, unsigned want_active)
 {
     memset(s, 0, sizeof *s);
     s->epoch_ms = epoch_ms;
+    s->layout = *layout;
+    s->sequences = layout_sequences(layout);
+    s->stride_shift = layout->sequence_shift;
     s->wait_below_ms = wait_below_ms;
     s->want_active = want_active;
     s->last_ms = INT64_MIN;
@@ -60,11 +63,11 @@ static void insert(struct snowflake *s, struct snowflake_member m, bool active)
 bool snowflake_grant(struct snowflake *s, uint32_t handle, uint16_t worker, int64_t last,
                      int64_t hi, volatile uint64_t *mark)
 {
-    if (s->nmembers == SNOWFLAKE_MEMBERS || find(s, handle))
+    if (s->nmembers == SNOWFLAKE_MEMBERS || find(s, handle) || worker >= layout_workers(&s->layout))
         return false;
     struct snowflake_member m = {.worker = worker,
                                  .handle = handle,
-                                 .used = LAYOUT_SEQUENCES,
+                                 .used = s->sequences,
                                  .last = last,
                                  .hi = hi,
                                  .mark = mark};
@@ -92,17 +95,42 @@ bool snowflake_revoke(struct snowflake *s, uint32_t handle, int64_t *last)
 /* ---- judging ----------------------------------------------------------------------------------
  */
 
-static enum snowflake_status judge(const struct snowflake *s, const struct snowflake_member *m,
-                                   int64_t now, uint32_t n)
+/* A time that was told, and the beginning of its unit: not after it, and less than a unit before.
+ */
+struct instant {
+    int64_t ms, unit;
+};
+
+static struct instant instant_of(const struct snowflake *s, int64_t now_ms)
 {
-    if (now > m->hi)
+    return (struct instant){now_ms, s->epoch_ms + layout_unit(&s->layout, now_ms - s->epoch_ms)};
+}
+
+static int64_t next_unit(const struct snowflake *s, struct instant now)
+{
+    return now.unit + s->layout.unit_ms;
+}
+
+/* Whether an ID of this member would be below the latest one, were it issued in the same unit. */
+static bool goes_back(const struct snowflake *s, const struct snowflake_member *m)
+{
+    return s->layout.worker_shift > s->layout.sequence_shift ? m->worker < s->last_worker
+                                                             : m->worker != s->last_worker;
+}
+
+static enum snowflake_status judge(const struct snowflake *s, const struct snowflake_member *m,
+                                   struct instant now, uint32_t n)
+{
+    if (now.unit > m->hi)
         return SNOWFLAKE_CEILING;
-    if (now < m->last)
-        return m->last - now < s->wait_below_ms ? SNOWFLAKE_BEHIND : SNOWFLAKE_STALLED;
-    if (now == m->last && m->used + n > LAYOUT_SEQUENCES)
+    if (next_unit(s, now) <= m->last)
+        return m->last - now.ms < s->wait_below_ms ? SNOWFLAKE_BEHIND : SNOWFLAKE_STALLED;
+    /* The unit began before this member's range, or before what another life of it has used. */
+    if (now.unit < m->last)
         return SNOWFLAKE_FULL;
-    /* Order within the millisecond: never back to a lower workerId. */
-    if (now == s->last_ms && m->worker < s->last_worker)
+    if (now.unit == m->last && m->used + n > s->sequences)
+        return SNOWFLAKE_FULL;
+    if (now.unit == s->last_ms && goes_back(s, m))
         return SNOWFLAKE_FULL;
     return SNOWFLAKE_OK;
 }
@@ -110,7 +138,7 @@ static enum snowflake_status judge(const struct snowflake *s, const struct snowf
 /* What stands in the way, over all active members. */
 struct verdict {
     int pick; /* index of the member to issue from, or -1 */
-    bool any[SNOWFLAKE_EPOCH + 1];
+    bool any[SNOWFLAKE_TOO_MANY + 1];
     int64_t until; /* earliest time at which one that waits may go on */
 };
 
@@ -120,11 +148,11 @@ static void note_until(struct verdict *v, int64_t until)
         v->until = until;
 }
 
-static struct verdict judge_active(const struct snowflake *s, int64_t now, uint32_t n)
+static struct verdict judge_active(const struct snowflake *s, struct instant now, uint32_t n)
 {
     struct verdict v = {.pick = -1, .until = INT64_MAX};
     /* A little behind the latest ID given out: another member could issue, but out of order. */
-    if (now < s->last_ms && s->last_ms - now < s->wait_below_ms && s->nactive > 0) {
+    if (now.ms < s->last_ms && s->last_ms - now.ms < s->wait_below_ms && s->nactive > 0) {
         v.any[SNOWFLAKE_BEHIND] = true;
         note_until(&v, s->last_ms);
         return v;
@@ -136,15 +164,15 @@ static struct verdict judge_active(const struct snowflake *s, int64_t now, uint3
         if (r == SNOWFLAKE_OK && v.pick < 0)
             v.pick = (int)i;
         else if (r == SNOWFLAKE_FULL)
-            note_until(&v, now + 1);
+            note_until(&v, next_unit(s, now));
         else if (r == SNOWFLAKE_BEHIND || r == SNOWFLAKE_STALLED)
             note_until(&v, m->last);
     }
     return v;
 }
 
-/* A spare that can issue, or -1; *full says whether one could in the next millisecond. */
-static int usable_spare(const struct snowflake *s, int64_t now, uint32_t n, bool *full)
+/* A spare that can issue, or -1; *full says whether one could in the next unit. */
+static int usable_spare(const struct snowflake *s, struct instant now, uint32_t n, bool *full)
 {
     *full = false;
     for (unsigned i = s->nactive; i < s->nmembers; i++) {
@@ -171,7 +199,7 @@ static enum snowflake_status refusal(const struct verdict *v)
  */
 
 /* Only with somebody to stand in: else the clock may pass `last` first, and the member goes on. */
-static void retire_stalled(struct snowflake *s, int64_t now)
+static void retire_stalled(struct snowflake *s, struct instant now)
 {
     for (unsigned i = 0; i < s->nactive;) {
         bool stalled = judge(s, &s->member[i], now, 1) == SNOWFLAKE_STALLED;
@@ -186,10 +214,10 @@ static void retire_stalled(struct snowflake *s, int64_t now)
 }
 
 /* A ceiling that was passed may be raised again: its member steps back, and is not given back. */
-static void step_back_expired(struct snowflake *s, int64_t now)
+static void step_back_expired(struct snowflake *s, struct instant now)
 {
     for (unsigned i = 0; i < s->nactive;) {
-        if (now > s->member[i].hi)
+        if (now.unit > s->member[i].hi)
             insert(s, remove_at(s, i), false);
         else
             i++;
@@ -197,14 +225,15 @@ static void step_back_expired(struct snowflake *s, int64_t now)
 }
 
 /* Puts a spare into the active set where no active member can issue, and judges again. */
-static struct verdict stand_in(struct snowflake *s, int64_t now, uint32_t n, struct verdict v)
+static struct verdict stand_in(struct snowflake *s, struct instant now, uint32_t n,
+                               struct verdict v)
 {
     bool full;
     int spare = usable_spare(s, now, n, &full);
     if (spare < 0) {
         if (full) {
             v.any[SNOWFLAKE_FULL] = true;
-            note_until(&v, now + 1);
+            note_until(&v, next_unit(s, now));
         }
         return v;
     }
@@ -216,7 +245,7 @@ static struct verdict stand_in(struct snowflake *s, int64_t now, uint32_t n, str
 }
 
 /* Fills empty places among the active with spares that can issue. */
-static void promote(struct snowflake *s, int64_t now)
+static void promote(struct snowflake *s, struct instant now)
 {
     while (s->nactive < s->want_active) {
         bool full;
@@ -239,30 +268,38 @@ static void note_time(struct snowflake *s, int64_t now)
     s->seen_ms = now;
 }
 
-static uint64_t issue(struct snowflake *s, struct snowflake_member *m, int64_t now, uint32_t n)
+static uint64_t issue(struct snowflake *s, struct snowflake_member *m, struct instant now,
+                      uint32_t n)
 {
     s->stats.peak = snowflake_peak(s);
-    if (m->last != now) {
-        m->last = now;
+    if (m->last != now.unit) {
+        m->last = now.unit;
         m->used = 0;
         if (m->mark)
-            mark_store(m->mark, now);
+            mark_store(m->mark, now.unit);
     }
-    uint64_t first = layout_compose(now - s->epoch_ms, m->worker, m->used);
-    m->used += n;
     s->cur = m;
-    s->last_ms = now;
+    s->cur_ms = now.ms;
+    s->cur_first = layout_compose(&s->layout, now.unit - s->epoch_ms, m->worker, 0);
+    s->last_ms = now.unit;
     s->last_worker = m->worker;
+    uint64_t first = s->cur_first + ((uint64_t)m->used << s->stride_shift);
+    m->used += n;
     s->stats.issued += n;
     return first;
 }
 
+static bool in_field(const struct snowflake *s, int64_t now_ms)
+{
+    return now_ms >= s->epoch_ms && now_ms <= layout_end_ms(&s->layout, s->epoch_ms);
+}
+
 /* The member to issue n IDs from, or NULL and why not. */
-static struct snowflake_member *choose(struct snowflake *s, int64_t now, uint32_t n,
+static struct snowflake_member *choose(struct snowflake *s, struct instant now, uint32_t n,
                                        enum snowflake_status *why, int64_t *until)
 {
-    note_time(s, now);
-    if (now < s->epoch_ms || now > layout_end_ms(s->epoch_ms)) {
+    note_time(s, now.ms);
+    if (!in_field(s, now.ms)) {
         *why = SNOWFLAKE_EPOCH;
         *until = INT64_MAX;
         return NULL;
@@ -296,10 +333,15 @@ enum snowflake_status snowflake_next(struct snowflake *s, int64_t now_ms, uint32
     enum snowflake_status why = SNOWFLAKE_OK;
     if (snowflake_more(s, now_ms, n, first))
         return SNOWFLAKE_OK;
-    struct snowflake_member *m = choose(s, now_ms, n, &why, until_ms);
+    if (n > s->sequences) {
+        *until_ms = INT64_MAX;
+        return SNOWFLAKE_TOO_MANY;
+    }
+    struct instant now = instant_of(s, now_ms);
+    struct snowflake_member *m = choose(s, now, n, &why, until_ms);
     if (!m)
         return why;
-    *first = issue(s, m, now_ms, n);
+    *first = issue(s, m, now, n);
     return SNOWFLAKE_OK;
 }
 
@@ -309,10 +351,10 @@ enum snowflake_status snowflake_some(struct snowflake *s, int64_t now_ms, uint32
     enum snowflake_status r = snowflake_next(s, now_ms, 1, first, until_ms);
     if (r != SNOWFLAKE_OK)
         return r;
-    uint32_t left = LAYOUT_SEQUENCES - s->cur->used;
+    uint32_t left = s->sequences - s->cur->used;
     uint32_t more = max - 1 < left ? max - 1 : left;
-    if (more > 0)
-        (void)issue(s, s->cur, now_ms, more);
+    s->cur->used += more;
+    s->stats.issued += more;
     *got = 1 + more;
     return SNOWFLAKE_OK;
 }
@@ -327,11 +369,12 @@ int64_t snowflake_resumes(const struct snowflake *s)
 
 enum snowflake_status snowflake_peek(const struct snowflake *s, int64_t now_ms)
 {
-    if (now_ms < s->epoch_ms || now_ms > layout_end_ms(s->epoch_ms))
+    if (!in_field(s, now_ms))
         return SNOWFLAKE_EPOCH;
-    struct verdict v = judge_active(s, now_ms, 1);
+    struct instant now = instant_of(s, now_ms);
+    struct verdict v = judge_active(s, now, 1);
     bool full = false;
-    if (v.pick >= 0 || v.any[SNOWFLAKE_FULL] || usable_spare(s, now_ms, 1, &full) >= 0 || full)
+    if (v.pick >= 0 || v.any[SNOWFLAKE_FULL] || usable_spare(s, now, 1, &full) >= 0 || full)
         return SNOWFLAKE_OK;
     return refusal(&v);
 }

@@ -22,6 +22,14 @@
  *               otherwise                      OK
  *
  * The order of these tests matters: a clock that jumps past hi and back must leave no trace.
+ *
+ * Where the layout counts time in units of more than 1 ms, an ID's time is the first ms of the unit
+ * that now is in, and it is that ms which has to be in the range: a unit belongs to one range, and
+ * who is granted the rest of it waits for the next one (FULL). hi is above the present unit's
+ * beginning for as long as it lasts, so IDs of a unit may still come when now has passed hi.
+ *
+ * Where the sequence stands above the workerId, another workerId within the unit would go back: it
+ * waits for the next one.
  */
 #ifndef SIDFLAKE_IDS_SNOWFLAKE_H
 #define SIDFLAKE_IDS_SNOWFLAKE_H
@@ -36,19 +44,20 @@
 
 enum snowflake_status {
     SNOWFLAKE_OK,
-    SNOWFLAKE_FULL,      /* every ID of this millisecond is given out: *until is the next */
+    SNOWFLAKE_FULL,      /* every ID of this unit is given out: *until is the next one */
     SNOWFLAKE_BEHIND,    /* the clock stepped back a little: *until is where it stood */
     SNOWFLAKE_NO_WORKER, /* no workerId is held */
     SNOWFLAKE_STALLED,   /* it stepped back by wait_below or more, and no member can stand in: ditto
                           */
     SNOWFLAKE_CEILING,   /* the clock is above every range held */
     SNOWFLAKE_EPOCH,     /* the time is before the epoch, or past the end of the time field */
+    SNOWFLAKE_TOO_MANY,  /* no unit has so many */
 };
 
 struct snowflake_member {
     uint16_t worker;
     uint32_t handle; /* the name by which the holder of the lease knows this grant */
-    uint32_t used;   /* sequences used in millisecond `last`: 0..1024 */
+    uint32_t used;   /* sequences used in the unit of `last`: 0..layout_sequences */
     int64_t last;    /* Unix ms of the latest ID, at least lo - 1 */
     int64_t hi;      /* Unix ms, included */
     volatile uint64_t
@@ -64,14 +73,15 @@ struct snowflake_retired {
 struct snowflake_stats {
     uint64_t issued;
     uint64_t rotations;        /* members retired because the clock stepped back */
-    uint64_t exhausted;        /* requests that found the millisecond used up */
+    uint64_t exhausted;        /* requests that found the unit used up */
     uint64_t rollbacks;        /* times that the clock was seen behind where it had been */
     struct histogram rollback; /* by how much */
     uint32_t peak;             /* as snowflake_peak, without those that cur may still add to */
 };
 
 struct snowflake {
-    int64_t epoch_ms;      /* Unix ms of time 0 */
+    int64_t epoch_ms; /* Unix ms of time 0 */
+    struct layout layout;
     int64_t wait_below_ms; /* a clock behind by less is waited for */
     unsigned want_active;
     unsigned nactive, nmembers;
@@ -82,6 +92,10 @@ struct snowflake {
     struct snowflake_member *cur;
     int64_t last_ms;
     uint16_t last_worker;
+    int64_t cur_ms;       /* the time that was told when it was issued */
+    uint64_t cur_first;   /* cur's ID of sequence 0 in that unit */
+    uint32_t sequences;   /* of the layout, a unit */
+    uint8_t stride_shift; /* log2 of the difference of two IDs of one member */
 
     int64_t seen_ms; /* the time told last */
 
@@ -94,12 +108,13 @@ struct snowflake {
     struct snowflake_stats stats;
 };
 
-/* epoch_ms: Unix ms; wait_below_ms: 0 rotates at once; want_active: 1..SNOWFLAKE_MEMBERS. */
-void snowflake_init(struct snowflake *s, int64_t epoch_ms, int64_t wait_below_ms,
-                    unsigned want_active);
+/* epoch_ms: Unix ms; layout is copied; wait_below_ms: 0 rotates at once; want_active:
+ * 1..SNOWFLAKE_MEMBERS. */
+void snowflake_init(struct snowflake *s, int64_t epoch_ms, const struct layout *layout,
+                    int64_t wait_below_ms, unsigned want_active);
 
 /* Adds a workerId that may issue at times above `last` up to hi. mark may be NULL. false: no room,
- * or the handle is in use; nothing changed. */
+ * the handle is in use, or the layout has no room for the workerId; nothing changed. */
 bool snowflake_grant(struct snowflake *s, uint32_t handle, uint16_t worker, int64_t last,
                      int64_t hi, volatile uint64_t *mark);
 
@@ -109,28 +124,29 @@ void snowflake_extend(struct snowflake *s, uint32_t handle, int64_t hi);
 /* Takes a workerId away at once. true: it was held, and *last is the exact last time used. */
 bool snowflake_revoke(struct snowflake *s, uint32_t handle, int64_t *last);
 
-/* n IDs, 1..1024, contiguous: *first .. *first + n - 1, all of millisecond now_ms. *until_ms is set
+/* n IDs, 1..layout_sequences, a stride of the layout apart, *first the lowest, all of the unit of
+ * now_ms. *until_ms is set
  * with FULL, BEHIND and STALLED: the Unix ms at which to ask again. Never sleeps, never fails
  * otherwise; every status but OK leaves nothing issued. */
 enum snowflake_status snowflake_next(struct snowflake *s, int64_t now_ms, uint32_t n,
                                      uint64_t *first, int64_t *until_ms);
 
-/* The usual case of snowflake_next, inline: n more IDs of the same millisecond, from the member
- * that gave out the latest ones. That was judged when the first of them was issued, hi only rises,
+/* The usual case of snowflake_next, inline: n more IDs at the same time, from the member that gave
+ * out the latest ones. That was judged when the first of them was issued, hi only rises,
  * and any change of members forgets cur. false: nothing was done, ask snowflake_next. */
 static inline bool snowflake_more(struct snowflake *s, int64_t now_ms, uint32_t n, uint64_t *first)
 {
     struct snowflake_member *m = s->cur;
-    if (!m || now_ms != s->last_ms || m->used + n > LAYOUT_SEQUENCES)
+    if (!m || now_ms != s->cur_ms || m->used + n > s->sequences)
         return false;
-    *first = layout_compose(now_ms - s->epoch_ms, m->worker, m->used);
+    *first = s->cur_first + ((uint64_t)m->used << s->stride_shift);
     m->used += n;
     s->stats.issued += n;
     return true;
 }
 
-/* As snowflake_next, but 1..max contiguous IDs, as many as the workerId in turn has left in this
- * millisecond; *got is how many. */
+/* As snowflake_next, but 1..max IDs, as many as the workerId in turn has left in this unit; *got is
+ * how many. */
 enum snowflake_status snowflake_some(struct snowflake *s, int64_t now_ms, uint32_t max,
                                      uint64_t *first, uint32_t *got, int64_t *until_ms);
 
@@ -141,7 +157,7 @@ enum snowflake_status snowflake_peek(const struct snowflake *s, int64_t now_ms);
 /* From when on a clock that is behind is behind no longer: the lowest last time of all members. */
 int64_t snowflake_resumes(const struct snowflake *s);
 
-/* Most IDs out of one workerId in one millisecond. */
+/* Most IDs out of one workerId in one unit. */
 uint32_t snowflake_peak(const struct snowflake *s);
 
 #endif

@@ -12,6 +12,16 @@ static const struct snowflake_generator *of(const struct generator *g)
     return (const struct snowflake_generator *)g;
 }
 
+/* Who is told the last of several counts back by one: so there is no row where they are a stride
+ * apart. Before a pool is found, nobody knows: as many as in the usual layout. */
+static uint32_t most_in_a_row(const struct generator *g)
+{
+    const struct snowflake *s = &of(g)->ids;
+    if (!of(g)->started)
+        return LAYOUT_SEQUENCES;
+    return s->stride_shift > 0 ? 1 : s->sequences;
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------
  */
 
@@ -57,6 +67,13 @@ static void say_epoch(const struct generator *g, struct buf *b)
     BUF_PUT_LIT(b, "the clock is before the epoch, or past the end of the IDs' time field");
 }
 
+static void say_too_many(const struct generator *g, struct buf *b)
+{
+    BUF_PUT_LIT(b, "expected 1 to ");
+    buf_put_u64(b, most_in_a_row(g));
+    BUF_PUT_LIT(b, " IDs in a row, as many as the pool's layout has, found more");
+}
+
 static const struct generator_cause causes[] = {
     [SNOWFLAKE_OK] = {ISSUE_OK},
     [SNOWFLAKE_FULL] = {ISSUE_PARK},
@@ -66,6 +83,7 @@ static const struct generator_cause causes[] = {
                            .say = say_behind},
     [SNOWFLAKE_CEILING] = {ISSUE_NEVER, .waits = true, .check = "lease", .say = say_above},
     [SNOWFLAKE_EPOCH] = {ISSUE_NEVER, .check = "epoch", .say = say_epoch},
+    [SNOWFLAKE_TOO_MANY] = {ISSUE_WRONG, .say = say_too_many},
 };
 
 /* ---- issuing ----------------------------------------------------------------------------------
@@ -83,8 +101,12 @@ static unsigned next(struct generator *g, struct generator_ask *ask, struct gene
     uint64_t first = 0;
     if (!s->started)
         return not_started(ask);
+    if (ask->n > most_in_a_row(g)) { /* it was asked for before the layout was known */
+        ask->until_ms = INT64_MAX;
+        return SNOWFLAKE_TOO_MANY;
+    }
     enum snowflake_status r = snowflake_next(&s->ids, ask->now_ms, ask->n, &first, &ask->until_ms);
-    *out = (struct generator_run){(int64_t)first, 1, ask->n};
+    *out = (struct generator_run){(int64_t)first, layout_stride(&s->ids.layout), ask->n};
     return r;
 }
 
@@ -97,14 +119,14 @@ static unsigned some(struct generator *g, struct generator_ask *ask, struct gene
         return not_started(ask);
     enum snowflake_status r =
         snowflake_some(&s->ids, ask->now_ms, ask->n, &first, &n, &ask->until_ms);
-    *out = (struct generator_run){(int64_t)first, 1, n};
+    *out = (struct generator_run){(int64_t)first, layout_stride(&s->ids.layout), n};
     return r;
 }
 
 static uint32_t run(const struct generator *g, uint32_t batch)
 {
-    (void)g;
-    return batch < LAYOUT_SEQUENCES ? batch : LAYOUT_SEQUENCES;
+    uint32_t most = most_in_a_row(g);
+    return batch < most ? batch : most;
 }
 
 /* A clock that is behind by less than wait_below is waited for in order, as a full millisecond is.
@@ -120,8 +142,10 @@ static unsigned peek(struct generator *g, int64_t now_ms)
 
 static int64_t example(const struct generator *g, int64_t now_ms)
 {
-    int64_t ms = now_ms - of(g)->ids.epoch_ms;
-    return (int64_t)layout_compose(ms > 0 ? ms : 0, 0, 0);
+    const struct snowflake *s = &of(g)->ids;
+    const struct layout *l = of(g)->started ? &s->layout : &layout_usual;
+    int64_t ms = now_ms - s->epoch_ms;
+    return (int64_t)layout_compose(l, ms > 0 ? ms : 0, 0, 0);
 }
 
 /* ---- what is shown ----------------------------------------------------------------------------
@@ -154,7 +178,7 @@ static int64_t until(const struct generator *g)
     int64_t top = 0;
     for (unsigned i = 0; i < s->nmembers; i++)
         top = s->member[i].hi > top ? s->member[i].hi : top;
-    int64_t end = top > 0 ? layout_end_ms(s->epoch_ms) : top;
+    int64_t end = top > 0 ? layout_end_ms(&s->layout, s->epoch_ms) : top;
     return top < end ? top : end;
 }
 
@@ -168,17 +192,26 @@ static bool clock_is_wrong(const struct generator *g, unsigned cause, int64_t no
 static int decode(const struct generator *g, uint64_t number,
                   struct generator_part out[GENERATOR_PARTS])
 {
+    const struct layout *l = &of(g)->ids.layout;
     struct layout_parts p;
-    if (!layout_decompose(number, &p))
+    int n = 3;
+    if (number >> 63)
         return 0;
-    if (!of(g)->started) /* no pool, no epoch */
+    if (!of(g)->started) /* no pool: neither epoch nor layout */
         return -1;
+    if (!layout_decompose(l, number, &p))
+        return 0;
     int64_t unix_ms = of(g)->ids.epoch_ms + p.time;
     out[0] = (struct generator_part){"time", unix_ms, true};
     out[1] = (struct generator_part){"unix_ms", unix_ms, false};
     out[2] = (struct generator_part){"worker", p.worker, false};
-    out[3] = (struct generator_part){"sequence", p.sequence, false};
-    return 4;
+    if (l->worker_high > 0) {
+        unsigned low = (unsigned)(l->worker_bits - l->worker_high);
+        out[n++] = (struct generator_part){"worker_high", p.worker >> low, false};
+        out[n++] = (struct generator_part){"worker_low", p.worker & ((1u << low) - 1), false};
+    }
+    out[n++] = (struct generator_part){"sequence", p.sequence, false};
+    return n;
 }
 
 static int64_t epoch(const struct generator *g, int64_t now_ms)
@@ -196,7 +229,8 @@ static int64_t peak(const struct generator *g, int64_t now_ms)
 static int64_t end(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
-    return of(g)->started ? layout_end_ms(of(g)->ids.epoch_ms) : GENERATOR_UNKNOWN;
+    const struct snowflake *s = &of(g)->ids;
+    return of(g)->started ? layout_end_ms(&s->layout, s->epoch_ms) : GENERATOR_UNKNOWN;
 }
 
 static int64_t lifetime(const struct generator *g, int64_t now_ms)
@@ -222,7 +256,8 @@ static const struct generator_figure figures[] = {
     {.metric = "sidflake_sequence_peak",
      .type = GENERATOR_GAUGE,
      .unit = "",
-     .help = "Most IDs out of one workerId in one millisecond.",
+     .help = "Most IDs out of one workerId in one unit of the layout's time: a millisecond, unless "
+             "the pool was made with another.",
      .member = "sequence_peak",
      .page = "peak",
      .value = peak},

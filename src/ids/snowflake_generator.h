@@ -31,11 +31,12 @@ static inline void snowflake_generator_init(struct snowflake_generator *g, const
     *g = (struct snowflake_generator){.base.kind = &snowflake_kind, .why = why};
 }
 
-/* A pool was found, with this epoch. As snowflake_init; it forgets every workerId. */
+/* A pool was found, with this epoch and layout. As snowflake_init; it forgets every workerId. */
 static inline void snowflake_generator_start(struct snowflake_generator *g, int64_t epoch_ms,
-                                             int64_t wait_below_ms, unsigned want_active)
+                                             const struct layout *layout, int64_t wait_below_ms,
+                                             unsigned want_active)
 {
-    snowflake_init(&g->ids, epoch_ms, wait_below_ms, want_active);
+    snowflake_init(&g->ids, epoch_ms, layout, wait_below_ms, want_active);
     g->started = true;
 }
 

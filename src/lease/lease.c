@@ -67,9 +67,10 @@ static void raise_last(struct lease *l, unsigned i, int64_t wall)
 static void take_over(struct lease *l, bool proven)
 {
     char identity[COORD_IDENTITY_MAX];
+    struct layout layout;
     int64_t epoch;
     memcpy(identity, l->page->head.identity, sizeof identity);
-    if (!identity[0] || !terms_epoch_agrees(l, identity, &epoch)) {
+    if (!identity[0] || !terms_space_agrees(l, identity, &epoch, &layout)) {
         page_clear(l->page);
         page_set_identity(l->page, identity); /* it tells the next life that IDs were issued */
         return;
@@ -77,6 +78,7 @@ static void take_over(struct lease *l, bool proven)
     memcpy(l->identity, identity, sizeof l->identity);
     memcpy(l->pool.identity, identity, sizeof l->pool.identity);
     l->pool.epoch_ms = epoch;
+    l->pool.layout = layout;
     if (l->last_known) {
         l->pool.params = l->last_params;
         terms_learn_range(l, &l->last_params);
@@ -98,7 +100,7 @@ void lease_init(struct lease *l, const struct lease_config *conf, struct pagefil
     l->call_due = l->renew_due = l->claim_due = mono;
     l->renewed = mono - URGE_EVERY_MS;
     traces_note_pool(l, f->page);
-    traces_pin_epoch(l, f->page);
+    traces_pin_space(l, f->page);
     if (f->found && f->verdict == PAGE_OWN)
         take_over(l, f->proven);
     else if (f->found && f->verdict == PAGE_FOREIGN)
@@ -141,13 +143,14 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
                           int64_t wall)
 {
     const struct coord_pool *pool = &o->pool;
+    struct layout layout;
     int64_t epoch;
     if (o->status == COORD_NOPOOL && lease_may_init(l))
         return; /* it is made at once */
     if (o->status == COORD_OK && strcmp(l->identity, pool->identity) != 0)
         forget_pool(l, terms_over(l, &o->reply, wall));
     if (o->status != COORD_OK || other_pool(l, pool) ||
-        !terms_epoch_agrees(l, pool->identity, &epoch)) {
+        !terms_space_agrees(l, pool->identity, &epoch, &layout)) {
         back_off(l, mono);
         return;
     }

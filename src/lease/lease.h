@@ -52,7 +52,9 @@ struct lease_config {
     int64_t rotation_jitter_ms; /* a new spare is claimed 0..this after a rotation */
     int64_t stop_ms;            /* longest that the releases of a stop may take */
     bool epoch_pinned;          /* the config names an epoch, and the pool must have it: */
-    int64_t epoch_ms;      /* … this; without epoch_pinned, that of a pool made by auto_init */
+    int64_t epoch_ms;   /* … this; without epoch_pinned, that of a pool made by auto_init */
+    bool layout_pinned; /* likewise of a layout */
+    struct layout layout;
     bool auto_init;        /* make a missing pool */
     bool page_knows_alone; /* static:N: no coordinator knows up to when IDs were issued */
 };

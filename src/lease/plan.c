@@ -90,7 +90,7 @@ static void plan_init(struct lease *l, struct lease_action *a)
     if (l->last_identity[0])
         memcpy(a->init.identity, l->last_identity, sizeof l->last_identity);
     else if (coord_identity_make(a->init.identity, span_str(coord_uuid_new(uuid, l->rng)),
-                                 l->conf.epoch_ms, NULL))
+                                 l->conf.epoch_ms, &l->conf.layout, NULL))
         a->kind = LEASE_DESCRIBE; /* cannot be: the config was checked */
 }
 

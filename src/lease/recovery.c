@@ -37,17 +37,28 @@ static void put_epoch(struct buf *b, int64_t epoch_ms)
     buf_put_str(b, timefmt_rfc3339(epoch, epoch_ms));
 }
 
-static void put_identity(struct buf *b, const char *identity, int64_t epoch_ms)
+static void put_layout(struct buf *b, const struct layout *l)
+{
+    char name[LAYOUT_NAME_MAX];
+    if (layout_equal(l, &layout_usual))
+        return;
+    BUF_PUT_LIT(b, " --layout ");
+    buf_put_str(b, layout_name(name, l));
+}
+
+static void put_identity(struct buf *b, const char *identity, int64_t epoch_ms,
+                         const struct layout *layout)
 {
     BUF_PUT_LIT(b, " --uuid ");
     buf_put_span(b, span_of(identity, COORD_UUID_TEXT - 1));
     put_epoch(b, epoch_ms);
+    put_layout(b, layout);
 }
 
 void recovery_put_pool(struct buf *b, const struct coord_pool *p, int64_t now_ms)
 {
     int64_t settle_ms = coord_pool_settle(p, now_ms), ahead_ms = coord_pool_ahead(p, now_ms);
-    put_identity(b, p->identity, p->epoch_ms);
+    put_identity(b, p->identity, p->epoch_ms, &p->layout);
     put_params(b, &p->params, settle_ms < p->params.horizon_ms ? settle_ms : 0,
                ahead_ms > coord_reach(&p->params) ? ahead_ms : 0);
     b->failed |= ahead_ms > COORD_AHEAD_MAX_MS;
@@ -82,16 +93,19 @@ void recovery_put_word(struct buf *b, const struct recovery_place *at)
 
 void recovery_put_command(struct buf *b, const struct lease *l, const struct recovery_place *at)
 {
+    struct layout layout;
     int64_t epoch_ms;
     struct err e;
     recovery_put_tool(b, "pool init", at);
-    if (!l->last_identity[0] || coord_identity_epoch(l->last_identity, &epoch_ms, &e)) {
+    if (!l->last_identity[0] || coord_identity_read(l->last_identity, &epoch_ms, &layout, &e)) {
         if (l->conf.epoch_pinned) /* it would take no pool of another one */
             put_epoch(b, l->conf.epoch_ms);
+        if (l->conf.layout_pinned)
+            put_layout(b, &l->conf.layout);
         return;
     }
     BUF_PUT_LIT(b, " --after-loss");
-    put_identity(b, l->last_identity, epoch_ms);
+    put_identity(b, l->last_identity, epoch_ms, &layout);
     if (l->last_known)
         put_params(b, &l->last_params, l->last_settle_ms, l->last_ahead_ms);
     b->failed |= l->last_ahead_ms > COORD_AHEAD_MAX_MS;

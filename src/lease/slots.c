@@ -68,8 +68,9 @@ void slots_revoke(struct lease *l, unsigned i, bool released)
 void slots_grant(struct lease *l, unsigned i, int64_t last)
 {
     l->slot[i].handle = l->serial++ * LEASE_SLOTS + i;
-    l->conf.epoch_pinned = true; /* from now on: IDs are issued with it */
+    l->conf.epoch_pinned = l->conf.layout_pinned = true; /* from now on: IDs are issued with it */
     l->conf.epoch_ms = l->pool.epoch_ms;
+    l->conf.layout = l->pool.layout;
     slots_post(l, LEASE_MAIL_GRANT, i, last);
 }
 

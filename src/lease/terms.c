@@ -166,14 +166,39 @@ void terms_learn_renewal(struct lease *l, const struct coord_terms *t)
         l->described = false;
 }
 
-bool terms_epoch_agrees(struct lease *l, const char *identity, int64_t *epoch)
+static bool epoch_agrees(struct lease *l, int64_t epoch)
 {
     char want[TIMEFMT_MAX], found[TIMEFMT_MAX];
-    if (coord_identity_epoch(identity, epoch, &l->trouble))
-        return false;
-    if (!l->conf.epoch_pinned || *epoch == l->conf.epoch_ms)
+    if (!l->conf.epoch_pinned || epoch == l->conf.epoch_ms)
         return true;
     (void)err_set(&l->trouble, ERR_INVALID, "expected a pool of epoch %s, found epoch %s",
-                  timefmt_rfc3339(want, l->conf.epoch_ms), timefmt_rfc3339(found, *epoch));
+                  timefmt_rfc3339(want, l->conf.epoch_ms), timefmt_rfc3339(found, epoch));
     return false;
+}
+
+/* Of two workerIds in one unit, the IDs of one would lie among those of the other. */
+static bool layout_agrees(struct lease *l, const struct layout *layout)
+{
+    char want[LAYOUT_FIELDS_MAX], found[LAYOUT_FIELDS_MAX];
+    if (l->conf.layout_pinned && !layout_equal(layout, &l->conf.layout)) {
+        (void)err_set(&l->trouble, ERR_INVALID,
+                      "expected a pool of layout \"%s\", found layout \"%s\"",
+                      layout_fields(want, &l->conf.layout), layout_fields(found, layout));
+        return false;
+    }
+    if (l->conf.active > 1 && layout->worker_shift < layout->sequence_shift) {
+        (void)err_set(&l->trouble, ERR_INVALID,
+                      "expected workers.active: 1 for the pool's layout \"%s\", whose sequence "
+                      "stands above the workerId; found %u",
+                      layout_fields(found, layout), l->conf.active);
+        return false;
+    }
+    return true;
+}
+
+bool terms_space_agrees(struct lease *l, const char *identity, int64_t *epoch,
+                        struct layout *layout)
+{
+    return coord_identity_read(identity, epoch, layout, &l->trouble) == ERR_OK &&
+           epoch_agrees(l, *epoch) && layout_agrees(l, layout);
 }

@@ -33,9 +33,10 @@ int64_t terms_left(const struct lease *l, int64_t wall);
  * clock that is ahead of the coordinator's is not believed: it may be right again in a moment. */
 int64_t terms_over(const struct lease *l, const struct coord_reply *r, int64_t wall);
 
-/* Whether identity has the epoch that IDs must have, the config's, or the one that some were issued
- * with; else l->trouble says what was found. */
-bool terms_epoch_agrees(struct lease *l, const char *identity, int64_t *epoch);
+/* Whether identity has the epoch and the layout that IDs must have, the config's, or those that
+ * some were issued with; else l->trouble says what was found. */
+bool terms_space_agrees(struct lease *l, const char *identity, int64_t *epoch,
+                        struct layout *layout);
 
 /* Whether a claim waits since the pool was reopened: until the floor of what was free then, give or
  * take what the clocks may differ by. Else it waits for the end of some holder's range. */

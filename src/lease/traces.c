@@ -25,15 +25,18 @@ void traces_note_pool(struct lease *l, const struct page *p)
     l->last_known = page_params(p, &l->last_params, &l->last_settle_ms, &l->last_ahead_ms);
 }
 
-void traces_pin_epoch(struct lease *l, const struct page *p)
+void traces_pin_space(struct lease *l, const struct page *p)
 {
+    struct layout layout;
     int64_t epoch;
     struct err e;
-    if (l->conf.epoch_pinned || !was_issued_from(p) ||
-        coord_identity_epoch(l->last_identity, &epoch, &e))
+    if (!was_issued_from(p) || coord_identity_read(l->last_identity, &epoch, &layout, &e))
         return;
-    l->conf.epoch_pinned = true;
-    l->conf.epoch_ms = epoch;
+    if (!l->conf.epoch_pinned)
+        l->conf.epoch_ms = epoch;
+    if (!l->conf.layout_pinned)
+        l->conf.layout = layout;
+    l->conf.epoch_pinned = l->conf.layout_pinned = true;
 }
 
 /* Those that are to be released stand in front, those that were at the end: these are there for

@@ -13,9 +13,9 @@ bool traces_none(const struct pagefile *f);
 /* The pool that the page knew: last_identity, last_params, last_settle_ms, last_known. */
 void traces_note_pool(struct lease *l, const struct page *p);
 
-/* Where IDs may have been issued of the pool noted: its epoch is to be that of any other, unless
- * the configuration names one. */
-void traces_pin_epoch(struct lease *l, const struct page *p);
+/* Where IDs may have been issued of the pool noted: its epoch and layout are to be those of any
+ * other, unless the configuration names one. */
+void traces_pin_space(struct lease *l, const struct page *p);
 
 /* The slots of another boot's page: foreign, foreign_last, nforeign. */
 void traces_note_foreign(struct lease *l, const struct page *old);

@@ -66,7 +66,7 @@ static void log_pool(const struct workers *w)
     log_info("pool found", kv_str("coordinator", w->o.coord_name), kv_str("pool", w->o.pool_name),
              kv_str("identity", p->identity), kv_u64("era", w->lease.era),
              kv_str("epoch", timefmt_rfc3339(epoch, p->epoch_ms)),
-             kv_str("lasts_until", timefmt_rfc3339(end, layout_end_ms(p->epoch_ms))),
+             kv_str("lasts_until", timefmt_rfc3339(end, layout_end_ms(&p->layout, p->epoch_ms))),
              kv_i64("horizon_ms", p->params.horizon_ms));
     uint64_t half = coord_acknowledge_short_of(p);
     if (half > 0)

@@ -49,7 +49,7 @@ static void open_serve(struct serve *s)
     s->facts.granted = true;
     snowflake_generator_init(&gen, s->facts.why);
     feed_must(issuer_add(&s->issuer, &gen.base, "id:", NULL, 0, &e) == ERR_OK, "names");
-    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, &layout_usual, 15, 1);
     feed_must(snowflake_grant(&gen.ids, 1, 7, NOW_MS - 1, NOW_MS + 1000, NULL), "a workerId");
 }
 

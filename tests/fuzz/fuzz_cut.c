@@ -124,7 +124,7 @@ static void open_talk(struct talk *t, unsigned world, struct cut cut)
     feed_must(issuer_add(i, &t->gen.base, "id:", names, world & WORLD_NAMES ? 2 : 0, &e) == ERR_OK,
               "names");
     if (!(world & WORLD_EMPTY))
-        snowflake_generator_start(&t->gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 2);
+        snowflake_generator_start(&t->gen, LAYOUT_EPOCH_DEFAULT_MS, &layout_usual, 15, 2);
     t->serve.facts.granted = t->gen.started;
     int64_t last = world & WORLD_BEHIND ? NOW_MS + 5000 : NOW_MS - 1;
     for (uint16_t k = 0; k < (world & WORLD_SMALL ? 1 : 2) && t->gen.started; k++)

@@ -122,7 +122,7 @@ static void take_mail(void)
         struct tenure *t = &w.tenure[m->handle % LEASE_SLOTS];
         int64_t last;
         if (m->kind == LEASE_MAIL_POOL && (!w.started || w.gen.nmembers == 0)) {
-            snowflake_init(&w.gen, l->pool.epoch_ms, 15, l->conf.active);
+            snowflake_init(&w.gen, l->pool.epoch_ms, &l->pool.layout, 15, l->conf.active);
             w.started = true;
         } else if (m->kind == LEASE_MAIL_GRANT) {
             take_grant(m);
@@ -148,7 +148,8 @@ static struct tenure *tenure_of(uint32_t worker)
 static void issued(uint64_t first, uint64_t last)
 {
     struct layout_parts a, b;
-    feed_must(layout_decompose(first, &a) && layout_decompose(last, &b) && a.time == b.time &&
+    feed_must(layout_decompose(&layout_usual, first, &a) &&
+                  layout_decompose(&layout_usual, last, &b) && a.time == b.time &&
                   a.worker == b.worker,
               "IDs issued at once are of one millisecond and workerId");
     struct tenure *t = tenure_of(a.worker);
@@ -249,7 +250,8 @@ static void answer_pool(struct lease_outcome *o)
     const char *identity = identities[feed_u8(&w.in) % 4];
     memcpy(o->pool.identity, identity, strlen(identity) + 1);
     o->pool.params = coord_params_default;
-    feed_must(coord_identity_epoch(identity, &o->pool.epoch_ms, &e) == ERR_OK, "an identity");
+    feed_must(coord_identity_read(identity, &o->pool.epoch_ms, &o->pool.layout, &e) == ERR_OK,
+              "an identity");
 }
 
 static void answer(struct lease_action *a)
@@ -426,6 +428,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .rotation_jitter_ms = 30000,
                                    .stop_ms = 3000,
                                    .epoch_pinned = flags & PINNED,
+                                   .layout = layout_usual,
                                    .epoch_ms = INT64_C(1767225600000),
                                    .auto_init = flags & AUTO_INIT};
     make_page(&w.page, &w.home, flags, &w.in);

@@ -6,7 +6,7 @@
 static struct setting setting(uint16_t workers)
 {
     struct setting s = {.params = coord_params_default,
-                        .lease = {.active = 1, .renew_ms = 5 * SECOND},
+                        .lease = {.active = 1, .renew_ms = 5 * SECOND, .layout = layout_usual},
                         .nodes = 3,
                         .replicas = GROUP_MAX - 1,
                         .catch_up_percent = 100};

@@ -513,8 +513,8 @@ static bool init_after_loss(struct world *w, bool other)
     char uuid[COORD_UUID_TEXT];
     char identity[COORD_IDENTITY_MAX];
     memcpy(identity, w->identity, sizeof identity);
-    if (other &&
-        coord_identity_make(identity, span_str(coord_uuid_new(uuid, &w->rng)), WORLD_EPOCH, NULL))
+    if (other && coord_identity_make(identity, span_str(coord_uuid_new(uuid, &w->rng)), WORLD_EPOCH,
+                                     &w->set.lease.layout, NULL))
         return false;
     memcpy(in.identity, identity, sizeof identity);
     in.identity_said = !other && world_chance(w, 50);
@@ -586,7 +586,7 @@ bool fault_init_stranger(struct world *w)
     char uuid[COORD_UUID_TEXT];
     if (was_ahead(w) || !is_heard_next(w, n) || !fault_may_lose(w) ||
         coord_identity_make(in.identity, span_str(coord_uuid_new(uuid, &w->rng)), WORLD_EPOCH,
-                            NULL))
+                            &w->set.lease.layout, NULL))
         return false;
     server_lose_pool(w->server, true);
     if (server_init(w->server, &in) != COORD_OK)

@@ -28,11 +28,12 @@ static struct clock call_time = {.wall_us = call_clock, .mono_us = call_clock};
 
 void fixed_run(struct world *w, struct node *n, struct server_call *c)
 {
-    char url[16];
+    char url[64], layout[LAYOUT_NAME_MAX];
     struct coord *fixed;
     struct err e;
     struct coord_options o = {.pool = SPAN("p"), .timeout_us = 1000000, .clock = &call_time};
-    int len = snprintf(url, sizeof url, "static:%u", (unsigned)n->home.coordinator);
+    int len = snprintf(url, sizeof url, "static:%u?layout=%s", (unsigned)n->home.coordinator,
+                       layout_name(layout, &w->set.lease.layout));
     o.url = span_of(url, (size_t)len);
     if (coord_open(&o, &fixed, &e)) {
         (void)fprintf(stderr, "%s: %s\n", url, e.text);

@@ -103,7 +103,7 @@ unsigned ledger_ranges(const struct world *w, const struct node *n, struct range
     }
     for (unsigned i = 0; !n->stopping && i < n->gen.nmembers; i++) {
         const struct snowflake_member *m = &n->gen.member[i];
-        int64_t next = m->used < LAYOUT_SEQUENCES ? m->last : m->last + 1;
+        int64_t next = m->used < n->gen.sequences ? m->last : m->last + 1;
         out[k++] = (struct range){m->worker, next, m->hi};
     }
     return k;
@@ -237,11 +237,13 @@ static struct tenure *tenure_of(struct world *w, const struct node *n, uint16_t 
     return &w->tenure[n->tenure[i]];
 }
 
+/* now: of the ID, the first ms of its unit. */
 static void use(struct world *w, struct tenure *t, uint64_t first, uint32_t count, int64_t now)
 {
-    uint64_t key = first >> LAYOUT_SEQUENCE_BITS;
-    uint32_t sequence = (uint32_t)first & (LAYOUT_SEQUENCES - 1);
-    struct cell *c = cell_of(key);
+    struct layout_parts p;
+    (void)layout_decompose(&w->set.lease.layout, first, &p);
+    uint32_t sequence = p.sequence;
+    struct cell *c = cell_of(layout_compose(&w->set.lease.layout, p.time, p.worker, 0));
     if (sequence < c->used)
         world_fail(w, "duplicate: ID %llu was issued by node %u before, now by node %u",
                    (unsigned long long)first, w->tenure[c->tenure].node, t->node);
@@ -260,7 +262,7 @@ static void use(struct world *w, struct tenure *t, uint64_t first, uint32_t coun
 static void check_order(struct world *w, const struct node *n, uint64_t first, int64_t time)
 {
     struct layout_parts last;
-    (void)layout_decompose(n->last_id, &last);
+    (void)layout_decompose(&w->set.lease.layout, n->last_id, &last);
     int64_t back = last.time - time;
     if (first <= n->last_id && (back == 0 || back < w->set.wait_below_ms))
         world_fail(w, "order: node %u issued ID %llu after %llu", node_number(w, n),
@@ -273,8 +275,11 @@ void ledger_issued(struct world *w, struct node *n, uint64_t first, uint32_t cou
     unsigned me = node_number(w, n);
     w->stats->ids += count;
     world_digest(w, first + count);
-    bool sound = layout_decompose(first, &a) && layout_decompose(first + count - 1, &b);
-    if (!sound || a.worker != b.worker || a.time != b.time || a.time != now - WORLD_EPOCH) {
+    const struct layout *l = &w->set.lease.layout;
+    uint64_t latest = first + (count - 1) * (uint64_t)layout_stride(l);
+    bool sound = layout_decompose(l, first, &a) && layout_decompose(l, latest, &b);
+    if (!sound || a.worker != b.worker || a.time != b.time ||
+        a.time != layout_unit(l, now - WORLD_EPOCH)) {
         world_fail(w, "I2: node %u made ID %llu and %u more at %lld", me, (unsigned long long)first,
                    count - 1, (long long)(now - WORLD_EPOCH));
         return;
@@ -285,12 +290,13 @@ void ledger_issued(struct world *w, struct node *n, uint64_t first, uint32_t cou
                    a.worker);
         return;
     }
+    now = WORLD_EPOCH + a.time;
     const struct range *g = &n->granted[a.worker], *h = &n->before[a.worker];
     if ((now < g->lo || now > g->hi) && (now < h->lo || now > h->hi))
         world_fail(w, "I2: node %u issued at %lld with workerId %u, granted %lld..%lld", me,
                    (long long)(now - WORLD_EPOCH), a.worker, (long long)(g->lo - WORLD_EPOCH),
                    (long long)(g->hi - WORLD_EPOCH));
     check_order(w, n, first, a.time);
-    n->last_id = first + count - 1;
+    n->last_id = latest;
     use(w, t, first, count, now);
 }

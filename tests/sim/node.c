@@ -345,7 +345,8 @@ static void take_one(struct world *w, struct node *n, const struct lease_mail *m
     switch (m->kind) {
     case LEASE_MAIL_POOL:
         if (!n->gen_started)
-            snowflake_init(g, n->lease.pool.epoch_ms, w->set.wait_below_ms, w->set.lease.active);
+            snowflake_init(g, n->lease.pool.epoch_ms, &n->lease.pool.layout, w->set.wait_below_ms,
+                           w->set.lease.active);
         n->gen_started = true;
         break;
     case LEASE_MAIL_GRANT:
@@ -382,6 +383,8 @@ static void ask(struct world *w, struct node *n, uint32_t count, bool some)
 {
     int64_t now = node_wall(w, n), until;
     uint64_t first;
+    if (count > n->gen.sequences && n->gen.sequences > 0)
+        count = n->gen.sequences;
     uint32_t got = count;
     enum snowflake_status s = some ? snowflake_some(&n->gen, now, count, &first, &got, &until)
                                    : snowflake_next(&n->gen, now, count, &first, &until);
@@ -389,7 +392,7 @@ static void ask(struct world *w, struct node *n, uint32_t count, bool some)
         ledger_issued(w, n, first, got, now);
     if (w->trace && s == SNOWFLAKE_OK)
         world_note(w, "node %u issues %u with workerId %u", node_number(w, n), got,
-                   (unsigned)(first >> LAYOUT_SEQUENCE_BITS) % LAYOUT_WORKERS);
+                   n->gen.last_worker);
 }
 
 static void settle(struct world *w, struct node *n)

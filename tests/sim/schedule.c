@@ -59,8 +59,30 @@ static void draw_lease(struct world *w)
                                .rotation_jitter_ms = PICK(w, 0, 0, 30000),
                                .stop_ms = PICK(w, 0, 5000),
                                .epoch_pinned = world_chance(w, 50),
+                               .layout = layout_usual,
                                .epoch_ms = WORLD_EPOCH};
     w->set.wait_below_ms = PICK(w, 0, 1, 15, 15, 1000);
+}
+
+/* Units of several ms, the workerId below the sequence, few sequences, and another order of bits.
+ */
+static void draw_layout(struct world *w)
+{
+    static const char *const others[] = {
+        "twitter",
+        "sonyflake",
+        "js53",
+        "time:35,unit=1s worker:8 sequence:10",
+        "time:40,unit=37ms worker:6 zero:3 sequence:4 zero:2",
+        "time:38,unit=250ms zero:1 sequence:3 worker:10",
+    };
+    struct layout *l = &w->set.lease.layout;
+    if (!w->layouts)
+        return;
+    if (layout_parse(span_str(others[world_draw(w, sizeof others / sizeof *others)]), l, NULL))
+        world_fail(w, "no layout");
+    if (l->worker_shift < l->sequence_shift)
+        w->set.lease.active = 1;
 }
 
 /* K is half of the nodes: it and the master are a majority. Half of the schedules are about two
@@ -100,6 +122,7 @@ static void draw_setting(struct world *w)
     s->sqlite = w->server->sqlite;
     draw_params(w);
     draw_lease(w);
+    draw_layout(w);
     s->nodes = (unsigned)world_between(w, 2, 6);
     s->steps = (unsigned)PICK(w, 60, 100, 150, 250, 400);
     s->fault_percent = (unsigned)PICK(w, 5, 10, 20, 30);
@@ -123,7 +146,8 @@ static void draw_setting(struct world *w)
     }
     if (world_chance(w, 4)) {
         world_count(w, FAULT_LIFE_EPOCH_END);
-        w->now = layout_end_ms(WORLD_EPOCH) - world_between(w, 0, 3 * s->params.horizon_ms);
+        w->now = layout_end_ms(&s->lease.layout, WORLD_EPOCH) -
+                 world_between(w, 0, 3 * s->params.horizon_ms);
     }
     draw_replicas(w);
     s->lease.auto_init = s->sqlite && world_chance(w, 50);
@@ -171,7 +195,7 @@ static void make_pool(struct world *w, struct server *s, char identity[COORD_IDE
         in.params.replicas = 0;
     server_reset(s, main ? w->set.replicas + 1 : 1);
     if (coord_identity_make(in.identity, span_str(coord_uuid_new(uuid, &w->rng)), WORLD_EPOCH,
-                            NULL) ||
+                            &w->set.lease.layout, NULL) ||
         server_init(s, &in) != COORD_OK)
         world_fail(w, "cannot make a pool");
     memcpy(identity, in.identity, COORD_IDENTITY_MAX);

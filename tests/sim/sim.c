@@ -4,7 +4,7 @@
  *
  *   sim [SEEDS]    that many schedules, from seed FROM (environment) on, as a test program (TAP);
  *                  without a number in either place some with sequences, too, which seeds from
- *                  1000000000 on have
+ *                  1000000000 on have, and some with other layouts: from 2000000000 on
  *   SEED=n sim     one schedule, with its trace; MINIMAL=1 shrinks it first
  *
  * In the environment: JOBS=n, so many processes; ALL=1, tell and count failures instead of ending
@@ -20,12 +20,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SEEDS_DEFAULT  10000
-#define SQLITE_DEFAULT 5
-#define TWIN_DEFAULT   0
-#define BOTH_SEEDS     300 /* that are run in two ways */
-#define SEQS_DEFAULT   1000
-#define STEPS_MAX      1024
+#define SEEDS_DEFAULT   10000
+#define SQLITE_DEFAULT  5
+#define TWIN_DEFAULT    0
+#define BOTH_SEEDS      300 /* that are run in two ways */
+#define SEQS_DEFAULT    1000
+#define LAYOUTS_DEFAULT 1000
+#define STEPS_MAX       1024
 
 extern const char pool_lua[], sequences_lua[];
 extern const size_t pool_lua_len, sequences_lua_len;
@@ -46,7 +47,8 @@ static void run(uint64_t seed, const uint8_t *skip)
     bool sqlite = sqlite_every > 0 && seed % sqlite_every == sqlite_every - 1;
     world.server = sqlite ? &sqlite_server : &redis_server;
     world.other = sqlite ? NULL : &other_server;
-    world.seqs = seed >= SEQS_FROM ? &seqs : NULL;
+    world.seqs = seed >= SEQS_FROM && seed < LAYOUTS_FROM ? &seqs : NULL;
+    world.layouts = seed >= LAYOUTS_FROM;
     redis_server.in_c = other_server.in_c = twin_every > 0 && seed % twin_every == 0;
     world.unheard = number_in("UNHEARD", 0) > 0;
     schedule_run(&world, seed, skip);
@@ -239,6 +241,11 @@ static bool run_both(const struct ways *w, uint64_t from, uint64_t seeds, unsign
     return differ == 0;
 }
 
+static bool has_sequences(uint64_t seed)
+{
+    return seed >= SEQS_FROM && seed < LAYOUTS_FROM;
+}
+
 static bool run_some(uint64_t from, uint64_t seeds, unsigned test)
 {
     static struct crew_result r;
@@ -257,21 +264,21 @@ static bool run_some(uint64_t from, uint64_t seeds, unsigned test)
     bool good = !r.failed && r.stats.schedules == seeds;
     (void)printf(
         "%sok %u - no %s twice and all invariants, in %llu schedules of %llu, %llu failed\n",
-        good ? "" : "not ", test, from < SEQS_FROM ? "ID" : "number",
+        good ? "" : "not ", test, has_sequences(from) ? "number" : "ID",
         (unsigned long long)r.stats.schedules, (unsigned long long)seeds,
         (unsigned long long)r.stats.failures);
     if (r.failed)
         explain(r.seed);
     bool met = r.failed || seeds < 1000 ||
-               (from < SEQS_FROM ? all_met(&r.stats) : all_met_of_sequences(&r.stats));
+               (has_sequences(from) ? all_met_of_sequences(&r.stats) : all_met(&r.stats));
     (void)printf("%sok %u - every kind of fault was met\n", met ? "" : "not ", test + 1);
     return good && met;
 }
 
-/* more: so many with sequences behind those without. */
+/* more: so many with sequences, and with other layouts, behind those without. */
 static int run_many(uint64_t from, uint64_t seeds, uint64_t more)
 {
-    unsigned both = from < SEQS_FROM && more > 0 ? 5 : 0;
+    unsigned both = from < SEQS_FROM && more > 0 ? 7 : 0;
     (void)printf("1..%u\n", 2 + both + CASES);
     bool good = run_some(from, seeds, 1);
     if (both) {
@@ -279,6 +286,7 @@ static int run_many(uint64_t from, uint64_t seeds, uint64_t more)
         good &= run_both(&scripts, from, BOTH_SEEDS, 5);
         good &= run_both(&scripts, SEQS_FROM + from, BOTH_SEEDS, 6);
         good &= run_both(&files, from, BOTH_SEEDS / 4, 7);
+        good &= run_some(LAYOUTS_FROM + from, LAYOUTS_DEFAULT, 8);
     }
     for (unsigned i = 0; i < CASES; i++)
         good &= run_case(i, 3 + both + i);

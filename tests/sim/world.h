@@ -108,6 +108,9 @@ enum fault {
 
 /* From this seed on schedules have sequences, too. */
 #define SEQS_FROM UINT64_C(1000000000)
+#define LAYOUTS_FROM                                                                               \
+    UINT64_C(2000000000) /* no sequences again, and other layouts than the usual                   \
+                          */
 
 /* What is counted of them; names are in seqs_fault.c. Those up to SEQS_FAULTS are faults. */
 enum seqs_count {
@@ -276,6 +279,7 @@ struct world {
     bool wild;       /* the server's clock was wrong by more than S: nothing may be lost any more */
     bool lossy;      /* something was lost: its clock must stay within S */
     unsigned losses; /* how often that may have been */
+    bool layouts;    /* the schedule draws a layout */
     bool unheard;    /* what a bet gives up is done as well, and breaks I1: expected to fail */
     int64_t word_era; /* began with a restart that lost nothing; 0: none did, or something was */
     int64_t fence_ms; /* the latest time that its clock has shown, being ahead of it with others */

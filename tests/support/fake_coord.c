@@ -109,7 +109,7 @@ static enum coord_status init(struct coord *c, const struct coord_init *in, stru
     if (f->missing) {
         memset(f->worker, 0, sizeof f->worker);
         memcpy(f->pool.identity, in->identity, sizeof f->pool.identity);
-        if (coord_identity_epoch(in->identity, &f->pool.epoch_ms, NULL))
+        if (coord_identity_read(in->identity, &f->pool.epoch_ms, &f->pool.layout, NULL))
             abort();
     }
     f->missing = false;
@@ -283,7 +283,8 @@ void fake_coord_init(struct fake_coord *f, struct clock *clock, const char *iden
     f->pool.params.worker_from = from;
     f->pool.params.worker_to = to;
     (void)snprintf(f->pool.identity, sizeof f->pool.identity, "%s", identity);
-    if (to >= FAKE_COORD_WORKERS || coord_identity_epoch(identity, &f->pool.epoch_ms, NULL))
+    if (to >= FAKE_COORD_WORKERS ||
+        coord_identity_read(identity, &f->pool.epoch_ms, &f->pool.layout, NULL))
         abort();
     (void)pthread_mutex_init(&f->lock, NULL);
     (void)pthread_cond_init(&f->change, NULL);

@@ -220,7 +220,8 @@ struct lease_config rig_config(void)
                                  .renew_ms = 20000,
                                  .rotation_jitter_ms = 30000,
                                  .stop_ms = 3000,
-                                 .epoch_ms = RIG_EPOCH};
+                                 .epoch_ms = RIG_EPOCH,
+                                 .layout = layout_usual};
 }
 
 void rig_init(struct lease_rig *r, const struct lease_config *conf, struct fake_coord *coord,

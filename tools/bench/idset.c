@@ -56,7 +56,7 @@ enum idset_verdict idset_add(struct idset *s, uint64_t id)
     struct layout_parts p;
     if (id < IDSET_NUMBERS)
         return note(&s->numbers[id / 64], UINT64_C(1) << id % 64);
-    if (!layout_decompose(id, &p))
+    if (!layout_decompose(&layout_usual, id, &p))
         return IDSET_OUTSIDE;
     if (s->first < 0)
         s->first = p.time - IDSET_MARGIN;

@@ -51,7 +51,7 @@ static int64_t now_ns(void)
 static void add_members(struct snowflake *s, uint32_t members, int64_t last)
 {
     static volatile uint64_t mark[MEMBER_MAX];
-    snowflake_init(s, EPOCH_MS, 15, members);
+    snowflake_init(s, EPOCH_MS, &layout_usual, 15, members);
     for (uint32_t i = 0; i < members; i++)
         (void)snowflake_grant(s, i + 1, (uint16_t)(100 + i), last, FOR_EVER, &mark[i]);
 }

@@ -168,7 +168,7 @@ static const char every_option[] =
     "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms,\n"
     "  static_unsafe: true}\n"
     "workers: {active: 16, spare: 0}\nlease: {renew_every: 1h, on_stop: keep}\n"
-    "clock: {wait_below: 0}\nepoch: 2000-01-01\nstate_dir: \"\xc3\xa4\\u20ac\"\n"
+    "clock: {wait_below: 0}\nepoch: 2000-01-01\nlayout: sonyflake\nstate_dir: \"\xc3\xa4\\u20ac\"\n"
     "limits: {connections: 1000000, http_connections: 1, memory: 2047MiB, login_timeout: 1h,\n"
     "  request_timeout: 30d, idle_timeout: 30d, max_wait: 60s, batch: 8192}\n"
     "log: {level: debug, format: json}\n";
@@ -208,6 +208,7 @@ static void test_values(void **state)
     assert_int_equal(c.lease_renew_every_us, INT64_C(3600000000));
     assert_int_equal(c.lease_on_stop, CONF_ON_STOP_KEEP);
     assert_int_equal(c.epoch_ms, INT64_C(946684800000));
+    assert_string_equal(c.layout, "sonyflake");
     assert_string_equal(c.state_dir, "\xc3\xa4\xe2\x82\xac");
     assert_int_equal(c.limits_idle_timeout_us, INT64_C(2592000000000));
     assert_int_equal(c.limits_memory, 2047u << 20);

@@ -31,7 +31,7 @@ static void check(const struct wrong *w, size_t n)
 #define CHECK(cases) check(cases, sizeof(cases) / sizeof *(cases))
 #define TOP_KEYS                                                                                   \
     "listen, auth, upstream, ids, sequences, coordinator, workers, lease, clock, epoch, "          \
-    "state_dir, limits, "                                                                          \
+    "layout, state_dir, limits, "                                                                  \
     "log"
 #define SYNTAX "expected well-formed YAML, found a syntax error "
 

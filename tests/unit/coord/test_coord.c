@@ -70,17 +70,19 @@ static void identities_are_made_and_read(void **state)
     char id[COORD_IDENTITY_MAX];
     struct err e;
     int64_t epoch = 0;
+    struct layout layout;
     struct span uuid = SPAN("01234567-89ab-4cde-8f01-23456789abcd");
-    assert_int_equal(coord_identity_make(id, uuid, 1767225600000, &e), ERR_OK);
+    assert_int_equal(coord_identity_make(id, uuid, 1767225600000, &layout_usual, &e), ERR_OK);
     assert_string_equal(id, "01234567-89ab-4cde-8f01-23456789abcd|1767225600000|38.15.10");
-    assert_int_equal(coord_identity_epoch(id, &epoch, &e), ERR_OK);
+    assert_int_equal(coord_identity_read(id, &epoch, &layout, &e), ERR_OK);
     assert_int_equal(epoch, 1767225600000);
-    assert_int_equal(coord_identity_make(id, SPAN("x"), 0, &e), ERR_INVALID);
-    assert_int_equal(coord_identity_make(id, uuid, -1, &e), ERR_RANGE);
-    assert_int_equal(coord_identity_make(id, uuid, 253402300800000, &e), ERR_RANGE);
+    assert_int_equal(coord_identity_make(id, SPAN("x"), 0, &layout_usual, &e), ERR_INVALID);
+    assert_int_equal(coord_identity_make(id, uuid, -1, &layout_usual, &e), ERR_RANGE);
+    assert_int_equal(coord_identity_make(id, uuid, 253402300800000, &layout_usual, &e), ERR_RANGE);
     assert_says(e.text, "253402300800000");
     char fresh[COORD_UUID_TEXT];
-    assert_int_equal(coord_identity_make(id, span_str(coord_uuid_new(fresh, rng_system())), 0, &e),
+    assert_int_equal(coord_identity_make(id, span_str(coord_uuid_new(fresh, rng_system())), 0,
+                                         &layout_usual, &e),
                      ERR_OK);
 }
 
@@ -96,6 +98,12 @@ static void odd_identities_are_refused(void **state)
         "01234567-89ab-4cde-8f01-23456789abcd|5|",
         "01234567-89ab-4cde-8f01-23456789abcd|5|41.10.12",
         "01234567-89ab-4cde-8f01-23456789abcd|5|38.15.10|",
+        "01234567-89ab-4cde-8f01-23456789abcd|5|t38.w15.s10", /* the usual one's other spelling */
+        "01234567-89ab-4cde-8f01-23456789abcd|5|z1.t41.w10.s12",
+        "01234567-89ab-4cde-8f01-23456789abcd|5|t41.w010.s12",
+        "01234567-89ab-4cde-8f01-23456789abcd|5|t41*1.w10.s12",
+        "01234567-89ab-4cde-8f01-23456789abcd|5|twitter",
+        "01234567-89ab-4cde-8f01-23456789abcd|5|t42.w10.s12",
         "01234567-89ab-4cde-8f01-23456789abcd|05|38.15.10",
         "01234567-89ab-4cde-8f01-23456789abcd|-5|38.15.10",
         "01234567-89AB-4cde-8f01-23456789abcd|5|38.15.10",
@@ -103,10 +111,11 @@ static void odd_identities_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         struct err e;
+        struct layout layout;
         int64_t epoch = -7;
-        if (coord_identity_epoch(odd[i], &epoch, &e) != ERR_INVALID || epoch != -7)
+        if (coord_identity_read(odd[i], &epoch, &layout, &e) != ERR_INVALID || epoch != -7)
             fail_msg("taken: %s", odd[i]);
-        assert_says(e.text, "UUID|EPOCH_MS|38.15.10");
+        assert_says(e.text, "UUID|EPOCH_MS|LAYOUT");
     }
 }
 
@@ -148,6 +157,15 @@ static void parameters_keep_their_ranges(void **state)
     p.first_horizon_ms = 60000;
     p.worker_from = p.worker_to = 32767;
     assert_int_equal(coord_params_check(&p, &e), ERR_OK);
+    struct layout l;
+    assert_int_equal(coord_params_fit(&p, &layout_usual, &e), ERR_OK);
+    assert_int_equal(layout_parse(SPAN("twitter"), &l, &e), ERR_OK);
+    p.worker_from = 1023;
+    p.worker_to = 1024;
+    assert_int_equal(coord_params_fit(&p, &l, &e), ERR_RANGE);
+    assert_says(e.text, "within 0-1023");
+    p.worker_to = 1023;
+    assert_int_equal(coord_params_fit(&p, &l, &e), ERR_OK);
 #undef WITH
 }
 
@@ -194,6 +212,9 @@ static void urls_choose_the_driver(void **state)
         "sqlite:/x.db",
         "static:0",
         "static:32767?epoch=2020-01-01T00:00:00Z",
+        "static:1023?layout=twitter",
+        "static:1023?layout=t41.w10.s12&epoch=2020-01-01T00:00:00Z",
+        "static:32767?layout=baidu",
     };
     struct err e;
     coord_free(NULL);
@@ -295,6 +316,11 @@ static void bad_urls_are_refused_without_their_secrets(void **state)
         {"static:32768", "found \"static:32768\""},
         {"static:-1", "N of 0"},
         {"static:1?epoch=x", "?epoch=YYYY"},
+        {"static:1024?layout=twitter", "N of 0 to 1023"},
+        {"static:32768?layout=baidu", "N of 0 to 32767"},
+        {"static:1?layout=x", "found \"x\""},
+        {"static:1?layout=", "found \"\""},
+        {"static:1?layout=twitter&", "found \"\""},
         {"static:1?", "?epoch=YYYY"},
         {"redis://h\n", "found byte 0x0a"},
     };

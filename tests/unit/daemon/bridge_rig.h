@@ -185,6 +185,7 @@ static inline int begin(void **state)
     bridge_init(&b.bridge);
     b.report.answered = b.report.up = b.report.serves = true;
     b.report.pool.epoch_ms = RIG_EPOCH;
+    b.report.pool.layout = layout_usual;
     b.report.pool.params = coord_params_default;
     strcpy(b.report.pool.identity, RIG_IDENTITY);
     b.latest = b.report;

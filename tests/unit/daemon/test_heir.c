@@ -604,7 +604,7 @@ static void remove_dir(const char *dir)
 
 #define IDENTITY "11111111-2222-4333-8444-555555555555|1767225600000|38.15.10"
 
-static void workerids_of_another_epoch_are_told_apart(void **state)
+static void workerids_of_another_space_are_told_apart(void **state)
 {
     (void)state;
     const struct {
@@ -612,25 +612,35 @@ static void workerids_of_another_epoch_are_told_apart(void **state)
         bool held;
         const char *owner;
         int64_t epoch_ms;
+        const char *layout;
         enum err_code want;
     } cases[] = {
-        {IDENTITY, true, OWNER, EPOCH, ERR_OK},
-        {IDENTITY, true, OWNER, EPOCH + 1, ERR_INVALID},
-        {IDENTITY, true, OWNER, EPOCH - 86400000, ERR_INVALID},
-        {IDENTITY, false, OWNER, EPOCH + 1, ERR_OK}, /* none is held */
-        {IDENTITY, true, "redis://another", EPOCH + 1, ERR_OK},
-        {"no identity", true, OWNER, EPOCH + 1, ERR_OK}, /* nothing is known of it */
-        {NULL, false, OWNER, EPOCH + 1, ERR_OK},         /* no page */
+        {IDENTITY, true, OWNER, EPOCH, "", ERR_OK},
+        {IDENTITY, true, OWNER, CONF_EPOCH_OF_POOL, "", ERR_OK},
+        {IDENTITY, true, OWNER, CONF_EPOCH_OF_POOL, "sidflake", ERR_OK},
+        {IDENTITY, true, OWNER, CONF_EPOCH_OF_POOL, "twitter", ERR_INVALID},
+        {IDENTITY, false, OWNER, CONF_EPOCH_OF_POOL, "twitter", ERR_OK},
+        {IDENTITY, true, OWNER, EPOCH + 1, "", ERR_INVALID},
+        {IDENTITY, true, OWNER, EPOCH - 86400000, "", ERR_INVALID},
+        {IDENTITY, false, OWNER, EPOCH + 1, "", ERR_OK}, /* none is held */
+        {IDENTITY, true, "redis://another", EPOCH + 1, "", ERR_OK},
+        {"no identity", true, OWNER, EPOCH + 1, "", ERR_OK}, /* nothing is known of it */
+        {NULL, false, OWNER, EPOCH + 1, "", ERR_OK},         /* no page */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err e = {.text = ""};
         char *dir = make_dir(cases[i].identity, cases[i].held);
-        enum err_code r = heir_check_epoch(dir, cases[i].owner, cases[i].epoch_ms, &e);
+        const struct conf c = {.state_dir = dir,
+                               .epoch_ms = cases[i].epoch_ms,
+                               .layout = (char *)(uintptr_t)cases[i].layout};
+        enum err_code r = heir_check_space(&c, cases[i].owner, &e);
         remove_dir(dir);
         if (r != cases[i].want)
             fail_msg("case %zu: expected %d, found %d: %s", i, cases[i].want, r, e.text);
         if (r)
-            assert_non_null(strstr(e.text, "epoch: expected 2026-01-01T00:00:00"));
+            assert_non_null(strstr(
+                e.text, cases[i].layout[0] ? "layout: expected \"time:38 worker:15 sequence:10\""
+                                           : "epoch: expected 2026-01-01T00:00:00"));
     }
 }
 
@@ -663,7 +673,7 @@ int main(void)
         HEIR(a_parcel_cut_anywhere_is_read_no_further),
         HEIR(a_parcel_with_any_byte_changed_harms_nothing),
         HEIR(signals_wait_until_they_are_let_in),
-        HEIR(workerids_of_another_epoch_are_told_apart),
+        HEIR(workerids_of_another_space_are_told_apart),
     };
     return cmocka_run_group_tests_name("daemon/heir", tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static void expect_id(struct snowflake *s, int64_t now, uint32_t n, uint32_t wor
 {
     struct answer a = ask(s, now, n);
     assert_int_equal(a.status, SNOWFLAKE_OK);
-    assert_true(a.first == layout_compose(now - EPOCH, worker, seq));
+    assert_true(a.first == layout_compose(&layout_usual, now - EPOCH, worker, seq));
 }
 
 static void expect_wait(struct snowflake *s, int64_t now, uint32_t n, enum snowflake_status status,
@@ -55,7 +55,7 @@ static void expect_refusal(struct snowflake *s, int64_t now, enum snowflake_stat
 static struct snowflake make(unsigned active, unsigned members)
 {
     struct snowflake s;
-    snowflake_init(&s, EPOCH, BELOW, active);
+    snowflake_init(&s, EPOCH, &layout_usual, BELOW, active);
     for (unsigned i = 0; i < members; i++)
         assert_true(snowflake_grant(&s, i, (uint16_t)(100 + i), T0 - 1, T0 + 3600000, NULL));
     return s;
@@ -105,7 +105,7 @@ static void active_workers_are_ordered_however_they_were_granted(void **state)
 {
     (void)state;
     struct snowflake s;
-    snowflake_init(&s, EPOCH, BELOW, 3);
+    snowflake_init(&s, EPOCH, &layout_usual, BELOW, 3);
     static const uint16_t workers[] = {7, 32767, 0};
     for (uint32_t i = 0; i < 3; i++)
         assert_true(snowflake_grant(&s, i, workers[i], T0 - 1, T0 + 1000, NULL));
@@ -292,13 +292,13 @@ static void the_epoch_bounds_the_time(void **state)
 {
     (void)state;
     struct snowflake s;
-    snowflake_init(&s, EPOCH, BELOW, 1);
+    snowflake_init(&s, EPOCH, &layout_usual, BELOW, 1);
     expect_refusal(&s, EPOCH, SNOWFLAKE_NO_WORKER);
     assert_true(snowflake_grant(&s, 0, 9, EPOCH - 1, INT64_MAX, NULL));
     expect_refusal(&s, EPOCH - 1, SNOWFLAKE_EPOCH);
     expect_refusal(&s, -EPOCH, SNOWFLAKE_EPOCH);
     expect_id(&s, EPOCH, 1, 9, 0);
-    int64_t end = layout_end_ms(EPOCH);
+    int64_t end = layout_end_ms(&layout_usual, EPOCH);
     expect_id(&s, end, ALL, 9, 0);
     expect_wait(&s, end, 1, SNOWFLAKE_FULL, end + 1);
     expect_refusal(&s, end + 1, SNOWFLAKE_EPOCH);
@@ -340,7 +340,7 @@ static void the_mark_is_stored_before_an_id_is_returned(void **state)
     volatile uint64_t mark[2] = {0};
     struct snowflake s;
     int64_t ms;
-    snowflake_init(&s, EPOCH, BELOW, 1);
+    snowflake_init(&s, EPOCH, &layout_usual, BELOW, 1);
     for (uint32_t i = 0; i < 2; i++) {
         mark_store(&mark[i], T0 - 1);
         assert_true(snowflake_grant(&s, i, (uint16_t)i, T0 - 1, T0 + 1000, &mark[i]));
@@ -366,13 +366,13 @@ static void some_takes_what_is_left(void **state)
     int64_t until;
     expect_id(&s, T0, 1000, 100, 0);
     assert_int_equal(snowflake_some(&s, T0, 100, &first, &got, &until), SNOWFLAKE_OK);
-    assert_true(first == layout_compose(T0 - EPOCH, 100, 1000) && got == 24);
+    assert_true(first == layout_compose(&layout_usual, T0 - EPOCH, 100, 1000) && got == 24);
     assert_int_equal(snowflake_some(&s, T0, 5000, &first, &got, &until), SNOWFLAKE_OK);
-    assert_true(first == layout_compose(T0 - EPOCH, 101, 0) && got == 1024);
+    assert_true(first == layout_compose(&layout_usual, T0 - EPOCH, 101, 0) && got == 1024);
     assert_int_equal(snowflake_some(&s, T0, 1, &first, &got, &until), SNOWFLAKE_FULL);
     assert_true(until == T0 + 1);
     assert_int_equal(snowflake_some(&s, T0 + 1, 1, &first, &got, &until), SNOWFLAKE_OK);
-    assert_true(first == layout_compose(T0 + 1 - EPOCH, 100, 0) && got == 1);
+    assert_true(first == layout_compose(&layout_usual, T0 + 1 - EPOCH, 100, 0) && got == 1);
     assert_int_equal(s.stats.issued, 2049);
 }
 
@@ -421,6 +421,123 @@ static void the_peak_is_that_of_one_millisecond(void **state)
     assert_int_equal(snowflake_peak(&s), 7);
 }
 
+/* ---- other layouts ----------------------------------------------------------------------------
+ */
+
+/* Units of 10 ms, sequence above workerId: 256 IDs a unit, 65,536 apart. T0 begins a unit. */
+static struct snowflake make_sonyflake(struct layout *l)
+{
+    struct snowflake s;
+    assert_int_equal(layout_parse(SPAN("sonyflake"), l, NULL), ERR_OK);
+    snowflake_init(&s, EPOCH, l, BELOW, 1);
+    return s;
+}
+
+static void expect_of(struct snowflake *s, int64_t now, uint32_t n, int64_t unit, uint32_t worker,
+                      uint32_t seq)
+{
+    struct answer a = ask(s, now, n);
+    assert_int_equal(a.status, SNOWFLAKE_OK);
+    assert_true(a.first == layout_compose(&s->layout, unit - EPOCH, worker, seq));
+}
+
+static void a_unit_is_of_one_time(void **state)
+{
+    (void)state;
+    struct layout l;
+    struct snowflake s = make_sonyflake(&l);
+    assert_true(snowflake_grant(&s, 0, 7, T0 - 1, T0 + 3600000, NULL));
+    expect_of(&s, T0, 1, T0, 7, 0);
+    expect_of(&s, T0 + 4, 2, T0, 7, 1);
+    expect_of(&s, T0 + 9, 253, T0, 7, 3);
+    expect_wait(&s, T0 + 9, 1, SNOWFLAKE_FULL, T0 + 10);
+    expect_wait(&s, T0 + 5, 1, SNOWFLAKE_FULL, T0 + 10); /* back within the unit: nobody sees it */
+    expect_of(&s, T0 + 10, 256, T0 + 10, 7, 0);
+    assert_int_equal(snowflake_peak(&s), 256);
+    assert_int_equal(s.member[0].last, T0 + 10);
+}
+
+static void a_unit_belongs_to_the_range_that_has_its_first_ms(void **state)
+{
+    (void)state;
+    struct layout l;
+    struct snowflake s = make_sonyflake(&l);
+    /* The range begins within a unit: that one is the holder's before. */
+    assert_true(snowflake_grant(&s, 0, 7, T0 + 2, T0 + 25, NULL));
+    expect_wait(&s, T0 + 3, 1, SNOWFLAKE_FULL, T0 + 10);
+    assert_int_equal(snowflake_peek(&s, T0 + 3), SNOWFLAKE_OK); /* it only queues */
+    expect_of(&s, T0 + 10, 1, T0 + 10, 7, 0);
+    /* It ends within one, which is this holder's to its end. */
+    expect_of(&s, T0 + 20, 1, T0 + 20, 7, 0);
+    expect_of(&s, T0 + 29, 1, T0 + 20, 7, 1);
+    expect_refusal(&s, T0 + 30, SNOWFLAKE_CEILING);
+    int64_t last;
+    assert_true(snowflake_revoke(&s, 0, &last) && last == T0 + 20);
+    /* So whoever comes next, by this clock or by one that is behind, waits for the next unit. */
+    assert_true(snowflake_grant(&s, 1, 7, T0 + 25, T0 + 3600000, NULL));
+    expect_wait(&s, T0 + 29, 1, SNOWFLAKE_FULL, T0 + 30);
+    expect_wait(&s, T0 + 12, 1, SNOWFLAKE_BEHIND, T0 + 20);
+    expect_of(&s, T0 + 30, 1, T0 + 30, 7, 0);
+}
+
+static void what_was_given_back_within_a_unit_goes_on_in_the_next(void **state)
+{
+    (void)state;
+    struct layout l;
+    struct snowflake s = make_sonyflake(&l);
+    int64_t last;
+    assert_true(snowflake_grant(&s, 0, 7, T0 - 1, T0 + 3600000, NULL));
+    expect_of(&s, T0 + 6, 1, T0, 7, 0);
+    assert_true(snowflake_revoke(&s, 0, &last) && last == T0);
+    assert_true(snowflake_grant(&s, 1, 7, last, T0 + 3600000, NULL));
+    expect_wait(&s, T0 + 7, 1, SNOWFLAKE_FULL, T0 + 10);
+    expect_of(&s, T0 + 10, 1, T0 + 10, 7, 0);
+}
+
+static void where_the_workerid_is_lowest_another_waits_for_the_next_unit(void **state)
+{
+    (void)state;
+    struct layout l;
+    struct snowflake s = make_sonyflake(&l);
+    int64_t last;
+    assert_true(snowflake_grant(&s, 0, 7, T0 - 1, T0 + 3600000, NULL));
+    assert_true(snowflake_grant(&s, 1, 9, T0 - 1, T0 + 3600000, NULL));
+    expect_of(&s, T0, 5, T0, 7, 0);
+    assert_true(snowflake_revoke(&s, 0, &last));
+    expect_wait(&s, T0 + 1, 1, SNOWFLAKE_FULL, T0 + 10); /* 9 with sequence 0 is below 7 with 4 */
+    expect_of(&s, T0 + 10, 1, T0 + 10, 9, 0);
+}
+
+static void several_come_a_stride_apart(void **state)
+{
+    (void)state;
+    struct layout l;
+    struct snowflake s = make_sonyflake(&l);
+    uint64_t first, second;
+    uint32_t got;
+    int64_t until;
+    assert_true(snowflake_grant(&s, 0, 7, T0 - 1, T0 + 3600000, NULL));
+    assert_int_equal(snowflake_some(&s, T0, 1000, &first, &got, &until), SNOWFLAKE_OK);
+    assert_int_equal(got, 256);
+    assert_int_equal(snowflake_some(&s, T0 + 10, 3, &first, &got, &until), SNOWFLAKE_OK);
+    assert_int_equal(got, 3);
+    assert_true(snowflake_more(&s, T0 + 10, 1, &second));
+    assert_true(second == first + 3 * 65536);
+    assert_false(snowflake_more(&s, T0 + 11, 1, &second)); /* another time is judged anew */
+}
+
+static void a_workerid_too_wide_for_the_layout_is_not_taken(void **state)
+{
+    (void)state;
+    struct layout l;
+    struct snowflake s;
+    assert_int_equal(layout_parse(SPAN("twitter"), &l, NULL), ERR_OK);
+    snowflake_init(&s, EPOCH, &l, BELOW, 1);
+    assert_false(snowflake_grant(&s, 0, 1024, T0 - 1, T0 + 3600000, NULL));
+    assert_true(snowflake_grant(&s, 0, 1023, T0 - 1, T0 + 3600000, NULL));
+    expect_of(&s, T0, 4096, T0, 1023, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +565,12 @@ int main(void)
         cmocka_unit_test(handles_and_room_are_checked),
         cmocka_unit_test(a_full_list_of_the_retired_loses_nobody),
         cmocka_unit_test(the_peak_is_that_of_one_millisecond),
+        cmocka_unit_test(a_unit_is_of_one_time),
+        cmocka_unit_test(a_unit_belongs_to_the_range_that_has_its_first_ms),
+        cmocka_unit_test(what_was_given_back_within_a_unit_goes_on_in_the_next),
+        cmocka_unit_test(where_the_workerid_is_lowest_another_waits_for_the_next_unit),
+        cmocka_unit_test(several_come_a_stride_apart),
+        cmocka_unit_test(a_workerid_too_wide_for_the_layout_is_not_taken),
     };
     return cmocka_run_group_tests_name("ids/snowflake", tests, NULL, NULL);
 }

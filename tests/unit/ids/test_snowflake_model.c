@@ -36,6 +36,7 @@ struct book {
 
 struct model {
     struct snowflake gen;
+    struct layout layout;
     struct book book[WORKERS];
     struct idcheck seen;
     struct seeded rng;
@@ -43,8 +44,15 @@ struct model {
     int64_t below;
     uint32_t handles;
     uint64_t latest; /* the latest ID, or 0 */
-    uint64_t count[SNOWFLAKE_EPOCH + 1];
+    uint64_t count[SNOWFLAKE_TOO_MANY + 1];
 };
+
+/* The first ms of the unit that the clock is in. */
+static int64_t unit(const struct model *m)
+{
+    int64_t since = m->now - EPOCH;
+    return EPOCH + since - since % m->layout.unit_ms;
+}
 
 static bool chance(struct model *m, int one_in)
 {
@@ -58,7 +66,7 @@ static void move_clock(struct model *m)
 {
     int64_t r = seeded_in(&m->rng, 0, 99);
     if (r < 55)
-        m->now += seeded_in(&m->rng, 0, 2);
+        m->now += seeded_in(&m->rng, 0, 2) * (chance(m, 8) ? (m->layout.unit_ms + 1) / 2 : 1);
     else if (r < 70)
         m->now += seeded_in(&m->rng, -14, 14);
     else if (r < 76)
@@ -91,7 +99,7 @@ static void grant(struct model *m)
     b->retired = false;
     b->handle = m->handles++;
     b->last = b->floor;
-    b->next = LAYOUT_SEQUENCES;
+    b->next = layout_sequences(&m->layout);
     b->hwm = b->hi;
     mark_store(&b->mark, b->floor);
     assert_true(snowflake_grant(&m->gen, b->handle, w, b->floor, b->hi, &b->mark));
@@ -168,9 +176,9 @@ static void take_retired(struct model *m)
 
 static bool usable(const struct model *m, const struct book *b, uint32_t n)
 {
-    if (!b->held || b->retired || m->now > b->hi || m->now < b->last)
+    if (!b->held || b->retired || unit(m) > b->hi || unit(m) < b->last)
         return false;
-    return m->now > b->last || b->next + n <= LAYOUT_SEQUENCES;
+    return unit(m) > b->last || b->next + n <= layout_sequences(&m->layout);
 }
 
 static unsigned count_usable(const struct model *m, uint32_t n)
@@ -187,42 +195,47 @@ static bool is_somebodys_last(const struct model *m, int64_t until)
     for (int w = 0; w < WORKERS; w++)
         if (m->book[w].held && !m->book[w].retired && m->book[w].last == until)
             return true;
-    return m->latest > 0 && EPOCH + (int64_t)(m->latest >> 25) == until;
+    struct layout_parts p;
+    return m->latest > 0 && layout_decompose(&m->layout, m->latest, &p) && EPOCH + p.time == until;
 }
 
 static void judge_issued(struct model *m, uint64_t first, uint32_t n)
 {
     struct layout_parts p;
     int64_t marked;
-    assert_true(layout_decompose(first, &p));
-    assert_true(p.time == m->now - EPOCH);
+    assert_true(layout_decompose(&m->layout, first, &p));
+    assert_true(p.time == unit(m) - EPOCH);
     assert_true(p.worker < WORKERS);
-    assert_true(p.sequence + n <= LAYOUT_SEQUENCES);
+    assert_true(p.sequence + n <= layout_sequences(&m->layout));
     struct book *b = &m->book[p.worker];
     assert_true(usable(m, b, n));
-    assert_int_equal(p.sequence, m->now > b->last ? 0 : b->next);
-    b->last = m->now;
+    assert_int_equal(p.sequence, unit(m) > b->last ? 0 : b->next);
+    b->last = unit(m);
     b->next = p.sequence + n;
-    assert_true(mark_load(&b->mark, &marked) && marked == m->now);
+    assert_true(mark_load(&b->mark, &marked) && marked == unit(m));
     if (first < m->latest) { /* only a rotation may do this: the clock is behind by enough */
         struct layout_parts before;
-        assert_true(layout_decompose(m->latest, &before));
+        assert_true(layout_decompose(&m->layout, m->latest, &before));
         assert_true(before.time - p.time >= m->below);
         assert_true(before.worker != p.worker);
     }
     assert_true(first != m->latest);
-    m->latest = first + n - 1;
-    idcheck_add(&m->seen, first, n);
+    uint64_t stride = (uint64_t)layout_stride(&m->layout);
+    m->latest = first + (n - 1) * stride;
+    if (stride == 1)
+        idcheck_add(&m->seen, first, n);
+    for (uint32_t i = 0; stride > 1 && i < n; i++)
+        idcheck_add(&m->seen, first + i * stride, 1);
 }
 
 static void judge_refused(const struct model *m, enum snowflake_status status, uint32_t n,
                           int64_t until)
 {
-    bool in_time = m->now >= EPOCH && m->now <= EPOCH + LAYOUT_TIME_MAX;
+    bool in_time = m->now >= EPOCH && m->now <= layout_end_ms(&m->layout, EPOCH);
     assert_true((status == SNOWFLAKE_EPOCH) == !in_time);
     switch (status) {
     case SNOWFLAKE_FULL:
-        assert_true(until == m->now + 1);
+        assert_true(until == unit(m) + m->layout.unit_ms);
         return;
     case SNOWFLAKE_BEHIND:
         assert_true(until > m->now && until - m->now < m->below);
@@ -248,7 +261,8 @@ static void ask(struct model *m)
 {
     uint64_t first = 0, issued = m->gen.stats.issued;
     int64_t until = INT64_MIN;
-    uint32_t n = chance(m, 3) ? (uint32_t)seeded_in(&m->rng, 1, LAYOUT_SEQUENCES) : 1, got = n;
+    uint32_t most = layout_sequences(&m->layout);
+    uint32_t n = chance(m, 3) ? (uint32_t)seeded_in(&m->rng, 1, most) : 1, got = n;
     bool some = chance(m, 4);
     enum snowflake_status peeked = snowflake_peek(&m->gen, m->now);
     enum snowflake_status s = some ? snowflake_some(&m->gen, m->now, n, &first, &got, &until)
@@ -275,12 +289,30 @@ static void check_order(const struct snowflake *s)
         assert_true(s->member[i - 1].worker < s->member[i].worker);
 }
 
+/* Half of the schedules have the usual layout. */
+static void choose_layout(struct model *m)
+{
+    static const char *const others[] = {
+        "twitter",
+        "sonyflake",
+        "time:32,unit=1s worker:8 sequence:10",
+        "time:36,unit=7ms worker:6 zero:3 sequence:4 zero:2",
+        "time:38,unit=50ms zero:1 sequence:3 worker:10",
+    };
+    size_t pick = (size_t)seeded_in(&m->rng, 0, 9);
+    m->layout = layout_usual;
+    if (pick < sizeof others / sizeof *others)
+        assert_int_equal(layout_parse(span_str(others[pick]), &m->layout, NULL), ERR_OK);
+}
+
 static void one_schedule(struct model *m)
 {
-    unsigned active = (unsigned)seeded_in(&m->rng, 1, 4);
+    choose_layout(m);
+    bool strides = m->layout.worker_shift < m->layout.sequence_shift;
+    unsigned active = strides ? 1 : (unsigned)seeded_in(&m->rng, 1, 4);
     m->below = chance(m, 4) ? seeded_in(&m->rng, 0, 40) : 15;
     m->now = m->home = EPOCH + seeded_in(&m->rng, 0, 100 * HOUR);
-    snowflake_init(&m->gen, EPOCH, m->below, active);
+    snowflake_init(&m->gen, EPOCH, &m->layout, m->below, active);
     for (int step = 0; step < STEPS; step++) {
         move_clock(m);
         if (m->gen.nmembers < active + 2 ? chance(m, 5) : chance(m, 200))
@@ -305,7 +337,7 @@ static void random_schedules_never_repeat_an_id(void **state)
     (void)state;
     uint64_t seed = setting("SIDFLAKE_TEST_SEED", 1);
     uint64_t rounds = setting("SIDFLAKE_TEST_ROUNDS", 100);
-    uint64_t count[SNOWFLAKE_EPOCH + 1] = {0}, rotations = 0;
+    uint64_t count[SNOWFLAKE_TOO_MANY + 1] = {0}, rotations = 0;
     for (uint64_t i = 0; i < rounds; i++) {
         struct model *m = calloc(1, sizeof *m);
         assert_non_null(m);

@@ -202,6 +202,56 @@ static void the_epoch_of_the_config_is_insisted_on(void **state)
     end();
 }
 
+#define RIG_TWITTER "99999999-2222-4333-8444-555555555555|1767225600000|t41.w5+5.s12"
+
+static void a_pool_of_another_layout_is_refused_once_ids_may_have_been_issued(void **state)
+{
+    (void)state;
+    begin();
+    (void)rig_settle(&b.rig);
+    (void)strcpy(b.coord.pool.identity, RIG_TWITTER);
+    rig_pass(&b.rig, 3600000);
+    assert_int_equal(rig_held(&b.rig), 0);
+    assert_int_equal(b.rig.lease.trouble.code, ERR_INVALID);
+    assert_non_null(strstr(b.rig.lease.trouble.text,
+                           "expected a pool of layout \"time:38 worker:15 sequence:10\", found "
+                           "layout \"time:41 worker:5+5 sequence:12\""));
+    end();
+}
+
+static void the_layout_of_the_config_is_insisted_on(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config();
+    conf.layout_pinned = true;
+    assert_int_equal(layout_parse(SPAN("twitter"), &conf.layout, NULL), ERR_OK);
+    begin_with(conf, 5);
+    rig_pass(&b.rig, 10000);
+    assert_int_equal(rig_held(&b.rig), 0);
+    assert_int_equal(count(FAKE_CLAIM), 0);
+    assert_int_equal(b.rig.mails[LEASE_MAIL_POOL], 0);
+    end();
+}
+
+/* IDs of the two would lie among each other within a unit. */
+static void a_layout_with_the_workerid_lowest_wants_one(void **state)
+{
+    (void)state;
+    for (unsigned active = 1; active <= 2; active++) {
+        struct lease_config conf = rig_config();
+        conf.active = active;
+        begin_with(conf, 5);
+        (void)strcpy(b.coord.pool.identity,
+                     "11111111-2222-4333-8444-555555555555|1767225600000|t39*10.s8.w16");
+        rig_pass(&b.rig, 10000);
+        assert_int_equal(rig_held(&b.rig), active == 1 ? 2 : 0);
+        if (active == 2)
+            assert_non_null(
+                strstr(b.rig.lease.trouble.text, "expected workers.active: 1 for the pool's"));
+        end();
+    }
+}
+
 /* Until something was granted the pool may change its epoch; the loop is told before any grant. */
 static void a_pool_of_another_epoch_before_the_first_grant_is_told_anew(void **state)
 {
@@ -675,6 +725,9 @@ int main(void)
         cmocka_unit_test(another_pool_is_joined_when_the_ranges_end),
         cmocka_unit_test(a_pool_of_another_epoch_is_refused_once_ids_may_have_been_issued),
         cmocka_unit_test(the_epoch_of_the_config_is_insisted_on),
+        cmocka_unit_test(a_pool_of_another_layout_is_refused_once_ids_may_have_been_issued),
+        cmocka_unit_test(the_layout_of_the_config_is_insisted_on),
+        cmocka_unit_test(a_layout_with_the_workerid_lowest_wants_one),
         cmocka_unit_test(a_pool_of_another_epoch_before_the_first_grant_is_told_anew),
         cmocka_unit_test(without_auto_init_a_missing_pool_is_waited_for),
         cmocka_unit_test(auto_init_makes_a_missing_pool_fresh_only_without_a_page),

@@ -65,6 +65,7 @@ static void a_pool_that_is_there_is_said_to_the_millisecond(void **state)
     static struct coord_pool p = {.identity = IDENTITY, .epoch_ms = INT64_C(1767225600000)};
     char text[512];
     struct buf b;
+    p.layout = layout_usual;
     p.params = coord_params_default;
     p.params.horizon_ms = 5399000;
     p.later = (struct coord_later){.settle_ms = 60000,
@@ -144,6 +145,24 @@ static void a_holder_that_was_granted_more_says_so(void **state)
         terms_learn_loss(&l, &(struct coord_reply){.now_ms = 0}, now + hour);
         assert_int_equal(l.last_ahead_ms, cases[i].last_ms); /* it only rises */
     }
+}
+
+/* A pool of the usual one in its place would be no pool of these sidecars'. */
+static void the_layout_of_a_lost_pool_is_said(void **state)
+{
+    (void)state;
+    static struct lease l = {.last_identity =
+                                 "11111111-2222-4333-8444-555555555555|1767225600000|t41.w5+5.s12"};
+    assert_string_equal(
+        command(&l, "redis://h", 1000),
+        "sidflakectl pool init --coordinator redis://h --pool p --after-loss --uuid "
+        "11111111-2222-4333-8444-555555555555 --epoch 2026-01-01T00:00:00.000Z --layout "
+        "t41.w5+5.s12");
+    static struct lease none = {.conf = {.layout_pinned = true}};
+    assert_int_equal(layout_parse(SPAN("sonyflake"), &none.conf.layout, NULL), ERR_OK);
+    assert_string_equal(command(&none, "redis://h", 1000),
+                        "sidflakectl pool init --coordinator redis://h --pool p --layout "
+                        "t39*10.s8.w16");
 }
 
 static void what_is_not_known_is_left_out(void **state)
@@ -267,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_pool_that_is_there_is_said_to_the_millisecond),
         cmocka_unit_test(a_pool_whose_clock_was_ahead_is_made_again_behind_that),
         cmocka_unit_test(a_holder_that_was_granted_more_says_so),
+        cmocka_unit_test(the_layout_of_a_lost_pool_is_said),
         cmocka_unit_test(what_is_not_known_is_left_out),
         cmocka_unit_test(the_word_names_its_pool),
         cmocka_unit_test(the_epoch_of_the_configuration_is_said),

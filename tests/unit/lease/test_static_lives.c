@@ -53,7 +53,7 @@ static void take_mail(const struct lease_mail *m)
 {
     int64_t last;
     if (m->kind == LEASE_MAIL_POOL && !w.gen_started) {
-        snowflake_init(&w.gen, w.lease.pool.epoch_ms, 15, 1);
+        snowflake_init(&w.gen, w.lease.pool.epoch_ms, &w.lease.pool.layout, 15, 1);
         w.gen_started = true;
     } else if (m->kind == LEASE_MAIL_GRANT) {
         (void)snowflake_grant(&w.gen, m->handle, m->worker, m->last_ms, m->hi_ms, m->mark);

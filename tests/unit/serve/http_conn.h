@@ -63,7 +63,7 @@ static inline int set_up(void **state)
     s.issuer.batch = 2048;
     s.issuer.max_wait_us = 100000;
     snowflake_generator_init(&gen, s.facts.why);
-    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, &layout_usual, 15, 1);
     svc = protocol_http.make(&s);
     session = svc ? calloc(1, svc->session_size) : NULL;
     buf_init(&out, memory, NET_OUT_MAX);

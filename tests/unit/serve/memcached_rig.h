@@ -52,7 +52,7 @@ static inline void begin_named(const char *prefix, char *const *names, size_t n)
     snowflake_generator_init(&gen, serve.facts.why);
     serve.issuer.max_wait_us = 100000;
     serve.issuer.batch = 1024;
-    snowflake_generator_start(&gen, EPOCH, 15, 1);
+    snowflake_generator_start(&gen, EPOCH, &layout_usual, 15, 1);
     assert_true(snowflake_grant(&gen.ids, 0, 7, T0 - 1, T0 + 3600000, NULL));
     assert_int_equal(issuer_add(&serve.issuer, &gen.base, prefix, names, n, &e), ERR_OK);
     svc = protocol_memcached.make(&serve);

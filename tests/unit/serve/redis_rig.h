@@ -45,7 +45,7 @@ static inline int64_t rig_wall(struct clock *c)
 
 static inline uint64_t rig_id(uint32_t sequence)
 {
-    return layout_compose(1000, RIG_WORKER, sequence);
+    return layout_compose(&layout_usual, 1000, RIG_WORKER, sequence);
 }
 
 static inline struct rds_session *rig_session(struct rig *r)
@@ -88,7 +88,7 @@ static inline struct rig *rig_new(char *const *names)
         count++;
     snowflake_generator_init(&r->gen, r->serve.facts.why);
     assert_int_equal(issuer_add(&r->serve.issuer, &r->gen.base, "id:", names, count, &e), ERR_OK);
-    snowflake_generator_start(&r->gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    snowflake_generator_start(&r->gen, LAYOUT_EPOCH_DEFAULT_MS, &layout_usual, 15, 1);
     assert_true(snowflake_grant(&r->gen.ids, 1, RIG_WORKER, RIG_MS - 1, RIG_MS + 3600000, NULL));
     r->serve.facts.granted = true;
     r->serve.issuer.batch = RIG_BATCH;

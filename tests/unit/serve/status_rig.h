@@ -73,7 +73,7 @@ static inline int rig_up(void **state)
     }
     struct snowflake *g = &gen.ids;
     snowflake_generator_init(&gen, s.facts.why);
-    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, &layout_usual, 15, 1);
     if (issuer_add(&s.issuer, &gen.base, "id:", NULL, 0, NULL))
         return -1;
     int64_t hi = START_MS + elapsed_ms + MINUTES(45);

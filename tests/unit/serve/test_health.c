@@ -254,7 +254,7 @@ static void of_two_generators_the_one_that_ends_first(void **state)
     struct generator_counts sum;
     (void)state;
     snowflake_generator_init(&other, s.facts.why);
-    snowflake_generator_start(&other, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    snowflake_generator_start(&other, LAYOUT_EPOCH_DEFAULT_MS, &layout_usual, 15, 1);
     assert_int_equal(issuer_add(&s.issuer, &other.base, "no:", NULL, 0, NULL), ERR_OK);
     assert_true(snowflake_grant(&other.ids, 1, 9, START_MS - 1, START_MS + MINUTES(15), NULL));
     s.facts.up = s.facts.serves = false;
@@ -273,7 +273,7 @@ static void of_two_generators_the_one_that_ends_first(void **state)
 static void a_lifetime_that_is_over_does_not_end_soon(void **state)
 {
     (void)state;
-    elapsed_ms = layout_end_ms(LAYOUT_EPOCH_DEFAULT_MS) - START_MS + MINUTES(1);
+    elapsed_ms = layout_end_ms(&layout_usual, LAYOUT_EPOCH_DEFAULT_MS) - START_MS + MINUTES(1);
     judge();
     assert_int_equal(h.state, HEALTH_FAIL);
     for (size_t i = 0; i < h.n; i++)
@@ -284,7 +284,7 @@ static void before_the_pool_is_known_no_time_of_an_id_is(void **state)
 {
     struct generator_part parts[GENERATOR_PARTS];
     (void)state;
-    uint64_t id = layout_compose(MINUTES(1), 7, 1);
+    uint64_t id = layout_compose(&layout_usual, MINUTES(1), 7, 1);
     assert_int_equal(gen.base.kind->decode(&gen.base, id, parts), 4);
     gen.started = false;
     assert_int_equal(gen.base.kind->decode(&gen.base, id, parts), -1);

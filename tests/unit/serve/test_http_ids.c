@@ -122,8 +122,8 @@ static void parks_midway(void **state)
     char *at = body_of("200"), *end;
     for (int i = 0; i < 1030; i++, at = end + 1) {
         id = strtoull(at, &end, 10);
-        assert_int_equal(id, i < 1024 ? layout_compose(1000, 7, (uint32_t)i)
-                                      : layout_compose(1001, 7, (uint32_t)i - 1024));
+        assert_int_equal(id, i < 1024 ? layout_compose(&layout_usual, 1000, 7, (uint32_t)i)
+                                      : layout_compose(&layout_usual, 1001, 7, (uint32_t)i - 1024));
         assert_true(id > before && *end == '\n');
         before = id;
     }

@@ -40,7 +40,7 @@ static void begin(unsigned workers)
     name = names_find(&issuer.names, SPAN("id:orders"));
     issuer.max_wait_us = MAX_WAIT;
     issuer.batch = 1024;
-    snowflake_generator_start(&gen, EPOCH, 15, 1);
+    snowflake_generator_start(&gen, EPOCH, &layout_usual, 15, 1);
     for (uint32_t i = 0; i < workers; i++)
         assert_true(snowflake_grant(&gen.ids, i, (uint16_t)(7 + i), T0 - 1, T0 + 60000, NULL));
     begin_turn(T0);
@@ -84,10 +84,10 @@ static void ids_are_of_the_turns_time(void **state)
     fake_clock_step(&clock_, 3); /* time goes on during a turn, and nobody looks */
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(next(1), ISSUE_OK);
-        assert_true((uint64_t)first == layout_compose(T0 - EPOCH, 7, i));
+        assert_true((uint64_t)first == layout_compose(&layout_usual, T0 - EPOCH, 7, i));
     }
     assert_int_equal(next(1000), ISSUE_OK);
-    assert_true((uint64_t)first == layout_compose(T0 - EPOCH, 7, 3));
+    assert_true((uint64_t)first == layout_compose(&layout_usual, T0 - EPOCH, 7, 3));
     assert_int_equal(clock_.reads, 0);
     assert_null(issuer_ready(&issuer, T0).by);
 }
@@ -104,7 +104,7 @@ static void a_full_millisecond_looks_at_the_clock_and_then_queues(void **state)
     expect_park(NET_QUEUE, T0 + 1);
     fake_clock_step(&clock_, 2);
     assert_int_equal(next(1), ISSUE_OK);
-    assert_true((uint64_t)first == layout_compose(T0 + 2 - EPOCH, 7, 0));
+    assert_true((uint64_t)first == layout_compose(&layout_usual, T0 + 2 - EPOCH, 7, 0));
     assert_true(turn.wall_ms == T0 + 2); /* and the turn goes on with it */
     assert_int_equal(issuer.waited_us, 0);
 }
@@ -129,7 +129,7 @@ static void a_clock_far_behind_takes_the_spare(void **state)
     assert_int_equal(next(1), ISSUE_OK);
     begin_turn(T0 + 50);
     assert_int_equal(next(1), ISSUE_OK);
-    assert_true((uint64_t)first == layout_compose(T0 + 50 - EPOCH, 8, 0));
+    assert_true((uint64_t)first == layout_compose(&layout_usual, T0 + 50 - EPOCH, 8, 0));
     assert_int_equal(gen.ids.nretired, 1);
 }
 
@@ -152,7 +152,7 @@ static void without_a_spare_it_waits_for_the_clock_and_fails(void **state)
     gen.alone = false;
     begin_turn(T0 + 40);
     assert_int_equal(next(1), ISSUE_OK);
-    assert_true((uint64_t)first == layout_compose(T0 + 40 - EPOCH, 7, 1));
+    assert_true((uint64_t)first == layout_compose(&layout_usual, T0 + 40 - EPOCH, 7, 1));
 }
 
 /* Ten years behind, a request waits no longer than it may: that is the time that was lost. */
@@ -247,7 +247,7 @@ static void some_is_bounded_by_quota_and_millisecond(void **state)
     turn.quota = UINT32_MAX;
     assert_int_equal(issuer_some(&issuer, name, &turn, 5000, &run, &step), ISSUE_OK);
     assert_int_equal(run.n, 1014);
-    assert_true((uint64_t)run.first == layout_compose(T0 - EPOCH, 7, 10));
+    assert_true((uint64_t)run.first == layout_compose(&layout_usual, T0 - EPOCH, 7, 10));
     assert_int_equal(run.stride, 1);
     assert_int_equal(name->issued, 1024);
     assert_int_equal(issuer_some(&issuer, name, &turn, 5000, &run, &step), ISSUE_PARK);

@@ -58,7 +58,7 @@ static void a_get_repeated_follows_the_time(void **state)
         for (uint32_t i = 0; i < 4; i++) {
             char answer[100];
             (void)snprintf(answer, sizeof answer, "VALUE id:a 0 11\r\n%llu\r\nEND\r\n",
-                           (unsigned long long)layout_compose(ms, 7, i));
+                           (unsigned long long)layout_compose(&layout_usual, ms, 7, i));
             expect("get id:a\r\n", answer);
         }
     }
@@ -86,7 +86,7 @@ static void incr_gives_the_last_of_a_block(void **state)
     expect("incr a 1\r\n", "NOT_FOUND\r\n");
     turn.wall_ms = T0 + 1;
     expect("incr id:a 1024\r\n", "33587994623\r\n");
-    assert_true(layout_compose(1001, 7, 1023) == 33587994623);
+    assert_true(layout_compose(&layout_usual, 1001, 7, 1023) == 33587994623);
     static const char *const bad[] = {"0", "1025", "4294967297", "18446744073709551615"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char request[64];

@@ -39,7 +39,7 @@ static int begin(void **state)
     serve.clock = &clock_.clock;
     snowflake_generator_init(&gen, serve.facts.why);
     serve.issuer.batch = 1024;
-    snowflake_generator_start(&gen, T0 - 1000, 15, 1);
+    snowflake_generator_start(&gen, T0 - 1000, &layout_usual, 15, 1);
     assert_true(snowflake_grant(&gen.ids, 0, 7, T0 - 1, T0 + 3600000, NULL));
     assert_int_equal(issuer_add(&serve.issuer, &gen.base, "id:", NULL, 0, &e), ERR_OK);
     svc = protocol_memcached.make(&serve);

@@ -200,7 +200,7 @@ static void a_number_is_eight_bytes(void **state)
     uint64_t v = 0;
     for (unsigned i = 0; i < 8; i++)
         v = v << 8 | (unsigned char)out.p[MCB_HEADER + i];
-    assert_true(v == layout_compose(1000, 7, 0));
+    assert_true(v == layout_compose(&layout_usual, 1000, 7, 0));
 }
 
 /* ---- refusals ----------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ static int full(void **state)
     if (empty(state) < 0)
         return -1;
     names_clear(&s.issuer.names);
-    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, 15, 1);
+    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, &layout_usual, 15, 1);
     s.issuer.waited_us = 1000001;
     struct snowflake_stats *stats = &gen.ids.stats;
     stats->rotations = 4;

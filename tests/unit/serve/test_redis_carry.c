@@ -206,7 +206,7 @@ static void a_reply_ends_where_it_was_begun(void **state)
     struct rig *r = *state;
     char expected[128];
     (void)snprintf(expected, sizeof expected, "*2\r\n$11\r\n%llu\r\n$-1\r\n",
-                   (unsigned long long)layout_compose(1001, RIG_WORKER, 0));
+                   (unsigned long long)layout_compose(&layout_usual, 1001, RIG_WORKER, 0));
     r->serve.issuer.batch = 1024;
     rig_check(r, "INCRBY id:a 1024", rig_integer(1023));
     assert_int_equal(rig_ask(r, "MGET id:a k"), NET_QUEUE);
@@ -282,7 +282,7 @@ static void an_exec_under_way_goes_on(void **state)
     buf_init(&b, expected, sizeof expected - 1);
     buf_put_str(&b, rig_ids(first, 1000, 24));
     for (uint32_t i = 0; i < 76; i++)
-        resp_put_bulk_u64(&b, layout_compose(1001, RIG_WORKER, i));
+        resp_put_bulk_u64(&b, layout_compose(&layout_usual, 1001, RIG_WORKER, i));
     buf_put_str(&b, "+PONG\r\n");
     expected[b.n] = '\0';
     rig_expect(r, expected);

@@ -30,8 +30,9 @@ static void repeated_as_time_goes_on(void **state)
         rig_at(r, ms);
         for (uint32_t i = 0; i < 4; i++) {
             char answer[64];
-            (void)snprintf(answer, sizeof answer, "$11\r\n%llu\r\n",
-                           (unsigned long long)layout_compose(1000 + ms, RIG_WORKER, i));
+            (void)snprintf(
+                answer, sizeof answer, "$11\r\n%llu\r\n",
+                (unsigned long long)layout_compose(&layout_usual, 1000 + ms, RIG_WORKER, i));
             rig_check(r, "GET id:a", answer);
         }
     }
@@ -175,8 +176,8 @@ static void parked_and_resumed(void **state)
     struct buf b;
     buf_init(&b, expected, sizeof expected);
     buf_put_str(&b, rig_ids("*6\r\n", 1020, 4));
-    resp_put_bulk_u64(&b, layout_compose(1001, RIG_WORKER, 0));
-    resp_put_bulk_u64(&b, layout_compose(1001, RIG_WORKER, 1));
+    resp_put_bulk_u64(&b, layout_compose(&layout_usual, 1001, RIG_WORKER, 0));
+    resp_put_bulk_u64(&b, layout_compose(&layout_usual, 1001, RIG_WORKER, 1));
     buf_put_char(&b, '\0');
     rig_expect(r, expected);
     assert_int_equal(rig_session(r)->done, 0);
