@@ -97,7 +97,7 @@ static bool read_bits(struct span s, struct field *f)
     if (!low.p)
         return dec_u64(s, &f->bits);
     if (f->kind != FIELD_WORKER || !dec_u64(high, &f->high) || !dec_u64(low, &f->bits) ||
-        f->high < 1 || f->bits < 1 || f->high > LAYOUT_FIELD_MAX)
+        f->high < 1 || f->bits < 1 || f->high > LAYOUT_FIELD_MAX || f->bits > LAYOUT_FIELD_MAX)
         return false;
     f->bits += f->high;
     return true;
