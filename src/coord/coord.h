@@ -93,6 +93,12 @@ static inline int64_t coord_reach(const struct coord_params *p)
 /* Whether the parameters keep what the protocol assumes of them: S > 0, 3S < A0 <= A, D0 > 4S, … */
 enum err_code coord_params_check(const struct coord_params *p, struct err *e) MUST_CHECK;
 
+/* The highest workerId that a pool of this layout may have. */
+static inline uint16_t coord_worker_most(const struct layout *l)
+{
+    return (uint16_t)((layout_workers(l) < COORD_WORKERS ? layout_workers(l) : COORD_WORKERS) - 1);
+}
+
 /* Whether the workerIds fit into the layout's field for them. */
 enum err_code coord_params_fit(const struct coord_params *p, const struct layout *l,
                                struct err *e) MUST_CHECK;

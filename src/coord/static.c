@@ -59,11 +59,11 @@ static enum err_code read_url(struct span url, uint64_t *worker, int64_t *epoch_
         if (r)
             return r;
     }
-    uint32_t room = layout_workers(layout) < COORD_WORKERS ? layout_workers(layout) : COORD_WORKERS;
-    if (dec_u64(number, worker) && *worker < room)
+    uint16_t most = coord_worker_most(layout);
+    if (dec_u64(number, worker) && *worker <= most)
         return ERR_OK;
     return err_set(e, ERR_INVALID,
-                   "coordinator url: expected static:N with N of 0 to %u, found \"%.*s\"", room - 1,
+                   "coordinator url: expected static:N with N of 0 to %u, found \"%.*s\"", most,
                    (int)(url.n < 64 ? url.n : 64), url.p);
 }
 

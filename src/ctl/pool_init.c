@@ -49,8 +49,8 @@ static bool read_layout(struct ctl_args *a, struct layout *out, struct err *e)
     *out = layout_usual;
     if (a->layout && layout_parse(span_str(a->layout), out, e))
         return false;
-    if (!a->workers && layout_workers(out) < COORD_WORKERS)
-        a->params.worker_to = (uint16_t)(layout_workers(out) - 1);
+    if (!a->workers)
+        a->params.worker_to = coord_worker_most(out);
     return !coord_params_fit(&a->params, out, e);
 }
 

@@ -82,6 +82,8 @@ static void plan_init(struct lease *l, struct lease_action *a)
     char uuid[COORD_UUID_TEXT];
     a->kind = LEASE_INIT;
     a->init.params = l->last_known ? l->last_params : coord_params_default;
+    if (!l->last_known)
+        a->init.params.worker_to = coord_worker_most(&l->conf.layout);
     a->init.settle_ms = l->last_known ? l->last_settle_ms : 0;
     a->init.lost_ahead_ms = l->last_known ? l->last_ahead_ms : 0;
     a->init.mode = l->fresh_ok ? COORD_INIT_FRESH : COORD_INIT_AFTER_LOSS;

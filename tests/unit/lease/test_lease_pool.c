@@ -234,6 +234,24 @@ static void the_layout_of_the_config_is_insisted_on(void **state)
 }
 
 /* IDs of the two would lie among each other within a unit. */
+/* With as many workerIds as it has room for. */
+static void auto_init_makes_a_pool_of_the_layout_of_the_config(void **state)
+{
+    (void)state;
+    struct lease_config conf = rig_config();
+    conf.auto_init = conf.layout_pinned = true;
+    assert_int_equal(layout_parse(SPAN("js53"), &conf.layout, NULL), ERR_OK);
+    begin_with(conf, 5);
+    b.coord.missing = true;
+    rig_pass(&b.rig, 1000);
+    const struct fake_coord_call *made = fake_coord_latest(&b.coord, FAKE_INIT);
+    assert_non_null(strstr(made->identity, "|t38*10.w8.s7"));
+    assert_int_equal(made->params.worker_from, 0);
+    assert_int_equal(made->params.worker_to, 255);
+    assert_int_equal(rig_held(&b.rig), 2);
+    end();
+}
+
 static void a_layout_with_the_workerid_lowest_wants_one(void **state)
 {
     (void)state;
@@ -727,6 +745,7 @@ int main(void)
         cmocka_unit_test(the_epoch_of_the_config_is_insisted_on),
         cmocka_unit_test(a_pool_of_another_layout_is_refused_once_ids_may_have_been_issued),
         cmocka_unit_test(the_layout_of_the_config_is_insisted_on),
+        cmocka_unit_test(auto_init_makes_a_pool_of_the_layout_of_the_config),
         cmocka_unit_test(a_layout_with_the_workerid_lowest_wants_one),
         cmocka_unit_test(a_pool_of_another_epoch_before_the_first_grant_is_told_anew),
         cmocka_unit_test(without_auto_init_a_missing_pool_is_waited_for),
