@@ -203,6 +203,12 @@ enum err_code heir_check_space(const struct conf *c, const char *owner, struct e
         return err_set(e, ERR_INVALID,
                        "epoch: expected %s, of the workerIds that are held, found %s",
                        timefmt_rfc3339(want, held_ms), timefmt_rfc3339(found, c->epoch_ms));
+    if (c->workers_active > 1 && layout_worker_is_lowest(&held))
+        return err_set(
+            e, ERR_INVALID,
+            "workers.active: expected 1, for the layout \"%s\" of the workerIds that are "
+            "held, whose sequence stands above the workerId; found %u",
+            layout_fields(bits, &held), c->workers_active);
     if (!c->layout[0] || layout_parse(span_str(c->layout), &layout, e) ||
         layout_equal(&layout, &held))
         return ERR_OK;

@@ -51,8 +51,8 @@ void heir_signals(void);
 void heir_block(void);
 
 /* In a rehearsal: an error where the page in the state_dir of c holds workerIds of another epoch or
- * layout than c asks for: they would be taken over, and be of no use. owner: as pagefile_inherit's
- * coordinator. */
+ * layout than c asks for, or than can have so many active ones: they would be taken over, and be of
+ * no use. owner: as pagefile_inherit's coordinator. */
 enum err_code heir_check_space(const struct conf *c, const char *owner, struct err *e) MUST_CHECK;
 
 /* In a rehearsal: ERR_BUSY where another process than the one that asks runs on state_dir, which

@@ -101,6 +101,13 @@ static inline int64_t layout_stride(const struct layout *l)
     return INT64_C(1) << l->sequence_shift;
 }
 
+/* Whether the sequence stands above the workerId: of two workerIds in one unit, the IDs of one lie
+ * among those of the other. */
+static inline bool layout_worker_is_lowest(const struct layout *l)
+{
+    return l->worker_shift < l->sequence_shift;
+}
+
 /* The first ms of the unit that ms is in, both since the epoch and not negative. */
 static inline int64_t layout_unit(const struct layout *l, int64_t ms)
 {

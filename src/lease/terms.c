@@ -176,7 +176,6 @@ static bool epoch_agrees(struct lease *l, int64_t epoch)
     return false;
 }
 
-/* Of two workerIds in one unit, the IDs of one would lie among those of the other. */
 static bool layout_agrees(struct lease *l, const struct layout *layout)
 {
     char want[LAYOUT_FIELDS_MAX], found[LAYOUT_FIELDS_MAX];
@@ -186,7 +185,7 @@ static bool layout_agrees(struct lease *l, const struct layout *layout)
                       layout_fields(want, &l->conf.layout), layout_fields(found, layout));
         return false;
     }
-    if (l->conf.active > 1 && layout->worker_shift < layout->sequence_shift) {
+    if (l->conf.active > 1 && layout_worker_is_lowest(layout)) {
         (void)err_set(&l->trouble, ERR_INVALID,
                       "expected workers.active: 1 for the pool's layout \"%s\", whose sequence "
                       "stands above the workerId; found %u",

@@ -602,7 +602,9 @@ static void remove_dir(const char *dir)
     assert_int_equal(rmdir(dir), 0);
 }
 
-#define IDENTITY "11111111-2222-4333-8444-555555555555|1767225600000|38.15.10"
+#define POOL          "11111111-2222-4333-8444-555555555555|1767225600000|"
+#define IDENTITY      POOL "38.15.10"
+#define WORKER_LOWEST POOL "t39*10.s8.w16"
 
 static void workerids_of_another_space_are_told_apart(void **state)
 {
@@ -614,8 +616,12 @@ static void workerids_of_another_space_are_told_apart(void **state)
         int64_t epoch_ms;
         const char *layout;
         enum err_code want;
+        unsigned active;
     } cases[] = {
-        {IDENTITY, true, OWNER, EPOCH, "", ERR_OK},
+        {IDENTITY, true, OWNER, EPOCH, "", ERR_OK, .active = 8},
+        {WORKER_LOWEST, true, OWNER, EPOCH, "", ERR_OK, .active = 1},
+        {WORKER_LOWEST, true, OWNER, EPOCH, "", ERR_INVALID, .active = 2},
+        {WORKER_LOWEST, false, OWNER, EPOCH, "", ERR_OK, .active = 2},
         {IDENTITY, true, OWNER, CONF_EPOCH_OF_POOL, "", ERR_OK},
         {IDENTITY, true, OWNER, CONF_EPOCH_OF_POOL, "sidflake", ERR_OK},
         {IDENTITY, true, OWNER, CONF_EPOCH_OF_POOL, "twitter", ERR_INVALID},
@@ -632,6 +638,7 @@ static void workerids_of_another_space_are_told_apart(void **state)
         char *dir = make_dir(cases[i].identity, cases[i].held);
         const struct conf c = {.state_dir = dir,
                                .epoch_ms = cases[i].epoch_ms,
+                               .workers_active = cases[i].active,
                                .layout = (char *)(uintptr_t)cases[i].layout};
         enum err_code r = heir_check_space(&c, cases[i].owner, &e);
         remove_dir(dir);
@@ -639,8 +646,9 @@ static void workerids_of_another_space_are_told_apart(void **state)
             fail_msg("case %zu: expected %d, found %d: %s", i, cases[i].want, r, e.text);
         if (r)
             assert_non_null(strstr(
-                e.text, cases[i].layout[0] ? "layout: expected \"time:38 worker:15 sequence:10\""
-                                           : "epoch: expected 2026-01-01T00:00:00"));
+                e.text, cases[i].active > 1  ? "workers.active: expected 1"
+                        : cases[i].layout[0] ? "layout: expected \"time:38 worker:15 sequence:10\""
+                                             : "epoch: expected 2026-01-01T00:00:00"));
     }
 }
 
