@@ -111,11 +111,23 @@ static int64_t next_unit(const struct snowflake *s, struct instant now)
     return now.unit + s->layout.unit_ms;
 }
 
-/* Whether an ID of this member would be below the latest one, were it issued in the same unit. */
-static bool goes_back(const struct snowflake *s, const struct snowflake_member *m)
+/* Whether an ID of this member would be below one of that workerId, of the same unit. */
+static bool is_below(const struct snowflake *s, const struct snowflake_member *m, uint16_t worker)
 {
-    return s->layout.worker_shift > s->layout.sequence_shift ? m->worker < s->last_worker
-                                                             : m->worker != s->last_worker;
+    return layout_worker_is_lowest(&s->layout) ? m->worker != worker : m->worker < worker;
+}
+
+/* Whether it would be below the latest one. Of a unit in which none was given out yet, those count
+ * that members gave out before an upgrade or a restart. */
+static bool goes_back(const struct snowflake *s, const struct snowflake_member *m,
+                      struct instant now)
+{
+    if (now.unit == s->last_ms)
+        return is_below(s, m, s->last_worker);
+    for (unsigned i = 0; s->last_ms < now.unit && i < s->nmembers; i++)
+        if (s->member[i].last == now.unit && is_below(s, m, s->member[i].worker))
+            return true;
+    return false;
 }
 
 static enum snowflake_status judge(const struct snowflake *s, const struct snowflake_member *m,
@@ -130,7 +142,7 @@ static enum snowflake_status judge(const struct snowflake *s, const struct snowf
         return SNOWFLAKE_FULL;
     if (now.unit == m->last && m->used + n > s->sequences)
         return SNOWFLAKE_FULL;
-    if (now.unit == s->last_ms && goes_back(s, m))
+    if (goes_back(s, m, now))
         return SNOWFLAKE_FULL;
     return SNOWFLAKE_OK;
 }

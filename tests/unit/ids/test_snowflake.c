@@ -508,6 +508,36 @@ static void where_the_workerid_is_lowest_another_waits_for_the_next_unit(void **
     expect_of(&s, T0 + 10, 1, T0 + 10, 9, 0);
 }
 
+/* That life changed from 2 to 5 within the unit, or from one to the other. */
+static void what_a_life_before_gave_out_of_the_unit_is_not_gone_below(void **state)
+{
+    (void)state;
+    const struct {
+        const char *layout;
+        uint16_t spare;
+        bool waits;
+    } cases[] = {
+        {"time:36,unit=1s worker:8 sequence:12", 4, true},
+        {"time:36,unit=1s worker:8 sequence:12", 6, false},
+        {"time:36,unit=1s sequence:12 worker:8", 4, true},
+        {"time:36,unit=1s sequence:12 worker:8", 6, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct snowflake s;
+        struct layout l;
+        assert_int_equal(layout_parse(span_str(cases[i].layout), &l, NULL), ERR_OK);
+        snowflake_init(&s, EPOCH, &l, BELOW, 1);
+        assert_true(snowflake_grant(&s, 0, cases[i].spare, T0 - 1, T0 + 3600000, NULL));
+        assert_true(snowflake_grant(&s, 1, 2, T0, T0 + 3600000, NULL));
+        assert_true(snowflake_grant(&s, 2, 5, T0, T0 + 3600000, NULL));
+        if (cases[i].waits)
+            expect_wait(&s, T0 + 300, 1, SNOWFLAKE_FULL, T0 + 1000);
+        else
+            expect_of(&s, T0 + 300, 1, T0, cases[i].spare, 0);
+        expect_of(&s, T0 + 1000, 1, T0 + 1000, cases[i].spare, 0);
+    }
+}
+
 static void several_come_a_stride_apart(void **state)
 {
     (void)state;
@@ -569,6 +599,7 @@ int main(void)
         cmocka_unit_test(a_unit_belongs_to_the_range_that_has_its_first_ms),
         cmocka_unit_test(what_was_given_back_within_a_unit_goes_on_in_the_next),
         cmocka_unit_test(where_the_workerid_is_lowest_another_waits_for_the_next_unit),
+        cmocka_unit_test(what_a_life_before_gave_out_of_the_unit_is_not_gone_below),
         cmocka_unit_test(several_come_a_stride_apart),
         cmocka_unit_test(a_workerid_too_wide_for_the_layout_is_not_taken),
     };
