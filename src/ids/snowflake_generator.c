@@ -226,6 +226,18 @@ static int64_t peak(const struct generator *g, int64_t now_ms)
     return snowflake_peak(&of(g)->ids);
 }
 
+static int64_t sequences(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return of(g)->started ? of(g)->ids.sequences : GENERATOR_UNKNOWN;
+}
+
+static int64_t unit(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return of(g)->started ? of(g)->ids.layout.unit_ms : GENERATOR_UNKNOWN;
+}
+
 static int64_t end(const struct generator *g, int64_t now_ms)
 {
     (void)now_ms;
@@ -261,6 +273,8 @@ static const struct generator_figure figures[] = {
      .member = "sequence_peak",
      .page = "peak",
      .value = peak},
+    {.page = "sequences", .value = sequences},
+    {.page = "unit_ms", .value = unit},
     {.member = "end_unix_ms", .page = "end_ms", .value = end},
     {.metric = "sidflake_lifetime_seconds",
      .type = GENERATOR_GAUGE,

@@ -121,6 +121,7 @@ static void healthy(void **state)
     has("<time datetime=\"2026-01-02T00:10:00.000Z\">2026-01-02 00:10:00 UTC</time>");
     has("up 10 min");
     has("until 2034-09-17 10:58:26 UTC");
+    has("<dt>sequence</dt><dd>at most 0 of 1,024 IDs in 1 ms;");
     has_not("A new tenure");
     elapsed_ms += MINUTES(20);
     has("aria-label=\"41 % left"); /* who is renewed has more soon */
@@ -170,11 +171,22 @@ static void unknown(void **state)
     memset(&gen.ids, 0, sizeof gen.ids);
     has("<li>no workerId is held yet</li>");
     has("<dd>not known yet</dd>");
+    has("<dt>sequence</dt><dd>at most 0 of \xe2\x80\x93 IDs in \xe2\x80\x93;");
     has("no answer yet");
     has("not renewed yet");
     has("<dt>Free in the pool</dt><dd>\xe2\x80\x93</dd>");
     has("<td colspan=\"4\">none is held</td>");
     well_formed(page());
+}
+
+static void another_layout(void **state)
+{
+    (void)state;
+    struct layout l;
+    assert_int_equal(layout_parse(SPAN("sonyflake"), &l, NULL), ERR_OK);
+    snowflake_generator_start(&gen, LAYOUT_EPOCH_DEFAULT_MS, &l, 15, 1);
+    has("until 2200-03-19 03:28:58 UTC");
+    has("<dt>sequence</dt><dd>at most 0 of 256 IDs in 10 ms;");
 }
 
 static void from_outside(void **state)
@@ -297,12 +309,19 @@ static void no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(forms),          TEST(healthy),
-        TEST(failing),        TEST(warning),
-        TEST(unknown),        TEST(from_outside),
-        TEST(an_hour),        TEST(now),
-        TEST(servers_behind), TEST(an_event_of_a_clock_that_stepped),
-        TEST(fifty_events),   TEST(no_room),
+        TEST(forms),
+        TEST(healthy),
+        TEST(failing),
+        TEST(warning),
+        TEST(unknown),
+        TEST(from_outside),
+        TEST(another_layout),
+        TEST(an_hour),
+        TEST(now),
+        TEST(servers_behind),
+        TEST(an_event_of_a_clock_that_stepped),
+        TEST(fifty_events),
+        TEST(no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
