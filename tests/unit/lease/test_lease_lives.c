@@ -410,6 +410,20 @@ static void a_restart_under_another_epoch_takes_nothing_over(void **state)
     end();
 }
 
+static void a_restart_under_another_layout_takes_nothing_over(void **state)
+{
+    (void)state;
+    (void)begin_used();
+    b.rig.conf.layout_pinned = true;
+    assert_int_equal(layout_parse(SPAN("twitter"), &b.rig.conf.layout, NULL), ERR_OK);
+    rig_restart(&b.rig);
+    assert_int_equal(rig_held(&b.rig), 0);
+    assert_int_equal(rig_page_count(&b.rig, PAGE_HELD), 0);
+    rig_pass(&b.rig, 5000);
+    assert_int_equal(rig_held(&b.rig), 0);
+    end();
+}
+
 static void handles_of_two_lives_may_agree_but_grants_do_not_repeat(void **state)
 {
     (void)state;
@@ -748,6 +762,7 @@ int main(void)
         cmocka_unit_test(a_floor_counts_where_nothing_but_pages_knows),
         cmocka_unit_test(a_cloned_process_issues_until_its_second_renewal),
         cmocka_unit_test(a_restart_under_another_epoch_takes_nothing_over),
+        cmocka_unit_test(a_restart_under_another_layout_takes_nothing_over),
         cmocka_unit_test(handles_of_two_lives_may_agree_but_grants_do_not_repeat),
         cmocka_unit_test(a_mark_below_the_floor_is_not_told_at_a_release),
         cmocka_unit_test(after_a_reboot_everything_is_released_without_last),
