@@ -225,6 +225,39 @@ static void parts_of_any_layout_come_back(void **state)
     }
 }
 
+/* Texts that are nearly layouts: what is taken has a name, by which it is taken again. */
+static void odd_texts_are_no_layouts_or_good_ones(void **state)
+{
+    (void)state;
+    static const char letters[] = "twsz:.,+* =0123456789time:worker:sequence:zero:unit=1ms\0-";
+    static const char *const seeds[] = {"time:39,unit=10ms sequence:8 worker:16",
+                                        "t20*7.z3.w4+5.s9", "time:41 worker:5+5 sequence:12",
+                                        "38.15.10", "z1.t9.s1.w2"};
+    struct seeded rng = seeded_of(11);
+    unsigned taken = 0;
+    for (int i = 0; i < 300000; i++) {
+        char text[48], name[LAYOUT_NAME_MAX], fields[LAYOUT_FIELDS_MAX];
+        const char *seed = seeds[seeded_in(&rng, 0, 4)];
+        size_t n = strlen(seed);
+        memcpy(text, seed, n);
+        for (int64_t k = seeded_in(&rng, 1, 3); k > 0; k--)
+            text[seeded_in(&rng, 0, (int64_t)n - 1)] =
+                letters[seeded_in(&rng, 0, (int64_t)sizeof letters - 2)];
+        struct layout l, again;
+        struct err e;
+        if (layout_parse(span_of(text, n), &l, &e))
+            continue;
+        taken++;
+        assert_int_equal(layout_parse(span_str(layout_name(name, &l)), &again, &e), ERR_OK);
+        assert_true(layout_equal(&l, &again));
+        assert_int_equal(layout_parse(span_str(layout_fields(fields, &l)), &again, &e), ERR_OK);
+        assert_true(layout_equal(&l, &again));
+        assert_true(l.worker_high < l.worker_bits && l.unit_ms >= 1 && l.unit_ms <= 1000);
+        assert_true(l.time_bits + l.time_shift <= 63 && layout_lasts_ms(&l) <= LAYOUT_LASTS_MAX_MS);
+    }
+    assert_in_range(taken, 1000, 300000);
+}
+
 static void the_time_of_a_layout_ends(void **state)
 {
     (void)state;
@@ -260,6 +293,7 @@ int main(void)
         cmocka_unit_test(what_is_no_layout_is_told),
         cmocka_unit_test(presets_read_numbers_of_others),
         cmocka_unit_test(parts_of_any_layout_come_back),
+        cmocka_unit_test(odd_texts_are_no_layouts_or_good_ones),
         cmocka_unit_test(the_time_of_a_layout_ends),
     };
     return cmocka_run_group_tests_name("ids/layout", tests, NULL, NULL);
