@@ -308,7 +308,7 @@ static void nor_for_who_has_the_socket(void **state)
 static void *read_soon(void *fd)
 {
     char mem[64 << 10];
-    const struct timespec soon = {.tv_nsec = 20000000};
+    const struct timespec soon = {.tv_nsec = 5000000}; /* of a grace of 100 ms */
     (void)nanosleep(&soon, NULL);
     return read(*(int *)fd, mem, sizeof mem) > 0 ? fd : NULL;
 }
