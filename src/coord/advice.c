@@ -33,6 +33,15 @@ void advice_put_fresh(struct buf *b, const char *url)
         BUF_PUT_LIT(b, " --replicas N");
 }
 
+void advice_put_layout(struct buf *b, const struct layout *l)
+{
+    char name[LAYOUT_NAME_MAX];
+    if (layout_equal(l, &layout_usual))
+        return;
+    BUF_PUT_LIT(b, " --layout ");
+    buf_put_str(b, layout_name(name, l));
+}
+
 bool advice_may_be_logged(const char *word)
 {
     return !strpbrk(word, "'\"\\");

@@ -6,6 +6,7 @@
 #define SIDFLAKE_COORD_ADVICE_H
 
 #include "base/buf.h"
+#include "ids/layout.h"
 
 /* "sidflakectl"; for an SQLite file as this process's user, whose the file is or is to be. Root may
  * do anything, and leaves files to the owner of their directory, so that nobody has to become it:
@@ -27,6 +28,9 @@ void advice_put_file(struct buf *b, const char *file);
 /* " --fresh", for a pool init; where sentinels fail over " --replicas N" with it, which has to be
  * said and is refused until a number stands for N. */
 void advice_put_fresh(struct buf *b, const char *url);
+
+/* " --layout NAME", for a pool init; nothing where it is the usual one, which need not be said. */
+void advice_put_layout(struct buf *b, const struct layout *l);
 
 /* false: a log would escape it, or what a shell has it quoted by, and nobody could copy the command
  * from there. */

@@ -30,8 +30,8 @@ static struct sqlite *sqlite_in(struct coord *c)
 static enum coord_status used_before(const struct sqlite *f, const struct coord_init *in,
                                      struct coord_reply *r)
 {
-    char url[PATH_MAX + 16], epoch[TIMEFMT_MAX], layout[LAYOUT_NAME_MAX], command[448];
-    struct layout bits;
+    char url[PATH_MAX + 16], epoch[TIMEFMT_MAX], command[448];
+    struct layout layout;
     int64_t epoch_ms;
     struct buf b;
     buf_init(&b, command, sizeof command - 1);
@@ -41,13 +41,10 @@ static enum coord_status used_before(const struct sqlite *f, const struct coord_
     advice_put_url(&b, url);
     BUF_PUT_LIT(&b, " --pool ");
     buf_put_word(&b, f->pool);
-    if (coord_identity_read(in->identity, &epoch_ms, &bits, NULL) == ERR_OK) {
+    if (coord_identity_read(in->identity, &epoch_ms, &layout, NULL) == ERR_OK) {
         BUF_PUT_LIT(&b, " --epoch ");
         buf_put_str(&b, timefmt_rfc3339(epoch, epoch_ms));
-        if (!layout_equal(&bits, &layout_usual)) {
-            BUF_PUT_LIT(&b, " --layout ");
-            buf_put_str(&b, layout_name(layout, &bits));
-        }
+        advice_put_layout(&b, &layout);
     }
     advice_put_fresh(&b, url);
     command[b.n] = '\0';

@@ -86,8 +86,8 @@ int ctl_ping(struct ctl_args *a);
 int ctl_top(struct ctl_args *a);
 int ctl_passwd(struct ctl_args *a);
 
-/* The epoch of the pool of the sidecar at --connect. CTL_OK, or the exit status, with the reason
- * told. */
+/* Epoch and layout of the pool of the sidecar at --connect. CTL_OK, or the exit status, with the
+ * reason told. */
 int ctl_sidecar_space(const struct ctl_args *a, int64_t *epoch_ms, struct layout *layout);
 
 /* --settle, where it was given, is one that such a pool can have: CTL_OK, or the exit status. */

@@ -107,22 +107,22 @@ static json_t *tell(const struct ctl_args *a, const struct space *of, const char
     int64_t ms = of->epoch_ms + p->time;
     json_t *warnings = judge(of, id, p);
     bool parts = of->layout.worker_high > 0;
-    unsigned low = (unsigned)(of->layout.worker_bits - of->layout.worker_high);
-    unsigned high_part = p->worker >> low, low_part = p->worker & ((1u << low) - 1);
+    uint32_t high = layout_worker_high(&of->layout, p->worker);
+    uint32_t low = layout_worker_low(&of->layout, p->worker);
     if (a->json) {
         json_t *one = json_pack("{s:s, s:s, s:I, s:i, s:i, s:o}", "id", id, "time", ctl_time(ms),
                                 "unix_ms", (json_int_t)ms, "worker", (int)p->worker, "sequence",
                                 (int)p->sequence, "warnings", warnings);
         if (parts) {
-            json_object_set_new(one, "worker_high", json_integer(high_part));
-            json_object_set_new(one, "worker_low", json_integer(low_part));
+            json_object_set_new(one, "worker_high", json_integer(high));
+            json_object_set_new(one, "worker_low", json_integer(low));
         }
         return one;
     }
     json_decref(warnings);
     (void)printf("%s time=%s unix_ms=%lld worker=%u", id, ctl_time(ms), (long long)ms, p->worker);
     if (parts)
-        (void)printf(" (%u+%u)", high_part, low_part);
+        (void)printf(" (%u+%u)", high, low);
     (void)printf(" sequence=%u\n", p->sequence);
     return NULL;
 }

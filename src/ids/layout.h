@@ -108,6 +108,17 @@ static inline bool layout_worker_is_lowest(const struct layout *l)
     return l->worker_shift < l->sequence_shift;
 }
 
+/* The two parts that a workerId is shown in, where worker_high says so. */
+static inline uint32_t layout_worker_high(const struct layout *l, uint32_t worker)
+{
+    return worker >> (l->worker_bits - l->worker_high);
+}
+
+static inline uint32_t layout_worker_low(const struct layout *l, uint32_t worker)
+{
+    return worker & ((UINT32_C(1) << (l->worker_bits - l->worker_high)) - 1);
+}
+
 /* The first ms of the unit that ms is in, both since the epoch and not negative. */
 static inline int64_t layout_unit(const struct layout *l, int64_t ms)
 {

@@ -11,7 +11,6 @@ void snowflake_init(struct snowflake *s, int64_t epoch_ms, const struct layout *
     s->epoch_ms = epoch_ms;
     s->layout = *layout;
     s->sequences = layout_sequences(layout);
-    s->stride_shift = layout->sequence_shift;
     s->wait_below_ms = wait_below_ms;
     s->want_active = want_active;
     s->last_ms = INT64_MIN;
@@ -295,7 +294,7 @@ static uint64_t issue(struct snowflake *s, struct snowflake_member *m, struct in
     s->cur_first = layout_compose(&s->layout, now.unit - s->epoch_ms, m->worker, 0);
     s->last_ms = now.unit;
     s->last_worker = m->worker;
-    uint64_t first = s->cur_first + ((uint64_t)m->used << s->stride_shift);
+    uint64_t first = s->cur_first + ((uint64_t)m->used << s->layout.sequence_shift);
     m->used += n;
     s->stats.issued += n;
     return first;

@@ -92,10 +92,9 @@ struct snowflake {
     struct snowflake_member *cur;
     int64_t last_ms;
     uint16_t last_worker;
-    int64_t cur_ms;       /* the time that was told when it was issued */
-    uint64_t cur_first;   /* cur's ID of sequence 0 in that unit */
-    uint32_t sequences;   /* of the layout, a unit */
-    uint8_t stride_shift; /* log2 of the difference of two IDs of one member */
+    int64_t cur_ms;     /* the time that was told when it was issued */
+    uint64_t cur_first; /* cur's ID of sequence 0 in that unit */
+    uint32_t sequences; /* of the layout, a unit */
 
     int64_t seen_ms; /* the time told last */
 
@@ -139,7 +138,7 @@ static inline bool snowflake_more(struct snowflake *s, int64_t now_ms, uint32_t 
     struct snowflake_member *m = s->cur;
     if (!m || now_ms != s->cur_ms || m->used + n > s->sequences)
         return false;
-    *first = s->cur_first + ((uint64_t)m->used << s->stride_shift);
+    *first = s->cur_first + ((uint64_t)m->used << s->layout.sequence_shift);
     m->used += n;
     s->stats.issued += n;
     return true;

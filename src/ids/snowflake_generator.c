@@ -19,7 +19,7 @@ static uint32_t most_in_a_row(const struct generator *g)
     const struct snowflake *s = &of(g)->ids;
     if (!of(g)->started)
         return LAYOUT_SEQUENCES;
-    return s->stride_shift > 0 ? 1 : s->sequences;
+    return layout_stride(&s->layout) > 1 ? 1 : s->sequences;
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------
@@ -206,9 +206,8 @@ static int decode(const struct generator *g, uint64_t number,
     out[1] = (struct generator_part){"unix_ms", unix_ms, false};
     out[2] = (struct generator_part){"worker", p.worker, false};
     if (l->worker_high > 0) {
-        unsigned low = (unsigned)(l->worker_bits - l->worker_high);
-        out[n++] = (struct generator_part){"worker_high", p.worker >> low, false};
-        out[n++] = (struct generator_part){"worker_low", p.worker & ((1u << low) - 1), false};
+        out[n++] = (struct generator_part){"worker_high", layout_worker_high(l, p.worker), false};
+        out[n++] = (struct generator_part){"worker_low", layout_worker_low(l, p.worker), false};
     }
     out[n++] = (struct generator_part){"sequence", p.sequence, false};
     return n;

@@ -37,22 +37,13 @@ static void put_epoch(struct buf *b, int64_t epoch_ms)
     buf_put_str(b, timefmt_rfc3339(epoch, epoch_ms));
 }
 
-static void put_layout(struct buf *b, const struct layout *l)
-{
-    char name[LAYOUT_NAME_MAX];
-    if (layout_equal(l, &layout_usual))
-        return;
-    BUF_PUT_LIT(b, " --layout ");
-    buf_put_str(b, layout_name(name, l));
-}
-
 static void put_identity(struct buf *b, const char *identity, int64_t epoch_ms,
                          const struct layout *layout)
 {
     BUF_PUT_LIT(b, " --uuid ");
     buf_put_span(b, span_of(identity, COORD_UUID_TEXT - 1));
     put_epoch(b, epoch_ms);
-    put_layout(b, layout);
+    advice_put_layout(b, layout);
 }
 
 void recovery_put_pool(struct buf *b, const struct coord_pool *p, int64_t now_ms)
@@ -101,7 +92,7 @@ void recovery_put_command(struct buf *b, const struct lease *l, const struct rec
         if (l->conf.epoch_pinned) /* it would take no pool of another one */
             put_epoch(b, l->conf.epoch_ms);
         if (l->conf.layout_pinned)
-            put_layout(b, &l->conf.layout);
+            advice_put_layout(b, &l->conf.layout);
         return;
     }
     BUF_PUT_LIT(b, " --after-loss");

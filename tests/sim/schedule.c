@@ -81,7 +81,7 @@ static void draw_layout(struct world *w)
         return;
     if (layout_parse(span_str(others[world_draw(w, sizeof others / sizeof *others)]), l, NULL))
         world_fail(w, "no layout");
-    if (l->worker_shift < l->sequence_shift)
+    if (layout_worker_is_lowest(l))
         w->set.lease.active = 1;
 }
 

@@ -42,12 +42,17 @@ static uint64_t number_in(const char *name, uint64_t otherwise)
     return s && *s ? strtoull(s, NULL, 10) : otherwise;
 }
 
+static bool has_sequences(uint64_t seed)
+{
+    return seed >= SEQS_FROM && seed < LAYOUTS_FROM;
+}
+
 static void run(uint64_t seed, const uint8_t *skip)
 {
     bool sqlite = sqlite_every > 0 && seed % sqlite_every == sqlite_every - 1;
     world.server = sqlite ? &sqlite_server : &redis_server;
     world.other = sqlite ? NULL : &other_server;
-    world.seqs = seed >= SEQS_FROM && seed < LAYOUTS_FROM ? &seqs : NULL;
+    world.seqs = has_sequences(seed) ? &seqs : NULL;
     world.layouts = seed >= LAYOUTS_FROM;
     redis_server.in_c = other_server.in_c = twin_every > 0 && seed % twin_every == 0;
     world.unheard = number_in("UNHEARD", 0) > 0;
@@ -239,11 +244,6 @@ static bool run_both(const struct ways *w, uint64_t from, uint64_t seeds, unsign
                  differ ? "not " : "", test, w->them, (unsigned long long)(seeds - differ),
                  (unsigned long long)differ);
     return differ == 0;
-}
-
-static bool has_sequences(uint64_t seed)
-{
-    return seed >= SEQS_FROM && seed < LAYOUTS_FROM;
 }
 
 static bool run_some(uint64_t from, uint64_t seeds, unsigned test)

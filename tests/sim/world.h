@@ -108,9 +108,8 @@ enum fault {
 
 /* From this seed on schedules have sequences, too. */
 #define SEQS_FROM UINT64_C(1000000000)
-#define LAYOUTS_FROM                                                                               \
-    UINT64_C(2000000000) /* no sequences again, and other layouts than the usual                   \
-                          */
+/* From this one they have none again, and other layouts than the usual. */
+#define LAYOUTS_FROM UINT64_C(2000000000)
 
 /* What is counted of them; names are in seqs_fault.c. Those up to SEQS_FAULTS are faults. */
 enum seqs_count {

@@ -308,7 +308,7 @@ static void choose_layout(struct model *m)
 static void one_schedule(struct model *m)
 {
     choose_layout(m);
-    bool strides = m->layout.worker_shift < m->layout.sequence_shift;
+    bool strides = layout_worker_is_lowest(&m->layout);
     unsigned active = strides ? 1 : (unsigned)seeded_in(&m->rng, 1, 4);
     m->below = chance(m, 4) ? seeded_in(&m->rng, 0, 40) : 15;
     m->now = m->home = EPOCH + seeded_in(&m->rng, 0, 100 * HOUR);
