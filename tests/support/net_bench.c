@@ -255,11 +255,14 @@ static void notified(void *arg)
 {
     struct net_bench *b = arg;
     (void)pthread_mutex_lock(&b->lock);
+    bool last = b->fn && b->halted;
     if (b->fn)
         b->fn(b, b->arg);
     b->fn = NULL;
     (void)pthread_cond_signal(&b->done);
     (void)pthread_mutex_unlock(&b->lock);
+    if (last)
+        pthread_exit(NULL); /* what else is ready in this turn of the loop stays undone */
 }
 
 static void *run(void *arg)
@@ -295,6 +298,15 @@ void net_bench_call(struct net_bench *b, void (*fn)(struct net_bench *, void *),
     while (b->fn)
         (void)pthread_cond_wait(&b->done, &b->lock);
     (void)pthread_mutex_unlock(&b->lock);
+}
+
+void net_bench_halt(struct net_bench *b, void (*fn)(struct net_bench *, void *), void *arg)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    b->halted = true;
+    (void)pthread_mutex_unlock(&b->lock);
+    net_bench_call(b, fn, arg);
+    (void)pthread_join(b->thread, NULL);
 }
 
 static void do_listen(struct net_bench *b, void *arg)
@@ -414,8 +426,10 @@ void net_bench_stop(struct net_bench *b)
 {
     if (!b->running)
         return;
-    net_bench_call(b, do_break, NULL);
-    (void)pthread_join(b->thread, NULL);
+    if (!b->halted) {
+        net_bench_call(b, do_break, NULL);
+        (void)pthread_join(b->thread, NULL);
+    }
     b->running = false;
     net_free(b->net);
     (void)pthread_cond_destroy(&b->done);

@@ -44,6 +44,7 @@ struct net_bench {
     void (*fn)(struct net_bench *, void *arg); /* to be called in the loop; NULL: none */
     void *arg;
     bool running;
+    bool halted; /* its thread ends behind the next call */
 
     /* The loop's own. */
     bool open;        /* the gate */
@@ -70,6 +71,10 @@ void net_bench_inherit(struct net_bench *b, struct span records, const char *add
 
 /* Runs fn in the loop and waits until it has returned. */
 void net_bench_call(struct net_bench *b, void (*fn)(struct net_bench *, void *), void *arg);
+
+/* The same, and the loop does nothing more, as one whose program has given way to another by
+ * execve: what it has not read is the next one's. It may only be stopped then. */
+void net_bench_halt(struct net_bench *b, void (*fn)(struct net_bench *, void *), void *arg);
 
 /* Listens on a UNIX socket, too; inside has its address alone: for another party than who comes by
  * TCP. */
