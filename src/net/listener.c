@@ -11,10 +11,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG      511
-#define ACCEPT_BATCH 16  /* connections taken per event, so that a flood leaves time to serve */
-#define GROUPS_MAX   256 /* of a peer */
-#define FULL_PAUSE_S 0.1 /* without accepting, when the process has run out of descriptors */
+#define BACKLOG      65535 /* net.core.somaxconn bounds it; who finds it full waits for a second */
+#define ACCEPT_BATCH 16    /* connections taken per event, so that a flood leaves time to serve */
+#define GROUPS_MAX   256   /* of a peer */
+#define FULL_PAUSE_S 0.1   /* without accepting, when the process has run out of descriptors */
 
 static void resume_accepting(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
@@ -180,7 +180,7 @@ static enum err_code clear_stale(const struct sockaddr_un *un, struct err *e)
     return ERR_OK;
 }
 
-static enum err_code listen_unix(const struct addr *a, uint32_t mode, int *fd, struct err *e)
+static enum err_code bind_unix(const struct addr *a, uint32_t mode, int *fd, struct err *e)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     (void)snprintf(un.sun_path, sizeof un.sun_path, "%.107s", a->host);
@@ -200,7 +200,7 @@ static enum err_code listen_unix(const struct addr *a, uint32_t mode, int *fd, s
     return ERR_OK;
 }
 
-static int bind_tcp(const struct addrinfo *ai)
+static int bind_to(const struct addrinfo *ai)
 {
     int on = 1;
     int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -217,7 +217,7 @@ static int bind_tcp(const struct addrinfo *ai)
     return -1;
 }
 
-static enum err_code listen_tcp(const struct addr *a, int *fd, struct err *e)
+static enum err_code bind_tcp(const struct addr *a, int *fd, struct err *e)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list = NULL;
     char port[8];
@@ -225,7 +225,7 @@ static enum err_code listen_tcp(const struct addr *a, int *fd, struct err *e)
     int r = getaddrinfo(a->host, port, &hints, &list);
     if (r)
         return err_set(e, ERR_IO, "cannot look up %s: %s", a->host, gai_strerror(r));
-    *fd = bind_tcp(list);
+    *fd = bind_to(list);
     int why = errno;
     freeaddrinfo(list);
     return *fd >= 0 ? ERR_OK : err_errno(e, why, "cannot bind tcp://%s:%s", a->host, port);
@@ -255,15 +255,6 @@ static enum err_code add(struct net *n, int fd, struct span address, const struc
     return ERR_OK;
 }
 
-static enum err_code open_socket(struct span address, const struct addr *a, uint32_t mode, int *fd,
-                                 struct err *e)
-{
-    enum err_code r = a->is_unix ? listen_unix(a, mode, fd, e) : listen_tcp(a, fd, e);
-    if (!r && listen(*fd, BACKLOG) < 0)
-        r = err_errno(e, errno, "cannot listen on %.*s", (int)address.n, address.p);
-    return r;
-}
-
 enum err_code net_listen(struct net *n, struct span address, const struct net_door *door,
                          struct net_service *svc, char *bound, size_t cap, struct err *e)
 {
@@ -277,8 +268,10 @@ enum err_code net_listen(struct net *n, struct span address, const struct net_do
             return ERR_OK;
         }
     } else if (!r) {
-        r = open_socket(address, &a, door->mode, &fd, e);
+        r = a.is_unix ? bind_unix(&a, door->mode, &fd, e) : bind_tcp(&a, &fd, e);
     }
+    if (!r && listen(fd, BACKLOG) < 0)
+        r = err_errno(e, errno, "cannot listen on %.*s", (int)address.n, address.p);
     if (!r)
         r = add(n, fd, address, &a, door, svc, e);
     if (r) {

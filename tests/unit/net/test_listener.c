@@ -457,6 +457,42 @@ static void a_session_is_told_its_door(void **state)
     (void)close(fd);
 }
 
+static void do_nothing(struct net_bench *n, void *arg)
+{
+    (void)n;
+    (void)arg;
+}
+
+static unsigned kernel_allows(void)
+{
+    unsigned n = 0;
+    FILE *f = fopen("/proc/sys/net/core/somaxconn", "r");
+    if (f) {
+        (void)!fscanf(f, "%u", &n);
+        (void)fclose(f);
+    }
+    return n;
+}
+
+/* Over TCP, who finds no room among those who wait sends again after a second: a probe, too. */
+static void who_comes_in_a_crowd_finds_room_to_wait(void **state)
+{
+    static int fds[700];
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    (void)state;
+    if (kernel_allows() < 700)
+        skip();
+    net_bench_start(&b, address);
+    (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", path);
+    net_bench_halt(&b, do_nothing, NULL); /* nobody is accepted */
+    for (size_t i = 0; i < 700; i++) {
+        fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        assert_int_equal(connect(fds[i], (struct sockaddr *)&un, sizeof un), 0);
+    }
+    for (size_t i = 0; i < 700; i++)
+        (void)close(fds[i]);
+}
+
 #define NET(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -477,6 +513,7 @@ int main(void)
         NET(a_session_is_told_its_door),
         NET(a_client_that_is_gone_is_noticed_and_one_that_pauses_is_not_closed),
         NET(a_thousand_connections_are_served),
+        NET(who_comes_in_a_crowd_finds_room_to_wait),
         NET(without_descriptors_it_waits_and_does_not_spin),
     };
     return cmocka_run_group_tests_name("net/listener", tests, NULL, NULL);
