@@ -79,10 +79,16 @@ bool kept_replace(struct net *n, struct kept *k, struct span bytes)
     return true;
 }
 
+/* For n bytes, and more behind them: no more than is ever heard, where they are no more. */
+static size_t size_for(size_t n)
+{
+    return n <= NET_HEARD_MAX && 2 * n > NET_HEARD_MAX ? NET_HEARD_MAX : 2 * n;
+}
+
 bool kept_add(struct net *n, struct kept *k, struct span bytes)
 {
     struct span have = kept_span(k);
-    if (k->n + bytes.n > k->cap && !replace(n, k, 2 * (have.n + bytes.n), have))
+    if (k->n + bytes.n > k->cap && !replace(n, k, size_for(have.n + bytes.n), have))
         return false;
     if (bytes.n > 0)
         memcpy(k->p + k->n, bytes.p, bytes.n);

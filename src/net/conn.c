@@ -166,11 +166,12 @@ static size_t arrived(const struct conn *c)
 
 /* There is something, and room for it. Behind what was read before a few bytes may fill a socket:
  * the kernel counts a segment as a whole until all of it is read. */
-static bool may_hear(const struct conn *c)
+static bool may_hear(struct conn *c)
 {
     size_t before = kept_span(&c->in).n, most = before + NET_IN_MAX;
-    return c->state != CONN_DEAD && most <= NET_HEARD_MAX && memory_has_room(c, 2 * most) &&
-           arrived(c) >= (before > 0 ? 1 : HEAR_FROM);
+    size_t block = c->in.n + NET_IN_MAX > c->in.cap ? 2 * most : 0; /* another one */
+    return c->state != CONN_DEAD && most <= NET_HEARD_MAX &&
+           arrived(c) >= (before > 0 ? 1 : HEAR_FROM) && memory_has_room(c, block);
 }
 
 size_t conn_hear(struct conn *c)
@@ -186,6 +187,8 @@ size_t conn_hear(struct conn *c)
             conn_close(c);
         memory_check(n);
     }
+    if (heard > 0)
+        c->active_us = clock_mono_us(n->conf.clock);
     return heard;
 }
 

@@ -10,6 +10,10 @@
  * those links are few, each has a bound of its own (link_has_room), and they count apart. One that
  * was replaced is kept by the client that does not take its reply, if there is one, and counts as
  * that client's; if nobody is left who waits for a reply on it, it goes first.
+ * Who sends a whole pipeline before it takes a reply is heard, if there is room (sweep.c). Of one
+ * party many could each be heard in part, fill the limit, and wait for good. So above half of it
+ * one at a time is heard, the favoured, to its end; then it takes its replies, and all that it held
+ * is free for another.
  * Looked at after each turn, so what is kept exceeds the limit by no more than one.
  *
  * When a crowd has gone, what it held is given back to the system by the next sweep.
@@ -222,6 +226,31 @@ void memory_weigh(struct net *n)
     if (n->bytes > n->conf.memory / 2)
         weigh_all(n, &v);
     n->heaviest = v.heaviest ? v.heaviest->lot : NULL;
+}
+
+static void tell_they_wait(struct net *n)
+{
+    uint64_t held_back = 0;
+    if (log_limit_pass(&n->waits, clock_mono_ms(n->conf.clock), LOG_MS, &held_back))
+        log_warn("limits.memory is reached: clients that send before they take replies wait for "
+                 "each other",
+                 kv_u64("bytes", n->bytes), kv_u64("limit", n->conf.memory),
+                 kv_u64("lines_held_back", held_back));
+}
+
+bool memory_has_room(struct conn *c, size_t bytes)
+{
+    struct net *n = c->net;
+    size_t most = n->conf.memory;
+    if (most == 0 || bytes == 0 || n->bytes + bytes <= most / 2 ||
+        (n->heaviest && c->lot && c->lot != n->heaviest))
+        return true;
+    if (n->favoured && n->favoured != c)
+        return false;
+    n->favoured = n->bytes + bytes <= most ? c : NULL;
+    if (!n->favoured)
+        tell_they_wait(n);
+    return n->favoured;
 }
 
 void memory_note(struct conn *c)

@@ -188,12 +188,13 @@ struct net {
     size_t nwatched, unswept;             /* in that list; in this round not looked at yet */
     bool heard;                           /* something, in this round */
     uint64_t connections;
-    uint32_t walk;              /* of conns_each, the latest */
-    size_t bytes;               /* of memory.c */
-    size_t peak;                /* of what was in use since it was given back */
-    const struct lot *heaviest; /* of which most was kept when they were weighed, if that was much;
-                                   not to be looked into */
-    struct log_limit evictions, refusals, tardy, displaced[ROOM_PLACES];
+    uint32_t walk;               /* of conns_each, the latest */
+    size_t bytes;                /* of memory.c */
+    size_t peak;                 /* of what was in use since it was given back */
+    const struct lot *heaviest;  /* of which most was kept when they were weighed, if that was much;
+                                    not to be looked into */
+    const struct conn *favoured; /* of those who are heard, or NULL; not to be looked into */
+    struct log_limit evictions, waits, refusals, tardy, displaced[ROOM_PLACES];
     int64_t now_us;   /* monotonic: end of the latest turn since the loop looked; 0: none was */
     int64_t round_us; /* the same: begin of the first, or of a list's round */
     int64_t turns_us; /* monotonic: end of the latest turns_run */
@@ -353,21 +354,16 @@ void memory_weigh(struct net *n); /* a round of the sweep begins */
 void memory_note(struct conn *c); /* of a service with holds: asks it */
 bool memory_is_slack(const struct net *n);
 void memory_trim(struct net *n);
+/* For so much more of c's, which stands still for good without. Those of whom most is kept make it
+ * if need be, but for one of them: they wait for each other. So half of limits.memory is only for
+ * one at a time, which is n->favoured then, if none was, and is heard to the end before another. */
+bool memory_has_room(struct conn *c, size_t bytes);
 
 static inline void memory_add(struct net *n, size_t bytes)
 {
     n->bytes += bytes;
     size_t all = n->bytes + (n->connections << 10);
     n->peak = all > n->peak ? all : n->peak;
-}
-
-/* For so much more of c's, which stands still for good without; if need be by those of whom most is
- * kept, unless it is one of them: they wait for each other. */
-static inline bool memory_has_room(const struct conn *c, size_t bytes)
-{
-    const struct net *n = c->net;
-    return n->conf.memory == 0 || n->bytes + bytes <= n->conf.memory ||
-           (n->heaviest && c->lot && c->lot != n->heaviest);
 }
 
 static inline void memory_check(struct net *n)

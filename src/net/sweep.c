@@ -25,12 +25,13 @@
 
 #include <poll.h>
 
-#define SWEEP_US INT64_C(1000000)
-#define PIECE    256u       /* connections looked at in one go … */
-#define HEARD    NET_IN_MAX /* bytes heard in one go, and the rest of that client's … */
-#define PAUSE    5e-3       /* s, … and then others are served */
-#define SOON     5e-2       /* s, where there was something to hear, there may be more */
-#define SAY_MS   10000
+#define SWEEP_US  INT64_C(1000000)
+#define PIECE     256u       /* connections looked at in one go … */
+#define HEARD     NET_IN_MAX /* bytes heard in one go, and the rest of that client's … */
+#define PAUSE     5e-3       /* s, … and then others are served: for whom others wait, too */
+#define SOON      5e-2       /* s, where there was something to hear, there may be more */
+#define SAY_MS    10000
+#define FAVOUR_US INT64_C(5000000) /* without a word from who is favoured (memory.c) */
 
 struct piece {
     struct pollfd fd[PIECE];
@@ -109,12 +110,24 @@ static bool is_to_be_heard(const struct conn *c)
            (c->state == CONN_FLUSHING && !c->closing && !conn_is_stranger(c));
 }
 
+/* Another is favoured as soon as this one has what it wants, or does not go on. */
+static bool keeps_favour(struct net *n, const struct conn *c, bool pending, int64_t now_us)
+{
+    bool keeps = pending && now_us - c->active_us < FAVOUR_US;
+    n->heard |= !keeps;
+    return keeps;
+}
+
 /* Looks at the first in the list: it goes to the end, or off it. */
 static void look(struct conn *c, int64_t now_us, struct piece *p)
 {
     struct net *n = c->net;
+    bool favoured = n->favoured == c;
     sweep_forget(c);
-    if (!is_pending(c, now_us))
+    bool pending = is_pending(c, now_us);
+    if (favoured && keeps_favour(n, c, pending, now_us))
+        n->favoured = c;
+    if (!pending)
         return;
     link_append(&n->watched, &c->watch);
     n->nwatched++;
@@ -159,6 +172,16 @@ static void excuse_all(struct net *n, int64_t still_us, int64_t now_us)
     }
 }
 
+/* Until some are looked at again. */
+static double pause_s(const struct net *n)
+{
+    if (n->unswept > 0)
+        return PAUSE;
+    if (n->heard)
+        return n->favoured ? PAUSE : SOON;
+    return (double)period_us(n) / 1e6;
+}
+
 static void swept(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
     (void)loop;
@@ -181,7 +204,7 @@ static void swept(struct ev_loop *loop, struct ev_timer *w, int revents)
     if (slack && n->unswept == 0)
         memory_trim(n);
     if (n->nwatched > 0)
-        set_timer(n, n->unswept > 0 ? PAUSE : n->heard ? SOON : (double)period_us(n) / 1e6);
+        set_timer(n, pause_s(n));
     if (n->unswept == 0)
         n->heard = false;
 }
@@ -216,6 +239,8 @@ void sweep_forget(struct conn *c)
         return;
     link_remove(&c->watch);
     n->nwatched--;
+    if (n->favoured == c)
+        n->favoured = NULL;
     if (n->unswept > n->nwatched)
         n->unswept = n->nwatched;
 }

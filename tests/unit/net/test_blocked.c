@@ -1,6 +1,7 @@
 /* Who waits for something at the server that may never come, and has said more meanwhile. */
 #include "unit/net/upstream_rig.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #define MUCH   ((size_t)600 << 10) /* bytes: more than sockets hold */
@@ -173,6 +174,86 @@ static void it_is_heard_though_others_keep_all_that_may_be(void **state)
     free(much);
 }
 
+/* One that says all before it takes anything, in a thread of its own. */
+struct sayer {
+    pthread_t thread;
+    int fd;
+    const char *much;
+    bool answered;
+};
+
+static bool is_next(int fd, const char *text)
+{
+    char part[4096];
+    for (size_t n = strlen(text), some; n > 0; n -= some, text += some) {
+        some = n < sizeof part ? n : sizeof part;
+        if (recv(fd, part, some, MSG_WAITALL) != (ssize_t)some || memcmp(part, text, some) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void *say_all(void *arg)
+{
+    struct sayer *s = arg;
+    bool ok = true;
+    for (int i = 0; i < 3; i++)
+        ok = ok && send(s->fd, s->much, strlen(s->much), MSG_NOSIGNAL) == (ssize_t)strlen(s->much);
+    for (int i = 0; i < 3; i++)
+        ok = ok && is_next(s->fd, s->much);
+    s->answered = ok;
+    return NULL;
+}
+
+static void let_them_say_all(const char *much)
+{
+    const struct timeval patience = {.tv_sec = 20};
+    struct sayer sayers[24];
+    unsigned answered = 0;
+    for (size_t i = 0; i < 24; i++) {
+        sayers[i] = (struct sayer){.fd = dial(&b), .much = much};
+        (void)setsockopt(sayers[i].fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+        (void)setsockopt(sayers[i].fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        assert_int_equal(pthread_create(&sayers[i].thread, NULL, say_all, &sayers[i]), 0);
+    }
+    for (size_t i = 0; i < 24; i++) {
+        (void)pthread_join(sayers[i].thread, NULL);
+        answered += sayers[i].answered;
+        (void)close(sayers[i].fd);
+    }
+    assert_int_equal(answered, 24);
+    assert_int_equal(net_bench_ended(&b, NET_END_MEMORY), 0);
+}
+
+/* Together they say three times what may be kept: one after the other is heard to its end. */
+static void clients_of_one_party_do_not_wait_for_each_other(void **state)
+{
+    (void)state;
+    char path[64], *much = lines();
+    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
+    b.conf.memory = (size_t)16 << 20;
+    net_bench_start(&b, path);
+    let_them_say_all(much);
+    free(much);
+}
+
+/* Who was heard, the second of them as the one at a time, and then takes nothing. */
+static void they_wait_for_one_of_them_only_a_while(void **state)
+{
+    (void)state;
+    char path[64], *much = lines();
+    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
+    b.conf.memory = (size_t)16 << 20;
+    net_bench_start(&b, path);
+    int mute[2] = {dial(&b), dial(&b)};
+    for (int i = 0; i < 12; i++)
+        say(mute[i / 6], much);
+    let_them_say_all(much);
+    (void)close(mute[0]);
+    (void)close(mute[1]);
+    free(much);
+}
+
 enum {
     PIECES = 20,
     PIECE = 16000 /* bytes: more than would be left where it is */
@@ -229,6 +310,8 @@ int main(void)
         BENCH(more_than_is_heard_waits_where_it_is),
         BENCH(who_sends_all_before_it_takes_the_first_is_heard),
         BENCH(it_is_heard_though_others_keep_all_that_may_be),
+        BENCH(clients_of_one_party_do_not_wait_for_each_other),
+        BENCH(they_wait_for_one_of_them_only_a_while),
         BENCH(what_comes_piece_by_piece_is_heard_soon),
         BENCH(what_is_asked_behind_it_has_a_time_again),
     };
