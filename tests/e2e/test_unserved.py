@@ -120,6 +120,36 @@ def lets_in_no_more(case):
     assert "upstream lost" not in s.log()
 
 
+@test("a server that lets in nobody else, and serves who was let in before: the others' trouble is told",
+      beside=True)
+def serves_the_old_alone(case):
+    redis = case.redis()
+    path = password_file(case, "redis.password", SECRET)
+    redis.ask("ACL", "SETUSER", "app", "on", ">" + SECRET, "~*", "+@all")
+    s = in_front(case, redis.port, {"upstream.redis_user": "app", "upstream.redis_password_file": path})
+    told = "[!]upstream.redis: clients without a connection of their own are told that the Redis behind " \
+        "cannot be reached: the login was refused: WRONGPASS"
+    with s.resp() as r, s.resp() as own:
+        assert r.ask("GET", "a") is None
+        assert own.ask("SELECT", 1) == b"OK" and own.ask("SET", "a", 1) == b"OK"
+        redis.ask("ACL", "SETUSER", "app", "resetpass", ">another")
+        shared, = (l for l in redis.ask("CLIENT", "LIST").decode().splitlines() if "db=0 " in l and "user=app" in l)
+        redis.ask("CLIENT", "KILL", "ID", re.search(r"id=(\d+)", shared).group(1))
+        s.wait_log("upstream lost protocol=redis why=\"the login was refused")  # no reply is due there any more
+        for _ in range(2):
+            until("the others are refused", lambda: "LOADING" in str(r.ask("GET", "a")))
+            assert own.ask("GET", "a") == b"1"
+            assert s.metric("sidflake_upstream_up", protocol="redis") == 1  # to its clients
+            assert told in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
+        assert told[len("[!]upstream.redis: "):] in s.http("/").text
+        assert s.metric("sidflake_requests_total", protocol="redis", command="get", result="away") >= 2
+        password_file(case, "redis.password", "another")
+        reload(s)
+        until("all are served", lambda: r.ask("GET", "a") is None)
+        assert "[!]upstream" not in s.http("/readyz?verbose").text
+    assert s.stop() == 0
+
+
 @test("a server that refuses in other words, and another login that it refuses: the log says so",
       beside=True)
 def other_words(case):

@@ -290,6 +290,13 @@ static bool lets_in_more(const struct upstream *up, enum upstream_lane lane)
     return upstream_may_have_extra(up) && !up->next[lane] && up->unready[lane].until_us == 0;
 }
 
+static enum upstream_ready refuse(struct upstream *up, enum upstream_lane lane)
+{
+    if (lane < UPSTREAM_SHARED)
+        up->stats.unshared_us = upstream_now_us(up);
+    return UPSTREAM_DOWN;
+}
+
 enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
 {
     struct upstream *up = t->conn->svc->upstream;
@@ -297,7 +304,7 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
     if (!r || r->down || r->broken) {
         if (r)
             r->down = false;
-        return UPSTREAM_DOWN;
+        return refuse(up, lane);
     }
     r->blocked = false;
     r->enough = 0;
@@ -305,7 +312,7 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
         return UPSTREAM_BUSY;
     bool optional = !r->own && r->loud && lane < UPSTREAM_OWN && lets_in_more(up, lane);
     if (!choose(r, up, lane, optional))
-        return UPSTREAM_DOWN;
+        return refuse(up, lane);
     bool moves = optional || lane >= UPSTREAM_OWN || up->shared[lane] != r->l;
     if (!r->own && r->pending > 0 && moves)
         return UPSTREAM_BUSY; /* until nothing is expected on the old link */

@@ -45,6 +45,8 @@ void link_opened(struct upstream_link *l)
     up->refused[l->speaks] = (struct backoff){0, 0};
     ev_io_stop(up->net->loop, &l->wr);
     ev_io_start(up->net->loop, &l->rd);
+    if (l->lane < UPSTREAM_SHARED)
+        up->stats.unshared_us = 0;
     if (is_next(l))
         take_over(l);
     link_wake(l);

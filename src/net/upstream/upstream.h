@@ -100,6 +100,8 @@ struct upstream_stats {
     uint64_t errors;      /* connections that failed, broke off, or timed out */
     uint64_t most;        /* upstream.connections: those but the shared ones; 0: no limit */
     int64_t full_us;      /* monotonic: somebody was refused one for that last; 0: never */
+    int64_t unshared_us;  /* monotonic: somebody who would share one was last told that there is
+                           * none; 0: never, or one was let in since */
 };
 
 /* NULL: there is none behind it. svc may be NULL. */

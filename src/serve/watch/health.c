@@ -274,6 +274,19 @@ static void away(struct judge *j, unsigned i, const struct upstream_stats *st)
     end(j);
 }
 
+/* Those who have a connection of their own are served. */
+static void unshared(struct judge *j, unsigned i, const struct upstream_stats *st)
+{
+    struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
+    BUF_PUT_LIT(b, "clients without a connection of their own are told that the ");
+    buf_put_str(b, protocol_table[i]->title);
+    BUF_PUT_LIT(b, " behind cannot be reached: ");
+    buf_put_str(b, upstream_why(j->s->services[i]));
+    buf_printf(b, " (%s)", upstream_address(j->s->services[i]));
+    ago(j, b, st->unshared_us);
+    end(j);
+}
+
 static void full(struct judge *j, unsigned i, const struct upstream_stats *st)
 {
     struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
@@ -286,6 +299,11 @@ static void full(struct judge *j, unsigned i, const struct upstream_stats *st)
     end(j);
 }
 
+static bool of_late(const struct judge *j, int64_t us)
+{
+    return us > 0 && j->now_us - us < MINUTES_US(5);
+}
+
 /* Of no matter to IDs, and so no reason not to be ready. */
 static void upstreams(struct judge *j)
 {
@@ -293,7 +311,9 @@ static void upstreams(struct judge *j)
         const struct upstream_stats *st = upstream_stats(j->s->services[i]);
         if (st && !st->up && st->errors > 0)
             away(j, i, st);
-        if (st && st->full_us > 0 && j->now_us - st->full_us < MINUTES_US(5))
+        else if (st && of_late(j, st->unshared_us))
+            unshared(j, i, st);
+        if (st && of_late(j, st->full_us))
             full(j, i, st);
     }
 }
