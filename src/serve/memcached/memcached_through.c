@@ -74,9 +74,10 @@ static enum keys keys_of(const struct mcd_call *c)
 static struct net_step unavailable(struct mcd_call *c)
 {
     enum mc_verb verb = c->req->verb;
+    bool wrong = verb != MC_UNKNOWN && c->req->error.n > 0; /* memcached may know what we do not */
     if (upstream_pending(c->turn) > 0)
         return behind();
-    if (verb == MC_VERSION || verb == MC_STATS || verb == MC_META_NOOP || c->req->error.n > 0)
+    if (verb == MC_VERSION || verb == MC_STATS || verb == MC_META_NOOP || wrong)
         return mcd_serve_text(c->m, c->s, c->in, c->turn, c->out);
     if (c->req->body > 0)
         return mcd_begin_swallow(c, MCD_UNAVAILABLE, SERVE_AWAY);

@@ -93,6 +93,20 @@ static void the_block_of_what_is_refused_is_not_read_as_requests(void **state)
     (void)close(client);
 }
 
+/* That it is no command is memcached's to say. */
+static void what_memcached_alone_knows_is_unavailable_while_it_is_away(void **state)
+{
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    (void)close(server);
+    server = -1;
+    int client = dial(&b);
+    say_span(client, SPAN("lru_crawler crawl all\r\nwatch\r\nincr k\r\n"));
+    expect_bytes(client, SPAN("SERVER_ERROR upstream unavailable\r\n"
+                              "SERVER_ERROR upstream unavailable\r\nERROR\r\n"));
+    (void)close(client);
+}
+
 /* Of those of one the replies tell the IDs where to stand. */
 static void a_get_of_ids_and_others_waits_for_the_one_before_it(void **state)
 {
@@ -316,6 +330,8 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(the_value_of_what_is_refused_is_not_read_as_requests, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(what_memcached_alone_knows_is_unavailable_while_it_is_away,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(the_block_of_what_is_refused_is_not_read_as_requests, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_get_of_ids_and_others_waits_for_the_one_before_it, begin,
