@@ -2,6 +2,7 @@
 
 #include "base/dec.h"
 #include "base/endpoint.h"
+#include "base/hex.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -46,11 +47,22 @@ static bool is_ipv6(struct span host)
     return is_numeric(AF_INET6, address) && (!zone.p || is_label(zone));
 }
 
+/* A part of an IPv4 address, as inet_aton(3) takes it: 1, 01, 0x1. */
+static bool is_number(struct span s)
+{
+    uint64_t number;
+    if (!span_starts(s, SPAN("0x")) && !span_starts(s, SPAN("0X")))
+        return dec_u64(s, &number);
+    for (size_t i = 2; i < s.n; i++)
+        if (hex_digit(s.p[i]) < 0)
+            return false;
+    return true;
+}
+
 /* A name whose last label is a number would be taken for a broken IPv4 address, so it is one. */
 static bool is_name(struct span host)
 {
     struct span rest = host, label = {NULL, 0};
-    uint64_t number;
     if (host.n == 0 || host.n > HOST_MAX)
         return false;
     while (rest.p) {
@@ -60,7 +72,7 @@ static bool is_name(struct span host)
         if (!is_label(label))
             return false;
     }
-    return !dec_u64(label, &number);
+    return !is_number(label);
 }
 
 /* More than the grammar asks: a listener that no host can be is told when it is written, not when

@@ -41,6 +41,8 @@ static void test_good(void **state)
     check_tcp("tcp://[fe80::1%eth0]:1", "fe80::1%eth0", 1);
     check_tcp("tcp://localhost:6380", "localhost", 6380);
     check_tcp("tcp://a-b_c.example.:80", "a-b_c.example.", 80);
+    check_tcp("tcp://0x7f.example:1", "0x7f.example", 1);
+    check_tcp("tcp://0xcafe-1:1", "0xcafe-1", 1);
     check_unix("unix:///run/x.sock", "/run/x.sock");
     check_unix("unix:build/x.sock", "build/x.sock");
     check_unix("unix:/run/x.sock", "/run/x.sock");
@@ -64,6 +66,9 @@ static void test_bad(void **state)
         "tcp://host:1/",
         "tcp://1.2.3:1",
         "tcp://1.2.3.256:1",
+        "tcp://0x7f000001:1",
+        "tcp://127.0X1:1",
+        "tcp://127.0.0.0x:1",
         "tcp://::1:1",
         "tcp://[::1]",
         "tcp://[::1]1",
