@@ -210,9 +210,13 @@ static void end_line(struct net *n, struct link *line, bool changed)
 }
 
 /* Who was resumed in vain comes first: or whoever was served, and comes again, had the next one,
- * too. */
+ * too. Nobody is late for what has come while we stood still. */
 static void end_waiting(struct net *n, bool changed)
 {
+    int64_t mono = clock_mono_us(n->conf.clock), still_us = net_stood_still(n->fires_us, mono);
+    for (int i = 0; still_us > 0 && i < WAITING_LINES; i++)
+        for (struct link *l = n->waiting[i].next; l != &n->waiting[i]; l = l->next)
+            net_excuse(&conn_of(l)->waiting_us, still_us, mono);
     end_line(n, &n->waiting[WAITING_AGAIN], changed);
     end_line(n, &n->waiting[WAITING_CAME], changed);
 }

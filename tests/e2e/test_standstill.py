@@ -78,3 +78,25 @@ def clients(case):
     with s.resp() as half, s.resp() as idle, s.resp(unix=True) as stranger:  # and else not
         half.send(b"*")
         assert half.rest() == idle.rest() == stranger.rest() == b""
+
+
+@test("stopped for longer than limits.max_wait: the numbers that came meanwhile are had", beside=True)
+def numbers(case):
+    redis = case.pool()
+    case.ctl("seq", "create", "strict", "--order", "strict", "--on-loss", "trust", "--coordinator",
+             redis.url, expect=0)
+    s = case.sidecar(redis, {"coordinator.timeout": "5s", "limits.max_wait": "1s"})
+    with s.resp() as first, s.resp() as second:
+        assert first.ask("GET", "seq:strict") == b"1"
+        redis.pause()
+        first.send(encode("GET", "seq:strict"))
+        time.sleep(0.2)  # it is asked for, and the other is not
+        second.send(encode("GET", "seq:strict"))
+        time.sleep(0.2)
+        s.pause()
+        redis.resume()
+        time.sleep(2)
+        s.resume()
+        assert first.reply() == b"2" and second.reply() == b"3"
+        redis.pause()  # and who has none in time is told
+        assert "TRYAGAIN" in str(first.ask("GET", "seq:strict"))

@@ -99,6 +99,35 @@ static void a_wake_for_nothing_does_not_lengthen_the_wait(void **state)
     (void)close(fd);
 }
 
+/* The process is stopped; *arg: whether it is woken for something else after that. */
+static void do_stand_still(struct net_bench *bench, void *arg)
+{
+    const struct timespec t = {.tv_nsec = 400000000};
+    (void)nanosleep(&t, NULL);
+    if (*(bool *)arg)
+        net_wake(bench->net);
+}
+
+/* What others have answered meanwhile is read before that. */
+static void a_wait_goes_on_for_a_moment_after_we_stood_still(void **state)
+{
+    (void)state;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b), other = dial(&b);
+    for (int i = 0; i < 2; i++) {
+        bool wakes = i > 0;
+        say(fd, "wait\n");
+        say(other, "x\n");
+        expect(other, "x\n");
+        int64_t start = now_us();
+        net_bench_call(&b, do_stand_still, &wakes);
+        expect(fd, "late\n");
+        assert_in_range(now_us() - start, 490000, 5000000);
+    }
+    (void)close(fd);
+    (void)close(other);
+}
+
 static void do_give(struct net_bench *bench, void *arg)
 {
     bench->pieces += *(unsigned *)arg;
@@ -629,6 +658,7 @@ int main(void)
         NET(requests_of_one_batch_wait_one_after_the_other),
         NET(a_wake_ends_the_wait_of_all),
         NET(a_wake_for_nothing_does_not_lengthen_the_wait),
+        NET(a_wait_goes_on_for_a_moment_after_we_stood_still),
         NET(who_waits_is_before_who_was_served),
         NET(a_request_keeps_its_word_while_it_waits),
         NET(requests_that_had_come_with_one_may_share_its_word),
