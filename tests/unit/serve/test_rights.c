@@ -3,6 +3,7 @@
 #include "redis_rig.h"
 #include "serve/memcached/memcached.h"
 #include "serve/redis/redis_through.h"
+#include "wire/mc_binary.h"
 
 static void classes(void **state)
 {
@@ -63,8 +64,8 @@ static int end(void **state)
     return 0;
 }
 
-/* Of an inline request, as the service asks it. */
-static enum rds_rights redis(struct rig *r, const char *line)
+/* Of an inline request, as the service asks it. cut: its last arg has not come whole. */
+static enum rds_rights redis_of(struct rig *r, const char *line, bool cut)
 {
     static struct resp_req req;
     struct span in = span_str(line);
@@ -73,6 +74,7 @@ static enum rds_rights redis(struct rig *r, const char *line)
     struct buf out;
     buf_init(&out, mem, sizeof mem);
     assert_int_equal(resp_parse(in, &req, &used), WIRE_REQ);
+    req.truncated = cut;
     struct rds_call c = {.svc = (struct rds_service *)(void *)r->svc,
                          .ses = rig_session(r),
                          .req = &req,
@@ -83,6 +85,11 @@ static enum rds_rights redis(struct rig *r, const char *line)
     c.ses->dirty = false;
     bool known = rds_find(&c);
     return rds_rights(&c, known);
+}
+
+static enum rds_rights redis(struct rig *r, const char *line)
+{
+    return redis_of(r, line, false);
 }
 
 static void keys_that_a_command_names_in_other_args(void **state)
@@ -98,6 +105,26 @@ static void keys_that_a_command_names_in_other_args(void **state)
     };
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         assert_int_equal(redis(*state, hidden[i]), RDS_RIGHTS_REFUSED);
+}
+
+/* A script names keys, and may ask for others. */
+static void scripts_are_for_whoever_has_all_keys(void **state)
+{
+    static const char *const scripts[] = {
+        "EVAL x 1 page:1\r\n",    "EVALSHA x 1 page:1\r\n",    "FCALL x 1 page:1\r\n",
+        "EVAL_RO x 1 page:1\r\n", "EVALSHA_RO x 1 page:1\r\n", "FCALL_RO x 1 page:1\r\n",
+    };
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
+        assert_int_equal(redis(*state, scripts[i]), RDS_RIGHTS_REFUSED);
+}
+
+/* What has come of it may be a key that is allowed. */
+static void a_key_that_is_cut_is_none_that_is_allowed(void **state)
+{
+    assert_int_equal(redis_of(*state, "SET page:1 valu\r\n", true), RDS_RIGHTS_PASS);
+    assert_int_equal(redis_of(*state, "SET page:1\r\n", true), RDS_RIGHTS_HERE);
+    assert_int_equal(redis_of(*state, "MGET page:1 page:2\r\n", false), RDS_RIGHTS_PASS);
+    assert_int_equal(redis_of(*state, "MGET page:1 page:2\r\n", true), RDS_RIGHTS_REFUSED);
 }
 
 /* Redis has an error for each; who takes one for a number would find other keys. */
@@ -165,6 +192,35 @@ static void mn_goes_there_as_it_is_alone(void **state)
     assert_int_equal(memcached(*state, SPAN("mg page:1 v O\0\r\n")), MCD_RIGHTS_UNCLEAR);
 }
 
+static enum mcd_rights binary(struct rig *r, unsigned char opcode)
+{
+    const struct memcached m = {.serve = &r->serve};
+    char in[] = "\x80?\0\6\4\0\0\0\0\0\0\xa\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0page:1";
+    struct mcb_req req;
+    size_t used;
+    in[1] = (char)opcode;
+    assert_int_equal(mcb_parse(span_of(in, sizeof in - 1), &req, &used), WIRE_REQ);
+    return mcd_rights_binary(&m, &rig_session(r)->access, &req);
+}
+
+/* A get that sets the time for which an item is kept changes it. */
+static void to_read_is_not_to_touch(void **state)
+{
+    static const struct span changes[] = {SPAN("gat 0 page:1\r\n"), SPAN("gats 0 page:1\r\n"),
+                                          SPAN("touch page:1 0\r\n"), SPAN("mg page:1 v T0\r\n")};
+    static const unsigned char opcodes[] = {0x1c, 0x1d, 0x1e, 0x23, 0x24};
+    struct rig *r = *state;
+    for (int all = 1; all >= 0; all--) {
+        for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+            assert_int_equal(memcached(r, changes[i]), all ? MCD_RIGHTS_PASS : MCD_RIGHTS_REFUSED);
+        for (size_t i = 0; i < sizeof opcodes; i++)
+            assert_int_equal(binary(r, opcodes[i]), all ? MCD_RIGHTS_PASS : MCD_RIGHTS_REFUSED);
+        login_replace(&r->serve, "eve:" LOGIN_HASH ":upstream=read:keys=page:*\n");
+        rig_session(r)->access.user = auth_user_named(r->serve.auth, SPAN("eve"))->id;
+    }
+    assert_int_equal(memcached(r, SPAN("gets page:1\r\n")), MCD_RIGHTS_PASS);
+}
+
 #define EVE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -173,10 +229,13 @@ int main(void)
         cmocka_unit_test(classes),
         cmocka_unit_test(keys),
         EVE(keys_that_a_command_names_in_other_args),
+        EVE(scripts_are_for_whoever_has_all_keys),
+        EVE(a_key_that_is_cut_is_none_that_is_allowed),
         EVE(a_count_of_keys_that_is_none),
         EVE(ids_are_no_keys_wherever_they_stand),
         EVE(what_is_rejected_spoils_the_transaction),
         EVE(mn_goes_there_as_it_is_alone),
+        EVE(to_read_is_not_to_touch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
