@@ -125,6 +125,17 @@ static void a_binary_value_that_is_passed_over_goes_over(void **state)
     assert_memory_equal(output + 12, "abcd", 4);
 }
 
+/* Its block is passed over, by the program before in part. */
+static void who_wants_no_reply_has_none(void **state)
+{
+    (void)state;
+    const char set[] = "set k 0 0 5 noreply\r\nab";
+    feed(set, sizeof set - 1);
+    assert_int_equal(state_of_session(), MCD_SWALLOW);
+    carry(false);
+    expect("cde\r\nmn\r\n", "MN\r\n");
+}
+
 static void what_is_being_forwarded_does_not(void **state)
 {
     (void)state;
@@ -146,6 +157,7 @@ int main(void)
         MC(a_reply_ends_where_it_was_begun),
         MC(a_place_behind_the_request_is_its_end),
         MC(a_binary_value_that_is_passed_over_goes_over),
+        MC(who_wants_no_reply_has_none),
         MC(what_is_being_forwarded_does_not),
     };
     return cmocka_run_group_tests_name("serve/memcached_carry", tests, NULL, NULL);
