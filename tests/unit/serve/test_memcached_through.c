@@ -304,6 +304,24 @@ static void comes_after_the_replies(struct span small, struct span reply, struct
     (void)close(link);
 }
 
+/* A key that has no room where it could be looked at whole is none. */
+static void what_is_no_key_of_a_long_line_is_passed_over(void **state)
+{
+    static char line[2 * NET_IN_MAX] = "get k ";
+    (void)state;
+    memset(line + 6, 'x', sizeof line - 9);
+    memcpy(line + sizeof line - 3, "\r\n", 3);
+    start(protocol_memcached.make(&rig->serve));
+    int client = dial(&b);
+    say_span(client, span_of(line, sizeof line - 1));
+    int link = accepted();
+    expect_bytes(link, SPAN("get k \r\n"));
+    say_span(link, SPAN("END\r\n"));
+    expect_bytes(client, SPAN("CLIENT_ERROR bad command line format\r\n"));
+    (void)close(client);
+    (void)close(link);
+}
+
 /* Else it keeps them back for as long as the client takes to send the rest. */
 static void replies_come_before_memcached_waits_for_a_block(void **state)
 {
@@ -338,6 +356,7 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(all_ids_of_a_long_line_stand_before_the_other_key, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(what_is_no_key_of_a_long_line_is_passed_over, begin, end),
         cmocka_unit_test_setup_teardown(replies_come_before_memcached_waits_for_a_block, begin,
                                         end),
         cmocka_unit_test_setup_teardown(nor_for_a_packet, begin, end),
