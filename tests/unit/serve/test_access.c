@@ -1,5 +1,6 @@
 /* Whom a connection serves, as all services ask it. */
 #include "login.h"
+#include "support/capture.h"
 
 static struct serve serve;
 
@@ -120,6 +121,23 @@ static void whoever_is_nobody_goes_over_as_that(void **state)
     assert_int_equal(in.n, 0);
 }
 
+/* A line of the log has an end: a name without one would leave no room for where he is. */
+static void of_whoever_is_refused_is_told_where_he_is(void **state)
+{
+    static char name[16384];
+    struct access stranger = {.mode = ACCESS_REQUIRED};
+    const struct net_turn turn = {.conn = NULL};
+    (void)state;
+    memset(name, 'x', sizeof name);
+    serve.clock = clock_system();
+    capture_begin();
+    enum auth_answer r =
+        access_login(&serve, &stranger, &turn, span_of(name, sizeof name), SPAN(""));
+    const char *text = capture_end();
+    assert_int_equal(r, AUTH_NO);
+    assert_non_null(strstr(text, " peer=? more=0\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +145,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(whose_first_password_is_looked_at, begin, end),
         cmocka_unit_test_setup_teardown(who_may_less_by_now_does_not_go_over, begin, end),
         cmocka_unit_test_setup_teardown(whoever_is_nobody_goes_over_as_that, begin, end),
+        cmocka_unit_test_setup_teardown(of_whoever_is_refused_is_told_where_he_is, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
