@@ -114,6 +114,40 @@ static void a_transaction_has_none(void **state)
     (void)close(link);
 }
 
+/* Somebody listens where the server did. */
+static void come_back(const struct sockaddr_in *in)
+{
+    const int on = 1;
+    server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    assert_int_equal(bind(server, (const struct sockaddr *)in, sizeof *in), 0);
+    assert_int_equal(listen(server, 8), 0);
+}
+
+/* Any password was right while the server was away: whose requests these are it does not know. */
+static void a_login_that_the_server_has_not_seen_is_good_for_nothing_there(void **state)
+{
+    struct sockaddr_in in;
+    socklen_t n = sizeof in;
+    char got[256] = "-LOADING";
+    (void)state;
+    start(rig->svc);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&in, &n), 0);
+    (void)close(server);
+    int client = dial(&b);
+    say(client, "AUTH me secret\r\n");
+    expect(client, "+OK\r\n");
+    come_back(&in);
+    while (strncmp(got, "-LOADING", 8) == 0) { /* it is not asked for again at once */
+        (void)poll(NULL, 0, 20);
+        say(client, "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n");
+        assert_true(recv(client, got, sizeof got, 0) > 8);
+    }
+    assert_memory_equal(got, "-NOAUTH the upstream was down at AUTH: connect again\r\n", 54);
+    expect_end(client);
+    (void)close(client);
+}
+
 /* What watches keys is a transaction of the server's from its MULTI on, and no longer than that. */
 static void a_transaction_is_there_while_keys_are_watched(void **state)
 {
@@ -169,6 +203,23 @@ static void what_was_agreed_upon_is_repeated_behind_a_login(void **state)
         (void)close(client);
         (void)close(link);
     }
+}
+
+/* By the server's rules. */
+static void who_may_not_say_his_name_does_without(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b);
+    say(client, "CLIENT SETNAME me\r\n");
+    expect(client, "+OK\r\n");
+    say(client, "NEWER\r\n");
+    int link = accepted();
+    expect(link, SET_NAME "NEWER\r\n");
+    say(link, "-NOPERM\r\n+NEW\r\n");
+    expect(client, "+NEW\r\n");
+    (void)close(client);
+    (void)close(link);
 }
 
 /* Who is asked for a login that is ours, and then for one of the server's, is the server's client
@@ -491,9 +542,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_protocol_is_what_the_server_has_agreed_to, begin, end),
         cmocka_unit_test_setup_teardown(what_is_behind_a_hello_waits_for_its_answer, begin, end),
         cmocka_unit_test_setup_teardown(a_transaction_has_none, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_login_that_the_server_has_not_seen_is_good_for_nothing_there, begin, end),
         cmocka_unit_test_setup_teardown(a_transaction_is_there_while_keys_are_watched, begin, end),
         cmocka_unit_test_setup_teardown(what_was_agreed_upon_is_repeated_behind_a_login, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(who_may_not_say_his_name_does_without, begin, end),
         cmocka_unit_test_setup_teardown(a_login_here_tells_the_server_of_the_protocol, begin, end),
         cmocka_unit_test_setup_teardown(behind_monitor_an_answer_from_here_is_the_last, begin, end),
         cmocka_unit_test_setup_teardown(behind_monitor_the_replies_that_are_due_come_first, begin,
