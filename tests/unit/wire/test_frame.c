@@ -69,6 +69,8 @@ static void test_watch(void **state)
          "*3\\n$7\\nmessage\\n$1\\nc\\n$1\\nm\\n push;\n+OK\\n;\n"},
         {FRAME_RESP, "*4\r\n$8\r\npmessage\r\n+p\r\n+c\r\n+m\r\n",
          "*4\\n$8\\npmessage\\n+p\\n+c\\n+m\\n push;\n"},
+        {FRAME_RESP, "*3\r\n$8\r\nsmessage\r\n+c\r\n+m\r\n",
+         "*3\\n$8\\nsmessage\\n+c\\n+m\\n push;\n"},
         {FRAME_RESP, "*3\r\n$12\r\npunsubscribe\r\n$-1\r\n:0\r\n",
          "*3\\n$12\\npunsubscribe\\n$-1\\n:0\\n push leaves 1: 0;\n"},
         {FRAME_RESP, "*3\r\n$9\r\nsubscribe\r\n$2\r\n:9\r\n:41\r\n+OK\r\n",
