@@ -377,6 +377,21 @@ static void hostile_rows_are_never_handed_out(void **state)
     coord_says(&f->r, "horizon");
 }
 
+/* SQLite has one word for that and for a full disk. */
+static void row_numbers_that_are_used_up_are_no_full_disk(void **state)
+{
+    struct fixture *f = *state;
+    struct coord_grant g;
+    struct coord_token t = setup_token(1);
+    assert_int_equal(make(f, 3), COORD_OK);
+    assert_int_equal(coord_claim(f->c, SETUP_IDENTITY, f->clock.ms, t, &g, &f->r), COORD_OK);
+    query(f, "UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'queue'");
+    struct coord_release gone = {
+        .worker = 0, .cur = t, .nxt = t, .has_last = true, .last_ms = SETUP_T0_MS - 1};
+    assert_int_equal(coord_release(f->c, SETUP_IDENTITY, &gone, &f->r), COORD_DOWN);
+    coord_says(&f->r, "see seq in sqlite_sequence");
+}
+
 static void flipped_bits_crash_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -546,6 +561,7 @@ int main(void)
         TEST(no_inode_left_is_told_and_survived),
         TEST(a_pool_of_numbers_that_cannot_be_grants_nothing),
         TEST(hostile_rows_are_never_handed_out),
+        TEST(row_numbers_that_are_used_up_are_no_full_disk),
         TEST(flipped_bits_crash_nothing),
         TEST(a_damaged_file_is_named),
         TEST(somebody_elses_file_is_not_to_be_removed),
