@@ -318,6 +318,13 @@ def listing(case):
         assert 0 <= row["age_ms"] < 60000 and 0 < row["range_left_ms"] <= 30000, row
     text = case.ctl("pool", "list", "--coordinator", redis.url, expect=0).stdout.splitlines()
     assert len(text) == 3 and "shop-7" in text[1] and str(s.pid) in text[2], text
+    assert "earlier era" not in "".join(text), text
+    s.kill()
+    redis.stop()
+    redis.start()
+    case.sidecar(redis, wait=False).wait_log("pool reopened")
+    text = case.ctl("pool", "list", "--coordinator", redis.url, expect=0).stdout.splitlines()
+    assert text[1].endswith("(of an earlier era)"), text
 
 
 @test("pool release: a dead holder's workerId is queued; --yes where nobody can be asked")
