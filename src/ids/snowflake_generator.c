@@ -1,6 +1,7 @@
 #include "ids/snowflake_generator.h"
 
 #include "base/human.h"
+#include "base/int64.h"
 #include "base/timefmt.h"
 
 #include <assert.h>
@@ -123,6 +124,53 @@ static unsigned some(struct generator *g, struct generator_ask *ask, struct gene
     return r;
 }
 
+/* ---- the same, ahead of the clock --------------------------------------------------------------
+ */
+
+/* One that is ahead of what it can be is taken for that: it may be right again in a moment. */
+static struct snowflake_clock believed(const struct snowflake_generator *s, int64_t now_ms)
+{
+    const struct snowflake_trust *t = &s->trust;
+    int64_t time = t->ms + (clock_mono_ms(s->clock) - t->mono_ms);
+    return (struct snowflake_clock){min64(now_ms, time + t->skew_ms), time + t->reach_ms};
+}
+
+static unsigned issue_ahead(struct generator *g, struct generator_ask *ask, bool part,
+                            struct generator_run *out)
+{
+    struct snowflake_generator *s = (struct snowflake_generator *)g;
+    uint64_t first = 0;
+    uint32_t n = 0;
+    if (!s->started)
+        return not_started(ask);
+    if (!part && ask->n > most_in_a_row(g)) {
+        ask->until_ms = INT64_MAX;
+        return SNOWFLAKE_TOO_MANY;
+    }
+    struct snowflake_clock c = believed(s, ask->now_ms);
+    enum snowflake_status r =
+        snowflake_ahead_issue(&s->ahead, &s->ids, c, ask->n, part, &first, &n, &ask->until_ms);
+    *out = (struct generator_run){(int64_t)first, layout_stride(&s->ids.layout), n};
+    if (ask->until_ms != INT64_MAX) /* it is waited for by the clock as it is */
+        ask->until_ms += ask->now_ms - c.now_ms;
+    return r;
+}
+
+static unsigned next_ahead(struct generator *g, struct generator_ask *ask,
+                           struct generator_run *out)
+{
+    return issue_ahead(g, ask, false, out);
+}
+
+static unsigned some_ahead(struct generator *g, struct generator_ask *ask,
+                           struct generator_run *out)
+{
+    return issue_ahead(g, ask, true, out);
+}
+
+/* ---- before it is asked for one ----------------------------------------------------------------
+ */
+
 static uint32_t run(const struct generator *g, uint32_t batch)
 {
     uint32_t most = most_in_a_row(g);
@@ -131,13 +179,25 @@ static uint32_t run(const struct generator *g, uint32_t batch)
 
 /* A clock that is behind by less than wait_below is waited for in order, as a full millisecond is.
  */
-static unsigned peek(struct generator *g, int64_t now_ms)
+static unsigned peeked(struct generator *g, enum snowflake_status s)
 {
     struct snowflake *ids = &((struct snowflake_generator *)g)->ids;
-    enum snowflake_status s = of(g)->started ? snowflake_peek(ids, now_ms) : SNOWFLAKE_NO_WORKER;
     ids->wants_worker |= s == SNOWFLAKE_STALLED;
     ids->wants_renewal |= s == SNOWFLAKE_CEILING;
     return causes[s].status == ISSUE_PARK ? SNOWFLAKE_OK : s;
+}
+
+static unsigned peek(struct generator *g, int64_t now_ms)
+{
+    const struct snowflake_generator *s = of(g);
+    return peeked(g, s->started ? snowflake_peek(&s->ids, now_ms) : SNOWFLAKE_NO_WORKER);
+}
+
+static unsigned peek_ahead(struct generator *g, int64_t now_ms)
+{
+    const struct snowflake_generator *s = of(g);
+    return peeked(g, s->started ? snowflake_ahead_peek(&s->ahead, &s->ids, believed(s, now_ms))
+                                : SNOWFLAKE_NO_WORKER);
 }
 
 static int64_t example(const struct generator *g, int64_t now_ms)
@@ -297,22 +357,16 @@ static bool ends_soon(const struct generator *g, int64_t now_ms, struct buf *b)
 
 static const struct generator_warning warnings[] = {{"lifetime", ends_soon}};
 
-const struct generator_kind snowflake_kind = {
-    .name = "id",
-    .causes = causes,
-    .next = next,
-    .some = some,
-    .run = run,
-    .peek = peek,
-    .example = example,
-    .count = count,
-    .worker = worker,
-    .until = until,
-    .clock_is_wrong = clock_is_wrong,
-    .decode = decode,
-    .figures = figures,
-    .warnings = warnings,
-    .ncauses = sizeof causes / sizeof *causes,
-    .nfigures = sizeof figures / sizeof *figures,
-    .nwarnings = sizeof warnings / sizeof *warnings,
-};
+#define SNOWFLAKE_KIND(how_next, how_some, how_peek)                                               \
+    {                                                                                              \
+        .name = "id", .causes = causes, .next = how_next, .some = how_some, .run = run,            \
+        .peek = how_peek, .example = example, .count = count, .worker = worker, .until = until,    \
+        .clock_is_wrong = clock_is_wrong, .decode = decode, .figures = figures,                    \
+        .warnings = warnings, .ncauses = sizeof causes / sizeof *causes,                           \
+        .nfigures = sizeof figures / sizeof *figures,                                              \
+        .nwarnings = sizeof warnings / sizeof *warnings,                                           \
+    }
+
+const struct generator_kind snowflake_kind = SNOWFLAKE_KIND(next, some, peek);
+const struct generator_kind snowflake_ahead_kind =
+    SNOWFLAKE_KIND(next_ahead, some_ahead, peek_ahead);

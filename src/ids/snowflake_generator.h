@@ -4,17 +4,31 @@
  * Invariants
  *   - Before `started` there is no epoch, and so no ID; the machine is all zero.
  *   - Causes are numbered as enum snowflake_status.
+ *   - Where its IDs may be ahead of the clock, that is believed no further than `trust` bears out.
  */
 #ifndef SIDFLAKE_IDS_SNOWFLAKE_GENERATOR_H
 #define SIDFLAKE_IDS_SNOWFLAKE_GENERATOR_H
 
+#include "base/clock.h"
 #include "ids/generator.h"
 #include "ids/snowflake.h"
+#include "ids/snowflake_ahead.h"
+
+/* What the clock is held to: the time that the coordinator told last, and what was counted since.
+ */
+struct snowflake_trust {
+    int64_t ms, mono_ms; /* Unix ms, and the monotonic ms at which it was told */
+    int64_t skew_ms;     /* the clock is believed up to so much above it */
+    int64_t reach_ms;    /* and the time carried; 0: it was not told yet, ms is what is known */
+};
 
 struct snowflake_generator {
-    struct generator base; /* of snowflake_kind */
+    struct generator base; /* of snowflake_kind, or of snowflake_ahead_kind */
     struct snowflake ids;
-    bool started; /* ids has an epoch: a pool was found */
+    struct snowflake_ahead ahead; /* of snowflake_ahead_kind alone, as are … */
+    struct clock *clock;          /* … what counts on while nobody is asked for the time … */
+    struct snowflake_trust trust; /* … and the coordinator's word on it */
+    bool started;                 /* ids has an epoch: a pool was found */
 
     /* Kept by whoever holds the leases. */
     bool alone;       /* static:N: nobody gives another workerId */
@@ -25,10 +39,24 @@ struct snowflake_generator {
 
 extern const struct generator_kind snowflake_kind;
 
+/* The same, where its IDs may be ahead of the clock. A kind of its own, so that it costs the other
+ * nothing. */
+extern const struct generator_kind snowflake_ahead_kind;
+
 /* why: as the field. */
 static inline void snowflake_generator_init(struct snowflake_generator *g, const char *why)
 {
     *g = (struct snowflake_generator){.base.kind = &snowflake_kind, .why = why};
+}
+
+/* Right behind it. clock outlives g. */
+static inline void snowflake_generator_ahead(struct snowflake_generator *g, bool borrow, bool hold,
+                                             struct clock *clock)
+{
+    if (borrow || hold)
+        g->base.kind = &snowflake_ahead_kind;
+    g->ahead = (struct snowflake_ahead){.borrow = borrow, .hold = hold};
+    g->clock = clock;
 }
 
 /* A pool was found, with this epoch and layout. As snowflake_init; it forgets every workerId. */
@@ -37,7 +65,19 @@ static inline void snowflake_generator_start(struct snowflake_generator *g, int6
                                              unsigned want_active)
 {
     snowflake_init(&g->ids, epoch_ms, layout, wait_below_ms, want_active);
+    snowflake_ahead_init(&g->ahead, &g->ids, 0);
     g->started = true;
+}
+
+/* Right behind that: up to when IDs are known to have been issued, 0: not known, and how far above
+ * the time the clock is believed. */
+static inline void snowflake_generator_go_on(struct snowflake_generator *g, int64_t latest_ms,
+                                             int64_t skew_ms)
+{
+    snowflake_ahead_init(&g->ahead, &g->ids, latest_ms);
+    if (g->trust.reach_ms == 0)
+        g->trust = (struct snowflake_trust){
+            .ms = latest_ms, .mono_ms = clock_mono_ms(g->clock), .skew_ms = skew_ms};
 }
 
 static inline bool snowflake_generator_is(const struct generator *g)

@@ -1,6 +1,8 @@
 /* What the kind makes of a layout: how many in a row, how far apart, and the parts of an ID. */
 #include "ids/snowflake_generator.h"
 
+#include "support/fake_clock.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,12 +94,105 @@ static void an_id_is_taken_apart_by_its_layout(void **state)
     assert_int_equal(gen.base.kind->decode(&gen.base, (uint64_t)run.first, p), -1);
 }
 
+/* ---- ahead of the clock ------------------------------------------------------------------------
+ */
+
+static struct fake_clock clock_here;
+
+static void start_ahead(bool borrow, bool hold)
+{
+    fake_clock_init(&clock_here, T0);
+    snowflake_generator_init(&gen, "");
+    snowflake_generator_ahead(&gen, borrow, hold, &clock_here.clock);
+    snowflake_generator_start(&gen, EPOCH, &layout_usual, 15, 1);
+    snowflake_generator_go_on(&gen, T0 - 1, 2000);
+    assert_true(snowflake_grant(&gen.ids, 0, 38, T0 - 1, T0 + 3600000, NULL));
+}
+
+static void tell_time(int64_t ms)
+{
+    gen.trust = (struct snowflake_trust){ms, clock_mono_ms(&clock_here.clock), 2000, 30000};
+}
+
+/* Returns the cause; *ms is the time of the ID. */
+static unsigned one(int64_t *ms, int64_t *until)
+{
+    struct generator_ask a = {.now_ms = clock_wall_ms(&clock_here.clock), .n = 1};
+    struct generator_run run = {0};
+    struct layout_parts p;
+    unsigned cause = gen.base.kind->next(&gen.base, &a, &run);
+    assert_int_equal(gen.base.kind->peek(&gen.base, a.now_ms), cause == SNOWFLAKE_FULL ? 0 : cause);
+    assert_true(layout_decompose(&layout_usual, (uint64_t)run.first, &p));
+    *ms = EPOCH + p.time;
+    *until = a.until_ms;
+    return cause;
+}
+
+static void a_clock_that_jumps_is_believed_as_far_as_the_coordinator(void **state)
+{
+    (void)state;
+    int64_t ms, until;
+    start_ahead(false, true);
+    tell_time(T0);
+    fake_clock_step(&clock_here, 7200000); /* above hi */
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    assert_true(ms == T0 + 2000);
+    fake_clock_pass(&clock_here, 500000); /* what has passed since is counted */
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    assert_true(ms == T0 + 2500);
+    for (int i = 1; i < 1024; i++)
+        assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_FULL);
+    assert_true(until == clock_wall_ms(&clock_here.clock) + 1); /* by the clock that waits */
+    fake_clock_step(&clock_here, -7200000);
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    assert_true(ms == T0 + 2501);
+}
+
+static void before_the_coordinator_has_told_the_time_none_is_lent(void **state)
+{
+    (void)state;
+    int64_t ms, until;
+    start_ahead(true, true);
+    for (int i = 0; i < 1024; i++)
+        assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_FULL);
+    tell_time(T0);
+    snowflake_generator_go_on(&gen, 0, 0); /* what is told counts for more */
+    for (int i = 0; i < 100000; i++)
+        assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    assert_true(ms == T0 + 98);
+}
+
+static void nothing_is_ahead_before_a_pool_is_found(void **state)
+{
+    (void)state;
+    int64_t ms, until;
+    fake_clock_init(&clock_here, T0);
+    snowflake_generator_init(&gen, "");
+    snowflake_generator_ahead(&gen, true, true, &clock_here.clock);
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_NO_WORKER);
+    assert_true(until == INT64_MAX);
+    start_ahead(true, false);
+    struct generator_ask a = {.now_ms = T0, .n = 1025};
+    struct generator_run run;
+    assert_int_equal(gen.base.kind->next(&gen.base, &a, &run), SNOWFLAKE_TOO_MANY);
+    assert_int_equal(gen.base.kind->some(&gen.base, &a, &run), SNOWFLAKE_OK);
+    assert_int_equal(run.n, 1024);
+    snowflake_generator_init(&gen, "");
+    snowflake_generator_ahead(&gen, false, false, NULL);
+    assert_true(gen.base.kind == &snowflake_kind);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_is_as_long_as_a_unit),
         cmocka_unit_test(where_they_are_a_stride_apart_there_is_no_row),
         cmocka_unit_test(an_id_is_taken_apart_by_its_layout),
+        cmocka_unit_test(a_clock_that_jumps_is_believed_as_far_as_the_coordinator),
+        cmocka_unit_test(before_the_coordinator_has_told_the_time_none_is_lent),
+        cmocka_unit_test(nothing_is_ahead_before_a_pool_is_found),
     };
     return cmocka_run_group_tests_name("ids/snowflake_generator", tests, NULL, NULL);
 }

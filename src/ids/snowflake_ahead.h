@@ -1,0 +1,66 @@
+/*
+ * A snowflake whose IDs may be of times above its clock: a logical time in the clock's place.
+ *
+ *   borrow   a unit that is used up is carried into the next one, so that a burst does not wait
+ *   hold     a clock that steps back is not followed: IDs go on in the latest time
+ *
+ *    clock    ----+------ now ----------------------- most -------> time
+ *    logical      '---- max(now, latest) ---> carried up to here, and never above hi
+ *
+ * Both are this sidecar's own business, and no part of the pool's identity: whoever holds a
+ * workerId issues in its range alone, and ranges of two holders have no ms in common, whatever the
+ * clock of either says. Three things hold only of IDs that are not above the time, and are seen to
+ * elsewhere:
+ *   - A pool that has lost data may grant a workerId again above the time plus its settle
+ *     (coord/rules.h). A settle is no shorter than a first horizon, so this is as far as the
+ *     logical time gets ahead of the coordinator's: most_ms, which is the caller's to say.
+ *   - A state page that was put back may have marks that are too old. Beginning above the clock
+ *     makes up for that no more, so none is taken over (lease/lease.h).
+ *   - With static:N nobody but the page knows up to when IDs were issued: refused.
+ *
+ * Invariants
+ *   - The generator beneath is as it always is, and judges each time by its ranges: what is carried
+ *     is the time that it is told. So its invariants are these, too: lo..hi, the mark before the
+ * ID.
+ *   - With hold IDs strictly increase. The logical time outlives each change of workerId. A clock
+ *     that is believed too soon would stay: told is what the coordinator's time bears out.
+ *   - borrow alone lets IDs go back as rotations do: only where the clock has stepped back by
+ *     wait_below.
+ *   - A unit is carried once no active workerId has any more of it; with hold alone, once the clock
+ *     has counted a unit since it was begun, so that a clock which is behind leads no faster than
+ *     one which is right.
+ */
+#ifndef SIDFLAKE_IDS_SNOWFLAKE_AHEAD_H
+#define SIDFLAKE_IDS_SNOWFLAKE_AHEAD_H
+
+#include "ids/snowflake.h"
+
+struct snowflake_ahead {
+    bool borrow, hold; /* neither: not ahead */
+    int64_t floor_ms;  /* Unix ms: none is of an earlier unit, INT64_MIN: any */
+    int64_t clock_ms; /* the unit of the highest clock since it stepped back; INT64_MIN: none yet */
+    int64_t began_ms; /* what the clock said when the latest unit was begun */
+    int64_t seen_ms;  /* what it said last */
+};
+
+/* The clock as it is believed, and how far the time may be carried, Unix ms both. */
+struct snowflake_clock {
+    int64_t now_ms, most_ms;
+};
+
+/* What the generator s beneath has begun: right behind snowflake_init. latest_ms: Unix ms of the
+ * latest ID that is known of, by a mark; 0: of none. */
+void snowflake_ahead_init(struct snowflake_ahead *a, const struct snowflake *s, int64_t latest_ms);
+
+/* As snowflake_some with some, else as snowflake_next of n IDs, of which *got is then n. *until_ms
+ * is by the clock that was told. CEILING may say that all up to hi is used up, though now is not
+ * there yet. */
+enum snowflake_status snowflake_ahead_issue(struct snowflake_ahead *a, struct snowflake *s,
+                                            struct snowflake_clock c, uint32_t n, bool some,
+                                            uint64_t *first, uint32_t *got, int64_t *until_ms);
+
+/* As snowflake_peek. */
+enum snowflake_status snowflake_ahead_peek(const struct snowflake_ahead *a,
+                                           const struct snowflake *s, struct snowflake_clock c);
+
+#endif
