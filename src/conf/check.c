@@ -330,6 +330,21 @@ static enum err_code check_layout(struct conf_load *l)
     return conf_load_blame(l, CONF_LAYOUT, CONF_WHOLE_VALUE, l->e->code);
 }
 
+/* Nobody but the page would know how far ahead of the clock IDs were. */
+static enum err_code check_ahead(struct conf_load *l)
+{
+    const struct conf *c = l->conf;
+    if (!conf_is_fixed(c) || !conf_is_ahead(c))
+        return ERR_OK;
+    bool borrow = c->ids_overflow == CONF_OVERFLOW_BORROW;
+    (void)err_set(l->e, ERR_INVALID,
+                  "expected \"%s\" with static:N, which has no coordinator that knows up to when "
+                  "IDs were issued; found \"%s\"",
+                  borrow ? "wait" : "rotate", borrow ? "borrow" : "hold");
+    return conf_load_blame(l, borrow ? CONF_IDS_OVERFLOW : CONF_CLOCK_ON_ROLLBACK, CONF_WHOLE_VALUE,
+                           ERR_INVALID);
+}
+
 /* ---- all --------------------------------------------------------------------------------------
  */
 
@@ -350,6 +365,7 @@ static const struct {
     {check_users_file, {CONF_AUTH_USERS_FILE}, 1},
     {check_auto_init, {CONF_COORDINATOR_AUTO_INIT, CONF_COORDINATOR_URL}, 2},
     {check_layout, {CONF_LAYOUT}, 1},
+    {check_ahead, {CONF_IDS_OVERFLOW, CONF_CLOCK_ON_ROLLBACK, CONF_COORDINATOR_URL}, 3},
     {check_logins, .n = 0},
     {check_passwords, .n = 0},
     {check_coordinator, {CONF_COORDINATOR_URL, CONF_COORDINATOR_PASSWORD_FILE}, 2},

@@ -87,6 +87,11 @@ const char *conf_password_word(const struct conf *c)
     return c->coordinator_password_file[0] || !in_url ? c->coordinator_password_file : "FILE";
 }
 
+bool conf_is_ahead(const struct conf *c)
+{
+    return c->ids_overflow == CONF_OVERFLOW_BORROW || c->clock_on_rollback == CONF_ROLLBACK_HOLD;
+}
+
 bool conf_is_fixed(const struct conf *c)
 {
     return strncmp(c->coordinator_url, "static:", 7) == 0;

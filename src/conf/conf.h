@@ -47,6 +47,18 @@ enum conf_on_stop {
     CONF_ON_STOP_KEEP    /* keep it for the next start */
 };
 
+/* What becomes of a request when all IDs of the unit of time are used up. */
+enum conf_overflow {
+    CONF_OVERFLOW_WAIT,  /* it waits for the next one */
+    CONF_OVERFLOW_BORROW /* its ID is of the next one */
+};
+
+/* What becomes of a clock that steps back. */
+enum conf_rollback {
+    CONF_ROLLBACK_ROTATE, /* another workerId begins at it */
+    CONF_ROLLBACK_HOLD    /* IDs go on in the latest time */
+};
+
 /* Whom a listener serves. */
 enum conf_auth {
     CONF_AUTH_OFF,        /* whoever connects */
@@ -86,8 +98,9 @@ struct conf {
     unsigned upstream_connections; /* of clients' own, 1..1000000 */
     enum conf_ping upstream_ping;
 
-    char *ids_prefix;           /* 0..50 bytes of printable ASCII without spaces */
-    struct conf_list ids_names; /* 0..1024 of 1..200 such bytes; empty: any name */
+    char *ids_prefix;                /* 0..50 bytes of printable ASCII without spaces */
+    struct conf_list ids_names;      /* 0..1024 of 1..200 such bytes; empty: any name */
+    enum conf_overflow ids_overflow; /* with static:N the first one, as is … */
 
     char *sequences_prefix;            /* as ids_prefix, and another; "": there are none */
     char *sequences_numbers_prefix;    /* likewise, of what their templates write */
@@ -109,7 +122,8 @@ struct conf {
     int64_t lease_renew_every_us; /* 1 s..1 h */
     enum conf_on_stop lease_on_stop;
 
-    int64_t clock_wait_below_us; /* 0..1 s */
+    int64_t clock_wait_below_us;          /* 0..1 s */
+    enum conf_rollback clock_on_rollback; /* … this */
 
     int64_t epoch_ms; /* Unix ms, 2000-01-01..now, or CONF_EPOCH_OF_POOL */
     char *layout;     /* as layout_parse reads it, or "": the pool's */
@@ -203,6 +217,9 @@ const char *conf_password_word(const struct conf *c);
 
 /* static:N, so that there is no coordinator that knows anything. */
 bool conf_is_fixed(const struct conf *c);
+
+/* IDs may be of times above the clock. */
+bool conf_is_ahead(const struct conf *c);
 
 /* Spare workerIds to hold: of static:N there is none. */
 unsigned conf_spare(const struct conf *c);

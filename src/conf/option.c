@@ -35,6 +35,8 @@ static const char *const ping_names[] = {"here", "there", NULL};
     .what = "at most 128 bytes of " GRAPHIC
 #define PASSWORD_ROW .type = CONF_TYPE_STRING, .def = "", .max = PATH_MAX - 1, .what = "a path"
 
+static const char *const overflow_names[] = {"wait", "borrow", NULL};
+static const char *const rollback_names[] = {"rotate", "hold", NULL};
 static const char *const on_stop_names[] = {"return", "keep", NULL};
 static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
 static const char *const format_names[] = {"text", "json", NULL};
@@ -186,6 +188,10 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
     [CONF_IDS_NAMES] = {IN("ids", "names"), FIELD(ids_names), .type = CONF_TYPE_LIST, .def = "",
                         .max = 1024, .ok = name_ok, .what = "1..200 bytes of " GRAPHIC,
                         .help = "the names that are IDs, others are a miss; [] accepts any"},
+    [CONF_IDS_OVERFLOW] = {IN("ids", "overflow"), FIELD(ids_overflow), .type = CONF_TYPE_ENUM,
+                           .def = "wait", .names = overflow_names,
+                           .help = "once all IDs of a millisecond are given out: wait for the next "
+                                   "one, or borrow its IDs"},
 
     [CONF_SEQUENCES_PREFIX] = {IN("sequences", "prefix"), FIELD(sequences_prefix),
                                .type = CONF_TYPE_STRING, .def = "seq:", .max = 50,
@@ -265,6 +271,10 @@ const struct conf_option conf_options[CONF_OPTIONS] = {
                                .type = CONF_TYPE_DURATION, .def = "15ms", .max = SECOND,
                                .help = "a clock that steps back by less is waited for; by more, "
                                        "the workerId is changed"},
+    [CONF_CLOCK_ON_ROLLBACK] = {IN("clock", "on_rollback"), FIELD(clock_on_rollback),
+                                .type = CONF_TYPE_ENUM, .def = "rotate", .names = rollback_names,
+                                .help = "when the clock steps back: rotate to another workerId, or "
+                                        "hold the latest time, so that IDs strictly increase"},
 
     [CONF_EPOCH] = {TOP("epoch"), FIELD(epoch_ms), .type = CONF_TYPE_TIME, .def = "",
                     .min = YEAR2000,

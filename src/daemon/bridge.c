@@ -29,12 +29,14 @@ static void tell_workers(struct bridge *b, enum workers_event_kind kind, uint32_
 /* ---- from the keeper --------------------------------------------------------------------------
  */
 
-static void pool_known(struct bridge *b, const struct coord_pool *pool)
+static void pool_known(struct bridge *b, const struct coord_pool *pool, int64_t latest_ms)
 {
     /* A pool that was replaced before anything was granted may have another epoch, or layout. */
-    if (!b->ids->started || !b->serve->facts.granted)
+    if (!b->ids->started || !b->serve->facts.granted) {
         snowflake_generator_start(b->ids, pool->epoch_ms, &pool->layout, b->wait_below_ms,
                                   b->want_active);
+        snowflake_generator_go_on(b->ids, latest_ms, pool->params.max_skew_ms);
+    }
     b->max_skew_ms = pool->params.max_skew_ms;
 }
 
@@ -44,7 +46,7 @@ static void take_one(struct bridge *b, const struct lease_mail *m, const struct 
     int64_t last;
     switch (m->kind) {
     case LEASE_MAIL_POOL:
-        pool_known(b, pool);
+        pool_known(b, pool, m->last_ms);
         break;
     case LEASE_MAIL_GRANT:
         if (!snowflake_grant(g, m->handle, m->worker, m->last_ms, m->hi_ms, m->mark))
@@ -90,6 +92,16 @@ static void note_pool(struct serve_facts *f, const struct coord_pool *p)
     f->pool_size = p->params.worker_to - p->params.worker_from + 1u;
 }
 
+/* What a pool lends is known once it has answered: a state page has no more than its identity. */
+static void note_time(struct bridge *b, const struct workers_report *r)
+{
+    if (r->time_ms > 0 && serve_pool_known(&b->serve->facts))
+        b->ids->trust = (struct snowflake_trust){.ms = r->time_ms,
+                                                 .mono_ms = r->time_mono,
+                                                 .skew_ms = r->pool.params.max_skew_ms,
+                                                 .reach_ms = r->pool.params.first_horizon_ms};
+}
+
 static void note_workers(struct bridge *b, const void *report)
 {
     const struct workers_report *r = report;
@@ -109,6 +121,7 @@ static void note_workers(struct bridge *b, const void *report)
     f->renewals_failed = r->renewals_failed;
     f->data_loss = r->data_loss;
     note_pool(f, &r->pool);
+    note_time(b, r);
     for (unsigned i = 0; i < SERVE_RISKS; i++)
         f->risk[i] = coord_risk_text(r->risks, i);
     int64_t now = clock_mono_us(b->clock);

@@ -60,6 +60,8 @@ enum err_code generators_open(struct generators *g, const struct conf *c, struct
     };
     enum err_code r = ERR_OK;
     snowflake_generator_init(&g->ids, s->facts.why);
+    snowflake_generator_ahead(&g->ids, c->ids_overflow == CONF_OVERFLOW_BORROW,
+                              c->clock_on_rollback == CONF_ROLLBACK_HOLD, s->clock);
     init_sequences(&g->sequences, c);
     number_table_init(&g->numbers, &g->sequences, &g->ids.base, rng_system(),
                       c->sequences_numbers_prefix);

@@ -75,7 +75,7 @@ static inline void snowflake_generator_go_on(struct snowflake_generator *g, int6
                                              int64_t skew_ms)
 {
     snowflake_ahead_init(&g->ahead, &g->ids, latest_ms);
-    if (g->trust.reach_ms == 0)
+    if (g->base.kind == &snowflake_ahead_kind && g->trust.reach_ms == 0)
         g->trust = (struct snowflake_trust){
             .ms = latest_ms, .mono_ms = clock_mono_ms(g->clock), .skew_ms = skew_ms};
 }

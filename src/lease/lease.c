@@ -43,6 +43,14 @@ static void take_over_slot(struct lease *l, unsigned i, bool proven)
     struct lease_slot *s = &l->slot[i];
     if (!page_load(l->page, i, &s->rec) || !mark_load(&l->page->slot[i].mark, &s->last_ms))
         s->rec.state = PAGE_FREE;
+    if (s->rec.state == PAGE_HELD && !proven && (s->rec.ahead || l->conf.ahead)) {
+        traces_note_ahead(l, i);
+        return;
+    }
+    if (s->rec.state == PAGE_HELD && !s->rec.ahead && l->conf.ahead) {
+        s->rec.ahead = true;
+        page_store(l->page, i, &s->rec);
+    }
     s->young = true; /* until the coordinator says otherwise */
     s->unproven = s->rec.state == PAGE_HELD && !proven;
     l->gave_up |= s->rec.state == PAGE_LEAVING;
@@ -83,7 +91,7 @@ static void take_over(struct lease *l, bool proven)
         l->pool.params = l->last_params;
         terms_learn_range(l, &l->last_params);
     }
-    slots_post(l, LEASE_MAIL_POOL, 0, 0);
+    slots_post(l, LEASE_MAIL_POOL, 0, l->latest_ms);
     for (unsigned i = 0; i < LEASE_SLOTS; i++)
         take_over_slot(l, i, proven);
 }
@@ -101,6 +109,7 @@ void lease_init(struct lease *l, const struct lease_config *conf, struct pagefil
     l->renewed = mono - URGE_EVERY_MS;
     traces_note_pool(l, f->page);
     traces_pin_space(l, f->page);
+    traces_note_latest(l, f);
     if (f->found && f->verdict == PAGE_OWN)
         take_over(l, f->proven);
     else if (f->found && f->verdict == PAGE_FOREIGN)
@@ -168,7 +177,7 @@ static void describe_done(struct lease *l, const struct lease_outcome *o, int64_
     l->fails = 0;
     if (strcmp(l->foreign_identity, l->identity) != 0)
         l->nforeign = 0;
-    slots_post(l, LEASE_MAIL_POOL, 0, 0);
+    slots_post(l, LEASE_MAIL_POOL, 0, l->latest_ms);
 }
 
 static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, struct coord_token t,
@@ -179,6 +188,7 @@ static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, st
     *s = (struct lease_slot){.t0_ms = g->t0_ms, .young = true};
     s->rec = (struct page_record){.state = PAGE_HELD,
                                   .worker = g->worker,
+                                  .ahead = l->conf.ahead,
                                   .cur = t,
                                   .nxt = t,
                                   .n = g->n,

@@ -24,6 +24,10 @@
  *     repeats a pair out of the page proves nothing: a release on its way, by whoever left it, may
  *     name that pair, too. What is granted begins above the clock of that moment, so that a `last`
  *     which is too old does no harm either.
+ *   - Where IDs may be ahead of the clock it does not make up for an old `last`, so no slot is
+ * taken over but by the rule below: those of such a page are given back without a last time, and
+ * rest until their ranges end, by what the coordinator knows of them. So a restart without one has
+ *     nothing to issue from. The page says so of each slot, since the next life may be another's.
  *   - A page that is byte by byte what the program before left, a moment ago in this process, is no
  *     older state: its slots are granted at once, above their exact last times, if that program had
  *     them proven.
@@ -57,6 +61,8 @@ struct lease_config {
     struct layout layout;
     bool auto_init;        /* make a missing pool */
     bool page_knows_alone; /* static:N: no coordinator knows up to when IDs were issued */
+    bool ahead;            /* IDs may be of times above the clock (ids/snowflake_ahead.h) … */
+    bool rising;           /* … and rise from one life to the next, as far as the page tells */
 };
 
 enum lease_action_kind {
@@ -91,7 +97,8 @@ struct lease_outcome {
 };
 
 enum lease_mail_kind {
-    LEASE_MAIL_POOL,   /* the pool is known, or known anew: lease.pool */
+    LEASE_MAIL_POOL,   /* the pool is known, or known anew: lease.pool; issue above last_ms, where
+                          that is not 0 */
     LEASE_MAIL_GRANT,  /* issue at times above last_ms, up to hi_ms */
     LEASE_MAIL_EXTEND, /* up to hi_ms */
     LEASE_MAIL_REVOKE, /* not any more */
@@ -148,12 +155,14 @@ struct lease {
                            having been granted unproven; 0: nothing is */
     bool gave_up;       /* a new generation of the page is due: whoever begins it clears this */
 
-    /* Left behind by another boot: nforeign of them to be released without `last`; and what the
-     * marks of all say, which may be older than the truth, but is a floor all the same. */
+    /* Left behind by another boot, or ahead of a clock: nforeign of them to be released without
+     * `last`; and what the marks of all say, which may be older than the truth, but is a floor all
+     * the same. */
     struct page_record foreign[LEASE_SLOTS];
     int64_t foreign_last[LEASE_SLOTS];
     unsigned nforeign;
     char foreign_identity[COORD_IDENTITY_MAX];
+    int64_t latest_ms; /* conf.ahead: IDs are above it, Unix ms; 0: any may be */
 
     int64_t call_due;  /* mono: no call before, after a failure */
     int64_t renew_due; /* mono */

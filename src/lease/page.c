@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#define FLAG_RENEWING 1
+#define FLAG_AHEAD    2
+
 static const char magic[8] = "SIDFPAGE";
 
 _Static_assert(sizeof(struct page_head) <= 256, "the head keeps to its place");
@@ -188,7 +191,7 @@ void page_store(struct page *p, unsigned slot, const struct page_record *r)
     memcpy(c->nxt, r->nxt.b, sizeof c->nxt);
     c->worker = r->worker;
     c->state = (uint8_t)r->state;
-    c->renewing = r->renewing;
+    c->flags = (uint8_t)((r->renewing ? FLAG_RENEWING : 0) | (r->ahead ? FLAG_AHEAD : 0));
     pair_commit(&s->commit, c, sizeof *c);
 }
 
@@ -200,7 +203,8 @@ bool page_load(const struct page *p, unsigned slot, struct page_record *out)
         return p->slot[slot].commit == 0;
     out->state = (enum page_state)c->state;
     out->worker = c->worker;
-    out->renewing = c->renewing != 0;
+    out->renewing = c->flags & FLAG_RENEWING;
+    out->ahead = c->flags & FLAG_AHEAD;
     memcpy(out->cur.b, c->cur, sizeof c->cur);
     memcpy(out->nxt.b, c->nxt, sizeof c->nxt);
     out->n = c->n;

@@ -55,6 +55,7 @@ struct page_record {
     enum page_state state;
     uint16_t worker;
     bool renewing; /* nxt was, or was about to be, sent: either token may be the right one */
+    bool ahead;    /* IDs may be of times above the clock of whoever issued them */
     struct coord_token cur, nxt;
     uint64_t n;
     int64_t lo_ms, hi_ms;
@@ -67,7 +68,7 @@ struct page_copy {
     uint8_t cur[16], nxt[16];
     uint16_t worker;
     uint8_t state;
-    uint8_t renewing;
+    uint8_t flags;  /* 1: renewing, 2: ahead; earlier versions take any for renewing */
     uint32_t check; /* of all before it */
 };
 

@@ -1,5 +1,9 @@
 #include "lease/traces.h"
 
+#include "lease/slots.h"
+
+#include <string.h>
+
 /* Also from pages that this one replaced. */
 static bool was_issued_from(const struct page *p)
 {
@@ -54,6 +58,30 @@ void traces_note_foreign(struct lease *l, const struct page *old)
         l->foreign_last[to] = mark_load(&old->slot[i].mark, &last) ? last : 0;
         l->foreign[to] = r;
     }
+}
+
+void traces_note_ahead(struct lease *l, unsigned i)
+{
+    const struct lease_slot *s = &l->slot[i];
+    memcpy(l->foreign_identity, l->identity, sizeof l->foreign_identity);
+    l->foreign_last[l->nforeign] = s->last_ms;
+    l->foreign[l->nforeign++] = s->rec;
+    l->gave_up = true;
+    slots_free(l, i);
+}
+
+/* Where rotations let IDs go back, a clock that was ahead is to leave no trace but in who goes on
+ * with what it left. */
+void traces_note_latest(struct lease *l, const struct pagefile *f)
+{
+    int64_t last, floor = page_floor(f->page);
+    bool goes_on = l->conf.ahead && f->found && f->verdict == PAGE_OWN && f->proven;
+    if (!l->conf.rising && !goes_on)
+        return;
+    l->latest_ms = floor == PAGE_FLOOR_UNKNOWN ? 0 : floor;
+    for (unsigned i = 0; i < PAGE_SLOTS; i++)
+        if (mark_load(&f->page->slot[i].mark, &last) && last > l->latest_ms)
+            l->latest_ms = last;
 }
 
 /* Without a coordinator that remembers, the marks are all there is to go by: of an earlier boot's

@@ -20,6 +20,12 @@ void traces_pin_space(struct lease *l, const struct page *p);
 /* The slots of another boot's page: foreign, foreign_last, nforeign. */
 void traces_note_foreign(struct lease *l, const struct page *old);
 
+/* Slot i of this page is not gone on from, its IDs being ahead of a clock: likewise, and free. */
+void traces_note_ahead(struct lease *l, unsigned i);
+
+/* Up to when IDs were issued, of whichever workerId: latest_ms. */
+void traces_note_latest(struct lease *l, const struct pagefile *f);
+
 /* Unix ms: the latest time at which the grant's workerId may have been used; at least lo - 1. */
 int64_t traces_floor(const struct lease *l, const struct coord_grant *g);
 

@@ -41,7 +41,6 @@ struct workers {
     int64_t asked_ms; /* monotonic: action was decided on */
     int64_t risks_ms; /* likewise: the server is asked again what it may lose; 0: it never was */
     unsigned risks;   /* as it said in the call that was made */
-    int64_t time_ms, time_mono; /* the coordinator's, at its latest answer; 0: none yet */
 };
 
 static struct workers *of(struct supply *s)
@@ -317,8 +316,8 @@ static void note(struct workers *w, const struct lease_action *a, const struct l
     r->status = o->status;
     if (o->reply.now_ms > 0) {
         r->skew_ms = o->reply.now_ms - wall;
-        w->time_ms = o->reply.now_ms;
-        w->time_mono = mono;
+        r->time_ms = o->reply.now_ms;
+        r->time_mono = mono;
     }
     if (o->reply.era > 0) {
         r->era = o->reply.era;
@@ -408,10 +407,11 @@ bool workers_page_stands(const struct workers *w, struct err *why)
 
 void workers_time(const struct workers *w, int64_t *ms, int64_t *mono)
 {
-    if (w->time_ms == 0 || w->time_mono < *mono)
+    const struct workers_report *r = &w->report;
+    if (r->time_ms == 0 || r->time_mono < *mono)
         return;
-    *ms = w->time_ms;
-    *mono = w->time_mono;
+    *ms = r->time_ms;
+    *mono = r->time_mono;
 }
 
 /* The log has them first. */

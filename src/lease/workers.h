@@ -30,6 +30,7 @@ struct workers_report {
     uint64_t renewals_failed;      /* calls without an answer that counts */
     uint64_t data_loss;            /* times that the coordinator had forgotten what it granted */
     int64_t skew_ms;               /* coordinator's clock less ours, at the latest answer */
+    int64_t time_ms, time_mono;    /* its time, at this monotonic ms; 0: it has not told yet */
     uint64_t era;
     uint64_t free; /* workerIds in the pool's queue */
     unsigned held;

@@ -281,8 +281,8 @@ static void answer(struct lease_action *a)
 
 static bool same(const struct page_record *a, const struct page_record *b)
 {
-    return a->worker == b->worker && a->renewing == b->renewing && a->n == b->n &&
-           coord_token_equal(a->cur, b->cur) && coord_token_equal(a->nxt, b->nxt) &&
+    return a->worker == b->worker && a->renewing == b->renewing && a->ahead == b->ahead &&
+           a->n == b->n && coord_token_equal(a->cur, b->cur) && coord_token_equal(a->nxt, b->nxt) &&
            a->lo_ms == b->lo_ms && a->hi_ms == b->hi_ms;
 }
 

@@ -95,6 +95,7 @@ static void test_defaults(void **state)
     assert_int_equal(c.lease_renew_every_us, 20000000);
     assert_int_equal(c.lease_on_stop, CONF_ON_STOP_RETURN);
     assert_int_equal(c.clock_wait_below_us, 15000);
+    assert_false(conf_is_ahead(&c));
     assert_true(c.epoch_ms == CONF_EPOCH_OF_POOL);
     assert_string_equal(c.state_dir, "/var/lib/sidflake");
     assert_int_equal(c.limits_connections, 4096);
@@ -161,14 +162,15 @@ static const char every_option[] =
     "upstream: {memcached: 'unix:///m', redis: 'tcp://r:1', timeout: 1h, buffer: 64MiB, "
     "connections: 1000000, ping: "
     "there}\n"
-    "ids: {prefix: '', names: [\"a,b\", '\"\\']}\n"
+    "ids: {prefix: '', names: [\"a,b\", '\"\\'], overflow: borrow}\n"
     "sequences: {prefix: 's:', numbers_prefix: 'n:', cache_lasts: 1d, cache_max: 1, counters: "
     "65536, define: [\"a --max "
     "9\"]}\n"
     "coordinator: {url: \"redis://u:p@h:1/0\", password_file: \"\", pool: A_.-9, timeout: 10ms,\n"
     "  static_unsafe: true}\n"
     "workers: {active: 16, spare: 0}\nlease: {renew_every: 1h, on_stop: keep}\n"
-    "clock: {wait_below: 0}\nepoch: 2000-01-01\nlayout: sonyflake\nstate_dir: \"\xc3\xa4\\u20ac\"\n"
+    "clock: {wait_below: 0, on_rollback: hold}\nepoch: 2000-01-01\nlayout: sonyflake\nstate_dir: "
+    "\"\xc3\xa4\\u20ac\"\n"
     "limits: {connections: 1000000, http_connections: 1, memory: 2047MiB, login_timeout: 1h,\n"
     "  request_timeout: 30d, idle_timeout: 30d, max_wait: 60s, batch: 8192}\n"
     "log: {level: debug, format: json}\n";
@@ -209,6 +211,8 @@ static void test_values(void **state)
     assert_int_equal(c.lease_on_stop, CONF_ON_STOP_KEEP);
     assert_int_equal(c.epoch_ms, INT64_C(946684800000));
     assert_string_equal(c.layout, "sonyflake");
+    assert_int_equal(c.ids_overflow, CONF_OVERFLOW_BORROW);
+    assert_int_equal(c.clock_on_rollback, CONF_ROLLBACK_HOLD);
     assert_string_equal(c.state_dir, "\xc3\xa4\xe2\x82\xac");
     assert_int_equal(c.limits_idle_timeout_us, INT64_C(2592000000000));
     assert_int_equal(c.limits_memory, 2047u << 20);

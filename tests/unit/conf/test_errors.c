@@ -212,6 +212,16 @@ static void test_addresses(void **state)
         {"coordinator:\n  auto_init: true\n  url: redis://u:secret@h\n",
          "2:14: expected coordinator.auto_init false, or sqlite:///PATH for coordinator.url, found "
          "\"redis://u:***@h\""},
+        {"ids: {overflow: lend}\n", "1:17: expected wait|borrow for ids.overflow, found \"lend\""},
+        {"clock: {on_rollback: stop}\n",
+         "1:22: expected rotate|hold for clock.on_rollback, found \"stop\""},
+        {"coordinator: {url: \"static:1\"}\nids: {overflow: borrow}\n",
+         "2:17: expected \"wait\" with static:N, which has no coordinator that knows up to when "
+         "IDs "
+         "were issued; found \"borrow\""},
+        {"coordinator: {url: \"static:1\"}\nclock: {on_rollback: hold}\n",
+         "2:22: expected \"rotate\" with static:N, which has no coordinator that knows up to when "
+         "IDs were issued; found \"hold\""},
     };
     (void)state;
     CHECK(cases);

@@ -19,6 +19,7 @@ static struct page_record record_of(unsigned seed)
     struct page_record r = {.state = PAGE_HELD,
                             .worker = (uint16_t)(seed % COORD_WORKERS),
                             .renewing = seed % 2 != 0,
+                            .ahead = seed % 3 == 0,
                             .n = 17 + seed,
                             .lo_ms = LO + seed,
                             .hi_ms = LO + 30000 + seed};
@@ -32,6 +33,7 @@ static void assert_same(const struct page_record *a, const struct page_record *b
     assert_int_equal(a->state, b->state);
     assert_int_equal(a->worker, b->worker);
     assert_int_equal(a->renewing, b->renewing);
+    assert_int_equal(a->ahead, b->ahead);
     assert_memory_equal(a->cur.b, b->cur.b, 16);
     assert_memory_equal(a->nxt.b, b->nxt.b, 16);
     assert_true(a->n == b->n && a->lo_ms == b->lo_ms && a->hi_ms == b->hi_ms);
@@ -40,8 +42,9 @@ static void assert_same(const struct page_record *a, const struct page_record *b
 static bool same(const struct page_record *a, const struct page_record *b)
 {
     return a->state == b->state && a->worker == b->worker && a->renewing == b->renewing &&
-           memcmp(a->cur.b, b->cur.b, 16) == 0 && memcmp(a->nxt.b, b->nxt.b, 16) == 0 &&
-           a->n == b->n && a->lo_ms == b->lo_ms && a->hi_ms == b->hi_ms;
+           a->ahead == b->ahead && memcmp(a->cur.b, b->cur.b, 16) == 0 &&
+           memcmp(a->nxt.b, b->nxt.b, 16) == 0 && a->n == b->n && a->lo_ms == b->lo_ms &&
+           a->hi_ms == b->hi_ms;
 }
 
 /* As the keeper does it: the mark first, then the record that makes it count. */
