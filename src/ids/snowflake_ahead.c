@@ -1,7 +1,5 @@
 #include "ids/snowflake_ahead.h"
 
-#include "base/int64.h"
-
 static int64_t unit_of(const struct snowflake *s, int64_t ms)
 {
     return s->epoch_ms + layout_unit(&s->layout, ms - s->epoch_ms);

@@ -33,6 +33,7 @@
 #ifndef SIDFLAKE_IDS_SNOWFLAKE_AHEAD_H
 #define SIDFLAKE_IDS_SNOWFLAKE_AHEAD_H
 
+#include "base/int64.h"
 #include "ids/snowflake.h"
 
 struct snowflake_ahead {
@@ -43,10 +44,26 @@ struct snowflake_ahead {
     int64_t seen_ms;  /* what it said last */
 };
 
+/* What the clock is held to: the time that the coordinator told last, and what was counted since.
+ */
+struct snowflake_trust {
+    int64_t ms, mono_ms; /* Unix ms, and the monotonic ms at which it was told */
+    int64_t skew_ms;     /* the clock is believed up to so much above it */
+    int64_t reach_ms;    /* and the time carried; 0: it was not told yet, ms is what is known */
+};
+
 /* The clock as it is believed, and how far the time may be carried, Unix ms both. */
 struct snowflake_clock {
     int64_t now_ms, most_ms;
 };
+
+/* One that is farther ahead is wrong, and may be right again in a moment. */
+static inline struct snowflake_clock snowflake_believed(const struct snowflake_trust *t,
+                                                        int64_t now_ms, int64_t mono_ms)
+{
+    int64_t time = t->ms + (mono_ms - t->mono_ms);
+    return (struct snowflake_clock){min64(now_ms, time + t->skew_ms), time + t->reach_ms};
+}
 
 /* What the generator s beneath has begun: right behind snowflake_init. latest_ms: Unix ms of the
  * latest ID that is known of, by a mark; 0: of none. */

@@ -1,7 +1,6 @@
 #include "ids/snowflake_generator.h"
 
 #include "base/human.h"
-#include "base/int64.h"
 #include "base/timefmt.h"
 
 #include <assert.h>
@@ -127,12 +126,9 @@ static unsigned some(struct generator *g, struct generator_ask *ask, struct gene
 /* ---- the same, ahead of the clock --------------------------------------------------------------
  */
 
-/* One that is ahead of what it can be is taken for that: it may be right again in a moment. */
 static struct snowflake_clock believed(const struct snowflake_generator *s, int64_t now_ms)
 {
-    const struct snowflake_trust *t = &s->trust;
-    int64_t time = t->ms + (clock_mono_ms(s->clock) - t->mono_ms);
-    return (struct snowflake_clock){min64(now_ms, time + t->skew_ms), time + t->reach_ms};
+    return snowflake_believed(&s->trust, now_ms, clock_mono_ms(s->clock));
 }
 
 static unsigned issue_ahead(struct generator *g, struct generator_ask *ask, bool part,

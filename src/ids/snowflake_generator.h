@@ -14,14 +14,6 @@
 #include "ids/snowflake.h"
 #include "ids/snowflake_ahead.h"
 
-/* What the clock is held to: the time that the coordinator told last, and what was counted since.
- */
-struct snowflake_trust {
-    int64_t ms, mono_ms; /* Unix ms, and the monotonic ms at which it was told */
-    int64_t skew_ms;     /* the clock is believed up to so much above it */
-    int64_t reach_ms;    /* and the time carried; 0: it was not told yet, ms is what is known */
-};
-
 struct snowflake_generator {
     struct generator base; /* of snowflake_kind, or of snowflake_ahead_kind */
     struct snowflake ids;

@@ -20,16 +20,21 @@ static struct setting setting(uint16_t workers)
     return s;
 }
 
-static void begin(struct world *w, uint16_t workers)
+static void begin_with(struct world *w, const struct setting *s)
 {
-    struct setting s = setting(workers);
-    schedule_begin(w, 0, &s);
+    schedule_begin(w, 0, s);
     for (unsigned i = 0; i < GROUP_MAX; i++)
         w->server->group.member[i].clock_off = 0;
-    for (unsigned i = 0; i < s.nodes; i++) {
+    for (unsigned i = 0; i < s->nodes; i++) {
         w->node[i].wall_off = 0;
         w->node[i].has_dir = true;
     }
+}
+
+static void begin(struct world *w, uint16_t workers)
+{
+    struct setting s = setting(workers);
+    begin_with(w, &s);
 }
 
 /* Node i starts, and talks to that member. */
@@ -154,11 +159,62 @@ static void made_again(struct world *w)
     pass(w, 40 * SECOND);
 }
 
-static void (*const cases[CASES])(struct world *) = {deposed, made_again};
+/*
+ *  coordinator: copied ............. put back: it calls the workerId free
+ *       node 0: claims, goes ahead as far as it can, gives it back, is gone
+ *       node 1:                                    claims, once settle has passed
+ *
+ * Nobody is left to be heard, so the bet is won though what was granted, and used, ended by
+ * horizon.
+ */
+static void ahead_and_gone(struct world *w, bool borrow, int64_t clock_ahead)
+{
+    struct setting s = setting(1);
+    s.replicas = s.params.replicas = 0;
+    s.settle_ms = s.params.first_horizon_ms;
+    s.lease.ahead = s.lease.rising = s.hold = true;
+    s.lease.stop_ms = 5 * SECOND;
+    s.borrow = borrow;
+    if (layout_parse(SPAN("time:35,unit=1s worker:8 sequence:2"), &s.lease.layout, NULL))
+        world_fail(w, "no layout");
+    begin_with(w, &s);
+    server_backup(w->server, 0, w->now);
+    start(w, 0, 0);
+    pass(w, 200 * SECOND); /* long ranges, and no gap that is short */
+    struct node *n = &w->node[0];
+    expect(w, mature(n), "node 0 to hold a workerId for long");
+    n->wall_off = clock_ahead;
+    for (unsigned i = 0; i < 1000 && !w->failed; i++)
+        node_serve(w, n);
+    expect(w, !borrow || n->gen.last_ms > w->now, "IDs above the time");
+    node_term(w, n, true);
+    pass(w, 5 * SECOND);
+    expect(w, !n->alive, "node 0 to have given it back");
+    if (!server_restart(w->server, &w->server->old[0], false))
+        world_fail(w, "expected a copy, found none");
+    start(w, 1, 0);
+    pass(w, 60 * SECOND);
+    expect(w, lease_held(&w->node[1].lease) == 1, "node 1 to have the workerId");
+}
+
+static void borrowed_and_gone(struct world *w)
+{
+    ahead_and_gone(w, true, 0);
+}
+
+static void fast_and_gone(struct world *w)
+{
+    ahead_and_gone(w, false, 60 * SECOND);
+}
+
+static void (*const cases[CASES])(struct world *) = {deposed, made_again, borrowed_and_gone,
+                                                     fast_and_gone};
 
 const char *const case_names[CASES] = {
     "a deposed master's replica is promoted after a reign that it knows nothing of",
     "a pool is made again on a new master while the old one goes on",
+    "a holder that borrowed is gone, and the coordinator lost that it ever was",
+    "a holder whose clock was fast is gone, and the coordinator lost that it ever was",
 };
 
 bool case_run(struct world *w, unsigned i)

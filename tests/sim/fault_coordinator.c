@@ -62,7 +62,7 @@ static bool all_can_be_heard(const struct world *w)
         struct range r[NODE_RANGES];
         bool reaches =
             node_runs(w, n) && calls_here(w, n) && !n->stopping && n->wall_off < settle / 2;
-        if (ledger_latest(w, n) >= w->now + settle / 2)
+        if (!w->set.lease.ahead && ledger_latest(w, n) >= w->now + settle / 2)
             return false;
         for (unsigned k = ledger_ranges(w, n, r); k-- > 0;)
             if (r[k].lo <= r[k].hi && r[k].hi >= w->now + settle &&
@@ -476,7 +476,8 @@ bool fault_may_put_back(struct world *w, struct node *n, const struct page *befo
     struct err why;
     return n->has_file && !n->cut && !n->wrong_pool &&
            page_judge(before, &n->home, &why) == PAGE_OWN &&
-           node_wall(w, n) >= ledger_latest(w, n) && clock_is_within(before, node_wall(w, n));
+           (w->set.lease.ahead ||
+            (node_wall(w, n) >= ledger_latest(w, n) && clock_is_within(before, node_wall(w, n))));
 }
 
 void fault_put_back(struct world *w, struct node *n, const struct page *before)

@@ -89,6 +89,14 @@ static bool open_page(struct world *w, struct node *n)
     return false;
 }
 
+/* What the node goes on above. A page that was lost, or is an older one, does not tell. */
+static bool tells_of(const struct world *w, const struct node *n, uint64_t id)
+{
+    struct layout_parts p;
+    return w->set.hold && layout_decompose(&w->set.lease.layout, id, &p) &&
+           n->lease.latest_ms >= WORLD_EPOCH + p.time;
+}
+
 void node_start(struct world *w, struct node *n)
 {
     n->alive = true;
@@ -99,7 +107,6 @@ void node_start(struct world *w, struct node *n)
     n->mails = n->nretired = 0;
     n->phase = KEEPER_READY;
     n->due_mono = INT64_MIN;
-    n->last_id = 0;
     memset(&n->gen, 0, sizeof n->gen);
     memset(n->tenure, 0xff, sizeof n->tenure);
     bool own = open_page(w, n);
@@ -117,6 +124,10 @@ void node_start(struct world *w, struct node *n)
                : n->file.verdict == PAGE_FOREIGN ? "foreign"
                                                  : "broken");
     lease_init(&n->lease, &w->set.lease, &n->file, &w->rng, node_mono(w, n));
+    if (!tells_of(w, n, n->last_id))
+        n->last_id = 0;
+    n->trust = (struct snowflake_trust){
+        .ms = n->lease.latest_ms, .mono_ms = node_mono(w, n), .skew_ms = w->set.params.max_skew_ms};
     w->stats->takeovers += own && lease_held(&n->lease) > 0;
     w->stats->proven += n->file.proven && lease_held(&n->lease) > 0;
     deliver(n);
@@ -273,6 +284,10 @@ void node_answer(struct world *w, struct node *n, const struct server_call *call
     const struct lease_action *a = call ? &call->action : &n->action;
     const struct lease_outcome *o = call ? &call->outcome : &down;
     note_answer(w, n, a, o);
+    if (o->reply.now_ms > 0)
+        n->trust = (struct snowflake_trust){
+            o->reply.now_ms, node_mono(w, n), w->set.params.max_skew_ms,
+            n->lease.described ? n->lease.pool.params.first_horizon_ms : 0};
     lease_done(&n->lease, a, o, node_mono(w, n), node_wall(w, n));
     (void)page_is_dated(w, n);
     book(w, n, a, o);
@@ -344,9 +359,12 @@ static void take_one(struct world *w, struct node *n, const struct lease_mail *m
     int64_t last;
     switch (m->kind) {
     case LEASE_MAIL_POOL:
-        if (!n->gen_started)
+        if (!n->gen_started) {
             snowflake_init(g, n->lease.pool.epoch_ms, &n->lease.pool.layout, w->set.wait_below_ms,
                            w->set.lease.active);
+            n->ahead = (struct snowflake_ahead){.borrow = w->set.borrow, .hold = w->set.hold};
+            snowflake_ahead_init(&n->ahead, g, m->last_ms);
+        }
         n->gen_started = true;
         break;
     case LEASE_MAIL_GRANT:
@@ -386,8 +404,12 @@ static void ask(struct world *w, struct node *n, uint32_t count, bool some)
     if (count > n->gen.sequences && n->gen.sequences > 0)
         count = n->gen.sequences;
     uint32_t got = count;
-    enum snowflake_status s = some ? snowflake_some(&n->gen, now, count, &first, &got, &until)
-                                   : snowflake_next(&n->gen, now, count, &first, &until);
+    struct snowflake_clock clock = snowflake_believed(&n->trust, now, node_mono(w, n));
+    enum snowflake_status s =
+        w->set.lease.ahead
+            ? snowflake_ahead_issue(&n->ahead, &n->gen, clock, count, some, &first, &got, &until)
+        : some ? snowflake_some(&n->gen, now, count, &first, &got, &until)
+               : snowflake_next(&n->gen, now, count, &first, &until);
     if (s == SNOWFLAKE_OK)
         ledger_issued(w, n, first, got, now);
     if (w->trace && s == SNOWFLAKE_OK)

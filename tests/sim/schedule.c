@@ -85,6 +85,23 @@ static void draw_layout(struct world *w)
         w->set.lease.active = 1;
 }
 
+/* Few sequences, so that what is borrowed gets far; and the usual layout in its turn. */
+#define BORROWS_FAR "time:35,unit=1s worker:8 sequence:2"
+static void draw_ahead(struct world *w)
+{
+    struct setting *s = &w->set;
+    if (!w->ahead)
+        return;
+    int64_t how = world_between(w, 1, 3);
+    s->borrow = how & 1;
+    s->hold = s->lease.rising = how & 2;
+    s->lease.ahead = true;
+    if (world_chance(w, 50) && layout_parse(SPAN(BORROWS_FAR), &s->lease.layout, NULL))
+        world_fail(w, "no layout");
+    if (world_chance(w, 20))
+        s->lease.layout = layout_usual;
+}
+
 /* K is half of the nodes: it and the master are a majority. Half of the schedules are about two
  * masters that both live for long, each with some nodes and replicas. */
 static void draw_replicas(struct world *w)
@@ -119,10 +136,12 @@ static void draw_setting(struct world *w)
 {
     struct setting *s = &w->set;
     memset(s->weight, 0, sizeof s->weight);
+    s->borrow = s->hold = false;
     s->sqlite = w->server->sqlite;
     draw_params(w);
     draw_lease(w);
     draw_layout(w);
+    draw_ahead(w);
     s->nodes = (unsigned)world_between(w, 2, 6);
     s->steps = (unsigned)PICK(w, 60, 100, 150, 250, 400);
     s->fault_percent = (unsigned)PICK(w, 5, 10, 20, 30);
@@ -153,7 +172,7 @@ static void draw_setting(struct world *w)
     s->lease.auto_init = s->sqlite && world_chance(w, 50);
     if (s->lease.auto_init)
         world_count(w, FAULT_LIFE_AUTO_INIT);
-    s->fixed = !s->sqlite && s->replicas == 0 && world_chance(w, 15);
+    s->fixed = !s->sqlite && s->replicas == 0 && !w->ahead && world_chance(w, 15);
     s->settle_ms = 0;
     if (s->replicas == 0 && s->nodes <= 6 && world_chance(w, 30)) {
         const struct coord_params *p = &s->params;

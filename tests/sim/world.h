@@ -15,7 +15,7 @@
 #define SIDFLAKE_TESTS_SIM_WORLD_H
 
 #include "coord/seq_calls.h"
-#include "ids/snowflake.h"
+#include "ids/snowflake_ahead.h"
 #include "sim/server.h"
 
 #define WORLD_NODES   32
@@ -110,6 +110,8 @@ enum fault {
 #define SEQS_FROM UINT64_C(1000000000)
 /* From this one they have none again, and other layouts than the usual. */
 #define LAYOUTS_FROM UINT64_C(2000000000)
+/* From this one IDs are ahead of the clock as well: borrowed, or held when it steps back. */
+#define AHEAD_FROM UINT64_C(3000000000)
 
 /* What is counted of them; names are in seqs_fault.c. Those up to SEQS_FAULTS are faults. */
 enum seqs_count {
@@ -211,6 +213,8 @@ struct node {
     struct pagefile file;
     struct lease lease;
     struct snowflake gen;
+    struct snowflake_ahead ahead;
+    struct snowflake_trust trust;
     bool gen_started;
     struct lease_mail mail[NODE_MAILS];
     unsigned mails;
@@ -223,7 +227,7 @@ struct node {
     int64_t due_mono;                  /* READY: when the lease machine wants to be asked again */
     int16_t tenure[SNOWFLAKE_MEMBERS]; /* by handle % LEASE_SLOTS; -1: none */
     uint32_t tenure_of[SNOWFLAKE_MEMBERS];
-    uint64_t last_id; /* latest of this life */
+    uint64_t last_id; /* latest of this life; with hold also of those before that its page tells */
 };
 
 /* A call on its way: to the server, or its reply back. */
@@ -246,6 +250,7 @@ struct setting {
     unsigned nodes, steps;
     bool sqlite;
     bool fixed;                 /* static:N, and no coordinator */
+    bool borrow, hold;          /* lease.ahead: IDs are ahead of the clock */
     unsigned replicas;          /* of the coordinator; 0: a single one, and K = 0 */
     unsigned catch_up_percent;  /* of replicas, each time one could */
     unsigned meanwhile_percent; /* of waits for replicas: something else happens */
@@ -260,6 +265,7 @@ struct stats {
     uint64_t schedules, failures, steps, ids, calls;
     uint64_t fault[FAULTS];
     uint64_t grants, renewals[4], rotations, takeovers, proven;
+    uint64_t ahead; /* IDs of times above the clock */
     uint64_t status[COORD_DOWN + 1];
     uint64_t seqs[SEQS_COUNTS], seq_how[SEQ_HOWS];
     uint64_t digest; /* sum over the schedules */
@@ -279,6 +285,7 @@ struct world {
     bool lossy;      /* something was lost: its clock must stay within S */
     unsigned losses; /* how often that may have been */
     bool layouts;    /* the schedule draws a layout */
+    bool ahead;      /* and how IDs are ahead of the clock */
     bool unheard;    /* what a bet gives up is done as well, and breaks I1: expected to fail */
     int64_t word_era; /* began with a restart that lost nothing; 0: none did, or something was */
     int64_t fence_ms; /* the latest time that its clock has shown, being ahead of it with others */
