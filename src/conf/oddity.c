@@ -109,6 +109,11 @@ static bool login_unused(const struct conf *c, const struct conf_protocol *p)
     return *conf_protocol_password_file(c, p) && !*conf_protocol_upstream(c, p);
 }
 
+static bool kept_for_nobody(const struct conf *c)
+{
+    return c->lease_on_stop == CONF_ON_STOP_KEEP && conf_is_ahead(c);
+}
+
 static bool users_shown(const struct conf *c)
 {
     return c->auth_users_file[0] && file_is_shown(c->auth_users_file);
@@ -181,6 +186,9 @@ static const struct {
      "what the links that clients share keep, two to each server, may be more than limits.memory"},
     {CONF_COORDINATOR_TIMEOUT, timeout_late,
      "not below lease.renew_every: one slow answer delays the next renewal"},
+    {CONF_LEASE_ON_STOP, kept_for_nobody,
+     "with ids.overflow: borrow or clock.on_rollback: hold the next start takes over no workerId: "
+     "what is kept rests until its range ends, and is better returned"},
     {CONF_LIMITS_MAX_WAIT, wait_cut_short,
      "below clock.wait_below: a clock that steps back by more than this makes requests fail"},
 };

@@ -271,7 +271,10 @@ static void urge(struct bridge *b, struct snowflake *g)
     if (g->wants_renewal) {
         tell_workers(b, WORKERS_URGE_RENEWAL, 0);
         if (log_limit_pass(&b->ceiling_log, clock_mono_ms(b->clock), REMIND_MS, NULL))
-            log_warn("clock is above a ceiling: renewing", kv_u64("held", b->serve->facts.held));
+            log_warn(snowflake_generator_is_ahead(b->ids)
+                         ? "IDs are ahead of the clock up to a ceiling: renewing"
+                         : "clock is above a ceiling: renewing",
+                     kv_u64("held", b->serve->facts.held));
     }
     if (g->wants_worker) {
         tell_workers(b, WORKERS_URGE_CLAIM, 0);

@@ -121,7 +121,7 @@ enum snowflake_status snowflake_ahead_issue(struct snowflake_ahead *a, struct sn
 {
     const struct asked q = {n, some, first, got};
     bool wanted = s->wants_worker;
-    int64_t latest = s->last_ms, at, next = logical(a, s, c.now_ms);
+    int64_t latest = s->last_ms, due = logical(a, s, c.now_ms), at, next = due;
     enum snowflake_status r;
     note_clock(a, s, c.now_ms);
     do {
@@ -130,8 +130,14 @@ enum snowflake_status snowflake_ahead_issue(struct snowflake_ahead *a, struct sn
         r = issue_at(s, at, &q, until_ms);
         next = another_time(a, s, c, r, at, until_ms);
     } while (next > at);
-    if (r == SNOWFLAKE_OK)
+    if (r == SNOWFLAKE_CEILING && at > due) { /* all up to hi is used up, and the clock is below */
+        *until_ms = c.now_ms + s->layout.unit_ms;
+        return SNOWFLAKE_FULL;
+    }
+    if (r == SNOWFLAKE_OK) {
+        a->carried += at > due;
         note_issued(a, s, c.now_ms, latest);
+    }
     return r;
 }
 

@@ -42,6 +42,7 @@ struct snowflake_ahead {
     int64_t clock_ms; /* the unit of the highest clock since it stepped back; INT64_MIN: none yet */
     int64_t began_ms; /* what the clock said when the latest unit was begun */
     int64_t seen_ms;  /* what it said last */
+    uint64_t carried; /* requests whose IDs are of a later unit than was due */
 };
 
 /* What the clock is held to: the time that the coordinator told last, and what was counted since.
@@ -70,8 +71,8 @@ static inline struct snowflake_clock snowflake_believed(const struct snowflake_t
 void snowflake_ahead_init(struct snowflake_ahead *a, const struct snowflake *s, int64_t latest_ms);
 
 /* As snowflake_some with some, else as snowflake_next of n IDs, of which *got is then n. *until_ms
- * is by the clock that was told. CEILING may say that all up to hi is used up, though now is not
- * there yet. */
+ * is by the clock that was told. FULL with wants_renewal: all up to hi is used up, though now is
+ * not there yet. */
 enum snowflake_status snowflake_ahead_issue(struct snowflake_ahead *a, struct snowflake *s,
                                             struct snowflake_clock c, uint32_t n, bool some,
                                             uint64_t *first, uint32_t *got, int64_t *until_ms);

@@ -308,6 +308,18 @@ static int64_t lifetime(const struct generator *g, int64_t now_ms)
                : GENERATOR_UNKNOWN;
 }
 
+static int64_t ahead(const struct generator *g, int64_t now_ms)
+{
+    int64_t last = of(g)->started ? of(g)->ids.last_ms : INT64_MIN;
+    return last > now_ms ? last - now_ms : 0;
+}
+
+static int64_t carried(const struct generator *g, int64_t now_ms)
+{
+    (void)now_ms;
+    return (int64_t)of(g)->ahead.carried;
+}
+
 static const struct histogram *rollback(const struct generator *g)
 {
     return &of(g)->ids.stats.rollback;
@@ -339,7 +351,23 @@ static const struct generator_figure figures[] = {
      .member = "lifetime_ms",
      .page = "lifetime_ms",
      .value = lifetime},
+    /* Where IDs may be ahead of the clock: */
+    {.metric = "sidflake_ahead_seconds",
+     .type = GENERATOR_GAUGE,
+     .unit = "seconds",
+     .help = "How far the time of the latest ID is above the clock.",
+     .decimals = 3,
+     .member = "ahead_ms",
+     .value = ahead},
+    {.metric = "sidflake_carried",
+     .type = GENERATOR_COUNTER,
+     .unit = "",
+     .help = "Requests that got IDs of a later unit of time, the one due being used up.",
+     .member = "carried_total",
+     .value = carried},
 };
+
+#define OF_AHEAD 2 /* the last of them */
 
 static bool ends_soon(const struct generator *g, int64_t now_ms, struct buf *b)
 {
@@ -353,16 +381,16 @@ static bool ends_soon(const struct generator *g, int64_t now_ms, struct buf *b)
 
 static const struct generator_warning warnings[] = {{"lifetime", ends_soon}};
 
-#define SNOWFLAKE_KIND(how_next, how_some, how_peek)                                               \
+#define SNOWFLAKE_KIND(how_next, how_some, how_peek, figures_left_out)                             \
     {                                                                                              \
         .name = "id", .causes = causes, .next = how_next, .some = how_some, .run = run,            \
         .peek = how_peek, .example = example, .count = count, .worker = worker, .until = until,    \
         .clock_is_wrong = clock_is_wrong, .decode = decode, .figures = figures,                    \
         .warnings = warnings, .ncauses = sizeof causes / sizeof *causes,                           \
-        .nfigures = sizeof figures / sizeof *figures,                                              \
+        .nfigures = sizeof figures / sizeof *figures - (figures_left_out),                         \
         .nwarnings = sizeof warnings / sizeof *warnings,                                           \
     }
 
-const struct generator_kind snowflake_kind = SNOWFLAKE_KIND(next, some, peek);
+const struct generator_kind snowflake_kind = SNOWFLAKE_KIND(next, some, peek, OF_AHEAD);
 const struct generator_kind snowflake_ahead_kind =
-    SNOWFLAKE_KIND(next_ahead, some_ahead, peek_ahead);
+    SNOWFLAKE_KIND(next_ahead, some_ahead, peek_ahead, 0);

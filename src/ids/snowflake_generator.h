@@ -68,8 +68,16 @@ static inline void snowflake_generator_go_on(struct snowflake_generator *g, int6
 {
     snowflake_ahead_init(&g->ahead, &g->ids, latest_ms);
     if (g->base.kind == &snowflake_ahead_kind && g->trust.reach_ms == 0)
-        g->trust = (struct snowflake_trust){
-            .ms = latest_ms, .mono_ms = clock_mono_ms(g->clock), .skew_ms = skew_ms};
+        g->trust =
+            (struct snowflake_trust){.ms = latest_ms > 0 ? latest_ms : clock_wall_ms(g->clock),
+                                     .mono_ms = clock_mono_ms(g->clock),
+                                     .skew_ms = skew_ms};
+}
+
+/* The latest ID is of a time above the clock. */
+static inline bool snowflake_generator_is_ahead(const struct snowflake_generator *g)
+{
+    return g->base.kind == &snowflake_ahead_kind && g->ids.last_ms > g->ahead.seen_ms;
 }
 
 static inline bool snowflake_generator_is(const struct generator *g)

@@ -251,6 +251,10 @@ static void test_oddities(void **state)
                   "f.yaml:1:40: upstream.buffer: what the links that clients share keep");
     check_warning("upstream: {redis: \"tcp://h:1\", memcached: \"tcp://h:2\", buffer: 9MiB}\n",
                   "f.yaml:1:64: upstream.buffer: what the links that clients share keep");
+    check_warning("lease: {on_stop: keep}\nids: {overflow: borrow}\n",
+                  "f.yaml:1:18: lease.on_stop: with ids.overflow: borrow");
+    check_warning("lease: {on_stop: keep}\nclock: {on_rollback: hold}\n",
+                  "f.yaml:1:18: lease.on_stop: with ids.overflow: borrow");
     check_warning("limits: {max_wait: 14ms}\n",
                   "f.yaml:1:20: limits.max_wait: below clock.wait_below");
 }

@@ -99,9 +99,11 @@ static void none_is_above_hi(void **state)
     for (int n = 0; n < 10 * 1024; n++)
         assert_int_equal(one(T0), SNOWFLAKE_OK);
     assert_false(gen.wants_renewal);
-    assert_int_equal(one(T0), SNOWFLAKE_CEILING);
+    assert_int_equal(one(T0), SNOWFLAKE_FULL); /* it waits for a renewal, or for the clock */
+    assert_int_equal(until, T0 + 1);
     assert_true(gen.wants_renewal);
     assert_int_equal(time_of_latest(), T0 + 9);
+    assert_int_equal(one(T0 + 10), SNOWFLAKE_CEILING);
     snowflake_extend(&gen, 0, T0 + 10);
     assert_int_equal(one(T0), SNOWFLAKE_OK);
     assert_int_equal(time_of_latest(), T0 + 10);
@@ -158,7 +160,9 @@ static void units_of_more_than_a_ms_and_strides_are_carried_as_well(void **state
         assert_int_equal(one(T0 + 5), SNOWFLAKE_OK);
     assert_false(twice);
     assert_int_equal(time_of_latest(), T0 + 40); /* the first: T0 + 10, not the granted rest */
-    assert_int_equal(one(T0 + 5), SNOWFLAKE_CEILING);
+    assert_int_equal(one(T0 + 5), SNOWFLAKE_FULL);
+    assert_int_equal(until, T0 + 15);
+    assert_int_equal(one(T0 + 50), SNOWFLAKE_CEILING);
 }
 
 /* What is borrowed is no clock that stepped back. */
