@@ -120,7 +120,7 @@ enum snowflake_status snowflake_ahead_issue(struct snowflake_ahead *a, struct sn
                                             uint64_t *first, uint32_t *got, int64_t *until_ms)
 {
     const struct asked q = {n, some, first, got};
-    bool wanted = s->wants_worker;
+    bool wanted = s->wants_worker, used_up = false;
     int64_t latest = s->last_ms, due = logical(a, s, c.now_ms), at, next = due;
     enum snowflake_status r;
     note_clock(a, s, c.now_ms);
@@ -128,9 +128,10 @@ enum snowflake_status snowflake_ahead_issue(struct snowflake_ahead *a, struct sn
         at = next;
         s->wants_worker = wanted;
         r = issue_at(s, at, &q, until_ms);
+        used_up |= r == SNOWFLAKE_FULL;
         next = another_time(a, s, c, r, at, until_ms);
     } while (next > at);
-    if (r == SNOWFLAKE_CEILING && at > due) { /* all up to hi is used up, and the clock is below */
+    if (r == SNOWFLAKE_CEILING && used_up) { /* all up to hi is, and the clock is below */
         *until_ms = c.now_ms + s->layout.unit_ms;
         return SNOWFLAKE_FULL;
     }

@@ -292,6 +292,18 @@ static void it_goes_on_where_a_range_begins(void **state)
     assert_true(gen.wants_worker);
 }
 
+/* A range may end before its first unit begins. */
+static void a_range_without_a_unit_is_good_for_none(void **state)
+{
+    (void)state;
+    start("time:38,unit=10ms worker:8 sequence:7", true, true);
+    grant(0, 3, T0 + 15, T0 + 19);
+    assert_int_equal(one(T0 - HOUR), SNOWFLAKE_CEILING);
+    snowflake_extend(&gen, 0, T0 + 20);
+    assert_int_equal(one(T0 - HOUR), SNOWFLAKE_OK);
+    assert_int_equal(time_of_latest(), T0 + 20);
+}
+
 static void before_the_epoch_the_latest_time_goes_on(void **state)
 {
     (void)state;
@@ -330,6 +342,7 @@ int main(void)
         cmocka_unit_test(the_latest_time_outlives_changes_of_worker),
         cmocka_unit_test(it_begins_above_what_is_known),
         cmocka_unit_test(it_goes_on_where_a_range_begins),
+        cmocka_unit_test(a_range_without_a_unit_is_good_for_none),
         cmocka_unit_test(before_the_epoch_the_latest_time_goes_on),
         cmocka_unit_test(the_end_of_the_field_is_not_carried_over),
     };
