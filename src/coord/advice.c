@@ -39,7 +39,7 @@ void advice_put_layout(struct buf *b, const struct layout *l)
     if (layout_equal(l, &layout_usual))
         return;
     BUF_PUT_LIT(b, " --layout ");
-    buf_put_str(b, layout_name(name, l));
+    buf_put_word(b, layout_name(name, l)); /* a * is a pattern to shells */
 }
 
 bool advice_may_be_logged(const char *word)
