@@ -12,7 +12,8 @@
 
 static const char three[] =
     "Which is true of the IDs that this pool will give out?\n"
-    "  1  fresh: nobody has ever issued IDs with this epoch and layout for these applications.\n"
+    "  1  fresh: nobody has ever issued IDs with this epoch for these applications, in any "
+    "layout.\n"
     "     WorkerIds can be had at once. Wrongly said after a loss, it duplicates IDs.\n"
     "  2  after a loss: there was a pool, and it was lost, flushed or restored. Sidecars that run "
     "go\n"
