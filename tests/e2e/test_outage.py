@@ -361,7 +361,8 @@ def in_its_place_after_two(case):
     told[told.index("--workers") + 1] = "16384-32767"
     case.ctl(*told, expect=0)
     values.append(case.sidecar(redis).id())
-    until("changed over", lambda: len(redis.held()) == 4, 30)
+    until("claimed", lambda: len(redis.held()) == 4, 30)
+    until("changed over", lambda: ids.worker_of(stays.id()) >= 16384, 5)
     values.append(stays.id())
     assert min(map(ids.worker_of, values[1:])) >= 16384, values
     ids.check_distinct(values)
