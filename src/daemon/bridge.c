@@ -95,9 +95,9 @@ static void note_pool(struct serve_facts *f, const struct coord_pool *p)
 /* What a pool lends is known once it has answered: a state page has no more than its identity. */
 static void note_time(struct bridge *b, const struct workers_report *r)
 {
-    if (r->time_ms > 0 && serve_pool_known(&b->serve->facts))
-        b->ids->trust = (struct snowflake_trust){.ms = r->time_ms,
-                                                 .mono_ms = r->time_mono,
+    if (r->heard_ms > 0 && serve_pool_known(&b->serve->facts))
+        b->ids->trust = (struct snowflake_trust){.ms = r->heard_ms,
+                                                 .mono_ms = r->heard_mono,
                                                  .skew_ms = r->pool.params.max_skew_ms,
                                                  .reach_ms = r->pool.params.first_horizon_ms};
 }

@@ -11,9 +11,10 @@
  * workerId issues in its range alone, and ranges of two holders have no ms in common, whatever the
  * clock of either says. Three things hold only of IDs that are not above the time, and are seen to
  * elsewhere:
- *   - A pool that has lost data may grant a workerId again above the time plus its settle
- *     (coord/rules.h). A settle is no shorter than a first horizon, so this is as far as the
- *     logical time gets ahead of the coordinator's: most_ms, which is the caller's to say.
+ *   - A pool that has lost data may grant a workerId again above the time of the loss plus its
+ *     settle (coord/rules.h). A settle is no shorter than a first horizon, so the logical time gets
+ *     no farther than this above the time at which the coordinator heard of all that is held last,
+ *     or than a clock would be believed: most_ms, which is the caller's to say.
  *   - A state page that was put back may have marks that are too old. Beginning above the clock
  *     makes up for that no more, so none is taken over (lease/lease.h).
  *   - With static:N nobody but the page knows up to when IDs were issued: refused.
@@ -45,12 +46,13 @@ struct snowflake_ahead {
     uint64_t carried; /* requests whose IDs are of a later unit than was due */
 };
 
-/* What the clock is held to: the time that the coordinator told last, and what was counted since.
- */
+/* What the clock is held to: the coordinator's time when it heard of all that is held last, and
+ * what was counted since. */
 struct snowflake_trust {
     int64_t ms, mono_ms; /* Unix ms, and the monotonic ms at which it was told */
-    int64_t skew_ms;     /* the clock is believed up to so much above it */
-    int64_t reach_ms;    /* and the time carried; 0: it was not told yet, ms is what is known */
+    int64_t skew_ms;     /* with hold the clock is believed up to so much above it */
+    int64_t reach_ms;    /* the time is carried no farther above ms than this, or than a clock is
+                          * believed; 0: it was not told yet, ms is what is known */
 };
 
 /* The clock as it is believed, and how far the time may be carried, Unix ms both. */
@@ -63,7 +65,8 @@ static inline struct snowflake_clock snowflake_believed(const struct snowflake_t
                                                         int64_t now_ms, int64_t mono_ms)
 {
     int64_t time = t->ms + (mono_ms - t->mono_ms);
-    return (struct snowflake_clock){min64(now_ms, time + t->skew_ms), time + t->reach_ms};
+    int64_t most = t->reach_ms > 0 ? max64(t->ms + t->reach_ms, time + t->skew_ms) : time;
+    return (struct snowflake_clock){min64(now_ms, time + t->skew_ms), most};
 }
 
 /* What the generator s beneath has begun: right behind snowflake_init. latest_ms: Unix ms of the

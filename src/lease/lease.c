@@ -194,7 +194,7 @@ static void claimed(struct lease *l, unsigned i, const struct coord_grant *g, st
                                   .n = g->n,
                                   .lo_ms = g->lo_ms,
                                   .hi_ms = g->hi_ms};
-    mark_store(&l->page->slot[i].mark, last);
+    page_clear_mark(l->page, i, last);
     page_store(l->page, i, &s->rec);
     if (lease_held(l) >= l->conf.active + l->conf.spare)
         l->extra = false;

@@ -96,6 +96,14 @@ void page_clear(struct page *p)
     p->head.floor = floor;
 }
 
+void page_clear_mark(struct page *p, unsigned slot, int64_t last)
+{
+    int64_t ms;
+    if (mark_load(&p->slot[slot].mark, &ms) && ms > page_floor(p))
+        mark_store(&p->head.floor, ms);
+    mark_store(&p->slot[slot].mark, last);
+}
+
 void page_set_identity(struct page *p, const char *identity)
 {
     struct page_head h = p->head;

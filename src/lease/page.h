@@ -134,6 +134,10 @@ void page_format(struct page *p, const struct page_home *home, uint32_t pid);
  * they are of is pinned again, and floor, which rises to what its marks say. */
 void page_clear(struct page *p);
 
+/* Another workerId takes the slot, none of whose IDs is above last: floor rises to the mark of the
+ * one before. */
+void page_clear_mark(struct page *p, unsigned slot, int64_t last);
+
 /* Whether this is the page of the generation that stands outside it (0: none does), and not an
  * earlier state. */
 bool page_generation_is(const struct page_generation *g, uint64_t there);

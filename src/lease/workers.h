@@ -31,6 +31,7 @@ struct workers_report {
     uint64_t data_loss;            /* times that the coordinator had forgotten what it granted */
     int64_t skew_ms;               /* coordinator's clock less ours, at the latest answer */
     int64_t time_ms, time_mono;    /* its time, at this monotonic ms; 0: it has not told yet */
+    int64_t heard_ms, heard_mono;  /* the same, when it heard of all that is held; 0: never */
     uint64_t era;
     uint64_t free; /* workerIds in the pool's queue */
     unsigned held;

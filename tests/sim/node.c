@@ -284,11 +284,12 @@ void node_answer(struct world *w, struct node *n, const struct server_call *call
     const struct lease_action *a = call ? &call->action : &n->action;
     const struct lease_outcome *o = call ? &call->outcome : &down;
     note_answer(w, n, a, o);
-    if (o->reply.now_ms > 0)
+    lease_done(&n->lease, a, o, node_mono(w, n), node_wall(w, n));
+    bool all = a->kind == LEASE_RENEW || (a->kind == LEASE_CLAIM && lease_held(&n->lease) == 1);
+    if (all && o->status == COORD_OK && o->reply.now_ms > 0)
         n->trust = (struct snowflake_trust){
             o->reply.now_ms, node_mono(w, n), w->set.params.max_skew_ms,
             n->lease.described ? n->lease.pool.params.first_horizon_ms : 0};
-    lease_done(&n->lease, a, o, node_mono(w, n), node_wall(w, n));
     (void)page_is_dated(w, n);
     book(w, n, a, o);
     seqs_renewed(w, n, a, o);

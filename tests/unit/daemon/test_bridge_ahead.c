@@ -61,14 +61,14 @@ static void the_time_is_believed_once_the_pool_has_told_it(void **state)
     hear_again();
     assert_true(b.ids.trust.ms == T0 + 500 && b.ids.trust.reach_ms == 0);
     b.report.era = 0;
-    b.report.time_ms = T0 + 700;
-    b.report.time_mono = clock_mono_ms(&b.clock.clock) - 20;
+    b.report.heard_ms = T0 + 700;
+    b.report.heard_mono = clock_mono_ms(&b.clock.clock) - 20;
     hear_again();
     assert_true(b.ids.trust.ms == T0 + 500 && b.ids.trust.reach_ms == 0);
     b.report.era = 1;
     hear_again();
     const struct snowflake_trust *t = &b.ids.trust;
-    assert_true(t->ms == T0 + 700 && t->mono_ms == b.report.time_mono);
+    assert_true(t->ms == T0 + 700 && t->mono_ms == b.report.heard_mono);
     assert_true(t->skew_ms == coord_params_default.max_skew_ms);
     assert_true(t->reach_ms == coord_params_default.first_horizon_ms);
 }
@@ -80,8 +80,8 @@ static void all_that_is_borrowed_has_it_renewed(void **state)
     uint64_t id;
     grant_above(0);
     b.report.era = 1;
-    b.report.time_ms = T0 + HORIZON;
-    b.report.time_mono = clock_mono_ms(&b.clock.clock);
+    b.report.heard_ms = T0 + HORIZON;
+    b.report.heard_mono = clock_mono_ms(&b.clock.clock);
     hear_again();
     fake_clock_step(&b.clock, HORIZON - 2);
     for (int i = 0; i < 3 * 1024; i++)

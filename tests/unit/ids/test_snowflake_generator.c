@@ -149,6 +149,31 @@ static void a_clock_that_jumps_is_believed_as_far_as_the_coordinator(void **stat
     assert_true(ms == T0 + 2501);
 }
 
+/* What was put back in the place of its data has not heard of what was lent since. */
+static void what_is_lent_is_told_anew_by_the_coordinator_alone(void **state)
+{
+    const struct snowflake_trust t = {T0, 1000, 2000, 30000};
+    (void)state;
+    assert_true(snowflake_believed(&t, T0, 1000).most_ms == T0 + 30000);
+    assert_true(snowflake_believed(&t, T0, 11000).most_ms == T0 + 30000);
+    assert_true(snowflake_believed(&t, T0, 61000).most_ms == T0 + 62000);
+}
+
+/* A Redis whose clock steps back has no IDs of a sidecar go back whose own is right. */
+static void without_hold_the_clock_is_believed(void **state)
+{
+    (void)state;
+    int64_t ms, until;
+    start_ahead(true, false);
+    tell_time(T0);
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    fake_clock_pass(&clock_here, 60000000);
+    tell_time(T0);
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    assert_true(ms == T0 + 60000);
+    assert_false(gen.ids.wants_worker);
+}
+
 static void before_the_coordinator_has_told_the_time_none_is_lent(void **state)
 {
     (void)state;
@@ -191,6 +216,8 @@ int main(void)
         cmocka_unit_test(where_they_are_a_stride_apart_there_is_no_row),
         cmocka_unit_test(an_id_is_taken_apart_by_its_layout),
         cmocka_unit_test(a_clock_that_jumps_is_believed_as_far_as_the_coordinator),
+        cmocka_unit_test(what_is_lent_is_told_anew_by_the_coordinator_alone),
+        cmocka_unit_test(without_hold_the_clock_is_believed),
         cmocka_unit_test(before_the_coordinator_has_told_the_time_none_is_lent),
         cmocka_unit_test(nothing_is_ahead_before_a_pool_is_found),
     };

@@ -145,6 +145,19 @@ static void a_page_of_another_boot_tells_the_latest_time(void **state)
     end();
 }
 
+/* Other workerIds have taken the slots, and the marks with them. */
+static void a_life_without_an_id_forgets_nothing(void **state)
+{
+    (void)state;
+    (void)begin_used(ahead(true));
+    for (int i = 0; i < 3; i++) {
+        rig_restart(&b.rig);
+        assert_true(b.rig.lease.latest_ms == RIG_T0 + 8000);
+        (void)rig_settle(&b.rig);
+    }
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +168,7 @@ int main(void)
         cmocka_unit_test(an_upgrade_goes_on_at_once_above_the_exact_time),
         cmocka_unit_test(a_clean_stop_tells_the_exact_time),
         cmocka_unit_test(a_page_of_another_boot_tells_the_latest_time),
+        cmocka_unit_test(a_life_without_an_id_forgets_nothing),
     };
     return cmocka_run_group_tests_name("lease/lease, ahead of the clock", tests, NULL, NULL);
 }
