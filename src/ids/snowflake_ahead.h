@@ -60,13 +60,15 @@ struct snowflake_clock {
     int64_t now_ms, most_ms;
 };
 
-/* One that is farther ahead is wrong, and may be right again in a moment. */
-static inline struct snowflake_clock snowflake_believed(const struct snowflake_trust *t,
+/* One that is farther ahead is wrong, and may be right again in a moment. Without hold it leaves no
+ * trace then, so there it is taken as it is. */
+static inline struct snowflake_clock snowflake_believed(const struct snowflake_ahead *a,
+                                                        const struct snowflake_trust *t,
                                                         int64_t now_ms, int64_t mono_ms)
 {
     int64_t time = t->ms + (mono_ms - t->mono_ms);
     int64_t most = t->reach_ms > 0 ? max64(t->ms + t->reach_ms, time + t->skew_ms) : time;
-    return (struct snowflake_clock){min64(now_ms, time + t->skew_ms), most};
+    return (struct snowflake_clock){a->hold ? min64(now_ms, time + t->skew_ms) : now_ms, most};
 }
 
 /* What the generator s beneath has begun: right behind snowflake_init. latest_ms: Unix ms of the

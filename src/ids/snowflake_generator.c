@@ -128,10 +128,7 @@ static unsigned some(struct generator *g, struct generator_ask *ask, struct gene
 
 static struct snowflake_clock believed(const struct snowflake_generator *s, int64_t now_ms)
 {
-    struct snowflake_clock c = snowflake_believed(&s->trust, now_ms, clock_mono_ms(s->clock));
-    if (!s->ahead.hold) /* one that was wrong leaves no trace then, as ever */
-        c.now_ms = now_ms;
-    return c;
+    return snowflake_believed(&s->ahead, &s->trust, now_ms, clock_mono_ms(s->clock));
 }
 
 static unsigned issue_ahead(struct generator *g, struct generator_ask *ask, bool part,

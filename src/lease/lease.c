@@ -23,6 +23,14 @@ unsigned lease_held(const struct lease *l)
     return slots_count(l, PAGE_HELD);
 }
 
+/* A claim is heard of for itself alone. */
+bool lease_heard_of_all(const struct lease *l, const struct lease_action *a,
+                        const struct lease_outcome *o)
+{
+    bool all = a->kind == LEASE_RENEW || (a->kind == LEASE_CLAIM && lease_held(l) == 1);
+    return all && o->status == COORD_OK && o->reply.now_ms > 0;
+}
+
 bool lease_proven(const struct lease *l)
 {
     for (unsigned i = 0; i < LEASE_SLOTS; i++)

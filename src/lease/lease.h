@@ -213,6 +213,11 @@ bool lease_proven(const struct lease *l);
  * somebody has to say. */
 bool lease_may_init(const struct lease *l);
 
+/* What came of the call a, which is done: the coordinator has heard of all that is held, so that
+ * data which were put in its place before do not call that free. */
+bool lease_heard_of_all(const struct lease *l, const struct lease_action *a,
+                        const struct lease_outcome *o);
+
 /* How many workerIds are HELD. */
 unsigned lease_held(const struct lease *l);
 

@@ -301,14 +301,6 @@ static void say_why(struct workers *w, const struct lease_action *a, const struc
         memcpy(r->why, w->lacks, sizeof r->why);
 }
 
-/* Data that were put back before do not call free what it was told. */
-static bool hears_all(const struct workers *w, const struct lease_action *a,
-                      const struct lease_outcome *o)
-{
-    bool all = a->kind == LEASE_RENEW || (a->kind == LEASE_CLAIM && lease_held(&w->lease) == 1);
-    return all && o->status == COORD_OK && o->reply.now_ms > 0;
-}
-
 static void note(struct workers *w, const struct lease_action *a, const struct lease_outcome *o,
                  int64_t mono, int64_t wall)
 {
@@ -327,7 +319,7 @@ static void note(struct workers *w, const struct lease_action *a, const struct l
         r->time_ms = o->reply.now_ms;
         r->time_mono = mono;
     }
-    if (hears_all(w, a, o)) {
+    if (lease_heard_of_all(&w->lease, a, o)) {
         r->heard_ms = o->reply.now_ms;
         r->heard_mono = mono;
     }

@@ -285,8 +285,7 @@ void node_answer(struct world *w, struct node *n, const struct server_call *call
     const struct lease_outcome *o = call ? &call->outcome : &down;
     note_answer(w, n, a, o);
     lease_done(&n->lease, a, o, node_mono(w, n), node_wall(w, n));
-    bool all = a->kind == LEASE_RENEW || (a->kind == LEASE_CLAIM && lease_held(&n->lease) == 1);
-    if (all && o->status == COORD_OK && o->reply.now_ms > 0)
+    if (lease_heard_of_all(&n->lease, a, o))
         n->trust = (struct snowflake_trust){
             o->reply.now_ms, node_mono(w, n), w->set.params.max_skew_ms,
             n->lease.described ? n->lease.pool.params.first_horizon_ms : 0};
@@ -405,7 +404,7 @@ static void ask(struct world *w, struct node *n, uint32_t count, bool some)
     if (count > n->gen.sequences && n->gen.sequences > 0)
         count = n->gen.sequences;
     uint32_t got = count;
-    struct snowflake_clock clock = snowflake_believed(&n->trust, now, node_mono(w, n));
+    struct snowflake_clock clock = snowflake_believed(&n->ahead, &n->trust, now, node_mono(w, n));
     enum snowflake_status s =
         w->set.lease.ahead
             ? snowflake_ahead_issue(&n->ahead, &n->gen, clock, count, some, &first, &got, &until)

@@ -153,10 +153,11 @@ static void a_clock_that_jumps_is_believed_as_far_as_the_coordinator(void **stat
 static void what_is_lent_is_told_anew_by_the_coordinator_alone(void **state)
 {
     const struct snowflake_trust t = {T0, 1000, 2000, 30000};
+    const struct snowflake_ahead a = {.borrow = true};
     (void)state;
-    assert_true(snowflake_believed(&t, T0, 1000).most_ms == T0 + 30000);
-    assert_true(snowflake_believed(&t, T0, 11000).most_ms == T0 + 30000);
-    assert_true(snowflake_believed(&t, T0, 61000).most_ms == T0 + 62000);
+    assert_true(snowflake_believed(&a, &t, T0, 1000).most_ms == T0 + 30000);
+    assert_true(snowflake_believed(&a, &t, T0, 11000).most_ms == T0 + 30000);
+    assert_true(snowflake_believed(&a, &t, T0, 61000).most_ms == T0 + 62000);
 }
 
 /* A Redis whose clock steps back has no IDs of a sidecar go back whose own is right. */
