@@ -159,15 +159,9 @@ static void made_again(struct world *w)
     pass(w, 40 * SECOND);
 }
 
-/*
- *  coordinator: copied ............. put back: it calls the workerId free
- *       node 0: claims, goes ahead as far as it can, gives it back, is gone
- *       node 1:                                    claims, once settle has passed
- *
- * Nobody is left to be heard, so the bet is won though what was granted, and used, ended by
- * horizon.
- */
-static void ahead_and_gone(struct world *w, bool borrow, int64_t clock_ahead)
+/* Node 0 holds a workerId for long, which a copy of the coordinator calls free, and a settle is as
+ * short as it can be. */
+static struct node *grant_behind_copy(struct world *w, bool borrow)
 {
     struct setting s = setting(1);
     s.replicas = s.params.replicas = 0;
@@ -181,20 +175,71 @@ static void ahead_and_gone(struct world *w, bool borrow, int64_t clock_ahead)
     server_backup(w->server, 0, w->now);
     start(w, 0, 0);
     pass(w, 200 * SECOND); /* long ranges, and no gap that is short */
-    struct node *n = &w->node[0];
-    expect(w, mature(n), "node 0 to hold a workerId for long");
-    n->wall_off = clock_ahead;
+    expect(w, mature(&w->node[0]), "node 0 to hold a workerId for long");
+    return &w->node[0];
+}
+
+static void issue_all(struct world *w, struct node *n)
+{
     for (unsigned i = 0; i < 1000 && !w->failed; i++)
         node_serve(w, n);
+}
+
+static void put_copy_back(struct world *w)
+{
+    if (!server_restart(w->server, &w->server->old[0], false))
+        world_fail(w, "expected a copy, found none");
+    start(w, 1, 0);
+}
+
+static void claim_by_another(struct world *w)
+{
+    for (unsigned i = 0; i < 60 && !w->failed; i++) {
+        pass(w, SECOND);
+        node_serve(w, &w->node[1]);
+    }
+    expect(w, lease_held(&w->node[1].lease) == 1, "node 1 to have the workerId");
+}
+
+/*
+ *  coordinator: copied ............. put back: it calls the workerId free
+ *       node 0: claims, goes ahead as far as it can, gives it back, is gone
+ *       node 1:                                    claims, once settle has passed
+ *
+ * Nobody is left to be heard, so the bet is won though what was granted, and used, ended by
+ * horizon.
+ */
+static void ahead_and_gone(struct world *w, bool borrow, int64_t clock_ahead)
+{
+    struct node *n = grant_behind_copy(w, borrow);
+    n->wall_off = clock_ahead;
+    issue_all(w, n);
     expect(w, !borrow || n->gen.last_ms > w->now, "IDs above the time");
     node_term(w, n, true);
     pass(w, 5 * SECOND);
     expect(w, !n->alive, "node 0 to have given it back");
-    if (!server_restart(w->server, &w->server->old[0], false))
-        world_fail(w, "expected a copy, found none");
-    start(w, 1, 0);
-    pass(w, 60 * SECOND);
-    expect(w, lease_held(&w->node[1].lease) == 1, "node 1 to have the workerId");
+    put_copy_back(w);
+    claim_by_another(w);
+}
+
+/*
+ *  coordinator: copied ............. put back: it calls the workerId free
+ *       node 0: claims, is cut off ............. goes ahead as far as it can, is gone
+ *       node 1:                           asks ................ claims, once settle has passed
+ *
+ * It was cut off for less than settle, so the bet is won; what it was lent is as of before.
+ */
+static void borrowed_since_and_gone(struct world *w)
+{
+    struct node *n = grant_behind_copy(w, true);
+    n->partitioned = true;
+    put_copy_back(w);
+    pass(w, 12 * SECOND);
+    issue_all(w, n);
+    expect(w, n->gen.last_ms > w->now - 2 * SECOND, "IDs though it is cut off");
+    node_kill(w, n);
+    n->has_file = false; /* and so is its page */
+    claim_by_another(w);
 }
 
 static void borrowed_and_gone(struct world *w)
@@ -208,13 +253,14 @@ static void fast_and_gone(struct world *w)
 }
 
 static void (*const cases[CASES])(struct world *) = {deposed, made_again, borrowed_and_gone,
-                                                     fast_and_gone};
+                                                     fast_and_gone, borrowed_since_and_gone};
 
 const char *const case_names[CASES] = {
     "a deposed master's replica is promoted after a reign that it knows nothing of",
     "a pool is made again on a new master while the old one goes on",
     "a holder that borrowed is gone, and the coordinator lost that it ever was",
     "a holder whose clock was fast is gone, and the coordinator lost that it ever was",
+    "a holder that is cut off borrows what the coordinator lost that it lends, and is gone",
 };
 
 bool case_run(struct world *w, unsigned i)

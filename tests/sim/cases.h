@@ -7,7 +7,7 @@
 
 #include "sim/world.h"
 
-#define CASES 4
+#define CASES 5
 
 extern const char *const case_names[CASES];
 
