@@ -258,6 +258,13 @@ static void state_page(struct judge *j)
     end(j);
 }
 
+static void put_why(const struct judge *j, unsigned i, struct buf *b)
+{
+    BUF_PUT_LIT(b, ": ");
+    buf_put_str(b, upstream_why(j->s->services[i]));
+    buf_printf(b, " (%s)", upstream_address(j->s->services[i]));
+}
+
 static void away(struct judge *j, unsigned i, const struct upstream_stats *st)
 {
     struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
@@ -268,9 +275,7 @@ static void away(struct judge *j, unsigned i, const struct upstream_stats *st)
         BUF_PUT_LIT(b, " for ");
         human_put_duration(b, (j->now_us - st->since_us) / 1000);
     }
-    BUF_PUT_LIT(b, ": ");
-    buf_put_str(b, upstream_why(j->s->services[i]));
-    buf_printf(b, " (%s)", upstream_address(j->s->services[i]));
+    put_why(j, i, b);
     end(j);
 }
 
@@ -280,9 +285,8 @@ static void unshared(struct judge *j, unsigned i, const struct upstream_stats *s
     struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
     BUF_PUT_LIT(b, "clients without a connection of their own are told that the ");
     buf_put_str(b, protocol_table[i]->title);
-    BUF_PUT_LIT(b, " behind cannot be reached: ");
-    buf_put_str(b, upstream_why(j->s->services[i]));
-    buf_printf(b, " (%s)", upstream_address(j->s->services[i]));
+    BUF_PUT_LIT(b, " behind cannot be reached");
+    put_why(j, i, b);
     ago(j, b, st->unshared_us);
     end(j);
 }
