@@ -3,7 +3,7 @@
 import ids
 from harness import until
 from runner import test
-from test_clock import AROUND, Asker
+from test_clock import AROUND, setup
 from test_upgrade import upgrade
 
 HOLD = {"clock.on_rollback": "hold"}
@@ -22,11 +22,7 @@ def burst(r, requests, each):
 
 @test("hold: clock steps of -10 ms, -1 s, -1 h, +1 h and back: no error, strictly increasing, no rotation")
 def hold(case):
-    clock = case.clock()
-    redis = case.pool()
-    s = case.sidecar(redis, HOLD, clock=clock)
-    s.wait_held(2)
-    asker = Asker(s)
+    clock, _, s, asker = setup(case, options=HOLD)
     asker.ask(AROUND)
     for step in (-0.010, -1, -3600, 3600):
         clock.step(step)
@@ -93,11 +89,7 @@ def upgraded(case):
 
 @test("killed while ahead: its workerIds rest until their ranges end, others are claimed, IDs go on above")
 def killed(case):
-    clock = case.clock()
-    redis = case.pool()
-    s = case.sidecar(redis, HOLD, clock=clock)
-    s.wait_held(2)
-    asker = Asker(s)
+    clock, redis, s, asker = setup(case, options=HOLD)
     asker.ask(AROUND)
     ranges = {w: redis.record(w)["hwm"] for w in (0, 1)}
     s.kill()
