@@ -1,5 +1,5 @@
 /*
- * Sources: the Redis commands AUTH, ROLE, SELECT, TIME, SCRIPT LOAD, EVALSHA, WAIT, MULTI.
+ * Sources: the Redis commands AUTH, ROLE, SELECT, TIME, SCRIPT LOAD, EVALSHA, WAIT.
  */
 #include "coord/courier.h"
 
@@ -17,8 +17,8 @@
 #define WAIT_LATE_MS 120
 #define UNKNOWN_MAX  16384 /* bytes of an argument that a server takes before a login */
 
-extern const char pool_lua[], sequences_lua[]; /* made from pool.lua and sequences.lua */
-extern const size_t pool_lua_len, sequences_lua_len;
+extern const char pool_lua[], sequences_lua[], snapshot_lua[]; /* made from pool.lua, ... */
+extern const size_t pool_lua_len, sequences_lua_len, snapshot_lua_len;
 
 /* ---- the connection ------------------------------------------------------------------------- */
 
@@ -226,14 +226,15 @@ static enum coord_status knock(struct courier *c, struct coord_reply *r)
     return s;
 }
 
-static enum coord_status load(struct courier *c, struct coord_reply *r)
+static enum coord_status load(struct courier *c, enum courier_text text, struct coord_reply *r)
 {
     const struct span texts[COURIER_TEXTS] = {
         [COURIER_POOL] = {pool_lua, pool_lua_len},
         [COURIER_SEQUENCES] = {sequences_lua, sequences_lua_len},
+        [COURIER_SNAPSHOT] = {snapshot_lua, snapshot_lua_len},
     };
-    const char *argv[3] = {"SCRIPT", "LOAD", texts[c->text].p};
-    const size_t len[3] = {6, 4, texts[c->text].n};
+    const char *argv[3] = {"SCRIPT", "LOAD", texts[text].p};
+    const size_t len[3] = {6, 4, texts[text].n};
     struct redisReply *reply;
     enum coord_status s = len[2] < UNKNOWN_MAX ? COORD_OK : knock(c, r);
     if (s == COORD_OK)
@@ -242,7 +243,7 @@ static enum coord_status load(struct courier *c, struct coord_reply *r)
         return s;
     struct peer_said sha = peer_said(reply);
     if (sha.kind == PEER_TEXT && sha.text.n == COURIER_SHA1_TEXT) {
-        memcpy(c->sha[c->text], sha.text.p, COURIER_SHA1_TEXT);
+        memcpy(c->sha[text], sha.text.p, COURIER_SHA1_TEXT);
     } else {
         s = peer_unwanted(reply, "SCRIPT LOAD", PEER_NO_SECRET, r);
         courier_drop(c);
@@ -251,15 +252,28 @@ static enum coord_status load(struct courier *c, struct coord_reply *r)
     return s;
 }
 
-static enum coord_status evalsha(struct courier *c, int argc, const char **argv, size_t *len,
-                                 struct coord_reply *r)
+static enum coord_status evalsha(struct courier *c, enum courier_text text, int argc,
+                                 const char **argv, size_t *len, struct coord_reply *r)
 {
     enum coord_status s = COORD_OK;
-    if (!c->sha[c->text][0])
-        s = load(c, r);
-    argv[COURIER_ARG_SCRIPT] = c->sha[c->text];
+    if (!c->sha[text][0])
+        s = load(c, text, r);
+    argv[COURIER_ARG_SCRIPT] = c->sha[text];
     len[COURIER_ARG_SCRIPT] = COURIER_SHA1_TEXT;
     return s == COORD_OK ? peer_ask(&c->peer, argc, argv, len, &c->reply, r) : s;
+}
+
+/* A server that restarted, or was told to, has forgotten the text. */
+static enum coord_status run_script(struct courier *c, enum courier_text text, int argc,
+                                    const char **argv, size_t *len, struct coord_reply *r)
+{
+    enum coord_status s = evalsha(c, text, argc, argv, len, r);
+    if (s == COORD_OK && peer_is_error(c->reply, "NOSCRIPT")) {
+        peer_forget(&c->reply);
+        c->sha[text][0] = '\0';
+        s = evalsha(c, text, argc, argv, len, r);
+    }
+    return s;
 }
 
 enum coord_status courier_script(struct courier *c, int argc, const char **argv, size_t *len,
@@ -271,12 +285,7 @@ enum coord_status courier_script(struct courier *c, int argc, const char **argv,
         s = learn_history(c, r);
     if (s != COORD_OK)
         return point(c, s, r);
-    s = evalsha(c, argc, argv, len, r);
-    if (s == COORD_OK && peer_is_error(c->reply, "NOSCRIPT")) {
-        peer_forget(&c->reply);
-        c->sha[c->text][0] = '\0';
-        s = evalsha(c, argc, argv, len, r);
-    }
+    s = run_script(c, c->text, argc, argv, len, r);
     if (s == COORD_OK && !coord_redis_answer(c->reply, a))
         s = peer_unwanted(c->reply, "EVALSHA", PEER_NO_SECRET, r);
     return point(c, blame(c, s, r), r);
@@ -384,8 +393,6 @@ bool courier_risks(struct courier *c, unsigned *out)
 
 /* ---- the snapshot --------------------------------------------------------------------------- */
 
-#define SNAP_COMMANDS 7 /* MULTI, what redis_reply.h takes apart, EXEC */
-
 /* n of them, from the first on; none where there is no pool that has any. */
 struct snap_workers {
     uint16_t from;
@@ -406,54 +413,38 @@ static enum coord_status ask_workers(struct courier *c, struct snap_workers *out
     return s;
 }
 
-/* HMGET of all that is wanted of the hash. */
-static enum coord_status put_fields(struct courier *c, const struct snap_workers *w,
-                                    struct coord_reply *r)
+/* Asks for all that is wanted of the hash by name: a hostile one may have any number of fields. */
+static enum coord_status ask_snapshot(struct courier *c, const struct snap_workers *w,
+                                      struct coord_reply *r)
 {
+    enum {
+        HEAD = COURIER_ARG_SCRIPT + 2 + COURIER_KEYS
+    };
     struct {
-        const char *argv[2 + ROSTER_OWN + COORD_WORKERS];
+        const char *argv[HEAD + ROSTER_OWN + COORD_WORKERS];
+        size_t len[HEAD + ROSTER_OWN + COORD_WORKERS];
         char number[COORD_WORKERS][8];
     } *ask = malloc(sizeof *ask);
     size_t n = 0;
     if (!ask)
         return outcome_down(r, ERR_NOMEM, "no memory for a snapshot");
-    ask->argv[n++] = "HMGET";
-    ask->argv[n++] = c->key[0];
+    ask->argv[n++] = "EVALSHA";
+    ask->argv[n++] = ""; /* COURIER_ARG_SCRIPT */
+    ask->argv[n++] = "4";
+    for (size_t i = 0; i < COURIER_KEYS; i++)
+        ask->argv[n++] = c->key[i];
     for (size_t i = 0; i < ROSTER_OWN; i++)
         ask->argv[n++] = roster_field(i);
     for (size_t i = 0; i < w->n; i++) {
         (void)snprintf(ask->number[i], sizeof ask->number[i], "%zu", (w->from + i) % COORD_WORKERS);
         ask->argv[n++] = ask->number[i];
     }
-    enum coord_status s = peer_put(&c->peer, (int)n, ask->argv, r);
+    for (size_t i = 0; i < n; i++)
+        ask->len[i] = strlen(ask->argv[i]);
+    peer_forget(&c->reply);
+    enum coord_status s = run_script(c, COURIER_SNAPSHOT, (int)n, ask->argv, ask->len, r);
     free(ask);
     return s;
-}
-
-static enum coord_status send_snapshot(struct courier *c, const struct snap_workers *w,
-                                       struct coord_reply *r)
-{
-    const char *const commands[SNAP_COMMANDS][4] = {
-        {"MULTI"},
-        {NULL}, /* the hash */
-        {"LRANGE", c->key[1], "0", "-1"},
-        {"ZRANGE", c->key[2], "0", "-1"},
-        {"HGETALL", c->key[3]},
-        {"TIME"},
-        {"EXEC"},
-    };
-    for (size_t i = 0; i < SNAP_COMMANDS; i++) {
-        const char *argv[4];
-        int argc = 0;
-        while (argc < 4 && commands[i][argc]) {
-            argv[argc] = commands[i][argc];
-            argc++;
-        }
-        enum coord_status s = argc > 0 ? peer_put(&c->peer, argc, argv, r) : put_fields(c, w, r);
-        if (s != COORD_OK)
-            return s;
-    }
-    return peer_send(&c->peer, r);
 }
 
 enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to,
@@ -465,13 +456,7 @@ enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to
     if (s == COORD_OK)
         s = ask_workers(c, &w, r);
     if (s == COORD_OK)
-        s = send_snapshot(c, &w, r);
-    for (int i = 0; i < SNAP_COMMANDS && s == COORD_OK; i++) {
-        peer_forget(&c->reply);
-        s = peer_take(&c->peer, &c->reply, r);
-        if (s == COORD_OK && peer_said(c->reply).kind == PEER_ERROR)
-            s = peer_unwanted(c->reply, "snapshot", PEER_NO_SECRET, r);
-    }
+        s = ask_snapshot(c, &w, r);
     if (s == COORD_OK)
         s = coord_redis_roster(c->reply, w.from, to, out, r);
     return courier_end(c, point(c, s, r));

@@ -34,6 +34,7 @@ _Static_assert(12 + COURIER_KEYS + 11 * SEQ_ITEMS_MAX <= COURIER_ARGS_MAX, "a ta
 enum courier_text {
     COURIER_POOL,      /* pool.lua */
     COURIER_SEQUENCES, /* sequences.lua, with what they share */
+    COURIER_SNAPSHOT,  /* snapshot.lua */
     COURIER_TEXTS
 };
 

@@ -4,7 +4,7 @@
  *
  * SIGPIPE is ignored by the program: hiredis writes with write(2).
  *
- * Sources: the Redis protocol (RESP2), the commands AUTH, MULTI, TIME.
+ * Sources: the Redis protocol (RESP2), the commands AUTH, TIME.
  */
 #include "coord/redis_peer.h"
 
@@ -363,28 +363,30 @@ static bool time_of(const redisReply *reply, int64_t *ms)
     return true;
 }
 
-enum coord_status coord_redis_roster(const struct redisReply *exec, uint16_t from,
+enum coord_status coord_redis_roster(const struct redisReply *said, uint16_t from,
                                      const struct answer_to *to, struct coord_snapshot *out,
                                      struct coord_reply *r)
 {
     struct roster in = {.from = from};
-    if (!exec || exec->type != REDIS_REPLY_ARRAY || exec->elements != SNAP_PARTS)
-        return outcome_refused(r, "EXEC: expected an array of %d replies, found another",
-                               SNAP_PARTS);
+    if (said->type != REDIS_REPLY_ARRAY)
+        return peer_unwanted(said, "snapshot", PEER_NO_SECRET, r);
+    if (said->elements != SNAP_PARTS)
+        return outcome_refused(r, "snapshot: expected %d parts, found %zu", SNAP_PARTS,
+                               said->elements);
     for (size_t i = 0; i < SNAP_PARTS; i++) {
-        const redisReply *part = exec->element[i];
+        const redisReply *part = said->element[i];
         if (!part)
-            return outcome_refused(r, "EXEC: expected %d replies, found %zu", SNAP_PARTS, i);
+            return outcome_refused(r, "snapshot: expected %d parts, found %zu", SNAP_PARTS, i);
         if (part->type != REDIS_REPLY_ARRAY)
             return peer_unwanted(part, "snapshot", PEER_NO_SECRET, r);
     }
-    if (!time_of(exec->element[SNAP_TIME], &in.now_ms))
+    if (!time_of(said->element[SNAP_TIME], &in.now_ms))
         return outcome_refused(r, "TIME: expected seconds and microseconds, found another");
     enum coord_status s = COORD_OK;
-    if (!list_of(exec->element[SNAP_HASH], &in.hash) ||
-        !list_of(exec->element[SNAP_QUEUE], &in.queue) ||
-        !list_of(exec->element[SNAP_INDEX], &in.index) ||
-        !list_of(exec->element[SNAP_WHO], &in.who))
+    if (!list_of(said->element[SNAP_HASH], &in.hash) ||
+        !list_of(said->element[SNAP_QUEUE], &in.queue) ||
+        !list_of(said->element[SNAP_INDEX], &in.index) ||
+        !list_of(said->element[SNAP_WHO], &in.who))
         s = outcome_down(r, ERR_NOMEM, "no memory for a snapshot");
     if (s == COORD_OK)
         s = roster_read(&in, to, out, r);

@@ -21,8 +21,8 @@ void coord_redis_bound(struct redisReader *reader);
  */
 bool coord_redis_answer(const struct redisReply *reply, struct answer *out);
 
-/* A reply of EXEC to what snapshot asks, of workerIds that begin with from. */
-enum coord_status coord_redis_roster(const struct redisReply *exec, uint16_t from,
+/* What snapshot.lua replied, of workerIds that begin with from. */
+enum coord_status coord_redis_roster(const struct redisReply *said, uint16_t from,
                                      const struct answer_to *to, struct coord_snapshot *out,
                                      struct coord_reply *r);
 
