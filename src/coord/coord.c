@@ -234,6 +234,8 @@ const char *coord_risk_text(unsigned risks, unsigned i)
         "a loss of data: set maxmemory-policy noeviction",
         "the coordinator's Redis keeps nothing over a restart, which would be a loss of data: set "
         "appendonly yes",
+        "the coordinator's Redis is full, its memory or its disk: no workerId is granted or "
+        "renewed",
     };
     return i < COORD_RISKS && risks >> i & 1u ? texts[i] : NULL;
 }

@@ -343,12 +343,13 @@ static inline bool coord_fault_is_harmless(enum coord_fault f)
 /* Pure: what is wrong with a snapshot. Returns the number of faults that are not harmless. */
 uint64_t coord_audit(const struct coord_snapshot *s, struct coord_audit *out);
 
-/* What of a pool the coordinator's server is set up to lose. */
+/* What the coordinator's server is set up to lose of a pool, or cannot take. */
 enum coord_risk {
     COORD_RISK_EVICTION = 1 << 0, /* it drops keys when its memory is full */
-    COORD_RISK_RESTART = 1 << 1   /* it keeps nothing over a restart */
+    COORD_RISK_RESTART = 1 << 1,  /* it keeps nothing over a restart */
+    COORD_RISK_FULL = 1 << 2      /* it is full, and refuses what would be written, as of now */
 };
-#define COORD_RISKS 2
+#define COORD_RISKS 3
 
 /* Number i of them in a sentence, with what to do; NULL where risks, or'ed, has it not. */
 const char *coord_risk_text(unsigned risks, unsigned i);

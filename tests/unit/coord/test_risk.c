@@ -30,6 +30,22 @@ static void what_it_says_is_judged(void **state)
         {"x:1\naof_enabled:0\n", "", COORD_RISK_RESTART},
         {"xaof_enabled:0\r\nmaxmemory", "", 0},
         {"", "", 0},
+        {"used_memory:101\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction\r\n", NULL,
+         COORD_RISK_FULL},
+        {"used_memory:100\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction\r\n", NULL, 0},
+        {"used_memory:101\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n", NULL, 0},
+        {"used_memory:103\r\nmaxmemory:100\r\nmem_not_counted_for_evict:3\r\n", NULL, 0},
+        {"used_memory:103\r\nmaxmemory:100\r\nmem_not_counted_for_evict:2\r\n", NULL,
+         COORD_RISK_FULL},
+        {"used_memory:101\r\nmaxmemory:100\r\nmaxmemory_policy:volatile-lru\r\n", NULL,
+         COORD_RISK_FULL},
+        {"used_memory:101\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n", NULL,
+         COORD_RISK_EVICTION},
+        {"used_memory:9223372036854775807\r\nmaxmemory:1\r\n"
+         "mem_not_counted_for_evict:-9223372036854775808\r\n",
+         NULL, COORD_RISK_FULL},
+        {"aof_enabled:1\r\naof_last_write_status:err\r\n", "", COORD_RISK_FULL},
+        {"aof_enabled:1\r\naof_last_write_status:ok\r\n", "", 0},
         {"maxmemory:\r\nmaxmemory_policy:allkeys-lru", "", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
