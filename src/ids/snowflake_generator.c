@@ -43,11 +43,30 @@ static void say_behind(const struct generator *g, struct buf *b)
                        "state_dir");
 }
 
+/* A clock was far ahead in an earlier life, and with hold its IDs are not gone back behind. Ranges
+ * end no farther above the time than its reach. */
+static bool say_held(const struct snowflake_generator *s, struct buf *b)
+{
+    int64_t from = s->ahead.floor_ms - s->trust.reach_ms;
+    char latest[TIMEFMT_MAX], until[TIMEFMT_MAX];
+    if (!s->ahead.hold || s->trust.reach_ms == 0 || from <= s->trust.ms)
+        return false;
+    BUF_PUT_LIT(
+        b, "with clock.on_rollback: hold IDs do not go back behind the latest one, which is of ");
+    buf_put_str(b, timefmt_rfc3339(latest, s->ahead.floor_ms - s->ids.layout.unit_ms));
+    BUF_PUT_LIT(b, ": there are none until about ");
+    buf_put_str(b, timefmt_rfc3339(until, from));
+    BUF_PUT_LIT(b, ", or with another state_dir, if they may");
+    return true;
+}
+
 /* Which clock is wrong cannot be known from here; but a coordinator that answers is not away.
  * Before it is asked once more, after the clock jumped, neither is known. */
 static void say_above(const struct generator *g, struct buf *b)
 {
     const struct snowflake_generator *s = of(g);
+    if (say_held(s, b))
+        return;
     if (s->why[0]) {
         BUF_PUT_LIT(b, "each range of time held has ended, and no other can be had: ");
         buf_put_str(b, s->why);

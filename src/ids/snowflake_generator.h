@@ -74,10 +74,11 @@ static inline void snowflake_generator_go_on(struct snowflake_generator *g, int6
                                      .skew_ms = skew_ms};
 }
 
-/* The latest ID is of a time above the clock. */
+/* The latest ID, also of an earlier life, is of a time above the clock. */
 static inline bool snowflake_generator_is_ahead(const struct snowflake_generator *g)
 {
-    return g->base.kind == &snowflake_ahead_kind && g->ids.last_ms > g->ahead.seen_ms;
+    return g->base.kind == &snowflake_ahead_kind &&
+           max64(g->ids.last_ms, g->ahead.floor_ms) > g->ahead.seen_ms;
 }
 
 static inline bool snowflake_generator_is(const struct generator *g)
