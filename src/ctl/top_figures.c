@@ -152,8 +152,10 @@ void sidecar_paint_rates(const struct sidecar *s, struct paint *p)
     paint_kinds(s, p, "by command", "requests", "answered_total", "command");
     paint_kinds(s, p, "by name", "names", "issued_total", "name");
     top_label(p, "Sequence");
-    paint_put(p, PAINT_PLAIN, "peak %s of 1,024 in a millisecond; used up for %s request%s",
-              top_count(sidecar_number(s, "ids.sequence_peak")), top_count(exhausted),
+    paint_put(p, PAINT_PLAIN, "peak %s of %s in %s; used up for %s request%s",
+              top_count(sidecar_number(s, "ids.sequence_peak")),
+              top_count(sidecar_number(s, "ids.ids_per_unit")),
+              top_seconds(sidecar_seconds(s, "ids.unit_ms"), 0), top_count(exhausted),
               exhausted == 1 ? "" : "s");
     paint_numbers(s, p);
     paint_next(p);
@@ -291,6 +293,14 @@ void sidecar_paint_workers(const struct sidecar *s, struct paint *p)
     paint_next(p);
 }
 
+/* Where that may be. */
+static void paint_ahead(const struct sidecar *s, struct paint *p)
+{
+    double by = sidecar_seconds(s, "ids.ahead_ms");
+    if (!isnan(by))
+        paint_put(p, PAINT_PLAIN, "; IDs %s ahead", top_seconds(by, 0));
+}
+
 void sidecar_paint_lease(const struct sidecar *s, struct paint *p)
 {
     bool up = ctl_status_is(s->now, "coordinator.state", "up");
@@ -322,6 +332,7 @@ void sidecar_paint_lease(const struct sidecar *s, struct paint *p)
               top_count(sidecar_number(s, "clock.rollbacks_total")),
               top_count(sidecar_number(s, "clock.rotations_total")),
               top_seconds(sidecar_number(s, "clock.waited_us_total") / 1e6, 0));
+    paint_ahead(s, p);
     top_label(p, "Pool");
     paint_put(p, PAINT_PLAIN, "%s workerIds free; era %s; IDs last for %s", top_count(free_ids),
               top_count(sidecar_number(s, "pool.era")),

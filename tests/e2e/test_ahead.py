@@ -1,9 +1,12 @@
 """IDs ahead of the clock: borrowed in a burst, or held while the clock steps back."""
 
+import re
+
 import ids
 from harness import until
 from runner import test
 from test_clock import AROUND, setup
+from test_ctl import on_top
 from test_upgrade import upgrade
 
 HOLD = {"clock.on_rollback": "hold"}
@@ -65,6 +68,13 @@ def borrow(case):
         assert time_of(more[-1]) - ids.now_ms() < 30500, time_of(more[-1])
         assert s.metric("sidflake_rotations_total") == 0
     ids.check_increasing(values + more)
+    page = s.http("/").text
+    assert re.search("<dt>ahead</dt><dd>[23][0-9.]* s of the clock; carried into a later unit [0-9,]+ times</dd>",
+                     page), page
+    assert "at most 4 of 4 IDs in 1 ms" in page, page
+    with on_top(s) as t:
+        t.shows(r"Sequence +peak 4 of 4 in 1\.0 ms; used up for \S+ requests *$")
+        t.shows(r"Clock +0 rollbacks, 0 rotations, \S+ m?s waited; IDs [12]\d s ahead")
     worker = s.worker()
     s.stop()  # with its exact last time, ahead as it is
     assert redis.record(worker)["hwm"] == time_of(more[-1]), (redis.record(worker), more[-1])

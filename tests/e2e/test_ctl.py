@@ -58,6 +58,7 @@ def top(case):
         until("a rate", busy)
         t.shows(r"^ redis +[\d.,]+ /s +\d+ +[\d.]+ .s +[\d.]+ .s")
         t.shows(r"Coordinator up; calls p50")
+        t.shows(r"Sequence +peak \d+ of 1,024 in 1\.0 ms; used up for 0 requests *$")
         t.shows(r"Pool +32,766 workerIds free; era 1; IDs last for 7\.\d years")
         assert len(t.screen.text().split("\n")[0]) <= 80
         assert COLORS & t.screen.styles

@@ -254,6 +254,15 @@ static bool upstream_gone(struct status *v, size_t i)
     return i == 0 && *v->upstream_why;
 }
 
+/* IDs may be ahead of the clock here. */
+static bool ahead(struct status *v, size_t i)
+{
+    const struct generator *g = v->s->issuer.generators;
+    while (g && !generator_figure_by_page(g->kind, SPAN("ahead_ms")))
+        g = g->after;
+    return i == 0 && g;
+}
+
 static bool event_repeated(struct status *v, size_t i)
 {
     return i == 0 && v->event_times > 1;
@@ -274,7 +283,7 @@ static const struct {
     LIST(answered),       LIST(has_latency),   LIST(event_repeated), LIST(renewed),
     LIST(requested),      LIST(early),         LIST(upstreams),      LIST(has_upstreams),
     LIST(upstream_known), LIST(upstream_gone), LIST(upstream_noted), LIST(charted),
-    LIST(figures),
+    LIST(figures),        LIST(ahead),
 };
 
 int status_item(void *status, struct span list, size_t i)

@@ -69,6 +69,8 @@ static void what_is_well(void **state)
     number(j, "clock", "waited_us_total", 1500);
     number(j, "clock", "skew_ms", -3);
     number(j, "renewals", "renewed_total", 41);
+    number(j, "ids", "ids_per_unit", 1024);
+    number(j, "ids", "unit_ms", 1);
     assert_int_equal(json_array_size(member(j, NULL, "findings")), 0);
     assert_int_equal(json_array_size(member(j, NULL, "upstreams")), 0);
     json_t *spare = json_array_get(member(j, NULL, "worker_ids"), 1);
