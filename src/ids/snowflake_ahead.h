@@ -82,6 +82,14 @@ enum snowflake_status snowflake_ahead_issue(struct snowflake_ahead *a, struct sn
                                             struct snowflake_clock c, uint32_t n, bool some,
                                             uint64_t *first, uint32_t *got, int64_t *until_ms);
 
+/* The usual case of it, inline: as snowflake_more. What the clock said last was judged then;
+ * another time is judged anew. */
+static inline bool snowflake_ahead_more(const struct snowflake_ahead *a, struct snowflake *s,
+                                        int64_t now_ms, uint32_t n, uint64_t *first)
+{
+    return now_ms == a->seen_ms && snowflake_more(s, now_ms, n, first);
+}
+
 /* As snowflake_peek. */
 enum snowflake_status snowflake_ahead_peek(const struct snowflake_ahead *a,
                                            const struct snowflake *s, struct snowflake_clock c);

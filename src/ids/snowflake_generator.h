@@ -86,7 +86,18 @@ static inline bool snowflake_generator_is(const struct generator *g)
     return g->kind == &snowflake_kind;
 }
 
-/* The usual case, inline behind that test: as snowflake_more. */
+static inline bool snowflake_ahead_generator_is(const struct generator *g)
+{
+    return g->kind == &snowflake_ahead_kind;
+}
+
+/* The usual cases, inline behind these tests: as snowflake_more. */
+static inline bool snowflake_ahead_generator_more(struct generator *g, int64_t now_ms, int64_t *id)
+{
+    struct snowflake_generator *s = (struct snowflake_generator *)g;
+    return snowflake_ahead_more(&s->ahead, &s->ids, now_ms, 1, (uint64_t *)id);
+}
+
 static inline bool snowflake_generator_more(struct generator *g, int64_t now_ms, int64_t *id)
 {
     return snowflake_more(&((struct snowflake_generator *)g)->ids, now_ms, 1, (uint64_t *)id);

@@ -40,7 +40,9 @@ static inline bool issuer_more(struct names_entry *name, struct net_turn *turn, 
     if (turn->quota == 0)
         return false;
     bool more = snowflake_generator_is(g) ? snowflake_generator_more(g, turn->wall_ms, number)
-                                          : sequence_generator_more(g, number);
+                : snowflake_ahead_generator_is(g)
+                    ? snowflake_ahead_generator_more(g, turn->wall_ms, number)
+                    : sequence_generator_more(g, number);
     if (!more)
         return false;
     turn->quota--;

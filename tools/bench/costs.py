@@ -59,6 +59,9 @@ def instructions(lab):
         differ = in_process(lab, protocol + "-differ")
         row.note(f"{verb} of another key than the request before: {differ:.0f}")
         row.data[protocol], row.data[protocol + "-differ"] = n, differ
+    for what in "twitter", "sonyflake", "borrow", "hold":
+        row.data["redis-" + what] = n = in_process(lab, "redis-" + what)
+        row.note(f"GET with {what}: {n:.0f}, {row.data['redis'] / n:.2f} of the usual one's speed")
     if not lab.quick:
         for kind, protocol, verb in (("mc-get", "mc", "get"), ("resp-get", "redis", "GET")):
             n = whole_process(lab, kind, protocol)

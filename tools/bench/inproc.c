@@ -6,10 +6,12 @@
  *                                          the service's own serve, fed DEPTH requests at a time
  *                                          from memory, as a connection would; under callgrind the
  *                                          difference of two runs is exact, per request
- *                                          memcached-seq, redis-seq: numbers of a block in hand
- *   inproc numbers NUMBERS                 a sequence alone, one number per call
- *   inproc ids virtual|real MEMBERS IDS    the generator alone, one ID per call
- *   inproc some virtual|real MEMBERS IDS   … and up to 1,024 per call
+ *                                          memcached-seq, redis-seq: numbers of a block in hand;
+ *                                          redis-twitter, redis-sonyflake: in that layout;
+ *                                          redis-borrow, redis-hold: which may be ahead of the
+ * clock inproc numbers NUMBERS                 a sequence alone, one number per call inproc ids
+ * virtual|real MEMBERS IDS    the generator alone, one ID per call inproc some virtual|real MEMBERS
+ * IDS   … and up to 1,024 per call
  *
  * Prints one line of JSON.
  */
@@ -48,10 +50,9 @@ static int64_t now_ns(void)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-static void add_members(struct snowflake *s, uint32_t members, int64_t last)
+static void grant(struct snowflake *s, uint32_t members, int64_t last)
 {
     static volatile uint64_t mark[MEMBER_MAX];
-    snowflake_init(s, EPOCH_MS, &layout_usual, 15, members);
     for (uint32_t i = 0; i < members; i++)
         (void)snowflake_grant(s, i + 1, (uint16_t)(100 + i), last, FOR_EVER, &mark[i]);
 }
@@ -62,11 +63,13 @@ static void add_members(struct snowflake *s, uint32_t members, int64_t last)
 static char out_block[NET_OUT_MAX];
 static _Alignas(16) char session[SESSION];
 
-/* One turn of a connection: all requests of the block. Returns how many were answered. */
-static uint64_t serve_block(struct net_service *svc, struct span in)
+/* One turn of a connection, in a unit of time of its own: all requests of the block. Returns how
+ * many were answered. */
+static uint64_t serve_block(struct net_service *svc, struct span in, int64_t unit_ms)
 {
     struct buf out;
-    struct net_turn turn = {.clock = &still.clock, .wall_ms = ++still.ms, .quota = UINT32_MAX};
+    still.ms += unit_ms;
+    struct net_turn turn = {.clock = &still.clock, .wall_ms = still.ms, .quota = UINT32_MAX};
     uint64_t served = 0;
     buf_init(&out, out_block, sizeof out_block);
     for (;;) {
@@ -80,19 +83,27 @@ static uint64_t serve_block(struct net_service *svc, struct span in)
     return in.n == 0 && !out.failed ? served : 0;
 }
 
+#define GET_ID SPAN("*2\r\n$3\r\nGET\r\n$9\r\nid:")
+
 /* What is sent: head, a name of six bytes, tail. */
 static const struct {
     const char *protocol;
     const struct protocol *speaks;
     struct span head;
     bool differ;
+    const char *layout; /* NULL: the usual one */
+    bool borrow, hold;
 } kinds[] = {
-    {"memcached", &protocol_memcached, SPAN("get id:"), false},
-    {"memcached-differ", &protocol_memcached, SPAN("get id:"), true},
-    {"redis", &protocol_redis, SPAN("*2\r\n$3\r\nGET\r\n$9\r\nid:"), false},
-    {"redis-differ", &protocol_redis, SPAN("*2\r\n$3\r\nGET\r\n$9\r\nid:"), true},
-    {"memcached-seq", &protocol_memcached, SPAN("get seq:"), false},
-    {"redis-seq", &protocol_redis, SPAN("*2\r\n$3\r\nGET\r\n$10\r\nseq:"), false},
+    {"memcached", &protocol_memcached, SPAN("get id:")},
+    {"memcached-differ", &protocol_memcached, SPAN("get id:"), .differ = true},
+    {"redis", &protocol_redis, GET_ID},
+    {"redis-differ", &protocol_redis, GET_ID, .differ = true},
+    {"memcached-seq", &protocol_memcached, SPAN("get seq:")},
+    {"redis-seq", &protocol_redis, SPAN("*2\r\n$3\r\nGET\r\n$10\r\nseq:")},
+    {"redis-twitter", &protocol_redis, GET_ID, .layout = "twitter"},
+    {"redis-sonyflake", &protocol_redis, GET_ID, .layout = "sonyflake"},
+    {"redis-borrow", &protocol_redis, GET_ID, .borrow = true},
+    {"redis-hold", &protocol_redis, GET_ID, .hold = true},
 };
 
 #define KINDS (sizeof kinds / sizeof *kinds)
@@ -122,12 +133,13 @@ static struct span make_block(size_t kind, uint64_t depth)
 }
 
 /* Blocks until as many requests are served. false: a request was not answered as it must be. */
-static bool serve_all(struct net_service *svc, struct span block, uint64_t requests, uint64_t depth)
+static bool serve_all(struct net_service *svc, struct span block, uint64_t requests, uint64_t depth,
+                      int64_t unit_ms)
 {
     uint64_t served = 0;
     int64_t begin = now_ns();
     while (served < requests) {
-        uint64_t n = serve_block(svc, block);
+        uint64_t n = serve_block(svc, block, unit_ms);
         if (n != depth) {
             fprintf(stderr, "inproc: expected %ju replies, found %ju\n", (uintmax_t)depth,
                     (uintmax_t)n);
@@ -195,18 +207,23 @@ static int run_serve(const char *protocol, uint64_t requests, uint64_t depth)
     size_t kind = kind_of(protocol);
     if (kind == KINDS || depth < 1 || depth > DEPTH_MAX)
         return fprintf(stderr, "inproc: expected memcached or redis, and a depth of 1..1024\n"), 2;
+    struct layout layout = layout_usual;
+    if (kinds[kind].layout && layout_parse(span_str(kinds[kind].layout), &layout, &e))
+        return fprintf(stderr, "inproc: %s\n", e.text), 1;
     snowflake_generator_init(&gen, s.facts.why);
-    gen.started = true;
+    snowflake_generator_ahead(&gen, kinds[kind].borrow, kinds[kind].hold, &still.clock);
+    snowflake_generator_start(&gen, EPOCH_MS, &layout, 15, 1);
+    snowflake_generator_go_on(&gen, 0, 2000);
     if (!add_sequence(&sequences) || issuer_add(&s.issuer, &gen.base, "id:", NULL, 0, &e) ||
         issuer_add(&s.issuer, &sequences.base, "seq:", NULL, 0, &e))
         return fprintf(stderr, "inproc: %s\n", e.text), 1;
     s.clock = &still.clock;
     s.facts.granted = true;
     s.issuer.batch = DEPTH_MAX;
-    add_members(&gen.ids, 1, START_MS);
+    grant(&gen.ids, 1, START_MS);
     struct net_service *svc = kinds[kind].speaks->make(&s);
     bool ok = svc && svc->session_size <= SESSION &&
-              serve_all(svc, make_block(kind, depth), requests, depth);
+              serve_all(svc, make_block(kind, depth), requests, depth, layout.unit_ms);
     if (svc && svc->close)
         svc->close(svc, session);
     free(svc);
@@ -267,7 +284,8 @@ static int run_ids(bool some, const char *which, uint64_t members, uint64_t ids)
     if (members < 1 || members > MEMBER_MAX || (!real && strcmp(which, "virtual") != 0))
         return fprintf(stderr, "inproc: expected virtual or real, and 1..%d members\n", MEMBER_MAX),
                2;
-    add_members(&s, (uint32_t)members, real ? clock_wall_ms(clock_system()) : START_MS);
+    snowflake_init(&s, EPOCH_MS, &layout_usual, 15, (uint32_t)members);
+    grant(&s, (uint32_t)members, real ? clock_wall_ms(clock_system()) : START_MS);
     int64_t begin = now_ns();
     struct generated g = some ? generate_some(&s, ids, real) : generate_one(&s, ids, real);
     double seconds = (double)(now_ns() - begin) / 1e9;

@@ -110,6 +110,28 @@ static void none_is_above_hi(void **state)
     assert_false(twice);
 }
 
+/* The short way is for a clock that says what it said last. A unit into which IDs were carried is
+ * judged anew once the clock is there: from there it steps back, else it would be from before. */
+static void the_clock_is_seen_in_a_unit_that_was_lent(void **state)
+{
+    (void)state;
+    uint64_t first;
+    start("sidflake", true, false);
+    grant(0, 7, T0 - 1, T0 + HOUR);
+    grant(1, 8, T0 - 20, T0 + HOUR);
+    for (int n = 0; n < 5 * 1024 + 1; n++)
+        assert_int_equal(one(T0), SNOWFLAKE_OK);
+    assert_int_equal(time_of_latest(), T0 + 5);
+    assert_false(snowflake_ahead_more(&ahead, &gen, T0 + 5, 1, &first));
+    assert_false(snowflake_ahead_more(&ahead, &gen, T0, 1, &first));
+    assert_int_equal(one(T0 + 5), SNOWFLAKE_OK);
+    assert_true(snowflake_ahead_more(&ahead, &gen, T0 + 5, 1, &first));
+    assert_true(first == latest + 1);
+    assert_int_equal(one(T0 - 10), SNOWFLAKE_OK); /* 15 ms behind where the clock was */
+    assert_int_equal(worker_of_latest(), 8);
+    assert_int_equal(time_of_latest(), T0 - 10);
+}
+
 /* A coordinator that lost data may grant the workerId again from its settle on. */
 static void nor_farther_ahead_of_the_coordinator_than_a_settle(void **state)
 {
@@ -333,6 +355,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_burst_of_100000_in_one_ms_does_not_wait),
         cmocka_unit_test(none_is_above_hi),
+        cmocka_unit_test(the_clock_is_seen_in_a_unit_that_was_lent),
         cmocka_unit_test(nor_farther_ahead_of_the_coordinator_than_a_settle),
         cmocka_unit_test(all_active_are_used_up_before_the_next_unit),
         cmocka_unit_test(units_of_more_than_a_ms_and_strides_are_carried_as_well),
