@@ -110,10 +110,11 @@ static bool is_to_be_heard(const struct conn *c)
            (c->state == CONN_FLUSHING && !c->closing && !conn_is_stranger(c));
 }
 
-/* Another is favoured as soon as this one has what it wants, or does not go on. */
+/* Another is favoured as soon as this one has what it wants, does not go on, or is not of those who
+ * keep most: nobody else waits for one of these. */
 static bool keeps_favour(struct net *n, const struct conn *c, bool pending, int64_t now_us)
 {
-    bool keeps = pending && now_us - c->active_us < FAVOUR_US;
+    bool keeps = pending && c->lot == n->heaviest && now_us - c->active_us < FAVOUR_US;
     n->heard |= !keeps;
     return keeps;
 }

@@ -179,7 +179,9 @@ struct sayer {
     pthread_t thread;
     int fd;
     const char *much;
+    int times;
     bool answered;
+    _Atomic bool over;
 };
 
 static bool is_next(int fd, const char *text)
@@ -197,11 +199,12 @@ static void *say_all(void *arg)
 {
     struct sayer *s = arg;
     bool ok = true;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < s->times; i++)
         ok = ok && send(s->fd, s->much, strlen(s->much), MSG_NOSIGNAL) == (ssize_t)strlen(s->much);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < s->times; i++)
         ok = ok && is_next(s->fd, s->much);
     s->answered = ok;
+    s->over = true;
     return NULL;
 }
 
@@ -211,7 +214,7 @@ static void let_them_say_all(const char *much)
     struct sayer sayers[24];
     unsigned answered = 0;
     for (size_t i = 0; i < 24; i++) {
-        sayers[i] = (struct sayer){.fd = dial(&b), .much = much};
+        sayers[i] = (struct sayer){.fd = dial(&b), .much = much, .times = 3};
         (void)setsockopt(sayers[i].fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
         (void)setsockopt(sayers[i].fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         assert_int_equal(pthread_create(&sayers[i].thread, NULL, say_all, &sayers[i]), 0);
@@ -251,6 +254,67 @@ static void they_wait_for_one_of_them_only_a_while(void **state)
     let_them_say_all(much);
     (void)close(mute[0]);
     (void)close(mute[1]);
+    free(much);
+}
+
+/* Two that were heard, the second as the one at a time, and take nothing: they go on a little at a
+ * time. */
+static void begin_a_little_at_a_time(int *mute, int (*comes)(void), const char *much)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
+    b.conf.memory = (size_t)13 << 20;
+    net_bench_start(&b, path);
+    for (int i = 0; i < 2; i++) {
+        mute[i] = comes();
+        for (int times = 0; times < 6; times++)
+            say(mute[i], much);
+    }
+}
+
+static void go_on(const int *mute, size_t n, int ms, struct sayer *s)
+{
+    for (; ms > 0 && !s->over; ms -= 100) {
+        for (size_t i = 0; i < n; i++)
+            say(mute[i], "more\n");
+        pass(100);
+    }
+}
+
+static void begin_saying(struct sayer *s, int fd, const char *much)
+{
+    *s = (struct sayer){.fd = fd, .much = much, .times = 6};
+    assert_int_equal(pthread_create(&s->thread, NULL, say_all, s), 0);
+}
+
+static void end_saying(struct sayer *s)
+{
+    (void)pthread_join(s->thread, NULL);
+    (void)close(s->fd);
+    assert_true(s->answered);
+}
+
+static int come_as_one(void)
+{
+    return dial_as("login 1\n");
+}
+
+/* He is favoured among his own alone, and while they keep most. */
+static void nobody_waits_for_one_of_another_party(void **state)
+{
+    (void)state;
+    char *much = lines();
+    struct sayer s;
+    int mute[2];
+    b.strangers = true;
+    begin_a_little_at_a_time(mute, come_as_one, much);
+    (void)close(mute[0]);
+    begin_saying(&s, dial_as("login 2\n"), much);
+    go_on(mute + 1, 1, 10000, &s);
+    bool soon = s.over;
+    (void)close(mute[1]);
+    end_saying(&s);
+    assert_true(soon);
     free(much);
 }
 
@@ -312,6 +376,7 @@ int main(void)
         BENCH(it_is_heard_though_others_keep_all_that_may_be),
         BENCH(clients_of_one_party_do_not_wait_for_each_other),
         BENCH(they_wait_for_one_of_them_only_a_while),
+        BENCH(nobody_waits_for_one_of_another_party),
         BENCH(what_comes_piece_by_piece_is_heard_soon),
         BENCH(what_is_asked_behind_it_has_a_time_again),
     };
