@@ -245,8 +245,10 @@ bool memory_has_room(struct conn *c, size_t bytes)
     if (most == 0 || bytes == 0 || n->bytes + bytes <= most / 2 ||
         (n->heaviest && c->lot && c->lot != n->heaviest))
         return true;
-    if (n->favoured && n->favoured != c)
+    if (n->favoured && n->favoured != c) {
+        idle_touch(c); /* it waits for us */
         return false;
+    }
     n->favoured = n->bytes + bytes <= most ? c : NULL;
     if (!n->favoured)
         tell_they_wait(n);

@@ -90,7 +90,8 @@ static bool is_pending(struct conn *c, int64_t now_us)
 static int64_t period_us(const struct net *n)
 {
     int64_t us = SWEEP_US;
-    const int64_t limits[] = {n->conf.login_timeout_us, n->conf.request_timeout_us};
+    const int64_t limits[] = {n->conf.login_timeout_us, n->conf.request_timeout_us,
+                              n->conf.idle_timeout_us};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (limits[i] > 0 && limits[i] / 2 < us)
             us = limits[i] / 2;

@@ -299,6 +299,11 @@ static int come_as_one(void)
     return dial_as("login 1\n");
 }
 
+static int come(void)
+{
+    return dial(&b);
+}
+
 /* He is favoured among his own alone, and while they keep most. */
 static void nobody_waits_for_one_of_another_party(void **state)
 {
@@ -315,6 +320,24 @@ static void nobody_waits_for_one_of_another_party(void **state)
     (void)close(mute[1]);
     end_saying(&s);
     assert_true(soon);
+    free(much);
+}
+
+/* We do not hear him: that is no silence of his. */
+static void who_waits_to_be_heard_is_not_idle(void **state)
+{
+    (void)state;
+    char *much = lines();
+    struct sayer s;
+    int mute[2];
+    b.conf.idle_timeout_us = 2000000;
+    begin_a_little_at_a_time(mute, come, much);
+    begin_saying(&s, dial(&b), much);
+    go_on(mute, 2, 5000, &s);
+    for (int i = 0; i < 2; i++)
+        (void)close(mute[i]);
+    end_saying(&s);
+    assert_int_equal(net_bench_ended(&b, NET_END_IDLE), 0);
     free(much);
 }
 
@@ -377,6 +400,7 @@ int main(void)
         BENCH(clients_of_one_party_do_not_wait_for_each_other),
         BENCH(they_wait_for_one_of_them_only_a_while),
         BENCH(nobody_waits_for_one_of_another_party),
+        BENCH(who_waits_to_be_heard_is_not_idle),
         BENCH(what_comes_piece_by_piece_is_heard_soon),
         BENCH(what_is_asked_behind_it_has_a_time_again),
     };
