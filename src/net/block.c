@@ -85,6 +85,12 @@ static size_t size_for(size_t n)
     return n <= NET_HEARD_MAX && 2 * n > NET_HEARD_MAX ? NET_HEARD_MAX : 2 * n;
 }
 
+size_t kept_more(const struct kept *k, size_t n)
+{
+    size_t size = k->n + n > k->cap ? size_for(kept_span(k).n + n) : 0;
+    return size > k->cap ? size - k->cap : 0;
+}
+
 bool kept_add(struct net *n, struct kept *k, struct span bytes)
 {
     struct span have = kept_span(k);

@@ -168,10 +168,10 @@ static size_t arrived(const struct conn *c)
  * the kernel counts a segment as a whole until all of it is read. */
 static bool may_hear(struct conn *c)
 {
-    size_t before = kept_span(&c->in).n, most = before + NET_IN_MAX;
-    size_t block = c->in.n + NET_IN_MAX > c->in.cap ? 2 * most : 0; /* another one */
-    return c->state != CONN_DEAD && most <= NET_HEARD_MAX &&
-           arrived(c) >= (before > 0 ? 1 : HEAR_FROM) && memory_has_room(c, block);
+    size_t before = kept_span(&c->in).n;
+    return c->state != CONN_DEAD && before + NET_IN_MAX <= NET_HEARD_MAX &&
+           arrived(c) >= (before > 0 ? 1 : HEAR_FROM) &&
+           memory_has_room(c, kept_more(&c->in, NET_IN_MAX));
 }
 
 size_t conn_hear(struct conn *c)

@@ -249,7 +249,7 @@ bool memory_has_room(struct conn *c, size_t bytes)
         idle_touch(c); /* it waits for us */
         return false;
     }
-    n->favoured = n->bytes + bytes <= most ? c : NULL;
+    n->favoured = n->bytes + bytes <= most - most / SLACK ? c : NULL;
     if (!n->favoured)
         tell_they_wait(n);
     return n->favoured;

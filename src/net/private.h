@@ -39,6 +39,7 @@ static inline struct span kept_span(const struct kept *k)
  * they are as before. */
 bool kept_replace(struct net *n, struct kept *k, struct span bytes);
 bool kept_add(struct net *n, struct kept *k, struct span bytes);
+size_t kept_more(const struct kept *k, size_t n); /* bytes that it is larger by, behind n at most */
 void kept_free(struct net *n, struct kept *k);
 
 /* Most turns keep nothing, and find nothing kept: those make no call. */

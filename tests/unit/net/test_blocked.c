@@ -208,13 +208,13 @@ static void *say_all(void *arg)
     return NULL;
 }
 
-static void let_them_say_all(const char *much)
+static void let_them_say_all(const char *much, int times)
 {
     const struct timeval patience = {.tv_sec = 120};
     struct sayer sayers[24];
     unsigned answered = 0;
     for (size_t i = 0; i < 24; i++) {
-        sayers[i] = (struct sayer){.fd = dial(&b), .much = much, .times = 3};
+        sayers[i] = (struct sayer){.fd = dial(&b), .much = much, .times = times};
         (void)setsockopt(sayers[i].fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
         (void)setsockopt(sayers[i].fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         assert_int_equal(pthread_create(&sayers[i].thread, NULL, say_all, &sayers[i]), 0);
@@ -236,7 +236,19 @@ static void clients_of_one_party_do_not_wait_for_each_other(void **state)
     (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
     b.conf.memory = (size_t)16 << 20;
     net_bench_start(&b, path);
-    let_them_say_all(much);
+    let_them_say_all(much, 3);
+    free(much);
+}
+
+/* Half of what may be kept is little more than is ever heard of one. */
+static void there_is_room_for_one_in_half_of_it(void **state)
+{
+    (void)state;
+    char path[64], *much = lines();
+    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
+    b.conf.memory = (size_t)9 << 20;
+    net_bench_start(&b, path);
+    let_them_say_all(much, 6);
     free(much);
 }
 
@@ -251,7 +263,7 @@ static void they_wait_for_one_of_them_only_a_while(void **state)
     int mute[2] = {dial(&b), dial(&b)};
     for (int i = 0; i < 12; i++)
         say(mute[i / 6], much);
-    let_them_say_all(much);
+    let_them_say_all(much, 3);
     (void)close(mute[0]);
     (void)close(mute[1]);
     free(much);
@@ -398,6 +410,7 @@ int main(void)
         BENCH(who_sends_all_before_it_takes_the_first_is_heard),
         BENCH(it_is_heard_though_others_keep_all_that_may_be),
         BENCH(clients_of_one_party_do_not_wait_for_each_other),
+        BENCH(there_is_room_for_one_in_half_of_it),
         BENCH(they_wait_for_one_of_them_only_a_while),
         BENCH(nobody_waits_for_one_of_another_party),
         BENCH(who_waits_to_be_heard_is_not_idle),
