@@ -13,7 +13,7 @@
  * Who sends a whole pipeline before it takes a reply is heard, if there is room (sweep.c). Of one
  * party many could each be heard in part, fill the limit, and wait for good. So above half of it
  * one at a time is heard, the favoured, to its end; then it takes its replies, and all that it held
- * is free for another.
+ * is free for another. It is one of the party that holds most, and no other party waits for it.
  * Looked at after each turn, so what is kept exceeds the limit by no more than one.
  *
  * When a crowd has gone, what it held is given back to the system by the next sweep.
@@ -220,12 +220,17 @@ void memory_evict(struct net *n)
         tell(n, was, closed);
 }
 
-void memory_weigh(struct net *n)
+/* They are weighed once in a round of the sweep, by the first who asks. */
+static bool is_of_heaviest(const struct conn *c)
 {
-    struct victims v = {.n = 0};
-    if (n->bytes > n->conf.memory / 2)
+    struct net *n = c->net;
+    struct victims v;
+    if (!n->weighed) {
         weigh_all(n, &v);
-    n->heaviest = v.heaviest ? v.heaviest->lot : NULL;
+        n->heaviest = v.heaviest->lot;
+        n->weighed = true;
+    }
+    return !c->lot || c->lot == n->heaviest;
 }
 
 static void tell_they_wait(struct net *n)
@@ -238,17 +243,25 @@ static void tell_they_wait(struct net *n)
                  kv_u64("lines_held_back", held_back));
 }
 
+void memory_favour(struct net *n, size_t heard, int64_t now_us)
+{
+    n->favour.heard = heard;
+    n->favour.since_us = now_us;
+}
+
 bool memory_has_room(struct conn *c, size_t bytes)
 {
     struct net *n = c->net;
     size_t most = n->conf.memory;
-    if (most == 0 || bytes == 0 || n->bytes + bytes <= most / 2 ||
-        (n->heaviest && c->lot && c->lot != n->heaviest))
+    if (most == 0 || bytes == 0 || n->bytes + bytes <= most / 2 || !is_of_heaviest(c))
         return true;
-    if (n->favoured && n->favoured != c) {
+    bool is = n->favoured == c;
+    if (n->favoured && !is && n->favoured->lot == c->lot) {
         idle_touch(c); /* it waits for us */
         return false;
     }
+    if (!is)
+        memory_favour(n, kept_span(&c->in).n, clock_mono_us(n->conf.clock));
     n->favoured = n->bytes + bytes <= most - most / SLACK ? c : NULL;
     if (!n->favoured)
         tell_they_wait(n);

@@ -192,9 +192,13 @@ struct net {
     uint32_t walk;               /* of conns_each, the latest */
     size_t bytes;                /* of memory.c */
     size_t peak;                 /* of what was in use since it was given back */
-    const struct lot *heaviest;  /* of which most was kept when they were weighed, if that was much;
-                                    not to be looked into */
-    const struct conn *favoured; /* of those who are heard, or NULL; not to be looked into */
+    bool weighed;                /* in this round of the sweep, for … */
+    const struct lot *heaviest;  /* … of which most was kept; not to be looked into */
+    const struct conn *favoured; /* of those who are heard, or NULL */
+    struct {
+        size_t heard;     /* bytes of it that stood unread … */
+        int64_t since_us; /* … then, monotonic: it has gone on since, or has not */
+    } favour;
     struct log_limit evictions, waits, refusals, tardy, displaced[ROOM_PLACES];
     int64_t now_us;   /* monotonic: end of the latest turn since the loop looked; 0: none was */
     int64_t round_us; /* the same: begin of the first, or of a list's round */
@@ -351,7 +355,7 @@ static inline void turns_came(struct net *n)
 
 /* memory.c: what is kept, all together */
 void memory_evict(struct net *n);
-void memory_weigh(struct net *n); /* a round of the sweep begins */
+void memory_favour(struct net *n, size_t heard, int64_t now_us);
 void memory_note(struct conn *c); /* of a service with holds: asks it */
 bool memory_is_slack(const struct net *n);
 void memory_trim(struct net *n);

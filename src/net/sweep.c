@@ -25,13 +25,14 @@
 
 #include <poll.h>
 
-#define SWEEP_US  INT64_C(1000000)
-#define PIECE     256u       /* connections looked at in one go … */
-#define HEARD     NET_IN_MAX /* bytes heard in one go, and the rest of that client's … */
-#define PAUSE     5e-3       /* s, … and then others are served: for whom others wait, too */
-#define SOON      5e-2       /* s, where there was something to hear, there may be more */
-#define SAY_MS    10000
-#define FAVOUR_US INT64_C(5000000) /* without a word from who is favoured (memory.c) */
+#define SWEEP_US     INT64_C(1000000)
+#define PIECE        256u       /* connections looked at in one go … */
+#define HEARD        NET_IN_MAX /* bytes heard in one go, and the rest of that client's … */
+#define PAUSE        5e-3       /* s, … and then others are served: for whom others wait, too */
+#define SOON         5e-2       /* s, where there was something to hear, there may be more */
+#define SAY_MS       10000
+#define FAVOUR_US    INT64_C(5000000) /* in which who is favoured (memory.c) says … */
+#define FAVOUR_BYTES NET_IN_MAX       /* … so much, or another is */
 
 struct piece {
     struct pollfd fd[PIECE];
@@ -111,11 +112,14 @@ static bool is_to_be_heard(const struct conn *c)
            (c->state == CONN_FLUSHING && !c->closing && !conn_is_stranger(c));
 }
 
-/* Another is favoured as soon as this one has what it wants, does not go on, or is not of those who
- * keep most: nobody else waits for one of these. */
+/* Another is favoured as soon as this one has what it wants, or does not go on: who says a byte a
+ * second would keep the others waiting. */
 static bool keeps_favour(struct net *n, const struct conn *c, bool pending, int64_t now_us)
 {
-    bool keeps = pending && c->lot == n->heaviest && now_us - c->active_us < FAVOUR_US;
+    size_t heard = kept_span(&c->in).n;
+    if (heard >= n->favour.heard + FAVOUR_BYTES)
+        memory_favour(n, heard, now_us);
+    bool keeps = pending && now_us - n->favour.since_us < FAVOUR_US;
     n->heard |= !keeps;
     return keeps;
 }
@@ -127,7 +131,8 @@ static void look(struct conn *c, int64_t now_us, struct piece *p)
     bool favoured = n->favoured == c;
     sweep_forget(c);
     bool pending = is_pending(c, now_us);
-    if (favoured && keeps_favour(n, c, pending, now_us))
+    bool keeps = favoured && keeps_favour(n, c, pending, now_us);
+    if (keeps)
         n->favoured = c;
     if (!pending)
         return;
@@ -135,7 +140,7 @@ static void look(struct conn *c, int64_t now_us, struct piece *p)
     n->nwatched++;
     if (c->state == CONN_READING || c->unread)
         return;
-    if (is_to_be_heard(c))
+    if (is_to_be_heard(c) && keeps == favoured) /* else it is another's turn */
         p->heard += conn_hear(c);
     if (c->state == CONN_DEAD || now_us - c->active_us < SWEEP_US)
         return; /* the last may have sent something and hung up */
@@ -194,7 +199,7 @@ static void swept(struct ev_loop *loop, struct ev_timer *w, int revents)
     excuse_all(n, net_stood_still(n->sweep_due_us, now_us), now_us);
     if (n->unswept == 0) {
         n->unswept = n->nwatched;
-        memory_weigh(n);
+        n->weighed = false;
     }
     for (unsigned i = 0; i < PIECE && p.heard < HEARD && n->unswept > 0; i++) {
         n->unswept--;

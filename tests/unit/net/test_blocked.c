@@ -1,4 +1,5 @@
 /* Who waits for something at the server that may never come, and has said more meanwhile. */
+#include "net/private.h"
 #include "unit/net/upstream_rig.h"
 
 #include <pthread.h>
@@ -6,6 +7,8 @@
 
 #define MUCH   ((size_t)600 << 10) /* bytes: more than sockets hold */
 #define LENGTH 20000               /* of a line: a turn takes some, and a part of another */
+#define BIT    16000               /* bytes */
+#define HELD   8                   /* that hold 180 KB each */
 #define OTHERS 90                  /* 200 KB or so of each are more than may be kept */
 
 /* Lines that are answered here, each another one. To be freed. */
@@ -400,6 +403,117 @@ static void what_is_asked_behind_it_has_a_time_again(void **state)
     (void)close(server);
 }
 
+static void look_who_is_favoured(struct net_bench *n, void *arg)
+{
+    *(const struct conn **)arg = n->net->favoured;
+}
+
+static const struct conn *who_is_favoured(void)
+{
+    const struct conn *c = NULL;
+    net_bench_call(&b, look_who_is_favoured, &c);
+    return c;
+}
+
+/* One who is heard as the one at a time, of a party that keeps less than half of what may be kept:
+ * with what it may say next it could be more. */
+static void let_one_be_favoured(int fds[HELD])
+{
+    char path[64];
+    char bit[BIT + 1] = "";
+    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
+    b.strangers = true;
+    b.conf.memory = (size_t)4100 << 10;
+    net_bench_start(&b, path);
+    for (int i = 0; i < HELD; i++) {
+        fds[i] = dial_as("login 1\n");
+        say(fds[i], "big 400000\n");
+    }
+    memset(bit, 'x', BIT);
+    while (!who_is_favoured()) {
+        uint64_t heard = net_bench_bytes_in(&b);
+        say(fds[0], bit);
+        NET_AWAIT(net_bench_bytes_in(&b) >= heard + BIT);
+    }
+}
+
+static void hang_up(int fds[HELD])
+{
+    for (int i = 0; i < HELD; i++)
+        (void)close(fds[i]);
+}
+
+/* And neither is closed. */
+static void let_another_say_much(const char *login)
+{
+    const struct timeval patience = {.tv_sec = 20};
+    char *much = lines();
+    int client = dial_as(login);
+    (void)setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    say(client, much);
+    say(client, much);
+    assert_true(is_next(client, much) && is_next(client, much));
+    assert_int_equal(net_bench_ended(&b, NET_END_MEMORY), 0);
+    (void)close(client);
+    free(much);
+}
+
+static void who_keeps_less_than_another_party_does_not_wait_for_it(void **state)
+{
+    (void)state;
+    int fds[HELD];
+    let_one_be_favoured(fds);
+    const struct conn *c = who_is_favoured();
+    let_another_say_much("login 2\n");
+    assert_ptr_equal(who_is_favoured(), c); /* it was not only a while */
+    hang_up(fds);
+}
+
+static void *speak_on(void *arg)
+{
+    while (send(*(int *)arg, "x", 1, MSG_NOSIGNAL) == 1)
+        (void)usleep(500000);
+    return NULL;
+}
+
+static void who_goes_on_with_a_byte_at_a_time_keeps_nobody_waiting(void **state)
+{
+    (void)state;
+    int fds[HELD];
+    pthread_t thread;
+    let_one_be_favoured(fds);
+    assert_int_equal(pthread_create(&thread, NULL, speak_on, &fds[0]), 0);
+    let_another_say_much("login 1\n");
+    (void)shutdown(fds[0], SHUT_WR);
+    (void)pthread_join(thread, NULL);
+    hang_up(fds);
+}
+
+/* And one who does go on is heard to its end, though another waits. */
+static void who_goes_on_with_much_is_heard_to_its_end(void **state)
+{
+    (void)state;
+    int fds[HELD];
+    char *much = lines(), bit[BIT + 1] = "";
+    struct sayer s = {.much = much, .times = 1};
+    let_one_be_favoured(fds);
+    const struct conn *c = who_is_favoured();
+    s.fd = dial_as("login 1\n");
+    assert_int_equal(pthread_create(&s.thread, NULL, say_all, &s), 0);
+    memset(bit, 'x', BIT);
+    for (int i = 0; i < 7; i++) {
+        for (int n = 0; n < 5; n++)
+            say(fds[0], bit);
+        pass(1000);
+    }
+    assert_ptr_equal(who_is_favoured(), c);
+    assert_false(s.over);
+    (void)shutdown(fds[0], SHUT_WR);
+    hang_up(fds);
+    end_saying(&s);
+    free(much);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +527,9 @@ int main(void)
         BENCH(there_is_room_for_one_in_half_of_it),
         BENCH(they_wait_for_one_of_them_only_a_while),
         BENCH(nobody_waits_for_one_of_another_party),
+        BENCH(who_keeps_less_than_another_party_does_not_wait_for_it),
+        BENCH(who_goes_on_with_a_byte_at_a_time_keeps_nobody_waiting),
+        BENCH(who_goes_on_with_much_is_heard_to_its_end),
         BENCH(who_waits_to_be_heard_is_not_idle),
         BENCH(what_comes_piece_by_piece_is_heard_soon),
         BENCH(what_is_asked_behind_it_has_a_time_again),
