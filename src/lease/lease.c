@@ -222,6 +222,12 @@ static bool holds(const struct lease *l, uint16_t worker)
     return false;
 }
 
+/* Not where what is held serves nobody, since the clock stepped back behind it. */
+static bool may_wait(const struct lease *l)
+{
+    return lease_held(l) > 0 && !l->extra;
+}
+
 static void claim_done(struct lease *l, const struct lease_action *a, const struct lease_outcome *o,
                        int64_t mono, int64_t wall)
 {
@@ -241,7 +247,7 @@ static void claim_done(struct lease *l, const struct lease_action *a, const stru
     case COORD_EXHAUSTED:
     case COORD_SKEW:
     case COORD_BADCLOCK:
-        l->claim_due = mono + jitter(l, lease_held(l) ? 2 * BACKOFF_MAX_MS : 1000);
+        l->claim_due = mono + jitter(l, may_wait(l) ? 2 * BACKOFF_MAX_MS : 1000);
         break;
     case COORD_NOPOOL:
     case COORD_WRONGPOOL:

@@ -74,6 +74,26 @@ static void claims_that_come_to_nothing_are_repeated_later(void **state)
     }
 }
 
+/* Who is refused a spare asks less often than who has none that is good for the clock. */
+static void an_urgent_claim_is_repeated_within_a_second_or_so(void **state)
+{
+    (void)state;
+    static const enum coord_status full[] = {COORD_EXHAUSTED, COORD_SKEW, COORD_BADCLOCK};
+    for (unsigned i = 0; i < 2 * sizeof full / sizeof *full; i++) {
+        bool urged = i % 2;
+        begin();
+        (void)rig_settle(&b.rig);
+        rig_retire(&b.rig, rig_first(&b.rig));
+        if (urged)
+            lease_urge_claim(&b.rig.lease, rig_mono(&b.rig));
+        for (unsigned k = 0; k < 3; k++)
+            upset(FAKE_CLAIM, full[i / 2]);
+        rig_pass(&b.rig, 4000);
+        assert_int_equal(rig_held(&b.rig), urged ? 2 : 1);
+        end();
+    }
+}
+
 /* Why is told by what the pool is now: so it is described, and asked again at once, but once. */
 static void who_waits_of_a_pool_reopened_just_now_asks_why_at_once(void **state)
 {
@@ -562,6 +582,7 @@ int main(void)
         cmocka_unit_test(as_many_are_claimed_as_are_wanted),
         cmocka_unit_test(no_more_are_claimed_than_the_pool_has),
         cmocka_unit_test(claims_that_come_to_nothing_are_repeated_later),
+        cmocka_unit_test(an_urgent_claim_is_repeated_within_a_second_or_so),
         cmocka_unit_test(who_waits_of_a_pool_reopened_just_now_asks_why_at_once),
         cmocka_unit_test(a_coordinator_that_stays_down_is_asked_less_and_less),
         cmocka_unit_test(a_workerid_that_is_held_already_is_not_taken_again),
