@@ -84,15 +84,22 @@ static bool wants_login(const char *text)
     return strstr(text, "-NOAUTH ") || strstr(text, "Protocol error: unauthenticated ");
 }
 
+/* A script's commands are refused in words of their own: up to Redis 7.0, and since then. */
+static bool lacks_rights(const char *text)
+{
+    return strstr(text, "-NOPERM ") || strstr(text, " The user executing the script can't ") ||
+           strstr(text, " ACL failure in script: ");
+}
+
 /* What helps with the answer of a Redis that refuses, NULL: nothing is known; *where: the place of
  * the password comes behind it. */
 static const char *help_with(const struct courier *c, const char *text, bool *where)
 {
     bool wanted = c->to.password.n == 0 && wants_login(text);
     *where = wanted || strstr(text, "AUTH: expected an answer");
-    return wanted                     ? "name a password in"
-           : *where                   ? "the password is that of"
-           : strstr(text, "-NOPERM ") ? "sidflake.yaml(5) has the rights that are needed"
+    return wanted               ? "name a password in"
+           : *where             ? "the password is that of"
+           : lacks_rights(text) ? "sidflake.yaml(5) has the rights that are needed"
            : strstr(text, "SELECT: expected an answer") ? "the database is that of the URL"
                                                         : NULL;
 }

@@ -434,6 +434,7 @@ static void users_and_passwords_are_sent(void **state)
     assert_int_equal(make(f, SETUP_IDENTITY, COORD_INIT_FRESH, 3), COORD_OK);
     DO("ACL", "SETUSER", "app", "on", ">p@ss/w:d", "~*", "+@all");
     DO("ACL", "SETUSER", "weak", "on", ">weak", "~*", "+ping");
+    DO("ACL", "SETUSER", "late", "on", ">late", "~*", "+@all", "-time");
     DO("CONFIG", "SET", "requirepass", "s3cret");
     assert_int_equal(describe_url(f, "redis://:s3cret@127.0.0.1:%d", port), COORD_OK);
     assert_int_equal(describe_url(f, "redis://app:p%%40ss%%2Fw%%3Ad@127.0.0.1:%d", port), COORD_OK);
@@ -451,6 +452,10 @@ static void users_and_passwords_are_sent(void **state)
     assert_null(strstr(f->r.err.text, "default"));
     assert_int_equal(describe_url(f, "redis://weak:weak@127.0.0.1:%d", port), COORD_REFUSED);
     coord_says(&f->r, "found -NOPERM ");
+    coord_says(&f->r, "; sidflake.yaml(5) has the rights that are needed");
+    /* Of what a script may not do, which is refused in other words. */
+    assert_int_equal(describe_url(f, "redis://late:late@127.0.0.1:%d", port), COORD_REFUSED);
+    assert_null(strstr(f->r.err.text, "NOPERM"));
     coord_says(&f->r, "; sidflake.yaml(5) has the rights that are needed");
 }
 
