@@ -25,6 +25,15 @@ static uint32_t most_in_a_row(const struct generator *g)
 /* ---- refusals ---------------------------------------------------------------------------------
  */
 
+/* 0: nothing is held. */
+static int64_t latest_hi(const struct snowflake *s)
+{
+    int64_t top = 0;
+    for (unsigned i = 0; i < s->nmembers; i++)
+        top = max64(top, s->member[i].hi);
+    return top;
+}
+
 static void say_none(const struct generator *g, struct buf *b)
 {
     BUF_PUT_LIT(b, "no workerId is held");
@@ -43,21 +52,21 @@ static void say_behind(const struct generator *g, struct buf *b)
                        "state_dir");
 }
 
-/* A clock was far ahead in an earlier life, and with hold its IDs are not gone back behind. Ranges
- * end no farther above the time than its reach. */
-static bool say_held(const struct snowflake_generator *s, struct buf *b)
+/* With hold IDs never go back, though the clock did: none before this, which no range reaches. */
+static bool goes_on_above(const struct snowflake_generator *s, int64_t *from_ms)
 {
-    int64_t from = s->ahead.floor_ms - s->trust.reach_ms;
-    char latest[TIMEFMT_MAX], until[TIMEFMT_MAX];
-    if (!s->ahead.hold || s->trust.reach_ms == 0 || from <= s->trust.ms)
-        return false;
-    BUF_PUT_LIT(
-        b, "with clock.on_rollback: hold IDs do not go back behind the latest one, which is of ");
-    buf_put_str(b, timefmt_rfc3339(latest, s->ahead.floor_ms - s->ids.layout.unit_ms));
-    BUF_PUT_LIT(b, ": there are none until about ");
-    buf_put_str(b, timefmt_rfc3339(until, from));
-    BUF_PUT_LIT(b, ", or with another state_dir, if they may");
-    return true;
+    int64_t hi = latest_hi(&s->ids);
+    *from_ms = max64(s->ids.last_ms, s->ahead.floor_ms);
+    return s->ahead.hold && *from_ms > hi && clock_wall_ms(s->clock) <= hi;
+}
+
+static void say_goes_on(int64_t from_ms, struct buf *b)
+{
+    char from[TIMEFMT_MAX];
+    BUF_PUT_LIT(b, "with clock.on_rollback: hold IDs go on from ");
+    buf_put_str(b, timefmt_rfc3339(from, from_ms));
+    BUF_PUT_LIT(b, ", above every range of time held: wait until one lasts so long, at most until "
+                   "then");
 }
 
 /* Which clock is wrong cannot be known from here; but a coordinator that answers is not away.
@@ -65,9 +74,10 @@ static bool say_held(const struct snowflake_generator *s, struct buf *b)
 static void say_above(const struct generator *g, struct buf *b)
 {
     const struct snowflake_generator *s = of(g);
-    if (say_held(s, b))
-        return;
-    if (s->why[0]) {
+    int64_t from_ms;
+    if (goes_on_above(s, &from_ms)) {
+        say_goes_on(from_ms, b);
+    } else if (s->why[0]) {
         BUF_PUT_LIT(b, "each range of time held has ended, and no other can be had: ");
         buf_put_str(b, s->why);
     } else if (s->ahead_ms == 0) {
@@ -250,9 +260,7 @@ static bool worker(const struct generator *g, unsigned i, struct generator_worke
 static int64_t until(const struct generator *g)
 {
     const struct snowflake *s = &of(g)->ids;
-    int64_t top = 0;
-    for (unsigned i = 0; i < s->nmembers; i++)
-        top = s->member[i].hi > top ? s->member[i].hi : top;
+    int64_t top = latest_hi(s);
     int64_t end = top > 0 ? layout_end_ms(&s->layout, s->epoch_ms) : top;
     return top < end ? top : end;
 }
@@ -359,8 +367,8 @@ static const struct generator_figure figures[] = {
      .member = "sequence_peak",
      .page = "peak",
      .value = peak},
-    {.member = "ids_per_unit", .page = "sequences", .value = sequences},
-    {.member = "unit_ms", .page = "unit_ms", .value = unit},
+    {.page = "sequences", .value = sequences},
+    {.page = "unit_ms", .value = unit},
     {.member = "end_unix_ms", .page = "end_ms", .value = end},
     {.metric = "sidflake_lifetime_seconds",
      .type = GENERATOR_GAUGE,
@@ -377,14 +385,12 @@ static const struct generator_figure figures[] = {
      .help = "How far the time of the latest ID is above the clock.",
      .decimals = 3,
      .member = "ahead_ms",
-     .page = "ahead_ms",
      .value = ahead},
     {.metric = "sidflake_carried",
      .type = GENERATOR_COUNTER,
      .unit = "",
      .help = "Requests that got IDs of a later unit of time, the one due being used up.",
      .member = "carried_total",
-     .page = "carried",
      .value = carried},
 };
 
