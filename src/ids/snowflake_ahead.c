@@ -10,7 +10,7 @@ static int64_t unit_of(const struct snowflake *s, int64_t ms)
 void snowflake_ahead_init(struct snowflake_ahead *a, const struct snowflake *s, int64_t latest_ms)
 {
     a->floor_ms = latest_ms > 0 ? unit_of(s, latest_ms) + s->layout.unit_ms : INT64_MIN;
-    a->clock_ms = a->seen_ms = INT64_MIN;
+    a->clock_ms = a->seen_ms = a->stuck_ms = INT64_MIN;
     a->began_ms = INT64_MAX;
 }
 
@@ -88,6 +88,14 @@ static bool may_carry(const struct snowflake_ahead *a, const struct snowflake *s
     return is_ahead;
 }
 
+/* The unit at is used up, and the next one farther above what may be lent than is waited for: the
+ * time by which it was lent was wrong, and was taken back. */
+static bool is_beyond(const struct snowflake_ahead *a, const struct snowflake *s,
+                      struct snowflake_clock c, int64_t at)
+{
+    return a->hold && c.now_ms < at && at > c.most_ms && at - c.most_ms >= s->wait_below_ms;
+}
+
 /* None that is held is good for the time yet, as where none was used before the clock stepped back.
  * The first ms of the unit in which one is. */
 static int64_t good_from(const struct snowflake *s, int64_t until)
@@ -135,7 +143,13 @@ enum snowflake_status snowflake_ahead_issue(struct snowflake_ahead *a, struct sn
         *until_ms = c.now_ms + s->layout.unit_ms;
         return SNOWFLAKE_FULL;
     }
+    if (r == SNOWFLAKE_FULL && is_beyond(a, s, c, at)) {
+        s->wants_renewal = true;
+        *until_ms = a->stuck_ms = at;
+        return SNOWFLAKE_CEILING;
+    }
     if (r == SNOWFLAKE_OK) {
+        a->stuck_ms = INT64_MIN;
         a->carried += at > due;
         note_issued(a, s, c.now_ms, latest);
     }
@@ -145,7 +159,10 @@ enum snowflake_status snowflake_ahead_issue(struct snowflake_ahead *a, struct sn
 enum snowflake_status snowflake_ahead_peek(const struct snowflake_ahead *a,
                                            const struct snowflake *s, struct snowflake_clock c)
 {
-    enum snowflake_status r = snowflake_peek(s, logical(a, s, c.now_ms));
+    int64_t due = logical(a, s, c.now_ms);
+    enum snowflake_status r = snowflake_peek(s, due);
+    if (r == SNOWFLAKE_OK && due == a->stuck_ms && is_beyond(a, s, c, due))
+        return SNOWFLAKE_CEILING;
     bool good = a->hold && is_behind(r) && good_from(s, snowflake_resumes(s)) <= c.most_ms;
     return good ? SNOWFLAKE_OK : r;
 }

@@ -43,6 +43,7 @@ struct snowflake_ahead {
     int64_t clock_ms; /* the unit of the highest clock since it stepped back; INT64_MIN: none yet */
     int64_t began_ms; /* what the clock said when the latest unit was begun */
     int64_t seen_ms;  /* what it said last */
+    int64_t stuck_ms; /* the unit that was used up, with none that may come next; else INT64_MIN */
     uint64_t carried; /* requests whose IDs are of a later unit than was due */
 };
 

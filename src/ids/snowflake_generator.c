@@ -52,12 +52,13 @@ static void say_behind(const struct generator *g, struct buf *b)
                        "state_dir");
 }
 
-/* With hold IDs never go back, though the clock did: none before this, which no range reaches. */
+/* With hold IDs never go back, though the clock did: they go on from a time that no range reaches,
+ * or that is farther above the clock than IDs may be. */
 static bool goes_on_above(const struct snowflake_generator *s, int64_t *from_ms)
 {
-    int64_t hi = latest_hi(&s->ids);
+    int64_t now_ms = clock_wall_ms(s->clock);
     *from_ms = max64(s->ids.last_ms, s->ahead.floor_ms);
-    return s->ahead.hold && *from_ms > hi && clock_wall_ms(s->clock) <= hi;
+    return *from_ms > now_ms && latest_hi(&s->ids) >= now_ms;
 }
 
 static void say_goes_on(int64_t from_ms, struct buf *b)
@@ -65,8 +66,8 @@ static void say_goes_on(int64_t from_ms, struct buf *b)
     char from[TIMEFMT_MAX];
     BUF_PUT_LIT(b, "with clock.on_rollback: hold IDs go on from ");
     buf_put_str(b, timefmt_rfc3339(from, from_ms));
-    BUF_PUT_LIT(b, ", above every range of time held: wait until one lasts so long, at most until "
-                   "then");
+    BUF_PUT_LIT(b, ", which is farther ahead than IDs may be: wait until the clock comes near, at "
+                   "most until then");
 }
 
 /* Which clock is wrong cannot be known from here; but a coordinator that answers is not away.
@@ -75,7 +76,7 @@ static void say_above(const struct generator *g, struct buf *b)
 {
     const struct snowflake_generator *s = of(g);
     int64_t from_ms;
-    if (goes_on_above(s, &from_ms)) {
+    if (s->ahead.hold && goes_on_above(s, &from_ms)) {
         say_goes_on(from_ms, b);
     } else if (s->why[0]) {
         BUF_PUT_LIT(b, "each range of time held has ended, and no other can be had: ");

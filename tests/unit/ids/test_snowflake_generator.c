@@ -200,7 +200,7 @@ static void who_holds_above_every_range_says_from_when(void **state)
     snowflake_generator_go_on(&gen, T0 + 7200000, 2000);
     tell_time(T0);
     assert_int_equal(one(&ms, &until), SNOWFLAKE_CEILING);
-    assert_non_null(strstr(refusal_text(r), "hold IDs go on from 2026-01-01T02:16:40.001Z, above"));
+    assert_non_null(strstr(refusal_text(r), "hold IDs go on from 2026-01-01T02:16:40.001Z, which"));
     fake_clock_step(&clock_here, 7200000); /* above hi, too */
     assert_int_equal(one(&ms, &until), SNOWFLAKE_CEILING);
     assert_non_null(strstr(refusal_text(r), "each range of time held has ended"));
@@ -208,6 +208,34 @@ static void who_holds_above_every_range_says_from_when(void **state)
     snowflake_extend(&gen.ids, 0, T0 + 7200001);
     assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
     assert_true(ms == T0 + 7200001);
+}
+
+/* By the coordinator's clock, too, which was as wrong. What waits without a limit is to end soon.
+ */
+static void what_was_lent_by_a_wrong_clock_is_refused_once_used_up(void **state)
+{
+    (void)state;
+    int64_t ms, until;
+    struct refusal r = {&gen.base, SNOWFLAKE_CEILING};
+    start_ahead(false, true);
+    fake_clock_step(&clock_here, 3000000);
+    tell_time(T0 + 3000000);
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    fake_clock_step(&clock_here, -3000000);
+    tell_time(T0);
+    for (unsigned i = 1; i < LAYOUT_SEQUENCES; i++)
+        assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    assert_true(ms == T0 + 3000000);
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_CEILING);
+    assert_true(gen.ids.wants_renewal && !gen.ids.wants_worker);
+    assert_non_null(strstr(refusal_text(r), "hold IDs go on from 2026-01-01T01:06:40.000Z, which"));
+    fake_clock_pass(&clock_here, 2970000000); /* what may be lent is near */
+    tell_time(T0 + 2970000);
+    assert_int_equal(gen.base.kind->peek(&gen.base, clock_wall_ms(&clock_here.clock)), 0);
+    fake_clock_pass(&clock_here, 1000);
+    tell_time(T0 + 2970001);
+    assert_int_equal(one(&ms, &until), SNOWFLAKE_OK);
+    assert_true(ms == T0 + 3000001);
 }
 
 static void nothing_is_ahead_before_a_pool_is_found(void **state)
@@ -241,6 +269,7 @@ int main(void)
         cmocka_unit_test(without_hold_the_clock_is_believed),
         cmocka_unit_test(before_the_coordinator_has_told_the_time_none_is_lent),
         cmocka_unit_test(who_holds_above_every_range_says_from_when),
+        cmocka_unit_test(what_was_lent_by_a_wrong_clock_is_refused_once_used_up),
         cmocka_unit_test(nothing_is_ahead_before_a_pool_is_found),
     };
     return cmocka_run_group_tests_name("ids/snowflake_generator", tests, NULL, NULL);
