@@ -61,13 +61,14 @@ static bool goes_on_above(const struct snowflake_generator *s, int64_t *from_ms)
     return *from_ms > now_ms && latest_hi(&s->ids) >= now_ms;
 }
 
-static void say_goes_on(int64_t from_ms, struct buf *b)
+static void say_goes_on(const struct snowflake_generator *s, int64_t from_ms, struct buf *b)
 {
-    char from[TIMEFMT_MAX];
+    char from[TIMEFMT_MAX], until[TIMEFMT_MAX];
     BUF_PUT_LIT(b, "with clock.on_rollback: hold IDs go on from ");
     buf_put_str(b, timefmt_rfc3339(from, from_ms));
-    BUF_PUT_LIT(b, ", which is farther ahead than IDs may be: wait until the clock comes near, at "
-                   "most until then");
+    BUF_PUT_LIT(b, ", which is farther ahead than they may be: there are none until about ");
+    buf_put_str(b, timefmt_rfc3339(until, from_ms - s->trust.reach_ms));
+    BUF_PUT_LIT(b, ", or with another state_dir, if they may go back");
 }
 
 /* Which clock is wrong cannot be known from here; but a coordinator that answers is not away.
@@ -77,7 +78,7 @@ static void say_above(const struct generator *g, struct buf *b)
     const struct snowflake_generator *s = of(g);
     int64_t from_ms;
     if (s->ahead.hold && goes_on_above(s, &from_ms)) {
-        say_goes_on(from_ms, b);
+        say_goes_on(s, from_ms, b);
     } else if (s->why[0]) {
         BUF_PUT_LIT(b, "each range of time held has ended, and no other can be had: ");
         buf_put_str(b, s->why);

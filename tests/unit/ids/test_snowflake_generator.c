@@ -201,6 +201,8 @@ static void who_holds_above_every_range_says_from_when(void **state)
     tell_time(T0);
     assert_int_equal(one(&ms, &until), SNOWFLAKE_CEILING);
     assert_non_null(strstr(refusal_text(r), "hold IDs go on from 2026-01-01T02:16:40.001Z, which"));
+    assert_non_null(strstr(refusal_text(r), "none until about 2026-01-01T02:16:10.001Z"));
+    assert_true(snowflake_generator_is_ahead(&gen));
     fake_clock_step(&clock_here, 7200000); /* above hi, too */
     assert_int_equal(one(&ms, &until), SNOWFLAKE_CEILING);
     assert_non_null(strstr(refusal_text(r), "each range of time held has ended"));
