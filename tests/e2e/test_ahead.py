@@ -69,12 +69,12 @@ def borrow(case):
         assert s.metric("sidflake_rotations_total") == 0
     ids.check_increasing(values + more)
     page = s.http("/").text
-    assert re.search("<dt>ahead</dt><dd>[23][0-9.]* s of the clock; carried into a later unit [0-9,]+ times</dd>",
+    assert re.search("<dt>ahead</dt><dd>[0-9.]+ s of the clock; carried into a later unit [0-9,]+ times</dd>",
                      page), page
     assert "at most 4 of 4 IDs in 1 ms" in page, page
     with on_top(s) as t:
         t.shows(r"Sequence +peak 4 of 4 in 1\.0 ms; used up for \S+ requests *$")
-        t.shows(r"Clock +0 rollbacks, 0 rotations, \S+ m?s waited; IDs [12]\d s ahead")
+        t.shows(r"Clock +0 rollbacks, 0 rotations, \S+ m?s waited; IDs [\d.]+ s ahead")
     worker = s.worker()
     s.stop()  # with its exact last time, ahead as it is
     assert redis.record(worker)["hwm"] == time_of(more[-1]), (redis.record(worker), more[-1])
