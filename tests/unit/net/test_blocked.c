@@ -278,7 +278,7 @@ static void begin_a_little_at_a_time(int *mute, int (*comes)(void), const char *
 {
     char path[64];
     (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
-    b.conf.memory = (size_t)13 << 20;
+    b.conf.memory = (size_t)16 << 20;
     net_bench_start(&b, path);
     for (int i = 0; i < 2; i++) {
         mute[i] = comes();
@@ -287,11 +287,14 @@ static void begin_a_little_at_a_time(int *mute, int (*comes)(void), const char *
     }
 }
 
+/* By enough to be heard to their end, and not by as much as is ever heard of one. */
 static void go_on(const int *mute, size_t n, int ms, struct sayer *s)
 {
+    char more[3001] = "";
+    memset(more, 'x', sizeof more - 1);
     for (; ms > 0 && !s->over; ms -= 100) {
         for (size_t i = 0; i < n; i++)
-            say(mute[i], "more\n");
+            say(mute[i], more);
         pass(100);
     }
 }
@@ -329,9 +332,13 @@ static void nobody_waits_for_one_of_another_party(void **state)
     b.strangers = true;
     begin_a_little_at_a_time(mute, come_as_one, much);
     (void)close(mute[0]);
+    mute[0] = dial_as("login 2\n"); /* they keep more now */
+    for (int times = 0; times < 6; times++)
+        say(mute[0], much);
     begin_saying(&s, dial_as("login 2\n"), much);
     go_on(mute + 1, 1, 10000, &s);
     bool soon = s.over;
+    (void)close(mute[0]);
     (void)close(mute[1]);
     end_saying(&s);
     assert_true(soon);
