@@ -1,10 +1,11 @@
 /*
  * Check digits: what is written behind a number, so that a slip in reading or typing it shows.
  *
- *     name            is            it is over        catches, of slips in one number
- *     luhn            0-9           0-9               one wrong digit; nearly all neighbours
- * swapped gs1             0-9           0-9               one wrong digit; most neighbours swapped
- *     damm            0-9           0-9               one wrong digit; all neighbours swapped
+ *     name            is            it is over        catches of slips in one number, swaps
+ *                                                     being of neighbours
+ *     luhn            0-9           0-9               one wrong digit; nearly all swaps
+ *     gs1             0-9           0-9               one wrong digit; most swaps
+ *     damm            0-9           0-9               one wrong digit; all swaps
  *     verhoeff        0-9           0-9               the same
  *     mod11-2         0-9 X         0-9               the same
  *     mod37-2         0-9 A-Z *     0-9 A-Z           the same

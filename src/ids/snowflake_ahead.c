@@ -29,7 +29,7 @@ static int64_t logical(const struct snowflake_ahead *a, const struct snowflake *
 {
     if (has_stepped_back(a, s, now_ms))
         return now_ms;
-    return max64(now_ms, max64(s->last_ms, a->floor_ms));
+    return max64(now_ms, snowflake_ahead_latest(a, s));
 }
 
 static void note_clock(struct snowflake_ahead *a, struct snowflake *s, int64_t now_ms)

@@ -21,8 +21,8 @@
  *
  * Invariants
  *   - The generator beneath is as it always is, and judges each time by its ranges: what is carried
- *     is the time that it is told. So its invariants are these, too: lo..hi, the mark before the
- * ID.
+ *     is the time that it is told. So its invariants are these, too: lo..hi, the mark
+ *     before the ID.
  *   - With hold IDs strictly increase. The logical time outlives each change of workerId. A clock
  *     that is believed too soon would stay: told is what the coordinator's time bears out.
  *   - borrow alone lets IDs go back as rotations do: only where the clock has stepped back by
@@ -70,6 +70,13 @@ static inline struct snowflake_clock snowflake_believed(const struct snowflake_a
     int64_t time = t->ms + (mono_ms - t->mono_ms);
     int64_t most = t->reach_ms > 0 ? max64(t->ms + t->reach_ms, time + t->skew_ms) : time;
     return (struct snowflake_clock){a->hold ? min64(now_ms, time + t->skew_ms) : now_ms, most};
+}
+
+/* Unix ms of the unit of the latest ID, or below which none is; INT64_MIN: there was none. */
+static inline int64_t snowflake_ahead_latest(const struct snowflake_ahead *a,
+                                             const struct snowflake *s)
+{
+    return max64(s->last_ms, a->floor_ms);
 }
 
 /* What the generator s beneath has begun: right behind snowflake_init. latest_ms: Unix ms of the

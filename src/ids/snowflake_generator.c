@@ -57,7 +57,7 @@ static void say_behind(const struct generator *g, struct buf *b)
 static bool goes_on_above(const struct snowflake_generator *s, int64_t *from_ms)
 {
     int64_t now_ms = clock_wall_ms(s->clock);
-    *from_ms = max64(s->ids.last_ms, s->ahead.floor_ms);
+    *from_ms = snowflake_ahead_latest(&s->ahead, &s->ids);
     return *from_ms > now_ms && latest_hi(&s->ids) >= now_ms;
 }
 

@@ -78,7 +78,7 @@ static inline void snowflake_generator_go_on(struct snowflake_generator *g, int6
 static inline bool snowflake_generator_is_ahead(const struct snowflake_generator *g)
 {
     return g->base.kind == &snowflake_ahead_kind &&
-           max64(g->ids.last_ms, g->ahead.floor_ms) > g->ahead.seen_ms;
+           snowflake_ahead_latest(&g->ahead, &g->ids) > g->ahead.seen_ms;
 }
 
 static inline bool snowflake_generator_is(const struct generator *g)
