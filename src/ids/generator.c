@@ -22,13 +22,25 @@ const char *refusal_text(struct refusal r)
     return text;
 }
 
-const struct generator_figure *generator_figure_by_page(const struct generator_kind *kind,
-                                                        struct span name)
+static const struct generator_figure *figure_by_page(const struct generator_kind *kind,
+                                                     struct span name)
 {
     for (unsigned i = 0; i < kind->nfigures; i++)
         if (kind->figures[i].page && span_eq(name, span_str(kind->figures[i].page)))
             return &kind->figures[i];
     return NULL;
+}
+
+const struct generator_figure *generators_figure_by_page(const struct generator *list,
+                                                         struct span name,
+                                                         const struct generator **of)
+{
+    const struct generator_figure *f = NULL;
+    for (const struct generator *g = list; g && !f; g = g->after) {
+        f = figure_by_page(g->kind, name);
+        *of = g;
+    }
+    return f;
 }
 
 void generators_count(const struct generator *list, struct generator_counts *sum)

@@ -224,10 +224,6 @@ struct generator_kind {
     unsigned ncauses, nfigures, nwarnings;
 };
 
-/* The kind's figure of this name on the status page, or NULL. */
-const struct generator_figure *generator_figure_by_page(const struct generator_kind *kind,
-                                                        struct span name);
-
 struct generator {
     const struct generator_kind *kind;
     const char *label;       /* which of its kind it is; NULL: there is no other */
@@ -286,6 +282,12 @@ int64_t generators_ceiling(const struct generator *list);
 /* The Unix ms from which the first of them has no number, of what is held now; 0: as its kind's
  * until. */
 int64_t generators_until(const struct generator *list);
+
+/* The figure of this name on the status page, of the first in the list whose kind has it, which is
+ * *of; or NULL. */
+const struct generator_figure *generators_figure_by_page(const struct generator *list,
+                                                         struct span name,
+                                                         const struct generator **of);
 
 /* Whether g is the first in the list of its kind: once for each kind that there is. */
 bool generators_first(const struct generator *list, const struct generator *g);

@@ -257,10 +257,9 @@ static bool upstream_gone(struct status *v, size_t i)
 /* IDs may be ahead of the clock here. */
 static bool ahead(struct status *v, size_t i)
 {
-    const struct generator *g = v->s->issuer.generators;
-    while (g && !generator_figure_by_page(g->kind, SPAN("ahead_ms")))
-        g = g->after;
-    return i == 0 && g;
+    const struct generator *g;
+    return i == 0 &&
+           generators_figure_by_page(v->s->issuer.generators, SPAN("ahead_ms"), &g) != NULL;
 }
 
 static bool event_repeated(struct status *v, size_t i)

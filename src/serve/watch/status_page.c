@@ -176,16 +176,12 @@ static bool put_number(struct buf *out, int64_t n, struct span format)
     return false;
 }
 
-/* Of the first generator that has a figure of this name. */
 static bool put_figure(const struct status *v, struct span name, struct span format,
                        struct buf *out)
 {
-    for (const struct generator *g = v->s->issuer.generators; g; g = g->after) {
-        const struct generator_figure *f = generator_figure_by_page(g->kind, name);
-        if (f)
-            return put_number(out, f->value(g, v->now_ms), format);
-    }
-    return false;
+    const struct generator *g;
+    const struct generator_figure *f = generators_figure_by_page(v->s->issuer.generators, name, &g);
+    return f && put_number(out, f->value(g, v->now_ms), format);
 }
 
 static bool put_field(void *status, struct span tag, struct buf *out)
