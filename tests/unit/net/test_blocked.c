@@ -149,16 +149,23 @@ static int dial_as(const char *login)
     return fd;
 }
 
+/* memory: bytes that may be kept. */
+static void start_with(size_t memory)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
+    b.conf.memory = memory;
+    net_bench_start(&b, path);
+}
+
 /* What is kept for others, who take nothing either, is not in its way: they keep more. */
 static void it_is_heard_though_others_keep_all_that_may_be(void **state)
 {
     (void)state;
-    char path[64], *much = lines();
+    char *much = lines();
     int others[OTHERS];
-    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
     b.strangers = true;
-    b.conf.memory = (size_t)8 << 20;
-    net_bench_start(&b, path);
+    start_with((size_t)8 << 20);
     for (int i = 0; i < OTHERS; i++) {
         others[i] = dial_as("login 1\n");
         say(others[i], "big 400000\n");
@@ -235,10 +242,8 @@ static void let_them_say_all(const char *much, int times)
 static void clients_of_one_party_do_not_wait_for_each_other(void **state)
 {
     (void)state;
-    char path[64], *much = lines();
-    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
-    b.conf.memory = (size_t)16 << 20;
-    net_bench_start(&b, path);
+    char *much = lines();
+    start_with((size_t)16 << 20);
     let_them_say_all(much, 3);
     free(much);
 }
@@ -247,10 +252,8 @@ static void clients_of_one_party_do_not_wait_for_each_other(void **state)
 static void there_is_room_for_one_in_half_of_it(void **state)
 {
     (void)state;
-    char path[64], *much = lines();
-    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
-    b.conf.memory = (size_t)9 << 20;
-    net_bench_start(&b, path);
+    char *much = lines();
+    start_with((size_t)9 << 20);
     let_them_say_all(much, 6);
     free(much);
 }
@@ -259,10 +262,8 @@ static void there_is_room_for_one_in_half_of_it(void **state)
 static void they_wait_for_one_of_them_only_a_while(void **state)
 {
     (void)state;
-    char path[64], *much = lines();
-    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
-    b.conf.memory = (size_t)16 << 20;
-    net_bench_start(&b, path);
+    char *much = lines();
+    start_with((size_t)16 << 20);
     int mute[2] = {dial(&b), dial(&b)};
     for (int i = 0; i < 12; i++)
         say(mute[i / 6], much);
@@ -276,10 +277,7 @@ static void they_wait_for_one_of_them_only_a_while(void **state)
  * time. */
 static void begin_a_little_at_a_time(int *mute, int (*comes)(void), const char *much)
 {
-    char path[64];
-    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
-    b.conf.memory = (size_t)16 << 20;
-    net_bench_start(&b, path);
+    start_with((size_t)16 << 20);
     for (int i = 0; i < 2; i++) {
         mute[i] = comes();
         for (int times = 0; times < 6; times++)
@@ -426,12 +424,9 @@ static const struct conn *who_is_favoured(void)
  * with what it may say next it could be more. */
 static void let_one_be_favoured(int fds[HELD])
 {
-    char path[64];
     char bit[BIT + 1] = "";
-    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
     b.strangers = true;
-    b.conf.memory = (size_t)4100 << 10;
-    net_bench_start(&b, path);
+    start_with((size_t)4100 << 10);
     for (int i = 0; i < HELD; i++) {
         fds[i] = dial_as("login 1\n");
         say(fds[i], "big 400000\n");
