@@ -194,7 +194,7 @@ struct net {
     size_t peak;                 /* of what was in use since it was given back */
     bool weighed;                /* in this round of the sweep, for … */
     const struct lot *heaviest;  /* … of which most was kept; not to be looked into */
-    const struct conn *favoured; /* of those who are heard, or NULL */
+    const struct conn *favoured; /* of those who are heard, or NULL: open (sweep_forget) */
     struct {
         size_t heard;     /* bytes of it that stood unread … */
         int64_t since_us; /* … then, monotonic: it has gone on since, or has not */

@@ -8,10 +8,10 @@
  *                                          difference of two runs is exact, per request
  *                                          memcached-seq, redis-seq: numbers of a block in hand;
  *                                          redis-twitter, redis-sonyflake: in that layout;
- *                                          redis-borrow, redis-hold: which may be ahead of the
- * clock inproc numbers NUMBERS                 a sequence alone, one number per call inproc ids
- * virtual|real MEMBERS IDS    the generator alone, one ID per call inproc some virtual|real MEMBERS
- * IDS   … and up to 1,024 per call
+ *                                          redis-borrow, redis-hold: with that option
+ *   inproc numbers NUMBERS                 a sequence alone, one number per call
+ *   inproc ids virtual|real MEMBERS IDS    the generator alone, one ID per call
+ *   inproc some virtual|real MEMBERS IDS   … and up to 1,024 per call
  *
  * Prints one line of JSON.
  */
