@@ -2,6 +2,8 @@
 #include "net/private.h"
 #include "unit/net/carry_rig.h"
 
+#include <sys/un.h>
+
 static void connections_go_on_where_they_were(void **state)
 {
     (void)state;
@@ -142,6 +144,35 @@ static void what_was_heard_goes_over(void **state)
         assert_string_equal(back, line);
     }
     (void)close(fd);
+}
+
+static void do_nothing(struct net_bench *n, void *arg)
+{
+    (void)n;
+    (void)arg;
+}
+
+/* However few of them the program before let wait. */
+static void an_inherited_listener_has_room_for_a_crowd(void **state)
+{
+    int fds[8];
+    struct parcel_record r;
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    (void)state;
+    net_bench_start(&a, address);
+    assert_int_equal(leave(), 1);
+    struct span in = buf_span(&parcel);
+    assert_true(parcel_next(&in, &r));
+    assert_int_equal(listen(r.fd, 1), 0);
+    net_bench_inherit(&b, buf_span(&parcel), address);
+    net_bench_halt(&b, do_nothing, NULL); /* nobody is accepted */
+    (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", path);
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+        fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fds[i], (struct sockaddr *)&un, sizeof un), 0);
+    }
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        (void)close(fds[i]);
 }
 
 static void do_count_stuck(struct net_bench *n, void *stuck)
@@ -438,6 +469,7 @@ int main(void)
         CARRY(a_parcel_too_small_leaves_connections_out),
         CARRY(who_keeps_little_has_room_before_who_keeps_much),
         CARRY(a_socket_file_stays_and_takes_a_new_mode),
+        CARRY(an_inherited_listener_has_room_for_a_crowd),
         CARRY(a_listener_that_nobody_wants_is_closed_with_its_file),
         CARRY(a_listener_whose_file_is_gone_is_made_anew),
         CARRY(a_rehearsal_listens_only_where_nobody_does),
