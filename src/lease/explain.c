@@ -72,14 +72,19 @@ static void explain_no_pool(const struct workers_options *k, const struct lease 
     why[b.n] = '\0';
 }
 
-/* What an operator may say, whole or not at all. */
-static void put_word(const struct workers_options *k, struct buf *b)
+/* What an operator may say, whole or not at all, and from when on where that is not yet. */
+static void put_word(const struct workers_options *k, const struct coord_pool *p,
+                     const struct coord_reply *r, struct buf *b)
 {
     struct recovery_place at = place_of(k);
+    int64_t from = coord_pool_word_from(p, r->era);
+    char text[TIMEFMT_MAX];
     struct buf whole = *b;
     BUF_PUT_LIT(&whole, "; if it came back with all that it knew, see `");
     recovery_put_word(&whole, &at);
     buf_put_char(&whole, '`');
+    if (from > r->now_ms)
+        buf_printf(&whole, ", which is taken from %s", timefmt_rfc3339(text, from));
     if (!whole.failed)
         *b = whole;
     else
@@ -121,7 +126,7 @@ static void explain_wait(const struct workers_options *k, const struct lease *l,
         BUF_PUT_LIT(&b, ": the pool was reopened, its server having restarted or failed over, or "
                         "its data being older than what it granted");
         if (terms_word_helps(p, r))
-            put_word(k, &b);
+            put_word(k, p, r, &b);
     }
     why[b.n] = '\0';
 }

@@ -455,7 +455,7 @@ def settles(case):
 def word(case):
     clock, redis, _ = away(case)
     new = case.sidecar(redis, wait=False, clock=clock)
-    waits = rest_ms(new, ", until 20.*pool reopen --nothing-lost")
+    waits = rest_ms(new, ", until 20.*pool reopen --nothing-lost .*`, which is taken from 20")
     assert waits > 3590_000, waits
     say = ("pool", "reopen", "--nothing-lost", "--coordinator", redis.url)
     assert "--yes" in case.ctl(*say, expect=2).stderr

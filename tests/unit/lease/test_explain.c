@@ -55,6 +55,27 @@ static void of_a_pool_made_again_that_is_said(void **state)
     assert_non_null(strstr(explained(&l, "redis://h:6379/0", o), "the pool was reopened"));
 }
 
+/* Nobody types in vain what is taken in a minute and a half. */
+static void of_a_pool_reopened_it_is_said_from_when_the_word_is_taken(void **state)
+{
+    static const struct lease l = {.described = true,
+                                   .pool = {.topen_ms = 1000,
+                                            .floor_ms = 3600000,
+                                            .floor_short_ms = 3600000,
+                                            .later = {.era_before = 2}}};
+    struct lease_outcome o = {.status = COORD_WAIT,
+                              .reply = {.now_ms = 2000, .wait_ms = 3598000, .era = 2}};
+    const int64_t taken = coord_pool_word_from(&l.pool, 2);
+    (void)state;
+    assert_non_null(strstr(explained(&l, "redis://h:6379/0", o),
+                           " --pool p`, which is taken from 1970-01-01T00:01:"));
+    o.reply.now_ms = taken;
+    o.reply.wait_ms = 3600000 - taken;
+    const char *text = explained(&l, "redis://h:6379/0", o);
+    assert_non_null(strstr(text, "pool reopen --nothing-lost"));
+    assert_null(strstr(text, "taken from"));
+}
+
 /* With a URL that fits once the command goes first; with one that does not fit there is none. */
 static void the_command_is_whole_or_not_there(void **state)
 {
@@ -134,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_is_not_said_shorter_than_it_is),
         cmocka_unit_test(of_a_pool_made_again_that_is_said),
+        cmocka_unit_test(of_a_pool_reopened_it_is_said_from_when_the_word_is_taken),
         cmocka_unit_test(the_command_is_whole_or_not_there),
         cmocka_unit_test(of_sentinels_the_command_asks_for_replicas),
         cmocka_unit_test(a_pool_that_is_made_by_the_next_call_needs_no_command),
