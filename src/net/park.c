@@ -154,9 +154,11 @@ static uint32_t quota_of_round(const struct net *n)
     return QUOTA_PER_ROUND / sharers;
 }
 
+/* A turn reads no more than NET_IN_MAX again, however much was heard (conn_hear). */
 static uint32_t quota_of(const struct conn *c, uint32_t quota)
 {
-    return quota + (uint32_t)(kept_span(&c->in).n / PER_ID);
+    size_t again = kept_span(&c->in).n;
+    return quota + (uint32_t)((again < NET_IN_MAX ? again : NET_IN_MAX) / PER_ID);
 }
 
 /* Who was told to wait for a time keeps his place, and it holds for the other line, too. */

@@ -560,6 +560,42 @@ static void who_asks_by_a_long_request_has_few_turns(void **state)
         (void)close(heavy[i]);
 }
 
+/* However much one has sent before it takes a reply, it has a part of each millisecond. */
+static void who_sends_all_before_it_takes_a_reply_does_not_have_all(void **state)
+{
+    (void)state;
+    enum {
+        BIG = 400000, /* bytes: more than a socket holds */
+        MANY = 40000  /* 400 KB of requests, 10 of whose turns are all of a millisecond */
+    };
+    static char text[sizeof "big 400000\n" + MANY * sizeof "take 100\n"], reply[BIG + 1];
+    char path[64];
+    size_t n = (size_t)snprintf(text, sizeof text, "big %d\n", BIG), took = 0;
+    for (int i = 0; i < MANY; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "take 100\n");
+    (void)snprintf(path, sizeof path, "unix:///tmp/sidflake-heard-%ld", (long)getpid());
+    wall = 5000000;
+    b.conf.clock = &set_clock;
+    net_bench_start(&b, path);
+    int fd = dial(&b), other = dial(&b);
+    say(fd, text);
+    NET_AWAIT(net_bench_bytes_in(&b) == n);
+    for (ssize_t r = 0; took < sizeof reply; took += (size_t)r)
+        assert_true((r = recv(fd, reply, sizeof reply - took, 0)) > 0);
+    for (int ms = 1; ms <= 3; ms++) {
+        NET_AWAIT(is_dealt_out());
+        wall += 1000;
+    }
+    NET_AWAIT(is_dealt_out());
+    uint64_t before = net_bench_turns(&b);
+    say(other, "take 1\n");
+    NET_AWAIT(net_bench_turns(&b) > before);
+    wall += 1000;
+    expect(other, "took 1\n");
+    (void)close(fd);
+    (void)close(other);
+}
+
 /* The queue as it is due at once may be long: others are served in between. */
 static void a_long_queue_lets_others_in(void **state)
 {
@@ -676,6 +712,7 @@ int main(void)
         NET(everybody_in_the_queue_gets_all),
         NET(a_millisecond_is_dealt_out_in_few_turns),
         NET(who_asks_by_a_long_request_has_few_turns),
+        NET(who_sends_all_before_it_takes_a_reply_does_not_have_all),
         NET(a_long_queue_lets_others_in),
         NET(the_queue_notices_that_the_clock_is_set),
     };
