@@ -442,14 +442,14 @@ static struct net_step begin_discard(struct mcd_session *s, const struct mcb_req
     return (struct net_step){.verdict = NET_DONE, .used = used};
 }
 
-/* While the upstream is down we answer for what is about no key. */
+/* While the upstream is down we answer what we answer in text: see unavailable. */
 static struct net_step unavailable_binary(struct memcached *m, struct mcd_session *s,
                                           const struct mcb_req *req, size_t used,
                                           struct net_turn *turn, struct span in, struct buf *out)
 {
     if (upstream_pending(turn) > 0)
         return behind();
-    if (req->key.n == 0)
+    if (req->verb == MC_VERSION || req->verb == MC_STATS)
         return mcd_serve_binary(m, s, in, turn, out);
     serve_count(m->serve, SERVE_MEMCACHED, req->verb, SERVE_AWAY);
     mcb_put(out, req, MCB_TEMPORARY, span_of("", 0), SPAN("upstream unavailable"), 0);

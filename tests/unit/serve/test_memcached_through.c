@@ -107,6 +107,35 @@ static void what_memcached_alone_knows_is_unavailable_while_it_is_away(void **st
     (void)close(client);
 }
 
+/* In both protocols the same is answered here, and the same is not. */
+static void a_flush_is_unavailable_while_memcached_is_away(void **state)
+{
+    static const char flush[] = "\x80\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    static const char refused[] =
+        "\x81\x08\0\0\0\0\0\x86\0\0\0\x14\0\0\0\0\0\0\0\0\0\0\0\0upstream unavailable";
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    (void)close(server);
+    server = -1;
+    int client = dial(&b);
+    say_span(client, span_of(flush, sizeof flush - 1));
+    expect_bytes(client, span_of(refused, sizeof refused - 1));
+    (void)close(client);
+}
+
+static void stats_are_ours_while_memcached_is_away(void **state)
+{
+    static const char stat[] = "\x80\x10\0\x08\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\0\0\0\0\0settings";
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    (void)close(server);
+    server = -1;
+    int client = dial(&b);
+    say_span(client, span_of(stat, sizeof stat - 1));
+    expect_bytes(client, SPAN("\x81\x10\0\0\0\0\0\0\0\0\0\0")); /* all of them: the test has none */
+    (void)close(client);
+}
+
 /* Of those of one the replies tell the IDs where to stand. */
 static void a_get_of_ids_and_others_waits_for_the_one_before_it(void **state)
 {
@@ -350,6 +379,8 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(what_memcached_alone_knows_is_unavailable_while_it_is_away,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(a_flush_is_unavailable_while_memcached_is_away, begin, end),
+        cmocka_unit_test_setup_teardown(stats_are_ours_while_memcached_is_away, begin, end),
         cmocka_unit_test_setup_teardown(the_block_of_what_is_refused_is_not_read_as_requests, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_get_of_ids_and_others_waits_for_the_one_before_it, begin,
