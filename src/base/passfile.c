@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define CUT 16u /* bytes of a password that tell it */
+
 /* Without the line end that editors and `echo` put there. */
 static enum err_code take(const char *text, size_t n, const char *what, char out[PASSFILE_MAX + 1],
                           struct err *e)
@@ -47,4 +49,12 @@ enum err_code passfile_read(const char *path, const char *what, bool waits,
         (void)close(fd);
     explicit_bzero(text, sizeof text);
     return rc;
+}
+
+bool passfile_is_told(struct span words, struct span password)
+{
+    size_t n = password.n < CUT ? password.n : CUT;
+    return n > 0 && words.n > 0 &&
+           (span_starts(words, SPAN("ERR unknown")) ||
+            memmem(words.p, words.n, password.p, n) != NULL);
 }

@@ -12,6 +12,7 @@
 #define SIDFLAKE_BASE_PASSFILE_H
 
 #include "base/err.h"
+#include "base/span.h"
 
 #include <stdbool.h>
 
@@ -22,5 +23,9 @@
  * no such file; out is "" then. The caller should wipe out after use. */
 enum err_code passfile_read(const char *path, const char *what, bool waits,
                             char out[PASSFILE_MAX + 1], struct err *e) MUST_CHECK;
+
+/* Whether a server's words may hold the password that it was sent, be it the beginning alone: an
+ * unknown command is quoted by the server, its arguments cut somewhere. */
+bool passfile_is_told(struct span words, struct span password);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "coord/redis_peer.h"
 
+#include "base/passfile.h"
 #include "coord/outcome.h"
 #include "coord/redis_reply.h"
 #include "coord/roster.h"
@@ -21,8 +22,6 @@
 #include <resolv.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define SECRET_CUT 16 /* bytes */
 
 /* ---- replies -------------------------------------------------------------------------------- */
 
@@ -111,15 +110,11 @@ bool peer_is_error(const struct redisReply *reply, const char *code)
 static const char *const passing[] = {"LOADING",  "BUSY",       "MASTERDOWN", "TRYAGAIN",
                                       "READONLY", "NOREPLICAS", "UNBLOCKED",  "IDONTKNOW"};
 
-/* An unknown command is quoted by the server, its arguments cut somewhere: of an error that may
- * hold the secret, be it the beginning alone, the first word is told. */
+/* Of an error that may hold the secret the first word is told. */
 static struct span words_of(const redisReply *reply, struct span secret)
 {
-    size_t n = secret.n < SECRET_CUT ? secret.n : SECRET_CUT;
     struct span text = span_of(reply->str, reply->len);
-    bool holds = n > 0 && (span_starts(text, SPAN("ERR unknown")) ||
-                           memmem(text.p, text.n, secret.p, n) != NULL);
-    return holds ? first_word(reply) : text;
+    return passfile_is_told(text, secret) ? first_word(reply) : text;
 }
 
 enum coord_status peer_unwanted(const struct redisReply *reply, const char *command,

@@ -14,6 +14,7 @@
  * Nothing of a client is sent before the replies have let us in. The greeting goes straight from
  * the upstream's own memory to the socket: no buffer of a link ever holds a password.
  */
+#include "base/passfile.h"
 #include "net/upstream/links.h"
 
 #include <errno.h>
@@ -125,7 +126,7 @@ static void quote(char why[160], const char *what, const struct upstream_greetin
         words.n = (size_t)(end - words.p);
     while (words.n > 0 && words.p[words.n - 1] == '\r')
         words.n--;
-    if (g->secret.n > 0 && words.n > 0 && memmem(words.p, words.n, g->secret.p, g->secret.n))
+    if (passfile_is_told(words, g->secret))
         words.n = 0;
     (void)snprintf(why, 160, "%s: %.*s", what, (int)(words.n < 120 ? words.n : 120),
                    words.n ? words.p : "");

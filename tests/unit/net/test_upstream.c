@@ -577,6 +577,33 @@ static void a_link_is_open_when_its_greeting_was_accepted(void **state)
     (void)close(two);
 }
 
+/* Redis repeats 128 bytes of the arguments of a command that it does not know. */
+static void nor_are_the_first_bytes_of_a_secret_told(void **state)
+{
+    static const char *const cut[] = {
+        "ERR unknown command 'hello', with args beginning with: '0123456\r\n",
+        "no, 0123456789abcdefgh\r\n",
+    };
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    greet_with("hello 0123456789abcdefghij\n");
+    int c = dial(&b);
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        say(c, "up one\n");
+        int own = accepted(two);
+        expect(own, "hello 0123456789abcdefghij\n");
+        say(own, cut[i]);
+        expect(c, "down\n");
+        assert_why("the login was refused: ");
+        assert_null(strstr(why, "0123"));
+        (void)close(own);
+        pass(200);
+    }
+    (void)close(c);
+    (void)close(two);
+}
+
 static void another_greeting_replaces_the_shared_link(void **state)
 {
     (void)state;
@@ -670,6 +697,7 @@ int main(void)
         BENCH(who_takes_a_reply_in_drops_does_not_hold_up_others),
         BENCH(a_link_is_open_when_its_greeting_was_accepted),
         BENCH(a_greeting_taken_away_is_still_answered),
+        BENCH(nor_are_the_first_bytes_of_a_secret_told),
         BENCH(another_greeting_replaces_the_shared_link),
         BENCH(another_greeting_ends_a_successor_with_the_one_before),
     };
