@@ -213,6 +213,16 @@ enum err_code users_read(struct users *u, const char *name, struct span text, st
     return ERR_OK;
 }
 
+/* A line that was cut may grant more than the whole one, and be as well-formed. */
+static enum err_code check_whole(const char *path, const char *mem, size_t n, struct err *e)
+{
+    if (n == 0 || mem[n - 1] == '\n')
+        return ERR_OK;
+    return err_set(e, ERR_INVALID,
+                   "%s: expected a line end at the end, found none: the file may have been cut",
+                   path);
+}
+
 static enum err_code load_from(struct users *u, const char *path, char *mem, struct err *e)
 {
     size_t n = 0;
@@ -225,7 +235,7 @@ static enum err_code load_from(struct users *u, const char *path, char *mem, str
     else if (n > USERS_FILE_MAX)
         r = err_set(e, ERR_RANGE, "%s: expected at most %u bytes, found more", path,
                     USERS_FILE_MAX);
-    else if (!(r = file_check_guarded(fd, path, e)))
+    else if (!(r = file_check_guarded(fd, path, e)) && !(r = check_whole(path, mem, n, e)))
         r = users_read(u, path, span_of(mem, n), e);
     if (fd >= 0)
         (void)close(fd);

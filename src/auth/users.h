@@ -6,7 +6,7 @@
  *     web:$argon2id$v=19$m=19456,t=2,p=1$...$...:upstream=read:keys=page:*
  *
  * Invariants
- *   - All or nothing: a file with one wrong line gives no users.
+ *   - All or nothing: a file with one wrong line, or without an end to its last, gives no users.
  *   - Errors name the place, NAME:LINE:COLUMN, and never show a hash.
  */
 #ifndef SIDFLAKE_AUTH_USERS_H
@@ -49,7 +49,7 @@ enum err_code users_read(struct users *u, const char *name, struct span text,
                          struct err *e) MUST_CHECK;
 
 /* The same from a file; "" gives no users. ERR_IO: it cannot be read. ERR_INVALID also: others than
- * its owner may write to it. */
+ * its owner may write to it, or its last line has no end. */
 enum err_code users_load(struct users *u, const char *path, struct err *e) MUST_CHECK;
 
 void users_clear(struct users *u);

@@ -211,11 +211,37 @@ static void test_load(void **state)
     assert_null(u.user);
 }
 
+/* What a line that is cut would grant: more, most of all where a field is gone. */
+static void test_cut(void **state)
+{
+    static const char whole[] =
+        "a:" CRYPT5 "\n# b\nb:" ARGON2 ":names=o:acme:upstream=all:keys=page:*:x\r\n";
+    struct users u;
+    struct err e;
+    char path[] = "/tmp/sidflake-users-XXXXXX";
+    int fd = mkstemp(path);
+    (void)state;
+    assert_true(fd >= 0);
+    for (size_t n = 1; n < sizeof whole; n++) {
+        assert_int_equal(pwrite(fd, whole + n - 1, 1, (off_t)n - 1), 1);
+        enum err_code r = users_load(&u, path, &e);
+        if (whole[n - 1] == '\n' ? r != ERR_OK : r != ERR_INVALID || u.n > 0)
+            fail_msg("%.*s: %d", (int)n, whole, r);
+        if (r)
+            assert_non_null(strstr(e.text, ": expected a line end at the end, found none: the file "
+                                           "may have been cut"));
+        users_clear(&u);
+    }
+    (void)close(fd);
+    (void)unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields), cmocka_unit_test(test_rights),   cmocka_unit_test(test_keep),
         cmocka_unit_test(test_bad),    cmocka_unit_test(test_too_many), cmocka_unit_test(test_load),
+        cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
