@@ -15,6 +15,7 @@
 #define ACCEPT_BATCH 16    /* connections taken per event, so that a flood leaves time to serve */
 #define GROUPS_MAX   256   /* of a peer */
 #define FULL_PAUSE_S 0.1   /* without accepting, when the process has run out of descriptors */
+#define LOG_MS       10000 /* between two lines about who may not connect */
 
 static void resume_accepting(struct ev_loop *loop, struct ev_timer *w, int revents)
 {
@@ -77,6 +78,19 @@ bool listeners_let_in(const struct net *n, const struct net_service *svc, int fd
     return false;
 }
 
+/* A closed connection is all that the process itself sees of it. */
+static void turn_away(struct net_listener *l, int fd)
+{
+    struct net_peer peer;
+    uint64_t held_back = 0;
+    peer_of(fd, &peer);
+    if (log_limit_pass(&l->net->unwelcome, clock_mono_ms(l->net->conf.clock), LOG_MS, &held_back))
+        log_warn("a process is refused by auth.allow_uids and auth.allow_gids",
+                 kv_str("protocol", l->svc->name), kv_str("address", l->address),
+                 kv_str("peer", peer.text), kv_u64("lines_held_back", held_back));
+    conn_refuse(l->net, l->svc, fd, SPAN(""));
+}
+
 static void acceptable(struct ev_loop *loop, struct ev_io *w, int revents)
 {
     (void)loop;
@@ -88,7 +102,7 @@ static void acceptable(struct ev_loop *loop, struct ev_io *w, int revents)
             if (let_in(l, fd))
                 conn_accepted(l->net, l->svc, fd, l->door.tag);
             else
-                conn_refuse(l->net, l->svc, fd, SPAN(""));
+                turn_away(l, fd);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)

@@ -199,7 +199,7 @@ struct net {
         size_t heard;     /* bytes of it that stood unread … */
         int64_t since_us; /* … then, monotonic: it has gone on since, or has not */
     } favour;
-    struct log_limit evictions, waits, refusals, tardy, displaced[ROOM_PLACES];
+    struct log_limit evictions, waits, refusals, unwelcome, tardy, displaced[ROOM_PLACES];
     int64_t now_us;   /* monotonic: end of the latest turn since the loop looked; 0: none was */
     int64_t round_us; /* the same: begin of the first, or of a list's round */
     int64_t turns_us; /* monotonic: end of the latest turns_run */

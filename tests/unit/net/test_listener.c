@@ -1,4 +1,5 @@
 /* Listening: on TCP, on socket files of all kinds, with many connections and few descriptors. */
+#include "support/capture.h"
 #include "support/net_bench.h"
 
 #include <errno.h>
@@ -399,6 +400,27 @@ static void check_let_in(bool in)
     (void)close(fd);
 }
 
+static void who_may_not_connect_is_logged_once_in_a_while(void **state)
+{
+    (void)state;
+    uint32_t other = 4000000000;
+    char line[256];
+    b.door = (struct net_door){.uids = &other, .nuids = 1, .mode = 0600};
+    net_bench_start(&b, address);
+    capture_begin();
+    check_let_in(false);
+    check_let_in(false);
+    const char *text = capture_end();
+    (void)snprintf(line, sizeof line,
+                   "a process is refused by auth.allow_uids and auth.allow_gids protocol=toy "
+                   "address=%s peer=\"uid %u pid %ld\"",
+                   address, getuid(), (long)getpid());
+    const char *at = strstr(text, line);
+    if (!at)
+        fail_msg("expected %s in\n%s", line, text);
+    assert_null(strstr(at + 1, "a process is refused"));
+}
+
 static void peers_are_let_in_by_user_and_group(void **state)
 {
     (void)state;
@@ -508,6 +530,7 @@ int main(void)
         NET(another_file_is_left_alone),
         NET(only_its_own_file_is_removed),
         NET(what_cannot_be_listened_on_is_told),
+        NET(who_may_not_connect_is_logged_once_in_a_while),
         NET(peers_are_let_in_by_user_and_group),
         NET(peers_are_let_in_by_supplementary_group),
         NET(a_session_is_told_its_door),
