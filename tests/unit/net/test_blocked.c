@@ -1,5 +1,7 @@
 /* Who waits for something at the server that may never come, and has said more meanwhile. */
+#include "base/events.h"
 #include "net/private.h"
+#include "support/capture.h"
 #include "unit/net/upstream_rig.h"
 
 #include <pthread.h>
@@ -8,7 +10,8 @@
 #define MUCH   ((size_t)600 << 10) /* bytes: more than sockets hold */
 #define LENGTH 20000               /* of a line: a turn takes some, and a part of another */
 #define BIT    16000               /* bytes */
-#define HELD   8                   /* that hold 180 KB each */
+#define HELD   8                   /* that hold 180 KB each … */
+#define BIG    400001              /* … of so many bytes */
 #define OTHERS 90                  /* 200 KB or so of each are more than may be kept */
 
 /* Lines that are answered here, each another one. To be freed. */
@@ -420,23 +423,40 @@ static const struct conn *who_is_favoured(void)
     return c;
 }
 
+static void hold_much(int fds[HELD], size_t memory)
+{
+    b.strangers = true;
+    start_with(memory);
+    uint64_t heard = 0;
+    for (int i = 0; i < HELD; i++) {
+        fds[i] = dial_as("login 1\n");
+        say(fds[i], "big 400000\n");
+        heard += strlen("login 1\nbig 400000\n");
+    }
+    NET_AWAIT(net_bench_bytes_in(&b) == heard);
+}
+
+static void say_a_bit(int fd)
+{
+    char bit[BIT + 1] = "";
+    memset(bit, 'x', BIT);
+    say(fd, bit);
+}
+
+static void say_what_is_heard(int fd)
+{
+    uint64_t heard = net_bench_bytes_in(&b);
+    say_a_bit(fd);
+    NET_AWAIT(net_bench_bytes_in(&b) >= heard + BIT);
+}
+
 /* One who is heard as the one at a time, of a party that keeps less than half of what may be kept:
  * with what it may say next it could be more. */
 static void let_one_be_favoured(int fds[HELD])
 {
-    char bit[BIT + 1] = "";
-    b.strangers = true;
-    start_with((size_t)4100 << 10);
-    for (int i = 0; i < HELD; i++) {
-        fds[i] = dial_as("login 1\n");
-        say(fds[i], "big 400000\n");
-    }
-    memset(bit, 'x', BIT);
-    while (!who_is_favoured()) {
-        uint64_t heard = net_bench_bytes_in(&b);
-        say(fds[0], bit);
-        NET_AWAIT(net_bench_bytes_in(&b) >= heard + BIT);
-    }
+    hold_much(fds, (size_t)4100 << 10);
+    while (!who_is_favoured())
+        say_what_is_heard(fds[0]);
 }
 
 static void hang_up(int fds[HELD])
@@ -496,16 +516,15 @@ static void who_goes_on_with_much_is_heard_to_its_end(void **state)
 {
     (void)state;
     int fds[HELD];
-    char *much = lines(), bit[BIT + 1] = "";
+    char *much = lines();
     struct sayer s = {.much = much, .times = 1};
     let_one_be_favoured(fds);
     const struct conn *c = who_is_favoured();
     s.fd = dial_as("login 1\n");
     assert_int_equal(pthread_create(&s.thread, NULL, say_all, &s), 0);
-    memset(bit, 'x', BIT);
     for (int i = 0; i < 7; i++) {
         for (int n = 0; n < 5; n++)
-            say(fds[0], bit);
+            say_a_bit(fds[0]);
         pass(1000);
     }
     assert_ptr_equal(who_is_favoured(), c);
@@ -514,6 +533,73 @@ static void who_goes_on_with_much_is_heard_to_its_end(void **state)
     hang_up(fds);
     end_saying(&s);
     free(much);
+}
+
+static void take(int fd, size_t n)
+{
+    static char all[BIG + BIT + 1];
+    assert_int_equal(recv(fd, all, n, MSG_WAITALL), n);
+}
+
+struct seen_sweep {
+    const struct conn *favoured;
+    int64_t due_us; /* from now */
+};
+
+static void look_at_the_sweep(struct net_bench *n, void *arg)
+{
+    *(struct seen_sweep *)arg = (struct seen_sweep){
+        n->net->favoured, n->net->sweep_due_us - clock_mono_us(n->net->conf.clock)};
+}
+
+/* The one who waits was looked at before it, in the same sweep. */
+static void who_waits_is_heard_soon_after_the_favoured_has_all(void **state)
+{
+    (void)state;
+    int fds[HELD], *last = &fds[HELD - 1];
+    struct seen_sweep seen;
+    b.conf.login_timeout_us = 600000; /* so there is one each 300 ms */
+    hold_much(fds, (size_t)2300 << 10);
+    say_what_is_heard(*last);
+    const struct conn *c = who_is_favoured();
+    assert_non_null(c);
+    say_a_bit(fds[0]);
+    say(*last, "\n");
+    take(*last, BIG + BIT + 1);
+    do
+        net_bench_call(&b, look_at_the_sweep, &seen);
+    while (seen.favoured == c && poll(NULL, 0, 1) == 0);
+    assert_true(seen.favoured || seen.due_us < 150000);
+    NET_AWAIT(who_is_favoured());
+    hang_up(fds);
+}
+
+static void leave_no_room(struct net_bench *n, void *unused)
+{
+    (void)unused;
+    n->net->conf.memory = n->net->bytes + BIT;
+}
+
+static void that_there_is_no_room_for_one_is_told(void **state)
+{
+    (void)state;
+    int fds[HELD];
+    struct event e;
+    b.conf.login_timeout_us = 200000;
+    hold_much(fds, (size_t)32 << 20);
+    net_bench_call(&b, leave_no_room, NULL);
+    uint64_t before = events_latest(), heard = net_bench_bytes_in(&b);
+    capture_begin();
+    say_a_bit(fds[0]);
+    NET_AWAIT(events_latest() > before);
+    (void)capture_end();
+    assert_true(events_get(events_latest(), &e));
+    assert_non_null(strstr(e.msg, "wait for each other"));
+    assert_int_equal(net_bench_bytes_in(&b), heard);
+    take(fds[1], BIG); /* it makes room */
+    NET_AWAIT(net_bench_bytes_in(&b) == heard + BIT);
+    assert_int_equal(net_bench_ended(&b, NET_END_MEMORY), 0);
+    hang_up(fds);
 }
 
 int main(void)
@@ -532,6 +618,8 @@ int main(void)
         BENCH(who_keeps_less_than_another_party_does_not_wait_for_it),
         BENCH(who_goes_on_with_a_byte_at_a_time_keeps_nobody_waiting),
         BENCH(who_goes_on_with_much_is_heard_to_its_end),
+        BENCH(who_waits_is_heard_soon_after_the_favoured_has_all),
+        BENCH(that_there_is_no_room_for_one_is_told),
         BENCH(who_waits_to_be_heard_is_not_idle),
         BENCH(what_comes_piece_by_piece_is_heard_soon),
         BENCH(what_is_asked_behind_it_has_a_time_again),
