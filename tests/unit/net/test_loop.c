@@ -337,6 +337,20 @@ static void expect_closed(int fd)
         continue;
 }
 
+static void who_frees_in_a_drain_is_not_told_of_its_end(void **state)
+{
+    (void)state;
+    b.conf.max_wait_us = 60000000;
+    net_bench_start(&b, NULL);
+    int fd = dial(&b);
+    say(fd, "x\nwait\n");
+    expect(fd, "x\n");
+    net_bench_drain(&b, 60000000);
+    net_bench_stop(&b);
+    assert_false(is_drained());
+    (void)close(fd);
+}
+
 static void a_review_closes_in_every_state(void **state)
 {
     static const char *const words[REVIEWED] = {
@@ -391,6 +405,7 @@ int main(void)
         NET(signals_arrive_in_the_loop),
         NET(a_timer_fires_once),
         NET(a_loop_with_open_connections_can_be_freed),
+        NET(who_frees_in_a_drain_is_not_told_of_its_end),
         NET(a_review_closes_in_every_state),
     };
     return cmocka_run_group_tests_name("net/loop", tests, NULL, NULL);

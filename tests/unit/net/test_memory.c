@@ -1,4 +1,5 @@
 /* What is kept for all connections has a limit. */
+#include "net/private.h"
 #include "upstream_rig.h"
 
 #define LIMIT ((size_t)1 << 20)
@@ -480,10 +481,38 @@ static void who_logs_in_anew_is_the_one_from_then_on(void **state)
 
 #define NET(f) cmocka_unit_test_prestate_setup_teardown(f, net_bench_begin, net_bench_end, &b)
 
+static void do_spare(struct net_bench *bench, void *arg)
+{
+    *(unsigned *)arg = bench->net->nspare;
+}
+
+/* A crowd that has gone on leaves no more than 128 KiB of them. */
+static void few_blocks_are_kept_for_the_next(void **state)
+{
+    (void)state;
+    int fd[CROWD];
+    unsigned spare = 0;
+    net_bench_start(&b, NULL);
+    for (int i = 0; i < CROWD; i++) {
+        fd[i] = dial(&b);
+        say(fd[i], "a part");
+    }
+    NET_AWAIT(kept() == (size_t)CROWD * NET_BLOCK);
+    for (int i = 0; i < CROWD; i++) {
+        say(fd[i], "\n");
+        expect(fd[i], "a part\n");
+    }
+    net_bench_call(&b, do_spare, &spare);
+    assert_int_equal(spare, 32);
+    for (int i = 0; i < CROWD; i++)
+        (void)close(fd[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         NET(those_who_keep_most_are_closed),
+        NET(few_blocks_are_kept_for_the_next),
         NET(so_are_those_who_take_nothing),
         NET(those_are_closed_of_whom_all_together_keep_most),
         NET(so_are_those_that_have_slots),

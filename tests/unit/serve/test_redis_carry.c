@@ -348,9 +348,9 @@ static void subscriptions_that_are_not_whole_are_refused(void **state)
     for (int i = 1; i <= 3; i++) {
         rig_disconnect(r);
         rig_connect(r);
-        two[-i] = (char)(two[-i] + 4);
+        two[-i] = (char)(two[-i] + RDS_CHANNELS); /* the first that is none */
         assert_false(r->svc->unpack(r->svc, r->session, whole));
-        two[-i] = (char)(two[-i] - 4);
+        two[-i] = (char)(two[-i] - RDS_CHANNELS);
     }
     rig_disconnect(r);
     rig_connect(r);
