@@ -557,7 +557,7 @@ static void who_waits_is_heard_soon_after_the_favoured_has_all(void **state)
 {
     (void)state;
     int fds[HELD], *last = &fds[HELD - 1];
-    struct seen_sweep seen;
+    struct seen_sweep at;
     b.conf.login_timeout_us = 600000; /* so there is one each 300 ms */
     hold_much(fds, (size_t)2300 << 10);
     say_what_is_heard(*last);
@@ -567,9 +567,9 @@ static void who_waits_is_heard_soon_after_the_favoured_has_all(void **state)
     say(*last, "\n");
     take(*last, BIG + BIT + 1);
     do
-        net_bench_call(&b, look_at_the_sweep, &seen);
-    while (seen.favoured == c && poll(NULL, 0, 1) == 0);
-    assert_true(seen.favoured || seen.due_us < 150000);
+        net_bench_call(&b, look_at_the_sweep, &at);
+    while (at.favoured == c && poll(NULL, 0, 1) == 0);
+    assert_true(at.favoured || at.due_us < 150000);
     NET_AWAIT(who_is_favoured());
     hang_up(fds);
 }
