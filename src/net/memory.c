@@ -12,8 +12,10 @@
  * that client's; if nobody is left who waits for a reply on it, it goes first.
  * Who sends a whole pipeline before it takes a reply is heard, if there is room (sweep.c). Of one
  * party many could each be heard in part, fill the limit, and wait for good. So above half of it
- * one at a time is heard, the favoured, to its end; then it takes its replies, and all that it held
- * is free for another. It is one of the party that holds most, and no other party waits for it.
+ * one of a party at a time is heard, its favoured, to its end; then it takes its replies, and all
+ * that it held is free for another. No party waits for another's favoured; and one that holds less
+ * than another has a quarter of the limit for all of its own at once: it shall not come to hold
+ * most by what it is heard, and have connections closed for what that other says next.
  * Looked at after each turn, so what is kept exceeds the limit by no more than one.
  *
  * When a crowd has gone, what it held is given back to the system by the next sweep.
@@ -109,20 +111,20 @@ static void weigh_anew(struct conn *c, void *unused)
 {
     (void)unused;
     if (c->lot)
-        *room_held(c->lot) = 0;
+        room_kept(c->lot)->bytes = 0;
 }
 
 static void weigh(struct conn *c, void *unused)
 {
     (void)unused;
     if (c->lot)
-        *room_held(c->lot) += held_by(c);
+        room_kept(c->lot)->bytes += held_by(c);
 }
 
 /* Of its lot, as it was weighed; of the connection, if it is in none. */
 static size_t weight(const struct conn *c)
 {
-    return c->lot ? *room_held(c->lot) : held_by(c);
+    return c->lot ? room_kept(c->lot)->bytes : held_by(c);
 }
 
 static bool is_with(const struct conn *c, const struct conn *other)
@@ -230,7 +232,7 @@ static bool is_of_heaviest(const struct conn *c)
         n->heaviest = v.heaviest->lot;
         n->weighed = true;
     }
-    return !c->lot || c->lot == n->heaviest;
+    return c->lot == n->heaviest;
 }
 
 static void tell_they_wait(struct net *n)
@@ -243,29 +245,42 @@ static void tell_they_wait(struct net *n)
                  kv_u64("lines_held_back", held_back));
 }
 
-void memory_favour(struct net *n, size_t heard, int64_t now_us)
+bool memory_favours(const struct conn *c)
 {
-    n->favour.heard = heard;
-    n->favour.since_us = now_us;
+    return c->lot && room_kept(c->lot)->favour.of == c;
+}
+
+void memory_favour(struct conn *c, bool is)
+{
+    if (!c->lot || memory_favours(c) == is)
+        return;
+    room_kept(c->lot)->favour.of = is ? c : NULL;
+    c->net->nfavoured += is ? 1 : (unsigned)-1;
 }
 
 bool memory_has_room(struct conn *c, size_t bytes)
 {
     struct net *n = c->net;
     size_t most = n->conf.memory;
-    if (most == 0 || bytes == 0 || n->bytes + bytes <= most / 2 || !is_of_heaviest(c))
+    if (most == 0 || bytes == 0 || n->bytes + bytes <= most / 2 || !c->lot)
         return true;
-    bool is = n->favoured == c;
-    if (n->favoured && !is && n->favoured->lot == c->lot) {
+    struct room_kept *k = room_kept(c->lot);
+    bool heaviest = is_of_heaviest(c);
+    if (!heaviest && k->bytes + bytes <= most / 4) {
+        k->bytes += bytes;
+        return true;
+    }
+    if (k->favour.of && k->favour.of != c) {
         idle_touch(c); /* it waits for us */
         return false;
     }
-    if (!is)
-        memory_favour(n, kept_span(&c->in).n, clock_mono_us(n->conf.clock));
-    n->favoured = n->bytes + bytes <= most - most / SLACK ? c : NULL;
-    if (!n->favoured)
+    if (!k->favour.of)
+        k->favour =
+            (struct favour){.heard = kept_span(&c->in).n, .since_us = clock_mono_us(n->conf.clock)};
+    memory_favour(c, !heaviest || n->bytes + bytes <= most - most / SLACK);
+    if (!memory_favours(c))
         tell_they_wait(n);
-    return n->favoured;
+    return memory_favours(c);
 }
 
 void memory_note(struct conn *c)

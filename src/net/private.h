@@ -189,16 +189,12 @@ struct net {
     size_t nwatched, unswept;             /* in that list; in this round not looked at yet */
     bool heard;                           /* something, in this round */
     uint64_t connections;
-    uint32_t walk;               /* of conns_each, the latest */
-    size_t bytes;                /* of memory.c */
-    size_t peak;                 /* of what was in use since it was given back */
-    bool weighed;                /* in this round of the sweep, for … */
-    const struct lot *heaviest;  /* … of which most was kept; not to be looked into */
-    const struct conn *favoured; /* of those who are heard, or NULL: open (sweep_forget) */
-    struct {
-        size_t heard;     /* bytes of it that stood unread … */
-        int64_t since_us; /* … then, monotonic: it has gone on since, or has not */
-    } favour;
+    uint32_t walk;              /* of conns_each, the latest */
+    size_t bytes;               /* of memory.c */
+    size_t peak;                /* of what was in use since it was given back */
+    bool weighed;               /* in this round of the sweep, for … */
+    const struct lot *heaviest; /* … of which most was kept; not to be looked into */
+    unsigned nfavoured;         /* over all lots */
     struct log_limit evictions, waits, refusals, unwelcome, tardy, displaced[ROOM_PLACES];
     int64_t now_us;   /* monotonic: end of the latest turn since the loop looked; 0: none was */
     int64_t round_us; /* the same: begin of the first, or of a list's round */
@@ -292,7 +288,18 @@ void room_leave(struct conn *c);                      /* twice does no harm */
 bool room_for(struct net *n, const struct net_service *svc, int fd);
 /* The same for one more link of c's own, where they are used up. */
 bool room_for_link(struct upstream *up, const struct conn *c);
-size_t *room_held(struct lot *l); /* for memory.c alone */
+
+/* Of a lot, for memory.c and sweep.c alone. */
+struct room_kept {
+    size_t bytes; /* as they were weighed, and what was allowed since */
+    struct favour {
+        const struct conn *of; /* who is heard to the end, or NULL: open, and of the lot */
+        size_t heard;          /* bytes of it that stood unread … */
+        int64_t since_us;      /* … then, monotonic: it has gone on since, or has not */
+    } favour;
+};
+
+struct room_kept *room_kept(struct lot *l);
 
 /* Of who has logged in once this is not asked any more. */
 static inline bool conn_is_stranger(const struct conn *c)
@@ -355,13 +362,15 @@ static inline void turns_came(struct net *n)
 
 /* memory.c: what is kept, all together */
 void memory_evict(struct net *n);
-void memory_favour(struct net *n, size_t heard, int64_t now_us);
+void memory_favour(struct conn *c, bool is); /* where no other of its lot is */
+bool memory_favours(const struct conn *c);
 void memory_note(struct conn *c); /* of a service with holds: asks it */
 bool memory_is_slack(const struct net *n);
 void memory_trim(struct net *n);
 /* For so much more of c's, which stands still for good without. Those of whom most is kept make it
- * if need be, but for one of them: they wait for each other. So half of limits.memory is only for
- * one at a time, which is n->favoured then, if none was, and is heard to the end before another. */
+ * if need be, but for one of them: of each party they wait for each other. So above half of
+ * limits.memory one of it at a time is heard to the end, its favoured; who is asked for first when
+ * there is none is the one. */
 bool memory_has_room(struct conn *c, size_t bytes);
 
 static inline void memory_add(struct net *n, size_t bytes)

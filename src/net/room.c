@@ -34,7 +34,7 @@ struct party {
         struct link rank;  /* room.ranks, or none */
         struct link conns; /* conn.place */
         uint32_t n;        /* of them */
-        size_t held;       /* bytes, of memory.c */
+        struct room_kept kept;
     } lot[ROOM_KINDS];
 };
 
@@ -112,6 +112,7 @@ void room_leave(struct conn *c)
     struct lot *l = c->lot;
     if (!l)
         return;
+    memory_favour(c, false);
     c->lot = NULL;
     link_remove(&c->place);
     l->n--;
@@ -245,9 +246,9 @@ bool room_for(struct net *n, const struct net_service *svc, int fd)
     return true;
 }
 
-size_t *room_held(struct lot *l)
+struct room_kept *room_kept(struct lot *l)
 {
-    return &l->held;
+    return &l->kept;
 }
 
 /* ---- links of clients' own --------------------------------------------------------------------

@@ -114,26 +114,25 @@ static bool is_to_be_heard(const struct conn *c)
 
 /* Another is favoured as soon as this one has what it wants, or does not go on: who says a byte a
  * second would keep the others waiting. */
-static bool keeps_favour(struct net *n, const struct conn *c, bool pending, int64_t now_us)
+static bool keeps_favour(struct conn *c, int64_t now_us)
 {
+    struct favour *f = &room_kept(c->lot)->favour;
     size_t heard = kept_span(&c->in).n;
-    if (heard >= n->favour.heard + FAVOUR_BYTES)
-        memory_favour(n, heard, now_us);
-    bool keeps = pending && now_us - n->favour.since_us < FAVOUR_US;
-    n->heard |= !keeps;
-    return keeps;
+    if (heard >= f->heard + FAVOUR_BYTES)
+        *f = (struct favour){.heard = heard, .since_us = now_us};
+    return now_us - f->since_us < FAVOUR_US;
 }
 
 /* Looks at the first in the list: it goes to the end, or off it. */
 static void look(struct conn *c, int64_t now_us, struct piece *p)
 {
     struct net *n = c->net;
-    bool favoured = n->favoured == c;
+    bool favoured = memory_favours(c);
     sweep_forget(c);
     bool pending = is_pending(c, now_us);
-    bool keeps = favoured && keeps_favour(n, c, pending, now_us);
-    if (keeps)
-        n->favoured = c;
+    bool keeps = favoured && pending && keeps_favour(c, now_us);
+    memory_favour(c, keeps);
+    n->heard |= favoured && !keeps;
     if (!pending)
         return;
     link_append(&n->watched, &c->watch);
@@ -185,7 +184,7 @@ static double pause_s(const struct net *n)
     if (n->unswept > 0)
         return PAUSE;
     if (n->heard)
-        return n->favoured ? PAUSE : SOON;
+        return n->nfavoured > 0 ? PAUSE : SOON;
     return (double)period_us(n) / 1e6;
 }
 
@@ -246,8 +245,7 @@ void sweep_forget(struct conn *c)
         return;
     link_remove(&c->watch);
     n->nwatched--;
-    if (n->favoured == c)
-        n->favoured = NULL;
+    memory_favour(c, false);
     if (n->unswept > n->nwatched)
         n->unswept = n->nwatched;
 }

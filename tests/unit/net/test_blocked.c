@@ -411,9 +411,17 @@ static void what_is_asked_behind_it_has_a_time_again(void **state)
     (void)close(server);
 }
 
+static const struct conn *favoured_of(const struct net *n)
+{
+    for (const struct link *l = n->all.next; n->nfavoured > 0 && l != &n->all; l = l->next)
+        if (memory_favours(CONTAINER(l, struct conn, all)))
+            return CONTAINER(l, struct conn, all);
+    return NULL;
+}
+
 static void look_who_is_favoured(struct net_bench *n, void *arg)
 {
-    *(const struct conn **)arg = n->net->favoured;
+    *(const struct conn **)arg = favoured_of(n->net);
 }
 
 static const struct conn *who_is_favoured(void)
@@ -448,6 +456,13 @@ static void say_what_is_heard(int fd)
     uint64_t heard = net_bench_bytes_in(&b);
     say_a_bit(fd);
     NET_AWAIT(net_bench_bytes_in(&b) >= heard + BIT);
+}
+
+static void ask_much(int fd)
+{
+    uint64_t heard = net_bench_bytes_in(&b);
+    say(fd, "big 400000\n");
+    NET_AWAIT(net_bench_bytes_in(&b) > heard);
 }
 
 /* One who is heard as the one at a time, of a party that keeps less than half of what may be kept:
@@ -541,6 +556,56 @@ static void take(int fd, size_t n)
     assert_int_equal(recv(fd, all, n, MSG_WAITALL), n);
 }
 
+/* So many of one party each say a bit before they take replies, and another keeps more. Returns how
+ * many bytes were heard. */
+static uint64_t are_heard(int fds[HELD], size_t memory, int others[], int n)
+{
+    b.conf.login_timeout_us = 200000; /* so there is a sweep each 100 ms */
+    hold_much(fds, memory);
+    for (int i = 0; i < n; i++) {
+        others[i] = dial_as("login 2\n");
+        ask_much(others[i]);
+    }
+    uint64_t heard = net_bench_bytes_in(&b);
+    for (int i = 0; i < n; i++)
+        say_a_bit(others[i]);
+    NET_AWAIT(net_bench_bytes_in(&b) > heard);
+    (void)poll(NULL, 0, 500);
+    return net_bench_bytes_in(&b) - heard;
+}
+
+static void take_all(int others[], int n)
+{
+    for (int i = 0; i < n; i++)
+        say(others[i], "\n");
+    for (int i = 0; i < n; i++) {
+        take(others[i], BIG + BIT + 1);
+        (void)close(others[i]);
+    }
+    assert_int_equal(net_bench_ended(&b, NET_END_MEMORY), 0);
+}
+
+/* It would come to keep most by what it is heard, and have connections closed for what the other
+ * says next. */
+static void of_a_party_that_keeps_less_one_is_heard_above_a_quarter(void **state)
+{
+    (void)state;
+    int fds[HELD], others[4];
+    assert_int_equal(are_heard(fds, (size_t)2560 << 10, others, 4), BIT);
+    take_all(others, 4);
+    hang_up(fds);
+}
+
+static void of_a_party_that_keeps_less_all_are_heard_below_it(void **state)
+{
+    (void)state;
+    int fds[HELD], others[2];
+    assert_int_equal(are_heard(fds, (size_t)3800 << 10, others, 2), 2 * BIT);
+    assert_null(who_is_favoured());
+    take_all(others, 2);
+    hang_up(fds);
+}
+
 struct seen_sweep {
     const struct conn *favoured;
     int64_t due_us; /* from now */
@@ -549,7 +614,7 @@ struct seen_sweep {
 static void look_at_the_sweep(struct net_bench *n, void *arg)
 {
     *(struct seen_sweep *)arg = (struct seen_sweep){
-        n->net->favoured, n->net->sweep_due_us - clock_mono_us(n->net->conf.clock)};
+        favoured_of(n->net), n->net->sweep_due_us - clock_mono_us(n->net->conf.clock)};
 }
 
 /* The one who waits was looked at before it, in the same sweep. */
@@ -618,6 +683,8 @@ int main(void)
         BENCH(who_keeps_less_than_another_party_does_not_wait_for_it),
         BENCH(who_goes_on_with_a_byte_at_a_time_keeps_nobody_waiting),
         BENCH(who_goes_on_with_much_is_heard_to_its_end),
+        BENCH(of_a_party_that_keeps_less_one_is_heard_above_a_quarter),
+        BENCH(of_a_party_that_keeps_less_all_are_heard_below_it),
         BENCH(who_waits_is_heard_soon_after_the_favoured_has_all),
         BENCH(that_there_is_no_room_for_one_is_told),
         BENCH(who_waits_to_be_heard_is_not_idle),
