@@ -130,7 +130,8 @@ static void look(struct conn *c, int64_t now_us, struct piece *p)
     bool favoured = memory_favours(c);
     sweep_forget(c);
     bool pending = is_pending(c, now_us);
-    bool keeps = favoured && pending && keeps_favour(c, now_us);
+    bool waits = pending && c->state != CONN_READING; /* else it has all its replies */
+    bool keeps = favoured && waits && keeps_favour(c, now_us);
     memory_favour(c, keeps);
     n->heard |= favoured && !keeps;
     if (!pending)

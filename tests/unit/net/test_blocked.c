@@ -639,6 +639,30 @@ static void who_waits_is_heard_soon_after_the_favoured_has_all(void **state)
     hang_up(fds);
 }
 
+/* It has all its replies: what it has begun to ask for since is not what others wait for. */
+static void who_has_all_replies_keeps_nobody_waiting(void **state)
+{
+    (void)state;
+    int fds[HELD], *last = &fds[HELD - 1];
+    b.conf.login_timeout_us = 200000; /* so there is a sweep each 100 ms */
+    b.conf.request_timeout_us = 60000000;
+    hold_much(fds, (size_t)2300 << 10);
+    say_what_is_heard(*last);
+    const struct conn *c = who_is_favoured();
+    assert_non_null(c);
+    say_a_bit(fds[0]);
+    say(*last, "\nhalf a requ");
+    uint64_t heard = net_bench_bytes_in(&b);
+    int64_t before = clock_mono_us(clock_system());
+    take(*last, BIG + BIT + 1);
+    NET_AWAIT(net_bench_bytes_in(&b) >= heard + BIT);
+    int64_t took = clock_mono_us(clock_system()) - before;
+    if (took > 2000000)
+        fail_msg("the next is heard after %lld ms", (long long)took / 1000);
+    assert_ptr_not_equal(who_is_favoured(), c);
+    hang_up(fds);
+}
+
 static void leave_no_room(struct net_bench *n, void *unused)
 {
     (void)unused;
@@ -686,6 +710,7 @@ int main(void)
         BENCH(of_a_party_that_keeps_less_one_is_heard_above_a_quarter),
         BENCH(of_a_party_that_keeps_less_all_are_heard_below_it),
         BENCH(who_waits_is_heard_soon_after_the_favoured_has_all),
+        BENCH(who_has_all_replies_keeps_nobody_waiting),
         BENCH(that_there_is_no_room_for_one_is_told),
         BENCH(who_waits_to_be_heard_is_not_idle),
         BENCH(what_comes_piece_by_piece_is_heard_soon),
