@@ -15,7 +15,9 @@
  * one of a party at a time is heard, its favoured, to its end; then it takes its replies, and all
  * that it held is free for another. No party waits for another's favoured; and one that holds less
  * than another has a quarter of the limit for all of its own at once: it shall not come to hold
- * most by what it is heard, and have connections closed for what that other says next.
+ * most by what it is heard, and have connections closed for what that other says next. (With a
+ * limit below 16 MiB one alone may do that.) So that of many parties each may have its favoured,
+ * it is a sixteenth where more than three quarters are held by all.
  * Looked at after each turn, so what is kept exceeds the limit by no more than one.
  *
  * When a crowd has gone, what it held is given back to the system by the next sweep.
@@ -266,7 +268,8 @@ bool memory_has_room(struct conn *c, size_t bytes)
         return true;
     struct room_kept *k = room_kept(c->lot);
     bool heaviest = is_of_heaviest(c);
-    if (!heaviest && k->bytes + bytes <= most / 4) {
+    size_t part = n->bytes + bytes <= most - most / 4 ? most / 4 : most / 16;
+    if (!heaviest && k->bytes + bytes <= part) {
         k->bytes += bytes;
         return true;
     }

@@ -323,7 +323,7 @@ static int come(void)
     return dial(&b);
 }
 
-/* He is favoured among his own alone, and while they keep most. */
+/* He is favoured among his own alone. */
 static void nobody_waits_for_one_of_another_party(void **state)
 {
     (void)state;
@@ -431,17 +431,22 @@ static const struct conn *who_is_favoured(void)
     return c;
 }
 
-static void hold_much(int fds[HELD], size_t memory)
+static void hold_more(int *fds, int n)
 {
-    b.strangers = true;
-    start_with(memory);
-    uint64_t heard = 0;
-    for (int i = 0; i < HELD; i++) {
+    uint64_t heard = net_bench_bytes_in(&b);
+    for (int i = 0; i < n; i++) {
         fds[i] = dial_as("login 1\n");
         say(fds[i], "big 400000\n");
         heard += strlen("login 1\nbig 400000\n");
     }
     NET_AWAIT(net_bench_bytes_in(&b) == heard);
+}
+
+static void hold_much(int fds[HELD], size_t memory)
+{
+    b.strangers = true;
+    start_with(memory);
+    hold_more(fds, HELD);
 }
 
 static void say_a_bit(int fd)
@@ -558,10 +563,8 @@ static void take(int fd, size_t n)
 
 /* So many of one party each say a bit before they take replies, and another keeps more. Returns how
  * many bytes were heard. */
-static uint64_t are_heard(int fds[HELD], size_t memory, int others[], int n)
+static uint64_t are_heard_behind(int others[], int n)
 {
-    b.conf.login_timeout_us = 200000; /* so there is a sweep each 100 ms */
-    hold_much(fds, memory);
     for (int i = 0; i < n; i++) {
         others[i] = dial_as("login 2\n");
         ask_much(others[i]);
@@ -572,6 +575,13 @@ static uint64_t are_heard(int fds[HELD], size_t memory, int others[], int n)
     NET_AWAIT(net_bench_bytes_in(&b) > heard);
     (void)poll(NULL, 0, 500);
     return net_bench_bytes_in(&b) - heard;
+}
+
+static uint64_t are_heard(int fds[HELD], size_t memory, int others[], int n)
+{
+    b.conf.login_timeout_us = 200000; /* so there is a sweep each 100 ms */
+    hold_much(fds, memory);
+    return are_heard_behind(others, n);
 }
 
 static void take_all(int others[], int n)
@@ -603,6 +613,31 @@ static void of_a_party_that_keeps_less_all_are_heard_below_it(void **state)
     assert_int_equal(are_heard(fds, (size_t)3800 << 10, others, 2), 2 * BIT);
     assert_null(who_is_favoured());
     take_all(others, 2);
+    hang_up(fds);
+}
+
+/* Of five parties each would have its quarter. */
+static void of_a_party_that_keeps_less_one_is_heard_where_all_keep_three_quarters(void **state)
+{
+    (void)state;
+    int fds[HELD], others[2];
+    assert_int_equal(are_heard(fds, (size_t)2490 << 10, others, 2), BIT);
+    take_all(others, 2);
+    hang_up(fds);
+}
+
+static void of_a_party_that_keeps_little_all_are_heard_even_then(void **state)
+{
+    (void)state;
+    int fds[HELD], more[37], others[2];
+    b.conf.login_timeout_us = 200000;
+    hold_much(fds, (size_t)9960 << 10);
+    hold_more(more, 37);
+    assert_int_equal(are_heard_behind(others, 2), 2 * BIT);
+    assert_null(who_is_favoured());
+    take_all(others, 2);
+    for (int i = 0; i < 37; i++)
+        (void)close(more[i]);
     hang_up(fds);
 }
 
@@ -709,6 +744,8 @@ int main(void)
         BENCH(who_goes_on_with_much_is_heard_to_its_end),
         BENCH(of_a_party_that_keeps_less_one_is_heard_above_a_quarter),
         BENCH(of_a_party_that_keeps_less_all_are_heard_below_it),
+        BENCH(of_a_party_that_keeps_less_one_is_heard_where_all_keep_three_quarters),
+        BENCH(of_a_party_that_keeps_little_all_are_heard_even_then),
         BENCH(who_waits_is_heard_soon_after_the_favoured_has_all),
         BENCH(who_has_all_replies_keeps_nobody_waiting),
         BENCH(that_there_is_no_room_for_one_is_told),
