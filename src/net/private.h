@@ -370,7 +370,7 @@ void memory_trim(struct net *n);
 /* For so much more of c's, which stands still for good without. Those of whom most is kept make it
  * if need be, but for one of them: of each party they wait for each other. So above half of
  * limits.memory one of it at a time is heard to the end, its favoured; who is asked for first when
- * there is none is the one. */
+ * there is none is the one. Of a party that keeps less than another a part is for all, before. */
 bool memory_has_room(struct conn *c, size_t bytes);
 
 static inline void memory_add(struct net *n, size_t bytes)
