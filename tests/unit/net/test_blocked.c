@@ -561,31 +561,31 @@ static void take(int fd, size_t n)
     assert_int_equal(recv(fd, all, n, MSG_WAITALL), n);
 }
 
-/* So many of one party each say a bit before they take replies, and another keeps more. Returns how
- * many bytes were heard. */
-static uint64_t are_heard_behind(int others[], int n)
+static void keep_percent(struct net_bench *n, void *percent)
 {
+    n->net->conf.memory = n->net->bytes * 100 / *(const size_t *)percent;
+}
+
+/* So many of one party keep much, and fewer of another, who each say a bit before they take
+ * replies; all together keep so many percent of what may be kept. Returns how many are heard. */
+static uint64_t are_heard_beside(int holders, int n, size_t percent)
+{
+    int fds[50], others[5];
+    b.conf.login_timeout_us = 200000; /* so there is a sweep each 100 ms */
+    b.strangers = true;
+    start_with((size_t)64 << 20);
+    hold_more(fds, holders);
     for (int i = 0; i < n; i++) {
         others[i] = dial_as("login 2\n");
         ask_much(others[i]);
     }
-    uint64_t heard = net_bench_bytes_in(&b);
+    net_bench_call(&b, keep_percent, &percent);
+    uint64_t before = net_bench_bytes_in(&b);
     for (int i = 0; i < n; i++)
         say_a_bit(others[i]);
-    NET_AWAIT(net_bench_bytes_in(&b) > heard);
+    NET_AWAIT(net_bench_bytes_in(&b) > before);
     (void)poll(NULL, 0, 500);
-    return net_bench_bytes_in(&b) - heard;
-}
-
-static uint64_t are_heard(int fds[HELD], size_t memory, int others[], int n)
-{
-    b.conf.login_timeout_us = 200000; /* so there is a sweep each 100 ms */
-    hold_much(fds, memory);
-    return are_heard_behind(others, n);
-}
-
-static void take_all(int others[], int n)
-{
+    uint64_t heard = net_bench_bytes_in(&b) - before;
     for (int i = 0; i < n; i++)
         say(others[i], "\n");
     for (int i = 0; i < n; i++) {
@@ -593,6 +593,9 @@ static void take_all(int others[], int n)
         (void)close(others[i]);
     }
     assert_int_equal(net_bench_ended(&b, NET_END_MEMORY), 0);
+    for (int i = 0; i < holders; i++)
+        (void)close(fds[i]);
+    return heard / BIT;
 }
 
 /* It would come to keep most by what it is heard, and have connections closed for what the other
@@ -600,45 +603,26 @@ static void take_all(int others[], int n)
 static void of_a_party_that_keeps_less_one_is_heard_above_a_quarter(void **state)
 {
     (void)state;
-    int fds[HELD], others[4];
-    assert_int_equal(are_heard(fds, (size_t)2560 << 10, others, 4), BIT);
-    take_all(others, 4);
-    hang_up(fds);
+    assert_int_equal(are_heard_beside(8, 5, 65), 1);
 }
 
 static void of_a_party_that_keeps_less_all_are_heard_below_it(void **state)
 {
     (void)state;
-    int fds[HELD], others[2];
-    assert_int_equal(are_heard(fds, (size_t)3800 << 10, others, 2), 2 * BIT);
-    assert_null(who_is_favoured());
-    take_all(others, 2);
-    hang_up(fds);
+    assert_int_equal(are_heard_beside(8, 2, 55), 2);
 }
 
 /* Of five parties each would have its quarter. */
 static void of_a_party_that_keeps_less_one_is_heard_where_all_keep_three_quarters(void **state)
 {
     (void)state;
-    int fds[HELD], others[2];
-    assert_int_equal(are_heard(fds, (size_t)2490 << 10, others, 2), BIT);
-    take_all(others, 2);
-    hang_up(fds);
+    assert_int_equal(are_heard_beside(8, 2, 80), 1);
 }
 
 static void of_a_party_that_keeps_little_all_are_heard_even_then(void **state)
 {
     (void)state;
-    int fds[HELD], more[37], others[2];
-    b.conf.login_timeout_us = 200000;
-    hold_much(fds, (size_t)9960 << 10);
-    hold_more(more, 37);
-    assert_int_equal(are_heard_behind(others, 2), 2 * BIT);
-    assert_null(who_is_favoured());
-    take_all(others, 2);
-    for (int i = 0; i < 37; i++)
-        (void)close(more[i]);
-    hang_up(fds);
+    assert_int_equal(are_heard_beside(50, 2, 78), 2);
 }
 
 struct seen_sweep {
