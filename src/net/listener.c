@@ -83,11 +83,12 @@ static void turn_away(struct net_listener *l, int fd)
 {
     struct net_peer peer;
     uint64_t held_back = 0;
-    peer_of(fd, &peer);
-    if (log_limit_pass(&l->net->unwelcome, clock_mono_ms(l->net->conf.clock), LOG_MS, &held_back))
+    if (log_limit_pass(&l->net->unwelcome, clock_mono_ms(l->net->conf.clock), LOG_MS, &held_back)) {
+        peer_of(fd, &peer);
         log_warn("a process is refused by auth.allow_uids and auth.allow_gids",
                  kv_str("protocol", l->svc->name), kv_str("address", l->address),
                  kv_str("peer", peer.text), kv_u64("lines_held_back", held_back));
+    }
     conn_refuse(l->net, l->svc, fd, SPAN(""));
 }
 

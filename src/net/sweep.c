@@ -118,8 +118,10 @@ static bool keeps_favour(struct conn *c, int64_t now_us)
 {
     struct favour *f = &room_kept(c->lot)->favour;
     size_t heard = kept_span(&c->in).n;
-    if (heard >= f->heard + FAVOUR_BYTES)
-        *f = (struct favour){.heard = heard, .since_us = now_us};
+    if (heard >= f->heard + FAVOUR_BYTES) {
+        f->heard = heard;
+        f->since_us = now_us;
+    }
     return now_us - f->since_us < FAVOUR_US;
 }
 

@@ -300,12 +300,18 @@ void net_bench_call(struct net_bench *b, void (*fn)(struct net_bench *, void *),
     (void)pthread_mutex_unlock(&b->lock);
 }
 
+static void do_nothing(struct net_bench *b, void *unused)
+{
+    (void)b;
+    (void)unused;
+}
+
 void net_bench_halt(struct net_bench *b, void (*fn)(struct net_bench *, void *), void *arg)
 {
     (void)pthread_mutex_lock(&b->lock);
     b->halted = true;
     (void)pthread_mutex_unlock(&b->lock);
-    net_bench_call(b, fn, arg);
+    net_bench_call(b, fn ? fn : do_nothing, arg);
     (void)pthread_join(b->thread, NULL);
 }
 

@@ -73,7 +73,7 @@ void net_bench_inherit(struct net_bench *b, struct span records, const char *add
 void net_bench_call(struct net_bench *b, void (*fn)(struct net_bench *, void *), void *arg);
 
 /* The same, and the loop does nothing more, as one whose program has given way to another by
- * execve: what it has not read is the next one's. It may only be stopped then. */
+ * execve: what it has not read is the next one's. It may only be stopped then. fn may be NULL. */
 void net_bench_halt(struct net_bench *b, void (*fn)(struct net_bench *, void *), void *arg);
 
 /* Listens on a UNIX socket, too; inside has its address alone: for another party than who comes by

@@ -479,9 +479,9 @@ static void let_one_be_favoured(int fds[HELD])
         say_what_is_heard(fds[0]);
 }
 
-static void hang_up(int fds[HELD])
+static void hang_up(int *fds, int n)
 {
-    for (int i = 0; i < HELD; i++)
+    for (int i = 0; i < n; i++)
         (void)close(fds[i]);
 }
 
@@ -508,7 +508,7 @@ static void who_keeps_less_than_another_party_does_not_wait_for_it(void **state)
     const struct conn *c = who_is_favoured();
     let_another_say_much("login 2\n");
     assert_ptr_equal(who_is_favoured(), c); /* it was not only a while */
-    hang_up(fds);
+    hang_up(fds, HELD);
 }
 
 static void *speak_on(void *arg)
@@ -528,7 +528,7 @@ static void who_goes_on_with_a_byte_at_a_time_keeps_nobody_waiting(void **state)
     let_another_say_much("login 1\n");
     (void)shutdown(fds[0], SHUT_WR);
     (void)pthread_join(thread, NULL);
-    hang_up(fds);
+    hang_up(fds, HELD);
 }
 
 /* And one who does go on is heard to its end, though another waits. */
@@ -550,7 +550,7 @@ static void who_goes_on_with_much_is_heard_to_its_end(void **state)
     assert_ptr_equal(who_is_favoured(), c);
     assert_false(s.over);
     (void)shutdown(fds[0], SHUT_WR);
-    hang_up(fds);
+    hang_up(fds, HELD);
     end_saying(&s);
     free(much);
 }
@@ -588,13 +588,11 @@ static uint64_t are_heard_beside(int holders, int n, size_t percent)
     uint64_t heard = net_bench_bytes_in(&b) - before;
     for (int i = 0; i < n; i++)
         say(others[i], "\n");
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         take(others[i], BIG + BIT + 1);
-        (void)close(others[i]);
-    }
     assert_int_equal(net_bench_ended(&b, NET_END_MEMORY), 0);
-    for (int i = 0; i < holders; i++)
-        (void)close(fds[i]);
+    hang_up(others, n);
+    hang_up(fds, holders);
     return heard / BIT;
 }
 
@@ -655,7 +653,7 @@ static void who_waits_is_heard_soon_after_the_favoured_has_all(void **state)
     while (at.favoured == c && poll(NULL, 0, 1) == 0);
     assert_true(at.favoured || at.due_us < 150000);
     NET_AWAIT(who_is_favoured());
-    hang_up(fds);
+    hang_up(fds, HELD);
 }
 
 /* It has all its replies: what it has begun to ask for since is not what others wait for. */
@@ -679,7 +677,7 @@ static void who_has_all_replies_keeps_nobody_waiting(void **state)
     if (took > 2000000)
         fail_msg("the next is heard after %lld ms", (long long)took / 1000);
     assert_ptr_not_equal(who_is_favoured(), c);
-    hang_up(fds);
+    hang_up(fds, HELD);
 }
 
 static void leave_no_room(struct net_bench *n, void *unused)
@@ -707,7 +705,7 @@ static void that_there_is_no_room_for_one_is_told(void **state)
     take(fds[1], BIG); /* it makes room */
     NET_AWAIT(net_bench_bytes_in(&b) == heard + BIT);
     assert_int_equal(net_bench_ended(&b, NET_END_MEMORY), 0);
-    hang_up(fds);
+    hang_up(fds, HELD);
 }
 
 int main(void)

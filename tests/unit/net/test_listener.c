@@ -479,12 +479,6 @@ static void a_session_is_told_its_door(void **state)
     (void)close(fd);
 }
 
-static void do_nothing(struct net_bench *n, void *arg)
-{
-    (void)n;
-    (void)arg;
-}
-
 static unsigned kernel_allows(void)
 {
     unsigned n = 0;
@@ -506,7 +500,7 @@ static void who_comes_in_a_crowd_finds_room_to_wait(void **state)
         skip();
     net_bench_start(&b, address);
     (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", path);
-    net_bench_halt(&b, do_nothing, NULL); /* nobody is accepted */
+    net_bench_halt(&b, NULL, NULL); /* nobody is accepted */
     for (size_t i = 0; i < 700; i++) {
         fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
         assert_int_equal(connect(fds[i], (struct sockaddr *)&un, sizeof un), 0);
