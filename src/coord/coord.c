@@ -227,6 +227,12 @@ bool coord_risks(struct coord *c, unsigned *out)
     return true;
 }
 
+enum coord_status coord_writes(struct coord *c, struct coord_reply *r)
+{
+    memset(r, 0, sizeof *r);
+    return c->driver->writes ? c->driver->writes(c, r) : COORD_OK;
+}
+
 const char *coord_risk_text(unsigned risks, unsigned i)
 {
     static const char *const texts[COORD_RISKS] = {
@@ -234,8 +240,6 @@ const char *coord_risk_text(unsigned risks, unsigned i)
         "a loss of data: set maxmemory-policy noeviction",
         "the coordinator's Redis keeps nothing over a restart, which would be a loss of data: set "
         "appendonly yes",
-        "the coordinator's Redis is full, its memory or its disk: no workerId is granted or "
-        "renewed",
     };
     return i < COORD_RISKS && risks >> i & 1u ? texts[i] : NULL;
 }

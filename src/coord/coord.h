@@ -343,13 +343,12 @@ static inline bool coord_fault_is_harmless(enum coord_fault f)
 /* Pure: what is wrong with a snapshot. Returns the number of faults that are not harmless. */
 uint64_t coord_audit(const struct coord_snapshot *s, struct coord_audit *out);
 
-/* What the coordinator's server is set up to lose of a pool, or cannot take. */
+/* What the coordinator's server is set up to lose of a pool. */
 enum coord_risk {
     COORD_RISK_EVICTION = 1 << 0, /* it drops keys when its memory is full */
-    COORD_RISK_RESTART = 1 << 1,  /* it keeps nothing over a restart */
-    COORD_RISK_FULL = 1 << 2      /* it is full, and refuses what would be written, as of now */
+    COORD_RISK_RESTART = 1 << 1   /* it keeps nothing over a restart */
 };
-#define COORD_RISKS 3
+#define COORD_RISKS 2
 
 /* Number i of them in a sentence, with what to do; NULL where risks, or'ed, has it not. */
 const char *coord_risk_text(unsigned risks, unsigned i);
@@ -387,6 +386,7 @@ struct coord_driver {
     void (*free)(struct coord *c);
     void (*idle)(struct coord *c); /* MAY: gives up a connection until the next call */
     bool (*risks)(struct coord *c, unsigned *out); /* MAY: where there is no server to ask */
+    enum coord_status (*writes)(struct coord *c, struct coord_reply *r); /* MAY: likewise */
     enum coord_status (*describe)(struct coord *c, struct coord_pool *pool, struct coord_reply *r);
     enum coord_status (*init)(struct coord *c, const struct coord_init *in, struct coord_reply *r);
     enum coord_status (*claim)(struct coord *c, const char *identity, int64_t caller_ms,
@@ -453,6 +453,9 @@ void coord_idle(struct coord *c);
 /* Asks the server what it is set up to lose: enum coord_risk, or'ed; what it does not tell is no
  * risk. false: it gave no answer, and *out is as it was. */
 bool coord_risks(struct coord *c, unsigned *out);
+/* Whether the server takes writes, asked by one that changes nothing. Who has no right to write
+ * learns nothing, which is COORD_OK. */
+enum coord_status coord_writes(struct coord *c, struct coord_reply *r);
 enum coord_status coord_describe(struct coord *c, struct coord_pool *pool, struct coord_reply *r);
 enum coord_status coord_init(struct coord *c, const struct coord_init *in, struct coord_reply *r);
 enum coord_status coord_claim(struct coord *c, const char *identity, int64_t caller_ms,

@@ -398,6 +398,24 @@ bool courier_risks(struct courier *c, unsigned *out)
     return said.kind == PEER_TEXT;
 }
 
+/* ---- whether it can be written ----------------------------------------------------------------
+ */
+
+/* Redis looks at its memory, its disk and its replicas before it looks at the key; with XX it adds
+ * no member, and there is none of this name. */
+enum coord_status courier_writes(struct courier *c, struct coord_reply *r)
+{
+    const char *argv[5] = {"ZADD", c->key[COURIER_KEY_HELD], "XX", "0", "-"};
+    const size_t len[5] = {4, strlen(argv[1]), 2, 1, 1};
+    enum coord_status s = begin(c, r);
+    if (s == COORD_OK)
+        s = peer_ask(&c->peer, 5, argv, len, &c->reply, r);
+    if (s == COORD_OK && peer_said(c->reply).kind != PEER_NUMBER &&
+        !peer_is_error(c->reply, "NOPERM"))
+        s = peer_unwanted(c->reply, "ZADD", PEER_NO_SECRET, r);
+    return s;
+}
+
 /* ---- the snapshot --------------------------------------------------------------------------- */
 
 /* n of them, from the first on; none where there is no pool that has any. */

@@ -22,6 +22,7 @@
 
 #define COURIER_SHA1_TEXT 40
 #define COURIER_KEYS      4
+#define COURIER_KEY_HELD  2 /* the sorted set of held workerIds */
 #define COURIER_KEY_MAX   (COORD_POOL_NAME_MAX + 24)
 #define COURIER_ARGS_MAX                                                                           \
     (10 + COURIER_KEYS + 5 * COORD_RENEW_MAX) /* a renewal's; the others are shorter */
@@ -83,6 +84,9 @@ enum coord_status courier_end(struct courier *c, enum coord_status s);
 
 /* As coord_risks. Source: the Redis commands INFO and CONFIG GET. */
 bool courier_risks(struct courier *c, unsigned *out);
+
+/* As coord_writes. Source: the Redis command ZADD. */
+enum coord_status courier_writes(struct courier *c, struct coord_reply *r);
 
 /* The four keys at one moment. */
 enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to,

@@ -253,6 +253,13 @@ static bool remote_risks(struct coord *c, unsigned *out)
     return told;
 }
 
+static enum coord_status remote_writes(struct coord *c, struct coord_reply *r)
+{
+    struct remote *m = remote_of(c);
+    courier_start(&m->courier);
+    return courier_end(&m->courier, courier_writes(&m->courier, r));
+}
+
 static void remote_free(struct coord *c)
 {
     struct remote *m = remote_of(c);
@@ -317,6 +324,7 @@ const struct coord_driver coord_redis = {
     .free = remote_free,
     .idle = remote_idle,
     .risks = remote_risks,
+    .writes = remote_writes,
     .describe = remote_describe,
     .init = remote_init,
     .claim = remote_claim,

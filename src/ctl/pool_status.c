@@ -127,7 +127,7 @@ int ctl_pool_status(struct ctl_args *a)
     if (status)
         return status;
     look_at_workers(&s);
-    (void)coord_risks(s.coord, &s.risks);
+    ctl_session_ask_server(&s);
     coord_free(s.coord);
     if (a->json)
         return ctl_print_json(CTL_OK, status_json(&s));

@@ -334,6 +334,14 @@ void ctl_risks(unsigned risks, json_t *to)
             json_array_append_new(to, json_string(coord_risk_text(risks, i)));
 }
 
+void ctl_session_ask_server(struct ctl_session *s)
+{
+    struct coord_reply r;
+    (void)coord_risks(s->coord, &s->risks);
+    (void)coord_writes(s->coord, &r);
+    s->unwritten = r.err;
+}
+
 void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap)
 {
     static struct coord_audit audit;
@@ -385,6 +393,10 @@ json_t *ctl_session_warnings(const struct ctl_session *s)
         json_array_append_new(w, json_sprintf("the time field of the IDs ends on %s",
                                               ctl_time(layout_end_ms(&p->layout, p->epoch_ms))));
     warn_of_lost(w, s);
+    if (s->unwritten.text[0])
+        json_array_append_new(w, json_sprintf("nothing can be written, so that no workerId is "
+                                              "granted or renewed: %s",
+                                              s->unwritten.text));
     if (s->unread.text[0])
         json_array_append_new(w, json_sprintf("the workerIds cannot be read: %s", s->unread.text));
     if (s->reply.free == 0 && s->first_ms > 0)

@@ -17,7 +17,10 @@ struct ctl_session {
     int64_t first_ms; /* as ctl_holders_first */
     uint64_t lost;    /* as COORD_FAULT_LOST counts */
 
-    unsigned risks;    /* as coord_risks, where the caller asked */
+    /* By ctl_session_ask_server; none before. */
+    unsigned risks;       /* as coord_risks */
+    struct err unwritten; /* why nothing can be written */
+
     struct err unread; /* why the workerIds could not be read; "" where they were */
 };
 
@@ -53,6 +56,9 @@ void ctl_session_why(const struct ctl_args *a, enum coord_status s, const struct
 
 /* What the workerIds themselves tell, for the warnings, and how many are free. */
 void ctl_session_look(struct ctl_session *s, const struct coord_snapshot *snap);
+
+/* What the coordinator's server itself tells, for the warnings. */
+void ctl_session_ask_server(struct ctl_session *s);
 
 /* Appends that there is no replica to spare, where it is so. */
 void ctl_spare_replicas(const struct coord_pool *p, json_t *to);

@@ -93,7 +93,7 @@ static int pool_look(void *view)
     if (r == COORD_OK)
         r = coord_snapshot(v->s.coord, &snap, &told);
     if (r == COORD_OK)
-        (void)coord_risks(v->s.coord, &v->s.risks);
+        ctl_session_ask_server(&v->s);
     v->took_ms = clock_mono_ms(clock_system()) - began;
     v->down = r != COORD_OK;
     if (r == COORD_OK) {

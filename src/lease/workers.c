@@ -229,7 +229,6 @@ static void ask_risks(struct workers *w, struct coord *c)
         return;
     w->risks_ms = w->asked_ms + RISKS_MS;
     (void)coord_risks(c, &w->risks);
-    w->risks &= ~(unsigned)COORD_RISK_FULL; /* renewals tell, and tell when that is over */
 }
 
 static void make_call(struct supply *s, struct coord *c, int64_t wall)

@@ -36,7 +36,7 @@ enum serve_result {
 const char *serve_result_name(enum serve_result r);
 
 /* What other rooms know and metrics, stats and INFO tell. Set by the composition root. */
-#define SERVE_RISKS 3
+#define SERVE_RISKS 2
 struct serve_facts {
     bool answered, up;      /* the coordinator: ever, and at the latest call */
     bool serves;            /* likewise, and with the pool that is ours: it refused nothing */

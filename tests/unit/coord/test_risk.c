@@ -30,22 +30,6 @@ static void what_it_says_is_judged(void **state)
         {"x:1\naof_enabled:0\n", "", COORD_RISK_RESTART},
         {"xaof_enabled:0\r\nmaxmemory", "", 0},
         {"", "", 0},
-        {"used_memory:101\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction\r\n", NULL,
-         COORD_RISK_FULL},
-        {"used_memory:100\r\nmaxmemory:100\r\nmaxmemory_policy:noeviction\r\n", NULL, 0},
-        {"used_memory:101\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n", NULL, 0},
-        {"used_memory:103\r\nmaxmemory:100\r\nmem_not_counted_for_evict:3\r\n", NULL, 0},
-        {"used_memory:103\r\nmaxmemory:100\r\nmem_not_counted_for_evict:2\r\n", NULL,
-         COORD_RISK_FULL},
-        {"used_memory:101\r\nmaxmemory:100\r\nmaxmemory_policy:volatile-lru\r\n", NULL,
-         COORD_RISK_FULL},
-        {"used_memory:101\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n", NULL,
-         COORD_RISK_EVICTION},
-        {"used_memory:9223372036854775807\r\nmaxmemory:1\r\n"
-         "mem_not_counted_for_evict:-9223372036854775808\r\n",
-         NULL, COORD_RISK_FULL},
-        {"aof_enabled:1\r\naof_last_write_status:err\r\n", "", COORD_RISK_FULL},
-        {"aof_enabled:1\r\naof_last_write_status:ok\r\n", "", 0},
         {"maxmemory:\r\nmaxmemory_policy:allkeys-lru", "", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -122,18 +106,56 @@ static void what_is_refused_is_asked_once(void **state)
     server_free(&s);
 }
 
+/* Memory, replicas, whatever it is that it refuses them for: it says so itself. */
+static void who_takes_no_writes_says_why(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *setting, *value, *said;
+        enum coord_status is;
+    } cases[] = {
+        {"maxmemory", "0", "", COORD_OK},
+        {"maxmemory", "1", "found -OOM ", COORD_REFUSED},
+        {"maxmemory", "0", "", COORD_OK},
+        {"min-replicas-to-write", "1", "found -NOREPLICAS ", COORD_DOWN},
+    };
+    struct server s = {.pid = 0};
+    char url[SERVER_URL_MAX], out[256];
+    struct coord_reply r;
+    server_start(&s, false, NULL);
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d/0", s.port);
+    struct coord *c = setup_open(url, "p", clock_system());
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(SERVER_DO(&s, out, "CONFIG", "SET", cases[i].setting, cases[i].value));
+        assert_int_equal(coord_writes(c, &r), cases[i].is);
+        assert_non_null(strstr(r.err.text, cases[i].said));
+    }
+    assert_true(SERVER_DO(&s, out, "DBSIZE"));
+    assert_string_equal(out, "0");
+    coord_free(c);
+    assert_true(SERVER_DO(&s, out, "ACL", "SETUSER", "u", "on", ">pw", "+select", "+role"));
+    (void)snprintf(url, sizeof url, "redis://u:pw@127.0.0.1:%d/0", s.port);
+    c = setup_open(url, "p", clock_system());
+    assert_int_equal(coord_writes(c, &r), COORD_OK); /* may not ask */
+    coord_free(c);
+    server_free(&s);
+}
+
 static void one_without_a_server_has_none(void **state)
 {
     (void)state;
     unsigned risks = 99;
+    struct coord_reply r;
     struct coord *c = setup_open("static:1", "p", clock_system());
     assert_true(coord_risks(c, &risks));
     assert_int_equal(risks, 0);
+    assert_int_equal(coord_writes(c, &r), COORD_OK);
     coord_free(c);
     c = setup_open("redis://127.0.0.1:1/0", "p", clock_system());
     risks = 7;
     assert_false(coord_risks(c, &risks)); /* nobody is there */
     assert_int_equal(risks, 7);
+    assert_int_equal(coord_writes(c, &r), COORD_DOWN);
     coord_free(c);
 }
 
@@ -144,6 +166,7 @@ int main(void)
         cmocka_unit_test(each_is_a_sentence),
         cmocka_unit_test(a_real_one_is_asked),
         cmocka_unit_test(what_is_refused_is_asked_once),
+        cmocka_unit_test(who_takes_no_writes_says_why),
         cmocka_unit_test(one_without_a_server_has_none),
     };
     if (!server_available()) {
