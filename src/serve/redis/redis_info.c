@@ -190,10 +190,12 @@ static void sidflake(struct rds_call *c, struct buf *b)
         buf_printf(b, "pool_era:%llu\r\npool_free:%llu\r\n", ull(f->era), ull(f->pool_free));
 }
 
-static const struct {
-    const char *name; /* as in the heading */
-    void (*put)(struct rds_call *c, struct buf *b);
-} sections[] = {
+struct section {
+    const char *name;                               /* as in the heading */
+    void (*put)(struct rds_call *c, struct buf *b); /* NULL: of kinds of generators */
+};
+
+static const struct section sections[] = {
     {"Server", server},     {"Clients", clients},
     {"Memory", memory},     {"Persistence", persistence},
     {"Stats", stats},       {"Replication", replication},
@@ -201,15 +203,35 @@ static const struct {
     {"Keyspace", keyspace}, {"Sidflake", sidflake},
 };
 
-/* Every section is part of `default`, `all` and `everything`. */
-static bool wanted(struct rds_call *c, const char *section)
+#define SECTIONS     (sizeof sections / sizeof *sections)
+#define SECTIONS_MAX 32u /* with those of kinds: bits of a mask */
+
+/* All that there are, in their order. Returns how many. */
+static unsigned list_sections(struct rds_call *c, struct section *all)
+{
+    const struct generator *list = rds_issuer(c)->generators;
+    unsigned n = SECTIONS;
+    memcpy(all, sections, sizeof sections);
+    for (const struct generator *g = list; g && n < SECTIONS_MAX; g = g->after)
+        if (g->kind->section && generators_first(list, g))
+            all[n++] = (struct section){g->kind->section, NULL};
+    return n;
+}
+
+/* Which of them are asked for, a bit each: by one walk, as a request may have thousands of words.
+ * Every section is part of `default`, `all` and `everything`. */
+static uint32_t wanted(struct rds_call *c, const struct section *all, unsigned n)
 {
     struct resp_walk w = resp_walk_from(c->req, 1);
     struct span arg;
-    bool found = c->req->argc == 1;
-    while (!found && resp_next_arg(&w, &arg))
-        found = span_eq_nocase(arg, span_str(section)) || span_eq_nocase(arg, SPAN("default")) ||
-                span_eq_nocase(arg, SPAN("all")) || span_eq_nocase(arg, SPAN("everything"));
+    uint32_t found = c->req->argc == 1 ? UINT32_MAX : 0;
+    while (found != UINT32_MAX && resp_next_arg(&w, &arg)) {
+        if (span_eq_nocase(arg, SPAN("default")) || span_eq_nocase(arg, SPAN("all")) ||
+            span_eq_nocase(arg, SPAN("everything")))
+            found = UINT32_MAX;
+        for (unsigned i = 0; i < n; i++)
+            found |= (uint32_t)span_eq_nocase(arg, span_str(all[i].name)) << i;
+    }
     return found;
 }
 
@@ -217,20 +239,18 @@ enum serve_result rds_info(struct rds_call *c)
 {
     char text[INFO_MAX];
     struct buf b;
+    struct section all[SECTIONS_MAX];
+    unsigned n = list_sections(c, all);
+    uint32_t which = wanted(c, all, n);
     buf_init(&b, text, sizeof text);
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        if (!wanted(c, sections[i].name))
+    for (unsigned i = 0; i < n; i++) {
+        if (!(which >> i & 1))
             continue;
-        buf_printf(&b, "%s# %s\r\n", b.n > 0 ? "\r\n" : "", sections[i].name);
-        sections[i].put(c, &b);
-    }
-    const struct generator *list = rds_issuer(c)->generators;
-    for (const struct generator *g = list; g; g = g->after) {
-        const char *name = g->kind->section;
-        if (!name || !generators_first(list, g) || !wanted(c, name))
-            continue;
-        buf_printf(&b, "%s# %s\r\n", b.n > 0 ? "\r\n" : "", name);
-        put_section(c, name, &b);
+        buf_printf(&b, "%s# %s\r\n", b.n > 0 ? "\r\n" : "", all[i].name);
+        if (all[i].put)
+            all[i].put(c, &b);
+        else
+            put_section(c, all[i].name, &b);
     }
     if (b.failed)
         return rds_fail(c, SERVE_FAILED, "ERR INFO is too long: expected at most %d bytes",
