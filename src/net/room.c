@@ -172,6 +172,20 @@ static struct conn *quietest_of(struct lot *l)
     return found;
 }
 
+/* One among the next few that says no more, and only waits for a reply: over TCP most of those are
+ * gone, such as whoever gave up while the server behind stood still, and tried again. */
+static struct conn *ended_of(struct lot *l)
+{
+    for (uint32_t i = 0; i < l->n && i < LOOK; i++) {
+        struct conn *c = first_of(l);
+        if (c->eof)
+            return c;
+        link_remove(&c->place);
+        link_append(&l->conns, &c->place);
+    }
+    return NULL;
+}
+
 static void say(struct net *n, struct log_limit *limit, const char *what,
                 const struct net_service *svc, uint64_t most)
 {
@@ -196,7 +210,7 @@ static bool make_room(struct net *n, int fd)
 {
     struct net_peer peer;
     peer_of(fd, &peer);
-    const struct party *p = *find(&n->room, peer.id);
+    struct party *p = *find(&n->room, peer.id);
     struct lot *strangers = largest(&n->room, ROOM_STRANGERS),
                *guests = largest(&n->room, ROOM_GUESTS);
     struct conn *c = NULL;
@@ -205,6 +219,8 @@ static bool make_room(struct net *n, int fd)
     else if (guests && guests->n > n->conf.connections / 2 &&
              guests->n > (p ? p->lot[ROOM_GUESTS].n : 0) + 1) /* else they would take turns */
         c = quietest_of(guests);
+    else if (p)
+        c = ended_of(&p->lot[ROOM_GUESTS]);
     if (c)
         displace(c, ROOM_SHARED, n->conf.connections);
     return c != NULL;

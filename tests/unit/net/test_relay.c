@@ -374,6 +374,57 @@ static void who_asks_the_server_for_little_is_not_dear_for_ever(void **state)
     (void)close(two);
 }
 
+/* ---- who has ended ----------------------------------------------------------------------------
+ */
+
+static void do_count_ended(struct net_bench *n, void *arg)
+{
+    unsigned *ended = arg;
+    for (struct link *l = n->net->all.next; l != &n->net->all; l = l->next)
+        *ended += CONTAINER(l, struct conn, all)->eof;
+}
+
+static bool one_has_ended(void)
+{
+    unsigned ended = 0;
+    net_bench_call(&b, do_count_ended, &ended);
+    return ended == 1;
+}
+
+/* Over TCP whoever gave up and went looks like one that waits for its reply. */
+static void who_has_ended_makes_room_for_its_own(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.conf.connections = 2;
+    start("127.0.0.2");
+    int waits = dial(&b), gone = dial(&b);
+    say(waits, "share a\n");
+    int link = accepted(two);
+    expect(link, "a\n");
+    say(gone, "share b\n");
+    expect(link, "b\n");
+    int third = dial(&b);
+    expect(third, "full\n");
+    (void)close(third);
+    (void)shutdown(gone, SHUT_WR);
+    NET_AWAIT(one_has_ended());
+    third = dial(&b);
+    say(third, "hi\n");
+    expect(third, "hi\n");
+    expect_end(gone);
+    say(link, "OK\r\nOK\r\n");
+    expect(waits, "OK\r\n");
+    say(third, "still\n");
+    expect(third, "still\n");
+    assert_int_equal(net_bench_ended(&b, NET_END_SLOT), 1);
+    (void)close(third);
+    (void)close(gone);
+    (void)close(waits);
+    (void)close(link);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +439,7 @@ int main(void)
         BENCH(what_a_server_does_not_take_has_a_time_too),
         BENCH(a_part_that_is_not_taken_has_the_servers_time),
         BENCH(who_asks_the_server_for_little_is_not_dear_for_ever),
+        BENCH(who_has_ended_makes_room_for_its_own),
     };
     return cmocka_run_group_tests_name("net/relay", tests, NULL, NULL);
 }
