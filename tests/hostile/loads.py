@@ -60,6 +60,7 @@ LOADS = [
     pipelined("wrong-auth", "wrong `AUTH`", WRONG, users=1, there=()),
     pipelined("keys", "`KEYS *`", E("KEYS", "*"), **ALONE),
     pipelined("info", "`INFO`", E("INFO"), **ALONE),
+    pipelined("info-words", "`INFO` of 9,000 words", E("INFO", *(9000 * ["z"])), **ALONE),
     pipelined("ping", "`PING`", E("PING")),
     pipelined("exec", "`EXEC` of 1,024 `GET id:x`", EXEC, **ALONE),
     pipelined("ids", "`GET id:x`", E("GET", "id:x")),

@@ -1,7 +1,5 @@
 #include "unit/serve/redis_rig.h"
 
-#include <time.h>
-
 #define HELLO2                                                                                     \
     "*14\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:2\r\n" \
     "$2\r\nid\r\n:1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"          \
@@ -255,43 +253,6 @@ static void info(void **state)
     rig_check(r, "INFO keyspace", "=16\r\ntxt:# Keyspace\r\n\r\n");
 }
 
-/* What a request of as many words costs in time of the processor: the least of five. */
-static clock_t cost(struct rig *r, const char *verb)
-{
-    enum {
-        WORDS = 6000,
-        SIZE = 65536
-    };
-    char *text = malloc(SIZE);
-    struct buf b;
-    clock_t least = 0;
-    assert_non_null(text);
-    buf_init(&b, text, SIZE);
-    resp_put_array(&b, 1 + WORDS);
-    resp_put_bulk(&b, span_str(verb));
-    for (int i = 0; i < WORDS; i++)
-        resp_put_bulk(&b, SPAN("z"));
-    assert_false(b.failed);
-    for (int i = 0; i < 5; i++) {
-        clock_t before = clock();
-        assert_int_equal(rig_send(r, buf_span(&b)), NET_MORE);
-        clock_t is = clock() - before;
-        least = i == 0 || is < least ? is : least;
-        r->out.n = r->turn.reply_start = 0;
-    }
-    free(text);
-    return least;
-}
-
-/* They are walked once, and not for each section: everybody waits for that. */
-static void info_of_many_words(void **state)
-{
-    struct rig *r = *state;
-    clock_t info = cost(r, "INFO"), exists = cost(r, "EXISTS");
-    if (info > 4 * exists)
-        fail_msg("INFO took %ld us, where EXISTS takes %ld", (long)info, (long)exists);
-}
-
 static void info_loading(void **state)
 {
     struct rig *r = *state;
@@ -358,7 +319,6 @@ int main(void)
         RIG_TEST(info_fits),
         RIG_TEST(info_coordinator),
         RIG_TEST(info_counts_errors),
-        RIG_TEST(info_of_many_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
