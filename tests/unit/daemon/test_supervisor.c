@@ -1,7 +1,10 @@
 /* What a service manager hears, and what of its environment is believed. */
 #include "base/clock.h"
 #include "daemon/supervisor.h"
+#include "net/private.h"
+#include "support/net_bench.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -115,14 +118,15 @@ static void what_is_no_socket_is_none(void **state)
 static void a_watchdog_is_ours_or_none(void **state)
 {
     (void)state;
-    char pid[32];
+    char pid[32], another[32];
     (void)snprintf(pid, sizeof pid, "%ld", (long)getpid());
+    (void)snprintf(another, sizeof another, "%ld", (long)getpid() + 1);
     const struct {
         const char *usec, *pid;
         int64_t want;
     } cases[] = {{"30000000", NULL, 30000000},
                  {"30000000", pid, 30000000},
-                 {"30000000", "1", 0},
+                 {"30000000", another, 0},
                  {"0", NULL, 0},
                  {"x", NULL, 0},
                  {"-5", NULL, 0},
@@ -138,6 +142,55 @@ static void a_watchdog_is_ours_or_none(void **state)
         assert_int_equal(s.watchdog_us, cases[i].want);
         supervisor_clear(&s);
     }
+}
+
+/* *period_us: -1 where there is none. */
+static void do_start(struct net_bench *b, void *period_us)
+{
+    supervisor_started(&s, b->net);
+    bool runs = ev_is_active(&b->net->every);
+    *(int64_t *)period_us = runs ? (int64_t)(b->net->every.repeat * 1e6 + 0.5) : -1;
+}
+
+static void hears(const char *text)
+{
+    struct pollfd p = {.fd = manager, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 30000), 1);
+    assert_string_equal(heard(), text);
+}
+
+/* One word that comes late must not be the end of a loop that turns. */
+static void a_watchdog_hears_twice_in_its_time(void **state)
+{
+    static struct net_bench b;
+    int64_t period_us = 0;
+    (void)state;
+    listen_at(path, false);
+    assert_int_equal(setenv("WATCHDOG_USEC", "20000", 1), 0);
+    supervisor_init(&s);
+    net_bench_init(&b);
+    net_bench_start(&b, NULL);
+    net_bench_call(&b, do_start, &period_us);
+    assert_int_equal(period_us, 10000);
+    hears("READY=1");
+    hears("WATCHDOG=1");
+    hears("WATCHDOG=1"); /* again and again */
+    net_bench_stop(&b);
+}
+
+static void without_a_watchdog_the_loop_is_left_alone(void **state)
+{
+    static struct net_bench b;
+    int64_t period_us = 0;
+    (void)state;
+    listen_at(path, false);
+    supervisor_init(&s);
+    net_bench_init(&b);
+    net_bench_start(&b, NULL);
+    net_bench_call(&b, do_start, &period_us);
+    assert_int_equal(period_us, -1);
+    hears("READY=1");
+    net_bench_stop(&b);
 }
 
 static void what_is_held_is_told_when_it_changes(void **state)
@@ -187,6 +240,8 @@ int main(void)
         SUPERVISOR(a_socket_is_a_path_or_an_abstract_name),
         SUPERVISOR(what_is_no_socket_is_none),
         SUPERVISOR(a_watchdog_is_ours_or_none),
+        SUPERVISOR(a_watchdog_hears_twice_in_its_time),
+        SUPERVISOR(without_a_watchdog_the_loop_is_left_alone),
         SUPERVISOR(what_is_held_is_told_when_it_changes),
         SUPERVISOR(whoever_does_not_listen_is_not_waited_for),
     };
