@@ -683,6 +683,29 @@ def other_version(case):
     left.close()
 
 
+@test("a configuration that became wrong since the check: 1, so that a service manager tries again")
+def wrong_since_the_check(case):
+    s = harness.Sidecar(case, "s", case.pool().url)
+
+    def status(heir):
+        def leave():
+            die_with_parent()
+            if heir:
+                os.dup2(parcel(VERSION, PARCEL_TAKE, os.getpid()), 900)
+        r = subprocess.run(s.argv, env=clean_env({"SIDFLAKE_PARCEL": "900"} if heir else None),
+                           capture_output=True, text=True, close_fds=False, preexec_fn=leave, timeout=30)
+        return r.returncode, r.stderr
+    right = dict(s.options)
+    # the file is wrong, and a file that it names cannot be read
+    for options, why in (({"limits.batch": "lots"}, "lots"),
+                         ({"coordinator.password_file": case.path("none")}, "none")):
+        s.options = dict(right, **options)
+        s.write_conf()
+        for heir in (False, True):
+            code, told = status(heir)
+            assert code == (1 if heir else 78) and why in told, (heir, code, told)
+
+
 @test("SIGKILL after an upgrade, and restart: the same workerId")
 def killed_after(case):
     s = case.sidecar(case.pool())
