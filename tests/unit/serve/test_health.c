@@ -1,5 +1,6 @@
 #include "status_rig.h"
 
+#include "net/upstream/links.h"
 #include "serve/watch/health.h"
 
 static struct health h;
@@ -198,6 +199,44 @@ static void connections_that_the_limit_counts(void **state)
     warns("3,687 of at most 4,096 connections are open");
 }
 
+#define FIVE_MINUTES_US (MINUTES(5) * 1000)
+
+/* The servers behind: away, or not to be had by some of late. */
+static void servers_behind(void **state)
+{
+    static struct upstream there;
+    static char at[] = "tcp://127.0.0.1:6379";
+    struct upstream_stats *st = &there.stats;
+    int64_t now_us = rig_mono(NULL);
+    (void)state;
+    there.text = at;
+    (void)snprintf(there.why, sizeof there.why, "refused");
+    services[SERVE_REDIS].upstream = &there;
+    *st = (struct upstream_stats){.up = true, .since_us = now_us, .errors = 3, .most = 1500};
+    well();
+    st->full_us = now_us - 1000000;
+    warns("upstream.connections is reached: a client was refused one more than 1,500 to the Redis "
+          "behind, 1 s ago");
+    assert_string_equal(h.finding[0].name, "upstream.redis");
+    assert_null(h.ready.by); /* of no matter to IDs */
+    st->full_us = now_us - FIVE_MINUTES_US + 1000;
+    judge();
+    assert_int_equal(h.n, 1);
+    st->full_us = now_us - FIVE_MINUTES_US;
+    well();
+    st->unshared_us = now_us - FIVE_MINUTES_US + 1000000;
+    warns("clients without a connection of their own are told that the Redis behind cannot be "
+          "reached: refused (tcp://127.0.0.1:6379), 4 min 59 s ago");
+    st->unshared_us = now_us - FIVE_MINUTES_US;
+    well();
+    *st = (struct upstream_stats){.errors = 1, .since_us = now_us - 7000000};
+    warns("the Redis behind cannot be reached for 7 s: refused (tcp://127.0.0.1:6379)");
+    st->since_us = 0;
+    warns("the Redis behind cannot be reached: refused (tcp://127.0.0.1:6379)");
+    st->errors = 0; /* nobody has asked it yet */
+    well();
+}
+
 static void the_last_minutes(void **state)
 {
     (void)state;
@@ -359,6 +398,7 @@ int main(void)
         TEST(troubles_of_the_last_hour),
         TEST(the_next_start),
         TEST(everything),
+        TEST(servers_behind),
         TEST(the_last_minutes),
         TEST(connections_that_the_limit_counts),
         TEST(reads_of_what_is_no_id),
