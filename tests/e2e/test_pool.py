@@ -356,6 +356,28 @@ def release(case):
                for w in status["warnings"]), status
 
 
+@test("pool release: who renews less often than others is not taken for dead before its time")
+def release_of_the_slow(case):
+    redis = case.pool("--workers", "3-3")
+    s = case.sidecar(redis, {"workers.spare": 0})
+    s.kill()
+    redis.ask("HSET", "sidflake:{default}:h", "every", 60_000)  # which a renewal told
+    record = redis.record(3)
+    args = ("pool", "release", "--coordinator", redis.url, "--worker", "3", "--yes")
+
+    def silent_for(ms):
+        redis.ask("HSET", "sidflake:{default}:h", "3", "1 %d %s %d %d" % (
+            record["hwm"] - ms, record["token"], record["t0"] - ms, record["n"]))
+    silent_for(40_000)
+    refused = case.ctl(*args, expect=1).stderr
+    left = re.search(r"was renewed 4\d\.\d+ s ago, by .* stop that one and wait for (\d+\.\d+) s", refused)
+    assert left and float(left.group(1)) < 20, refused
+    assert redis.held() == [3]
+    silent_for(61_000)
+    case.ctl(*args, expect=0)
+    assert redis.queue() == [3]
+
+
 @test("pool release of a holder that renewed a moment ago: said, and asked twice, on a terminal")
 def release_asks_twice(case):
     redis = case.pool()
