@@ -221,6 +221,43 @@ static void accept_any(void **state)
     check(r, "GET id:a", rig_ids("", 1, 1));
 }
 
+/* One that began where nobody had to log in, and was taken over (SIGUSR2) to where all have to. */
+static void a_transaction_of_before_is_no_more(void **state)
+{
+    struct rig *r = *state;
+    static char mem[4096];
+    struct buf parcel;
+    set_mode(r, ACCESS_OFF);
+    check(r, "MULTI", "+OK\r\n");
+    check(r, "GET id:a", "+QUEUED\r\n");
+    buf_init(&parcel, mem, sizeof mem);
+    assert_true(r->svc->pack(r->svc, r->session, &parcel));
+    rig_disconnect(r);
+    rig_connect(r);
+    set_mode(r, ACCESS_REQUIRED);
+    assert_true(r->svc->unpack(r->svc, r->session, buf_span(&parcel)));
+    check(r, "GET id:a", NOAUTH);
+    check(r, "EXEC",
+          "-EXECABORT Transaction discarded because of: NOAUTH Authentication required.\r\n");
+    check(r, "AUTH ann secret", "+OK\r\n");
+    check(r, "GET id:a", rig_ids("", 0, 1));
+    check(r, "EXEC", "-ERR EXEC without MULTI\r\n");
+}
+
+/* Of a request that is too long the last key may be cut: its first bytes name nothing. */
+static void a_key_that_is_cut_is_not_judged(void **state)
+{
+    struct rig *r = *state;
+    static char block[NET_IN_MAX];
+    struct span begin = SPAN("*3\r\n$3\r\nSET\r\n$80000\r\nid:secret");
+    check(r, "AUTH bob secret", "+OK\r\n");
+    check(r, "SET id:secret 1", NOT_ALLOWED("id:secret"));
+    memset(block, 'x', sizeof block);
+    memcpy(block, begin.p, begin.n);
+    assert_int_equal(rig_send(r, span_of(block, sizeof block)), NET_MORE);
+    rig_expect(r, "-ERR 'set' request is too long: expected at most 67584 bytes\r\n");
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 
 int main(void)
@@ -237,6 +274,8 @@ int main(void)
         TEST(reload),
         TEST(accept_any),
         TEST(a_password_alone),
+        TEST(a_transaction_of_before_is_no_more),
+        TEST(a_key_that_is_cut_is_not_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

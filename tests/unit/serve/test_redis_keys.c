@@ -52,6 +52,27 @@ static void configured_names(void **state)
     assert_int_equal(r->gen.ids.stats.issued, 0);
 }
 
+/* COUNT is a hint, and one reply has no more than 1,000 names: others are not to wait for more. */
+static void a_scan_of_many_names_comes_in_parts(void **state)
+{
+    enum {
+        NAMES = 1002
+    };
+    static char text[NAMES][8];
+    static char *names[NAMES + 1];
+    for (int i = 0; i < NAMES; i++) {
+        (void)snprintf(text[i], sizeof text[i], "n%04d", i);
+        names[i] = text[i];
+    }
+    struct rig *r = rig_new(names);
+    *state = r;
+    rig_begins(r, "SCAN 0 COUNT 1000", "*2\r\n$4\r\n1000\r\n*1000\r\n$8\r\nid:n0000\r\n");
+    rig_begins(r, "SCAN 0 COUNT 9223372036854775807", "*2\r\n$4\r\n1000\r\n*1000\r\n");
+    rig_check(r, "SCAN 1000 COUNT 5000",
+              "*2\r\n$1\r\n0\r\n*2\r\n$8\r\nid:n1000\r\n$8\r\nid:n1001\r\n");
+    rig_begins(r, "SCAN 2 COUNT 1001", "*2\r\n$1\r\n0\r\n*1000\r\n");
+}
+
 static void scan_errors(void **state)
 {
     struct rig *r = *state;
@@ -270,6 +291,7 @@ int main(void)
         RIG_TEST(any_name),
         RIG_NAMES_TEST(configured_names),
         RIG_TEST(scan_errors),
+        cmocka_unit_test_teardown(a_scan_of_many_names_comes_in_parts, rig_teardown),
         RIG_TEST(reads_of_missing_keys),
         RIG_TEST(reads_of_id_keys),
         RIG_TEST(writes),
