@@ -435,6 +435,14 @@ def check(case):
     case.ctl(*args, "--repair", expect=0)
     case.ctl(*args, expect=0)
     assert redis.free() == 32766 and len(set(redis.queue())) == 32766 and redis.held() == [0, 1]
+    redis.ask("RPUSH", free, "100")  # what is harmless, alone
+    assert "harmless" in case.ctl(*args, expect=0).stdout
+    assert case.ctl(*args, "--repair", expect=0).stdout.endswith("repaired\n")
+    assert redis.free() == 32766
+    redis.ask("RPUSH", free, "junk")  # a stranger alone
+    case.ctl(*args, expect=1)
+    case.ctl(*args, "--repair", expect=0)
+    assert redis.free() == 32766 and redis.queue().count(100) == 1
 
 
 @test("a pool's queue is gone: sidecar and pool status say so, and the command that mends it")
