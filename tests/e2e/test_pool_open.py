@@ -76,7 +76,14 @@ def opens_what_moved(case):
         command = re.search("`sidflakectl ([^`]*)`", refused).group(1).split()
         for wrong in ("30s", "25h"):
             case.ctl(*command, "--yes", "--horizon", wrong, expect=2)
-        case.ctl("pool", "open", "--yes", *on, "--horizon", "1h", expect=2)
+        for option in (("--horizon", "1h"), ("--max-skew", "1s"), ("--ahead", "2h")):
+            alone = case.ctl("pool", "open", "--yes", *on, *option, expect=2).stderr
+            assert "expected with --moved-back alone" in alone, alone
+        with Terminal([harness.SIDFLAKECTL, "pool", "open", "--moved-back", *on], rows=10, cols=900) as t:
+            asked = t.shows(r"New sidecars get a workerId from (20\S+) on\.").group(1)
+            assert ids.ms_of(asked) > ids.now_ms() + 86400_000, asked  # as long as any pool may grant
+            t.keys("n\n")
+            assert t.end() == 1
         r = case.ctl(*command, "--yes", "--horizon", "1h", "--max-skew", "2s", expect=0)
         status = ctl_json(case, "pool", "status", *on)
         assert status["grants_from"] in r.stdout and not status["moved"], (r.stdout, status)
