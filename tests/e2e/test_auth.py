@@ -325,6 +325,43 @@ def wrong_file(case):
     case.sidflake("-t", "-c", s.conf, expect=78)
 
 
+@test("a wrong users file: no reload, nor of the login at the server behind; then both are taken up")
+def wrong_file_beside_a_login(case):
+    redis, password = case.redis(), case.path("password")
+    for name in "old", "new":
+        redis.ask("ACL", "SETUSER", name, "on", ">" + name, "~*", "+@all")
+
+    def reload_with(users, login, told):
+        for path, text in ((s.options["auth.users_file"], users), (password, login)):
+            with open(path, "w") as f:
+                f.write(text)
+        at = len(s.log())
+        s.popen.send_signal(signal.SIGHUP)
+        s.wait_log(told, after=at)
+        redis.ask("CLIENT", "KILL", "TYPE", "normal")  # whoever comes from now on logs in anew
+    with open(os.open(password, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+        f.write("old")
+    right = "ann:%s:upstream=all\n" % CRYPT
+    s = sidecar(case, {"upstream.redis": "tcp://127.0.0.1:%d" % redis.port, "upstream.redis_user": "old",
+                       "upstream.redis_password_file": password}, users=right)
+
+    def served():
+        """A client; one whose request was there when the link was killed is closed."""
+        try:
+            with s.resp() as r:
+                return r.ask("AUTH", "ann", "secret") == b"OK" and r.ask("GET", "a") is None
+        except wire.Closed:
+            return False
+    assert served()
+    reload_with("eve:plain\n", "new", "reload refused, nothing changed")
+    until("it logs in there as before", served)
+    s.options["upstream.redis_user"] = "new"
+    s.write_conf()
+    reload_with(right, "new", "configuration reloaded")
+    until("it logs in there as another", served)
+    assert b"user=new" in redis.ask("CLIENT", "LIST")
+
+
 def gone(client, timeout=10):
     """Whether the other side closes the connection, whatever it sends before."""
     client.sock.settimeout(timeout)
