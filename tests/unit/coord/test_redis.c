@@ -298,7 +298,8 @@ static void damaged_hints_cost_no_safety(void **state)
     coord_snapshot_clear(&s);
     assert_int_equal(claim(f), COORD_OK);
     assert_int_equal(f->g.worker, 2);
-    DO("RPUSH", "sidflake:{p}:free", "5", "x"); /* none of the pool: those before were passed over */
+    DO("RPUSH", "sidflake:{p}:free", "5",
+       "x"); /* none of the pool: those before were passed over */
     const uint16_t all[] = {0, 1, 2, 3, 4};
     assert_int_equal(coord_repair(f->c, SETUP_IDENTITY, all, 5, &f->r), COORD_OK);
     assert_int_equal(f->r.free, 2);
