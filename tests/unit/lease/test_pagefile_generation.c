@@ -86,7 +86,10 @@ static void a_kill_before_the_new_generation_stands_there_costs_nothing(void **s
     assert_true(page_is_of(f.page, there) && page_is_of(f.page, 99));
     copy_file("/dev/null", made_path, 0);
     pagefile_close(&f);
+    copy_file(page_path, spare_path, PAGE_SIZE_BYTES);
     assert_own();
+    copy_file(spare_path, page_path, PAGE_SIZE_BYTES); /* what it left is in nobody's way */
+    assert_set_aside(PAGE_FOREIGN, "earlier state");
 }
 
 /* Of a version that knew no generations. */
