@@ -228,6 +228,13 @@ static bool may_wait(const struct lease *l)
     return lease_held(l) > 0 && !l->extra;
 }
 
+/* Reopened by a clock that was ahead, and asks to wait all the same: by an operator's word that
+ * time is another one. */
+static bool is_ahead_no_more(const struct lease *l, const struct coord_reply *r)
+{
+    return l->pool.topen_ms > r->now_ms + 2 * l->pool.params.max_skew_ms;
+}
+
 static void claim_done(struct lease *l, const struct lease_action *a, const struct lease_outcome *o,
                        int64_t mono, int64_t wall)
 {
@@ -241,6 +248,7 @@ static void claim_done(struct lease *l, const struct lease_action *a, const stru
         break;
     case COORD_WAIT: /* where it was reopened just now, the next one knows what is waited for */
         l->claim_due = mono;
+        l->described &= !is_ahead_no_more(l, &o->reply);
         if (l->described)
             l->claim_due += jitter(l, 10 + min64(o->reply.wait_ms, WAIT_MAX_MS));
         break;

@@ -110,6 +110,25 @@ static void who_waits_of_a_pool_reopened_just_now_asks_why_at_once(void **state)
     end();
 }
 
+/* Reopened while its clock was ahead; an operator's word has that time taken back. */
+static void who_waits_of_a_pool_whose_clock_was_ahead_asks_why_at_once(void **state)
+{
+    (void)state;
+    begin();
+    b.coord.pool.topen_ms = rig_wall(&b.rig) + 3600000;
+    upset(FAKE_CLAIM, COORD_BADCLOCK);
+    upset(FAKE_CLAIM, COORD_WAIT);
+    upset(FAKE_CLAIM, COORD_WAIT);
+    rig_pass(&b.rig, 10);
+    assert_int_equal(count(FAKE_DESCRIBE), 1);
+    b.coord.pool.topen_ms = rig_wall(&b.rig);
+    rig_pass(&b.rig, 1300);
+    assert_int_equal(count(FAKE_CLAIM), 3);
+    assert_int_equal(count(FAKE_DESCRIBE), 2);
+    assert_int_equal(b.rig.lease.pool.topen_ms, b.coord.pool.topen_ms);
+    end();
+}
+
 static void a_coordinator_that_stays_down_is_asked_less_and_less(void **state)
 {
     (void)state;
@@ -584,6 +603,7 @@ int main(void)
         cmocka_unit_test(claims_that_come_to_nothing_are_repeated_later),
         cmocka_unit_test(an_urgent_claim_is_repeated_within_a_second_or_so),
         cmocka_unit_test(who_waits_of_a_pool_reopened_just_now_asks_why_at_once),
+        cmocka_unit_test(who_waits_of_a_pool_whose_clock_was_ahead_asks_why_at_once),
         cmocka_unit_test(a_coordinator_that_stays_down_is_asked_less_and_less),
         cmocka_unit_test(a_workerid_that_is_held_already_is_not_taken_again),
         cmocka_unit_test(young_tenures_are_renewed_every_5_s_and_mature_ones_every_20_s),
