@@ -281,7 +281,7 @@ static enum coord_status pool_from(const struct answer *a, const int64_t *v,
     memcpy(&pool->later, &v[D_LATER], sizeof pool->later);
     pool->held = (uint64_t)v[D_HELD];
     pool->replicas = (uint64_t)v[D_REPLICAS];
-    pool->unmet = v[D_UNMET] != 0;
+    pool->unmet_ms = v[D_UNMET];
     return outcome_of_pool(pool, r);
 }
 

@@ -174,6 +174,30 @@ local function online()
     return select(2, string.gsub(replication, 'state=online', ''))
 end
 
+-- How far ahead of its time a table that was lost may have granted; more where a holder says so.
+local function reach()
+    return math.max(A + 2 * S, pool.ahead)
+end
+
+local function settle()
+    local settle = pool.settle > 0 and pool.settle or A
+    return T < pool.settle_t and math.max(settle, pool.settle0) or settle
+end
+
+local function fence() -- nobody was granted more, whatever the clock was
+    return pool.fence + reach()
+end
+
+-- Until when workerIds that are free rest if the pool is reopened now, and whether that is a bet; nil: they
+-- rest as all others do.
+local function rest(proof)
+    local whole = K > 0 and (pool.sure or 0) or pool.tmax
+    local sound = not proof and T >= fence()
+    local young = T - whole < D0 - 4 * S and sound and T >= pool.lent
+    local bet = not young and sound and math.max(settle(), A0) < A
+    return (young and T + A0 + 2 * S) or (bet and T + math.max(settle(), A0) + 2 * S) or nil, bet
+end
+
 if op == 'describe' then
     local out = {'OK', int(T), int(pool.era), int(redis.call('LLEN', FREE)), '0', pool.identity,
         int(pool.topen), int(pool.fl), int(pool.fs), int(pool.tmax), int(pool.closed), int(A), int(A0),
@@ -182,7 +206,8 @@ if op == 'describe' then
         out[i + 1] = int(pool[NAMES[i]])
     end
     out[#out + 1], out[#out + 2] = int(redis.call('ZCARD', EXP)), int(online())
-    out[#out + 1] = fp == pool.fp and '0' or '1'
+    local floor = rest(false) or math.max(pool.fl, T + reach(), fence())
+    out[#out + 1] = fp == pool.fp and '0' or int(math.max(pool.fs, floor))
     return out
 end
 
@@ -286,11 +311,6 @@ local function note(...)
     end
 end
 
--- How far ahead of its time a table that was lost may have granted; more where a holder says so.
-local function reach()
-    return math.max(A + 2 * S, pool.ahead)
-end
-
 --{{ Behind the latest reopening somebody was granted more than the table takes for the most there is.
 local function raise(ahead)
     local floor = math.max(pool.topen, pool.fence) + ahead
@@ -325,20 +345,10 @@ local function knows_more(current)
     return false
 end
 
-local function settle()
-    local settle = pool.settle > 0 and pool.settle or A
-    return T < pool.settle_t and math.max(settle, pool.settle0) or settle
-end
-
 local function reopen(proof, floor, cause)
-    local whole = K > 0 and (pool.sure or 0) or pool.tmax
-    local fence = pool.fence + reach() -- nobody was granted more, whatever the clock was
-    local sound = not proof and T >= fence
-    local young = T - whole < D0 - 4 * S and sound and T >= pool.lent
-    local bet = not young and sound and math.max(settle(), A0) < A
+    local short, bet = rest(proof)
     note('fl0', pool.fl, 'fs0', pool.fs, 'era0', pool.era + 1, 'trust', bet and BET or 0,
-        'lent', bet and T + reach() or pool.lent, 'fl', math.max(pool.fl, floor, fence))
-    local short = (young and T + A0 + 2 * S) or (bet and T + math.max(settle(), A0) + 2 * S)
+        'lent', bet and T + reach() or pool.lent, 'fl', math.max(pool.fl, floor, fence()))
     note('fs', math.max(pool.fs, short or pool.fl), 'era', pool.era + 1, 'topen', T,
         'cause', cause)
     put('fp', fp)

@@ -183,25 +183,12 @@ int64_t ctl_session_lost_ahead(const struct ctl_args *a)
     return max64(own, a->ahead_ms);
 }
 
-/* What new sidecars wait for once it is reopened, as the rules have it for a table of tmax; 0: it
- * is not about to be. */
-static int64_t wait_of_reopening(const struct ctl_session *s)
-{
-    const struct coord_pool *p = &s->pool;
-    const struct coord_params *k = &p->params;
-    int64_t now = s->reply.now_ms, rest = k->first_horizon_ms;
-    if (!p->unmet)
-        return 0;
-    if (!coord_pool_is_young(p, now))
-        rest = max64(rest, coord_pool_settle(p, now));
-    return rest + 2 * k->max_skew_ms;
-}
-
 int64_t ctl_session_grants_from(const struct ctl_session *s)
 {
     int64_t floor = s->reply.era > 1 ? s->pool.floor_short_ms + 1 : 0;
-    int64_t now = max64(s->reply.now_ms, coord_pool_behind_until(&s->pool, s->reply.now_ms));
-    return max64(now + wait_of_reopening(s), s->first_ms ? s->first_ms : floor);
+    int64_t now = s->reply.now_ms, rest = s->pool.unmet_ms ? s->pool.unmet_ms - now : 0;
+    int64_t from = max64(now, coord_pool_behind_until(&s->pool, now)) + rest;
+    return max64(from, s->first_ms ? s->first_ms : floor);
 }
 
 int64_t ctl_session_ceiling(const struct coord_pool *p, const struct coord_worker *w)
@@ -272,12 +259,13 @@ static void warn_of_lost(json_t *w, const struct ctl_session *s)
 /* To look at it is no call that reopens it. */
 static void warn_of_unmet(json_t *w, const struct ctl_session *s)
 {
-    if (s->pool.unmet)
+    if (s->pool.unmet_ms)
         json_array_append_new(
-            w, json_sprintf("its server restarted or failed over since "
-                            "it was asked last, on %s: whoever asks next reopens it, and new "
-                            "sidecars wait from then on, for %s or longer",
-                            ctl_time(s->pool.tmax_ms), ctl_span(wait_of_reopening(s))));
+            w,
+            json_sprintf("its server restarted or failed over since "
+                         "it was asked last, on %s: whoever asks next reopens it, and new "
+                         "sidecars wait from then on, for %s or longer",
+                         ctl_time(s->pool.tmax_ms), ctl_span(s->pool.unmet_ms - s->reply.now_ms)));
 }
 
 /* When IDs come, and what else there is to do. */

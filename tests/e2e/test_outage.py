@@ -136,22 +136,26 @@ def nobody_asked(case):
     clock = case.clock()
     redis = case.pool(clock=clock, args=("--appendonly", "yes", "--appendfsync", "always"))
 
-    def status():
-        out = case.ctl("pool", "status", "--json", "--coordinator", redis.url, env=clock.env, expect=0)
+    case.ctl("pool", "init", "--coordinator", redis.url, "--pool", "ahead", "--after-loss", "--workers", "0-99",
+             "--horizon", "1h", "--ahead", "4h", env=clock.env, expect=0)
+
+    def status(pool):
+        out = case.ctl("pool", "status", "--json", "--coordinator", redis.url, "--pool", pool, env=clock.env,
+                       expect=0)
         return json.loads(out.stdout)
-    assert status()["warnings"] == []
-    for away, wait in ((5, 34), (3600, 3604)):
+    assert status("default")["warnings"] == []
+    for pool, away, wait in (("default", 5, 34), ("default", 3600, 3604), ("ahead", 5 * 3600, 4 * 3600)):
         redis.kill()
         clock.step(away)
         redis.start()
-        j = status()
+        j = status(pool)
         told = [w for w in j["warnings"] if "whoever asks next reopens it" in w]
         assert len(told) == 1, j
         assert abs(ids.ms_of(j["grants_from"]) - clock.ms() - wait * 1000) < 2000, j
-        new = case.sidecar(redis, clock=clock, wait=False)
+        new = case.sidecar(redis, {"coordinator.pool": pool}, clock=clock, wait=False)
         assert wait - 3 <= rest_ms(new) / 1000 <= wait + 1
         new.stop()
-        assert not [w for w in status()["warnings"] if "whoever asks next" in w]
+        assert not [w for w in status(pool)["warnings"] if "whoever asks next" in w]
         clock.step(wait)
 
 

@@ -304,7 +304,7 @@ static void descriptions_are_read(void **state)
     (void)state;
     struct coord_reply r = {0};
     struct coord_pool p = {.held = 0};
-    struct answer a = answer_of(DESCRIBED PARAMS "1,4,7," LATER "2,5,1");
+    struct answer a = answer_of(DESCRIBED PARAMS "1,4,7," LATER "2,5,34");
     assert_int_equal(answer_describe(&a, &to, &p, &r), COORD_OK);
     assert_string_equal(p.identity, SETUP_IDENTITY);
     assert_int_equal(p.topen_ms, 10);
@@ -321,7 +321,7 @@ static void descriptions_are_read(void **state)
     assert_int_equal(p.later.every_ms, 11);
     assert_int_equal(p.held, 2);
     assert_int_equal(p.replicas, 5);
-    assert_true(p.unmet);
+    assert_int_equal(p.unmet_ms, 34);
     assert_int_equal(p.epoch_ms, 1767225600000);
     static const char *const odd[] = {
         DESCRIBED PARAMS "1,4,7," LATER "2,3",
