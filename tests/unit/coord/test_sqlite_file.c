@@ -377,8 +377,8 @@ static void hostile_rows_are_never_handed_out(void **state)
     coord_says(&f->r, "horizon");
 }
 
-/* SQLite has one word for that and for a full disk. */
-static void row_numbers_that_are_used_up_are_no_full_disk(void **state)
+/* SQLite has one word for that and for a full disk, so both are named. */
+static void row_numbers_that_are_used_up_are_told_beside_a_full_disk(void **state)
 {
     struct fixture *f = *state;
     struct coord_grant g;
@@ -389,7 +389,7 @@ static void row_numbers_that_are_used_up_are_no_full_disk(void **state)
     struct coord_release gone = {
         .worker = 0, .cur = t, .nxt = t, .has_last = true, .last_ms = SETUP_T0_MS - 1};
     assert_int_equal(coord_release(f->c, SETUP_IDENTITY, &gone, &f->r), COORD_DOWN);
-    coord_says(&f->r, "see seq in sqlite_sequence");
+    coord_says(&f->r, "database or disk is full, or row numbers: see seq in sqlite_sequence");
 }
 
 static void flipped_bits_crash_nothing(void **state)
@@ -561,7 +561,7 @@ int main(void)
         TEST(no_inode_left_is_told_and_survived),
         TEST(a_pool_of_numbers_that_cannot_be_grants_nothing),
         TEST(hostile_rows_are_never_handed_out),
-        TEST(row_numbers_that_are_used_up_are_no_full_disk),
+        TEST(row_numbers_that_are_used_up_are_told_beside_a_full_disk),
         TEST(flipped_bits_crash_nothing),
         TEST(a_damaged_file_is_named),
         TEST(somebody_elses_file_is_not_to_be_removed),
