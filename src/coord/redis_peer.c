@@ -110,6 +110,8 @@ bool peer_is_error(const struct redisReply *reply, const char *code)
 static const char *const passing[] = {"LOADING",  "BUSY",       "MASTERDOWN", "TRYAGAIN",
                                       "READONLY", "NOREPLICAS", "UNBLOCKED",  "IDONTKNOW"};
 
+#define WORDS_MAX 512 /* bytes of an error that are told; those of MISCONF are over 300 */
+
 /* Of an error that may hold the secret the first word is told. */
 static struct span words_of(const redisReply *reply, struct span secret)
 {
@@ -124,7 +126,7 @@ enum coord_status peer_unwanted(const struct redisReply *reply, const char *comm
         return outcome_refused(r, "%s: expected another kind of reply, found type %d", command,
                                reply->type);
     struct span text = words_of(reply, secret);
-    int n = (int)(text.n < 256 ? text.n : 256);
+    int n = (int)(text.n < WORDS_MAX ? text.n : WORDS_MAX);
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
         if (peer_is_error(reply, passing[i]))
             return outcome_down(r, ERR_BUSY, "%s: expected an answer, found -%.*s", command, n,
