@@ -71,17 +71,20 @@ void traces_note_ahead(struct lease *l, unsigned i)
 }
 
 /* Where rotations let IDs go back, a clock that was ahead is to leave no trace but in who goes on
- * with what it left. */
+ * with what it left: of the workerIds that are held, and not of those given up for that clock. */
 void traces_note_latest(struct lease *l, const struct pagefile *f)
 {
+    struct page_record r;
     int64_t last, floor = page_floor(f->page);
     bool goes_on = l->conf.ahead && f->found && f->verdict == PAGE_OWN && f->proven;
     if (!l->conf.rising && !goes_on)
         return;
-    l->latest_ms = floor == PAGE_FLOOR_UNKNOWN ? 0 : floor;
-    for (unsigned i = 0; i < PAGE_SLOTS; i++)
-        if (mark_load(&f->page->slot[i].mark, &last) && last > l->latest_ms)
-            l->latest_ms = last;
+    l->latest_ms = l->conf.rising && floor != PAGE_FLOOR_UNKNOWN ? floor : 0;
+    for (unsigned i = 0; i < PAGE_SLOTS; i++) {
+        bool held = page_load(f->page, i, &r) && r.state == PAGE_HELD;
+        if ((l->conf.rising || held) && mark_load(&f->page->slot[i].mark, &last))
+            l->latest_ms = last > l->latest_ms ? last : l->latest_ms;
+    }
 }
 
 /* Without a coordinator that remembers, the marks are all there is to go by: of an earlier boot's

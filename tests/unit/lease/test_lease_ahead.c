@@ -116,6 +116,22 @@ static void an_upgrade_goes_on_at_once_above_the_exact_time(void **state)
         }
 }
 
+/* It was given up since its clock stepped back: who lets IDs go back for that goes on below. */
+static void an_upgrade_does_not_wait_for_a_clock_that_was_ahead(void **state)
+{
+    (void)state;
+    for (int rising = 0; rising < 2; rising++) {
+        (void)begin_used(ahead(rising));
+        rig_retire(&b.rig, rig_first(&b.rig));
+        rig_pass(&b.rig, 40000); /* another one has its slot */
+        assert_int_equal(rig_held(&b.rig), 2);
+        b.rig.file.proven = true;
+        rig_restart(&b.rig);
+        assert_true(b.rig.lease.latest_ms == (rising ? RIG_T0 + 8000 : 0));
+        end();
+    }
+}
+
 static void a_clean_stop_tells_the_exact_time(void **state)
 {
     (void)state;
@@ -166,6 +182,7 @@ int main(void)
         cmocka_unit_test(nor_while_nobody_can_be_asked),
         cmocka_unit_test(what_is_not_gone_on_from_is_so_but_once),
         cmocka_unit_test(an_upgrade_goes_on_at_once_above_the_exact_time),
+        cmocka_unit_test(an_upgrade_does_not_wait_for_a_clock_that_was_ahead),
         cmocka_unit_test(a_clean_stop_tells_the_exact_time),
         cmocka_unit_test(a_page_of_another_boot_tells_the_latest_time),
         cmocka_unit_test(a_life_without_an_id_forgets_nothing),
