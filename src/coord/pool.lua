@@ -234,7 +234,7 @@ local stranger = other and not adopts
 if K > 0 then
     put('beat', int(T))
     local unheard = op == 'claim' and online() < K
-    if not confirmed and (fp ~= pool.fp or unheard or math.abs(T - (pool.sure or 0)) > D0 / 4) then
+    if not confirmed and (fp ~= pool.fp or unheard or math.abs(T - (pool.sure or 0)) > D0 / 8) then
         return confirm(K)
     end
 end

@@ -133,6 +133,7 @@ def restarted(case):
     s = old_sidecar(case, redis, clock)
     values = [s.id()]
     redis.kill()
+    clock.step(80)
     goes_on(s, values)
     event = time.monotonic()
     redis.start()
@@ -142,7 +143,7 @@ def restarted(case):
     new.wait_ready()
 
 
-@row("Redis away for two minutes or more, back with its data",
+@row("Redis away for more than 80 s, back with its data",
      "sidecars go on; new ones wait an hour, or the pool's `--settle`; `sidflakectl pool reopen "
      "--nothing-lost` ends the wait", timeout=90)
 def away(case):

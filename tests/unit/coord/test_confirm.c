@@ -124,7 +124,8 @@ static void a_new_server_reopens_once_confirmed(void **state)
     assert_string_equal(line(2), "2");
 }
 
-/* A restart is short by what was confirmed last; so that is never long ago, nor too high. */
+/* A restart is short by what was confirmed last; so that is never longer ago than the renewal of a
+ * sidecar alone, nor too high. */
 static void a_server_is_confirmed_from_time_to_time(void **state)
 {
     (void)state;
@@ -135,10 +136,10 @@ static void a_server_is_confirmed_from_time_to_time(void **state)
     make(first);
     int64_t at = strtoll(strchr(first, '@') + 1, NULL, 10);
     assert_int_equal(sure(), at);
-    make_sure(at - 30000 + 5000); /* a quarter of D0, less what this takes */
+    make_sure(at - 15000 + 5000); /* an eighth of D0, less what this takes */
     evict("");
     assert_string_equal(line(0), "LOST");
-    make_sure(at - 30000 - 1);
+    make_sure(at - 15000 - 1);
     evict("");
     asked(nonce);
     evict(nonce);
