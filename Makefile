@@ -164,7 +164,7 @@ $(B)/%.o: %.c $(B)/flags
 embed = @mkdir -p $(@D) && printf '  %-7s %s\n' EMBED $< && \
 	$1 | tools/embed $(basename $(notdir $@)) >$@.new && mv $@.new $@
 # A server takes at most 16 KiB of a client that has not shown who it is, before it says so.
-uncommented = sed -e '/^--\[\[/,/^\]\]/d' -e '/^ *--/d' -e 's/^ *//' -e "s/  *-- [^']*\$$//"
+uncommented = sed -e '/^--\[\[/,/^\]\]/d' -e '/^ *--/d' -e '/^ *$$/d' -e 's/^ *//' -e "s/  *-- [^']*\$$//"
 $(B)/gen/%_lua.c: src/%.lua tools/embed
 	$(call embed,$(uncommented) $<)
 $(B)/gen/coord/sequences_lua.c: src/coord/sequences.lua src/coord/periods.lua src/coord/pool.lua tools/join-lua \

@@ -175,18 +175,14 @@ local function online()
 end
 
 -- How far ahead of its time a table that was lost may have granted; more where a holder says so.
-local function reach()
-    return math.max(A + 2 * S, pool.ahead)
-end
+local function reach() return math.max(A + 2 * S, pool.ahead) end
 
 local function settle()
     local settle = pool.settle > 0 and pool.settle or A
     return T < pool.settle_t and math.max(settle, pool.settle0) or settle
 end
 
-local function fence() -- nobody was granted more, whatever the clock was
-    return pool.fence + reach()
-end
+local function fence() return pool.fence + reach() end -- nobody was granted more, whatever the clock was
 
 -- Until when workerIds that are free rest if the pool is reopened now, and whether that is a bet; nil: they
 -- rest as all others do.
@@ -252,13 +248,8 @@ if skewed and (word or op == 'claim' or op == 'settle' or op == 'nothing-lost' o
 end
 local now = T - caller > 2 * S and caller or T -- the time that is followed
 
-local function owned(r)
-    return r.token ~= '-'
-end
-
-local function fresh(r)
-    return r.era == pool.era
-end
+local function owned(r) return r.token ~= '-' end
+local function fresh(r) return r.era == pool.era end
 
 local function in_pool(w)
     local n = number(w)
@@ -349,8 +340,7 @@ local function reopen(proof, floor, cause)
     local short, bet = rest(proof)
     note('fl0', pool.fl, 'fs0', pool.fs, 'era0', pool.era + 1, 'trust', bet and BET or 0,
         'lent', bet and T + reach() or pool.lent, 'fl', math.max(pool.fl, floor, fence()))
-    note('fs', math.max(pool.fs, short or pool.fl), 'era', pool.era + 1, 'topen', T,
-        'cause', cause)
+    note('fs', math.max(pool.fs, short or pool.fl), 'era', pool.era + 1, 'topen', T, 'cause', cause)
     put('fp', fp)
 end
 
