@@ -304,21 +304,11 @@ static void info_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG_TEST(hello),
-        RIG_TEST(connection),
-        RIG_TEST(reset),
-        RIG_TEST(client),
-        RIG_TEST(client_list),
-        RIG_TEST(ids_of_clients),
-        RIG_TEST(config),
-        RIG_TEST(command),
-        RIG_TEST(diagnostics),
-        RIG_TEST(info),
-        RIG_TEST(info_loading),
-        RIG_NAMES_TEST(info_names),
-        RIG_TEST(info_fits),
-        RIG_TEST(info_coordinator),
-        RIG_TEST(info_counts_errors),
+        RIG_TEST(hello),     RIG_TEST(connection),       RIG_TEST(reset),
+        RIG_TEST(client),    RIG_TEST(client_list),      RIG_TEST(ids_of_clients),
+        RIG_TEST(config),    RIG_TEST(command),          RIG_TEST(diagnostics),
+        RIG_TEST(info),      RIG_TEST(info_loading),     RIG_NAMES_TEST(info_names),
+        RIG_TEST(info_fits), RIG_TEST(info_coordinator), RIG_TEST(info_counts_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
