@@ -186,7 +186,7 @@ struct coord_pool {
     uint64_t held;     /* workerIds in the index of held ones */
     uint64_t replicas; /* connected to the server and in step; not told by a snapshot */
     int64_t unmet_ms;  /* Redis that restarted since it was asked last: fs, were it reopened now, as
-                          the  next call but this one does; 0: it did not; not told by a snapshot */
+                          the next call but this one does; 0: it did not; not told by a snapshot */
 };
 
 /* (lo, hi] in the protocol's words is lo_ms..hi_ms here, both included. */

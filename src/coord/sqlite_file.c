@@ -256,9 +256,10 @@ enum coord_status sqlite_failed(struct sqlite *f, bool committing, struct coord_
                                f->path, why);
     /* A disk is full for the next one, too, wherever in a transaction that shows. */
     bool full = primary == SQLITE_FULL || errnum == ENOSPC || errnum == EDQUOT;
-    if (primary ==
-        SQLITE_FULL) /* it tells no errno, and an AUTOINCREMENT without a next number is it, too */
-        (void)snprintf(why + strlen(why), 64, ", or row numbers: see seq in sqlite_sequence");
+    /* It tells no errno, and an AUTOINCREMENT without a next number is it, too. */
+    if (primary == SQLITE_FULL)
+        (void)snprintf(why + strlen(why), sizeof why - strlen(why),
+                       ", or row numbers: see seq in sqlite_sequence");
     if (committing || full || primary == SQLITE_IOERR)
         return outcome_down(r, ERR_BUSY, "%s: expected the transaction to be written, found %s",
                             f->path, why);

@@ -144,18 +144,35 @@ static struct conn *first_of(const struct lot *l)
     return CONTAINER(l->conns.next, struct conn, place);
 }
 
+static void go_behind(struct lot *l, struct conn *c)
+{
+    link_remove(&c->place);
+    link_append(&l->conns, &c->place);
+}
+
+/* The first one among the next few that is so; those before it go behind the others. */
+static struct conn *first_that(struct lot *l, bool (*is)(const struct conn *c))
+{
+    for (uint32_t i = 0; i < l->n && i < LOOK; i++) {
+        struct conn *c = first_of(l);
+        if (is(c))
+            return c;
+        go_behind(l, c);
+    }
+    return NULL;
+}
+
+static bool is_not_checked(const struct conn *c)
+{
+    return !conn_is_checked(c);
+}
+
 /* The one that came first, but for those whose first password is being looked at: they would never
  * get in, where many come at once. They make room for those alone who have fewer. */
 static struct conn *stranger_of(struct lot *l, uint32_t newcomers)
 {
-    for (uint32_t i = 0; i < l->n && i < LOOK; i++) {
-        struct conn *c = first_of(l);
-        if (!conn_is_checked(c))
-            return c;
-        link_remove(&c->place);
-        link_append(&l->conns, &c->place);
-    }
-    return l->n > newcomers + 1 ? first_of(l) : NULL;
+    struct conn *c = first_that(l, is_not_checked);
+    return !c && l->n > newcomers + 1 ? first_of(l) : c;
 }
 
 /* The one that was silent longest among the next few: those go behind the others. */
@@ -166,24 +183,16 @@ static struct conn *quietest_of(struct lot *l)
         struct conn *c = first_of(l);
         if (!found || c->active_us < found->active_us)
             found = c;
-        link_remove(&c->place);
-        link_append(&l->conns, &c->place);
+        go_behind(l, c);
     }
     return found;
 }
 
-/* One among the next few that says no more, and only waits for a reply: over TCP most of those are
- * gone, such as whoever gave up while the server behind stood still, and tried again. */
-static struct conn *ended_of(struct lot *l)
+/* It says no more, and only waits for a reply: over TCP most of those are gone, such as whoever
+ * gave up while the server behind stood still, and tried again. */
+static bool has_ended(const struct conn *c)
 {
-    for (uint32_t i = 0; i < l->n && i < LOOK; i++) {
-        struct conn *c = first_of(l);
-        if (c->eof)
-            return c;
-        link_remove(&c->place);
-        link_append(&l->conns, &c->place);
-    }
-    return NULL;
+    return c->eof;
 }
 
 static void say(struct net *n, struct log_limit *limit, const char *what,
@@ -220,7 +229,7 @@ static bool make_room(struct net *n, int fd)
              guests->n > (p ? p->lot[ROOM_GUESTS].n : 0) + 1) /* else they would take turns */
         c = quietest_of(guests);
     else if (p)
-        c = ended_of(&p->lot[ROOM_GUESTS]);
+        c = first_that(&p->lot[ROOM_GUESTS], has_ended);
     if (c)
         displace(c, ROOM_SHARED, n->conf.connections);
     return c != NULL;
