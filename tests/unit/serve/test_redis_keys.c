@@ -58,7 +58,7 @@ static void a_scan_of_many_names_comes_in_parts(void **state)
     enum {
         NAMES = 1002
     };
-    static char text[NAMES][8];
+    static char text[NAMES][16];
     static char *names[NAMES + 1];
     for (int i = 0; i < NAMES; i++) {
         (void)snprintf(text[i], sizeof text[i], "n%04d", i);
