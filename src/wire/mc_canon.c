@@ -70,6 +70,7 @@ static bool word(struct reading *r, size_t max)
     r->word.n = n;
     r->at = at;
     r->to = to;
+    r->c->words++;
     return n > 0 && n <= max && (at == end || *at == ' ');
 }
 
@@ -169,6 +170,7 @@ bool mc_canon(struct span in, struct mc_canon *c)
         return false;
     r.end = end > in.p && end[-1] == '\r' ? end - 1 : end;
     c->silent = false;
+    c->words = 0;
     c->keys = c->block = span_of("", 0);
     if (!read_line(&r))
         return false;

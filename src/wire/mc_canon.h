@@ -45,6 +45,7 @@ struct mc_canon {
     enum frame_kind reply;
     bool silent;       /* noreply: the reply is not for the client */
     struct span keys;  /* in line: one or more, to be walked by mc_next_key; version: empty */
+    uint32_t words;    /* of line, its verb included */
     size_t n;          /* bytes of line */
     size_t used;       /* bytes of in: the line as it came, and the block */
     struct span block; /* in in, its CRLF included; or empty */

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 /* What a client may have under way at the server, where others wait for it: so many replies, and so
- * many bytes of them, or one. What comes is not known, but what has come. */
+ * many bytes of them, or one. What comes is not known, but what has come, and how much was asked.
+ */
 #define WINDOW      256u
 #define WINDOW_SIZE (64u << 10)
 #define SIZE_FIRST  (WINDOW_SIZE / 4)  /* bytes of a reply to one of whom nothing is known */
 #define ASKS_MUCH   ((size_t)16 << 10) /* bytes of a request: others wait while they are sent */
+#define WORD        64u                /* bytes of a reply that a word of a request counts as */
 
 /* ---- life -------------------------------------------------------------------------------------
  */
@@ -350,6 +352,13 @@ void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsig
     r->late |= n == 0 && flags & UPSTREAM_PATIENT;
     if (n > 0 && !r->broken && !relay_expect(r, (uint8_t)kind, n, (uint8_t)flags, 0))
         r->broken = true;
+}
+
+void upstream_weigh(struct net_turn *t, uint32_t words)
+{
+    struct relay *r = t->conn->relay;
+    if ((size_t)words * WORD > r->size)
+        relay_measure(r, 0, (size_t)words * WORD);
 }
 
 void upstream_expect_acks(struct net_turn *t, uint32_t n)

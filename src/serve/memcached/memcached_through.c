@@ -116,6 +116,7 @@ static struct net_step forward_canonical(struct mcd_call *c, const struct mc_can
         return step;
     upstream_send(c->turn, span_of(q->line, q->n));
     upstream_send(c->turn, q->block);
+    upstream_weigh(c->turn, q->words);
     upstream_expect(c->turn, q->reply, 1, q->silent ? UPSTREAM_DROP : 0);
     return passed(c, q->used);
 }
@@ -322,6 +323,7 @@ static bool forward_usual(struct memcached *m, const struct mcd_session *s,
         !upstream_forward(turn, UPSTREAM_TEXT, span_of(q->line, q->n), q->reply))
         return false;
     upstream_send(turn, q->block);
+    upstream_weigh(turn, q->words);
     serve_count(m->serve, SERVE_MEMCACHED, q->verb, SERVE_PASSED);
     return true;
 }

@@ -297,6 +297,7 @@ enum serve_result rds_there(struct rds_call *c, enum rds_at at)
     if (!rds_begin_stream(c))
         c->close = true;
     upstream_send(c->turn, c->raw);
+    upstream_weigh(c->turn, c->req->argc);
     bool heard = expect_reply(c, at);
     if (ses->rest)
         ses->rest->owed = heard;

@@ -1,0 +1,133 @@
+/* What one client may have under way where others wait for it: a request of many keys counts as
+ * many, however short its reply is. The test plays the server. */
+#include "unit/serve/there_rig.h"
+
+#define KEYS 99
+#define MANY 40 /* requests: more than may be under way, and what a client's input holds */
+#define MOST 10 /* of those, by the weight of their words */
+
+static int client, link_fd;
+
+/* Known for short replies, of which it may have the most. */
+static void begin_known(const char *request, const char *reply)
+{
+    client = dial(&b);
+    for (int i = 0; i < 64; i++) {
+        say(client, request);
+        if (i == 0)
+            link_fd = accepted();
+        expect(link_fd, request);
+        say(link_fd, reply);
+        expect(client, reply);
+    }
+}
+
+static void leave(void)
+{
+    (void)close(client);
+    (void)close(link_fd);
+}
+
+/* Requests that the server has, by their last bytes, until no more come. */
+static size_t under_way(const char *last)
+{
+    static char got[1 << 20];
+    struct pollfd p = {.fd = link_fd, .events = POLLIN};
+    size_t n = 0, found = 0, tail = strlen(last);
+    while (poll(&p, 1, 200) == 1) {
+        ssize_t r = recv(link_fd, got + n, sizeof got - n, 0);
+        assert_true(r > 0);
+        n += (size_t)r;
+    }
+    for (size_t i = 0; i + tail <= n; i++)
+        found += memcmp(got + i, last, tail) == 0;
+    return found;
+}
+
+/* All are served, a few at a time, each with the reply. */
+static void comes_in_parts(const char *last, const char *reply)
+{
+    for (size_t all = 0; all < MANY;) {
+        size_t n = under_way(last);
+        assert_in_range(n, 1, MOST);
+        for (size_t i = 0; i < n; i++)
+            say(link_fd, reply);
+        for (size_t i = 0; i < n; i++)
+            expect(client, reply);
+        all += n;
+    }
+}
+
+static void a_get_of_many_keys_counts_as_many(void **state)
+{
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    begin_known("get k\r\n", "END\r\n");
+    for (int i = 0; i < MANY; i++) {
+        say(client, "get");
+        for (int k = 1; k < KEYS; k++)
+            say(client, " k");
+        say(client, " last\r\n");
+    }
+    comes_in_parts("last\r\n", "END\r\n");
+    leave();
+}
+
+/* noreply takes the long way. */
+static void short_requests_count_as_their_replies(void **state)
+{
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    begin_known("get k\r\n", "END\r\n");
+    for (int i = 0; i < MANY; i++)
+        say(client, i % 2 ? "delete k noreply\r\n" : "delete k\r\n");
+    assert_int_equal(under_way("delete k\r\n"), MANY);
+    leave();
+}
+
+/* In Redis the first of a form goes the long way, and the others by what is known of it. */
+static void ask_redis(const char *name)
+{
+    say(client, "*100\r\n$6\r\n");
+    say(client, name);
+    for (int i = 1; i < KEYS; i++)
+        say(client, "\r\n$1\r\nk");
+    say(client, "\r\n$4\r\nlast\r\n");
+}
+
+static void a_request_of_a_known_form_counts_its_keys(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    begin_known("*2\r\n$6\r\nEXISTS\r\n$1\r\nk\r\n", ":0\r\n");
+    for (int i = 0; i < MANY; i++)
+        ask_redis("EXISTS");
+    comes_in_parts("last\r\n", ":0\r\n");
+    leave();
+}
+
+static void a_request_of_another_form_counts_its_keys(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    begin_known("*2\r\n$6\r\nEXISTS\r\n$1\r\nk\r\n", ":0\r\n");
+    for (unsigned i = 0; i < MANY; i++) {
+        char name[] = "exists";
+        for (unsigned k = 0; k < 6; k++)
+            name[k] = (char)(name[k] - (i >> k & 1 ? 'a' - 'A' : 0));
+        ask_redis(name);
+    }
+    comes_in_parts("last\r\n", ":0\r\n");
+    leave();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_get_of_many_keys_counts_as_many, begin, end),
+        cmocka_unit_test_setup_teardown(short_requests_count_as_their_replies, begin, end),
+        cmocka_unit_test_setup_teardown(a_request_of_a_known_form_counts_its_keys, begin, end),
+        cmocka_unit_test_setup_teardown(a_request_of_another_form_counts_its_keys, begin, end),
+    };
+    return cmocka_run_group_tests_name("serve/weight", tests, NULL, NULL);
+}
