@@ -120,13 +120,13 @@ static size_t write(const struct generator *g, int64_t number, int64_t now_ms,
     struct number_generator *n = of((struct generator *)g); /* it remembers */
     const struct template *t = n->from->template;
     const char *period = n->from->of.period;
-    struct err e;
     if (!t)
         return dec_put_i64(out, number);
     size_t size = template_stencil_put(&n->stencil, t, period, number, out);
     if (size > 0)
         return size;
     const struct template_values v = values(n, number, now_ms);
+    struct err e; /* here, as what is declared is cleared */
     size = template_write(t, &v, out, GENERATOR_TEXT_MAX, &e);
     if (size > 0)
         template_stencil_make(&n->stencil, t, &v, span_of(out, size));
@@ -297,10 +297,10 @@ static unsigned some(struct generator *g, struct generator_ask *ask, struct gene
 static bool fits(const struct number_generator *n, int64_t now_ms)
 {
     const struct template *t = n->from->template;
-    struct err e;
     if (!t->takes_args && !t->has_sub && !t->has_worker)
         return true;
     const struct template_values v = values(n, 0, now_ms);
+    struct err e;
     return !template_check(t, &v, &e);
 }
 

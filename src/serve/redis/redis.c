@@ -354,9 +354,10 @@ static bool get_recent(struct rds_service *svc, struct recent_request *q, struct
  * all have one. out has room. */
 static void put_text(struct buf *out, const struct generator *g, int64_t number, int64_t now_ms)
 {
-    char mem[GENERATOR_TEXT_MAX], *at = out->p + out->n, *text = at + TEXT_HEAD;
+    char *at = out->p + out->n, *text = at + TEXT_HEAD;
     size_t n = g->kind->write(g, number, now_ms, text);
     if (n < 10 || n > 99) {
+        char mem[GENERATOR_TEXT_MAX]; /* here, as what is declared is cleared */
         memcpy(mem, text, n);
         resp_put_bulk(out, span_of(mem, n));
         return;
