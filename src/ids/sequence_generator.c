@@ -373,5 +373,16 @@ static const struct generator_figure figures[] = {
     .figures = figures, .ncauses = sizeof causes / sizeof *causes,                                 \
     .nfigures = sizeof figures / sizeof *figures
 
+/* One more of the present period's block. Of a sequence without periods that is inline:
+ * sequence_generator_more. */
+static bool more(struct generator *g, int64_t now_ms, int64_t mono_ms, int64_t *number)
+{
+    struct sequence_generator *s = (struct sequence_generator *)g;
+    int64_t until_mono;
+    (void)now_ms;
+    return !sequence_table_place(&s, mono_ms, &until_mono) &&
+           sequence_generator_more(&s->base, number);
+}
+
 const struct generator_kind sequence_kind = {KIND};
-const struct generator_kind sequence_period_kind = {KIND};
+const struct generator_kind sequence_period_kind = {KIND, .more = more};

@@ -355,7 +355,7 @@ static bool get_recent(struct rds_service *svc, struct recent_request *q, struct
 static void put_text(struct buf *out, const struct generator *g, int64_t number, int64_t now_ms)
 {
     char *at = out->p + out->n, *text = at + TEXT_HEAD;
-    size_t n = g->kind->write(g, number, now_ms, text);
+    size_t n = generator_text(g, number, now_ms, text).n;
     if (n < 10 || n > 99) {
         char mem[GENERATOR_TEXT_MAX]; /* here, as what is declared is cleared */
         memcpy(mem, text, n);

@@ -386,6 +386,26 @@ static void a_request_that_is_known_again_is_no_other_names(void **state)
     check(r, "GET seq:orders:a", "$2\r\n31\r\n"); /* its own, behind a gap */
 }
 
+/* And of one with periods it finds the present one, whichever that is. */
+static void a_request_that_is_known_again_is_of_the_present_period(void **state)
+{
+    struct rig *r = *state;
+    char expected[64];
+    for (int day = 100; day < 103; day++) {
+        for (int i = 1; i < 300; i++) { /* so many that blocks are large */
+            int n = i < 10 ? 1 : i < 100 ? 2 : 3;
+            (void)snprintf(expected, sizeof expected, "$%d\r\n%d\r\n", n, i++);
+            check(r, "GET seq:daily", expected);
+            n = i < 10 ? 1 : i < 100 ? 2 : 3;
+            (void)snprintf(expected, sizeof expected, "VALUE seq:daily 0 %d\r\n%d\r\nEND\r\n", n,
+                           i);
+            mc(r, "get seq:daily\r\n", expected);
+        }
+        supply.time_ms += FAKE_DAY_MS;
+        sequence_table_time(&table, supply.time_ms, mono(r));
+    }
+}
+
 /* ---- memcached --------------------------------------------------------------------------------
  */
 
@@ -638,6 +658,7 @@ int main(void)
         TEST(refused_ones_that_share_a_ticket_ask_once),
         TEST(redis_info),
         TEST(a_request_that_is_known_again_is_no_other_names),
+        TEST(a_request_that_is_known_again_is_of_the_present_period),
         TEST(memcached_counts),
         TEST(memcached_knows_again_no_other_names),
         TEST(memcached_misses),
