@@ -267,13 +267,12 @@ static void meta(const struct span *w, size_t n, struct mc_there *t)
         t->answers &= w[i].p[0] != 'q';
 }
 
-static bool too_long(struct span line)
+static void values(struct span line, struct mc_there *t)
 {
     struct span key;
-    while (mc_next_key(&line, &key))
-        if (key.n > MC_KEY_MAX)
-            return true;
-    return false;
+    t->reply = FRAME_MC_VALUES;
+    for (; mc_next_key(&line, &key); t->words++)
+        t->forgets |= key.n > MC_KEY_MAX;
 }
 
 static bool is_one_of(struct span word, const char *const *list)
@@ -285,7 +284,7 @@ static bool is_one_of(struct span word, const char *const *list)
 
 struct mc_there mc_there(struct span in)
 {
-    static const char *const values[] = {"get", "gets", "gat", "gats", NULL},
+    static const char *const gets[] = {"get", "gets", "gat", "gats", NULL},
                              *const metas[] = {"mg", "ms", "md", "ma", "mn", "me", NULL},
                              *const stores[] = {"set",    "add",     "replace", "cas",
                                                 "append", "prepend", NULL};
@@ -301,9 +300,8 @@ struct mc_there mc_there(struct span in)
         storage(words, n, span_eq(words[0], SPAN("cas")), &t);
     } else if (is_one_of(words[0], metas)) {
         meta(words, n, &t);
-    } else if (is_one_of(words[0], values)) {
-        t.reply = FRAME_MC_VALUES;
-        t.forgets = too_long(line);
+    } else if (is_one_of(words[0], gets)) {
+        values(line, &t);
     } else if (n > 0) {
         t.reply = FRAME_MC_LINES;
         t.listens = span_eq(words[0], SPAN("watch"));

@@ -61,6 +61,7 @@ struct mc_there {
     bool answers;          /* with one reply; else with none, or with one only sometimes */
     enum frame_kind reply; /* of which kind */
     uint64_t block;        /* bytes of data behind the line, CRLF included: 0, 2 or more */
+    uint32_t words;        /* of a get and its kin, the verb included; else 0 */
     bool forgets;          /* a get with a key that is too long: with the error memcached forgets
                             * the replies before it that it has not sent */
     bool listens; /* behind its answer come lines of what happens, and it takes no more requests */

@@ -33,12 +33,13 @@ struct net_step mcd_begin_long(struct mcd_call *c)
     return (struct net_step){.verdict = NET_DONE, .used = verb.n, .passed = true, .begun = true};
 }
 
-/* What is wrong with the keys; empty: nothing. */
-static struct span judge(const struct memcached *m, const struct mcd_session *s, struct span keys)
+/* What is wrong with the keys; empty: nothing. *n: how many were looked at. */
+static struct span judge(const struct memcached *m, const struct mcd_session *s, struct span keys,
+                         uint32_t *n)
 {
     const struct user *u = access_limits(m->serve, &s->access);
     struct span key;
-    while (mc_next_key(&keys, &key)) {
+    for (*n = 0; mc_next_key(&keys, &key); ++*n) {
         if (!mc_is_key(key))
             return MC_BAD_FORMAT;
         if (names_find(&m->serve->issuer.names, key))
@@ -100,10 +101,13 @@ struct net_step mcd_serve_long(struct memcached *m, struct mcd_session *s, struc
         return finish(m, s, turn, out);
     if (end && keys.p[n - 1] == '\r')
         keys.n--;
+    uint32_t words = 0;
     if (s->answer.n == 0)
-        s->answer = judge(m, s, keys);
-    if (s->answer.n == 0)
+        s->answer = judge(m, s, keys, &words);
+    if (s->answer.n == 0) {
         upstream_send(turn, keys);
+        upstream_weigh(turn, words);
+    }
     s->swallow.left -= n;
     return (struct net_step){.verdict = NET_DONE, .used = n, .passed = true, .begun = true};
 }

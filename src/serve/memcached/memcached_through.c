@@ -140,6 +140,7 @@ static struct net_step forward_odd(struct mcd_call *c, const struct mc_there *th
     if (!may_send(c, UPSTREAM_OWN, &step))
         return step;
     step = begin(c->s, c->in, whole, c->turn);
+    upstream_weigh(c->turn, there->words);
     if (there->answers)
         upstream_expect(c->turn, there->reply, 1, 0);
     if (there->listens) /* whatever comes next, comes when it does */

@@ -58,18 +58,71 @@ static void comes_in_parts(const char *last, const char *reply)
     }
 }
 
+/* A get of n keys, the last of which is `last`. */
+static const char *get_of(unsigned n, const char *key)
+{
+    static char mem[80 << 10];
+    struct buf text;
+    buf_init(&text, mem, sizeof mem);
+    buf_printf(&text, "get");
+    for (unsigned i = 1; i < n; i++)
+        buf_printf(&text, " %s", key);
+    buf_printf(&text, " last\r\n");
+    buf_put_char(&text, '\0');
+    assert_false(text.failed);
+    return mem;
+}
+
 static void a_get_of_many_keys_counts_as_many(void **state)
 {
+    const char *text = get_of(KEYS, "k");
     (void)state;
     start(protocol_memcached.make(&rig->serve));
     begin_known("get k\r\n", "END\r\n");
-    for (int i = 0; i < MANY; i++) {
-        say(client, "get");
-        for (int k = 1; k < KEYS; k++)
-            say(client, " k");
-        say(client, " last\r\n");
-    }
+    for (int i = 0; i < MANY; i++)
+        say(client, text);
     comes_in_parts("last\r\n", "END\r\n");
+    leave();
+}
+
+/* The first one that goes on a link of the client's own. */
+static void begin_own(const char *request)
+{
+    int shared = link_fd;
+    say(client, request);
+    link_fd = accepted();
+    (void)close(shared);
+}
+
+/* Too long for the link that clients share: on its own it has no more at a time. */
+static void a_get_that_cannot_be_shared_counts_as_many(void **state)
+{
+    const char *text = get_of(KEYS, "a-key-of-nearly-thirty-letters");
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    begin_known("get k\r\n", "END\r\n");
+    begin_own(text);
+    for (int i = 1; i < MANY; i++)
+        say(client, text);
+    comes_in_parts("last\r\n", "END\r\n");
+    leave();
+}
+
+/* Longer than a client's input, and so forwarded key by key. */
+static void a_get_that_comes_in_parts_counts_as_many(void **state)
+{
+    const char *text = get_of(35000, "k");
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    begin_known("get k\r\n", "END\r\n");
+    begin_own(text);
+    for (int i = 1; i < 5; i++)
+        say(client, text);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(under_way("last\r\n"), 1);
+        say(link_fd, "END\r\n");
+        expect(client, "END\r\n");
+    }
     leave();
 }
 
@@ -125,6 +178,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_get_of_many_keys_counts_as_many, begin, end),
+        cmocka_unit_test_setup_teardown(a_get_that_cannot_be_shared_counts_as_many, begin, end),
+        cmocka_unit_test_setup_teardown(a_get_that_comes_in_parts_counts_as_many, begin, end),
         cmocka_unit_test_setup_teardown(short_requests_count_as_their_replies, begin, end),
         cmocka_unit_test_setup_teardown(a_request_of_a_known_form_counts_its_keys, begin, end),
         cmocka_unit_test_setup_teardown(a_request_of_another_form_counts_its_keys, begin, end),

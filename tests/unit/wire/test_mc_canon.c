@@ -225,6 +225,8 @@ static void what_memcached_makes_of_the_rest(void **state)
     }
     assert_true(mc_there(SPAN("get a " K250 "k\r\n")).forgets);
     assert_false(mc_there(SPAN("get a\0 " K250 "k\r\n")).forgets);
+    assert_int_equal(mc_there(SPAN(" gat 0  a b\r\n")).words, 4);
+    assert_int_equal(mc_there(SPAN("mg a v q\r\n")).words, 0);
     assert_true(mc_there(SPAN("watch mutations\r\n")).listens);
     assert_true(mc_there(SPAN(" watch\n")).listens);
     assert_false(mc_there(SPAN("watches\r\n")).listens);
