@@ -188,11 +188,11 @@ static struct conn *quietest_of(struct lot *l)
     return found;
 }
 
-/* It says no more, and only waits for a reply: over TCP most of those are gone, such as whoever
- * gave up while the server behind stood still, and tried again. */
+/* It says no more, and only waits for the server behind: over TCP most of those are gone, such as
+ * whoever gave up while that stood still, and tried again. Who has a reply to take is there. */
 static bool has_ended(const struct conn *c)
 {
-    return c->eof;
+    return c->eof && c->state == CONN_BEHIND;
 }
 
 static void say(struct net *n, struct log_limit *limit, const char *what,

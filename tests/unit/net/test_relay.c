@@ -36,6 +36,17 @@ static void take_value(int fd, size_t bytes)
     expect(fd, "\r\nEND\r\n");
 }
 
+/* Listens on a UNIX socket, which keeps little, at path. */
+static void start_inside(char *path, size_t size)
+{
+    char text[96];
+    (void)snprintf(path, size, "/tmp/sf-relay-%d.sock", (int)getpid());
+    (void)snprintf(text, sizeof text, "unix:%s", path);
+    (void)snprintf(address, sizeof address, "tcp://127.0.0.2:%u", port);
+    net_bench_start(&b, text);
+    net_bench_call(&b, do_upstream, address);
+}
+
 static void do_hold_much(struct net_bench *n, void *arg)
 {
     (void)arg;
@@ -47,13 +58,9 @@ static void do_hold_much(struct net_bench *n, void *arg)
 static void what_was_held_back_once_is_not_counted_again(void **state)
 {
     (void)state;
-    char path[64], text[96];
+    char path[64];
     int two = listen_at("127.0.0.2");
-    (void)snprintf(path, sizeof path, "/tmp/sf-relay-%d.sock", (int)getpid());
-    (void)snprintf(text, sizeof text, "unix:%s", path);
-    (void)snprintf(address, sizeof address, "tcp://127.0.0.2:%u", port);
-    net_bench_start(&b, text);
-    net_bench_call(&b, do_upstream, address);
+    start_inside(path, sizeof path);
     int c = dial(&b), link = served_by(two, c, "share");
     net_bench_call(&b, do_hold_much, NULL);
     say(c, "fetch a\n");
@@ -425,6 +432,48 @@ static void who_has_ended_makes_room_for_its_own(void **state)
     (void)close(two);
 }
 
+static void do_count_deaf(struct net_bench *n, void *arg)
+{
+    unsigned *deaf = arg;
+    for (struct link *l = n->net->all.next; l != &n->net->all; l = l->next) {
+        const struct conn *c = CONTAINER(l, struct conn, all);
+        *deaf += c->eof && c->state == CONN_FLUSHING;
+    }
+}
+
+static bool one_does_not_take(void)
+{
+    unsigned deaf = 0;
+    net_bench_call(&b, do_count_deaf, &deaf);
+    return deaf == 1;
+}
+
+/* Whoever has gone is closed by what is sent to it: so it is there. */
+static void who_has_ended_and_has_a_reply_to_take_stays(void **state)
+{
+    (void)state;
+    char path[64];
+    int two = listen_at("127.0.0.2");
+    b.conf.connections = 1;
+    start_inside(path, sizeof path);
+    int c = dial(&b), link = served_by(two, c, "share");
+    say(c, "fetch a\n");
+    expect(link, "a\n");
+    (void)shutdown(c, SHUT_WR);
+    NET_AWAIT(one_has_ended());
+    send_value(link, LARGE);
+    NET_AWAIT(one_does_not_take());
+    int other = dial(&b);
+    expect(other, "full\n");
+    take_value(c, LARGE);
+    expect_end(c);
+    (void)close(other);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+    (void)unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +489,7 @@ int main(void)
         BENCH(a_part_that_is_not_taken_has_the_servers_time),
         BENCH(who_asks_the_server_for_little_is_not_dear_for_ever),
         BENCH(who_has_ended_makes_room_for_its_own),
+        BENCH(who_has_ended_and_has_a_reply_to_take_stays),
     };
     return cmocka_run_group_tests_name("net/relay", tests, NULL, NULL);
 }
