@@ -23,8 +23,9 @@
 
 #include <stdlib.h>
 
-#define LOOK   64    /* lots, or connections, that are looked at to find one */
-#define LOG_MS 10000 /* between two lines about refusals */
+#define LOOK    64               /* lots, or connections, that are looked at to find one */
+#define LOG_MS  10000            /* between two lines about refusals */
+#define GONE_US INT64_C(1000000) /* who has ended its side for so long may have gone */
 
 struct party {
     struct party *next; /* in its bucket */
@@ -188,11 +189,13 @@ static struct conn *quietest_of(struct lot *l)
     return found;
 }
 
-/* It says no more, and only waits for the server behind: over TCP most of those are gone, such as
- * whoever gave up while that stood still, and tried again. Who has a reply to take is there. */
+/* It says no more, and only waits for the server behind, for longer than that mostly takes: over
+ * TCP most of those are gone, such as whoever gave up while that stood still, and tried again. Who
+ * has a reply to take is there. */
 static bool has_ended(const struct conn *c)
 {
-    return c->eof && c->state == CONN_BEHIND;
+    int64_t since_us = clock_mono_us(c->net->conf.clock) - GONE_US;
+    return c->eof && c->active_us < since_us && c->state == CONN_BEHIND;
 }
 
 static void say(struct net *n, struct log_limit *limit, const char *what,
