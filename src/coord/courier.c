@@ -477,6 +477,7 @@ enum coord_status courier_snapshot(struct courier *c, const struct answer_to *to
 {
     struct snap_workers w;
     courier_start(c);
+    c->peer.may_read = SIZE_MAX; /* for an operator, who has the memory */
     enum coord_status s = begin(c, r);
     if (s == COORD_OK)
         s = ask_workers(c, &w, r);

@@ -155,6 +155,7 @@ void peer_allow(struct peer *p, int64_t us)
 {
     p->began_us = clock_mono_us(p->clock);
     p->deadline_us = p->began_us + us;
+    p->may_read = PEER_READ_MAX;
 }
 
 int64_t peer_left_us(const struct peer *p)
@@ -263,6 +264,19 @@ enum coord_status peer_send(struct peer *p, struct coord_reply *r)
     return COORD_OK;
 }
 
+/* What has come, into the reader. */
+static enum coord_status read_some(struct peer *p, struct coord_reply *r)
+{
+    size_t had = p->context->reader->len;
+    if (redisBufferRead(p->context) != REDIS_OK)
+        return gone(p, failed(p, "answer of", r));
+    size_t got = p->context->reader->len - had;
+    if (got > p->may_read)
+        return gone(p, unreachable(p, "answer of", "expected an end of it, found none", r));
+    p->may_read -= got;
+    return COORD_OK;
+}
+
 enum coord_status peer_take(struct peer *p, struct redisReply **reply, struct coord_reply *r)
 {
     *reply = NULL;
@@ -279,8 +293,9 @@ enum coord_status peer_take(struct peer *p, struct redisReply **reply, struct co
         int ready = ms > 0 ? poll(&in, 1, ms > INT32_MAX ? INT32_MAX : (int)ms) : 0;
         if (ready == 0)
             return gone(p, timed_out(p, "answer of", r));
-        if (ready > 0 && redisBufferRead(p->context) != REDIS_OK)
-            return gone(p, failed(p, "answer of", r));
+        enum coord_status s = ready > 0 ? read_some(p, r) : COORD_OK;
+        if (s != COORD_OK)
+            return s;
     }
 }
 

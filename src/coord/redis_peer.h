@@ -6,6 +6,7 @@
  *   - One deadline, set by peer_allow, bounds everything asked until it is set again: connecting,
  *     sending, waiting. A name is looked up beyond it: each server in resolv.conf is asked once for
  *     IPv4 and once for IPv6, for as long, and for a second at least (resolver(3)).
+ *   - Nor is more read until then than was allowed, or an answer without an end took all memory.
  *   - A request is sent once. Whether one without an answer took effect is not known, and such a
  *     connection is dropped, so that no late reply is taken for the answer to a later question.
  *   - Declares no more of hiredis than names.
@@ -27,10 +28,13 @@ struct peer {
     struct redis_url_node at;
     struct clock *clock;
     int64_t began_us, deadline_us; /* of what is asked now; monotonic */
+    size_t may_read;               /* bytes, of answers to it */
     struct redisContext *context;  /* NULL: not connected */
 };
 
-/* From now on there are us microseconds, at least 0. */
+#define PEER_READ_MAX ((size_t)1 << 20) /* bytes: more than any answer but a snapshot's */
+
+/* From now on there are us microseconds, at least 0, and PEER_READ_MAX bytes of answers. */
 void peer_allow(struct peer *p, int64_t us);
 
 /* What is left of them, at least 0. */
