@@ -241,8 +241,7 @@ static enum sequence_status lacks(struct sequence *s, int64_t mono, int64_t n, b
     else if (wants_few(n) && !refused)
         s->few += n;
     s->awaited = true;
-    bool over = refused && !s->refused.stands && mono >= s->refused.until_ms;
-    return refused && !over ? SEQUENCE_REFUSED : SEQUENCE_EMPTY;
+    return refused && mono < s->refused.until_ms ? SEQUENCE_REFUSED : SEQUENCE_EMPTY;
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -394,7 +393,7 @@ static enum sequence_status strict(struct sequence *s, int64_t mono, int64_t *ti
     }
     bool refused = sequence_refuses(s, *n);
     bool fewer = refused && some && r->stands && r->count > 1;
-    if (refused && !fewer && (r->stands || mono < r->until_ms))
+    if (refused && !fewer && mono < r->until_ms)
         return SEQUENCE_REFUSED;
     if (*ticket <= s->answered)
         *ticket = sequence_arrive(s, fewer ? r->count - 1 : *n);

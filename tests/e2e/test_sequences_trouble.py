@@ -340,3 +340,21 @@ def reopened_above_what_is_held(case):
     left = [int(s.metric("sidflake_sequence_left", name="refuse")) for s in both]
     seen += [int(n) for s, n in zip(both, left) for n in ask(s, "LPOP", "seq:refuse", n)]
     assert len(seen) == len(set(seen)) == 72 + sum(left) and max(seen) == max(last), (last, left, max(seen))
+
+
+@test("who asks first, a second after somebody has done what a refusal wants, has a number")
+def first_after_a_remedy(case):
+    redis = case.pool()
+    end = " --on-loss refuse --max 2"
+    s = sidecar(case, redis, ["few" + end, "strict --order strict" + end])
+    until("both are made", lambda: ask(s, "EXISTS", "seq:few", "seq:strict") == 2)
+    for name in ("few", "strict"):
+        assert [ask(s, "INCR", "seq:" + name) for _ in range(2)] == [1, 2]
+        assert "used up" in str(ask(s, "INCR", "seq:" + name))
+        case.ctl("seq", "alter", name, "--max", "9", "--coordinator", redis.url, expect=0)
+    assert ask(s, "GET", "seq:orders") is None and ask(s, "EXISTS", "seq:looked") == 0
+    for name in ("orders", "looked"):
+        case.ctl("seq", "create", name, "--on-loss", "refuse", "--coordinator", redis.url, expect=0)
+    time.sleep(1.1)
+    assert [ask(s, "INCR", "seq:" + name) for name in ("few", "strict", "orders")] == [3, 3, 1]
+    assert ask(s, "EXISTS", "seq:looked") == 1

@@ -261,7 +261,7 @@ static void of_what_is_used_up_the_last_number_is_told(void **state)
 
 /* What ends by itself is over with its time; of what does not, whoever comes hears it while it is
  * asked again. */
-static void what_never_changes_is_told_until_something_else_is(void **state)
+static void what_never_changes_is_told_until_its_time_is_over(void **state)
 {
     (void)state;
     const struct blocks_mail refused = {.kind = BLOCKS_MAIL_REFUSED, .hi = 1};
@@ -272,8 +272,9 @@ static void what_never_changes_is_told_until_something_else_is(void **state)
         m.how = stands ? SEQ_STOPPED : SEQ_WAIT;
         m.when = clock_mono_ms(&clock_.clock) + 1000;
         mail(m);
-        fake_clock_pass(&clock_, 2000000);
         assert_int_equal(get("seq:orders"), stands ? ISSUE_NEVER : ISSUE_PARK);
+        fake_clock_pass(&clock_, 2000000);
+        assert_int_equal(get("seq:orders"), ISSUE_PARK);
     }
 }
 
@@ -512,7 +513,7 @@ int main(void)
         TEST(a_key_is_opened_and_wanted_and_served),
         TEST(each_refusal_is_told_as_what_it_is),
         TEST(of_what_is_used_up_the_last_number_is_told),
-        TEST(what_never_changes_is_told_until_something_else_is),
+        TEST(what_never_changes_is_told_until_its_time_is_over),
         TEST(too_many_in_a_row_are_refused_alone),
         TEST(a_strict_one_is_asked_for_with_tickets),
         TEST(those_in_a_row_are_for_who_wants_as_many),

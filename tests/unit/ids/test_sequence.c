@@ -464,8 +464,10 @@ static void a_refusal_holds_until_its_time(void **state)
     const struct sequence_refusal stands = {
         .cause = 4, .stands = true, .until_ms = mono + 50, .count = 1};
     sequence_refuse(&s, &stands, false);
-    mono += 50;
     assert_int_equal(sequence_next(&s, mono, 1, &index), SEQUENCE_REFUSED);
+    assert_int_equal(asked(), 0);
+    mono += 50;
+    assert_int_equal(sequence_next(&s, mono, 1, &index), SEQUENCE_EMPTY);
     assert_int_equal(asked() > 0, 1);
     grant(0, 10);
     assert_int_equal(take(1), 0);
