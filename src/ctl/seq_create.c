@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define DAY_MS INT64_C(86400000)
+#define FAR_MS (50 * 365 * DAY_MS) /* as what a max has to last for */
 
 static const char three[] =
     "A coordinator such as Redis may forget what it granted last: when it restarts, comes back\n"
@@ -64,7 +65,25 @@ static void note_skip(json_t *notes, const struct ctl_session *s, const struct s
                             (long long)d->rate, (long long)d->burst, pause));
 }
 
-static void note_loss(json_t *notes, const struct ctl_session *s, const struct seq_grant *g)
+/* A max that the line outruns is refused; a template may get another one. */
+static void note_width(json_t *notes, const char *name, const struct seq_grant *g)
+{
+    const struct seq_definition *d = &g->definition;
+    const struct line l = {0, d->rate, d->burst};
+    struct ctl_seq_form f;
+    if (!ctl_seq_form(name, d, g->max, NULL, 0, &f) || f.unreadable)
+        return;
+    int64_t ms = line_when(&l, seq_max_index(d, f.last) + 1);
+    if (ms < (d->reset == PERIOD_NEVER ? FAR_MS : seq_open_ms(d)))
+        json_array_append_new(
+            notes, json_sprintf("its template takes numbers up to %lld: the line is behind them "
+                                "%s after it begins, and so is each number after a restart from "
+                                "then on",
+                                (long long)f.last, ctl_span(ms)));
+}
+
+static void note_loss(json_t *notes, const char *name, const struct ctl_session *s,
+                      const struct seq_grant *g)
 {
     bool forgets = seq_forgets(s->coord);
     if (!forgets)
@@ -72,9 +91,10 @@ static void note_loss(json_t *notes, const struct ctl_session *s, const struct s
             notes, json_string("there is no line, and numbers never skip: this coordinator does "
                                "not forget. Where an older copy of its file is put in place, "
                                "grants stop until `sidflakectl seq reopen`"));
-    else if (g->definition.loss == SEQ_LOSS_SKIP)
+    else if (g->definition.loss == SEQ_LOSS_SKIP) {
         note_skip(notes, s, g);
-    else if (g->definition.loss == SEQ_LOSS_REFUSE)
+        note_width(notes, name, g);
+    } else if (g->definition.loss == SEQ_LOSS_REFUSE)
         json_array_append_new(
             notes, json_string("grants stop at each restart of the coordinator, until `sidflakectl "
                                "pool reopen --nothing-lost` or `sidflakectl seq reopen`"));
@@ -99,7 +119,7 @@ static json_t *notes_of(struct ctl_session *s, const char *name, const struct se
 {
     const struct seq_definition *d = &g->definition;
     json_t *notes = json_array();
-    note_loss(notes, s, g);
+    note_loss(notes, name, s, g);
     note_first(notes, s, name);
     if (d->reset != PERIOD_NEVER && d->offset_min != 0)
         json_array_append_new(notes, json_sprintf("each %s begins by %s, in summer as in winter",

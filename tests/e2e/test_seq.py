@@ -132,6 +132,13 @@ def after_a_loss_is_said(case):
         "second: a day from now to 8641000, a year from now to 3153601000" in notes, notes
     assert "each new sub begins at the line" not in notes
     assert "each new sub begins at the line" in redis.out("create", "b", "--subs", *SKIP)
+    day = ("--reset", "day", "--date-back", "0d", *SKIP)
+    for name, template, words, says in (
+            ("e", "@{seq,width=5}", SKIP, "up to 99999: the line is behind them 16 min 30 s after it begins"),
+            ("f", "@{date,%Y%m%d}-@{seq,width=6}", day, "up to 999999: the line is behind them 2 h 46 min"),
+            ("g", "@{date,%Y%m%d}-@{seq,width=7}", day, None), ("h", "@{seq,width=12}", SKIP, None)):
+        notes = redis.out("create", name, "--template", template, *words)
+        assert says in notes if says else "its template" not in notes, notes
     assert "grants stop at each restart" in redis.out("create", "c", *REFUSE)
     assert "by your word" in redis.out("create", "d", "--on-loss", "trust")
     for i, words in enumerate(((), SKIP, REFUSE, ("--on-loss", "trust"))):
