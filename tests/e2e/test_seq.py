@@ -385,6 +385,39 @@ def restart(case):
     assert "nothing is wrong" in seq.out("check")
 
 
+@test("seq reopen: what was asked before the same older data came back once more is answered for nothing")
+def asked_before_another_loss(case):
+    redis = case.pool()
+    seq = Seq(case, redis.url)
+    seq.run("create", "a", *REFUSE)
+    redis.ask("SAVE")
+
+    def go_back():
+        redis.kill()
+        redis.start()
+        assert "grants have stopped" in seq.refused("reserve", "a", "1")
+
+    def reopen(above):
+        argv = [harness.SIDFLAKECTL, "seq", "reopen", "a", "--above", above, "--coordinator", redis.url]
+        return Terminal(argv, rows=10, cols=500)
+
+    go_back()
+    with reopen("50") as t:
+        t.shows(r"\[y/N\]")
+        seq.run("reopen", "a", "--above", "50", "--yes")
+        assert seq.reserve("a", "40") == (51, 90)
+        go_back()
+        t.keys("y\n")
+        t.shows("the pool was reopened since that was asked")
+        assert t.end() == 1
+    with reopen("90") as t:
+        t.shows(r"\[y/N\]")
+        t.keys("y\n")
+        t.shows("grants go on behind 90")
+        assert t.end() == 0
+    assert seq.reserve("a", "1") == (91, 91)
+
+
 @test("a pool made again after a loss: a sequence wants its beginning, and goes on as its word for a loss says")
 def made_again(case):
     clock = case.clock()
