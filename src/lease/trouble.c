@@ -28,11 +28,28 @@ static uint32_t reason_of(const char *why)
 static bool is_over(struct trouble *t, const struct trouble_call *c)
 {
     bool quiet = c->mono_ms - t->failed_ms >= REMIND_MS;
-    if (t->status == COORD_OK || (needs(c) < t->needs && !quiet))
+    if (needs(c) < t->needs && !quiet)
         return false;
-    t->status = COORD_OK;
     t->needs = 0;
+    if (t->status == COORD_OK)
+        return false;
+    t->ended = t->status;
+    t->status = COORD_OK;
     return true;
+}
+
+static bool is_back(const struct trouble *t, const struct trouble_call *c)
+{
+    return c->status == t->ended && c->answered == t->answered &&
+           c->mono_ms - t->began_ms < CHANGE_MS;
+}
+
+static bool may_tell(struct trouble *t, const struct trouble_call *c, bool same, bool state)
+{
+    struct log_limit *limit = same ? &t->remind : state ? &t->state : &t->why;
+    if (t->status == COORD_OK)
+        limit = is_back(t, c) ? &t->back : NULL;
+    return !limit || log_limit_pass(limit, c->mono_ms, same ? REMIND_MS : CHANGE_MS, NULL);
 }
 
 bool trouble_is_news(struct trouble *t, const struct trouble_call *c)
@@ -40,15 +57,15 @@ bool trouble_is_news(struct trouble *t, const struct trouble_call *c)
     if (c->status == COORD_OK)
         return is_over(t, c);
     uint32_t reason = reason_of(c->why);
-    bool began = t->status == COORD_OK;
     bool state = t->status != c->status || t->answered != c->answered;
     bool same = !state && t->reason == reason;
     t->failed_ms = c->mono_ms;
     if (needs(c) > t->needs)
         t->needs = needs(c);
-    struct log_limit *limit = same ? &t->remind : state ? &t->state : &t->why;
-    if (!began && !log_limit_pass(limit, c->mono_ms, same ? REMIND_MS : CHANGE_MS, NULL))
+    if (!may_tell(t, c, same, state))
         return false;
+    if (t->status == COORD_OK)
+        t->began_ms = c->mono_ms;
     t->remind.next_ms = c->mono_ms + REMIND_MS;
     t->status = c->status;
     t->answered = c->answered;

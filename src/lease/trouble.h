@@ -15,6 +15,8 @@
  *   - A trouble that keeps changing is told twice at once, and then every ten seconds. Another
  *     state has such a limit of its own: reasons that take turns (a connection reset, or closed)
  *     hold back no "no pool".
+ *   - One that comes and goes likewise, and what is not told has no end to be told: for a strict
+ *     sequence each request is a call.
  *
  * Pure: it is told the time and writes nothing.
  */
@@ -32,6 +34,9 @@ struct trouble {
     unsigned needs;                      /* most that a call needed which failed since it began */
     int64_t failed_ms;                   /* monotonic: the latest failure */
     struct log_limit remind, state, why; /* the same again; another state; another reason */
+    enum coord_status ended;             /* status of the one before */
+    int64_t began_ms;                    /* monotonic: when one was told to begin … */
+    struct log_limit back;               /* … and is back soon */
 };
 
 /* A call and what became of it. */

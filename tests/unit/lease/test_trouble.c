@@ -134,6 +134,35 @@ static void reasons_that_take_turns_hold_back_no_other_state(void **state)
     assert_false(came(LEASE_RENEW, COORD_NOPOOL, true, "made it is not"));
 }
 
+/* Each request for a number of a strict sequence is a call: who loses every other one is told of
+ * as often as who has many reasons. */
+static void what_comes_and_goes_fills_no_log(void **state)
+{
+    (void)state;
+    int told = 0;
+    for (int i = 0; i < 600; i++, now_ms += 100) {
+        told += came(LEASE_RENEW, COORD_DOWN, false, "closed");
+        told += is_fine(LEASE_RENEW);
+    }
+    assert_in_range(told, 12, 28); /* twice in ten seconds, and their ends */
+    assert_true(came(LEASE_RENEW, COORD_NOPOOL, true, "none")); /* which nothing holds back */
+    assert_true(is_fine(LEASE_RENEW));
+}
+
+/* Or a renewal would not end what a claim has had no part in. */
+static void what_was_not_told_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_true(came(LEASE_CLAIM, COORD_REFUSED, true, "full"));
+        assert_true(is_fine(LEASE_CLAIM));
+    }
+    assert_false(came(LEASE_CLAIM, COORD_REFUSED, true, "full"));
+    assert_false(is_fine(LEASE_CLAIM));
+    assert_true(came(LEASE_RENEW, COORD_DOWN, false, "away"));
+    assert_true(is_fine(LEASE_RENEW));
+}
+
 static void each_state_has_words_of_its_own(void **state)
 {
     static const enum coord_status states[] = {
@@ -164,6 +193,8 @@ int main(void)
         TEST(numbers_make_no_other_reason),
         TEST(reasons_that_take_turns_fill_no_log),
         TEST(reasons_that_take_turns_hold_back_no_other_state),
+        TEST(what_comes_and_goes_fills_no_log),
+        TEST(what_was_not_told_leaves_nothing_behind),
         TEST(each_state_has_words_of_its_own),
     };
     return cmocka_run_group_tests_name("lease/trouble", tests, NULL, NULL);
