@@ -88,6 +88,30 @@ static void linear_has_as_many_digits_as_its_largest_value(void **state)
     assert_memory_equal(out, "745259009", 9);
 }
 
+/* As long as a template's text can be, which is more than any register has. */
+static void a_long_text_is_cut_nowhere(void **state)
+{
+    (void)state;
+    struct check_digit c = {CHECK_LINEAR, 1, 1000000000, 1000000000};
+    char text[240], out[CHECK_DIGIT_WIDTH];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('0' + (i + 1) % 10);
+    for (size_t n = 9; n <= sizeof text; n++) { /* its last nine digits */
+        check_digit_write(&c, span_of(text, n), out);
+        assert_memory_equal(out, text + n - 9, 9);
+    }
+    for (size_t n = 1; n <= sizeof text; n++) { /* digit by digit, as the standard has it */
+        unsigned rest = 0;
+        memset(text, 'Z', n);
+        for (size_t i = 0; i < n; i++)
+            rest = (rest * 100 + 35) % 97;
+        c = of_kind("mod97-10");
+        check_digit_write(&c, span_of(text, n), out);
+        rest = (rest * 100 + (unsigned)(out[0] - '0') * 10 + (unsigned)(out[1] - '0')) % 97;
+        assert_int_equal(rest, 1);
+    }
+}
+
 /* Which of 20,000 slips in numbers of 12 digits show. */
 static unsigned shows(const char *kind, bool swap)
 {
@@ -144,6 +168,7 @@ int main(void)
         cmocka_unit_test(those_in_use_here),
         cmocka_unit_test(what_it_is_not_over_is_passed_over),
         cmocka_unit_test(linear_has_as_many_digits_as_its_largest_value),
+        cmocka_unit_test(a_long_text_is_cut_nowhere),
         cmocka_unit_test(slips_show_as_the_table_says),
         cmocka_unit_test(other_names_are_none),
     };
