@@ -265,6 +265,49 @@ static void a_held_time_goes_on_as_fast_as_the_clock(void **state)
     assert_false(twice);
 }
 
+/* What was asked for in between does not put it off. */
+static void a_held_unit_lasts_from_its_first_id(void **state)
+{
+    (void)state;
+    start("time:38,unit=10ms worker:8 sequence:7", false, true);
+    grant(0, 7, T0 - 1, T0 + 2 * HOUR);
+    assert_int_equal(one(T0), SNOWFLAKE_OK);
+    for (int n = 1; n < 128; n++)
+        assert_int_equal(one(T0 - HOUR), SNOWFLAKE_OK);
+    for (int n = 0; n < 128; n++)
+        assert_int_equal(one(T0 - HOUR + n / 16), SNOWFLAKE_OK);
+    assert_int_equal(time_of_latest(), T0 + 10);
+    assert_int_equal(one(T0 - HOUR + 8), SNOWFLAKE_FULL);
+    assert_int_equal(until, T0 - HOUR + 10);
+    assert_false(twice);
+}
+
+/* A unit used up is not lent: by less than is waited for above what may be, it is; by more not,
+ * unless another workerId comes that has some of it. */
+static void a_unit_that_may_not_come_yet_is_waited_for_or_refused(void **state)
+{
+    (void)state;
+    start("sidflake", false, true);
+    grant(0, 7, T0 - 1, T0 + HOUR);
+    most = T0 + 100;
+    for (int n = 0; n < 1024; n++)
+        assert_int_equal(one(T0 + 100), SNOWFLAKE_OK);
+    most = T0 + 86;
+    assert_int_equal(one(T0), SNOWFLAKE_FULL); /* 14 ms */
+    most = T0 + 85;
+    struct snowflake_clock c = {T0, most};
+    assert_int_equal(snowflake_ahead_peek(&ahead, &gen, c), SNOWFLAKE_OK);
+    assert_int_equal(one(T0), SNOWFLAKE_CEILING);
+    assert_int_equal(until, T0 + 100);
+    assert_int_equal(snowflake_ahead_peek(&ahead, &gen, c), SNOWFLAKE_CEILING);
+    gen.want_active = 2;
+    grant(1, 9, T0 - 1, T0 + HOUR);
+    assert_int_equal(one(T0), SNOWFLAKE_OK);
+    assert_int_equal(worker_of_latest(), 9);
+    assert_int_equal(snowflake_ahead_peek(&ahead, &gen, c), SNOWFLAKE_OK);
+    assert_false(twice);
+}
+
 static void the_latest_time_outlives_changes_of_worker(void **state)
 {
     (void)state;
@@ -362,6 +405,8 @@ int main(void)
         cmocka_unit_test(what_was_borrowed_does_not_rotate),
         cmocka_unit_test(no_step_of_the_clock_is_an_error_or_a_rotation),
         cmocka_unit_test(a_held_time_goes_on_as_fast_as_the_clock),
+        cmocka_unit_test(a_held_unit_lasts_from_its_first_id),
+        cmocka_unit_test(a_unit_that_may_not_come_yet_is_waited_for_or_refused),
         cmocka_unit_test(the_latest_time_outlives_changes_of_worker),
         cmocka_unit_test(it_begins_above_what_is_known),
         cmocka_unit_test(it_goes_on_where_a_range_begins),
