@@ -259,7 +259,10 @@ static void whether_there_is_a_template_is_asked_for(void **state)
 {
     (void)state;
     assert_int_equal(bare("late"), 1);
+    const struct sequence_generator *late = numbers.sequences->place;
+    uint64_t refused = late->refused, parked = late->parked;
     assert_int_equal(once("late", "", 1), NUMBER_UNFORMED);
+    assert_true(late->refused == refused && late->parked == parked + 1); /* it waits */
     assert_int_equal(refusal_status((struct refusal){by, cause}), ISSUE_LOADING);
     assert_non_null(strstr(refusal_text((struct refusal){by, cause}), "not known yet"));
     assert_int_equal(once("late", "", 1), NUMBER_UNFORMED);
@@ -318,6 +321,15 @@ static void a_strict_one_has_no_text_that_is_too_wide(void **state)
     refuses("strict", NUMBER_WIDE, ISSUE_NEVER, "up to 9");
 }
 
+/* Nor has one of several. */
+static void of_strict_ones_none_is_too_wide(void **state)
+{
+    (void)state;
+    assert_int_equal(take_of("strict", "", 3), NUMBER_WIDE);
+    assert_int_equal(got.first, 9);
+    assert_int_equal(got.n, 3);
+}
+
 /* By the counter, whatever the clock says. */
 static void the_date_is_the_periods(void **state)
 {
@@ -355,6 +367,47 @@ static void known_again_it_has_the_text_of_the_day_that_is(void **state)
     gives_again(g, midnight, "2026112300001");
     gives_again(g, midnight - 1, "2026112300002"); /* a reading that is older */
     gives_again(g, 3 * midnight, "");
+}
+
+static void known_again_it_is_what_the_template_takes(void **state)
+{
+    (void)state;
+    gives("at", "00417.1");
+    struct generator *g = found("at", "");
+    gives_again(g, 0, "00417.2");
+    is_held = false;
+    gives_again(g, 0, "");
+    is_held = true;
+    gives_again(g, 0, "00417.3"); /* none was spent on it */
+}
+
+static enum err_code reads(const char *text, const char *name, const char *of, const char *said)
+{
+    struct generator_reading r = {.at = 0};
+    char mem[400];
+    struct buf why;
+    buf_init(&why, mem, sizeof mem);
+    enum err_code code = number_table_read(&numbers.base, span_str(text), span_str(name), &r, &why);
+    buf_put_char(&why, '\0');
+    if (of[0] && !span_eq(r.of, span_str(of)))
+        fail_msg("%s: expected %s, found %.*s", text, of, (int)r.of.n, r.of.p);
+    if (!strstr(mem, said))
+        fail_msg("%s: expected \"%s\" in \"%s\"", text, said, mem);
+    return code;
+}
+
+static void texts_are_read_by_the_templates_that_are_known(void **state)
+{
+    (void)state;
+    assert_int_equal(reads("QJ000001", "", "", ""), ERR_NOT_FOUND);
+    gives("qj", "QJ000001");
+    gives("few", "F1");
+    assert_int_equal(reads("QJ000001", "", "qj", ""), ERR_OK);
+    assert_int_equal(reads("F1", "", "few", ""), ERR_OK);
+    assert_int_equal(reads("F1", "few", "few", ""), ERR_OK);
+    assert_int_equal(reads("F1", "qj", "qj", "no number of the sequence qj: expected \"QJ\""),
+                     ERR_CORRUPT);
+    assert_int_equal(reads("F1", "policy", "", ""), ERR_NOT_FOUND);
 }
 
 static int64_t until_width(const struct generator *g)
@@ -431,8 +484,11 @@ int main(void)
         TEST(a_workerid_has_to_be_held),
         TEST(what_is_too_wide_is_not_spent),
         TEST(a_strict_one_has_no_text_that_is_too_wide),
+        TEST(of_strict_ones_none_is_too_wide),
         TEST(the_date_is_the_periods),
         TEST(known_again_it_has_the_text_of_the_day_that_is),
+        TEST(known_again_it_is_what_the_template_takes),
+        TEST(texts_are_read_by_the_templates_that_are_known),
         TEST(what_is_shown_is_the_sequences),
         TEST(what_is_told_of_one_is_of_its_present_period),
         TEST(one_that_is_too_wide_is_warned_of),
