@@ -51,7 +51,7 @@ void template_stencil_make(struct template_stencil *s, const struct template *t,
 {
     struct places p;
     int64_t first = v->number - v->number % 100;
-    if (text.n > TEMPLATE_STENCIL_MAX || first + 99 > t->last_number || !find(t, text.n, &p) ||
+    if (text.n > TEMPLATE_STENCIL_MAX || !find(t, text.n, &p) ||
         (first == 0 && t->flex < t->n)) /* they have one digit, or two */
         return;
     *s = (struct template_stencil){
