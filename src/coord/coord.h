@@ -107,9 +107,9 @@ enum err_code coord_params_fit(const struct coord_params *p, const struct layout
 
 /* What every answer of a pool carries. */
 struct coord_reply {
-    int64_t now_ms;  /* the coordinator's time */
-    uint64_t era;    /* 0: not told */
-    uint64_t free;   /* length of the queue; doubled entries count twice */
+    int64_t now_ms; /* the coordinator's time */
+    uint64_t era;   /* 0: not told */
+    uint64_t free;  /* of workerIds' operations: length of the queue; doubled entries count twice */
     int64_t wait_ms; /* COORD_WAIT; COORD_EXHAUSTED, 0: not known */
     struct err err;  /* every status but OK, WAIT, EXHAUSTED, LOST */
 };

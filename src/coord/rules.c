@@ -160,9 +160,8 @@ enum coord_status rules_come_in_on_time(struct rules *u)
 /* The head of an answer: to be called when all is changed that will be. */
 enum coord_status rules_answer(struct rules *u, enum coord_status s)
 {
-    u->r->era = (uint64_t)u->pool.era;
     u->r->free = store_queue_count(u->store);
-    return s == COORD_CLOSED ? outcome_closed(u->r, u->name) : s;
+    return rules_head(u, s);
 }
 
 /* ---- records -------------------------------------------------------------------------------- */

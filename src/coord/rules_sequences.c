@@ -387,13 +387,13 @@ enum coord_status rules_seq_take(struct rules *u, const struct seq_opening *know
     if (now || before)
         rules_hear_more(u);
     if (u->pool.p.closed)
-        return rules_answer(u, COORD_CLOSED);
+        return rules_head(u, COORD_CLOSED);
     rules_seq_believe(u);
     for (size_t i = 0; i < n; i++)
         take_one(u, &items[i], &out[i]);
     *opening = (struct seq_opening){.era = u->pool.era, .topen_ms = u->pool.p.topen_ms};
     memcpy(opening->fingerprint, u->pool.fingerprint, sizeof u->pool.fingerprint);
-    return rules_answer(u, COORD_OK);
+    return rules_head(u, COORD_OK);
 }
 
 /* ---- give back ------------------------------------------------------------------------------- */
@@ -424,7 +424,7 @@ enum coord_status rules_seq_give_back(struct rules *u, const struct seq_return *
     rules_seq_believe(u);
     for (size_t i = 0; i < n; i++)
         how[i] = give_back(u, &items[i]);
-    return rules_answer(u, COORD_OK);
+    return rules_head(u, COORD_OK);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -453,6 +453,5 @@ enum coord_status rules_seq_rows(struct rules *u, const char *prefix, struct seq
         listed = list(u, prefix, out);
     else if (store_text_get(u->store, prefix, row, sizeof row) != STORE_NONE)
         listed = seq_rows_add(out, span_str(prefix), span_str(row));
-    return listed ? rules_answer(u, COORD_OK)
-                  : outcome_down(u->r, ERR_NOMEM, "no memory for a list");
+    return listed ? rules_head(u, COORD_OK) : outcome_down(u->r, ERR_NOMEM, "no memory for a list");
 }

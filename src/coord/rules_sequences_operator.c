@@ -298,7 +298,7 @@ enum coord_status rules_seq_operate(struct rules *u, const struct seq_order *in,
     if (s != COORD_OK)
         return s;
     if (u->pool.p.closed)
-        return rules_answer(u, COORD_CLOSED);
+        return rules_head(u, COORD_CLOSED);
     rules_seq_believe(u);
     memset(out, 0, sizeof *out);
     enum seq_how how = operate(u, in, &p, out, &rest);
@@ -306,5 +306,5 @@ enum coord_status rules_seq_operate(struct rules *u, const struct seq_order *in,
     out->how = how;
     if (in->verb == SEQ_VERB_SWEEP)
         out->next = rest;
-    return rules_answer(u, COORD_OK);
+    return rules_head(u, COORD_OK);
 }

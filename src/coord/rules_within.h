@@ -5,6 +5,7 @@
 #ifndef SIDFLAKE_COORD_RULES_WITHIN_H
 #define SIDFLAKE_COORD_RULES_WITHIN_H
 
+#include "coord/outcome.h"
 #include "coord/rules.h"
 
 /* The pool is found, is the caller's, and has been reopened where the store may have been replaced.
@@ -14,6 +15,14 @@ enum coord_status rules_come_in_on_time(struct rules *u);
 
 /* The head of an answer: to be called when all is changed that will be. Returns s. */
 enum coord_status rules_answer(struct rules *u, enum coord_status s);
+
+/* The same without reply.free, of an operation on sequences: counting workerIds that nobody asks
+ * for would be half of its work on SQLite, which has no length of a list. */
+static inline enum coord_status rules_head(struct rules *u, enum coord_status s)
+{
+    u->r->era = (uint64_t)u->pool.era;
+    return s == COORD_CLOSED ? outcome_closed(u->r, u->name) : s;
+}
 
 /* The parts of these, for what has no time in it: a clock that is behind its own past keeps nobody
  * out but where the pool is to be reopened. The caller may know more than the table: entered, he is

@@ -248,6 +248,7 @@ static void queue_remove(struct store *s, const uint8_t named[COORD_WORKERS], ui
 static uint64_t queue_count(struct store *s)
 {
     const struct toy_state *w = rows(s);
+    toy(s)->counted++;
     return w ? w->queued : 0;
 }
 

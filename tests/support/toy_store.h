@@ -52,6 +52,7 @@ struct toy {
     bool failed, doomed;      /* the transaction that runs */
     unsigned calls_left;      /* before a doomed one fails */
     unsigned runs, rollbacks; /* transactions that were begun; that were turned back */
+    unsigned counted;         /* how often the queue was */
     /* set by the test */
     char fingerprint[STORE_FINGERPRINT_MAX];
     uint64_t random;

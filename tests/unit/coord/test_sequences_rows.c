@@ -79,6 +79,20 @@ static void a_line_ends_behind_the_last_index(void **state)
     assert_true(g.next == LINE_TOP && g.next == g.max + 1);
 }
 
+/* A file has 32,768 rows of them, which a name that does not exist is no reason to read. */
+static void workerids_are_not_counted_for_a_number(void **state)
+{
+    (void)state;
+    begin(EACH);
+    assert_int_equal(create("a", lossy(SEQ_LOSS_REFUSE), &g), SEQ_DONE);
+    toy_of(pair.toy)->counted = 0;
+    assert_int_equal(take_of("none", 1, 1, &g), SEQ_UNKNOWN);
+    assert_int_equal(take_of("a", 1, 1, &g), SEQ_GRANTED);
+    assert_int_equal(give_back("a", &g, 1, g.lo), SEQ_DONE);
+    assert_int_equal(set_to("a", 50, false, &g), SEQ_DONE);
+    assert_int_equal(toy_of(pair.toy)->counted, 0);
+}
+
 int main(void)
 {
     if (!server_available()) {
@@ -88,6 +102,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_that_cannot_be_read),
         cmocka_unit_test(rows_of_sqlite_that_cannot_be_read),
+        cmocka_unit_test(workerids_are_not_counted_for_a_number),
         cmocka_unit_test(a_line_ends_behind_the_last_index),
     };
     return cmocka_run_group_tests_name("coord/sequences_rows", tests, seq_setup, teardown);
