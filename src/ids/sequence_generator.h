@@ -78,6 +78,7 @@ struct sequence_generator {
     bool live;            /* there is such a counter, as far as is known: closed last */
     bool queued, to_open, to_close, to_look;
     bool formed;           /* it is known whether it has a template, … */
+    int64_t widened_at;    /* whether that takes more by now is asked again from then on; mono */
     int reset, offset_min; /* of its sequence's periods; reset 0: it has none */
     /* Of one that has periods, and names none: places + 1 of those of the present one and of the
      * next; 0: none. Of these: its own. */

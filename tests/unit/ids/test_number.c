@@ -312,6 +312,30 @@ static void what_is_too_wide_is_not_spent(void **state)
     assert_int_equal(bare("threes"), 11);
 }
 
+/* Though numbers are in hand, so that none is asked for. */
+static void one_that_is_too_wide_learns_of_a_wider_template(void **state)
+{
+    static struct template wider;
+    const struct template_frame frame = {
+        .name = SPAN("few"), .first = 1, .last = TEMPLATE_NUMBER_MAX};
+    struct err e;
+    (void)state;
+    gives("few", "F1");
+    while (take_of("few", "", 50) == 0)
+        ;
+    assert_int_equal(cause, NUMBER_WIDE);
+    assert_int_equal(template_parse(&wider, SPAN("G@{seq,width=3}"), &frame, &e), ERR_OK);
+    sequences[FEW].template = &wider;
+    refuses("few", NUMBER_WIDE, ISSUE_NEVER, "up to 9"); /* it was asked just now */
+    refuses("few", NUMBER_WIDE, ISSUE_NEVER, "up to 9");
+    ask.mono_ms = MONO + 1000;
+    assert_int_equal(by->kind->some(found("few", ""), &ask, &got), NUMBER_WIDE);
+    fake_supply_serve(&supply, MONO + 1000);
+    ticket = 0;
+    gives("few", "G010");
+    sequences[FEW].template = &template[FEW];
+}
+
 /* A strict one's number is not known before. */
 static void a_strict_one_has_no_text_that_is_too_wide(void **state)
 {
@@ -483,6 +507,7 @@ int main(void)
         TEST(whether_there_is_a_template_is_asked_for),
         TEST(a_workerid_has_to_be_held),
         TEST(what_is_too_wide_is_not_spent),
+        TEST(one_that_is_too_wide_learns_of_a_wider_template),
         TEST(a_strict_one_has_no_text_that_is_too_wide),
         TEST(of_strict_ones_none_is_too_wide),
         TEST(the_date_is_the_periods),
