@@ -65,11 +65,26 @@ static void as_many_are_asked_for_as_there_is_room_for(void **state)
     assert_int_equal(s.few, 1);
 }
 
+/* Such as that there is none of that name: it may have been made since. */
+static void a_refusal_that_is_old_is_asked_about(void **state)
+{
+    (void)state;
+    int64_t first = sequence_arrive(&s, 1), next = 0, index;
+    const struct sequence_refusal none = {
+        .cause = 4, .stands = true, .until_ms = 6000, .count = 1, .upto = asked().upto};
+    sequence_refuse(&s, &none, false);
+    assert_int_equal(sequence_strict(&s, 5000, &first, 1, &index), SEQUENCE_REFUSED);
+    assert_int_equal(sequence_strict(&s, 5999, &next, 1, &index), SEQUENCE_REFUSED);
+    assert_int_equal(sequence_strict(&s, 6000, &next, 1, &index), SEQUENCE_EMPTY);
+    assert_true(next > first && asked().upto == next);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(one_is_served_between_two_who_want_all, setup),
         cmocka_unit_test_setup(as_many_are_asked_for_as_there_is_room_for, setup),
+        cmocka_unit_test_setup(a_refusal_that_is_old_is_asked_about, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
