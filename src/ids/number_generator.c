@@ -182,8 +182,11 @@ static void say_homeless(const struct generator *g, struct buf *b)
 
 static void say_wide(const struct generator *g, struct buf *b)
 {
-    buf_printf(b, "used up: the template of the sequence %s takes numbers up to %lld",
-               at(g)->from->of.name, (long long)template_last_number(at(g)->from->template));
+    const char *name = at(g)->from->of.name;
+    buf_printf(b,
+               "used up: the template of the sequence %s takes numbers up to %lld: sidflakectl "
+               "seq alter %s --template TEXT",
+               name, (long long)template_last_number(at(g)->from->template), name);
 }
 
 #define ROW(cause, what, may_wait, is_end, text)                                                   \

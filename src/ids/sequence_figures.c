@@ -302,8 +302,11 @@ static bool is_too_wide(const struct generator *g, int64_t now_ms, struct buf *b
         const struct sequence_generator *s = member(l);
         if (!s->template || sequence_until_width(s) > 0)
             continue;
-        buf_printf(b, "sequence %s: used up: its template takes numbers up to %lld",
-                   family(g)->name, (long long)template_last_number(s->template));
+        const char *name = family(g)->name;
+        buf_printf(b,
+                   "sequence %s: used up: its template takes numbers up to %lld: sidflakectl seq "
+                   "alter %s --template TEXT",
+                   name, (long long)template_last_number(s->template), name);
         return true;
     }
     return false;

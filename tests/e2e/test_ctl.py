@@ -108,8 +108,8 @@ def top_numbers(case):
         until("orders has a rate", counts)
         until("all that the template takes", lambda: isinstance(r.ask("LPOP", "no:wide", 9), list))
         t.shows(r"^ Numbers .*; few is USED UP; template of wide is USED UP$")
-        assert "[!]template: sequence wide: used up: its template takes numbers up to 9\n" in s.http(
-            "/readyz?verbose").text
+        assert ("[!]template: sequence wide: used up: its template takes numbers up to 9: "
+                "sidflakectl seq alter wide --template TEXT\n") in s.http("/readyz?verbose").text
 
 
 @test("top: what needs attention, whole where there is room; nothing is said twice, or of one that is away")

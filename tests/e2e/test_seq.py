@@ -418,6 +418,33 @@ def asked_before_another_loss(case):
     assert seq.reserve("a", "1") == (91, 91)
 
 
+@test("pool reopen: what was asked before the same older data came back once more is answered for nothing")
+def said_of_another_loss(case):
+    redis = case.pool()
+    seq = Seq(case, redis.url)
+    seq.run("create", "a", *REFUSE)
+    redis.ask("SAVE")
+    argv = [harness.SIDFLAKECTL, "pool", "reopen", "--nothing-lost", "--coordinator", redis.url]
+
+    def go_back():
+        redis.kill()
+        redis.start()
+        assert "grants have stopped" in seq.refused("reserve", "a", "1")
+
+    go_back()
+    with Terminal(argv, rows=10, cols=500) as t:
+        t.shows(r"\[y/N\]")
+        go_back()
+        t.keys("y\n")
+        t.shows("it was reopened since that was asked")
+        assert t.end() == 1
+    with Terminal(argv, rows=10, cols=500) as t:
+        t.shows(r"\[y/N\]")
+        t.keys("y\n")
+        t.shows("expected the time of four renewals")  # of the present one
+        assert t.end() == 1
+
+
 @test("a pool made again after a loss: a sequence wants its beginning, and goes on as its word for a loss says")
 def made_again(case):
     clock = case.clock()

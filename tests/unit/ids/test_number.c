@@ -491,9 +491,11 @@ static void one_that_is_too_wide_is_warned_of(void **state)
     const struct generator *family = table.base.after;
     assert_false(warns(family, ""));
     assert_int_equal(take_of("few", "", 8), 0);
-    assert_true(warns(family, "sequence few: used up: its template takes numbers up to 9"));
+    assert_true(warns(family, "sequence few: used up: its template takes numbers up to 9: "
+                              "sidflakectl seq alter few --template TEXT"));
     assert_int_equal(bare("few"), 10); /* the counter goes on */
-    assert_true(warns(family, "sequence few: used up: its template takes numbers up to 9"));
+    assert_true(warns(family, "sequence few: used up: its template takes numbers up to 9: "
+                              "sidflakectl seq alter few --template TEXT"));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)

@@ -158,7 +158,8 @@ static void up_to_the_width_and_no_further(void **state)
     }
     for (int i = 0; i < 3; i++)
         check(r, "GET no:few",
-              "-ERR used up: the template of the sequence few takes numbers up to 999\r\n");
+              "-ERR used up: the template of the sequence few takes numbers up to 999: sidflakectl "
+              "seq alter few --template TEXT\r\n");
     check(r, "GET seq:few", "$4\r\n1000\r\n");
 }
 
