@@ -165,23 +165,11 @@ static int say_clock_was_ahead(struct ctl_session *s)
     return ctl_flush(CTL_OK);
 }
 
-/* What is said of one loss, or of one clock, is nothing that holds for the next, which may have
- * come while somebody thought: each reopening has its own time. */
-static int confirm_of_opening(struct ctl_session *s, const char *question)
+/* The word itself reopens it where that is due, and comes too early then. */
+static int look(struct ctl_session *s)
 {
-    int64_t asked_ms = s->pool.topen_ms;
-    int status = ctl_confirm(s->args, "pool reopen", question);
-    if (status || s->args->yes)
-        return status;
     enum coord_status r = coord_describe(s->coord, &s->pool, &s->reply);
-    if (r != COORD_OK)
-        return ctl_session_fail(s->args, r, &s->reply);
-    return s->pool.topen_ms == asked_ms
-               ? CTL_OK
-               : ctl_fail(CTL_BAD,
-                          "pool \"%.64s\": it was reopened since that was asked, and may have "
-                          "forgotten more: nothing was changed",
-                          ctl_session_pool(s->args));
+    return r == COORD_OK ? CTL_OK : ctl_session_fail(s->args, r, &s->reply);
 }
 
 int ctl_pool_reopen(struct ctl_args *a)
@@ -200,7 +188,7 @@ int ctl_pool_reopen(struct ctl_args *a)
                        : "Is the clock of the coordinator of pool \"%.64s\" right now, and was it "
                          "ahead before? If it is behind, IDs may repeat.",
                    ctl_session_pool(a));
-    status = confirm_of_opening(&s, question);
+    status = ctl_session_confirm_loss(&s, "pool reopen", question, look);
     if (!status)
         status = a->nothing_lost ? say_nothing_lost(&s) : say_clock_was_ahead(&s);
     coord_free(s.coord);

@@ -207,32 +207,14 @@ int ctl_seq_drop(struct ctl_args *a)
 /* ---- reopen
  * -------------------------------------------------------------------------------------- */
 
-/* When the pool was reopened last: by whoever asks for numbers now, where that is due. An era says
- * less, since data that come back have their next one again. */
-static int find_opening(struct ctl_session *s, const char *name, int64_t *topen_ms)
+/* By whoever asks for numbers now the pool is reopened, where that is due. */
+static int look(struct ctl_session *s)
 {
     struct seq_grant now;
-    enum coord_status r = ctl_seq_look(s, name, &now);
+    enum coord_status r = ctl_seq_look(s, s->args->rest[0], &now);
     if (r == COORD_OK)
         r = coord_describe(s->coord, &s->pool, &s->reply);
-    *topen_ms = s->pool.topen_ms;
     return r == COORD_OK ? CTL_OK : ctl_session_fail(s->args, r, &s->reply);
-}
-
-/* What is said of one loss is nothing that holds for the next. */
-static int confirm_of_opening(struct ctl_session *s, const char *name, int64_t before_ms,
-                              const char *question)
-{
-    int64_t topen_ms = before_ms;
-    int status = ctl_confirm(s->args, "seq reopen", question);
-    if (!status && !s->args->yes)
-        status = find_opening(s, name, &topen_ms);
-    if (!status && topen_ms != before_ms)
-        status = ctl_fail(CTL_BAD,
-                          "sequence \"%s\": the pool was reopened since that was asked, and may "
-                          "have forgotten more: nothing was changed",
-                          name);
-    return status;
 }
 
 /* With what is known of how far it was, which goes to known: "" where that is not farther than is
@@ -241,10 +223,9 @@ static int confirm_reopen(struct ctl_session *s, const char *name, char known[KN
 {
     struct seq_counters c;
     char question[640];
-    int64_t topen_ms;
     known[0] = '\0';
     const struct ctl_args *a = s->args;
-    int status = find_opening(s, name, &topen_ms);
+    int status = look(s);
     if (status)
         return status;
     enum coord_status r = seq_show(s->coord, s->pool.identity, name, &c, &s->reply);
@@ -266,7 +247,7 @@ static int confirm_reopen(struct ctl_session *s, const char *name, char known[KN
         name, a->seq.above, ctl_seq_highest(&v->definition, v->top),
         v->seen > v->top ? "; by the word of a sidecar: up to " : "",
         v->seen > v->top ? ctl_seq_highest(&v->definition, v->seen) : "");
-    return confirm_of_opening(s, name, topen_ms, question);
+    return ctl_session_confirm_loss(s, "seq reopen", question, look);
 }
 
 int ctl_seq_reopen(struct ctl_args *a)

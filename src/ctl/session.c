@@ -165,6 +165,22 @@ int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, c
     return status;
 }
 
+/* An era says less than a time, since data that come back have their next one again. */
+int ctl_session_confirm_loss(struct ctl_session *s, const char *command, const char *question,
+                             int (*look)(struct ctl_session *s))
+{
+    int64_t asked_ms = s->pool.topen_ms;
+    int status = ctl_confirm(s->args, command, question);
+    if (!status && !s->args->yes)
+        status = look(s);
+    if (!status && s->pool.topen_ms != asked_ms)
+        status = ctl_fail(CTL_BAD,
+                          "pool \"%.64s\": it was reopened since that was asked, and may have "
+                          "forgotten more: nothing was changed",
+                          ctl_session_pool(s->args));
+    return status;
+}
+
 /* No range that is recorded ends later than T + A + 2S, by the latest T that ever was, and none
  * that was lost than the floors. */
 int64_t ctl_session_last_range(const struct ctl_session *s)

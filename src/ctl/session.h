@@ -43,6 +43,12 @@ int ctl_session_open_to_close(const struct ctl_args *a, struct ctl_session *s, c
 const char *ctl_session_pool(const struct ctl_args *a);
 const char *ctl_session_url(const struct ctl_args *a, char out[COORD_URL_MAX]);
 
+/* As ctl_confirm, of a loss: what is said of one holds for no other, and one may have come while
+ * somebody thought. look: has the pool reopened where that is due, and described in *s, as it was
+ * before; CTL_OK, or the exit status. */
+int ctl_session_confirm_loss(struct ctl_session *s, const char *command, const char *question,
+                             int (*look)(struct ctl_session *s));
+
 /* Tells what an answer other than OK is, and returns the exit status for it. */
 int ctl_session_fail(const struct ctl_args *a, enum coord_status s, const struct coord_reply *r);
 

@@ -408,7 +408,7 @@ def asked_before_another_loss(case):
         assert seq.reserve("a", "40") == (51, 90)
         go_back()
         t.keys("y\n")
-        t.shows("the pool was reopened since that was asked")
+        t.shows("it was reopened since that was asked")
         assert t.end() == 1
     with reopen("90") as t:
         t.shows(r"\[y/N\]")
