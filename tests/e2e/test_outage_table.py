@@ -267,20 +267,21 @@ def put_back(case):
 
 
 @row("sidecar killed, restarted with its `state_dir`",
-     "goes on with the same workerId at once, Redis up or down")
+     "goes on with the same workerId at once, Redis up or down; where Redis hangs, after "
+     "`coordinator.timeout`")
 def killed(case):
     redis = case.pool()
-    s = case.sidecar(redis)
+    s = case.sidecar(redis, {"coordinator.timeout": "1s"})
     s.wait_held(2)
     values = [s.id()]
-    for away in (False, True):
-        if away:
-            redis.kill()
+    for seconds, what_else in ((0, lambda: None), (1, lambda: os.kill(redis.pid, signal.SIGSTOP)),
+                               (0, redis.kill)):
+        what_else()
         s.kill()
         started = time.monotonic()
         s.start()
         goes_on(s, values)
-        assert time.monotonic() - started < SLACK
+        assert time.monotonic() - started < seconds + SLACK
     assert {ids.worker_of(v) for v in values} == {0}
 
 
