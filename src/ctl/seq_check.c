@@ -4,6 +4,7 @@
  */
 #include "ctl/seq.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,24 @@ static void check_rows(struct checked *c, const struct seq_counters *v)
     }
 }
 
+/* Whether what would be next can be written; a number by seq: is had all the same. */
+static void check_template(struct checked *c, const struct seq_info *q, const struct seq_grant *g)
+{
+    struct ctl_seq_form f;
+    char why[256];
+    if (!ctl_seq_form(q->name, &q->definition, q->max, g, 0, &f))
+        return;
+    if (f.unreadable) {
+        put(c, q->name, "unreadable", true, f.why.text);
+    } else if (f.left == 0) {
+        (void)snprintf(why, sizeof why,
+                       "its template takes numbers up to %" PRId64
+                       ": sidflakectl seq alter %s --template TEXT",
+                       f.last, q->name);
+        put(c, q->name, seq_how_name(SEQ_USED_UP), true, why);
+    }
+}
+
 /* CTL_OK, or the exit status. */
 static int check_one(struct ctl_session *s, struct checked *c, const char *name)
 {
@@ -62,7 +81,9 @@ static int check_one(struct ctl_session *s, struct checked *c, const char *name)
     }
     if (r != COORD_OK)
         return ctl_session_fail(s->args, r, &s->reply);
-    if (g.how != SEQ_LOOKED && g.how != SEQ_DROPPED)
+    if (g.how == SEQ_LOOKED)
+        check_template(c, &v.sequence, &g);
+    else if (g.how != SEQ_DROPPED)
         put(c, name, seq_how_name(g.how), g.how != SEQ_WAIT, ctl_seq_why(s, name, &g, why));
     c->sequences++;
     return CTL_OK;

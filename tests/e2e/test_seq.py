@@ -514,6 +514,9 @@ def check_finds(case):
     for name in "full", "odd", "counter", "forgot":
         seq.run("create", name, "--max", "3", *REFUSE)
     seq.reserve("full", "3")
+    for name, take in (("narrow", "9"), ("wide", "8")):
+        seq.run("create", name, "--template", "N@{seq,width=1}", *REFUSE)
+        seq.reserve(name, take)
     hash_key = "sidflake:{default}:h"
     redis.ask("HSET", hash_key, "seq odd", "no row \x1b[2J")
     redis.ask("HSET", hash_key, "num counter 1 -", "9 9 \x1b[2J")
@@ -521,11 +524,13 @@ def check_finds(case):
     report = seq.json("check", expect=1)
     found = [(f["name"], f["answer"]) for f in report["found"]]
     assert found == [("counter", "unreadable"), ("counter", "unreadable"), ("forgot", "forgetful"), ("full", "used-up"),
-                     ("odd", "unreadable")], found
-    assert report["faults"] == 5 and report["sequences"] == 4, report
+                     ("narrow", "used-up"), ("odd", "unreadable")], found
+    assert report["faults"] == 6 and report["sequences"] == 6, report
+    assert report["found"][4]["why"].endswith("up to 9: sidflakectl seq alter narrow --template TEXT"), report
     assert report["found"][2]["why"].endswith("the coordinator knows of none: it has forgotten some"), report
     states = {v["name"]: v["state"] for v in seq.json("list")}
-    assert states == {"counter": "open", "forgot": "forgetful", "full": "used-up", "odd": "unreadable"}, states
+    assert states == {"counter": "open", "forgot": "forgetful", "full": "used-up", "narrow": "open", "odd": "unreadable",
+                      "wide": "open"}, states
     assert "a sidecar was granted numbers up to 2" in seq.out("show", "forgot")
     assert seq.json("show", "forgot")["highest_told"] == 2
     assert seq.json("show", "odd") == {"name": "odd", "state": "unreadable"}
