@@ -115,6 +115,20 @@ static struct template_values values(const struct number_generator *n, int64_t n
                                     .args = span_str(t->args)};
 }
 
+/* Not inline, as `agrees` below: a struct err is cleared where it is declared, and nearly all
+ * numbers need none. */
+__attribute__((noinline)) static size_t write_whole(struct number_generator *n, int64_t number,
+                                                    int64_t now_ms, char *out)
+{
+    const struct template *t = n->from->template;
+    const struct template_values v = values(n, number, now_ms);
+    struct err e;
+    size_t size = template_write(t, &v, out, GENERATOR_TEXT_MAX, &e);
+    if (size > 0)
+        template_stencil_make(&n->stencil, t, &v, span_of(out, size));
+    return size;
+}
+
 /* Whoever asks how long one is may ask before it is known. */
 static size_t write(const struct generator *g, int64_t number, int64_t now_ms,
                     char out[GENERATOR_TEXT_MAX])
@@ -125,14 +139,7 @@ static size_t write(const struct generator *g, int64_t number, int64_t now_ms,
     if (!t)
         return dec_put_i64(out, number);
     size_t size = template_stencil_put(&n->stencil, t, period, number, out);
-    if (size > 0)
-        return size;
-    const struct template_values v = values(n, number, now_ms);
-    struct err e; /* here, as what is declared is cleared */
-    size = template_write(t, &v, out, GENERATOR_TEXT_MAX, &e);
-    if (size > 0)
-        template_stencil_make(&n->stencil, t, &v, span_of(out, size));
-    return size;
+    return size > 0 ? size : write_whole(n, number, now_ms, out);
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------
@@ -312,15 +319,18 @@ static unsigned some(struct generator *g, struct generator_ask *ask, struct gene
     return issue(g, ask, true, out);
 }
 
+__attribute__((noinline)) static bool agrees(const struct number_generator *n, int64_t now_ms)
+{
+    const struct template_values v = values(n, 0, now_ms);
+    struct err e;
+    return !template_check(n->from->template, &v, &e);
+}
+
 /* What the caller and the others say is looked at where the template asks for it. */
 static bool fits(const struct number_generator *n, int64_t now_ms)
 {
     const struct template *t = n->from->template;
-    if (!t->takes_args && !t->has_sub && !t->has_worker)
-        return true;
-    const struct template_values v = values(n, 0, now_ms);
-    struct err e;
-    return !template_check(t, &v, &e);
+    return (!t->takes_args && !t->has_sub && !t->has_worker) || agrees(n, now_ms);
 }
 
 /* Whoever is known again by the name alone has no arguments. All that have no place share one
