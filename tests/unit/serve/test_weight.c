@@ -28,13 +28,13 @@ static void leave(void)
     (void)close(link_fd);
 }
 
-/* Requests that the server has, by their last bytes, until no more come. */
+/* Requests that the server has, by their last bytes, until no more come behind a whole one. */
 static size_t under_way(const char *last)
 {
     static char got[1 << 20];
     struct pollfd p = {.fd = link_fd, .events = POLLIN};
     size_t n = 0, found = 0, tail = strlen(last);
-    while (poll(&p, 1, 200) == 1) {
+    while (poll(&p, 1, n >= tail && memcmp(got + n - tail, last, tail) == 0 ? 200 : 10000) == 1) {
         ssize_t r = recv(link_fd, got + n, sizeof got - n, 0);
         assert_true(r > 0);
         n += (size_t)r;
@@ -134,7 +134,10 @@ static void short_requests_count_as_their_replies(void **state)
     begin_known("get k\r\n", "END\r\n");
     for (int i = 0; i < MANY; i++)
         say(client, i % 2 ? "delete k noreply\r\n" : "delete k\r\n");
-    assert_int_equal(under_way("delete k\r\n"), MANY);
+    size_t n = 0;
+    for (int i = 0; i < 3 && n < MANY; i++) /* on a slow machine not all at once */
+        n += under_way("delete k\r\n");
+    assert_int_equal(n, MANY);
     leave();
 }
 
