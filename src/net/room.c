@@ -194,8 +194,8 @@ static struct conn *quietest_of(struct lot *l)
  * has a reply to take is there. */
 static bool has_ended(const struct conn *c)
 {
-    int64_t since_us = clock_mono_us(c->net->conf.clock) - GONE_US;
-    return c->eof && c->active_us < since_us && c->state == CONN_BEHIND;
+    return c->eof && c->state == CONN_BEHIND &&
+           clock_mono_us(c->net->conf.clock) - c->active_us > GONE_US;
 }
 
 static void say(struct net *n, struct log_limit *limit, const char *what,
