@@ -78,6 +78,9 @@ struct seq_definition {
 /* For how long a period is open, ms, until the latest hour in which its numbers are granted. */
 int64_t seq_open_ms(const struct seq_definition *d);
 
+/* For how long numbers have to last at max-rate, ms: while a period is open, or 50 years. */
+int64_t seq_lasting_ms(const struct seq_definition *d);
+
 /* B: R × 10 s, at least 1,000. */
 int64_t seq_burst(int64_t rate);
 

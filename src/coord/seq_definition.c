@@ -118,15 +118,15 @@ static enum err_code check_alone(const struct seq_definition *d, struct err *e)
     return ERR_OK;
 }
 
+int64_t seq_lasting_ms(const struct seq_definition *d)
+{
+    return d->reset == PERIOD_NEVER ? LASTS_S * 1000 : seq_open_ms(d);
+}
+
 /* Each loss lets the counter skip to where it would be at the full rate. */
 static enum err_code check_lasts(const struct seq_definition *d, int64_t top, struct err *e)
 {
-    int64_t seconds = LASTS_S;
-    if (d->loss != SEQ_LOSS_SKIP)
-        return ERR_OK;
-    if (d->reset != PERIOD_NEVER)
-        seconds = seq_open_ms(d) / 1000;
-    if ((top - d->burst) / d->rate >= seconds)
+    if (d->loss != SEQ_LOSS_SKIP || (top - d->burst) / d->rate >= seq_lasting_ms(d) / 1000)
         return ERR_OK;
     return err_set(e, ERR_RANGE,
                    "max: expected enough for %s at max-rate, to which numbers skip after a loss, "

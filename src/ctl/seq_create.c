@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define DAY_MS INT64_C(86400000)
-#define FAR_MS (50 * 365 * DAY_MS) /* as what a max has to last for */
 
 static const char three[] =
     "A coordinator such as Redis may forget what it granted last: when it restarts, comes back\n"
@@ -74,7 +73,7 @@ static void note_width(json_t *notes, const char *name, const struct seq_grant *
     if (!ctl_seq_form(name, d, g->max, NULL, 0, &f) || f.unreadable)
         return;
     int64_t ms = line_when(&l, seq_max_index(d, f.last) + 1);
-    if (ms < (d->reset == PERIOD_NEVER ? FAR_MS : seq_open_ms(d)))
+    if (ms < seq_lasting_ms(d))
         json_array_append_new(
             notes, json_sprintf("its template takes numbers up to %lld: the line is behind them "
                                 "%s after it begins, and so is each number after a restart from "
