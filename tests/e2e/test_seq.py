@@ -385,6 +385,13 @@ def restart(case):
     assert "nothing is wrong" in seq.out("check")
 
 
+def go_back(redis, seq):
+    """To the data that were saved, and somebody has noticed."""
+    redis.kill()
+    redis.start()
+    assert "grants have stopped" in seq.refused("reserve", "a", "1")
+
+
 @test("seq reopen: what was asked before the same older data came back once more is answered for nothing")
 def asked_before_another_loss(case):
     redis = case.pool()
@@ -392,21 +399,16 @@ def asked_before_another_loss(case):
     seq.run("create", "a", *REFUSE)
     redis.ask("SAVE")
 
-    def go_back():
-        redis.kill()
-        redis.start()
-        assert "grants have stopped" in seq.refused("reserve", "a", "1")
-
     def reopen(above):
         argv = [harness.SIDFLAKECTL, "seq", "reopen", "a", "--above", above, "--coordinator", redis.url]
         return Terminal(argv, rows=10, cols=500)
 
-    go_back()
+    go_back(redis, seq)
     with reopen("50") as t:
         t.shows(r"\[y/N\]")
         seq.run("reopen", "a", "--above", "50", "--yes")
         assert seq.reserve("a", "40") == (51, 90)
-        go_back()
+        go_back(redis, seq)
         t.keys("y\n")
         t.shows("it was reopened since that was asked")
         assert t.end() == 1
@@ -426,15 +428,10 @@ def said_of_another_loss(case):
     redis.ask("SAVE")
     argv = [harness.SIDFLAKECTL, "pool", "reopen", "--nothing-lost", "--coordinator", redis.url]
 
-    def go_back():
-        redis.kill()
-        redis.start()
-        assert "grants have stopped" in seq.refused("reserve", "a", "1")
-
-    go_back()
+    go_back(redis, seq)
     with Terminal(argv, rows=10, cols=500) as t:
         t.shows(r"\[y/N\]")
-        go_back()
+        go_back(redis, seq)
         t.keys("y\n")
         t.shows("it was reopened since that was asked")
         assert t.end() == 1
