@@ -76,6 +76,10 @@ LOADS = [
               first=E("SET", "large", 20_000 * "x")),
     pipelined("foreign-memcached", "`get` of 100 other keys", b"get" + b"".join(
         b" nokey%02d" % i for i in range(100)) + b"\r\n", to="memcached"),
+    pipelined("get-long", "`get` of 5,000 other keys", b"get" + b"".join(
+        b" nokey%04d" % i for i in range(5000)) + b"\r\n", to="memcached"),
+    pipelined("exists-many", "`EXISTS` of 400 other keys", E("EXISTS", *(
+        "nokey%03d" % i for i in range(400))), connections=200),
     Load("come-and-go", 4, "64 connections: they come and go", connections=64, first=E("PING"), gone_ms=0),
     pipelined("logins", "wrong `AUTH`; first logins", WRONG, item=5, connections=40,
               users=500, there=(), extra=("login",)),

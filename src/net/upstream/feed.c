@@ -139,6 +139,9 @@ static void answered(struct feeding *d, uint32_t n, size_t bytes)
     l->replies -= n;
     l->orphans -= r->c ? 0 : n;
     l->size = average(l->size, n, bytes);
+    uint32_t words = (uint32_t)((uint64_t)head->words * n / head->n);
+    l->words -= words;
+    head->words -= words;
     relay_measure(r, n, bytes);
     head->n -= n;
     if (head->n == 0) {

@@ -8,6 +8,8 @@
 #include "net/private.h"
 #include "net/upstream/resolve.h"
 
+#define RELAY_WORD 64u /* bytes of a reply that a word of a request counts as */
+
 /* relay.c: what stands between a connection and its link */
 struct relay {
     struct conn *c;          /* NULL: closed; replies are discarded */
@@ -16,6 +18,7 @@ struct relay {
     uint32_t size;           /* bytes of a reply to it, about: see relay_measure */
     uint32_t window;         /* replies that it may expect; >= 1 */
     uint32_t enough;         /* it is woken when no more than so many are */
+    uint32_t words;          /* of the request that the next reply is to, if known */
     bool own;                /* from now on: l is its own, or there is none */
     bool blocked;            /* waits for l: to open, or for room */
     bool called;             /* has waited so, and this is its turn */
@@ -54,9 +57,10 @@ bool net_may_go_on(const struct net *n); /* there is somebody left */
 struct expect {
     struct relay *r;
     uint32_t n;
-    uint8_t kind;  /* of enum frame_kind */
-    uint8_t flags; /* of enum upstream_flag */
-    uint32_t acks; /* 0, or n is 1, and it may end with so many: see upstream_expect_acks */
+    uint32_t words; /* of the requests, as far as known */
+    uint8_t kind;   /* of enum frame_kind */
+    uint8_t flags;  /* of enum upstream_flag */
+    uint32_t acks;  /* 0, or n is 1, and it may end with so many: see upstream_expect_acks */
 };
 
 enum link_state {
@@ -100,6 +104,7 @@ struct upstream_link {
     uint32_t patient; /* among them: those that may take any time */
     uint32_t orphans; /* among them, on a shared one: those of clients that are gone */
     uint32_t size;    /* bytes of a reply, about */
+    uint64_t words;   /* of the requests that these are to */
     struct frame frame;
     uint64_t frame_n;           /* bytes of it */
     int64_t since_us;           /* monotonic: latest sign of life while one is expected */

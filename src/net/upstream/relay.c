@@ -14,7 +14,6 @@
 #define WINDOW_SIZE (64u << 10)
 #define SIZE_FIRST  (WINDOW_SIZE / 4)  /* bytes of a reply to one of whom nothing is known */
 #define ASKS_MUCH   ((size_t)16 << 10) /* bytes of a request: others wait while they are sent */
-#define WORD        64u                /* bytes of a reply that a word of a request counts as */
 
 /* ---- life -------------------------------------------------------------------------------------
  */
@@ -88,10 +87,12 @@ bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint
 {
     if (r->late)
         flags |= UPSTREAM_PATIENT;
-    const struct expect x = {.r = r, .n = n, .kind = kind, .flags = flags, .acks = acks};
+    const struct expect x = {
+        .r = r, .n = n, .words = r->words, .kind = kind, .flags = flags, .acks = acks};
     if (!link_expect(r->l, &x))
         return false;
     r->late = false;
+    r->words = 0;
     r->pending += n;
     r->owes = true;
     return true;
@@ -357,8 +358,9 @@ void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsig
 void upstream_weigh(struct net_turn *t, uint32_t words)
 {
     struct relay *r = t->conn->relay;
-    if ((size_t)words * WORD > r->size)
-        relay_measure(r, 0, (size_t)words * WORD);
+    r->words = words;
+    if ((size_t)words * RELAY_WORD > r->size)
+        relay_measure(r, 0, (size_t)words * RELAY_WORD);
 }
 
 void upstream_expect_acks(struct net_turn *t, uint32_t n)
@@ -386,11 +388,12 @@ static bool ready_at_once(struct relay *r, const struct upstream *up, enum upstr
 }
 
 bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
-                      enum frame_kind kind)
+                      uint32_t words, enum frame_kind kind)
 {
     if (!ready_at_once(t->conn->relay, t->conn->svc->upstream, lane))
         return false;
     upstream_send(t, bytes);
+    upstream_weigh(t, words);
     upstream_expect(t, kind, 1, 0);
     return true;
 }

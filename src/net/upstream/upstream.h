@@ -152,8 +152,9 @@ enum upstream_flag {
 void upstream_send(struct net_turn *t, struct span bytes);
 void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsigned flags);
 
-/* The request sent last has so many words. Many keys are looked up one after the other, however
- * short the reply is: so they count in what its client may have under way. */
+/* The request sent last, whose reply is not expected yet, has so many words. Many keys are looked
+ * up one after the other, however short the reply is: so they count in what its client may have
+ * under way, and in what others have before them. */
 void upstream_weigh(struct net_turn *t, uint32_t words);
 
 /* Likewise for what was sent last, on a link of one's own: SUBSCRIBE and its kin have n
@@ -164,10 +165,10 @@ void upstream_expect_acks(struct net_turn *t, uint32_t n);
 /* Whether the replies that have come say that the client is subscribed to something. */
 bool upstream_subscribed(const struct net_turn *t);
 
-/* All three for a request that has one reply, if nothing stands in its way, as nearly always; lane
+/* All four for a request that has one reply, if nothing stands in its way, as nearly always; lane
  * is a shared one. false: nothing was done, and upstream_ready says why. */
 bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
-                      enum frame_kind kind);
+                      uint32_t words, enum frame_kind kind);
 
 /* Replies expected by this client; 1 where one comes that is not, and has not ended. */
 uint32_t upstream_pending(const struct net_turn *t);

@@ -321,10 +321,9 @@ static bool forward_usual(struct memcached *m, const struct mcd_session *s,
                           const struct mc_canon *q, struct net_turn *turn)
 {
     if (q->silent || !access_passes(m->serve, &s->access) || has_id(m, q->keys) ||
-        !upstream_forward(turn, UPSTREAM_TEXT, span_of(q->line, q->n), q->reply))
+        !upstream_forward(turn, UPSTREAM_TEXT, span_of(q->line, q->n), q->words, q->reply))
         return false;
     upstream_send(turn, q->block);
-    upstream_weigh(turn, q->words);
     serve_count(m->serve, SERVE_MEMCACHED, q->verb, SERVE_PASSED);
     return true;
 }

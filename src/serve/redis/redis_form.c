@@ -79,9 +79,8 @@ bool rds_forward(struct rds_service *svc, struct span in, struct net_turn *turn,
             return false;
         key += is_key ? f->step : 0;
     }
-    if (!upstream_forward(turn, UPSTREAM_TEXT, span_of(in.p, used), FRAME_RESP))
+    if (!upstream_forward(turn, UPSTREAM_TEXT, span_of(in.p, used), f->args, FRAME_RESP))
         return false;
-    upstream_weigh(turn, f->args);
     serve_count(svc->serve, SERVE_REDIS, f->command, SERVE_PASSED);
     *step = (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
     return true;

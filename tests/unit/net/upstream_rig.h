@@ -137,7 +137,7 @@ static inline struct net_step through(struct net_service *svc, void *session, st
     size_t used = (size_t)(end - in.p) + 1;
     struct net_step sent = {.verdict = NET_DONE, .used = used, .passed = true};
     if (quick &&
-        upstream_forward(turn, UPSTREAM_TEXT, span_of(in.p + skip, used - skip), FRAME_MC_LINE))
+        upstream_forward(turn, UPSTREAM_TEXT, span_of(in.p + skip, used - skip), 0, FRAME_MC_LINE))
         return sent;
     enum upstream_ready is = upstream_ready(turn, own     ? UPSTREAM_OWN
                                                   : other ? UPSTREAM_BINARY

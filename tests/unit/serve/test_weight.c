@@ -8,18 +8,24 @@
 
 static int client, link_fd;
 
-/* Known for short replies, of which it may have the most. */
-static void begin_known(const char *request, const char *reply)
+/* Known for short replies, of which it may have the most. first: the link is opened for it. */
+static int known(const char *request, const char *reply, bool first)
 {
-    client = dial(&b);
+    int c = dial(&b);
     for (int i = 0; i < 64; i++) {
-        say(client, request);
-        if (i == 0)
+        say(c, request);
+        if (first && i == 0)
             link_fd = accepted();
         expect(link_fd, request);
         say(link_fd, reply);
-        expect(client, reply);
+        expect(c, reply);
     }
+    return c;
+}
+
+static void begin_known(const char *request, const char *reply)
+{
+    client = known(request, reply, true);
 }
 
 static void leave(void)
@@ -83,6 +89,45 @@ static void a_get_of_many_keys_counts_as_many(void **state)
         say(client, text);
     comes_in_parts("last\r\n", "END\r\n");
     leave();
+}
+
+/* Whoever comes waits for all of them: where the line is long by their words, each has one there.
+ */
+static void many_who_ask_for_many_keys_have_a_short_line(void **state)
+{
+    enum {
+        CROWD = 30,
+        EACH = 10,
+        LONG = 83 /* of such requests, after which each has one more */
+    };
+    const char *text = get_of(KEYS, "k");
+    int c[CROWD];
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    for (int i = 0; i < CROWD; i++)
+        c[i] = known("get k\r\n", "END\r\n", i == 0);
+    for (int i = 0; i < CROWD * EACH; i++)
+        say(c[i / EACH], text);
+    for (size_t all = 0; all < CROWD * EACH;) {
+        size_t n = under_way("last\r\n");
+        assert_in_range(n, 1, LONG + EACH + CROWD);
+        for (size_t i = 0; i < n; i++)
+            say(link_fd, "END\r\n");
+        all += n;
+    }
+    for (int i = 0; i < CROWD * EACH; i++)
+        expect(c[i / EACH], "END\r\n");
+    int short_ones = known("get k\r\n", "END\r\n", false); /* the line is short again */
+    for (int i = 0; i < MANY; i++)
+        say(short_ones, "get k\r\n");
+    size_t n = 0;
+    for (int i = 0; i < 3 && n < MANY; i++)
+        n += under_way("get k\r\n");
+    assert_int_equal(n, MANY);
+    (void)close(short_ones);
+    for (int i = 0; i < CROWD; i++)
+        (void)close(c[i]);
+    (void)close(link_fd);
 }
 
 /* The first one that goes on a link of the client's own. */
@@ -181,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_get_of_many_keys_counts_as_many, begin, end),
+        cmocka_unit_test_setup_teardown(many_who_ask_for_many_keys_have_a_short_line, begin, end),
         cmocka_unit_test_setup_teardown(a_get_that_cannot_be_shared_counts_as_many, begin, end),
         cmocka_unit_test_setup_teardown(a_get_that_comes_in_parts_counts_as_many, begin, end),
         cmocka_unit_test_setup_teardown(short_requests_count_as_their_replies, begin, end),
