@@ -116,8 +116,67 @@ def lets_in_no_more(case):
             s.wait_log("own upstream connection was lost protocol=%s why=\"it answers, but refuses: %s"
                        % (protocol, words))
             assert s.metric("sidflake_upstream_up", protocol=protocol) == 1
+            told = r"\[!\]upstream\.%s: clients that need a connection of their own are refused by the \w+ " \
+                "behind: it answers, but refuses: %s.* ago" % (protocol, words)
+            assert re.search(told, s.http("/readyz?verbose").text), s.http("/readyz?verbose").text
         assert r.ask("GET", "a") is None and m.get("a") == []
     assert "upstream lost" not in s.log()
+
+    def own():
+        with contextlib.suppress(wire.Closed), s.resp() as r, s.mc() as m:
+            r.ask("KEYS", "none"), m.ask("mg a")
+        return "[!]upstream" not in s.http("/readyz?verbose").text
+
+    until("there is room again", own)
+
+
+@test("a password that was changed there: those who need a connection of their own are refused, which is told",
+      beside=True)
+def lets_in_no_own(case):
+    redis = case.redis(args=("--requirepass", SECRET))
+    path = password_file(case, "redis.password", SECRET)
+    s = in_front(case, redis.port, {"upstream.redis_password_file": path})
+    with s.resp() as r:
+        assert r.ask("GET", "a") is None
+        with wire.Resp(redis.sock) as admin:
+            assert admin.ask("AUTH", SECRET) == b"OK" and admin.ask("CONFIG", "SET", "requirepass", "another") == b"OK"
+        with s.resp() as own:
+            closed(own, "KEYS", "none")
+        assert r.ask("GET", "a") is None
+        told = "clients that need a connection of their own are refused by the Redis behind: the login was " \
+            "refused: WRONGPASS"
+        assert told in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
+        assert told in s.http("/").text
+        password_file(case, "redis.password", "another")
+        reload(s)
+        with s.resp() as own:
+            assert own.ask("KEYS", "none") == []
+        assert "[!]upstream" not in s.http("/readyz?verbose").text
+
+
+@test("a server that is back, which a client's own connection shows: nobody is said to be refused",
+      beside=True)
+def back_for_owners(case):
+    redis = case.redis()
+    s = in_front(case, redis.port)
+    with s.resp() as r:
+        assert r.ask("GET", "a") is None
+        redis.stop()
+
+        def refused():
+            with contextlib.suppress(wire.Closed), s.resp() as r:
+                away(r.ask("GET", "a"))
+                return True
+
+        until("it is noticed", refused)
+        redis.start()
+
+        def own():
+            with contextlib.suppress(wire.Closed), s.resp() as r:
+                return r.ask("KEYS", "none") == []
+
+        until("it is back", own)
+        assert "[!]upstream" not in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
 
 
 @test("a server that lets in nobody else, and serves who was let in before: the others' trouble is told",

@@ -96,6 +96,7 @@ struct upstream_link {
     uint8_t speaks;      /* the shared lane whose protocol it speaks: lane, where that is shared */
     uint8_t tries;       /* addresses tried */
     uint32_t round;      /* of upstream, when the one at hand was */
+    uint32_t refusals;   /* of upstream, when it was made */
     struct kept out;     /* requests not sent */
     struct kept in;      /* what the framer wants to see again */
     struct expect *fifo; /* a ring, in the order of the requests */
@@ -175,9 +176,10 @@ struct upstream {
     struct greeting greeting[UPSTREAM_SHARED];
     struct backoff refused[UPSTREAM_SHARED]; /* after a login that did not let us in */
     struct backoff unready[UPSTREAM_SHARED]; /* after a successor that did not come to be */
-    uint32_t round;  /* counts changes of what is known of the address in use */
-    unsigned missed; /* addresses that failed, one after the other */
-    unsigned spoken; /* the shared lane whose protocol the latest link speaks */
+    uint32_t round;    /* counts changes of what is known of the address in use */
+    uint32_t refusals; /* counts what stats.unshared_us and unowned_us are of */
+    unsigned missed;   /* addresses that failed, one after the other */
+    unsigned spoken;   /* the shared lane whose protocol the latest link speaks */
     enum {
         SAID_NOTHING,
         SAID_LOST,

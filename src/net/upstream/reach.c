@@ -114,6 +114,14 @@ void upstream_says(struct upstream *up, const char *why)
         up->said_of = TROUBLES;
 }
 
+/* Who shares is served all the same, so that nothing else would tell it. */
+static void lets_in_no_own(struct upstream *up, const char *why)
+{
+    up->refusals++;
+    up->stats.unowned_us = upstream_now_us(up);
+    (void)snprintf(up->denial, sizeof up->denial, "%s", why);
+}
+
 /* A client's own link may be let in where a shared one is not: it logs in by itself. */
 void upstream_refused(const struct upstream_link *l, const char *why)
 {
@@ -124,6 +132,8 @@ void upstream_refused(const struct upstream_link *l, const char *why)
     if (upstream_now_us(up) >= b->until_us) /* else others have said so */
         hold_back(b, upstream_now_us(up));
     set_why(up, why);
+    if (has_shared(up) && l->owner)
+        lets_in_no_own(up, why);
     if (!has_shared(up))
         lost(up, TROUBLE_LOGIN, why);
     else if (may_say(up, TROUBLE_LOGIN, &more))
@@ -148,6 +158,8 @@ void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
     struct upstream *up = l->up;
     l->denied = true;
     (void)snprintf(up->denial, sizeof up->denial, "%s", why);
+    if (has_shared(up) && l->owner && !l->heard)
+        lets_in_no_own(up, why);
     if (l->refused || (alien ? has_shared(up) : up->stats.up))
         return;
     l->refused = true;
@@ -165,11 +177,25 @@ void upstream_serves(struct upstream *up)
     up->said = SAID_REACHED;
 }
 
+/* A client's own link serves that was made since then: so would the next one, and a shared one,
+ * unless it was refused as such. */
+static void lets_in_own(const struct upstream_link *l)
+{
+    struct upstream *up = l->up;
+    if (l->refusals != up->refusals)
+        return;
+    up->stats.unowned_us = 0;
+    if (up->lane[l->speaks].step_us == 0)
+        up->stats.unshared_us = 0;
+}
+
 void upstream_heard(struct upstream_link *l)
 {
-    l->heard = true;
     if (l->lane < UPSTREAM_SHARED)
         l->up->lane[l->lane] = (struct backoff){0, 0};
+    else if (!l->heard)
+        lets_in_own(l);
+    l->heard = true;
     upstream_serves(l->up);
 }
 

@@ -295,8 +295,10 @@ static bool lets_in_more(const struct upstream *up, enum upstream_lane lane)
 
 static enum upstream_ready refuse(struct upstream *up, enum upstream_lane lane)
 {
-    if (lane < UPSTREAM_SHARED)
+    if (lane < UPSTREAM_SHARED) {
+        up->refusals++;
         up->stats.unshared_us = upstream_now_us(up);
+    }
     return UPSTREAM_DOWN;
 }
 

@@ -115,6 +115,7 @@ static struct upstream_link *link_make(struct upstream *up, struct relay *owner,
     l->lane = (uint8_t)lane;
     l->speaks = (uint8_t)(up->spoken = speaks(up, owner, lane));
     l->since_us = upstream_now_us(up);
+    l->refusals = up->refusals;
     link_init(&l->dirty);
     link_init(&l->roomy);
     link_init(&l->waiters);

@@ -178,6 +178,11 @@ const char *upstream_why(const struct net_service *svc)
     return svc->upstream->why;
 }
 
+const char *upstream_denial(const struct net_service *svc)
+{
+    return svc->upstream->denial;
+}
+
 const char *upstream_address(const struct net_service *svc)
 {
     return svc->upstream->text;

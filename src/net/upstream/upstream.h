@@ -101,7 +101,9 @@ struct upstream_stats {
     uint64_t most;        /* upstream.connections: those but the shared ones; 0: no limit */
     int64_t full_us;      /* monotonic: somebody was refused one for that last; 0: never */
     int64_t unshared_us;  /* monotonic: somebody who would share one was last told that there is
-                           * none; 0: never, or one was let in since */
+                           * none; 0: never, or one was let in since, or would have been */
+    int64_t unowned_us;   /* monotonic: a client's own was last refused beside a shared one that
+                           * serves; 0: never, or one was let in since */
 };
 
 /* NULL: there is none behind it. svc may be NULL. */
@@ -109,6 +111,9 @@ const struct upstream_stats *upstream_stats(const struct net_service *svc);
 
 /* Why it cannot be reached: one line, "" where nothing has failed. */
 const char *upstream_why(const struct net_service *svc);
+
+/* The words with which a client's own connection was refused last. */
+const char *upstream_denial(const struct net_service *svc);
 
 /* As it was configured. */
 const char *upstream_address(const struct net_service *svc);

@@ -258,10 +258,10 @@ static void state_page(struct judge *j)
     end(j);
 }
 
-static void put_why(const struct judge *j, unsigned i, struct buf *b)
+static void put_why(const struct judge *j, unsigned i, struct buf *b, const char *why)
 {
     BUF_PUT_LIT(b, ": ");
-    buf_put_str(b, upstream_why(j->s->services[i]));
+    buf_put_str(b, why);
     buf_printf(b, " (%s)", upstream_address(j->s->services[i]));
 }
 
@@ -275,7 +275,7 @@ static void away(struct judge *j, unsigned i, const struct upstream_stats *st)
         BUF_PUT_LIT(b, " for ");
         human_put_duration(b, (j->now_us - st->since_us) / 1000);
     }
-    put_why(j, i, b);
+    put_why(j, i, b, upstream_why(j->s->services[i]));
     end(j);
 }
 
@@ -286,8 +286,20 @@ static void unshared(struct judge *j, unsigned i, const struct upstream_stats *s
     BUF_PUT_LIT(b, "clients without a connection of their own are told that the ");
     buf_put_str(b, protocol_table[i]->title);
     BUF_PUT_LIT(b, " behind cannot be reached");
-    put_why(j, i, b);
+    put_why(j, i, b, upstream_why(j->s->services[i]));
     ago(j, b, st->unshared_us);
+    end(j);
+}
+
+/* Those who share one are served. */
+static void unowned(struct judge *j, unsigned i, const struct upstream_stats *st)
+{
+    struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
+    BUF_PUT_LIT(b, "clients that need a connection of their own are refused by the ");
+    buf_put_str(b, protocol_table[i]->title);
+    BUF_PUT_LIT(b, " behind");
+    put_why(j, i, b, upstream_denial(j->s->services[i]));
+    ago(j, b, st->unowned_us);
     end(j);
 }
 
@@ -317,6 +329,8 @@ static void upstreams(struct judge *j)
             away(j, i, st);
         else if (st && of_late(j, st->unshared_us))
             unshared(j, i, st);
+        else if (st && of_late(j, st->unowned_us))
+            unowned(j, i, st);
         if (st && of_late(j, st->full_us))
             full(j, i, st);
     }

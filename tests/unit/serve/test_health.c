@@ -229,6 +229,12 @@ static void servers_behind(void **state)
           "reached: refused (tcp://127.0.0.1:6379), 4 min 59 s ago");
     st->unshared_us = now_us - FIVE_MINUTES_US;
     well();
+    (void)snprintf(there.denial, sizeof there.denial, "no room");
+    st->unowned_us = now_us - 2000000;
+    warns("clients that need a connection of their own are refused by the Redis behind: no room "
+          "(tcp://127.0.0.1:6379), 2 s ago");
+    st->unowned_us = now_us - FIVE_MINUTES_US;
+    well();
     *st = (struct upstream_stats){.errors = 1, .since_us = now_us - 7000000};
     warns("the Redis behind cannot be reached for 7 s: refused (tcp://127.0.0.1:6379)");
     st->since_us = 0;
