@@ -182,13 +182,14 @@ static bool choose(const struct net *n, struct victims *v)
     return v->n > 0;
 }
 
-static void tell(struct net *n, size_t was, unsigned closed)
+/* first: of those that are closed. */
+static void tell(struct net *n, size_t was, unsigned closed, const struct net_peer *first)
 {
     uint64_t held_back = 0;
     if (log_limit_pass(&n->evictions, clock_mono_ms(n->conf.clock), LOG_MS, &held_back))
         log_warn("limits.memory is reached: connections that keep most are closed",
                  kv_u64("bytes", was), kv_u64("limit", n->conf.memory), kv_u64("closed", closed),
-                 kv_u64("lines_held_back", held_back));
+                 kv_str("peer", first->text), kv_u64("lines_held_back", held_back));
 }
 
 static void evict(struct conn *c)
@@ -210,6 +211,7 @@ void memory_evict(struct net *n)
     struct victims v;
     size_t was = n->bytes, enough = n->conf.memory - n->conf.memory / SLACK;
     unsigned closed = 0;
+    struct net_peer first = {.text = ""};
     if (!is_above(n, n->conf.memory))
         return;
     drop_deserted(n);
@@ -217,11 +219,12 @@ void memory_evict(struct net *n)
         for (unsigned i = 0; i < v.n && is_above(n, enough); i++) {
             if (v.of[i]->state == CONN_DEAD)
                 continue;
+            if (closed++ == 0)
+                peer_of(v.of[i]->rd.fd, &first);
             evict(v.of[i]);
-            closed++;
         }
     if (closed > 0)
-        tell(n, was, closed);
+        tell(n, was, closed, &first);
 }
 
 /* They are weighed once in a round of the sweep, by the first who asks. */

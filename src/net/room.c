@@ -198,13 +198,17 @@ static bool has_ended(const struct conn *c)
            clock_mono_us(c->net->conf.clock) - c->active_us > GONE_US;
 }
 
+/* fd: of whoever is refused, or makes room. */
 static void say(struct net *n, struct log_limit *limit, const char *what,
-                const struct net_service *svc, uint64_t most)
+                const struct net_service *svc, uint64_t most, int fd)
 {
+    struct net_peer peer;
     uint64_t held_back = 0;
-    if (log_limit_pass(limit, clock_mono_ms(n->conf.clock), LOG_MS, &held_back))
-        log_warn(what, kv_str("protocol", svc->name), kv_u64("limit", most),
-                 kv_u64("lines_held_back", held_back));
+    if (!log_limit_pass(limit, clock_mono_ms(n->conf.clock), LOG_MS, &held_back))
+        return;
+    peer_of(fd, &peer);
+    log_warn(what, kv_str("protocol", svc->name), kv_u64("limit", most), kv_str("peer", peer.text),
+             kv_u64("lines_held_back", held_back));
 }
 
 static void displace(struct conn *c, enum room_place of, uint64_t most)
@@ -214,7 +218,7 @@ static void displace(struct conn *c, enum room_place of, uint64_t most)
         [ROOM_SLOTS] = "all places are taken: who was silent longest makes room",
         [ROOM_LINKS] = "upstream.connections is reached: one of those who have most makes room",
     };
-    say(c->net, &c->net->displaced[of], what[of], c->svc, most);
+    say(c->net, &c->net->displaced[of], what[of], c->svc, most, c->rd.fd);
     conn_end(c, NET_END_SLOT);
 }
 
@@ -265,7 +269,7 @@ bool room_for(struct net *n, const struct net_service *svc, int fd)
         bool room = shared_room(n, fd);
         if (!room)
             say(n, &n->refusals, "limits.connections is reached: connections are refused", svc,
-                n->conf.connections);
+                n->conf.connections, fd);
         return room;
     }
     while (svc->connections >= svc->slots)

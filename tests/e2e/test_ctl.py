@@ -680,7 +680,7 @@ def ping_refused(case):
                             (s.mc_port, "SERVER_ERROR too many open connections")):
             at = "tcp://127.0.0.1:%d" % port
             assert words in case.ctl("ping", "--connect", at, expect=1).stderr
-    s.wait_log("limits.connections is reached: connections are refused")
+    s.wait_log("limits.connections is reached: connections are refused .* peer=")
 
 
 @test("a user's password is sent to who asks for it alone: never to what is behind")

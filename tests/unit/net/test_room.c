@@ -155,7 +155,7 @@ static void that_connections_are_refused_is_logged_once_in_a_while(void **state)
     const char *text = capture_end();
     const char *line = strstr(text, "limits.connections is reached: connections are refused");
     assert_non_null(line);
-    assert_non_null(strstr(line, "protocol=toy limit=2"));
+    assert_non_null(strstr(line, "protocol=toy limit=2 peer=127.0.0.1:"));
     assert_null(strstr(line + 1, "limits.connections"));
     close_all(fd, 2);
 }
