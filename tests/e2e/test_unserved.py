@@ -130,6 +130,19 @@ def lets_in_no_more(case):
     until("there is room again", own)
 
 
+@test("a memcached that has no room, asked by quiet meta requests alone: the log has its words", beside=True)
+def lets_in_none_who_are_quiet(case):
+    server = case.memcached(args=("-c", "40", "-t", "1"))
+    s = case.sidecar("static:7", {"upstream.memcached": "tcp://127.0.0.1:%d" % server.port})
+    with s.mc() as m, contextlib.ExitStack() as hogs:
+        assert m.get("a") == []
+        for _ in range(40):
+            hogs.enter_context(s.mc()).send(b"mn\r\n")
+        s.wait_log("own upstream connection was lost protocol=memcached why=\"it answers, but refuses: ERROR Too many open")
+        assert "own are refused by the memcached behind" in s.http("/readyz?verbose").text
+        assert m.get("a") == []
+
+
 @test("a password that was changed there: those who need a connection of their own are refused, which is told",
       beside=True)
 def lets_in_no_own(case):
