@@ -2,6 +2,12 @@
 
 #define GREETING_MAX 4096 /* bytes: of a user and a password, with what stands around them */
 
+void greeting_put_user(struct buf *b, struct upstream_greeting *g, struct span user)
+{
+    g->user = span_of(b->p + b->n, user.n);
+    buf_put_span(b, user);
+}
+
 void greeting_put_secret(struct buf *b, struct upstream_greeting *g, struct span password)
 {
     g->secret = span_of(b->p + b->n, password.n);

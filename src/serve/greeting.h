@@ -13,11 +13,12 @@ struct greeting_form {
     enum frame_kind kind; /* of its reply, as upstream_greeting; likewise ok and words */
     struct span ok;
     size_t words;
-    /* Writes it, the password by greeting_put_secret. */
+    /* Writes it, user and password by greeting_put_user and _secret. */
     void (*put)(struct buf *b, struct upstream_greeting *g, struct span user, struct span password);
 };
 
-/* Appends the password, and notes in g where it stands. */
+/* Append the user, and the password, and note in g where they stand. */
+void greeting_put_user(struct buf *b, struct upstream_greeting *g, struct span user);
 void greeting_put_secret(struct buf *b, struct upstream_greeting *g, struct span password);
 
 /* New connections to the upstream of a protocol, where it has one, begin with a login. user "": the

@@ -41,6 +41,26 @@ void greetings_free(struct upstream *up)
         forget(&up->greeting[i]);
 }
 
+/* A part of the greeting that was said, as it stands in its copy. */
+static struct span moved(struct span part, const struct upstream_greeting *said, const char *copy)
+{
+    return part.n > 0 ? span_of(copy + (part.p - said->bytes.p), part.n) : (struct span){copy, 0};
+}
+
+/* A password that the server does not take, or not yet, takes away nothing from those who share. */
+static void make_way(struct upstream *up, unsigned lane, bool same_user)
+{
+    if (up->next[lane])
+        link_drop(up->next[lane]);
+    struct upstream_link *l = up->shared[lane];
+    if (l && l->state == LINK_OPEN && same_user) {
+        link_replace(l);
+    } else if (l) {
+        link_retire(l);
+        net_go_on(up->net);
+    }
+}
+
 bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
                     const struct upstream_greeting *said)
 {
@@ -53,19 +73,16 @@ bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
         return false;
     if (bytes)
         memcpy(bytes, said->bytes.p, said->bytes.n);
+    bool same_user = span_eq(g->g.user, said->user);
     forget(g);
     *g = (struct greeting){.bytes = bytes, .g = *said};
     g->g.bytes.p = bytes;
-    g->g.secret.p = bytes ? bytes + (said->secret.p - said->bytes.p) : NULL;
-    up->refused[lane] = (struct backoff){0, 0};
+    g->g.user = moved(said->user, said, bytes);
+    g->g.secret = moved(said->secret, said, bytes);
+    up->refused[lane] = up->unready[lane] = (struct backoff){0, 0};
     up->said_why[0] = '\0'; /* what comes of this one is told, and at once */
     up->limit[TROUBLE_LOGIN] = (struct log_limit){.next_ms = 0};
-    if (up->next[lane])
-        link_drop(up->next[lane]);
-    if (up->shared[lane]) {
-        link_retire(up->shared[lane]);
-        net_go_on(up->net);
-    }
+    make_way(up, lane, same_user);
     return true;
 }
 

@@ -132,7 +132,7 @@ void upstream_refused(const struct upstream_link *l, const char *why)
     if (upstream_now_us(up) >= b->until_us) /* else others have said so */
         hold_back(b, upstream_now_us(up));
     set_why(up, why);
-    if (has_shared(up) && l->owner)
+    if (has_shared(up) && (l->owner || up->next[l->lane] == l))
         lets_in_no_own(up, why);
     if (!has_shared(up))
         lost(up, TROUBLE_LOGIN, why);

@@ -46,7 +46,7 @@ void link_opened(struct upstream_link *l)
     ev_io_stop(up->net->loop, &l->wr);
     ev_io_start(up->net->loop, &l->rd);
     if (l->lane < UPSTREAM_SHARED)
-        up->stats.unshared_us = 0;
+        up->stats.unshared_us = up->stats.unowned_us = 0;
     if (is_next(l))
         take_over(l);
     link_wake(l);
@@ -303,7 +303,7 @@ void link_fail(struct upstream_link *l, const char *why)
 {
     if (l->state == LINK_CONNECTING && link_dial_elsewhere(l, why))
         return;
-    if (is_next(l) || l->optional) /* the shared one goes on */
+    if ((is_next(l) && l->state != LINK_GREETING) || l->optional) /* the shared one goes on */
         upstream_unready(l->up, l->speaks, why);
     else if (l->state == LINK_LOOKING)
         upstream_lookup_failed(l->up, why);

@@ -76,6 +76,7 @@ enum err_code upstream_new(struct net *n, struct net_service *svc, const struct 
 /* What a link begins with, before any client's request: a login, or a probe; see greet.c. */
 struct upstream_greeting {
     struct span bytes;     /* empty: none */
+    struct span user;      /* among them; empty: the default one */
     struct span secret;    /* among them: never said */
     enum frame_kind kind;  /* of its one reply … */
     struct span ok;        /* … which begins so, and is no error, if it lets us in; static */
@@ -83,9 +84,10 @@ struct upstream_greeting {
     size_t words;          /* bytes that stand before the words of another */
 };
 
-/* New links that speak as lane does begin with it; the shared one makes way for such a one. Copies
- * the bytes, and wipes them after use. The same again changes nothing. false: no memory, and
- * nothing is changed. lane is a shared one. */
+/* New links that speak as lane does begin with it. The shared one makes way: for one that was let
+ * in with it where the user is the same, at once where it is another. Copies the bytes, and wipes
+ * them after use. The same again changes nothing. false: no memory, and nothing is changed. lane is
+ * a shared one. */
 bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
                     const struct upstream_greeting *g);
 

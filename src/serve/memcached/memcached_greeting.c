@@ -11,7 +11,7 @@ static void put_text(struct buf *b, struct upstream_greeting *g, struct span use
     BUF_PUT_LIT(b, "set sidflake:login 0 -1 ");
     buf_put_u64(b, user.n + 1 + password.n);
     BUF_PUT_LIT(b, "\r\n");
-    buf_put_span(b, user);
+    greeting_put_user(b, g, user);
     BUF_PUT_LIT(b, " ");
     greeting_put_secret(b, g, password);
     BUF_PUT_LIT(b, "\r\n");
@@ -27,7 +27,7 @@ static void put_binary(struct buf *b, struct upstream_greeting *g, struct span u
     buf_put(b, header, sizeof header);
     BUF_PUT_LIT(b, "PLAIN");
     buf_put_char(b, '\0');
-    buf_put_span(b, user);
+    greeting_put_user(b, g, user);
     buf_put_char(b, '\0');
     greeting_put_secret(b, g, password);
 }

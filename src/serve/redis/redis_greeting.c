@@ -6,8 +6,13 @@ static void put(struct buf *b, struct upstream_greeting *g, struct span user, st
 {
     resp_put_array(b, user.n > 0 ? 3 : 2);
     resp_put_bulk(b, SPAN("AUTH"));
-    if (user.n > 0)
-        resp_put_bulk(b, user);
+    if (user.n > 0) {
+        BUF_PUT_LIT(b, "$");
+        buf_put_u64(b, user.n);
+        BUF_PUT_LIT(b, "\r\n");
+        greeting_put_user(b, g, user);
+        BUF_PUT_LIT(b, "\r\n");
+    }
     BUF_PUT_LIT(b, "$");
     buf_put_u64(b, password.n);
     BUF_PUT_LIT(b, "\r\n");

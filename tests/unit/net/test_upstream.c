@@ -1,5 +1,6 @@
 /* Reaching real servers: names that are looked up, addresses that refuse, descriptors that are
  * gone, greetings. */
+#include "net/upstream/links.h"
 #include "unit/net/upstream_rig.h"
 
 #include <errno.h>
@@ -490,10 +491,13 @@ static void who_takes_a_reply_in_drops_does_not_hold_up_others(void **state)
 
 /* ---- greetings ------------------------------------------------------------------------------- */
 
+static size_t user_n; /* bytes of the user, with which a greeting begins; 0: the default one */
+
 static void do_greet(struct net_bench *n, void *arg)
 {
     struct span bytes = span_str(arg);
     struct upstream_greeting g = {.bytes = bytes,
+                                  .user = span_of(bytes.p, user_n),
                                   .secret = span_of(bytes.p + 6, bytes.n - 7), /* no \n */
                                   .kind = FRAME_MC_LINE,
                                   .ok = SPAN("WELCOME\r\n")};
@@ -604,7 +608,8 @@ static void nor_are_the_first_bytes_of_a_secret_told(void **state)
     (void)close(two);
 }
 
-static void another_greeting_replaces_the_shared_link(void **state)
+/* Who share one are served by it until another was let in. */
+static void another_password_replaces_the_shared_link_behind_its_successor(void **state)
 {
     (void)state;
     int two = listen_at("127.0.0.2");
@@ -617,6 +622,51 @@ static void another_greeting_replaces_the_shared_link(void **state)
     say(old, "WELCOME\r\n");
     expect(old, "one\n");
     greet_with("first one\n"); /* the same: nothing happens */
+    greet_with("wrong one\n");
+    int new = accepted(two);
+    expect(new, "wrong one\n");
+    say(new, "no\r\n");
+    expect_end(new);
+    (void)close(new);
+    assert_true(stats()->unowned_us > 0);
+    assert_why("the login was refused: no");
+    say(d, "share two\n");
+    expect(old, "two\n");
+    greet_with("the second\n");
+    new = accepted(two);
+    expect(new, "the second\n");
+    say(new, "WELCOME\r\n");
+    say(old, "1\r\n2\r\n"); /* what was asked for is still answered */
+    expect(c, "1\r\n");
+    expect(d, "2\r\n");
+    expect_end(old);
+    assert_int_equal(stats()->unowned_us, 0);
+    say(d, "share three\n");
+    expect(new, "three\n");
+    say(new, "3\r\n");
+    expect(d, "3\r\n");
+    (void)close(old);
+    (void)close(new);
+    (void)close(c);
+    (void)close(d);
+    (void)close(two);
+}
+
+/* It may have had more rights. */
+static void a_link_of_another_user_is_not_used_any_more(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    user_n = strlen("first");
+    greet_with("first one\n");
+    int c = dial(&b), d = dial(&b);
+    say(c, "share one\n");
+    int old = accepted(two);
+    expect(old, "first one\n");
+    say(old, "WELCOME\r\n");
+    expect(old, "one\n");
+    user_n = strlen("the s");
     greet_with("the second\n");
     say(d, "share two\n");
     int new = accepted(two);
@@ -625,9 +675,10 @@ static void another_greeting_replaces_the_shared_link(void **state)
     expect(new, "two\n");
     say(new, "2\r\n");
     expect(d, "2\r\n");
-    say(old, "1\r\n"); /* what was asked for is still answered */
+    say(old, "1\r\n");
     expect(c, "1\r\n");
     expect_end(old);
+    user_n = 0;
     greet_with("the third\n"); /* nothing is expected: it closes at once */
     expect_end(new);
     (void)close(old);
@@ -635,6 +686,18 @@ static void another_greeting_replaces_the_shared_link(void **state)
     (void)close(c);
     (void)close(d);
     (void)close(two);
+}
+
+static void do_look_for_successor(struct net_bench *n, void *arg)
+{
+    *(bool *)arg = n->svc.upstream->next[UPSTREAM_TEXT] != NULL;
+}
+
+static bool has_successor(void)
+{
+    bool found = false;
+    net_bench_call(&b, do_look_for_successor, &found);
+    return found;
 }
 
 /* One is to take the shared link's place, and would with the old login: that it is let in comes too
@@ -659,10 +722,11 @@ static void another_greeting_ends_a_successor_with_the_one_before(void **state)
     expect(next, "first one\n");
     greet_with("the second\n");
     (void)send(next, "WELCOME\r\n", 9, MSG_NOSIGNAL);
-    say(d, "share two\n");
     int new = accepted(two);
     expect(new, "the second\n");
     say(new, "WELCOME\r\n");
+    NET_AWAIT(!has_successor());
+    say(d, "share two\n");
     expect(new, "two\n");
     expect_end(next);
     (void)close(old);
@@ -698,7 +762,8 @@ int main(void)
         BENCH(a_link_is_open_when_its_greeting_was_accepted),
         BENCH(a_greeting_taken_away_is_still_answered),
         BENCH(nor_are_the_first_bytes_of_a_secret_told),
-        BENCH(another_greeting_replaces_the_shared_link),
+        BENCH(another_password_replaces_the_shared_link_behind_its_successor),
+        BENCH(a_link_of_another_user_is_not_used_any_more),
         BENCH(another_greeting_ends_a_successor_with_the_one_before),
     };
     return cmocka_run_group_tests_name("net/upstream", tests, NULL, NULL);
