@@ -172,6 +172,47 @@ static void what_is_rejected_spoils_the_transaction(void **state)
     }
 }
 
+/* A channel of a shard stands where a key does, and is none. */
+static void channels_are_no_keys(void **state)
+{
+    assert_int_equal(redis(*state, "SPUBLISH page:1 x\r\n"), RDS_RIGHTS_REFUSED);
+    assert_int_equal(redis(*state, "SSUBSCRIBE page:1\r\n"), RDS_RIGHTS_REFUSED);
+    assert_int_equal(redis(*state, "SUBSCRIBE page:1\r\n"), RDS_RIGHTS_REFUSED);
+}
+
+static void administration_is_not_of_a_key(void **state)
+{
+    assert_int_equal(redis(*state, "PFDEBUG GETREG page:1\r\n"), RDS_RIGHTS_REFUSED);
+}
+
+/* What is about other connections, or about all that goes to the server, is not about one's own. */
+static void of_client_what_is_about_oneself(void **state)
+{
+    static const char *const own[] = {"CLIENT GETNAME\r\n", "CLIENT ID\r\n", "CLIENT INFO\r\n",
+                                      "CLIENT SETNAME x\r\n", "CLIENT REPLY OFF\r\n"};
+    static const char *const others[] = {
+        "CLIENT LIST\r\n",        "CLIENT KILL x\r\n",      "CLIENT PAUSE 1\r\n",
+        "CLIENT UNPAUSE\r\n",     "CLIENT UNBLOCK 1\r\n",   "CLIENT NO-EVICT ON\r\n",
+        "CLIENT TRACKING ON\r\n", "CLIENT CACHING YES\r\n", "CLIENT TRACKINGINFO\r\n",
+    };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        assert_int_equal(redis(*state, own[i]), RDS_RIGHTS_PASS);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(redis(*state, others[i]), RDS_RIGHTS_REFUSED);
+}
+
+/* Within a transaction there it would be the server that tells. */
+static void what_we_tell_is_not_asked_of_the_server(void **state)
+{
+    static const char *const told[] = {"INFO\r\n", "COMMAND\r\n", "TIME\r\n"};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        assert_int_equal(redis(*state, told[i]), RDS_RIGHTS_HERE);
+        there.multi = true;
+        assert_int_equal(redis(*state, told[i]), RDS_RIGHTS_REFUSED);
+        there.multi = false;
+    }
+}
+
 static enum mcd_rights memcached(struct rig *r, struct span in)
 {
     const struct memcached m = {.serve = &r->serve};
@@ -203,11 +244,18 @@ static enum mcd_rights binary(struct rig *r, unsigned char opcode)
     return mcd_rights_binary(&m, &rig_session(r)->access, &req);
 }
 
+static void become(struct rig *r, const char *line)
+{
+    login_replace(&r->serve, line);
+    rig_session(r)->access.user = auth_user_named(r->serve.auth, SPAN("eve"))->id;
+}
+
 /* A get that sets the time for which an item is kept changes it. */
 static void to_read_is_not_to_touch(void **state)
 {
-    static const struct span changes[] = {SPAN("gat 0 page:1\r\n"), SPAN("gats 0 page:1\r\n"),
-                                          SPAN("touch page:1 0\r\n"), SPAN("mg page:1 v T0\r\n")};
+    static const struct span changes[] = {SPAN("gat 0 page:1\r\n"),    SPAN("gats 0 page:1\r\n"),
+                                          SPAN("touch page:1 0\r\n"),  SPAN("mg page:1 v T0\r\n"),
+                                          SPAN("mg page:1 v N30\r\n"), SPAN("mg page:1 v R30\r\n")};
     static const unsigned char opcodes[] = {0x1c, 0x1d, 0x1e, 0x23, 0x24};
     struct rig *r = *state;
     for (int all = 1; all >= 0; all--) {
@@ -215,10 +263,58 @@ static void to_read_is_not_to_touch(void **state)
             assert_int_equal(memcached(r, changes[i]), all ? MCD_RIGHTS_PASS : MCD_RIGHTS_REFUSED);
         for (size_t i = 0; i < sizeof opcodes; i++)
             assert_int_equal(binary(r, opcodes[i]), all ? MCD_RIGHTS_PASS : MCD_RIGHTS_REFUSED);
-        login_replace(&r->serve, "eve:" LOGIN_HASH ":upstream=read:keys=page:*\n");
-        rig_session(r)->access.user = auth_user_named(r->serve.auth, SPAN("eve"))->id;
+        become(r, "eve:" LOGIN_HASH ":upstream=read:keys=page:*\n");
     }
     assert_int_equal(memcached(r, SPAN("gets page:1\r\n")), MCD_RIGHTS_PASS);
+}
+
+static void to_watch_is_to_read(void **state)
+{
+    struct rig *r = *state;
+    become(r, "eve:" LOGIN_HASH ":upstream=read:keys=page:*\n");
+    assert_int_equal(redis(r, "WATCH page:1\r\n"), RDS_RIGHTS_PASS);
+    assert_int_equal(redis(r, "WATCH other\r\n"), RDS_RIGHTS_REFUSED);
+    assert_int_equal(redis(r, "SET page:1 x\r\n"), RDS_RIGHTS_REFUSED);
+}
+
+static void who_has_nothing_there_says_nothing_there(void **state)
+{
+    struct rig *r = *state;
+    become(r, "eve:" LOGIN_HASH "\n");
+    assert_int_equal(memcached(r, SPAN("mn\r\n")), MCD_RIGHTS_HERE);
+    assert_int_equal(memcached(r, SPAN("mg page:1 v\r\n")), MCD_RIGHTS_REFUSED);
+    assert_int_equal(redis(r, "PING\r\n"), RDS_RIGHTS_HERE);
+}
+
+/* It is the key that stands there, and not how it is written. */
+static void keys_in_base64(void **state)
+{
+    struct rig *r = *state;
+    assert_int_equal(memcached(r, SPAN("mg cGFnZTox v b\r\n")), MCD_RIGHTS_PASS);
+    become(r, "eve:" LOGIN_HASH ":upstream=all:keys=c*\n");
+    assert_int_equal(memcached(r, SPAN("mg cGFnZTox v b\r\n")), MCD_RIGHTS_REFUSED);
+    assert_int_equal(memcached(r, SPAN("md cGFnZTox b\r\n")), MCD_RIGHTS_REFUSED);
+    assert_int_equal(memcached(r, SPAN("me cGFnZTox b\r\n")), MCD_RIGHTS_REFUSED);
+    assert_int_equal(memcached(r, SPAN("mg cGFnZTox v\r\n")), MCD_RIGHTS_PASS);
+}
+
+static void keys_of_binary_requests(void **state)
+{
+    static const struct span all[] = {
+        SPAN("\x80\0\0\6\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0\0\0\0\0\0page:1"),
+        SPAN("\x80\0\0\6\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0\0\0\0\0\0Page:1"),
+        SPAN("\x80\4\0\6\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0\0\0\0\0\0page:1"),
+        SPAN("\x80\4\0\6\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0\0\0\0\0\0other1"),
+    };
+    struct rig *r = *state;
+    const struct memcached m = {.serve = &r->serve};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct mcb_req req;
+        size_t used;
+        assert_int_equal(mcb_parse(all[i], &req, &used), WIRE_REQ);
+        assert_int_equal(mcd_rights_binary(&m, &rig_session(r)->access, &req),
+                         i % 2 ? MCD_RIGHTS_REFUSED : MCD_RIGHTS_PASS);
+    }
 }
 
 #define EVE(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -234,6 +330,14 @@ int main(void)
         EVE(a_count_of_keys_that_is_none),
         EVE(ids_are_no_keys_wherever_they_stand),
         EVE(what_is_rejected_spoils_the_transaction),
+        EVE(channels_are_no_keys),
+        EVE(of_client_what_is_about_oneself),
+        EVE(what_we_tell_is_not_asked_of_the_server),
+        EVE(administration_is_not_of_a_key),
+        EVE(to_watch_is_to_read),
+        EVE(who_has_nothing_there_says_nothing_there),
+        EVE(keys_in_base64),
+        EVE(keys_of_binary_requests),
         EVE(mn_goes_there_as_it_is_alone),
         EVE(to_read_is_not_to_touch),
     };
