@@ -77,6 +77,8 @@ static void client(void **state)
     rig_check(r, words, "-ERR Client name is too long: expected at most 64 bytes, found 65\r\n");
     words[15 + 64] = '\0';
     rig_check(r, words, "+OK\r\n");
+    assert_true(rds_name_is_plain(SPAN("!~")) && rds_name_is_plain(SPAN("")));
+    assert_false(rds_name_is_plain(SPAN("a b")) || rds_name_is_plain(SPAN("\x7f")));
     rig_check(r, "CLIENT SETINFO LIB-NAME redis-py", "+OK\r\n");
     rig_check(r, "CLIENT SETINFO lib-ver 5.0", "+OK\r\n");
     rig_check(r, "CLIENT SETINFO foo 5.0", "-ERR Unrecognized option 'foo'\r\n");

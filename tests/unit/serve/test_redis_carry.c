@@ -337,6 +337,26 @@ static void what_is_not_understood_is_refused(void **state)
     assert_false(r->svc->unpack(r->svc, r->session, whole));
 }
 
+/* What would be found there by the MULTI after it. */
+static void requests_of_no_transaction_are_refused(void **state)
+{
+    struct rig *r = *state;
+    uint64_t multi, none = 0;
+    rig_check(r, "MULTI", "+OK\r\n");
+    rig_check(r, "GET id:a", "+QUEUED\r\n");
+    struct span whole = pack(r);
+    /* behind it: dirty, the length of the requests, and these, of which GET is the first word */
+    char *requests = memmem(packed_mem, whole.n, "*2\r\n$3\r\nGET", 11);
+    assert_non_null(requests);
+    char *at = requests - 3 * sizeof multi;
+    memcpy(&multi, at, sizeof multi);
+    assert_int_equal(multi, 1);
+    memcpy(at, &none, sizeof none);
+    rig_disconnect(r);
+    rig_connect(r);
+    assert_false(r->svc->unpack(r->svc, r->session, whole));
+}
+
 /* A name that ends behind them, and a kind that is none. */
 static void subscriptions_that_are_not_whole_are_refused(void **state)
 {
@@ -373,6 +393,7 @@ int main(void)
         RIG_TEST(an_exec_under_way_goes_on),
         RIG_TEST(subscriptions_go_over),
         RIG_TEST(a_request_half_read_through_goes_on),
+        RIG_TEST(requests_of_no_transaction_are_refused),
         RIG_TEST(subscriptions_that_are_not_whole_are_refused),
         RIG_TEST(what_is_not_understood_is_refused),
     };

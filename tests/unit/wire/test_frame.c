@@ -149,6 +149,7 @@ static void test_text(void **state)
         {FRAME_MC_VALUES, "VALUE a\r\n", " BAD;\n"},
         {FRAME_MC_VALUES, "VALUE a 0 99999999999\r\n", " BAD;\n"},
         {FRAME_MC_META, "HD\r\n", " BAD;\n"},
+        {FRAME_MC_META, "END\r\n", " BAD;\n"},
         {FRAME_MC_LINES, "STAT a 1\r\n", " BAD;\n"},
         {FRAME_MC_UPTO_MN, "MN\r\n", " BAD;\n"},
         {FRAME_MC_ANY, "x\r\n", " BAD;\n"},
@@ -234,6 +235,10 @@ static void test_binary(void **state)
     check_binary(FRAME_MC_BINARY, SPAN(HEAD("\0", "\0", "\3") "ab"), "m");
     check_binary(FRAME_MC_BINARY, SPAN("\x80"), "b");
     check_binary(FRAME_MC_BINARY, SPAN("\x81"), "m");
+    check_binary(FRAME_MC_BINARY,
+                 SPAN("\x80" /* whole, and a request */
+                      "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+                 "b");
     check_binary(FRAME_MC_STATS,
                  SPAN(HEAD("\20", "\0", "\2") "ab" HEAD("\20", "\0", "\1") "c" HEAD(
                      "\20", "\0", "\0") HEAD("\20", "\1", "\2") "no" HEAD("\20", "\1", "\0")),

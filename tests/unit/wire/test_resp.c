@@ -109,6 +109,8 @@ static void inline_commands(void **state)
         {"\r\n\n \t \r\n", "EMPTY\nEMPTY\nEMPTY\n"},
         {"  a\tb  c \r\n", "INLINE argc=3 a b c\n"},
         {"PING\x0b x\x0c\r\n", "INLINE argc=2 PING\\x0b x\\x0c\n"},
+        {"PING \x0bx \x0c \x0b\r\n", "INLINE argc=2 PING x\n"},
+        {"\x0bPING 'x'\x0cy\r\n", "INLINE argc=3 PING x y\n"},
         {"ECHO a\rb\r\r\n", "INLINE argc=3 ECHO a b\n"},
         {"\"\" ''\r\n", "INLINE argc=2  \n"},
         {"ECHO \"a\\x41\\n\\q\\\"\"\r\n", "INLINE argc=2 ECHO aA\\x0aq\"\n"},

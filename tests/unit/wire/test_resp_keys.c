@@ -158,6 +158,28 @@ static void counted(void **state)
     check("EVAL s 2 a b c", "a b");
     check("LMPOP 1 a LEFT", "a");
     check("ZUNIONSTORE d 2 a b", "d a b");
+    check("ZINTERSTORE d 2 a b", "d a b");
+    check("ZDIFFSTORE d 2 a b", "d a b");
+}
+
+/* More than there are, be it that 32 bits of the number are not. */
+static void a_count_that_is_too_high_counts_none(void **state)
+{
+    (void)state;
+    check("LMPOP 3 a LEFT", "");
+    check("LMPOP 4294967297 a LEFT", "");
+    check("EVAL s 2 a", "");
+    check("ZUNIONSTORE d 4294967297 a", "d");
+}
+
+static void behind_a_subcommand(void **state)
+{
+    (void)state;
+    check("MEMORY USAGE a", "a");
+    check("MEMORY DOCTOR", "");
+    check("OBJECT ENCODING a", "a");
+    check("XINFO STREAM a", "a");
+    check("XGROUP CREATE a g 0", "a");
 }
 
 static bool blocks(struct span in)
@@ -196,6 +218,8 @@ int main(void)
         cmocka_unit_test(what_follows),
         cmocka_unit_test(a_cut_word_is_none),
         cmocka_unit_test(counted),
+        cmocka_unit_test(a_count_that_is_too_high_counts_none),
+        cmocka_unit_test(behind_a_subcommand),
         cmocka_unit_test(by_its_words),
     };
     return cmocka_run_group_tests_name("wire/resp_keys", tests, NULL, NULL);
