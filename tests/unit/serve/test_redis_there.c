@@ -478,6 +478,19 @@ static void a_long_one_that_is_refused_stays_here(void **state)
     (void)close(link);
 }
 
+static void what_breaks_the_protocol_is_told_behind_what_is_due(void **state)
+{
+    (void)state;
+    start(rig->svc);
+    int client = dial(&b);
+    say(client, "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*x\r\n");
+    int link = accepted();
+    expect(link, "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n");
+    say(link, "$1\r\nx\r\n");
+    expect_last(client, "$1\r\nx\r\n-ERR Protocol error: invalid multibulk length\r\n");
+    (void)close(link);
+}
+
 /* Inline, with a prefix of one letter: more IDs than a turn's output has room for. */
 static void all_ids_of_a_long_line_have_their_places(void **state)
 {
@@ -559,6 +572,8 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(the_replies_before_a_long_one_come_first, begin, end),
         cmocka_unit_test_setup_teardown(a_long_one_that_is_refused_stays_here, begin, end),
+        cmocka_unit_test_setup_teardown(what_breaks_the_protocol_is_told_behind_what_is_due, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(all_ids_of_a_long_line_have_their_places, begin, end),
         cmocka_unit_test_setup_teardown(an_mget_that_failed_leaves_nothing_to_the_next, begin, end),
     };

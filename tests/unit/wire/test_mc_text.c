@@ -74,6 +74,7 @@ static void numbers(void **state)
         {"DECR k 18446744073709551615 \n", "REQ decr key=k delta=18446744073709551615\n"},
         {"incr k 1 noreply\r\n", "REQ incr key=k delta=1 noreply\n"},
         {"incr k 1 foo\r\n", "REQ incr key=k delta=1\n"},
+        {"incr k 1 NOREPLY\r\n", "REQ incr key=k delta=1\n"},
         {"incr k 18446744073709551616\r\n", "BAD CLIENT_ERROR invalid numeric delta argument\n"},
         {"incr k -1\r\n", "BAD CLIENT_ERROR invalid numeric delta argument\n"},
         {"incr k x noreply\r\nincr k 2\r\n", "BAD\nREQ incr key=k delta=2\n"},
