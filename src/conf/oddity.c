@@ -264,6 +264,13 @@ static enum err_code warn_logins(struct conf_load *l, size_t row)
     return rc;
 }
 
+/* As make install leaves it, and a password was written into it. */
+static bool url_shown(const struct conf_load *l)
+{
+    return l->name && l->source[CONF_COORDINATOR_URL] == CONF_SOURCE_FILE &&
+           conf_text_password(span_str(l->conf->coordinator_url)).n > 0 && file_is_shown(l->name);
+}
+
 enum err_code conf_check_oddities(struct conf_load *l)
 {
     enum err_code rc = ERR_OK;
@@ -273,5 +280,10 @@ enum err_code conf_check_oddities(struct conf_load *l)
         else if (oddities[i].odd(l->conf))
             rc = warn(l, oddities[i].id, oddities[i].text);
     }
+    if (!rc && url_shown(l))
+        rc =
+            warn(l, CONF_COORDINATOR_URL,
+                 "everybody on this host may read the file, and the password in it: chmod 0640, or "
+                 "coordinator.password_file");
     return rc;
 }
