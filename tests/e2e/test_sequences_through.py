@@ -450,6 +450,7 @@ def no_more(case):
         got = m.get("seq:few", "k")
         assert [(k, v) for k, v, _ in got] == [("seq:few", "3"), ("k", "w")], got
         assert r.ask("MGET", "k", "seq:few", "seq:few", "k") == [b"v", b"4", None, b"v"]
+        assert r.ask("MGET", "seq:nobody-made-it", "k") == [None, b"v"]
         assert "used up" in str(r.ask("MGET", "k", "seq:few"))
         assert [k for k, _, _ in m.get("id:a", "seq:few", "k")] == ["id:a", "k"]
         assert m.ask("get k seq:few").startswith("CLIENT_ERROR used up")
