@@ -191,7 +191,7 @@ static struct conn *quietest_of(struct lot *l)
 
 /* It says no more, and only waits for the server behind, for longer than that mostly takes: over
  * TCP most of those are gone, such as whoever gave up while that stood still, and tried again. Who
- * has a reply to take is there. */
+ * has a reply to take is there, and so was whoever took a part of one. */
 static bool has_ended(const struct conn *c)
 {
     return c->eof && c->state == CONN_BEHIND &&

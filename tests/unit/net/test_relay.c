@@ -489,6 +489,32 @@ static void who_has_ended_and_has_a_reply_to_take_stays(void **state)
     (void)unlink(path);
 }
 
+/* A value that comes in parts, over more than a second. */
+static void who_has_ended_and_takes_what_comes_stays(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    b.conf.connections = 1;
+    start("127.0.0.2");
+    int c = dial(&b), link = served_by(two, c, "share");
+    say(c, "fetch a\n");
+    expect(link, "a\n");
+    (void)shutdown(c, SHUT_WR);
+    NET_AWAIT(one_has_ended());
+    net_bench_call(&b, do_let_pass, NULL);
+    say(link, "VALUE a 0 4\r\nab");
+    expect(c, "VALUE a 0 4\r\nab");
+    int other = dial(&b);
+    expect(other, "full\n");
+    say(link, "cd\r\nEND\r\n");
+    expect(c, "cd\r\nEND\r\n");
+    expect_end(c);
+    (void)close(other);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +531,7 @@ int main(void)
         BENCH(who_asks_the_server_for_little_is_not_dear_for_ever),
         BENCH(who_has_ended_makes_room_for_its_own),
         BENCH(who_has_ended_and_has_a_reply_to_take_stays),
+        BENCH(who_has_ended_and_takes_what_comes_stays),
     };
     return cmocka_run_group_tests_name("net/relay", tests, NULL, NULL);
 }
