@@ -87,7 +87,7 @@ static ssize_t send_some(struct conn *c, const char *p, size_t n)
     }
     if (sent > 0)
         idle_touch(c);
-    if (sent > 0 && c->eof) /* it takes, so it is there: over TCP nothing else shows that */
+    if (sent > 0 && (c->eof || c->state != CONN_READING)) /* else what it says is heard at once */
         c->active_us = clock_mono_us(c->net->conf.clock);
     c->svc->bytes_out += sent;
     return (ssize_t)sent;

@@ -109,7 +109,7 @@ struct conn {
     size_t held;       /* bytes, by its session */
     struct kept in;    /* not dealt with: part of a request, or what comes after one that waits */
     struct kept out;   /* not sent; its last out_held bytes belong to an unfinished reply */
-    int64_t active_us; /* monotonic: latest read; of one that has ended, or write */
+    int64_t active_us; /* monotonic: latest read; of one not read from, or write */
     int64_t moved_us;  /* of idle.c: monotonic */
     int64_t since_us;  /* monotonic: accepted */
     /* Monotonic: the latest part came of a request that is not whole; 0: there is none. */

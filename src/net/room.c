@@ -21,6 +21,7 @@
 #include "net/private.h"
 #include "net/upstream/links.h"
 
+#include <poll.h>
 #include <stdlib.h>
 
 #define LOOK    64               /* lots, or connections, that are looked at to find one */
@@ -189,13 +190,33 @@ static struct conn *quietest_of(struct lot *l)
     return found;
 }
 
-/* It says no more, and only waits for the server behind, for longer than that mostly takes: over
- * TCP most of those are gone, such as whoever gave up while that stood still, and tried again. Who
- * has a reply to take is there, and so was whoever took a part of one. */
-static bool has_ended(const struct conn *c)
+/* One among the next few that is gone, or says no more and only waits for the server behind, for
+ * longer than that mostly takes: over TCP most of those are gone, such as whoever gave up while
+ * that stood still, and tried again. Who has a reply to take is there, and so was whoever took a
+ * part of one. The end of one that waits with more requests stands behind those, unread. */
+static struct conn *ended_of(const struct net *n, struct lot *l)
 {
-    return c->eof && c->state == CONN_BEHIND &&
-           clock_mono_us(c->net->conf.clock) - c->active_us > GONE_US;
+    struct pollfd fd[LOOK];
+    struct conn *of[LOOK];
+    nfds_t waiting = 0;
+    int64_t since_us = clock_mono_us(n->conf.clock) - GONE_US;
+    for (uint32_t i = 0; i < l->n && i < LOOK; i++) {
+        struct conn *c = first_of(l);
+        bool late = c->active_us < since_us;
+        go_behind(l, c);
+        if (c->state != CONN_BEHIND)
+            continue;
+        if (c->eof && late)
+            return c;
+        fd[waiting] = (struct pollfd){.fd = c->rd.fd, .events = late ? POLLRDHUP : 0};
+        of[waiting++] = c;
+    }
+    if (waiting == 0 || poll(fd, waiting, 0) <= 0)
+        return NULL;
+    for (nfds_t i = 0; i < waiting; i++)
+        if (fd[i].revents)
+            return of[i];
+    return NULL;
 }
 
 /* fd: of whoever is refused, or makes room. */
@@ -236,7 +257,7 @@ static bool make_room(struct net *n, int fd)
              guests->n > (p ? p->lot[ROOM_GUESTS].n : 0) + 1) /* else they would take turns */
         c = quietest_of(guests);
     else if (p)
-        c = first_that(&p->lot[ROOM_GUESTS], has_ended);
+        c = ended_of(n, &p->lot[ROOM_GUESTS]);
     if (c)
         displace(c, ROOM_SHARED, n->conf.connections);
     return c != NULL;

@@ -398,13 +398,13 @@ static bool one_has_ended(void)
     return ended == 1;
 }
 
-/* For whoever has ended two seconds pass. */
+/* For whoever waits for the server two seconds pass. */
 static void do_let_pass(struct net_bench *n, void *arg)
 {
     (void)arg;
     for (struct link *l = n->net->all.next; l != &n->net->all; l = l->next) {
         struct conn *c = CONTAINER(l, struct conn, all);
-        c->active_us -= c->eof ? 2000000 : 0;
+        c->active_us -= c->state == CONN_READING ? 0 : 2000000;
     }
 }
 
@@ -515,6 +515,70 @@ static void who_has_ended_and_takes_what_comes_stays(void **state)
     (void)close(two);
 }
 
+static void do_count_waiting(struct net_bench *n, void *arg)
+{
+    unsigned *waiting = arg;
+    *waiting += first(n)->state == CONN_BEHIND && kept_span(&first(n)->in).n > 0;
+}
+
+static bool it_waits_with_more(void)
+{
+    unsigned waiting = 0;
+    net_bench_call(&b, do_count_waiting, &waiting);
+    return waiting == 1;
+}
+
+/* Who has more requests than may be under way is not read from, nor its end. */
+static void whose_end_is_unread_makes_room_too(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2"), other;
+    b.conf.connections = 1;
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "share a\nshare b\nshare c\nshare d\nshare e\nshare f\n");
+    int link = accepted(two);
+    expect(link, "a\nb\nc\nd\n");
+    NET_AWAIT(it_waits_with_more());
+    net_bench_call(&b, do_let_pass, NULL);
+    expect(other = dial(&b), "full\n"); /* the first has not ended */
+    (void)close(other);
+    (void)shutdown(c, SHUT_WR);
+    say(link, "OK\r\n");
+    expect(c, "OK\r\n");
+    expect(other = dial(&b), "full\n"); /* it has just taken one */
+    (void)close(other);
+    net_bench_call(&b, do_let_pass, NULL);
+    say(other = dial(&b), "hi\n");
+    expect(other, "hi\n");
+    expect_end(c);
+    (void)close(other);
+    (void)close(link);
+    (void)close(c);
+    (void)close(two);
+}
+
+static void who_is_gone_makes_room_at_once(void **state)
+{
+    (void)state;
+    const struct linger none = {.l_onoff = 1};
+    int two = listen_at("127.0.0.2"), other;
+    b.conf.connections = 1;
+    start("127.0.0.2");
+    int c = dial(&b);
+    say(c, "share a\nshare b\nshare c\nshare d\nshare e\nshare f\n");
+    int link = accepted(two);
+    expect(link, "a\nb\nc\nd\n");
+    NET_AWAIT(it_waits_with_more());
+    assert_int_equal(setsockopt(c, SOL_SOCKET, SO_LINGER, &none, sizeof none), 0);
+    (void)close(c); /* with a reset */
+    say(other = dial(&b), "hi\n");
+    expect(other, "hi\n");
+    (void)close(other);
+    (void)close(link);
+    (void)close(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -532,6 +596,8 @@ int main(void)
         BENCH(who_has_ended_makes_room_for_its_own),
         BENCH(who_has_ended_and_has_a_reply_to_take_stays),
         BENCH(who_has_ended_and_takes_what_comes_stays),
+        BENCH(whose_end_is_unread_makes_room_too),
+        BENCH(who_is_gone_makes_room_at_once),
     };
     return cmocka_run_group_tests_name("net/relay", tests, NULL, NULL);
 }
