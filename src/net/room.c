@@ -206,8 +206,6 @@ static struct conn *ended_of(const struct net *n, struct lot *l)
         go_behind(l, c);
         if (c->state != CONN_BEHIND)
             continue;
-        if (c->eof && late)
-            return c;
         fd[waiting] = (struct pollfd){.fd = c->rd.fd, .events = late ? POLLRDHUP : 0};
         of[waiting++] = c;
     }
