@@ -160,6 +160,7 @@ def lets_in_no_own(case):
             "refused: WRONGPASS"
         assert told in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
         assert told in s.http("/").text
+        assert s.metric("sidflake_upstream_refused_total", protocol="redis") == 1
         password_file(case, "redis.password", "another")
         reload(s)
         with s.resp() as own:

@@ -118,6 +118,7 @@ void upstream_says(struct upstream *up, const char *why)
 static void lets_in_no_own(struct upstream *up, const char *why)
 {
     up->refusals++;
+    up->stats.unowned++;
     up->stats.unowned_us = upstream_now_us(up);
     (void)snprintf(up->denial, sizeof up->denial, "%s", why);
 }

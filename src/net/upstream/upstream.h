@@ -106,6 +106,7 @@ struct upstream_stats {
                            * none; 0: never, or one was let in since, or would have been */
     int64_t unowned_us;   /* monotonic: a client's own was last refused beside a shared one that
                            * serves; 0: never, or one was let in since */
+    uint64_t unowned;     /* how many were */
 };
 
 /* NULL: there is none behind it. svc may be NULL. */

@@ -221,6 +221,11 @@ static void upstream_errors(struct page *p)
     put_upstreams(p, offsetof(struct upstream_stats, errors), false);
 }
 
+static void upstream_refused(struct page *p)
+{
+    put_upstreams(p, offsetof(struct upstream_stats, unowned), false);
+}
+
 static void worker_id(struct page *p)
 {
     struct generator_worker w;
@@ -336,6 +341,9 @@ static const struct row rows[] = {
     {{"sidflake_upstream_errors", EXPOSITION_COUNTER, "",
       "Connections to the upstream that failed, broke off or timed out."},
      .samples = upstream_errors},
+    {{"sidflake_upstream_refused", EXPOSITION_COUNTER, "",
+      "Connections that the upstream refused while it served those that it had let in before."},
+     .samples = upstream_refused},
     {{"sidflake_state_page", EXPOSITION_GAUGE, "",
       "Whether the next start finds a state page, and goes on with the same workerIds."},
      .number = STATE_PAGE},
