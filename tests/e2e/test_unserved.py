@@ -161,6 +161,11 @@ def lets_in_no_own(case):
         assert told in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
         assert told in s.http("/").text
         assert s.metric("sidflake_upstream_refused_total", protocol="redis") == 1
+        password_file(case, "redis.password", "not-" + SECRET)
+        reload(s)
+        until("the new one is refused, too",
+              lambda: s.metric("sidflake_upstream_refused_total", protocol="redis") == 2)
+        assert r.ask("GET", "a") is None, "what was let in before goes on"
         password_file(case, "redis.password", "another")
         reload(s)
         with s.resp() as own:
