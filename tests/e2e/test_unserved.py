@@ -9,6 +9,7 @@ import time
 import wire
 from procs import until
 from runner import test
+from test_passthrough import error
 from test_upstream import SECRET, Fake, away, closed, in_front, password_file, reload
 
 
@@ -171,6 +172,22 @@ def lets_in_no_own(case):
         with s.resp() as own:
             assert own.ask("KEYS", "none") == []
         assert "[!]upstream" not in s.http("/readyz?verbose").text
+
+
+@test("who is refused on a connection of his own, and logs in there himself: counted once, and then told no more",
+      beside=True)
+def lets_himself_in(case):
+    redis = case.redis()
+    s = in_front(case, redis.port, {"upstream.timeout": "5s"})
+    with s.resp() as r, wire.Resp(redis.sock) as admin, s.resp() as own:
+        assert r.ask("GET", "a") is None
+        assert admin.ask("CONFIG", "SET", "requirepass", SECRET) == b"OK"
+        for _ in range(5):
+            error(own.ask("KEYS", "none"), "NOAUTH")
+        assert "own are refused by the Redis behind" in s.http("/readyz?verbose").text
+        assert s.metric("sidflake_upstream_refused_total", protocol="redis") == 1, "of connections"
+        assert own.ask("AUTH", SECRET) == b"OK" and own.ask("KEYS", "none") == []
+        assert "[!]upstream" not in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
 
 
 @test("a server that is back, which a client's own connection shows: nobody is said to be refused",

@@ -157,10 +157,12 @@ void upstream_unready(struct upstream *up, unsigned lane, const char *why)
 void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
 {
     struct upstream *up = l->up;
+    if (has_shared(up) && l->owner && !l->heard && !l->denied) {
+        lets_in_no_own(up, why);
+        l->refusals = up->refusals; /* should it serve after all, that is over */
+    }
     l->denied = true;
     (void)snprintf(up->denial, sizeof up->denial, "%s", why);
-    if (has_shared(up) && l->owner && !l->heard)
-        lets_in_no_own(up, why);
     if (l->refused || (alien ? has_shared(up) : up->stats.up))
         return;
     l->refused = true;
