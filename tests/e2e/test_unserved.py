@@ -7,6 +7,7 @@ import socket
 import time
 
 import wire
+from passthrough import Puppet
 from procs import until
 from runner import test
 from test_passthrough import error
@@ -172,6 +173,39 @@ def lets_in_no_own(case):
         with s.resp() as own:
             assert own.ask("KEYS", "none") == []
         assert "[!]upstream" not in s.http("/readyz?verbose").text
+
+
+@test("a password that the server does not know yet, while it hangs: those who share go on with what was let in",
+      beside=True)
+def hangs_at_reload(case):
+    get = wire.Resp.encode("GET", "a")
+    path = password_file(case, "redis.password", SECRET)
+    with Puppet() as puppet:
+        s = in_front(case, puppet.port, {"upstream.redis_password_file": path, "upstream.timeout": "2s"})
+
+        def let_in():
+            link = puppet.accept()
+            assert link.recv(4096) == wire.Resp.encode("AUTH", SECRET)
+            link.sendall(b"+OK\r\n")
+            puppet.let_in(link)
+            return link
+
+        with s.resp() as r, s.resp() as own:
+            r.send(get)
+            shared = let_in()
+            assert shared.recv(4096) == get
+            shared.sendall(b"$1\r\n1\r\n")
+            assert r.reply() == b"1"
+            own.send(wire.Resp.encode("KEYS", "none"))
+            let_in()
+            assert shared.recv(4096) == wire.Resp.encode("PING"), "the other has timed out"
+            password_file(case, "redis.password", "not-" + SECRET)
+            reload(s)
+            r.send(get)
+            shared.sendall(b"+PONG\r\n")
+            assert shared.recv(4096) == get
+            shared.sendall(b"$1\r\n2\r\n")
+            assert r.reply() == b"2"
 
 
 @test("who is refused on a connection of his own, and logs in there himself: counted once, and then told no more",

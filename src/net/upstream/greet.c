@@ -47,13 +47,15 @@ static struct span moved(struct span part, const struct upstream_greeting *said,
     return part.n > 0 ? span_of(copy + (part.p - said->bytes.p), part.n) : (struct span){copy, 0};
 }
 
-/* A password that the server does not take, or not yet, takes away nothing from those who share. */
+/* A password that the server does not take, or not yet, takes away nothing from those who share,
+ * also while the server is asked whether it still serves them. */
 static void make_way(struct upstream *up, unsigned lane, bool same_user)
 {
     if (up->next[lane])
         link_drop(up->next[lane]);
     struct upstream_link *l = up->shared[lane];
-    if (l && l->state == LINK_OPEN && same_user) {
+    bool serves = l && (l->state == LINK_OPEN || (l->state == LINK_PROBING && l->used));
+    if (serves && same_user) {
         link_replace(l);
     } else if (l) {
         link_retire(l);
