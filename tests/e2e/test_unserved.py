@@ -208,6 +208,35 @@ def hangs_at_reload(case):
             assert r.reply() == b"2"
 
 
+@test("a password that the server learns after SIGHUP: another SIGHUP has the shared connection replaced", beside=True)
+def rotated_there_later(case):
+    redis = case.redis(args=("--requirepass", SECRET))
+    path = password_file(case, "redis.password", SECRET)
+    s = in_front(case, redis.port, {"upstream.redis_password_file": path})
+
+    def connections():
+        return set(re.findall(rb"\bid=(\d+)", admin.ask("CLIENT", "LIST"))) - mine
+
+    with s.resp() as r, wire.Resp(redis.sock) as admin:
+        assert admin.ask("AUTH", SECRET) == b"OK"
+        mine = {b"%d" % admin.ask("CLIENT", "ID")}
+        assert r.ask("GET", "a") is None
+        before = connections()
+        password_file(case, "redis.password", "another")
+        reload(s)
+        until("it is refused", lambda: s.metric("sidflake_upstream_refused_total", protocol="redis") == 1)
+        assert admin.ask("CONFIG", "SET", "requirepass", "another") == b"OK"
+        assert connections() == before and len(before) == 1
+        reload(s)
+        until("another took its place", lambda: len(connections()) == 1 and connections() != before)
+        assert r.ask("GET", "a") is None
+        assert "[!]upstream" not in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
+        after = connections()
+        reload(s)
+        time.sleep(0.2)
+        assert connections() == after, "the same again changes nothing"
+
+
 @test("who is refused on a connection of his own, and logs in there himself: counted once, and then told no more",
       beside=True)
 def lets_himself_in(case):

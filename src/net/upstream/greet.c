@@ -56,6 +56,7 @@ static void make_way(struct upstream *up, unsigned lane, bool same_user)
     struct upstream_link *l = up->shared[lane];
     bool serves = l && (l->state == LINK_OPEN || (l->state == LINK_PROBING && l->used));
     if (serves && same_user) {
+        l->outdated = true;
         link_replace(l);
     } else if (l) {
         link_retire(l);
@@ -68,7 +69,9 @@ bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
 {
     struct upstream *up = svc->upstream;
     struct greeting *g = &up->greeting[lane];
-    if (span_eq(g->g.bytes, said->bytes))
+    const struct upstream_link *l = up->shared[lane];
+    bool again = l && l->outdated && !up->next[lane]; /* what it should make way for was refused */
+    if (span_eq(g->g.bytes, said->bytes) && !again)
         return true;
     char *bytes = said->bytes.n > 0 ? malloc(said->bytes.n) : NULL;
     if (said->bytes.n > 0 && !bytes)

@@ -92,6 +92,7 @@ struct upstream_link {
     bool mute;     /* the last request has no reply: nothing shows that the server took it */
     bool optional; /* a client's own, still opening: if it is refused, the shared one will do */
     bool extra;    /* counted in upstream.extras */
+    bool outdated; /* shared: others begin with another login by now */
     uint8_t lane;
     uint8_t speaks;      /* the shared lane whose protocol it speaks: lane, where that is shared */
     uint8_t tries;       /* addresses tried */

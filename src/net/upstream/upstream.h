@@ -86,8 +86,8 @@ struct upstream_greeting {
 
 /* New links that speak as lane does begin with it. The shared one makes way: for one that was let
  * in with it where the user is the same, at once where it is another. Copies the bytes, and wipes
- * them after use. The same again changes nothing. false: no memory, and nothing is changed. lane is
- * a shared one. */
+ * them after use. The same again changes nothing, but that such a one is tried again. false: no
+ * memory, and nothing is changed. lane is a shared one. */
 bool upstream_greet(struct net_service *svc, enum upstream_lane lane,
                     const struct upstream_greeting *g);
 
