@@ -237,6 +237,32 @@ def rotated_there_later(case):
         assert connections() == after, "the same again changes nothing"
 
 
+@test("another shared connection that is refused again and again: when the first is lost, a new one is had at once",
+      beside=True)
+def full_and_lost(case):
+    full = [False]
+
+    def answer(_, words):
+        if words[0] == b"AUTH":
+            return b"-ERR max number of clients reached\r\n" if full[0] else b"+OK\r\n"
+        return b"" if words[1] == b"break" else b"$100000\r\n%s\r\n" % bytes(100000) if words[1] == b"big" else b"$-1\r\n"
+
+    def refused():
+        assert len(large.ask("GET", "big")) == 100000
+        return s.metric("sidflake_upstream_refused_total", protocol="redis") >= 5
+
+    with Fake(answer) as fake:
+        path = password_file(case, "redis.password", SECRET)
+        s = in_front(case, fake.port, {"upstream.redis_password_file": path, "upstream.timeout": "5s"})
+        with s.resp() as r, s.resp() as large, s.resp() as last:
+            assert r.ask("GET", "a") is None
+            full[0] = True
+            until("it was refused", refused)
+            full[0] = False
+            closed(last, "GET", "break")
+            assert r.ask("GET", "a") is None
+
+
 @test("who is refused on a connection of his own, and logs in there himself: counted once, and then told no more",
       beside=True)
 def lets_himself_in(case):

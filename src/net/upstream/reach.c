@@ -128,12 +128,15 @@ void upstream_refused(const struct upstream_link *l, const char *why)
 {
     uint64_t more = 0;
     struct upstream *up = l->up;
+    bool next = !l->owner && up->next[l->lane] == l;
     struct backoff *b = l->state == LINK_PROBING ? &up->lane[l->lane] : &up->refused[l->speaks];
+    if (next) /* who shares is served, and should that end, there may be room for one */
+        b = &up->unready[l->lane];
     up->stats.errors++;
     if (upstream_now_us(up) >= b->until_us) /* else others have said so */
         hold_back(b, upstream_now_us(up));
     set_why(up, why);
-    if (has_shared(up) && (l->owner || up->next[l->lane] == l))
+    if (has_shared(up) && (l->owner || next))
         lets_in_no_own(up, why);
     if (!has_shared(up))
         lost(up, TROUBLE_LOGIN, why);
