@@ -282,7 +282,7 @@ ALLOWED = (
             rb"CLIENT_ERROR bad command line format\r\n"),
     Allowed("arithmetic on line ends", LINES, rb"\d\r?\n[\r\n]{3,}(?:.*\n)?(?i:incr|decr|ma) ",
             "memcached 1.6.18 reads on behind a value of nothing but white space", end=ALIKE),
-    Allowed("overtaken", LINES, rb"(?:^|[\r\n]) *m[gsdae] [^\n]* q[^\n]*\n(?:[^\n]*\n){0,6}[^\n]*\x80",
+    Allowed("overtaken", LINES, rb"(?:^|\n) *m[gsdae] [^\n]* q[^\n]*\n(?:.*\n)?[^\n]*\x80",
             "a line that cannot be a request is answered here, and does not wait for quiet ones",
             rb"ERROR\r\n"),
     Allowed("overtaken by a get", LINES, rb"(?:^|\n) *m[gsdae] [^\n]* q[^\n]*\n(?:.*\n)?g[ea]ts? [^\n]{200}",
