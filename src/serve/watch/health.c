@@ -279,28 +279,29 @@ static void away(struct judge *j, unsigned i, const struct upstream_stats *st)
     end(j);
 }
 
-/* Those who have a connection of their own are served. */
-static void unshared(struct judge *j, unsigned i, const struct upstream_stats *st)
+/* Some clients are refused, and the others served. */
+static void refused(struct judge *j, unsigned i, const char *whom, const char *how, const char *why,
+                    int64_t latest_us)
 {
     struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
-    BUF_PUT_LIT(b, "clients without a connection of their own are told that the ");
+    buf_put_str(b, whom);
     buf_put_str(b, protocol_table[i]->title);
-    BUF_PUT_LIT(b, " behind cannot be reached");
-    put_why(j, i, b, upstream_why(j->s->services[i]));
-    ago(j, b, st->unshared_us);
+    buf_put_str(b, how);
+    put_why(j, i, b, why);
+    ago(j, b, latest_us);
     end(j);
 }
 
-/* Those who share one are served. */
+static void unshared(struct judge *j, unsigned i, const struct upstream_stats *st)
+{
+    refused(j, i, "clients without a connection of their own are told that the ",
+            " behind cannot be reached", upstream_why(j->s->services[i]), st->unshared_us);
+}
+
 static void unowned(struct judge *j, unsigned i, const struct upstream_stats *st)
 {
-    struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
-    BUF_PUT_LIT(b, "clients that need a connection of their own are refused by the ");
-    buf_put_str(b, protocol_table[i]->title);
-    BUF_PUT_LIT(b, " behind");
-    put_why(j, i, b, upstream_denial(j->s->services[i]));
-    ago(j, b, st->unowned_us);
-    end(j);
+    refused(j, i, "clients that need a connection of their own are refused by the ", " behind",
+            upstream_denial(j->s->services[i]), st->unowned_us);
 }
 
 static void full(struct judge *j, unsigned i, const struct upstream_stats *st)
