@@ -700,16 +700,6 @@ def cores(case):
             return re.search(r"Max core file size +(\d+|unlimited) ", f.read())[1] != "0"
 
     behind = {"workers.spare": 0, "upstream.redis": "tcp://127.0.0.1:9", "upstream.memcached": "tcp://127.0.0.1:9"}
-    conf = case.path("shown.yaml")
-    for url, mode, warned in (("u:p@", 0o644, True), ("u:p@", 0o640, False), ("u@", 0o644, False)):
-        with open(conf, "w") as f:
-            f.write("coordinator: {url: 'redis://%s127.0.0.1:1/0'}\n" % url)
-        os.chmod(conf, mode)
-        r = case.sidflake("-t", "-c", conf)
-        assert ("coordinator.url: everybody on this host may read the file" in r.stderr) == warned, \
-            (url, mode, r.stderr)
-    r = case.sidflake("-t", "-c", conf, "--set", "coordinator.url=redis://u:p@127.0.0.1:1/0")
-    assert "everybody" not in r.stderr, "the password is not in the file"
     most = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (most[1], most[1]))  # most shells have it at 0
     try:
