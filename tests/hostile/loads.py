@@ -6,7 +6,7 @@ from scene import PASSWORD, WRONG, Load
 
 E = wire.Resp.encode
 PROXY, ALONE, LOGIN = {}, {"there": ("memcached",)}, {"users": 1}
-BESIDE, BESIDE_MC = {"asked": ("memcached",)}, {"asked": ("redis",)}  # the other server has time
+BESIDE = {"asked": ("memcached",)}  # the other server has time
 NUL = b"noreply\0"
 # Each is silent for memcached, and has a reply for whoever takes `noreply\0` for another word.
 THEFT = b"".join(odd + b"\r\nget nokey nokey2\r\n" for odd in (
@@ -77,9 +77,9 @@ LOADS = [
     pipelined("foreign-memcached", "`get` of 100 other keys", b"get" + b"".join(
         b" nokey%02d" % i for i in range(100)) + b"\r\n", to="memcached"),
     pipelined("get-long", "`get` of 5,000 other keys", b"get" + b"".join(
-        b" nokey%04d" % i for i in range(5000)) + b"\r\n", to="memcached", **BESIDE_MC),
+        b" nokey%04d" % i for i in range(5000)) + b"\r\n", to="memcached"),
     pipelined("exists-many", "`EXISTS` of 400 other keys", E("EXISTS", *(
-        "nokey%03d" % i for i in range(400))), connections=200, **BESIDE),
+        "nokey%03d" % i for i in range(400))), connections=200),
     Load("come-and-go", 4, "64 connections: they come and go", connections=64, first=E("PING"), gone_ms=0),
     pipelined("logins", "wrong `AUTH`; first logins", WRONG, item=5, connections=40,
               users=500, there=(), extra=("login",)),
