@@ -608,19 +608,25 @@ static void nor_are_the_first_bytes_of_a_secret_told(void **state)
     (void)close(two);
 }
 
+/* The shared link, with one request of c's under way. */
+static int let_in_first(int server, int c)
+{
+    greet_with("first one\n");
+    say(c, "share one\n");
+    int link = accepted(server);
+    expect(link, "first one\n");
+    say(link, "WELCOME\r\n");
+    expect(link, "one\n");
+    return link;
+}
+
 /* Who share one are served by it until another was let in. */
 static void another_password_replaces_the_shared_link_behind_its_successor(void **state)
 {
     (void)state;
     int two = listen_at("127.0.0.2");
     start("127.0.0.2");
-    greet_with("first one\n");
-    int c = dial(&b), d = dial(&b);
-    say(c, "share one\n");
-    int old = accepted(two);
-    expect(old, "first one\n");
-    say(old, "WELCOME\r\n");
-    expect(old, "one\n");
+    int c = dial(&b), d = dial(&b), old = let_in_first(two, c);
     greet_with("first one\n"); /* the same: nothing happens */
     greet_with("wrong one\n");
     int new = accepted(two);
@@ -659,13 +665,7 @@ static void a_link_of_another_user_is_not_used_any_more(void **state)
     int two = listen_at("127.0.0.2");
     start("127.0.0.2");
     user_n = strlen("first");
-    greet_with("first one\n");
-    int c = dial(&b), d = dial(&b);
-    say(c, "share one\n");
-    int old = accepted(two);
-    expect(old, "first one\n");
-    say(old, "WELCOME\r\n");
-    expect(old, "one\n");
+    int c = dial(&b), d = dial(&b), old = let_in_first(two, c);
     user_n = strlen("the s");
     greet_with("the second\n");
     say(d, "share two\n");
