@@ -171,6 +171,8 @@ enum err_code conf_load(struct conf *c, const char *file, char *const *sets, siz
 enum err_code conf_reload(struct conf *c, const char *file, char *const *sets, size_t nsets,
                           char *const *envp, struct err *e) MUST_CHECK;
 
+struct conf_address;
+
 /* What this room does not know of, and cannot judge. Each MAY. Set before the first load. */
 struct conf_judges {
     /* A coordinator.url that has a scheme: which there are, and all that follows, the drivers say.
@@ -182,6 +184,8 @@ struct conf_judges {
     enum err_code (*coordinator)(const struct conf *c, struct err *e);
     /* The file at path, of auth.users_file. */
     enum err_code (*users)(const char *path, struct err *e);
+    /* Whoever connects there finds the coordinator's store; false: not known. */
+    bool (*is_coordinator)(const struct conf *c, const struct conf_address *there);
 };
 extern struct conf_judges conf_judges;
 

@@ -43,44 +43,17 @@ static bool logins_stored(const struct conf *c)
     return c->upstream_memcached[0] && any_of_mode(c, &c->listen_memcached, CONF_AUTH_ACCEPT_ANY);
 }
 
-#define PLACE_MAX 512
-
-static bool put_place(char text[PLACE_MAX], const char *scheme, struct span at, const char *port,
-                      struct conf_address *out)
-{
-    int n = snprintf(text, PLACE_MAX, "%s%.*s%s", scheme, (int)at.n, at.n ? at.p : "", port);
-    return n > 0 && n < PLACE_MAX && conf_address_parse(span_str(text), out);
-}
-
-/* Where the coordinator's Redis is, written as an upstream is. */
-static bool coordinator_place(const struct conf *c, char text[PLACE_MAX], struct conf_address *out)
-{
-    struct span url = span_str(c->coordinator_url);
-    struct span tcp = SPAN("redis://"), path = SPAN("redis+unix://");
-    bool is_unix = span_starts(url, path);
-    if (!is_unix && !span_starts(url, tcp))
-        return false;
-    struct span rest = span_skip(url, is_unix ? path.n : tcp.n);
-    struct span host = span_cut(&rest, '/');
-    if (is_unix)
-        return put_place(text, "unix:///", span_cut(&rest, '?'), "", out);
-    for (const char *at; (at = host.n ? memchr(host.p, '@', host.n) : NULL);)
-        host = span_skip(host, (size_t)(at + 1 - host.p));
-    return put_place(text, "tcp://", host, "", out) ||
-           put_place(text, "tcp://", host, ":6379", out);
-}
-
 /* Whoever need not log in can then write to the pool; with a login of ours it is its rights that
  * say so. */
 static bool pool_in_reach(const struct conf *c)
 {
-    char text[PLACE_MAX];
-    struct conf_address pool, to;
-    return (any_of_mode(c, &c->listen_redis, CONF_AUTH_OFF) ||
+    struct conf_address to;
+    return conf_judges.is_coordinator &&
+           (any_of_mode(c, &c->listen_redis, CONF_AUTH_OFF) ||
             any_of_mode(c, &c->listen_redis, CONF_AUTH_ACCEPT_ANY)) &&
            !c->upstream_redis_password_file[0] && c->upstream_redis[0] &&
            conf_address_parse(span_str(c->upstream_redis), &to) &&
-           coordinator_place(c, text, &pool) && conf_address_reaches(&to, &pool);
+           conf_judges.is_coordinator(c, &to);
 }
 
 static bool users_unused(const struct conf *c)

@@ -1,5 +1,6 @@
 #include "daemon/coordinator.h"
 
+#include "coord/redis_url.h"
 #include "coord/seq_options.h"
 
 #include <string.h>
@@ -54,4 +55,18 @@ enum err_code coordinator_check(const struct conf *c, struct err *e)
     if (!r)
         coord_free(coord);
     return r;
+}
+
+bool coordinator_is_there(const struct conf *c, const struct conf_address *there)
+{
+    struct redis_url url;
+    struct err e;
+    bool read = !redis_url_parse(&url, span_str(c->coordinator_url), &e);
+    explicit_bzero(&url.password, sizeof url.password);
+    if (!read || url.master[0])
+        return false;
+    struct span at = span_str(url.node[0].host);
+    struct conf_address pool = {
+        .is_unix = url.node[0].port == 0, .host = at, .port = url.node[0].port, .path = at};
+    return conf_address_reaches(there, &pool);
 }

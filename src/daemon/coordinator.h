@@ -4,6 +4,7 @@
 #ifndef SIDFLAKE_DAEMON_COORDINATOR_H
 #define SIDFLAKE_DAEMON_COORDINATOR_H
 
+#include "conf/address.h"
 #include "conf/conf.h"
 #include "coord/coord.h"
 
@@ -19,5 +20,9 @@ enum err_code coordinator_judge_sequence(struct span line, struct err *e) MUST_C
 
 /* Whether coordinator_open would take the configuration, likewise. */
 enum err_code coordinator_check(const struct conf *c, struct err *e) MUST_CHECK;
+
+/* Whether a client that is let through to there can write to the pool, likewise: no SQLite, and no
+ * Redis that sentinels name. */
+bool coordinator_is_there(const struct conf *c, const struct conf_address *there);
 
 #endif

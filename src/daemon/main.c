@@ -229,7 +229,8 @@ static int with_conf(const struct args *a, char *const *argv)
     conf_judges = (struct conf_judges){.url = coordinator_judge,
                                        .sequence = coordinator_judge_sequence,
                                        .coordinator = coordinator_check,
-                                       .users = judge_users};
+                                       .users = judge_users,
+                                       .is_coordinator = coordinator_is_there};
     enum err_code rc = conf_load(&c, a->file, a->sets, a->nsets, environ, &errors, &e);
     if (!rc && (rc = warn_of_users(&c, &e)))
         conf_clear(&c);
