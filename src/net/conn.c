@@ -257,7 +257,7 @@ static void serve_all(struct conn *c, struct turn *t, struct net_turn *nt, struc
         t->step = c->svc->serve(c->svc, c->session, t->in, nt, out);
         t->in = span_skip(t->in, t->step.used);
         if (c->relay && !t->step.begun && (t->step.used > 0 || t->step.verdict == NET_MORE))
-            c->relay->owes = false;
+            relay_whole(c->relay);
         bool done = t->step.verdict == NET_DONE;
         if (done || t->step.verdict == NET_CLOSE)
             t->served += t->step.used > 0 && !t->step.passed; /* else a part of a long one */

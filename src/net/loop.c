@@ -174,6 +174,7 @@ enum err_code net_new(const struct net_config *c, struct net **out, struct err *
     link_init(&n->due);
     link_init(&n->ready);
     link_init(&n->roomy);
+    link_init(&n->uncrowded);
     link_init(&n->resting);
     link_init(&n->slotted);
     link_init(&n->quiet);

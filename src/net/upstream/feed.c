@@ -139,9 +139,6 @@ static void answered(struct feeding *d, uint32_t n, size_t bytes)
     l->replies -= n;
     l->orphans -= r->c ? 0 : n;
     l->size = average(l->size, n, bytes);
-    uint32_t words = (uint32_t)((uint64_t)head->words * n / head->n);
-    l->words -= words;
-    head->words -= words;
     relay_measure(r, n, bytes);
     head->n -= n;
     if (head->n == 0) {
@@ -276,12 +273,14 @@ static bool overflows(const struct upstream_link *l, const struct relay *r)
            (r->own || (r->pending > 0 && kept_span(&r->c->out).n > l->up->buffer));
 }
 
+/* What r does not take is no work for the server. */
 static void pause_reading(struct upstream_link *l, struct relay *r)
 {
-    int64_t now = clock_mono_us(l->up->net->conf.clock);
     ev_io_stop(l->up->net->loop, &l->rd);
+    crowd_lighten(r, r->words);
     if (l->owner)
         return;
+    int64_t now = clock_mono_us(l->up->net->conf.clock);
     r->loud = true;
     cut_pause_begins(l, r, now);
     if (!cut_slow(l, now) && cut_hurries(l->up, now))
@@ -293,7 +292,7 @@ void feed(struct upstream_link *l)
     struct net *n = l->up->net;
     size_t kept = l->in.n;
     if (l->owner && l->owner->c->state != CONN_READING && l->owner->c->state != CONN_BEHIND) {
-        ev_io_stop(n->loop, &l->rd); /* until it takes more: relay_settled */
+        pause_reading(l, l->owner); /* until it takes more: relay_settled */
         return;
     }
     ssize_t got = recv(l->rd.fd, n->up + kept, NET_IN_MAX - kept, MSG_DONTWAIT);

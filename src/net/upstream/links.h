@@ -10,24 +10,35 @@
 
 #define RELAY_WORD 64u /* bytes of a reply that a word of a request counts as */
 
+/* Whose turn it is, and where it waited for that. */
+enum relay_called {
+    CALLED_NOT,
+    CALLED_BY_LINK,
+    CALLED_BY_CROWD
+};
+
 /* relay.c: what stands between a connection and its link */
 struct relay {
-    struct conn *c;          /* NULL: closed; replies are discarded */
+    struct conn *c; /* NULL: closed; replies are discarded */
+    struct upstream *up;
     struct upstream_link *l; /* NULL: none; a shared one is there only while pending or blocked */
     uint32_t pending;        /* replies expected */
     uint32_t size;           /* bytes of a reply to it, about: see relay_measure */
     uint32_t window;         /* replies that it may expect; >= 1 */
     uint32_t enough;         /* it is woken when no more than so many are */
-    uint32_t words;          /* of the request that the next reply is to, if known */
-    bool own;                /* from now on: l is its own, or there is none */
-    bool blocked;            /* waits for l: to open, or for room */
-    bool called;             /* has waited so, and this is its turn */
-    bool down;               /* what it waited for has failed */
-    bool tunnel;             /* see net/upstream/upstream.h */
-    bool loud;   /* had a large request or reply: the next goes on a link of its own, if it may */
-    bool broken; /* a request could not be forwarded whole: close */
-    bool late;   /* a request without a reply may block there, and so the next reply may */
-    bool owes;   /* the last reply expected is to a request that the client has sent in part */
+    uint32_t asks;           /* words of its requests, about */
+    uint32_t asked;          /* words of the one that is not whole yet … */
+    uint32_t words;          /* … and of those that are under way, as upstream.words counts */
+    enum relay_called called;
+    bool own;     /* from now on: l is its own, or there is none */
+    bool blocked; /* waits for l: to open, or for room */
+    bool crowded; /* waits until less is asked for at once: see crowd.c */
+    bool down;    /* what it waited for has failed */
+    bool tunnel;  /* see net/upstream/upstream.h */
+    bool loud;    /* had a large request or reply: the next goes on a link of its own, if it may */
+    bool broken;  /* a request could not be forwarded whole: close */
+    bool late;    /* a request without a reply may block there, and so the next reply may */
+    bool owes;    /* the last reply expected is to a request that the client has sent in part */
     int64_t held_us;        /* that others waited for it on shared links, in all pauses ended … */
     int64_t slow_us;        /* … and without what a quick one needs for what it took; >= 0 */
     struct frame_subs subs; /* on its own link, as far as the replies have come */
@@ -42,6 +53,8 @@ bool relay_is_served(const struct conn *c);
 /* A message (Pub/Sub) has come in part: whatever we wrote now would stand in the middle of it. */
 bool relay_hears_unasked(const struct relay *r);
 void relay_behind(struct conn *c); /* it was set BEHIND */
+void relay_whole(
+    struct relay *r); /* the client has sent all of a request, or nothing of the next */
 void relay_answered(struct relay *r, uint32_t n);
 /* n replies of so many bytes in all have come; 0: one has begun, of at least so many. */
 void relay_measure(struct relay *r, uint32_t n, size_t bytes);
@@ -49,6 +62,7 @@ void relay_measure(struct relay *r, uint32_t n, size_t bytes);
 bool relay_adopt(struct conn *c, int fd);
 /* n replies are to come on it; false: no memory. */
 bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint32_t acks);
+void relay_go_on(struct conn *c, enum relay_called called); /* it is BEHIND, and no more */
 void relay_wake(struct conn *c); /* if it is BEHIND, it goes on at the next net_go_on */
 void net_go_on(struct net *n);
 bool net_may_go_on(const struct net *n); /* there is somebody left */
@@ -57,10 +71,9 @@ bool net_may_go_on(const struct net *n); /* there is somebody left */
 struct expect {
     struct relay *r;
     uint32_t n;
-    uint32_t words; /* of the requests, as far as known */
-    uint8_t kind;   /* of enum frame_kind */
-    uint8_t flags;  /* of enum upstream_flag */
-    uint32_t acks;  /* 0, or n is 1, and it may end with so many: see upstream_expect_acks */
+    uint8_t kind;  /* of enum frame_kind */
+    uint8_t flags; /* of enum upstream_flag */
+    uint32_t acks; /* 0, or n is 1, and it may end with so many: see upstream_expect_acks */
 };
 
 enum link_state {
@@ -106,7 +119,6 @@ struct upstream_link {
     uint32_t patient; /* among them: those that may take any time */
     uint32_t orphans; /* among them, on a shared one: those of clients that are gone */
     uint32_t size;    /* bytes of a reply, about */
-    uint64_t words;   /* of the requests that these are to */
     struct frame frame;
     uint64_t frame_n;           /* bytes of it */
     int64_t since_us;           /* monotonic: latest sign of life while one is expected */
@@ -172,6 +184,9 @@ struct upstream {
     int64_t left_us;    /* that all together may, before there is hurry or in it; >= 0 … */
     int64_t charged_us; /* … at this time, monotonic: when a pause ended */
     struct cuts cuts;
+    uint64_t words;                       /* of requests of many that are under way */
+    struct link crowd;                    /* conn.park of those who are crowded */
+    struct link roomy;                    /* net.uncrowded */
     struct backoff connects;              /* after a round of all addresses */
     struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought no reply */
     struct greeting greeting[UPSTREAM_SHARED];
@@ -235,6 +250,16 @@ void link_wake(struct upstream_link *l);
 void link_free(struct upstream_link *l);
 void link_send(struct upstream_link *l); /* what it has, now, if there is anything */
 void upstreams_flush(struct net *n);
+
+/* crowd.c: who asks for much at once */
+void crowd_ask(struct relay *r, uint32_t words);     /* it is about to, for so many words */
+void crowd_weigh(struct relay *r, uint32_t words);   /* a request of so many is under way … */
+void crowd_lighten(struct relay *r, uint32_t words); /* … or not any more; <= r->words */
+bool crowd_bars(const struct relay *r);              /* it has to wait … */
+void crowd_enter(struct relay *r);                   /* … as it does from relay_behind on */
+/* If there is room, the first of those who wait has its turn at the next net_go_on … */
+void crowd_wake(struct upstream *up);
+void crowd_call(struct upstream *up); /* … which is here */
 
 /* reach.c, what has happened: */
 bool upstream_waits(const struct upstream *up, unsigned lane, unsigned speaks); /* not now */

@@ -25,6 +25,7 @@ static struct relay *relay_of(struct conn *c)
     struct relay *r = calloc(1, sizeof *r);
     if (r)
         *r = (struct relay){.c = c,
+                            .up = c->svc->upstream,
                             .size = SIZE_FIRST,
                             .window = WINDOW_SIZE / SIZE_FIRST,
                             .loud = cut_recalls(c->svc->upstream, c)};
@@ -50,6 +51,7 @@ static void drop_own(struct relay *r)
         link_close(r->l);
     r->l = NULL;
     r->own = r->tunnel = r->late = false;
+    crowd_lighten(r, r->words);
 }
 
 void relay_closed(struct conn *c)
@@ -87,26 +89,36 @@ bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint
 {
     if (r->late)
         flags |= UPSTREAM_PATIENT;
-    const struct expect x = {
-        .r = r, .n = n, .words = r->words, .kind = kind, .flags = flags, .acks = acks};
+    const struct expect x = {.r = r, .n = n, .kind = kind, .flags = flags, .acks = acks};
     if (!link_expect(r->l, &x))
         return false;
+    if (flags & UPSTREAM_PATIENT)
+        r->asked = 0;
     r->late = false;
-    r->words = 0;
     r->pending += n;
     r->owes = true;
     return true;
 }
 
+void relay_whole(struct relay *r)
+{
+    r->owes = false;
+    if (r->pending > 0)
+        crowd_weigh(r, r->asked);
+    r->asked = 0;
+}
+
 void relay_answered(struct relay *r, uint32_t n)
 {
+    if (r->words > 0 && n > 0)
+        crowd_lighten(r, (uint32_t)((uint64_t)r->words * n / r->pending));
     r->pending -= n;
     if (r->pending > r->enough)
         return;
     r->enough = 0;
     if (!r->c && r->pending == 0)
         free(r);
-    else if (r->c && !r->blocked)
+    else if (r->c && !r->blocked && !r->crowded)
         relay_wake(r->c);
 }
 
@@ -145,7 +157,10 @@ void relay_behind(struct conn *c)
     struct relay *r = c->relay;
     if (r->enough < relay_owed(c))
         r->enough = relay_owed(c);
-    if (r->blocked && r->l) {
+    if (r->crowded) {
+        link_append(&r->up->crowd, &c->park);
+        crowd_wake(r->up);
+    } else if (r->blocked && r->l) {
         link_append(&r->l->waiters, &c->park);
         link_wake(r->l); /* what it had no room for may have been sent since, in the same turn */
     } else if (r->pending == 0 && c->net->rests)
@@ -164,18 +179,18 @@ void relay_wake(struct conn *c)
     link_append(&c->net->ready, &c->park);
 }
 
-static void go_on(struct conn *c, bool called)
+void relay_go_on(struct conn *c, enum relay_called called)
 {
     link_remove(&c->park);
     c->state = CONN_READING;
-    c->relay->blocked = false;
+    c->relay->blocked = c->relay->crowded = false;
     c->relay->called = called;
     if (c->net->draining) /* more may have arrived than was read */
         conn_go_on(c, false);
     else
         conn_resume(c, UINT32_MAX);
     if (c->relay)
-        c->relay->called = false;
+        c->relay->called = CALLED_NOT;
 }
 
 /* Those who wait for room on a link stay in its line until they are called, one after the other, as
@@ -186,13 +201,13 @@ static void call_next(struct upstream_link *l)
     link_remove(&l->roomy);
     if (l->state != LINK_OPEN || !link_has_room(l) || link_empty(&l->waiters))
         return;
-    go_on(CONTAINER(l->waiters.next, struct conn, park), true);
+    relay_go_on(CONTAINER(l->waiters.next, struct conn, park), CALLED_BY_LINK);
     link_wake(l);
 }
 
 bool net_may_go_on(const struct net *n)
 {
-    return !link_empty(&n->ready) || !link_empty(&n->roomy);
+    return !link_empty(&n->ready) || !link_empty(&n->roomy) || !link_empty(&n->uncrowded);
 }
 
 /* For a round, where much has come: who is left goes on before the loop sleeps, or looks again. */
@@ -200,9 +215,11 @@ void net_go_on(struct net *n)
 {
     while (net_may_go_on(n) && !turns_crowded(n)) {
         if (!link_empty(&n->ready))
-            go_on(CONTAINER(n->ready.next, struct conn, park), false);
+            relay_go_on(CONTAINER(n->ready.next, struct conn, park), CALLED_NOT);
         if (!link_empty(&n->roomy))
             call_next(CONTAINER(n->roomy.next, struct upstream_link, roomy));
+        if (!link_empty(&n->uncrowded))
+            crowd_call(CONTAINER(n->uncrowded.next, struct upstream, roomy));
     }
 }
 
@@ -283,7 +300,7 @@ static struct upstream_link *link_at_once(const struct relay *r, const struct up
         return NULL;
     struct upstream_link *l = r->own ? r->l : up->shared[lane];
     bool its = l && (r->own ? l->used : !r->loud && (r->pending == 0 || r->l == l));
-    return its && may_put(l, r) && r->pending < link_share(l, r) ? l : NULL;
+    return its && may_put(l, r) && r->pending < link_share(l, r) && !crowd_bars(r) ? l : NULL;
 }
 
 /* Whether the server lets in one more link, as far as is known: none is being opened in the place
@@ -311,9 +328,10 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
             r->down = false;
         return refuse(up, lane);
     }
-    r->blocked = false;
+    r->blocked = r->crowded = false;
     r->enough = 0;
-    if (up->net->rests && lane != UPSTREAM_REST)
+    bool begins = lane != UPSTREAM_REST; /* a rest belongs to what was let through */
+    if (up->net->rests && begins)
         return UPSTREAM_BUSY;
     bool optional = !r->own && r->loud && lane < UPSTREAM_OWN && lets_in_more(up, lane);
     if (!choose(r, up, lane, optional))
@@ -322,12 +340,16 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
     if (!r->own && r->pending > 0 && moves)
         return UPSTREAM_BUSY; /* until nothing is expected on the old link */
     uint32_t share = link_share(r->l, r);
-    if (r->pending >= share && lane != UPSTREAM_REST) { /* a rest belongs to what was let through */
+    if (r->pending >= share && begins) {
         r->enough = share / 2;
         return UPSTREAM_BUSY;
     }
     if (!may_put(r->l, r))
         return blocked(r);
+    if (crowd_bars(r)) {
+        crowd_enter(r);
+        return UPSTREAM_BUSY;
+    }
     return r->own && !r->l->used ? UPSTREAM_FRESH : UPSTREAM_READY;
 }
 
@@ -360,9 +382,10 @@ void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsig
 void upstream_weigh(struct net_turn *t, uint32_t words)
 {
     struct relay *r = t->conn->relay;
-    r->words = words;
-    if ((size_t)words * RELAY_WORD > r->size)
-        relay_measure(r, 0, (size_t)words * RELAY_WORD);
+    r->asked += words;
+    crowd_ask(r, r->asked);
+    if ((size_t)r->asked * RELAY_WORD > r->size)
+        relay_measure(r, 0, (size_t)r->asked * RELAY_WORD);
 }
 
 void upstream_expect_acks(struct net_turn *t, uint32_t n)
@@ -384,7 +407,7 @@ static bool ready_at_once(struct relay *r, const struct upstream *up, enum upstr
     if (!l)
         return false;
     r->l = l;
-    r->blocked = false;
+    r->blocked = r->crowded = false;
     r->enough = 0;
     return true;
 }
@@ -392,7 +415,10 @@ static bool ready_at_once(struct relay *r, const struct upstream *up, enum upstr
 bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
                       uint32_t words, enum frame_kind kind)
 {
-    if (!ready_at_once(t->conn->relay, t->conn->svc->upstream, lane))
+    struct relay *r = t->conn->relay;
+    if (r && words > r->asks)
+        crowd_ask(r, words);
+    if (!ready_at_once(r, t->conn->svc->upstream, lane))
         return false;
     upstream_send(t, bytes);
     upstream_weigh(t, words);

@@ -359,8 +359,7 @@ uint32_t link_share(const struct upstream_link *l, const struct relay *r)
     if (l->owner)
         return r->window;
     uint32_t n = r->window < SHARE_MAX ? r->window : SHARE_MAX;
-    if (l->replies >= REPLIES_MAX / 4 || (size_t)l->replies * l->size >= LINE_LONG ||
-        l->words * RELAY_WORD >= LINE_LONG)
+    if (l->replies >= REPLIES_MAX / 4 || (size_t)l->replies * l->size >= LINE_LONG)
         n /= MANY;
     return n > 0 && l->replies < REPLIES_MAX - RESERVE ? n : 1;
 }
@@ -432,12 +431,10 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
                 last->acks == 0 && x->acks == 0;
     if (!same && l->fifo_n == l->fifo_cap && !grow_fifo(l))
         return false;
-    if (same) {
+    if (same)
         last->n += x->n;
-        last->words += x->words;
-    } else
+    else
         l->fifo[(l->fifo_at + l->fifo_n++) % l->fifo_cap] = *x;
-    l->words += x->words;
     l->mute = false;
     l->up->stats.requests += x->n;
     l->replies += x->n;

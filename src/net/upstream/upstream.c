@@ -143,6 +143,8 @@ enum err_code upstream_new(struct net *n, struct net_service *svc, const struct 
     up->others_max = c->connections;
     up->stats.most = c->connections;
     link_init(&up->links);
+    link_init(&up->crowd);
+    link_init(&up->roomy);
     link_append(&n->upstreams, &up->all);
     ev_init(&up->tick, ticked);
     svc->upstream = up;

@@ -160,9 +160,9 @@ enum upstream_flag {
 void upstream_send(struct net_turn *t, struct span bytes);
 void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsigned flags);
 
-/* The request sent last, whose reply is not expected yet, has so many words. Many keys are looked
- * up one after the other, however short the reply is: so they count in what its client may have
- * under way, and in what others have before them. */
+/* The request sent last, whose reply is not expected yet, has so many words, or so many more. Many
+ * keys are looked up one after the other, however short the reply is: so they count in what its
+ * client, and all together, may have under way. */
 void upstream_weigh(struct net_turn *t, uint32_t words);
 
 /* Likewise for what was sent last, on a link of one's own: SUBSCRIBE and its kin have n

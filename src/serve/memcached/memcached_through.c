@@ -259,14 +259,17 @@ static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
     if (r != ISSUE_OK)
         return mcd_fail(c);
     m->left = span_of(m->keys, rest.n);
+    uint32_t words = 1;
     upstream_send(c->turn, span_of(head.p, head.n - 1)); /* up to a space */
     while (mc_next_key(&rest, &key)) {
         if (mcd_id_of(c, key))
             continue;
         upstream_send(c->turn, SPAN(" "));
         upstream_send(c->turn, key);
+        words++;
     }
     upstream_send(c->turn, SPAN("\r\n"));
+    upstream_weigh(c->turn, words);
     upstream_expect(c->turn, FRAME_MC_MERGE, 1, 0);
     return passed(c, c->used);
 }

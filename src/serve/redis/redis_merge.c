@@ -146,6 +146,7 @@ enum serve_result rds_merge(struct rds_call *c)
     }
     m->sent = true;
     send_others(c, m);
+    upstream_weigh(c->turn, m->keys - m->n + 1);
     upstream_expect(c->turn, FRAME_RESP_MERGE, 1, 0);
     return SERVE_PASSED;
 }

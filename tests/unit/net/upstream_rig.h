@@ -13,8 +13,10 @@
  *   quick TEXT  as share, by upstream_forward where that does it
  *   part TEXT   as up, but it is the first part of a request whose rest never comes
  *   hush TEXT   the same, and a reply would be expected only at its end
+ *   take TEXT   as up; values come back
  *
- * and where the server cannot be reached "down" comes back. Servers listen on 127.0.0.2 and .3.
+ * A TEXT that begins with '#' has MANY_WORDS, and where the server cannot be reached "down" comes
+ * back. Servers listen on 127.0.0.2 and .3.
  */
 #ifndef SIDFLAKE_UNIT_NET_UPSTREAM_RIG_H
 #define SIDFLAKE_UNIT_NET_UPSTREAM_RIG_H
@@ -104,6 +106,13 @@ static inline unsigned times_asked(void)
 static struct net_step (*plain)(struct net_service *, void *, struct span, struct net_turn *,
                                 struct buf *);
 
+#define MANY_WORDS 1000
+
+static inline uint32_t words_of(struct span text)
+{
+    return span_starts(text, SPAN("#")) ? MANY_WORDS : 1;
+}
+
 static bool within; /* the loop's: one client's request that is not whole */
 
 static inline struct net_step begin_part(struct span in, size_t used, struct net_turn *turn)
@@ -112,6 +121,7 @@ static inline struct net_step begin_part(struct span in, size_t used, struct net
         return (struct net_step){.verdict = NET_BEHIND};
     within = true;
     upstream_send(turn, span_of(in.p + 5, used - 5));
+    upstream_weigh(turn, words_of(span_of(in.p + 5, used - 5)));
     upstream_expect(turn, FRAME_MC_LINE, span_starts(in, SPAN("part ")), 0);
     return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true, .begun = true};
 }
@@ -122,7 +132,8 @@ static inline struct net_step through(struct net_service *svc, void *session, st
     const struct net_step behind = {.verdict = NET_BEHIND};
     bool also = span_starts(in, SPAN("also ")), mute = span_starts(in, SPAN("mute "));
     bool wait = span_starts(in, SPAN("wait ")), block = span_starts(in, SPAN("block "));
-    bool own = also || mute || wait || block || span_starts(in, SPAN("up "));
+    bool take = span_starts(in, SPAN("take "));
+    bool own = also || mute || wait || block || take || span_starts(in, SPAN("up "));
     bool fetch = span_starts(in, SPAN("fetch ")), quick = span_starts(in, SPAN("quick "));
     bool other = span_starts(in, SPAN("other "));
     bool shared = fetch || quick || other || span_starts(in, SPAN("share "));
@@ -133,11 +144,11 @@ static inline struct net_step through(struct net_service *svc, void *session, st
         return begin_part(in, (size_t)(end - in.p) + 1, turn);
     if (!end || (!own && !shared))
         return end && upstream_pending(turn) > 0 ? behind : plain(svc, session, in, turn, out);
-    size_t skip = also || mute || wait ? 5 : own && !block ? 3 : 6;
+    size_t skip = also || mute || wait || take ? 5 : own && !block ? 3 : 6;
     size_t used = (size_t)(end - in.p) + 1;
+    struct span text = span_of(in.p + skip, used - skip);
     struct net_step sent = {.verdict = NET_DONE, .used = used, .passed = true};
-    if (quick &&
-        upstream_forward(turn, UPSTREAM_TEXT, span_of(in.p + skip, used - skip), 0, FRAME_MC_LINE))
+    if (quick && upstream_forward(turn, UPSTREAM_TEXT, text, words_of(text), FRAME_MC_LINE))
         return sent;
     enum upstream_ready is = upstream_ready(turn, own     ? UPSTREAM_OWN
                                                   : other ? UPSTREAM_BINARY
@@ -148,8 +159,9 @@ static inline struct net_step through(struct net_service *svc, void *session, st
         BUF_PUT_LIT(out, "down\n");
         return (struct net_step){.verdict = NET_DONE, .used = used};
     }
-    upstream_send(turn, span_of(in.p + skip, used - skip));
-    upstream_expect(turn, fetch ? FRAME_MC_VALUES : FRAME_MC_LINE, !mute && !block,
+    upstream_send(turn, text);
+    upstream_weigh(turn, words_of(text));
+    upstream_expect(turn, fetch || take ? FRAME_MC_VALUES : FRAME_MC_LINE, !mute && !block,
                     also            ? UPSTREAM_CLEARS
                     : wait || block ? UPSTREAM_PATIENT
                                     : 0);

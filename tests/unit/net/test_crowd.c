@@ -1,0 +1,308 @@
+/* Requests of many words: what all together have of them under way, over all links. The test plays
+ * the server. */
+#include "net/private.h"
+#include "net/upstream/links.h"
+#include "unit/net/upstream_rig.h"
+
+#define FIT   5u /* requests of MANY_WORDS that are under way at once */
+#define MANY  (FIT + 3)
+#define KNOWN "#known" /* from then on: who asks for much */
+
+static int server, shared, client[MANY];
+
+/* n clients that share a link, and have been served there. */
+static void begin_clients(size_t n)
+{
+    server = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    for (size_t i = 0; i < n; i++) {
+        client[i] = dial(&b);
+        say(client[i], "share " KNOWN "\n");
+        shared = i == 0 ? let_in(server) : shared;
+        expect(shared, KNOWN "\n");
+        say(shared, "OK\r\n");
+        expect(client[i], "OK\r\n");
+    }
+}
+
+static void leave(size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        (void)close(client[i]);
+    (void)close(shared);
+    (void)close(server);
+}
+
+/* The loop has seen what it says. */
+static void asks(size_t i, const char *how, const char *what)
+{
+    char text[64];
+    uint64_t turns = net_bench_turns(&b);
+    (void)snprintf(text, sizeof text, "%s %s\n", how, what);
+    say(client[i], text);
+    NET_AWAIT(net_bench_turns(&b) > turns);
+}
+
+static bool hears_nothing(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 100) == 0;
+}
+
+struct state {
+    uint64_t words;
+    bool crowded;
+};
+
+static void do_look_at_it(struct net_bench *n, void *arg)
+{
+    struct state *s = arg;
+    *s = (struct state){.words = n->svc.upstream->words,
+                        .crowded = !link_empty(&n->svc.upstream->crowd)};
+}
+
+static struct state state_now(void)
+{
+    struct state s;
+    net_bench_call(&b, do_look_at_it, &s);
+    return s;
+}
+
+/* All who ask for much, the last three of them in vain. */
+static void fill(const char *how)
+{
+    for (size_t i = 0; i < MANY; i++) {
+        asks(i, how, i % 2 ? "#odd" : "#even");
+        if (i < FIT)
+            expect(shared, i % 2 ? "#odd\n" : "#even\n");
+    }
+    assert_int_equal(state_now().words, FIT * MANY_WORDS);
+    assert_true(state_now().crowded);
+    assert_true(hears_nothing(shared));
+}
+
+static void answer(size_t i)
+{
+    say(shared, "OK\r\n");
+    expect(client[i], "OK\r\n");
+}
+
+/* Who waits goes on as soon as there is room, in his order. */
+static void who_asks_for_much_waits_for_the_others(const char *how)
+{
+    begin_clients(MANY);
+    fill(how);
+    asks(0, how, "#again"); /* as soon as it has its reply, and behind those who wait */
+    answer(0);
+    expect(shared, "#odd\n"); /* the sixth */
+    assert_true(hears_nothing(shared));
+    answer(1);
+    expect(shared, "#even\n");
+    answer(2);
+    expect(shared, "#odd\n");
+    answer(3);
+    expect(shared, "#again\n");
+    for (size_t i = 4; i < MANY; i++)
+        answer(i);
+    answer(0);
+    assert_int_equal(state_now().words, 0);
+    assert_false(state_now().crowded);
+    leave(MANY);
+}
+
+static void who_asks_for_much_waits(void **state)
+{
+    (void)state;
+    who_asks_for_much_waits_for_the_others("share");
+}
+
+static void and_so_where_it_is_forwarded_at_once(void **state)
+{
+    (void)state;
+    who_asks_for_much_waits_for_the_others("quick");
+}
+
+/* Also one who has asked for much a moment ago, after some requests that were little. */
+static void who_asks_for_little_goes_by(void **state)
+{
+    (void)state;
+    begin_clients(MANY);
+    int little = dial(&b);
+    served_at(shared, little);
+    fill("quick");
+    say(little, "share more\n");
+    expect(shared, "more\n");
+    say(little, "quick more\n");
+    expect(shared, "more\n");
+    assert_int_equal(state_now().words, FIT * MANY_WORDS);
+    say(little, "quick #much\n");
+    assert_true(hears_nothing(shared));
+    (void)close(little);
+    leave(MANY);
+}
+
+/* Wherever it goes: it is one server. */
+static void links_of_their_own_count_too(void **state)
+{
+    int own[FIT];
+    (void)state;
+    begin_clients(MANY);
+    for (size_t i = 0; i < FIT; i++) {
+        asks(i, "up", "#own");
+        own[i] = accepted(server);
+        expect(own[i], "#own\n");
+    }
+    asks(FIT, "quick", "#shared");
+    asks(FIT + 1, "up", "#late");
+    int late = accepted(server);
+    assert_true(hears_nothing(shared));
+    assert_true(hears_nothing(late));
+    say(own[0], "OK\r\n");
+    expect(client[0], "OK\r\n");
+    expect(shared, "#shared\n");
+    (void)close(client[1]); /* who is gone asks for nothing on a link of his own */
+    expect(late, "#late\n");
+    for (size_t i = 0; i < FIT; i++)
+        (void)close(own[i]);
+    (void)close(late);
+    client[1] = dial(&b);
+    leave(MANY);
+}
+
+/* What it does not take is its own loss. */
+static void who_does_not_take_his_reply_holds_up_nobody(void **state)
+{
+    int own[FIT];
+    (void)state;
+    begin_clients(MANY);
+    for (size_t i = 0; i < FIT; i++) {
+        asks(i, "take", "#own");
+        own[i] = accepted(server);
+        expect(own[i], "#own\n");
+    }
+    asks(FIT, "quick", "#shared");
+    assert_true(state_now().crowded);
+    for (size_t i = 0; i < FIT; i++)
+        say_much(own[i]);
+    expect(shared, "#shared\n");
+    assert_int_equal(state_now().words, MANY_WORDS);
+    for (size_t i = 0; i < FIT; i++)
+        (void)close(own[i]);
+    leave(MANY);
+}
+
+/* On the shared link it holds up who is behind it there, until it is cut. */
+static void nor_does_who_takes_none_from_the_shared_link(void **state)
+{
+    (void)state;
+    begin_clients(1);
+    asks(0, "fetch", "#much");
+    expect(shared, "#much\n");
+    assert_int_equal(state_now().words, MANY_WORDS);
+    say_much(shared);
+    assert_int_equal(state_now().words, 0);
+    leave(1);
+}
+
+static void what_may_take_any_time_does_not_count(void **state)
+{
+    int own[MANY];
+    (void)state;
+    begin_clients(MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        asks(i, "wait", "#blocks");
+        own[i] = accepted(server);
+        expect(own[i], "#blocks\n");
+    }
+    assert_int_equal(state_now().words, 0);
+    for (size_t i = 0; i < MANY; i++)
+        (void)close(own[i]);
+    leave(MANY);
+}
+
+/* Nor what has no reply: the words are not those of the next one. */
+static void what_has_no_reply_does_not_count(void **state)
+{
+    (void)state;
+    begin_clients(1);
+    asks(0, "mute", "#mute");
+    int own = accepted(server);
+    expect(own, "#mute\n");
+    asks(0, "up", "loud");
+    expect(own, "loud\n");
+    assert_int_equal(state_now().words, 0);
+    (void)close(own);
+    leave(1);
+}
+
+/* Nor what is not there yet. */
+static void what_was_not_sent_to_its_end_does_not_count(void **state)
+{
+    (void)state;
+    begin_clients(1);
+    asks(0, "part", "#half");
+    int own = accepted(server);
+    expect(own, "#half\n");
+    assert_int_equal(state_now().words, 0);
+    (void)close(own);
+    leave(1);
+}
+
+/* Of whose request others wait for the reply on the shared link, it is under way until it is there;
+ * with the link all are gone, and those who wait go on on another. */
+static void a_link_that_fails_keeps_nothing(void **state)
+{
+    (void)state;
+    begin_clients(MANY);
+    fill("quick");
+    (void)close(client[0]);
+    assert_int_equal(state_now().words, FIT * MANY_WORDS);
+    (void)close(shared);
+    shared = let_in(server);
+    expect(shared, "#odd\n#even\n#odd\n");
+    assert_int_equal(state_now().words, (MANY - FIT) * MANY_WORDS);
+    client[0] = dial(&b);
+    leave(MANY);
+}
+
+/* At an upgrade nothing more is asked for, and then all of it. */
+static void do_rest(struct net_bench *n, void *arg)
+{
+    upstreams_rest(n->net, *(bool *)arg);
+}
+
+static void who_waits_rests_with_all_others(void **state)
+{
+    bool on = true, off = false;
+    (void)state;
+    begin_clients(MANY);
+    fill("quick");
+    net_bench_call(&b, do_rest, &on);
+    for (size_t i = 0; i < FIT; i++)
+        answer(i);
+    assert_true(hears_nothing(shared));
+    assert_int_equal(state_now().words, 0);
+    net_bench_call(&b, do_rest, &off);
+    expect(shared, "#odd\n#even\n#odd\n");
+    for (size_t i = FIT; i < MANY; i++)
+        answer(i);
+    leave(MANY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BENCH(who_asks_for_much_waits),
+        BENCH(and_so_where_it_is_forwarded_at_once),
+        BENCH(who_asks_for_little_goes_by),
+        BENCH(links_of_their_own_count_too),
+        BENCH(who_does_not_take_his_reply_holds_up_nobody),
+        BENCH(nor_does_who_takes_none_from_the_shared_link),
+        BENCH(what_may_take_any_time_does_not_count),
+        BENCH(what_has_no_reply_does_not_count),
+        BENCH(what_was_not_sent_to_its_end_does_not_count),
+        BENCH(a_link_that_fails_keeps_nothing),
+        BENCH(who_waits_rests_with_all_others),
+    };
+    return cmocka_run_group_tests_name("net/crowd", tests, NULL, NULL);
+}
