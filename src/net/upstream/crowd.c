@@ -9,41 +9,57 @@
  * done
  *
  * There is always one who goes on. What a client has not sent to its end is no work yet, and what
- * it does not take is none any more; a reply that may take any time is no work either. All else is
- * answered, or its link fails.
+ * it does not take is none any more; a reply that may take any time is no work either, and what
+ * would stand behind it is not sent. All else is answered, or its link fails.
  */
 #include "net/upstream/links.h"
 
 #define MANY  16u   /* words: fewer are little */
 #define CROWD 4096u /* words; one request may have more */
 
-/* Up at once, and down in steps: who has asked for much may do so again. */
-void crowd_ask(struct relay *r, uint32_t words)
+uint32_t crowd_counts(uint32_t words)
 {
-    r->asks = words >= r->asks ? words : r->asks - (r->asks - words) / 8;
+    return words >= MANY ? words : 0;
 }
 
 void crowd_weigh(struct relay *r, uint32_t words)
 {
-    if (words < MANY)
-        return;
     r->words += words;
     r->up->words += words;
 }
 
+/* Replies come in their order: what is answered and not under way is not whole. */
 void crowd_lighten(struct relay *r, uint32_t words)
 {
+    uint32_t whole = words < r->words ? words : r->words;
     if (words == 0)
         return;
-    r->words -= words;
-    r->up->words -= words;
+    r->part -= words - whole;
+    r->words -= whole;
+    r->up->words -= whole;
     crowd_wake(r->up);
 }
 
-bool crowd_bars(const struct relay *r)
+void crowd_forget(struct upstream_link *l, struct relay *r)
+{
+    for (uint32_t i = 0; i < l->fifo_n && (r->words > 0 || r->part > 0); i++) {
+        struct expect *x = &l->fifo[(l->fifo_at + i) % l->fifo_cap];
+        if (x->r != r)
+            continue;
+        crowd_lighten(r, x->words);
+        x->words = 0;
+    }
+}
+
+bool crowd_holds(const struct relay *r, uint32_t words)
+{
+    return words >= MANY && r->own && r->l->patient > 0;
+}
+
+bool crowd_bars(const struct relay *r, uint32_t words)
 {
     bool others = r->called != CALLED_BY_CROWD && !link_empty(&r->up->crowd);
-    return r->asks >= MANY && (others || r->up->words >= CROWD);
+    return words >= MANY && (others || r->up->words >= CROWD);
 }
 
 void crowd_enter(struct relay *r)

@@ -142,6 +142,7 @@ static void answered(struct feeding *d, uint32_t n, size_t bytes)
     relay_measure(r, n, bytes);
     head->n -= n;
     if (head->n == 0) {
+        crowd_lighten(r, head->words);
         l->fifo_at = (l->fifo_at + 1) % l->fifo_cap;
         l->fifo_n--;
     }
@@ -277,7 +278,7 @@ static bool overflows(const struct upstream_link *l, const struct relay *r)
 static void pause_reading(struct upstream_link *l, struct relay *r)
 {
     ev_io_stop(l->up->net->loop, &l->rd);
-    crowd_lighten(r, r->words);
+    crowd_forget(l, r);
     if (l->owner)
         return;
     int64_t now = clock_mono_us(l->up->net->conf.clock);

@@ -26,9 +26,9 @@ struct relay {
     uint32_t size;           /* bytes of a reply to it, about: see relay_measure */
     uint32_t window;         /* replies that it may expect; >= 1 */
     uint32_t enough;         /* it is woken when no more than so many are */
-    uint32_t asks;           /* words of its requests, about */
-    uint32_t asked;          /* words of the one that is not whole yet … */
-    uint32_t words;          /* … and of those that are under way, as upstream.words counts */
+    uint32_t asked; /* words of the request sent last, whose reply is not expected yet … */
+    uint32_t part;  /* … of that which is not whole yet, and whose reply is … */
+    uint32_t words; /* … and of those that are under way, as upstream.words counts */
     enum relay_called called;
     bool own;     /* from now on: l is its own, or there is none */
     bool blocked; /* waits for l: to open, or for room */
@@ -71,9 +71,10 @@ bool net_may_go_on(const struct net *n); /* there is somebody left */
 struct expect {
     struct relay *r;
     uint32_t n;
-    uint8_t kind;  /* of enum frame_kind */
-    uint8_t flags; /* of enum upstream_flag */
-    uint32_t acks; /* 0, or n is 1, and it may end with so many: see upstream_expect_acks */
+    uint32_t words; /* of a request of many, n is of it alone */
+    uint8_t kind;   /* of enum frame_kind */
+    uint8_t flags;  /* of enum upstream_flag */
+    uint32_t acks;  /* 0, or n is 1, and it may end with so many: see upstream_expect_acks */
 };
 
 enum link_state {
@@ -252,11 +253,15 @@ void link_send(struct upstream_link *l); /* what it has, now, if there is anythi
 void upstreams_flush(struct net *n);
 
 /* crowd.c: who asks for much at once */
-void crowd_ask(struct relay *r, uint32_t words);     /* it is about to, for so many words */
+uint32_t crowd_counts(uint32_t words);               /* 0: they are not much */
 void crowd_weigh(struct relay *r, uint32_t words);   /* a request of so many is under way … */
-void crowd_lighten(struct relay *r, uint32_t words); /* … or not any more; <= r->words */
-bool crowd_bars(const struct relay *r);              /* it has to wait … */
-void crowd_enter(struct relay *r);                   /* … as it does from relay_behind on */
+void crowd_lighten(struct relay *r, uint32_t words); /* … or not any more */
+void crowd_forget(struct upstream_link *l, struct relay *r); /* none of r's is, on l */
+/* Who asks for so many has to wait until nothing is pending … */
+bool crowd_holds(const struct relay *r, uint32_t words);
+/* … or until the others ask for less … */
+bool crowd_bars(const struct relay *r, uint32_t words);
+void crowd_enter(struct relay *r); /* … as it does from relay_behind on */
 /* If there is room, the first of those who wait has its turn at the next net_go_on … */
 void crowd_wake(struct upstream *up);
 void crowd_call(struct upstream *up); /* … which is here */

@@ -89,11 +89,16 @@ bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint
 {
     if (r->late)
         flags |= UPSTREAM_PATIENT;
-    const struct expect x = {.r = r, .n = n, .kind = kind, .flags = flags, .acks = acks};
+    const struct expect x = {.r = r,
+                             .n = n,
+                             .words = flags & UPSTREAM_PATIENT ? 0 : crowd_counts(r->asked),
+                             .kind = kind,
+                             .flags = flags,
+                             .acks = acks};
     if (!link_expect(r->l, &x))
         return false;
-    if (flags & UPSTREAM_PATIENT)
-        r->asked = 0;
+    r->asked = 0;
+    r->part += x.words;
     r->late = false;
     r->pending += n;
     r->owes = true;
@@ -103,15 +108,12 @@ bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint
 void relay_whole(struct relay *r)
 {
     r->owes = false;
-    if (r->pending > 0)
-        crowd_weigh(r, r->asked);
-    r->asked = 0;
+    crowd_weigh(r, r->part);
+    r->asked = r->part = 0;
 }
 
 void relay_answered(struct relay *r, uint32_t n)
 {
-    if (r->words > 0 && n > 0)
-        crowd_lighten(r, (uint32_t)((uint64_t)r->words * n / r->pending));
     r->pending -= n;
     if (r->pending > r->enough)
         return;
@@ -294,13 +296,14 @@ static bool choose(struct relay *r, struct upstream *up, enum upstream_lane lane
 /* The link on which r can have a request forwarded at once: where upstream_ready, below, would say
  * READY. */
 static struct upstream_link *link_at_once(const struct relay *r, const struct upstream *up,
-                                          enum upstream_lane lane)
+                                          enum upstream_lane lane, uint32_t words)
 {
     if (!r || r->down || r->broken || up->net->rests)
         return NULL;
     struct upstream_link *l = r->own ? r->l : up->shared[lane];
     bool its = l && (r->own ? l->used : !r->loud && (r->pending == 0 || r->l == l));
-    return its && may_put(l, r) && r->pending < link_share(l, r) && !crowd_bars(r) ? l : NULL;
+    bool goes = its && may_put(l, r) && r->pending < link_share(l, r);
+    return goes && !crowd_holds(r, words) && !crowd_bars(r, words) ? l : NULL;
 }
 
 /* Whether the server lets in one more link, as far as is known: none is being opened in the place
@@ -319,7 +322,7 @@ static enum upstream_ready refuse(struct upstream *up, enum upstream_lane lane)
     return UPSTREAM_DOWN;
 }
 
-enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
+enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane, uint32_t words)
 {
     struct upstream *up = t->conn->svc->upstream;
     struct relay *r = relay_of(t->conn);
@@ -344,9 +347,11 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane)
         r->enough = share / 2;
         return UPSTREAM_BUSY;
     }
+    if (begins && crowd_holds(r, words))
+        return UPSTREAM_BUSY;
     if (!may_put(r->l, r))
         return blocked(r);
-    if (crowd_bars(r)) {
+    if (crowd_bars(r, begins ? words : r->asked + r->part)) {
         crowd_enter(r);
         return UPSTREAM_BUSY;
     }
@@ -383,7 +388,6 @@ void upstream_weigh(struct net_turn *t, uint32_t words)
 {
     struct relay *r = t->conn->relay;
     r->asked += words;
-    crowd_ask(r, r->asked);
     if ((size_t)r->asked * RELAY_WORD > r->size)
         relay_measure(r, 0, (size_t)r->asked * RELAY_WORD);
 }
@@ -401,9 +405,10 @@ bool upstream_subscribed(const struct net_turn *t)
 }
 
 /* Puts it on the link that upstream_ready would put it on, if that says READY. */
-static bool ready_at_once(struct relay *r, const struct upstream *up, enum upstream_lane lane)
+static bool ready_at_once(struct relay *r, const struct upstream *up, enum upstream_lane lane,
+                          uint32_t words)
 {
-    struct upstream_link *l = link_at_once(r, up, lane);
+    struct upstream_link *l = link_at_once(r, up, lane, words);
     if (!l)
         return false;
     r->l = l;
@@ -415,10 +420,7 @@ static bool ready_at_once(struct relay *r, const struct upstream *up, enum upstr
 bool upstream_forward(struct net_turn *t, enum upstream_lane lane, struct span bytes,
                       uint32_t words, enum frame_kind kind)
 {
-    struct relay *r = t->conn->relay;
-    if (r && words > r->asks)
-        crowd_ask(r, words);
-    if (!ready_at_once(r, t->conn->svc->upstream, lane))
+    if (!ready_at_once(t->conn->relay, t->conn->svc->upstream, lane, words))
         return false;
     upstream_send(t, bytes);
     upstream_weigh(t, words);

@@ -277,6 +277,7 @@ static void lose(struct upstream *up, const struct expect *x, bool begun)
         (void)conn_deliver(r->c, lost);
     if (r->c && r->pending == x->n)
         r->l = NULL;
+    crowd_lighten(r, x->words);
     relay_answered(r, x->n);
 }
 
@@ -428,7 +429,7 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
         cut_pause_begins(l, l->stalled, upstream_now_us(l->up)); /* before, it held up nobody */
     upstream_tick(l->up);
     bool same = last && last->r == x->r && last->kind == x->kind && last->flags == x->flags &&
-                last->acks == 0 && x->acks == 0;
+                last->acks == 0 && x->acks == 0 && last->words == 0 && x->words == 0;
     if (!same && l->fifo_n == l->fifo_cap && !grow_fifo(l))
         return false;
     if (same)

@@ -139,8 +139,9 @@ enum upstream_ready {
     UPSTREAM_DOWN,  /* it cannot be reached */
 };
 
-/* Whoever has needed a link of its own has one from then on, whatever lane is asked for. */
-enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane);
+/* Whoever has needed a link of its own has one from then on, whatever lane is asked for. words: of
+ * the request, or about, where it begins; see upstream_weigh. */
+enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane, uint32_t words);
 
 /* 1 << 0 comes from programs of 0.1.0 at an upgrade, and says nothing. */
 enum upstream_flag {

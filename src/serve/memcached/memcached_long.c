@@ -12,6 +12,7 @@
 #include "serve/memcached/memcached.h"
 
 #define LONG_MAX ((uint64_t)1 << 20) /* bytes of such a line: memcached keeps all of it */
+#define KEYS_MIN (WIRE_LINE_MAX / (MC_KEY_MAX + 1)) /* that it has */
 
 #define WITH_IDS SPAN("CLIENT_ERROR ids are not among so many keys: get them by a shorter line\r\n")
 
@@ -21,7 +22,7 @@ struct net_step mcd_begin_long(struct mcd_call *c)
     struct span verb = span_str(span_starts(c->in, SPAN("gets ")) ? "gets" : "get");
     const struct user *u = access_limits(c->m->serve, &s->access);
     bool may = !u || rights_may(u, RIGHTS_READ);
-    enum upstream_ready is = may ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
+    enum upstream_ready is = may ? upstream_ready(c->turn, UPSTREAM_OWN, KEYS_MIN) : UPSTREAM_DOWN;
     if (is == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
     s->state = MCD_LONG;
@@ -91,7 +92,7 @@ struct net_step mcd_serve_long(struct memcached *m, struct mcd_session *s, struc
     if (n > s->swallow.left)
         return (struct net_step){.verdict = NET_CLOSE, .used = in.n};
     if (s->kind) {
-        enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST);
+        enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST, 0);
         if (is == UPSTREAM_BUSY)
             return (struct net_step){.verdict = NET_BEHIND};
         if (is == UPSTREAM_DOWN)

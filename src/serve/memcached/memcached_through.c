@@ -84,10 +84,11 @@ static struct net_step unavailable(struct mcd_call *c)
     return mcd_answer(c, MCD_UNAVAILABLE, SERVE_AWAY);
 }
 
-/* false: nothing can go there now, and *step is what becomes of the request. */
-static bool may_send(struct mcd_call *c, enum upstream_lane lane, struct net_step *step)
+/* Of so many words. false: nothing can go there now, and *step is what becomes of the request. */
+static bool may_send(struct mcd_call *c, enum upstream_lane lane, uint32_t words,
+                     struct net_step *step)
 {
-    enum upstream_ready is = upstream_ready(c->turn, lane);
+    enum upstream_ready is = upstream_ready(c->turn, lane, words);
     if (is == UPSTREAM_BUSY)
         *step = behind();
     else if (is == UPSTREAM_DOWN)
@@ -112,7 +113,7 @@ static struct net_step begin(struct mcd_session *s, struct span in, uint64_t who
 static struct net_step forward_canonical(struct mcd_call *c, const struct mc_canon *q)
 {
     struct net_step step;
-    if (!may_send(c, UPSTREAM_TEXT, &step))
+    if (!may_send(c, UPSTREAM_TEXT, q->words, &step))
         return step;
     upstream_send(c->turn, span_of(q->line, q->n));
     upstream_send(c->turn, q->block);
@@ -137,7 +138,7 @@ static struct net_step forward_odd(struct mcd_call *c, const struct mc_there *th
         return (struct net_step){.verdict = NET_MORE};
     if (must_come_alone(c->turn, whole))
         return behind();
-    if (!may_send(c, UPSTREAM_OWN, &step))
+    if (!may_send(c, UPSTREAM_OWN, there->words, &step))
         return step;
     step = begin(c->s, c->in, whole, c->turn);
     upstream_weigh(c->turn, there->words);
@@ -166,7 +167,7 @@ static struct net_step stream(struct memcached *m, struct mcd_session *s, struct
     size_t n = in.n < s->swallow.left ? in.n : (size_t)s->swallow.left;
     if (n == 0)
         return (struct net_step){.verdict = NET_MORE, .begun = true};
-    enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST);
+    enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST, 0);
     if (is == UPSTREAM_BUSY)
         return behind();
     if (is == UPSTREAM_DOWN)
@@ -238,8 +239,8 @@ static void give_up_merge(struct mcd_session *s)
         end_merge(s);
 }
 
-/* q: NULL where it is not canonical. */
-static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
+/* q: NULL where it is not canonical; words: of all of it. */
+static struct net_step merge(struct mcd_call *c, const struct mc_canon *q, uint32_t words)
 {
     struct span rest = c->req->keys, key;
     struct span head = q ? span_of(q->line, (size_t)(q->keys.p - q->line))
@@ -247,7 +248,7 @@ static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
     struct net_step step;
     if (upstream_pending(c->turn) > 0)
         return behind();
-    if (!may_send(c, q ? UPSTREAM_TEXT : UPSTREAM_OWN, &step))
+    if (!may_send(c, q ? UPSTREAM_TEXT : UPSTREAM_OWN, words, &step))
         return step;
     struct mcd_merge *m = begin_merge(c);
     if (!m)
@@ -259,17 +260,15 @@ static struct net_step merge(struct mcd_call *c, const struct mc_canon *q)
     if (r != ISSUE_OK)
         return mcd_fail(c);
     m->left = span_of(m->keys, rest.n);
-    uint32_t words = 1;
     upstream_send(c->turn, span_of(head.p, head.n - 1)); /* up to a space */
     while (mc_next_key(&rest, &key)) {
         if (mcd_id_of(c, key))
             continue;
         upstream_send(c->turn, SPAN(" "));
         upstream_send(c->turn, key);
-        words++;
     }
     upstream_send(c->turn, SPAN("\r\n"));
-    upstream_weigh(c->turn, words);
+    upstream_weigh(c->turn, words - (uint32_t)m->n);
     upstream_expect(c->turn, FRAME_MC_MERGE, 1, 0);
     return passed(c, c->used);
 }
@@ -400,7 +399,7 @@ serve_parsed(struct memcached *m, struct mcd_session *s, struct span in, const s
     if (may == MCD_RIGHTS_HERE || req.verb == MC_QUIT)
         return upstream_pending(turn) > 0 ? behind() : mcd_serve_text(m, s, in, turn, out);
     if (keys == KEYS_MIXED)
-        return merge(&c, q);
+        return merge(&c, q, there.words);
     bool clear = q || (status == WIRE_REQ && mc_is_clear(&req, &there));
     if (!clear && may_name_id(m, req.line))
         return upstream_pending(turn) > 0 ? behind() : refuse_odd(&c, &there);
@@ -516,7 +515,7 @@ struct net_step mcd_binary_through(struct memcached *m, struct mcd_session *s, s
     if (must_come_alone(turn, whole))
         return behind();
     bool shared = whole <= NET_IN_MAX && req.canonical;
-    enum upstream_ready is = upstream_ready(turn, shared ? UPSTREAM_BINARY : UPSTREAM_OWN);
+    enum upstream_ready is = upstream_ready(turn, shared ? UPSTREAM_BINARY : UPSTREAM_OWN, 0);
     if (is == UPSTREAM_BUSY)
         return behind();
     if (is == UPSTREAM_DOWN)

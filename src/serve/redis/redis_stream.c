@@ -115,7 +115,7 @@ struct net_step rds_stream(struct rds_service *svc, struct rds_session *ses, str
     enum verdict v;
     if (in.n == 0)
         return (struct net_step){.verdict = NET_MORE, .begun = true};
-    enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST);
+    enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST, 0);
     if (is == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
     if (is == UPSTREAM_DOWN)

@@ -20,7 +20,7 @@ bool rds_may_answer(struct rds_call *c)
 {
     bool skips = c->ses->there->mute == RDS_MUTE_NEXT && upstream_owns(c->turn);
     return upstream_pending(c->turn) == 0 &&
-           !(skips && upstream_ready(c->turn, UPSTREAM_OWN) == UPSTREAM_BUSY);
+           !(skips && upstream_ready(c->turn, UPSTREAM_OWN, 0) == UPSTREAM_BUSY);
 }
 
 enum serve_result rds_answered(struct rds_call *c, enum serve_result r)
@@ -255,7 +255,7 @@ enum upstream_ready rds_ready(struct rds_call *c, bool own)
     const struct rds_session *ses = c->ses;
     own =
         own || !rds_may_share(c) || ses->db > 0 || ses->proto == 3 || ses->there->mute != RDS_LOUD;
-    return upstream_ready(c->turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
+    return upstream_ready(c->turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT, c->req->argc);
 }
 
 /* While the upstream is down any password is right, for those who want IDs; what it is good for
@@ -319,7 +319,7 @@ struct net_step rds_blank(struct rds_session *ses, struct span raw, struct net_t
     struct net_step done = {.verdict = NET_DONE, .used = raw.n};
     if (ses->there->mute != RDS_MUTE_NEXT && !ses->there->tunnel)
         return done;
-    enum upstream_ready is = upstream_ready(turn, UPSTREAM_OWN);
+    enum upstream_ready is = upstream_ready(turn, UPSTREAM_OWN, 0);
     if (is == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
     if (is != UPSTREAM_DOWN)

@@ -210,7 +210,7 @@ static enum serve_result reset(struct rds_call *c)
         return rds_behind(c);
     bool skipped = t->mute == RDS_MUTE_NEXT;
     enum upstream_ready is =
-        upstream_owns(c->turn) ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
+        upstream_owns(c->turn) ? upstream_ready(c->turn, UPSTREAM_OWN, 0) : UPSTREAM_DOWN;
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
     if (is == UPSTREAM_READY && upstream_logs_in(c->turn)) { /* which a RESET there would undo */
@@ -240,7 +240,7 @@ static enum serve_result log_in(struct rds_call *c)
     if (upstream_pending(c->turn) > 0)
         return rds_behind(c);
     enum upstream_ready is =
-        upstream_owns(c->turn) ? upstream_ready(c->turn, UPSTREAM_OWN) : UPSTREAM_DOWN;
+        upstream_owns(c->turn) ? upstream_ready(c->turn, UPSTREAM_OWN, 0) : UPSTREAM_DOWN;
     if (is == UPSTREAM_BUSY)
         return rds_behind(c);
     uint32_t user = c->ses->access.user;

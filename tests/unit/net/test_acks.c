@@ -16,7 +16,7 @@ static struct net_step subscribe(struct net_service *svc, void *session, struct 
     if (!end || (!subs && !up))
         return end && upstream_pending(turn) > 0 ? behind : plain(svc, session, in, turn, out);
     size_t used = (size_t)(end - in.p) + 1;
-    if (upstream_ready(turn, UPSTREAM_OWN) == UPSTREAM_BUSY)
+    if (upstream_ready(turn, UPSTREAM_OWN, 0) == UPSTREAM_BUSY)
         return behind;
     upstream_send(turn, span_of(in.p, used));
     if (subs)

@@ -33,7 +33,7 @@ static struct net_step through(struct net_service *svc, void *session, struct sp
     if (!end || (!own && !shared))
         return end && upstream_pending(turn) > 0 ? behind : plain(svc, session, in, turn, out);
     size_t skip = up ? 3 : own ? 5 : 6, used = (size_t)(end - in.p) + 1;
-    enum upstream_ready is = upstream_ready(turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT);
+    enum upstream_ready is = upstream_ready(turn, own ? UPSTREAM_OWN : UPSTREAM_TEXT, 0);
     if (is == UPSTREAM_BUSY)
         return behind;
     if (is == UPSTREAM_DOWN)

@@ -6,7 +6,7 @@
 
 #define FIT   5u /* requests of MANY_WORDS that are under way at once */
 #define MANY  (FIT + 3)
-#define KNOWN "#known" /* from then on: who asks for much */
+#define KNOWN "known"
 
 static int server, shared, client[MANY];
 
@@ -122,7 +122,6 @@ static void and_so_where_it_is_forwarded_at_once(void **state)
     who_asks_for_much_waits_for_the_others("quick");
 }
 
-/* Also one who has asked for much a moment ago, after some requests that were little. */
 static void who_asks_for_little_goes_by(void **state)
 {
     (void)state;
@@ -220,6 +219,79 @@ static void what_may_take_any_time_does_not_count(void **state)
     leave(MANY);
 }
 
+/* Nor is it sent before that has its reply, after which it does: on a link that blocks it would be
+ * under way for ever. */
+static void what_stands_behind_that_waits_for_it(void **state)
+{
+    int own[FIT], worker[FIT];
+    (void)state;
+    begin_clients(1);
+    for (size_t i = 0; i < FIT; i++) {
+        worker[i] = dial(&b);
+        say(worker[i], i % 2 ? "wait blocks\nup #behind\n" : "wait blocks\nquick #behind\n");
+        own[i] = accepted(server);
+        expect(own[i], "blocks\n");
+        assert_true(hears_nothing(own[i]));
+    }
+    asks(0, "quick", "#shared");
+    expect(shared, "#shared\n");
+    assert_int_equal(state_now().words, MANY_WORDS);
+    answer(0);
+    for (size_t i = 0; i < FIT; i++) {
+        say(own[i], "OK\r\n");
+        expect(worker[i], "OK\r\n");
+        expect(own[i], "#behind\n");
+    }
+    for (size_t i = 0; i < FIT; i++) {
+        (void)close(worker[i]);
+        (void)close(own[i]);
+    }
+    leave(1);
+}
+
+/* With its own reply it is done, whatever blocks behind it, and not before, whatever was asked
+ * before it. */
+static void what_stands_before_that_is_done_with_its_reply(void **state)
+{
+    (void)state;
+    begin_clients(1);
+    int worker = dial(&b);
+    say(worker, "up first\n");
+    int own = accepted(server);
+    expect(own, "first\n");
+    say(worker, "up ##then\nwait blocks\n");
+    expect(own, "##then\nblocks\n");
+    assert_int_equal(state_now().words, SOME_WORDS);
+    say(own, "OK\r\n");
+    expect(worker, "OK\r\n");
+    assert_int_equal(state_now().words, SOME_WORDS);
+    say(own, "OK\r\n");
+    expect(worker, "OK\r\n");
+    assert_int_equal(state_now().words, 0);
+    (void)close(worker);
+    (void)close(own);
+    leave(1);
+}
+
+/* Half of a request, and the server has already answered it, or what stood before it. */
+static void what_is_answered_before_it_is_whole_is_done(void **state)
+{
+    (void)state;
+    begin_clients(1);
+    say(client[0], "up ##whole\npart #half\n");
+    int own = accepted(server);
+    expect(own, "##whole\n#half\n");
+    assert_int_equal(state_now().words, SOME_WORDS);
+    say(own, "OK\r\n");
+    expect(client[0], "OK\r\n");
+    assert_int_equal(state_now().words, 0);
+    say(own, "OK\r\n");
+    expect(client[0], "OK\r\n");
+    assert_int_equal(state_now().words, 0);
+    (void)close(own);
+    leave(1);
+}
+
 /* Nor what has no reply: the words are not those of the next one. */
 static void what_has_no_reply_does_not_count(void **state)
 {
@@ -299,6 +371,9 @@ int main(void)
         BENCH(who_does_not_take_his_reply_holds_up_nobody),
         BENCH(nor_does_who_takes_none_from_the_shared_link),
         BENCH(what_may_take_any_time_does_not_count),
+        BENCH(what_stands_behind_that_waits_for_it),
+        BENCH(what_stands_before_that_is_done_with_its_reply),
+        BENCH(what_is_answered_before_it_is_whole_is_done),
         BENCH(what_has_no_reply_does_not_count),
         BENCH(what_was_not_sent_to_its_end_does_not_count),
         BENCH(a_link_that_fails_keeps_nothing),

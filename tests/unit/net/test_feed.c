@@ -408,7 +408,7 @@ static struct net_step ask_shown(struct net_service *svc, void *session, struct 
     const char *end = in.n ? memchr(in.p, '\n', in.n) : NULL;
     if (!end)
         return (struct net_step){.verdict = NET_MORE};
-    if (upstream_ready(turn, UPSTREAM_OWN) == UPSTREAM_BUSY)
+    if (upstream_ready(turn, UPSTREAM_OWN, 0) == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
     size_t used = (size_t)(end - in.p) + 1;
     upstream_send(turn, span_of(in.p, used));

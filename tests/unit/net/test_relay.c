@@ -262,9 +262,9 @@ static void do_rest(struct net_bench *n, void *arg)
 {
     struct net_turn t = {.conn = first(n)};
     upstreams_rest(n->net, true);
-    assert_int_equal(upstream_ready(&t, UPSTREAM_OWN), UPSTREAM_BUSY);
-    assert_int_equal(upstream_ready(&t, UPSTREAM_TEXT), UPSTREAM_BUSY);
-    *(enum upstream_ready *)arg = upstream_ready(&t, UPSTREAM_REST);
+    assert_int_equal(upstream_ready(&t, UPSTREAM_OWN, 0), UPSTREAM_BUSY);
+    assert_int_equal(upstream_ready(&t, UPSTREAM_TEXT, 0), UPSTREAM_BUSY);
+    *(enum upstream_ready *)arg = upstream_ready(&t, UPSTREAM_REST, 0);
     upstreams_rest(n->net, false);
 }
 

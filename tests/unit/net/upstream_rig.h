@@ -15,8 +15,8 @@
  *   hush TEXT   the same, and a reply would be expected only at its end
  *   take TEXT   as up; values come back
  *
- * A TEXT that begins with '#' has MANY_WORDS, and where the server cannot be reached "down" comes
- * back. Servers listen on 127.0.0.2 and .3.
+ * A TEXT that begins with '#' has MANY_WORDS, one with "##" SOME_WORDS, and where the server cannot
+ * be reached "down" comes back. Servers listen on 127.0.0.2 and .3.
  */
 #ifndef SIDFLAKE_UNIT_NET_UPSTREAM_RIG_H
 #define SIDFLAKE_UNIT_NET_UPSTREAM_RIG_H
@@ -107,17 +107,20 @@ static struct net_step (*plain)(struct net_service *, void *, struct span, struc
                                 struct buf *);
 
 #define MANY_WORDS 1000
+#define SOME_WORDS 100
 
 static inline uint32_t words_of(struct span text)
 {
-    return span_starts(text, SPAN("#")) ? MANY_WORDS : 1;
+    return span_starts(text, SPAN("##"))  ? SOME_WORDS
+           : span_starts(text, SPAN("#")) ? MANY_WORDS
+                                          : 1;
 }
 
 static bool within; /* the loop's: one client's request that is not whole */
 
 static inline struct net_step begin_part(struct span in, size_t used, struct net_turn *turn)
 {
-    if (upstream_ready(turn, UPSTREAM_OWN) == UPSTREAM_BUSY)
+    if (upstream_ready(turn, UPSTREAM_OWN, 0) == UPSTREAM_BUSY)
         return (struct net_step){.verdict = NET_BEHIND};
     within = true;
     upstream_send(turn, span_of(in.p + 5, used - 5));
@@ -150,9 +153,8 @@ static inline struct net_step through(struct net_service *svc, void *session, st
     struct net_step sent = {.verdict = NET_DONE, .used = used, .passed = true};
     if (quick && upstream_forward(turn, UPSTREAM_TEXT, text, words_of(text), FRAME_MC_LINE))
         return sent;
-    enum upstream_ready is = upstream_ready(turn, own     ? UPSTREAM_OWN
-                                                  : other ? UPSTREAM_BINARY
-                                                          : UPSTREAM_TEXT);
+    enum upstream_lane lane = own ? UPSTREAM_OWN : other ? UPSTREAM_BINARY : UPSTREAM_TEXT;
+    enum upstream_ready is = upstream_ready(turn, lane, words_of(text));
     if (is == UPSTREAM_BUSY)
         return behind;
     if (is == UPSTREAM_DOWN) {

@@ -129,6 +129,40 @@ static void many_who_ask_for_many_keys_have_a_short_line(void **state)
     (void)close(link_fd);
 }
 
+/* Also those of whom it is the first, as of all who come anew for each. */
+static void have_a_short_line_anew(const char *text, const char *reply, const char *last)
+{
+    enum {
+        CROWD = 60,
+        LONG = 42 /* of such requests */
+    };
+    int c[CROWD];
+    for (int i = 0; i < CROWD; i++) {
+        c[i] = dial(&b);
+        say(c[i], text);
+    }
+    for (size_t all = 0; all < CROWD;) {
+        size_t n = under_way(last);
+        assert_in_range(n, 1, LONG);
+        for (size_t i = 0; i < n; i++)
+            say(link_fd, reply);
+        all += n;
+    }
+    for (int i = 0; i < CROWD; i++) {
+        expect(c[i], reply);
+        (void)close(c[i]);
+    }
+    leave();
+}
+
+static void those_who_come_anew_have_a_short_line(void **state)
+{
+    (void)state;
+    start(protocol_memcached.make(&rig->serve));
+    begin_known("get k\r\n", "END\r\n");
+    have_a_short_line_anew(get_of(KEYS, "k"), "END\r\n", "last\r\n");
+}
+
 /* The first one that goes on a link of the client's own. */
 static void begin_own(const char *request)
 {
@@ -206,6 +240,19 @@ static void a_request_of_a_known_form_counts_its_keys(void **state)
     leave();
 }
 
+static void those_who_come_anew_have_a_short_line_at_redis(void **state)
+{
+    char text[1024] = "*100\r\n$6\r\nEXISTS";
+    size_t n = strlen(text);
+    (void)state;
+    start(rig->svc);
+    begin_known("*2\r\n$6\r\nEXISTS\r\n$1\r\nk\r\n", ":0\r\n");
+    for (int i = 1; i < KEYS; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "\r\n$1\r\nk");
+    (void)snprintf(text + n, sizeof text - n, "\r\n$4\r\nlast\r\n");
+    have_a_short_line_anew(text, ":0\r\n", "last\r\n");
+}
+
 static void a_request_of_another_form_counts_its_keys(void **state)
 {
     (void)state;
@@ -226,10 +273,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_get_of_many_keys_counts_as_many, begin, end),
         cmocka_unit_test_setup_teardown(many_who_ask_for_many_keys_have_a_short_line, begin, end),
+        cmocka_unit_test_setup_teardown(those_who_come_anew_have_a_short_line, begin, end),
         cmocka_unit_test_setup_teardown(a_get_that_cannot_be_shared_counts_as_many, begin, end),
         cmocka_unit_test_setup_teardown(a_get_that_comes_in_parts_counts_as_many, begin, end),
         cmocka_unit_test_setup_teardown(short_requests_count_as_their_replies, begin, end),
         cmocka_unit_test_setup_teardown(a_request_of_a_known_form_counts_its_keys, begin, end),
+        cmocka_unit_test_setup_teardown(those_who_come_anew_have_a_short_line_at_redis, begin, end),
         cmocka_unit_test_setup_teardown(a_request_of_another_form_counts_its_keys, begin, end),
     };
     return cmocka_run_group_tests_name("serve/weight", tests, NULL, NULL);
