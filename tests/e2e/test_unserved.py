@@ -206,6 +206,7 @@ def hangs_at_reload(case):
             assert shared.recv(4096) == get
             shared.sendall(b"$1\r\n2\r\n")
             assert r.reply() == b"2"
+            assert puppet.accept().recv(4096) == wire.Resp.encode("AUTH", "not-" + SECRET), "and another is asked for"
 
 
 @test("a password that the server learns after SIGHUP: another SIGHUP has the shared connection replaced", beside=True)

@@ -49,6 +49,8 @@ void link_opened(struct upstream_link *l)
         up->stats.unshared_us = up->stats.unowned_us = 0;
     if (is_next(l))
         take_over(l);
+    else if (l->outdated) /* since it was asked whether it still serves: it does */
+        link_replace(l);
     link_wake(l);
 }
 
