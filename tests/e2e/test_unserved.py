@@ -274,6 +274,7 @@ def lets_himself_in(case):
         assert admin.ask("CONFIG", "SET", "requirepass", SECRET) == b"OK"
         for _ in range(5):
             error(own.ask("KEYS", "none"), "NOAUTH")
+        s.wait_log("upstream lets nobody else in protocol=redis why=\"it answers, but refuses: NOAUTH")
         assert "own are refused by the Redis behind" in s.http("/readyz?verbose").text
         assert s.metric("sidflake_upstream_refused_total", protocol="redis") == 1, "of connections"
         assert own.ask("AUTH", SECRET) == b"OK" and own.ask("KEYS", "none") == []

@@ -114,6 +114,14 @@ void upstream_says(struct upstream *up, const char *why)
         up->said_of = TROUBLES;
 }
 
+static void say_nobody_else(struct upstream *up, const char *why)
+{
+    uint64_t more = 0;
+    if (may_say(up, TROUBLE_LOGIN, &more))
+        log_warn("upstream lets nobody else in", kv_str("protocol", up->svc->name),
+                 kv_str("why", why), kv_u64("more", more));
+}
+
 /* Who shares is served all the same, so that nothing else would tell it. */
 static void lets_in_no_own(struct upstream *up, const char *why)
 {
@@ -126,7 +134,6 @@ static void lets_in_no_own(struct upstream *up, const char *why)
 /* A client's own link may be let in where a shared one is not: it logs in by itself. */
 void upstream_refused(const struct upstream_link *l, const char *why)
 {
-    uint64_t more = 0;
     struct upstream *up = l->up;
     bool next = !l->owner && up->next[l->lane] == l;
     struct backoff *b = l->state == LINK_PROBING ? &up->lane[l->lane] : &up->refused[l->speaks];
@@ -140,9 +147,8 @@ void upstream_refused(const struct upstream_link *l, const char *why)
         lets_in_no_own(up, why);
     if (!has_shared(up))
         lost(up, TROUBLE_LOGIN, why);
-    else if (may_say(up, TROUBLE_LOGIN, &more))
-        log_warn("upstream lets nobody else in", kv_str("protocol", up->svc->name),
-                 kv_str("why", why), kv_u64("more", more));
+    else
+        say_nobody_else(up, why);
 }
 
 void upstream_unready(struct upstream *up, unsigned lane, const char *why)
@@ -162,6 +168,7 @@ void upstream_unserved(struct upstream_link *l, const char *why, bool alien)
     struct upstream *up = l->up;
     if (has_shared(up) && l->owner && !l->heard && !l->denied) {
         lets_in_no_own(up, why);
+        say_nobody_else(up, why);   /* while the link stays, nothing else does */
         l->refusals = up->refusals; /* should it serve after all, that is over */
     }
     l->denied = true;
