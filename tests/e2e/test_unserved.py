@@ -238,6 +238,27 @@ def rotated_there_later(case):
         assert connections() == after, "the same again changes nothing"
 
 
+@test("a new password while there is no room for another connection: what is shared has an earlier login, which is told",
+      beside=True)
+def no_room_at_reload(case):
+    redis = case.redis(args=("--requirepass", SECRET))
+    path = password_file(case, "redis.password", SECRET)
+    s = in_front(case, redis.port, {"upstream.redis_password_file": path, "upstream.connections": 1})
+    told = "[!]upstream.redis: the connection to the Redis behind that clients share has an earlier login"
+    with s.resp() as r, wire.Resp(redis.sock) as admin:
+        assert admin.ask("AUTH", SECRET) == b"OK" and r.ask("GET", "a") is None
+        with s.resp() as own:
+            assert own.ask("KEYS", "none") == []
+            assert admin.ask("CONFIG", "SET", "requirepass", "another") == b"OK"
+            password_file(case, "redis.password", "another")
+            reload(s)
+            assert told in s.http("/readyz?verbose").text, s.http("/readyz?verbose").text
+            assert told[len("[!]upstream.redis: "):] in s.http("/").text
+        reload(s)
+        until("another took its place", lambda: "[!]upstream" not in s.http("/readyz?verbose").text)
+        assert r.ask("GET", "a") is None
+
+
 @test("another shared connection that is refused again and again: when the first is lost, a new one is had at once",
       beside=True)
 def full_and_lost(case):

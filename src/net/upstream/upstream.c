@@ -185,6 +185,15 @@ const char *upstream_denial(const struct net_service *svc)
     return svc->upstream->denial;
 }
 
+bool upstream_is_outdated(const struct net_service *svc)
+{
+    const struct upstream *up = svc->upstream;
+    for (unsigned i = 0; i < UPSTREAM_SHARED; i++)
+        if (up->shared[i] && up->shared[i]->outdated && !up->next[i])
+            return true;
+    return false;
+}
+
 const char *upstream_address(const struct net_service *svc)
 {
     return svc->upstream->text;

@@ -118,6 +118,10 @@ const char *upstream_why(const struct net_service *svc);
 /* The words with which a client's own connection was refused last. */
 const char *upstream_denial(const struct net_service *svc);
 
+/* A shared link goes on that began with another login than new ones do: none of those was had in
+ * its place, and none is under way. */
+bool upstream_is_outdated(const struct net_service *svc);
+
 /* As it was configured. */
 const char *upstream_address(const struct net_service *svc);
 

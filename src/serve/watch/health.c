@@ -304,6 +304,17 @@ static void unowned(struct judge *j, unsigned i, const struct upstream_stats *st
             upstream_denial(j->s->services[i]), st->unowned_us);
 }
 
+/* It serves, and for as long as it is not closed: then nobody is served. */
+static void outdated(struct judge *j, unsigned i)
+{
+    struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
+    buf_printf(b,
+               "the connection to the %s behind that clients share has an earlier login: with the "
+               "present one no other was let in; SIGHUP tries again (%s)",
+               protocol_table[i]->title, upstream_address(j->s->services[i]));
+    end(j);
+}
+
 static void full(struct judge *j, unsigned i, const struct upstream_stats *st)
 {
     struct buf *b = begin(j, HEALTH_WARN, health_upstream((enum serve_protocol)i));
@@ -332,6 +343,8 @@ static void upstreams(struct judge *j)
             unshared(j, i, st);
         else if (st && of_late(j, st->unowned_us))
             unowned(j, i, st);
+        else if (st && upstream_is_outdated(j->s->services[i]))
+            outdated(j, i);
         if (st && of_late(j, st->full_us))
             full(j, i, st);
     }

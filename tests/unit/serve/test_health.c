@@ -205,6 +205,7 @@ static void connections_that_the_limit_counts(void **state)
 static void servers_behind(void **state)
 {
     static struct upstream there;
+    static struct upstream_link before = {.outdated = true}, after;
     static char at[] = "tcp://127.0.0.1:6379";
     struct upstream_stats *st = &there.stats;
     int64_t now_us = rig_mono(NULL);
@@ -234,6 +235,14 @@ static void servers_behind(void **state)
     warns("clients that need a connection of their own are refused by the Redis behind: no room "
           "(tcp://127.0.0.1:6379), 2 s ago");
     st->unowned_us = now_us - FIVE_MINUTES_US;
+    well();
+    there.shared[UPSTREAM_BINARY] = &before;
+    warns("the connection to the Redis behind that clients share has an earlier login: with the "
+          "present one no other was let in; SIGHUP tries again (tcp://127.0.0.1:6379)");
+    there.next[UPSTREAM_BINARY] = &after;
+    well();
+    there.shared[UPSTREAM_BINARY] = &after;
+    there.next[UPSTREAM_BINARY] = NULL;
     well();
     *st = (struct upstream_stats){.errors = 1, .since_us = now_us - 7000000};
     warns("the Redis behind cannot be reached for 7 s: refused (tcp://127.0.0.1:6379)");
