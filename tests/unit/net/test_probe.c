@@ -128,6 +128,59 @@ static void the_probe_follows_the_login(void **state)
     (void)close(two);
 }
 
+/* Who asks gets a link, or is told at once that the server is not tried yet. */
+static bool is_tried(int server, int client, const char *text)
+{
+    struct pollfd p[] = {{.fd = server, .events = POLLIN}, {.fd = client, .events = POLLIN}};
+    say(client, text);
+    assert_true(poll(p, 2, 10000) > 0);
+    if (p[0].revents)
+        return true;
+    expect(client, "down\n");
+    return false;
+}
+
+/* How long it takes until five have been refused, however often somebody asks. */
+static int64_t five_are_refused(int server, int client, const char *text, const char *with)
+{
+    int64_t began_us = clock_mono_us(clock_system());
+    for (int i = 0; i < 5; i++) {
+        while (!is_tried(server, client, text))
+            pass(1);
+        int link = accepted(server);
+        say(link, with);
+        expect(client, "down\n");
+        (void)close(link);
+    }
+    return clock_mono_us(clock_system()) - began_us;
+}
+
+#define FOUR_WAITS ((INT64_C(50) + 100 + 200 + 400) * 1000)
+
+static void a_server_that_refuses_is_tried_ever_more_seldom(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b);
+    assert_true(five_are_refused(two, c, "share one\n", "CLIENT_ERROR no\r\n") >= FOUR_WAITS);
+    (void)close(c);
+    (void)close(two);
+}
+
+/* Each would be asked for the same. */
+static void a_login_that_is_refused_holds_back_links_of_ones_own(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    net_bench_call(&b, do_log_in, NULL);
+    int c = dial(&b);
+    assert_true(five_are_refused(two, c, "up one\n", "GO AWAY\r\n") >= FOUR_WAITS);
+    (void)close(c);
+    (void)close(two);
+}
+
 static void a_refusal_on_a_link_of_ones_own_is_no_sign_of_service(void **state)
 {
     (void)state;
@@ -234,6 +287,8 @@ int main(void)
         PROBED(a_server_that_refuses_the_probe_is_down_and_says_why),
         PROBED(links_of_ones_own_are_not_held_back_by_it),
         PROBED(the_probe_follows_the_login),
+        PROBED(a_server_that_refuses_is_tried_ever_more_seldom),
+        PROBED(a_login_that_is_refused_holds_back_links_of_ones_own),
         PROBED(a_refusal_on_a_link_of_ones_own_is_no_sign_of_service),
         PROBED(an_error_of_another_kind_of_server_is_not_quoted),
         PROBED(who_speaks_something_else_on_a_link_of_ones_own_is_down),
