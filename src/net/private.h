@@ -178,7 +178,7 @@ struct net {
     enum queue_line line;                 /* of the queue: whose turn is next */
     struct link ready;                    /* BEHIND, and may go on */
     struct link roomy;                    /* links that have room for those who wait for it */
-    struct link uncrowded;                /* upstreams where those may go on who ask for much */
+    struct link uncrowded;                /* crowds where the first of those who wait may go on */
     struct link resting;                  /* BEHIND, expects nothing, until not rests */
     struct link upstreams, dirty, broken; /* upstream.all; links: to be flushed, to be freed */
     struct link watched;                  /* of sweep.c */

@@ -1,85 +1,114 @@
 /*
  * Requests of many words: `get` and MGET of many keys, EXISTS, MSET. A server looks these up one
  * after the other, however short the reply is, and deals with nothing else meanwhile. So what all
- * together may have of them under way there, over all links, is bounded. Who asks for more waits in
- * a line, and who asks for little goes by.
+ * together have of them under way there, over all links, is bounded. Who asks for more waits in a
+ * line, and who asks for little goes by; what is much and what is very much have a line each.
  *
- *     asks for much --> the crowd --first come, first served--> up to CROWD words under way -->
- * done asks for little ------------------------------------------------------------------------>
- * done
+ *     little    --------------------------------------------> the server
+ *     much      --> line, first come first served --> CROWD words, or one request
+ *     very much --> line, likewise                --> CROWD words, or one request
  *
  * There is always one who goes on. What a client has not sent to its end is no work yet, and what
  * it does not take is none any more; a reply that may take any time is no work either, and what
- * would stand behind it is not sent. All else is answered, or its link fails.
+ * would stand behind it is not sent. A link that is silent keeps nobody back for long: a server may
+ * take more links than it serves. All else is answered, or its link fails.
  */
 #include "net/upstream/links.h"
 
-#define MANY  16u   /* words: fewer are little */
-#define CROWD 4096u /* words; one request may have more */
+#define MUCH      16u             /* words: fewer are little */
+#define VERY_MUCH 512u            /* words */
+#define CROWD     4096u           /* words */
+#define SILENT_US INT64_C(500000) /* so long may somebody's own link be, and keep others back */
 
-uint32_t crowd_counts(uint32_t words)
+static unsigned line_of(uint32_t words)
 {
-    return words >= MANY ? words : 0;
+    return words >= VERY_MUCH;
 }
 
-void crowd_weigh(struct relay *r, uint32_t words)
+static void weigh(struct upstream *up, uint32_t words)
 {
-    r->words += words;
-    r->up->words += words;
+    up->crowd[line_of(words)].words += words;
 }
 
-/* Replies come in their order: what is answered and not under way is not whole. */
-void crowd_lighten(struct relay *r, uint32_t words)
+static void wake(struct upstream *up, struct crowd *c)
 {
-    uint32_t whole = words < r->words ? words : r->words;
-    if (words == 0)
-        return;
-    r->part -= words - whole;
-    r->words -= whole;
-    r->up->words -= whole;
-    crowd_wake(r->up);
+    if (c->words < CROWD && !link_empty(&c->line) && link_empty(&c->roomy))
+        link_append(&up->net->uncrowded, &c->roomy);
 }
 
-void crowd_forget(struct upstream_link *l, struct relay *r)
+void crowd_lighten(struct upstream *up, struct expect *x)
 {
-    for (uint32_t i = 0; i < l->fifo_n && (r->words > 0 || r->part > 0); i++) {
-        struct expect *x = &l->fifo[(l->fifo_at + i) % l->fifo_cap];
-        if (x->r != r)
-            continue;
-        crowd_lighten(r, x->words);
-        x->words = 0;
+    struct crowd *c = &up->crowd[line_of(x->words)];
+    c->words -= x->words;
+    x->words = 0;
+    wake(up, c);
+}
+
+void crowd_ask(struct relay *r, uint32_t words)
+{
+    r->part += words >= MUCH ? words : 0;
+}
+
+/* Its reply is the latest that is expected, if that has not come before it was whole. */
+void crowd_whole(struct relay *r)
+{
+    struct upstream_link *l = r->l;
+    if (r->part > 0 && r->pending > 0) {
+        struct expect *x = &l->fifo[(l->fifo_at + l->fifo_n - 1) % l->fifo_cap];
+        x->words = r->part;
+        weigh(l->up, x->words);
     }
+    r->part = 0;
+}
+
+void crowd_forget(struct upstream_link *l, const struct relay *r)
+{
+    for (uint32_t i = 0; i < l->fifo_n; i++) {
+        struct expect *x = &l->fifo[(l->fifo_at + i) % l->fifo_cap];
+        if (x->r == r && x->words > 0)
+            crowd_lighten(l->up, x);
+    }
+}
+
+void crowd_look(struct upstream_link *l, int64_t now)
+{
+    if (l->owner && now - l->since_us > SILENT_US)
+        crowd_forget(l, l->owner);
 }
 
 bool crowd_holds(const struct relay *r, uint32_t words)
 {
-    return words >= MANY && r->own && r->l->patient > 0;
+    return words >= MUCH && r->own && r->l->patient > 0;
 }
 
-bool crowd_bars(const struct relay *r, uint32_t words)
+bool crowd_bars(const struct relay *r, const struct upstream *up, uint32_t words)
 {
-    bool others = r->called != CALLED_BY_CROWD && !link_empty(&r->up->crowd);
-    return words >= MANY && (others || r->up->words >= CROWD);
+    const struct crowd *c = &up->crowd[line_of(words)];
+    bool others = r->called != CALLED_BY_CROWD && !link_empty(&c->line);
+    return words >= MUCH && (others || c->words >= CROWD);
 }
 
-void crowd_enter(struct relay *r)
+enum upstream_ready crowd_enter(struct relay *r, struct upstream *up, uint32_t words)
 {
-    r->crowded = true;
+    r->crowd = &up->crowd[line_of(words)];
     if (r->pending == 0 && !r->own)
         r->l = NULL; /* it may be gone by then */
+    return UPSTREAM_BUSY;
 }
 
-void crowd_wake(struct upstream *up)
+void crowd_wait(struct relay *r, struct upstream *up)
 {
-    if (up->words < CROWD && !link_empty(&up->crowd) && link_empty(&up->roomy))
-        link_append(&up->net->uncrowded, &up->roomy);
+    link_append(&r->crowd->line, &r->c->park);
+    wake(up, r->crowd);
 }
 
-void crowd_call(struct upstream *up)
+void crowd_call(struct crowd *c)
 {
-    link_remove(&up->roomy);
-    if (up->words >= CROWD || link_empty(&up->crowd))
+    struct conn *first = CONTAINER(c->line.next, struct conn, park);
+    link_remove(&c->roomy);
+    if (c->words >= CROWD || link_empty(&c->line))
         return;
-    relay_go_on(CONTAINER(up->crowd.next, struct conn, park), CALLED_BY_CROWD);
-    crowd_wake(up);
+    struct upstream *up = first->svc->upstream;
+    relay_go_on(first, CALLED_BY_CROWD);
+    wake(up, c);
 }

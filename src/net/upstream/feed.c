@@ -142,7 +142,7 @@ static void answered(struct feeding *d, uint32_t n, size_t bytes)
     relay_measure(r, n, bytes);
     head->n -= n;
     if (head->n == 0) {
-        crowd_lighten(r, head->words);
+        crowd_lighten(l->up, head);
         l->fifo_at = (l->fifo_at + 1) % l->fifo_cap;
         l->fifo_n--;
     }

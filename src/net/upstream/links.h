@@ -19,20 +19,18 @@ enum relay_called {
 
 /* relay.c: what stands between a connection and its link */
 struct relay {
-    struct conn *c; /* NULL: closed; replies are discarded */
-    struct upstream *up;
+    struct conn *c;          /* NULL: closed; replies are discarded */
     struct upstream_link *l; /* NULL: none; a shared one is there only while pending or blocked */
     uint32_t pending;        /* replies expected */
     uint32_t size;           /* bytes of a reply to it, about: see relay_measure */
     uint32_t window;         /* replies that it may expect; >= 1 */
     uint32_t enough;         /* it is woken when no more than so many are */
-    uint32_t asked; /* words of the request sent last, whose reply is not expected yet … */
-    uint32_t part;  /* … of that which is not whole yet, and whose reply is … */
-    uint32_t words; /* … and of those that are under way, as upstream.words counts */
+    uint32_t asked;      /* words of the request sent last, whose reply is not expected yet … */
+    uint32_t part;       /* … and, if many, of that which is not whole yet, and whose reply is */
+    struct crowd *crowd; /* it waits for its turn there; NULL: it does not */
     enum relay_called called;
     bool own;     /* from now on: l is its own, or there is none */
     bool blocked; /* waits for l: to open, or for room */
-    bool crowded; /* waits until less is asked for at once: see crowd.c */
     bool down;    /* what it waited for has failed */
     bool tunnel;  /* see net/upstream/upstream.h */
     bool loud;    /* had a large request or reply: the next goes on a link of its own, if it may */
@@ -71,7 +69,7 @@ bool net_may_go_on(const struct net *n); /* there is somebody left */
 struct expect {
     struct relay *r;
     uint32_t n;
-    uint32_t words; /* of a request of many, n is of it alone */
+    uint32_t words; /* of a request of many, which the last of n replies is to */
     uint8_t kind;   /* of enum frame_kind */
     uint8_t flags;  /* of enum upstream_flag */
     uint32_t acks;  /* 0, or n is 1, and it may end with so many: see upstream_expect_acks */
@@ -161,6 +159,15 @@ struct cuts {
     struct log_limit said;
 };
 
+/* crowd.c: who asks for much, or for very much */
+#define CROWDS 2
+
+struct crowd {
+    uint64_t words;    /* of requests that are under way */
+    struct link line;  /* conn.park of those who wait until these are less */
+    struct link roomy; /* net.uncrowded */
+};
+
 /* greet.c: what links begin with */
 struct greeting {
     char *bytes; /* of g, ours; NULL: none */
@@ -185,9 +192,7 @@ struct upstream {
     int64_t left_us;    /* that all together may, before there is hurry or in it; >= 0 … */
     int64_t charged_us; /* … at this time, monotonic: when a pause ended */
     struct cuts cuts;
-    uint64_t words;                       /* of requests of many that are under way */
-    struct link crowd;                    /* conn.park of those who are crowded */
-    struct link roomy;                    /* net.uncrowded */
+    struct crowd crowd[CROWDS];
     struct backoff connects;              /* after a round of all addresses */
     struct backoff lane[UPSTREAM_SHARED]; /* after a shared link that brought no reply */
     struct greeting greeting[UPSTREAM_SHARED];
@@ -253,18 +258,18 @@ void link_send(struct upstream_link *l); /* what it has, now, if there is anythi
 void upstreams_flush(struct net *n);
 
 /* crowd.c: who asks for much at once */
-uint32_t crowd_counts(uint32_t words);               /* 0: they are not much */
-void crowd_weigh(struct relay *r, uint32_t words);   /* a request of so many is under way … */
-void crowd_lighten(struct relay *r, uint32_t words); /* … or not any more */
-void crowd_forget(struct upstream_link *l, struct relay *r); /* none of r's is, on l */
+void crowd_ask(struct relay *r, uint32_t words); /* a reply is expected to a request of so many … */
+void crowd_whole(struct relay *r); /* … which is under way as soon as the client has sent it … */
+void crowd_lighten(struct upstream *up, struct expect *x);         /* … and is not any more … */
+void crowd_forget(struct upstream_link *l, const struct relay *r); /* … as all of r's on l */
+void crowd_look(struct upstream_link *l, int64_t now);             /* perhaps nothing comes on it */
 /* Who asks for so many has to wait until nothing is pending … */
 bool crowd_holds(const struct relay *r, uint32_t words);
 /* … or until the others ask for less … */
-bool crowd_bars(const struct relay *r, uint32_t words);
-void crowd_enter(struct relay *r); /* … as it does from relay_behind on */
-/* If there is room, the first of those who wait has its turn at the next net_go_on … */
-void crowd_wake(struct upstream *up);
-void crowd_call(struct upstream *up); /* … which is here */
+bool crowd_bars(const struct relay *r, const struct upstream *up, uint32_t words);
+enum upstream_ready crowd_enter(struct relay *r, struct upstream *up, uint32_t words); /* … so: */
+void crowd_wait(struct relay *r, struct upstream *up); /* it is BEHIND … */
+void crowd_call(struct crowd *c); /* … until net_go_on finds that the first may go on */
 
 /* reach.c, what has happened: */
 bool upstream_waits(const struct upstream *up, unsigned lane, unsigned speaks); /* not now */

@@ -25,7 +25,6 @@ static struct relay *relay_of(struct conn *c)
     struct relay *r = calloc(1, sizeof *r);
     if (r)
         *r = (struct relay){.c = c,
-                            .up = c->svc->upstream,
                             .size = SIZE_FIRST,
                             .window = WINDOW_SIZE / SIZE_FIRST,
                             .loud = cut_recalls(c->svc->upstream, c)};
@@ -47,11 +46,12 @@ void relay_measure(struct relay *r, uint32_t n, size_t bytes)
 
 static void drop_own(struct relay *r)
 {
-    if (r->own && r->l)
+    if (r->own && r->l) {
+        crowd_forget(r->l, r);
         link_close(r->l);
+    }
     r->l = NULL;
     r->own = r->tunnel = r->late = false;
-    crowd_lighten(r, r->words);
 }
 
 void relay_closed(struct conn *c)
@@ -89,16 +89,12 @@ bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint
 {
     if (r->late)
         flags |= UPSTREAM_PATIENT;
-    const struct expect x = {.r = r,
-                             .n = n,
-                             .words = flags & UPSTREAM_PATIENT ? 0 : crowd_counts(r->asked),
-                             .kind = kind,
-                             .flags = flags,
-                             .acks = acks};
+    const struct expect x = {.r = r, .n = n, .kind = kind, .flags = flags, .acks = acks};
     if (!link_expect(r->l, &x))
         return false;
+    if (!(flags & UPSTREAM_PATIENT))
+        crowd_ask(r, r->asked);
     r->asked = 0;
-    r->part += x.words;
     r->late = false;
     r->pending += n;
     r->owes = true;
@@ -108,8 +104,8 @@ bool relay_expect(struct relay *r, uint8_t kind, uint32_t n, uint8_t flags, uint
 void relay_whole(struct relay *r)
 {
     r->owes = false;
-    crowd_weigh(r, r->part);
-    r->asked = r->part = 0;
+    r->asked = 0;
+    crowd_whole(r);
 }
 
 void relay_answered(struct relay *r, uint32_t n)
@@ -120,7 +116,7 @@ void relay_answered(struct relay *r, uint32_t n)
     r->enough = 0;
     if (!r->c && r->pending == 0)
         free(r);
-    else if (r->c && !r->blocked && !r->crowded)
+    else if (r->c && !r->blocked && !r->crowd)
         relay_wake(r->c);
 }
 
@@ -159,10 +155,9 @@ void relay_behind(struct conn *c)
     struct relay *r = c->relay;
     if (r->enough < relay_owed(c))
         r->enough = relay_owed(c);
-    if (r->crowded) {
-        link_append(&r->up->crowd, &c->park);
-        crowd_wake(r->up);
-    } else if (r->blocked && r->l) {
+    if (r->crowd)
+        crowd_wait(r, c->svc->upstream);
+    else if (r->blocked && r->l) {
         link_append(&r->l->waiters, &c->park);
         link_wake(r->l); /* what it had no room for may have been sent since, in the same turn */
     } else if (r->pending == 0 && c->net->rests)
@@ -185,7 +180,8 @@ void relay_go_on(struct conn *c, enum relay_called called)
 {
     link_remove(&c->park);
     c->state = CONN_READING;
-    c->relay->blocked = c->relay->crowded = false;
+    c->relay->blocked = false;
+    c->relay->crowd = NULL;
     c->relay->called = called;
     if (c->net->draining) /* more may have arrived than was read */
         conn_go_on(c, false);
@@ -221,7 +217,7 @@ void net_go_on(struct net *n)
         if (!link_empty(&n->roomy))
             call_next(CONTAINER(n->roomy.next, struct upstream_link, roomy));
         if (!link_empty(&n->uncrowded))
-            crowd_call(CONTAINER(n->uncrowded.next, struct upstream, roomy));
+            crowd_call(CONTAINER(n->uncrowded.next, struct crowd, roomy));
     }
 }
 
@@ -303,7 +299,7 @@ static struct upstream_link *link_at_once(const struct relay *r, const struct up
     struct upstream_link *l = r->own ? r->l : up->shared[lane];
     bool its = l && (r->own ? l->used : !r->loud && (r->pending == 0 || r->l == l));
     bool goes = its && may_put(l, r) && r->pending < link_share(l, r);
-    return goes && !crowd_holds(r, words) && !crowd_bars(r, words) ? l : NULL;
+    return goes && !crowd_holds(r, words) && !crowd_bars(r, up, words) ? l : NULL;
 }
 
 /* Whether the server lets in one more link, as far as is known: none is being opened in the place
@@ -331,7 +327,8 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane, 
             r->down = false;
         return refuse(up, lane);
     }
-    r->blocked = r->crowded = false;
+    r->blocked = false;
+    r->crowd = NULL;
     r->enough = 0;
     bool begins = lane != UPSTREAM_REST; /* a rest belongs to what was let through */
     if (up->net->rests && begins)
@@ -351,10 +348,9 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane, 
         return UPSTREAM_BUSY;
     if (!may_put(r->l, r))
         return blocked(r);
-    if (crowd_bars(r, begins ? words : r->asked + r->part)) {
-        crowd_enter(r);
-        return UPSTREAM_BUSY;
-    }
+    words = begins ? words : r->asked + r->part;
+    if (crowd_bars(r, up, words))
+        return crowd_enter(r, up, words);
     return r->own && !r->l->used ? UPSTREAM_FRESH : UPSTREAM_READY;
 }
 
@@ -412,7 +408,8 @@ static bool ready_at_once(struct relay *r, const struct upstream *up, enum upstr
     if (!l)
         return false;
     r->l = l;
-    r->blocked = r->crowded = false;
+    r->blocked = false;
+    r->crowd = NULL;
     r->enough = 0;
     return true;
 }

@@ -268,7 +268,7 @@ static void refuse_waiters(struct upstream_link *l, bool down)
 }
 
 /* The replies of x will not come. begun: one of them has come in part. */
-static void lose(struct upstream *up, const struct expect *x, bool begun)
+static void lose(struct upstream *up, struct expect *x, bool begun)
 {
     struct relay *r = x->r;
     struct span lost = up->svc->lost;
@@ -279,7 +279,7 @@ static void lose(struct upstream *up, const struct expect *x, bool begun)
         (void)conn_deliver(r->c, lost);
     if (r->c && r->pending == x->n)
         r->l = NULL;
-    crowd_lighten(r, x->words);
+    crowd_lighten(up, x);
     relay_answered(r, x->n);
 }
 
@@ -431,7 +431,7 @@ bool link_expect(struct upstream_link *l, const struct expect *x)
         cut_pause_begins(l, l->stalled, upstream_now_us(l->up)); /* before, it held up nobody */
     upstream_tick(l->up);
     bool same = last && last->r == x->r && last->kind == x->kind && last->flags == x->flags &&
-                last->acks == 0 && x->acks == 0 && last->words == 0 && x->words == 0;
+                last->acks == 0 && x->acks == 0 && last->words == 0;
     if (!same && l->fifo_n == l->fifo_cap && !grow_fifo(l))
         return false;
     if (same)

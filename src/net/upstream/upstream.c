@@ -17,11 +17,12 @@
  */
 
 /* The one reply that is due is that to the request of which the client has not sent all: it has its
- * own time for that, and the server's begins with the last byte. */
+ * own time for that, as it has in a crowd, and the server's begins with the last byte. */
 static bool owes_rest(const struct upstream_link *l)
 {
     const struct relay *o = l->owner;
-    return o && o->owes && o->c->passing && l->replies == 1 && kept_span(&l->out).n == 0;
+    bool has_time = o && o->owes && (o->c->passing || o->crowd);
+    return has_time && l->replies == 1 && kept_span(&l->out).n == 0;
 }
 
 /* The client waits for the end of something that it did not ask for. */
@@ -76,6 +77,7 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int revents)
             CONTAINER(link_take_first(&left, &up->links), struct upstream_link, all);
         net_excuse(&l->since_us, still_us, now);
         net_excuse(&l->stalled_us, still_us, now);
+        crowd_look(l, now);
         const char *why = overdue(l, now, &busy);
         doubt |= why && l->owner;
         if (why)
@@ -143,8 +145,10 @@ enum err_code upstream_new(struct net *n, struct net_service *svc, const struct 
     up->others_max = c->connections;
     up->stats.most = c->connections;
     link_init(&up->links);
-    link_init(&up->crowd);
-    link_init(&up->roomy);
+    for (unsigned i = 0; i < CROWDS; i++) {
+        link_init(&up->crowd[i].line);
+        link_init(&up->crowd[i].roomy);
+    }
     link_append(&n->upstreams, &up->all);
     ev_init(&up->tick, ticked);
     svc->upstream = up;

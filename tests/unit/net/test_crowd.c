@@ -57,8 +57,11 @@ struct state {
 static void do_look_at_it(struct net_bench *n, void *arg)
 {
     struct state *s = arg;
-    *s = (struct state){.words = n->svc.upstream->words,
-                        .crowded = !link_empty(&n->svc.upstream->crowd)};
+    *s = (struct state){.words = 0};
+    for (int i = 0; i < CROWDS; i++) {
+        s->words += n->svc.upstream->crowd[i].words;
+        s->crowded |= !link_empty(&n->svc.upstream->crowd[i].line);
+    }
 }
 
 static struct state state_now(void)
@@ -137,6 +140,39 @@ static void who_asks_for_little_goes_by(void **state)
     say(little, "quick #much\n");
     assert_true(hears_nothing(shared));
     (void)close(little);
+    leave(MANY);
+}
+
+/* And who asks for much by those who ask for very much, up to as many words. */
+static void who_asks_for_much_goes_by_who_asks_for_more(void **state)
+{
+    enum {
+        MORE = 41 /* requests of SOME_WORDS */
+    };
+    int c[MORE + 1];
+    (void)state;
+    begin_clients(MANY);
+    fill("quick");
+    for (size_t i = 0; i < MORE + 1; i++) {
+        uint64_t turns = net_bench_turns(&b);
+        c[i] = dial(&b);
+        say(c[i], "share ##some\n");
+        NET_AWAIT(net_bench_turns(&b) > turns);
+        if (i < MORE)
+            expect(shared, "##some\n");
+    }
+    assert_true(hears_nothing(shared));
+    assert_int_equal(state_now().words, FIT * MANY_WORDS + MORE * SOME_WORDS);
+    answer(0);
+    expect(shared, "#odd\n");
+    for (size_t i = 1; i < FIT; i++)
+        answer(i);
+    expect(shared, "#even\n#odd\n");
+    say(shared, "OK\r\n");
+    expect(c[0], "OK\r\n");
+    expect(shared, "##some\n");
+    for (size_t i = 0; i < MORE + 1; i++)
+        (void)close(c[i]);
     leave(MANY);
 }
 
@@ -307,6 +343,61 @@ static void what_has_no_reply_does_not_count(void **state)
     leave(1);
 }
 
+/* The rest of a request waits, too, and the server is not late meanwhile. */
+static void a_rest_may_wait_for_longer_than_a_reply(void **state)
+{
+    (void)state;
+    timeout_us = 800000;
+    begin_clients(MANY);
+    asks(0, "part", "#half");
+    int own = accepted(server);
+    expect(own, "#half\n");
+    for (size_t i = 1; i < MANY; i++) {
+        asks(i, "quick", "#odd");
+        if (i <= FIT)
+            expect(shared, "#odd\n");
+    }
+    asks(0, "rest", "of it");
+    for (size_t i = 1; i < MANY - FIT; i++) { /* the others, who came before */
+        pass(500);
+        answer(i);
+        expect(shared, "#odd\n");
+    }
+    assert_true(state_now().crowded);
+    assert_true(hears_nothing(own));
+    answer(3);
+    expect(own, "of it\n");
+    assert_int_equal(state_now().words, 5 * MANY_WORDS);
+    say(own, "OK\r\n");
+    expect(client[0], "OK\r\n");
+    (void)close(own);
+    leave(MANY);
+}
+
+/* A server may take links that it does not serve. */
+static void a_link_that_is_silent_keeps_nobody_back_for_long(void **state)
+{
+    int own[FIT];
+    (void)state;
+    begin_clients(MANY);
+    for (size_t i = 0; i < FIT; i++) {
+        asks(i, "up", "#silent");
+        own[i] = accepted(server);
+        expect(own[i], "#silent\n");
+    }
+    asks(FIT, "quick", "#shared");
+    assert_true(state_now().crowded);
+    expect(shared, "#shared\n");
+    NET_AWAIT(state_now().words == MANY_WORDS);
+    say(own[0], "OK\r\n");
+    expect(client[0], "OK\r\n");
+    answer(FIT);
+    assert_int_equal(state_now().words, 0);
+    for (size_t i = 0; i < FIT; i++)
+        (void)close(own[i]);
+    leave(MANY);
+}
+
 /* Nor what is not there yet. */
 static void what_was_not_sent_to_its_end_does_not_count(void **state)
 {
@@ -367,6 +458,7 @@ int main(void)
         BENCH(who_asks_for_much_waits),
         BENCH(and_so_where_it_is_forwarded_at_once),
         BENCH(who_asks_for_little_goes_by),
+        BENCH(who_asks_for_much_goes_by_who_asks_for_more),
         BENCH(links_of_their_own_count_too),
         BENCH(who_does_not_take_his_reply_holds_up_nobody),
         BENCH(nor_does_who_takes_none_from_the_shared_link),
@@ -376,6 +468,8 @@ int main(void)
         BENCH(what_is_answered_before_it_is_whole_is_done),
         BENCH(what_has_no_reply_does_not_count),
         BENCH(what_was_not_sent_to_its_end_does_not_count),
+        BENCH(a_rest_may_wait_for_longer_than_a_reply),
+        BENCH(a_link_that_is_silent_keeps_nobody_back_for_long),
         BENCH(a_link_that_fails_keeps_nothing),
         BENCH(who_waits_rests_with_all_others),
     };

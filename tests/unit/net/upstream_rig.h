@@ -11,7 +11,8 @@
  *   other TEXT  on the other one that all share
  *   fetch TEXT  likewise; values come back
  *   quick TEXT  as share, by upstream_forward where that does it
- *   part TEXT   as up, but it is the first part of a request whose rest never comes
+ *   part TEXT   as up, but it is the first part of a request …
+ *   rest TEXT   … and this the last; else that never comes
  *   hush TEXT   the same, and a reply would be expected only at its end
  *   take TEXT   as up; values come back
  *
@@ -129,6 +130,18 @@ static inline struct net_step begin_part(struct span in, size_t used, struct net
     return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true, .begun = true};
 }
 
+static inline struct net_step end_part(struct span in, size_t used, struct net_turn *turn)
+{
+    enum upstream_ready is = upstream_ready(turn, UPSTREAM_REST, 0);
+    if (is == UPSTREAM_BUSY)
+        return (struct net_step){.verdict = NET_BEHIND};
+    within = false;
+    if (is == UPSTREAM_DOWN)
+        return (struct net_step){.verdict = NET_CLOSE, .used = used};
+    upstream_send(turn, span_of(in.p + 5, used - 5));
+    return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
+}
+
 static inline struct net_step through(struct net_service *svc, void *session, struct span in,
                                       struct net_turn *turn, struct buf *out)
 {
@@ -145,6 +158,8 @@ static inline struct net_step through(struct net_service *svc, void *session, st
         return (struct net_step){.verdict = NET_MORE, .begun = true};
     if (end && (span_starts(in, SPAN("part ")) || span_starts(in, SPAN("hush "))))
         return begin_part(in, (size_t)(end - in.p) + 1, turn);
+    if (end && span_starts(in, SPAN("rest ")))
+        return end_part(in, (size_t)(end - in.p) + 1, turn);
     if (!end || (!own && !shared))
         return end && upstream_pending(turn) > 0 ? behind : plain(svc, session, in, turn, out);
     size_t skip = also || mute || wait || take ? 5 : own && !block ? 3 : 6;
