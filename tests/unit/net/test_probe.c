@@ -208,8 +208,53 @@ static void a_refusal_on_a_link_of_ones_own_is_no_sign_of_service(void **state)
     say(other, "CLIENT_ERROR unauthenticated\r\n");
     expect(d, "CLIENT_ERROR unauthenticated\r\n");
     assert_true(is_up());
+    assert_int_equal(stats()->unowned, 0); /* nobody shares */
     (void)close(other);
     (void)close(own);
+    (void)close(d);
+    (void)close(c);
+    (void)close(two);
+}
+
+static void refuse_at(int link, int client, const char *text)
+{
+    say(client, "up ");
+    say(client, text);
+    expect(link, text);
+    say(link, "CLIENT_ERROR unauthenticated\r\n");
+    expect(client, "CLIENT_ERROR unauthenticated\r\n");
+}
+
+static void who_is_refused_beside_a_shared_link_counts_once_until_served(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    int c = dial(&b), d = dial(&b), e = dial(&b);
+    int shared = served_by(two, c, "share"), before = served_by(two, e, "up");
+    say(d, "up one\n");
+    int own = accepted(two);
+    expect(own, "one\n");
+    say(own, "CLIENT_ERROR unauthenticated\r\n");
+    expect(d, "CLIENT_ERROR unauthenticated\r\n");
+    refuse_at(own, d, "two\n");
+    assert_int_equal(stats()->unowned, 1);
+    say(e, "up three\n"); /* who was let in earlier says nothing of the next */
+    expect(before, "three\n");
+    say(before, "STORED\r\n");
+    expect(e, "STORED\r\n");
+    assert_true(stats()->unowned_us > 0);
+    say(d, "up login\n");
+    expect(own, "login\n");
+    say(own, "STORED\r\n");
+    expect(d, "STORED\r\n");
+    assert_true(stats()->unowned_us == 0);
+    refuse_at(own, d, "four\n"); /* the words of something else */
+    assert_int_equal(stats()->unowned, 1);
+    (void)close(before);
+    (void)close(own);
+    (void)close(shared);
+    (void)close(e);
     (void)close(d);
     (void)close(c);
     (void)close(two);
@@ -290,6 +335,7 @@ int main(void)
         PROBED(a_server_that_refuses_is_tried_ever_more_seldom),
         PROBED(a_login_that_is_refused_holds_back_links_of_ones_own),
         PROBED(a_refusal_on_a_link_of_ones_own_is_no_sign_of_service),
+        PROBED(who_is_refused_beside_a_shared_link_counts_once_until_served),
         PROBED(an_error_of_another_kind_of_server_is_not_quoted),
         PROBED(who_speaks_something_else_on_a_link_of_ones_own_is_down),
         PROBED(a_part_of_a_reply_is_none),
