@@ -234,6 +234,12 @@ static void servers_behind(void **state)
     st->unowned_us = now_us - 2000000;
     warns("clients that need a connection of their own are refused by the Redis behind: no room "
           "(tcp://127.0.0.1:6379), 2 s ago");
+    st->unshared_us = st->full_us = now_us - 1000000; /* of more clients, and of one more */
+    judge();
+    assert_int_equal(h.n, 2);
+    assert_non_null(strstr(h.finding[0].text, "clients without a connection of their own"));
+    assert_non_null(strstr(h.finding[1].text, "upstream.connections is reached"));
+    st->unshared_us = st->full_us = 0;
     st->unowned_us = now_us - FIVE_MINUTES_US;
     well();
     there.shared[UPSTREAM_BINARY] = &before;
@@ -265,6 +271,8 @@ static void the_last_minutes(void **state)
     warns("1,200 requests for IDs or numbers failed in the last 5 minutes");
     serve_sample(&s);
     elapsed_ms += MINUTES(2);
+    well();
+    gen.ids.stats.rotations = 3;
     well();
     gen.ids.stats.rotations = 4;
     serve_sample(&s);
