@@ -621,6 +621,28 @@ static int let_in_first(int server, int c)
 }
 
 /* Who share one are served by it until another was let in. */
+static void another_password_of_a_user_leaves_the_shared_link(void **state)
+{
+    (void)state;
+    int two = listen_at("127.0.0.2");
+    start("127.0.0.2");
+    user_n = strlen("first");
+    int c = dial(&b), d = dial(&b), old = let_in_first(two, c);
+    greet_with("first two\n");
+    int new = accepted(two);
+    expect(new, "first two\n");
+    say(new, "no\r\n");
+    expect_end(new);
+    say(d, "share two\n");
+    expect(old, "two\n");
+    user_n = 0;
+    (void)close(new);
+    (void)close(old);
+    (void)close(d);
+    (void)close(c);
+    (void)close(two);
+}
+
 static void another_password_replaces_the_shared_link_behind_its_successor(void **state)
 {
     (void)state;
@@ -762,6 +784,7 @@ int main(void)
         BENCH(a_link_is_open_when_its_greeting_was_accepted),
         BENCH(a_greeting_taken_away_is_still_answered),
         BENCH(nor_are_the_first_bytes_of_a_secret_told),
+        BENCH(another_password_of_a_user_leaves_the_shared_link),
         BENCH(another_password_replaces_the_shared_link_behind_its_successor),
         BENCH(a_link_of_another_user_is_not_used_any_more),
         BENCH(another_greeting_ends_a_successor_with_the_one_before),
