@@ -165,6 +165,7 @@ struct generator_kind {
     const char *section;
     const struct generator_cause *causes;
     bool by_mono; /* it goes by monotonic time, too */
+    bool counts; /* its numbers are missed: a batch that gets no more of them is as far as it got */
 
     /* n numbers in a row, 1..run(). Returns the cause, 0: *out is filled. Any other leaves nothing
      * issued, and sets until_ms. */
@@ -268,6 +269,12 @@ static inline bool refusal_is_of_all(struct refusal r)
 static inline bool refusal_ends(struct refusal r)
 {
     return r.by && r.by->kind->causes[r.cause].ends;
+}
+
+/* A batch that has some numbers is answered with those: an error would lose them. */
+static inline bool refusal_leaves_some(struct refusal r)
+{
+    return r.by && (r.by->kind->counts || refusal_ends(r));
 }
 
 /* What to tell the client: one line, without the protocol's own prefix. Valid until the next call.

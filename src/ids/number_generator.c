@@ -418,6 +418,7 @@ const struct generator_kind number_kind = {
     .name = "no",
     .causes = causes,
     .by_mono = true,
+    .counts = true,
     .next = next,
     .some = some,
     .more = more,

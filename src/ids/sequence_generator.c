@@ -368,8 +368,8 @@ static const struct generator_figure figures[] = {
 };
 
 #define KIND                                                                                       \
-    .name = "seq", .causes = causes, .by_mono = true, .next = next, .some = some, .look = look,    \
-    .expect = expect, .run = run, .peek = peek, .example = example, .count = count,                \
+    .name = "seq", .causes = causes, .by_mono = true, .counts = true, .next = next, .some = some,  \
+    .look = look, .expect = expect, .run = run, .peek = peek, .example = example, .count = count,  \
     .figures = figures, .ncauses = sizeof causes / sizeof *causes,                                 \
     .nfigures = sizeof figures / sizeof *figures
 

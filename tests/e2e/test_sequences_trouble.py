@@ -135,6 +135,25 @@ def strict_and_too_much(case):
     assert numbers == list(range(2, len(numbers) + 2)), "numbers were lost"
 
 
+@test("a batch of which no more numbers come has those that did: none is spent on an error")
+def batch_that_waits_in_vain(case):
+    redis = case.pool()
+    s = sidecar(case, redis, ["orders --on-loss refuse", "tpl --on-loss refuse --template N@{seq}",
+                              "web --on-loss refuse"])
+    for name in ("orders", "tpl", "web"):
+        assert ask(s, "INCR", "seq:" + name) == 1
+    redis.stop()
+    with s.resp() as r:
+        for key, text in (("seq:orders", "%d"), ("no:tpl", "N%d")):
+            got = [n.decode() for n in r.ask("LPOP", key, 500)]
+            assert got and got == [text % n for n in range(2, len(got) + 2)], got
+            assert "TRYAGAIN" in str(r.ask("LPOP", key, 500))
+    first, second = s.http("/v1/seq/web?n=500"), s.http("/v1/seq/web?n=500")
+    got = [int(n) for n in first.body.split()]
+    assert first.status == 200 and got == list(range(2, len(got) + 2)), first
+    assert second.status == 503, second
+
+
 @test("where a strict one ends a batch has what is left, and is told how many; what is skipped is a gap")
 def ends_and_gaps(case):
     file = "sqlite://" + case.path("pool.db")

@@ -135,7 +135,8 @@ static int collect(struct http_call *c, struct names_entry *name, uint32_t n, bo
                                           n - c->session->collected, &run, &c->step);
         if (r == ISSUE_PARK)
             return HTTP_PARKED;
-        if (r != ISSUE_OK && c->session->collected > 0 && refusal_ends(c->serve->issuer.refused))
+        if (r != ISSUE_OK && c->session->collected > 0 &&
+            refusal_leaves_some(c->serve->issuer.refused))
             break;
         if (r != ISSUE_OK)
             return http_call_refuse(c, c->serve->issuer.refused);

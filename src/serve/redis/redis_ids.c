@@ -161,7 +161,7 @@ static void put_count(struct buf *b, const struct rds_call *c, uint32_t n)
         resp_put_array(b, n);
 }
 
-/* As of a list that has fewer than are wanted: with n it began, and there are no more. */
+/* As of a list that has fewer than are wanted: with n it began, and no more came. */
 static enum serve_result pop_fewer(struct rds_call *c, uint32_t n)
 {
     char text[2][DEC_U64_MAX + 3];
@@ -192,7 +192,7 @@ static enum serve_result pop_many(struct rds_call *c, struct names_entry *name, 
             return pop_missing(c);
         }
         if (s != ISSUE_OK && s != ISSUE_PARK && ses->done > 0 && !c->out->failed &&
-            refusal_ends(rds_issuer(c)->refused))
+            refusal_leaves_some(rds_issuer(c)->refused))
             return pop_fewer(c, n);
         if (s != ISSUE_OK)
             return rds_not_issued(c, s);
