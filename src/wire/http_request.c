@@ -16,6 +16,7 @@ static const struct {
     {405, "Method Not Allowed"},
     {406, "Not Acceptable"},
     {408, "Request Timeout"},
+    {410, "Gone"},
     {413, "Content Too Large"},
     {414, "URI Too Long"},
     {421, "Misdirected Request"},

@@ -205,6 +205,7 @@ static void heads(void **state)
                                            "X-Content-Type-Options: nosniff\r\nX: y\r\n"
                                            "Connection: keep-alive\r\n\r\n")));
     assert_string_equal(http_status_text(503), "Service Unavailable");
+    assert_string_equal(http_status_text(410), "Gone"); /* of a sequence that is used up */
     assert_string_equal(http_status_text(299), "Unknown");
 }
 
