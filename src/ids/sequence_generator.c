@@ -2,6 +2,7 @@
 
 #include "base/int64.h"
 #include "ids/sequence_causes.h"
+#include "ids/sequence_places.h"
 #include "ids/sequence_table.h"
 
 static struct sequence_generator *of(struct generator *g)
@@ -38,8 +39,14 @@ static void say_spent(const struct generator *g, struct buf *b)
 
 static void say_full(const struct generator *g, struct buf *b)
 {
-    buf_printf(b, "all %u places of sequences.counters are in use, or being asked about",
-               at(g)->table->options.counters);
+    const struct sequence_table *t = at(g)->table;
+    uint32_t unknown = sequence_places_unknown_max(t);
+    if (t->nunknown >= unknown)
+        buf_printf(b, "all %u places for what is not known here yet are being asked about",
+                   unknown);
+    else
+        buf_printf(b, "all %u places of sequences.counters are in use, or being asked about",
+                   t->options.counters);
 }
 
 static void say_untimed(const struct generator *g, struct buf *b)

@@ -21,6 +21,9 @@ struct sequence_generator *sequence_places_open(struct sequence_table *t,
                                                 const struct sequence_name *of,
                                                 const struct sequence_generator *head);
 
+/* So many, at most, are of names that nobody is known to have made. */
+uint32_t sequence_places_unknown_max(const struct sequence_table *t);
+
 /* What it has in hand is a gap. */
 void sequence_places_close(struct sequence_generator *s);
 

@@ -337,7 +337,7 @@ static void evict_unknown(struct sequence_table *t)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static uint32_t unknown_max(const struct sequence_table *t)
+uint32_t sequence_places_unknown_max(const struct sequence_table *t)
 {
     uint32_t share = t->options.counters / UNKNOWN_PER;
     return share > UNKNOWN_MAX ? UNKNOWN_MAX : share > 0 ? share : 1;
@@ -383,7 +383,7 @@ struct sequence_generator *sequence_places_open(struct sequence_table *t,
                                                 const struct sequence_name *of,
                                                 const struct sequence_generator *head)
 {
-    if (!head && t->nunknown >= unknown_max(t)) {
+    if (!head && t->nunknown >= sequence_places_unknown_max(t)) {
         if (t->closing == 0)
             evict_unknown(t);
         return NULL;
@@ -474,7 +474,8 @@ void sequence_places_set_live(struct sequence_generator *s, bool live)
 
 void sequence_places_make_room(struct sequence_table *t, const struct sequence_generator *but)
 {
-    if (t->open - t->nunknown > t->options.counters - unknown_max(t) && t->closing == 0)
+    if (t->open - t->nunknown > t->options.counters - sequence_places_unknown_max(t) &&
+        t->closing == 0)
         sequence_places_evict(t, but);
 }
 

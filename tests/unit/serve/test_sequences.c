@@ -212,6 +212,21 @@ static void redis_errors(void **state)
     rig_expect(r, "-LOADING no number is in hand: none has come from the coordinator yet\r\n");
 }
 
+/* More of sequences.counters would change nothing for those that are new. */
+static void who_is_new_hears_of_those_that_are(void **state)
+{
+    struct rig *r = *state;
+    char line[32], *reply = r->mem;
+    for (unsigned i = 0; i < 100 && !strstr(reply, "TRYAGAIN"); i++) { /* nobody answers */
+        (void)snprintf(line, sizeof line, "GET seq:new%u", i);
+        assert_int_equal(rig_ask(r, line), NET_WAIT);
+        r->turn.waited_us = r->serve.issuer.max_wait_us;
+        assert_int_equal(rig_pump(r), NET_MORE);
+        r->mem[r->out.n] = '\0';
+    }
+    assert_non_null(strstr(reply, " places for what is not known here yet are being asked about"));
+}
+
 /* What was put in between is no other's. */
 static void redis_in_a_transaction(void **state)
 {
@@ -542,7 +557,7 @@ static void http_counts(void **state)
     web(r, "/v1/seq/orders?n=500000&block=1", " 200 ", "\n");
     web(r, "/v1/seq/a%2Fb", " 400 ", "expected seq:NAME");
     web(r, "/v1/seq/few?n=4", " 200 ", "\r\n\r\n1\n2\n3\n"); /* as many as there are */
-    web(r, "/v1/seq/few?n=4", " 410 ", "used up");
+    web(r, "/v1/seq/few?n=4", " 410 Gone\r\n", "used up");
     web(r, "/v1/id/x?n=2&block=1", " 200 ", "\n");
 }
 
@@ -647,6 +662,7 @@ int main(void)
         TEST(redis_counts_down),
         TEST(redis_misses),
         TEST(redis_errors),
+        TEST(who_is_new_hears_of_those_that_are),
         TEST(redis_in_a_transaction),
         TEST(a_transactions_strict_ones_are_asked_for_at_once),
         TEST(pipelined_strict_ones_are_asked_for_at_once),
