@@ -241,8 +241,9 @@ static int confirm_reopen(struct ctl_session *s, const char *name, char known[KN
     (void)snprintf(
         question, sizeof question,
         "Was no number of \"%.64s\" behind %" PRId64 " given out, by any of its counters? "
-        "If one was, numbers repeat; and if one will be: a running sidecar gives out what "
-        "it holds until it asks for more, and then loses what is behind that. "
+        "If one was, numbers repeat; and if one will be: a running sidecar, or one that starts "
+        "with its sequences.page, gives out what it holds until it asks for more, and then "
+        "loses what is behind that. "
         "Granted, as far as is known here: up to %s%s%s.",
         name, a->seq.above, ctl_seq_highest(&v->definition, v->top),
         v->seen > v->top ? "; by the word of a sidecar: up to " : "",
@@ -260,7 +261,7 @@ int ctl_seq_reopen(struct ctl_args *a)
         return ctl_fail(
             CTL_USAGE,
             "seq reopen: expected --above N, the highest number that was given out, or that "
-            "a running sidecar holds");
+            "a sidecar holds, running or not");
     int status = ctl_seq_open(a, &s, name);
     if (status)
         return status;

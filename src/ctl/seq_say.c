@@ -70,7 +70,8 @@ static void put_stopped(struct buf *b, const struct ctl_session *s, const char *
                    ctl_session_command(s->args, "sidflakectl pool reopen --nothing-lost", text));
     else
         buf_put_str(b, "Say");
-    buf_put_str(b, " the highest number that anybody was given, or that a running sidecar holds: ");
+    buf_put_str(
+        b, " the highest number that anybody was given, or that a sidecar holds, running or not: ");
     put_command(b, s, "reopen", name, " --above N");
 }
 

@@ -316,7 +316,7 @@ def asks(case):
     questions = {
         ("drop", "a"): "Drop sequence \"a\"",
         ("set", "a", "3", "--back", "--no-older-data"): "They repeat",
-        ("reopen", "a", "--above", "7"): r"Granted, as far as is known here: up to 10\.",
+        ("reopen", "a", "--above", "7"): r"starts with its sequences\.page, gives out.*known here: up to 10\.",
         ("reopen", "forgot", "--above", "1"): "known here: up to 1; by the word of a sidecar: up to 3",
         ("create", "b", "--new", *REFUSE): "Was there never a sequence \"b\"",
     }
