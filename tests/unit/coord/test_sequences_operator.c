@@ -226,6 +226,11 @@ static void it_goes_on_unless_a_loss_shows(void **state)
     assert_int_equal(g.lo, 50);
     pair_restart(&pair);
     assert_int_equal(take_of("a", 10, 5, &g), SEQ_GRANTED);
+    enum coord_status s;
+    ALL(s, coord_close(c, SETUP_IDENTITY, true, &reply));
+    ALL(s, coord_unclose(c, SETUP_IDENTITY, 1000, &reply)); /* others were granted elsewhere */
+    assert_int_equal(s, COORD_OK);
+    assert_int_equal(take_of("a", 10, 6, &g), SEQ_FORGOTTEN);
 }
 
 static void make_again(unsigned sides, enum coord_init_mode mode)

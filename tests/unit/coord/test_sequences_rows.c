@@ -1,6 +1,7 @@
 /*
  * What cannot be read, or nearly: a sequence whose rows are odd grants nothing, and is not taken
- * for one that is missing; and answers at the end of what numbers there are.
+ * for one that is missing; answers at the end of what numbers there are, of what is skipped, and
+ * of a pool that is closed.
  */
 #include "coord/line.h"
 #include "seq_rig.h"
@@ -93,6 +94,47 @@ static void workerids_are_not_counted_for_a_number(void **state)
     assert_int_equal(toy_of(pair.toy)->counted, 0);
 }
 
+/* For `seq gaps`: by the line, and no more where nothing is skipped. */
+static void what_a_grant_skips_is_counted(void **state)
+{
+    (void)state;
+    struct seq_counters all;
+    begin(FORGETTING);
+    assert_int_equal(create("a", skipping(1000), &g), SEQ_DONE);
+    assert_int_equal(take_of("a", 10, 1, &g), SEQ_GRANTED);
+    pair_restart(&pair);
+    (void)take_of("a", 1, 2, &g);
+    pair.clock.ms += 60000;
+    assert_int_equal(take_of("a", 1, 2, &g), SEQ_GRANTED);
+    int64_t skipped = g.lo - 10;
+    assert_true(skipped > 0);
+    assert_int_equal(take_of("a", 1, 3, &g), SEQ_GRANTED);
+    assert_int_equal(seq_show(pair.redis, SETUP_IDENTITY, "a", &all, &reply), COORD_OK);
+    assert_true(all.n == 1 && all.v[0].gaps == skipped);
+    free(all.v);
+    assert_int_equal(seq_show(pair.toy, SETUP_IDENTITY, "a", &all, &reply), COORD_OK);
+    assert_true(all.n == 1 && all.v[0].gaps == skipped);
+    free(all.v);
+}
+
+/* The pool in its place goes on with what this one had. */
+static void a_closed_pool_takes_no_order(void **state)
+{
+    (void)state;
+    enum coord_status s;
+    begin(EACH);
+    assert_int_equal(create("a", lossy(SEQ_LOSS_REFUSE), &g), SEQ_DONE);
+    const struct seq_create other = {.name = "b", .definition = lossy(SEQ_LOSS_REFUSE)};
+    ALL(s, coord_close(c, SETUP_IDENTITY, false, &reply));
+    assert_int_equal(s, COORD_OK);
+    ALL(s, seq_create(c, SETUP_IDENTITY, &other, &g, &reply));
+    assert_int_equal(s, COORD_CLOSED);
+    ALL(s, seq_drop(c, SETUP_IDENTITY, "a", &g, &reply));
+    assert_int_equal(s, COORD_CLOSED);
+    ALL(s, coord_unclose(c, SETUP_IDENTITY, 0, &reply));
+    assert_int_equal(take_of("a", 1, 1, &g), SEQ_GRANTED);
+}
+
 int main(void)
 {
     if (!server_available()) {
@@ -104,6 +146,8 @@ int main(void)
         cmocka_unit_test(rows_of_sqlite_that_cannot_be_read),
         cmocka_unit_test(workerids_are_not_counted_for_a_number),
         cmocka_unit_test(a_line_ends_behind_the_last_index),
+        cmocka_unit_test(what_a_grant_skips_is_counted),
+        cmocka_unit_test(a_closed_pool_takes_no_order),
     };
     return cmocka_run_group_tests_name("coord/sequences_rows", tests, seq_setup, teardown);
 }

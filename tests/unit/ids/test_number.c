@@ -403,6 +403,8 @@ static void known_again_it_is_what_the_template_takes(void **state)
     gives_again(g, 0, "");
     is_held = true;
     gives_again(g, 0, "00417.3"); /* none was spent on it */
+    gives("policy?area=010", "010-0000-1");
+    gives_again(found("policy?area=010", ""), 0, ""); /* what another has said is not his */
 }
 
 static enum err_code reads(const char *text, const char *name, const char *of, const char *said)

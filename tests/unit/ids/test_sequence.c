@@ -333,6 +333,21 @@ static void what_is_revoked_is_not_given_out(void **state)
     assert_int_equal(sequence_given(&s), 7);
 }
 
+static void of_what_was_given_out_nothing_is_revoked(void **state)
+{
+    (void)state;
+    begin();
+    grant(0, 10);
+    assert_int_equal(take(6), 0);
+    sequence_revoke(&s, 0, 2);
+    assert_int_equal(sequence_left(&s), 0);
+    grant(100, 10);
+    assert_int_equal(take(1), 100);
+    assert_int_equal(sequence_left(&s), 9);
+    assert_int_equal(sequence_given(&s), 7);
+    assert_int_equal(s.dropped, 0);
+}
+
 static void what_is_let_go_is_not_given_out(void **state)
 {
     (void)state;
@@ -755,6 +770,7 @@ int main(void)
         cmocka_unit_test(what_a_strict_one_drops_is_counted),
         cmocka_unit_test(a_block_that_was_taken_over_goes_on),
         cmocka_unit_test(what_is_revoked_is_not_given_out),
+        cmocka_unit_test(of_what_was_given_out_nothing_is_revoked),
         cmocka_unit_test(what_is_let_go_is_not_given_out),
         cmocka_unit_test(the_first_block_is_small),
         cmocka_unit_test(a_block_lasts_as_long_as_it_should),

@@ -326,6 +326,40 @@ static void of_two_blocks_apart_the_upper_goes_back(void **state)
     end();
 }
 
+/* In the page the upper one may stand before the lower one. */
+static void of_two_blocks_of_a_page_the_upper_is_the_latest(void **state)
+{
+    (void)state;
+    begin();
+    use(0, 9);
+    brig_settle(h);
+    while (brig_record(h, 0, 0).lo == 0 || h->seq[0].nblocks < 2) {
+        use(0, 1);
+        brig_settle(h);
+    }
+    assert_true(brig_record(h, 0, 0).lo > brig_record(h, 0, 1).hi);
+    int64_t next = h->last[0] + 1;
+    brig_start(h, true);
+    (void)brig_step(h);
+    stop(true);
+    assert_int_equal(rig.store.table.counter[0].next, next);
+    end();
+}
+
+/* Its marks may be of an earlier state of the page: others, or we, may have given out what is
+ * behind. */
+static void what_is_not_proven_does_not_go_back(void **state)
+{
+    (void)state;
+    begin_unproven();
+    int64_t next = rig.store.table.counter[0].next;
+    stop(true);
+    assert_int_equal(rig.store.returns, 0);
+    assert_int_equal(rig.store.table.counter[0].next, next);
+    assert_int_equal(brig_count(h, 0, PAGE_LEAVING), 0);
+    end();
+}
+
 static void what_others_took_since_keeps_it(void **state)
 {
     (void)state;
@@ -423,6 +457,23 @@ static void a_return_that_is_not_answered_ends_in_time(void **state)
     end();
 }
 
+static void what_another_pool_does_not_take_is_not_offered_again(void **state)
+{
+    (void)state;
+    const enum coord_status none[] = {COORD_WRONGPOOL, COORD_NOPOOL};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        begin();
+        use(0, 4);
+        rig.store.status = none[i];
+        int64_t began = rig.mono;
+        blocks_stop(&h->m, true, rig.mono);
+        assert_int_equal(brig_step(h), BLOCKS_RETURN);
+        assert_int_equal(brig_step(h), BLOCKS_FINISHED);
+        assert_int_equal(rig.mono, began);
+        end();
+    }
+}
+
 static void a_stop_without_it_leaves_all_for_the_next_start(void **state)
 {
     (void)state;
@@ -487,12 +538,15 @@ int main(void)
         cmocka_unit_test(what_is_left_goes_back),
         cmocka_unit_test(two_blocks_in_a_row_go_back_as_one),
         cmocka_unit_test(of_two_blocks_apart_the_upper_goes_back),
+        cmocka_unit_test(of_two_blocks_of_a_page_the_upper_is_the_latest),
+        cmocka_unit_test(what_is_not_proven_does_not_go_back),
         cmocka_unit_test(what_others_took_since_keeps_it),
         cmocka_unit_test(blocks_of_an_earlier_era_do_not_go_back),
         cmocka_unit_test(what_is_leaving_is_never_given_out_again),
         cmocka_unit_test(what_went_back_may_be_had_after_a_kill),
         cmocka_unit_test(the_latest_count_is_told_after_a_restart),
         cmocka_unit_test(a_return_that_is_not_answered_ends_in_time),
+        cmocka_unit_test(what_another_pool_does_not_take_is_not_offered_again),
         cmocka_unit_test(a_stop_without_it_leaves_all_for_the_next_start),
         cmocka_unit_test(a_place_is_free_for_another_counter),
         cmocka_unit_test(the_coordinators_time_goes_on),

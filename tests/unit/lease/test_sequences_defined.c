@@ -18,17 +18,22 @@ static unsigned times(const char *log, const char *part)
     return n;
 }
 
-static struct seq_info info_of(const char *name)
+static struct seq_info info_in(const char *pool, const char *name)
 {
     struct seq_list all;
     struct coord_reply r;
     struct seq_info out = {.name = ""};
-    assert_int_equal(seq_list(b.coord, SETUP_IDENTITY, &all, &r), COORD_OK);
+    assert_int_equal(seq_list(b.coord, pool, &all, &r), COORD_OK);
     for (size_t i = 0; i < all.n; i++)
         if (strcmp(all.v[i].name, name) == 0)
             out = all.v[i];
     free(all.v);
     return out;
+}
+
+static struct seq_info info_of(const char *name)
+{
+    return info_in(SETUP_IDENTITY, name);
 }
 
 /* The store has lost all of it, and was reopened. */
@@ -185,6 +190,28 @@ static void what_differs_is_refused_alone_and_both_are_named_once(void **state)
     assert_int_equal(must_have(1, "tickets", 5)->hi, 4);
 }
 
+/* Unlike one that leaves it open when it began. */
+static void another_beginning_that_was_said_is_another_definition(void **state)
+{
+    (void)state;
+    make_pool();
+    struct seq_definition d = skipping();
+    make("orders", &d);
+    d.begins_ms = b.clock.ms - 100000;
+    define_orders(&d);
+    start();
+    tell_open(0, "orders");
+    tell_want(0, 5);
+    pass(1000);
+    assert_int_equal(report()->takes[SEQ_DIFFERS], 1);
+    assert_null(latest(BLOCKS_MAIL_GRANT, 0));
+    pass(61000);
+    tell_want(0, 5);
+    pass(1000);
+    assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, SEQ_DIFFERS);
+    assert_null(latest(BLOCKS_MAIL_GRANT, 0));
+}
+
 /* It is said of that one, and not of all. */
 static void what_cannot_be_is_named_with_the_reason(void **state)
 {
@@ -206,6 +233,47 @@ static void what_cannot_be_is_named_with_the_reason(void **state)
     assert_int_equal(times(log, "no numbers"), 0);
     assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->how, BLOCKS_AWAY);
     assert_int_equal(must_have(1, "tickets", 5)->hi, 4);
+}
+
+static void another_pool_has_them_too(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    define_orders(&d);
+    start();
+    must_have(0, "orders", 5);
+    int64_t began = info_of("orders").definition.begins_ms;
+    coord_free(b.coord);
+    b.coord = toy_open(POOL, &b.clock);
+    toy_of(b.coord)->conflicts_of_8 = 0;
+    struct coord_reply r;
+    struct coord_init in = setup_init(SETUP_IDENTITY_OTHER, COORD_INIT_FRESH, 7);
+    in.identity_said = true;
+    assert_int_equal(coord_init(b.coord, &in, &r), COORD_OK);
+    capture_begin();
+    for (int i = 0; i < 90 && count(BLOCKS_MAIL_LOST) == 0; i++)
+        pass(60000);
+    pass(61000);
+    (void)capture_end();
+    assert_int_equal(count(BLOCKS_MAIL_LOST), 1);
+    assert_int_equal(info_in(SETUP_IDENTITY_OTHER, "orders").definition.begins_ms, began);
+}
+
+static void what_cannot_be_holds_up_no_other(void **state)
+{
+    (void)state;
+    make_pool();
+    const struct seq_definition d = skipping();
+    define_orders(&d);
+    define[1] = define[0];
+    define[0] = (struct seq_create){.name = "few", .definition = d, .has_max = true, .max = 50};
+    b.ndefine = 2;
+    capture_begin();
+    start();
+    run();
+    assert_int_equal(times(capture_end(), "sequence cannot be made sequence=few"), 1);
+    assert_string_equal(info_of("orders").name, "orders");
 }
 
 static void one_that_was_mended_is_served(void **state)
@@ -469,6 +537,9 @@ int main(void)
         SEQ(what_is_there_with_a_beginning_of_its_own_is_kept),
         SEQ(what_differs_is_refused_alone_and_both_are_named_once),
         SEQ(what_cannot_be_is_named_with_the_reason),
+        SEQ(what_cannot_be_holds_up_no_other),
+        SEQ(another_beginning_that_was_said_is_another_definition),
+        SEQ(another_pool_has_them_too),
         SEQ(one_that_was_mended_is_served),
         SEQ(after_a_loss_it_is_made_again_as_it_was),
         SEQ(what_is_made_anew_otherwise_is_refused),
