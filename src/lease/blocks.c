@@ -298,7 +298,7 @@ static void learn_sequence(struct blocks *b, uint32_t i, const struct seq_grant 
         c->back_ms = g->definition.back_h * 3600000;
         return;
     }
-    c->known = is_there(c, g->how);
+    c->known = (c->known && !other) || is_there(c, g->how); /* numbers of it are held, or were */
     if (c->known)
         learn_definition(b, i, g);
 }

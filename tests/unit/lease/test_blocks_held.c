@@ -1,6 +1,8 @@
 /* The blocks machine: what is held, over reopenings, revocations, restarts and the end. */
 #include "blocks_bench.h"
 
+#include <stdio.h>
+
 /* ---- the opening, and what an operator does -------------------------------------------------- */
 
 static struct seq_want asked(unsigned counter)
@@ -228,6 +230,29 @@ static void a_restart_goes_on_with_the_next_number(void **state)
     brig_settle(h);
     assert_int_equal(brig_must(h, 0, 1), 4);
     assert_int_equal(rig.store.takes, takes);
+    end();
+}
+
+/* How its numbers are written, in the answer that there are no more yet. */
+static void of_what_a_page_has_the_template_is_heard_while_grants_pause(void **state)
+{
+    (void)state;
+    const unsigned sub = 2;
+    begin();
+    (void)snprintf(rig.store.definition.template, sizeof rig.store.definition.template, "A@{seq}");
+    (void)seq_definition_text(rig.store.text, &rig.store.definition);
+    assert_true(brig_name(sub)->sub[0]);
+    use(sub, 4);
+    brig_start(h, true);
+    (void)brig_step(h);
+    assert_null(h->m.counter[sub].template);
+    rig.store.how = SEQ_WAIT;
+    rig.store.wait_ms = 4000;
+    blocks_want(&h->m, sub, &(struct blocks_want){.look = true});
+    (void)brig_step(h);
+    assert_non_null(h->m.counter[sub].template);
+    assert_true(h->m.counter[sub].known);
+    assert_int_equal(brig_must(h, sub, 1), 4);
     end();
 }
 
@@ -533,6 +558,7 @@ int main(void)
         cmocka_unit_test(another_making_of_the_name_is_another_sequence),
         cmocka_unit_test(another_pool_has_other_sequences),
         cmocka_unit_test(a_restart_goes_on_with_the_next_number),
+        cmocka_unit_test(of_what_a_page_has_the_template_is_heard_while_grants_pause),
         cmocka_unit_test(a_page_is_proven_before_it_is_used),
         cmocka_unit_test(what_cannot_be_proven_is_dropped),
         cmocka_unit_test(what_is_left_goes_back),
