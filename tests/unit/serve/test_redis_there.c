@@ -397,7 +397,7 @@ static void what_is_skipped_is_one_request(void **state)
 
 static char mem[1 << 18];
 
-/* MGET of many keys, of which the first and the last are said; NULL: bytes that are no request. */
+/* MGET of many keys, of which the first and the last are said. */
 static struct span longer(struct buf *req, const char *first, const char *last)
 {
     const uint32_t keys = 20000;
@@ -407,9 +407,31 @@ static struct span longer(struct buf *req, const char *first, const char *last)
     resp_put_bulk(req, span_str(first));
     for (uint32_t i = 0; i < keys; i++)
         resp_put_bulk(req, SPAN("key"));
-    if (last)
+    resp_put_bulk(req, span_str(last));
+    assert_false(req->failed);
+    return buf_span(req);
+}
+
+/* MSET of few keys, which does not wait here for a request that blocks; of the last one, NULL:
+ * bytes that are no request. */
+static struct span larger(struct buf *req, const char *last)
+{
+    enum {
+        KEYS = 5,
+        VALUE = 40000
+    };
+    static const char value[VALUE];
+    buf_init(req, mem, sizeof mem);
+    resp_put_array(req, 1 + 2 * (KEYS + 1));
+    resp_put_bulk(req, SPAN("MSET"));
+    for (int i = 0; i < KEYS; i++) {
+        resp_put_bulk(req, SPAN("key"));
+        resp_put_bulk(req, span_of(value, VALUE));
+    }
+    if (last) {
         resp_put_bulk(req, span_str(last));
-    else
+        resp_put_bulk(req, SPAN("value"));
+    } else
         buf_put_str(req, "x\r\n");
     assert_false(req->failed);
     return buf_span(req);
@@ -436,7 +458,7 @@ static void heard_of(const char *between, const char *last, const char *why)
     (void)snprintf(got, sizeof got, "BLPOP k 0\r\n%s", between);
     say(client, got);
     expect(link, got);
-    say_span(client, longer(&req, "key", last));
+    say_span(client, larger(&req, last));
     take(link, 150000);
     expect_silence(client, 50);
     say(link, "*-1\r\n");
