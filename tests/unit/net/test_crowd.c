@@ -163,6 +163,10 @@ static void who_asks_for_much_goes_by_who_asks_for_more(void **state)
     }
     assert_true(hears_nothing(shared));
     assert_int_equal(state_now().words, FIT * MANY_WORDS + MORE * SOME_WORDS);
+    int little = dial(&b);
+    say(little, "share little\n");
+    expect(shared, "little\n");
+    (void)close(little);
     answer(0);
     expect(shared, "#odd\n");
     for (size_t i = 1; i < FIT; i++)
