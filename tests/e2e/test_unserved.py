@@ -120,7 +120,8 @@ def lets_in_no_more(case):
             assert s.metric("sidflake_upstream_up", protocol=protocol) == 1
             told = r"\[!\]upstream\.%s: clients that need a connection of their own are refused by the \w+ " \
                 "behind: it answers, but refuses: %s.* ago" % (protocol, words)
-            assert re.search(told, s.http("/readyz?verbose").text), s.http("/readyz?verbose").text
+            text = s.http("/readyz?verbose").text
+            assert re.search(told, text) and "[+]upstream.%s " % protocol not in text, text
         assert r.ask("GET", "a") is None and m.get("a") == []
     assert "upstream lost" not in s.log()
 

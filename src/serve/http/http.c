@@ -105,15 +105,24 @@ static int metrics(struct http_call *c)
     return 200;
 }
 
+static bool is_found(const struct health *h, const char *name)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (strcmp(h->finding[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* The servers behind that are well; of the others there is a finding. */
-static void put_upstreams(struct http_call *c)
+static void put_upstreams(struct http_call *c, const struct health *h)
 {
     for (size_t i = 0; i < SERVE_PROTOCOLS; i++) {
         const struct upstream_stats *st = upstream_stats(c->serve->services[i]);
-        if (!st || (!st->up && st->errors > 0))
+        const char *name = health_upstream((enum serve_protocol)i);
+        if (!st || is_found(h, name))
             continue;
         BUF_PUT_LIT(c->out, "[+]");
-        buf_put_str(c->out, health_upstream((enum serve_protocol)i));
+        buf_put_str(c->out, name);
         buf_put_str(c->out, st->up ? " ok\n" : " not asked for yet\n");
     }
 }
@@ -126,7 +135,7 @@ static void put_findings(struct http_call *c)
     serve_look_behind(c->serve);
     serve_sample_now(c->serve, &live);
     health_judge(c->serve, c->turn->wall_ms, &live, &h);
-    put_upstreams(c);
+    put_upstreams(c, &h);
     for (size_t i = 0; i < h.n; i++) {
         if (h.finding[i].state == HEALTH_FAIL) /* the checks have said it */
             continue;
