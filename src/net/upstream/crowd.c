@@ -25,11 +25,6 @@ static unsigned line_of(uint32_t words)
     return words >= VERY_MUCH;
 }
 
-static void weigh(struct upstream *up, uint32_t words)
-{
-    up->crowd[line_of(words)].words += words;
-}
-
 static void wake(struct upstream *up, struct crowd *c)
 {
     if (c->words < CROWD && !link_empty(&c->line) && link_empty(&c->roomy))
@@ -56,7 +51,7 @@ void crowd_whole(struct relay *r)
     if (r->part > 0 && r->pending > 0) {
         struct expect *x = &l->fifo[(l->fifo_at + l->fifo_n - 1) % l->fifo_cap];
         x->words = r->part;
-        weigh(l->up, x->words);
+        l->up->crowd[line_of(x->words)].words += x->words;
     }
     r->part = 0;
 }

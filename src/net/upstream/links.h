@@ -51,8 +51,7 @@ bool relay_is_served(const struct conn *c);
 /* A message (Pub/Sub) has come in part: whatever we wrote now would stand in the middle of it. */
 bool relay_hears_unasked(const struct relay *r);
 void relay_behind(struct conn *c); /* it was set BEHIND */
-void relay_whole(
-    struct relay *r); /* the client has sent all of a request, or nothing of the next */
+void relay_whole(struct relay *r); /* a request was sent to its end, or none of the next was */
 void relay_answered(struct relay *r, uint32_t n);
 /* n replies of so many bytes in all have come; 0: one has begun, of at least so many. */
 void relay_measure(struct relay *r, uint32_t n, size_t bytes);

@@ -176,12 +176,17 @@ void relay_wake(struct conn *c)
     link_append(&c->net->ready, &c->park);
 }
 
+static void waits_no_more(struct relay *r)
+{
+    r->blocked = false;
+    r->crowd = NULL;
+}
+
 void relay_go_on(struct conn *c, enum relay_called called)
 {
     link_remove(&c->park);
     c->state = CONN_READING;
-    c->relay->blocked = false;
-    c->relay->crowd = NULL;
+    waits_no_more(c->relay);
     c->relay->called = called;
     if (c->net->draining) /* more may have arrived than was read */
         conn_go_on(c, false);
@@ -327,8 +332,7 @@ enum upstream_ready upstream_ready(struct net_turn *t, enum upstream_lane lane, 
             r->down = false;
         return refuse(up, lane);
     }
-    r->blocked = false;
-    r->crowd = NULL;
+    waits_no_more(r);
     r->enough = 0;
     bool begins = lane != UPSTREAM_REST; /* a rest belongs to what was let through */
     if (up->net->rests && begins)
@@ -408,8 +412,7 @@ static bool ready_at_once(struct relay *r, const struct upstream *up, enum upstr
     if (!l)
         return false;
     r->l = l;
-    r->blocked = false;
-    r->crowd = NULL;
+    waits_no_more(r);
     r->enough = 0;
     return true;
 }
