@@ -291,7 +291,7 @@ ALLOWED = (
             "memcached 1.6.18 forgets the replies before that to a get with a key that is too long, to which "
             "the stream's marker may belong",
             rb"CLIENT_ERROR bad command line format\r\n"),
-    Allowed("arithmetic on line ends", LINES, rb"\d\r?\n[\r\n]{3,}(?:.*\n)?(?i:incr|decr|ma) ",
+    Allowed("arithmetic on line ends", LINES, rb"\d(?: noreply)?\r?\n[\r\n]{3,}(?:.*\n)?(?i:incr|decr|ma) ",
             "memcached 1.6.18 reads on behind a value of nothing but white space", end=ALIKE),
     # Behind a block of another size than was said a line begins anywhere.
     Allowed("overtaken", LINES, rb"m[gsdae] [^\n]* q[^\n]*\n(?:.*\n)?(?:[^\n]*\x80| *g[ea]ts? [^\n]{200})",
