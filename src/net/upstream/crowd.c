@@ -76,10 +76,16 @@ bool crowd_holds(const struct relay *r, uint32_t words)
     return words >= MUCH && r->own && r->l->patient > 0;
 }
 
+/* A turn in one line is none in the other, whatever stands behind the request that waited. */
+static enum relay_called caller(const struct upstream *up, const struct crowd *c)
+{
+    return c == up->crowd ? CALLED_BY_MUCH : CALLED_BY_VERY_MUCH;
+}
+
 bool crowd_bars(const struct relay *r, const struct upstream *up, uint32_t words)
 {
     const struct crowd *c = &up->crowd[line_of(words)];
-    bool others = r->called != CALLED_BY_CROWD && !link_empty(&c->line);
+    bool others = r->called != caller(up, c) && !link_empty(&c->line);
     return words >= MUCH && (others || c->words >= CROWD);
 }
 
@@ -104,6 +110,6 @@ void crowd_call(struct crowd *c)
     if (c->words >= CROWD || link_empty(&c->line))
         return;
     struct upstream *up = first->svc->upstream;
-    relay_go_on(first, CALLED_BY_CROWD);
+    relay_go_on(first, caller(up, c));
     wake(up, c);
 }

@@ -14,7 +14,8 @@
 enum relay_called {
     CALLED_NOT,
     CALLED_BY_LINK,
-    CALLED_BY_CROWD
+    CALLED_BY_MUCH, /* by a crowd: crowd.c */
+    CALLED_BY_VERY_MUCH
 };
 
 /* relay.c: what stands between a connection and its link */

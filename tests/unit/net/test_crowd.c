@@ -180,6 +180,41 @@ static void who_asks_for_much_goes_by_who_asks_for_more(void **state)
     leave(MANY);
 }
 
+/* But not by those who wait, because it was its turn with what it had asked for before. */
+static void a_turn_in_one_line_is_none_in_the_other(void **state)
+{
+    enum {
+        MORE = 41 /* requests of SOME_WORDS */
+    };
+    int c[MORE];
+    char replies[4 * (MORE + 1) + 1];
+    (void)state;
+    begin_clients(MANY);
+    int both = dial(&b);
+    served_at(shared, both);
+    for (size_t i = 0; i < MORE; i++) {
+        c[i] = dial(&b);
+        say(c[i], "share ##some\n");
+        expect(shared, "##some\n");
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        asks(i, "share", "#odd");
+        if (i < FIT)
+            expect(shared, "#odd\n");
+    }
+    say(both, "share ##both\nshare #both\n");
+    assert_true(hears_nothing(shared));
+    for (size_t i = 0; i < MORE + 1; i++)
+        (void)snprintf(replies + 4 * i, sizeof replies - 4 * i, "OK\r\n");
+    say(shared, replies); /* at once: to those who ask for less first */
+    expect(shared, "##both\n#odd\n");
+    assert_true(hears_nothing(shared));
+    for (size_t i = 0; i < MORE; i++)
+        (void)close(c[i]);
+    (void)close(both);
+    leave(MANY);
+}
+
 /* Wherever it goes: it is one server. */
 static void links_of_their_own_count_too(void **state)
 {
@@ -471,6 +506,7 @@ int main(void)
         BENCH(and_so_where_it_is_forwarded_at_once),
         BENCH(who_asks_for_little_goes_by),
         BENCH(who_asks_for_much_goes_by_who_asks_for_more),
+        BENCH(a_turn_in_one_line_is_none_in_the_other),
         BENCH(links_of_their_own_count_too),
         BENCH(who_does_not_take_his_reply_holds_up_nobody),
         BENCH(nor_does_who_takes_none_from_the_shared_link),
