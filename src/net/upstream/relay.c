@@ -382,6 +382,8 @@ void upstream_expect(struct net_turn *t, enum frame_kind kind, uint32_t n, unsig
     r->late |= n == 0 && flags & UPSTREAM_PATIENT;
     if (n > 0 && !r->broken && !relay_expect(r, (uint8_t)kind, n, (uint8_t)flags, 0))
         r->broken = true;
+    if ((flags & UPSTREAM_DROP) == UPSTREAM_DROP) /* its client may be answered only after that */
+        crowd_whole(r);
 }
 
 void upstream_weigh(struct net_turn *t, uint32_t words)

@@ -156,7 +156,8 @@ enum upstream_flag {
     UPSTREAM_CLEARS = 1 << 4,  /* with the reply, all subscriptions have ended */
     UPSTREAM_FORGIVE = 1 << 5, /* with SKIP: an error is skipped, too */
     UPSTREAM_TELL = 1 << 6,    /* heard is called at the end of the reply; own links only */
-    UPSTREAM_DROP = UPSTREAM_SKIP | UPSTREAM_FORGIVE, /* the reply is not for the client */
+    UPSTREAM_DROP = UPSTREAM_SKIP | UPSTREAM_FORGIVE, /* not for the client; nothing more of the
+                                                       * request comes */
     UPSTREAM_FLAGS = (1 << 7) - 1
 };
 

@@ -390,6 +390,22 @@ static void what_has_no_reply_does_not_count(void **state)
     leave(1);
 }
 
+/* What is refused here for its end is work for the server up to there. */
+static void what_is_not_for_the_client_counts_too(void **state)
+{
+    (void)state;
+    begin_clients(1);
+    asks(0, "drop", "#refused");
+    int own = accepted(server);
+    expect(own, "#refused\n");
+    assert_int_equal(state_now().words, MANY_WORDS);
+    say(own, "OK\r\n");
+    expect(client[0], "no\n");
+    assert_int_equal(state_now().words, 0);
+    (void)close(own);
+    leave(1);
+}
+
 /* The rest of a request waits, too, and the server is not late meanwhile. */
 static void a_rest_may_wait_for_longer_than_a_reply(void **state)
 {
@@ -515,6 +531,7 @@ int main(void)
         BENCH(what_stands_before_that_is_done_with_its_reply),
         BENCH(what_is_answered_before_it_is_whole_is_done),
         BENCH(what_has_no_reply_does_not_count),
+        BENCH(what_is_not_for_the_client_counts_too),
         BENCH(what_was_not_sent_to_its_end_does_not_count),
         BENCH(a_rest_may_wait_for_longer_than_a_reply),
         BENCH(a_link_that_is_silent_keeps_nobody_back_for_long),

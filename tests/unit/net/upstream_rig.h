@@ -15,6 +15,7 @@
  *   rest TEXT   … and this the last; else that never comes
  *   hush TEXT   the same, and a reply would be expected only at its end
  *   take TEXT   as up; values come back
+ *   drop TEXT   as up, and "no" comes back once the reply has come, which is for nobody
  *
  * A TEXT that begins with '#' has MANY_WORDS, one with "##" SOME_WORDS, and where the server cannot
  * be reached "down" comes back. Servers listen on 127.0.0.2 and .3.
@@ -142,6 +143,26 @@ static inline struct net_step end_part(struct span in, size_t used, struct net_t
     return (struct net_step){.verdict = NET_DONE, .used = used, .passed = true};
 }
 
+static bool dropping; /* the loop's: one client's request, whose reply is still to come */
+
+static inline struct net_step drop(struct span in, size_t used, struct net_turn *turn,
+                                   struct buf *out)
+{
+    struct span text = span_of(in.p + 5, used - 5);
+    if (dropping && upstream_pending(turn) == 0) {
+        dropping = false;
+        BUF_PUT_LIT(out, "no\n");
+        return (struct net_step){.verdict = NET_DONE, .used = used};
+    }
+    if (!dropping && upstream_ready(turn, UPSTREAM_OWN, words_of(text)) != UPSTREAM_BUSY) {
+        dropping = true;
+        upstream_send(turn, text);
+        upstream_weigh(turn, words_of(text));
+        upstream_expect(turn, FRAME_MC_LINE, 1, UPSTREAM_DROP);
+    }
+    return (struct net_step){.verdict = NET_BEHIND};
+}
+
 static inline struct net_step through(struct net_service *svc, void *session, struct span in,
                                       struct net_turn *turn, struct buf *out)
 {
@@ -160,6 +181,8 @@ static inline struct net_step through(struct net_service *svc, void *session, st
         return begin_part(in, (size_t)(end - in.p) + 1, turn);
     if (end && span_starts(in, SPAN("rest ")))
         return end_part(in, (size_t)(end - in.p) + 1, turn);
+    if (end && span_starts(in, SPAN("drop ")))
+        return drop(in, (size_t)(end - in.p) + 1, turn, out);
     if (!end || (!own && !shared))
         return end && upstream_pending(turn) > 0 ? behind : plain(svc, session, in, turn, out);
     size_t skip = also || mute || wait || take ? 5 : own && !block ? 3 : 6;
