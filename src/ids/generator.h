@@ -48,8 +48,8 @@ struct generator_ask {
     int64_t now_ms;  /* Unix ms */
     int64_t mono_ms; /* monotonic ms, where the kind goes by it */
     uint32_t n;      /* numbers, 1 .. */
-    /* The request's own word, which lasts as long as it waits: 0 at first, and again once there was
-     * a number or a refusal for it, and for those that share it. */
+    /* The request's own word, which lasts as long as it waits: 0 at first, and once there was a
+     * number or a refusal for it, and for those that share it, negative for what else it wants. */
     int64_t *ticket;
     int64_t until_ms; /* out, where there is a cause: the Unix ms at which to ask again; INT64_MAX:
                          no time is known */

@@ -6,7 +6,7 @@
  *   - Causes are numbered as enum sequence_cause. Those from SEQUENCE_LATER to SEQUENCE_BACK are
  *     what the coordinator's side has refused.
  *   - A request is asked of with its ticket for as long as it waits. Of a strict sequence that is a
- *     ticket of its counter; of another, -1: it was counted among those that wait.
+ *     ticket of its counter; of another, negative: it was counted among those that wait.
  */
 #ifndef SIDFLAKE_IDS_SEQUENCE_GENERATOR_H
 #define SIDFLAKE_IDS_SEQUENCE_GENERATOR_H

@@ -1,6 +1,7 @@
 #include "serve/issuer.h"
 
 #define EXPECT_MAX 1000 /* requests, or keys, behind one that waits, that are asked for with it */
+#define HAD_SOME   (-2) /* ticket: what the request asks for now it was counted for before */
 
 enum err_code issuer_add(struct issuer *i, struct generator *g, const char *prefix,
                          char *const *list, size_t count, struct err *e)
@@ -23,19 +24,30 @@ static struct net_step wait_for(enum net_verdict verdict, int64_t until_ms)
     return (struct net_step){.verdict = verdict, .until_ms = until_ms};
 }
 
-/* Its request was answered, or one key of it; others may have the same. */
-static void end_ticket(struct net_turn *turn)
+/* Its request was answered, one key of it, or a part of what it wants; others may have the same.
+ * One that waits for more of that name is none more that has to wait. */
+static void end_ticket(struct net_turn *turn, const struct names_entry *name)
 {
-    if (turn->keys > 0)
+    if (turn->keys > 0) {
         turn->keys--;
-    else if (turn->shared == 0)
-        turn->ticket = 0;
+    } else if (turn->shared == 0 && turn->ticket != 0) {
+        turn->ticket = HAD_SOME;
+        turn->whose = name;
+    }
+}
+
+/* What of it is of another name than what follows has no part in that. */
+static void begin_ticket(struct net_turn *turn, const struct names_entry *name)
+{
+    if ((turn->keys > 0 || turn->ticket == HAD_SOME) && turn->whose != name)
+        turn->ticket = turn->keys = 0;
 }
 
 /* What only queues does so without a limit; anything else waits up to max_wait. */
-static enum issue_status hold_up(struct issuer *i, const struct generator *g, unsigned cause,
+static enum issue_status hold_up(struct issuer *i, const struct names_entry *name, unsigned cause,
                                  int64_t until, struct net_turn *turn, struct net_step *step)
 {
+    const struct generator *g = name->generator;
     const struct generator_cause *c = &g->kind->causes[cause];
     if (c->status == ISSUE_PARK) {
         *step = wait_for(NET_QUEUE, until);
@@ -43,7 +55,7 @@ static enum issue_status hold_up(struct issuer *i, const struct generator *g, un
     }
     if (!c->waits || turn->waited_us >= i->max_wait_us) {
         i->refused = (struct refusal){g, cause};
-        end_ticket(turn);
+        end_ticket(turn, name);
         return c->status;
     }
     *step = wait_for(NET_WAIT, until);
@@ -105,8 +117,7 @@ static enum issue_status issue(struct issuer *i, struct names_entry *name, issue
     struct generator *g = name->generator;
     struct generator_ask ask = {
         .now_ms = turn->wall_ms, .n = n, .ticket = &turn->ticket, .until_ms = INT64_MAX};
-    if (turn->keys > 0 && turn->whose != name)
-        turn->ticket = turn->keys = 0;
+    begin_ticket(turn, name);
     int64_t before = turn->ticket;
     turn->arrived = false;
     if (g->kind->by_mono)
@@ -123,8 +134,8 @@ static enum issue_status issue(struct issuer *i, struct names_entry *name, issue
             arrive(g, &ask, turn);
     }
     if (cause)
-        return hold_up(i, g, cause, ask.until_ms, turn, step);
-    end_ticket(turn);
+        return hold_up(i, name, cause, ask.until_ms, turn, step);
+    end_ticket(turn, name);
     turn->quota -= out->n < turn->quota ? out->n : turn->quota;
     name->issued += out->n;
     return ISSUE_OK;
@@ -189,11 +200,12 @@ enum issue_status issuer_look(struct issuer *i, struct names_entry *name, struct
         .now_ms = turn->wall_ms, .n = 1, .ticket = &turn->ticket, .until_ms = INT64_MAX};
     if (!g->kind->look)
         return ISSUE_OK;
+    begin_ticket(turn, name);
     ask.mono_ms = clock_mono_ms(turn->clock);
     unsigned cause = g->kind->look(g, &ask);
     if (cause)
-        return hold_up(i, g, cause, ask.until_ms, turn, step);
-    end_ticket(turn);
+        return hold_up(i, name, cause, ask.until_ms, turn, step);
+    end_ticket(turn, name);
     return ISSUE_OK;
 }
 

@@ -313,7 +313,7 @@ static void a_strict_one_is_asked_for_with_tickets(void **state)
     turn.ticket = one;
     assert_int_equal(get("seq:strict"), ISSUE_OK);
     assert_int_equal(number, 5);
-    assert_int_equal(turn.ticket, 0);
+    assert_true(turn.ticket < 0);
 }
 
 /* Of numbers in a row nothing is left over for others: it would be out of order. */

@@ -383,6 +383,28 @@ static void redis_info(void **state)
           "\r\n\r\n");
 }
 
+static uint64_t parked(struct rig *r, const char *name)
+{
+    const struct names_entry *e = names_find(&r->serve.issuer.names, span_str(name));
+    return ((const struct sequence_generator *)e->generator)->parked;
+}
+
+/* However often it has to. */
+static void who_has_to_wait_is_counted_once_for_each_name(void **state)
+{
+    struct rig *r = *state;
+    supply.largest = 1;
+    check(r, "LPOP seq:orders 4", "*4\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n4\r\n");
+    assert_int_equal(parked(r, "seq:orders"), 1);
+    check(r, "MGET seq:down seq:down seq:down seq:few seq:few",
+          "*5\r\n$2\r\n10\r\n$1\r\n7\r\n$1\r\n4\r\n$1\r\n1\r\n$1\r\n2\r\n");
+    assert_int_equal(parked(r, "seq:down"), 1);
+    assert_int_equal(parked(r, "seq:few"), 1);
+    check(r, "EXISTS seq:orders:a seq:orders:b", ":2\r\n");
+    assert_int_equal(parked(r, "seq:orders:a"), 1);
+    assert_int_equal(parked(r, "seq:orders:b"), 1);
+}
+
 /* A request that comes again and again is known by its bytes: of a name that was closed it finds
  * nothing any more. */
 static void a_request_that_is_known_again_is_no_other_names(void **state)
@@ -673,6 +695,7 @@ int main(void)
         TEST(of_several_keys_the_last_ones_are_missing),
         TEST(refused_ones_that_share_a_ticket_ask_once),
         TEST(redis_info),
+        TEST(who_has_to_wait_is_counted_once_for_each_name),
         TEST(a_request_that_is_known_again_is_no_other_names),
         TEST(a_request_that_is_known_again_is_of_the_present_period),
         TEST(memcached_counts),
