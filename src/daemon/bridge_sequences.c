@@ -64,6 +64,7 @@ static void known(struct sequence_table *t, const struct blocks_mail *m)
                                                   .increment = m->increment,
                                                   .strict = m->strict,
                                                   .formed = m->given > 0,
+                                                  .subs = m->when > 0,
                                                   .template = m->template,
                                                   .reset = (int)m->lo,
                                                   .offset_min = (int)m->hi});

@@ -12,8 +12,6 @@
 static_assert(TEMPLATE_OUT_MAX <= GENERATOR_TEXT_MAX, "a text has room");
 static_assert(SEQUENCE_LABEL_MAX == TEMPLATE_PERIOD_MAX, "both have labels of periods");
 
-#define NUMBER_LOOK_MS 1000 /* between two looks for a template that takes more */
-
 static struct number_generator *of(struct generator *g)
 {
     return (struct number_generator *)g;
@@ -244,16 +242,6 @@ static uint32_t that_fit(const struct sequence_generator *s, uint32_t n)
     return step > 0 && next > 0 ? (uint32_t)min64((last - next) / step + 1, n) : n;
 }
 
-/* Numbers in hand that it does not take are never used up, so nothing else would ask. */
-static void look_for_wider(struct sequence_generator *s, int64_t mono_ms)
-{
-    if (mono_ms < s->widened_at)
-        return;
-    s->widened_at = mono_ms + NUMBER_LOOK_MS;
-    s->to_look = true;
-    sequence_places_queue(s);
-}
-
 static unsigned misfit(struct number_generator *n, struct generator_ask *ask)
 {
     struct sequence_generator *s = n->from;
@@ -275,7 +263,7 @@ static unsigned misfit(struct number_generator *n, struct generator_ask *ask)
     }
     uint32_t fit = that_fit(s, ask->n);
     if (fit == 0) {
-        look_for_wider(s, ask->mono_ms);
+        sequence_places_look_again(s, ask->mono_ms); /* numbers in hand are never used up then */
         return NUMBER_WIDE;
     }
     ask->n = fit;

@@ -78,7 +78,9 @@ struct sequence_generator {
     bool live;            /* there is such a counter, as far as is known: closed last */
     bool queued, to_open, to_close, to_look;
     bool formed;           /* it is known whether it has a template, … */
-    int64_t widened_at;    /* whether that takes more by now is asked again from then on; mono */
+    bool subless;          /* of one that names none: its sequence has no subs, … */
+    bool sub_asked;        /* … and the coordinator was asked for one all the same */
+    int64_t look_due;      /* whether that has changed by now is asked again from then on; mono */
     int reset, offset_min; /* of its sequence's periods; reset 0: it has none */
     /* Of one that has periods, and names none: places + 1 of those of the present one and of the
      * next; 0: none. Of these: its own. */

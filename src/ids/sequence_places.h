@@ -30,6 +30,12 @@ void sequence_places_close(struct sequence_generator *s);
 /* It has something to tell. */
 void sequence_places_queue(struct sequence_generator *s);
 
+/* What was told of it may be so no more, and nothing else would ask: it is, now and then. */
+void sequence_places_look_again(struct sequence_generator *s, int64_t mono);
+
+/* The coordinator has said that the sequence of that counter has no subs. */
+void sequence_places_note_subless(const struct sequence_generator *s);
+
 /* There is such a counter, or there is none, as far as is known. */
 void sequence_places_set_live(struct sequence_generator *s, bool live);
 

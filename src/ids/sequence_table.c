@@ -10,6 +10,7 @@
 #define TOLD_MS     1000  /* longest that a want waits for what comes of the one before */
 #define UNKNOWN_PER 4u    /* … and one in so many */
 #define EVICT_LOOKS 4096u /* at so many it is looked for one to close */
+#define LOOK_MS     1000  /* between two looks at what has not changed so far */
 
 void sequence_table_init(struct sequence_table *t, const struct sequence_options *o)
 {
@@ -168,6 +169,15 @@ void sequence_places_queue(struct sequence_generator *s)
         return;
     s->queued = true;
     t->queue[(t->queue_first + t->queued++) % t->options.counters] = sequence_place_of(s);
+}
+
+void sequence_places_look_again(struct sequence_generator *s, int64_t mono)
+{
+    if (mono < s->look_due)
+        return;
+    s->look_due = mono + LOOK_MS;
+    s->to_look = true;
+    sequence_places_queue(s);
 }
 
 static bool event_of(struct sequence_generator *s, struct sequence_event *out)
@@ -481,14 +491,57 @@ void sequence_places_make_room(struct sequence_table *t, const struct sequence_g
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+static struct sequence_generator *find_whole(const struct sequence_table *t, const char *name)
+{
+    struct sequence_name of = {.name = ""};
+    copy(of.name, span_str(name));
+    return sequence_places_find(t, &of);
+}
+
+/* Who asks for its subs need not have asked for it. */
+void sequence_places_note_subless(const struct sequence_generator *s)
+{
+    struct sequence_table *t = s->table;
+    struct sequence_generator *whole = find_whole(t, s->of.name);
+    if (!whole && (t->free || t->top < t->options.counters)) {
+        struct sequence_name of = {.name = ""};
+        copy(of.name, span_str(s->of.name));
+        whole = sequence_places_open(t, &of, s);
+        sequence_places_make_room(t, whole);
+    }
+    if (whole && whole->formed && !whole->subless)
+        sequence_places_look_again(whole, t->mono); /* it was made anew */
+    else if (whole)
+        whole->subless = whole->sub_asked = true;
+}
+
+/* Clients think of as many subs as they like, and what is not known here yet shares few places: one
+ * that there can't be takes none, and no call, but for the first, of which the log has to know. */
+static enum sequence_cause open_sub(struct sequence_table *t, struct sequence_generator **s)
+{
+    struct sequence_generator *whole = find_whole(t, t->fresh.of.name);
+    if (whole && whole->subless && whole->sub_asked) {
+        sequence_places_look_again(whole, t->mono);
+        return SEQUENCE_NO_SUBS;
+    }
+    *s = sequence_places_open(t, &t->fresh.of, NULL);
+    if (whole && *s)
+        whole->sub_asked = true;
+    return *s ? SEQUENCE_GIVEN : SEQUENCE_FULL;
+}
+
 static enum sequence_cause open_fresh(struct sequence_table *t, struct sequence_generator **s)
 {
     if (t->found[0] || !t->fresh.of.name[0])
         return t->found_date ? SEQUENCE_DATE : SEQUENCE_NAME;
     if (!prepare(t))
         return SEQUENCE_UNMADE;
-    struct sequence_generator *there = sequence_places_find(t, &t->fresh.of);
-    *s = there ? there : sequence_places_open(t, &t->fresh.of, NULL);
+    *s = sequence_places_find(t, &t->fresh.of);
+    if (*s)
+        return SEQUENCE_GIVEN;
+    if (t->fresh.of.sub[0])
+        return open_sub(t, s);
+    *s = sequence_places_open(t, &t->fresh.of, NULL);
     return *s ? SEQUENCE_GIVEN : SEQUENCE_FULL;
 }
 

@@ -153,7 +153,8 @@ struct sequence_facts {
     int64_t start, increment;
     bool strict;
     int reset, offset_min;
-    bool formed;                     /* it is known whether it has a template */
+    bool formed; /* it is known whether it has a template, and subs */
+    bool subs;
     const struct template *template; /* NULL: none; of whoever fetches, and outlives the table */
 };
 

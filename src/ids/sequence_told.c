@@ -34,6 +34,7 @@ void sequence_table_known(struct sequence_table *t, uint32_t place, const struct
     s->known = true;
     s->formed = f->formed;
     s->template = f->template;
+    s->subless = f->formed && !f->subs;
     s->told_at = 0;
     s->reset = f->reset;
     s->offset_min = f->offset_min;
@@ -114,9 +115,11 @@ void sequence_table_refuse(struct sequence_table *t, uint32_t place,
     sequence_refuse(&s->numbers, &why, keeps_on);
     if (sequence_kind.causes[why.cause].status == ISSUE_NEVER)
         sequence_places_show(s); /* it is there, though nothing may be known of it */
+    if (r->cause == SEQUENCE_NO_SUBS)
+        sequence_places_note_subless(s);
     if (!says_gone(r->cause))
         return;
-    s->known = false;
+    s->known = s->subless = false;
     s->base.kind = &sequence_kind;
     sequence_places_set_live(s, false);
     look_again(s);

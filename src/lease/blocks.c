@@ -175,6 +175,7 @@ static void define(struct blocks *b, struct blocks_counter *c, const struct seq_
     c->definition = seq_definition_hash(span_str(text));
     c->whole = fnv64_str(text);
     c->back_ms = d->back_h * 3600000;
+    c->subs = d->subs;
     c->template = templates_find(&b->templates, c->of.name, d, text);
 }
 

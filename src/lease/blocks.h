@@ -126,11 +126,11 @@ struct blocks_mail {
     uint32_t counter; /* its place, 0 .. */
     uint32_t handle;  /* names one grant, never used again */
     uint32_t given;   /* GRANT: so many of it were given out before; OWN, strict, 1: it is for one
-                         request, that wants as many; KNOWN, 1: with its template, which the page
-                         has not */
+                         request, that wants as many; KNOWN, 1: with its template and `when`, which
+                         the page has not */
     int64_t lo, hi;   /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many, or
                          more, lo, where used up: its highest index */
-    int64_t when;     /* OWN: upto; REFUSED: mono, until */
+    int64_t when;     /* OWN: upto; REFUSED: mono, until; KNOWN: subs that it may have */
     union {
         int64_t start;
         int64_t beyond; /* GRANT, OWN: so many more it has behind the latest; -1: it never ends, or
@@ -177,7 +177,7 @@ struct blocks_counter {
     uint64_t whole;      /* hash of its text, template and all; 0: it was not heard, but is known by
                             the page; then back_ms is not known, nor … */
     const struct template *template;
-    int64_t back_ms;
+    int64_t back_ms, subs;
     bool look;
     int64_t gen, turn, n, top; /* as last told; top: highest index + 1 granted to us in this turn */
     uint32_t told;             /* the opening in which gen and n were */

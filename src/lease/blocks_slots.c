@@ -35,6 +35,7 @@ void blocks_post_known(struct blocks *b, uint32_t i)
     m->strict = c->strict;
     m->given = c->whole != 0;
     m->template = c->template;
+    m->when = c->subs;
     m->lo = c->reset;
     m->hi = c->offset_min;
 }

@@ -252,7 +252,8 @@ def mistakes(case):
         served(2)
     assert s.metric("sidflake_sequence_evicted_total") == 0
     assert s.metric("sidflake_sequence_takes_total", outcome="refused") == 0
-    assert s.metric("sidflake_sequence_takes_total", outcome="mistaken") >= 100
+    asked = s.metric("sidflake_sequence_takes_total", outcome="mistaken")
+    assert 40 <= asked < 100, asked  # dates; of 120 subs one of each sequence, which the log has
     requests = [row for row in s.http("/metrics").text.splitlines() if row.startswith("sidflake_requests_total{")]
     assert not [row for row in requests if "failed" in row and "readyz" not in row], requests
     assert len([row for row in requests if 'result="invalid"' in row]) >= 3, requests

@@ -135,6 +135,7 @@ static void answer(struct fake_supply *f, uint32_t i, int64_t mono)
                                                       .strict = s->strict,
                                                       .reset = s->daily ? FAKE_DAILY : 0,
                                                       .formed = formed,
+                                                      .subs = s->subs,
                                                       .template = formed ? s->template : NULL});
         if (s->strict && p->want.upto == 0) /* no request of his has a ticket */
             p->want.count = 0;

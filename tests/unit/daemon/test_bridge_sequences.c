@@ -316,6 +316,29 @@ static void a_strict_one_is_asked_for_with_tickets(void **state)
     assert_true(turn.ticket < 0);
 }
 
+/* given: it was heard whether it has any. */
+static void whether_it_has_subs_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t given;
+        int64_t subs;
+        enum issue_status second;
+    } cases[] = {{0, 0, ISSUE_PARK}, {1, 5, ISSUE_PARK}, {1, 0, ISSUE_WRONG}};
+    ask("seq:orders");
+    turn.ticket = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char key[32];
+        (void)snprintf(key, sizeof key, "seq:orders:s%zu", i);
+        mail((struct blocks_mail){.kind = BLOCKS_MAIL_KNOWN,
+                                  .increment = 1,
+                                  .given = cases[i].given,
+                                  .when = cases[i].subs});
+        assert_int_equal(get("seq:orders:first"), ISSUE_PARK);
+        assert_int_equal(get(key), cases[i].second);
+    }
+}
+
 /* Of numbers in a row nothing is left over for others: it would be out of order. */
 static void those_in_a_row_are_for_who_wants_as_many(void **state)
 {
@@ -516,6 +539,7 @@ int main(void)
         TEST(what_never_changes_is_told_until_its_time_is_over),
         TEST(too_many_in_a_row_are_refused_alone),
         TEST(a_strict_one_is_asked_for_with_tickets),
+        TEST(whether_it_has_subs_is_told),
         TEST(those_in_a_row_are_for_who_wants_as_many),
         TEST(a_place_that_was_closed_is_forgotten),
         TEST(periods_are_those_of_the_coordinators_time),

@@ -29,7 +29,7 @@ static void a_block_is_asked_for_and_mailed(void **state)
     make("orders", &d);
     start();
     const struct blocks_mail *m = must_have(2, "orders", 10);
-    assert_non_null(latest(BLOCKS_MAIL_KNOWN, 2));
+    assert_int_equal(latest(BLOCKS_MAIL_KNOWN, 2)->when, 0); /* it has no subs */
     assert_int_equal(m->lo, 0);
     assert_int_equal(m->hi, 9);
     assert_true(m->beyond == SEQ_NUMBER_MAX - 1 - 9); /* of 1 to that, behind the tenth */
