@@ -3,6 +3,9 @@
  */
 #include "ctl/seq.h"
 
+#include "base/int64.h"
+#include "coord/line.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +135,29 @@ static json_t *counters_json(const struct seq_counters *c)
     return list;
 }
 
+/* So many numbers of the counter its line allows now; -1: it has none, or is refused otherwise. */
+static int64_t line_ahead(const struct view *v)
+{
+    const struct seq_definition *d = &v->c.sequence.definition;
+    struct line l = {d->begins_ms, d->rate, d->burst};
+    struct period p;
+    bool counts = has_numbers(v) || (!v->closed && v->now.how == SEQ_WAIT);
+    if (!counts || d->loss != SEQ_LOSS_SKIP || !seq_forgets(v->s->coord))
+        return -1;
+    if (period_find(d->reset, d->offset_min, span_str(v->now.period), &p))
+        l.begins_ms = p.opens_ms;
+    return max64(line_at(&l, v->s->reply.now_ms) - v->now.next + 1, 0);
+}
+
+static json_t *line_json(const struct view *v)
+{
+    int64_t ahead = line_ahead(v);
+    if (ahead < 0)
+        return json_null();
+    return json_pack("{s:I, s:I}", "rate", (json_int_t)v->c.sequence.definition.rate, "ahead",
+                     (json_int_t)ahead);
+}
+
 static bool find_form(const struct view *v, struct ctl_seq_form *out)
 {
     const struct seq_info *q = &v->c.sequence;
@@ -158,12 +184,13 @@ static int show_json(const struct view *v)
         return ctl_print_json(CTL_OK, j);
     bool formed = find_form(v, &form);
     json_t *more = json_pack(
-        "{s:s, s:s?, s:o, s:o, s:I, s:I, s:s?, s:o, s:o}", "answer", how_now(v), "why",
+        "{s:s, s:s?, s:o, s:o, s:o, s:I, s:I, s:s?, s:o, s:o}", "answer", how_now(v), "why",
         has_numbers(v) ? NULL : v->why, "next",
         has_numbers(v) ? ctl_seq_number_json(&q->definition, v->now.next, q->max) : json_null(),
-        "form", formed ? ctl_seq_form_json(&form) : json_null(), "era", (json_int_t)v->s->reply.era,
-        "accounted_era", (json_int_t)q->ok_era, "closed_before", *q->closed ? q->closed : NULL,
-        "revoked", revoked_json(q), "counters", counters_json(&v->c));
+        "line", line_json(v), "form", formed ? ctl_seq_form_json(&form) : json_null(), "era",
+        (json_int_t)v->s->reply.era, "accounted_era", (json_int_t)q->ok_era, "closed_before",
+        *q->closed ? q->closed : NULL, "revoked", revoked_json(q), "counters",
+        counters_json(&v->c));
     if (json_object_update(j, more)) {
         json_decref(j);
         j = NULL;
@@ -212,6 +239,9 @@ static int show_text(const struct view *v)
                      *v->now.period ? " of " : "", v->now.period);
     else
         (void)printf("next         none: %s\n", v->why);
+    if (line_ahead(v) >= 0)
+        (void)printf("line         %" PRId64 " more now, and %" PRId64 " a second\n", line_ahead(v),
+                     q->definition.rate);
     if (find_form(v, &form))
         ctl_seq_form_print(&form);
     if (q->gen > 1)

@@ -70,11 +70,13 @@ static void known(struct sequence_table *t, const struct blocks_mail *m)
                                                   .offset_min = (int)m->hi});
 }
 
-static void refused(struct sequence_table *t, const struct blocks_mail *m)
+static void refused(struct sequence_table *t, const struct blocks_mail *m, int64_t wall_ms)
 {
     enum blocks_kind kind = blocks_kind_of(m->how);
     if (m->how == SEQ_USED_UP && m->lo > 0)
         sequence_table_limit(t, m->counter, m->start + m->lo * m->increment);
+    if (m->how == SEQ_WAIT && m->lo > 0)
+        sequence_table_late(t, m->counter, m->lo, wall_ms);
     sequence_table_refuse(t, m->counter,
                           &(struct sequence_refusal){.cause = cause_of(m->how),
                                                      .stands = kind >= BLOCKS_NEVER,
@@ -122,7 +124,7 @@ void bridge_sequences_take(struct bridge *b, const struct supply_mail *mail, con
         sequence_table_revoke(t, m.counter, m.handle, m.hi);
         break;
     case BLOCKS_MAIL_REFUSED:
-        refused(t, &m);
+        refused(t, &m, clock_wall_ms(b->clock));
         break;
     case BLOCKS_MAIL_LOST:
         sequence_table_let_go(t);

@@ -312,8 +312,27 @@ static bool is_too_wide(const struct generator *g, int64_t now_ms, struct buf *b
     return false;
 }
 
-static const struct generator_warning warnings[] = {{"sequence", is_refused},
-                                                    {"template", is_too_wide}};
+#define LATE_MS 60000 /* for so long it is told */
+
+/* The first of its counters of which more is asked for than there may be. */
+static bool is_late(const struct generator *g, int64_t now_ms, struct buf *b)
+{
+    for (EACH(l, family(g))) {
+        const struct sequence_generator *s = member(l);
+        if (s->late_ms == 0 || now_ms - s->late_ms >= LATE_MS)
+            continue;
+        buf_printf(
+            b,
+            "sequence %s: at its max rate: more than %lld a second are asked for, and clients "
+            "wait, or are refused",
+            s->of.name, (long long)s->rate);
+        return true;
+    }
+    return false;
+}
+
+static const struct generator_warning warnings[] = {
+    {"sequence", is_refused}, {"template", is_too_wide}, {"max_rate", is_late}};
 
 const struct generator_kind sequence_family_kind = {
     .name = "",

@@ -96,6 +96,8 @@ struct sequence_generator {
     int64_t limit;  /* its last number, where it is used up */
     int64_t beyond; /* so many more it has, at the latest grant; -1: it never ends, or not known */
     int64_t top;    /* highest index + 1 that was granted here */
+    int64_t rate, late_ms; /* numbers a second that its line allows, and when that was too few; Unix
+                              ms; 0: never */
     const struct template *template; /* … and this is it, or NULL */
     struct sequence_family *family;
     struct link sibling; /* of the family */

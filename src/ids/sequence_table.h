@@ -170,6 +170,9 @@ void sequence_table_refuse(struct sequence_table *t, uint32_t place,
 void sequence_table_limit(struct sequence_table *t, uint32_t place, int64_t number);
 /* So many more numbers there are behind what was granted last; -1: it never ends, or not known. */
 void sequence_table_beyond(struct sequence_table *t, uint32_t place, int64_t n);
+/* At wall_ms more was asked for than the line of its sequence, of so many numbers a second, allows.
+ */
+void sequence_table_late(struct sequence_table *t, uint32_t place, int64_t rate, int64_t wall_ms);
 void sequence_table_revoke(struct sequence_table *t, uint32_t place, uint32_t handle, int64_t hi);
 
 /* Nothing that was granted counts any more: another pool is asked, or what is left goes back. */

@@ -134,6 +134,15 @@ void sequence_table_limit(struct sequence_table *t, uint32_t place, int64_t numb
     s->limit = number;
 }
 
+void sequence_table_late(struct sequence_table *t, uint32_t place, int64_t rate, int64_t wall_ms)
+{
+    struct sequence_generator *s = open_at(t, place);
+    if (!s)
+        return;
+    s->rate = rate;
+    s->late_ms = wall_ms;
+}
+
 void sequence_table_revoke(struct sequence_table *t, uint32_t place, uint32_t handle, int64_t hi)
 {
     struct sequence_generator *s = open_at(t, place);

@@ -3,6 +3,7 @@
 #include "base/fnv.h"
 #include "base/int64.h"
 #include "lease/backoff.h"
+#include "lease/blocks_left.h"
 #include "lease/blocks_slots.h"
 
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MAX_MS   5000
+#define PAUSE_MS         60000 /* from a reopening on: grants pause for a moment, and lag behind */
 #define RECHECK_MS       1000 /* somebody may have done something about a refusal, be it to a clock */
 
 /* ---- refusals -------------------------------------------------------------------------------- */
@@ -409,6 +411,27 @@ static void tell_what_is_left(const struct blocks_counter *c, const struct seq_g
     m->hi = min64(m->hi, max64(left, 0) + 1);
 }
 
+/* Neither it nor its period has still to begin, nor did the pool just reopen: so it is the line. */
+static bool is_at_line(const struct blocks *b, const struct seq_grant *g)
+{
+    const struct seq_definition *d = &g->definition;
+    struct period p;
+    bool early =
+        period_find(d->reset, d->offset_min, span_str(g->period), &p) && b->time_ms < p.opens_ms;
+    bool pauses = b->opening.era > 1 && b->time_ms < b->opening.topen_ms + PAUSE_MS;
+    return g->how == SEQ_WAIT && b->time_ms >= d->begins_ms && !early && !pauses;
+}
+
+/* While numbers are in hand more are asked for in advance, and that of them there are none is no
+ * matter to anybody. */
+static void tell_rate(const struct blocks *b, uint32_t i, const struct seq_grant *g,
+                      struct blocks_mail *m)
+{
+    const struct blocks_counter *c = &b->counter[i];
+    bool awaited = c->strict || c->taking.whole || blocks_left_of(b, i) == 0;
+    m->lo = awaited && is_at_line(b, g) ? g->definition.rate : 0;
+}
+
 static void refused(struct blocks *b, uint32_t i, const struct seq_grant *g, int64_t mono)
 {
     struct blocks_counter *c = &b->counter[i];
@@ -416,6 +439,8 @@ static void refused(struct blocks *b, uint32_t i, const struct seq_grant *g, int
     blocks_refuse(b, i, g->how, mono + ms, false);
     if (g->how == SEQ_USED_UP)
         tell_what_is_left(c, g, &b->mail[b->nmail - 1]);
+    else
+        tell_rate(b, i, g, &b->mail[b->nmail - 1]);
     if (!c->strict)
         c->want.count = 0;
 }

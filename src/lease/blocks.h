@@ -129,7 +129,8 @@ struct blocks_mail {
                          request, that wants as many; KNOWN, 1: with its template and `when`, which
                          the page has not */
     int64_t lo, hi;   /* KNOWN: its enum period_reset and offset; REFUSED, hi: who wants as many, or
-                         more, lo, where used up: its highest index */
+                         more, lo, where used up: its highest index; WAIT: the rate of its line,
+                         where that is asked for more than it allows; 0: not so */
     int64_t when;     /* OWN: upto; REFUSED: mono, until; KNOWN: subs that it may have */
     union {
         int64_t start;

@@ -60,6 +60,11 @@ static const struct advice {
                      ""},
 };
 
+static const struct advice late = {"more numbers of it are asked for than its --max-rate lets "
+                                   "anybody have; that never changes, and "
+                                   "another rate is another sequence: ",
+                                   "seq show", ""};
+
 /* A command is told whole or not at all. */
 static void put_command(const struct said *s, const char *what, const char *name, const char *more,
                         struct buf *b)
@@ -135,13 +140,34 @@ void said_refused(struct said *s, const char *name, unsigned how, int64_t mono)
               LOG_KVS(kv_str("sequence", name), kv_str("why", text)));
 }
 
+/* It is again and again, and others have its numbers meanwhile. */
+static void said_late(struct said *s, const char *name, int64_t rate, int64_t mono)
+{
+    char text[LOG_LINE_MAX / 2];
+    struct buf b;
+    uint64_t hash = fnv64_str(name);
+    struct said_one *o = find(s, hash, SEQ_WAIT);
+    if (o && mono < o->again_at) {
+        o->again_at = mono + AGAIN_MS;
+        return;
+    }
+    if (!log_limit_pass(&s->late, mono, s->n < FEW ? CLIENTS_MS : MORE_MS, NULL))
+        return;
+    note(s, o, hash, SEQ_WAIT, mono);
+    buf_init(&b, text, sizeof text - 1);
+    put_advice(s, &late, name, &b);
+    text[b.n] = '\0';
+    log_warn("sequence at its max rate", kv_str("sequence", name), kv_i64("rate", rate),
+             kv_str("why", text));
+}
+
 void said_served(struct said *s, const char *name)
 {
     uint64_t hash = fnv64_str(name);
     bool any = false;
     for (unsigned i = 0; i < s->n; i++) {
         struct said_one *o = &s->v[i];
-        if (o->name != hash || o->served ||
+        if (o->name != hash || o->served || o->how == SEQ_WAIT ||
             (o->how < BLOCKS_REFUSALS && advice[o->how].whose == MISTAKEN))
             continue;
         any = o->served = true;
@@ -161,7 +187,9 @@ void said_mails(struct said *s, const struct blocks *b, int64_t mono)
     for (unsigned m = 0; m < b->nmail; m++) {
         const struct blocks_mail *mail = &b->mail[m];
         const char *name = b->counter[mail->counter].of.name;
-        if (is_refused(mail))
+        if (is_refused(mail) && mail->how == SEQ_WAIT && mail->lo > 0)
+            said_late(s, name, mail->lo, mono);
+        else if (is_refused(mail))
             said_refused(s, name, mail->how, mono);
         else if (mail->kind == BLOCKS_MAIL_GRANT || mail->kind == BLOCKS_MAIL_OWN)
             said_served(s, name);

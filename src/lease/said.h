@@ -1,6 +1,7 @@
 /*
  * What the log has said of sequences that are refused: each once by name, until it is served again;
- * and of what clients ask them for by mistake, once.
+ * of what clients ask them for by mistake, once; and of one that is at its max rate, once until for
+ * a minute it was not.
  * Of the latest SAID_MAX.
  */
 #ifndef SIDFLAKE_LEASE_SAID_H
@@ -18,12 +19,13 @@
  * one in ten after the first few. */
 struct said {
     struct recovery_place at; /* borrowed */
-    struct log_limit clients;
+    struct log_limit clients, late;
     struct said_one {
         uint64_t name; /* hash */
         unsigned how;
         bool served;      /* again, since; then it is news once more … */
-        int64_t again_at; /* … but not before this time, mono ms: subs may take turns */
+        int64_t again_at; /* … but not before this time, mono ms: subs may take turns. Of one that
+                             is at its max rate it is from then on */
     } v[SAID_MAX];
     unsigned n, next;
 };

@@ -154,6 +154,34 @@ def batch_that_waits_in_vain(case):
     assert second.status == 503, second
 
 
+@test("one that is asked for more than its --max-rate is named: in the log once, page, readyz, seq show")
+def at_its_max_rate(case):
+    redis = case.pool()
+    s = sidecar(case, redis, ["slow --max-rate 50", "well --max-rate 50"], **{"limits.max_wait": "200ms"})
+    named = "sequence slow: at its max rate: more than 50 a second are asked for"
+    assert ask(s, "INCR", "seq:well") == 1
+    with s.resp() as r:
+        assert len(r.ask("LPOP", "seq:slow", 900)) == 900
+        assert named not in s.http("/readyz?verbose").text
+        refused = sum("LOADING" in str(r.ask("INCRBY", "seq:slow", 500)) for _ in range(5))
+        for _ in range(10):
+            r.ask("LPOP", "seq:slow", 200)
+    assert refused > 0
+    for path in ("/readyz?verbose", "/", "/v1/status"):
+        text = s.http(path).text
+        assert named in text and "sequence well" not in text, (path, text)
+    assert s.http("/readyz").status == 200
+    lines = [l for l in s.log().splitlines() if "at its max rate" in l]
+    assert len(lines) == 1 and "sequence=slow rate=50" in lines[0] and re.search(r"`sidflakectl seq show .* slow`", lines[0]), lines
+    assert "served again" not in s.log()
+    def ahead(name):
+        j = json.loads(case.ctl("seq", "show", name, "--json", "--coordinator", redis.url, expect=0).stdout)
+        return j["line"]["ahead"]
+    assert ahead("slow") < 300 and 900 <= ahead("well"), (ahead("slow"), ahead("well"))
+    text = case.ctl("seq", "show", "slow", "--coordinator", redis.url, expect=0).stdout
+    assert re.search(r"^line         \d+ more now, and 50 a second$", text, re.M), text
+
+
 @test("where a strict one ends a batch has what is left, and is told how many; what is skipped is a gap")
 def ends_and_gaps(case):
     file = "sqlite://" + case.path("pool.db")

@@ -316,6 +316,32 @@ static void a_strict_one_is_asked_for_with_tickets(void **state)
     assert_true(turn.ticket < 0);
 }
 
+static bool is_warned_of(unsigned warning)
+{
+    char text[200];
+    struct buf out;
+    buf_init(&out, text, sizeof text);
+    const struct generator *g = bridge.sequences->base.after;
+    return g->kind->warnings[warning].say(g, clock_wall_ms(&clock_.clock), &out);
+}
+
+static void that_one_is_at_its_max_rate_is_warned_of(void **state)
+{
+    (void)state;
+    ask("seq:orders");
+    mail((struct blocks_mail){.kind = BLOCKS_MAIL_KNOWN, .increment = 1});
+    struct blocks_mail m = {.kind = BLOCKS_MAIL_REFUSED, .how = SEQ_WAIT, .hi = 1};
+    mail(m);
+    assert_false(is_warned_of(2));
+    m.lo = 50;
+    m.how = SEQ_USED_UP;
+    mail(m);
+    assert_false(is_warned_of(2));
+    m.how = SEQ_WAIT;
+    mail(m);
+    assert_true(is_warned_of(2));
+}
+
 /* given: it was heard whether it has any. */
 static void whether_it_has_subs_is_told(void **state)
 {
@@ -539,6 +565,7 @@ int main(void)
         TEST(what_never_changes_is_told_until_its_time_is_over),
         TEST(too_many_in_a_row_are_refused_alone),
         TEST(a_strict_one_is_asked_for_with_tickets),
+        TEST(that_one_is_at_its_max_rate_is_warned_of),
         TEST(whether_it_has_subs_is_told),
         TEST(those_in_a_row_are_for_who_wants_as_many),
         TEST(a_place_that_was_closed_is_forgotten),

@@ -176,6 +176,29 @@ static void who_was_closed_is_counted_all_the_same(void **state)
     assert_int_equal(figure_of(t.base.after, "sidflake_sequence_given", 0), 5);
 }
 
+static const char *late(int64_t now_ms)
+{
+    static char text[200];
+    struct buf b;
+    buf_init(&b, text, sizeof text - 1);
+    bool is = t.base.after->kind->warnings[2].say(t.base.after, now_ms, &b);
+    text[b.n] = '\0';
+    return is ? text : "";
+}
+
+static void one_at_its_max_rate_is_warned_of_for_a_minute(void **state)
+{
+    (void)state;
+    assert_string_equal(late(WALL), "");
+    sequence_table_late(&t, 1, 50, WALL);
+    assert_string_equal(late(WALL),
+                        "sequence few: at its max rate: more than 50 a second are asked "
+                        "for, and clients wait, or are refused");
+    assert_string_not_equal(late(WALL + 59999), "");
+    assert_string_equal(late(WALL + 60000), "");
+    sequence_table_late(&t, 7, 50, WALL); /* a place that is not open */
+}
+
 /* A start that finds the numbers of some leaves the places between them to others. */
 static void places_between_those_that_were_found_are_free(void **state)
 {
@@ -206,6 +229,7 @@ int main(void)
         TEST(one_that_is_refused_from_the_start_is_shown),
         TEST(gaps_are_all_that_were_dropped),
         TEST(who_was_closed_is_counted_all_the_same),
+        TEST(one_at_its_max_rate_is_warned_of_for_a_minute),
         TEST(places_between_those_that_were_found_are_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -437,6 +437,61 @@ static void a_refusal_is_of_so_many_or_of_all(void **state)
     }
 }
 
+static int64_t rate_told(void)
+{
+    rig.store.how = SEQ_WAIT;
+    rig.store.wait_ms = 50;
+    (void)try(0, 1);
+    brig_settle(h);
+    assert_int_equal(h->told.how, SEQ_WAIT);
+    return h->told.lo;
+}
+
+/* It has begun, the pool is not just reopened, and somebody waits. */
+static void that_it_is_at_its_line_is_told(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(rate_told(), BRIG_RATE);
+    end();
+    begin();
+    rig.store.definition.begins_ms = rig.wall + 1;
+    (void)seq_definition_text(rig.store.text, &rig.store.definition);
+    assert_int_equal(rate_told(), 0);
+    end();
+    for (int64_t passed = 59999; passed <= 60000; passed++) {
+        begin();
+        brig_reopen(&rig, NULL);
+        brig_pass(&rig, passed);
+        assert_int_equal(rate_told(), passed < 60000 ? 0 : BRIG_RATE);
+        end();
+    }
+    strict_begin();
+    (void)sequence_arrive(&h->seq[0], 1);
+    assert_int_equal(rate_told(), BRIG_RATE);
+    end();
+}
+
+static void who_has_numbers_in_hand_is_not_at_its_line(void **state)
+{
+    (void)state;
+    int64_t index;
+    begin();
+    (void)brig_must(h, 0, 1);
+    rig.store.how = SEQ_WAIT;
+    rig.store.wait_ms = 50;
+    blocks_want(&h->m, 0, &(struct blocks_want){.count = 20}); /* in advance */
+    brig_settle(h);
+    assert_int_equal(h->told.how, SEQ_WAIT);
+    assert_int_equal(h->told.lo, 0);
+    brig_pass(&rig, 50);
+    assert_int_equal(brig_get(h, 0, 500, &index), SEQUENCE_EMPTY);
+    brig_settle(h);
+    assert_int_equal(h->told.hi, 500);
+    assert_int_equal(h->told.lo, BRIG_RATE);
+    end();
+}
+
 static void blocks_in_hand_outlast_a_store_that_forgot(void **state)
 {
     (void)state;
@@ -488,6 +543,8 @@ int main(void)
         cmocka_unit_test(what_is_a_day_ahead_is_asked_about_again_all_the_same),
         cmocka_unit_test(each_refusal_is_one_of_four_kinds),
         cmocka_unit_test(a_refusal_is_of_so_many_or_of_all),
+        cmocka_unit_test(that_it_is_at_its_line_is_told),
+        cmocka_unit_test(who_has_numbers_in_hand_is_not_at_its_line),
         cmocka_unit_test(blocks_in_hand_outlast_a_store_that_forgot),
         cmocka_unit_test(who_wants_less_than_was_refused_gets_it),
     };

@@ -607,11 +607,62 @@ static void where_the_state_page_is_gone_none_of_blocks_is_made(void **state)
 
 #define SEQ(f) cmocka_unit_test_setup_teardown(f, begin_tmpfs, end)
 
+/* More of it than its line of so many a second allows: refused, served, and refused again. */
+static void ask_for_much(uint32_t place, unsigned seconds)
+{
+    for (unsigned i = 0; i < seconds; i++) {
+        for (unsigned m = 0; m < b.nmail; m++) /* all is given out */
+            if (b.mail[m].kind == BLOCKS_MAIL_GRANT && b.mail[m].counter == place)
+                mark_store(b.mail[m].mark, b.mail[m].hi - b.mail[m].lo + 1);
+        tell_want(place, 1000);
+        run();
+        tell_want(place, 1000);
+        pass(1000);
+    }
+}
+
+static void one_at_its_max_rate_is_said_until_it_no_longer_is(void **state)
+{
+    (void)state;
+    make_pool();
+    struct seq_definition d = skipping();
+    d.rate = 50;
+    make("slow", &d);
+    d.reset = PERIOD_DAY;
+    make("day", &d);
+    start();
+    capture_begin();
+    (void)must_have(0, "slow", 1000);
+    ask_for_much(0, 100);
+    const char *log = capture_end();
+    assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 0)->lo, 50);
+    assert_int_equal(times(log, "warn  sequence at its max rate sequence=slow rate=50 why="), 1);
+    assert_int_equal(times(log, "seq show"), 1);
+    assert_int_equal(times(log, "sequence "), 1);
+    capture_begin();
+    pass(60000);
+    ask_for_much(0, 3);
+    log = capture_end();
+    assert_int_equal(times(log, "sequence at its max rate"), 1);
+    /* one of tomorrow is not */
+    struct sequences_event e = {.kind = SEQUENCES_OPEN, .counter = 1, .of = name_of("day")};
+    assert_true(period_label(PERIOD_DAY, 0, b.clock.ms + 86400000, e.of.period));
+    capture_begin();
+    tell(&e);
+    tell_want(1, 1);
+    run();
+    log = capture_end();
+    assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 1)->how, SEQ_WAIT);
+    assert_int_equal(latest(BLOCKS_MAIL_REFUSED, 1)->lo, 0);
+    assert_int_equal(times(log, "sequence "), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SEQ(without_a_counter_there_is_nothing),
         SEQ(a_block_is_asked_for_and_mailed),
+        SEQ(one_at_its_max_rate_is_said_until_it_no_longer_is),
         SEQ(the_coordinators_time_is_known_by_renewals_too),
         SEQ(what_is_wanted_before_the_pool_is_known_waits),
         SEQ(of_two_wants_that_were_not_heard_the_latter_counts),
